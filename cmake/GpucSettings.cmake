@@ -1,0 +1,35 @@
+# What holds for every target: the language, the warnings, where binaries lie.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+
+find_program(GPUC_CCACHE ccache)
+if(GPUC_CCACHE)
+  # A precompiled header is found again only if its macros and time stamps are not compared.
+  set(GPUC_CCACHE_COMMAND ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${GPUC_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${GPUC_CCACHE_COMMAND})
+  set(CMAKE_C_COMPILER_LAUNCHER ${GPUC_CCACHE_COMMAND})
+endif()
+
+# Bits must not depend on what a compiler may contract or reassociate: see docs/design.md, "Numbers".
+add_compile_options(-Wall -Wextra -Wno-unused-parameter -Werror=return-type -Werror=unused-result -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+  add_link_options(-fuse-ld=lld)
+endif()
+
+if(GPUC_SANITIZE)
+  add_compile_options(-fsanitize=${GPUC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${GPUC_SANITIZE})
+endif()
+
+# Sources and generated headers are named from the root: #include "runtime/base/status.h".
+include_directories("${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
