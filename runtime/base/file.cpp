@@ -1,0 +1,131 @@
+#include "runtime/base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace gpuc {
+namespace {
+
+/// "cannot <action> <path>: <the system's reason>", from errno.
+Status systemError(const char* action, const std::string& path) {
+  int code = errno;
+  return Status::error(std::string("cannot ") + action + " " + path + ": " + std::strerror(code));
+}
+
+/// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return number_; }
+  bool ok() const { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+Result<std::string> readAll(int descriptor, const std::string& name) {
+  std::string bytes;
+  struct stat info;
+  // One more than the size, so that the read which finds the end needs no further room.
+  size_t room =
+      ::fstat(descriptor, &info) == 0 && info.st_size > 0 ? static_cast<size_t>(info.st_size) + 1 : 65536;
+  size_t used = 0;
+  while (true) {
+    if (bytes.size() - used == 0) bytes.resize(used == 0 ? room : used * 2);
+    ssize_t count = ::read(descriptor, bytes.data() + used, bytes.size() - used);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return systemError("read", name);
+    if (count == 0) break;
+    used += static_cast<size_t>(count);
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+Status writeAll(int descriptor, std::string_view bytes, const std::string& name) {
+  while (!bytes.empty()) {
+    ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return systemError("write", name);
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return okStatus();
+}
+
+Status writeDirectly(const std::string& path, std::string_view bytes) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.ok()) return systemError("open", path);
+  return writeAll(file.get(), bytes, path);
+}
+
+/// The file that `path` names after following links; `path` itself where nothing is there yet.
+std::string followLinks(const std::string& path) {
+  char* resolved = ::realpath(path.c_str(), nullptr);
+  if (!resolved) return path;
+  std::string text = resolved;
+  std::free(resolved);
+  return text;
+}
+
+/// A name beside `path` that no other thread or process of this machine is using.
+std::string temporaryName(const std::string& path) {
+  static std::atomic<unsigned> count{0};
+  return path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(count++);
+}
+
+/// Makes the rename itself durable. Some file systems refuse to sync folders; the bytes are safe all the
+/// same.
+void syncFolderOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor.ok()) (void)::fsync(descriptor.get());
+}
+
+/// Errors name `path`, which the user knows, and not the temporary, which is gone by then.
+Status writeTemporary(const std::string& temporary, const std::string& path, std::string_view bytes,
+                      const struct stat* replaced) {
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file.ok()) return systemError("write", path);
+  Status status = writeAll(file.get(), bytes, path);
+  if (status.ok() && replaced && ::fchmod(file.get(), replaced->st_mode & 07777) != 0)
+    status = systemError("set the permissions of", path);
+  if (status.ok() && ::fsync(file.get()) != 0) status = systemError("write", path);
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = systemError("write", path);
+  if (!status.ok()) ::unlink(temporary.c_str());
+  return status;
+}
+
+}  // namespace
+
+Result<std::string> readFile(const std::string& path) {
+  if (path == "-") return readAll(STDIN_FILENO, "stdin");
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) return systemError("open", path);
+  return readAll(file.get(), path);
+}
+
+Status writeFileAtomically(const std::string& path, std::string_view bytes) {
+  if (path == "-") return writeAll(STDOUT_FILENO, bytes, "stdout");
+  std::string target = followLinks(path);
+  struct stat info;
+  bool exists = ::stat(target.c_str(), &info) == 0;
+  // Renaming over a device would replace the device.
+  if (exists && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return writeDirectly(target, bytes);
+  GPUC_RETURN_IF_ERROR(writeTemporary(temporaryName(target), target, bytes, exists ? &info : nullptr));
+  syncFolderOf(target);
+  return okStatus();
+}
+
+}  // namespace gpuc

@@ -1,0 +1,20 @@
+// Whole files in and out. A file that is written is either there in full or not touched at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/base/status.h"
+
+namespace gpuc {
+
+/// All bytes of a file; "-" is stdin. Errors name the path and the system's reason.
+Result<std::string> readFile(const std::string& path);
+
+/// Replaces the file at `path` by `bytes`: written to a temporary file in the same folder, synced, renamed.
+/// Whoever reads `path` sees the old bytes or the new ones; after an error the old ones, and no temporary is
+/// left. Links are followed; the permissions of a replaced file are kept. "-" is stdout; devices and pipes
+/// are written directly.
+Status writeFileAtomically(const std::string& path, std::string_view bytes);
+
+}  // namespace gpuc

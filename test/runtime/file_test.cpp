@@ -1,0 +1,105 @@
+// Reading whole files, and writing them so that a failure leaves what was there.
+#include "runtime/base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+namespace gpuc {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "gpuc-file-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+  size_t fileCount() const {
+    return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(FileTest, WhatIsWrittenIsRead) {
+  std::string bytes("a\0b\n\xff", 5);
+  ASSERT_TRUE(writeFileAtomically(path("x"), bytes).ok());
+  EXPECT_EQ(*readFile(path("x")), bytes);
+  EXPECT_EQ(fileCount(), 1u);
+}
+
+TEST_F(FileTest, EmptyAndLargeFiles) {
+  ASSERT_TRUE(writeFileAtomically(path("empty"), "").ok());
+  EXPECT_EQ(*readFile(path("empty")), "");
+  std::string large(3 << 20, 'x');
+  ASSERT_TRUE(writeFileAtomically(path("large"), large).ok());
+  EXPECT_EQ(*readFile(path("large")), large);
+}
+
+TEST_F(FileTest, FilesWithoutASizeAreReadToTheirEnd) {
+  Result<std::string> text = readFile("/proc/self/status");  // its size reads as 0
+  ASSERT_TRUE(text.ok()) << text.message();
+  EXPECT_NE(text->find("Name:"), std::string::npos);
+}
+
+TEST_F(FileTest, MissingFileIsNamedWithTheReason) {
+  EXPECT_EQ(readFile(path("none")).message(), "cannot open " + path("none") + ": No such file or directory");
+}
+
+TEST_F(FileTest, FolderIsNotAFile) {
+  EXPECT_EQ(readFile(folder_.string()).message(), "cannot read " + folder_.string() + ": Is a directory");
+  EXPECT_FALSE(writeFileAtomically(folder_.string(), "x").ok());
+}
+
+TEST_F(FileTest, FolderThatIsMissingIsAnError) {
+  EXPECT_EQ(writeFileAtomically(path("no/x"), "1").message(),
+            "cannot write " + path("no/x") + ": No such file or directory");
+}
+
+TEST_F(FileTest, ReplacingKeepsPermissionsAndFollowsLinks) {
+  ASSERT_TRUE(writeFileAtomically(path("x"), "old").ok());
+  fs::permissions(path("x"), fs::perms(0640));
+  fs::create_symlink("x", path("link"));
+  ASSERT_TRUE(writeFileAtomically(path("link"), "new").ok());
+  EXPECT_EQ(*readFile(path("x")), "new");
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(fs::status(path("x")).permissions(), fs::perms(0640));
+}
+
+TEST_F(FileTest, DevicesAreWrittenAndNotReplaced) {
+  ASSERT_TRUE(writeFileAtomically("/dev/null", "x").ok());
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_EQ(writeFileAtomically("/dev/full", "x").message(),
+            "cannot write /dev/full: No space left on device");
+}
+
+TEST_F(FileTest, FailedWriteLeavesTheOldBytesAndNoTemporary) {
+  ASSERT_TRUE(writeFileAtomically(path("x"), "old").ok());
+  // A limit on the size of files fails the write half-way, as a full disk does.
+  struct rlimit former;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &former), 0);
+  struct rlimit small = {1000, former.rlim_max};
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  Status status = writeFileAtomically(path("x"), std::string(5000, 'n'));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &former), 0);
+  std::signal(SIGXFSZ, handler);
+
+  EXPECT_EQ(status.message(), "cannot write " + path("x") + ": File too large");
+  EXPECT_EQ(*readFile(path("x")), "old");
+  EXPECT_EQ(fileCount(), 1u);
+}
+
+}  // namespace
+}  // namespace gpuc

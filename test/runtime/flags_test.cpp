@@ -1,0 +1,189 @@
+// The command-line contract of the tools: accepted forms, errors that name the culprit, exit codes.
+#include "runtime/base/flags.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/version.h"
+
+namespace gpuc {
+namespace {
+
+/// A tool with one flag of each kind.
+struct Tool {
+  Tool() : cli("gpuc-test", "Tests flags.") {
+    cli.addString("input", &input, "FILE", "what to read").shortName('i');
+    cli.addString("json", &json, "FILE", "where to report").impliedValue("-");
+    cli.addInt("threads", &threads, "N", "how many threads").range(0, 64);
+    cli.addInt("level", &level, "N", "how much to optimize").shortName('O').range(0, 3);
+    cli.addDouble("clip-norm", &clip, "X", "the largest norm");
+    cli.addSize("memory-budget", &budget, "the most memory");
+    cli.addBool("strict", &strict, "refuse");
+    cli.addString("precision", &precision, "TYPE", "number format").choices({"f32", "bf16"});
+    cli.addStrings("variable", &variables, "NAME", "what to print");
+  }
+
+  ParseOutcome parse(const std::vector<std::string>& arguments) { return cli.parse(arguments); }
+  /// The error's text without "error: " and the newline; fails unless the exit code is 2.
+  std::string errorOf(const std::vector<std::string>& arguments) {
+    ParseOutcome outcome = parse(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(outcome.err.starts_with("error: ") && outcome.err.ends_with("\n")) << outcome.err;
+    return outcome.err.size() < 8 ? "" : outcome.err.substr(7, outcome.err.size() - 8);
+  }
+
+  std::string input = "none", precision = "f32";
+  std::optional<std::string> json;
+  int64_t threads = 2;
+  std::optional<int64_t> level, budget;
+  double clip = 0.5;
+  bool strict = false;
+  std::vector<std::string> variables;
+  CommandLine cli;
+};
+
+TEST(Flags, DefaultsStayWhenNothingIsGiven) {
+  Tool tool;
+  EXPECT_FALSE(tool.parse({}).exit_code);
+  EXPECT_EQ(tool.input, "none");
+  EXPECT_EQ(tool.threads, 2);
+  EXPECT_FALSE(tool.level || tool.budget || tool.json || tool.strict);
+}
+
+TEST(Flags, AcceptsEqualsAndSeparateValues) {
+  Tool tool;
+  EXPECT_FALSE(
+      tool.parse({"--input=a=b", "--threads", "7", "--clip-norm", "-1.5", "--memory-budget=2KiB", "--strict"})
+          .exit_code);
+  EXPECT_EQ(tool.input, "a=b");
+  EXPECT_EQ(tool.threads, 7);
+  EXPECT_EQ(tool.clip, -1.5);
+  EXPECT_EQ(tool.budget, 2048);
+  EXPECT_TRUE(tool.strict);
+}
+
+TEST(Flags, ShortNamesTakeAttachedAndSeparateValues) {
+  Tool tool;
+  EXPECT_FALSE(tool.parse({"-O3", "-i", "-"}).exit_code);
+  EXPECT_EQ(tool.level, 3);
+  EXPECT_EQ(tool.input, "-");
+}
+
+TEST(Flags, SwitchesCanBeTurnedOff) {
+  Tool tool;
+  tool.strict = true;
+  EXPECT_FALSE(tool.parse({"--strict=false"}).exit_code);
+  EXPECT_FALSE(tool.strict);
+  EXPECT_EQ(Tool().errorOf({"--strict=yes"}), "--strict: 'yes' is neither true nor false");
+}
+
+TEST(Flags, ImpliedValueDoesNotTakeTheNextArgument) {
+  Tool tool;
+  std::string positional;
+  tool.cli.addPositional("PLAN", &positional, "the plan");
+  EXPECT_FALSE(tool.parse({"--json", "x.plan"}).exit_code);
+  EXPECT_EQ(tool.json, "-");
+  EXPECT_EQ(positional, "x.plan");
+}
+
+TEST(Flags, RepeatableFlagsCollect) {
+  Tool tool;
+  EXPECT_FALSE(tool.parse({"--variable=a", "--variable", "b"}).exit_code);
+  EXPECT_EQ(tool.variables, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(Flags, OtherFlagsGivenTwiceAreAnError) {
+  EXPECT_EQ(Tool().errorOf({"--threads=1", "--threads=1"}), "--threads is given twice");
+}
+
+TEST(Flags, UnknownFlagNamesTheNearest) {
+  EXPECT_EQ(Tool().errorOf({"--inptu=x"}), "unknown flag --inptu; did you mean --input?");
+  EXPECT_EQ(Tool().errorOf({"--wholly-different"}), "unknown flag --wholly-different; did you mean --memory-budget?");
+  EXPECT_EQ(Tool().errorOf({"-z"}), "unknown flag -z; see --help");
+}
+
+TEST(Flags, MissingValuesAndArgumentsAreNamed) {
+  EXPECT_EQ(Tool().errorOf({"--input"}), "missing value: --input=FILE");
+  EXPECT_EQ(Tool().errorOf({"--input", "--strict"}), "missing value: --input=FILE");
+
+  Tool tool;
+  std::string output;
+  tool.cli.addString("output", &output, "FILE", "what to write").required();
+  EXPECT_EQ(tool.errorOf({}), "missing argument: --output=FILE");
+}
+
+TEST(Flags, MalformedValuesAreQuoted) {
+  EXPECT_EQ(Tool().errorOf({"--threads=four"}), "--threads: 'four' is not an integer");
+  EXPECT_EQ(Tool().errorOf({"--threads="}), "--threads: '' is not an integer");
+  EXPECT_EQ(Tool().errorOf({"--threads=65"}), "--threads: 65 is more than 64");
+  EXPECT_EQ(Tool().errorOf({"--threads=-1"}), "--threads: -1 is less than 0");
+  EXPECT_EQ(Tool().errorOf({"--clip-norm=nan"}), "--clip-norm: 'nan' is not a number");
+  EXPECT_EQ(Tool().errorOf({"--precision=f31"}), "--precision: 'f31' is none of f32, bf16");
+}
+
+TEST(Flags, PositionalsFillInOrder) {
+  std::string model;
+  std::vector<std::string> keys;
+  CommandLine cli("gpuc-model", "Prints a model.");
+  cli.addPositional("NAME", &model, "which");
+  cli.addPositionals("key=value", &keys, "its parameters");
+  EXPECT_FALSE(cli.parse({"mlp", "hidden=8", "--", "--odd"}).exit_code);
+  EXPECT_EQ(model, "mlp");
+  EXPECT_EQ(keys, (std::vector<std::string>{"hidden=8", "--odd"}));
+}
+
+TEST(Flags, PositionalsMissingOrTooManyAreErrors) {
+  Tool tool;
+  EXPECT_EQ(tool.errorOf({"stray"}), "unexpected argument 'stray'; see --help");
+  std::string plan;
+  tool.cli.addPositional("PLAN", &plan, "the plan");
+  EXPECT_EQ(tool.errorOf({}), "missing argument: PLAN");
+}
+
+TEST(Flags, OptionalPositionalMayBeLeftOut) {
+  std::optional<std::string> name;
+  CommandLine cli("gpuc-test", "Tests flags.");
+  cli.addPositional("NAME", &name, "which");
+  EXPECT_FALSE(cli.parse(std::vector<std::string>{}).exit_code);
+  EXPECT_FALSE(name);
+  EXPECT_FALSE(cli.parse({"mlp"}).exit_code);
+  EXPECT_EQ(name, "mlp");
+}
+
+TEST(Flags, PrefixPassesThrough) {
+  Tool tool;
+  std::vector<std::string> mlir;
+  tool.cli.passThrough("mlir-", &mlir, "MLIR's own");
+  EXPECT_FALSE(tool.parse({"--mlir-timing", "--mlir-timing-display=tree"}).exit_code);
+  EXPECT_EQ(mlir, (std::vector<std::string>{"--mlir-timing", "--mlir-timing-display=tree"}));
+}
+
+TEST(Flags, VersionAndHelpNeedNothingElse) {
+  Tool tool;
+  std::string plan;
+  tool.cli.addPositional("PLAN", &plan, "the plan");
+  ParseOutcome version = tool.parse({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_EQ(version.out, std::string("gpuc-test ") + GPUC_VERSION + "\n");
+  EXPECT_EQ(Tool().parse({"--help"}).exit_code, 0);
+}
+
+TEST(Flags, HelpNamesEveryFlagWithItsDefault) {
+  Tool tool;
+  std::string help = tool.cli.help();
+  EXPECT_TRUE(help.starts_with("Usage: gpuc-test [flags]\nTests flags.\n")) << help;
+  for (const char* row : {"  -i, --input=FILE            what to read (default: none)\n", "--json[=FILE]",
+                          "--threads=N                 how many threads (default: 2)\n",
+                          "--memory-budget=SIZE", "--strict                    refuse\n",
+                          "number format: f32, bf16 (default: f32)", "--help", "--version"})
+    EXPECT_NE(help.find(row), std::string::npos) << row << " is not in\n" << help;
+}
+
+TEST(Flags, NearestNamePrefersTheSmallestDistance) {
+  EXPECT_EQ(nearestName("epoch", {"epochs", "each"}), "epochs");
+  EXPECT_EQ(nearestName("abc", {"abd", "abe"}), "abd");
+  EXPECT_EQ(nearestName("x", {}), "");
+}
+
+}  // namespace
+}  // namespace gpuc
