@@ -1,5 +1,5 @@
-// The 32 bytes before a plan's payload. They are read first and believed last: only when magic, format, size and
-// checksum agree is the FlatBuffer behind them looked at.
+// The 32 bytes before a plan's payload. They are read first and believed last: only when magic, format, size
+// and checksum agree is the FlatBuffer behind them looked at.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ inline constexpr char kPlanMagic[8] = {'g', 'p', 'u', 'c', 'p', 'l', 'a', 'n'};
 /// Grows with every change of plan.fbs that an older runtime would misread.
 inline constexpr uint32_t kPlanFormatVersion = 1;
 
-/// Where and how much every buffer is aligned, and with it the arena: a cache line, and what vector loads like.
+/// Where and how much every buffer is aligned, and with it the arena: a cache line, and what vector loads
+/// like.
 inline constexpr uint64_t kBufferAlignment = 64;
 
 struct PlanHeader {
