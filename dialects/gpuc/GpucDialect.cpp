@@ -1,0 +1,76 @@
+//===- GpucDialect.cpp - Registration and what all ops share ----------------===//
+
+#include "dialects/gpuc/GpucOps.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "dialects/gpuc/GpucDialect.cpp.inc"
+#include "dialects/gpuc/GpucEnums.cpp.inc"
+#include "dialects/gpuc/GpucInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/gpuc/GpucAttributes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/gpuc/GpucOps.cpp.inc"
+
+namespace gpuc::ir {
+
+void GpucDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/gpuc/GpucAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/gpuc/GpucOps.cpp.inc"
+      >();
+}
+
+Operation *GpucDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location location) {
+  return ConstantOp::create(builder, location, type, value);
+}
+
+bool hasStaticOrBatchShape(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getEncoding())
+    return false;
+  for (auto [index, extent] : llvm::enumerate(tensor.getShape()))
+    if (ShapedType::isDynamic(extent) && index != 0)
+      return false;
+  return true;
+}
+
+int64_t elementCount(Type type) {
+  int64_t count = 1;
+  for (int64_t extent : cast<RankedTensorType>(type).getShape())
+    count *= ShapedType::isDynamic(extent) ? 1 : extent;
+  return count;
+}
+
+int64_t elementBytes(Type element) { return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8); }
+
+int64_t sizeInBytes(Type tensor) {
+  return elementCount(tensor) * elementBytes(cast<RankedTensorType>(tensor).getElementType());
+}
+
+int64_t elementwiseFlops(Operation *op) {
+  int64_t flops = 0;
+  for (Type type : op->getResultTypes())
+    flops += elementCount(type);
+  return flops;
+}
+
+int64_t touchedBytes(Operation *op) {
+  int64_t bytes = 0;
+  for (Type type : op->getOperandTypes())
+    bytes += sizeInBytes(type);
+  for (Type type : op->getResultTypes())
+    bytes += sizeInBytes(type);
+  return bytes;
+}
+
+} // namespace gpuc::ir

@@ -1,0 +1,27 @@
+//===- GpucDialect.h - Training graphs over tensors -------------------------===//
+#pragma once
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+
+namespace gpuc::ir {
+
+/// Static, or with a leading `?`, which is the batch wherever it stands.
+bool hasStaticOrBatchShape(mlir::Type type);
+
+/// Elements of a tensor; the batch counts as one.
+int64_t elementCount(mlir::Type tensor);
+
+/// Bytes of a tensor with static shape; i1 takes a byte.
+int64_t sizeInBytes(mlir::Type tensor);
+
+/// Bytes of one element; i1 takes one.
+int64_t elementBytes(mlir::Type element);
+
+/// Default costs: one operation for each element of the results; every operand and result touched once.
+int64_t elementwiseFlops(mlir::Operation *op);
+int64_t touchedBytes(mlir::Operation *op);
+
+} // namespace gpuc::ir
+
+#include "dialects/gpuc/GpucDialect.h.inc"

@@ -1,0 +1,12 @@
+#ifndef GPUC_OPS
+#define GPUC_OPS
+
+include "dialects/gpuc/ElementwiseOps.td"
+include "dialects/gpuc/ShapeOps.td"
+include "dialects/gpuc/ReduceOps.td"
+include "dialects/gpuc/ContractOps.td"
+include "dialects/gpuc/NetworkOps.td"
+include "dialects/gpuc/RandomOps.td"
+include "dialects/gpuc/TrainingOps.td"
+
+#endif

@@ -1,0 +1,50 @@
+#ifndef GPUC_RANDOM_OPS
+#define GPUC_RANDOM_OPS
+
+include "dialects/gpuc/GpucOpBase.td"
+
+def Random : DeclareOpInterfaceMethods<RandomOpInterface>;
+
+def RandomBitsOp : Gpuc_PureOp<"random_bits", [Random]> {
+  let summary = "32 random bits an element, by Philox4x32-10";
+  let description = [{
+    Element i (row-major, in the global batch) is word i mod 4 of Philox4x32-10 with counter (i div 4 as 64 bits,
+    step as 64 bits) and key (seed, folded to 32 bits by xor of its halves, id). [Salmon et al., "Parallel random
+    numbers: as easy as 1, 2, 3", SC'11]
+  }];
+  let arguments = (ins Gpuc_IndexTensor:$seed, Gpuc_IndexTensor:$step, I64Attr:$id);
+  let results = (outs Gpuc_IndexTensor:$result);
+  let assemblyFormat = "`seed` $seed `step` $step `id` $id attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def RandomUniformOp : Gpuc_PureOp<"random_uniform", [Random, Composite]> {
+  let summary = "Uniform in [low, high)";
+  let arguments = (ins Gpuc_IndexTensor:$seed, Gpuc_IndexTensor:$step, I64Attr:$id, F64Attr:$low, F64Attr:$high);
+  let results = (outs Gpuc_FloatTensor:$result);
+  let assemblyFormat = "`seed` $seed `step` $step `id` $id `low` $low `high` $high attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def RandomNormalOp : Gpuc_PureOp<"random_normal", [Random, Composite]> {
+  let summary = "Normal with the given mean and standard deviation, by Box and Muller";
+  let arguments = (ins Gpuc_IndexTensor:$seed, Gpuc_IndexTensor:$step, I64Attr:$id, F64Attr:$mean, F64Attr:$deviation);
+  let results = (outs Gpuc_FloatTensor:$result);
+  let assemblyFormat = "`seed` $seed `step` $step `id` $id `mean` $mean `deviation` $deviation attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def DropoutOp : Gpuc_PureOp<"dropout", [Random, SameOperandsAndResultType, Differentiable, Composite,
+    DeclareOpInterfaceMethods<TrainingOpInterface>]> {
+  let summary = "Zeroes elements with probability p and scales the others by 1 / (1 - p); outside of training the identity";
+  let description = [{
+    The mask is a function of (seed, step, id, index) and is drawn again in the backward pass; it is never stored. Seed
+    and step are the variables @seed and @step of the module.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$operand, F64Attr:$p, I64Attr:$id);
+  let results = (outs Gpuc_FloatTensor:$result);
+  let assemblyFormat = "$operand `p` $p `id` $id attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif

@@ -1,0 +1,158 @@
+#ifndef GPUC_TRAINING_OPS
+#define GPUC_TRAINING_OPS
+
+include "dialects/gpuc/GpucOpBase.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+def VariableOp : Gpuc_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "A tensor that lives from step to step";
+  let description = [{
+    ```mlir
+    gpuc.variable @fc1.weight : tensor<128x784xf32> init kaiming_uniform(fan_in = 784)
+    gpuc.variable @embedding.weight frozen : tensor<1000x64xf32> init normal(std = 0.02)
+    ```
+    Initializers: zeros, ones, constant(value), uniform(bound), normal(mean, std), kaiming_uniform(fan_in),
+    kaiming_normal(fan_in), xavier_uniform(fan_in, fan_out), xavier_normal(fan_in, fan_out). `frozen`: no gradient is
+    computed for it. `kind` is parameter (if it is not said), statistic, optimizer or counter.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Gpuc_Tensor>:$type, Gpuc_SpecAttr:$initializer,
+                       UnitAttr:$frozen, DefaultValuedAttr<StrAttr, "\"parameter\"">:$kind);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def ReadOp : Gpuc_Op<"read", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "The value that a variable had when the step began";
+  let arguments = (ins FlatSymbolRefAttr:$variable);
+  let results = (outs Gpuc_Tensor:$result);
+  let assemblyFormat = "$variable attr-dict `:` type($result)";
+}
+
+def AssignOp : Gpuc_Op<"assign", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "The value that a variable will have when the step ends";
+  let description = "Two assigns to one variable on one path are an error.";
+  let arguments = (ins FlatSymbolRefAttr:$variable, Gpuc_Tensor:$value);
+  let assemblyFormat = "$variable `,` $value attr-dict `:` type($value)";
+}
+
+//===----------------------------------------------------------------------===//
+// Derivatives and the recipe
+//===----------------------------------------------------------------------===//
+
+def GradientOp : Gpuc_Op<"gradient", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A function's results, and the gradient of the first of them";
+  let description = [{
+    The first result of `callee` is a scalar. After the callee's results come its gradients by the arguments with the
+    given numbers, then by the given variables. `gpuc-autodiff` puts the forward and backward pass in its place.
+
+    ```mlir
+    %sum, %count, %d_w = gpuc.gradient @loss(%x, %labels) wrt [@fc.weight]
+        : (tensor<64x784xf32>, tensor<64xi32>) -> (tensor<f32>, tensor<f32>, tensor<10x784xf32>)
+    %y, %d_x = gpuc.gradient @f(%x) wrt arguments [0] : (tensor<4xf64>) -> (tensor<f64>, tensor<4xf64>)
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Gpuc_Tensor>:$inputs,
+                       OptionalAttr<DenseI64ArrayAttr>:$arguments, OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "variables">>:$variables);
+  let results = (outs Variadic<Gpuc_Tensor>:$outputs);
+  let assemblyFormat = [{
+    $callee `(` $inputs `)` `wrt` (`arguments` $arguments^)? ($variables^)? attr-dict `:` functional-type($inputs, $outputs)
+  }];
+}
+
+def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "How the model is trained";
+  let description = [{
+    ```mlir
+    gpuc.recipe {
+      loss = @loss,
+      accuracy = @accuracy,
+      batch = 64,
+      optimizer = adam(lr = 1.0e-3)
+    }
+    ```
+    `loss` names a function that returns (sum, count); so does `accuracy`, which is optional and only evaluated.
+    Optimizers and their keys are PyTorch's: sgd(lr, momentum, dampening, weight_decay, nesterov),
+    adam and adamw(lr, beta1, beta2, eps, weight_decay).
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$loss, OptionalAttr<FlatSymbolRefAttr>:$accuracy, OptionalAttr<I64Attr>:$batch,
+                       OptionalAttr<Gpuc_SpecAttr>:$optimizer, OptionalAttr<I64Attr>:$seed);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Updates
+//===----------------------------------------------------------------------===//
+
+def SgdUpdateOp : Gpuc_PureOp<"sgd_update", [Composite]> {
+  let summary = "One step of stochastic gradient descent";
+  let description = [{
+    PyTorch's torch.optim.SGD: g ← g + weight_decay · w; with momentum μ: b ← μ · b + (1 - dampening) · g (in step 1
+    b ← g), and g ← g + μ · b with nesterov, else g ← b; w ← w - lr · g.
+    Results: the weight and, with momentum, the buffer.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Optional<Gpuc_FloatTensor>:$momentum_buffer,
+                       Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$momentum, F64Attr:$dampening,
+                       F64Attr:$weight_decay, BoolAttr:$nesterov);
+  let results = (outs Variadic<Gpuc_FloatTensor>:$updated);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient (`buffer` $momentum_buffer^)? `step` $step `lr` $lr attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def AdamUpdateOp : Gpuc_PureOp<"adam_update", [Composite]> {
+  let summary = "One step of Adam, or with `decoupled` weight decay of AdamW";
+  let description = [{
+    PyTorch's torch.optim.Adam and AdamW [Kingma and Ba 2015; Loshchilov and Hutter 2019]:
+    Adam: g ← g + weight_decay · w; AdamW: w ← w - lr · weight_decay · w. m ← β1 · m + (1 - β1) · g;
+    v ← β2 · v + (1 - β2) · g²; w ← w - lr / (1 - β1^t) · m / (sqrt(v) / sqrt(1 - β2^t) + ε). `step` is t, from 1.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$exp_avg,
+                       Gpuc_FloatTensor:$exp_avg_sq, Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$beta1,
+                       F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay, UnitAttr:$decoupled);
+  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_exp_avg, Gpuc_FloatTensor:$new_exp_avg_sq);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `moments` $exp_avg `,` $exp_avg_sq `step` $step `lr` $lr (`decoupled` $decoupled^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+def FusedOp : Gpuc_Op<"fused", [Pure, IsolatedFromAbove, SingleBlock, OpAsmOpInterface]> {
+  let summary = "Ops that become one kernel";
+  let description = [{
+    Made by `gpuc-fuse`; named after the layer that it came from. The region's arguments are the operands.
+
+    ```mlir
+    %h = gpuc.fused "fc1.add_relu" (%0, %bias) : (tensor<64x128xf32>, tensor<128xf32>) -> tensor<64x128xf32> {
+    ^bb0(%x: tensor<64x128xf32>, %b: tensor<128xf32>):
+      %1 = gpuc.broadcast %b dims [1] : tensor<128xf32> to tensor<64x128xf32>
+      %2 = gpuc.add %x, %1 : tensor<64x128xf32>
+      %3 = gpuc.relu %2 : tensor<64x128xf32>
+      gpuc.yield %3 : tensor<64x128xf32>
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Variadic<Gpuc_Tensor>:$inputs);
+  let results = (outs Variadic<Gpuc_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$name `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
+  let hasVerifier = 1;
+}
+
+def YieldOp : Gpuc_Op<"yield", [Pure, ReturnLike, Terminator]> {
+  let summary = "The results of a region";
+  let arguments = (ins Variadic<Gpuc_Tensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif
