@@ -1,0 +1,19 @@
+//===- Passes.h - The compiler's passes and how they are registered ----------===//
+//
+// Each pass is described in Passes.td and lives in a file of its own; Pipelines.h strings them together.
+//
+#pragma once
+
+#include "dialects/gpuc/GpucDialect.h"
+
+#include "mlir/Pass/Pass.h"
+
+namespace gpuc {
+
+#define GEN_PASS_DECL
+#include "passes/Passes.h.inc"
+
+/// Registers every pass and pipeline under the name by which `gpuc-opt` runs it.
+void registerAllPasses();
+
+} // namespace gpuc

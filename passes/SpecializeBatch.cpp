@@ -1,0 +1,103 @@
+//===- SpecializeBatch.cpp - Binds the batch --------------------------------===//
+//
+// Contract: a leading `?` is the same number wherever it stands in a module, so binding it is a replacement of types,
+// and nothing has to be inferred. Every type is replaced where it is kept: in results, in block arguments and in
+// attributes (function types). The module then has static shapes only, which this pass checks before it claims so.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/AttrTypeSubElements.h"
+
+namespace gpuc {
+#define GEN_PASS_DEF_SPECIALIZEBATCHPASS
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+bool isDynamic(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && !tensor.hasStaticShape();
+}
+
+/// The first op under `root` that has a `?` in a type that it keeps, or null.
+Operation *findDynamic(Operation *root) {
+  Operation *found = nullptr;
+  auto holdsDynamic = [](auto element) {
+    return element.walk([](Type type) { return isDynamic(type) ? WalkResult::interrupt() : WalkResult::advance(); })
+        .wasInterrupted();
+  };
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    bool dynamic = llvm::any_of(op->getResultTypes(), isDynamic) || holdsDynamic(op->getAttrDictionary());
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        dynamic |= llvm::any_of(block.getArgumentTypes(), isDynamic);
+    if (!dynamic)
+      return WalkResult::advance();
+    found = op;
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
+class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatchPass> {
+  using SpecializeBatchPassBase::SpecializeBatchPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<int64_t> chosen = chooseBatch(module);
+    if (failed(chosen))
+      return signalPassFailure();
+    if (*chosen == 0)
+      return; // Static shapes and nothing that says how many rows they have.
+
+    module->setAttr("gpuc.batch", Builder(module).getI64IntegerAttr(*chosen));
+    bind(module, *chosen);
+    if (Operation *left = findDynamic(module)) {
+      left->emitOpError("has a `?` that is not the leading dimension: only the batch may be unknown");
+      signalPassFailure();
+    }
+  }
+
+  /// The batch, 0 if none is known and none is needed.
+  FailureOr<int64_t> chooseBatch(ModuleOp module) {
+    if (batch < 0)
+      return module.emitError("batch must be at least 1, not ") << batch;
+    int64_t chosen = batch;
+    auto recipes = module.getOps<ir::RecipeOp>();
+    if (chosen == 0 && !recipes.empty())
+      chosen = (*recipes.begin()).getBatch().value_or(0);
+
+    bool needed = findDynamic(module) != nullptr;
+    if (needed && chosen == 0)
+      return module.emitError("no batch is known: pass --batch=N or give the recipe `batch = N`");
+    auto bound = module->getAttrOfType<IntegerAttr>("gpuc.batch");
+    if (!needed && bound) {
+      if (batch != 0 && batch != bound.getInt())
+        return module.emitError("the batch is already bound to ") << bound.getInt() << ", not to " << batch;
+      return bound.getInt();
+    }
+    if (!needed && batch != 0)
+      module.emitWarning("batch=") << batch << " changes nothing: no shape has a leading `?`";
+    return chosen;
+  }
+
+  static void bind(ModuleOp module, int64_t batch) {
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([batch](RankedTensorType type) -> std::optional<Type> {
+      if (type.getRank() == 0 || !type.isDynamicDim(0))
+        return std::nullopt;
+      SmallVector<int64_t> shape(type.getShape());
+      shape.front() = batch;
+      return type.clone(shape);
+    });
+    replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
+  }
+};
+
+} // namespace
+} // namespace gpuc
