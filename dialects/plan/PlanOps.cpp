@@ -1,0 +1,221 @@
+//===- PlanOps.cpp - Verifiers, syntax and interfaces of the plan's ops -----===//
+
+#include "dialects/plan/PlanOps.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Offsets in hexadecimal
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseHexadecimal(OpAsmParser &parser, IntegerAttr &attribute) {
+  int64_t value;
+  if (parser.parseInteger(value))
+    return failure();
+  attribute = parser.getBuilder().getI64IntegerAttr(value);
+  return success();
+}
+
+static void printHexadecimal(OpAsmPrinter &printer, Operation *, IntegerAttr attribute) {
+  printer << llvm::formatv("{0:X}", static_cast<uint64_t>(attribute.getInt()));
+}
+
+#define GET_OP_CLASSES
+#include "dialects/plan/PlanOps.cpp.inc"
+
+namespace gpuc::plan {
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+BufferOpInterface bufferOf(Value value) { return rangeOf(value).buffer; }
+
+Range rangeOf(Value value) {
+  int64_t offset = 0;
+  int64_t size = -1;
+  ArrayRef<int64_t> strides;
+  while (auto view = value.getDefiningOp<ViewOp>()) {
+    if (size < 0)
+      size = ir::sizeInBytes(view.getType());
+    if (strides.empty())
+      strides = view.getStrides();
+    offset += view.getOffset();
+    value = view.getSource();
+  }
+  auto buffer = cast<BufferOpInterface>(value.getDefiningOp());
+  return {buffer, offset, size < 0 ? sizeInBytes(buffer) : size, strides};
+}
+
+int64_t sizeInBytes(BufferOpInterface buffer) { return ir::sizeInBytes(buffer.getTensorType()); }
+
+Operation *symbolOf(UseOp use) { return SymbolTable::lookupNearestSymbolFrom(use->getParentOfType<ModuleOp>(), use.getSymbolAttr()); }
+
+RankedTensorType InputOp::getTensorType() { return cast<RankedTensorType>(getType()); }
+StringRef InputOp::getBufferName() { return getName(); }
+Category InputOp::getBufferCategory() { return Category::input; }
+
+RankedTensorType AllocOp::getTensorType() { return cast<RankedTensorType>(getType()); }
+StringRef AllocOp::getBufferName() { return getName(); }
+Category AllocOp::getBufferCategory() { return getCategory(); }
+
+RankedTensorType UseOp::getTensorType() {
+  Operation *symbol = symbolOf(*this);
+  if (auto constant = dyn_cast<ConstantOp>(symbol))
+    return cast<RankedTensorType>(constant.getValue().getType());
+  return cast<RankedTensorType>(cast<VariableOp>(symbol).getType());
+}
+StringRef UseOp::getBufferName() { return getSymbol(); }
+Category UseOp::getBufferCategory() {
+  auto variable = dyn_cast<VariableOp>(symbolOf(*this));
+  if (!variable)
+    return Category::constant;
+  return variable.getKind() == "optimizer" ? Category::optimizer : Category::parameter;
+}
+std::optional<uint64_t> UseOp::getPlace() {
+  Operation *symbol = symbolOf(*this);
+  auto place = symbol->getAttrOfType<IntegerAttr>("place");
+  return place ? std::optional<uint64_t>(place.getInt()) : std::nullopt;
+}
+
+LogicalResult UseOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isa_and_nonnull<VariableOp, ConstantOp>(symbolOf(*this)))
+    return emitOpError("of @") << getSymbol() << ", which is neither a plan.variable nor a plan.constant";
+  return success();
+}
+
+LogicalResult ViewOp::verify() {
+  if (!isa_and_nonnull<BufferOpInterface, ViewOp>(getSource().getDefiningOp()))
+    return emitOpError("of a value that is no buffer");
+  Range source = rangeOf(getSource());
+  int64_t size = ir::sizeInBytes(getType());
+  if (getOffset() < 0 || getOffset() + size > source.size)
+    return emitOpError("of bytes [") << getOffset() << ", " << getOffset() + size << ") of " << source.buffer.getBufferName()
+                                     << ", which has " << source.size;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and programs
+//===----------------------------------------------------------------------===//
+
+// plan.kernel @name (%a: tensor<…>, …) { …  gpuc.yield … }
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(), result.attributes) ||
+      parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren, /*allowType=*/true) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  return parser.parseRegion(*result.addRegion(), arguments);
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printer << " (";
+  llvm::interleaveComma(getBody().getArguments(), printer, [&](BlockArgument argument) { printer.printRegionArgument(argument); });
+  printer << ')';
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {SymbolTable::getSymbolAttrName()});
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult KernelOp::verify() {
+  if (!isa<ir::YieldOp>(getBody().front().back()))
+    return emitOpError("must end with gpuc.yield");
+  return success();
+}
+
+LogicalResult ProgramOp::verify() {
+  bool streams = !getBody().getOps<StreamOp>().empty();
+  for (Operation &op : getBody().front())
+    if (streams && isa<CommandOpInterface>(op))
+      return op.emitOpError("stands outside of the program's streams");
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
+  auto kernel = tables.lookupNearestSymbolFrom<KernelOp>((*this)->getParentOfType<ModuleOp>(), getKernelAttr());
+  if (!kernel)
+    return emitOpError("of @") << getKernel() << ", which is no plan.kernel of this module";
+  Block &body = kernel.getBody().front();
+  auto check = [&](Value buffer, Type type, StringRef role, size_t index) -> LogicalResult {
+    int64_t has = rangeOf(buffer).size, needs = ir::sizeInBytes(type);
+    if (has == needs)
+      return success();
+    return emitOpError(role) << ' ' << index << " has " << has << " bytes, kernel @" << getKernel() << " takes " << type
+                             << ", " << needs << " bytes";
+  };
+  if (getInputs().size() != body.getNumArguments() || getOutputs().size() != body.getTerminator()->getNumOperands())
+    return emitOpError("gives ") << getInputs().size() << " inputs and " << getOutputs().size() << " outputs, kernel @"
+                                 << getKernel() << " has " << body.getNumArguments() << " and "
+                                 << body.getTerminator()->getNumOperands();
+  for (auto [index, buffer] : llvm::enumerate(getInputs()))
+    if (failed(check(buffer, body.getArgument(index).getType(), "input", index)))
+      return failure();
+  for (auto [index, buffer] : llvm::enumerate(getOutputs()))
+    if (failed(check(buffer, body.getTerminator()->getOperand(index).getType(), "output", index)))
+      return failure();
+  return success();
+}
+
+LogicalResult RepeatOp::verify() {
+  if (getCount() < 1)
+    return emitOpError("of ") << getCount() << " iterations; there must be at least one";
+  for (Operation &op : getBody().front())
+    if (!isa<CommandOpInterface, ViewOp>(op))
+      return op.emitOpError("may not stand in a plan.repeat");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What commands read and write
+//===----------------------------------------------------------------------===//
+
+using Values = SmallVector<Value>;
+
+Values LaunchOp::getReads() { return llvm::to_vector(getInputs()); }
+Values LaunchOp::getWrites() { return llvm::to_vector(getOutputs()); }
+
+Values MatmulOp::getReads() {
+  Values reads = {getLhs(), getRhs()};
+  if (getBias())
+    reads.push_back(getBias());
+  return reads;
+}
+// The workspace is written before it is read, within the command.
+Values MatmulOp::getWrites() {
+  Values writes = {getResult()};
+  if (getWorkspace())
+    writes.push_back(getWorkspace());
+  return writes;
+}
+
+Values UploadOp::getReads() { return {}; }
+Values UploadOp::getWrites() { return {getTo()}; }
+Values DownloadOp::getReads() { return {getFrom()}; }
+Values DownloadOp::getWrites() { return {}; }
+Values CopyOp::getReads() { return {getFrom()}; }
+Values CopyOp::getWrites() { return {getTo()}; }
+Values FillOp::getReads() { return {}; }
+Values FillOp::getWrites() { return {getTo()}; }
+Values RecordOp::getReads() { return {}; }
+Values RecordOp::getWrites() { return {}; }
+Values WaitOp::getReads() { return {}; }
+Values WaitOp::getWrites() { return {}; }
+
+static Values collect(RepeatOp repeat, Values (CommandOpInterface::*accesses)()) {
+  llvm::SetVector<Value> values;
+  for (auto command : repeat.getBody().getOps<CommandOpInterface>())
+    for (Value value : (command.*accesses)())
+      values.insert(value);
+  return values.takeVector();
+}
+Values RepeatOp::getReads() { return collect(*this, &CommandOpInterface::getReads); }
+Values RepeatOp::getWrites() { return collect(*this, &CommandOpInterface::getWrites); }
+
+} // namespace gpuc::plan

@@ -1,0 +1,56 @@
+//===- PlanOps.h - The ops, types and interfaces of the plan dialect --------===//
+#pragma once
+
+#include "dialects/gpuc/GpucOps.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <optional>
+
+#include "dialects/plan/PlanEnums.h.inc"
+
+#include "dialects/plan/PlanDialect.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/plan/PlanTypes.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/plan/PlanAttributes.h.inc"
+
+#include "dialects/plan/PlanInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/plan/PlanOps.h.inc"
+
+namespace gpuc::plan {
+
+/// Module attributes that say what the whole plan is for.
+inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
+inline constexpr llvm::StringLiteral kBatchAttr = "gpuc.batch";
+inline constexpr llvm::StringLiteral kSeedAttr = "gpuc.seed";
+
+/// The buffer op behind a value, seen through views.
+BufferOpInterface bufferOf(mlir::Value value);
+
+/// A byte range of a buffer.
+struct Range {
+  BufferOpInterface buffer;
+  int64_t offset;
+  int64_t size;
+  llvm::ArrayRef<int64_t> strides; // of the enclosing repeats, outermost first
+};
+
+/// The bytes that a value names, seen through views.
+Range rangeOf(mlir::Value value);
+
+/// Bytes of the tensor in a buffer.
+int64_t sizeInBytes(BufferOpInterface buffer);
+
+/// The variable or constant behind a `plan.use`.
+mlir::Operation *symbolOf(UseOp use);
+
+} // namespace gpuc::plan

@@ -1,0 +1,205 @@
+#ifndef PLAN_OPS
+#define PLAN_OPS
+
+include "dialects/plan/PlanDialect.td"
+
+class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
+
+def BufferOp : DeclareOpInterfaceMethods<BufferOpInterface>;
+def CommandOp : DeclareOpInterfaceMethods<CommandOpInterface>;
+
+class Plan_Command<string mnemonic, list<Trait> traits = []> : Plan_Op<mnemonic, traits # [CommandOp]>;
+
+/// A place in the arena, in hexadecimal: `at 0x1A00`.
+def Plan_Place : OptionalAttr<I64Attr>;
+
+//===----------------------------------------------------------------------===//
+// What lives across programs
+//===----------------------------------------------------------------------===//
+
+def ArenaOp : Plan_Op<"arena", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "The one allocation that a session makes";
+  let description = [{
+    In this order: variables and constants; the workspace, in which the programs overlay one another; input slots.
+    `lower_bound` is what no placement of these buffers in this order of commands could go below.
+
+    ```mlir
+    plan.arena 1623040 bytes, variables at 0x0, workspace at 0x125400, inputs at 0x185400, slots 2, lower_bound 1623040
+    ```
+  }];
+  let arguments = (ins I64Attr:$bytes, I64Attr:$variables, I64Attr:$workspace, I64Attr:$inputs, I64Attr:$slots,
+                       I64Attr:$lower_bound);
+  let assemblyFormat = [{
+    $bytes `bytes` `,` `variables` `at` custom<Hexadecimal>($variables) `,` `workspace` `at`
+    custom<Hexadecimal>($workspace) `,` `inputs` `at` custom<Hexadecimal>($inputs) `,` `slots` $slots `,` `lower_bound`
+    $lower_bound attr-dict
+  }];
+}
+
+def VariableOp : Plan_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "A tensor that lives across steps and programs";
+  let description = "`kind` is parameter, statistic, optimizer or counter; the initializer is kept as it was written.";
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, StrAttr:$kind, StrAttr:$initializer,
+                       UnitAttr:$frozen, Plan_Place:$place);
+  let assemblyFormat = [{
+    $sym_name `:` $type $kind (`frozen` $frozen^)? `init` $initializer (`at` custom<Hexadecimal>($place)^)? attr-dict
+  }];
+}
+
+def ConstantOp : Plan_Op<"constant", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "Bytes that are copied to the arena once, at load";
+  let arguments = (ins SymbolNameAttr:$sym_name, ElementsAttr:$value, Plan_Place:$place);
+  let assemblyFormat = "$sym_name `=` $value (`at` custom<Hexadecimal>($place)^)? attr-dict";
+}
+
+def KernelOp : Plan_Op<"kernel", [Symbol, HasParent<"::mlir::ModuleOp">, IsolatedFromAbove, SingleBlock]> {
+  let summary = "A function over buffers, still in the gpuc dialect";
+  let description = [{
+    Its machine code is made when the plan is written. The block's arguments are what it reads, `gpuc.yield` gives what
+    it writes. Kernels with equal bodies share their code.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Programs and their buffers
+//===----------------------------------------------------------------------===//
+
+def ProgramOp : Plan_Op<"program", [Symbol, HasParent<"::mlir::ModuleOp">, IsolatedFromAbove, NoTerminator, SingleBlock, SymbolTable]> {
+  let summary = "What one call of the runtime executes: a training step, an evaluation step, …";
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$peak_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name (`peak` $peak_bytes^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def InputOp : Plan_Op<"input", [BufferOp]> {
+  let summary = "A slot that receives one tensor of each batch";
+  let description = [{
+    There are as many slots as `plan.arena` says, `place` is the first one's; step k uses slot k mod slots. `rows` marks
+    the scalar into which the runtime writes how many rows of the batch hold samples.
+  }];
+  let arguments = (ins StrAttr:$name, TypeAttrOf<AnyRankedTensor>:$type, OptionalAttr<I64Attr>:$range, UnitAttr:$rows,
+                       Plan_Place:$place, OptionalAttr<I64Attr>:$slot_stride);
+  let results = (outs Plan_AnyBuffer:$buffer);
+  let assemblyFormat = [{
+    $name `:` $type (`range` $range^)? (`rows` $rows^)? (`at` custom<Hexadecimal>($place)^ `stride` $slot_stride)? attr-dict
+  }];
+}
+
+def UseOp : Plan_Op<"use", [BufferOp, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A variable's or constant's buffer";
+  let arguments = (ins FlatSymbolRefAttr:$symbol);
+  let results = (outs Plan_AnyBuffer:$buffer);
+  let assemblyFormat = "$symbol attr-dict";
+}
+
+def AllocOp : Plan_Op<"buffer", [BufferOp]> {
+  let summary = "Bytes that a program needs from the first command that writes them to the last that reads them";
+  let arguments = (ins StrAttr:$name, TypeAttrOf<AnyRankedTensor>:$type, Plan_CategoryAttr:$category, Plan_Place:$place);
+  let results = (outs Plan_AnyBuffer:$buffer);
+  let assemblyFormat = "$name `:` $type $category (`at` custom<Hexadecimal>($place)^)? attr-dict";
+}
+
+def ViewOp : Plan_Op<"view"> {
+  let summary = "A part of a buffer; inside `plan.repeat`s it moves by strides[d] bytes with the d-th iteration, outermost first";
+  let arguments = (ins Plan_AnyBuffer:$source, I64Attr:$offset, TypeAttrOf<AnyRankedTensor>:$type,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$strides);
+  let results = (outs Plan_AnyBuffer:$buffer);
+  let assemblyFormat = "$source `[` $offset `]` (`strides` $strides^)? `:` $type attr-dict";
+  let hasVerifier = 1;
+}
+
+def OutputOp : Plan_Op<"output"> {
+  let summary = "A buffer that the caller may read after the program, until the program runs again";
+  let arguments = (ins StrAttr:$name, Plan_AnyBuffer:$buffer);
+  let assemblyFormat = "$name $buffer attr-dict";
+}
+
+def EventOp : Plan_Op<"event"> {
+  let summary = "Declares an event";
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Plan_AnyEvent:$event);
+  let assemblyFormat = "$name attr-dict";
+}
+
+def StreamOp : Plan_Op<"stream", [NoTerminator, SingleBlock, HasParent<"ProgramOp">]> {
+  let summary = "Commands that run one after another; the first stream of a program is the main one";
+  let arguments = (ins StrAttr:$name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$name attr-dict-with-keyword $body";
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+def LaunchOp : Plan_Command<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Runs a generated kernel";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Plan_AnyBuffer>:$inputs, Variadic<Plan_AnyBuffer>:$outputs);
+  let assemblyFormat = "$kernel `(` $inputs `)` `->` `(` $outputs `)` attr-dict";
+}
+
+def MatmulOp : Plan_Command<"matmul", [AttrSizedOperandSegments]> {
+  let summary = "result[batch, m, n] = lhs[batch, m, k] · rhs[batch, k, n]";
+  let description = [{
+    `transpose` before an operand: stored as [k, m], or [n, k]. The workspace's size is the cap within which the device
+    chooses its algorithm.
+  }];
+  let arguments = (ins Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
+                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace, UnitAttr:$transpose_lhs,
+                       UnitAttr:$transpose_rhs, TypeAttr:$element, I64Attr:$batch, I64Attr:$m, I64Attr:$n, I64Attr:$k);
+  let assemblyFormat = [{
+    (`transpose` $transpose_lhs^)? $lhs `,` (`transpose` $transpose_rhs^)? $rhs `->` $result (`bias` $bias^)?
+    (`workspace` $workspace^)? `:` $element `batch` $batch `m` $m `n` $n `k` $k attr-dict
+  }];
+}
+
+def UploadOp : Plan_Command<"upload"> {
+  let summary = "Copies a tensor of the batch from the host into its input slot";
+  let arguments = (ins Plan_AnyBuffer:$to);
+  let assemblyFormat = "$to attr-dict";
+}
+
+def DownloadOp : Plan_Command<"download"> {
+  let summary = "Copies an output to the host";
+  let arguments = (ins Plan_AnyBuffer:$from);
+  let assemblyFormat = "$from attr-dict";
+}
+
+def CopyOp : Plan_Command<"copy"> {
+  let summary = "Copies bytes within the arena";
+  let arguments = (ins Plan_AnyBuffer:$from, Plan_AnyBuffer:$to);
+  let assemblyFormat = "$from `->` $to attr-dict";
+}
+
+def FillOp : Plan_Command<"fill"> {
+  let summary = "Fills a buffer with one number";
+  let arguments = (ins Plan_AnyBuffer:$to, TypedAttrInterface:$value);
+  let assemblyFormat = "$to `with` $value attr-dict";
+}
+
+def RecordOp : Plan_Command<"record"> {
+  let summary = "Marks the event's next execution";
+  let arguments = (ins Plan_AnyEvent:$event);
+  let assemblyFormat = "$event attr-dict";
+}
+
+def WaitOp : Plan_Command<"wait"> {
+  let summary = "The n-th execution returns after the (n - distance)-th execution of the event's record";
+  let arguments = (ins Plan_AnyEvent:$event, DefaultValuedAttr<I64Attr, "0">:$distance);
+  let assemblyFormat = "$event (`distance` $distance^)? attr-dict";
+}
+
+def RepeatOp : Plan_Command<"repeat", [NoTerminator, SingleBlock]> {
+  let summary = "Executes its commands `count` times";
+  let arguments = (ins I64Attr:$count);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$count attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+#endif
