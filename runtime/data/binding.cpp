@@ -1,0 +1,112 @@
+#include "runtime/data/binding.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <optional>
+
+namespace gpuc {
+namespace {
+
+template <typename List, typename NameOf>
+std::string joinNames(const List& list, NameOf name_of) {
+  std::string text;
+  for (const auto& item : list) text += (text.empty() ? "" : ", ") + name_of(item);
+  return text.empty() ? "none" : text;
+}
+
+std::string fieldNames(const Dataset& dataset) {
+  return joinNames(dataset.fields(), [](const DatasetField& field) { return field.sample.name; });
+}
+
+std::string inputNames(std::span<const InputSpec> inputs) {
+  return joinNames(inputs, [](const InputSpec& input) { return input.tensor.name; });
+}
+
+std::optional<size_t> findField(const Dataset& dataset, const std::string& name) {
+  for (size_t i = 0; i < dataset.fields().size(); ++i)
+    if (dataset.fields()[i].sample.name == name) return i;
+  return std::nullopt;
+}
+
+Status checkFit(const TensorSpec& input, const DatasetField& field) {
+  if (input.shape.empty() || input.shape[0] <= 0)
+    return Status::error("input " + input.name + ": " + input.str() + " has no batch extent to be fed by");
+  TensorSpec sample{input.name, input.type, {input.shape.begin() + 1, input.shape.end()}};
+  if (sample.type != field.sample.type)
+    return errorf("%s: %s is %s, but the plan's input wants %s", field.source.c_str(), input.name.c_str(),
+                  nameOf(field.sample.type), nameOf(sample.type));
+  if (sample.elementCount() != field.sample.elementCount())
+    return errorf("%s: a sample of %s is %s (%lld elements), but the plan's input wants %s (%lld elements)",
+                  field.source.c_str(), input.name.c_str(), field.sample.str().c_str(),
+                  static_cast<long long>(field.sample.elementCount()), sample.str().c_str(),
+                  static_cast<long long>(sample.elementCount()));
+  return okStatus();
+}
+
+/// The integer at `element` of a buffer of `type`.
+int64_t integerAt(const std::byte* data, DataType type, int64_t element) {
+  auto load = [&](auto value) {
+    std::memcpy(&value, data + element * static_cast<int64_t>(sizeof(value)), sizeof(value));
+    return static_cast<int64_t>(value);
+  };
+  switch (type) {
+    case DataType::i64:
+      return load(int64_t{});
+    case DataType::i32:
+      return load(int32_t{});
+    case DataType::i8:
+      return load(int8_t{});
+    default:
+      return load(uint8_t{});
+  }
+}
+
+}  // namespace
+
+Result<std::vector<size_t>> bindFields(const Dataset& dataset, std::span<const InputSpec> inputs) {
+  std::vector<size_t> binding;
+  for (const InputSpec& input : inputs) {
+    std::optional<size_t> field = findField(dataset, input.tensor.name);
+    if (!field)
+      return Status::error("the data has no field for the plan's input " + input.tensor.name + ": " +
+                           input.tensor.str() + " (fields: " + fieldNames(dataset) + ")");
+    GPUC_RETURN_IF_ERROR(checkFit(input.tensor, dataset.fields()[*field]));
+    binding.push_back(*field);
+  }
+  for (size_t i = 0; i < dataset.fields().size(); ++i) {
+    const DatasetField& field = dataset.fields()[i];
+    if (!field.may_idle && std::find(binding.begin(), binding.end(), i) == binding.end())
+      return Status::error(field.source + ": the plan has no input " + field.sample.name +
+                           " (inputs: " + inputNames(inputs) + ")");
+  }
+  return binding;
+}
+
+Status checkRange(const Dataset& dataset, size_t field_index, int64_t limit) {
+  const DatasetField& field = dataset.fields()[field_index];
+  if (isFloat(field.sample.type))
+    return errorf("%s: %s is %s, but values in [0, %lld) are integers", field.source.c_str(),
+                  field.sample.name.c_str(), nameOf(field.sample.type), static_cast<long long>(limit));
+  int64_t per_sample = field.sample.elementCount();
+  // About 1 MiB at a time, so that a large data set does not double.
+  int64_t chunk = std::max<int64_t>(1, (1 << 20) / std::max<int64_t>(1, field.sample.sizeBytes()));
+  std::vector<int64_t> rows;
+  std::vector<std::byte> values(static_cast<size_t>(chunk * field.sample.sizeBytes()));
+  for (int64_t first = 0; first < dataset.size(); first += chunk) {
+    rows.resize(static_cast<size_t>(std::min(chunk, dataset.size() - first)));
+    std::iota(rows.begin(), rows.end(), first);
+    GPUC_RETURN_IF_ERROR(dataset.copyRows(rows, field_index, values.data()));
+    for (int64_t i = 0; i < static_cast<int64_t>(rows.size()) * per_sample; ++i) {
+      int64_t value = integerAt(values.data(), field.sample.type, i);
+      if (value < 0 || value >= limit)
+        return errorf("%s: sample %lld has %s = %lld, which lies outside the plan's range [0, %lld)",
+                      field.source.c_str(), static_cast<long long>(first + i / per_sample),
+                      field.sample.name.c_str(), static_cast<long long>(value),
+                      static_cast<long long>(limit));
+    }
+  }
+  return okStatus();
+}
+
+}  // namespace gpuc

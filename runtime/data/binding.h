@@ -1,0 +1,21 @@
+// Whether a data set fits the plan that is to eat it.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "runtime/data/dataset.h"
+
+namespace gpuc {
+
+/// For each input the field that feeds it: same name, same type, same number of elements a sample (idx
+/// gives images of 28x28, a plan may want 1x28x28). Errors name the input or field, what both sides say,
+/// and the names that exist: an input without a field, a field that no input takes (unless it may idle),
+/// another type, another number of elements, an input without a batch extent.
+Result<std::vector<size_t>> bindFields(const Dataset& dataset, std::span<const InputSpec> inputs);
+
+/// Reads every value of an integer field and refuses the first outside [0, limit), naming file, sample,
+/// value and limit.
+Status checkRange(const Dataset& dataset, size_t field, int64_t limit);
+
+}  // namespace gpuc

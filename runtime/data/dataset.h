@@ -1,0 +1,40 @@
+// What a loader reads from: samples that can be had in any order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/base/tensor_spec.h"
+
+namespace gpuc {
+
+/// An input of a plan, as a data set has to serve it.
+struct InputSpec {
+  TensorSpec tensor;  // with the batch as the first extent: x : 64x1x28x28xui8
+  int64_t range = 0;  // values lie in [0, range): classes or vocabulary; 0: any value
+};
+
+/// One field of a data set.
+struct DatasetField {
+  TensorSpec sample;      // of one sample, without the batch: x : 28x28xui8
+  std::string source;     // where it comes from, for messages: a file's path
+  bool may_idle = false;  // not an error if no input of the plan takes it
+};
+
+/// `size()` samples of the same fields. Immutable once opened; any number of threads may read at once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t size() const = 0;
+  virtual std::span<const DatasetField> fields() const = 0;
+
+  /// Copies samples `rows` (each in [0, size())) of one field side by side to `destination`, which has room
+  /// for rows.size() samples. Allocates nothing.
+  virtual Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const = 0;
+};
+
+}  // namespace gpuc

@@ -1,0 +1,66 @@
+#include "runtime/data/npy_dataset.h"
+
+#include <cstring>
+
+#include "runtime/state/npy.h"
+
+namespace gpuc {
+namespace {
+
+class NpyDataset : public Dataset {
+ public:
+  NpyDataset(std::vector<DatasetField> fields, std::vector<NpyArray> arrays, int64_t size)
+      : fields_(std::move(fields)), arrays_(std::move(arrays)), size_(size) {}
+
+  int64_t size() const override { return size_; }
+  std::span<const DatasetField> fields() const override { return fields_; }
+
+  Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
+    size_t sample_bytes = static_cast<size_t>(fields_[field].sample.sizeBytes());
+    for (int64_t row : rows) {
+      std::memcpy(destination, arrays_[field].data.data() + static_cast<size_t>(row) * sample_bytes,
+                  sample_bytes);
+      destination += sample_bytes;
+    }
+    return okStatus();
+  }
+
+ private:
+  std::vector<DatasetField> fields_;
+  std::vector<NpyArray> arrays_;  // arrays_[i] : (size, …fields_[i].sample.shape)
+  int64_t size_;
+};
+
+Status checkCount(const NpyArray& array, const NpyArray& first) {
+  if (array.spec.shape.empty())
+    return Status::error(array.spec.name + ": holds a single value, expected samples along the first extent");
+  if (array.spec.shape[0] == 0) return Status::error(array.spec.name + ": has no samples");
+  if (array.spec.shape[0] != first.spec.shape[0])
+    return errorf("%s has %lld samples, but %s has %lld", first.spec.name.c_str(),
+                  static_cast<long long>(first.spec.shape[0]), array.spec.name.c_str(),
+                  static_cast<long long>(array.spec.shape[0]));
+  return okStatus();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> openNpyDataset(
+    const std::vector<std::pair<std::string, std::string>>& files) {
+  std::vector<DatasetField> fields;
+  std::vector<NpyArray> arrays;
+  for (const auto& [name, path] : files) {
+    for (const DatasetField& field : fields)
+      if (field.sample.name == name)
+        return Status::error("npy data: field " + name + " is given twice, by " + field.source + " and " +
+                             path);
+    GPUC_ASSIGN_OR_RETURN(NpyArray array, readNpy(path));
+    arrays.push_back(std::move(array));
+    const TensorSpec& spec = arrays.back().spec;
+    GPUC_RETURN_IF_ERROR(checkCount(arrays.back(), arrays.front()));
+    fields.push_back({{name, spec.type, {spec.shape.begin() + 1, spec.shape.end()}}, path});
+  }
+  int64_t size = arrays.front().spec.shape[0];
+  return std::unique_ptr<Dataset>(new NpyDataset(std::move(fields), std::move(arrays), size));
+}
+
+}  // namespace gpuc

@@ -1,0 +1,334 @@
+// Data sets: what they serve, what they refuse, and in what words.
+#include "runtime/data/dataset.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "runtime/data/binding.h"
+#include "runtime/data/data_spec.h"
+#include "runtime/data/gzip.h"
+#include "runtime/data/idx.h"
+#include "runtime/data/npy_dataset.h"
+#include "runtime/data/synthetic.h"
+#include "runtime/state/npy.h"
+#include "test/runtime/temporary_folder.h"
+
+namespace gpuc {
+namespace {
+
+std::string bigEndian(uint32_t value) {
+  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
+          static_cast<char>(value)};
+}
+
+/// An IDX file of unsigned bytes 0, 1, 2, … .
+std::string idxBytes(const std::vector<uint32_t>& shape) {
+  std::string bytes = {0, 0, 8, static_cast<char>(shape.size())};
+  size_t count = 1;
+  for (uint32_t extent : shape) {
+    bytes += bigEndian(extent);
+    count *= extent;
+  }
+  for (size_t i = 0; i < count; ++i) bytes += static_cast<char>(i);
+  return bytes;
+}
+
+std::string gzipped(const std::string& bytes) {
+  z_stream stream = {};
+  deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string packed(deflateBound(&stream, bytes.size()) + 32, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+template <typename T>
+std::vector<T> rowsOf(const Dataset& dataset, size_t field, const std::vector<int64_t>& rows) {
+  size_t bytes = rows.size() * static_cast<size_t>(dataset.fields()[field].sample.sizeBytes());
+  std::vector<T> values(bytes / sizeof(T));
+  EXPECT_TRUE(dataset.copyRows(rows, field, reinterpret_cast<std::byte*>(values.data())).ok());
+  return values;
+}
+
+TEST(Gzip, UnpacksMembersInARow) {
+  std::string text(100000, 'a');
+  EXPECT_EQ(*gunzip(gzipped(text), "f"), text);
+  EXPECT_EQ(*gunzip(gzipped("one") + gzipped("two"), "f"), "onetwo");
+  EXPECT_EQ(*gunzip(gzipped(""), "f"), "");
+}
+
+TEST(Gzip, RefusesDamage) {
+  std::string packed = gzipped("some text that is long enough to be cut");
+  for (size_t length = 2; length < packed.size(); ++length)
+    expectError(gunzip(packed.substr(0, length), "f.gz"),
+                "f.gz: gzip data cut short after " + std::to_string(length));
+  expectError(gunzip(packed + "xyz", "f.gz"), "f.gz: 3 bytes follow the end of the gzip data");
+  std::string flipped = packed;
+  flipped[packed.size() - 6] ^= 1;  // within the CRC
+  expectError(gunzip(flipped, "f.gz"), "f.gz: corrupt gzip data: incorrect data check");
+}
+
+class Idx : public testing::Test {
+ protected:
+  void write(const std::string& images, const std::string& labels, const std::string& suffix = "") {
+    folder.write("train-images-idx3-ubyte" + suffix, images);
+    folder.write("train-labels-idx1-ubyte" + suffix, labels);
+  }
+  Result<std::unique_ptr<Dataset>> open() { return openIdx(folder / "train"); }
+  TemporaryFolder folder;
+};
+
+TEST_F(Idx, ServesImagesAndLabelsInAnyOrder) {
+  for (bool packed : {false, true}) {
+    TemporaryFolder own;
+    auto pack = [&](const std::string& bytes) { return packed ? gzipped(bytes) : bytes; };
+    std::string suffix = packed ? ".gz" : "";
+    own.write("t-images-idx3-ubyte" + suffix, pack(idxBytes({4, 2, 3})));
+    own.write("t-labels-idx1-ubyte" + suffix, pack(idxBytes({4})));
+    Result<std::unique_ptr<Dataset>> dataset = openIdx(own / "t");
+    ASSERT_TRUE(dataset.ok()) << dataset.message();
+    EXPECT_EQ((*dataset)->size(), 4);
+    EXPECT_EQ((*dataset)->fields()[0].sample.str(), "2x3xui8");
+    EXPECT_EQ((*dataset)->fields()[1].sample.str(), "i32");
+    EXPECT_EQ(rowsOf<uint8_t>(**dataset, 0, {2, 0}),
+              (std::vector<uint8_t>{12, 13, 14, 15, 16, 17, 0, 1, 2, 3, 4, 5}));
+    EXPECT_EQ(rowsOf<int32_t>(**dataset, 1, {3, 3, 1}), (std::vector<int32_t>{3, 3, 1}));
+  }
+}
+
+TEST_F(Idx, RefusesMissingFiles) {
+  expectError(open(), "neither " + (folder / "train-images-idx3-ubyte") + " nor ");
+  folder.write("train-images-idx3-ubyte", idxBytes({1, 1, 1}));
+  expectError(open(), "neither " + (folder / "train-labels-idx1-ubyte") + " nor ");
+}
+
+TEST_F(Idx, RefusesOtherFormats) {
+  write("PK\x03\x04 zip", idxBytes({1}));
+  expectError(open(), "train-images-idx3-ubyte: not an IDX file: it begins with 50 4b, expected 00 00");
+  write(std::string("\0\0\x0d\x03", 4), idxBytes({1}));
+  expectError(open(), "IDX element type 0x0d (32-bit float), expected 0x08 (unsigned byte)");
+  write(idxBytes({4}), idxBytes({4}));
+  expectError(open(), "train-images-idx3-ubyte: IDX of rank 1, expected 3");
+  write("", idxBytes({4}));
+  expectError(open(), "cut short: 0 bytes, an IDX header has at least 4");
+  write(idxBytes({4, 2, 3}).substr(0, 15), idxBytes({4}));
+  expectError(open(), "cut short: 15 bytes, an IDX header of rank 3 has 16");
+}
+
+TEST_F(Idx, RefusesLengthsThatDisagree) {
+  write(idxBytes({4, 2, 3}).substr(0, 39), idxBytes({4}));
+  expectError(open(),
+              "train-images-idx3-ubyte: cut short: 39 bytes, but its header says 4x2x3xui8, which makes 40");
+  write(idxBytes({4, 2, 3}) + "x", idxBytes({4}));
+  expectError(open(), "too long: 41 bytes, but its header says 4x2x3xui8, which makes 40");
+  write(idxBytes({4, 2, 3}), idxBytes({3}));
+  expectError(open(), "has 4 images, but " + (folder / "train-labels-idx1-ubyte") + " has 3 labels");
+  write(idxBytes({0, 2, 3}), idxBytes({0}));
+  expectError(open(), "has no images");
+  write(std::string("\0\0\x08\x03", 4) + bigEndian(~0u) + bigEndian(~0u) + bigEndian(~0u), idxBytes({1}));
+  expectError(open(), "extents 4294967295x4294967295x4294967295xui8 of its header are too large");
+}
+
+TEST(NpyDataset, ServesItsFiles) {
+  TemporaryFolder folder;
+  std::vector<float> x = {1, 2, 3, 4, 5, 6};
+  std::vector<int64_t> y = {7, 8, 9};
+  ASSERT_TRUE(writeNpy(folder / "x.npy", {"x", DataType::f32, {3, 2}}, x.data()).ok());
+  ASSERT_TRUE(writeNpy(folder / "y.npy", {"y", DataType::i64, {3}}, y.data()).ok());
+  Result<std::unique_ptr<Dataset>> dataset =
+      openNpyDataset({{"x", folder / "x.npy"}, {"y", folder / "y.npy"}});
+  ASSERT_TRUE(dataset.ok()) << dataset.message();
+  EXPECT_EQ((*dataset)->size(), 3);
+  EXPECT_EQ(rowsOf<float>(**dataset, 0, {2, 1}), (std::vector<float>{5, 6, 3, 4}));
+  EXPECT_EQ(rowsOf<int64_t>(**dataset, 1, {0, 2}), (std::vector<int64_t>{7, 9}));
+}
+
+TEST(NpyDataset, RefusesFilesThatDisagree) {
+  TemporaryFolder folder;
+  std::vector<float> data(8);
+  std::string four = folder / "four.npy", two = folder / "two.npy", one = folder / "scalar.npy",
+              none = folder / "none.npy";
+  ASSERT_TRUE(writeNpy(four, {"", DataType::f32, {4, 2}}, data.data()).ok());
+  ASSERT_TRUE(writeNpy(two, {"", DataType::f32, {2, 4}}, data.data()).ok());
+  ASSERT_TRUE(writeNpy(one, {"", DataType::f32, {}}, data.data()).ok());
+  ASSERT_TRUE(writeNpy(none, {"", DataType::f32, {0, 4}}, data.data()).ok());
+  expectError(openNpyDataset({{"x", four}, {"y", two}}), four + " has 4 samples, but " + two + " has 2");
+  expectError(openNpyDataset({{"x", four}, {"x", two}}),
+              "field x is given twice, by " + four + " and " + two);
+  expectError(openNpyDataset({{"x", one}}), one + ": holds a single value");
+  expectError(openNpyDataset({{"x", none}}), none + ": has no samples");
+  expectError(openNpyDataset({{"x", folder / "absent.npy"}}), "absent.npy: No such file");
+}
+
+std::vector<InputSpec> mnistInputs() {
+  return {{{"x", DataType::ui8, {64, 1, 2, 3}}, 0}, {{"labels", DataType::i32, {64}}, 10}};
+}
+
+TEST_F(Idx, BindsByNameTypeAndElementCount) {
+  write(idxBytes({4, 2, 3}), idxBytes({4}));
+  std::unique_ptr<Dataset> dataset = *open();
+  std::vector<InputSpec> inputs = mnistInputs();
+  EXPECT_EQ(*bindFields(*dataset, inputs), (std::vector<size_t>{0, 1}));
+  std::swap(inputs[0], inputs[1]);
+  EXPECT_EQ(*bindFields(*dataset, inputs), (std::vector<size_t>{1, 0}));
+  inputs.erase(inputs.begin());  // a plan without labels
+  EXPECT_EQ(*bindFields(*dataset, inputs), (std::vector<size_t>{0}));
+}
+
+TEST_F(Idx, BindingNamesWhatDoesNotFit) {
+  write(idxBytes({4, 2, 3}), idxBytes({4}));
+  std::unique_ptr<Dataset> dataset = *open();
+  std::vector<InputSpec> inputs = mnistInputs();
+  inputs[0].tensor.name = "image";
+  expectError(bindFields(*dataset, inputs),
+              "no field for the plan's input image: 64x1x2x3xui8 (fields: x, labels)");
+  inputs = mnistInputs();
+  inputs[0].tensor.type = DataType::f32;
+  expectError(bindFields(*dataset, inputs),
+              "train-images-idx3-ubyte: x is ui8, but the plan's input wants f32");
+  inputs = mnistInputs();
+  inputs[0].tensor.shape = {64, 1, 28, 28};
+  expectError(bindFields(*dataset, inputs),
+              "a sample of x is 2x3xui8 (6 elements), but the plan's input wants 1x28x28xui8 (784 elements)");
+  inputs[0].tensor.shape = {};
+  expectError(bindFields(*dataset, inputs), "input x: ui8 has no batch extent");
+  inputs = mnistInputs();
+  inputs.erase(inputs.begin());
+  expectError(bindFields(*dataset, inputs),
+              "train-images-idx3-ubyte: the plan has no input x (inputs: labels)");
+}
+
+TEST_F(Idx, ALabelOutOfRangeIsNamed) {
+  std::string labels = idxBytes({4});
+  labels[8 + 2] = 11;
+  write(idxBytes({4, 2, 3}), labels);
+  expectError(openDataset("idx:" + (folder / "train"), mnistInputs()),
+              (folder / "train-labels-idx1-ubyte") +
+                  ": sample 2 has labels = 11, which lies outside the plan's range [0, 10)");
+  labels[8 + 2] = 9;
+  write(idxBytes({4, 2, 3}), labels);
+  EXPECT_TRUE(openDataset("idx:" + (folder / "train"), mnistInputs()).ok());
+}
+
+TEST(CheckRange, ReadsEveryTypeOfInteger) {
+  TemporaryFolder folder;
+  std::vector<int64_t> wide = {0, 1, -1, 5};
+  ASSERT_TRUE(writeNpy(folder / "wide.npy", {"", DataType::i64, {2, 2}}, wide.data()).ok());
+  expectError(checkRange(**openNpyDataset({{"t", folder / "wide.npy"}}), 0, 5), "sample 1 has t = -1, ");
+  std::vector<int8_t> narrow = {0, 1, 2, -3};
+  ASSERT_TRUE(writeNpy(folder / "narrow.npy", {"", DataType::i8, {4}}, narrow.data()).ok());
+  expectError(checkRange(**openNpyDataset({{"t", folder / "narrow.npy"}}), 0, 5), "sample 3 has t = -3, ");
+  std::vector<uint8_t> bytes(3 << 20, 1);
+  bytes.back() = 200;  // in the third chunk
+  ASSERT_TRUE(writeNpy(folder / "bytes.npy", {"", DataType::ui8, {3 << 20}}, bytes.data()).ok());
+  expectError(checkRange(**openNpyDataset({{"t", folder / "bytes.npy"}}), 0, 200),
+              "sample 3145727 has t = 200, ");
+  EXPECT_TRUE(checkRange(**openNpyDataset({{"t", folder / "bytes.npy"}}), 0, 201).ok());
+  std::vector<float> floats = {1};
+  ASSERT_TRUE(writeNpy(folder / "f.npy", {"", DataType::f32, {1}}, floats.data()).ok());
+  expectError(checkRange(**openNpyDataset({{"t", folder / "f.npy"}}), 0, 5),
+              "t is f32, but values in [0, 5) are integers");
+}
+
+TEST(Synthetic, SamplesArePureFunctionsOfSeedAndIndex) {
+  std::vector<InputSpec> inputs = {{{"x", DataType::f32, {8, 5, 7}}, 0}, {{"y", DataType::i64, {8}}, 3}};
+  std::unique_ptr<Dataset> one = *makeSyntheticDataset(inputs, 100, 1),
+                           two = *makeSyntheticDataset(inputs, 50, 1),
+                           other = *makeSyntheticDataset(inputs, 100, 2);
+  EXPECT_EQ(one->fields()[0].sample.str(), "5x7xf32");
+  EXPECT_EQ(rowsOf<float>(*one, 0, {3, 7})[35], rowsOf<float>(*two, 0, {7})[0]);
+  EXPECT_EQ(rowsOf<float>(*one, 0, {7}), rowsOf<float>(*two, 0, {7}));
+  EXPECT_NE(rowsOf<float>(*one, 0, {7}), rowsOf<float>(*one, 0, {8}));
+  EXPECT_NE(rowsOf<float>(*one, 0, {7}), rowsOf<float>(*other, 0, {7}));
+}
+
+TEST(Synthetic, FloatsHaveMeanZeroAndVarianceOne) {
+  std::vector<InputSpec> inputs = {{{"x", DataType::f32, {1, 1000}}, 0}};
+  std::unique_ptr<Dataset> dataset = *makeSyntheticDataset(inputs, 100, 0);
+  std::vector<int64_t> rows(100);
+  std::iota(rows.begin(), rows.end(), 0);
+  double sum = 0, squares = 0;
+  for (float value : rowsOf<float>(*dataset, 0, rows)) {
+    sum += value;
+    squares += double{value} * value;
+  }
+  EXPECT_NEAR(sum / 1e5, 0, 0.015);     // standard error 0.0032
+  EXPECT_NEAR(squares / 1e5, 1, 0.02);  // standard error 0.0043
+}
+
+TEST(Synthetic, IntegersFillTheirRange) {
+  std::vector<InputSpec> inputs = {{{"a", DataType::i32, {1, 1000}}, 10},
+                                   {{"b", DataType::ui8, {1, 10000}}, 0},
+                                   {{"c", DataType::i1, {1, 1000}}, 0}};
+  std::unique_ptr<Dataset> dataset = *makeSyntheticDataset(inputs, 1, 0);
+  std::vector<int> count(10);
+  for (int32_t value : rowsOf<int32_t>(*dataset, 0, {0})) ++count.at(static_cast<size_t>(value));
+  for (int times : count) EXPECT_NEAR(times, 100, 50);
+  std::vector<uint8_t> bytes = rowsOf<uint8_t>(*dataset, 1, {0}),
+                       booleans = rowsOf<uint8_t>(*dataset, 2, {0});
+  EXPECT_EQ(*std::max_element(bytes.begin(), bytes.end()), 255);
+  EXPECT_EQ(*std::max_element(booleans.begin(), booleans.end()), 1);
+  EXPECT_EQ(*std::min_element(booleans.begin(), booleans.end()), 0);
+}
+
+TEST(Synthetic, PinnedValues) {
+  // Philox at counter {0, 7, 0, "syn\0"}, key {1, 0}: see random_test for the generator itself.
+  std::vector<InputSpec> inputs = {{{"y", DataType::i32, {1, 6}}, 1000}};
+  EXPECT_EQ(rowsOf<int32_t>(**makeSyntheticDataset(inputs, 10, 1), 0, {7}),
+            (std::vector<int32_t>{363, 207, 313, 773, 162, 219}));
+}
+
+TEST(Synthetic, RefusesWhatItCannotMake) {
+  std::vector<InputSpec> inputs = {{{"y", DataType::i8, {8}}, 1000}};
+  expectError(makeSyntheticDataset(inputs, 10, 0), "input y: a range of 1000 does not fit into i8");
+  inputs[0].range = 0;
+  expectError(makeSyntheticDataset(inputs, 0, 0), "size=0, expected at least 1");
+  inputs[0].tensor.shape.clear();
+  expectError(makeSyntheticDataset(inputs, 10, 0), "input y: i8 has no batch extent");
+}
+
+TEST(DataSpec, ReadsEachKind) {
+  EXPECT_EQ(parseDataSpec("idx:/data/a:b,c=d")->prefix, "/data/a:b,c=d");
+  DataSpec npy = *parseDataSpec("npy:x=a.npy,y=b=c.npy");
+  EXPECT_EQ(npy.files[0], (std::pair<std::string, std::string>{"x", "a.npy"}));
+  EXPECT_EQ(npy.files[1], (std::pair<std::string, std::string>{"y", "b=c.npy"}));
+  DataSpec synthetic = *parseDataSpec("synthetic:seed=3,size=100");
+  EXPECT_EQ(synthetic.size, 100);
+  EXPECT_EQ(synthetic.seed, 3u);
+}
+
+TEST(DataSpec, RefusalsNameTheNearest) {
+  expectError(parseDataSpec("idz:x"), "data 'idz:x': unknown kind 'idz'; did you mean 'idx'?");
+  expectError(parseDataSpec(""), "unknown kind ''");
+  expectError(parseDataSpec("idx"), "expected idx:PREFIX");
+  expectError(parseDataSpec("npy:"), "expected npy:NAME=FILE");
+  expectError(parseDataSpec("npy:x"), "expected NAME=VALUE, found 'x'");
+  expectError(parseDataSpec("npy:x=a,"), "expected NAME=VALUE, found ''");
+  expectError(parseDataSpec("npy:=a"), "expected NAME=VALUE, found '=a'");
+  expectError(parseDataSpec("synthetic"), "expected synthetic:size=N");
+  expectError(parseDataSpec("synthetic:seed=1"), "expected size=N");
+  expectError(parseDataSpec("synthetic:sice=1"), "unknown key 'sice'; did you mean 'size'?");
+  expectError(parseDataSpec("synthetic:size=1,size=2"), "key 'size' is given twice");
+  expectError(parseDataSpec("synthetic:size=0"), "size=0 must be at least 1");
+  expectError(parseDataSpec("synthetic:size=1,seed=-1"), "seed=-1 must be at least 0");
+  expectError(parseDataSpec("synthetic:size=many"), "size: ");
+}
+
+TEST(DataSpec, OpensAndBindsSyntheticData) {
+  Result<BoundDataset> bound = openDataset("synthetic:size=20", mnistInputs());
+  ASSERT_TRUE(bound.ok()) << bound.message();
+  EXPECT_EQ(bound->dataset->size(), 20);
+  EXPECT_EQ(bound->field_of_input, (std::vector<size_t>{0, 1}));
+}
+
+}  // namespace
+}  // namespace gpuc
