@@ -1,0 +1,137 @@
+#include "passes/placement/Solver.h"
+
+#include <cmath>
+#include <utility>
+
+#include "passes/placement/Fit.h"
+#include "passes/placement/LocalSearch.h"
+#include "passes/placement/Orders.h"
+#include "passes/placement/Search.h"
+
+namespace gpuc::placement {
+namespace {
+
+/// The lowest placement of several greedies, and the order that it came from.
+struct Greedy {
+  Order order;
+  Placement placement;
+};
+
+/// Runs the greedies from the one that most often reaches the bound, until one of them reaches the goal.
+Greedy bestGreedy(const Instance& instance, int64_t goal) {
+  std::optional<Greedy> best;
+  for (auto makeOrder : {orderByArea, orderBySize, orderBySkyline, orderByContention, orderByLifetime,
+                         orderByConflicts, orderByStart, orderByEnd}) {
+    Order order = makeOrder(instance);
+    for (FitRule rule : {FitRule::kFirst, FitRule::kBest}) {
+      int64_t limit = best ? best->placement.height - 1 : INT64_MAX;
+      Placement placement = placeInOrder(instance, order, rule, limit);
+      if (placement.height > limit) continue;
+      best = Greedy{order, std::move(placement)};
+      if (best->placement.height <= goal) return *std::move(best);
+    }
+  }
+  return *std::move(best);
+}
+
+Deadline deadlineOf(const SolverOptions& options) {
+  // A limit of years is none; the clock's count would overflow.
+  if (!options.time_limit_s || *options.time_limit_s > 1e9) return std::nullopt;
+  return std::chrono::steady_clock::now() +
+         std::chrono::nanoseconds(std::llround(std::max(*options.time_limit_s, 0.0) * 1e9));
+}
+
+/// One placement that is being bettered, by one means after another, until it reaches the goal.
+class Improver {
+ public:
+  Improver(const Instance& instance, int64_t goal, Placement best, const SolverOptions& options)
+      : instance_(instance),
+        goal_(goal),
+        best_(std::move(best)),
+        seed_(options.seed),
+        deadline_(deadlineOf(options)) {}
+
+  bool done() const { return best_.height <= goal_; }
+  Placement take() { return std::move(best_); }
+
+  /// One target for the branch and bound. Where it proves that there is nothing, the goal rises above the
+  /// target.
+  void search(int64_t target, int64_t effort) {
+    Budget budget(effort, deadline_);
+    SearchResult result = searchWithin(instance_, target, budget);
+    if (result.placement)
+      best_ = *std::move(result.placement);
+    else if (result.complete)
+      goal_ = target + 1;
+  }
+
+  void searchAtGoal(int64_t effort) { search(goal_, effort); }
+
+  void searchLocally(const Order& order, int64_t effort) {
+    Budget budget(effort, deadline_);
+    Placement improved = improveOrder(instance_, order, goal_, seed_, budget);
+    if (improved.height < best_.height) best_ = std::move(improved);
+  }
+
+  /// Tries the goal itself, and then halves what is between the lowest target that is not known to fail and
+  /// the best; each try has half of the effort that is left, since a target out of reach may take any amount.
+  void searchBetween(int64_t effort) {
+    int64_t lowest = goal_, target = goal_;
+    while (best_.height > lowest && effort > 0) {
+      int64_t share = effort / 2 + 1;
+      effort -= share;
+      search(target, share);
+      if (best_.height > target) lowest = target + 1;
+      target = lowest + (best_.height - lowest) / 2;
+    }
+  }
+
+ private:
+  const Instance& instance_;
+  int64_t goal_;
+  Placement best_;
+  uint64_t seed_;
+  Deadline deadline_;
+};
+
+/// The lowest placement that the effort can find, at the goal if it can.
+Placement place(const Instance& instance, int64_t goal, const SolverOptions& options) {
+  Greedy greedy = bestGreedy(instance, goal);
+  Improver improver(instance, goal, std::move(greedy.placement), options);
+  // Below the bound lies nothing to search for.
+  if (improver.done() || goal < instance.lowerBound()) return improver.take();
+
+  // A short search settles what is easy or small; the local search is quick at what is nearly right in a
+  // large graph; the rest of the effort goes into what has no slack.
+  improver.searchAtGoal(options.effort / 16);
+  if (!improver.done()) improver.searchLocally(greedy.order, options.effort / 8);
+  if (!improver.done()) improver.searchBetween(options.effort - options.effort / 16 - options.effort / 8);
+  return improver.take();
+}
+
+Status doesNotFit(const Problem& problem, int64_t height) {
+  Peak peak = findPeak(problem);
+  std::string text = "the buffers do not fit: height " + std::to_string(height) + " reached, capacity " +
+                     std::to_string(*problem.capacity) + ", lower bound " + std::to_string(peak.bytes) +
+                     "; alive at the peak (time " + std::to_string(peak.time) + "):";
+  for (size_t i = 0; i < peak.live.size(); ++i) {
+    const Buffer& buffer = problem.buffers[peak.live[i]];
+    text += (i == 0 ? " " : ", ") + buffer.id + " (" + std::to_string(buffer.size) + ")";
+  }
+  return Status::error(std::move(text));
+}
+
+}  // namespace
+
+Result<Solution> solve(const Problem& problem, const SolverOptions& options) {
+  GPUC_RETURN_IF_ERROR(checkProblem(problem));
+  Instance instance(problem);
+  int64_t goal = problem.capacity.value_or(instance.lowerBound());
+  Solution solution;
+  solution.offsets.assign(problem.buffers.size(), 0);
+  if (instance.size() > 0) solution = instance.toSolution(place(instance, goal, options).offsets);
+  if (problem.capacity && solution.height > *problem.capacity) return doesNotFit(problem, solution.height);
+  return solution;
+}
+
+}  // namespace gpuc::placement
