@@ -72,7 +72,7 @@ TEST(Validator, AgreesWithAskingEveryPair) {
   constexpr uint64_t kProblems = 2000;
   for (uint64_t seed = 0; seed < kProblems; ++seed) {
     Problem problem =
-        randomProblem(seed, {.buffers = 6, .times = 40, .max_size = 40, .alignments = true, .conflicts = 2});
+        randomProblem(seed, {.buffers = 9, .times = 40, .max_size = 40, .alignments = true, .conflicts = 2});
     std::mt19937_64 random(seed);
     Solution solution;
     for (const Buffer& b : problem.buffers) {
