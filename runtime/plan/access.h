@@ -1,0 +1,39 @@
+// Reading a FlatBuffer whose optional parts may be missing: an absent vector is empty, an absent string is
+// "".
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/plan/plan_generated.h"
+
+namespace gpuc {
+
+template <typename T>
+uint32_t countOf(const flatbuffers::Vector<T>* vector) {
+  return vector ? vector->size() : 0;
+}
+
+inline std::string_view textOf(const flatbuffers::String* text) {
+  return text ? std::string_view(text->c_str(), text->size()) : std::string_view();
+}
+
+/// For range-based loops over a vector that may be missing.
+template <typename T>
+struct EachOf {
+  const flatbuffers::Vector<T>* vector;
+  auto begin() const { return vector ? vector->begin() : Iterator(nullptr, 0); }
+  auto end() const { return vector ? vector->end() : Iterator(nullptr, 0); }
+  using Iterator = typename flatbuffers::Vector<T>::const_iterator;
+};
+template <typename T>
+EachOf<T> each(const flatbuffers::Vector<T>* vector) {
+  return {vector};
+}
+
+/// Of the d-th enclosing repeat, in bytes; strides that are not written are 0.
+inline int64_t strideOf(const fb::Operand& operand, uint32_t d) {
+  return d < countOf(operand.strides()) ? operand.strides()->Get(d) : 0;
+}
+
+}  // namespace gpuc

@@ -1,0 +1,64 @@
+#include "runtime/plan/describe.h"
+
+namespace gpuc {
+namespace {
+
+VariableInfo describeVariable(const fb::Plan& plan, const fb::Variable& variable) {
+  const fb::Buffer& buffer = *plan.buffers()->Get(variable.buffer());
+  return {.spec = describeTensor(buffer, textOf(variable.name())),
+          .kind = static_cast<VariableKind>(variable.kind()),
+          .offset = buffer.offset(),
+          .initializer = std::string(textOf(variable.initializer())),
+          .trainable = variable.trainable()};
+}
+
+ProgramInfo describeProgram(const fb::Plan& plan, const fb::Program& program) {
+  ProgramInfo info{.name = std::string(textOf(program.name())), .inputs = {}, .outputs = {}};
+  info.peak_bytes = program.peak_bytes();
+  for (const fb::Input* input : each(program.inputs()))
+    if (input->role() == fb::InputRole::data)
+      info.inputs.push_back(
+          {describeTensor(*plan.buffers()->Get(input->buffer()), textOf(input->name())), input->range()});
+  for (const fb::Output* output : each(program.outputs()))
+    info.outputs.push_back(describeTensor(*plan.buffers()->Get(output->buffer()), textOf(output->name())));
+  return info;
+}
+
+}  // namespace
+
+const char* nameOf(TargetKind kind) { return kind == TargetKind::host ? "host" : "cuda"; }
+
+const char* nameOf(VariableKind kind) {
+  constexpr const char* kNames[] = {"parameter", "statistic", "optimizer", "counter"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+TensorSpec describeTensor(const fb::Buffer& buffer, std::string_view name) {
+  TensorSpec spec{.name = std::string(name), .type = static_cast<DataType>(buffer.type()), .shape = {}};
+  for (int64_t extent : each(buffer.shape())) spec.shape.push_back(extent);
+  return spec;
+}
+
+PlanInfo describePlan(const fb::Plan& plan) {
+  PlanInfo info;
+  info.name = textOf(plan.name());
+  info.compiler_version = textOf(plan.compiler_version());
+  info.target = static_cast<TargetKind>(plan.target()->kind());
+  info.target_name = textOf(plan.target()->name());
+  for (const flatbuffers::String* feature : each(plan.target()->features()))
+    info.target_features.emplace_back(textOf(feature));
+  for (const fb::Library* library : each(plan.libraries()))
+    info.libraries.push_back({std::string(textOf(library->name())), std::string(textOf(library->version()))});
+  info.seed = plan.seed();
+  info.batch = static_cast<int64_t>(plan.batch());
+  info.global_batch = static_cast<int64_t>(plan.global_batch());
+  info.arena_bytes = plan.arena_bytes();
+  info.input_slots = plan.input_slots();
+  for (const fb::Variable* variable : each(plan.variables()))
+    info.variables.push_back(describeVariable(plan, *variable));
+  for (const fb::Program* program : each(plan.programs()))
+    info.programs.push_back(describeProgram(plan, *program));
+  return info;
+}
+
+}  // namespace gpuc

@@ -1,0 +1,95 @@
+// A plan in memory, verified: what a session runs and what tools describe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/base/tensor_spec.h"
+
+namespace gpuc {
+
+namespace fb {
+struct Plan;
+}
+
+enum class TargetKind : uint8_t { host, cuda };
+enum class VariableKind : uint8_t { parameter, statistic, optimizer, counter };
+
+const char* nameOf(TargetKind kind);
+const char* nameOf(VariableKind kind);
+
+/// Lives across steps and programs; bound by name.
+struct VariableInfo {
+  TensorSpec spec;
+  VariableKind kind = VariableKind::parameter;
+  uint64_t offset = 0;  // in the arena, bytes
+  std::string initializer;
+  bool trainable = false;
+};
+
+/// What a caller passes to a program; hidden inputs, which the runtime fills, are not listed.
+struct InputInfo {
+  TensorSpec spec;
+  int64_t range = -1;  // labels and tokens lie in [0, range); -1: not bounded
+};
+
+struct ProgramInfo {
+  std::string name;
+  std::vector<InputInfo> inputs;
+  std::vector<TensorSpec> outputs;
+  uint64_t peak_bytes = 0;
+};
+
+struct LibraryInfo {
+  std::string name;
+  std::string version;
+};
+
+/// The facts that do not need the commands.
+struct PlanInfo {
+  std::string name;
+  std::string compiler_version;
+  TargetKind target = TargetKind::host;
+  std::string target_name;                   // "sapphirerapids", "sm_90"
+  std::vector<std::string> target_features;  // what the code needs of the device
+  std::vector<LibraryInfo> libraries;
+  uint64_t seed = 0;
+  int64_t batch = 0;         // rows per rank and microbatch
+  int64_t global_batch = 0;  // rows per optimizer update
+  uint64_t arena_bytes = 0;
+  uint32_t input_slots = 1;
+  std::vector<VariableInfo> variables;
+  std::vector<ProgramInfo> programs;
+};
+
+/// An ahead-of-time compiled model. Cheap to copy: copies share the bytes.
+class Plan {
+ public:
+  /// Reads and verifies a plan file. Errors begin with the path.
+  static Result<Plan> load(const std::string& path);
+
+  /// The same from memory: header, checksum, FlatBuffer structure, then every index, range, size and name.
+  /// What passes can be run without touching memory outside its arena, as far as the plan's data can say; its
+  /// machine code is trusted as a program is.
+  static Result<Plan> parse(std::string file);
+
+  const PlanInfo& info() const { return contents_->info; }
+
+  /// The verified FlatBuffer, for devices and tools; see runtime/plan/plan.fbs.
+  const fb::Plan& root() const { return *contents_->root; }
+
+ private:
+  struct Contents {
+    std::string file;
+    const fb::Plan* root = nullptr;
+    PlanInfo info;
+  };
+  explicit Plan(std::shared_ptr<const Contents> contents) : contents_(std::move(contents)) {}
+
+  std::shared_ptr<const Contents> contents_;
+};
+
+}  // namespace gpuc

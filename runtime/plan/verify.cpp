@@ -1,0 +1,48 @@
+#include "runtime/plan/verify.h"
+
+#include <cinttypes>
+#include <unordered_set>
+
+namespace gpuc {
+
+Status verifyStructure(std::string_view payload) {
+  // Tables may be shared, so that a small file could hold a tree of any size: both limits bound the walk.
+  constexpr flatbuffers::uoffset_t kMostDepth = 2 * kMostRepeatDepth + 16;
+  constexpr flatbuffers::uoffset_t kMostTables = 1 << 24;
+  if (payload.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
+    return errorf("plan of %zu bytes: a FlatBuffer holds less than 2 GiB", payload.size());
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(payload.data()), payload.size(), kMostDepth,
+                                 kMostTables);
+  if (payload.size() < 8 || !fb::VerifyPlanBuffer(verifier))
+    return errorf("damaged plan: its FlatBuffer of %zu bytes is not well-formed", payload.size());
+  return okStatus();
+}
+
+Status verifyName(const flatbuffers::String* name, const char* what) {
+  if (!name || name->size() == 0) return errorf("%s without a name", what);
+  if (name->size() > kMostNameBytes)
+    return errorf("%s with a name of %" PRIu32 " bytes, at most %" PRIu32, what, name->size(),
+                  kMostNameBytes);
+  for (char c : textOf(name))
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
+      return errorf("%s with a control character in its name", what);
+  return okStatus();
+}
+
+std::string quoted(const flatbuffers::String* name) { return "'" + std::string(textOf(name)) + "'"; }
+
+Status verifyPlan(const fb::Plan& plan) {
+  GPUC_RETURN_IF_ERROR(verifyTables(plan));
+  std::unordered_set<std::string_view> names;
+  for (const fb::Program* program : each(plan.programs())) {
+    GPUC_RETURN_IF_ERROR(verifyName(program->name(), "program"));
+    if (!names.insert(textOf(program->name())).second)
+      return Status::error("two programs are called " + quoted(program->name()));
+    Status status = verifyProgram(plan, *program);
+    if (status.ok()) status = verifyEvents(*program);
+    if (!status.ok()) return Status::error("program " + quoted(program->name()) + ": " + status.message());
+  }
+  return okStatus();
+}
+
+}  // namespace gpuc

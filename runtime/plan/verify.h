@@ -1,0 +1,46 @@
+// A reader that verifies before it believes. Three layers: the structure of the FlatBuffer, then the tables
+// (verify_tables.cpp), then the programs (verify_programs.cpp, verify_events.cpp). Each error is one line
+// that names the culprit and both numbers. Time and memory are linear in the size of the file, whatever
+// stands in it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/base/status.h"
+#include "runtime/plan/access.h"
+
+namespace gpuc {
+
+// What a plan may ask for. Far above what a compiler writes, low enough that sums and products of what passes
+// stay within 64 bits.
+inline constexpr uint64_t kMostArenaBytes = uint64_t{1} << 48;
+inline constexpr uint64_t kMostAlignment = uint64_t{1} << 21;   // a huge page
+inline constexpr uint64_t kMostExecutions = uint64_t{1} << 40;  // of one command in one run of its program
+inline constexpr uint64_t kMostEventExecutions = uint64_t{1}
+                                                 << 22;  // records and waits in one run of a program
+inline constexpr uint32_t kMostRepeatDepth = 8;
+inline constexpr uint32_t kMostInputSlots = 64;
+inline constexpr uint32_t kMostStreams = 64;
+inline constexpr uint32_t kMostDistance = 1024;
+inline constexpr uint32_t kMostRank = 16;
+inline constexpr uint32_t kMostNameBytes = 4096;
+
+/// Every offset within the payload leads to a whole table, vector or string, and nothing required is missing.
+Status verifyStructure(std::string_view payload);
+
+/// Everything else. `plan` has passed verifyStructure.
+Status verifyPlan(const fb::Plan& plan);
+
+// The parts of verifyPlan, in their order; each relies on those before it.
+Status verifyTables(const fb::Plan& plan);
+Status verifyProgram(const fb::Plan& plan, const fb::Program& program);
+Status verifyEvents(const fb::Program& program);
+
+/// A name that will be shown or looked up: there, not empty, of sane length. `what` says whose it is.
+Status verifyName(const flatbuffers::String* name, const char* what);
+
+/// 'name', for messages.
+std::string quoted(const flatbuffers::String* name);
+
+}  // namespace gpuc

@@ -1,0 +1,292 @@
+// Programs: every operand inside its buffer for all iterations of the repeats around it, every index in
+// range, every count and size what its command says it is.
+#include <algorithm>
+#include <cinttypes>
+#include <unordered_set>
+#include <vector>
+
+#include "runtime/base/data_type.h"
+#include "runtime/plan/verify.h"
+
+namespace gpuc {
+namespace {
+
+__extension__ typedef __int128 Wide;  // strides times counts fit
+
+/// Walks one stream. Keeps the counts of the repeats around the current command, outermost first.
+class CommandVerifier {
+ public:
+  CommandVerifier(const fb::Plan& plan, const fb::Program& program) : plan_(plan), program_(program) {}
+
+  Status verify(const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>* commands) {
+    for (const fb::Command* command : each(commands)) GPUC_RETURN_IF_ERROR(verify(*command));
+    return okStatus();
+  }
+
+ private:
+  Status verify(const fb::Command& command) {
+    if (!command.work()) return errorf("an empty command");
+    Status status = verifyWork(command);
+    if (status.ok()) return status;
+    std::string location(textOf(command.location()).substr(0, kMostNameBytes));
+    return location.empty() ? status : Status::error(status.message() + " (" + location + ")");
+  }
+
+  Status verifyWork(const fb::Command& command) {
+    switch (command.work_type()) {
+      case fb::Work::Launch:
+        return verify(*command.work_as_Launch());
+      case fb::Work::Matmul:
+        return verify(*command.work_as_Matmul());
+      case fb::Work::Copy:
+        return verify(*command.work_as_Copy());
+      case fb::Work::Fill:
+        return verify(*command.work_as_Fill());
+      case fb::Work::Record:
+        return verifyEvent(command.work_as_Record()->event());
+      case fb::Work::Wait:
+        return verify(*command.work_as_Wait());
+      case fb::Work::Repeat:
+        return verify(*command.work_as_Repeat());
+      default:
+        return errorf("a command of unknown kind %d", int(command.work_type()));
+    }
+  }
+
+  Status verify(const fb::Launch& launch) {
+    if (launch.kernel() >= countOf(plan_.kernels()))
+      return errorf("launch of kernel %" PRIu32 " of %" PRIu32, launch.kernel(), countOf(plan_.kernels()));
+    const fb::Kernel& kernel = *plan_.kernels()->Get(launch.kernel());
+    std::string what = "launch of " + quoted(kernel.name());
+    uint64_t operands = uint64_t{countOf(launch.reads())} + countOf(launch.writes());
+    if (operands != kernel.operands())
+      return errorf("%s: %" PRIu64 " operands, the kernel takes %" PRIu32, what.c_str(), operands,
+                    kernel.operands());
+    for (const fb::Operand* operand : each(launch.reads()))
+      GPUC_RETURN_IF_ERROR(verify(operand, what, "operand"));
+    for (const fb::Operand* operand : each(launch.writes()))
+      GPUC_RETURN_IF_ERROR(verify(operand, what, "result"));
+    return verifyExtents(launch, what);
+  }
+
+  Status verifyExtents(const fb::Launch& launch, const std::string& what) {
+    if (plan_.target()->kind() == fb::TargetKind::host) {
+      if (launch.tiles() == 0 || launch.tiles() > kMostExecutions || launch.grain() == 0 ||
+          launch.grain() > kMostExecutions)
+        return errorf("%s: %" PRIu64 " tiles with a grain of %" PRIu64 ", expected 1 to %" PRIu64 " of each",
+                      what.c_str(), launch.tiles(), launch.grain(), kMostExecutions);
+    } else if (launch.grid() == 0 || launch.grid() > INT32_MAX || launch.block() == 0 ||
+               launch.block() > 1024) {
+      return errorf("%s: a grid of %" PRIu32 " blocks of %" PRIu32 " threads", what.c_str(), launch.grid(),
+                    launch.block());
+    }
+    return okStatus();
+  }
+
+  Status verify(const fb::Matmul& matmul) {
+    const std::string what = "matmul";
+    if (matmul.type() > fb::DataType::MAX || !isFloat(static_cast<DataType>(matmul.type())) ||
+        matmul.epilogue() > fb::Epilogue::MAX)
+      return errorf("matmul: unknown element type %d or epilogue %d", int(matmul.type()),
+                    int(matmul.epilogue()));
+    GPUC_RETURN_IF_ERROR(verify(matmul.a(), what, "a"));
+    GPUC_RETURN_IF_ERROR(verify(matmul.b(), what, "b"));
+    GPUC_RETURN_IF_ERROR(verify(matmul.c(), what, "c"));
+    for (uint64_t extent : {matmul.batch(), matmul.m(), matmul.n(), matmul.k()})
+      if (extent == 0 || extent > kMostArenaBytes) return errorf("matmul: an extent of %" PRIu64, extent);
+    uint64_t batch = matmul.batch(), m = matmul.m(), n = matmul.n(), k = matmul.k();
+    GPUC_RETURN_IF_ERROR(verifyMatrix(matmul, *matmul.a(), "a", m, k, batch, matmul.batch_stride_a()));
+    GPUC_RETURN_IF_ERROR(verifyMatrix(matmul, *matmul.b(), "b", k, n, batch, matmul.batch_stride_b()));
+    GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.c(), "c", m, n, batch));
+    if ((matmul.epilogue() == fb::Epilogue::bias) != (matmul.bias() != nullptr))
+      return errorf("matmul: a bias operand and the bias epilogue come together or not at all");
+    if (matmul.bias()) {
+      GPUC_RETURN_IF_ERROR(verify(matmul.bias(), what, "bias"));
+      GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.bias(), "bias", 1, n, 1));
+    }
+    return matmul.workspace() ? verify(matmul.workspace(), what, "workspace") : okStatus();
+  }
+
+  /// An operand of `batch` matrices that lie `stride` elements apart, or of one that serves the whole batch.
+  Status verifyMatrix(const fb::Matmul& matmul, const fb::Operand& operand, const char* name, uint64_t rows,
+                      uint64_t columns, uint64_t batch, uint64_t stride) {
+    if (batch == 1 || stride == 0) return verifyDense(matmul, operand, name, rows, columns, 1);
+    GPUC_RETURN_IF_ERROR(verifyDense(matmul, operand, name, rows, columns, batch));
+    if (stride != rows * columns)  // fits: verifyDense has held it against the operand
+      return errorf("matmul: batch stride of %s is %" PRIu64 " elements, expected 0 or %" PRIu64, name,
+                    stride, rows * columns);
+    return okStatus();
+  }
+
+  Status verifyDense(const fb::Matmul& matmul, const fb::Operand& operand, const char* name, uint64_t rows,
+                     uint64_t columns, uint64_t batch) {
+    uint64_t bytes = static_cast<uint64_t>(sizeOf(static_cast<DataType>(matmul.type())));
+    if (__builtin_mul_overflow(bytes, rows, &bytes) || __builtin_mul_overflow(bytes, columns, &bytes) ||
+        __builtin_mul_overflow(bytes, batch, &bytes) || bytes != operand.size())
+      return errorf("matmul: %s is %" PRIu64 " bytes, which is not %" PRIu64 "x%" PRIu64 "x%" PRIu64
+                    " elements",
+                    name, operand.size(), batch, rows, columns);
+    return okStatus();
+  }
+
+  Status verify(const fb::Copy& copy) {
+    switch (copy.kind()) {
+      case fb::CopyKind::host_to_device:
+        return verifyPort(copy, countOf(program_.inputs()), "input", copy.to(), copy.from());
+      case fb::CopyKind::device_to_host:
+        return verifyPort(copy, countOf(program_.outputs()), "output", copy.from(), copy.to());
+      case fb::CopyKind::device_to_device:
+        GPUC_RETURN_IF_ERROR(verify(copy.from(), "copy", "source"));
+        GPUC_RETURN_IF_ERROR(verify(copy.to(), "copy", "destination"));
+        if (copy.from()->size() != copy.to()->size())
+          return errorf("copy of %" PRIu64 " bytes to %" PRIu64, copy.from()->size(), copy.to()->size());
+        return okStatus();
+    }
+    return errorf("copy of unknown kind %d", int(copy.kind()));
+  }
+
+  /// A copy between the arena and the host's image of an input or output, which has the size of its buffer.
+  /// `host`, the range within that image, may be missing: then it is all of it.
+  Status verifyPort(const fb::Copy& copy, uint32_t ports, const char* what, const fb::Operand* device,
+                    const fb::Operand* host) {
+    if (copy.port() >= ports) return errorf("copy of %s %" PRIu32 " of %" PRIu32, what, copy.port(), ports);
+    bool is_input = copy.kind() == fb::CopyKind::host_to_device;
+    uint32_t buffer = is_input ? program_.inputs()->Get(copy.port())->buffer()
+                               : program_.outputs()->Get(copy.port())->buffer();
+    GPUC_RETURN_IF_ERROR(verify(device, "copy", is_input ? "destination" : "source"));
+    uint64_t bytes = plan_.buffers()->Get(buffer)->size();
+    if (host) {
+      if (host->buffer() != buffer)
+        return errorf("copy of %s %" PRIu32 ": the host's range is of buffer %" PRIu32 ", expected %" PRIu32,
+                      what, copy.port(), host->buffer(), buffer);
+      GPUC_RETURN_IF_ERROR(verify(host, "copy", "host range"));
+      bytes = host->size();
+    }
+    if (bytes != device->size())
+      return errorf("copy of %s %" PRIu32 ": %" PRIu64 " bytes in the arena, %" PRIu64 " on the host", what,
+                    copy.port(), device->size(), bytes);
+    return okStatus();
+  }
+
+  Status verify(const fb::Fill& fill) {
+    GPUC_RETURN_IF_ERROR(verify(fill.to(), "fill", "destination"));
+    uint32_t element = countOf(fill.pattern());
+    bool known = element == 0 || element == 1 || element == 2 || element == 4 || element == 8;
+    if (!known || (element != 0 && fill.to()->size() % element != 0))
+      return errorf("fill of %" PRIu64 " bytes with a pattern of %" PRIu32 " bytes", fill.to()->size(),
+                    element);
+    return okStatus();
+  }
+
+  Status verify(const fb::Wait& wait) {
+    if (wait.distance() > kMostDistance)
+      return errorf("wait over a distance of %" PRIu32 ", at most %" PRIu32, wait.distance(), kMostDistance);
+    return verifyEvent(wait.event());
+  }
+
+  Status verifyEvent(uint32_t event) {
+    if (event >= countOf(program_.events()))
+      return errorf("record of or wait for event %" PRIu32 " of %" PRIu32, event, countOf(program_.events()));
+    return okStatus();
+  }
+
+  Status verify(const fb::Repeat& repeat) {
+    if (counts_.size() == kMostRepeatDepth)
+      return errorf("repeats nested deeper than %" PRIu32, kMostRepeatDepth);
+    uint64_t executions = executions_;
+    if (repeat.count() == 0 || __builtin_mul_overflow(executions, repeat.count(), &executions) ||
+        executions > kMostExecutions)
+      return errorf("repeat %" PRIu64 " times: expected 1 to %" PRIu64 " with those around it",
+                    repeat.count(), kMostExecutions);
+    std::swap(executions, executions_);
+    counts_.push_back(repeat.count());
+    Status status = verify(repeat.commands());
+    counts_.pop_back();
+    std::swap(executions, executions_);
+    return status;
+  }
+
+  /// The start moves by stride · (0 … count - 1) for each repeat around it: the extremes must lie in the
+  /// buffer.
+  Status verify(const fb::Operand* operand, const std::string& what, const char* role) {
+    if (!operand) return errorf("%s without %s", what.c_str(), role);
+    if (operand->buffer() >= countOf(plan_.buffers()))
+      return errorf("%s: %s in buffer %" PRIu32 " of %" PRIu32, what.c_str(), role, operand->buffer(),
+                    countOf(plan_.buffers()));
+    const fb::Buffer& buffer = *plan_.buffers()->Get(operand->buffer());
+    if (operand->size() == 0)
+      return errorf("%s: empty %s in %s", what.c_str(), role, quoted(buffer.name()).c_str());
+    if (countOf(operand->strides()) > counts_.size())
+      return errorf("%s: %s has %" PRIu32 " strides within %zu repeats", what.c_str(), role,
+                    countOf(operand->strides()), counts_.size());
+    Wide low = operand->offset(), high = operand->offset();
+    for (size_t d = 0; d < counts_.size(); ++d) {
+      Wide shift = static_cast<Wide>(strideOf(*operand, d)) * static_cast<Wide>(counts_[d] - 1);
+      (shift < 0 ? low : high) += shift;
+    }
+    if (low < 0 || high + static_cast<Wide>(operand->size()) > static_cast<Wide>(buffer.size()))
+      return errorf("%s: %s at offset %" PRIu64 ", %" PRIu64 " bytes, leaves buffer %s of %" PRIu64
+                    " bytes%s",
+                    what.c_str(), role, operand->offset(), operand->size(), quoted(buffer.name()).c_str(),
+                    buffer.size(), counts_.empty() ? "" : " in some iteration");
+    return okStatus();
+  }
+
+  const fb::Plan& plan_;
+  const fb::Program& program_;
+  std::vector<uint64_t> counts_;
+  uint64_t executions_ = 1;  // the product of counts_
+};
+
+template <typename Port>
+Status verifyPorts(const fb::Plan& plan, const flatbuffers::Vector<flatbuffers::Offset<Port>>* ports,
+                   const char* what) {
+  std::unordered_set<std::string_view> names;
+  for (const Port* port : each(ports)) {
+    GPUC_RETURN_IF_ERROR(verifyName(port->name(), what));
+    if (!names.insert(textOf(port->name())).second)
+      return errorf("two %ss are called %s", what, quoted(port->name()).c_str());
+    if (port->buffer() >= countOf(plan.buffers()))
+      return errorf("%s %s in buffer %" PRIu32 " of %" PRIu32, what, quoted(port->name()).c_str(),
+                    port->buffer(), countOf(plan.buffers()));
+  }
+  return okStatus();
+}
+
+Status verifyInputs(const fb::Plan& plan, const fb::Program& program) {
+  GPUC_RETURN_IF_ERROR(verifyPorts(plan, program.inputs(), "input"));
+  int rows = 0;
+  for (const fb::Input* input : each(program.inputs())) {
+    const fb::Buffer& buffer = *plan.buffers()->Get(input->buffer());
+    if (input->role() > fb::InputRole::MAX)
+      return errorf("input %s: unknown role %d", quoted(input->name()).c_str(), int(input->role()));
+    if (input->range() < -1 || input->range() == 0)
+      return errorf("input %s: a range of %" PRId64, quoted(input->name()).c_str(), input->range());
+    if (input->role() == fb::InputRole::rows) {
+      if (++rows > 1 || buffer.type() != fb::DataType::i32 || buffer.size() != 4)
+        return errorf("input %s: rows is one i32 scalar", quoted(input->name()).c_str());
+    } else if (textOf(program.name()) == "init") {
+      return errorf("it takes the input %s, and init takes none", quoted(input->name()).c_str());
+    }
+  }
+  return okStatus();
+}
+
+}  // namespace
+
+Status verifyProgram(const fb::Plan& plan, const fb::Program& program) {
+  GPUC_RETURN_IF_ERROR(verifyInputs(plan, program));
+  GPUC_RETURN_IF_ERROR(verifyPorts(plan, program.outputs(), "output"));
+  for (const flatbuffers::String* event : each(program.events()))
+    GPUC_RETURN_IF_ERROR(verifyName(event, "event"));
+  if (countOf(program.streams()) > kMostStreams)
+    return errorf("%" PRIu32 " streams, at most %" PRIu32, countOf(program.streams()), kMostStreams);
+  for (const fb::Stream* stream : each(program.streams())) {
+    GPUC_RETURN_IF_ERROR(verifyName(stream->name(), "stream"));
+    Status status = CommandVerifier(plan, program).verify(stream->commands());
+    if (!status.ok()) return Status::error("stream " + quoted(stream->name()) + ": " + status.message());
+  }
+  return okStatus();
+}
+
+}  // namespace gpuc

@@ -1,0 +1,177 @@
+// Target, buffers, variables, constants, kernels, code: what programs refer to.
+#include <algorithm>
+#include <cinttypes>
+#include <unordered_set>
+#include <vector>
+
+#include "runtime/base/data_type.h"
+#include "runtime/plan/header.h"
+#include "runtime/plan/verify.h"
+
+namespace gpuc {
+namespace {
+
+using NameSet = std::unordered_set<std::string_view>;
+
+Status verifyHeadline(const fb::Plan& plan) {
+  GPUC_RETURN_IF_ERROR(verifyName(plan.name(), "plan"));
+  if (!plan.target()) return errorf("plan without a target");
+  GPUC_RETURN_IF_ERROR(verifyName(plan.target()->name(), "target"));
+  if (plan.target()->kind() > fb::TargetKind::MAX)
+    return errorf("unknown target kind %d", int(plan.target()->kind()));
+  for (const flatbuffers::String* feature : each(plan.target()->features()))
+    GPUC_RETURN_IF_ERROR(verifyName(feature, "target feature"));
+  for (const fb::Library* library : each(plan.libraries()))
+    GPUC_RETURN_IF_ERROR(verifyName(library->name(), "library"));
+  if (plan.compiler_version()) GPUC_RETURN_IF_ERROR(verifyName(plan.compiler_version(), "compiler version"));
+  if (plan.batch() > INT32_MAX || plan.global_batch() > INT64_MAX)
+    return errorf("batch of %" PRIu64 " rows, global batch of %" PRIu64 " rows: too many", plan.batch(),
+                  plan.global_batch());
+  return okStatus();
+}
+
+Status verifyArena(const fb::Plan& plan) {
+  uint64_t alignment = plan.alignment();
+  if (alignment < kBufferAlignment || alignment > kMostAlignment || (alignment & (alignment - 1)) != 0)
+    return errorf("alignment of %" PRIu64 " bytes: expected a power of two from %" PRIu64 " to %" PRIu64,
+                  alignment, kBufferAlignment, kMostAlignment);
+  if (plan.arena_bytes() > kMostArenaBytes || plan.arena_bytes() % alignment != 0)
+    return errorf("arena of %" PRIu64 " bytes: expected a multiple of %" PRIu64 " up to %" PRIu64,
+                  plan.arena_bytes(), alignment, kMostArenaBytes);
+  if (plan.input_slots() == 0 || plan.input_slots() > kMostInputSlots)
+    return errorf("%" PRIu32 " input slots: expected 1 to %" PRIu32, plan.input_slots(), kMostInputSlots);
+  return okStatus();
+}
+
+/// The bytes of a tensor, or false if they do not fit.
+bool tensorBytes(const fb::Buffer& buffer, uint64_t& bytes) {
+  bytes = static_cast<uint64_t>(sizeOf(static_cast<DataType>(buffer.type())));
+  for (int64_t extent : each(buffer.shape()))
+    if (extent <= 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes)) return false;
+  return true;
+}
+
+Status verifyBuffer(const fb::Plan& plan, const fb::Buffer& buffer) {
+  GPUC_RETURN_IF_ERROR(verifyName(buffer.name(), "buffer"));
+  const flatbuffers::String* name = buffer.name();
+  if (buffer.type() > fb::DataType::MAX || buffer.category() > fb::Category::MAX)
+    return errorf("buffer %s: unknown element type %d or category %d", quoted(name).c_str(),
+                  int(buffer.type()), int(buffer.category()));
+  uint64_t bytes = 0;
+  if (countOf(buffer.shape()) > kMostRank || !tensorBytes(buffer, bytes))
+    return errorf("buffer %s: a shape of rank %" PRIu32 " with extents that are not positive or do not fit",
+                  quoted(name).c_str(), countOf(buffer.shape()));
+  if (bytes != buffer.size())
+    return errorf("buffer %s: %" PRIu64 " bytes, its shape and type take %" PRIu64, quoted(name).c_str(),
+                  buffer.size(), bytes);
+  if (buffer.offset() % plan.alignment() != 0 || buffer.slot_stride() % plan.alignment() != 0)
+    return errorf("buffer %s: offset %" PRIu64 " or slot stride %" PRIu64 " is not aligned to %" PRIu64,
+                  quoted(name).c_str(), buffer.offset(), buffer.slot_stride(), plan.alignment());
+  if (buffer.slot_stride() != 0 && buffer.slot_stride() < buffer.size())
+    return errorf("buffer %s: slots of %" PRIu64 " bytes every %" PRIu64 " bytes overlap",
+                  quoted(name).c_str(), buffer.size(), buffer.slot_stride());
+  uint64_t end = 0;
+  bool fits = !__builtin_mul_overflow(uint64_t{plan.input_slots() - 1}, buffer.slot_stride(), &end) &&
+              !__builtin_add_overflow(end, buffer.offset(), &end) &&
+              !__builtin_add_overflow(end, buffer.size(), &end);
+  if (!fits || end > plan.arena_bytes())
+    return errorf("buffer %s: offset %" PRIu64 ", %" PRIu64 " bytes in each of %" PRIu32
+                  " slots end outside the arena of %" PRIu64 " bytes",
+                  quoted(name).c_str(), buffer.offset(), buffer.size(),
+                  buffer.slot_stride() ? plan.input_slots() : 1, plan.arena_bytes());
+  return okStatus();
+}
+
+Status verifyPersistentBuffer(const fb::Plan& plan, uint32_t index, const char* what) {
+  if (index >= countOf(plan.buffers()))
+    return errorf("%s refers to buffer %" PRIu32 " of %" PRIu32, what, index, countOf(plan.buffers()));
+  const fb::Buffer& buffer = *plan.buffers()->Get(index);
+  if (buffer.slot_stride() != 0)
+    return errorf("%s buffer %s has input slots", what, quoted(buffer.name()).c_str());
+  return okStatus();
+}
+
+Status verifyVariables(const fb::Plan& plan, std::vector<const fb::Buffer*>& persistent) {
+  NameSet names;
+  for (const fb::Variable* variable : each(plan.variables())) {
+    GPUC_RETURN_IF_ERROR(verifyName(variable->name(), "variable"));
+    const flatbuffers::String* name = variable->name();
+    if (!names.insert(textOf(name)).second)
+      return errorf("two variables are called %s", quoted(name).c_str());
+    if (variable->kind() > fb::VariableKind::MAX)
+      return errorf("variable %s: unknown kind %d", quoted(name).c_str(), int(variable->kind()));
+    GPUC_RETURN_IF_ERROR(verifyPersistentBuffer(plan, variable->buffer(), "variable"));
+    persistent.push_back(plan.buffers()->Get(variable->buffer()));
+  }
+  return okStatus();
+}
+
+Status verifyConstants(const fb::Plan& plan, std::vector<const fb::Buffer*>& persistent) {
+  for (const fb::Constant* constant : each(plan.constants())) {
+    GPUC_RETURN_IF_ERROR(verifyPersistentBuffer(plan, constant->buffer(), "constant"));
+    const fb::Buffer* buffer = plan.buffers()->Get(constant->buffer());
+    if (countOf(constant->data()) != buffer->size())
+      return errorf("constant %s: %" PRIu32 " bytes of data for %" PRIu64, quoted(buffer->name()).c_str(),
+                    countOf(constant->data()), buffer->size());
+    persistent.push_back(buffer);
+  }
+  return okStatus();
+}
+
+/// Variables and constants live through all programs: no two may share a byte.
+Status verifyDisjoint(std::vector<const fb::Buffer*>& buffers) {
+  std::sort(buffers.begin(), buffers.end(),
+            [](const fb::Buffer* a, const fb::Buffer* b) { return a->offset() < b->offset(); });
+  for (size_t i = 1; i < buffers.size(); ++i) {
+    const fb::Buffer &a = *buffers[i - 1], &b = *buffers[i];
+    if (a.offset() + a.size() > b.offset())
+      return errorf("variables or constants %s and %s overlap at offset %" PRIu64, quoted(a.name()).c_str(),
+                    quoted(b.name()).c_str(), b.offset());
+  }
+  return okStatus();
+}
+
+Status verifyCode(const fb::Plan& plan) {
+  bool host = plan.target()->kind() == fb::TargetKind::host;
+  uint32_t host_objects = 0;
+  for (const fb::Code* code : each(plan.code())) {
+    if (code->kind() > fb::CodeKind::MAX) return errorf("unknown kind of code %d", int(code->kind()));
+    if ((code->kind() == fb::CodeKind::host_object) != host)
+      return errorf("plan for target %s holds %s code", quoted(plan.target()->name()).c_str(),
+                    fb::EnumNameCodeKind(code->kind()));
+    if (countOf(code->data()) == 0) return errorf("an empty %s", fb::EnumNameCodeKind(code->kind()));
+    host_objects += code->kind() == fb::CodeKind::host_object;
+  }
+  if (host_objects > 1) return errorf("%" PRIu32 " host objects, expected one", host_objects);
+  if (countOf(plan.kernels()) > 0 && countOf(plan.code()) == 0)
+    return errorf("%" PRIu32 " kernels and no code", countOf(plan.kernels()));
+  return okStatus();
+}
+
+Status verifyKernels(const fb::Plan& plan) {
+  NameSet symbols;
+  for (const fb::Kernel* kernel : each(plan.kernels())) {
+    GPUC_RETURN_IF_ERROR(verifyName(kernel->name(), "kernel"));
+    GPUC_RETURN_IF_ERROR(verifyName(kernel->symbol(), "kernel symbol"));
+    const flatbuffers::String* symbol = kernel->symbol();
+    if (!symbols.insert(textOf(symbol)).second)
+      return errorf("two kernels have the symbol %s", quoted(symbol).c_str());
+  }
+  return okStatus();
+}
+
+}  // namespace
+
+Status verifyTables(const fb::Plan& plan) {
+  GPUC_RETURN_IF_ERROR(verifyHeadline(plan));
+  GPUC_RETURN_IF_ERROR(verifyArena(plan));
+  for (const fb::Buffer* buffer : each(plan.buffers())) GPUC_RETURN_IF_ERROR(verifyBuffer(plan, *buffer));
+  std::vector<const fb::Buffer*> persistent;
+  GPUC_RETURN_IF_ERROR(verifyVariables(plan, persistent));
+  GPUC_RETURN_IF_ERROR(verifyConstants(plan, persistent));
+  GPUC_RETURN_IF_ERROR(verifyDisjoint(persistent));
+  GPUC_RETURN_IF_ERROR(verifyCode(plan));
+  return verifyKernels(plan);
+}
+
+}  // namespace gpuc
