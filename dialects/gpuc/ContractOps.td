@@ -3,7 +3,7 @@
 
 include "dialects/gpuc/GpucOpBase.td"
 
-def MatmulOp : Gpuc_PureOp<"matmul", [Differentiable, Infer]> {
+def MatmulOp : Gpuc_PureOp<"matmul", [Differentiable, Infer], ["getFlops"]> {
   let summary = "Matrix product of the last two dimensions, batched over the leading ones";
   let description = [{
     `transpose` before an operand says that its last two dimensions are stored the other way round. The leading

@@ -17,7 +17,7 @@ def MaxOp : Gpuc_Binary<"max", Gpuc_NumberTensor, [Commutative, Differentiable]>
 def MinOp : Gpuc_Binary<"min", Gpuc_NumberTensor, [Commutative, Differentiable]> { let summary = "The smaller; NaN if either is"; }
 def PowOp : Gpuc_Binary<"pow", Gpuc_FloatTensor, [Differentiable]> { let summary = "lhs to the power rhs (C's pow)"; }
 
-def FmaOp : Gpuc_PureOp<"fma", [Pointwise, SameOperandsAndResultType, Differentiable]> {
+def FmaOp : Gpuc_PureOp<"fma", [Pointwise, SameTensorTypes, SameOperandsAndResultType, Differentiable], ["getFlops"]> {
   let summary = "a · b + c, rounded once";
   let arguments = (ins Gpuc_FloatTensor:$a, Gpuc_FloatTensor:$b, Gpuc_FloatTensor:$c);
   let results = (outs Gpuc_FloatTensor:$result);
@@ -89,14 +89,14 @@ def Gpuc_Comparison : I32EnumAttr<"Comparison", "How two numbers compare", [
 }
 def Gpuc_ComparisonAttr : EnumAttr<Gpuc_Dialect, Gpuc_Comparison, "comparison">;
 
-def CompareOp : Gpuc_PureOp<"compare", [Pointwise, SameTypeOperands, SameOperandsAndResultShape, Infer]> {
+def CompareOp : Gpuc_PureOp<"compare", [Pointwise, SameTensorShapes, SameTypeOperands, SameOperandsAndResultShape, Infer]> {
   let summary = "lhs ? rhs, element by element; false of NaN but for ne";
   let arguments = (ins Gpuc_ComparisonAttr:$predicate, Gpuc_Tensor:$lhs, Gpuc_Tensor:$rhs);
   let results = (outs Gpuc_BoolTensor:$result);
   let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs)";
 }
 
-def SelectOp : Gpuc_PureOp<"select", [Pointwise, SameOperandsAndResultShape, Differentiable,
+def SelectOp : Gpuc_PureOp<"select", [Pointwise, SameTensorShapes, SameOperandsAndResultShape, Differentiable,
     AllTypesMatch<["on_true", "on_false", "result"]>]> {
   let summary = "on_true where the condition holds, else on_false";
   let arguments = (ins Gpuc_BoolTensor:$condition, Gpuc_Tensor:$on_true, Gpuc_Tensor:$on_false);
@@ -104,7 +104,7 @@ def SelectOp : Gpuc_PureOp<"select", [Pointwise, SameOperandsAndResultShape, Dif
   let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` type($condition) `,` type($result)";
 }
 
-def CastOp : Gpuc_PureOp<"cast", [Pointwise, SameOperandsAndResultShape, Differentiable]> {
+def CastOp : Gpuc_PureOp<"cast", [Pointwise, SameTensorShapes, SameOperandsAndResultShape, Differentiable]> {
   let summary = "The same number in another element type";
   let arguments = (ins Gpuc_Tensor:$operand);
   let results = (outs Gpuc_Tensor:$result);
@@ -112,7 +112,7 @@ def CastOp : Gpuc_PureOp<"cast", [Pointwise, SameOperandsAndResultShape, Differe
   let hasFolder = 1;
 }
 
-def IsFiniteOp : Gpuc_PureOp<"is_finite", [Pointwise, SameOperandsAndResultShape, Infer]> {
+def IsFiniteOp : Gpuc_PureOp<"is_finite", [Pointwise, SameTensorShapes, SameOperandsAndResultShape, Infer]> {
   let summary = "Neither NaN nor infinite";
   let arguments = (ins Gpuc_FloatTensor:$operand);
   let results = (outs Gpuc_BoolTensor:$result);

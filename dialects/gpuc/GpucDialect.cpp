@@ -30,7 +30,8 @@ void GpucDialect::initialize() {
       >();
 }
 
-Operation *GpucDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location location) {
+Operation *GpucDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                            Location location) {
   return ConstantOp::create(builder, location, type, value);
 }
 

@@ -65,6 +65,7 @@ def Gpuc_SpecAttr : AttrDef<Gpuc_Dialect, "Spec"> {
   }];
   let parameters = (ins StringRefParameter<>:$name, "::mlir::DictionaryAttr":$arguments);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// The number under `key`, or `otherwise` if the spec does not give it.
     double getNumber(::llvm::StringRef key, double otherwise) const;

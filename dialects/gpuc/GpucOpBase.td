@@ -10,28 +10,40 @@ include "mlir/IR/SymbolInterfaces.td"
 
 class Gpuc_Op<string mnemonic, list<Trait> traits = []> : Op<Gpuc_Dialect, mnemonic, traits>;
 
-/// An op without effects that knows its cost.
-class Gpuc_PureOp<string mnemonic, list<Trait> traits = []>
-    : Gpuc_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<CostOpInterface>]>;
+/// An op without effects that knows its cost; `costs` are the methods of CostOpInterface that it defines itself.
+class Gpuc_PureOp<string mnemonic, list<Trait> traits = [], list<string> costs = []>
+    : Gpuc_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<CostOpInterface, costs>]>;
+
+/// An op that moves elements and computes nothing.
+class Gpuc_ShapeOp<string mnemonic, list<Trait> traits = [], list<string> costs = []>
+    : Gpuc_PureOp<mnemonic, traits, costs # ["getFlops"]>;
 
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 def Composite : DeclareOpInterfaceMethods<CompositeOpInterface>;
-def Infer : DeclareOpInterfaceMethods<InferTypeOpInterface>;
+defvar Infer = InferTypeOpAdaptor;
 
 /// Each element of the result is a function of the elements at the same index in the operands.
 def Pointwise : NativeOpTrait<"Pointwise"> {
   let cppNamespace = "::gpuc::ir";
 }
 
+/// Verifiers that name the operand and both types; MLIR's own traits of like names stand beside them for inference.
+def SameTensorTypes : NativeOpTrait<"SameTensorTypes"> {
+  let cppNamespace = "::gpuc::ir";
+}
+def SameTensorShapes : NativeOpTrait<"SameTensorShapes"> {
+  let cppNamespace = "::gpuc::ir";
+}
+
 class Gpuc_Unary<string mnemonic, Type tensor, list<Trait> traits = []>
-    : Gpuc_PureOp<mnemonic, traits # [Pointwise, SameOperandsAndResultType]> {
+    : Gpuc_PureOp<mnemonic, traits # [Pointwise, SameTensorTypes, SameOperandsAndResultType]> {
   let arguments = (ins tensor:$operand);
   let results = (outs tensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($result)";
 }
 
 class Gpuc_Binary<string mnemonic, Type tensor, list<Trait> traits = []>
-    : Gpuc_PureOp<mnemonic, traits # [Pointwise, SameOperandsAndResultType]> {
+    : Gpuc_PureOp<mnemonic, traits # [Pointwise, SameTensorTypes, SameOperandsAndResultType]> {
   let arguments = (ins tensor:$lhs, tensor:$rhs);
   let results = (outs tensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
@@ -39,7 +51,7 @@ class Gpuc_Binary<string mnemonic, Type tensor, list<Trait> traits = []>
 
 /// Folds the dimensions `dims` of the operand away.
 class Gpuc_Reduction<string mnemonic, Type tensor, list<Trait> traits = []>
-    : Gpuc_PureOp<mnemonic, traits # [Infer]> {
+    : Gpuc_PureOp<mnemonic, traits # [Infer], ["getFlops"]> {
   let arguments = (ins tensor:$operand, DenseI64ArrayAttr:$dims);
   let results = (outs Gpuc_Tensor:$result);
   let assemblyFormat = "$operand `dims` $dims attr-dict `:` functional-type(operands, results)";

@@ -25,6 +25,33 @@ namespace gpuc::ir {
 template <typename ConcreteType>
 class Pointwise : public mlir::OpTrait::TraitBase<ConcreteType, Pointwise> {};
 
+/// `value` as a number of the element type.
+mlir::TypedAttr splatNumber(mlir::Type element, double value);
+
+/// Dense elements that are all one number become that number, so that a constant has one form only.
+mlir::Attribute canonicalConstant(mlir::Attribute value);
+
+/// An op that needs several 32-bit draws for an element takes draw k from id `id + k * randomDrawStride`.
+constexpr int64_t randomDraws = 4;
+constexpr int64_t randomDrawStride = int64_t(1) << 28;
+
+mlir::LogicalResult verifySameTensorTypes(mlir::Operation *op);
+mlir::LogicalResult verifySameTensorShapes(mlir::Operation *op);
+
+/// Operands and results are of one type.
+template <typename ConcreteType>
+class SameTensorTypes : public mlir::OpTrait::TraitBase<ConcreteType, SameTensorTypes> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) { return verifySameTensorTypes(op); }
+};
+
+/// Operands and results are of one shape.
+template <typename ConcreteType>
+class SameTensorShapes : public mlir::OpTrait::TraitBase<ConcreteType, SameTensorShapes> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) { return verifySameTensorShapes(op); }
+};
+
 } // namespace gpuc::ir
 
 #define GET_OP_CLASSES

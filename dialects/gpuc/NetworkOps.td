@@ -3,7 +3,7 @@
 
 include "dialects/gpuc/GpucOpBase.td"
 
-class Gpuc_AlongDim<string mnemonic> : Gpuc_PureOp<mnemonic, [SameOperandsAndResultType, Differentiable, Composite]> {
+class Gpuc_AlongDim<string mnemonic> : Gpuc_PureOp<mnemonic, [SameTensorTypes, SameOperandsAndResultType, Differentiable, Composite], ["getFlops"]> {
   let arguments = (ins Gpuc_FloatTensor:$operand, I64Attr:$dim);
   let results = (outs Gpuc_FloatTensor:$result);
   let assemblyFormat = "$operand `dim` $dim attr-dict `:` type($result)";
@@ -14,7 +14,7 @@ def SoftmaxOp : Gpuc_AlongDim<"softmax"> { let summary = "exp(x) / Σ exp(x) alo
 def LogSoftmaxOp : Gpuc_AlongDim<"log_softmax"> { let summary = "x - log Σ exp(x) along `dim`"; }
 
 class Gpuc_Loss<string mnemonic, list<Trait> traits> : Gpuc_PureOp<mnemonic, traits # [Composite, Infer,
-    DeclareOpInterfaceMethods<LossOpInterface, ["getRows"]>]> {
+    DeclareOpInterfaceMethods<LossOpInterface, ["getRows"]>], ["getFlops"]> {
   let results = (outs Gpuc_FloatTensor:$sum, Gpuc_FloatTensor:$count);
 }
 

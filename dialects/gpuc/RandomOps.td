@@ -5,6 +5,8 @@ include "dialects/gpuc/GpucOpBase.td"
 
 def Random : DeclareOpInterfaceMethods<RandomOpInterface>;
 
+def Gpuc_BitsTensor : Gpuc_TensorOf<I32, "i32 tensor of static shape (a leading ? is the batch)">;
+
 def RandomBitsOp : Gpuc_PureOp<"random_bits", [Random]> {
   let summary = "32 random bits an element, by Philox4x32-10";
   let description = [{
@@ -13,7 +15,7 @@ def RandomBitsOp : Gpuc_PureOp<"random_bits", [Random]> {
     numbers: as easy as 1, 2, 3", SC'11]
   }];
   let arguments = (ins Gpuc_IndexTensor:$seed, Gpuc_IndexTensor:$step, I64Attr:$id);
-  let results = (outs Gpuc_IndexTensor:$result);
+  let results = (outs Gpuc_BitsTensor:$result);
   let assemblyFormat = "`seed` $seed `step` $step `id` $id attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -34,7 +36,7 @@ def RandomNormalOp : Gpuc_PureOp<"random_normal", [Random, Composite]> {
   let hasVerifier = 1;
 }
 
-def DropoutOp : Gpuc_PureOp<"dropout", [Random, SameOperandsAndResultType, Differentiable, Composite,
+def DropoutOp : Gpuc_PureOp<"dropout", [Random, SameTensorTypes, SameOperandsAndResultType, Differentiable, Composite,
     DeclareOpInterfaceMethods<TrainingOpInterface>]> {
   let summary = "Zeroes elements with probability p and scales the others by 1 / (1 - p); outside of training the identity";
   let description = [{

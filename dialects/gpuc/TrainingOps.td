@@ -88,7 +88,7 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
 // Updates
 //===----------------------------------------------------------------------===//
 
-def SgdUpdateOp : Gpuc_PureOp<"sgd_update", [Composite]> {
+def SgdUpdateOp : Gpuc_PureOp<"sgd_update", [Composite], ["getFlops"]> {
   let summary = "One step of stochastic gradient descent";
   let description = [{
     PyTorch's torch.optim.SGD: g ← g + weight_decay · w; with momentum μ: b ← μ · b + (1 - dampening) · g (in step 1
@@ -105,7 +105,7 @@ def SgdUpdateOp : Gpuc_PureOp<"sgd_update", [Composite]> {
   let hasVerifier = 1;
 }
 
-def AdamUpdateOp : Gpuc_PureOp<"adam_update", [Composite]> {
+def AdamUpdateOp : Gpuc_PureOp<"adam_update", [Composite], ["getFlops"]> {
   let summary = "One step of Adam, or with `decoupled` weight decay of AdamW";
   let description = [{
     PyTorch's torch.optim.Adam and AdamW [Kingma and Ba 2015; Loshchilov and Hutter 2019]:

@@ -1,0 +1,48 @@
+//===- ContractOps.cpp - Types and costs of contractions --------------------===//
+
+#include "dialects/gpuc/TypeChecks.h"
+
+using namespace mlir;
+
+namespace gpuc::ir {
+
+/// Rows and columns of a matmul operand as the product sees them.
+static std::pair<int64_t, int64_t> matrixExtents(Value operand, bool transposed) {
+  ArrayRef<int64_t> shape = shapeOf(operand).take_back(2);
+  return transposed ? std::pair(shape[1], shape[0]) : std::pair(shape[0], shape[1]);
+}
+
+LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  Value lhs = adaptor.getLhs(), rhs = adaptor.getRhs();
+  auto fail = [&](auto... text) {
+    return emitTypeError<MatmulOp>(location, "lhs ", lhs.getType(), " and rhs ", rhs.getType(), " ", text...);
+  };
+  if (tensorType(lhs).getElementType() != tensorType(rhs).getElementType())
+    return fail("differ in element type [matmul_C1]");
+  int64_t rank = tensorType(lhs).getRank();
+  if (rank < 2 || rank != tensorType(rhs).getRank())
+    return fail("must have one rank, at least 2 [matmul_C2]");
+  ArrayRef<int64_t> batch = shapeOf(lhs).drop_back(2);
+  if (batch != shapeOf(rhs).drop_back(2))
+    return fail("differ before their last two dimensions [matmul_C3]");
+  auto [rows, lhsInner] = matrixExtents(lhs, adaptor.getTransposeLhs());
+  auto [rhsInner, columns] = matrixExtents(rhs, adaptor.getTransposeRhs());
+  if (lhsInner != rhsInner)
+    return fail("are contracted over ", extentText(lhsInner), " and ", extentText(rhsInner),
+                " elements [matmul_C4]");
+  Shape shape(batch);
+  shape.append({rows, columns});
+  RankedTensorType type = withShape(lhs, shape);
+  if (!hasStaticOrBatchShape(type))
+    return fail("give ", type, ", where the batch no longer leads [matmul_C5]");
+  types.push_back(type);
+  return success();
+}
+
+int64_t MatmulOp::getFlops() {
+  int64_t inner = matrixExtents(getLhs(), getTransposeLhs()).second;
+  return 2 * elementCount(getType()) * (ShapedType::isDynamic(inner) ? 1 : inner);
+}
+
+} // namespace gpuc::ir

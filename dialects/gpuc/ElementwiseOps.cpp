@@ -1,0 +1,42 @@
+//===- ElementwiseOps.cpp - Types and verifiers of elementwise ops ----------===//
+
+#include "dialects/gpuc/TypeChecks.h"
+
+using namespace mlir;
+
+namespace gpuc::ir {
+
+static RankedTensorType boolTensorLike(Value value) {
+  return RankedTensorType::get(shapeOf(value), IntegerType::get(value.getContext(), 1));
+}
+
+LogicalResult CompareOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  types.push_back(boolTensorLike(adaptor.getLhs()));
+  return success();
+}
+
+LogicalResult IsFiniteOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  types.push_back(boolTensorLike(adaptor.getOperand()));
+  return success();
+}
+
+LogicalResult ClampOp::verify() {
+  if (getLow().convertToDouble() <= getHigh().convertToDouble())
+    return success();
+  return emitOpError() << "low must not exceed high, but low is " << getLow().convertToDouble()
+                       << " and high " << getHigh().convertToDouble() << " [clamp_C1]";
+}
+
+LogicalResult IotaOp::verify() {
+  int64_t rank = getType().getRank();
+  if (getDim() >= 0 && getDim() < static_cast<uint64_t>(rank))
+    return success();
+  return emitOpError() << "dim " << static_cast<int64_t>(getDim()) << " is not a dimension of the result "
+                       << getType() << " [iota_C1]";
+}
+
+int64_t FmaOp::getFlops() { return 2 * elementCount(getType()); }
+
+} // namespace gpuc::ir

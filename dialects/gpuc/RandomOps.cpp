@@ -1,0 +1,56 @@
+//===- RandomOps.cpp - Verifiers of ops that draw random numbers ------------===//
+
+#include "dialects/gpuc/TypeChecks.h"
+
+using namespace mlir;
+
+namespace gpuc::ir {
+
+/// Ids above belong to the further draws of one op: draw k of op `id` has the id `id + k * randomDrawStride`.
+static LogicalResult checkId(Operation *op, int64_t id, int64_t bound) {
+  if (id >= 0 && id < bound)
+    return success();
+  return op->emitOpError() << "id must lie in [0, " << bound << "), but is " << id << " [random_C2]";
+}
+
+static LogicalResult checkKey(Operation *op, Value seed, Value step) {
+  if (failed(checkScalar(op, "random_C1", "seed", seed)))
+    return failure();
+  return checkScalar(op, "random_C1", "step", step);
+}
+
+LogicalResult RandomBitsOp::verify() {
+  if (failed(checkKey(*this, getSeed(), getStep())))
+    return failure();
+  return checkId(*this, getId(), randomDraws * randomDrawStride);
+}
+
+LogicalResult RandomUniformOp::verify() {
+  if (failed(checkKey(*this, getSeed(), getStep())) || failed(checkId(*this, getId(), randomDrawStride)))
+    return failure();
+  double low = getLow().convertToDouble(), high = getHigh().convertToDouble();
+  if (low < high)
+    return success();
+  return emitOpError() << "low must be less than high, but low is " << low << " and high " << high
+                       << " [random_uniform_C1]";
+}
+
+LogicalResult RandomNormalOp::verify() {
+  if (failed(checkKey(*this, getSeed(), getStep())) || failed(checkId(*this, getId(), randomDrawStride)))
+    return failure();
+  if (getDeviation().convertToDouble() >= 0)
+    return success();
+  return emitOpError() << "deviation must not be negative, but is " << getDeviation().convertToDouble()
+                       << " [random_normal_C1]";
+}
+
+LogicalResult DropoutOp::verify() {
+  if (failed(checkId(*this, getId(), randomDrawStride)))
+    return failure();
+  double p = getP().convertToDouble();
+  if (p >= 0 && p <= 1)
+    return success();
+  return emitOpError() << "p must lie in [0, 1], but is " << p << " [dropout_C1]";
+}
+
+} // namespace gpuc::ir

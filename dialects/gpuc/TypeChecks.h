@@ -1,0 +1,53 @@
+//===- TypeChecks.h - What the verifiers of several ops share ---------------===//
+//
+// Internal to the dialect. Each message names the operand, both types, and the constraint's label in the ODS.
+//
+#pragma once
+
+#include "dialects/gpuc/GpucOps.h"
+
+namespace gpuc::ir {
+
+using Shape = llvm::SmallVector<int64_t>;
+
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) { return tensorType(value).getShape(); }
+
+/// The operand's type with another shape.
+inline mlir::RankedTensorType withShape(mlir::Value value, llvm::ArrayRef<int64_t> shape) {
+  return mlir::RankedTensorType::get(shape, tensorType(value).getElementType());
+}
+
+/// An error about an op whose types are being inferred, perhaps before it exists.
+template <typename Op, typename... Args>
+mlir::LogicalResult emitTypeError(std::optional<mlir::Location> location, Args &&...args) {
+  return mlir::emitOptionalError(location, "'", Op::getOperationName(), "' op ", std::forward<Args>(args)...);
+}
+
+/// The extent as types are written: a number, or `?` for the batch.
+std::string extentText(int64_t extent);
+
+/// `label` allows `dim` only in [0, rank of the operand).
+mlir::LogicalResult checkDim(std::optional<mlir::Location> location, llvm::StringRef op,
+                             llvm::StringRef label, int64_t dim, mlir::Type operand);
+
+/// `label` wants `dims` strictly increasing and within the rank of the type.
+mlir::LogicalResult checkDims(std::optional<mlir::Location> location, llvm::StringRef op,
+                              llvm::StringRef label, llvm::ArrayRef<int64_t> dims, mlir::Type type);
+
+/// `label` wants the named tensor to be a scalar.
+mlir::LogicalResult checkScalar(mlir::Operation *op, llvm::StringRef label, llvm::StringRef name,
+                                mlir::Value value);
+
+/// `label` wants the named tensor to be of the given type.
+mlir::LogicalResult checkType(mlir::Operation *op, llvm::StringRef label, llvm::StringRef name,
+                              mlir::Type found, mlir::Type expected);
+
+/// The type of gather(operand, indices), or a message.
+mlir::FailureOr<mlir::RankedTensorType> inferGatherType(std::optional<mlir::Location> location,
+                                                        llvm::StringRef op, mlir::Value operand,
+                                                        mlir::Value indices, int64_t dim);
+
+} // namespace gpuc::ir

@@ -1,0 +1,109 @@
+//===- VariableOps.cpp - Variables, and how ops refer to them ---------------===//
+
+#include "dialects/gpuc/SymbolChecks.h"
+#include "dialects/gpuc/TypeChecks.h"
+
+using namespace mlir;
+
+namespace gpuc::ir {
+
+//===----------------------------------------------------------------------===//
+// gpuc.variable @name [frozen] [kind WORD] : type init SPEC
+//===----------------------------------------------------------------------===//
+
+static constexpr StringRef kinds[] = {"parameter", "statistic", "optimizer", "counter"};
+
+ParseResult VariableOp::parse(OpAsmParser &parser, OperationState &state) {
+  Properties &properties = state.getOrAddProperties<Properties>();
+  RankedTensorType type;
+  if (parser.parseSymbolName(properties.sym_name))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("frozen")))
+    properties.frozen = parser.getBuilder().getUnitAttr();
+  if (StringRef kind; succeeded(parser.parseOptionalKeyword("kind"))) {
+    if (parser.parseKeyword(&kind))
+      return failure();
+    properties.kind = parser.getBuilder().getStringAttr(kind);
+  }
+  if (parser.parseColonType(type) || parser.parseKeyword("init"))
+    return failure();
+  properties.type = TypeAttr::get(type);
+  FailureOr<SpecAttr> initializer = SpecAttr::parseBare(parser);
+  if (failed(initializer))
+    return failure();
+  properties.initializer = *initializer;
+  return parser.parseOptionalAttrDict(state.attributes);
+}
+
+void VariableOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  if (getFrozen())
+    printer << " frozen";
+  if (getKind() != "parameter")
+    printer << " kind " << getKind();
+  printer << " : " << getType() << " init ";
+  getInitializer().printBare(printer);
+  printer.printOptionalAttrDict((*this)->getAttrs(), {"sym_name", "type", "initializer", "frozen", "kind"});
+}
+
+LogicalResult VariableOp::verify() {
+  if (!llvm::is_contained(kinds, getKind()))
+    return emitOpError() << "kind must be one of " << llvm::join(ArrayRef<StringRef>(kinds), ", ")
+                         << ", but is " << getKind() << " [variable_C1]";
+  if (!cast<RankedTensorType>(getType()).hasStaticShape())
+    return emitOpError() << "'" << getSymName() << "' must have a static shape, but is " << getType()
+                         << " [variable_C2]";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// gpuc.read, gpuc.assign
+//===----------------------------------------------------------------------===//
+
+FailureOr<VariableOp> findVariable(Operation *op, FlatSymbolRefAttr name, StringRef label,
+                                   SymbolTableCollection &symbols) {
+  Operation *found = symbols.lookupNearestSymbolFrom(op, name);
+  if (auto variable = dyn_cast_or_null<VariableOp>(found))
+    return variable;
+  InFlightDiagnostic error = op->emitOpError() << "variable '" << name.getValue() << "' is not declared";
+  suggestSymbol<VariableOp>(error, op, name.getValue());
+  error << " [" << label << "_C1]";
+  return failure();
+}
+
+/// The named variable is declared with the type of `value`.
+static LogicalResult checkVariable(Operation *op, FlatSymbolRefAttr name, Type type, StringRef label,
+                                   SymbolTableCollection &symbols) {
+  FailureOr<VariableOp> variable = findVariable(op, name, label, symbols);
+  if (failed(variable))
+    return failure();
+  if (variable->getType() == type)
+    return success();
+  InFlightDiagnostic error = op->emitOpError()
+                             << "variable '" << name.getValue() << "' is declared as " << variable->getType()
+                             << ", but used as " << type << " [" << label << "_C2]";
+  error.attachNote(variable->getLoc()) << "declared here";
+  return error;
+}
+
+LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return checkVariable(*this, getVariableAttr(), getType(), "read", symbols);
+}
+
+LogicalResult AssignOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(checkVariable(*this, getVariableAttr(), getValue().getType(), "assign", symbols)))
+    return failure();
+  for (Operation *other = (*this)->getPrevNode(); other; other = other->getPrevNode()) {
+    auto assign = dyn_cast<AssignOp>(other);
+    if (!assign || assign.getVariable() != getVariable())
+      continue;
+    InFlightDiagnostic error = emitOpError()
+                               << "variable '" << getVariable() << "' is assigned twice [assign_C3]";
+    error.attachNote(assign.getLoc()) << "first assigned here";
+    return error;
+  }
+  return success();
+}
+
+} // namespace gpuc::ir
