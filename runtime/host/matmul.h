@@ -1,0 +1,64 @@
+// Dense matrix multiplication on the host: prepared once when a plan is loaded, then run tile by tile by any
+// threads.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/status.h"
+#include "runtime/host/matmul/micro_kernel.h"
+#include "runtime/host/matmul/plan.h"
+#include "runtime/host/matmul/vector_kernels.h"
+#include "runtime/plan/matmul_workspace.h"
+
+namespace gpuc {
+
+/// Addresses of one execution. Aligned to their element type at least; 64 bytes are faster. c overlaps no
+/// other.
+struct MatmulOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;           // overwritten, never read: old NaNs do not survive
+  const void* bias = nullptr;  // [n]; null exactly where the shape has none
+  void* workspace = nullptr;   // matmulWorkspaceBytes(shape), null where that is 0
+};
+
+/// A matmul of one shape, with its machine code. Immutable after create(): any number of threads may run it
+/// at once.
+///
+/// A run is phaseCount() phases; between two phases the caller places a barrier. The tiles of a phase may be
+/// split among threads in any way: each tile writes its own part of c, sums over k in an order that the shape
+/// and the kind of CPU fix, and so leaves the same bits whoever computes it.
+class MatmulKernel {
+ public:
+  /// Generates the machine code (about 15 µs for each micro-kernel, and 3 ms once a process for LIBXSMM
+  /// itself). Errors: an element type, extent or stride that cannot be; too small a workspace; a CPU without
+  /// micro-kernels.
+  static Result<MatmulKernel> create(const MatmulShape& shape, int64_t workspace_bytes);
+
+  /// The same for a plan that the caller chose, where the tests compare the methods and the benchmarks tune
+  /// them.
+  static Result<MatmulKernel> createFromPlan(const MatmulPlan& plan);
+
+  int phaseCount() const { return 1; }
+
+  /// Tiles in a phase.
+  int64_t tiles(int phase) const { return plan_.tileCount(); }
+
+  /// The fewest tiles worth handing to another thread: about 10 µs of work.
+  int64_t grain(int phase) const { return plan_.grain; }
+
+  /// Computes tiles [begin, end) of a phase. Allocates nothing; uses up to kMatmulStackBytes of stack.
+  void run(int phase, const MatmulOperands& operands, int64_t begin, int64_t end) const;
+
+  const MatmulPlan& plan() const { return plan_; }
+
+ private:
+  template <typename T>
+  void runTiles(const MatmulOperands& operands, int64_t begin, int64_t end) const;
+
+  MatmulPlan plan_;
+  MicroKernelSet micro_kernels_;
+  const VectorKernelTable* vector_kernels_ = nullptr;
+};
+
+}  // namespace gpuc

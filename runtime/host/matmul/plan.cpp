@@ -1,0 +1,182 @@
+#include "runtime/host/matmul/plan.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <utility>
+
+namespace gpuc {
+namespace {
+
+int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t roundUp(int64_t a, int64_t multiple) { return ceilDivide(a, multiple) * multiple; }
+
+/// The size of the parts when `total` is cut into as few as possible, of nearly equal size: at most `most`,
+/// which is a multiple of `multiple`, as the parts are (unless there is but one).
+int64_t evenPart(int64_t total, int64_t most, int64_t multiple) {
+  if (total <= most) return total;
+  return roundUp(ceilDivide(total, ceilDivide(total, most)), multiple);
+}
+
+/// Rows this far apart or more share few cache sets and no page.
+constexpr int64_t kFarApartBytes = 6 * 1024;
+
+constexpr int64_t kCacheLineBytes = 64;
+
+int64_t rowBytesOfB(const MatmulPlan& plan) { return plan.ldb * sizeOf(plan.problem.type); }
+
+/// Sets the grain from a tile's time: bound by arithmetic or by reading b, whichever is slower (rates of one
+/// core).
+void setGrain(MatmulPlan& plan) {
+  constexpr double kGrainNs = 10'000;
+  const MatmulShape& p = plan.problem;
+  double element_bytes = static_cast<double>(sizeOf(p.type));
+  double multiplies = static_cast<double>(plan.tile_m) * plan.tile_n * p.k;
+  double multiplies_per_ns = 320 / element_bytes;
+  double b_bytes_per_ns = 40;
+  double tile_ns = std::max(multiplies / multiplies_per_ns,
+                            static_cast<double>(plan.tile_n) * p.k * element_bytes / b_bytes_per_ns);
+  plan.grain = std::max<int64_t>(1, static_cast<int64_t>(kGrainNs / std::max(tile_ns, 20.0)));
+}
+
+/// Whether to multiply rows by rows instead of transposing b, which costs as much as 8 to 20 rows of a times
+/// b.
+bool prefersDot(const MatmulShape& p) {
+  // 4 columns leave three quarters of a micro-kernel's vectors empty; 10 still a third (32 x 10 x 128: 0.9 to
+  // 0.95 us).
+  if (p.n <= 4 || (p.n <= 16 && p.m <= 32)) return true;
+  // Long rows on whole cache lines run at 150 GFLOP/s (24 x 128 x 784: 31 us against 35), others at 100 (4.7
+  // against 4.2 us for 16 x 128 x 128).
+  const bool fast_rows = p.k >= 512 && p.k * sizeOf(p.type) % kCacheLineBytes == 0;
+  return p.m <= (fast_rows ? 24 : 12);
+}
+
+}  // namespace
+
+Status checkMatmulShape(const MatmulShape& s) {
+  if (s.type != DataType::f32 && s.type != DataType::f64)
+    return errorf("matmul: element type %s is not supported on the host, only f32 and f64 are",
+                  nameOf(s.type));
+  if (s.batch < 1 || s.m < 1 || s.n < 1 || s.k < 1)
+    return errorf("matmul: batch %" PRId64 ", m %" PRId64 ", n %" PRId64 ", k %" PRId64
+                  ": every extent must be at least 1",
+                  s.batch, s.m, s.n, s.k);
+  // LIBXSMM counts in 32 bits, and the products below must not overflow 64.
+  constexpr int64_t kMostExtent = INT32_MAX;
+  if (s.batch > kMostExtent || s.m > kMostExtent || s.n > kMostExtent || s.k > kMostExtent)
+    return errorf("matmul: batch %" PRId64 ", m %" PRId64 ", n %" PRId64 ", k %" PRId64
+                  ": every extent must be less than 2^31",
+                  s.batch, s.m, s.n, s.k);
+  if (s.batch_stride_a < 0 || s.batch_stride_b < 0)
+    return errorf("matmul: batch strides %" PRId64 " and %" PRId64 " must not be negative", s.batch_stride_a,
+                  s.batch_stride_b);
+  return okStatus();
+}
+
+MatmulPlan foldMatmul(const MatmulShape& shape) {
+  MatmulPlan plan;
+  plan.problem = shape;
+  MatmulShape& p = plan.problem;
+  // Many small matrices times one matrix: their rows lie one after another, so they are one tall matrix.
+  bool rows_adjoin = p.batch_stride_a == p.m * p.k && (!p.transpose_a || p.m == 1);
+  if (p.batch > 1 && p.batch_stride_b == 0 && rows_adjoin && p.batch * p.m <= INT32_MAX) {
+    p.transpose_a = false;
+    p.m *= p.batch;
+    p.batch = 1;
+  }
+  // A vector lies the same way in memory whether it is a row or a column. As rows, two of them make a dot
+  // product.
+  if (p.m == 1 || p.k == 1) p.transpose_a = false;
+  if (p.n == 1 || p.k == 1) p.transpose_b = p.n == 1 && p.k > 1;
+  // A single column is computed as a single row: c^T = op(b)^T · op(a)^T.
+  if (p.n == 1 && p.m > 1) {
+    plan.swapped = true;
+    plan.bias_step = 0;
+    p.n = p.m;
+    p.m = 1;
+    p.transpose_b = p.k > 1 && !p.transpose_a;
+    p.transpose_a = false;
+    std::swap(p.batch_stride_a, p.batch_stride_b);
+  }
+  plan.lda = p.transpose_a ? p.m : p.k;
+  plan.ldb = p.transpose_b ? p.k : p.n;
+  plan.ldc = p.n;
+  return plan;
+}
+
+void planDot(MatmulPlan& plan) {
+  const MatmulShape& p = plan.problem;
+  plan.method = MatmulMethod::dot;
+  plan.tile_m = evenPart(p.m, 32, 4);
+  plan.tile_n = evenPart(p.n, 16, 8);
+  setGrain(plan);
+}
+
+void planFewRows(MatmulPlan& plan) {
+  const MatmulShape& p = plan.problem;
+  plan.method = MatmulMethod::tiled;
+  plan.pack_a = plan.pack_b = false;
+  plan.strip_m = plan.tile_m = p.m;
+  plan.panel_n = plan.tile_n = evenPart(p.n, 2048 / sizeOf(p.type), 16);
+  // Rows of b in pages of their own: few at a time, so that the prefetcher can follow them.
+  plan.block_k = rowBytesOfB(plan) >= kFarApartBytes ? std::min<int64_t>(16, p.k) : p.k;
+  setGrain(plan);
+}
+
+void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b) {
+  const MatmulShape& p = plan.problem;
+  const int64_t element_bytes = sizeOf(p.type);
+  plan.method = MatmulMethod::tiled;
+  plan.pack_a = pack_a;
+  plan.pack_b = pack_b;
+  // 64 columns are what the micro-kernels like best; 32 give a narrow c more tiles to share.
+  plan.panel_n = evenPart(p.n, p.n <= 256 && !pack_a ? 32 : 64, 16);
+  plan.strip_m = pack_a ? evenPart(p.m, 64, 8) : evenPart(p.m, pack_b ? 256 : 128, 8);
+
+  // A packed strip of a serves all columns of the tile, a packed panel of b all its rows: hence large tiles,
+  // unless that leaves too few to share.
+  const int64_t all_strips = ceilDivide(p.m, plan.strip_m);
+  const int64_t all_panels = ceilDivide(p.n, plan.panel_n);
+  const int64_t strips = std::min<int64_t>(pack_a ? 4 : 1, all_strips);
+  int64_t panels = std::min<int64_t>(pack_a ? 4 : 1, all_panels);
+  while (panels > 1 && p.batch * ceilDivide(all_strips, strips) * ceilDivide(all_panels, panels) < 16)
+    --panels;
+  plan.tile_m = plan.strip_m * strips;
+  plan.tile_n = plan.panel_n * panels;
+
+  // A panel of 64 KiB stays in the second-level cache while the rows pass; c is read and written once a
+  // block.
+  int64_t most_k = 64 * 1024 / (plan.panelStride() * element_bytes);
+  if (pack_b) most_k = std::min(most_k, kMatmulPanelBytes / (plan.panelStride() * panels * element_bytes));
+  if (pack_a) most_k = std::min(most_k, kMatmulStripBytes / (plan.strip_m * element_bytes));
+  plan.block_k = evenPart(p.k, most_k / 16 * 16, 16);
+  setGrain(plan);
+}
+
+// The thresholds come from bench-matmul on one core of a Sapphire Rapids, f32; each names what it was weighed
+// on.
+MatmulPlan planMatmul(const MatmulShape& shape) {
+  MatmulPlan plan = foldMatmul(shape);
+  const MatmulShape& p = plan.problem;
+  if (p.transpose_b && !p.transpose_a && prefersDot(p)) {
+    planDot(plan);
+    return plan;
+  }
+  // b is read once or twice: what counts is to read it in long runs (8 x 3072 x 768: 540 us instead of 740).
+  if (!p.transpose_b && p.m <= 16) {
+    planFewRows(plan);
+    return plan;
+  }
+  // Copying b pays at once where its rows collide in the first-level cache (64 x 3072 x 768: 2.2 ms instead
+  // of 3.7), and after enough rows of a where they straddle cache lines or are many (1024 x 768 x 2304: 21 ms
+  // instead of 23).
+  const bool far_apart = rowBytesOfB(plan) >= kFarApartBytes;
+  const bool straddle = rowBytesOfB(plan) % kCacheLineBytes != 0;
+  const bool worth_copying = far_apart || (straddle && p.m >= 128) || (p.m >= 256 && p.k >= 512);
+  const bool pack_b = p.transpose_b || (p.n > 64 && worth_copying);
+  // The same for a transposed a, down which a micro-kernel walks (2304 x 768 x 1024: 22 ms instead of 32).
+  const bool pack_a = p.transpose_a && p.k >= 512 && p.n >= 256 && plan.lda * sizeOf(p.type) >= 2048;
+  planTiled(plan, pack_a, pack_b);
+  return plan;
+}
+
+}  // namespace gpuc

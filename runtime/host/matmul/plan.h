@@ -1,0 +1,72 @@
+// How a matmul is cut into tiles and what is packed: numbers that follow from the shape alone.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/status.h"
+#include "runtime/plan/matmul_workspace.h"
+
+namespace gpuc {
+
+/// The most stack that MatmulKernel::run uses for packed operands.
+inline constexpr int64_t kMatmulPanelBytes = 128 * 1024;  // of op(b): block_k x tile_n
+inline constexpr int64_t kMatmulStripBytes = 32 * 1024;   // of op(a): block_k x strip_m
+inline constexpr int64_t kMatmulStackBytes = kMatmulPanelBytes + kMatmulStripBytes;
+
+/// Packed rows are padded to whole vectors of the widest kind, 64 bytes.
+inline constexpr int64_t kMatmulPackBytes = 64;
+
+enum class MatmulMethod : uint8_t {
+  dot,    // rows of a times rows of b, both contiguous along k: nothing is packed
+  tiled,  // micro-kernels over blocks of k, on operands packed where their layout would be slow or is
+          // unsupported
+};
+
+/// A matmul ready to be executed. The problem may differ from the shape it was made from (batches folded into
+/// rows, a column vector computed as a row), but its result lies in the same bytes of c.
+struct MatmulPlan {
+  MatmulShape problem;
+  int64_t lda = 0, ldb = 0, ldc = 0;  // elements from one stored row to the next
+  bool swapped = false;               // the operands a and b have changed places
+  int64_t bias_step = 1;              // elements from one column's bias to the next's; 0 where all share one
+
+  MatmulMethod method = MatmulMethod::tiled;
+  int64_t tile_m = 0, tile_n = 0;  // of c, computed by one thread
+  // Of the tiled method; tile_m is a multiple of strip_m, tile_n of panel_n (but for the only tile there is).
+  int64_t strip_m = 0, panel_n = 0, block_k = 0;  // of one call to a micro-kernel
+  bool pack_a = false, pack_b = false;
+
+  int64_t grain = 1;  // tiles of about 10 µs of work
+
+  int64_t rowTiles() const { return (problem.m + tile_m - 1) / tile_m; }
+  int64_t columnTiles() const { return (problem.n + tile_n - 1) / tile_n; }
+  int64_t tileCount() const { return problem.batch * rowTiles() * columnTiles(); }
+
+  /// Elements from one row of a packed panel of b to the next: whole vectors.
+  int64_t panelStride() const {
+    int64_t lanes = kMatmulPackBytes / sizeOf(problem.type);
+    return (panel_n + lanes - 1) / lanes * lanes;
+  }
+};
+
+/// An error that names what is wrong with the shape, or success.
+Status checkMatmulShape(const MatmulShape& shape);
+
+/// The plan for a shape that checkMatmulShape accepts.
+MatmulPlan planMatmul(const MatmulShape& shape);
+
+/// The shape's problem in its simplest form, with no method chosen yet.
+MatmulPlan foldMatmul(const MatmulShape& shape);
+
+/// Fills in tiles and blocks of the tiled method for a folded problem of few rows, which packs nothing and
+/// reads b in long runs; b must not be transposed.
+void planFewRows(MatmulPlan& plan);
+
+/// Fills in tiles and blocks of the tiled method for a folded problem, packing as told: a only if it is
+/// transposed, b always if it is.
+void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b);
+
+/// Fills in tiles of the dot method for a folded problem; needs transpose_b and not transpose_a.
+void planDot(MatmulPlan& plan);
+
+}  // namespace gpuc

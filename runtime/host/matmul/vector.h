@@ -1,0 +1,104 @@
+// Vectors as wide as the file that includes this is compiled for.
+//
+// Included by vector_kernels_*.cpp alone, each with other machine flags. Everything lies in an unnamed
+// namespace, and nothing of the standard library is called: a function that the linker merges between those
+// files could be the copy with AVX-512 in it, and crash a CPU without.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace gpuc {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+template <typename T>
+struct VectorOf {
+  typedef T Type __attribute__((vector_size(kVectorBytes)));
+};
+template <typename T>
+using Vector = typename VectorOf<T>::Type;
+
+template <typename T>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+
+template <typename T>
+using LaneIndices = std::make_index_sequence<kLanes<T>>;
+
+template <typename T>
+inline Vector<T> load(const T* address) {
+  Vector<T> v;
+  __builtin_memcpy(&v, address, sizeof v);
+  return v;
+}
+
+template <typename T>
+inline void store(T* address, Vector<T> v) {
+  __builtin_memcpy(address, &v, sizeof v);
+}
+
+/// The first `count` elements, then zeros; touches no byte beyond them. count < kLanes<T>.
+template <typename T>
+inline Vector<T> loadFirst(const T* address, int64_t count) {
+#if defined(__AVX512F__)
+  const unsigned mask = (1u << count) - 1;
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), address);
+  else
+    return (Vector<T>)_mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), address);
+#else
+  Vector<T> v = {};
+  for (int64_t i = 0; i < count; ++i) v[i] = address[i];
+  return v;
+#endif
+}
+
+/// a·b + c, fused where the CPU does that at full speed.
+template <typename T>
+inline Vector<T> multiplyAdd(Vector<T> a, Vector<T> b, Vector<T> c) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+  else
+    return (Vector<T>)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__AVX2__) && defined(__FMA__)
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+  else
+    return (Vector<T>)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+  return a * b + c;
+#endif
+}
+
+/// Of two vectors cut into groups of kDistance lanes: the even groups of x, each followed by the same group
+/// of y.
+template <int kDistance, typename T, std::size_t... kLane>
+inline Vector<T> evenGroups(Vector<T> x, Vector<T> y, std::index_sequence<kLane...>) {
+  return __builtin_shufflevector(
+      x, y,
+      (kLane & kDistance ? kLanes<T> + static_cast<int>(kLane) - kDistance : static_cast<int>(kLane))...);
+}
+
+/// The odd groups of x, each followed by the same group of y.
+template <int kDistance, typename T, std::size_t... kLane>
+inline Vector<T> oddGroups(Vector<T> x, Vector<T> y, std::index_sequence<kLane...>) {
+  return __builtin_shufflevector(
+      x, y,
+      (kLane & kDistance ? kLanes<T> + static_cast<int>(kLane) : static_cast<int>(kLane) + kDistance)...);
+}
+
+}  // namespace
+}  // namespace gpuc

@@ -1,0 +1,36 @@
+// What the compiler must know of a matmul on the host: its shape, and the workspace to reserve for it in the
+// plan.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/data_type.h"
+
+namespace gpuc {
+
+/// c[batch, m, n] = op(a) · op(b) (+ bias), all dense and row-major.
+///   a is stored [m, k], or [k, m] with transpose_a;  b is stored [k, n], or [n, k] with transpose_b;
+///   bias, where there is one, is [n] and is added to every row of c.
+struct MatmulShape {
+  DataType type = DataType::f32;  // of all operands; f32 or f64
+  int64_t batch = 1;
+  int64_t m = 1;
+  int64_t n = 1;
+  int64_t k = 1;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  int64_t batch_stride_a = 0;  // elements from one matrix to the next; 0: the same matrix for the whole batch
+  int64_t batch_stride_b = 0;
+  bool bias = false;
+};
+
+/// Bytes of workspace that the host's matmul of this shape needs, aligned as every buffer is.
+///
+/// It is 0 for every shape: operands are packed a tile at a time, on the stack of the thread that computes
+/// the tile (at most kMatmulStackBytes in runtime/host/matmul/plan.h). Packing whole operands here instead
+/// would add as much as the largest weight to the plan's peak, and a barrier to each matmul. Plans reserve
+/// what this function says and MatmulKernel::create checks it, so that a kernel which does need a workspace
+/// changes no other code.
+constexpr int64_t matmulWorkspaceBytes(const MatmulShape& /*shape*/) { return 0; }
+
+}  // namespace gpuc

@@ -1,0 +1,130 @@
+// A matmul's operands between guard pages, and its result computed by a plain loop in f64.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/host/matmul.h"
+
+namespace gpuc {
+
+inline std::string describe(const MatmulShape& s) {
+  char text[200];
+  std::snprintf(text, sizeof text, "%s batch %ld m %ld n %ld k %ld %c%c strides %ld %ld%s", nameOf(s.type),
+                long(s.batch), long(s.m), long(s.n), long(s.k), s.transpose_a ? 'T' : 'N',
+                s.transpose_b ? 'T' : 'N', long(s.batch_stride_a), long(s.batch_stride_b),
+                s.bias ? " bias" : "");
+  return text;
+}
+
+/// An array of which both neighbouring pages fault. It begins right after the first (at_begin) or ends right
+/// before the last, so that reading or writing one element too far ends the test.
+template <typename T>
+class GuardedArray {
+ public:
+  GuardedArray(int64_t count, bool at_begin) : count_(count) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t bytes = static_cast<size_t>(count) * sizeof(T);
+    const size_t inner = (bytes + page - 1) / page * page;
+    mapped_bytes_ = inner + 2 * page;
+    void* mapped = mmap(nullptr, mapped_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) std::abort();
+    mapped_ = static_cast<char*>(mapped);
+    if (mprotect(mapped_ + page, inner, PROT_READ | PROT_WRITE) != 0) std::abort();
+    data_ = reinterpret_cast<T*>(mapped_ + page + (at_begin ? 0 : inner - bytes));
+  }
+  GuardedArray(const GuardedArray&) = delete;
+  GuardedArray& operator=(const GuardedArray&) = delete;
+  ~GuardedArray() { munmap(mapped_, mapped_bytes_); }
+
+  T* data() { return data_; }
+  int64_t size() const { return count_; }
+  T& operator[](int64_t i) { return data_[i]; }
+
+ private:
+  char* mapped_ = nullptr;
+  size_t mapped_bytes_ = 0;
+  T* data_ = nullptr;
+  int64_t count_;
+};
+
+template <typename T>
+class GuardedMatmul {
+ public:
+  GuardedMatmul(const MatmulShape& shape, uint64_t seed)
+      : shape_(shape),
+        a_((shape.batch - 1) * shape.batch_stride_a + shape.m * shape.k, seed & 1),
+        b_((shape.batch - 1) * shape.batch_stride_b + shape.k * shape.n, seed & 2),
+        c_(shape.batch * shape.m * shape.n, seed & 4),
+        bias_(shape.n, seed & 8) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<T> uniform(-1, 1);
+    for (GuardedArray<T>* array : {&a_, &b_, &bias_})
+      for (int64_t i = 0; i < array->size(); ++i) (*array)[i] = uniform(random);
+    poisonResult();
+  }
+
+  MatmulOperands operands() {
+    return {a_.data(), b_.data(), c_.data(), shape_.bias ? bias_.data() : nullptr, nullptr};
+  }
+
+  /// NaN everywhere: what is not overwritten shows.
+  void poisonResult() { std::fill_n(c_.data(), c_.size(), std::numeric_limits<T>::quiet_NaN()); }
+
+  std::vector<T> result() { return {c_.data(), c_.data() + c_.size()}; }
+
+  T& elementA(int64_t batch, int64_t row, int64_t k) {
+    return a_[batch * shape_.batch_stride_a + (shape_.transpose_a ? k * shape_.m + row : row * shape_.k + k)];
+  }
+  T& elementB(int64_t batch, int64_t k, int64_t column) {
+    return b_[batch * shape_.batch_stride_b +
+              (shape_.transpose_b ? column * shape_.k + k : k * shape_.n + column)];
+  }
+
+  /// The first element beyond 64·ε·Σ|terms| of the plain loop's, in words; empty if there is none. Where the
+  /// loop finds NaN or an infinity, the same must stand.
+  std::string firstError() {
+    for (int64_t batch = 0; batch < shape_.batch; ++batch)
+      for (int64_t row = 0; row < shape_.m; ++row)
+        for (int64_t column = 0; column < shape_.n; ++column) {
+          std::string error = errorAt(batch, row, column);
+          if (!error.empty()) return error;
+        }
+    return "";
+  }
+
+ private:
+  std::string errorAt(int64_t batch, int64_t row, int64_t column) {
+    double sum = shape_.bias ? double(bias_[column]) : 0.0;
+    double magnitude = std::fabs(sum);
+    for (int64_t k = 0; k < shape_.k; ++k) {
+      const double term = double(elementA(batch, row, k)) * double(elementB(batch, k, column));
+      sum += term;
+      magnitude += std::fabs(term);
+    }
+    const double got = c_[(batch * shape_.m + row) * shape_.n + column];
+    const double bound = 64 * double(std::numeric_limits<T>::epsilon()) * magnitude;
+    const bool same = std::isnan(sum)   ? std::isnan(got)
+                      : std::isinf(sum) ? got == sum
+                                        : std::fabs(got - sum) <= bound;
+    if (same) return "";
+    char text[200];
+    std::snprintf(text, sizeof text, "c[%ld, %ld, %ld] is %.17g, expected %.17g within %g", long(batch),
+                  long(row), long(column), got, sum, bound);
+    return text;
+  }
+
+  MatmulShape shape_;
+  GuardedArray<T> a_, b_, c_, bias_;
+};
+
+}  // namespace gpuc

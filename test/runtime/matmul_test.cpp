@@ -1,0 +1,237 @@
+// The host's matmul against a plain triple loop in f64: values, bits, bounds of memory, allocations, errors.
+#include "runtime/host/matmul.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/runtime/allocation_hook.h"
+#include "test/runtime/matmul_reference.h"
+
+namespace gpuc {
+namespace {
+
+/// The kernel for a shape; the test fails where there is none.
+MatmulKernel kernelFor(const MatmulShape& shape) {
+  Result<MatmulKernel> kernel = MatmulKernel::create(shape, matmulWorkspaceBytes(shape));
+  EXPECT_TRUE(kernel.ok()) << kernel.message();
+  return kernel.ok() ? *std::move(kernel) : MatmulKernel();
+}
+
+/// Runs all tiles of all phases in one thread.
+void runWhole(const MatmulKernel& kernel, const MatmulOperands& operands) {
+  for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+    kernel.run(phase, operands, 0, kernel.tiles(phase));
+}
+
+template <typename T>
+void checkShape(const MatmulShape& shape, uint64_t seed) {
+  SCOPED_TRACE(describe(shape));
+  GuardedMatmul<T> problem(shape, seed);
+  MatmulKernel kernel = kernelFor(shape);
+  runWhole(kernel, problem.operands());
+  EXPECT_EQ(problem.firstError(), "");
+}
+
+void checkBothTypes(MatmulShape shape, uint64_t seed) {
+  shape.type = DataType::f32;
+  checkShape<float>(shape, seed);
+  shape.type = DataType::f64;
+  checkShape<double>(shape, seed);
+}
+
+MatmulShape makeShape(int64_t m, int64_t n, int64_t k, bool transpose_a, bool transpose_b, bool bias) {
+  MatmulShape shape;
+  shape.m = m, shape.n = n, shape.k = k;
+  shape.transpose_a = transpose_a, shape.transpose_b = transpose_b;
+  shape.bias = bias;
+  return shape;
+}
+
+/// All four transposes, with and without bias.
+void checkVariants(int64_t m, int64_t n, int64_t k) {
+  for (int variant = 0; variant < 8; ++variant)
+    checkBothTypes(makeShape(m, n, k, variant & 1, variant & 2, variant & 4),
+                   7 * m + 5 * n + 3 * k + variant);
+}
+
+TEST(Matmul, EveryOddExtent) {
+  for (int64_t m : {1, 3, 8, 17, 33})
+    for (int64_t n : {1, 3, 8, 17, 65})
+      for (int64_t k : {1, 3, 8, 17, 64}) checkVariants(m, n, k);
+}
+
+TEST(Matmul, LayersOfAnMlp) {
+  for (int64_t rows : {1, 32, 64, 256}) {
+    checkBothTypes(makeShape(rows, 128, 784, false, true, true), 1);    // forward
+    checkBothTypes(makeShape(rows, 10, 128, false, true, true), 2);     // forward, last layer
+    checkBothTypes(makeShape(rows, 784, 128, false, false, false), 3);  // input gradient
+    checkBothTypes(makeShape(128, 784, rows, true, false, false), 4);   // weight gradient
+  }
+}
+
+// Large enough that both operands are packed, with blocks cut short in every direction.
+TEST(Matmul, PackedOperands) {
+  checkVariants(300, 530, 700);
+  checkBothTypes(makeShape(600, 600, 600, true, false, true), 1);
+  checkBothTypes(makeShape(7, 3072, 50, false, false, true), 2);
+  checkBothTypes(makeShape(40, 3072, 50, false, false, true), 3);
+}
+
+TEST(Matmul, RandomShapes) {
+  std::mt19937_64 random(20260101);
+  auto extent = [&](int64_t most) {
+    return static_cast<int64_t>(std::exp2(std::log2(most) * (random() % 1000) / 999.0));
+  };
+  for (int i = 0; i < 300; ++i) {
+    MatmulShape shape =
+        makeShape(extent(200), extent(200), extent(500), random() & 1, random() & 1, random() & 1);
+    shape.batch = random() % 3 ? 1 : extent(6);
+    if (shape.batch > 1) {
+      shape.batch_stride_a = random() % 3 ? shape.m * shape.k + (random() & 1 ? 5 : 0) : 0;
+      shape.batch_stride_b = random() % 3 ? shape.k * shape.n + (random() & 1 ? 3 : 0) : 0;
+    }
+    checkBothTypes(shape, random());
+  }
+}
+
+// c computed whole, by random splits in random order, and by two threads. The bits must
+// agree.
+TEST(Matmul, BitsDoNotDependOnTheSplit) {
+  std::mt19937_64 random(11);
+  for (int variant = 0; variant < 8; ++variant) {
+    MatmulShape shape = makeShape(variant & 4 ? 9 : 530, 700, 600, variant & 1, variant & 2, true);
+    SCOPED_TRACE(describe(shape));
+    GuardedMatmul<float> problem(shape, variant);
+    MatmulKernel kernel = kernelFor(shape);
+    const int64_t tiles = kernel.tiles(0);
+    runWhole(kernel, problem.operands());
+    const std::vector<float> whole = problem.result();
+
+    for (int round = 0; round < 3; ++round) {
+      problem.poisonResult();
+      std::vector<std::pair<int64_t, int64_t>> ranges;
+      for (int64_t begin = 0; begin < tiles;) {
+        int64_t end = std::min<int64_t>(tiles, begin + 1 + static_cast<int64_t>(random() % 5));
+        ranges.emplace_back(begin, end);
+        begin = end;
+      }
+      std::shuffle(ranges.begin(), ranges.end(), random);
+      auto runHalf = [&](size_t first) {
+        for (size_t i = first; i < ranges.size(); i += 2)
+          kernel.run(0, problem.operands(), ranges[i].first, ranges[i].second);
+      };
+      std::thread other(runHalf, 1);
+      runHalf(0);
+      other.join();
+      const std::vector<float> split = problem.result();
+      EXPECT_EQ(std::memcmp(whole.data(), split.data(), whole.size() * sizeof(float)), 0);
+    }
+  }
+}
+
+// Row i of c depends on row i of a alone, so an Inf or NaN in a must reach its row and no other. 0 · Inf is
+// NaN.
+TEST(Matmul, NanAndInfinityPropagateAsInAPlainLoop) {
+  for (int variant = 0; variant < 4; ++variant)
+    for (int64_t rows : {5, 40}) {
+      MatmulShape shape = makeShape(rows, 37, 50, variant & 1, variant & 2, false);
+      SCOPED_TRACE(describe(shape));
+      GuardedMatmul<float> problem(shape, 5);
+      problem.elementA(0, 1, 7) = std::numeric_limits<float>::infinity();
+      problem.elementB(0, 7, 3) = 0;
+      problem.elementA(0, 3, 9) = std::numeric_limits<float>::quiet_NaN();
+      MatmulKernel kernel = kernelFor(shape);
+      runWhole(kernel, problem.operands());
+      EXPECT_EQ(problem.firstError(), "");
+      EXPECT_TRUE(std::isnan(problem.result()[1 * 37 + 3]));  // inf · 0
+      EXPECT_TRUE(std::isinf(problem.result()[1 * 37 + 4]));
+      EXPECT_TRUE(std::isnan(problem.result()[3 * 37 + 5]));
+    }
+}
+
+// Every method on the same problem, whichever the plan would choose.
+TEST(Matmul, MethodsAgree) {
+  for (int variant = 0; variant < 4; ++variant) {
+    MatmulShape shape = makeShape(150, 200, 170, variant & 1, variant & 2, true);
+    SCOPED_TRACE(describe(shape));
+    GuardedMatmul<float> problem(shape, 3);
+    const MatmulPlan folded = foldMatmul(shape);
+    std::vector<MatmulPlan> plans(4, folded);
+    planTiled(plans[0], false, shape.transpose_b);
+    planTiled(plans[1], false, true);
+    planTiled(plans[2], shape.transpose_a, true);
+    if (shape.transpose_b && !shape.transpose_a)
+      planDot(plans[3]);
+    else if (!shape.transpose_b)
+      planFewRows(plans[3]);
+    else
+      plans.pop_back();
+    for (const MatmulPlan& plan : plans) {
+      problem.poisonResult();
+      Result<MatmulKernel> kernel = MatmulKernel::createFromPlan(plan);
+      ASSERT_TRUE(kernel.ok()) << kernel.message();
+      runWhole(*kernel, problem.operands());
+      EXPECT_EQ(problem.firstError(), "");
+    }
+  }
+}
+
+TEST(Matmul, RunAllocatesNothing) {
+  for (int variant = 0; variant < 12; ++variant) {
+    MatmulShape shape = makeShape(variant < 8 ? 300 : 3, 530, 700, variant & 1, variant & 2, variant & 4);
+    SCOPED_TRACE(describe(shape));
+    GuardedMatmul<float> problem(shape, variant);
+    MatmulKernel kernel = kernelFor(shape);
+    const MatmulOperands operands = problem.operands();
+    const AllocationCount before = allocationCount();
+    runWhole(kernel, operands);
+    EXPECT_EQ(allocationCount().total() - before.total(), 0);
+  }
+}
+
+TEST(Matmul, GrainIsAboutTenMicroseconds) {
+  EXPECT_GE(kernelFor(makeShape(1, 8, 8, false, true, true)).grain(0), 100);  // 64 multiplications
+  EXPECT_EQ(kernelFor(makeShape(1024, 768, 768, false, true, true)).grain(0), 1);
+}
+
+TEST(Matmul, TilesDependOnTheShapeAlone) {
+  MatmulShape shape = makeShape(64, 128, 784, false, true, true);
+  EXPECT_EQ(kernelFor(shape).tiles(0), kernelFor(shape).tiles(0));
+  EXPECT_GE(kernelFor(shape).tiles(0), 4);
+}
+
+std::string errorOf(const MatmulShape& shape, int64_t workspace_bytes) {
+  Result<MatmulKernel> kernel = MatmulKernel::create(shape, workspace_bytes);
+  return kernel.ok() ? "no error" : kernel.message();
+}
+
+TEST(Matmul, ErrorsNameTheCulprit) {
+  MatmulShape shape = makeShape(4, 5, 6, false, false, false);
+  EXPECT_EQ(errorOf(shape, -1),
+            "matmul: the plan gives -1 bytes of workspace, 0 are needed; compile the plan again "
+            "with this version of gpuc");
+  MatmulShape half = shape;
+  half.type = DataType::f16;
+  EXPECT_EQ(errorOf(half, 0), "matmul: element type f16 is not supported on the host, only f32 and f64 are");
+  MatmulShape empty = shape;
+  empty.k = 0;
+  EXPECT_EQ(errorOf(empty, 0), "matmul: batch 1, m 4, n 5, k 0: every extent must be at least 1");
+  MatmulShape backward = shape;
+  backward.batch_stride_b = -30;
+  EXPECT_EQ(errorOf(backward, 0), "matmul: batch strides 0 and -30 must not be negative");
+  MatmulShape wide = shape;
+  wide.n = 5'000'000;
+  EXPECT_EQ(errorOf(wide, 0),
+            "matmul: a matrix has rows of 5000000 elements, at most 4194304 are supported on the host");
+}
+
+}  // namespace
+}  // namespace gpuc
