@@ -1,0 +1,248 @@
+// Times the host's matmul on the shapes of an MLP, of a GPT-like model and of attention, with one and two
+// threads.
+//   bench-matmul [f32|f64] [--methods]
+// --methods compares the ways in which a plan may compute each shape, from which planMatmul's thresholds
+// come.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/host/matmul.h"
+
+namespace {
+
+using namespace gpuc;
+
+double nowUs() {
+  auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::micro>(since).count();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// A second thread that spins for work, as the runtime's pool does within a step.
+class Partner {
+ public:
+  Partner() : thread_([this] { serve(); }) {}
+  ~Partner() {
+    state_ = kStop;
+    thread_.join();
+  }
+
+  /// Runs `mine` here and `theirs` in the partner; returns when both are done.
+  void runBoth(const std::function<void()>& mine, const std::function<void()>& theirs) {
+    work_ = &theirs;
+    state_.store(kWork, std::memory_order_release);
+    mine();
+    while (state_.load(std::memory_order_acquire) == kWork) __builtin_ia32_pause();
+  }
+
+ private:
+  enum { kIdle, kWork, kStop };
+
+  void serve() {
+    for (int state; (state = state_.load(std::memory_order_acquire)) != kStop;) {
+      if (state == kWork) {
+        (*work_)();
+        state_.store(kIdle, std::memory_order_release);
+      } else {
+        __builtin_ia32_pause();
+      }
+    }
+  }
+
+  std::atomic<int> state_{kIdle};
+  const std::function<void()>* work_ = nullptr;
+  std::thread thread_;
+};
+
+struct Case {
+  const char* name;
+  MatmulShape shape;
+};
+
+std::vector<Case> allCases(DataType type) {
+  std::vector<Case> cases;
+  auto add = [&](const char* name, int64_t m, int64_t n, int64_t k, bool transpose_a, bool transpose_b,
+                 int64_t batch = 1) {
+    MatmulShape shape{.type = type, .batch = batch, .m = m, .n = n, .k = k};
+    shape.transpose_a = transpose_a, shape.transpose_b = transpose_b;
+    if (batch > 1) shape.batch_stride_a = m * k, shape.batch_stride_b = n * k;
+    cases.push_back({name, shape});
+  };
+  auto addLayer = [&](int64_t rows, int64_t in, int64_t out) {
+    add("forward", rows, out, in, false, true);
+    add("input gradient", rows, in, out, false, false);
+    add("weight gradient", out, in, rows, true, false);
+  };
+  addLayer(1, 8, 8);
+  for (int64_t rows : {1, 32, 64, 256}) {
+    addLayer(rows, 784, 128);
+    addLayer(rows, 128, 128);
+    addLayer(rows, 128, 10);
+  }
+  for (int64_t out : {768, 2304, 3072}) addLayer(1024, 768, out);
+  add("query key^T", 64, 64, 32, false, true, 12);
+  add("scores value", 64, 32, 64, false, false, 12);
+  add("scores^T dvalue", 64, 32, 64, true, false, 12);
+  return cases;
+}
+
+/// Operands for the largest case, 64-byte aligned as a plan's buffers are.
+class Arena {
+ public:
+  Arena(DataType type, int64_t elements) {
+    stride_ = (elements * sizeOf(type) + 63) / 64 * 64;
+    storage_.resize(static_cast<size_t>(3 * stride_ + 64));
+    begin_ = storage_.data() + 63 - (reinterpret_cast<uintptr_t>(storage_.data()) + 63) % 64;
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (int64_t i = 0; i < 3 * stride_ / sizeOf(type); ++i)
+      if (type == DataType::f64)
+        reinterpret_cast<double*>(begin_)[i] = uniform(random);
+      else
+        reinterpret_cast<float*>(begin_)[i] = static_cast<float>(uniform(random));
+  }
+  MatmulOperands operands() { return {begin_, begin_ + stride_, begin_ + 2 * stride_, nullptr, nullptr}; }
+
+ private:
+  int64_t stride_;
+  std::vector<char> storage_;
+  char* begin_;
+};
+
+double operationsOf(const MatmulShape& s) { return 2.0 * s.batch * s.m * s.n * s.k; }
+
+std::string describe(const Case& c) {
+  const MatmulShape& s = c.shape;
+  char text[120];
+  std::snprintf(text, sizeof text, "%-16s %2" PRId64 "x %4" PRId64 " x %4" PRId64 " x %4" PRId64 " %c%c",
+                c.name, s.batch, s.m, s.n, s.k, s.transpose_a ? 'T' : 'N', s.transpose_b ? 'T' : 'N');
+  return text;
+}
+
+constexpr int kRounds = 9;
+
+/// Microseconds of one call of each: the median of kRounds rounds, in each of which every one has its turn.
+std::vector<double> timeInterleaved(const std::vector<std::function<void()>>& calls, double operations) {
+  const int repeats = std::clamp(static_cast<int>(2e7 / operations), 1, 5000);
+  std::vector<std::vector<double>> times(calls.size());
+  for (int round = 0; round <= kRounds; ++round)
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const double start = nowUs();
+      for (int r = 0; r < repeats; ++r) calls[i]();
+      if (round > 0) times[i].push_back((nowUs() - start) / repeats);  // round 0 warms up
+    }
+  std::vector<double> medians;
+  for (auto& t : times) medians.push_back(median(t));
+  return medians;
+}
+
+void printThreads(const std::vector<Case>& cases, Arena& arena) {
+  Partner partner;
+  std::printf("%-42s %9s %10s %9s %10s\n", "batch x m x n x k, transposes", "1 thread", "GFLOP/s",
+              "2 threads", "GFLOP/s");
+  for (const Case& c : cases) {
+    Result<MatmulKernel> kernel = MatmulKernel::create(c.shape, matmulWorkspaceBytes(c.shape));
+    if (!kernel.ok()) {
+      std::fprintf(stderr, "error: %s\n", kernel.message().c_str());
+      continue;
+    }
+    const MatmulOperands operands = arena.operands();
+    const int64_t tiles = kernel->tiles(0);
+    // As the pool does: in two where both parts are worth it.
+    const int64_t middle = tiles >= 2 * kernel->grain(0) ? (tiles + 1) / 2 : tiles;
+    const std::function<void()> mine = [&] { kernel->run(0, operands, 0, middle); };
+    const std::function<void()> theirs = [&] { kernel->run(0, operands, middle, tiles); };
+    const std::function<void()> whole = [&] { kernel->run(0, operands, 0, tiles); };
+    const std::function<void()> both = [&] { middle < tiles ? partner.runBoth(mine, theirs) : whole(); };
+    const double operations = operationsOf(c.shape);
+    const std::vector<double> us = timeInterleaved({whole, both}, operations);
+    std::printf("%-42s %9.2f %10.1f %9.2f %10.1f\n", describe(c).c_str(), us[0], operations / us[0] / 1e3,
+                us[1], operations / us[1] / 1e3);
+  }
+}
+
+struct Method {
+  std::string name;
+  MatmulPlan plan;
+};
+
+std::vector<Method> methodsFor(const MatmulShape& shape) {
+  const MatmulPlan folded = foldMatmul(shape);
+  const bool transpose_a = folded.problem.transpose_a, transpose_b = folded.problem.transpose_b;
+  std::vector<Method> methods = {{"chosen", planMatmul(shape)}};
+  if (transpose_b && !transpose_a) planDot(methods.emplace_back(Method{"dot", folded}).plan);
+  if (!transpose_b) planFewRows(methods.emplace_back(Method{"few rows", folded}).plan);
+  if (!transpose_b) planTiled(methods.emplace_back(Method{"unpacked", folded}).plan, false, false);
+  planTiled(methods.emplace_back(Method{"pack b", folded}).plan, false, true);
+  if (transpose_a) planTiled(methods.emplace_back(Method{"pack a, b", folded}).plan, true, true);
+  return methods;
+}
+
+void printMethods(const std::vector<Case>& cases, Arena& arena) {
+  for (const Case& c : cases) {
+    std::printf("%-42s", describe(c).c_str());
+    std::vector<MatmulKernel> kernels;
+    std::vector<std::string> names;
+    for (const Method& method : methodsFor(c.shape))
+      if (Result<MatmulKernel> kernel = MatmulKernel::createFromPlan(method.plan); kernel.ok()) {
+        names.push_back(method.name);
+        kernels.push_back(*kernel);
+      }
+    std::vector<std::function<void()>> calls;
+    for (const MatmulKernel& kernel : kernels)
+      calls.push_back([&arena, &kernel] { kernel.run(0, arena.operands(), 0, kernel.tiles(0)); });
+    const std::vector<double> us = timeInterleaved(calls, operationsOf(c.shape));
+    for (size_t i = 0; i < us.size(); ++i) std::printf("  %s %.2f us", names[i].c_str(), us[i]);
+    std::printf("\n");
+  }
+}
+
+/// What loading a plan pays: LIBXSMM's start, once, then the machine code of each matmul.
+void printLoadTimes(const std::vector<Case>& cases) {
+  std::vector<double> times;
+  for (const Case& c : cases) {
+    const double start = nowUs();
+    Result<MatmulKernel> kernel = MatmulKernel::create(c.shape, matmulWorkspaceBytes(c.shape));
+    if (kernel.ok()) times.push_back(nowUs() - start);
+  }
+  if (times.size() < 2) return;
+  const double first = times.front();
+  times.erase(times.begin());
+  std::printf("create: %.0f us for the first matmul of the process, then %.0f us (median of %zu)\n", first,
+              median(times), times.size());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  DataType type = DataType::f32;
+  bool methods = false;
+  for (int i = 1; i < argc; ++i) {
+    if (!std::strcmp(argv[i], "f64")) {
+      type = DataType::f64;
+    } else if (!std::strcmp(argv[i], "--methods")) {
+      methods = true;
+    } else if (std::strcmp(argv[i], "f32")) {
+      std::fprintf(stderr, "error: unknown argument '%s'; bench-matmul [f32|f64] [--methods]\n", argv[i]);
+      return 2;
+    }
+  }
+  const std::vector<Case> cases = allCases(type);
+  printLoadTimes(cases);
+  Arena arena(type, 3072 * 1024);
+  methods ? printMethods(cases, arena) : printThreads(cases, arena);
+  return 0;
+}
