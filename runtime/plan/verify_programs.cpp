@@ -265,6 +265,7 @@ Status verifyInputs(const fb::Plan& plan, const fb::Program& program) {
     if (input->role() == fb::InputRole::rows) {
       if (++rows > 1 || buffer.type() != fb::DataType::i32 || buffer.size() != 4)
         return errorf("input %s: rows is one i32 scalar", quoted(input->name()).c_str());
+      if (plan.batch() == 0) return errorf("it counts rows, and the plan's batch is 0");
     } else if (textOf(program.name()) == "init") {
       return errorf("it takes the input %s, and init takes none", quoted(input->name()).c_str());
     }

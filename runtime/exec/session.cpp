@@ -1,0 +1,174 @@
+#include <algorithm>
+#include <cinttypes>
+#include <map>
+
+#include "runtime/exec/library_versions.h"
+#include "runtime/gpuc.h"
+#include "runtime/plan/access.h"
+
+namespace gpuc {
+namespace {
+
+/// A program's inputs as the device takes them: one pointer for each port, the hidden ones among them.
+struct InputPorts {
+  std::vector<const void*> pointers;
+  std::vector<uint32_t> data;  // the ports of the inputs that a caller gives, in order
+  int32_t rows = 0;            // what the hidden input points to
+  bool counts_rows = false;
+};
+
+InputPorts makePorts(const fb::Program& program) {
+  InputPorts ports;
+  ports.pointers.resize(countOf(program.inputs()), nullptr);
+  for (uint32_t port = 0; port < ports.pointers.size(); ++port)
+    if (program.inputs()->Get(port)->role() == fb::InputRole::data)
+      ports.data.push_back(port);
+    else
+      ports.counts_rows = true;
+  return ports;
+}
+
+Status checkInput(const ProgramInfo& program, const InputInfo& expected, const HostTensorView& given) {
+  bool equal =
+      given.type == expected.spec.type && std::equal(given.shape.begin(), given.shape.end(),
+                                                     expected.spec.shape.begin(), expected.spec.shape.end());
+  if (!equal) {
+    TensorSpec found{.name = "", .type = given.type, .shape = {given.shape.begin(), given.shape.end()}};
+    return Status::error("program '" + program.name + "', input '" + expected.spec.name + "': got " +
+                         found.str() + ", expected " + expected.spec.str());
+  }
+  if (!given.data)
+    return Status::error("program '" + program.name + "', input '" + expected.spec.name + "': no data");
+  return okStatus();
+}
+
+}  // namespace
+
+struct Session::State {
+  explicit State(const Plan& plan) : plan(plan) {}
+
+  Plan plan;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Executable> executable;
+  std::vector<InputPorts> ports;  // for each program
+  std::map<std::string, const VariableInfo*> variables;
+  std::vector<std::string> warnings;
+  uint64_t seed = 0;
+
+  const ProgramInfo& programInfo(ProgramId id) const { return plan.info().programs[id.index]; }
+
+  Result<const VariableInfo*> variable(const std::string& name, size_t bytes) const {
+    auto found = variables.find(name);
+    if (found == variables.end()) return Status::error("the plan has no variable '" + name + "'");
+    if (static_cast<int64_t>(bytes) != found->second->spec.sizeBytes())
+      return errorf("variable '%s': %zu bytes given, %s takes %" PRId64, name.c_str(), bytes,
+                    found->second->spec.str().c_str(), found->second->spec.sizeBytes());
+    return found->second;
+  }
+
+  /// Sets an i64 counter of the plan, if it has one of this name.
+  Status setCounter(const char* name, uint64_t value) {
+    auto found = variables.find(name);
+    if (found == variables.end()) return okStatus();
+    const VariableInfo& variable = *found->second;
+    if (variable.kind != VariableKind::counter || variable.spec.type != DataType::i64 ||
+        variable.spec.elementCount() != 1)
+      return errorf("variable '%s' is %s %s, expected an i64 counter", name, nameOf(variable.kind),
+                    variable.spec.str().c_str());
+    return executable->write(variable.offset, &value, sizeof(value));
+  }
+
+  Status setCounters() {
+    GPUC_RETURN_IF_ERROR(setCounter("seed", seed));
+    return setCounter("step", 0);
+  }
+
+  Status setRows(ProgramId id, int32_t rows) {
+    InputPorts& target = ports[id.index];
+    int64_t batch = plan.info().batch;
+    if (rows < -1 || rows > batch) return errorf("%" PRId32 " rows in a batch of %" PRId64, rows, batch);
+    if (!target.counts_rows && rows != -1 && rows != batch)
+      return errorf("program '%s' does not count rows: all %" PRId64 " must hold samples, not %" PRId32,
+                    programInfo(id).name.c_str(), batch, rows);
+    target.rows = rows == -1 ? static_cast<int32_t>(batch) : rows;
+    return okStatus();
+  }
+};
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<Session> Session::create(const Plan& plan, const SessionOptions& options) {
+  auto state = std::make_unique<State>(plan);
+  GPUC_ASSIGN_OR_RETURN(state->device, openDevice(options.device, plan.info().target));
+  GPUC_RETURN_IF_ERROR(checkLibraries(plan.info().libraries, state->device->info().libraries, options.strict,
+                                      state->warnings));
+  DeviceOptions device_options{.threads = options.threads,
+                               .check_memory = options.check_memory,
+                               .profile_events = options.profile_events};
+  GPUC_ASSIGN_OR_RETURN(state->executable, state->device->prepare(plan, device_options));
+  for (const VariableInfo& variable : plan.info().variables) state->variables[variable.spec.name] = &variable;
+  for (const fb::Program* program : each(plan.root().programs())) state->ports.push_back(makePorts(*program));
+  state->seed = options.seed.value_or(plan.info().seed);
+  GPUC_RETURN_IF_ERROR(state->setCounters());
+  return Session(std::move(state));
+}
+
+Status Session::initialize() {
+  GPUC_RETURN_IF_ERROR(state_->setCounters());
+  GPUC_ASSIGN_OR_RETURN(ProgramId init, program("init"));
+  GPUC_RETURN_IF_ERROR(run(init, {}));
+  return wait();
+}
+
+Result<ProgramId> Session::program(const std::string& name) const {
+  const std::vector<ProgramInfo>& programs = state_->plan.info().programs;
+  std::string existing;
+  for (uint32_t i = 0; i < programs.size(); ++i) {
+    if (programs[i].name == name) return ProgramId{i};
+    existing += (i == 0 ? "" : ", ") + programs[i].name;
+  }
+  return Status::error("the plan has no entry '" + name +
+                       "', it has: " + (existing.empty() ? "none" : existing));
+}
+
+Status Session::run(ProgramId id, std::span<const HostTensorView> inputs, int32_t rows) {
+  const ProgramInfo& program = state_->programInfo(id);
+  if (inputs.size() != program.inputs.size())
+    return errorf("program '%s': %zu inputs given, it takes %zu", program.name.c_str(), inputs.size(),
+                  program.inputs.size());
+  GPUC_RETURN_IF_ERROR(state_->setRows(id, rows));
+  InputPorts& ports = state_->ports[id.index];
+  std::fill(ports.pointers.begin(), ports.pointers.end(), &ports.rows);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    GPUC_RETURN_IF_ERROR(checkInput(program, program.inputs[i], inputs[i]));
+    ports.pointers[ports.data[i]] = inputs[i].data;
+  }
+  return state_->executable->run(id.index, ports.pointers);
+}
+
+Status Session::wait() { return state_->executable->wait(); }
+
+HostTensorView Session::output(ProgramId id, size_t index) {
+  return {state_->executable->output(id.index, index), state_->programInfo(id).outputs[index]};
+}
+
+Status Session::readVariable(const std::string& name, std::span<std::byte> bytes) {
+  GPUC_ASSIGN_OR_RETURN(const VariableInfo* variable, state_->variable(name, bytes.size()));
+  return state_->executable->read(variable->offset, bytes.data(), bytes.size());
+}
+
+Status Session::writeVariable(const std::string& name, std::span<const std::byte> bytes) {
+  GPUC_ASSIGN_OR_RETURN(const VariableInfo* variable, state_->variable(name, bytes.size()));
+  return state_->executable->write(variable->offset, bytes.data(), bytes.size());
+}
+
+const Plan& Session::plan() const { return state_->plan; }
+const DeviceInfo& Session::device() const { return state_->device->info(); }
+const std::vector<std::string>& Session::warnings() const { return state_->warnings; }
+MemoryUse Session::memory() const { return state_->executable->memory(); }
+std::vector<ProfileEvent> Session::profile() const { return state_->executable->profile(); }
+
+}  // namespace gpuc

@@ -1,0 +1,97 @@
+// What a device is to the rest of the runtime. A device prepares a plan once (arena, code, constants,
+// commands resolved to addresses) and then runs its programs with nothing left to decide: the host walks a
+// flat list of commands, CUDA launches a captured graph. Streams and events are the plan's own, so they need
+// no interface of their own here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/plan/plan.h"
+
+namespace gpuc {
+
+namespace fb {
+struct Command;
+}
+
+struct DeviceInfo {
+  TargetKind kind = TargetKind::host;
+  int index = 0;
+  std::string name;          // "Intel(R) Xeon(R) Processor", "NVIDIA H200"
+  std::string architecture;  // "x86_64", "sm_90"
+  uint64_t memory_bytes = 0;
+  int threads = 0;                     // host: cores that this process may use
+  std::vector<LibraryInfo> libraries;  // by which plans call matmul and the like
+};
+
+struct DeviceOptions {
+  int threads = 0;            // that compute, the caller's included; 0: one for each core
+  bool check_memory = false;  // poison the arena, put an unreadable page behind it
+  size_t profile_events = 0;  // how many of the last commands of each stream to keep times of
+};
+
+/// One execution of one command.
+struct ProfileEvent {
+  const fb::Command* command = nullptr;
+  uint32_t program = 0;
+  uint32_t stream = 0;
+  int64_t begin_ns = 0;  // of the steady clock
+  int64_t end_ns = 0;
+};
+
+struct MemoryUse {
+  uint64_t arena_bytes = 0;        // the length of the one allocation
+  uint64_t arena_allocations = 0;  // made since the plan was prepared, that one included
+  uint64_t touched_bytes = 0;  // with check_memory: up to and with the last byte that is not poison; else 0
+};
+
+/// A plan made ready on a device. Calls come from one thread at a time.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  /// Enqueues one run of program `program`. inputs[p] points to the bytes of input port p (an index into
+  /// Program.inputs, the hidden rows included); they are no longer needed when this returns. Runs of one
+  /// session follow one another.
+  virtual Status run(size_t program, std::span<const void* const> inputs) = 0;
+
+  /// Returns when all that was enqueued is done.
+  virtual Status wait() = 0;
+
+  // The rest is called after wait().
+
+  /// `bytes` of the arena from `offset`, which the caller has checked.
+  virtual Status read(uint64_t offset, void* to, uint64_t bytes) = 0;
+  virtual Status write(uint64_t offset, const void* from, uint64_t bytes) = 0;
+
+  /// The bytes of output `output` as the last run of `program` left them, in host memory, valid until the
+  /// next run.
+  virtual const void* output(size_t program, size_t output) = 0;
+
+  virtual MemoryUse memory() const = 0;
+  virtual std::vector<ProfileEvent> profile() const = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const DeviceInfo& info() const = 0;
+
+  /// Allocates the arena, loads code and constants, resolves commands. Errors: the device lacks what the code
+  /// needs, the arena does not fit, a library call that nothing here can do. `plan` is kept alive by the
+  /// executable.
+  virtual Result<std::unique_ptr<Executable>> prepare(const Plan& plan, const DeviceOptions& options) = 0;
+};
+
+// The implementations; which ones are linked decides what there is.
+std::unique_ptr<Device> openHostDevice();
+Result<std::unique_ptr<Device>> openCudaDevice(int index);
+std::vector<DeviceInfo> listCudaDevices();
+
+}  // namespace gpuc

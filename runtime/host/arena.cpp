@@ -1,0 +1,70 @@
+#include "runtime/host/arena.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cinttypes>
+#include <cstring>
+#include <utility>
+
+namespace gpuc {
+namespace {
+
+std::atomic<ArenaObserver> arena_observer{nullptr};
+
+uint64_t roundUp(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+void observeArenas(ArenaObserver observer) { arena_observer = observer; }
+
+Arena::Arena(Arena&& other) noexcept { *this = std::move(other); }
+
+Arena& Arena::operator=(Arena&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(mapping_, other.mapping_);
+  std::swap(mapped_bytes_, other.mapped_bytes_);
+  return *this;
+}
+
+Arena::~Arena() {
+  if (mapping_) munmap(mapping_, mapped_bytes_);
+}
+
+Result<Arena> Arena::map(uint64_t bytes, bool guarded) {
+  Arena arena;
+  arena.bytes_ = bytes;
+  if (ArenaObserver observer = arena_observer) observer(bytes);
+  if (bytes == 0) return arena;
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  arena.mapped_bytes_ = guarded ? roundUp(bytes, page) + page : bytes;
+  void* mapping =
+      mmap(nullptr, arena.mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED)
+    return errorf("no memory for the arena of %" PRIu64 " bytes: %s", bytes, std::strerror(errno));
+  arena.mapping_ = mapping;
+  arena.data_ = static_cast<std::byte*>(mapping);
+  constexpr uint64_t kHugePage = uint64_t{1} << 21;
+  if (!guarded) {
+    // Fewer entries in the page table; where the system refuses, nothing is lost.
+    if (bytes >= 2 * kHugePage) madvise(mapping, bytes, MADV_HUGEPAGE);
+    return arena;
+  }
+  std::byte* guard = arena.data_ + roundUp(bytes, page);
+  if (mprotect(guard, page, PROT_NONE) != 0)
+    return errorf("cannot protect the page behind the arena: %s", std::strerror(errno));
+  arena.data_ = guard - bytes;
+  std::memset(arena.data_, kPoison, bytes);
+  return arena;
+}
+
+uint64_t Arena::touchedBytes() const {
+  uint64_t touched = bytes_;
+  while (touched > 0 && data_[touched - 1] == std::byte{kPoison}) --touched;
+  return touched;
+}
+
+}  // namespace gpuc

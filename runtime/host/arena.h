@@ -1,0 +1,44 @@
+// The one allocation of a session: all that a plan's programs read and write.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/base/status.h"
+
+namespace gpuc {
+
+/// The byte that check_memory fills the arena with: f64 and f32 of it are NaN, integers are -1.
+inline constexpr uint8_t kPoison = 0xFF;
+
+class Arena {
+ public:
+  Arena() = default;
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+  ~Arena();
+
+  /// Maps `bytes` of zeros, aligned to a page. With `guarded` they are poison, aligned to 64 bytes if their
+  /// number is, and the first byte behind them is the first of a page that cannot be touched. Error: the
+  /// system has no such memory.
+  static Result<Arena> map(uint64_t bytes, bool guarded);
+
+  std::byte* data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+
+  /// Up to and with the last byte that is not poison: at least what was written, for whoever wrote poison
+  /// itself.
+  uint64_t touchedBytes() const;
+
+ private:
+  std::byte* data_ = nullptr;
+  uint64_t bytes_ = 0;
+  void* mapping_ = nullptr;
+  size_t mapped_bytes_ = 0;
+};
+
+/// Told of every arena that is mapped, with its length in bytes; for tests. Null to stop.
+using ArenaObserver = void (*)(uint64_t bytes);
+void observeArenas(ArenaObserver observer);
+
+}  // namespace gpuc

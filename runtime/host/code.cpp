@@ -1,0 +1,85 @@
+#include "runtime/host/code.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace gpuc {
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint16_t kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr uint16_t kMachine = EM_AARCH64;
+#else
+constexpr uint16_t kMachine = EM_NONE;
+#endif
+
+Status checkElf(std::span<const uint8_t> object) {
+  Elf64_Ehdr header;
+  if (object.size() < sizeof(header) || std::memcmp(object.data(), ELFMAG, SELFMAG) != 0)
+    return errorf("the plan's code is not an ELF object");
+  std::memcpy(&header, object.data(), sizeof(header));
+  if (header.e_type != ET_DYN || header.e_machine != kMachine)
+    return errorf(
+        "the plan's code is an ELF object of type %d for machine %d, expected %d for %d: "
+        "compile it for this machine",
+        header.e_type, header.e_machine, ET_DYN, kMachine);
+  return okStatus();
+}
+
+Status writeAll(int file, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errorf("cannot hold the plan's code in memory: %s", std::strerror(errno));
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return okStatus();
+}
+
+}  // namespace
+
+HostCode::HostCode(HostCode&& other) noexcept { *this = std::move(other); }
+
+HostCode& HostCode::operator=(HostCode&& other) noexcept {
+  std::swap(library_, other.library_);
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+HostCode::~HostCode() {
+  if (library_) dlclose(library_);
+  if (file_ >= 0) close(file_);
+}
+
+Result<HostCode> HostCode::load(std::span<const uint8_t> object) {
+  GPUC_RETURN_IF_ERROR(checkElf(object));
+  HostCode code;
+  code.file_ = memfd_create("gpuc-plan-code", MFD_CLOEXEC);
+  if (code.file_ < 0) return errorf("cannot hold the plan's code in memory: %s", std::strerror(errno));
+  GPUC_RETURN_IF_ERROR(writeAll(code.file_, object));
+  std::string path = "/proc/self/fd/" + std::to_string(code.file_);
+  code.library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!code.library_) return errorf("cannot load the plan's code: %s", dlerror());
+  return code;
+}
+
+Result<KernelFunction> HostCode::find(const std::string& symbol) const {
+  void* address = dlsym(library_, symbol.c_str());
+  link_map* map = nullptr;
+  Dl_info found;
+  // dlsym looks into the object's dependencies too: a plan could name `system`.
+  if (!address || dlinfo(library_, RTLD_DI_LINKMAP, &map) != 0 || dladdr(address, &found) == 0 ||
+      reinterpret_cast<uintptr_t>(found.dli_fbase) != map->l_addr)
+    return errorf("the plan's code does not define the kernel symbol '%s'", symbol.c_str());
+  return reinterpret_cast<KernelFunction>(address);
+}
+
+}  // namespace gpuc

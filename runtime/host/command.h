@@ -1,0 +1,118 @@
+// What the host executes: a program as flat lists of small commands, every address resolved when the plan is
+// loaded.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "runtime/host/code.h"
+#include "runtime/host/matmul.h"
+
+namespace gpuc {
+
+namespace fb {
+struct Command;
+}
+
+/// An event: how often its record was executed in the life of the session.
+struct EventCounter {
+  alignas(64) std::atomic<uint64_t> records{0};
+};
+
+/// An entry of the pointer table that moves: by `stride` bytes in each iteration of a repeat.
+struct MovingPointer {
+  void** entry;
+  int64_t stride;
+};
+
+struct HostCommand {
+  enum class Kind : uint8_t { launch, matmul, copy, fill, record, wait, repeat };
+
+  struct Launch {
+    KernelFunction function;
+    int64_t tiles;
+    int64_t grain;
+  };
+  struct Matmul {
+    const MatmulKernel* kernel;
+  };
+  struct Copy {
+    uint64_t bytes;
+  };
+  struct Fill {
+    uint64_t bytes;
+    uint64_t pattern;        // the element, repeated to 8 bytes
+    uint32_t element_bytes;  // 1, 2, 4 or 8
+  };
+  struct Record {
+    EventCounter* event;
+  };
+  struct Wait {
+    EventCounter* event;
+    uint64_t distance;
+    uint64_t executions;  // so far, in the life of the session
+  };
+  /// Stands behind the repeated commands.
+  struct Repeat {
+    uint64_t count;
+    uint64_t iteration;
+    uint32_t first;  // of the repeated commands
+    const std::vector<MovingPointer>* moving;
+  };
+
+  Kind kind = Kind::launch;
+  const fb::Command* source = nullptr;  // for profiles
+  void** operands = nullptr;            // into the pointer table: as many as the kind takes
+  union {
+    Launch launch = {};
+    Matmul matmul;
+    Copy copy;
+    Fill fill;
+    Record record;
+    Wait wait;
+    Repeat repeat;
+  };
+};
+
+/// A program ready to run. Nothing in it may move once commands point to it.
+struct HostProgram {
+  /// An entry that is set at the start of each run: to its place in the slot, or in the caller's input.
+  struct SlotPointer {
+    void** entry;
+    std::byte* base;
+    uint64_t slot_stride;
+  };
+  struct InputPointer {
+    void** entry;
+    uint32_t port;
+    uint64_t offset;
+  };
+  /// An input that no command copies: it is copied at the start of a run.
+  struct DirectInput {
+    uint32_t port;
+    std::byte* to;
+    uint64_t slot_stride;
+    uint64_t bytes;
+  };
+  struct OutputPlace {
+    const std::byte* data;
+    uint64_t slot_stride;
+  };
+
+  std::vector<std::vector<HostCommand>> streams;
+  std::vector<void*> pointers;  // the pointer table
+  std::vector<SlotPointer> slot_pointers;
+  std::vector<InputPointer> input_pointers;
+  std::vector<DirectInput> direct_inputs;
+  std::vector<OutputPlace> outputs;
+  std::deque<EventCounter> events;
+  std::deque<MatmulKernel> matmuls;
+  std::deque<std::vector<MovingPointer>> moving;  // one for each repeat
+  std::deque<std::vector<std::byte>> staging;     // outputs that are copied out of the arena
+  uint64_t runs = 0;
+  uint64_t last_slot = 0;
+};
+
+}  // namespace gpuc

@@ -1,0 +1,118 @@
+#include "runtime/host/executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace gpuc {
+namespace {
+
+int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void launch(const HostCommand& command, ThreadPool& pool) {
+  auto tiles = [](const void* context, int64_t begin, int64_t end) {
+    const HostCommand& command = *static_cast<const HostCommand*>(context);
+    command.launch.function(command.operands, begin, end);
+  };
+  pool.parallelFor(command.launch.tiles, command.launch.grain, {tiles, &command});
+}
+
+void multiply(const HostCommand& command, ThreadPool& pool) {
+  struct Phase {
+    const MatmulKernel& kernel;
+    MatmulOperands operands;
+    int phase;
+  };
+  void** operands = command.operands;
+  Phase phase{*command.matmul.kernel, {operands[0], operands[1], operands[2], operands[3], operands[4]}, 0};
+  auto tiles = [](const void* context, int64_t begin, int64_t end) {
+    const Phase& phase = *static_cast<const Phase*>(context);
+    phase.kernel.run(phase.phase, phase.operands, begin, end);
+  };
+  for (; phase.phase < phase.kernel.phaseCount(); ++phase.phase)
+    pool.parallelFor(phase.kernel.tiles(phase.phase), phase.kernel.grain(phase.phase), {tiles, &phase});
+}
+
+void fill(const HostCommand& command) {
+  auto* to = static_cast<std::byte*>(command.operands[0]);
+  uint64_t bytes = command.fill.bytes;
+  if (command.fill.element_bytes == 1) {
+    std::memset(to, static_cast<int>(command.fill.pattern & 0xff), bytes);
+    return;
+  }
+  constexpr uint64_t kWord = sizeof(command.fill.pattern);
+  uint64_t done = 0;
+  for (; done + kWord <= bytes; done += kWord) std::memcpy(to + done, &command.fill.pattern, kWord);
+  std::memcpy(to + done, &command.fill.pattern, bytes - done);
+}
+
+void record(const HostCommand& command) {
+  command.record.event->records.fetch_add(1, std::memory_order_release);
+  command.record.event->records.notify_all();
+}
+
+void wait(HostCommand& command, const SpinPolicy& policy) {
+  uint64_t execution = ++command.wait.executions;
+  if (execution <= command.wait.distance) return;
+  uint64_t needed = execution - command.wait.distance;
+  const std::atomic<uint64_t>& records = command.wait.event->records;
+  for (uint64_t seen; (seen = records.load(std::memory_order_acquire)) < needed;)
+    waitForChange(records, seen, policy);
+}
+
+/// Moves operands on to the next iteration, or back to the first. True if the commands are to be repeated.
+bool repeatAgain(HostCommand& command) {
+  HostCommand::Repeat& repeat = command.repeat;
+  bool again = ++repeat.iteration < repeat.count;
+  int64_t iterations = again ? 1 : -static_cast<int64_t>(repeat.count - 1);
+  if (!again) repeat.iteration = 0;
+  for (const MovingPointer& pointer : *repeat.moving)
+    *pointer.entry = static_cast<std::byte*>(*pointer.entry) + pointer.stride * iterations;
+  return again;
+}
+
+}  // namespace
+
+void ProfileRing::appendTo(std::vector<ProfileEvent>& list) const {
+  uint64_t kept = std::min<uint64_t>(added_, events_.size());
+  for (uint64_t i = added_ - kept; i < added_; ++i) list.push_back(events_[i % events_.size()]);
+}
+
+void StreamWalk::run() const {
+  const bool profiled = profile->enabled();
+  for (size_t i = 0; i < commands->size(); ++i) {
+    HostCommand& command = (*commands)[i];
+    int64_t begin = profiled ? now() : 0;
+    switch (command.kind) {
+      case HostCommand::Kind::launch:
+        launch(command, *pool);
+        break;
+      case HostCommand::Kind::matmul:
+        multiply(command, *pool);
+        break;
+      case HostCommand::Kind::copy:
+        // A plan may copy within a buffer.
+        std::memmove(command.operands[1], command.operands[0], command.copy.bytes);
+        break;
+      case HostCommand::Kind::fill:
+        fill(command);
+        break;
+      case HostCommand::Kind::record:
+        record(command);
+        break;
+      case HostCommand::Kind::wait:
+        wait(command, policy);
+        break;
+      case HostCommand::Kind::repeat:
+        if (repeatAgain(command)) i = size_t{command.repeat.first} - 1;  // wraps to before 0, the loop adds 1
+        continue;
+    }
+    if (profiled) profile->add({command.source, program, stream, begin, now()});
+  }
+}
+
+}  // namespace gpuc

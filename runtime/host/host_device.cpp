@@ -1,0 +1,164 @@
+// The host as a device: the calling thread is the main compute stream, other streams are threads.
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "runtime/hal/device.h"
+#include "runtime/host/cpu_features.h"
+#include "runtime/host/executor.h"
+#include "runtime/host/lower.h"
+#include "runtime/plan/access.h"
+
+namespace gpuc {
+namespace {
+
+class HostExecutable : public Executable {
+ public:
+  HostExecutable(const Plan& plan, const DeviceOptions& options)
+      : plan_(plan), options_(options), pool_(options.threads > 0 ? options.threads : availableCores()) {}
+
+  Status prepare() {
+    GPUC_ASSIGN_OR_RETURN(arena_, Arena::map(plan_.root().arena_bytes(), options_.check_memory));
+    std::vector<KernelFunction> kernels;
+    GPUC_RETURN_IF_ERROR(loadCode(kernels));
+    copyConstants();
+    for (size_t i = 0; i < plan_.info().programs.size(); ++i) {
+      Result<std::unique_ptr<HostProgram>> program = lowerProgram(plan_, i, arena_, kernels);
+      if (!program.ok())
+        return Status::error("program '" + plan_.info().programs[i].name + "': " + program.message());
+      programs_.push_back(*std::move(program));
+    }
+    startStreams();
+    return okStatus();
+  }
+
+  Status run(size_t program, std::span<const void* const> inputs) override {
+    HostProgram& target = *programs_[program];
+    beginRun(target, inputs);
+    std::vector<StreamWalk>& walks = walks_[program];
+    auto walk = [](const void* context, int64_t, int64_t) { static_cast<const StreamWalk*>(context)->run(); };
+    for (size_t s = 1; s < walks.size(); ++s) streams_[s - 1]->start({walk, &walks[s]}, 0, 1);
+    if (!walks.empty()) walks[0].run();
+    for (size_t s = 1; s < walks.size(); ++s) streams_[s - 1]->join();
+    return okStatus();
+  }
+
+  Status wait() override { return okStatus(); }  // run() returns when all streams are done
+
+  Status read(uint64_t offset, void* to, uint64_t bytes) override {
+    std::memcpy(to, arena_.data() + offset, bytes);
+    return okStatus();
+  }
+
+  Status write(uint64_t offset, const void* from, uint64_t bytes) override {
+    std::memcpy(arena_.data() + offset, from, bytes);
+    return okStatus();
+  }
+
+  const void* output(size_t program, size_t output) override {
+    const HostProgram& source = *programs_[program];
+    return source.outputs[output].data + source.last_slot * source.outputs[output].slot_stride;
+  }
+
+  MemoryUse memory() const override {
+    return {.arena_bytes = arena_.bytes(),
+            .arena_allocations = 1,
+            .touched_bytes = options_.check_memory ? arena_.touchedBytes() : 0};
+  }
+
+  std::vector<ProfileEvent> profile() const override {
+    std::vector<ProfileEvent> events;
+    for (const ProfileRing& ring : profiles_) ring.appendTo(events);
+    return events;
+  }
+
+ private:
+  Status loadCode(std::vector<KernelFunction>& kernels) {
+    if (countOf(plan_.root().kernels()) == 0) return okStatus();
+    const auto& object = *plan_.root().code()->Get(0)->data();
+    GPUC_ASSIGN_OR_RETURN(code_, HostCode::load({object.data(), object.size()}));
+    for (const fb::Kernel* kernel : each(plan_.root().kernels())) {
+      GPUC_ASSIGN_OR_RETURN(KernelFunction function, code_.find(std::string(textOf(kernel->symbol()))));
+      kernels.push_back(function);
+    }
+    return okStatus();
+  }
+
+  void copyConstants() {
+    for (const fb::Constant* constant : each(plan_.root().constants()))
+      std::memcpy(arena_.data() + plan_.root().buffers()->Get(constant->buffer())->offset(),
+                  constant->data()->data(), constant->data()->size());
+  }
+
+  void startStreams() {
+    size_t most = 1;
+    for (const auto& program : programs_) most = std::max(most, program->streams.size());
+    SpinPolicy policy = SpinPolicy::forThreads(pool_.threads() + static_cast<int>(most) - 1);
+    for (size_t s = 0; s < most; ++s) profiles_.emplace_back(options_.profile_events);
+    for (size_t s = 1; s < most; ++s) streams_.push_back(std::make_unique<Worker>(policy));
+    for (size_t p = 0; p < programs_.size(); ++p) {
+      std::vector<StreamWalk>& walks = walks_.emplace_back();
+      for (size_t s = 0; s < programs_[p]->streams.size(); ++s)
+        walks.push_back({&programs_[p]->streams[s], &pool_, &profiles_[s], policy, static_cast<uint32_t>(p),
+                         static_cast<uint32_t>(s)});
+    }
+  }
+
+  /// Sets what differs from run to run: the input slot, the caller's inputs.
+  void beginRun(HostProgram& program, std::span<const void* const> inputs) {
+    uint64_t slot = program.runs++ % plan_.root().input_slots();
+    program.last_slot = slot;
+    for (const HostProgram::SlotPointer& pointer : program.slot_pointers)
+      *pointer.entry = pointer.base + slot * pointer.slot_stride;
+    for (const HostProgram::InputPointer& pointer : program.input_pointers)
+      // The table holds addresses to write to as well; from this one is only read.
+      *pointer.entry = static_cast<std::byte*>(const_cast<void*>(inputs[pointer.port])) + pointer.offset;
+    for (const HostProgram::DirectInput& input : program.direct_inputs)
+      std::memcpy(input.to + slot * input.slot_stride, inputs[input.port], input.bytes);
+  }
+
+  Plan plan_;
+  DeviceOptions options_;
+  Arena arena_;
+  HostCode code_;
+  ThreadPool pool_;
+  std::vector<std::unique_ptr<HostProgram>> programs_;
+  std::vector<std::vector<StreamWalk>> walks_;  // for each program and stream
+  std::vector<ProfileRing> profiles_;           // for each stream
+  std::vector<std::unique_ptr<Worker>>
+      streams_;  // all but the first; last, so that they end before what they use
+};
+
+class HostDevice : public Device {
+ public:
+  HostDevice() {
+    info_.name = cpuName();
+    utsname system;
+    if (uname(&system) == 0) info_.architecture = system.machine;
+    info_.memory_bytes =
+        static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    info_.threads = availableCores();
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+
+  Result<std::unique_ptr<Executable>> prepare(const Plan& plan, const DeviceOptions& options) override {
+    if (plan.info().target != TargetKind::host)
+      return Status::error("plan compiled for " + std::string(nameOf(plan.info().target)) + " (" +
+                           plan.info().target_name + "), the device is host: compile with --target=host");
+    GPUC_RETURN_IF_ERROR(checkCpuFeatures(plan.info().target_name, plan.info().target_features));
+    auto executable = std::make_unique<HostExecutable>(plan, options);
+    GPUC_RETURN_IF_ERROR(executable->prepare());
+    return std::unique_ptr<Executable>(std::move(executable));
+  }
+
+ private:
+  DeviceInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> openHostDevice() { return std::make_unique<HostDevice>(); }
+
+}  // namespace gpuc

@@ -1,0 +1,263 @@
+#include "runtime/host/lower.h"
+
+#include <cstring>
+
+#include "runtime/plan/access.h"
+
+namespace gpuc {
+namespace {
+
+using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
+
+constexpr uint32_t kMatmulOperands = 5;  // a, b, c, bias, workspace
+constexpr uint32_t kCopyOperands = 2;    // from, to
+
+/// Entries of the pointer table that the commands will take.
+size_t countPointers(const Commands* commands) {
+  size_t count = 0;
+  for (const fb::Command* command : each(commands)) {
+    if (const fb::Launch* launch = command->work_as_Launch())
+      count += countOf(launch->reads()) + countOf(launch->writes());
+    else if (command->work_as_Matmul())
+      count += kMatmulOperands;
+    else if (command->work_as_Copy())
+      count += kCopyOperands;
+    else if (command->work_as_Fill())
+      count += 1;
+    else if (const fb::Repeat* repeat = command->work_as_Repeat())
+      count += countPointers(repeat->commands());
+  }
+  return count;
+}
+
+uint64_t repeatedElement(const fb::Fill& fill) {
+  uint8_t bytes[8] = {};
+  uint32_t element = countOf(fill.pattern());
+  for (uint32_t i = 0; element != 0 && i < sizeof(bytes); ++i) bytes[i] = fill.pattern()->Get(i % element);
+  uint64_t pattern;
+  std::memcpy(&pattern, bytes, sizeof(pattern));
+  return pattern;
+}
+
+class Lowering {
+ public:
+  Lowering(const Plan& plan, const fb::Program& program, const Arena& arena,
+           const std::vector<KernelFunction>& kernels, HostProgram& out)
+      : plan_(plan.root()), program_(program), arena_(arena), kernels_(kernels), out_(out) {}
+
+  Status lower() {
+    size_t pointers = 0;
+    for (const fb::Stream* stream : each(program_.streams())) pointers += countPointers(stream->commands());
+    out_.pointers.resize(pointers);  // commands point into it: it must not move from here on
+    out_.events.resize(countOf(program_.events()));
+    copied_inputs_.resize(countOf(program_.inputs()), false);
+    placeOutputs();
+    for (const fb::Stream* stream : each(program_.streams())) {
+      stream_ = &out_.streams.emplace_back();
+      GPUC_RETURN_IF_ERROR(lower(stream->commands()));
+    }
+    placeDirectInputs();
+    return okStatus();
+  }
+
+ private:
+  const fb::Buffer& bufferOf(uint32_t index) const { return *plan_.buffers()->Get(index); }
+
+  uint64_t slotStride(const fb::Buffer& buffer) const {
+    return plan_.input_slots() > 1 ? buffer.slot_stride() : 0;
+  }
+
+  void placeOutputs() {
+    for (const fb::Output* output : each(program_.outputs())) {
+      const fb::Buffer& buffer = bufferOf(output->buffer());
+      out_.outputs.push_back({arena_.data() + buffer.offset(), slotStride(buffer)});
+    }
+  }
+
+  void placeDirectInputs() {
+    for (uint32_t port = 0; port < copied_inputs_.size(); ++port) {
+      if (copied_inputs_[port]) continue;
+      const fb::Buffer& buffer = bufferOf(program_.inputs()->Get(port)->buffer());
+      out_.direct_inputs.push_back(
+          {port, arena_.data() + buffer.offset(), slotStride(buffer), buffer.size()});
+    }
+  }
+
+  Status lower(const Commands* commands) {
+    for (const fb::Command* command : each(commands)) {
+      Status status = lower(*command);
+      if (status.ok()) continue;
+      std::string location(textOf(command->location()));
+      return location.empty() ? status : Status::error(status.message() + " (" + location + ")");
+    }
+    return okStatus();
+  }
+
+  Status lower(const fb::Command& command) {
+    if (command.work_type() == fb::Work::Repeat) return lowerRepeat(command);
+    HostCommand result{};
+    result.source = &command;
+    result.operands = nextEntry();
+    switch (command.work_type()) {
+      case fb::Work::Launch:
+        lower(*command.work_as_Launch(), result);
+        break;
+      case fb::Work::Matmul:
+        GPUC_RETURN_IF_ERROR(lower(*command.work_as_Matmul(), result));
+        break;
+      case fb::Work::Copy:
+        lower(*command.work_as_Copy(), result);
+        break;
+      case fb::Work::Fill:
+        lower(*command.work_as_Fill(), result);
+        break;
+      case fb::Work::Record:
+        result.kind = HostCommand::Kind::record;
+        result.record = {.event = &out_.events[command.work_as_Record()->event()]};
+        break;
+      default: {
+        const fb::Wait& wait = *command.work_as_Wait();
+        result.kind = HostCommand::Kind::wait;
+        result.wait = {.event = &out_.events[wait.event()], .distance = wait.distance(), .executions = 0};
+      }
+    }
+    stream_->push_back(result);
+    return okStatus();
+  }
+
+  void lower(const fb::Launch& launch, HostCommand& result) {
+    for (const fb::Operand* operand : each(launch.reads())) addOperand(operand);
+    for (const fb::Operand* operand : each(launch.writes())) addOperand(operand);
+    result.kind = HostCommand::Kind::launch;
+    result.launch = {.function = kernels_[launch.kernel()],
+                     .tiles = static_cast<int64_t>(launch.tiles()),
+                     .grain = static_cast<int64_t>(launch.grain())};
+  }
+
+  Status lower(const fb::Matmul& matmul, HostCommand& result) {
+    MatmulShape shape{.type = static_cast<DataType>(matmul.type()),
+                      .batch = static_cast<int64_t>(matmul.batch()),
+                      .m = static_cast<int64_t>(matmul.m()),
+                      .n = static_cast<int64_t>(matmul.n()),
+                      .k = static_cast<int64_t>(matmul.k()),
+                      .transpose_a = matmul.transpose_a(),
+                      .transpose_b = matmul.transpose_b(),
+                      .batch_stride_a = static_cast<int64_t>(matmul.batch_stride_a()),
+                      .batch_stride_b = static_cast<int64_t>(matmul.batch_stride_b()),
+                      .bias = matmul.bias() != nullptr};
+    int64_t workspace_bytes = matmul.workspace() ? static_cast<int64_t>(matmul.workspace()->size()) : 0;
+    GPUC_ASSIGN_OR_RETURN(MatmulKernel kernel, MatmulKernel::create(shape, workspace_bytes));
+    out_.matmuls.push_back(std::move(kernel));
+    for (const fb::Operand* operand : {matmul.a(), matmul.b(), matmul.c(), matmul.bias(), matmul.workspace()})
+      addOperand(operand);
+    result.kind = HostCommand::Kind::matmul;
+    result.matmul = {.kernel = &out_.matmuls.back()};
+    return okStatus();
+  }
+
+  void lower(const fb::Copy& copy, HostCommand& result) {
+    result.kind = HostCommand::Kind::copy;
+    if (copy.kind() == fb::CopyKind::device_to_device) {
+      addOperand(copy.from());
+      addOperand(copy.to());
+      result.copy = {.bytes = copy.from()->size()};
+    } else if (copy.kind() == fb::CopyKind::host_to_device) {
+      copied_inputs_[copy.port()] = true;
+      void** from = addHostOperand(copy.from(), nullptr);
+      out_.input_pointers.push_back({from, copy.port(), copy.from() ? copy.from()->offset() : 0});
+      addOperand(copy.to());
+      result.copy = {.bytes = copy.to()->size()};
+    } else {
+      addOperand(copy.from());
+      addHostOperand(copy.to(), stagingOf(copy.port()));
+      result.copy = {.bytes = copy.from()->size()};
+    }
+  }
+
+  void lower(const fb::Fill& fill, HostCommand& result) {
+    addOperand(fill.to());
+    result.kind = HostCommand::Kind::fill;
+    result.fill = {.bytes = fill.to()->size(),
+                   .pattern = repeatedElement(fill),
+                   .element_bytes = std::max<uint32_t>(1, countOf(fill.pattern()))};
+  }
+
+  /// The repeated commands, then one that jumps back to them. Operands that move are noted on the way, for
+  /// each repeat.
+  Status lowerRepeat(const fb::Command& command) {
+    const fb::Repeat& repeat = *command.work_as_Repeat();
+    std::vector<MovingPointer>& moving = out_.moving.emplace_back();
+    repeats_.push_back(&moving);
+    uint32_t first = static_cast<uint32_t>(stream_->size());
+    GPUC_RETURN_IF_ERROR(lower(repeat.commands()));
+    repeats_.pop_back();
+    HostCommand end{};
+    end.kind = HostCommand::Kind::repeat;
+    end.source = &command;
+    end.repeat = {.count = repeat.count(), .iteration = 0, .first = first, .moving = &moving};
+    stream_->push_back(end);
+    return okStatus();
+  }
+
+  void** nextEntry() { return out_.pointers.data() + used_pointers_; }
+
+  void noteStrides(void** entry, const fb::Operand& operand) {
+    for (uint32_t d = 0; d < repeats_.size(); ++d)
+      if (int64_t stride = strideOf(operand, d)) repeats_[d]->push_back({entry, stride});
+  }
+
+  /// The next entry of the pointer table: an address in the arena, or null where there is no operand.
+  void addOperand(const fb::Operand* operand) {
+    void** entry = nextEntry();
+    ++used_pointers_;
+    if (!operand) return;
+    const fb::Buffer& buffer = bufferOf(operand->buffer());
+    std::byte* address = arena_.data() + buffer.offset() + operand->offset();
+    *entry = address;
+    if (slotStride(buffer) != 0) out_.slot_pointers.push_back({entry, address, slotStride(buffer)});
+    noteStrides(entry, *operand);
+  }
+
+  /// The next entry, in the host's image of an input or output that begins at `image`.
+  void** addHostOperand(const fb::Operand* operand, std::byte* image) {
+    void** entry = nextEntry();
+    ++used_pointers_;
+    if (image) *entry = image + (operand ? operand->offset() : 0);
+    if (operand) noteStrides(entry, *operand);
+    return entry;
+  }
+
+  std::byte* stagingOf(uint32_t port) {
+    HostProgram::OutputPlace& output = out_.outputs[port];
+    if (staged_.size() <= port) staged_.resize(port + 1, nullptr);
+    if (!staged_[port]) {
+      const fb::Buffer& buffer = bufferOf(program_.outputs()->Get(port)->buffer());
+      staged_[port] = out_.staging.emplace_back(buffer.size()).data();
+      output = {staged_[port], 0};
+    }
+    return staged_[port];
+  }
+
+  const fb::Plan& plan_;
+  const fb::Program& program_;
+  const Arena& arena_;
+  const std::vector<KernelFunction>& kernels_;
+  HostProgram& out_;
+  std::vector<HostCommand>* stream_ = nullptr;
+  std::vector<std::vector<MovingPointer>*> repeats_;  // around the current command, outermost first
+  std::vector<bool> copied_inputs_;
+  std::vector<std::byte*> staged_;
+  size_t used_pointers_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<HostProgram>> lowerProgram(const Plan& plan, size_t program, const Arena& arena,
+                                                  const std::vector<KernelFunction>& kernels) {
+  auto result = std::make_unique<HostProgram>();
+  const fb::Program& source = *plan.root().programs()->Get(static_cast<uint32_t>(program));
+  GPUC_RETURN_IF_ERROR(Lowering(plan, source, arena, kernels, *result).lower());
+  return result;
+}
+
+}  // namespace gpuc

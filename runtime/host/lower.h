@@ -1,0 +1,19 @@
+// From the plan's commands to the host's.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/host/arena.h"
+#include "runtime/host/command.h"
+#include "runtime/plan/plan.h"
+
+namespace gpuc {
+
+/// Resolves every operand of a program to an address in `arena` and every kernel to its function, `kernels`
+/// being in the plan's order. Errors: a matmul that the host has no kernel for, named by its layer.
+Result<std::unique_ptr<HostProgram>> lowerProgram(const Plan& plan, size_t program, const Arena& arena,
+                                                  const std::vector<KernelFunction>& kernels);
+
+}  // namespace gpuc

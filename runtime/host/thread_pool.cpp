@@ -1,0 +1,32 @@
+#include "runtime/host/thread_pool.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace gpuc {
+
+ThreadPool::ThreadPool(int threads) {
+  for (int i = 1; i < threads; ++i)
+    workers_.push_back(std::make_unique<Worker>(SpinPolicy::forThreads(threads)));
+}
+
+void ThreadPool::parallelFor(int64_t tiles, int64_t grain, RangeTask task) {
+  int64_t parts = std::min<int64_t>(threads(), tiles / std::max<int64_t>(grain, 1));
+  std::unique_lock lock(in_use_, std::defer_lock);
+  if (parts <= 1 || !lock.try_lock()) return task(0, tiles);
+
+  // tiles · part fits: the plan's verifier bounds tiles by 2^40.
+  auto bound = [&](int64_t part) { return tiles * part / parts; };
+  for (int64_t part = 1; part < parts; ++part) workers_[part - 1]->start(task, bound(part), bound(part + 1));
+  task(0, bound(1));
+  for (int64_t part = 1; part < parts; ++part) workers_[part - 1]->join();
+}
+
+int availableCores() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
+  return std::max(1, CPU_COUNT(&cores));
+}
+
+}  // namespace gpuc
