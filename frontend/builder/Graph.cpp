@@ -1,0 +1,186 @@
+//===- Graph.cpp - The module behind a ModelBuilder -------------------------===//
+
+#include "frontend/builder/Graph.h"
+
+#include <array>
+#include <charconv>
+
+using namespace mlir;
+
+namespace gpuc::nn::detail {
+
+std::string numberText(double number) {
+  std::array<char, 32> text;
+  auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
+  return std::string(text.data(), end);
+}
+
+Graph::Graph(std::string name, DataType floats)
+    : context(MLIRContext::Threading::DISABLED), builder(&context), name(std::move(name)), floats(floats) {
+  context.loadDialect<ir::GpucDialect, func::FuncDialect>();
+  module = ModuleOp::create(named(this->name), this->name);
+  if (floats != DataType::f32 && floats != DataType::f64)
+    fail(std::string("parameters are f32 or f64, not ") + nameOf(floats));
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+Tensor Graph::fail(const std::string &text) {
+  if (error_.ok()) {
+    std::string where = paths_.empty() || paths_.back().empty() ? entry_ : paths_.back();
+    error_ = Status::error((where.empty() ? name : where) + ": " + text);
+  }
+  return {};
+}
+
+bool Graph::usable(const char *op, ArrayRef<const Tensor *> operands) {
+  if (failed())
+    return false;
+  for (const Tensor *operand : operands) {
+    if (!operand->valid()) {
+      fail(std::string(op) + " takes a tensor of the model, got an empty one");
+      return false;
+    }
+    Value value = unwrap(*operand);
+    if (operand->graph() != this || !builder.getInsertionBlock() ||
+        value.getParentBlock() != builder.getInsertionBlock()) {
+      fail(std::string(op) +
+           " takes tensors of the function being built, got one of another; pass it as an input");
+      return false;
+    }
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+Type Graph::elementType(DataType type) {
+  switch (type) {
+  case DataType::f64:
+    return builder.getF64Type();
+  case DataType::f32:
+    return builder.getF32Type();
+  case DataType::f16:
+    return builder.getF16Type();
+  case DataType::bf16:
+    return builder.getBF16Type();
+  case DataType::i64:
+    return builder.getI64Type();
+  case DataType::i32:
+    return builder.getI32Type();
+  case DataType::i8:
+    return builder.getI8Type();
+  case DataType::ui8:
+    return builder.getIntegerType(8, /*isSigned=*/false);
+  case DataType::i1:
+    return builder.getI1Type();
+  }
+  llvm_unreachable("a DataType is one of these");
+}
+
+RankedTensorType Graph::tensorType(const Shape &shape, DataType type) {
+  static_assert(kBatch == ShapedType::kDynamic, "a Shape is an MLIR shape");
+  return RankedTensorType::get(shape, elementType(type));
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+Location Graph::named(const std::string &text) { return NameLoc::get(StringAttr::get(&context, text)); }
+
+Location Graph::location() { return named(paths_.empty() || paths_.back().empty() ? entry_ : paths_.back()); }
+
+LayerCall *Graph::currentCall() { return callStack_.empty() ? nullptr : &calls[callStack_.back()]; }
+
+void Graph::charge(Operation *op) {
+  auto cost = dyn_cast<ir::CostOpInterface>(op);
+  if (LayerCall *call = currentCall(); call && cost)
+    call->flops += cost.getFlops();
+}
+
+Tensor Graph::parameter(const Module *owner, const std::string &name, const Shape &shape,
+                        const Initializer &initializer) {
+  if (failed())
+    return {};
+  RankedTensorType type = tensorType(shape, floats);
+  Variable &variable = variables_[name];
+  if (!variable.type) {
+    SmallVector<NamedAttribute> numbers;
+    for (const auto &[key, number] : initializer.numbers)
+      numbers.push_back(builder.getNamedAttr(key, key == "fan_in"
+                                                      ? Attribute(builder.getI64IntegerAttr(number))
+                                                      : builder.getF64FloatAttr(number)));
+    auto spec = ir::SpecAttr::get(&context, initializer.name, builder.getDictionaryAttr(numbers));
+    // Variables stand first in the module, in the order of their first use.
+    OpBuilder atTop(&context);
+    if (lastVariable_)
+      atTop.setInsertionPointAfter(lastVariable_);
+    else
+      atTop.setInsertionPointToStart(module->getBody());
+    lastVariable_ =
+        ir::VariableOp::create(atTop, location(), builder.getStringAttr(name), TypeAttr::get(type), spec,
+                               /*frozen=*/UnitAttr(), builder.getStringAttr("parameter"));
+    variable = {type, owner};
+    if (LayerCall *call = currentCall())
+      call->parameters += type.getNumElements();
+  } else if (variable.owner != owner) {
+    return fail("parameter " + name + " belongs to two modules; give each a name with add()");
+  } else if (variable.type != type) {
+    return fail("parameter " + name + " has shape " + toString(Shape(variable.type.getShape())) +
+                ", asked for " + toString(shape));
+  } else if (LayerCall *call = currentCall()) {
+    call->shared = true;
+  }
+  return emitTensor<ir::ReadOp>(type, FlatSymbolRefAttr::get(&context, name));
+}
+
+//===----------------------------------------------------------------------===//
+// Entry functions
+//===----------------------------------------------------------------------===//
+
+func::FuncOp Graph::beginFunction(const std::string &entry, TypeRange arguments) {
+  entry_ = entry;
+  builder.setInsertionPointToEnd(module->getBody());
+  auto function = func::FuncOp::create(builder, named(entry), entry, builder.getFunctionType(arguments, {}));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  return function;
+}
+
+void Graph::endFunction(func::FuncOp function, ValueRange results, ArrayRef<StringRef> names) {
+  func::ReturnOp::create(builder, named(entry_), results);
+  function.setType(builder.getFunctionType(function.getArgumentTypes(), results.getTypes()));
+  for (auto [index, name] : llvm::enumerate(names))
+    function.setResultAttr(index, "gpuc.name", builder.getStringAttr(name));
+  builder.clearInsertionPoint();
+  entry_.clear();
+}
+
+LayerScope::LayerScope(Graph &graph, std::string path, std::string description)
+    : graph_(graph), counted_(graph.entry_ == "predict" && (!path.empty() || graph.calls.empty())) {
+  if (counted_) {
+    LayerCall &call = graph_.calls.emplace_back();
+    call.path = path;
+    call.description = std::move(description);
+    call.depth = static_cast<int64_t>(graph_.callStack_.size());
+    graph_.callStack_.push_back(graph_.calls.size() - 1);
+  }
+  graph_.paths_.push_back(std::move(path));
+}
+
+LayerScope::~LayerScope() {
+  graph_.paths_.pop_back();
+  if (counted_)
+    graph_.callStack_.pop_back();
+}
+
+void LayerScope::setOutput(const Tensor &output) {
+  if (counted_)
+    graph_.currentCall()->output = output.shape();
+}
+
+} // namespace gpuc::nn::detail

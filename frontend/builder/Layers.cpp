@@ -1,0 +1,39 @@
+//===- Layers.cpp - The layers that models are made of ----------------------===//
+
+#include "frontend/builder/Layers.h"
+#include "frontend/builder/Graph.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+namespace gpuc::nn {
+
+std::string Linear::describe() const {
+  return llvm::formatv("Linear({0}, {1}{2})", in_, out_, bias_ ? "" : ", bias=false");
+}
+
+std::string LeakyReLU::describe() const { return "LeakyReLU(" + detail::numberText(slope_) + ")"; }
+
+std::string Dropout::describe() const { return "Dropout(" + detail::numberText(p_) + ")"; }
+
+Tensor Linear::forward(const Tensor &x) {
+  detail::Graph &graph = *x.graph();
+  if (in_ < 1 || out_ < 1)
+    return graph.fail(describe() + " needs at least one input and one output");
+  if (x.dtype() != graph.floats)
+    return graph.fail(llvm::formatv("{0} takes {1}, got {2}; convert with to()", describe(),
+                                    nameOf(graph.floats), nameOf(x.dtype())));
+  const Shape shape = x.shape();
+  if (shape.size() != 2 || shape[1] != in_)
+    return graph.fail(
+        llvm::formatv("{0} takes {1}, got {2}", describe(), toString({kBatch, in_}), toString(shape)));
+
+  Tensor weight = parameter(x, "weight", {out_, in_}, Initializer::kaimingUniform(in_)); // (out, in)
+  Tensor y = matmul(x, weight, /*transposeRhs=*/true);                                   // (batch, out)
+  if (!bias_)
+    return y;
+  return y + parameter(x, "bias", {out_}, Initializer::uniform(1 / std::sqrt(static_cast<double>(in_))));
+}
+
+} // namespace gpuc::nn

@@ -1,0 +1,135 @@
+//===- ModelBuilder.h - A model in C++, as a module of the gpuc dialect -----===//
+//
+//   nn::ModelBuilder model("mlp");
+//   Net net;
+//   model.predict({{"x", {nn::kBatch, 784}}}, "logits", [&](nn::Tensor x) { return net(x); });
+//   model.loss({{"labels", {nn::kBatch}, DataType::i32, 10}},
+//              [](nn::Tensor logits, nn::Tensor labels) { return nn::crossEntropy(logits, labels); });
+//   model.recipe({.batch = 64, .optimizer = "adam:lr=1e-3"});
+//   Result<nn::Model> finished = model.finish();
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "frontend/builder/Losses.h"
+#include "frontend/builder/Tensor.h"
+#include "runtime/base/status.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+namespace mlir {
+class ModuleOp;
+}
+
+namespace gpuc::nn {
+
+/// An argument of an entry function, bound by name when the model runs.
+struct Input {
+  std::string name;
+  Shape shape;
+  std::optional<DataType> dtype = {}; ///< None: the model's floating-point type.
+  std::optional<int64_t> range = {}; ///< Integers lie in [0, range): the number of classes or the vocabulary.
+};
+
+/// How the model is trained.
+struct Recipe {
+  int64_t batch = 64;                     ///< Rows a step; gpuc-compile --batch overrides it.
+  std::string optimizer = "adam:lr=1e-3"; ///< NAME[:key=value,…], keys and defaults as in PyTorch.
+};
+
+/// A finished model: a verified module of the gpuc dialect.
+class Model {
+public:
+  Model(Model &&) noexcept;
+  ~Model();
+
+  /// The module as text, each op with the name of its layer.
+  std::string text() const;
+
+  /// The tree of layers with output shapes, parameters and FLOPs (of `predict`, for one sample).
+  std::string summary() const;
+
+  /// Writes text() to a file in full or not at all; "-" is stdout.
+  Status write(const std::string &path) const;
+
+  /// For who knows MLIR; lives as long as the model.
+  mlir::ModuleOp module() const;
+
+private:
+  friend class ModelBuilder;
+  explicit Model(std::unique_ptr<detail::Graph> graph);
+  std::unique_ptr<detail::Graph> graph_;
+};
+
+/// Builds a model's entry functions. `predict` comes first; loss and accuracy see its output.
+class ModelBuilder {
+public:
+  /// `floats`: the element type of parameters, and of inputs that name none; f32 or f64.
+  explicit ModelBuilder(std::string name, DataType floats = DataType::f32);
+  ModelBuilder(ModelBuilder &&) noexcept;
+  ~ModelBuilder();
+
+  DataType floats() const;
+
+  /// The forward pass: `body` takes one Tensor for each input and returns the output.
+  template <typename Body>
+  void predict(const std::vector<Input> &inputs, const std::string &output, Body body) {
+    buildPredict(inputs, output, spread<Tensor>("predict", inputs.size(), std::move(body)));
+  }
+
+  /// What is minimised: `body` takes the output of `predict` and one Tensor for each target, and returns a
+  /// Loss.
+  template <typename Body> void loss(const std::vector<Input> &targets, Body body) {
+    buildMetric("loss", targets, spread<Loss>("loss", targets.size() + 1, std::move(body)));
+  }
+
+  /// What is counted in evaluation; `body` as for loss.
+  template <typename Body> void accuracy(const std::vector<Input> &targets, Body body) {
+    buildMetric("accuracy", targets, spread<Loss>("accuracy", targets.size() + 1, std::move(body)));
+  }
+
+  void recipe(const Recipe &recipe);
+
+  /// The model, verified, or the first error: one line that names the layer. The builder is empty afterwards.
+  Result<Model> finish();
+
+private:
+  template <typename Value> using Body = std::function<Value(const std::vector<Tensor> &)>;
+
+  void buildPredict(const std::vector<Input> &inputs, const std::string &output, const Body<Tensor> &body);
+  void buildMetric(const std::string &entry, const std::vector<Input> &targets, const Body<Loss> &body);
+  void failArity(const char *entry, size_t expected, size_t taken);
+
+  /// Turns a function of one to four tensors into one of a list; an error if it does not take `count` of
+  /// them.
+  template <typename Value, typename Function>
+  Body<Value> spread(const char *entry, size_t count, Function function) {
+    constexpr size_t arity = std::is_invocable_v<Function, Tensor>                           ? 1
+                             : std::is_invocable_v<Function, Tensor, Tensor>                 ? 2
+                             : std::is_invocable_v<Function, Tensor, Tensor, Tensor>         ? 3
+                             : std::is_invocable_v<Function, Tensor, Tensor, Tensor, Tensor> ? 4
+                                                                                             : 0;
+    static_assert(arity != 0, "the function takes one to four nn::Tensor");
+    if (count != arity)
+      failArity(entry, count, arity);
+    return [function](const std::vector<Tensor> &t) mutable -> Value {
+      if (t.size() != arity)
+        return {};
+      if constexpr (arity == 1)
+        return function(t[0]);
+      else if constexpr (arity == 2)
+        return function(t[0], t[1]);
+      else if constexpr (arity == 3)
+        return function(t[0], t[1], t[2]);
+      else
+        return function(t[0], t[1], t[2], t[3]);
+    };
+  }
+
+  std::unique_ptr<detail::Graph> graph_;
+};
+
+} // namespace gpuc::nn

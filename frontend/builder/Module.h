@@ -1,0 +1,129 @@
+//===- Module.h - Layers with names and parameters --------------------------===//
+//
+// A model is a tree of modules, as in PyTorch; a parameter's name is the path to it: "encoder.fc1.weight".
+//
+//   struct Net : nn::Layer {
+//     nn::Linear &fc1 = add("fc1", nn::Linear(784, 128));
+//     nn::Linear &fc2 = add("fc2", nn::Linear(128, 10));
+//     nn::Tensor forward(const nn::Tensor &x) override { return fc2(relu(fc1(x))); }
+//   };
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "frontend/builder/Tensor.h"
+
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace gpuc::nn {
+
+/// How a parameter begins: a name that gpuc.variable knows, and its numbers.
+struct Initializer {
+  std::string name;
+  std::map<std::string, double> numbers;
+
+  static Initializer zeros() { return {"zeros", {}}; }
+  static Initializer ones() { return {"ones", {}}; }
+  static Initializer constant(double value) { return {"constant", {{"value", value}}}; }
+  /// Uniform in [-bound, bound).
+  static Initializer uniform(double bound) { return {"uniform", {{"bound", bound}}}; }
+  static Initializer normal(double mean, double deviation) {
+    return {"normal", {{"mean", mean}, {"std", deviation}}};
+  }
+  /// PyTorch's kaiming_uniform_ with a = √5, its default for the weights of layers: uniform in ±1/√fanIn.
+  static Initializer kaimingUniform(int64_t fanIn) {
+    return {"kaiming_uniform", {{"fan_in", static_cast<double>(fanIn)}}};
+  }
+};
+
+/// What has a name, parameters, and modules inside. Modules are built as values and move into their parent.
+class Module {
+public:
+  Module() = default;
+  Module(Module &&other);
+  virtual ~Module() = default;
+
+  /// The names from the root to here, joined by dots; "" for the root.
+  std::string path() const;
+
+  /// The kind of module and its numbers, as a summary prints it: "Linear(784, 128)".
+  virtual std::string describe() const { return "Module"; }
+
+  /// What is wrong with the names of this module's children or of those around it; "" if nothing.
+  std::string mistake() const;
+
+protected:
+  /// Puts `child` inside under `name`; the reference lives as long as this module, wherever it moves.
+  template <typename ModuleType> ModuleType &add(std::string name, ModuleType child) {
+    auto owned = std::make_unique<ModuleType>(std::move(child));
+    ModuleType &reference = *owned;
+    adopt(std::move(name), std::move(owned));
+    return reference;
+  }
+  void adopt(std::string name, std::unique_ptr<Module> child);
+
+  /// Reads the parameter `name` in the model that `user` belongs to, declaring it where it is first read. Its
+  /// element type is the model's.
+  Tensor parameter(const Tensor &user, const std::string &name, const Shape &shape,
+                   const Initializer &initializer);
+
+private:
+  std::string name_;
+  std::string
+      mistake_; // of a call of add(); reported when the module is used, for only then is there a model
+  Module *parent_ = nullptr;
+  std::vector<std::unique_ptr<Module>> children_;
+};
+
+/// A module that makes one tensor of one tensor. Call it as a function; override forward.
+class Layer : public Module {
+public:
+  Tensor operator()(const Tensor &x);
+
+protected:
+  virtual Tensor forward(const Tensor &x) = 0;
+};
+
+/// A layer in a Sequential under a name of its own.
+struct NamedLayer {
+  std::string name;
+  std::unique_ptr<Layer> layer;
+};
+
+template <typename LayerType> NamedLayer named(std::string name, LayerType layer) {
+  return {std::move(name), std::make_unique<LayerType>(std::move(layer))};
+}
+
+/// Layers one after another: Sequential(Flatten(), named("fc1", Linear(784, 10))). A layer without a name is
+/// called by its position from 0.
+class Sequential : public Layer {
+public:
+  Sequential() = default;
+  // With one argument it must not take the place of the move constructor.
+  template <typename First, typename... Rest>
+    requires(sizeof...(Rest) > 0 || !std::is_same_v<std::remove_cvref_t<First>, Sequential>)
+  explicit Sequential(First &&first, Rest &&...rest) {
+    append(std::forward<First>(first));
+    (append(std::forward<Rest>(rest)), ...);
+  }
+
+  /// Adds a layer at the end.
+  void append(NamedLayer layer);
+  template <typename LayerType>
+    requires std::is_base_of_v<Layer, std::remove_cvref_t<LayerType>>
+  void append(LayerType &&layer) {
+    append(named(std::to_string(layers_.size()), std::forward<LayerType>(layer)));
+  }
+
+  std::string describe() const override { return "Sequential"; }
+
+protected:
+  Tensor forward(const Tensor &x) override;
+
+private:
+  std::vector<Layer *> layers_; // owned as children
+};
+
+} // namespace gpuc::nn

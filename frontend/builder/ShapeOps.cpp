@@ -1,0 +1,234 @@
+//===- ShapeOps.cpp - Shapes, contractions, reductions ----------------------===//
+
+#include "frontend/builder/Graph.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace gpuc::nn {
+
+using detail::Graph;
+
+std::string toString(const Shape &shape) {
+  std::string text = "[";
+  for (int64_t extent : shape)
+    text += (text.size() > 1 ? ", " : "") + (extent == kBatch ? "?" : std::to_string(extent));
+  return text + "]";
+}
+
+Shape Tensor::shape() const {
+  return valid() ? Shape(cast<RankedTensorType>(Graph::unwrap(*this).getType()).getShape()) : Shape();
+}
+
+DataType Tensor::dtype() const {
+  if (valid())
+    for (int i = 0; i < kDataTypeCount; ++i)
+      if (graph_->elementType(static_cast<DataType>(i)) ==
+          cast<RankedTensorType>(Graph::unwrap(*this).getType()).getElementType())
+        return static_cast<DataType>(i);
+  return DataType::f32;
+}
+
+namespace {
+
+/// The product of all extents but the batch.
+int64_t staticCount(const Shape &shape) {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent == kBatch ? 1 : extent;
+  return count;
+}
+
+bool hasBatch(const Shape &shape) { return !shape.empty() && shape[0] == kBatch; }
+
+/// `dim` counted from the front, or none if there is no such dimension.
+std::optional<int64_t> dimension(int64_t dim, int64_t rank) {
+  if (dim < -rank || dim >= rank)
+    return std::nullopt;
+  return dim < 0 ? dim + rank : dim;
+}
+
+Tensor failDimension(const Tensor &x, const char *op, int64_t dim) {
+  return x.graph()->fail(
+      llvm::formatv("{0} along dimension {1} of {2}, which has {3}", op, dim, toString(x.shape()), x.rank()));
+}
+
+/// Replaces an extent of -1 by what is left over; false if nothing fits.
+bool inferExtent(const Shape &from, Shape &to) {
+  auto open = llvm::find(to, -1);
+  if (open == to.end())
+    return hasBatch(from) == hasBatch(to) && staticCount(from) == staticCount(to);
+  *open = 1;
+  // The batch has no number: it is the open extent only if it is first and nothing else is left over.
+  if (hasBatch(from) && !hasBatch(to)) {
+    *open = kBatch;
+    return open == to.begin() && staticCount(from) == staticCount(to);
+  }
+  int64_t rest = staticCount(to);
+  if (hasBatch(from) != hasBatch(to) || rest == 0 || staticCount(from) % rest != 0)
+    return false;
+  *open = staticCount(from) / rest;
+  return true;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+Tensor reshape(const Tensor &x, Shape shape) {
+  if (!x.graph() || !x.graph()->usable("reshape", {&x}))
+    return {};
+  const std::string asked = toString(shape);
+  bool sound = llvm::count(shape, -1) <= 1;
+  for (auto [i, extent] : llvm::enumerate(shape))
+    sound &= extent >= 0 || extent == -1 || (extent == kBatch && i == 0);
+  if (!sound)
+    return x.graph()->fail("reshape to " + asked +
+                           ": extents are at least 0, but for one -1 and a leading kBatch");
+  if (!inferExtent(x.shape(), shape))
+    return x.graph()->fail(
+        llvm::formatv("reshape of {0} to {1}: the number of elements differs", toString(x.shape()), asked));
+  if (shape == x.shape())
+    return x;
+  return x.graph()->emitTensor<ir::ReshapeOp>(x.graph()->tensorType(shape, x.dtype()), Graph::unwrap(x));
+}
+
+Tensor flatten(const Tensor &x, int64_t first) {
+  if (!x.graph() || !x.graph()->usable("flatten", {&x}))
+    return {};
+  Shape shape = x.shape();
+  std::optional<int64_t> from = dimension(first, x.rank());
+  if (!from)
+    return failDimension(x, "flatten", first);
+  if (*from == 0 && hasBatch(shape) && x.rank() > 1)
+    return x.graph()->fail("flatten of " + toString(shape) +
+                           " from dimension 0 would merge the batch; begin at 1");
+  Shape flat(shape.begin(), shape.begin() + *from);
+  flat.push_back(*from == 0 && hasBatch(shape) ? kBatch
+                                               : staticCount(Shape(shape.begin() + *from, shape.end())));
+  return reshape(x, flat);
+}
+
+Tensor transpose(const Tensor &x, int64_t first, int64_t second) {
+  if (!x.graph() || !x.graph()->usable("transpose", {&x}))
+    return {};
+  std::optional<int64_t> a = dimension(first, x.rank()), b = dimension(second, x.rank());
+  if (!a || !b)
+    return failDimension(x, "transpose", a ? second : first);
+  Shape shape = x.shape();
+  if (*a != *b && hasBatch(shape) && (*a == 0 || *b == 0))
+    return x.graph()->fail("transpose of " + toString(shape) + " would move the batch, which stays first");
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+  std::swap(permutation[*a], permutation[*b]);
+  std::swap(shape[*a], shape[*b]);
+  return x.graph()->emitTensor<ir::TransposeOp>(x.graph()->tensorType(shape, x.dtype()), Graph::unwrap(x),
+                                                permutation);
+}
+
+Tensor broadcastTo(const Tensor &x, const Shape &shape) {
+  if (!x.graph() || !x.graph()->usable("broadcastTo", {&x}))
+    return {};
+  const Shape from = x.shape();
+  if (from == shape)
+    return x;
+  auto misfit = [&] {
+    return x.graph()->fail(llvm::formatv("broadcast of {0} to {1}: an extent is neither 1 nor equal",
+                                         toString(from), toString(shape)));
+  };
+  if (from.size() > shape.size())
+    return misfit();
+  // Dimensions of extent 1 are dropped; gpuc.broadcast then repeats along what the operand does not have.
+  Shape kept;
+  SmallVector<int64_t> dims;
+  const size_t lead = shape.size() - from.size();
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == shape[lead + i]) {
+      kept.push_back(from[i]);
+      dims.push_back(lead + i);
+    } else if (from[i] != 1) {
+      return misfit();
+    }
+  }
+  Tensor dense = reshape(x, kept);
+  if (!dense.valid())
+    return {};
+  return x.graph()->emitTensor<ir::BroadcastOp>(x.graph()->tensorType(shape, x.dtype()), Graph::unwrap(dense),
+                                                dims);
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions and reductions
+//===----------------------------------------------------------------------===//
+
+Tensor matmul(const Tensor &lhs, const Tensor &rhs, bool transposeRhs) {
+  Graph *graph = lhs.graph() ? lhs.graph() : rhs.graph();
+  if (!graph || !graph->usable("matmul", {&lhs, &rhs}))
+    return {};
+  if (lhs.dtype() != rhs.dtype() || !isFloat(lhs.dtype()))
+    return graph->fail(llvm::formatv("matmul takes operands of one floating-point type, got {0} and {1}",
+                                     nameOf(lhs.dtype()), nameOf(rhs.dtype())));
+  const Shape a = lhs.shape(), b = rhs.shape();
+  const size_t rank = a.size();
+  auto misfit = [&](const char *why) {
+    return graph->fail(llvm::formatv("matmul of {0} and {1}{2}: {3}", toString(a), toString(b),
+                                     transposeRhs ? " transposed" : "", why));
+  };
+  if (rank < 2 || b.size() != rank)
+    return misfit("both have the same number of dimensions, at least 2");
+  if (!std::equal(a.begin(), a.end() - 2, b.begin()))
+    return misfit("the leading dimensions differ");
+  if (a[rank - 1] != b[transposeRhs ? rank - 1 : rank - 2])
+    return misfit("the contracted dimensions differ");
+  Shape shape = a;
+  shape[rank - 1] = b[transposeRhs ? rank - 2 : rank - 1];
+  return graph->emitTensor<ir::MatmulOp>(graph->tensorType(shape, lhs.dtype()), Graph::unwrap(lhs),
+                                         Graph::unwrap(rhs), /*transpose_lhs=*/false, transposeRhs);
+}
+
+namespace {
+
+template <typename OpType> Tensor reduce(const char *name, const Tensor &x, const Shape &dims) {
+  if (!x.graph() || !x.graph()->usable(name, {&x}))
+    return {};
+  SmallVector<int64_t> sorted;
+  for (int64_t dim : dims) {
+    std::optional<int64_t> index = dimension(dim, x.rank());
+    if (!index || llvm::is_contained(sorted, *index))
+      return failDimension(x, index ? (std::string(name) + " twice").c_str() : name, dim);
+    sorted.push_back(*index);
+  }
+  llvm::sort(sorted);
+  if (!isFloat(x.dtype()))
+    return x.graph()->fail(
+        llvm::formatv("{0} takes floating point, got {1}; convert with to()", name, nameOf(x.dtype())));
+  Shape shape;
+  for (auto [i, extent] : llvm::enumerate(x.shape()))
+    if (!llvm::is_contained(sorted, i))
+      shape.push_back(extent);
+  return x.graph()->emitTensor<OpType>(x.graph()->tensorType(shape, x.dtype()), Graph::unwrap(x), sorted);
+}
+
+template <typename OpType> Tensor along(const char *name, const Tensor &x, int64_t dim) {
+  if (!x.graph() || !x.graph()->usable(name, {&x}))
+    return {};
+  std::optional<int64_t> index = dimension(dim, x.rank());
+  if (!index)
+    return failDimension(x, name, dim);
+  if (!isFloat(x.dtype()))
+    return x.graph()->fail(
+        llvm::formatv("{0} takes floating point, got {1}; convert with to()", name, nameOf(x.dtype())));
+  return x.graph()->emitTensor<OpType>(x.graph()->tensorType(x.shape(), x.dtype()), Graph::unwrap(x),
+                                       x.graph()->builder.getI64IntegerAttr(*index));
+}
+
+} // namespace
+
+Tensor sum(const Tensor &x, Shape dims) { return reduce<ir::SumOp>("sum", x, dims); }
+Tensor mean(const Tensor &x, Shape dims) { return reduce<ir::MeanOp>("mean", x, dims); }
+Tensor softmax(const Tensor &x, int64_t dim) { return along<ir::SoftmaxOp>("softmax", x, dim); }
+Tensor logSoftmax(const Tensor &x, int64_t dim) { return along<ir::LogSoftmaxOp>("logSoftmax", x, dim); }
+
+} // namespace gpuc::nn

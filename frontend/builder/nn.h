@@ -1,0 +1,8 @@
+//===- nn.h - All of the graph builder --------------------------------------===//
+#pragma once
+
+#include "frontend/builder/Layers.h"
+#include "frontend/builder/Losses.h"
+#include "frontend/builder/ModelBuilder.h"
+#include "frontend/builder/Module.h"
+#include "frontend/builder/Tensor.h"

@@ -1,0 +1,47 @@
+//===- Zoo.cpp - The models that gpuc-model knows ---------------------------===//
+
+#include "frontend/models/Zoo.h"
+
+#include "runtime/base/flags.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace gpuc::models {
+
+const std::vector<ZooModel> &zoo() {
+  static const std::vector<ZooModel> models = {linearRegression(), mlp()};
+  return models;
+}
+
+Result<nn::Model> buildZooModel(const std::string &name, const std::vector<std::string> &settings) {
+  std::vector<std::string> names;
+  for (const ZooModel &model : zoo()) {
+    names.push_back(model.name);
+    if (model.name != name)
+      continue;
+    GPUC_ASSIGN_OR_RETURN(Settings values, Settings::parse(name, model.keys, settings));
+    return model.build(values);
+  }
+  return Status::error("no model '" + name + "'; the nearest is '" + nearestName(name, names) +
+                       "', all are: " + llvm::join(names, " "));
+}
+
+std::string describeZoo() {
+  // Defaults stand in one column; help begins where the longest of them ends.
+  size_t width = 0;
+  for (const ZooModel &model : zoo())
+    for (const Key &key : model.keys)
+      width = std::max(width, key.name.size() + 1 + key.fallback.size());
+  std::string text;
+  for (const ZooModel &model : zoo()) {
+    text += model.name + ": " + model.summary + "\n";
+    for (const Key &key : model.keys) {
+      std::string setting = key.name + "=" + key.fallback;
+      text += "  " + setting + std::string(width - setting.size() + 2, ' ') + key.help + "\n";
+    }
+  }
+  return text;
+}
+
+} // namespace gpuc::models

@@ -1,0 +1,30 @@
+//===- Zoo.h - The models that gpuc-model knows -----------------------------===//
+#pragma once
+
+#include "frontend/builder/ModelBuilder.h"
+#include "frontend/models/Settings.h"
+
+namespace gpuc::models {
+
+struct ZooModel {
+  std::string name;
+  std::string summary; ///< One line.
+  std::vector<Key> keys;
+  Result<nn::Model> (*build)(Settings &settings);
+};
+
+// One for each file of this folder.
+ZooModel linearRegression();
+ZooModel mlp();
+
+/// All models, by name.
+const std::vector<ZooModel> &zoo();
+
+/// The model `name` with the key=value `settings`. Errors name the culprit: an unknown model or key (with the
+/// nearest and all), a value that does not read.
+Result<nn::Model> buildZooModel(const std::string &name, const std::vector<std::string> &settings);
+
+/// Each model with its summary and its keys, their defaults and help.
+std::string describeZoo();
+
+} // namespace gpuc::models

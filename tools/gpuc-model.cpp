@@ -1,0 +1,48 @@
+// gpuc-model: a model of the zoo as .mlir, or its summary.
+#include <cstdio>
+
+#include "frontend/models/Zoo.h"
+#include "runtime/base/file.h"
+#include "runtime/base/flags.h"
+
+namespace {
+
+/// Prints "error: …" and returns 1: for what is not the command line's fault.
+int fail(const gpuc::Status& status) {
+  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool list = false, summary = false;
+  std::optional<std::string> name, output;
+  std::vector<std::string> settings;
+  gpuc::CommandLine cli("gpuc-model", "Writes a model of the zoo with its recipe as .mlir.");
+  cli.addPositional("NAME", &name, "which model; --list names them");
+  cli.addPositionals("key=value", &settings, "what the model leaves open; --list names the keys");
+  cli.addBool("list", &list, "print the models with their keys, defaults and what they mean");
+  cli.addBool("summary", &summary,
+              "print the tree of layers with shapes, parameters and FLOPs; .mlir only with -o");
+  cli.addString("output", &output, "FILE", "where to write the .mlir; - is stdout, the default")
+      .shortName('o');
+  if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
+
+  if (list && (name || summary || output)) return cli.usageError("--list stands alone");
+  if (list) {
+    gpuc::Status written = gpuc::writeFileAtomically("-", gpuc::models::describeZoo());
+    return written.ok() ? 0 : fail(written);
+  }
+  if (!name) return cli.usageError("missing NAME; --list names the models");
+  if (summary && output == "-") return cli.usageError("--summary prints on stdout; give -o a file");
+
+  gpuc::Result<gpuc::nn::Model> model = gpuc::models::buildZooModel(*name, settings);
+  if (!model.ok()) return cli.usageError(model.message());
+  if (!summary || output)
+    if (gpuc::Status written = model->write(output.value_or("-")); !written.ok()) return fail(written);
+  if (summary)
+    if (gpuc::Status written = gpuc::writeFileAtomically("-", model->summary()); !written.ok())
+      return fail(written);
+  return 0;
+}
