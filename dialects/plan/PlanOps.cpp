@@ -23,6 +23,16 @@ static void printHexadecimal(OpAsmPrinter &printer, Operation *, IntegerAttr att
   printer << llvm::formatv("{0:X}", static_cast<uint64_t>(attribute.getInt()));
 }
 
+static ParseResult parseSpec(OpAsmParser &parser, gpuc::ir::SpecAttr &spec) {
+  FailureOr<gpuc::ir::SpecAttr> parsed = gpuc::ir::SpecAttr::parseBare(parser);
+  if (failed(parsed))
+    return failure();
+  spec = *parsed;
+  return success();
+}
+
+static void printSpec(OpAsmPrinter &printer, Operation *, gpuc::ir::SpecAttr spec) { spec.printBare(printer); }
+
 #define GET_OP_CLASSES
 #include "dialects/plan/PlanOps.cpp.inc"
 
@@ -92,7 +102,7 @@ LogicalResult ViewOp::verify() {
     return emitOpError("of a value that is no buffer");
   Range source = rangeOf(getSource());
   int64_t size = ir::sizeInBytes(getType());
-  if (getOffset() < 0 || getOffset() + size > source.size)
+  if (static_cast<int64_t>(getOffset()) + size > source.size)
     return emitOpError("of bytes [") << getOffset() << ", " << getOffset() + size << ") of " << source.buffer.getBufferName()
                                      << ", which has " << source.size;
   return success();

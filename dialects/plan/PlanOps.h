@@ -30,6 +30,7 @@ namespace gpuc::plan {
 
 /// Module attributes that say what the whole plan is for.
 inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
+inline constexpr llvm::StringLiteral kSlotsAttr = "plan.slots";
 inline constexpr llvm::StringLiteral kBatchAttr = "gpuc.batch";
 inline constexpr llvm::StringLiteral kSeedAttr = "gpuc.seed";
 

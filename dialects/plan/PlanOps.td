@@ -1,6 +1,7 @@
 #ifndef PLAN_OPS
 #define PLAN_OPS
 
+include "dialects/gpuc/GpucDialect.td"
 include "dialects/plan/PlanDialect.td"
 
 class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
@@ -39,10 +40,10 @@ def ArenaOp : Plan_Op<"arena", [HasParent<"::mlir::ModuleOp">]> {
 def VariableOp : Plan_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "A tensor that lives across steps and programs";
   let description = "`kind` is parameter, statistic, optimizer or counter; the initializer is kept as it was written.";
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, StrAttr:$kind, StrAttr:$initializer,
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, StrAttr:$kind, Gpuc_SpecAttr:$initializer,
                        UnitAttr:$frozen, Plan_Place:$place);
   let assemblyFormat = [{
-    $sym_name `:` $type $kind (`frozen` $frozen^)? `init` $initializer (`at` custom<Hexadecimal>($place)^)? attr-dict
+    $sym_name `:` $type $kind (`frozen` $frozen^)? `init` custom<Spec>($initializer) (`at` custom<Hexadecimal>($place)^)? attr-dict
   }];
 }
 
@@ -123,6 +124,9 @@ def EventOp : Plan_Op<"event"> {
   let summary = "Declares an event";
   let arguments = (ins StrAttr:$name);
   let results = (outs Plan_AnyEvent:$event);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name), [{
+    build($_builder, $_state, $_builder.getType<EventType>(), name);
+  }]>];
   let assemblyFormat = "$name attr-dict";
 }
 

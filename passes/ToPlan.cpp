@@ -1,0 +1,274 @@
+//===- ToPlan.cpp - From tensors to buffers and commands --------------------===//
+//
+// Each entry function becomes a plan.program: a fused region becomes a kernel and its launch, a matmul a library
+// command, a value a buffer of its own. A reshape is another name for its operand's buffer. An assigned value is written
+// where the variable lies (VariableUpdates.h makes that legal first), so that an update moves no byte twice. Order,
+// streams and places come later; here the list keeps the order of the function.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/VariableUpdates.h"
+
+#include "dialects/plan/PlanOps.h"
+#include "runtime/plan/matmul_workspace.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+#define GEN_PASS_DEF_TOPLANPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+constexpr StringLiteral kNameAttr = "gpuc.name";
+constexpr StringLiteral kRangeAttr = "gpuc.range";
+constexpr StringLiteral kRoleAttr = "gpuc.role";
+
+/// What the device's matmul may use beside its operands, in bytes.
+int64_t matmulWorkspace(plan::TargetAttr target, const MatmulShape &shape) {
+  constexpr int64_t kCublasWorkspace = 32 << 20; // what cuBLAS recommends for Hopper
+  return target.getKind() == plan::TargetKind::cuda ? kCublasWorkspace : matmulWorkspaceBytes(shape);
+}
+
+/// The layer that an op came from: the innermost name of its location.
+StringRef layerOf(Location location) {
+  if (auto name = dyn_cast<NameLoc>(location))
+    return name.getName();
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      if (StringRef layer = layerOf(part); !layer.empty())
+        return layer;
+  return {};
+}
+
+class ProgramBuilder {
+public:
+  ProgramBuilder(func::FuncOp function, SymbolTable &planSymbols, plan::TargetAttr target)
+      : function(function), planSymbols(planSymbols), target(target), builder(function.getContext()),
+        bufferType(plan::BufferType::get(function.getContext())) {}
+
+  LogicalResult build() {
+    OpBuilder unattached(builder.getContext());
+    program = plan::ProgramOp::create(unattached, function.getLoc(), function.getSymNameAttr(), IntegerAttr());
+    planSymbols.insert(program);
+    builder.setInsertionPointToStart(builder.createBlock(&program.getBody()));
+    for (auto assign : function.getBody().getOps<ir::AssignOp>())
+      variableOfValue[assign.getValue()] = assign.getVariableAttr();
+    declareInputs();
+    for (Operation &op : function.getBody().front())
+      if (failed(convert(&op)))
+        return failure();
+    return success();
+  }
+
+private:
+  void declareInputs() {
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned index = argument.getArgNumber();
+      auto name = function.getArgAttrOfType<StringAttr>(index, kNameAttr);
+      auto range = function.getArgAttrOfType<IntegerAttr>(index, kRangeAttr);
+      auto role = function.getArgAttrOfType<StringAttr>(index, kRoleAttr);
+      bool rows = role && role.getValue() == "rows";
+      if (!name)
+        name = builder.getStringAttr(rows ? "rows" : "arg" + std::to_string(index));
+      buffers[argument] = plan::InputOp::create(builder, argument.getLoc(), bufferType, name, TypeAttr::get(argument.getType()), range,
+                                                rows ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(), IntegerAttr());
+    }
+    for (BlockArgument argument : function.getArguments())
+      plan::UploadOp::create(builder, argument.getLoc(), buffers.lookup(argument));
+  }
+
+  LogicalResult convert(Operation *op) {
+    if (auto fused = dyn_cast<ir::FusedOp>(op))
+      return convertFused(fused);
+    if (auto matmul = dyn_cast<ir::MatmulOp>(op))
+      return convertMatmul(matmul);
+    if (auto read = dyn_cast<ir::ReadOp>(op))
+      return buffers[read.getResult()] = useOf(read.getVariable(), op->getLoc()), success();
+    if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
+      return buffers[reshape.getResult()] = buffers.lookup(reshape.getOperand()), success();
+    if (auto constant = dyn_cast<ir::ConstantOp>(op))
+      return convertConstant(constant);
+    if (isa<ir::AssignOp>(op))
+      return success(); // its value was written in place
+    if (auto terminator = dyn_cast<func::ReturnOp>(op))
+      return convertReturn(terminator);
+    return op->emitOpError("cannot become a command: gpuc-decompose and gpuc-fuse come before gpuc-to-plan");
+  }
+
+  LogicalResult convertFused(ir::FusedOp fused) {
+    auto kernel = makeKernel(fused);
+    SmallVector<Value> inputs, outputs;
+    for (Value input : fused.getInputs())
+      inputs.push_back(buffers.lookup(input));
+    for (Value output : fused.getOutputs())
+      outputs.push_back(bufferFor(output, fused.getName()));
+    plan::LaunchOp::create(builder, fused.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs, outputs);
+    return success();
+  }
+
+  plan::KernelOp makeKernel(ir::FusedOp fused) {
+    OpBuilder unattached(builder.getContext());
+    auto kernel = plan::KernelOp::create(unattached, fused.getLoc(), fused.getNameAttr());
+    kernel.getBody().takeBody(fused.getBody());
+    planSymbols.insert(kernel, Block::iterator(program)); // renames it if the name is taken
+    return kernel;
+  }
+
+  LogicalResult convertMatmul(ir::MatmulOp matmul) {
+    auto result = cast<RankedTensorType>(matmul.getType());
+    auto lhs = cast<RankedTensorType>(matmul.getLhs().getType());
+    MatmulShape shape;
+    shape.m = result.getShape().end()[-2];
+    shape.n = result.getShape().end()[-1];
+    shape.k = lhs.getShape().end()[matmul.getTransposeLhs() ? -2 : -1];
+    for (int64_t extent : result.getShape().drop_back(2))
+      shape.batch *= extent;
+    shape.transpose_a = matmul.getTransposeLhs();
+    shape.transpose_b = matmul.getTransposeRhs();
+
+    std::string layer = layerOf(matmul.getLoc()).str();
+    std::string name = layer.empty() ? "matmul" : layer + ".matmul";
+    Value workspace;
+    if (int64_t bytes = matmulWorkspace(target, shape))
+      workspace = newBuffer(name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()), plan::Category::workspace,
+                            matmul.getLoc());
+    plan::MatmulOp::create(builder, matmul.getLoc(), buffers.lookup(matmul.getLhs()), buffers.lookup(matmul.getRhs()),
+                           bufferFor(matmul.getResult(), name), Value(), workspace, matmul.getTransposeLhs(),
+                           matmul.getTransposeRhs(), result.getElementType(), shape.batch, shape.m, shape.n, shape.k);
+    return success();
+  }
+
+  LogicalResult convertConstant(ir::ConstantOp constant) {
+    auto type = cast<RankedTensorType>(constant.getType());
+    ElementsAttr elements = dyn_cast<ElementsAttr>(constant.getValue());
+    if (!elements)
+      elements = DenseElementsAttr::get(type, constant.getSplat());
+    OpBuilder unattached(builder.getContext());
+    auto symbol = plan::ConstantOp::create(unattached, constant.getLoc(), builder.getStringAttr("constant"), elements, IntegerAttr());
+    planSymbols.insert(symbol, Block::iterator(program));
+    buffers[constant.getResult()] = useOf(symbol.getSymName(), constant.getLoc());
+    return success();
+  }
+
+  LogicalResult convertReturn(func::ReturnOp terminator) {
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      unsigned index = operand.getOperandNumber();
+      auto name = function.getResultAttrOfType<StringAttr>(index, kNameAttr);
+      if (!name)
+        name = builder.getStringAttr("result" + std::to_string(index));
+      plan::OutputOp::create(builder, terminator.getLoc(), name, buffers.lookup(operand.get()));
+    }
+    return success();
+  }
+
+  Value bufferFor(Value value, StringRef name) {
+    if (auto variable = variableOfValue.lookup(value))
+      return buffers[value] = useOf(variable.getValue(), value.getLoc());
+    return buffers[value] = newBuffer(name, cast<RankedTensorType>(value.getType()), categoryOf(value), value.getLoc());
+  }
+
+  Value newBuffer(StringRef name, RankedTensorType type, plan::Category category, Location location) {
+    unsigned count = names[name]++;
+    std::string unique = count == 0 ? name.str() : (name + "_" + Twine(count)).str();
+    OpBuilder head = declarations();
+    return plan::AllocOp::create(head, location, bufferType, builder.getStringAttr(unique), TypeAttr::get(type),
+                                 plan::CategoryAttr::get(builder.getContext(), category), IntegerAttr());
+  }
+
+  Value useOf(StringRef variable, Location location) {
+    Value &use = uses[variable];
+    if (!use) {
+      OpBuilder head = declarations();
+      use = plan::UseOp::create(head, location, bufferType, variable);
+    }
+    return use;
+  }
+
+  /// Declarations stand at the head of the program, commands behind them.
+  OpBuilder declarations() {
+    Block &body = program.getBody().front();
+    auto command = llvm::find_if(body, [](Operation &op) { return isa<plan::CommandOpInterface>(op); });
+    return OpBuilder(&body, command);
+  }
+
+  /// A gradient is what an op reads, beside the variable, that writes a parameter of the same shape.
+  plan::Category categoryOf(Value value) {
+    for (Operation *user : value.getUsers())
+      for (Value result : user->getResults())
+        if (variableOfValue.contains(result) && result.getType() == value.getType())
+          return plan::Category::gradient;
+    return plan::Category::activation;
+  }
+
+  func::FuncOp function;
+  SymbolTable &planSymbols;
+  plan::TargetAttr target;
+  OpBuilder builder;
+  Type bufferType;
+  plan::ProgramOp program;
+  DenseMap<Value, Value> buffers;                   // tensor → buffer
+  DenseMap<Value, FlatSymbolRefAttr> variableOfValue;
+  llvm::StringMap<Value> uses;
+  llvm::StringMap<unsigned> names;
+};
+
+struct ToPlan : impl::ToPlanPassBase<ToPlan> {
+  using ToPlanPassBase::ToPlanPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<plan::TargetAttr> target = parseTarget(module);
+    if (failed(target))
+      return signalPassFailure();
+    module->setAttr(plan::kTargetAttr, *target);
+
+    SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+    for (func::FuncOp function : functions)
+      if (failed(checkEntry(function)) || failed(makeUpdatesInPlace(function)))
+        return signalPassFailure();
+
+    SmallVector<ir::VariableOp> variables(module.getOps<ir::VariableOp>());
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    replaceVariables(variables, builder);
+    SymbolTable symbols(module);
+    for (func::FuncOp function : functions) {
+      symbols.remove(function); // the program takes its name
+      if (failed(ProgramBuilder(function, symbols, *target).build()))
+        return signalPassFailure();
+      function.erase();
+    }
+  }
+
+  LogicalResult checkEntry(func::FuncOp function) {
+    if (!function.isPublic())
+      return function.emitOpError("is private: calls are inlined before gpuc-to-plan");
+    if (!function.getBody().hasOneBlock())
+      return function.emitOpError("has control flow, which a program cannot have");
+    return success();
+  }
+
+  FailureOr<plan::TargetAttr> parseTarget(ModuleOp module) {
+    StringRef kind = target, name;
+    std::tie(kind, name) = kind.split(':');
+    std::optional<plan::TargetKind> known = plan::symbolizeTargetKind(kind);
+    if (!known)
+      return module.emitError("unknown target '") << kind << "': host or cuda", failure();
+    return plan::TargetAttr::get(&getContext(), *known, name);
+  }
+
+  void replaceVariables(ArrayRef<ir::VariableOp> variables, OpBuilder &builder) {
+    for (ir::VariableOp variable : variables) {
+      plan::VariableOp::create(builder, variable.getLoc(), variable.getSymName(), variable.getType(), variable.getKind(),
+                               variable.getInitializer(), variable.getFrozen(), IntegerAttr());
+      variable.erase();
+    }
+  }
+};
+
+} // namespace
+} // namespace gpuc
