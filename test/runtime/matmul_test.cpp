@@ -2,6 +2,10 @@
 #include "runtime/host/matmul.h"
 
 #include <gtest/gtest.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -183,6 +187,31 @@ TEST(Matmul, MethodsAgree) {
     }
   }
 }
+
+#if defined(__x86_64__)
+/// Which parts of the vector registers are in use (XINUSE, Intel SDM volume 1, 13.6).
+__attribute__((target("xsave"))) uint64_t registersInUse() { return _xgetbv(1); }
+
+/// Whether that can be asked: CPUID leaf 13, sub-leaf 1, bit 2.
+bool canAskForRegistersInUse() {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(13, 1, &a, &b, &c, &d) && (a & 4);
+}
+
+// Wide registers left in use make all SSE code that follows slow.
+TEST(Matmul, LeavesNoWideRegistersInUse) {
+  if (!canAskForRegistersInUse()) GTEST_SKIP() << "this CPU has no xgetbv with ecx = 1";
+  constexpr uint64_t kUpperHalvesOfYmmAndZmm = 1 << 2 | 1 << 6;
+  for (int variant = 0; variant < 4; ++variant) {
+    MatmulShape shape = makeShape(64, 64, 64, variant & 1, variant & 2, false);
+    SCOPED_TRACE(describe(shape));
+    GuardedMatmul<float> problem(shape, variant);
+    MatmulKernel kernel = kernelFor(shape);
+    runWhole(kernel, problem.operands());
+    EXPECT_EQ(registersInUse() & kUpperHalvesOfYmmAndZmm, 0u);
+  }
+}
+#endif
 
 TEST(Matmul, RunAllocatesNothing) {
   for (int variant = 0; variant < 12; ++variant) {

@@ -132,6 +132,7 @@ class TiledTile {
                          : addressOfB(column, k);
       kernels[column_cut][k_cut][accumulate](b, a, c_ + row * plan_.ldc + column);
     }
+    if (micro_kernels_.after) micro_kernels_.after();
   }
 
   const T* addressOfA(int64_t row, int64_t k) const {
@@ -163,6 +164,7 @@ __attribute__((noinline)) void computePacked(TiledTile<T>& tile, bool pack_a, bo
 Result<MicroKernelSet> makeMicroKernels(const MatmulPlan& plan) {
   const MatmulShape& p = plan.problem;
   MicroKernelSet set;
+  set.after = afterMicroKernels();
   for (int index = 0; index < 16; ++index) {
     const bool rows_cut = index & 8, columns_cut = index & 4, k_cut = index & 2, accumulate = index & 1;
     const int64_t m = rows_cut ? p.m % plan.strip_m : plan.strip_m;

@@ -2,6 +2,10 @@
 
 #include <libxsmm.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <cinttypes>
 #include <mutex>
 
@@ -31,7 +35,19 @@ MicroKernel dispatch(const MicroKernelShape& s, Dispatch dispatch_function) {
       &lda, &ldb, &ldc, &alpha, &beta, &flags, &prefetch));
 }
 
+#if defined(__x86_64__)
+__attribute__((target("avx"))) void zeroUpperHalves() { _mm256_zeroupper(); }
+#endif
+
 }  // namespace
+
+void (*afterMicroKernels())() {
+#if defined(__x86_64__)
+  initializeOnce();
+  if (libxsmm_get_target_archid() >= LIBXSMM_X86_AVX) return zeroUpperHalves;
+#endif
+  return nullptr;
+}
 
 Result<MicroKernel> makeMicroKernel(const MicroKernelShape& s) {
   // The generated code addresses up to some 30 rows from one register with displacements of 32 bits.

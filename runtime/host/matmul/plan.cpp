@@ -41,9 +41,9 @@ void setGrain(MatmulPlan& plan) {
 /// Whether to multiply rows by rows instead of transposing b, which costs as much as 8 to 20 rows of a times
 /// b.
 bool prefersDot(const MatmulShape& p) {
-  // 4 columns leave three quarters of a micro-kernel's vectors empty; 10 still a third (32 x 10 x 128: 0.9 to
-  // 0.95 us).
-  if (p.n <= 4 || (p.n <= 16 && p.m <= 32)) return true;
+  // 4 columns leave three quarters of a micro-kernel's vectors empty, 10 still a third (64 x 10 x 128: 1.6 us, packing
+  // b 1.8; 256 rows: 6.3 and 6.2).
+  if (p.n <= 4 || (p.n <= 16 && p.m <= 64)) return true;
   // Long rows on whole cache lines run at 150 GFLOP/s (24 x 128 x 784: 31 us against 35), others at 100 (4.7
   // against 4.2 us for 16 x 128 x 128).
   const bool fast_rows = p.k >= 512 && p.k * sizeOf(p.type) % kCacheLineBytes == 0;
