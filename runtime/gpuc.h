@@ -25,12 +25,12 @@
 namespace gpuc {
 
 struct SessionOptions {
-  std::string device = "auto";   // "host", "cuda", "cuda:N"; "auto" is what the plan was compiled for
-  int threads = 0;               // host: threads that compute, the caller's included; 0 is one for each core
-  std::optional<uint64_t> seed;  // instead of the plan's own
-  bool strict = false;           // refuse a library of another minor version, whose bits may differ
-  bool check_memory = false;     // host: poison the arena and guard its end
-  size_t profile_events = 0;     // host: keep the times of so many commands of each stream
+  std::string device = "auto";  // "host", "cuda", "cuda:N"; "auto" is what the plan was compiled for
+  int threads = 0;              // host: threads that compute, the caller's included; 0 is one for each core
+  std::optional<uint64_t> seed = {};  // instead of the plan's own
+  bool strict = false;                // refuse a library of another minor version, whose bits may differ
+  bool check_memory = false;          // host: poison the arena and guard its end
+  size_t profile_events = 0;          // host: keep the times of so many commands of each stream
 };
 
 /// A program of a session's plan; see Session::program.

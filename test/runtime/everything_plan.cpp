@@ -7,29 +7,29 @@ struct Tensors {
   uint32_t x, rows, h, stack, y, weight, step, table;
 };
 
-void addInit(PlanBuilder &builder, const Tensors &t) {
-  CommandList &commands = builder.program("init").streams[0]->commands;
+void addInit(PlanBuilder& builder, const Tensors& t) {
+  CommandList& commands = builder.program("init").streams[0]->commands;
   builder.fill(commands, {t.weight}, patternOf(0.5f));
 }
 
 /// Copy stream: wait(slot_free, 2), x, rows, record(batch_ready). Compute stream: the rest.
-void addTrainStep(PlanBuilder &builder, const Tensors &t, uint32_t double_kernel, uint32_t increment) {
-  fb::ProgramT &program = builder.program("train_step", 2);
+void addTrainStep(PlanBuilder& builder, const Tensors& t, uint32_t double_kernel, uint32_t increment) {
+  fb::ProgramT& program = builder.program("train_step", 2);
   program.events = {"batch_ready", "slot_free"};
   uint32_t x = PlanBuilder::input(program, "x", t.x);
   uint32_t rows = PlanBuilder::input(program, "rows", t.rows, fb::InputRole::rows);
-  CommandList &copies = program.streams[1]->commands;
+  CommandList& copies = program.streams[1]->commands;
   PlanBuilder::wait(copies, 1, 2);
   builder.copyIn(copies, x, {t.x});
   builder.copyIn(copies, rows, {t.rows});
   PlanBuilder::record(copies, 0);
 
-  CommandList &compute = program.streams[0]->commands;
+  CommandList& compute = program.streams[0]->commands;
   PlanBuilder::wait(compute, 0);
   builder.matmul(compute, t.x, t.weight, t.h, 4, 16, 16);
   PlanBuilder::record(compute, 1);
-  CommandList &outer = PlanBuilder::repeat(compute, 2);
-  CommandList &inner = PlanBuilder::repeat(outer, 4);
+  CommandList& outer = PlanBuilder::repeat(compute, 2);
+  CommandList& inner = PlanBuilder::repeat(outer, 4);
   // stack[o][i] = 2 h, where h is (4, 16) and stack (2, 4, 4, 16) f32
   builder.launch(inner, double_kernel, {{t.h}}, {{t.stack, 0, 256, {1024, 256}}}, 4);
   builder.launch(compute, increment, {{t.step}}, {{t.step}});
@@ -39,14 +39,14 @@ void addTrainStep(PlanBuilder &builder, const Tensors &t, uint32_t double_kernel
   builder.copyOut(compute, 1, {t.y});
 }
 
-void addPredict(PlanBuilder &builder, const Tensors &t, uint32_t add) {
-  fb::ProgramT &program = builder.program("predict");
+void addPredict(PlanBuilder& builder, const Tensors& t, uint32_t add) {
+  fb::ProgramT& program = builder.program("predict");
   PlanBuilder::input(program, "x", t.x);
   PlanBuilder::output(program, "y", t.y);
   builder.launch(program.streams[0]->commands, add, {{t.x}, {t.table}}, {{t.y}}, 4, 2);
 }
 
-} // namespace
+}  // namespace
 
 PlanBuilder everythingPlan() {
   PlanBuilder builder(2);
@@ -60,7 +60,7 @@ PlanBuilder everythingPlan() {
   t.h = builder.buffer("h", DataType::f32, {4, 16});
   t.stack = builder.buffer("stack", DataType::f32, {2, 4, 4, 16});
   t.y = builder.buffer("y", DataType::f32, {4, 16});
-  auto &constant = *builder.plan.constants.emplace_back(std::make_unique<fb::ConstantT>());
+  auto& constant = *builder.plan.constants.emplace_back(std::make_unique<fb::ConstantT>());
   constant.buffer = t.table;
   constant.data.assign(256, 0);
   uint32_t double_kernel = builder.kernel("test_double", 2);
@@ -72,4 +72,4 @@ PlanBuilder everythingPlan() {
   return builder;
 }
 
-} // namespace gpuc::test
+}  // namespace gpuc::test

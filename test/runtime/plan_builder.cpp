@@ -13,14 +13,15 @@ uint64_t aligned(uint64_t bytes) {
   return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
 }
 
-template <typename T> T &append(CommandList &list, T work, const char *location = "test") {
-  auto &command = *list.emplace_back(std::make_unique<fb::CommandT>());
+template <typename T>
+T& append(CommandList& list, T work, const char* location = "test") {
+  auto& command = *list.emplace_back(std::make_unique<fb::CommandT>());
   command.location = location;
   command.work.Set(std::move(work));
-  return *static_cast<T *>(command.work.value);
+  return *static_cast<T*>(command.work.value);
 }
 
-} // namespace
+}  // namespace
 
 std::vector<uint8_t> testKernels() {
   Result<std::string> file = readFile(GPUC_TEST_KERNELS);
@@ -41,14 +42,13 @@ PlanBuilder::PlanBuilder(uint32_t input_slots) {
   plan.input_slots = input_slots;
 }
 
-uint32_t PlanBuilder::place(const std::string &name, DataType type, std::vector<int64_t> shape,
+uint32_t PlanBuilder::place(const std::string& name, DataType type, std::vector<int64_t> shape,
                             uint32_t slots) {
-  auto &buffer = *plan.buffers.emplace_back(std::make_unique<fb::BufferT>());
+  auto& buffer = *plan.buffers.emplace_back(std::make_unique<fb::BufferT>());
   buffer.name = name;
   buffer.type = static_cast<fb::DataType>(type);
   buffer.size = static_cast<uint64_t>(sizeOf(type));
-  for (int64_t extent : shape)
-    buffer.size *= static_cast<uint64_t>(extent);
+  for (int64_t extent : shape) buffer.size *= static_cast<uint64_t>(extent);
   buffer.shape = std::move(shape);
   buffer.offset = plan.arena_bytes;
   buffer.slot_stride = slots > 1 ? aligned(buffer.size) : 0;
@@ -56,17 +56,17 @@ uint32_t PlanBuilder::place(const std::string &name, DataType type, std::vector<
   return static_cast<uint32_t>(plan.buffers.size() - 1);
 }
 
-uint32_t PlanBuilder::buffer(const std::string &name, DataType type, std::vector<int64_t> shape) {
+uint32_t PlanBuilder::buffer(const std::string& name, DataType type, std::vector<int64_t> shape) {
   return place(name, type, std::move(shape), 1);
 }
 
-uint32_t PlanBuilder::slotBuffer(const std::string &name, DataType type, std::vector<int64_t> shape) {
+uint32_t PlanBuilder::slotBuffer(const std::string& name, DataType type, std::vector<int64_t> shape) {
   return place(name, type, std::move(shape), plan.input_slots);
 }
 
-uint32_t PlanBuilder::variable(const std::string &name, DataType type, std::vector<int64_t> shape,
+uint32_t PlanBuilder::variable(const std::string& name, DataType type, std::vector<int64_t> shape,
                                fb::VariableKind kind) {
-  auto &variable = *plan.variables.emplace_back(std::make_unique<fb::VariableT>());
+  auto& variable = *plan.variables.emplace_back(std::make_unique<fb::VariableT>());
   variable.name = name;
   variable.kind = kind;
   variable.buffer = buffer(name, type, std::move(shape));
@@ -74,21 +74,21 @@ uint32_t PlanBuilder::variable(const std::string &name, DataType type, std::vect
   return variable.buffer;
 }
 
-uint32_t PlanBuilder::kernel(const std::string &symbol, uint32_t operands) {
-  auto &kernel = *plan.kernels.emplace_back(std::make_unique<fb::KernelT>());
+uint32_t PlanBuilder::kernel(const std::string& symbol, uint32_t operands) {
+  auto& kernel = *plan.kernels.emplace_back(std::make_unique<fb::KernelT>());
   kernel.name = symbol;
   kernel.symbol = symbol;
   kernel.operands = operands;
   if (plan.code.empty()) {
-    auto &code = *plan.code.emplace_back(std::make_unique<fb::CodeT>());
+    auto& code = *plan.code.emplace_back(std::make_unique<fb::CodeT>());
     code.architecture = "test";
     code.data = testKernels();
   }
   return static_cast<uint32_t>(plan.kernels.size() - 1);
 }
 
-fb::ProgramT &PlanBuilder::program(const std::string &name, int streams) {
-  auto &program = *plan.programs.emplace_back(std::make_unique<fb::ProgramT>());
+fb::ProgramT& PlanBuilder::program(const std::string& name, int streams) {
+  auto& program = *plan.programs.emplace_back(std::make_unique<fb::ProgramT>());
   program.name = name;
   for (int s = 0; s < streams; ++s)
     program.streams.emplace_back(std::make_unique<fb::StreamT>())->name =
@@ -96,23 +96,23 @@ fb::ProgramT &PlanBuilder::program(const std::string &name, int streams) {
   return program;
 }
 
-uint32_t PlanBuilder::input(fb::ProgramT &program, const std::string &name, uint32_t buffer,
+uint32_t PlanBuilder::input(fb::ProgramT& program, const std::string& name, uint32_t buffer,
                             fb::InputRole role) {
-  auto &input = *program.inputs.emplace_back(std::make_unique<fb::InputT>());
+  auto& input = *program.inputs.emplace_back(std::make_unique<fb::InputT>());
   input.name = name;
   input.buffer = buffer;
   input.role = role;
   return static_cast<uint32_t>(program.inputs.size() - 1);
 }
 
-uint32_t PlanBuilder::output(fb::ProgramT &program, const std::string &name, uint32_t buffer) {
-  auto &output = *program.outputs.emplace_back(std::make_unique<fb::OutputT>());
+uint32_t PlanBuilder::output(fb::ProgramT& program, const std::string& name, uint32_t buffer) {
+  auto& output = *program.outputs.emplace_back(std::make_unique<fb::OutputT>());
   output.name = name;
   output.buffer = buffer;
   return static_cast<uint32_t>(program.outputs.size() - 1);
 }
 
-std::unique_ptr<fb::OperandT> PlanBuilder::operand(const OperandOf &from) const {
+std::unique_ptr<fb::OperandT> PlanBuilder::operand(const OperandOf& from) const {
   auto operand = std::make_unique<fb::OperandT>();
   operand->buffer = from.buffer;
   operand->offset = from.offset;
@@ -121,48 +121,46 @@ std::unique_ptr<fb::OperandT> PlanBuilder::operand(const OperandOf &from) const 
   return operand;
 }
 
-void PlanBuilder::launch(CommandList &list, uint32_t kernel, const std::vector<OperandOf> &reads,
-                         const std::vector<OperandOf> &writes, uint64_t tiles, uint64_t grain) {
-  fb::LaunchT &launch = append(list, fb::LaunchT());
+void PlanBuilder::launch(CommandList& list, uint32_t kernel, const std::vector<OperandOf>& reads,
+                         const std::vector<OperandOf>& writes, uint64_t tiles, uint64_t grain) {
+  fb::LaunchT& launch = append(list, fb::LaunchT());
   launch.kernel = kernel;
-  for (const OperandOf &read : reads)
-    launch.reads.push_back(operand(read));
-  for (const OperandOf &write : writes)
-    launch.writes.push_back(operand(write));
+  for (const OperandOf& read : reads) launch.reads.push_back(operand(read));
+  for (const OperandOf& write : writes) launch.writes.push_back(operand(write));
   launch.tiles = tiles;
   launch.grain = grain;
 }
 
-void PlanBuilder::copyIn(CommandList &list, uint32_t port, OperandOf to) {
-  fb::CopyT &copy = append(list, fb::CopyT());
+void PlanBuilder::copyIn(CommandList& list, uint32_t port, OperandOf to) {
+  fb::CopyT& copy = append(list, fb::CopyT());
   copy.kind = fb::CopyKind::host_to_device;
   copy.port = port;
   copy.to = operand(to);
 }
 
-void PlanBuilder::copyOut(CommandList &list, uint32_t port, OperandOf from) {
-  fb::CopyT &copy = append(list, fb::CopyT());
+void PlanBuilder::copyOut(CommandList& list, uint32_t port, OperandOf from) {
+  fb::CopyT& copy = append(list, fb::CopyT());
   copy.kind = fb::CopyKind::device_to_host;
   copy.port = port;
   copy.from = operand(from);
 }
 
-void PlanBuilder::copy(CommandList &list, OperandOf from, OperandOf to) {
-  fb::CopyT &copy = append(list, fb::CopyT());
+void PlanBuilder::copy(CommandList& list, OperandOf from, OperandOf to) {
+  fb::CopyT& copy = append(list, fb::CopyT());
   copy.kind = fb::CopyKind::device_to_device;
   copy.from = operand(from);
   copy.to = operand(to);
 }
 
-void PlanBuilder::fill(CommandList &list, OperandOf to, std::vector<uint8_t> pattern) {
-  fb::FillT &fill = append(list, fb::FillT());
+void PlanBuilder::fill(CommandList& list, OperandOf to, std::vector<uint8_t> pattern) {
+  fb::FillT& fill = append(list, fb::FillT());
   fill.to = operand(to);
   fill.pattern = std::move(pattern);
 }
 
-void PlanBuilder::matmul(CommandList &list, uint32_t a, uint32_t b, uint32_t c, uint64_t m, uint64_t n,
+void PlanBuilder::matmul(CommandList& list, uint32_t a, uint32_t b, uint32_t c, uint64_t m, uint64_t n,
                          uint64_t k) {
-  fb::MatmulT &matmul = append(list, fb::MatmulT(), "fc1");
+  fb::MatmulT& matmul = append(list, fb::MatmulT(), "fc1");
   matmul.type = plan.buffers[a]->type;
   matmul.a = operand({a});
   matmul.b = operand({b});
@@ -173,16 +171,16 @@ void PlanBuilder::matmul(CommandList &list, uint32_t a, uint32_t b, uint32_t c, 
   matmul.k = k;
 }
 
-void PlanBuilder::record(CommandList &list, uint32_t event) { append(list, fb::RecordT()).event = event; }
+void PlanBuilder::record(CommandList& list, uint32_t event) { append(list, fb::RecordT()).event = event; }
 
-void PlanBuilder::wait(CommandList &list, uint32_t event, uint32_t distance) {
-  fb::WaitT &wait = append(list, fb::WaitT());
+void PlanBuilder::wait(CommandList& list, uint32_t event, uint32_t distance) {
+  fb::WaitT& wait = append(list, fb::WaitT());
   wait.event = event;
   wait.distance = distance;
 }
 
-CommandList &PlanBuilder::repeat(CommandList &list, uint64_t count) {
-  fb::RepeatT &repeat = append(list, fb::RepeatT());
+CommandList& PlanBuilder::repeat(CommandList& list, uint64_t count) {
+  fb::RepeatT& repeat = append(list, fb::RepeatT());
   repeat.count = count;
   return repeat.commands;
 }
@@ -190,7 +188,7 @@ CommandList &PlanBuilder::repeat(CommandList &list, uint64_t count) {
 std::string PlanBuilder::seal() const {
   flatbuffers::FlatBufferBuilder builder;
   fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, &plan));
-  return sealPlan({reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()});
+  return sealPlan({reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()});
 }
 
 Plan PlanBuilder::parse() const {
@@ -199,4 +197,4 @@ Plan PlanBuilder::parse() const {
   return *std::move(plan);
 }
 
-} // namespace gpuc::test
+}  // namespace gpuc::test

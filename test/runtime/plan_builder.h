@@ -21,56 +21,57 @@ std::vector<uint8_t> testKernels();
 struct OperandOf {
   uint32_t buffer = 0;
   uint64_t offset = 0;
-  uint64_t size = 0; // 0: all of the buffer behind `offset`
+  uint64_t size = 0;  // 0: all of the buffer behind `offset`
   std::vector<int64_t> strides = {};
 };
 
 class PlanBuilder {
-public:
+ public:
   explicit PlanBuilder(uint32_t input_slots = 1);
 
   /// Everything built so far, to be changed at will before seal().
   fb::PlanT plan;
 
-  uint32_t buffer(const std::string &name, DataType type, std::vector<int64_t> shape);
+  uint32_t buffer(const std::string& name, DataType type, std::vector<int64_t> shape);
   /// One of which there are input_slots.
-  uint32_t slotBuffer(const std::string &name, DataType type, std::vector<int64_t> shape);
+  uint32_t slotBuffer(const std::string& name, DataType type, std::vector<int64_t> shape);
   /// A buffer and the variable that lives in it.
-  uint32_t variable(const std::string &name, DataType type, std::vector<int64_t> shape,
+  uint32_t variable(const std::string& name, DataType type, std::vector<int64_t> shape,
                     fb::VariableKind kind = fb::VariableKind::parameter);
-  uint32_t kernel(const std::string &symbol, uint32_t operands);
+  uint32_t kernel(const std::string& symbol, uint32_t operands);
 
-  fb::ProgramT &program(const std::string &name, int streams = 1);
-  static uint32_t input(fb::ProgramT &program, const std::string &name, uint32_t buffer,
+  fb::ProgramT& program(const std::string& name, int streams = 1);
+  static uint32_t input(fb::ProgramT& program, const std::string& name, uint32_t buffer,
                         fb::InputRole role = fb::InputRole::data);
-  static uint32_t output(fb::ProgramT &program, const std::string &name, uint32_t buffer);
+  static uint32_t output(fb::ProgramT& program, const std::string& name, uint32_t buffer);
 
   // Commands, appended to a list.
-  void launch(CommandList &list, uint32_t kernel, const std::vector<OperandOf> &reads,
-              const std::vector<OperandOf> &writes, uint64_t tiles = 1, uint64_t grain = 1);
-  void copyIn(CommandList &list, uint32_t port, OperandOf to);
-  void copyOut(CommandList &list, uint32_t port, OperandOf from);
-  void copy(CommandList &list, OperandOf from, OperandOf to);
-  void fill(CommandList &list, OperandOf to, std::vector<uint8_t> pattern = {});
-  void matmul(CommandList &list, uint32_t a, uint32_t b, uint32_t c, uint64_t m, uint64_t n, uint64_t k);
-  static void record(CommandList &list, uint32_t event);
-  static void wait(CommandList &list, uint32_t event, uint32_t distance = 0);
+  void launch(CommandList& list, uint32_t kernel, const std::vector<OperandOf>& reads,
+              const std::vector<OperandOf>& writes, uint64_t tiles = 1, uint64_t grain = 1);
+  void copyIn(CommandList& list, uint32_t port, OperandOf to);
+  void copyOut(CommandList& list, uint32_t port, OperandOf from);
+  void copy(CommandList& list, OperandOf from, OperandOf to);
+  void fill(CommandList& list, OperandOf to, std::vector<uint8_t> pattern = {});
+  void matmul(CommandList& list, uint32_t a, uint32_t b, uint32_t c, uint64_t m, uint64_t n, uint64_t k);
+  static void record(CommandList& list, uint32_t event);
+  static void wait(CommandList& list, uint32_t event, uint32_t distance = 0);
   /// Appends a repeat and returns the list of what it repeats.
-  static CommandList &repeat(CommandList &list, uint64_t count);
+  static CommandList& repeat(CommandList& list, uint64_t count);
 
   /// The file.
   std::string seal() const;
   /// The same, read back; the test fails if it does not pass the verifier.
   Plan parse() const;
 
-private:
-  std::unique_ptr<fb::OperandT> operand(const OperandOf &operand) const;
-  uint32_t place(const std::string &name, DataType type, std::vector<int64_t> shape, uint32_t slots);
+ private:
+  std::unique_ptr<fb::OperandT> operand(const OperandOf& operand) const;
+  uint32_t place(const std::string& name, DataType type, std::vector<int64_t> shape, uint32_t slots);
 };
 
 /// The bytes of a little-endian value, as a fill's pattern.
-template <typename T> std::vector<uint8_t> patternOf(T value) {
-  const auto *bytes = reinterpret_cast<const uint8_t *>(&value);
+template <typename T>
+std::vector<uint8_t> patternOf(T value) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
   return {bytes, bytes + sizeof(value)};
 }
 
@@ -78,4 +79,4 @@ template <typename T> std::vector<uint8_t> patternOf(T value) {
 /// predict. It uses every kind of command and table.
 PlanBuilder everythingPlan();
 
-} // namespace gpuc::test
+}  // namespace gpuc::test

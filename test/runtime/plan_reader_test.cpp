@@ -19,7 +19,7 @@ std::string errorOf(std::string file) {
 
 TEST(PlanReader, AcceptsAndDescribesAPlan) {
   Plan plan = everythingPlan().parse();
-  const PlanInfo &info = plan.info();
+  const PlanInfo& info = plan.info();
   EXPECT_EQ(info.name, "test");
   EXPECT_EQ(info.batch, 4);
   ASSERT_EQ(info.variables.size(), 3u);
@@ -75,26 +75,25 @@ TEST(PlanReader, KnowsOtherFiles) {
 }
 
 // everythingPlan: programs 0 init, 1 train_step, 2 predict.
-fb::StreamT &computeOf(fb::PlanT &plan) { return *plan.programs[1]->streams[0]; }
-fb::StreamT &copiesOf(fb::PlanT &plan) { return *plan.programs[1]->streams[1]; }
-fb::MatmulT &matmulOf(fb::PlanT &plan) { return *computeOf(plan).commands[1]->work.AsMatmul(); }
-fb::RepeatT &outerOf(fb::PlanT &plan) { return *computeOf(plan).commands[3]->work.AsRepeat(); }
-fb::RepeatT &innerOf(fb::PlanT &plan) { return *outerOf(plan).commands[0]->work.AsRepeat(); }
-fb::LaunchT &launchOf(fb::PlanT &plan) { return *innerOf(plan).commands[0]->work.AsLaunch(); }
-fb::CopyT &copyOf(fb::PlanT &plan) { return *computeOf(plan).commands[5]->work.AsCopy(); }
-fb::FillT &fillOf(fb::PlanT &plan) { return *plan.programs[0]->streams[0]->commands[0]->work.AsFill(); }
-fb::BufferT &bufferNamed(fb::PlanT &plan, const std::string &name) {
-  for (auto &buffer : plan.buffers)
-    if (buffer->name == name)
-      return *buffer;
+fb::StreamT& computeOf(fb::PlanT& plan) { return *plan.programs[1]->streams[0]; }
+fb::StreamT& copiesOf(fb::PlanT& plan) { return *plan.programs[1]->streams[1]; }
+fb::MatmulT& matmulOf(fb::PlanT& plan) { return *computeOf(plan).commands[1]->work.AsMatmul(); }
+fb::RepeatT& outerOf(fb::PlanT& plan) { return *computeOf(plan).commands[3]->work.AsRepeat(); }
+fb::RepeatT& innerOf(fb::PlanT& plan) { return *outerOf(plan).commands[0]->work.AsRepeat(); }
+fb::LaunchT& launchOf(fb::PlanT& plan) { return *innerOf(plan).commands[0]->work.AsLaunch(); }
+fb::CopyT& copyOf(fb::PlanT& plan) { return *computeOf(plan).commands[5]->work.AsCopy(); }
+fb::FillT& fillOf(fb::PlanT& plan) { return *plan.programs[0]->streams[0]->commands[0]->work.AsFill(); }
+fb::BufferT& bufferNamed(fb::PlanT& plan, const std::string& name) {
+  for (auto& buffer : plan.buffers)
+    if (buffer->name == name) return *buffer;
   ADD_FAILURE() << "no buffer " << name;
   return *plan.buffers[0];
 }
 
 struct Case {
-  const char *name;
-  void (*change)(fb::PlanT &);
-  const char *message;
+  const char* name;
+  void (*change)(fb::PlanT&);
+  const char* message;
 };
 
 class PlanVerifier : public testing::TestWithParam<Case> {};
@@ -110,199 +109,198 @@ TEST_P(PlanVerifier, RefusesWithTheReason) {
 constexpr uint64_t kHuge = UINT64_MAX - 63;
 
 const Case kTables[] = {
-    {"NoName", [](fb::PlanT &p) { p.name = ""; }, "plan without a name"},
-    {"NoTarget", [](fb::PlanT &p) { p.target.reset(); }, "without a target"},
-    {"TargetKind", [](fb::PlanT &p) { p.target->kind = static_cast<fb::TargetKind>(7); },
+    {"NoName", [](fb::PlanT& p) { p.name = ""; }, "plan without a name"},
+    {"NoTarget", [](fb::PlanT& p) { p.target.reset(); }, "without a target"},
+    {"TargetKind", [](fb::PlanT& p) { p.target->kind = static_cast<fb::TargetKind>(7); },
      "unknown target kind 7"},
-    {"EmptyFeature", [](fb::PlanT &p) { p.target->features = {""}; }, "target feature without a name"},
-    {"Alignment", [](fb::PlanT &p) { p.alignment = 96; }, "alignment of 96 bytes"},
-    {"NoAlignment", [](fb::PlanT &p) { p.alignment = 0; }, "alignment of 0 bytes"},
-    {"ArenaNotAligned", [](fb::PlanT &p) { p.arena_bytes += 8; }, "arena of"},
-    {"ArenaHuge", [](fb::PlanT &p) { p.arena_bytes = kHuge; }, "arena of"},
-    {"ArenaTooSmall", [](fb::PlanT &p) { p.arena_bytes -= 64; }, "outside the arena"},
-    {"NoSlots", [](fb::PlanT &p) { p.input_slots = 0; }, "0 input slots"},
-    {"ManySlots", [](fb::PlanT &p) { p.input_slots = 1u << 31; }, "input slots"},
-    {"MoreSlotsThanFit", [](fb::PlanT &p) { p.input_slots = 64; }, "64 slots end outside the arena"},
-    {"BufferOffset", [](fb::PlanT &p) { bufferNamed(p, "y").offset = kHuge; }, "buffer 'y': offset"},
-    {"BufferNotAligned", [](fb::PlanT &p) { bufferNamed(p, "h").offset += 4; }, "is not aligned to 64"},
-    {"BufferSize", [](fb::PlanT &p) { bufferNamed(p, "h").size += 4; }, "its shape and type take 256"},
-    {"BufferType", [](fb::PlanT &p) { bufferNamed(p, "h").type = static_cast<fb::DataType>(9); },
+    {"EmptyFeature", [](fb::PlanT& p) { p.target->features = {""}; }, "target feature without a name"},
+    {"Alignment", [](fb::PlanT& p) { p.alignment = 96; }, "alignment of 96 bytes"},
+    {"NoAlignment", [](fb::PlanT& p) { p.alignment = 0; }, "alignment of 0 bytes"},
+    {"ArenaNotAligned", [](fb::PlanT& p) { p.arena_bytes += 8; }, "arena of"},
+    {"ArenaHuge", [](fb::PlanT& p) { p.arena_bytes = kHuge; }, "arena of"},
+    {"ArenaTooSmall", [](fb::PlanT& p) { p.arena_bytes -= 64; }, "outside the arena"},
+    {"NoSlots", [](fb::PlanT& p) { p.input_slots = 0; }, "0 input slots"},
+    {"ManySlots", [](fb::PlanT& p) { p.input_slots = 1u << 31; }, "input slots"},
+    {"MoreSlotsThanFit", [](fb::PlanT& p) { p.input_slots = 64; }, "64 slots end outside the arena"},
+    {"BufferOffset", [](fb::PlanT& p) { bufferNamed(p, "y").offset = kHuge; }, "buffer 'y': offset"},
+    {"BufferNotAligned", [](fb::PlanT& p) { bufferNamed(p, "h").offset += 4; }, "is not aligned to 64"},
+    {"BufferSize", [](fb::PlanT& p) { bufferNamed(p, "h").size += 4; }, "its shape and type take 256"},
+    {"BufferType", [](fb::PlanT& p) { bufferNamed(p, "h").type = static_cast<fb::DataType>(9); },
      "unknown element type 9"},
-    {"BufferExtent", [](fb::PlanT &p) { bufferNamed(p, "h").shape = {-4, -16}; },
+    {"BufferExtent", [](fb::PlanT& p) { bufferNamed(p, "h").shape = {-4, -16}; },
      "extents that are not positive"},
-    {"BufferOverflow", [](fb::PlanT &p) { bufferNamed(p, "h").shape = {int64_t{1} << 62, 1 << 4}; },
+    {"BufferOverflow", [](fb::PlanT& p) { bufferNamed(p, "h").shape = {int64_t{1} << 62, 1 << 4}; },
      "do not fit"},
-    {"BufferRank", [](fb::PlanT &p) { bufferNamed(p, "h").shape.assign(17, 1); }, "a shape of rank 17"},
-    {"SlotsOverlap", [](fb::PlanT &p) { bufferNamed(p, "x").slot_stride = 64; }, "overlap"},
-    {"SlotStrideHuge", [](fb::PlanT &p) { bufferNamed(p, "x").slot_stride = kHuge; }, "outside the arena"},
-    {"SlotStrideNotAligned", [](fb::PlanT &p) { bufferNamed(p, "x").slot_stride = 260; }, "not aligned"},
-    {"BufferNoName", [](fb::PlanT &p) { bufferNamed(p, "h").name = ""; }, "buffer without a name"},
-    {"NameTooLong", [](fb::PlanT &p) { bufferNamed(p, "h").name.assign(5000, 'n'); }, "a name of 5000 bytes"},
-    {"NameOfTwoLines", [](fb::PlanT &p) { bufferNamed(p, "h").name = "a\nb"; }, "a control character"},
-    {"VariableBuffer", [](fb::PlanT &p) { p.variables[0]->buffer = 999; },
+    {"BufferRank", [](fb::PlanT& p) { bufferNamed(p, "h").shape.assign(17, 1); }, "a shape of rank 17"},
+    {"SlotsOverlap", [](fb::PlanT& p) { bufferNamed(p, "x").slot_stride = 64; }, "overlap"},
+    {"SlotStrideHuge", [](fb::PlanT& p) { bufferNamed(p, "x").slot_stride = kHuge; }, "outside the arena"},
+    {"SlotStrideNotAligned", [](fb::PlanT& p) { bufferNamed(p, "x").slot_stride = 260; }, "not aligned"},
+    {"BufferNoName", [](fb::PlanT& p) { bufferNamed(p, "h").name = ""; }, "buffer without a name"},
+    {"NameTooLong", [](fb::PlanT& p) { bufferNamed(p, "h").name.assign(5000, 'n'); }, "a name of 5000 bytes"},
+    {"NameOfTwoLines", [](fb::PlanT& p) { bufferNamed(p, "h").name = "a\nb"; }, "a control character"},
+    {"VariableBuffer", [](fb::PlanT& p) { p.variables[0]->buffer = 999; },
      "variable refers to buffer 999 of 9"},
-    {"VariableTwice", [](fb::PlanT &p) { p.variables[0]->name = "step"; }, "two variables are called 'step'"},
-    {"VariablesShare", [](fb::PlanT &p) { p.variables[0]->buffer = p.variables[1]->buffer; },
+    {"VariableTwice", [](fb::PlanT& p) { p.variables[0]->name = "step"; }, "two variables are called 'step'"},
+    {"VariablesShare", [](fb::PlanT& p) { p.variables[0]->buffer = p.variables[1]->buffer; },
      "'step' and 'step' overlap"},
     {"VariablesOverlap",
-     [](fb::PlanT &p) { bufferNamed(p, "seed").offset = bufferNamed(p, "fc1.weight").offset + 64; },
+     [](fb::PlanT& p) { bufferNamed(p, "seed").offset = bufferNamed(p, "fc1.weight").offset + 64; },
      "overlap at offset"},
-    {"VariableKind", [](fb::PlanT &p) { p.variables[0]->kind = static_cast<fb::VariableKind>(4); },
+    {"VariableKind", [](fb::PlanT& p) { p.variables[0]->kind = static_cast<fb::VariableKind>(4); },
      "unknown kind 4"},
-    {"VariableInSlots", [](fb::PlanT &p) { p.variables[0]->buffer = 4; },
+    {"VariableInSlots", [](fb::PlanT& p) { p.variables[0]->buffer = 4; },
      "variable buffer 'x' has input slots"},
-    {"ConstantBuffer", [](fb::PlanT &p) { p.constants[0]->buffer = 9; }, "constant refers to buffer 9 of 9"},
-    {"ConstantSize", [](fb::PlanT &p) { p.constants[0]->data.pop_back(); }, "255 bytes of data for 256"},
+    {"ConstantBuffer", [](fb::PlanT& p) { p.constants[0]->buffer = 9; }, "constant refers to buffer 9 of 9"},
+    {"ConstantSize", [](fb::PlanT& p) { p.constants[0]->data.pop_back(); }, "255 bytes of data for 256"},
     {"ConstantOnVariable",
-     [](fb::PlanT &p) { bufferNamed(p, "table").offset = bufferNamed(p, "fc1.weight").offset; }, "overlap"},
-    {"KernelNoSymbol", [](fb::PlanT &p) { p.kernels[0]->symbol = ""; }, "kernel symbol without a name"},
-    {"KernelSymbolTwice", [](fb::PlanT &p) { p.kernels[0]->symbol = "test_add"; },
+     [](fb::PlanT& p) { bufferNamed(p, "table").offset = bufferNamed(p, "fc1.weight").offset; }, "overlap"},
+    {"KernelNoSymbol", [](fb::PlanT& p) { p.kernels[0]->symbol = ""; }, "kernel symbol without a name"},
+    {"KernelSymbolTwice", [](fb::PlanT& p) { p.kernels[0]->symbol = "test_add"; },
      "have the symbol 'test_add'"},
-    {"NoCode", [](fb::PlanT &p) { p.code.clear(); }, "3 kernels and no code"},
-    {"CodeOfAnotherTarget", [](fb::PlanT &p) { p.code[0]->kind = fb::CodeKind::ptx; }, "holds ptx code"},
-    {"EmptyCode", [](fb::PlanT &p) { p.code[0]->data.clear(); }, "an empty host_object"},
-    {"TwoObjects", [](fb::PlanT &p) { p.code.push_back(std::make_unique<fb::CodeT>(*p.code[0])); },
+    {"NoCode", [](fb::PlanT& p) { p.code.clear(); }, "3 kernels and no code"},
+    {"CodeOfAnotherTarget", [](fb::PlanT& p) { p.code[0]->kind = fb::CodeKind::ptx; }, "holds ptx code"},
+    {"EmptyCode", [](fb::PlanT& p) { p.code[0]->data.clear(); }, "an empty host_object"},
+    {"TwoObjects", [](fb::PlanT& p) { p.code.push_back(std::make_unique<fb::CodeT>(*p.code[0])); },
      "2 host objects"},
-    {"BatchHuge", [](fb::PlanT &p) { p.batch = kHuge; }, "too many"},
+    {"BatchHuge", [](fb::PlanT& p) { p.batch = kHuge; }, "too many"},
 };
 
 const Case kPrograms[] = {
-    {"ProgramTwice", [](fb::PlanT &p) { p.programs[0]->name = "predict"; },
+    {"ProgramTwice", [](fb::PlanT& p) { p.programs[0]->name = "predict"; },
      "two programs are called 'predict'"},
-    {"ProgramNoName", [](fb::PlanT &p) { p.programs[0]->name = ""; }, "program without a name"},
-    {"InputBuffer", [](fb::PlanT &p) { p.programs[1]->inputs[0]->buffer = 9; }, "input 'x' in buffer 9 of 9"},
-    {"InputTwice", [](fb::PlanT &p) { p.programs[1]->inputs[1]->name = "x"; }, "two inputs are called 'x'"},
-    {"InputRole", [](fb::PlanT &p) { p.programs[1]->inputs[0]->role = static_cast<fb::InputRole>(2); },
+    {"ProgramNoName", [](fb::PlanT& p) { p.programs[0]->name = ""; }, "program without a name"},
+    {"InputBuffer", [](fb::PlanT& p) { p.programs[1]->inputs[0]->buffer = 9; }, "input 'x' in buffer 9 of 9"},
+    {"InputTwice", [](fb::PlanT& p) { p.programs[1]->inputs[1]->name = "x"; }, "two inputs are called 'x'"},
+    {"InputRole", [](fb::PlanT& p) { p.programs[1]->inputs[0]->role = static_cast<fb::InputRole>(2); },
      "unknown role 2"},
-    {"InputRange", [](fb::PlanT &p) { p.programs[1]->inputs[0]->range = -5; }, "a range of -5"},
-    {"RowsType", [](fb::PlanT &p) { p.programs[1]->inputs[0]->role = fb::InputRole::rows; },
+    {"InputRange", [](fb::PlanT& p) { p.programs[1]->inputs[0]->range = -5; }, "a range of -5"},
+    {"RowsType", [](fb::PlanT& p) { p.programs[1]->inputs[0]->role = fb::InputRole::rows; },
      "rows is one i32 scalar"},
-    {"RowsWithoutBatch", [](fb::PlanT &p) { p.batch = 0; }, "counts rows"},
-    {"InitInput", [](fb::PlanT &p) { std::swap(p.programs[0]->name, p.programs[2]->name); },
+    {"RowsWithoutBatch", [](fb::PlanT& p) { p.batch = 0; }, "counts rows"},
+    {"InitInput", [](fb::PlanT& p) { std::swap(p.programs[0]->name, p.programs[2]->name); },
      "init takes none"},
-    {"OutputBuffer", [](fb::PlanT &p) { p.programs[1]->outputs[0]->buffer = 99; }, "output 'y' in buffer 99"},
-    {"OutputTwice", [](fb::PlanT &p) { p.programs[1]->outputs[1]->name = "y"; },
+    {"OutputBuffer", [](fb::PlanT& p) { p.programs[1]->outputs[0]->buffer = 99; }, "output 'y' in buffer 99"},
+    {"OutputTwice", [](fb::PlanT& p) { p.programs[1]->outputs[1]->name = "y"; },
      "two outputs are called 'y'"},
-    {"StreamNoName", [](fb::PlanT &p) { copiesOf(p).name = ""; }, "stream without a name"},
+    {"StreamNoName", [](fb::PlanT& p) { copiesOf(p).name = ""; }, "stream without a name"},
     {"ManyStreams",
-     [](fb::PlanT &p) {
+     [](fb::PlanT& p) {
        while (p.programs[0]->streams.size() < 65)
          p.programs[0]->streams.emplace_back(std::make_unique<fb::StreamT>())->name = "s";
      },
      "65 streams"},
-    {"EmptyCommand", [](fb::PlanT &p) { computeOf(p).commands[1]->work.Reset(); }, "an empty command"},
-    {"Kernel", [](fb::PlanT &p) { launchOf(p).kernel = 3; }, "launch of kernel 3 of 3"},
-    {"TooFewOperands", [](fb::PlanT &p) { launchOf(p).reads.clear(); }, "1 operands, the kernel takes 2"},
-    {"NoTiles", [](fb::PlanT &p) { launchOf(p).tiles = 0; }, "0 tiles"},
-    {"ManyTiles", [](fb::PlanT &p) { launchOf(p).tiles = kHuge; }, "tiles with a grain"},
-    {"NoGrain", [](fb::PlanT &p) { launchOf(p).grain = 0; }, "a grain of 0"},
-    {"OperandBuffer", [](fb::PlanT &p) { launchOf(p).reads[0]->buffer = 9; }, "in buffer 9 of 9"},
-    {"OperandEmpty", [](fb::PlanT &p) { launchOf(p).reads[0]->size = 0; }, "empty operand in 'h'"},
-    {"OperandSize", [](fb::PlanT &p) { launchOf(p).reads[0]->size = 257; }, "leaves buffer 'h' of 256 bytes"},
-    {"OperandOffset", [](fb::PlanT &p) { launchOf(p).reads[0]->offset = kHuge; }, "leaves buffer 'h'"},
-    {"OperandSizeHuge", [](fb::PlanT &p) { launchOf(p).reads[0]->size = kHuge; }, "leaves buffer 'h'"},
-    {"InnerStride", [](fb::PlanT &p) { launchOf(p).writes[0]->strides[1] = 257; }, "in some iteration"},
-    {"OuterStride", [](fb::PlanT &p) { launchOf(p).writes[0]->strides[0] = 1025; }, "in some iteration"},
-    {"NegativeStride", [](fb::PlanT &p) { launchOf(p).writes[0]->strides[0] = -1; }, "in some iteration"},
-    {"StrideHuge", [](fb::PlanT &p) { launchOf(p).writes[0]->strides[0] = INT64_MIN; }, "in some iteration"},
+    {"EmptyCommand", [](fb::PlanT& p) { computeOf(p).commands[1]->work.Reset(); }, "an empty command"},
+    {"Kernel", [](fb::PlanT& p) { launchOf(p).kernel = 3; }, "launch of kernel 3 of 3"},
+    {"TooFewOperands", [](fb::PlanT& p) { launchOf(p).reads.clear(); }, "1 operands, the kernel takes 2"},
+    {"NoTiles", [](fb::PlanT& p) { launchOf(p).tiles = 0; }, "0 tiles"},
+    {"ManyTiles", [](fb::PlanT& p) { launchOf(p).tiles = kHuge; }, "tiles with a grain"},
+    {"NoGrain", [](fb::PlanT& p) { launchOf(p).grain = 0; }, "a grain of 0"},
+    {"OperandBuffer", [](fb::PlanT& p) { launchOf(p).reads[0]->buffer = 9; }, "in buffer 9 of 9"},
+    {"OperandEmpty", [](fb::PlanT& p) { launchOf(p).reads[0]->size = 0; }, "empty operand in 'h'"},
+    {"OperandSize", [](fb::PlanT& p) { launchOf(p).reads[0]->size = 257; }, "leaves buffer 'h' of 256 bytes"},
+    {"OperandOffset", [](fb::PlanT& p) { launchOf(p).reads[0]->offset = kHuge; }, "leaves buffer 'h'"},
+    {"OperandSizeHuge", [](fb::PlanT& p) { launchOf(p).reads[0]->size = kHuge; }, "leaves buffer 'h'"},
+    {"InnerStride", [](fb::PlanT& p) { launchOf(p).writes[0]->strides[1] = 257; }, "in some iteration"},
+    {"OuterStride", [](fb::PlanT& p) { launchOf(p).writes[0]->strides[0] = 1025; }, "in some iteration"},
+    {"NegativeStride", [](fb::PlanT& p) { launchOf(p).writes[0]->strides[0] = -1; }, "in some iteration"},
+    {"StrideHuge", [](fb::PlanT& p) { launchOf(p).writes[0]->strides[0] = INT64_MIN; }, "in some iteration"},
     {"StridesThatWrap",
-     [](fb::PlanT &p) {
+     [](fb::PlanT& p) {
        innerOf(p).count = 3;
-       launchOf(p).writes[0]->strides = {0, INT64_MIN}; // times 2 is 0 in 64 bits
+       launchOf(p).writes[0]->strides = {0, INT64_MIN};  // times 2 is 0 in 64 bits
      },
      "in some iteration"},
-    {"TooManyStrides", [](fb::PlanT &p) { launchOf(p).writes[0]->strides.push_back(0); },
+    {"TooManyStrides", [](fb::PlanT& p) { launchOf(p).writes[0]->strides.push_back(0); },
      "3 strides within 2 repeats"},
-    {"StrideOutsideRepeat", [](fb::PlanT &p) { matmulOf(p).a->strides = {4}; }, "1 strides within 0 repeats"},
-    {"RepeatNever", [](fb::PlanT &p) { outerOf(p).count = 0; }, "repeat 0 times"},
-    {"RepeatTooOften", [](fb::PlanT &p) { innerOf(p).count = uint64_t{1} << 40; }, "with those around it"},
-    {"RepeatOverflow", [](fb::PlanT &p) { innerOf(p).count = uint64_t{1} << 63; }, "with those around it"},
-    {"RepeatOnceMore", [](fb::PlanT &p) { outerOf(p).count = 3; }, "in some iteration"},
-    {"MatmulType", [](fb::PlanT &p) { matmulOf(p).type = fb::DataType::i32; }, "unknown element type 5"},
-    {"MatmulNoOperand", [](fb::PlanT &p) { matmulOf(p).a.reset(); }, "matmul without a"},
-    {"MatmulExtent", [](fb::PlanT &p) { matmulOf(p).k = 17; }, "which is not 1x4x17 elements"},
-    {"MatmulZero", [](fb::PlanT &p) { matmulOf(p).batch = 0; }, "an extent of 0"},
-    {"MatmulOverflow", [](fb::PlanT &p) { matmulOf(p).m = matmulOf(p).k = uint64_t{1} << 40; },
+    {"StrideOutsideRepeat", [](fb::PlanT& p) { matmulOf(p).a->strides = {4}; }, "1 strides within 0 repeats"},
+    {"RepeatNever", [](fb::PlanT& p) { outerOf(p).count = 0; }, "repeat 0 times"},
+    {"RepeatTooOften", [](fb::PlanT& p) { innerOf(p).count = uint64_t{1} << 40; }, "with those around it"},
+    {"RepeatOverflow", [](fb::PlanT& p) { innerOf(p).count = uint64_t{1} << 63; }, "with those around it"},
+    {"RepeatOnceMore", [](fb::PlanT& p) { outerOf(p).count = 3; }, "in some iteration"},
+    {"MatmulType", [](fb::PlanT& p) { matmulOf(p).type = fb::DataType::i32; }, "unknown element type 5"},
+    {"MatmulNoOperand", [](fb::PlanT& p) { matmulOf(p).a.reset(); }, "matmul without a"},
+    {"MatmulExtent", [](fb::PlanT& p) { matmulOf(p).k = 17; }, "which is not 1x4x17 elements"},
+    {"MatmulZero", [](fb::PlanT& p) { matmulOf(p).batch = 0; }, "an extent of 0"},
+    {"MatmulOverflow", [](fb::PlanT& p) { matmulOf(p).m = matmulOf(p).k = uint64_t{1} << 40; },
      "which is not"},
-    {"MatmulResult", [](fb::PlanT &p) { matmulOf(p).c->size -= 4; }, "c is 252 bytes"},
+    {"MatmulResult", [](fb::PlanT& p) { matmulOf(p).c->size -= 4; }, "c is 252 bytes"},
     {"MatmulBatchStride",
-     [](fb::PlanT &p) {
+     [](fb::PlanT& p) {
        matmulOf(p).batch = 2;
        matmulOf(p).m = 2;
        matmulOf(p).batch_stride_a = 16;
      },
      "batch stride of a is 16 elements, expected 0 or 32"},
-    {"MatmulEpilogue", [](fb::PlanT &p) { matmulOf(p).epilogue = fb::Epilogue::bias; },
+    {"MatmulEpilogue", [](fb::PlanT& p) { matmulOf(p).epilogue = fb::Epilogue::bias; },
      "come together or not at all"},
-    {"MatmulLocation", [](fb::PlanT &p) { matmulOf(p).n = 15; }, "(fc1)"},
-    {"CopyKind", [](fb::PlanT &p) { copyOf(p).kind = static_cast<fb::CopyKind>(3); },
+    {"MatmulLocation", [](fb::PlanT& p) { matmulOf(p).n = 15; }, "(fc1)"},
+    {"CopyKind", [](fb::PlanT& p) { copyOf(p).kind = static_cast<fb::CopyKind>(3); },
      "copy of unknown kind 3"},
-    {"CopySizes", [](fb::PlanT &p) { copyOf(p).from->size = 128; }, "copy of 128 bytes to 256"},
-    {"CopyNoSource", [](fb::PlanT &p) { copyOf(p).from.reset(); }, "copy without source"},
-    {"CopyInPort", [](fb::PlanT &p) { copiesOf(p).commands[1]->work.AsCopy()->port = 2; },
+    {"CopySizes", [](fb::PlanT& p) { copyOf(p).from->size = 128; }, "copy of 128 bytes to 256"},
+    {"CopyNoSource", [](fb::PlanT& p) { copyOf(p).from.reset(); }, "copy without source"},
+    {"CopyInPort", [](fb::PlanT& p) { copiesOf(p).commands[1]->work.AsCopy()->port = 2; },
      "copy of input 2 of 2"},
-    {"CopyInSize", [](fb::PlanT &p) { copiesOf(p).commands[1]->work.AsCopy()->to->size = 8; },
+    {"CopyInSize", [](fb::PlanT& p) { copiesOf(p).commands[1]->work.AsCopy()->to->size = 8; },
      "8 bytes in the arena, 256"},
     {"CopyInHostRange",
-     [](fb::PlanT &p) {
-       fb::CopyT &copy = *copiesOf(p).commands[1]->work.AsCopy();
+     [](fb::PlanT& p) {
+       fb::CopyT& copy = *copiesOf(p).commands[1]->work.AsCopy();
        copy.from = std::make_unique<fb::OperandT>(*copy.to);
        copy.from->offset = 4;
      },
      "host range at offset 4"},
-    {"CopyOutPort", [](fb::PlanT &p) { computeOf(p).commands[6]->work.AsCopy()->port = 2; },
+    {"CopyOutPort", [](fb::PlanT& p) { computeOf(p).commands[6]->work.AsCopy()->port = 2; },
      "copy of output 2 of 2"},
-    {"FillPattern", [](fb::PlanT &p) { fillOf(p).pattern = {1, 2, 3}; }, "a pattern of 3 bytes"},
-    {"FillRemainder", [](fb::PlanT &p) { fillOf(p).to->size = 6; }, "fill of 6 bytes"},
+    {"FillPattern", [](fb::PlanT& p) { fillOf(p).pattern = {1, 2, 3}; }, "a pattern of 3 bytes"},
+    {"FillRemainder", [](fb::PlanT& p) { fillOf(p).to->size = 6; }, "fill of 6 bytes"},
 };
 
 const Case kEvents[] = {
-    {"RecordEvent", [](fb::PlanT &p) { copiesOf(p).commands[3]->work.AsRecord()->event = 2; },
+    {"RecordEvent", [](fb::PlanT& p) { copiesOf(p).commands[3]->work.AsRecord()->event = 2; },
      "event 2 of 2"},
-    {"WaitEvent", [](fb::PlanT &p) { copiesOf(p).commands[0]->work.AsWait()->event = 2; }, "event 2 of 2"},
-    {"WaitDistance", [](fb::PlanT &p) { copiesOf(p).commands[0]->work.AsWait()->distance = 99999; },
+    {"WaitEvent", [](fb::PlanT& p) { copiesOf(p).commands[0]->work.AsWait()->event = 2; }, "event 2 of 2"},
+    {"WaitDistance", [](fb::PlanT& p) { copiesOf(p).commands[0]->work.AsWait()->distance = 99999; },
      "a distance of 99999"},
-    {"EventNoName", [](fb::PlanT &p) { p.programs[1]->events[0] = ""; }, "event without a name"},
-    {"RecordedTwice", [](fb::PlanT &p) { copiesOf(p).commands[3]->work.AsRecord()->event = 1; },
+    {"EventNoName", [](fb::PlanT& p) { p.programs[1]->events[0] = ""; }, "event without a name"},
+    {"RecordedTwice", [](fb::PlanT& p) { copiesOf(p).commands[3]->work.AsRecord()->event = 1; },
      "event 'slot_free' is recorded by 2 commands"},
-    {"NeverRecorded", [](fb::PlanT &p) { copiesOf(p).commands.pop_back(); }, "recorded 0 times"},
+    {"NeverRecorded", [](fb::PlanT& p) { copiesOf(p).commands.pop_back(); }, "recorded 0 times"},
     {"RecordedMoreOften",
-     [](fb::PlanT &p) {
+     [](fb::PlanT& p) {
        innerOf(p).commands.push_back(std::move(computeOf(p).commands[2]));
        computeOf(p).commands.erase(computeOf(p).commands.begin() + 2);
      },
      "waited for 1 times in a run and recorded 8 times"},
-    {"Deadlock", [](fb::PlanT &p) { copiesOf(p).commands[0]->work.AsWait()->distance = 0; }, "for ever"},
+    {"Deadlock", [](fb::PlanT& p) { copiesOf(p).commands[0]->work.AsWait()->distance = 0; }, "for ever"},
     {"WaitForOneself",
-     [](fb::PlanT &p) {
-       fb::WaitT &wait = *copiesOf(p).commands[0]->work.AsWait();
+     [](fb::PlanT& p) {
+       fb::WaitT& wait = *copiesOf(p).commands[0]->work.AsWait();
        wait.event = wait.distance = 0;
      },
      "stream 'compute' would wait for event 'batch_ready' for ever"},
 };
 
-std::string nameOfCase(const testing::TestParamInfo<Case> &info) { return info.param.name; }
+std::string nameOfCase(const testing::TestParamInfo<Case>& info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(Tables, PlanVerifier, testing::ValuesIn(kTables), nameOfCase);
 INSTANTIATE_TEST_SUITE_P(Programs, PlanVerifier, testing::ValuesIn(kPrograms), nameOfCase);
 INSTANTIATE_TEST_SUITE_P(Events, PlanVerifier, testing::ValuesIn(kEvents), nameOfCase);
 
 TEST(PlanVerifier, RefusesRepeatsThatAreNestedTooDeep) {
   PlanBuilder builder = everythingPlan();
-  CommandList *list = &builder.plan.programs[0]->streams[0]->commands;
-  for (int depth = 0; depth < 9; ++depth)
-    list = &PlanBuilder::repeat(*list, 1);
+  CommandList* list = &builder.plan.programs[0]->streams[0]->commands;
+  for (int depth = 0; depth < 9; ++depth) list = &PlanBuilder::repeat(*list, 1);
   EXPECT_NE(errorOf(builder.seal()).find("nested deeper than 8"), std::string::npos)
       << errorOf(builder.seal());
 }
 
 TEST(PlanVerifier, RefusesMoreEventExecutionsThanCanBeChecked) {
   PlanBuilder builder = everythingPlan();
-  fb::ProgramT &program = *builder.plan.programs[0];
+  fb::ProgramT& program = *builder.plan.programs[0];
   program.events = {"often"};
-  CommandList &often = PlanBuilder::repeat(program.streams[0]->commands, uint64_t{1} << 39);
+  CommandList& often = PlanBuilder::repeat(program.streams[0]->commands, uint64_t{1} << 39);
   PlanBuilder::record(often, 0);
   EXPECT_NE(errorOf(builder.seal()).find("records and waits in a run"), std::string::npos);
 }
 
-} // namespace
-} // namespace gpuc::test
+}  // namespace
+}  // namespace gpuc::test

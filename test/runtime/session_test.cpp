@@ -1,46 +1,14 @@
-// A session from outside: plans built by hand, run through gpuc.h.
-#include "runtime/gpuc.h"
-
+// A session from outside, on the plan that uses everything: state, inputs, outputs, errors, counters.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <numeric>
-
-#include "test/runtime/plan_builder.h"
+#include "test/runtime/session_helpers.h"
 
 namespace gpuc::test {
 namespace {
 
-Session open(const PlanBuilder &builder, SessionOptions options = {}) {
-  Result<Session> session = Session::create(builder.parse(), options);
-  EXPECT_TRUE(session.ok()) << session.message();
-  return *std::move(session);
-}
+constexpr int64_t kShape[] = {4, 16};
 
-ProgramId programOf(const Session &session, const std::string &name) {
-  Result<ProgramId> id = session.program(name);
-  EXPECT_TRUE(id.ok()) << id.message();
-  return *id;
-}
-
-void runOnce(Session &session, ProgramId id, std::span<const HostTensorView> inputs = {}, int32_t rows = -1) {
-  Status status = session.run(id, inputs, rows);
-  ASSERT_TRUE(status.ok()) << status.message();
-  status = session.wait();
-  ASSERT_TRUE(status.ok()) << status.message();
-}
-
-template <typename T> std::vector<T> valuesOf(HostTensorView view) {
-  std::vector<T> values(static_cast<size_t>(view.sizeBytes()) / sizeof(T));
-  std::memcpy(values.data(), view.data, values.size() * sizeof(T));
-  return values;
-}
-
-std::vector<float> counting(size_t count, float first = 0) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), first);
-  return values;
-}
+std::string errorOf(const Status& status) { return status.ok() ? "" : status.message(); }
 
 TEST(Session, RunsAKernelOnFillAndCopy) {
   PlanBuilder builder;
@@ -48,8 +16,8 @@ TEST(Session, RunsAKernelOnFillAndCopy) {
   uint32_t ones = builder.buffer("ones", DataType::f32, {64});
   uint32_t y = builder.buffer("y", DataType::f32, {64});
   uint32_t add = builder.kernel("test_add", 3);
-  fb::ProgramT &predict = builder.program("predict");
-  CommandList &commands = predict.streams[0]->commands;
+  fb::ProgramT& predict = builder.program("predict");
+  CommandList& commands = predict.streams[0]->commands;
   builder.copyIn(commands, PlanBuilder::input(predict, "x", x), {x});
   builder.fill(commands, {ones}, patternOf(1.0f));
   builder.launch(commands, add, {{x}, {ones}}, {{y}}, 4);
@@ -64,5 +32,178 @@ TEST(Session, RunsAKernelOnFillAndCopy) {
   EXPECT_EQ(valuesOf<float>(session.output(id, 0)), counting(64, 1));
 }
 
-} // namespace
-} // namespace gpuc::test
+TEST(Session, TrainsAStepOfEverything) {
+  for (int threads : {1, 2, 3, 8}) {
+    Session session = open(everythingPlan(), {.threads = threads, .check_memory = true});
+    ASSERT_EQ(errorOf(session.initialize()), "");
+    ProgramId step = programOf(session, "train_step");
+    std::vector<float> ones(64, 1.0f);
+    HostTensorView x = viewOf(ones, DataType::f32, kShape);
+    for (int run = 0; run < 5; ++run) runOnce(session, step, {&x, 1});
+    // h = ones(4, 16) x 0.5(16, 16) = 8; y is the last slice of the stack, 2 h.
+    EXPECT_EQ(valuesOf<float>(session.output(step, 0)), std::vector<float>(64, 16.0f));
+    EXPECT_EQ(valuesOf<float>(session.output(step, 1)), std::vector<float>(64, 16.0f))
+        << "copied to the host";
+    EXPECT_NE(session.output(step, 0).data, session.output(step, 1).data);
+    EXPECT_EQ(readVariable<int64_t>(session, "step", 1)[0], 5);
+  }
+}
+
+TEST(Session, SeedAndStepAreTheRuntimesToSet) {
+  Session with_own_seed = open(everythingPlan());
+  EXPECT_EQ(readVariable<int64_t>(with_own_seed, "seed", 1)[0], 7) << "the plan's";
+  Session session = open(everythingPlan(), {.seed = 42});
+  EXPECT_EQ(readVariable<int64_t>(session, "seed", 1)[0], 42);
+  int64_t step = 9;
+  ASSERT_EQ(errorOf(session.writeVariable("step", std::as_bytes(std::span(&step, 1)))), "");
+  EXPECT_EQ(readVariable<int64_t>(session, "step", 1)[0], 9);
+  ASSERT_EQ(errorOf(session.initialize()), "");
+  EXPECT_EQ(readVariable<int64_t>(session, "step", 1)[0], 0);
+  EXPECT_EQ(readVariable<float>(session, "fc1.weight", 256), std::vector<float>(256, 0.5f));
+}
+
+TEST(Session, LoadsConstants) {
+  PlanBuilder builder = everythingPlan();
+  std::vector<float> table = counting(64);
+  std::memcpy(builder.plan.constants[0]->data.data(), table.data(), 256);
+  Session session = open(builder);
+  std::vector<float> zeros(64, 0.0f);
+  HostTensorView x = viewOf(zeros, DataType::f32, kShape);
+  ProgramId predict = programOf(session, "predict");
+  // x has no copy command here: the runtime places it.
+  runOnce(session, predict, {&x, 1});
+  EXPECT_EQ(valuesOf<float>(session.output(predict, 0)), table);
+}
+
+/// One i32 that says how many rows the batch holds, copied to an output.
+PlanBuilder rowsPlan(bool copied) {
+  PlanBuilder builder(2);
+  uint32_t rows = builder.slotBuffer("rows", DataType::i32, {});
+  uint32_t out = builder.buffer("out", DataType::i32, {});
+  fb::ProgramT& program = builder.program("eval_step");
+  CommandList& commands = program.streams[0]->commands;
+  uint32_t port = PlanBuilder::input(program, "rows", rows, fb::InputRole::rows);
+  if (copied) builder.copyIn(commands, port, {rows});
+  builder.copy(commands, {rows}, {out});
+  PlanBuilder::output(program, "out", out);
+  return builder;
+}
+
+TEST(Session, TellsTheProgramHowManyRowsHoldSamples) {
+  for (bool copied : {true, false}) {
+    Session session = open(rowsPlan(copied));
+    ProgramId eval = programOf(session, "eval_step");
+    for (int32_t rows : {-1, 3, 0, 4}) {
+      runOnce(session, eval, {}, rows);
+      EXPECT_EQ(valuesOf<int32_t>(session.output(eval, 0))[0], rows == -1 ? 4 : rows);
+    }
+    EXPECT_EQ(errorOf(session.run(eval, {}, 5)), "5 rows in a batch of 4");
+    EXPECT_EQ(errorOf(session.run(eval, {}, -2)), "-2 rows in a batch of 4");
+  }
+}
+
+TEST(Session, RefusesRowsWhereNobodyCountsThem) {
+  Session session = open(everythingPlan());
+  std::vector<float> ones(64, 1.0f);
+  HostTensorView x = viewOf(ones, DataType::f32, kShape);
+  EXPECT_EQ(errorOf(session.run(programOf(session, "predict"), {&x, 1}, 3)),
+            "program 'predict' does not count rows: all 4 must hold samples, not 3");
+}
+
+TEST(Session, NamesWhatIsWrongWithAnInput) {
+  Session session = open(everythingPlan());
+  ProgramId predict = programOf(session, "predict");
+  std::vector<float> ones(64, 1.0f);
+  EXPECT_EQ(errorOf(session.run(predict, {})), "program 'predict': 0 inputs given, it takes 1");
+  const int64_t flat[] = {64};
+  HostTensorView x = viewOf(ones, DataType::f32, flat);
+  EXPECT_EQ(errorOf(session.run(predict, {&x, 1})),
+            "program 'predict', input 'x': got 64xf32, expected 4x16xf32");
+  x = viewOf(ones, DataType::i32, kShape);
+  EXPECT_EQ(errorOf(session.run(predict, {&x, 1})),
+            "program 'predict', input 'x': got 4x16xi32, expected 4x16xf32");
+  x = HostTensorView(nullptr, DataType::f32, kShape);
+  EXPECT_EQ(errorOf(session.run(predict, {&x, 1})), "program 'predict', input 'x': no data");
+}
+
+TEST(Session, NamesTheEntriesThatExist) {
+  Session session = open(everythingPlan());
+  EXPECT_EQ(session.program("test").message(),
+            "the plan has no entry 'test', it has: init, train_step, predict");
+}
+
+TEST(Session, RefusesVariablesOfAnotherNameOrSize) {
+  Session session = open(everythingPlan());
+  std::vector<std::byte> bytes(12);
+  EXPECT_EQ(errorOf(session.readVariable("fc2.weight", bytes)), "the plan has no variable 'fc2.weight'");
+  EXPECT_EQ(errorOf(session.writeVariable("fc1.weight", bytes)),
+            "variable 'fc1.weight': 12 bytes given, 16x16xf32 takes 1024");
+}
+
+TEST(Session, RefusesCountersOfAnotherType) {
+  PlanBuilder builder = everythingPlan();
+  builder.plan.variables[0]->kind = fb::VariableKind::parameter;
+  EXPECT_EQ(Session::create(builder.parse()).message(),
+            "variable 'seed' is parameter i64, expected an i64 counter");
+}
+
+TEST(Session, RefusesOtherDevices) {
+  Plan plan = everythingPlan().parse();
+  EXPECT_EQ(Session::create(plan, {.device = "tpu"}).message(),
+            "unknown device 'tpu': expected auto, host, cuda or cuda:N");
+  PlanBuilder builder = everythingPlan();
+  builder.plan.target->features = {"+sse2", "avx9000", "another"};
+  std::string error = Session::create(builder.parse()).message();
+  EXPECT_NE(error.find("this machine lacks: avx9000, another; it is "), std::string::npos) << error;
+}
+
+TEST(Session, RefusesAPlanForAnotherTarget) {
+  PlanBuilder builder;
+  builder.plan.target->kind = fb::TargetKind::cuda;
+  builder.plan.target->name = "sm_90";
+  std::string error = Session::create(builder.parse(), {.device = "host"}).message();
+  EXPECT_EQ(error, "plan compiled for cuda (sm_90), the device is host: compile with --target=host");
+}
+
+TEST(Session, RefusesCodeThatIsNoneOrLacksASymbol) {
+  PlanBuilder builder = everythingPlan();
+  builder.plan.kernels[0]->symbol = "no_such_kernel";
+  EXPECT_EQ(Session::create(builder.parse()).message(),
+            "the plan's code does not define the kernel symbol 'no_such_kernel'");
+  builder.plan.kernels[0]->symbol = "system";  // libc's
+  EXPECT_EQ(Session::create(builder.parse()).message(),
+            "the plan's code does not define the kernel symbol 'system'");
+  builder.plan.code[0]->data = {'E', 'L', 'F'};
+  EXPECT_EQ(Session::create(builder.parse()).message(), "the plan's code is not an ELF object");
+}
+
+TEST(Session, NamesTheLayerOfAMatmulThatTheHostCannotDo) {
+  PlanBuilder builder;
+  uint32_t a = builder.buffer("a", DataType::bf16, {16, 16});
+  uint32_t c = builder.buffer("c", DataType::bf16, {16, 16});
+  builder.matmul(builder.program("predict").streams[0]->commands, a, a, c, 16, 16, 16);
+  std::string error = Session::create(builder.parse()).message();
+  EXPECT_NE(error.find("program 'predict': "), std::string::npos) << error;
+  EXPECT_NE(error.find("(fc1)"), std::string::npos) << error;
+}
+
+TEST(Session, RefusesAnArenaThatNoMachineHas) {
+  PlanBuilder builder;
+  builder.plan.arena_bytes = uint64_t{1} << 47;
+  std::string error = Session::create(builder.parse()).message();
+  EXPECT_NE(error.find("no memory for the arena of 140737488355328 bytes"), std::string::npos) << error;
+}
+
+TEST(Session, ManyMayLiveAtOnceEachWithItsOwnCode) {
+  Session first = open(everythingPlan());
+  std::unique_ptr<Session> second = std::make_unique<Session>(open(everythingPlan()));
+  ASSERT_EQ(errorOf(first.initialize()), "");
+  second.reset();
+  ASSERT_EQ(errorOf(first.initialize()), "");
+  std::vector<float> ones(64, 1.0f);
+  HostTensorView x = viewOf(ones, DataType::f32, kShape);
+  runOnce(first, programOf(first, "predict"), {&x, 1});
+}
+
+}  // namespace
+}  // namespace gpuc::test

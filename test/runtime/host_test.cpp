@@ -1,0 +1,192 @@
+// The host's parts one by one: arena, threads, CPU features, and the memory and allocations of whole
+// sessions.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+
+#include "runtime/exec/library_versions.h"
+#include "runtime/host/arena.h"
+#include "runtime/host/cpu_features.h"
+#include "runtime/host/thread_pool.h"
+#include "test/runtime/allocation_hook.h"
+#include "test/runtime/session_helpers.h"
+
+namespace gpuc::test {
+namespace {
+
+TEST(Arena, EndsAtAPageThatCannotBeTouched) {
+  Result<Arena> arena = Arena::map(4096 + 64, true);
+  ASSERT_TRUE(arena.ok()) << arena.message();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(arena->data()) % 64, 0u);
+  EXPECT_EQ(arena->data()[0], std::byte{kPoison});
+  volatile std::byte* end = arena->data() + arena->bytes();
+  end[-1] = std::byte{1};
+  EXPECT_DEATH(end[0] = std::byte{1}, "");
+}
+
+TEST(Arena, FindsTheHighestTouchedByte) {
+  Result<Arena> arena = Arena::map(8192, true);
+  ASSERT_TRUE(arena.ok()) << arena.message();
+  EXPECT_EQ(arena->touchedBytes(), 0u);
+  arena->data()[5000] = std::byte{0};
+  EXPECT_EQ(arena->touchedBytes(), 5001u);
+}
+
+TEST(Arena, MayBeEmpty) {
+  Result<Arena> arena = Arena::map(0, false);
+  ASSERT_TRUE(arena.ok());
+  EXPECT_EQ(arena->bytes(), 0u);
+}
+
+uint64_t observed_arenas = 0, observed_bytes = 0;
+
+TEST(Arena, IsTheOneAllocationOfASessionAndExactlyAsLongAsThePlanSays) {
+  observeArenas([](uint64_t bytes) {
+    ++observed_arenas;
+    observed_bytes += bytes;
+  });
+  PlanBuilder builder = everythingPlan();
+  Session session = open(builder, {.check_memory = true});
+  std::vector<float> ones(64, 1.0f);
+  const int64_t shape[] = {4, 16};
+  HostTensorView x = viewOf(ones, DataType::f32, shape);
+  ASSERT_TRUE(session.initialize().ok());
+  for (int i = 0; i < 3; ++i) runOnce(session, programOf(session, "train_step"), {&x, 1});
+  observeArenas(nullptr);
+  EXPECT_EQ(observed_arenas, 1u);
+  EXPECT_EQ(observed_bytes, builder.plan.arena_bytes);
+  EXPECT_EQ(session.memory().arena_bytes, builder.plan.arena_bytes);
+  EXPECT_EQ(session.memory().touched_bytes, builder.plan.arena_bytes)
+      << "y lies last and fills its cache lines";
+}
+
+TEST(ThreadPool, ComputesEachTileOnce) {
+  for (int threads : {1, 2, 3, 9}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.threads(), threads);
+    for (int64_t tiles : {0, 1, 2, 7, 64, 1000}) {
+      std::vector<std::atomic<int>> hits(static_cast<size_t>(tiles));
+      auto mark = [](const void* context, int64_t begin, int64_t end) {
+        auto* hits = static_cast<std::atomic<int>*>(const_cast<void*>(context));
+        for (int64_t i = begin; i < end; ++i) ++hits[i];
+      };
+      for (int64_t grain : {1, 10, 5000}) pool.parallelFor(tiles, grain, {mark, hits.data()});
+      for (const std::atomic<int>& hit : hits)
+        ASSERT_EQ(hit, 3) << tiles << " tiles on " << threads << " threads";
+    }
+  }
+}
+
+TEST(ThreadPool, RunsOnItsThreadsAndKeepsToTheGrain) {
+  ThreadPool pool(3);
+  static std::mutex mutex;
+  static std::set<std::thread::id> threads;
+  static int parts;
+  auto note = [](const void*, int64_t, int64_t) {
+    std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    ++parts;
+  };
+  auto partsOf = [&](int64_t tiles, int64_t grain) {
+    threads.clear();
+    parts = 0;
+    pool.parallelFor(tiles, grain, {note, nullptr});
+    return parts;
+  };
+  EXPECT_EQ(partsOf(9, 1), 3);
+  EXPECT_EQ(threads.size(), 3u);
+  EXPECT_TRUE(threads.count(std::this_thread::get_id())) << "the caller is one of them";
+  EXPECT_EQ(partsOf(9, 4), 2);
+  EXPECT_EQ(partsOf(9, 5), 1);
+}
+
+TEST(ThreadPool, ServesTwoCallersAtOnce) {
+  ThreadPool pool(2);
+  std::atomic<int64_t> sum{0};
+  auto add = [](const void* context, int64_t begin, int64_t end) {
+    *static_cast<std::atomic<int64_t>*>(const_cast<void*>(context)) += end - begin;
+  };
+  std::thread other([&] {
+    for (int i = 0; i < 1000; ++i) pool.parallelFor(8, 1, {add, &sum});
+  });
+  for (int i = 0; i < 1000; ++i) pool.parallelFor(8, 1, {add, &sum});
+  other.join();
+  EXPECT_EQ(sum, 16000);
+}
+
+TEST(Worker, WakesAfterASleep) {
+  Worker worker(SpinPolicy{.awake = std::chrono::microseconds(0), .crowded = true});
+  std::atomic<int> runs{0};
+  auto count = [](const void* context, int64_t, int64_t) {
+    ++*static_cast<std::atomic<int>*>(const_cast<void*>(context));
+  };
+  for (int i = 1; i <= 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    worker.start({count, &runs}, 0, 1);
+    worker.join();
+    EXPECT_EQ(runs, i);
+  }
+}
+
+TEST(CpuFeatures, AgreeWithTheCompilersOwnTest) {
+#if defined(__x86_64__)
+  EXPECT_TRUE(cpuHasFeature("sse2"));
+  EXPECT_EQ(cpuHasFeature("avx2"), __builtin_cpu_supports("avx2") != 0);
+  EXPECT_EQ(cpuHasFeature("avx512f"), __builtin_cpu_supports("avx512f") != 0);
+  EXPECT_EQ(cpuHasFeature("avx512bf16"), __builtin_cpu_supports("avx512bf16") != 0);
+  EXPECT_EQ(cpuHasFeature("sse4a"), __builtin_cpu_supports("sse4a") != 0);
+  EXPECT_EQ(cpuHasFeature("fma4"), __builtin_cpu_supports("fma4") != 0);
+#endif
+  EXPECT_FALSE(cpuHasFeature("warp-drive"));
+  EXPECT_EQ(checkCpuFeatures("future", {"warp-drive"}).message(),
+            "plan compiled for future needs CPU features that this machine lacks: warp-drive; it is " +
+                cpuName() + ": compile with --target=host here");
+}
+
+TEST(LibraryVersions, MajorMustAgreeAndMinorIsSaid) {
+  std::vector<std::string> warnings;
+  std::vector<LibraryInfo> present = {{"blas", "13.1.2"}};
+  EXPECT_TRUE(checkLibraries({{"blas", "13.1.9"}}, present, true, warnings).ok());
+  EXPECT_TRUE(warnings.empty());
+  EXPECT_TRUE(checkLibraries({{"blas", "13.4"}}, present, false, warnings).ok());
+  EXPECT_EQ(warnings, std::vector<std::string>{"plan compiled for blas 13.4, found 13.1.2: bits may differ"});
+  EXPECT_NE(checkLibraries({{"blas", "13.4"}}, present, true, warnings).message().find("--strict"),
+            std::string::npos);
+  EXPECT_NE(
+      checkLibraries({{"blas", "12.1"}}, present, false, warnings).message().find("another major version"),
+      std::string::npos);
+  EXPECT_EQ(checkLibraries({{"dnn", "9"}}, present, false, warnings).message(),
+            "plan compiled for dnn 9, which this device does not have");
+}
+
+TEST(Steps, AllocateNothing) {
+  for (int threads : {1, 2, 4}) {
+    Session session = open(everythingPlan(), {.threads = threads, .profile_events = 100});
+    ASSERT_TRUE(session.initialize().ok());
+    ProgramId step = programOf(session, "train_step"), predict = programOf(session, "predict");
+    std::vector<float> ones(64, 1.0f), weight(256);
+    const std::string name = "fc1.weight";
+    const int64_t shape[] = {4, 16};
+    HostTensorView x = viewOf(ones, DataType::f32, shape);
+    auto work = [&] {
+      for (int i = 0; i < 300; ++i) {
+        if (!session.run(step, {&x, 1}, 3).ok() || !session.run(predict, {&x, 1}).ok() ||
+            !session.wait().ok())
+          return false;
+        if (session.output(step, 0).data == nullptr) return false;
+        if (!session.readVariable(name, std::as_writable_bytes(std::span(weight))).ok()) return false;
+      }
+      return true;
+    };
+    ASSERT_TRUE(work());
+    AllocationCount before = allocationCount();
+    bool worked = work();
+    AllocationCount after = allocationCount();
+    ASSERT_TRUE(worked);
+    EXPECT_EQ(after.total() - before.total(), 0) << threads << " threads";
+  }
+}
+
+}  // namespace
+}  // namespace gpuc::test
