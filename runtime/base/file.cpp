@@ -63,10 +63,15 @@ Status writeAll(int descriptor, std::string_view bytes, const std::string& name)
   return okStatus();
 }
 
-Status writeDirectly(const std::string& path, std::string_view bytes) {
+Status writePieces(int descriptor, std::span<const std::string_view> pieces, const std::string& name) {
+  for (std::string_view piece : pieces) GPUC_RETURN_IF_ERROR(writeAll(descriptor, piece, name));
+  return okStatus();
+}
+
+Status writeDirectly(const std::string& path, std::span<const std::string_view> pieces) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.ok()) return systemError("open", path);
-  return writeAll(file.get(), bytes, path);
+  return writePieces(file.get(), pieces, path);
 }
 
 /// The file that `path` names after following links; `path` itself where nothing is there yet.
@@ -94,11 +99,11 @@ void syncFolderOf(const std::string& path) {
 }
 
 /// Errors name `path`, which the user knows, and not the temporary, which is gone by then.
-Status writeTemporary(const std::string& temporary, const std::string& path, std::string_view bytes,
-                      const struct stat* replaced) {
+Status writeTemporary(const std::string& temporary, const std::string& path,
+                      std::span<const std::string_view> pieces, const struct stat* replaced) {
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.ok()) return systemError("write", path);
-  Status status = writeAll(file.get(), bytes, path);
+  Status status = writePieces(file.get(), pieces, path);
   if (status.ok() && replaced && ::fchmod(file.get(), replaced->st_mode & 07777) != 0)
     status = systemError("set the permissions of", path);
   if (status.ok() && ::fsync(file.get()) != 0) status = systemError("write", path);
@@ -117,13 +122,17 @@ Result<std::string> readFile(const std::string& path) {
 }
 
 Status writeFileAtomically(const std::string& path, std::string_view bytes) {
-  if (path == "-") return writeAll(STDOUT_FILENO, bytes, "stdout");
+  return writeFileAtomically(path, std::span<const std::string_view>(&bytes, 1));
+}
+
+Status writeFileAtomically(const std::string& path, std::span<const std::string_view> pieces) {
+  if (path == "-") return writePieces(STDOUT_FILENO, pieces, "stdout");
   std::string target = followLinks(path);
   struct stat info;
   bool exists = ::stat(target.c_str(), &info) == 0;
   // Renaming over a device would replace the device.
-  if (exists && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return writeDirectly(target, bytes);
-  GPUC_RETURN_IF_ERROR(writeTemporary(temporaryName(target), target, bytes, exists ? &info : nullptr));
+  if (exists && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return writeDirectly(target, pieces);
+  GPUC_RETURN_IF_ERROR(writeTemporary(temporaryName(target), target, pieces, exists ? &info : nullptr));
   syncFolderOf(target);
   return okStatus();
 }

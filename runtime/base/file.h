@@ -1,6 +1,7 @@
 // Whole files in and out. A file that is written is either there in full or not touched at all.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,5 +17,8 @@ Result<std::string> readFile(const std::string& path);
 /// left. Links are followed; the permissions of a replaced file are kept. "-" is stdout; devices and pipes
 /// are written directly.
 Status writeFileAtomically(const std::string& path, std::string_view bytes);
+
+/// As above, from pieces that are written one after the other: a large file need not be put together first.
+Status writeFileAtomically(const std::string& path, std::span<const std::string_view> pieces);
 
 }  // namespace gpuc

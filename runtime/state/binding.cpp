@@ -1,0 +1,45 @@
+#include "runtime/state/binding.h"
+
+#include <set>
+
+namespace gpuc {
+namespace {
+
+/// "; missing a, b and 3 more", or nothing.
+void appendList(std::string& text, const char* title, const std::vector<std::string>& items) {
+  constexpr size_t kMostNamed = 5;
+  if (items.empty()) return;
+  text += text.empty() ? "" : "; ";
+  text += title;
+  for (size_t i = 0; i < items.size() && i < kMostNamed; ++i) text += (i == 0 ? " " : ", ") + items[i];
+  if (items.size() > kMostNamed) text += " and " + std::to_string(items.size() - kMostNamed) + " more";
+}
+
+}  // namespace
+
+Result<std::vector<const SafetensorsFile::Entry*>> bindByName(std::span<const TensorSpec> variables,
+                                                              const SafetensorsFile& file) {
+  std::vector<const SafetensorsFile::Entry*> entries;
+  std::vector<std::string> missing, mismatching, surplus;
+  std::set<std::string_view> known;
+  for (const TensorSpec& variable : variables) {
+    known.insert(variable.name);
+    const SafetensorsFile::Entry* entry = file.find(variable.name);
+    entries.push_back(entry);
+    if (!entry)
+      missing.push_back(variable.name + " (" + variable.str() + ")");
+    else if (entry->spec.type != variable.type || entry->spec.shape != variable.shape)
+      mismatching.push_back(variable.name + " (" + entry->spec.str() + ", the plan has " + variable.str() +
+                            ")");
+  }
+  for (const SafetensorsFile::Entry& entry : file.tensors())
+    if (!known.contains(entry.spec.name)) surplus.push_back(entry.spec.name + " (" + entry.spec.str() + ")");
+  std::string text;
+  appendList(text, "missing", missing);
+  appendList(text, "of another shape or type", mismatching);
+  appendList(text, "unknown to the plan", surplus);
+  if (!text.empty()) return Status::error(file.name() + " does not fit the plan's variables: " + text);
+  return entries;
+}
+
+}  // namespace gpuc
