@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <utility>
 
 namespace gpuc {
@@ -24,25 +25,25 @@ constexpr int64_t kCacheLineBytes = 64;
 
 int64_t rowBytesOfB(const MatmulPlan& plan) { return plan.ldb * sizeOf(plan.problem.type); }
 
-/// Sets the grain from a tile's time: bound by arithmetic or by reading b, whichever is slower (rates of one
-/// core).
+/// Sets the grain from a tile's time: bound by arithmetic (160 GFLOP/s in f32, 80 in f64) or by reading b
+/// from the second-level cache, whichever is slower; 20 ns at least for the call.
 void setGrain(MatmulPlan& plan) {
   constexpr double kGrainNs = 10'000;
+  constexpr double kReadBytesPerNs = 100;
   const MatmulShape& p = plan.problem;
-  double element_bytes = static_cast<double>(sizeOf(p.type));
-  double multiplies = static_cast<double>(plan.tile_m) * plan.tile_n * p.k;
-  double multiplies_per_ns = 320 / element_bytes;
-  double b_bytes_per_ns = 40;
-  double tile_ns = std::max(multiplies / multiplies_per_ns,
-                            static_cast<double>(plan.tile_n) * p.k * element_bytes / b_bytes_per_ns);
-  plan.grain = std::max<int64_t>(1, static_cast<int64_t>(kGrainNs / std::max(tile_ns, 20.0)));
+  const double element_bytes = static_cast<double>(sizeOf(p.type));
+  const double columns = static_cast<double>(std::min(plan.tile_n, p.n)) * static_cast<double>(p.k);
+  const double arithmetic_ns =
+      columns * static_cast<double>(std::min(plan.tile_m, p.m)) * element_bytes / 320;
+  const double tile_ns = std::max({arithmetic_ns, columns * element_bytes / kReadBytesPerNs, 20.0});
+  plan.grain = static_cast<int64_t>(std::ceil(kGrainNs / tile_ns));
 }
 
 /// Whether to multiply rows by rows instead of transposing b, which costs as much as 8 to 20 rows of a times
 /// b.
 bool prefersDot(const MatmulShape& p) {
-  // 4 columns leave three quarters of a micro-kernel's vectors empty, 10 still a third (64 x 10 x 128: 1.6 us, packing
-  // b 1.8; 256 rows: 6.3 and 6.2).
+  // 4 columns leave three quarters of a micro-kernel's vectors empty, 10 still a third (64 x 10 x 128: 1.6
+  // us, packing b 1.8; 256 rows: 6.3 and 6.2).
   if (p.n <= 4 || (p.n <= 16 && p.m <= 64)) return true;
   // Long rows on whole cache lines run at 150 GFLOP/s (24 x 128 x 784: 31 us against 35), others at 100 (4.7
   // against 4.2 us for 16 x 128 x 128).
