@@ -73,6 +73,17 @@ LogicalResult checkType(Operation *op, StringRef label, StringRef name, Type fou
   return op->emitOpError() << name << " must be " << expected << ", but is " << found << " [" << label << "]";
 }
 
+FailureOr<int64_t> reducedCount(Operation *op, Value operand, ArrayRef<int64_t> dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims) {
+    if (ShapedType::isDynamic(shapeOf(operand)[dim]))
+      return op->emitOpError() << "operand " << operand.getType()
+                               << " has the batch among what is reduced: run gpuc-specialize-batch first";
+    count *= shapeOf(operand)[dim];
+  }
+  return count;
+}
+
 FailureOr<RankedTensorType> inferGatherType(std::optional<Location> location, StringRef op, Value operand,
                                             Value indices, int64_t dim) {
   StringRef prefix = op.drop_front(op.find('.') + 1);

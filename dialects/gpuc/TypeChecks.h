@@ -45,6 +45,10 @@ mlir::LogicalResult checkScalar(mlir::Operation *op, llvm::StringRef label, llvm
 mlir::LogicalResult checkType(mlir::Operation *op, llvm::StringRef label, llvm::StringRef name,
                               mlir::Type found, mlir::Type expected);
 
+/// How many elements of `operand` go into one of a reduction over `dims`; an error where the batch is not yet
+/// bound.
+mlir::FailureOr<int64_t> reducedCount(mlir::Operation *op, mlir::Value operand, llvm::ArrayRef<int64_t> dims);
+
 /// The type of gather(operand, indices), or a message.
 mlir::FailureOr<mlir::RankedTensorType> inferGatherType(std::optional<mlir::Location> location,
                                                         llvm::StringRef op, mlir::Value operand,
