@@ -30,9 +30,164 @@ def SpecializeBatchPass : Pass<"gpuc-specialize-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
+def OverrideRecipePass : Pass<"gpuc-override-recipe", "::mlir::ModuleOp"> {
+  let summary = "Write the command line's wishes into the recipe";
+  let description = [{
+    Whatever follows reads the recipe alone. A module that has none gets one if an optimizer is asked for and it has a
+    function `@loss`.
+
+    Before, with `optimizer=sgd:lr=0.1`:
+    ```mlir
+    gpuc.recipe {
+      loss = @loss,
+      optimizer = adam(lr = 1.0e-3)
+    }
+    ```
+    After:
+    ```mlir
+    gpuc.recipe {
+      loss = @loss,
+      optimizer = sgd(lr = 1.0e-1)
+    }
+    ```
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", /*default=*/"",
+           "NAME[:key=value,…], as --optimizer of gpuc-compile; empty keeps the recipe's">,
+    Option<"seed", "seed", "int64_t", /*default=*/"-1", "The plan's default seed; -1 keeps the recipe's">,
+  ];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
+def MaskPaddingPass : Pass<"gpuc-mask-padding", "::mlir::ModuleOp"> {
+  let summary = "Let rows that hold no sample count nothing";
+  let description = [{
+    The last batch of a data set may be padded. The functions that the recipe names get an argument that says how many
+    rows hold a sample, and their losses a mask made of it. It stands before `gpuc-autodiff`, so that the backward pass
+    has the mask too. Losses with a mask of their own keep it. A function that others use as well keeps its arguments, and
+    the recipe gets a copy.
+
+    Before, with a batch of 64:
+    ```mlir
+    func.func @loss(%logits: tensor<64x10xf32>, %labels: tensor<64xi32>) -> (tensor<f32>, tensor<f32>) {
+      %sum, %count = gpuc.cross_entropy %logits, %labels : …
+    ```
+    After:
+    ```mlir
+    func.func private @loss(%logits: tensor<64x10xf32>, %labels: tensor<64xi32>,
+                            %rows: tensor<i32> {gpuc.name = "rows", gpuc.role = "rows"}) -> … {
+      %index = gpuc.iota dim 0 : tensor<64xi32>
+      %limit = gpuc.broadcast %rows dims [] : tensor<i32> to tensor<64xi32>
+      %mask = gpuc.compare lt %index, %limit : tensor<64xi32>
+      %sum, %count = gpuc.cross_entropy %logits, %labels mask %mask : …
+    ```
+  }];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
+def AutodiffPass : Pass<"gpuc-autodiff", "::mlir::ModuleOp"> {
+  let summary = "Put forward and backward pass in the place of each gpuc.gradient";
+  let description = [{
+    If the module has a recipe with an optimizer, first adds `@gradients`: the recipe's loss and its gradient by each
+    variable that is trained. Then expands every `gpuc.gradient`, those inside of differentiated functions first. A
+    forward op keeps its location; what stands for it in the backward pass gets `fused<"backward">[…]` around it. A
+    variable that the loss does not reach is left out, with a warning.
+
+    Before:
+    ```mlir
+    func.func @f(%x: tensor<4xf64>) -> tensor<f64> {
+      %0 = gpuc.mul %x, %x : tensor<4xf64> loc("square")
+      %1 = gpuc.sum %0 dims [0] : (tensor<4xf64>) -> tensor<f64>
+      return %1 : tensor<f64>
+    }
+    func.func @g(%x: tensor<4xf64>) -> tensor<4xf64> {
+      %y, %dx = gpuc.gradient @f(%x) wrt arguments [0] : (tensor<4xf64>) -> (tensor<f64>, tensor<4xf64>)
+      return %dx : tensor<4xf64>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @g(%x: tensor<4xf64>) -> tensor<4xf64> {
+      %0 = gpuc.mul %x, %x : tensor<4xf64> loc("square")
+      %1 = gpuc.sum %0 dims [0] : (tensor<4xf64>) -> tensor<f64>
+      %one = gpuc.constant 1.0 : tensor<f64>
+      %d_0 = gpuc.broadcast %one dims [] : tensor<f64> to tensor<4xf64>
+      %2 = gpuc.mul %d_0, %x : tensor<4xf64> loc(fused<"backward">["square"])
+      %3 = gpuc.mul %d_0, %x : tensor<4xf64> loc(fused<"backward">["square"])
+      %dx = gpuc.add %2, %3 : tensor<4xf64> loc(fused<"backward">["square"])
+      return %dx : tensor<4xf64>
+    }
+    ```
+  }];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
+def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
+  let summary = "Turn the recipe into @init, @train_step, @eval_step and @predict";
+  let description = [{
+    `@init` gives every variable its first value, drawn from `@seed`. `@train_step` holds forward and backward pass (from
+    `@gradients`, which `gpuc-autodiff` made), divides the gradients once by the count, and updates each variable by the
+    optimizer; it returns loss_sum, count, lr and grad_norm. `@eval_step` returns loss_sum, count, correct and
+    correct_count, and like `@predict` holds every op in its inference form. Model functions and recipe are erased; the
+    counters `@seed` and `@step` and the optimizer's slots become variables. Without an optimizer only `@init` and
+    `@predict` are made.
+
+    Before:
+    ```mlir
+    gpuc.variable @w : tensor<4xf32> init uniform(bound = 0.5)
+    func.func private @gradients(%x: tensor<8x4xf32> {gpuc.name = "x"})
+        -> (tensor<f32>, tensor<f32>, tensor<4xf32> {gpuc.variable = @w}) { … }
+    gpuc.recipe {
+      loss = @loss,
+      optimizer = sgd(lr = 1.0e-1)
+    }
+    ```
+    After (shortened):
+    ```mlir
+    gpuc.variable @w : tensor<4xf32> init uniform(bound = 0.5)
+    gpuc.variable @seed kind counter : tensor<i64> init zeros
+    gpuc.variable @step kind counter : tensor<i64> init zeros
+    func.func @train_step(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, …) {
+      …
+      %g = gpuc.div %g_sum, %count_4 : tensor<4xf32>
+      %w_new = gpuc.sgd_update %w gradient %g step %t lr %lr …
+      gpuc.assign @w, %w_new : tensor<4xf32>
+      return %loss_sum, %count, %lr, %grad_norm : …
+    }
+    func.func @eval_step(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, …)
+    func.func @init() {
+      %w = gpuc.random_uniform seed %seed step %zero id 1073741824 low -0.5 high 0.5 …
+      gpuc.assign @w, %w : tensor<4xf32>
+      …
+    ```
+  }];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Kernels: what becomes one launch
 //===----------------------------------------------------------------------===//
+
+def DecomposePass : Pass<"gpuc-decompose", "::mlir::ModuleOp"> {
+  let summary = "Replace composite ops by their definitions";
+  let description = [{
+    Repeats until no composite op is left but those that the target has kernels for.
+
+    Before:
+    ```mlir
+    %1 = gpuc.silu %0 : tensor<4xf32> loc("act")
+    ```
+    After:
+    ```mlir
+    %1 = gpuc.sigmoid %0 : tensor<4xf32> loc(fused<"silu">["act"])
+    %2 = gpuc.mul %0, %1 : tensor<4xf32> loc(fused<"silu">["act"])
+    ```
+  }];
+  let options = [
+    ListOption<"keep", "keep", "std::string", "Composite ops that stay whole, by name: softmax,layer_norm">,
+  ];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
 
 //===----------------------------------------------------------------------===//
 // Plan: order, streams, memory

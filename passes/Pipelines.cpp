@@ -10,7 +10,12 @@ namespace gpuc {
 #include "passes/Passes.h.inc"
 
 void registerAllPasses() {
-  registerGpucPasses();
+  registerOverrideRecipePass();
+  registerSpecializeBatchPass();
+  registerMaskPaddingPass();
+  registerAutodiffPass();
+  registerExpandRecipePass();
+  registerDecomposePass();
   mlir::registerTransformsPasses();
 }
 

@@ -1,15 +1,15 @@
 //===- gpuc-opt.cpp - Runs passes over .mlir, one at a time or many ---------===//
 
 #include "dialects/gpuc/GpucDialect.h"
+#include "passes/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
-#include "mlir/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::func::FuncDialect, gpuc::ir::GpucDialect>();
-  mlir::registerTransformsPasses();
+  gpuc::registerAllPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "gpuc: a compiler for training neural networks\n", registry));
 }

@@ -1,0 +1,68 @@
+//===- Decompose.cpp - Composite ops by their definitions --------------------===//
+//
+// Contract: every op with CompositeOpInterface that the target has no kernel for (option `keep` names those it has) is
+// replaced by its definition, and so are the composites in that definition, until none is left. What comes of an op
+// carries its name as a tag in the location, fused<"softmax">["fc2"], by which kernels are named.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/Locations.h"
+#include "passes/Passes.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace gpuc {
+#define GEN_PASS_DEF_DECOMPOSEPASS
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+class DecomposePass : public impl::DecomposePassBase<DecomposePass> {
+  using DecomposePassBase::DecomposePassBase;
+
+  void runOnOperation() override {
+    llvm::StringSet<> kept;
+    for (const std::string &name : keep) {
+      std::string full = StringRef(name).starts_with("gpuc.") ? name : "gpuc." + name;
+      if (failed(checkComposite(full)))
+        return signalPassFailure();
+      kept.insert(full);
+    }
+
+    SmallVector<ir::CompositeOpInterface> queue;
+    auto isDue = [&](Operation *op) {
+      return isa<ir::CompositeOpInterface>(op) && !kept.contains(op->getName().getStringRef());
+    };
+    getOperation().walk([&](ir::CompositeOpInterface op) {
+      if (isDue(op))
+        queue.push_back(op);
+    });
+    while (!queue.empty()) {
+      ir::CompositeOpInterface op = queue.pop_back_val();
+      Operation *before = op->getPrevNode();
+      OpBuilder builder(op);
+      SmallVector<Value> results = op.decompose(builder);
+      Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
+      for (Operation *part = first; part != op; part = part->getNextNode()) {
+        part->setLoc(partOf(op->getLoc(), op->getName().stripDialect()));
+        if (isDue(part))
+          queue.push_back(cast<ir::CompositeOpInterface>(part));
+      }
+      op->replaceAllUsesWith(results);
+      op->erase();
+    }
+  }
+
+  LogicalResult checkComposite(StringRef name) {
+    auto known = RegisteredOperationName::lookup(name, &getContext());
+    if (known && known->hasInterface<ir::CompositeOpInterface>())
+      return success();
+    return getOperation().emitError("keep: '") << name << "' is not a composite op of the gpuc dialect";
+  }
+};
+
+} // namespace
+} // namespace gpuc

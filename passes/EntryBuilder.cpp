@@ -1,0 +1,69 @@
+//===- EntryBuilder.cpp - Functions whose arguments and results have names ---===//
+
+#include "passes/EntryBuilder.h"
+
+#include "passes/Inline.h"
+
+namespace gpuc {
+
+using namespace mlir;
+
+static constexpr llvm::StringLiteral kName = "gpuc.name";
+
+std::string argumentName(func::FuncOp function, unsigned index) {
+  if (auto name = function.getArgAttrOfType<StringAttr>(index, kName))
+    return name.str();
+  return "arg" + std::to_string(index);
+}
+
+EntryBuilder::EntryBuilder(ModuleOp module, StringRef name) : builder_(module.getBodyRegion()) {
+  builder_.setInsertionPointToEnd(module.getBody());
+  function_ = func::FuncOp::create(builder_, module.getLoc(), name, builder_.getFunctionType({}, {}));
+  builder_.setInsertionPointToStart(function_.addEntryBlock());
+}
+
+FailureOr<Value> EntryBuilder::argument(func::FuncOp callee, unsigned index) {
+  std::string name = argumentName(callee, index);
+  Type type = callee.getArgumentTypes()[index];
+  for (unsigned known = 0; known < function_.getNumArguments(); ++known) {
+    if (argumentName(function_, known) != name)
+      continue;
+    if (function_.getArgumentTypes()[known] != type)
+      return callee.emitOpError("takes '") << name << "' as " << type << ", while another function of the recipe takes it as "
+                                           << function_.getArgumentTypes()[known];
+    return Value(function_.getArgument(known));
+  }
+  NamedAttrList attributes(callee.getArgAttrDict(index));
+  attributes.set(kName, builder_.getStringAttr(name));
+  unsigned end = function_.getNumArguments();
+  if (failed(function_.insertArgument(end, type, attributes.getDictionary(builder_.getContext()),
+                                      callee.getArgument(index).getLoc())))
+    return failure();
+  return Value(function_.getArgument(end));
+}
+
+FailureOr<SmallVector<Value>> EntryBuilder::append(func::FuncOp callee) {
+  SmallVector<Value> arguments;
+  for (unsigned index = 0; index < callee.getNumArguments(); ++index) {
+    FailureOr<Value> given = argument(callee, index);
+    if (failed(given))
+      return failure();
+    arguments.push_back(*given);
+  }
+  return cloneBody(builder_, callee, arguments);
+}
+
+void EntryBuilder::addResult(StringRef name, Value value) { results_.emplace_back(name.str(), value); }
+
+func::FuncOp EntryBuilder::finish() {
+  SmallVector<Value> values;
+  for (auto &[name, value] : results_)
+    values.push_back(value);
+  func::ReturnOp::create(builder_, function_.getLoc(), values);
+  function_.setType(builder_.getFunctionType(function_.getArgumentTypes(), TypeRange(ValueRange(values))));
+  for (auto [index, result] : llvm::enumerate(results_))
+    function_.setResultAttr(index, kName, builder_.getStringAttr(result.first));
+  return function_;
+}
+
+} // namespace gpuc

@@ -1,0 +1,31 @@
+//===- Specs.h - Named things with keys: optimizers, initializers ------------===//
+#pragma once
+
+#include "dialects/gpuc/GpucOps.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace gpuc {
+
+/// A key that a spec may give, and what holds if it does not. A key without default must be given.
+struct SpecKey {
+  llvm::StringRef name;
+  std::optional<double> otherwise;
+};
+
+/// One name that a spec may have: adam(lr, beta1, …).
+struct SpecForm {
+  llvm::StringRef name;
+  llvm::SmallVector<SpecKey> keys;
+};
+
+/// The number of each key; a flag is 0 or 1.
+using SpecNumbers = llvm::StringMap<double>;
+
+/// Reads `spec` by the form of its name. A list under a plural stands for numbered keys: betas = [0.9, 0.99] is
+/// beta1 = 0.9, beta2 = 0.99. An unknown name or key, a key that is missing and a value that is not a number are errors,
+/// which call the spec a `what` and name the nearest known name.
+llvm::FailureOr<SpecNumbers> readSpec(ir::SpecAttr spec, llvm::StringRef what, llvm::ArrayRef<SpecForm> forms,
+                                      llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+} // namespace gpuc
