@@ -2,6 +2,7 @@
 
 #include "runtime/base/flags.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/quote.h"
 #include "runtime/data/binding.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/npy_dataset.h"
@@ -13,7 +14,7 @@ namespace {
 using Pair = std::pair<std::string, std::string>;
 
 Status malformed(const std::string& text, const std::string& why) {
-  return Status::error("data '" + text + "': " + why);
+  return Status::error("data " + inQuotes(text) + ": " + why);
 }
 
 /// "a=b,c=d" as pairs.
@@ -24,7 +25,7 @@ Result<std::vector<Pair>> splitPairs(const std::string& text, const std::string&
     std::string item = list.substr(begin, end - begin);
     size_t equals = item.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == item.size())
-      return malformed(text, "expected NAME=VALUE, found '" + item + "'");
+      return malformed(text, "expected NAME=VALUE, found " + inQuotes(item));
     pairs.emplace_back(item.substr(0, equals), item.substr(equals + 1));
     begin = end + 1;
   }
@@ -35,14 +36,16 @@ Status parseSynthetic(const std::string& text, const std::vector<Pair>& pairs, D
   bool has_size = false, has_seed = false;
   for (const auto& [key, value] : pairs) {
     if (key != "size" && key != "seed")
-      return malformed(
-          text, "unknown key '" + key + "'; did you mean '" + nearestName(key, {"size", "seed"}) + "'?");
+      return malformed(text, "unknown key " + inQuotes(key) + "; did you mean '" +
+                                 nearestName(key, {"size", "seed"}) + "'?");
     if (key == "size" ? std::exchange(has_size, true) : std::exchange(has_seed, true))
       return malformed(text, "key '" + key + "' is given twice");
     Result<int64_t> number = parseInt64(value);
-    if (!number.ok()) return malformed(text, key + ": " + number.message());
+    if (!number.ok())
+      return malformed(text, key + ": expected an integer of 64 bits, found " + inQuotes(value));
     if (*number < (key == "size" ? 1 : 0))
-      return malformed(text, key + "=" + value + " must be at least " + (key == "size" ? "1" : "0"));
+      return malformed(text,
+                       key + " " + inQuotes(value) + " must be at least " + (key == "size" ? "1" : "0"));
     if (key == "size")
       spec.size = *number;
     else
@@ -70,7 +73,7 @@ Result<DataSpec> parseDataSpec(const std::string& text) {
   std::string kind = text.substr(0, colon);
   std::string rest = colon == std::string::npos ? "" : text.substr(colon + 1);
   if (kind != "idx" && kind != "npy" && kind != "synthetic")
-    return malformed(text, "unknown kind '" + kind + "'; did you mean '" +
+    return malformed(text, "unknown kind " + inQuotes(kind) + "; did you mean '" +
                                nearestName(kind, {"idx", "npy", "synthetic"}) +
                                "'? (idx:PREFIX, npy:NAME=FILE,…, synthetic:size=N)");
   DataSpec spec;

@@ -8,6 +8,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/quote.h"
 
 namespace gpuc {
 namespace {
@@ -83,7 +84,8 @@ Result<TrainingPosition> takePosition(Metadata& metadata) {
       return;
     }
     if (!parseNumber(entry->second, value))
-      status = Status::error(std::string(key) + " is '" + entry->second + "', expected an integer from 0 up");
+      status = Status::error(std::string(key) + " is " + inQuotes(entry->second) +
+                             ", expected an integer from 0 up");
   });
   if (!status.ok()) return status;
   std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with(kOwnKeys); });

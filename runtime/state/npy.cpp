@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "runtime/base/file.h"
+#include "runtime/base/quote.h"
 #include "runtime/state/npy_header.h"
 
 namespace gpuc {
@@ -29,9 +30,9 @@ Result<DataType> typeOf(const std::string& descr) {
       return code.type;
   }
   if (!descr.empty() && descr[0] == '>')
-    return Status::error("is big-endian ('" + descr + "'); save a.astype(a.dtype.newbyteorder('<'))");
-  return Status::error("has elements of type '" + descr +
-                       "', known are f8 f4 f2 i8 i4 i1 u1 b1; save a.astype(…) of one of them");
+    return Status::error("is big-endian (" + inQuotes(descr) + "); save a.astype(a.dtype.newbyteorder('<'))");
+  return Status::error("has elements of type " + inQuotes(descr) +
+                       ", known are f8 f4 f2 i8 i4 i1 u1 b1; save a.astype(…) of one of them");
 }
 
 struct Layout {

@@ -1,6 +1,7 @@
 #include "runtime/state/npy_header.h"
 
 #include "runtime/base/parse.h"
+#include "runtime/base/quote.h"
 
 namespace gpuc {
 namespace {
@@ -108,8 +109,8 @@ Result<NpyHeader> parseNpyHeader(std::string_view text) {
     GPUC_ASSIGN_OR_RETURN(std::string key, scanner.takeString());
     int index = 0;
     while (index < 3 && key != kKeys[index]) ++index;
-    if (index == 3) return Status::error("bad header: unknown key '" + key + "'");
-    if (seen[index]) return Status::error("bad header: '" + key + "' stands twice");
+    if (index == 3) return Status::error("bad header: unknown key " + inQuotes(key));
+    if (seen[index]) return Status::error("bad header: " + inQuotes(key) + " stands twice");
     seen[index] = true;
     GPUC_RETURN_IF_ERROR(scanner.expect(':'));
     GPUC_RETURN_IF_ERROR(takeValue(scanner, key, header));

@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "runtime/base/quote.h"
+
 namespace gpuc {
 namespace {
 
@@ -33,11 +35,6 @@ std::optional<DataType> typeOf(const std::string& dtype) {
   for (const TypeCode& code : kTypeCodes)
     if (dtype == code.dtype) return code.type;
   return std::nullopt;
-}
-
-/// Text from a file, fit for one line of an error.
-std::string inQuotes(const std::string& text) {
-  return Json(text.substr(0, 200)).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 /// Parses without exceptions and finds keys that come twice, of which the library would keep the last.

@@ -318,9 +318,9 @@ TEST(DataSpec, RefusalsNameTheNearest) {
   expectError(parseDataSpec("synthetic:seed=1"), "expected size=N");
   expectError(parseDataSpec("synthetic:sice=1"), "unknown key 'sice'; did you mean 'size'?");
   expectError(parseDataSpec("synthetic:size=1,size=2"), "key 'size' is given twice");
-  expectError(parseDataSpec("synthetic:size=0"), "size=0 must be at least 1");
-  expectError(parseDataSpec("synthetic:size=1,seed=-1"), "seed=-1 must be at least 0");
-  expectError(parseDataSpec("synthetic:size=many"), "size: ");
+  expectError(parseDataSpec("synthetic:size=0"), "size '0' must be at least 1");
+  expectError(parseDataSpec("synthetic:size=1,seed=-1"), "seed '-1' must be at least 0");
+  expectError(parseDataSpec("synthetic:size=many"), "size: expected an integer of 64 bits, found 'many'");
 }
 
 TEST(DataSpec, OpensAndBindsSyntheticData) {

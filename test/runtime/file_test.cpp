@@ -39,6 +39,12 @@ TEST_F(FileTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(fileCount(), 1u);
 }
 
+TEST_F(FileTest, PiecesAreWrittenInARow) {
+  std::string_view pieces[] = {"one", "", "two"};
+  ASSERT_TRUE(writeFileAtomically(path("x"), pieces).ok());
+  EXPECT_EQ(*readFile(path("x")), "onetwo");
+}
+
 TEST_F(FileTest, EmptyAndLargeFiles) {
   ASSERT_TRUE(writeFileAtomically(path("empty"), "").ok());
   EXPECT_EQ(*readFile(path("empty")), "");
