@@ -107,6 +107,8 @@ Tensor Graph::parameter(const Module *owner, const std::string &name, const Shap
                         const Initializer &initializer) {
   if (failed())
     return {};
+  if (llvm::any_of(shape, [](int64_t extent) { return extent < 1; }))
+    return fail("parameter " + name + " has shape " + toString(shape) + "; extents are at least 1");
   RankedTensorType type = tensorType(shape, floats);
   Variable &variable = variables_[name];
   if (!variable.type) {

@@ -180,7 +180,7 @@ void ModelBuilder::recipe(const Recipe &recipe) {
   std::string mistake;
   FailureOr<ir::SpecAttr> optimizer = ir::SpecAttr::fromText(&graph_->context, recipe.optimizer, mistake);
   if (failed(optimizer)) {
-    graph_->fail("optimizer " + recipe.optimizer + ": " + mistake);
+    graph_->fail("optimizer: " + mistake);
     return;
   }
   graph_->builder.setInsertionPointToEnd(graph_->module->getBody());
@@ -191,7 +191,10 @@ void ModelBuilder::recipe(const Recipe &recipe) {
 }
 
 Result<Model> ModelBuilder::finish() {
-  std::unique_ptr<Graph> graph = std::move(graph_);
+  // What is built after the end goes into a model that has failed.
+  auto spent = std::make_unique<Graph>(graph_->name, graph_->floats);
+  spent->fail("the model is finished already");
+  std::unique_ptr<Graph> graph = std::exchange(graph_, std::move(spent));
   if (!graph->failed() && !graph->predict)
     graph->fail("a model needs predict");
   if (graph->failed())

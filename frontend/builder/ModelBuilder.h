@@ -1,8 +1,8 @@
 //===- ModelBuilder.h - A model in C++, as a module of the gpuc dialect -----===//
 //
 //   nn::ModelBuilder model("mlp");
-//   Net net;
-//   model.predict({{"x", {nn::kBatch, 784}}}, "logits", [&](nn::Tensor x) { return net(x); });
+//   Net net; // an nn::Layer
+//   model.predict({{"x", {nn::kBatch, 784}}}, "logits", net);
 //   model.loss({{"labels", {nn::kBatch}, DataType::i32, 10}},
 //              [](nn::Tensor logits, nn::Tensor labels) { return nn::crossEntropy(logits, labels); });
 //   model.recipe({.batch = 64, .optimizer = "adam:lr=1e-3"});
@@ -12,7 +12,7 @@
 #pragma once
 
 #include "frontend/builder/Losses.h"
-#include "frontend/builder/Tensor.h"
+#include "frontend/builder/Module.h"
 #include "runtime/base/status.h"
 
 #include <functional>
@@ -76,8 +76,14 @@ public:
 
   /// The forward pass: `body` takes one Tensor for each input and returns the output.
   template <typename Body>
+    requires(!std::is_base_of_v<Layer, Body>)
   void predict(const std::vector<Input> &inputs, const std::string &output, Body body) {
     buildPredict(inputs, output, spread<Tensor>("predict", inputs.size(), std::move(body)));
+  }
+
+  /// The forward pass is one call of `net`.
+  void predict(const std::vector<Input> &inputs, const std::string &output, Layer &net) {
+    predict(inputs, output, [&net](Tensor x) { return net(x); });
   }
 
   /// What is minimised: `body` takes the output of `predict` and one Tensor for each target, and returns a
@@ -93,7 +99,7 @@ public:
 
   void recipe(const Recipe &recipe);
 
-  /// The model, verified, or the first error: one line that names the layer. The builder is empty afterwards.
+  /// The model, verified, or the first error: one line that names the layer. The builder is spent afterwards.
   Result<Model> finish();
 
 private:

@@ -22,7 +22,7 @@ Result<nn::Model> build(Settings &settings) {
 
   nn::ModelBuilder model("linear-regression", dtype);
   Regression net(in, out);
-  model.predict({{"x", {nn::kBatch, in}}}, "prediction", [&](nn::Tensor x) { return net(x); });
+  model.predict({{"x", {nn::kBatch, in}}}, "prediction", net);
   model.loss({{"y", {nn::kBatch, out}}},
              [](nn::Tensor prediction, nn::Tensor y) { return nn::mse(prediction, y); });
   model.recipe({.batch = batch, .optimizer = settings.text("optimizer")});

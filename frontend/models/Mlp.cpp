@@ -92,8 +92,7 @@ Result<nn::Model> build(Settings &settings) {
     nn::Sequential front(nn::named("scale", PixelsToUnit(dtype)), nn::named("flatten", nn::Flatten()));
     model.predict({{"x", image, DataType::ui8}}, "logits", [&](nn::Tensor x) { return net(front(x)); });
   } else {
-    model.predict({{"x", {nn::kBatch, product(options.input)}}}, "logits",
-                  [&](nn::Tensor x) { return net(x); });
+    model.predict({{"x", {nn::kBatch, product(options.input)}}}, "logits", net);
   }
 
   const nn::Input labels = {"labels", {nn::kBatch}, DataType::i32, options.classes};

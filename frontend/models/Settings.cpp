@@ -8,6 +8,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <cstdio>
+
 namespace gpuc::models {
 
 Result<Settings> Settings::parse(const std::string &model, const std::vector<Key> &keys,
@@ -52,7 +54,9 @@ double Settings::number(const std::string &key, double low, double high) {
   Result<double> value = parseDouble(text(key));
   if (value.ok() && *value >= low && *value < high)
     return *value;
-  reject(key, "a number in [" + std::to_string(low) + ", " + std::to_string(high) + ")");
+  char wanted[80];
+  std::snprintf(wanted, sizeof(wanted), "a number in [%g, %g)", low, high);
+  reject(key, wanted);
   return low;
 }
 
