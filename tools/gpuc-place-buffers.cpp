@@ -25,6 +25,8 @@ Status run(const Options& options) {
   table.problem.capacity = options.capacity;
 
   placement::SolverOptions solver_options;
+  solver_options.effort =
+      8'000'000'000;  // who calls the tool waits for a good answer longer than a compiler can
   solver_options.time_limit_s = options.time_limit_s;
   Result<placement::Solution> solution = placement::solve(table.problem, solver_options);
   if (!solution.ok()) return Status::error(name + ": " + solution.message());

@@ -1,5 +1,6 @@
 #include "passes/placement/Search.h"
 
+#include <iterator>
 #include <numeric>
 #include <tuple>
 
@@ -20,6 +21,7 @@ struct Part {
   std::vector<uint32_t> items;
   uint32_t first;
   uint32_t last;
+  int64_t slack = 0;
 };
 
 /// Where the search stands within a part: offsets must not fall, and at equal offsets positions must rise, so
@@ -36,6 +38,23 @@ struct Candidate {
     return std::tie(offset, position) < std::tie(other.offset, other.position);
   }
 };
+
+/// A node of the search tree. `state` is a hash of all that its subtree depends on: which items are not
+/// placed and where each could lie, or that it must be lifted first. A part that fails in one state fails
+/// wherever it comes back.
+struct Node {
+  std::vector<Candidate> candidates;
+  uint64_t state = 0;
+  bool all_placed = true;
+};
+
+/// A number that looks random for each pair (splitmix64's finaliser).
+uint64_t mix(uint32_t item, uint64_t value) {
+  uint64_t x = value * 0x9e3779b97f4a7c15 + item + 1;  // mix(0, 0) would be 0, the mark of an empty place
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
 
 class BranchAndBound {
  public:
@@ -57,9 +76,11 @@ class BranchAndBound {
         }
   }
 
-  /// Searches for at most `limit` steps with one heuristic.
-  Outcome run(Heuristic heuristic, int64_t limit) {
+  /// Searches for at most `limit` steps with one heuristic. Variant 0 is the heuristic as it is; the others
+  /// change what it sees of each item by up to 15%, each in its own way.
+  Outcome run(Heuristic heuristic, uint64_t variant, int64_t limit) {
     heuristic_ = heuristic;
+    variant_ = variant;
     remaining_ = limit;
     Part all{std::vector<uint32_t>(instance_.size()), 0, static_cast<uint32_t>(instance_.sectionCount())};
     std::iota(all.items.begin(), all.items.end(), 0u);
@@ -83,7 +104,10 @@ class BranchAndBound {
     int64_t former;
   };
 
-  bool step(int64_t work) {
+  /// Counts one node of the tree; false when the search has to stop.
+  bool step(const Part& part) {
+    constexpr int64_t kWorkPerItem = 10;
+    int64_t work = kWorkPerItem * static_cast<int64_t>(part.items.size());
     remaining_ -= work;
     return budget_.spend(work) && remaining_ > 0;
   }
@@ -92,7 +116,12 @@ class BranchAndBound {
   /// the pieces on their own: what fails in one is then not tried again for every variant of another.
   Outcome solveComponents(const Part& part) {
     const size_t mark = put_down_.size();
-    for (Part& piece : split(part)) {
+    std::vector<Part> pieces = split(part);
+    for (Part& piece : pieces) piece.slack = slackOf(piece);
+    std::sort(pieces.begin(), pieces.end(), [](const Part& a, const Part& b) {
+      return std::tie(a.slack, a.first) < std::tie(b.slack, b.first);
+    });
+    for (Part& piece : pieces) {
       sortByPreference(piece);
       Outcome outcome = search(piece, Front{});
       if (outcome == Outcome::kFound) continue;
@@ -119,61 +148,75 @@ class BranchAndBound {
       const Item& it = instance_[item];
       // A conflict pair may tie what time does not.
       if (pieces.empty() || (it.first >= pieces.back().last && !has_extra))
-        pieces.push_back({{}, it.first, it.last});
+        pieces.push_back({{}, it.first, it.last, 0});
       pieces.back().items.push_back(item);
       pieces.back().last = std::max(pieces.back().last, it.last);
     }
     return pieces;
   }
 
+  /// Bytes that the fullest section of a part has to spare; the less, the sooner the part fails.
+  int64_t slackOf(const Part& part) const {
+    std::vector<int64_t> floors(part.last - part.first, INT64_MAX);
+    for (uint32_t item : part.items)
+      for (uint32_t s = instance_[item].first; s < instance_[item].last; ++s)
+        floors[s - part.first] = std::min(floors[s - part.first], lowest_[item]);
+    int64_t slack = INT64_MAX;
+    for (uint32_t s = part.first; s < part.last; ++s)
+      if (floors[s - part.first] != INT64_MAX)
+        slack = std::min(slack, capacity_ - floors[s - part.first] - totals_[s]);
+    return slack;
+  }
+
   void sortByPreference(Part& part) const {
-    struct Key {
-      double a, b, c;
-      uint32_t item;
-    };
+    using Key = std::tuple<double, double, double, uint32_t>;
     std::vector<Key> keys;
     for (uint32_t i : part.items) {
       const Item& item = instance_[i];
-      double total =
-          static_cast<double>(*std::max_element(totals_.begin() + item.first, totals_.begin() + item.last));
-      double area = item.duration * static_cast<double>(item.size);
+      double change = variant_ == 0 ? 1 : 0.85 + 0.3 * static_cast<double>(mix(i, variant_) >> 11) * 0x1p-53;
+      double duration = item.duration * change;
+      double area = duration * static_cast<double>(item.size);
+      double total = change * static_cast<double>(*std::max_element(totals_.begin() + item.first,
+                                                                    totals_.begin() + item.last));
       switch (heuristic_) {
         case Heuristic::kDurationAreaTotal:
-          keys.push_back({item.duration, area, total, i});
+          keys.emplace_back(-duration, -area, -total, i);
           break;
         case Heuristic::kTotalAreaDuration:
-          keys.push_back({total, area, item.duration, i});
+          keys.emplace_back(-total, -area, -duration, i);
           break;
         case Heuristic::kTotalDurationArea:
-          keys.push_back({total, item.duration, area, i});
+          keys.emplace_back(-total, -duration, -area, i);
           break;
       }
     }
-    std::sort(keys.begin(), keys.end(), [](const Key& x, const Key& y) {
-      return std::tie(y.a, y.b, y.c, x.item) < std::tie(x.a, x.b, x.c, y.item);
-    });
-    for (size_t k = 0; k < keys.size(); ++k) part.items[k] = keys[k].item;
+    std::sort(keys.begin(), keys.end());
+    for (size_t k = 0; k < keys.size(); ++k) part.items[k] = std::get<uint32_t>(keys[k]);
   }
 
   /// Places the rest of the part's items at or above the front. Unless they are found, all is as it was
   /// before.
   Outcome search(const Part& part, Front front) {
-    if (!step(static_cast<int64_t>(part.items.size()))) return Outcome::kStopped;
-    std::vector<Candidate> candidates;
-    bool any = false;
-    if (!collect(part, front, candidates, any)) return Outcome::kNone;
-    if (!any) return Outcome::kFound;
-    std::sort(candidates.begin(), candidates.end());
-    for (const Candidate& candidate : candidates) {
+    if (!step(part)) return Outcome::kStopped;
+    Node node;
+    if (!collect(part, front, node)) return Outcome::kNone;
+    if (node.all_placed) return Outcome::kFound;
+    uint64_t& failed = failed_[node.state % failed_.size()];
+    if (failed == node.state) return Outcome::kNone;
+
+    std::sort(node.candidates.begin(), node.candidates.end());
+    for (const Candidate& candidate : node.candidates) {
       const size_t mark = put_down_.size();
       bool free_above = !put(part.items[candidate.position], candidate.offset);
       Front next{candidate.offset, candidate.position};
       Outcome outcome = cutsApart(part) ? solveComponents(part) : search(part, next);
       if (outcome == Outcome::kFound) return outcome;
       takeBackTo(mark);
+      if (outcome == Outcome::kStopped) return outcome;
       // Nothing can lie on an item that is free above, so that it was not what failed.
-      if (outcome == Outcome::kStopped || free_above) return outcome;
+      if (free_above) break;
     }
+    failed = node.state;
     return Outcome::kNone;
   }
 
@@ -197,15 +240,16 @@ class BranchAndBound {
     return false;
   }
 
-  /// The candidates for the next item, or false if the rest cannot fit.
-  bool collect(const Part& part, Front front, std::vector<Candidate>& candidates, bool& any) {
-    int64_t min_end = INT64_MAX;
+  /// Fills in the node; false if some section cannot hold the rest of its items.
+  bool collect(const Part& part, Front front, Node& node) {
+    // Where the first of the unplaced items could end. What lies at or above that leaves room beneath for
+    // that item, which may as well be placed first.
+    int64_t first_end = INT64_MAX;
     for (uint32_t item : part.items) {
       if (placed_[item]) continue;
-      any = true;
-      min_end = std::min(min_end, std::max(lowest_[item], front.offset) + instance_[item].size);
+      node.all_placed = false;
+      first_end = std::min(first_end, std::max(lowest_[item], front.offset) + instance_[item].size);
     }
-    if (!any) return true;
     std::fill(floors_.begin() + part.first, floors_.begin() + part.last, INT64_MAX);
     for (size_t position = 0; position < part.items.size(); ++position) {
       uint32_t item = part.items[position];
@@ -214,10 +258,11 @@ class BranchAndBound {
       // Had it been meant to lie here, it would have been placed before: something must still come beneath
       // it.
       bool passed = offset < front.offset || (offset == front.offset && position < front.position);
+      node.state ^= mix(item, passed ? UINT64_MAX : static_cast<uint64_t>(offset));
       if (passed)
-        offset = std::max(offset, min_end);
-      else if (offset < min_end)
-        candidates.push_back({offset, position});
+        offset = std::max(offset, first_end);
+      else if (offset < first_end)
+        node.candidates.push_back({offset, position});
       const Item& it = instance_[item];
       for (uint32_t s = it.first; s < it.last; ++s) floors_[s] = std::min(floors_[s], offset);
     }
@@ -272,30 +317,63 @@ class BranchAndBound {
   std::vector<int64_t> floors_;  // section → the lowest offset that an unplaced item in it can have
   std::vector<int64_t> crossings_;
   std::vector<std::vector<uint32_t>> neighbours_;
+  // States known to fail, each at its hash's place until another needs it. It outlives the runs: what one
+  // heuristic has ruled out no other looks at again.
+  std::vector<uint64_t> failed_ = std::vector<uint64_t>(size_t{1} << 20, 0);
+  uint64_t variant_ = 0;
   Heuristic heuristic_ = Heuristic::kDurationAreaTotal;
   int64_t remaining_ = 0;
 };
+
+/// Which heuristic runs next and for how long. None is the best on all problems, so that each gets a short
+/// try, then each one of twice the length. As much time goes into variants of them in many short tries: on
+/// some problems these find at once what no heuristic finds by itself.
+class Schedule {
+ public:
+  Schedule(BranchAndBound& search, Budget& budget, int64_t shortest)
+      : search_(search), budget_(budget), shortest_(shortest), try_length_(shortest) {}
+
+  Outcome run() {
+    for (int64_t length = shortest_; !budget_.exhausted(); length *= 2) {
+      for (Heuristic heuristic : kHeuristics) {
+        Outcome outcome = search_.run(heuristic, /*variant=*/0, length);
+        if (outcome == Outcome::kStopped) outcome = runVariants(length);
+        if (outcome != Outcome::kStopped) return outcome;
+      }
+    }
+    return Outcome::kStopped;
+  }
+
+ private:
+  Outcome runVariants(int64_t length) {
+    for (int64_t spent = 0; spent < length && !budget_.exhausted(); spent += try_length_) {
+      Outcome outcome =
+          search_.run(kHeuristics[variant_ % std::size(kHeuristics)], variant_ + 1, try_length_);
+      if (outcome != Outcome::kStopped) return outcome;
+      if (++variant_ % std::size(kHeuristics) == 0) try_length_ += try_length_ / 10;
+    }
+    return Outcome::kStopped;
+  }
+
+  BranchAndBound& search_;
+  Budget& budget_;
+  int64_t shortest_;
+  int64_t try_length_;
+  uint64_t variant_ = 0;
+};
+
+/// The search recurses once for each item and knows its neighbours by lists; both end somewhere.
+constexpr size_t kMostItems = 5000;
 
 }  // namespace
 
 SearchResult searchWithin(const Instance& instance, int64_t capacity, Budget& budget) {
   int64_t n = static_cast<int64_t>(instance.size());
-  if (!budget.spend(n * n)) return {};
+  if (instance.size() > kMostItems || !budget.spend(n * n)) return {};
   BranchAndBound search(instance, capacity, budget);
-  // No heuristic is the best on all problems: each gets a short try, then each a longer one.
-  for (int64_t limit = n * n * 2; !budget.exhausted(); limit *= 2) {
-    for (Heuristic heuristic : kHeuristics) {
-      switch (search.run(heuristic, limit)) {
-        case Outcome::kFound:
-          return {search.result(), true};
-        case Outcome::kNone:
-          return {std::nullopt, true};
-        case Outcome::kStopped:
-          break;
-      }
-    }
-  }
-  return {};
+  Outcome outcome = Schedule(search, budget, 20 * n * n).run();
+  if (outcome == Outcome::kFound) return {search.result(), true};
+  return {std::nullopt, outcome == Outcome::kNone};
 }
 
 }  // namespace gpuc::placement

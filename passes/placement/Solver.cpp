@@ -94,18 +94,21 @@ class Improver {
   Deadline deadline_;
 };
 
-/// The lowest placement that the effort can find, at the goal if it can.
-Placement place(const Instance& instance, int64_t goal, const SolverOptions& options) {
+/// The lowest placement that the effort can find, at the goal if it can. With `only_goal_counts` a placement
+/// above the goal is as good as none.
+Placement place(const Instance& instance, int64_t goal, bool only_goal_counts, const SolverOptions& options) {
   Greedy greedy = bestGreedy(instance, goal);
   Improver improver(instance, goal, std::move(greedy.placement), options);
   // Below the bound lies nothing to search for.
   if (improver.done() || goal < instance.lowerBound()) return improver.take();
 
-  // A short search settles what is easy or small; the local search is quick at what is nearly right in a
-  // large graph; the rest of the effort goes into what has no slack.
-  improver.searchAtGoal(options.effort / 16);
-  if (!improver.done()) improver.searchLocally(greedy.order, options.effort / 8);
-  if (!improver.done()) improver.searchBetween(options.effort - options.effort / 16 - options.effort / 8);
+  // A first search settles what is small or without slack; the local search is quick at what is nearly right
+  // in a large graph; the rest of the effort goes into longer searches.
+  improver.searchAtGoal(options.effort / 4);
+  if (!improver.done()) improver.searchLocally(greedy.order, options.effort / 16);
+  int64_t rest = options.effort - options.effort / 4 - options.effort / 16;
+  if (!improver.done() && only_goal_counts) improver.searchAtGoal(rest);
+  if (!improver.done() && !only_goal_counts) improver.searchBetween(rest);
   return improver.take();
 }
 
@@ -129,7 +132,8 @@ Result<Solution> solve(const Problem& problem, const SolverOptions& options) {
   int64_t goal = problem.capacity.value_or(instance.lowerBound());
   Solution solution;
   solution.offsets.assign(problem.buffers.size(), 0);
-  if (instance.size() > 0) solution = instance.toSolution(place(instance, goal, options).offsets);
+  if (instance.size() > 0)
+    solution = instance.toSolution(place(instance, goal, problem.capacity.has_value(), options).offsets);
   if (problem.capacity && solution.height > *problem.capacity) return doesNotFit(problem, solution.height);
   return solution;
 }
