@@ -9,7 +9,7 @@
 #include "runtime/host/arena.h"
 #include "runtime/host/cpu_features.h"
 #include "runtime/host/thread_pool.h"
-#include "test/runtime/allocation_hook.h"
+#include "runtime/tooling/allocation_hook.h"
 #include "test/runtime/session_helpers.h"
 
 namespace gpuc::test {

@@ -1,4 +1,4 @@
-#include "test/runtime/allocation_hook.h"
+#include "runtime/tooling/allocation_hook.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,0 +1,83 @@
+#include "runtime/tooling/command_text.h"
+
+namespace gpuc {
+namespace {
+
+std::string nameOf(const fb::Matmul& matmul) {
+  std::string name = "matmul ";
+  if (matmul.batch() != 1) name += std::to_string(matmul.batch()) + "x";
+  name += std::to_string(matmul.m()) + "x" + std::to_string(matmul.n()) + "x" + std::to_string(matmul.k());
+  return matmul.epilogue() == fb::Epilogue::bias ? name + " + bias" : name;
+}
+
+std::string nameOf(const fb::Program& program, const fb::Copy& copy) {
+  switch (copy.kind()) {
+    case fb::CopyKind::host_to_device:
+      return "copy h2d " + std::string(textOf(program.inputs()->Get(copy.port())->name()));
+    case fb::CopyKind::device_to_host:
+      return "copy d2h " + std::string(textOf(program.outputs()->Get(copy.port())->name()));
+    default:
+      return "copy d2d";
+  }
+}
+
+/// Appends those that are there.
+void append(std::vector<const fb::Operand*>& list, std::initializer_list<const fb::Operand*> operands) {
+  for (const fb::Operand* operand : operands)
+    if (operand) list.push_back(operand);
+}
+
+}  // namespace
+
+const char* kindOf(const fb::Command& command) {
+  switch (command.work_type()) {
+    case fb::Work::Launch:
+      return "launch";
+    case fb::Work::Matmul:
+      return "matmul";
+    case fb::Work::Copy:
+      return "copy";
+    case fb::Work::Fill:
+      return "fill";
+    case fb::Work::Record:
+      return "record";
+    case fb::Work::Wait:
+      return "wait";
+    default:
+      return "repeat";
+  }
+}
+
+std::string nameOf(const fb::Plan& plan, const fb::Program& program, const fb::Command& command) {
+  if (const fb::Launch* launch = command.work_as_Launch())
+    return std::string(textOf(plan.kernels()->Get(launch->kernel())->name()));
+  if (const fb::Matmul* matmul = command.work_as_Matmul()) return nameOf(*matmul);
+  if (const fb::Copy* copy = command.work_as_Copy()) return nameOf(program, *copy);
+  if (const fb::Record* record = command.work_as_Record())
+    return "record " + std::string(textOf(program.events()->Get(record->event())));
+  if (const fb::Wait* wait = command.work_as_Wait())
+    return "wait " + std::string(textOf(program.events()->Get(wait->event()))) +
+           (wait->distance() ? " - " + std::to_string(wait->distance()) : "");
+  if (const fb::Repeat* repeat = command.work_as_Repeat()) return "repeat " + std::to_string(repeat->count());
+  return kindOf(command);
+}
+
+CommandOperands operandsOf(const fb::Command& command) {
+  CommandOperands operands;
+  if (const fb::Launch* launch = command.work_as_Launch()) {
+    for (const fb::Operand* operand : each(launch->reads())) operands.reads.push_back(operand);
+    for (const fb::Operand* operand : each(launch->writes())) operands.writes.push_back(operand);
+  } else if (const fb::Matmul* matmul = command.work_as_Matmul()) {
+    append(operands.reads, {matmul->a(), matmul->b(), matmul->bias()});
+    append(operands.writes, {matmul->c(), matmul->workspace()});
+  } else if (const fb::Copy* copy = command.work_as_Copy()) {
+    // The host's side of a copy is no place in the arena.
+    if (copy->kind() != fb::CopyKind::host_to_device) append(operands.reads, {copy->from()});
+    if (copy->kind() != fb::CopyKind::device_to_host) append(operands.writes, {copy->to()});
+  } else if (const fb::Fill* fill = command.work_as_Fill()) {
+    append(operands.writes, {fill->to()});
+  }
+  return operands;
+}
+
+}  // namespace gpuc

@@ -1,0 +1,25 @@
+// Commands as people read them: in profiles, listings and drawings.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/plan/access.h"
+
+namespace gpuc {
+
+/// "launch", "matmul", "copy", "fill", "record", "wait", "repeat".
+const char* kindOf(const fb::Command& command);
+
+/// What it does in a few words: the kernel's name, "matmul 64x128x784", "copy h2d", "fill", "wait
+/// batch_ready".
+std::string nameOf(const fb::Plan& plan, const fb::Program& program, const fb::Command& command);
+
+/// The ranges that a command reads and writes; of a repeat none.
+struct CommandOperands {
+  std::vector<const fb::Operand*> reads;
+  std::vector<const fb::Operand*> writes;
+};
+CommandOperands operandsOf(const fb::Command& command);
+
+}  // namespace gpuc

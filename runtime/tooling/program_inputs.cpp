@@ -1,0 +1,102 @@
+#include "runtime/tooling/program_inputs.h"
+
+#include <cinttypes>
+#include <cstring>
+#include <map>
+
+#include "runtime/data/synthetic.h"
+#include "runtime/state/npy.h"
+
+namespace gpuc {
+namespace {
+
+int64_t integerAt(const std::byte* data, DataType type, int64_t index) {
+  auto read = [&](auto value) {
+    std::memcpy(&value, data + index * static_cast<int64_t>(sizeof(value)), sizeof(value));
+    return static_cast<int64_t>(value);
+  };
+  switch (type) {
+    case DataType::i64:
+      return read(int64_t{});
+    case DataType::i32:
+      return read(int32_t{});
+    case DataType::i8:
+      return read(int8_t{});
+    default:
+      return read(uint8_t{});
+  }
+}
+
+Status checkValues(const InputInfo& input, const std::byte* data, const std::string& path) {
+  if (input.range < 0 || isFloat(input.spec.type)) return okStatus();
+  for (int64_t i = 0; i < input.spec.elementCount(); ++i) {
+    int64_t value = integerAt(data, input.spec.type, i);
+    if (value < 0 || value >= input.range)
+      return errorf("%s: element %" PRId64 " is %" PRId64 ", input '%s' takes 0 to %" PRId64, path.c_str(), i,
+                    value, input.spec.name.c_str(), input.range - 1);
+  }
+  return okStatus();
+}
+
+Status readInput(const InputInfo& input, const std::string& path, std::vector<std::byte>& data) {
+  GPUC_ASSIGN_OR_RETURN(NpyArray array, readNpy(path));
+  if (array.spec.type != input.spec.type || array.spec.shape != input.spec.shape)
+    return errorf("%s holds %s, input '%s' is %s", path.c_str(), array.spec.str().c_str(),
+                  input.spec.name.c_str(), input.spec.str().c_str());
+  data.resize(array.data.size());
+  std::memcpy(data.data(), array.data.data(), data.size());
+  return checkValues(input, data.data(), path);
+}
+
+void makeUp(const InputInfo& input, size_t field, uint64_t seed, std::vector<std::byte>& data) {
+  // The whole input is one sample: it may have no batch.
+  InputSpec sample{.tensor = input.spec, .range = input.range < 0 ? 0 : input.range};
+  sample.tensor.shape.insert(sample.tensor.shape.begin(), 1);
+  data.resize(static_cast<size_t>(input.spec.sizeBytes()));
+  fillSyntheticSample(sample, field, seed, 0, data.data());
+}
+
+std::string namesOf(const ProgramInfo& program) {
+  std::string names;
+  for (const InputInfo& input : program.inputs) names += (names.empty() ? "" : ", ") + input.spec.name;
+  return names.empty() ? "none" : names;
+}
+
+Result<std::map<std::string, std::string>> splitFiles(const ProgramInfo& program,
+                                                      const std::vector<std::string>& files) {
+  std::map<std::string, std::string> paths;
+  for (const std::string& file : files) {
+    size_t equals = file.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == file.size())
+      return Status::error("--input=" + file + ": expected NAME=FILE.npy");
+    std::string name = file.substr(0, equals);
+    bool known = false;
+    for (const InputInfo& input : program.inputs) known |= input.spec.name == name;
+    if (!known)
+      return Status::error("entry '" + program.name + "' has no input '" + name +
+                           "', it has: " + namesOf(program));
+    if (!paths.emplace(name, file.substr(equals + 1)).second)
+      return Status::error("input '" + name + "' is given twice");
+  }
+  return paths;
+}
+
+}  // namespace
+
+Result<ProgramInputs> ProgramInputs::gather(const ProgramInfo& program, const std::vector<std::string>& files,
+                                            uint64_t seed) {
+  GPUC_ASSIGN_OR_RETURN(auto paths, splitFiles(program, files));
+  ProgramInputs inputs;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const InputInfo& input = program.inputs[i];
+    std::vector<std::byte>& data = inputs.data_.emplace_back();
+    if (auto path = paths.find(input.spec.name); path != paths.end())
+      GPUC_RETURN_IF_ERROR(readInput(input, path->second, data));
+    else
+      makeUp(input, i, seed, data);
+    inputs.views_.emplace_back(data.data(), input.spec);
+  }
+  return inputs;
+}
+
+}  // namespace gpuc

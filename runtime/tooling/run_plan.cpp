@@ -1,0 +1,131 @@
+#include "runtime/tooling/run_plan.h"
+
+#include <cinttypes>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/file.h"
+#include "runtime/state/npy.h"
+#include "runtime/tooling/chrome_trace.h"
+#include "runtime/tooling/program_inputs.h"
+#include "runtime/tooling/session_state.h"
+
+namespace gpuc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Of each stream; 64 bytes each are set aside when the session is made.
+constexpr size_t kProfiledCommands = size_t{1} << 18;
+
+Result<Session> openSession(const Plan& plan, const RunOptions& options) {
+  SessionOptions session_options{.device = options.device,
+                                 .threads = static_cast<int>(options.threads),
+                                 .strict = options.strict,
+                                 .check_memory = options.check_memory,
+                                 .profile_events = options.profile.empty() ? 0 : kProfiledCommands};
+  if (options.seed) session_options.seed = static_cast<uint64_t>(*options.seed);
+  return Session::create(plan, session_options);
+}
+
+/// Values for all variables, from the file or from `init`. A seed that was asked for wins over the file's.
+Status prepareVariables(Session& session, const RunOptions& options) {
+  if (options.variables.empty()) return options.entry == "init" ? okStatus() : session.initialize();
+  GPUC_RETURN_IF_ERROR(loadVariables(session, options.variables));
+  for (const VariableInfo& variable : session.plan().info().variables)
+    if (options.seed && variable.spec.name == "seed")
+      return session.writeVariable("seed", std::as_bytes(std::span(&*options.seed, 1)));
+  return okStatus();
+}
+
+Status writeOutputs(Session& session, ProgramId id, const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return Status::error("cannot make the folder " + folder + ": " + failed.message());
+  const ProgramInfo& program = session.plan().info().programs[id.index];
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    // Names are the plan's: none of them leads out of the folder.
+    std::string name = program.outputs[i].name;
+    for (char& c : name)
+      if (c == '/') c = '_';
+    GPUC_RETURN_IF_ERROR(
+        writeNpy(folder + "/" + name + ".npy", program.outputs[i], session.output(id, i).data));
+  }
+  return okStatus();
+}
+
+std::string reportJson(const Session& session, const RunOptions& options, const StepStatistics& statistics) {
+  MemoryUse memory = session.memory();
+  Json report = {
+      {"plan", session.plan().info().name},
+      {"entry", options.entry},
+      {"device", nameOf(session.device().kind)},
+      {"arena_bytes", memory.arena_bytes},
+      {"arena_allocations", memory.arena_allocations},
+      {"allocations_per_step", statistics.allocations_per_step},
+      {"steps", statistics.steps},
+      {"step_us",
+       {{"median", statistics.median_us}, {"min", statistics.min_us}, {"max", statistics.max_us}}}};
+  if (options.check_memory) report["touched_bytes"] = memory.touched_bytes;
+  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void printReport(const Session& session, const RunOptions& options, const StepStatistics& statistics) {
+  MemoryUse memory = session.memory();
+  std::printf("%s on %s\n", options.entry.c_str(), session.device().name.c_str());
+  std::printf("arena      %" PRIu64 " bytes in %" PRIu64 " allocation\n", memory.arena_bytes,
+              memory.arena_allocations);
+  if (options.check_memory) std::printf("touched    %" PRIu64 " bytes\n", memory.touched_bytes);
+  if (statistics.steps == 0) return;
+  std::printf("step       %.1f us median, %.1f min, %.1f max of %" PRId64 "\n", statistics.median_us,
+              statistics.min_us, statistics.max_us, statistics.steps);
+  std::printf("allocated  %" PRId64 " times in a step\n", statistics.allocations_per_step);
+}
+
+Status writeResults(Session& session, ProgramId id, const RunOptions& options,
+                    const StepStatistics& statistics) {
+  if (!options.output_dir.empty()) GPUC_RETURN_IF_ERROR(writeOutputs(session, id, options.output_dir));
+  if (!options.save_variables.empty()) GPUC_RETURN_IF_ERROR(saveVariables(session, options.save_variables));
+  if (!options.profile.empty())
+    GPUC_RETURN_IF_ERROR(
+        writeFileAtomically(options.profile, chromeTrace(session.plan(), session.profile())));
+  if (options.json != "-") printReport(session, options, statistics);
+  if (options.json.empty()) return okStatus();
+  return writeFileAtomically(options.json, reportJson(session, options, statistics));
+}
+
+}  // namespace
+
+Status runPlan(const RunOptions& options, AllocationCounter allocations) {
+  GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
+  GPUC_ASSIGN_OR_RETURN(Session session, openSession(plan, options));
+  for (const std::string& warning : session.warnings())
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  GPUC_ASSIGN_OR_RETURN(ProgramId id, session.program(options.entry));
+  uint64_t seed = options.seed ? static_cast<uint64_t>(*options.seed) : plan.info().seed;
+  GPUC_ASSIGN_OR_RETURN(ProgramInputs inputs,
+                        ProgramInputs::gather(plan.info().programs[id.index], options.inputs, seed));
+  GPUC_RETURN_IF_ERROR(prepareVariables(session, options));
+  GPUC_ASSIGN_OR_RETURN(StepStatistics statistics, measureSteps(session, id, inputs.views(), options.warmup,
+                                                                options.repeat, allocations));
+  return writeResults(session, id, options, statistics);
+}
+
+std::string deviceList(bool json) {
+  Json list = Json::array();
+  std::string text;
+  for (const DeviceInfo& device : listDevices()) {
+    std::string name = device.kind == TargetKind::host ? "host" : "cuda:" + std::to_string(device.index);
+    list.push_back({{"device", name},
+                    {"name", device.name},
+                    {"architecture", device.architecture},
+                    {"memory_bytes", device.memory_bytes},
+                    {"threads", device.threads}});
+    text += name + "  " + device.name + "  " + device.architecture + "  " +
+            std::to_string(device.memory_bytes >> 20) + " MiB";
+    text += device.threads > 0 ? "  " + std::to_string(device.threads) + " threads\n" : "\n";
+  }
+  return json ? list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text;
+}
+
+}  // namespace gpuc

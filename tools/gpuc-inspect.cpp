@@ -1,0 +1,44 @@
+// gpuc-inspect: says what a plan holds. See runtime/tooling/inspect.h.
+#include <cstdio>
+
+#include "runtime/base/file.h"
+#include "runtime/base/flags.h"
+#include "runtime/tooling/inspect.h"
+
+using namespace gpuc;
+
+namespace {
+
+struct Options {
+  std::string plan;
+  std::string html;
+  bool variables = false;
+  bool activations = false;
+  bool json = false;
+};
+
+Status run(const Options& options) {
+  GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
+  if (!options.html.empty()) GPUC_RETURN_IF_ERROR(writeFileAtomically(options.html, inspectHtml(plan)));
+  if (options.json) return writeFileAtomically("-", inspectJson(plan));
+  if (!options.html.empty() && !options.variables && !options.activations) return okStatus();
+  return writeFileAtomically("-", inspectText(plan, options.variables, options.activations));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CommandLine cli("gpuc-inspect", "Says what a plan holds: entries, variables, memory, commands.");
+  cli.addPositional("PLAN", &options.plan, "the plan; - is stdin");
+  cli.addBool("variables", &options.variables, "list the variables");
+  cli.addBool("activations", &options.activations, "list what the forward pass keeps");
+  cli.addBool("json", &options.json, "everything, as JSON");
+  cli.addString("html", &options.html, "FILE", "draw the arena over time as a web page");
+  if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
+
+  Status status = run(options);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  return 1;
+}

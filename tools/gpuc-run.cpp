@@ -1,0 +1,57 @@
+// gpuc-run: runs one entry of a plan. See runtime/tooling/run_plan.h.
+#include <cstdio>
+
+#include "runtime/base/file.h"
+#include "runtime/base/flags.h"
+#include "runtime/tooling/allocation_hook.h"
+#include "runtime/tooling/run_plan.h"
+
+using namespace gpuc;
+
+namespace {
+
+int finish(const Status& status) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  RunOptions options;
+  std::optional<std::string> plan, entry;
+  bool list_devices = false;
+  CommandLine cli("gpuc-run", "Runs one entry of a plan and says how long it took.");
+  cli.addPositional("PLAN", &plan, "the plan to run; - is stdin");
+  cli.addString("entry", &entry, "NAME", "train_step, eval_step, predict, init, or a function of yours");
+  cli.addStrings("input", &options.inputs, "NAME=FILE.npy",
+                 "an input, of just its type and shape; what is not given is made up from the seed");
+  cli.addString("variables", &options.variables, "FILE",
+                "safetensors to start from; without it init runs first");
+  cli.addString("output-dir", &options.output_dir, "DIR", "write each output to DIR/NAME.npy");
+  cli.addString("save-variables", &options.save_variables, "FILE", "write all variables to FILE at the end");
+  cli.addInt("repeat", &options.repeat, "N", "run so often; the state advances each time").range(1);
+  cli.addInt("warmup", &options.warmup, "N", "run so often before, unmeasured").range(0);
+  cli.addString("device", &options.device, "NAME", "auto, host, cuda or cuda:N");
+  cli.addInt("threads", &options.threads, "N", "threads to compute with; 0 is one for each core")
+      .range(0, 4096);
+  cli.addInt("seed", &options.seed, "N", "instead of the plan's seed");
+  cli.addString("json", &options.json, "FILE", "write the report as JSON; - is stdout").impliedValue("-");
+  cli.addString("profile", &options.profile, "FILE", "write the commands' times as a Chrome trace");
+  cli.addBool("check-memory", &options.check_memory,
+              "poison the arena, guard its end, say how far it was touched");
+  cli.addBool("strict", &options.strict, "refuse libraries whose bits may differ from the plan's");
+  cli.addBool("list-devices", &list_devices, "say what there is to run on");
+  if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
+
+  if (list_devices) {
+    return finish(
+        writeFileAtomically(options.json.empty() ? "-" : options.json, deviceList(!options.json.empty())));
+  }
+  if (!plan) return CommandLine::usageError("no plan given: gpuc-run PLAN --entry=NAME");
+  if (!entry) return CommandLine::usageError("--entry is missing: which program of the plan?");
+  options.plan = *plan;
+  options.entry = *entry;
+  return finish(runPlan(options, [] { return allocationCount().total(); }));
+}
