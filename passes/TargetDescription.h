@@ -10,14 +10,19 @@ struct TargetDescription {
   double copyBytesPerNanosecond; // host memory to the device's arena
   double wakeNanoseconds;        // until work handed to another stream begins
   int64_t inputSlots;            // when copies run beside compute
+  double commandNanoseconds;     // what each command costs before it does anything
+  double flopsPerNanosecond;     // f32 contractions
+  double bytesPerNanosecond;     // what kernels read and write
 };
 
-/// Host: a core copies about 10 GB/s from cold memory, waking a sleeping thread takes 48 µs. CUDA: copies always run on
-/// the copy engine, beside compute.
+/// Host: one core with AVX-512; waking a sleeping thread takes 48 µs. CUDA: an H200, whose copy engine always runs
+/// beside compute.
 inline TargetDescription describe(plan::TargetAttr target) {
   if (target.getKind() == plan::TargetKind::cuda)
-    return {/*copyBytesPerNanosecond=*/50, /*wakeNanoseconds=*/0, /*inputSlots=*/2};
-  return {/*copyBytesPerNanosecond=*/10, /*wakeNanoseconds=*/48'000, /*inputSlots=*/2};
+    return {.copyBytesPerNanosecond = 50, .wakeNanoseconds = 0, .inputSlots = 2, .commandNanoseconds = 2000,
+            .flopsPerNanosecond = 50'000, .bytesPerNanosecond = 4000};
+  return {.copyBytesPerNanosecond = 10, .wakeNanoseconds = 48'000, .inputSlots = 2, .commandNanoseconds = 200,
+          .flopsPerNanosecond = 150, .bytesPerNanosecond = 20};
 }
 
 } // namespace gpuc

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Locations.h"
 #include "passes/Passes.h"
 #include "passes/VariableUpdates.h"
 
@@ -32,17 +33,6 @@ constexpr StringLiteral kRoleAttr = "gpuc.role";
 int64_t matmulWorkspace(plan::TargetAttr target, const MatmulShape &shape) {
   constexpr int64_t kCublasWorkspace = 32 << 20; // what cuBLAS recommends for Hopper
   return target.getKind() == plan::TargetKind::cuda ? kCublasWorkspace : matmulWorkspaceBytes(shape);
-}
-
-/// The layer that an op came from: the innermost name of its location.
-StringRef layerOf(Location location) {
-  if (auto name = dyn_cast<NameLoc>(location))
-    return name.getName();
-  if (auto fused = dyn_cast<FusedLoc>(location))
-    for (Location part : fused.getLocations())
-      if (StringRef layer = layerOf(part); !layer.empty())
-        return layer;
-  return {};
 }
 
 class ProgramBuilder {
@@ -131,7 +121,7 @@ private:
     shape.transpose_a = matmul.getTransposeLhs();
     shape.transpose_b = matmul.getTransposeRhs();
 
-    std::string layer = layerOf(matmul.getLoc()).str();
+    std::string layer = layerName(matmul.getLoc());
     std::string name = layer.empty() ? "matmul" : layer + ".matmul";
     Value workspace;
     if (int64_t bytes = matmulWorkspace(target, shape))

@@ -1,0 +1,72 @@
+//===- Compiler.cpp - From a file's text to the stage that is asked for -----===//
+
+#include "passes/Compiler.h"
+
+#include "dialects/plan/PlanOps.h"
+#include "passes/Diagnostics.h"
+#include "passes/EmitPlan.h"
+#include "passes/Report.h"
+
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+Stage stageOf(ModuleOp module) {
+  if (!module.getOps<plan::ProgramOp>().empty())
+    return Stage::plan;
+  bool expanded = module.getOps<ir::RecipeOp>().empty() && module.lookupSymbol("init");
+  return expanded ? Stage::trainStep : Stage::model;
+}
+
+struct Compiler::State {
+  MLIRContext context{MLIRContext::Threading::DISABLED};
+  FirstError errors{&context};
+};
+
+Compiler::Compiler() : state(std::make_unique<State>()) {
+  state->context.loadDialect<ir::GpucDialect, plan::PlanDialect, func::FuncDialect>();
+}
+
+Compiler::~Compiler() = default;
+
+Result<OwningOpRef<ModuleOp>> Compiler::parse(const std::string &text, const std::string &fileName) {
+  ParserConfig config(&state->context);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, config, fileName);
+  if (!module)
+    return state->errors.take(fileName + ": not a module of MLIR");
+  return module;
+}
+
+Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &options,
+                         std::function<Status(PassManager &)> configure) {
+  PassManager passes(&state->context);
+  GPUC_RETURN_IF_ERROR(configure(passes));
+  Stage from = stageOf(module);
+  if (from < Stage::plan && stage >= Stage::trainStep)
+    buildTrainPipeline(passes, options.train);
+  if (stage == Stage::plan)
+    buildPlanPipeline(passes, {options.target});
+  if (failed(passes.run(module)))
+    return state->errors.take("compilation failed");
+  return okStatus();
+}
+
+Result<std::string> Compiler::emit(ModuleOp module, const CompilerOptions &options) {
+  FailureOr<std::string> bytes = emitPlan(module, {options.optLevel, options.seed});
+  if (failed(bytes))
+    return state->errors.take("code generation failed");
+  return std::move(*bytes);
+}
+
+Result<std::string> Compiler::report(ModuleOp module, int64_t compileMilliseconds) {
+  FailureOr<llvm::json::Object> report = reportOf(module);
+  if (failed(report))
+    return state->errors.take("the report failed");
+  (*report)["compile_ms"] = compileMilliseconds;
+  return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(*report))).str();
+}
+
+} // namespace gpuc

@@ -1,0 +1,55 @@
+//===- Compiler.h - From a file's text to the stage that is asked for -------===//
+#pragma once
+
+#include "passes/Pipelines.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include "runtime/base/status.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace gpuc {
+
+/// How far a module has come. The compiler continues from there.
+enum class Stage { model, trainStep, plan };
+
+/// The stage of a module: it holds plan programs; or functions with the names and static shapes of the programs; or a
+/// model.
+Stage stageOf(mlir::ModuleOp module);
+
+struct CompilerOptions {
+  TrainPipelineOptions train;
+  std::string target = "auto";   // auto, host[:CPU], cuda:sm_90
+  std::optional<uint64_t> seed;  // the plan's default
+  int optLevel = 3;
+};
+
+/// A context with every dialect that the compiler reads, and with diagnostics kept as one-line errors.
+class Compiler {
+public:
+  Compiler();
+  ~Compiler();
+
+  /// Parses .mlir text of any stage. Errors: "FILE:LINE:COLUMN: …".
+  Result<mlir::OwningOpRef<mlir::ModuleOp>> parse(const std::string &text, const std::string &fileName);
+
+  /// Runs the passes between the module's stage and `stage`. `configure` may add instrumentation.
+  Status advance(mlir::ModuleOp module, Stage stage, const CompilerOptions &options,
+                 std::function<Status(mlir::PassManager &)> configure);
+
+  /// The plan file of a module at Stage::plan.
+  Result<std::string> emit(mlir::ModuleOp module, const CompilerOptions &options);
+
+  /// The report on a module at Stage::plan, as indented JSON.
+  Result<std::string> report(mlir::ModuleOp module, int64_t compileMilliseconds);
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+} // namespace gpuc

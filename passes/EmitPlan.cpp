@@ -1,0 +1,386 @@
+//===- EmitPlan.cpp - Write a placed plan as a file -------------------------===//
+//
+// One walk over the module fills the schema's tables (runtime/plan/plan.fbs), in their order. Machine code is made last,
+// by the target's code generator, from the kernels' bodies.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/EmitPlan.h"
+
+#include "dialects/plan/PlanOps.h"
+#include "passes/KernelCode.h"
+#include "passes/Locations.h"
+
+#include "runtime/base/version.h"
+#include "runtime/plan/header.h"
+#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/seal.h"
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+fb::DataType dataType(Type element) {
+  if (auto integer = dyn_cast<IntegerType>(element)) {
+    switch (integer.getWidth()) {
+    case 64: return fb::DataType::i64;
+    case 32: return fb::DataType::i32;
+    case 8: return integer.isUnsigned() ? fb::DataType::ui8 : fb::DataType::i8;
+    default: return fb::DataType::i1;
+    }
+  }
+  if (element.isF64())
+    return fb::DataType::f64;
+  if (element.isF16())
+    return fb::DataType::f16;
+  return element.isBF16() ? fb::DataType::bf16 : fb::DataType::f32;
+}
+
+/// The layer that something came from, for profiles and errors.
+std::string locationText(Location location) { return layerName(location); }
+
+std::string specText(ir::SpecAttr spec) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  Attribute(spec).print(stream);
+  StringRef bare = text; // #gpuc.spec<NAME(…)>
+  bare.consume_front("#gpuc.spec<");
+  bare.consume_back(">");
+  return bare.str();
+}
+
+/// The bytes of a constant in memory; i1 takes a byte.
+std::vector<uint8_t> bytesOf(DenseElementsAttr elements) {
+  std::vector<uint8_t> bytes;
+  auto append = [&](const APInt &number) {
+    unsigned size = llvm::divideCeil(number.getBitWidth(), 8);
+    uint64_t word = number.getZExtValue();
+    for (unsigned byte = 0; byte < size; ++byte)
+      bytes.push_back(static_cast<uint8_t>(word >> (8 * byte)));
+  };
+  if (isa<FloatType>(elements.getElementType()))
+    for (const APFloat &number : elements.getValues<APFloat>())
+      append(number.bitcastToAPInt());
+  else
+    for (const APInt &number : elements.getValues<APInt>())
+      append(number);
+  return bytes;
+}
+
+class Emitter {
+public:
+  Emitter(ModuleOp module, const EmitOptions &options)
+      : module(module), options(options), arena(*module.getOps<plan::ArenaOp>().begin()) {}
+
+  LogicalResult run() {
+    emitFacts();
+    for (auto variable : module.getOps<plan::VariableOp>())
+      emitVariable(variable);
+    for (auto constant : module.getOps<plan::ConstantOp>())
+      if (failed(emitConstant(constant)))
+        return failure();
+    if (failed(emitKernels()))
+      return failure();
+    for (auto program : module.getOps<plan::ProgramOp>())
+      emitProgram(program);
+    return success();
+  }
+
+  std::string seal() {
+    flatbuffers::FlatBufferBuilder builder(1 << 16);
+    builder.Finish(fb::Plan::Pack(builder, &file), fb::PlanIdentifier());
+    return sealPlan({reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()});
+  }
+
+private:
+  int64_t moduleNumber(StringRef name, int64_t otherwise) {
+    auto attribute = module->getAttrOfType<IntegerAttr>(name);
+    return attribute ? attribute.getInt() : otherwise;
+  }
+
+  void emitFacts() {
+    file.name = module.getSymName().value_or("").str();
+    file.compiler_version = GPUC_VERSION;
+    file.seed = options.defaultSeed.value_or(moduleNumber(plan::kSeedAttr, 0));
+    file.batch = file.global_batch = moduleNumber(plan::kBatchAttr, 0);
+    file.arena_bytes = arena.getBytes();
+    file.alignment = kBufferAlignment;
+    file.input_slots = arena.getSlots();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Buffers
+  //===--------------------------------------------------------------------===//
+
+  uint32_t addBuffer(Operation *key, StringRef name, RankedTensorType type, plan::Category category, uint64_t place,
+                     uint64_t slotStride = 0) {
+    auto buffer = std::make_unique<fb::BufferT>();
+    buffer->name = name.str();
+    buffer->type = dataType(type.getElementType());
+    buffer->shape.assign(type.getShape().begin(), type.getShape().end());
+    buffer->offset = place;
+    buffer->size = ir::sizeInBytes(type);
+    buffer->slot_stride = slotStride;
+    buffer->category = static_cast<fb::Category>(category);
+    buffer->location = locationText(key->getLoc());
+    file.buffers.push_back(std::move(buffer));
+    return bufferIndex[key] = file.buffers.size() - 1;
+  }
+
+  /// A variable's or constant's buffer is shared by all programs that use it.
+  uint32_t indexOf(plan::BufferOpInterface buffer) {
+    if (auto use = dyn_cast<plan::UseOp>(*buffer))
+      return bufferIndex.lookup(plan::symbolOf(use));
+    return bufferIndex.lookup(buffer);
+  }
+
+  void emitVariable(plan::VariableOp variable) {
+    auto entry = std::make_unique<fb::VariableT>();
+    entry->name = variable.getSymName().str();
+    entry->kind = llvm::StringSwitch<fb::VariableKind>(variable.getKind())
+                      .Case("statistic", fb::VariableKind::statistic)
+                      .Case("optimizer", fb::VariableKind::optimizer)
+                      .Case("counter", fb::VariableKind::counter)
+                      .Default(fb::VariableKind::parameter);
+    auto category = entry->kind == fb::VariableKind::optimizer ? plan::Category::optimizer : plan::Category::parameter;
+    entry->buffer = addBuffer(variable, variable.getSymName(), cast<RankedTensorType>(variable.getType()), category,
+                              variable.getPlace().value_or(0));
+    entry->initializer = specText(variable.getInitializer());
+    entry->trainable = entry->kind == fb::VariableKind::parameter && !variable.getFrozen();
+    file.variables.push_back(std::move(entry));
+  }
+
+  LogicalResult emitConstant(plan::ConstantOp constant) {
+    auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
+    if (!elements)
+      return constant.emitOpError("has elements that are not stored in the module");
+    auto entry = std::make_unique<fb::ConstantT>();
+    entry->buffer = addBuffer(constant, constant.getSymName(), cast<RankedTensorType>(elements.getType()),
+                              plan::Category::constant, constant.getPlace().value_or(0));
+    entry->data = bytesOf(elements);
+    file.constants.push_back(std::move(entry));
+    return success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Kernels
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult emitKernels() {
+    FailureOr<KernelCode> compiled = compileKernels(module, options.optLevel);
+    if (failed(compiled))
+      return failure();
+    code = std::move(*compiled);
+    file.target = std::make_unique<fb::TargetT>();
+    file.target->kind = static_cast<fb::TargetKind>(code.targetKind);
+    file.target->name = code.targetName;
+    file.target->features = code.targetFeatures;
+    for (const auto &[name, version] : code.libraries) {
+      auto library = std::make_unique<fb::LibraryT>();
+      library->name = name;
+      library->version = version;
+      file.libraries.push_back(std::move(library));
+    }
+    for (auto kernel : module.getOps<plan::KernelOp>()) {
+      auto entry = std::make_unique<fb::KernelT>();
+      entry->name = kernel.getSymName().str();
+      entry->symbol = code.schedules[kernel].symbol;
+      entry->operands = kernel.getBody().getNumArguments() + kernel.getBody().front().getTerminator()->getNumOperands();
+      entry->location = locationText(kernel.getLoc());
+      kernelIndex[kernel.getSymName()] = file.kernels.size();
+      file.kernels.push_back(std::move(entry));
+    }
+    for (KernelCode::Object &object : code.objects) {
+      auto entry = std::make_unique<fb::CodeT>();
+      entry->kind = object.kind;
+      entry->architecture = object.architecture;
+      entry->data.assign(object.bytes.begin(), object.bytes.end());
+      file.code.push_back(std::move(entry));
+    }
+    return success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Programs
+  //===--------------------------------------------------------------------===//
+
+  void emitProgram(plan::ProgramOp op) {
+    program = std::make_unique<fb::ProgramT>();
+    program->name = op.getSymName().str();
+    program->peak_bytes = op.getPeakBytes().value_or(0);
+    eventIndex.clear();
+    portOf.clear();
+    for (auto input : op.getBody().getOps<plan::InputOp>())
+      emitInput(input);
+    for (auto buffer : op.getBody().getOps<plan::AllocOp>())
+      if (buffer.getPlace()) // none if nothing uses it
+        addBuffer(buffer, buffer.getName(), cast<RankedTensorType>(buffer.getType()), buffer.getCategory(), *buffer.getPlace());
+    for (auto event : op.getBody().getOps<plan::EventOp>()) {
+      eventIndex[event] = program->events.size();
+      program->events.push_back(event.getName().str());
+    }
+    for (auto output : op.getBody().getOps<plan::OutputOp>()) {
+      auto entry = std::make_unique<fb::OutputT>();
+      entry->name = output.getName().str();
+      entry->buffer = indexOf(plan::bufferOf(output.getBuffer()));
+      portOf[output.getBuffer()] = program->outputs.size();
+      program->outputs.push_back(std::move(entry));
+    }
+    for (auto stream : op.getBody().getOps<plan::StreamOp>()) {
+      auto entry = std::make_unique<fb::StreamT>();
+      entry->name = stream.getName().str();
+      emitCommands(stream.getBody().front(), entry->commands);
+      program->streams.push_back(std::move(entry));
+    }
+    file.programs.push_back(std::move(program));
+  }
+
+  void emitInput(plan::InputOp input) {
+    auto entry = std::make_unique<fb::InputT>();
+    entry->name = input.getName().str();
+    entry->role = input.getRows() ? fb::InputRole::rows : fb::InputRole::data;
+    entry->buffer = addBuffer(input, input.getName(), cast<RankedTensorType>(input.getType()), plan::Category::input,
+                              input.getPlace().value_or(0), input.getSlotStride().value_or(0));
+    entry->range = input.getRange().value_or(-1);
+    portOf[input.getBuffer()] = program->inputs.size();
+    program->inputs.push_back(std::move(entry));
+  }
+
+  void emitCommands(Block &block, std::vector<std::unique_ptr<fb::CommandT>> &commands) {
+    for (auto op : block.getOps<plan::CommandOpInterface>()) {
+      auto command = std::make_unique<fb::CommandT>();
+      command->location = locationText(op.getLoc());
+      TypeSwitch<Operation *>(op)
+          .Case([&](plan::LaunchOp launch) { command->work.Set(emitLaunch(launch)); })
+          .Case([&](plan::MatmulOp matmul) { command->work.Set(emitMatmul(matmul)); })
+          .Case([&](plan::UploadOp upload) { command->work.Set(emitUpload(upload)); })
+          .Case([&](plan::DownloadOp download) { command->work.Set(emitDownload(download)); })
+          .Case([&](plan::CopyOp copy) { command->work.Set(emitCopy(copy)); })
+          .Case([&](plan::FillOp fill) { command->work.Set(emitFill(fill)); })
+          .Case([&](plan::RecordOp record) {
+            fb::RecordT entry;
+            entry.event = eventIndex.lookup(record.getEvent());
+            command->work.Set(std::move(entry));
+          })
+          .Case([&](plan::WaitOp wait) {
+            fb::WaitT entry;
+            entry.event = eventIndex.lookup(wait.getEvent());
+            entry.distance = wait.getDistance();
+            command->work.Set(std::move(entry));
+          })
+          .Case([&](plan::RepeatOp repeat) {
+            fb::RepeatT entry;
+            entry.count = repeat.getCount();
+            emitCommands(repeat.getBody().front(), entry.commands);
+            command->work.Set(std::move(entry));
+          });
+      commands.push_back(std::move(command));
+    }
+  }
+
+  std::unique_ptr<fb::OperandT> operand(Value value) {
+    plan::Range range = plan::rangeOf(value);
+    auto entry = std::make_unique<fb::OperandT>();
+    entry->buffer = indexOf(range.buffer);
+    entry->offset = range.offset;
+    entry->size = range.size;
+    entry->strides.assign(range.strides.begin(), range.strides.end());
+    return entry;
+  }
+
+  fb::LaunchT emitLaunch(plan::LaunchOp launch) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr());
+    const KernelCode::Schedule &schedule = code.schedules[kernel];
+    fb::LaunchT entry;
+    entry.kernel = kernelIndex.lookup(launch.getKernel());
+    for (Value input : launch.getInputs())
+      entry.reads.push_back(operand(input));
+    for (Value output : launch.getOutputs())
+      entry.writes.push_back(operand(output));
+    entry.tiles = schedule.tiles;
+    entry.grain = schedule.grain;
+    entry.grid = schedule.grid;
+    entry.block = schedule.block;
+    return entry;
+  }
+
+  fb::MatmulT emitMatmul(plan::MatmulOp matmul) {
+    fb::MatmulT entry;
+    entry.type = dataType(matmul.getElement());
+    entry.a = operand(matmul.getLhs());
+    entry.b = operand(matmul.getRhs());
+    entry.c = operand(matmul.getResult());
+    if (matmul.getBias()) {
+      entry.bias = operand(matmul.getBias());
+      entry.epilogue = fb::Epilogue::bias;
+    }
+    if (matmul.getWorkspace())
+      entry.workspace = operand(matmul.getWorkspace());
+    entry.batch = matmul.getBatch();
+    entry.m = matmul.getM();
+    entry.n = matmul.getN();
+    entry.k = matmul.getK();
+    entry.transpose_a = matmul.getTransposeLhs();
+    entry.transpose_b = matmul.getTransposeRhs();
+    entry.batch_stride_a = entry.batch > 1 ? entry.m * entry.k : 0;
+    entry.batch_stride_b = entry.batch > 1 ? entry.k * entry.n : 0;
+    return entry;
+  }
+
+  fb::CopyT emitUpload(plan::UploadOp upload) {
+    fb::CopyT entry;
+    entry.kind = fb::CopyKind::host_to_device;
+    entry.port = portOf.lookup(upload.getTo());
+    entry.to = operand(upload.getTo());
+    return entry;
+  }
+
+  fb::CopyT emitDownload(plan::DownloadOp download) {
+    fb::CopyT entry;
+    entry.kind = fb::CopyKind::device_to_host;
+    entry.port = portOf.lookup(download.getFrom());
+    entry.from = operand(download.getFrom());
+    return entry;
+  }
+
+  fb::CopyT emitCopy(plan::CopyOp copy) {
+    fb::CopyT entry;
+    entry.kind = fb::CopyKind::device_to_device;
+    entry.from = operand(copy.getFrom());
+    entry.to = operand(copy.getTo());
+    return entry;
+  }
+
+  fb::FillT emitFill(plan::FillOp fill) {
+    fb::FillT entry;
+    entry.to = operand(fill.getTo());
+    auto type = RankedTensorType::get({1}, cast<TypedAttr>(fill.getValue()).getType());
+    entry.pattern = bytesOf(DenseElementsAttr::get(type, Attribute(fill.getValue())));
+    return entry;
+  }
+
+  ModuleOp module;
+  const EmitOptions &options;
+  plan::ArenaOp arena;
+  fb::PlanT file;
+  KernelCode code;
+  std::unique_ptr<fb::ProgramT> program; // the one that is being written
+  DenseMap<Operation *, uint32_t> bufferIndex;
+  llvm::StringMap<uint32_t> kernelIndex;
+  DenseMap<Value, uint32_t> eventIndex;
+  DenseMap<Value, uint32_t> portOf; // inputs and outputs by their buffers
+};
+
+} // namespace
+
+FailureOr<std::string> emitPlan(ModuleOp module, const EmitOptions &options) {
+  if (module.getOps<plan::ArenaOp>().empty())
+    return module.emitError("has no plan.arena: plan-place-buffers comes before a plan is written"), failure();
+  Emitter emitter(module, options);
+  if (failed(emitter.run()))
+    return failure();
+  return emitter.seal();
+}
+
+} // namespace gpuc

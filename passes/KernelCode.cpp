@@ -1,0 +1,59 @@
+//===- KernelCode.cpp - Machine code for the kernels of a plan --------------===//
+
+#include "passes/KernelCode.h"
+
+#include "passes/codegen/Codegen.h"
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+/// Symbols are numbered: a kernel's name may hold characters that no assembler takes.
+std::vector<KernelSource> sourcesOf(ModuleOp module) {
+  std::vector<KernelSource> sources;
+  for (auto kernel : module.getOps<plan::KernelOp>())
+    sources.push_back({"gpuc_kernel_" + std::to_string(sources.size()), &kernel.getBody().front(), kernel.getLoc()});
+  return sources;
+}
+
+FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, int optLevel) {
+  std::string error;
+  FailureOr<HostTarget> target = cpu.empty() ? HostTarget::native(&error) : HostTarget::parse(cpu, &error);
+  if (failed(target))
+    return module.emitError(error), failure();
+
+  KernelCode code;
+  code.targetKind = plan::TargetKind::host;
+  code.targetName = target->cpu;
+  for (StringRef feature : target->features)
+    if (feature.consume_front("+"))
+      code.targetFeatures.push_back(feature.str());
+
+  std::vector<KernelSource> sources = sourcesOf(module);
+  FailureOr<std::string> object = compileHostKernels(sources, *target, {optLevel});
+  if (failed(object))
+    return failure();
+  code.objects.push_back({fb::CodeKind::host_object, target->cpu, std::move(*object)});
+  for (const KernelSource &source : sources) {
+    KernelSchedule schedule = scheduleHostKernel(*source.body, *target);
+    KernelCode::Schedule &entry = code.schedules[source.body->getParentOp()];
+    entry.symbol = source.symbol;
+    entry.tiles = schedule.tiles;
+    entry.grain = schedule.grain;
+  }
+  return code;
+}
+
+} // namespace
+
+FailureOr<KernelCode> compileKernels(ModuleOp module, int optLevel) {
+  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+  if (!target)
+    return module.emitError("has no plan.target"), failure();
+  if (target.getKind() == plan::TargetKind::host)
+    return compileForHost(module, target.getName(), optLevel);
+  return module.emitError("no code generator for ") << target, failure();
+}
+
+} // namespace gpuc

@@ -1,0 +1,39 @@
+//===- KernelCode.h - Machine code for the kernels of a plan ----------------===//
+#pragma once
+
+#include "dialects/plan/PlanOps.h"
+
+#include "runtime/plan/plan_generated.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace gpuc {
+
+/// What a plan's kernels became on its target.
+struct KernelCode {
+  struct Object {
+    fb::CodeKind kind;
+    std::string architecture;
+    std::string bytes;
+  };
+  struct Schedule {
+    std::string symbol;
+    uint64_t tiles = 0, grain = 0; // host
+    uint32_t grid = 0, block = 0;  // cuda
+  };
+
+  plan::TargetKind targetKind = plan::TargetKind::host;
+  std::string targetName;
+  std::vector<std::string> targetFeatures;
+  std::vector<std::pair<std::string, std::string>> libraries; // name, version
+  std::vector<Object> objects;
+  llvm::DenseMap<mlir::Operation *, Schedule> schedules; // of each plan.kernel
+};
+
+/// Compiles every plan.kernel of the module for the module's plan.target. Errors are diagnostics at the kernel, or at
+/// the module if the target is unknown.
+mlir::FailureOr<KernelCode> compileKernels(mlir::ModuleOp module, int optLevel);
+
+} // namespace gpuc

@@ -1,0 +1,121 @@
+// gpuc-compile: from a model, or any later stage of it, to an executable plan.
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Compiler.h"
+#include "runtime/base/file.h"
+#include "runtime/base/flags.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int fail(const gpuc::Status& status) {
+  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  return 1;
+}
+
+/// mlp.mlir → mlp.plan, beside it.
+std::string defaultOutput(const std::string& input, const std::string& emit) {
+  if (input == "-" || emit != "plan-file") return "-";
+  return std::filesystem::path(input).replace_extension(".plan").string();
+}
+
+std::string textOf(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, mlir::OpPrintingFlags().enableDebugInfo(true, /*prettyForm=*/false));
+  return text + "\n";
+}
+
+/// --mlir-timing and its kin, read by MLIR itself.
+gpuc::Status configure(mlir::PassManager& passes, const std::vector<std::string>& flags) {
+  mlir::registerPassManagerCLOptions();
+  mlir::registerDefaultTimingManagerCLOptions();
+  std::vector<const char*> arguments = {"gpuc-compile"};
+  for (const std::string& flag : flags) arguments.push_back(flag.c_str());
+  std::string error;
+  llvm::raw_string_ostream stream(error);
+  if (!llvm::cl::ParseCommandLineOptions(arguments.size(), arguments.data(), "", &stream))
+    return gpuc::Status::error(error.substr(0, error.find('\n')));
+  if (mlir::failed(mlir::applyPassManagerCLOptions(passes)))
+    return gpuc::Status::error("these --mlir- flags do not go together");
+  mlir::applyDefaultTimingPassManagerCLOptions(passes);
+  return gpuc::okStatus();
+}
+
+struct Request {
+  std::string input;
+  std::optional<std::string> output, report;
+  std::string emit = "plan-file";
+  std::vector<std::string> mlirFlags;
+  gpuc::CompilerOptions options;
+};
+
+gpuc::Status compile(const Request& request) {
+  Clock::time_point begin = Clock::now();
+  gpuc::Compiler compiler;
+  GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(request.input));
+  GPUC_ASSIGN_OR_RETURN(auto module, compiler.parse(text, request.input == "-" ? "<stdin>" : request.input));
+
+  gpuc::Stage stage = request.emit == "gpuc"    ? gpuc::Stage::model
+                      : request.emit == "train" ? gpuc::Stage::trainStep
+                                                : gpuc::Stage::plan;
+  if (gpuc::stageOf(*module) > stage)
+    return gpuc::Status::error(request.input + ": has passed the stage that --emit=" + request.emit + " asks for");
+  GPUC_RETURN_IF_ERROR(compiler.advance(*module, stage, request.options, [&](mlir::PassManager& passes) {
+    return configure(passes, request.mlirFlags);
+  }));
+
+  std::string result;
+  if (request.emit == "plan-file") {
+    GPUC_ASSIGN_OR_RETURN(result, compiler.emit(*module, request.options));
+  } else {
+    result = textOf(*module);
+  }
+  if (request.report) {
+    auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+    GPUC_ASSIGN_OR_RETURN(std::string report, compiler.report(*module, elapsed.count()));
+    GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(*request.report, report));
+  }
+  return gpuc::writeFileAtomically(request.output.value_or(defaultOutput(request.input, request.emit)), result);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Request request;
+  std::optional<std::string> emit;
+  std::optional<int64_t> batch, seed;
+  int64_t optLevel = 3;
+  gpuc::CommandLine cli("gpuc-compile", "Compiles a model, or any later stage of it, to an executable plan.");
+  cli.addPositional("FILE", &request.input, ".mlir of any stage; - is stdin");
+  cli.addString("output", &request.output, "PLAN", "where the result goes; - is stdout (default: FILE with .plan, stdout for text)")
+      .shortName('o');
+  cli.addString("target", &request.options.target, "TARGET",
+                "auto, host, host:CPU (x86-64-v3, sapphirerapids, …) or cuda:ARCHITECTURE (sm_90)");
+  cli.addInt("batch", &batch, "N", "rows per step, instead of the recipe's").range(1);
+  cli.addString("optimizer", &request.options.train.optimizer, "SPEC",
+                "instead of the recipe's: sgd:lr=0.1,momentum=0.9; adam:lr=1e-3; adamw:weight_decay=0.01");
+  cli.addInt("seed", &seed, "N", "the plan's default seed").range(0);
+  cli.addString("emit", &emit, "STAGE", "text of a stage instead of a plan: gpuc (the model), train (the step), plan (commands)")
+      .choices({"gpuc", "train", "plan"});
+  cli.addString("report", &request.report, "FILE", "writes memory, work and residuals as JSON");
+  cli.addInt("opt-level", &optLevel, "N", "0 (each op a kernel of its own, code unoptimised) to 3").shortName('O').range(0, 3);
+  cli.passThrough("mlir-", &request.mlirFlags, "MLIR's own: --mlir-timing, --mlir-print-ir-after-all, …");
+  if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
+
+  if (emit) request.emit = *emit;
+  if (request.report && emit && *emit != "plan") return cli.usageError("--report needs a plan: not with --emit=" + *emit);
+  if (batch) request.options.train.batch = *batch;
+  if (seed) request.options.seed = request.options.train.seed = *seed;
+  request.options.optLevel = optLevel;
+  request.options.train.fuse = optLevel > 0;
+  gpuc::Status status = compile(request);
+  return status.ok() ? 0 : fail(status);
+}
