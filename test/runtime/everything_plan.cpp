@@ -72,4 +72,33 @@ PlanBuilder everythingPlan() {
   return builder;
 }
 
+PlanBuilder codelessPlan() {
+  PlanBuilder builder(2);
+  uint32_t w = builder.variable("w", DataType::f32, {4, 16});
+  uint32_t x = builder.slotBuffer("x", DataType::f32, {4, 16});
+  uint32_t rows = builder.slotBuffer("rows", DataType::i32, {});
+  uint32_t stack = builder.buffer("stack", DataType::f32, {2, 3, 4, 16});
+  uint32_t y = builder.buffer("y", DataType::f32, {4, 16});
+  fb::ProgramT& program = builder.program("step", 2);
+  program.events = {"ready", "free"};
+  uint32_t port = PlanBuilder::input(program, "x", x);
+  PlanBuilder::input(program, "rows", rows, fb::InputRole::rows);
+  PlanBuilder::output(program, "y", y);
+  PlanBuilder::output(program, "w", w);
+  CommandList& copies = program.streams[1]->commands;
+  PlanBuilder::wait(copies, 1, 2);
+  builder.copyIn(copies, port, {x});
+  PlanBuilder::record(copies, 0);
+  CommandList& compute = program.streams[0]->commands;
+  PlanBuilder::wait(compute, 0);
+  builder.fill(compute, {w}, patternOf(1.0f));
+  CommandList& inner = PlanBuilder::repeat(PlanBuilder::repeat(compute, 2), 3);
+  builder.copy(inner, {x, 0, 64, {0, 64}}, {stack, 0, 64, {768, 256}});
+  builder.fill(inner, {stack, 64, 64, {768, 256}});
+  builder.copy(compute, {stack, 512, 256}, {y});
+  builder.copyOut(compute, 1, {w});
+  PlanBuilder::record(compute, 1);
+  return builder;
+}
+
 }  // namespace gpuc::test

@@ -75,8 +75,12 @@ std::vector<uint8_t> patternOf(T value) {
   return {bytes, bytes + sizeof(value)};
 }
 
-/// A plan for plan as the compiler writes it, in small: init, train_step with a copy stream and a repeat,
+/// A plan as the compiler writes it, in small: init, train_step with a copy stream and a repeat,
 /// predict. It uses every kind of command and table.
 PlanBuilder everythingPlan();
+
+/// Copies, fills, repeats and events on two streams with slots, and no code, which a mutation could not keep
+/// honest.
+PlanBuilder codelessPlan();
 
 }  // namespace gpuc::test
