@@ -125,7 +125,7 @@ def StopGradientOp : Gpuc_Unary<"stop_gradient", Gpuc_Tensor, [Differentiable]> 
 // Sources
 //===----------------------------------------------------------------------===//
 
-def ConstantOp : Gpuc_PureOp<"constant", [ConstantLike]> {
+def ConstantOp : Gpuc_PureOp<"constant", [ConstantLike], ["getFlops"]> {
   let summary = "A tensor known when the model is made";
   let description = [{
     One number fills the tensor (its shape may have the batch in it); dense elements give each.

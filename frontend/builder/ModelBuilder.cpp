@@ -2,6 +2,7 @@
 
 #include "frontend/builder/ModelBuilder.h"
 #include "frontend/builder/Graph.h"
+#include "passes/Optimizers.h"
 #include "runtime/base/file.h"
 
 #include "mlir/IR/Verifier.h"
@@ -166,6 +167,28 @@ void ModelBuilder::buildMetric(const std::string &entry, const std::vector<Input
 // The recipe and the end
 //===----------------------------------------------------------------------===//
 
+namespace {
+
+/// Keeps the text of the first error that MLIR emits while it lives, after the name of its layer if it has
+/// one.
+class FirstError {
+public:
+  explicit FirstError(MLIRContext *context)
+      : handler_(context, [this](Diagnostic &diagnostic) {
+          auto layer = dyn_cast<NameLoc>(diagnostic.getLocation());
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error && text.empty())
+            text = (layer ? layer.getName().str() + ": " : "") + diagnostic.str();
+          return success();
+        }) {}
+
+  std::string text;
+
+private:
+  ScopedDiagnosticHandler handler_;
+};
+
+} // namespace
+
 void ModelBuilder::recipe(const Recipe &recipe) {
   if (graph_->failed())
     return;
@@ -181,6 +204,12 @@ void ModelBuilder::recipe(const Recipe &recipe) {
   FailureOr<ir::SpecAttr> optimizer = ir::SpecAttr::fromText(&graph_->context, recipe.optimizer, mistake);
   if (failed(optimizer)) {
     graph_->fail("optimizer: " + mistake);
+    return;
+  }
+  FirstError unknown(&graph_->context);
+  auto emitUnknown = [&] { return emitError(UnknownLoc::get(&graph_->context)); };
+  if (failed(Optimizer::fromSpec(*optimizer, emitUnknown))) {
+    graph_->fail(unknown.text);
     return;
   }
   graph_->builder.setInsertionPointToEnd(graph_->module->getBody());
@@ -200,15 +229,12 @@ Result<Model> ModelBuilder::finish() {
   if (graph->failed())
     return graph->error();
 
-  // A backstop: what the builder did not find, an op's verifier does. Its first error is ours.
-  ScopedDiagnosticHandler handler(&graph->context, [&](Diagnostic &diagnostic) {
-    auto layer = dyn_cast<NameLoc>(diagnostic.getLocation());
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && !graph->failed())
-      graph->fail((layer ? layer.getName().str() + ": " : "") + diagnostic.str());
-    return success();
-  });
+  // A backstop: what the builder did not find, an op's verifier does.
+  FirstError error(&graph->context);
   if (failed(verify(*graph->module)))
-    return graph->failed() ? graph->error() : Status::error(graph->name + ": the module is not valid");
+    graph->fail(error.text);
+  if (graph->failed())
+    return graph->error();
   return Model(std::move(graph));
 }
 
