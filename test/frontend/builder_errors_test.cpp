@@ -63,6 +63,8 @@ TEST(BuilderErrors, Shapes) {
             "predict: reshape of [?, 4, 6] to [?, 25]: the number of elements differs");
   EXPECT_EQ(predictError([](Tensor x, Tensor, Tensor) { return reshape(x, {-1, 12}); }),
             "predict: reshape of [?, 4, 6] to [-1, 12]: the number of elements differs");
+  EXPECT_EQ(predictError([](Tensor x, Tensor, Tensor) { return reshape(x, {24, -1}); }),
+            "predict: reshape of [?, 4, 6] to [24, -1]: the number of elements differs");
   EXPECT_EQ(predictError([](Tensor, Tensor, Tensor w) { return reshape(w, {-1, -1}); }),
             "predict: reshape to [-1, -1]: extents are at least 0, but for one -1 and a leading kBatch");
   EXPECT_EQ(predictError([](Tensor x, Tensor, Tensor) { return flatten(x, 3); }),
