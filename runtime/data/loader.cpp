@@ -121,10 +121,14 @@ Status Loader::startWorkers(int64_t count) {
   } catch (const std::system_error& error) {
     return errorf("cannot start loader worker %zu: %s; lower --workers", workers_.size(), error.what());
   }
+  // A thread's first moments may allocate on its behalf; they belong to construction.
+  for (int64_t running = 0; running < count; running = running_.load()) running_.wait(running);
   return okStatus();
 }
 
 void Loader::work() {
+  ++running_;
+  running_.notify_one();
   while (!stopped_.load(std::memory_order_relaxed)) {
     uint64_t number = next_to_fill_.fetch_add(1, std::memory_order_relaxed);
     if (!waitUntilFree(number)) return;

@@ -102,6 +102,7 @@ class Loader {
   size_t memory_bytes_ = 0;
   std::atomic<uint64_t> next_to_fill_{0};
   std::atomic<bool> stopped_{false};
+  std::atomic<int64_t> running_{0};  // workers that have begun
   uint64_t next_to_deliver_ = 0;
   uint64_t next_to_release_ = 0;
   std::vector<std::thread> workers_;
