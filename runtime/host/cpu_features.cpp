@@ -16,7 +16,7 @@ namespace {
 enum Register : uint8_t { eax, ebx, ecx, edx };
 
 /// Which registers the system must save for the feature to be usable: bits of XCR0.
-enum State : uint32_t { none = 0, avx = 0x6, avx512 = 0xe6, amx = 0x60000 };
+enum State : uint32_t { none = 0, avx = 0x6, avx512 = 0xe6, amx = 0x60000, apx = 0x80000 };
 
 struct Feature {
   std::string_view name;
@@ -104,17 +104,35 @@ constexpr Feature kFeatures[] = {
     {"amx-fp16", 7, 1, eax, 21, amx},
     {"hreset", 7, 1, eax, 22},
     {"avxifma", 7, 1, eax, 23, avx},
+    {"movrs", 7, 1, eax, 31},
     {"avxvnniint8", 7, 1, edx, 4, avx},
     {"avxneconvert", 7, 1, edx, 5, avx},
     {"amx-complex", 7, 1, edx, 8, amx},
     {"avxvnniint16", 7, 1, edx, 10, avx},
     {"prefetchi", 7, 1, edx, 14},
     {"usermsr", 7, 1, edx, 15},
+    {"avx10.1", 7, 1, edx, 19, avx512},
+    {"avx10.1-256", 7, 1, edx, 19, avx512},
+    {"avx10.1-512", 7, 1, edx, 19, avx512},
+    // APX is one bit; LLVM names its parts.
+    {"egpr", 7, 1, edx, 21, apx},
+    {"push2pop2", 7, 1, edx, 21, apx},
+    {"ppx", 7, 1, edx, 21, apx},
+    {"ndd", 7, 1, edx, 21, apx},
+    {"ccmp", 7, 1, edx, 21, apx},
+    {"nf", 7, 1, edx, 21, apx},
+    {"cf", 7, 1, edx, 21, apx},
+    {"zu", 7, 1, edx, 21, apx},
     {"xsaveopt", 0xd, 1, eax, 0},
     {"xsavec", 0xd, 1, eax, 1},
     {"xsaves", 0xd, 1, eax, 3},
     {"ptwrite", 0x14, 0, ebx, 4},
     {"widekl", 0x19, 0, ebx, 2},
+    {"amx-fp8", 0x1e, 1, eax, 4, amx},
+    {"amx-transpose", 0x1e, 1, eax, 5, amx},
+    {"amx-tf32", 0x1e, 1, eax, 6, amx},
+    {"amx-avx512", 0x1e, 1, eax, 7, amx},
+    {"amx-movrs", 0x1e, 1, eax, 8, amx},
     {"sahf", 0x80000001, 0, ecx, 0},
     {"lzcnt", 0x80000001, 0, ecx, 5},
     {"sse4a", 0x80000001, 0, ecx, 6},
@@ -148,6 +166,15 @@ bool has(const Feature& feature) {
          (savedStates() & feature.state) == feature.state;
 }
 
+/// The version of AVX10, in the low byte of EBX of its leaf; 0 without it.
+uint32_t avx10Version() {
+  std::array<uint32_t, 4> registers = {};
+  if (!cpuHasFeature("avx10.1") ||
+      !__get_cpuid_count(0x24, 0, &registers[eax], &registers[ebx], &registers[ecx], &registers[edx]))
+    return 0;
+  return registers[ebx] & 0xff;
+}
+
 }  // namespace
 
 std::string cpuName() {
@@ -164,7 +191,7 @@ std::string cpuName() {
 bool cpuHasFeature(std::string_view name) {
   for (const Feature& feature : kFeatures)
     if (feature.name == name) return has(feature);
-  return false;
+  return name == "avx10.2" && avx10Version() >= 2;
 }
 
 #else
