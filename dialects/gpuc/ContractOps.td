@@ -19,6 +19,7 @@ def MatmulOp : Gpuc_PureOp<"matmul", [Differentiable, Infer], ["getFlops"]> {
     (`transpose` $transpose_lhs^)? $lhs `,` (`transpose` $transpose_rhs^)? $rhs attr-dict `:`
     functional-type(operands, results)
   }];
+  let hasFolder = 1;
 }
 
 #endif

@@ -13,8 +13,8 @@ def SubOp : Gpuc_Binary<"sub", Gpuc_NumberTensor, [Differentiable]> { let summar
 def MulOp : Gpuc_Binary<"mul", Gpuc_NumberTensor, [Commutative, Differentiable]> { let summary = "lhs · rhs"; let hasFolder = 1; }
 def DivOp : Gpuc_Binary<"div", Gpuc_NumberTensor, [Differentiable]> { let summary = "lhs / rhs"; let hasFolder = 1; }
 def RemOp : Gpuc_Binary<"rem", Gpuc_NumberTensor, [Differentiable]> { let summary = "Remainder with the sign of lhs (C's fmod)"; }
-def MaxOp : Gpuc_Binary<"max", Gpuc_NumberTensor, [Commutative, Differentiable]> { let summary = "The larger; NaN if either is"; }
-def MinOp : Gpuc_Binary<"min", Gpuc_NumberTensor, [Commutative, Differentiable]> { let summary = "The smaller; NaN if either is"; }
+def MaxOp : Gpuc_Binary<"max", Gpuc_NumberTensor, [Commutative, Differentiable]> { let summary = "The larger; NaN if either is"; let hasFolder = 1; }
+def MinOp : Gpuc_Binary<"min", Gpuc_NumberTensor, [Commutative, Differentiable]> { let summary = "The smaller; NaN if either is"; let hasFolder = 1; }
 def PowOp : Gpuc_Binary<"pow", Gpuc_FloatTensor, [Differentiable]> { let summary = "lhs to the power rhs (C's pow)"; }
 
 def FmaOp : Gpuc_PureOp<"fma", [Pointwise, SameTensorTypes, SameOperandsAndResultType, Differentiable], ["getFlops"]> {
@@ -76,22 +76,20 @@ def ClampOp : Gpuc_Unary<"clamp", Gpuc_FloatTensor, [Differentiable]> {
 //===----------------------------------------------------------------------===//
 
 def Gpuc_LogicTensor : Gpuc_TensorOf<AnyTypeOf<[Gpuc_Int, I1]>, "integer or i1 tensor of static shape">;
-def AndOp : Gpuc_Binary<"and", Gpuc_LogicTensor, [Commutative]> { let summary = "Bitwise and"; }
-def OrOp : Gpuc_Binary<"or", Gpuc_LogicTensor, [Commutative]> { let summary = "Bitwise or"; }
+def AndOp : Gpuc_Binary<"and", Gpuc_LogicTensor, [Commutative]> { let summary = "Bitwise and"; let hasFolder = 1; }
+def OrOp : Gpuc_Binary<"or", Gpuc_LogicTensor, [Commutative]> { let summary = "Bitwise or"; let hasFolder = 1; }
 def XorOp : Gpuc_Binary<"xor", Gpuc_LogicTensor, [Commutative]> { let summary = "Bitwise exclusive or"; }
-def NotOp : Gpuc_Unary<"not", Gpuc_LogicTensor> { let summary = "Bitwise complement"; }
+def NotOp : Gpuc_Unary<"not", Gpuc_LogicTensor> { let summary = "Bitwise complement"; let hasFolder = 1; }
 
 def Gpuc_Comparison : I32EnumAttr<"Comparison", "How two numbers compare", [
   I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
   I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]> {
   let cppNamespace = "::gpuc::ir";
-  let genSpecializedAttr = 0;
 }
-def Gpuc_ComparisonAttr : EnumAttr<Gpuc_Dialect, Gpuc_Comparison, "comparison">;
 
 def CompareOp : Gpuc_PureOp<"compare", [Pointwise, SameTensorShapes, SameTypeOperands, SameOperandsAndResultShape, Infer]> {
   let summary = "lhs ? rhs, element by element; false of NaN but for ne";
-  let arguments = (ins Gpuc_ComparisonAttr:$predicate, Gpuc_Tensor:$lhs, Gpuc_Tensor:$rhs);
+  let arguments = (ins Gpuc_Comparison:$predicate, Gpuc_Tensor:$lhs, Gpuc_Tensor:$rhs);
   let results = (outs Gpuc_BoolTensor:$result);
   let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs)";
 }
@@ -102,6 +100,7 @@ def SelectOp : Gpuc_PureOp<"select", [Pointwise, SameTensorShapes, SameOperandsA
   let arguments = (ins Gpuc_BoolTensor:$condition, Gpuc_Tensor:$on_true, Gpuc_Tensor:$on_false);
   let results = (outs Gpuc_Tensor:$result);
   let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` type($condition) `,` type($result)";
+  let hasFolder = 1;
 }
 
 def CastOp : Gpuc_PureOp<"cast", [Pointwise, SameTensorShapes, SameOperandsAndResultShape, Differentiable]> {
