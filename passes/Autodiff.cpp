@@ -292,6 +292,8 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
       function.setResultAttr(loss.getNumResults() + index, "gpuc.variable", variable);
 
     builder.setInsertionPointToStart(function.addEntryBlock());
+    for (auto [argument, original] : llvm::zip_equal(function.getArguments(), loss.getArguments()))
+      argument.setLoc(original.getLoc());
     auto gradient = ir::GradientOp::create(builder, loss.getLoc(), types, FlatSymbolRefAttr::get(loss.getSymNameAttr()),
                                            function.getArguments(), nullptr, builder.getArrayAttr(variables));
     func::ReturnOp::create(builder, loss.getLoc(), gradient.getResults());

@@ -27,7 +27,7 @@ using namespace mlir;
 namespace {
 
 /// The ids of what @init draws: above those of the model's own random ops, which count from 0.
-constexpr int64_t kFirstInitialId = int64_t(1) << 30;
+constexpr int64_t kFirstInitialId = int64_t(1) << 27;
 
 /// The scalar tensor type of `element`.
 RankedTensorType scalarOf(Type element) { return RankedTensorType::get({}, element); }

@@ -156,7 +156,7 @@ def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
     }
     func.func @eval_step(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, …)
     func.func @init() {
-      %w = gpuc.random_uniform seed %seed step %zero id 1073741824 low -0.5 high 0.5 …
+      %w = gpuc.random_uniform seed %seed step %zero id 134217728 low -0.5 high 0.5 …
       gpuc.assign @w, %w : tensor<4xf32>
       …
     ```
@@ -185,6 +185,38 @@ def DecomposePass : Pass<"gpuc-decompose", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"keep", "keep", "std::string", "Composite ops that stay whole, by name: softmax,layer_norm">,
+  ];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
+def FusePass : Pass<"gpuc-fuse", "::mlir::ModuleOp"> {
+  let summary = "Gather ops into kernels";
+  let description = [{
+    Afterwards every op that a kernel computes stands in a `gpuc.fused`, named after the layer and the ops that it came
+    from. Chains of pointwise ops become one kernel, with the constants, broadcasts and casts that they read; so does
+    what a reduction alone reads, and what follows it in its own shape. Nothing expensive is computed twice.
+
+    Before:
+    ```mlir
+    %h = gpuc.matmul %x, transpose %w : … loc("fc1")
+    %1 = gpuc.broadcast %b dims [1] : tensor<128xf32> to tensor<64x128xf32> loc("fc1")
+    %2 = gpuc.add %h, %1 : tensor<64x128xf32> loc("fc1")
+    %3 = gpuc.relu %2 : tensor<64x128xf32> loc("act1")
+    ```
+    After:
+    ```mlir
+    %h = gpuc.matmul %x, transpose %w : … loc("fc1")
+    %3 = gpuc.fused "fc1.add_relu"(%h, %b) : (tensor<64x128xf32>, tensor<128xf32>) -> tensor<64x128xf32> {
+    ^bb0(%h_0: tensor<64x128xf32>, %b_1: tensor<128xf32>):
+      %4 = gpuc.broadcast %b_1 dims [1] : tensor<128xf32> to tensor<64x128xf32>
+      %5 = gpuc.add %h_0, %4 : tensor<64x128xf32>
+      %6 = gpuc.relu %5 : tensor<64x128xf32>
+      gpuc.yield %6 : tensor<64x128xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"enable", "enable", "bool", /*default=*/"true", "Off, each op is a kernel of its own (-O0)">,
   ];
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }

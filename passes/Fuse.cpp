@@ -1,0 +1,317 @@
+//===- Fuse.cpp - Ops into kernels -------------------------------------------===//
+//
+// Contract: afterwards every op that a kernel computes stands in the region of a gpuc.fused; what is left outside are
+// library calls, reshapes, reads and assigns. Kernels form no cycle; what a kernel may hold is for the emitter to say
+// (codegen/Codegen.h); the result depends on the order of ops alone.
+//
+// Ops that only say where to read or what constant to use (constant, iota, broadcast, transpose …) are copied into each
+// kernel that reads them. Every other op begins as a kernel of its own. Then, in block order, the kernel of an op takes
+// in the kernels of its operands, in two rounds:
+//
+//   1. kernels whose values nobody else reads: they vanish, be it into a pointwise kernel or into a reduction;
+//   2. kernels over the same elements whose values others read too: these become results of the larger kernel.
+//
+// In this order a value for the backward pass is computed there, if that takes no more than what is kept anyway (the mask
+// of a relu, from its result), and not kept from the forward pass. What is read through a broadcast would be computed once
+// for each element: it stays outside, unless it is cheap and vanishes. So the powers in Adam's bias corrections are
+// computed once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/FusedKernel.h"
+#include "passes/Passes.h"
+#include "passes/codegen/Codegen.h"
+
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace gpuc {
+#define GEN_PASS_DEF_FUSEPASS
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// Kernels with more ops than this are not widened: registers would spill, and compiling slows down.
+constexpr size_t kMaxOps = 96;
+
+/// A value computed anew for each element it is broadcast to may take this many cheap ops.
+constexpr size_t kMaxRecomputedOps = 8;
+
+bool isKernelOp(Operation *op) { return isInlinable(op) || isRoot(op); }
+
+bool isCheap(Operation *op) {
+  return op->hasTrait<ir::Pointwise>() &&
+         isa<ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp, ir::MinOp, ir::FmaOp, ir::NegOp, ir::AbsOp, ir::ReluOp,
+             ir::AndOp, ir::OrOp, ir::XorOp, ir::NotOp, ir::CompareOp, ir::SelectOp, ir::CastOp, ir::StopGradientOp>(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+/// Ops that become one kernel, in block order.
+struct Cluster {
+  SmallVector<Operation *> ops;
+
+  Operation *root() const {
+    auto found = llvm::find_if(ops, isRoot);
+    return found == ops.end() ? nullptr : *found;
+  }
+};
+
+/// How a reader sees a value: at its own index, or through copied ops that move or repeat its elements.
+struct Way {
+  bool moved = false, repeated = false;
+};
+
+/// Groups the ops of one block into clusters.
+class Clustering {
+public:
+  Clustering(Block &block, bool merge) : block_(block), merge_(merge) {}
+
+  LogicalResult run() {
+    eraseDead();
+    separateCopies();
+    if (failed(makeClusters()))
+      return failure();
+    if (merge_) {
+      mergeWhile(Round::Vanishing);
+      mergeWhile(Round::Shared);
+    }
+    return success();
+  }
+
+  /// Puts a gpuc.fused in the place of each cluster.
+  LogicalResult build(KernelNames &names) {
+    llvm::SetVector<Cluster *> ordered;
+    for (Operation &op : block_)
+      if (Cluster *cluster = clusterOf(&op))
+        ordered.insert(cluster);
+    for (Cluster *cluster : ordered) {
+      FusedKernel kernel = kernelOf(cluster->ops);
+      OpBuilder builder(block_.getParentOp());
+      builder.setInsertionPointAfter(cluster->ops.back());
+      kernel.build(builder, names.nameFor(cluster->ops));
+    }
+    eraseDead(); // What the kernels replace.
+    // A result that is read between the first and the last op of its kernel is now read before it is computed.
+    if (!sortTopologically(&block_))
+      return block_.getParentOp()->emitOpError("has kernels that wait for one another");
+    return success();
+  }
+
+private:
+  Cluster *clusterOf(Operation *op) const { return clusters_.lookup(op); }
+
+  /// Ops that are copied into each kernel that reads them.
+  bool isCopied(Operation *op) const {
+    if (clusterOf(op))
+      return false;
+    return isa<ir::ConstantOp>(op) ||
+           (merge_ && isa<ir::IotaOp, ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, ir::ReverseOp>(op));
+  }
+
+  void eraseDead() {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block_)))
+      if (isKernelOp(&op) && op.use_empty())
+        op.erase();
+  }
+
+  /// Gives the readers that are no kernels (library calls, assigns, the return) a copy of their own of what is copied
+  /// into kernels, so that it can be told apart.
+  void separateCopies() {
+    for (Operation &op : llvm::make_early_inc_range(block_)) {
+      if (!isCopied(&op))
+        continue;
+      auto outside = [](OpOperand &use) { return !isKernelOp(use.getOwner()); };
+      if (llvm::none_of(op.getUses(), outside))
+        continue;
+      Operation *copy = OpBuilder(&op).clone(op);
+      op.getResult(0).replaceUsesWithIf(copy->getResult(0), outside);
+      materialized_.insert(copy);
+    }
+  }
+
+  LogicalResult makeClusters() {
+    for (auto [position, op] : llvm::enumerate(block_))
+      positions_[&op] = position;
+    for (Operation &op : block_) {
+      if (!isKernelOp(&op) || (isCopied(&op) && !materialized_.contains(&op)))
+        continue;
+      storage_.push_back(std::make_unique<Cluster>());
+      storage_.back()->ops.push_back(&op);
+      clusters_[&op] = storage_.back().get();
+    }
+    for (auto &cluster : storage_)
+      if (failed(checkKernel(kernelOf(cluster->ops).body())))
+        return cluster->ops.front()->emitOpError("cannot be compiled into a kernel");
+    return success();
+  }
+
+  /// Calls `visit` for each op, copied ones aside, that reads `value`.
+  void forEachReader(Value value, function_ref<void(Operation *, Way)> visit, Way way = {}) const {
+    for (Operation *user : value.getUsers()) {
+      if (!isCopied(user))
+        visit(user, way);
+      else
+        forEachReader(user->getResult(0), visit, {true, way.repeated || isa<ir::BroadcastOp>(user)});
+    }
+  }
+
+  /// The results that ops outside of `ops` read.
+  SmallVector<Value> outputsOf(ArrayRef<Operation *> ops) const {
+    SmallVector<Value> outputs;
+    for (Operation *op : ops)
+      for (Value result : op->getResults()) {
+        bool isRead = false;
+        forEachReader(result, [&](Operation *reader, Way) { isRead |= !llvm::is_contained(ops, reader); });
+        if (isRead)
+          outputs.push_back(result);
+      }
+    return outputs;
+  }
+
+  FusedKernel kernelOf(ArrayRef<Operation *> ops) const {
+    return FusedKernel(ops, outputsOf(ops), [this](Operation *op) { return isCopied(op); });
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Merging
+  //===--------------------------------------------------------------------===//
+
+  enum class Round { Vanishing, Shared };
+
+  void mergeWhile(Round round) {
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (Operation &op : block_)
+        if (Cluster *cluster = clusterOf(&op))
+          changed |= takeInProducers(&op, *cluster, round);
+    }
+  }
+
+  bool takeInProducers(Operation *op, Cluster &consumer, Round round) {
+    llvm::SetVector<Cluster *> producers;
+    auto collect = [&](auto &self, Operation *reader) -> void {
+      for (Value operand : reader->getOperands())
+        if (Operation *producer = operand.getDefiningOp()) {
+          if (isCopied(producer))
+            self(self, producer);
+          else if (Cluster *cluster = clusterOf(producer); cluster && cluster != &consumer)
+            producers.insert(cluster);
+        }
+    };
+    collect(collect, op);
+    bool changed = false;
+    for (Cluster *producer : producers)
+      changed |= tryMerge(*producer, consumer, round);
+    return changed;
+  }
+
+  /// Moves the ops of `producer` into `consumer` if it pays and may be.
+  bool tryMerge(Cluster &producer, Cluster &consumer, Round round) {
+    if (producer.ops.size() + consumer.ops.size() > kMaxOps || !pays(producer, consumer, round) ||
+        isReachedOtherwise(producer, consumer))
+      return false;
+    SmallVector<Operation *> merged(producer.ops);
+    llvm::append_range(merged, consumer.ops);
+    llvm::sort(merged, [&](Operation *a, Operation *b) { return positions_.lookup(a) < positions_.lookup(b); });
+    if (failed(checkKernel(kernelOf(merged).body())))
+      return false;
+    for (Operation *op : producer.ops)
+      clusters_[op] = &consumer;
+    producer.ops.clear();
+    consumer.ops = std::move(merged);
+    return true;
+  }
+
+  bool pays(const Cluster &producer, const Cluster &consumer, Round round) const {
+    bool vanishes = true;
+    Way way;
+    for (Operation *op : producer.ops)
+      for (Value result : op->getResults())
+        forEachReader(result, [&](Operation *reader, Way here) {
+          Cluster *cluster = clusterOf(reader);
+          vanishes &= cluster == &producer || cluster == &consumer;
+          if (cluster == &consumer)
+            way = {way.moved || here.moved, way.repeated || here.repeated};
+        });
+    if (!vanishes && round == Round::Vanishing)
+      return false;
+    if (producer.root()) // What follows a reduction reads its result where that is computed.
+      return !consumer.root() && !way.moved;
+    if (way.repeated && (producer.ops.size() > kMaxRecomputedOps || !llvm::all_of(producer.ops, isCheap)))
+      return false;
+    // A value that is kept, and read at another index or by a reduction, would be computed twice.
+    return vanishes || (!way.moved && !consumer.root());
+  }
+
+  /// Whether a way from `producer` to `consumer` leads through other kernels or ops: merged, they would wait for
+  /// themselves.
+  bool isReachedOtherwise(const Cluster &producer, const Cluster &consumer) const {
+    SmallVector<Operation *> queue;
+    for (Operation *op : producer.ops)
+      for (Value result : op->getResults())
+        forEachReader(result, [&](Operation *reader, Way) {
+          if (clusterOf(reader) != &producer && clusterOf(reader) != &consumer)
+            queue.push_back(reader);
+        });
+    llvm::SmallPtrSet<Operation *, 32> seen(queue.begin(), queue.end());
+    auto follow = [&](Operation *op) {
+      for (Operation *user : op->getUsers())
+        if (seen.insert(user).second)
+          queue.push_back(user);
+    };
+    while (!queue.empty()) {
+      Operation *op = queue.pop_back_val();
+      Cluster *cluster = clusterOf(op);
+      if (cluster == &consumer)
+        return true;
+      if (cluster)
+        llvm::for_each(cluster->ops, follow); // A kernel gives nothing before it has everything.
+      else
+        follow(op);
+    }
+    return false;
+  }
+
+  Block &block_;
+  bool merge_;
+  llvm::DenseMap<Operation *, unsigned> positions_;
+  llvm::DenseMap<Operation *, Cluster *> clusters_;
+  SmallVector<std::unique_ptr<Cluster>> storage_;
+  llvm::SmallPtrSet<Operation *, 8> materialized_;
+};
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+class FusePass : public impl::FusePassBase<FusePass> {
+  using FusePassBase::FusePassBase;
+
+  void runOnOperation() override {
+    KernelNames names;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      Clustering clustering(function.getBody().front(), enable);
+      if (failed(clustering.run()) || failed(clustering.build(names)) || failed(checkLeft(function)))
+        return signalPassFailure();
+    }
+  }
+
+  /// Whether what stands outside of kernels needs none: it is a library's, moves nothing, or is state.
+  static LogicalResult checkLeft(func::FuncOp function) {
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (!isa<ir::FusedOp, ir::MatmulOp, ir::ReshapeOp, ir::ReadOp, ir::AssignOp, ir::CompositeOpInterface>(op))
+        return op.emitOpError("has no kernel on any target");
+    return success();
+  }
+};
+
+} // namespace
+} // namespace gpuc
