@@ -1,0 +1,67 @@
+//===- CheckKernel.cpp - What may become one kernel -------------------------===//
+
+#include "passes/codegen/Codegen.h"
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/codegen/Kernel.h"
+#include "passes/codegen/Pointwise.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace gpuc::ir;
+
+namespace gpuc {
+
+bool isInlinable(Operation *op) {
+  return codegen::isPointwise(op) || codegen::isMovement(op) || isa<ConstantOp, IotaOp, RandomBitsOp>(op);
+}
+
+bool isRoot(Operation *op) {
+  return isa<SumOp, ProdOp, ReduceMaxOp, ReduceMinOp, ArgmaxOp, CumsumOp, GatherOp, ScatterAddOp, ConcatOp, PadOp,
+             DynamicSliceOp, DynamicUpdateSliceOp>(op);
+}
+
+LogicalResult checkKernel(Block &body) {
+  if (body.empty() || !isa<YieldOp>(body.back()) || body.back().getNumOperands() == 0)
+    return failure();
+  Operation *root = nullptr;
+  llvm::DenseSet<Value> afterRoot;
+  for (Operation &op : body.without_terminator()) {
+    bool meetsRoot = llvm::any_of(op.getOperands(), [&](Value operand) { return afterRoot.contains(operand); });
+    if (isRoot(&op)) {
+      if (root)
+        return failure();
+      root = &op;
+      afterRoot.insert(op.getResult(0));
+    } else if (!isInlinable(&op) || (meetsRoot && (!codegen::isPointwise(&op) || isa<ScatterAddOp>(root)))) {
+      return failure();
+    } else if (meetsRoot) {
+      afterRoot.insert(op.getResult(0));
+    }
+  }
+  auto results = body.getTerminator()->getOperands();
+  ArrayRef<int64_t> shape = codegen::shapeOf(root ? root->getResult(0) : results.front());
+  for (Value result : results)
+    if (codegen::shapeOf(result) != shape || (root && !afterRoot.contains(result)))
+      return failure();
+  return success();
+}
+
+/// Both positions are the same at every coordinate.
+static bool sameAddress(const codegen::Affine &a, const codegen::Affine &b) {
+  return !a.isDynamic && a.constant == b.constant && a.coefficients == b.coefficients;
+}
+
+bool canUpdateInPlace(Block &body, unsigned argument, unsigned result) {
+  Value operand = body.getArgument(argument), written = body.getTerminator()->getOperand(result);
+  if (codegen::shapeOf(operand) != codegen::shapeOf(written) ||
+      elementBytes(getElementTypeOrSelf(operand)) != elementBytes(getElementTypeOrSelf(written)))
+    return false;
+  codegen::Kernel kernel(body);
+  codegen::Affine target = codegen::linearAddress(kernel.resultIndex, codegen::shapeOf(written), kernel.space());
+  return llvm::all_of(codegen::allAccesses(kernel), [&](const codegen::Access &access) {
+    return access.leaf != operand || sameAddress(access.address, target);
+  });
+}
+
+} // namespace gpuc

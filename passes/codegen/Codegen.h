@@ -1,0 +1,76 @@
+//===- Codegen.h - From a fused region to machine code ----------------------===//
+//
+// A kernel is a block of gpuc ops: its arguments are the operand tensors, its `gpuc.yield` names the results. On the
+// host it becomes `void symbol(void *const *operands, int64_t begin, int64_t end)`. `operands` are the buffers of the
+// block's arguments, then those of the results, dense, row-major and aligned to 64 bytes. A call computes the tiles
+// [begin, end); tiles are independent of one another, and what one holds depends on shapes and target alone.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Location.h"
+#include "mlir/Support/LLVM.h"
+
+#include <string>
+#include <vector>
+
+namespace gpuc {
+
+/// A CPU to compile for. Two equal targets give equal bits.
+struct HostTarget {
+  std::string cpu;                   ///< LLVM's name, such as "x86-64-v3" or "skylake-avx512".
+  std::vector<std::string> features; ///< LLVM's features, "+avx2" or "-avx2", beyond those the name implies.
+  int vectorBytes = 0;               ///< Bytes of the widest vector register in use: 16, 32 or 64.
+
+  /// The CPU that this process runs on.
+  static mlir::FailureOr<HostTarget> native(std::string *error = nullptr);
+  /// A CPU by name. Fails, with the reason in `error`, for an unknown name and for a CPU without fused multiply-add
+  /// or half-precision conversion, which kernels rely on.
+  static mlir::FailureOr<HostTarget> parse(llvm::StringRef cpu, std::string *error = nullptr);
+};
+
+/// How a kernel is cut.
+struct KernelSchedule {
+  int64_t tiles = 1; ///< Valid tile numbers are [0, tiles).
+  int64_t grain = 1; ///< The fewest tiles worth handing to another thread: about 10 µs of work.
+};
+
+/// True of ops that a kernel computes element by element at whatever index is asked for: pointwise ops, constants,
+/// iota, random bits, and broadcast, transpose, slice and reverse, which only say where to read.
+bool isInlinable(mlir::Operation *op);
+
+/// True of ops that shape the loops of the kernel they stand in: reductions, argmax, cumsum, gather, scatter_add,
+/// concat, pad, dynamic_slice and dynamic_update_slice.
+bool isRoot(mlir::Operation *op);
+
+/// What the emitter takes, on any target. Either every result is an inlinable expression of one common shape; or the
+/// block holds one root, whose operands are inlinable expressions, and every result is the root's or a pointwise
+/// expression of it and of inlinable others, in the root's shape. (scatter_add takes nothing after it.) Fails
+/// without a diagnostic: fusion asks this to learn how far it may go.
+mlir::LogicalResult checkKernel(mlir::Block &body);
+
+/// Number and size of tiles, from shapes and target alone.
+KernelSchedule scheduleHostKernel(mlir::Block &body, const HostTarget &target);
+
+/// True if argument number `argument` is read only at the index at which result number `result` is written, in the
+/// same tile and not after, so that one buffer may hold both. Element sizes and shapes must agree.
+bool canUpdateInPlace(mlir::Block &body, unsigned argument, unsigned result);
+
+struct KernelSource {
+  std::string symbol;
+  mlir::Block *body;
+  mlir::Location location;
+};
+
+struct CodegenOptions {
+  int optLevel = 2; ///< LLVM's -O level, 0 to 3. Bits do not depend on it.
+};
+
+/// Compiles kernels into one ELF shared object that exports their symbols and needs nothing: no libc, no libm, no
+/// relocation against another object. Equal inputs give equal bytes. Kernels with equal bodies share their code.
+/// Emits a diagnostic at the kernel that cannot be compiled.
+mlir::FailureOr<std::string> compileHostKernels(llvm::ArrayRef<KernelSource> kernels, const HostTarget &target,
+                                                const CodegenOptions &options = {});
+
+} // namespace gpuc

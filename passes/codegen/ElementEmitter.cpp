@@ -1,0 +1,342 @@
+//===- ElementEmitter.cpp - The value of a tensor expression at an index ----===//
+
+#include "passes/codegen/ElementEmitter.h"
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/codegen/Philox.h"
+#include "passes/codegen/Pointwise.h"
+
+using namespace mlir;
+using namespace gpuc::ir;
+
+namespace gpuc::codegen {
+
+ElementEmitter::ElementEmitter(ImplicitLocOpBuilder &builder, const Kernel &kernel, ArrayRef<Value> pointers)
+    : builder_(builder), kernel_(kernel), pointers_(pointers), coordinates_(kernel.groups.size()) {}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+void ElementEmitter::enter(Region &region) {
+  levels_.push_back({region.getParentOp(), SmallVector<Known>(coordinates_), tailMask_, laneGroup_, lanes_, root_});
+  Block &block = region.front();
+  if (block.mightHaveTerminator())
+    builder_.setInsertionPoint(block.getTerminator());
+  else
+    builder_.setInsertionPointToEnd(&block);
+}
+
+void ElementEmitter::leave() {
+  Level outer = levels_.pop_back_val();
+  coordinates_ = outer.coordinates;
+  tailMask_ = outer.tailMask;
+  laneGroup_ = outer.laneGroup;
+  lanes_ = outer.lanes;
+  root_ = outer.root;
+  // What was known only further in is gone; so is what stood on another mask or lane count.
+  for (auto &[value, memos] : memo_)
+    llvm::erase_if(memos, [&](const Memo &memo) { return memo.known.level > level(); });
+  builder_.setInsertionPointAfter(outer.holder);
+}
+
+void ElementEmitter::setCoordinate(size_t group, Value first) {
+  for (auto &[value, memos] : memo_) // what may have depended on the former coordinate
+    llvm::erase_if(memos, [&](const Memo &memo) { return memo.known.level == level(); });
+  coordinates_[group] = {Expr(builder_, first), level()};
+}
+
+void ElementEmitter::setLanes(size_t group, int64_t lanes) {
+  laneGroup_ = group;
+  lanes_ = lanes;
+}
+
+void ElementEmitter::bindRoot(Expr value) { root_ = {value, level()}; }
+
+Known ElementEmitter::at(int wanted, llvm::function_ref<Expr()> make) {
+  if (wanted == level())
+    return {make(), wanted};
+  OpBuilder::InsertionGuard guard(builder_);
+  builder_.setInsertionPoint(levels_[wanted].holder);
+  return {make(), wanted};
+}
+
+Known ElementEmitter::combine(ArrayRef<Known> operands, llvm::function_ref<Expr(ArrayRef<Expr>)> make) {
+  int innermost = 0;
+  bool vector = false;
+  for (const Known &operand : operands) {
+    innermost = std::max(innermost, operand.level);
+    vector |= operand.isVector();
+  }
+  return at(innermost, [&] {
+    SmallVector<Expr> inputs;
+    for (const Known &operand : operands)
+      inputs.push_back(splat(operand.expr, vector ? lanes_ : 1));
+    return make(inputs);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Expressions
+//===----------------------------------------------------------------------===//
+
+Known ElementEmitter::emit(Value value, const Index &index, const Guard &guard) {
+  if (root_.expr && value.getDefiningOp() == kernel_.root)
+    return root_;
+  for (const Memo &memo : memo_[value])
+    if (memo.guard == guard.expr.value() && memo.index == index)
+      return memo.known;
+  Known known;
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    known = loadAt(pointers_[argument.getArgNumber()], elementKind(value.getType()), shapeOf(value), index, guard);
+  else
+    known = compute(value.getDefiningOp(), index, guard);
+  memo_[value].push_back({index, guard.expr.value(), known});
+  return known;
+}
+
+Known ElementEmitter::compute(Operation *op, const Index &index, const Guard &guard) {
+  if (isMovement(op))
+    return emit(op->getOperand(0), movedIndex(op, index), guard);
+  if (isPointwise(op))
+    return emitPointwiseOp(op, index, guard);
+  return TypeSwitch<Operation *, Known>(op)
+      .Case<ConstantOp>([&](auto) { return emitConstant(op, index, guard); })
+      .Case<IotaOp>([&](IotaOp iota) {
+        ElementKind kind = elementKind(iota.getResult().getType());
+        return combine({materialize(index[iota.getDim()])},
+                       [&](ArrayRef<Expr> x) { return castElement(x[0], ElementKind::I64, kind); });
+      })
+      .Case<RandomBitsOp>([&](auto) { return emitRandomBits(op, index); })
+      .Case<GatherOp>([&](auto) { return emitGather(op, index, guard); })
+      .Case<ConcatOp>([&](auto) { return emitConcat(op, index, guard); })
+      .Case<PadOp>([&](auto) { return emitPad(op, index, guard); })
+      .Case<DynamicSliceOp>([&](auto) { return emitDynamicSlice(op, index, guard); })
+      .Case<DynamicUpdateSliceOp>([&](auto) { return emitDynamicUpdateSlice(op, index, guard); })
+      .Default([](Operation *) -> Known { llvm_unreachable("checkKernel let through what cannot be emitted"); });
+}
+
+Known ElementEmitter::emitPointwiseOp(Operation *op, const Index &index, const Guard &guard) {
+  SmallVector<Known> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(emit(operand, index, guard));
+  return combine(operands, [&](ArrayRef<Expr> inputs) { return emitPointwise(op, inputs); });
+}
+
+Expr ElementEmitter::emitLanes(Value value, const Index &index) {
+  Known known = emit(value, index, {});
+  return at(known.level, [&] { return splat(known.expr, lanes_); }).expr;
+}
+
+Known ElementEmitter::emitRandomBits(Operation *op, const Index &index) {
+  auto random = cast<RandomBitsOp>(op);
+  Value result = random.getResult();
+  auto scalar = [&](Value operand) {
+    Known known = emit(operand, {}, {});
+    return combine({known}, [&](ArrayRef<Expr> x) {
+      return castElement(x[0], elementKind(operand.getType()), ElementKind::I64);
+    });
+  };
+  Affine linear = linearAddress(index, shapeOf(result), kernel_.space());
+  SmallVector<Known> inputs{materialize(linear), scalar(random.getSeed()), scalar(random.getStep())};
+  for (auto [entry, stride] : llvm::zip_equal(index, rowMajorStrides(shapeOf(result))))
+    if (entry.isDynamic) {
+      Affine part = constantAffine(0, kernel_.space());
+      part = sum(part, entry, stride);
+      part.constant = 0;
+      part.coefficients.assign(kernel_.space(), 0);
+      inputs[0] = combine({inputs[0], materialize(part)}, [](ArrayRef<Expr> x) { return x[0] + x[1]; });
+    }
+  return combine(inputs, [&](ArrayRef<Expr> x) {
+    Expr bits = emitPhilox(x[0], x[1], x[2], random.getId());
+    return castElement(bits, ElementKind::I32, elementKind(result.getType()));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Coordinates as numbers
+//===----------------------------------------------------------------------===//
+
+Expr ElementEmitter::laneNumbers() {
+  auto numbers = llvm::to_vector(llvm::seq<int64_t>(0, lanes_));
+  auto type = VectorType::get({lanes_}, builder_.getI64Type());
+  return {builder_, arith::ConstantOp::create(builder_, type, DenseElementsAttr::get(type, ArrayRef(numbers)))};
+}
+
+Known ElementEmitter::staticPart(const Affine &affine, int64_t &laneStride) {
+  laneStride = 0;
+  SmallVector<std::pair<int64_t, Known>> terms;
+  int innermost = 0;
+  for (auto [number, group] : llvm::enumerate(kernel_.groups)) {
+    int64_t coefficient = affine.coefficients[group.last];
+    if (coefficient == 0)
+      continue;
+    terms.push_back({coefficient, coordinates_[number]});
+    innermost = std::max(innermost, coordinates_[number].level);
+    if (number == laneGroup_ && lanes_ > 1)
+      laneStride = coefficient;
+  }
+  return at(innermost, [&] {
+    Expr total = constantInt(builder_, builder_.getI64Type(), affine.constant);
+    for (auto &[coefficient, known] : terms)
+      total = total + (coefficient == 1 ? known.expr : known.expr * known.expr.integer(coefficient));
+    return total;
+  });
+}
+
+Known ElementEmitter::materialize(const Affine &affine) {
+  int64_t laneStride;
+  Known result = staticPart(affine, laneStride);
+  if (laneStride != 0)
+    result = at(result.level, [&] {
+      Expr numbers = laneNumbers();
+      return splat(result.expr, lanes_) + numbers * numbers.integer(laneStride);
+    });
+  if (!affine.isDynamic)
+    return result;
+  Known dynamic{Expr(builder_, affine.dynamic), affine.dynamicLevel};
+  return combine({result, dynamic}, [&](ArrayRef<Expr> x) { return x[0] + x[1] * x[1].integer(affine.dynamicScale); });
+}
+
+Expr ElementEmitter::laneCoordinate(size_t group) {
+  Known first = coordinates_[group];
+  if (group != laneGroup_ || lanes_ == 1)
+    return splat(first.expr, lanes_);
+  return splat(first.expr, lanes_) + laneNumbers();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops whose elements are chosen by index
+//===----------------------------------------------------------------------===//
+
+ElementEmitter::Guard ElementEmitter::both(const Guard &a, const Guard &b) {
+  if (!a.expr)
+    return b;
+  return combine({a, b}, [](ArrayRef<Expr> x) { return x[0] & x[1]; });
+}
+
+/// 0 <= position < extent, by one unsigned comparison.
+Known ElementEmitter::within(Known position, int64_t extent) {
+  return combine({position}, [&](ArrayRef<Expr> x) {
+    Value inside = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ult, x[0].value(), x[0].integer(extent).value());
+    return Expr(builder_, inside);
+  });
+}
+
+Known ElementEmitter::choose(const Guard &condition, const Known &onTrue, const Known &onFalse) {
+  return combine({condition, onTrue, onFalse}, [](ArrayRef<Expr> x) { return select(x[0], x[1], x[2]); });
+}
+
+static Affine dynamicAffine(const Known &known, size_t space) {
+  Affine affine = constantAffine(0, space);
+  affine.dynamic = known.expr.value();
+  affine.dynamicScale = 1;
+  affine.dynamicLevel = known.level;
+  affine.isDynamic = true;
+  return affine;
+}
+
+Known ElementEmitter::number(ElementKind kind, double value) {
+  return at(0, [&] { return numberIn(builder_, kind, 1, value); });
+}
+
+Known ElementEmitter::emitGather(Operation *op, const Index &index, const Guard &guard) {
+  auto gather = cast<GatherOp>(op);
+  size_t dim = gather.getDim(), count = shapeOf(gather.getIndices()).size();
+  Known chosen = emit(gather.getIndices(), Index(index.begin() + dim, index.begin() + dim + count), guard);
+  chosen = combine({chosen}, [&](ArrayRef<Expr> x) {
+    return castElement(x[0], elementKind(gather.getIndices().getType()), ElementKind::I64);
+  });
+  Known inside = within(chosen, shapeOf(gather.getOperand())[dim]);
+  Index at(index.begin(), index.begin() + dim);
+  at.push_back(dynamicAffine(chosen, kernel_.space()));
+  at.append(index.begin() + dim + count, index.end());
+  return choose(inside, emit(gather.getOperand(), at, both(guard, inside)),
+                number(elementKind(gather.getResult().getType()), 0));
+}
+
+Known ElementEmitter::emitConcat(Operation *op, const Index &index, const Guard &guard) {
+  auto concat = cast<ConcatOp>(op);
+  size_t dim = concat.getDim();
+  Index at = index;
+  Known result;
+  for (Value operand : concat.getOperands()) {
+    int64_t extent = shapeOf(operand)[dim];
+    Known inside = within(materialize(at[dim]), extent);
+    Known element = emit(operand, at, both(guard, inside));
+    result = result.expr ? choose(inside, element, result) : element;
+    at[dim] = scaled(at[dim], 1, -extent);
+  }
+  return result;
+}
+
+Known ElementEmitter::emitPad(Operation *op, const Index &index, const Guard &guard) {
+  auto pad = cast<PadOp>(op);
+  ArrayRef<int64_t> shape = shapeOf(pad.getOperand());
+  Index at = index;
+  Known inside;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    int64_t low = pad.getLow()[dim], interior = pad.getInterior()[dim];
+    if (low == 0 && pad.getHigh()[dim] == 0 && interior == 0)
+      continue;
+    at[dim] = scaled(at[dim], 1, -low);
+    Known position = materialize(at[dim]);
+    Known there = within(position, std::max<int64_t>(0, (shape[dim] - 1) * (interior + 1) + 1));
+    if (interior > 0) {
+      Known onGrid = combine({position}, [&](ArrayRef<Expr> x) {
+        Expr step = x[0].integer(interior + 1);
+        Expr rest(builder_, arith::RemUIOp::create(builder_, x[0].value(), step.value()));
+        return equal(rest, x[0].integer(0));
+      });
+      there = both(there, onGrid);
+      at[dim] = dynamicAffine(combine({position}, [&](ArrayRef<Expr> x) {
+        Expr step = x[0].integer(interior + 1);
+        return Expr(builder_, arith::DivUIOp::create(builder_, x[0].value(), step.value()));
+      }), kernel_.space());
+    }
+    inside = both(inside, there);
+  }
+  if (!inside.expr)
+    return emit(pad.getOperand(), index, guard);
+  Known value = number(elementKind(pad.getResult().getType()), pad.getValue().convertToDouble());
+  return choose(inside, emit(pad.getOperand(), at, guard.expr ? both(guard, inside) : inside), value);
+}
+
+/// The window's first position along `dim`, clamped so that the window ends inside.
+Known ElementEmitter::windowStart(Value start, int64_t dim, int64_t last, const Guard &guard) {
+  Known given = emit(start, {constantAffine(dim, kernel_.space())}, {});
+  return combine({given}, [&](ArrayRef<Expr> x) {
+    Expr wide = castElement(x[0], elementKind(start.getType()), ElementKind::I64);
+    return minimum(maximum(wide, wide.integer(0), false), wide.integer(last), false);
+  });
+}
+
+Known ElementEmitter::emitDynamicSlice(Operation *op, const Index &index, const Guard &guard) {
+  auto slice = cast<DynamicSliceOp>(op);
+  Index at = index;
+  for (size_t dim = 0; dim < at.size(); ++dim) {
+    int64_t last = shapeOf(slice.getOperand())[dim] - slice.getSizes()[dim];
+    if (last > 0)
+      at[dim] = sum(at[dim], dynamicAffine(windowStart(slice.getStart(), dim, last, guard), kernel_.space()), 1);
+  }
+  return emit(slice.getOperand(), at, guard);
+}
+
+Known ElementEmitter::emitDynamicUpdateSlice(Operation *op, const Index &index, const Guard &guard) {
+  auto update = cast<DynamicUpdateSliceOp>(op);
+  ArrayRef<int64_t> window = shapeOf(update.getUpdate());
+  Index at = index;
+  Known inside;
+  for (size_t dim = 0; dim < at.size(); ++dim) {
+    int64_t last = shapeOf(update.getOperand())[dim] - window[dim];
+    if (last == 0)
+      continue;
+    at[dim] = sum(at[dim], dynamicAffine(windowStart(update.getStart(), dim, last, guard), kernel_.space()), -1);
+    inside = both(inside, within(materialize(at[dim]), window[dim]));
+  }
+  if (!inside.expr)
+    return emit(update.getUpdate(), index, guard);
+  return choose(inside, emit(update.getUpdate(), at, both(guard, inside)), emit(update.getOperand(), index, guard));
+}
+
+} // namespace gpuc::codegen

@@ -1,0 +1,126 @@
+//===- ElementEmitter.h - The value of a tensor expression at an index ------===//
+//
+// Pulls elements out of a kernel's block: asked for a value at an index, it emits what computes it, down to the loads.
+// It knows loops only as coordinates that are known from some level on, so host loops and GPU threads use it alike.
+// What depends on outer coordinates alone is emitted in the outer loop; what does not vary along the lanes stays scalar.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/codegen/Element.h"
+#include "passes/codegen/Kernel.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace gpuc::codegen {
+
+/// A register, and the loop level at which it is known.
+struct Known {
+  Expr expr;
+  int level = 0;
+  bool isVector() const { return expr.lanes() > 1; }
+};
+
+class ElementEmitter {
+public:
+  /// `pointers`: one for each block argument of the kernel, known at level 0, which is where the builder stands.
+  ElementEmitter(mlir::ImplicitLocOpBuilder &builder, const Kernel &kernel, llvm::ArrayRef<mlir::Value> pointers);
+
+  // Loops. The emitter starts at level 0.
+
+  /// Continues one level further in: inside `region`'s block, before its terminator. What is known at outer levels is
+  /// emitted before the op that holds the region.
+  void enter(mlir::Region &region);
+  /// Back to the level outside, after the op that was entered.
+  void leave();
+  int level() const { return levels_.size(); }
+  /// From this level on until it is left, `group`'s coordinate is `first`, for a vector that of lane 0.
+  void setCoordinate(size_t group, mlir::Value first);
+  /// `group`'s coordinate counts up along the lanes; 1 for scalar code.
+  void setLanes(size_t group, int64_t lanes);
+  /// Only lanes in which the mask holds exist (null: all). Until the current level is left.
+  void setTailMask(Expr mask) { tailMask_ = mask; }
+  /// Where the elements of a dense `gpuc.constant` lie.
+  void setTable(mlir::Operation *constant, mlir::Value pointer) { tables_[constant] = pointer; }
+  /// The root's value at the kernel's result position.
+  void bindRoot(Expr value);
+
+  // Elements, in register form (Element.h).
+
+  /// `value` at `index`: a scalar if it does not vary along the lanes.
+  Known emit(mlir::Value value, const Index &index) { return emit(value, index, {}); }
+  /// As `emit`, in as many lanes as the code has now.
+  Expr emitLanes(mlir::Value value, const Index &index);
+  /// The coordinate of `group` as an i64, one for each lane.
+  Expr laneCoordinate(size_t group);
+  void store(Expr value, mlir::Value pointer, ElementKind kind, const Affine &address);
+  Expr load(mlir::Value pointer, ElementKind kind, const Affine &address);
+
+  mlir::ImplicitLocOpBuilder &builder() { return builder_; }
+  int64_t lanes() const { return lanes_; }
+
+private:
+  /// Where loads are allowed; null: everywhere.
+  using Guard = Known;
+  struct Level {
+    mlir::Operation *holder; ///< The op whose region this is.
+    llvm::SmallVector<Known> coordinates; ///< As they were outside, and so the others.
+    Expr tailMask;
+    size_t laneGroup;
+    int64_t lanes;
+    Known root;
+  };
+  struct Memo {
+    Index index;
+    mlir::Value guard;
+    Known known;
+  };
+
+  Known emit(mlir::Value value, const Index &index, const Guard &guard);
+  Known compute(mlir::Operation *op, const Index &index, const Guard &guard);
+  Known emitPointwiseOp(mlir::Operation *op, const Index &index, const Guard &guard);
+  Known emitConstant(mlir::Operation *op, const Index &index, const Guard &guard);
+  Known emitRandomBits(mlir::Operation *op, const Index &index);
+  Known emitGather(mlir::Operation *op, const Index &index, const Guard &guard);
+  Known emitConcat(mlir::Operation *op, const Index &index, const Guard &guard);
+  Known emitPad(mlir::Operation *op, const Index &index, const Guard &guard);
+  Known emitDynamicSlice(mlir::Operation *op, const Index &index, const Guard &guard);
+  Known emitDynamicUpdateSlice(mlir::Operation *op, const Index &index, const Guard &guard);
+
+  /// The window's first position along `dim`, clamped so that it fits.
+  Known windowStart(mlir::Value start, int64_t dim, int64_t last, const Guard &guard);
+  Known within(Known position, int64_t extent);
+  Known choose(const Guard &condition, const Known &onTrue, const Known &onFalse);
+  Known number(ElementKind kind, double value);
+  Known loadAt(mlir::Value pointer, ElementKind kind, llvm::ArrayRef<int64_t> shape, const Index &index,
+               const Guard &guard);
+  Known loadScalar(mlir::Value pointer, ElementKind kind, Expr offset, const Guard &guard, int where);
+  Known loadVector(mlir::Value pointer, ElementKind kind, Expr offset, int64_t laneStride, const Guard &guard,
+                   int where);
+  /// A position as a number.
+  Known materialize(const Affine &affine);
+  /// What is static of it, in lane 0, and by how much it grows from lane to lane.
+  Known staticPart(const Affine &affine, int64_t &laneStride);
+  mlir::Value elementPointer(mlir::Value pointer, ElementKind kind, Expr offset);
+  Expr laneNumbers();
+
+  /// Emits by `make` at `level`, whatever level the builder is at.
+  Known at(int level, llvm::function_ref<Expr()> make);
+  /// Emits at the innermost level of `operands`, widened to vectors if any is one.
+  Known combine(llvm::ArrayRef<Known> operands, llvm::function_ref<Expr(llvm::ArrayRef<Expr>)> make);
+  Guard both(const Guard &a, const Guard &b);
+
+  mlir::ImplicitLocOpBuilder &builder_;
+  const Kernel &kernel_;
+  llvm::SmallVector<mlir::Value> pointers_;
+  llvm::SmallVector<Known> coordinates_; ///< By group.
+  size_t laneGroup_ = ~size_t(0);
+  int64_t lanes_ = 1;
+  Expr tailMask_;
+  Known root_;
+  llvm::SmallVector<Level> levels_;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> tables_; ///< Addresses of dense constants.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Memo, 1>> memo_;
+};
+
+} // namespace gpuc::codegen

@@ -1,0 +1,36 @@
+//===- Fold.h - What a reduction does to one element ------------------------===//
+#pragma once
+
+#include "passes/codegen/ElementEmitter.h"
+
+namespace gpuc::codegen {
+
+/// What a reduction carries: one register, or for argmax the value and its index.
+using State = llvm::SmallVector<Expr, 2>;
+
+/// sum, prod, reduce_max, reduce_min or argmax as an identity, a step and an associative merge. Sums and products of
+/// f16 and bf16 are carried in f32.
+class Fold {
+public:
+  Fold(const Kernel &kernel, ElementEmitter &emitter);
+
+  /// What a fold of nothing is.
+  State identity(int64_t lanes);
+  /// The operand's elements at the present position, as states; masked lanes (null: none) hold the identity.
+  State elements(Expr mask);
+  State merge(const State &a, const State &b);
+  /// The root's element, in register form.
+  Expr finish(const State &state);
+
+private:
+  Expr identityValue(int64_t lanes);
+
+  const Kernel &kernel_;
+  ElementEmitter &emitter_;
+  mlir::Value operand_;
+  Index index_;
+  ElementKind kind_;
+  size_t dimGroup_; ///< argmax: the group whose coordinate is the index.
+};
+
+} // namespace gpuc::codegen

@@ -1,0 +1,221 @@
+//===- HostKernel.cpp - A kernel as a function over tiles -------------------===//
+
+#include "passes/codegen/HostKernel.h"
+
+#include "dialects/gpuc/GpucOps.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace gpuc::ir;
+
+namespace gpuc::codegen {
+
+HostKernelEmitter::HostKernelEmitter(func::FuncOp function, const Kernel &kernel, const HostLoops &loops)
+    : kernel_(kernel), loops_(loops), builder_(function.getLoc(), function.getContext()) {
+  builder_.setInsertionPointToStart(function.addEntryBlock());
+  begin_ = function.getArgument(1);
+  end_ = function.getArgument(2);
+  Type pointer = LLVM::LLVMPointerType::get(builder_.getContext());
+  unsigned count = kernel.body->getNumArguments() + kernel.yields().size();
+  for (unsigned number = 0; number < count; ++number) {
+    Value slot = LLVM::GEPOp::create(builder_, pointer, pointer, function.getArgument(0),
+                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(number)});
+    pointers_.push_back(LLVM::LoadOp::create(builder_, pointer, slot));
+  }
+  emitter_ = std::make_unique<ElementEmitter>(builder_, kernel, ArrayRef(pointers_).take_front(kernel.body->getNumArguments()));
+  emitTables(function->getParentOfType<ModuleOp>(), function.getName());
+}
+
+/// Dense constants become read-only data beside the code.
+void HostKernelEmitter::emitTables(ModuleOp module, StringRef symbol) {
+  Type pointer = LLVM::LLVMPointerType::get(builder_.getContext());
+  for (auto constant : kernel_.body->getOps<ConstantOp>()) {
+    if (constant.getSplat())
+      continue;
+    ElementKind kind = elementKind(constant.getResult().getType());
+    Type element = memoryType(builder_.getContext(), kind, 1);
+    auto elements = cast<DenseElementsAttr>(constant.getValue());
+    std::string name = (symbol + ".table" + Twine(module.getBody()->getOperations().size())).str();
+    auto type = LLVM::LLVMArrayType::get(element, elements.getNumElements());
+    OpBuilder globals = OpBuilder::atBlockBegin(module.getBody());
+    LLVM::GlobalOp::create(globals, builder_.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
+                           tableElements(elements, kind, element), /*alignment=*/64);
+    emitter_->setTable(constant, LLVM::AddressOfOp::create(builder_, pointer, name));
+  }
+}
+
+DenseElementsAttr HostKernelEmitter::tableElements(DenseElementsAttr elements, ElementKind kind, Type element) {
+  auto type = RankedTensorType::get({elements.getNumElements()}, element);
+  if (kind == ElementKind::F64 || kind == ElementKind::F32)
+    return DenseElementsAttr::get(type, llvm::to_vector(elements.getValues<APFloat>()));
+  unsigned width = element.getIntOrFloatBitWidth();
+  SmallVector<APInt> integers;
+  if (isFloat(kind))
+    for (const APFloat &value : elements.getValues<APFloat>())
+      integers.push_back(value.bitcastToAPInt());
+  else
+    for (const APInt &value : elements.getValues<APInt>())
+      integers.push_back(value.zext(std::max(width, value.getBitWidth())));
+  return DenseElementsAttr::get(type, integers);
+}
+
+SmallVector<size_t> HostKernelEmitter::groupsOf(Role role) const {
+  SmallVector<size_t> result;
+  for (auto [number, group] : llvm::enumerate(kernel_.groups))
+    if (group.role == role && number != loops_.laneGroup)
+      result.push_back(number);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+State HostKernelEmitter::loop(Value low, Value high, int64_t step, const State &start,
+                              llvm::function_ref<State(Value, const State &)> body) {
+  SmallVector<Value> initial = llvm::map_to_vector(start, [](Expr expr) { return expr.value(); });
+  auto loop = scf::ForOp::create(builder_, low, high, index(step), initial);
+  emitter_->enter(loop.getRegion());
+  State carried;
+  for (Value argument : loop.getRegionIterArgs())
+    carried.push_back({builder_, argument});
+  State next = body(loop.getInductionVar(), carried);
+  if (!start.empty())
+    scf::YieldOp::create(builder_, llvm::map_to_vector(next, [](Expr expr) { return expr.value(); }));
+  emitter_->leave();
+  return llvm::map_to_vector<2>(loop.getResults(), [&](Value result) { return Expr(builder_, result); });
+}
+
+static Value lesserOf(ImplicitLocOpBuilder &builder, Value a, Value b) {
+  return arith::MinSIOp::create(builder, a, b);
+}
+
+void HostKernelEmitter::forTiles(Body body) {
+  loop(begin_, end_, 1, {}, [&](Value tile, const State &) {
+    rowTile_ = tile;
+    low_ = index(0);
+    high_ = index(loops_.laneExtent);
+    if (loops_.chunks() > 1) {
+      Value chunks = index(loops_.chunks()), chunk = index(loops_.chunk);
+      rowTile_ = arith::DivUIOp::create(builder_, tile, chunks);
+      low_ = arith::MulIOp::create(builder_, arith::RemUIOp::create(builder_, tile, chunks), chunk);
+      high_ = lesserOf(builder_, arith::AddIOp::create(builder_, low_, chunk), high_);
+    }
+    body();
+    return State();
+  });
+}
+
+void HostKernelEmitter::forRows(Body body) {
+  if (loops_.rowGroups.empty())
+    return body();
+  Value first = arith::MulIOp::create(builder_, rowTile_, index(loops_.rowsPerTile));
+  Value last = lesserOf(builder_, arith::AddIOp::create(builder_, first, index(loops_.rowsPerTile)), index(loops_.rows));
+  loop(first, last, 1, {}, [&](Value row, const State &) {
+    for (size_t group : llvm::reverse(loops_.rowGroups)) {
+      bool outermost = group == loops_.rowGroups.front();
+      Value extent = outermost ? Value() : index(kernel_.groups[group].extent);
+      emitter_->setCoordinate(group, outermost ? row : arith::RemUIOp::create(builder_, row, extent).getResult());
+      if (!outermost)
+        row = arith::DivUIOp::create(builder_, row, extent);
+    }
+    body();
+    return State();
+  });
+}
+
+
+Expr maskBelow(ImplicitLocOpBuilder &builder, Value count, int64_t lanes) {
+  auto type = VectorType::get({lanes}, builder.getI32Type());
+  auto numbers = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
+  Expr lane(builder, arith::ConstantOp::create(builder, type, DenseElementsAttr::get(type, ArrayRef(numbers))));
+  return less(lane, splat(narrow(Expr(builder, count), builder.getI32Type()), lanes));
+}
+
+void HostKernelEmitter::forLanes(Body body) {
+  if (loops_.laneGroup == HostLoops::none)
+    return body();
+  int64_t lanes = loops_.lanes;
+  auto lanesFrom = [&](Value first) {
+    emitter_->setCoordinate(loops_.laneGroup, first);
+    emitter_->setLanes(loops_.laneGroup, lanes);
+  };
+  Value length = arith::SubIOp::create(builder_, high_, low_);
+  Value rest = arith::AndIOp::create(builder_, length, index(lanes - 1));
+  Value middle = arith::SubIOp::create(builder_, high_, rest);
+  loop(low_, middle, lanes, {}, [&](Value first, const State &) {
+    lanesFrom(first);
+    body();
+    return State();
+  });
+  if (loops_.laneExtent % lanes == 0)
+    return;
+  Value any = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ne, rest, index(0));
+  auto tail = scf::IfOp::create(builder_, any, /*withElseRegion=*/false);
+  emitter_->enter(tail.getThenRegion());
+  lanesFrom(middle);
+  emitter_->setTailMask(maskBelow(builder_, rest, lanes));
+  body();
+  emitter_->leave();
+}
+
+void HostKernelEmitter::forGroups(ArrayRef<size_t> groups, Body body) {
+  if (groups.empty())
+    return body();
+  loop(index(0), index(kernel_.groups[groups.front()].extent), 1, {}, [&](Value position, const State &) {
+    emitter_->setCoordinate(groups.front(), position);
+    forGroups(groups.drop_front(), body);
+    return State();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Forms
+//===----------------------------------------------------------------------===//
+
+void HostKernelEmitter::emitResults() {
+  // All loads of a position come before its stores: a result may take the place of an operand.
+  SmallVector<Expr> values;
+  for (Value yield : kernel_.yields())
+    values.push_back(emitter_->emitLanes(yield, kernel_.resultIndex));
+  for (auto [number, yield] : llvm::enumerate(kernel_.yields()))
+    emitter_->store(values[number], resultPointer(number), elementKind(yield.getType()),
+                    linearAddress(kernel_.resultIndex, shapeOf(yield), kernel_.space()));
+}
+
+void HostKernelEmitter::emitElementwise() {
+  forTiles([&] { forRows([&] { forLanes([&] { emitResults(); }); }); });
+}
+
+void HostKernelEmitter::run() {
+  switch (kernel_.form) {
+  case Form::Elementwise:
+    emitElementwise();
+    break;
+  case Form::Reduction:
+  case Form::Argmax:
+    emitReduction();
+    break;
+  case Form::Cumsum:
+    emitCumsum();
+    break;
+  case Form::ScatterAdd:
+    emitScatterAdd();
+    break;
+  }
+  func::ReturnOp::create(builder_);
+}
+
+void emitHostKernel(ModuleOp module, StringRef symbol, Block &body, const HostTarget &target) {
+  MLIRContext *context = module.getContext();
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  Type pointer = LLVM::LLVMPointerType::get(context), integer = builder.getI64Type();
+  auto type = builder.getFunctionType({pointer, integer, integer}, {});
+  auto function = func::FuncOp::create(builder, module.getLoc(), symbol, type);
+  Kernel kernel(body);
+  HostKernelEmitter(function, kernel, HostLoops(kernel, target)).run();
+}
+
+} // namespace gpuc::codegen

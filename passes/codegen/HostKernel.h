@@ -1,0 +1,70 @@
+//===- HostKernel.h - A kernel as a function over tiles ---------------------===//
+#pragma once
+
+#include "passes/codegen/ElementEmitter.h"
+#include "passes/codegen/Fold.h"
+#include "passes/codegen/HostLoops.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace gpuc::codegen {
+
+/// Emits `symbol(ptr operands, i64 begin, i64 end)` into `module`, which may be of another context than the block.
+void emitHostKernel(mlir::ModuleOp module, llvm::StringRef symbol, mlir::Block &body, const HostTarget &target);
+
+/// One bit a lane: true of those below `count`, an i64.
+Expr maskBelow(mlir::ImplicitLocOpBuilder &builder, mlir::Value count, int64_t lanes);
+
+/// What the forms of kernels share: the loops over tiles, rows and lanes.
+class HostKernelEmitter {
+public:
+  HostKernelEmitter(mlir::func::FuncOp function, const Kernel &kernel, const HostLoops &loops);
+  void run();
+
+private:
+  using Body = llvm::function_ref<void()>;
+
+  // Loops (HostKernel.cpp). Each calls `body` with the builder and the emitter standing inside.
+  void forTiles(Body body);
+  void forRows(Body body);
+  /// The tile's part of the lane group by whole vectors, then what is left under a mask.
+  void forLanes(Body body);
+  void forGroups(llvm::ArrayRef<size_t> groups, Body body);
+  /// A loop that carries a state.
+  State loop(mlir::Value low, mlir::Value high, int64_t step, const State &start,
+             llvm::function_ref<State(mlir::Value, const State &)> body);
+
+  void emitTables(mlir::ModuleOp module, llvm::StringRef symbol);
+  static mlir::DenseElementsAttr tableElements(mlir::DenseElementsAttr elements, ElementKind kind, mlir::Type element);
+
+  void emitElementwise();
+  /// The kernel's results at the present position.
+  void emitResults();
+
+  // Reductions (HostReduction.cpp).
+  void emitReduction();
+  State foldAlongLanes(Fold &fold);
+  State foldGroups(Fold &fold, llvm::ArrayRef<size_t> groups, llvm::function_ref<State()> innermost);
+  State blocked(Fold &fold, mlir::Value low, mlir::Value high, int64_t step, int levels, int64_t lanes,
+                unsigned copies, llvm::function_ref<State(mlir::Value, const State &)> body);
+  State foldLanes(Fold &fold, State state, int64_t lanes);
+
+  // Running sums and scatters (HostOrdered.cpp).
+  void emitCumsum();
+  void emitScatterAdd();
+
+  llvm::SmallVector<size_t> groupsOf(Role role) const;
+  mlir::Value index(int64_t number) { return constantInt(builder_, builder_.getI64Type(), number).value(); }
+  mlir::Value resultPointer(unsigned result) { return pointers_[kernel_.body->getNumArguments() + result]; }
+
+  const Kernel &kernel_;
+  const HostLoops &loops_;
+  mlir::ImplicitLocOpBuilder builder_;
+  mlir::Value begin_, end_;
+  llvm::SmallVector<mlir::Value> pointers_;
+  std::unique_ptr<ElementEmitter> emitter_;
+  mlir::Value rowTile_;
+  mlir::Value low_, high_; ///< The tile's part of the lane group, when that is parallel.
+};
+
+} // namespace gpuc::codegen

@@ -1,0 +1,95 @@
+//===- HostLoops.cpp - How a kernel is cut into tiles and vectors -----------===//
+
+#include "passes/codegen/HostLoops.h"
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/codegen/Element.h"
+
+using namespace mlir;
+using namespace gpuc::ir;
+
+namespace gpuc::codegen {
+
+/// Picoseconds for one element of one op on a vector unit of 32 bytes; rough, but the same everywhere.
+static int64_t picosecondsPerElement(Operation &op) {
+  if (isa<PowOp, SinOp, CosOp, TanOp, ErfOp, RandomBitsOp, RemOp>(op))
+    return 4000;
+  if (isa<ExpOp, Expm1Op, LogOp, Log1pOp, TanhOp, SigmoidOp, AtanOp>(op))
+    return 1500;
+  if (isa<DivOp, SqrtOp, RsqrtOp, GatherOp, ArgmaxOp, ScatterAddOp>(op))
+    return 500;
+  return 100;
+}
+
+/// Estimated work for one position of the iteration space; reading and writing included.
+static int64_t picosecondsPerPosition(const Kernel &kernel) {
+  int64_t total = 0;
+  int64_t positions = 1;
+  for (int64_t extent : kernel.extents)
+    positions *= extent;
+  for (Operation &op : kernel.body->without_terminator())
+    for (Value result : op.getResults()) // what is smaller than the space is computed less often
+      total += picosecondsPerElement(op) * std::min(elementCount(result.getType()), positions) / std::max<int64_t>(1, positions);
+  for (BlockArgument argument : kernel.body->getArguments())
+    total += 50 * sizeInBytes(argument.getType()) / std::max<int64_t>(1, positions);
+  return std::max<int64_t>(total, 100);
+}
+
+/// Bytes of the widest element that varies along the lanes decide how many lanes fill a register.
+static int64_t lanesFor(const Kernel &kernel, const HostTarget &target, int64_t laneExtent) {
+  int64_t widest = 1;
+  auto consider = [&](Value value) {
+    if (elementCount(value.getType()) > 1)
+      widest = std::max(widest, bytesOf(elementKind(value.getType())));
+  };
+  for (BlockArgument argument : kernel.body->getArguments())
+    consider(argument);
+  for (Operation &op : kernel.body->without_terminator())
+    llvm::for_each(op.getResults(), consider);
+  int64_t lanes = target.vectorBytes / std::max<int64_t>(widest, 4);
+  return std::min<int64_t>(lanes, llvm::PowerOf2Ceil(std::max<int64_t>(1, laneExtent)));
+}
+
+HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
+  int64_t ordered = 1; // positions visited for each element of the tile
+  for (auto [number, group] : llvm::enumerate(kernel.groups)) {
+    bool innermost = number + 1 == kernel.groups.size();
+    bool scanned = kernel.form == Form::Cumsum && group.role == Role::Ordered;
+    if (group.role != Role::Parallel)
+      ordered *= group.extent;
+    if (innermost && !scanned && group.role != Role::Slot && !(kernel.form == Form::ScatterAdd && group.role == Role::Ordered))
+      laneGroup = number;
+    else if (group.role == Role::Parallel)
+      rowGroups.push_back(number);
+  }
+  bool laneIsParallel = laneGroup != none && kernel.groups[laneGroup].role == Role::Parallel;
+  for (size_t group : rowGroups)
+    rows *= kernel.groups[group].extent;
+  if (laneGroup != none)
+    lanes = lanesFor(kernel, target, kernel.groups[laneGroup].extent);
+  laneExtent = chunk = laneIsParallel ? kernel.groups[laneGroup].extent : 1;
+
+  constexpr int64_t tilePicoseconds = 5'000'000, grainPicoseconds = 10'000'000;
+  int64_t perElement = picosecondsPerPosition(kernel) * ordered;
+  int64_t wanted = std::max<int64_t>(1, tilePicoseconds / std::max<int64_t>(1, perElement));
+  if (laneExtent > wanted)
+    chunk = std::min<int64_t>(laneExtent, llvm::alignTo(wanted, 4 * lanes));
+  chunk = std::max<int64_t>(1, chunk); // an empty tensor has no tiles
+  rowsPerTile = std::clamp<int64_t>(wanted / chunk, 1, std::max<int64_t>(1, rows));
+  if (kernel.form == Form::ScatterAdd)
+    rowsPerTile = 1;
+  tiles = llvm::divideCeil(rows, rowsPerTile) * chunks();
+  grain = std::clamp<int64_t>(grainPicoseconds / std::max<int64_t>(1, perElement * chunk * rowsPerTile), 1,
+                              std::max<int64_t>(1, tiles));
+}
+
+} // namespace gpuc::codegen
+
+namespace gpuc {
+
+KernelSchedule scheduleHostKernel(Block &body, const HostTarget &target) {
+  codegen::HostLoops loops(codegen::Kernel(body), target);
+  return {loops.tiles, loops.grain};
+}
+
+} // namespace gpuc

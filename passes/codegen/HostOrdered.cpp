@@ -1,0 +1,86 @@
+//===- HostOrdered.cpp - Running sums and scatters on the host --------------===//
+
+#include "passes/codegen/HostKernel.h"
+
+#include "dialects/gpuc/GpucOps.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace gpuc::ir;
+
+namespace gpuc::codegen {
+
+/// One element after another along the dimension, the others side by side. f16 and bf16 are carried in f32; each result
+/// is rounded from there.
+void HostKernelEmitter::emitCumsum() {
+  SmallVector<size_t> scanned = groupsOf(Role::Ordered);
+  auto [operand, index] = rootOperands(kernel_).front();
+  ElementKind kind = elementKind(operand.getType());
+  auto step = [&](Expr carried) {
+    Expr total = carried + toCompute(emitter_->emitLanes(operand, index), kind);
+    emitter_->bindRoot(fromCompute(total, kind));
+    emitResults();
+    return total;
+  };
+  forTiles([&] {
+    forRows([&] {
+      forLanes([&] {
+        int64_t lanes = emitter_->lanes();
+        Expr zero = toCompute(numberIn(builder_, kind, lanes, 0), kind);
+        if (scanned.empty()) {
+          step(zero);
+          return;
+        }
+        Value extent = this->index(kernel_.groups[scanned.front()].extent);
+        loop(this->index(0), extent, 1, {zero}, [&](Value position, const State &carried) -> State {
+          emitter_->setCoordinate(scanned.front(), position);
+          return {step(carried[0])};
+        });
+      });
+    });
+  });
+}
+
+/// Copies init, then adds the updates in row-major order of the indices. A tile is a part of what the indices do not
+/// address, so no two tiles write the same element.
+void HostKernelEmitter::emitScatterAdd() {
+  auto operands = rootOperands(kernel_);
+  auto [init, initIndex] = operands[0];
+  auto [indices, indicesIndex] = operands[1];
+  auto [updates, updatesIndex] = operands[2];
+  auto scatter = cast<ScatterAddOp>(kernel_.root);
+  Value result = scatter.getResult();
+  ElementKind kind = elementKind(result.getType());
+  Affine address = linearAddress(kernel_.resultIndex, shapeOf(result), kernel_.space());
+  SmallVector<size_t> slots = groupsOf(Role::Slot);
+  int64_t slotCount = shapeOf(result)[scatter.getDim()];
+
+  auto addOne = [&, &indices = indices, &indicesIndex = indicesIndex, &updates = updates,
+                 &updatesIndex = updatesIndex] {
+    Expr chosen = castElement(emitter_->emit(indices, indicesIndex).expr, elementKind(indices.getType()),
+                              ElementKind::I64);
+    Value inside = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ult, chosen.value(),
+                                         chosen.integer(slotCount).value());
+    auto guarded = scf::IfOp::create(builder_, inside, /*withElseRegion=*/false);
+    emitter_->enter(guarded.getThenRegion());
+    Expr update = toCompute(emitter_->emitLanes(updates, updatesIndex), kind);
+    for (size_t slot : slots)
+      emitter_->setCoordinate(slot, chosen.value());
+    Expr total = toCompute(emitter_->load(resultPointer(0), kind, address), kind) + update;
+    emitter_->store(fromCompute(total, kind), resultPointer(0), kind, address);
+    emitter_->leave();
+  };
+  forTiles([&] {
+    forRows([&] {
+      forLanes([&] {
+        forGroups(slots, [&, &init = init, &initIndex = initIndex] {
+          emitter_->store(emitter_->emitLanes(init, initIndex), resultPointer(0), kind, address);
+        });
+        forGroups(groupsOf(Role::Ordered), addOne);
+      });
+    });
+  });
+}
+
+} // namespace gpuc::codegen

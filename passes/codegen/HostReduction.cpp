@@ -1,0 +1,156 @@
+//===- HostReduction.cpp - Reductions on the host ---------------------------===//
+//
+// The tree in which a reduction adds up follows from shape and lane count alone. Where the innermost dimension is kept,
+// each lane folds its own column. Where it is folded, up to four vectors of partial results run along it, vector k
+// taking every fourth one from k on; they are merged as (0, 1), (2, 3), then those; then the upper half of the lanes
+// into the lower until one is left. Long loops are cut into blocks of 32 iterations, blocks of blocks likewise, each
+// folded by itself: so the error of a sum grows with the logarithm of its length rather than with the length.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/codegen/HostKernel.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace gpuc::codegen {
+
+constexpr int64_t blockIterations = 32;
+
+/// How many levels of blocks a loop of so many iterations has above its innermost.
+static int blockLevels(int64_t iterations) {
+  int levels = 0;
+  for (int64_t reach = 2 * blockIterations; reach < iterations; reach *= blockIterations)
+    ++levels;
+  return levels;
+}
+
+static State repeat(const State &state, unsigned copies) {
+  State result;
+  for (unsigned copy = 0; copy < copies; ++copy)
+    result.append(state);
+  return result;
+}
+
+/// Merges `copies` states that lie one after another, copy by copy.
+static State mergeCopies(Fold &fold, const State &a, const State &b, unsigned copies) {
+  State result;
+  size_t size = a.size() / copies;
+  for (unsigned copy = 0; copy < copies; ++copy)
+    result.append(fold.merge(State(ArrayRef(a).slice(copy * size, size)), State(ArrayRef(b).slice(copy * size, size))));
+  return result;
+}
+
+State HostKernelEmitter::blocked(Fold &fold, Value low, Value high, int64_t step, int levels, int64_t lanes,
+                                 unsigned copies, llvm::function_ref<State(Value, const State &)> body) {
+  State start = repeat(fold.identity(lanes), copies);
+  if (levels == 0)
+    return loop(low, high, step, start, body);
+  int64_t block = step;
+  for (int level = 0; level < levels; ++level)
+    block *= blockIterations;
+  return loop(low, high, block, start, [&](Value first, const State &state) {
+    Value end = arith::AddIOp::create(builder_, first, index(block));
+    Value last = arith::MinSIOp::create(builder_, end, high);
+    State partial = blocked(fold, first, last, step, levels - 1, lanes, copies, body);
+    return mergeCopies(fold, state, partial, copies);
+  });
+}
+
+State HostKernelEmitter::foldGroups(Fold &fold, ArrayRef<size_t> groups, llvm::function_ref<State()> innermost) {
+  if (groups.empty())
+    return innermost();
+  int64_t extent = kernel_.groups[groups.front()].extent;
+  int64_t lanes = loops_.laneGroup == HostLoops::none ? 1 : loops_.lanes;
+  return blocked(fold, index(0), index(extent), 1, blockLevels(extent), lanes, 1,
+                 [&](Value position, const State &state) {
+                   emitter_->setCoordinate(groups.front(), position);
+                   return fold.merge(state, foldGroups(fold, groups.drop_front(), innermost));
+                 });
+}
+
+/// The whole lane group, folded into one vector.
+State HostKernelEmitter::foldAlongLanes(Fold &fold) {
+  int64_t lanes = loops_.lanes, extent = kernel_.groups[loops_.laneGroup].extent;
+  unsigned copies = extent >= 4 * lanes ? 4 : 1;
+  int64_t step = copies * lanes, whole = extent / step * step;
+  auto elementsAt = [&](Value first, Expr mask) {
+    emitter_->setCoordinate(loops_.laneGroup, first);
+    emitter_->setLanes(loops_.laneGroup, lanes);
+    emitter_->setTailMask(mask);
+    return fold.elements(mask);
+  };
+  State state = blocked(fold, index(0), index(whole), step, blockLevels(whole / step), lanes, copies,
+                        [&](Value first, const State &carried) {
+                          State elements;
+                          for (unsigned copy = 0; copy < copies; ++copy) {
+                            Value at = arith::AddIOp::create(builder_, first, index(copy * lanes));
+                            elements.append(elementsAt(at, {}));
+                          }
+                          return mergeCopies(fold, carried, elements, copies);
+                        });
+  SmallVector<State> partials;
+  size_t size = state.size() / copies;
+  for (unsigned copy = 0; copy < copies; ++copy)
+    partials.push_back(State(ArrayRef(state).slice(copy * size, size)));
+  for (int64_t first = whole, copy = 0; first < extent; first += lanes, ++copy) {
+    Expr mask = first + lanes <= extent ? Expr() : maskBelow(builder_, index(extent - first), lanes);
+    partials[copy % copies] = fold.merge(partials[copy % copies], elementsAt(index(first), mask));
+  }
+  while (partials.size() > 1) {
+    SmallVector<State> merged;
+    for (size_t pair = 0; pair < partials.size(); pair += 2)
+      merged.push_back(fold.merge(partials[pair], partials[pair + 1]));
+    partials = std::move(merged);
+  }
+  return partials.front();
+}
+
+/// Merges the upper half of the lanes into the lower until one is left.
+State HostKernelEmitter::foldLanes(Fold &fold, State state, int64_t lanes) {
+  for (int64_t half = lanes / 2; half >= 1; half /= 2) {
+    auto part = [&](Expr vector, int64_t offset) -> Expr {
+      if (half == 1)
+        return {builder_, vector::ExtractOp::create(builder_, vector.value(), offset)};
+      return {builder_, vector::ExtractStridedSliceOp::create(builder_, vector.value(), ArrayRef<int64_t>{offset},
+                                                              ArrayRef<int64_t>{half}, ArrayRef<int64_t>{1})};
+    };
+    State lower, upper;
+    for (Expr vector : state) {
+      lower.push_back(part(vector, 0));
+      upper.push_back(part(vector, half));
+    }
+    state = fold.merge(lower, upper);
+  }
+  return state;
+}
+
+void HostKernelEmitter::emitReduction() {
+  SmallVector<size_t> ordered = groupsOf(Role::Ordered);
+  Fold fold(kernel_, *emitter_);
+  bool alongLanes = loops_.laneGroup != HostLoops::none && kernel_.groups[loops_.laneGroup].role == Role::Ordered;
+  if (!alongLanes) {
+    forTiles([&] {
+      forRows([&] {
+        forLanes([&] {
+          emitter_->bindRoot(fold.finish(foldGroups(fold, ordered, [&] { return fold.elements({}); })));
+          emitResults();
+        });
+      });
+    });
+    return;
+  }
+  forTiles([&] {
+    forRows([&] {
+      // Lanes are set inside a region of their own: the results after it are scalars again.
+      State vector = loop(index(0), index(1), 1, fold.identity(loops_.lanes), [&](Value, const State &) {
+        return foldGroups(fold, ordered, [&] { return foldAlongLanes(fold); });
+      });
+      emitter_->bindRoot(fold.finish(foldLanes(fold, vector, loops_.lanes)));
+      emitResults();
+    });
+  });
+}
+
+} // namespace gpuc::codegen

@@ -1,0 +1,252 @@
+//===- Kernel.cpp - What a kernel's loops look like -------------------------===//
+
+#include "passes/codegen/Kernel.h"
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/codegen/Pointwise.h"
+#include "llvm/ADT/DenseMap.h"
+
+using namespace mlir;
+using namespace gpuc::ir;
+
+namespace gpuc::codegen {
+
+//===----------------------------------------------------------------------===//
+// The iteration space
+//===----------------------------------------------------------------------===//
+
+static Form formOf(Operation *op) {
+  if (isa<SumOp, ReduceMaxOp, ReduceMinOp, ProdOp>(op))
+    return Form::Reduction;
+  if (isa<ArgmaxOp>(op))
+    return Form::Argmax;
+  if (isa<CumsumOp>(op))
+    return Form::Cumsum;
+  return isa<ScatterAddOp>(op) ? Form::ScatterAdd : Form::Elementwise;
+}
+
+/// The space of a reduction is its operand's; what is kept, in order, is the result's position.
+static void reduceOver(Kernel &kernel, Value operand, ArrayRef<int64_t> dims) {
+  kernel.extents.assign(shapeOf(operand).begin(), shapeOf(operand).end());
+  kernel.roles.assign(kernel.space(), Role::Parallel);
+  for (int64_t dim : dims)
+    kernel.roles[dim] = Role::Ordered;
+  for (size_t dim = 0; dim < kernel.space(); ++dim)
+    if (kernel.roles[dim] == Role::Parallel)
+      kernel.resultIndex.push_back(coordinate(dim, kernel.space()));
+}
+
+/// The space of a scatter is (outer…, slot, indices…, inner…): the result's, with the indices' after the slot.
+static void scatterOver(Kernel &kernel, ScatterAddOp scatter) {
+  ArrayRef<int64_t> result = shapeOf(scatter.getResult()), indices = shapeOf(scatter.getIndices());
+  size_t dim = scatter.getDim();
+  kernel.extents.assign(result.begin(), result.end());
+  kernel.extents.insert(kernel.extents.begin() + dim + 1, indices.begin(), indices.end());
+  kernel.roles.assign(kernel.space(), Role::Parallel);
+  kernel.roles[dim] = Role::Slot;
+  std::fill_n(kernel.roles.begin() + dim + 1, indices.size(), Role::Ordered);
+  for (size_t i = 0; i < kernel.space(); ++i)
+    if (kernel.roles[i] != Role::Ordered)
+      kernel.resultIndex.push_back(coordinate(i, kernel.space()));
+}
+
+static void iterateOver(Kernel &kernel, ArrayRef<int64_t> shape) {
+  kernel.extents.assign(shape.begin(), shape.end());
+  kernel.roles.assign(kernel.space(), Role::Parallel);
+  for (size_t dim = 0; dim < kernel.space(); ++dim)
+    kernel.resultIndex.push_back(coordinate(dim, kernel.space()));
+}
+
+/// True if walking dimension `outer` is walking `inner` on from its end, at every address.
+static bool contiguous(ArrayRef<Access> accesses, const Group &outer, const Group &inner) {
+  return llvm::all_of(accesses, [&](const Access &access) {
+    return access.address.coefficients[outer.last] == inner.extent * access.address.coefficients[inner.last];
+  });
+}
+
+static void mergeDimensions(Kernel &kernel) {
+  SmallVector<Access> accesses = allAccesses(kernel);
+  for (size_t dim = 0; dim < kernel.space(); ++dim) {
+    if (kernel.extents[dim] == 1)
+      continue;
+    Group group{kernel.roles[dim], kernel.extents[dim], dim};
+    if (!kernel.groups.empty() && kernel.groups.back().role == group.role &&
+        contiguous(accesses, kernel.groups.back(), group)) {
+      group.extent *= kernel.groups.back().extent;
+      kernel.groups.back() = group;
+    } else {
+      kernel.groups.push_back(group);
+    }
+  }
+}
+
+Kernel::Kernel(Block &body) : body(&body) {
+  for (Operation &op : body)
+    if (formOf(&op) != Form::Elementwise) {
+      root = &op;
+      form = formOf(&op);
+    }
+  if (form == Form::Reduction)
+    reduceOver(*this, root->getOperand(0), root->getAttrOfType<DenseI64ArrayAttr>("dims").asArrayRef());
+  else if (form == Form::Argmax)
+    reduceOver(*this, root->getOperand(0), {static_cast<int64_t>(cast<ArgmaxOp>(root).getDim())});
+  else if (form == Form::ScatterAdd)
+    scatterOver(*this, cast<ScatterAddOp>(root));
+  else
+    iterateOver(*this, shapeOf(yields().front()));
+  if (form == Form::Cumsum)
+    roles[cast<CumsumOp>(root).getDim()] = Role::Ordered;
+  mergeDimensions(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Walks from a value to its leaves, each value once for each position at which it is wanted. ElementEmitter takes the
+/// same ways.
+class AccessCollector {
+public:
+  AccessCollector(const Kernel &kernel, SmallVectorImpl<Access> &accesses)
+      : kernel_(kernel), space_(kernel.space()), accesses_(accesses) {}
+
+  void collect(Value value, const Index &index);
+  void coordinateAsNumber(const Affine &affine) { accesses_.push_back({Value(), affine}); }
+
+private:
+  void collectConcat(ConcatOp op, Index at);
+  void collectPad(PadOp op, Index at);
+  void collectUpdate(DynamicUpdateSliceOp op, const Index &index);
+  void collectGather(GatherOp op, const Index &index);
+  void collectLeaf(Value leaf, const Index &index);
+
+  Affine unknown() const {
+    Affine result = constantAffine(0, space_);
+    result.isDynamic = true;
+    return result;
+  }
+  static Index shifted(Index index) {
+    for (Affine &entry : index)
+      entry.isDynamic = true;
+    return index;
+  }
+
+  const Kernel &kernel_;
+  size_t space_;
+  SmallVectorImpl<Access> &accesses_;
+  llvm::DenseMap<Value, SmallVector<Index, 1>> seen_;
+};
+} // namespace
+
+void AccessCollector::collectLeaf(Value leaf, const Index &index) {
+  Affine address = linearAddress(index, shapeOf(leaf), space_);
+  address.isDynamic = llvm::any_of(index, [](const Affine &entry) { return entry.isDynamic; });
+  accesses_.push_back({leaf, address});
+}
+
+void AccessCollector::collectConcat(ConcatOp op, Index at) {
+  coordinateAsNumber(at[op.getDim()]);
+  for (Value operand : op.getOperands()) {
+    collect(operand, at);
+    at[op.getDim()] = scaled(at[op.getDim()], 1, -shapeOf(operand)[op.getDim()]);
+  }
+}
+
+void AccessCollector::collectPad(PadOp op, Index at) {
+  for (auto [entry, low, high, interior] : llvm::zip_equal(at, op.getLow(), op.getHigh(), op.getInterior())) {
+    if (low || high || interior)
+      coordinateAsNumber(entry);
+    entry = interior ? unknown() : scaled(entry, 1, -low);
+  }
+  collect(op.getOperand(), at);
+}
+
+void AccessCollector::collectUpdate(DynamicUpdateSliceOp op, const Index &index) {
+  for (const Affine &entry : index)
+    coordinateAsNumber(entry);
+  collect(op.getOperand(), index);
+  collect(op.getUpdate(), shifted(index));
+  collect(op.getStart(), {unknown()});
+}
+
+void AccessCollector::collectGather(GatherOp op, const Index &index) {
+  size_t dim = op.getDim(), count = shapeOf(op.getIndices()).size();
+  collect(op.getIndices(), Index(index.begin() + dim, index.begin() + dim + count));
+  Index at(index.begin(), index.begin() + dim);
+  at.push_back(unknown());
+  at.append(index.begin() + dim + count, index.end());
+  collect(op.getOperand(), at);
+}
+
+void AccessCollector::collect(Value value, const Index &index) {
+  Operation *op = value.getDefiningOp();
+  if (op && op == kernel_.root) // its own reads are collected from its operands
+    return;
+  SmallVector<Index, 1> &seen = seen_[value];
+  if (llvm::is_contained(seen, index))
+    return;
+  seen.push_back(index);
+  if (!op)
+    return collectLeaf(value, index);
+  if (isMovement(op))
+    return collect(op->getOperand(0), movedIndex(op, index));
+  if (auto iota = dyn_cast<IotaOp>(op))
+    return coordinateAsNumber(index[iota.getDim()]);
+  if (auto constant = dyn_cast<ConstantOp>(op)) {
+    if (!constant.getSplat())
+      coordinateAsNumber(linearAddress(index, shapeOf(value), space_));
+    return;
+  }
+  if (auto concat = dyn_cast<ConcatOp>(op))
+    return collectConcat(concat, index);
+  if (auto pad = dyn_cast<PadOp>(op))
+    return collectPad(pad, index);
+  if (auto update = dyn_cast<DynamicUpdateSliceOp>(op))
+    return collectUpdate(update, index);
+  if (auto gather = dyn_cast<GatherOp>(op))
+    return collectGather(gather, index);
+  if (auto slice = dyn_cast<DynamicSliceOp>(op)) {
+    collect(slice.getOperand(), shifted(index));
+    return collect(slice.getStart(), {unknown()});
+  }
+  if (isa<RandomBitsOp>(op))
+    coordinateAsNumber(linearAddress(index, shapeOf(value), space_));
+  for (Value operand : op->getOperands())
+    collect(operand, isa<RandomBitsOp>(op) ? Index() : index);
+}
+
+SmallVector<std::pair<Value, Index>, 1> rootOperands(const Kernel &kernel) {
+  size_t space = kernel.space();
+  Index everywhere;
+  for (size_t dim = 0; dim < space; ++dim)
+    everywhere.push_back(coordinate(dim, space));
+  if (!kernel.root)
+    return {};
+  auto scatter = dyn_cast<ScatterAddOp>(kernel.root);
+  if (!scatter)
+    return {std::make_pair(kernel.root->getOperand(0), everywhere)};
+  Index indices, updates;
+  for (auto [entry, role] : llvm::zip_equal(everywhere, kernel.roles)) {
+    if (role == Role::Ordered)
+      indices.push_back(entry);
+    if (role != Role::Slot)
+      updates.push_back(entry);
+  }
+  return {std::make_pair(Value(scatter.getInit()), kernel.resultIndex),
+          std::make_pair(Value(scatter.getIndices()), indices), std::make_pair(Value(scatter.getUpdates()), updates)};
+}
+
+SmallVector<Access> allAccesses(const Kernel &kernel) {
+  SmallVector<Access> accesses;
+  AccessCollector collector(kernel, accesses);
+  for (auto &[operand, index] : rootOperands(kernel))
+    collector.collect(operand, index);
+  for (Value yield : kernel.yields()) {
+    collector.collect(yield, kernel.resultIndex);
+    collector.coordinateAsNumber(linearAddress(kernel.resultIndex, shapeOf(yield), kernel.space()));
+  }
+  return accesses;
+}
+
+} // namespace gpuc::codegen

@@ -1,0 +1,74 @@
+//===- Link.cpp - From an object to a shared one, by lld --------------------===//
+
+#include "passes/codegen/HostMachine.h"
+
+#include "lld/Common/Driver.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+#include <mutex>
+
+LLD_HAS_DRIVER(elf)
+
+using namespace mlir;
+
+namespace gpuc::codegen {
+
+namespace {
+/// A folder of our own that goes away with its files.
+class TemporaryFolder {
+public:
+  ~TemporaryFolder() { llvm::sys::fs::remove_directories(path_); }
+  std::error_code create() { return llvm::sys::fs::createUniqueDirectory("gpuc-link", path_); }
+  std::string file(StringRef name) const { return (path_ + "/" + name).str(); }
+
+private:
+  SmallString<128> path_;
+};
+} // namespace
+
+/// lld reads and writes files, and keeps its state in globals: one link at a time.
+static bool runLld(StringRef input, StringRef output, std::string &error) {
+  static std::mutex oneAtATime;
+  std::lock_guard<std::mutex> lock(oneAtATime);
+  std::string in = input.str(), out = output.str();
+  // No undefined symbols: a kernel that needs a library is an error here, not in the process that loads it. No build
+  // id and no paths: equal objects give equal bytes.
+  const char *arguments[] = {"ld.lld", "-shared", "--no-undefined", "--build-id=none", "--hash-style=gnu", "--threads=1",
+                             "-z", "max-page-size=4096", "-z", "noexecstack", "-soname=gpuc-kernels", "--gc-sections",
+                             "-o", out.c_str(), in.c_str()};
+  llvm::raw_string_ostream complaint(error);
+  return lld::lldMain(arguments, llvm::nulls(), complaint, {{lld::Gnu, &lld::elf::link}}).retCode == 0;
+}
+
+FailureOr<std::string> linkSharedObject(StringRef object, std::string &error) {
+  TemporaryFolder folder;
+  if (std::error_code code = folder.create()) {
+    error = "cannot make a temporary folder for the linker: " + code.message();
+    return failure();
+  }
+  std::string input = folder.file("kernels.o"), output = folder.file("kernels.so");
+  std::error_code code;
+  {
+    llvm::raw_fd_ostream stream(input, code);
+    if (!code)
+      stream << object;
+    if (stream.has_error())
+      code = stream.error();
+  }
+  if (code) {
+    error = "cannot write " + input + ": " + code.message();
+    return failure();
+  }
+  if (!runLld(input, output, error))
+    return failure();
+  auto linked = llvm::MemoryBuffer::getFile(output);
+  if (!linked) {
+    error = "cannot read what lld wrote: " + linked.getError().message();
+    return failure();
+  }
+  return (*linked)->getBuffer().str();
+}
+
+} // namespace gpuc::codegen

@@ -1,0 +1,32 @@
+//===- Philox.cpp - Counter-based random bits -------------------------------===//
+
+#include "passes/codegen/Philox.h"
+
+using namespace mlir;
+
+namespace gpuc::codegen {
+
+Expr emitPhilox(Expr element, Expr seed, Expr step, int64_t id) {
+  Type word = element.builder().getI32Type(), wide = element.builder().getI64Type();
+  auto low = [&](Expr x) { return narrow(x, word); };
+  auto high = [&](Expr x) { return narrow(shiftRight(x, 32), word); };
+  Expr group = shiftRight(element, 2);
+  Expr c0 = low(group), c1 = high(group), c2 = low(step), c3 = high(step);
+  Expr key0 = low(seed) ^ high(seed), key1 = c0.integer(id);
+  for (int round = 0; round < 10; ++round) {
+    Expr product0 = zeroExtend(c0, wide) * group.integer(0xD2511F53);
+    Expr product1 = zeroExtend(c2, wide) * group.integer(0xCD9E8D57);
+    c0 = high(product1) ^ c1 ^ key0;
+    c1 = low(product1);
+    c2 = high(product0) ^ c3 ^ key1;
+    c3 = low(product0);
+    key0 = key0 + key0.integer(0x9E3779B9); // golden ratio
+    key1 = key1 + key1.integer(0xBB67AE85); // sqrt(3) - 1
+  }
+  Expr position = low(element);
+  Expr odd = notEqual(position & position.integer(1), position.integer(0));
+  Expr upper = notEqual(position & position.integer(2), position.integer(0));
+  return select(upper, select(odd, c3, c2), select(odd, c1, c0));
+}
+
+} // namespace gpuc::codegen
