@@ -29,6 +29,10 @@ Status verifyName(const flatbuffers::String* name, const char* what) {
   return okStatus();
 }
 
+bool elementsAligned(const flatbuffers::Vector<int64_t>* vector) {
+  return countOf(vector) == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % sizeof(int64_t) == 0;
+}
+
 std::string quoted(const flatbuffers::String* name) { return "'" + std::string(textOf(name)) + "'"; }
 
 Status verifyPlan(const fb::Plan& plan) {

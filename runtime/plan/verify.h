@@ -40,6 +40,9 @@ Status verifyEvents(const fb::Program& program);
 /// A name that will be shown or looked up: there, not empty, of sane length. `what` says whose it is.
 Status verifyName(const flatbuffers::String* name, const char* what);
 
+/// FlatBuffers' verifier aligns the length of a vector, which is 4 bytes, and not elements of 8.
+bool elementsAligned(const flatbuffers::Vector<int64_t>* vector);
+
 /// 'name', for messages.
 std::string quoted(const flatbuffers::String* name);
 

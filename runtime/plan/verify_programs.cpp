@@ -216,6 +216,8 @@ class CommandVerifier {
     const fb::Buffer& buffer = *plan_.buffers()->Get(operand->buffer());
     if (operand->size() == 0)
       return errorf("%s: empty %s in %s", what.c_str(), role, quoted(buffer.name()).c_str());
+    if (!elementsAligned(operand->strides()))
+      return errorf("%s: %s has misaligned strides", what.c_str(), role);
     if (countOf(operand->strides()) > counts_.size())
       return errorf("%s: %s has %" PRIu32 " strides within %zu repeats", what.c_str(), role,
                     countOf(operand->strides()), counts_.size());

@@ -57,6 +57,7 @@ Status verifyBuffer(const fb::Plan& plan, const fb::Buffer& buffer) {
   if (buffer.type() > fb::DataType::MAX || buffer.category() > fb::Category::MAX)
     return errorf("buffer %s: unknown element type %d or category %d", quoted(name).c_str(),
                   int(buffer.type()), int(buffer.category()));
+  if (!elementsAligned(buffer.shape())) return errorf("buffer %s: a misaligned shape", quoted(name).c_str());
   uint64_t bytes = 0;
   if (countOf(buffer.shape()) > kMostRank || !tensorBytes(buffer, bytes))
     return errorf("buffer %s: a shape of rank %" PRIu32 " with extents that are not positive or do not fit",
