@@ -65,9 +65,9 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
 
   /// The batch, 0 if none is known and none is needed.
   FailureOr<int64_t> chooseBatch(ModuleOp module) {
-    if (batch < 0)
-      return module.emitError("batch must be at least 1, not ") << batch;
-    int64_t chosen = batch;
+    int64_t given = batch, chosen = given;
+    if (given < 0)
+      return module.emitError("batch must be at least 1, not ") << given;
     auto recipes = module.getOps<ir::RecipeOp>();
     if (chosen == 0 && !recipes.empty())
       chosen = (*recipes.begin()).getBatch().value_or(0);
@@ -77,12 +77,12 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
       return module.emitError("no batch is known: pass --batch=N or give the recipe `batch = N`");
     auto bound = module->getAttrOfType<IntegerAttr>("gpuc.batch");
     if (!needed && bound) {
-      if (batch != 0 && batch != bound.getInt())
-        return module.emitError("the batch is already bound to ") << bound.getInt() << ", not to " << batch;
+      if (given != 0 && given != bound.getInt())
+        return module.emitError("the batch is already bound to ") << bound.getInt() << ", not to " << given;
       return bound.getInt();
     }
-    if (!needed && batch != 0)
-      module.emitWarning("batch=") << batch << " changes nothing: no shape has a leading `?`";
+    if (!needed && given != 0)
+      module.emitWarning("batch=") << given << " changes nothing: no shape has a leading `?`";
     return chosen;
   }
 

@@ -1,0 +1,47 @@
+// RUN: gpuc-opt %s --gpuc-specialize-batch --split-input-file --verify-diagnostics
+// RUN: not gpuc-opt %s --gpuc-specialize-batch=batch=-1 --split-input-file 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not gpuc-opt %s --gpuc-specialize-batch=batch=8 --split-input-file 2>&1 | FileCheck %s --check-prefix=OTHER
+
+// NEGATIVE: error: batch must be at least 1, not -1
+
+// Neither the option nor a recipe names a batch.
+// expected-error @below {{no batch is known: pass --batch=N or give the recipe `batch = N`}}
+module {
+  func.func @predict(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+    return %x : tensor<?x4xf32>
+  }
+}
+
+// -----
+
+// The recipe is there, but without a batch.
+// expected-error @below {{no batch is known}}
+module {
+  func.func @loss(%x: tensor<?x4xf32>) -> (tensor<f32>, tensor<f32>) {
+    %sum, %count = gpuc.mse %x, %x : (tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe {
+    loss = @loss
+  }
+}
+
+// -----
+
+// The shapes hold another batch already: 4, while the option says 8.
+// OTHER: error: the batch is already bound to 4, not to 8
+module attributes {gpuc.batch = 4 : i64} {
+  func.func @predict(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+    return %x : tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// An option that changes nothing is worth a warning.
+// OTHER: warning: batch=8 changes nothing: no shape has a leading `?`
+module {
+  func.func @predict(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+    return %x : tensor<4x4xf32>
+  }
+}

@@ -1,0 +1,60 @@
+// RUN: gpuc-opt %s --gpuc-specialize-batch --split-input-file | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-specialize-batch=batch=8 --split-input-file | FileCheck %s --check-prefix=OPTION
+
+// The recipe's batch goes wherever a `?` stands: arguments, results, types of ops, types in attributes.
+// CHECK-LABEL: module @recipe
+// CHECK-SAME:    gpuc.batch = 32 : i64
+// CHECK:       func.func @predict(%{{.*}}: tensor<32x4xf32>) -> tensor<32x2xf32>
+// CHECK:         gpuc.constant 0.5 : tensor<32x4xf32>
+// CHECK:         gpuc.broadcast %{{.*}} dims [1] : tensor<2xf32> to tensor<32x2xf32>
+// CHECK-NOT:   ?
+// The option has the last word.
+// OPTION-LABEL: module @recipe
+// OPTION-SAME:    gpuc.batch = 8 : i64
+// OPTION:       func.func @predict(%{{.*}}: tensor<8x4xf32>) -> tensor<8x2xf32>
+module @recipe {
+  gpuc.variable @w : tensor<2x4xf32> init zeros
+  gpuc.variable @b : tensor<2xf32> init zeros
+  func.func @predict(%x: tensor<?x4xf32>) -> tensor<?x2xf32> {
+    %half = gpuc.constant 0.5 : tensor<?x4xf32>
+    %0 = gpuc.mul %x, %half : tensor<?x4xf32>
+    %w = gpuc.read @w : tensor<2x4xf32>
+    %1 = gpuc.matmul %0, transpose %w : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
+    %b = gpuc.read @b : tensor<2xf32>
+    %2 = gpuc.broadcast %b dims [1] : tensor<2xf32> to tensor<?x2xf32>
+    %3 = gpuc.add %1, %2 : tensor<?x2xf32>
+    return %3 : tensor<?x2xf32>
+  }
+  func.func @loss(%x: tensor<?x4xf32>, %y: tensor<?x2xf32>) -> (tensor<f32>, tensor<f32>) {
+    %0 = call @predict(%x) : (tensor<?x4xf32>) -> tensor<?x2xf32>
+    %sum, %count = gpuc.mse %0, %y : (tensor<?x2xf32>, tensor<?x2xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe {
+    loss = @loss,
+    batch = 32
+  }
+}
+
+// -----
+
+// What is bound stays so: running the pass again changes nothing.
+// CHECK-LABEL: module @bound
+// CHECK-SAME:    gpuc.batch = 8 : i64
+// CHECK:       tensor<8x4xf32>
+module @bound attributes {gpuc.batch = 8 : i64} {
+  func.func @predict(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+    return %x : tensor<8x4xf32>
+  }
+}
+
+// -----
+
+// Nothing to bind and no batch named: the module stays as it is.
+// CHECK-LABEL: module @static {
+// CHECK:       tensor<3x4xf32>
+module @static {
+  func.func @predict(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
+    return %x : tensor<3x4xf32>
+  }
+}
