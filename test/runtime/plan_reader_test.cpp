@@ -60,6 +60,29 @@ TEST(PlanReader, RefusesEveryFlippedByteOfTheHeaderAndSomeOfThePayload) {
   }
 }
 
+TEST(PlanReader, RefusesVectorsOfMisalignedElements) {
+  PlanBuilder builder = codelessPlan();
+  // Half an element further on, these strides read as a vector of one element.
+  fb::RepeatT& outer = *builder.plan.programs[0]->streams[0]->commands[2]->work.AsRepeat();
+  outer.commands[0]->work.AsRepeat()->commands[0]->work.AsCopy()->from->strides = {1, 0};
+  std::string payload = builder.seal().substr(sizeof(PlanHeader));
+  int shapes = 0, strides = 0;
+  // Moves everything that an offset may lead to by half an element.
+  for (size_t at = 0; at + 4 <= payload.size(); at += 4)
+    for (int move : {-4, 4}) {
+      std::string moved = payload;
+      uint32_t word;
+      std::memcpy(&word, moved.data() + at, sizeof(word));
+      word += static_cast<uint32_t>(move);
+      std::memcpy(moved.data() + at, &word, sizeof(word));
+      std::string error = errorOf(sealPlan(moved));
+      shapes += error.find("misaligned shape") != std::string::npos;
+      strides += error.find("misaligned strides") != std::string::npos;
+    }
+  EXPECT_GT(shapes, 0);
+  EXPECT_GT(strides, 0);
+}
+
 TEST(PlanReader, SaysWhichFormatVersionItFoundAndExpected) {
   std::string file = everythingPlan().seal();
   uint32_t version = 99;
