@@ -19,6 +19,8 @@ ProgramInfo describeProgram(const fb::Plan& plan, const fb::Program& program) {
     if (input->role() == fb::InputRole::data)
       info.inputs.push_back(
           {describeTensor(*plan.buffers()->Get(input->buffer()), textOf(input->name())), input->range()});
+    else
+      info.counts_rows = true;
   for (const fb::Output* output : each(program.outputs()))
     info.outputs.push_back(describeTensor(*plan.buffers()->Get(output->buffer()), textOf(output->name())));
   return info;

@@ -41,6 +41,7 @@ struct ProgramInfo {
   std::vector<InputInfo> inputs;
   std::vector<TensorSpec> outputs;
   uint64_t peak_bytes = 0;
+  bool counts_rows = false;  // has the hidden input that says how many rows of the batch hold samples
 };
 
 struct LibraryInfo {

@@ -1,0 +1,127 @@
+#include "runtime/train/metrics_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "runtime/base/file.h"
+
+namespace gpuc {
+namespace {
+
+constexpr size_t kBufferBytes = 64 * 1024;
+constexpr std::chrono::seconds kMostDelay{1};
+
+Status systemError(const char* action, const std::string& path) {
+  int code = errno;
+  return Status::error(std::string("cannot ") + action + " " + path + ": " + std::strerror(code));
+}
+
+/// What a line says of its place in training.
+struct LinePlace {
+  std::string_view event;
+  int64_t step = 0;
+};
+
+/// Reads a line as MetricsLine writes them: event and step come first. Anything else is not ours.
+std::optional<LinePlace> placeOf(std::string_view line) {
+  constexpr std::string_view kBegin = "{\"event\":\"", kStep = "\",\"step\":";
+  if (!line.starts_with(kBegin) || !line.ends_with('}')) return std::nullopt;
+  line.remove_prefix(kBegin.size());
+  size_t quote = line.find(kStep);
+  if (quote == std::string_view::npos) return std::nullopt;
+  LinePlace place{line.substr(0, quote)};
+  line.remove_prefix(quote + kStep.size());
+  auto [stop, code] = std::from_chars(line.data(), line.data() + line.size(), place.step);
+  if (code != std::errc()) return std::nullopt;
+  return place;
+}
+
+bool isKept(std::string_view line, int64_t step) {
+  std::optional<LinePlace> place = placeOf(line);
+  if (!place || place->event == "end") return false;
+  return place->event == "eval" ? place->step < step : place->step <= step;
+}
+
+}  // namespace
+
+size_t keptMetricsBytes(std::string_view text, int64_t step) {
+  size_t kept = 0;
+  while (true) {
+    size_t end = text.find('\n', kept);
+    if (end == std::string_view::npos || !isKept(text.substr(kept, end - kept), step)) return kept;
+    kept = end + 1;
+  }
+}
+
+MetricsFile::MetricsFile(std::string path, int descriptor)
+    : path_(std::move(path)),
+      descriptor_(descriptor),
+      buffer_(kBufferBytes),
+      last_flush_(std::chrono::steady_clock::now()) {}
+
+MetricsFile::MetricsFile(MetricsFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      buffer_(std::move(other.buffer_)),
+      used_(std::exchange(other.used_, 0)),
+      last_flush_(other.last_flush_) {}
+
+MetricsFile::~MetricsFile() {
+  if (descriptor_ < 0) return;
+  (void)flush().ok();  // nobody is left to tell
+  if (descriptor_ != STDOUT_FILENO) ::close(descriptor_);
+}
+
+Result<MetricsFile> MetricsFile::create(const std::string& path) {
+  if (path == "-") return MetricsFile(path, STDOUT_FILENO);
+  int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) return systemError("write", path);
+  return MetricsFile(path, descriptor);
+}
+
+Result<MetricsFile> MetricsFile::resume(const std::string& path, int64_t step) {
+  if (path == "-") return create(path);
+  // O_APPEND is not asked for: the end is where the cut was made.
+  int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) return systemError("write", path);
+  MetricsFile file(path, descriptor);
+  struct stat info;
+  if (::fstat(descriptor, &info) != 0) return systemError("read", path);
+  if (!S_ISREG(info.st_mode)) return file;  // a pipe or device has no lines to cut
+  GPUC_ASSIGN_OR_RETURN(std::string text, readFile(path));
+  off_t kept = static_cast<off_t>(keptMetricsBytes(text, step));
+  if (::ftruncate(descriptor, kept) != 0 || ::lseek(descriptor, kept, SEEK_SET) != kept)
+    return systemError("cut", path);
+  return file;
+}
+
+Status MetricsFile::write(const MetricsLine& line) {
+  if (buffer_.size() - used_ < line.text().size()) GPUC_RETURN_IF_ERROR(flush());
+  std::memcpy(buffer_.data() + used_, line.text().data(), line.text().size());
+  used_ += line.text().size();
+  if (std::chrono::steady_clock::now() - last_flush_ < kMostDelay) return okStatus();
+  return flush();
+}
+
+Status MetricsFile::flush() {
+  for (size_t done = 0; done < used_;) {
+    ssize_t count = ::write(descriptor_, buffer_.data() + done, used_ - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      used_ = 0;
+      return systemError("write", path_);
+    }
+    done += static_cast<size_t>(count);
+  }
+  used_ = 0;
+  last_flush_ = std::chrono::steady_clock::now();
+  return okStatus();
+}
+
+}  // namespace gpuc

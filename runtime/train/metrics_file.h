@@ -1,0 +1,50 @@
+// The file in which metrics are kept, and how it continues when training does.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/train/metrics.h"
+
+namespace gpuc {
+
+/// Appends lines through a buffer that is allocated once. Whole lines are written at least once a second, so
+/// that the file can be followed while training runs.
+class MetricsFile {
+ public:
+  /// Empties `path` ("-" is stdout).
+  static Result<MetricsFile> create(const std::string& path);
+
+  /// Goes on after `step` updates: keeps the lines up to that step and appends. Cut are lines of later steps,
+  /// an evaluation after that very step (it is made again, since it may not have been finished), the line
+  /// that says that training ended, and a line that was not written to its end. A file that is not there is
+  /// made.
+  static Result<MetricsFile> resume(const std::string& path, int64_t step);
+
+  MetricsFile(MetricsFile&&) noexcept;
+  MetricsFile& operator=(MetricsFile&&) = delete;
+  /// Writes what is left.
+  ~MetricsFile();
+
+  Status write(const MetricsLine& line);
+  /// Hands all lines to the system: they outlive the process.
+  Status flush();
+
+ private:
+  MetricsFile(std::string path, int descriptor);
+
+  std::string path_;
+  int descriptor_;
+  std::vector<char> buffer_;
+  size_t used_ = 0;
+  std::chrono::steady_clock::time_point last_flush_;
+};
+
+/// How many bytes at the beginning of a metrics file MetricsFile::resume keeps.
+size_t keptMetricsBytes(std::string_view text, int64_t step);
+
+}  // namespace gpuc

@@ -1,0 +1,67 @@
+// What a person sees of training: a bar on a terminal, plain lines elsewhere.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "runtime/train/metrics.h"
+
+namespace gpuc {
+
+struct ProgressOptions {
+  int descriptor = 1;
+  bool is_terminal = false;
+  int columns = 80;
+  std::optional<int64_t> log_every;  // steps between lines; none: 100, or no lines beside the bar. 0: none
+  int64_t first_step = 0;            // updates that were done before
+  int64_t last_step = 0;
+  int64_t steps_per_epoch = 1;
+
+  /// For this descriptor as it is.
+  static ProgressOptions forDescriptor(int descriptor);
+};
+
+/// Writes go straight to the descriptor, from buffers of fixed size: nothing allocates. A reader that went
+/// away is no reason to stop training, so that errors of writing are not reported.
+class Progress {
+ public:
+  explicit Progress(const ProgressOptions& options);
+  /// Removes the bar.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// After each update; `step_s` is how long it took and `rows` how many samples it saw.
+  void step(const StepEvent& event, double step_s, int64_t rows);
+  void evaluation(const EvalEvent& event);
+  void end(const EndEvent& event);
+  /// A line of its own; without the newline.
+  void note(std::string_view text);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// What was seen since the last line.
+  struct Window {
+    double loss_sum = 0;
+    int64_t losses = 0;
+    double rows = 0;
+    double seconds = 0;
+  };
+
+  void writeStepLine(const StepEvent& event);
+  void drawBar(const StepEvent& event);
+  void clearBar();
+  double secondsLeft(int64_t step) const;
+
+  ProgressOptions options_;
+  Window window_;
+  Clock::time_point start_;
+  Clock::time_point last_draw_;
+  bool bar_is_drawn_ = false;
+};
+
+}  // namespace gpuc

@@ -1,0 +1,79 @@
+#include "runtime/train/training_state.h"
+
+#include <filesystem>
+
+namespace gpuc {
+namespace {
+
+constexpr const char* kShuffleKey = "shuffle";
+constexpr const char* kLastBatchKey = "last_batch";
+
+std::string textOf(bool value) { return value ? "true" : "false"; }
+
+/// One fact as the checkpoint and this run have it, and how to make them agree.
+struct Comparison {
+  const char* what;
+  std::string stored;
+  std::string present;
+  std::string cure;
+};
+
+Status compare(const Checkpoint& checkpoint, const Comparison& fact) {
+  if (fact.stored == fact.present) return okStatus();
+  return Status::error(checkpoint.file.name() + " was trained with " + fact.what + " " + fact.stored +
+                       ", this run has " + fact.present + ": " + fact.cure +
+                       ", or start anew in another --checkpoint-dir");
+}
+
+std::string metadataOf(const Checkpoint& checkpoint, const char* key) {
+  auto entry = checkpoint.metadata.find(key);
+  return entry == checkpoint.metadata.end() ? "unknown" : entry->second;
+}
+
+}  // namespace
+
+const char* nameOf(LastBatch last_batch) { return last_batch == LastBatch::drop ? "drop" : "pad"; }
+
+Result<std::optional<Checkpoint>> findCheckpoint(const std::string& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(folder, ignored)) return std::optional<Checkpoint>();
+  GPUC_ASSIGN_OR_RETURN(CheckpointFolder opened, CheckpointFolder::open(folder, 1));
+  return opened.loadNewest();
+}
+
+Status checkFacts(const Checkpoint& checkpoint, const TrainingFacts& facts) {
+  const TrainingPosition& stored = checkpoint.position;
+  std::string shuffle = metadataOf(checkpoint, kShuffleKey), last = metadataOf(checkpoint, kLastBatchKey);
+  const Comparison comparisons[] = {
+      {"seed", std::to_string(stored.seed), std::to_string(facts.seed),
+       "pass --seed=" + std::to_string(stored.seed)},
+      {"a global batch of", std::to_string(stored.global_batch), std::to_string(facts.global_batch),
+       "compile a plan of that batch"},
+      {"this many samples:", std::to_string(stored.samples), std::to_string(facts.samples),
+       "pass the same --data"},
+      {"shuffling", shuffle, textOf(facts.shuffle),
+       shuffle == "true" ? "leave out --no-shuffle" : "pass --no-shuffle"},
+      {"--last-batch", last, nameOf(facts.last_batch), "pass --last-batch=" + last}};
+  for (const Comparison& fact : comparisons) GPUC_RETURN_IF_ERROR(compare(checkpoint, fact));
+  return okStatus();
+}
+
+Result<CheckpointWriter> CheckpointWriter::open(const std::string& folder, int64_t keep,
+                                                const TrainingFacts& facts) {
+  GPUC_ASSIGN_OR_RETURN(CheckpointFolder opened, CheckpointFolder::open(folder, keep));
+  return CheckpointWriter(std::move(opened), facts);
+}
+
+Status CheckpointWriter::save(VariableStore& variables, int64_t step, LoaderPosition next) const {
+  GPUC_ASSIGN_OR_RETURN(std::vector<TensorView> tensors, variables.read());
+  TrainingPosition position{.step = step,
+                            .epoch = next.epoch,
+                            .step_in_epoch = next.step,
+                            .seed = facts_.seed,
+                            .global_batch = facts_.global_batch,
+                            .samples = facts_.samples};
+  return folder_.save(position, std::move(tensors),
+                      {{kShuffleKey, textOf(facts_.shuffle)}, {kLastBatchKey, nameOf(facts_.last_batch)}});
+}
+
+}  // namespace gpuc

@@ -1,0 +1,48 @@
+// Checkpoints of a training run, and going on from one.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/data/sampler.h"
+#include "runtime/state/checkpoint.h"
+#include "runtime/train/variable_store.h"
+
+namespace gpuc {
+
+/// What must be the same for training to go on as if it had never stopped, beyond the variables.
+struct TrainingFacts {
+  uint64_t seed = 0;
+  int64_t global_batch = 0;
+  int64_t samples = 0;
+  bool shuffle = true;
+  LastBatch last_batch = LastBatch::drop;
+};
+
+const char* nameOf(LastBatch last_batch);
+
+/// The newest whole checkpoint of `folder`, or none if there is none, or no such folder. Nothing is made.
+Result<std::optional<Checkpoint>> findCheckpoint(const std::string& folder);
+
+/// Whether a run with these facts can go on from the checkpoint. The error names what differs, both values
+/// and the cure.
+Status checkFacts(const Checkpoint& checkpoint, const TrainingFacts& facts);
+
+/// Writes the checkpoints of one run.
+class CheckpointWriter {
+ public:
+  /// Makes the folder if it is not there.
+  static Result<CheckpointWriter> open(const std::string& folder, int64_t keep, const TrainingFacts& facts);
+
+  /// Saves all variables as they are after `step` updates; `next` is the place of the next batch.
+  Status save(VariableStore& variables, int64_t step, LoaderPosition next) const;
+
+ private:
+  CheckpointWriter(CheckpointFolder folder, const TrainingFacts& facts)
+      : folder_(std::move(folder)), facts_(facts) {}
+
+  CheckpointFolder folder_;
+  TrainingFacts facts_;
+};
+
+}  // namespace gpuc

@@ -1,0 +1,95 @@
+// gpuc-train: trains a plan on data. See runtime/train/trainer.h.
+#include <cstdio>
+
+#include "runtime/base/flags.h"
+#include "runtime/data/data_spec.h"
+#include "runtime/train/stop_signal.h"
+#include "runtime/train/trainer.h"
+
+using namespace gpuc;
+
+namespace {
+
+constexpr int kStoppedExitCode = 130;  // what shells give for SIGINT
+
+void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_batch, bool& no_shuffle) {
+  cli.addPositional("PLAN", &options.plan, "the plan to train; - is stdin");
+  cli.addString("data", &options.data, "SPEC", "idx:PREFIX, npy:NAME=FILE,… or synthetic:size=N").required();
+  cli.addString("eval-data", &options.eval_data, "SPEC", "evaluate on this after each epoch and at the end");
+  cli.addInt("epochs", &options.epochs, "N", "how often to go through the data; 1 if --steps is not given")
+      .range(1);
+  cli.addInt("steps", &options.steps, "N", "how many updates to make, from the very start").range(1);
+  cli.addString("variables", &options.variables, "FILE", "safetensors to start from; without it init runs");
+  cli.addString("save-variables", &options.save_variables, "FILE", "write all variables to FILE at the end");
+  cli.addString("checkpoint-dir", &options.checkpoint_dir, "DIR", "keep checkpoints in DIR");
+  cli.addInt("checkpoint-every", &options.checkpoint_every, "N",
+             "steps between them; without it after each epoch")
+      .range(1);
+  cli.addInt("keep", &options.keep, "N", "how many checkpoints stay").range(1);
+  cli.addBool("resume", &options.resume, "go on from the newest checkpoint in --checkpoint-dir");
+  cli.addString("log-dir", &options.log_dir, "DIR",
+                "write metrics.jsonl (unless --metrics names another file), command.txt and plan.json there");
+  cli.addInt("log-every", &options.log_every, "N",
+             "steps between lines of progress, 0 is none; 100, or none beside a terminal's bar")
+      .range(0);
+  cli.addString("metrics", &options.metrics, "FILE", "one JSON line an event; - is stdout");
+  cli.addString("profile", &options.profile, "FILE", "write the last commands' times as a Chrome trace");
+  cli.addInt("workers", &options.workers, "N", "threads that load batches; 0 loads on the computing thread")
+      .range(0, 1024);
+  cli.addInt("prefetch", &options.prefetch, "N", "batches to load ahead").range(1, 65536);
+  cli.addString("last-batch", &last_batch, "HOW", "what becomes of samples that fill no batch: drop or pad")
+      .choices({"drop", "pad"});
+  cli.addBool("no-shuffle", &no_shuffle, "take the samples in the order of the data");
+  cli.addInt("seed", &options.seed, "N", "instead of the plan's seed").range(0);
+  cli.addInt("threads", &options.threads, "N", "threads to compute with; 0 is one for each core")
+      .range(0, 4096);
+  cli.addString("device", &options.device, "NAME", "auto, host, cuda or cuda:N");
+}
+
+/// What is wrong with the flags together; empty if nothing is.
+std::string findMisuse(const TrainOptions& options) {
+  if (options.epochs && options.steps)
+    return "--epochs and --steps are both given: which of them ends training?";
+  for (auto [name, spec] : {std::pair("--data", &options.data), {"--eval-data", &options.eval_data}}) {
+    if (spec == &options.eval_data && spec->empty()) continue;
+    Result<DataSpec> parsed = parseDataSpec(*spec);
+    if (!parsed.ok()) return std::string(name) + ": " + parsed.message();
+  }
+  if (options.checkpoint_dir.empty() && (options.resume || options.checkpoint_every))
+    return std::string(options.resume ? "--resume" : "--checkpoint-every") +
+           " needs --checkpoint-dir=DIR: where are the checkpoints?";
+  return "";
+}
+
+std::string joinArguments(int argc, char** argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i) line += (i == 0 ? "" : " ") + std::string(argv[i]);
+  return line;
+}
+
+int fail(const Status& status) {
+  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  TrainOptions options;
+  std::string last_batch = "drop";
+  bool no_shuffle = false;
+  CommandLine cli("gpuc-train", "Trains a plan on data.");
+  declareFlags(cli, options, last_batch, no_shuffle);
+  if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
+  if (std::string misuse = findMisuse(options); !misuse.empty()) return CommandLine::usageError(misuse);
+  options.last_batch = last_batch == "pad" ? LastBatch::pad : LastBatch::drop;
+  options.shuffle = !no_shuffle;
+  options.command_line = joinArguments(argc, argv);
+
+  const std::atomic<bool>& stop = listenForStop();
+  Result<std::unique_ptr<Trainer>> trainer = Trainer::create(options);
+  if (!trainer.ok()) return fail(trainer.status());
+  Result<TrainOutcome> outcome = (*trainer)->run(stop);
+  if (!outcome.ok()) return fail(outcome.status());
+  return *outcome == TrainOutcome::stopped ? kStoppedExitCode : 0;
+}
