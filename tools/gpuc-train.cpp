@@ -1,4 +1,5 @@
 // gpuc-train: trains a plan on data. See runtime/train/trainer.h.
+#include <csignal>
 #include <cstdio>
 
 #include "runtime/base/flags.h"
@@ -86,6 +87,7 @@ int main(int argc, char** argv) {
   options.shuffle = !no_shuffle;
   options.command_line = joinArguments(argc, argv);
 
+  std::signal(SIGPIPE, SIG_IGN);  // `gpuc-train … | head` trains on
   const std::atomic<bool>& stop = listenForStop();
   Result<std::unique_ptr<Trainer>> trainer = Trainer::create(options);
   if (!trainer.ok()) return fail(trainer.status());

@@ -74,8 +74,8 @@ void Progress::step(const StepEvent& event, double step_s, int64_t rows) {
   }
   window_.rows += static_cast<double>(rows);
   window_.seconds += step_s;
-  bool is_due = *options_.log_every > 0 && event.step % *options_.log_every == 0;
-  if (is_due || (!options_.is_terminal && event.step == options_.last_step)) writeStepLine(event);
+  int64_t every = *options_.log_every;
+  if (every > 0 && (event.step % every == 0 || event.step == options_.last_step)) writeStepLine(event);
   if (options_.is_terminal && Clock::now() - last_draw_ >= kRedrawEvery) drawBar(event);
 }
 

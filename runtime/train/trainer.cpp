@@ -82,7 +82,10 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions& options) {
 }
 
 Status Trainer::findPrograms() {
-  GPUC_ASSIGN_OR_RETURN(train_step_, session_.program("train_step"));
+  Result<ProgramId> program = session_.program("train_step");
+  if (!program.ok())
+    return Status::error(program.message() + "; compile the model with a recipe or with --optimizer");
+  train_step_ = *program;
   GPUC_ASSIGN_OR_RETURN(outputs_, TrainOutputs::find(session_, train_step_));
   return okStatus();
 }
@@ -138,8 +141,8 @@ Status Trainer::openOutputs() {
   }
   if (!options_.log_dir.empty()) GPUC_RETURN_IF_ERROR(writeLogFolder());
   if (options_.metrics.empty()) return okStatus();
-  Result<MetricsFile> metrics = options_.resume ? MetricsFile::resume(options_.metrics, step_)
-                                                : MetricsFile::create(options_.metrics);
+  Result<MetricsFile> metrics =
+      options_.resume ? MetricsFile::resume(options_.metrics, step_) : MetricsFile::create(options_.metrics);
   if (!metrics.ok()) return metrics.status();
   metrics_.emplace(*std::move(metrics));
   return okStatus();
@@ -172,6 +175,7 @@ void Trainer::openProgress() {
     say("resuming after step " + std::to_string(step_) + " from " + options_.checkpoint_dir);
   if (options_.resume && saved_step_ < 0)
     say("no checkpoint in " + options_.checkpoint_dir + ": starting from scratch");
+  if (isDone()) say("nothing is left to train: " + std::to_string(last_step_) + " steps are wanted");
 }
 
 void Trainer::say(const std::string& text) { progress_->note(text); }

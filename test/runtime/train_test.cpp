@@ -3,13 +3,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
+#include "runtime/state/checkpoint.h"
 #include "runtime/state/safetensors.h"
 #include "test/runtime/temporary_folder.h"
 #include "test/runtime/train_plan.h"
@@ -63,11 +68,37 @@ class Train : public testing::Test {
     ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
   }
 
+  /// One line, which contains `part`, and nothing written to the folders and files that the flags name.
+  void expectError(int exit_code, const std::string& flags, const std::string& part) const {
+    Outcome outcome = train(flags);
+    EXPECT_EQ(outcome.exit_code, exit_code) << flags << "\n" << outcome.text;
+    EXPECT_EQ(outcome.text.find("error: "), 0u) << outcome.text;
+    EXPECT_NE(outcome.text.find(part), std::string::npos) << outcome.text;
+    EXPECT_EQ(outcome.text.find('\n'), outcome.text.size() - 1) << outcome.text;
+  }
+
+  /// Starts the command in a process of its own, silently.
+  pid_t start(const std::string& flags) const {
+    pid_t child = ::fork();
+    if (child == 0) {
+      std::string line = "exec " + command(flags) + " >/dev/null 2>&1";
+      ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      ::_exit(127);
+    }
+    return child;
+  }
+
   TemporaryFolder folder_;
   std::string plan_ = folder_.write("test.plan", trainPlan().seal());
   std::string data_ = writeIdx(folder_, "train", 42);
   std::string eval_ = writeIdx(folder_, "eval", 11);
 };
+
+int exitCodeOf(pid_t child) {
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
 
 TEST_F(Train, WritesALineForEachUpdateAndEvaluation) {
   expectTrains("--epochs=2 --eval-data=" + eval_ + " --metrics=" + folder_ / "m");
@@ -97,6 +128,251 @@ TEST_F(Train, WritesALineForEachUpdateAndEvaluation) {
   EXPECT_EQ(lines[22]["epochs"], 2);
   EXPECT_EQ(lines[22]["loss"], lines[21]["loss"]);
   EXPECT_EQ(lines[22]["accuracy"], lines[21]["accuracy"]);
+}
+
+/// Loss and accuracy of samples [0, count) of writeIdx under the saved weights.
+std::pair<double, double> evaluateByHand(const std::string& variables, const std::string& images,
+                                         const std::string& labels) {
+  Result<SafetensorsFile> file = SafetensorsFile::open(variables);
+  EXPECT_TRUE(file.ok()) << file.message();
+  float weight[16];
+  std::memcpy(weight, file->find("weight")->data.data(), sizeof(weight));
+  std::string pixels = fileBytes(images).substr(16), classes = fileBytes(labels).substr(8);
+  double loss = 0, correct = 0;
+  for (size_t i = 0; i < classes.size(); ++i) {
+    double sum = 0;
+    for (size_t p = 0; p < 16; ++p)
+      sum += static_cast<double>(weight[p]) * static_cast<uint8_t>(pixels[16 * i + p]) / 255;
+    loss += (sum - classes[i]) * (sum - classes[i]);
+    correct += std::abs(sum - classes[i]) < 0.5;
+  }
+  double count = static_cast<double>(classes.size());
+  return {loss / count, correct / count};
+}
+
+TEST_F(Train, EvaluatesEachSampleExactlyOnce) {
+  // 11 samples are batches of 4, 4 and 3: the padding of the last one must not count.
+  expectTrains("--steps=25 --eval-data=" + eval_ +
+               " --metrics=" + folder_ / "m --save-variables=" + folder_ / "w");
+  auto [loss, accuracy] =
+      evaluateByHand(folder_ / "w", folder_ / "eval-images-idx3-ubyte", folder_ / "eval-labels-idx1-ubyte");
+  std::vector<Json> lines = linesOf(folder_ / "m");
+  const Json& last = lines[lines.size() - 2];
+  EXPECT_EQ(last["event"], "eval");
+  EXPECT_EQ(last["step"], 25) << "also at the end within an epoch";
+  EXPECT_EQ(last["epoch"], 3);
+  EXPECT_NEAR(last["loss"], loss, 1e-5 * loss);
+  EXPECT_EQ(last["accuracy"], accuracy);
+  EXPECT_EQ(
+      std::count_if(lines.begin(), lines.end(), [](const Json& line) { return line["event"] == "eval"; }), 3);
+}
+
+TEST_F(Train, RefusesToEvaluateLeftoversThatThePlanCannotLeaveOut) {
+  folder_.write("test.plan", trainPlan({.eval_counts_rows = false}).seal());
+  expectError(
+      1, "--eval-data=" + eval_,
+      "eval: 11 samples are no multiple of the batch of 4 (3 are left over), and the plan's 'eval_step' "
+      "cannot leave out padding: compile with a --batch that divides the number of samples");
+  expectTrains("--eval-data=" + writeIdx(folder_, "even", 12));
+}
+
+TEST_F(Train, PadsTheLastBatchIfAsked) {
+  expectTrains("--last-batch=pad --no-shuffle --metrics=" + folder_ / "m");
+  EXPECT_EQ(linesOf(folder_ / "m").size(), 11u + 1u);  // 10 batches of 4, one of 2
+  folder_.write("test.plan", trainPlan({.train_counts_rows = false}).seal());
+  expectError(1, "--last-batch=pad", "'train_step' cannot leave out padding: pass --last-batch=drop");
+  expectTrains("--last-batch=drop");
+}
+
+/// What must not depend on anything but plan, data and seed.
+struct Kept {
+  std::string variables, checkpoint;
+  std::vector<Json> metrics;
+};
+
+class Resume : public Train {
+ protected:
+  /// The flags of one run that keeps everything under `name`.
+  std::string flagsFor(const std::string& name) const {
+    return "--eval-data=" + eval_ + " --save-variables=" + folder_ / (name + ".weights") +
+           " --metrics=" + folder_ / (name + ".metrics") + " --checkpoint-dir=" + folder_ / name + " ";
+  }
+  Kept resultOf(const std::string& name, const std::string& last) const {
+    return {fileBytes(folder_ / (name + ".weights")), fileBytes(folder_ / name + "/" + last),
+            timelessLinesOf(folder_ / (name + ".metrics"))};
+  }
+  void expectSame(const std::string& a, const std::string& b, const std::string& last) const {
+    Kept first = resultOf(a, last), second = resultOf(b, last);
+    EXPECT_FALSE(first.variables.empty());
+    EXPECT_EQ(first.variables, second.variables);
+    EXPECT_FALSE(first.checkpoint.empty());
+    EXPECT_EQ(first.checkpoint, second.checkpoint);
+    EXPECT_EQ(first.metrics, second.metrics);
+  }
+};
+
+TEST_F(Resume, GivesTheSameBitsAsNeverStopped) {
+  for (const std::string variant :
+       {"", "--no-shuffle", "--last-batch=pad", "--seed=12345", "--workers=0", "--workers=3 --prefetch=2"}) {
+    SCOPED_TRACE(variant);
+    expectTrains(flagsFor("whole") + "--steps=30 " + variant);
+    // Stopped within an epoch, at the end of one, and at the very end.
+    for (const char* part : {"--steps=13", "--steps=20", "--steps=30", "--steps=30"})
+      expectTrains(flagsFor("parts") + part + " --resume " + variant);
+    expectSame("whole", "parts", "step-00000030.safetensors");
+    std::filesystem::remove_all(folder_ / "parts");
+  }
+}
+
+TEST_F(Resume, GivesTheSameBitsWithOtherThreadsAndWorkers) {
+  expectTrains(flagsFor("whole") + "--steps=30");
+  expectTrains(flagsFor("parts") + "--steps=7 --workers=2 --threads=1");
+  expectTrains(flagsFor("parts") + "--steps=30 --workers=0 --threads=3 --resume");
+  expectSame("whole", "parts", "step-00000030.safetensors");
+}
+
+TEST_F(Resume, SurvivesKillsAtAnyMoment) {
+  const std::string flags = "--steps=1500 --checkpoint-every=7 --keep=2 --resume";
+  auto begin = std::chrono::steady_clock::now();
+  expectTrains(flagsFor("whole") + flags);
+  auto whole_us =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
+  std::mt19937 random(1);  // the moments still differ from run to run, as the machine's load does
+  int kills = 0;
+  int exit_code = -1;
+  for (int attempt = 0; attempt < 200 && exit_code != 0; ++attempt) {
+    pid_t child = start(flagsFor("parts") + flags);
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % (whole_us.count() / 3 + 1)));
+    ::kill(child, SIGKILL);
+    exit_code = exitCodeOf(child);
+    kills += exit_code == -SIGKILL;
+  }
+  EXPECT_EQ(exit_code, 0) << "never came to its end";
+  EXPECT_GT(kills, 3);
+  expectSame("whole", "parts", "step-00001500.safetensors");
+}
+
+TEST_F(Resume, StopsOnSignalsWithACheckpoint) {
+  for (int signal : {SIGINT, SIGTERM}) {
+    std::filesystem::remove_all(folder_ / "parts");
+    pid_t child = start(flagsFor("parts") + "--steps=100000000 --log-every=1 >/dev/null");
+    while (!std::filesystem::exists(folder_ / "parts/latest")) std::this_thread::yield();
+    ::kill(child, signal);
+    EXPECT_EQ(exitCodeOf(child), 130);
+    int64_t step = linesOf(folder_ / "parts.metrics").back()["step"];
+    std::string last = fileBytes(folder_ / "parts/latest");
+    EXPECT_EQ(last.substr(0, last.find('\n')), checkpointName(step)) << "of the step that was under way";
+    expectTrains(flagsFor("parts") + "--resume --steps=" + std::to_string(step + 5));
+    expectTrains(flagsFor("whole") + "--steps=" + std::to_string(step + 5));
+    expectSame("whole", "parts", checkpointName(step + 5));
+  }
+}
+
+TEST_F(Resume, RefusesAnotherSeedBatchOrData) {
+  expectTrains("--steps=3 --seed=1 --checkpoint-dir=" + folder_ / "c");
+  const std::string again = "--steps=9 --resume --checkpoint-dir=" + folder_ / "c ";
+  expectError(1, again + "--seed=2", "was trained with seed 1, this run has 2: pass --seed=1");
+  expectError(1, again + "--no-shuffle", "was trained with shuffling true, this run has false");
+  expectError(1, again + "--last-batch=pad", "was trained with --last-batch drop, this run has pad");
+  writeIdx(folder_, "train", 43);
+  expectError(1, again, "was trained with this many samples: 42, this run has 43: pass the same --data");
+  writeIdx(folder_, "train", 42);
+  folder_.write("test.plan", trainPlan({.batch = 8}).seal());
+  expectError(1, again, "was trained with a global batch of 4, this run has 8");
+  folder_.write("test.plan", trainPlan().seal());
+  expectTrains(again);  // the checkpoint's seed, if none is asked for
+}
+
+TEST_F(Resume, StartsFromScratchIfThereIsNoCheckpoint) {
+  folder_.write("m", "{\"event\":\"step\",\"step\":1,\"epoch\":1}\n");
+  Outcome outcome = train("--steps=2 --resume --checkpoint-dir=" + folder_ / "c --metrics=" + folder_ / "m");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.text.find("no checkpoint in " + folder_ / "c: starting from scratch"), std::string::npos)
+      << outcome.text;
+  EXPECT_EQ(linesOf(folder_ / "m").size(), 3u);
+}
+
+TEST_F(Train, KeepsCheckpointsAfterEachEpochAndAtTheEnd) {
+  auto steps = [&](const std::string& flags) {
+    std::filesystem::remove_all(folder_ / "c");
+    expectTrains(flags + " --checkpoint-dir=" + folder_ / "c");
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "c"))
+      names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(steps("--steps=25"), (Names{"latest", "step-00000010.safetensors", "step-00000020.safetensors",
+                                        "step-00000025.safetensors"}));
+  EXPECT_EQ(steps("--steps=11 --checkpoint-every=3 --keep=2"),
+            (Names{"latest", "step-00000009.safetensors", "step-00000011.safetensors"}));
+}
+
+TEST_F(Train, StartsFromWeights) {
+  expectTrains("--steps=5 --save-variables=" + folder_ / "w");
+  expectTrains("--steps=1 --variables=" + folder_ / "w --metrics=" + folder_ / "m");
+  // All of the optimizer's state is there, so that it continues: the rate is that of its sixth step.
+  EXPECT_EQ(linesOf(folder_ / "m")[0]["lr"].get<float>(), 0.01f / (1.0f + 0.001f * 5.0f));
+  EXPECT_EQ(linesOf(folder_ / "m")[0]["step"], 1);
+}
+
+TEST_F(Train, KeepsALogFolderAndAProfile) {
+  expectTrains("--steps=3 --log-dir=" + folder_ / "log --profile=" + folder_ / "p");
+  EXPECT_EQ(linesOf(folder_ / "log/metrics.jsonl").size(), 4u);
+  EXPECT_EQ(fileBytes(folder_ / "log/command.txt"),
+            command("--steps=3 --log-dir=" + folder_ / "log --profile=" + folder_ / "p") + "\n");
+  EXPECT_EQ(Json::parse(fileBytes(folder_ / "log/plan.json"))["name"], "test");
+  EXPECT_FALSE(Json::parse(fileBytes(folder_ / "p"))["traceEvents"].empty());
+}
+
+TEST_F(Train, SpeaksInLines) {
+  Outcome outcome = train("--steps=20 --log-every=8 --eval-data=" + eval_);
+  EXPECT_NE(outcome.text.find("42 samples, batch 4, 10 steps an epoch, seed 7"), std::string::npos)
+      << outcome.text;
+  EXPECT_NE(outcome.text.find("epoch 1  step 8 of 20  loss "), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("epoch 2  step 16 of 20  loss "), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("epoch 2  step 20 of 20  loss "), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("epoch 1  evaluation after step 10:  loss "), std::string::npos)
+      << outcome.text;
+  EXPECT_NE(outcome.text.find("done: 20 steps, 2 whole epochs; this run took "), std::string::npos)
+      << outcome.text;
+  EXPECT_EQ(outcome.text.find('\r'), std::string::npos) << "no bar where there is no terminal";
+  EXPECT_EQ(execute("sh -c '" + command("--steps=2 --metrics=- 2>/dev/null") + "'")
+                .text.find("{\"event\":\"step\""),
+            0u);
+}
+
+TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
+  folder_.write("kept", "kept");
+  const std::string kept = " --save-variables=" + folder_ / "kept --metrics=" + folder_ / "kept";
+  expectError(2, "--epochs=1 --steps=1", "--epochs and --steps are both given");
+  expectError(2, "--epochs=0", "--epochs");
+  expectError(2, "--resume", "--resume needs --checkpoint-dir=DIR");
+  expectError(2, "--checkpoint-every=3", "--checkpoint-every needs --checkpoint-dir=DIR");
+  expectError(2, "--eval-data=idy:x", "--eval-data: data 'idy:x': unknown kind 'idy'");
+  expectError(2, "--last-batch=keep", "--last-batch");
+  expectError(2, "--step=1", "--steps");
+  expectError(1, "--save-variables=" + folder_ / "none/w", "there is no folder " + folder_ / "none");
+  expectError(1, "--metrics=" + folder_.path(), "it is a folder");
+  expectError(1, "--eval-data=idx:" + folder_ / "none" + kept, "none-images-idx3-ubyte");
+  expectError(1, "--variables=" + folder_ / "kept" + kept, "kept: cut short");
+  writeIdx(folder_, "train", 3);
+  expectError(1, kept, "the data set has 3 samples, fewer than one global batch of 4 rows");
+  std::string labels = fileBytes(folder_ / "train-labels-idx1-ubyte");
+  labels[9] = 10;
+  folder_.write("train-labels-idx1-ubyte", labels);
+  expectError(
+      1, kept,
+      "train-labels-idx1-ubyte: sample 1 has labels = 10, which lies outside the plan's range [0, 10)");
+  folder_.write("test.plan", trainPlan({.has_eval = false}).seal());
+  writeIdx(folder_, "train", 42);
+  expectError(1, "--eval-data=" + eval_ + kept,
+              "the plan has no entry 'eval_step', it has: init, train_step");
+  folder_.write("test.plan", "nothing like it");
+  expectError(1, kept, "not a gpuc plan");
+  EXPECT_EQ(fileBytes(folder_ / "kept"), "kept") << "nothing is overwritten by a run that cannot begin";
+  EXPECT_EQ(execute(std::string(GPUC_TRAIN) + " " + plan_).exit_code, 2) << "--data is missing";
 }
 
 }  // namespace
