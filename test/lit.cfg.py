@@ -28,4 +28,5 @@ path = [os.path.join(config.gpuc_binary, "bin"), config.llvm_tools, os.environ["
 config.environment["PATH"] = os.pathsep.join(path)
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope --dump-input-filter=all"
 config.substitutions.append(("%source", config.gpuc_source))
+config.substitutions.append(("%build", config.gpuc_binary))
 config.substitutions.append(("%python", "python3"))

@@ -12,6 +12,14 @@ def MatmulOp : Gpuc_PureOp<"matmul", [Differentiable, Infer], ["getFlops"]> {
     ```mlir
     %h = gpuc.matmul %x, transpose %w : (tensor<64x784xf32>, tensor<128x784xf32>) -> tensor<64x128xf32>
     ```
+    Products are added along the inner dimension in an order that depends on shape and target alone. Over no elements
+    the sum is 0. Derivatives: dC · Bᵀ and Aᵀ · dC.
+
+    - (matmul_C1) lhs and rhs have one element type.
+    - (matmul_C2) They have one rank, at least 2.
+    - (matmul_C3) They agree in all but the last two dimensions.
+    - (matmul_C4) The columns of lhs are as many as the rows of rhs, both as the product sees them.
+    - (matmul_C5) The batch, if there is one in the result, leads it.
   }];
   let arguments = (ins Gpuc_FloatTensor:$lhs, Gpuc_FloatTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs Gpuc_FloatTensor:$result);

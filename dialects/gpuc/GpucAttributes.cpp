@@ -61,6 +61,7 @@ static FailureOr<Attribute> parseValue(AsmParser &parser) {
 FailureOr<SpecAttr> SpecAttr::parseBare(AsmParser &parser) {
   StringRef name;
   NamedAttrList arguments;
+  SMLoc begin = parser.getCurrentLocation();
   auto parseArgument = [&]() -> ParseResult {
     StringRef key;
     SMLoc location = parser.getCurrentLocation();
@@ -77,7 +78,10 @@ FailureOr<SpecAttr> SpecAttr::parseBare(AsmParser &parser) {
   if (parser.parseKeyword(&name) ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::OptionalParen, parseArgument))
     return failure();
-  return SpecAttr::get(parser.getContext(), name, arguments.getDictionary(parser.getContext()));
+  auto emitError = [&] { return parser.emitError(begin); };
+  SpecAttr spec = SpecAttr::getChecked(emitError, parser.getContext(), name,
+                                       arguments.getDictionary(parser.getContext()));
+  return spec ? FailureOr<SpecAttr>(spec) : FailureOr<SpecAttr>(failure());
 }
 
 static void printValue(AsmPrinter &printer, Attribute value) {

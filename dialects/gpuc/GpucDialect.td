@@ -19,7 +19,14 @@ def Gpuc_Dialect : Dialect {
     **Ops are pure**, except that `gpuc.assign` gives a variable its value for the next step. `gpuc.read` sees the value
     that the variable had when the step began, wherever in the step it stands.
 
-    **Nothing is broadcast silently**: `gpuc.broadcast` says where. Elementwise ops take operands of one type.
+    **Nothing is broadcast silently**: `gpuc.broadcast` says where. Elementwise ops take operands of one type:
+
+    - (same_type_C1) Operands and result have one type.
+    - (same_shape_C1) Operands and result of compare, select, cast and is_finite have one shape.
+
+    - (inferred_C1) Where operands and attributes determine the result's type, it is that.
+
+    Each constraint has such a label, which stands in the error message too.
 
     **A loss is a pair** `(sum, count)`, both `tensor<f32>` or `tensor<f64>`: the recipe divides once, by the count over all microbatches and
     ranks.
@@ -61,7 +68,11 @@ def Gpuc_SpecAttr : AttrDef<Gpuc_Dialect, "Spec"> {
   let summary = "A name with arguments: adam(lr = 1.0e-3), kaiming_uniform(fan_in = 784)";
   let description = [{
     How initializers, optimizers and schedules are written, in the IR as `NAME(key = value, …)` and on the command line
-    as `NAME:key=value,…`. Which names and keys there are is the business of whoever reads the spec.
+    as `NAME:key=value,…`. Which names and keys there are is the business of whoever reads the spec. Values are integers
+    (i64), decimals (f64, read back to the same bits), true, false, "text", and tuples of these: (0.9, 0.999).
+
+    - (spec_C1) The name is a word: letters, digits and `_`, no digit first.
+    - (spec_C2) Keys are words, values of the kinds above.
   }];
   let parameters = (ins StringRefParameter<>:$name, "::mlir::DictionaryAttr":$arguments);
   let hasCustomAssemblyFormat = 1;

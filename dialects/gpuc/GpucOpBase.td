@@ -20,7 +20,12 @@ class Gpuc_ShapeOp<string mnemonic, list<Trait> traits = [], list<string> costs 
 
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 def Composite : DeclareOpInterfaceMethods<CompositeOpInterface>;
-defvar Infer = InferTypeOpAdaptor;
+
+/// Result types follow from the operands. Verified before MLIR's own check, which would add a second, empty message.
+def InferredTypes : NativeOpTrait<"InferredTypes"> {
+  let cppNamespace = "::gpuc::ir";
+}
+def Infer : TraitList<[InferredTypes, InferTypeOpAdaptor]>;
 
 /// Each element of the result is a function of the elements at the same index in the operands.
 def Pointwise : NativeOpTrait<"Pointwise"> {
@@ -49,7 +54,9 @@ class Gpuc_Binary<string mnemonic, Type tensor, list<Trait> traits = []>
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 
-/// Folds the dimensions `dims` of the operand away.
+/// Folds the dimensions `dims` of the operand away. Every reduction has the constraints
+/// - (reduction_C1) dims increase strictly and are dimensions of the operand.
+/// - (reduction_C2) mean, reduce_max, reduce_min: there is at least one element to reduce along each of dims.
 class Gpuc_Reduction<string mnemonic, Type tensor, list<Trait> traits = []>
     : Gpuc_PureOp<mnemonic, traits # [Infer], ["getFlops"]> {
   let arguments = (ins tensor:$operand, DenseI64ArrayAttr:$dims);

@@ -35,8 +35,23 @@ mlir::Attribute canonicalConstant(mlir::Attribute value);
 constexpr int64_t randomDraws = 4;
 constexpr int64_t randomDrawStride = int64_t(1) << 28;
 
+mlir::LogicalResult verifyInferredTypes(mlir::Operation *op, mlir::TypeRange inferred);
 mlir::LogicalResult verifySameTensorTypes(mlir::Operation *op);
 mlir::LogicalResult verifySameTensorShapes(mlir::Operation *op);
+
+/// The types of the results can be inferred from operands and attributes.
+template <typename ConcreteType>
+class InferredTypes : public mlir::OpTrait::TraitBase<ConcreteType, InferredTypes> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
+    llvm::SmallVector<mlir::Type> types;
+    if (mlir::failed(ConcreteType::inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(),
+                                                    op->getDiscardableAttrDictionary(),
+                                                    op->getPropertiesStorage(), op->getRegions(), types)))
+      return mlir::failure();
+    return verifyInferredTypes(op, types);
+  }
+};
 
 /// Operands and results are of one type.
 template <typename ConcreteType>

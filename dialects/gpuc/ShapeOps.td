@@ -5,6 +5,13 @@ include "dialects/gpuc/GpucOpBase.td"
 
 def ReshapeOp : Gpuc_ShapeOp<"reshape", [Differentiable], ["getBytes"]> {
   let summary = "The same elements in row-major order under another shape";
+  let description = [{
+    Another name for the operand's buffer. Derivative: reshaped back.
+
+    - (reshape_C1) Operand and result have one element type.
+    - (reshape_C2) They have equally many elements, the batch counted as one.
+    - (reshape_C3) Both have the batch in front, or neither.
+  }];
   let arguments = (ins Gpuc_Tensor:$operand);
   let results = (outs Gpuc_Tensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `to` type($result)";
@@ -14,6 +21,12 @@ def ReshapeOp : Gpuc_ShapeOp<"reshape", [Differentiable], ["getBytes"]> {
 
 def TransposeOp : Gpuc_ShapeOp<"transpose", [Differentiable, Infer]> {
   let summary = "result dimension i is operand dimension permutation[i]";
+  let description = [{
+    Derivative: transposed back.
+
+    - (transpose_C1) permutation names each dimension of the operand once.
+    - (transpose_C2) The batch stays in front.
+  }];
   let arguments = (ins Gpuc_Tensor:$operand, DenseI64ArrayAttr:$permutation);
   let results = (outs Gpuc_Tensor:$result);
   let assemblyFormat = "$operand `permutation` $permutation attr-dict `:` functional-type(operands, results)";
@@ -23,12 +36,17 @@ def TransposeOp : Gpuc_ShapeOp<"transpose", [Differentiable, Infer]> {
 def BroadcastOp : Gpuc_ShapeOp<"broadcast", [Differentiable]> {
   let summary = "Operand dimension i becomes result dimension dims[i]; along the others it repeats";
   let description = [{
-    `dims` is strictly increasing, and the extents it pairs are equal: what repeats is a dimension that the operand
-    does not have. A leading `?` of the result is the batch.
+    What repeats is a dimension that the operand does not have. A leading `?` of the result is the batch. Derivative:
+    the sum over what repeats.
 
     ```mlir
     %1 = gpuc.broadcast %bias dims [1] : tensor<10xf32> to tensor<64x10xf32>
     ```
+
+    - (broadcast_C1) Operand and result have one element type.
+    - (broadcast_C2) dims has one entry for each dimension of the operand.
+    - (broadcast_C3) dims increase strictly and are dimensions of the result.
+    - (broadcast_C4) The extents that dims pairs are equal.
   }];
   let arguments = (ins Gpuc_Tensor:$operand, DenseI64ArrayAttr:$dims);
   let results = (outs Gpuc_Tensor:$result);
@@ -39,6 +57,15 @@ def BroadcastOp : Gpuc_ShapeOp<"broadcast", [Differentiable]> {
 
 def SliceOp : Gpuc_ShapeOp<"slice", [Differentiable, Infer], ["getBytes"]> {
   let summary = "operand[starts : limits : strides]";
+  let description = [{
+    Elements start, start + stride, … below limit. A limit of -1 is the operand's extent. Derivative: padded back with
+    zeros.
+
+    - (slice_C1) starts, limits and strides have one entry for each dimension of the operand.
+    - (slice_C2) The batch is taken whole: start 0, limit -1, stride 1.
+    - (slice_C3) 0 ≤ start ≤ limit ≤ extent.
+    - (slice_C4) Strides are at least 1.
+  }];
   let arguments = (ins Gpuc_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$limits,
                        DenseI64ArrayAttr:$strides);
   let results = (outs Gpuc_Tensor:$result);
@@ -50,6 +77,13 @@ def SliceOp : Gpuc_ShapeOp<"slice", [Differentiable, Infer], ["getBytes"]> {
 
 def PadOp : Gpuc_ShapeOp<"pad", [Differentiable, Infer]> {
   let summary = "`low` and `high` elements of `value` around the operand, and `interior` ones between its elements";
+  let description = [{
+    The extent becomes low + extent + (extent - 1) · interior + high. Derivative: the operand's elements cut out again.
+
+    - (pad_C1) low, high and interior have one entry for each dimension of the operand.
+    - (pad_C2) None of them is negative.
+    - (pad_C3) The batch is not padded.
+  }];
   let arguments = (ins Gpuc_Tensor:$operand, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high,
                        DenseI64ArrayAttr:$interior, DefaultValuedAttr<F64Attr, "0.0">:$value);
   let results = (outs Gpuc_Tensor:$result);
@@ -61,6 +95,14 @@ def PadOp : Gpuc_ShapeOp<"pad", [Differentiable, Infer]> {
 
 def ConcatOp : Gpuc_ShapeOp<"concat", [Differentiable, Infer]> {
   let summary = "The operands one after another along a dimension";
+  let description = [{
+    Derivative: cut apart again.
+
+    - (concat_C1) There is at least one operand.
+    - (concat_C2) dim is a dimension of the first.
+    - (concat_C3) It is not the batch.
+    - (concat_C4) The operands agree in element type and in all other dimensions.
+  }];
   let arguments = (ins Variadic<Gpuc_Tensor>:$operands, I64Attr:$dim);
   let results = (outs Gpuc_Tensor:$result);
   let assemblyFormat = "$operands `dim` $dim attr-dict `:` functional-type(operands, results)";
@@ -69,6 +111,12 @@ def ConcatOp : Gpuc_ShapeOp<"concat", [Differentiable, Infer]> {
 
 def ReverseOp : Gpuc_ShapeOp<"reverse", [Differentiable, SameOperandsAndResultType]> {
   let summary = "Backwards along `dims`";
+  let description = [{
+    Derivative: reversed back.
+
+    - (reverse_C1) dims increase strictly and are dimensions of the operand.
+    - (reverse_C2) The batch is not among them.
+  }];
   let arguments = (ins Gpuc_Tensor:$operand, DenseI64ArrayAttr:$dims);
   let results = (outs Gpuc_Tensor:$result);
   let assemblyFormat = "$operand `dims` $dims attr-dict `:` type($result)";
@@ -79,8 +127,11 @@ def ReverseOp : Gpuc_ShapeOp<"reverse", [Differentiable, SameOperandsAndResultTy
 def GatherOp : Gpuc_ShapeOp<"gather", [Differentiable, Infer], ["getBytes"]> {
   let summary = "Slices of the operand along `dim`, chosen by index";
   let description = [{
-    The result's shape is the operand's with extent `dim` replaced by the shape of `indices`. An index out of range
-    gives zeros, and no gradient flows to it.
+    The result's shape is the operand's with extent `dim` replaced by the shape of `indices`. An index out of range,
+    negative ones included, gives zeros, and no gradient flows to it. Derivative: `scatter_add` into zeros.
+
+    - (gather_C1) dim is a dimension of the operand.
+    - (gather_C2) The batch is not indexed and leads the result.
   }];
   let arguments = (ins Gpuc_Tensor:$operand, Gpuc_IndexTensor:$indices, I64Attr:$dim);
   let results = (outs Gpuc_Tensor:$result);
@@ -91,7 +142,12 @@ def ScatterAddOp : Gpuc_PureOp<"scatter_add", [Differentiable, AllTypesMatch<["i
   let summary = "init plus each slice of `updates` at its index along `dim`";
   let description = [{
     The transpose of `gather`: `updates` has the shape of gather(init, indices). Where indices repeat, updates are added
-    in row-major order of `indices`. An index out of range drops its slice.
+    in row-major order of `indices`. An index out of range, negative ones included, drops its slice. Derivative: the
+    cotangent by `init`, `gather` of it by `updates`.
+
+    - (scatter_add_C1) dim is a dimension of init.
+    - (scatter_add_C2) The batch is not indexed and leads gather(init, indices).
+    - (scatter_add_C3) updates has the type of gather(init, indices).
   }];
   let arguments = (ins Gpuc_NumberTensor:$init, Gpuc_IndexTensor:$indices, Gpuc_NumberTensor:$updates, I64Attr:$dim);
   let results = (outs Gpuc_NumberTensor:$result);
@@ -101,7 +157,14 @@ def ScatterAddOp : Gpuc_PureOp<"scatter_add", [Differentiable, AllTypesMatch<["i
 
 def DynamicSliceOp : Gpuc_ShapeOp<"dynamic_slice", [Differentiable, Infer], ["getBytes"]> {
   let summary = "A window of extents `sizes` that begins at `start`";
-  let description = "`start` has one index a dimension; each is clamped so that the window lies inside the operand.";
+  let description = [{
+    `start` has one index a dimension; each is clamped so that the window lies inside the operand. A size of -1 is the
+    operand's extent. Derivative: zeros with the cotangent at the window.
+
+    - (dynamic_slice_C1) start has the shape [rank of the operand].
+    - (dynamic_slice_C2) sizes has one entry for each dimension of the operand.
+    - (dynamic_slice_C3) A size is -1, or between 0 and the extent; of the batch it is -1.
+  }];
   let arguments = (ins Gpuc_Tensor:$operand, Gpuc_IndexTensor:$start, DenseI64ArrayAttr:$sizes);
   let results = (outs Gpuc_Tensor:$result);
   let assemblyFormat = "$operand `,` $start `sizes` $sizes attr-dict `:` functional-type(operands, results)";
@@ -109,7 +172,12 @@ def DynamicSliceOp : Gpuc_ShapeOp<"dynamic_slice", [Differentiable, Infer], ["ge
 
 def DynamicUpdateSliceOp : Gpuc_ShapeOp<"dynamic_update_slice", [Differentiable, AllTypesMatch<["operand", "result"]>], ["getBytes"]> {
   let summary = "The operand with the window that begins at `start` replaced by `update`";
-  let description = "`start` is clamped as in `dynamic_slice`.";
+  let description = [{
+    `start` is clamped as in `dynamic_slice`. Derivative: zero in the window by the operand, the window by `update`.
+
+    - (dynamic_update_slice_C1) start has the shape [rank of the operand].
+    - (dynamic_update_slice_C2) update has the operand's element type and rank and is nowhere larger.
+  }];
   let arguments = (ins Gpuc_Tensor:$operand, Gpuc_Tensor:$update, Gpuc_IndexTensor:$start);
   let results = (outs Gpuc_Tensor:$result);
   let assemblyFormat = "$operand `,` $update `,` $start attr-dict `:` functional-type(operands, results)";

@@ -23,7 +23,7 @@ void suggestSymbol(mlir::InFlightDiagnostic &error, mlir::Operation *from, llvm:
     error << ", did you mean '" << nearest << "'?";
 }
 
-/// The variable that `op` names, or an error with the constraint `label`_C1.
+/// The variable that `op` names, or an error with the constraint `label`.
 mlir::FailureOr<VariableOp> findVariable(mlir::Operation *op, mlir::FlatSymbolRefAttr name,
                                          llvm::StringRef label, mlir::SymbolTableCollection &symbols);
 

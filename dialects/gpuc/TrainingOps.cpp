@@ -34,7 +34,7 @@ static FailureOr<SmallVector<Type>> gradientResults(GradientOp op, func::FuncOp 
   }
   if (op.getVariables())
     for (auto name : op.getVariables()->getAsRange<FlatSymbolRefAttr>()) {
-      FailureOr<VariableOp> variable = findVariable(op, name, "gradient_variable", symbols);
+      FailureOr<VariableOp> variable = findVariable(op, name, "gradient_C7", symbols);
       if (failed(variable))
         return failure();
       types.push_back(variable->getType());

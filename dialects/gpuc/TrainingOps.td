@@ -17,7 +17,11 @@ def VariableOp : Gpuc_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     ```
     Initializers: zeros, ones, constant(value), uniform(bound), normal(mean, std), kaiming_uniform(fan_in),
     kaiming_normal(fan_in), xavier_uniform(fan_in, fan_out), xavier_normal(fan_in, fan_out). `frozen`: no gradient is
-    computed for it. `kind` is parameter (if it is not said), statistic, optimizer or counter.
+    computed for it. `kind` is parameter (if it is not said), statistic, optimizer or counter, and is written before the
+    colon: `gpuc.variable @step kind counter : tensor<i64> init zeros`.
+
+    - (variable_C1) kind is one of these.
+    - (variable_C2) The shape is static: a variable does not depend on the batch.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Gpuc_Tensor>:$type, Gpuc_SpecAttr:$initializer,
                        UnitAttr:$frozen, DefaultValuedAttr<StrAttr, "\"parameter\"">:$kind);
@@ -27,6 +31,10 @@ def VariableOp : Gpuc_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
 
 def ReadOp : Gpuc_Op<"read", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The value that a variable had when the step began";
+  let description = [{
+    - (read_C1) The variable is declared.
+    - (read_C2) It is declared with this type.
+  }];
   let arguments = (ins FlatSymbolRefAttr:$variable);
   let results = (outs Gpuc_Tensor:$result);
   let assemblyFormat = "$variable attr-dict `:` type($result)";
@@ -34,7 +42,11 @@ def ReadOp : Gpuc_Op<"read", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterf
 
 def AssignOp : Gpuc_Op<"assign", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The value that a variable will have when the step ends";
-  let description = "Two assigns to one variable on one path are an error.";
+  let description = [{
+    - (assign_C1) The variable is declared.
+    - (assign_C2) It is declared with this type.
+    - (assign_C3) It is assigned once on one path.
+  }];
   let arguments = (ins FlatSymbolRefAttr:$variable, Gpuc_Tensor:$value);
   let assemblyFormat = "$variable `,` $value attr-dict `:` type($value)";
 }
@@ -54,6 +66,14 @@ def GradientOp : Gpuc_Op<"gradient", [DeclareOpInterfaceMethods<SymbolUserOpInte
         : (tensor<64x784xf32>, tensor<64xi32>) -> (tensor<f32>, tensor<f32>, tensor<10x784xf32>)
     %y, %d_x = gpuc.gradient @f(%x) wrt arguments [0] : (tensor<4xf64>) -> (tensor<f64>, tensor<4xf64>)
     ```
+
+    - (gradient_C1) callee is a function of the module.
+    - (gradient_C2) inputs are of the types of its arguments.
+    - (gradient_C3) Its first result is a floating-point scalar.
+    - (gradient_C4) Argument numbers are those of arguments that it has.
+    - (gradient_C5) What is derived by is of floating point.
+    - (gradient_C6) The results are the callee's, then the gradients.
+    - (gradient_C7) Variables are declared.
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Gpuc_Tensor>:$inputs,
                        OptionalAttr<DenseI64ArrayAttr>:$arguments, OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "variables">>:$variables);
@@ -77,6 +97,10 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
     `loss` names a function that returns (sum, count); so does `accuracy`, which is optional and only evaluated.
     Optimizers and their keys are PyTorch's: sgd(lr, momentum, dampening, weight_decay, nesterov),
     adam and adamw(lr, beta1, beta2, eps, weight_decay).
+
+    - (recipe_C1) batch is at least 1.
+    - (recipe_C2) loss and accuracy are functions of the module.
+    - (recipe_C3) They return two scalars, both f32 or both f64.
   }];
   let arguments = (ins FlatSymbolRefAttr:$loss, OptionalAttr<FlatSymbolRefAttr>:$accuracy, OptionalAttr<I64Attr>:$batch,
                        OptionalAttr<Gpuc_SpecAttr>:$optimizer, OptionalAttr<I64Attr>:$seed);
@@ -93,7 +117,13 @@ def SgdUpdateOp : Gpuc_PureOp<"sgd_update", [Composite], ["getFlops"]> {
   let description = [{
     PyTorch's torch.optim.SGD: g ← g + weight_decay · w; with momentum μ: b ← μ · b + (1 - dampening) · g (in step 1
     b ← g), and g ← g + μ · b with nesterov, else g ← b; w ← w - lr · g.
-    Results: the weight and, with momentum, the buffer.
+    Results: the weight and, with momentum, the buffer. `step` is counted from 1.
+
+    - (sgd_update_C1) gradient and buffer have the type of the weight.
+    - (sgd_update_C2) step and lr are scalars.
+    - (sgd_update_C3) There is a buffer just when momentum is not 0.
+    - (sgd_update_C4) nesterov needs momentum and no dampening.
+    - (sgd_update_C5) The results have the type of the weight.
   }];
   let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Optional<Gpuc_FloatTensor>:$momentum_buffer,
                        Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$momentum, F64Attr:$dampening,
@@ -111,6 +141,11 @@ def AdamUpdateOp : Gpuc_PureOp<"adam_update", [Composite], ["getFlops"]> {
     PyTorch's torch.optim.Adam and AdamW [Kingma and Ba 2015; Loshchilov and Hutter 2019]:
     Adam: g ← g + weight_decay · w; AdamW: w ← w - lr · weight_decay · w. m ← β1 · m + (1 - β1) · g;
     v ← β2 · v + (1 - β2) · g²; w ← w - lr / (1 - β1^t) · m / (sqrt(v) / sqrt(1 - β2^t) + ε). `step` is t, from 1.
+    What depends on t alone is computed in f64 and rounded once to the weight's type.
+
+    - (adam_update_C1) All tensors have the type of the weight.
+    - (adam_update_C2) step and lr are scalars.
+    - (adam_update_C3) beta1 and beta2 lie in [0, 1).
   }];
   let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$exp_avg,
                        Gpuc_FloatTensor:$exp_avg_sq, Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$beta1,
@@ -133,7 +168,7 @@ def FusedOp : Gpuc_Op<"fused", [Pure, IsolatedFromAbove, SingleBlock, OpAsmOpInt
     Made by `gpuc-fuse`; named after the layer that it came from. The region's arguments are the operands.
 
     ```mlir
-    %h = gpuc.fused "fc1.add_relu" (%0, %bias) : (tensor<64x128xf32>, tensor<128xf32>) -> tensor<64x128xf32> {
+    %h = gpuc.fused "fc1.add_relu"(%0, %bias) : (tensor<64x128xf32>, tensor<128xf32>) -> tensor<64x128xf32> {
     ^bb0(%x: tensor<64x128xf32>, %b: tensor<128xf32>):
       %1 = gpuc.broadcast %b dims [1] : tensor<128xf32> to tensor<64x128xf32>
       %2 = gpuc.add %x, %1 : tensor<64x128xf32>
@@ -141,6 +176,9 @@ def FusedOp : Gpuc_Op<"fused", [Pure, IsolatedFromAbove, SingleBlock, OpAsmOpInt
       gpuc.yield %3 : tensor<64x128xf32>
     }
     ```
+
+    - (fused_C1) The region's arguments have the types of the inputs.
+    - (fused_C2) It ends in a yield of the outputs' types.
   }];
   let arguments = (ins StrAttr:$name, Variadic<Gpuc_Tensor>:$inputs);
   let results = (outs Variadic<Gpuc_Tensor>:$outputs);

@@ -15,6 +15,13 @@ static Type referenceType(Operation *op) {
   return op->getNumResults() ? op->getResult(0).getType() : op->getOperand(0).getType();
 }
 
+LogicalResult verifyInferredTypes(Operation *op, TypeRange inferred) {
+  if (inferred == op->getResultTypes())
+    return success();
+  return op->emitOpError() << "must return (" << inferred << "), but returns (" << op->getResultTypes()
+                           << ") [inferred_C1]";
+}
+
 LogicalResult verifySameTensorTypes(Operation *op) {
   Type expected = referenceType(op);
   for (OpOperand &operand : op->getOpOperands())

@@ -68,14 +68,14 @@ FailureOr<VariableOp> findVariable(Operation *op, FlatSymbolRefAttr name, String
     return variable;
   InFlightDiagnostic error = op->emitOpError() << "variable '" << name.getValue() << "' is not declared";
   suggestSymbol<VariableOp>(error, op, name.getValue());
-  error << " [" << label << "_C1]";
+  error << " [" << label << "]";
   return failure();
 }
 
 /// The named variable is declared with the type of `value`.
 static LogicalResult checkVariable(Operation *op, FlatSymbolRefAttr name, Type type, StringRef label,
                                    SymbolTableCollection &symbols) {
-  FailureOr<VariableOp> variable = findVariable(op, name, label, symbols);
+  FailureOr<VariableOp> variable = findVariable(op, name, (label + "_C1").str(), symbols);
   if (failed(variable))
     return failure();
   if (variable->getType() == type)

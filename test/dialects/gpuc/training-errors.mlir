@@ -1,0 +1,489 @@
+// What variables, recipes, losses, random ops and updates refuse.
+// RUN: gpuc-opt %s -verify-diagnostics -split-input-file
+
+// A kind is one of four.
+// expected-error @below {{kind must be one of parameter, statistic, optimizer, counter, but is weight [variable_C1]}}
+gpuc.variable @w kind weight : tensor<4xf32> init zeros
+
+// -----
+
+// A variable outlives the batch.
+// expected-error @below {{'w' must have a static shape, but is 'tensor<?x4xf32>' [variable_C2]}}
+gpuc.variable @w : tensor<?x4xf32> init zeros
+
+// -----
+
+// The name of a spec.
+// expected-error @below {{the name of a spec must be a word, but is 'he.normal' [spec_C1]}}
+gpuc.variable @w : tensor<4xf32> init he.normal
+
+// -----
+
+// A key is a word.
+// expected-error @below {{argument 'a.b' of spec 'normal' must be a number, true, false, text or a tuple of these [spec_C2]}}
+gpuc.variable @w : tensor<4xf32> init normal(a.b = 1)
+
+// -----
+
+// An argument is given once.
+// expected-error @below {{'std' is given twice}}
+gpuc.variable @w : tensor<4xf32> init normal(std = 1.0, std = 2.0)
+
+// -----
+
+gpuc.variable @weight : tensor<4xf32> init zeros
+// The nearest declared name is told.
+func.func @case() {
+  // expected-error @below {{variable 'wieght' is not declared, did you mean 'weight'? [read_C1]}}
+  %0 = gpuc.read @wieght : tensor<4xf32>
+  return
+}
+
+// -----
+
+gpuc.variable @weight : tensor<4xf32> init zeros
+// Nothing near is declared.
+func.func @case() {
+  // expected-error @below {{variable 'momentum' is not declared [read_C1]}}
+  %0 = gpuc.read @momentum : tensor<4xf32>
+  return
+}
+
+// -----
+
+// expected-note @below {{declared here}}
+gpuc.variable @weight : tensor<4xf32> init zeros
+// Both types are told.
+func.func @case() {
+  // expected-error @below {{variable 'weight' is declared as 'tensor<4xf32>', but used as 'tensor<5xf32>' [read_C2]}}
+  %0 = gpuc.read @weight : tensor<5xf32>
+  return
+}
+
+// -----
+
+gpuc.variable @weight : tensor<4xf32> init zeros
+// Nothing is declared by assigning.
+func.func @case(%a: tensor<4xf32>) {
+  // expected-error @below {{variable 'weights' is not declared, did you mean 'weight'? [assign_C1]}}
+  gpuc.assign @weights, %a : tensor<4xf32>
+  return
+}
+
+// -----
+
+// expected-note @below {{declared here}}
+gpuc.variable @weight : tensor<4xf32> init zeros
+// Both types are told.
+func.func @case(%a: tensor<5xf32>) {
+  // expected-error @below {{variable 'weight' is declared as 'tensor<4xf32>', but used as 'tensor<5xf32>' [assign_C2]}}
+  gpuc.assign @weight, %a : tensor<5xf32>
+  return
+}
+
+// -----
+
+gpuc.variable @weight : tensor<4xf32> init zeros
+// Which of the two would hold?
+func.func @case(%a: tensor<4xf32>) {
+  // expected-note @below {{first assigned here}}
+  gpuc.assign @weight, %a : tensor<4xf32>
+  // expected-error @below {{variable 'weight' is assigned twice [assign_C3]}}
+  gpuc.assign @weight, %a : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @loss(%a: tensor<4xf32>, %n: tensor<4xi32>) -> tensor<f32> {
+  %0 = gpuc.sum %a dims [0] : (tensor<4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// A misspelt function.
+func.func @case(%a: tensor<4xf32>, %n: tensor<4xi32>) {
+  // expected-error @below {{callee 'lass' is not a function of the module, did you mean 'loss'? [gradient_C1]}}
+  %0:2 = gpuc.gradient @lass(%a, %n) wrt arguments [0] : (tensor<4xf32>, tensor<4xi32>) -> (tensor<f32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @loss(%a: tensor<4xf32>, %n: tensor<4xi32>) -> tensor<f32> {
+  %0 = gpuc.sum %a dims [0] : (tensor<4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// An argument is missing.
+func.func @case(%a: tensor<4xf32>, %n: tensor<4xi32>) {
+  // expected-error @below {{inputs ('tensor<4xf32>') do not fit the arguments of 'loss', ('tensor<4xf32>', 'tensor<4xi32>') [gradient_C2]}}
+  %0:2 = gpuc.gradient @loss(%a) wrt arguments [0] : (tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  return %a : tensor<4xf32>
+}
+
+// A gradient is of one number.
+func.func @case(%a: tensor<4xf32>, %n: tensor<4xi32>) {
+  // expected-error @below {{the first result of 'f' must be a floating-point scalar, but it returns ('tensor<4xf32>') [gradient_C3]}}
+  %0:2 = gpuc.gradient @f(%a) wrt arguments [0] : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @loss(%a: tensor<4xf32>, %n: tensor<4xi32>) -> tensor<f32> {
+  %0 = gpuc.sum %a dims [0] : (tensor<4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// Arguments count from 0.
+func.func @case(%a: tensor<4xf32>, %n: tensor<4xi32>) {
+  // expected-error @below {{argument number 2 does not exist: 'loss' has 2 [gradient_C4]}}
+  %0:2 = gpuc.gradient @loss(%a, %n) wrt arguments [2] : (tensor<4xf32>, tensor<4xi32>) -> (tensor<f32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @loss(%a: tensor<4xf32>, %n: tensor<4xi32>) -> tensor<f32> {
+  %0 = gpuc.sum %a dims [0] : (tensor<4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// Labels do not move by a little.
+func.func @case(%a: tensor<4xf32>, %n: tensor<4xi32>) {
+  // expected-error @below {{there is no gradient by a tensor of integers: 'tensor<4xi32>' [gradient_C5]}}
+  %0:2 = gpuc.gradient @loss(%a, %n) wrt arguments [1] : (tensor<4xf32>, tensor<4xi32>) -> (tensor<f32>, tensor<4xi32>)
+  return
+}
+
+// -----
+
+func.func @loss(%a: tensor<4xf32>, %n: tensor<4xi32>) -> tensor<f32> {
+  %0 = gpuc.sum %a dims [0] : (tensor<4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// Results first, then gradients.
+func.func @case(%a: tensor<4xf32>, %n: tensor<4xi32>) {
+  // expected-error @below {{must return the results of 'loss' and then the gradients, ('tensor<f32>', 'tensor<4xf32>'), but returns ('tensor<4xf32>', 'tensor<f32>') [gradient_C6]}}
+  %0:2 = gpuc.gradient @loss(%a, %n) wrt arguments [0] : (tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<f32>)
+  return
+}
+
+// -----
+
+gpuc.variable @weight : tensor<4xf32> init zeros
+func.func @loss(%a: tensor<4xf32>, %n: tensor<4xi32>) -> tensor<f32> {
+  %0 = gpuc.sum %a dims [0] : (tensor<4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// A misspelt variable.
+func.func @case(%a: tensor<4xf32>, %n: tensor<4xi32>) {
+  // expected-error @below {{variable 'weigth' is not declared, did you mean 'weight'? [gradient_C7]}}
+  %0:2 = gpuc.gradient @loss(%a, %n) wrt [@weigth] : (tensor<4xf32>, tensor<4xi32>) -> (tensor<f32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
+// Steps of no samples.
+// expected-error @below {{batch must be at least 1, but is 0 [recipe_C1]}}
+gpuc.recipe { loss = @loss, batch = 0 }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
+// A misspelt function.
+// expected-error @below {{loss 'lost' is not a function of the module, did you mean 'loss'? [recipe_C2]}}
+gpuc.recipe { loss = @lost }
+
+// -----
+
+func.func @loss(%a: tensor<4xf32>, %n: tensor<4xi32>) -> tensor<f32> {
+  %0 = gpuc.sum %a dims [0] : (tensor<4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// A loss that is no pair.
+// expected-error @below {{loss 'loss' must return (sum, count), two scalars of f32 or f64, but it returns ('tensor<f32>') [recipe_C3]}}
+gpuc.recipe { loss = @loss }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
+// A misspelt entry.
+// expected-error @below {{unknown entry 'optimiser' of a recipe: there are loss, accuracy, batch, optimizer and seed}}
+gpuc.recipe { loss = @loss, optimiser = sgd(lr = 0.1) }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
+// An entry is given once.
+// expected-error @below {{'batch' is given twice}}
+gpuc.recipe { loss = @loss, batch = 1, batch = 2 }
+
+// -----
+
+// There is nothing to train by.
+// expected-error @below {{a recipe needs an entry 'loss'}}
+gpuc.recipe { batch = 64 }
+
+// -----
+
+// There is no dimension 1.
+func.func @case(%a: tensor<4xf32>) {
+  // expected-error @below {{'gpuc.softmax' op dim 1 is not a dimension of the operand 'tensor<4xf32>', which has 1 [along_dim_C1]}}
+  %0 = gpuc.softmax %a dim 1 : tensor<4xf32>
+  return
+}
+
+// -----
+
+// A row without classes.
+func.func @case(%a: tensor<4xf32>, %l: tensor<i32>) {
+  // expected-error @below {{logits must be rows by classes, but are 'tensor<4xf32>' [cross_entropy_C1]}}
+  %0:2 = gpuc.cross_entropy %a, %l : (tensor<4xf32>, tensor<i32>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// Five rows, four labels.
+func.func @case(%a: tensor<5x4xf32>, %l: tensor<4xi32>) {
+  // expected-error @below {{labels must be 'tensor<5xi32>', but is 'tensor<4xi32>' [cross_entropy_C2]}}
+  %0:2 = gpuc.cross_entropy %a, %l : (tensor<5x4xf32>, tensor<4xi32>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// The mask is a row each.
+func.func @case(%a: tensor<5x4xf32>, %l: tensor<5xi32>, %m: tensor<4xi1>) {
+  // expected-error @below {{mask must be 'tensor<5xi1>', but is 'tensor<4xi1>' [cross_entropy_C3]}}
+  %0:2 = gpuc.cross_entropy %a, %l mask %m : (tensor<5x4xf32>, tensor<5xi32>, tensor<4xi1>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// More than all.
+func.func @case(%a: tensor<5x4xf32>, %l: tensor<5xi32>) {
+  // expected-error @below {{smoothing must lie in [0, 1], but is 1.500000e+00 [cross_entropy_C4]}}
+  %0:2 = gpuc.cross_entropy %a, %l {smoothing = 1.5 : f64} : (tensor<5x4xf32>, tensor<5xi32>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// One number has no rows.
+func.func @case(%a: tensor<f32>, %m: tensor<1xi1>) {
+  // expected-error @below {{prediction 'tensor<f32>' has no rows to mask [mse_C1]}}
+  %0:2 = gpuc.mse %a, %a mask %m : (tensor<f32>, tensor<f32>, tensor<1xi1>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// Nothing is broadcast silently.
+func.func @case(%a: tensor<4xf32>, %b: tensor<5xf32>) {
+  // expected-error @below {{target must be 'tensor<4xf32>', but is 'tensor<5xf32>' [mse_C2]}}
+  %0:2 = gpuc.mse %a, %b : (tensor<4xf32>, tensor<5xf32>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// The mask is a row each.
+func.func @case(%a: tensor<4xf32>, %m: tensor<5xi1>) {
+  // expected-error @below {{mask must be 'tensor<4xi1>', but is 'tensor<5xi1>' [mse_C3]}}
+  %0:2 = gpuc.mse %a, %a mask %m : (tensor<4xf32>, tensor<4xf32>, tensor<5xi1>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// A row without classes.
+func.func @case(%a: tensor<4xf32>, %l: tensor<i32>) {
+  // expected-error @below {{logits must be rows by classes, but are 'tensor<4xf32>' [accuracy_C1]}}
+  %0:2 = gpuc.accuracy %a, %l : (tensor<4xf32>, tensor<i32>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// Five rows, four labels.
+func.func @case(%a: tensor<5x4xf32>, %l: tensor<4xi32>) {
+  // expected-error @below {{labels must be 'tensor<5xi32>', but is 'tensor<4xi32>' [accuracy_C2]}}
+  %0:2 = gpuc.accuracy %a, %l : (tensor<5x4xf32>, tensor<4xi32>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// The mask is a row each.
+func.func @case(%a: tensor<5x4xf32>, %l: tensor<5xi32>, %m: tensor<4xi1>) {
+  // expected-error @below {{mask must be 'tensor<5xi1>', but is 'tensor<4xi1>' [accuracy_C3]}}
+  %0:2 = gpuc.accuracy %a, %l mask %m : (tensor<5x4xf32>, tensor<5xi32>, tensor<4xi1>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// One seed for all.
+func.func @case(%s: tensor<2xi64>, %t: tensor<i64>) {
+  // expected-error @below {{seed must be a scalar tensor, but is 'tensor<2xi64>' [random_C1]}}
+  %0 = gpuc.random_bits seed %s step %t id 1 : (tensor<2xi64>, tensor<i64>) -> tensor<4xi32>
+  return
+}
+
+// -----
+
+// Larger ids are further draws of other ops.
+func.func @case(%s: tensor<i64>, %t: tensor<i64>) {
+  // expected-error @below {{id must lie in [0, 268435456), but is 268435456 [random_C2]}}
+  %0 = gpuc.random_uniform seed %s step %t id 268435456 low 0.0 high 1.0 : (tensor<i64>, tensor<i64>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// An empty interval.
+func.func @case(%s: tensor<i64>, %t: tensor<i64>) {
+  // expected-error @below {{low must be less than high, but low is 1.000000e+00 and high 1.000000e+00 [random_uniform_C1]}}
+  %0 = gpuc.random_uniform seed %s step %t id 1 low 1.0 high 1.0 : (tensor<i64>, tensor<i64>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// No spread is negative.
+func.func @case(%s: tensor<i64>, %t: tensor<i64>) {
+  // expected-error @below {{deviation must not be negative, but is -1.000000e+00 [random_normal_C1]}}
+  %0 = gpuc.random_normal seed %s step %t id 1 mean 0.0 deviation -1.0 : (tensor<i64>, tensor<i64>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// More than all.
+func.func @case(%a: tensor<4xf32>) {
+  // expected-error @below {{p must lie in [0, 1], but is 1.500000e+00 [dropout_C1]}}
+  %0 = gpuc.dropout %a p 1.5 id 1 : tensor<4xf32>
+  return
+}
+
+// -----
+
+// A gradient of another shape.
+func.func @case(%w: tensor<4xf32>, %g: tensor<5xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{gradient must be 'tensor<4xf32>', but is 'tensor<5xf32>' [sgd_update_C1]}}
+  %0 = gpuc.sgd_update %w gradient %g step %t lr %lr {momentum = 0.0 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<5xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// One learning rate.
+func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<4xf32>) {
+  // expected-error @below {{lr must be a scalar tensor, but is 'tensor<4xf32>' [sgd_update_C2]}}
+  %0 = gpuc.sgd_update %w gradient %g step %t lr %lr {momentum = 0.0 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// Momentum needs a buffer.
+func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{takes a buffer just when momentum is not 0, but momentum is 9.000000e-01 [sgd_update_C3]}}
+  %0 = gpuc.sgd_update %w gradient %g step %t lr %lr {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// As in PyTorch.
+func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{nesterov needs momentum and no dampening, but momentum is 0.000000e+00 and dampening 0.000000e+00 [sgd_update_C4]}}
+  %0 = gpuc.sgd_update %w gradient %g step %t lr %lr {momentum = 0.0 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = true} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// The buffer is a result.
+func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %b: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{must return ('tensor<4xf32>', 'tensor<4xf32>'), but returns ('tensor<4xf32>') [sgd_update_C5]}}
+  %0 = gpuc.sgd_update %w gradient %g buffer %b step %t lr %lr {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// A moment of another shape.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{first moment must be 'tensor<4xf32>', but is 'tensor<5xf32>' [adam_update_C1]}}
+  %0:3 = gpuc.adam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// One step for all.
+func.func @case(%w: tensor<4xf32>, %m: tensor<4xf32>, %t: tensor<4xi64>, %lr: tensor<f32>) {
+  // expected-error @below {{step must be a scalar tensor, but is 'tensor<4xi64>' [adam_update_C2]}}
+  %0:3 = gpuc.adam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// A moment that never moves.
+func.func @case(%w: tensor<4xf32>, %m: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{beta1 and beta2 must lie in [0, 1), but are 1.000000e+00 and 9.990000e-01 [adam_update_C3]}}
+  %0:3 = gpuc.adam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 1.0 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// The region takes what the kernel is given.
+func.func @case(%a: tensor<4xf32>) {
+  // expected-error @below {{region takes ('tensor<5xf32>'), but the inputs are ('tensor<4xf32>') [fused_C1]}}
+  %0 = gpuc.fused "k"(%a) : (tensor<4xf32>) -> tensor<5xf32> {
+  ^bb0(%x: tensor<5xf32>):
+    gpuc.yield %x : tensor<5xf32>
+  }
+  return
+}
+
+// -----
+
+// The region yields what the kernel returns.
+func.func @case(%a: tensor<4xf32>) {
+  // expected-error @below {{region must end in a gpuc.yield of ('tensor<5xf32>') [fused_C2]}}
+  %0 = gpuc.fused "k"(%a) : (tensor<4xf32>) -> tensor<5xf32> {
+  ^bb0(%x: tensor<4xf32>):
+    gpuc.yield %x : tensor<4xf32>
+  }
+  return
+}

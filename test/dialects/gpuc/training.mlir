@@ -1,0 +1,103 @@
+// Variables, recipes, losses, random ops and updates read back what they write.
+// RUN: gpuc-opt %s -o %t.mlir
+// RUN: gpuc-opt %t.mlir | diff %t.mlir -
+// RUN: gpuc-opt %s --mlir-print-op-generic | gpuc-opt | diff %t.mlir -
+// RUN: gpuc-opt %s --emit-bytecode | gpuc-opt | diff %t.mlir -
+// RUN: FileCheck %s < %t.mlir
+
+// CHECK: gpuc.variable @w : tensor<4x3xf32> init kaiming_uniform(fan_in = 3)
+gpuc.variable @w : tensor<4x3xf32> init kaiming_uniform(fan_in = 3)
+// CHECK: gpuc.variable @table frozen : tensor<9x3xf32> init normal(mean = 0.0, std = 0.02)
+gpuc.variable @table frozen : tensor<9x3xf32> init normal(std = 0.02, mean = 0.0)
+// CHECK: gpuc.variable @"w/exp_avg" kind optimizer : tensor<4x3xf32> init zeros
+gpuc.variable @"w/exp_avg" kind optimizer : tensor<4x3xf32> init zeros
+gpuc.variable @seed kind counter : tensor<i64> init zeros
+gpuc.variable @step kind counter : tensor<i64> init zeros
+// Every kind of value that a spec can hold.
+// CHECK: init all(betas = (0.9, -0.999, 3), flag = true, limit = inf, name = "a\22b", small = 1.0e-45)
+gpuc.variable @spec : tensor<f64> init all(flag = true, betas = (0.9, -0.999, 3), name = "a\22b", limit = inf, small = 1.0e-45)
+
+// CHECK-LABEL: @predict
+func.func @predict(%x: tensor<?x3xf32>) -> tensor<?x4xf32> {
+  // CHECK: gpuc.read @w : tensor<4x3xf32>
+  %w = gpuc.read @w : tensor<4x3xf32>
+  %0 = gpuc.matmul %x, transpose %w : (tensor<?x3xf32>, tensor<4x3xf32>) -> tensor<?x4xf32>
+  // CHECK: gpuc.dropout %{{.*}} p 2.500000e-01 id 3 : tensor<?x4xf32>
+  %1 = gpuc.dropout %0 p 0.25 id 3 : tensor<?x4xf32>
+  %2 = gpuc.softmax %1 dim 1 : tensor<?x4xf32>
+  %3 = gpuc.log_softmax %1 dim 1 : tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+
+// CHECK-LABEL: @loss
+func.func @loss(%x: tensor<?x3xf32>, %labels: tensor<?xi32> {gpuc.range = 4 : i64}) -> (tensor<f32>, tensor<f32>) {
+  %logits = call @predict(%x) : (tensor<?x3xf32>) -> tensor<?x4xf32>
+  // CHECK: gpuc.cross_entropy %{{.*}}, %{{.*}} {smoothing = 1.000000e-01 : f64} : (tensor<?x4xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>)
+  %sum, %count = gpuc.cross_entropy %logits, %labels {smoothing = 0.1 : f64} : (tensor<?x4xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+
+// CHECK-LABEL: @accuracy
+func.func @accuracy(%x: tensor<?x3xf32>, %labels: tensor<?xi32>, %mask: tensor<?xi1>) -> (tensor<f32>, tensor<f32>) {
+  %logits = call @predict(%x) : (tensor<?x3xf32>) -> tensor<?x4xf32>
+  // CHECK: gpuc.accuracy %{{.*}}, %{{.*}} mask %{{.*}} : (
+  %hits, %count = gpuc.accuracy %logits, %labels mask %mask : (tensor<?x4xf32>, tensor<?xi32>, tensor<?xi1>) -> (tensor<f32>, tensor<f32>)
+  // Half precision is summed as f32.
+  %half = gpuc.cast %logits : tensor<?x4xf32> to tensor<?x4xf16>
+  %error, %elements = gpuc.mse %half, %half mask %mask : (tensor<?x4xf16>, tensor<?x4xf16>, tensor<?xi1>) -> (tensor<f32>, tensor<f32>)
+  return %hits, %count : tensor<f32>, tensor<f32>
+}
+
+// CHECK-LABEL: @gradients
+func.func @gradients(%x: tensor<?x3xf32>, %labels: tensor<?xi32>) {
+  // CHECK: gpuc.gradient @loss(%{{.*}}, %{{.*}}) wrt [@w] : (
+  %0:3 = gpuc.gradient @loss(%x, %labels) wrt [@w] : (tensor<?x3xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x3xf32>)
+  // CHECK: gpuc.gradient @loss(%{{.*}}, %{{.*}}) wrt arguments [0] : (
+  %1:3 = gpuc.gradient @loss(%x, %labels) wrt arguments [0] : (tensor<?x3xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>, tensor<?x3xf32>)
+  return
+}
+
+// CHECK-LABEL: @random
+func.func @random(%seed: tensor<i64>, %step: tensor<i64>) {
+  %0 = gpuc.random_bits seed %seed step %step id 1 : (tensor<i64>, tensor<i64>) -> tensor<?x4xi32>
+  %1 = gpuc.random_uniform seed %seed step %step id 2 low -1.0 high 1.0 : (tensor<i64>, tensor<i64>) -> tensor<4xf32>
+  %2 = gpuc.random_normal seed %seed step %step id 3 mean 0.0 deviation 0.02 : (tensor<i64>, tensor<i64>) -> tensor<4xf64>
+  return
+}
+
+// CHECK-LABEL: @updates
+func.func @updates(%w: tensor<4x3xf32>, %g: tensor<4x3xf32>, %step: tensor<i64>, %lr: tensor<f32>) {
+  %0 = gpuc.sgd_update %w gradient %g step %step lr %lr {momentum = 0.0 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>) -> tensor<4x3xf32>
+  %1:2 = gpuc.sgd_update %w gradient %g buffer %g step %step lr %lr {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = true} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
+  // CHECK: gpuc.adam_update %{{.*}} gradient %{{.*}} moments %{{.*}}, %{{.*}} step %{{.*}} lr %{{.*}} decoupled {
+  %2:3 = gpuc.adam_update %w gradient %g moments %g, %g step %step lr %lr decoupled {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.01 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>)
+  // CHECK: gpuc.assign @w, %{{.*}} : tensor<4x3xf32>
+  gpuc.assign @w, %2#0 : tensor<4x3xf32>
+  return
+}
+
+// CHECK-LABEL: @kernel
+func.func @kernel(%x: tensor<4x3xf32>, %b: tensor<3xf32>) -> tensor<4x3xf32> {
+  // CHECK: gpuc.fused "fc1.add"(%{{.*}}, %{{.*}}) : (tensor<4x3xf32>, tensor<3xf32>) -> tensor<4x3xf32> {
+  %h = gpuc.fused "fc1.add"(%x, %b) : (tensor<4x3xf32>, tensor<3xf32>) -> tensor<4x3xf32> {
+  ^bb0(%arg0: tensor<4x3xf32>, %arg1: tensor<3xf32>):
+    %0 = gpuc.broadcast %arg1 dims [1] : tensor<3xf32> to tensor<4x3xf32>
+    %1 = gpuc.add %arg0, %0 : tensor<4x3xf32>
+    // CHECK: gpuc.yield %{{.*}} : tensor<4x3xf32>
+    gpuc.yield %1 : tensor<4x3xf32>
+  }
+  return %h : tensor<4x3xf32>
+}
+
+// CHECK:      gpuc.recipe {
+// CHECK-NEXT:   loss = @loss,
+// CHECK-NEXT:   batch = 64,
+// CHECK-NEXT:   optimizer = adam(lr = 0.001),
+// CHECK-NEXT:   seed = -1
+// CHECK-NEXT: }
+gpuc.recipe {
+  optimizer = adam(lr = 1.0e-3),
+  loss = @loss,
+  seed = -1,
+  batch = 64
+}
