@@ -1,0 +1,70 @@
+#include "runtime/cuda/blas.h"
+
+#include <utility>
+
+#include "runtime/cuda/library.h"
+
+namespace gpuc::cuda {
+namespace {
+
+const Blas* blas_of_tests = nullptr;
+
+#define GPUC_CUDA_TEXT(name) #name
+#define GPUC_CUDA_NUMBER(name) GPUC_CUDA_TEXT(name)
+constexpr char kFile[] = "libcublasLt.so." GPUC_CUDA_NUMBER(CUBLAS_VER_MAJOR);
+
+Result<Blas> load() {
+  Result<Library> library = Library::open(kFile);
+  if (!library.ok())
+    return Status::error("no cuBLASLt: " + library.message() + " (install CUDA " +
+                         std::to_string(CUBLAS_VER_MAJOR) +
+                         "'s cuBLAS, or name its folder in LD_LIBRARY_PATH)");
+  Blas blas;
+#define GPUC_CUBLASLT_FIND(name)                                                      \
+  if (Status status = library->find(GPUC_CUDA_NUMBER(name), blas.name); !status.ok()) \
+    return Status::error("no cuBLASLt: " + status.message());
+  GPUC_CUBLASLT_FUNCTIONS(GPUC_CUBLASLT_FIND)
+#undef GPUC_CUBLASLT_FIND
+  return blas;
+}
+
+}  // namespace
+
+void useBlas(const Blas* blas) { blas_of_tests = blas; }
+
+Result<const Blas*> Blas::get() {
+  if (blas_of_tests) return blas_of_tests;
+  static const Result<Blas> blas = load();
+  if (!blas.ok()) return blas.status();
+  return &*blas;
+}
+
+Status Blas::check(cublasStatus_t status, const char* call) const {
+  if (status == CUBLAS_STATUS_SUCCESS) return okStatus();
+  return errorf("%s: %s", call, cublasLtGetStatusString(status));
+}
+
+std::string Blas::version() const {
+  size_t number = cublasLtGetVersion();  // 130100
+  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+         std::to_string(number % 100);
+}
+
+Result<BlasHandle> BlasHandle::create(const Blas& blas) {
+  BlasHandle result;
+  GPUC_RETURN_IF_ERROR(blas.check(blas.cublasLtCreate(&result.handle_), "cublasLtCreate"));
+  result.blas_ = &blas;
+  return result;
+}
+
+BlasHandle& BlasHandle::operator=(BlasHandle&& other) noexcept {
+  std::swap(blas_, other.blas_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+BlasHandle::~BlasHandle() {
+  if (blas_) blas_->cublasLtDestroy(handle_);
+}
+
+}  // namespace gpuc::cuda

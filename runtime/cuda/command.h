@@ -1,0 +1,123 @@
+// What is enqueued: a program as flat lists of small commands, every address resolved when the plan is
+// loaded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/matmul.h"
+
+namespace gpuc::cuda {
+
+/// An event of the plan: its n-th record is in the ring until the (n + size)-th takes its place. Who waits
+/// for a record that was replaced waits for the later one: longer than it must, never less.
+struct EventRing {
+  std::vector<Event> ring;
+  uint64_t records = 0;  // enqueued in the life of the session
+};
+
+/// An address that moves: by `stride` bytes in each iteration of a repeat.
+struct MovingAddress {
+  CUdeviceptr* entry;
+  int64_t stride;
+};
+
+struct CudaCommand {
+  enum class Kind : uint8_t { launch, matmul, upload, download, copy, fill, record, wait, repeat };
+
+  struct Launch {
+    CUfunction function;
+    void** parameters;  // the addresses of the operands' entries
+    uint32_t grid;
+    uint32_t block;
+  };
+  struct Copy {
+    uint64_t bytes;  // operands: from, to
+  };
+  struct Fill {
+    uint64_t bytes;
+    uint64_t pattern;        // the element, repeated to 8 bytes
+    uint32_t element_bytes;  // 1, 2, 4 or 8
+  };
+  struct Wait {
+    EventRing* event;
+    uint64_t distance;
+    uint64_t executions;  // so far, in the life of the session
+  };
+  /// Stands behind the repeated commands.
+  struct Repeat {
+    uint64_t count;
+    uint64_t iteration;
+    size_t first;  // of the repeated commands
+    const std::vector<MovingAddress>* moving;
+  };
+
+  Kind kind = Kind::launch;
+  CUdeviceptr* operands = nullptr;  // into the address table
+  union {
+    Launch launch = {};
+    const Matmul* matmul;
+    Copy copy;
+    Fill fill;
+    EventRing* record;
+    Wait wait;
+    Repeat repeat;
+  };
+};
+
+/// The commands of one stream, and how far a run has enqueued them.
+struct StreamCommands {
+  std::vector<CudaCommand> commands;
+  size_t next = 0;
+  bool uploads = false;  // from pinned memory
+};
+
+/// A program ready to run. Nothing in it may move once commands point to it.
+struct CudaProgram {
+  /// An entry that is set at the start of each run, to its place in the run's slot.
+  struct SlotAddress {
+    CUdeviceptr* entry;
+    CUdeviceptr base;
+    uint64_t slot_stride;
+  };
+  /// Pinned memory for one input: a place for each slot.
+  struct Staging {
+    std::byte* data;
+    uint64_t slot_stride;
+    uint64_t bytes;
+  };
+  /// An input that no command copies: it is copied before a run begins.
+  struct DirectInput {
+    uint32_t port;
+    CUdeviceptr to;
+    uint64_t slot_stride;
+  };
+  struct Output {
+    CUdeviceptr data;
+    uint64_t slot_stride;
+    uint64_t bytes;
+    std::byte* staging;       // pinned
+    bool downloaded = false;  // by a command of the program
+  };
+
+  std::vector<StreamCommands> streams;
+  std::vector<CUdeviceptr> addresses;  // the address table; host addresses of pinned memory stand in it, too
+  std::vector<void*> parameters;       // parameters[i] points to addresses[i]
+  std::vector<SlotAddress> slot_addresses;
+  std::vector<Staging> inputs;
+  std::vector<DirectInput> direct_inputs;
+  std::vector<Output> outputs;
+  std::deque<EventRing> events;
+  std::vector<std::unique_ptr<Matmul>> matmuls;
+  std::deque<std::vector<MovingAddress>> moving;  // one for each repeat
+  std::vector<std::vector<Event>>
+      staging_read;  // for each slot and stream: its last upload from the slot's staging
+  uint64_t runs = 0;
+  uint64_t last_slot = 0;
+};
+
+}  // namespace gpuc::cuda

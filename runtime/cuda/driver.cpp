@@ -1,0 +1,85 @@
+#include "runtime/cuda/driver.h"
+
+#include "runtime/cuda/library.h"
+
+namespace gpuc::cuda {
+namespace {
+
+const Driver* driver_of_tests = nullptr;
+
+// The symbol behind a name that cuda.h may have renamed.
+#define GPUC_CUDA_SYMBOL(name) GPUC_CUDA_TEXT(name)
+#define GPUC_CUDA_TEXT(name) #name
+
+Result<Driver> load() {
+  Result<Library> library = Library::open("libcuda.so.1");
+  if (!library.ok())
+    return Status::error("no CUDA device: " + library.message() + " (NVIDIA's driver is not installed)");
+  Driver driver;
+#define GPUC_CUDA_FIND(name)                                                            \
+  if (Status status = library->find(GPUC_CUDA_SYMBOL(name), driver.name); !status.ok()) \
+    return Status::error("no CUDA device: " + status.message() + ", install a newer NVIDIA driver");
+  GPUC_CUDA_DRIVER_FUNCTIONS(GPUC_CUDA_FIND)
+#undef GPUC_CUDA_FIND
+  if (Status status = driver.check(driver.cuInit(0), "cuInit"); !status.ok())
+    return Status::error("no CUDA device: " + status.message());
+  return driver;
+}
+
+/// What a user can do about an error; null where that is not known.
+const char* cureOf(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+      return "compile for a smaller batch, or free the GPU's memory";
+    case CUDA_ERROR_NO_DEVICE:
+      return "no GPU is visible to this process (see CUDA_VISIBLE_DEVICES)";
+    case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+      return "install a newer NVIDIA driver";
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+      return "compile the plan for this GPU's architecture";
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_ASSERT:
+      return "a kernel failed: run under compute-sanitizer to see which; the session is lost";
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+      return "the GPU's memory is damaged: reset it";
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+void useDriver(const Driver* driver) { driver_of_tests = driver; }
+
+Result<const Driver*> Driver::get() {
+  if (driver_of_tests) return driver_of_tests;
+  static const Result<Driver> driver = load();
+  if (!driver.ok()) return driver.status();
+  return &*driver;
+}
+
+Status Driver::check(CUresult result, const char* call) const {
+  if (result == CUDA_SUCCESS) return okStatus();
+  const char *name = nullptr, *text = nullptr;
+  if (cuGetErrorName(result, &name) != CUDA_SUCCESS) name = "unknown error";
+  if (cuGetErrorString(result, &text) != CUDA_SUCCESS) text = "no description";
+  const char* cure = cureOf(result);
+  return errorf("%s: %s (%s)%s%s", call, text, name, cure ? ": " : "", cure ? cure : "");
+}
+
+Result<Stream> createStream(const Driver& driver) {
+  CUstream stream = nullptr;
+  GPUC_RETURN_IF_ERROR(
+      driver.check(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate"));
+  return Stream(stream, driver.cuStreamDestroy);
+}
+
+Result<Event> createEvent(const Driver& driver) {
+  CUevent event = nullptr;
+  GPUC_RETURN_IF_ERROR(driver.check(driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate"));
+  return Event(event, driver.cuEventDestroy);
+}
+
+}  // namespace gpuc::cuda

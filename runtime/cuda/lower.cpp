@@ -1,0 +1,320 @@
+#include "runtime/cuda/lower.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/plan/access.h"
+#include "runtime/plan/header.h"
+#include "runtime/plan/pinned_bytes.h"
+
+namespace gpuc::cuda {
+namespace {
+
+using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
+
+constexpr size_t kMatmulOperands = 5;  // a, b, c, bias, workspace
+constexpr size_t kCopyOperands = 2;    // from, to
+
+/// What must be set aside before commands can point to it.
+struct Counts {
+  size_t addresses = 0;
+  uint64_t longest_distance = 0;  // of a wait behind its record
+
+  void add(const Commands* commands) {
+    for (const fb::Command* command : each(commands)) {
+      if (const fb::Launch* launch = command->work_as_Launch())
+        addresses += countOf(launch->reads()) + countOf(launch->writes());
+      else if (command->work_as_Matmul())
+        addresses += kMatmulOperands;
+      else if (command->work_as_Copy())
+        addresses += kCopyOperands;
+      else if (command->work_as_Fill())
+        addresses += 1;
+      else if (const fb::Wait* wait = command->work_as_Wait())
+        longest_distance = std::max<uint64_t>(longest_distance, wait->distance());
+      else if (const fb::Repeat* repeat = command->work_as_Repeat())
+        add(repeat->commands());
+    }
+  }
+};
+
+uint64_t repeatedElement(const fb::Fill& fill) {
+  uint8_t bytes[8] = {};
+  uint32_t element = countOf(fill.pattern());
+  for (uint32_t i = 0; element != 0 && i < sizeof(bytes); ++i) bytes[i] = fill.pattern()->Get(i % element);
+  uint64_t pattern;
+  std::memcpy(&pattern, bytes, sizeof(pattern));
+  return pattern;
+}
+
+CUdeviceptr asEntry(const void* host) { return reinterpret_cast<CUdeviceptr>(host); }
+
+class Lowering {
+ public:
+  Lowering(const fb::Plan& plan, const fb::Program& program, std::byte* pinned,
+           const LoweringContext& context, CudaProgram& out)
+      : plan_(plan), program_(program), pinned_(pinned), context_(context), out_(out) {}
+
+  Status lower() {
+    Counts counts;
+    for (const fb::Stream* stream : each(program_.streams())) counts.add(stream->commands());
+    out_.addresses.resize(counts.addresses, 0);
+    for (CUdeviceptr& address : out_.addresses) out_.parameters.push_back(&address);
+    GPUC_RETURN_IF_ERROR(createEvents(counts.longest_distance));
+    placePorts();
+    for (const fb::Stream* stream : each(program_.streams())) {
+      stream_ = &out_.streams.emplace_back();
+      GPUC_RETURN_IF_ERROR(lower(stream->commands()));
+    }
+    placeDirectInputs();
+    return createStagingEvents();
+  }
+
+ private:
+  const fb::Buffer& bufferOf(uint32_t index) const { return *plan_.buffers()->Get(index); }
+
+  uint64_t slotStride(const fb::Buffer& buffer) const {
+    return plan_.input_slots() > 1 ? buffer.slot_stride() : 0;
+  }
+
+  Status createEvents(uint64_t longest_distance) {
+    out_.events.resize(countOf(program_.events()));
+    for (EventRing& event : out_.events)
+      for (uint64_t i = 0; i < longest_distance + 2; ++i) {
+        GPUC_ASSIGN_OR_RETURN(Event entry, createEvent(context_.driver));
+        event.ring.push_back(std::move(entry));
+      }
+    return okStatus();
+  }
+
+  void placePorts() {
+    for (const fb::Input* input : each(program_.inputs())) {
+      uint64_t bytes = bufferOf(input->buffer()).size(), stride = pinnedTensorBytes(bytes);
+      out_.inputs.push_back({pinned_, stride, bytes});
+      pinned_ += stride * plan_.input_slots();
+    }
+    copied_inputs_.resize(out_.inputs.size(), false);
+    for (const fb::Output* output : each(program_.outputs())) {
+      const fb::Buffer& buffer = bufferOf(output->buffer());
+      out_.outputs.push_back({context_.arena + buffer.offset(), slotStride(buffer), buffer.size(), pinned_});
+      pinned_ += pinnedTensorBytes(buffer.size());
+    }
+  }
+
+  void placeDirectInputs() {
+    for (uint32_t port = 0; port < copied_inputs_.size(); ++port) {
+      if (copied_inputs_[port]) continue;
+      const fb::Buffer& buffer = bufferOf(program_.inputs()->Get(port)->buffer());
+      out_.direct_inputs.push_back({port, context_.arena + buffer.offset(), slotStride(buffer)});
+    }
+  }
+
+  /// Direct inputs are read by the first stream.
+  Status createStagingEvents() {
+    if (!out_.direct_inputs.empty() && !out_.streams.empty()) out_.streams.front().uploads = true;
+    out_.staging_read.resize(plan_.input_slots());
+    for (std::vector<Event>& slot : out_.staging_read)
+      for (const StreamCommands& stream : out_.streams) {
+        if (!stream.uploads) {
+          slot.emplace_back();
+          continue;
+        }
+        GPUC_ASSIGN_OR_RETURN(Event event, createEvent(context_.driver));
+        slot.push_back(std::move(event));
+      }
+    return okStatus();
+  }
+
+  Status lower(const Commands* commands) {
+    for (const fb::Command* command : each(commands)) {
+      Status status = lower(*command);
+      if (status.ok()) continue;
+      std::string location(textOf(command->location()));
+      return location.empty() ? status : Status::error(status.message() + " (" + location + ")");
+    }
+    return okStatus();
+  }
+
+  Status lower(const fb::Command& command) {
+    if (command.work_type() == fb::Work::Repeat) return lowerRepeat(*command.work_as_Repeat());
+    CudaCommand result{};
+    result.operands = out_.addresses.data() + used_addresses_;
+    switch (command.work_type()) {
+      case fb::Work::Launch:
+        lower(*command.work_as_Launch(), result);
+        break;
+      case fb::Work::Matmul:
+        GPUC_RETURN_IF_ERROR(lower(*command.work_as_Matmul(), result));
+        break;
+      case fb::Work::Copy:
+        GPUC_RETURN_IF_ERROR(lower(*command.work_as_Copy(), result));
+        break;
+      case fb::Work::Fill:
+        lower(*command.work_as_Fill(), result);
+        break;
+      case fb::Work::Record:
+        result.kind = CudaCommand::Kind::record;
+        result.record = &out_.events[command.work_as_Record()->event()];
+        break;
+      default: {
+        const fb::Wait& wait = *command.work_as_Wait();
+        result.kind = CudaCommand::Kind::wait;
+        result.wait = {.event = &out_.events[wait.event()], .distance = wait.distance(), .executions = 0};
+      }
+    }
+    stream_->commands.push_back(result);
+    return okStatus();
+  }
+
+  void lower(const fb::Launch& launch, CudaCommand& result) {
+    result.kind = CudaCommand::Kind::launch;
+    result.launch = {.function = context_.kernels[launch.kernel()],
+                     .parameters = out_.parameters.data() + used_addresses_,
+                     .grid = launch.grid(),
+                     .block = launch.block()};
+    for (const fb::Operand* operand : each(launch.reads())) addOperand(operand);
+    for (const fb::Operand* operand : each(launch.writes())) addOperand(operand);
+  }
+
+  Status lower(const fb::Matmul& matmul, CudaCommand& result) {
+    uint64_t alignment = kBufferAlignment;
+    for (const fb::Operand* operand :
+         {matmul.a(), matmul.b(), matmul.c(), matmul.bias(), matmul.workspace()}) {
+      alignment = std::min(alignment, alignmentOf(operand));
+      addOperand(operand);
+    }
+    GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Matmul> kernel,
+                          Matmul::create(context_.blas, matmul, static_cast<uint32_t>(alignment)));
+    result.kind = CudaCommand::Kind::matmul;
+    result.matmul = out_.matmuls.emplace_back(std::move(kernel)).get();
+    return okStatus();
+  }
+
+  Status lower(const fb::Copy& copy, CudaCommand& result) {
+    if (copy.kind() == fb::CopyKind::device_to_device) {
+      GPUC_RETURN_IF_ERROR(checkApart(*copy.from(), *copy.to()));
+      addOperand(copy.from());
+      addOperand(copy.to());
+      result.kind = CudaCommand::Kind::copy;
+      result.copy = {.bytes = copy.from()->size()};
+    } else if (copy.kind() == fb::CopyKind::host_to_device) {
+      const CudaProgram::Staging& staging = out_.inputs[copy.port()];
+      copied_inputs_[copy.port()] = true;
+      stream_->uploads = true;
+      addHostOperand(copy.from(), staging.data, staging.slot_stride);
+      addOperand(copy.to());
+      result.kind = CudaCommand::Kind::upload;
+      result.copy = {.bytes = copy.to()->size()};
+    } else {
+      CudaProgram::Output& output = out_.outputs[copy.port()];
+      output.downloaded = true;
+      addOperand(copy.from());
+      addHostOperand(copy.to(), output.staging, 0);
+      result.kind = CudaCommand::Kind::download;
+      result.copy = {.bytes = copy.from()->size()};
+    }
+    return okStatus();
+  }
+
+  /// The host moves bytes within a buffer as memmove does; CUDA's copies may not overlap.
+  Status checkApart(const fb::Operand& from, const fb::Operand& to) const {
+    uint64_t a = bufferOf(from.buffer()).offset() + from.offset(),
+             b = bufferOf(to.buffer()).offset() + to.offset();
+    if (a < b + to.size() && b < a + from.size())
+      return Status::error("a copy within '" + std::string(textOf(bufferOf(from.buffer()).name())) +
+                           "' overlaps itself, which CUDA cannot do");
+    return okStatus();
+  }
+
+  void lower(const fb::Fill& fill, CudaCommand& result) {
+    addOperand(fill.to());
+    result.kind = CudaCommand::Kind::fill;
+    result.fill = {.bytes = fill.to()->size(),
+                   .pattern = repeatedElement(fill),
+                   .element_bytes = std::max<uint32_t>(1, countOf(fill.pattern()))};
+  }
+
+  /// The repeated commands, then one that jumps back to them. Addresses that move are noted on the way, for
+  /// each repeat.
+  Status lowerRepeat(const fb::Repeat& repeat) {
+    std::vector<MovingAddress>& moving = out_.moving.emplace_back();
+    repeats_.push_back(&moving);
+    size_t first = stream_->commands.size();
+    GPUC_RETURN_IF_ERROR(lower(repeat.commands()));
+    repeats_.pop_back();
+    CudaCommand end{};
+    end.kind = CudaCommand::Kind::repeat;
+    end.repeat = {.count = repeat.count(), .iteration = 0, .first = first, .moving = &moving};
+    stream_->commands.push_back(end);
+    return okStatus();
+  }
+
+  void noteStrides(CUdeviceptr* entry, const fb::Operand& operand) {
+    for (uint32_t d = 0; d < repeats_.size(); ++d)
+      if (int64_t stride = strideOf(operand, d)) repeats_[d]->push_back({entry, stride});
+  }
+
+  /// The next entry of the address table: an address in the arena, or 0 where there is no operand.
+  void addOperand(const fb::Operand* operand) {
+    CUdeviceptr* entry = &out_.addresses[used_addresses_++];
+    if (!operand) return;
+    const fb::Buffer& buffer = bufferOf(operand->buffer());
+    *entry = context_.arena + buffer.offset() + operand->offset();
+    if (slotStride(buffer) != 0) out_.slot_addresses.push_back({entry, *entry, slotStride(buffer)});
+    noteStrides(entry, *operand);
+  }
+
+  /// The next entry, in the pinned image of an input or output that begins at `image`.
+  void addHostOperand(const fb::Operand* operand, std::byte* image, uint64_t slot_stride) {
+    CUdeviceptr* entry = &out_.addresses[used_addresses_++];
+    *entry = asEntry(image) + (operand ? operand->offset() : 0);
+    if (slot_stride != 0) out_.slot_addresses.push_back({entry, *entry, slot_stride});
+    if (operand) noteStrides(entry, *operand);
+  }
+
+  /// Of every address that the operand has, as far as matmul algorithms care; it follows from the plan alone.
+  uint64_t alignmentOf(const fb::Operand* operand) const {
+    if (!operand) return kBufferAlignment;
+    const fb::Buffer& buffer = bufferOf(operand->buffer());
+    uint64_t bits = kBufferAlignment | buffer.offset() | operand->offset() | slotStride(buffer);
+    for (uint32_t d = 0; d < repeats_.size(); ++d) bits |= static_cast<uint64_t>(strideOf(*operand, d));
+    return bits & (~bits + 1);
+  }
+
+  const fb::Plan& plan_;
+  const fb::Program& program_;
+  std::byte* pinned_;  // what is left of the program's pinned memory
+  const LoweringContext& context_;
+  CudaProgram& out_;
+  StreamCommands* stream_ = nullptr;
+  std::vector<std::vector<MovingAddress>*> repeats_;  // around the current command, outermost first
+  std::vector<bool> copied_inputs_;
+  size_t used_addresses_ = 0;
+};
+
+bool hasMatmul(const Commands* commands) {
+  for (const fb::Command* command : each(commands)) {
+    if (command->work_as_Matmul()) return true;
+    if (const fb::Repeat* repeat = command->work_as_Repeat(); repeat && hasMatmul(repeat->commands()))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool hasMatmul(const fb::Plan& plan) {
+  for (const fb::Program* program : each(plan.programs()))
+    for (const fb::Stream* stream : each(program->streams()))
+      if (hasMatmul(stream->commands())) return true;
+  return false;
+}
+
+Result<std::unique_ptr<CudaProgram>> lowerProgram(const fb::Plan& plan, const fb::Program& program,
+                                                  std::byte* pinned, const LoweringContext& context) {
+  auto result = std::make_unique<CudaProgram>();
+  GPUC_RETURN_IF_ERROR(Lowering(plan, program, pinned, context, *result).lower());
+  return result;
+}
+
+}  // namespace gpuc::cuda
