@@ -1,8 +1,10 @@
 #include "runtime/train/metrics.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 namespace gpuc {
 
@@ -89,8 +91,12 @@ void MetricsLine::field(std::string_view name, const std::optional<T>& value) {
 
 template <typename T>
 void MetricsLine::number(T value) {
-  char* end = text_.data() + text_.size();
-  length_ = static_cast<size_t>(std::to_chars(text_.data() + length_, end, value).ptr - text_.data());
+  char* begin = text_.data() + length_;
+  char* end = std::to_chars(begin, text_.data() + text_.size(), value).ptr;
+  length_ = static_cast<size_t>(end - text_.data());
+  // 1 becomes 1.0: readers take what looks like an integer for one, and -0 then loses its sign.
+  bool is_whole = std::find_if(begin, end, [](char c) { return c == '.' || c == 'e'; }) == end;
+  if (std::is_floating_point_v<T> && is_whole) add(".0");
 }
 
 }  // namespace gpuc

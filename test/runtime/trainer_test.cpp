@@ -1,0 +1,245 @@
+// The training loop's parts as a library, and that its steps allocate nothing.
+#include "runtime/train/trainer.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "runtime/tooling/allocation_hook.h"
+#include "runtime/train/metrics_file.h"
+#include "runtime/train/progress.h"
+#include "test/runtime/session_helpers.h"
+#include "test/runtime/train_plan.h"
+
+namespace gpuc::test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::atomic<bool> kNeverStop{false};
+
+Json parsed(const MetricsLine& line) { return Json::parse(line.text()); }
+
+TEST(MetricsLine, NumbersReadBackToTheSameBits) {
+  for (double value : {0.1, 1e-300, 2.302585092994046, 123456789.123456789, std::nextafter(1.0, 2.0), -0.0}) {
+    StepEvent event;
+    event.loss = value;
+    event.lr = Number{static_cast<double>(static_cast<float>(value)), true};
+    Json line = parsed(MetricsLine(event));
+    EXPECT_EQ(std::memcmp(&line["loss"].get_ref<const double&>(), &value, sizeof(value)), 0) << line;
+  }
+}
+
+TEST(MetricsLine, SinglesHaveNoMoreDigitsThanTheyNeed) {
+  StepEvent event;
+  event.lr = Number{static_cast<double>(0.001f), true};
+  EXPECT_NE(MetricsLine(event).text().find("\"lr\":0.001,"), std::string_view::npos);
+}
+
+TEST(MetricsLine, LeavesOutWhatIsNotComputedAndNullsWhatJsonCannotSay) {
+  StepEvent event;
+  event.grad_norm = Number{std::numeric_limits<double>::quiet_NaN(), true};
+  Json line = parsed(MetricsLine(event));
+  EXPECT_FALSE(line.contains("loss"));
+  EXPECT_FALSE(line.contains("lr"));
+  EXPECT_TRUE(line["grad_norm"].is_null());
+  EXPECT_EQ(line["loss_scale"], 1.0);
+  EXPECT_EQ(line["skipped"], false);
+}
+
+TEST(MetricsLine, HasRoomForTheLongestNumbers) {
+  StepEvent event;
+  event.step = event.epoch = std::numeric_limits<int64_t>::min();
+  double longest = -std::numeric_limits<double>::denorm_min() * 1.7976931348623157e16;
+  event.loss = event.samples_per_s = event.data_us = event.compute_us = longest;
+  event.lr = event.grad_norm = event.loss_scale = Number{longest, false};
+  EXPECT_EQ(parsed(MetricsLine(event))["compute_us"], longest);
+}
+
+TEST(MetricsFile, CutsWhatALaterRunMakesAgain) {
+  const std::string one = "{\"event\":\"step\",\"step\":1,\"epoch\":1}\n",
+                    eval_one = "{\"event\":\"eval\",\"step\":1}\n",
+                    two = "{\"event\":\"step\",\"step\":2,\"epoch\":1}\n",
+                    eval_two = "{\"event\":\"eval\",\"step\":2}\n", end = "{\"event\":\"end\",\"step\":2}\n";
+  const std::string all = one + eval_one + two + eval_two + end;
+  EXPECT_EQ(all.substr(0, keptMetricsBytes(all, 2)), one + eval_one + two) << "the evaluation is made again";
+  EXPECT_EQ(all.substr(0, keptMetricsBytes(all, 1)), one);
+  EXPECT_EQ(keptMetricsBytes(all, 0), 0u);
+  EXPECT_EQ(all.substr(0, keptMetricsBytes(all, 3)), one + eval_one + two + eval_two)
+      << "it did not end there";
+  EXPECT_EQ(keptMetricsBytes(one + two.substr(0, 20), 9), one.size())
+      << "a line that was not written to its end";
+  EXPECT_EQ(keptMetricsBytes(one + "nonsense\n" + two, 9), one.size());
+  EXPECT_EQ(keptMetricsBytes("", 9), 0u);
+}
+
+TEST(MetricsFile, SaysWhenTheDiskIsFull) {
+  Result<MetricsFile> file = MetricsFile::create("/dev/full");
+  ASSERT_TRUE(file.ok()) << file.message();
+  ASSERT_TRUE(file->write(MetricsLine(StepEvent{})).ok()) << "it is buffered";
+  expectError(file->flush(), "cannot write /dev/full: No space left on device");
+}
+
+/// A program whose outputs are constants of each type.
+PlanBuilder scalarsPlan() {
+  PlanBuilder builder;
+  fb::ProgramT& program = builder.program("train_step");
+  auto add = [&](const char* name, DataType type, std::vector<uint8_t> pattern,
+                 std::vector<int64_t> shape = {}) {
+    uint32_t buffer = builder.buffer(name, type, std::move(shape));
+    builder.fill(program.streams[0]->commands, {buffer}, std::move(pattern));
+    PlanBuilder::output(program, name, buffer);
+  };
+  add("loss_sum", DataType::f64, patternOf(0.1));
+  add("count", DataType::i32, patternOf(int32_t{-7}));
+  add("lr", DataType::f32, patternOf(0.1f));
+  add("loss_scale", DataType::f32, patternOf(65536.0f), {1});
+  add("skipped", DataType::i1, patternOf(uint8_t{1}));
+  add("half", DataType::f16, patternOf(uint16_t{0}));
+  add("pair", DataType::f32, patternOf(0.0f), {2});
+  return builder;
+}
+
+TEST(StepOutputs, AreFoundByNameAndReadByType) {
+  Session session = open(scalarsPlan());
+  ProgramId id = programOf(session, "train_step");
+  Result<TrainOutputs> outputs = TrainOutputs::find(session, id);
+  ASSERT_TRUE(outputs.ok()) << outputs.message();
+  runOnce(session, id);
+  EXPECT_EQ(outputs->loss_sum.read(session)->value, 0.1);
+  EXPECT_FALSE(outputs->loss_sum.read(session)->is_single);
+  EXPECT_EQ(outputs->count.read(session)->value, -7);
+  EXPECT_EQ(outputs->lr.read(session)->value, static_cast<double>(0.1f));
+  EXPECT_TRUE(outputs->lr.read(session)->is_single);
+  EXPECT_EQ(outputs->loss_scale.read(session)->value, 65536);
+  EXPECT_EQ(outputs->skipped.read(session)->value, 1);
+  EXPECT_FALSE(outputs->grad_norm.exists());
+  EXPECT_FALSE(outputs->grad_norm.read(session));
+  expectError(ScalarOutput::find(session, id, "half"),
+              "output 'half' of 'train_step' is f16, expected one number");
+  expectError(ScalarOutput::find(session, id, "pair"),
+              "output 'pair' of 'train_step' is 2xf32, expected one number");
+}
+
+/// A safetensors file with these tensors of f32 zeros, and `step` if it is not negative.
+SafetensorsFile weightsFile(const TemporaryFolder& folder, const std::vector<TensorSpec>& specs,
+                            int64_t step = -1) {
+  std::vector<std::byte> zeros(4096);
+  std::vector<TensorView> tensors;
+  for (const TensorSpec& spec : specs) tensors.push_back({spec, zeros.data()});
+  if (step >= 0) tensors.push_back({{.name = "step", .type = DataType::i64, .shape = {}}, &step});
+  EXPECT_TRUE(writeSafetensors(folder / "weights", tensors, {}).ok());
+  Result<SafetensorsFile> file = SafetensorsFile::open(folder / "weights");
+  EXPECT_TRUE(file.ok()) << file.message();
+  return *std::move(file);
+}
+
+TEST(VariableStore, StartsFromParametersAlone) {
+  const TensorSpec weight{"weight", DataType::f32, {16}}, momentum{"weight/momentum", DataType::f32, {16}},
+      foreign{"weight/exp_avg", DataType::f32, {3}}, other{"bias", DataType::f32, {1}};
+  TemporaryFolder folder;
+  Session session = open(trainPlan(), {.seed = 3});
+  VariableStore store(session);
+  auto start = [&](const std::vector<TensorSpec>& specs, int64_t step = -1) {
+    EXPECT_TRUE(session.initialize().ok());
+    return store.start(weightsFile(folder, specs, step));
+  };
+  auto stepNow = [&] { return readVariable<int64_t>(session, "step", 1)[0]; };
+
+  EXPECT_EQ(start({weight}).message(), "");
+  EXPECT_EQ(readVariable<float>(session, "weight", 16), std::vector<float>(16, 0.0f));
+  EXPECT_EQ(start({weight, foreign}, 9).message(), "") << "another optimizer's state is not minded";
+  EXPECT_EQ(stepNow(), 0) << "this one starts anew";
+  EXPECT_EQ(start({weight, momentum}, 9).message(), "");
+  EXPECT_EQ(stepNow(), 9) << "all of its state is there: it continues";
+  EXPECT_EQ(readVariable<int64_t>(session, "seed", 1)[0], 3) << "the run's own";
+  expectError(start({momentum}), "missing weight (16xf32)");
+  expectError(start({weight, other}), "unknown to the plan bias (1xf32)");
+  expectError(start({{"weight", DataType::f32, {4, 4}}}), "of another shape or type weight (4x4xf32");
+  expectError(start({weight, {"weight/momentum", DataType::f32, {4}}}),
+              "weight/momentum (4xf32, the plan has 16xf32)");
+}
+
+/// What Progress writes on a terminal of `columns`, or elsewhere.
+std::string progressText(bool is_terminal, int columns, std::optional<int64_t> log_every, int64_t steps) {
+  TemporaryFolder folder;
+  FILE* file = std::fopen((folder / "out").c_str(), "w");
+  {
+    Progress progress({.descriptor = ::fileno(file),
+                       .is_terminal = is_terminal,
+                       .columns = columns,
+                       .log_every = log_every,
+                       .last_step = 10,
+                       .steps_per_epoch = 5});
+    for (int64_t step = 1; step <= steps; ++step) {
+      StepEvent event;
+      event.step = step;
+      event.epoch = (step - 1) / 5 + 1;
+      event.loss = static_cast<double>(step);
+      progress.step(event, 0.5, 100);
+      ::usleep(is_terminal ? 110'000 : 0);  // the bar is drawn ten times a second
+    }
+  }
+  std::fclose(file);
+  return fileBytes(folder / "out");
+}
+
+TEST(Progress, DrawsABarOnATerminal) {
+  std::string text = progressText(true, 200, {}, 7);
+  EXPECT_NE(text.find("\r\x1b[Kepoch 1/2 [=========               ] 2/5  loss 1.5000  200 samples/s  "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\r\x1b[Kepoch 2/2 [=========               ] 2/5  loss 4.0000  "), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("\r\x1b[K")) << "the bar goes when training ends";
+  std::string narrow = progressText(true, 20, {}, 1);
+  EXPECT_EQ(narrow, "\r\x1b[Kepoch 1/2 [====    \r\x1b[K") << "cut to 19 columns";
+}
+
+TEST(Progress, WritesLinesElsewhere) {
+  std::string text = progressText(false, 80, 4, 10);
+  // The means of losses 1 to 4, 5 to 8, 9 and 10.
+  EXPECT_EQ(text.find("epoch 1  step 4 of 10  loss 2.5000  200 samples/s  0:00 left\n"), 0u) << text;
+  EXPECT_NE(text.find("\nepoch 2  step 8 of 10  loss 6.5000  "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nepoch 2  step 10 of 10  loss 9.5000  "), std::string::npos) << "the last one always";
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
+  EXPECT_EQ(progressText(false, 80, 0, 10), "");
+}
+
+/// How often anything allocates while a trainer runs so many steps.
+int64_t allocationsOfRun(TrainOptions options, int64_t steps) {
+  options.steps = steps;
+  Result<std::unique_ptr<Trainer>> trainer = Trainer::create(options);
+  EXPECT_TRUE(trainer.ok()) << trainer.message();
+  int64_t before = allocationCount().total();
+  Result<TrainOutcome> outcome = (*trainer)->run(kNeverStop);
+  int64_t after = allocationCount().total();
+  EXPECT_TRUE(outcome.ok()) << outcome.message();
+  return after - before;
+}
+
+TEST(Trainer, StepsAllocateNothing) {
+  TemporaryFolder folder;
+  TrainOptions options;
+  options.plan = folder.write("plan", trainPlan().seal());
+  options.data = writeIdx(folder, "train", 400);
+  options.eval_data = writeIdx(folder, "eval", 11);
+  options.metrics = folder / "m";
+  options.log_every = 3;
+  options.log_dir = folder / "log";
+  for (int64_t workers : {0, 1, 3}) {
+    options.workers = workers;
+    options.threads = 3;
+    allocationsOfRun(options, 10);  // whatever the process allocates once
+    EXPECT_EQ(allocationsOfRun(options, 1000), allocationsOfRun(options, 10))
+        << "steps 10 to 1,000 with ten evaluations, " << workers << " workers";
+  }
+}
+
+}  // namespace
+}  // namespace gpuc::test
