@@ -8,7 +8,7 @@
 #include "passes/Report.h"
 
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
@@ -48,7 +48,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   if (from < Stage::plan && stage >= Stage::trainStep)
     buildTrainPipeline(passes, options.train);
   if (stage == Stage::plan)
-    buildPlanPipeline(passes, {options.target});
+    buildPlanPipeline(passes, options.target == "auto" ? "host" : options.target);
   if (failed(passes.run(module)))
     return state->errors.take("compilation failed");
   return okStatus();

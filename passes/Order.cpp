@@ -123,9 +123,8 @@ struct Order : impl::OrderPassBase<Order> {
     // Views that commands use and outputs may stand among the commands: all that is no command goes first.
     for (unsigned command : better)
       graph.commands[command]->moveBefore(&body, body.end());
-    for (Operation &op : llvm::make_early_inc_range(body))
-      if (isa<plan::OutputOp>(op))
-        op.moveBefore(&body, body.end());
+    for (plan::OutputOp output : llvm::to_vector(body.getOps<plan::OutputOp>()))
+      output->moveBefore(&body, body.end());
   }
 };
 

@@ -225,4 +225,120 @@ def FusePass : Pass<"gpuc-fuse", "::mlir::ModuleOp"> {
 // Plan: order, streams, memory
 //===----------------------------------------------------------------------===//
 
+def ToPlanPass : Pass<"gpuc-to-plan", "::mlir::ModuleOp"> {
+  let summary = "Turn tensors into buffers and ops into commands";
+  let description = [{
+    Each function becomes a `plan.program`. Fused regions become kernels, matmuls library commands, a reshape another
+    name for its operand's buffer. An assigned value is computed where the variable lies; where an old value is still
+    needed by then, a copy is made instead.
+
+    Before:
+    ```mlir
+    func.func @train_step(%x: tensor<4xf32> {gpuc.name = "x"}) {
+      %w = gpuc.read @w : tensor<4xf32>
+      %0 = gpuc.fused "add" (%w, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> { … }
+      gpuc.assign @w, %0 : tensor<4xf32>
+      return
+    }
+    ```
+    After:
+    ```mlir
+    plan.kernel @add (%a: tensor<4xf32>, %b: tensor<4xf32>) { … }
+    plan.program @train_step {
+      %x = plan.input "x" : tensor<4xf32>
+      %w = plan.use @w
+      plan.upload %x
+      plan.launch @add(%w, %x) -> (%w)
+    }
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host\"", "host[:CPU] or cuda:ARCHITECTURE">,
+  ];
+  let dependentDialects = ["::gpuc::plan::PlanDialect"];
+}
+
+def OrderPass : Pass<"plan-order", "::mlir::ModuleOp"> {
+  let summary = "Order each program's commands so that little memory is live at once";
+  let description = [{
+    Greedy list scheduling over the commands' reads and writes; the given order stays if the new one has no lower peak.
+
+    Before, both `%a` and `%b` are live at once:
+    ```mlir
+    plan.launch @big() -> (%a)
+    plan.launch @big() -> (%b)
+    plan.launch @small(%a) -> (%c)
+    plan.launch @small(%b) -> (%d)
+    ```
+    After:
+    ```mlir
+    plan.launch @big() -> (%a)
+    plan.launch @small(%a) -> (%c)
+    plan.launch @big() -> (%b)
+    plan.launch @small(%b) -> (%d)
+    ```
+  }];
+}
+
+def AssignStreamsPass : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
+  let summary = "Put commands on streams and order the streams by events";
+  let description = [{
+    Compute gets one stream. Uploads get one of their own, and the batch as many slots as the target likes, where
+    running them beside compute saves more than it costs to hand them over.
+
+    Before:
+    ```mlir
+    plan.upload %x
+    plan.launch @f(%x) -> (%y)
+    ```
+    After:
+    ```mlir
+    %ready = plan.event "batch_ready"
+    %free = plan.event "slot_free"
+    plan.stream "compute" {
+      plan.wait %ready
+      plan.launch @f(%x) -> (%y)
+      plan.record %free
+    }
+    plan.stream "copy" {
+      plan.wait %free distance 2
+      plan.upload %x
+      plan.record %ready
+    }
+    ```
+  }];
+}
+
+def PlaceBuffersPass : Pass<"plan-place-buffers", "::mlir::ModuleOp"> {
+  let summary = "Give every variable, constant, buffer and input slot its place in the one arena";
+  let description = [{
+    Buffers whose lifetimes do not meet share bytes; a kernel's result lies over an operand that dies there if the kernel
+    allows it. The result states the arena's size, and what no placement could go below.
+
+    Before:
+    ```mlir
+    %h = plan.buffer "fc1.matmul" : tensor<64x128xf32> activation
+    ```
+    After:
+    ```mlir
+    plan.arena 1623040 bytes, variables at 0x0, workspace at 0x125400, inputs at 0x185400, slots 1, lower_bound 1623040
+    %h = plan.buffer "fc1.matmul" : tensor<64x128xf32> activation at 0x156400
+    ```
+  }];
+}
+
+def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
+  let summary = "Prove that no two commands conflict and that every read finds what was meant";
+  let description = [{
+    Unrolls (input slots + 1) steps of each program and each program after the others, computes happens-before from
+    streams and events, and checks every pair of accesses to the same bytes and the contents that every read finds.
+    Changes nothing.
+
+    ```mlir
+    plan.stream "copy"    { plan.upload %x }         // error: writes x [0x40, 0x80) while another stream reads
+    plan.stream "compute" { plan.launch @f(%x) -> () }  // x [0x40, 0x80): no event orders them
+    ```
+  }];
+}
+
 #endif

@@ -1,22 +1,82 @@
 //===- Pipelines.cpp - The way of a model through the passes ----------------===//
 
+#include "passes/Pipelines.h"
+
 #include "passes/Passes.h"
 
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
 
 namespace gpuc {
 
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"
 
+namespace {
+
+/// Folds what is known, shares what is computed twice.
+void cleanUp(OpPassManager &passes) {
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
+struct TrainPipelineFlags : PassPipelineOptions<TrainPipelineFlags> {
+  Option<int64_t> batch{*this, "batch", llvm::cl::desc("Rows of a batch; 0 takes the recipe's"), llvm::cl::init(0)};
+  Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("Instead of the recipe's: NAME:key=value,…")};
+  Option<int64_t> seed{*this, "seed", llvm::cl::desc("The plan's default seed; -1 keeps the recipe's"), llvm::cl::init(-1)};
+  Option<bool> fuse{*this, "fuse", llvm::cl::desc("Off, each op is a kernel of its own"), llvm::cl::init(true)};
+};
+
+struct PlanPipelineFlags : PassPipelineOptions<PlanPipelineFlags> {
+  Option<std::string> target{*this, "target", llvm::cl::desc("host[:CPU] or cuda:ARCHITECTURE"), llvm::cl::init("host")};
+};
+
+} // namespace
+
+void buildTrainPipeline(OpPassManager &passes, const TrainPipelineOptions &options) {
+  // The command line has the last word on the recipe; whatever follows reads the recipe alone.
+  passes.addPass(createOverrideRecipePass({options.optimizer, options.seed}));
+  // Shapes must be known before anything can be counted.
+  passes.addPass(createSpecializeBatchPass({options.batch}));
+  // The mask must be there when losses are differentiated.
+  passes.addPass(createMaskPaddingPass());
+  // Derivatives are taken of whole ops: a composite's own is better than its definition's.
+  passes.addPass(createAutodiffPass());
+  // The step, evaluation, prediction and initialisation as functions of their own.
+  passes.addPass(createExpandRecipePass());
+  cleanUp(passes);
+  // No target has kernels for composites yet.
+  passes.addPass(createDecomposePass());
+  cleanUp(passes);
+  // Everything but library calls becomes kernels.
+  passes.addPass(createFusePass({options.fuse}));
+}
+
+void buildPlanPipeline(OpPassManager &passes, const std::string &target) {
+  // Tensors become buffers, ops commands.
+  passes.addPass(createToPlanPass({target}));
+  // The order decides how much is live at once, so it comes before memory is placed.
+  passes.addPass(createOrderPass());
+  // Streams and events decide what may happen at once, and so what may share bytes.
+  passes.addPass(createAssignStreamsPass());
+  passes.addPass(createPlaceBuffersPass());
+  // Nothing leaves the compiler unproven.
+  passes.addPass(createVerifyPlanPass());
+}
+
 void registerAllPasses() {
-  registerOverrideRecipePass();
-  registerSpecializeBatchPass();
-  registerMaskPaddingPass();
-  registerAutodiffPass();
-  registerExpandRecipePass();
-  registerDecomposePass();
-  mlir::registerTransformsPasses();
+  registerGpucPasses();
+  registerTransformsPasses();
+  PassPipelineRegistration<TrainPipelineFlags>(
+      "gpuc-train-pipeline", "From a model with a recipe to a train step whose every op has a kernel or a library call",
+      [](OpPassManager &passes, const TrainPipelineFlags &flags) {
+        buildTrainPipeline(passes, {flags.batch, flags.optimizer, flags.seed, flags.fuse});
+      });
+  PassPipelineRegistration<PlanPipelineFlags>(
+      "gpuc-plan-pipeline", "From a train step to a placed and verified plan",
+      [](OpPassManager &passes, const PlanPipelineFlags &flags) { buildPlanPipeline(passes, flags.target); });
 }
 
 } // namespace gpuc

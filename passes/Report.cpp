@@ -22,7 +22,7 @@ constexpr StringLiteral kCategories[] = {"parameter", "gradient", "optimizer", "
 
 /// Constants are listed with the parameters: both are there from the first step to the last.
 StringRef categoryName(plan::Category category) {
-  return category == plan::Category::constant ? kCategories[0] : plan::stringifyCategory(category);
+  return plan::stringifyCategory(category == plan::Category::constant ? plan::Category::parameter : category);
 }
 
 /// Bytes by category that are in use while a program executes one position.

@@ -1,0 +1,24 @@
+//===- Pipelines.h - The way of a model through the passes ------------------===//
+#pragma once
+
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+
+namespace gpuc {
+
+/// What the way to the train step depends on. gpuc-opt's gpuc-train-pipeline and gpuc-compile share it.
+struct TrainPipelineOptions {
+  int64_t batch = 0;     // rows per rank and microbatch; 0 takes the recipe's
+  std::string optimizer; // NAME:key=value,…; empty takes the recipe's
+  int64_t seed = -1;     // the plan's default; -1 keeps the recipe's
+  bool fuse = true;      // off, each op is a kernel of its own
+};
+
+/// From a model and its recipe to functions in which everything is explicit and every op has a kernel or a library call.
+void buildTrainPipeline(mlir::OpPassManager &passes, const TrainPipelineOptions &options);
+
+/// From those functions to a placed and verified plan for `target`: host[:CPU] or cuda:ARCHITECTURE.
+void buildPlanPipeline(mlir::OpPassManager &passes, const std::string &target);
+
+} // namespace gpuc

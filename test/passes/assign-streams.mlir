@@ -1,0 +1,51 @@
+// RUN: gpuc-opt %s -split-input-file --plan-assign-streams | FileCheck %s
+
+// A batch of 64 bytes is copied sooner than another thread could be woken (48 µs): one stream, one slot.
+
+// CHECK-LABEL: module @small_batch
+// CHECK-SAME: plan.slots = 1
+module @small_batch attributes {plan.target = #plan.target<host, "">} {
+  plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+  // CHECK: plan.stream "compute" {
+  // CHECK-NEXT: plan.upload
+  // CHECK-NEXT: plan.launch
+  // CHECK-NEXT: }
+  // CHECK-NEXT: plan.output
+  plan.program @f {
+    %x = plan.input "x" : tensor<16xf32>
+    %y = plan.buffer "y" : tensor<16xf32> activation
+    plan.upload %x
+    plan.launch @copy(%x) -> (%y)
+    plan.output "y" %y
+  }
+}
+
+// -----
+
+// On a GPU copies run beside compute: the batch has two slots, compute waits for its upload, and an upload for the step
+// before the last, which used its slot. The slot is free as soon as its last reader is through.
+
+// CHECK-LABEL: module @gpu
+// CHECK-SAME: plan.slots = 2
+module @gpu attributes {plan.target = #plan.target<cuda, "sm_90">} {
+  plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+  // CHECK: %[[READY:.*]] = plan.event "batch_ready"
+  // CHECK: %[[FREE:.*]] = plan.event "slot_free"
+  // CHECK: plan.stream "compute" {
+  // CHECK-NEXT: plan.wait %[[READY]]
+  // CHECK-NEXT: plan.launch @copy(%[[X:.*]]) -> (%[[Y:.*]])
+  // CHECK-NEXT: plan.record %[[FREE]]
+  // CHECK-NEXT: plan.launch @copy(%[[Y]]) -> (%{{.*}})
+  // CHECK: plan.stream "copy" {
+  // CHECK-NEXT: plan.wait %[[FREE]] distance 2
+  // CHECK-NEXT: plan.upload %[[X]]
+  // CHECK-NEXT: plan.record %[[READY]]
+  plan.program @f {
+    %x = plan.input "x" : tensor<16xf32>
+    %y = plan.buffer "y" : tensor<16xf32> activation
+    %z = plan.buffer "z" : tensor<16xf32> activation
+    plan.upload %x
+    plan.launch @copy(%x) -> (%y)
+    plan.launch @copy(%y) -> (%z)
+  }
+}

@@ -1,0 +1,90 @@
+// RUN: gpuc-opt %s -split-input-file --plan-place-buffers | FileCheck %s
+
+// Lifetimes, by position on the stream:      bytes
+//   a  [0, 2)  written by 0, read by 1        4096
+//   b  [1, 3)  written by 1, read by 2        4096, over which nothing can be written in place: reverse
+//   c  [2, 4)  written by 2, an output        4096
+// a and c never meet, so 8192 bytes hold all three. The variable comes first, the input slot last.
+
+// CHECK-LABEL: module @reuse
+// CHECK: plan.arena 8384 bytes, variables at 0x0, workspace at 0x40, inputs at 0x2040, slots 2, lower_bound 8384
+module @reuse attributes {plan.slots = 2 : i64} {
+  // CHECK: plan.variable @w : tensor<f32> "parameter" init zeros at 0x0
+  plan.variable @w : tensor<f32> "parameter" init zeros
+  plan.kernel @spread (%a: tensor<f32>, %b: tensor<f32>) {
+    %0 = gpuc.add %a, %b : tensor<f32>
+    %1 = gpuc.broadcast %0 dims [] : tensor<f32> to tensor<1024xf32>
+    gpuc.yield %1 : tensor<1024xf32>
+  }
+  plan.kernel @reverse (%a: tensor<1024xf32>) {
+    %0 = gpuc.reverse %a dims [0] : tensor<1024xf32>
+    gpuc.yield %0 : tensor<1024xf32>
+  }
+  // CHECK: plan.program @f peak 8384
+  // CHECK: plan.input "x" : tensor<f32> at 0x2040 stride 64
+  // CHECK: plan.buffer "a" : tensor<1024xf32> activation at 0x[[A:[0-9A-F]+]]
+  // CHECK: plan.buffer "b" : tensor<1024xf32> activation at 0x
+  // CHECK: plan.buffer "c" : tensor<1024xf32> activation at 0x[[A]]
+  plan.program @f {
+    %x = plan.input "x" : tensor<f32>
+    %w = plan.use @w
+    %a = plan.buffer "a" : tensor<1024xf32> activation
+    %b = plan.buffer "b" : tensor<1024xf32> activation
+    %c = plan.buffer "c" : tensor<1024xf32> activation
+    plan.stream "compute" {
+      plan.upload %x
+      plan.launch @spread(%x, %w) -> (%a)
+      plan.launch @reverse(%a) -> (%b)
+      plan.launch @reverse(%b) -> (%c)
+    }
+    plan.output "c" %c
+  }
+}
+
+// -----
+
+// A pointwise kernel writes over the operand that dies there: 4096 bytes hold both.
+
+// CHECK-LABEL: module @in_place
+// CHECK: plan.arena 4096 bytes
+module @in_place attributes {plan.slots = 1 : i64} {
+  plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<1024xf32> gpuc.yield %0 : tensor<1024xf32> }
+  plan.kernel @negate (%a: tensor<1024xf32>) {
+    %0 = gpuc.neg %a : tensor<1024xf32>
+    gpuc.yield %0 : tensor<1024xf32>
+  }
+  // CHECK: plan.buffer "a" : tensor<1024xf32> activation at 0x0
+  // CHECK: plan.buffer "b" : tensor<1024xf32> activation at 0x0
+  plan.program @f {
+    %a = plan.buffer "a" : tensor<1024xf32> activation
+    %b = plan.buffer "b" : tensor<1024xf32> activation
+    plan.stream "compute" {
+      plan.launch @make() -> (%a)
+      plan.launch @negate(%a) -> (%b)
+    }
+    plan.output "b" %b
+  }
+}
+
+// -----
+
+// Programs overlay one another: the workspace is as large as the larger needs.
+
+// CHECK-LABEL: module @overlay
+// CHECK: plan.arena 4096 bytes
+module @overlay attributes {plan.slots = 1 : i64} {
+  plan.kernel @large () { %0 = gpuc.constant 1.0 : tensor<1024xf32> gpuc.yield %0 : tensor<1024xf32> }
+  plan.kernel @small () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+  // CHECK: plan.program @f peak 4096
+  plan.program @f {
+    %a = plan.buffer "a" : tensor<1024xf32> activation
+    plan.stream "compute" { plan.launch @large() -> (%a) }
+    plan.output "a" %a
+  }
+  // CHECK: plan.program @g peak 64
+  plan.program @g {
+    %a = plan.buffer "a" : tensor<16xf32> activation
+    plan.stream "compute" { plan.launch @small() -> (%a) }
+    plan.output "a" %a
+  }
+}

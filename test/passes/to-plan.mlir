@@ -1,0 +1,159 @@
+// RUN: gpuc-opt %s -split-input-file --gpuc-to-plan | FileCheck %s
+
+// An update is computed where the variable lies: the launch reads and writes the same buffer, nothing is copied. A
+// reshape is no command, but another name for the buffer behind it.
+
+// CHECK-LABEL: module @update
+// CHECK-SAME: plan.target = #plan.target<host, "">
+module @update {
+  // CHECK: plan.variable @w : tensor<4xf32> "parameter" init zeros
+  gpuc.variable @w : tensor<4xf32> init zeros
+
+  // CHECK: plan.kernel @step (%[[A:.*]]: tensor<4xf32>, %[[B:.*]]: tensor<4xf32>)
+  // CHECK: gpuc.sub %[[A]], %[[B]]
+  // CHECK: plan.program @train_step
+  // CHECK: %[[X:.*]] = plan.input "x" : tensor<2x2xf32> range 7
+  // CHECK: %[[ROWS:.*]] = plan.input "rows" : tensor<i32> rows
+  // CHECK: %[[W:.*]] = plan.use @w
+  // CHECK: plan.upload %[[X]]
+  // CHECK: plan.upload %[[ROWS]]
+  // CHECK: plan.launch @step(%[[W]], %[[X]]) -> (%[[W]])
+  // CHECK-NEXT: plan.output "x_again" %[[X]]
+  func.func @train_step(%x: tensor<2x2xf32> {gpuc.name = "x", gpuc.range = 7 : i64},
+                        %rows: tensor<i32> {gpuc.name = "rows", gpuc.role = "rows"})
+      -> (tensor<2x2xf32> {gpuc.name = "x_again"}) {
+    %w = gpuc.read @w : tensor<4xf32>
+    %flat = gpuc.reshape %x : tensor<2x2xf32> to tensor<4xf32>
+    %new = gpuc.fused "step" (%w, %flat) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+      %difference = gpuc.sub %a, %b : tensor<4xf32>
+      gpuc.yield %difference : tensor<4xf32>
+    }
+    gpuc.assign @w, %new : tensor<4xf32>
+    return %x : tensor<2x2xf32>
+  }
+}
+
+// -----
+
+// Whoever reads the old value goes before the update, wherever it stood.
+
+// CHECK-LABEL: module @reader_behind_update
+module @reader_behind_update {
+  gpuc.variable @w : tensor<4xf32> init zeros
+  // CHECK: %[[W:.*]] = plan.use @w
+  // CHECK: plan.launch @look(%[[W]]) -> (%[[Y:.*]])
+  // CHECK-NEXT: plan.launch @step(%[[W]]) -> (%[[W]])
+  // CHECK-NEXT: plan.output "result0" %[[Y]]
+  func.func @train_step() -> tensor<4xf32> {
+    %w = gpuc.read @w : tensor<4xf32>
+    %new = gpuc.fused "step" (%w) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>):
+      %sum = gpuc.add %a, %a : tensor<4xf32>
+      gpuc.yield %sum : tensor<4xf32>
+    }
+    gpuc.assign @w, %new : tensor<4xf32>
+    %y = gpuc.fused "look" (%w) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>):
+      %negative = gpuc.neg %a : tensor<4xf32>
+      gpuc.yield %negative : tensor<4xf32>
+    }
+    return %y : tensor<4xf32>
+  }
+}
+
+// -----
+
+// Old and new value are needed at once: no order helps, so the new one is copied in when all is done.
+
+// CHECK-LABEL: module @old_and_new
+module @old_and_new {
+  gpuc.variable @w : tensor<4xf32> init zeros
+  // CHECK: %[[W:.*]] = plan.use @w
+  // CHECK: plan.launch @step(%[[W]]) -> (%[[NEW:.*]])
+  // CHECK-NEXT: plan.launch @difference(%[[W]], %[[NEW]]) -> (%[[D:.*]])
+  // CHECK-NEXT: plan.launch @w.copy(%[[NEW]]) -> (%[[W]])
+  func.func @train_step() -> tensor<4xf32> {
+    %w = gpuc.read @w : tensor<4xf32>
+    %new = gpuc.fused "step" (%w) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>):
+      %sum = gpuc.add %a, %a : tensor<4xf32>
+      gpuc.yield %sum : tensor<4xf32>
+    }
+    gpuc.assign @w, %new : tensor<4xf32>
+    %d = gpuc.fused "difference" (%w, %new) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+      %difference = gpuc.sub %a, %b : tensor<4xf32>
+      gpuc.yield %difference : tensor<4xf32>
+    }
+    return %d : tensor<4xf32>
+  }
+}
+
+// -----
+
+// A kernel that reads the variable backwards may not write it meanwhile.
+
+// CHECK-LABEL: module @not_pointwise
+module @not_pointwise {
+  gpuc.variable @w : tensor<4xf32> init zeros
+  // CHECK: %[[W:.*]] = plan.use @w
+  // CHECK: plan.launch @turn(%[[W]]) -> (%[[NEW:.*]])
+  // CHECK-NEXT: plan.launch @w.copy(%[[NEW]]) -> (%[[W]])
+  func.func @train_step() {
+    %w = gpuc.read @w : tensor<4xf32>
+    %new = gpuc.fused "turn" (%w) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>):
+      %turned = gpuc.reverse %a dims [0] : tensor<4xf32>
+      gpuc.yield %turned : tensor<4xf32>
+    }
+    gpuc.assign @w, %new : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+// A result that is an assigned variable's old value is copied out before the update.
+
+// CHECK-LABEL: module @returns_old
+module @returns_old {
+  gpuc.variable @w : tensor<4xf32> init zeros
+  // CHECK: %[[W:.*]] = plan.use @w
+  // CHECK: plan.launch @w.copy(%[[W]]) -> (%[[OLD:.*]])
+  // CHECK-NEXT: plan.launch @step(%[[W]]) -> (%[[W]])
+  // CHECK-NEXT: plan.output "old" %[[OLD]]
+  func.func @train_step() -> (tensor<4xf32> {gpuc.name = "old"}) {
+    %w = gpuc.read @w : tensor<4xf32>
+    %new = gpuc.fused "step" (%w) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>):
+      %sum = gpuc.add %a, %a : tensor<4xf32>
+      gpuc.yield %sum : tensor<4xf32>
+    }
+    gpuc.assign @w, %new : tensor<4xf32>
+    return %w : tensor<4xf32>
+  }
+}
+
+// -----
+
+// Matmuls keep their transposes and extents; a value that updates a parameter of its shape is a gradient.
+
+// CHECK-LABEL: module @matmul
+module @matmul {
+  gpuc.variable @w : tensor<8x3xf32> init zeros
+  // CHECK: %[[X:.*]] = plan.input "x" : tensor<5x3xf32>
+  // CHECK: %[[G:.*]] = plan.buffer "fc.matmul" : tensor<8x3xf32> gradient
+  // CHECK: plan.matmul transpose %{{.*}}, %[[X]] -> %[[G]] : f32 batch 1 m 8 n 3 k 5
+  func.func @train_step(%d: tensor<5x8xf32> {gpuc.name = "d"}, %x: tensor<5x3xf32> {gpuc.name = "x"}) {
+    %w = gpuc.read @w : tensor<8x3xf32>
+    %g = gpuc.matmul transpose %d, %x : (tensor<5x8xf32>, tensor<5x3xf32>) -> tensor<8x3xf32> loc("fc")
+    %new = gpuc.fused "step" (%w, %g) : (tensor<8x3xf32>, tensor<8x3xf32>) -> tensor<8x3xf32> {
+    ^bb0(%a: tensor<8x3xf32>, %b: tensor<8x3xf32>):
+      %difference = gpuc.sub %a, %b : tensor<8x3xf32>
+      gpuc.yield %difference : tensor<8x3xf32>
+    }
+    gpuc.assign @w, %new : tensor<8x3xf32>
+    return
+  }
+}

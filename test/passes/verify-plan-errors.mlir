@@ -1,0 +1,195 @@
+// RUN: gpuc-opt %s -split-input-file --plan-verify -verify-diagnostics
+
+// Two buffers that are live at once share bytes: c reads what b has overwritten.
+plan.arena 192 bytes, variables at 0x0, workspace at 0x0, inputs at 0xC0, slots 1, lower_bound 192
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.kernel @add (%a: tensor<16xf32>, %b: tensor<16xf32>) {
+  %0 = gpuc.add %a, %b : tensor<16xf32>
+  gpuc.yield %0 : tensor<16xf32>
+}
+plan.program @f {
+  %a = plan.buffer "a" : tensor<16xf32> activation at 0x0
+  // expected-note @+1 {{the buffer that lies there}}
+  %b = plan.buffer "b" : tensor<16xf32> activation at 0x0
+  %c = plan.buffer "c" : tensor<16xf32> activation at 0x40
+  plan.stream "compute" {
+    plan.launch @make() -> (%a)
+    plan.launch @make() -> (%b)
+    // expected-error @+1 {{reads a [0x0, 0x40), which b has overwritten}}
+    plan.launch @add(%a, %b) -> (%c)
+  }
+}
+
+// -----
+
+// Nothing writes a.
+plan.arena 128 bytes, variables at 0x0, workspace at 0x0, inputs at 0x80, slots 1, lower_bound 128
+plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+plan.program @f {
+  %a = plan.buffer "a" : tensor<16xf32> activation at 0x0
+  %b = plan.buffer "b" : tensor<16xf32> activation at 0x40
+  plan.stream "compute" {
+    // expected-error @+1 {{reads a [0x0, 0x40) before anything in this step has written it}}
+    plan.launch @copy(%a) -> (%b)
+  }
+}
+
+// -----
+
+// A buffer over a variable: no harm in the first step, but the second finds the variable gone.
+plan.arena 64 bytes, variables at 0x0, workspace at 0x40, inputs at 0x40, slots 1, lower_bound 64
+plan.variable @w : tensor<16xf32> "parameter" init zeros at 0x0
+plan.kernel @negate (%a: tensor<16xf32>) {
+  %0 = gpuc.neg %a : tensor<16xf32>
+  gpuc.yield %0 : tensor<16xf32>
+}
+plan.program @f {
+  %w = plan.use @w
+  // expected-note @+1 {{the buffer that lies there}}
+  %b = plan.buffer "b" : tensor<16xf32> activation at 0x0
+  plan.stream "compute" {
+    // expected-error @+1 {{reads w [0x0, 0x40), which b has overwritten}}
+    plan.launch @negate(%w) -> (%b)
+  }
+}
+
+// -----
+
+// Compute does not wait for the upload.
+plan.arena 192 bytes, variables at 0x0, workspace at 0x0, inputs at 0x40, slots 2, lower_bound 192
+plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+plan.program @f {
+  %x = plan.input "x" : tensor<16xf32> at 0x40 stride 64
+  %y = plan.buffer "y" : tensor<16xf32> activation at 0x0
+  %free = plan.event "slot_free"
+  plan.stream "compute" {
+    // expected-note @+1 {{the other command}}
+    plan.launch @copy(%x) -> (%y)
+    plan.record %free
+  }
+  plan.stream "copy" {
+    plan.wait %free distance 2
+    // expected-error @+1 {{writes x [0x40, 0x80) while another stream reads x [0x40, 0x80): no event orders them}}
+    plan.upload %x
+  }
+}
+
+// -----
+
+// The upload of step 2 does not wait for step 0, which used its slot.
+plan.arena 192 bytes, variables at 0x0, workspace at 0x0, inputs at 0x40, slots 2, lower_bound 192
+plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+plan.program @f {
+  %x = plan.input "x" : tensor<16xf32> at 0x40 stride 64
+  %y = plan.buffer "y" : tensor<16xf32> activation at 0x0
+  %ready = plan.event "batch_ready"
+  plan.stream "compute" {
+    plan.wait %ready
+    // expected-note @+1 {{the other command}}
+    plan.launch @copy(%x) -> (%y)
+  }
+  plan.stream "copy" {
+    // expected-error @+1 {{writes x [0x40, 0x80) while another stream reads x [0x40, 0x80): no event orders them}}
+    plan.upload %x
+    plan.record %ready
+  }
+}
+
+// -----
+
+// Each stream waits for the other: neither begins.
+plan.arena 64 bytes, variables at 0x0, workspace at 0x0, inputs at 0x40, slots 1, lower_bound 64
+plan.program @f {
+  %a = plan.event "a"
+  %b = plan.event "b"
+  plan.stream "compute" {
+    // expected-error @+1 {{can never return: what it waits for comes behind it}}
+    plan.wait %a
+    plan.record %b
+  }
+  plan.stream "copy" {
+    plan.wait %b
+    plan.record %a
+  }
+}
+
+// -----
+
+// A result lies askew over its operand.
+plan.arena 128 bytes, variables at 0x0, workspace at 0x0, inputs at 0x80, slots 1, lower_bound 128
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<32xf32> gpuc.yield %0 : tensor<32xf32> }
+plan.kernel @head (%a: tensor<32xf32>) {
+  %0 = gpuc.slice %a starts [0] limits [16] strides [1] : (tensor<32xf32>) -> tensor<16xf32>
+  gpuc.yield %0 : tensor<16xf32>
+}
+plan.program @f {
+  %a = plan.buffer "a" : tensor<32xf32> activation at 0x0
+  %b = plan.buffer "b" : tensor<16xf32> activation at 0x40
+  plan.stream "compute" {
+    plan.launch @make() -> (%a)
+    // expected-error @+1 {{accesses overlapping bytes at once: a [0x0, 0x80) and b [0x40, 0x80)}}
+    plan.launch @head(%a) -> (%b)
+  }
+}
+
+// -----
+
+// An output is overwritten before the program ends.
+plan.arena 64 bytes, variables at 0x0, workspace at 0x0, inputs at 0x40, slots 1, lower_bound 64
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.program @f {
+  %a = plan.buffer "a" : tensor<16xf32> activation at 0x0
+  // expected-note @+1 {{the buffer that lies there}}
+  %b = plan.buffer "b" : tensor<16xf32> activation at 0x0
+  plan.stream "compute" {
+    plan.launch @make() -> (%a)
+    plan.launch @make() -> (%b)
+  }
+  // expected-error @+1 {{reads a [0x0, 0x40), which b has overwritten}}
+  plan.output "a" %a
+}
+
+// -----
+
+// Beyond the end of the arena.
+plan.arena 64 bytes, variables at 0x0, workspace at 0x0, inputs at 0x40, slots 1, lower_bound 64
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.program @f {
+  %a = plan.buffer "a" : tensor<16xf32> activation at 0x40
+  plan.stream "compute" {
+    // expected-error @+1 {{touches a at bytes [64, 128) of an arena of 64}}
+    plan.launch @make() -> (%a)
+  }
+}
+
+// -----
+
+// Not aligned.
+plan.arena 128 bytes, variables at 0x0, workspace at 0x0, inputs at 0x80, slots 1, lower_bound 64
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.program @f {
+  %a = plan.buffer "a" : tensor<16xf32> activation at 0x4
+  plan.stream "compute" {
+    // expected-error @+1 {{uses a at 0x4, which is no multiple of 64}}
+    plan.launch @make() -> (%a)
+  }
+}
+
+// -----
+
+// A repeat that fills three of four pieces.
+plan.arena 512 bytes, variables at 0x0, workspace at 0x0, inputs at 0x200, slots 1, lower_bound 512
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.kernel @copy (%a: tensor<64xf32>) { gpuc.yield %a : tensor<64xf32> }
+plan.program @f {
+  %stack = plan.buffer "stack" : tensor<64xf32> activation at 0x0
+  %y = plan.buffer "y" : tensor<64xf32> activation at 0x100
+  %piece = plan.view %stack[0] strides [64] : tensor<16xf32>
+  plan.stream "compute" {
+    plan.repeat 3 {
+      plan.launch @make() -> (%piece)
+    }
+    // expected-error @+1 {{reads stack [0x0, 0x100) before anything in this step has written it}}
+    plan.launch @copy(%stack) -> (%y)
+  }
+}
