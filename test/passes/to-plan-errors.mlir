@@ -3,9 +3,9 @@
 // A variable has one value in the next step.
 gpuc.variable @w : tensor<4xf32> init zeros
 func.func @train_step(%x: tensor<4xf32>, %y: tensor<4xf32>) {
-  // expected-note @+1 {{the first assign is here}}
+  // expected-note @+1 {{first assigned here}}
   gpuc.assign @w, %x : tensor<4xf32>
-  // expected-error @+1 {{assigns @w a second time in one step}}
+  // expected-error @+1 {{variable 'w' is assigned twice [assign_C3]}}
   gpuc.assign @w, %y : tensor<4xf32>
   return
 }
