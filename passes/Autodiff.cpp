@@ -195,7 +195,7 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
     if (!function || expanded_.contains(function))
       return success();
     if (!underway_.insert(function).second)
-      return function.emitOpError("is used by itself through gpuc.gradient: recursion has no end known when compiling");
+      return function.emitOpError("is used by itself: recursion has no end known when compiling");
     SymbolTable symbols(getOperation());
     auto callees = function.walk([&](Operation *op) {
       StringRef callee;

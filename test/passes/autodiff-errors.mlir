@@ -1,0 +1,84 @@
+// RUN: gpuc-opt %s --gpuc-autodiff --split-input-file --verify-diagnostics
+
+// Accuracy counts: between the loss and the weights it has no derivative.
+gpuc.variable @w : tensor<4x2xf32> init ones
+func.func @loss(%labels: tensor<4xi32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<4x2xf32>
+  // expected-error @below {{'gpuc.accuracy' op stands between the loss and what it is differentiated by, but has no derivative}}
+  %sum, %count = gpuc.accuracy %w, %labels : (tensor<4x2xf32>, tensor<4xi32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = sgd
+}
+
+// -----
+
+// A variable that the loss does not reach is not trained, and that may be a slip.
+gpuc.variable @w : tensor<2xf32> init ones
+// expected-warning @below {{variable @forgotten is not trained: @loss does not depend on it}}
+gpuc.variable @forgotten : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %f = gpuc.read @forgotten : tensor<2xf32>
+  %stopped = gpuc.stop_gradient %f : tensor<2xf32>
+  %0 = gpuc.mul %w, %stopped : tensor<2xf32>
+  %sum, %count = gpuc.mse %0, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = sgd
+}
+
+// -----
+
+// Every variable is frozen.
+gpuc.variable @w frozen : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{has nothing to train: @loss depends on no variable that is not frozen}}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = sgd
+}
+
+// -----
+
+// Calls in a circle.
+// expected-error @below {{is used by itself: recursion has no end known when compiling}}
+func.func @even(%x: tensor<f32>) -> tensor<f32> {
+  %0 = call @odd(%x) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+func.func @odd(%x: tensor<f32>) -> tensor<f32> {
+  %0 = call @even(%x) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+func.func @g(%x: tensor<f32>) -> tensor<f32> {
+  %y, %dx = gpuc.gradient @odd(%x) wrt arguments [0] : (tensor<f32>) -> (tensor<f32>, tensor<f32>)
+  return %dx : tensor<f32>
+}
+
+// -----
+
+// A function that is the derivative of itself.
+// expected-error @below {{is used by itself: recursion has no end known when compiling}}
+func.func @exponential(%x: tensor<f32>) -> tensor<f32> {
+  %y, %dx = gpuc.gradient @exponential(%x) wrt arguments [0] : (tensor<f32>) -> (tensor<f32>, tensor<f32>)
+  return %dx : tensor<f32>
+}
+
+// -----
+
+// Nothing to differentiate: the function is only declared.
+func.func private @f(%x: tensor<f32>) -> tensor<f32>
+func.func @g(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @below {{differentiates @f, which has no body in this module}}
+  %y, %dx = gpuc.gradient @f(%x) wrt arguments [0] : (tensor<f32>) -> (tensor<f32>, tensor<f32>)
+  return %dx : tensor<f32>
+}

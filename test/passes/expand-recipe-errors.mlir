@@ -1,0 +1,136 @@
+// RUN: split-file %s %t
+// RUN: not gpuc-opt %t/gradients.mlir --gpuc-expand-recipe 2>&1 | FileCheck %s --check-prefix=GRADIENTS
+// RUN: gpuc-opt %t/rest.mlir --gpuc-autodiff --gpuc-expand-recipe --split-input-file --verify-diagnostics
+
+//--- gradients.mlir
+
+// Derivatives come first.
+// GRADIENTS: gradients.mlir:{{.*}}: error: 'gpuc.recipe' op has an optimizer, but there is no @gradients for it: run gpuc-autodiff first
+gpuc.variable @w : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = sgd
+}
+
+//--- rest.mlir
+
+// A name that is nearly right.
+gpuc.variable @w : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{unknown optimizer 'adamww': the nearest is 'adamw'; known are adam, adamw, sgd}}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = adamww
+}
+
+// -----
+
+// A key of another optimizer.
+gpuc.variable @w : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{optimizer adam has no key 'momentun': the nearest is}}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = adam(momentun = 0.9)
+}
+
+// -----
+
+// β2 = 1 would never forget: PyTorch refuses it in these words.
+gpuc.variable @w : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{optimizer adam: Invalid beta parameter at index 1: 1}}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = adam(beta2 = 1.0)
+}
+
+// -----
+
+// Nesterov's look ahead needs a momentum to look along.
+gpuc.variable @w : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{optimizer sgd: Nesterov momentum requires a momentum and zero dampening}}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = sgd(nesterov = true)
+}
+
+// -----
+
+// Loss and accuracy disagree on what "x" is.
+gpuc.variable @w : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{takes 'x' as 'tensor<f32>', while another function of the recipe takes it as 'tensor<2xf32>'}}
+func.func @accuracy(%x: tensor<f32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+  return %x, %x : tensor<f32>, tensor<f32>
+}
+gpuc.recipe {
+  loss = @loss,
+  accuracy = @accuracy,
+  optimizer = sgd
+}
+
+// -----
+
+// Numbers are drawn for floating-point elements only.
+// expected-error @below {{has elements of type 'i32', which uniform cannot draw: use zeros, ones or constant}}
+gpuc.variable @w kind statistic : tensor<2xi32> init uniform(bound = 3)
+func.func @predict(%x: tensor<2xf32>) -> tensor<2xf32> {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// An initializer misspelt.
+// expected-error @below {{unknown initializer 'kaiming': the nearest is}}
+gpuc.variable @w : tensor<2xf32> init kaiming(fan_in = 2)
+func.func @predict(%x: tensor<2xf32>) -> tensor<2xf32> {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// A name that this pass gives.
+// expected-error @below {{is named @init, as gpuc-expand-recipe names what it makes: rename it}}
+func.func @init(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %sum, %count = gpuc.mse %x, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+gpuc.recipe {
+  loss = @init
+}
+
+// -----
+
+// @step counts steps, as an i64 scalar.
+// expected-error @below {{is named @step, which is the name of a counter, a variable of type 'tensor<i64>'}}
+gpuc.variable @step : tensor<f32> init zeros
+func.func @predict(%x: tensor<2xf32>) -> tensor<2xf32> {
+  return %x : tensor<2xf32>
+}
