@@ -1,0 +1,106 @@
+//===- Interpreter.cpp - Walks functions, regions and calls ------------------===//
+
+#include "test/reference/Interpreter.h"
+
+#include "test/reference/OpTable.h"
+
+#include "mlir/IR/SymbolTable.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace gpuc::reference {
+
+static const OpTable &opTable() {
+  static const OpTable table = [] {
+    OpTable cases;
+    addElementwiseOps(cases);
+    addLogicOps(cases);
+    addShapeOps(cases);
+    addIndexedOps(cases);
+    addReduceOps(cases);
+    addContractOps(cases);
+    addNetworkOps(cases);
+    addRandomOps(cases);
+    addTrainingOps(cases);
+    return cases;
+  }();
+  return table;
+}
+
+bool isInterpreted(StringRef name) {
+  static constexpr StringRef structure[] = {"gpuc.read", "gpuc.assign", "gpuc.fused", "gpuc.yield"};
+  return llvm::is_contained(structure, name) || opTable().find(name);
+}
+
+Result<std::vector<Tensor>> Interpreter::run(func::FuncOp function, ArrayRef<Tensor> arguments) {
+  if (function.isExternal())
+    return Status::error("@" + function.getName().str() + " has no body to interpret");
+  if (function.getNumArguments() != arguments.size())
+    return Status::error("@" + function.getName().str() + " takes " +
+                         std::to_string(function.getNumArguments()) + " arguments, not " +
+                         std::to_string(arguments.size()));
+  return runBlock(function.getBody().front(), arguments);
+}
+
+Result<std::vector<Tensor>> Interpreter::runBlock(Block &block, ArrayRef<Tensor> arguments) {
+  llvm::DenseMap<Value, Tensor> values;
+  for (auto [argument, tensor] : llvm::zip_equal(block.getArguments(), arguments)) {
+    if (argument.getType() != tensor.type)
+      return Status::error("argument " + std::to_string(argument.getArgNumber()) +
+                           " is of another type than its value");
+    values[argument] = tensor;
+  }
+  for (Operation &op : block) {
+    std::vector<Tensor> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(values.lookup(operand));
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      return operands;
+    GPUC_ASSIGN_OR_RETURN(std::vector<Tensor> results, runOp(&op, operands));
+    for (auto [value, tensor] : llvm::zip_equal(op.getResults(), results))
+      values[value] = std::move(tensor);
+  }
+  return Status::error("a block without a terminator");
+}
+
+Result<std::vector<Tensor>> Interpreter::runOp(Operation *op, ArrayRef<Tensor> operands) {
+  if (auto call = dyn_cast<func::CallOp>(op)) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+    return run(callee, operands);
+  }
+  if (auto fused = dyn_cast<ir::FusedOp>(op))
+    return runBlock(fused.getBody().front(), operands);
+  if (auto read = dyn_cast<ir::ReadOp>(op)) {
+    auto found = variables.find(read.getVariable().str());
+    if (found == variables.end())
+      return Status::error("variable @" + read.getVariable().str() + " was given no value");
+    return std::vector<Tensor>{found->second};
+  }
+  if (auto assign = dyn_cast<ir::AssignOp>(op)) {
+    assigned[assign.getVariable().str()] = operands.front();
+    return std::vector<Tensor>{};
+  }
+  StringRef name = op->getName().getStringRef();
+  const OpTable::Case *known = opTable().find(name);
+  if (!known)
+    return Status::error("'" + name.str() + "' has no case in the reference interpreter");
+  std::vector<Tensor> results = (*known)(op, operands, *this);
+  for (Tensor &result : results)
+    keepPrecision(result);
+  return results;
+}
+
+void Interpreter::keepPrecision(Tensor &tensor) {
+  if (!tensor.isFloat())
+    return;
+  for (Element &element : tensor.elements) {
+    if (precision == Precision::typed)
+      element.real = rounded(element.real, tensor.type.getElementType());
+    if (std::isfinite(element.real))
+      largest = std::max(largest, std::abs(element.real));
+  }
+}
+
+} // namespace gpuc::reference
