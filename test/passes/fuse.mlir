@@ -93,6 +93,29 @@ func.func @several_results(%g: tensor<4xf32>) {
 
 // -----
 
+// exp is kept and read at another index too: in one kernel it would be computed twice.
+// CHECK-LABEL: func.func @moved(
+// CHECK:         %[[E:.*]] = gpuc.fused "exp"(
+// CHECK:         gpuc.fused "neg"(%[[E]])
+// CHECK:           gpuc.transpose
+func.func @moved(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>) {
+  %0 = gpuc.exp %x : tensor<2x3xf32>
+  %1 = gpuc.transpose %0 permutation [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %2 = gpuc.neg %1 : tensor<3x2xf32>
+  return %0, %2 : tensor<2x3xf32>, tensor<3x2xf32>
+}
+func.func @moved_square(%x: tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3x3xf32>) {
+  // CHECK-LABEL: func.func @moved_square(
+  // CHECK:         gpuc.fused "exp_2"
+  // CHECK:         gpuc.fused "neg_2"
+  %0 = gpuc.exp %x : tensor<3x3xf32>
+  %1 = gpuc.transpose %0 permutation [1, 0] : (tensor<3x3xf32>) -> tensor<3x3xf32>
+  %2 = gpuc.neg %1 : tensor<3x3xf32>
+  return %0, %2 : tensor<3x3xf32>, tensor<3x3xf32>
+}
+
+// -----
+
 // exp feeds the matmul and, with its result, the add: exp and add in one kernel would wait for themselves.
 // CHECK-LABEL: func.func @no_cycle(
 // CHECK:         %[[E:.*]] = gpuc.fused "exp"
