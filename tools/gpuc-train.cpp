@@ -11,8 +11,6 @@ using namespace gpuc;
 
 namespace {
 
-constexpr int kStoppedExitCode = 130;  // what shells give for SIGINT
-
 void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_batch, bool& no_shuffle) {
   cli.addPositional("PLAN", &options.plan, "the plan to train; - is stdin");
   cli.addString("data", &options.data, "SPEC", "idx:PREFIX, npy:NAME=FILE,… or synthetic:size=N").required();

@@ -125,13 +125,15 @@ TEST(StepOutputs, AreFoundByNameAndReadByType) {
               "output 'pair' of 'train_step' is 2xf32, expected one number");
 }
 
-/// A safetensors file with these tensors of f32 zeros, and `step` if it is not negative.
+/// A safetensors file with these tensors of f32 zeros, and the counters with this value if it is not
+/// negative.
 SafetensorsFile weightsFile(const TemporaryFolder& folder, const std::vector<TensorSpec>& specs,
-                            int64_t step = -1) {
+                            int64_t counter = -1) {
   std::vector<std::byte> zeros(4096);
   std::vector<TensorView> tensors;
   for (const TensorSpec& spec : specs) tensors.push_back({spec, zeros.data()});
-  if (step >= 0) tensors.push_back({{.name = "step", .type = DataType::i64, .shape = {}}, &step});
+  for (const char* name : {"seed", "step"})
+    if (counter >= 0) tensors.push_back({{.name = name, .type = DataType::i64, .shape = {}}, &counter});
   EXPECT_TRUE(writeSafetensors(folder / "weights", tensors, {}).ok());
   Result<SafetensorsFile> file = SafetensorsFile::open(folder / "weights");
   EXPECT_TRUE(file.ok()) << file.message();
