@@ -1,14 +1,15 @@
 //===- Autodiff.cpp - Reverse-mode differentiation ---------------------------===//
 //
-// Contract: puts a forward and a backward pass in the place of each gpuc.gradient. The forward pass is the callee's
-// body, calls inlined; the backward pass visits its ops in reverse and asks each (DifferentiableOpInterface) for the
-// cotangents of its operands, adding up where a value has several uses. Only what varies with a differentiated argument
-// or variable is visited, so frozen variables and dead branches cost nothing.
+// Contract: puts a forward and a backward pass in the place of each gpuc.gradient. The forward pass is the
+// callee's body, calls inlined; the backward pass visits its ops in reverse and asks each
+// (DifferentiableOpInterface) for the cotangents of its operands, adding up where a value has several uses.
+// Only what varies with a differentiated argument or variable is visited, so frozen variables and dead
+// branches cost nothing.
 //
 // A gradient inside of a differentiated function is expanded first, which makes derivatives of any order.
 //
-// An op's backward ops may read of the forward pass only what the op declares in getResiduals: recomputation later
-// trusts that list, so a breach is an error here, at the op.
+// An op's backward ops may read of the forward pass only what the op declares in getResiduals: recomputation
+// later trusts that list, so a breach is an error here, at the op.
 //
 //===----------------------------------------------------------------------===//
 
@@ -93,12 +94,14 @@ private:
   }
 
   LogicalResult visit(Operation *op) {
-    SmallVector<Value> given = llvm::map_to_vector(op->getResults(), [&](Value value) { return cotangents_.lookup(value); });
+    SmallVector<Value> given =
+        llvm::map_to_vector(op->getResults(), [&](Value value) { return cotangents_.lookup(value); });
     if (isa<ir::ReadOp>(op) || llvm::none_of(given, [](Value value) { return value != nullptr; }))
       return success();
     auto differentiable = dyn_cast<ir::DifferentiableOpInterface>(op);
     if (!differentiable)
-      return op->emitOpError("stands between the loss and what it is differentiated by, but has no derivative");
+      return op->emitOpError(
+          "stands between the loss and what it is differentiated by, but has no derivative");
 
     Operation *before = block_.getTerminator()->getPrevNode();
     SmallVector<Value> computed;
@@ -116,7 +119,8 @@ private:
   LogicalResult checkVJP(ir::DifferentiableOpInterface op, ArrayRef<Value> given, ArrayRef<Value> computed,
                          Operation *before) {
     if (computed.size() != op->getNumOperands())
-      return op->emitOpError("gives ") << computed.size() << " cotangents for " << op->getNumOperands() << " operands";
+      return op->emitOpError("gives ")
+             << computed.size() << " cotangents for " << op->getNumOperands() << " operands";
     llvm::SmallDenseSet<Value> readable(given.begin(), given.end());
     readable.insert_range(op.getResiduals());
     for (auto [index, cotangent] : llvm::enumerate(computed)) {
@@ -130,7 +134,7 @@ private:
         if (!readable.contains(operand))
           return op->emitOpError("reads, in its backward op ")
                  << built->getName() << ", a value of the forward pass that "
-                                 << "it does not declare as residual, of type " << operand.getType();
+                 << "it does not declare as residual, of type " << operand.getType();
       readable.insert_range(built->getResults());
       built->setLoc(backwardOf(op->getLoc()));
     }
@@ -219,8 +223,10 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
   /// Puts forward and backward pass in place of `gradient`.
   LogicalResult expand(ir::GradientOp gradient, func::FuncOp callee) {
     if (!callee || callee.isExternal())
-      return gradient.emitOpError("differentiates @") << gradient.getCallee() << ", which has no body in this module";
-    // A copy has arguments of its own: two of them may be given the same value, and still are different variables.
+      return gradient.emitOpError("differentiates @")
+             << gradient.getCallee() << ", which has no body in this module";
+    // A copy has arguments of its own: two of them may be given the same value, and still are different
+    // variables.
     OpBuilder builder(gradient);
     auto copy = cast<func::FuncOp>(OpBuilder(callee).clone(*callee));
     llvm::scope_exit eraseCopy([&] { copy.erase(); });
@@ -263,12 +269,13 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
       if (reached.contains(variable.getSymName()))
         trained.push_back(variable);
       else
-        variable.emitWarning("variable @") << variable.getSymName() << " is not trained: @" << recipe.getLoss()
-                                           << " does not depend on it";
+        variable.emitWarning("variable @")
+            << variable.getSymName() << " is not trained: @" << recipe.getLoss() << " does not depend on it";
     }
     if (trained.empty())
-      return recipe.emitOpError("has nothing to train: @") << recipe.getLoss() << " depends on no variable that is "
-                                                           << "not frozen";
+      return recipe.emitOpError("has nothing to train: @")
+             << recipe.getLoss() << " depends on no variable that is "
+             << "not frozen";
     return buildGradients(loss, trained);
   }
 
@@ -294,8 +301,9 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
     builder.setInsertionPointToStart(function.addEntryBlock());
     for (auto [argument, original] : llvm::zip_equal(function.getArguments(), loss.getArguments()))
       argument.setLoc(original.getLoc());
-    auto gradient = ir::GradientOp::create(builder, loss.getLoc(), types, FlatSymbolRefAttr::get(loss.getSymNameAttr()),
-                                           function.getArguments(), nullptr, builder.getArrayAttr(variables));
+    auto gradient =
+        ir::GradientOp::create(builder, loss.getLoc(), types, FlatSymbolRefAttr::get(loss.getSymNameAttr()),
+                               function.getArguments(), nullptr, builder.getArrayAttr(variables));
     func::ReturnOp::create(builder, loss.getLoc(), gradient.getResults());
     return function;
   }

@@ -1,8 +1,9 @@
 //===- Decompose.cpp - Composite ops by their definitions --------------------===//
 //
-// Contract: every op with CompositeOpInterface that the target has no kernel for (option `keep` names those it has) is
-// replaced by its definition, and so are the composites in that definition, until none is left. What comes of an op
-// carries its name as a tag in the location, fused<"softmax">["fc2"], by which kernels are named.
+// Contract: every op with CompositeOpInterface that the target has no kernel for (option `keep` names those
+// it has) is replaced by its definition, and so are the composites in that definition, until none is left.
+// What comes of an op carries its name as a tag in the location, fused<"softmax">["fc2"], by which kernels
+// are named.
 //
 //===----------------------------------------------------------------------===//
 

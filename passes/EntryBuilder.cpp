@@ -29,8 +29,9 @@ FailureOr<Value> EntryBuilder::argument(func::FuncOp callee, unsigned index) {
     if (argumentName(function_, known) != name)
       continue;
     if (function_.getArgumentTypes()[known] != type)
-      return callee.emitOpError("takes '") << name << "' as " << type << ", while another function of the recipe takes it as "
-                                           << function_.getArgumentTypes()[known];
+      return callee.emitOpError("takes '")
+             << name << "' as " << type << ", while another function of the recipe takes it as "
+             << function_.getArgumentTypes()[known];
     return Value(function_.getArgument(known));
   }
   NamedAttrList attributes(callee.getArgAttrDict(index));

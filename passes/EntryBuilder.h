@@ -10,8 +10,8 @@ class EntryBuilder {
 public:
   EntryBuilder(mlir::ModuleOp module, llvm::StringRef name);
 
-  /// Puts `callee`'s body here and returns its results. Its arguments become the entry's, by `gpuc.name`; an argument
-  /// whose type differs from an earlier one of that name is an error.
+  /// Puts `callee`'s body here and returns its results. Its arguments become the entry's, by `gpuc.name`; an
+  /// argument whose type differs from an earlier one of that name is an error.
   llvm::FailureOr<llvm::SmallVector<mlir::Value>> append(mlir::func::FuncOp callee);
 
   /// Adds a result; results must have names of their own.

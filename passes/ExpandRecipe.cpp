@@ -1,10 +1,11 @@
 //===- ExpandRecipe.cpp - From a recipe to functions with everything explicit ===//
 //
-// Contract: takes the model functions, `@gradients` (from gpuc-autodiff) and the recipe, and leaves the entries of a
-// plan in their place:
+// Contract: takes the model functions, `@gradients` (from gpuc-autodiff) and the recipe, and leaves the
+// entries of a plan in their place:
 //
 //   @init        gives every variable its first value, drawn from @seed alone
-//   @train_step  forward, backward, gradients / count, their norm, optimizer updates; (loss_sum, count, lr, grad_norm)
+//   @train_step  forward, backward, gradients / count, their norm, optimizer updates; (loss_sum, count, lr,
+//   grad_norm)
 //   @eval_step   loss and accuracy in inference form; (loss_sum, count, correct, correct_count)
 //   @predict     the model in inference form
 //
@@ -37,7 +38,8 @@ Value constant(OpBuilder &builder, Location location, Type type, double value) {
 }
 
 Value read(OpBuilder &builder, Location location, ir::VariableOp variable) {
-  return ir::ReadOp::create(builder, location, variable.getType(), FlatSymbolRefAttr::get(variable.getSymNameAttr()));
+  return ir::ReadOp::create(builder, location, variable.getType(),
+                            FlatSymbolRefAttr::get(variable.getSymNameAttr()));
 }
 
 void assign(OpBuilder &builder, Location location, ir::VariableOp variable, Value value) {
@@ -52,8 +54,9 @@ Value broadcastScalar(OpBuilder &builder, Location location, Value scalar, Type 
 
 Value cast(OpBuilder &builder, Location location, Value value, Type element) {
   auto type = mlir::cast<RankedTensorType>(value.getType());
-  return type.getElementType() == element ? value
-                                          : ir::CastOp::create(builder, location, type.clone(element), value).getResult();
+  return type.getElementType() == element
+             ? value
+             : ir::CastOp::create(builder, location, type.clone(element), value).getResult();
 }
 
 /// Puts what they compute outside of training in place of ops like dropout.
@@ -112,11 +115,12 @@ private:
   Value divide(Location location, Value sum) {
     auto type = mlir::cast<RankedTensorType>(sum.getType());
     Value divisor = cast(builder_, location, divisor_, type.getElementType());
-    return ir::DivOp::create(builder_, location, type, sum, broadcastScalar(builder_, location, divisor, type));
+    return ir::DivOp::create(builder_, location, type, sum,
+                             broadcastScalar(builder_, location, divisor, type));
   }
 
-  /// The 2-norm of all gradients together. It is taken of the sums and divided after, so that the gradients need not be
-  /// kept for it.
+  /// The 2-norm of all gradients together. It is taken of the sums and divided after, so that the gradients
+  /// need not be kept for it.
   Value buildNorm(ArrayRef<Value> sums) {
     Type element = builder_.getF32Type();
     for (Value sum : sums)
@@ -127,9 +131,11 @@ private:
       Location location = NameLoc::get(builder_.getStringAttr("grad_norm"));
       Value wide = cast(builder_, location, sum, element);
       Value square = ir::MulOp::create(builder_, location, wide.getType(), wide, wide);
-      auto dims = llvm::to_vector(llvm::seq<int64_t>(0, mlir::cast<RankedTensorType>(sum.getType()).getRank()));
+      auto dims =
+          llvm::to_vector(llvm::seq<int64_t>(0, mlir::cast<RankedTensorType>(sum.getType()).getRank()));
       Value part = dims.empty() ? square : ir::SumOp::create(builder_, location, square, dims).getResult();
-      squares = squares ? ir::AddOp::create(builder_, location, part.getType(), squares, part).getResult() : part;
+      squares =
+          squares ? ir::AddOp::create(builder_, location, part.getType(), squares, part).getResult() : part;
     }
     Location location = squares.getLoc();
     return divide(location, ir::SqrtOp::create(builder_, location, squares.getType(), squares));
@@ -190,7 +196,8 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
   static LogicalResult checkNames(ModuleOp module) {
     for (StringRef name : {"init", "train_step", "eval_step"})
       if (Operation *taken = module.lookupSymbol(name))
-        return taken->emitOpError("is named @") << name << ", as gpuc-expand-recipe names what it makes: rename it";
+        return taken->emitOpError("is named @")
+               << name << ", as gpuc-expand-recipe names what it makes: rename it";
     return success();
   }
 
@@ -214,12 +221,14 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
   }
 
   LogicalResult expandTraining(ModuleOp module, ir::RecipeOp recipe, ir::VariableOp step) {
-    FailureOr<Optimizer> optimizer = Optimizer::fromSpec(*recipe.getOptimizer(), [&] { return recipe.emitOpError(); });
+    FailureOr<Optimizer> optimizer =
+        Optimizer::fromSpec(*recipe.getOptimizer(), [&] { return recipe.emitOpError(); });
     if (failed(optimizer))
       return failure();
     auto gradients = module.lookupSymbol<func::FuncOp>("gradients");
     if (!gradients)
-      return recipe.emitOpError("has an optimizer, but there is no @gradients for it: run gpuc-autodiff first");
+      return recipe.emitOpError(
+          "has an optimizer, but there is no @gradients for it: run gpuc-autodiff first");
     if (failed(TrainStep(module, *optimizer).build(gradients, step)))
       return failure();
     return buildEvalStep(module, recipe);
@@ -270,7 +279,8 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
       auto variable = dyn_cast<ir::VariableOp>(known);
       if (variable && variable.getType() == type && variable.getKind() == "counter")
         return variable;
-      known->emitOpError("is named @") << name << ", which is the name of a counter, a variable of type " << type;
+      known->emitOpError("is named @")
+          << name << ", which is the name of a counter, a variable of type " << type;
       return {};
     }
     auto variables = llvm::to_vector(module.getOps<ir::VariableOp>());

@@ -1,20 +1,22 @@
 //===- Fuse.cpp - Ops into kernels -------------------------------------------===//
 //
-// Contract: afterwards every op that a kernel computes stands in the region of a gpuc.fused; what is left outside are
-// library calls, reshapes, reads and assigns. Kernels form no cycle; what a kernel may hold is for the emitter to say
-// (codegen/Codegen.h); the result depends on the order of ops alone.
+// Contract: afterwards every op that a kernel computes stands in the region of a gpuc.fused; what is left
+// outside are library calls, reshapes, reads and assigns. Kernels form no cycle; what a kernel may hold is
+// for the emitter to say (codegen/Codegen.h); the result depends on the order of ops alone.
 //
-// Ops that only say where to read or what constant to use (constant, iota, broadcast, transpose …) are copied into each
-// kernel that reads them. Every other op begins as a kernel of its own. Then, in block order, the kernel of an op takes
-// in the kernels of its operands, in two rounds:
+// Ops that only say where to read or what constant to use (constant, iota, broadcast, transpose …) are copied
+// into each kernel that reads them. Every other op begins as a kernel of its own. Then, in block order, the
+// kernel of an op takes in the kernels of its operands, in two rounds:
 //
-//   1. kernels whose values nobody else reads: they vanish, be it into a pointwise kernel or into a reduction;
-//   2. kernels over the same elements whose values others read too: these become results of the larger kernel.
+//   1. kernels whose values nobody else reads: they vanish, be it into a pointwise kernel or into a
+//   reduction;
+//   2. kernels over the same elements whose values others read too: these become results of the larger
+//   kernel.
 //
-// In this order a value for the backward pass is computed there, if that takes no more than what is kept anyway (the mask
-// of a relu, from its result), and not kept from the forward pass. What is read through a broadcast would be computed once
-// for each element: it stays outside, unless it is cheap and vanishes. So the powers in Adam's bias corrections are
-// computed once.
+// In this order a value for the backward pass is computed there, if that takes no more than what is kept
+// anyway (the mask of a relu, from its result), and not kept from the forward pass. What is read through a
+// broadcast would be computed once for each element: it stays outside, unless it is cheap and vanishes. So
+// the powers in Adam's bias corrections are computed once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +45,9 @@ bool isKernelOp(Operation *op) { return isInlinable(op) || isRoot(op); }
 
 bool isCheap(Operation *op) {
   return op->hasTrait<ir::Pointwise>() &&
-         isa<ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp, ir::MinOp, ir::FmaOp, ir::NegOp, ir::AbsOp, ir::ReluOp,
-             ir::AndOp, ir::OrOp, ir::XorOp, ir::NotOp, ir::CompareOp, ir::SelectOp, ir::CastOp, ir::StopGradientOp>(op);
+         isa<ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp, ir::MinOp, ir::FmaOp, ir::NegOp, ir::AbsOp,
+             ir::ReluOp, ir::AndOp, ir::OrOp, ir::XorOp, ir::NotOp, ir::CompareOp, ir::SelectOp, ir::CastOp,
+             ir::StopGradientOp>(op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -96,7 +99,8 @@ public:
       kernel.build(builder, names.nameFor(cluster->ops));
     }
     eraseDead(); // What the kernels replace.
-    // A result that is read between the first and the last op of its kernel is now read before it is computed.
+    // A result that is read between the first and the last op of its kernel is now read before it is
+    // computed.
     if (!sortTopologically(&block_))
       return block_.getParentOp()->emitOpError("has kernels that wait for one another");
     return success();
@@ -119,8 +123,8 @@ private:
         op.erase();
   }
 
-  /// Gives the readers that are no kernels (library calls, assigns, the return) a copy of their own of what is copied
-  /// into kernels, so that it can be told apart.
+  /// Gives the readers that are no kernels (library calls, assigns, the return) a copy of their own of what
+  /// is copied into kernels, so that it can be told apart.
   void separateCopies() {
     for (Operation &op : llvm::make_early_inc_range(block_)) {
       if (!isCopied(&op))
@@ -218,7 +222,8 @@ private:
       return false;
     SmallVector<Operation *> merged(producer.ops);
     llvm::append_range(merged, consumer.ops);
-    llvm::sort(merged, [&](Operation *a, Operation *b) { return positions_.lookup(a) < positions_.lookup(b); });
+    llvm::sort(merged,
+               [&](Operation *a, Operation *b) { return positions_.lookup(a) < positions_.lookup(b); });
     if (failed(checkKernel(kernelOf(merged).body())))
       return false;
     for (Operation *op : producer.ops)
@@ -249,8 +254,8 @@ private:
     return vanishes || (!way.moved && !consumer.root());
   }
 
-  /// Whether a way from `producer` to `consumer` leads through other kernels or ops: merged, they would wait for
-  /// themselves.
+  /// Whether a way from `producer` to `consumer` leads through other kernels or ops: merged, they would wait
+  /// for themselves.
   bool isReachedOtherwise(const Cluster &producer, const Cluster &consumer) const {
     SmallVector<Operation *> queue;
     for (Operation *op : producer.ops)
@@ -307,7 +312,8 @@ class FusePass : public impl::FusePassBase<FusePass> {
   /// Whether what stands outside of kernels needs none: it is a library's, moves nothing, or is state.
   static LogicalResult checkLeft(func::FuncOp function) {
     for (Operation &op : function.getBody().front().without_terminator())
-      if (!isa<ir::FusedOp, ir::MatmulOp, ir::ReshapeOp, ir::ReadOp, ir::AssignOp, ir::CompositeOpInterface>(op))
+      if (!isa<ir::FusedOp, ir::MatmulOp, ir::ReshapeOp, ir::ReadOp, ir::AssignOp, ir::CompositeOpInterface>(
+              op))
         return op.emitOpError("has no kernel on any target");
     return success();
   }

@@ -35,7 +35,8 @@ void FusedKernel::copy(Operation *op) {
   IRMapping operands;
   for (Value operand : op->getOperands())
     operands.map(operand, mapping_.lookup(operand));
-  for (auto [original, result] : llvm::zip_equal(op->getResults(), builder.clone(*op, operands)->getResults()))
+  for (auto [original, result] :
+       llvm::zip_equal(op->getResults(), builder.clone(*op, operands)->getResults()))
     mapping_[original] = result;
 }
 
@@ -70,7 +71,8 @@ ir::FusedOp FusedKernel::build(OpBuilder &builder, StringRef name) {
 /// More ops than this do not make a name clearer.
 static constexpr size_t kMaxNamedOps = 4;
 
-/// The layer of the first op that has one, else of an op that reads the kernel: constants, for one, are shared by layers.
+/// The layer of the first op that has one, else of an op that reads the kernel: constants, for one, are
+/// shared by layers.
 static std::string layerOf(ArrayRef<Operation *> ops) {
   SmallVector<Operation *> candidates(ops);
   llvm::append_range(candidates, ops.back()->getUsers());

@@ -7,8 +7,8 @@
 
 namespace gpuc {
 
-/// The ops of one kernel, in block order, as a block of their own: what they read from outside becomes arguments, and
-/// `isCopied` says which of the ops outside (constants, broadcasts …) are copied in instead.
+/// The ops of one kernel, in block order, as a block of their own: what they read from outside becomes
+/// arguments, and `isCopied` says which of the ops outside (constants, broadcasts …) are copied in instead.
 class FusedKernel {
 public:
   using Predicate = llvm::function_ref<bool(mlir::Operation *)>;

@@ -51,7 +51,8 @@ const InitializerForm kForms[] = {
        return Draw{Distribution::normal, numbers.lookup("mean"), numbers.lookup("std")};
      }},
     {{"ones", {}}, [](const SpecNumbers &) { return Draw{Distribution::constant, 1.0}; }},
-    {{"uniform", {{"bound", {}}}}, [](const SpecNumbers &numbers) { return around0(numbers.lookup("bound")); }},
+    {{"uniform", {{"bound", {}}}},
+     [](const SpecNumbers &numbers) { return around0(numbers.lookup("bound")); }},
     {{"xavier_normal", {{"fan_in", {}}, {"fan_out", {}}, {"gain", 1.0}}},
      [](const SpecNumbers &numbers) { return Draw{Distribution::normal, 0.0, xavierDeviation(numbers)}; }},
     {{"xavier_uniform", {{"fan_in", {}}, {"fan_out", {}}, {"gain", 1.0}}},
@@ -61,13 +62,16 @@ const InitializerForm kForms[] = {
 
 } // namespace
 
-FailureOr<Value> buildInitialValue(OpBuilder &builder, ir::VariableOp variable, Value seed, Value step, int64_t id) {
+FailureOr<Value> buildInitialValue(OpBuilder &builder, ir::VariableOp variable, Value seed, Value step,
+                                   int64_t id) {
   ir::SpecAttr spec = variable.getInitializer();
   auto specs = llvm::map_to_vector(kForms, [](const InitializerForm &form) { return form.spec; });
-  FailureOr<SpecNumbers> numbers = readSpec(spec, "initializer", specs, [&] { return variable.emitOpError(); });
+  FailureOr<SpecNumbers> numbers =
+      readSpec(spec, "initializer", specs, [&] { return variable.emitOpError(); });
   if (failed(numbers))
     return failure();
-  auto form = llvm::find_if(kForms, [&](const InitializerForm &form) { return form.spec.name == spec.getName(); });
+  auto form =
+      llvm::find_if(kForms, [&](const InitializerForm &form) { return form.spec.name == spec.getName(); });
   Draw draw = form->draw(*numbers);
 
   auto type = cast<RankedTensorType>(variable.getType());
@@ -75,12 +79,14 @@ FailureOr<Value> buildInitialValue(OpBuilder &builder, ir::VariableOp variable, 
   if (draw.distribution == Distribution::constant)
     return ir::ConstantOp::create(builder, location, type, draw.first).getResult();
   if (!isa<FloatType>(type.getElementType()))
-    return variable.emitOpError("has elements of type ") << type.getElementType() << ", which " << spec.getName()
-                                                         << " cannot draw: use zeros, ones or constant";
+    return variable.emitOpError("has elements of type ")
+           << type.getElementType() << ", which " << spec.getName()
+           << " cannot draw: use zeros, ones or constant";
   IntegerAttr idAttr = builder.getI64IntegerAttr(id);
   FloatAttr first = builder.getF64FloatAttr(draw.first), second = builder.getF64FloatAttr(draw.second);
   if (draw.distribution == Distribution::uniform)
-    return ir::RandomUniformOp::create(builder, location, type, seed, step, idAttr, first, second).getResult();
+    return ir::RandomUniformOp::create(builder, location, type, seed, step, idAttr, first, second)
+        .getResult();
   return ir::RandomNormalOp::create(builder, location, type, seed, step, idAttr, first, second).getResult();
 }
 

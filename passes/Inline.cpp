@@ -15,7 +15,8 @@ SmallVector<Value> cloneBody(OpBuilder &builder, func::FuncOp callee, ValueRange
   mapping.map(body.getArguments(), arguments);
   for (Operation &op : body.without_terminator())
     builder.clone(op, mapping);
-  return llvm::map_to_vector(body.getTerminator()->getOperands(), [&](Value value) { return mapping.lookup(value); });
+  return llvm::map_to_vector(body.getTerminator()->getOperands(),
+                             [&](Value value) { return mapping.lookup(value); });
 }
 
 /// Inlines the calls in `function`, which is being inlined into those that `callers` names, outermost first.
@@ -26,8 +27,9 @@ static LogicalResult inlineCalls(func::FuncOp function, SmallVectorImpl<func::Fu
     if (!callee || callee.isExternal())
       return call.emitOpError("calls @") << call.getCallee() << ", which has no body in this module";
     if (llvm::is_contained(callers, callee))
-      return call.emitOpError("calls @") << call.getCallee() << ", which leads back here: recursion has no end known "
-                                         << "when compiling";
+      return call.emitOpError("calls @")
+             << call.getCallee() << ", which leads back here: recursion has no end known "
+             << "when compiling";
     if (failed(inlineCalls(callee, callers)))
       return failure();
     OpBuilder builder(call);

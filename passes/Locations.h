@@ -1,7 +1,7 @@
 //===- Locations.h - The layer that an op came from --------------------------===//
 //
-// A layer is a name in an op's location: loc("fc1"), or loc("fc1"("model.mlir":12:5)). Passes keep it; what they add is
-// a tag, as in loc(fused<"backward">["fc1"]). Kernels, commands and profiles are named by it.
+// A layer is a name in an op's location: loc("fc1"), or loc("fc1"("model.mlir":12:5)). Passes keep it; what
+// they add is a tag, as in loc(fused<"backward">["fc1"]). Kernels, commands and profiles are named by it.
 //
 #pragma once
 

@@ -1,11 +1,12 @@
 //===- MaskPadding.cpp - Rows that hold no sample count nothing --------------===//
 //
-// Contract: the last batch of a data set may be padded with rows that hold no sample. Each function that the recipe
-// names gets an argument `rows : tensor<i32>`, how many rows hold one, and each loss in it (LossOpInterface) that has no
-// mask of its own gets the mask iota < rows. A function without losses is left alone: padding it is for the runtime to
-// refuse.
+// Contract: the last batch of a data set may be padded with rows that hold no sample. Each function that the
+// recipe names gets an argument `rows : tensor<i32>`, how many rows hold one, and each loss in it
+// (LossOpInterface) that has no mask of its own gets the mask iota < rows. A function without losses is left
+// alone: padding it is for the runtime to refuse.
 //
-// A loss over more rows than the batch (the tokens of a batch of sentences) is taken to hold each sample's rows together.
+// A loss over more rows than the batch (the tokens of a batch of sentences) is taken to hold each sample's
+// rows together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,9 +35,11 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
             return signalPassFailure();
   }
 
-  /// Masks the losses of the function under `key` of the recipe. Others may use that function, by calls or gradients, so
-  /// that it is a copy which gets the argument; it takes the place of a function that nobody else uses.
-  static LogicalResult maskFunction(ir::RecipeOp recipe, StringRef key, FlatSymbolRefAttr symbol, int64_t batch) {
+  /// Masks the losses of the function under `key` of the recipe. Others may use that function, by calls or
+  /// gradients, so that it is a copy which gets the argument; it takes the place of a function that nobody
+  /// else uses.
+  static LogicalResult maskFunction(ir::RecipeOp recipe, StringRef key, FlatSymbolRefAttr symbol,
+                                    int64_t batch) {
     auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(recipe, symbol);
     if (!function || function.isExternal())
       return recipe.emitOpError("names @") << symbol.getValue() << ", which has no body in this module";
@@ -69,12 +72,14 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
 
   static bool isMasked(func::FuncOp function) {
     for (unsigned index = 0; index < function.getNumArguments(); ++index)
-      if (auto role = function.getArgAttrOfType<StringAttr>(index, "gpuc.role"); role && role.getValue() == "rows")
+      if (auto role = function.getArgAttrOfType<StringAttr>(index, "gpuc.role");
+          role && role.getValue() == "rows")
         return true;
     return false;
   }
 
-  static LogicalResult maskLosses(func::FuncOp function, ArrayRef<ir::LossOpInterface> losses, int64_t batch) {
+  static LogicalResult maskLosses(func::FuncOp function, ArrayRef<ir::LossOpInterface> losses,
+                                  int64_t batch) {
     Builder attributes(function.getContext());
     auto count = RankedTensorType::get({}, attributes.getI32Type());
     NamedAttribute named[] = {attributes.getNamedAttr("gpuc.name", attributes.getStringAttr("rows")),
@@ -84,8 +89,8 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
       return failure();
     for (ir::LossOpInterface loss : losses) {
       if (loss.getRows() % batch != 0)
-        return loss->emitOpError("is over ") << loss.getRows() << " rows, not a multiple of the batch of " << batch
-                                             << ": give it a mask for rows that are padding";
+        return loss->emitOpError("is over ") << loss.getRows() << " rows, not a multiple of the batch of "
+                                             << batch << ": give it a mask for rows that are padding";
       loss.setRowMask(buildMask(loss, function.getArgument(end), batch));
     }
     return success();

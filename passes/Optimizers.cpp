@@ -33,7 +33,8 @@ static std::string checkNotNegative(const Optimizer &optimizer, StringRef key, S
 //===----------------------------------------------------------------------===//
 
 static std::string checkSgd(const Optimizer &sgd) {
-  for (auto [key, name] : {std::pair("lr", "learning rate"), {"momentum", "momentum value"},
+  for (auto [key, name] : {std::pair("lr", "learning rate"),
+                           {"momentum", "momentum value"},
                            {"weight_decay", "weight_decay value"}})
     if (std::string error = checkNotNegative(sgd, key, name); !error.empty())
       return error;
@@ -64,8 +65,8 @@ static SmallVector<Value> updateSgd(const Optimizer &sgd, OpBuilder &builder, Lo
 //===----------------------------------------------------------------------===//
 
 static std::string checkAdam(const Optimizer &adam) {
-  for (auto [key, name] : {std::pair("lr", "learning rate"), {"eps", "epsilon value"},
-                           {"weight_decay", "weight_decay value"}})
+  for (auto [key, name] :
+       {std::pair("lr", "learning rate"), {"eps", "epsilon value"}, {"weight_decay", "weight_decay value"}})
     if (std::string error = checkNotNegative(adam, key, name); !error.empty())
       return error;
   for (int index : {0, 1}) {
@@ -102,7 +103,8 @@ static ArrayRef<OptimizerForm> optimizerForms() {
   static const OptimizerForm forms[] = {
       {{"adam", adamKeys(0.0)}, checkAdam, adamSlots, updateAdam<false>},
       {{"adamw", adamKeys(0.01)}, checkAdam, adamSlots, updateAdam<true>},
-      {{"sgd", {{"lr", 1e-3}, {"momentum", 0.0}, {"dampening", 0.0}, {"weight_decay", 0.0}, {"nesterov", 0.0}}},
+      {{"sgd",
+        {{"lr", 1e-3}, {"momentum", 0.0}, {"dampening", 0.0}, {"weight_decay", 0.0}, {"nesterov", 0.0}}},
        checkSgd,
        sgdSlots,
        updateSgd},
@@ -116,7 +118,8 @@ FailureOr<Optimizer> Optimizer::fromSpec(ir::SpecAttr spec, function_ref<InFligh
   if (failed(numbers))
     return failure();
   Optimizer optimizer;
-  optimizer.form_ = llvm::find_if(optimizerForms(), [&](auto &form) { return form.spec.name == spec.getName(); });
+  optimizer.form_ =
+      llvm::find_if(optimizerForms(), [&](auto &form) { return form.spec.name == spec.getName(); });
   optimizer.numbers_ = std::move(*numbers);
   if (std::string error = optimizer.form_->check(optimizer); !error.empty())
     return emitError() << "optimizer " << spec.getName() << ": " << error;
@@ -125,7 +128,8 @@ FailureOr<Optimizer> Optimizer::fromSpec(ir::SpecAttr spec, function_ref<InFligh
 
 SmallVector<StringRef> Optimizer::slots() const { return form_->slots(*this); }
 
-SmallVector<Value> Optimizer::buildUpdate(OpBuilder &builder, Location location, const UpdateOperands &operands) const {
+SmallVector<Value> Optimizer::buildUpdate(OpBuilder &builder, Location location,
+                                          const UpdateOperands &operands) const {
   return form_->update(*this, builder, location, operands);
 }
 

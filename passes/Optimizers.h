@@ -1,6 +1,7 @@
 //===- Optimizers.h - What a recipe's optimizer does to a variable -----------===//
 //
-// The registry of optimizers: names, keys and defaults are PyTorch's (torch.optim), so are the names of slots.
+// The registry of optimizers: names, keys and defaults are PyTorch's (torch.optim), so are the names of
+// slots.
 //
 #pragma once
 
@@ -10,8 +11,8 @@ namespace gpuc {
 
 struct OptimizerForm;
 
-/// What one update reads. `slots` stand in the order of Optimizer::slots(); `step` counts from 1 (tensor<i64>), `lr` is
-/// a tensor<f64>.
+/// What one update reads. `slots` stand in the order of Optimizer::slots(); `step` counts from 1
+/// (tensor<i64>), `lr` is a tensor<f64>.
 struct UpdateOperands {
   mlir::Value weight, gradient;
   llvm::SmallVector<mlir::Value> slots;

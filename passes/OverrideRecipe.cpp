@@ -1,7 +1,8 @@
 //===- OverrideRecipe.cpp - The command line's wishes in the recipe ----------===//
 //
-// Contract: whatever follows reads the recipe alone. A module without one gets it if an optimizer is asked for and there
-// is a `@loss` (and `@accuracy`) for it. Once the recipe is expanded, a wish comes too late, which is an error.
+// Contract: whatever follows reads the recipe alone. A module without one gets it if an optimizer is asked
+// for and there is a `@loss` (and `@accuracy`) for it. Once the recipe is expanded, a wish comes too late,
+// which is an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,8 +60,8 @@ class OverrideRecipePass : public impl::OverrideRecipePassBase<OverrideRecipePas
       return module.lookupSymbol<func::FuncOp>(name) ? FlatSymbolRefAttr::get(builder.getContext(), name)
                                                      : FlatSymbolRefAttr();
     };
-    return ir::RecipeOp::create(builder, module.getLoc(), symbol("loss"), symbol("accuracy"), nullptr, nullptr,
-                                nullptr);
+    return ir::RecipeOp::create(builder, module.getLoc(), symbol("loss"), symbol("accuracy"), nullptr,
+                                nullptr, nullptr);
   }
 };
 

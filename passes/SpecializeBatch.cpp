@@ -1,8 +1,9 @@
 //===- SpecializeBatch.cpp - Binds the batch --------------------------------===//
 //
-// Contract: a leading `?` is the same number wherever it stands in a module, so binding it is a replacement of types,
-// and nothing has to be inferred. Every type is replaced where it is kept: in results, in block arguments and in
-// attributes (function types). The module then has static shapes only, which this pass checks before it claims so.
+// Contract: a leading `?` is the same number wherever it stands in a module, so binding it is a replacement
+// of types, and nothing has to be inferred. Every type is replaced where it is kept: in results, in block
+// arguments and in attributes (function types). The module then has static shapes only, which this pass
+// checks before it claims so.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,8 @@ bool isDynamic(Type type) {
 Operation *findDynamic(Operation *root) {
   Operation *found = nullptr;
   auto holdsDynamic = [](auto element) {
-    return element.walk([](Type type) { return isDynamic(type) ? WalkResult::interrupt() : WalkResult::advance(); })
+    return element
+        .walk([](Type type) { return isDynamic(type) ? WalkResult::interrupt() : WalkResult::advance(); })
         .wasInterrupted();
   };
   root->walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -95,7 +97,8 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
       shape.front() = batch;
       return type.clone(shape);
     });
-    replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
+    replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
   }
 };
 

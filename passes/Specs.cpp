@@ -28,13 +28,14 @@ static std::optional<double> asNumber(Attribute value) {
   return std::nullopt;
 }
 
-static LogicalResult setKey(SpecNumbers &numbers, const SpecForm &form, StringRef what, StringRef key, Attribute value,
-                            EmitError emitError) {
+static LogicalResult setKey(SpecNumbers &numbers, const SpecForm &form, StringRef what, StringRef key,
+                            Attribute value, EmitError emitError) {
   if (!llvm::any_of(form.keys, [&](const SpecKey &known) { return known.name == key; })) {
     if (form.keys.empty())
       return emitError() << what << ' ' << form.name << " has no key '" << key << "': it takes none";
     auto known = llvm::map_to_vector(form.keys, [](const SpecKey &known) { return known.name.str(); });
-    return emitError() << what << ' ' << form.name << " has no key '" << key << "': " << nearestOf(key, known);
+    return emitError() << what << ' ' << form.name << " has no key '" << key
+                       << "': " << nearestOf(key, known);
   }
   std::optional<double> number = asNumber(value);
   if (!number)
@@ -44,8 +45,10 @@ static LogicalResult setKey(SpecNumbers &numbers, const SpecForm &form, StringRe
 }
 
 /// The form named as `spec` is, or null after an error.
-static const SpecForm *findForm(ir::SpecAttr spec, StringRef what, ArrayRef<SpecForm> forms, EmitError emitError) {
-  const SpecForm *form = llvm::find_if(forms, [&](const SpecForm &form) { return form.name == spec.getName(); });
+static const SpecForm *findForm(ir::SpecAttr spec, StringRef what, ArrayRef<SpecForm> forms,
+                                EmitError emitError) {
+  const SpecForm *form =
+      llvm::find_if(forms, [&](const SpecForm &form) { return form.name == spec.getName(); });
   if (form != forms.end())
     return form;
   auto known = llvm::map_to_vector(forms, [](const SpecForm &form) { return form.name.str(); });
@@ -53,7 +56,8 @@ static const SpecForm *findForm(ir::SpecAttr spec, StringRef what, ArrayRef<Spec
   return nullptr;
 }
 
-FailureOr<SpecNumbers> readSpec(ir::SpecAttr spec, StringRef what, ArrayRef<SpecForm> forms, EmitError emitError) {
+FailureOr<SpecNumbers> readSpec(ir::SpecAttr spec, StringRef what, ArrayRef<SpecForm> forms,
+                                EmitError emitError) {
   const SpecForm *form = findForm(spec, what, forms, emitError);
   if (!form)
     return failure();

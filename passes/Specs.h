@@ -22,9 +22,9 @@ struct SpecForm {
 /// The number of each key; a flag is 0 or 1.
 using SpecNumbers = llvm::StringMap<double>;
 
-/// Reads `spec` by the form of its name. A list under a plural stands for numbered keys: betas = [0.9, 0.99] is
-/// beta1 = 0.9, beta2 = 0.99. An unknown name or key, a key that is missing and a value that is not a number are errors,
-/// which call the spec a `what` and name the nearest known name.
+/// Reads `spec` by the form of its name. A list under a plural stands for numbered keys: betas = [0.9, 0.99]
+/// is beta1 = 0.9, beta2 = 0.99. An unknown name or key, a key that is missing and a value that is not a
+/// number are errors, which call the spec a `what` and name the nearest known name.
 llvm::FailureOr<SpecNumbers> readSpec(ir::SpecAttr spec, llvm::StringRef what, llvm::ArrayRef<SpecForm> forms,
                                       llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 

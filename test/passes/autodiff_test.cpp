@@ -1,5 +1,5 @@
-// What gpuc-autodiff asks of an op's derivative. Every op of the dialect keeps to it, so that accuracy, which has none,
-// is given false ones here.
+// What gpuc-autodiff asks of an op's derivative. Every op of the dialect keeps to it, so that accuracy, which
+// has none, is given false ones here.
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/Passes.h"
 
@@ -38,8 +38,7 @@ constexpr const char *kSource = R"(
 )";
 
 /// Runs gpuc-autodiff with this derivative and returns what it says; "" if it succeeds.
-template <VJP vjp>
-std::string differentiate() {
+template <VJP vjp> std::string differentiate() {
   DialectRegistry registry;
   registry.insert<ir::GpucDialect, func::FuncDialect>();
   registry.addExtension(+[](MLIRContext *context, ir::GpucDialect *) {
@@ -63,39 +62,50 @@ Value broadcast(OpBuilder &builder, Operation *op, Value cotangent) {
 }
 
 TEST(AutodiffTest, ADerivativeThatReadsWhatItIsGivenIsTaken) {
-  EXPECT_EQ(differentiate<+[](Operation *op, OpBuilder &builder, ValueRange cotangents, SmallVectorImpl<Value> &result) {
-    result.append({broadcast(builder, op, cotangents[0]), Value()});
-    return success();
-  }>(), "");
+  EXPECT_EQ(differentiate<+[](Operation *op, OpBuilder &builder, ValueRange cotangents,
+                              SmallVectorImpl<Value> &result) {
+              result.append({broadcast(builder, op, cotangents[0]), Value()});
+              return success();
+            }>(),
+            "");
 }
 
 TEST(AutodiffTest, AResidualThatIsNotDeclaredIsAnErrorAtTheOp) {
-  EXPECT_EQ(differentiate<+[](Operation *op, OpBuilder &builder, ValueRange cotangents, SmallVectorImpl<Value> &result) {
-    Value wide = broadcast(builder, op, cotangents[0]);
-    result.append({ir::MulOp::create(builder, op->getLoc(), wide.getType(), wide, op->getOperand(0)), Value()});
-    return success();
-  }>(), "'gpuc.accuracy' op reads, in its backward op gpuc.mul, a value of the forward pass that it does not declare as "
-        "residual, of type 'tensor<4x2xf32>'");
+  EXPECT_EQ(
+      differentiate<+[](Operation *op, OpBuilder &builder, ValueRange cotangents,
+                        SmallVectorImpl<Value> &result) {
+        Value wide = broadcast(builder, op, cotangents[0]);
+        result.append(
+            {ir::MulOp::create(builder, op->getLoc(), wide.getType(), wide, op->getOperand(0)), Value()});
+        return success();
+      }>(),
+      "'gpuc.accuracy' op reads, in its backward op gpuc.mul, a value of the forward pass that it does not "
+      "declare as "
+      "residual, of type 'tensor<4x2xf32>'");
 }
 
 TEST(AutodiffTest, ACotangentMustHaveItsOperandsType) {
-  EXPECT_EQ(differentiate<+[](Operation *op, OpBuilder &, ValueRange cotangents, SmallVectorImpl<Value> &result) {
-    result.append({cotangents[0], Value()});
-    return success();
-  }>(), "'gpuc.accuracy' op gives operand 0 of type 'tensor<4x2xf32>' a cotangent of type 'tensor<f32>'");
+  EXPECT_EQ(
+      differentiate<+[](Operation *op, OpBuilder &, ValueRange cotangents, SmallVectorImpl<Value> &result) {
+        result.append({cotangents[0], Value()});
+        return success();
+      }>(),
+      "'gpuc.accuracy' op gives operand 0 of type 'tensor<4x2xf32>' a cotangent of type 'tensor<f32>'");
 }
 
 TEST(AutodiffTest, EveryOperandHasACotangent) {
-  EXPECT_EQ(differentiate<+[](Operation *op, OpBuilder &builder, ValueRange cotangents, SmallVectorImpl<Value> &result) {
-    result.push_back(broadcast(builder, op, cotangents[0]));
-    return success();
-  }>(), "'gpuc.accuracy' op gives 1 cotangents for 2 operands");
+  EXPECT_EQ(differentiate<+[](Operation *op, OpBuilder &builder, ValueRange cotangents,
+                              SmallVectorImpl<Value> &result) {
+              result.push_back(broadcast(builder, op, cotangents[0]));
+              return success();
+            }>(),
+            "'gpuc.accuracy' op gives 1 cotangents for 2 operands");
 }
 
 TEST(AutodiffTest, AnOpMaySayThatItCannotBeDifferentiated) {
-  EXPECT_EQ(differentiate<+[](Operation *, OpBuilder &, ValueRange, SmallVectorImpl<Value> &) -> LogicalResult {
-    return failure();
-  }>(), "'gpuc.accuracy' op has no derivative for these operands");
+  EXPECT_EQ(differentiate<+[](Operation *, OpBuilder &, ValueRange,
+                              SmallVectorImpl<Value> &) -> LogicalResult { return failure(); }>(),
+            "'gpuc.accuracy' op has no derivative for these operands");
 }
 
 } // namespace
