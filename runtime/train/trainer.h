@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -39,11 +40,11 @@ class Trainer {
   Trainer(const TrainOptions& options, Session session);
 
   // create(), in this order.
+  Status checkOutputs() const;
   Status findPrograms();
   Status openData();
   Status setVariables(const std::optional<Checkpoint>& checkpoint);
   Status startFeed();
-  Status checkOutputs() const;
   Status openOutputs();
   Status writeLogFolder() const;
   void openProgress();

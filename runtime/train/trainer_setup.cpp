@@ -1,0 +1,175 @@
+// All that a run checks, loads and opens before its first step.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "runtime/base/file.h"
+#include "runtime/tooling/inspect.h"
+#include "runtime/train/trainer.h"
+
+namespace gpuc {
+namespace {
+
+/// Of each stream; 64 bytes each are set aside when the session is made.
+constexpr size_t kProfiledCommands = size_t{1} << 18;
+
+/// The seed that was asked for, else that of the run which goes on, else the plan's.
+uint64_t chooseSeed(const TrainOptions& options, const std::optional<Checkpoint>& checkpoint,
+                    const Plan& plan) {
+  if (options.seed) return static_cast<uint64_t>(*options.seed);
+  return checkpoint ? checkpoint->position.seed : plan.info().seed;
+}
+
+Result<Session> openSession(const Plan& plan, const TrainOptions& options, uint64_t seed) {
+  return Session::create(plan, {.device = options.device,
+                                .threads = static_cast<int>(options.threads),
+                                .seed = seed,
+                                .profile_events = options.profile.empty() ? 0 : kProfiledCommands});
+}
+
+/// Whether a file can be made at `path`, asked before hours of training rather than after.
+Status checkCanWrite(const std::string& path) {
+  if (path.empty() || path == "-") return okStatus();
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::string name = folder.empty() ? "." : folder.string();
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(name, ignored))
+    return Status::error("cannot write " + path + ": there is no folder " + name);
+  if (std::filesystem::is_directory(path, ignored))
+    return Status::error("cannot write " + path + ": it is a folder");
+  if (::access(name.c_str(), W_OK) != 0)
+    return Status::error("cannot write " + path + ": the folder " + name + " is not writable");
+  return okStatus();
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainOptions& options, Session session)
+    : options_(options), session_(std::move(session)), variables_(session_), start_(Clock::now()) {
+  if (!options_.log_dir.empty() && options_.metrics.empty())
+    options_.metrics = options_.log_dir + "/metrics.jsonl";
+}
+
+Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions& options) {
+  GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
+  std::optional<Checkpoint> checkpoint;
+  if (options.resume) {
+    GPUC_ASSIGN_OR_RETURN(checkpoint, findCheckpoint(options.checkpoint_dir));
+  }
+  uint64_t seed = chooseSeed(options, checkpoint, plan);
+  GPUC_ASSIGN_OR_RETURN(Session session, openSession(plan, options, seed));
+  std::unique_ptr<Trainer> trainer(new Trainer(options, std::move(session)));
+  trainer->facts_ = {.seed = seed,
+                     .global_batch = plan.info().global_batch,
+                     .samples = 0,
+                     .shuffle = options.shuffle,
+                     .last_batch = options.last_batch};
+  GPUC_RETURN_IF_ERROR(trainer->checkOutputs());
+  GPUC_RETURN_IF_ERROR(trainer->findPrograms());
+  GPUC_RETURN_IF_ERROR(trainer->openData());
+  GPUC_RETURN_IF_ERROR(trainer->setVariables(checkpoint));
+  GPUC_RETURN_IF_ERROR(trainer->startFeed());
+  GPUC_RETURN_IF_ERROR(trainer->openOutputs());
+  trainer->openProgress();
+  return trainer;
+}
+
+Status Trainer::findPrograms() {
+  Result<ProgramId> program = session_.program("train_step");
+  if (!program.ok())
+    return Status::error(program.message() + "; compile the model with a recipe or with --optimizer");
+  train_step_ = *program;
+  GPUC_ASSIGN_OR_RETURN(outputs_, TrainOutputs::find(session_, train_step_));
+  return okStatus();
+}
+
+Status Trainer::openData() {
+  GPUC_ASSIGN_OR_RETURN(feed_, Feed::open(plan().programs[train_step_.index], options_.data));
+  facts_.samples = feed_->samples();
+  if (options_.eval_data.empty()) return okStatus();
+  GPUC_ASSIGN_OR_RETURN(evaluator_,
+                        Evaluator::create(session_, options_.eval_data,
+                                          {.workers = options_.workers, .prefetch = options_.prefetch}));
+  return okStatus();
+}
+
+Status Trainer::setVariables(const std::optional<Checkpoint>& checkpoint) {
+  if (checkpoint) {
+    GPUC_RETURN_IF_ERROR(checkFacts(*checkpoint, facts_));
+    step_ = saved_step_ = checkpoint->position.step;
+    for (const std::string& warning : checkpoint->warnings)
+      std::fprintf(stderr, "warning: %s\n", warning.c_str());
+    return variables_.restore(checkpoint->file);
+  }
+  GPUC_RETURN_IF_ERROR(session_.initialize());
+  if (options_.variables.empty()) return okStatus();
+  GPUC_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::open(options_.variables));
+  return variables_.start(file);
+}
+
+Status Trainer::startFeed() {
+  SamplerOptions order{.size = facts_.samples,
+                       .batch = facts_.global_batch,
+                       .seed = facts_.seed,
+                       .shuffle = facts_.shuffle,
+                       .last_batch = facts_.last_batch};
+  GPUC_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(order));
+  steps_per_epoch_ = sampler.stepsPerEpoch();
+  last_step_ = options_.steps.value_or(options_.epochs.value_or(1) * steps_per_epoch_);
+  return feed_->start(
+      order,
+      {.workers = options_.workers, .prefetch = options_.prefetch, .start = sampler.positionOf(step_)});
+}
+
+Status Trainer::checkOutputs() const {
+  for (const std::string* path : {&options_.save_variables, &options_.profile})
+    GPUC_RETURN_IF_ERROR(checkCanWrite(*path));
+  return options_.log_dir.empty() ? checkCanWrite(options_.metrics) : okStatus();
+}
+
+Status Trainer::openOutputs() {
+  if (!options_.checkpoint_dir.empty()) {
+    GPUC_ASSIGN_OR_RETURN(checkpoints_,
+                          CheckpointWriter::open(options_.checkpoint_dir, options_.keep, facts_));
+  }
+  if (!options_.log_dir.empty()) GPUC_RETURN_IF_ERROR(writeLogFolder());
+  if (options_.metrics.empty()) return okStatus();
+  Result<MetricsFile> metrics =
+      options_.resume ? MetricsFile::resume(options_.metrics, step_) : MetricsFile::create(options_.metrics);
+  if (!metrics.ok()) return metrics.status();
+  metrics_.emplace(*std::move(metrics));
+  return okStatus();
+}
+
+/// What is needed to understand a run later: how it was called, and what the plan was.
+Status Trainer::writeLogFolder() const {
+  std::error_code failed;
+  std::filesystem::create_directories(options_.log_dir, failed);
+  if (failed) return Status::error("cannot make the folder " + options_.log_dir + ": " + failed.message());
+  GPUC_RETURN_IF_ERROR(writeFileAtomically(options_.log_dir + "/command.txt", options_.command_line + "\n"));
+  return writeFileAtomically(options_.log_dir + "/plan.json", inspectJson(session_.plan()));
+}
+
+void Trainer::openProgress() {
+  // Metrics on stdout leave stderr for people.
+  ProgressOptions progress =
+      ProgressOptions::forDescriptor(options_.metrics == "-" ? STDERR_FILENO : STDOUT_FILENO);
+  progress.log_every = options_.log_every;
+  progress.first_step = step_;
+  progress.last_step = last_step_;
+  progress.steps_per_epoch = steps_per_epoch_;
+  progress_ = std::make_unique<Progress>(progress);
+  for (const std::string& warning : session_.warnings())
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  say(plan().name + " on " + session_.device().name + ": " + std::to_string(facts_.samples) +
+      " samples, batch " + std::to_string(facts_.global_batch) + ", " + std::to_string(steps_per_epoch_) +
+      " steps an epoch, seed " + std::to_string(facts_.seed));
+  if (options_.resume && step_ > 0)
+    say("resuming after step " + std::to_string(step_) + " from " + options_.checkpoint_dir);
+  if (options_.resume && saved_step_ < 0)
+    say("no checkpoint in " + options_.checkpoint_dir + ": starting from scratch");
+  if (isDone()) say("nothing is left to train: " + std::to_string(last_step_) + " steps are wanted");
+}
+
+}  // namespace gpuc
