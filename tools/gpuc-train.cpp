@@ -36,7 +36,7 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
   cli.addInt("workers", &options.workers, "N", "threads that load batches; 0 loads on the computing thread")
       .range(0, 1024);
   cli.addInt("prefetch", &options.prefetch, "N", "batches to load ahead").range(1, 65536);
-  cli.addString("last-batch", &last_batch, "HOW", "what becomes of samples that fill no batch: drop or pad")
+  cli.addString("last-batch", &last_batch, "HOW", "what becomes of samples that fill no batch")
       .choices({"drop", "pad"});
   cli.addBool("no-shuffle", &no_shuffle, "take the samples in the order of the data");
   cli.addInt("seed", &options.seed, "N", "instead of the plan's seed").range(0);

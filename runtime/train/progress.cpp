@@ -93,13 +93,13 @@ void Progress::writeStepLine(const StepEvent& event) {
 }
 
 void Progress::drawBar(const StepEvent& event) {
-  constexpr int kCells = 24;
+  constexpr int kCells = 12;  // the whole line then fits into 80 columns
   int64_t in_epoch = event.step - (event.epoch - 1) * options_.steps_per_epoch;
   int filled = static_cast<int>(kCells * in_epoch / options_.steps_per_epoch);
   int64_t epochs = (options_.last_step + options_.steps_per_epoch - 1) / options_.steps_per_epoch;
   Line line;
   line.add("epoch %" PRId64 "/%" PRId64 " [%.*s%*s] ", event.epoch, epochs, filled,
-           "========================", kCells - filled, "");
+           "============", kCells - filled, "");
   line.add("%" PRId64 "/%" PRId64, in_epoch, options_.steps_per_epoch);
   if (window_.losses > 0) line.add("  loss %.4f", window_.loss_sum / static_cast<double>(window_.losses));
   line.add("  %.0f samples/s  ", window_.rows / std::max(window_.seconds, 1e-9));
@@ -137,6 +137,8 @@ void Progress::end(const EndEvent& event) {
   line.add("done: %" PRId64 " steps, %" PRId64 " whole epochs; this run took %.1f s", event.steps,
            event.epochs, event.wall_s);
   if (event.samples_per_s > 0) line.add(" at %.0f samples/s", event.samples_per_s);
+  if (event.loss) line.add("  loss %.4f", *event.loss);
+  if (event.accuracy) line.add("  accuracy %.4f", *event.accuracy);
   note(line.text());
 }
 

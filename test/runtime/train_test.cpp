@@ -317,8 +317,10 @@ TEST_F(Train, EndsAtOnceIfStoppedAgain) {
   pid_t child = start("--steps=100000000 --metrics=" + pipe);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   ::kill(child, SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::kill(child, SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));
-  EXPECT_FALSE(hasEnded(child)) << "the first one is a wish";
+  EXPECT_FALSE(hasEnded(child)) << "the first one is a wish, and so is what comes right after it";
   ::kill(child, SIGINT);
   EXPECT_EQ(exitCodeOf(child), 130);
   ::close(reader);
@@ -397,6 +399,13 @@ TEST_F(Train, SpeaksInLines) {
   EXPECT_EQ(execute("sh -c '" + command("--steps=2 --metrics=- 2>/dev/null") + "'")
                 .text.find("{\"event\":\"step\""),
             0u);
+}
+
+TEST_F(Train, TrainsOnWhenNobodyListens) {
+  Outcome outcome =
+      execute(command("--steps=20000 --log-every=1 --save-variables=" + folder_ / "w") + " | head -n 1");
+  EXPECT_EQ(std::count(outcome.text.begin(), outcome.text.end(), '\n'), 1);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "w"));
 }
 
 TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
