@@ -29,10 +29,12 @@ constexpr StringLiteral kNameAttr = "gpuc.name";
 constexpr StringLiteral kRangeAttr = "gpuc.range";
 constexpr StringLiteral kRoleAttr = "gpuc.role";
 
-/// What the device's matmul may use beside its operands, in bytes.
-int64_t matmulWorkspace(plan::TargetAttr target, const MatmulShape &shape) {
-  constexpr int64_t kCublasWorkspace = 32 << 20; // what cuBLAS recommends for Hopper
-  return target.getKind() == plan::TargetKind::cuda ? kCublasWorkspace : matmulWorkspaceBytes(shape);
+/// What the device's matmul may use beside its operands, in bytes. cuBLASLt splits K over partial results of the size of
+/// the whole: 16 of them are plenty, and 32 MiB is what cuBLAS itself takes on Hopper.
+int64_t matmulWorkspace(plan::TargetAttr target, const MatmulShape &shape, RankedTensorType result) {
+  if (target.getKind() == plan::TargetKind::cuda)
+    return std::clamp<int64_t>(16 * ir::sizeInBytes(result), 64 << 10, 32 << 20);
+  return matmulWorkspaceBytes(shape);
 }
 
 class ProgramBuilder {
@@ -124,7 +126,7 @@ private:
     std::string layer = layerName(matmul.getLoc());
     std::string name = layer.empty() ? "matmul" : layer + ".matmul";
     Value workspace;
-    if (int64_t bytes = matmulWorkspace(target, shape))
+    if (int64_t bytes = matmulWorkspace(target, shape, result))
       workspace = newBuffer(name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()), plan::Category::workspace,
                             matmul.getLoc());
     plan::MatmulOp::create(builder, matmul.getLoc(), buffers.lookup(matmul.getLhs()), buffers.lookup(matmul.getRhs()),
@@ -218,9 +220,11 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
     module->setAttr(plan::kTargetAttr, *target);
 
     SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
-    for (func::FuncOp function : functions)
-      if (failed(checkEntry(function)) || failed(makeUpdatesInPlace(function)))
+    for (func::FuncOp function : functions) {
+      if (failed(checkEntry(function)))
         return signalPassFailure();
+      makeUpdatesInPlace(function);
+    }
 
     SmallVector<ir::VariableOp> variables(module.getOps<ir::VariableOp>());
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());

@@ -12,6 +12,8 @@
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Codegen.h"
 
+#include "llvm/ADT/StringSet.h"
+
 #include <set>
 
 using namespace mlir;
@@ -39,35 +41,27 @@ class Updates {
 public:
   explicit Updates(func::FuncOp function) : function(function), block(function.getBody().front()) {}
 
-  LogicalResult run() {
-    if (failed(collect()))
-      return failure();
+  void run() {
+    collect();
     for (ir::AssignOp assign : assigns)
       place(assign);
     sort();
-    return success();
   }
 
 private:
-  LogicalResult collect() {
-    DenseMap<StringRef, ir::AssignOp> seen;
+  void collect() {
+    llvm::StringSet<> assigned; // once each: the dialect's verifier sees to that
     for (auto assign : block.getOps<ir::AssignOp>()) {
-      auto [entry, inserted] = seen.try_emplace(assign.getVariable(), assign);
-      if (!inserted) {
-        InFlightDiagnostic diagnostic = assign.emitOpError("assigns @") << assign.getVariable() << " a second time in one step";
-        diagnostic.attachNote(entry->second.getLoc()) << "the first assign is here";
-        return diagnostic;
-      }
       assigns.push_back(assign);
+      assigned.insert(assign.getVariable());
     }
-    copyReturnedReads(seen);
+    copyReturnedReads(assigned);
     for (auto read : block.getOps<ir::ReadOp>())
       collectUsers(read.getResult(), readers[read.getVariable()]);
-    return success();
   }
 
   /// The caller reads a result after the step, when an assigned variable has lost the value that it had.
-  void copyReturnedReads(const DenseMap<StringRef, ir::AssignOp> &assigned) {
+  void copyReturnedReads(const llvm::StringSet<> &assigned) {
     for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
       auto read = throughReshapes(operand.get()).getDefiningOp<ir::ReadOp>();
       if (read && assigned.contains(read.getVariable()))
@@ -178,6 +172,6 @@ private:
 
 } // namespace
 
-LogicalResult makeUpdatesInPlace(func::FuncOp function) { return Updates(function).run(); }
+void makeUpdatesInPlace(func::FuncOp function) { Updates(function).run(); }
 
 } // namespace gpuc

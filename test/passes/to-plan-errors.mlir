@@ -1,17 +1,5 @@
 // RUN: gpuc-opt %s -split-input-file --gpuc-to-plan -verify-diagnostics
 
-// A variable has one value in the next step.
-gpuc.variable @w : tensor<4xf32> init zeros
-func.func @train_step(%x: tensor<4xf32>, %y: tensor<4xf32>) {
-  // expected-note @+1 {{first assigned here}}
-  gpuc.assign @w, %x : tensor<4xf32>
-  // expected-error @+1 {{variable 'w' is assigned twice [assign_C3]}}
-  gpuc.assign @w, %y : tensor<4xf32>
-  return
-}
-
-// -----
-
 // Only kernels and library calls become commands.
 func.func @predict(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{cannot become a command: gpuc-decompose and gpuc-fuse come before gpuc-to-plan}}

@@ -1,0 +1,450 @@
+//===- verify_plan_mutation_test.cpp - plan-verify against broken plans -----===//
+//
+// Correct plans are broken at random: an offset is moved, an event, a wait or a record removed, a distance changed, two
+// commands swapped. plan-verify must reject exactly those that an independent check finds broken. That check shares no
+// code with the pass: reachability by depth-first search instead of vector clocks, and memory as an array of 64-byte
+// cells instead of an interval map.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/plan/PlanOps.h"
+#include "frontend/models/Zoo.h"
+#include "passes/Compiler.h"
+#include "passes/Passes.h"
+#include "passes/codegen/Codegen.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+
+#include <map>
+#include <random>
+#include <set>
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// The independent check
+//===----------------------------------------------------------------------===//
+
+constexpr int64_t kCell = 64;
+
+struct Node {
+  Operation *command;
+  std::string stream;
+  int step;
+  std::vector<int64_t> iterations;
+  std::set<int> successors;
+};
+
+struct Piece {
+  int64_t begin, end; // cells
+  Operation *owner;
+};
+
+class Oracle {
+public:
+  explicit Oracle(ModuleOp module) : module(module), arena(*module.getOps<plan::ArenaOp>().begin()) {}
+
+  /// Whether every execution gives what one stream alone, with memory of its own for each buffer, would give.
+  bool isCorrect() {
+    std::vector<plan::ProgramOp> sequence;
+    for (auto program : module.getOps<plan::ProgramOp>())
+      sequence.insert(sequence.end(), arena.getSlots() + 1, program);
+    for (auto program : module.getOps<plan::ProgramOp>())
+      sequence.push_back(program);
+    std::map<Operation *, int> runs;
+    for (plan::ProgramOp program : sequence)
+      if (!addStep(program, runs[program]++))
+        return false;
+    return connectEvents() && sort() && noRace() && contentsHold();
+  }
+
+private:
+  bool addStep(plan::ProgramOp program, int run) {
+    runOfStep.push_back(run);
+    programOfStep.push_back(program);
+    if (program != current) {
+      current = program;
+      barrier.clear();
+      for (auto &[stream, node] : last)
+        barrier.push_back(node);
+    }
+    for (auto stream : program.getBody().getOps<plan::StreamOp>())
+      add(stream.getBody().front(), stream.getName().str(), {});
+    return true;
+  }
+
+  void add(Block &block, const std::string &stream, std::vector<int64_t> iterations) {
+    for (Operation &op : block) {
+      if (auto repeat = dyn_cast<plan::RepeatOp>(op)) {
+        for (int64_t i = 0; i < static_cast<int64_t>(repeat.getCount()); ++i) {
+          std::vector<int64_t> inner = iterations;
+          inner.push_back(i);
+          add(repeat.getBody().front(), stream, inner);
+        }
+        continue;
+      }
+      if (!isa<plan::CommandOpInterface>(op))
+        continue;
+      int index = nodes.size();
+      nodes.push_back({&op, stream, static_cast<int>(runOfStep.size()) - 1, iterations, {}});
+      if (last.contains(stream))
+        nodes[last[stream]].successors.insert(index);
+      for (int before : barrier)
+        nodes[before].successors.insert(index);
+      last[stream] = index;
+    }
+  }
+
+  bool connectEvents() {
+    std::map<void *, std::vector<int>> records;
+    std::map<Operation *, int> waited;
+    for (int index = 0; index < static_cast<int>(nodes.size()); ++index)
+      if (auto record = dyn_cast<plan::RecordOp>(nodes[index].command))
+        records[record.getEvent().getAsOpaquePointer()].push_back(index);
+    for (int index = 0; index < static_cast<int>(nodes.size()); ++index) {
+      auto wait = dyn_cast<plan::WaitOp>(nodes[index].command);
+      if (!wait)
+        continue;
+      std::vector<int> &recorded = records[wait.getEvent().getAsOpaquePointer()];
+      int wanted = waited[wait]++ - static_cast<int>(wait.getDistance());
+      if (wanted < 0)
+        continue;
+      if (recorded.empty())
+        return false; // waits for ever
+      if (wanted < static_cast<int>(recorded.size()))
+        nodes[recorded[wanted]].successors.insert(index);
+    }
+    return true;
+  }
+
+  /// Depth-first topological sort; false if there is a cycle.
+  bool sort() {
+    state.assign(nodes.size(), 0);
+    for (int index = 0; index < static_cast<int>(nodes.size()); ++index)
+      if (state[index] == 0 && !visit(index))
+        return false;
+    std::reverse(sorted.begin(), sorted.end());
+    return true;
+  }
+
+  bool visit(int index) {
+    state[index] = 1;
+    for (int successor : nodes[index].successors) {
+      if (state[successor] == 1 || (state[successor] == 0 && !visit(successor)))
+        return false;
+    }
+    state[index] = 2;
+    sorted.push_back(index);
+    return true;
+  }
+
+  bool reaches(int from, int to) {
+    std::vector<bool> seen(nodes.size());
+    std::vector<int> stack = {from};
+    while (!stack.empty()) {
+      int node = stack.back();
+      stack.pop_back();
+      if (node == to)
+        return true;
+      if (seen[node])
+        continue;
+      seen[node] = true;
+      stack.insert(stack.end(), nodes[node].successors.begin(), nodes[node].successors.end());
+    }
+    return false;
+  }
+
+  /// The cells that an operand touches, or nothing if it lies askew or outside.
+  std::optional<Piece> pieceOf(const Node &node, Value value) {
+    plan::Range range = plan::rangeOf(value);
+    int64_t address = range.buffer.getPlace().value_or(0) + range.offset;
+    if (auto input = dyn_cast<plan::InputOp>(*range.buffer))
+      address += runOfStep[node.step] % arena.getSlots() * input.getSlotStride().value_or(0);
+    for (size_t depth = 0; depth < range.strides.size(); ++depth)
+      address += range.strides[depth] * node.iterations[depth];
+    if (address % kCell != 0 || address < 0 || address + range.size > static_cast<int64_t>(arena.getBytes()))
+      return std::nullopt;
+    Operation *owner = range.buffer;
+    if (auto use = dyn_cast<plan::UseOp>(owner))
+      owner = plan::symbolOf(use);
+    return Piece{address / kCell, (address + range.size + kCell - 1) / kCell, owner};
+  }
+
+  bool noRace() {
+    struct Touch {
+      int node;
+      bool write;
+    };
+    std::vector<std::vector<Touch>> cells(arena.getBytes() / kCell + 1);
+    for (int index = 0; index < static_cast<int>(nodes.size()); ++index) {
+      auto command = cast<plan::CommandOpInterface>(nodes[index].command);
+      for (bool write : {false, true})
+        for (Value value : write ? command.getWrites() : command.getReads()) {
+          std::optional<Piece> piece = pieceOf(nodes[index], value);
+          if (!piece)
+            return false;
+          for (int64_t cell = piece->begin; cell < piece->end; ++cell)
+            cells[cell].push_back({index, write});
+        }
+    }
+    std::set<std::pair<int, int>> checked;
+    for (const std::vector<Touch> &touches : cells)
+      for (const Touch &a : touches)
+        for (const Touch &b : touches)
+          if (a.node < b.node && (a.write || b.write) && nodes[a.node].stream != nodes[b.node].stream &&
+              checked.insert({a.node, b.node}).second && !reaches(a.node, b.node) && !reaches(b.node, a.node))
+            return false;
+    return true;
+  }
+
+  bool contentsHold() {
+    std::vector<std::pair<Operation *, int>> cells(arena.getBytes() / kCell + 1, {nullptr, -1});
+    auto lasting = [](Operation *owner) { return isa<plan::VariableOp, plan::ConstantOp>(owner); };
+    for (Operation &op : *module.getBody())
+      if (lasting(&op)) {
+        int64_t begin = op.getAttrOfType<IntegerAttr>("place").getInt() / kCell;
+        Type type = isa<plan::VariableOp>(op) ? cast<plan::VariableOp>(op).getType() : Type(cast<plan::ConstantOp>(op).getValue().getType());
+        for (int64_t cell = 0; cell < (ir::sizeInBytes(type) + kCell - 1) / kCell; ++cell)
+          cells[begin + cell] = {&op, 0};
+      }
+    auto holds = [&](const Piece &piece, int step) {
+      for (int64_t cell = piece.begin; cell < piece.end; ++cell)
+        if (cells[cell].first != piece.owner || (!lasting(piece.owner) && cells[cell].second != step))
+          return false;
+      return true;
+    };
+    int step = -1;
+    auto outputsHold = [&]() {
+      if (step < 0)
+        return true;
+      for (auto output : programOfStep[step].getBody().getOps<plan::OutputOp>()) {
+        std::optional<Piece> piece = pieceOf({output, "", step, {}, {}}, output.getBuffer());
+        if (!piece || !holds(*piece, step))
+          return false;
+      }
+      return true;
+    };
+    for (int index : sorted) {
+      const Node &node = nodes[index];
+      if (step >= 0 && programOfStep[step] != programOfStep[node.step] && !outputsHold())
+        return false;
+      step = node.step;
+      if (!executes(node, cells, holds))
+        return false;
+    }
+    return outputsHold();
+  }
+
+  template <typename Cells, typename Holds> bool executes(const Node &node, Cells &cells, Holds holds) {
+    auto command = cast<plan::CommandOpInterface>(node.command);
+    std::vector<Piece> reads, writes;
+    for (Value value : command.getReads())
+      reads.push_back(*pieceOf(node, value));
+    for (Value value : command.getWrites())
+      writes.push_back(*pieceOf(node, value));
+    for (const Piece &read : reads)
+      if (!holds(read, node.step))
+        return false;
+    for (size_t w = 0; w < writes.size(); ++w) {
+      for (size_t r = 0; r < reads.size(); ++r)
+        if (overlap(reads[r], writes[w]) && !inPlace(node.command, reads[r], r, writes[w], w))
+          return false;
+      for (size_t other = 0; other < w; ++other)
+        if (overlap(writes[other], writes[w]))
+          return false;
+    }
+    for (const Piece &write : writes)
+      for (int64_t cell = write.begin; cell < write.end; ++cell)
+        cells[cell] = {write.owner, node.step};
+    return true;
+  }
+
+  static bool overlap(const Piece &a, const Piece &b) { return a.begin < b.end && b.begin < a.end; }
+
+  bool inPlace(Operation *command, const Piece &read, size_t input, const Piece &write, size_t output) {
+    auto launch = dyn_cast<plan::LaunchOp>(command);
+    if (!launch || read.begin != write.begin || plan::rangeOf(launch.getInputs()[input]).size != plan::rangeOf(launch.getOutputs()[output]).size)
+      return false;
+    auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernel());
+    return canUpdateInPlace(kernel.getBody().front(), input, output);
+  }
+
+  ModuleOp module;
+  plan::ArenaOp arena;
+  std::vector<Node> nodes;
+  std::map<std::string, int> last;
+  std::vector<int> barrier, runOfStep, state, sorted;
+  std::vector<plan::ProgramOp> programOfStep;
+  plan::ProgramOp current;
+};
+
+//===----------------------------------------------------------------------===//
+// Mutations
+//===----------------------------------------------------------------------===//
+
+template <typename Op> std::vector<Operation *> all(ModuleOp module) {
+  std::vector<Operation *> ops;
+  module.walk([&](Op op) { ops.push_back(op); });
+  return ops;
+}
+
+class Mutator {
+public:
+  Mutator(ModuleOp module, uint32_t seed) : module(module), random(seed) {}
+
+  /// Changes one thing; returns what, or nothing if the module has no such thing.
+  std::string mutate() {
+    switch (random() % 6) {
+    case 0:
+    case 1: return moveOffset();
+    case 2: return erase<plan::WaitOp>("wait");
+    case 3: return erase<plan::RecordOp>("record");
+    case 4: return changeDistance();
+    default: return swapCommands();
+    }
+  }
+
+private:
+  Operation *pick(const std::vector<Operation *> &ops) { return ops.empty() ? nullptr : ops[random() % ops.size()]; }
+
+  std::string moveOffset() {
+    std::vector<Operation *> placed;
+    module.walk([&](Operation *op) {
+      if (op->hasAttr("place"))
+        placed.push_back(op);
+    });
+    Operation *op = pick(placed);
+    int64_t bytes = (*module.getOps<plan::ArenaOp>().begin()).getBytes();
+    int64_t place = random() % (bytes / kCell) * kCell;
+    if (random() % 4 == 0)
+      place = op->getAttrOfType<IntegerAttr>("place").getInt() + (random() % 2 ? kCell : -kCell);
+    op->setAttr("place", IntegerAttr::get(IntegerType::get(op->getContext(), 64), place));
+    return "place " + std::to_string(place);
+  }
+
+  template <typename Op> std::string erase(const char *what) {
+    Operation *op = pick(all<Op>(module));
+    if (!op)
+      return "";
+    op->erase();
+    return std::string(what) + " removed";
+  }
+
+  std::string changeDistance() {
+    Operation *op = pick(all<plan::WaitOp>(module));
+    if (!op)
+      return "";
+    auto wait = cast<plan::WaitOp>(op);
+    wait.setDistance(random() % 2 ? wait.getDistance() + 1 : (wait.getDistance() + 2) / 2 - 1);
+    return "distance " + std::to_string(wait.getDistance());
+  }
+
+  std::string swapCommands() {
+    std::vector<Operation *> commands;
+    module.walk([&](plan::CommandOpInterface op) {
+      if (op->getNextNode() && isa<plan::CommandOpInterface>(op->getNextNode()))
+        commands.push_back(op);
+    });
+    Operation *op = pick(commands);
+    if (!op)
+      return "";
+    op->moveAfter(op->getNextNode());
+    return "commands swapped";
+  }
+
+  ModuleOp module;
+  std::mt19937 random;
+};
+
+bool passAccepts(ModuleOp module) {
+  ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
+  PassManager passes(module.getContext());
+  passes.addPass(createVerifyPlanPass());
+  return succeeded(passes.run(module));
+}
+
+/// Slots, two streams and a repeat that fills a stack piece by piece.
+constexpr const char *kHandWritten = R"(
+  plan.arena 960 bytes, variables at 0x0, workspace at 0x40, inputs at 0x340, slots 2, lower_bound 960
+  plan.variable @w : tensor<16xf32> "parameter" init zeros at 0x0
+  plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+  plan.kernel @sum (%a: tensor<64xf32>, %b: tensor<16xf32>) {
+    %0 = gpuc.slice %a starts [48] limits [64] strides [1] : (tensor<64xf32>) -> tensor<16xf32>
+    %1 = gpuc.add %0, %b : tensor<16xf32>
+    gpuc.yield %1 : tensor<16xf32>
+  }
+  plan.program @train_step {
+    %x = plan.input "x" : tensor<16xf32> at 0x340 stride 64
+    %w = plan.use @w
+    %stack = plan.buffer "stack" : tensor<64xf32> activation at 0x40
+    %y = plan.buffer "y" : tensor<16xf32> activation at 0x140
+    %piece = plan.view %stack[0] strides [64] : tensor<16xf32>
+    %ready = plan.event "batch_ready"
+    %free = plan.event "slot_free"
+    plan.stream "compute" {
+      plan.wait %ready
+      plan.repeat 4 { plan.launch @copy(%x) -> (%piece) }
+      plan.record %free
+      plan.launch @sum(%stack, %w) -> (%y)
+      plan.launch @copy(%y) -> (%w)
+    }
+    plan.stream "copy" {
+      plan.wait %free distance 2
+      plan.upload %x
+      plan.record %ready
+    }
+    plan.output "y" %y
+  }
+)";
+
+class VerifyPlanMutation : public testing::Test {
+protected:
+  Compiler compiler;
+
+  /// The zoo's mlp, made small so that the cells of its arena are few, as a plan for a target.
+  OwningOpRef<ModuleOp> compiledMlp(const std::string &target) {
+    Result<nn::Model> model = models::buildZooModel("mlp", {"input=8", "pixels=false", "hidden=8,8", "batch=4"});
+    EXPECT_TRUE(model.ok()) << model.message();
+    auto module = compiler.parse(model->text(), "mlp.mlir");
+    EXPECT_TRUE(module.ok()) << module.message();
+    CompilerOptions options;
+    options.target = target;
+    Status status = compiler.advance(**module, Stage::plan, options, [](PassManager &) { return okStatus(); });
+    EXPECT_TRUE(status.ok()) << status.message();
+    return std::move(*module);
+  }
+
+  void checkMutations(ModuleOp module, int count, int leastRejected) {
+    ASSERT_TRUE(passAccepts(module));
+    ASSERT_TRUE(Oracle(module).isCorrect());
+    int rejected = 0, harmless = 0;
+    for (uint32_t seed = 0; rejected + harmless < count; ++seed) {
+      OwningOpRef<ModuleOp> mutant = module.clone();
+      std::string mutation = Mutator(*mutant, seed).mutate();
+      if (mutation.empty())
+        continue;
+      bool correct = Oracle(*mutant).isCorrect(), accepted = passAccepts(*mutant);
+      EXPECT_EQ(accepted, correct) << "seed " << seed << ": " << mutation;
+      ++(correct ? harmless : rejected);
+    }
+    std::printf("%d mutations: %d rejected, %d harmless by the independent check\n", count, rejected, harmless);
+    EXPECT_GE(rejected, leastRejected);
+  }
+};
+
+TEST_F(VerifyPlanMutation, HandWritten) {
+  auto module = compiler.parse(kHandWritten, "hand-written.mlir");
+  ASSERT_TRUE(module.ok()) << module.message();
+  checkMutations(**module, 400, 200);
+}
+
+TEST_F(VerifyPlanMutation, MlpOnHost) { checkMutations(*compiledMlp("host"), 300, 100); }
+
+TEST_F(VerifyPlanMutation, MlpOnCuda) { checkMutations(*compiledMlp("cuda:sm_90"), 300, 100); }
+
+} // namespace
+} // namespace gpuc
