@@ -73,4 +73,43 @@ struct CodegenOptions {
 mlir::FailureOr<std::string> compileHostKernels(llvm::ArrayRef<KernelSource> kernels, const HostTarget &target,
                                                 const CodegenOptions &options = {});
 
+//===----------------------------------------------------------------------===//
+// GPUs
+//===----------------------------------------------------------------------===//
+//
+// On CUDA a kernel is `.entry symbol(ptr, ptr, …)`: the same buffers, one pointer parameter for each, launched as
+// scheduleCudaKernel says and not otherwise.
+
+/// A GPU architecture to compile for.
+struct CudaTarget {
+  std::string architecture; ///< "sm_90".
+  std::string ptxFeature;   ///< The PTX version that it needs, as LLVM names it: "+ptx80".
+
+  /// Fails, with those that are known in `error`, for any other.
+  static mlir::FailureOr<CudaTarget> parse(llvm::StringRef architecture, std::string *error = nullptr);
+  static llvm::ArrayRef<CudaTarget> known();
+};
+
+/// How a kernel is launched: thread blocks, threads in each.
+struct CudaSchedule {
+  uint32_t grid = 1, block = 1;
+};
+
+/// From shapes alone.
+CudaSchedule scheduleCudaKernel(mlir::Block &body);
+
+/// What kernels became: text that the driver compiles for this or any later architecture, and machine code for this one.
+struct CudaCode {
+  std::string ptx;
+  std::string cubin; ///< Empty where there is no ptxas.
+};
+
+/// Compiles kernels into one module. Equal inputs give equal bytes, with the same ptxas. Emits a diagnostic at the kernel
+/// that cannot be compiled, and a warning, with the cure, where there is no ptxas.
+mlir::FailureOr<CudaCode> compileCudaKernels(llvm::ArrayRef<KernelSource> kernels, const CudaTarget &target,
+                                             const CodegenOptions &options = {});
+
+/// ptxas, from $CUDA_HOME/bin or the path. Fails if there is none.
+mlir::FailureOr<std::string> findPtxas();
+
 } // namespace gpuc

@@ -41,7 +41,7 @@ static llvm::OptimizationLevel optimizationLevel(int level) {
   }
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine, int optLevel) {
+void optimize(llvm::Module &module, llvm::TargetMachine &machine, int optLevel) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = false; // loops are vectors already, where they should be
   tuning.SLPVectorization = false;

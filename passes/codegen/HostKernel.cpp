@@ -25,40 +25,7 @@ HostKernelEmitter::HostKernelEmitter(func::FuncOp function, const Kernel &kernel
     pointers_.push_back(LLVM::LoadOp::create(builder_, pointer, slot));
   }
   emitter_ = std::make_unique<ElementEmitter>(builder_, kernel, ArrayRef(pointers_).take_front(kernel.body->getNumArguments()));
-  emitTables(function->getParentOfType<ModuleOp>(), function.getName());
-}
-
-/// Dense constants become read-only data beside the code.
-void HostKernelEmitter::emitTables(ModuleOp module, StringRef symbol) {
-  Type pointer = LLVM::LLVMPointerType::get(builder_.getContext());
-  for (auto constant : kernel_.body->getOps<ConstantOp>()) {
-    if (constant.getSplat())
-      continue;
-    ElementKind kind = elementKind(constant.getResult().getType());
-    Type element = memoryType(builder_.getContext(), kind, 1);
-    auto elements = cast<DenseElementsAttr>(constant.getValue());
-    std::string name = (symbol + ".table" + Twine(module.getBody()->getOperations().size())).str();
-    auto type = LLVM::LLVMArrayType::get(element, elements.getNumElements());
-    OpBuilder globals = OpBuilder::atBlockBegin(module.getBody());
-    LLVM::GlobalOp::create(globals, builder_.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
-                           tableElements(elements, kind, element), /*alignment=*/64);
-    emitter_->setTable(constant, LLVM::AddressOfOp::create(builder_, pointer, name));
-  }
-}
-
-DenseElementsAttr HostKernelEmitter::tableElements(DenseElementsAttr elements, ElementKind kind, Type element) {
-  auto type = RankedTensorType::get({elements.getNumElements()}, element);
-  if (kind == ElementKind::F64 || kind == ElementKind::F32)
-    return DenseElementsAttr::get(type, llvm::to_vector(elements.getValues<APFloat>()));
-  unsigned width = element.getIntOrFloatBitWidth();
-  SmallVector<APInt> integers;
-  if (isFloat(kind))
-    for (const APFloat &value : elements.getValues<APFloat>())
-      integers.push_back(value.bitcastToAPInt());
-  else
-    for (const APInt &value : elements.getValues<APInt>())
-      integers.push_back(value.zext(std::max(width, value.getBitWidth())));
-  return DenseElementsAttr::get(type, integers);
+  emitTables(*emitter_, kernel, *function->getParentOfType<ModuleOp>().getBody(), function.getName());
 }
 
 SmallVector<size_t> HostKernelEmitter::groupsOf(Role role) const {
@@ -75,17 +42,7 @@ SmallVector<size_t> HostKernelEmitter::groupsOf(Role role) const {
 
 State HostKernelEmitter::loop(Value low, Value high, int64_t step, const State &start,
                               llvm::function_ref<State(Value, const State &)> body) {
-  SmallVector<Value> initial = llvm::map_to_vector(start, [](Expr expr) { return expr.value(); });
-  auto loop = scf::ForOp::create(builder_, low, high, index(step), initial);
-  emitter_->enter(loop.getRegion());
-  State carried;
-  for (Value argument : loop.getRegionIterArgs())
-    carried.push_back({builder_, argument});
-  State next = body(loop.getInductionVar(), carried);
-  if (!start.empty())
-    scf::YieldOp::create(builder_, llvm::map_to_vector(next, [](Expr expr) { return expr.value(); }));
-  emitter_->leave();
-  return llvm::map_to_vector<2>(loop.getResults(), [&](Value result) { return Expr(builder_, result); });
+  return emitLoop(*emitter_, low, high, step, start, body);
 }
 
 static Value lesserOf(ImplicitLocOpBuilder &builder, Value a, Value b) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "passes/codegen/ElementEmitter.h"
-#include "passes/codegen/Fold.h"
 #include "passes/codegen/HostLoops.h"
+#include "passes/codegen/Loops.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -33,9 +33,6 @@ private:
   /// A loop that carries a state.
   State loop(mlir::Value low, mlir::Value high, int64_t step, const State &start,
              llvm::function_ref<State(mlir::Value, const State &)> body);
-
-  void emitTables(mlir::ModuleOp module, llvm::StringRef symbol);
-  static mlir::DenseElementsAttr tableElements(mlir::DenseElementsAttr elements, ElementKind kind, mlir::Type element);
 
   void emitElementwise();
   /// The kernel's results at the present position.

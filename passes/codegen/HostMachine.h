@@ -15,7 +15,11 @@ std::unique_ptr<llvm::TargetMachine> createMachine(const HostTarget &target, int
 /// Rewrites what kernels are emitted in (func, scf, arith, math, vector) to the LLVM dialect.
 mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module);
 
-/// Optimises without ever recognising or making a call to a library, and gives a relocatable object.
+/// Optimises without ever recognising or making a call to a library, and without vectorising: kernels are vectors, or
+/// threads, where they should be.
+void optimize(llvm::Module &module, llvm::TargetMachine &machine, int optLevel);
+
+/// Optimises and gives a relocatable object.
 mlir::FailureOr<std::string> compileToObject(llvm::Module &module, llvm::TargetMachine &machine, int optLevel,
                                              int vectorBytes, std::string &error);
 

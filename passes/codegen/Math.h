@@ -11,6 +11,8 @@
 namespace gpuc::codegen {
 
 Expr emitExp(Expr x);
+/// exp(x + correction) for a correction far below 1 (null: none).
+Expr emitExpOfSum(Expr x, Expr correction);
 Expr emitExpm1(Expr x);
 Expr emitSigmoid(Expr x);
 Expr emitTanh(Expr x);

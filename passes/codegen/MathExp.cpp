@@ -40,12 +40,14 @@ static Expr expTail(Expr r) {
   return horner(r, llvm::ArrayRef(inverseFactorials).take_front(terms));
 }
 
-Expr emitExp(Expr x) {
+Expr emitExp(Expr x) { return emitExpOfSum(x, {}); }
+
+Expr emitExpOfSum(Expr x, Expr correction) {
   bool wide = x.bitWidth() == 64;
   Expr low = x.real(wide ? -750 : -105), high = x.real(wide ? 710 : 89); // beyond: 0 and infinity
   Expr clamped = select(less(x, low), low, select(less(high, x), high, x));
   Reduced reduced = reduceByLn2(clamped);
-  Expr r = reduced.rest;
+  Expr r = correction ? reduced.rest + correction : reduced.rest;
   Expr mantissa = fma(r * r, expTail(r), r) + 1;
   // In two factors, so that results near overflow and denormals are rounded once.
   Expr half = shiftRightArithmetic(reduced.exponent, 1);
@@ -73,11 +75,13 @@ Expr emitSigmoid(Expr x) {
   return numerator / (e + 1);
 }
 
-/// With t = expm1(-2|x|) in (-1, 0]: |tanh x| = -t / (t + 2).
+/// With t = expm1(2|x|): |tanh x| = t / (t + 2), or, where that would amplify t's error, 1 - 2 / (t + 2).
 Expr emitTanh(Expr x) {
   Expr magnitude = abs(x);
-  Expr t = emitExpm1(magnitude * -2);
-  return copySign(-t / (t + 2), x);
+  Expr large = less(x.real(0.7), magnitude);
+  Expr t = emitExpm1(magnitude + magnitude);
+  Expr quotient = select(large, x.real(2), t) / (t + 2);
+  return copySign(select(large, 1.0 - quotient, quotient), x);
 }
 
 } // namespace gpuc::codegen

@@ -89,8 +89,9 @@ static Expr emitIsFinite(Expr x) { return less(abs(x), x.real(std::numeric_limit
 //===----------------------------------------------------------------------===//
 
 bool isPointwise(Operation *op) {
-  return isa<AddOp, SubOp, MulOp, DivOp, RemOp, MaxOp, MinOp, FmaOp, NegOp, AbsOp, SignOp, FloorOp, CeilOp,
-             RoundOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp, TanhOp, SigmoidOp, ReluOp, ClampOp, AndOp, OrOp, XorOp, NotOp, CompareOp, SelectOp, CastOp, IsFiniteOp,
+  return isa<AddOp, SubOp, MulOp, DivOp, RemOp, MaxOp, MinOp, PowOp, FmaOp, NegOp, AbsOp, SignOp, FloorOp, CeilOp,
+             RoundOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp, SinOp, CosOp, TanOp, AtanOp, TanhOp, SigmoidOp,
+             ErfOp, ReluOp, ClampOp, AndOp, OrOp, XorOp, NotOp, CompareOp, SelectOp, CastOp, IsFiniteOp,
              StopGradientOp>(op);
 }
 
@@ -101,9 +102,12 @@ static Expr emitArithmetic(Operation *op, ArrayRef<Expr> x, bool isUnsigned) {
       .Case<SubOp>([&](auto) { return x[0] - x[1]; })
       .Case<MulOp>([&](auto) { return x[0] * x[1]; })
       .Case<DivOp>([&](auto) { return x[0].isFloat() ? x[0] / x[1] : divideIntegers(x[0], x[1], isUnsigned, false); })
-      .Case<RemOp>([&](auto) { return divideIntegers(x[0], x[1], isUnsigned, true); })
+      .Case<RemOp>([&](auto) {
+        return x[0].isFloat() ? emitRemainder(x[0], x[1]) : divideIntegers(x[0], x[1], isUnsigned, true);
+      })
       .Case<MaxOp>([&](auto) { return maximum(x[0], x[1], isUnsigned); })
       .Case<MinOp>([&](auto) { return minimum(x[0], x[1], isUnsigned); })
+      .Case<PowOp>([&](auto) { return emitPow(x[0], x[1]); })
       .Case<FmaOp>([&](auto) { return fma(x[0], x[1], x[2]); })
       .Case<NegOp>([&](auto) { return -x[0]; })
       .Case<AbsOp>([&](auto) { return emitAbs(x[0], isUnsigned); })
@@ -117,8 +121,13 @@ static Expr emitArithmetic(Operation *op, ArrayRef<Expr> x, bool isUnsigned) {
       .Case<Log1pOp>([&](auto) { return emitLog1p(x[0]); })
       .Case<SqrtOp>([&](auto) { return sqrt(x[0]); })
       .Case<RsqrtOp>([&](auto) { return 1.0 / sqrt(x[0]); })
+      .Case<SinOp>([&](auto) { return emitSin(x[0]); })
+      .Case<CosOp>([&](auto) { return emitCos(x[0]); })
+      .Case<TanOp>([&](auto) { return emitTan(x[0]); })
+      .Case<AtanOp>([&](auto) { return emitAtan(x[0]); })
       .Case<TanhOp>([&](auto) { return emitTanh(x[0]); })
       .Case<SigmoidOp>([&](auto) { return emitSigmoid(x[0]); })
+      .Case<ErfOp>([&](auto) { return emitErf(x[0]); })
       .Case<ReluOp>([&](auto) { return maximum(x[0], x[0].real(0), false); })
       .Case<ClampOp>([&](ClampOp clamp) { return emitClamp(clamp, x[0]); })
       .Case<AndOp>([&](auto) { return x[0] & x[1]; })

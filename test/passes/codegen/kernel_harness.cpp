@@ -33,16 +33,17 @@ bool Buffer::intact() const {
 }
 
 LoadedObject::LoadedObject(const std::string &bytes) {
-  int file = memfd_create("kernels", MFD_CLOEXEC);
-  EXPECT_EQ(write(file, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-  handle_ = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  // The file stays open: dlopen takes a path that is loaded already for the same object, and numbers are used again.
+  file_ = memfd_create("kernels", MFD_CLOEXEC);
+  EXPECT_EQ(write(file_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  handle_ = dlopen(("/proc/self/fd/" + std::to_string(file_)).c_str(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(handle_, nullptr) << dlerror();
-  close(file);
 }
 
 LoadedObject::~LoadedObject() {
   if (handle_)
     dlclose(handle_);
+  close(file_);
 }
 
 LoadedObject::Function LoadedObject::find(const std::string &symbol) const {

@@ -52,6 +52,7 @@ public:
   Function find(const std::string &symbol) const;
 
 private:
+  int file_ = -1;
   void *handle_ = nullptr;
 };
 

@@ -1,0 +1,206 @@
+//===- CudaKernel.cpp - A kernel as a function over threads -----------------===//
+
+#include "passes/codegen/CudaKernel.h"
+
+#include "dialects/gpuc/GpucOps.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace gpuc::ir;
+
+namespace gpuc::codegen {
+
+static Value asI64(ImplicitLocOpBuilder &builder, Value index) {
+  return arith::IndexCastOp::create(builder, builder.getI64Type(), index);
+}
+
+CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, const Kernel &kernel, const CudaLoops &loops)
+    : function_(function), kernel_(kernel), loops_(loops), builder_(function.getLoc(), function.getContext()) {
+  Block &entry = function.getBody().front();
+  builder_.setInsertionPointToStart(&entry);
+  llvm::append_range(pointers_, entry.getArguments());
+  block_ = asI64(builder_, gpu::BlockIdOp::create(builder_, gpu::Dimension::x));
+  Value thread = asI64(builder_, gpu::ThreadIdOp::create(builder_, gpu::Dimension::x));
+  int64_t inner = loops.adjacentColumns ? loops.columns : loops.parts;
+  Value low = arith::RemUIOp::create(builder_, thread, index(inner));
+  Value high = arith::DivUIOp::create(builder_, thread, index(inner));
+  column_ = loops.adjacentColumns ? low : high;
+  part_ = loops.adjacentColumns ? high : low;
+  emitter_ = std::make_unique<ElementEmitter>(builder_, kernel, ArrayRef(pointers_).take_front(kernel.body->getNumArguments()));
+  emitTables(*emitter_, kernel, *function->getParentOfType<gpu::GPUModuleOp>().getBody(), function.getName());
+}
+
+SmallVector<size_t> CudaKernelEmitter::groupsOf(Role role) const {
+  SmallVector<size_t> result;
+  for (auto [number, group] : llvm::enumerate(kernel_.groups))
+    if (group.role == role)
+      result.push_back(number);
+  return result;
+}
+
+Value CudaKernelEmitter::below(Value a, int64_t limit) {
+  return arith::CmpIOp::create(builder_, arith::CmpIPredicate::ult, a, index(limit));
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+void CudaKernelEmitter::forTiles(Body body) {
+  emitLoop(*emitter_, block_, index(loops_.tiles()), loops_.grid, {}, [&](Value tile, const State &) {
+    Value mine = add(multiply(tile, loops_.columns), column_);
+    exists_ = below(mine, loops_.outputs);
+    output_ = arith::MinUIOp::create(builder_, mine, index(loops_.outputs - 1));
+    body();
+    return State();
+  });
+}
+
+void CudaKernelEmitter::setCoordinates(ArrayRef<size_t> groups, Value linear, int64_t count) {
+  // Division of 32 bits is several times faster.
+  bool narrow = count <= INT32_MAX;
+  Type type = narrow ? builder_.getI32Type() : builder_.getI64Type();
+  Expr rest(builder_, narrow ? arith::TruncIOp::create(builder_, type, linear).getResult() : linear);
+  for (size_t group : llvm::reverse(groups)) {
+    bool outermost = group == groups.front();
+    Value extent = rest.integer(kernel_.groups[group].extent).value();
+    Expr position = rest;
+    if (!outermost) {
+      position = Expr(builder_, arith::RemUIOp::create(builder_, rest.value(), extent));
+      rest = Expr(builder_, arith::DivUIOp::create(builder_, rest.value(), extent));
+    }
+    emitter_->setCoordinate(group, narrow ? zeroExtend(position, builder_.getI64Type()).value() : position.value());
+  }
+}
+
+void CudaKernelEmitter::forGroups(ArrayRef<size_t> groups, Body body) {
+  if (groups.empty())
+    return body();
+  emitLoop(*emitter_, index(0), index(kernel_.groups[groups.front()].extent), 1, {}, [&](Value position, const State &) {
+    emitter_->setCoordinate(groups.front(), position);
+    forGroups(groups.drop_front(), body);
+    return State();
+  });
+}
+
+void CudaKernelEmitter::ifHolds(Value condition, Body body) {
+  auto guarded = scf::IfOp::create(builder_, condition, /*withElseRegion=*/false);
+  emitter_->enter(guarded.getThenRegion());
+  body();
+  emitter_->leave();
+}
+
+void CudaKernelEmitter::forOutputs(Body body) {
+  forTiles([&] {
+    ifHolds(exists_, [&] {
+      setCoordinates(loops_.outputGroups, output_, loops_.outputs);
+      body();
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Forms
+//===----------------------------------------------------------------------===//
+
+void CudaKernelEmitter::emitResults() {
+  // All loads of a position come before its stores: a result may take the place of an operand.
+  SmallVector<Expr> values;
+  for (Value yield : kernel_.yields())
+    values.push_back(emitter_->emitLanes(yield, kernel_.resultIndex));
+  for (auto [number, yield] : llvm::enumerate(kernel_.yields()))
+    emitter_->store(values[number], resultPointer(number), elementKind(yield.getType()),
+                    linearAddress(kernel_.resultIndex, shapeOf(yield), kernel_.space()));
+}
+
+/// One element after another along the dimension. f16 and bf16 are carried in f32; each result is rounded from there.
+void CudaKernelEmitter::emitCumsum() {
+  SmallVector<size_t> scanned = groupsOf(Role::Ordered);
+  auto [operand, position] = rootOperands(kernel_).front();
+  ElementKind kind = elementKind(operand.getType());
+  forOutputs([&, &operand = operand, &position = position] {
+    auto step = [&](Expr carried) {
+      Expr total = carried + toCompute(emitter_->emitLanes(operand, position), kind);
+      emitter_->bindRoot(fromCompute(total, kind));
+      emitResults();
+      return total;
+    };
+    Expr zero = toCompute(numberIn(builder_, kind, 1, 0), kind);
+    if (scanned.empty()) {
+      step(zero);
+      return;
+    }
+    Value extent = index(kernel_.groups[scanned.front()].extent);
+    emitLoop(*emitter_, index(0), extent, 1, {zero}, [&](Value at, const State &carried) -> State {
+      emitter_->setCoordinate(scanned.front(), at);
+      return {step(carried[0])};
+    });
+  });
+}
+
+/// Copies init, then adds the updates in row-major order of the indices. A thread owns what the indices do not address,
+/// so no two threads write the same element.
+void CudaKernelEmitter::emitScatterAdd() {
+  auto operands = rootOperands(kernel_);
+  auto scatter = cast<ScatterAddOp>(kernel_.root);
+  Value result = scatter.getResult();
+  ElementKind kind = elementKind(result.getType());
+  Affine address = linearAddress(kernel_.resultIndex, shapeOf(result), kernel_.space());
+  SmallVector<size_t> slots = groupsOf(Role::Slot);
+  int64_t slotCount = shapeOf(result)[scatter.getDim()];
+
+  auto addOne = [&] {
+    auto [indices, indicesIndex] = operands[1];
+    auto [updates, updatesIndex] = operands[2];
+    Expr chosen = castElement(emitter_->emit(indices, indicesIndex).expr, elementKind(indices.getType()), ElementKind::I64);
+    ifHolds(below(chosen.value(), slotCount), [&, &updates = updates, &updatesIndex = updatesIndex] {
+      Expr update = toCompute(emitter_->emitLanes(updates, updatesIndex), kind);
+      for (size_t slot : slots)
+        emitter_->setCoordinate(slot, chosen.value());
+      Expr total = toCompute(emitter_->load(resultPointer(0), kind, address), kind) + update;
+      emitter_->store(fromCompute(total, kind), resultPointer(0), kind, address);
+    });
+  };
+  forOutputs([&] {
+    forGroups(slots, [&] {
+      emitter_->store(emitter_->emitLanes(operands[0].first, operands[0].second), resultPointer(0), kind, address);
+    });
+    forGroups(groupsOf(Role::Ordered), addOne);
+  });
+}
+
+void CudaKernelEmitter::run() {
+  switch (kernel_.form) {
+  case Form::Elementwise:
+    forOutputs([&] { emitResults(); });
+    break;
+  case Form::Reduction:
+  case Form::Argmax:
+    emitReduction();
+    break;
+  case Form::Cumsum:
+    emitCumsum();
+    break;
+  case Form::ScatterAdd:
+    emitScatterAdd();
+    break;
+  }
+  gpu::ReturnOp::create(builder_);
+}
+
+void emitCudaKernel(gpu::GPUModuleOp module, StringRef symbol, Block &body) {
+  MLIRContext *context = module.getContext();
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  SmallVector<Type> parameters(body.getNumArguments() + body.getTerminator()->getNumOperands(),
+                               LLVM::LLVMPointerType::get(context));
+  auto function = gpu::GPUFuncOp::create(builder, module.getLoc(), symbol, builder.getFunctionType(parameters, {}));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  Kernel kernel(body);
+  CudaLoops loops(kernel);
+  function.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({static_cast<int32_t>(loops.block()), 1, 1}));
+  CudaKernelEmitter(function, kernel, loops).run();
+}
+
+} // namespace gpuc::codegen

@@ -1,0 +1,64 @@
+//===- CudaKernel.h - A kernel as a function over threads -------------------===//
+#pragma once
+
+#include "passes/codegen/CudaLoops.h"
+#include "passes/codegen/Loops.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace gpuc::codegen {
+
+/// Emits `symbol(ptr, ptr, …)` into `module`, which may be of another context than the block.
+void emitCudaKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef symbol, mlir::Block &body);
+
+class CudaKernelEmitter {
+public:
+  CudaKernelEmitter(mlir::gpu::GPUFuncOp function, const Kernel &kernel, const CudaLoops &loops);
+  void run();
+
+private:
+  using Body = llvm::function_ref<void()>;
+
+  // Loops (CudaKernel.cpp).
+  /// The block's tiles; `body` is called once in the loop, with `output_` and `exists_` of this thread set.
+  void forTiles(Body body);
+  /// The coordinates of `groups` at position `linear` of their row-major product.
+  void setCoordinates(llvm::ArrayRef<size_t> groups, mlir::Value linear, int64_t count);
+  void forGroups(llvm::ArrayRef<size_t> groups, Body body);
+  void ifHolds(mlir::Value condition, Body body);
+  /// One thread for each output, alone.
+  void forOutputs(Body body);
+
+  /// The kernel's results at the present position.
+  void emitResults();
+  void emitCumsum();
+  void emitScatterAdd();
+
+  // Reductions (CudaReduction.cpp).
+  void emitReduction();
+  /// What this thread folds of its output.
+  State foldPart(Fold &fold);
+  /// The parts of each output merged in a fixed tree; valid in the threads of part 0.
+  State mergeParts(Fold &fold, const State &part);
+  mlir::Value sharedArray(mlir::Type element);
+  mlir::Value sharedElement(mlir::Value array, mlir::Type element, mlir::Value part);
+
+  llvm::SmallVector<size_t> groupsOf(Role role) const;
+  mlir::Value index(int64_t number) { return constantInt(builder_, builder_.getI64Type(), number).value(); }
+  mlir::Value add(mlir::Value a, mlir::Value b) { return mlir::arith::AddIOp::create(builder_, a, b); }
+  mlir::Value multiply(mlir::Value a, int64_t b) { return mlir::arith::MulIOp::create(builder_, a, index(b)); }
+  mlir::Value below(mlir::Value a, int64_t limit);
+  mlir::Value resultPointer(unsigned result) { return pointers_[kernel_.body->getNumArguments() + result]; }
+
+  mlir::gpu::GPUFuncOp function_;
+  const Kernel &kernel_;
+  const CudaLoops &loops_;
+  mlir::ImplicitLocOpBuilder builder_;
+  llvm::SmallVector<mlir::Value> pointers_;
+  std::unique_ptr<ElementEmitter> emitter_;
+  mlir::Value block_, column_, part_; ///< Of this thread, as i64.
+  mlir::Value output_;                ///< The last one, if this thread has none.
+  mlir::Value exists_;                ///< i1: this thread has one.
+};
+
+} // namespace gpuc::codegen

@@ -1,0 +1,49 @@
+//===- CudaLoops.cpp - How a kernel is cut into blocks and threads ----------===//
+
+#include "passes/codegen/CudaLoops.h"
+
+using namespace mlir;
+
+namespace gpuc::codegen {
+
+constexpr int64_t threadsPerBlock = 256;
+constexpr int64_t mostBlocks = 2048;    // twice what an H200's 132 multiprocessors hold at once, at 8 blocks each
+constexpr int64_t warp = 32;
+constexpr int64_t leastFoldToShare = 32; // below, one thread folds alone: cheaper than meeting at barriers
+
+CudaLoops::CudaLoops(const Kernel &kernel) {
+  bool reduction = kernel.form == Form::Reduction || kernel.form == Form::Argmax;
+  for (auto [number, group] : llvm::enumerate(kernel.groups)) {
+    if (group.role == Role::Parallel) {
+      outputGroups.push_back(number);
+      outputs *= group.extent;
+    } else if (reduction) {
+      foldedGroups.push_back(number);
+      folded *= group.extent;
+    }
+  }
+  for (int64_t extent : kernel.extents)
+    if (extent == 0)
+      outputs = reduction ? outputs : 0; // a tensor without elements
+  columns = threadsPerBlock;
+  if (reduction && folded >= leastFoldToShare) {
+    // What is innermost in memory is what neighbouring threads should differ in.
+    adjacentColumns = kernel.groups.back().role == Role::Parallel;
+    int64_t mostParts = std::min<int64_t>(threadsPerBlock, llvm::bit_floor(static_cast<uint64_t>(folded)));
+    int64_t wanted = adjacentColumns ? std::min<int64_t>(warp, llvm::PowerOf2Ceil(outputs)) : 1;
+    parts = std::min(mostParts, threadsPerBlock / wanted);
+    columns = threadsPerBlock / parts;
+  }
+  grid = std::clamp<int64_t>(tiles(), 1, mostBlocks);
+}
+
+} // namespace gpuc::codegen
+
+namespace gpuc {
+
+CudaSchedule scheduleCudaKernel(Block &body) {
+  codegen::CudaLoops loops{codegen::Kernel(body)};
+  return {static_cast<uint32_t>(loops.grid), static_cast<uint32_t>(loops.block())};
+}
+
+} // namespace gpuc

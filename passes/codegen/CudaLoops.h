@@ -1,0 +1,24 @@
+//===- CudaLoops.h - How a kernel is cut into blocks and threads ------------===//
+#pragma once
+
+#include "passes/codegen/Codegen.h"
+#include "passes/codegen/Kernel.h"
+
+namespace gpuc::codegen {
+
+/// A kernel's threads, from shapes alone. A tile is `columns` outputs (elements of the results; for running sums and
+/// scatters, of what is parallel in them); `parts` threads share the folding of each. A block takes every grid-th tile.
+struct CudaLoops {
+  llvm::SmallVector<size_t> outputGroups; ///< Outermost first.
+  llvm::SmallVector<size_t> foldedGroups; ///< Of reductions, outermost first.
+  int64_t outputs = 1, folded = 1;
+  int64_t columns = 1, parts = 1;         ///< parts is a power of two.
+  bool adjacentColumns = true;            ///< Neighbouring threads are of neighbouring outputs, else parts of one.
+  int64_t grid = 1;
+
+  explicit CudaLoops(const Kernel &kernel);
+  int64_t tiles() const { return llvm::divideCeil(outputs, columns); }
+  int64_t block() const { return columns * parts; }
+};
+
+} // namespace gpuc::codegen

@@ -1,0 +1,90 @@
+//===- CudaReduction.cpp - Reductions on a GPU ------------------------------===//
+//
+// The tree in which a reduction adds up follows from its shape alone. Of P threads that share an output, thread p folds
+// the positions p, p + P, p + 2P … in that order; the P results lie in shared memory, and the upper half is merged into
+// the lower until one is left. Short folds are done by one thread.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/codegen/CudaKernel.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+namespace gpuc::codegen {
+
+constexpr unsigned sharedAddressSpace = 3; // as PTX numbers it
+
+State CudaKernelEmitter::foldPart(Fold &fold) {
+  if (loops_.foldedGroups.empty())
+    return fold.elements({});
+  return emitLoop(*emitter_, part_, index(loops_.folded), loops_.parts, fold.identity(1),
+                  [&](Value position, const State &carried) {
+                    setCoordinates(loops_.foldedGroups, position, loops_.folded);
+                    return fold.merge(carried, fold.elements({}));
+                  });
+}
+
+/// One element for each thread of the block.
+Value CudaKernelEmitter::sharedArray(Type element) {
+  auto module = function_->getParentOfType<gpu::GPUModuleOp>();
+  std::string name = (function_.getName() + ".shared" + Twine(module.getBody()->getOperations().size())).str();
+  OpBuilder head = OpBuilder::atBlockBegin(module.getBody());
+  auto type = LLVM::LLVMArrayType::get(element, loops_.block());
+  LLVM::GlobalOp::create(head, builder_.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+                         /*alignment=*/16, sharedAddressSpace);
+  return LLVM::AddressOfOp::create(builder_, LLVM::LLVMPointerType::get(builder_.getContext(), sharedAddressSpace), name);
+}
+
+Value CudaKernelEmitter::sharedElement(Value array, Type element, Value part) {
+  Value position = add(multiply(part, loops_.columns), column_);
+  return LLVM::GEPOp::create(builder_, array.getType(), element, array, ArrayRef<LLVM::GEPArg>{position});
+}
+
+State CudaKernelEmitter::mergeParts(Fold &fold, const State &part) {
+  SmallVector<Value> arrays;
+  for (Expr register_ : part)
+    arrays.push_back(sharedArray(register_.type()));
+  auto store = [&](const State &state) {
+    for (auto [array, register_] : llvm::zip_equal(arrays, state))
+      LLVM::StoreOp::create(builder_, register_.value(), sharedElement(array, register_.type(), part_));
+  };
+  auto load = [&](Value from) {
+    State state;
+    for (auto [array, register_] : llvm::zip_equal(arrays, part))
+      state.push_back({builder_, LLVM::LoadOp::create(builder_, register_.type(), sharedElement(array, register_.type(), from))});
+    return state;
+  };
+  store(part);
+  for (int64_t half = loops_.parts / 2; half >= 1; half /= 2) {
+    gpu::BarrierOp::create(builder_);
+    ifHolds(below(part_, half), [&] { store(fold.merge(load(part_), load(add(part_, index(half))))); });
+  }
+  return load(part_); // a thread reads only what it wrote itself: no barrier
+}
+
+void CudaKernelEmitter::emitReduction() {
+  Fold fold(kernel_, *emitter_);
+  if (loops_.parts == 1) {
+    forOutputs([&] {
+      emitter_->bindRoot(fold.finish(foldPart(fold)));
+      emitResults();
+    });
+    return;
+  }
+  forTiles([&] {
+    // All threads of a block must reach its barriers: those without an output fold the last one, and keep it to themselves.
+    setCoordinates(loops_.outputGroups, output_, loops_.outputs);
+    State merged = mergeParts(fold, foldPart(fold));
+    Value first = below(part_, 1);
+    ifHolds(arith::AndIOp::create(builder_, first, exists_), [&] {
+      emitter_->bindRoot(fold.finish(merged));
+      emitResults();
+    });
+    if (loops_.tiles() > loops_.grid)
+      gpu::BarrierOp::create(builder_); // before the next tile's parts take their places
+  });
+}
+
+} // namespace gpuc::codegen

@@ -1,0 +1,16 @@
+//===- Loops.h - What loops of every target share ---------------------------===//
+#pragma once
+
+#include "passes/codegen/Fold.h"
+
+namespace gpuc::codegen {
+
+/// A loop that carries a state; `low` and `high` are i64. `body` is called with the emitter standing inside.
+State emitLoop(ElementEmitter &emitter, mlir::Value low, mlir::Value high, int64_t step, const State &start,
+               llvm::function_ref<State(mlir::Value, const State &)> body);
+
+/// Dense constants of the kernel become read-only data beside the code: globals at the head of `globals`, named after
+/// `symbol`.
+void emitTables(ElementEmitter &emitter, const Kernel &kernel, mlir::Block &globals, llvm::StringRef symbol);
+
+} // namespace gpuc::codegen

@@ -1,0 +1,187 @@
+#include "test/passes/codegen/cuda_harness.h"
+
+#include "passes/codegen/CudaKernel.h"
+#include "passes/codegen/CudaMachine.h"
+
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/IRBuilder.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <ucontext.h>
+
+using namespace mlir;
+
+namespace gpuc::test {
+namespace {
+
+/// What the kernel asks of its surroundings, through pointers that it exports.
+struct Surroundings {
+  int (*thread)();
+  int (*block)();
+  void (*barrier)();
+};
+
+int currentThread = 0, currentBlock = 0;
+
+/// The threads of a block as coroutines that leave at barriers: cheap, and always in the same order.
+class Fibers {
+public:
+  static void run(uint32_t count, const std::function<void()> &body) {
+    constexpr size_t stackBytes = 128 << 10;
+    entry = &body;
+    fibers.resize(count);
+    finished.assign(count, false);
+    std::vector<char> stacks(count * stackBytes);
+    for (uint32_t thread = 0; thread < count; ++thread) {
+      getcontext(&fibers[thread]);
+      fibers[thread].uc_stack.ss_sp = stacks.data() + thread * stackBytes;
+      fibers[thread].uc_stack.ss_size = stackBytes;
+      fibers[thread].uc_link = &scheduler;
+      makecontext(&fibers[thread], &enter, 0);
+    }
+    for (uint32_t left = count; left > 0;)
+      for (uint32_t thread = count; thread-- > 0;) { // the last one first
+        if (finished[thread])
+          continue;
+        currentThread = static_cast<int>(thread);
+        swapcontext(&scheduler, &fibers[thread]);
+        left -= finished[thread];
+      }
+  }
+  static void meet() { swapcontext(&fibers[currentThread], &scheduler); }
+
+private:
+  static void enter() {
+    (*entry)();
+    finished[currentThread] = true;
+  }
+  static inline const std::function<void()> *entry;
+  static inline ucontext_t scheduler;
+  static inline std::vector<ucontext_t> fibers;
+  static inline std::vector<bool> finished;
+};
+
+constexpr char kSurroundings[] = "surroundings";
+
+std::unique_ptr<MLIRContext> gpuContext() {
+  DialectRegistry registry;
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect,
+                  memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->loadAllAvailableDialects();
+  return context;
+}
+
+/// Thread and block numbers and barriers become calls through the exported pointers. True if there are barriers.
+bool replaceIntrinsics(llvm::Module &module) {
+  bool barriers = false;
+  llvm::LLVMContext &context = module.getContext();
+  auto *pointer = llvm::PointerType::get(context, 0);
+  auto *table = llvm::ArrayType::get(pointer, 3);
+  auto *global = new llvm::GlobalVariable(module, table, false, llvm::GlobalValue::ExternalLinkage,
+                                          llvm::Constant::getNullValue(table), kSurroundings);
+  for (llvm::Function &callee : llvm::make_early_inc_range(module)) {
+    llvm::StringRef name = callee.getName();
+    int entry = name.starts_with("llvm.nvvm.read.ptx.sreg.tid.x")     ? 0
+                : name.starts_with("llvm.nvvm.read.ptx.sreg.ctaid.x") ? 1
+                : name.starts_with("llvm.nvvm.barrier")               ? 2
+                                                                      : -1;
+    if (entry < 0)
+      continue;
+    barriers |= entry == 2;
+    auto *type = llvm::FunctionType::get(callee.getReturnType(), false);
+    for (llvm::User *user : llvm::make_early_inc_range(callee.users())) {
+      auto *call = cast<llvm::CallInst>(user);
+      llvm::IRBuilder<> builder(call);
+      llvm::Value *target = builder.CreateLoad(pointer, builder.CreateConstInBoundsGEP2_32(table, global, 0, entry));
+      call->replaceAllUsesWith(builder.CreateCall(type, target));
+      call->eraseFromParent();
+    }
+    callee.eraseFromParent();
+  }
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      function.setCallingConv(llvm::CallingConv::C);
+  return barriers;
+}
+
+} // namespace
+
+EmulatedKernel::EmulatedKernel(const std::vector<std::string> &argumentTypes, const std::vector<std::string> &resultTypes,
+                               const std::string &body)
+    : text_(argumentTypes, resultTypes, body), schedule_(scheduleCudaKernel(text_.block())) {
+  compile();
+}
+
+void EmulatedKernel::compile() {
+  std::unique_ptr<MLIRContext> context = gpuContext();
+  OwningOpRef<ModuleOp> holder = ModuleOp::create(UnknownLoc::get(context.get()));
+  OpBuilder builder = OpBuilder::atBlockEnd(holder->getBody());
+  auto module = gpu::GPUModuleOp::create(builder, holder->getLoc(), "kernels");
+  codegen::emitCudaKernel(module, "kernel", text_.block());
+  if (failed(codegen::lowerToNvvm(module))) {
+    ADD_FAILURE() << "cannot be lowered";
+    return;
+  }
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(module, llvmContext, "kernels");
+  hasBarriers_ = replaceIntrinsics(*llvmModule);
+
+  HostTarget target = *HostTarget::parse("x86-64-v3");
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = codegen::createMachine(target, 2, error);
+  FailureOr<std::string> object = codegen::compileToObject(*llvmModule, *machine, 2, target.vectorBytes, error);
+  FailureOr<std::string> shared = failure();
+  if (succeeded(object))
+    shared = codegen::linkSharedObject(*object, error);
+  if (failed(shared)) {
+    ADD_FAILURE() << error;
+    return;
+  }
+  loaded_ = std::make_unique<LoadedObject>(*shared);
+  auto *surroundings = reinterpret_cast<Surroundings *>(loaded_->find(kSurroundings));
+  *surroundings = {[] { return currentThread; }, [] { return currentBlock; }, [] { Fibers::meet(); }};
+}
+
+void EmulatedKernel::runBlock(uint32_t block, const std::vector<void *> &operands) {
+  using Kernel = void (*)(void *, void *, void *, void *, void *, void *, void *, void *);
+  auto kernel = reinterpret_cast<Kernel>(reinterpret_cast<void *>(loaded_->find("kernel")));
+  void *o[8] = {};
+  std::copy(operands.begin(), operands.end(), o);
+  currentBlock = static_cast<int>(block);
+  Fibers::run(schedule_.block, [&] { kernel(o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7]); });
+}
+
+std::vector<Buffer> EmulatedKernel::run(const std::vector<Buffer> &arguments) {
+  std::vector<Buffer> results;
+  for (size_t bytes : text_.resultBytes())
+    results.emplace_back(bytes);
+  std::vector<void *> operands;
+  for (const Buffer &buffer : arguments)
+    operands.push_back(buffer.data());
+  for (const Buffer &buffer : results)
+    operands.push_back(buffer.data());
+  for (uint32_t block = schedule_.grid; loaded_ && block-- > 0;)
+    runBlock(block, operands);
+  for (const Buffer &buffer : results)
+    EXPECT_TRUE(buffer.intact()) << "wrote behind the end of a result";
+  return results;
+}
+
+} // namespace gpuc::test
