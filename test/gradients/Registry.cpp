@@ -1,0 +1,39 @@
+//===- Registry.cpp - All cases ----------------------------------------------===//
+
+#include "test/gradients/Registry.h"
+
+#include <cctype>
+
+namespace gpuc::gradients {
+
+std::string Case::testName() const {
+  std::string text = op.substr(op.find('.') + 1) + "_" + name;
+  for (char &letter : text)
+    if (!std::isalnum(static_cast<unsigned char>(letter)))
+      letter = '_';
+  return text;
+}
+
+std::ostream &operator<<(std::ostream &stream, const Case &described) {
+  return stream << described.testName();
+}
+
+const std::vector<Case> &registry() {
+  static const Cases all = [] {
+    Cases cases;
+    addArithmeticCases(cases);
+    addFunctionCases(cases);
+    addLogicCases(cases);
+    addShapeCases(cases);
+    addIndexedCases(cases);
+    addReduceCases(cases);
+    addContractCases(cases);
+    addNetworkCases(cases);
+    addRandomCases(cases);
+    addUpdateCases(cases);
+    return cases;
+  }();
+  return all;
+}
+
+} // namespace gpuc::gradients
