@@ -15,8 +15,12 @@ using namespace mlir;
 namespace gpuc {
 
 Stage stageOf(ModuleOp module) {
-  if (!module.getOps<plan::ProgramOp>().empty())
+  if (!module.getOps<plan::ArenaOp>().empty())
     return Stage::plan;
+  if (module->hasAttr(plan::kSlotsAttr))
+    return Stage::streams;
+  if (!module.getOps<plan::ProgramOp>().empty())
+    return Stage::commands;
   bool expanded = module.getOps<ir::RecipeOp>().empty() && module.lookupSymbol("init");
   return expanded ? Stage::trainStep : Stage::model;
 }
@@ -45,10 +49,12 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   PassManager passes(&state->context);
   GPUC_RETURN_IF_ERROR(configure(passes));
   Stage from = stageOf(module);
-  if (from < Stage::plan && stage >= Stage::trainStep)
+  if (from >= Stage::commands && (options.train.batch != 0 || !options.train.optimizer.empty()))
+    return Status::error("the module is a plan already: batch and optimizer can be chosen no more");
+  if (from < Stage::commands && stage >= Stage::trainStep)
     buildTrainPipeline(passes, options.train);
   if (stage == Stage::plan)
-    buildPlanPipeline(passes, options.target == "auto" ? "host" : options.target);
+    buildPlanPipeline(passes, options.target == "auto" ? "host" : options.target, from);
   if (failed(passes.run(module)))
     return state->errors.take("compilation failed");
   return okStatus();

@@ -14,11 +14,7 @@
 
 namespace gpuc {
 
-/// How far a module has come. The compiler continues from there.
-enum class Stage { model, trainStep, plan };
-
-/// The stage of a module: it holds plan programs; or functions with the names and static shapes of the programs; or a
-/// model.
+/// The stage of a module, from which the compiler continues.
 Stage stageOf(mlir::ModuleOp module);
 
 struct CompilerOptions {

@@ -54,14 +54,18 @@ void buildTrainPipeline(OpPassManager &passes, const TrainPipelineOptions &optio
   passes.addPass(createFusePass({options.fuse}));
 }
 
-void buildPlanPipeline(OpPassManager &passes, const std::string &target) {
+void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage from) {
   // Tensors become buffers, ops commands.
-  passes.addPass(createToPlanPass({target}));
-  // The order decides how much is live at once, so it comes before memory is placed.
-  passes.addPass(createOrderPass());
-  // Streams and events decide what may happen at once, and so what may share bytes.
-  passes.addPass(createAssignStreamsPass());
-  passes.addPass(createPlaceBuffersPass());
+  if (from < Stage::commands)
+    passes.addPass(createToPlanPass({target}));
+  if (from < Stage::streams) {
+    // The order decides how much is live at once, so it comes before memory is placed.
+    passes.addPass(createOrderPass());
+    // Streams and events decide what may happen at once, and so what may share bytes.
+    passes.addPass(createAssignStreamsPass());
+  }
+  if (from < Stage::plan)
+    passes.addPass(createPlaceBuffersPass());
   // Nothing leaves the compiler unproven.
   passes.addPass(createVerifyPlanPass());
 }

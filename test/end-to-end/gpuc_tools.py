@@ -1,0 +1,65 @@
+"""What the end-to-end tests share: gpuc's tools as a user calls them, in a folder that goes when a test ends.
+
+The tools are those of $GPUC_BIN, build/bin if it is not set.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BIN = os.environ.get("GPUC_BIN") or os.path.join(HERE, "..", "..", "build", "bin")
+TIMEOUT_S = 300
+
+
+class ToolTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="gpuc-end-to-end-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        """Writes text or bytes and gives the file's path."""
+        with open(self.path(name), "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        return self.path(name)
+
+    def run_tool(self, tool, *arguments):
+        """Whatever happens: exit status, stdout and stderr."""
+        command = [os.path.join(BIN, tool), *map(str, arguments)]
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=TIMEOUT_S)
+
+    def gpuc(self, tool, *arguments):
+        """stdout of a tool that must succeed."""
+        result = self.run_tool(tool, *arguments)
+        if result.returncode != 0:
+            self.fail(f"{' '.join([tool, *map(str, arguments)])}\nexit {result.returncode}: {result.stderr}")
+        return result.stdout
+
+    def compile_model(self, name, *keys, flags=()):
+        """A model of the zoo as a plan; gives the plan's path."""
+        stem = "-".join([name, *keys]).replace("/", "_").replace(":", "_").replace(",", "_")
+        self.gpuc("gpuc-model", name, *keys, "-o", self.path(stem + ".mlir"))
+        self.gpuc("gpuc-compile", self.path(stem + ".mlir"), "-o", self.path(stem + ".plan"), *flags)
+        return self.path(stem + ".plan")
+
+    def trained_bits(self, plan, *flags):
+        """SHA-256 of the weights that gpuc-train saves."""
+        weights = self.path("trained.safetensors")
+        self.gpuc("gpuc-train", plan, *flags, "--log-every=0", "--save-variables=" + weights)
+        return sha256(weights)
+
+    def metrics(self, path, event):
+        with open(path, encoding="utf-8") as file:
+            return [line for line in map(json.loads, file) if line["event"] == event]
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
