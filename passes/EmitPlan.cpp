@@ -100,7 +100,7 @@ private:
   }
 
   void emitFacts() {
-    file.name = module.getSymName().value_or("").str();
+    file.name = module.getSymName().value_or("model").str(); // a plan has a name, a module need not
     file.compiler_version = GPUC_VERSION;
     file.seed = options.defaultSeed.value_or(moduleNumber(plan::kSeedAttr, 0));
     file.batch = file.global_batch = moduleNumber(plan::kBatchAttr, 0);

@@ -34,7 +34,8 @@ FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, int optLeve
   FailureOr<std::string> object = compileHostKernels(sources, *target, {optLevel});
   if (failed(object))
     return failure();
-  code.objects.push_back({fb::CodeKind::host_object, target->cpu, std::move(*object)});
+  if (!sources.empty()) // a program may be library calls alone
+    code.objects.push_back({fb::CodeKind::host_object, target->cpu, std::move(*object)});
   for (const KernelSource &source : sources) {
     KernelSchedule schedule = scheduleHostKernel(*source.body, *target);
     KernelCode::Schedule &entry = code.schedules[source.body->getParentOp()];
