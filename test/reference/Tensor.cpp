@@ -32,8 +32,7 @@ int64_t wrapped(int64_t value, Type element) {
   return static_cast<int64_t>(low);
 }
 
-/// The f16 of these bits (IEEE 754 binary16).
-static double halfToDouble(uint16_t bits) {
+double halfToDouble(uint16_t bits) {
   double sign = bits & 0x8000 ? -1 : 1;
   int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
   if (exponent == 0x1f)

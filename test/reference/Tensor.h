@@ -50,6 +50,9 @@ int64_t wrapped(int64_t value, mlir::Type element);
 /// f32.
 double rounded(double value, mlir::Type element);
 
+/// The f16 of these bits (IEEE 754 binary16).
+double halfToDouble(uint16_t bits);
+
 /// Row-major: the product of the extents further in.
 Shape stridesOf(llvm::ArrayRef<int64_t> shape);
 

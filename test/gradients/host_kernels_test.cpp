@@ -1,0 +1,99 @@
+//===- host_kernels_test.cpp - The host against the interpreter --------------===//
+//
+// Each case goes through the whole compiler (decomposed, fused, placed, emitted) and runs on this CPU. The
+// interpreter computes in f64 from the same inputs; the host may be off by 64 · ε · Σ|terms|, where the terms
+// are what an element is added up from. For sums, products and what moves elements, f(|x|) is that sum. For
+// functions the result itself is the scale; where one adds up something larger inside, the case says how
+// large (Case::inner). Integers and i1 must be equal.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/gradients/Fixture.h"
+#include "test/gradients/HostRun.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace gpuc::gradients {
+namespace {
+
+double epsilonOf(Type element) {
+  return std::ldexp(1, 1 - static_cast<int>(llvm::cast<FloatType>(element).getFPMantissaWidth()));
+}
+
+double smallestNormal(Type element) {
+  return APFloat::getSmallestNormalized(llvm::cast<FloatType>(element).getFloatSemantics()).convertToDouble();
+}
+
+double finite(double x) { return std::isfinite(x) ? std::abs(x) : 0; }
+
+class HostKernelTest : public CaseTest {
+protected:
+  void compare(const std::string &element) {
+    std::string text = forwardModule(GetParam(), element);
+    OwningOpRef<ModuleOp> module = parse(text);
+    ASSERT_TRUE(module);
+    func::FuncOp f = lookup(*module, "f");
+    std::vector<Tensor> arguments = makeArguments(GetParam(), f);
+    for (Type type : f.getResultTypes())
+      types_.push_back(llvm::cast<RankedTensorType>(type));
+    auto host = runOnHost(text, arguments, types_);
+    ASSERT_TRUE(host.ok()) << host.message() << "\n" << text;
+    std::vector<Tensor> expected = evaluate(f, arguments), terms = evaluate(f, magnitudes(arguments));
+    ASSERT_FALSE(HasFailure());
+    for (size_t i = 0; i < types_.size(); ++i)
+      expectWithin((*host)[i], expected[i], terms[i]);
+    if (HasFailure())
+      ADD_FAILURE() << text;
+  }
+
+private:
+  /// Half precision rounds so coarsely that each rounding must be followed.
+  std::vector<Tensor> evaluate(func::FuncOp f, ArrayRef<Tensor> arguments) {
+    reference::Interpreter interpreter = makeInterpreter(&context_);
+    bool isHalf = llvm::any_of(types_, [](RankedTensorType type) {
+      return llvm::isa<FloatType>(type.getElementType()) && type.getElementTypeBitWidth() == 16;
+    });
+    interpreter.precision = isHalf ? reference::Precision::typed : reference::Precision::exact;
+    auto results = interpreter.run(f, arguments);
+    if (results.ok())
+      return std::move(*results);
+    ADD_FAILURE() << results.message();
+    return {};
+  }
+
+  static std::vector<Tensor> magnitudes(std::vector<Tensor> tensors) {
+    for (Tensor &tensor : tensors)
+      if (tensor.isFloat())
+        for (reference::Element &element : tensor.elements)
+          element.real = std::abs(element.real);
+    return tensors;
+  }
+
+  void expectWithin(const Tensor &host, const Tensor &expected, const Tensor &terms) {
+    for (int64_t i = 0; i < host.size(); ++i) {
+      if (!host.isFloat()) {
+        ASSERT_EQ(host.elements[i].integer, expected.elements[i].integer) << "element " << i;
+        continue;
+      }
+      Type type = host.type.getElementType();
+      double found = host.at(i), wanted = reference::rounded(expected.at(i), type);
+      double scale = finite(wanted) + finite(terms.at(i)) + GetParam().inner;
+      double bound = 64 * epsilonOf(type) * scale + smallestNormal(type); // subnormals have no ε
+      bool same = found == wanted || (std::isnan(found) && std::isnan(wanted));
+      ASSERT_TRUE(same || std::abs(found - wanted) <= bound)
+          << "element " << i << " is " << found << ", expected " << wanted << " within " << bound;
+    }
+  }
+
+  std::vector<RankedTensorType> types_;
+};
+
+TEST_P(HostKernelTest, F32) { compare("f32"); }
+TEST_P(HostKernelTest, F64) { compare("f64"); }
+
+INSTANTIATE_TEST_SUITE_P(Registry, HostKernelTest, testing::ValuesIn(registry()), nameOfCase);
+
+} // namespace
+} // namespace gpuc::gradients
