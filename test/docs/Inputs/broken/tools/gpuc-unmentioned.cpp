@@ -1,0 +1,1 @@
+// Only its name matters.

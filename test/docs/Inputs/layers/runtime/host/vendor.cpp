@@ -1,0 +1,2 @@
+#include <libxsmm.h>
+#include <vector>
