@@ -13,6 +13,9 @@ namespace gpuc {
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
 
+/// Registers the dialects that the compiler reads and writes.
+void registerAllDialects(mlir::DialectRegistry &registry);
+
 /// Registers every pass and pipeline under the name by which `gpuc-opt` runs it.
 void registerAllPasses();
 

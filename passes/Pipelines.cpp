@@ -2,6 +2,7 @@
 
 #include "passes/Pipelines.h"
 
+#include "dialects/plan/PlanOps.h"
 #include "passes/Passes.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -68,6 +69,10 @@ void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage f
     passes.addPass(createPlaceBuffersPass());
   // Nothing leaves the compiler unproven.
   passes.addPass(createVerifyPlanPass());
+}
+
+void registerAllDialects(DialectRegistry &registry) {
+  registry.insert<func::FuncDialect, ir::GpucDialect, plan::PlanDialect>();
 }
 
 void registerAllPasses() {

@@ -1,0 +1,13 @@
+// A defect that shows with one op needs no other: the rest goes.
+// RUN: gpuc-reduce %s -reduction-tree='traversal-mode=0 test=%S/Inputs/has-tanh.sh' | FileCheck %s
+
+// CHECK: gpuc.tanh
+// CHECK-NOT: gpuc.exp
+func.func @needed(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = gpuc.tanh %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @superfluous(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = gpuc.exp %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -1,0 +1,14 @@
+//===- gpuc-reduce.cpp - Shrinks a module that shows a defect ---------------===//
+
+#include "passes/Passes.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  gpuc::registerAllDialects(registry);
+  gpuc::registerAllPasses();
+  mlir::MLIRContext context(registry);
+  return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
+}
