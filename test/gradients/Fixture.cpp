@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace gpuc::gradients {
 
-CaseTest::CaseTest() : context_(MLIRContext::Threading::DISABLED) {
+DialectTest::DialectTest() : context_(MLIRContext::Threading::DISABLED) {
   context_.loadDialect<ir::GpucDialect, func::FuncDialect>();
   [[maybe_unused]] static bool registered = (registerAllPasses(), true);
   context_.getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
@@ -24,20 +24,20 @@ CaseTest::CaseTest() : context_(MLIRContext::Threading::DISABLED) {
   });
 }
 
-OwningOpRef<ModuleOp> CaseTest::parse(const std::string &text) {
+OwningOpRef<ModuleOp> DialectTest::parse(const std::string &text) {
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context_);
   if (!module)
     ADD_FAILURE() << text;
   return module;
 }
 
-void CaseTest::runPasses(ModuleOp module, const std::string &pipeline) {
+void DialectTest::runPasses(ModuleOp module, const std::string &pipeline) {
   PassManager passes(&context_);
   ASSERT_TRUE(succeeded(parsePassPipeline(pipeline, passes)));
   ASSERT_TRUE(succeeded(passes.run(module)));
 }
 
-std::vector<Tensor> CaseTest::interpret(ModuleOp module, StringRef function, ArrayRef<Tensor> arguments) {
+std::vector<Tensor> DialectTest::interpret(ModuleOp module, StringRef function, ArrayRef<Tensor> arguments) {
   reference::Interpreter interpreter = makeInterpreter(&context_);
   auto results = interpreter.run(lookup(module, function), arguments);
   if (results.ok())
@@ -52,8 +52,8 @@ static bool isClose(double a, double b, double tolerance) {
   return std::abs(a - b) <= tolerance * std::max({1.0, std::abs(a), std::abs(b)});
 }
 
-void CaseTest::expectClose(ArrayRef<Tensor> a, ArrayRef<Tensor> b, double tolerance,
-                           const std::string &what) {
+void DialectTest::expectClose(ArrayRef<Tensor> a, ArrayRef<Tensor> b, double tolerance,
+                              const std::string &what) {
   ASSERT_EQ(a.size(), b.size()) << what;
   for (size_t tensor = 0; tensor < a.size(); ++tensor) {
     ASSERT_EQ(a[tensor].size(), b[tensor].size()) << what;

@@ -10,9 +10,9 @@ namespace gpuc::gradients {
 using reference::Tensor;
 
 /// A context with the dialect, and diagnostics as test failures.
-class CaseTest : public testing::TestWithParam<Case> {
+class DialectTest : public testing::Test {
 protected:
-  CaseTest();
+  DialectTest();
 
   mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text);
   /// Runs passes over the module, in the notation of gpuc-opt: "gpuc-decompose,gpuc-autodiff".
@@ -31,6 +31,8 @@ protected:
 
   mlir::MLIRContext context_;
 };
+
+class CaseTest : public DialectTest, public testing::WithParamInterface<Case> {};
 
 /// For INSTANTIATE_TEST_SUITE_P: the cases for which `wanted` holds, and their names.
 std::vector<Case> casesWhere(llvm::function_ref<bool(const Case &)> wanted);
