@@ -6,7 +6,8 @@
 //   copy:     wait %free distance 2 · upload … · record %ready
 //   compute:  wait %ready · …                  · record %free
 //
-// The n-th upload into a slot waits until step n-2, which used that slot, has read it.
+// The n-th upload into a slot waits until step n-2, which used that slot, has read it. A device with memory of its own
+// copies the outputs back where compute ends.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,12 +56,12 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
       bool copyStream = copyTime > device.wakeNanoseconds;
       if (copyStream)
         slots = device.inputSlots;
-      assign(program, copyStream, device.inputSlots);
+      assign(program, copyStream, device.inputSlots, target.getKind() == plan::TargetKind::cuda);
     }
     module->setAttr(plan::kSlotsAttr, OpBuilder(module).getI64IntegerAttr(slots));
   }
 
-  void assign(plan::ProgramOp program, bool copyStream, int64_t slots) {
+  void assign(plan::ProgramOp program, bool copyStream, int64_t slots, bool downloads) {
     Block &body = program.getBody().front();
     std::vector<plan::CommandOpInterface> commands = commandsOf(body);
     auto firstOutput = llvm::find_if(body, [](Operation &op) { return isa<plan::OutputOp>(op); });
@@ -76,8 +77,19 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
       Block &stream = (isa<plan::UploadOp>(command) ? copy : compute).getBody().front();
       command->moveBefore(&stream, stream.end());
     }
+    if (downloads)
+      addDownloads(program, compute);
     if (copyStream)
       addEvents(compute, copy, ready, free, slots);
+  }
+
+  /// A buffer that is several outputs is one command here: the plan file has one for each.
+  void addDownloads(plan::ProgramOp program, plan::StreamOp compute) {
+    OpBuilder end = OpBuilder::atBlockEnd(&compute.getBody().front());
+    DenseSet<Value> downloaded;
+    for (auto output : program.getBody().getOps<plan::OutputOp>())
+      if (downloaded.insert(output.getBuffer()).second)
+        plan::DownloadOp::create(end, output.getLoc(), output.getBuffer());
   }
 
   void addEvents(plan::StreamOp compute, plan::StreamOp copy, Value ready, Value free, int64_t slots) {

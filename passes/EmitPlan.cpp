@@ -10,6 +10,7 @@
 #include "dialects/plan/PlanOps.h"
 #include "passes/KernelCode.h"
 #include "passes/Locations.h"
+#include "passes/PinnedBytes.h"
 
 #include "runtime/base/version.h"
 #include "runtime/plan/header.h"
@@ -84,6 +85,8 @@ public:
       return failure();
     for (auto program : module.getOps<plan::ProgramOp>())
       emitProgram(program);
+    if (code.targetKind == plan::TargetKind::cuda)
+      file.pinned_bytes = pinnedBytesOf(module, arena.getSlots());
     return success();
   }
 
@@ -210,7 +213,8 @@ private:
     program->name = op.getSymName().str();
     program->peak_bytes = op.getPeakBytes().value_or(0);
     eventIndex.clear();
-    portOf.clear();
+    inputPort.clear();
+    outputPorts.clear();
     for (auto input : op.getBody().getOps<plan::InputOp>())
       emitInput(input);
     for (auto buffer : op.getBody().getOps<plan::AllocOp>())
@@ -224,7 +228,7 @@ private:
       auto entry = std::make_unique<fb::OutputT>();
       entry->name = output.getName().str();
       entry->buffer = indexOf(plan::bufferOf(output.getBuffer()));
-      portOf[output.getBuffer()] = program->outputs.size();
+      outputPorts[output.getBuffer()].push_back(program->outputs.size());
       program->outputs.push_back(std::move(entry));
     }
     for (auto stream : op.getBody().getOps<plan::StreamOp>()) {
@@ -243,19 +247,22 @@ private:
     entry->buffer = addBuffer(input, input.getName(), cast<RankedTensorType>(input.getType()), plan::Category::input,
                               input.getPlace().value_or(0), input.getSlotStride().value_or(0));
     entry->range = input.getRange().value_or(-1);
-    portOf[input.getBuffer()] = program->inputs.size();
+    inputPort[input.getBuffer()] = program->inputs.size();
     program->inputs.push_back(std::move(entry));
   }
 
   void emitCommands(Block &block, std::vector<std::unique_ptr<fb::CommandT>> &commands) {
     for (auto op : block.getOps<plan::CommandOpInterface>()) {
+      if (auto download = dyn_cast<plan::DownloadOp>(*op)) {
+        emitDownloads(download, commands);
+        continue;
+      }
       auto command = std::make_unique<fb::CommandT>();
       command->location = locationText(op.getLoc());
       TypeSwitch<Operation *>(op)
           .Case([&](plan::LaunchOp launch) { command->work.Set(emitLaunch(launch)); })
           .Case([&](plan::MatmulOp matmul) { command->work.Set(emitMatmul(matmul)); })
           .Case([&](plan::UploadOp upload) { command->work.Set(emitUpload(upload)); })
-          .Case([&](plan::DownloadOp download) { command->work.Set(emitDownload(download)); })
           .Case([&](plan::CopyOp copy) { command->work.Set(emitCopy(copy)); })
           .Case([&](plan::FillOp fill) { command->work.Set(emitFill(fill)); })
           .Case([&](plan::RecordOp record) {
@@ -331,17 +338,23 @@ private:
   fb::CopyT emitUpload(plan::UploadOp upload) {
     fb::CopyT entry;
     entry.kind = fb::CopyKind::host_to_device;
-    entry.port = portOf.lookup(upload.getTo());
+    entry.port = inputPort.lookup(upload.getTo());
     entry.to = operand(upload.getTo());
     return entry;
   }
 
-  fb::CopyT emitDownload(plan::DownloadOp download) {
-    fb::CopyT entry;
-    entry.kind = fb::CopyKind::device_to_host;
-    entry.port = portOf.lookup(download.getFrom());
-    entry.from = operand(download.getFrom());
-    return entry;
+  /// One copy for each output that the buffer is.
+  void emitDownloads(plan::DownloadOp download, std::vector<std::unique_ptr<fb::CommandT>> &commands) {
+    for (uint32_t port : outputPorts.lookup(download.getFrom())) {
+      fb::CopyT entry;
+      entry.kind = fb::CopyKind::device_to_host;
+      entry.port = port;
+      entry.from = operand(download.getFrom());
+      auto command = std::make_unique<fb::CommandT>();
+      command->location = locationText(download.getLoc());
+      command->work.Set(std::move(entry));
+      commands.push_back(std::move(command));
+    }
   }
 
   fb::CopyT emitCopy(plan::CopyOp copy) {
@@ -369,7 +382,8 @@ private:
   DenseMap<Operation *, uint32_t> bufferIndex;
   llvm::StringMap<uint32_t> kernelIndex;
   DenseMap<Value, uint32_t> eventIndex;
-  DenseMap<Value, uint32_t> portOf; // inputs and outputs by their buffers
+  DenseMap<Value, uint32_t> inputPort;
+  DenseMap<Value, SmallVector<uint32_t>> outputPorts; // of a buffer; it may be several outputs, and an input, too
 };
 
 } // namespace

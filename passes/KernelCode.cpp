@@ -46,6 +46,35 @@ FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, int optLeve
   return code;
 }
 
+FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, int optLevel) {
+  std::string error;
+  FailureOr<CudaTarget> target = CudaTarget::parse(architecture, &error);
+  if (failed(target))
+    return emitError(UnknownLoc::get(module.getContext()), error), failure(); // no place in the model is at fault
+
+  KernelCode code;
+  code.targetKind = plan::TargetKind::cuda;
+  code.targetName = target->architecture;
+  code.targetFeatures = {target->architecture};
+  std::vector<KernelSource> sources = sourcesOf(module);
+  FailureOr<CudaCode> compiled = compileCudaKernels(sources, *target, {optLevel});
+  if (failed(compiled))
+    return failure();
+  // Machine code for this architecture; text for newer ones, which the driver compiles.
+  if (!compiled->cubin.empty())
+    code.objects.push_back({fb::CodeKind::cubin, target->architecture, std::move(compiled->cubin)});
+  if (!compiled->ptx.empty())
+    code.objects.push_back({fb::CodeKind::ptx, target->architecture, std::move(compiled->ptx)});
+  for (const KernelSource &source : sources) {
+    CudaSchedule schedule = scheduleCudaKernel(*source.body);
+    KernelCode::Schedule &entry = code.schedules[source.body->getParentOp()];
+    entry.symbol = source.symbol;
+    entry.grid = schedule.grid;
+    entry.block = schedule.block;
+  }
+  return code;
+}
+
 } // namespace
 
 FailureOr<KernelCode> compileKernels(ModuleOp module, int optLevel) {
@@ -54,7 +83,7 @@ FailureOr<KernelCode> compileKernels(ModuleOp module, int optLevel) {
     return module.emitError("has no plan.target"), failure();
   if (target.getKind() == plan::TargetKind::host)
     return compileForHost(module, target.getName(), optLevel);
-  return module.emitError("no code generator for ") << target, failure();
+  return compileForCuda(module, target.getName(), optLevel);
 }
 
 } // namespace gpuc

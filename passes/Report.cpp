@@ -5,6 +5,7 @@
 #include "dialects/plan/PlanOps.h"
 #include "passes/Lifetimes.h"
 #include "passes/Locations.h"
+#include "passes/PinnedBytes.h"
 #include "passes/TargetDescription.h"
 
 #include <map>
@@ -87,8 +88,7 @@ int64_t kernelFlops(plan::KernelOp kernel) {
 
 Work workOf(ModuleOp module, plan::ProgramOp program, const TargetDescription &device) {
   Work work;
-  for (auto stream : program.getBody().getOps<plan::StreamOp>())
-    ++work.streams;
+  work.streams = llvm::range_size(program.getBody().getOps<plan::StreamOp>());
   program.walk([&](plan::CommandOpInterface command) {
     ++work.commands;
     int64_t flops = 0, bytes = 0;
@@ -176,7 +176,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   report["peak_bytes"] = static_cast<int64_t>(arena.getBytes());
   report["lower_bound_bytes"] = static_cast<int64_t>(arena.getLowerBound());
   report["by_category"] = std::move(categories);
-  report["pinned_bytes"] = 0; // input and output staging, which only a GPU needs
+  report["pinned_bytes"] = target.getKind() == plan::TargetKind::cuda ? pinnedBytesOf(module, arena.getSlots()) : 0;
   report["library_bytes"] = 0;
   report["flops"] = work.flops;
   report["recompute_flops"] = 0;
