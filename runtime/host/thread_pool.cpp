@@ -20,7 +20,13 @@ void ThreadPool::parallelFor(int64_t tiles, int64_t grain, RangeTask task) {
   auto bound = [&](int64_t part) { return tiles * part / parts; };
   for (int64_t part = 1; part < parts; ++part) workers_[part - 1]->start(task, bound(part), bound(part + 1));
   task(0, bound(1));
-  for (int64_t part = 1; part < parts; ++part) workers_[part - 1]->join();
+  // A worker that sleeps, or whose core is busy with something else, must not hold up the step: what it has
+  // not begun is done here, the last part first, because the first workers were started first.
+  for (int64_t part = parts - 1; part >= 1; --part)
+    if (workers_[part - 1]->takeBack())
+      task(bound(part), bound(part + 1));
+    else
+      workers_[part - 1]->join();
 }
 
 int availableCores() {

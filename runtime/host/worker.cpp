@@ -5,7 +5,7 @@ namespace gpuc {
 Worker::Worker(SpinPolicy policy) : policy_(policy), thread_([this] { loop(); }) {}
 
 Worker::~Worker() {
-  stop_ = true;
+  stop_.store(true, std::memory_order_relaxed);
   started_.fetch_add(1, std::memory_order_release);
   started_.notify_one();
   thread_.join();
@@ -25,12 +25,20 @@ void Worker::join() {
     waitForChange(finished_, seen, policy_);
 }
 
+bool Worker::takeBack() {
+  uint32_t task = started_.load(std::memory_order_relaxed), before = task - 1;
+  return claimed_.compare_exchange_strong(before, task, std::memory_order_acq_rel);
+}
+
 void Worker::loop() {
-  for (uint32_t done = 0;; ++done) {
-    waitForChange(started_, done, policy_);
-    if (stop_) return;
+  for (uint32_t seen = 0;;) {
+    waitForChange(started_, seen, policy_);
+    if (stop_.load(std::memory_order_relaxed)) return;
+    seen = started_.load(std::memory_order_acquire);
+    uint32_t before = seen - 1;
+    if (!claimed_.compare_exchange_strong(before, seen, std::memory_order_acq_rel)) continue;  // taken back
     task_(begin_, end_);
-    finished_.store(done + 1, std::memory_order_release);
+    finished_.store(seen, std::memory_order_release);
     finished_.notify_one();
   }
 }

@@ -32,16 +32,23 @@ class Worker {
   /// Returns when the task that was started is done; its effects are then visible.
   void join();
 
+  /// Takes the started task back if the worker has not begun it, and says whether it did. The task is then
+  /// the caller's to do, and join() is not called.
+  bool takeBack();
+
  private:
   void loop();
 
-  // The worker's mailbox. The task is written before `started_` is raised and read after it was seen to rise.
+  // The worker's mailbox: tasks are numbered from 1. A task is written before `started_` is raised to its
+  // number. Who raises `claimed_` to that number, the worker or takeBack(), has the task; only the worker
+  // that has it reads it.
   SpinPolicy policy_;
   RangeTask task_;
   int64_t begin_ = 0;
   int64_t end_ = 0;
-  bool stop_ = false;
+  std::atomic<bool> stop_{false};
   alignas(64) std::atomic<uint32_t> started_{0};
+  alignas(64) std::atomic<uint32_t> claimed_{0};
   alignas(64) std::atomic<uint32_t> finished_{0};
   std::thread thread_;
 };

@@ -83,22 +83,51 @@ TEST(ThreadPool, RunsOnItsThreadsAndKeepsToTheGrain) {
   static std::mutex mutex;
   static std::set<std::thread::id> threads;
   static int parts;
+  static size_t expected;
   auto note = [](const void*, int64_t, int64_t) {
-    std::lock_guard lock(mutex);
+    std::unique_lock lock(mutex);
     threads.insert(std::this_thread::get_id());
     ++parts;
+    // The caller stays until the workers have begun: what they have not, it would take back.
+    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (threads.size() < expected && std::chrono::steady_clock::now() < until) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    }
   };
-  auto partsOf = [&](int64_t tiles, int64_t grain) {
+  auto partsOf = [&](int64_t tiles, int64_t grain, size_t threads_expected) {
+    expected = threads_expected;
     threads.clear();
     parts = 0;
     pool.parallelFor(tiles, grain, {note, nullptr});
     return parts;
   };
-  EXPECT_EQ(partsOf(9, 1), 3);
+  EXPECT_EQ(partsOf(9, 1, 3), 3);
   EXPECT_EQ(threads.size(), 3u);
   EXPECT_TRUE(threads.count(std::this_thread::get_id())) << "the caller is one of them";
-  EXPECT_EQ(partsOf(9, 4), 2);
-  EXPECT_EQ(partsOf(9, 5), 1);
+  EXPECT_EQ(partsOf(9, 4, 2), 2);
+  EXPECT_EQ(partsOf(9, 5, 1), 1);
+}
+
+TEST(Worker, GivesBackWhatItHasNotBegun) {
+  Worker worker(SpinPolicy{});
+  std::atomic<int> runs{0};
+  auto count = [](const void* context, int64_t, int64_t) {
+    ++*static_cast<std::atomic<int>*>(const_cast<void*>(context));
+  };
+  int taken = 0;
+  for (int i = 1; i <= 100'000; ++i) {
+    worker.start({count, &runs}, 0, 1);
+    if (worker.takeBack()) {
+      count(&runs, 0, 1);
+      ++taken;
+    } else {
+      worker.join();
+    }
+    ASSERT_EQ(runs, i) << "each task is done once, by one of the two";
+  }
+  EXPECT_GT(taken, 0) << "the caller is fast enough to be first at times";
 }
 
 TEST(ThreadPool, ServesTwoCallersAtOnce) {
