@@ -55,9 +55,17 @@ private:
       assigns.push_back(assign);
       assigned.insert(assign.getVariable());
     }
+    copyReturnedReshapes();
     copyReturnedReads(assigned);
     for (auto read : block.getOps<ir::ReadOp>())
       collectUsers(read.getResult(), readers[read.getVariable()]);
+  }
+
+  /// A result has the shape of the buffer that it is: under another shape it takes a buffer of its own.
+  void copyReturnedReshapes() {
+    for (OpOperand &operand : block.getTerminator()->getOpOperands())
+      if (throughReshapes(operand.get()).getType() != operand.get().getType())
+        insertCopy(operand, "reshape");
   }
 
   /// The caller reads a result after the step, when an assigned variable has lost the value that it had.
@@ -123,11 +131,11 @@ private:
   }
 
   /// Puts a kernel that copies between a value and its user.
-  Operation *insertCopy(OpOperand &operand, StringRef variable) {
+  Operation *insertCopy(OpOperand &operand, StringRef name) {
     Value value = operand.get();
     Location location = operand.getOwner()->getLoc();
     OpBuilder builder(operand.getOwner());
-    auto copy = ir::FusedOp::create(builder, location, value.getType(), (variable + ".copy").str(), value);
+    auto copy = ir::FusedOp::create(builder, location, value.getType(), (name + ".copy").str(), value);
     Block *body = builder.createBlock(&copy.getBody(), {}, value.getType(), location);
     ir::YieldOp::create(builder, location, body->getArguments());
     operand.set(copy->getResult(0));

@@ -25,6 +25,11 @@ static Case converted(const std::string &op, const std::string &name, const std:
 
 static void addViews(Cases &cases) {
   cases.push_back(converted("reshape", "flatten", "3x5x$T", "", "15x$T"));
+  cases.push_back({"gpuc.reshape",
+                   "returned",
+                   {{"6x$T"}},
+                   "%y = gpuc.reshape %x0 : tensor<6x$T> to tensor<2x3x$T>",
+                   {{"%y", "2x3x$T"}}});
   cases.push_back(converted("reshape", "scalar", "1x1x$T", "", "$T"));
   cases.push_back(converted("reshape", "split", "6x5x$T", "", "2x3x1x5x$T"));
 

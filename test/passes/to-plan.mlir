@@ -36,6 +36,23 @@ module @update {
 
 // -----
 
+// A result has the shape of its buffer, so that one that is reshaped is copied into a buffer of its own.
+
+// CHECK-LABEL: module @reshaped_result
+module @reshaped_result {
+  // CHECK: plan.program @predict
+  // CHECK: %[[X:.*]] = plan.input "x" : tensor<4xf32>
+  // CHECK: %[[Y:.*]] = plan.buffer "reshape.copy" : tensor<2x2xf32>
+  // CHECK: plan.launch @reshape.copy(%[[X]]) -> (%[[Y]])
+  // CHECK: plan.output "y" %[[Y]]
+  func.func @predict(%x: tensor<4xf32> {gpuc.name = "x"}) -> (tensor<2x2xf32> {gpuc.name = "y"}) {
+    %y = gpuc.reshape %x : tensor<4xf32> to tensor<2x2xf32>
+    return %y : tensor<2x2xf32>
+  }
+}
+
+// -----
+
 // Whoever reads the old value goes before the update, wherever it stood.
 
 // CHECK-LABEL: module @reader_behind_update
