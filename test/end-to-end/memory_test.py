@@ -1,0 +1,59 @@
+"""The peak that gpuc-compile states is the arena that gpuc-run allocates, the length that a hook sees in the one
+allocation, and the end of the bytes that are touched; steps allocate nothing."""
+
+import json
+import os
+import unittest
+
+from gpuc_tools import BIN, ToolTest
+
+ALIGNMENT = 64
+
+
+class Memory(ToolTest):
+    def compiled(self, *model):
+        report = self.path("report.json")
+        plan = self.compile_model(*model, flags=["--report=" + report])
+        with open(report, encoding="utf-8") as file:
+            return plan, json.load(file)
+
+    def ran(self, plan, *flags):
+        return json.loads(self.gpuc("gpuc-run", plan, "--entry=train_step", "--json=-", *flags))
+
+    def check_peak(self, *model):
+        plan, report = self.compiled(*model)
+        self.assertEqual(sum(report["by_category"].values()), report["peak_bytes"])
+        run = self.ran(plan, "--repeat=990", "--warmup=10")
+        self.assertEqual((run["arena_bytes"], run["arena_allocations"]), (report["peak_bytes"], 1))
+        self.assertEqual(run["allocations_per_step"], 0)
+        # The arena is poisoned before, and the page behind its end cannot be touched.
+        touched = self.ran(plan, "--repeat=5", "--check-memory")["touched_bytes"]
+        print(f"{model}: peak {report['peak_bytes']}, arena {run['arena_bytes']}, touched {touched}", flush=True)
+        return report["peak_bytes"], touched
+
+    def test_every_byte_is_touched(self):
+        for model in (["mlp"], ["mlp", "dropout=0.2", "hidden=256,128"], ["linear-regression"],
+                      ["mlp", "pixels=false", "dtype=f64"]):
+            with self.subTest(model=model):
+                peak, touched = self.check_peak(*model)
+                self.assertEqual(touched, peak)
+
+    def test_up_to_the_padding_of_odd_inputs(self):
+        # x has 1,300 bytes and y 100: whichever ends the arena, the rest of its last 64 bytes is padding.
+        peak, touched = self.check_peak("linear-regression", "batch=25")
+        self.assertLess(touched, peak)
+        self.assertLess(peak - touched, ALIGNMENT)
+
+    def test_steps_10_to_1000_allocate_nothing(self):
+        plan, report = self.compiled("mlp")
+        hooked = os.path.join(BIN, "..", "test", "end_to_end_allocations")
+        counts = json.loads(self.gpuc(hooked, plan, "synthetic:size=6400").splitlines()[-1])  # after what trainers say
+        print(counts, flush=True)
+        self.assertEqual(counts["arenas"], [report["peak_bytes"]])
+        self.assertEqual(counts["largest"], report["peak_bytes"])
+        self.assertEqual(counts["steps_1000"], counts["steps_10"])
+        self.assertEqual(counts["planted"], counts["steps_10"] + 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
