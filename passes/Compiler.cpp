@@ -5,6 +5,7 @@
 #include "dialects/plan/PlanOps.h"
 #include "passes/Diagnostics.h"
 #include "passes/EmitPlan.h"
+#include "passes/Optimizers.h"
 #include "passes/Report.h"
 
 #include "mlir/Parser/Parser.h"
@@ -44,11 +45,22 @@ Result<OwningOpRef<ModuleOp>> Compiler::parse(const std::string &text, const std
   return module;
 }
 
+Status Compiler::checkOptimizer(const std::string &spec) {
+  std::string error;
+  FailureOr<ir::SpecAttr> parsed = ir::SpecAttr::fromText(&state->context, spec, error);
+  if (failed(parsed))
+    return Status::error(error);
+  auto emitHere = [&] { return emitError(UnknownLoc::get(&state->context)); };
+  return failed(Optimizer::fromSpec(*parsed, emitHere)) ? state->errors.take("not an optimizer") : okStatus();
+}
+
 Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &options,
                          std::function<Status(PassManager &)> configure) {
   PassManager passes(&state->context);
   GPUC_RETURN_IF_ERROR(configure(passes));
   Stage from = stageOf(module);
+  if (module.getBody()->empty())
+    return Status::error("the module is empty: expected a model, with a function @predict or @loss");
   if (from >= Stage::commands && (options.train.batch != 0 || !options.train.optimizer.empty()))
     return Status::error("the module is a plan already: batch and optimizer can be chosen no more");
   if (from < Stage::commands && stage >= Stage::trainStep)

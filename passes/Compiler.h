@@ -33,6 +33,9 @@ public:
   /// Parses .mlir text of any stage. Errors: "FILE:LINE:COLUMN: …".
   Result<mlir::OwningOpRef<mlir::ModuleOp>> parse(const std::string &text, const std::string &fileName);
 
+  /// Whether `spec` is NAME[:key=value,…] of an optimizer that there is, with keys and values that it takes.
+  Status checkOptimizer(const std::string &spec);
+
   /// Runs the passes between the module's stage and `stage`. `configure` may add instrumentation.
   Status advance(mlir::ModuleOp module, Stage stage, const CompilerOptions &options,
                  std::function<Status(mlir::PassManager &)> configure);

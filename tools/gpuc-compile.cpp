@@ -57,9 +57,30 @@ struct Request {
   gpuc::CompilerOptions options;
 };
 
+/// Before the work begins, and before one of two files is written and the other cannot be.
+gpuc::Status checkFolderOf(const std::string& path) {
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (path == "-" || folder.empty() || std::filesystem::is_directory(folder, ignored)) return gpuc::okStatus();
+  return gpuc::Status::error("cannot write " + path + ": " + folder.string() + " is not a folder");
+}
+
+/// What is wrong with the values of flags; empty if nothing is.
+std::string findMalformed(const Request& request) {
+  const std::string &optimizer = request.options.train.optimizer, &target = request.options.target;
+  gpuc::Status known = optimizer.empty() ? gpuc::okStatus() : gpuc::Compiler().checkOptimizer(optimizer);
+  if (!known.ok()) return "--optimizer: " + known.message();
+  std::string kind = target.substr(0, target.find(':'));
+  if (target == "auto" || kind == "host" || kind == "cuda") return "";
+  return "--target: unknown target '" + kind + "': auto, host[:CPU] or cuda:ARCHITECTURE";
+}
+
 gpuc::Status compile(const Request& request) {
   Clock::time_point begin = Clock::now();
   gpuc::Compiler compiler;
+  std::string output = request.output.value_or(defaultOutput(request.input, request.emit));
+  GPUC_RETURN_IF_ERROR(checkFolderOf(output));
+  GPUC_RETURN_IF_ERROR(checkFolderOf(request.report.value_or("-")));
   GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(request.input));
   GPUC_ASSIGN_OR_RETURN(auto module, compiler.parse(text, request.input == "-" ? "<stdin>" : request.input));
 
@@ -83,7 +104,7 @@ gpuc::Status compile(const Request& request) {
     GPUC_ASSIGN_OR_RETURN(std::string report, compiler.report(*module, elapsed.count()));
     GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(*request.report, report));
   }
-  return gpuc::writeFileAtomically(request.output.value_or(defaultOutput(request.input, request.emit)), result);
+  return gpuc::writeFileAtomically(output, result);
 }
 
 }  // namespace
@@ -116,6 +137,7 @@ int main(int argc, char** argv) {
   if (seed) request.options.seed = request.options.train.seed = *seed;
   request.options.optLevel = optLevel;
   request.options.train.fuse = optLevel > 0;
+  if (std::string malformed = findMalformed(request); !malformed.empty()) return cli.usageError(malformed);
   gpuc::Status status = compile(request);
   return status.ok() ? 0 : fail(status);
 }

@@ -20,7 +20,7 @@ namespace gpuc {
 /// A CPU to compile for. Two equal targets give equal bits.
 struct HostTarget {
   std::string cpu;                   ///< LLVM's name, such as "x86-64-v3" or "skylake-avx512".
-  std::vector<std::string> features; ///< LLVM's features, "+avx2" or "-avx2", beyond those the name implies.
+  std::vector<std::string> features; ///< LLVM's features, "+avx2" or "-avx2": all that are known of the CPU.
   int vectorBytes = 0;               ///< Bytes of the widest vector register in use: 16, 32 or 64.
 
   /// The CPU that this process runs on.

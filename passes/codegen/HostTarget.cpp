@@ -73,12 +73,28 @@ static FailureOr<HostTarget> describe(HostTarget target, std::string *error) {
   return target;
 }
 
+/// Names those features that the CPU's name implies and that a machine can be asked for: a plan carries them, and a
+/// machine that lacks one refuses it.
+static void nameFeatures(HostTarget &target) {
+  std::string ignored;
+  const llvm::Target *backend = codegen::hostTarget(ignored); // describe() has found it
+  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
+  std::unique_ptr<llvm::MCSubtargetInfo> info(backend->createMCSubtargetInfo(triple, target.cpu, ""));
+  for (auto &[name, present] : llvm::sys::getHostCPUFeatures())
+    if (info->checkFeatures(("+" + name).str()))
+      target.features.push_back(("+" + name).str());
+  llvm::sort(target.features); // a hash map gave them
+}
+
 FailureOr<HostTarget> HostTarget::parse(StringRef cpu, std::string *error) {
   if (cpu == "native")
     return native(error);
   HostTarget target;
   target.cpu = cpu.str();
-  return describe(std::move(target), error);
+  FailureOr<HostTarget> described = describe(std::move(target), error);
+  if (succeeded(described))
+    nameFeatures(*described);
+  return described;
 }
 
 FailureOr<HostTarget> HostTarget::native(std::string *error) {
