@@ -176,7 +176,7 @@ class BadInput(ToolTest):
         # Each maker has extensions that the other never had: XOP and AMX.
         cpu, feature = ("bdver4", "xop") if cpu_maker() == "GenuineIntel" else ("graniterapids", "amx-fp16")
         self.gpuc("gpuc-compile", "model.mlir", "--target=host:" + cpu, "-o", "other.plan")
-        message = rf"plan compiled for host:{cpu} needs CPU features that this machine lacks: .*{feature}.*"
+        message = rf"plan compiled for {cpu} needs CPU features that this machine lacks: .*{feature}.*"
         self.refuses(1, message, "gpuc-run", "other.plan", "--entry=predict", "--json=kept")
         self.refuses_to_train(message, "idx:good", plan="other.plan")
 
