@@ -23,7 +23,8 @@ module @small_batch attributes {plan.target = #plan.target<host, "">} {
 // -----
 
 // On a GPU copies run beside compute: the batch has two slots, compute waits for its upload, and an upload for the step
-// before the last, which used its slot. The slot is free as soon as its last reader is through.
+// before the last, which used its slot. The slot is free as soon as its last reader is through. Outputs are copied to the
+// host at the end, a buffer that is two of them once.
 
 // CHECK-LABEL: module @gpu
 // CHECK-SAME: plan.slots = 2
@@ -35,7 +36,9 @@ module @gpu attributes {plan.target = #plan.target<cuda, "sm_90">} {
   // CHECK-NEXT: plan.wait %[[READY]]
   // CHECK-NEXT: plan.launch @copy(%[[X:.*]]) -> (%[[Y:.*]])
   // CHECK-NEXT: plan.record %[[FREE]]
-  // CHECK-NEXT: plan.launch @copy(%[[Y]]) -> (%{{.*}})
+  // CHECK-NEXT: plan.launch @copy(%[[Y]]) -> (%[[Z:.*]])
+  // CHECK-NEXT: plan.download %[[Z]]
+  // CHECK-NEXT: }
   // CHECK: plan.stream "copy" {
   // CHECK-NEXT: plan.wait %[[FREE]] distance 2
   // CHECK-NEXT: plan.upload %[[X]]
@@ -47,5 +50,7 @@ module @gpu attributes {plan.target = #plan.target<cuda, "sm_90">} {
     plan.upload %x
     plan.launch @copy(%x) -> (%y)
     plan.launch @copy(%y) -> (%z)
+    plan.output "z" %z
+    plan.output "again" %z
   }
 }

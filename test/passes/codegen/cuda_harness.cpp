@@ -43,7 +43,7 @@ public:
     entry = &body;
     fibers.resize(count);
     finished.assign(count, false);
-    std::vector<char> stacks(count * stackBytes);
+    stacks.resize(count * stackBytes);
     for (uint32_t thread = 0; thread < count; ++thread) {
       getcontext(&fibers[thread]);
       fibers[thread].uc_stack.ss_sp = stacks.data() + thread * stackBytes;
@@ -71,6 +71,7 @@ private:
   static inline ucontext_t scheduler;
   static inline std::vector<ucontext_t> fibers;
   static inline std::vector<bool> finished;
+  static inline std::vector<char> stacks;
 };
 
 constexpr char kSurroundings[] = "surroundings";
