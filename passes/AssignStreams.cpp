@@ -1,13 +1,14 @@
 //===- AssignStreams.cpp - Put commands on streams and order them by events -===//
 //
-// Compute runs on one stream. Uploads of the batch get a stream of their own if that saves more time than it costs to
-// hand work to it; the batch then has two slots, so that step k+1's upload runs beside step k's compute:
+// Compute runs on one stream. Uploads of the batch get a stream of their own if that saves more time than it
+// costs to hand work to it; the batch then has two slots, so that step k+1's upload runs beside step k's
+// compute:
 //
 //   copy:     wait %free distance 2 · upload … · record %ready
 //   compute:  wait %ready · …                  · record %free
 //
-// The n-th upload into a slot waits until step n-2, which used that slot, has read it. A device with memory of its own
-// copies the outputs back where compute ends.
+// The n-th upload into a slot waits until step n-2, which used that slot, has read it. A device with memory
+// of its own copies the outputs back where compute ends.
 //
 //===----------------------------------------------------------------------===//
 
@@ -113,7 +114,8 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
         if (isa<plan::InputOp>(plan::bufferOf(read)))
           last = command;
     // A slot that is an output must stay as it is until the step ends.
-    for (auto output : stream.getParentOp()->getParentOfType<plan::ProgramOp>().getBody().getOps<plan::OutputOp>())
+    for (auto output :
+         stream.getParentOp()->getParentOfType<plan::ProgramOp>().getBody().getOps<plan::OutputOp>())
       if (isa<plan::InputOp>(plan::bufferOf(output.getBuffer())))
         last = &stream.back();
     return last;

@@ -5,8 +5,8 @@
 
 namespace gpuc {
 
-/// The commands of a program in one list, and for each of them which others it must follow: it reads what they write,
-/// or writes what they read or write.
+/// The commands of a program in one list, and for each of them which others it must follow: it reads what
+/// they write, or writes what they read or write.
 struct CommandGraph {
   std::vector<plan::CommandOpInterface> commands;
   std::vector<std::vector<unsigned>> predecessors; // sorted, without duplicates
@@ -17,6 +17,5 @@ struct CommandGraph {
 
 /// The commands of a block, in order; those inside a plan.repeat stay inside.
 std::vector<plan::CommandOpInterface> commandsOf(mlir::Block &block);
-
 
 } // namespace gpuc

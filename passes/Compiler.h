@@ -19,8 +19,8 @@ Stage stageOf(mlir::ModuleOp module);
 
 struct CompilerOptions {
   TrainPipelineOptions train;
-  std::string target = "auto";   // auto, host[:CPU], cuda:sm_90
-  std::optional<uint64_t> seed;  // the plan's default
+  std::string target = "auto";  // auto, host[:CPU], cuda:sm_90
+  std::optional<uint64_t> seed; // the plan's default
   int optLevel = 3;
 };
 

@@ -17,7 +17,9 @@ std::string prefixOf(Location location) {
     auto file = dyn_cast<FileLineColRange>(part);
     if (!file)
       return WalkResult::advance();
-    prefix = (file.getFilename().getValue() + ":" + Twine(file.getStartLine()) + ":" + Twine(file.getStartColumn()) + ": ").str();
+    prefix = (file.getFilename().getValue() + ":" + Twine(file.getStartLine()) + ":" +
+              Twine(file.getStartColumn()) + ": ")
+                 .str();
     return WalkResult::interrupt();
   });
   if (prefix.empty())

@@ -10,8 +10,8 @@
 
 namespace gpuc {
 
-/// Keeps the first error that a context reports, with its notes, as one line; prints warnings as they come. Errors after
-/// the first mostly follow from it.
+/// Keeps the first error that a context reports, with its notes, as one line; prints warnings as they come.
+/// Errors after the first mostly follow from it.
 class FirstError {
 public:
   explicit FirstError(mlir::MLIRContext *context);

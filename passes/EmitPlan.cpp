@@ -1,7 +1,7 @@
 //===- EmitPlan.cpp - Write a placed plan as a file -------------------------===//
 //
-// One walk over the module fills the schema's tables (runtime/plan/plan.fbs), in their order. Machine code is made last,
-// by the target's code generator, from the kernels' bodies.
+// One walk over the module fills the schema's tables (runtime/plan/plan.fbs), in their order. Machine code is
+// made last, by the target's code generator, from the kernels' bodies.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +25,14 @@ namespace {
 fb::DataType dataType(Type element) {
   if (auto integer = dyn_cast<IntegerType>(element)) {
     switch (integer.getWidth()) {
-    case 64: return fb::DataType::i64;
-    case 32: return fb::DataType::i32;
-    case 8: return integer.isUnsigned() ? fb::DataType::ui8 : fb::DataType::i8;
-    default: return fb::DataType::i1;
+    case 64:
+      return fb::DataType::i64;
+    case 32:
+      return fb::DataType::i32;
+    case 8:
+      return integer.isUnsigned() ? fb::DataType::ui8 : fb::DataType::i8;
+    default:
+      return fb::DataType::i1;
     }
   }
   if (element.isF64())
@@ -116,8 +120,8 @@ private:
   // Buffers
   //===--------------------------------------------------------------------===//
 
-  uint32_t addBuffer(Operation *key, StringRef name, RankedTensorType type, plan::Category category, uint64_t place,
-                     uint64_t slotStride = 0) {
+  uint32_t addBuffer(Operation *key, StringRef name, RankedTensorType type, plan::Category category,
+                     uint64_t place, uint64_t slotStride = 0) {
     auto buffer = std::make_unique<fb::BufferT>();
     buffer->name = name.str();
     buffer->type = dataType(type.getElementType());
@@ -146,9 +150,10 @@ private:
                       .Case("optimizer", fb::VariableKind::optimizer)
                       .Case("counter", fb::VariableKind::counter)
                       .Default(fb::VariableKind::parameter);
-    auto category = entry->kind == fb::VariableKind::optimizer ? plan::Category::optimizer : plan::Category::parameter;
-    entry->buffer = addBuffer(variable, variable.getSymName(), cast<RankedTensorType>(variable.getType()), category,
-                              variable.getPlace().value_or(0));
+    auto category =
+        entry->kind == fb::VariableKind::optimizer ? plan::Category::optimizer : plan::Category::parameter;
+    entry->buffer = addBuffer(variable, variable.getSymName(), cast<RankedTensorType>(variable.getType()),
+                              category, variable.getPlace().value_or(0));
     entry->initializer = specText(variable.getInitializer());
     entry->trainable = entry->kind == fb::VariableKind::parameter && !variable.getFrozen();
     file.variables.push_back(std::move(entry));
@@ -189,7 +194,8 @@ private:
       auto entry = std::make_unique<fb::KernelT>();
       entry->name = kernel.getSymName().str();
       entry->symbol = code.schedules[kernel].symbol;
-      entry->operands = kernel.getBody().getNumArguments() + kernel.getBody().front().getTerminator()->getNumOperands();
+      entry->operands =
+          kernel.getBody().getNumArguments() + kernel.getBody().front().getTerminator()->getNumOperands();
       entry->location = locationText(kernel.getLoc());
       kernelIndex[kernel.getSymName()] = file.kernels.size();
       file.kernels.push_back(std::move(entry));
@@ -219,7 +225,8 @@ private:
       emitInput(input);
     for (auto buffer : op.getBody().getOps<plan::AllocOp>())
       if (buffer.getPlace()) // none if nothing uses it
-        addBuffer(buffer, buffer.getName(), cast<RankedTensorType>(buffer.getType()), buffer.getCategory(), *buffer.getPlace());
+        addBuffer(buffer, buffer.getName(), cast<RankedTensorType>(buffer.getType()), buffer.getCategory(),
+                  *buffer.getPlace());
     for (auto event : op.getBody().getOps<plan::EventOp>()) {
       eventIndex[event] = program->events.size();
       program->events.push_back(event.getName().str());
@@ -244,8 +251,9 @@ private:
     auto entry = std::make_unique<fb::InputT>();
     entry->name = input.getName().str();
     entry->role = input.getRows() ? fb::InputRole::rows : fb::InputRole::data;
-    entry->buffer = addBuffer(input, input.getName(), cast<RankedTensorType>(input.getType()), plan::Category::input,
-                              input.getPlace().value_or(0), input.getSlotStride().value_or(0));
+    entry->buffer =
+        addBuffer(input, input.getName(), cast<RankedTensorType>(input.getType()), plan::Category::input,
+                  input.getPlace().value_or(0), input.getSlotStride().value_or(0));
     entry->range = input.getRange().value_or(-1);
     inputPort[input.getBuffer()] = program->inputs.size();
     program->inputs.push_back(std::move(entry));
@@ -383,14 +391,16 @@ private:
   llvm::StringMap<uint32_t> kernelIndex;
   DenseMap<Value, uint32_t> eventIndex;
   DenseMap<Value, uint32_t> inputPort;
-  DenseMap<Value, SmallVector<uint32_t>> outputPorts; // of a buffer; it may be several outputs, and an input, too
+  DenseMap<Value, SmallVector<uint32_t>>
+      outputPorts; // of a buffer; it may be several outputs, and an input, too
 };
 
 } // namespace
 
 FailureOr<std::string> emitPlan(ModuleOp module, const EmitOptions &options) {
   if (module.getOps<plan::ArenaOp>().empty())
-    return module.emitError("has no plan.arena: plan-place-buffers comes before a plan is written"), failure();
+    return module.emitError("has no plan.arena: plan-place-buffers comes before a plan is written"),
+           failure();
   Emitter emitter(module, options);
   if (failed(emitter.run()))
     return failure();

@@ -1,7 +1,8 @@
 //===- HappensBefore.cpp - The order that streams and events guarantee ------===//
 //
-// Each execution has a vector clock: for each stream, the last execution there that is known to have ended. It is the
-// maximum of the clocks of its direct predecessors, so one walk in topological order computes all of them.
+// Each execution has a vector clock: for each stream, the last execution there that is known to have ended.
+// It is the maximum of the clocks of its direct predecessors, so one walk in topological order computes all
+// of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +47,8 @@ void HappensBefore::addBlock(Block &block, unsigned stream, SmallVector<int64_t>
   }
 }
 
-void HappensBefore::addExecution(plan::CommandOpInterface command, unsigned stream, ArrayRef<int64_t> iterations) {
+void HappensBefore::addExecution(plan::CommandOpInterface command, unsigned stream,
+                                 ArrayRef<int64_t> iterations) {
   unsigned index = all.size();
   all.push_back({command, stream, steps, llvm::to_vector(iterations)});
   SmallVector<unsigned> &before = predecessors.emplace_back();
@@ -63,7 +65,8 @@ void HappensBefore::addExecution(plan::CommandOpInterface command, unsigned stre
 }
 
 LogicalResult HappensBefore::finish() {
-  // The n-th execution of a wait follows execution n - distance of the record. Each wait op counts for itself.
+  // The n-th execution of a wait follows execution n - distance of the record. Each wait op counts for
+  // itself.
   for (auto &[event, executions] : waits) {
     DenseMap<Operation *, int64_t> executed;
     for (unsigned index : executions) {

@@ -8,14 +8,14 @@ namespace gpuc {
 /// One execution of one command.
 struct Execution {
   plan::CommandOpInterface command;
-  unsigned stream;                 // a number for each stream name in the module
-  unsigned step;                   // which run of a program this belongs to
+  unsigned stream;                       // a number for each stream name in the module
+  unsigned step;                         // which run of a program this belongs to
   llvm::SmallVector<int64_t> iterations; // of the enclosing repeats, outermost first
 };
 
-/// Executions of commands and the partial order between them: those of one stream follow one another; a wait follows
-/// the record that it waits for; a program begins when the program before it has ended on all streams, unless it is the
-/// same program again.
+/// Executions of commands and the partial order between them: those of one stream follow one another; a wait
+/// follows the record that it waits for; a program begins when the program before it has ended on all
+/// streams, unless it is the same program again.
 class HappensBefore {
 public:
   /// Runs the program once more after what has been added.
@@ -41,15 +41,16 @@ private:
 
   std::vector<Execution> all;
   std::vector<llvm::SmallVector<unsigned>> predecessors;
-  std::vector<int64_t> positions;                     // within the stream, from 1
-  std::vector<llvm::SmallVector<int64_t>> clocks;     // for each stream: the last position that precedes, or is, this one
+  std::vector<int64_t> positions; // within the stream, from 1
+  std::vector<llvm::SmallVector<int64_t>>
+      clocks; // for each stream: the last position that precedes, or is, this one
   std::vector<unsigned> topological;
   llvm::StringMap<unsigned> streams;
   std::vector<std::optional<unsigned>> lastOnStream;
   llvm::DenseMap<mlir::Value, std::vector<unsigned>> records; // of an event, by execution
   llvm::DenseMap<mlir::Value, std::vector<unsigned>> waits;
   mlir::Operation *currentProgram = nullptr;
-  std::vector<unsigned> barrier;                      // what the current program's commands follow
+  std::vector<unsigned> barrier; // what the current program's commands follow
   unsigned steps = 0;
 };
 

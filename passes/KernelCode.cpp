@@ -13,7 +13,8 @@ namespace {
 std::vector<KernelSource> sourcesOf(ModuleOp module) {
   std::vector<KernelSource> sources;
   for (auto kernel : module.getOps<plan::KernelOp>())
-    sources.push_back({"gpuc_kernel_" + std::to_string(sources.size()), &kernel.getBody().front(), kernel.getLoc()});
+    sources.push_back(
+        {"gpuc_kernel_" + std::to_string(sources.size()), &kernel.getBody().front(), kernel.getLoc()});
   return sources;
 }
 
@@ -50,7 +51,8 @@ FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, in
   std::string error;
   FailureOr<CudaTarget> target = CudaTarget::parse(architecture, &error);
   if (failed(target))
-    return emitError(UnknownLoc::get(module.getContext()), error), failure(); // no place in the model is at fault
+    return emitError(UnknownLoc::get(module.getContext()), error),
+           failure(); // no place in the model is at fault
 
   KernelCode code;
   code.targetKind = plan::TargetKind::cuda;

@@ -32,8 +32,8 @@ struct KernelCode {
   llvm::DenseMap<mlir::Operation *, Schedule> schedules; // of each plan.kernel
 };
 
-/// Compiles every plan.kernel of the module for the module's plan.target. Errors are diagnostics at the kernel, or at
-/// the module if the target is unknown.
+/// Compiles every plan.kernel of the module for the module's plan.target. Errors are diagnostics at the
+/// kernel, or at the module if the target is unknown.
 mlir::FailureOr<KernelCode> compileKernels(mlir::ModuleOp module, int optLevel);
 
 } // namespace gpuc

@@ -9,8 +9,8 @@ using namespace mlir;
 namespace gpuc {
 namespace {
 
-/// For each execution the positions of the main stream between which it happens: behind the last main command that
-/// precedes it, before the first that it precedes.
+/// For each execution the positions of the main stream between which it happens: behind the last main command
+/// that precedes it, before the first that it precedes.
 class Positions {
 public:
   Positions(plan::ProgramOp program, const HappensBefore &order) : order(order) {
@@ -30,8 +30,10 @@ public:
       int64_t position = llvm::lower_bound(mainExecutions, index) - mainExecutions.begin();
       return {position, position + 1};
     }
-    auto first = llvm::partition_point(mainExecutions, [&](unsigned main) { return order.precedes(main, index); });
-    auto behind = std::find_if(first, mainExecutions.end(), [&](unsigned main) { return order.precedes(index, main); });
+    auto first =
+        llvm::partition_point(mainExecutions, [&](unsigned main) { return order.precedes(main, index); });
+    auto behind =
+        std::find_if(first, mainExecutions.end(), [&](unsigned main) { return order.precedes(index, main); });
     return {std::max<int64_t>(0, first - mainExecutions.begin() - 1), behind - mainExecutions.begin() + 1};
   }
 

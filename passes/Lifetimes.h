@@ -6,8 +6,8 @@
 
 namespace gpuc {
 
-/// Half-open interval of positions on the program's main stream. What other streams do is widened to all positions at
-/// which it may happen, so buffers whose intervals do not meet are never live at once.
+/// Half-open interval of positions on the program's main stream. What other streams do is widened to all
+/// positions at which it may happen, so buffers whose intervals do not meet are never live at once.
 struct Lifetime {
   int64_t lower;
   int64_t upper;

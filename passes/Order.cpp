@@ -1,8 +1,9 @@
 //===- Order.cpp - Order commands so that little memory is live at once -----===//
 //
-// List scheduling: of the commands whose predecessors have run, the one goes next that leaves the fewest bytes live;
-// among equals the one that came first. Greedy choices can end worse than they began, so the program's own order stays
-// unless the new one has the lower peak. The order is a function of the program alone.
+// List scheduling: of the commands whose predecessors have run, the one goes next that leaves the fewest
+// bytes live; among equals the one that came first. Greedy choices can end worse than they began, so the
+// program's own order stays unless the new one has the lower peak. The order is a function of the program
+// alone.
 //
 //===----------------------------------------------------------------------===//
 

@@ -24,14 +24,19 @@ void cleanUp(OpPassManager &passes) {
 }
 
 struct TrainPipelineFlags : PassPipelineOptions<TrainPipelineFlags> {
-  Option<int64_t> batch{*this, "batch", llvm::cl::desc("Rows of a batch; 0 takes the recipe's"), llvm::cl::init(0)};
-  Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("Instead of the recipe's: NAME:key=value,…")};
-  Option<int64_t> seed{*this, "seed", llvm::cl::desc("The plan's default seed; -1 keeps the recipe's"), llvm::cl::init(-1)};
-  Option<bool> fuse{*this, "fuse", llvm::cl::desc("Off, each op is a kernel of its own"), llvm::cl::init(true)};
+  Option<int64_t> batch{*this, "batch", llvm::cl::desc("Rows of a batch; 0 takes the recipe's"),
+                        llvm::cl::init(0)};
+  Option<std::string> optimizer{*this, "optimizer",
+                                llvm::cl::desc("Instead of the recipe's: NAME:key=value,…")};
+  Option<int64_t> seed{*this, "seed", llvm::cl::desc("The plan's default seed; -1 keeps the recipe's"),
+                       llvm::cl::init(-1)};
+  Option<bool> fuse{*this, "fuse", llvm::cl::desc("Off, each op is a kernel of its own"),
+                    llvm::cl::init(true)};
 };
 
 struct PlanPipelineFlags : PassPipelineOptions<PlanPipelineFlags> {
-  Option<std::string> target{*this, "target", llvm::cl::desc("host[:CPU] or cuda:ARCHITECTURE"), llvm::cl::init("host")};
+  Option<std::string> target{*this, "target", llvm::cl::desc("host[:CPU] or cuda:ARCHITECTURE"),
+                             llvm::cl::init("host")};
 };
 
 } // namespace
@@ -79,7 +84,8 @@ void registerAllPasses() {
   registerGpucPasses();
   registerTransformsPasses();
   PassPipelineRegistration<TrainPipelineFlags>(
-      "gpuc-train-pipeline", "From a model with a recipe to a train step whose every op has a kernel or a library call",
+      "gpuc-train-pipeline",
+      "From a model with a recipe to a train step whose every op has a kernel or a library call",
       [](OpPassManager &passes, const TrainPipelineFlags &flags) {
         buildTrainPipeline(passes, {flags.batch, flags.optimizer, flags.seed, flags.fuse});
       });

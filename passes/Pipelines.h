@@ -7,8 +7,8 @@
 
 namespace gpuc {
 
-/// How far a module has come: a model; functions whose every op has a kernel or a library call; commands; commands on
-/// streams; commands on streams over placed buffers.
+/// How far a module has come: a model; functions whose every op has a kernel or a library call; commands;
+/// commands on streams; commands on streams over placed buffers.
 enum class Stage { model, trainStep, commands, streams, plan };
 
 /// What the way to the train step depends on. gpuc-opt's gpuc-train-pipeline and gpuc-compile share it.
@@ -19,11 +19,12 @@ struct TrainPipelineOptions {
   bool fuse = true;      // off, each op is a kernel of its own
 };
 
-/// From a model and its recipe to functions in which everything is explicit and every op has a kernel or a library call.
+/// From a model and its recipe to functions in which everything is explicit and every op has a kernel or a
+/// library call.
 void buildTrainPipeline(mlir::OpPassManager &passes, const TrainPipelineOptions &options);
 
-/// From those functions, or from where a module at a later stage stands, to a placed and verified plan for `target`:
-/// host[:CPU] or cuda:ARCHITECTURE.
+/// From those functions, or from where a module at a later stage stands, to a placed and verified plan for
+/// `target`: host[:CPU] or cuda:ARCHITECTURE.
 void buildPlanPipeline(mlir::OpPassManager &passes, const std::string &target, Stage from = Stage::trainStep);
 
 } // namespace gpuc

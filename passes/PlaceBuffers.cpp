@@ -2,11 +2,13 @@
 //
 //   | variables and constants | workspace | input slots |
 //
-// Variables keep their place for good. The workspaces of the programs overlay one another: only one program runs at a
-// time. Input slots lie outside of the overlay, so that the next batch can arrive while this one is computed.
+// Variables keep their place for good. The workspaces of the programs overlay one another: only one program
+// runs at a time. Input slots lie outside of the overlay, so that the next batch can arrive while this one is
+// computed.
 //
-// Within a program, buffers whose lifetimes do not meet may share bytes; placement/ finds the offsets. Where a kernel
-// reads a buffer for the last time and may write its result over it, element by element, the two become one.
+// Within a program, buffers whose lifetimes do not meet may share bytes; placement/ finds the offsets. Where
+// a kernel reads a buffer for the last time and may write its result over it, element by element, the two
+// become one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,13 +36,16 @@ int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); 
 /// Buffers that share one place because each is written over the one before it.
 class InPlaceChains {
 public:
-  InPlaceChains(ModuleOp module, plan::ProgramOp program, Lifetimes &lifetimes) : module(module), lifetimes(lifetimes) {
+  InPlaceChains(ModuleOp module, plan::ProgramOp program, Lifetimes &lifetimes)
+      : module(module), lifetimes(lifetimes) {
     for (auto &[buffer, lifetime] : lifetimes)
       chains.insert(buffer);
     program.walk([&](plan::LaunchOp launch) { join(launch); });
   }
 
-  plan::AllocOp leader(plan::AllocOp buffer) const { return cast<plan::AllocOp>(chains.getLeaderValue(buffer)); }
+  plan::AllocOp leader(plan::AllocOp buffer) const {
+    return cast<plan::AllocOp>(chains.getLeaderValue(buffer));
+  }
 
 private:
   void join(plan::LaunchOp launch) {
@@ -154,8 +159,8 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
       program.setPeakBytes(workspaceBegin + workspace.bytes + inputBytesOf(program));
     }
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    plan::ArenaOp::create(builder, module.getLoc(), inputsBegin + inputBytes, 0, workspaceBegin, inputsBegin, slots,
-                          workspaceBegin + lowerBound + inputBytes);
+    plan::ArenaOp::create(builder, module.getLoc(), inputsBegin + inputBytes, 0, workspaceBegin, inputsBegin,
+                          slots, workspaceBegin + lowerBound + inputBytes);
     module->removeAttr(plan::kSlotsAttr);
   }
 
@@ -180,8 +185,8 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
     return bytes;
   }
 
-  /// Inputs that do not fill their last line of memory come first: the padding lies between inputs, and the arena ends
-  /// with a byte that is used.
+  /// Inputs that do not fill their last line of memory come first: the padding lies between inputs, and the
+  /// arena ends with a byte that is used.
   void placeInputs(plan::ProgramOp program, int64_t next) {
     SmallVector<plan::InputOp> inputs(program.getBody().getOps<plan::InputOp>());
     std::stable_partition(inputs.begin(), inputs.end(), [](plan::InputOp input) {
@@ -196,7 +201,9 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
     }
   }
 
-  static void setPlace(Operation *op, int64_t place) { op->setAttr("place", OpBuilder(op).getI64IntegerAttr(place)); }
+  static void setPlace(Operation *op, int64_t place) {
+    op->setAttr("place", OpBuilder(op).getI64IntegerAttr(place));
+  }
 
   int64_t slots = 1;
 };

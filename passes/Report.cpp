@@ -19,7 +19,8 @@ namespace {
 // Memory
 //===----------------------------------------------------------------------===//
 
-constexpr StringLiteral kCategories[] = {"parameter", "gradient", "optimizer", "activation", "workspace", "input"};
+constexpr StringLiteral kCategories[] = {"parameter",  "gradient",  "optimizer",
+                                         "activation", "workspace", "input"};
 
 /// Constants are listed with the parameters: both are there from the first step to the last.
 StringRef categoryName(plan::Category category) {
@@ -40,7 +41,8 @@ struct Instant {
 Instant lastingBytes(ModuleOp module) {
   Instant instant;
   for (auto variable : module.getOps<plan::VariableOp>())
-    instant.add(variable.getKind() == "optimizer" ? "optimizer" : "parameter", ir::sizeInBytes(variable.getType()));
+    instant.add(variable.getKind() == "optimizer" ? "optimizer" : "parameter",
+                ir::sizeInBytes(variable.getType()));
   for (auto constant : module.getOps<plan::ConstantOp>())
     instant.add("parameter", ir::sizeInBytes(constant.getValue().getType()));
   return instant;
@@ -60,7 +62,8 @@ FailureOr<Instant> peakInstant(plan::ProgramOp program, int64_t slots, const Ins
     Instant instant = base;
     DenseSet<int64_t> counted;
     for (auto &[buffer, lifetime] : *lifetimes)
-      if (lifetime.lower <= position && position < lifetime.upper && counted.insert(*buffer.getPlace()).second)
+      if (lifetime.lower <= position && position < lifetime.upper &&
+          counted.insert(*buffer.getPlace()).second)
         instant.add(categoryName(buffer.getCategory()), ir::sizeInBytes(buffer.getType()));
     if (instant.total > peak.total)
       peak = instant;
@@ -95,7 +98,8 @@ Work workOf(ModuleOp module, plan::ProgramOp program, const TargetDescription &d
     if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
       flops = 2 * matmul.getBatch() * matmul.getM() * matmul.getN() * matmul.getK();
     if (auto launch = dyn_cast<plan::LaunchOp>(*command))
-      flops = kernelFlops(SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr()));
+      flops =
+          kernelFlops(SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr()));
     for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites()))
       bytes += plan::rangeOf(value).size;
     work.flops += flops;
@@ -176,7 +180,8 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   report["peak_bytes"] = static_cast<int64_t>(arena.getBytes());
   report["lower_bound_bytes"] = static_cast<int64_t>(arena.getLowerBound());
   report["by_category"] = std::move(categories);
-  report["pinned_bytes"] = target.getKind() == plan::TargetKind::cuda ? pinnedBytesOf(module, arena.getSlots()) : 0;
+  report["pinned_bytes"] =
+      target.getKind() == plan::TargetKind::cuda ? pinnedBytesOf(module, arena.getSlots()) : 0;
   report["library_bytes"] = 0;
   report["flops"] = work.flops;
   report["recompute_flops"] = 0;

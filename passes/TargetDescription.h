@@ -15,14 +15,22 @@ struct TargetDescription {
   double bytesPerNanosecond;     // what kernels read and write
 };
 
-/// Host: one core with AVX-512; waking a sleeping thread takes 48 µs. CUDA: an H200, whose copy engine always runs
-/// beside compute.
+/// Host: one core with AVX-512; waking a sleeping thread takes 48 µs. CUDA: an H200, whose copy engine always
+/// runs beside compute.
 inline TargetDescription describe(plan::TargetAttr target) {
   if (target.getKind() == plan::TargetKind::cuda)
-    return {.copyBytesPerNanosecond = 50, .wakeNanoseconds = 0, .inputSlots = 2, .commandNanoseconds = 2000,
-            .flopsPerNanosecond = 50'000, .bytesPerNanosecond = 4000};
-  return {.copyBytesPerNanosecond = 10, .wakeNanoseconds = 48'000, .inputSlots = 2, .commandNanoseconds = 200,
-          .flopsPerNanosecond = 150, .bytesPerNanosecond = 20};
+    return {.copyBytesPerNanosecond = 50,
+            .wakeNanoseconds = 0,
+            .inputSlots = 2,
+            .commandNanoseconds = 2000,
+            .flopsPerNanosecond = 50'000,
+            .bytesPerNanosecond = 4000};
+  return {.copyBytesPerNanosecond = 10,
+          .wakeNanoseconds = 48'000,
+          .inputSlots = 2,
+          .commandNanoseconds = 200,
+          .flopsPerNanosecond = 150,
+          .bytesPerNanosecond = 20};
 }
 
 } // namespace gpuc

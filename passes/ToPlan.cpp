@@ -1,9 +1,10 @@
 //===- ToPlan.cpp - From tensors to buffers and commands --------------------===//
 //
-// Each entry function becomes a plan.program: a fused region becomes a kernel and its launch, a matmul a library
-// command, a value a buffer of its own. A reshape is another name for its operand's buffer. An assigned value is written
-// where the variable lies (VariableUpdates.h makes that legal first), so that an update moves no byte twice. Order,
-// streams and places come later; here the list keeps the order of the function.
+// Each entry function becomes a plan.program: a fused region becomes a kernel and its launch, a matmul a
+// library command, a value a buffer of its own. A reshape is another name for its operand's buffer. An
+// assigned value is written where the variable lies (VariableUpdates.h makes that legal first), so that an
+// update moves no byte twice. Order, streams and places come later; here the list keeps the order of the
+// function.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +30,8 @@ constexpr StringLiteral kNameAttr = "gpuc.name";
 constexpr StringLiteral kRangeAttr = "gpuc.range";
 constexpr StringLiteral kRoleAttr = "gpuc.role";
 
-/// What the device's matmul may use beside its operands, in bytes. cuBLASLt splits K over partial results of the size of
-/// the whole: 16 of them are plenty, and 32 MiB is what cuBLAS itself takes on Hopper.
+/// What the device's matmul may use beside its operands, in bytes. cuBLASLt splits K over partial results of
+/// the size of the whole: 16 of them are plenty, and 32 MiB is what cuBLAS itself takes on Hopper.
 int64_t matmulWorkspace(plan::TargetAttr target, const MatmulShape &shape, RankedTensorType result) {
   if (target.getKind() == plan::TargetKind::cuda)
     return std::clamp<int64_t>(16 * ir::sizeInBytes(result), 64 << 10, 32 << 20);
@@ -45,7 +46,8 @@ public:
 
   LogicalResult build() {
     OpBuilder unattached(builder.getContext());
-    program = plan::ProgramOp::create(unattached, function.getLoc(), function.getSymNameAttr(), IntegerAttr());
+    program =
+        plan::ProgramOp::create(unattached, function.getLoc(), function.getSymNameAttr(), IntegerAttr());
     planSymbols.insert(program);
     builder.setInsertionPointToStart(builder.createBlock(&program.getBody()));
     for (auto assign : function.getBody().getOps<ir::AssignOp>())
@@ -67,8 +69,9 @@ private:
       bool rows = role && role.getValue() == "rows";
       if (!name)
         name = builder.getStringAttr(rows ? "rows" : "arg" + std::to_string(index));
-      buffers[argument] = plan::InputOp::create(builder, argument.getLoc(), bufferType, name, TypeAttr::get(argument.getType()), range,
-                                                rows ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(), IntegerAttr());
+      buffers[argument] = plan::InputOp::create(
+          builder, argument.getLoc(), bufferType, name, TypeAttr::get(argument.getType()), range,
+          rows ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(), IntegerAttr());
     }
     for (BlockArgument argument : function.getArguments())
       plan::UploadOp::create(builder, argument.getLoc(), buffers.lookup(argument));
@@ -99,7 +102,8 @@ private:
       inputs.push_back(buffers.lookup(input));
     for (Value output : fused.getOutputs())
       outputs.push_back(bufferFor(output, fused.getName()));
-    plan::LaunchOp::create(builder, fused.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs, outputs);
+    plan::LaunchOp::create(builder, fused.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs,
+                           outputs);
     return success();
   }
 
@@ -127,11 +131,12 @@ private:
     std::string name = layer.empty() ? "matmul" : layer + ".matmul";
     Value workspace;
     if (int64_t bytes = matmulWorkspace(target, shape, result))
-      workspace = newBuffer(name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()), plan::Category::workspace,
-                            matmul.getLoc());
-    plan::MatmulOp::create(builder, matmul.getLoc(), buffers.lookup(matmul.getLhs()), buffers.lookup(matmul.getRhs()),
-                           bufferFor(matmul.getResult(), name), Value(), workspace, matmul.getTransposeLhs(),
-                           matmul.getTransposeRhs(), result.getElementType(), shape.batch, shape.m, shape.n, shape.k);
+      workspace = newBuffer(name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
+                            plan::Category::workspace, matmul.getLoc());
+    plan::MatmulOp::create(builder, matmul.getLoc(), buffers.lookup(matmul.getLhs()),
+                           buffers.lookup(matmul.getRhs()), bufferFor(matmul.getResult(), name), Value(),
+                           workspace, matmul.getTransposeLhs(), matmul.getTransposeRhs(),
+                           result.getElementType(), shape.batch, shape.m, shape.n, shape.k);
     return success();
   }
 
@@ -141,7 +146,8 @@ private:
     if (!elements)
       elements = DenseElementsAttr::get(type, constant.getSplat());
     OpBuilder unattached(builder.getContext());
-    auto symbol = plan::ConstantOp::create(unattached, constant.getLoc(), builder.getStringAttr("constant"), elements, IntegerAttr());
+    auto symbol = plan::ConstantOp::create(unattached, constant.getLoc(), builder.getStringAttr("constant"),
+                                           elements, IntegerAttr());
     planSymbols.insert(symbol, Block::iterator(program));
     buffers[constant.getResult()] = useOf(symbol.getSymName(), constant.getLoc());
     return success();
@@ -161,15 +167,17 @@ private:
   Value bufferFor(Value value, StringRef name) {
     if (auto variable = variableOfValue.lookup(value))
       return buffers[value] = useOf(variable.getValue(), value.getLoc());
-    return buffers[value] = newBuffer(name, cast<RankedTensorType>(value.getType()), categoryOf(value), value.getLoc());
+    return buffers[value] =
+               newBuffer(name, cast<RankedTensorType>(value.getType()), categoryOf(value), value.getLoc());
   }
 
   Value newBuffer(StringRef name, RankedTensorType type, plan::Category category, Location location) {
     unsigned count = names[name]++;
     std::string unique = count == 0 ? name.str() : (name + "_" + Twine(count)).str();
     OpBuilder head = declarations();
-    return plan::AllocOp::create(head, location, bufferType, builder.getStringAttr(unique), TypeAttr::get(type),
-                                 plan::CategoryAttr::get(builder.getContext(), category), IntegerAttr());
+    return plan::AllocOp::create(head, location, bufferType, builder.getStringAttr(unique),
+                                 TypeAttr::get(type), plan::CategoryAttr::get(builder.getContext(), category),
+                                 IntegerAttr());
   }
 
   Value useOf(StringRef variable, Location location) {
@@ -203,7 +211,7 @@ private:
   OpBuilder builder;
   Type bufferType;
   plan::ProgramOp program;
-  DenseMap<Value, Value> buffers;                   // tensor → buffer
+  DenseMap<Value, Value> buffers; // tensor → buffer
   DenseMap<Value, FlatSymbolRefAttr> variableOfValue;
   llvm::StringMap<Value> uses;
   llvm::StringMap<unsigned> names;
@@ -257,8 +265,9 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
 
   void replaceVariables(ArrayRef<ir::VariableOp> variables, OpBuilder &builder) {
     for (ir::VariableOp variable : variables) {
-      plan::VariableOp::create(builder, variable.getLoc(), variable.getSymName(), variable.getType(), variable.getKind(),
-                               variable.getInitializer(), variable.getFrozen(), IntegerAttr());
+      plan::VariableOp::create(builder, variable.getLoc(), variable.getSymName(), variable.getType(),
+                               variable.getKind(), variable.getInitializer(), variable.getFrozen(),
+                               IntegerAttr());
       variable.erase();
     }
   }

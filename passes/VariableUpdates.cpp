@@ -1,9 +1,10 @@
 //===- VariableUpdates.cpp - Let updates write their variables in place -----===//
 //
-// An optimizer's kernel may write a weight where it lies only if nobody needs the old weight afterwards. Ops are pure,
-// so their order is ours to choose: "reads the old value" becomes an edge of the dependence graph beside "uses the
-// result", and a stable topological sort of both gives the order. An edge that would close a cycle means that old and
-// new value are needed at once; then, and only then, the new value is computed elsewhere and copied at the end.
+// An optimizer's kernel may write a weight where it lies only if nobody needs the old weight afterwards. Ops
+// are pure, so their order is ours to choose: "reads the old value" becomes an edge of the dependence graph
+// beside "uses the result", and a stable topological sort of both gives the order. An edge that would close a
+// cycle means that old and new value are needed at once; then, and only then, the new value is computed
+// elsewhere and copied at the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,7 +88,8 @@ private:
     taken.insert(assign.getValue());
   }
 
-  /// Whether the op may write the variable's bytes while it reads them, and no other variable takes the same value.
+  /// Whether the op may write the variable's bytes while it reads them, and no other variable takes the same
+  /// value.
   bool canWrite(Operation *producer, ir::AssignOp assign) {
     if (!isa_and_nonnull<ir::FusedOp, ir::MatmulOp>(producer) || taken.contains(assign.getValue()))
       return false;
@@ -103,7 +105,8 @@ private:
     return true;
   }
 
-  /// Adds an edge from each other reader of the variable to `producer`; false, and no edge, if that closes a cycle.
+  /// Adds an edge from each other reader of the variable to `producer`; false, and no edge, if that closes a
+  /// cycle.
   bool orderBehindReaders(Operation *producer, StringRef variable) {
     SetVector<Operation *> reachable = reachableFrom(producer);
     for (Operation *reader : readers[variable])
@@ -173,9 +176,9 @@ private:
   func::FuncOp function;
   Block &block;
   SmallVector<ir::AssignOp> assigns;
-  llvm::StringMap<SetVector<Operation *>> readers;           // of the old value, for each variable
-  DenseMap<Operation *, SmallVector<Operation *>> later;     // reader → the op that overwrites what it reads
-  DenseSet<Value> taken; // values that are some variable's already
+  llvm::StringMap<SetVector<Operation *>> readers;       // of the old value, for each variable
+  DenseMap<Operation *, SmallVector<Operation *>> later; // reader → the op that overwrites what it reads
+  DenseSet<Value> taken;                                 // values that are some variable's already
 };
 
 } // namespace

@@ -1,15 +1,17 @@
 //===- VerifyPlan.cpp - Prove that no two commands conflict -----------------===//
 //
-// The plan is unrolled: every program (input slots + 1) times in a row, then all of them once more, so that a program
-// is also seen after each other one. Two things are proven of that:
+// The plan is unrolled: every program (input slots + 1) times in a row, then all of them once more, so that a
+// program is also seen after each other one. Two things are proven of that:
 //
-//   1. Of two accesses to the same bytes from different streams, one of them a write, one happens before the other.
-//   2. Walking through the executions in any one order that the first proof allows (they all give the same memory), each
-//      read finds bytes that the buffer which it names has written, in this step, and nobody after it. A variable's and a
-//      constant's bytes are their own from the start.
+//   1. Of two accesses to the same bytes from different streams, one of them a write, one happens before the
+//   other.
+//   2. Walking through the executions in any one order that the first proof allows (they all give the same
+//   memory), each
+//      read finds bytes that the buffer which it names has written, in this step, and nobody after it. A
+//      variable's and a constant's bytes are their own from the start.
 //
-// Within one command, a range that is written may be one that is read only if it is the whole of it and the kernel reads
-// each element no later than it writes it.
+// Within one command, a range that is written may be one that is read only if it is the whole of it and the
+// kernel reads each element no later than it writes it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +43,8 @@ struct Access {
 };
 
 std::string describe(const Access &access) {
-  return llvm::formatv("{0} [{1:X}, {2:X})", plan::bufferOf(access.value).getBufferName(), access.lower, access.upper);
+  return llvm::formatv("{0} [{1:X}, {2:X})", plan::bufferOf(access.value).getBufferName(), access.lower,
+                       access.upper);
 }
 
 class Verifier {
@@ -102,7 +105,8 @@ private:
     int64_t upper = lower + range.size;
     if (lower < 0 || upper > static_cast<int64_t>(arena.getBytes()))
       return execution.command->emitOpError("touches ")
-             << range.buffer.getBufferName() << " at bytes [" << lower << ", " << upper << ") of an arena of " << arena.getBytes();
+             << range.buffer.getBufferName() << " at bytes [" << lower << ", " << upper << ") of an arena of "
+             << arena.getBytes();
     accessesOf[index].push_back({index, write, lower, upper, value, ownerOf(range.buffer)});
     return success();
   }
@@ -111,10 +115,13 @@ private:
   FailureOr<int64_t> address(plan::BufferOpInterface buffer, uint64_t run, Operation *user) {
     std::optional<uint64_t> place = buffer.getPlace();
     if (!place)
-      return user->emitOpError("uses ") << buffer.getBufferName() << ", which has no place: plan-place-buffers comes first", failure();
+      return user->emitOpError("uses ")
+                 << buffer.getBufferName() << ", which has no place: plan-place-buffers comes first",
+             failure();
     if (*place % kBufferAlignment != 0)
-      return user->emitOpError("uses ") << buffer.getBufferName() << " at " << llvm::formatv("{0:X}", *place).str()
-                                        << ", which is no multiple of " << kBufferAlignment,
+      return user->emitOpError("uses ")
+                 << buffer.getBufferName() << " at " << llvm::formatv("{0:X}", *place).str()
+                 << ", which is no multiple of " << kBufferAlignment,
              failure();
     if (auto input = dyn_cast<plan::InputOp>(*buffer))
       return *place + (run % arena.getSlots()) * input.getSlotStride().value_or(0);
@@ -136,9 +143,11 @@ private:
         const Access &a = accesses[i], &b = accesses[j];
         if (!(a.write || b.write) || a.upper <= b.lower || b.upper <= a.lower)
           continue;
-        bool inPlace = a.write != b.write && a.lower == b.lower && a.upper == b.upper && updatesInPlace(command, i, j);
+        bool inPlace =
+            a.write != b.write && a.lower == b.lower && a.upper == b.upper && updatesInPlace(command, i, j);
         if (!inPlace)
-          return command->emitOpError("accesses overlapping bytes at once: ") << describe(a) << " and " << describe(b);
+          return command->emitOpError("accesses overlapping bytes at once: ")
+                 << describe(a) << " and " << describe(b);
       }
     return success();
   }
@@ -181,8 +190,9 @@ private:
       return success();
     const Access &write = a.write ? a : b, &other = a.write ? b : a;
     InFlightDiagnostic diagnostic = executions[write.execution].command->emitOpError("writes ")
-                                    << describe(write) << " while another stream " << (other.write ? "writes " : "reads ")
-                                    << describe(other) << ": no event orders them";
+                                    << describe(write) << " while another stream "
+                                    << (other.write ? "writes " : "reads ") << describe(other)
+                                    << ": no event orders them";
     diagnostic.attachNote(executions[other.execution].command->getLoc()) << "the other command";
     return diagnostic;
   }
@@ -226,13 +236,16 @@ private:
                       plan::bufferOf(access.value).getBufferName());
   }
 
-  LogicalResult checkOwned(int64_t lower, int64_t upper, Operation *owner, unsigned step, Operation *reader, StringRef name) {
+  LogicalResult checkOwned(int64_t lower, int64_t upper, Operation *owner, unsigned step, Operation *reader,
+                           StringRef name) {
     bool lasting = isa<plan::VariableOp, plan::ConstantOp>(owner);
-    for (auto entry = std::prev(contents.upper_bound(lower)); entry != contents.end() && entry->first < upper; ++entry) {
+    for (auto entry = std::prev(contents.upper_bound(lower)); entry != contents.end() && entry->first < upper;
+         ++entry) {
       Content content = entry->second;
       if (content.owner == owner && (lasting || content.step == step))
         continue;
-      InFlightDiagnostic diagnostic = reader->emitOpError("reads ") << name << llvm::formatv(" [{0:X}, {1:X})", lower, upper).str();
+      InFlightDiagnostic diagnostic = reader->emitOpError("reads ")
+                                      << name << llvm::formatv(" [{0:X}, {1:X})", lower, upper).str();
       if (content.owner && content.owner != owner) {
         diagnostic << ", which " << nameOf(content.owner) << " has overwritten";
         diagnostic.attachNote(content.owner->getLoc()) << "the buffer that lies there";
@@ -250,8 +263,9 @@ private:
     for (auto output : program.getBody().getOps<plan::OutputOp>()) {
       plan::Range range = plan::rangeOf(output.getBuffer());
       FailureOr<int64_t> base = address(range.buffer, stepOfProgram[step], output);
-      if (failed(base) || failed(checkOwned(*base + range.offset, *base + range.offset + range.size, ownerOf(range.buffer), step,
-                                            output, range.buffer.getBufferName())))
+      if (failed(base) ||
+          failed(checkOwned(*base + range.offset, *base + range.offset + range.size, ownerOf(range.buffer),
+                            step, output, range.buffer.getBufferName())))
         return failure();
     }
     return success();
@@ -282,10 +296,10 @@ private:
   plan::ArenaOp arena;
   HappensBefore order;
   DenseMap<Operation *, unsigned> runs;
-  std::vector<unsigned> stepOfProgram;        // for each step: how many runs of its program came before
+  std::vector<unsigned> stepOfProgram; // for each step: how many runs of its program came before
   std::vector<plan::ProgramOp> programOfStep;
   std::vector<SmallVector<Access, 4>> accessesOf; // for each execution
-  std::map<int64_t, Content> contents;        // from this byte on, up to the next entry
+  std::map<int64_t, Content> contents;            // from this byte on, up to the next entry
 };
 
 struct VerifyPlan : impl::VerifyPlanPassBase<VerifyPlan> {

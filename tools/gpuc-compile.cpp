@@ -61,7 +61,8 @@ struct Request {
 gpuc::Status checkFolderOf(const std::string& path) {
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code ignored;
-  if (path == "-" || folder.empty() || std::filesystem::is_directory(folder, ignored)) return gpuc::okStatus();
+  if (path == "-" || folder.empty() || std::filesystem::is_directory(folder, ignored))
+    return gpuc::okStatus();
   return gpuc::Status::error("cannot write " + path + ": " + folder.string() + " is not a folder");
 }
 
@@ -88,7 +89,8 @@ gpuc::Status compile(const Request& request) {
                       : request.emit == "train" ? gpuc::Stage::trainStep
                                                 : gpuc::Stage::plan;
   if (gpuc::stageOf(*module) > stage)
-    return gpuc::Status::error(request.input + ": has passed the stage that --emit=" + request.emit + " asks for");
+    return gpuc::Status::error(request.input + ": has passed the stage that --emit=" + request.emit +
+                               " asks for");
   GPUC_RETURN_IF_ERROR(compiler.advance(*module, stage, request.options, [&](mlir::PassManager& passes) {
     return configure(passes, request.mlirFlags);
   }));
@@ -116,7 +118,8 @@ int main(int argc, char** argv) {
   int64_t optLevel = 3;
   gpuc::CommandLine cli("gpuc-compile", "Compiles a model, or any later stage of it, to an executable plan.");
   cli.addPositional("FILE", &request.input, ".mlir of any stage; - is stdin");
-  cli.addString("output", &request.output, "PLAN", "where the result goes; - is stdout (default: FILE with .plan, stdout for text)")
+  cli.addString("output", &request.output, "PLAN",
+                "where the result goes; - is stdout (default: FILE with .plan, stdout for text)")
       .shortName('o');
   cli.addString("target", &request.options.target, "TARGET",
                 "auto, host, host:CPU (x86-64-v3, sapphirerapids, …) or cuda:ARCHITECTURE (sm_90)");
@@ -124,15 +127,19 @@ int main(int argc, char** argv) {
   cli.addString("optimizer", &request.options.train.optimizer, "SPEC",
                 "instead of the recipe's: sgd:lr=0.1,momentum=0.9; adam:lr=1e-3; adamw:weight_decay=0.01");
   cli.addInt("seed", &seed, "N", "the plan's default seed").range(0);
-  cli.addString("emit", &emit, "STAGE", "text of a stage instead of a plan: gpuc (the model), train (the step), plan (commands)")
+  cli.addString("emit", &emit, "STAGE",
+                "text of a stage instead of a plan: gpuc (the model), train (the step), plan (commands)")
       .choices({"gpuc", "train", "plan"});
   cli.addString("report", &request.report, "FILE", "writes memory, work and residuals as JSON");
-  cli.addInt("opt-level", &optLevel, "N", "0 (each op a kernel of its own, code unoptimised) to 3").shortName('O').range(0, 3);
+  cli.addInt("opt-level", &optLevel, "N", "0 (each op a kernel of its own, code unoptimised) to 3")
+      .shortName('O')
+      .range(0, 3);
   cli.passThrough("mlir-", &request.mlirFlags, "MLIR's own: --mlir-timing, --mlir-print-ir-after-all, …");
   if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
 
   if (emit) request.emit = *emit;
-  if (request.report && emit && *emit != "plan") return cli.usageError("--report needs a plan: not with --emit=" + *emit);
+  if (request.report && emit && *emit != "plan")
+    return cli.usageError("--report needs a plan: not with --emit=" + *emit);
   if (batch) request.options.train.batch = *batch;
   if (seed) request.options.seed = request.options.train.seed = *seed;
   request.options.optLevel = optLevel;

@@ -1,11 +1,10 @@
 //===- gpuc-lsp-server.cpp - The language server for .mlir with gpuc's ops --===//
 
-#include "passes/Passes.h"
-
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "passes/Passes.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   mlir::DialectRegistry registry;
   gpuc::registerAllDialects(registry);
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));

@@ -1,11 +1,10 @@
 //===- gpuc-opt.cpp - Runs passes over .mlir, one at a time or many ---------===//
 
-#include "passes/Passes.h"
-
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "passes/Passes.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   mlir::DialectRegistry registry;
   gpuc::registerAllDialects(registry);
   gpuc::registerAllPasses();

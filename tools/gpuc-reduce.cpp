@@ -1,11 +1,10 @@
 //===- gpuc-reduce.cpp - Shrinks a module that shows a defect ---------------===//
 
-#include "passes/Passes.h"
-
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
+#include "passes/Passes.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   mlir::DialectRegistry registry;
   gpuc::registerAllDialects(registry);
   gpuc::registerAllPasses();

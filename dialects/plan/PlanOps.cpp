@@ -31,7 +31,9 @@ static ParseResult parseSpec(OpAsmParser &parser, gpuc::ir::SpecAttr &spec) {
   return success();
 }
 
-static void printSpec(OpAsmPrinter &printer, Operation *, gpuc::ir::SpecAttr spec) { spec.printBare(printer); }
+static void printSpec(OpAsmPrinter &printer, Operation *, gpuc::ir::SpecAttr spec) {
+  spec.printBare(printer);
+}
 
 #define GET_OP_CLASSES
 #include "dialects/plan/PlanOps.cpp.inc"
@@ -62,7 +64,9 @@ Range rangeOf(Value value) {
 
 int64_t sizeInBytes(BufferOpInterface buffer) { return ir::sizeInBytes(buffer.getTensorType()); }
 
-Operation *symbolOf(UseOp use) { return SymbolTable::lookupNearestSymbolFrom(use->getParentOfType<ModuleOp>(), use.getSymbolAttr()); }
+Operation *symbolOf(UseOp use) {
+  return SymbolTable::lookupNearestSymbolFrom(use->getParentOfType<ModuleOp>(), use.getSymbolAttr());
+}
 
 RankedTensorType InputOp::getTensorType() { return cast<RankedTensorType>(getType()); }
 StringRef InputOp::getBufferName() { return getName(); }
@@ -103,8 +107,8 @@ LogicalResult ViewOp::verify() {
   Range source = rangeOf(getSource());
   int64_t size = ir::sizeInBytes(getType());
   if (static_cast<int64_t>(getOffset()) + size > source.size)
-    return emitOpError("of bytes [") << getOffset() << ", " << getOffset() + size << ") of " << source.buffer.getBufferName()
-                                     << ", which has " << source.size;
+    return emitOpError("of bytes [") << getOffset() << ", " << getOffset() + size << ") of "
+                                     << source.buffer.getBufferName() << ", which has " << source.size;
   return success();
 }
 
@@ -127,7 +131,8 @@ void KernelOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
   printer << " (";
-  llvm::interleaveComma(getBody().getArguments(), printer, [&](BlockArgument argument) { printer.printRegionArgument(argument); });
+  llvm::interleaveComma(getBody().getArguments(), printer,
+                        [&](BlockArgument argument) { printer.printRegionArgument(argument); });
   printer << ')';
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {SymbolTable::getSymbolAttrName()});
   printer << ' ';
@@ -149,7 +154,8 @@ LogicalResult ProgramOp::verify() {
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
-  auto kernel = tables.lookupNearestSymbolFrom<KernelOp>((*this)->getParentOfType<ModuleOp>(), getKernelAttr());
+  auto kernel =
+      tables.lookupNearestSymbolFrom<KernelOp>((*this)->getParentOfType<ModuleOp>(), getKernelAttr());
   if (!kernel)
     return emitOpError("of @") << getKernel() << ", which is no plan.kernel of this module";
   Block &body = kernel.getBody().front();
@@ -157,13 +163,14 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
     int64_t has = rangeOf(buffer).size, needs = ir::sizeInBytes(type);
     if (has == needs)
       return success();
-    return emitOpError(role) << ' ' << index << " has " << has << " bytes, kernel @" << getKernel() << " takes " << type
-                             << ", " << needs << " bytes";
+    return emitOpError(role) << ' ' << index << " has " << has << " bytes, kernel @" << getKernel()
+                             << " takes " << type << ", " << needs << " bytes";
   };
-  if (getInputs().size() != body.getNumArguments() || getOutputs().size() != body.getTerminator()->getNumOperands())
-    return emitOpError("gives ") << getInputs().size() << " inputs and " << getOutputs().size() << " outputs, kernel @"
-                                 << getKernel() << " has " << body.getNumArguments() << " and "
-                                 << body.getTerminator()->getNumOperands();
+  if (getInputs().size() != body.getNumArguments() ||
+      getOutputs().size() != body.getTerminator()->getNumOperands())
+    return emitOpError("gives ") << getInputs().size() << " inputs and " << getOutputs().size()
+                                 << " outputs, kernel @" << getKernel() << " has " << body.getNumArguments()
+                                 << " and " << body.getTerminator()->getNumOperands();
   for (auto [index, buffer] : llvm::enumerate(getInputs()))
     if (failed(check(buffer, body.getArgument(index).getType(), "input", index)))
       return failure();

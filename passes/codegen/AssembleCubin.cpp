@@ -59,7 +59,8 @@ private:
 
 } // namespace
 
-FailureOr<std::string> assembleCubin(StringRef ptxas, StringRef ptx, const CudaTarget &target, std::string &error) {
+FailureOr<std::string> assembleCubin(StringRef ptxas, StringRef ptx, const CudaTarget &target,
+                                     std::string &error) {
   TemporaryFile source("ptx"), result("cubin"), log("log");
   if (!source.exists() || !result.exists() || !log.exists() || !source.write(ptx)) {
     error = "cannot write temporary files for ptxas: is the disk full?";

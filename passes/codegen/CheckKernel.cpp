@@ -17,8 +17,8 @@ bool isInlinable(Operation *op) {
 }
 
 bool isRoot(Operation *op) {
-  return isa<SumOp, ProdOp, ReduceMaxOp, ReduceMinOp, ArgmaxOp, CumsumOp, GatherOp, ScatterAddOp, ConcatOp, PadOp,
-             DynamicSliceOp, DynamicUpdateSliceOp>(op);
+  return isa<SumOp, ProdOp, ReduceMaxOp, ReduceMinOp, ArgmaxOp, CumsumOp, GatherOp, ScatterAddOp, ConcatOp,
+             PadOp, DynamicSliceOp, DynamicUpdateSliceOp>(op);
 }
 
 LogicalResult checkKernel(Block &body) {
@@ -27,7 +27,8 @@ LogicalResult checkKernel(Block &body) {
   Operation *root = nullptr;
   llvm::DenseSet<Value> afterRoot;
   for (Operation &op : body.without_terminator()) {
-    bool meetsRoot = llvm::any_of(op.getOperands(), [&](Value operand) { return afterRoot.contains(operand); });
+    bool meetsRoot =
+        llvm::any_of(op.getOperands(), [&](Value operand) { return afterRoot.contains(operand); });
     if (isRoot(&op)) {
       if (root)
         return failure();
@@ -58,7 +59,8 @@ bool canUpdateInPlace(Block &body, unsigned argument, unsigned result) {
       elementBytes(getElementTypeOrSelf(operand)) != elementBytes(getElementTypeOrSelf(written)))
     return false;
   codegen::Kernel kernel(body);
-  codegen::Affine target = codegen::linearAddress(kernel.resultIndex, codegen::shapeOf(written), kernel.space());
+  codegen::Affine target =
+      codegen::linearAddress(kernel.resultIndex, codegen::shapeOf(written), kernel.space());
   return llvm::all_of(codegen::allAccesses(kernel), [&](const codegen::Access &access) {
     return access.leaf != operand || sameAddress(access.address, target);
   });

@@ -1,9 +1,10 @@
 //===- Codegen.h - From a fused region to machine code ----------------------===//
 //
-// A kernel is a block of gpuc ops: its arguments are the operand tensors, its `gpuc.yield` names the results. On the
-// host it becomes `void symbol(void *const *operands, int64_t begin, int64_t end)`. `operands` are the buffers of the
-// block's arguments, then those of the results, dense, row-major and aligned to 64 bytes. A call computes the tiles
-// [begin, end); tiles are independent of one another, and what one holds depends on shapes and target alone.
+// A kernel is a block of gpuc ops: its arguments are the operand tensors, its `gpuc.yield` names the results.
+// On the host it becomes `void symbol(void *const *operands, int64_t begin, int64_t end)`. `operands` are the
+// buffers of the block's arguments, then those of the results, dense, row-major and aligned to 64 bytes. A
+// call computes the tiles [begin, end); tiles are independent of one another, and what one holds depends on
+// shapes and target alone.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -25,8 +26,8 @@ struct HostTarget {
 
   /// The CPU that this process runs on.
   static mlir::FailureOr<HostTarget> native(std::string *error = nullptr);
-  /// A CPU by name. Fails, with the reason in `error`, for an unknown name and for a CPU without fused multiply-add
-  /// or half-precision conversion, which kernels rely on.
+  /// A CPU by name. Fails, with the reason in `error`, for an unknown name and for a CPU without fused
+  /// multiply-add or half-precision conversion, which kernels rely on.
   static mlir::FailureOr<HostTarget> parse(llvm::StringRef cpu, std::string *error = nullptr);
 };
 
@@ -36,25 +37,25 @@ struct KernelSchedule {
   int64_t grain = 1; ///< The fewest tiles worth handing to another thread: about 10 µs of work.
 };
 
-/// True of ops that a kernel computes element by element at whatever index is asked for: pointwise ops, constants,
-/// iota, random bits, and broadcast, transpose, slice and reverse, which only say where to read.
+/// True of ops that a kernel computes element by element at whatever index is asked for: pointwise ops,
+/// constants, iota, random bits, and broadcast, transpose, slice and reverse, which only say where to read.
 bool isInlinable(mlir::Operation *op);
 
-/// True of ops that shape the loops of the kernel they stand in: reductions, argmax, cumsum, gather, scatter_add,
-/// concat, pad, dynamic_slice and dynamic_update_slice.
+/// True of ops that shape the loops of the kernel they stand in: reductions, argmax, cumsum, gather,
+/// scatter_add, concat, pad, dynamic_slice and dynamic_update_slice.
 bool isRoot(mlir::Operation *op);
 
-/// What the emitter takes, on any target. Either every result is an inlinable expression of one common shape; or the
-/// block holds one root, whose operands are inlinable expressions, and every result is the root's or a pointwise
-/// expression of it and of inlinable others, in the root's shape. (scatter_add takes nothing after it.) Fails
-/// without a diagnostic: fusion asks this to learn how far it may go.
+/// What the emitter takes, on any target. Either every result is an inlinable expression of one common shape;
+/// or the block holds one root, whose operands are inlinable expressions, and every result is the root's or a
+/// pointwise expression of it and of inlinable others, in the root's shape. (scatter_add takes nothing after
+/// it.) Fails without a diagnostic: fusion asks this to learn how far it may go.
 mlir::LogicalResult checkKernel(mlir::Block &body);
 
 /// Number and size of tiles, from shapes and target alone.
 KernelSchedule scheduleHostKernel(mlir::Block &body, const HostTarget &target);
 
-/// True if argument number `argument` is read only at the index at which result number `result` is written, in the
-/// same tile and not after, so that one buffer may hold both. Element sizes and shapes must agree.
+/// True if argument number `argument` is read only at the index at which result number `result` is written,
+/// in the same tile and not after, so that one buffer may hold both. Element sizes and shapes must agree.
 bool canUpdateInPlace(mlir::Block &body, unsigned argument, unsigned result);
 
 struct KernelSource {
@@ -67,18 +68,18 @@ struct CodegenOptions {
   int optLevel = 2; ///< LLVM's -O level, 0 to 3. Bits do not depend on it.
 };
 
-/// Compiles kernels into one ELF shared object that exports their symbols and needs nothing: no libc, no libm, no
-/// relocation against another object. Equal inputs give equal bytes. Kernels with equal bodies share their code.
-/// Emits a diagnostic at the kernel that cannot be compiled.
-mlir::FailureOr<std::string> compileHostKernels(llvm::ArrayRef<KernelSource> kernels, const HostTarget &target,
-                                                const CodegenOptions &options = {});
+/// Compiles kernels into one ELF shared object that exports their symbols and needs nothing: no libc, no
+/// libm, no relocation against another object. Equal inputs give equal bytes. Kernels with equal bodies share
+/// their code. Emits a diagnostic at the kernel that cannot be compiled.
+mlir::FailureOr<std::string> compileHostKernels(llvm::ArrayRef<KernelSource> kernels,
+                                                const HostTarget &target, const CodegenOptions &options = {});
 
 //===----------------------------------------------------------------------===//
 // GPUs
 //===----------------------------------------------------------------------===//
 //
-// On CUDA a kernel is `.entry symbol(ptr, ptr, …)`: the same buffers, one pointer parameter for each, launched as
-// scheduleCudaKernel says and not otherwise.
+// On CUDA a kernel is `.entry symbol(ptr, ptr, …)`: the same buffers, one pointer parameter for each,
+// launched as scheduleCudaKernel says and not otherwise.
 
 /// A GPU architecture to compile for.
 struct CudaTarget {
@@ -98,14 +99,15 @@ struct CudaSchedule {
 /// From shapes alone.
 CudaSchedule scheduleCudaKernel(mlir::Block &body);
 
-/// What kernels became: text that the driver compiles for this or any later architecture, and machine code for this one.
+/// What kernels became: text that the driver compiles for this or any later architecture, and machine code
+/// for this one.
 struct CudaCode {
   std::string ptx;
   std::string cubin; ///< Empty where there is no ptxas.
 };
 
-/// Compiles kernels into one module. Equal inputs give equal bytes, with the same ptxas. Emits a diagnostic at the kernel
-/// that cannot be compiled, and a warning, with the cure, where there is no ptxas.
+/// Compiles kernels into one module. Equal inputs give equal bytes, with the same ptxas. Emits a diagnostic
+/// at the kernel that cannot be compiled, and a warning, with the cure, where there is no ptxas.
 mlir::FailureOr<CudaCode> compileCudaKernels(llvm::ArrayRef<KernelSource> kernels, const CudaTarget &target,
                                              const CodegenOptions &options = {});
 

@@ -28,8 +28,9 @@ using namespace codegen;
 /// Kernels are emitted in a context of their own, in which nothing else is loaded or running.
 static std::unique_ptr<MLIRContext> kernelContext() {
   DialectRegistry registry;
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect,
-                  memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect, LLVM::LLVMDialect,
+                  math::MathDialect, memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect,
+                  vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerGPUDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
@@ -80,7 +81,8 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
   auto module = gpu::GPUModuleOp::create(builder, holder->getLoc(), "kernels");
   for (const KernelSource &kernel : kernels) {
     if (failed(checkKernel(*kernel.body)))
-      return fail(kernel.location, "kernel '" + kernel.symbol + "' holds ops that cannot be one kernel: split the fused region");
+      return fail(kernel.location, "kernel '" + kernel.symbol +
+                                       "' holds ops that cannot be one kernel: split the fused region");
     emitCudaKernel(module, kernel.symbol, *kernel.body);
   }
   if (failed(verify(*holder)) || failed(lowerToNvvm(module)))
@@ -97,8 +99,9 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
   CudaCode code{std::move(*ptx), ""};
   FailureOr<std::string> ptxas = findPtxas();
   if (failed(ptxas)) {
-    emitWarning(first) << "no ptxas: the plan holds PTX alone, which the driver compiles each time the plan is loaded; "
-                          "install the CUDA toolkit and put its bin on the path, or set CUDA_HOME";
+    emitWarning(first)
+        << "no ptxas: the plan holds PTX alone, which the driver compiles each time the plan is loaded; "
+           "install the CUDA toolkit and put its bin on the path, or set CUDA_HOME";
     return code;
   }
   FailureOr<std::string> cubin = assembleCubin(*ptxas, code.ptx, target, error);

@@ -40,8 +40,8 @@ static std::string bodyText(Block &body) {
 /// Kernels are emitted in a context of their own, in which nothing else is loaded or running.
 static std::unique_ptr<MLIRContext> kernelContext() {
   DialectRegistry registry;
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
-                  scf::SCFDialect, vector::VectorDialect>();
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+                  math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
@@ -70,7 +70,8 @@ FailureOr<std::string> compileHostKernels(ArrayRef<KernelSource> kernels, const 
   SmallVector<std::pair<StringRef, StringRef>> aliases; // (symbol, of)
   for (const KernelSource &kernel : kernels) {
     if (failed(checkKernel(*kernel.body)))
-      return fail(kernel.location, "kernel '" + kernel.symbol + "' holds ops that cannot be one kernel: split the fused region");
+      return fail(kernel.location, "kernel '" + kernel.symbol +
+                                       "' holds ops that cannot be one kernel: split the fused region");
     auto [known, isNew] = byBody.try_emplace(bodyText(*kernel.body), kernel.symbol);
     if (isNew)
       emitHostKernel(*module, kernel.symbol, *kernel.body, target);
@@ -87,7 +88,8 @@ FailureOr<std::string> compileHostKernels(ArrayRef<KernelSource> kernels, const 
   for (auto [symbol, of] : aliases)
     llvm::GlobalAlias::create(symbol, llvmModule->getFunction(of));
 
-  FailureOr<std::string> object = compileToObject(*llvmModule, *machine, options.optLevel, target.vectorBytes, error);
+  FailureOr<std::string> object =
+      compileToObject(*llvmModule, *machine, options.optLevel, target.vectorBytes, error);
   if (failed(object))
     return fail(first, error);
   FailureOr<std::string> shared = linkSharedObject(*object, error);

@@ -60,8 +60,8 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, int optLevel) 
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::OptimizationLevel level = optimizationLevel(optLevel);
-  llvm::ModulePassManager passes = optLevel == 0 ? builder.buildO0DefaultPipeline(level)
-                                                 : builder.buildPerModuleDefaultPipeline(level);
+  llvm::ModulePassManager passes =
+      optLevel == 0 ? builder.buildO0DefaultPipeline(level) : builder.buildPerModuleDefaultPipeline(level);
   passes.run(module, modules);
 }
 

@@ -17,7 +17,8 @@ static Value asI64(ImplicitLocOpBuilder &builder, Value index) {
 }
 
 CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, const Kernel &kernel, const CudaLoops &loops)
-    : function_(function), kernel_(kernel), loops_(loops), builder_(function.getLoc(), function.getContext()) {
+    : function_(function), kernel_(kernel), loops_(loops),
+      builder_(function.getLoc(), function.getContext()) {
   Block &entry = function.getBody().front();
   builder_.setInsertionPointToStart(&entry);
   llvm::append_range(pointers_, entry.getArguments());
@@ -28,7 +29,8 @@ CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, const Kernel &kern
   Value high = arith::DivUIOp::create(builder_, thread, index(inner));
   column_ = loops.adjacentColumns ? low : high;
   part_ = loops.adjacentColumns ? high : low;
-  emitter_ = std::make_unique<ElementEmitter>(builder_, kernel, ArrayRef(pointers_).take_front(kernel.body->getNumArguments()));
+  emitter_ = std::make_unique<ElementEmitter>(builder_, kernel,
+                                              ArrayRef(pointers_).take_front(kernel.body->getNumArguments()));
   emitTables(*emitter_, kernel, *function->getParentOfType<gpu::GPUModuleOp>().getBody(), function.getName());
 }
 
@@ -71,18 +73,20 @@ void CudaKernelEmitter::setCoordinates(ArrayRef<size_t> groups, Value linear, in
       position = Expr(builder_, arith::RemUIOp::create(builder_, rest.value(), extent));
       rest = Expr(builder_, arith::DivUIOp::create(builder_, rest.value(), extent));
     }
-    emitter_->setCoordinate(group, narrow ? zeroExtend(position, builder_.getI64Type()).value() : position.value());
+    emitter_->setCoordinate(group,
+                            narrow ? zeroExtend(position, builder_.getI64Type()).value() : position.value());
   }
 }
 
 void CudaKernelEmitter::forGroups(ArrayRef<size_t> groups, Body body) {
   if (groups.empty())
     return body();
-  emitLoop(*emitter_, index(0), index(kernel_.groups[groups.front()].extent), 1, {}, [&](Value position, const State &) {
-    emitter_->setCoordinate(groups.front(), position);
-    forGroups(groups.drop_front(), body);
-    return State();
-  });
+  emitLoop(*emitter_, index(0), index(kernel_.groups[groups.front()].extent), 1, {},
+           [&](Value position, const State &) {
+             emitter_->setCoordinate(groups.front(), position);
+             forGroups(groups.drop_front(), body);
+             return State();
+           });
 }
 
 void CudaKernelEmitter::ifHolds(Value condition, Body body) {
@@ -115,7 +119,8 @@ void CudaKernelEmitter::emitResults() {
                     linearAddress(kernel_.resultIndex, shapeOf(yield), kernel_.space()));
 }
 
-/// One element after another along the dimension. f16 and bf16 are carried in f32; each result is rounded from there.
+/// One element after another along the dimension. f16 and bf16 are carried in f32; each result is rounded
+/// from there.
 void CudaKernelEmitter::emitCumsum() {
   SmallVector<size_t> scanned = groupsOf(Role::Ordered);
   auto [operand, position] = rootOperands(kernel_).front();
@@ -140,8 +145,8 @@ void CudaKernelEmitter::emitCumsum() {
   });
 }
 
-/// Copies init, then adds the updates in row-major order of the indices. A thread owns what the indices do not address,
-/// so no two threads write the same element.
+/// Copies init, then adds the updates in row-major order of the indices. A thread owns what the indices do
+/// not address, so no two threads write the same element.
 void CudaKernelEmitter::emitScatterAdd() {
   auto operands = rootOperands(kernel_);
   auto scatter = cast<ScatterAddOp>(kernel_.root);
@@ -154,7 +159,8 @@ void CudaKernelEmitter::emitScatterAdd() {
   auto addOne = [&] {
     auto [indices, indicesIndex] = operands[1];
     auto [updates, updatesIndex] = operands[2];
-    Expr chosen = castElement(emitter_->emit(indices, indicesIndex).expr, elementKind(indices.getType()), ElementKind::I64);
+    Expr chosen = castElement(emitter_->emit(indices, indicesIndex).expr, elementKind(indices.getType()),
+                              ElementKind::I64);
     ifHolds(below(chosen.value(), slotCount), [&, &updates = updates, &updatesIndex = updatesIndex] {
       Expr update = toCompute(emitter_->emitLanes(updates, updatesIndex), kind);
       for (size_t slot : slots)
@@ -165,7 +171,8 @@ void CudaKernelEmitter::emitScatterAdd() {
   };
   forOutputs([&] {
     forGroups(slots, [&] {
-      emitter_->store(emitter_->emitLanes(operands[0].first, operands[0].second), resultPointer(0), kind, address);
+      emitter_->store(emitter_->emitLanes(operands[0].first, operands[0].second), resultPointer(0), kind,
+                      address);
     });
     forGroups(groupsOf(Role::Ordered), addOne);
   });
@@ -195,7 +202,8 @@ void emitCudaKernel(gpu::GPUModuleOp module, StringRef symbol, Block &body) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   SmallVector<Type> parameters(body.getNumArguments() + body.getTerminator()->getNumOperands(),
                                LLVM::LLVMPointerType::get(context));
-  auto function = gpu::GPUFuncOp::create(builder, module.getLoc(), symbol, builder.getFunctionType(parameters, {}));
+  auto function =
+      gpu::GPUFuncOp::create(builder, module.getLoc(), symbol, builder.getFunctionType(parameters, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   Kernel kernel(body);
   CudaLoops loops(kernel);

@@ -46,7 +46,9 @@ private:
   llvm::SmallVector<size_t> groupsOf(Role role) const;
   mlir::Value index(int64_t number) { return constantInt(builder_, builder_.getI64Type(), number).value(); }
   mlir::Value add(mlir::Value a, mlir::Value b) { return mlir::arith::AddIOp::create(builder_, a, b); }
-  mlir::Value multiply(mlir::Value a, int64_t b) { return mlir::arith::MulIOp::create(builder_, a, index(b)); }
+  mlir::Value multiply(mlir::Value a, int64_t b) {
+    return mlir::arith::MulIOp::create(builder_, a, index(b));
+  }
   mlir::Value below(mlir::Value a, int64_t limit);
   mlir::Value resultPointer(unsigned result) { return pointers_[kernel_.body->getNumArguments() + result]; }
 

@@ -7,7 +7,8 @@ using namespace mlir;
 namespace gpuc::codegen {
 
 constexpr int64_t threadsPerBlock = 256;
-constexpr int64_t mostBlocks = 2048;    // twice what an H200's 132 multiprocessors hold at once, at 8 blocks each
+constexpr int64_t mostBlocks =
+    2048; // twice what an H200's 132 multiprocessors hold at once, at 8 blocks each
 constexpr int64_t warp = 32;
 constexpr int64_t leastFoldToShare = 32; // below, one thread folds alone: cheaper than meeting at barriers
 

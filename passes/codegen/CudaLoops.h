@@ -6,14 +6,15 @@
 
 namespace gpuc::codegen {
 
-/// A kernel's threads, from shapes alone. A tile is `columns` outputs (elements of the results; for running sums and
-/// scatters, of what is parallel in them); `parts` threads share the folding of each. A block takes every grid-th tile.
+/// A kernel's threads, from shapes alone. A tile is `columns` outputs (elements of the results; for running
+/// sums and scatters, of what is parallel in them); `parts` threads share the folding of each. A block takes
+/// every grid-th tile.
 struct CudaLoops {
   llvm::SmallVector<size_t> outputGroups; ///< Outermost first.
   llvm::SmallVector<size_t> foldedGroups; ///< Of reductions, outermost first.
   int64_t outputs = 1, folded = 1;
-  int64_t columns = 1, parts = 1;         ///< parts is a power of two.
-  bool adjacentColumns = true;            ///< Neighbouring threads are of neighbouring outputs, else parts of one.
+  int64_t columns = 1, parts = 1; ///< parts is a power of two.
+  bool adjacentColumns = true;    ///< Neighbouring threads are of neighbouring outputs, else parts of one.
   int64_t grid = 1;
 
   explicit CudaLoops(const Kernel &kernel);

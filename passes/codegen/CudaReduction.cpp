@@ -1,8 +1,8 @@
 //===- CudaReduction.cpp - Reductions on a GPU ------------------------------===//
 //
-// The tree in which a reduction adds up follows from its shape alone. Of P threads that share an output, thread p folds
-// the positions p, p + P, p + 2P … in that order; the P results lie in shared memory, and the upper half is merged into
-// the lower until one is left. Short folds are done by one thread.
+// The tree in which a reduction adds up follows from its shape alone. Of P threads that share an output,
+// thread p folds the positions p, p + P, p + 2P … in that order; the P results lie in shared memory, and the
+// upper half is merged into the lower until one is left. Short folds are done by one thread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,12 +29,15 @@ State CudaKernelEmitter::foldPart(Fold &fold) {
 /// One element for each thread of the block.
 Value CudaKernelEmitter::sharedArray(Type element) {
   auto module = function_->getParentOfType<gpu::GPUModuleOp>();
-  std::string name = (function_.getName() + ".shared" + Twine(module.getBody()->getOperations().size())).str();
+  std::string name =
+      (function_.getName() + ".shared" + Twine(module.getBody()->getOperations().size())).str();
   OpBuilder head = OpBuilder::atBlockBegin(module.getBody());
   auto type = LLVM::LLVMArrayType::get(element, loops_.block());
-  LLVM::GlobalOp::create(head, builder_.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+  LLVM::GlobalOp::create(head, builder_.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::Internal, name,
+                         Attribute(),
                          /*alignment=*/16, sharedAddressSpace);
-  return LLVM::AddressOfOp::create(builder_, LLVM::LLVMPointerType::get(builder_.getContext(), sharedAddressSpace), name);
+  return LLVM::AddressOfOp::create(
+      builder_, LLVM::LLVMPointerType::get(builder_.getContext(), sharedAddressSpace), name);
 }
 
 Value CudaKernelEmitter::sharedElement(Value array, Type element, Value part) {
@@ -53,7 +56,8 @@ State CudaKernelEmitter::mergeParts(Fold &fold, const State &part) {
   auto load = [&](Value from) {
     State state;
     for (auto [array, register_] : llvm::zip_equal(arrays, part))
-      state.push_back({builder_, LLVM::LoadOp::create(builder_, register_.type(), sharedElement(array, register_.type(), from))});
+      state.push_back({builder_, LLVM::LoadOp::create(builder_, register_.type(),
+                                                      sharedElement(array, register_.type(), from))});
     return state;
   };
   store(part);
@@ -74,7 +78,8 @@ void CudaKernelEmitter::emitReduction() {
     return;
   }
   forTiles([&] {
-    // All threads of a block must reach its barriers: those without an output fold the last one, and keep it to themselves.
+    // All threads of a block must reach its barriers: those without an output fold the last one, and keep it
+    // to themselves.
     setCoordinates(loops_.outputGroups, output_, loops_.outputs);
     State merged = mergeParts(fold, foldPart(fold));
     Value first = below(part_, 1);

@@ -11,7 +11,8 @@ namespace gpuc {
 
 /// The oldest PTX version with the architecture, so that the oldest driver takes it.
 ArrayRef<CudaTarget> CudaTarget::known() {
-  static const CudaTarget targets[] = {{"sm_80", "+ptx80"}, {"sm_90", "+ptx80"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"}};
+  static const CudaTarget targets[] = {
+      {"sm_80", "+ptx80"}, {"sm_90", "+ptx80"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"}};
   return targets;
 }
 
@@ -30,7 +31,8 @@ FailureOr<CudaTarget> CudaTarget::parse(StringRef architecture, std::string *err
 
 namespace codegen {
 
-std::unique_ptr<llvm::TargetMachine> createMachine(const CudaTarget &target, int optLevel, std::string &error) {
+std::unique_ptr<llvm::TargetMachine> createMachine(const CudaTarget &target, int optLevel,
+                                                   std::string &error) {
   static const bool initialized = [] {
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
@@ -47,8 +49,8 @@ std::unique_ptr<llvm::TargetMachine> createMachine(const CudaTarget &target, int
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict; // an FMA is where the IR has one, and nowhere else
   auto level = llvm::CodeGenOpt::getLevel(std::clamp(optLevel, 0, 3));
   return std::unique_ptr<llvm::TargetMachine>(
-      backend->createTargetMachine(triple, target.architecture, target.ptxFeature, options, llvm::Reloc::PIC_, std::nullopt,
-                                   level.value_or(llvm::CodeGenOptLevel::Default)));
+      backend->createTargetMachine(triple, target.architecture, target.ptxFeature, options, llvm::Reloc::PIC_,
+                                   std::nullopt, level.value_or(llvm::CodeGenOptLevel::Default)));
 }
 
 } // namespace codegen

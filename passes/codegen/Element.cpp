@@ -119,8 +119,9 @@ Expr numberIn(ImplicitLocOpBuilder &builder, ElementKind kind, int64_t lanes, do
 // Casts
 //===----------------------------------------------------------------------===//
 
-/// f64 to f32, "rounded to odd": if inexact, towards zero with the last bit set. What is then rounded to fewer bits
-/// comes out as if it had been rounded once [Boldo and Melquiond, "When double rounding is odd", 2005].
+/// f64 to f32, "rounded to odd": if inexact, towards zero with the last bit set. What is then rounded to
+/// fewer bits comes out as if it had been rounded once [Boldo and Melquiond, "When double rounding is odd",
+/// 2005].
 static Expr narrowToOdd(Expr value) {
   Builder &builder = value.builder();
   Expr nearest = narrow(value, builder.getF32Type());
@@ -131,14 +132,15 @@ static Expr narrowToOdd(Expr value) {
   return floatFromBits(select(inexact, truncated | bits.integer(1), bits));
 }
 
-/// i64 to f64 so that a later rounding to fewer bits is the only one: bits that f64 has no room for leave their mark
-/// in the last one kept.
+/// i64 to f64 so that a later rounding to fewer bits is the only one: bits that f64 has no room for leave
+/// their mark in the last one kept.
 static Expr toFloatWithSticky(Expr value) {
   Builder &builder = value.builder();
   Expr high = value & value.integer(~int64_t(0x7ff));
   Expr lost = notEqual(value & value.integer(0x7ff), value.integer(0));
   Expr marked = select(lost, high | value.integer(0x800), high);
-  Expr fits = less(abs(value), value.integer(int64_t(1) << 53)); // abs of the least i64 is negative; its low bits are 0
+  Expr fits = less(abs(value),
+                   value.integer(int64_t(1) << 53)); // abs of the least i64 is negative; its low bits are 0
   return toFloat(select(fits, value, marked), builder.getF64Type());
 }
 
@@ -148,7 +150,8 @@ static Expr intToFloat(Expr value, ElementKind from, ElementKind to) {
     value = isUnsigned(from) ? zeroExtend(value, builder.getI32Type()) : extend(value, builder.getI32Type());
   if (to == ElementKind::F64)
     return toFloat(value, builder.getF64Type());
-  if (to == ElementKind::F32 || from == ElementKind::UI8 || from == ElementKind::I8 || from == ElementKind::I1)
+  if (to == ElementKind::F32 || from == ElementKind::UI8 || from == ElementKind::I8 ||
+      from == ElementKind::I1)
     return fromCompute(toFloat(value, builder.getF32Type()), to); // exact in f32 for the narrow ones
   Expr wide = from == ElementKind::I64 ? toFloatWithSticky(value) : toFloat(value, builder.getF64Type());
   return fromCompute(narrowToOdd(wide), to);

@@ -1,9 +1,9 @@
 //===- Element.h - Element types in memory and in registers -----------------===//
 //
-// An element has three forms. In memory it lies as its tensor type says, i1 as a byte. In a register it has the same
-// bits, but ui8 as i8, f16 and bf16 as i16, and i1 as i1. Arithmetic on f16 and bf16 is done in f32 and rounded once;
-// the conversions are integer arithmetic or IEEE conversions, so that a CPU that has bf16 instructions (which flush
-// denormals) gives the same bits as one that has not.
+// An element has three forms. In memory it lies as its tensor type says, i1 as a byte. In a register it has
+// the same bits, but ui8 as i8, f16 and bf16 as i16, and i1 as i1. Arithmetic on f16 and bf16 is done in f32
+// and rounded once; the conversions are integer arithmetic or IEEE conversions, so that a CPU that has bf16
+// instructions (which flush denormals) gives the same bits as one that has not.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -30,16 +30,17 @@ mlir::Type memoryType(mlir::MLIRContext *context, ElementKind kind, int64_t lane
 Expr fromMemory(Expr loaded, ElementKind kind);
 Expr toMemory(Expr value, ElementKind kind);
 
-/// From the register's form to the one that arithmetic is done in (f16 and bf16: f32), and back with one rounding.
+/// From the register's form to the one that arithmetic is done in (f16 and bf16: f32), and back with one
+/// rounding.
 Expr toCompute(Expr value, ElementKind kind);
 Expr fromCompute(Expr value, ElementKind kind);
 
 /// A number in register form, rounded to the nearest that the type has.
 Expr numberIn(mlir::ImplicitLocOpBuilder &builder, ElementKind kind, int64_t lanes, double number);
 
-/// The same number in another type, register form to register form. Float to integer truncates towards zero and
-/// saturates, NaN becomes 0; anything to i1 asks whether it differs from 0; every other conversion rounds once to the
-/// nearest, ties to even. Between integers the low bits are kept.
+/// The same number in another type, register form to register form. Float to integer truncates towards zero
+/// and saturates, NaN becomes 0; anything to i1 asks whether it differs from 0; every other conversion rounds
+/// once to the nearest, ties to even. Between integers the low bits are kept.
 Expr castElement(Expr value, ElementKind from, ElementKind to);
 
 } // namespace gpuc::codegen

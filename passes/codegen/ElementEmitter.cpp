@@ -19,7 +19,8 @@ ElementEmitter::ElementEmitter(ImplicitLocOpBuilder &builder, const Kernel &kern
 //===----------------------------------------------------------------------===//
 
 void ElementEmitter::enter(Region &region) {
-  levels_.push_back({region.getParentOp(), SmallVector<Known>(coordinates_), tailMask_, laneGroup_, lanes_, root_});
+  levels_.push_back(
+      {region.getParentOp(), SmallVector<Known>(coordinates_), tailMask_, laneGroup_, lanes_, root_});
   Block &block = region.front();
   if (block.mightHaveTerminator())
     builder_.setInsertionPoint(block.getTerminator());
@@ -88,7 +89,8 @@ Known ElementEmitter::emit(Value value, const Index &index, const Guard &guard) 
       return memo.known;
   Known known;
   if (auto argument = dyn_cast<BlockArgument>(value))
-    known = loadAt(pointers_[argument.getArgNumber()], elementKind(value.getType()), shapeOf(value), index, guard);
+    known = loadAt(pointers_[argument.getArgNumber()], elementKind(value.getType()), shapeOf(value), index,
+                   guard);
   else
     known = compute(value.getDefiningOp(), index, guard);
   memo_[value].push_back({index, guard.expr.value(), known});
@@ -113,7 +115,8 @@ Known ElementEmitter::compute(Operation *op, const Index &index, const Guard &gu
       .Case<PadOp>([&](auto) { return emitPad(op, index, guard); })
       .Case<DynamicSliceOp>([&](auto) { return emitDynamicSlice(op, index, guard); })
       .Case<DynamicUpdateSliceOp>([&](auto) { return emitDynamicUpdateSlice(op, index, guard); })
-      .Default([](Operation *) -> Known { llvm_unreachable("checkKernel let through what cannot be emitted"); });
+      .Default(
+          [](Operation *) -> Known { llvm_unreachable("checkKernel let through what cannot be emitted"); });
 }
 
 Known ElementEmitter::emitPointwiseOp(Operation *op, const Index &index, const Guard &guard) {
@@ -160,7 +163,8 @@ Known ElementEmitter::emitRandomBits(Operation *op, const Index &index) {
 Expr ElementEmitter::laneNumbers() {
   auto numbers = llvm::to_vector(llvm::seq<int64_t>(0, lanes_));
   auto type = VectorType::get({lanes_}, builder_.getI64Type());
-  return {builder_, arith::ConstantOp::create(builder_, type, DenseElementsAttr::get(type, ArrayRef(numbers)))};
+  return {builder_,
+          arith::ConstantOp::create(builder_, type, DenseElementsAttr::get(type, ArrayRef(numbers)))};
 }
 
 Known ElementEmitter::staticPart(const Affine &affine, int64_t &laneStride) {
@@ -195,7 +199,8 @@ Known ElementEmitter::materialize(const Affine &affine) {
   if (!affine.isDynamic)
     return result;
   Known dynamic{Expr(builder_, affine.dynamic), affine.dynamicLevel};
-  return combine({result, dynamic}, [&](ArrayRef<Expr> x) { return x[0] + x[1] * x[1].integer(affine.dynamicScale); });
+  return combine({result, dynamic},
+                 [&](ArrayRef<Expr> x) { return x[0] + x[1] * x[1].integer(affine.dynamicScale); });
 }
 
 Expr ElementEmitter::laneCoordinate(size_t group) {
@@ -218,7 +223,8 @@ ElementEmitter::Guard ElementEmitter::both(const Guard &a, const Guard &b) {
 /// 0 <= position < extent, by one unsigned comparison.
 Known ElementEmitter::within(Known position, int64_t extent) {
   return combine({position}, [&](ArrayRef<Expr> x) {
-    Value inside = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ult, x[0].value(), x[0].integer(extent).value());
+    Value inside = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ult, x[0].value(),
+                                         x[0].integer(extent).value());
     return Expr(builder_, inside);
   });
 }
@@ -289,10 +295,13 @@ Known ElementEmitter::emitPad(Operation *op, const Index &index, const Guard &gu
         return equal(rest, x[0].integer(0));
       });
       there = both(there, onGrid);
-      at[dim] = dynamicAffine(combine({position}, [&](ArrayRef<Expr> x) {
-        Expr step = x[0].integer(interior + 1);
-        return Expr(builder_, arith::DivUIOp::create(builder_, x[0].value(), step.value()));
-      }), kernel_.space());
+      at[dim] = dynamicAffine(
+          combine({position},
+                  [&](ArrayRef<Expr> x) {
+                    Expr step = x[0].integer(interior + 1);
+                    return Expr(builder_, arith::DivUIOp::create(builder_, x[0].value(), step.value()));
+                  }),
+          kernel_.space());
     }
     inside = both(inside, there);
   }
@@ -317,7 +326,8 @@ Known ElementEmitter::emitDynamicSlice(Operation *op, const Index &index, const 
   for (size_t dim = 0; dim < at.size(); ++dim) {
     int64_t last = shapeOf(slice.getOperand())[dim] - slice.getSizes()[dim];
     if (last > 0)
-      at[dim] = sum(at[dim], dynamicAffine(windowStart(slice.getStart(), dim, last, guard), kernel_.space()), 1);
+      at[dim] =
+          sum(at[dim], dynamicAffine(windowStart(slice.getStart(), dim, last, guard), kernel_.space()), 1);
   }
   return emit(slice.getOperand(), at, guard);
 }
@@ -331,12 +341,14 @@ Known ElementEmitter::emitDynamicUpdateSlice(Operation *op, const Index &index, 
     int64_t last = shapeOf(update.getOperand())[dim] - window[dim];
     if (last == 0)
       continue;
-    at[dim] = sum(at[dim], dynamicAffine(windowStart(update.getStart(), dim, last, guard), kernel_.space()), -1);
+    at[dim] =
+        sum(at[dim], dynamicAffine(windowStart(update.getStart(), dim, last, guard), kernel_.space()), -1);
     inside = both(inside, within(materialize(at[dim]), window[dim]));
   }
   if (!inside.expr)
     return emit(update.getUpdate(), index, guard);
-  return choose(inside, emit(update.getUpdate(), at, both(guard, inside)), emit(update.getOperand(), index, guard));
+  return choose(inside, emit(update.getUpdate(), at, both(guard, inside)),
+                emit(update.getOperand(), index, guard));
 }
 
 } // namespace gpuc::codegen

@@ -1,8 +1,9 @@
 //===- ElementEmitter.h - The value of a tensor expression at an index ------===//
 //
-// Pulls elements out of a kernel's block: asked for a value at an index, it emits what computes it, down to the loads.
-// It knows loops only as coordinates that are known from some level on, so host loops and GPU threads use it alike.
-// What depends on outer coordinates alone is emitted in the outer loop; what does not vary along the lanes stays scalar.
+// Pulls elements out of a kernel's block: asked for a value at an index, it emits what computes it, down to
+// the loads. It knows loops only as coordinates that are known from some level on, so host loops and GPU
+// threads use it alike. What depends on outer coordinates alone is emitted in the outer loop; what does not
+// vary along the lanes stays scalar.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -23,13 +24,15 @@ struct Known {
 
 class ElementEmitter {
 public:
-  /// `pointers`: one for each block argument of the kernel, known at level 0, which is where the builder stands.
-  ElementEmitter(mlir::ImplicitLocOpBuilder &builder, const Kernel &kernel, llvm::ArrayRef<mlir::Value> pointers);
+  /// `pointers`: one for each block argument of the kernel, known at level 0, which is where the builder
+  /// stands.
+  ElementEmitter(mlir::ImplicitLocOpBuilder &builder, const Kernel &kernel,
+                 llvm::ArrayRef<mlir::Value> pointers);
 
   // Loops. The emitter starts at level 0.
 
-  /// Continues one level further in: inside `region`'s block, before its terminator. What is known at outer levels is
-  /// emitted before the op that holds the region.
+  /// Continues one level further in: inside `region`'s block, before its terminator. What is known at outer
+  /// levels is emitted before the op that holds the region.
   void enter(mlir::Region &region);
   /// Back to the level outside, after the op that was entered.
   void leave();
@@ -63,7 +66,7 @@ private:
   /// Where loads are allowed; null: everywhere.
   using Guard = Known;
   struct Level {
-    mlir::Operation *holder; ///< The op whose region this is.
+    mlir::Operation *holder;              ///< The op whose region this is.
     llvm::SmallVector<Known> coordinates; ///< As they were outside, and so the others.
     Expr tailMask;
     size_t laneGroup;

@@ -1,7 +1,7 @@
 //===- ElementMemory.cpp - Loads and stores of the element emitter ----------===//
 //
-// How an address moves along the lanes decides the load: not at all, one scalar load in the outermost loop that knows
-// the address; by one, a vector load; otherwise one load for each lane.
+// How an address moves along the lanes decides the load: not at all, one scalar load in the outermost loop
+// that knows the address; by one, a vector load; otherwise one load for each lane.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,8 @@ Known ElementEmitter::loadAt(Value pointer, ElementKind kind, ArrayRef<int64_t> 
     if (entry.isDynamic) {
       int64_t scale = stride * entry.dynamicScale;
       Known dynamic{Expr(builder_, entry.dynamic), entry.dynamicLevel};
-      offset = combine({offset, dynamic}, [&](ArrayRef<Expr> x) { return x[0] + x[1] * x[1].integer(scale); });
+      offset =
+          combine({offset, dynamic}, [&](ArrayRef<Expr> x) { return x[0] + x[1] * x[1].integer(scale); });
     }
   int where = std::max(offset.level, guard.expr ? guard.level : 0);
   bool perLane = offset.isVector() || (guard.expr && guard.isVector()) || laneStride != 0;
@@ -46,7 +47,8 @@ Known ElementEmitter::loadAt(Value pointer, ElementKind kind, ArrayRef<int64_t> 
   return loadVector(pointer, kind, offset.expr, laneStride, guard, std::max(where, tailMask_ ? level() : 0));
 }
 
-Known ElementEmitter::loadScalar(Value pointer, ElementKind kind, Expr offset, const Guard &guard, int where) {
+Known ElementEmitter::loadScalar(Value pointer, ElementKind kind, Expr offset, const Guard &guard,
+                                 int where) {
   Type type = memoryType(builder_.getContext(), kind, 1);
   auto load = [&] {
     Value address = elementPointer(pointer, kind, offset);
@@ -66,8 +68,8 @@ Known ElementEmitter::loadScalar(Value pointer, ElementKind kind, Expr offset, c
   });
 }
 
-Known ElementEmitter::loadVector(Value pointer, ElementKind kind, Expr offset, int64_t laneStride, const Guard &guard,
-                                 int where) {
+Known ElementEmitter::loadVector(Value pointer, ElementKind kind, Expr offset, int64_t laneStride,
+                                 const Guard &guard, int where) {
   Type type = memoryType(builder_.getContext(), kind, lanes_);
   int64_t bytes = bytesOf(kind);
   return at(where, [&] {
@@ -81,7 +83,8 @@ Known ElementEmitter::loadVector(Value pointer, ElementKind kind, Expr offset, i
     if (contiguous) {
       Value address = elementPointer(pointer, kind, offset);
       Value zeros = constant(builder_, type, 0).value();
-      loaded = mask ? LLVM::MaskedLoadOp::create(builder_, type, address, mask.value(), zeros, bytes, false).getRes()
+      loaded = mask ? LLVM::MaskedLoadOp::create(builder_, type, address, mask.value(), zeros, bytes, false)
+                          .getRes()
                     : LLVM::LoadOp::create(builder_, type, address, bytes).getRes();
       return fromMemory(Expr(builder_, loaded), kind);
     }
@@ -92,7 +95,8 @@ Known ElementEmitter::loadVector(Value pointer, ElementKind kind, Expr offset, i
     Value addresses = elementPointer(pointer, kind, offsets);
     Value zeros = constant(builder_, type, 0).value();
     loaded = LLVM::masked_gather::create(builder_, type, addresses, mask.value(), zeros,
-                                         builder_.getI32IntegerAttr(bytes)).getRes();
+                                         builder_.getI32IntegerAttr(bytes))
+                 .getRes();
     return fromMemory(Expr(builder_, loaded), kind);
   });
 }

@@ -21,8 +21,8 @@ Type Expr::withElement(Type element) const {
 
 Expr constantInt(ImplicitLocOpBuilder &builder, Type type, int64_t number) {
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
-  TypedAttr attribute = builder.getIntegerAttr(getElementTypeOrSelf(type),
-                                               APInt(width, number, /*isSigned=*/true, /*implicitTrunc=*/true));
+  TypedAttr attribute = builder.getIntegerAttr(
+      getElementTypeOrSelf(type), APInt(width, number, /*isSigned=*/true, /*implicitTrunc=*/true));
   if (auto vector = dyn_cast<VectorType>(type))
     attribute = DenseElementsAttr::get(vector, attribute);
   return {builder, arith::ConstantOp::create(builder, attribute)};
@@ -42,18 +42,13 @@ Expr Expr::real(double number) const { return constant(*builder_, type(), number
 Expr Expr::integer(int64_t number) const { return constantInt(*builder_, type(), number); }
 
 /// The float or the integer op, as the type asks.
-template <typename FloatOp, typename IntOp>
-static Expr binary(Expr a, Expr b) {
+template <typename FloatOp, typename IntOp> static Expr binary(Expr a, Expr b) {
   if (a.isFloat())
     return {a.builder(), FloatOp::create(a.builder(), a.value(), b.value())};
   return {a.builder(), IntOp::create(a.builder(), a.value(), b.value())};
 }
-template <typename Op>
-static Expr unary(Expr a) {
-  return {a.builder(), Op::create(a.builder(), a.value())};
-}
-template <typename Op>
-static Expr convert(Expr a, Type element) {
+template <typename Op> static Expr unary(Expr a) { return {a.builder(), Op::create(a.builder(), a.value())}; }
+template <typename Op> static Expr convert(Expr a, Type element) {
   return {a.builder(), Op::create(a.builder(), a.withElement(element), a.value())};
 }
 

@@ -1,8 +1,9 @@
 //===- Expr.h - Arithmetic in registers, written as arithmetic --------------===//
 //
-// An Expr is a scalar or a vector in a register together with the builder that computes on it, so that a polynomial
-// reads as one. Everything is emitted as arith, math.fma and vector ops without fast-math flags, the same for a lane of
-// a vector as for a scalar: that is what keeps the bits of a vector body and its tail equal.
+// An Expr is a scalar or a vector in a register together with the builder that computes on it, so that a
+// polynomial reads as one. Everything is emitted as arith, math.fma and vector ops without fast-math flags,
+// the same for a lane of a vector as for a scalar: that is what keeps the bits of a vector body and its tail
+// equal.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -69,7 +70,8 @@ Expr roundEven(Expr a);
 /// The magnitude of `a` with the sign of `b`.
 Expr copySign(Expr a, Expr b);
 
-// Comparisons give i1 lanes. Of floats they are ordered (false of NaN), but for `notEqual`; of integers signed.
+// Comparisons give i1 lanes. Of floats they are ordered (false of NaN), but for `notEqual`; of integers
+// signed.
 Expr less(Expr a, Expr b);
 Expr lessEqual(Expr a, Expr b);
 Expr equal(Expr a, Expr b);
@@ -92,11 +94,11 @@ Expr floatFromBits(Expr a);
 Expr bitcast(Expr a, mlir::Type element);
 
 // Conversions by value.
-Expr toFloat(Expr a, mlir::Type element);          // from a signed integer, to the nearest
-Expr toInt(Expr a, mlir::Type element);            // truncates; what does not fit is undefined
-Expr extend(Expr a, mlir::Type element);           // to a wider float, or sign-extends
-Expr zeroExtend(Expr a, mlir::Type element);       // to a wider integer, unsigned
-Expr narrow(Expr a, mlir::Type element);           // to a narrower float (nearest), or the low bits
-Expr splat(Expr scalar, int64_t lanes);            // as it is if it has them already
+Expr toFloat(Expr a, mlir::Type element);    // from a signed integer, to the nearest
+Expr toInt(Expr a, mlir::Type element);      // truncates; what does not fit is undefined
+Expr extend(Expr a, mlir::Type element);     // to a wider float, or sign-extends
+Expr zeroExtend(Expr a, mlir::Type element); // to a wider integer, unsigned
+Expr narrow(Expr a, mlir::Type element);     // to a narrower float (nearest), or the low bits
+Expr splat(Expr scalar, int64_t lanes);      // as it is if it has them already
 
 } // namespace gpuc::codegen

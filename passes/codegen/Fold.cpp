@@ -11,8 +11,9 @@ using namespace gpuc::ir;
 namespace gpuc::codegen {
 
 Fold::Fold(const Kernel &kernel, ElementEmitter &emitter)
-    : kernel_(kernel), emitter_(emitter), operand_(kernel.root->getOperand(0)), index_(rootOperands(kernel)[0].second),
-      kind_(elementKind(operand_.getType())), dimGroup_(kernel.groups.size()) {
+    : kernel_(kernel), emitter_(emitter), operand_(kernel.root->getOperand(0)),
+      index_(rootOperands(kernel)[0].second), kind_(elementKind(operand_.getType())),
+      dimGroup_(kernel.groups.size()) {
   for (auto [number, group] : llvm::enumerate(kernel.groups))
     if (group.role == Role::Ordered)
       dimGroup_ = number;
@@ -21,11 +22,13 @@ Fold::Fold(const Kernel &kernel, ElementEmitter &emitter)
 /// The least (or greatest) value of the type: what max (or min) of nothing is.
 static Expr extreme(ImplicitLocOpBuilder &builder, Type type, ElementKind kind, bool least) {
   if (isFloat(kind))
-    return constant(builder, type, least ? -std::numeric_limits<double>::infinity()
-                                         : std::numeric_limits<double>::infinity());
+    return constant(builder, type,
+                    least ? -std::numeric_limits<double>::infinity()
+                          : std::numeric_limits<double>::infinity());
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
-  APInt value = isUnsigned(kind) ? (least ? APInt::getMinValue(width) : APInt::getMaxValue(width))
-                                 : (least ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width));
+  APInt value = isUnsigned(kind)
+                    ? (least ? APInt::getMinValue(width) : APInt::getMaxValue(width))
+                    : (least ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width));
   return constantInt(builder, type, value.getSExtValue());
 }
 
@@ -45,7 +48,8 @@ State Fold::identity(int64_t lanes) {
   State state{identityValue(lanes)};
   if (isa<ArgmaxOp>(kernel_.root)) { // an index behind all others, so that any element wins
     ImplicitLocOpBuilder &builder = emitter_.builder();
-    state.push_back(constantInt(builder, registerType(builder.getContext(), ElementKind::I64, lanes), INT64_MAX));
+    state.push_back(
+        constantInt(builder, registerType(builder.getContext(), ElementKind::I64, lanes), INT64_MAX));
   }
   return state;
 }
@@ -64,8 +68,8 @@ State Fold::elements(Expr mask) {
   return state;
 }
 
-/// The better of two candidates: the larger value, NaN above all, among equals the smaller index. Associative and
-/// commutative, so that lanes may be merged in any tree.
+/// The better of two candidates: the larger value, NaN above all, among equals the smaller index. Associative
+/// and commutative, so that lanes may be merged in any tree.
 static State mergeArgmax(const State &a, const State &b, bool isUnsigned) {
   Expr larger, same;
   if (a[0].isFloat()) {
@@ -89,7 +93,8 @@ State Fold::merge(const State &a, const State &b) {
     return {a[0] + b[0]};
   if (isa<ProdOp>(root))
     return {a[0] * b[0]};
-  return {isa<ReduceMaxOp>(root) ? maximum(a[0], b[0], isUnsigned(kind_)) : minimum(a[0], b[0], isUnsigned(kind_))};
+  return {isa<ReduceMaxOp>(root) ? maximum(a[0], b[0], isUnsigned(kind_))
+                                 : minimum(a[0], b[0], isUnsigned(kind_))};
 }
 
 Expr Fold::finish(const State &state) {

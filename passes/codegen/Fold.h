@@ -8,8 +8,8 @@ namespace gpuc::codegen {
 /// What a reduction carries: one register, or for argmax the value and its index.
 using State = llvm::SmallVector<Expr, 2>;
 
-/// sum, prod, reduce_max, reduce_min or argmax as an identity, a step and an associative merge. Sums and products of
-/// f16 and bf16 are carried in f32.
+/// sum, prod, reduce_max, reduce_min or argmax as an identity, a step and an associative merge. Sums and
+/// products of f16 and bf16 are carried in f32.
 class Fold {
 public:
   Fold(const Kernel &kernel, ElementEmitter &emitter);

@@ -24,7 +24,8 @@ HostKernelEmitter::HostKernelEmitter(func::FuncOp function, const Kernel &kernel
                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(number)});
     pointers_.push_back(LLVM::LoadOp::create(builder_, pointer, slot));
   }
-  emitter_ = std::make_unique<ElementEmitter>(builder_, kernel, ArrayRef(pointers_).take_front(kernel.body->getNumArguments()));
+  emitter_ = std::make_unique<ElementEmitter>(builder_, kernel,
+                                              ArrayRef(pointers_).take_front(kernel.body->getNumArguments()));
   emitTables(*emitter_, kernel, *function->getParentOfType<ModuleOp>().getBody(), function.getName());
 }
 
@@ -69,12 +70,14 @@ void HostKernelEmitter::forRows(Body body) {
   if (loops_.rowGroups.empty())
     return body();
   Value first = arith::MulIOp::create(builder_, rowTile_, index(loops_.rowsPerTile));
-  Value last = lesserOf(builder_, arith::AddIOp::create(builder_, first, index(loops_.rowsPerTile)), index(loops_.rows));
+  Value last = lesserOf(builder_, arith::AddIOp::create(builder_, first, index(loops_.rowsPerTile)),
+                        index(loops_.rows));
   loop(first, last, 1, {}, [&](Value row, const State &) {
     for (size_t group : llvm::reverse(loops_.rowGroups)) {
       bool outermost = group == loops_.rowGroups.front();
       Value extent = outermost ? Value() : index(kernel_.groups[group].extent);
-      emitter_->setCoordinate(group, outermost ? row : arith::RemUIOp::create(builder_, row, extent).getResult());
+      emitter_->setCoordinate(group,
+                              outermost ? row : arith::RemUIOp::create(builder_, row, extent).getResult());
       if (!outermost)
         row = arith::DivUIOp::create(builder_, row, extent);
     }
@@ -83,11 +86,11 @@ void HostKernelEmitter::forRows(Body body) {
   });
 }
 
-
 Expr maskBelow(ImplicitLocOpBuilder &builder, Value count, int64_t lanes) {
   auto type = VectorType::get({lanes}, builder.getI32Type());
   auto numbers = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
-  Expr lane(builder, arith::ConstantOp::create(builder, type, DenseElementsAttr::get(type, ArrayRef(numbers))));
+  Expr lane(builder,
+            arith::ConstantOp::create(builder, type, DenseElementsAttr::get(type, ArrayRef(numbers))));
   return less(lane, splat(narrow(Expr(builder, count), builder.getI32Type()), lanes));
 }
 

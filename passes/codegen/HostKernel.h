@@ -9,8 +9,10 @@
 
 namespace gpuc::codegen {
 
-/// Emits `symbol(ptr operands, i64 begin, i64 end)` into `module`, which may be of another context than the block.
-void emitHostKernel(mlir::ModuleOp module, llvm::StringRef symbol, mlir::Block &body, const HostTarget &target);
+/// Emits `symbol(ptr operands, i64 begin, i64 end)` into `module`, which may be of another context than the
+/// block.
+void emitHostKernel(mlir::ModuleOp module, llvm::StringRef symbol, mlir::Block &body,
+                    const HostTarget &target);
 
 /// One bit a lane: true of those below `count`, an i64.
 Expr maskBelow(mlir::ImplicitLocOpBuilder &builder, mlir::Value count, int64_t lanes);

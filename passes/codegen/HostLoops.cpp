@@ -29,7 +29,8 @@ static int64_t picosecondsPerPosition(const Kernel &kernel) {
     positions *= extent;
   for (Operation &op : kernel.body->without_terminator())
     for (Value result : op.getResults()) // what is smaller than the space is computed less often
-      total += picosecondsPerElement(op) * std::min(elementCount(result.getType()), positions) / std::max<int64_t>(1, positions);
+      total += picosecondsPerElement(op) * std::min(elementCount(result.getType()), positions) /
+               std::max<int64_t>(1, positions);
   for (BlockArgument argument : kernel.body->getArguments())
     total += 50 * sizeInBytes(argument.getType()) / std::max<int64_t>(1, positions);
   return std::max<int64_t>(total, 100);
@@ -57,7 +58,8 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
     bool scanned = kernel.form == Form::Cumsum && group.role == Role::Ordered;
     if (group.role != Role::Parallel)
       ordered *= group.extent;
-    if (innermost && !scanned && group.role != Role::Slot && !(kernel.form == Form::ScatterAdd && group.role == Role::Ordered))
+    if (innermost && !scanned && group.role != Role::Slot &&
+        !(kernel.form == Form::ScatterAdd && group.role == Role::Ordered))
       laneGroup = number;
     else if (group.role == Role::Parallel)
       rowGroups.push_back(number);

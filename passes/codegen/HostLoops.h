@@ -6,8 +6,9 @@
 
 namespace gpuc::codegen {
 
-/// A kernel's loops on a CPU, from shapes and target alone. Its parallel groups, but for the one along the lanes, form
-/// `rows`; a tile is `rowsPerTile` rows of one chunk of the lane group. What is ordered is visited inside, whole.
+/// A kernel's loops on a CPU, from shapes and target alone. Its parallel groups, but for the one along the
+/// lanes, form `rows`; a tile is `rowsPerTile` rows of one chunk of the lane group. What is ordered is
+/// visited inside, whole.
 struct HostLoops {
   static constexpr size_t none = ~size_t(0);
 
@@ -15,7 +16,7 @@ struct HostLoops {
   size_t laneGroup = none;             ///< The innermost group, if there is one.
   int64_t lanes = 1;                   ///< A power of two.
   int64_t rows = 1, rowsPerTile = 1;
-  int64_t laneExtent = 1, chunk = 1;   ///< Elements of the lane group, of which a tile takes `chunk`.
+  int64_t laneExtent = 1, chunk = 1; ///< Elements of the lane group, of which a tile takes `chunk`.
   int64_t tiles = 1, grain = 1;
 
   HostLoops(const Kernel &kernel, const HostTarget &target);

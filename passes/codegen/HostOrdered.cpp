@@ -11,8 +11,8 @@ using namespace gpuc::ir;
 
 namespace gpuc::codegen {
 
-/// One element after another along the dimension, the others side by side. f16 and bf16 are carried in f32; each result
-/// is rounded from there.
+/// One element after another along the dimension, the others side by side. f16 and bf16 are carried in f32;
+/// each result is rounded from there.
 void HostKernelEmitter::emitCumsum() {
   SmallVector<size_t> scanned = groupsOf(Role::Ordered);
   auto [operand, index] = rootOperands(kernel_).front();
@@ -42,8 +42,8 @@ void HostKernelEmitter::emitCumsum() {
   });
 }
 
-/// Copies init, then adds the updates in row-major order of the indices. A tile is a part of what the indices do not
-/// address, so no two tiles write the same element.
+/// Copies init, then adds the updates in row-major order of the indices. A tile is a part of what the indices
+/// do not address, so no two tiles write the same element.
 void HostKernelEmitter::emitScatterAdd() {
   auto operands = rootOperands(kernel_);
   auto [init, initIndex] = operands[0];

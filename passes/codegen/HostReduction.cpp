@@ -1,10 +1,11 @@
 //===- HostReduction.cpp - Reductions on the host ---------------------------===//
 //
-// The tree in which a reduction adds up follows from shape and lane count alone. Where the innermost dimension is kept,
-// each lane folds its own column. Where it is folded, up to four vectors of partial results run along it, vector k
-// taking every fourth one from k on; they are merged as (0, 1), (2, 3), then those; then the upper half of the lanes
-// into the lower until one is left. Long loops are cut into blocks of 32 iterations, blocks of blocks likewise, each
-// folded by itself: so the error of a sum grows with the logarithm of its length rather than with the length.
+// The tree in which a reduction adds up follows from shape and lane count alone. Where the innermost
+// dimension is kept, each lane folds its own column. Where it is folded, up to four vectors of partial
+// results run along it, vector k taking every fourth one from k on; they are merged as (0, 1), (2, 3), then
+// those; then the upper half of the lanes into the lower until one is left. Long loops are cut into blocks of
+// 32 iterations, blocks of blocks likewise, each folded by itself: so the error of a sum grows with the
+// logarithm of its length rather than with the length.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +39,8 @@ static State mergeCopies(Fold &fold, const State &a, const State &b, unsigned co
   State result;
   size_t size = a.size() / copies;
   for (unsigned copy = 0; copy < copies; ++copy)
-    result.append(fold.merge(State(ArrayRef(a).slice(copy * size, size)), State(ArrayRef(b).slice(copy * size, size))));
+    result.append(
+        fold.merge(State(ArrayRef(a).slice(copy * size, size)), State(ArrayRef(b).slice(copy * size, size))));
   return result;
 }
 
@@ -58,7 +60,8 @@ State HostKernelEmitter::blocked(Fold &fold, Value low, Value high, int64_t step
   });
 }
 
-State HostKernelEmitter::foldGroups(Fold &fold, ArrayRef<size_t> groups, llvm::function_ref<State()> innermost) {
+State HostKernelEmitter::foldGroups(Fold &fold, ArrayRef<size_t> groups,
+                                    llvm::function_ref<State()> innermost) {
   if (groups.empty())
     return innermost();
   int64_t extent = kernel_.groups[groups.front()].extent;
@@ -113,8 +116,9 @@ State HostKernelEmitter::foldLanes(Fold &fold, State state, int64_t lanes) {
     auto part = [&](Expr vector, int64_t offset) -> Expr {
       if (half == 1)
         return {builder_, vector::ExtractOp::create(builder_, vector.value(), offset)};
-      return {builder_, vector::ExtractStridedSliceOp::create(builder_, vector.value(), ArrayRef<int64_t>{offset},
-                                                              ArrayRef<int64_t>{half}, ArrayRef<int64_t>{1})};
+      return {builder_,
+              vector::ExtractStridedSliceOp::create(builder_, vector.value(), ArrayRef<int64_t>{offset},
+                                                    ArrayRef<int64_t>{half}, ArrayRef<int64_t>{1})};
     };
     State lower, upper;
     for (Expr vector : state) {
@@ -129,7 +133,8 @@ State HostKernelEmitter::foldLanes(Fold &fold, State state, int64_t lanes) {
 void HostKernelEmitter::emitReduction() {
   SmallVector<size_t> ordered = groupsOf(Role::Ordered);
   Fold fold(kernel_, *emitter_);
-  bool alongLanes = loops_.laneGroup != HostLoops::none && kernel_.groups[loops_.laneGroup].role == Role::Ordered;
+  bool alongLanes =
+      loops_.laneGroup != HostLoops::none && kernel_.groups[loops_.laneGroup].role == Role::Ordered;
   if (!alongLanes) {
     forTiles([&] {
       forRows([&] {

@@ -24,11 +24,10 @@ static const llvm::Target *hostTarget(std::string &error) {
   return llvm::TargetRegistry::lookupTarget(llvm::Triple(llvm::sys::getDefaultTargetTriple()), error);
 }
 
-static std::string featureString(const HostTarget &target) {
-  return llvm::join(target.features, ",");
-}
+static std::string featureString(const HostTarget &target) { return llvm::join(target.features, ","); }
 
-std::unique_ptr<llvm::TargetMachine> createMachine(const HostTarget &target, int optLevel, std::string &error) {
+std::unique_ptr<llvm::TargetMachine> createMachine(const HostTarget &target, int optLevel,
+                                                   std::string &error) {
   const llvm::Target *backend = hostTarget(error);
   if (!backend)
     return nullptr;
@@ -36,9 +35,9 @@ std::unique_ptr<llvm::TargetMachine> createMachine(const HostTarget &target, int
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict; // an FMA is where the IR has one, and nowhere else
   llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
   auto level = llvm::CodeGenOpt::getLevel(std::clamp(optLevel, 0, 3));
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
-      triple, target.cpu, featureString(target), options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-      level.value_or(llvm::CodeGenOptLevel::Default)));
+  return std::unique_ptr<llvm::TargetMachine>(
+      backend->createTargetMachine(triple, target.cpu, featureString(target), options, llvm::Reloc::PIC_,
+                                   llvm::CodeModel::Small, level.value_or(llvm::CodeGenOptLevel::Default)));
 }
 
 } // namespace codegen
@@ -58,7 +57,8 @@ static FailureOr<HostTarget> describe(HostTarget target, std::string *error) {
   llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
   std::unique_ptr<llvm::MCSubtargetInfo> baseline(backend->createMCSubtargetInfo(triple, "", ""));
   if (!baseline->isCPUStringValid(target.cpu))
-    return fail(error, "unknown CPU '" + target.cpu + "': name one as LLVM does, such as x86-64-v3 or native");
+    return fail(error,
+                "unknown CPU '" + target.cpu + "': name one as LLVM does, such as x86-64-v3 or native");
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       backend->createMCSubtargetInfo(triple, target.cpu, codegen::featureString(target)));
   if (!triple.isX86()) {
@@ -73,8 +73,8 @@ static FailureOr<HostTarget> describe(HostTarget target, std::string *error) {
   return target;
 }
 
-/// Names those features that the CPU's name implies and that a machine can be asked for: a plan carries them, and a
-/// machine that lacks one refuses it.
+/// Names those features that the CPU's name implies and that a machine can be asked for: a plan carries them,
+/// and a machine that lacks one refuses it.
 static void nameFeatures(HostTarget &target) {
   std::string ignored;
   const llvm::Target *backend = codegen::hostTarget(ignored); // describe() has found it

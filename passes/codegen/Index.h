@@ -1,8 +1,8 @@
 //===- Index.h - Where an op reads, as a function of where it writes --------===//
 //
-// A kernel's iteration space has dimensions. A position in a tensor is, for each of the tensor's dimensions, an affine
-// function of the coordinates in that space. Ops that only move elements map a position in their result to one in
-// their operand, so that any chain of them collapses to one affine address at the leaf.
+// A kernel's iteration space has dimensions. A position in a tensor is, for each of the tensor's dimensions,
+// an affine function of the coordinates in that space. Ops that only move elements map a position in their
+// result to one in their operand, so that any chain of them collapses to one affine address at the leaf.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -18,8 +18,8 @@ struct Affine {
   int64_t constant = 0;
   llvm::SmallVector<int64_t, 6> coefficients; ///< One for each dimension of the iteration space.
 
-  /// What the kernel computes: an i64, or a vector of them with one for each lane. Null where there is none, and in
-  /// analyses, which know only that `isDynamic`.
+  /// What the kernel computes: an i64, or a vector of them with one for each lane. Null where there is none,
+  /// and in analyses, which know only that `isDynamic`.
   mlir::Value dynamic;
   int64_t dynamicScale = 0;
   int dynamicLevel = 0; ///< The loop level at which `dynamic` is known.

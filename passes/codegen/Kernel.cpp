@@ -36,7 +36,8 @@ static void reduceOver(Kernel &kernel, Value operand, ArrayRef<int64_t> dims) {
       kernel.resultIndex.push_back(coordinate(dim, kernel.space()));
 }
 
-/// The space of a scatter is (outer…, slot, indices…, inner…): the result's, with the indices' after the slot.
+/// The space of a scatter is (outer…, slot, indices…, inner…): the result's, with the indices' after the
+/// slot.
 static void scatterOver(Kernel &kernel, ScatterAddOp scatter) {
   ArrayRef<int64_t> result = shapeOf(scatter.getResult()), indices = shapeOf(scatter.getIndices());
   size_t dim = scatter.getDim();
@@ -104,8 +105,8 @@ Kernel::Kernel(Block &body) : body(&body) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Walks from a value to its leaves, each value once for each position at which it is wanted. ElementEmitter takes the
-/// same ways.
+/// Walks from a value to its leaves, each value once for each position at which it is wanted. ElementEmitter
+/// takes the same ways.
 class AccessCollector {
 public:
   AccessCollector(const Kernel &kernel, SmallVectorImpl<Access> &accesses)
@@ -234,7 +235,8 @@ SmallVector<std::pair<Value, Index>, 1> rootOperands(const Kernel &kernel) {
       updates.push_back(entry);
   }
   return {std::make_pair(Value(scatter.getInit()), kernel.resultIndex),
-          std::make_pair(Value(scatter.getIndices()), indices), std::make_pair(Value(scatter.getUpdates()), updates)};
+          std::make_pair(Value(scatter.getIndices()), indices),
+          std::make_pair(Value(scatter.getUpdates()), updates)};
 }
 
 SmallVector<Access> allAccesses(const Kernel &kernel) {

@@ -1,7 +1,8 @@
 //===- Kernel.h - What a kernel's loops look like ---------------------------===//
 //
-// The iteration space of a kernel: that of its results or, for a reduction, of what is reduced. From it and from every
-// address in the kernel follow the fewest loops that visit it (dimensions that are contiguous everywhere merge).
+// The iteration space of a kernel: that of its results or, for a reduction, of what is reduced. From it and
+// from every address in the kernel follow the fewest loops that visit it (dimensions that are contiguous
+// everywhere merge).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,7 +16,8 @@ namespace gpuc::codegen {
 /// What a dimension of the iteration space is to the loops.
 enum class Role {
   Parallel, ///< Iterations are independent.
-  Ordered,  ///< Folded in a fixed order: what a reduction folds, a running sum's dimension, scatter_add's indices.
+  Ordered,  ///< Folded in a fixed order: what a reduction folds, a running sum's dimension, scatter_add's
+            ///< indices.
   Slot,     ///< The dimension of scatter_add's result that its indices address.
 };
 
@@ -31,11 +33,12 @@ struct Group {
 struct Kernel {
   mlir::Block *body;
   Form form = Form::Elementwise;
-  mlir::Operation *root = nullptr; ///< Null for Elementwise, also where it stands on gather, concat, pad and the like.
+  mlir::Operation *root =
+      nullptr; ///< Null for Elementwise, also where it stands on gather, concat, pad and the like.
   llvm::SmallVector<int64_t> extents;
   llvm::SmallVector<Role> roles;
-  Index resultIndex;                  ///< Where a result is written.
-  llvm::SmallVector<Group> groups;    ///< Outermost first; no extents of 1.
+  Index resultIndex;               ///< Where a result is written.
+  llvm::SmallVector<Group> groups; ///< Outermost first; no extents of 1.
 
   explicit Kernel(mlir::Block &body);
   size_t space() const { return extents.size(); }

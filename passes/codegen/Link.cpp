@@ -33,11 +33,23 @@ static bool runLld(StringRef input, StringRef output, std::string &error) {
   static std::mutex oneAtATime;
   std::lock_guard<std::mutex> lock(oneAtATime);
   std::string in = input.str(), out = output.str();
-  // No undefined symbols: a kernel that needs a library is an error here, not in the process that loads it. No build
-  // id and no paths: equal objects give equal bytes.
-  const char *arguments[] = {"ld.lld", "-shared", "--no-undefined", "--build-id=none", "--hash-style=gnu", "--threads=1",
-                             "-z", "max-page-size=4096", "-z", "noexecstack", "-soname=gpuc-kernels", "--gc-sections",
-                             "-o", out.c_str(), in.c_str()};
+  // No undefined symbols: a kernel that needs a library is an error here, not in the process that loads it.
+  // No build id and no paths: equal objects give equal bytes.
+  const char *arguments[] = {"ld.lld",
+                             "-shared",
+                             "--no-undefined",
+                             "--build-id=none",
+                             "--hash-style=gnu",
+                             "--threads=1",
+                             "-z",
+                             "max-page-size=4096",
+                             "-z",
+                             "noexecstack",
+                             "-soname=gpuc-kernels",
+                             "--gc-sections",
+                             "-o",
+                             out.c_str(),
+                             in.c_str()};
   llvm::raw_string_ostream complaint(error);
   return lld::lldMain(arguments, llvm::nulls(), complaint, {{lld::Gnu, &lld::elf::link}}).retCode == 0;
 }

@@ -9,8 +9,8 @@ namespace gpuc::codegen {
 State emitLoop(ElementEmitter &emitter, mlir::Value low, mlir::Value high, int64_t step, const State &start,
                llvm::function_ref<State(mlir::Value, const State &)> body);
 
-/// Dense constants of the kernel become read-only data beside the code: globals at the head of `globals`, named after
-/// `symbol`.
+/// Dense constants of the kernel become read-only data beside the code: globals at the head of `globals`,
+/// named after `symbol`.
 void emitTables(ElementEmitter &emitter, const Kernel &kernel, mlir::Block &globals, llvm::StringRef symbol);
 
 } // namespace gpuc::codegen

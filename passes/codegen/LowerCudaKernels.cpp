@@ -1,7 +1,7 @@
 //===- LowerCudaKernels.cpp - GPU kernels to the NVVM dialect ---------------===//
 //
-// Math ops become LLVM's intrinsics, which NVPTX has instructions for, rather than calls into NVIDIA's libdevice: what
-// kernels need beyond those, gpuc computes itself.
+// Math ops become LLVM's intrinsics, which NVPTX has instructions for, rather than calls into NVIDIA's
+// libdevice: what kernels need beyond those, gpuc computes itself.
 //
 //===----------------------------------------------------------------------===//
 

@@ -42,7 +42,8 @@ LogicalResult lowerToLLVMDialect(ModuleOp module) {
   populateMathToLLVMConversionPatterns(types, patterns);
   vector::populateVectorExtractStridedSliceToExtractInsertChainPatterns(
       patterns, [](vector::ExtractStridedSliceOp) { return false; });
-  vector::populateVectorInsertExtractStridedSliceTransforms(patterns); // slices of one dimension become shuffles
+  vector::populateVectorInsertExtractStridedSliceTransforms(
+      patterns); // slices of one dimension become shuffles
   populateVectorToLLVMConversionPatterns(types, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
   populateFuncToLLVMConversionPatterns(types, patterns);

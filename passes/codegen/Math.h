@@ -1,7 +1,8 @@
 //===- Math.h - Transcendental functions as fixed arithmetic ----------------===//
 //
-// Each takes a scalar or vector of f32 or f64 and computes in arith and math.fma alone. Sources of formulas and
-// coefficients stand in each file; measured errors stand in docs/numerics.md and are asserted by test/passes/codegen.
+// Each takes a scalar or vector of f32 or f64 and computes in arith and math.fma alone. Sources of formulas
+// and coefficients stand in each file; measured errors stand in docs/numerics.md and are asserted by
+// test/passes/codegen.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

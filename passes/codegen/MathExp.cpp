@@ -1,7 +1,8 @@
 //===- MathExp.cpp - exp, expm1, sigmoid, tanh ------------------------------===//
 //
-// exp(x) = 2^n · exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2 [Tang 1989; Cody and Waite for ln 2 in two parts].
-// exp(r) is its Taylor polynomial: in f32 of degree 8 (truncation below 2^-30), in f64 of degree 13 (below 2^-57).
+// exp(x) = 2^n · exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2 [Tang 1989; Cody and Waite for ln 2 in
+// two parts]. exp(r) is its Taylor polynomial: in f32 of degree 8 (truncation below 2^-30), in f64 of degree
+// 13 (below 2^-57).
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,9 +14,9 @@ namespace gpuc::codegen {
 namespace {
 /// n and r of x = n · ln 2 + r.
 struct Reduced {
-  Expr exponent;    ///< n, as an integer of x's width.
+  Expr exponent;     ///< n, as an integer of x's width.
   Expr exponentReal; ///< n, as a float.
-  Expr rest;        ///< r.
+  Expr rest;         ///< r.
 };
 } // namespace
 
@@ -25,7 +26,7 @@ static Reduced reduceByLn2(Expr x) {
   Expr shifter = x.real(wide ? 0x1.8p52 : 0x1.8p23f);
   Expr shifted = fma(x, x.real(0x1.71547652b82fep0), shifter); // log2(e)
   Expr n = shifted - shifter;
-  Expr high = x.real(wide ? 6.93147180369123816490e-01 : 0.693359375);     // few bits, so that n · high is exact
+  Expr high = x.real(wide ? 6.93147180369123816490e-01 : 0.693359375); // few bits, so that n · high is exact
   Expr low = x.real(wide ? 1.90821492927058770002e-10 : -2.12194440e-4f); // ln 2 - high
   Expr rest = fma(-n, low, fma(-n, high, x));
   return {bitsOf(shifted) - bitsOf(shifter), n, rest};
@@ -33,9 +34,9 @@ static Reduced reduceByLn2(Expr x) {
 
 /// (exp(r) - 1 - r) / r².
 static Expr expTail(Expr r) {
-  static const double inverseFactorials[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
-                                             1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
-                                             1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+  static const double inverseFactorials[] = {
+      1.0 / 2,     1.0 / 6,      1.0 / 24,      1.0 / 120,      1.0 / 720,       1.0 / 5040,
+      1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
   size_t terms = r.bitWidth() == 64 ? 12 : 7;
   return horner(r, llvm::ArrayRef(inverseFactorials).take_front(terms));
 }

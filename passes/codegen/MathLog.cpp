@@ -1,8 +1,8 @@
 //===- MathLog.cpp - log, log1p ---------------------------------------------===//
 //
 // x = 2^k · (1 + f); with s = f / (2 + f), log(1 + f) = f - f²/2 + s · (f²/2 + R(s²)), where R approximates
-// log((1 + s) / (1 - s)) - 2s over s. Method and minimax coefficients of R: FreeBSD msun, e_log.c and e_logf.c
-// (Sun Microsystems 1993, public formulas); k · ln 2 is added in two parts.
+// log((1 + s) / (1 - s)) - 2s over s. Method and minimax coefficients of R: FreeBSD msun, e_log.c and
+// e_logf.c (Sun Microsystems 1993, public formulas); k · ln 2 is added in two parts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,9 +31,9 @@ Split splitFloat(Expr x) {
 
 /// k · ln 2 + log(1 + f) + correction, where the correction is below half a unit of f.
 static Expr logOfParts(Expr k, Expr f, Expr correction) {
-  static const double wideSeries[] = {6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
-                                      2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
-                                      1.479819860511658591e-01};
+  static const double wideSeries[] = {
+      6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
+      1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01};
   static const double narrowSeries[] = {0xaaaaaa.0p-24, 0xccce13.0p-25, 0x91e9ee.0p-25, 0xf89e26.0p-26};
   bool wide = f.bitWidth() == 64;
   Expr s = f / (f + 2);
@@ -59,7 +59,8 @@ Expr emitLog(Expr x) {
 Expr emitLog1p(Expr x) {
   Expr u = x + 1;
   Split split = splitFloat(u);
-  // 1 + x is rounded; what was lost, over u, is the logarithm's error. In the middle 1 + x is not formed at all.
+  // 1 + x is rounded; what was lost, over u, is the logarithm's error. In the middle 1 + x is not formed at
+  // all.
   Expr lost = select(less(u.real(2), u), (x - u) + 1, x - (u - 1));
   Expr middle = less(x.real(-0.29289323), x) & less(x, x.real(0.41421354));
   Expr k = select(middle, x.real(0), split.exponent);
@@ -69,7 +70,8 @@ Expr emitLog1p(Expr x) {
   Expr valid = less(x.real(-1), x) & less(x, x.real(infinity));
   Expr special = select(equal(x, x.real(-1)), x.real(-infinity),
                         select(less(x, x.real(-1)), x.real(std::numeric_limits<double>::quiet_NaN()), x));
-  Expr tiny = x.real(x.bitWidth() == 64 ? 0x1p-54 : 0x1p-25); // log1p(x) rounds to x, denormals and -0 included
+  Expr tiny =
+      x.real(x.bitWidth() == 64 ? 0x1p-54 : 0x1p-25); // log1p(x) rounds to x, denormals and -0 included
   return select(less(abs(x), tiny), x, select(valid, result, special));
 }
 

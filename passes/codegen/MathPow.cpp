@@ -1,9 +1,9 @@
 //===- MathPow.cpp - Powers -------------------------------------------------===//
 //
-// |x|^y = exp(y · log |x|), then the sign and the exceptions of C's pow. f32 does this in f64 and rounds once. f64 needs
-// the logarithm to some 66 bits, as its error is multiplied by up to 710: it is carried as a sum of two numbers
-// [Dekker 1971], from log((1 + s) / (1 - s)) = 2s · (1 + s²/3 + s⁴/5 + …) with s = (m - 1) / (m + 1); the terms
-// from s⁴/5 on need one number only, and are the series itself up to s^22.
+// |x|^y = exp(y · log |x|), then the sign and the exceptions of C's pow. f32 does this in f64 and rounds
+// once. f64 needs the logarithm to some 66 bits, as its error is multiplied by up to 710: it is carried as a
+// sum of two numbers [Dekker 1971], from log((1 + s) / (1 - s)) = 2s · (1 + s²/3 + s⁴/5 + …) with s = (m - 1)
+// / (m + 1); the terms from s⁴/5 on need one number only, and are the series itself up to s^22.
 //
 //===----------------------------------------------------------------------===//
 

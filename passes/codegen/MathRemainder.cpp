@@ -1,8 +1,8 @@
 //===- MathRemainder.cpp - C's fmod -----------------------------------------===//
 //
-// Long division, 51 quotient bits a step: with b' = |y| · 2^(51k) for k counting down, a ← a - trunc(a / b') · b'. Each
-// difference is a multiple of b's last place and less than b', so the fused multiply-add gives it exactly; a quotient
-// that was rounded up is mended by one addition.
+// Long division, 51 quotient bits a step: with b' = |y| · 2^(51k) for k counting down, a ← a - trunc(a / b')
+// · b'. Each difference is a multiple of b's last place and less than b', so the fused multiply-add gives it
+// exactly; a quotient that was rounded up is mended by one addition.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,10 +1,10 @@
 //===- MathTrig.cpp - sin, cos, tan -----------------------------------------===//
 //
-// x = n · pi/2 + r with pi/2 in three parts of 53 bits and fused multiply-adds [Cody and Waite 1980]: the first
-// difference is exact, the error of r is below 2^-100 + 2^-53 · |r| for |x| <= 2^30. Beyond, where neighbouring f32 are
-// 64 and more apart, the result is NaN rather than a number that means nothing. sin and cos of r in [-pi/4, pi/4]:
-// minimax polynomials of FreeBSD msun, k_sin.c and k_cos.c (Sun Microsystems 1993). f32 is computed in f64 and rounded
-// once.
+// x = n · pi/2 + r with pi/2 in three parts of 53 bits and fused multiply-adds [Cody and Waite 1980]: the
+// first difference is exact, the error of r is below 2^-100 + 2^-53 · |r| for |x| <= 2^30. Beyond, where
+// neighbouring f32 are 64 and more apart, the result is NaN rather than a number that means nothing. sin and
+// cos of r in [-pi/4, pi/4]: minimax polynomials of FreeBSD msun, k_sin.c and k_cos.c (Sun Microsystems
+// 1993). f32 is computed in f64 and rounded once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,14 +16,16 @@ using namespace mlir;
 
 namespace gpuc::codegen {
 
-static const double sinSeries[] = {-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
-                                   2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10};
-static const double cosSeries[] = {4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
-                                   -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11};
+static const double sinSeries[] = {-1.66666666666666324348e-01, 8.33333333332248946124e-03,
+                                   -1.98412698298579493134e-04, 2.75573137070700676789e-06,
+                                   -2.50507602534068634195e-08, 1.58969099521155010221e-10};
+static const double cosSeries[] = {4.16666666666666019037e-02, -1.38888888888741095749e-03,
+                                   2.48015872894767294178e-05, -2.75573143513906633035e-07,
+                                   2.08757232129817482790e-09, -1.13596475577881948265e-11};
 
 namespace {
 struct Quarter {
-  Expr number; ///< n, as an integer.
+  Expr number;       ///< n, as an integer.
   Expr sine, cosine; ///< Of r.
 };
 } // namespace

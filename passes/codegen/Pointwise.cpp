@@ -11,8 +11,7 @@ using namespace gpuc::ir;
 
 namespace gpuc::codegen {
 
-template <typename Op>
-static Expr make(Expr a, Expr b) {
+template <typename Op> static Expr make(Expr a, Expr b) {
   return {a.builder(), Op::create(a.builder(), a.value(), b.value())};
 }
 
@@ -32,13 +31,15 @@ Expr minimum(Expr a, Expr b, bool isUnsigned) {
 // Integers
 //===----------------------------------------------------------------------===//
 
-/// Quotient or remainder with every divisor allowed: the hardware's trap is never reached, 0 and -1 are set apart.
+/// Quotient or remainder with every divisor allowed: the hardware's trap is never reached, 0 and -1 are set
+/// apart.
 static Expr divideIntegers(Expr a, Expr b, bool isUnsigned, bool remainder) {
   Expr zero = a.integer(0), one = a.integer(1);
   Expr byZero = equal(b, zero);
   if (isUnsigned) {
     Expr divisor = select(byZero, one, b);
-    return select(byZero, zero, remainder ? make<arith::RemUIOp>(a, divisor) : make<arith::DivUIOp>(a, divisor));
+    return select(byZero, zero,
+                  remainder ? make<arith::RemUIOp>(a, divisor) : make<arith::DivUIOp>(a, divisor));
   }
   Expr byMinusOne = equal(b, a.integer(-1));
   Expr divisor = select(byZero | byMinusOne, one, b);
@@ -58,20 +59,21 @@ static Expr emitAbs(Expr x, bool isUnsigned) { return isUnsigned ? x : abs(x); }
 
 static Expr emitCompare(CompareOp op, Expr a, Expr b, bool isUnsigned) {
   // Predicates in the order of gpuc.compare: eq ne lt le gt ge.
-  static constexpr arith::CmpFPredicate onFloats[] = {
-      arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE, arith::CmpFPredicate::OLT,
-      arith::CmpFPredicate::OLE, arith::CmpFPredicate::OGT, arith::CmpFPredicate::OGE};
-  static constexpr arith::CmpIPredicate onSigned[] = {
-      arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,  arith::CmpIPredicate::slt,
-      arith::CmpIPredicate::sle, arith::CmpIPredicate::sgt, arith::CmpIPredicate::sge};
-  static constexpr arith::CmpIPredicate onUnsigned[] = {
-      arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,  arith::CmpIPredicate::ult,
-      arith::CmpIPredicate::ule, arith::CmpIPredicate::ugt, arith::CmpIPredicate::uge};
+  static constexpr arith::CmpFPredicate onFloats[] = {arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE,
+                                                      arith::CmpFPredicate::OLT, arith::CmpFPredicate::OLE,
+                                                      arith::CmpFPredicate::OGT, arith::CmpFPredicate::OGE};
+  static constexpr arith::CmpIPredicate onSigned[] = {arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,
+                                                      arith::CmpIPredicate::slt, arith::CmpIPredicate::sle,
+                                                      arith::CmpIPredicate::sgt, arith::CmpIPredicate::sge};
+  static constexpr arith::CmpIPredicate onUnsigned[] = {arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,
+                                                        arith::CmpIPredicate::ult, arith::CmpIPredicate::ule,
+                                                        arith::CmpIPredicate::ugt, arith::CmpIPredicate::uge};
   auto which = static_cast<unsigned>(op.getPredicate());
   ImplicitLocOpBuilder &builder = a.builder();
   if (a.isFloat())
     return {builder, arith::CmpFOp::create(builder, onFloats[which], a.value(), b.value())};
-  return {builder, arith::CmpIOp::create(builder, isUnsigned ? onUnsigned[which] : onSigned[which], a.value(), b.value())};
+  return {builder, arith::CmpIOp::create(builder, isUnsigned ? onUnsigned[which] : onSigned[which], a.value(),
+                                         b.value())};
 }
 
 static Expr emitClamp(ClampOp op, Expr x) {
@@ -89,10 +91,10 @@ static Expr emitIsFinite(Expr x) { return less(abs(x), x.real(std::numeric_limit
 //===----------------------------------------------------------------------===//
 
 bool isPointwise(Operation *op) {
-  return isa<AddOp, SubOp, MulOp, DivOp, RemOp, MaxOp, MinOp, PowOp, FmaOp, NegOp, AbsOp, SignOp, FloorOp, CeilOp,
-             RoundOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp, SinOp, CosOp, TanOp, AtanOp, TanhOp, SigmoidOp,
-             ErfOp, ReluOp, ClampOp, AndOp, OrOp, XorOp, NotOp, CompareOp, SelectOp, CastOp, IsFiniteOp,
-             StopGradientOp>(op);
+  return isa<AddOp, SubOp, MulOp, DivOp, RemOp, MaxOp, MinOp, PowOp, FmaOp, NegOp, AbsOp, SignOp, FloorOp,
+             CeilOp, RoundOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp, SinOp, CosOp, TanOp, AtanOp,
+             TanhOp, SigmoidOp, ErfOp, ReluOp, ClampOp, AndOp, OrOp, XorOp, NotOp, CompareOp, SelectOp,
+             CastOp, IsFiniteOp, StopGradientOp>(op);
 }
 
 /// On operands in the form that arithmetic is done in.
@@ -101,7 +103,8 @@ static Expr emitArithmetic(Operation *op, ArrayRef<Expr> x, bool isUnsigned) {
       .Case<AddOp>([&](auto) { return x[0] + x[1]; })
       .Case<SubOp>([&](auto) { return x[0] - x[1]; })
       .Case<MulOp>([&](auto) { return x[0] * x[1]; })
-      .Case<DivOp>([&](auto) { return x[0].isFloat() ? x[0] / x[1] : divideIntegers(x[0], x[1], isUnsigned, false); })
+      .Case<DivOp>(
+          [&](auto) { return x[0].isFloat() ? x[0] / x[1] : divideIntegers(x[0], x[1], isUnsigned, false); })
       .Case<RemOp>([&](auto) {
         return x[0].isFloat() ? emitRemainder(x[0], x[1]) : divideIntegers(x[0], x[1], isUnsigned, true);
       })

@@ -5,8 +5,8 @@
 
 namespace gpuc::codegen {
 
-/// What a pointwise gpuc op makes of its operands' elements at one index (or at `lanes` indices), all in register form
-/// (Element.h). Scalars, vectors, host and GPU come through here and so agree in every bit.
+/// What a pointwise gpuc op makes of its operands' elements at one index (or at `lanes` indices), all in
+/// register form (Element.h). Scalars, vectors, host and GPU come through here and so agree in every bit.
 /// Integers wrap; x / 0 and x rem 0 are 0, and the least integer divided by -1 is itself.
 Expr emitPointwise(mlir::Operation *op, llvm::ArrayRef<Expr> operands);
 

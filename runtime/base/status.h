@@ -1,5 +1,5 @@
-// Errors as values. No gpuc runtime function throws or exits; what can fail returns Status or Result<T>, and its
-// message names the culprit and, where there is one, the cure.
+// Errors as values. No gpuc runtime function throws or exits; what can fail returns Status or Result<T>, and
+// its message names the culprit and, where there is one, the cure.
 #pragma once
 
 #include <cstdint>
@@ -70,8 +70,8 @@ inline Status errorf(const char* text) { return Status::error(text); }
 }  // namespace gpuc
 
 /// Returns from the enclosing function if `expression` is an error.
-#define GPUC_RETURN_IF_ERROR(expression)                       \
-  do {                                                         \
+#define GPUC_RETURN_IF_ERROR(expression)                                                  \
+  do {                                                                                    \
     if (::gpuc::Status gpuc_status = (expression); !gpuc_status.ok()) return gpuc_status; \
   } while (false)
 
@@ -82,6 +82,6 @@ inline Status errorf(const char* text) { return Status::error(text); }
 #define GPUC_ASSIGN_OR_RETURN(declaration, expression) \
   GPUC_ASSIGN_OR_RETURN_IMPL(GPUC_CONCAT(gpuc_result_, __LINE__), declaration, expression)
 #define GPUC_ASSIGN_OR_RETURN_IMPL(result, declaration, expression) \
-  auto result = (expression);                                      \
-  if (!result.ok()) return result.status();                        \
+  auto result = (expression);                                       \
+  if (!result.ok()) return result.status();                         \
   declaration = *std::move(result)

@@ -27,26 +27,28 @@ using gpuc::Trainer;
 std::vector<uint64_t> arenas;
 const std::atomic<bool> never_stop{false};
 
-[[noreturn]] void fail(const std::string& message) {
+[[noreturn]] void fail(const std::string &message) {
   std::fprintf(stderr, "error: %s\n", message.c_str());
   std::exit(1);
 }
 
 /// Makes a session, and gives the largest allocation meanwhile.
-int64_t largestOfSession(const std::string& path) {
+int64_t largestOfSession(const std::string &path) {
   Result<Plan> plan = Plan::load(path);
-  if (!plan.ok()) fail(plan.message());
+  if (!plan.ok())
+    fail(plan.message());
   arenas.reserve(16);
   gpuc::observeArenas([](uint64_t bytes) { arenas.push_back(bytes); });
   gpuc::resetLargestAllocation();
-  Result<Session> session = Session::create(*plan, {.threads = 1});  // a thread's stack would be larger
+  Result<Session> session = Session::create(*plan, {.threads = 1}); // a thread's stack would be larger
   int64_t largest = gpuc::largestAllocation();
   gpuc::observeArenas(nullptr);
-  if (!session.ok()) fail(session.message());
+  if (!session.ok())
+    fail(session.message());
   return largest;
 }
 
-int64_t allocationsOfTraining(const std::string& plan, const std::string& data, int64_t steps,
+int64_t allocationsOfTraining(const std::string &plan, const std::string &data, int64_t steps,
                               bool planted = false) {
   gpuc::TrainOptions options;
   options.plan = plan;
@@ -56,13 +58,15 @@ int64_t allocationsOfTraining(const std::string& plan, const std::string& data, 
   options.workers = 2;
   options.log_every = 0;
   Result<std::unique_ptr<Trainer>> trainer = Trainer::create(options);
-  if (!trainer.ok()) fail(trainer.message());
+  if (!trainer.ok())
+    fail(trainer.message());
   // The thread itself is made before the count begins.
   std::atomic<bool> go = false;
-  std::atomic<void*> kept = nullptr;
+  std::atomic<void *> kept = nullptr;
   std::thread other([&] {
     go.wait(false);
-    if (planted) kept = std::malloc(100);
+    if (planted)
+      kept = std::malloc(100);
   });
   int64_t before = gpuc::allocationCount().total();
   go = true;
@@ -71,23 +75,26 @@ int64_t allocationsOfTraining(const std::string& plan, const std::string& data, 
   other.join();
   int64_t after = gpuc::allocationCount().total();
   std::free(kept);
-  if (!outcome.ok()) fail(outcome.message());
+  if (!outcome.ok())
+    fail(outcome.message());
   return after - before;
 }
 
-}  // namespace
+} // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 3) fail("usage: end_to_end_allocations PLAN DATA");
-  largestOfSession(argv[1]);  // LIBXSMM maps 8 MiB for its code, once in a process
+int main(int argc, char **argv) {
+  if (argc != 3)
+    fail("usage: end_to_end_allocations PLAN DATA");
+  largestOfSession(argv[1]); // LIBXSMM maps 8 MiB for its code, once in a process
   arenas.clear();
   int64_t largest = largestOfSession(argv[1]);
-  allocationsOfTraining(argv[1], argv[2], 10);  // whatever the process allocates once
+  allocationsOfTraining(argv[1], argv[2], 10); // whatever the process allocates once
   int64_t few = allocationsOfTraining(argv[1], argv[2], 10);
   int64_t many = allocationsOfTraining(argv[1], argv[2], 1000);
   int64_t planted = allocationsOfTraining(argv[1], argv[2], 10, true);
   std::printf("{\"arenas\": [");
-  for (size_t i = 0; i < arenas.size(); ++i) std::printf("%s%" PRIu64, i == 0 ? "" : ", ", arenas[i]);
+  for (size_t i = 0; i < arenas.size(); ++i)
+    std::printf("%s%" PRIu64, i == 0 ? "" : ", ", arenas[i]);
   std::printf("], \"largest\": %" PRId64 ", \"steps_10\": %" PRId64 ", \"steps_1000\": %" PRId64
               ", \"planted\": %" PRId64 "}\n",
               largest, few, many, planted);

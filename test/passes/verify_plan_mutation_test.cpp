@@ -1,9 +1,9 @@
 //===- verify_plan_mutation_test.cpp - plan-verify against broken plans -----===//
 //
-// Correct plans are broken at random: an offset is moved, an event, a wait or a record removed, a distance changed, two
-// commands swapped. plan-verify must reject exactly those that an independent check finds broken. That check shares no
-// code with the pass: reachability by depth-first search instead of vector clocks, and memory as an array of 64-byte
-// cells instead of an interval map.
+// Correct plans are broken at random: an offset is moved, an event, a wait or a record removed, a distance
+// changed, two commands swapped. plan-verify must reject exactly those that an independent check finds
+// broken. That check shares no code with the pass: reachability by depth-first search instead of vector
+// clocks, and memory as an array of 64-byte cells instead of an interval map.
 //
 //===----------------------------------------------------------------------===//
 
@@ -207,7 +207,8 @@ private:
     for (Operation &op : *module.getBody())
       if (lasting(&op)) {
         int64_t begin = op.getAttrOfType<IntegerAttr>("place").getInt() / kCell;
-        Type type = isa<plan::VariableOp>(op) ? cast<plan::VariableOp>(op).getType() : Type(cast<plan::ConstantOp>(op).getValue().getType());
+        Type type = isa<plan::VariableOp>(op) ? cast<plan::VariableOp>(op).getType()
+                                              : Type(cast<plan::ConstantOp>(op).getValue().getType());
         for (int64_t cell = 0; cell < (ir::sizeInBytes(type) + kCell - 1) / kCell; ++cell)
           cells[begin + cell] = {&op, 0};
       }
@@ -267,7 +268,8 @@ private:
 
   bool inPlace(Operation *command, const Piece &read, size_t input, const Piece &write, size_t output) {
     auto launch = dyn_cast<plan::LaunchOp>(command);
-    if (!launch || read.begin != write.begin || plan::rangeOf(launch.getInputs()[input]).size != plan::rangeOf(launch.getOutputs()[output]).size)
+    if (!launch || read.begin != write.begin ||
+        plan::rangeOf(launch.getInputs()[input]).size != plan::rangeOf(launch.getOutputs()[output]).size)
       return false;
     auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernel());
     return canUpdateInPlace(kernel.getBody().front(), input, output);
@@ -300,16 +302,23 @@ public:
   std::string mutate() {
     switch (random() % 6) {
     case 0:
-    case 1: return moveOffset();
-    case 2: return erase<plan::WaitOp>("wait");
-    case 3: return erase<plan::RecordOp>("record");
-    case 4: return changeDistance();
-    default: return swapCommands();
+    case 1:
+      return moveOffset();
+    case 2:
+      return erase<plan::WaitOp>("wait");
+    case 3:
+      return erase<plan::RecordOp>("record");
+    case 4:
+      return changeDistance();
+    default:
+      return swapCommands();
     }
   }
 
 private:
-  Operation *pick(const std::vector<Operation *> &ops) { return ops.empty() ? nullptr : ops[random() % ops.size()]; }
+  Operation *pick(const std::vector<Operation *> &ops) {
+    return ops.empty() ? nullptr : ops[random() % ops.size()];
+  }
 
   std::string moveOffset() {
     std::vector<Operation *> placed;
@@ -407,13 +416,15 @@ protected:
 
   /// The zoo's mlp, made small so that the cells of its arena are few, as a plan for a target.
   OwningOpRef<ModuleOp> compiledMlp(const std::string &target) {
-    Result<nn::Model> model = models::buildZooModel("mlp", {"input=8", "pixels=false", "hidden=8,8", "batch=4"});
+    Result<nn::Model> model =
+        models::buildZooModel("mlp", {"input=8", "pixels=false", "hidden=8,8", "batch=4"});
     EXPECT_TRUE(model.ok()) << model.message();
     auto module = compiler.parse(model->text(), "mlp.mlir");
     EXPECT_TRUE(module.ok()) << module.message();
     CompilerOptions options;
     options.target = target;
-    Status status = compiler.advance(**module, Stage::plan, options, [](PassManager &) { return okStatus(); });
+    Status status =
+        compiler.advance(**module, Stage::plan, options, [](PassManager &) { return okStatus(); });
     EXPECT_TRUE(status.ok()) << status.message();
     return std::move(*module);
   }
@@ -431,7 +442,8 @@ protected:
       EXPECT_EQ(accepted, correct) << "seed " << seed << ": " << mutation;
       ++(correct ? harmless : rejected);
     }
-    std::printf("%d mutations: %d rejected, %d harmless by the independent check\n", count, rejected, harmless);
+    std::printf("%d mutations: %d rejected, %d harmless by the independent check\n", count, rejected,
+                harmless);
     EXPECT_GE(rejected, leastRejected);
   }
 };

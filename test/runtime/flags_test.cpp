@@ -98,7 +98,8 @@ TEST(Flags, OtherFlagsGivenTwiceAreAnError) {
 
 TEST(Flags, UnknownFlagNamesTheNearest) {
   EXPECT_EQ(Tool().errorOf({"--inptu=x"}), "unknown flag --inptu; did you mean --input?");
-  EXPECT_EQ(Tool().errorOf({"--wholly-different"}), "unknown flag --wholly-different; did you mean --memory-budget?");
+  EXPECT_EQ(Tool().errorOf({"--wholly-different"}),
+            "unknown flag --wholly-different; did you mean --memory-budget?");
   EXPECT_EQ(Tool().errorOf({"-z"}), "unknown flag -z; see --help");
 }
 

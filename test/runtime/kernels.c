@@ -4,31 +4,28 @@
 enum { kTile = 16 };
 
 // c = a + b
-void test_add(void *const *operands, int64_t begin, int64_t end) {
+void test_add(void* const* operands, int64_t begin, int64_t end) {
   const float *a = operands[0], *b = operands[1];
-  float *c = operands[2];
-  for (int64_t i = begin * kTile; i < end * kTile; ++i)
-    c[i] = a[i] + b[i];
+  float* c = operands[2];
+  for (int64_t i = begin * kTile; i < end * kTile; ++i) c[i] = a[i] + b[i];
 }
 
 // b = 2 a
-void test_double(void *const *operands, int64_t begin, int64_t end) {
-  const float *a = operands[0];
-  float *b = operands[1];
-  for (int64_t i = begin * kTile; i < end * kTile; ++i)
-    b[i] = 2 * a[i];
+void test_double(void* const* operands, int64_t begin, int64_t end) {
+  const float* a = operands[0];
+  float* b = operands[1];
+  for (int64_t i = begin * kTile; i < end * kTile; ++i) b[i] = 2 * a[i];
 }
 
 // counter += 1; one tile
-void test_increment(void *const *operands, int64_t begin, int64_t end) {
-  const int64_t *from = operands[0];
-  int64_t *to = operands[1];
-  for (int64_t i = begin; i < end; ++i)
-    to[i] = from[i] + 1;
+void test_increment(void* const* operands, int64_t begin, int64_t end) {
+  const int64_t* from = operands[0];
+  int64_t* to = operands[1];
+  for (int64_t i = begin; i < end; ++i) to[i] = from[i] + 1;
 }
 
 // Nothing: what is left of its time is the executor's.
-void test_nothing(void *const *operands, int64_t begin, int64_t end) {
+void test_nothing(void* const* operands, int64_t begin, int64_t end) {
   (void)operands;
   (void)begin;
   (void)end;

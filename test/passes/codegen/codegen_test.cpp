@@ -33,17 +33,17 @@ class CodegenTest : public testing::TestWithParam<int> {
 protected:
   HostTarget target() { return testTargets()[GetParam()]; }
 };
-INSTANTIATE_TEST_SUITE_P(Targets, CodegenTest, testing::Range(0, int(testTargets().size())), [](auto info) {
-  return info.param == 0 ? "v3" : "v4";
-});
+INSTANTIATE_TEST_SUITE_P(Targets, CodegenTest, testing::Range(0, int(testTargets().size())),
+                         [](auto info) { return info.param == 0 ? "v3" : "v4"; });
 
 TEST_P(CodegenTest, AddsABiasToEachRowAndClampsAtZero) {
   for (int64_t columns : {1, 3, 10, 15, 16, 17, 33, 128}) {
     int64_t rows = 7;
     std::string matrix = tensor({rows, columns}, "f32"), bias = tensor({columns}, "f32");
     TestKernel kernel({matrix, bias}, {matrix},
-                      "%0 = gpuc.broadcast %a1 dims [1] : " + bias + " to " + matrix + "\n%1 = gpuc.add %a0, %0 : " +
-                          matrix + "\n%2 = gpuc.relu %1 : " + matrix + "\ngpuc.yield %2 : " + matrix,
+                      "%0 = gpuc.broadcast %a1 dims [1] : " + bias + " to " + matrix +
+                          "\n%1 = gpuc.add %a0, %0 : " + matrix + "\n%2 = gpuc.relu %1 : " + matrix +
+                          "\ngpuc.yield %2 : " + matrix,
                       target());
     auto x = randomFloats(rows * columns), b = randomFloats(columns, 2);
     auto y = kernel.run({Buffer::of(x), Buffer::of(b)})[0].values<float>();
@@ -53,12 +53,16 @@ TEST_P(CodegenTest, AddsABiasToEachRowAndClampsAtZero) {
 }
 
 TEST_P(CodegenTest, SumsRowsColumnsAndAll) {
-  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{5, 1}, {4, 3}, {3, 16}, {17, 33}, {64, 130}, {301, 1027}})
+  for (auto [rows, columns] :
+       {std::pair<int64_t, int64_t>{5, 1}, {4, 3}, {3, 16}, {17, 33}, {64, 130}, {301, 1027}})
     for (std::string dims : {"[0]", "[1]", "[0, 1]"}) {
       std::string matrix = tensor({rows, columns}, "f32");
-      std::string result = dims == "[0]" ? tensor({columns}, "f32") : dims == "[1]" ? tensor({rows}, "f32") : "tensor<f32>";
-      TestKernel kernel({matrix}, {result}, "%0 = gpuc.sum %a0 dims " + dims + " : (" + matrix + ") -> " + result +
-                                                "\ngpuc.yield %0 : " + result,
+      std::string result = dims == "[0]"   ? tensor({columns}, "f32")
+                           : dims == "[1]" ? tensor({rows}, "f32")
+                                           : "tensor<f32>";
+      TestKernel kernel({matrix}, {result},
+                        "%0 = gpuc.sum %a0 dims " + dims + " : (" + matrix + ") -> " + result +
+                            "\ngpuc.yield %0 : " + result,
                         target());
       auto x = randomFloats(rows * columns);
       auto y = kernel.run({Buffer::of(x)})[0].values<float>();
@@ -69,7 +73,8 @@ TEST_P(CodegenTest, SumsRowsColumnsAndAll) {
         magnitude[at] += std::abs(x[i]);
       }
       for (size_t i = 0; i < y.size(); ++i)
-        EXPECT_NEAR(y[i], expected[i], 64 * kUnit * magnitude[i]) << rows << "x" << columns << " dims " << dims;
+        EXPECT_NEAR(y[i], expected[i], 64 * kUnit * magnitude[i])
+            << rows << "x" << columns << " dims " << dims;
     }
 }
 

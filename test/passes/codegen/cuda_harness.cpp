@@ -78,8 +78,9 @@ constexpr char kSurroundings[] = "surroundings";
 
 std::unique_ptr<MLIRContext> gpuContext() {
   DialectRegistry registry;
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect,
-                  memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect, LLVM::LLVMDialect,
+                  math::MathDialect, memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect,
+                  vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerGPUDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
@@ -89,7 +90,8 @@ std::unique_ptr<MLIRContext> gpuContext() {
   return context;
 }
 
-/// Thread and block numbers and barriers become calls through the exported pointers. True if there are barriers.
+/// Thread and block numbers and barriers become calls through the exported pointers. True if there are
+/// barriers.
 bool replaceIntrinsics(llvm::Module &module) {
   bool barriers = false;
   llvm::LLVMContext &context = module.getContext();
@@ -110,7 +112,8 @@ bool replaceIntrinsics(llvm::Module &module) {
     for (llvm::User *user : llvm::make_early_inc_range(callee.users())) {
       auto *call = cast<llvm::CallInst>(user);
       llvm::IRBuilder<> builder(call);
-      llvm::Value *target = builder.CreateLoad(pointer, builder.CreateConstInBoundsGEP2_32(table, global, 0, entry));
+      llvm::Value *target =
+          builder.CreateLoad(pointer, builder.CreateConstInBoundsGEP2_32(table, global, 0, entry));
       call->replaceAllUsesWith(builder.CreateCall(type, target));
       call->eraseFromParent();
     }
@@ -124,8 +127,8 @@ bool replaceIntrinsics(llvm::Module &module) {
 
 } // namespace
 
-EmulatedKernel::EmulatedKernel(const std::vector<std::string> &argumentTypes, const std::vector<std::string> &resultTypes,
-                               const std::string &body)
+EmulatedKernel::EmulatedKernel(const std::vector<std::string> &argumentTypes,
+                               const std::vector<std::string> &resultTypes, const std::string &body)
     : text_(argumentTypes, resultTypes, body), schedule_(scheduleCudaKernel(text_.block())) {
   compile();
 }
@@ -147,7 +150,8 @@ void EmulatedKernel::compile() {
   HostTarget target = *HostTarget::parse("x86-64-v3");
   std::string error;
   std::unique_ptr<llvm::TargetMachine> machine = codegen::createMachine(target, 2, error);
-  FailureOr<std::string> object = codegen::compileToObject(*llvmModule, *machine, 2, target.vectorBytes, error);
+  FailureOr<std::string> object =
+      codegen::compileToObject(*llvmModule, *machine, 2, target.vectorBytes, error);
   FailureOr<std::string> shared = failure();
   if (succeeded(object))
     shared = codegen::linkSharedObject(*object, error);

@@ -1,5 +1,6 @@
-// Runs a kernel that was made for a GPU on this CPU, the threads of a block as coroutines. What PTX would be made of is
-// compiled for the host instead, so that indices, guards, shared memory and reduction trees are tested where there is no GPU.
+// Runs a kernel that was made for a GPU on this CPU, the threads of a block as coroutines. What PTX would be
+// made of is compiled for the host instead, so that indices, guards, shared memory and reduction trees are
+// tested where there is no GPU.
 #pragma once
 
 #include "test/passes/codegen/kernel_harness.h"

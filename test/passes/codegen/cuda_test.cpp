@@ -1,5 +1,5 @@
-// Kernels for GPUs: the same numbers as the host's, from PTX that says nothing about rounding which it should not, and that
-// ptxas takes without spilling a register.
+// Kernels for GPUs: the same numbers as the host's, from PTX that says nothing about rounding which it should
+// not, and that ptxas takes without spilling a register.
 #include "test/passes/codegen/cuda_harness.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -25,25 +25,38 @@ struct Case {
 };
 
 /// One op on %a0, %a1, ….
-Case single(const char *name, std::vector<std::string> arguments, std::string result, const std::string &op, bool shares) {
+Case single(const char *name, std::vector<std::string> arguments, std::string result, const std::string &op,
+            bool shares) {
   std::string type = "(" + llvm::join(arguments, ", ") + ") -> " + result;
-  return {name, arguments, {result}, "%0 = gpuc." + op + " : " + type + "\ngpuc.yield %0 : " + result, shares};
+  return {
+      name, arguments, {result}, "%0 = gpuc." + op + " : " + type + "\ngpuc.yield %0 : " + result, shares};
 }
 
-/// Every form of kernel, with extents that fill no block and folds that no number of threads divides. Results are exact
-/// whatever the order, but for the transcendental ones, in which no order exists.
+/// Every form of kernel, with extents that fill no block and folds that no number of threads divides. Results
+/// are exact whatever the order, but for the transcendental ones, in which no order exists.
 std::vector<Case> cases() {
   const char *wide = "tensor<1000x7xf32>";
   return {
-      {"pointwise", {wide, wide}, {wide, "tensor<1000x7xf32>"},
+      {"pointwise",
+       {wide, wide},
+       {wide, "tensor<1000x7xf32>"},
        "%0 = gpuc.exp %a0 : tensor<1000x7xf32>\n%1 = gpuc.tanh %a1 : tensor<1000x7xf32>\n"
-       "%2 = gpuc.div %0, %1 : tensor<1000x7xf32>\ngpuc.yield %2, %0 : tensor<1000x7xf32>, tensor<1000x7xf32>", false},
-      {"double", {"tensor<333xf64>"}, {"tensor<333xf64>"},
-       "%0 = gpuc.log %a0 : tensor<333xf64>\n%1 = gpuc.sqrt %0 : tensor<333xf64>\ngpuc.yield %1 : tensor<333xf64>", false},
-      {"turned", {"tensor<30x40xf32>", "tensor<30xf32>"}, {"tensor<40x30xf32>"},
+       "%2 = gpuc.div %0, %1 : tensor<1000x7xf32>\ngpuc.yield %2, %0 : tensor<1000x7xf32>, "
+       "tensor<1000x7xf32>",
+       false},
+      {"double",
+       {"tensor<333xf64>"},
+       {"tensor<333xf64>"},
+       "%0 = gpuc.log %a0 : tensor<333xf64>\n%1 = gpuc.sqrt %0 : tensor<333xf64>\ngpuc.yield %1 : "
+       "tensor<333xf64>",
+       false},
+      {"turned",
+       {"tensor<30x40xf32>", "tensor<30xf32>"},
+       {"tensor<40x30xf32>"},
        "%0 = gpuc.transpose %a0 permutation [1, 0] : (tensor<30x40xf32>) -> tensor<40x30xf32>\n"
        "%1 = gpuc.broadcast %a1 dims [1] : tensor<30xf32> to tensor<40x30xf32>\n"
-       "%2 = gpuc.add %0, %1 : tensor<40x30xf32>\ngpuc.yield %2 : tensor<40x30xf32>", false},
+       "%2 = gpuc.add %0, %1 : tensor<40x30xf32>\ngpuc.yield %2 : tensor<40x30xf32>",
+       false},
       single("rows", {"tensor<70x301xf32>"}, "tensor<70xf32>", "sum %a0 dims [1]", true),
       single("few", {"tensor<70x5xf32>"}, "tensor<70xf32>", "sum %a0 dims [1]", false),
       single("columns", {"tensor<301x70xf32>"}, "tensor<70xf32>", "sum %a0 dims [0]", true),
@@ -51,17 +64,28 @@ std::vector<Case> cases() {
       single("middle", {"tensor<3x100x5xi32>"}, "tensor<3x5xi32>", "reduce_max %a0 dims [1]", true),
       single("bf16", {"tensor<3x100xbf16>"}, "tensor<3xbf16>", "reduce_min %a0 dims [1]", true),
       single("argmax", {"tensor<9x100xf32>"}, "tensor<9xi64>", "argmax %a0 dim 1", true),
-      {"cumsum", {"tensor<6x50xf32>"}, {"tensor<6x50xf32>"},
-       "%0 = gpuc.cumsum %a0 dim 1 : tensor<6x50xf32>\ngpuc.yield %0 : tensor<6x50xf32>", false},
-      single("gather", {"tensor<20x6xf32>", "tensor<9xi32>"}, "tensor<9x6xf32>", "gather %a0, %a1 dim 0", false),
+      {"cumsum",
+       {"tensor<6x50xf32>"},
+       {"tensor<6x50xf32>"},
+       "%0 = gpuc.cumsum %a0 dim 1 : tensor<6x50xf32>\ngpuc.yield %0 : tensor<6x50xf32>",
+       false},
+      single("gather", {"tensor<20x6xf32>", "tensor<9xi32>"}, "tensor<9x6xf32>", "gather %a0, %a1 dim 0",
+             false),
       single("scatter", {"tensor<20x6xf32>", "tensor<9xi32>", "tensor<9x6xf32>"}, "tensor<20x6xf32>",
              "scatter_add %a0, %a1, %a2 dim 0", false),
-      {"random", {"tensor<i64>", "tensor<i64>"}, {"tensor<777xi32>"},
+      {"random",
+       {"tensor<i64>", "tensor<i64>"},
+       {"tensor<777xi32>"},
        "%0 = gpuc.random_bits seed %a0 step %a1 id 7 : (tensor<i64>, tensor<i64>) -> tensor<777xi32>\n"
-       "gpuc.yield %0 : tensor<777xi32>", false},
-      {"table", {"tensor<4xf32>"}, {"tensor<4xf32>"},
-       "%0 = gpuc.constant dense<[1.0, -2.0, 4.0, 8.0]> : tensor<4xf32>\n%1 = gpuc.mul %a0, %0 : tensor<4xf32>\n"
-       "gpuc.yield %1 : tensor<4xf32>", false},
+       "gpuc.yield %0 : tensor<777xi32>",
+       false},
+      {"table",
+       {"tensor<4xf32>"},
+       {"tensor<4xf32>"},
+       "%0 = gpuc.constant dense<[1.0, -2.0, 4.0, 8.0]> : tensor<4xf32>\n%1 = gpuc.mul %a0, %0 : "
+       "tensor<4xf32>\n"
+       "gpuc.yield %1 : tensor<4xf32>",
+       false},
   };
 }
 
@@ -76,8 +100,7 @@ protected:
     return buffers;
   }
 
-  template <typename T>
-  static Buffer counting(size_t count, int low) {
+  template <typename T> static Buffer counting(size_t count, int low) {
     std::vector<T> values(count);
     for (size_t i = 0; i < count; ++i)
       values[i] = static_cast<T>(low + static_cast<int>(i * 7 % 31));
@@ -98,7 +121,8 @@ protected:
     return counting<uint16_t>(count, 0x3f80); // bf16 from 1.0 up
   }
 };
-INSTANTIATE_TEST_SUITE_P(Cuda, CudaForms, testing::ValuesIn(cases()), [](auto info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Cuda, CudaForms, testing::ValuesIn(cases()),
+                         [](auto info) { return info.param.name; });
 
 TEST_P(CudaForms, GivesTheHostsBits) {
   const Case &test = GetParam();
@@ -126,7 +150,8 @@ TEST_P(CudaForms, NamesEveryRoundingAndNoLibrary) {
   EXPECT_NE(ptx.find(".visible .entry kernel("), std::string::npos);
   // Without .rn ptxas may make an fma of a product and a sum.
   std::smatch found;
-  EXPECT_FALSE(std::regex_search(ptx, found, std::regex("\\s(add|sub|mul|mad|div|sqrt)\\.(f16|bf16|f32|f64|full|approx)[^\n]*")))
+  EXPECT_FALSE(std::regex_search(
+      ptx, found, std::regex("\\s(add|sub|mul|mad|div|sqrt)\\.(f16|bf16|f32|f64|full|approx)[^\n]*")))
       << found.str();
   EXPECT_EQ(ptx.find(".ftz"), std::string::npos) << "denormals are kept";
   EXPECT_EQ(ptx.find("__nv_"), std::string::npos);
@@ -148,9 +173,12 @@ TEST_P(CudaForms, AssemblesWithoutSpills) {
     llvm::raw_fd_ostream(source, failed) << code.ptx;
     std::string architecture = "-arch=" + target.architecture;
     std::optional<llvm::StringRef> redirects[] = {"", log.str(), log.str()};
-    EXPECT_EQ(llvm::sys::ExecuteAndWait(*ptxas, {*ptxas, architecture, "-v", source, "-o", "/dev/null"}, std::nullopt, redirects), 0);
+    EXPECT_EQ(llvm::sys::ExecuteAndWait(*ptxas, {*ptxas, architecture, "-v", source, "-o", "/dev/null"},
+                                        std::nullopt, redirects),
+              0);
     std::string said = (*llvm::MemoryBuffer::getFile(log))->getBuffer().str();
-    EXPECT_NE(said.find("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << said;
+    EXPECT_NE(said.find("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"), std::string::npos)
+        << said;
     llvm::sys::fs::remove(source);
     llvm::sys::fs::remove(log);
   }
@@ -158,22 +186,29 @@ TEST_P(CudaForms, AssemblesWithoutSpills) {
 
 TEST(Cuda, LaunchesFollowFromShapes) {
   auto scheduleOf = [](const std::string &from, const std::string &op, const std::string &to) {
-    KernelText text({from}, {to}, "%0 = gpuc." + op + " : " + (op.find("dims") == std::string::npos ? to : "(" + from + ") -> " + to) +
-                                      "\ngpuc.yield %0 : " + to);
+    KernelText text({from}, {to},
+                    "%0 = gpuc." + op + " : " +
+                        (op.find("dims") == std::string::npos ? to : "(" + from + ") -> " + to) +
+                        "\ngpuc.yield %0 : " + to);
     CudaSchedule schedule = scheduleCudaKernel(text.block());
     return std::make_pair(schedule.grid, schedule.block);
   };
   using Launch = std::pair<uint32_t, uint32_t>;
-  EXPECT_EQ(scheduleOf("tensor<7000xf32>", "exp %a0", "tensor<7000xf32>"), Launch(28, 256)) << "7000 / 256 blocks";
-  EXPECT_EQ(scheduleOf("tensor<9000000xf32>", "exp %a0", "tensor<9000000xf32>"), Launch(2048, 256)) << "then blocks take turns";
-  EXPECT_EQ(scheduleOf("tensor<70x301xf32>", "sum %a0 dims [1]", "tensor<70xf32>"), Launch(70, 256)) << "a block for each row";
-  EXPECT_EQ(scheduleOf("tensor<301x70xf32>", "sum %a0 dims [0]", "tensor<70xf32>"), Launch(3, 256)) << "8 threads for each column";
+  EXPECT_EQ(scheduleOf("tensor<7000xf32>", "exp %a0", "tensor<7000xf32>"), Launch(28, 256))
+      << "7000 / 256 blocks";
+  EXPECT_EQ(scheduleOf("tensor<9000000xf32>", "exp %a0", "tensor<9000000xf32>"), Launch(2048, 256))
+      << "then blocks take turns";
+  EXPECT_EQ(scheduleOf("tensor<70x301xf32>", "sum %a0 dims [1]", "tensor<70xf32>"), Launch(70, 256))
+      << "a block for each row";
+  EXPECT_EQ(scheduleOf("tensor<301x70xf32>", "sum %a0 dims [0]", "tensor<70xf32>"), Launch(3, 256))
+      << "8 threads for each column";
 }
 
 /// Blocks that take a second tile use the same shared memory again.
 TEST(Cuda, BlocksTakeTurns) {
   constexpr size_t kColumns = 2060 * 32 - 5; // 2060 tiles of 32 columns, the last one not full
-  std::string to = "tensor<" + std::to_string(kColumns) + "xf32>", from = "tensor<32x" + std::to_string(kColumns) + "xf32>";
+  std::string to = "tensor<" + std::to_string(kColumns) + "xf32>",
+              from = "tensor<32x" + std::to_string(kColumns) + "xf32>";
   std::string body = "%0 = gpuc.sum %a0 dims [0] : (" + from + ") -> " + to + "\ngpuc.yield %0 : " + to;
   EmulatedKernel gpu({from}, {to}, body);
   ASSERT_EQ(gpu.schedule().grid, 2048u);
@@ -200,16 +235,18 @@ TEST(Cuda, GivesEqualBytesForEqualInputs) {
 }
 
 TEST(Cuda, MakesDoWithPtxWhereThereIsNoPtxas) {
-  std::string path = getenv("PATH") ? getenv("PATH") : "", home = getenv("CUDA_HOME") ? getenv("CUDA_HOME") : "";
+  std::string path = getenv("PATH") ? getenv("PATH") : "",
+              home = getenv("CUDA_HOME") ? getenv("CUDA_HOME") : "";
   setenv("PATH", "/nowhere", 1);
   setenv("CUDA_HOME", "/nowhere", 1);
   Case test = cases()[0];
   KernelText text(test.arguments, test.results, test.body);
   std::string warning;
-  mlir::ScopedDiagnosticHandler handler(text.block().getParentOp()->getContext(), [&](mlir::Diagnostic &diagnostic) {
-    warning = diagnostic.str();
-    return mlir::success();
-  });
+  mlir::ScopedDiagnosticHandler handler(text.block().getParentOp()->getContext(),
+                                        [&](mlir::Diagnostic &diagnostic) {
+                                          warning = diagnostic.str();
+                                          return mlir::success();
+                                        });
   CudaCode code = compile(text, CudaTarget::known()[1]);
   setenv("PATH", path.c_str(), 1);
   home.empty() ? unsetenv("CUDA_HOME") : setenv("CUDA_HOME", home.c_str(), 1);

@@ -1,5 +1,5 @@
-// Each form of kernel and each kind of access, on sizes around the vector's: results are exact, so they are compared
-// as numbers.
+// Each form of kernel and each kind of access, on sizes around the vector's: results are exact, so they are
+// compared as numbers.
 #include "test/passes/codegen/kernel_harness.h"
 
 #include "runtime/base/half.h"
@@ -26,7 +26,8 @@ std::string tensor(std::vector<int64_t> shape, const std::string &element) {
 /// One op on %a0, %a1, … as a kernel.
 TestKernel single(const std::vector<std::string> &arguments, const std::string &result, const std::string &op,
                   const std::string &type, const HostTarget &target) {
-  return TestKernel(arguments, {result}, "%0 = gpuc." + op + " : " + type + "\ngpuc.yield %0 : " + result, target);
+  return TestKernel(arguments, {result}, "%0 = gpuc." + op + " : " + type + "\ngpuc.yield %0 : " + result,
+                    target);
 }
 
 std::string functionType(const std::vector<std::string> &arguments, const std::string &result) {
@@ -37,8 +38,7 @@ std::string functionType(const std::vector<std::string> &arguments, const std::s
 }
 
 /// 0, 1, 2, … times 7 modulo 31, less 15: small integers, exact in every type, with ties.
-template <typename T>
-std::vector<T> pattern(size_t count) {
+template <typename T> std::vector<T> pattern(size_t count) {
   std::vector<T> values(count);
   for (size_t i = 0; i < count; ++i)
     values[i] = static_cast<T>(static_cast<int>(i * 7 % 31) - 15);
@@ -64,7 +64,8 @@ TEST_P(FormsTest, FoldsOverAnyDimension) {
           if (d != dim)
             kept.push_back(shape[d]);
         std::string in = tensor(shape, "i32"), out = tensor(kept, "i32");
-        auto kernel = single({in}, out, op + " %a0 dims [" + std::to_string(dim) + "]", functionType({in}, out), target());
+        auto kernel = single({in}, out, op + " %a0 dims [" + std::to_string(dim) + "]",
+                             functionType({in}, out), target());
         auto x = pattern<int32_t>(4 * n);
         auto y = kernel.run({Buffer::of(x)})[0].values<int32_t>();
         int64_t inner = dim == 2 ? 1 : dim == 1 ? 2 : 4;
@@ -72,8 +73,10 @@ TEST_P(FormsTest, FoldsOverAnyDimension) {
           uint32_t expected = op == "prod" ? 1 : op == "sum" ? 0 : x[at / inner * inner * n + at % inner];
           for (int64_t i = 0; i < n; ++i) {
             int32_t v = x[at / inner * inner * n + i * inner + at % inner];
-            expected = op == "sum" ? expected + v : op == "prod" ? expected * v
-                       : op == "reduce_max" ? std::max<int32_t>(expected, v) : std::min<int32_t>(expected, v);
+            expected = op == "sum"          ? expected + v
+                       : op == "prod"       ? expected * v
+                       : op == "reduce_max" ? std::max<int32_t>(expected, v)
+                                            : std::min<int32_t>(expected, v);
           }
           EXPECT_EQ(y[at], static_cast<int32_t>(expected)) << op << " dim " << dim << " of " << in;
         }
@@ -87,8 +90,12 @@ TEST_P(FormsTest, NanWinsInMaximaAndArgmax) {
     x[n + n / 2] = NAN;
     if (n > 3)
       x[n + n / 2 + 1] = NAN;
-    auto largest = single({in}, out, "reduce_max %a0 dims [1]", functionType({in}, out), target()).run({Buffer::of(x)})[0].values<float>();
-    auto where = single({in}, index, "argmax %a0 dim 1", functionType({in}, index), target()).run({Buffer::of(x)})[0].values<int64_t>();
+    auto largest = single({in}, out, "reduce_max %a0 dims [1]", functionType({in}, out), target())
+                       .run({Buffer::of(x)})[0]
+                       .values<float>();
+    auto where = single({in}, index, "argmax %a0 dim 1", functionType({in}, index), target())
+                     .run({Buffer::of(x)})[0]
+                     .values<int64_t>();
     auto first = std::max_element(x.begin(), x.begin() + n); // the first of equals
     EXPECT_EQ(largest[0], *first);
     EXPECT_EQ(where[0], first - x.begin());
@@ -102,7 +109,9 @@ TEST_P(FormsTest, ArgmaxAcrossRowsKeepsTheFirst) {
     std::string in = tensor({4, n}, "f64"), index = tensor({n}, "i64");
     std::vector<double> x(4 * n, -INFINITY);
     x[1 * n + n - 1] = x[3 * n + n - 1] = 5;
-    auto where = single({in}, index, "argmax %a0 dim 0", functionType({in}, index), target()).run({Buffer::of(x)})[0].values<int64_t>();
+    auto where = single({in}, index, "argmax %a0 dim 0", functionType({in}, index), target())
+                     .run({Buffer::of(x)})[0]
+                     .values<int64_t>();
     for (int64_t i = 0; i < n; ++i)
       EXPECT_EQ(where[i], i == n - 1 ? 1 : 0) << n << " columns";
   }
@@ -129,11 +138,14 @@ TEST_P(FormsTest, GathersAndScatters) {
   for (int64_t n : kSizes) {
     std::string table = tensor({3, n}, "f32"), index = tensor({2, 3}, "i32"), rows = tensor({2, 3, n}, "f32");
     auto x = pattern<float>(3 * n), u = pattern<float>(6 * n);
-    auto gathered = single({table, index}, rows, "gather %a0, %a1 dim 0", functionType({table, index}, rows), target())
-                        .run({Buffer::of(x), Buffer::of(indices)})[0].values<float>();
+    auto gathered =
+        single({table, index}, rows, "gather %a0, %a1 dim 0", functionType({table, index}, rows), target())
+            .run({Buffer::of(x), Buffer::of(indices)})[0]
+            .values<float>();
     auto scattered = single({table, index, rows}, table, "scatter_add %a0, %a1, %a2 dim 0",
                             functionType({table, index, rows}, table), target())
-                         .run({Buffer::of(x), Buffer::of(indices), Buffer::of(u)})[0].values<float>();
+                         .run({Buffer::of(x), Buffer::of(indices), Buffer::of(u)})[0]
+                         .values<float>();
     std::vector<float> sums = x;
     for (int64_t i = 0; i < 6; ++i)
       for (int64_t j = 0; j < n; ++j) {
@@ -150,11 +162,14 @@ TEST_P(FormsTest, GathersAndScattersAlongTheLastDimension) {
   std::vector<int64_t> indices{4, 4, -3, 0};
   std::string table = tensor({2, 5}, "f64"), index = tensor({4}, "i64"), picked = tensor({2, 4}, "f64");
   auto x = pattern<double>(10), u = pattern<double>(8);
-  auto gathered = single({table, index}, picked, "gather %a0, %a1 dim 1", functionType({table, index}, picked), target())
-                      .run({Buffer::of(x), Buffer::of(indices)})[0].values<double>();
+  auto gathered =
+      single({table, index}, picked, "gather %a0, %a1 dim 1", functionType({table, index}, picked), target())
+          .run({Buffer::of(x), Buffer::of(indices)})[0]
+          .values<double>();
   auto scattered = single({table, index, picked}, table, "scatter_add %a0, %a1, %a2 dim 1",
                           functionType({table, index, picked}, table), target())
-                       .run({Buffer::of(x), Buffer::of(indices), Buffer::of(u)})[0].values<double>();
+                       .run({Buffer::of(x), Buffer::of(indices), Buffer::of(u)})[0]
+                       .values<double>();
   EXPECT_EQ(gathered, (std::vector<double>{x[4], x[4], 0, x[0], x[9], x[9], 0, x[5]}));
   std::vector<double> sums = x;
   sums[4] += u[0], sums[4] += u[1], sums[0] += u[3], sums[9] += u[4], sums[9] += u[5], sums[5] += u[7];
@@ -166,8 +181,9 @@ TEST_P(FormsTest, TransposesSlicesAndReverses) {
     std::string in = tensor({n, 5}, "f32"), turned = tensor({5, n}, "f32"), part = tensor({2, n}, "f32");
     TestKernel kernel({in}, {part},
                       "%0 = gpuc.transpose %a0 permutation [1, 0] : (" + in + ") -> " + turned + "\n" +
-                          "%1 = gpuc.slice %0 starts [1, 0] limits [5, " + std::to_string(n) + "] strides [3, 1] : (" +
-                          turned + ") -> " + part + "\n%2 = gpuc.reverse %1 dims [1] : " + part + "\ngpuc.yield %2 : " + part,
+                          "%1 = gpuc.slice %0 starts [1, 0] limits [5, " + std::to_string(n) +
+                          "] strides [3, 1] : (" + turned + ") -> " + part +
+                          "\n%2 = gpuc.reverse %1 dims [1] : " + part + "\ngpuc.yield %2 : " + part,
                       target());
     auto x = pattern<float>(5 * n);
     auto y = kernel.run({Buffer::of(x)})[0].values<float>();
@@ -179,10 +195,13 @@ TEST_P(FormsTest, TransposesSlicesAndReverses) {
 
 TEST_P(FormsTest, PadsAndConcatenates) {
   for (int64_t n : kSizes) {
-    std::string in = tensor({2, n}, "f32"), padded = tensor({4, 2 * n + 2}, "f32"), joined = tensor({2, n + 2}, "f32");
+    std::string in = tensor({2, n}, "f32"), padded = tensor({4, 2 * n + 2}, "f32"),
+                joined = tensor({2, n + 2}, "f32");
     auto x = pattern<float>(2 * n), z = pattern<float>(4);
     auto y = single({in}, padded, "pad %a0 low [1, 1] high [1, 2] interior [0, 1] {value = 9.0 : f64}",
-                    functionType({in}, padded), target()).run({Buffer::of(x)})[0].values<float>();
+                    functionType({in}, padded), target())
+                 .run({Buffer::of(x)})[0]
+                 .values<float>();
     for (int64_t i = 0; i < 4; ++i)
       for (int64_t j = 0; j < 2 * n + 2; ++j) {
         bool inside = i >= 1 && i <= 2 && j >= 1 && j <= 2 * n - 1 && (j - 1) % 2 == 0;
@@ -190,7 +209,8 @@ TEST_P(FormsTest, PadsAndConcatenates) {
       }
     std::string two = tensor({2, 2}, "f32");
     auto both = single({in, two}, joined, "concat %a0, %a1 dim 1", functionType({in, two}, joined), target())
-                    .run({Buffer::of(x), Buffer::of(z)})[0].values<float>();
+                    .run({Buffer::of(x), Buffer::of(z)})[0]
+                    .values<float>();
     for (int64_t i = 0; i < 2; ++i)
       for (int64_t j = 0; j < n + 2; ++j)
         EXPECT_EQ(both[i * (n + 2) + j], j < n ? x[i * n + j] : z[i * 2 + j - n]);
@@ -205,9 +225,13 @@ TEST_P(FormsTest, DynamicWindowsAreClamped) {
       std::vector<int64_t> starts{start, start};
       int64_t row = std::clamp<int64_t>(start, 0, 2), column = std::clamp<int64_t>(start, 0, 1);
       auto y = single({in, at}, window, "dynamic_slice %a0, %a1 sizes [2, " + std::to_string(n - 1) + "]",
-                      functionType({in, at}, window), target()).run({Buffer::of(x), Buffer::of(starts)})[0].values<float>();
-      auto updated = single({in, window, at}, in, "dynamic_update_slice %a0, %a1, %a2", functionType({in, window, at}, in), target())
-                         .run({Buffer::of(x), Buffer::of(u), Buffer::of(starts)})[0].values<float>();
+                      functionType({in, at}, window), target())
+                   .run({Buffer::of(x), Buffer::of(starts)})[0]
+                   .values<float>();
+      auto updated = single({in, window, at}, in, "dynamic_update_slice %a0, %a1, %a2",
+                            functionType({in, window, at}, in), target())
+                         .run({Buffer::of(x), Buffer::of(u), Buffer::of(starts)})[0]
+                         .values<float>();
       for (int64_t i = 0; i < 2; ++i)
         for (int64_t j = 0; j < n - 1; ++j) {
           EXPECT_EQ(y[i * (n - 1) + j], x[(row + i) * n + column + j]);
@@ -222,7 +246,8 @@ TEST_P(FormsTest, RandomBitsArePhilox) {
     std::string type = tensor({3, n}, "i32");
     TestKernel kernel({"tensor<i64>", "tensor<i64>"}, {type},
                       "%0 = gpuc.random_bits seed %a0 step %a1 id 7 : (tensor<i64>, tensor<i64>) -> " + type +
-                          "\ngpuc.yield %0 : " + type, target());
+                          "\ngpuc.yield %0 : " + type,
+                      target());
     int64_t seed = 0x123456789abcdef, step = 0x500000003;
     auto y = kernel.run({Buffer::of(std::vector{seed}), Buffer::of(std::vector{step})})[0].values<uint32_t>();
     for (uint32_t i = 0; i < y.size(); ++i)
@@ -232,20 +257,29 @@ TEST_P(FormsTest, RandomBitsArePhilox) {
 }
 
 TEST_P(FormsTest, CastsSaturateAndRoundOnce) {
-  std::vector<double> x{0, -0.9, 2.5, -3.99, 255.5, 300, -200, 3e9, -3e9, 1e30, -1e30, NAN, INFINITY, 65519.99, 1 + 0x1p-11 + 0x1p-40};
+  std::vector<double> x{0,     -0.9, 2.5,      -3.99,    255.5,
+                        300,   -200, 3e9,      -3e9,     1e30,
+                        -1e30, NAN,  INFINITY, 65519.99, 1 + 0x1p-11 + 0x1p-40};
   auto cast = [&](const std::string &to) {
     std::string in = tensor({int64_t(x.size())}, "f64"), out = tensor({int64_t(x.size())}, to);
     return single({in}, out, "cast %a0", in + " to " + out, target()).run({Buffer::of(x)})[0];
   };
-  EXPECT_EQ(cast("i8").values<int8_t>(), (std::vector<int8_t>{0, 0, 2, -3, 127, 127, -128, 127, -128, 127, -128, 0, 127, 127, 1}));
-  EXPECT_EQ(cast("ui8").values<uint8_t>(), (std::vector<uint8_t>{0, 0, 2, 0, 255, 255, 0, 255, 0, 255, 0, 0, 255, 255, 1}));
-  EXPECT_EQ(cast("i32").values<int32_t>(), (std::vector<int32_t>{0, 0, 2, -3, 255, 300, -200, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0, INT32_MAX, 65519, 1}));
-  EXPECT_EQ(cast("i64").values<int64_t>(), (std::vector<int64_t>{0, 0, 2, -3, 255, 300, -200, 3000000000, -3000000000, INT64_MAX, INT64_MIN, 0, INT64_MAX, 65519, 1}));
-  EXPECT_EQ(cast("i1").values<uint8_t>(), (std::vector<uint8_t>{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(cast("i8").values<int8_t>(),
+            (std::vector<int8_t>{0, 0, 2, -3, 127, 127, -128, 127, -128, 127, -128, 0, 127, 127, 1}));
+  EXPECT_EQ(cast("ui8").values<uint8_t>(),
+            (std::vector<uint8_t>{0, 0, 2, 0, 255, 255, 0, 255, 0, 255, 0, 0, 255, 255, 1}));
+  EXPECT_EQ(cast("i32").values<int32_t>(),
+            (std::vector<int32_t>{0, 0, 2, -3, 255, 300, -200, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0,
+                                  INT32_MAX, 65519, 1}));
+  EXPECT_EQ(cast("i64").values<int64_t>(),
+            (std::vector<int64_t>{0, 0, 2, -3, 255, 300, -200, 3000000000, -3000000000, INT64_MAX, INT64_MIN,
+                                  0, INT64_MAX, 65519, 1}));
+  EXPECT_EQ(cast("i1").values<uint8_t>(),
+            (std::vector<uint8_t>{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
   auto half = cast("f16").values<uint16_t>();
   EXPECT_EQ(half[4], floatToHalf(255.5f));
-  EXPECT_EQ(half[13], 0x7bff);     // below the tie at 65520
-  EXPECT_EQ(half[14], 0x3c01);     // just above a tie: rounding twice would give 0x3c00
+  EXPECT_EQ(half[13], 0x7bff); // below the tie at 65520
+  EXPECT_EQ(half[14], 0x3c01); // just above a tie: rounding twice would give 0x3c00
   auto brain = cast("bf16").values<uint16_t>();
   EXPECT_EQ(brain[2], floatToBfloat16(2.5f));
   EXPECT_EQ(brain[9], floatToBfloat16(1e30f));
@@ -257,7 +291,8 @@ TEST_P(FormsTest, ArithmeticInEveryType) {
       std::string type = tensor({n}, element);
       TestKernel kernel({type, type}, {type},
                         "%0 = gpuc.mul %a0, %a1 : " + type + "\n%1 = gpuc.sub %0, %a1 : " + type +
-                            "\n%2 = gpuc.max %1, %a0 : " + type + "\ngpuc.yield %2 : " + type, target());
+                            "\n%2 = gpuc.max %1, %a0 : " + type + "\ngpuc.yield %2 : " + type,
+                        target());
       auto x = pattern<T>(n), y = pattern<T>(n);
       std::reverse(y.begin(), y.end());
       auto z = kernel.run({Buffer::of(x), Buffer::of(y)})[0].template values<T>();
@@ -273,8 +308,9 @@ TEST_P(FormsTest, IntegerDivisionNeverTraps) {
   std::vector<int32_t> a{7, -7, 7, INT32_MIN, 5, 0}, b{2, 2, -2, -1, 0, 0};
   std::string type = tensor({6}, "i32");
   TestKernel kernel({type, type}, {type, type},
-                    "%0 = gpuc.div %a0, %a1 : " + type + "\n%1 = gpuc.rem %a0, %a1 : " + type + "\ngpuc.yield %0, %1 : " +
-                        type + ", " + type, target());
+                    "%0 = gpuc.div %a0, %a1 : " + type + "\n%1 = gpuc.rem %a0, %a1 : " + type +
+                        "\ngpuc.yield %0, %1 : " + type + ", " + type,
+                    target());
   auto results = kernel.run({Buffer::of(a), Buffer::of(b)});
   EXPECT_EQ(results[0].values<int32_t>(), (std::vector<int32_t>{3, -3, -3, INT32_MIN, 0, 0}));
   EXPECT_EQ(results[1].values<int32_t>(), (std::vector<int32_t>{1, -1, 1, 0, 0, 0}));
@@ -286,8 +322,10 @@ TEST_P(FormsTest, TilesMayRunInAnyOrder) {
   for (float &value : x)
     value /= 3;
   TestKernel pointwise({matrix, row}, {matrix},
-                       "%0 = gpuc.broadcast %a1 dims [1] : " + row + " to " + matrix + "\n%1 = gpuc.tanh %a0 : " + matrix +
-                           "\n%2 = gpuc.mul %0, %1 : " + matrix + "\ngpuc.yield %2 : " + matrix, target());
+                       "%0 = gpuc.broadcast %a1 dims [1] : " + row + " to " + matrix +
+                           "\n%1 = gpuc.tanh %a0 : " + matrix + "\n%2 = gpuc.mul %0, %1 : " + matrix +
+                           "\ngpuc.yield %2 : " + matrix,
+                       target());
   auto rows = single({matrix}, column, "sum %a0 dims [1]", functionType({matrix}, column), target());
   auto columns = single({matrix}, row, "sum %a0 dims [0]", functionType({matrix}, row), target());
   std::vector<float> weights(x.begin(), x.begin() + 1025);
@@ -296,33 +334,38 @@ TEST_P(FormsTest, TilesMayRunInAnyOrder) {
   EXPECT_EQ(pointwise.run({Buffer::of(x), Buffer::of(weights)})[0].values<float>(),
             pointwise.run({Buffer::of(x), Buffer::of(weights)}, true)[0].values<float>());
   EXPECT_EQ(rows.run({Buffer::of(x)})[0].values<float>(), rows.run({Buffer::of(x)}, true)[0].values<float>());
-  EXPECT_EQ(columns.run({Buffer::of(x)})[0].values<float>(), columns.run({Buffer::of(x)}, true)[0].values<float>());
+  EXPECT_EQ(columns.run({Buffer::of(x)})[0].values<float>(),
+            columns.run({Buffer::of(x)}, true)[0].values<float>());
 }
 
 TEST_P(FormsTest, UpdatesInPlaceWhereItSaysSo) {
   std::string type = tensor({7, 33}, "f32"), row = tensor({33}, "f32");
   TestKernel kernel({type, type, row}, {type},
-                    "%0 = gpuc.broadcast %a2 dims [1] : " + row + " to " + type + "\n%1 = gpuc.reverse %a1 dims [0] : " +
-                        type + "\n%2 = gpuc.add %a0, %1 : " + type + "\n%3 = gpuc.add %2, %0 : " + type + "\ngpuc.yield %3 : " + type,
+                    "%0 = gpuc.broadcast %a2 dims [1] : " + row + " to " + type +
+                        "\n%1 = gpuc.reverse %a1 dims [0] : " + type + "\n%2 = gpuc.add %a0, %1 : " + type +
+                        "\n%3 = gpuc.add %2, %0 : " + type + "\ngpuc.yield %3 : " + type,
                     target());
   EXPECT_TRUE(canUpdateInPlace(kernel.text().block(), 0, 0));
   EXPECT_FALSE(canUpdateInPlace(kernel.text().block(), 1, 0)); // read at another index
   EXPECT_FALSE(canUpdateInPlace(kernel.text().block(), 2, 0)); // another shape
-  std::vector<Buffer> arguments{Buffer::of(pattern<float>(231)), Buffer::of(pattern<float>(231)), Buffer::of(pattern<float>(33))};
+  std::vector<Buffer> arguments{Buffer::of(pattern<float>(231)), Buffer::of(pattern<float>(231)),
+                                Buffer::of(pattern<float>(33))};
   auto apart = kernel.run(arguments)[0].values<float>();
   EXPECT_EQ(kernel.runInPlace(arguments, 0, 0)[0].values<float>(), apart);
 }
 
 TEST_P(FormsTest, ObjectsNeedNothingAndRepeat) {
   std::string type = tensor({100}, "f64"), half = tensor({100}, "bf16");
-  std::string body = "%0 = gpuc.pow %a0, %a0 : " + type + "\n%1 = gpuc.rem %0, %a0 : " + type + "\n%2 = gpuc.sin %1 : " +
-                     type + "\n%3 = gpuc.cast %2 : " + type + " to " + half + "\ngpuc.yield %3 : " + half;
+  std::string body = "%0 = gpuc.pow %a0, %a0 : " + type + "\n%1 = gpuc.rem %0, %a0 : " + type +
+                     "\n%2 = gpuc.sin %1 : " + type + "\n%3 = gpuc.cast %2 : " + type + " to " + half +
+                     "\ngpuc.yield %3 : " + half;
   TestKernel one({type}, {half}, body, target()), two({type}, {half}, body, target());
   EXPECT_EQ(one.object(), two.object());
   auto buffer = llvm::MemoryBufferRef(one.object(), "kernels");
   auto file = llvm::cantFail(llvm::object::ObjectFile::createELFObjectFile(buffer));
   size_t defined = 0;
-  for (auto symbol : static_cast<llvm::object::ELFObjectFileBase *>(file.get())->getDynamicSymbolIterators()) {
+  for (auto symbol :
+       static_cast<llvm::object::ELFObjectFileBase *>(file.get())->getDynamicSymbolIterators()) {
     EXPECT_FALSE(llvm::cantFail(symbol.getFlags()) & llvm::object::SymbolRef::SF_Undefined)
         << llvm::cantFail(symbol.getName()).str();
     defined += llvm::cantFail(symbol.getName()) == "kernel";
@@ -333,12 +376,19 @@ TEST_P(FormsTest, ObjectsNeedNothingAndRepeat) {
 TEST(CheckKernel, RefusesWhatOneLoopNestCannotDo) {
   std::string matrix = tensor({4, 3}, "f32"), row = tensor({4}, "f32");
   std::string sum = "%0 = gpuc.sum %a0 dims [1] : (" + matrix + ") -> " + row + "\n";
-  EXPECT_TRUE(succeeded(checkKernel(KernelText({matrix}, {row}, sum + "%1 = gpuc.exp %0 : " + row + "\ngpuc.yield %1 : " + row).block())));
-  KernelText broadcastOfRoot({matrix}, {matrix}, sum + "%1 = gpuc.broadcast %0 dims [0] : " + row + " to " + matrix + "\ngpuc.yield %1 : " + matrix);
+  EXPECT_TRUE(succeeded(checkKernel(
+      KernelText({matrix}, {row}, sum + "%1 = gpuc.exp %0 : " + row + "\ngpuc.yield %1 : " + row).block())));
+  KernelText broadcastOfRoot({matrix}, {matrix},
+                             sum + "%1 = gpuc.broadcast %0 dims [0] : " + row + " to " + matrix +
+                                 "\ngpuc.yield %1 : " + matrix);
   EXPECT_TRUE(failed(checkKernel(broadcastOfRoot.block())));
-  KernelText twoRoots({matrix}, {row, row}, sum + "%1 = gpuc.reduce_max %a0 dims [1] : (" + matrix + ") -> " + row + "\ngpuc.yield %0, %1 : " + row + ", " + row);
+  KernelText twoRoots({matrix}, {row, row},
+                      sum + "%1 = gpuc.reduce_max %a0 dims [1] : (" + matrix + ") -> " + row +
+                          "\ngpuc.yield %0, %1 : " + row + ", " + row);
   EXPECT_TRUE(failed(checkKernel(twoRoots.block())));
-  KernelText twoShapes({matrix, row}, {matrix, row}, "%0 = gpuc.exp %a0 : " + matrix + "\n%1 = gpuc.exp %a1 : " + row + "\ngpuc.yield %0, %1 : " + matrix + ", " + row);
+  KernelText twoShapes({matrix, row}, {matrix, row},
+                       "%0 = gpuc.exp %a0 : " + matrix + "\n%1 = gpuc.exp %a1 : " + row +
+                           "\ngpuc.yield %0, %1 : " + matrix + ", " + row);
   EXPECT_TRUE(failed(checkKernel(twoShapes.block())));
 }
 

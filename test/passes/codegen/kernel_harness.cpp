@@ -33,7 +33,8 @@ bool Buffer::intact() const {
 }
 
 LoadedObject::LoadedObject(const std::string &bytes) {
-  // The file stays open: dlopen takes a path that is loaded already for the same object, and numbers are used again.
+  // The file stays open: dlopen takes a path that is loaded already for the same object, and numbers are used
+  // again.
   file_ = memfd_create("kernels", MFD_CLOEXEC);
   EXPECT_EQ(write(file_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   handle_ = dlopen(("/proc/self/fd/" + std::to_string(file_)).c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -57,8 +58,8 @@ static std::string joined(const std::vector<std::string> &parts) {
   return text;
 }
 
-KernelText::KernelText(const std::vector<std::string> &argumentTypes, const std::vector<std::string> &resultTypes,
-                       const std::string &body)
+KernelText::KernelText(const std::vector<std::string> &argumentTypes,
+                       const std::vector<std::string> &resultTypes, const std::string &body)
     : argumentTypes_(argumentTypes.size()) {
   context_.loadDialect<gpuc::ir::GpucDialect, func::FuncDialect>();
   std::vector<std::string> outer, inner, names;
@@ -70,8 +71,9 @@ KernelText::KernelText(const std::vector<std::string> &argumentTypes, const std:
   std::string results = "(" + joined(resultTypes) + ")";
   std::string text = "func.func @f(" + joined(outer) + ") -> " + results + " {\n  %r" +
                      (resultTypes.size() > 1 ? ":" + std::to_string(resultTypes.size()) : "") +
-                     " = gpuc.fused \"kernel\" (" + joined(names) + ") : (" + joined(argumentTypes) + ") -> " + results +
-                     " {\n^bb0" + (inner.empty() ? "" : "(" + joined(inner) + ")") + ":\n" + body + "\n}\n  return ";
+                     " = gpuc.fused \"kernel\" (" + joined(names) + ") : (" + joined(argumentTypes) +
+                     ") -> " + results + " {\n^bb0" + (inner.empty() ? "" : "(" + joined(inner) + ")") +
+                     ":\n" + body + "\n}\n  return ";
   for (size_t i = 0; i < resultTypes.size(); ++i)
     text += (i ? ", %r" : "%r") + (resultTypes.size() > 1 ? "#" + std::to_string(i) : std::string());
   text += " : " + joined(resultTypes) + "\n}\n";
@@ -95,16 +97,19 @@ std::vector<size_t> KernelText::resultBytes() {
 
 std::vector<HostTarget> testTargets() {
   std::vector<HostTarget> targets{*HostTarget::parse("x86-64-v3")};
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
     targets.push_back(*HostTarget::parse("x86-64-v4"));
   return targets;
 }
 
-TestKernel::TestKernel(const std::vector<std::string> &argumentTypes, const std::vector<std::string> &resultTypes,
-                       const std::string &body, const HostTarget &target)
+TestKernel::TestKernel(const std::vector<std::string> &argumentTypes,
+                       const std::vector<std::string> &resultTypes, const std::string &body,
+                       const HostTarget &target)
     : text_(argumentTypes, resultTypes, body) {
   schedule_ = scheduleHostKernel(text_.block(), target);
-  auto compiled = compileHostKernels({KernelSource{"kernel", &text_.block(), text_.block().front().getLoc()}}, target);
+  auto compiled =
+      compileHostKernels({KernelSource{"kernel", &text_.block(), text_.block().front().getLoc()}}, target);
   if (failed(compiled)) {
     ADD_FAILURE() << "does not compile:\n" << body;
     return;
@@ -133,7 +138,8 @@ std::vector<Buffer> TestKernel::run(const std::vector<Buffer> &arguments, bool s
   return results;
 }
 
-std::vector<Buffer> TestKernel::runInPlace(std::vector<Buffer> &arguments, unsigned argument, unsigned result) {
+std::vector<Buffer> TestKernel::runInPlace(std::vector<Buffer> &arguments, unsigned argument,
+                                           unsigned result) {
   std::vector<Buffer> results;
   for (size_t bytes : text_.resultBytes())
     results.emplace_back(bytes);

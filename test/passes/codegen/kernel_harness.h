@@ -18,8 +18,7 @@ namespace gpuc::test {
 class Buffer {
 public:
   explicit Buffer(size_t bytes);
-  template <typename T>
-  static Buffer of(const std::vector<T> &values) {
+  template <typename T> static Buffer of(const std::vector<T> &values) {
     Buffer buffer(values.size() * sizeof(T));
     if (!values.empty())
       std::memcpy(buffer.data(), values.data(), buffer.bytes());
@@ -27,8 +26,7 @@ public:
   }
   void *data() const;
   size_t bytes() const { return bytes_; }
-  template <typename T>
-  std::vector<T> values() const {
+  template <typename T> std::vector<T> values() const {
     std::vector<T> result(bytes_ / sizeof(T));
     if (!result.empty())
       std::memcpy(result.data(), data(), bytes_);
@@ -56,7 +54,8 @@ private:
   void *handle_ = nullptr;
 };
 
-/// A module that holds one gpuc.fused with arguments %a0, %a1, … and the given body, which ends in a gpuc.yield.
+/// A module that holds one gpuc.fused with arguments %a0, %a1, … and the given body, which ends in a
+/// gpuc.yield.
 class KernelText {
 public:
   KernelText(const std::vector<std::string> &argumentTypes, const std::vector<std::string> &resultTypes,

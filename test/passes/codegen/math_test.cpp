@@ -1,5 +1,6 @@
-// Errors of the transcendental functions in units in the last place, against the C library in 64-bit precision; and that
-// the bits of an element do not depend on where in a vector it stands. GPUC_LONG_TESTS=1 sweeps every f32.
+// Errors of the transcendental functions in units in the last place, against the C library in 64-bit
+// precision; and that the bits of an element do not depend on where in a vector it stands. GPUC_LONG_TESTS=1
+// sweeps every f32.
 #include "test/passes/codegen/kernel_harness.h"
 
 #include <bit>
@@ -30,37 +31,48 @@ long double rsqrt(long double x) { return 1 / std::sqrt(x); }
 constexpr double kMost = std::numeric_limits<double>::infinity();
 
 const Function kFunctions[] = {
-    {"exp", std::exp, -kMost, kMost, 1.0, 1.5},     {"expm1", std::expm1, -kMost, kMost, 2.0, 2.0},
-    {"sigmoid", sigmoid, -kMost, kMost, 2.5, 2.5},  {"tanh", std::tanh, -kMost, kMost, 2.25, 2.25},
-    {"log", std::log, 0, kMost, 1.0, 1.5},          {"log1p", std::log1p, -1, kMost, 1.5, 2.0},
-    {"erf", std::erf, -kMost, kMost, 1.5, 2.0},     {"sin", std::sin, -0x1p30, 0x1p30, 0.51, 1.5},
-    {"cos", std::cos, -0x1p30, 0x1p30, 0.51, 1.5},  {"tan", std::tan, -0x1p30, 0x1p30, 0.51, 3.0},
-    {"atan", std::atan, -kMost, kMost, 1.5, 1.5},   {"rsqrt", rsqrt, 0, kMost, 1.5, 1.5},
+    {"exp", std::exp, -kMost, kMost, 1.0, 1.5},    {"expm1", std::expm1, -kMost, kMost, 2.0, 2.0},
+    {"sigmoid", sigmoid, -kMost, kMost, 2.5, 2.5}, {"tanh", std::tanh, -kMost, kMost, 2.25, 2.25},
+    {"log", std::log, 0, kMost, 1.0, 1.5},         {"log1p", std::log1p, -1, kMost, 1.5, 2.0},
+    {"erf", std::erf, -kMost, kMost, 1.5, 2.0},    {"sin", std::sin, -0x1p30, 0x1p30, 0.51, 1.5},
+    {"cos", std::cos, -0x1p30, 0x1p30, 0.51, 1.5}, {"tan", std::tan, -0x1p30, 0x1p30, 0.51, 3.0},
+    {"atan", std::atan, -kMost, kMost, 1.5, 1.5},  {"rsqrt", rsqrt, 0, kMost, 1.5, 1.5},
 };
 
 /// Distance of `value` from `exact` in units of the last place that T has at `exact`.
-template <typename T>
-double ulps(T value, long double exact) {
+template <typename T> double ulps(T value, long double exact) {
   if (std::isnan(exact) || std::isnan(value))
     return std::isnan(exact) && std::isnan(value) ? 0 : kMost;
   T rounded = static_cast<T>(exact);
   if (std::isinf(rounded) || std::isinf(value))
-    return rounded == value ? 0 : std::abs(static_cast<double>(rounded)) == kMost && value == std::copysign(std::numeric_limits<T>::max(), value) ? 1 : kMost;
+    return rounded == value ? 0
+           : std::abs(static_cast<double>(rounded)) == kMost &&
+                   value == std::copysign(std::numeric_limits<T>::max(), value)
+               ? 1
+               : kMost;
   constexpr int digits = std::numeric_limits<T>::digits, least = std::numeric_limits<T>::min_exponent;
   int exponent = exact == 0 ? least : std::max(std::ilogb(exact) + 1, least);
-  return static_cast<double>(std::abs(static_cast<long double>(value) - exact) / std::ldexp(1.0L, exponent - digits));
+  return static_cast<double>(std::abs(static_cast<long double>(value) - exact) /
+                             std::ldexp(1.0L, exponent - digits));
 }
 
-template <typename T>
-using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+template <typename T> using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
 /// Numbers over the whole range of exponents, and the exceptions.
-template <typename T>
-std::vector<T> sample(size_t count, unsigned seed) {
+template <typename T> std::vector<T> sample(size_t count, unsigned seed) {
   std::mt19937_64 generator(seed);
-  std::vector<T> values{0, T(-0.0), T(INFINITY), T(-INFINITY), T(NAN), std::numeric_limits<T>::denorm_min(),
-                        -std::numeric_limits<T>::denorm_min(), std::numeric_limits<T>::min(),
-                        std::numeric_limits<T>::max(), -std::numeric_limits<T>::max(), 1, -1};
+  std::vector<T> values{0,
+                        T(-0.0),
+                        T(INFINITY),
+                        T(-INFINITY),
+                        T(NAN),
+                        std::numeric_limits<T>::denorm_min(),
+                        -std::numeric_limits<T>::denorm_min(),
+                        std::numeric_limits<T>::min(),
+                        std::numeric_limits<T>::max(),
+                        -std::numeric_limits<T>::max(),
+                        1,
+                        -1};
   std::uniform_real_distribution<T> near(-4, 4), far(-750, 750);
   while (values.size() < count) {
     values.push_back(std::bit_cast<T>(static_cast<Bits<T>>(generator())));
@@ -71,13 +83,12 @@ std::vector<T> sample(size_t count, unsigned seed) {
   return values;
 }
 
-template <typename T>
-std::string element() { return sizeof(T) == 4 ? "f32" : "f64"; }
+template <typename T> std::string element() { return sizeof(T) == 4 ? "f32" : "f64"; }
 
-template <typename T>
-TestKernel unary(const std::string &op, size_t count, const HostTarget &target) {
+template <typename T> TestKernel unary(const std::string &op, size_t count, const HostTarget &target) {
   std::string type = "tensor<" + std::to_string(count) + "x" + element<T>() + ">";
-  return TestKernel({type}, {type}, "%0 = gpuc." + op + " %a0 : " + type + "\ngpuc.yield %0 : " + type, target);
+  return TestKernel({type}, {type}, "%0 = gpuc." + op + " %a0 : " + type + "\ngpuc.yield %0 : " + type,
+                    target);
 }
 
 constexpr size_t kCount = 3 * 65536 + 13; // ends in a masked tail
@@ -96,8 +107,7 @@ double worst(const Function &function, TestKernel &kernel, const std::vector<T> 
   return most;
 }
 
-template <typename T>
-void check(double Function::*bound) {
+template <typename T> void check(double Function::*bound) {
   HostTarget target = testTargets().back();
   for (const Function &function : kFunctions) {
     TestKernel kernel = unary<T>(function.op, kCount, target);
@@ -133,9 +143,9 @@ TEST(Math, ErrorsOfEveryF32) {
   }
 }
 
-/// The same numbers in whole vectors, in a masked tail of 5 and one by one as scalars give the same bits, on each target.
-template <typename T>
-void checkPlaces(const std::string &op) {
+/// The same numbers in whole vectors, in a masked tail of 5 and one by one as scalars give the same bits, on
+/// each target.
+template <typename T> void checkPlaces(const std::string &op) {
   std::vector<T> x = sample<T>(1000, 3);
   std::vector<T> expected;
   for (const HostTarget &target : testTargets())
@@ -172,7 +182,8 @@ void checkBinary(const std::string &op, long double (*reference)(long double, lo
   for (size_t i = 0; i < special.size() * special.size(); ++i)
     x[i] = special[i / special.size()], y[i] = special[i % special.size()];
   std::string type = "tensor<" + std::to_string(kCount) + "x" + element<T>() + ">";
-  TestKernel kernel({type, type}, {type}, "%0 = gpuc." + op + " %a0, %a1 : " + type + "\ngpuc.yield %0 : " + type,
+  TestKernel kernel({type, type}, {type},
+                    "%0 = gpuc." + op + " %a0, %a1 : " + type + "\ngpuc.yield %0 : " + type,
                     testTargets().back());
   auto z = kernel.run({Buffer::of(x), Buffer::of(y)})[0].template values<T>();
   double most = 0;
@@ -181,7 +192,8 @@ void checkBinary(const std::string &op, long double (*reference)(long double, lo
     most = std::max(most, error);
     ASSERT_LE(error, bound) << op << "(" << x[i] << ", " << y[i] << ") gives " << z[i];
     if (z[i] == 0)
-      ASSERT_EQ(std::signbit(z[i]), std::signbit(reference(x[i], y[i]))) << op << "(" << x[i] << ", " << y[i] << ")";
+      ASSERT_EQ(std::signbit(z[i]), std::signbit(reference(x[i], y[i])))
+          << op << "(" << x[i] << ", " << y[i] << ")";
   }
   std::printf("%-8s %s  %.3f ULP\n", op.c_str(), element<T>().c_str(), most);
 }

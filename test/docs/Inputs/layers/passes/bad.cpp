@@ -1,3 +1,3 @@
-#include "llvm/ADT/StringRef.h"
-#include "runtime/plan/plan.h"
 #include "runtime/exec/devices.h"
+#include "runtime/plan/plan.h"
+#include "llvm/ADT/StringRef.h"

@@ -1,2 +1,2 @@
-#include "llvm/ADT/StringRef.h"
 #include "runtime/base/status.h"
+#include "llvm/ADT/StringRef.h"

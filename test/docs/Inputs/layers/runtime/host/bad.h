@@ -1,3 +1,3 @@
-#include "runtime/base/status.h"
 #include "mlir/IR/Value.h"
 #include "passes/Specs.h"
+#include "runtime/base/status.h"
