@@ -157,6 +157,8 @@ def main():
     parser.add_argument("--json", help="where to write the results")
     arguments = parser.parse_args()
 
+    if not any(blas in open("/proc/self/maps").read() for blas in ("openblas", "mkl")):
+        sys.exit("error: PyTorch runs on the reference BLAS, which is no peer: install libopenblas0-pthread")
     cpu = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
     print(f"{cpu}, {os.cpu_count()} cores · PyTorch {torch.__version__} · {arguments.rounds} rounds of {arguments.seconds} s\n")
     print(f"{'case':32} {'gpuc µs':>10} {'PyTorch µs':>11} {'ratio':>7} {'target':>7}")
