@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/gradients/DeviceRun.h"
 #include "test/gradients/Fixture.h"
-#include "test/gradients/HostRun.h"
 #include "test/gradients/RandomGraph.h"
 
 #include <cmath>
@@ -128,7 +128,7 @@ TEST_P(RandomGraphTest, HostComputesIt) {
   for (Operation &op : module->getOps())
     stream << op << "\n";
   for (int optLevel : {0, 3}) {
-    auto host = runOnHost(text, arguments, types, optLevel);
+    auto host = runOnDevice(text, arguments, types, optLevel);
     ASSERT_TRUE(host.ok()) << host.message();
     expectClose(expected, *host, tolerance(), "host at -O" + std::to_string(optLevel));
   }

@@ -1,15 +1,15 @@
-//===- host_kernels_test.cpp - The host against the interpreter --------------===//
+//===- kernels_test.cpp - A device against the interpreter -------------------===//
 //
-// Each case goes through the whole compiler (decomposed, fused, placed, emitted) and runs on this CPU. The
-// interpreter computes in f64 from the same inputs; the host may be off by 64 · ε · Σ|terms|, where the terms
-// are what an element is added up from. For sums, products and what moves elements, f(|x|) is that sum. For
-// functions the result itself is the scale; where one adds up something larger inside, the case says how
-// large (Case::inner). Integers and i1 must be equal.
+// Each case goes through the whole compiler (decomposed, fused, placed, emitted) and runs on the device under
+// test (DeviceRun.h). The interpreter computes in f64 from the same inputs; the device may be off by 64 · ε ·
+// Σ|terms|, where the terms are what an element is added up from. For sums, products and what moves elements,
+// f(|x|) is that sum. For functions the result itself is the scale; where one adds up something larger
+// inside, the case says how large (Case::inner). Integers and i1 must be equal.
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/gradients/DeviceRun.h"
 #include "test/gradients/Fixture.h"
-#include "test/gradients/HostRun.h"
 
 #include <cmath>
 
@@ -28,8 +28,14 @@ double smallestNormal(Type element) {
 
 double finite(double x) { return std::isfinite(x) ? std::abs(x) : 0; }
 
-class HostKernelTest : public CaseTest {
+class KernelTest : public CaseTest {
 protected:
+  void SetUp() override {
+    static const Status found = findTestDevice();
+    if (!found.ok())
+      GTEST_SKIP() << found.message();
+  }
+
   void compare(const std::string &element) {
     std::string text = forwardModule(GetParam(), element);
     OwningOpRef<ModuleOp> module = parse(text);
@@ -38,12 +44,12 @@ protected:
     std::vector<Tensor> arguments = makeArguments(GetParam(), f);
     for (Type type : f.getResultTypes())
       types_.push_back(llvm::cast<RankedTensorType>(type));
-    auto host = runOnHost(text, arguments, types_);
-    ASSERT_TRUE(host.ok()) << host.message() << "\n" << text;
+    auto results = runOnDevice(text, arguments, types_);
+    ASSERT_TRUE(results.ok()) << results.message() << "\n" << text;
     std::vector<Tensor> expected = evaluate(f, arguments), terms = evaluate(f, magnitudes(arguments));
     ASSERT_FALSE(HasFailure());
     for (size_t i = 0; i < types_.size(); ++i)
-      expectWithin((*host)[i], expected[i], terms[i]);
+      expectWithin((*results)[i], expected[i], terms[i]);
     if (HasFailure())
       ADD_FAILURE() << text;
   }
@@ -71,14 +77,14 @@ private:
     return tensors;
   }
 
-  void expectWithin(const Tensor &host, const Tensor &expected, const Tensor &terms) {
-    for (int64_t i = 0; i < host.size(); ++i) {
-      if (!host.isFloat()) {
-        ASSERT_EQ(host.elements[i].integer, expected.elements[i].integer) << "element " << i;
+  void expectWithin(const Tensor &results, const Tensor &expected, const Tensor &terms) {
+    for (int64_t i = 0; i < results.size(); ++i) {
+      if (!results.isFloat()) {
+        ASSERT_EQ(results.elements[i].integer, expected.elements[i].integer) << "element " << i;
         continue;
       }
-      Type type = host.type.getElementType();
-      double found = host.at(i), wanted = reference::rounded(expected.at(i), type);
+      Type type = results.type.getElementType();
+      double found = results.at(i), wanted = reference::rounded(expected.at(i), type);
       double scale = finite(wanted) + finite(terms.at(i)) + GetParam().inner;
       double bound = 64 * epsilonOf(type) * scale + smallestNormal(type); // subnormals have no ε
       bool same = found == wanted || (std::isnan(found) && std::isnan(wanted));
@@ -90,10 +96,10 @@ private:
   std::vector<RankedTensorType> types_;
 };
 
-TEST_P(HostKernelTest, F32) { compare("f32"); }
-TEST_P(HostKernelTest, F64) { compare("f64"); }
+TEST_P(KernelTest, F32) { compare("f32"); }
+TEST_P(KernelTest, F64) { compare("f64"); }
 
-INSTANTIATE_TEST_SUITE_P(Registry, HostKernelTest, testing::ValuesIn(registry()), nameOfCase);
+INSTANTIATE_TEST_SUITE_P(Registry, KernelTest, testing::ValuesIn(registry()), nameOfCase);
 
 } // namespace
 } // namespace gpuc::gradients

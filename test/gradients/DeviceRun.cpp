@@ -1,12 +1,13 @@
-//===- HostRun.cpp - A function through the whole compiler, on this CPU ------===//
+//===- DeviceRun.cpp - A function through the whole compiler, on a device ----===//
 
-#include "test/gradients/HostRun.h"
+#include "test/gradients/DeviceRun.h"
 
 #include "passes/Compiler.h"
 #include "runtime/base/half.h"
 #include "runtime/gpuc.h"
 #include "test/gradients/CaseModule.h"
 
+#include <cstdlib>
 #include <cstring>
 
 using namespace mlir;
@@ -81,10 +82,20 @@ static std::vector<std::byte> bytesOf(const Tensor &tensor) {
 // Compile and run
 //===----------------------------------------------------------------------===//
 
+std::string testDevice() {
+  const char *name = std::getenv("GPUC_TEST_DEVICE");
+  return name ? name : "host";
+}
+
+Status findTestDevice() {
+  Result<std::unique_ptr<Device>> device = openDevice(testDevice(), TargetKind::host);
+  return device.ok() ? okStatus() : device.status();
+}
+
 static Result<std::string> compile(const std::string &text, int optLevel) {
   Compiler compiler;
   CompilerOptions options;
-  options.target = "host";
+  options.target = testDevice() == "host" ? "host" : "cuda:sm_90";
   options.optLevel = optLevel;
   options.train.fuse = optLevel > 0;
   // An @init makes it a module past its recipe, whose functions stay as they are.
@@ -102,12 +113,13 @@ static Status setCounter(Session &session, const char *name, int64_t value) {
   return okStatus();
 }
 
-Result<std::vector<Tensor>> runOnHost(const std::string &text, ArrayRef<Tensor> arguments,
-                                      ArrayRef<RankedTensorType> resultTypes, int optLevel) {
+Result<std::vector<Tensor>> runOnDevice(const std::string &text, ArrayRef<Tensor> arguments,
+                                        ArrayRef<RankedTensorType> resultTypes, int optLevel) {
   GPUC_ASSIGN_OR_RETURN(std::string bytes, compile(text, optLevel));
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::parse(std::move(bytes)));
-  GPUC_ASSIGN_OR_RETURN(Session session,
-                        Session::create(plan, {.device = "host", .threads = 1, .check_memory = true}));
+  const bool isHost = testDevice() == "host"; // whose memory can be guarded
+  GPUC_ASSIGN_OR_RETURN(
+      Session session, Session::create(plan, {.device = testDevice(), .threads = 1, .check_memory = isHost}));
   GPUC_RETURN_IF_ERROR(setCounter(session, "seed", seedValue));
   GPUC_RETURN_IF_ERROR(setCounter(session, "step", stepValue));
   GPUC_ASSIGN_OR_RETURN(ProgramId f, session.program("f"));

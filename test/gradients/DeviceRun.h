@@ -1,0 +1,26 @@
+//===- DeviceRun.h - A function through the whole compiler, on a device ------===//
+#pragma once
+
+#include "test/reference/Tensor.h"
+
+#include "runtime/base/status.h"
+
+#include <string>
+#include <vector>
+
+namespace gpuc::gradients {
+
+/// The device under test, as sessions name it: what GPUC_TEST_DEVICE says (cuda), else host.
+std::string testDevice();
+
+/// Whether that device is here; else the reason why not.
+Status findTestDevice();
+
+/// Compiles the module `text` (its functions as they are; no recipe) for testDevice() and runs its public
+/// function `@f`, with @seed and @step as makeInterpreter has them. `optLevel` as -O of gpuc-compile.
+Result<std::vector<reference::Tensor>> runOnDevice(const std::string &text,
+                                                   llvm::ArrayRef<reference::Tensor> arguments,
+                                                   llvm::ArrayRef<mlir::RankedTensorType> resultTypes,
+                                                   int optLevel = 3);
+
+} // namespace gpuc::gradients
