@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/data_type.h"
+#include "runtime/base/quote.h"
 #include "runtime/plan/verify.h"
 
 namespace gpuc {
@@ -28,8 +29,8 @@ class CommandVerifier {
     if (!command.work()) return errorf("an empty command");
     Status status = verifyWork(command);
     if (status.ok()) return status;
-    std::string location(textOf(command.location()).substr(0, kMostNameBytes));
-    return location.empty() ? status : Status::error(status.message() + " (" + location + ")");
+    std::string_view location = textOf(command.location());
+    return location.empty() ? status : Status::error(status.message() + " (" + inQuotes(location) + ")");
   }
 
   Status verifyWork(const fb::Command& command) {

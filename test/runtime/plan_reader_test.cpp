@@ -256,7 +256,7 @@ const Case kPrograms[] = {
      "batch stride of a is 16 elements, expected 0 or 32"},
     {"MatmulEpilogue", [](fb::PlanT& p) { matmulOf(p).epilogue = fb::Epilogue::bias; },
      "come together or not at all"},
-    {"MatmulLocation", [](fb::PlanT& p) { matmulOf(p).n = 15; }, "(fc1)"},
+    {"MatmulLocation", [](fb::PlanT& p) { matmulOf(p).n = 15; }, "('fc1')"},
     {"CopyKind", [](fb::PlanT& p) { copyOf(p).kind = static_cast<fb::CopyKind>(3); },
      "copy of unknown kind 3"},
     {"CopySizes", [](fb::PlanT& p) { copyOf(p).from->size = 128; }, "copy of 128 bytes to 256"},
