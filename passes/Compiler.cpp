@@ -63,6 +63,8 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
     return Status::error("the module is empty: expected a model, with a function @predict or @loss");
   if (from >= Stage::commands && (options.train.batch != 0 || !options.train.optimizer.empty()))
     return Status::error("the module is a plan already: batch and optimizer can be chosen no more");
+  if (from >= Stage::commands && options.target != "auto")
+    return Status::error("the module is a plan already: its target can be chosen no more");
   if (from < Stage::commands && stage >= Stage::trainStep)
     buildTrainPipeline(passes, options.train);
   if (stage == Stage::plan)
