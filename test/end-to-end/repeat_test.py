@@ -4,7 +4,6 @@ resumed.
 GPUC_ROUNDS sets how many times a run is killed to its end; the moments are drawn from a fixed seed.
 """
 
-import json
 import os
 import random
 import signal
@@ -40,54 +39,50 @@ class Repeat(ToolTest):
 
     def kills(self, model):
         plan = self.compile_model(*model)
-        start = time.monotonic()
         expected = self.trained_bits(plan, *self.flags("--checkpoint-dir=" + self.path("whole"), *self.often))
-        whole_s = time.monotonic() - start
         rng = random.Random(0)
         for number in range(ROUNDS):
             with self.subTest(round=number):
                 under_way = False
-                for attempt in range(5):  # where the machine's load shifts, kills may miss
+                for attempt in range(5):  # a kill may come after the end where the machine is busy
                     folder = self.path(f"killed-{number}-{attempt}")
-                    killed = self.until_it_ends(plan, folder, rng, whole_s / (attempt + 1))
-                    print(f"{model}, round {number}: killed after steps {killed}", flush=True)
+                    killed = self.until_it_ends(plan, folder, rng)
+                    print(f"{model}, round {number}: killed after the checkpoints of steps {killed}", flush=True)
                     self.assertEqual(sha256(self.path("resumed.safetensors")), expected)
                     under_way = under_way or any(0 < step < STEPS for step in killed)
                     if under_way:
                         break
                 self.assertTrue(under_way, "no kill hit a run under way")
 
-    def until_it_ends(self, plan, folder, rng, whole_s):
-        """Starts and kills until a run comes to its end; gives the steps that the metrics file had reached at each kill:
-        it is written with the checkpoints."""
-        metrics = self.path("metrics.jsonl")
+    def until_it_ends(self, plan, folder, rng):
+        """Starts and kills until a run comes to its end; gives the newest checkpoint's step at each kill. Kills follow the
+        run's progress, not the clock: each waits for a checkpoint beyond the last one, and then a moment more."""
         command = [os.path.join(BIN, "gpuc-train"), plan, *self.flags(), *self.often, "--checkpoint-dir=" + folder,
-                   "--resume", "--metrics=" + metrics, "--save-variables=" + self.path("resumed.safetensors"),
+                   "--resume", "--metrics=" + folder + ".jsonl", "--save-variables=" + self.path("resumed.safetensors"),
                    "--log-every=0"]
-        if os.path.exists(metrics):
-            os.remove(metrics)
         killed = []
         while True:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            try:
-                # Six kills at most, then it may come to its end.
-                process.wait(rng.uniform(0.1, 0.8) * whole_s if len(killed) < 6 else None)
-            except subprocess.TimeoutExpired:
+            target = newest_checkpoint(folder) + rng.randint(1, 150)
+            if target < STEPS - 100:
+                while process.poll() is None and newest_checkpoint(folder) < target:
+                    time.sleep(0.001)
+                time.sleep(rng.uniform(0, 0.01))
                 process.send_signal(signal.SIGKILL)
             error = process.communicate()[1].decode()
             if process.returncode == 0:
                 return killed
             self.assertEqual(process.returncode, -signal.SIGKILL, error)
-            killed.append(steps_reached(metrics))
+            killed.append(newest_checkpoint(folder))
 
 
-def steps_reached(metrics):
-    """The last whole line's step; 0 without one."""
-    if not os.path.exists(metrics):
+def newest_checkpoint(folder):
+    """The step of the checkpoint that `latest` names; 0 without one."""
+    try:
+        with open(os.path.join(folder, "latest"), encoding="utf-8") as file:
+            return int(file.read().split("step-")[1].split(".")[0])
+    except (FileNotFoundError, IndexError):
         return 0
-    with open(metrics, encoding="utf-8") as file:
-        lines = file.read().split("\n")[:-1]
-    return max((json.loads(line)["step"] for line in lines if '"event":"step"' in line), default=0)
 
 
 def add_cases():
