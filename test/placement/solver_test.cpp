@@ -96,19 +96,14 @@ TEST(Solver, TinyProblemsAreSolvedToTheOptimum) {
   }
 }
 
-TEST(Solver, TrainingStepsReachTheBoundQuickly) {
+TEST(Solver, TrainingStepsReachTheBoundWithLittleEffort) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Problem problem = trainingStep(/*layers=*/250, seed);  // 1,000 buffers
-    double start = cpuSeconds();
-    Result<Solution> solution = solve(problem);
-    double seconds = cpuSeconds() - start;
+    // About 100 ms, counted as work so that the test does not depend on the machine.
+    Result<Solution> solution = solve(problem, {.effort = 100'000'000});
     ASSERT_TRUE(solution.ok()) << solution.message();
     EXPECT_TRUE(validate(problem, *solution).ok());
     EXPECT_EQ(solution->height, lowerBound(problem)) << "seed " << seed;
-#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer) && \
-    !__has_feature(thread_sanitizer) && !__has_feature(memory_sanitizer)
-    EXPECT_LT(seconds, 0.1) << "seed " << seed;
-#endif
   }
 }
 
