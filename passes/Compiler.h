@@ -18,7 +18,7 @@ namespace gpuc {
 Stage stageOf(mlir::ModuleOp module);
 
 struct CompilerOptions {
-  TrainPipelineOptions train;
+  PipelineOptions train;
   std::string target = "auto";  // auto, host[:CPU], cuda:sm_90
   std::optional<uint64_t> seed; // the plan's default
   int optLevel = 3;

@@ -9,7 +9,8 @@
 //   @eval_step   loss and accuracy in inference form; (loss_sum, count, correct, correct_count)
 //   @predict     the model in inference form
 //
-// Each calls nothing. A recipe without optimizer, or no recipe, leaves @init and @predict.
+// Each calls nothing. Without an optimizer, or with training=false, there is no @train_step; without a recipe
+// no @eval_step either.
 //
 //===----------------------------------------------------------------------===//
 
@@ -181,6 +182,8 @@ private:
 //===----------------------------------------------------------------------===//
 
 class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
+  using ExpandRecipePassBase::ExpandRecipePassBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto recipes = module.getOps<ir::RecipeOp>();
@@ -205,7 +208,9 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     ir::VariableOp seed = findCounter(module, "seed"), step = findCounter(module, "step");
     if (!seed || !step)
       return failure();
-    if (recipe && recipe.getOptimizer() && failed(expandTraining(module, recipe, step)))
+    if (training && recipe && recipe.getOptimizer() && failed(expandTraining(module, recipe, step)))
+      return failure();
+    if (recipe && failed(buildEvalStep(module, recipe)))
       return failure();
     if (auto predict = module.lookupSymbol<func::FuncOp>("predict")) {
       if (failed(inlineCalls(predict)))
@@ -229,9 +234,7 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     if (!gradients)
       return recipe.emitOpError(
           "has an optimizer, but there is no @gradients for it: run gpuc-autodiff first");
-    if (failed(TrainStep(module, *optimizer).build(gradients, step)))
-      return failure();
-    return buildEvalStep(module, recipe);
+    return TrainStep(module, *optimizer).build(gradients, step);
   }
 
   static LogicalResult buildEvalStep(ModuleOp module, ir::RecipeOp recipe) {

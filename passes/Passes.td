@@ -129,8 +129,8 @@ def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
     `@gradients`, which `gpuc-autodiff` made), divides the gradients once by the count, and updates each variable by the
     optimizer; it returns loss_sum, count, lr and grad_norm. `@eval_step` returns loss_sum, count, correct and
     correct_count, and like `@predict` holds every op in its inference form. Model functions and recipe are erased; the
-    counters `@seed` and `@step` and the optimizer's slots become variables. Without an optimizer only `@init` and
-    `@predict` are made.
+    counters `@seed` and `@step` and the optimizer's slots become variables. Without an optimizer, or with
+    `training=false`, there is no `@train_step` and no slot; without a recipe no `@eval_step` either.
 
     Before:
     ```mlir
@@ -161,6 +161,9 @@ def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
       …
     ```
   }];
+  let options = [
+    Option<"training", "training", "bool", /*default=*/"true", "Off, only what is run outside of training is made">,
+  ];
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 

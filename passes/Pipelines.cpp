@@ -23,15 +23,23 @@ void cleanUp(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-struct TrainPipelineFlags : PassPipelineOptions<TrainPipelineFlags> {
+/// What both pipelines take.
+template <typename Flags> struct ModelFlags : PassPipelineOptions<Flags> {
+  template <typename T> using Option = typename PassPipelineOptions<Flags>::template Option<T>;
+
   Option<int64_t> batch{*this, "batch", llvm::cl::desc("Rows of a batch; 0 takes the recipe's"),
                         llvm::cl::init(0)};
-  Option<std::string> optimizer{*this, "optimizer",
-                                llvm::cl::desc("Instead of the recipe's: NAME:key=value,…")};
   Option<int64_t> seed{*this, "seed", llvm::cl::desc("The plan's default seed; -1 keeps the recipe's"),
                        llvm::cl::init(-1)};
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("Off, each op is a kernel of its own"),
                     llvm::cl::init(true)};
+};
+
+struct EvalPipelineFlags : ModelFlags<EvalPipelineFlags> {};
+
+struct TrainPipelineFlags : ModelFlags<TrainPipelineFlags> {
+  Option<std::string> optimizer{*this, "optimizer",
+                                llvm::cl::desc("Instead of the recipe's: NAME:key=value,…")};
 };
 
 struct PlanPipelineFlags : PassPipelineOptions<PlanPipelineFlags> {
@@ -39,9 +47,19 @@ struct PlanPipelineFlags : PassPipelineOptions<PlanPipelineFlags> {
                              llvm::cl::init("host")};
 };
 
+/// From functions in which everything is explicit to kernels and library calls.
+void buildKernels(OpPassManager &passes, bool fuse) {
+  cleanUp(passes);
+  // No target has kernels for composites yet.
+  passes.addPass(createDecomposePass());
+  cleanUp(passes);
+  // Everything but library calls becomes kernels.
+  passes.addPass(createFusePass({fuse}));
+}
+
 } // namespace
 
-void buildTrainPipeline(OpPassManager &passes, const TrainPipelineOptions &options) {
+void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // The command line has the last word on the recipe; whatever follows reads the recipe alone.
   passes.addPass(createOverrideRecipePass({options.optimizer, options.seed}));
   // Shapes must be known before anything can be counted.
@@ -52,12 +70,16 @@ void buildTrainPipeline(OpPassManager &passes, const TrainPipelineOptions &optio
   passes.addPass(createAutodiffPass());
   // The step, evaluation, prediction and initialisation as functions of their own.
   passes.addPass(createExpandRecipePass());
-  cleanUp(passes);
-  // No target has kernels for composites yet.
-  passes.addPass(createDecomposePass());
-  cleanUp(passes);
-  // Everything but library calls becomes kernels.
-  passes.addPass(createFusePass({options.fuse}));
+  buildKernels(passes, options.fuse);
+}
+
+void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
+  // What is not trained needs no optimizer, no gradients and no slots; the rest is as for training.
+  passes.addPass(createOverrideRecipePass({/*optimizer=*/"", options.seed}));
+  passes.addPass(createSpecializeBatchPass({options.batch}));
+  passes.addPass(createMaskPaddingPass());
+  passes.addPass(createExpandRecipePass({/*training=*/false}));
+  buildKernels(passes, options.fuse);
 }
 
 void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage from) {
@@ -88,6 +110,12 @@ void registerAllPasses() {
       "From a model with a recipe to a train step whose every op has a kernel or a library call",
       [](OpPassManager &passes, const TrainPipelineFlags &flags) {
         buildTrainPipeline(passes, {flags.batch, flags.optimizer, flags.seed, flags.fuse});
+      });
+  PassPipelineRegistration<EvalPipelineFlags>(
+      "gpuc-eval-pipeline",
+      "From a model to evaluation and prediction alone, their every op with a kernel or a library call",
+      [](OpPassManager &passes, const EvalPipelineFlags &flags) {
+        buildEvalPipeline(passes, {flags.batch, /*optimizer=*/"", flags.seed, flags.fuse});
       });
   PassPipelineRegistration<PlanPipelineFlags>(
       "gpuc-plan-pipeline", "From a train step to a placed and verified plan",

@@ -11,8 +11,8 @@ namespace gpuc {
 /// commands on streams; commands on streams over placed buffers.
 enum class Stage { model, trainStep, commands, streams, plan };
 
-/// What the way to the train step depends on. gpuc-opt's gpuc-train-pipeline and gpuc-compile share it.
-struct TrainPipelineOptions {
+/// What the way to the train step depends on. gpuc-opt's pipelines and gpuc-compile share it.
+struct PipelineOptions {
   int64_t batch = 0;     // rows per rank and microbatch; 0 takes the recipe's
   std::string optimizer; // NAME:key=value,…; empty takes the recipe's
   int64_t seed = -1;     // the plan's default; -1 keeps the recipe's
@@ -21,7 +21,11 @@ struct TrainPipelineOptions {
 
 /// From a model and its recipe to functions in which everything is explicit and every op has a kernel or a
 /// library call.
-void buildTrainPipeline(mlir::OpPassManager &passes, const TrainPipelineOptions &options);
+void buildTrainPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
+
+/// The same without training: @init, @predict and, with a recipe, @eval_step. The recipe's optimizer, and
+/// that of `options`, is left aside.
+void buildEvalPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 
 /// From those functions, or from where a module at a later stage stands, to a placed and verified plan for
 /// `target`: host[:CPU] or cuda:ARCHITECTURE.

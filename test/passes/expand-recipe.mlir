@@ -123,13 +123,14 @@ module @adamw {
 
 // -----
 
-// Without an optimizer: @init and @predict.
+// Without an optimizer: all but @train_step, and no slots.
 // kaiming_uniform(fan_in = 16) is uniform in ±1/√16 = ±0.25; xavier_normal(fan_in = 5, fan_out = 3) has deviation
 // √(2 / 8) = 0.5; kaiming_normal(fan_in = 8) has √2 / √8 = 0.5.
 // CHECK-LABEL: module @untrained
 // CHECK-NOT:   @train_step
-// CHECK-NOT:   @eval_step
 // CHECK:       func.func @predict
+// CHECK:       func.func @eval_step
+// CHECK-SAME:    -> (tensor<f32> {gpuc.name = "loss_sum"}, tensor<f32> {gpuc.name = "count"})
 // CHECK:       func.func @init
 // CHECK:         gpuc.random_uniform seed %{{.*}} step %{{.*}} id 134217728 low -0.2{{5|499999}}{{.*}} high 0.2{{5|499999}}
 // CHECK:         gpuc.random_normal seed %{{.*}} step %{{.*}} id 134217729 mean 0{{.*}} deviation {{5.0+e-01|0.5}}
