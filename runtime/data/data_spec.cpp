@@ -5,13 +5,31 @@
 #include "runtime/base/quote.h"
 #include "runtime/data/binding.h"
 #include "runtime/data/idx.h"
+#include "runtime/data/images.h"
 #include "runtime/data/npy_dataset.h"
 #include "runtime/data/synthetic.h"
+#include "runtime/data/tokens.h"
 
 namespace gpuc {
 namespace {
 
 using Pair = std::pair<std::string, std::string>;
+
+struct KindOfData {
+  const char* name;
+  DataSpec::Kind kind;
+  const char* form;     // how it is written
+  const char* example;  // of a kind that takes one path, else null
+};
+
+constexpr KindOfData kKinds[] = {
+    {"idx", DataSpec::Kind::idx, "idx:PREFIX", "idx:data/train"},
+    {"npy", DataSpec::Kind::npy, "npy:NAME=FILE,…", nullptr},
+    {"images", DataSpec::Kind::images, "images:FOLDER", "images:data/train"},
+    {"text", DataSpec::Kind::text, "text:FILE", "text:data/train.txt"},
+    {"tokens", DataSpec::Kind::tokens, "tokens:FILE", "tokens:data/train.bin"},
+    {"synthetic", DataSpec::Kind::synthetic, "synthetic:size=N", nullptr},
+};
 
 Status malformed(const std::string& text, const std::string& why) {
   return Status::error("data " + inQuotes(text) + ": " + why);
@@ -57,40 +75,53 @@ Status parseSynthetic(const std::string& text, const std::vector<Pair>& pairs, D
 Result<std::unique_ptr<Dataset>> openUnbound(const DataSpec& spec, std::span<const InputSpec> inputs) {
   switch (spec.kind) {
     case DataSpec::Kind::idx:
-      return openIdx(spec.prefix);
+      return openIdx(spec.path);
     case DataSpec::Kind::npy:
       return openNpyDataset(spec.files);
+    case DataSpec::Kind::images:
+      return openImages(spec.path, inputs);
+    case DataSpec::Kind::text:
+      return openTokens(spec.path, TokenFormat::bytes, inputs);
+    case DataSpec::Kind::tokens:
+      return openTokens(spec.path, TokenFormat::uint16, inputs);
     case DataSpec::Kind::synthetic:
       return makeSyntheticDataset(inputs, spec.size, spec.seed);
   }
   return Status::error("unknown kind of data");
 }
 
+Result<const KindOfData*> findKind(const std::string& text, const std::string& name) {
+  std::vector<std::string> names;
+  std::string forms;
+  for (const KindOfData& kind : kKinds) {
+    if (name == kind.name) return &kind;
+    names.push_back(kind.name);
+    forms += (forms.empty() ? "" : ", ") + std::string(kind.form);
+  }
+  return malformed(text, "unknown kind " + inQuotes(name) + "; did you mean '" + nearestName(name, names) +
+                             "'? (" + forms + ")");
+}
+
 }  // namespace
 
 Result<DataSpec> parseDataSpec(const std::string& text) {
   size_t colon = text.find(':');
-  std::string kind = text.substr(0, colon);
+  GPUC_ASSIGN_OR_RETURN(const KindOfData* kind, findKind(text, text.substr(0, colon)));
   std::string rest = colon == std::string::npos ? "" : text.substr(colon + 1);
-  if (kind != "idx" && kind != "npy" && kind != "synthetic")
-    return malformed(text, "unknown kind " + inQuotes(kind) + "; did you mean '" +
-                               nearestName(kind, {"idx", "npy", "synthetic"}) +
-                               "'? (idx:PREFIX, npy:NAME=FILE,…, synthetic:size=N)");
   DataSpec spec;
-  if (kind == "idx") {
-    if (rest.empty()) return malformed(text, "expected idx:PREFIX, as in idx:data/train");
-    spec.prefix = rest;
+  spec.kind = kind->kind;
+  if (rest.empty())
+    return malformed(text, std::string("expected ") + kind->form +
+                               (kind->example ? std::string(", as in ") + kind->example : ""));
+  if (kind->example) {
+    spec.path = rest;
     return spec;
   }
-  if (rest.empty())
-    return malformed(text, kind == "npy" ? "expected npy:NAME=FILE,…" : "expected synthetic:size=N");
   GPUC_ASSIGN_OR_RETURN(std::vector<Pair> pairs, splitPairs(text, rest));
-  if (kind == "npy") {
-    spec.kind = DataSpec::Kind::npy;
+  if (spec.kind == DataSpec::Kind::npy) {
     spec.files = std::move(pairs);
     return spec;
   }
-  spec.kind = DataSpec::Kind::synthetic;
   GPUC_RETURN_IF_ERROR(parseSynthetic(text, pairs, spec));
   if (spec.size == 0) return malformed(text, "expected size=N");
   return spec;

@@ -18,15 +18,15 @@ struct BoundDataset {
 
 /// A specification taken apart; no file is touched.
 struct DataSpec {
-  enum class Kind { idx, npy, synthetic } kind = Kind::idx;
-  std::string prefix;                                      // idx
+  enum class Kind { idx, npy, images, text, tokens, synthetic } kind = Kind::idx;
+  std::string path;                                        // idx: a prefix; images: a folder; text, tokens
   std::vector<std::pair<std::string, std::string>> files;  // npy: (field, path)
   int64_t size = 0;                                        // synthetic
   uint64_t seed = 0;                                       // synthetic
 };
 
-/// Reads `idx:PREFIX`, `npy:NAME=FILE[,NAME=FILE…]` or `synthetic:size=N[,seed=S]`. Errors quote what is
-/// wrong and name the nearest known kind or key.
+/// Reads `idx:PREFIX`, `npy:NAME=FILE[,NAME=FILE…]`, `images:FOLDER`, `text:FILE`, `tokens:FILE` or
+/// `synthetic:size=N[,seed=S]`. Errors quote what is wrong and name the nearest known kind or key.
 Result<DataSpec> parseDataSpec(const std::string& text);
 
 /// Parses, opens, binds to the plan's inputs (see bindFields) and checks every value of an input with a

@@ -13,7 +13,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   switch (spec->kind) {
     case gpuc::DataSpec::Kind::idx:
-      gpuc::require(!spec->prefix.empty(), "idx has a prefix");
+    case gpuc::DataSpec::Kind::images:
+    case gpuc::DataSpec::Kind::text:
+    case gpuc::DataSpec::Kind::tokens:
+      gpuc::require(!spec->path.empty(), "there is a path");
       break;
     case gpuc::DataSpec::Kind::npy:
       gpuc::require(!spec->files.empty(), "npy has files");

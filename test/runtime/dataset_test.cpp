@@ -297,7 +297,10 @@ TEST(Synthetic, RefusesWhatItCannotMake) {
 }
 
 TEST(DataSpec, ReadsEachKind) {
-  EXPECT_EQ(parseDataSpec("idx:/data/a:b,c=d")->prefix, "/data/a:b,c=d");
+  EXPECT_EQ(parseDataSpec("idx:/data/a:b,c=d")->path, "/data/a:b,c=d");
+  EXPECT_EQ(parseDataSpec("text:a=b.txt")->path, "a=b.txt");
+  EXPECT_EQ(parseDataSpec("tokens:a.bin")->kind, DataSpec::Kind::tokens);
+  EXPECT_EQ(parseDataSpec("images:a")->kind, DataSpec::Kind::images);
   DataSpec npy = *parseDataSpec("npy:x=a.npy,y=b=c.npy");
   EXPECT_EQ(npy.files[0], (std::pair<std::string, std::string>{"x", "a.npy"}));
   EXPECT_EQ(npy.files[1], (std::pair<std::string, std::string>{"y", "b=c.npy"}));
@@ -309,7 +312,10 @@ TEST(DataSpec, ReadsEachKind) {
 TEST(DataSpec, RefusalsNameTheNearest) {
   expectError(parseDataSpec("idz:x"), "data 'idz:x': unknown kind 'idz'; did you mean 'idx'?");
   expectError(parseDataSpec(""), "unknown kind ''");
-  expectError(parseDataSpec("idx"), "expected idx:PREFIX");
+  expectError(parseDataSpec("token:a.bin"), "did you mean 'tokens'?");
+  expectError(parseDataSpec("idx"), "data 'idx': expected idx:PREFIX, as in idx:data/train");
+  expectError(parseDataSpec("images:"), "expected images:FOLDER, as in images:data/train");
+  expectError(parseDataSpec("text:"), "expected text:FILE");
   expectError(parseDataSpec("npy:"), "expected npy:NAME=FILE");
   expectError(parseDataSpec("npy:x"), "expected NAME=VALUE, found 'x'");
   expectError(parseDataSpec("npy:x=a,"), "expected NAME=VALUE, found ''");

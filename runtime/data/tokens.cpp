@@ -1,0 +1,105 @@
+#include "runtime/data/tokens.h"
+
+#include <cstring>
+
+#include "runtime/state/mapped_file.h"
+
+namespace gpuc {
+namespace {
+
+class TokenDataset : public Dataset {
+ public:
+  TokenDataset(std::vector<DatasetField> fields, MappedFile file, TokenFormat format, int64_t length,
+               int64_t size)
+      : fields_(std::move(fields)), file_(std::move(file)), format_(format), length_(length), size_(size) {}
+
+  int64_t size() const override { return size_; }
+  std::span<const DatasetField> fields() const override { return fields_; }
+
+  Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
+    const TensorSpec& sample = fields_[field].sample;
+    for (int64_t row : rows) {
+      int64_t first = row * length_ + static_cast<int64_t>(field);  // labels lie one token later
+      if (sample.type == DataType::i64)
+        copyRun<int64_t>(first, destination);
+      else
+        copyRun<int32_t>(first, destination);
+      destination += sample.sizeBytes();
+    }
+    return okStatus();
+  }
+
+ private:
+  template <typename Integer>
+  void copyRun(int64_t first, std::byte* destination) const {
+    for (int64_t i = 0; i < length_; ++i) {
+      Integer token = tokenAt(static_cast<size_t>(first + i));
+      std::memcpy(destination + static_cast<size_t>(i) * sizeof(token), &token, sizeof(token));
+    }
+  }
+
+  uint16_t tokenAt(size_t index) const {
+    const char* bytes = file_.bytes().data();
+    if (format_ == TokenFormat::bytes) return static_cast<uint8_t>(bytes[index]);
+    return static_cast<uint16_t>(static_cast<uint8_t>(bytes[2 * index]) |
+                                 static_cast<uint8_t>(bytes[2 * index + 1]) << 8);
+  }
+
+  std::vector<DatasetField> fields_;  // x, then labels
+  MappedFile file_;
+  TokenFormat format_;
+  int64_t length_;  // tokens of a sample
+  int64_t size_;
+};
+
+const InputSpec* findInput(std::span<const InputSpec> inputs, const std::string& name) {
+  for (const InputSpec& input : inputs)
+    if (input.tensor.name == name) return &input;
+  return nullptr;
+}
+
+/// The type of an input that takes tokens; i32 if there is none of that name.
+Result<DataType> tokenType(std::span<const InputSpec> inputs, const std::string& name) {
+  const InputSpec* input = findInput(inputs, name);
+  if (!input) return DataType::i32;
+  if (input->tensor.type != DataType::i32 && input->tensor.type != DataType::i64)
+    return errorf("the plan's input %s is %s, but tokens are i32 or i64", name.c_str(),
+                  input->tensor.str().c_str());
+  return input->tensor.type;
+}
+
+/// How many tokens a sample of the input `x` holds.
+Result<int64_t> runLength(const std::string& path, std::span<const InputSpec> inputs) {
+  const InputSpec* x = findInput(inputs, "x");
+  if (!x) return Status::error(path + ": the plan has no input x, which is what takes tokens");
+  if (x->tensor.shape.size() < 2 || x->tensor.shape[0] < 1)
+    return errorf("%s: the plan's input x is %s, but tokens need batch and length", path.c_str(),
+                  x->tensor.str().c_str());
+  return x->tensor.elementCount() / x->tensor.shape[0];
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> openTokens(const std::string& path, TokenFormat format,
+                                            std::span<const InputSpec> inputs) {
+  GPUC_ASSIGN_OR_RETURN(int64_t length, runLength(path, inputs));
+  GPUC_ASSIGN_OR_RETURN(DataType x_type, tokenType(inputs, "x"));
+  GPUC_ASSIGN_OR_RETURN(DataType labels_type, tokenType(inputs, "labels"));
+  GPUC_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  size_t token_bytes = format == TokenFormat::bytes ? 1 : 2;
+  if (file.bytes().size() % token_bytes != 0)
+    return errorf("%s: cut short: %zu bytes, but tokens of 16 bits come in pairs of bytes", path.c_str(),
+                  file.bytes().size());
+  int64_t tokens = static_cast<int64_t>(file.bytes().size() / token_bytes);
+  if (length < 1 || tokens <= length)
+    return errorf("%s: %lld tokens, but a sample takes %lld and the one that follows", path.c_str(),
+                  static_cast<long long>(tokens), static_cast<long long>(length));
+  std::vector<DatasetField> fields = {
+      {{"x", x_type, {length}}, path},
+      {{"labels", labels_type, {length}}, path, /*may_idle=*/true},
+  };
+  return std::unique_ptr<Dataset>(
+      new TokenDataset(std::move(fields), std::move(file), format, length, (tokens - 1) / length));
+}
+
+}  // namespace gpuc
