@@ -4,38 +4,80 @@ resumed.
 GPUC_ROUNDS sets how many times a run is killed to its end; the moments are drawn from a fixed seed.
 """
 
+import json
 import os
 import random
+import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
+import zlib
 
 from gpuc_tools import BIN, ToolTest, sha256
 
 ROUNDS = int(os.environ.get("GPUC_ROUNDS", "2"))
 STEPS = 600
-# With dropout the masks depend on the step too, which must survive the kill.
-MODELS = {"mlp": ["mlp"], "mlp_with_dropout": ["mlp", "dropout=0.2"]}
 FASHION = "/usr/share/datasets/fashion-mnist/train"
-DATA = "idx:" + FASHION if os.path.exists(FASHION + "-images-idx3-ubyte.gz") else "synthetic:size=5000"
+FEW = "synthetic:size=5000"  # 78 steps an epoch: kills fall into many epochs
+DATA = "idx:" + FASHION if os.path.exists(FASHION + "-images-idx3-ubyte.gz") else FEW
+# With dropout the masks depend on the step too, which must survive the kill.
+CASES = {"mlp": (["mlp"], DATA), "mlp_with_dropout": (["mlp", "dropout=0.2"], FEW)}
 
 
 class Repeat(ToolTest):
     often = ["--checkpoint-every=37"]
 
-    def flags(self, *more, seed=7):
-        return ["--data=" + DATA, f"--steps={STEPS}", f"--seed={seed}", *more]
+    def flags(self, *more, steps=STEPS, seed=7):
+        return ["--data=" + self.data, f"--steps={steps}", f"--seed={seed}", *more]
 
     def threads(self, model):
         plan = self.compile_model(*model)
         expected = self.trained_bits(plan, *self.flags("--threads=1"))
-        print(f"{model} {DATA}, 1 thread: {expected}", flush=True)
+        print(f"{model} {self.data}, 1 thread: {expected}", flush=True)
         for flags in (["--threads=2"], ["--threads=3"], ["--threads=2", "--workers=0"], ["--threads=3", "--workers=3"]):
             with self.subTest(flags=flags):
                 self.assertEqual(self.trained_bits(plan, *self.flags(*flags)), expected)
-        with self.subTest("another seed"):
-            self.assertNotEqual(self.trained_bits(plan, *self.flags(seed=8)), expected)
+        for kind, flags in (("another seed", self.flags(seed=8)), ("fewer steps", self.flags(steps=STEPS - 1)),
+                            ("another order", self.flags("--no-shuffle"))):
+            with self.subTest(kind):
+                self.assertNotEqual(self.trained_bits(plan, *flags), expected)
+
+    def threads_of(self, plan, *flags):
+        """The most threads that training has at one time."""
+        command = [os.path.join(BIN, "gpuc-train"), plan, *self.flags(*flags, steps=10**7), "--log-every=0"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            process.stdout.readline()  # what it says once all is made
+            return len(os.listdir(f"/proc/{process.pid}/task"))
+        finally:
+            process.kill()
+            process.communicate()
+
+    def test_flags_make_threads(self):
+        """Else the equalities above would compare a run with itself."""
+        self.data = FEW
+        plan = self.compile_model("mlp")
+        alone = self.threads_of(plan, "--threads=1", "--workers=0")
+        for threads, workers in ((2, 0), (3, 0), (1, 2), (3, 3)):
+            with self.subTest(threads=threads, workers=workers):
+                more = self.threads_of(plan, f"--threads={threads}", f"--workers={workers}") - alone
+                self.assertEqual(more, threads - 1 + workers)
+
+    def test_resuming_starts_from_the_checkpoint(self):
+        """Training that began anew after each kill would come to the same bits: a checkpoint that was changed must not."""
+        self.data = FEW
+        plan = self.compile_model("mlp")
+        flags = ["--checkpoint-dir=" + self.path("run"), "--resume"]
+        self.trained_bits(plan, *self.flags(*flags, steps=100))
+        shutil.copytree(self.path("run"), self.path("untouched"))
+        change_checkpoint(self.path("run/step-00000100.safetensors"))
+        changed = self.trained_bits(plan, *self.flags(*flags, steps=101))
+        flags[0] = "--checkpoint-dir=" + self.path("untouched")
+        resumed = self.trained_bits(plan, *self.flags(*flags, steps=101))
+        self.assertEqual(resumed, self.trained_bits(plan, *self.flags(steps=101)))
+        self.assertNotEqual(changed, resumed)
 
     def kills(self, model):
         plan = self.compile_model(*model)
@@ -85,10 +127,34 @@ def newest_checkpoint(folder):
         return 0
 
 
+def change_checkpoint(path):
+    """Flips a bit of a weight, and states the checksum anew: CRC-32 over the tensors' bytes, by name."""
+    with open(path, "rb") as file:
+        content = file.read()
+    begin = 8 + struct.unpack("<Q", content[:8])[0]
+    header, data = json.loads(content[8:begin]), bytearray(content[begin:])
+    data[header["fc1.weight"]["data_offsets"][1] - 2] ^= 1
+    checksum = 0
+    for name in sorted(header.keys() - {"__metadata__"}):
+        first, end = header[name]["data_offsets"]
+        checksum = zlib.crc32(data[first:end], checksum)
+    header["__metadata__"]["gpuc.data_crc32"] = str(checksum)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
 def add_cases():
-    for name, model in MODELS.items():
-        setattr(Repeat, f"test_{name}_with_any_threads", lambda self, m=model: self.threads(m))
-        setattr(Repeat, f"test_{name}_killed_and_resumed", lambda self, m=model: self.kills(m))
+    def case(check, model, data):
+        def run(self):
+            self.data = data
+            check(self, model)
+        return run
+
+    for name, (model, data) in CASES.items():
+        setattr(Repeat, f"test_{name}_with_any_threads", case(Repeat.threads, model, data))
+        setattr(Repeat, f"test_{name}_killed_and_resumed", case(Repeat.kills, model, data))
 
 
 add_cases()
