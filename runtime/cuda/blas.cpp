@@ -28,6 +28,23 @@ Result<Blas> load() {
   return blas;
 }
 
+/// What a user can do about an error; null where that is not known.
+const char* cureOf(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      return "free the GPU's memory";
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      return "update cuBLAS";
+    case CUBLAS_STATUS_MAPPING_ERROR:
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+      return "a kernel failed: run under compute-sanitizer to see which; the session is lost";
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 void useBlas(const Blas* blas) { blas_of_tests = blas; }
@@ -41,7 +58,8 @@ Result<const Blas*> Blas::get() {
 
 Status Blas::check(cublasStatus_t status, const char* call) const {
   if (status == CUBLAS_STATUS_SUCCESS) return okStatus();
-  return errorf("%s: %s", call, cublasLtGetStatusString(status));
+  const char* cure = cureOf(status);
+  return errorf("%s: %s%s%s", call, cublasLtGetStatusString(status), cure ? ": " : "", cure ? cure : "");
 }
 
 std::string Blas::version() const {

@@ -60,12 +60,12 @@ Result<const Driver*> Driver::get() {
   return &*driver;
 }
 
-Status Driver::check(CUresult result, const char* call) const {
+Status Driver::check(CUresult result, const char* call, const char* memory_cure) const {
   if (result == CUDA_SUCCESS) return okStatus();
   const char *name = nullptr, *text = nullptr;
-  if (cuGetErrorName(result, &name) != CUDA_SUCCESS) name = "unknown error";
-  if (cuGetErrorString(result, &text) != CUDA_SUCCESS) text = "no description";
-  const char* cure = cureOf(result);
+  if (cuGetErrorName(result, &name) != CUDA_SUCCESS || cuGetErrorString(result, &text) != CUDA_SUCCESS)
+    return errorf("%s: error %d, which this driver has no words for", call, int(result));
+  const char* cure = memory_cure && result == CUDA_ERROR_OUT_OF_MEMORY ? memory_cure : cureOf(result);
   return errorf("%s: %s (%s)%s%s", call, text, name, cure ? ": " : "", cure ? cure : "");
 }
 

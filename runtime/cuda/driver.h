@@ -56,7 +56,8 @@ struct Driver {
   static Result<const Driver*> get();
 
   /// A driver's result as a status: "cuMemAlloc: out of memory: …", with what to do where that is known.
-  Status check(CUresult result, const char* call) const;
+  /// `memory_cure`: what to do if it is not the GPU's memory that is used up.
+  Status check(CUresult result, const char* call, const char* memory_cure = nullptr) const;
 };
 
 /// Makes get() return `driver` instead of the machine's; null for the machine's again. For tests.

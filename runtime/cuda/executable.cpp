@@ -132,7 +132,8 @@ class CudaExecutable : public Executable {
     }
     if (pinned_bytes > 0) {
       void* pinned = nullptr;
-      Status status = driver_.check(driver_.cuMemHostAlloc(&pinned, pinned_bytes, 0), "cuMemHostAlloc");
+      Status status = driver_.check(driver_.cuMemHostAlloc(&pinned, pinned_bytes, 0), "cuMemHostAlloc",
+                                    "compile for a smaller batch, or free the machine's memory");
       if (!status.ok())
         return errorf("no pinned memory of %" PRIu64 " bytes for inputs and outputs: %s", pinned_bytes,
                       status.message().c_str());
@@ -145,8 +146,8 @@ class CudaExecutable : public Executable {
     if (countOf(plan_.root().kernels()) == 0) return okStatus();
     const fb::Code* code = chooseCode(plan_.root(), architecture_);
     if (!code)
-      return Status::error("plan compiled for cuda (" + plan_.info().target_name + "), the device is " +
-                           architecture_.str() + ": it needs " + plan_.info().target_name + " or newer");
+      return Status::error("the plan's code is " + describeCode(plan_.root()) + ", the device is " +
+                           architecture_.str() + ": compile with --target=cuda:" + architecture_.str());
     GPUC_ASSIGN_OR_RETURN(module_, loadModule(driver_, *code));
     GPUC_ASSIGN_OR_RETURN(kernels, findKernels(driver_, module_.get(), plan_.root()));
     return okStatus();

@@ -108,6 +108,11 @@ Status Matmul::describe(const fb::Matmul& matmul) {
 
 Status Matmul::choose(const fb::Matmul& matmul, uint32_t alignment) {
   workspace_bytes_ = matmul.workspace() ? matmul.workspace()->size() : 0;
+  // How far the bias is aligned cuBLASLt reads off its address, which is not followed here; null would
+  // promise everything.
+  if (matmul.bias())
+    GPUC_RETURN_IF_ERROR(setAttribute(blas_, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                      reinterpret_cast<void*>(static_cast<uintptr_t>(alignment))));
   Preference preference{blas_};
   GPUC_RETURN_IF_ERROR(
       blas_.check(blas_.cublasLtMatmulPreferenceCreate(&preference.get), "cublasLtMatmulPreferenceCreate"));
@@ -124,6 +129,8 @@ Status Matmul::choose(const fb::Matmul& matmul, uint32_t alignment) {
   int count = 0;
   cublasStatus_t status = blas_.cublasLtMatmulAlgoGetHeuristic(handle_, operation_, left_, right_, result_,
                                                                result_, preference.get, 1, &found, &count);
+  if (status != CUBLAS_STATUS_NOT_SUPPORTED)
+    GPUC_RETURN_IF_ERROR(blas_.check(status, "cublasLtMatmulAlgoGetHeuristic"));
   if (status != CUBLAS_STATUS_SUCCESS || count == 0 || found.state != CUBLAS_STATUS_SUCCESS)
     return errorf("cuBLASLt %s has no algorithm for this %s matmul (batch %" PRIu64 ", m %" PRIu64
                   ", n %" PRIu64 ", k %" PRIu64

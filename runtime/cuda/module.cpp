@@ -35,6 +35,14 @@ const fb::Code* chooseCode(const fb::Plan& plan, Architecture device) {
   return best;
 }
 
+std::string describeCode(const fb::Plan& plan) {
+  std::string text;
+  for (const fb::Code* code : each(plan.code()))
+    text += (text.empty() ? "" : ", ") + std::string(fb::EnumNameCodeKind(code->kind())) + " for " +
+            std::string(textOf(code->architecture()));
+  return text.empty() ? "missing" : text;
+}
+
 Result<Module> loadModule(const Driver& driver, const fb::Code& code) {
   // PTX is text that must end in a zero.
   std::string image(reinterpret_cast<const char*>(code.data()->data()), code.data()->size());

@@ -24,6 +24,9 @@ struct Architecture {
 /// which the driver compiles. Null if there is neither.
 const fb::Code* chooseCode(const fb::Plan& plan, Architecture device);
 
+/// What there is to choose from: "cubin for sm_90, ptx for sm_90".
+std::string describeCode(const fb::Plan& plan);
+
 /// Loads `code` into the current context. Error: the driver's, with the first lines of its log.
 Result<Module> loadModule(const Driver& driver, const fb::Code& code);
 

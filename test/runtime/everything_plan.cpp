@@ -48,8 +48,8 @@ void addPredict(PlanBuilder& builder, const Tensors& t, uint32_t add) {
 
 }  // namespace
 
-PlanBuilder everythingPlan() {
-  PlanBuilder builder(2);
+PlanBuilder everythingPlan(TargetKind target) {
+  PlanBuilder builder(2, target);
   Tensors t;
   builder.variable("seed", DataType::i64, {}, fb::VariableKind::counter);
   t.step = builder.variable("step", DataType::i64, {}, fb::VariableKind::counter);

@@ -1,4 +1,4 @@
-// How the host executes: events between streams, repeats and strides, slots, fills; each against what it
+// How a device executes: events between streams, repeats and strides, slots, fills; each against what it
 // should leave.
 #include <gtest/gtest.h>
 
@@ -220,7 +220,7 @@ TEST(Executor, ManyTilesGiveTheSameOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Executor, KeepsTheTimesOfTheLastCommands) {
+TEST(HostExecutor, KeepsTheTimesOfTheLastCommands) {
   Session session = open(everythingPlan(), {.profile_events = 4});
   ASSERT_TRUE(session.initialize().ok());
   ASSERT_TRUE(session.initialize().ok());

@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "runtime/base/file.h"
 #include "runtime/plan/header.h"
 #include "runtime/plan/seal.h"
 
 namespace gpuc::test {
 namespace {
+
+constexpr char kTestArchitecture[] = "sm_80";
+constexpr uint32_t kTestBlock = 16;  // threads, one for each element of a tile
 
 uint64_t aligned(uint64_t bytes) {
   return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
@@ -23,18 +28,25 @@ T& append(CommandList& list, T work, const char* location = "test") {
 
 }  // namespace
 
-std::vector<uint8_t> testKernels() {
-  Result<std::string> file = readFile(GPUC_TEST_KERNELS);
+TargetKind testDevice() {
+  const char* name = std::getenv("GPUC_TEST_DEVICE");
+  return name && std::string(name) == "cuda" ? TargetKind::cuda : TargetKind::host;
+}
+
+std::vector<uint8_t> testKernels(TargetKind target) {
+  Result<std::string> file = readFile(target == TargetKind::host ? GPUC_TEST_KERNELS : GPUC_TEST_PTX);
   EXPECT_TRUE(file.ok()) << file.message();
   return {file->begin(), file->end()};
 }
 
-PlanBuilder::PlanBuilder(uint32_t input_slots) {
+PlanBuilder::PlanBuilder(uint32_t input_slots, TargetKind target) {
   plan.name = "test";
   plan.compiler_version = "0";
   plan.target = std::make_unique<fb::TargetT>();
-  plan.target->name = "test";
-  plan.target->features = {"sse2"};
+  bool host = target == TargetKind::host;
+  plan.target->kind = static_cast<fb::TargetKind>(target);
+  plan.target->name = host ? "test" : kTestArchitecture;
+  plan.target->features = {host ? "sse2" : kTestArchitecture};
   plan.seed = 7;
   plan.batch = 4;
   plan.global_batch = 4;
@@ -81,8 +93,9 @@ uint32_t PlanBuilder::kernel(const std::string& symbol, uint32_t operands) {
   kernel.operands = operands;
   if (plan.code.empty()) {
     auto& code = *plan.code.emplace_back(std::make_unique<fb::CodeT>());
-    code.architecture = "test";
-    code.data = testKernels();
+    code.kind = target() == TargetKind::host ? fb::CodeKind::host_object : fb::CodeKind::ptx;
+    code.architecture = plan.target->name;
+    code.data = testKernels(target());
   }
   return static_cast<uint32_t>(plan.kernels.size() - 1);
 }
@@ -127,8 +140,13 @@ void PlanBuilder::launch(CommandList& list, uint32_t kernel, const std::vector<O
   launch.kernel = kernel;
   for (const OperandOf& read : reads) launch.reads.push_back(operand(read));
   for (const OperandOf& write : writes) launch.writes.push_back(operand(write));
-  launch.tiles = tiles;
-  launch.grain = grain;
+  if (target() == TargetKind::host) {
+    launch.tiles = tiles;
+    launch.grain = grain;
+  } else {
+    launch.grid = static_cast<uint32_t>(tiles);
+    launch.block = kTestBlock;
+  }
 }
 
 void PlanBuilder::copyIn(CommandList& list, uint32_t port, OperandOf to) {
@@ -158,8 +176,8 @@ void PlanBuilder::fill(CommandList& list, OperandOf to, std::vector<uint8_t> pat
   fill.pattern = std::move(pattern);
 }
 
-void PlanBuilder::matmul(CommandList& list, uint32_t a, uint32_t b, uint32_t c, uint64_t m, uint64_t n,
-                         uint64_t k) {
+fb::MatmulT& PlanBuilder::matmul(CommandList& list, uint32_t a, uint32_t b, uint32_t c, uint64_t m,
+                                 uint64_t n, uint64_t k) {
   fb::MatmulT& matmul = append(list, fb::MatmulT(), "fc1");
   matmul.type = plan.buffers[a]->type;
   matmul.a = operand({a});
@@ -169,6 +187,7 @@ void PlanBuilder::matmul(CommandList& list, uint32_t a, uint32_t b, uint32_t c, 
   matmul.m = m;
   matmul.n = n;
   matmul.k = k;
+  return matmul;
 }
 
 void PlanBuilder::record(CommandList& list, uint32_t event) { append(list, fb::RecordT()).event = event; }

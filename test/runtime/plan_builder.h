@@ -15,8 +15,11 @@ namespace gpuc::test {
 
 using CommandList = std::vector<std::unique_ptr<fb::CommandT>>;
 
-/// The bytes of test/runtime/kernels.c as a shared object.
-std::vector<uint8_t> testKernels();
+/// The device under test: what GPUC_TEST_DEVICE says (cuda), else host.
+TargetKind testDevice();
+
+/// The bytes of test/runtime/kernels.c as a shared object, or kernels.ptx.
+std::vector<uint8_t> testKernels(TargetKind target);
 
 struct OperandOf {
   uint32_t buffer = 0;
@@ -27,7 +30,7 @@ struct OperandOf {
 
 class PlanBuilder {
  public:
-  explicit PlanBuilder(uint32_t input_slots = 1);
+  explicit PlanBuilder(uint32_t input_slots = 1, TargetKind target = testDevice());
 
   /// Everything built so far, to be changed at will before seal().
   fb::PlanT plan;
@@ -52,7 +55,9 @@ class PlanBuilder {
   void copyOut(CommandList& list, uint32_t port, OperandOf from);
   void copy(CommandList& list, OperandOf from, OperandOf to);
   void fill(CommandList& list, OperandOf to, std::vector<uint8_t> pattern = {});
-  void matmul(CommandList& list, uint32_t a, uint32_t b, uint32_t c, uint64_t m, uint64_t n, uint64_t k);
+  /// One matrix, neither transposed; what is returned may be changed.
+  fb::MatmulT& matmul(CommandList& list, uint32_t a, uint32_t b, uint32_t c, uint64_t m, uint64_t n,
+                      uint64_t k);
   static void record(CommandList& list, uint32_t event);
   static void wait(CommandList& list, uint32_t event, uint32_t distance = 0);
   /// Appends a repeat and returns the list of what it repeats.
@@ -63,8 +68,10 @@ class PlanBuilder {
   /// The same, read back; the test fails if it does not pass the verifier.
   Plan parse() const;
 
- private:
   std::unique_ptr<fb::OperandT> operand(const OperandOf& operand) const;
+
+ private:
+  TargetKind target() const { return static_cast<TargetKind>(plan.target->kind); }
   uint32_t place(const std::string& name, DataType type, std::vector<int64_t> shape, uint32_t slots);
 };
 
@@ -77,7 +84,7 @@ std::vector<uint8_t> patternOf(T value) {
 
 /// A plan as the compiler writes it, in small: init, train_step with a copy stream and a repeat,
 /// predict. It uses every kind of command and table.
-PlanBuilder everythingPlan();
+PlanBuilder everythingPlan(TargetKind target = testDevice());
 
 /// Copies, fills, repeats and events on two streams with slots, and no code, which a mutation could not keep
 /// honest.

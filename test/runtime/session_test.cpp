@@ -1,4 +1,5 @@
-// A session from outside, on the plan that uses everything: state, inputs, outputs, errors, counters.
+// A session from outside, on the plan that uses everything: state, inputs, outputs, errors, counters. What is
+// named Host… is about the host; the rest is run on every device.
 #include <gtest/gtest.h>
 
 #include "test/runtime/session_helpers.h"
@@ -151,6 +152,9 @@ TEST(Session, RefusesOtherDevices) {
   Plan plan = everythingPlan().parse();
   EXPECT_EQ(Session::create(plan, {.device = "tpu"}).message(),
             "unknown device 'tpu': expected auto, host, cuda or cuda:N");
+}
+
+TEST(HostSession, NamesTheCpuFeaturesThatAreMissing) {
   PlanBuilder builder = everythingPlan();
   builder.plan.target->features = {"+sse2", "avx9000", "another"};
   std::string error = Session::create(builder.parse()).message();
@@ -158,18 +162,20 @@ TEST(Session, RefusesOtherDevices) {
 }
 
 TEST(Session, RefusesAPlanForAnotherTarget) {
-  PlanBuilder builder;
-  builder.plan.target->kind = fb::TargetKind::cuda;
-  builder.plan.target->name = "sm_90";
+  PlanBuilder builder(1, TargetKind::cuda);
   std::string error = Session::create(builder.parse(), {.device = "host"}).message();
-  EXPECT_EQ(error, "plan compiled for cuda (sm_90), the device is host: compile with --target=host");
+  EXPECT_EQ(error, "plan compiled for cuda (sm_80), the device is host: compile with --target=host");
 }
 
-TEST(Session, RefusesCodeThatIsNoneOrLacksASymbol) {
+TEST(Session, RefusesCodeThatLacksASymbol) {
   PlanBuilder builder = everythingPlan();
   builder.plan.kernels[0]->symbol = "no_such_kernel";
   EXPECT_EQ(Session::create(builder.parse()).message(),
             "the plan's code does not define the kernel symbol 'no_such_kernel'");
+}
+
+TEST(HostSession, RefusesCodeThatIsNone) {
+  PlanBuilder builder = everythingPlan();
   builder.plan.kernels[0]->symbol = "system";  // libc's
   EXPECT_EQ(Session::create(builder.parse()).message(),
             "the plan's code does not define the kernel symbol 'system'");
@@ -177,7 +183,7 @@ TEST(Session, RefusesCodeThatIsNoneOrLacksASymbol) {
   EXPECT_EQ(Session::create(builder.parse()).message(), "the plan's code is not an ELF object");
 }
 
-TEST(Session, NamesTheLayerOfAMatmulThatTheHostCannotDo) {
+TEST(HostSession, NamesTheLayerOfAMatmulThatTheHostCannotDo) {
   PlanBuilder builder;
   uint32_t a = builder.buffer("a", DataType::bf16, {16, 16});
   uint32_t c = builder.buffer("c", DataType::bf16, {16, 16});

@@ -1,0 +1,33 @@
+// What cuBLASLt is asked for, and plain loops that do it. Everything is as cuBLAS sees it: column-major.
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstdint>
+
+namespace gpuc::test {
+
+struct FakeLayout {
+  cudaDataType_t type = CUDA_R_32F;
+  uint64_t rows = 0, columns = 0;
+  int64_t leading = 0;  // elements from one column to the next
+  int32_t batch = 1;
+  int64_t batch_stride = 0;  // in elements
+
+  uint64_t elementBytes() const { return type == CUDA_R_64F ? 8 : 4; }
+  /// From the first to behind the last that is touched.
+  uint64_t spanBytes() const;
+};
+
+/// d = op(a) op(b) + bias, for each matrix of the batch.
+struct FakeMatmul {
+  bool transpose_a = false, transpose_b = false;
+  FakeLayout a_layout, b_layout, d_layout;
+  const void *a = nullptr, *b = nullptr, *bias = nullptr;
+  void* d = nullptr;
+
+  uint64_t depth() const { return transpose_a ? a_layout.rows : a_layout.columns; }
+  void run() const;
+};
+
+}  // namespace gpuc::test

@@ -1,0 +1,173 @@
+// A GPU that is not there, for tests of the CUDA device: its memory is the host's, its streams are queues,
+// its kernels C++ functions. While a FakeGpu lives, the runtime's tables of driver and cuBLASLt functions are
+// its own.
+//
+// Streams keep CUDA's order and no other: what stands in one follows one another; a wait ends when the record
+// that it found enqueued is executed. Which ready stream goes on, and when, is drawn from a seed, so that a
+// plan that lacks an event gives other bits for some seed. What no GPU would take (an address outside of its
+// memory, a handle that was given back, a call without a context) fails the test.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/blas.h"
+#include "runtime/cuda/driver.h"
+#include "test/runtime/cuda/fake_blas.h"
+
+namespace gpuc::test {
+
+struct FakeKernel {
+  std::string symbol;
+  size_t operands = 0;
+  std::function<void(void* const* operands, uint32_t grid, uint32_t block)> run;
+};
+
+struct FakeEvent {
+  uint64_t recorded = 0;  // how often its record was enqueued
+  uint64_t reached = 0;   // the last record that a stream came to
+  bool alive = true;
+};
+
+/// One thing that a stream does. Of one size, so that a queue that has its length allocates nothing.
+struct FakeWork {
+  enum class Kind : uint8_t { kernel, matmul, copy, fill, record, wait };
+  static constexpr size_t kMostOperands = 48;
+
+  Kind kind = Kind::copy;
+  const char* call = "";
+  const FakeKernel* kernel = nullptr;
+  uint32_t grid = 0, block = 0;
+  std::array<void*, kMostOperands> operands = {};
+  FakeMatmul matmul = {};
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  uint64_t bytes = 0;            // copy; fill: of an element
+  std::vector<std::byte> moved;  // what a copy from pageable memory read when it was enqueued
+  uint64_t element = 0, pitch = 0, width = 0, rows = 0;
+  FakeEvent* event = nullptr;
+  uint64_t record = 0;  // which one
+};
+
+struct FakeStream {
+  int index = 0;
+  bool alive = true;
+  size_t next = 0;  // of the queue
+  std::vector<FakeWork> queue;
+};
+
+class FakeGpu {
+ public:
+  /// Seed 0: each stream goes on as soon as it can. Others: now and then, as late as can be, or one stream
+  /// always before another.
+  explicit FakeGpu(uint64_t seed = 0);
+  /// Fails the test if anything was not given back.
+  ~FakeGpu();
+  FakeGpu(const FakeGpu&) = delete;
+  FakeGpu& operator=(const FakeGpu&) = delete;
+
+  // What this GPU is.
+  int major = 9, minor = 0, devices = 1;
+  uint64_t memory_bytes = uint64_t{1} << 36;
+  size_t blas_version = CUBLAS_VERSION;
+  uint64_t blas_workspace_bytes = 0;  // what each of cuBLASLt's algorithms needs
+  bool may_leak = false;              // after errors that kept things from being given back
+
+  /// What a launch of `symbol` does, for every module that is loaded.
+  void define(const std::string& symbol, size_t operands,
+              std::function<void(void* const*, uint32_t, uint32_t)> run);
+
+  /// The call of this number, counted from 1 over all calls from now on, fails and does nothing.
+  void failCall(size_t number, CUresult result, cublasStatus_t status = CUBLAS_STATUS_INTERNAL_ERROR);
+  /// The next call of this name fails.
+  void fail(const std::string& call, CUresult result);
+  /// Every call fails from now on, as after a kernel that touched what it must not.
+  void lose(CUresult result) { lost_ = result; }
+
+  struct Call {
+    const char* name;
+    int stream;    // in the order of their making; -1: none
+    bool blocked;  // the host had to wait
+  };
+  struct Done {
+    FakeWork::Kind kind;
+    const char* call;
+    int stream;
+    const FakeKernel* kernel;
+    const void* to;  // copy, fill: where it wrote
+  };
+  std::vector<Call> calls;  // of the runtime, in order
+  std::vector<Done> done;   // by the streams, in order
+  void clearLog();
+  size_t count(const std::string& call) const;
+  size_t countBlocked() const;
+
+  // For the tables of functions (fake_driver.cpp, fake_blas.cpp).
+
+  static FakeGpu* current;
+
+  /// Logs a call. What it must return at once, if that is not success.
+  CUresult enter(const char* call, bool needs_context = true, FakeStream* stream = nullptr);
+  cublasStatus_t enterBlas(const char* call);
+  CUresult misuse(const std::string& what);
+
+  CUresult allocate(void** address, size_t bytes, bool pinned);
+  CUresult release(void* address, bool pinned);
+  /// All of [address, address + bytes) is memory of this kind.
+  bool holds(const void* address, uint64_t bytes, bool pinned) const;
+
+  FakeStream* makeStream();
+  FakeEvent* makeEvent();
+  /// Null, and the test fails, for what was never made or given back.
+  FakeStream* find(CUstream stream);
+  FakeEvent* find(CUevent event);
+  const FakeKernel* findKernel(const std::string& symbol) const;
+
+  /// Puts `work` at the end of a stream, after which streams may go on.
+  FakeWork& enqueue(FakeStream& stream, FakeWork::Kind kind, const char* call);
+  void enqueued();
+  /// Lets streams go on until the stream is done, or the event's last record reached.
+  CUresult synchronize(FakeStream& stream);
+  CUresult synchronize(FakeEvent& event);
+
+  int live_contexts = 0, live_modules = 0, live_descriptions = 0;
+  bool context_is_current = false;
+
+ private:
+  enum class Style : uint8_t { eager, random, late, favourite };
+  struct Allocation {
+    uint64_t bytes;
+    bool pinned;
+  };
+
+  static bool ready(const FakeStream& stream);
+  void execute(FakeStream& stream);
+  /// One piece of work of a ready stream; false if there is none.
+  bool advance();
+  CUresult waitUntil(const std::function<bool()>& reached);
+
+  Style style_;
+  std::mt19937_64 random_;
+  cuda::Driver driver_;
+  cuda::Blas blas_;
+  std::map<uintptr_t, Allocation> memory_;
+  uint64_t used_bytes_ = 0;
+  std::vector<std::unique_ptr<FakeStream>> streams_;
+  std::vector<std::unique_ptr<FakeEvent>> events_;
+  std::map<std::string, FakeKernel> kernels_;
+  size_t entered_ = 0, fail_at_ = 0;
+  std::string fail_name_;
+  CUresult failure_ = CUDA_SUCCESS, lost_ = CUDA_SUCCESS;
+  cublasStatus_t blas_failure_ = CUBLAS_STATUS_SUCCESS;
+};
+
+cuda::Driver fakeDriver();
+cuda::Blas fakeBlas();
+
+}  // namespace gpuc::test
