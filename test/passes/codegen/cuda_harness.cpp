@@ -90,10 +90,10 @@ std::unique_ptr<MLIRContext> gpuContext() {
   return context;
 }
 
-/// Thread and block numbers and barriers become calls through the exported pointers. True if there are
-/// barriers.
-bool replaceIntrinsics(llvm::Module &module) {
-  bool barriers = false;
+/// Thread and block numbers and barriers become calls through the exported pointers. Gives the functions that
+/// hold barriers.
+std::set<std::string> replaceIntrinsics(llvm::Module &module) {
+  std::set<std::string> withBarriers;
   llvm::LLVMContext &context = module.getContext();
   auto *pointer = llvm::PointerType::get(context, 0);
   auto *table = llvm::ArrayType::get(pointer, 3);
@@ -107,10 +107,11 @@ bool replaceIntrinsics(llvm::Module &module) {
                                                                       : -1;
     if (entry < 0)
       continue;
-    barriers |= entry == 2;
     auto *type = llvm::FunctionType::get(callee.getReturnType(), false);
     for (llvm::User *user : llvm::make_early_inc_range(callee.users())) {
       auto *call = cast<llvm::CallInst>(user);
+      if (entry == 2)
+        withBarriers.insert(call->getFunction()->getName().str());
       llvm::IRBuilder<> builder(call);
       llvm::Value *target =
           builder.CreateLoad(pointer, builder.CreateConstInBoundsGEP2_32(table, global, 0, entry));
@@ -122,30 +123,43 @@ bool replaceIntrinsics(llvm::Module &module) {
   for (llvm::Function &function : module)
     if (!function.isDeclaration())
       function.setCallingConv(llvm::CallingConv::C);
-  return barriers;
+  return withBarriers;
+}
+
+/// `void SYMBOL_of(void *const *operands)` calls `SYMBOL(operands[0], operands[1], …)`.
+void addCaller(llvm::Function &kernel) {
+  llvm::LLVMContext &context = kernel.getContext();
+  auto *pointer = llvm::PointerType::get(context, 0);
+  auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer}, false);
+  auto *caller = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kernel.getName() + "_of",
+                                        kernel.getParent());
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "entry", caller));
+  std::vector<llvm::Value *> operands;
+  for (size_t i = 0; i < kernel.arg_size(); ++i)
+    operands.push_back(
+        builder.CreateLoad(pointer, builder.CreateConstInBoundsGEP1_64(pointer, caller->getArg(0), i)));
+  builder.CreateCall(&kernel, operands);
+  builder.CreateRetVoid();
 }
 
 } // namespace
 
-EmulatedKernel::EmulatedKernel(const std::vector<std::string> &argumentTypes,
-                               const std::vector<std::string> &resultTypes, const std::string &body)
-    : text_(argumentTypes, resultTypes, body), schedule_(scheduleCudaKernel(text_.block())) {
-  compile();
-}
-
-void EmulatedKernel::compile() {
+EmulatedModule::EmulatedModule(llvm::ArrayRef<KernelSource> kernels) {
   std::unique_ptr<MLIRContext> context = gpuContext();
   OwningOpRef<ModuleOp> holder = ModuleOp::create(UnknownLoc::get(context.get()));
   OpBuilder builder = OpBuilder::atBlockEnd(holder->getBody());
   auto module = gpu::GPUModuleOp::create(builder, holder->getLoc(), "kernels");
-  codegen::emitCudaKernel(module, "kernel", text_.block());
+  for (const KernelSource &kernel : kernels)
+    codegen::emitCudaKernel(module, kernel.symbol, *kernel.body);
   if (failed(codegen::lowerToNvvm(module))) {
     ADD_FAILURE() << "cannot be lowered";
     return;
   }
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(module, llvmContext, "kernels");
-  hasBarriers_ = replaceIntrinsics(*llvmModule);
+  withBarriers_ = replaceIntrinsics(*llvmModule);
+  for (const KernelSource &kernel : kernels)
+    addCaller(*llvmModule->getFunction(kernel.symbol));
 
   HostTarget target = *HostTarget::parse("x86-64-v3");
   std::string error;
@@ -164,14 +178,24 @@ void EmulatedKernel::compile() {
   *surroundings = {[] { return currentThread; }, [] { return currentBlock; }, [] { Fibers::meet(); }};
 }
 
-void EmulatedKernel::runBlock(uint32_t block, const std::vector<void *> &operands) {
-  using Kernel = void (*)(void *, void *, void *, void *, void *, void *, void *, void *);
-  auto kernel = reinterpret_cast<Kernel>(reinterpret_cast<void *>(loaded_->find("kernel")));
-  void *o[8] = {};
-  std::copy(operands.begin(), operands.end(), o);
-  currentBlock = static_cast<int>(block);
-  Fibers::run(schedule_.block, [&] { kernel(o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7]); });
+void EmulatedModule::run(const std::string &symbol, uint32_t grid, uint32_t block,
+                         void *const *operands) const {
+  if (!loaded_)
+    return;
+  using Kernel = void (*)(void *const *);
+  auto kernel = reinterpret_cast<Kernel>(reinterpret_cast<void *>(loaded_->find(symbol + "_of")));
+  for (currentBlock = static_cast<int>(grid); currentBlock-- > 0;)
+    if (hasBarriers(symbol))
+      Fibers::run(block, [&] { kernel(operands); });
+    else
+      for (currentThread = static_cast<int>(block); currentThread-- > 0;)
+        kernel(operands);
 }
+
+EmulatedKernel::EmulatedKernel(const std::vector<std::string> &argumentTypes,
+                               const std::vector<std::string> &resultTypes, const std::string &body)
+    : text_(argumentTypes, resultTypes, body), schedule_(scheduleCudaKernel(text_.block())),
+      module_(KernelSource{"kernel", &text_.block(), text_.block().front().getLoc()}) {}
 
 std::vector<Buffer> EmulatedKernel::run(const std::vector<Buffer> &arguments) {
   std::vector<Buffer> results;
@@ -182,8 +206,7 @@ std::vector<Buffer> EmulatedKernel::run(const std::vector<Buffer> &arguments) {
     operands.push_back(buffer.data());
   for (const Buffer &buffer : results)
     operands.push_back(buffer.data());
-  for (uint32_t block = schedule_.grid; loaded_ && block-- > 0;)
-    runBlock(block, operands);
+  module_.run("kernel", schedule_.grid, schedule_.block, operands.data());
   for (const Buffer &buffer : results)
     EXPECT_TRUE(buffer.intact()) << "wrote behind the end of a result";
   return results;

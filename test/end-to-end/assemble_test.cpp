@@ -1,0 +1,121 @@
+//===- assemble_test.cpp - The zoo's kernels through ptxas ------------------===//
+//
+// A kernel that spills registers, or keeps an array in local memory, is slower than it looks and is found
+// nowhere else without a GPU.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/end-to-end/zoo_plan.h"
+
+#include "passes/codegen/Codegen.h"
+#include "runtime/plan/access.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <gtest/gtest.h>
+#include <regex>
+#include <sstream>
+
+namespace gpuc::test {
+namespace {
+
+/// What `ptxas -v` says of `ptx`, whatever comes of it.
+std::string assemble(const std::string &ptxas, llvm::StringRef ptx, const std::string &architecture) {
+  llvm::SmallString<128> source, log;
+  EXPECT_FALSE(llvm::sys::fs::createTemporaryFile("gpuc", "ptx", source));
+  EXPECT_FALSE(llvm::sys::fs::createTemporaryFile("gpuc", "log", log));
+  std::error_code failed;
+  llvm::raw_fd_ostream(source, failed) << ptx;
+  std::optional<llvm::StringRef> redirects[] = {"", log.str(), log.str()};
+  int status = llvm::sys::ExecuteAndWait(
+      ptxas, {ptxas, "-arch=" + architecture, "-v", source, "-o", "/dev/null"}, std::nullopt, redirects);
+  std::string said = (*llvm::MemoryBuffer::getFile(log))->getBuffer().str();
+  EXPECT_EQ(status, 0) << said;
+  llvm::sys::fs::remove(source);
+  llvm::sys::fs::remove(log);
+  return said;
+}
+
+/// The kernels of which ptxas says that they use local memory, a line each; how many it speaks of in
+/// `kernels`.
+std::string usesOfLocalMemory(const std::string &said, size_t &kernels) {
+  const std::regex compiling("Compiling entry function '([^']*)'"), use("^ *[0-9]+ bytes stack frame.*");
+  std::string line, kernel, found;
+  std::smatch match;
+  for (std::istringstream lines(said); std::getline(lines, line);) {
+    if (std::regex_search(line, match, compiling)) {
+      kernel = match[1];
+    } else if (std::regex_match(line, use)) {
+      ++kernels;
+      if (line.find(" 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == std::string::npos)
+        found += kernel + ":" + line + "\n";
+    }
+  }
+  return found;
+}
+
+TEST(Ptxas, SpeaksOfLocalMemoryAsTheTestReadsIt) {
+  mlir::FailureOr<std::string> ptxas = findPtxas();
+  if (failed(ptxas))
+    GTEST_SKIP() << "no ptxas on the path or in $CUDA_HOME/bin";
+  // An array that is indexed by a parameter cannot lie in registers.
+  std::string said = assemble(*ptxas, R"(
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry indexed(.param .u64 to, .param .u64 at)
+{
+	.local .align 4 .b8 array[64];
+	.reg .b64 %to, %at, %base;
+	.reg .b32 %x;
+	ld.param.u64 %to, [to];
+	ld.param.u64 %at, [at];
+	mov.u64 %base, array;
+	add.s64 %base, %base, %at;
+	st.local.u32 [%base], 7;
+	ld.local.u32 %x, [array+4];
+	st.global.u32 [%to], %x;
+	ret;
+}
+)",
+                              "sm_80");
+  size_t kernels = 0;
+  EXPECT_EQ(usesOfLocalMemory(said, kernels).find("indexed:"), 0u) << said;
+  EXPECT_EQ(kernels, 1u);
+}
+
+class Assembled : public testing::TestWithParam<ZooSpec> {};
+
+// A model a line.
+INSTANTIATE_TEST_SUITE_P(Zoo, Assembled,
+                         testing::Values(ZooSpec{"mlp", {}}, ZooSpec{"mlp", {"dropout=0.5"}},
+                                         ZooSpec{"mlp", {"dtype=f64"}}, ZooSpec{"linear-regression", {}},
+                                         ZooSpec{"linear-regression", {"dtype=f64"}}),
+                         [](const auto &info) { return nameOf(info.param); });
+
+TEST_P(Assembled, UsesNoLocalMemory) {
+  mlir::FailureOr<std::string> ptxas = findPtxas();
+  if (failed(ptxas))
+    GTEST_SKIP() << "no ptxas on the path or in $CUDA_HOME/bin";
+  for (const std::string architecture : {"sm_80", "sm_90"}) {
+    Result<std::unique_ptr<ZooPlan>> compiled = compileZooModel(GetParam(), "cuda:" + architecture);
+    ASSERT_TRUE(compiled.ok()) << compiled.message();
+    Result<Plan> plan = Plan::parse((*compiled)->bytes);
+    ASSERT_TRUE(plan.ok()) << plan.message();
+    size_t kernels = 0;
+    for (const fb::Code *code : each(plan->root().code()))
+      if (code->kind() == fb::CodeKind::ptx) {
+        const auto &data = *code->data();
+        std::string said =
+            assemble(*ptxas, {reinterpret_cast<const char *>(data.data()), data.size()}, architecture);
+        EXPECT_EQ(usesOfLocalMemory(said, kernels), "") << architecture;
+      }
+    EXPECT_EQ(kernels, countOf(plan->root().kernels())) << "ptxas was asked about each";
+  }
+}
+
+} // namespace
+} // namespace gpuc::test

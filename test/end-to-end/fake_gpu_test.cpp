@@ -1,0 +1,228 @@
+//===- fake_gpu_test.cpp - Whole models for CUDA, without a GPU -------------===//
+//
+// A plan for CUDA is run as the runtime runs it, on a GPU that is not there: streams in any order that events
+// allow, matmuls as plain loops, and the plan's own kernels, which are compiled for this CPU instead of to
+// PTX. What is left to a real GPU is PTX, cuBLASLt's own bits, and speed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/end-to-end/zoo_plan.h"
+
+#include "dialects/plan/PlanOps.h"
+#include "runtime/gpuc.h"
+#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/seal.h"
+#include "test/passes/codegen/cuda_harness.h"
+#include "test/runtime/cuda/fake_gpu.h"
+
+#include <cmath>
+#include <deque>
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+
+namespace gpuc::test {
+namespace {
+
+constexpr uint64_t kSeeds = 40;
+
+struct Case {
+  ZooSpec spec;
+  double tolerance; ///< Of the L2 norm of the difference to the host, relative to the host's.
+};
+
+using Bytes = std::vector<std::byte>;
+
+/// One batch for `program`: pixels and labels within their ranges, other numbers in [-1, 1).
+class Batch {
+public:
+  Batch(const ProgramInfo &program, uint64_t seed) : random_(seed) {
+    for (const InputInfo &input : program.inputs) {
+      Bytes &bytes = bytes_.emplace_back(static_cast<size_t>(input.spec.sizeBytes()));
+      fill(bytes, input);
+      views.emplace_back(bytes.data(), input.spec.type, input.spec.shape);
+    }
+  }
+  std::vector<HostTensorView> views;
+
+private:
+  void fill(Bytes &bytes, const InputInfo &input) {
+    switch (input.spec.type) {
+    case DataType::ui8:
+      return fill<uint8_t>(bytes, [&] { return random_() % 256; });
+    case DataType::i32:
+      return fill<int32_t>(bytes, [&] { return random_() % static_cast<uint64_t>(input.range); });
+    case DataType::f32:
+      return fill<float>(bytes, [&] { return std::uniform_real_distribution<float>(-1, 1)(random_); });
+    case DataType::f64:
+      return fill<double>(bytes, [&] { return std::uniform_real_distribution<double>(-1, 1)(random_); });
+    default:
+      FAIL() << "an input of type " << nameOf(input.spec.type);
+    }
+  }
+  template <typename T, typename Draw> static void fill(Bytes &bytes, Draw draw) {
+    for (size_t i = 0; i < bytes.size(); i += sizeof(T)) {
+      T value = static_cast<T>(draw());
+      std::memcpy(&bytes[i], &value, sizeof(T));
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::deque<Bytes> bytes_; // which views point into
+};
+
+/// What a session leaves: outputs and variables by name.
+struct State {
+  std::map<std::string, Bytes> values;
+  std::map<std::string, DataType> types;
+
+  void add(const std::string &name, const HostTensorView &view) {
+    const auto *data = static_cast<const std::byte *>(view.data);
+    values[name].assign(data, data + view.sizeBytes());
+    types[name] = view.type;
+  }
+};
+
+Status runProgram(Session &session, const char *name, int runs, uint64_t seed, State &state) {
+  GPUC_ASSIGN_OR_RETURN(ProgramId id, session.program(name));
+  const ProgramInfo &program = session.plan().info().programs[id.index];
+  for (int run = 0; run < runs; ++run) // none is waited for
+    GPUC_RETURN_IF_ERROR(session.run(id, Batch(program, seed + static_cast<uint64_t>(run)).views));
+  GPUC_RETURN_IF_ERROR(session.wait());
+  for (size_t i = 0; i < program.outputs.size(); ++i)
+    state.add(std::string(name) + "." + program.outputs[i].name, session.output(id, i));
+  return okStatus();
+}
+
+/// init, training with an evaluation in between, predict.
+Result<State> useModel(const Plan &plan) {
+  GPUC_ASSIGN_OR_RETURN(Session session, Session::create(plan, {.threads = 1, .seed = 3}));
+  State state;
+  GPUC_RETURN_IF_ERROR(session.initialize());
+  for (const auto &[program, runs, seed] :
+       {std::tuple{"train_step", 4, 10}, {"eval_step", 2, 20}, {"train_step", 3, 30}, {"predict", 1, 40}})
+    GPUC_RETURN_IF_ERROR(runProgram(session, program, runs, static_cast<uint64_t>(seed), state));
+  for (const VariableInfo &variable : plan.info().variables) {
+    Bytes bytes(static_cast<size_t>(variable.spec.sizeBytes()));
+    GPUC_RETURN_IF_ERROR(session.readVariable(variable.spec.name, bytes));
+    state.add(variable.spec.name, HostTensorView(bytes.data(), variable.spec.type, variable.spec.shape));
+  }
+  return state;
+}
+
+template <typename T> double relativeDifference(const Bytes &found, const Bytes &expected) {
+  double difference = 0, magnitude = 0;
+  for (size_t i = 0; i < expected.size(); i += sizeof(T)) {
+    T a, b;
+    std::memcpy(&a, &found[i], sizeof(T));
+    std::memcpy(&b, &expected[i], sizeof(T));
+    difference += (double(a) - double(b)) * (double(a) - double(b));
+    magnitude += double(b) * double(b);
+  }
+  return difference == 0 ? 0 : std::sqrt(difference / magnitude);
+}
+
+void expectClose(const State &found, const State &expected, double tolerance) {
+  for (const auto &[name, bytes] : expected.values) {
+    ASSERT_TRUE(found.values.count(name)) << name;
+    const Bytes &other = found.values.at(name);
+    ASSERT_EQ(other.size(), bytes.size()) << name;
+    if (expected.types.at(name) == DataType::f32)
+      EXPECT_LT(relativeDifference<float>(other, bytes), tolerance) << name;
+    else if (expected.types.at(name) == DataType::f64)
+      EXPECT_LT(relativeDifference<double>(other, bytes), tolerance) << name;
+    else
+      EXPECT_EQ(other, bytes) << name;
+  }
+}
+
+/// The plan without the waits of train_step's first stream.
+Result<Plan> withoutWaits(const Plan &plan) {
+  std::unique_ptr<fb::PlanT> content(plan.root().UnPack());
+  for (auto &program : content->programs)
+    if (program->name == "train_step")
+      std::erase_if(program->streams[0]->commands,
+                    [](const auto &command) { return command->work.type == fb::Work::Wait; });
+  flatbuffers::FlatBufferBuilder builder;
+  fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, content.get()));
+  return Plan::parse(
+      sealPlan({reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()}));
+}
+
+/// The plan's kernels, for fake GPUs.
+class PlanKernels {
+public:
+  PlanKernels(const ZooPlan &source, const Plan &plan) : plan_(plan) {
+    std::vector<KernelSource> sources;
+    for (auto kernel : mlir::ModuleOp(*source.module).getOps<plan::KernelOp>())
+      sources.push_back({plan.root().kernels()->Get(static_cast<uint32_t>(sources.size()))->symbol()->str(),
+                         &kernel.getBody().front(), kernel.getLoc()});
+    module_ = std::make_unique<EmulatedModule>(sources);
+  }
+
+  void define(FakeGpu &gpu) const {
+    for (const fb::Kernel *kernel : *plan_.root().kernels()) {
+      std::string symbol = kernel->symbol()->str();
+      gpu.define(symbol, kernel->operands(),
+                 [this, symbol](void *const *operands, uint32_t grid, uint32_t block) {
+                   module_->run(symbol, grid, block, operands);
+                 });
+    }
+  }
+
+private:
+  Plan plan_;
+  std::unique_ptr<EmulatedModule> module_;
+};
+
+class OnFakeGpu : public testing::TestWithParam<Case> {};
+
+// Small enough for hundreds of runs; every kernel form that the big ones have.
+INSTANTIATE_TEST_SUITE_P(
+    Zoo, OnFakeGpu,
+    testing::Values(Case{{"mlp", {"input=1x7x6", "hidden=20", "batch=9"}}, 1e-5},
+                    Case{{"mlp", {"input=1x5x5", "hidden=12,7", "batch=6", "dropout=0.3", "smoothing=0.1"}},
+                         1e-5},
+                    Case{{"mlp", {"input=11", "hidden=8", "batch=5", "pixels=false", "dtype=f64"}}, 1e-9},
+                    Case{{"linear-regression", {"dtype=f64", "batch=8"}}, 1e-13}),
+    [](const auto &info) { return nameOf(info.param.spec); });
+
+TEST_P(OnFakeGpu, TrainsAsTheHostWhateverTheOrder) {
+  Result<std::unique_ptr<ZooPlan>> host = compileZooModel(GetParam().spec, "host"),
+                                   cuda = compileZooModel(GetParam().spec, "cuda:sm_90");
+  ASSERT_TRUE(host.ok()) << host.message();
+  ASSERT_TRUE(cuda.ok()) << cuda.message();
+  Result<Plan> host_plan = Plan::parse((*host)->bytes), cuda_plan = Plan::parse((*cuda)->bytes);
+  ASSERT_TRUE(host_plan.ok()) << host_plan.message();
+  ASSERT_TRUE(cuda_plan.ok()) << cuda_plan.message();
+  PlanKernels kernels(**cuda, *cuda_plan);
+  auto onFake = [&](uint64_t seed, const Plan &plan) {
+    FakeGpu gpu(seed);
+    kernels.define(gpu);
+    return useModel(plan);
+  };
+
+  Result<State> expected = useModel(*host_plan), first = onFake(0, *cuda_plan);
+  ASSERT_TRUE(expected.ok()) << expected.message();
+  ASSERT_TRUE(first.ok()) << first.message();
+  expectClose(*first, *expected, GetParam().tolerance);
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    Result<State> other = onFake(seed, *cuda_plan);
+    ASSERT_TRUE(other.ok()) << other.message();
+    for (const auto &[name, bytes] : first->values)
+      ASSERT_EQ(other->values.at(name), bytes) << name << ", seed " << seed;
+  }
+
+  // And the orders are bad enough to show a plan that lacks what joins its streams.
+  Result<Plan> broken = withoutWaits(*cuda_plan);
+  ASSERT_TRUE(broken.ok()) << broken.message();
+  bool shown = false;
+  for (uint64_t seed = 1; seed <= kSeeds && !shown; ++seed) {
+    Result<State> other = onFake(seed, *broken);
+    shown = !other.ok() || other->values != first->values;
+  }
+  EXPECT_TRUE(shown);
+}
+
+} // namespace
+} // namespace gpuc::test

@@ -1,0 +1,31 @@
+//===- zoo_plan.h - A zoo model as a plan, in this process ------------------===//
+#pragma once
+
+#include "passes/Compiler.h"
+#include "runtime/plan/plan.h"
+
+#include <string>
+#include <vector>
+
+namespace gpuc::test {
+
+/// A model and its keys: {"mlp", {"dropout=0.5"}}.
+struct ZooSpec {
+  std::string model;
+  std::vector<std::string> keys;
+};
+
+/// "mlp_dropout_0_5", as tests are named.
+std::string nameOf(const ZooSpec &spec);
+
+/// What came of compiling a model. The module, whose kernels still stand in it, lives as long as its
+/// compiler.
+struct ZooPlan {
+  Compiler compiler;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string bytes;
+};
+
+Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std::string &target);
+
+} // namespace gpuc::test
