@@ -3,6 +3,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
+#include "runtime/base/output_files.h"
 #include "runtime/tooling/inspect.h"
 
 using namespace gpuc;
@@ -18,6 +19,9 @@ struct Options {
 };
 
 Status run(const Options& options) {
+  bool prints = options.json || options.html.empty() || options.variables || options.activations;
+  std::string outputs[] = {options.html, prints ? "-" : ""};
+  GPUC_RETURN_IF_ERROR(checkOutputFiles(outputs, {&options.plan, 1}));
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
   if (!options.html.empty()) GPUC_RETURN_IF_ERROR(writeFileAtomically(options.html, inspectHtml(plan)));
   if (options.json) return writeFileAtomically("-", inspectJson(plan));

@@ -4,6 +4,7 @@
 #include "frontend/models/Zoo.h"
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
+#include "runtime/base/output_files.h"
 
 namespace {
 
@@ -37,6 +38,9 @@ int main(int argc, char** argv) {
   if (!name) return cli.usageError("missing NAME; --list names the models");
   if (summary && output == "-") return cli.usageError("--summary prints on stdout; give -o a file");
 
+  if (output)
+    if (gpuc::Status writable = gpuc::checkOutputFiles({&*output, 1}, {}); !writable.ok())
+      return fail(writable);
   gpuc::Result<gpuc::nn::Model> model = gpuc::models::buildZooModel(*name, settings);
   if (!model.ok()) return cli.usageError(model.message());
   if (!summary || output)

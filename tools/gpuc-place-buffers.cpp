@@ -6,6 +6,7 @@
 #include "passes/placement/Validator.h"
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
+#include "runtime/base/output_files.h"
 
 using namespace gpuc;
 
@@ -19,6 +20,7 @@ struct Options {
 };
 
 Status run(const Options& options) {
+  GPUC_RETURN_IF_ERROR(checkOutputFiles({&options.output, 1}, {&options.input, 1}));
   GPUC_ASSIGN_OR_RETURN(std::string text, readFile(options.input));
   std::string name = options.input == "-" ? "stdin" : options.input;
   GPUC_ASSIGN_OR_RETURN(placement::CsvTable table, placement::parseCsv(text, name));

@@ -3,7 +3,9 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
+#include "runtime/exec/devices.h"
 #include "runtime/tooling/allocation_hook.h"
+#include "runtime/tooling/program_inputs.h"
 #include "runtime/tooling/run_plan.h"
 
 using namespace gpuc;
@@ -14,6 +16,13 @@ int finish(const Status& status) {
   if (status.ok()) return 0;
   std::fprintf(stderr, "error: %s\n", status.message().c_str());
   return 1;
+}
+
+/// What is wrong with the values of flags; empty if nothing is.
+std::string findMalformed(const RunOptions& options) {
+  if (Status device = checkDeviceName(options.device); !device.ok()) return "--device: " + device.message();
+  Status inputs = checkInputFlags(options.inputs);
+  return inputs.ok() ? "" : inputs.message();
 }
 
 }  // namespace
@@ -36,7 +45,7 @@ int main(int argc, char** argv) {
   cli.addString("device", &options.device, "NAME", "auto, host, cuda or cuda:N");
   cli.addInt("threads", &options.threads, "N", "threads to compute with; 0 is one for each core")
       .range(0, 4096);
-  cli.addInt("seed", &options.seed, "N", "instead of the plan's seed");
+  cli.addInt("seed", &options.seed, "N", "instead of the plan's seed").range(0);
   cli.addString("json", &options.json, "FILE", "write the report as JSON; - is stdout").impliedValue("-");
   cli.addString("profile", &options.profile, "FILE", "write the commands' times as a Chrome trace");
   cli.addBool("check-memory", &options.check_memory,
@@ -51,6 +60,8 @@ int main(int argc, char** argv) {
   }
   if (!plan) return CommandLine::usageError("no plan given: gpuc-run PLAN --entry=NAME");
   if (!entry) return CommandLine::usageError("--entry is missing: which program of the plan?");
+  if (std::string malformed = findMalformed(options); !malformed.empty())
+    return CommandLine::usageError(malformed);
   options.plan = *plan;
   options.entry = *entry;
   return finish(runPlan(options, [] { return allocationCount().total(); }));

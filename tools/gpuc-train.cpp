@@ -4,6 +4,7 @@
 
 #include "runtime/base/flags.h"
 #include "runtime/data/data_spec.h"
+#include "runtime/exec/devices.h"
 #include "runtime/train/stop_signal.h"
 #include "runtime/train/trainer.h"
 
@@ -43,6 +44,7 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
   cli.addInt("threads", &options.threads, "N", "threads to compute with; 0 is one for each core")
       .range(0, 4096);
   cli.addString("device", &options.device, "NAME", "auto, host, cuda or cuda:N");
+  cli.addBool("strict", &options.strict, "refuse libraries whose bits may differ from the plan's");
 }
 
 /// What is wrong with the flags together; empty if nothing is.
@@ -54,6 +56,7 @@ std::string findMisuse(const TrainOptions& options) {
     Result<DataSpec> parsed = parseDataSpec(*spec);
     if (!parsed.ok()) return std::string(name) + ": " + parsed.message();
   }
+  if (Status device = checkDeviceName(options.device); !device.ok()) return "--device: " + device.message();
   if (options.checkpoint_dir.empty() && (options.resume || options.checkpoint_every))
     return std::string(options.resume ? "--resume" : "--checkpoint-every") +
            " needs --checkpoint-dir=DIR: where are the checkpoints?";

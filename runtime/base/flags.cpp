@@ -96,6 +96,7 @@ Flag& Flag::range(double low, double high) {
 Status Flag::accept(const std::string& text) {
   if (seen_ && !repeatable_) return Status::error("--" + name_ + " is given twice");
   seen_ = true;
+  if (text.empty()) return Status::error("missing value: " + spelling());
   Status status = store(text);
   return status.ok() ? status : Status::error("--" + name_ + ": " + status.message());
 }
@@ -274,6 +275,7 @@ Status CommandLine::parseShort(const std::string& argument, Arguments& arguments
 }
 
 Status CommandLine::setPositional(const std::string& argument) {
+  if (argument.empty()) return Status::error("an argument is empty; see --help");
   for (Positional& positional : positionals_) {
     if (positional.seen && !positional.rest) continue;
     positional.set(argument);

@@ -10,7 +10,7 @@
 //
 // Accepted forms: --name=value, --name value, -n value, -nvalue, --switch, --switch=false; `--` ends the
 // flags, `-` is a positional argument. --help and --version come with every command line. A flag given twice
-// is an error unless it was declared with addStrings.
+// is an error unless it was declared with addStrings; so is an empty value.
 #pragma once
 
 #include <cstdint>

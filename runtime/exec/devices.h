@@ -9,6 +9,9 @@
 
 namespace gpuc {
 
+/// Whether `name` is one that openDevice takes: "auto", "host", "cuda" or "cuda:N".
+Status checkDeviceName(const std::string& name);
+
 /// `name`: "host", "cuda", "cuda:N", or "auto", which is the plan's target. Errors: another name; no such
 /// device here.
 Result<std::unique_ptr<Device>> openDevice(const std::string& name, TargetKind target);

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "runtime/data/synthetic.h"
 #include "runtime/state/npy.h"
@@ -62,26 +63,44 @@ std::string namesOf(const ProgramInfo& program) {
   return names.empty() ? "none" : names;
 }
 
+/// NAME and FILE of NAME=FILE; none if either is missing.
+std::optional<std::pair<std::string, std::string>> splitAtEquals(const std::string& text) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) return std::nullopt;
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
 Result<std::map<std::string, std::string>> splitFiles(const ProgramInfo& program,
                                                       const std::vector<std::string>& files) {
   std::map<std::string, std::string> paths;
   for (const std::string& file : files) {
-    size_t equals = file.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == file.size())
-      return Status::error("--input=" + file + ": expected NAME=FILE.npy");
-    std::string name = file.substr(0, equals);
+    auto parts = splitAtEquals(file);
+    if (!parts) return checkInputFlags(files);
+    const std::string& name = parts->first;
     bool known = false;
     for (const InputInfo& input : program.inputs) known |= input.spec.name == name;
     if (!known)
       return Status::error("entry '" + program.name + "' has no input '" + name +
                            "', it has: " + namesOf(program));
-    if (!paths.emplace(name, file.substr(equals + 1)).second)
-      return Status::error("input '" + name + "' is given twice");
+    if (!paths.insert(*parts).second) return Status::error("input '" + name + "' is given twice");
   }
   return paths;
 }
 
 }  // namespace
+
+Status checkInputFlags(const std::vector<std::string>& files) {
+  for (const std::string& file : files)
+    if (!splitAtEquals(file)) return Status::error("--input=" + file + ": expected NAME=FILE.npy");
+  return okStatus();
+}
+
+std::vector<std::string> inputPaths(const std::vector<std::string>& files) {
+  std::vector<std::string> paths;
+  for (const std::string& file : files)
+    if (auto parts = splitAtEquals(file)) paths.push_back(parts->second);
+  return paths;
+}
 
 Result<ProgramInputs> ProgramInputs::gather(const ProgramInfo& program, const std::vector<std::string>& files,
                                             uint64_t seed) {

@@ -13,6 +13,12 @@
 
 namespace gpuc {
 
+/// Whether each is of the form NAME=FILE.npy; the error shows the first that is not.
+Status checkInputFlags(const std::vector<std::string>& files);
+
+/// The FILE of each NAME=FILE.npy.
+std::vector<std::string> inputPaths(const std::vector<std::string>& files);
+
 /// The bytes of all inputs of one program.
 class ProgramInputs {
  public:

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/file.h"
+#include "runtime/base/output_files.h"
 #include "runtime/state/npy.h"
 #include "runtime/tooling/chrome_trace.h"
 #include "runtime/tooling/program_inputs.h"
@@ -94,9 +95,24 @@ Status writeResults(Session& session, ProgramId id, const RunOptions& options,
   return writeFileAtomically(options.json, reportJson(session, options, statistics));
 }
 
+/// Variables may go back to the file that they came from: it is replaced whole, at the end.
+Status checkOutputs(const RunOptions& options) {
+  std::vector<std::string> inputs = inputPaths(options.inputs);
+  inputs.push_back(options.plan);
+  std::string outputs[] = {options.json, options.profile, options.save_variables};
+  GPUC_RETURN_IF_ERROR(checkOutputFiles(outputs, inputs));
+  if (options.output_dir.empty()) return okStatus();
+  std::error_code ignored;
+  if (std::filesystem::exists(options.output_dir, ignored) &&
+      !std::filesystem::is_directory(options.output_dir, ignored))
+    return Status::error("cannot write to " + options.output_dir + ": it is not a folder");
+  return okStatus();
+}
+
 }  // namespace
 
 Status runPlan(const RunOptions& options, AllocationCounter allocations) {
+  GPUC_RETURN_IF_ERROR(checkOutputs(options));
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
   GPUC_ASSIGN_OR_RETURN(Session session, openSession(plan, options));
   for (const std::string& warning : session.warnings())

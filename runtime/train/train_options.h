@@ -30,6 +30,7 @@ struct TrainOptions {
   int64_t threads = 0;          // that compute; 0: one for each core
   int64_t workers = 1;          // loader threads
   int64_t prefetch = 4;         // batches
+  bool strict = false;          // refuse libraries of another minor version, whose bits may differ
   LastBatch last_batch = LastBatch::drop;
   bool shuffle = true;
   std::string command_line;  // for the log folder

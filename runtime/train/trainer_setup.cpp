@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "runtime/base/file.h"
+#include "runtime/base/output_files.h"
 #include "runtime/tooling/inspect.h"
 #include "runtime/train/trainer.h"
 
@@ -25,22 +26,8 @@ Result<Session> openSession(const Plan& plan, const TrainOptions& options, uint6
   return Session::create(plan, {.device = options.device,
                                 .threads = static_cast<int>(options.threads),
                                 .seed = seed,
+                                .strict = options.strict,
                                 .profile_events = options.profile.empty() ? 0 : kProfiledCommands});
-}
-
-/// Whether a file can be made at `path`, asked before hours of training rather than after.
-Status checkCanWrite(const std::string& path) {
-  if (path.empty() || path == "-") return okStatus();
-  std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::string name = folder.empty() ? "." : folder.string();
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(name, ignored))
-    return Status::error("cannot write " + path + ": there is no folder " + name);
-  if (std::filesystem::is_directory(path, ignored))
-    return Status::error("cannot write " + path + ": it is a folder");
-  if (::access(name.c_str(), W_OK) != 0)
-    return Status::error("cannot write " + path + ": the folder " + name + " is not writable");
-  return okStatus();
 }
 
 }  // namespace
@@ -123,9 +110,10 @@ Status Trainer::startFeed() {
 }
 
 Status Trainer::checkOutputs() const {
-  for (const std::string* path : {&options_.save_variables, &options_.profile})
-    GPUC_RETURN_IF_ERROR(checkCanWrite(*path));
-  return options_.log_dir.empty() ? checkCanWrite(options_.metrics) : okStatus();
+  // The folder of logs need not be there yet, and metrics may lie in it.
+  std::string metrics = options_.log_dir.empty() ? options_.metrics : "";
+  std::string outputs[] = {options_.save_variables, options_.profile, metrics}, inputs[] = {options_.plan};
+  return checkOutputFiles(outputs, inputs);
 }
 
 Status Trainer::openOutputs() {

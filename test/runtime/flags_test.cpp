@@ -115,7 +115,7 @@ TEST(Flags, MissingValuesAndArgumentsAreNamed) {
 
 TEST(Flags, MalformedValuesAreQuoted) {
   EXPECT_EQ(Tool().errorOf({"--threads=four"}), "--threads: 'four' is not an integer");
-  EXPECT_EQ(Tool().errorOf({"--threads="}), "--threads: '' is not an integer");
+  EXPECT_EQ(Tool().errorOf({"--threads="}), "missing value: --threads=N");
   EXPECT_EQ(Tool().errorOf({"--threads=65"}), "--threads: 65 is more than 64");
   EXPECT_EQ(Tool().errorOf({"--threads=-1"}), "--threads: -1 is less than 0");
   EXPECT_EQ(Tool().errorOf({"--clip-norm=nan"}), "--clip-norm: 'nan' is not a number");

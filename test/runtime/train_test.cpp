@@ -410,7 +410,8 @@ TEST_F(Train, TrainsOnWhenNobodyListens) {
 
 TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
   folder_.write("kept", "kept");
-  const std::string kept = " --save-variables=" + folder_ / "kept --metrics=" + folder_ / "kept";
+  folder_.write("lines", "kept");
+  const std::string kept = " --save-variables=" + folder_ / "kept --metrics=" + folder_ / "lines";
   expectError(2, "--epochs=1 --steps=1", "--epochs and --steps are both given");
   expectError(2, "--epochs=0", "--epochs");
   expectError(2, "--resume", "--resume needs --checkpoint-dir=DIR");
@@ -418,7 +419,7 @@ TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
   expectError(2, "--eval-data=idy:x", "--eval-data: data 'idy:x': unknown kind 'idy'");
   expectError(2, "--last-batch=keep", "--last-batch");
   expectError(2, "--step=1", "--steps");
-  expectError(1, "--save-variables=" + folder_ / "none/w", "there is no folder " + folder_ / "none");
+  expectError(1, "--save-variables=" + folder_ / "none/w", folder_ / "none" + " is not a folder");
   expectError(1, "--metrics=" + folder_.path(), "it is a folder");
   expectError(1, "--eval-data=idx:" + folder_ / "none" + kept, "none-images-idx3-ubyte");
   expectError(1, "--variables=" + folder_ / "kept" + kept, "kept: cut short");
@@ -436,7 +437,7 @@ TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
               "the plan has no entry 'eval_step', it has: init, train_step");
   folder_.write("test.plan", "nothing like it");
   expectError(1, kept, "not a gpuc plan");
-  EXPECT_EQ(fileBytes(folder_ / "kept"), "kept") << "nothing is overwritten by a run that cannot begin";
+  EXPECT_EQ(fileBytes(folder_ / "kept") + fileBytes(folder_ / "lines"), "keptkept") << "nothing is overwritten by a run that cannot begin";
   EXPECT_EQ(execute(std::string(GPUC_TRAIN) + " " + plan_).exit_code, 2) << "--data is missing";
 }
 

@@ -1,0 +1,53 @@
+#include "runtime/base/output_files.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace gpuc {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status cannotWrite(const std::string& path, const std::string& why) {
+  return Status::error("cannot write " + path + ": " + why);
+}
+
+Status checkPlace(const std::string& path) {
+  fs::path parent = fs::path(path).parent_path();
+  std::string folder = parent.empty() ? "." : parent.string();
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) return cannotWrite(path, folder + " is not a folder");
+  if (fs::is_directory(path, ignored)) return cannotWrite(path, "it is a folder");
+  if (::access(folder.c_str(), W_OK) != 0)
+    return cannotWrite(path, "the folder " + folder + " is not writable");
+  return okStatus();
+}
+
+/// Also by another spelling or through a link. Devices take what many writers write.
+bool isSameFile(const std::string& a, const std::string& b) {
+  std::error_code failed;
+  if (a == "-" || b == "-") return a == b;
+  if (fs::exists(a, failed) && !fs::is_regular_file(a, failed)) return false;
+  fs::path whole = fs::weakly_canonical(a, failed);
+  return (!failed && whole == fs::weakly_canonical(b, failed)) || fs::equivalent(a, b, failed);
+}
+
+}  // namespace
+
+Status checkOutputFiles(std::span<const std::string> outputs, std::span<const std::string> inputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string& path = outputs[i];
+    if (path.empty()) continue;
+    if (path != "-") GPUC_RETURN_IF_ERROR(checkPlace(path));
+    for (const std::string& input : inputs)
+      if (path != "-" && isSameFile(path, input))
+        return cannotWrite(path, "it is read, too; give the output another name");
+    for (const std::string& other : outputs.first(i))
+      if (isSameFile(path, other))
+        return cannotWrite(path == "-" ? "stdout" : path, "two outputs go there; give each its own");
+  }
+  return okStatus();
+}
+
+}  // namespace gpuc

@@ -1,0 +1,16 @@
+// Whether the files that a tool will write can be written, asked before hours of work and not after.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "runtime/base/status.h"
+
+namespace gpuc {
+
+/// Whether a file can be made or replaced at each of `outputs`: its folder is there, it is no folder itself,
+/// it is none of `inputs`, and no two outputs are one file. Empty paths are those of flags that were not
+/// given; "-" is stdin or stdout. Writes nothing; a full disk is found only in writing.
+Status checkOutputFiles(std::span<const std::string> outputs, std::span<const std::string> inputs);
+
+}  // namespace gpuc

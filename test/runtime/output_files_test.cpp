@@ -1,0 +1,64 @@
+// What a tool is to write is looked at before it does anything: by whatever name, nothing that is read is
+// lost.
+#include "runtime/base/output_files.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "test/runtime/temporary_folder.h"
+
+namespace gpuc {
+namespace {
+
+using Paths = std::vector<std::string>;
+
+std::string errorOf(const Paths& outputs, const Paths& inputs = {}) {
+  return checkOutputFiles(outputs, inputs).message();
+}
+
+class OutputFiles : public ::testing::Test {
+ protected:
+  void SetUp() override { folder_.write("model", "read"); }
+
+  TemporaryFolder folder_;
+  std::string model_ = folder_ / "model";
+};
+
+TEST_F(OutputFiles, TakesNewNamesOldFilesAndFlagsThatWereNotGiven) {
+  folder_.write("old", "replaced");
+  EXPECT_TRUE(checkOutputFiles(Paths{folder_ / "new", folder_ / "old", "", ""}, Paths{model_, ""}).ok());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
+}
+
+TEST_F(OutputFiles, NeedsAFolderAndAFileInIt) {
+  EXPECT_EQ(errorOf({folder_ / "none/x"}),
+            "cannot write " + folder_ / "none/x" + ": " + folder_ / "none" + " is not a folder");
+  EXPECT_EQ(errorOf({model_ + "/x"}), "cannot write " + model_ + "/x: " + model_ + " is not a folder");
+  EXPECT_EQ(errorOf({folder_.path()}), "cannot write " + folder_.path() + ": it is a folder");
+}
+
+TEST_F(OutputFiles, AreNotWhatIsRead) {
+  std::filesystem::create_symlink(model_, folder_ / "link");
+  std::filesystem::create_hard_link(model_, folder_ / "twin");
+  for (const char* name : {"model", "./model", "link", "twin", "../"}) {
+    std::string path = folder_ / name;
+    if (path.ends_with("../")) path += std::filesystem::path(folder_.path()).filename().string() + "/model";
+    EXPECT_EQ(errorOf({path}, {"-", model_}),
+              "cannot write " + path + ": it is read, too; give the output another name");
+  }
+}
+
+TEST_F(OutputFiles, AreNotWrittenTwice) {
+  std::string path = folder_ / "new";
+  EXPECT_EQ(errorOf({path, folder_ / "./new"}),
+            "cannot write " + folder_ / "./new" + ": two outputs go there; give each its own");
+  EXPECT_EQ(errorOf({"-", "", "-"}), "cannot write stdout: two outputs go there; give each its own");
+}
+
+TEST_F(OutputFiles, MayBeStdoutWhereTheInputIsStdinAndADeviceManyTimes) {
+  EXPECT_TRUE(checkOutputFiles(Paths{"-", "/dev/null", "/dev/null"}, Paths{"-"}).ok());
+}
+
+}  // namespace
+}  // namespace gpuc
