@@ -1,0 +1,147 @@
+#include "runtime/generate/generator.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/generate/prompt.h"
+#include "runtime/state/safetensors.h"
+#include "runtime/train/variable_store.h"
+
+namespace gpuc {
+namespace {
+
+template <typename Integer>
+void copyTokens(std::span<const int64_t> tokens, std::vector<std::byte>& destination) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    Integer token = static_cast<Integer>(tokens[i]);
+    std::memcpy(destination.data() + i * sizeof(token), &token, sizeof(token));
+  }
+}
+
+template <typename Float>
+void copyLogits(const void* data, size_t first, std::vector<double>& destination) {
+  const Float* row = static_cast<const Float*>(data) + first;
+  std::copy(row, row + destination.size(), destination.begin());
+}
+
+Result<size_t> findX(const ProgramInfo& predict) {
+  for (size_t i = 0; i < predict.inputs.size(); ++i) {
+    const TensorSpec& spec = predict.inputs[i].spec;
+    if (spec.name != "x") continue;
+    if (spec.shape.size() != 2 || (spec.type != DataType::i32 && spec.type != DataType::i64))
+      return Status::error("predict's input x is " + spec.str() +
+                           ", but text needs tokens: i32 or i64 of [batch, length]");
+    return i;
+  }
+  return Status::error("predict has no input x, which is what takes tokens: this is no model of text");
+}
+
+Status checkLogits(const ProgramInfo& predict, const TensorSpec& x) {
+  if (predict.outputs.empty()) return Status::error("predict has no output");
+  const TensorSpec& logits = predict.outputs[0];
+  bool is_float = logits.type == DataType::f32 || logits.type == DataType::f64;
+  if (is_float && logits.shape.size() == 3 && logits.shape[0] == x.shape[0] && logits.shape[1] == x.shape[1])
+    return okStatus();
+  return Status::error("predict's output " + logits.name + " is " + logits.str() +
+                       ", but text needs logits for each token of x (" + x.str() +
+                       "): f32 or f64 of [batch, length, vocabulary]");
+}
+
+Status writeToken(int64_t token, bool as_text, bool first) {
+  if (as_text)
+    std::putchar(static_cast<int>(token));
+  else
+    std::printf(first ? "%lld" : " %lld", static_cast<long long>(token));
+  if (std::fflush(stdout) != 0) return Status::error("cannot write to stdout");
+  return okStatus();
+}
+
+Status loadWeights(Session& session, const std::string& path) {
+  GPUC_RETURN_IF_ERROR(session.initialize());
+  GPUC_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::open(path));
+  return VariableStore(session).start(file);
+}
+
+}  // namespace
+
+Generator::Generator(Session& session, ProgramId predict, const SamplingOptions& options)
+    : session_(&session), predict_(predict), sampler_(options) {}
+
+Result<Generator> Generator::create(Session& session, const SamplingOptions& options) {
+  GPUC_ASSIGN_OR_RETURN(ProgramId id, session.program("predict"));
+  const ProgramInfo& predict = session.plan().info().programs[id.index];
+  Generator generator(session, id, options);
+  GPUC_ASSIGN_OR_RETURN(generator.x_, findX(predict));
+  const TensorSpec& x = predict.inputs[generator.x_].spec;
+  GPUC_RETURN_IF_ERROR(checkLogits(predict, x));
+  generator.length_ = x.shape[1];
+  generator.vocabulary_ = predict.outputs[0].shape[2];
+  generator.logits_.resize(static_cast<size_t>(generator.vocabulary_));
+  for (const InputInfo& input : predict.inputs)
+    generator.inputs_.emplace_back(static_cast<size_t>(input.spec.sizeBytes()));
+  return generator;
+}
+
+/// Puts the end of the text at the start of the window; what follows is zeros, which no earlier position
+/// sees. Returns the position of the last token.
+size_t Generator::fillWindow() {
+  size_t count = std::min(text_.size(), static_cast<size_t>(length_));
+  std::span<const int64_t> end(text_.end() - static_cast<ptrdiff_t>(count), text_.end());
+  if (session_->plan().info().programs[predict_.index].inputs[x_].spec.type == DataType::i64)
+    copyTokens<int64_t>(end, inputs_[x_]);
+  else
+    copyTokens<int32_t>(end, inputs_[x_]);
+  return count - 1;
+}
+
+void Generator::readLogits(size_t position) {
+  HostTensorView output = session_->output(predict_, 0);
+  size_t first = position * logits_.size();
+  if (output.type == DataType::f64)
+    copyLogits<double>(output.data, first, logits_);
+  else
+    copyLogits<float>(output.data, first, logits_);
+}
+
+Result<int64_t> Generator::next() {
+  size_t position = fillWindow();
+  const ProgramInfo& predict = session_->plan().info().programs[predict_.index];
+  std::vector<HostTensorView> views;
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    views.push_back({inputs_[i].data(), predict.inputs[i].spec.type, predict.inputs[i].spec.shape});
+  GPUC_RETURN_IF_ERROR(session_->run(predict_, views));
+  GPUC_RETURN_IF_ERROR(session_->wait());
+  readLogits(position);
+  GPUC_ASSIGN_OR_RETURN(int64_t token, sampler_.draw(logits_));
+  append(token);
+  return token;
+}
+
+Status generate(const GenerateOptions& options) {
+  GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
+  GPUC_ASSIGN_OR_RETURN(
+      Session session,
+      Session::create(plan, {.device = options.device, .threads = static_cast<int>(options.threads)}));
+  for (const std::string& warning : session.warnings())
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  GPUC_ASSIGN_OR_RETURN(Generator generator, Generator::create(session, options.sampling));
+  bool as_text = options.prompt_tokens.empty();
+  GPUC_ASSIGN_OR_RETURN(std::vector<int64_t> prompt,
+                        as_text ? tokensOfText(options.prompt, generator.vocabulary())
+                                : tokensOfNumbers(options.prompt_tokens, generator.vocabulary()));
+  GPUC_RETURN_IF_ERROR(loadWeights(session, options.variables));
+
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    generator.append(prompt[i]);
+    GPUC_RETURN_IF_ERROR(writeToken(prompt[i], as_text, i == 0));
+  }
+  for (int64_t i = 0; i < options.tokens; ++i) {
+    GPUC_ASSIGN_OR_RETURN(int64_t token, generator.next());
+    GPUC_RETURN_IF_ERROR(writeToken(token, as_text, false));
+  }
+  std::putchar('\n');
+  return std::fflush(stdout) == 0 ? okStatus() : Status::error("cannot write to stdout");
+}
+
+}  // namespace gpuc
