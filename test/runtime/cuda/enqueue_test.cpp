@@ -67,19 +67,19 @@ TEST_F(OnFakeGpu, UploadsGoFromPinnedMemoryToTheSlotOfTheRun) {
     gpu_.clearLog();
     const int64_t shape[] = {20};
     ProgramId step = programOf(session, "step");
-    for (int run = 0; run < 7; ++run) {
+    for (int run = 0; run < 6; ++run) {  // ends in the last slot
       std::vector<float> value(20, static_cast<float>(run));
       HostTensorView view = viewOf(value, DataType::f32, shape);
       ASSERT_TRUE(session.run(step, {&view, 1}).ok());
     }
     ASSERT_TRUE(session.wait().ok());
     std::vector<const void*> targets = targetsOf(FakeWork::Kind::copy);
-    ASSERT_EQ(targets.size(), 7u);
-    for (size_t run = 0; run < 7; ++run)
+    ASSERT_EQ(targets.size(), 6u);
+    for (size_t run = 0; run < 6; ++run)
       EXPECT_EQ(static_cast<const char*>(targets[run]) - static_cast<const char*>(targets[0]),
                 static_cast<ptrdiff_t>(run % slots * (slots > 1 ? 128 : 0)))
           << "run " << run << " of " << slots << " slots";
-    EXPECT_EQ(valuesOf<float>(session.output(step, 0)), std::vector<float>(20, 6.0f));
+    EXPECT_EQ(valuesOf<float>(session.output(step, 0)), std::vector<float>(20, 5.0f));
   }
 }
 

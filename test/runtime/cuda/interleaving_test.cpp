@@ -131,6 +131,24 @@ TEST(Interleavings, RingsOfEventsKeepTheirDistance) {
   }
 }
 
+/// The upload of run 3 waits for the batch of run 0 to be used, not for a later one: for some order it is
+/// there before run 2 computes.
+TEST(Interleavings, WaitsAreNoLongerThanTheirDistance) {
+  bool ahead = false;
+  for (uint64_t seed = 0; seed < kSeeds && !ahead; ++seed) {
+    FakeGpu gpu(seed);
+    defineTestKernels(gpu);
+    resultOf(pipelinePlan(3, TargetKind::cuda));
+    int uploads = 0, kernels = 0;  // a run has one upload, the first is of the variable; and two launches
+    for (const FakeGpu::Done& done : gpu.done) {
+      uploads += done.call == std::string("cuMemcpyHtoDAsync");
+      kernels += done.kind == FakeWork::Kind::kernel;
+      ahead |= uploads == 1 + 4 && kernels <= 4;
+    }
+  }
+  EXPECT_TRUE(ahead);
+}
+
 TEST(Interleavings, ShowARingThatIsTooShort) {
   PlanBuilder builder = ringPlan(2, TargetKind::cuda);
   auto& outer = *builder.plan.programs[0]->streams[1]->commands[1]->work.AsRepeat();
