@@ -2,6 +2,7 @@
 
 #include "passes/KernelCode.h"
 
+#include "passes/LibraryVersions.h"
 #include "passes/codegen/Codegen.h"
 
 using namespace mlir;
@@ -18,6 +19,13 @@ std::vector<KernelSource> sourcesOf(ModuleOp module) {
   return sources;
 }
 
+/// A plan names the library by which it multiplies matrices, if it does.
+void nameLibrary(ModuleOp module, StringRef name, StringRef version, KernelCode &code) {
+  bool multiplies = module.walk([](plan::MatmulOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  if (multiplies && !version.empty())
+    code.libraries.emplace_back(name.str(), version.str());
+}
+
 FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, int optLevel) {
   std::string error;
   FailureOr<HostTarget> target = cpu.empty() ? HostTarget::native(&error) : HostTarget::parse(cpu, &error);
@@ -30,6 +38,7 @@ FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, int optLeve
   for (StringRef feature : target->features)
     if (feature.consume_front("+"))
       code.targetFeatures.push_back(feature.str());
+  nameLibrary(module, "libxsmm", kLibxsmmVersion, code);
 
   std::vector<KernelSource> sources = sourcesOf(module);
   FailureOr<std::string> object = compileHostKernels(sources, *target, {optLevel});
@@ -58,6 +67,7 @@ FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, in
   code.targetKind = plan::TargetKind::cuda;
   code.targetName = target->architecture;
   code.targetFeatures = {target->architecture};
+  nameLibrary(module, "cublasLt", kCublasVersion, code);
   std::vector<KernelSource> sources = sourcesOf(module);
   FailureOr<CudaCode> compiled = compileCudaKernels(sources, *target, {optLevel});
   if (failed(compiled))

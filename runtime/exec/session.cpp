@@ -103,12 +103,13 @@ Session::~Session() = default;
 Result<Session> Session::create(const Plan& plan, const SessionOptions& options) {
   auto state = std::make_unique<State>(plan);
   GPUC_ASSIGN_OR_RETURN(state->device, openDevice(options.device, plan.info().target));
-  GPUC_RETURN_IF_ERROR(checkLibraries(plan.info().libraries, state->device->info().libraries, options.strict,
-                                      state->warnings));
   DeviceOptions device_options{.threads = options.threads,
                                .check_memory = options.check_memory,
                                .profile_events = options.profile_events};
   GPUC_ASSIGN_OR_RETURN(state->executable, state->device->prepare(plan, device_options));
+  // After the device has said that the plan is for another target, or which library is to be installed.
+  GPUC_RETURN_IF_ERROR(checkLibraries(plan.info().libraries, state->device->info().libraries, options.strict,
+                                      state->warnings));
   for (const VariableInfo& variable : plan.info().variables) state->variables[variable.spec.name] = &variable;
   for (const fb::Program* program : each(plan.root().programs())) state->ports.push_back(makePorts(*program));
   state->seed = options.seed.value_or(plan.info().seed);

@@ -139,6 +139,7 @@ class HostDevice : public Device {
     info_.memory_bytes =
         static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     info_.threads = availableCores();
+    info_.libraries = {{"libxsmm", microKernelVersion()}};
   }
 
   const DeviceInfo& info() const override { return info_; }

@@ -49,6 +49,11 @@ void (*afterMicroKernels())() {
   return nullptr;
 }
 
+std::string microKernelVersion() {
+  return std::to_string(LIBXSMM_VERSION_MAJOR) + "." + std::to_string(LIBXSMM_VERSION_MINOR) + "." +
+         std::to_string(LIBXSMM_VERSION_UPDATE);
+}
+
 Result<MicroKernel> makeMicroKernel(const MicroKernelShape& s) {
   // The generated code addresses up to some 30 rows from one register with displacements of 32 bits.
   constexpr int64_t kMostRowElements = int64_t{1} << 22;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "runtime/base/data_type.h"
 #include "runtime/base/status.h"
@@ -32,6 +33,9 @@ struct MicroKernelSet {
 /// Sapphire Rapids). To be called after micro-kernels, before anything else; null where they use no wide
 /// registers.
 void (*afterMicroKernels())();
+
+/// LIBXSMM's version, "1.17.0".
+std::string microKernelVersion();
 
 /// Generates the micro-kernel or finds the one generated before; about 15 µs. It lives as long as the process
 /// and may be called by any thread. An error where LIBXSMM has none for this CPU.
