@@ -1,4 +1,5 @@
 // gpuc-compile: from a model, or any later stage of it, to an executable plan.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include "passes/Compiler.h"
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
+#include "runtime/base/output_files.h"
 
 namespace {
 
@@ -33,16 +35,27 @@ std::string textOf(mlir::ModuleOp module) {
   return text + "\n";
 }
 
-/// --mlir-timing and its kin, read by MLIR itself.
-gpuc::Status configure(mlir::PassManager& passes, const std::vector<std::string>& flags) {
+/// --mlir-timing and its kin, read by MLIR itself. What is wrong with them; empty if nothing is.
+std::string parseMlirFlags(const std::vector<std::string>& flags) {
   mlir::registerPassManagerCLOptions();
   mlir::registerDefaultTimingManagerCLOptions();
+  std::vector<std::string> known;
+  for (const auto& entry : llvm::cl::getRegisteredOptions())
+    if (entry.first.starts_with("mlir-")) known.push_back(entry.first.str());
   std::vector<const char*> arguments = {"gpuc-compile"};
-  for (const std::string& flag : flags) arguments.push_back(flag.c_str());
+  for (const std::string& flag : flags) {
+    std::string name = flag.substr(2, flag.find('=') - 2);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return "unknown flag --" + name + "; did you mean --" + gpuc::nearestName(name, known) + "?";
+    arguments.push_back(flag.c_str());
+  }
   std::string error;
   llvm::raw_string_ostream stream(error);
-  if (!llvm::cl::ParseCommandLineOptions(arguments.size(), arguments.data(), "", &stream))
-    return gpuc::Status::error(error.substr(0, error.find('\n')));
+  if (llvm::cl::ParseCommandLineOptions(arguments.size(), arguments.data(), "", &stream)) return "";
+  return error.substr(0, error.find('\n'));
+}
+
+gpuc::Status configure(mlir::PassManager& passes) {
   if (mlir::failed(mlir::applyPassManagerCLOptions(passes)))
     return gpuc::Status::error("these --mlir- flags do not go together");
   mlir::applyDefaultTimingPassManagerCLOptions(passes);
@@ -57,31 +70,32 @@ struct Request {
   gpuc::CompilerOptions options;
 };
 
-/// Before the work begins, and before one of two files is written and the other cannot be.
-gpuc::Status checkFolderOf(const std::string& path) {
-  std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code ignored;
-  if (path == "-" || folder.empty() || std::filesystem::is_directory(folder, ignored))
-    return gpuc::okStatus();
-  return gpuc::Status::error("cannot write " + path + ": " + folder.string() + " is not a folder");
+std::string findMalformedTarget(const std::string& target) {
+  size_t colon = target.find(':');
+  std::string kind = target.substr(0, colon);
+  bool named = colon != std::string::npos && colon + 1 < target.size();
+  if (target == "auto" || target == "host" || ((kind == "host" || kind == "cuda") && named)) return "";
+  if (kind == "host" || kind == "cuda")
+    return "--target: '" + target + "' does not say which: host:CPU (x86-64-v3) or cuda:ARCHITECTURE (sm_90)";
+  return "--target: unknown target '" + kind + "': auto, host[:CPU] or cuda:ARCHITECTURE";
 }
 
 /// What is wrong with the values of flags; empty if nothing is.
 std::string findMalformed(const Request& request) {
-  const std::string &optimizer = request.options.train.optimizer, &target = request.options.target;
+  const std::string& optimizer = request.options.train.optimizer;
   gpuc::Status known = optimizer.empty() ? gpuc::okStatus() : gpuc::Compiler().checkOptimizer(optimizer);
   if (!known.ok()) return "--optimizer: " + known.message();
-  std::string kind = target.substr(0, target.find(':'));
-  if (target == "auto" || kind == "host" || kind == "cuda") return "";
-  return "--target: unknown target '" + kind + "': auto, host[:CPU] or cuda:ARCHITECTURE";
+  std::string target = findMalformedTarget(request.options.target);
+  return target.empty() ? parseMlirFlags(request.mlirFlags) : target;
 }
 
 gpuc::Status compile(const Request& request) {
   Clock::time_point begin = Clock::now();
   gpuc::Compiler compiler;
   std::string output = request.output.value_or(defaultOutput(request.input, request.emit));
-  GPUC_RETURN_IF_ERROR(checkFolderOf(output));
-  GPUC_RETURN_IF_ERROR(checkFolderOf(request.report.value_or("-")));
+  // Before the work begins, and before one of two files is written and the other cannot be.
+  std::string outputs[] = {output, request.report.value_or("")};
+  GPUC_RETURN_IF_ERROR(gpuc::checkOutputFiles(outputs, {&request.input, 1}));
   GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(request.input));
   GPUC_ASSIGN_OR_RETURN(auto module, compiler.parse(text, request.input == "-" ? "<stdin>" : request.input));
 
@@ -91,9 +105,7 @@ gpuc::Status compile(const Request& request) {
   if (gpuc::stageOf(*module) > stage)
     return gpuc::Status::error(request.input + ": has passed the stage that --emit=" + request.emit +
                                " asks for");
-  GPUC_RETURN_IF_ERROR(compiler.advance(*module, stage, request.options, [&](mlir::PassManager& passes) {
-    return configure(passes, request.mlirFlags);
-  }));
+  GPUC_RETURN_IF_ERROR(compiler.advance(*module, stage, request.options, configure));
 
   std::string result;
   if (request.emit == "plan-file") {

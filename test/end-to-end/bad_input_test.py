@@ -1,14 +1,17 @@
 """Whatever is wrong with what a user gives: one line on stderr that names it, the exit status of the contract (2 for the
 command line, 1 for all else), no output, and every file as it was."""
 
+import ctypes
 import os
 import re
+import resource
 import shutil
 import struct
+import subprocess
 import tempfile
 import unittest
 
-from gpuc_tools import ToolTest, sha256
+from gpuc_tools import BIN, ToolTest, sha256
 from tensor_files import write_npy, write_safetensors
 
 ROWS = 100
@@ -17,6 +20,14 @@ PIXELS = 28 * 28
 
 def idx(type_code, extents, data):
     return struct.pack(">HBB", 0, type_code, len(extents)) + b"".join(struct.pack(">I", e) for e in extents) + data
+
+
+def sealed(payload, format_version=1):
+    """A plan with a header that is true of its payload: see docs/plan-format.md."""
+    checksum = ctypes.CDLL("libxxhash.so.0").XXH3_64bits_withSeed
+    checksum.argtypes, checksum.restype = (ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64), ctypes.c_uint64
+    payload = bytes(payload)
+    return struct.pack("<8sIIQQ", b"gpucplan", format_version, 0, len(payload), checksum(payload, len(payload), len(payload))) + payload
 
 
 class BadInput(ToolTest):
@@ -43,7 +54,7 @@ class BadInput(ToolTest):
         self.gpuc("gpuc-train", "model.plan", "--data=idx:good", "--log-every=0", "--save-variables=good.safetensors")
 
     def files(self):
-        return {name: sha256(self.path(name)) for name in os.listdir(self.folder)}
+        return {name: os.path.isdir(self.path(name)) or sha256(self.path(name)) for name in os.listdir(self.folder)}
 
     def refuses(self, status, message, tool, *arguments):
         """`message` is a regular expression for what follows `error: `."""
@@ -100,6 +111,7 @@ class BadInput(ToolTest):
     def test_not_mlir(self):
         self.write("letter.mlir", "Dear reader,\n")
         self.refuses_to_compile(r"letter\.mlir:1:1: custom op 'Dear' is unknown .*", "letter.mlir")
+        self.refuses_to_compile("cannot read .: Is a directory", ".")
         self.write("empty.mlir", "")
         self.refuses_to_compile("the module is empty: expected a model.*", "empty.mlir")
         self.refuses_to_compile(r"model\.plan:1:\d+: .*", "model.plan")
@@ -110,6 +122,18 @@ class BadInput(ToolTest):
         # Without `transpose`, 784 columns meet 16 rows.
         self.refuses_to_compile(r"layer fc1: 'gpuc\.matmul' op lhs 'tensor<\?x784xf32>' and rhs 'tensor<16x784xf32>' .*",
                                 self.changed_model("matmul %flatten, transpose %fc1", "matmul %flatten, %fc1"))
+
+    def test_shapes_that_hold_nothing_or_too_much(self):
+        for extent, message in (("0", "input of type 'tensor<0x4xf32>' holds nothing: every extent of an input must be at least 1"),
+                                ("4611686018427387904", r"tensor of type 'tensor<\d+x4xf32>' has 2\^63 bytes or more; .*")):
+            tensor = f"tensor<{extent}x4xf32>"
+            self.write("extent.mlir", f"""
+func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = "y"}}) {{
+  %y = gpuc.relu %x : {tensor}
+  return %y : {tensor}
+}}""")
+            self.refuses_to_compile(r"extent\.mlir:2:\d+: " + message, "extent.mlir")
+        self.refuses_to_compile(r".*2\^63 bytes or more.*", "model.mlir", "--batch=9223372036854775807")
 
     def test_variables_that_are_not_declared(self):
         self.refuses_to_compile(r"layer fc1: 'gpuc\.read' op variable 'fc1\.bias' is not declared, did you mean 'fc1\.byas'\?.*",
@@ -160,7 +184,15 @@ class BadInput(ToolTest):
             content[len(content) // 2] ^= 1
             return content
 
+        def sealed_format_99(content):
+            return sealed(content[32:], format_version=99)
+
+        self.assertEqual(self.changed_plan(lambda content: sealed(content[32:])), "changed.plan")
+        self.assertEqual(sha256(self.path("changed.plan")), sha256(self.path("model.plan")))
+        self.gpuc("gpuc-compile", "model.mlir", "--emit=plan", "-o", "text.plan")
+        self.refuses_to_train(r"text\.plan: not a gpuc plan: .*", "idx:good", plan="text.plan")
         for change, message in (
+                (sealed_format_99, r"changed\.plan: plan format version 99, this runtime expects 1: compile the model again .*"),
                 (format_99, r"changed\.plan: plan format version 99, this runtime expects \d+: .*"),
                 (flip, r"changed\.plan: damaged plan: checksum .*"),
                 (lambda content: content[:1000], r"changed\.plan: plan cut short: 968 bytes follow the header, .*"),
@@ -180,6 +212,28 @@ class BadInput(ToolTest):
         self.refuses(1, message, "gpuc-run", "other.plan", "--entry=predict", "--json=kept")
         self.refuses_to_train(message, "idx:good", plan="other.plan")
 
+    def test_plans_for_other_libraries(self):
+        def version(text):
+            return lambda content: sealed(bytes(content[32:]).replace(b"1.17.0", text))
+
+        with open(self.path("model.plan"), "rb") as file:
+            self.assertEqual(file.read().count(b"1.17.0"), 1, "the plan does not name LIBXSMM")
+        major = r"plan compiled for libxsmm 2\.17\.0, found 1\.17\.0: another major version; compile the model again here"
+        minor = r"plan compiled for libxsmm 1\.18\.0, found 1\.17\.0: bits may differ"
+        plan = self.changed_plan(version(b"2.17.0"))
+        self.refuses(1, major, "gpuc-run", plan, "--entry=predict", "--json=kept")
+        self.refuses_to_train(major, "idx:good", plan=plan)
+        plan = self.changed_plan(version(b"1.18.0"))
+        strict = minor + ", and --strict refuses that"
+        self.refuses(1, strict, "gpuc-run", plan, "--entry=predict", "--strict", "--json=kept")
+        self.refuses_to_train(strict, "idx:good", "--strict", plan=plan)
+        for command in (["gpuc-run", plan, "--entry=predict"], ["gpuc-train", plan, "--data=idx:good"]):
+            result = self.run_tool(*command)
+            self.assertRegex(result.stderr, f"\\Awarning: {minor}\n\\Z")
+            self.assertEqual(result.returncode, 0)
+        result = self.run_tool("gpuc-run", self.changed_plan(version(b"1.17.9")), "--entry=predict", "--strict")
+        self.assertEqual((result.stderr, result.returncode), ("", 0))
+
     def test_flags_and_values(self):
         for status, message, flag in (
                 (2, r"unknown flag --optimiser; did you mean --optimizer\?", "--optimiser=adam"),
@@ -191,9 +245,26 @@ class BadInput(ToolTest):
                 (2, "--optimizer: 'lr' in 'adam:lr' is not key=value.*", "--optimizer=adam:lr"),
                 (2, '--optimizer: optimizer adam: lr is a number, not "x"', "--optimizer=adam:lr=x"),
                 (2, "--target: unknown target 'tpu': .*", "--target=tpu"),
+                (2, "--target: 'cuda' does not say which: .*", "--target=cuda"),
+                (2, "--target: 'host:' does not say which: .*", "--target=host:"),
+                (2, "missing value: --optimizer=SPEC", "--optimizer="),
+                (2, "--optimizer: 'lr' is given twice in .*", "--optimizer=adam:lr=1,lr=2"),
+                (2, "--batch: '1e3' is not an integer", "--batch=1e3"),
+                (2, "--batch: '99999999999999999999' is not within the range of 64-bit integers", "--batch=99999999999999999999"),
+                (2, r"unknown flag --mlir-timng; did you mean --mlir-timing\?", "--mlir-timng"),
                 (1, ".*unknown CPU 'nonsense'.*", "--target=host:nonsense")):
             self.refuses_to_compile(message, "model.mlir", flag, status=status)
         self.refuses(2, "missing argument: FILE", "gpuc-compile")
+        self.refuses(2, "--seed is given twice", "gpuc-compile", "model.mlir", "--seed=1", "--seed=1", "-o", "new.plan")
+        for message, flag in (("--device: unknown device 'tpu': expected auto, host, cuda or cuda:N", "--device=tpu"),
+                              ("--threads: -1 is less than 0", "--threads=-1"),
+                              ("--threads: 1000000000 is more than 4096", "--threads=1000000000"),
+                              ("--seed: -1 is less than 0", "--seed=-1")):
+            self.refuses(2, message, "gpuc-run", "model.plan", "--entry=predict", "--json=kept", flag)
+            self.refuses_to_train(message, "idx:good", flag, status=2)
+        self.refuses(2, "--input=x: expected NAME=FILE.npy", "gpuc-run", "model.plan", "--entry=predict", "--input=x")
+        self.refuses(2, "missing value: --entry=NAME", "gpuc-run", "model.plan", "--entry=")
+        self.refuses_to_train("--steps: 0 is less than 1", "idx:good", "--steps=0", status=2)
         self.refuses_to_train(r"unknown flag --stesp; did you mean --steps\?", "idx:good", "--stesp=3", status=2)
         self.refuses_to_train("--steps: -3 is less than 1", "idx:good", "--steps=-3", status=2)
         self.refuses_to_train("--data: data 'ixd:good': unknown kind 'ixd'; did you mean 'idx'.*", "ixd:good", status=2)
@@ -206,6 +277,63 @@ class BadInput(ToolTest):
         self.refuses(1, "cannot write no/x.plan: no is not a folder", "gpuc-compile", "model.mlir", "-o", "no/x.plan")
         self.refuses(1, "cannot write no/r.json: no is not a folder", "gpuc-compile", "model.mlir", "-o", "kept", "--report=no/r.json")
         self.refuses(1, "cannot write no/x.plan: no is not a folder", "gpuc-compile", "model.mlir", "-o", "no/x.plan", "--report=r.json")
+
+    def test_outputs_that_are_read_or_written_twice(self):
+        read = "cannot write {}: it is read, too; give the output another name"
+        twice = "cannot write {}: two outputs go there; give each its own"
+        os.mkdir(self.path("folder"))
+        for message, command in (
+                (read.format("./model.mlir"), ["gpuc-compile", "model.mlir", "-o", "./model.mlir"]),
+                (read.format("model.mlir"), ["gpuc-compile", "model.mlir", "-o", "new.plan", "--report=model.mlir"]),
+                (twice.format("new.plan"), ["gpuc-compile", "model.mlir", "-o", "new.plan", "--report=new.plan"]),
+                (twice.format("stdout"), ["gpuc-compile", "model.mlir", "-o", "-", "--report=-"]),
+                ("cannot write folder: it is a folder", ["gpuc-compile", "model.mlir", "-o", "folder", "--report=new.json"]),
+                ("cannot write folder: it is a folder", ["gpuc-model", "mlp", "-o", "folder"]),
+                (read.format("model.plan"), ["gpuc-inspect", "model.plan", "--html=model.plan"]),
+                (twice.format("stdout"), ["gpuc-inspect", "model.plan", "--html=-", "--json"]),
+                (read.format("model.plan"), ["gpuc-run", "model.plan", "--entry=init", "--save-variables=model.plan"]),
+                ("cannot write folder: it is a folder", ["gpuc-run", "model.plan", "--entry=init", "--json=folder", "--output-dir=new"]),
+                ("cannot write to kept: it is not a folder", ["gpuc-run", "model.plan", "--entry=init", "--output-dir=kept", "--json=new"]),
+                (read.format("model.plan"), ["gpuc-train", "model.plan", "--data=idx:good", "--metrics=model.plan"]),
+                (twice.format("new"), ["gpuc-train", "model.plan", "--data=idx:good", "--metrics=new", "--save-variables=new"])):
+            self.refuses(1, message, *command)
+        self.write("buffers.csv", "id,lower,upper,size\na,0,3,4\n")
+        self.refuses(1, read.format("buffers.csv"), "gpuc-place-buffers", "--input=buffers.csv", "--output=buffers.csv")
+
+    def test_checkpoints_on_a_full_disk(self):
+        """The former checkpoint stays whole: training goes on from it to the bits of a run that met no full disk."""
+        flags = ["model.plan", "--data=idx:good", "--checkpoint-every=1", "--log-every=0", "--checkpoint-dir=run"]
+        expected = self.saved_bits(*flags[:-1], "--epochs=4", "--checkpoint-dir=whole")
+        self.gpuc("gpuc-train", *flags, "--epochs=2")
+        before = {name: sha256(self.path("run/" + name)) for name in os.listdir(self.path("run"))}
+        # A limit on the size of files fails a write half-way, as a full disk does.
+        size = os.path.getsize(self.path("good.safetensors")) // 2
+        result = subprocess.run([os.path.join(BIN, "gpuc-train"), *flags, "--epochs=4", "--resume"], cwd=self.folder, capture_output=True,
+                                text=True, restore_signals=False,  # Python ignores SIGXFSZ, and so will what it starts
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+        self.assertEqual((result.returncode, result.stderr),
+                         (1, "error: cannot write run/step-00000003.safetensors: File too large\n"))
+        self.assertEqual({name: sha256(self.path("run/" + name)) for name in os.listdir(self.path("run"))}, before)
+        self.assertEqual(self.saved_bits(*flags, "--epochs=4", "--resume"), expected)
+
+    def saved_bits(self, *flags):
+        self.gpuc("gpuc-train", *flags, "--save-variables=trained.safetensors")
+        return sha256(self.path("trained.safetensors"))
+
+    def test_checkpoints_of_something_else(self):
+        common = ["--log-every=0", "--checkpoint-dir=run"]
+        self.gpuc("gpuc-train", "model.plan", "--data=idx:good", *common)
+        self.gpuc("gpuc-model", "mlp", "hidden=8", "-o", "other.mlir")
+        self.gpuc("gpuc-compile", "other.mlir", "-o", "other.plan")
+        self.gpuc("gpuc-compile", "model.mlir", "--batch=32", "-o", "smaller.plan")
+        for message, plan in ((r"run/step-00000001\.safetensors does not fit the plan's variables: .*", "other.plan"),
+                              (r"run/step-00000001\.safetensors was trained with a global batch of 64, this run has 32: .*", "smaller.plan")):
+            self.refuses(1, message, "gpuc-train", plan, "--data=idx:good", "--resume", *common)
+        self.refuses(1, "cannot make the folder kept: Not a directory", "gpuc-train", "model.plan", "--data=idx:good",
+                     "--checkpoint-dir=kept", "--log-every=0")
+        # `latest` may name what is gone: what is there is found.
+        self.write("run/latest", "step-00000099.safetensors\n")
+        self.assertIn("resuming after step 1 ", self.gpuc("gpuc-train", "model.plan", "--data=idx:good", "--resume", "--epochs=2", *common))
 
     def test_more_rows_than_samples(self):
         self.refuses_to_train("the data set has 10 samples, fewer than one global batch of 64 rows; .*",

@@ -14,3 +14,19 @@ func.func @predict(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func private @helper(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
+
+// -----
+
+// Nothing would be copied, and what reads it would read what nothing has written.
+// expected-error @below {{input of type 'tensor<0x4xf32>' holds nothing: every extent of an input must be at least 1}}
+func.func @predict(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
+  return %x : tensor<0x4xf32>
+}
+
+// -----
+
+// 2^61 elements of 4 bytes: one more than 64 bits with a sign can count.
+// expected-error @below {{tensor of type 'tensor<2305843009213693952xf32>' has 2^63 bytes or more; is the batch too large?}}
+func.func @predict(%x: tensor<2305843009213693952xf32>) -> tensor<2305843009213693952xf32> {
+  return %x : tensor<2305843009213693952xf32>
+}

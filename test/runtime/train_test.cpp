@@ -437,7 +437,8 @@ TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
               "the plan has no entry 'eval_step', it has: init, train_step");
   folder_.write("test.plan", "nothing like it");
   expectError(1, kept, "not a gpuc plan");
-  EXPECT_EQ(fileBytes(folder_ / "kept") + fileBytes(folder_ / "lines"), "keptkept") << "nothing is overwritten by a run that cannot begin";
+  EXPECT_EQ(fileBytes(folder_ / "kept") + fileBytes(folder_ / "lines"), "keptkept")
+      << "nothing is overwritten by a run that cannot begin";
   EXPECT_EQ(execute(std::string(GPUC_TRAIN) + " " + plan_).exit_code, 2) << "--data is missing";
 }
 
