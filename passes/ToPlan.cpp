@@ -16,8 +16,8 @@
 #include "runtime/plan/matmul_workspace.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-
 #include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace gpuc {
