@@ -32,6 +32,10 @@ GPUC_VJP_BODY(BroadcastOp) {
 GPUC_RESIDUALS(ReverseOp)
 GPUC_VJP_BODY(ReverseOp) { return Cotangents{ct.make<ReverseOp>(ct.value(), op.getDims())}; }
 
+/// Elements from the first to the last of `count` that lie `stride` apart. An unknown batch, which is only
+/// taken whole, is negative and spans nothing here.
+static int64_t spanOf(int64_t count, int64_t stride) { return count <= 0 ? 0 : (count - 1) * stride + 1; }
+
 /// Puts each element back where the slice took it from, zeros between and around.
 GPUC_RESIDUALS(SliceOp)
 GPUC_VJP_BODY(SliceOp) {
@@ -39,9 +43,8 @@ GPUC_VJP_BODY(SliceOp) {
   for (auto [dim, extent] : llvm::enumerate(shapeOf(op.getOperand()))) {
     int64_t start = op.getStarts()[dim], stride = op.getStrides()[dim], count = ct.shape()[dim];
     bool whole = ShapedType::isDynamic(extent);
-    int64_t spanned = count == 0 ? 0 : (count - 1) * stride + 1;
     low.push_back(start);
-    high.push_back(whole ? 0 : extent - start - spanned);
+    high.push_back(whole ? 0 : extent - start - spanOf(count, stride));
     interior.push_back(stride - 1);
   }
   return Cotangents{ct.make<PadOp>(ct.value(), low, high, interior, APFloat(0.0))};
@@ -53,8 +56,7 @@ GPUC_VJP_BODY(PadOp) {
   Shape limits, strides;
   for (auto [dim, extent] : llvm::enumerate(shapeOf(op.getOperand()))) {
     int64_t low = op.getLow()[dim], stride = op.getInterior()[dim] + 1;
-    int64_t spanned = extent == 0 ? 0 : (extent - 1) * stride + 1;
-    limits.push_back(ShapedType::isDynamic(extent) ? -1 : low + spanned);
+    limits.push_back(ShapedType::isDynamic(extent) ? -1 : low + spanOf(extent, stride));
     strides.push_back(stride);
   }
   return Cotangents{ct.make<SliceOp>(ct.value(), op.getLow(), limits, strides)};
