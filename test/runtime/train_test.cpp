@@ -1,6 +1,7 @@
 // gpuc-train as a user runs it: metrics, evaluation, checkpoints, going on after a stop or a kill, errors.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -295,14 +296,19 @@ TEST_F(Resume, StopsOnSignalsWithACheckpoint) {
 }
 
 TEST_F(Train, SaysHowToGoOn) {
-  // timeout(1) sends the signal to the process and to its group: twice.
-  const std::string endless =
-      "timeout --preserve-status --signal=INT 0.3 " + command("--steps=100000000 --log-every=0 ");
-  Outcome outcome = execute(endless + "--checkpoint-every=100000000 --checkpoint-dir=" + folder_ / "c");
+  // The signal comes twice, once to the process and once to its group, as timeout(1) sends it.
+  auto stopped = [this](const std::string& flags) {
+    const std::string metrics = folder_ / "m";
+    std::filesystem::remove(metrics);
+    return execute("(" + command("--steps=100000000 --log-every=0 --metrics=" + metrics + flags) +
+                   " & child=$!; until [ -s " + metrics +
+                   " ]; do sleep 0.01; done; kill -INT $child; kill -INT $child; wait $child)");
+  };
+  Outcome outcome = stopped(" --checkpoint-every=100000000 --checkpoint-dir=" + folder_ / "c");
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_NE(outcome.text.find(": the same command with --resume goes on from there\n"), std::string::npos)
       << outcome.text;
-  outcome = execute(endless);
+  outcome = stopped("");
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_NE(outcome.text.find("nothing was saved (--checkpoint-dir=DIR would let it resume)\n"),
             std::string::npos)
@@ -310,12 +316,16 @@ TEST_F(Train, SaysHowToGoOn) {
 }
 
 TEST_F(Train, EndsAtOnceIfStoppedAgain) {
-  // A step that cannot be finished: the metrics go into a pipe that nobody reads.
+  // A step that cannot be finished: the metrics go into a pipe that nobody reads, and that is soon full.
   std::string pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
   pid_t child = start("--steps=100000000 --metrics=" + pipe);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const int nearly_full = ::fcntl(reader, F_GETPIPE_SZ) - 8192;
+  for (int waiting = 0; waiting < nearly_full && !hasEnded(child);) {
+    ::ioctl(reader, FIONREAD, &waiting);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   ::kill(child, SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   ::kill(child, SIGINT);
