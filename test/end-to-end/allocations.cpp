@@ -1,9 +1,9 @@
 // Says what a plan's process asks of the allocator, by a hook on every malloc and mmap of every thread:
 // end_to_end_allocations PLAN DATA. memory_test.py reads the JSON on stdout:
 //   arenas                 the length of each arena that the session maps
-//   largest                the largest single allocation while a session is made
-//   steps_10, steps_1000   allocations while a trainer with loader threads runs so many steps
-//   planted                the same of 10 steps beside a thread that allocates once: else the hook is deaf
+//   largest                the largest single allocation while a session is made; null where maps are not
+//   counted steps_10, steps_1000   allocations while a trainer with loader threads runs so many steps planted
+//   the same of 10 steps beside a thread that allocates once: else the hook is deaf
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>
@@ -95,7 +95,8 @@ int main(int argc, char **argv) {
   std::printf("{\"arenas\": [");
   for (size_t i = 0; i < arenas.size(); ++i)
     std::printf("%s%" PRIu64, i == 0 ? "" : ", ", arenas[i]);
-  std::printf("], \"largest\": %" PRId64 ", \"steps_10\": %" PRId64 ", \"steps_1000\": %" PRId64
+  std::string largestText = gpuc::kCountsMaps ? std::to_string(largest) : "null";
+  std::printf("], \"largest\": %s, \"steps_10\": %" PRId64 ", \"steps_1000\": %" PRId64
               ", \"planted\": %" PRId64 "}\n",
-              largest, few, many, planted);
+              largestText.c_str(), few, many, planted);
 }
