@@ -37,10 +37,7 @@ if(GPUC_BUILD_FUZZERS)
   add_compile_options(-fsanitize=fuzzer-no-link,address -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address)
 endif()
-if(GPUC_SANITIZE)
-  add_compile_options(-fsanitize=${GPUC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  add_link_options(-fsanitize=${GPUC_SANITIZE})
-endif()
+include(GpucSanitizers)
 
 # Sources and generated headers are named from the root: #include "runtime/base/status.h".
 include_directories("${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
