@@ -164,12 +164,12 @@ private:
     }
   }
 
-  /// The results that ops outside of `ops` read.
+  /// The results that ops outside of `ops` read, and those that a kernel yields in any case.
   SmallVector<Value> outputsOf(ArrayRef<Operation *> ops) const {
     SmallVector<Value> outputs;
     for (Operation *op : ops)
       for (Value result : op->getResults()) {
-        bool isRead = false;
+        bool isRead = yieldsAllResults(op);
         forEachReader(result, [&](Operation *reader, Way) { isRead |= !llvm::is_contained(ops, reader); });
         if (isRead)
           outputs.push_back(result);

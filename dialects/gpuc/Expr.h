@@ -27,6 +27,10 @@ public:
   template <typename Op, typename... Args> Expr make(Args &&...args) const {
     return at(Op::create(*builder_, *location_, std::forward<Args>(args)...));
   }
+  /// The same for an op with several results.
+  template <typename Op, typename... Args> Op makeOp(Args &&...args) const {
+    return Op::create(*builder_, *location_, std::forward<Args>(args)...);
+  }
   /// Another value, at this Expr's place.
   Expr at(mlir::Value value) const { return Expr(*builder_, *location_, value); }
   /// `number` in each element of a tensor of this Expr's type, or of another.

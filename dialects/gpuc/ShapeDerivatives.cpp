@@ -110,6 +110,76 @@ GPUC_VJP_BODY(DynamicUpdateSliceOp) {
 }
 
 //===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+/// Up to this many chosen elements a row are looked for from every place: `extent` times as many comparisons,
+/// but all in one kernel, in parallel, at any batch, and with derivatives of the same kind.
+constexpr int64_t mostComparedResults = 64;
+
+/// The row-major position of each element that `indices` (…, k, …) names in a tensor (…, extent, …).
+static Expr flatPositions(Expr indices, int64_t dim, int64_t extent) {
+  Shape shape(indices.shape());
+  shape[dim] = extent;
+  int64_t stride = 1;
+  Expr position;
+  for (int64_t d = indices.rank() - 1; d >= 0; --d) {
+    Expr coordinate = d == dim ? indices : indices.make<IotaOp>(indices.type(), d);
+    Expr step = coordinate * static_cast<double>(stride);
+    position = position.value() ? position + step : step;
+    stride *= shape[d];
+  }
+  return position;
+}
+
+/// Σ_j ct[…, j, …] where indices[…, j, …] is i: no two are equal, so that at most one term is not zero.
+static Expr collectByComparison(Expr ct, Expr indices, int64_t dim, int64_t extent) {
+  Shape wide(ct.shape()); // (…, extent, k, …)
+  wide.insert(wide.begin() + dim, extent);
+  Shape others = otherDims(wide.size(), dim);
+  Expr places = ct.make<IotaOp>(withShape(indices, extent), 0);
+  Expr isHere = broadcast(indices, others, wide) == broadcast(places, dim, wide);
+  return sum(select(isHere, broadcast(ct, others, wide), 0.0), dim + 1);
+}
+
+/// The transpose of choosing: ct (…, k, …) goes to the k places along `dim` that `chosen` names, zeros to the
+/// others. No place is named twice.
+static FailureOr<Value> putBack(Operation *op, Expr ct, Value chosen, int64_t dim) {
+  auto type = tensorType(op->getOperand(0));
+  Expr indices = ct.at(chosen);
+  int64_t extent = type.getDimSize(dim), count = ct.shape()[dim];
+  if (count <= mostComparedResults)
+    return collectByComparison(ct, indices, dim, extent).value();
+  if (!type.hasStaticShape())
+    return op->emitOpError() << "operand " << type << " has a batch that is not bound yet: run "
+                             << "gpuc-specialize-batch first";
+  if (count == extent) {
+    // All were chosen. What sorts the indices is the inverse permutation, row by row in parallel, which a
+    // scatter to any place is not.
+    auto inverse = ct.makeOp<SortOp>(chosen, dim, /*descending=*/false);
+    Expr flat = reshape(ct, withShape(ct, type.getNumElements()));
+    Expr positions = flatPositions(ct.at(inverse.getIndices()), dim, extent);
+    return ct.make<GatherOp>(flat.value(), positions.value(), 0).value();
+  }
+  Expr zeros = ct.constant(withShape(ct, type.getNumElements()), 0);
+  Expr scattered = ct.make<ScatterAddOp>(zeros.type(), zeros.value(),
+                                         flatPositions(indices, dim, extent).value(), ct.value(), 0);
+  return reshape(scattered, type).value();
+}
+
+template <typename Op> static FailureOr<Cotangents> putBackAll(Op op, Expr ct) {
+  FailureOr<Value> cotangent = putBack(op, ct, op.getIndices(), op.getDim());
+  if (failed(cotangent))
+    return failure();
+  return Cotangents{*cotangent};
+}
+
+GPUC_RESIDUALS(SortOp, getIndices())
+GPUC_VJP_BODY(SortOp) { return putBackAll(op, ct); }
+GPUC_RESIDUALS(TopKOp, getIndices())
+GPUC_VJP_BODY(TopKOp) { return putBackAll(op, ct); }
+
+//===----------------------------------------------------------------------===//
 // Matmul
 //===----------------------------------------------------------------------===//
 

@@ -184,4 +184,57 @@ def DynamicUpdateSliceOp : Gpuc_ShapeOp<"dynamic_update_slice", [Differentiable,
   let hasVerifier = 1;
 }
 
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+def SortOp : Gpuc_PureOp<"sort", [Differentiable, Infer], ["getFlops"]> {
+  let summary = "The elements along `dim` in ascending order, and the indices at which they stood";
+  let description = [{
+    As `torch.sort(stable=True)`: the order is ascending, or `descending`, and elements that are equal keep their order
+    in both. NaN is larger than all else and equal to NaN; -0 equals +0. `values` has the operand's type, `indices` its
+    shape in i64. The order of (element, index) is total, so that there is one right result and no bits depend on how
+    it is found: by Batcher's merge exchange [Knuth, The Art of Computer Programming 3, Algorithm 5.2.2M], in place.
+    FLOPs: n · ⌈log₂ n⌉ comparisons for n elements.
+
+    Derivative: each cotangent of `values` goes to the element that stood there.
+
+    ```mlir
+    %values, %indices = gpuc.sort %x dim 1 descending : (tensor<8x50xf32>) -> (tensor<8x50xf32>, tensor<8x50xi64>)
+    ```
+
+    - (sort_C1) dim is a dimension of the operand.
+    - (sort_C2) It is not the batch.
+  }];
+  let arguments = (ins Gpuc_NumberTensor:$operand, I64Attr:$dim, UnitAttr:$descending);
+  let results = (outs Gpuc_NumberTensor:$values, Gpuc_IndexTensor:$indices);
+  let assemblyFormat = [{
+    $operand `dim` $dim (`descending` $descending^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasFolder = 1;
+}
+
+def TopKOp : Gpuc_PureOp<"top_k", [Differentiable, Infer], ["getFlops"]> {
+  let summary = "The `k` largest elements along `dim`, largest first, and the indices at which they stood";
+  let description = [{
+    As `torch.topk`: the k largest in descending order or, with `smallest`, the k smallest in ascending order. They are
+    the first k that `sort` gives: of equal elements those with lower indices come first, NaN is larger than all else,
+    -0 equals +0. (PyTorch leaves the order of equal elements open.) Found with a heap of k elements [Knuth, The Art of
+    Computer Programming 3, 5.2.3], in place. FLOPs: n · ⌈log₂ (k + 1)⌉ comparisons for n elements.
+
+    Derivative: each cotangent of `values` goes to the element that was chosen; zero for the others.
+
+    - (top_k_C1) dim is a dimension of the operand.
+    - (top_k_C2) It is not the batch.
+    - (top_k_C3) 1 ≤ k ≤ the operand's extent there.
+  }];
+  let arguments = (ins Gpuc_NumberTensor:$operand, I64Attr:$k, I64Attr:$dim, UnitAttr:$smallest);
+  let results = (outs Gpuc_NumberTensor:$values, Gpuc_IndexTensor:$indices);
+  let assemblyFormat = [{
+    $operand `k` $k `dim` $dim (`smallest` $smallest^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
 #endif

@@ -8,8 +8,9 @@
 
 namespace gpuc::ir {
 
-/// Defines OP::buildVJP for an op with one result: the braces that follow return the cotangents of the
-/// operands, made from the cotangent `ct` of the result, or fail. They do not run when there is no cotangent.
+/// Defines OP::buildVJP for an op with one result, or whose other results are integers: the braces that
+/// follow return the cotangents of the operands, made from the cotangent `ct` of the first result, or fail.
+/// They do not run when there is no cotangent.
 #define GPUC_VJP_BODY(OP)                                                                                    \
   static mlir::FailureOr<llvm::SmallVector<mlir::Value>> operandCotangentsOf(OP op, Expr ct);                \
   mlir::LogicalResult OP::buildVJP(mlir::OpBuilder &builder, mlir::ValueRange cotangents,                    \

@@ -17,9 +17,14 @@ bool isInlinable(Operation *op) {
 }
 
 bool isRoot(Operation *op) {
-  return isa<SumOp, ProdOp, ReduceMaxOp, ReduceMinOp, ArgmaxOp, CumsumOp, GatherOp, ScatterAddOp, ConcatOp,
-             PadOp, DynamicSliceOp, DynamicUpdateSliceOp>(op);
+  return isa<SumOp, ProdOp, ReduceMaxOp, ReduceMinOp, ArgmaxOp, CumsumOp, SortOp, TopKOp, GatherOp,
+             ScatterAddOp, ConcatOp, PadOp, DynamicSliceOp, DynamicUpdateSliceOp>(op);
 }
+
+bool yieldsAllResults(Operation *op) { return isa<SortOp, TopKOp>(op); }
+
+/// scatter_add, sort and top_k read what they have written: their results are final at the kernel's end only.
+static bool takesNothingAfter(Operation *root) { return isa<ScatterAddOp>(root) || yieldsAllResults(root); }
 
 LogicalResult checkKernel(Block &body) {
   if (body.empty() || !isa<YieldOp>(body.back()) || body.back().getNumOperands() == 0)
@@ -33,14 +38,16 @@ LogicalResult checkKernel(Block &body) {
       if (root)
         return failure();
       root = &op;
-      afterRoot.insert(op.getResult(0));
-    } else if (!isInlinable(&op) || (meetsRoot && (!codegen::isPointwise(&op) || isa<ScatterAddOp>(root)))) {
+      afterRoot.insert_range(op.getResults());
+    } else if (!isInlinable(&op) || (meetsRoot && (!codegen::isPointwise(&op) || takesNothingAfter(root)))) {
       return failure();
     } else if (meetsRoot) {
       afterRoot.insert(op.getResult(0));
     }
   }
   auto results = body.getTerminator()->getOperands();
+  if (root && yieldsAllResults(root))
+    return success(llvm::equal(results, root->getResults()));
   ArrayRef<int64_t> shape = codegen::shapeOf(root ? root->getResult(0) : results.front());
   for (Value result : results)
     if (codegen::shapeOf(result) != shape || (root && !afterRoot.contains(result)))

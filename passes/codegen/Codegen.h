@@ -41,14 +41,18 @@ struct KernelSchedule {
 /// constants, iota, random bits, and broadcast, transpose, slice and reverse, which only say where to read.
 bool isInlinable(mlir::Operation *op);
 
-/// True of ops that shape the loops of the kernel they stand in: reductions, argmax, cumsum, gather,
-/// scatter_add, concat, pad, dynamic_slice and dynamic_update_slice.
+/// True of ops that shape the loops of the kernel they stand in: reductions, argmax, cumsum, sort, top_k,
+/// gather, scatter_add, concat, pad, dynamic_slice and dynamic_update_slice.
 bool isRoot(mlir::Operation *op);
+
+/// True of roots whose kernel yields all of their results, be they read or not, and nothing else: sort and
+/// top_k, which work in the buffers of both.
+bool yieldsAllResults(mlir::Operation *op);
 
 /// What the emitter takes, on any target. Either every result is an inlinable expression of one common shape;
 /// or the block holds one root, whose operands are inlinable expressions, and every result is the root's or a
-/// pointwise expression of it and of inlinable others, in the root's shape. (scatter_add takes nothing after
-/// it.) Fails without a diagnostic: fusion asks this to learn how far it may go.
+/// pointwise expression of it and of inlinable others, in the root's shape. (scatter_add, sort and top_k take
+/// nothing after them.) Fails without a diagnostic: fusion asks this to learn how far it may go.
 mlir::LogicalResult checkKernel(mlir::Block &body);
 
 /// Number and size of tiles, from shapes and target alone.

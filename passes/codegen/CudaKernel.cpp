@@ -3,6 +3,7 @@
 #include "passes/codegen/CudaKernel.h"
 
 #include "dialects/gpuc/GpucOps.h"
+#include "passes/codegen/Sort.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -178,6 +179,12 @@ void CudaKernelEmitter::emitScatterAdd() {
   });
 }
 
+/// One thread for each row.
+void CudaKernelEmitter::emitSort() {
+  RowSorter sorter(kernel_, *emitter_, resultPointer(0), resultPointer(1));
+  forOutputs([&] { kernel_.form == Form::Sort ? sorter.emitSort() : sorter.emitTopK(); });
+}
+
 void CudaKernelEmitter::run() {
   switch (kernel_.form) {
   case Form::Elementwise:
@@ -192,6 +199,10 @@ void CudaKernelEmitter::run() {
     break;
   case Form::ScatterAdd:
     emitScatterAdd();
+    break;
+  case Form::Sort:
+  case Form::TopK:
+    emitSort();
     break;
   }
   gpu::ReturnOp::create(builder_);

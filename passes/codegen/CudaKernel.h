@@ -33,6 +33,7 @@ private:
   void emitResults();
   void emitCumsum();
   void emitScatterAdd();
+  void emitSort();
 
   // Reductions (CudaReduction.cpp).
   void emitReduction();

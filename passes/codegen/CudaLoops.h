@@ -7,8 +7,8 @@
 namespace gpuc::codegen {
 
 /// A kernel's threads, from shapes alone. A tile is `columns` outputs (elements of the results; for running
-/// sums and scatters, of what is parallel in them); `parts` threads share the folding of each. A block takes
-/// every grid-th tile.
+/// sums, scatters and sorts, of what is parallel in them); `parts` threads share the folding of each. A block
+/// takes every grid-th tile.
 struct CudaLoops {
   llvm::SmallVector<size_t> outputGroups; ///< Outermost first.
   llvm::SmallVector<size_t> foldedGroups; ///< Of reductions, outermost first.

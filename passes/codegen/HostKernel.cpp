@@ -164,6 +164,10 @@ void HostKernelEmitter::run() {
   case Form::ScatterAdd:
     emitScatterAdd();
     break;
+  case Form::Sort:
+  case Form::TopK:
+    emitSort();
+    break;
   }
   func::ReturnOp::create(builder_);
 }

@@ -48,9 +48,10 @@ private:
                 unsigned copies, llvm::function_ref<State(mlir::Value, const State &)> body);
   State foldLanes(Fold &fold, State state, int64_t lanes);
 
-  // Running sums and scatters (HostOrdered.cpp).
+  // Running sums, scatters and sorts (HostOrdered.cpp).
   void emitCumsum();
   void emitScatterAdd();
+  void emitSort();
 
   llvm::SmallVector<size_t> groupsOf(Role role) const;
   mlir::Value index(int64_t number) { return constantInt(builder_, builder_.getI64Type(), number).value(); }

@@ -18,6 +18,13 @@ static int64_t picosecondsPerElement(Operation &op) {
     return 1500;
   if (isa<DivOp, SqrtOp, RsqrtOp, GatherOp, ArgmaxOp, ScatterAddOp>(op))
     return 500;
+  // For each of their two results; top_k has fewer of them than elements to look at.
+  if (auto sort = dyn_cast<SortOp>(op)) {
+    int64_t levels = llvm::Log2_64_Ceil(std::max<int64_t>(1, shapeOf(sort.getOperand())[sort.getDim()]));
+    return 500 + 250 * levels * levels;
+  }
+  if (auto topK = dyn_cast<TopKOp>(op))
+    return 1000 * shapeOf(topK.getOperand())[topK.getDim()] / static_cast<int64_t>(topK.getK());
   return 100;
 }
 
@@ -55,10 +62,11 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
   int64_t ordered = 1; // positions visited for each element of the tile
   for (auto [number, group] : llvm::enumerate(kernel.groups)) {
     bool innermost = number + 1 == kernel.groups.size();
-    bool scanned = kernel.form == Form::Cumsum && group.role == Role::Ordered;
+    bool inOrder = kernel.form == Form::Cumsum || kernel.form == Form::Sort;
+    bool scanned = inOrder && group.role == Role::Ordered;
     if (group.role != Role::Parallel)
       ordered *= group.extent;
-    if (innermost && !scanned && group.role != Role::Slot &&
+    if (innermost && !scanned && kernel.form != Form::TopK && group.role != Role::Slot &&
         !(kernel.form == Form::ScatterAdd && group.role == Role::Ordered))
       laneGroup = number;
     else if (group.role == Role::Parallel)

@@ -1,8 +1,9 @@
-//===- HostOrdered.cpp - Running sums and scatters on the host --------------===//
+//===- HostOrdered.cpp - Running sums, scatters and sorts on the host -------===//
 
 #include "passes/codegen/HostKernel.h"
 
 #include "dialects/gpuc/GpucOps.h"
+#include "passes/codegen/Sort.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -81,6 +82,13 @@ void HostKernelEmitter::emitScatterAdd() {
       });
     });
   });
+}
+
+/// Rows side by side in the lanes, unless a row lies along them.
+void HostKernelEmitter::emitSort() {
+  RowSorter sorter(kernel_, *emitter_, resultPointer(0), resultPointer(1));
+  bool whole = kernel_.form == Form::Sort;
+  forTiles([&] { forRows([&] { forLanes([&] { whole ? sorter.emitSort() : sorter.emitTopK(); }); }); });
 }
 
 } // namespace gpuc::codegen

@@ -22,6 +22,10 @@ static Form formOf(Operation *op) {
     return Form::Argmax;
   if (isa<CumsumOp>(op))
     return Form::Cumsum;
+  if (isa<SortOp>(op))
+    return Form::Sort;
+  if (isa<TopKOp>(op))
+    return Form::TopK;
   return isa<ScatterAddOp>(op) ? Form::ScatterAdd : Form::Elementwise;
 }
 
@@ -51,11 +55,14 @@ static void scatterOver(Kernel &kernel, ScatterAddOp scatter) {
       kernel.resultIndex.push_back(coordinate(i, kernel.space()));
 }
 
-static void iterateOver(Kernel &kernel, ArrayRef<int64_t> shape) {
+/// One position for each element; `ordered`, if it is a dimension, is visited as the root says.
+static void iterateOver(Kernel &kernel, ArrayRef<int64_t> shape, int64_t ordered = -1) {
   kernel.extents.assign(shape.begin(), shape.end());
   kernel.roles.assign(kernel.space(), Role::Parallel);
   for (size_t dim = 0; dim < kernel.space(); ++dim)
     kernel.resultIndex.push_back(coordinate(dim, kernel.space()));
+  if (ordered >= 0)
+    kernel.roles[ordered] = Role::Ordered;
 }
 
 /// True if walking dimension `outer` is walking `inner` on from its end, at every address.
@@ -93,10 +100,10 @@ Kernel::Kernel(Block &body) : body(&body) {
     reduceOver(*this, root->getOperand(0), {static_cast<int64_t>(cast<ArgmaxOp>(root).getDim())});
   else if (form == Form::ScatterAdd)
     scatterOver(*this, cast<ScatterAddOp>(root));
+  else if (form == Form::Cumsum || form == Form::Sort || form == Form::TopK)
+    iterateOver(*this, shapeOf(root->getOperand(0)), root->getAttrOfType<IntegerAttr>("dim").getInt());
   else
     iterateOver(*this, shapeOf(yields().front()));
-  if (form == Form::Cumsum)
-    roles[cast<CumsumOp>(root).getDim()] = Role::Ordered;
   mergeDimensions(*this);
 }
 

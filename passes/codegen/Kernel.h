@@ -1,7 +1,7 @@
 //===- Kernel.h - What a kernel's loops look like ---------------------------===//
 //
-// The iteration space of a kernel: that of its results or, for a reduction, of what is reduced. From it and
-// from every address in the kernel follow the fewest loops that visit it (dimensions that are contiguous
+// The iteration space of a kernel: that of its results or, for a reduction and top_k, of the operand. From it
+// and from every address in the kernel follow the fewest loops that visit it (dimensions that are contiguous
 // everywhere merge).
 //
 //===----------------------------------------------------------------------===//
@@ -17,11 +17,11 @@ namespace gpuc::codegen {
 enum class Role {
   Parallel, ///< Iterations are independent.
   Ordered,  ///< Folded in a fixed order: what a reduction folds, a running sum's dimension, scatter_add's
-            ///< indices.
+            ///< indices. Of sort and top_k: what is put in order.
   Slot,     ///< The dimension of scatter_add's result that its indices address.
 };
 
-enum class Form { Elementwise, Reduction, Argmax, Cumsum, ScatterAdd };
+enum class Form { Elementwise, Reduction, Argmax, Cumsum, ScatterAdd, Sort, TopK };
 
 /// Adjacent dimensions of the iteration space that one loop visits.
 struct Group {

@@ -27,6 +27,7 @@ const std::vector<Case> &registry() {
     addShapeCases(cases);
     addIndexedCases(cases);
     addReduceCases(cases);
+    addSortCases(cases);
     addContractCases(cases);
     addNetworkCases(cases);
     addRandomCases(cases);

@@ -66,6 +66,7 @@ void addLogicCases(Cases &cases);
 void addShapeCases(Cases &cases);
 void addIndexedCases(Cases &cases);
 void addReduceCases(Cases &cases);
+void addSortCases(Cases &cases);
 void addContractCases(Cases &cases);
 void addNetworkCases(Cases &cases);
 void addRandomCases(Cases &cases);

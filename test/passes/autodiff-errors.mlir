@@ -82,3 +82,21 @@ func.func @g(%x: tensor<f32>) -> tensor<f32> {
   %y, %dx = gpuc.gradient @f(%x) wrt arguments [0] : (tensor<f32>) -> (tensor<f32>, tensor<f32>)
   return %dx : tensor<f32>
 }
+
+// -----
+
+// What was sorted goes back by flat indices, and those need the batch.
+gpuc.variable @w : tensor<65xf32> init ones
+func.func @loss(%x: tensor<?x65xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<65xf32>
+  %0 = gpuc.broadcast %w dims [1] : tensor<65xf32> to tensor<?x65xf32>
+  // expected-error @below {{'gpuc.sort' op operand 'tensor<?x65xf32>' has a batch that is not bound yet: run gpuc-specialize-batch first}}
+  // expected-error @below {{'gpuc.sort' op has no derivative for these operands}}
+  %1, %2 = gpuc.sort %0 dim 1 : (tensor<?x65xf32>) -> (tensor<?x65xf32>, tensor<?x65xi64>)
+  %sum, %count = gpuc.mse %1, %x : (tensor<?x65xf32>, tensor<?x65xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = sgd
+}

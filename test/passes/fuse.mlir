@@ -183,3 +183,21 @@ func.func @materialized(%x: tensor<4xf32>, %y: tensor<2xf32>) -> (tensor<3x4xf32
   gpuc.assign @w, %ones : tensor<4xf32>
   return %wide, %0, %1 : tensor<3x4xf32>, tensor<4xf32>, tensor<2xf32>
 }
+
+// -----
+
+// A sort works in the buffers of both results, also where nobody reads one of them. It takes in what comes
+// before it, nothing that comes after.
+// CHECK-LABEL: func.func @sorted(
+// CHECK:         %[[S:.*]]:2 = gpuc.fused "{{.*}}"(%arg0) : (tensor<4x9xf32>) -> (tensor<4x9xf32>, tensor<4x9xi64>) {
+// CHECK:           gpuc.neg
+// CHECK:           gpuc.sort
+// CHECK-NEXT:      gpuc.yield %{{.*}}, %{{.*}} : tensor<4x9xf32>, tensor<4x9xi64>
+// CHECK:         gpuc.fused "{{.*}}"(%[[S]]#0)
+// CHECK:           gpuc.exp
+func.func @sorted(%x: tensor<4x9xf32>) -> tensor<4x9xf32> {
+  %0 = gpuc.neg %x : tensor<4x9xf32>
+  %values, %indices = gpuc.sort %0 dim 1 : (tensor<4x9xf32>) -> (tensor<4x9xf32>, tensor<4x9xi64>)
+  %1 = gpuc.exp %values : tensor<4x9xf32>
+  return %1 : tensor<4x9xf32>
+}

@@ -20,6 +20,7 @@ static const OpTable &opTable() {
     addShapeOps(cases);
     addIndexedOps(cases);
     addReduceOps(cases);
+    addSortOps(cases);
     addContractOps(cases);
     addNetworkOps(cases);
     addRandomOps(cases);

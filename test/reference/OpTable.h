@@ -47,6 +47,7 @@ void addLogicOps(OpTable &table);
 void addShapeOps(OpTable &table);
 void addIndexedOps(OpTable &table);
 void addReduceOps(OpTable &table);
+void addSortOps(OpTable &table);
 void addContractOps(OpTable &table);
 void addNetworkOps(OpTable &table);
 void addRandomOps(OpTable &table);

@@ -77,6 +77,26 @@ TEST_F(InterpreterTest, CastsSaturate) {
             (Values{0, 255, 0, 2}));
 }
 
+TEST_F(InterpreterTest, SortKeepsTheOrderOfEquals) {
+  std::string x = "%a = gpuc.constant dense<[3.0, -0.0, 0.0, 0x7FF8000000000000, 3.0]> : tensor<5xf64>\n",
+              types = " : (tensor<5xf64>) -> (tensor<5xf64>, tensor<5xi64>)";
+  EXPECT_EQ(evaluate(x + "%v, %y = gpuc.sort %a dim 0" + types, "tensor<5xi64>"), (Values{1, 2, 0, 4, 3}));
+  EXPECT_EQ(evaluate(x + "%v, %y = gpuc.sort %a dim 0 descending" + types, "tensor<5xi64>"),
+            (Values{3, 0, 4, 1, 2}));
+  Values y = evaluate(x + "%y, %i = gpuc.sort %a dim 0" + types, "tensor<5xf64>");
+  EXPECT_EQ((Values{y[2], y[3]}), (Values{3, 3}));
+  EXPECT_TRUE(std::signbit(y[0]) && !std::signbit(y[1]) && std::isnan(y[4]));
+}
+
+TEST_F(InterpreterTest, TopKTakesTheFirstOfEquals) {
+  std::string x = "%a = gpuc.constant dense<[[1, 5, 5], [7, 0, 7]]> : tensor<2x3xi32>\n",
+              types = " : (tensor<2x3xi32>) -> (tensor<2x1xi32>, tensor<2x1xi64>)";
+  EXPECT_EQ(evaluate(x + "%y, %i = gpuc.top_k %a k 1 dim 1" + types, "tensor<2x1xi32>"), (Values{5, 7}));
+  EXPECT_EQ(evaluate(x + "%v, %y = gpuc.top_k %a k 1 dim 1" + types, "tensor<2x1xi64>"), (Values{1, 0}));
+  EXPECT_EQ(evaluate(x + "%v, %y = gpuc.top_k %a k 1 dim 1 smallest" + types, "tensor<2x1xi64>"),
+            (Values{0, 1}));
+}
+
 TEST_F(InterpreterTest, GatherGivesZeroOutOfRange) {
   EXPECT_EQ(evaluate("%a = gpuc.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf64>\n"
                      "%i = gpuc.constant dense<[1, -1, 2]> : tensor<3xi32>\n"

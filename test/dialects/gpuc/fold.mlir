@@ -143,3 +143,25 @@ func.func @matmul(%a: tensor<4x3xf32>, %b: tensor<4x5xf32>, %c: tensor<3x2x4xf32
   %3 = gpuc.matmul %2, %d : (tensor<2x3x4xf32>, tensor<2x4x3xf32>) -> tensor<2x3x3xf32>
   return %1, %3 : tensor<3x5xf32>, tensor<2x3x3xf32>
 }
+
+// One element is in order already.
+// CHECK-LABEL: @single
+// CHECK-NEXT: %[[FIRST:.*]] = gpuc.constant 0 : tensor<?x1xi64>
+// CHECK-NEXT: return %arg0, %[[FIRST]], %arg0, %[[FIRST]]
+func.func @single(%x: tensor<?x1xf32>) -> (tensor<?x1xf32>, tensor<?x1xi64>, tensor<?x1xf32>, tensor<?x1xi64>) {
+  %0, %1 = gpuc.sort %x dim 1 : (tensor<?x1xf32>) -> (tensor<?x1xf32>, tensor<?x1xi64>)
+  %2, %3 = gpuc.top_k %x k 1 dim 1 : (tensor<?x1xf32>) -> (tensor<?x1xf32>, tensor<?x1xi64>)
+  return %0, %1, %2, %3 : tensor<?x1xf32>, tensor<?x1xi64>, tensor<?x1xf32>, tensor<?x1xi64>
+}
+
+// To choose all is to sort; to choose all but one is not.
+// CHECK-LABEL: @choose_all
+// CHECK-NEXT: gpuc.sort %arg0 dim 1 descending :
+// CHECK-NEXT: gpuc.sort %arg0 dim 1 :
+// CHECK-NEXT: gpuc.top_k %arg0 k 3 dim 1 :
+func.func @choose_all(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xi64>, tensor<2x3xf32>) {
+  %0, %1 = gpuc.top_k %x k 4 dim 1 : (tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xi64>)
+  %2, %3 = gpuc.top_k %x k 4 dim 1 smallest : (tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xi64>)
+  %4, %5 = gpuc.top_k %x k 3 dim 1 : (tensor<2x4xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+  return %0, %3, %4 : tensor<2x4xf32>, tensor<2x4xi64>, tensor<2x3xf32>
+}

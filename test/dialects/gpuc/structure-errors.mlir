@@ -298,6 +298,69 @@ func.func @case(%a: tensor<6x4xf32>, %b: tensor<7x1xf32>, %i: tensor<2xi32>) {
 
 // -----
 
+// There is no dimension 2.
+func.func @case(%a: tensor<6x4xf32>) {
+  // expected-error @below {{'gpuc.sort' op dim 2 is not a dimension of the operand 'tensor<6x4xf32>', which has 2 [sort_C1]}}
+  %0, %1 = gpuc.sort %a dim 2 : (tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<6x4xi64>)
+  return
+}
+
+// -----
+
+// Samples do not know their neighbours.
+func.func @case(%a: tensor<?x4xf32>) {
+  // expected-error @below {{the batch of the operand 'tensor<?x4xf32>' cannot be put in order [sort_C2]}}
+  %0, %1 = gpuc.sort %a dim 0 : (tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xi64>)
+  return
+}
+
+// -----
+
+// Indices are i64, whatever is sorted.
+func.func @case(%a: tensor<6x4xf32>) {
+  // expected-error @below {{must return ('tensor<6x4xf32>', 'tensor<6x4xi64>'), but returns ('tensor<6x4xf32>', 'tensor<6x4xi32>') [inferred_C1]}}
+  %0, %1 = gpuc.sort %a dim 0 : (tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<6x4xi32>)
+  return
+}
+
+// -----
+
+// Dimensions count from 0.
+func.func @case(%a: tensor<6x4xf32>) {
+  // expected-error @below {{'gpuc.top_k' op dim -1 is not a dimension of the operand 'tensor<6x4xf32>', which has 2 [top_k_C1]}}
+  %0, %1 = gpuc.top_k %a k 2 dim -1 : (tensor<6x4xf32>) -> (tensor<6x2xf32>, tensor<6x2xi64>)
+  return
+}
+
+// -----
+
+// Samples do not know their neighbours.
+func.func @case(%a: tensor<?x4xf32>) {
+  // expected-error @below {{the batch of the operand 'tensor<?x4xf32>' cannot be put in order [top_k_C2]}}
+  %0, %1 = gpuc.top_k %a k 2 dim 0 : (tensor<?x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xi64>)
+  return
+}
+
+// -----
+
+// There are but 4 columns.
+func.func @case(%a: tensor<6x4xf32>) {
+  // expected-error @below {{k is 5, but must be at least 1 and at most extent 4 of dim 1 of the operand 'tensor<6x4xf32>' [top_k_C3]}}
+  %0, %1 = gpuc.top_k %a k 5 dim 1 : (tensor<6x4xf32>) -> (tensor<6x5xf32>, tensor<6x5xi64>)
+  return
+}
+
+// -----
+
+// To choose nothing is no choice.
+func.func @case(%a: tensor<6x4xf32>) {
+  // expected-error @below {{k is 0, but must be at least 1 and at most extent 4 of dim 1 of the operand 'tensor<6x4xf32>' [top_k_C3]}}
+  %0, %1 = gpuc.top_k %a k 0 dim 1 : (tensor<6x4xf32>) -> (tensor<6x0xf32>, tensor<6x0xi64>)
+  return
+}
+
+// -----
+
 // A dimension is reduced once.
 func.func @case(%a: tensor<6x4xf32>) {
   // expected-error @below {{dims must increase and be dimensions of 'tensor<6x4xf32>', but 1 follows 1 [reduction_C1]}}

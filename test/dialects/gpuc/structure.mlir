@@ -34,6 +34,19 @@ func.func @indexed(%table: tensor<100x8xf32>, %tokens: tensor<?x5xi32>, %rows: t
   return
 }
 
+// CHECK-LABEL: @ordered
+func.func @ordered(%x: tensor<?x6x4xf32>, %i: tensor<7xui8>) {
+  // CHECK: gpuc.sort %arg0 dim 1 : (tensor<?x6x4xf32>) -> (tensor<?x6x4xf32>, tensor<?x6x4xi64>)
+  %v0, %i0 = gpuc.sort %x dim 1 : (tensor<?x6x4xf32>) -> (tensor<?x6x4xf32>, tensor<?x6x4xi64>)
+  // CHECK: gpuc.sort %arg1 dim 0 descending : (tensor<7xui8>) -> (tensor<7xui8>, tensor<7xi64>)
+  %v1, %i1 = gpuc.sort %i dim 0 descending : (tensor<7xui8>) -> (tensor<7xui8>, tensor<7xi64>)
+  // CHECK: gpuc.top_k %arg0 k 3 dim 1 : (tensor<?x6x4xf32>) -> (tensor<?x3x4xf32>, tensor<?x3x4xi64>)
+  %v2, %i2 = gpuc.top_k %x k 3 dim 1 : (tensor<?x6x4xf32>) -> (tensor<?x3x4xf32>, tensor<?x3x4xi64>)
+  // CHECK: gpuc.top_k %arg1 k 7 dim 0 smallest : (tensor<7xui8>) -> (tensor<7xui8>, tensor<7xi64>)
+  %v3, %i3 = gpuc.top_k %i k 7 dim 0 smallest : (tensor<7xui8>) -> (tensor<7xui8>, tensor<7xi64>)
+  return
+}
+
 // CHECK-LABEL: @reductions
 func.func @reductions(%x: tensor<?x6x4xf32>) {
   // CHECK: gpuc.sum %arg0 dims [0, 2] : (tensor<?x6x4xf32>) -> tensor<6xf32>

@@ -32,6 +32,18 @@ Case single(const char *name, std::vector<std::string> arguments, std::string re
       name, arguments, {result}, "%0 = gpuc." + op + " : " + type + "\ngpuc.yield %0 : " + result, shares};
 }
 
+/// sort or top_k, which both return values and indices.
+Case sorting(const char *name, std::string argument, const std::string &shape, const std::string &op) {
+  std::string element = argument.substr(argument.size() - 4, 3);
+  std::vector<std::string> results{"tensor<" + shape + "x" + element + ">", "tensor<" + shape + "xi64>"};
+  std::string types = llvm::join(results, ", ");
+  return {name,
+          {argument},
+          results,
+          "%0, %1 = gpuc." + op + " : (" + argument + ") -> (" + types + ")\ngpuc.yield %0, %1 : " + types,
+          false};
+}
+
 /// Every form of kernel, with extents that fill no block and folds that no number of threads divides. Results
 /// are exact whatever the order, but for the transcendental ones, in which no order exists.
 std::vector<Case> cases() {
@@ -69,6 +81,10 @@ std::vector<Case> cases() {
        {"tensor<6x50xf32>"},
        "%0 = gpuc.cumsum %a0 dim 1 : tensor<6x50xf32>\ngpuc.yield %0 : tensor<6x50xf32>",
        false},
+      sorting("sort", "tensor<300x9xf32>", "300x9", "sort %a0 dim 1"),
+      sorting("sort_columns", "tensor<67x5xi32>", "67x5", "sort %a0 dim 0 descending"),
+      sorting("top_k", "tensor<300x50xf32>", "300x7", "top_k %a0 k 7 dim 1"),
+      sorting("top_k_middle", "tensor<3x40x5xi32>", "3x11x5", "top_k %a0 k 11 dim 1 smallest"),
       single("gather", {"tensor<20x6xf32>", "tensor<9xi32>"}, "tensor<9x6xf32>", "gather %a0, %a1 dim 0",
              false),
       single("scatter", {"tensor<20x6xf32>", "tensor<9xi32>", "tensor<9x6xf32>"}, "tensor<20x6xf32>",
