@@ -231,4 +231,46 @@ Tensor mean(const Tensor &x, Shape dims) { return reduce<ir::MeanOp>("mean", x, 
 Tensor softmax(const Tensor &x, int64_t dim) { return along<ir::SoftmaxOp>("softmax", x, dim); }
 Tensor logSoftmax(const Tensor &x, int64_t dim) { return along<ir::LogSoftmaxOp>("logSoftmax", x, dim); }
 
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+/// The dimension to put in order, or none after an error.
+static std::optional<int64_t> orderedDimension(const char *name, const Tensor &x, int64_t dim) {
+  if (!x.graph() || !x.graph()->usable(name, {&x}))
+    return std::nullopt;
+  std::optional<int64_t> index = dimension(dim, x.rank());
+  if (!index)
+    failDimension(x, name, dim);
+  else if (x.shape()[*index] == kBatch)
+    x.graph()->fail(llvm::formatv("{0} along the batch of {1}: samples do not know their neighbours", name,
+                                  toString(x.shape())));
+  else if (x.dtype() == DataType::i1)
+    x.graph()->fail(llvm::formatv("{0} takes numbers, got i1", name));
+  else
+    return index;
+  return std::nullopt;
+}
+
+Sorted sort(const Tensor &x, int64_t dim, bool descending) {
+  std::optional<int64_t> index = orderedDimension("sort", x, dim);
+  if (!index)
+    return {};
+  auto op = x.graph()->emit<ir::SortOp>(Graph::unwrap(x), *index, descending);
+  return {x.graph()->wrap(op.getValues()), x.graph()->wrap(op.getIndices())};
+}
+
+Sorted topK(const Tensor &x, int64_t k, int64_t dim, bool largest) {
+  std::optional<int64_t> index = orderedDimension("topK", x, dim);
+  if (!index)
+    return {};
+  if (k < 1 || k > x.shape()[*index]) {
+    x.graph()->fail(llvm::formatv("topK of {0} with k = {1}: dimension {2} has {3}", toString(x.shape()), k,
+                                  dim, x.shape()[*index]));
+    return {};
+  }
+  auto op = x.graph()->emit<ir::TopKOp>(Graph::unwrap(x), k, *index, !largest);
+  return {x.graph()->wrap(op.getValues()), x.graph()->wrap(op.getIndices())};
+}
+
 } // namespace gpuc::nn

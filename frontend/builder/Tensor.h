@@ -128,4 +128,17 @@ Tensor mean(const Tensor &x, Shape dims);
 Tensor softmax(const Tensor &x, int64_t dim = -1);
 Tensor logSoftmax(const Tensor &x, int64_t dim = -1);
 
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+struct Sorted {
+  Tensor values;
+  Tensor indices; ///< i64: where along the dimension each value stood.
+};
+/// All elements along a dimension, which is not the batch. Equal ones keep their order, NaN is the largest.
+Sorted sort(const Tensor &x, int64_t dim = -1, bool descending = false);
+/// The first k of them: the largest, largest first, or the smallest, smallest first.
+Sorted topK(const Tensor &x, int64_t k, int64_t dim = -1, bool largest = true);
+
 } // namespace gpuc::nn

@@ -98,6 +98,17 @@ TEST(BuilderErrors, ContractionsAndReductions) {
             "predict: logSoftmax takes floating point, got i32; convert with to()");
 }
 
+TEST(BuilderErrors, Order) {
+  EXPECT_EQ(predictError([](Tensor x, Tensor, Tensor) { return sort(x, 3).values; }),
+            "predict: sort along dimension 3 of [?, 4, 6], which has 3");
+  EXPECT_EQ(predictError([](Tensor x, Tensor, Tensor) { return sort(x, 0).values; }),
+            "predict: sort along the batch of [?, 4, 6]: samples do not know their neighbours");
+  EXPECT_EQ(predictError([](Tensor x, Tensor, Tensor) { return topK(x.to(DataType::i1), 1).values; }),
+            "predict: topK takes numbers, got i1");
+  EXPECT_EQ(predictError([](Tensor x, Tensor, Tensor) { return topK(x, 7).values; }),
+            "predict: topK of [?, 4, 6] with k = 7: dimension -1 has 6");
+}
+
 TEST(BuilderErrors, TensorsOfNoFunctionOrAnother) {
   EXPECT_EQ(predictError([](Tensor x, Tensor, Tensor) { return x + Tensor(); }),
             "predict: add takes a tensor of the model, got an empty one");

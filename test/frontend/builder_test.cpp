@@ -97,6 +97,12 @@ TEST(Builder, EachFunctionIsItsOp) {
   EXPECT_HAS(textOf({B, 3}, [](Tensor x) { return softmax(x); }), "gpuc.softmax %x dim 1");
   EXPECT_HAS(textOf({B, 3}, [](Tensor x) { return logSoftmax(x); }), "gpuc.log_softmax %x dim 1");
   EXPECT_HAS(textOf({B, 3}, [](Tensor x) { return mean(x, {-1}); }), "gpuc.mean %x dims [1]");
+  EXPECT_HAS(textOf({B, 3}, [](Tensor x) { return sort(x).values; }), "gpuc.sort %x dim 1 :");
+  EXPECT_HAS(textOf({B, 3}, [](Tensor x) { return sort(x, 1, true).indices; }),
+             "gpuc.sort %x dim 1 descending");
+  EXPECT_HAS(textOf({B, 3}, [](Tensor x) { return topK(x, 2).values; }), "gpuc.top_k %x k 2 dim 1 :");
+  EXPECT_HAS(textOf({B, 3}, [](Tensor x) { return topK(x, 2, -1, false).indices; }),
+             "gpuc.top_k %x k 2 dim 1 smallest");
   EXPECT_HAS(textOf({B, 3, 4}, [](Tensor x) { return transpose(x, 1, 2); }),
              "gpuc.transpose %x permutation [0, 2, 1]");
   EXPECT_HAS(textOf({B, 3}, [](Tensor x) { return 1 / x; }), "gpuc.div %predict, %x");
