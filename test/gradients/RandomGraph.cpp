@@ -120,6 +120,7 @@ private:
   void addReduction();
   void addMovement();
   void addIndexed();
+  void addOrdered();
   void addMatmul();
   void finish();
 
@@ -241,7 +242,27 @@ void Generator::addMovement() {
   }
 }
 
+/// The values alone: indices jump where values meet.
+void Generator::addOrdered() {
+  Node x = pickOfRank(1), y{"%n" + std::to_string(count_++), x.shape};
+  int64_t dim = below(x.shape.size()), k = 1 + below(x.shape[dim]);
+  bool whole = below(2), other = below(2);
+  y.shape[dim] = whole ? x.shape[dim] : k;
+  std::string indices = tensor(textOf(y.shape));
+  indices.replace(indices.find("$T"), 2, "i64");
+  graph_.body += y.name + ", " + y.name + "_indices = gpuc." +
+                 (whole ? "sort " + x.name : "top_k " + x.name + " k " + std::to_string(k)) + " dim " +
+                 std::to_string(dim) +
+                 (!other  ? ""
+                  : whole ? " descending"
+                          : " smallest") +
+                 " : (" + x.type() + ") -> (" + y.type() + ", " + indices + ")\n";
+  nodes_.push_back(y);
+}
+
 void Generator::addIndexed() {
+  if (below(3) == 0)
+    return addOrdered();
   Node x = pickOfRank(1);
   int64_t dim = below(x.shape.size()), count = 1 + below(4);
   Shape shape = x.shape;
