@@ -6,6 +6,7 @@ include "dialects/gpuc/ShapeOps.td"
 include "dialects/gpuc/ReduceOps.td"
 include "dialects/gpuc/ContractOps.td"
 include "dialects/gpuc/NetworkOps.td"
+include "dialects/gpuc/LossOps.td"
 include "dialects/gpuc/RandomOps.td"
 include "dialects/gpuc/TrainingOps.td"
 

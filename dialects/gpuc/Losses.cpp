@@ -1,28 +1,22 @@
-//===- Losses.cpp - What losses and metrics mean, and their VJPs ------------===//
+//===- Losses.cpp - What losses and metrics by class mean, and their VJPs ---===//
 //
 // A row counts unless the mask leaves it out or its label is the ignored one or no class at all. Rows that do
 // not count are taken out by select, so that a NaN in them reaches nothing.
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/VjpHelpers.h"
+#include "dialects/gpuc/ExprHelpers.h"
 
 using namespace mlir;
 
 namespace gpuc::ir {
-
-/// One i1 a row, repeated to the shape of what stands in the rows; null without a mask.
-static std::optional<Expr> spreadMask(Expr any, Value mask, ArrayRef<int64_t> shape) {
-  return mask ? std::optional(broadcast(any.at(mask), {0}, shape)) : std::nullopt;
-}
 
 /// Which labels (rows) count: i1 of the labels' shape.
 static Expr countedLabels(Expr labels, Value mask, int64_t classes, int64_t ignored) {
   Expr counted = (labels >= 0) & (labels < static_cast<double>(classes));
   if (ignored >= 0 && ignored < classes)
     counted = counted & (labels != static_cast<double>(ignored));
-  std::optional<Expr> spread = spreadMask(labels, mask, labels.shape());
-  return spread ? counted & *spread : counted;
+  return mask ? counted & broadcast(labels.at(mask), {0}, labels.shape()) : counted;
 }
 
 /// Where in logits (…, C) the label of the row is: i1.
@@ -32,95 +26,116 @@ static Expr labelPositions(Expr labels, Expr logits) {
   return spread.make<IotaOp>(spread.type(), classes) == spread;
 }
 
-/// f16 and bf16 are computed as f32.
-static Expr widen(Expr x) {
-  bool isHalf = x.elementType().getIntOrFloatBitWidth() < 32;
-  return isHalf ? cast(x, Float32Type::get(x.type().getContext())) : x;
-}
-
 static Expr countTrue(Expr flags, Type element) { return sumAll(cast(flags, element)); }
+
+namespace {
+/// The rows of a loss: logits (or their like) and labels; f16 and bf16 are computed as f32.
+struct Rows {
+  template <typename Op>
+  Rows(OpBuilder &builder, Op op, Value operand)
+      : logits(widen(Expr(builder, op.getLoc(), operand))), labels(logits.at(op.getLabels())),
+        dim(logits.rank() - 1), classes(logits.shape().back()),
+        counted(countedLabels(labels, op.getMask(), classes, op.getIgnoreIndex())) {
+    if constexpr (requires { op.getWeight(); })
+      if (op.getWeight())
+        weight = stopGradient(widen(logits.at(op.getWeight())));
+  }
+
+  /// The class weights beside each logit, or 1.
+  Expr weights() const {
+    return weight.value() ? broadcast(weight, {dim}, logits.shape()) : logits.constant(1);
+  }
+  Expr weighted(Expr x) const { return weight.value() ? x * weights() : x; }
+
+  /// x at the label of each row. select, not a product with the one-hot row: 0 · -∞ would be NaN.
+  Expr atLabel(Expr x) const { return sum(select(labelPositions(labels, logits), x, 0.0), dim); }
+
+  /// (Σ loss, Σ weight of the label) over the rows that count.
+  SmallVector<Value> sumCounted(Expr loss) const {
+    Expr total = sumAll(select(counted, loss, 0.0));
+    if (!weight.value())
+      return {total, countTrue(counted, logits.elementType())};
+    Expr own = logits.make<GatherOp>(weight.value(), labels.value(), 0);
+    return {total, sumAll(select(counted, own, 0.0))};
+  }
+
+  /// The cotangent of the logits in the rows that count, and 0 elsewhere, in the type of `operand`.
+  Value spreadCotangent(Expr slope, Value cotangent, Value operand) const {
+    Expr scaled = slope * broadcastScalar(logits.at(cotangent), logits.shape());
+    Expr where = broadcastAlong(counted, {dim}, logits.shape());
+    return cast(select(where, scaled, 0.0), tensorType(operand).getElementType());
+  }
+
+  Expr logits, labels;
+  int64_t dim, classes;
+  Expr counted, weight; // weight may be null
+};
+} // namespace
+
+/// What is not null among these.
+static SmallVector<Value> present(std::initializer_list<Value> values) {
+  return llvm::to_vector(llvm::make_filter_range(values, [](Value value) { return value != nullptr; }));
+}
 
 //===----------------------------------------------------------------------===//
 // Cross entropy
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
-  Expr logits = widen(Expr(builder, getLoc(), getLogits())), labels = logits.at(getLabels());
-  int64_t dim = logits.rank() - 1, classes = logits.shape().back();
+  Rows rows(builder, *this, getLogits());
   double smoothing = getSmoothing().convertToDouble();
-  Expr logProbabilities = logits.make<LogSoftmaxOp>(logits.type(), logits.value(), dim);
-  // select, not a product with the one-hot row: 0 · -∞ would be NaN.
-  Expr loss = -sum(select(labelPositions(labels, logits), logProbabilities, 0.0), dim);
+  Expr logProbabilities =
+      rows.weighted(rows.logits.make<LogSoftmaxOp>(rows.logits.type(), rows.logits.value(), rows.dim));
+  Expr loss = -rows.atLabel(logProbabilities);
   if (smoothing != 0)
-    loss = (1 - smoothing) * loss - (smoothing / classes) * sum(logProbabilities, dim);
-  Expr counted = countedLabels(labels, getMask(), classes, getIgnoreIndex());
-  return {sumAll(select(counted, loss, 0.0)), countTrue(counted, logits.elementType())};
+    loss = (1 - smoothing) * loss -
+           (smoothing / static_cast<double>(rows.classes)) * sum(logProbabilities, rows.dim);
+  return rows.sumCounted(loss);
 }
 
 SmallVector<Value> CrossEntropyOp::getResiduals() {
-  SmallVector<Value> values{getLogits(), getLabels()};
-  if (getMask())
-    values.push_back(getMask());
-  return values;
+  return present({getLogits(), getLabels(), getWeight(), getMask()});
 }
 
-/// (softmax(logits) - target) in the rows that count, times the cotangent of the sum. The count is constant.
+/// With target the factors a of -log p: (Σ a · softmax(logits) - a), times the cotangent of the sum. Without
+/// weights Σ a is 1. The count is constant.
 LogicalResult CrossEntropyOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
                                        SmallVectorImpl<Value> &operandCotangents) {
   operandCotangents.append((*this)->getNumOperands(), Value());
   if (!cotangents[0])
     return success();
-  Expr logits = widen(Expr(builder, getLoc(), getLogits())), labels = logits.at(getLabels());
-  int64_t dim = logits.rank() - 1, classes = logits.shape().back();
-  double smoothing = getSmoothing().convertToDouble(), uniform = smoothing / classes;
-  Expr target = select(labelPositions(labels, logits), logits.constant(1 - smoothing + uniform),
-                       logits.constant(uniform));
-  Expr difference = logits.make<SoftmaxOp>(logits.type(), logits.value(), dim) - target;
-  Expr counted =
-      broadcastAlong(countedLabels(labels, getMask(), classes, getIgnoreIndex()), {dim}, logits.shape());
-  Expr scaled = difference * broadcastScalar(logits.at(cotangents[0]), logits.shape());
-  operandCotangents[0] = cast(select(counted, scaled, 0.0), tensorType(getLogits()).getElementType());
+  Rows rows(builder, *this, getLogits());
+  double smoothing = getSmoothing().convertToDouble(), uniform = smoothing / rows.classes;
+  Expr target =
+      rows.weighted(select(labelPositions(rows.labels, rows.logits),
+                           rows.logits.constant(1 - smoothing + uniform), rows.logits.constant(uniform)));
+  Expr probabilities = rows.logits.make<SoftmaxOp>(rows.logits.type(), rows.logits.value(), rows.dim);
+  if (rows.weight.value())
+    probabilities = probabilities * broadcastAlong(sum(target, rows.dim), {rows.dim}, rows.logits.shape());
+  operandCotangents[0] = rows.spreadCotangent(probabilities - target, cotangents[0], getLogits());
   return success();
 }
 
 //===----------------------------------------------------------------------===//
-// Mean squared error
+// Negative log-likelihood
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> MseOp::decompose(OpBuilder &builder) {
-  Expr prediction = widen(Expr(builder, getLoc(), getPrediction()));
-  Expr difference = prediction - widen(prediction.at(getTarget()));
-  Expr squares = difference * difference;
-  std::optional<Expr> counted = spreadMask(prediction, getMask(), prediction.shape());
-  if (!counted)
-    counted = prediction.make<ConstantOp>(
-        withShape(prediction, prediction.shape()).clone(builder.getI1Type()), 1.0);
-  else
-    squares = select(*counted, squares, 0.0);
-  return {sumAll(squares), countTrue(*counted, prediction.elementType())};
+SmallVector<Value> NllOp::decompose(OpBuilder &builder) {
+  Rows rows(builder, *this, getLogProbabilities());
+  return rows.sumCounted(-rows.atLabel(rows.weighted(rows.logits)));
 }
 
-SmallVector<Value> MseOp::getResiduals() {
-  SmallVector<Value> values{getPrediction(), getTarget()};
-  if (getMask())
-    values.push_back(getMask());
-  return values;
-}
+SmallVector<Value> NllOp::getResiduals() { return present({getLabels(), getWeight(), getMask()}); }
 
-/// 2 (prediction - target) in the rows that count, times the cotangent of the sum.
-LogicalResult MseOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
+/// -weight at the label, times the cotangent of the sum.
+LogicalResult NllOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
                               SmallVectorImpl<Value> &operandCotangents) {
   operandCotangents.append((*this)->getNumOperands(), Value());
   if (!cotangents[0])
     return success();
-  Expr prediction = widen(Expr(builder, getLoc(), getPrediction()));
-  Expr difference = prediction - widen(prediction.at(getTarget()));
-  Expr slope = 2 * difference * broadcastScalar(prediction.at(cotangents[0]), prediction.shape());
-  if (std::optional<Expr> counted = spreadMask(prediction, getMask(), prediction.shape()))
-    slope = select(*counted, slope, 0.0);
-  slope = cast(slope, tensorType(getPrediction()).getElementType());
-  operandCotangents[0] = slope;
-  operandCotangents[1] = -slope;
+  Rows rows(builder, *this, getLogProbabilities());
+  Expr slope = select(labelPositions(rows.labels, rows.logits), -rows.weights(), 0.0);
+  operandCotangents[0] = rows.spreadCotangent(slope, cotangents[0], getLogProbabilities());
   return success();
 }
 

@@ -96,6 +96,7 @@ TEST_P(VjpTest, ZeroStaysZero) {
 }
 
 INSTANTIATE_TEST_SUITE_P(RoundTrips, VjpTest,
-                         testing::Values("elementwise.mlir", "structure.mlir", "training.mlir"));
+                         testing::Values("elementwise.mlir", "structure.mlir", "training.mlir",
+                                         "losses.mlir"));
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- NetworkCases.cpp - Softmax, losses, random numbers, optimizers --------===//
+//===- NetworkCases.cpp - Softmax, random numbers, optimizers ----------------===//
 
 #include "test/gradients/Registry.h"
 
@@ -28,55 +28,7 @@ static void addSoftmax(Cases &cases) {
   }
 }
 
-/// `logits` and `labels` as types, `rest` what stands between operands and types.
-static Case loss(const std::string &op, const std::string &name, std::vector<Input> inputs,
-                 const std::string &attributes, Derivatives derivatives = Derivatives::second) {
-  std::string operands = "%x0, %x1", types = tensor(inputs[0].type) + ", " + tensor(inputs[1].type);
-  if (inputs.size() > 2) {
-    operands += " mask %x2";
-    types += ", " + tensor(inputs[2].type);
-  }
-  std::string body = "%y, %count = gpuc." + op + " " + operands + " " + attributes + " : (" + types +
-                     ") -> (tensor<$T>, tensor<$T>)";
-  Case result{"gpuc." + op, name, inputs, body, {{"%y", "$T"}, {"%count", "$T"}}, derivatives};
-  result.inner = 16; // rows of size 1
-  return result;
-}
-
-static void addLosses(Cases &cases) {
-  Input logits{"4x5x$T", -2, 2}, labels{"4xi32", 0, 4}, mask{"4xi1", 0, 0, {1, 0, 1, 1}};
-  Input ignored{"4xi64", 0, 0, {3, -100, 0, 7}};
-  for (const std::string &op : {"cross_entropy", "accuracy"}) {
-    Derivatives derivatives = op == "accuracy" ? Derivatives::none : Derivatives::second;
-    cases.push_back(loss(op, "plain", {logits, labels}, "", derivatives));
-    cases.push_back(loss(op, "mask", {logits, labels, mask}, "", derivatives));
-    cases.push_back(loss(op, "no_class", {logits, ignored}, "", derivatives));
-    cases.push_back(
-        loss(op, "ignore", {logits, {"4xi32", 0, 0, {2, 1, 2, 0}}}, "{ignore_index = 2 : i64}", derivatives));
-    cases.push_back(loss(op, "nothing_counts", {logits, {"4xi32", 0, 0, {-1, 5, -100, 9}}}, "", derivatives));
-    cases.push_back(loss(op, "tokens", {{"2x3x5x$T", -2, 2}, {"2x3xi32", 0, 4}, {"2xi1", 0, 0, {1, 0}}}, "",
-                         derivatives));
-    cases.push_back(
-        loss(op, "masked_nan",
-             {{"2x3x$T", 0, 0, {nan, 1, 2, 0.5, 1, -1}}, {"2xi32", 0, 0, {0, 1}}, {"2xi1", 0, 0, {0, 1}}}, "",
-             Derivatives::none));
-  }
-  cases.push_back(loss("cross_entropy", "smoothing", {logits, labels, mask}, "{smoothing = 0.1 : f64}"));
-  cases.push_back(loss("cross_entropy", "impossible", {{"1x3x$T", 0, 0, {-inf, 1, 2}}, {"1xi32", 0, 0, {1}}},
-                       "", Derivatives::none));
-
-  cases.push_back(loss("mse", "plain", {{"3x5x$T"}, {"3x5x$T"}}, ""));
-  cases.push_back(loss("mse", "mask", {{"4x2x$T"}, {"4x2x$T"}, mask}, ""));
-  cases.push_back(loss("mse", "scalar", {{"$T"}, {"$T"}}, ""));
-  cases.push_back(loss("mse", "masked_nan",
-                       {{"2x2x$T", 0, 0, {nan, 1, 2, 3}}, {"2x2x$T"}, {"2xi1", 0, 0, {0, 1}}}, "",
-                       Derivatives::none));
-}
-
-void addNetworkCases(Cases &cases) {
-  addSoftmax(cases);
-  addLosses(cases);
-}
+void addNetworkCases(Cases &cases) { addSoftmax(cases); }
 
 //===----------------------------------------------------------------------===//
 // Random numbers

@@ -30,6 +30,7 @@ const std::vector<Case> &registry() {
     addSortCases(cases);
     addContractCases(cases);
     addNetworkCases(cases);
+    addLossCases(cases);
     addRandomCases(cases);
     addUpdateCases(cases);
     return cases;

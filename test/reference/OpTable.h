@@ -42,6 +42,9 @@ private:
   llvm::StringMap<Case> cases_;
 };
 
+/// log softmax along `dim`.
+Tensor logSoftmax(const Tensor &x, int64_t dim);
+
 void addElementwiseOps(OpTable &table);
 void addLogicOps(OpTable &table);
 void addShapeOps(OpTable &table);
@@ -50,6 +53,7 @@ void addReduceOps(OpTable &table);
 void addSortOps(OpTable &table);
 void addContractOps(OpTable &table);
 void addNetworkOps(OpTable &table);
+void addLossOps(OpTable &table);
 void addRandomOps(OpTable &table);
 void addTrainingOps(OpTable &table);
 

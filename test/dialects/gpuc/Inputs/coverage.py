@@ -1,7 +1,9 @@
 """Prints what the dialect declares and the tests do not mention: ops, or the labels of constraints.
 
-coverage.py ops GpucOps.h.inc TEST.mlir …          every registered op stands in a round-trip test
-coverage.py constraints SOURCE_FOLDER TEST.mlir …  every label in the ODS stands in a negative test, and no other
+coverage.py ops GpucOps.h.inc TEST_FOLDER          every registered op stands in a round-trip test
+coverage.py constraints SOURCE_FOLDER TEST_FOLDER  every label in the ODS stands in a negative test, and no other
+
+Negative tests are the files …-errors.mlir; the others read back what they write.
 """
 
 import glob
@@ -13,7 +15,9 @@ def read(paths):
     return "\n".join(open(path, encoding="utf-8").read() for path in paths)
 
 
-what, declared, tests = sys.argv[1], sys.argv[2], read(sys.argv[3:])
+what, declared, folder = sys.argv[1:]
+is_negative = {"ops": False, "constraints": True}[what]
+tests = read(path for path in glob.glob(folder + "/*.mlir") if path.endswith("-errors.mlir") == is_negative)
 if what == "ops":
     names = set(re.findall(r'StringLiteral\("(gpuc\.\w+)"\)', read([declared])))
     missing = {name for name in names if not re.search(rf"= {name} |^ *{name} ", tests, re.MULTILINE)}
