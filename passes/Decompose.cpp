@@ -46,6 +46,8 @@ class DecomposePass : public impl::DecomposePassBase<DecomposePass> {
       Operation *before = op->getPrevNode();
       OpBuilder builder(op);
       SmallVector<Value> results = op.decompose(builder);
+      if (results.size() != op->getNumResults())
+        return signalPassFailure(); // It said why: a batch that is not bound yet.
       Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
       for (Operation *part = first; part != op; part = part->getNextNode()) {
         part->setLoc(partOf(op->getLoc(), op->getName().stripDialect()));

@@ -4,10 +4,12 @@
 // entries of a plan in their place:
 //
 //   @init        gives every variable its first value, drawn from @seed alone
-//   @train_step  forward, backward, gradients / count, their norm, optimizer updates; (loss_sum, count, lr,
-//   grad_norm)
+//   @train_step  forward, backward, gradients / count, their norm, optimizer updates, and what the model
+//                assigns (running statistics); (loss_sum, count, lr, grad_norm)
 //   @eval_step   loss and accuracy in inference form; (loss_sum, count, correct, correct_count)
 //   @predict     the model in inference form
+//
+// In inference form no variable is assigned.
 //
 // Each calls nothing. Without an optimizer, or with training=false, there is no @train_step; without a recipe
 // no @eval_step either.
@@ -60,13 +62,16 @@ Value cast(OpBuilder &builder, Location location, Value value, Type element) {
              : ir::CastOp::create(builder, location, type.clone(element), value).getResult();
 }
 
-/// Puts what they compute outside of training in place of ops like dropout.
+/// Puts what they compute outside of training in place of ops like dropout, and leaves out what the model
+/// assigns: running statistics are training's to change.
 void toInference(func::FuncOp function) {
   function.walk([](ir::TrainingOpInterface op) {
     OpBuilder builder(op);
-    op->replaceAllUsesWith(op.buildInference(builder));
+    SmallVector<Value> results = op.buildInference(builder);
+    op->replaceAllUsesWith(results);
     op->erase();
   });
+  function.walk([](ir::AssignOp op) { op.erase(); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,6 +30,7 @@ const std::vector<Case> &registry() {
     addSortCases(cases);
     addContractCases(cases);
     addNetworkCases(cases);
+    addNormCases(cases);
     addLossCases(cases);
     addRandomCases(cases);
     addUpdateCases(cases);

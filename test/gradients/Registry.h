@@ -69,6 +69,7 @@ void addReduceCases(Cases &cases);
 void addSortCases(Cases &cases);
 void addContractCases(Cases &cases);
 void addNetworkCases(Cases &cases);
+void addNormCases(Cases &cases);
 void addLossCases(Cases &cases);
 void addRandomCases(Cases &cases);
 void addUpdateCases(Cases &cases);

@@ -23,6 +23,7 @@ static const OpTable &opTable() {
     addSortOps(cases);
     addContractOps(cases);
     addNetworkOps(cases);
+    addNormOps(cases);
     addLossOps(cases);
     addRandomOps(cases);
     addTrainingOps(cases);

@@ -53,6 +53,7 @@ void addReduceOps(OpTable &table);
 void addSortOps(OpTable &table);
 void addContractOps(OpTable &table);
 void addNetworkOps(OpTable &table);
+void addNormOps(OpTable &table);
 void addLossOps(OpTable &table);
 void addRandomOps(OpTable &table);
 void addTrainingOps(OpTable &table);

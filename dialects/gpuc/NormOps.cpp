@@ -1,0 +1,102 @@
+//===- NormOps.cpp - Types, costs and verifiers of normalisations -----------===//
+
+#include "dialects/gpuc/ExprHelpers.h"
+
+using namespace mlir;
+
+namespace gpuc::ir {
+
+/// The type of statistics with this shape: of the operand, but never half precision.
+static RankedTensorType statisticType(Value operand, ArrayRef<int64_t> shape) {
+  return RankedTensorType::get(shape, wideElement(tensorType(operand).getElementType()));
+}
+
+/// Appends the operand's type and that of `statistics` results with one number a row.
+template <typename Op>
+static LogicalResult inferRows(std::optional<Location> location, Value operand, int64_t dim, int statistics,
+                               SmallVectorImpl<Type> &types) {
+  StringRef name = Op::getOperationName(), prefix = name.drop_front(name.find('.') + 1);
+  if (failed(checkDim(location, name, (prefix + "_C1").str(), dim, operand.getType())))
+    return failure();
+  for (int64_t extent : shapeOf(operand).drop_front(dim))
+    if (extent == 0 || ShapedType::isDynamic(extent))
+      return emitTypeError<Op>(location, "cannot normalise ", operand.getType(), " over its dimensions from ",
+                               dim, ": one is ", extentText(extent), " [", prefix, "_C2]");
+  types.push_back(operand.getType());
+  types.append(statistics, statisticType(operand, shapeOf(operand).take_front(dim)));
+  return success();
+}
+
+LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  return inferRows<LayerNormOp>(location, adaptor.getOperand(), adaptor.getDim(), 2, types);
+}
+LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  return inferRows<RmsNormOp>(location, adaptor.getOperand(), adaptor.getDim(), 1, types);
+}
+
+LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  Value operand = adaptor.getOperand();
+  ArrayRef<int64_t> shape = shapeOf(operand);
+  if (shape.size() < 2)
+    return emitTypeError<BatchNormOp>(location, "operand must be batch by channels, but is ",
+                                      operand.getType(), " [batch_norm_C1]");
+  if (shape.front() == 0 || llvm::is_contained(shape.drop_front(2), 0))
+    return emitTypeError<BatchNormOp>(location, "operand ", operand.getType(),
+                                      " has no elements in a channel [batch_norm_C5]");
+  types.push_back(operand.getType());
+  types.append(4, statisticType(operand, shape[1]));
+  return success();
+}
+
+static LogicalResult checkOptional(Operation *op, StringRef label, StringRef name, Value value,
+                                   Type expected) {
+  return value ? checkType(op, label, name, value.getType(), expected) : success();
+}
+
+static LogicalResult checkEps(Operation *op, StringRef label, double eps) {
+  if (eps >= 0)
+    return success();
+  return op->emitOpError() << "eps must not be negative, but is " << eps << " [" << label << "]";
+}
+
+LogicalResult LayerNormOp::verify() {
+  Type affine = withShape(getOperand(), shapeOf(getOperand()).drop_front(getDim()));
+  if (failed(checkOptional(*this, "layer_norm_C3", "weight", getWeight(), affine)) ||
+      failed(checkOptional(*this, "layer_norm_C3", "bias", getBias(), affine)))
+    return failure();
+  return checkEps(*this, "layer_norm_C4", getEps().convertToDouble());
+}
+
+LogicalResult RmsNormOp::verify() {
+  Type affine = withShape(getOperand(), shapeOf(getOperand()).drop_front(getDim()));
+  if (failed(checkOptional(*this, "rms_norm_C3", "weight", getWeight(), affine)))
+    return failure();
+  return checkEps(*this, "rms_norm_C4", getEps().convertToDouble());
+}
+
+LogicalResult BatchNormOp::verify() {
+  int64_t channels = shapeOf(getOperand())[1];
+  Type affine = withShape(getOperand(), channels), statistic = statisticType(getOperand(), channels);
+  if (failed(checkType(*this, "batch_norm_C2", "running_mean", getRunningMean().getType(), statistic)) ||
+      failed(
+          checkType(*this, "batch_norm_C2", "running_variance", getRunningVariance().getType(), statistic)) ||
+      failed(checkOptional(*this, "batch_norm_C3", "weight", getWeight(), affine)) ||
+      failed(checkOptional(*this, "batch_norm_C3", "bias", getBias(), affine)) ||
+      failed(checkEps(*this, "batch_norm_C4", getEps().convertToDouble())))
+    return failure();
+  double momentum = getMomentum().convertToDouble();
+  if (momentum >= 0 && momentum <= 1)
+    return success();
+  return emitOpError() << "momentum must lie in [0, 1], but is " << momentum << " [batch_norm_C4]";
+}
+
+/// Mean, difference, square, sum, product, and product and sum with weight and bias.
+int64_t LayerNormOp::getFlops() { return 7 * elementCount(getOperand().getType()); }
+int64_t BatchNormOp::getFlops() { return 7 * elementCount(getOperand().getType()); }
+/// Square, sum and two products.
+int64_t RmsNormOp::getFlops() { return 4 * elementCount(getOperand().getType()); }
+
+} // namespace gpuc::ir

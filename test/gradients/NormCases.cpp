@@ -1,0 +1,146 @@
+//===- NormCases.cpp - Normalisations ------------------------------------------===//
+
+#include "test/gradients/Registry.h"
+
+namespace gpuc::gradients {
+
+static std::string list(const std::vector<std::string> &parts) {
+  std::string text;
+  for (const std::string &part : parts)
+    text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+static std::string tensors(const std::vector<std::string> &types) {
+  std::vector<std::string> parts;
+  for (const std::string &type : types)
+    parts.push_back(tensor(type));
+  return list(parts);
+}
+
+namespace {
+
+/// One op with optional weight and bias; `first` of its results is differentiated.
+struct Norm {
+  std::string op, name;
+  std::vector<Input> inputs; ///< Without weight and bias.
+  std::string operands;      ///< "%x0 dim 1"
+  std::string affine;        ///< Type of weight and bias.
+  std::vector<std::string> results;
+  bool hasWeight = true, hasBias = true;
+  std::string attributes = "";
+  size_t first = 0;
+  Derivatives derivatives = Derivatives::second;
+
+  Case build() const {
+    std::vector<Input> all = inputs;
+    std::string text = operands;
+    auto add = [&](const char *keyword) {
+      text += std::string(" ") + keyword + " %x" + std::to_string(all.size());
+      all.push_back({affine, 0.5, 1.5});
+    };
+    if (hasWeight)
+      add("weight");
+    if (hasBias)
+      add("bias");
+    std::vector<std::string> types, names;
+    for (const Input &input : all)
+      types.push_back(input.type);
+    std::vector<Output> outputs;
+    for (size_t i = 0; i < results.size(); ++i) {
+      names.push_back("%r" + std::to_string(i) + "_");
+      outputs.push_back({names.back(), results[i]});
+    }
+    std::swap(outputs.front(), outputs[first]);
+    Case built{op,
+               name,
+               all,
+               list(names) + " = " + op + " " + text + " " + attributes + " : (" + tensors(types) + ") -> (" +
+                   tensors(results) + ")",
+               outputs,
+               derivatives};
+    built.inner = 8; // elements are a few deviations from the mean
+    return built;
+  }
+};
+
+} // namespace
+
+/// layer_norm or rms_norm; `rows` is what stands before `normalised`.
+static Norm rowNorm(const std::string &op, const std::string &name, const std::string &rows,
+                    const std::string &normalised, const std::string &dim) {
+  std::string shape = rows.empty() ? normalised : rows + "x" + normalised;
+  std::vector<std::string> results = {real(shape), real(rows)};
+  if (op == "layer_norm")
+    results.push_back(real(rows));
+  Norm norm{"gpuc." + op, name, {{real(shape), -2, 2}}, "%x0 dim " + dim, real(normalised), results};
+  norm.hasBias = op == "layer_norm";
+  return norm;
+}
+
+static void addRowNorms(Cases &cases, const std::string &op) {
+  auto with = [&](Norm norm, auto change) {
+    change(norm);
+    cases.push_back(norm.build());
+  };
+  cases.push_back(rowNorm(op, "plain", "3", "5", "1").build());
+  cases.push_back(rowNorm(op, "two_dims", "2x3", "5x7", "2").build());
+  cases.push_back(rowNorm(op, "all", "", "7", "0").build());
+  with(rowNorm(op, "no_affine", "3", "5", "1"), [](Norm &norm) { norm.hasWeight = norm.hasBias = false; });
+  with(rowNorm(op, "eps", "3", "5", "1"), [](Norm &norm) { norm.attributes = "{eps = 0.5 : f64}"; });
+  with(rowNorm(op, "statistic", "3", "5", "1"), [](Norm &norm) { norm.first = norm.results.size() - 1; });
+  with(rowNorm(op, "long", "3", "1037", "1"), [](Norm &norm) { norm.derivatives = Derivatives::none; });
+  // One element: of itself it is the mean, and of size 1.
+  with(rowNorm(op, "extent_1", "3", "1", "1"), [](Norm &norm) { norm.attributes = "{eps = 0.5 : f64}"; });
+  with(rowNorm(op, "special", "4", "3", "1"), [](Norm &norm) {
+    norm.inputs[0].values = {nan, 1, 2, inf, 1, 2, 3, 3, 3, 100, 101, 102};
+    norm.derivatives = Derivatives::none;
+  });
+  if (op == "rms_norm")
+    return;
+  with(rowNorm(op, "weight_alone", "3", "5", "1"), [](Norm &norm) { norm.hasBias = false; });
+  with(rowNorm(op, "bias_alone", "3", "5", "1"), [](Norm &norm) { norm.hasWeight = false; });
+  with(rowNorm(op, "mean", "3", "5", "1"), [](Norm &norm) { norm.first = 1; });
+}
+
+static Norm batchNorm(const std::string &name, const std::string &shape, const std::string &channels) {
+  Input statistic{real(channels), 0.5, 1.5};
+  return {"gpuc.batch_norm",
+          name,
+          {{real(shape), -2, 2}, statistic, statistic},
+          "%x0 running %x1, %x2",
+          real(channels),
+          {real(shape), real(channels), real(channels), real(channels), real(channels)}};
+}
+
+static void addBatchNorms(Cases &cases) {
+  auto with = [&](Norm norm, auto change) {
+    change(norm);
+    cases.push_back(norm.build());
+  };
+  cases.push_back(batchNorm("rows", "7x3", "3").build());
+  cases.push_back(batchNorm("images", "2x3x5x3", "3").build());
+  cases.push_back(batchNorm("one_channel", "4x1x3", "1").build());
+  with(batchNorm("no_affine", "5x3", "3"), [](Norm &norm) { norm.hasWeight = norm.hasBias = false; });
+  with(batchNorm("weight_alone", "5x3", "3"), [](Norm &norm) { norm.hasBias = false; });
+  with(batchNorm("bias_alone", "5x3", "3"), [](Norm &norm) { norm.hasWeight = false; });
+  with(batchNorm("momentum", "5x3", "3"),
+       [](Norm &norm) { norm.attributes = "{eps = 0.5 : f64, momentum = 0.25 : f64}"; });
+  // Each statistic as what is differentiated.
+  const char *statistics[] = {"running_mean", "running_variance", "mean", "inverse_deviation"};
+  for (size_t i = 0; i < 4; ++i)
+    with(batchNorm(statistics[i], "3x2x2", "2"), [&](Norm &norm) { norm.first = i + 1; });
+  with(batchNorm("one_element", "1x3", "3"), [](Norm &norm) { norm.attributes = "{eps = 0.5 : f64}"; });
+  with(batchNorm("special", "3x4", "4"), [](Norm &norm) {
+    norm.inputs[0].values = {nan, inf, 3, 100, 1, 1, 3, 101, 2, 2, 3, 102};
+    norm.derivatives = Derivatives::none;
+  });
+}
+
+void addNormCases(Cases &cases) {
+  addRowNorms(cases, "layer_norm");
+  addRowNorms(cases, "rms_norm");
+  addBatchNorms(cases);
+}
+
+} // namespace gpuc::gradients
