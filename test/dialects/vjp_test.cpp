@@ -97,6 +97,6 @@ TEST_P(VjpTest, ZeroStaysZero) {
 
 INSTANTIATE_TEST_SUITE_P(RoundTrips, VjpTest,
                          testing::Values("elementwise.mlir", "structure.mlir", "training.mlir", "norms.mlir",
-                                         "losses.mlir"));
+                                         "attention.mlir", "losses.mlir"));
 
 } // namespace

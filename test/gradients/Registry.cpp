@@ -31,6 +31,7 @@ const std::vector<Case> &registry() {
     addContractCases(cases);
     addNetworkCases(cases);
     addNormCases(cases);
+    addAttentionCases(cases);
     addLossCases(cases);
     addRandomCases(cases);
     addUpdateCases(cases);

@@ -70,6 +70,7 @@ void addSortCases(Cases &cases);
 void addContractCases(Cases &cases);
 void addNetworkCases(Cases &cases);
 void addNormCases(Cases &cases);
+void addAttentionCases(Cases &cases);
 void addLossCases(Cases &cases);
 void addRandomCases(Cases &cases);
 void addUpdateCases(Cases &cases);

@@ -24,6 +24,7 @@ static const OpTable &opTable() {
     addContractOps(cases);
     addNetworkOps(cases);
     addNormOps(cases);
+    addAttentionOps(cases);
     addLossOps(cases);
     addRandomOps(cases);
     addTrainingOps(cases);

@@ -45,6 +45,9 @@ private:
 /// log softmax along `dim`.
 Tensor logSoftmax(const Tensor &x, int64_t dim);
 
+/// Whether the op `dropout` with this id and p keeps an element.
+bool isKept(const Interpreter &state, uint64_t id, double p, int64_t element);
+
 void addElementwiseOps(OpTable &table);
 void addLogicOps(OpTable &table);
 void addShapeOps(OpTable &table);
@@ -54,6 +57,7 @@ void addSortOps(OpTable &table);
 void addContractOps(OpTable &table);
 void addNetworkOps(OpTable &table);
 void addNormOps(OpTable &table);
+void addAttentionOps(OpTable &table);
 void addLossOps(OpTable &table);
 void addRandomOps(OpTable &table);
 void addTrainingOps(OpTable &table);

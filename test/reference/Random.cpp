@@ -86,7 +86,14 @@ static Tensor randomNormal(ir::RandomNormalOp op, Operands x) {
   return result;
 }
 
-/// Keeps an element where its uniform number in f32 is at least p, of the variables @seed and @step.
+/// Where the uniform number in f32 of the variables @seed and @step is at least p.
+bool isKept(const Interpreter &state, uint64_t id, double p, int64_t element) {
+  auto counter = [&](const char *name) {
+    return static_cast<uint64_t>(state.variables.at(name).elements[0].integer);
+  };
+  return Stream{counter("seed"), counter("step"), id}.fraction(element, 0, 24) >= static_cast<float>(p);
+}
+
 static Tensor dropout(ir::DropoutOp op, Operands x, const Interpreter &state) {
   Tensor result(x[0].type);
   double p = op.getP().convertToDouble();
@@ -94,14 +101,8 @@ static Tensor dropout(ir::DropoutOp op, Operands x, const Interpreter &state) {
     return x[0];
   if (p == 1)
     return result;
-  auto counter = [&](const char *name) {
-    return static_cast<uint64_t>(state.variables.at(name).elements[0].integer);
-  };
-  Stream stream{counter("seed"), counter("step"), op.getId()};
-  for (int64_t i = 0; i < result.size(); ++i) {
-    bool kept = stream.fraction(i, 0, 24) >= static_cast<float>(p);
-    result.elements[i].real = kept ? x[0].elements[i].real / (1 - p) : 0;
-  }
+  for (int64_t i = 0; i < result.size(); ++i)
+    result.elements[i].real = isKept(state, op.getId(), p, i) ? x[0].elements[i].real / (1 - p) : 0;
   return result;
 }
 

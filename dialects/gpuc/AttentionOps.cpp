@@ -1,0 +1,122 @@
+//===- AttentionOps.cpp - Types, costs and verifiers of attention -----------===//
+
+#include "dialects/gpuc/ExprHelpers.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace gpuc::ir {
+
+//===----------------------------------------------------------------------===//
+// What attention and its gradient share
+//===----------------------------------------------------------------------===//
+
+template <typename Op> static double scaleOf(Op op) {
+  if (std::optional<APFloat> scale = op.getScale())
+    return scale->convertToDouble();
+  return 1 / std::sqrt(static_cast<double>(shapeOf(op.getQuery()).back()));
+}
+double AttentionOp::getScaleOrDefault() { return scaleOf(*this); }
+double AttentionGradientOp::getScaleOrDefault() { return scaleOf(*this); }
+
+/// Labels of what is wrong: `prefix`, then _C1 and so on, or one label for all of it.
+struct AttentionLabels {
+  StringRef operation, operands, shapes, mask, dropout, extents;
+};
+static constexpr AttentionLabels attentionLabels{"gpuc.attention", "attention_C1", "attention_C2",
+                                                 "attention_C3",   "attention_C4", "attention_C5"};
+static constexpr AttentionLabels gradientLabels{"gpuc.attention_gradient", "attention_gradient_C1",
+                                                "attention_gradient_C1",   "attention_gradient_C1",
+                                                "attention_gradient_C1",   "attention_gradient_C1"};
+
+/// The types of result and log_sum_exp, or a message.
+static LogicalResult inferAttention(std::optional<Location> location, const AttentionLabels &labels,
+                                    Value query, Value key, Value value, SmallVectorImpl<Type> &types) {
+  auto fail = [&](StringRef label, const auto &...text) {
+    return emitOptionalError(location, "'", labels.operation, "' op query ", query.getType(), ", key ",
+                             key.getType(), " and value ", value.getType(), " ", text..., " [", label, "]");
+  };
+  auto q = tensorType(query), k = tensorType(key), v = tensorType(value);
+  if (q.getRank() != 4 || k.getRank() != 4 || v.getRank() != 4 || q.getElementType() != k.getElementType() ||
+      q.getElementType() != v.getElementType())
+    return fail(labels.operands, "must have rank 4 and one element type");
+  ArrayRef<int64_t> queries = q.getShape(), keys = k.getShape(), values = v.getShape();
+  if (queries[0] != keys[0] || queries[3] != keys[3] || keys.take_front(3) != values.take_front(3) ||
+      keys[1] < 1 || queries[1] % keys[1] != 0)
+    return fail(labels.shapes, "do not fit: [B, H, T, D], [B, G, S, D] and [B, G, S, E], H a multiple of G");
+  if (queries[3] == 0 || keys[2] == 0)
+    return fail(labels.extents, "leave nothing to attend to: D and S are at least 1");
+  types.push_back(withShape(query, {queries[0], queries[1], queries[2], values[3]}));
+  types.push_back(RankedTensorType::get(queries.take_front(3), wideElement(q.getElementType())));
+  return success();
+}
+
+/// Mask and dropout.
+template <typename Op> static LogicalResult checkScores(Op op, const AttentionLabels &labels) {
+  if (Value mask = op.getMask()) {
+    ArrayRef<int64_t> queries = shapeOf(op.getQuery());
+    int64_t scores[] = {queries[0], queries[1], queries[2], shapeOf(op.getKey())[2]};
+    Type element = tensorType(mask).getElementType();
+    if (!isBroadcastable(shapeOf(mask), scores) ||
+        !(element.isInteger(1) || element == tensorType(op.getQuery()).getElementType()))
+      return op.emitOpError() << "mask " << mask.getType() << " must be i1 or of the element type of query "
+                              << op.getQuery().getType() << ", and broadcast to the scores "
+                              << withShape(op.getQuery(), scores) << " [" << labels.mask << "]";
+  }
+  double p = op.getDropout().convertToDouble();
+  auto id = static_cast<int64_t>(op.getId());
+  if (p >= 0 && p <= 1 && id >= 0 && id < randomDrawStride)
+    return success();
+  return op.emitOpError() << "dropout must lie in [0, 1] and id in [0, " << randomDrawStride << "), but are "
+                          << p << " and " << id << " [" << labels.dropout << "]";
+}
+
+/// Multiply-adds of `products` matrices [T, S] with an inner extent each, and `pointwise` operations a score.
+template <typename Op> static int64_t countFlops(Op op, int64_t byKey, int64_t byValue, int64_t pointwise) {
+  ArrayRef<int64_t> keys = shapeOf(op.getKey()), queries = shapeOf(op.getQuery());
+  auto scores = RankedTensorType::get({queries[0], queries[1], queries[2], keys[2]},
+                                      tensorType(op.getQuery()).getElementType());
+  return elementCount(scores) * (2 * (byKey * keys[3] + byValue * shapeOf(op.getValue())[3]) + pointwise);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  return inferAttention(location, attentionLabels, adaptor.getQuery(), adaptor.getKey(), adaptor.getValue(),
+                        types);
+}
+
+LogicalResult AttentionOp::verify() { return checkScores(*this, attentionLabels); }
+
+/// Scores and result; scale, mask, maximum, difference, exponential, sum and quotient.
+int64_t AttentionOp::getFlops() { return countFlops(*this, 1, 1, 7); }
+
+//===----------------------------------------------------------------------===//
+// Its gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult AttentionGradientOp::verify() {
+  SmallVector<Type> types;
+  if (failed(inferAttention(getLoc(), gradientLabels, getQuery(), getKey(), getValue(), types)) ||
+      failed(checkScores(*this, gradientLabels)) ||
+      failed(checkType(*this, "attention_gradient_C2", "cotangent", getCotangent().getType(), types[0])) ||
+      failed(checkType(*this, "attention_gradient_C2", "result", getResult().getType(), types[0])) ||
+      failed(checkType(*this, "attention_gradient_C2", "log_sum_exp", getLogSumExp().getType(), types[1])))
+    return failure();
+  SmallVector<Type> expected{getQuery().getType(), getKey().getType(), getValue().getType()};
+  if (Value mask = getMask(); mask && isa<FloatType>(tensorType(mask).getElementType()))
+    expected.push_back(mask.getType());
+  if (getResultTypes() == TypeRange(expected))
+    return success();
+  return emitOpError() << "must return (" << expected << "), but returns (" << getResultTypes()
+                       << ") [attention_gradient_C3]";
+}
+
+/// Scores, dquery and dkey by the key's extent, dP and dvalue by the value's.
+int64_t AttentionGradientOp::getFlops() { return countFlops(*this, 3, 2, 7); }
+
+} // namespace gpuc::ir

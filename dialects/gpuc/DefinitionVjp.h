@@ -1,0 +1,18 @@
+//===- DefinitionVjp.h - Derivatives by way of definitions ------------------===//
+//
+// Internal to the dialect.
+//
+#pragma once
+
+#include "dialects/gpuc/GpucOps.h"
+
+namespace gpuc::ir {
+
+/// A VJP for composites whose own derivative is rarely asked for, such as ops that are gradients themselves:
+/// builds the definition again, which reads the operands alone, and its backward pass. The op's residuals are
+/// its operands.
+mlir::LogicalResult buildDefinitionVJP(CompositeOpInterface op, mlir::OpBuilder &builder,
+                                       mlir::ValueRange cotangents,
+                                       llvm::SmallVectorImpl<mlir::Value> &operandCotangents);
+
+} // namespace gpuc::ir
