@@ -105,11 +105,16 @@ void Graph::charge(Operation *op) {
 
 Tensor Graph::parameter(const Module *owner, const std::string &name, const Shape &shape,
                         const Initializer &initializer) {
+  return variable(owner, name, tensorType(shape, floats), initializer, "parameter");
+}
+
+Tensor Graph::variable(const Module *owner, const std::string &name, RankedTensorType type,
+                       const Initializer &initializer, StringRef kind) {
   if (failed())
     return {};
+  const Shape shape = type.getShape();
   if (llvm::any_of(shape, [](int64_t extent) { return extent < 1; }))
-    return fail("parameter " + name + " has shape " + toString(shape) + "; extents are at least 1");
-  RankedTensorType type = tensorType(shape, floats);
+    return fail((kind + " " + name + " has shape " + toString(shape) + "; extents are at least 1").str());
   Variable &variable = variables_[name];
   if (!variable.type) {
     SmallVector<NamedAttribute> numbers;
@@ -126,15 +131,16 @@ Tensor Graph::parameter(const Module *owner, const std::string &name, const Shap
       atTop.setInsertionPointToStart(module->getBody());
     lastVariable_ =
         ir::VariableOp::create(atTop, location(), builder.getStringAttr(name), TypeAttr::get(type), spec,
-                               /*frozen=*/UnitAttr(), builder.getStringAttr("parameter"));
+                               /*frozen=*/UnitAttr(), builder.getStringAttr(kind));
     variable = {type, owner};
-    if (LayerCall *call = currentCall())
+    if (LayerCall *call = currentCall(); call && kind == "parameter")
       call->parameters += type.getNumElements();
   } else if (variable.owner != owner) {
-    return fail("parameter " + name + " belongs to two modules; give each a name with add()");
+    return fail((kind + " " + name + " belongs to two modules; give each a name with add()").str());
   } else if (variable.type != type) {
-    return fail("parameter " + name + " has shape " + toString(Shape(variable.type.getShape())) +
-                ", asked for " + toString(shape));
+    return fail((kind + " " + name + " has shape " + toString(Shape(variable.type.getShape())) +
+                 ", asked for " + toString(shape))
+                    .str());
   } else if (LayerCall *call = currentCall()) {
     call->shared = true;
   }

@@ -71,6 +71,9 @@ public:
   /// Only `owner` may: a name is one module's.
   Tensor parameter(const Module *owner, const std::string &name, const Shape &shape,
                    const Initializer &initializer);
+  /// The same for a variable of another type and kind.
+  Tensor variable(const Module *owner, const std::string &name, mlir::RankedTensorType type,
+                  const Initializer &initializer, llvm::StringRef kind);
 
   /// The next id of a random op; ids are unique in the model and follow the order in which it is written.
   int64_t nextRandomId() { return randomIds_++; }

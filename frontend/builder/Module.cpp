@@ -36,8 +36,26 @@ Tensor Module::parameter(const Tensor &user, const std::string &name, const Shap
                          const Initializer &initializer) {
   if (!user.graph())
     return {};
+  return user.graph()->parameter(this, pathTo(name), shape, initializer);
+}
+
+std::string Module::pathTo(const std::string &name) const {
   std::string outer = path();
-  return user.graph()->parameter(this, outer.empty() ? name : outer + "." + name, shape, initializer);
+  return outer.empty() ? name : outer + "." + name;
+}
+
+Tensor Module::statistic(const Tensor &user, const std::string &name, const Shape &shape, DataType type,
+                         const Initializer &initializer) {
+  if (!user.graph())
+    return {};
+  detail::Graph &graph = *user.graph();
+  return graph.variable(this, pathTo(name), graph.tensorType(shape, type), initializer, "statistic");
+}
+
+void Module::assign(const std::string &name, const Tensor &value) {
+  if (value.graph() && value.graph()->usable("assign", {&value}))
+    value.graph()->emit<ir::AssignOp>(FlatSymbolRefAttr::get(&value.graph()->context, pathTo(name)),
+                                      detail::Graph::unwrap(value));
 }
 
 Tensor Layer::operator()(const Tensor &x) {

@@ -69,7 +69,16 @@ protected:
   Tensor parameter(const Tensor &user, const std::string &name, const Shape &shape,
                    const Initializer &initializer);
 
+  /// The same for a statistic, which assign() changes, and no optimizer.
+  Tensor statistic(const Tensor &user, const std::string &name, const Shape &shape, DataType type,
+                   const Initializer &initializer);
+  /// Gives this module's statistic `name` a new value at the end of a train step. Evaluation and prediction
+  /// leave it as it is.
+  void assign(const std::string &name, const Tensor &value);
+
 private:
+  std::string pathTo(const std::string &name) const;
+
   std::string name_;
   std::string
       mistake_; // of a call of add(); reported when the module is used, for only then is there a model

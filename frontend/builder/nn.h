@@ -1,8 +1,11 @@
 //===- nn.h - All of the graph builder --------------------------------------===//
 #pragma once
 
+#include "frontend/builder/Attention.h"
 #include "frontend/builder/Layers.h"
 #include "frontend/builder/Losses.h"
 #include "frontend/builder/ModelBuilder.h"
 #include "frontend/builder/Module.h"
+#include "frontend/builder/Norms.h"
+#include "frontend/builder/Resize.h"
 #include "frontend/builder/Tensor.h"
