@@ -6,7 +6,8 @@ import math
 import struct
 
 # The array module's type codes, and what the two formats call them.
-TYPES = {"f32": ("f", "<f4", "F32"), "f64": ("d", "<f8", "F64"), "i32": ("i", "<i4", "I32"), "ui8": ("B", "|u1", "U8")}
+TYPES = {"f32": ("f", "<f4", "F32"), "f64": ("d", "<f8", "F64"), "i32": ("i", "<i4", "I32"), "i64": ("q", "<i8", "I64"),
+         "ui8": ("B", "|u1", "U8")}
 
 
 def hashed(count, stream):
@@ -33,10 +34,10 @@ def write_npy(path, dtype, shape, values):
 
 
 def write_safetensors(path, dtype, tensors):
-    """`tensors`: name → (shape, values)."""
-    code, _, name_of_type = TYPES[dtype]
+    """`tensors`: name → (shape, values) of `dtype`, or (shape, values, dtype)."""
     header, data = {}, b""
-    for name, (shape, values) in tensors.items():
+    for name, (shape, values, *own) in tensors.items():
+        code, _, name_of_type = TYPES[own[0] if own else dtype]
         part = array.array(code, values).tobytes()
         header[name] = {"dtype": name_of_type, "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
         data += part
@@ -52,3 +53,17 @@ def read_npy_bytes(path):
         content = file.read()
     (length,) = struct.unpack("<H", content[8:10])
     return content[10 + length:]
+
+
+def read_safetensors(path):
+    """name → values."""
+    with open(path, "rb") as file:
+        content = file.read()
+    (length,) = struct.unpack("<Q", content[:8])
+    codes = {name_of_type: code for code, _, name_of_type in TYPES.values()}
+    tensors = {}
+    for name, entry in json.loads(content[8:8 + length]).items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            tensors[name] = array.array(codes[entry["dtype"]], content[8 + length + begin:8 + length + end]).tolist()
+    return tensors
