@@ -146,6 +146,8 @@ class Lowering {
       case fb::Work::Matmul:
         GPUC_RETURN_IF_ERROR(lower(*command.work_as_Matmul(), result));
         break;
+      case fb::Work::Conv:
+        return errorf("conv: there is no convolution on cuda yet; compile the plan with --target=host");
       case fb::Work::Copy:
         GPUC_RETURN_IF_ERROR(lower(*command.work_as_Copy(), result));
         break;

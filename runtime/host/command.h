@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/host/code.h"
+#include "runtime/host/conv.h"
 #include "runtime/host/matmul.h"
 
 namespace gpuc {
@@ -28,7 +29,7 @@ struct MovingPointer {
 };
 
 struct HostCommand {
-  enum class Kind : uint8_t { launch, matmul, copy, fill, record, wait, repeat };
+  enum class Kind : uint8_t { launch, matmul, conv, copy, fill, record, wait, repeat };
 
   struct Launch {
     KernelFunction function;
@@ -37,6 +38,9 @@ struct HostCommand {
   };
   struct Matmul {
     const MatmulKernel* kernel;
+  };
+  struct Conv {
+    const ConvKernel* kernel;
   };
   struct Copy {
     uint64_t bytes;
@@ -68,6 +72,7 @@ struct HostCommand {
   union {
     Launch launch = {};
     Matmul matmul;
+    Conv conv;
     Copy copy;
     Fill fill;
     Record record;
@@ -109,6 +114,7 @@ struct HostProgram {
   std::vector<OutputPlace> outputs;
   std::deque<EventCounter> events;
   std::deque<MatmulKernel> matmuls;
+  std::deque<ConvKernel> convolutions;
   std::deque<std::vector<MovingPointer>> moving;  // one for each repeat
   std::deque<std::vector<std::byte>> staging;     // outputs that are copied out of the arena
   uint64_t runs = 0;

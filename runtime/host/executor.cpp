@@ -37,6 +37,22 @@ void multiply(const HostCommand& command, ThreadPool& pool) {
     pool.parallelFor(phase.kernel.tiles(phase.phase), phase.kernel.grain(phase.phase), {tiles, &phase});
 }
 
+void convolve(const HostCommand& command, ThreadPool& pool) {
+  struct Phase {
+    const ConvKernel& kernel;
+    ConvOperands operands;
+    int phase;
+  };
+  void** operands = command.operands;
+  Phase phase{*command.conv.kernel, {operands[0], operands[1], operands[2], operands[3]}, 0};
+  auto tiles = [](const void* context, int64_t begin, int64_t end) {
+    const Phase& phase = *static_cast<const Phase*>(context);
+    phase.kernel.run(phase.phase, phase.operands, begin, end);
+  };
+  for (; phase.phase < phase.kernel.phaseCount(); ++phase.phase)
+    pool.parallelFor(phase.kernel.tiles(phase.phase), phase.kernel.grain(phase.phase), {tiles, &phase});
+}
+
 void fill(const HostCommand& command) {
   auto* to = static_cast<std::byte*>(command.operands[0]);
   uint64_t bytes = command.fill.bytes;
@@ -93,6 +109,9 @@ void StreamWalk::run() const {
         break;
       case HostCommand::Kind::matmul:
         multiply(command, *pool);
+        break;
+      case HostCommand::Kind::conv:
+        convolve(command, *pool);
         break;
       case HostCommand::Kind::copy:
         // A plan may copy within a buffer.

@@ -10,6 +10,7 @@ namespace {
 using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
 
 constexpr uint32_t kMatmulOperands = 5;  // a, b, c, bias, workspace
+constexpr uint32_t kConvOperands = 4;    // a, b, c, workspace
 constexpr uint32_t kCopyOperands = 2;    // from, to
 
 /// Entries of the pointer table that the commands will take.
@@ -20,6 +21,8 @@ size_t countPointers(const Commands* commands) {
       count += countOf(launch->reads()) + countOf(launch->writes());
     else if (command->work_as_Matmul())
       count += kMatmulOperands;
+    else if (command->work_as_Conv())
+      count += kConvOperands;
     else if (command->work_as_Copy())
       count += kCopyOperands;
     else if (command->work_as_Fill())
@@ -105,6 +108,9 @@ class Lowering {
       case fb::Work::Matmul:
         GPUC_RETURN_IF_ERROR(lower(*command.work_as_Matmul(), result));
         break;
+      case fb::Work::Conv:
+        GPUC_RETURN_IF_ERROR(lower(*command.work_as_Conv(), result));
+        break;
       case fb::Work::Copy:
         lower(*command.work_as_Copy(), result);
         break;
@@ -152,6 +158,34 @@ class Lowering {
       addOperand(operand);
     result.kind = HostCommand::Kind::matmul;
     result.matmul = {.kernel = &out_.matmuls.back()};
+    return okStatus();
+  }
+
+  static ConvAxis axisOf(const fb::ConvAxis& axis) {
+    return {.input = static_cast<int64_t>(axis.input()),
+            .output = static_cast<int64_t>(axis.output()),
+            .kernel = static_cast<int64_t>(axis.kernel()),
+            .stride = static_cast<int64_t>(axis.stride()),
+            .low = static_cast<int64_t>(axis.low()),
+            .high = static_cast<int64_t>(axis.high()),
+            .dilation = static_cast<int64_t>(axis.dilation())};
+  }
+
+  Status lower(const fb::Conv& conv, HostCommand& result) {
+    ConvShape shape{.kind = static_cast<ConvKind>(conv.kind()),
+                    .type = static_cast<DataType>(conv.type()),
+                    .batch = static_cast<int64_t>(conv.batch()),
+                    .groups = static_cast<int64_t>(conv.groups()),
+                    .in_channels = static_cast<int64_t>(conv.in_channels()),
+                    .out_channels = static_cast<int64_t>(conv.out_channels()),
+                    .height = axisOf(*conv.height()),
+                    .width = axisOf(*conv.width())};
+    int64_t workspace_bytes = conv.workspace() ? static_cast<int64_t>(conv.workspace()->size()) : 0;
+    GPUC_ASSIGN_OR_RETURN(ConvKernel kernel, ConvKernel::create(shape, workspace_bytes));
+    out_.convolutions.push_back(std::move(kernel));
+    for (const fb::Operand* operand : {conv.a(), conv.b(), conv.c(), conv.workspace()}) addOperand(operand);
+    result.kind = HostCommand::Kind::conv;
+    result.conv = {.kernel = &out_.convolutions.back()};
     return okStatus();
   }
 

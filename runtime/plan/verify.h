@@ -37,6 +37,10 @@ Status verifyTables(const fb::Plan& plan);
 Status verifyProgram(const fb::Plan& plan, const fb::Program& program);
 Status verifyEvents(const fb::Program& program);
 
+/// A convolution whose operands lie within their buffers: its numbers, and that the operands have just the
+/// bytes that they say.
+Status verifyConv(const fb::Conv& conv);
+
 /// A name that will be shown or looked up: there, not empty, of sane length. `what` says whose it is.
 Status verifyName(const flatbuffers::String* name, const char* what);
 

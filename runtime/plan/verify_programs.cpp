@@ -39,6 +39,8 @@ class CommandVerifier {
         return verify(*command.work_as_Launch());
       case fb::Work::Matmul:
         return verify(*command.work_as_Matmul());
+      case fb::Work::Conv:
+        return verify(*command.work_as_Conv());
       case fb::Work::Copy:
         return verify(*command.work_as_Copy());
       case fb::Work::Fill:
@@ -128,6 +130,14 @@ class CommandVerifier {
                     " elements",
                     name, operand.size(), batch, rows, columns);
     return okStatus();
+  }
+
+  Status verify(const fb::Conv& conv) {
+    GPUC_RETURN_IF_ERROR(verify(conv.a(), "conv", "a"));
+    GPUC_RETURN_IF_ERROR(verify(conv.b(), "conv", "b"));
+    GPUC_RETURN_IF_ERROR(verify(conv.c(), "conv", "c"));
+    if (conv.workspace()) GPUC_RETURN_IF_ERROR(verify(conv.workspace(), "conv", "workspace"));
+    return verifyConv(conv);
   }
 
   Status verify(const fb::Copy& copy) {

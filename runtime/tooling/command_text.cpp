@@ -10,6 +10,20 @@ std::string nameOf(const fb::Matmul& matmul) {
   return matmul.epilogue() == fb::Epilogue::bias ? name + " + bias" : name;
 }
 
+/// "conv 64→128 3x3 on 32x56x56": channels, kernel, images of the input.
+std::string nameOf(const fb::Conv& conv) {
+  constexpr const char* kKinds[] = {"conv ", "conv input gradient ", "conv filter gradient "};
+  auto product = [](std::initializer_list<uint64_t> extents) {
+    std::string text;
+    for (uint64_t extent : extents) text += (text.empty() ? "" : "x") + std::to_string(extent);
+    return text;
+  };
+  return kKinds[static_cast<size_t>(conv.kind())] + std::to_string(conv.in_channels()) + "→" +
+         std::to_string(conv.out_channels()) + " " +
+         product({conv.height()->kernel(), conv.width()->kernel()}) + " on " +
+         product({conv.batch(), conv.height()->input(), conv.width()->input()});
+}
+
 std::string nameOf(const fb::Program& program, const fb::Copy& copy) {
   switch (copy.kind()) {
     case fb::CopyKind::host_to_device:
@@ -35,6 +49,8 @@ const char* kindOf(const fb::Command& command) {
       return "launch";
     case fb::Work::Matmul:
       return "matmul";
+    case fb::Work::Conv:
+      return "conv";
     case fb::Work::Copy:
       return "copy";
     case fb::Work::Fill:
@@ -52,6 +68,7 @@ std::string nameOf(const fb::Plan& plan, const fb::Program& program, const fb::C
   if (const fb::Launch* launch = command.work_as_Launch())
     return std::string(textOf(plan.kernels()->Get(launch->kernel())->name()));
   if (const fb::Matmul* matmul = command.work_as_Matmul()) return nameOf(*matmul);
+  if (const fb::Conv* conv = command.work_as_Conv()) return nameOf(*conv);
   if (const fb::Copy* copy = command.work_as_Copy()) return nameOf(program, *copy);
   if (const fb::Record* record = command.work_as_Record())
     return "record " + std::string(textOf(program.events()->Get(record->event())));
@@ -70,6 +87,9 @@ CommandOperands operandsOf(const fb::Command& command) {
   } else if (const fb::Matmul* matmul = command.work_as_Matmul()) {
     append(operands.reads, {matmul->a(), matmul->b(), matmul->bias()});
     append(operands.writes, {matmul->c(), matmul->workspace()});
+  } else if (const fb::Conv* conv = command.work_as_Conv()) {
+    append(operands.reads, {conv->a(), conv->b()});
+    append(operands.writes, {conv->c(), conv->workspace()});
   } else if (const fb::Copy* copy = command.work_as_Copy()) {
     // The host's side of a copy is no place in the arena.
     if (copy->kind() != fb::CopyKind::host_to_device) append(operands.reads, {copy->from()});

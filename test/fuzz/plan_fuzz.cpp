@@ -24,6 +24,10 @@ double costOf(const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>* comma
     cost += 1;
     if (const fb::Repeat* repeat = command->work_as_Repeat())
       cost += static_cast<double>(repeat->count()) * (1 + costOf(repeat->commands()));
+    if (const fb::Conv* conv = command->work_as_Conv())  // products, many at a time
+      cost += 0.05 *
+              static_cast<double>((conv->kind() == fb::ConvKind::forward ? conv->c() : conv->a())->size()) *
+              static_cast<double>(conv->in_channels() * conv->height()->kernel() * conv->width()->kernel());
     if (const fb::Copy* copy = command->work_as_Copy())
       cost += static_cast<double>((copy->from() ? copy->from() : copy->to())->size());
     if (const fb::Fill* fill = command->work_as_Fill()) cost += static_cast<double>(fill->to()->size());

@@ -217,5 +217,45 @@ TEST(Steps, AllocateNothing) {
   }
 }
 
+std::vector<float> outputsOfConvolutions(int threads) {
+  Session session = open(convolutionsPlan(), {.threads = threads, .check_memory = true});
+  ProgramId predict = programOf(session, "predict");
+  std::vector<float> x = counting(4 * 3 * 9 * 8), w = counting(5 * 27, -60),
+                     dy = counting(4 * 5 * 9 * 8, -300);
+  const int64_t x_shape[] = {4, 3, 9, 8}, w_shape[] = {5, 3, 3, 3}, y_shape[] = {4, 5, 9, 8};
+  HostTensorView inputs[] = {viewOf(x, DataType::f32, x_shape), viewOf(w, DataType::f32, w_shape),
+                             viewOf(dy, DataType::f32, y_shape)};
+  runOnce(session, predict, inputs);
+  AllocationCount before = allocationCount();
+  runOnce(session, predict, inputs);
+  EXPECT_EQ(allocationCount().total() - before.total(), 0) << threads << " threads";
+  std::vector<float> all;
+  for (size_t output = 0; output < 3; ++output)
+    for (float value : valuesOf<float>(session.output(predict, output))) all.push_back(value);
+  return all;
+}
+
+// Integers below 2^24, so that every order of summation gives the same bits; the middle of y is worked out
+// here.
+TEST(HostSession, ConvolvesWithAnyNumberOfThreads) {
+  std::vector<float> one = outputsOfConvolutions(1);
+  // y[0, 0, 1, 1] = sum over c, i, j of (72 c + 8 i + j) (9 c + 3 i + j - 60)
+  float sum = 0;
+  for (int c = 0; c < 3; ++c)
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j) sum += static_cast<float>((72 * c + 8 * i + j) * (9 * c + 3 * i + j - 60));
+  EXPECT_EQ(one[9], sum);
+  for (int threads : {2, 3}) EXPECT_EQ(outputsOfConvolutions(threads), one) << threads << " threads";
+}
+
+TEST(HostSession, NamesTheLayerOfAConvolutionThatTheHostCannotDo) {
+  PlanBuilder builder = convolutionsPlan();
+  builder.plan.programs[0]->streams[0]->commands[2]->work.AsConv()->workspace.reset();
+  EXPECT_EQ(
+      Session::create(builder.parse()).message(),
+      "program 'predict': conv: the plan gives 0 bytes of workspace, 2160 are needed; compile the plan again "
+      "with this version of gpuc (conv1)");
+}
+
 }  // namespace
 }  // namespace gpuc::test

@@ -176,6 +176,31 @@ void PlanBuilder::fill(CommandList& list, OperandOf to, std::vector<uint8_t> pat
   fill.pattern = std::move(pattern);
 }
 
+fb::ConvT& PlanBuilder::conv(CommandList& list, fb::ConvKind kind, uint32_t x, uint32_t w, uint32_t y,
+                             uint64_t padding) {
+  auto extent = [&](uint32_t buffer, size_t dim) {
+    return static_cast<uint64_t>(plan.buffers[buffer]->shape[dim]);
+  };
+  auto axis = [&](size_t dim) {
+    return std::make_unique<fb::ConvAxis>(extent(x, dim), extent(y, dim), extent(w, dim), 1, padding, padding,
+                                          1);
+  };
+  fb::ConvT& conv = append(list, fb::ConvT(), "conv1");
+  conv.kind = kind;
+  conv.type = plan.buffers[x]->type;
+  bool forward = kind == fb::ConvKind::forward, input_gradient = kind == fb::ConvKind::input_gradient;
+  conv.a = operand({forward ? x : y});
+  conv.b = operand({forward || input_gradient ? w : x});
+  conv.c = operand({forward ? y : input_gradient ? x : w});
+  conv.batch = extent(x, 0);
+  conv.groups = 1;
+  conv.in_channels = extent(x, 1);
+  conv.out_channels = extent(y, 1);
+  conv.height = axis(2);
+  conv.width = axis(3);
+  return conv;
+}
+
 fb::MatmulT& PlanBuilder::matmul(CommandList& list, uint32_t a, uint32_t b, uint32_t c, uint64_t m,
                                  uint64_t n, uint64_t k) {
   fb::MatmulT& matmul = append(list, fb::MatmulT(), "fc1");

@@ -58,6 +58,10 @@ class PlanBuilder {
   /// One matrix, neither transposed; what is returned may be changed.
   fb::MatmulT& matmul(CommandList& list, uint32_t a, uint32_t b, uint32_t c, uint64_t m, uint64_t n,
                       uint64_t k);
+  /// conv(x, w) -> y, or a gradient of it, over what `a` and `b` are for the kind; x is (n, c, h, w), w
+  /// (o, c, kh, kw), padding `padding` all around. What is returned may be changed.
+  fb::ConvT& conv(CommandList& list, fb::ConvKind kind, uint32_t x, uint32_t w, uint32_t y,
+                  uint64_t padding = 0);
   static void record(CommandList& list, uint32_t event);
   static void wait(CommandList& list, uint32_t event, uint32_t distance = 0);
   /// Appends a repeat and returns the list of what it repeats.
@@ -85,6 +89,9 @@ std::vector<uint8_t> patternOf(T value) {
 /// A plan as the compiler writes it, in small: init, train_step with a copy stream and a repeat,
 /// predict. It uses every kind of command and table.
 PlanBuilder everythingPlan(TargetKind target = testDevice());
+
+/// predict(x, w, dy): y = conv(x, w), and dx and dw from dy, all of them outputs. For the host.
+PlanBuilder convolutionsPlan();
 
 /// Copies, fills, repeats and events on two streams with slots, and no code, which a mutation could not keep
 /// honest.

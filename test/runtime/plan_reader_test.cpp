@@ -303,6 +303,77 @@ const Case kEvents[] = {
      "stream 'compute' would wait for event 'batch_ready' for ever"},
 };
 
+// convolutionsPlan: y = conv(x, w), dx from (dy, w), dw from (dy, x); x is 4x3x9x8, w 5x3x3x3, padding 1.
+struct ConvCase {
+  const char* name;
+  void (*change)(fb::PlanT&);
+  const char* message;
+};
+fb::ConvT& convOf(fb::PlanT& plan, size_t number = 0) {
+  return *plan.programs[0]->streams[0]->commands[number]->work.AsConv();
+}
+template <typename... Arguments>
+std::unique_ptr<fb::ConvAxis> axis(
+    Arguments... numbers) {  // input, output, kernel, stride, low, high, dilation
+  return std::make_unique<fb::ConvAxis>(static_cast<uint64_t>(numbers)...);
+}
+constexpr uint64_t kMostConvNumber = (uint64_t{1} << 31) - 1;
+
+const ConvCase kConvolutions[] = {
+    {"Kind", [](fb::PlanT& p) { convOf(p).kind = static_cast<fb::ConvKind>(3); }, "unknown kind 3"},
+    {"Type", [](fb::PlanT& p) { convOf(p).type = fb::DataType::i32; }, "or element type 5"},
+    {"NoOperand", [](fb::PlanT& p) { convOf(p).b.reset(); }, "conv without b"},
+    {"NoAxis", [](fb::PlanT& p) { convOf(p).height.reset(); }, "conv without height"},
+    {"BatchZero", [](fb::PlanT& p) { convOf(p).batch = 0; }, "an extent of 0"},
+    {"BatchHuge", [](fb::PlanT& p) { convOf(p).batch = kHuge; }, "an extent of"},
+    {"Batch", [](fb::PlanT& p) { convOf(p).batch = 5; }, "the input is 3456 bytes, which is not 5x3x9x8"},
+    {"GroupsZero", [](fb::PlanT& p) { convOf(p).groups = 0; }, "an extent of 0"},
+    {"Groups", [](fb::PlanT& p) { convOf(p).groups = 3; }, "3 groups do not divide 3 and 5 channels"},
+    {"Channels", [](fb::PlanT& p) { convOf(p).in_channels = 2; }, "which is not 4x2x9x8"},
+    {"Outputs", [](fb::PlanT& p) { convOf(p).out_channels = 6; },
+     "the filter is 540 bytes, which is not 6x3x3x3"},
+    {"OutputsOfGradient", [](fb::PlanT& p) { convOf(p, 1).out_channels = 6; }, "the filter is 540 bytes"},
+    {"KernelZero", [](fb::PlanT& p) { convOf(p).width = axis(8, 8, 0, 1, 1, 1, 1); },
+     "a number of 0 along its width"},
+    {"StrideZero", [](fb::PlanT& p) { convOf(p).width = axis(8, 8, 3, 0, 1, 1, 1); },
+     "a number of 0 along its width"},
+    {"DilationZero", [](fb::PlanT& p) { convOf(p).width = axis(8, 8, 3, 1, 1, 1, 0); },
+     "a number of 0 along its width"},
+    {"KernelHuge", [](fb::PlanT& p) { convOf(p).height = axis(9, 9, kHuge, 1, 1, 1, 1); },
+     "along its height"},
+    {"PaddingHuge", [](fb::PlanT& p) { convOf(p).height = axis(9, 9, 3, 1, kHuge, 1, 1); }, "padding"},
+    {"PaddingThatWraps",
+     [](fb::PlanT& p) { convOf(p).height = axis(9, 9, 3, 1, kHuge, uint64_t{1} - kHuge, 1); }, "padding"},
+    {"PaddedBeyond",
+     [](fb::PlanT& p) { convOf(p).height = axis(9, kMostConvNumber, 11, 1, kMostConvNumber, 1, 1); },
+     "windows along its height"},
+    {"SpanBeyond",
+     [](fb::PlanT& p) { convOf(p).height = axis(9, 1, kMostConvNumber, 1, 1, 1, kMostConvNumber); },
+     "windows along its height"},
+    {"Windows", [](fb::PlanT& p) { convOf(p).height = axis(9, 8, 3, 1, 1, 1, 1); },
+     "8 windows along its height, which spans 3 of 11 padded elements in steps of 1"},
+    {"Shifted", [](fb::PlanT& p) { convOf(p).height = axis(10, 10, 3, 1, 1, 1, 1); },
+     "which is not 4x3x10x8"},
+    {"OutputSize", [](fb::PlanT& p) { convOf(p).c->size -= 4; },
+     "the output is 5756 bytes, which is not 4x5x9x8"},
+    {"FilterOfGradient", [](fb::PlanT& p) { convOf(p, 2).c->offset = 4; }, "leaves buffer 'dw'"},
+    {"Workspace", [](fb::PlanT& p) { convOf(p, 2).workspace->size = 1 << 20; }, "leaves buffer 'workspace'"},
+    {"Location", [](fb::PlanT& p) { convOf(p).batch = 0; }, "('conv1')"},
+};
+
+class ConvVerifier : public testing::TestWithParam<ConvCase> {};
+
+TEST_P(ConvVerifier, NamesWhatIsWrong) {
+  PlanBuilder builder = convolutionsPlan();
+  EXPECT_EQ(errorOf(builder.seal()), "");
+  GetParam().change(builder.plan);
+  std::string error = errorOf(builder.seal());
+  EXPECT_NE(error.find(GetParam().message), std::string::npos) << error;
+}
+
+INSTANTIATE_TEST_SUITE_P(Convolutions, ConvVerifier, testing::ValuesIn(kConvolutions),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 std::string nameOfCase(const testing::TestParamInfo<Case>& info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(Tables, PlanVerifier, testing::ValuesIn(kTables), nameOfCase);
 INSTANTIATE_TEST_SUITE_P(Programs, PlanVerifier, testing::ValuesIn(kPrograms), nameOfCase);

@@ -1,0 +1,127 @@
+// Times the host's convolutions on the layers of LeNet-5, the tutorials' convnet and ResNet, in one thread.
+//   bench-conv [f32|f64]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/host/conv.h"
+
+namespace {
+
+using namespace gpuc;
+
+double nowUs() {
+  auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::micro>(since).count();
+}
+
+struct Layer {
+  const char* name;
+  int64_t in, out, extent, kernel, stride, padding, groups;
+};
+
+constexpr Layer kLayers[] = {
+    {"lenet 5x5", 1, 6, 28, 5, 1, 0, 1},        {"lenet 5x5", 6, 16, 12, 5, 1, 0, 1},
+    {"convnet 3x3", 1, 32, 28, 3, 1, 1, 1},     {"convnet 3x3", 32, 64, 14, 3, 1, 1, 1},
+    {"resnet 7x7 s2", 3, 64, 224, 7, 2, 3, 1},  {"resnet 3x3", 64, 64, 56, 3, 1, 1, 1},
+    {"resnet 3x3", 128, 128, 28, 3, 1, 1, 1},   {"resnet 3x3", 512, 512, 7, 3, 1, 1, 1},
+    {"resnet 3x3 s2", 64, 128, 56, 3, 2, 1, 1}, {"resnet 1x1 s2", 64, 128, 56, 1, 2, 0, 1},
+    {"resnet50 1x1", 256, 64, 56, 1, 1, 0, 1},  {"depthwise 3x3", 64, 64, 56, 3, 1, 1, 64},
+};
+
+ConvShape shapeOf(const Layer& layer, int64_t batch, DataType type) {
+  ConvShape shape;
+  shape.type = type;
+  shape.batch = batch, shape.groups = layer.groups;
+  shape.in_channels = layer.in, shape.out_channels = layer.out;
+  const int64_t output = (layer.extent + 2 * layer.padding - layer.kernel) / layer.stride + 1;
+  shape.height = shape.width = {.input = layer.extent,
+                                .output = output,
+                                .kernel = layer.kernel,
+                                .stride = layer.stride,
+                                .low = layer.padding,
+                                .high = layer.padding,
+                                .dilation = 1};
+  return shape;
+}
+
+/// Operands of any of the three kinds, 64-byte aligned as a plan's buffers are.
+class Buffers {
+ public:
+  explicit Buffers(int64_t bytes) : stride_((bytes + 63) / 64 * 64) {
+    storage_.resize(static_cast<size_t>(4 * stride_ + 64));
+    begin_ = storage_.data() + 63 - (reinterpret_cast<uintptr_t>(storage_.data()) + 63) % 64;
+  }
+  /// Random in [-1, 1].
+  template <typename T>
+  void fill() {
+    std::mt19937 random(1);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (int64_t i = 0; i < 2 * stride_ / static_cast<int64_t>(sizeof(T)); ++i)
+      reinterpret_cast<T*>(begin_)[i] = static_cast<T>(uniform(random));
+  }
+  ConvOperands operands() { return {begin_, begin_ + stride_, begin_ + 2 * stride_, begin_ + 3 * stride_}; }
+
+ private:
+  int64_t stride_;
+  std::vector<char> storage_;
+  char* begin_;
+};
+
+/// Microseconds of one run: the median of nine.
+double timeOf(const ConvKernel& kernel, const ConvOperands& operands, double flops) {
+  const int repeats = std::clamp(static_cast<int>(2e7 / flops), 1, 2000);
+  std::vector<double> times;
+  for (int round = 0; round < 10; ++round) {
+    const double start = nowUs();
+    for (int r = 0; r < repeats; ++r)
+      for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+        kernel.run(phase, operands, 0, kernel.tiles(phase));
+    if (round > 0) times.push_back((nowUs() - start) / repeats);  // round 0 warms up
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+int64_t mostBytes(const ConvShape& s) {
+  int64_t elements = std::max({s.batch * s.in_channels * s.inputPixels(), s.filterElements(),
+                               s.batch * s.out_channels * s.outputPixels()});
+  ConvShape filter = s;
+  filter.kind = ConvKind::filter_gradient;
+  return std::max(elements * sizeOf(s.type), convWorkspaceBytes(filter));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool wide = argc > 1 && std::strcmp(argv[1], "f64") == 0;
+  const DataType type = wide ? DataType::f64 : DataType::f32;
+  std::printf("%-16s %-22s %5s %20s %20s %20s\n", nameOf(type), "channels, image", "batch", "forward",
+              "d input", "d filter");
+  for (const Layer& layer : kLayers)
+    for (int64_t batch : {1, 32}) {
+      ConvShape shape = shapeOf(layer, batch, type);
+      Buffers buffers(mostBytes(shape));
+      wide ? buffers.fill<double>() : buffers.fill<float>();
+      const double flops = 2.0 * static_cast<double>(batch * shape.outputPixels() * shape.filterElements());
+      const std::string what = std::to_string(layer.in) + ">" + std::to_string(layer.out) + " " +
+                               std::to_string(layer.extent) + "x" + std::to_string(layer.extent);
+      std::printf("%-16s %-22s %5d", layer.name, what.c_str(), static_cast<int>(batch));
+      for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
+        shape.kind = kind;
+        Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+        if (!kernel.ok()) {
+          std::fprintf(stderr, "error: %s\n", kernel.message().c_str());
+          return 1;
+        }
+        const double us = timeOf(*kernel, buffers.operands(), flops);
+        std::printf(" %9.1f us %5.1f G", us, flops / us / 1e3);
+      }
+      std::printf("\n");
+    }
+  return 0;
+}

@@ -1,0 +1,45 @@
+// Convolution and its two gradients on the host: prepared once when a plan is loaded, then run tile by tile
+// by any threads.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/status.h"
+#include "runtime/host/conv/problem.h"
+#include "runtime/plan/conv_shape.h"
+
+namespace gpuc {
+
+/// A convolution of one shape, with its machine code. Immutable after create(): any number of threads may run
+/// it at once.
+///
+/// A run is phaseCount() phases; between two phases the caller places a barrier. The tiles of a phase may be
+/// split among threads in any way: each tile writes its own part of the result (or of the workspace), adds up
+/// in an order that the shape and the kind of CPU fix, and so leaves the same bits whoever computes it.
+class ConvKernel {
+ public:
+  /// Generates the machine code. Errors: an element type that the host has no kernel for; numbers that do not
+  /// make a convolution; too small a workspace; a CPU without micro-kernels.
+  static Result<ConvKernel> create(const ConvShape& shape, int64_t workspace_bytes);
+
+  int phaseCount() const { return problem_.summed() ? 2 : 1; }
+
+  /// Tiles in a phase.
+  int64_t tiles(int phase) const { return phase == 0 ? problem_.tiles : problem_.sum_tiles; }
+
+  /// The fewest tiles worth handing to another thread: about 10 µs of work.
+  int64_t grain(int phase) const { return phase == 0 ? problem_.grain : problem_.sum_grain; }
+
+  /// Computes tiles [begin, end) of a phase. Allocates nothing; uses up to kConvStackBytes of stack.
+  void run(int phase, const ConvOperands& operands, int64_t begin, int64_t end) const;
+
+  const ConvProblem& problem() const { return problem_; }
+
+ private:
+  template <typename T>
+  void runTiles(int phase, const ConvOperands& operands, int64_t begin, int64_t end) const;
+
+  ConvProblem problem_;
+};
+
+}  // namespace gpuc

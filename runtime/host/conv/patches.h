@@ -1,0 +1,130 @@
+// Gathering and scattering patches; included by patch_kernels_*.cpp alone, each with other machine flags (see
+// runtime/host/matmul/vector.h).
+#pragma once
+
+#include "runtime/host/conv/patch_kernels.h"
+#include "runtime/host/matmul/vector.h"
+
+namespace gpuc {
+namespace {
+
+/// The first `count` lanes; touches no byte beyond them. count < kLanes<T>.
+template <typename T>
+inline void storeFirst(T* address, Vector<T> v, int64_t count) {
+#if defined(__AVX512F__)
+  const unsigned mask = (1u << count) - 1;
+  if constexpr (sizeof(T) == 4)
+    _mm512_mask_storeu_ps(address, static_cast<__mmask16>(mask), (__m512)v);
+  else
+    _mm512_mask_storeu_pd(address, static_cast<__mmask8>(mask), (__m512d)v);
+#else
+  for (int64_t i = 0; i < count; ++i) address[i] = v[i];
+#endif
+}
+
+template <typename T>
+inline void zero(T* to, int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes<T> <= count; i += kLanes<T>) store(to + i, Vector<T>{});
+  if (i < count) storeFirst(to + i, Vector<T>{}, count - i);
+}
+
+/// to[i] = from[i · step].
+template <typename T>
+inline void copy(T* to, const T* from, int64_t count, int64_t step) {
+  int64_t i = 0;
+  if (step == 1) {
+    for (; i + kLanes<T> <= count; i += kLanes<T>) store(to + i, load(from + i));
+    if (i < count) storeFirst(to + i, loadFirst(from + i, count - i), count - i);
+  } else if (step == 2) {
+    for (; i < count; ++i) to[i] = from[2 * i];
+  } else {
+    for (; i < count; ++i) to[i] = from[i * step];
+  }
+}
+
+/// to[i · step] += from[i].
+template <typename T>
+inline void add(T* to, const T* from, int64_t count, int64_t step) {
+  int64_t i = 0;
+  if (step == 1) {
+    for (; i + kLanes<T> <= count; i += kLanes<T>) store(to + i, load(to + i) + load(from + i));
+    if (const int64_t rest = count - i; rest > 0)
+      storeFirst(to + i, loadFirst(to + i, rest) + loadFirst(from + i, rest), rest);
+  } else if (step == 2) {
+    for (; i < count; ++i) to[2 * i] += from[i];
+  } else {
+    for (; i < count; ++i) to[i * step] += from[i];
+  }
+}
+
+/// Calls visit(at, count, source) for each run of columns of one row of the block: `source` is the offset of
+/// the first one's element in the image's channel, -1 where the run lies outside of the image.
+template <typename Visit>
+inline void forRuns(const PatchBlock& b, int64_t i, int64_t j, int64_t p, int64_t q, Visit visit) {
+  const ConvAxis &height = *b.height, &width = *b.width;
+  const ValidRange rows = b.valid_rows[i], columns = b.valid_columns[j];
+  for (int64_t done = 0; done < b.pixels; ++p, q = 0) {
+    int64_t end = width.output;
+    if (end - q > b.pixels - done) end = q + b.pixels - done;
+    int64_t first = columns.begin > q ? columns.begin : q;
+    int64_t last = columns.end < end ? columns.end : end;
+    if (p < rows.begin || p >= rows.end || first >= last) first = last = end;
+    if (first > q) visit(done, first - q, int64_t{-1});
+    if (last > first) {
+      const int64_t h = p * height.stride - height.low + i * height.dilation;
+      const int64_t v = first * width.stride - width.low + j * width.dilation;
+      visit(done + first - q, last - first, h * width.input + v);
+    }
+    if (end > last) visit(done + last - q, end - last, int64_t{-1});
+    done += end - q;
+  }
+}
+
+/// Calls visit(row, channel offset, i, j, p, q) for each row of the block; (p, q) is its first pixel.
+template <typename Visit>
+inline void forRows(const PatchBlock& b, Visit visit) {
+  const int64_t channel_elements = b.height->input * b.width->input;
+  const int64_t p = b.pixel / b.width->output, q = b.pixel % b.width->output;
+  int64_t j = b.row % b.width->kernel;
+  int64_t i = b.row / b.width->kernel % b.height->kernel;
+  int64_t channel = b.row / b.width->kernel / b.height->kernel * channel_elements;
+  for (int64_t row = 0; row < b.rows; ++row) {
+    visit(row, channel, i, j, p, q);
+    if (++j < b.width->kernel) continue;
+    j = 0;
+    if (++i < b.height->kernel) continue;
+    i = 0;
+    channel += channel_elements;
+  }
+}
+
+template <typename T>
+void gatherPatches(const PatchBlock& b, const T* image, T* patches) {
+  const int64_t step = b.width->stride;
+  forRows(b, [&](int64_t row, int64_t channel, int64_t i, int64_t j, int64_t p, int64_t q) {
+    T* to = patches + row * b.stride;
+    const T* from = image + channel;
+    forRuns(b, i, j, p, q, [&](int64_t at, int64_t count, int64_t source) {
+      if (source < 0)
+        zero(to + at, count);
+      else
+        copy(to + at, from + source, count, step);
+    });
+  });
+}
+
+template <typename T>
+void scatterPatches(const PatchBlock& b, const T* patches, T* image) {
+  const int64_t step = b.width->stride;
+  forRows(b, [&](int64_t row, int64_t channel, int64_t i, int64_t j, int64_t p, int64_t q) {
+    const T* from = patches + row * b.stride;
+    T* to = image + channel;
+    forRuns(b, i, j, p, q, [&](int64_t at, int64_t count, int64_t target) {
+      if (target >= 0) add(to + target, from + at, count, step);
+    });
+  });
+}
+
+}  // namespace
+}  // namespace gpuc

@@ -1,0 +1,87 @@
+// A convolution as it is executed: how it is cut into tiles and blocks, which follows from the shape alone,
+// and the machine code for those.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/host/conv/patch_kernels.h"
+#include "runtime/host/matmul/micro_kernel.h"
+#include "runtime/host/matmul/vector_kernels.h"
+#include "runtime/plan/conv_shape.h"
+
+namespace gpuc {
+
+/// The most stack that a tile uses for what it packs and sums up.
+inline constexpr int64_t kConvStackBytes = 256 * 1024;
+
+/// Rows of what is packed are padded to whole vectors of the widest kind, 64 bytes.
+inline constexpr int64_t kConvPackBytes = 64;
+
+/// Addresses of one execution, in the order of the plan: what is read, what is written. Aligned to their
+/// element type at least; 64 bytes are faster. c overlaps no other.
+struct ConvOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;  // overwritten, never read before: old NaNs do not survive
+  void* workspace = nullptr;
+};
+
+/// Elements of the filter's gradient that one tile of the second phase adds up.
+inline constexpr int64_t kConvSumElements = 4096;
+
+/// The blocks in which one kind of tile calls its micro-kernels: c[m, n] (+)= op(a)[m, k] · b[k, n].
+struct GemmBlocks {
+  int64_t m = 1, n = 1, k = 1;                    // all there is in one group and image
+  int64_t block_m = 1, block_n = 1, block_k = 1;  // of one call; the last of each may be cut short
+
+  int64_t blocksM() const { return (m + block_m - 1) / block_m; }
+  int64_t blocksN() const { return (n + block_n - 1) / block_n; }
+  int64_t blocksK() const { return (k + block_k - 1) / block_k; }
+};
+
+struct ConvProblem {
+  ConvShape shape;
+  GemmBlocks blocks;
+  int64_t channels_per_tile = 1;  // input_gradient
+  int64_t parts = 1;              // filter_gradient
+  int64_t stride_b = 0;           // elements between the rows of what is packed for b
+
+  int64_t tiles = 1, grain = 1;
+  int64_t sum_tiles = 0, sum_grain = 1;  // of the phase that adds up the parts
+
+  std::vector<ValidRange> valid_rows, valid_columns;  // of output positions, for each tap
+  MicroKernelSet micro_kernels;
+  const PatchKernelTable* patch_kernels = nullptr;
+  const VectorKernelTable* vector_kernels = nullptr;
+
+  bool summed() const { return parts > 1; }
+
+  /// c (+)= op(a) · b for one block. The call reaches generated code, which carries no type for a sanitizer
+  /// to look at.
+  __attribute__((no_sanitize("undefined"))) void multiply(const void* a, const void* b, void* c, int64_t m,
+                                                          int64_t n, int64_t k, bool accumulate) const {
+    micro_kernels.kernels[m < blocks.block_m][n < blocks.block_n][k < blocks.block_k][accumulate](b, a, c);
+    if (micro_kernels.after) micro_kernels.after();
+  }
+};
+
+/// An error that names what is wrong with the shape, or success.
+Status checkConvShape(const ConvShape& shape);
+
+/// Cuts a shape that checkConvShape accepts, and generates its machine code.
+Result<ConvProblem> makeConvProblem(const ConvShape& shape);
+
+// One tile of each kind; `tile` counts as the functions' comments say.
+template <typename T>
+void computeForwardTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
+template <typename T>
+void computeInputGradientTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
+template <typename T>
+void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
+/// Adds up the parts of a range of elements of the filter's gradient.
+template <typename T>
+void sumFilterGradient(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
+
+}  // namespace gpuc

@@ -1,0 +1,71 @@
+// Convolutions: numbers within bounds, windows that are what the shape says, operands of just these sizes.
+#include <cinttypes>
+
+#include "runtime/base/data_type.h"
+#include "runtime/plan/verify.h"
+
+namespace gpuc {
+namespace {
+
+// Sums and products of two numbers below this stay within 64 bits.
+constexpr uint64_t kMostNumber = (uint64_t{1} << 31) - 1;
+
+bool within(uint64_t number, uint64_t least) { return number >= least && number <= kMostNumber; }
+
+Status verifyAxis(const fb::ConvAxis* axis, const char* name) {
+  if (!axis) return errorf("conv without %s", name);
+  for (uint64_t number : {axis->input(), axis->output(), axis->kernel(), axis->stride(), axis->dilation()})
+    if (!within(number, 1)) return errorf("conv: a number of %" PRIu64 " along its %s", number, name);
+  if (!within(axis->low(), 0) || !within(axis->high(), 0))
+    return errorf("conv: padding %" PRIu64 " and %" PRIu64 " along its %s", axis->low(), axis->high(), name);
+  const uint64_t padded = axis->input() + axis->low() + axis->high();
+  const uint64_t span = (axis->kernel() - 1) * axis->dilation() + 1;
+  if (padded > kMostNumber || span > padded || (padded - span) / axis->stride() + 1 != axis->output())
+    return errorf("conv: %" PRIu64 " windows along its %s, which spans %" PRIu64 " of %" PRIu64
+                  " padded elements in steps of %" PRIu64,
+                  axis->output(), name, span, padded, axis->stride());
+  return okStatus();
+}
+
+/// A dense tensor of these extents, all of which are at most kMostNumber.
+Status verifyTensor(const fb::Conv& conv, const fb::Operand& operand, const char* name, uint64_t outer,
+                    uint64_t channels, uint64_t height, uint64_t width) {
+  uint64_t bytes = static_cast<uint64_t>(sizeOf(static_cast<DataType>(conv.type())));
+  for (uint64_t extent : {outer, channels, height, width})
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) bytes = UINT64_MAX;
+  if (bytes != operand.size())
+    return errorf("conv: %s is %" PRIu64 " bytes, which is not %" PRIu64 "x%" PRIu64 "x%" PRIu64 "x%" PRIu64
+                  " elements",
+                  name, operand.size(), outer, channels, height, width);
+  return okStatus();
+}
+
+}  // namespace
+
+Status verifyConv(const fb::Conv& conv) {
+  if (conv.kind() > fb::ConvKind::MAX || conv.type() > fb::DataType::MAX ||
+      !isFloat(static_cast<DataType>(conv.type())))
+    return errorf("conv: unknown kind %d or element type %d", int(conv.kind()), int(conv.type()));
+  for (uint64_t number : {conv.batch(), conv.groups(), conv.in_channels(), conv.out_channels()})
+    if (!within(number, 1)) return errorf("conv: an extent of %" PRIu64, number);
+  if (conv.in_channels() % conv.groups() != 0 || conv.out_channels() % conv.groups() != 0)
+    return errorf("conv: %" PRIu64 " groups do not divide %" PRIu64 " and %" PRIu64 " channels",
+                  conv.groups(), conv.in_channels(), conv.out_channels());
+  GPUC_RETURN_IF_ERROR(verifyAxis(conv.height(), "height"));
+  GPUC_RETURN_IF_ERROR(verifyAxis(conv.width(), "width"));
+
+  const bool forward = conv.kind() == fb::ConvKind::forward;
+  const bool input_gradient = conv.kind() == fb::ConvKind::input_gradient;
+  const fb::Operand* input = forward ? conv.a() : input_gradient ? conv.c() : conv.b();
+  const fb::Operand* filter = forward || input_gradient ? conv.b() : conv.c();
+  const fb::Operand* output = forward ? conv.c() : conv.a();
+  const fb::ConvAxis &height = *conv.height(), &width = *conv.width();
+  GPUC_RETURN_IF_ERROR(verifyTensor(conv, *input, "the input", conv.batch(), conv.in_channels(),
+                                    height.input(), width.input()));
+  GPUC_RETURN_IF_ERROR(verifyTensor(conv, *filter, "the filter", conv.out_channels(),
+                                    conv.in_channels() / conv.groups(), height.kernel(), width.kernel()));
+  return verifyTensor(conv, *output, "the output", conv.batch(), conv.out_channels(), height.output(),
+                      width.output());
+}
+
+}  // namespace gpuc

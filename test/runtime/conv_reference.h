@@ -1,0 +1,129 @@
+// A convolution's operands between guard pages, and its result computed by plain loops in f64.
+#pragma once
+
+#include <functional>
+
+#include "runtime/host/conv.h"
+#include "test/runtime/matmul_reference.h"
+
+namespace gpuc {
+
+inline std::string describe(const ConvShape& s) {
+  constexpr const char* kKinds[] = {"forward", "input gradient", "filter gradient"};
+  char text[300];
+  auto axis = [](const ConvAxis& a) {
+    char part[120];
+    std::snprintf(part, sizeof part, "%ld>%ld k%ld s%ld p%ld,%ld d%ld", long(a.input), long(a.output),
+                  long(a.kernel), long(a.stride), long(a.low), long(a.high), long(a.dilation));
+    return std::string(part);
+  };
+  std::snprintf(text, sizeof text, "%s %s batch %ld groups %ld channels %ld>%ld h %s w %s",
+                kKinds[static_cast<int>(s.kind)], nameOf(s.type), long(s.batch), long(s.groups),
+                long(s.in_channels), long(s.out_channels), axis(s.height).c_str(), axis(s.width).c_str());
+  return text;
+}
+
+/// Fills in how many windows there are; false if there is none.
+inline bool countWindows(ConvShape& s) {
+  for (ConvAxis* axis : {&s.height, &s.width}) {
+    const int64_t room = axis->input + axis->low + axis->high - (axis->kernel - 1) * axis->dilation - 1;
+    if (room < 0) return false;
+    axis->output = room / axis->stride + 1;
+  }
+  return true;
+}
+
+template <typename T>
+class GuardedConv {
+ public:
+  GuardedConv(const ConvShape& shape, uint64_t seed)
+      : shape_(shape),
+        x_(shape.batch * shape.in_channels * shape.inputPixels(), seed & 1),
+        w_(shape.filterElements(), seed & 2),
+        y_(shape.batch * shape.out_channels * shape.outputPixels(), seed & 4),
+        workspace_(std::max<int64_t>(1, convWorkspaceBytes(shape) / int64_t{sizeof(T)}), seed & 8) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<T> uniform(-1, 1);
+    for (GuardedArray<T>* array : {&x_, &w_, &y_})
+      for (int64_t i = 0; i < array->size(); ++i) (*array)[i] = uniform(random);
+    poisonResult();
+  }
+
+  ConvOperands operands() {
+    void* workspace = convWorkspaceBytes(shape_) ? workspace_.data() : nullptr;
+    switch (shape_.kind) {
+      case ConvKind::forward:
+        return {x_.data(), w_.data(), y_.data(), workspace};
+      case ConvKind::input_gradient:
+        return {y_.data(), w_.data(), x_.data(), workspace};
+      default:
+        return {y_.data(), x_.data(), w_.data(), workspace};
+    }
+  }
+
+  /// NaN everywhere: what is not overwritten shows.
+  void poisonResult() {
+    for (GuardedArray<T>* array : {&resultArray(), &workspace_})
+      std::fill_n(array->data(), array->size(), std::numeric_limits<T>::quiet_NaN());
+  }
+
+  std::vector<T> result() { return {resultArray().data(), resultArray().data() + resultArray().size()}; }
+  GuardedArray<T>& x() { return x_; }
+
+  /// The first element beyond 64·ε·Σ|terms| of the plain loops', in words; empty if there is none.
+  std::string firstError() {
+    GuardedArray<T>& result = resultArray();
+    std::vector<double> sums(static_cast<size_t>(result.size())), magnitudes = sums;
+    forEachProduct([&](int64_t x, int64_t w, int64_t y) {
+      const int64_t at[] = {y, x, w};
+      const double term = shape_.kind == ConvKind::forward          ? double(x_[x]) * double(w_[w])
+                          : shape_.kind == ConvKind::input_gradient ? double(y_[y]) * double(w_[w])
+                                                                    : double(y_[y]) * double(x_[x]);
+      const auto element = static_cast<size_t>(at[static_cast<int>(shape_.kind)]);
+      sums[element] += term;
+      magnitudes[element] += std::fabs(term);
+    });
+    for (int64_t i = 0; i < result.size(); ++i) {
+      const double sum = sums[static_cast<size_t>(i)], got = result[i];
+      const double bound =
+          64 * double(std::numeric_limits<T>::epsilon()) * magnitudes[static_cast<size_t>(i)];
+      if (std::isnan(sum) ? std::isnan(got) : std::fabs(got - sum) <= bound) continue;
+      char text[200];
+      std::snprintf(text, sizeof text, "element %ld is %.17g, expected %.17g within %g", long(i), got, sum,
+                    bound);
+      return text;
+    }
+    return "";
+  }
+
+ private:
+  GuardedArray<T>& resultArray() {
+    return shape_.kind == ConvKind::forward ? y_ : shape_.kind == ConvKind::input_gradient ? x_ : w_;
+  }
+
+  /// Calls visit with the places in x, w and y of every product that the convolution sums up.
+  void forEachProduct(const std::function<void(int64_t, int64_t, int64_t)>& visit) const {
+    const ConvShape& s = shape_;
+    const ConvAxis &h = s.height, &v = s.width;
+    for (int64_t n = 0; n < s.batch; ++n)
+      for (int64_t o = 0; o < s.out_channels; ++o)
+        for (int64_t c = 0; c < s.groupInputs(); ++c)
+          for (int64_t i = 0; i < h.kernel; ++i)
+            for (int64_t j = 0; j < v.kernel; ++j)
+              for (int64_t p = 0; p < h.output; ++p)
+                for (int64_t q = 0; q < v.output; ++q) {
+                  const int64_t row = p * h.stride - h.low + i * h.dilation;
+                  const int64_t column = q * v.stride - v.low + j * v.dilation;
+                  if (row < 0 || row >= h.input || column < 0 || column >= v.input) continue;
+                  const int64_t channel = o / s.groupOutputs() * s.groupInputs() + c;
+                  visit(((n * s.in_channels + channel) * h.input + row) * v.input + column,
+                        ((o * s.groupInputs() + c) * h.kernel + i) * v.kernel + j,
+                        ((n * s.out_channels + o) * h.output + p) * v.output + q);
+                }
+  }
+
+  ConvShape shape_;
+  GuardedArray<T> x_, w_, y_, workspace_;
+};
+
+}  // namespace gpuc

@@ -1,0 +1,219 @@
+// The host's convolutions against plain loops in f64: values, bits, bounds of memory, allocations, errors.
+#include "runtime/host/conv.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "runtime/tooling/allocation_hook.h"
+#include "test/runtime/conv_reference.h"
+
+namespace gpuc {
+namespace {
+
+ConvKernel kernelFor(const ConvShape& shape) {
+  Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+  EXPECT_TRUE(kernel.ok()) << kernel.message();
+  return kernel.ok() ? *std::move(kernel) : ConvKernel();
+}
+
+/// Runs all tiles of all phases in one thread.
+void runWhole(const ConvKernel& kernel, const ConvOperands& operands) {
+  for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+    kernel.run(phase, operands, 0, kernel.tiles(phase));
+}
+
+template <typename T>
+void checkShape(const ConvShape& shape, uint64_t seed) {
+  SCOPED_TRACE(describe(shape));
+  GuardedConv<T> problem(shape, seed);
+  ConvKernel kernel = kernelFor(shape);
+  runWhole(kernel, problem.operands());
+  EXPECT_EQ(problem.firstError(), "");
+}
+
+/// All three convolutions in both types.
+void checkAll(ConvShape shape, uint64_t seed) {
+  ASSERT_TRUE(countWindows(shape));
+  for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
+    shape.kind = kind;
+    shape.type = DataType::f32;
+    checkShape<float>(shape, seed);
+    shape.type = DataType::f64;
+    checkShape<double>(shape, seed);
+  }
+}
+
+ConvAxis axis(int64_t input, int64_t kernel, int64_t stride = 1, int64_t low = 0, int64_t high = 0,
+              int64_t dilation = 1) {
+  return {.input = input,
+          .output = 0,
+          .kernel = kernel,
+          .stride = stride,
+          .low = low,
+          .high = high,
+          .dilation = dilation};
+}
+
+ConvShape makeShape(int64_t batch, int64_t in, int64_t out, ConvAxis height, ConvAxis width,
+                    int64_t groups = 1) {
+  ConvShape shape;
+  shape.batch = batch, shape.groups = groups;
+  shape.in_channels = in, shape.out_channels = out;
+  shape.height = height, shape.width = width;
+  return shape;
+}
+
+TEST(Conv, LayersOfTutorials) {
+  checkAll(makeShape(2, 1, 6, axis(28, 5), axis(28, 5)), 1);
+  checkAll(makeShape(2, 6, 16, axis(12, 5), axis(12, 5)), 2);
+  checkAll(makeShape(2, 1, 32, axis(28, 3, 1, 1, 1), axis(28, 3, 1, 1, 1)), 3);
+  checkAll(makeShape(1, 32, 64, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1)), 4);
+  checkAll(makeShape(1, 3, 64, axis(40, 7, 2, 3, 3), axis(40, 7, 2, 3, 3)), 5);
+  checkAll(makeShape(1, 64, 128, axis(14, 1, 2), axis(14, 1, 2)), 6);
+  checkAll(makeShape(1, 70, 90, axis(7, 1), axis(7, 1)), 7);
+}
+
+TEST(Conv, ExtentsOfOne) {
+  checkAll(makeShape(1, 1, 1, axis(1, 1), axis(1, 1)), 8);
+  checkAll(makeShape(3, 2, 3, axis(1, 1), axis(9, 3, 1, 1, 1)), 9);  // one dimension
+  checkAll(makeShape(3, 2, 3, axis(9, 9), axis(7, 7)), 10);          // the kernel is the image
+  checkAll(makeShape(2, 2, 2, axis(1, 3, 1, 1, 1), axis(1, 3, 2, 1, 1)), 11);
+}
+
+// Padding beyond half of the kernel, so that whole taps miss the image, and windows that miss it altogether.
+TEST(Conv, WidePadding) {
+  checkAll(makeShape(2, 2, 3, axis(3, 2, 1, 4, 5), axis(4, 3, 2, 6, 3)), 12);
+  checkAll(makeShape(1, 2, 3, axis(3, 3, 2, 4, 0, 3), axis(5, 2, 1, 0, 7, 4)), 13);
+}
+
+TEST(Conv, Groups) {
+  checkAll(makeShape(2, 6, 9, axis(7, 3, 1, 1, 1), axis(8, 3, 1, 1, 1), 3), 14);
+  checkAll(makeShape(2, 8, 8, axis(7, 3, 1, 1, 1), axis(9, 3, 2, 1, 1), 8), 15);  // depthwise
+  checkAll(makeShape(2, 4, 8, axis(7, 3), axis(9, 2), 4), 16);
+}
+
+// More than one block of everything: pixels, patch rows, outputs, channels.
+TEST(Conv, SeveralBlocks) {
+  checkAll(makeShape(1, 37, 70, axis(13, 3, 1, 1, 1), axis(11, 3, 1, 1, 1)), 17);
+  checkAll(makeShape(1, 3, 500, axis(9, 3), axis(10, 3)), 18);
+  checkAll(makeShape(2, 2, 5, axis(30, 14), axis(30, 13)), 19);  // a channel of 182 patch rows
+  checkAll(makeShape(1, 300, 20, axis(6, 1), axis(6, 1)), 20);
+}
+
+TEST(Conv, RandomShapes) {
+  std::mt19937_64 random(7);
+  auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };
+  for (int i = 0; i < 150; ++i) {
+    auto any = [&] { return axis(upTo(17), upTo(5), upTo(3), upTo(4) - 1, upTo(4) - 1, upTo(3)); };
+    const int64_t groups = upTo(3);
+    ConvShape shape = makeShape(upTo(3), groups * upTo(5), groups * upTo(20), any(), any(), groups);
+    if (countWindows(shape)) checkAll(shape, random());
+  }
+}
+
+// Computed whole, and by random splits in random order by three threads. The bits must agree.
+TEST(Conv, BitsDoNotDependOnTheSplit) {
+  std::mt19937_64 random(11);
+  for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
+    ConvShape shape = makeShape(5, 23, 37, axis(19, 3, 2, 1, 2), axis(21, 5, 1, 1, 2));
+    ASSERT_TRUE(countWindows(shape));
+    shape.kind = kind;
+    SCOPED_TRACE(describe(shape));
+    GuardedConv<float> problem(shape, 3);
+    ConvKernel kernel = kernelFor(shape);
+    EXPECT_GT(kernel.tiles(0), 1);
+    runWhole(kernel, problem.operands());
+    const std::vector<float> whole = problem.result();
+    problem.poisonResult();
+    for (int phase = 0; phase < kernel.phaseCount(); ++phase) {
+      std::vector<int64_t> tiles(static_cast<size_t>(kernel.tiles(phase)));
+      for (size_t i = 0; i < tiles.size(); ++i) tiles[i] = static_cast<int64_t>(i);
+      std::shuffle(tiles.begin(), tiles.end(), random);
+      auto runThird = [&](size_t first) {
+        for (size_t i = first; i < tiles.size(); i += 3)
+          kernel.run(phase, problem.operands(), tiles[i], tiles[i] + 1);
+      };
+      std::thread second(runThird, 1), third(runThird, 2);
+      runThird(0);
+      second.join();
+      third.join();
+    }
+    const std::vector<float> split = problem.result();
+    EXPECT_EQ(std::memcmp(whole.data(), split.data(), whole.size() * sizeof(float)), 0);
+  }
+}
+
+// A NaN in the input reaches the windows that hold it and no others; what is outside of the image is no NaN.
+TEST(Conv, NanStaysInItsWindows) {
+  ConvShape shape = makeShape(1, 2, 3, axis(9, 3, 1, 1, 1), axis(9, 3, 1, 1, 1));
+  ASSERT_TRUE(countWindows(shape));
+  GuardedConv<float> problem(shape, 3);
+  problem.x()[4 * 9 + 4] = std::numeric_limits<float>::quiet_NaN();
+  runWhole(kernelFor(shape), problem.operands());
+  EXPECT_EQ(problem.firstError(), "");
+  const std::vector<float> y = problem.result();
+  EXPECT_EQ(std::count_if(y.begin(), y.end(), [](float v) { return std::isnan(v); }), 3 * 9);
+}
+
+TEST(Conv, RunAllocatesNothing) {
+  for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
+    ConvShape shape = makeShape(4, 16, 32, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1));
+    ASSERT_TRUE(countWindows(shape));
+    shape.kind = kind;
+    GuardedConv<float> problem(shape, 5);
+    ConvKernel kernel = kernelFor(shape);
+    const ConvOperands operands = problem.operands();
+    const AllocationCount before = allocationCount();
+    runWhole(kernel, operands);
+    EXPECT_EQ(allocationCount().total(), before.total());
+  }
+}
+
+// The plan reserves what the compiler computed; a runtime that needs more must say so.
+TEST(Conv, WorkspaceHoldsThePartsOfAFiltersGradient) {
+  ConvShape shape = makeShape(32, 1, 6, axis(28, 5), axis(28, 5));
+  ASSERT_TRUE(countWindows(shape));
+  EXPECT_EQ(convWorkspaceBytes(shape), 0);
+  shape.kind = ConvKind::filter_gradient;
+  // 576 pixels in blocks of 128: 5 an image. One tile holds the whole filter, so that there are 32 parts.
+  EXPECT_EQ(convWorkspaceBytes(shape), 32 * 6 * 25 * 4);
+  Result<ConvKernel> kernel = ConvKernel::create(shape, 100);
+  EXPECT_EQ(kernel.message(),
+            "conv: the plan gives 100 bytes of workspace, 19200 are needed; compile the plan again with this "
+            "version of gpuc");
+}
+
+std::string errorOf(const ConvShape& shape) {
+  return ConvKernel::create(shape, convWorkspaceBytes(shape)).message();
+}
+
+TEST(Conv, ErrorsNameTheCulprit) {
+  ConvShape shape = makeShape(2, 4, 6, axis(7, 3), axis(8, 3));
+  ASSERT_TRUE(countWindows(shape));
+  ConvShape half = shape;
+  half.type = DataType::f16;
+  EXPECT_EQ(errorOf(half), "conv: element type f16 is not supported on the host, only f32 and f64 are");
+  ConvShape empty = shape;
+  empty.batch = 0;
+  EXPECT_EQ(errorOf(empty), "conv: an extent of 0");
+  ConvShape grouped = shape;
+  grouped.groups = 3;
+  EXPECT_EQ(errorOf(grouped), "conv: 3 groups do not divide 4 and 6 channels");
+  ConvShape windows = shape;
+  windows.height.output = 6;
+  EXPECT_EQ(errorOf(windows), "conv: 6x6 windows of 3x3 are not what an image of 7x8 has");
+  ConvShape wide = shape;
+  wide.height.kernel = 100'000;
+  EXPECT_EQ(errorOf(wide), "conv: a filter of 100000x3, at most 65536 either way are supported on the host");
+}
+
+}  // namespace
+}  // namespace gpuc
