@@ -123,8 +123,9 @@ private:
     shape.m = result.getShape().end()[-2];
     shape.n = result.getShape().end()[-1];
     shape.k = lhs.getShape().end()[matmul.getTransposeLhs() ? -2 : -1];
+    // With one rhs for all, the rows of all matrices are those of one.
     for (int64_t extent : result.getShape().drop_back(2))
-      shape.batch *= extent;
+      (matmul.hasSharedRhs() ? shape.m : shape.batch) *= extent;
     shape.transpose_a = matmul.getTransposeLhs();
     shape.transpose_b = matmul.getTransposeRhs();
 

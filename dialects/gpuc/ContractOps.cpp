@@ -20,12 +20,15 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   };
   if (tensorType(lhs).getElementType() != tensorType(rhs).getElementType())
     return fail("differ in element type [matmul_C1]");
-  int64_t rank = tensorType(lhs).getRank();
-  if (rank < 2 || rank != tensorType(rhs).getRank())
-    return fail("must have one rank, at least 2 [matmul_C2]");
+  int64_t lhsRank = tensorType(lhs).getRank(), rhsRank = tensorType(rhs).getRank();
+  bool shared = rhsRank == 2 && lhsRank > 2;
+  if (lhsRank < 2 || (lhsRank != rhsRank && !shared))
+    return fail("must have one rank, at least 2, or rhs just 2 [matmul_C2]");
   ArrayRef<int64_t> batch = shapeOf(lhs).drop_back(2);
-  if (batch != shapeOf(rhs).drop_back(2))
+  if (!shared && batch != shapeOf(rhs).drop_back(2))
     return fail("differ before their last two dimensions [matmul_C3]");
+  if (shared && adaptor.getTransposeLhs())
+    return fail("cannot be multiplied: with one rhs for all, lhs is not transposed [matmul_C6]");
   auto [rows, lhsInner] = matrixExtents(lhs, adaptor.getTransposeLhs());
   auto [rhsInner, columns] = matrixExtents(rhs, adaptor.getTransposeRhs());
   if (lhsInner != rhsInner)
@@ -39,6 +42,8 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   types.push_back(type);
   return success();
 }
+
+bool MatmulOp::hasSharedRhs() { return shapeOf(getRhs()).size() < shapeOf(getLhs()).size(); }
 
 int64_t MatmulOp::getFlops() {
   int64_t inner = matrixExtents(getLhs(), getTransposeLhs()).second;

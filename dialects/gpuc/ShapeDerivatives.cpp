@@ -187,6 +187,27 @@ static Expr matmul(Expr ct, Value lhs, bool transposeLhs, Value rhs, bool transp
   return ct.make<MatmulOp>(lhs, rhs, transposeLhs, transposeRhs);
 }
 
+/// The rows of all of x's matrices as one matrix.
+static Expr asRows(Expr x) {
+  int64_t rows = 1;
+  for (int64_t extent : x.shape().drop_back())
+    rows *= extent;
+  return reshape(x, withShape(x, {rows, x.shape().back()}));
+}
+
+/// d B of C = A · B with one B for all of A's matrices: the sum over them of Aᵀ · dC, one product of all
+/// their rows where their number is known.
+static Expr sharedRhsCotangent(MatmulOp op, Expr ct) {
+  Expr a = ct.at(op.getLhs());
+  bool transposed = op.getTransposeRhs();
+  auto product = [&](Expr a, Expr ct) {
+    return transposed ? matmul(ct, ct, true, a, false) : matmul(ct, a, true, ct, false);
+  };
+  if (a.type().hasStaticShape())
+    return product(asRows(a), asRows(ct));
+  return sum(product(a, ct), llvm::to_vector(llvm::seq<int64_t>(0, a.rank() - 2)));
+}
+
 /// With C = op(A) · op(B): d op(A) = dC · op(B)ᵀ and d op(B) = op(A)ᵀ · dC, each transposed once more if its
 /// operand is stored transposed.
 GPUC_RESIDUALS(MatmulOp, getLhs(), getRhs())
@@ -194,7 +215,9 @@ GPUC_VJP_BODY(MatmulOp) {
   Value a = op.getLhs(), b = op.getRhs();
   bool ta = op.getTransposeLhs(), tb = op.getTransposeRhs();
   Expr da = ta ? matmul(ct, b, tb, ct, true) : matmul(ct, ct, false, b, !tb);
-  Expr db = tb ? matmul(ct, ct, true, a, ta) : matmul(ct, a, !ta, ct, false);
+  Expr db = op.hasSharedRhs() ? sharedRhsCotangent(op, ct)
+            : tb              ? matmul(ct, ct, true, a, ta)
+                              : matmul(ct, a, !ta, ct, false);
   return Cotangents{da, db};
 }
 

@@ -122,7 +122,7 @@ static Value swappedMatrix(Value value) {
 
 /// A transpose that feeds a matmul is a flag of the matmul.
 OpFoldResult MatmulOp::fold(FoldAdaptor) {
-  if (Value lhs = swappedMatrix(getLhs())) {
+  if (Value lhs = swappedMatrix(getLhs()); lhs && !hasSharedRhs()) {
     getLhsMutable().assign(lhs);
     setTransposeLhs(!getTransposeLhs());
     return getResult();

@@ -154,6 +154,19 @@ module @returns_old {
 
 // -----
 
+// One rhs for all of lhs' matrices makes one product of all their rows: 2 · 3 = 6 of them.
+
+// CHECK-LABEL: module @shared_rhs
+module @shared_rhs {
+  // CHECK: plan.matmul %{{.*}}, transpose %{{.*}} -> %{{.*}} : f32 batch 1 m 6 n 5 k 4
+  func.func @predict(%x: tensor<2x3x4xf32> {gpuc.name = "x"}, %w: tensor<5x4xf32> {gpuc.name = "w"}) -> tensor<2x3x5xf32> {
+    %0 = gpuc.matmul %x, transpose %w : (tensor<2x3x4xf32>, tensor<5x4xf32>) -> tensor<2x3x5xf32>
+    return %0 : tensor<2x3x5xf32>
+  }
+}
+
+// -----
+
 // Matmuls keep their transposes and extents; a value that updates a parameter of its shape is a gradient.
 
 // CHECK-LABEL: module @matmul

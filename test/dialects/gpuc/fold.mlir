@@ -130,7 +130,8 @@ func.func @sums() -> (tensor<f32>, tensor<f32>) {
   return %0, %1 : tensor<f32>, tensor<f32>
 }
 
-// A transpose that a matmul can read by itself is a flag; one that moves the batch dimensions stays.
+// A transpose that a matmul can read by itself is a flag; one that moves the batch dimensions stays, and so does one
+// before an rhs that is the same for all.
 // CHECK-LABEL: @matmul
 // CHECK-NEXT: gpuc.matmul transpose %arg0, %arg1 : (tensor<4x3xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
 // CHECK-NEXT: gpuc.transpose
@@ -142,6 +143,16 @@ func.func @matmul(%a: tensor<4x3xf32>, %b: tensor<4x5xf32>, %c: tensor<3x2x4xf32
   %2 = gpuc.transpose %c permutation [1, 0, 2] : (tensor<3x2x4xf32>) -> tensor<2x3x4xf32>
   %3 = gpuc.matmul %2, %d : (tensor<2x3x4xf32>, tensor<2x4x3xf32>) -> tensor<2x3x3xf32>
   return %1, %3 : tensor<3x5xf32>, tensor<2x3x3xf32>
+}
+
+// CHECK-LABEL: @matmul_with_shared_rhs
+// CHECK-NEXT: gpuc.transpose
+// CHECK-NEXT: gpuc.matmul %{{.*}}, transpose %arg1 : (tensor<2x3x4xf32>, tensor<5x4xf32>)
+func.func @matmul_with_shared_rhs(%a: tensor<2x4x3xf32>, %b: tensor<5x4xf32>) -> tensor<2x3x5xf32> {
+  %0 = gpuc.transpose %a permutation [0, 2, 1] : (tensor<2x4x3xf32>) -> tensor<2x3x4xf32>
+  %1 = gpuc.transpose %b permutation [1, 0] : (tensor<5x4xf32>) -> tensor<4x5xf32>
+  %2 = gpuc.matmul %0, %1 : (tensor<2x3x4xf32>, tensor<4x5xf32>) -> tensor<2x3x5xf32>
+  return %2 : tensor<2x3x5xf32>
 }
 
 // One element is in order already.

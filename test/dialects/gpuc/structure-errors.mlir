@@ -426,7 +426,7 @@ func.func @case(%a: tensor<6x4xf32>, %b: tensor<4x2xf64>) {
 
 // A vector is reshaped to a matrix first.
 func.func @case(%a: tensor<6x4xf32>, %b: tensor<4xf32>) {
-  // expected-error @below {{lhs 'tensor<6x4xf32>' and rhs 'tensor<4xf32>' must have one rank, at least 2 [matmul_C2]}}
+  // expected-error @below {{lhs 'tensor<6x4xf32>' and rhs 'tensor<4xf32>' must have one rank, at least 2, or rhs just 2 [matmul_C2]}}
   %0 = gpuc.matmul %a, %b : (tensor<6x4xf32>, tensor<4xf32>) -> tensor<6xf32>
   return
 }
@@ -437,6 +437,15 @@ func.func @case(%a: tensor<6x4xf32>, %b: tensor<4xf32>) {
 func.func @case(%a: tensor<2x6x4xf32>, %b: tensor<3x4x5xf32>) {
   // expected-error @below {{lhs 'tensor<2x6x4xf32>' and rhs 'tensor<3x4x5xf32>' differ before their last two dimensions [matmul_C3]}}
   %0 = gpuc.matmul %a, %b : (tensor<2x6x4xf32>, tensor<3x4x5xf32>) -> tensor<2x6x5xf32>
+  return
+}
+
+// -----
+
+// One rhs for all makes one large matrix of lhs, whose rows must lie in a row.
+func.func @case(%a: tensor<2x4x6xf32>, %b: tensor<4x5xf32>) {
+  // expected-error @below {{cannot be multiplied: with one rhs for all, lhs is not transposed [matmul_C6]}}
+  %0 = gpuc.matmul transpose %a, %b : (tensor<2x4x6xf32>, tensor<4x5xf32>) -> tensor<2x6x5xf32>
   return
 }
 
