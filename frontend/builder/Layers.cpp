@@ -25,12 +25,11 @@ Tensor Linear::forward(const Tensor &x) {
     return graph.fail(llvm::formatv("{0} takes {1}, got {2}; convert with to()", describe(),
                                     nameOf(graph.floats), nameOf(x.dtype())));
   const Shape shape = x.shape();
-  if (shape.size() != 2 || shape[1] != in_)
-    return graph.fail(
-        llvm::formatv("{0} takes {1}, got {2}", describe(), toString({kBatch, in_}), toString(shape)));
+  if (shape.size() < 2 || shape.back() != in_)
+    return graph.fail(llvm::formatv("{0} takes [?, …, {1}], got {2}", describe(), in_, toString(shape)));
 
   Tensor weight = parameter(x, "weight", {out_, in_}, Initializer::kaimingUniform(in_)); // (out, in)
-  Tensor y = matmul(x, weight, /*transposeRhs=*/true);                                   // (batch, out)
+  Tensor y = matmul(x, weight, /*transposeRhs=*/true);                                   // (batch, …, out)
   if (!bias_)
     return y;
   return y + parameter(x, "bias", {out_}, Initializer::uniform(1 / std::sqrt(static_cast<double>(in_))));

@@ -5,7 +5,7 @@
 
 namespace gpuc::nn {
 
-/// y = x · weightᵀ + bias, x [batch, in], y [batch, out]. Parameters as PyTorch's: `weight` [out, in],
+/// y = x · weightᵀ + bias, x [batch, …, in], y [batch, …, out]. Parameters as PyTorch's: `weight` [out, in],
 /// kaiming-uniform with a = √5, and `bias` [out], uniform; both come out as uniform in ±1/√in.
 class Linear : public Layer {
 public:

@@ -94,8 +94,8 @@ void ModelBuilder::failArity(const char *entry, size_t expected, size_t taken) {
                std::to_string(taken));
 }
 
-void ModelBuilder::buildPredict(const std::vector<Input> &inputs, const std::string &output,
-                                const Body<Tensor> &body) {
+void ModelBuilder::buildPredict(const std::vector<Input> &inputs, const std::vector<std::string> &outputs,
+                                const Body<std::vector<Tensor>> &body) {
   if (graph_->failed())
     return;
   if (graph_->predict) {
@@ -106,27 +106,40 @@ void ModelBuilder::buildPredict(const std::vector<Input> &inputs, const std::str
   if (!types)
     return;
   func::FuncOp function = graph_->beginFunction("predict", *types);
-  Tensor result;
+  SmallVector<Value> results;
   {
     detail::LayerScope root(*graph_, "", graph_->name);
-    result = body(nameArguments(*graph_, function, 0, inputs));
-    if (!graph_->usable("predict's output", {&result}))
+    std::vector<Tensor> tensors = body(nameArguments(*graph_, function, 0, inputs));
+    for (const Tensor &tensor : tensors) {
+      if (!graph_->usable("predict's output", {&tensor}))
+        return;
+      results.push_back(Graph::unwrap(tensor));
+    }
+    if (tensors.empty() || tensors.size() != outputs.size()) {
+      graph_->fail("predict returns " + std::to_string(tensors.size()) + " tensors for " +
+                   std::to_string(outputs.size()) + " names");
       return;
-    root.setOutput(result);
+    }
+    root.setOutput(tensors.front());
   }
-  graph_->endFunction(function, Graph::unwrap(result), {output});
+  graph_->endFunction(function, results, llvm::to_vector_of<StringRef>(outputs));
   graph_->predict = function;
+}
+
+/// Whether `entry`, loss or accuracy, can be built now; else the model holds the reason.
+bool ModelBuilder::mayBegin(const std::string &entry) {
+  if (graph_->failed())
+    return false;
+  const bool built = entry == "loss" ? graph_->loss != nullptr : graph_->accuracy != nullptr;
+  if (!graph_->predict || built)
+    graph_->fail(entry + (built ? " is built twice" : " comes before predict; build predict first"));
+  return !graph_->failed();
 }
 
 void ModelBuilder::buildMetric(const std::string &entry, const std::vector<Input> &targets,
                                const Body<Loss> &body) {
-  if (graph_->failed())
+  if (!mayBegin(entry))
     return;
-  func::FuncOp &slot = entry == "loss" ? graph_->loss : graph_->accuracy;
-  if (!graph_->predict || slot) {
-    graph_->fail(entry + (slot ? " is built twice" : " comes before predict; build predict first"));
-    return;
-  }
   func::FuncOp predict = graph_->predict;
   std::optional<SmallVector<Type>> targetTypes = inputTypes(*graph_, targets, argumentNames(predict));
   if (!targetTypes)
@@ -145,8 +158,24 @@ void ModelBuilder::buildMetric(const std::string &entry, const std::vector<Input
   std::vector<Tensor> tensors = {graph_->wrap(call.getResult(0))};
   for (const Tensor &target : nameArguments(*graph_, function, predict.getNumArguments(), targets))
     tensors.push_back(target);
+  endMetric(entry, body(tensors));
+}
 
-  Loss result = body(tensors);
+void ModelBuilder::buildMetricFrom(const std::string &entry, const std::vector<Input> &inputs,
+                                   const std::vector<Input> &targets, const Body<Loss> &body) {
+  if (!mayBegin(entry))
+    return;
+  std::vector<Input> all = inputs;
+  all.insert(all.end(), targets.begin(), targets.end());
+  std::optional<SmallVector<Type>> types = inputTypes(*graph_, all, {});
+  if (!types)
+    return;
+  func::FuncOp function = graph_->beginFunction(entry, *types);
+  endMetric(entry, body(nameArguments(*graph_, function, 0, all)));
+}
+
+/// Returns what the metric's body gave from the function that is being built.
+void ModelBuilder::endMetric(const std::string &entry, const Loss &result) {
   if (!graph_->usable(entry == "loss" ? "loss" : "accuracy", {&result.sum, &result.count}))
     return;
   if (!isFloat(result.sum.dtype()) || !isScalarOf(result.sum, result.sum.dtype()) ||
@@ -158,9 +187,10 @@ void ModelBuilder::buildMetric(const std::string &entry, const std::vector<Input
   }
   static constexpr StringRef kLossNames[] = {"loss_sum", "count"},
                              kAccuracyNames[] = {"correct", "correct_count"};
+  auto function = cast<func::FuncOp>(graph_->builder.getInsertionBlock()->getParentOp());
   graph_->endFunction(function, {Graph::unwrap(result.sum), Graph::unwrap(result.count)},
                       entry == "loss" ? ArrayRef(kLossNames) : ArrayRef(kAccuracyNames));
-  slot = function;
+  (entry == "loss" ? graph_->loss : graph_->accuracy) = function;
 }
 
 //===----------------------------------------------------------------------===//

@@ -75,10 +75,19 @@ public:
   DataType floats() const;
 
   /// The forward pass: `body` takes one Tensor for each input and returns the output.
-  template <typename Body>
-    requires(!std::is_base_of_v<Layer, Body>)
-  void predict(const std::vector<Input> &inputs, const std::string &output, Body body) {
-    buildPredict(inputs, output, spread<Tensor>("predict", inputs.size(), std::move(body)));
+  template <typename Function>
+    requires(!std::is_base_of_v<Layer, Function>)
+  void predict(const std::vector<Input> &inputs, const std::string &output, Function body) {
+    Body<Tensor> one = spread<Tensor>("predict", inputs.size(), std::move(body));
+    buildPredict(inputs, {output},
+                 [one](const std::vector<Tensor> &x) { return std::vector<Tensor>{one(x)}; });
+  }
+
+  /// A forward pass of several outputs: `body` takes the tensors of all inputs and returns one for each name.
+  /// Loss and accuracy see the first.
+  void predictSeveral(const std::vector<Input> &inputs, const std::vector<std::string> &outputs,
+                      const std::function<std::vector<Tensor>(const std::vector<Tensor> &)> &body) {
+    buildPredict(inputs, outputs, body);
   }
 
   /// The forward pass is one call of `net`.
@@ -88,12 +97,20 @@ public:
 
   /// What is minimised: `body` takes the output of `predict` and one Tensor for each target, and returns a
   /// Loss.
-  template <typename Body> void loss(const std::vector<Input> &targets, Body body) {
+  template <typename Function> void loss(const std::vector<Input> &targets, Function body) {
     buildMetric("loss", targets, spread<Loss>("loss", targets.size() + 1, std::move(body)));
   }
 
+  /// A loss that goes its own way from the inputs, where what predict returns is not what is minimised:
+  /// `body` takes one Tensor for each input, then one for each target.
+  template <typename Function>
+  void loss(const std::vector<Input> &inputs, const std::vector<Input> &targets, Function body) {
+    buildMetricFrom("loss", inputs, targets,
+                    spread<Loss>("loss", inputs.size() + targets.size(), std::move(body)));
+  }
+
   /// What is counted in evaluation; `body` as for loss.
-  template <typename Body> void accuracy(const std::vector<Input> &targets, Body body) {
+  template <typename Function> void accuracy(const std::vector<Input> &targets, Function body) {
     buildMetric("accuracy", targets, spread<Loss>("accuracy", targets.size() + 1, std::move(body)));
   }
 
@@ -105,8 +122,13 @@ public:
 private:
   template <typename Value> using Body = std::function<Value(const std::vector<Tensor> &)>;
 
-  void buildPredict(const std::vector<Input> &inputs, const std::string &output, const Body<Tensor> &body);
+  void buildPredict(const std::vector<Input> &inputs, const std::vector<std::string> &outputs,
+                    const Body<std::vector<Tensor>> &body);
   void buildMetric(const std::string &entry, const std::vector<Input> &targets, const Body<Loss> &body);
+  void buildMetricFrom(const std::string &entry, const std::vector<Input> &inputs,
+                       const std::vector<Input> &targets, const Body<Loss> &body);
+  bool mayBegin(const std::string &entry);
+  void endMetric(const std::string &entry, const Loss &result);
   void failArity(const char *entry, size_t expected, size_t taken);
 
   /// Turns a function of one to four tensors into one of a list; an error if it does not take `count` of

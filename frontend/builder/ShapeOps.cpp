@@ -176,14 +176,15 @@ Tensor matmul(const Tensor &lhs, const Tensor &rhs, bool transposeRhs) {
     return graph->fail(llvm::formatv("matmul of {0} and {1}{2}: {3}", toString(a), toString(b),
                                      transposeRhs ? " transposed" : "", why));
   };
-  if (rank < 2 || b.size() != rank)
-    return misfit("both have the same number of dimensions, at least 2");
-  if (!std::equal(a.begin(), a.end() - 2, b.begin()))
+  const bool shared = b.size() == 2 && rank > 2;
+  if (rank < 2 || (b.size() != rank && !shared))
+    return misfit("both have the same number of dimensions, at least 2, or the second has 2");
+  if (!shared && !std::equal(a.begin(), a.end() - 2, b.begin()))
     return misfit("the leading dimensions differ");
-  if (a[rank - 1] != b[transposeRhs ? rank - 1 : rank - 2])
+  if (a.back() != b.end()[transposeRhs ? -1 : -2])
     return misfit("the contracted dimensions differ");
   Shape shape = a;
-  shape[rank - 1] = b[transposeRhs ? rank - 2 : rank - 1];
+  shape.back() = b.end()[transposeRhs ? -2 : -1];
   return graph->emitTensor<ir::MatmulOp>(graph->tensorType(shape, lhs.dtype()), Graph::unwrap(lhs),
                                          Graph::unwrap(rhs), /*transpose_lhs=*/false, transposeRhs);
 }

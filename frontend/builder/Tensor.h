@@ -116,12 +116,25 @@ Tensor transpose(const Tensor &x, int64_t first, int64_t second);
 /// Repeats x to `shape` by the rule for arithmetic.
 Tensor broadcastTo(const Tensor &x, const Shape &shape);
 
+/// Elements start, start + step, … below `end` of one dimension, which is not the batch. Negative ones count
+/// from the end.
+Tensor slice(const Tensor &x, int64_t dim, int64_t start, int64_t end, int64_t step = 1);
+/// One element of a dimension, which then is gone; an index of -1 is the last.
+Tensor select(const Tensor &x, int64_t dim, int64_t index);
+/// One after another along a dimension, which is not the batch.
+Tensor concat(const std::vector<Tensor> &parts, int64_t dim);
+/// Slices of x along `dim`, one for each of the indices (i32 or i64), whose shape takes that dimension's
+/// place. An index out of range gives zeros.
+Tensor gather(const Tensor &x, const Tensor &indices, int64_t dim = 0);
+/// Numbers of the model's floating-point type in row-major order; `user` says in which function.
+Tensor constant(const Tensor &user, const Shape &shape, const std::vector<double> &numbers);
+
 //===----------------------------------------------------------------------===//
 // Contractions and reductions
 //===----------------------------------------------------------------------===//
 
-/// Matrix product of the last two dimensions; the leading ones are equal. `transposeRhs`: rhs is stored [..,
-/// n, k].
+/// Matrix product of the last two dimensions; the leading ones are equal, or rhs has none and is the same for
+/// all. `transposeRhs`: rhs is stored [.., n, k].
 Tensor matmul(const Tensor &lhs, const Tensor &rhs, bool transposeRhs = false);
 Tensor sum(const Tensor &x, Shape dims);
 Tensor mean(const Tensor &x, Shape dims);

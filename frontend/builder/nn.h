@@ -2,6 +2,7 @@
 #pragma once
 
 #include "frontend/builder/Attention.h"
+#include "frontend/builder/Embedding.h"
 #include "frontend/builder/Layers.h"
 #include "frontend/builder/Losses.h"
 #include "frontend/builder/ModelBuilder.h"

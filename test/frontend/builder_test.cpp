@@ -68,6 +68,12 @@ TEST(Builder, ALayerCalledTwiceSharesItsParameters) {
   EXPECT_EQ(count(text, "gpuc.read @weight"), 2u);
 }
 
+TEST(Builder, LinearTakesTokens) {
+  Linear fc(4, 6);
+  EXPECT_HAS(textOf({B, 5, 4}, [&](Tensor x) { return fc(x); }),
+             "(tensor<?x5x4xf32>, tensor<6x4xf32>) -> tensor<?x5x6xf32>");
+}
+
 TEST(Builder, BroadcastsAsPyTorchDoes) {
   // A missing dimension, and one of extent 1, which gpuc.broadcast does not have: (1, 3) is reshaped to (3).
   std::string text =
