@@ -113,6 +113,18 @@ void addAttentionCases(Cases &cases) {
   Case logarithms = Attention{.name = "log_sum_exp", .attributes = "causal"}.forward();
   std::swap(logarithms.outputs[0], logarithms.outputs[1]);
   cases.push_back(logarithms);
+  // Half precision is computed as f32.
+  const std::string half = tensor("1x2x3x4xf16");
+  Case narrow{"gpuc.attention",
+              "f16",
+              {{"1x2x3x4x$T"}},
+              "%h = gpuc.cast %x0 : tensor<1x2x3x4x$T> to " + half +
+                  "\n%y, %lse = gpuc.attention %h, %h, %h causal : (" + half + ", " + half + ", " + half +
+                  ") -> (" + half + ", tensor<1x2x3xf32>)",
+              {{"%y", "1x2x3x4xf16"}, {"%lse", "1x2x3xf32"}},
+              Derivatives::none};
+  narrow.inner = 8;
+  cases.push_back(narrow);
   // NaN in a query is its own row's; in a key it is masked with the key.
   Attention special{.name = "special",
                     .queries = "1x1x2x1",

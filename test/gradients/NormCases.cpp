@@ -137,7 +137,34 @@ static void addBatchNorms(Cases &cases) {
   });
 }
 
+/// f16 and bf16 are computed as f32, and their statistics are f32.
+static void addHalfNorms(Cases &cases) {
+  auto add = [&](const std::string &op, const std::string &element, int64_t statistics) {
+    std::string half = tensor("4x6x" + element), results = half, names = "%y";
+    std::vector<Output> outputs = {{"%y", "4x6x" + element}};
+    for (int64_t i = 0; i < statistics; ++i) {
+      outputs.push_back({"%s" + std::to_string(i), "4xf32"});
+      names += ", " + outputs.back().name;
+      results += ", tensor<4xf32>";
+    }
+    Case built{"gpuc." + op,
+               element,
+               {{"4x6x$T", -2, 2}},
+               "%h = gpuc.cast %x0 : tensor<4x6x$T> to " + half + "\n" + names + " = gpuc." + op +
+                   " %h dim 1 : (" + half + ") -> (" + results + ")",
+               outputs,
+               Derivatives::none};
+    built.inner = 8;
+    cases.push_back(built);
+  };
+  for (const char *element : {"f16", "bf16"}) {
+    add("layer_norm", element, 2);
+    add("rms_norm", element, 1);
+  }
+}
+
 void addNormCases(Cases &cases) {
+  addHalfNorms(cases);
   addRowNorms(cases, "layer_norm");
   addRowNorms(cases, "rms_norm");
   addBatchNorms(cases);
