@@ -8,6 +8,7 @@
 #include "passes/EmitPlan.h"
 
 #include "dialects/plan/PlanOps.h"
+#include "passes/ConvShapes.h"
 #include "passes/KernelCode.h"
 #include "passes/Locations.h"
 #include "passes/PinnedBytes.h"
@@ -270,6 +271,7 @@ private:
       TypeSwitch<Operation *>(op)
           .Case([&](plan::LaunchOp launch) { command->work.Set(emitLaunch(launch)); })
           .Case([&](plan::MatmulOp matmul) { command->work.Set(emitMatmul(matmul)); })
+          .Case([&](plan::ConvOp conv) { command->work.Set(emitConv(conv)); })
           .Case([&](plan::UploadOp upload) { command->work.Set(emitUpload(upload)); })
           .Case([&](plan::CopyOp copy) { command->work.Set(emitCopy(copy)); })
           .Case([&](plan::FillOp fill) { command->work.Set(emitFill(fill)); })
@@ -340,6 +342,30 @@ private:
     entry.transpose_b = matmul.getTransposeRhs();
     entry.batch_stride_a = entry.batch > 1 ? entry.m * entry.k : 0;
     entry.batch_stride_b = entry.batch > 1 ? entry.k * entry.n : 0;
+    return entry;
+  }
+
+  static std::unique_ptr<fb::ConvAxis> emitAxis(const ConvAxis &axis) {
+    return std::make_unique<fb::ConvAxis>(axis.input, axis.output, axis.kernel, axis.stride, axis.low,
+                                          axis.high, axis.dilation);
+  }
+
+  fb::ConvT emitConv(plan::ConvOp conv) {
+    ConvShape shape = convShapeOf(conv);
+    fb::ConvT entry;
+    entry.kind = static_cast<fb::ConvKind>(shape.kind);
+    entry.type = dataType(conv.getElement());
+    entry.a = operand(conv.getLhs());
+    entry.b = operand(conv.getRhs());
+    entry.c = operand(conv.getResult());
+    if (conv.getWorkspace())
+      entry.workspace = operand(conv.getWorkspace());
+    entry.batch = shape.batch;
+    entry.groups = shape.groups;
+    entry.in_channels = shape.in_channels;
+    entry.out_channels = shape.out_channels;
+    entry.height = emitAxis(shape.height);
+    entry.width = emitAxis(shape.width);
     return entry;
   }
 

@@ -20,6 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/gpuc/Windows.h"
 #include "passes/FusedKernel.h"
 #include "passes/Passes.h"
 #include "passes/codegen/Codegen.h"
@@ -312,7 +313,8 @@ class FusePass : public impl::FusePassBase<FusePass> {
   /// Whether what stands outside of kernels needs none: it is a library's, moves nothing, or is state.
   static LogicalResult checkLeft(func::FuncOp function) {
     for (Operation &op : function.getBody().front().without_terminator())
-      if (!isa<ir::FusedOp, ir::MatmulOp, ir::ReshapeOp, ir::ReadOp, ir::AssignOp, ir::CompositeOpInterface>(
+      if (!ir::isConvolution(&op) &&
+          !isa<ir::FusedOp, ir::MatmulOp, ir::ReshapeOp, ir::ReadOp, ir::AssignOp, ir::CompositeOpInterface>(
               op))
         return op.emitOpError("has no kernel on any target");
     return success();

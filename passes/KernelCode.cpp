@@ -19,9 +19,12 @@ std::vector<KernelSource> sourcesOf(ModuleOp module) {
   return sources;
 }
 
-/// A plan names the library by which it multiplies matrices, if it does.
+/// A plan names the library by which it multiplies matrices and convolves, if it does.
 void nameLibrary(ModuleOp module, StringRef name, StringRef version, KernelCode &code) {
-  bool multiplies = module.walk([](plan::MatmulOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  auto visit = [](Operation *op) {
+    return isa<plan::MatmulOp, plan::ConvOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  bool multiplies = module.walk(visit).wasInterrupted();
   if (multiplies && !version.empty())
     code.libraries.emplace_back(name.str(), version.str());
 }

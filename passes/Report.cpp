@@ -3,6 +3,7 @@
 #include "passes/Report.h"
 
 #include "dialects/plan/PlanOps.h"
+#include "passes/ConvShapes.h"
 #include "passes/Lifetimes.h"
 #include "passes/Locations.h"
 #include "passes/PinnedBytes.h"
@@ -97,6 +98,10 @@ Work workOf(ModuleOp module, plan::ProgramOp program, const TargetDescription &d
     int64_t flops = 0, bytes = 0;
     if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
       flops = 2 * matmul.getBatch() * matmul.getM() * matmul.getN() * matmul.getK();
+    if (auto conv = dyn_cast<plan::ConvOp>(*command)) {
+      ConvShape shape = convShapeOf(conv);
+      flops = 2 * shape.batch * shape.outputPixels() * shape.filterElements();
+    }
     if (auto launch = dyn_cast<plan::LaunchOp>(*command))
       flops =
           kernelFlops(SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr()));

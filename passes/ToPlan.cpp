@@ -1,17 +1,19 @@
 //===- ToPlan.cpp - From tensors to buffers and commands --------------------===//
 //
-// Each entry function becomes a plan.program: a fused region becomes a kernel and its launch, a matmul a
-// library command, a value a buffer of its own. A reshape is another name for its operand's buffer. An
-// assigned value is written where the variable lies (VariableUpdates.h makes that legal first), so that an
-// update moves no byte twice. Order, streams and places come later; here the list keeps the order of the
-// function.
+// Each entry function becomes a plan.program: a fused region becomes a kernel and its launch, a matmul or
+// a convolution a library command, a value a buffer of its own. A reshape is another name for its operand's
+// buffer. An assigned value is written where the variable lies (VariableUpdates.h makes that legal first), so
+// that an update moves no byte twice. Order, streams and places come later; here the list keeps the order of
+// the function.
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/ConvShapes.h"
 #include "passes/Locations.h"
 #include "passes/Passes.h"
 #include "passes/VariableUpdates.h"
 
+#include "dialects/gpuc/Windows.h"
 #include "dialects/plan/PlanOps.h"
 #include "runtime/plan/matmul_workspace.h"
 
@@ -83,6 +85,8 @@ private:
       return convertFused(fused);
     if (auto matmul = dyn_cast<ir::MatmulOp>(op))
       return convertMatmul(matmul);
+    if (ir::isConvolution(op))
+      return convertConvolution(op);
     if (auto read = dyn_cast<ir::ReadOp>(op))
       return buffers[read.getResult()] = useOf(read.getVariable(), op->getLoc()), success();
     if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
@@ -139,6 +143,22 @@ private:
                            buffers.lookup(matmul.getRhs()), bufferFor(matmul.getResult(), name), Value(),
                            workspace, matmul.getTransposeLhs(), matmul.getTransposeRhs(),
                            result.getElementType(), shape.batch, shape.m, shape.n, shape.k);
+    return success();
+  }
+
+  LogicalResult convertConvolution(Operation *op) {
+    if (target.getKind() == plan::TargetKind::cuda)
+      return op->emitOpError("cannot be compiled for cuda yet: there is no convolution; use --target=host");
+    ConvShape shape = convShapeOf(op);
+    std::string layer = layerName(op->getLoc());
+    std::string name = layer.empty() ? "conv" : layer + ".conv";
+    Value workspace;
+    if (int64_t bytes = convWorkspaceBytes(shape))
+      workspace = newBuffer(name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
+                            plan::Category::workspace, op->getLoc());
+    Value result = op->getResult(0);
+    createConv(builder, op->getLoc(), shape, getElementTypeOrSelf(result), buffers.lookup(op->getOperand(0)),
+               buffers.lookup(op->getOperand(1)), bufferFor(result, name), workspace);
     return success();
   }
 

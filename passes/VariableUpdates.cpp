@@ -10,7 +10,7 @@
 
 #include "passes/VariableUpdates.h"
 
-#include "dialects/gpuc/GpucOps.h"
+#include "dialects/gpuc/Windows.h"
 #include "passes/codegen/Codegen.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -91,7 +91,8 @@ private:
   /// Whether the op may write the variable's bytes while it reads them, and no other variable takes the same
   /// value.
   bool canWrite(Operation *producer, ir::AssignOp assign) {
-    if (!isa_and_nonnull<ir::FusedOp, ir::MatmulOp>(producer) || taken.contains(assign.getValue()))
+    if (!producer || !(isa<ir::FusedOp, ir::MatmulOp>(producer) || ir::isConvolution(producer)) ||
+        taken.contains(assign.getValue()))
       return false;
     unsigned result = cast<OpResult>(assign.getValue()).getResultNumber();
     for (OpOperand &operand : producer->getOpOperands()) {

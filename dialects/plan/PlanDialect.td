@@ -59,6 +59,10 @@ def Plan_TargetKind : Plan_Enum<"TargetKind", "Where a plan runs", [
   Plan_EnumCase<"host", 0>, Plan_EnumCase<"cuda", 1>]>;
 def Plan_TargetKindAttr : EnumAttr<Plan_Dialect, Plan_TargetKind, "target_kind">;
 
+def Plan_ConvKind : Plan_Enum<"ConvKind", "Which of the three convolutions", [
+  Plan_EnumCase<"forward", 0>, Plan_EnumCase<"input_gradient", 1>, Plan_EnumCase<"filter_gradient", 2>]>;
+def Plan_ConvKindAttr : EnumAttr<Plan_Dialect, Plan_ConvKind, "conv_kind">;
+
 def Plan_TargetAttr : AttrDef<Plan_Dialect, "Target"> {
   let mnemonic = "target";
   let summary = "The device that a plan is made for";

@@ -180,6 +180,37 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
   return success();
 }
 
+LogicalResult ConvOp::verify() {
+  if (getInput().size() != 3 || getFilter().size() != 4 || getOutput().size() != 3 ||
+      getStrides().size() != 2 || getPadding().size() != 4 || getDilation().size() != 2)
+    return emitOpError(
+        "wants input [C, H, W], filter [O, C / groups, kh, kw], output [O, OH, OW], two strides, four "
+        "paddings and two dilations");
+  auto check = [&](Value buffer, StringRef name, ArrayRef<int64_t> extents, int64_t count) -> LogicalResult {
+    int64_t has = rangeOf(buffer).size, needs = count * ir::elementBytes(getElement());
+    for (int64_t extent : extents)
+      needs *= extent;
+    if (has == needs)
+      return success();
+    return emitOpError() << name << " has " << has << " bytes, " << count << " x [" << extents << "] take "
+                         << needs;
+  };
+  int64_t batch = getBatch();
+  struct Role {
+    StringRef name;
+    ArrayRef<int64_t> extents;
+    int64_t count;
+  };
+  Role input{"input", getInput(), batch}, filter{"filter", getFilter(), 1},
+      output{"output", getOutput(), batch};
+  Role roles[3][3] = {{input, filter, output}, {output, filter, input}, {output, input, filter}};
+  const Value buffers[] = {getLhs(), getRhs(), getResult()};
+  for (auto [buffer, role] : llvm::zip_equal(buffers, roles[static_cast<size_t>(getKind())]))
+    if (failed(check(buffer, role.name, role.extents, role.count)))
+      return failure();
+  return success();
+}
+
 LogicalResult RepeatOp::verify() {
   if (getCount() < 1)
     return emitOpError("of ") << getCount() << " iterations; there must be at least one";
@@ -206,6 +237,15 @@ Values MatmulOp::getReads() {
 }
 // The workspace is written before it is read, within the command.
 Values MatmulOp::getWrites() {
+  Values writes = {getResult()};
+  if (getWorkspace())
+    writes.push_back(getWorkspace());
+  return writes;
+}
+
+Values ConvOp::getReads() { return {getLhs(), getRhs()}; }
+// As for a matmul.
+Values ConvOp::getWrites() {
   Values writes = {getResult()};
   if (getWorkspace())
     writes.push_back(getWorkspace());

@@ -18,7 +18,8 @@ bool isInlinable(Operation *op) {
 
 bool isRoot(Operation *op) {
   return isa<SumOp, ProdOp, ReduceMaxOp, ReduceMinOp, ArgmaxOp, CumsumOp, SortOp, TopKOp, GatherOp,
-             ScatterAddOp, ConcatOp, PadOp, DynamicSliceOp, DynamicUpdateSliceOp>(op);
+             ScatterAddOp, ConcatOp, PadOp, DynamicSliceOp, DynamicUpdateSliceOp>(op) ||
+         codegen::isPooling(op);
 }
 
 bool yieldsAllResults(Operation *op) { return isa<SortOp, TopKOp>(op); }

@@ -42,7 +42,7 @@ struct KernelSchedule {
 bool isInlinable(mlir::Operation *op);
 
 /// True of ops that shape the loops of the kernel they stand in: reductions, argmax, cumsum, sort, top_k,
-/// gather, scatter_add, concat, pad, dynamic_slice and dynamic_update_slice.
+/// gather, scatter_add, concat, pad, dynamic_slice, dynamic_update_slice and poolings.
 bool isRoot(mlir::Operation *op);
 
 /// True of roots whose kernel yields all of their results, be they read or not, and nothing else: sort and

@@ -91,6 +91,8 @@ Known ElementEmitter::emit(Value value, const Index &index, const Guard &guard) 
   if (auto argument = dyn_cast<BlockArgument>(value))
     known = loadAt(pointers_[argument.getArgNumber()], elementKind(value.getType()), shapeOf(value), index,
                    guard);
+  else if (auto pool = value.getDefiningOp<MaxPool2dOp>())
+    known = emitMaxPool(pool, cast<OpResult>(value).getResultNumber(), index, guard);
   else
     known = compute(value.getDefiningOp(), index, guard);
   memo_[value].push_back({index, guard.expr.value(), known});
@@ -113,6 +115,10 @@ Known ElementEmitter::compute(Operation *op, const Index &index, const Guard &gu
       .Case<GatherOp>([&](auto) { return emitGather(op, index, guard); })
       .Case<ConcatOp>([&](auto) { return emitConcat(op, index, guard); })
       .Case<PadOp>([&](auto) { return emitPad(op, index, guard); })
+      .Case<MaxPool2dGradientOp>([&](auto pool) { return emitMaxPoolGradient(pool, index, guard); })
+      .Case<MaxPool2dGatherOp>([&](auto pool) { return emitMaxPoolGather(pool, index, guard); })
+      .Case<AvgPool2dOp>([&](auto pool) { return emitAvgPool(pool, index, guard); })
+      .Case<AvgPool2dGradientOp>([&](auto pool) { return emitAvgPoolGradient(pool, index, guard); })
       .Case<DynamicSliceOp>([&](auto) { return emitDynamicSlice(op, index, guard); })
       .Case<DynamicUpdateSliceOp>([&](auto) { return emitDynamicUpdateSlice(op, index, guard); })
       .Default(
@@ -233,7 +239,7 @@ Known ElementEmitter::choose(const Guard &condition, const Known &onTrue, const 
   return combine({condition, onTrue, onFalse}, [](ArrayRef<Expr> x) { return select(x[0], x[1], x[2]); });
 }
 
-static Affine dynamicAffine(const Known &known, size_t space) {
+Affine dynamicAffine(const Known &known, size_t space) {
   Affine affine = constantAffine(0, space);
   affine.dynamic = known.expr.value();
   affine.dynamicScale = 1;

@@ -13,6 +13,16 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+namespace gpuc::ir {
+class MaxPool2dOp;
+class MaxPool2dGradientOp;
+class MaxPool2dGatherOp;
+class AvgPool2dOp;
+class AvgPool2dGradientOp;
+struct Windows;
+struct Windows2d;
+} // namespace gpuc::ir
+
 namespace gpuc::codegen {
 
 /// A register, and the loop level at which it is known.
@@ -21,6 +31,9 @@ struct Known {
   int level = 0;
   bool isVector() const { return expr.lanes() > 1; }
 };
+
+/// A position that is only known when the kernel runs.
+Affine dynamicAffine(const Known &known, size_t space);
 
 class ElementEmitter {
 public:
@@ -89,6 +102,36 @@ private:
   Known emitPad(mlir::Operation *op, const Index &index, const Guard &guard);
   Known emitDynamicSlice(mlir::Operation *op, const Index &index, const Guard &guard);
   Known emitDynamicUpdateSlice(mlir::Operation *op, const Index &index, const Guard &guard);
+
+  // Pooling (Window.cpp).
+  using PoolState = llvm::SmallVector<Expr, 2>; ///< Fold.h calls it State.
+  Known emitMaxPool(ir::MaxPool2dOp op, unsigned result, const Index &index, const Guard &guard);
+  Known emitMaxPoolGradient(ir::MaxPool2dGradientOp op, const Index &index, const Guard &guard);
+  Known emitMaxPoolGather(ir::MaxPool2dGatherOp op, const Index &index, const Guard &guard);
+  Known emitAvgPool(ir::AvgPool2dOp op, const Index &index, const Guard &guard);
+  Known emitAvgPoolGradient(ir::AvgPool2dGradientOp op, const Index &index, const Guard &guard);
+  /// Folds body(position, whether it is in the image, state) over the elements of the window at `window`.
+  PoolState overWindow(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Index &window,
+                       const PoolState &start,
+                       llvm::function_ref<PoolState(const Index &, const Guard &, PoolState)> body);
+  /// The sum of term(window, whether it holds the element) over the windows that hold the element.
+  Expr overHoldingWindows(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> pooled, const Index &element,
+                          Expr zero, llvm::function_ref<Expr(const Index &, const Guard &)> term);
+  /// body(step, state) for each step below `count`.
+  PoolState forSteps(int64_t count, PoolState state,
+                     llvm::function_ref<PoolState(const Affine &, PoolState)> body);
+  /// Whether the window holds the element at `padded`, counted from the start of the padding.
+  Guard holdsElement(const ir::Windows &windows, const Known &padded, const Known &window);
+  /// How many of the window's elements are no padding.
+  Known elementsInside(const ir::Windows &windows, int64_t extent, const Known &window);
+  /// By how much the sum over the window at (row, column) is divided, in `compute`.
+  Expr divisor(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, bool excludePadding,
+               const Known &row, const Known &column, mlir::Type compute);
+  Known quotient(const Known &dividend, int64_t divisor);
+  /// In as many lanes as the code has now.
+  Expr widened(const Known &known);
+  /// Both, where `b` may be null.
+  Guard eachOf(const Guard &a, const Guard &b);
 
   /// The window's first position along `dim`, clamped so that it fits.
   Known windowStart(mlir::Value start, int64_t dim, int64_t last, const Guard &guard);

@@ -66,6 +66,10 @@ ArrayRef<int64_t> shapeOf(Value tensor) { return cast<RankedTensorType>(tensor.g
 
 bool isMovement(Operation *op) { return isa<BroadcastOp, TransposeOp, SliceOp, ReverseOp>(op); }
 
+bool isPooling(Operation *op) {
+  return isa<MaxPool2dOp, MaxPool2dGradientOp, MaxPool2dGatherOp, AvgPool2dOp, AvgPool2dGradientOp>(op);
+}
+
 Index movedIndex(Operation *op, const Index &index) {
   Index result;
   if (auto broadcast = dyn_cast<BroadcastOp>(op)) {

@@ -51,6 +51,9 @@ llvm::ArrayRef<int64_t> shapeOf(mlir::Value tensor);
 /// True of ops that move elements by an affine map: broadcast, transpose, slice, reverse.
 bool isMovement(mlir::Operation *op);
 
+/// True of max_pool2d, avg_pool2d, their gradients and max_pool2d_gather.
+bool isPooling(mlir::Operation *op);
+
 /// Where a movement reads when its result is wanted at `index`.
 Index movedIndex(mlir::Operation *op, const Index &index);
 

@@ -127,6 +127,7 @@ private:
   void collectPad(PadOp op, Index at);
   void collectUpdate(DynamicUpdateSliceOp op, const Index &index);
   void collectGather(GatherOp op, const Index &index);
+  void collectPool(Operation *op, const Index &index);
   void collectLeaf(Value leaf, const Index &index);
 
   Affine unknown() const {
@@ -187,6 +188,16 @@ void AccessCollector::collectGather(GatherOp op, const Index &index) {
   collect(op.getOperand(), at);
 }
 
+/// Windows lie along the last two dimensions, and a gradient or a gather compares where it stands.
+void AccessCollector::collectPool(Operation *op, const Index &index) {
+  coordinateAsNumber(index[2]);
+  coordinateAsNumber(index[3]);
+  for (Value operand : op->getOperands())
+    collect(operand, {index[0], index[1], unknown(), unknown()});
+  if (auto gather = dyn_cast<MaxPool2dGatherOp>(op))
+    collect(gather.getIndices(), index);
+}
+
 void AccessCollector::collect(Value value, const Index &index) {
   Operation *op = value.getDefiningOp();
   if (op && op == kernel_.root) // its own reads are collected from its operands
@@ -214,6 +225,8 @@ void AccessCollector::collect(Value value, const Index &index) {
     return collectUpdate(update, index);
   if (auto gather = dyn_cast<GatherOp>(op))
     return collectGather(gather, index);
+  if (isPooling(op))
+    return collectPool(op, index);
   if (auto slice = dyn_cast<DynamicSliceOp>(op)) {
     collect(slice.getOperand(), shifted(index));
     return collect(slice.getStart(), {unknown()});

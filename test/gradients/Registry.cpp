@@ -29,6 +29,7 @@ const std::vector<Case> &registry() {
     addReduceCases(cases);
     addSortCases(cases);
     addContractCases(cases);
+    addConvCases(cases);
     addNetworkCases(cases);
     addNormCases(cases);
     addAttentionCases(cases);

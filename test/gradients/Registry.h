@@ -68,6 +68,7 @@ void addIndexedCases(Cases &cases);
 void addReduceCases(Cases &cases);
 void addSortCases(Cases &cases);
 void addContractCases(Cases &cases);
+void addConvCases(Cases &cases);
 void addNetworkCases(Cases &cases);
 void addNormCases(Cases &cases);
 void addAttentionCases(Cases &cases);

@@ -187,3 +187,25 @@ module @matmul {
     return
   }
 }
+
+// -----
+
+// A convolution is a library's, with all its numbers. Only the filter's gradient needs a workspace on the host: one tile
+// of 3 x 9 elements over 4 x 1 blocks of pixels gives 4 parts.
+
+// CHECK-LABEL: module @convolutions
+module @convolutions {
+  // CHECK: plan.program @predict
+  // CHECK: plan.buffer "conv1.conv.workspace" : tensor<432xi8>  workspace
+  // CHECK: %[[DW:.*]] = plan.buffer "conv1.conv_2" : tensor<3x1x3x3xf32>
+  // CHECK: plan.conv forward %[[X:.*]], %[[W:.*]] -> %[[Y:.*]] : f32 batch 4 input [1, 7, 8] filter [3, 1, 3, 3] output [3, 4, 8] strides [2, 1] padding [1, 1, 1, 1] dilation [1, 1] groups 1
+  // CHECK: plan.conv input_gradient %[[Y]], %[[W]] -> %[[DX:.*]] : f32 batch 4 input [1, 7, 8] filter [3, 1, 3, 3] output [3, 4, 8]
+  // CHECK: plan.conv filter_gradient %[[Y]], %[[X]] -> %[[DW]] workspace %{{.*}} : f32
+  func.func @predict(%x: tensor<4x1x7x8xf32> {gpuc.name = "x"}, %w: tensor<3x1x3x3xf32> {gpuc.name = "w"})
+      -> (tensor<4x1x7x8xf32> {gpuc.name = "dx"}, tensor<3x1x3x3xf32> {gpuc.name = "dw"}) {
+    %y = gpuc.conv2d %x, %w strides [2, 1] padding [1, 1, 1, 1] : (tensor<4x1x7x8xf32>, tensor<3x1x3x3xf32>) -> tensor<4x3x4x8xf32> loc("conv1")
+    %dx = gpuc.conv2d_input_gradient %y, %w strides [2, 1] padding [1, 1, 1, 1] : (tensor<4x3x4x8xf32>, tensor<3x1x3x3xf32>) -> tensor<4x1x7x8xf32> loc("conv1")
+    %dw = gpuc.conv2d_filter_gradient %y, %x strides [2, 1] padding [1, 1, 1, 1] : (tensor<4x3x4x8xf32>, tensor<4x1x7x8xf32>) -> tensor<3x1x3x3xf32> loc("conv1")
+    return %dx, %dw : tensor<4x1x7x8xf32>, tensor<3x1x3x3xf32>
+  }
+}

@@ -22,6 +22,7 @@ static const OpTable &opTable() {
     addReduceOps(cases);
     addSortOps(cases);
     addContractOps(cases);
+    addConvOps(cases);
     addNetworkOps(cases);
     addNormOps(cases);
     addAttentionOps(cases);

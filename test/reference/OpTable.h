@@ -55,6 +55,7 @@ void addIndexedOps(OpTable &table);
 void addReduceOps(OpTable &table);
 void addSortOps(OpTable &table);
 void addContractOps(OpTable &table);
+void addConvOps(OpTable &table);
 void addNetworkOps(OpTable &table);
 void addNormOps(OpTable &table);
 void addAttentionOps(OpTable &table);

@@ -1,0 +1,159 @@
+//===- PoolOps.cpp - Types, costs and derivatives of poolings ---------------===//
+
+#include "dialects/gpuc/VjpHelpers.h"
+#include "dialects/gpuc/WindowChecks.h"
+
+using namespace mlir;
+
+namespace gpuc::ir {
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+/// Whether each of the windows holds an element of the image.
+static bool noneIsEmpty(const Windows &along, int64_t extent) {
+  int64_t last = (along.count(extent) - 1) * along.stride - along.low;
+  if (along.count(extent) < 1 || last >= extent)
+    return false;
+  // The others that may miss the image begin before it.
+  for (int64_t first = -along.low; first < 0 && first <= last; first += along.stride) {
+    int64_t steps = llvm::divideCeil(-first, along.dilation);
+    if (steps >= along.size || first + steps * along.dilation >= extent)
+      return false;
+  }
+  return true;
+}
+
+FailureOr<RankedTensorType> inferPooling(std::optional<Location> location, StringRef op,
+                                         RankedTensorType image, const WindowNumbers &numbers) {
+  auto fail = [&](auto... text) { return emitOptionalError(location, "'", op, "' op ", text...); };
+  if (image.getRank() != 4)
+    return fail("images ", image, " must have rank 4: (N, C, H, W) [pool_C1]");
+  bool sized = numbers.window.size() == 2 && llvm::all_of(numbers.window, [](int64_t size) {
+                 return size >= 1 && size <= mostWindowNumber;
+               });
+  if (!sized || failed(checkWindowNumbers(numbers)))
+    return fail(
+        "window [", numbers.window, "], strides [", numbers.strides, "], padding [", numbers.padding,
+        "] and dilation [", numbers.dilation,
+        "] must be two numbers of at least 1, two of at least 1, four of at least 0 and two of at least "
+        "1, all less than 2^31 [pool_C2]");
+  const std::array<Windows, 2> both = numbers.windows().both();
+  Shape shape(image.getShape().take_front(2));
+  for (auto [extent, along] : llvm::zip_equal(image.getShape().drop_front(2), both)) {
+    if (extent > mostWindowNumber || !noneIsEmpty(along, extent))
+      return fail("images ", image, ": of windows that span ", along.span(), " in steps of ", along.stride,
+                  " over ", extent, " elements with ", along.low, " and ", along.high,
+                  " of padding there must be one, and each must hold an element [pool_C3]");
+    shape.push_back(along.count(extent));
+  }
+  return RankedTensorType::get(shape, image.getElementType());
+}
+
+static WindowNumbers maxNumbers(auto op) {
+  return {op.getWindow(), op.getStrides(), op.getPadding(), op.getDilation()};
+}
+static constexpr int64_t undilated[] = {1, 1};
+static WindowNumbers avgNumbers(auto op) {
+  return {op.getWindow(), op.getStrides(), op.getPadding(), undilated};
+}
+
+static RankedTensorType indicesOf(RankedTensorType values) {
+  return values.clone(IntegerType::get(values.getContext(), 64));
+}
+
+LogicalResult MaxPool2dOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  auto values = inferPooling(location, MaxPool2dOp::getOperationName(), tensorType(adaptor.getOperand()),
+                             maxNumbers(adaptor));
+  if (failed(values))
+    return failure();
+  types.append({*values, indicesOf(*values)});
+  return success();
+}
+
+LogicalResult AvgPool2dOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  auto type = inferPooling(location, AvgPool2dOp::getOperationName(), tensorType(adaptor.getOperand()),
+                           avgNumbers(adaptor));
+  if (failed(type))
+    return failure();
+  types.push_back(*type);
+  return success();
+}
+
+/// `pooled` (and `indices`) are what a pooling of `image` gives.
+static LogicalResult verifyPooled(Operation *op, Value image, const WindowNumbers &numbers, StringRef name,
+                                  Value pooled, Value indices) {
+  auto type = inferPooling(op->getLoc(), op->getName().getStringRef(), tensorType(image), numbers);
+  if (failed(type) ||
+      (indices && failed(checkType(op, "pool_C4", "indices", indices.getType(), indicesOf(*type)))))
+    return failure();
+  return checkType(op, "pool_C4", name, pooled.getType(), *type);
+}
+
+LogicalResult MaxPool2dGradientOp::verify() {
+  return verifyPooled(*this, getResult(), maxNumbers(*this), "cotangent", getCotangent(), getIndices());
+}
+LogicalResult MaxPool2dGatherOp::verify() {
+  return verifyPooled(*this, getOperand(), maxNumbers(*this), "result", getResult(), getIndices());
+}
+LogicalResult AvgPool2dGradientOp::verify() {
+  return verifyPooled(*this, getResult(), avgNumbers(*this), "cotangent", getCotangent(), {});
+}
+
+//===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
+
+/// One operation for each element of each window.
+static int64_t flopsOver(ArrayRef<int64_t> window, Value pooled) {
+  return window[0] * window[1] * elementCount(pooled.getType());
+}
+
+int64_t MaxPool2dOp::getFlops() { return flopsOver(getWindow(), getValues()); }
+int64_t MaxPool2dGradientOp::getFlops() { return elementCount(getCotangent().getType()); }
+int64_t MaxPool2dGatherOp::getFlops() { return 0; }
+int64_t AvgPool2dOp::getFlops() { return flopsOver(getWindow(), getResult()); }
+int64_t AvgPool2dGradientOp::getFlops() { return flopsOver(getWindow(), getCotangent()); }
+
+//===----------------------------------------------------------------------===//
+// Derivatives
+//===----------------------------------------------------------------------===//
+
+template <typename To> static Value maxPooling(Expr ct, auto op, Type type, Value indices) {
+  return ct.make<To>(type, ct.value(), indices, op.getWindow(), op.getStrides(), op.getPadding(),
+                     op.getDilation());
+}
+
+GPUC_RESIDUALS(MaxPool2dOp, getIndices())
+GPUC_VJP_BODY(MaxPool2dOp) {
+  return Cotangents{maxPooling<MaxPool2dGradientOp>(ct, op, op.getOperand().getType(), op.getIndices())};
+}
+
+GPUC_RESIDUALS(MaxPool2dGradientOp, getIndices())
+GPUC_VJP_BODY(MaxPool2dGradientOp) {
+  Type type = op.getCotangent().getType();
+  return Cotangents{maxPooling<MaxPool2dGatherOp>(ct, op, type, op.getIndices()), Value()};
+}
+
+GPUC_RESIDUALS(MaxPool2dGatherOp, getIndices())
+GPUC_VJP_BODY(MaxPool2dGatherOp) {
+  Type type = op.getOperand().getType();
+  return Cotangents{maxPooling<MaxPool2dGradientOp>(ct, op, type, op.getIndices()), Value()};
+}
+
+GPUC_RESIDUALS(AvgPool2dOp)
+GPUC_VJP_BODY(AvgPool2dOp) {
+  return Cotangents{ct.make<AvgPool2dGradientOp>(op.getOperand().getType(), ct.value(), op.getWindow(),
+                                                 op.getStrides(), op.getPadding(), op.getExcludePadding())};
+}
+
+GPUC_RESIDUALS(AvgPool2dGradientOp)
+GPUC_VJP_BODY(AvgPool2dGradientOp) {
+  return Cotangents{ct.make<AvgPool2dOp>(ct.value(), op.getWindow(), op.getStrides(), op.getPadding(),
+                                         op.getExcludePadding())};
+}
+
+} // namespace gpuc::ir

@@ -1,0 +1,91 @@
+//===- Windows.h - Where the windows of convolutions and poolings lie -------===//
+#pragma once
+
+#include "dialects/gpuc/GpucOps.h"
+
+#include <array>
+
+namespace gpuc::ir {
+
+/// The windows along one dimension of an image: window p holds the elements p·stride - low + i·dilation, for
+/// i in [0, size), that lie in the image.
+struct Windows {
+  int64_t size, stride, low, high, dilation;
+
+  /// From a window's first element to its last, both included.
+  int64_t span() const { return (size - 1) * dilation + 1; }
+
+  /// How many windows fit into so many elements and their padding.
+  int64_t count(int64_t extent) const {
+    int64_t room = extent + low + high - span();
+    return room < 0 ? 0 : room / stride + 1;
+  }
+
+  /// The most windows that hold one element.
+  int64_t sharing() const { return (span() + stride - 1) / stride; }
+
+  bool operator==(const Windows &) const = default;
+};
+
+/// Down and across the image.
+struct Windows2d {
+  Windows rows, columns;
+
+  std::array<Windows, 2> both() const { return {rows, columns}; }
+  bool operator==(const Windows2d &) const = default;
+};
+
+/// Of well-formed attributes; padding is [top, bottom, left, right].
+inline Windows2d windowsOf(llvm::ArrayRef<int64_t> size, llvm::ArrayRef<int64_t> strides,
+                           llvm::ArrayRef<int64_t> padding, llvm::ArrayRef<int64_t> dilation) {
+  return {{size[0], strides[0], padding[0], padding[1], dilation[0]},
+          {size[1], strides[1], padding[2], padding[3], dilation[1]}};
+}
+
+/// Of an op of max pooling.
+template <typename Op> Windows2d windowsOf(Op op) {
+  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), op.getDilation());
+}
+/// Means are over windows without gaps.
+inline Windows2d windowsOf(AvgPool2dOp op) {
+  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), {1, 1});
+}
+inline Windows2d windowsOf(AvgPool2dGradientOp op) {
+  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), {1, 1});
+}
+
+/// Sizes, strides, padding and dilation as attributes have them, perhaps malformed.
+struct WindowNumbers {
+  llvm::ArrayRef<int64_t> window, strides, padding, dilation;
+
+  Windows2d windows() const { return windowsOf(window, strides, padding, dilation); }
+};
+
+/// The type of conv2d's result, or an error that speaks of `op`. The window is the filter's: `numbers.window`
+/// is not read.
+mlir::FailureOr<mlir::RankedTensorType> inferConv2d(std::optional<mlir::Location> location,
+                                                    llvm::StringRef op, mlir::RankedTensorType input,
+                                                    mlir::RankedTensorType filter, WindowNumbers numbers,
+                                                    int64_t groups);
+
+/// The type of what a pooling of `image` gives, or an error that speaks of `op`.
+mlir::FailureOr<mlir::RankedTensorType> inferPooling(std::optional<mlir::Location> location,
+                                                     llvm::StringRef op, mlir::RankedTensorType image,
+                                                     const WindowNumbers &numbers);
+
+/// One of the three convolutions, by what each operand and result is to conv2d itself.
+struct Convolution {
+  mlir::RankedTensorType input, filter, result;
+  Windows2d windows;
+  int64_t groups;
+};
+/// conv2d and its two gradients.
+inline bool isConvolution(mlir::Operation *op) {
+  return llvm::isa<Conv2dOp, Conv2dInputGradientOp, Conv2dFilterGradientOp>(op);
+}
+
+Convolution convolutionOf(Conv2dOp op);
+Convolution convolutionOf(Conv2dInputGradientOp op);
+Convolution convolutionOf(Conv2dFilterGradientOp op);
+
+} // namespace gpuc::ir

@@ -1,0 +1,19 @@
+//===- ConvShapes.h - Convolutions as the runtime describes them ------------===//
+#pragma once
+
+#include "dialects/plan/PlanOps.h"
+#include "runtime/plan/conv_shape.h"
+
+namespace gpuc {
+
+/// Of conv2d or one of its gradients, with static shapes.
+ConvShape convShapeOf(mlir::Operation *op);
+
+ConvShape convShapeOf(plan::ConvOp conv);
+
+/// The command for `shape`, between these buffers.
+plan::ConvOp createConv(mlir::OpBuilder &builder, mlir::Location location, const ConvShape &shape,
+                        mlir::Type element, mlir::Value lhs, mlir::Value rhs, mlir::Value result,
+                        mlir::Value workspace);
+
+} // namespace gpuc

@@ -1,0 +1,163 @@
+//===- Conv.cpp - Convolution and pooling ------------------------------------===//
+
+#include "dialects/gpuc/Windows.h"
+#include "test/reference/OpTable.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+
+namespace gpuc::reference {
+
+//===----------------------------------------------------------------------===//
+// Convolution
+//===----------------------------------------------------------------------===//
+
+/// Calls body with the positions in input, filter and output of every product that is summed up.
+static void forEachProduct(const ir::Convolution &of,
+                           llvm::function_ref<void(int64_t, int64_t, int64_t)> body) {
+  ArrayRef<int64_t> input = of.input.getShape(), filter = of.filter.getShape();
+  int64_t outputsPerGroup = filter[0] / of.groups;
+  forEachIndex(of.result.getShape(), [&](ArrayRef<int64_t> y) {
+    forEachIndex(filter.drop_front(), [&](ArrayRef<int64_t> tap) {
+      int64_t channel = y[1] / outputsPerGroup * filter[1] + tap[0];
+      int64_t row = y[2] * of.windows.rows.stride - of.windows.rows.low + tap[1] * of.windows.rows.dilation;
+      int64_t column =
+          y[3] * of.windows.columns.stride - of.windows.columns.low + tap[2] * of.windows.columns.dilation;
+      if (row < 0 || row >= input[2] || column < 0 || column >= input[3])
+        return;
+      body(positionOf({y[0], channel, row, column}, input),
+           positionOf({y[1], tap[0], tap[1], tap[2]}, filter), positionOf(y, of.result.getShape()));
+    });
+  });
+}
+
+static Tensor conv2d(ir::Conv2dOp op, Operands x) {
+  Tensor result(typeOf(op.getResult()));
+  forEachProduct(ir::convolutionOf(op), [&](int64_t input, int64_t filter, int64_t output) {
+    result.elements[output].real += x[0].elements[input].real * x[1].elements[filter].real;
+  });
+  return result;
+}
+
+static Tensor inputGradient(ir::Conv2dInputGradientOp op, Operands x) {
+  Tensor result(typeOf(op.getResult()));
+  forEachProduct(ir::convolutionOf(op), [&](int64_t input, int64_t filter, int64_t output) {
+    result.elements[input].real += x[0].elements[output].real * x[1].elements[filter].real;
+  });
+  return result;
+}
+
+static Tensor filterGradient(ir::Conv2dFilterGradientOp op, Operands x) {
+  Tensor result(typeOf(op.getResult()));
+  forEachProduct(ir::convolutionOf(op), [&](int64_t input, int64_t filter, int64_t output) {
+    result.elements[filter].real += x[0].elements[output].real * x[1].elements[input].real;
+  });
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Pooling
+//===----------------------------------------------------------------------===//
+
+/// Calls body with the position in the image of each element of window (p, q) that is no padding, row by row.
+static void forEachInWindow(const ir::Windows2d &windows, ArrayRef<int64_t> image, ArrayRef<int64_t> window,
+                            llvm::function_ref<void(int64_t)> body) {
+  for (int64_t i = 0; i < windows.rows.size; ++i)
+    for (int64_t j = 0; j < windows.columns.size; ++j) {
+      int64_t row = window[2] * windows.rows.stride - windows.rows.low + i * windows.rows.dilation;
+      int64_t column =
+          window[3] * windows.columns.stride - windows.columns.low + j * windows.columns.dilation;
+      if (row >= 0 && row < image[2] && column >= 0 && column < image[3])
+        body(positionOf({window[0], window[1], row, column}, image));
+    }
+}
+
+static Results maxPool(ir::MaxPool2dOp op, Operands x) {
+  Tensor values(typeOf(op.getValues())), indices(typeOf(op.getIndices()));
+  ArrayRef<int64_t> image = x[0].shape();
+  forEachIndex(values.shape(), [&](ArrayRef<int64_t> window) {
+    int64_t best = -1;
+    forEachInWindow(ir::windowsOf(op), image, window, [&](int64_t position) {
+      double element = x[0].elements[position].real;
+      double most = best < 0 ? 0 : x[0].elements[best].real;
+      if (best < 0 || (!std::isnan(most) && (std::isnan(element) || element > most)))
+        best = position;
+    });
+    int64_t at = positionOf(window, values.shape());
+    values.elements[at] = x[0].elements[best];
+    indices.elements[at].integer = best % (image[2] * image[3]);
+  });
+  return {values, indices};
+}
+
+/// Calls body with the window's position and the image's element that the window chose, if it lies in it.
+static void forEachChosen(const ir::Windows2d &windows, ArrayRef<int64_t> image, const Tensor &indices,
+                          llvm::function_ref<void(int64_t, int64_t)> body) {
+  forEachIndex(indices.shape(), [&](ArrayRef<int64_t> window) {
+    int64_t at = positionOf(window, indices.shape());
+    forEachInWindow(windows, image, window, [&](int64_t position) {
+      if (position % (image[2] * image[3]) == indices.elements[at].integer)
+        body(at, position);
+    });
+  });
+}
+
+static Tensor maxPoolGradient(ir::MaxPool2dGradientOp op, Operands x) {
+  Tensor result(typeOf(op.getResult()));
+  forEachChosen(ir::windowsOf(op), result.shape(), x[1], [&](int64_t window, int64_t element) {
+    result.elements[element].real += x[0].elements[window].real;
+  });
+  return result;
+}
+
+static Tensor maxPoolGather(ir::MaxPool2dGatherOp op, Operands x) {
+  Tensor result(typeOf(op.getResult()));
+  forEachChosen(ir::windowsOf(op), x[0].shape(), x[1],
+                [&](int64_t window, int64_t element) { result.elements[window] = x[0].elements[element]; });
+  return result;
+}
+
+/// The number by which the window's sum is divided.
+static double countOf(auto op, ArrayRef<int64_t> image, ArrayRef<int64_t> window) {
+  if (!op.getExcludePadding())
+    return static_cast<double>(op.getWindow()[0] * op.getWindow()[1]);
+  double count = 0;
+  forEachInWindow(ir::windowsOf(op), image, window, [&](int64_t) { ++count; });
+  return count;
+}
+
+static Tensor avgPool(ir::AvgPool2dOp op, Operands x) {
+  Tensor result(typeOf(op.getResult()));
+  forEachIndex(result.shape(), [&](ArrayRef<int64_t> window) {
+    double sum = 0;
+    forEachInWindow(ir::windowsOf(op), x[0].shape(), window,
+                    [&](int64_t position) { sum += x[0].elements[position].real; });
+    result.elements[positionOf(window, result.shape())].real = sum / countOf(op, x[0].shape(), window);
+  });
+  return result;
+}
+
+static Tensor avgPoolGradient(ir::AvgPool2dGradientOp op, Operands x) {
+  Tensor result(typeOf(op.getResult()));
+  forEachIndex(x[0].shape(), [&](ArrayRef<int64_t> window) {
+    double share = x[0].elements[positionOf(window, x[0].shape())].real / countOf(op, result.shape(), window);
+    forEachInWindow(ir::windowsOf(op), result.shape(), window,
+                    [&](int64_t position) { result.elements[position].real += share; });
+  });
+  return result;
+}
+
+void addConvOps(OpTable &table) {
+  table.add<ir::Conv2dOp>(conv2d);
+  table.add<ir::Conv2dInputGradientOp>(inputGradient);
+  table.add<ir::Conv2dFilterGradientOp>(filterGradient);
+  table.add<ir::MaxPool2dOp>(maxPool);
+  table.add<ir::MaxPool2dGradientOp>(maxPoolGradient);
+  table.add<ir::MaxPool2dGatherOp>(maxPoolGather);
+  table.add<ir::AvgPool2dOp>(avgPool);
+  table.add<ir::AvgPool2dGradientOp>(avgPoolGradient);
+}
+
+} // namespace gpuc::reference
