@@ -30,3 +30,5 @@ config.environment["FILECHECK_OPTS"] = "-enable-var-scope --dump-input-filter=al
 config.substitutions.append(("%source", config.gpuc_source))
 config.substitutions.append(("%build", config.gpuc_binary))
 config.substitutions.append(("%python", "python3"))
+# ONNX models are written as text, and encoded by the definition that the importer is built with.
+config.substitutions.append(("%onnx_encode", f"protoc --encode=onnx.ModelProto -I {config.onnx_proto} onnx.proto"))

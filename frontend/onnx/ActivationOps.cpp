@@ -1,0 +1,133 @@
+//===- ActivationOps.cpp - Activations --------------------------------------===//
+//
+// By the formulas of ONNX's op documentation. Where one branch of a choice may overflow it is kept from the
+// large values, so that its derivative is 0 and not NaN.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/OpTable.h"
+
+namespace gpuc::onnx {
+namespace {
+
+/// x where it is not positive, else 0.
+Tensor negativePart(const Tensor &x) { return select(compare("gt", x, 0), like(x, 0), x); }
+
+/// x > 0: x; else scale · (exp(x / alpha) - 1).
+Tensor exponentialUnit(const Tensor &x, double scale, double alpha) {
+  Tensor below = unary("expm1", alpha == 1 ? negativePart(x) : negativePart(x) / alpha) * scale;
+  return select(compare("gt", x, 0), x, below);
+}
+
+Tensor clamp(const Tensor &x, double low, double high) {
+  return x ? x.emitter()->op("clamp", {x},
+                             {x.emitter()->attribute("low", low), x.emitter()->attribute("high", high)})
+           : Tensor();
+}
+
+Tensor softplus(const Tensor &x) {
+  return unary("relu", x) + unary("log1p", unary("exp", unary("neg", unary("abs", x))));
+}
+
+Tensor hardSigmoid(const Tensor &x, double alpha, double beta) { return clamp(x * alpha + beta, 0, 1); }
+
+void lowerLeakyRelu(NodeScope &node) {
+  node.output(node.emitter.op("leaky_relu", {node.input(0)},
+                              node.emitter.attribute("slope", node.number("alpha", 0.01))));
+}
+
+void lowerGelu(NodeScope &node) {
+  std::string by = node.text("approximate", "none");
+  if (by != "none" && by != "tanh")
+    node.fail("attribute 'approximate' = '" + by + "': none or tanh");
+  node.output(by == "tanh" ? node.emitter.op("gelu", {node.input(0)}, node.emitter.flag("approximate"))
+                           : unary("gelu", node.input(0)));
+}
+
+void lowerPRelu(NodeScope &node) {
+  Tensor x = node.input(0), slope = node.input(1);
+  node.output(select(compare("lt", x, 0), x * slope, x));
+}
+
+void lowerShrink(NodeScope &node) {
+  Tensor x = node.input(0);
+  double bias = node.number("bias", 0), bound = node.number("lambd", 0.5);
+  Tensor middle = select(compare("gt", x, bound), x - bias, like(x, 0));
+  node.output(select(compare("lt", x, -bound), x + bias, middle));
+}
+
+void lowerHardmax(NodeScope &node) {
+  Tensor x = node.input(0);
+  int64_t axis = dimension(x, node.integer("axis", -1));
+  if (axis < 0)
+    return;
+  Tensor largest = unsqueeze(along("argmax", x, axis), {axis});
+  Tensor index = iota(node.emitter, x.shape(), DataType::i64, axis);
+  node.output(cast(compare("eq", index, largest), x.type()));
+}
+
+} // namespace
+
+void addActivations(OpTable &table) {
+  table["Relu"] = {[](NodeScope &n) {
+                     Tensor x = n.input(0);
+                     n.output(x.isFloat() ? unary("relu", x) : binary("max", x, like(x, 0)));
+                   },
+                   {}};
+  table["Tanh"] = {[](NodeScope &n) { n.output(unary("tanh", n.input(0))); }, {}};
+  table["Sigmoid"] = {[](NodeScope &n) { n.output(unary("sigmoid", n.input(0))); }, {}};
+  table["LeakyRelu"] = {lowerLeakyRelu, {"alpha"}};
+  table["PRelu"] = {lowerPRelu, {}};
+  table["Gelu"] = {lowerGelu, {"approximate"}};
+  table["Elu"] = {[](NodeScope &n) { n.output(exponentialUnit(n.input(0), n.number("alpha", 1), 1)); },
+                  {"alpha"}};
+  table["Celu"] = {[](NodeScope &n) {
+                     double alpha = n.number("alpha", 1);
+                     n.output(exponentialUnit(n.input(0), alpha, alpha));
+                   },
+                   {"alpha"}};
+  table["Selu"] = {[](NodeScope &n) {
+                     double alpha = n.number("alpha", 1.67326319217681884765625);
+                     double gamma = n.number("gamma", 1.05070102214813232421875);
+                     n.output(exponentialUnit(n.input(0), alpha, 1) * gamma);
+                   },
+                   {"alpha", "gamma"}};
+  table["HardSigmoid"] = {
+      [](NodeScope &n) { n.output(hardSigmoid(n.input(0), n.number("alpha", 0.2), n.number("beta", 0.5))); },
+      {"alpha", "beta"}};
+  table["HardSwish"] = {[](NodeScope &n) {
+                          Tensor x = n.input(0);
+                          n.output(x * hardSigmoid(x, 1.0 / 6, 0.5));
+                        },
+                        {}};
+  table["Swish"] = {[](NodeScope &n) {
+                      Tensor x = n.input(0);
+                      double alpha = n.number("alpha", 1);
+                      n.output(alpha == 1 ? unary("silu", x) : x * unary("sigmoid", x * alpha));
+                    },
+                    {"alpha"}};
+  table["Mish"] = {[](NodeScope &n) {
+                     Tensor x = n.input(0);
+                     n.output(x * unary("tanh", softplus(x)));
+                   },
+                   {}};
+  table["Softplus"] = {[](NodeScope &n) { n.output(softplus(n.input(0))); }, {}};
+  table["Softsign"] = {[](NodeScope &n) {
+                         Tensor x = n.input(0);
+                         n.output(x / (unary("abs", x) + 1.0));
+                       },
+                       {}};
+  table["ThresholdedRelu"] = {[](NodeScope &n) {
+                                Tensor x = n.input(0);
+                                n.output(select(compare("gt", x, n.number("alpha", 1)), x, like(x, 0)));
+                              },
+                              {"alpha"}};
+  table["Shrink"] = {lowerShrink, {"bias", "lambd"}};
+  table["Softmax"] = {[](NodeScope &n) { n.output(along("softmax", n.input(0), n.integer("axis", -1))); },
+                      {"axis"}};
+  table["LogSoftmax"] = {
+      [](NodeScope &n) { n.output(along("log_softmax", n.input(0), n.integer("axis", -1))); }, {"axis"}};
+  table["Hardmax"] = {lowerHardmax, {"axis"}};
+}
+
+} // namespace gpuc::onnx

@@ -1,0 +1,205 @@
+//===- ElementwiseOps.cpp - ONNX ops that work element by element -----------===//
+
+#include "frontend/onnx/OpTable.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace gpuc::onnx {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+void lowerMod(NodeScope &node) {
+  Tensor a = node.input(0), b = node.input(1);
+  Tensor remainder = binary("rem", a, b); // The sign of a.
+  if (node.integer("fmod", 0))
+    return node.output(remainder);
+  if (a.isFloat()) {
+    node.fail("fmod=0 is for integers");
+    return;
+  }
+  // The sign of b: where remainder and b differ in sign, one b more.
+  Tensor differs = compare("lt", binary("xor", remainder, b), 0);
+  Tensor wrong = binary("and", compare("ne", remainder, 0), differs);
+  if (a.type() == DataType::ui8)
+    return node.output(remainder);
+  node.output(select(wrong, remainder + b, remainder));
+}
+
+/// Integers are raised in f64: exact as long as the result is below 2^52.
+void lowerPow(NodeScope &node) {
+  Tensor base = node.input(0), exponent = node.input(1);
+  DataType type = base.type();
+  DataType computed =
+      base.isFloat() && type != DataType::f16 && type != DataType::bf16 ? type : DataType::f64;
+  Tensor power = binary("pow", cast(base, computed), cast(exponent, computed));
+  node.output(cast(base.isFloat() ? power : unary("round", power), type));
+}
+
+/// Two or more operands, from the left.
+Tensor chain(NodeScope &node, const char *name) {
+  std::vector<Tensor> operands = node.allInputs();
+  if (operands.empty())
+    return node.fail("has no input");
+  Tensor result = operands.front();
+  for (size_t i = 1; i < operands.size(); ++i)
+    result = binary(name, result, operands[i]);
+  return result;
+}
+
+void lowerClip(NodeScope &node) {
+  Tensor x = node.input(0);
+  if (node.has(1))
+    x = binary("max", x, node.input(1));
+  if (node.has(2))
+    x = binary("min", x, node.input(2));
+  node.output(x);
+}
+
+//===----------------------------------------------------------------------===//
+// Functions that gpuc has not: by those that it has, without loss near 0
+//===----------------------------------------------------------------------===//
+
+Tensor asin(const Tensor &x) { return unary("atan", x / unary("sqrt", (1.0 - x) * (x + 1.0))); }
+Tensor acos(const Tensor &x) { return unary("atan", unary("sqrt", (1.0 - x) / (x + 1.0))) * 2.0; }
+Tensor sinh(const Tensor &x) {
+  Tensor t = unary("expm1", x);
+  return (t + t / (t + 1.0)) * 0.5;
+}
+Tensor cosh(const Tensor &x) { return (unary("exp", x) + unary("exp", unary("neg", x))) * 0.5; }
+Tensor asinh(const Tensor &x) {
+  Tensor a = unary("abs", x), square = x * x;
+  return unary("sign", x) * unary("log1p", a + square / (unary("sqrt", square + 1.0) + 1.0));
+}
+Tensor acosh(const Tensor &x) {
+  Tensor over = x - 1.0;
+  return unary("log1p", over + unary("sqrt", over * (x + 1.0)));
+}
+Tensor atanh(const Tensor &x) { return (unary("log1p", x) - unary("log1p", unary("neg", x))) * 0.5; }
+
+template <Tensor (*function)(const Tensor &)> void lowerFunction(NodeScope &node) {
+  node.output(function(node.input(0)));
+}
+
+//===----------------------------------------------------------------------===//
+// Logic and types
+//===----------------------------------------------------------------------===//
+
+void lowerIsInf(NodeScope &node) {
+  Tensor x = node.input(0);
+  Tensor none = node.emitter.constant(x.shape(), DataType::i1, 0);
+  Tensor up = node.integer("detect_positive", 1) ? compare("eq", x, kInfinity) : none;
+  Tensor down = node.integer("detect_negative", 1) ? compare("eq", x, -kInfinity) : none;
+  node.output(binary("or", up, down));
+}
+
+/// The element type of ONNX's number for it.
+std::optional<DataType> elementTypeOf(int64_t number) {
+  switch (number) {
+  case 1:
+    return DataType::f32;
+  case 2:
+    return DataType::ui8;
+  case 3:
+    return DataType::i8;
+  case 6:
+    return DataType::i32;
+  case 7:
+    return DataType::i64;
+  case 9:
+    return DataType::i1;
+  case 10:
+    return DataType::f16;
+  case 11:
+    return DataType::f64;
+  case 16:
+    return DataType::bf16;
+  }
+  return std::nullopt;
+}
+
+void lowerCast(NodeScope &node) {
+  std::optional<DataType> type = castTarget(node);
+  if (type)
+    node.output(cast(node.input(0), *type));
+}
+
+} // namespace
+
+std::optional<DataType> castTarget(NodeScope &node) {
+  if (node.node.op == "CastLike")
+    return node.typeOf(1);
+  const char *name = node.node.op == "Cast" ? "to" : "dtype";
+  int64_t number = node.integer(name, 1);
+  std::optional<DataType> type = elementTypeOf(number);
+  if (!type)
+    node.fail(std::string("attribute '") + name + "' = " + std::to_string(number) +
+              " is an element type that gpuc does not have");
+  return type;
+}
+
+void addElementwise(OpTable &table) {
+  // Those that gpuc has as they are.
+  table["Add"] = {[](NodeScope &n) { n.output(binary("add", n.input(0), n.input(1))); }, {}};
+  table["Sub"] = {[](NodeScope &n) { n.output(binary("sub", n.input(0), n.input(1))); }, {}};
+  table["Mul"] = {[](NodeScope &n) { n.output(binary("mul", n.input(0), n.input(1))); }, {}};
+  table["Div"] = {[](NodeScope &n) { n.output(binary("div", n.input(0), n.input(1))); }, {}};
+  table["Neg"] = {[](NodeScope &n) { n.output(unary("neg", n.input(0))); }, {}};
+  table["Abs"] = {[](NodeScope &n) { n.output(unary("abs", n.input(0))); }, {}};
+  table["Sign"] = {[](NodeScope &n) { n.output(unary("sign", n.input(0))); }, {}};
+  table["Floor"] = {[](NodeScope &n) { n.output(unary("floor", n.input(0))); }, {}};
+  table["Ceil"] = {[](NodeScope &n) { n.output(unary("ceil", n.input(0))); }, {}};
+  table["Round"] = {[](NodeScope &n) { n.output(unary("round", n.input(0))); }, {}};
+  table["Exp"] = {[](NodeScope &n) { n.output(unary("exp", n.input(0))); }, {}};
+  table["Log"] = {[](NodeScope &n) { n.output(unary("log", n.input(0))); }, {}};
+  table["Sqrt"] = {[](NodeScope &n) { n.output(unary("sqrt", n.input(0))); }, {}};
+  table["Sin"] = {[](NodeScope &n) { n.output(unary("sin", n.input(0))); }, {}};
+  table["Cos"] = {[](NodeScope &n) { n.output(unary("cos", n.input(0))); }, {}};
+  table["Tan"] = {[](NodeScope &n) { n.output(unary("tan", n.input(0))); }, {}};
+  table["Atan"] = {[](NodeScope &n) { n.output(unary("atan", n.input(0))); }, {}};
+  table["Erf"] = {[](NodeScope &n) { n.output(unary("erf", n.input(0))); }, {}};
+  table["Reciprocal"] = {[](NodeScope &n) { n.output(1.0 / n.input(0)); }, {}};
+  table["Asin"] = {lowerFunction<asin>, {}};
+  table["Acos"] = {lowerFunction<acos>, {}};
+  table["Sinh"] = {lowerFunction<sinh>, {}};
+  table["Cosh"] = {lowerFunction<cosh>, {}};
+  table["Asinh"] = {lowerFunction<asinh>, {}};
+  table["Acosh"] = {lowerFunction<acosh>, {}};
+  table["Atanh"] = {lowerFunction<atanh>, {}};
+  table["Mod"] = {lowerMod, {"fmod"}};
+  table["Pow"] = {lowerPow, {}};
+  table["Max"] = {[](NodeScope &n) { n.output(chain(n, "max")); }, {}};
+  table["Min"] = {[](NodeScope &n) { n.output(chain(n, "min")); }, {}};
+  table["Sum"] = {[](NodeScope &n) { n.output(chain(n, "add")); }, {}};
+  table["Mean"] = {[](NodeScope &n) { n.output(chain(n, "add") / static_cast<double>(n.inputCount())); }, {}};
+  table["Clip"] = {lowerClip, {}};
+
+  table["Equal"] = {[](NodeScope &n) { n.output(compare("eq", n.input(0), n.input(1))); }, {}};
+  table["Less"] = {[](NodeScope &n) { n.output(compare("lt", n.input(0), n.input(1))); }, {}};
+  table["LessOrEqual"] = {[](NodeScope &n) { n.output(compare("le", n.input(0), n.input(1))); }, {}};
+  table["Greater"] = {[](NodeScope &n) { n.output(compare("gt", n.input(0), n.input(1))); }, {}};
+  table["GreaterOrEqual"] = {[](NodeScope &n) { n.output(compare("ge", n.input(0), n.input(1))); }, {}};
+  for (const char *op : {"And", "BitwiseAnd"})
+    table[op] = {[](NodeScope &n) { n.output(binary("and", n.input(0), n.input(1))); }, {}};
+  for (const char *op : {"Or", "BitwiseOr"})
+    table[op] = {[](NodeScope &n) { n.output(binary("or", n.input(0), n.input(1))); }, {}};
+  for (const char *op : {"Xor", "BitwiseXor"})
+    table[op] = {[](NodeScope &n) { n.output(binary("xor", n.input(0), n.input(1))); }, {}};
+  for (const char *op : {"Not", "BitwiseNot"})
+    table[op] = {[](NodeScope &n) { n.output(unary("not", n.input(0))); }, {}};
+  table["IsNaN"] = {[](NodeScope &n) { n.output(compare("ne", n.input(0), n.input(0))); }, {}};
+  table["IsInf"] = {lowerIsInf, {"detect_positive", "detect_negative"}};
+  table["Where"] = {[](NodeScope &n) { n.output(select(n.input(0), n.input(1), n.input(2))); }, {}};
+  // `saturate` and `round_mode` are about 8-bit floating point, which gpuc has not.
+  table["Cast"] = {lowerCast, {"to", "saturate", "round_mode"}};
+  table["CastLike"] = {lowerCast, {"saturate", "round_mode"}};
+  table["Identity"] = {[](NodeScope &n) { n.output(n.input(0)); }, {}};
+}
+
+} // namespace gpuc::onnx

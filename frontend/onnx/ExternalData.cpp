@@ -1,0 +1,70 @@
+//===- ExternalData.cpp - Tensors that a model keeps in other files ---------===//
+
+#include "frontend/onnx/ExternalData.h"
+
+#include "runtime/base/parse.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace gpuc::onnx {
+namespace fs = std::filesystem;
+
+namespace {
+
+Result<int64_t> number(const std::map<std::string, std::string> &keys, const char *key, int64_t otherwise) {
+  auto entry = keys.find(key);
+  if (entry == keys.end())
+    return otherwise;
+  Result<int64_t> value = parseInt64(entry->second);
+  if (!value.ok() || *value < 0)
+    return Status::error(std::string("external data: ") + key + " '" + entry->second +
+                         "' is no number of bytes");
+  return value;
+}
+
+/// Where the data lie, with all links followed; an error if that is not inside the model's folder.
+Result<fs::path> locate(const std::string &file, const std::string &location) {
+  if (file == "-")
+    return Status::error("external data: a model from stdin has no folder; give it as a file");
+  std::error_code error;
+  fs::path folder = fs::weakly_canonical(fs::absolute(file).parent_path(), error);
+  fs::path path = error ? fs::path() : fs::weakly_canonical(folder / location, error);
+  if (error)
+    return Status::error("external data '" + location + "': " + error.message());
+  auto [end, inside] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  if (end != folder.end() || inside == path.end())
+    return Status::error("external data '" + location + "' lie outside the model's folder");
+  return path;
+}
+
+} // namespace
+
+Result<std::string> readExternalData(const std::string &file, const std::map<std::string, std::string> &keys,
+                                     int64_t length) {
+  auto location = keys.find("location");
+  if (location == keys.end() || location->second.empty())
+    return Status::error("external data without a location");
+  GPUC_ASSIGN_OR_RETURN(int64_t offset, number(keys, "offset", 0));
+  GPUC_ASSIGN_OR_RETURN(int64_t given, number(keys, "length", length));
+  if (given != length)
+    return Status::error("external data '" + location->second + "' have " + std::to_string(given) +
+                         " bytes, expected " + std::to_string(length));
+  GPUC_ASSIGN_OR_RETURN(fs::path path, locate(file, location->second));
+  std::error_code error;
+  uintmax_t size = fs::is_regular_file(path, error) ? fs::file_size(path, error) : 0;
+  std::ifstream stream(path, std::ios::binary);
+  if (error || !stream)
+    return Status::error("cannot read external data '" + location->second + "' beside the model");
+  if (static_cast<uintmax_t>(offset) > size || static_cast<uintmax_t>(length) > size - offset)
+    return Status::error("external data '" + location->second + "' has " + std::to_string(size) +
+                         " bytes: cut short, " + std::to_string(length) + " were expected from byte " +
+                         std::to_string(offset) + " on");
+  std::string bytes(length, '\0');
+  if (!stream.seekg(offset) || !stream.read(bytes.data(), length))
+    return Status::error("cannot read external data '" + location->second + "'");
+  return bytes;
+}
+
+} // namespace gpuc::onnx

@@ -1,0 +1,421 @@
+//===- Importer.cpp - From an ONNX graph to functions of the gpuc dialect ---===//
+
+#include "frontend/onnx/Importer.h"
+
+#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/Text.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace gpuc::onnx {
+
+Operand *NameScope::find(const std::string &name) {
+  auto found = operands_.find(name);
+  if (found != operands_.end())
+    return &found->second;
+  return parent_ ? parent_->find(name) : nullptr;
+}
+
+Operand *NameScope::define(const std::string &name, Operand operand) {
+  auto [place, made] = operands_.try_emplace(name, std::move(operand));
+  place->second.name = name;
+  return made ? &place->second : nullptr;
+}
+
+Importer::Importer(const Model &model, const ImportOptions &options)
+    : model_(model), options_(options), context_(MLIRContext::Threading::DISABLED), builder_(&context_),
+      emitter_(builder_) {
+  context_.loadDialect<ir::GpucDialect, func::FuncDialect>();
+  module_ = ModuleOp::create(
+      NameLoc::get(builder_.getStringAttr(model.graph.name.empty() ? "onnx" : model.graph.name)));
+}
+
+void Importer::report(const std::string &text, std::set<std::string> unknown) {
+  out_.problems.push_back({oneLine(text), std::move(unknown)});
+}
+
+static std::string describe(const std::string &prefix, const Node &node) {
+  return "node '" + prefix + node.name + "' (" + (node.domain.empty() ? "" : node.domain + ".") + node.op +
+         ")";
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+void Importer::define(NameScope &scope, const std::string &name, Operand operand, const std::string &by) {
+  if (!scope.define(name, std::move(operand)))
+    report(by + ": '" + name + "' is defined twice");
+}
+
+void Importer::bindInitializers(const Graph &graph, NameScope &scope) {
+  // Larger tables of integers would drown the text; they become frozen variables as well.
+  constexpr int64_t kMostConstantElements = 4096;
+  for (const auto &[name, tensor] : graph.initializers) {
+    Operand operand;
+    operand.known = tensor;
+    operand.weight = tensor->supported &&
+                     (gpuc::isFloat(tensor->spec.type) ? !tensor->spec.shape.empty()
+                                                       : tensor->spec.elementCount() > kMostConstantElements);
+    define(scope, name, std::move(operand), "initializer '" + name + "'");
+  }
+}
+
+/// The shape of an input, the batch with `?`; none after a problem.
+std::optional<Shape> Importer::inputShape(const ValueInfo &input) {
+  const std::string what = "input '" + input.name + "'";
+  if (!input.type) {
+    report(what + " is " + input.typeName +
+           ": gpuc knows FLOAT DOUBLE FLOAT16 BFLOAT16 INT64 INT32 INT8 UINT8 BOOL");
+    return std::nullopt;
+  }
+  if (!input.shape) {
+    report(what + " has no shape");
+    return std::nullopt;
+  }
+  Shape shape;
+  for (const Extent &extent : *input.shape) {
+    const std::string where = what + ": dimension " + std::to_string(shape.size());
+    auto given = options_.dims.find(extent.name);
+    std::optional<int64_t> number = extent.number;
+    if (!number && !extent.name.empty() && given != options_.dims.end())
+      number = given->second;
+    if (number && *number >= 0) {
+      shape.push_back(*number);
+    } else if (number && *number < -1) {
+      report(where + " has extent " + std::to_string(*number));
+      return std::nullopt;
+    } else if (!shape.empty()) {
+      report(where + (extent.name.empty()
+                          ? " has neither extent nor name: only the first may be open"
+                          : " ('" + extent.name + "') is open: pass --dim " + extent.name + "=N"));
+      return std::nullopt;
+    } else {
+      if (batch_ && *batch_ != extent.name) {
+        report(where + " ('" + extent.name + "') and '" + *batch_ +
+               "' are both open, but only one can be the batch: pass --dim NAME=N for one of them");
+        return std::nullopt;
+      }
+      batch_ = extent.name;
+      shape.push_back(kBatch);
+    }
+  }
+  return shape;
+}
+
+void Importer::bindInputs() {
+  std::set<std::string> initialized;
+  for (const auto &[name, tensor] : model_.graph.initializers)
+    initialized.insert(name);
+  for (const ValueInfo &input : model_.graph.inputs) {
+    if (initialized.count(input.name))
+      continue; // Up to IR version 3 weights are listed as inputs too.
+    Operand operand;
+    operand.origins = {input.name};
+    auto constant = options_.constants.find(input.name);
+    if (constant != options_.constants.end()) {
+      operand.known = constant->second;
+    } else if (std::optional<Shape> shape = inputShape(input)) {
+      RankedTensorType type = emitter_.tensorType(*shape, *input.type);
+      int64_t count = 0;
+      for (int64_t &extent : *shape)
+        extent = extent == kBatch ? 1 : extent;
+      if (!checkedElementCount(*shape, count) || count > int64_t{1} << 40) {
+        report("input '" + input.name + "' has an absurd shape");
+        operand.failed = true;
+      } else {
+        Location location = NameLoc::get(builder_.getStringAttr(input.name));
+        operand.tensor = Tensor(&emitter_, predict_.getBody().addArgument(type, location));
+        argumentNames_.push_back(input.name);
+      }
+    } else {
+      operand.failed = true;
+    }
+    define(globals_, input.name, std::move(operand), "input '" + input.name + "'");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+void Importer::runNodes(const std::vector<Node> &nodes, NameScope &scope) {
+  const std::vector<Node> *outer = std::exchange(running_, &nodes);
+  NameScope *outerScope = std::exchange(current_, &scope);
+  for (const Node &node : nodes)
+    runNode(node, scope);
+  running_ = outer;
+  current_ = outerScope;
+}
+
+/// Whether there is such an op with such attributes, whatever its inputs; reports everything that is not.
+bool Importer::check(const Node &node, const Function *function) {
+  if (function)
+    return true;
+  const OpRecord *record = node.domain.empty() ? findOp(node.op) : nullptr;
+  if (!record) {
+    report(describe(prefix_, node) + ": the op is not supported");
+    return false;
+  }
+  bool sound = true;
+  for (const NodeAttribute &attribute : node.attributes)
+    if (!llvm::is_contained(record->attributes, attribute.name)) {
+      report(describe(prefix_, node) + ": attribute '" + attribute.name + "' is not supported");
+      sound = false;
+    }
+  return sound;
+}
+
+/// The node's inputs; false if one is missing or could not be computed.
+bool Importer::gatherInputs(const Node &node, NameScope &scope, std::vector<Operand *> &inputs) {
+  bool sound = true;
+  for (const std::string &name : node.inputs) {
+    Operand *operand = name.empty() ? nullptr : scope.find(name);
+    inputs.push_back(operand);
+    if (operand && !operand->absent.empty()) {
+      report(describe(prefix_, node) + ": reads '" + name +
+             "', which gpuc does not compute: " + operand->absent);
+      sound = false;
+    } else if (operand && operand->known && !operand->known->supported) {
+      report(describe(prefix_, node) + ": input '" + name + "' is " + operand->known->typeName +
+             ", an element type that gpuc does not have");
+      sound = false;
+    }
+    sound &= name.empty() || (operand && !operand->failed);
+    if (operand || name.empty())
+      continue;
+    const Node *maker = nullptr;
+    for (const Node &other : *running_)
+      if (llvm::is_contained(other.outputs, name))
+        maker = &other;
+    report(describe(prefix_, node) + ": reads '" + name +
+           (maker ? "', which " + describe(prefix_, *maker) +
+                        " computes only later: the graph has a cycle or is not sorted"
+                  : "', which nothing defines: an initializer, or a node, is missing"));
+  }
+  while (!inputs.empty() && !inputs.back())
+    inputs.pop_back(); // Left out at the end, in one of two ways.
+  return sound;
+}
+
+void Importer::runNode(const Node &node, NameScope &scope) {
+  const Function *function = findFunction(node);
+  std::vector<Operand *> inputs;
+  bool known = check(node, function), sound = gatherInputs(node, scope, inputs) && known;
+  NodeScope lowering(*this, emitter_, node, inputs);
+  if (sound) {
+    emitter_.location = NameLoc::get(builder_.getStringAttr(prefix_ + node.name));
+    size_t before = out_.problems.size();
+    if (function)
+      call(*function, lowering);
+    else if (!fold(lowering) && !lowering.failed())
+      findOp(node.op)->lower(lowering);
+    if (emitter_.failed()) {
+      report(describe(prefix_, node) + ": " + emitter_.takeError(), lowering.unknownOrigins());
+      sound = false;
+    }
+    sound &= out_.problems.size() == before; // A call reports for itself.
+  }
+  bindOutputs(lowering, sound, scope);
+}
+
+void Importer::bindOutputs(NodeScope &node, bool sound, NameScope &names) {
+  // Only what is small can end up as a shape.
+  constexpr int64_t kMostShapeElements = 1024;
+  std::set<std::string> origins;
+  for (size_t i = 0; i < node.inputCount(); ++i)
+    if (node.has(i))
+      origins.insert(node.operand(i).origins.begin(), node.operand(i).origins.end());
+  for (auto [name, operand] : llvm::zip_equal(node.node.outputs, node.outputs)) {
+    if (name.empty())
+      continue;
+    int64_t count = 1;
+    for (int64_t extent : operand.tensor.shape())
+      count *= extent == kBatch ? kMostShapeElements + 1 : extent;
+    if (count <= kMostShapeElements)
+      operand.origins = origins;
+    operand.failed = !sound;
+    if (sound && !operand.tensor && !operand.known)
+      operand.absent = "an output of " + describe(prefix_, node.node);
+    define(names, name, std::move(operand), describe(prefix_, node.node));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Functions and branches
+//===----------------------------------------------------------------------===//
+
+const Function *Importer::findFunction(const Node &node) const {
+  for (const Function &function : model_.functions)
+    if (function.name == node.op && function.domain == node.domain)
+      return &function;
+  return nullptr;
+}
+
+/// The function's nodes with the call's attributes in the place of references to them.
+static std::vector<Node> bindAttributes(const Function &function, const Node &call) {
+  std::vector<Node> nodes = function.nodes;
+  for (Node &node : nodes) {
+    std::vector<NodeAttribute> bound;
+    for (NodeAttribute &attribute : node.attributes) {
+      if (attribute.reference.empty()) {
+        bound.push_back(std::move(attribute));
+      } else if (const NodeAttribute *given = call.find(attribute.reference)) {
+        bound.push_back(*given);
+        bound.back().name = attribute.name;
+      } else {
+        for (const NodeAttribute &otherwise : function.defaults)
+          if (otherwise.name == attribute.reference) {
+            bound.push_back(otherwise);
+            bound.back().name = attribute.name;
+          }
+      }
+    }
+    node.attributes = std::move(bound);
+  }
+  return nodes;
+}
+
+void Importer::call(const Function &function, NodeScope &scope) {
+  if (depth_ >= 32) {
+    scope.fail("calls of functions go too deep: is one recursive?");
+    return;
+  }
+  NameScope names;
+  for (size_t i = 0; i < function.inputs.size(); ++i)
+    if (scope.has(i))
+      define(names, function.inputs[i], scope.operand(i), "function '" + function.name + "'");
+  ++depth_;
+  std::string outer = std::exchange(prefix_, prefix_ + scope.node.name + "/");
+  std::vector<Node> nodes = bindAttributes(function, scope.node);
+  runNodes(nodes, names);
+  prefix_ = outer;
+  --depth_;
+  for (size_t i = 0; i < function.outputs.size() && i < scope.outputs.size(); ++i)
+    if (Operand *result = names.find(function.outputs[i]))
+      scope.outputs[i] = *result;
+}
+
+std::vector<Operand> Importer::runBranch(const Graph &branch) {
+  if (depth_ >= 32) {
+    emitter_.fail("branches go too deep");
+    return {};
+  }
+  NameScope names(current_);
+  ++depth_;
+  bindInitializers(branch, names);
+  runNodes(branch.nodes, names);
+  --depth_;
+  std::vector<Operand> results;
+  for (const ValueInfo &output : branch.outputs) {
+    Operand *result = names.find(output.name);
+    if (!result || result->failed) {
+      emitter_.fail("the branch that is taken has no output '" + output.name + "'");
+      return {};
+    }
+    results.push_back(*result);
+  }
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// The module
+//===----------------------------------------------------------------------===//
+
+/// A name as it may stand in a file's name too: gpuc-run writes outputs to NAME.npy.
+static std::string portName(const std::string &name, std::set<std::string> &taken) {
+  std::string made;
+  for (char letter : name)
+    made += isalnum(static_cast<unsigned char>(letter)) || letter == '_' || letter == '-' ||
+                    (letter == '.' && !made.empty())
+                ? letter
+                : '_';
+  if (made.empty())
+    made = "value";
+  std::string unique = made;
+  for (int i = 1; !taken.insert(unique).second; ++i)
+    unique = made + "_" + std::to_string(i);
+  return unique;
+}
+
+void Importer::finishPredict() {
+  std::set<std::string> argumentPorts, resultPorts;
+  for (auto [name, argument] : llvm::zip_equal(argumentNames_, predict_.getBody().getArguments()))
+    if (llvm::is_contained(cast<RankedTensorType>(argument.getType()).getShape(), 0))
+      report("input '" + name + "' has an extent of 0: gpuc has no empty inputs");
+  SmallVector<Value> results;
+  SmallVector<std::string> names;
+  for (const ValueInfo &output : model_.graph.outputs) {
+    Operand *operand = globals_.find(output.name);
+    if (!operand || !operand->absent.empty()) {
+      report("output '" + output.name + "' is computed by " +
+             (operand ? "nothing that gpuc knows: it is " + operand->absent : "no node"));
+      continue;
+    }
+    if (operand->failed)
+      continue; // Reported where it failed.
+    emitter_.location = NameLoc::get(builder_.getStringAttr(output.name));
+    Tensor value = materialize(*operand);
+    if (emitter_.failed())
+      report("output '" + output.name + "': " + emitter_.takeError());
+    else if (llvm::is_contained(value.shape(), 0))
+      report("output '" + output.name + "' has shape " + toString(value.shape()) +
+             ": gpuc has no empty outputs");
+    else
+      results.push_back(value.value()), names.push_back(portName(output.name, resultPorts));
+  }
+  if (!out_.problems.empty())
+    return;
+  func::ReturnOp::create(builder_, predict_.getLoc(), results);
+  predict_.setType(
+      builder_.getFunctionType(predict_.getBody().getArgumentTypes(), TypeRange(ValueRange(results))));
+  for (auto [index, name] : llvm::enumerate(argumentNames_))
+    predict_.setArgAttr(index, "gpuc.name", builder_.getStringAttr(portName(name, argumentPorts)));
+  for (auto [argument, extent] : ranges_)
+    predict_.setArgAttr(argument, "gpuc.range", builder_.getI64IntegerAttr(extent));
+  for (auto [index, name] : llvm::enumerate(names))
+    predict_.setResultAttr(index, "gpuc.name", builder_.getStringAttr(name));
+  // What only shapes were taken of, or what was read for nothing.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(predict_.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+ImportedModel Importer::run() {
+  builder_.setInsertionPointToEnd(module_->getBody());
+  Location location = NameLoc::get(builder_.getStringAttr("predict"));
+  predict_ = func::FuncOp::create(builder_, location, "predict", builder_.getFunctionType({}, {}));
+  builder_.setInsertionPointToStart(&predict_.getBody().emplaceBlock());
+  bindInitializers(model_.graph, globals_);
+  bindInputs();
+  runNodes(model_.graph.nodes, globals_);
+  if (model_.graph.outputs.empty())
+    report("the graph has no output");
+  finishPredict();
+  if (out_.problems.empty() && !options_.loss.empty())
+    if (Status added = addLoss(emitter_, predict_, options_.loss); !added.ok())
+      report("--loss=" + options_.loss + ": " + added.message());
+  if (!out_.problems.empty())
+    return std::move(out_);
+
+  std::string said;
+  ScopedDiagnosticHandler handler(&context_, [&](Diagnostic &diagnostic) { said = diagnostic.str(); });
+  if (failed(verify(*module_))) {
+    report("the imported module is not sound: " + said);
+    return std::move(out_);
+  }
+  llvm::raw_string_ostream stream(out_.text);
+  // Each op with loc("node") beside it, and its value named after the node.
+  module_->print(stream, OpPrintingFlags().enableDebugInfo().useLocalScope().printNameLocAsPrefix());
+  stream << '\n';
+  return std::move(out_);
+}
+
+ImportedModel importModel(const Model &model, const ImportOptions &options) {
+  return Importer(model, options).run();
+}
+
+} // namespace gpuc::onnx

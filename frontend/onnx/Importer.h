@@ -1,0 +1,96 @@
+//===- Importer.h - From an ONNX graph to functions of the gpuc dialect -----===//
+//
+// One walk over the nodes in the file's order, which is a topological one. A node whose inputs are all known
+// is computed at once (shapes are made this way); any other is lowered by its record in the OpTable. A node
+// that cannot be lowered is reported and the walk goes on, so that one run lists everything.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "frontend/onnx/NodeScope.h"
+#include "frontend/onnx/Onnx.h"
+
+#include "mlir/IR/OwningOpRef.h"
+
+namespace gpuc::onnx {
+
+/// What names stand for, in the graph or in a function or branch inside of it.
+class NameScope {
+public:
+  explicit NameScope(NameScope *parent = nullptr) : parent_(parent) {}
+  Operand *find(const std::string &name);
+  /// Null if the name is taken.
+  Operand *define(const std::string &name, Operand operand);
+
+private:
+  NameScope *parent_;
+  std::map<std::string, Operand> operands_;
+};
+
+class Importer {
+public:
+  Importer(const Model &model, const ImportOptions &options);
+
+  ImportedModel run();
+
+  int64_t opset() const { return model_.opset; }
+
+  /// The operand as a value, made at the first call: a weight is read, what is known becomes a constant.
+  Tensor materialize(Operand &operand);
+  /// Says that the operand, if it is an input of the graph, holds integers below `extent`; false if it is
+  /// not.
+  bool limitRange(const Operand &operand, int64_t extent);
+  /// Marks a weight as one that is not trained: a running statistic.
+  void markStatistic(Operand &operand);
+  /// Runs the nodes of a branch whose condition is known, and gives its outputs.
+  std::vector<Operand> runBranch(const Graph &branch);
+
+private:
+  void report(const std::string &text, std::set<std::string> unknown = {});
+
+  void bindInitializers(const Graph &graph, NameScope &scope);
+  void bindInputs();
+  std::optional<Shape> inputShape(const ValueInfo &input);
+  void define(NameScope &scope, const std::string &name, Operand operand, const std::string &by);
+
+  void runNodes(const std::vector<Node> &nodes, NameScope &scope);
+  void runNode(const Node &node, NameScope &scope);
+  bool check(const Node &node, const Function *function);
+  bool gatherInputs(const Node &node, NameScope &scope, std::vector<Operand *> &inputs);
+  void call(const Function &function, NodeScope &scope);
+  const Function *findFunction(const Node &node) const;
+  void bindOutputs(NodeScope &node, bool sound, NameScope &names);
+
+  Tensor readVariable(const Operand &operand);
+  ir::VariableOp declareVariable(const Operand &operand);
+  ir::SpecAttr initializerOf(const HostTensor &tensor);
+  void finishPredict();
+
+  const Model &model_;
+  const ImportOptions &options_;
+  mlir::MLIRContext context_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  mlir::OpBuilder builder_;
+  Emitter emitter_;
+  ImportedModel out_;
+
+  NameScope globals_;
+  NameScope *current_ = &globals_;
+  std::string prefix_; ///< Of node names: the calls that lead here.
+  int depth_ = 0;      ///< How many calls and branches.
+  const std::vector<Node> *running_ = nullptr;
+
+  mlir::func::FuncOp predict_;
+  std::vector<std::string> argumentNames_;
+  std::map<unsigned, int64_t> ranges_; ///< By argument.
+  std::optional<std::string> batch_;   ///< The name of the dimension that is the batch.
+  mlir::Operation *lastVariable_ = nullptr;
+  std::set<std::string> variables_;
+  std::map<const HostTensor *, ir::VariableOp> declared_;
+};
+
+/// Adds @loss, for cross_entropy @accuracy, and a recipe over the first output of `predict`. An error says
+/// why that output does not suit the loss.
+Status addLoss(Emitter &emitter, mlir::func::FuncOp predict, const std::string &loss);
+
+} // namespace gpuc::onnx

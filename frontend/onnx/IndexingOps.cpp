@@ -1,0 +1,218 @@
+//===- IndexingOps.cpp - Gather and scatter ---------------------------------===//
+//
+// gpuc gathers and scatters whole slices along one dimension. Where ONNX indexes several, or single elements,
+// the operand is flattened and the indices are made linear first.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/Importer.h"
+#include "frontend/onnx/OpTable.h"
+
+namespace gpuc::onnx {
+namespace {
+
+Tensor gather(const Tensor &x, const Tensor &indices, int64_t dim) {
+  return x && indices ? x.emitter()->op("gather", {x, indices}, x.emitter()->attribute("dim", dim))
+                      : Tensor();
+}
+
+Tensor scatterAdd(const Tensor &into, const Tensor &indices, const Tensor &updates) {
+  return into && indices && updates ? into.emitter()->op("scatter_add", {into, indices, updates},
+                                                         into.emitter()->attribute("dim", int64_t{0}))
+                                    : Tensor();
+}
+
+/// Indices count from the end where they are negative.
+Tensor wrap(const Tensor &indices, int64_t extent) {
+  return select(compare("lt", indices, 0), indices + static_cast<double>(extent), indices);
+}
+
+int64_t countOf(const Shape &shape, size_t from, size_t to) {
+  int64_t count = 1;
+  for (size_t i = from; i < to && i < shape.size(); ++i)
+    count *= shape[i];
+  return count;
+}
+
+bool refuseBatch(NodeScope &node, const Tensor &x) {
+  if (x.hasBatch())
+    node.fail("indexes elements of a tensor with an open batch: bind it with --dim NAME=N");
+  return x.hasBatch();
+}
+
+/// An embedding: indices that are an input of the graph get the table's extent as their range, which the
+/// loader checks.
+void lowerGather(NodeScope &node) {
+  Tensor x = node.input(0), indices = node.input(1);
+  int64_t dim = dimension(x, node.integer("axis", 0));
+  if (dim < 0 || !indices)
+    return;
+  bool ranged = node.operand(0).weight && node.importer().limitRange(node.operand(1), x.extent(dim));
+  node.output(gather(x, ranged ? indices : wrap(indices, x.extent(dim)), dim));
+}
+
+/// The linear index of the element that has `indices` in dimension `dim` and stands, in the others, where its
+/// index does.
+Tensor linearize(const Tensor &x, const Tensor &indices, int64_t dim) {
+  Tensor linear;
+  Shape shape = x.shape();
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    Tensor at = d == dim ? wrap(cast(indices, DataType::i64), x.extent(d))
+                         : iota(*x.emitter(), indices.shape(), DataType::i64, d);
+    Tensor part = at * static_cast<double>(countOf(shape, d + 1, shape.size()));
+    linear = d == 0 ? part : linear + part;
+  }
+  return linear;
+}
+
+void lowerGatherElements(NodeScope &node) {
+  Tensor x = node.input(0), indices = node.input(1);
+  int64_t dim = dimension(x, node.integer("axis", 0));
+  if (dim < 0 || refuseBatch(node, x))
+    return;
+  if (indices.rank() != x.rank())
+    return void(node.fail("indices have not the rank of the data"));
+  Tensor flat = reshape(x, {countOf(x.shape(), 0, x.rank())});
+  node.output(gather(flat, linearize(x, indices, dim), 0));
+}
+
+/// The last dimension of `indices` holds the first indices of `shape` from dimension `from` on, as one
+/// number.
+Tensor linearizeTuples(const Shape &shape, const Tensor &indices, size_t from) {
+  Shape rows = indices.shape();
+  const int64_t last = indices.rank() - 1;
+  const size_t depth = static_cast<size_t>(rows.back());
+  rows.pop_back();
+  Tensor linear;
+  for (size_t i = 0; i < depth; ++i) {
+    Tensor at = reshape(slice(cast(indices, DataType::i64), last, i, i + 1), rows);
+    Tensor part = wrap(at, shape[from + i]) * static_cast<double>(countOf(shape, from + i + 1, from + depth));
+    linear = i == 0 ? part : linear + part;
+  }
+  return linear;
+}
+
+/// Whether index tuples suit the data; says why not.
+bool checkTuples(NodeScope &node, const Tensor &x, const Tensor &indices, size_t batchDims) {
+  if (!x || !indices || refuseBatch(node, x) || refuseBatch(node, indices))
+    return false;
+  Shape tuples = indices.shape();
+  if (tuples.size() > batchDims && batchDims < static_cast<size_t>(x.rank()) + 1 && tuples.back() >= 1 &&
+      batchDims + tuples.back() <= static_cast<size_t>(x.rank()))
+    return true;
+  node.fail("indices of shape " + toString(tuples) + " do not suit data of shape " + toString(x.shape()));
+  return false;
+}
+
+void lowerGatherNd(NodeScope &node) {
+  Tensor x = node.input(0), indices = node.input(1);
+  const int64_t batchDims = node.integer("batch_dims", 0);
+  if (batchDims < 0 || !checkTuples(node, x, indices, batchDims))
+    return;
+  Shape shape = x.shape(), result = indices.shape();
+  const size_t depth = static_cast<size_t>(result.back()), rest = batchDims + depth;
+  result.pop_back();
+  Tensor linear = linearizeTuples(shape, indices, batchDims);
+  // Rows of one batch lie within that batch.
+  int64_t stride = countOf(shape, batchDims, rest);
+  for (int64_t d = batchDims; d-- > 0; stride *= shape[d])
+    linear = linear + iota(node.emitter, result, DataType::i64, d) * static_cast<double>(stride);
+  Shape rows = {countOf(shape, 0, rest)};
+  rows.insert(rows.end(), shape.begin() + rest, shape.end());
+  node.output(gather(reshape(x, rows), linear, 0));
+}
+
+/// data with `updates` at linear indices along dimension 0; of several updates of one element any may stay.
+Tensor scatter(NodeScope &node, const Tensor &x, const Tensor &linear, const Tensor &updates) {
+  std::string how = node.text("reduction", "none");
+  if (how == "add")
+    return scatterAdd(x, linear, updates);
+  if (how != "none")
+    return node.fail("attribute 'reduction' = '" + how + "' is not supported: none or add");
+  Tensor hit = compare(
+      "gt", scatterAdd(like(cast(x, DataType::i32), 0), linear, like(cast(updates, DataType::i32), 1)), 0);
+  Tensor sum = scatterAdd(like(x, 0), linear, updates);
+  return select(hit, sum, x);
+}
+
+void lowerScatterElements(NodeScope &node) {
+  Tensor x = node.input(0), indices = node.input(1), updates = node.input(2);
+  int64_t dim = dimension(x, node.integer("axis", 0));
+  if (dim < 0 || refuseBatch(node, x))
+    return;
+  if (indices.rank() != x.rank() || indices.shape() != updates.shape())
+    return void(node.fail("indices have not the rank of the data, or not the shape of the updates"));
+  Shape flat = {countOf(x.shape(), 0, x.rank())}, rows = {countOf(indices.shape(), 0, x.rank())};
+  Tensor linear = reshape(linearize(x, indices, dim), rows);
+  node.output(reshape(scatter(node, reshape(x, flat), linear, reshape(updates, rows)), x.shape()));
+}
+
+void lowerScatterNd(NodeScope &node) {
+  Tensor x = node.input(0), indices = node.input(1), updates = node.input(2);
+  if (!checkTuples(node, x, indices, 0))
+    return;
+  Shape shape = x.shape(), tuples = indices.shape();
+  const size_t depth = static_cast<size_t>(tuples.back());
+  Shape rows = {countOf(shape, 0, depth)}, many = {countOf(tuples, 0, tuples.size() - 1)};
+  rows.insert(rows.end(), shape.begin() + depth, shape.end());
+  Shape slices = many;
+  slices.insert(slices.end(), shape.begin() + depth, shape.end());
+  Tensor linear = reshape(linearizeTuples(shape, indices, 0), many);
+  node.output(reshape(scatter(node, reshape(x, rows), linear, reshape(updates, slices)), shape));
+}
+
+/// The rows that a known condition chooses.
+void lowerCompress(NodeScope &node) {
+  Tensor x = node.input(0);
+  std::optional<Shape> condition = node.requireIntegers(1, "condition");
+  if (!condition || !x)
+    return;
+  int64_t dim = 0;
+  if (node.hasAttribute("axis"))
+    dim = dimension(x, node.integer("axis", 0));
+  else if (!refuseBatch(node, x))
+    x = reshape(x, {countOf(x.shape(), 0, x.rank())});
+  if (dim < 0 || node.failed())
+    return;
+  Shape chosen;
+  for (size_t i = 0; i < condition->size(); ++i)
+    if ((*condition)[i])
+      chosen.push_back(static_cast<int64_t>(i));
+  HostTensorPtr indices = fromIntegers(DataType::i64, {static_cast<int64_t>(chosen.size())}, chosen);
+  node.output(gather(x, node.emitter.constant(*indices), dim));
+}
+
+/// The first lens[b] elements of each row backwards, the others as they are.
+void lowerReverseSequence(NodeScope &node) {
+  Tensor x = node.input(0), lengths = node.input(1);
+  int64_t rows = node.integer("batch_axis", 1), time = node.integer("time_axis", 0);
+  if (!x || refuseBatch(node, x))
+    return;
+  if (rows + time != 1 || rows * time != 0 || x.rank() < 2)
+    return void(node.fail("batch_axis and time_axis are 0 and 1"));
+  Shape plane = {x.extent(0), x.extent(1)};
+  Tensor at = iota(node.emitter, plane, DataType::i64, time);
+  Tensor length = broadcastTo(unsqueeze(cast(lengths, DataType::i64), {time}), plane);
+  Tensor source = select(compare("lt", at, length), length - 1.0 - at, at);
+  Tensor row = iota(node.emitter, plane, DataType::i64, rows);
+  Tensor linear =
+      rows == 0 ? row * static_cast<double>(plane[1]) + source : source * static_cast<double>(plane[1]) + row;
+  Shape flat = x.shape();
+  flat.erase(flat.begin());
+  flat[0] = plane[0] * plane[1];
+  node.output(gather(reshape(x, flat), linear, 0));
+}
+
+} // namespace
+
+void addIndexing(OpTable &table) {
+  table["Gather"] = {lowerGather, {"axis"}};
+  table["GatherElements"] = {lowerGatherElements, {"axis"}};
+  table["GatherND"] = {lowerGatherNd, {"batch_dims"}};
+  table["ScatterElements"] = {lowerScatterElements, {"axis", "reduction"}};
+  table["ScatterND"] = {lowerScatterNd, {"reduction"}};
+  table["Compress"] = {lowerCompress, {"axis"}};
+  table["ReverseSequence"] = {lowerReverseSequence, {"batch_axis", "time_axis"}};
+}
+
+} // namespace gpuc::onnx

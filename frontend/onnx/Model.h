@@ -1,0 +1,96 @@
+//===- Model.h - An ONNX file as plain data ---------------------------------===//
+//
+// What the importer needs of the format (https://onnx.ai/onnx/repo-docs/IR.html), without protobuf: only
+// Reader.cpp sees that. Everything here has been checked as far as one field can be: types are known ones or
+// named, tensors have just the bytes that their shape asks for.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/base/data_type.h"
+#include "runtime/base/tensor_spec.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuc::onnx {
+
+/// A tensor whose elements are known: an initializer, or what is computed from such while importing.
+struct HostTensor {
+  TensorSpec spec;
+  std::string typeName;                     ///< ONNX's name of the element type: FLOAT, STRING, …
+  bool supported = true;                    ///< Of an element type that gpuc has; else `bytes` is empty.
+  bool symbolic = false;                    ///< Shapes only: the least i64 stands for the batch's extent.
+  std::shared_ptr<const std::string> bytes; ///< Little-endian, row-major, spec.sizeBytes() of them.
+};
+using HostTensorPtr = std::shared_ptr<const HostTensor>;
+
+struct Graph;
+
+struct NodeAttribute {
+  enum class Kind { number, integer, text, tensor, graph, numbers, integers, texts, other };
+  std::string name;
+  Kind kind = Kind::other;
+  std::string reference; ///< In a function: the name of the function's attribute that stands here.
+  double number = 0;
+  int64_t integer = 0;
+  std::string text;
+  HostTensorPtr tensor;
+  std::shared_ptr<const Graph> graph;
+  std::vector<double> numbers;
+  std::vector<int64_t> integers;
+  std::vector<std::string> texts;
+};
+
+struct Node {
+  std::string name, op, domain;
+  std::vector<std::string> inputs, outputs; ///< "" where an optional one is left out.
+  std::vector<NodeAttribute> attributes;
+
+  const NodeAttribute *find(const std::string &attribute) const {
+    for (const NodeAttribute &candidate : attributes)
+      if (candidate.name == attribute)
+        return &candidate;
+    return nullptr;
+  }
+};
+
+/// An extent: a number, or a name ("" if it has none) that stands for one.
+struct Extent {
+  std::optional<int64_t> number;
+  std::string name;
+};
+
+/// An input or output of a graph. Outputs may leave type and shape open.
+struct ValueInfo {
+  std::string name;
+  std::optional<DataType> type;
+  std::string typeName; ///< For errors: FLOAT, STRING, a sequence, …
+  std::optional<std::vector<Extent>> shape;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Node> nodes;
+  std::vector<ValueInfo> inputs, outputs;
+  std::vector<std::pair<std::string, HostTensorPtr>> initializers;
+};
+
+/// A function of the file's own, which nodes call as if it were an op.
+struct Function {
+  std::string domain, name;
+  std::vector<std::string> inputs, outputs;
+  std::vector<NodeAttribute> defaults; ///< Attributes that a call need not give.
+  std::vector<Node> nodes;
+};
+
+struct Model {
+  int64_t opset = 0; ///< Of the domain "" (ai.onnx).
+  Graph graph;
+  std::vector<Function> functions;
+};
+
+} // namespace gpuc::onnx

@@ -1,0 +1,206 @@
+//===- NormalizationOps.cpp - Normalizations and dropout --------------------===//
+
+#include "frontend/onnx/Importer.h"
+#include "frontend/onnx/OpTable.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace gpuc::onnx {
+namespace {
+
+Shape dimsFrom(int64_t first, int64_t rank) {
+  Shape dims(std::max<int64_t>(rank - first, 0));
+  std::iota(dims.begin(), dims.end(), first);
+  return dims;
+}
+
+/// [C] as [1, C, 1, …]: one number a channel of x.
+Tensor perChannel(const Tensor &vector, const Tensor &x) {
+  Shape shape(std::max<int64_t>(x.rank() - 1, 1), 1);
+  shape[0] = vector.extent(0);
+  return reshape(vector, shape);
+}
+
+struct Moments {
+  Tensor centred, mean, variance;
+};
+
+/// Over `dims`, which stay with extent 1; the variance is divided by the number of elements.
+Moments momentsOf(const Tensor &x, const Shape &dims) {
+  Moments made;
+  made.mean = reduce("mean", x, dims, /*keep=*/true);
+  made.centred = x - made.mean;
+  made.variance = reduce("mean", made.centred * made.centred, dims, /*keep=*/true);
+  return made;
+}
+
+Tensor normalize(const Tensor &centred, const Tensor &variance, double epsilon) {
+  return centred * unary("rsqrt", variance + epsilon);
+}
+
+/// Statistics are taken in f32 at least (`stash_type`).
+DataType stashType(NodeScope &node, DataType type) {
+  if (int64_t asked = node.integer("stash_type", 1); asked != 1 && asked != 11)
+    node.fail("attribute 'stash_type' = " + std::to_string(asked) + ": 1 (f32) or 11 (f64)");
+  return type == DataType::f16 || type == DataType::bf16 ? DataType::f32 : type;
+}
+
+void lowerLayerNormalization(NodeScope &node) {
+  Tensor x = node.input(0), scale = node.input(1);
+  int64_t axis = dimension(x, node.integer("axis", -1));
+  if (axis < 0)
+    return;
+  const DataType type = x.type(), stash = stashType(node, type);
+  Moments moments = momentsOf(cast(x, stash), dimsFrom(axis, x.rank()));
+  Tensor inverse = unary("rsqrt", moments.variance + node.number("epsilon", 1e-5));
+  Tensor result = cast(moments.centred * inverse, type) * scale;
+  if (node.has(2))
+    result = result + node.input(2);
+  node.output(result);
+  if (node.wants(1))
+    node.output(moments.mean, 1);
+  if (node.wants(2))
+    node.output(inverse, 2);
+}
+
+void lowerRmsNormalization(NodeScope &node) {
+  Tensor x = node.input(0), scale = node.input(1);
+  int64_t axis = dimension(x, node.integer("axis", -1));
+  if (axis < 0)
+    return;
+  const DataType type = x.type();
+  Tensor wide = cast(x, stashType(node, type));
+  Tensor square = reduce("mean", wide * wide, dimsFrom(axis, x.rank()), /*keep=*/true);
+  node.output(cast(normalize(wide, square, node.number("epsilon", 1e-5)), type) * scale);
+}
+
+void lowerInstanceNormalization(NodeScope &node) {
+  Tensor x = node.input(0);
+  Moments moments = momentsOf(x, dimsFrom(2, x.rank()));
+  Tensor result = normalize(moments.centred, moments.variance, node.number("epsilon", 1e-5));
+  node.output(result * perChannel(node.input(1), x) + perChannel(node.input(2), x));
+}
+
+void lowerGroupNormalization(NodeScope &node) {
+  Tensor x = node.input(0), scale = node.input(1), bias = node.input(2);
+  Shape shape = x.shape();
+  const int64_t groups = node.integer("num_groups", 1);
+  if (shape.size() < 3 || groups < 1 || shape[1] % groups != 0)
+    return void(node.fail(std::to_string(groups) + " groups of shape " + toString(shape)));
+  Shape grouped = shape;
+  grouped[1] = shape[1] / groups;
+  grouped.insert(grouped.begin() + 1, groups);
+  Tensor parts = reshape(x, grouped);
+  Moments moments = momentsOf(parts, dimsFrom(2, parts.rank()));
+  Tensor result = normalize(moments.centred, moments.variance, node.number("epsilon", 1e-5));
+  if (node.importer().opset() < 21) { // One number a group, later one a channel.
+    result = result * perChannel(scale, parts) + perChannel(bias, parts);
+    return node.output(reshape(result, shape));
+  }
+  result = reshape(result, shape);
+  node.output(result * perChannel(scale, x) + perChannel(bias, x));
+}
+
+/// Inference: by the running statistics. With training_mode the batch's own, and updated running ones as
+/// results.
+void lowerBatchNormalization(NodeScope &node) {
+  Tensor x = node.input(0);
+  Tensor scale = perChannel(node.input(1), x), bias = perChannel(node.input(2), x);
+  for (size_t i : {3, 4})
+    if (node.has(i))
+      node.importer().markStatistic(node.operand(i));
+  Tensor mean = node.input(3), variance = node.input(4);
+  const double epsilon = node.number("epsilon", 1e-5), momentum = node.number("momentum", 0.9);
+  if (!node.integer("training_mode", 0)) {
+    Tensor factor = scale * unary("rsqrt", perChannel(variance, x) + epsilon);
+    return node.output((x - perChannel(mean, x)) * factor + bias);
+  }
+  if (x.hasBatch())
+    return void(node.fail("training_mode with an open batch: bind it with --dim NAME=N"));
+  Shape dims = dimsFrom(2, x.rank());
+  dims.insert(dims.begin(), 0);
+  Moments moments = momentsOf(x, dims);
+  node.output(normalize(moments.centred, moments.variance, epsilon) * scale + bias);
+  node.output(mean * momentum + reshape(moments.mean, mean.shape()) * (1 - momentum), 1);
+  node.output(variance * momentum + reshape(moments.variance, mean.shape()) * (1 - momentum), 2);
+}
+
+/// x / (bias + alpha / size · Σ x² over `size` neighbouring channels) ^ beta.
+void lowerLrn(NodeScope &node) {
+  Tensor x = node.input(0);
+  const int64_t size = node.integer("size", 1);
+  if (x.rank() < 2 || size < 1)
+    return void(node.fail("size " + std::to_string(size) + " of shape " + toString(x.shape())));
+  Shape low(x.rank(), 0), high(x.rank(), 0);
+  low[1] = (size - 1) / 2, high[1] = size - 1 - low[1];
+  Tensor squares = pad(x * x, low, high, 0), sum;
+  for (int64_t i = 0; i < size; ++i) {
+    Tensor shifted = slice(squares, 1, i, i + x.extent(1));
+    sum = i == 0 ? shifted : sum + shifted;
+  }
+  Tensor base = sum * (node.number("alpha", 1e-4) / size) + node.number("bias", 1);
+  node.output(x / binary("pow", base, like(x, node.number("beta", 0.75))));
+}
+
+void lowerLpNormalization(NodeScope &node) {
+  Tensor x = node.input(0);
+  int64_t dim = dimension(x, node.integer("axis", -1)), p = node.integer("p", 2);
+  if (dim < 0)
+    return;
+  if (p != 1 && p != 2)
+    return void(node.fail("attribute 'p' = " + std::to_string(p) + ": 1 or 2"));
+  Tensor norm =
+      p == 1 ? reduce("sum", unary("abs", x), {dim}, true) : unary("sqrt", reduce("sum", x * x, {dim}, true));
+  // Where everything is 0 the result is 0.
+  Tensor zero = compare("eq", norm, 0);
+  node.output(select(zero, like(x, 0), x / select(zero, like(norm, 1), norm)));
+}
+
+void lowerMeanVarianceNormalization(NodeScope &node) {
+  Tensor x = node.input(0);
+  Shape axes = node.integers("axes", {0, 2, 3});
+  for (int64_t &axis : axes)
+    axis = dimension(x, axis);
+  std::sort(axes.begin(), axes.end());
+  if (node.failed())
+    return;
+  Moments moments = momentsOf(x, axes);
+  node.output(moments.centred / (unary("sqrt", moments.variance) + 1e-9));
+}
+
+/// In inference the identity. Training is gpuc's own business: a model that is trained has gpuc.dropout in
+/// the place of one whose training_mode is not fixed to false.
+void lowerDropout(NodeScope &node) {
+  Tensor x = node.input(0);
+  double ratio = 0.5;
+  bool training = false;
+  if (node.has(1))
+    ratio = node.requireNumber(1, "ratio").value_or(0);
+  if (node.has(2))
+    training = node.requireNumber(2, "training_mode").value_or(0) != 0;
+  if (node.failed())
+    return;
+  if (training && ratio != 0)
+    return void(
+        node.fail("training_mode is true: export the model for inference; what is random is drawn by gpuc"));
+  node.output(x);
+  if (node.wants(1))
+    node.output(node.emitter.constant(x.shape(), DataType::i1, 1), 1);
+}
+
+} // namespace
+
+void addNormalizations(OpTable &table) {
+  table["LayerNormalization"] = {lowerLayerNormalization, {"axis", "epsilon", "stash_type"}};
+  table["RMSNormalization"] = {lowerRmsNormalization, {"axis", "epsilon", "stash_type"}};
+  table["InstanceNormalization"] = {lowerInstanceNormalization, {"epsilon"}};
+  table["GroupNormalization"] = {lowerGroupNormalization, {"epsilon", "num_groups", "stash_type"}};
+  table["BatchNormalization"] = {lowerBatchNormalization, {"epsilon", "momentum", "training_mode"}};
+  table["LRN"] = {lowerLrn, {"alpha", "beta", "bias", "size"}};
+  table["LpNormalization"] = {lowerLpNormalization, {"axis", "p"}};
+  table["MeanVarianceNormalization"] = {lowerMeanVarianceNormalization, {"axes"}};
+  table["Dropout"] = {lowerDropout, {"seed"}};
+}
+
+} // namespace gpuc::onnx

@@ -1,0 +1,38 @@
+//===- Onnx.h - ONNX models become models of gpuc ---------------------------===//
+//
+// All that a user of the importer includes; no MLIR, no protobuf.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "frontend/onnx/Model.h"
+#include "runtime/base/status.h"
+
+#include <map>
+#include <set>
+
+namespace gpuc::onnx {
+
+struct ImportOptions {
+  std::map<std::string, int64_t> dims;            ///< Extents of named dimensions.
+  std::map<std::string, HostTensorPtr> constants; ///< Inputs of the graph that are given a value for good.
+  std::string loss;                               ///< "", cross_entropy or mse: adds @loss and a recipe.
+};
+
+/// One thing that keeps a model from being imported.
+struct Problem {
+  std::string text;              ///< "node 'conv1' (Conv): …", one line, without the file's name.
+  std::set<std::string> unknown; ///< Inputs of the graph whose value would have been needed.
+};
+
+struct ImportedModel {
+  std::string text;                   ///< The module, if there are no problems.
+  std::vector<HostTensorPtr> weights; ///< The variables' values, named by spec.name.
+  std::vector<Problem> problems;      ///< All of them, in the order of the nodes.
+};
+
+/// Lowers a model that has been read: @predict over the graph's inputs and outputs, weights as variables.
+/// Where `options.loss` asks for it, @loss and a recipe.
+ImportedModel importModel(const Model &model, const ImportOptions &options);
+
+} // namespace gpuc::onnx

@@ -1,0 +1,306 @@
+//===- Reader.cpp - From the bytes of an ONNX file to a Model ---------------===//
+//
+// The only file that sees protobuf. Messages are taken apart by value: what is large (raw bytes) is moved,
+// not copied.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/Reader.h"
+
+#include "frontend/onnx/ExternalData.h"
+#include "frontend/onnx/Text.h"
+#include "onnx.pb.h"
+
+#include <climits>
+#include <cstring>
+
+namespace gpuc::onnx {
+namespace {
+
+/// ONNX's data types by their numbers, also those newer than the message definition that this is built with.
+struct ElementType {
+  int number;
+  const char *name;
+  std::optional<DataType> type;
+};
+constexpr ElementType kElementTypes[] = {
+    {1, "FLOAT", DataType::f32},
+    {2, "UINT8", DataType::ui8},
+    {3, "INT8", DataType::i8},
+    {4, "UINT16", {}},
+    {5, "INT16", {}},
+    {6, "INT32", DataType::i32},
+    {7, "INT64", DataType::i64},
+    {8, "STRING", {}},
+    {9, "BOOL", DataType::i1},
+    {10, "FLOAT16", DataType::f16},
+    {11, "DOUBLE", DataType::f64},
+    {12, "UINT32", {}},
+    {13, "UINT64", {}},
+    {14, "COMPLEX64", {}},
+    {15, "COMPLEX128", {}},
+    {16, "BFLOAT16", DataType::bf16},
+    {17, "FLOAT8E4M3FN", {}},
+    {18, "FLOAT8E4M3FNUZ", {}},
+    {19, "FLOAT8E5M2", {}},
+    {20, "FLOAT8E5M2FNUZ", {}},
+    {21, "UINT4", {}},
+    {22, "INT4", {}},
+    {23, "FLOAT4E2M1", {}},
+    {24, "FLOAT8E8M0", {}},
+    {25, "UINT2", {}},
+    {26, "INT2", {}},
+};
+
+ElementType elementType(int number) {
+  for (const ElementType &candidate : kElementTypes)
+    if (candidate.number == number)
+      return candidate;
+  return {number, "of no known element type", {}};
+}
+
+template <typename Element, typename Field> std::string packed(const Field &field) {
+  std::string bytes;
+  bytes.reserve(field.size() * sizeof(Element));
+  for (auto number : field) {
+    Element element = static_cast<Element>(number);
+    bytes.append(reinterpret_cast<const char *>(&element), sizeof(Element));
+  }
+  return bytes;
+}
+
+/// The elements of a tensor that does not keep them as raw bytes.
+std::string typedBytes(const ::onnx::TensorProto &tensor, DataType type) {
+  switch (type) {
+  case DataType::f64:
+    return packed<double>(tensor.double_data());
+  case DataType::f32:
+    return packed<float>(tensor.float_data());
+  case DataType::i64:
+    return packed<int64_t>(tensor.int64_data());
+  case DataType::i32:
+    return packed<int32_t>(tensor.int32_data());
+  case DataType::f16:
+  case DataType::bf16: // The bits, as integers.
+    return packed<uint16_t>(tensor.int32_data());
+  case DataType::i8:
+  case DataType::ui8:
+  case DataType::i1:
+    return packed<uint8_t>(tensor.int32_data());
+  }
+  return {};
+}
+
+/// Bytes other than 0 and 1 would be read as neither.
+void normalizeBools(std::string &bytes) {
+  for (char &byte : bytes)
+    byte = byte != 0;
+}
+
+class Reader {
+public:
+  explicit Reader(const std::string &file) : file_(file) {}
+
+  Result<Model> model(::onnx::ModelProto &proto);
+  Result<HostTensorPtr> tensor(::onnx::TensorProto &proto, const std::string &what);
+
+private:
+  Status fail(const std::string &text) const { return Status::error(file_ + ": " + oneLine(text)); }
+
+  Status graph(::onnx::GraphProto &proto, Graph &out);
+  Status nodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto> &protos, std::vector<Node> &out);
+  Status attribute(::onnx::AttributeProto &proto, const std::string &node, NodeAttribute &out);
+  ValueInfo valueInfo(const ::onnx::ValueInfoProto &proto);
+
+  std::string file_;
+};
+
+Result<HostTensorPtr> Reader::tensor(::onnx::TensorProto &proto, const std::string &what) {
+  auto out = std::make_shared<HostTensor>();
+  ElementType element = elementType(proto.data_type());
+  out->typeName = element.name;
+  out->spec.name = proto.name();
+  out->spec.shape.assign(proto.dims().begin(), proto.dims().end());
+  int64_t count = 0;
+  if (!checkedElementCount(out->spec.shape, count))
+    return fail(what + " has an absurd shape");
+  if (!element.type) {
+    out->supported = false;
+    return HostTensorPtr(out);
+  }
+  out->spec.type = *element.type;
+  std::string bytes;
+  if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
+    std::map<std::string, std::string> keys;
+    for (const auto &entry : proto.external_data())
+      keys[entry.key()] = entry.value();
+    Result<std::string> read = readExternalData(file_, keys, out->spec.sizeBytes());
+    if (!read.ok())
+      return fail(what + ": " + read.message());
+    bytes = *std::move(read);
+  } else {
+    bytes = proto.has_raw_data() ? std::move(*proto.mutable_raw_data()) : typedBytes(proto, *element.type);
+  }
+  if (bytes.size() != static_cast<uint64_t>(out->spec.sizeBytes()))
+    return fail(what + " has " + std::to_string(bytes.size()) + " bytes, expected " +
+                std::to_string(out->spec.sizeBytes()) + " of " + out->spec.str());
+  if (*element.type == DataType::i1)
+    normalizeBools(bytes);
+  out->bytes = std::make_shared<const std::string>(std::move(bytes));
+  return HostTensorPtr(out);
+}
+
+ValueInfo Reader::valueInfo(const ::onnx::ValueInfoProto &proto) {
+  ValueInfo out;
+  out.name = proto.name();
+  if (!proto.has_type() || !proto.type().has_tensor_type()) {
+    out.typeName = proto.has_type() ? "no tensor" : "of no type";
+    return out;
+  }
+  const auto &tensor = proto.type().tensor_type();
+  ElementType element = elementType(tensor.elem_type());
+  out.type = element.type;
+  out.typeName = element.name;
+  if (!tensor.has_shape())
+    return out;
+  out.shape.emplace();
+  for (const auto &dim : tensor.shape().dim()) {
+    Extent &extent = out.shape->emplace_back();
+    if (dim.has_dim_value())
+      extent.number = dim.dim_value();
+    else
+      extent.name = dim.dim_param();
+  }
+  return out;
+}
+
+Status Reader::attribute(::onnx::AttributeProto &proto, const std::string &node, NodeAttribute &out) {
+  using Kind = NodeAttribute::Kind;
+  out.name = proto.name();
+  out.reference = proto.ref_attr_name();
+  switch (proto.type()) {
+  case ::onnx::AttributeProto::FLOAT:
+    out.kind = Kind::number;
+    out.number = proto.f();
+    break;
+  case ::onnx::AttributeProto::INT:
+    out.kind = Kind::integer;
+    out.integer = proto.i();
+    break;
+  case ::onnx::AttributeProto::STRING:
+    out.kind = Kind::text;
+    out.text = proto.s();
+    break;
+  case ::onnx::AttributeProto::TENSOR: {
+    out.kind = Kind::tensor;
+    GPUC_ASSIGN_OR_RETURN(out.tensor,
+                          tensor(*proto.mutable_t(), node + ": attribute '" + proto.name() + "'"));
+    break;
+  }
+  case ::onnx::AttributeProto::GRAPH: {
+    out.kind = Kind::graph;
+    auto body = std::make_shared<Graph>();
+    GPUC_RETURN_IF_ERROR(graph(*proto.mutable_g(), *body));
+    out.graph = body;
+    break;
+  }
+  case ::onnx::AttributeProto::FLOATS:
+    out.kind = Kind::numbers;
+    out.numbers.assign(proto.floats().begin(), proto.floats().end());
+    break;
+  case ::onnx::AttributeProto::INTS:
+    out.kind = Kind::integers;
+    out.integers.assign(proto.ints().begin(), proto.ints().end());
+    break;
+  case ::onnx::AttributeProto::STRINGS:
+    out.kind = Kind::texts;
+    out.texts.assign(proto.strings().begin(), proto.strings().end());
+    break;
+  default:
+    out.kind = Kind::other;
+  }
+  return okStatus();
+}
+
+Status Reader::nodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto> &protos, std::vector<Node> &out) {
+  for (::onnx::NodeProto &proto : protos) {
+    Node &node = out.emplace_back();
+    node.op = proto.op_type();
+    node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
+    node.inputs.assign(proto.input().begin(), proto.input().end());
+    node.outputs.assign(proto.output().begin(), proto.output().end());
+    // Exporters may leave nodes without names; what a node computes names it as well.
+    node.name = !proto.name().empty() ? proto.name() : node.outputs.empty() ? node.op : node.outputs.front();
+    for (::onnx::AttributeProto &attributeProto : *proto.mutable_attribute())
+      GPUC_RETURN_IF_ERROR(attribute(attributeProto, "node '" + node.name + "' (" + node.op + ")",
+                                     node.attributes.emplace_back()));
+  }
+  return okStatus();
+}
+
+Status Reader::graph(::onnx::GraphProto &proto, Graph &out) {
+  out.name = proto.name();
+  GPUC_RETURN_IF_ERROR(nodes(*proto.mutable_node(), out.nodes));
+  for (const auto &input : proto.input())
+    out.inputs.push_back(valueInfo(input));
+  for (const auto &output : proto.output())
+    out.outputs.push_back(valueInfo(output));
+  if (proto.sparse_initializer_size() > 0)
+    return fail("graph '" + out.name + "' has sparse initializers, which gpuc does not know");
+  for (::onnx::TensorProto &initializer : *proto.mutable_initializer()) {
+    GPUC_ASSIGN_OR_RETURN(HostTensorPtr value,
+                          tensor(initializer, "initializer '" + initializer.name() + "'"));
+    out.initializers.emplace_back(initializer.name(), value);
+  }
+  return okStatus();
+}
+
+Result<Model> Reader::model(::onnx::ModelProto &proto) {
+  Model out;
+  for (const auto &import : proto.opset_import())
+    if (import.domain().empty() || import.domain() == "ai.onnx")
+      out.opset = import.version();
+  if (!proto.has_graph())
+    return fail("no ONNX model: it has no graph");
+  if (out.opset < 13 || out.opset > 27)
+    return fail("opset " + std::to_string(out.opset) +
+                ": gpuc reads 13 to 27; convert it with onnx.version_converter");
+  GPUC_RETURN_IF_ERROR(graph(*proto.mutable_graph(), out.graph));
+  for (::onnx::FunctionProto &function : *proto.mutable_functions()) {
+    Function &made = out.functions.emplace_back();
+    made.domain = function.domain();
+    made.name = function.name();
+    made.inputs.assign(function.input().begin(), function.input().end());
+    made.outputs.assign(function.output().begin(), function.output().end());
+    GPUC_RETURN_IF_ERROR(nodes(*function.mutable_node(), made.nodes));
+  }
+  return out;
+}
+
+template <typename Message>
+Status parseMessage(std::string_view bytes, const std::string &file, const char *kind, Message &message) {
+  if (bytes.size() > INT_MAX)
+    return Status::error(file + ": " + std::to_string(bytes.size()) +
+                         " bytes: protobuf reads less than 2 GiB; save the weights as external data");
+  if (!bytes.empty() && message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return okStatus();
+  return Status::error(file + ": no " + kind + ", or cut short (" + std::to_string(bytes.size()) + " bytes)");
+}
+
+} // namespace
+
+Result<Model> parseModel(std::string_view bytes, const std::string &file) {
+  ::onnx::ModelProto proto;
+  GPUC_RETURN_IF_ERROR(parseMessage(bytes, file, "ONNX model", proto));
+  return Reader(file).model(proto);
+}
+
+Result<HostTensorPtr> parseTensor(std::string_view bytes, const std::string &file) {
+  ::onnx::TensorProto proto;
+  if (bytes.empty()) // A scalar of nothing is no message at all.
+    return Status::error(file + ": no ONNX tensor: the file is empty");
+  GPUC_RETURN_IF_ERROR(parseMessage(bytes, file, "ONNX tensor", proto));
+  return Reader(file).tensor(proto, "the tensor");
+}
+
+} // namespace gpuc::onnx

@@ -1,0 +1,184 @@
+//===- ReductionOps.cpp - Reductions, orders and running sums ---------------===//
+
+#include "frontend/onnx/OpTable.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace gpuc::onnx {
+namespace {
+
+/// What a Reduce… op reduces over, resolved.
+struct Reduction {
+  Tensor x;
+  Shape dims;
+  bool keep = true;
+  bool nothing = false; ///< noop_with_empty_axes: elementwise parts of the op still apply.
+};
+
+Reduction readReduction(NodeScope &node) {
+  Reduction made{node.input(0), {}, node.integer("keepdims", 1) != 0};
+  std::optional<Shape> axes = node.attributeOrInput("axes", 1);
+  if (axes && !axes->empty()) {
+    for (int64_t axis : *axes)
+      made.dims.push_back(dimension(made.x, axis));
+    std::sort(made.dims.begin(), made.dims.end());
+    if (std::adjacent_find(made.dims.begin(), made.dims.end()) != made.dims.end())
+      node.fail("axes " + toString(*axes) + " name a dimension twice");
+  } else if (node.integer("noop_with_empty_axes", 0)) {
+    made.nothing = true;
+  } else {
+    made.dims.resize(made.x.rank());
+    std::iota(made.dims.begin(), made.dims.end(), 0);
+  }
+  return made;
+}
+
+Tensor apply(const Reduction &over, const char *name, const Tensor &x) {
+  return over.nothing ? x : reduce(name, x, over.dims, over.keep);
+}
+
+Tensor sum(const Reduction &over, const Tensor &x) { return apply(over, "sum", x); }
+
+int64_t countOf(const Reduction &over) {
+  int64_t count = 1;
+  for (int64_t dim : over.dims)
+    count *= over.x.extent(dim);
+  return count;
+}
+
+Tensor mean(NodeScope &node, const Reduction &over) {
+  if (over.nothing)
+    return over.x;
+  if (over.x.isFloat())
+    return apply(over, "mean", over.x);
+  if (over.x.hasBatch() && std::count(over.dims.begin(), over.dims.end(), 0))
+    return node.fail("the mean of integers over the batch, which is open: bind it with --dim NAME=N");
+  return sum(over, over.x) / static_cast<double>(std::max<int64_t>(countOf(over), 1));
+}
+
+/// Over no elements the greatest is the least number there is, and the other way round.
+Tensor extreme(NodeScope &node, const Reduction &over, bool greatest) {
+  const DataType type = over.x.type();
+  if (over.nothing)
+    return over.x;
+  if (!over.x.hasBatch() && countOf(over) == 0 && over.x.isFloat()) {
+    double infinity = std::numeric_limits<double>::infinity();
+    return like(sum(over, over.x), greatest ? -infinity : infinity);
+  }
+  // Truth values are numbers to gpuc's reductions.
+  Tensor numbers = type == DataType::i1 ? cast(over.x, DataType::i32) : over.x;
+  (void)node;
+  return cast(apply(over, greatest ? "reduce_max" : "reduce_min", numbers), type);
+}
+
+/// The greatest is taken off first, so that nothing overflows; where it is infinite, nothing is.
+Tensor logSumExp(NodeScope &node, const Reduction &over) {
+  if (over.nothing)
+    return over.x;
+  Reduction kept = over;
+  kept.keep = true;
+  Tensor top = extreme(node, kept, /*greatest=*/true);
+  Tensor finite = node.failed() ? Tensor() : node.emitter.op("is_finite", {top});
+  Tensor shift = select(finite, top, like(top, 0));
+  Tensor total = unary("log", sum(kept, unary("exp", over.x - shift))) + shift;
+  return over.keep ? total : reshape(total, sum(over, over.x).shape());
+}
+
+Tensor squares(const Reduction &over) { return sum(over, over.x * over.x); }
+
+Tensor rootOf(const Tensor &x) {
+  return x.isFloat() ? unary("sqrt", x) : cast(unary("sqrt", cast(x, DataType::f64)), x.type());
+}
+
+template <typename Function> void addReduce(OpTable &table, const char *name, Function) {
+  table[name] = {[](NodeScope &node) {
+                   Reduction over = readReduction(node);
+                   if (!node.failed())
+                     node.output(Function()(node, over));
+                 },
+                 {"axes", "keepdims", "noop_with_empty_axes"}};
+}
+
+//===----------------------------------------------------------------------===//
+// Orders
+//===----------------------------------------------------------------------===//
+
+/// x with its order reversed.
+Tensor reversedOrder(const Tensor &x) { return unary(x.isFloat() ? "neg" : "not", x); }
+
+template <bool largest> void lowerArg(NodeScope &node) {
+  Tensor x = node.input(0);
+  int64_t dim = dimension(x, node.integer("axis", 0));
+  if (dim < 0)
+    return;
+  const bool last = node.integer("select_last_index", 0);
+  Tensor ordered = largest ? x : reversedOrder(x);
+  Tensor index = along("argmax", last ? reverse(ordered, {dim}) : ordered, dim);
+  if (last)
+    index = static_cast<double>(x.extent(dim) - 1) - index;
+  node.output(node.integer("keepdims", 1) ? unsqueeze(index, {dim}) : index);
+}
+
+void lowerTopK(NodeScope &node) {
+  Tensor x = node.input(0);
+  std::optional<double> k = node.requireNumber(1, "k");
+  int64_t dim = dimension(x, node.integer("axis", -1));
+  if (!k || dim < 0)
+    return;
+  Emitter &e = node.emitter;
+  // Sorted output is one of the orders that sorted=0 allows.
+  std::vector<mlir::NamedAttribute> attributes = {e.attribute("k", static_cast<int64_t>(*k)),
+                                                  e.attribute("dim", dim)};
+  if (!node.integer("largest", 1))
+    attributes.push_back(e.flag("smallest"));
+  std::vector<Tensor> results = e.emit("top_k", {x}, attributes);
+  for (size_t i = 0; i < results.size(); ++i)
+    node.output(results[i], i);
+}
+
+void lowerCumSum(NodeScope &node) {
+  Tensor x = node.input(0);
+  std::optional<double> axis = node.requireNumber(1, "axis");
+  int64_t dim = axis ? dimension(x, static_cast<int64_t>(*axis)) : -1;
+  if (dim < 0)
+    return;
+  const bool backwards = node.integer("reverse", 0);
+  if (backwards)
+    x = reverse(x, {dim});
+  Tensor sums = along("cumsum", x, dim);
+  if (node.integer("exclusive", 0)) {
+    Shape low(x.rank(), 0), high(x.rank(), 0);
+    low[dim] = 1;
+    sums = pad(slice(sums, dim, 0, x.extent(dim) - 1), low, high, 0);
+  }
+  node.output(backwards ? reverse(sums, {dim}) : sums);
+}
+
+} // namespace
+
+void addReductions(OpTable &table) {
+  addReduce(table, "ReduceSum", [](NodeScope &, const Reduction &over) { return sum(over, over.x); });
+  addReduce(table, "ReduceMean", [](NodeScope &node, const Reduction &over) { return mean(node, over); });
+  addReduce(table, "ReduceProd",
+            [](NodeScope &, const Reduction &over) { return apply(over, "prod", over.x); });
+  addReduce(table, "ReduceMax",
+            [](NodeScope &node, const Reduction &over) { return extreme(node, over, true); });
+  addReduce(table, "ReduceMin",
+            [](NodeScope &node, const Reduction &over) { return extreme(node, over, false); });
+  addReduce(table, "ReduceL1",
+            [](NodeScope &, const Reduction &over) { return sum(over, unary("abs", over.x)); });
+  addReduce(table, "ReduceL2", [](NodeScope &, const Reduction &over) { return rootOf(squares(over)); });
+  addReduce(table, "ReduceSumSquare", [](NodeScope &, const Reduction &over) { return squares(over); });
+  addReduce(table, "ReduceLogSum",
+            [](NodeScope &, const Reduction &over) { return unary("log", sum(over, over.x)); });
+  addReduce(table, "ReduceLogSumExp",
+            [](NodeScope &node, const Reduction &over) { return logSumExp(node, over); });
+  table["ArgMax"] = {lowerArg<true>, {"axis", "keepdims", "select_last_index"}};
+  table["ArgMin"] = {lowerArg<false>, {"axis", "keepdims", "select_last_index"}};
+  table["TopK"] = {lowerTopK, {"axis", "largest", "sorted"}};
+  table["CumSum"] = {lowerCumSum, {"exclusive", "reverse"}};
+}
+
+} // namespace gpuc::onnx

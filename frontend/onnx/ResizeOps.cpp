@@ -1,0 +1,254 @@
+//===- ResizeOps.cpp - Resize -----------------------------------------------===//
+//
+// Resizing is linear and works along one dimension after the other. Which elements an output element is made
+// of, and with what weights, depends on extents alone and is computed here: nearest neighbours become a
+// gather, all other modes a product with a matrix [out, in]. Formulas: ONNX's documentation of Resize.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/OpTable.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace gpuc::onnx {
+namespace {
+
+struct Settings {
+  std::string mode, coordinates, nearest;
+  double cubic = -0.75, extrapolation = 0;
+  bool antialias = false, excludeOutside = false;
+};
+
+/// One dimension: `scale` need not be out / in exactly.
+struct Axis {
+  int64_t dim = 0, in = 0, out = 0;
+  double scale = 1, roiBegin = 0, roiEnd = 1;
+};
+
+/// What an output element is made of: weights[k] times element first + k, the border's beyond the border.
+struct Taps {
+  int64_t first = 0;
+  std::vector<double> weights;
+  bool outside = false; ///< tf_crop_and_resize: the extrapolation value instead.
+};
+
+/// Where output element `at` lies in the input.
+double originOf(const Settings &s, const Axis &axis, double at) {
+  const double in = static_cast<double>(axis.in), width = axis.scale * in;
+  if (s.coordinates == "align_corners")
+    return width == 1 ? 0 : at * (in - 1) / (width - 1);
+  if (s.coordinates == "asymmetric")
+    return at / axis.scale;
+  if (s.coordinates == "tf_crop_and_resize") {
+    double span = (axis.roiEnd - axis.roiBegin) * (in - 1);
+    return (width == 1 ? span / 2 : at * span / (width - 1)) + axis.roiBegin * (in - 1);
+  }
+  double centre = (at + 0.5) / axis.scale - 0.5;
+  if (s.coordinates == "pytorch_half_pixel")
+    return width == 1 ? -0.5 : centre;
+  if (s.coordinates == "half_pixel_symmetric")
+    return in / 2 * (1 - static_cast<double>(axis.out) / width) + centre;
+  return centre;
+}
+
+/// Keys' cubic kernel [Keys 1981] with parameter a.
+double cubicKernel(double x, double a) {
+  x = std::fabs(x);
+  if (x <= 1)
+    return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+/// Weights of the elements around one that lies `ratio` in (0, 1] behind its left neighbour. With antialias
+/// the kernel is as wide as what becomes one element.
+std::vector<double> weightsOf(const Settings &s, double scale, double ratio) {
+  if (s.mode == "nearest") {
+    bool left = ratio != 1 && (s.nearest == "floor" || (s.nearest == "round_prefer_floor" && ratio <= 0.5) ||
+                               (s.nearest == "round_prefer_ceil" && ratio < 0.5));
+    return {left ? 1.0 : 0.0, left ? 0.0 : 1.0};
+  }
+  const double squeeze = s.antialias ? std::min(scale, 1.0) : 1, reach = s.mode == "cubic" ? 2 : 1;
+  const int64_t start = static_cast<int64_t>(std::floor(-reach / squeeze)) + 1, count = 2 - 2 * start;
+  std::vector<double> weights(count);
+  for (int64_t k = 0; k < count; ++k) {
+    double distance = (static_cast<double>(start + k) - ratio) * squeeze;
+    weights[k] = s.mode == "cubic" ? cubicKernel(distance, s.cubic) : std::max(1 - std::fabs(distance), 0.0);
+  }
+  double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (double &weight : weights)
+    weight /= s.antialias ? sum : 1;
+  return weights;
+}
+
+Taps tapsOf(const Settings &s, const Axis &axis, int64_t at) {
+  Taps taps;
+  double origin = originOf(s, axis, static_cast<double>(at)), floor = std::floor(origin);
+  const bool whole = origin == floor;
+  taps.outside =
+      s.coordinates == "tf_crop_and_resize" && (origin < 0 || origin > static_cast<double>(axis.in - 1));
+  taps.weights = weightsOf(s, axis.scale, whole ? 1 : origin - floor);
+  const int64_t count = static_cast<int64_t>(taps.weights.size());
+  taps.first = static_cast<int64_t>(floor) - (whole ? 1 : 0) - count / 2 + 1;
+  if (!s.excludeOutside)
+    return taps;
+  double sum = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    int64_t source = taps.first + k;
+    taps.weights[k] = source < 0 || source >= axis.in ? 0 : taps.weights[k];
+    sum += taps.weights[k];
+  }
+  for (double &weight : taps.weights)
+    weight /= sum;
+  return taps;
+}
+
+int64_t clampTo(int64_t at, int64_t extent) { return std::clamp<int64_t>(at, 0, extent - 1); }
+
+Tensor chooseNearest(const Tensor &x, const Axis &axis, const std::vector<Taps> &all) {
+  Shape sources;
+  for (const Taps &taps : all)
+    sources.push_back(clampTo(taps.first + (taps.weights[0] == 1 ? 0 : 1), axis.in));
+  Emitter &e = *x.emitter();
+  Tensor indices = e.constant(*fromIntegers(DataType::i64, {axis.out}, sources));
+  return e.op("gather", {x, indices}, e.attribute("dim", axis.dim));
+}
+
+Tensor multiply(const Tensor &x, const Axis &axis, const std::vector<Taps> &all) {
+  std::vector<double> matrix(axis.in * axis.out, 0.0); // [in, out]
+  for (int64_t o = 0; o < axis.out; ++o)
+    for (size_t k = 0; k < all[o].weights.size(); ++k)
+      matrix[clampTo(all[o].first + static_cast<int64_t>(k), axis.in) * axis.out + o] += all[o].weights[k];
+  // The dimension goes last, the others, but for the batch, become rows.
+  Shape forth, shape = x.shape();
+  for (int64_t d = 0; d < x.rank(); ++d)
+    if (d != axis.dim)
+      forth.push_back(d);
+  forth.push_back(axis.dim);
+  Shape back(forth.size());
+  for (size_t i = 0; i < forth.size(); ++i)
+    back[forth[i]] = static_cast<int64_t>(i);
+  Tensor moved = transpose(x, forth);
+  int64_t rows = 1;
+  for (int64_t d = x.hasBatch() ? 1 : 0; d < x.rank(); ++d)
+    rows *= d == axis.dim ? 1 : shape[d];
+  Tensor weights = x.emitter()->constant(*fromNumbers(x.type(), {axis.in, axis.out}, matrix));
+  Shape flat = {rows, axis.in};
+  if (x.hasBatch()) {
+    flat.insert(flat.begin(), kBatch);
+    weights = broadcastTo(weights, {kBatch, axis.in, axis.out});
+  }
+  Shape result = moved.shape();
+  if (result.empty())
+    return {};
+  result.back() = axis.out;
+  return transpose(reshape(matmul(reshape(moved, flat), weights), result), back);
+}
+
+Tensor resizeOne(const Settings &s, const Tensor &x, const Axis &axis) {
+  std::vector<Taps> all;
+  bool anyOutside = false;
+  for (int64_t o = 0; o < axis.out; ++o) {
+    all.push_back(tapsOf(s, axis, o));
+    anyOutside |= all.back().outside;
+  }
+  Tensor result = s.mode == "nearest" ? chooseNearest(x, axis, all) : multiply(x, axis, all);
+  if (!anyOutside)
+    return result;
+  Shape outside;
+  for (const Taps &taps : all)
+    outside.push_back(taps.outside);
+  Tensor mask = x.emitter()->constant(*fromIntegers(DataType::i1, {axis.out}, outside));
+  Shape shape(x.rank() - axis.dim, 1);
+  shape[0] = axis.out;
+  return select(reshape(mask, shape), like(result, s.extrapolation), result);
+}
+
+/// Extents and scales from `scales` or `sizes`; false after an error.
+bool readAxes(NodeScope &node, const Tensor &x, std::vector<Axis> &axes) {
+  Shape dims(x.rank());
+  std::iota(dims.begin(), dims.end(), 0);
+  dims = node.integers("axes", dims);
+  HostTensorPtr roi = node.has(1) && node.shapeOf(1) != Shape{0} ? node.require(1, "roi") : nullptr;
+  const bool scaled = node.has(2) && node.shapeOf(2) != Shape{0};
+  HostTensorPtr given = scaled ? node.require(2, "scales") : node.require(3, "sizes");
+  if (node.failed())
+    return false;
+  std::vector<double> numbers = numbersOf(*given), region = roi ? numbersOf(*roi) : std::vector<double>();
+  if (numbers.size() != dims.size() || (!region.empty() && region.size() != 2 * dims.size())) {
+    node.fail("scales, sizes or roi have not one entry for each axis");
+    return false;
+  }
+  for (size_t i = 0; i < dims.size(); ++i) {
+    Axis axis;
+    axis.dim = dimension(x, dims[i]);
+    if (axis.dim < 0)
+      return false;
+    axis.in = x.extent(axis.dim);
+    if (axis.in == kBatch) {
+      // Sizes that were taken from the batch, or a scale of 1, leave it as it is.
+      if (numbers[i] == 1 || (!scaled && given->symbolic))
+        continue;
+      node.fail("resizes the batch, which is open: bind it with --dim NAME=N");
+      return false;
+    }
+    axis.scale = scaled ? numbers[i] : numbers[i] / static_cast<double>(axis.in);
+    double out = scaled ? std::floor(static_cast<double>(axis.in) * numbers[i]) : numbers[i];
+    if (!(axis.scale > 0) || !(out >= 1 && out < 1e9) || axis.in < 1) {
+      node.fail("extent " + std::to_string(axis.in) + " becomes " + std::to_string(out));
+      return false;
+    }
+    axis.out = static_cast<int64_t>(out);
+    if (!region.empty())
+      axis.roiBegin = region[i], axis.roiEnd = region[i + dims.size()];
+    axes.push_back(axis);
+  }
+  std::string policy = node.text("keep_aspect_ratio_policy", "stretch");
+  if (policy == "stretch" || scaled || axes.empty())
+    return true;
+  double scale = axes[0].scale;
+  for (const Axis &axis : axes)
+    scale = policy == "not_larger" ? std::min(scale, axis.scale) : std::max(scale, axis.scale);
+  for (Axis &axis : axes) {
+    axis.scale = scale;
+    axis.out = static_cast<int64_t>(std::floor(scale * static_cast<double>(axis.in) + 0.5));
+  }
+  return true;
+}
+
+void lowerResize(NodeScope &node) {
+  Tensor x = node.input(0);
+  Settings s{node.text("mode", "nearest"), node.text("coordinate_transformation_mode", "half_pixel"),
+             node.text("nearest_mode", "round_prefer_floor")};
+  s.cubic = node.number("cubic_coeff_a", -0.75);
+  s.extrapolation = node.number("extrapolation_value", 0);
+  s.antialias = node.integer("antialias", 0);
+  s.excludeOutside = node.integer("exclude_outside", 0);
+  static const std::set<std::string> coordinates = {"half_pixel",         "half_pixel_symmetric",
+                                                    "pytorch_half_pixel", "align_corners",
+                                                    "asymmetric",         "tf_crop_and_resize"};
+  if (!coordinates.count(s.coordinates))
+    return void(
+        node.fail("attribute 'coordinate_transformation_mode' = '" + s.coordinates + "' is not supported"));
+  std::vector<Axis> axes;
+  if (!x || !readAxes(node, x, axes))
+    return;
+  if (s.mode != "nearest" && !x.isFloat())
+    return void(node.fail("integers are resized by mode nearest only"));
+  for (const Axis &axis : axes)
+    if (axis.out != axis.in || axis.scale != 1 || s.coordinates == "tf_crop_and_resize")
+      x = resizeOne(s, x, axis);
+  node.output(x);
+}
+
+} // namespace
+
+void addResize(OpTable &table) {
+  table["Resize"] = {lowerResize,
+                     {"antialias", "axes", "coordinate_transformation_mode", "cubic_coeff_a",
+                      "exclude_outside", "extrapolation_value", "keep_aspect_ratio_policy", "mode",
+                      "nearest_mode"}};
+}
+
+} // namespace gpuc::onnx

@@ -1,0 +1,551 @@
+//===- ShapeOps.cpp - Ops that move elements and compute none ---------------===//
+
+#include "frontend/onnx/Importer.h"
+#include "frontend/onnx/OpTable.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace gpuc::onnx {
+namespace {
+
+int64_t product(const Shape &shape, size_t from, size_t to) {
+  int64_t count = 1;
+  for (size_t i = from; i < to; ++i)
+    count *= shape[i];
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+/// The shape that Reshape asks for, with 0 and -1 replaced; none after an error.
+std::optional<Shape> resolveShape(NodeScope &node, const Shape &from, Shape to, bool batchAsked) {
+  const bool hasBatch = !from.empty() && from[0] == kBatch, keepZeros = node.integer("allowzero", 0);
+  auto misfit = [&]() -> std::optional<Shape> {
+    node.fail("shape " + toString(from) + " cannot become " + toString(to) +
+              (hasBatch ? ": the batch stays first and by itself; --dim NAME=N makes it a number" : ""));
+    return std::nullopt;
+  };
+  int64_t rest = 1, open = -1;
+  for (size_t i = 0; i < to.size(); ++i) {
+    int64_t &extent = to[i];
+    if (batchAsked && extent == kBatch && (i > 0 || !hasBatch))
+      return misfit();
+    if (extent == 0 && !keepZeros) {
+      if (i >= from.size())
+        return misfit();
+      extent = from[i];
+    }
+    if (extent == -1 && open >= 0)
+      return misfit();
+    if (extent == -1)
+      open = static_cast<int64_t>(i);
+    else if (extent != kBatch && (extent < 0 || __builtin_mul_overflow(rest, extent, &rest)))
+      return misfit();
+  }
+  if (open < 0)
+    return to;
+  int64_t count = product(from, hasBatch, from.size());
+  const bool batchPlaced = !to.empty() && to[0] == kBatch;
+  if (hasBatch && !batchPlaced) {
+    if (open != 0 || rest != count)
+      return misfit();
+    to[0] = kBatch;
+    return to;
+  }
+  if (rest == 0 || count % rest != 0)
+    return misfit();
+  to[open] = count / rest;
+  return to;
+}
+
+void lowerReshape(NodeScope &node) {
+  HostTensorPtr asked = node.require(1, "shape");
+  if (!asked)
+    return;
+  if (std::optional<Shape> shape = resolveShape(node, node.shapeOf(0), integersOf(*asked), asked->symbolic))
+    node.output(reshape(node.input(0), *shape));
+}
+
+void lowerFlatten(NodeScope &node) {
+  Tensor x = node.input(0);
+  int64_t axis = node.integer("axis", 1), rank = x.rank();
+  axis = axis < 0 ? axis + rank : axis;
+  if (axis < 0 || axis > rank) {
+    node.fail("axis " + std::to_string(axis) + " of shape " + toString(x.shape()));
+    return;
+  }
+  Shape shape = x.shape();
+  const bool hasBatch = x.hasBatch();
+  if (hasBatch && axis != 1) {
+    node.fail("Flatten would merge the batch with other dimensions; --dim NAME=N makes it a number");
+    return;
+  }
+  node.output(reshape(x, {hasBatch ? kBatch : product(shape, 0, axis), product(shape, axis, rank)}));
+}
+
+void lowerSqueeze(NodeScope &node) {
+  Tensor x = node.input(0);
+  std::optional<Shape> axes = node.attributeOrInput("axes", 1);
+  if (node.failed())
+    return;
+  std::vector<bool> dropped(x.rank());
+  if (axes) {
+    for (int64_t axis : *axes) {
+      int64_t dim = dimension(x, axis);
+      if (dim < 0)
+        return;
+      if (x.extent(dim) != 1) {
+        node.fail("axis " + std::to_string(axis) + " of shape " + toString(x.shape()) + " has not extent 1");
+        return;
+      }
+      dropped[dim] = true;
+    }
+  } else {
+    for (int64_t dim = 0; dim < x.rank(); ++dim)
+      dropped[dim] = x.extent(dim) == 1;
+  }
+  Shape kept;
+  for (int64_t dim = 0; dim < x.rank(); ++dim)
+    if (!dropped[dim])
+      kept.push_back(x.extent(dim));
+  node.output(reshape(x, kept));
+}
+
+void lowerUnsqueeze(NodeScope &node) {
+  if (std::optional<Shape> axes = node.attributeOrInput("axes", 1))
+    node.output(unsqueeze(node.input(0), *axes));
+  else
+    node.fail("needs axes");
+}
+
+void lowerTranspose(NodeScope &node) {
+  Tensor x = node.input(0);
+  Shape reversed(x.rank());
+  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  node.output(transpose(x, node.integers("perm", reversed)));
+}
+
+/// Extents of known numbers; an open batch is said to be the least i64.
+void lowerShape(NodeScope &node) {
+  Shape shape = node.shapeOf(0);
+  int64_t rank = static_cast<int64_t>(shape.size());
+  auto bound = [rank](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  int64_t start = bound(node.integer("start", 0)), end = bound(node.integer("end", rank));
+  Shape part(shape.begin() + start, shape.begin() + std::max(start, end));
+  auto tensor =
+      std::make_shared<HostTensor>(*fromIntegers(DataType::i64, {static_cast<int64_t>(part.size())}, part));
+  tensor->symbolic = std::count(part.begin(), part.end(), kBatch) > 0;
+  node.output(HostTensorPtr(tensor));
+}
+
+void lowerSize(NodeScope &node) {
+  Shape shape = node.shapeOf(0);
+  if (std::count(shape.begin(), shape.end(), kBatch)) {
+    node.fail("the number of elements depends on the batch, which is open: bind it with --dim NAME=N");
+    return;
+  }
+  node.output(fromIntegers(DataType::i64, {}, {product(shape, 0, shape.size())}));
+}
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+void lowerConcat(NodeScope &node) {
+  std::vector<Tensor> parts = node.allInputs();
+  if (parts.empty())
+    return void(node.fail("has no input"));
+  int64_t dim = dimension(parts.front(), node.integer("axis", 0));
+  if (dim >= 0)
+    node.output(concat(parts, dim));
+}
+
+void lowerSplit(NodeScope &node) {
+  Tensor x = node.input(0);
+  int64_t dim = dimension(x, node.integer("axis", 0));
+  std::optional<Shape> sizes = node.attributeOrInput("split", 1);
+  if (dim < 0 || node.failed())
+    return;
+  const int64_t extent = x.extent(dim), parts = node.outputs.size();
+  if (!sizes) { // Equal parts, the last one smaller if need be.
+    int64_t part = (extent + parts - 1) / std::max<int64_t>(parts, 1);
+    sizes.emplace(parts, part);
+    sizes->back() = extent - part * (parts - 1);
+  }
+  int64_t begin = 0;
+  for (int64_t i = 0; i < std::min<int64_t>(parts, sizes->size()); ++i) {
+    int64_t size = (*sizes)[i];
+    if (size < 0 || begin + size > extent) {
+      node.fail("parts " + toString(*sizes) + " of axis " + std::to_string(dim) + " of shape " +
+                toString(x.shape()));
+      return;
+    }
+    node.output(slice(x, dim, begin, begin + size), i);
+    begin += size;
+  }
+}
+
+/// One dimension of ONNX's Slice: ends beyond the operand are clamped, a negative step runs backwards.
+Tensor sliceOne(Tensor x, int64_t dim, int64_t start, int64_t end, int64_t step) {
+  const int64_t extent = x.extent(dim);
+  if (extent == kBatch)
+    return start == 0 && end >= INT32_MAX && step == 1
+               ? x
+               : x.emitter()->fail("a slice of the batch, which is open: bind it with --dim NAME=N");
+  auto wrapped = [extent](int64_t at) { return at < 0 ? (at < -extent ? -1 : at + extent) : at; };
+  if (step > 0) {
+    start = std::clamp<int64_t>(wrapped(start), 0, extent);
+    end = std::clamp<int64_t>(wrapped(end), start, extent);
+    return slice(x, dim, start, end, std::min(step, std::max<int64_t>(extent, 1)));
+  }
+  start = std::clamp<int64_t>(wrapped(start), -1, extent - 1);
+  end = std::clamp<int64_t>(wrapped(end), -1, start);
+  // Backwards, element i stands at extent - 1 - i.
+  return slice(reverse(x, {dim}), dim, extent - 1 - start, extent - 1 - end,
+               std::min(step == INT64_MIN ? INT64_MAX : -step, std::max<int64_t>(extent, 1)));
+}
+
+void lowerSlice(NodeScope &node) {
+  std::optional<Shape> starts = node.requireIntegers(1, "starts"), ends = node.requireIntegers(2, "ends");
+  std::optional<Shape> axes, steps;
+  if (node.has(3))
+    axes = node.requireIntegers(3, "axes");
+  if (node.has(4))
+    steps = node.requireIntegers(4, "steps");
+  Tensor x = node.input(0);
+  if (node.failed())
+    return;
+  if (!axes) {
+    axes.emplace(starts->size());
+    std::iota(axes->begin(), axes->end(), 0);
+  }
+  if (!steps)
+    steps.emplace(starts->size(), 1);
+  if (ends->size() != starts->size() || axes->size() != starts->size() || steps->size() != starts->size())
+    return void(node.fail("starts, ends, axes and steps are not equally many"));
+  for (size_t i = 0; i < starts->size() && x; ++i) {
+    int64_t dim = dimension(x, (*axes)[i]);
+    if (dim < 0)
+      return;
+    if ((*steps)[i] == 0)
+      return void(node.fail("a step of 0"));
+    x = sliceOne(x, dim, (*starts)[i], (*ends)[i], (*steps)[i]);
+  }
+  node.output(x);
+}
+
+//===----------------------------------------------------------------------===//
+// Padding
+//===----------------------------------------------------------------------===//
+
+/// `count` elements before (or behind) dimension `dim` as the mode says; none is cut.
+Tensor border(const Tensor &x, int64_t dim, int64_t count, bool before, const std::string &mode) {
+  const int64_t extent = x.extent(dim);
+  if (mode == "edge") {
+    Tensor edge = before ? slice(x, dim, 0, 1) : slice(x, dim, extent - 1, extent);
+    Shape shape = x.shape();
+    shape[dim] = count;
+    return broadcastTo(edge, shape);
+  }
+  if (mode == "wrap" && count <= extent)
+    return before ? slice(x, dim, extent - count, extent) : slice(x, dim, 0, count);
+  if (mode == "reflect" && count < extent)
+    return reverse(before ? slice(x, dim, 1, count + 1) : slice(x, dim, extent - 1 - count, extent - 1),
+                   {dim});
+  return x.emitter()->fail("padding by " + std::to_string(count) + " in mode " + mode + " of extent " +
+                           std::to_string(extent));
+}
+
+/// A number of its own around it, which need not be one that an attribute holds exactly.
+Tensor padWith(const Tensor &x, const Shape &low, const Shape &high, const Tensor &value) {
+  Tensor inside = pad(cast(like(x, 1), DataType::i1), low, high, 0);
+  Tensor padded = pad(x, low, high, 0);
+  return select(inside, padded, value);
+}
+
+void lowerPad(NodeScope &node) {
+  Tensor x = node.input(0);
+  std::optional<Shape> pads = node.requireIntegers(1, "pads");
+  Shape axes(x.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (node.has(3))
+    if (std::optional<Shape> given = node.requireIntegers(3, "axes"))
+      axes = *given;
+  std::string mode = node.text("mode", "constant");
+  if (node.failed())
+    return;
+  if (pads->size() != 2 * axes.size())
+    return void(node.fail("pads has " + std::to_string(pads->size()) + " entries for " +
+                          std::to_string(axes.size()) + " axes"));
+  Shape low(x.rank(), 0), high(x.rank(), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    int64_t dim = dimension(x, axes[i]);
+    if (dim < 0)
+      return;
+    low[dim] = (*pads)[i];
+    high[dim] = (*pads)[i + axes.size()];
+  }
+  // Negative padding cuts; what is left is padded.
+  for (int64_t dim = 0; dim < x.rank(); ++dim) {
+    int64_t first = std::max<int64_t>(-low[dim], 0), last = std::max<int64_t>(-high[dim], 0);
+    if (first + last > 0) {
+      if (first + last > x.extent(dim))
+        return void(node.fail("padding cuts more than there is of shape " + toString(x.shape())));
+      x = slice(x, dim, first, x.extent(dim) - last);
+    }
+    low[dim] = std::max<int64_t>(low[dim], 0), high[dim] = std::max<int64_t>(high[dim], 0);
+  }
+  if (mode == "constant") {
+    HostTensorPtr value = node.has(2) ? node.known(2) : nullptr;
+    if (node.has(2) && !value)
+      return node.output(padWith(x, low, high, reshape(node.input(2), {})));
+    return node.output(pad(x, low, high, value && !numbersOf(*value).empty() ? numbersOf(*value)[0] : 0));
+  }
+  for (int64_t dim = 0; dim < x.rank() && x; ++dim) {
+    std::vector<Tensor> parts;
+    if (low[dim] > 0)
+      parts.push_back(border(x, dim, low[dim], /*before=*/true, mode));
+    parts.push_back(x);
+    if (high[dim] > 0)
+      parts.push_back(border(x, dim, high[dim], /*before=*/false, mode));
+    if (parts.size() > 1)
+      x = concat(parts, dim);
+  }
+  node.output(x);
+}
+
+/// Cut or padded with zeros about the centre, to the given extents.
+void lowerCenterCropPad(NodeScope &node) {
+  Tensor x = node.input(0);
+  std::optional<Shape> asked = node.requireIntegers(1, "shape");
+  Shape axes(x.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = node.integers("axes", axes);
+  if (node.failed())
+    return;
+  if (asked->size() != axes.size())
+    return void(node.fail("shape and axes are not equally many"));
+  for (size_t i = 0; i < axes.size() && x; ++i) {
+    int64_t dim = dimension(x, axes[i]);
+    if (dim < 0)
+      return;
+    int64_t extent = x.extent(dim), target = (*asked)[i];
+    Shape low(x.rank(), 0), high(x.rank(), 0);
+    if (target < extent) {
+      int64_t start = (extent - target) / 2;
+      x = slice(x, dim, start, start + std::max<int64_t>(target, 0));
+    } else {
+      low[dim] = (target - extent) / 2;
+      high[dim] = target - extent - low[dim];
+      x = pad(x, low, high, 0);
+    }
+  }
+  node.output(x);
+}
+
+//===----------------------------------------------------------------------===//
+// Repetition
+//===----------------------------------------------------------------------===//
+
+void lowerExpand(NodeScope &node) {
+  HostTensorPtr asked = node.require(1, "shape");
+  if (!asked)
+    return;
+  Tensor x = node.input(0);
+  if (std::optional<Shape> shape = broadcastShapes(node.emitter, x.shape(), integersOf(*asked)))
+    node.output(broadcastTo(x, *shape));
+}
+
+void lowerTile(NodeScope &node) {
+  Tensor x = node.input(0);
+  std::optional<Shape> repeats = node.requireIntegers(1, "repeats");
+  if (!repeats || !x)
+    return;
+  if (static_cast<int64_t>(repeats->size()) != x.rank())
+    return void(node.fail("repeats has not one entry for each dimension of " + toString(x.shape())));
+  Shape spread, result;
+  for (size_t i = 0; i < repeats->size(); ++i) {
+    int64_t times = (*repeats)[i], extent = x.extent(i);
+    if (times < 0 || (extent == kBatch && times != 1))
+      return void(node.fail("repeats " + toString(*repeats) + " of shape " + toString(x.shape())));
+    if (times != 1)
+      spread.push_back(times);
+    spread.push_back(extent);
+    result.push_back(extent == kBatch ? kBatch : times * extent);
+  }
+  // Each repeated dimension becomes two: how often, and what.
+  Shape unit;
+  for (size_t i = 0; i < repeats->size(); ++i) {
+    if ((*repeats)[i] != 1)
+      unit.push_back(1);
+    unit.push_back(x.extent(i));
+  }
+  node.output(reshape(broadcastTo(reshape(x, unit), spread), result));
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks, triangles, unit matrices
+//===----------------------------------------------------------------------===//
+
+void lowerDepthToSpace(NodeScope &node) {
+  Tensor x = node.input(0);
+  int64_t block = node.integer("blocksize", 1);
+  std::string mode = node.text("mode", "DCR");
+  Shape s = x.shape();
+  if (s.size() != 4 || block < 1 || s[1] % (block * block) != 0)
+    return void(node.fail("blocks of " + std::to_string(block) + " of shape " + toString(s)));
+  const int64_t depth = s[1] / (block * block);
+  Tensor parts = mode == "CRD"
+                     ? transpose(reshape(x, {s[0], depth, block, block, s[2], s[3]}), {0, 1, 4, 2, 5, 3})
+                     : transpose(reshape(x, {s[0], block, block, depth, s[2], s[3]}), {0, 3, 4, 1, 5, 2});
+  node.output(reshape(parts, {s[0], depth, s[2] * block, s[3] * block}));
+}
+
+void lowerSpaceToDepth(NodeScope &node) {
+  Tensor x = node.input(0);
+  int64_t block = node.integer("blocksize", 1);
+  Shape s = x.shape();
+  if (s.size() != 4 || block < 1 || s[2] % block != 0 || s[3] % block != 0)
+    return void(node.fail("blocks of " + std::to_string(block) + " of shape " + toString(s)));
+  Tensor parts = reshape(x, {s[0], s[1], s[2] / block, block, s[3] / block, block});
+  node.output(reshape(transpose(parts, {0, 3, 5, 1, 2, 4}),
+                      {s[0], s[1] * block * block, s[2] / block, s[3] / block}));
+}
+
+void lowerTrilu(NodeScope &node) {
+  Tensor x = node.input(0);
+  int64_t diagonal = 0;
+  if (node.has(1)) {
+    std::optional<Shape> k = node.requireIntegers(1, "k");
+    if (!k || k->size() != 1)
+      return;
+    diagonal = k->front();
+  }
+  if (x.rank() < 2)
+    return void(node.fail("a triangle of shape " + toString(x.shape())));
+  Tensor row = iota(node.emitter, x.shape(), DataType::i64, x.rank() - 2) + static_cast<double>(diagonal);
+  Tensor column = iota(node.emitter, x.shape(), DataType::i64, x.rank() - 1);
+  node.output(select(compare(node.integer("upper", 1) ? "ge" : "le", column, row), x, like(x, 0)));
+}
+
+void lowerEyeLike(NodeScope &node) {
+  Shape shape = node.shapeOf(0);
+  std::optional<DataType> type = node.hasAttribute("dtype") ? castTarget(node) : node.typeOf(0);
+  if (!type || shape.size() != 2)
+    return void(node.fail("a unit matrix of shape " + toString(shape)));
+  Tensor row = iota(node.emitter, shape, DataType::i64, 0) + static_cast<double>(node.integer("k", 0));
+  node.output(cast(compare("eq", iota(node.emitter, shape, DataType::i64, 1), row), *type));
+}
+
+void lowerConstant(NodeScope &node) {
+  using Kind = NodeAttribute::Kind;
+  if (node.node.attributes.size() != 1)
+    return void(node.fail("a Constant has one attribute"));
+  const NodeAttribute &value = node.node.attributes.front();
+  int64_t count =
+      static_cast<int64_t>(value.kind == Kind::numbers ? value.numbers.size() : value.integers.size());
+  switch (value.kind) {
+  case Kind::tensor:
+    return node.output(value.tensor);
+  case Kind::number:
+    return node.output(fromNumbers(DataType::f32, {}, {value.number}));
+  case Kind::integer:
+    return node.output(fromIntegers(DataType::i64, {}, {value.integer}));
+  case Kind::numbers:
+    return node.output(fromNumbers(DataType::f32, {count}, value.numbers));
+  case Kind::integers:
+    return node.output(fromIntegers(DataType::i64, {count}, value.integers));
+  default:
+    node.fail("attribute '" + value.name + "' is no number or tensor");
+  }
+}
+
+void lowerConstantOfShape(NodeScope &node) {
+  HostTensorPtr asked = node.require(0, "shape");
+  if (!asked)
+    return;
+  const NodeAttribute *value = node.node.find("value");
+  if (value && (!value->tensor || !value->tensor->supported || value->tensor->spec.elementCount() != 1))
+    return void(node.fail("attribute 'value' is not one number of a type that gpuc has"));
+  Shape shape = integersOf(*asked);
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] < 0 && !(asked->symbolic && i == 0 && shape[i] == kBatch))
+      return void(node.fail("shape " + toString(shape)));
+  node.output(node.emitter.constant(shape, value ? value->tensor->spec.type : DataType::f32,
+                                    value ? numbersOf(*value->tensor)[0] : 0));
+}
+
+void lowerRange(NodeScope &node) {
+  // What is known was folded.
+  node.require(0, "start") && node.require(1, "limit") && node.require(2, "delta");
+  if (!node.failed())
+    node.fail("a range of too many elements");
+}
+
+/// Only the branch that is taken is imported; the condition must be known.
+void lowerIf(NodeScope &node) {
+  std::optional<double> condition = node.requireNumber(0, "condition");
+  const NodeAttribute *branch =
+      condition ? node.node.find(*condition ? "then_branch" : "else_branch") : nullptr;
+  if (!condition)
+    return;
+  if (!branch || !branch->graph)
+    return void(node.fail("has no such branch"));
+  std::vector<Operand> results = node.importer().runBranch(*branch->graph);
+  for (size_t i = 0; i < results.size() && i < node.outputs.size(); ++i)
+    node.outputs[i] = results[i];
+}
+
+/// on at the index's place along `axis`, off elsewhere.
+void lowerOneHot(NodeScope &node) {
+  std::optional<double> depth = node.requireNumber(1, "depth");
+  Tensor indices = node.input(0), values = node.input(2);
+  if (!depth || !indices || !values)
+    return;
+  int64_t axis = node.integer("axis", -1), count = static_cast<int64_t>(*depth);
+  axis = axis < 0 ? axis + indices.rank() + 1 : axis;
+  if (axis < 0 || axis > indices.rank() || count < 0 || values.shape() != Shape{2})
+    return void(node.fail("axis, depth or values do not suit indices of shape " + toString(indices.shape())));
+  Shape shape = indices.shape();
+  shape.insert(shape.begin() + axis, count);
+  Tensor index = cast(indices, DataType::i64);
+  index = unsqueeze(select(compare("lt", index, 0), index + static_cast<double>(count), index), {axis});
+  Tensor hit = compare("eq", iota(node.emitter, shape, DataType::i64, axis), index);
+  auto value = [&](int64_t i) { return reshape(slice(values, 0, i, i + 1), {}); };
+  node.output(select(hit, value(1), value(0)));
+}
+
+} // namespace
+
+void addShapeOps(OpTable &table) {
+  table["Reshape"] = {lowerReshape, {"allowzero"}};
+  table["Flatten"] = {lowerFlatten, {"axis"}};
+  table["Squeeze"] = {lowerSqueeze, {"axes"}};
+  table["Unsqueeze"] = {lowerUnsqueeze, {"axes"}};
+  table["Transpose"] = {lowerTranspose, {"perm"}};
+  table["Shape"] = {lowerShape, {"start", "end"}};
+  table["Size"] = {lowerSize, {}};
+  table["Concat"] = {lowerConcat, {"axis"}};
+  table["Split"] = {lowerSplit, {"axis", "split", "num_outputs"}};
+  table["Slice"] = {lowerSlice, {}};
+  table["Pad"] = {lowerPad, {"mode"}};
+  table["CenterCropPad"] = {lowerCenterCropPad, {"axes"}};
+  table["Expand"] = {lowerExpand, {}};
+  table["Tile"] = {lowerTile, {}};
+  table["DepthToSpace"] = {lowerDepthToSpace, {"blocksize", "mode"}};
+  table["SpaceToDepth"] = {lowerSpaceToDepth, {"blocksize"}};
+  table["Trilu"] = {lowerTrilu, {"upper"}};
+  table["EyeLike"] = {lowerEyeLike, {"dtype", "k"}};
+  table["Constant"] = {lowerConstant,
+                       {"value", "value_float", "value_floats", "value_int", "value_ints", "value_string",
+                        "value_strings", "sparse_value"}};
+  table["ConstantOfShape"] = {lowerConstantOfShape, {"value"}};
+  table["Range"] = {lowerRange, {}};
+  table["OneHot"] = {lowerOneHot, {"axis"}};
+  table["If"] = {lowerIf, {"then_branch", "else_branch"}};
+}
+
+} // namespace gpuc::onnx

@@ -1,0 +1,258 @@
+//===- Tensor.cpp - What the lowering of ONNX ops is written in -------------===//
+
+#include "frontend/onnx/Tensor.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace gpuc::onnx {
+
+std::string toString(ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  for (int64_t extent : shape)
+    text += (text.size() > 1 ? ", " : "") + (extent == kBatch ? "?" : std::to_string(extent));
+  return text + "]";
+}
+
+static RankedTensorType typeOf(const Tensor &x) { return cast<RankedTensorType>(x.value().getType()); }
+
+Shape Tensor::shape() const { return value_ ? Shape(typeOf(*this).getShape()) : Shape(); }
+
+int64_t Tensor::extent(int64_t dim) const {
+  Shape all = shape();
+  return dim >= 0 && dim < static_cast<int64_t>(all.size()) ? all[dim] : 1;
+}
+
+DataType Tensor::type() const {
+  if (value_)
+    for (int i = 0; i < kDataTypeCount; ++i)
+      if (emitter_->elementType(static_cast<DataType>(i)) == typeOf(*this).getElementType())
+        return static_cast<DataType>(i);
+  return DataType::f32;
+}
+
+bool Tensor::hasBatch() const { return rank() > 0 && extent(0) == kBatch; }
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+Tensor unary(StringRef name, const Tensor &x) { return x ? x.emitter()->op(name, {x}) : Tensor(); }
+
+std::optional<Shape> broadcastShapes(Emitter &emitter, const Shape &lhs, const Shape &rhs) {
+  Shape out(std::max(lhs.size(), rhs.size()));
+  for (size_t i = 0; i < out.size(); ++i) {
+    int64_t a = i < lhs.size() ? lhs[lhs.size() - 1 - i] : 1;
+    int64_t b = i < rhs.size() ? rhs[rhs.size() - 1 - i] : 1;
+    if (a != b && a != 1 && b != 1) {
+      emitter.fail("shapes " + toString(lhs) + " and " + toString(rhs) + " do not broadcast");
+      return std::nullopt;
+    }
+    out[out.size() - 1 - i] = a == 1 ? b : a;
+  }
+  return out;
+}
+
+/// Broadcasts both to one shape; false after an error.
+static bool align(Tensor &lhs, Tensor &rhs) {
+  if (!lhs || !rhs)
+    return false;
+  std::optional<Shape> shape = broadcastShapes(*lhs.emitter(), lhs.shape(), rhs.shape());
+  if (!shape)
+    return false;
+  lhs = broadcastTo(lhs, *shape);
+  rhs = broadcastTo(rhs, *shape);
+  return lhs && rhs;
+}
+
+Tensor binary(StringRef name, const Tensor &lhs, const Tensor &rhs) {
+  Tensor a = lhs, b = rhs;
+  return align(a, b) ? a.emitter()->op(name, {a, b}) : Tensor();
+}
+
+Tensor like(const Tensor &x, double value) {
+  return x ? x.emitter()->constant(x.shape(), x.type(), value) : Tensor();
+}
+
+Tensor operator+(const Tensor &lhs, const Tensor &rhs) { return binary("add", lhs, rhs); }
+Tensor operator-(const Tensor &lhs, const Tensor &rhs) { return binary("sub", lhs, rhs); }
+Tensor operator*(const Tensor &lhs, const Tensor &rhs) { return binary("mul", lhs, rhs); }
+Tensor operator/(const Tensor &lhs, const Tensor &rhs) { return binary("div", lhs, rhs); }
+Tensor operator+(const Tensor &lhs, double rhs) { return lhs + like(lhs, rhs); }
+Tensor operator-(const Tensor &lhs, double rhs) { return lhs - like(lhs, rhs); }
+Tensor operator*(const Tensor &lhs, double rhs) { return lhs * like(lhs, rhs); }
+Tensor operator/(const Tensor &lhs, double rhs) { return lhs / like(lhs, rhs); }
+Tensor operator-(double lhs, const Tensor &rhs) { return like(rhs, lhs) - rhs; }
+Tensor operator/(double lhs, const Tensor &rhs) { return like(rhs, lhs) / rhs; }
+
+Tensor compare(StringRef predicate, const Tensor &lhs, const Tensor &rhs) {
+  Tensor a = lhs, b = rhs;
+  if (!align(a, b))
+    return {};
+  Emitter &emitter = *a.emitter();
+  auto kind = ir::ComparisonAttr::get(emitter.builder.getContext(), *ir::symbolizeComparison(predicate));
+  return emitter.op("compare", {a, b}, emitter.builder.getNamedAttr("predicate", kind));
+}
+
+Tensor compare(StringRef predicate, const Tensor &lhs, double rhs) {
+  return compare(predicate, lhs, like(lhs, rhs));
+}
+
+Tensor select(const Tensor &condition, const Tensor &onTrue, const Tensor &onFalse) {
+  Tensor c = condition, a = onTrue, b = onFalse;
+  if (!align(a, b) || !align(c, a) || !align(a, b))
+    return {};
+  return a.emitter()->op("select", {c, a, b});
+}
+
+Tensor cast(const Tensor &x, DataType type) {
+  if (!x || x.type() == type)
+    return x;
+  return x.emitter()->op("cast", {x}, {}, x.emitter()->tensorType(x.shape(), type));
+}
+
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+int64_t dimension(const Tensor &x, int64_t dim) {
+  if (!x)
+    return -1;
+  if (dim >= -x.rank() && dim < x.rank())
+    return dim < 0 ? dim + x.rank() : dim;
+  x.emitter()->fail("axis " + std::to_string(dim) + " of a tensor of shape " + toString(x.shape()));
+  return -1;
+}
+
+Tensor reshape(const Tensor &x, const Shape &shape) {
+  if (!x || x.shape() == shape)
+    return x;
+  return x.emitter()->op("reshape", {x}, {}, x.emitter()->tensorType(shape, x.type()));
+}
+
+Tensor broadcastTo(const Tensor &x, const Shape &shape) {
+  const Shape from = x.shape();
+  if (!x || from == shape)
+    return x;
+  if (from.size() > shape.size())
+    return x.emitter()->fail("shape " + toString(from) + " does not broadcast to " + toString(shape));
+  // Dimensions of extent 1 are dropped; gpuc.broadcast then repeats along what the operand does not have.
+  Shape kept, dims;
+  const size_t lead = shape.size() - from.size();
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == shape[lead + i]) {
+      kept.push_back(from[i]);
+      dims.push_back(lead + i);
+    } else if (from[i] != 1) {
+      return x.emitter()->fail("shape " + toString(from) + " does not broadcast to " + toString(shape));
+    }
+  }
+  // What only gains dimensions of extent 1 is another view of the same elements.
+  Shape added = shape;
+  for (size_t i = 0; i < lead; ++i)
+    if (shape[i] != 1)
+      added.clear();
+  if (!added.empty() && Shape(shape.begin() + lead, shape.end()) == from)
+    return reshape(x, shape);
+  Tensor dense = reshape(x, kept);
+  Emitter &emitter = *x.emitter();
+  return emitter.op("broadcast", {dense}, emitter.attribute("dims", dims),
+                    emitter.tensorType(shape, x.type()));
+}
+
+Tensor transpose(const Tensor &x, ArrayRef<int64_t> permutation) {
+  if (!x || llvm::equal(permutation, llvm::seq<int64_t>(0, x.rank())))
+    return x;
+  return x.emitter()->op("transpose", {x}, x.emitter()->attribute("permutation", permutation));
+}
+
+Tensor slice(const Tensor &x, int64_t dim, int64_t start, int64_t limit, int64_t stride) {
+  if (!x || (start == 0 && limit == x.extent(dim) && stride == 1))
+    return x;
+  Shape starts(x.rank(), 0), limits = x.shape(), strides(x.rank(), 1);
+  if (x.hasBatch())
+    limits[0] = -1;
+  starts[dim] = start, limits[dim] = limit, strides[dim] = stride;
+  Emitter &e = *x.emitter();
+  return e.op(
+      "slice", {x},
+      {e.attribute("starts", starts), e.attribute("limits", limits), e.attribute("strides", strides)});
+}
+
+Tensor concat(ArrayRef<Tensor> parts, int64_t dim) {
+  if (parts.empty() || !parts.front())
+    return {};
+  return parts.front().emitter()->op("concat", parts, parts.front().emitter()->attribute("dim", dim));
+}
+
+Tensor pad(const Tensor &x, const Shape &low, const Shape &high, double value) {
+  if (!x || (llvm::all_of(low, [](int64_t n) { return n == 0; }) &&
+             llvm::all_of(high, [](int64_t n) { return n == 0; })))
+    return x;
+  Emitter &e = *x.emitter();
+  return e.op("pad", {x},
+              {e.attribute("low", low), e.attribute("high", high),
+               e.attribute("interior", Shape(x.rank(), 0)), e.attribute("value", value)});
+}
+
+Tensor reverse(const Tensor &x, ArrayRef<int64_t> dims) {
+  return x && !dims.empty() ? x.emitter()->op("reverse", {x}, x.emitter()->attribute("dims", dims)) : x;
+}
+
+Tensor iota(Emitter &emitter, const Shape &shape, DataType type, int64_t dim) {
+  return emitter.op("iota", {}, emitter.attribute("dim", dim), emitter.tensorType(shape, type));
+}
+
+Tensor unsqueeze(const Tensor &x, Shape dims) {
+  if (!x)
+    return {};
+  const int64_t rank = x.rank() + static_cast<int64_t>(dims.size());
+  for (int64_t &dim : dims)
+    dim = dim < 0 ? dim + rank : dim;
+  llvm::sort(dims);
+  Shape shape = x.shape();
+  for (int64_t dim : dims) {
+    if (dim < 0 || dim > static_cast<int64_t>(shape.size()))
+      return x.emitter()->fail("no axis " + std::to_string(dim) + " can be put into shape " +
+                               toString(x.shape()));
+    shape.insert(shape.begin() + dim, 1);
+  }
+  return reshape(x, shape);
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions and contractions
+//===----------------------------------------------------------------------===//
+
+Tensor reduce(StringRef name, const Tensor &x, Shape dims, bool keep) {
+  if (!x)
+    return {};
+  for (int64_t &dim : dims)
+    if ((dim = dimension(x, dim)) < 0)
+      return {};
+  llvm::sort(dims);
+  Shape kept = x.shape();
+  for (int64_t dim : dims)
+    kept[dim] = 1;
+  Tensor reduced = dims.empty() ? x : x.emitter()->op(name, {x}, x.emitter()->attribute("dims", dims));
+  return keep ? reshape(reduced, kept) : reduced;
+}
+
+Tensor along(StringRef name, const Tensor &x, int64_t dim) {
+  dim = dimension(x, dim);
+  return dim < 0 ? Tensor() : x.emitter()->op(name, {x}, x.emitter()->attribute("dim", dim));
+}
+
+Tensor matmul(const Tensor &lhs, const Tensor &rhs, bool transposeLhs, bool transposeRhs) {
+  if (!lhs || !rhs)
+    return {};
+  SmallVector<NamedAttribute> flags;
+  if (transposeLhs)
+    flags.push_back(lhs.emitter()->flag("transpose_lhs"));
+  if (transposeRhs)
+    flags.push_back(lhs.emitter()->flag("transpose_rhs"));
+  return lhs.emitter()->op("matmul", {lhs, rhs}, flags);
+}
+
+} // namespace gpuc::onnx

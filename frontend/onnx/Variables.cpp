@@ -1,0 +1,110 @@
+//===- Variables.cpp - Weights of an ONNX model -----------------------------===//
+//
+// A weight's value travels in a safetensors file; the module only says how it would begin without that: with
+// the same number everywhere if the weight is so, else drawn with the weight's mean and deviation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/Importer.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace gpuc::onnx {
+
+static bool allEqual(const std::string &bytes, size_t size) {
+  // Each element equals the one before it.
+  return bytes.size() <= size || std::equal(bytes.begin() + size, bytes.end(), bytes.begin());
+}
+
+ir::SpecAttr Importer::initializerOf(const HostTensor &tensor) {
+  auto spec = [&](StringRef name, ArrayRef<NamedAttribute> numbers = {}) {
+    return ir::SpecAttr::get(&context_, name, builder_.getDictionaryAttr(numbers));
+  };
+  if (!gpuc::isFloat(tensor.spec.type) || tensor.bytes->empty())
+    return spec("zeros");
+  std::vector<double> numbers = numbersOf(tensor);
+  if (allEqual(*tensor.bytes, sizeOf(tensor.spec.type)) && std::isfinite(numbers[0]))
+    return numbers[0] == 0 ? spec("zeros") : spec("constant", emitter_.attribute("value", numbers[0]));
+  double sum = 0, squares = 0;
+  for (double number : numbers)
+    sum += number;
+  double mean = sum / numbers.size();
+  for (double number : numbers)
+    squares += (number - mean) * (number - mean);
+  double deviation = std::sqrt(squares / numbers.size());
+  if (!std::isfinite(mean) || !std::isfinite(deviation))
+    return spec("zeros");
+  return spec("normal", {emitter_.attribute("mean", mean), emitter_.attribute("std", deviation)});
+}
+
+ir::VariableOp Importer::declareVariable(const Operand &operand) {
+  // One tensor may be known under several names: outside and inside of a function.
+  ir::VariableOp &declared = declared_[operand.known.get()];
+  if (declared)
+    return declared;
+  // Names that gpuc itself gives to functions and counters.
+  static const std::set<std::string> kReserved = {"predict",    "loss",      "accuracy", "init",
+                                                  "train_step", "eval_step", "seed",     "step"};
+  std::string name = operand.name;
+  while (kReserved.count(name) || variables_.count(name))
+    name += "_";
+  OpBuilder atTop(&context_);
+  if (lastVariable_)
+    atTop.setInsertionPointAfter(lastVariable_);
+  else
+    atTop.setInsertionPointToStart(module_->getBody());
+  const HostTensor &value = *operand.known;
+  // Only initializers are weights; constants of the graph, and integers, stay as they are.
+  UnitAttr frozen = operand.weight && gpuc::isFloat(value.spec.type) ? UnitAttr() : builder_.getUnitAttr();
+  auto variable =
+      ir::VariableOp::create(atTop, NameLoc::get(builder_.getStringAttr(name)), builder_.getStringAttr(name),
+                             TypeAttr::get(emitter_.tensorType(value.spec.shape, value.spec.type)),
+                             initializerOf(value), frozen, builder_.getStringAttr("parameter"));
+  lastVariable_ = variable;
+  declared = variable;
+  variables_.insert(name);
+  auto weight = std::make_shared<HostTensor>(value);
+  weight->spec.name = name;
+  out_.weights.push_back(weight);
+  return variable;
+}
+
+Tensor Importer::readVariable(const Operand &operand) {
+  ir::VariableOp variable = declareVariable(operand);
+  auto symbol = FlatSymbolRefAttr::get(&context_, variable.getSymName());
+  return emitter_.op("read", {}, builder_.getNamedAttr("variable", symbol), variable.getType());
+}
+
+Tensor Importer::materialize(Operand &operand) {
+  constexpr int64_t kMostConstantElements = 4096; // More would drown the text.
+  if (operand.tensor || emitter_.failed())
+    return operand.tensor;
+  if (!operand.known)
+    return emitter_.fail("'" + operand.name + "' could not be computed");
+  if (operand.known->symbolic)
+    return emitter_.fail("'" + operand.name +
+                         "' depends on the batch, which is open: bind it with --dim NAME=N");
+  const TensorSpec &spec = operand.known->spec;
+  bool stored = operand.weight || (spec.elementCount() > kMostConstantElements &&
+                                   !allEqual(*operand.known->bytes, sizeOf(spec.type)));
+  return operand.tensor = stored ? readVariable(operand) : emitter_.constant(*operand.known);
+}
+
+void Importer::markStatistic(Operand &operand) {
+  if (!operand.weight || !materialize(operand))
+    return;
+  declared_[operand.known.get()].setKind("statistic");
+}
+
+bool Importer::limitRange(const Operand &operand, int64_t extent) {
+  auto argument = dyn_cast_or_null<BlockArgument>(operand.tensor.value());
+  if (!argument || argument.getOwner() != &predict_.getBody().front())
+    return false;
+  auto [place, made] = ranges_.try_emplace(argument.getArgNumber(), extent);
+  place->second = std::min(place->second, extent);
+  return true;
+}
+
+} // namespace gpuc::onnx

@@ -1,0 +1,103 @@
+// gpuc-import-onnx: an ONNX model as .mlir, and its weights as safetensors beside it.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "frontend/onnx/Onnx.h"
+#include "frontend/onnx/Reader.h"
+#include "runtime/base/file.h"
+#include "runtime/base/flags.h"
+#include "runtime/base/parse.h"
+#include "runtime/state/safetensors.h"
+
+namespace {
+
+int fail(const gpuc::Status& status) {
+  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  return 1;
+}
+
+/// NAME=N of each --dim.
+gpuc::Status parseDims(const std::vector<std::string>& texts, std::map<std::string, int64_t>& dims) {
+  for (const std::string& text : texts) {
+    size_t equals = text.rfind('=');
+    gpuc::Result<int64_t> extent = gpuc::parseInt64(
+        equals == std::string::npos ? std::string_view() : std::string_view(text).substr(equals + 1));
+    if (equals == 0 || !extent.ok() || *extent < 1)
+      return gpuc::Status::error("--dim: '" + text + "' is not NAME=N with N at least 1");
+    if (!dims.emplace(text.substr(0, equals), *extent).second)
+      return gpuc::Status::error("--dim: '" + text.substr(0, equals) + "' is given twice");
+  }
+  return gpuc::okStatus();
+}
+
+/// A dimension that the model does not have is a misspelt one.
+gpuc::Status checkDims(const gpuc::onnx::Model& model, const std::map<std::string, int64_t>& dims) {
+  std::vector<std::string> known;
+  for (const gpuc::onnx::ValueInfo& input : model.graph.inputs)
+    for (const gpuc::onnx::Extent& extent : input.shape.value_or(std::vector<gpuc::onnx::Extent>()))
+      if (!extent.number && !extent.name.empty()) known.push_back(extent.name);
+  for (const auto& [name, extent] : dims)
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      std::string nearest = gpuc::nearestName(name, known);
+      return gpuc::Status::error("--dim: the model has no open dimension '" + name + "'" +
+                                 (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+    }
+  return gpuc::okStatus();
+}
+
+/// Weights first: a module is never there without them.
+gpuc::Status write(const gpuc::onnx::ImportedModel& model, const std::string& output) {
+  if (output != "-" && !model.weights.empty()) {
+    std::string weights = std::filesystem::path(output).replace_extension(".safetensors").string();
+    std::vector<gpuc::TensorView> tensors;
+    for (const gpuc::onnx::HostTensorPtr& weight : model.weights)
+      tensors.push_back({weight->spec, weight->bytes->data()});
+    GPUC_RETURN_IF_ERROR(gpuc::writeSafetensors(weights, std::move(tensors), {}));
+    std::fprintf(stderr, "weights (%zu) in %s: pass it to gpuc-run or gpuc-train as --variables\n",
+                 model.weights.size(), weights.c_str());
+  }
+  return gpuc::writeFileAtomically(output, model.text);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string input;
+  std::optional<std::string> output;
+  std::vector<std::string> dimTexts;
+  std::string loss;
+  gpuc::CommandLine cli("gpuc-import-onnx", "Turns an ONNX model into .mlir, its weights into variables.");
+  cli.addPositional("FILE", &input, "the .onnx file; - is stdin");
+  cli.addString(
+         "output", &output, "FILE",
+         "where to write the .mlir, and weights beside it as .safetensors; - is stdout, without weights "
+         "(default: FILE with .mlir)")
+      .shortName('o');
+  cli.addStrings("dim", &dimTexts, "NAME=N", "the extent of a named dimension; may be repeated");
+  cli.addString("loss", &loss, "NAME",
+                "adds @loss over the first output, and a recipe: cross_entropy (with @accuracy) or mse")
+      .choices({"cross_entropy", "mse"});
+  if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
+
+  gpuc::onnx::ImportOptions options;
+  options.loss = loss;
+  if (gpuc::Status parsed = parseDims(dimTexts, options.dims); !parsed.ok())
+    return cli.usageError(parsed.message());
+  if (!output) output = input == "-" ? "-" : std::filesystem::path(input).replace_extension(".mlir").string();
+  gpuc::Result<std::string> bytes = gpuc::readFile(input);
+  if (!bytes.ok()) return fail(bytes.status());
+  gpuc::Result<gpuc::onnx::Model> model = gpuc::onnx::parseModel(*bytes, input);
+  if (!model.ok()) return fail(model.status());
+  bytes->clear();
+  bytes->shrink_to_fit();
+  if (gpuc::Status known = checkDims(*model, options.dims); !known.ok())
+    return cli.usageError(known.message());
+
+  gpuc::onnx::ImportedModel imported = gpuc::onnx::importModel(*model, options);
+  for (const gpuc::onnx::Problem& problem : imported.problems)
+    std::fprintf(stderr, "error: %s: %s\n", input.c_str(), problem.text.c_str());
+  if (!imported.problems.empty()) return 1;
+  gpuc::Status written = write(imported, *output);
+  return written.ok() ? 0 : fail(written);
+}
