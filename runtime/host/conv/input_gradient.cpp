@@ -32,7 +32,7 @@ void computeInputGradientTile(const ConvProblem& problem, const ConvOperands& op
   const T* dy = static_cast<const T*>(operands.a) + outputOffset(s, image, group);
   const T* w = static_cast<const T*>(operands.b) + filterOffset(s, group);
   T* dx = static_cast<T*>(operands.c) + inputOffset(s, image, group);
-  std::fill_n(dx + channel * s.inputPixels(), channels * s.inputPixels(), T(0));
+  if (!problem.direct) std::fill_n(dx + channel * s.inputPixels(), channels * s.inputPixels(), T(0));
 
   alignas(64) std::byte packed_scratch[96 * 1024];  // block_k x block_n
   alignas(64) std::byte patch_scratch[80 * 1024];   // block_m x block_n, at most 144 x 64
@@ -43,12 +43,13 @@ void computeInputGradientTile(const ConvProblem& problem, const ConvOperands& op
     const int64_t rows = std::min(b.block_m, row_end - row);
     for (int64_t pixel = 0; pixel < b.n; pixel += b.block_n) {
       const int64_t pixels = std::min(b.block_n, b.n - pixel);
+      T* result = problem.direct ? dx + row * b.n + pixel : patches;
       for (int64_t output = 0; output < b.k; output += b.block_k) {
         const int64_t outputs = std::min(b.block_k, b.k - output);
         packRows(dy + output * b.n + pixel, b.n, packed, problem.stride_b, outputs, pixels);
-        problem.multiply(w + output * s.patchRows() + row, packed, patches, rows, pixels, outputs,
-                         output > 0);
+        problem.multiply(w + output * s.patchRows() + row, packed, result, rows, pixels, outputs, output > 0);
       }
+      if (problem.direct) continue;
       problem.patch_kernels->of<T>().scatter(patchBlock(problem, row, rows, pixel, pixels, problem.stride_b),
                                              patches, dx);
     }

@@ -29,8 +29,9 @@ template <typename T>
 struct TypedPatchKernels {
   /// patches = block of the matrix of `image`, which begins at the group's first channel.
   void (*gather)(const PatchBlock& block, const T* image, T* patches);
-  /// Adds each element of the block to the image's element that it stands for, row by row.
-  void (*scatter)(const PatchBlock& block, const T* patches, T* image);
+  /// Adds each element of the block to the image's element that it stands for, row by row. What stands for
+  /// none may be overwritten.
+  void (*scatter)(const PatchBlock& block, T* patches, T* image);
 };
 
 struct PatchKernelTable {

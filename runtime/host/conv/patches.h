@@ -99,12 +99,57 @@ inline void forRows(const PatchBlock& b, Visit visit) {
   }
 }
 
+/// Whether the outputs' rows follow one another as the image's rows do. Then a row of the block is one run of
+/// the image, but for the pixels whose tap lies outside: narrow images have much longer runs so.
+inline bool isOneRun(const PatchBlock& b) {
+  return b.height->stride == 1 && b.width->stride == 1 && b.width->output == b.width->input;
+}
+
+/// The part of such a row that lies in the image's channel, and the offset of the row's first element there.
+struct OneRun {
+  int64_t begin, end, source;
+
+  OneRun(const PatchBlock& b, int64_t i, int64_t j) {
+    source = b.pixel + (i * b.height->dilation - b.height->low) * b.width->input + j * b.width->dilation -
+             b.width->low;
+    begin = source < 0 ? -source : 0;
+    end = b.height->input * b.width->input - source;
+    if (end > b.pixels) end = b.pixels;
+  }
+};
+
+/// Zeroes [begin, end) of the block's row, as far as the block reaches.
+template <typename T>
+inline void zeroWithin(const PatchBlock& b, T* row, int64_t begin, int64_t end) {
+  if (begin < 0) begin = 0;
+  if (end > b.pixels) end = b.pixels;
+  if (begin < end) zero(row + begin, end - begin);
+}
+
+/// Zeroes the pixels of the block's row whose tap lies outside.
+template <typename T>
+inline void zeroOutside(const PatchBlock& b, int64_t i, int64_t j, int64_t p, int64_t q, T* row) {
+  const ValidRange rows = b.valid_rows[i], columns = b.valid_columns[j];
+  const int64_t width = b.width->output;
+  for (int64_t at = -q; at < b.pixels; at += width, ++p) {
+    const bool inside = p >= rows.begin && p < rows.end;
+    zeroWithin(b, row, at, inside ? at + columns.begin : at + width);
+    if (inside && columns.end < width) zeroWithin(b, row, at + columns.end, at + width);
+  }
+}
+
 template <typename T>
 void gatherPatches(const PatchBlock& b, const T* image, T* patches) {
   const int64_t step = b.width->stride;
+  const bool one_run = isOneRun(b);
   forRows(b, [&](int64_t row, int64_t channel, int64_t i, int64_t j, int64_t p, int64_t q) {
     T* to = patches + row * b.stride;
     const T* from = image + channel;
+    if (one_run) {
+      const OneRun run(b, i, j);
+      if (run.begin < run.end) copy(to + run.begin, from + run.source + run.begin, run.end - run.begin, 1);
+      return zeroOutside(b, i, j, p, q, to);
+    }
     forRuns(b, i, j, p, q, [&](int64_t at, int64_t count, int64_t source) {
       if (source < 0)
         zero(to + at, count);
@@ -115,11 +160,18 @@ void gatherPatches(const PatchBlock& b, const T* image, T* patches) {
 }
 
 template <typename T>
-void scatterPatches(const PatchBlock& b, const T* patches, T* image) {
+void scatterPatches(const PatchBlock& b, T* patches, T* image) {
   const int64_t step = b.width->stride;
+  const bool one_run = isOneRun(b);
   forRows(b, [&](int64_t row, int64_t channel, int64_t i, int64_t j, int64_t p, int64_t q) {
-    const T* from = patches + row * b.stride;
+    T* from = patches + row * b.stride;
     T* to = image + channel;
+    if (one_run) {
+      const OneRun run(b, i, j);
+      zeroOutside(b, i, j, p, q, from);
+      if (run.begin < run.end) add(to + run.source + run.begin, from + run.begin, run.end - run.begin, 1);
+      return;
+    }
     forRuns(b, i, j, p, q, [&](int64_t at, int64_t count, int64_t target) {
       if (target >= 0) add(to + target, from + at, count, step);
     });

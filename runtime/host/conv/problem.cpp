@@ -63,6 +63,8 @@ void cutInputGradient(ConvProblem& problem) {
   problem.stride_b = packedStride(b.block_n, s.type);
   b.k = s.groupOutputs();
   b.block_k = evenConvPart(b.k, kPackedBytes / (problem.stride_b * sizeOf(s.type)) / 16 * 16, 16);
+  // One tap, at the pixel itself: 1x1 without strides and padding.
+  problem.direct = s.taps() == 1 && s.height.stride == 1 && s.width.stride == 1 && s.inputPixels() == b.n;
   // Either one block is all rows of a tile's channels, or one channel has several blocks.
   const int64_t most = std::max<int64_t>(1, kRows / s.taps());
   problem.channels_per_tile = std::min(s.groupInputs(), most);
@@ -107,7 +109,8 @@ LeadingDimensions leadingDimensionsOf(const ConvProblem& problem) {
     case ConvKind::forward:
       return {s.patchRows(), problem.stride_b, s.outputPixels(), false, b.blocksK() > 1};
     case ConvKind::input_gradient:
-      return {s.patchRows(), problem.stride_b, problem.stride_b, true, b.blocksK() > 1};
+      return {s.patchRows(), problem.stride_b, problem.direct ? b.n : problem.stride_b, true,
+              b.blocksK() > 1};
     default:
       return {packedStride(b.block_k, s.type), problem.stride_b, problem.stride_b, false, true};
   }

@@ -46,6 +46,7 @@ struct ConvProblem {
   GemmBlocks blocks;
   int64_t channels_per_tile = 1;  // input_gradient
   int64_t parts = 1;              // filter_gradient
+  bool direct = false;            // input_gradient: the patches are the image itself
   int64_t stride_b = 0;           // elements between the rows of what is packed for b
 
   int64_t tiles = 1, grain = 1;
