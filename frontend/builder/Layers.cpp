@@ -28,11 +28,13 @@ Tensor Linear::forward(const Tensor &x) {
   if (shape.size() < 2 || shape.back() != in_)
     return graph.fail(llvm::formatv("{0} takes [?, …, {1}], got {2}", describe(), in_, toString(shape)));
 
-  Tensor weight = parameter(x, "weight", {out_, in_}, Initializer::kaimingUniform(in_)); // (out, in)
-  Tensor y = matmul(x, weight, /*transposeRhs=*/true);                                   // (batch, …, out)
+  Tensor weight = parameter(x, "weight", {out_, in_}, // (out, in)
+                            weightInitializer_.value_or(Initializer::kaimingUniform(in_)));
+  Tensor y = matmul(x, weight, /*transposeRhs=*/true); // (batch, …, out)
   if (!bias_)
     return y;
-  return y + parameter(x, "bias", {out_}, Initializer::uniform(1 / std::sqrt(static_cast<double>(in_))));
+  const double bound = 1 / std::sqrt(static_cast<double>(in_));
+  return y + parameter(x, "bias", {out_}, biasInitializer_.value_or(Initializer::uniform(bound)));
 }
 
 } // namespace gpuc::nn

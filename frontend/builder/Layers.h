@@ -3,6 +3,8 @@
 
 #include "frontend/builder/Module.h"
 
+#include <optional>
+
 namespace gpuc::nn {
 
 /// y = x · weightᵀ + bias, x [batch, …, in], y [batch, …, out]. Parameters as PyTorch's: `weight` [out, in],
@@ -12,12 +14,20 @@ public:
   Linear(int64_t in, int64_t out, bool bias = true) : in_(in), out_(out), bias_(bias) {}
   std::string describe() const override;
 
+  /// Instead of PyTorch's defaults.
+  Linear &&initialized(Initializer weight, Initializer bias = Initializer::zeros()) && {
+    weightInitializer_ = std::move(weight);
+    biasInitializer_ = std::move(bias);
+    return std::move(*this);
+  }
+
 protected:
   Tensor forward(const Tensor &x) override;
 
 private:
   int64_t in_, out_;
   bool bias_;
+  std::optional<Initializer> weightInitializer_, biasInitializer_;
 };
 
 class ReLU : public Layer {

@@ -58,7 +58,7 @@ void Module::assign(const std::string &name, const Tensor &value) {
                                       detail::Graph::unwrap(value));
 }
 
-Tensor Layer::operator()(const Tensor &x) {
+Tensor Module::call(const Tensor &x, const std::function<Tensor()> &forward) {
   if (!x.graph())
     return {};
   detail::LayerScope scope(*x.graph(), path(), describe());
@@ -66,11 +66,15 @@ Tensor Layer::operator()(const Tensor &x) {
     return x.graph()->fail(wrong);
   if (!x.graph()->usable("a layer", {&x}))
     return {};
-  Tensor y = forward(x);
+  Tensor y = forward();
   if (!y.valid())
     return x.graph()->fail("forward returns an empty tensor"); // kept only if nothing else failed before
   scope.setOutput(y);
   return y;
+}
+
+Tensor Layer::operator()(const Tensor &x) {
+  return call(x, [&] { return forward(x); });
 }
 
 void Sequential::append(NamedLayer layer) {

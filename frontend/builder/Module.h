@@ -13,6 +13,7 @@
 
 #include "frontend/builder/Tensor.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -75,6 +76,10 @@ protected:
   /// Gives this module's statistic `name` a new value at the end of a train step. Evaluation and prediction
   /// leave it as it is.
   void assign(const std::string &name, const Tensor &value);
+
+  /// Calls `forward` as this module: what it adds to the model that `x` belongs to is this module's, and so
+  /// are its errors. For modules of several inputs; a Layer does it by itself.
+  Tensor call(const Tensor &x, const std::function<Tensor()> &forward);
 
 private:
   std::string pathTo(const std::string &name) const;

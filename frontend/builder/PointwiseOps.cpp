@@ -96,6 +96,13 @@ Tensor pow(const Tensor &base, double exponent) {
   return binary<ir::PowOp>("pow", base, constantLike(base, exponent));
 }
 
+Tensor notEqual(const Tensor &x, double number) {
+  if (!x.graph() || !x.graph()->usable("notEqual", {&x}))
+    return {};
+  Tensor other = x.graph()->emitTensor<ir::ConstantOp>(typeOf(x), number);
+  return x.graph()->emitTensor<ir::CompareOp>(ir::Comparison::ne, Graph::unwrap(x), Graph::unwrap(other));
+}
+
 //===----------------------------------------------------------------------===//
 // Functions of each element
 //===----------------------------------------------------------------------===//

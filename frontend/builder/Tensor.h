@@ -79,6 +79,8 @@ Tensor operator/(double lhs, const Tensor &rhs);
 Tensor maximum(const Tensor &lhs, const Tensor &rhs);
 Tensor minimum(const Tensor &lhs, const Tensor &rhs);
 Tensor pow(const Tensor &base, double exponent);
+/// Where x is another number: i1.
+Tensor notEqual(const Tensor &x, double number);
 
 //===----------------------------------------------------------------------===//
 // Functions of each element. Floating point only.

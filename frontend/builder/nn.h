@@ -10,3 +10,4 @@
 #include "frontend/builder/Norms.h"
 #include "frontend/builder/Resize.h"
 #include "frontend/builder/Tensor.h"
+#include "frontend/builder/Transformer.h"

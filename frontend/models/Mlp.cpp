@@ -1,6 +1,6 @@
 //===- Mlp.cpp - Multilayer perceptron --------------------------------------===//
 
-#include "frontend/builder/nn.h"
+#include "frontend/models/Images.h"
 #include "frontend/models/Zoo.h"
 
 #include <functional>
@@ -39,15 +39,6 @@ nn::NamedLayer activation(size_t index, const std::string &name) {
     return nn::named(name, nn::Sigmoid());
   }
 }
-
-/// Pixels 0 … 255 as numbers in [0, 1].
-struct PixelsToUnit : nn::Layer {
-  explicit PixelsToUnit(DataType floats) : floats(floats) {}
-  std::string describe() const override { return "PixelsToUnit"; }
-  nn::Tensor forward(const nn::Tensor &x) override { return x.to(floats) * (1.0 / 255); }
-
-  DataType floats;
-};
 
 int64_t product(const nn::Shape &shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
@@ -95,12 +86,7 @@ Result<nn::Model> build(Settings &settings) {
     model.predict({{"x", {nn::kBatch, product(options.input)}}}, "logits", net);
   }
 
-  const nn::Input labels = {"labels", {nn::kBatch}, DataType::i32, options.classes};
-  model.loss({labels}, [&](nn::Tensor logits, nn::Tensor labels) {
-    return nn::crossEntropy(logits, labels, {.smoothing = smoothing});
-  });
-  model.accuracy({labels}, [](nn::Tensor logits, nn::Tensor labels) { return nn::accuracy(logits, labels); });
-  model.recipe({.batch = batch, .optimizer = settings.text("optimizer")});
+  classify(model, options.classes, smoothing, {.batch = batch, .optimizer = settings.text("optimizer")});
   return model.finish();
 }
 

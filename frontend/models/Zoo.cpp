@@ -10,7 +10,7 @@
 namespace gpuc::models {
 
 const std::vector<ZooModel> &zoo() {
-  static const std::vector<ZooModel> models = {linearRegression(), mlp()};
+  static const std::vector<ZooModel> models = {linearRegression(), mlp(), transformer(), gpt2()};
   return models;
 }
 

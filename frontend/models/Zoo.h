@@ -14,8 +14,10 @@ struct ZooModel {
 };
 
 // One for each file of this folder.
+ZooModel gpt2();
 ZooModel linearRegression();
 ZooModel mlp();
+ZooModel transformer();
 
 /// All models, by name.
 const std::vector<ZooModel> &zoo();

@@ -40,7 +40,13 @@ TEST(Zoo, EveryKeyChangesTheModel) {
       {"linear-regression", {"in=2", "out=3", "batch=5", "optimizer=adam:lr=0.1", "dtype=f64"}},
       {"mlp",
        {"input=8", "hidden=4,5", "classes=3", "activation=tanh", "dropout=0.5", "smoothing=0.1",
-        "pixels=false", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}}};
+        "pixels=false", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}},
+      {"transformer",
+       {"width=64", "heads=4", "layers=1", "feedforward=8", "src_vocabulary=9", "tgt_vocabulary=9",
+        "length=5", "dropout=0", "smoothing=0.1", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}},
+      {"gpt2",
+       {"size=124M", "layers=1", "heads=2", "width=64", "length=8", "vocabulary=9", "dropout=0.1",
+        "bias=false", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}}};
   for (const ZooModel &model : zoo()) {
     ASSERT_TRUE(others.count(model.name)) << model.name;
     EXPECT_EQ(others.at(model.name).size(), model.keys.size());
@@ -55,7 +61,8 @@ TEST(Zoo, EveryKeyChangesTheModel) {
 }
 
 TEST(Zoo, UnknownNamesAreErrorsWithTheNearest) {
-  EXPECT_EQ(errorOf("mpl", {}), "no model 'mpl'; the nearest is 'mlp', all are: linear-regression mlp");
+  EXPECT_EQ(errorOf("mpl", {}),
+            "no model 'mpl'; the nearest is 'mlp', all are: linear-regression mlp transformer gpt2");
   EXPECT_EQ(
       errorOf("linear-regression", {"bach=4"}),
       "linear-regression has no key 'bach'; the nearest is 'batch', all are: in out batch optimizer dtype");
