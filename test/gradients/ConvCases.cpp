@@ -83,7 +83,8 @@ static Case maxPool(const Pooled &p, std::vector<double> values = {},
           derivatives};
 }
 
-/// The gradient and the gather by the indices that max_pool2d finds in %x1.
+/// The gradient and the gather by the indices that max_pool2d finds in %x1, which is positive: the magnitudes
+/// of the inputs, from which the bound comes, then choose the same.
 static void addChosen(Cases &cases, const Pooled &p) {
   std::string pool = "%v, %i = gpuc.max_pool2d %x1 " + p.numbers + " : (" + tensor(real(p.image)) + ") -> (" +
                      tensor(real(p.pooled)) + ", " + tensor(p.pooled + "xi64") + ")\n";
@@ -93,7 +94,7 @@ static void addChosen(Cases &cases, const Pooled &p) {
     body += "%y = gpuc.mul %m, %m : " + tensor(real(to));
     cases.push_back({"gpuc." + op,
                      p.name,
-                     {{real(from)}, {real(p.image), -1, 1, {}, /*differentiate=*/false}},
+                     {{real(from)}, {real(p.image), 0.1, 1, {}, /*differentiate=*/false}},
                      body,
                      {{"%y", real(to)}}});
   };
