@@ -2,7 +2,9 @@
 #pragma once
 
 #include "frontend/builder/Attention.h"
+#include "frontend/builder/Convolution.h"
 #include "frontend/builder/Embedding.h"
+#include "frontend/builder/Images.h"
 #include "frontend/builder/Layers.h"
 #include "frontend/builder/Losses.h"
 #include "frontend/builder/ModelBuilder.h"

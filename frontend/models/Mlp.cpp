@@ -1,6 +1,6 @@
 //===- Mlp.cpp - Multilayer perceptron --------------------------------------===//
 
-#include "frontend/models/Images.h"
+#include "frontend/models/Classification.h"
 #include "frontend/models/Zoo.h"
 
 #include <functional>

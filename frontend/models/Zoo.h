@@ -14,9 +14,12 @@ struct ZooModel {
 };
 
 // One for each file of this folder.
+ZooModel convnet();
 ZooModel gpt2();
 ZooModel linearRegression();
 ZooModel mlp();
+ZooModel resnet18();
+ZooModel resnet50();
 ZooModel transformer();
 
 /// All models, by name.

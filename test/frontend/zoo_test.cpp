@@ -41,6 +41,13 @@ TEST(Zoo, EveryKeyChangesTheModel) {
       {"mlp",
        {"input=8", "hidden=4,5", "classes=3", "activation=tanh", "dropout=0.5", "smoothing=0.1",
         "pixels=false", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}},
+      {"convnet", {"in_channels=1", "size=8", "classes=3", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}},
+      {"resnet18",
+       {"in_channels=1", "size=32", "classes=3", "smoothing=0.1", "batch=5", "optimizer=sgd:lr=0.1",
+        "dtype=f64"}},
+      {"resnet50",
+       {"in_channels=1", "size=32", "classes=3", "smoothing=0.1", "batch=5", "optimizer=sgd:lr=0.1",
+        "dtype=f64"}},
       {"transformer",
        {"width=64", "heads=4", "layers=1", "feedforward=8", "src_vocabulary=9", "tgt_vocabulary=9",
         "length=5", "dropout=0", "smoothing=0.1", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}},
@@ -61,8 +68,8 @@ TEST(Zoo, EveryKeyChangesTheModel) {
 }
 
 TEST(Zoo, UnknownNamesAreErrorsWithTheNearest) {
-  EXPECT_EQ(errorOf("mpl", {}),
-            "no model 'mpl'; the nearest is 'mlp', all are: linear-regression mlp transformer gpt2");
+  EXPECT_EQ(errorOf("mpl", {}), "no model 'mpl'; the nearest is 'mlp', all are: linear-regression mlp "
+                                "convnet transformer resnet18 resnet50 gpt2");
   EXPECT_EQ(
       errorOf("linear-regression", {"bach=4"}),
       "linear-regression has no key 'bach'; the nearest is 'batch', all are: in out batch optimizer dtype");

@@ -1,4 +1,4 @@
-//===- Images.h - What models that classify images share --------------------===//
+//===- Classification.h - What models that classify images share ------===//
 #pragma once
 
 #include "frontend/builder/nn.h"

@@ -1,6 +1,6 @@
-//===- Images.cpp - What models that classify images share ------------------===//
+//===- Classification.cpp - What models that classify images share ------===//
 
-#include "frontend/models/Images.h"
+#include "frontend/models/Classification.h"
 
 namespace gpuc::models {
 
