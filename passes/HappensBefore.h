@@ -5,12 +5,15 @@
 
 namespace gpuc {
 
-/// One execution of one command.
+/// Whether other streams can be ordered between the commands of a repeat.
+bool hasEvents(plan::RepeatOp repeat);
+
+/// One execution of one command; of a repeat without events, all that it repeats.
 struct Execution {
   plan::CommandOpInterface command;
   unsigned stream;                       // a number for each stream name in the module
   unsigned step;                         // which run of a program this belongs to
-  llvm::SmallVector<int64_t> iterations; // of the enclosing repeats, outermost first
+  llvm::SmallVector<int64_t> iterations; // of the repeats around it, outermost first
 };
 
 /// Executions of commands and the partial order between them: those of one stream follow one another; a wait

@@ -8,15 +8,23 @@ namespace gpuc {
 
 /// Half-open interval of positions on the program's main stream. What other streams do is widened to all
 /// positions at which it may happen, so buffers whose intervals do not meet are never live at once.
+///
+/// Each command in a repeat has one position. A buffer that holds something in the course of one iteration
+/// only lives at those positions where it does; others may lie there at the positions between. One that
+/// hands something on to the next iteration, or takes something in or out, lives throughout the repeat.
 struct Lifetime {
   int64_t lower;
   int64_t upper;
+  mlir::Block *scope = nullptr; // the region of the repeat in one iteration of which it lives, if it does
 };
 
 using Lifetimes = llvm::MapVector<plan::AllocOp, Lifetime>;
 
 /// Lifetimes of the buffers that the program itself allocates. An output lives until the program's end.
 mlir::FailureOr<Lifetimes> computeLifetimes(plan::ProgramOp program);
+
+/// How many positions a command takes: as many as it repeats, at least one.
+int64_t positionsOf(plan::CommandOpInterface command);
 
 /// Number of positions on the main stream.
 int64_t positionsOf(plan::ProgramOp program);

@@ -52,7 +52,7 @@ private:
     auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr());
     for (auto [result, output] : llvm::enumerate(launch.getOutputs()))
       for (Value input : launch.getInputs())
-        if (mayOverwrite(launch, kernel, input, result) && canShare(input, output)) {
+        if (mayOverwrite(launch, kernel, input, result) && canShare(launch, input, output)) {
           chains.unionSets(output.getDefiningOp(), input.getDefiningOp());
           break;
         }
@@ -67,14 +67,18 @@ private:
     return true;
   }
 
-  /// Whole buffers of one size; the launch is the input's last command and the output's first.
-  bool canShare(Value input, Value output) {
+  /// Whole buffers of one size; the launch is the input's last command and the output's first, in each
+  /// iteration if it is repeated.
+  bool canShare(plan::LaunchOp launch, Value input, Value output) {
     auto from = input.getDefiningOp<plan::AllocOp>(), to = output.getDefiningOp<plan::AllocOp>();
     if (!from || !to || from == to || plan::rangeOf(input).size != plan::rangeOf(output).size)
       return false;
     if (!lifetimes.contains(from) || !lifetimes.contains(to) || isOutput(from))
       return false;
     if (lifetimes[from].upper != lifetimes[to].lower + 1)
+      return false;
+    if (isa<plan::RepeatOp>(launch->getParentOp()) &&
+        (lifetimes[from].scope != launch->getBlock() || lifetimes[to].scope != launch->getBlock()))
       return false;
     // Two outputs cannot lie over one input.
     return !overwritten.contains(from) && overwritten.insert(from).second;

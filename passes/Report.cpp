@@ -95,6 +95,12 @@ Work workOf(ModuleOp module, plan::ProgramOp program, const TargetDescription &d
   work.streams = llvm::range_size(program.getBody().getOps<plan::StreamOp>());
   program.walk([&](plan::CommandOpInterface command) {
     ++work.commands;
+    if (isa<plan::RepeatOp>(*command))
+      return; // what it repeats counts
+    int64_t executions = 1;
+    for (auto repeat = command->getParentOfType<plan::RepeatOp>(); repeat;
+         repeat = repeat->getParentOfType<plan::RepeatOp>())
+      executions *= repeat.getCount();
     int64_t flops = 0, bytes = 0;
     if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
       flops = 2 * matmul.getBatch() * matmul.getM() * matmul.getN() * matmul.getK();
@@ -107,9 +113,10 @@ Work workOf(ModuleOp module, plan::ProgramOp program, const TargetDescription &d
           kernelFlops(SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr()));
     for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites()))
       bytes += plan::rangeOf(value).size;
-    work.flops += flops;
-    work.nanoseconds += device.commandNanoseconds +
-                        std::max(flops / device.flopsPerNanosecond, bytes / device.bytesPerNanosecond);
+    work.flops += executions * flops;
+    work.nanoseconds +=
+        executions * (device.commandNanoseconds +
+                      std::max(flops / device.flopsPerNanosecond, bytes / device.bytesPerNanosecond));
   });
   return work;
 }

@@ -13,17 +13,16 @@
 // Within one command, a range that is written may be one that is read only if it is the whole of it and the
 // kernel reads each element no later than it writes it.
 //
+// The number of a repeat's iterations costs nothing as long as their addresses are regular, which is how the
+// compiler makes them; PlanContents.cpp says why two of them then stand for all.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/HappensBefore.h"
 #include "passes/Passes.h"
+#include "passes/PlanContents.h"
 
 #include "passes/codegen/Codegen.h"
-#include "runtime/plan/header.h"
-
-#include "llvm/Support/FormatVariadic.h"
-
-#include <map>
 
 using namespace mlir;
 
@@ -34,22 +33,10 @@ namespace gpuc {
 
 namespace {
 
-struct Access {
-  unsigned execution;
-  bool write;
-  int64_t lower, upper; // bytes of the arena
-  Value value;          // the command's operand
-  Operation *owner;     // what the bytes belong to: a variable, a constant, or a buffer of the program
-};
-
-std::string describe(const Access &access) {
-  return llvm::formatv("{0} [{1:X}, {2:X})", plan::bufferOf(access.value).getBufferName(), access.lower,
-                       access.upper);
-}
-
 class Verifier {
 public:
-  explicit Verifier(ModuleOp module) : module(module), arena(*module.getOps<plan::ArenaOp>().begin()) {}
+  explicit Verifier(ModuleOp module)
+      : module(module), arena(*module.getOps<plan::ArenaOp>().begin()), addresses(arena) {}
 
   LogicalResult run() {
     unroll();
@@ -80,76 +67,56 @@ private:
   LogicalResult collectAccesses() {
     accessesOf.resize(order.executions().size());
     for (unsigned index = 0; index < order.executions().size(); ++index) {
-      plan::CommandOpInterface command = order.executions()[index].command;
-      for (Value value : command.getReads())
-        if (failed(addAccess(index, value, false)))
-          return failure();
-      for (Value value : command.getWrites())
-        if (failed(addAccess(index, value, true)))
-          return failure();
-      if (failed(checkWithinCommand(index)))
+      const Execution &execution = order.executions()[index];
+      SmallVectorImpl<Access> &accesses = accessesOf[index];
+      if (failed(addresses.append(execution.command, stepOfProgram[execution.step], execution.iterations,
+                                  accesses)))
         return failure();
+      // Those of a command stand together.
+      for (ArrayRef<Access> rest = accesses; !rest.empty();) {
+        auto isOther = [&](const Access &access) { return access.command != rest.front().command; };
+        size_t count = llvm::find_if(rest, isOther) - rest.begin();
+        if (failed(checkWithinCommand(rest.take_front(count))))
+          return failure();
+        rest = rest.drop_front(count);
+      }
     }
     return success();
   }
 
-  LogicalResult addAccess(unsigned index, Value value, bool write) {
-    const Execution &execution = order.executions()[index];
-    plan::Range range = plan::rangeOf(value);
-    FailureOr<int64_t> base = address(range.buffer, stepOfProgram[execution.step], execution.command);
-    if (failed(base))
-      return failure();
-    int64_t lower = *base + range.offset;
-    for (auto [stride, iteration] : llvm::zip(range.strides, execution.iterations))
-      lower += stride * iteration;
-    int64_t upper = lower + range.size;
-    if (lower < 0 || upper > static_cast<int64_t>(arena.getBytes()))
-      return execution.command->emitOpError("touches ")
-             << range.buffer.getBufferName() << " at bytes [" << lower << ", " << upper << ") of an arena of "
-             << arena.getBytes();
-    accessesOf[index].push_back({index, write, lower, upper, value, ownerOf(range.buffer)});
-    return success();
-  }
-
-  /// Where a buffer begins in the given run of its program.
-  FailureOr<int64_t> address(plan::BufferOpInterface buffer, uint64_t run, Operation *user) {
-    std::optional<uint64_t> place = buffer.getPlace();
-    if (!place)
-      return user->emitOpError("uses ")
-                 << buffer.getBufferName() << ", which has no place: plan-place-buffers comes first",
-             failure();
-    if (*place % kBufferAlignment != 0)
-      return user->emitOpError("uses ")
-                 << buffer.getBufferName() << " at " << llvm::formatv("{0:X}", *place).str()
-                 << ", which is no multiple of " << kBufferAlignment,
-             failure();
-    if (auto input = dyn_cast<plan::InputOp>(*buffer))
-      return *place + (run % arena.getSlots()) * input.getSlotStride().value_or(0);
-    return *place;
-  }
-
-  Operation *ownerOf(plan::BufferOpInterface buffer) {
-    if (auto use = dyn_cast<plan::UseOp>(*buffer))
-      return plan::symbolOf(use);
-    return buffer;
-  }
-
   /// A command may update a buffer in place, but not read or write it askew of what it writes.
-  LogicalResult checkWithinCommand(unsigned index) {
-    ArrayRef<Access> accesses = accessesOf[index];
-    Operation *command = order.executions()[index].command;
+  LogicalResult checkWithinCommand(ArrayRef<Access> accesses) {
     for (size_t i = 0; i < accesses.size(); ++i)
       for (size_t j = i + 1; j < accesses.size(); ++j) {
         const Access &a = accesses[i], &b = accesses[j];
-        if (!(a.write || b.write) || a.upper <= b.lower || b.upper <= a.lower)
+        if (!(a.write || b.write) || isHarmless(a, i, b, j))
           continue;
-        bool inPlace =
-            a.write != b.write && a.lower == b.lower && a.upper == b.upper && updatesInPlace(command, i, j);
-        if (!inPlace)
-          return command->emitOpError("accesses overlapping bytes at once: ")
-                 << describe(a) << " and " << describe(b);
+        Operation *command = a.command;
+        return command->emitOpError("accesses overlapping bytes at once: ")
+               << a.text() << " and " << b.text();
       }
     return success();
+  }
+
+  /// Whether two accesses of a command, one a write, are apart in each iteration, or update in place.
+  bool isHarmless(const Access &a, size_t i, const Access &b, size_t j) {
+    if (!movesAlike(a, b)) {
+      if (a.upper() <= b.lower() || b.upper() <= a.lower())
+        return true;
+      for (int64_t iteration = 0; iteration < a.loops.front().count; ++iteration)
+        if (!isHarmless(a.inIteration(iteration), i, b.inIteration(iteration), j))
+          return false;
+      return true;
+    }
+    bool apart = a.first + a.size <= b.first || b.first + b.size <= a.first;
+    return apart ||
+           (a.write != b.write && a.first == b.first && a.size == b.size && updatesInPlace(a.command, i, j));
+  }
+
+  /// Whether the distance of the two is the same in all iterations.
+  static bool movesAlike(const Access &a, const Access &b) {
+    return llvm::all_of(llvm::zip_equal(a.loops, b.loops),
+                        [](auto pair) { return std::get<0>(pair).stride == std::get<1>(pair).stride; });
   }
 
   /// Reads come first in the list of accesses, then writes.
@@ -165,35 +132,46 @@ private:
   // 1. No race
   //===--------------------------------------------------------------------===//
 
+  struct Span {
+    int64_t lower, upper;
+    unsigned execution;
+    const Access *access;
+  };
+
   LogicalResult checkRaces() {
-    std::vector<Access> sorted;
-    for (const auto &accesses : accessesOf)
-      llvm::append_range(sorted, accesses);
-    llvm::sort(sorted, [](const Access &a, const Access &b) {
-      return std::tie(a.lower, a.execution, a.write) < std::tie(b.lower, b.execution, b.write);
+    std::vector<Span> sorted;
+    for (unsigned index = 0; index < accessesOf.size(); ++index)
+      for (const Access &access : accessesOf[index])
+        sorted.push_back({access.lower(), access.upper(), index, &access});
+    llvm::stable_sort(sorted, [](const Span &a, const Span &b) {
+      return std::tie(a.lower, a.execution) < std::tie(b.lower, b.execution);
     });
-    std::vector<const Access *> open; // those that begin before the one at hand and end behind its beginning
-    for (const Access &access : sorted) {
-      llvm::erase_if(open, [&](const Access *earlier) { return earlier->upper <= access.lower; });
-      for (const Access *earlier : open)
-        if (failed(checkPair(*earlier, access)))
+    std::vector<const Span *> open; // those that begin before the one at hand and end behind its beginning
+    for (const Span &span : sorted) {
+      llvm::erase_if(open, [&](const Span *earlier) { return earlier->upper <= span.lower; });
+      for (const Span *earlier : open)
+        if (failed(checkPair(*earlier, span)))
           return failure();
-      open.push_back(&access);
+      open.push_back(&span);
     }
     return success();
   }
 
-  LogicalResult checkPair(const Access &a, const Access &b) {
+  LogicalResult checkPair(const Span &a, const Span &b) {
     const std::vector<Execution> &executions = order.executions();
-    if (!(a.write || b.write) || executions[a.execution].stream == executions[b.execution].stream ||
-        order.precedes(a.execution, b.execution) || order.precedes(b.execution, a.execution))
+    if (!(a.access->write || b.access->write) ||
+        executions[a.execution].stream == executions[b.execution].stream ||
+        order.precedes(a.execution, b.execution) || order.precedes(b.execution, a.execution) ||
+        !a.access->meets(*b.access))
       return success();
-    const Access &write = a.write ? a : b, &other = a.write ? b : a;
-    InFlightDiagnostic diagnostic = executions[write.execution].command->emitOpError("writes ")
-                                    << describe(write) << " while another stream "
-                                    << (other.write ? "writes " : "reads ") << describe(other)
+    const Access &write = a.access->write ? *a.access : *b.access;
+    const Access &other = a.access->write ? *b.access : *a.access;
+    Operation *writer = write.command, *second = other.command;
+    InFlightDiagnostic diagnostic = writer->emitOpError("writes ")
+                                    << write.text() << " while another stream "
+                                    << (other.write ? "writes " : "reads ") << other.text()
                                     << ": no event orders them";
-    diagnostic.attachNote(executions[other.execution].command->getLoc()) << "the other command";
+    diagnostic.attachNote(second->getLoc()) << "the other command";
     return diagnostic;
   }
 
@@ -201,105 +179,47 @@ private:
   // 2. Each read finds what was meant
   //===--------------------------------------------------------------------===//
 
-  /// Whose bytes these are, and since which step.
-  struct Content {
-    Operation *owner;
-    unsigned step;
-  };
-
   LogicalResult checkContents() {
-    contents[0] = {nullptr, 0};
-    for (Operation &op : *module.getBody())
-      if (isa<plan::VariableOp, plan::ConstantOp>(op))
-        if (auto place = op.getAttrOfType<IntegerAttr>("place"))
-          write(place.getInt(), place.getInt() + sizeOf(&op), {&op, 0});
-
+    PlanContents contents(module, addresses);
     std::optional<unsigned> step;
     for (unsigned index : order.order()) {
       const Execution &execution = order.executions()[index];
       // The order may interleave the steps of one program, but a program's end is everyone's end.
-      if (step && programOfStep[*step] != programOfStep[execution.step] && failed(checkOutputs(*step)))
+      if (step && programOfStep[*step] != programOfStep[execution.step] &&
+          failed(checkOutputs(contents, *step)))
         return failure();
       step = execution.step;
-      for (const Access &access : accessesOf[index])
-        if (!access.write && failed(checkRead(access, execution)))
-          return failure();
-      for (const Access &access : accessesOf[index])
-        if (access.write)
-          write(access.lower, access.upper, {access.owner, execution.step});
+      if (failed(contents.execute(execution.command, execution.step, stepOfProgram[execution.step],
+                                  execution.iterations)))
+        return failure();
     }
-    return step ? checkOutputs(*step) : success();
-  }
-
-  LogicalResult checkRead(const Access &access, const Execution &execution) {
-    return checkOwned(access.lower, access.upper, access.owner, execution.step, execution.command,
-                      plan::bufferOf(access.value).getBufferName());
-  }
-
-  LogicalResult checkOwned(int64_t lower, int64_t upper, Operation *owner, unsigned step, Operation *reader,
-                           StringRef name) {
-    bool lasting = isa<plan::VariableOp, plan::ConstantOp>(owner);
-    for (auto entry = std::prev(contents.upper_bound(lower)); entry != contents.end() && entry->first < upper;
-         ++entry) {
-      Content content = entry->second;
-      if (content.owner == owner && (lasting || content.step == step))
-        continue;
-      InFlightDiagnostic diagnostic = reader->emitOpError("reads ")
-                                      << name << llvm::formatv(" [{0:X}, {1:X})", lower, upper).str();
-      if (content.owner && content.owner != owner) {
-        diagnostic << ", which " << nameOf(content.owner) << " has overwritten";
-        diagnostic.attachNote(content.owner->getLoc()) << "the buffer that lies there";
-      } else {
-        diagnostic << " before anything in this step has written it";
-      }
-      return diagnostic;
-    }
-    return success();
+    return step ? checkOutputs(contents, *step) : success();
   }
 
   /// Results must outlast the program that computes them.
-  LogicalResult checkOutputs(unsigned step) {
+  LogicalResult checkOutputs(const PlanContents &contents, unsigned step) {
     plan::ProgramOp program = programOfStep[step];
     for (auto output : program.getBody().getOps<plan::OutputOp>()) {
       plan::Range range = plan::rangeOf(output.getBuffer());
-      FailureOr<int64_t> base = address(range.buffer, stepOfProgram[step], output);
-      if (failed(base) ||
-          failed(checkOwned(*base + range.offset, *base + range.offset + range.size, ownerOf(range.buffer),
-                            step, output, range.buffer.getBufferName())))
+      FailureOr<int64_t> base = addresses.address(range.buffer, stepOfProgram[step], output);
+      if (failed(base))
+        return failure();
+      int64_t lower = *base + range.offset;
+      if (failed(contents.check(lower, lower + range.size, AddressSpace::ownerOf(range.buffer), step, output,
+                                range.buffer.getBufferName())))
         return failure();
     }
     return success();
-  }
-
-  void write(int64_t lower, int64_t upper, Content content) {
-    if (lower == upper)
-      return;
-    Content behind = std::prev(contents.upper_bound(upper))->second;
-    contents.erase(contents.lower_bound(lower), contents.upper_bound(upper));
-    contents[lower] = content;
-    contents[upper] = behind;
-  }
-
-  static StringRef nameOf(Operation *owner) {
-    if (auto buffer = dyn_cast<plan::BufferOpInterface>(owner))
-      return buffer.getBufferName();
-    return SymbolTable::getSymbolName(owner).getValue();
-  }
-
-  static int64_t sizeOf(Operation *symbol) {
-    if (auto variable = dyn_cast<plan::VariableOp>(symbol))
-      return ir::sizeInBytes(variable.getType());
-    return ir::sizeInBytes(cast<plan::ConstantOp>(symbol).getValue().getType());
   }
 
   ModuleOp module;
   plan::ArenaOp arena;
+  AddressSpace addresses;
   HappensBefore order;
   DenseMap<Operation *, unsigned> runs;
   std::vector<unsigned> stepOfProgram; // for each step: how many runs of its program came before
   std::vector<plan::ProgramOp> programOfStep;
   std::vector<SmallVector<Access, 4>> accessesOf; // for each execution
-  std::map<int64_t, Content> contents;            // from this byte on, up to the next entry
 };
 
 struct VerifyPlan : impl::VerifyPlanPassBase<VerifyPlan> {

@@ -46,20 +46,33 @@ namespace gpuc::plan {
 
 BufferOpInterface bufferOf(Value value) { return rangeOf(value).buffer; }
 
+/// A view of a view moves with both.
+static void addStrides(SmallVectorImpl<int64_t> &sum, ArrayRef<int64_t> strides) {
+  sum.resize(std::max(sum.size(), strides.size()), 0);
+  for (auto [total, stride] : llvm::zip(sum, strides))
+    total += stride;
+}
+
 Range rangeOf(Value value) {
-  int64_t offset = 0;
-  int64_t size = -1;
-  ArrayRef<int64_t> strides;
+  Range range{{}, 0, -1, {}};
   while (auto view = value.getDefiningOp<ViewOp>()) {
-    if (size < 0)
-      size = ir::sizeInBytes(view.getType());
-    if (strides.empty())
-      strides = view.getStrides();
-    offset += view.getOffset();
+    if (range.size < 0)
+      range.size = ir::sizeInBytes(view.getType());
+    addStrides(range.strides, view.getStrides());
+    range.offset += view.getOffset();
     value = view.getSource();
   }
-  auto buffer = cast<BufferOpInterface>(value.getDefiningOp());
-  return {buffer, offset, size < 0 ? sizeInBytes(buffer) : size, strides};
+  range.buffer = cast<BufferOpInterface>(value.getDefiningOp());
+  if (range.size < 0)
+    range.size = sizeInBytes(range.buffer);
+  return range;
+}
+
+int64_t Range::offsetAt(ArrayRef<int64_t> iterations) const {
+  int64_t at = offset;
+  for (auto [stride, iteration] : llvm::zip(strides, iterations))
+    at += stride * iteration;
+  return at;
 }
 
 int64_t sizeInBytes(BufferOpInterface buffer) { return ir::sizeInBytes(buffer.getTensorType()); }

@@ -42,7 +42,10 @@ struct Range {
   BufferOpInterface buffer;
   int64_t offset;
   int64_t size;
-  llvm::ArrayRef<int64_t> strides; // of the enclosing repeats, outermost first
+  llvm::SmallVector<int64_t, 2> strides; // of the enclosing repeats, outermost first
+
+  /// Where it begins in the given iterations, from the start of the buffer.
+  int64_t offsetAt(llvm::ArrayRef<int64_t> iterations) const;
 };
 
 /// The bytes that a value names, seen through views.

@@ -2,9 +2,9 @@
 //
 // A kernel is a block of gpuc ops: its arguments are the operand tensors, its `gpuc.yield` names the results.
 // On the host it becomes `void symbol(void *const *operands, int64_t begin, int64_t end)`. `operands` are the
-// buffers of the block's arguments, then those of the results, dense, row-major and aligned to 64 bytes. A
-// call computes the tiles [begin, end); tiles are independent of one another, and what one holds depends on
-// shapes and target alone.
+// buffers of the block's arguments, then those of the results, dense, row-major and aligned to an element: a
+// slice of a stack may begin anywhere. A call computes the tiles [begin, end); tiles are independent of one
+// another, and what one holds depends on shapes and target alone.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

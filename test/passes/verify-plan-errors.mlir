@@ -193,3 +193,62 @@ plan.program @f {
     plan.launch @copy(%stack) -> (%y)
   }
 }
+
+// -----
+
+// Iteration i reads slot i + 1 before it is written: only slot 0 is there before the loop.
+plan.arena 640 bytes, variables at 0x0, workspace at 0x0, inputs at 0x280, slots 1, lower_bound 640
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+plan.program @f {
+  %h = plan.buffer "h" : tensor<10x16xf32> activation at 0x0
+  %first = plan.view %h[0] : tensor<16xf32>
+  plan.stream "compute" {
+    plan.launch @make() -> (%first)
+    plan.repeat 8 {
+      %in = plan.view %h[64] strides [64] : tensor<16xf32>
+      %out = plan.view %h[128] strides [64] : tensor<16xf32>
+      // expected-error @+1 {{reads h [0x40, 0x80) before anything in this step has written it}}
+      plan.launch @copy(%in) -> (%out)
+    }
+  }
+}
+
+// -----
+
+// All goes well but in the last iteration, in which the stack would be left.
+plan.arena 576 bytes, variables at 0x0, workspace at 0x0, inputs at 0x240, slots 1, lower_bound 576
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.program @f {
+  %h = plan.buffer "h" : tensor<8x16xf32> activation at 0x0
+  %other = plan.buffer "other" : tensor<16xf32> activation at 0x200
+  plan.stream "compute" {
+    plan.repeat 9 {
+      %out = plan.view %h[0] strides [64] : tensor<16xf32>
+      // expected-error @+1 {{touches bytes [0, 576) of h, which has 512}}
+      plan.launch @make() -> (%out)
+    }
+  }
+}
+
+// -----
+
+// What one iteration leaves for the next lies where a value of one iteration only is written: the second iteration finds
+// that instead.
+plan.arena 128 bytes, variables at 0x0, workspace at 0x0, inputs at 0x80, slots 1, lower_bound 128
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+plan.program @f {
+  %c = plan.buffer "c" : tensor<16xf32> activation at 0x0
+  // expected-note @+1 {{the buffer that lies there}}
+  %t = plan.buffer "t" : tensor<16xf32> activation at 0x0
+  %y = plan.buffer "y" : tensor<16xf32> activation at 0x40
+  plan.stream "compute" {
+    plan.launch @make() -> (%c)
+    plan.repeat 1000000 {
+      // expected-error @+1 {{reads c [0x0, 0x40), which t has overwritten}}
+      plan.launch @copy(%c) -> (%y)
+      plan.launch @copy(%y) -> (%t)
+    }
+  }
+}

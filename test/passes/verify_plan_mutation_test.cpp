@@ -1,9 +1,10 @@
 //===- verify_plan_mutation_test.cpp - plan-verify against broken plans -----===//
 //
 // Correct plans are broken at random: an offset is moved, an event, a wait or a record removed, a distance
-// changed, two commands swapped. plan-verify must reject exactly those that an independent check finds
-// broken. That check shares no code with the pass: reachability by depth-first search instead of vector
-// clocks, and memory as an array of 64-byte cells instead of an interval map.
+// changed, two commands swapped, a view or its stride moved, a repeat given another count. plan-verify must
+// reject exactly those that an independent check finds broken. That check shares no code with the pass:
+// reachability by depth-first search instead of vector clocks, memory as an array of 64-byte cells instead of
+// an interval map, and every iteration of every repeat executed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -164,8 +165,11 @@ private:
     int64_t address = range.buffer.getPlace().value_or(0) + range.offset;
     if (auto input = dyn_cast<plan::InputOp>(*range.buffer))
       address += runOfStep[node.step] % arena.getSlots() * input.getSlotStride().value_or(0);
-    for (size_t depth = 0; depth < range.strides.size(); ++depth)
+    int64_t begin = address - range.offset;
+    for (size_t depth = 0; depth < std::min(range.strides.size(), node.iterations.size()); ++depth)
       address += range.strides[depth] * node.iterations[depth];
+    if (address < begin || address + range.size > begin + plan::sizeInBytes(range.buffer))
+      return std::nullopt; // leaves its buffer
     if (address % kCell != 0 || address < 0 || address + range.size > static_cast<int64_t>(arena.getBytes()))
       return std::nullopt;
     Operation *owner = range.buffer;
@@ -300,6 +304,8 @@ public:
 
   /// Changes one thing; returns what, or nothing if the module has no such thing.
   std::string mutate() {
+    if (!all<plan::RepeatOp>(module).empty() && random() % 2)
+      return mutateRepeat();
     switch (random() % 6) {
     case 0:
     case 1:
@@ -333,6 +339,49 @@ private:
       place = op->getAttrOfType<IntegerAttr>("place").getInt() + (random() % 2 ? kCell : -kCell);
     op->setAttr("place", IntegerAttr::get(IntegerType::get(op->getContext(), 64), place));
     return "place " + std::to_string(place);
+  }
+
+  std::string mutateRepeat() {
+    switch (random() % 4) {
+    case 0:
+      return changeCount();
+    case 1:
+      return moveView();
+    default:
+      return changeStride();
+    }
+  }
+
+  std::string changeCount() {
+    auto repeat = cast<plan::RepeatOp>(pick(all<plan::RepeatOp>(module)));
+    repeat.setCount(std::max<int64_t>(1, repeat.getCount() + (random() % 2 ? 1 : -1)));
+    return "count " + std::to_string(repeat.getCount());
+  }
+
+  std::string moveView() {
+    auto view = cast<plan::ViewOp>(pick(all<plan::ViewOp>(module)));
+    view.setOffset(std::max<int64_t>(0, view.getOffset() + (random() % 2 ? kCell : -kCell)));
+    return "view at " + std::to_string(view.getOffset());
+  }
+
+  std::string changeStride() {
+    auto view = cast<plan::ViewOp>(pick(all<plan::ViewOp>(module)));
+    std::vector<int64_t> strides(view.getStrides().begin(), view.getStrides().end());
+    if (strides.empty())
+      return "";
+    int64_t &stride = strides[random() % strides.size()];
+    switch (random() % 3) {
+    case 0:
+      stride = 0;
+      break;
+    case 1:
+      stride = -stride;
+      break;
+    default:
+      stride += random() % 2 ? kCell : -kCell;
+    }
+    view.setStrides(strides);
+    return "stride " + std::to_string(stride);
   }
 
   template <typename Op> std::string erase(const char *what) {
@@ -410,6 +459,54 @@ constexpr const char *kHandWritten = R"(
   }
 )";
 
+/// A loop as training needs it: h carried through a stack of 9, c in place, a value that lives in one
+/// iteration only and lies where another one did, then the way back over the stack, with its sum in place.
+constexpr const char *kLoops = R"(
+  plan.arena 1536 bytes, variables at 0x0, workspace at 0x40, inputs at 0x400, slots 1, lower_bound 1536
+  plan.variable @w : tensor<16xf32> "parameter" init zeros at 0x0
+  plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+  plan.kernel @add (%a: tensor<16xf32>, %b: tensor<16xf32>) {
+    %0 = gpuc.add %a, %b : tensor<16xf32>
+    gpuc.yield %0 : tensor<16xf32>
+  }
+  plan.program @train_step {
+    %x = plan.input "x" : tensor<8x16xf32> at 0x400 stride 512
+    %w = plan.use @w
+    %h = plan.buffer "h" : tensor<9x16xf32> activation at 0x40
+    %c = plan.buffer "c" : tensor<16xf32> activation at 0x280
+    %s = plan.buffer "s" : tensor<16xf32> activation at 0x2C0
+    %t = plan.buffer "t" : tensor<16xf32> activation at 0x2C0
+    %d = plan.buffer "d" : tensor<16xf32> gradient at 0x300
+    %first = plan.view %h[0] : tensor<16xf32>
+    %last = plan.view %h[512] : tensor<16xf32>
+    plan.stream "compute" {
+      plan.upload %x
+      plan.launch @copy(%w) -> (%first)
+      plan.launch @copy(%w) -> (%c)
+      plan.repeat 8 {
+        %xi = plan.view %x[0] strides [64] : tensor<16xf32>
+        %hi = plan.view %h[0] strides [64] : tensor<16xf32>
+        %hn = plan.view %h[64] strides [64] : tensor<16xf32>
+        plan.launch @add(%xi, %hi) -> (%s)
+        plan.launch @add(%c, %s) -> (%c)
+        plan.launch @add(%c, %hi) -> (%t)
+        plan.launch @copy(%t) -> (%hn)
+      }
+      plan.launch @copy(%last) -> (%d)
+      plan.repeat 8 {
+        %hr = plan.view %h[448] strides [-64] : tensor<16xf32>
+        plan.launch @add(%d, %hr) -> (%d)
+        plan.repeat 4 {
+          %xr = plan.view %x[448] strides [-64, 0] : tensor<16xf32>
+          plan.launch @add(%d, %xr) -> (%d)
+        }
+      }
+      plan.launch @add(%w, %d) -> (%w)
+    }
+    plan.output "d" %d
+  }
+)";
+
 class VerifyPlanMutation : public testing::Test {
 protected:
   Compiler compiler;
@@ -452,6 +549,12 @@ TEST_F(VerifyPlanMutation, HandWritten) {
   auto module = compiler.parse(kHandWritten, "hand-written.mlir");
   ASSERT_TRUE(module.ok()) << module.message();
   checkMutations(**module, 400, 200);
+}
+
+TEST_F(VerifyPlanMutation, Loops) {
+  auto module = compiler.parse(kLoops, "loops.mlir");
+  ASSERT_TRUE(module.ok()) << module.message();
+  checkMutations(**module, 600, 200);
 }
 
 TEST_F(VerifyPlanMutation, MlpOnHost) { checkMutations(*compiledMlp("host"), 300, 100); }

@@ -1,0 +1,67 @@
+//===- PlanAccess.h - Which bytes of the arena a command touches -------------===//
+#pragma once
+
+#include "dialects/plan/PlanOps.h"
+
+namespace gpuc {
+
+/// Iterations 0 … count - 1, each `stride` bytes on.
+struct Loop {
+  int64_t stride;
+  int64_t count;
+};
+
+/// What one command reads or writes through one operand, in all iterations of the `loops` around it.
+struct Access {
+  plan::CommandOpInterface command;
+  mlir::Value value; // the command's operand
+  bool write;
+  mlir::Operation *owner; // what the bytes belong to: a variable, a constant, or a buffer of the program
+  int64_t first, size;    // bytes of the arena in the first iteration
+  llvm::SmallVector<Loop, 2> loops; // outermost first
+
+  /// The smallest range that holds all of it.
+  int64_t lower() const;
+  int64_t upper() const;
+
+  /// Whether it touches every byte of that range.
+  bool isDense() const;
+
+  /// The same for a given iteration of the outermost loop.
+  Access inIteration(int64_t iteration) const;
+
+  /// Whether two accesses have a byte in common in any of their iterations.
+  bool meets(const Access &other) const;
+
+  /// The buffer's name and the range, for messages.
+  std::string text() const;
+};
+
+/// Resolves buffers to addresses.
+class AddressSpace {
+public:
+  explicit AddressSpace(plan::ArenaOp arena) : bytes_(arena.getBytes()), slots_(arena.getSlots()) {}
+
+  /// Appends all accesses of a command, reads first; of a repeat those of the commands in it, in order. `run`
+  /// counts the runs of its program, `iterations` those of the repeats around it that are at a fixed one.
+  /// Fails, with an error, for a buffer without a place and for bytes outside of buffer or arena.
+  mlir::LogicalResult append(plan::CommandOpInterface command, uint64_t run,
+                             llvm::ArrayRef<int64_t> iterations,
+                             llvm::SmallVectorImpl<Access> &accesses) const;
+
+  /// Where a buffer begins in the given run of its program.
+  mlir::FailureOr<int64_t> address(plan::BufferOpInterface buffer, uint64_t run, mlir::Operation *user) const;
+
+  static mlir::Operation *ownerOf(plan::BufferOpInterface buffer);
+
+private:
+  mlir::LogicalResult append(plan::CommandOpInterface command, uint64_t run,
+                             llvm::ArrayRef<int64_t> iterations, llvm::SmallVectorImpl<int64_t> &counts,
+                             llvm::SmallVectorImpl<Access> &accesses) const;
+  mlir::LogicalResult check(const Access &access, plan::BufferOpInterface buffer, int64_t base) const;
+
+  int64_t bytes_;
+  uint64_t slots_;
+};
+
+} // namespace gpuc
