@@ -1,19 +1,15 @@
 //===- Autodiff.cpp - Reverse-mode differentiation ---------------------------===//
 //
 // Contract: puts a forward and a backward pass in the place of each gpuc.gradient. The forward pass is the
-// callee's body, calls inlined; the backward pass visits its ops in reverse and asks each
-// (DifferentiableOpInterface) for the cotangents of its operands, adding up where a value has several uses.
-// Only what varies with a differentiated argument or variable is visited, so frozen variables and dead
-// branches cost nothing.
+// callee's body, calls inlined; the backward pass follows it (BackwardPass.h). Only what varies with a
+// differentiated argument or variable is visited, so frozen variables and dead branches cost nothing.
 //
 // A gradient inside of a differentiated function is expanded first, which makes derivatives of any order.
-//
-// An op's backward ops may read of the forward pass only what the op declares in getResiduals: recomputation
-// later trusts that list, so a breach is an error here, at the op.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/gpuc/GpucOps.h"
+#include "passes/BackwardPass.h"
 #include "passes/Inline.h"
 #include "passes/Locations.h"
 #include "passes/Passes.h"
@@ -29,150 +25,6 @@ namespace gpuc {
 using namespace mlir;
 
 namespace {
-
-bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); }
-
-//===----------------------------------------------------------------------===//
-// The backward pass of one function
-//===----------------------------------------------------------------------===//
-
-/// Differentiates the first result of a function of one block without calls, in place.
-class BackwardPass {
-public:
-  BackwardPass(func::FuncOp function, ArrayRef<int64_t> arguments, ArrayRef<StringRef> variables)
-      : block_(function.getBody().front()), builder_(block_.getTerminator()) {
-    for (int64_t index : arguments)
-      varied_.insert(block_.getArgument(index));
-    wrt_.insert(variables.begin(), variables.end());
-    findVaried();
-  }
-
-  /// Appends the backward pass to the block.
-  LogicalResult run() {
-    SmallVector<Operation *> forward;
-    for (Operation &op : block_.without_terminator())
-      forward.push_back(&op);
-    Value loss = block_.getTerminator()->getOperand(0);
-    if (varied_.contains(loss)) {
-      Location location = backwardOf(loss.getLoc());
-      cotangents_[loss] = ir::ConstantOp::create(builder_, location, loss.getType(), 1.0);
-    }
-    for (Operation *op : llvm::reverse(forward))
-      if (failed(visit(op)))
-        return failure();
-    eraseDead(forward.empty() ? nullptr : forward.back());
-    return success();
-  }
-
-  /// The cotangent of the function's argument `index`; zeros if the loss does not vary with it.
-  Value ofArgument(int64_t index) {
-    Value argument = block_.getArgument(index);
-    Value cotangent = cotangents_.lookup(argument);
-    return cotangent ? cotangent : zeros(argument.getLoc(), argument.getType());
-  }
-
-  /// The cotangent of a variable, over all places that read it; zeros if the loss does not vary with it.
-  Value ofVariable(StringRef variable, Type type) {
-    Value sum;
-    for (auto read : block_.getOps<ir::ReadOp>())
-      if (Value cotangent = read.getVariable() == variable ? cotangents_.lookup(read.getResult()) : Value())
-        sum = sum ? add(backwardOf(read.getLoc()), sum, cotangent) : cotangent;
-    return sum ? sum : zeros(builder_.getUnknownLoc(), type);
-  }
-
-private:
-  /// Marks what a change of a differentiated argument or variable changes.
-  void findVaried() {
-    for (Operation &op : block_.without_terminator()) {
-      auto read = dyn_cast<ir::ReadOp>(op);
-      bool varies = (read && wrt_.contains(read.getVariable())) ||
-                    llvm::any_of(op.getOperands(), [&](Value value) { return varied_.contains(value); });
-      for (Value result : op.getResults())
-        if (varies && isFloat(result))
-          varied_.insert(result);
-    }
-  }
-
-  LogicalResult visit(Operation *op) {
-    SmallVector<Value> given =
-        llvm::map_to_vector(op->getResults(), [&](Value value) { return cotangents_.lookup(value); });
-    if (isa<ir::ReadOp>(op) || llvm::none_of(given, [](Value value) { return value != nullptr; }))
-      return success();
-    auto differentiable = dyn_cast<ir::DifferentiableOpInterface>(op);
-    if (!differentiable)
-      return op->emitOpError(
-          "stands between the loss and what it is differentiated by, but has no derivative");
-
-    Operation *before = block_.getTerminator()->getPrevNode();
-    SmallVector<Value> computed;
-    if (failed(differentiable.buildVJP(builder_, given, computed)))
-      return op->emitOpError("has no derivative for these operands");
-    if (failed(checkVJP(differentiable, given, computed, before)))
-      return failure();
-    for (auto [operand, cotangent] : llvm::zip_equal(op->getOperands(), computed))
-      if (cotangent && varied_.contains(operand))
-        accumulate(backwardOf(op->getLoc()), operand, cotangent);
-    return success();
-  }
-
-  /// Checks what a VJP built after `before`, and moves it to the op's place in the backward pass.
-  LogicalResult checkVJP(ir::DifferentiableOpInterface op, ArrayRef<Value> given, ArrayRef<Value> computed,
-                         Operation *before) {
-    if (computed.size() != op->getNumOperands())
-      return op->emitOpError("gives ")
-             << computed.size() << " cotangents for " << op->getNumOperands() << " operands";
-    llvm::SmallDenseSet<Value> readable(given.begin(), given.end());
-    readable.insert_range(op.getResiduals());
-    for (auto [index, cotangent] : llvm::enumerate(computed)) {
-      if (cotangent && cotangent.getType() != op->getOperand(index).getType())
-        return op->emitOpError("gives operand ") << index << " of type " << op->getOperand(index).getType()
-                                                 << " a cotangent of type " << cotangent.getType();
-    }
-    for (Operation *built = before ? before->getNextNode() : &block_.front(); built != block_.getTerminator();
-         built = built->getNextNode()) {
-      for (Value operand : built->getOperands())
-        if (!readable.contains(operand))
-          return op->emitOpError("reads, in its backward op ")
-                 << built->getName() << ", a value of the forward pass that "
-                 << "it does not declare as residual, of type " << operand.getType();
-      readable.insert_range(built->getResults());
-      built->setLoc(backwardOf(op->getLoc()));
-    }
-    return success();
-  }
-
-  void accumulate(Location location, Value value, Value cotangent) {
-    Value &sum = cotangents_[value];
-    sum = sum ? add(location, sum, cotangent) : cotangent;
-  }
-
-  Value add(Location location, Value lhs, Value rhs) {
-    return ir::AddOp::create(builder_, location, lhs.getType(), lhs, rhs);
-  }
-
-  Value zeros(Location location, Type type) { return ir::ConstantOp::create(builder_, location, type, 0.0); }
-
-  /// Erases the backward ops, all after `forward`, that no argument's and no variable's cotangent needs.
-  void eraseDead(Operation *forward) {
-    llvm::SmallDenseSet<Value> kept;
-    for (auto [value, cotangent] : cotangents_)
-      if (isa<BlockArgument>(value) || value.getDefiningOp<ir::ReadOp>())
-        kept.insert(cotangent);
-    for (Operation *op = block_.getTerminator()->getPrevNode(); op != forward;) {
-      Operation *previous = op->getPrevNode();
-      bool needed = llvm::any_of(op->getResults(), [&](Value value) { return kept.contains(value); });
-      if (!needed && isOpTriviallyDead(op))
-        op->erase();
-      op = previous;
-    }
-  }
-
-  Block &block_;
-  OpBuilder builder_;
-  llvm::StringSet<> wrt_;
-  llvm::DenseSet<Value> varied_;
-  llvm::DenseMap<Value, Value> cotangents_;
-};
 
 //===----------------------------------------------------------------------===//
 // The pass
@@ -238,20 +90,43 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
       for (auto variable : symbols->getAsRange<FlatSymbolRefAttr>())
         variables.push_back(variable.getValue());
     ArrayRef<int64_t> arguments = gradient.getArguments().value_or(ArrayRef<int64_t>());
-    BackwardPass backward(copy, arguments, variables);
-    if (failed(backward.run()))
+    FailureOr<SmallVector<Value>> gradients =
+        differentiate(copy.getBody().front(), arguments, variables, gradient.getResultTypes());
+    if (failed(gradients))
       return failure();
-
     Operation *end = copy.getBody().front().getTerminator();
-    SmallVector<Value> results(end->getOperands());
-    for (int64_t index : arguments)
-      results.push_back(backward.ofArgument(index));
-    for (StringRef variable : variables)
-      results.push_back(backward.ofVariable(variable, gradient.getResult(results.size()).getType()));
-    end->setOperands(results);
+    end->insertOperands(end->getNumOperands(), *gradients);
     gradient.replaceAllUsesWith(cloneBody(builder, copy, gradient.getInputs()));
     gradient.erase();
     return success();
+  }
+
+  /// Appends the backward pass of the first result to the block of a function. Returns the cotangents of the
+  /// arguments, then of the variables; zeros where the result does not vary with them. `types` end in theirs.
+  static FailureOr<SmallVector<Value>> differentiate(Block &block, ArrayRef<int64_t> arguments,
+                                                     ArrayRef<StringRef> variables, TypeRange types) {
+    BackwardPass backward(block);
+    for (int64_t index : arguments)
+      backward.differentiateBy(block.getArgument(index));
+    for (StringRef variable : variables)
+      backward.differentiateBy(variable);
+    backward.findVaried();
+    OpBuilder &builder = backward.builder();
+    Value loss = block.getTerminator()->getOperand(0);
+    if (backward.varies(loss))
+      backward.seed(loss, ir::ConstantOp::create(builder, backwardOf(loss.getLoc()), loss.getType(), 1.0));
+    if (failed(backward.run()))
+      return failure();
+
+    SmallVector<Value> gradients;
+    for (int64_t index : arguments)
+      gradients.push_back(backward.ofArgument(block.getArgument(index)));
+    for (StringRef variable : variables)
+      gradients.push_back(backward.ofVariable(variable));
+    for (auto [gradient, type] : llvm::zip_equal(gradients, types.take_back(gradients.size())))
+      if (!gradient)
+        gradient = ir::ConstantOp::create(builder, builder.getUnknownLoc(), type, 0.0);
+    return gradients;
   }
 
   /// Adds `@gradients`: the recipe's loss, differentiated by every variable that is trained.

@@ -6,7 +6,8 @@
 //
 // Ops that only say where to read or what constant to use (constant, iota, broadcast, transpose …) are copied
 // into each kernel that reads them. Every other op begins as a kernel of its own. Then, in block order, the
-// kernel of an op takes in the kernels of its operands, in two rounds:
+// kernel of an op takes in the kernels of its operands, in two rounds; the region of a scan is a block of its
+// own:
 //
 //   1. kernels whose values nobody else reads: they vanish, be it into a pointwise kernel or into a
 //   reduction;
@@ -20,6 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/gpuc/ScanParts.h"
 #include "dialects/gpuc/Windows.h"
 #include "passes/FusedKernel.h"
 #include "passes/Passes.h"
@@ -130,7 +132,7 @@ private:
     for (Operation &op : llvm::make_early_inc_range(block_)) {
       if (!isCopied(&op))
         continue;
-      auto outside = [](OpOperand &use) { return !isKernelOp(use.getOwner()); };
+      auto outside = [](OpOperand &use) { return !isKernelOp(use.getOwner()) && !ir::isSplatInit(use); };
       if (llvm::none_of(op.getUses(), outside))
         continue;
       Operation *copy = OpBuilder(&op).clone(op);
@@ -304,18 +306,29 @@ class FusePass : public impl::FusePassBase<FusePass> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      Clustering clustering(function.getBody().front(), enable);
-      if (failed(clustering.run()) || failed(clustering.build(names)) || failed(checkLeft(function)))
+      if (failed(fuse(function.getBody().front(), names)))
         return signalPassFailure();
     }
   }
 
+  /// The ops of a block, and those of the loops in it.
+  LogicalResult fuse(Block &block, KernelNames &names) {
+    Clustering clustering(block, enable);
+    if (failed(clustering.run()) || failed(clustering.build(names)) || failed(checkLeft(block)))
+      return failure();
+    for (auto scan : block.getOps<ir::ScanOp>())
+      if (failed(fuse(scan.getBlock(), names)))
+        return failure();
+    return success();
+  }
+
   /// Whether what stands outside of kernels needs none: it is a library's, moves nothing, or is state.
-  static LogicalResult checkLeft(func::FuncOp function) {
-    for (Operation &op : function.getBody().front().without_terminator())
+  static LogicalResult checkLeft(Block &block) {
+    for (Operation &op : block.without_terminator())
       if (!ir::isConvolution(&op) &&
-          !isa<ir::FusedOp, ir::MatmulOp, ir::ReshapeOp, ir::ReadOp, ir::AssignOp, ir::CompositeOpInterface>(
-              op))
+          !(isa<ir::ConstantOp>(op) && llvm::all_of(op.getUses(), ir::isSplatInit)) &&
+          !isa<ir::FusedOp, ir::MatmulOp, ir::ReshapeOp, ir::ScanOp, ir::ReadOp, ir::AssignOp,
+               ir::CompositeOpInterface>(op))
         return op.emitOpError("has no kernel on any target");
     return success();
   }

@@ -88,6 +88,9 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
     if (failed(function.insertArgument(end, count, attributes.getDictionaryAttr(named), function.getLoc())))
       return failure();
     for (ir::LossOpInterface loss : losses) {
+      if (loss->getBlock() != &function.getBody().front())
+        return loss->emitOpError("stands in a loop: give it a mask for rows that are padding, or compute it "
+                                 "behind the loop, of what the loop stacks");
       if (loss.getRows() % batch != 0)
         return loss->emitOpError("is over ") << loss.getRows() << " rows, not a multiple of the batch of "
                                              << batch << ": give it a mask for rows that are padding";

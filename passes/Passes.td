@@ -12,7 +12,7 @@ def SpecializeBatchPass : Pass<"gpuc-specialize-batch", "::mlir::ModuleOp"> {
   let description = [{
     The number is the option's, else the recipe's. Afterwards the module has no `?`, and holds the number as its
     attribute `gpuc.batch`. A module without `?` keeps its shapes; a batch that contradicts one bound earlier is an
-    error.
+    error. Scans with `batch_first` become scans over their first dimension, between transposes.
 
     Before, with `batch=64`:
     ```mlir
@@ -92,6 +92,10 @@ def AutodiffPass : Pass<"gpuc-autodiff", "::mlir::ModuleOp"> {
     variable that is trained. Then expands every `gpuc.gradient`, those inside of differentiated functions first. A
     forward op keeps its location; what stands for it in the backward pass gets `fused<"backward">[…]` around it. A
     variable that the loss does not reach is left out, with a warning.
+
+    The gradient of a `gpuc.scan` is a scan in the other direction. The forward one gets an output for each value that
+    the backward one reads (the carried values, and the residuals of the ops in its region); inputs and captures are read
+    as they are. With `recompute`, only carried values are stacked, and the backward region computes the rest again.
 
     Before:
     ```mlir
@@ -189,6 +193,33 @@ def DecomposePass : Pass<"gpuc-decompose", "::mlir::ModuleOp"> {
   let options = [
     ListOption<"keep", "keep", "std::string", "Composite ops that stay whole, by name: softmax,layer_norm">,
   ];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
+def HoistFromScansPass : Pass<"gpuc-hoist-from-scans", "::mlir::ModuleOp"> {
+  let summary = "Do before or behind a loop what need not be done in each of its iterations";
+  let description = [{
+    What depends on captures alone is computed once. Products of an input, or of what an output needs, with a capture
+    become one product of a stack. A gradient that the loop only adds up, of a weight or a bias, becomes one product, or
+    sum, over stacks, most of which the backward pass reads anyway.
+
+    Before:
+    ```mlir
+    %dw, %dh = gpuc.scan over(%hs, %das) carry(%zeros, %d) … reverse : … {
+    ^bb0(%h: tensor<8x16xf32>, %da: tensor<8x16xf32>, %sum: tensor<16x16xf32>, …):
+      %0 = gpuc.matmul transpose %h, %da : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+      %1 = gpuc.add %sum, %0 : tensor<16x16xf32>
+      gpuc.yield %1, …
+    }
+    ```
+    After, with 32 iterations:
+    ```mlir
+    %dh = gpuc.scan …
+    %0 = gpuc.reshape %hs : tensor<32x8x16xf32> to tensor<256x16xf32>
+    %1 = gpuc.reshape %das : tensor<32x8x16xf32> to tensor<256x16xf32>
+    %dw = gpuc.matmul transpose %0, %1 : (tensor<256x16xf32>, tensor<256x16xf32>) -> tensor<16x16xf32>
+    ```
+  }];
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 

@@ -53,6 +53,9 @@ void buildKernels(OpPassManager &passes, bool fuse) {
   // No target has kernels for composites yet.
   passes.addPass(createDecomposePass());
   cleanUp(passes);
+  // Loops over time keep only what hangs on what they carry: weights' gradients leave them here.
+  passes.addPass(createHoistFromScansPass());
+  cleanUp(passes);
   // Everything but library calls becomes kernels.
   passes.addPass(createFusePass({fuse}));
 }
@@ -66,6 +69,8 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createSpecializeBatchPass({options.batch}));
   // The mask must be there when losses are differentiated.
   passes.addPass(createMaskPaddingPass());
+  // What leaves a loop over time now has a gradient that never was in one.
+  passes.addPass(createHoistFromScansPass());
   // Derivatives are taken of whole ops: a composite's own is better than its definition's.
   passes.addPass(createAutodiffPass());
   // The step, evaluation, prediction and initialisation as functions of their own.

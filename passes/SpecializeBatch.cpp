@@ -3,12 +3,13 @@
 // Contract: a leading `?` is the same number wherever it stands in a module, so binding it is a replacement
 // of types, and nothing has to be inferred. Every type is replaced where it is kept: in results, in block
 // arguments and in attributes (function types). The module then has static shapes only, which this pass
-// checks before it claims so.
+// checks before it claims so. Loops with `batch_first` become loops over their first dimension.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/Passes.h"
+#include "passes/TimeFirst.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 
@@ -55,14 +56,25 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
     if (failed(chosen))
       return signalPassFailure();
     if (*chosen == 0)
-      return; // Static shapes and nothing that says how many rows they have.
+      return turnLoops(); // Static shapes and nothing that says how many rows they have.
 
     module->setAttr("gpuc.batch", Builder(module).getI64IntegerAttr(*chosen));
     bind(module, *chosen);
     if (Operation *left = findDynamic(module)) {
       left->emitOpError("has a `?` that is not the leading dimension: only the batch may be unknown");
-      signalPassFailure();
+      return signalPassFailure();
     }
+    turnLoops();
+  }
+
+  /// Nothing needs the batch to lead any more: loops over time get that first.
+  void turnLoops() {
+    SmallVector<ir::ScanOp> scans;
+    getOperation().walk([&](ir::ScanOp scan) {
+      if (scan.getBatchFirst())
+        scans.push_back(scan);
+    });
+    llvm::for_each(scans, putTimeFirst);
   }
 
   /// The batch, 0 if none is known and none is needed.

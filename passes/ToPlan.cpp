@@ -3,16 +3,18 @@
 // Each entry function becomes a plan.program: a fused region becomes a kernel and its launch, a matmul or
 // a convolution a library command, a value a buffer of its own. A reshape is another name for its operand's
 // buffer. An assigned value is written where the variable lies (VariableUpdates.h makes that legal first), so
-// that an update moves no byte twice. Order, streams and places come later; here the list keeps the order of
-// the function.
+// that an update moves no byte twice. A scan becomes repeated commands (ScanToPlan.h). Order, streams and
+// places come later; here the list keeps the order of the function.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/ConvShapes.h"
 #include "passes/Locations.h"
 #include "passes/Passes.h"
+#include "passes/ScanToPlan.h"
 #include "passes/VariableUpdates.h"
 
+#include "dialects/gpuc/ScanParts.h"
 #include "dialects/gpuc/Windows.h"
 #include "dialects/plan/PlanOps.h"
 #include "runtime/plan/matmul_workspace.h"
@@ -41,10 +43,10 @@ int64_t matmulWorkspace(plan::TargetAttr target, const MatmulShape &shape, Ranke
   return matmulWorkspaceBytes(shape);
 }
 
-class ProgramBuilder {
+class ProgramBuilder : public ProgramWriter {
 public:
   ProgramBuilder(func::FuncOp function, SymbolTable &planSymbols, plan::TargetAttr target)
-      : function(function), planSymbols(planSymbols), target(target), builder(function.getContext()),
+      : ProgramWriter(function.getContext()), function(function), planSymbols(planSymbols), target(target),
         bufferType(plan::BufferType::get(function.getContext())) {}
 
   LogicalResult build() {
@@ -56,11 +58,21 @@ public:
     for (auto assign : function.getBody().getOps<ir::AssignOp>())
       variableOfValue[assign.getValue()] = assign.getVariableAttr();
     declareInputs();
-    for (Operation &op : function.getBody().front())
+    Block &body = function.getBody().front();
+    prepareScans(*this, body);
+    if (failed(convertOps(body)))
+      return failure();
+    return convertReturn(cast<func::ReturnOp>(body.getTerminator()));
+  }
+
+  LogicalResult convertOps(Block &block) override {
+    for (Operation &op : block.without_terminator())
       if (failed(convert(&op)))
         return failure();
     return success();
   }
+
+  bool isAssigned(Value value) const override { return variableOfValue.contains(value); }
 
 private:
   void declareInputs() {
@@ -92,11 +104,11 @@ private:
     if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
       return buffers[reshape.getResult()] = buffers.lookup(reshape.getOperand()), success();
     if (auto constant = dyn_cast<ir::ConstantOp>(op))
-      return convertConstant(constant);
+      return llvm::all_of(op->getUses(), ir::isSplatInit) ? success() : convertConstant(constant);
     if (isa<ir::AssignOp>(op))
       return success(); // its value was written in place
-    if (auto terminator = dyn_cast<func::ReturnOp>(op))
-      return convertReturn(terminator);
+    if (auto scan = dyn_cast<ir::ScanOp>(op))
+      return convertScan(*this, scan);
     return op->emitOpError("cannot become a command: gpuc-decompose and gpuc-fuse come before gpuc-to-plan");
   }
 
@@ -176,6 +188,8 @@ private:
   }
 
   LogicalResult convertReturn(func::ReturnOp terminator) {
+    for (Value value : terminator.getOperands())
+      makeWhole(value);
     for (OpOperand &operand : terminator->getOpOperands()) {
       unsigned index = operand.getOperandNumber();
       auto name = function.getResultAttrOfType<StringAttr>(index, kNameAttr);
@@ -186,14 +200,30 @@ private:
     return success();
   }
 
+  /// The caller reads whole buffers: what is a part of one is copied.
+  void makeWhole(Value value) {
+    Value &buffer = buffers[value];
+    if (!buffer.getDefiningOp<plan::ViewOp>())
+      return;
+    std::string layer = layerName(value.getLoc());
+    Value whole =
+        newBuffer((layer.empty() ? "" : layer + ".") + "copy", cast<RankedTensorType>(value.getType()),
+                  plan::Category::activation, value.getLoc());
+    plan::CopyOp::create(builder, value.getLoc(), buffer, whole);
+    buffer = whole;
+  }
+
   Value bufferFor(Value value, StringRef name) {
+    if (Value place = places.lookup(value))
+      return buffers[value] = place;
     if (auto variable = variableOfValue.lookup(value))
       return buffers[value] = useOf(variable.getValue(), value.getLoc());
     return buffers[value] =
                newBuffer(name, cast<RankedTensorType>(value.getType()), categoryOf(value), value.getLoc());
   }
 
-  Value newBuffer(StringRef name, RankedTensorType type, plan::Category category, Location location) {
+  Value newBuffer(StringRef name, RankedTensorType type, plan::Category category,
+                  Location location) override {
     unsigned count = names[name]++;
     std::string unique = count == 0 ? name.str() : (name + "_" + Twine(count)).str();
     OpBuilder head = declarations();
@@ -212,7 +242,7 @@ private:
   }
 
   /// Declarations stand at the head of the program, commands behind them.
-  OpBuilder declarations() {
+  OpBuilder declarations() override {
     Block &body = program.getBody().front();
     auto command = llvm::find_if(body, [](Operation &op) { return isa<plan::CommandOpInterface>(op); });
     return OpBuilder(&body, command);
@@ -230,10 +260,8 @@ private:
   func::FuncOp function;
   SymbolTable &planSymbols;
   plan::TargetAttr target;
-  OpBuilder builder;
   Type bufferType;
   plan::ProgramOp program;
-  DenseMap<Value, Value> buffers; // tensor → buffer
   DenseMap<Value, FlatSymbolRefAttr> variableOfValue;
   llvm::StringMap<Value> uses;
   llvm::StringMap<unsigned> names;

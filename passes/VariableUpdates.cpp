@@ -11,6 +11,7 @@
 #include "passes/VariableUpdates.h"
 
 #include "dialects/gpuc/Windows.h"
+#include "passes/ScanToPlan.h"
 #include "passes/codegen/Codegen.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -21,13 +22,6 @@ using namespace mlir;
 
 namespace gpuc {
 namespace {
-
-/// A reshape is no op of its own in a plan, but another name for its operand's bytes.
-Value throughReshapes(Value value) {
-  while (auto reshape = value.getDefiningOp<ir::ReshapeOp>())
-    value = reshape.getOperand();
-  return value;
-}
 
 /// Ops that touch the bytes behind `value`: its users, and those of its reshapes.
 void collectUsers(Value value, SetVector<Operation *> &users) {

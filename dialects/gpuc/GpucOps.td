@@ -11,6 +11,7 @@ include "dialects/gpuc/NormOps.td"
 include "dialects/gpuc/AttentionOps.td"
 include "dialects/gpuc/LossOps.td"
 include "dialects/gpuc/RandomOps.td"
+include "dialects/gpuc/ScanOp.td"
 include "dialects/gpuc/TrainingOps.td"
 
 #endif

@@ -35,6 +35,7 @@ const std::vector<Case> &registry() {
     addAttentionCases(cases);
     addLossCases(cases);
     addRandomCases(cases);
+    addScanCases(cases);
     addUpdateCases(cases);
     return cases;
   }();

@@ -74,6 +74,7 @@ void addNormCases(Cases &cases);
 void addAttentionCases(Cases &cases);
 void addLossCases(Cases &cases);
 void addRandomCases(Cases &cases);
+void addScanCases(Cases &cases);
 void addUpdateCases(Cases &cases);
 
 /// "tensor<3x5x$T>"

@@ -58,3 +58,26 @@ module @static {
     return %x : tensor<3x4xf32>
   }
 }
+
+// -----
+
+// Once the batch is known, loops that have it first go over their first dimension, which is time.
+// CHECK-LABEL: module @batch_first
+// CHECK:       %[[XS:.*]] = gpuc.transpose %{{.*}} permutation [1, 0, 2] : (tensor<8x3x4xf32>) -> tensor<3x8x4xf32>
+// CHECK:       %[[R:.*]]:2 = gpuc.scan over(%[[XS]]) carry(%{{.*}}) reverse :
+// CHECK-SAME:    (tensor<3x8x4xf32>, tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<3x8x4xf32>)
+// CHECK:       %[[Y:.*]] = gpuc.transpose %[[R]]#1 permutation [1, 0, 2] : (tensor<3x8x4xf32>) -> tensor<8x3x4xf32>
+// CHECK:       return %[[R]]#0, %[[Y]]
+// OPTION-LABEL: module @batch_first
+// OPTION:       gpuc.scan over({{.*}}) carry({{.*}}) reverse : (tensor<3x8x4xf32>
+module @batch_first attributes {gpuc.batch = 8 : i64} {
+  func.func @predict(%x: tensor<8x3x4xf32>, %h: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x3x4xf32>) {
+    %n, %y = gpuc.scan over(%x) carry(%h) batch_first reverse
+        : (tensor<8x3x4xf32>, tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x3x4xf32>) {
+    ^bb0(%a: tensor<8x4xf32>, %c: tensor<8x4xf32>):
+      %0 = gpuc.add %a, %c : tensor<8x4xf32>
+      gpuc.yield %0, %0 : tensor<8x4xf32>, tensor<8x4xf32>
+    }
+    return %n, %y : tensor<8x4xf32>, tensor<8x3x4xf32>
+  }
+}

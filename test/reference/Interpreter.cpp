@@ -35,7 +35,8 @@ static const OpTable &opTable() {
 }
 
 bool isInterpreted(StringRef name) {
-  static constexpr StringRef structure[] = {"gpuc.read", "gpuc.assign", "gpuc.fused", "gpuc.yield"};
+  static constexpr StringRef structure[] = {"gpuc.read", "gpuc.assign", "gpuc.fused", "gpuc.scan",
+                                            "gpuc.yield"};
   return llvm::is_contained(structure, name) || opTable().find(name);
 }
 
@@ -77,6 +78,8 @@ Result<std::vector<Tensor>> Interpreter::runOp(Operation *op, ArrayRef<Tensor> o
   }
   if (auto fused = dyn_cast<ir::FusedOp>(op))
     return runBlock(fused.getBody().front(), operands);
+  if (auto scan = dyn_cast<ir::ScanOp>(op))
+    return runScan(scan, operands);
   if (auto read = dyn_cast<ir::ReadOp>(op)) {
     auto found = variables.find(read.getVariable().str());
     if (found == variables.end())
@@ -95,6 +98,39 @@ Result<std::vector<Tensor>> Interpreter::runOp(Operation *op, ArrayRef<Tensor> o
   for (Tensor &result : results)
     keepPrecision(result);
   return results;
+}
+
+/// Elements `position` of the first dimension.
+static ArrayRef<Element> sliceOf(const Tensor &stack, int64_t position) {
+  int64_t size = stack.size() / stack.shape().front();
+  return ArrayRef<Element>(stack.elements).slice(position * size, size);
+}
+
+Result<std::vector<Tensor>> Interpreter::runScan(ir::ScanOp scan, ArrayRef<Tensor> operands) {
+  if (scan.getBatchFirst())
+    return Status::error("gpuc.scan with batch_first: gpuc-specialize-batch comes before it is interpreted");
+  size_t inputs = scan.getInputs().size(), carries = scan.getInits().size();
+  std::vector<Tensor> carried(operands.slice(inputs, carries)), stacks;
+  for (Value output : scan.getOutputs())
+    stacks.emplace_back(typeOf(output));
+  int64_t trips = inputs ? operands.front().shape().front() : static_cast<int64_t>(*scan.getCount());
+  for (int64_t step = 0; step < trips; ++step) {
+    int64_t position = scan.getReverse() ? trips - 1 - step : step;
+    std::vector<Tensor> arguments;
+    for (size_t i = 0; i < inputs; ++i) {
+      Tensor &slice = arguments.emplace_back(typeOf(scan.getBlock().getArgument(i)));
+      slice.elements = sliceOf(operands[i], position).vec();
+    }
+    arguments.insert(arguments.end(), carried.begin(), carried.end());
+    arguments.insert(arguments.end(), operands.begin() + inputs + carries, operands.end());
+    GPUC_ASSIGN_OR_RETURN(std::vector<Tensor> yielded, runBlock(scan.getBlock(), arguments));
+    carried.assign(yielded.begin(), yielded.begin() + carries);
+    for (size_t i = 0; i < stacks.size(); ++i)
+      llvm::copy(yielded[carries + i].elements,
+                 stacks[i].elements.begin() + position * yielded[carries + i].size());
+  }
+  carried.insert(carried.end(), stacks.begin(), stacks.end());
+  return carried;
 }
 
 void Interpreter::keepPrecision(Tensor &tensor) {

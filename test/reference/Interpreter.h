@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "dialects/gpuc/GpucOps.h"
 #include "runtime/base/status.h"
 #include "test/reference/Tensor.h"
 
@@ -36,6 +37,7 @@ struct Interpreter {
 private:
   Result<std::vector<Tensor>> runBlock(mlir::Block &block, llvm::ArrayRef<Tensor> arguments);
   Result<std::vector<Tensor>> runOp(mlir::Operation *op, llvm::ArrayRef<Tensor> operands);
+  Result<std::vector<Tensor>> runScan(ir::ScanOp scan, llvm::ArrayRef<Tensor> operands);
   void keepPrecision(Tensor &tensor);
 };
 
