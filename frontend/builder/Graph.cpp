@@ -47,7 +47,10 @@ bool Graph::usable(const char *op, ArrayRef<const Tensor *> operands) {
     if (operand->graph() != this || !builder.getInsertionBlock() ||
         value.getParentBlock() != builder.getInsertionBlock()) {
       fail(std::string(op) +
-           " takes tensors of the function being built, got one of another; pass it as an input");
+           (loops_ == 0
+                ? " takes tensors of the function being built, got one of another; pass it as an input"
+                : " in a scan takes tensors of the step being built, got one of outside; pass it as a "
+                  "capture"));
       return false;
     }
   }
@@ -100,7 +103,7 @@ LayerCall *Graph::currentCall() { return callStack_.empty() ? nullptr : &calls[c
 void Graph::charge(Operation *op) {
   auto cost = dyn_cast<ir::CostOpInterface>(op);
   if (LayerCall *call = currentCall(); call && cost)
-    call->flops += cost.getFlops();
+    call->flops += repeats_ * cost.getFlops();
 }
 
 Tensor Graph::parameter(const Module *owner, const std::string &name, const Shape &shape,
@@ -113,6 +116,8 @@ Tensor Graph::variable(const Module *owner, const std::string &name, RankedTenso
   if (failed())
     return {};
   const Shape shape = type.getShape();
+  if (loops_ != 0)
+    return fail((kind + " " + name + " is read in a scan; read it outside and pass it as a capture").str());
   if (llvm::any_of(shape, [](int64_t extent) { return extent < 1; }))
     return fail((kind + " " + name + " has shape " + toString(shape) + "; extents are at least 1").str());
   Variable &variable = variables_[name];

@@ -82,6 +82,20 @@ public:
   mlir::Location location();
   mlir::Location named(const std::string &name);
 
+  /// While it lives, ops stand in a loop: they cost as often as it has steps.
+  struct LoopScope {
+    LoopScope(Graph &graph, int64_t steps) : graph(graph), outer(graph.repeats_) {
+      graph.repeats_ *= steps;
+      ++graph.loops_;
+    }
+    ~LoopScope() {
+      graph.repeats_ = outer;
+      --graph.loops_;
+    }
+    Graph &graph;
+    int64_t outer;
+  };
+
   //===-- Entry functions --------------------------------------------------===//
 
   /// Opens function `entry`; what is emitted goes into it until endFunction.
@@ -115,6 +129,8 @@ private:
   llvm::StringMap<Variable> variables_;
   mlir::Operation *lastVariable_ = nullptr; // variables stand before the functions
   int64_t randomIds_ = 0;
+  int64_t loops_ = 0;   // around what is being built
+  int64_t repeats_ = 1; // how often they execute it
 };
 
 /// While it lives, ops belong to the layer.

@@ -11,5 +11,6 @@
 #include "frontend/builder/Module.h"
 #include "frontend/builder/Norms.h"
 #include "frontend/builder/Resize.h"
+#include "frontend/builder/Scan.h"
 #include "frontend/builder/Tensor.h"
 #include "frontend/builder/Transformer.h"
