@@ -6,5 +6,8 @@ extern "C" const char *__asan_default_options() { return "allow_user_poisoning=0
 
 extern "C" const char *__ubsan_default_options() { return "print_stacktrace=1"; }
 
-// Without this a race is told, but the program goes on.
-extern "C" const char *__tsan_default_options() { return "halt_on_error=1:second_deadlock_stack=1"; }
+// halt_on_error: else a race is told, but the program goes on. force_background_thread: ThreadSanitizer has a thread of
+// its own, and starts it with the program's first one; whoever counts threads wants it to be there from the start.
+extern "C" const char *__tsan_default_options() {
+  return "halt_on_error=1:second_deadlock_stack=1:force_background_thread=1";
+}
