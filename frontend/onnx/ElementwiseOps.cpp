@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 namespace gpuc::onnx {
 namespace {
@@ -130,12 +129,52 @@ void lowerCast(NodeScope &node) {
     node.output(cast(node.input(0), *type));
 }
 
+//===----------------------------------------------------------------------===//
+// Quantisation
+//===----------------------------------------------------------------------===//
+
+/// Scales and zero points: one, or one for each index along `axis`.
+Tensor alongAxis(NodeScope &node, const Tensor &parameter, const Tensor &x) {
+  if (parameter.rank() == 0)
+    return parameter;
+  int64_t axis = dimension(x, node.integer("axis", 1));
+  if (parameter.rank() != 1 || axis < 0)
+    return node.fail("scale and zero point are one number, or one for each index along axis");
+  Shape shape(x.rank() - axis, 1);
+  shape[0] = parameter.extent(0);
+  return reshape(parameter, shape);
+}
+
+/// round(x / scale) + zero point, ties to even, saturated.
+void lowerQuantize(NodeScope &node) {
+  Tensor x = node.input(0);
+  DataType type = node.has(2) ? node.typeOf(2) : DataType::ui8;
+  if (type != DataType::ui8 && type != DataType::i8)
+    return void(node.fail("gpuc quantises to UINT8 and INT8 only"));
+  Tensor level = unary("round", x / alongAxis(node, node.input(1), x));
+  if (node.has(2))
+    level = level + cast(alongAxis(node, node.input(2), x), x.type());
+  const double low = type == DataType::i8 ? -128 : 0;
+  Tensor bounded = binary("min", binary("max", level, like(level, low)), like(level, low + 255));
+  node.output(cast(bounded, type));
+}
+
+void lowerDequantize(NodeScope &node) {
+  Tensor x = node.input(0), scale = node.input(1);
+  Tensor level = cast(x, scale.type());
+  if (node.has(2))
+    level = level - cast(alongAxis(node, node.input(2), x), scale.type());
+  node.output(level * alongAxis(node, scale, x));
+}
+
 } // namespace
 
 std::optional<DataType> castTarget(NodeScope &node) {
   if (node.node.op == "CastLike")
     return node.typeOf(1);
-  const char *name = node.node.op == "Cast" ? "to" : "dtype";
+  const char *name = node.node.op == "Cast"                 ? "to"
+                     : node.hasAttribute("output_datatype") ? "output_datatype"
+                                                            : "dtype";
   int64_t number = node.integer(name, 1);
   std::optional<DataType> type = elementTypeOf(number);
   if (!type)
@@ -199,6 +238,8 @@ void addElementwise(OpTable &table) {
   // `saturate` and `round_mode` are about 8-bit floating point, which gpuc has not.
   table["Cast"] = {lowerCast, {"to", "saturate", "round_mode"}};
   table["CastLike"] = {lowerCast, {"saturate", "round_mode"}};
+  table["QuantizeLinear"] = {lowerQuantize, {"axis", "saturate"}};
+  table["DequantizeLinear"] = {lowerDequantize, {"axis"}};
   table["Identity"] = {[](NodeScope &n) { n.output(n.input(0)); }, {}};
 }
 

@@ -60,6 +60,10 @@ NamedAttribute Emitter::attribute(StringRef name, ArrayRef<int64_t> values) {
 }
 NamedAttribute Emitter::flag(StringRef name) { return builder.getNamedAttr(name, builder.getUnitAttr()); }
 
+NamedAttribute Emitter::segments(ArrayRef<int32_t> sizes) {
+  return builder.getNamedAttr("operandSegmentSizes", builder.getDenseI32ArrayAttr(sizes));
+}
+
 /// A tensor that no machine holds: 2^40 elements are 4 TiB of f32.
 static bool isAbsurd(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);

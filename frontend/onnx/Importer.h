@@ -40,8 +40,10 @@ public:
   /// Says that the operand, if it is an input of the graph, holds integers below `extent`; false if it is
   /// not.
   bool limitRange(const Operand &operand, int64_t extent);
-  /// Marks a weight as one that is not trained: a running statistic.
+  /// Marks a weight as one that is not trained but may be assigned in training: a running statistic.
   void markStatistic(Operand &operand);
+  /// Gives a statistic the value that it has after a training step.
+  void assign(const Operand &operand, const Tensor &value);
   /// Runs the nodes of a branch whose condition is known, and gives its outputs.
   std::vector<Operand> runBranch(const Graph &branch);
 

@@ -25,8 +25,12 @@ void addMetric(Emitter &e, func::FuncOp predict, StringRef entry, StringRef op, 
   builder.setInsertionPointToStart(body);
   auto call =
       func::CallOp::create(builder, NameLoc::get(name("predict")), predict, body->getArguments().drop_back());
+  // cross_entropy may have class weights and a mask as well; here it has neither.
+  SmallVector<NamedAttribute> attributes;
+  if (op == "cross_entropy")
+    attributes.push_back(e.segments({1, 1, 0, 0}));
   std::vector<Tensor> pair =
-      e.emit(op, {Tensor(&e, call.getResult(0)), Tensor(&e, body->getArguments().back())});
+      e.emit(op, {Tensor(&e, call.getResult(0)), Tensor(&e, body->getArguments().back())}, attributes);
   SmallVector<Value> values;
   for (const Tensor &value : pair)
     values.push_back(value.value());

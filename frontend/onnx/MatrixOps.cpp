@@ -15,9 +15,10 @@ Tensor product(const Tensor &lhs, const Tensor &rhs) {
   return reduce("sum", terms, {terms.rank() - 2}, /*keep=*/false);
 }
 
-/// One weight matrix for all rows: the leading dimensions become rows of one product, unless the batch is
-/// open.
+/// One matrix for all rows of lhs, whose leading dimensions then are rows of one product.
 Tensor productOfRows(const Tensor &lhs, const Tensor &rhs) {
+  if (lhs.isFloat())
+    return matmul(lhs, rhs);
   Shape shape = lhs.shape();
   int64_t rows = 1;
   for (size_t i = 0; i + 1 < shape.size(); ++i)
@@ -44,7 +45,7 @@ void lowerMatMul(NodeScope &node) {
   if (!lhs || !rhs)
     return;
   Tensor result;
-  if (rhs.rank() == 2 && lhs.rank() > 2 && !lhs.hasBatch()) {
+  if (rhs.rank() == 2 && lhs.rank() > 2 && (lhs.isFloat() || !lhs.hasBatch())) {
     result = productOfRows(lhs, rhs);
   } else {
     auto leading = [](const Tensor &x) {

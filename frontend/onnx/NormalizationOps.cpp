@@ -46,12 +46,34 @@ DataType stashType(NodeScope &node, DataType type) {
   return type == DataType::f16 || type == DataType::bf16 ? DataType::f32 : type;
 }
 
+/// Whether gpuc's own normalisation over the dimensions from `axis` on takes x and these; it does not
+/// broadcast them.
+bool isWhole(const Tensor &x, int64_t axis, const std::vector<Tensor> &affine) {
+  Shape shape = x.shape(), tail(shape.begin() + axis, shape.end());
+  bool whole = x.isFloat() && sizeOf(x.type()) >= 4 && tail.front() != kBatch &&
+               !std::count(tail.begin(), tail.end(), 0);
+  for (const Tensor &each : affine)
+    whole &= each.shape() == tail && each.type() == x.type();
+  return whole;
+}
+
 void lowerLayerNormalization(NodeScope &node) {
   Tensor x = node.input(0), scale = node.input(1);
   int64_t axis = dimension(x, node.integer("axis", -1));
   if (axis < 0)
     return;
   const DataType type = x.type(), stash = stashType(node, type);
+  std::vector<Tensor> affine = {scale};
+  if (node.has(2))
+    affine.push_back(node.input(2));
+  if (isWhole(x, axis, affine) && stash == type && !node.wants(1) && !node.wants(2)) {
+    Emitter &e = node.emitter;
+    std::vector<Tensor> operands = {x};
+    operands.insert(operands.end(), affine.begin(), affine.end());
+    return node.output(e.op("layer_norm", operands,
+                            {e.attribute("dim", axis), e.attribute("eps", node.number("epsilon", 1e-5)),
+                             e.segments({1, 1, static_cast<int32_t>(affine.size()) - 1})}));
+  }
   Moments moments = momentsOf(cast(x, stash), dimsFrom(axis, x.rank()));
   Tensor inverse = unary("rsqrt", moments.variance + node.number("epsilon", 1e-5));
   Tensor result = cast(moments.centred * inverse, type) * scale;
@@ -71,6 +93,10 @@ void lowerRmsNormalization(NodeScope &node) {
     return;
   const DataType type = x.type();
   Tensor wide = cast(x, stashType(node, type));
+  Emitter &e = node.emitter;
+  if (isWhole(x, axis, {scale}))
+    return node.output(e.op("rms_norm", {x, scale},
+                            {e.attribute("dim", axis), e.attribute("eps", node.number("epsilon", 1e-5))}));
   Tensor square = reduce("mean", wide * wide, dimsFrom(axis, x.rank()), /*keep=*/true);
   node.output(cast(normalize(wide, square, node.number("epsilon", 1e-5)), type) * scale);
 }
@@ -102,14 +128,33 @@ void lowerGroupNormalization(NodeScope &node) {
   node.output(result * perChannel(scale, x) + perChannel(bias, x));
 }
 
+/// A layer of weights: gpuc.batch_norm, which is this in inference, and in training what PyTorch's layer
+/// does. ONNX's momentum is what stays of the old statistic, gpuc's what comes of the new.
+void lowerBatchNormLayer(NodeScope &node) {
+  Emitter &e = node.emitter;
+  for (size_t i : {3, 4})
+    node.importer().markStatistic(node.operand(i));
+  std::vector<Tensor> results =
+      e.emit("batch_norm", {node.input(0), node.input(3), node.input(4), node.input(1), node.input(2)},
+             {e.attribute("momentum", 1 - node.number("momentum", 0.9)),
+              e.attribute("eps", node.number("epsilon", 1e-5)), e.segments({1, 1, 1, 1, 1})});
+  if (results.size() < 3)
+    return;
+  node.output(results[0]);
+  node.importer().assign(node.operand(3), results[1]);
+  node.importer().assign(node.operand(4), results[2]);
+}
+
 /// Inference: by the running statistics. With training_mode the batch's own, and updated running ones as
 /// results.
 void lowerBatchNormalization(NodeScope &node) {
   Tensor x = node.input(0);
+  bool layer = x && sizeOf(x.type()) >= 4 && !node.integer("training_mode", 0) && !node.wants(1);
+  for (size_t i = 1; i < 5; ++i)
+    layer &= node.has(i) && node.operand(i).weight;
+  if (layer)
+    return lowerBatchNormLayer(node);
   Tensor scale = perChannel(node.input(1), x), bias = perChannel(node.input(2), x);
-  for (size_t i : {3, 4})
-    if (node.has(i))
-      node.importer().markStatistic(node.operand(i));
   Tensor mean = node.input(3), variance = node.input(4);
   const double epsilon = node.number("epsilon", 1e-5), momentum = node.number("momentum", 0.9);
   if (!node.integer("training_mode", 0)) {
@@ -130,7 +175,7 @@ void lowerBatchNormalization(NodeScope &node) {
 void lowerLrn(NodeScope &node) {
   Tensor x = node.input(0);
   const int64_t size = node.integer("size", 1);
-  if (x.rank() < 2 || size < 1)
+  if (x.rank() < 2 || size < 1 || size > 1024)
     return void(node.fail("size " + std::to_string(size) + " of shape " + toString(x.shape())));
   Shape low(x.rank(), 0), high(x.rank(), 0);
   low[1] = (size - 1) / 2, high[1] = size - 1 - low[1];

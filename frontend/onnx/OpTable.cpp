@@ -14,9 +14,11 @@ const OpTable &allOps() {
     addLosses(made);
     addMatrixOps(made);
     addNormalizations(made);
+    addPadding(made);
     addReductions(made);
     addResize(made);
     addShapeOps(made);
+    addSignals(made);
     addWindows(made);
     return made;
   }();

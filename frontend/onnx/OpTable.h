@@ -37,9 +37,11 @@ void addIndexing(OpTable &table);
 void addLosses(OpTable &table);
 void addMatrixOps(OpTable &table);
 void addNormalizations(OpTable &table);
+void addPadding(OpTable &table);
 void addReductions(OpTable &table);
 void addResize(OpTable &table);
 void addShapeOps(OpTable &table);
+void addSignals(OpTable &table);
 void addWindows(OpTable &table);
 
 } // namespace gpuc::onnx

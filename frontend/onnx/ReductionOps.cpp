@@ -156,6 +156,27 @@ void lowerCumSum(NodeScope &node) {
   node.output(backwards ? reverse(sums, {dim}) : sums);
 }
 
+/// y_i is the product of a row of x, with ones in the place of what comes after i.
+void lowerCumProd(NodeScope &node) {
+  Tensor x = node.input(0);
+  std::optional<double> axis = node.requireNumber(1, "axis");
+  int64_t dim = axis ? dimension(x, static_cast<int64_t>(*axis)) : -1;
+  if (dim < 0)
+    return;
+  const int64_t extent = x.extent(dim);
+  if (extent == kBatch || extent > 1024)
+    return void(node.fail("running products of " + std::to_string(extent) + " elements: at most 1024"));
+  Shape spread = x.shape(), unit = spread;
+  spread.insert(spread.begin() + dim, extent);
+  unit.insert(unit.begin() + dim, 1);
+  Tensor to = iota(node.emitter, spread, DataType::i64, dim),
+         from = iota(node.emitter, spread, DataType::i64, dim + 1);
+  const bool backwards = node.integer("reverse", 0), exclusive = node.integer("exclusive", 0);
+  Tensor counts = compare(backwards ? (exclusive ? "gt" : "ge") : (exclusive ? "lt" : "le"), from, to);
+  Tensor rows = broadcastTo(reshape(x, unit), spread);
+  node.output(reduce("prod", select(counts, rows, like(rows, 1)), {dim + 1}, /*keep=*/false));
+}
+
 } // namespace
 
 void addReductions(OpTable &table) {
@@ -178,6 +199,7 @@ void addReductions(OpTable &table) {
   table["ArgMax"] = {lowerArg<true>, {"axis", "keepdims", "select_last_index"}};
   table["ArgMin"] = {lowerArg<false>, {"axis", "keepdims", "select_last_index"}};
   table["TopK"] = {lowerTopK, {"axis", "largest", "sorted"}};
+  table["CumProd"] = {lowerCumProd, {"exclusive", "reverse"}};
   table["CumSum"] = {lowerCumSum, {"exclusive", "reverse"}};
 }
 

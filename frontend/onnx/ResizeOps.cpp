@@ -21,6 +21,9 @@ struct Settings {
   bool antialias = false, excludeOutside = false;
 };
 
+/// The matrix of a dimension is computed here.
+constexpr int64_t kMostExtent = 8192;
+
 /// One dimension: `scale` need not be out / in exactly.
 struct Axis {
   int64_t dim = 0, in = 0, out = 0;
@@ -120,30 +123,7 @@ Tensor multiply(const Tensor &x, const Axis &axis, const std::vector<Taps> &all)
   for (int64_t o = 0; o < axis.out; ++o)
     for (size_t k = 0; k < all[o].weights.size(); ++k)
       matrix[clampTo(all[o].first + static_cast<int64_t>(k), axis.in) * axis.out + o] += all[o].weights[k];
-  // The dimension goes last, the others, but for the batch, become rows.
-  Shape forth, shape = x.shape();
-  for (int64_t d = 0; d < x.rank(); ++d)
-    if (d != axis.dim)
-      forth.push_back(d);
-  forth.push_back(axis.dim);
-  Shape back(forth.size());
-  for (size_t i = 0; i < forth.size(); ++i)
-    back[forth[i]] = static_cast<int64_t>(i);
-  Tensor moved = transpose(x, forth);
-  int64_t rows = 1;
-  for (int64_t d = x.hasBatch() ? 1 : 0; d < x.rank(); ++d)
-    rows *= d == axis.dim ? 1 : shape[d];
-  Tensor weights = x.emitter()->constant(*fromNumbers(x.type(), {axis.in, axis.out}, matrix));
-  Shape flat = {rows, axis.in};
-  if (x.hasBatch()) {
-    flat.insert(flat.begin(), kBatch);
-    weights = broadcastTo(weights, {kBatch, axis.in, axis.out});
-  }
-  Shape result = moved.shape();
-  if (result.empty())
-    return {};
-  result.back() = axis.out;
-  return transpose(reshape(matmul(reshape(moved, flat), weights), result), back);
+  return multiplyAlong(x, axis.dim, axis.out, matrix);
 }
 
 Tensor resizeOne(const Settings &s, const Tensor &x, const Axis &axis) {
@@ -195,7 +175,7 @@ bool readAxes(NodeScope &node, const Tensor &x, std::vector<Axis> &axes) {
     }
     axis.scale = scaled ? numbers[i] : numbers[i] / static_cast<double>(axis.in);
     double out = scaled ? std::floor(static_cast<double>(axis.in) * numbers[i]) : numbers[i];
-    if (!(axis.scale > 0) || !(out >= 1 && out < 1e9) || axis.in < 1) {
+    if (!(axis.scale > 0) || !(out >= 1) || axis.in < 1 || axis.in > kMostExtent || out > kMostExtent) {
       node.fail("extent " + std::to_string(axis.in) + " becomes " + std::to_string(out));
       return false;
     }

@@ -2,6 +2,8 @@
 
 #include "frontend/onnx/Tensor.h"
 
+#include "frontend/onnx/HostTensor.h"
+
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -253,6 +255,29 @@ Tensor matmul(const Tensor &lhs, const Tensor &rhs, bool transposeLhs, bool tran
   if (transposeRhs)
     flags.push_back(lhs.emitter()->flag("transpose_rhs"));
   return lhs.emitter()->op("matmul", {lhs, rhs}, flags);
+}
+
+Tensor multiplyAlong(const Tensor &x, int64_t dim, int64_t extent, const std::vector<double> &matrix) {
+  if (!x)
+    return {};
+  // The dimension goes last, the others, but for the batch, become rows.
+  Shape forth, shape = x.shape(), back(shape.size());
+  for (int64_t d = 0; d < x.rank(); ++d)
+    if (d != dim)
+      forth.push_back(d);
+  forth.push_back(dim);
+  for (size_t i = 0; i < forth.size(); ++i)
+    back[forth[i]] = static_cast<int64_t>(i);
+  int64_t rows = 1;
+  for (int64_t d = x.hasBatch() ? 1 : 0; d < x.rank(); ++d)
+    rows *= d == dim ? 1 : shape[d];
+  Shape flat = {rows, shape[dim]}, result;
+  if (x.hasBatch())
+    flat.insert(flat.begin(), kBatch);
+  for (int64_t d : forth)
+    result.push_back(d == dim ? extent : shape[d]);
+  Tensor weights = x.emitter()->constant(*fromNumbers(x.type(), {shape[dim], extent}, matrix));
+  return transpose(reshape(matmul(reshape(transpose(x, forth), flat), weights), result), back);
 }
 
 } // namespace gpuc::onnx

@@ -72,6 +72,8 @@ public:
   mlir::NamedAttribute attribute(llvm::StringRef name, double value);
   mlir::NamedAttribute attribute(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
   mlir::NamedAttribute flag(llvm::StringRef name);
+  /// How many operands each operand of an op with several optional ones has.
+  mlir::NamedAttribute segments(llvm::ArrayRef<int32_t> sizes);
 
   /// A tensor full of one number.
   Tensor constant(llvm::ArrayRef<int64_t> shape, DataType type, double value);
@@ -141,7 +143,10 @@ Tensor unsqueeze(const Tensor &x, Shape dims);
 Tensor reduce(llvm::StringRef name, const Tensor &x, Shape dims, bool keep);
 /// softmax, log_softmax, cumsum …: an op with the attribute `dim`.
 Tensor along(llvm::StringRef name, const Tensor &x, int64_t dim);
-/// Of equal rank and leading dimensions.
+/// Of equal rank and leading dimensions, or rhs is one matrix for all of lhs.
 Tensor matmul(const Tensor &lhs, const Tensor &rhs, bool transposeLhs = false, bool transposeRhs = false);
+
+/// A linear map along one dimension: out[…, o, …] = Σ over i of x[…, i, …] · matrix[i · extent + o].
+Tensor multiplyAlong(const Tensor &x, int64_t dim, int64_t extent, const std::vector<double> &matrix);
 
 } // namespace gpuc::onnx

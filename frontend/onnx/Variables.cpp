@@ -98,6 +98,13 @@ void Importer::markStatistic(Operand &operand) {
   declared_[operand.known.get()].setKind("statistic");
 }
 
+void Importer::assign(const Operand &operand, const Tensor &value) {
+  if (!value || emitter_.failed())
+    return;
+  auto symbol = FlatSymbolRefAttr::get(&context_, declared_[operand.known.get()].getSymName());
+  ir::AssignOp::create(builder_, emitter_.location, symbol, value.value());
+}
+
 bool Importer::limitRange(const Operand &operand, int64_t extent) {
   auto argument = dyn_cast_or_null<BlockArgument>(operand.tensor.value());
   if (!argument || argument.getOwner() != &predict_.getBody().front())

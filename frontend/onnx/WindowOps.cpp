@@ -139,6 +139,16 @@ bool readPool(NodeScope &node, const Tensor &x, Windows &w) {
   return placeWindows(node, spatial, w);
 }
 
+/// gpuc's indices lie within an image, ONNX's in the whole tensor.
+Tensor indexAll(NodeScope &node, const Tensor &indices, const Tensor &x) {
+  if (node.integer("storage_order", 0))
+    return node.fail("attribute 'storage_order' = 1 is not supported");
+  const double image = static_cast<double>(x.extent(2) * x.extent(3));
+  Tensor batch = iota(node.emitter, indices.shape(), DataType::i64, 0);
+  Tensor channel = iota(node.emitter, indices.shape(), DataType::i64, 1);
+  return indices + (batch * static_cast<double>(x.extent(1)) + channel) * image;
+}
+
 void lowerMaxPool(NodeScope &node) {
   Tensor x = node.input(0);
   Windows w;
@@ -146,11 +156,16 @@ void lowerMaxPool(NodeScope &node) {
     return;
   Emitter &e = node.emitter;
   if (x.rank() == 4 && x.isFloat() && e.has("max_pool2d")) {
-    Tensor values =
-        e.op("max_pool2d", {x},
-             {e.attribute("window", w.kernel), e.attribute("strides", w.strides),
-              e.attribute("padding", imagePadding(w, spatialOf(x))), e.attribute("dilation", w.dilations)});
-    return node.output(values);
+    std::vector<Tensor> results =
+        e.emit("max_pool2d", {x},
+               {e.attribute("window", w.kernel), e.attribute("strides", w.strides),
+                e.attribute("padding", imagePadding(w, spatialOf(x))), e.attribute("dilation", w.dilations)});
+    if (results.size() < 2)
+      return;
+    node.output(results[0]);
+    if (node.wants(1))
+      node.output(indexAll(node, results[1], x), 1);
+    return;
   }
   if (!fitsSlices(node, w))
     return;
@@ -357,7 +372,7 @@ void addWindows(OpTable &table) {
     more.insert(more.end(), pool.begin(), pool.end());
     return more;
   };
-  // storage_order is about the indices, which are not computed.
+  // storage_order is about the indices alone.
   table["MaxPool"] = {lowerMaxPool, with({"storage_order"})};
   table["AveragePool"] = {lowerAveragePool, with({"count_include_pad"})};
   table["LpPool"] = {lowerLpPool, with({"p"})};
