@@ -45,17 +45,25 @@ bool hasStaticOrBatchShape(Type type) {
   return true;
 }
 
+/// The largest int64 stands for itself and all above: a verifier may meet any shape, long before anyone has
+/// asked whether its bytes can be counted.
+static int64_t saturatingProduct(int64_t a, int64_t b) {
+  auto product = llvm::SaturatingMultiply(static_cast<uint64_t>(a), static_cast<uint64_t>(b));
+  return static_cast<int64_t>(std::min<uint64_t>(product, std::numeric_limits<int64_t>::max()));
+}
+
 int64_t elementCount(Type type) {
   int64_t count = 1;
   for (int64_t extent : cast<RankedTensorType>(type).getShape())
-    count *= ShapedType::isDynamic(extent) ? 1 : extent;
+    count = saturatingProduct(count, ShapedType::isDynamic(extent) ? 1 : extent);
   return count;
 }
 
 int64_t elementBytes(Type element) { return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8); }
 
 int64_t sizeInBytes(Type tensor) {
-  return elementCount(tensor) * elementBytes(cast<RankedTensorType>(tensor).getElementType());
+  return saturatingProduct(elementCount(tensor),
+                           elementBytes(cast<RankedTensorType>(tensor).getElementType()));
 }
 
 int64_t elementwiseFlops(Operation *op) {
