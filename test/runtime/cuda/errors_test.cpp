@@ -150,9 +150,9 @@ TEST(Errors, OfAMissingDeviceSayWhy) {
 
 TEST(Errors, OfAnUnknownNumberStillNameTheCall) {
   FakeGpu gpu;
-  gpu.fail("cuDevicePrimaryCtxRetain", static_cast<CUresult>(12345));
+  gpu.fail("cuDevicePrimaryCtxRetain", static_cast<CUresult>(998));
   EXPECT_EQ(Session::create(everythingPlan(TargetKind::cuda).parse()).message(),
-            "cuDevicePrimaryCtxRetain: error 12345, which this driver has no words for");
+            "cuDevicePrimaryCtxRetain: error 998, which this driver has no words for");
 }
 
 TEST(LibraryVersion, OfCublasLtIsHeldAgainstThePlans) {

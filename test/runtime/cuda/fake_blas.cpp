@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <memory>
 
 #include "test/runtime/cuda/fake_gpu.h"
 
@@ -73,15 +74,15 @@ FakeGpu& gpu() { return *FakeGpu::current; }
 
 template <typename T, typename Handle>
 cublasStatus_t make(Handle* handle, T value) {
-  *handle = reinterpret_cast<Handle>(new T(value));
-  ++gpu().live_descriptions;
+  auto object = std::make_shared<T>(value);
+  *handle = reinterpret_cast<Handle>(object.get());
+  gpu().descriptions[object.get()] = object;
   return CUBLAS_STATUS_SUCCESS;
 }
 
-template <typename T, typename Handle>
+template <typename Handle>
 cublasStatus_t destroy(Handle handle) {
-  delete reinterpret_cast<T*>(handle);
-  --gpu().live_descriptions;
+  if (!gpu().descriptions.erase(handle)) gpu().misuse("an object of cuBLASLt that was given back before");
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -114,7 +115,7 @@ cublasStatus_t create(cublasLtHandle_t* handle) {
 
 cublasStatus_t destroyHandle(cublasLtHandle_t handle) {
   GPUC_FAKE_ENTER("cublasLtDestroy");
-  return destroy<int>(handle);
+  return destroy(handle);
 }
 
 cublasStatus_t createDescription(cublasLtMatmulDesc_t* handle, cublasComputeType_t compute,
@@ -125,7 +126,7 @@ cublasStatus_t createDescription(cublasLtMatmulDesc_t* handle, cublasComputeType
 
 cublasStatus_t destroyDescription(cublasLtMatmulDesc_t handle) {
   GPUC_FAKE_ENTER("cublasLtMatmulDescDestroy");
-  return destroy<Description>(handle);
+  return destroy(handle);
 }
 
 cublasStatus_t describe(cublasLtMatmulDesc_t handle, cublasLtMatmulDescAttributes_t attribute,
@@ -156,7 +157,7 @@ cublasStatus_t createLayout(cublasLtMatrixLayout_t* handle, cudaDataType type, u
 
 cublasStatus_t destroyLayout(cublasLtMatrixLayout_t handle) {
   GPUC_FAKE_ENTER("cublasLtMatrixLayoutDestroy");
-  return destroy<FakeLayout>(handle);
+  return destroy(handle);
 }
 
 cublasStatus_t layOut(cublasLtMatrixLayout_t handle, cublasLtMatrixLayoutAttribute_t attribute,
@@ -175,7 +176,7 @@ cublasStatus_t createPreference(cublasLtMatmulPreference_t* handle) {
 
 cublasStatus_t destroyPreference(cublasLtMatmulPreference_t handle) {
   GPUC_FAKE_ENTER("cublasLtMatmulPreferenceDestroy");
-  return destroy<Preference>(handle);
+  return destroy(handle);
 }
 
 cublasStatus_t prefer(cublasLtMatmulPreference_t handle, cublasLtMatmulPreferenceAttributes_t attribute,

@@ -50,7 +50,7 @@ FakeGpu::~FakeGpu() {
     EXPECT_EQ(alive(events_), 0) << "events were not given back";
     EXPECT_EQ(live_contexts, 0) << "contexts were not given back";
     EXPECT_EQ(live_modules, 0) << "modules were not given back";
-    EXPECT_EQ(live_descriptions, 0) << "objects of cuBLASLt were not given back";
+    EXPECT_TRUE(descriptions.empty()) << "objects of cuBLASLt were not given back";
   }
   for (const auto& [address, allocation] : memory_) std::free(reinterpret_cast<void*>(address));
 }

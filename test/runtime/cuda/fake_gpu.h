@@ -136,7 +136,9 @@ class FakeGpu {
   CUresult synchronize(FakeStream& stream);
   CUresult synchronize(FakeEvent& event);
 
-  int live_contexts = 0, live_modules = 0, live_descriptions = 0;
+  int live_contexts = 0, live_modules = 0;
+  /// cuBLASLt's objects by their handles. Owned here, so that those which `may_leak` go with the fake.
+  std::map<void*, std::shared_ptr<void>> descriptions;
   bool context_is_current = false;
 
  private:
