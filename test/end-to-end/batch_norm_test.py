@@ -18,7 +18,7 @@ with open(os.path.join(HERE, "batch_norm.json"), encoding="utf-8") as reference:
 class BatchNorm(ToolTest):
     def setUp(self):
         super().setUp()
-        shutil.copy(os.path.join(HERE, "batch_norm.mlir"), self.folder)
+        shutil.copy(os.path.join(HERE, "Inputs", "batch_norm.mlir"), self.folder)
         self.gpuc("gpuc-compile", "batch_norm.mlir", "-o", "batch_norm.plan")
         write_safetensors(self.path("first.safetensors"), "f64", {
             "bn.weight": ([3], [1.0] * 3), "bn.bias": ([3], [0.0] * 3), "bn.running_mean": ([3], [0.0] * 3),
