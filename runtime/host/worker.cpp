@@ -33,8 +33,9 @@ bool Worker::takeBack() {
 void Worker::loop() {
   for (uint32_t seen = 0;;) {
     waitForChange(started_, seen, policy_);
-    if (stop_.load(std::memory_order_relaxed)) return;
     seen = started_.load(std::memory_order_acquire);
+    // Looked at after `started_`: the end raises that too, and must not pass for a task that can be claimed.
+    if (stop_.load(std::memory_order_relaxed)) return;
     uint32_t before = seen - 1;
     if (!claimed_.compare_exchange_strong(before, seen, std::memory_order_acq_rel)) continue;  // taken back
     task_(begin_, end_);

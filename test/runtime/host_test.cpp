@@ -130,6 +130,28 @@ TEST(Worker, GivesBackWhatItHasNotBegun) {
   EXPECT_GT(taken, 0) << "the caller is fast enough to be first at times";
 }
 
+TEST(Worker, DoesNotDoWhatWasTakenBackWhenItEnds) {
+  auto count = [](const void* context, int64_t, int64_t) {
+    ++*static_cast<std::atomic<int>*>(const_cast<void*>(context));
+  };
+  for (int round = 0; round < 2000; ++round) {
+    std::atomic<int> runs{0};
+    int expected = 1;
+    {
+      Worker worker(SpinPolicy{});
+      worker.start({count, &runs}, 0, 1);
+      worker.join();  // it is under way now, and looks at its mailbox again and again
+      for (int task = 0; task < 50; ++task) {
+        worker.start({count, &runs}, 0, 1);
+        if (worker.takeBack()) continue;
+        worker.join();
+        ++expected;
+      }
+    }
+    ASSERT_EQ(runs, expected) << "round " << round;
+  }
+}
+
 TEST(ThreadPool, ServesTwoCallersAtOnce) {
   ThreadPool pool(2);
   std::atomic<int64_t> sum{0};
