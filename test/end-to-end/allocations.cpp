@@ -60,14 +60,17 @@ int64_t allocationsOfTraining(const std::string &plan, const std::string &data, 
   Result<std::unique_ptr<Trainer>> trainer = Trainer::create(options);
   if (!trainer.ok())
     fail(trainer.message());
-  // The thread itself is made before the count begins.
-  std::atomic<bool> go = false;
+  // The thread is made, and under way, before the count begins: sanitizers allocate when one starts.
+  std::atomic<bool> runs = false, go = false;
   std::atomic<void *> kept = nullptr;
   std::thread other([&] {
+    runs = true;
+    runs.notify_one();
     go.wait(false);
     if (planted)
       kept = std::malloc(100);
   });
+  runs.wait(false);
   int64_t before = gpuc::allocationCount().total();
   go = true;
   go.notify_one();
