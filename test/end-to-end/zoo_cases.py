@@ -1,0 +1,44 @@
+"""Small models of the zoo with weights and data that PyTorch (zoo_reference.py) and gpuc (zoo_test.py) both begin with."""
+
+import math
+
+from tensor_files import hashed, uniform
+
+LR, MOMENTUM = 0.05, 0.9
+PROJECTIONS = 8
+
+# keys: of gpuc-model. data: field → (type, shape, below, least): integers from `least` to below.
+CASES = {
+    "convnet": {"keys": {"in_channels": "2", "size": "9", "classes": "4", "batch": "3"},
+                "data": {"x": ("ui8", [3, 2, 9, 9], 256, 0), "labels": ("i32", [3], 4, 0)}},
+    "transformer": {"keys": {"width": "8", "heads": "2", "layers": "2", "feedforward": "12", "src_vocabulary": "5",
+                             "tgt_vocabulary": "7", "length": "6", "dropout": "0", "batch": "3"},
+                    "data": {"src": ("i32", [3, 6], 5, 0), "tgt": ("i32", [3, 6], 7, 0), "labels": ("i32", [3, 6], 7, 0)}},
+    "gpt2": {"keys": {"layers": "2", "heads": "2", "width": "8", "length": "6", "vocabulary": "11", "batch": "3"},
+             "data": {"x": ("i32", [3, 6], 11, 0), "labels": ("i32", [3, 6], 11, 0)}},
+}
+
+
+def weights(shapes):
+    """name → values in ±1/√fan in, or ±1/4 for vectors; norms' weights lie around 1."""
+    values = {}
+    for stream, (name, shape) in enumerate(sorted(shapes.items())):
+        scale = 1 / math.sqrt(math.prod(shape[1:])) if len(shape) > 1 else 0.25
+        shift = 1 if len(shape) == 1 and name.endswith("weight") else 0
+        values[name] = [shift + value for value in uniform(shape, 100 + stream, scale)]
+    return values
+
+
+def data(case):
+    """field → (type, shape, values)."""
+    return {field: (dtype, shape, [least + number % (below - least) for number in hashed(math.prod(shape), stream)])
+            for stream, (field, (dtype, shape, below, least)) in enumerate(case["data"].items())}
+
+
+def projections(gradient):
+    """The norm of a vector, then its products with vectors of random signs, divided by √length: two gradients whose
+    projections all agree to ε · norm differ by about as much."""
+    signs = [list(hashed(len(gradient), 1000 + i)) for i in range(PROJECTIONS)]
+    root = math.sqrt(len(gradient))
+    return [math.sqrt(math.fsum(g * g for g in gradient))] + [
+        math.fsum(g if bit & 1 else -g for g, bit in zip(gradient, sign)) / root for sign in signs]

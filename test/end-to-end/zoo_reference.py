@@ -1,0 +1,138 @@
+"""Writes zoo_losses.json: PyTorch trains small models of the zoo, in f64, with the weights and data of zoo_cases.py.
+
+    /usr/bin/python3 test/end-to-end/zoo_reference.py        # Debian: python3-torch
+
+Kept of each: 20 losses, and of the first gradient of each parameter its norm and projections (zoo_cases.projections).
+"""
+
+import json
+import math
+import os
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+import zoo_cases
+
+torch.set_default_dtype(torch.float64)
+
+
+class ConvNet(nn.Module):
+    def __init__(self, keys):
+        super().__init__()
+        size = int(keys["size"])
+        self.conv1 = nn.Conv2d(int(keys["in_channels"]), 32, 3, padding=1)
+        self.conv2 = nn.Conv2d(32, 64, 3, padding=1)
+        self.fc1 = nn.Linear(64 * (size // 4) ** 2, 128)
+        self.fc2 = nn.Linear(128, int(keys["classes"]))
+
+    def loss(self, x, labels):
+        h = functional.max_pool2d(functional.relu(self.conv1(x / 255)), 2)
+        h = functional.max_pool2d(functional.relu(self.conv2(h)), 2)
+        return functional.cross_entropy(self.fc2(functional.relu(self.fc1(h.flatten(1)))), labels)
+
+
+class Transformer(nn.Module):
+    def __init__(self, keys):
+        super().__init__()
+        self.width = width = int(keys["width"])
+        sizes = (width, int(keys["heads"]), int(keys["feedforward"]), 0.0)
+        layers = int(keys["layers"])
+        self.src_embedding = nn.Embedding(int(keys["src_vocabulary"]), width)
+        self.tgt_embedding = nn.Embedding(int(keys["tgt_vocabulary"]), width)
+        self.transformer = nn.Module()
+        self.transformer.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(*sizes, batch_first=True), layers,
+                                                         nn.LayerNorm(width))
+        self.transformer.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(*sizes, batch_first=True), layers,
+                                                         nn.LayerNorm(width))
+        self.generator = nn.Linear(width, int(keys["tgt_vocabulary"]))
+
+    def places(self, x):
+        place = torch.arange(x.shape[1]).unsqueeze(1)
+        factor = torch.exp(torch.arange(0, self.width, 2) * (-math.log(10000.0) / self.width))
+        waves = torch.zeros(x.shape[1], self.width)
+        waves[:, 0::2] = torch.sin(place * factor)
+        waves[:, 1::2] = torch.cos(place * factor)
+        return x * math.sqrt(self.width) + waves
+
+    def loss(self, src, tgt, labels):
+        padding = src == 0
+        later = torch.ones(tgt.shape[1], tgt.shape[1]).triu(1).bool()
+        memory = self.transformer.encoder(self.places(self.src_embedding(src)), src_key_padding_mask=padding)
+        h = self.transformer.decoder(self.places(self.tgt_embedding(tgt)), memory, tgt_mask=later,
+                                     memory_key_padding_mask=padding)
+        return functional.cross_entropy(self.generator(h).flatten(0, 1), labels.flatten(), ignore_index=0)
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attn, self.mlp = nn.Module(), nn.Module()
+        self.attn.c_attn, self.attn.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp.c_fc, self.mlp.c_proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2)
+                   for part in self.attn.c_attn(self.ln_1(x)).split(width, dim=2))
+        scores = q @ k.transpose(2, 3) / math.sqrt(width // self.heads)
+        scores = scores.masked_fill(torch.ones(length, length).triu(1).bool(), -math.inf)
+        x = x + self.attn.c_proj((scores.softmax(3) @ v).transpose(1, 2).reshape(x.shape))
+        return x + self.mlp.c_proj(functional.gelu(self.mlp.c_fc(self.ln_2(x))))
+
+
+class Gpt2(nn.Module):
+    def __init__(self, keys):
+        super().__init__()
+        width = int(keys["width"])
+        self.transformer = nn.Module()
+        self.transformer.wte = nn.Embedding(int(keys["vocabulary"]), width)
+        self.transformer.wpe = nn.Embedding(int(keys["length"]), width)
+        self.transformer.h = nn.ModuleList(Block(width, int(keys["heads"])) for _ in range(int(keys["layers"])))
+        self.transformer.ln_f = nn.LayerNorm(width)
+
+    def loss(self, x, labels):
+        h = self.transformer.wte(x) + self.transformer.wpe.weight
+        for block in self.transformer.h:
+            h = block(h)
+        logits = self.transformer.ln_f(h) @ self.transformer.wte.weight.T
+        return functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+MODELS = {"convnet": ConvNet, "transformer": Transformer, "gpt2": Gpt2}
+
+
+def tensor(dtype, shape, values):
+    return torch.tensor(values, dtype=torch.float64 if dtype == "ui8" else torch.int64).reshape(shape)
+
+
+def train(name, case):
+    model = MODELS[name](case["keys"])
+    shapes = {parameter: list(value.shape) for parameter, value in sorted(model.named_parameters())}
+    with torch.no_grad():
+        for parameter, values in zoo_cases.weights(shapes).items():
+            model.get_parameter(parameter).copy_(torch.tensor(values).reshape(shapes[parameter]))
+    inputs = {field: tensor(*field_of) for field, field_of in zoo_cases.data(case).items()}
+    optimizer = torch.optim.SGD(model.parameters(), lr=zoo_cases.LR, momentum=zoo_cases.MOMENTUM)
+    losses, gradients = [], {}
+    for step in range(20):
+        optimizer.zero_grad()
+        loss = model.loss(**inputs)
+        loss.backward()
+        if step == 0:
+            gradients = {parameter: zoo_cases.projections(value.grad.flatten().tolist())
+                         for parameter, value in model.named_parameters()}
+        optimizer.step()
+        losses.append(loss.item())
+    return {"shapes": shapes, "losses": losses, "gradients": gradients}
+
+
+if __name__ == "__main__":
+    kept = {name: train(name, case) for name, case in zoo_cases.CASES.items()}
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zoo_losses.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(kept, file, indent=1)
+        file.write("\n")
