@@ -14,7 +14,9 @@ namespace {
 
 void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_batch, bool& no_shuffle) {
   cli.addPositional("PLAN", &options.plan, "the plan to train; - is stdin");
-  cli.addString("data", &options.data, "SPEC", "idx:PREFIX, npy:NAME=FILE,… or synthetic:size=N").required();
+  cli.addString("data", &options.data, "SPEC",
+                "idx:PREFIX, npy:NAME=FILE,…, images:FOLDER, text:FILE, tokens:FILE or synthetic:size=N")
+      .required();
   cli.addString("eval-data", &options.eval_data, "SPEC", "evaluate on this after each epoch and at the end");
   cli.addInt("epochs", &options.epochs, "N", "how often to go through the data; 1 if --steps is not given")
       .range(1);
