@@ -1,6 +1,7 @@
 //===- Graph.cpp - The module behind a ModelBuilder -------------------------===//
 
 #include "frontend/builder/Graph.h"
+#include "frontend/ElementType.h"
 
 #include <array>
 #include <charconv>
@@ -61,29 +62,7 @@ bool Graph::usable(const char *op, ArrayRef<const Tensor *> operands) {
 // Types
 //===----------------------------------------------------------------------===//
 
-Type Graph::elementType(DataType type) {
-  switch (type) {
-  case DataType::f64:
-    return builder.getF64Type();
-  case DataType::f32:
-    return builder.getF32Type();
-  case DataType::f16:
-    return builder.getF16Type();
-  case DataType::bf16:
-    return builder.getBF16Type();
-  case DataType::i64:
-    return builder.getI64Type();
-  case DataType::i32:
-    return builder.getI32Type();
-  case DataType::i8:
-    return builder.getI8Type();
-  case DataType::ui8:
-    return builder.getIntegerType(8, /*isSigned=*/false);
-  case DataType::i1:
-    return builder.getI1Type();
-  }
-  llvm_unreachable("a DataType is one of these");
-}
+Type Graph::elementType(DataType type) { return elementTypeOf(builder, type); }
 
 RankedTensorType Graph::tensorType(const Shape &shape, DataType type) {
   static_assert(kBatch == ShapedType::kDynamic, "a Shape is an MLIR shape");

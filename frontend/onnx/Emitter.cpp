@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/ElementType.h"
 #include "frontend/onnx/Tensor.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -21,29 +22,7 @@ Tensor Emitter::fail(const std::string &text) {
   return {};
 }
 
-Type Emitter::elementType(DataType type) {
-  switch (type) {
-  case DataType::f64:
-    return builder.getF64Type();
-  case DataType::f32:
-    return builder.getF32Type();
-  case DataType::f16:
-    return builder.getF16Type();
-  case DataType::bf16:
-    return builder.getBF16Type();
-  case DataType::i64:
-    return builder.getI64Type();
-  case DataType::i32:
-    return builder.getI32Type();
-  case DataType::i8:
-    return builder.getI8Type();
-  case DataType::ui8:
-    return builder.getIntegerType(8, /*isSigned=*/false);
-  case DataType::i1:
-    return builder.getI1Type();
-  }
-  llvm_unreachable("a DataType is one of these");
-}
+Type Emitter::elementType(DataType type) { return elementTypeOf(builder, type); }
 
 RankedTensorType Emitter::tensorType(ArrayRef<int64_t> shape, DataType type) {
   return RankedTensorType::get(shape, elementType(type));

@@ -1,6 +1,6 @@
 """Loss curves of gpuc's models, computed with NumPy alone: forward, backward and update written out by hand.
 
-    python3 -m venv /tmp/numpy && /tmp/numpy/bin/pip install numpy && /tmp/numpy/bin/python reference_losses.py
+    python3 -m venv numpy && numpy/bin/pip install numpy && numpy/bin/python reference_losses.py
 
 writes reference_losses.json, which loss_curves_test.py compares gpuc with. Everything is computed in f64. Inputs and
 first weights are multiples of a power of two that f32 holds exactly, so that f32 and f64 start from the same numbers:

@@ -1,6 +1,6 @@
 """20 losses of Inputs/rnn.mlir, computed with NumPy alone: the steps written out, backpropagation through time by hand.
 
-    /tmp/numpy/bin/python reference_rnn.py
+    numpy/bin/python reference_rnn.py
 
 writes reference_rnn.json, which rnn_test.py compares gpuc with. Numbers are made as in reference_losses.py.
 """
