@@ -68,6 +68,13 @@ TEST(NetworkOps, BatchNormTracksStatistics) {
   EXPECT_HAS(finished->summary(), "6 parameters"); // statistics are none
 }
 
+TEST(NetworkOps, BatchNormPassesItsNumbersOn) {
+  BatchNorm norm(3, /*eps=*/0.5, /*momentum=*/0.25);
+  std::string text = made({B, 3, 4}, [&](Tensor x) { return norm(x); });
+  EXPECT_HAS(text, "eps = 5.000000e-01 : f64");
+  EXPECT_HAS(text, "momentum = 2.500000e-01 : f64");
+}
+
 TEST(NetworkOps, Attention) {
   std::string text = made({B, 8, 16, 4}, [](Tensor x) {
     return attention(x, x, x, {.mask = {}, .scale = 0.5, .causal = true, .dropout = 0.1});
