@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
   int64_t seed = 0;
   CommandLine cli("gpuc-generate", "Writes text that goes on from a prompt, by a model of text.");
   cli.addPositional("PLAN", &options.plan, "a plan with predict: x [batch, length] to logits for each token");
-  cli.addString("variables", &options.variables, "FILE", "safetensors with the model's weights").required();
+  cli.addStrings("variables", &options.variables, "FILE", "safetensors with the model's weights, base first")
+      .required();
   cli.addString("prompt", &options.prompt, "TEXT", "what to go on from; each byte is a token");
   cli.addString("prompt-tokens", &options.prompt_tokens, "N,N,…",
                 "the same as token numbers; the answer is numbers too");

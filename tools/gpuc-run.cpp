@@ -36,8 +36,8 @@ int main(int argc, char** argv) {
   cli.addString("entry", &entry, "NAME", "train_step, eval_step, predict, init, or a function of yours");
   cli.addStrings("input", &options.inputs, "NAME=FILE.npy",
                  "an input, of just its type and shape; what is not given is made up from the seed");
-  cli.addString("variables", &options.variables, "FILE",
-                "safetensors to start from; without it init runs first");
+  cli.addStrings("variables", &options.variables, "FILE",
+                 "safetensors to start from, base weights first; without it init runs first");
   cli.addString("output-dir", &options.output_dir, "DIR", "write each output to DIR/NAME.npy");
   cli.addString("save-variables", &options.save_variables, "FILE", "write all variables to FILE at the end");
   cli.addInt("repeat", &options.repeat, "N", "run so often; the state advances each time").range(1);

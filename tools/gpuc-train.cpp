@@ -21,8 +21,11 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
   cli.addInt("epochs", &options.epochs, "N", "how often to go through the data; 1 if --steps is not given")
       .range(1);
   cli.addInt("steps", &options.steps, "N", "how many updates to make, from the very start").range(1);
-  cli.addString("variables", &options.variables, "FILE", "safetensors to start from; without it init runs");
+  cli.addStrings("variables", &options.variables, "FILE",
+                 "safetensors to start from, base weights first; without it init runs");
   cli.addString("save-variables", &options.save_variables, "FILE", "write all variables to FILE at the end");
+  cli.addString("save-trained", &options.save_trained, "FILE",
+                "the same without frozen ones: adapters alone");
   cli.addString("checkpoint-dir", &options.checkpoint_dir, "DIR", "keep checkpoints in DIR");
   cli.addInt("checkpoint-every", &options.checkpoint_every, "N",
              "steps between them; without it after each epoch")

@@ -99,6 +99,7 @@ Tensor Graph::variable(const Module *owner, const std::string &name, RankedTenso
     return fail((kind + " " + name + " is read in a scan; read it outside and pass it as a capture").str());
   if (llvm::any_of(shape, [](int64_t extent) { return extent < 1; }))
     return fail((kind + " " + name + " has shape " + toString(shape) + "; extents are at least 1").str());
+  const bool frozen = kind == "parameter" && !owner->requiresGrad();
   Variable &variable = variables_[name];
   if (!variable.type) {
     SmallVector<NamedAttribute> numbers;
@@ -115,16 +116,21 @@ Tensor Graph::variable(const Module *owner, const std::string &name, RankedTenso
       atTop.setInsertionPointToStart(module->getBody());
     lastVariable_ =
         ir::VariableOp::create(atTop, location(), builder.getStringAttr(name), TypeAttr::get(type), spec,
-                               /*frozen=*/UnitAttr(), builder.getStringAttr(kind));
-    variable = {type, owner};
-    if (LayerCall *call = currentCall(); call && kind == "parameter")
+                               frozen ? builder.getUnitAttr() : UnitAttr(), builder.getStringAttr(kind));
+    variable = {type, owner, frozen};
+    if (LayerCall *call = currentCall(); call && kind == "parameter") {
       call->parameters += type.getNumElements();
+      call->frozen += frozen ? type.getNumElements() : 0;
+    }
   } else if (variable.owner != owner) {
     return fail((kind + " " + name + " belongs to two modules; give each a name with add()").str());
   } else if (variable.type != type) {
     return fail((kind + " " + name + " has shape " + toString(Shape(variable.type.getShape())) +
                  ", asked for " + toString(shape))
                     .str());
+  } else if (variable.frozen != frozen) {
+    return fail(
+        (kind + " " + name + " was read before it was frozen or set free; call requiresGrad first").str());
   } else if (LayerCall *call = currentCall()) {
     call->shared = true;
   }

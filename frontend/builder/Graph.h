@@ -27,6 +27,7 @@ struct LayerCall {
   Shape output;           ///< Empty until the call ends.
   int64_t flops = 0;      ///< Of one sample, inner calls not counted.
   int64_t parameters = 0; ///< Elements of the parameters that it read first.
+  int64_t frozen = 0;     ///< Those of them that are not trained.
   bool shared = false;    ///< It read parameters that an earlier call read first.
 };
 
@@ -121,6 +122,7 @@ private:
   struct Variable {
     mlir::RankedTensorType type;
     const Module *owner = nullptr;
+    bool frozen = false;
   };
   Status error_;
   std::string entry_;              // the function being built

@@ -1,9 +1,7 @@
 //===- Layers.h - The layers that models are made of ------------------------===//
 #pragma once
 
-#include "frontend/builder/Module.h"
-
-#include <optional>
+#include "frontend/builder/Lora.h"
 
 namespace gpuc::nn {
 
@@ -13,6 +11,7 @@ class Linear : public Layer {
 public:
   Linear(int64_t in, int64_t out, bool bias = true) : in_(in), out_(out), bias_(bias) {}
   std::string describe() const override;
+  bool addAdapter(const LoraOptions &options) override;
 
   /// Instead of PyTorch's defaults.
   Linear &&initialized(Initializer weight, Initializer bias = Initializer::zeros()) && {
@@ -25,9 +24,13 @@ protected:
   Tensor forward(const Tensor &x) override;
 
 private:
+  Tensor adapted(const Tensor &x, const Tensor &y);
+
   int64_t in_, out_;
   bool bias_;
   std::optional<Initializer> weightInitializer_, biasInitializer_;
+  std::optional<LoraOptions> lora_;
+  Linear *loraA_ = nullptr, *loraB_ = nullptr; // both or none
 };
 
 class ReLU : public Layer {

@@ -7,7 +7,7 @@ using namespace mlir;
 namespace gpuc::nn {
 
 Module::Module(Module &&other)
-    : name_(std::move(other.name_)), mistake_(std::move(other.mistake_)),
+    : name_(std::move(other.name_)), mistake_(std::move(other.mistake_)), trained_(other.trained_),
       children_(std::move(other.children_)) {
   for (std::unique_ptr<Module> &child : children_)
     child->parent_ = this;
@@ -19,6 +19,12 @@ std::string Module::path() const {
 }
 
 std::string Module::mistake() const { return mistake_.empty() && parent_ ? parent_->mistake() : mistake_; }
+
+void Module::visit(const std::function<void(Module &)> &visit) {
+  visit(*this);
+  for (std::unique_ptr<Module> &child : children_)
+    child->visit(visit);
+}
 
 void Module::adopt(std::string name, std::unique_ptr<Module> child) {
   auto isTaken = [&](const std::unique_ptr<Module> &other) { return other->name_ == name; };

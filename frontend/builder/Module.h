@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace gpuc::nn {
@@ -39,6 +40,8 @@ struct Initializer {
   }
 };
 
+struct LoraOptions;
+
 /// What has a name, parameters, and modules inside. Modules are built as values and move into their parent.
 class Module {
 public:
@@ -54,6 +57,17 @@ public:
 
   /// What is wrong with the names of this module's children or of those around it; "" if nothing.
   std::string mistake() const;
+
+  /// Whether this module's parameters and those inside are trained; what is said of a module inside counts
+  /// more. A frozen parameter has no gradient and no optimizer state. PyTorch's requires_grad_().
+  void requiresGrad(bool trained) { trained_ = trained; }
+  bool requiresGrad() const { return trained_.value_or(!parent_ || parent_->requiresGrad()); }
+
+  /// Calls `visit` for this module and all inside, outer ones first, in the order of add().
+  void visit(const std::function<void(Module &)> &visit);
+
+  /// Gives a module that is one product with a weight a low-rank adapter (Lora.h); false for all others.
+  virtual bool addAdapter(const LoraOptions &) { return false; }
 
 protected:
   /// Puts `child` inside under `name`; the reference lives as long as this module, wherever it moves.
@@ -88,6 +102,7 @@ private:
   std::string
       mistake_; // of a call of add(); reported when the module is used, for only then is there a model
   Module *parent_ = nullptr;
+  std::optional<bool> trained_; // none: as the parent's
   std::vector<std::unique_ptr<Module>> children_;
 };
 

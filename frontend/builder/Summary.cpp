@@ -80,11 +80,14 @@ std::string Model::summary() const {
             pad(widths[1] - row.output.size() + 2) + pad(widths[2] - row.parameters.size()) + row.parameters +
             "  " + pad(widths[3] - row.flops.size()) + row.flops + "\n";
 
-  int64_t parameters = 0;
-  for (const detail::LayerCall &call : graph_->calls)
+  int64_t parameters = 0, frozen = 0;
+  for (const detail::LayerCall &call : graph_->calls) {
     parameters += call.parameters;
-  return text + llvm::formatv("{0} parameters, {1} bytes as {2}; FLOPs of predict for one sample\n",
-                              grouped(parameters), grouped(parameters * sizeOf(graph_->floats)),
+    frozen += call.frozen;
+  }
+  const std::string trained = frozen ? " (" + grouped(parameters - frozen) + " trained)" : "";
+  return text + llvm::formatv("{0} parameters{1}, {2} bytes as {3}; FLOPs of predict for one sample\n",
+                              grouped(parameters), trained, grouped(parameters * sizeOf(graph_->floats)),
                               nameOf(graph_->floats))
                     .str();
 }

@@ -6,6 +6,7 @@
 #include "frontend/builder/Embedding.h"
 #include "frontend/builder/Images.h"
 #include "frontend/builder/Layers.h"
+#include "frontend/builder/Lora.h"
 #include "frontend/builder/Losses.h"
 #include "frontend/builder/ModelBuilder.h"
 #include "frontend/builder/Module.h"

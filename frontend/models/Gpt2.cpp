@@ -153,17 +153,31 @@ Options optionsOf(Settings &settings) {
   return options;
 }
 
+nn::LoraOptions loraOf(Settings &settings, const Options &options) {
+  nn::LoraOptions lora;
+  lora.rank = settings.integer("lora", 0, 1 << 16);
+  lora.alpha = settings.text("lora_alpha") == "by-rank" ? 2.0 * static_cast<double>(lora.rank)
+                                                        : settings.number("lora_alpha", 0, 1 << 16);
+  lora.dropout = options.dropout;
+  return lora;
+}
+
 Result<nn::Model> build(Settings &settings) {
   const Options options = optionsOf(settings);
   const int64_t batch = settings.integer("batch", 1, 1 << 30);
   const DataType dtype = settings.floatType("dtype");
+  const nn::LoraOptions lora = loraOf(settings, options);
   GPUC_RETURN_IF_ERROR(settings.status());
+  if (lora.rank == 0 && settings.text("lora_alpha") != "by-rank")
+    return Status::error("lora_alpha scales adapters, and lora=0 makes none: give lora=RANK too");
   if (options.width % options.heads != 0)
     return Status::error("heads=" + std::to_string(options.heads) +
                          " do not divide width=" + std::to_string(options.width));
 
   nn::ModelBuilder model("gpt2", dtype);
   Gpt2 net(options);
+  if (lora.rank > 0)
+    addLora(net, lora);
   const nn::Shape tokens = {nn::kBatch, options.length};
   model.predict({{"x", tokens, DataType::i32, options.vocabulary}}, "logits", net);
   const nn::Input labels = {"labels", tokens, DataType::i32, options.vocabulary};
@@ -186,6 +200,9 @@ ZooModel gpt2() {
            {"vocabulary", "by-size", "different tokens"},
            {"dropout", "0", "probability in [0, 1)"},
            {"bias", "true", "linear layers and norms have one"},
+           {"lora", "0",
+            "rank of adapters at each linear layer; all else is frozen then; 0: none, all is trained"},
+           {"lora_alpha", "by-rank", "what adapters add is multiplied by lora_alpha / lora; twice the rank"},
            {"batch", "12", "rows a step"},
            {"optimizer", "adamw:lr=1e-3,beta2=0.99,weight_decay=0.1",
             "NAME[:key=value,…], as gpuc-compile --optimizer"},

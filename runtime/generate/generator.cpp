@@ -6,7 +6,7 @@
 
 #include "runtime/generate/prompt.h"
 #include "runtime/state/safetensors.h"
-#include "runtime/train/variable_store.h"
+#include "runtime/tooling/variable_store.h"
 
 namespace gpuc {
 namespace {
@@ -57,10 +57,9 @@ Status writeToken(int64_t token, bool as_text, bool first) {
   return okStatus();
 }
 
-Status loadWeights(Session& session, const std::string& path) {
-  GPUC_RETURN_IF_ERROR(session.initialize());
-  GPUC_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::open(path));
-  return VariableStore(session).start(file);
+Status loadWeights(Session& session, std::span<const std::string> paths) {
+  GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(paths));
+  return VariableStore(session).start(NamedTensors(files));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class Generator {
 
 struct GenerateOptions {
   std::string plan;
-  std::string variables;
+  std::vector<std::string> variables;
   std::string prompt;         // text, or
   std::string prompt_tokens;  // numbers
   int64_t tokens = 0;

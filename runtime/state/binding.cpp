@@ -18,13 +18,13 @@ void appendList(std::string& text, const char* title, const std::vector<std::str
 }  // namespace
 
 Result<std::vector<const SafetensorsFile::Entry*>> bindByName(std::span<const TensorSpec> variables,
-                                                              const SafetensorsFile& file) {
+                                                              const NamedTensors& files) {
   std::vector<const SafetensorsFile::Entry*> entries;
   std::vector<std::string> missing, mismatching, surplus;
   std::set<std::string_view> known;
   for (const TensorSpec& variable : variables) {
     known.insert(variable.name);
-    const SafetensorsFile::Entry* entry = file.find(variable.name);
+    const SafetensorsFile::Entry* entry = files.find(variable.name);
     entries.push_back(entry);
     if (!entry)
       missing.push_back(variable.name + " (" + variable.str() + ")");
@@ -32,13 +32,14 @@ Result<std::vector<const SafetensorsFile::Entry*>> bindByName(std::span<const Te
       mismatching.push_back(variable.name + " (" + entry->spec.str() + ", the plan has " + variable.str() +
                             ")");
   }
-  for (const SafetensorsFile::Entry& entry : file.tensors())
-    if (!known.contains(entry.spec.name)) surplus.push_back(entry.spec.name + " (" + entry.spec.str() + ")");
+  for (const SafetensorsFile::Entry* entry : files.all())
+    if (!known.contains(entry->spec.name))
+      surplus.push_back(entry->spec.name + " (" + entry->spec.str() + ")");
   std::string text;
   appendList(text, "missing", missing);
   appendList(text, "of another shape or type", mismatching);
   appendList(text, "unknown to the plan", surplus);
-  if (!text.empty()) return Status::error(file.name() + " does not fit the plan's variables: " + text);
+  if (!text.empty()) return Status::error(files.name() + " does not fit the plan's variables: " + text);
   return entries;
 }
 

@@ -4,13 +4,13 @@
 #include <span>
 #include <vector>
 
-#include "runtime/state/safetensors.h"
+#include "runtime/state/named_tensors.h"
 
 namespace gpuc {
 
-/// For each variable its tensor in `file`, by name. One error line lists everything that does not fit:
+/// For each variable its tensor in `files`, by name. One error line lists everything that does not fit:
 /// missing, of another shape or type, surplus; of each at most five, "and N more".
 Result<std::vector<const SafetensorsFile::Entry*>> bindByName(std::span<const TensorSpec> variables,
-                                                              const SafetensorsFile& file);
+                                                              const NamedTensors& files);
 
 }  // namespace gpuc

@@ -9,7 +9,7 @@
 #include "runtime/state/npy.h"
 #include "runtime/tooling/chrome_trace.h"
 #include "runtime/tooling/program_inputs.h"
-#include "runtime/tooling/session_state.h"
+#include "runtime/tooling/variable_store.h"
 
 namespace gpuc {
 namespace {
@@ -29,14 +29,11 @@ Result<Session> openSession(const Plan& plan, const RunOptions& options) {
   return Session::create(plan, session_options);
 }
 
-/// Values for all variables, from the file or from `init`. A seed that was asked for wins over the file's.
+/// Values for all variables, from files or from `init`. A seed that was asked for wins over the files'.
 Status prepareVariables(Session& session, const RunOptions& options) {
   if (options.variables.empty()) return options.entry == "init" ? okStatus() : session.initialize();
-  GPUC_RETURN_IF_ERROR(loadVariables(session, options.variables));
-  for (const VariableInfo& variable : session.plan().info().variables)
-    if (options.seed && variable.spec.name == "seed")
-      return session.writeVariable("seed", std::as_bytes(std::span(&*options.seed, 1)));
-  return okStatus();
+  GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(options.variables));
+  return VariableStore(session).start(NamedTensors(files), options.seed ? SeedFrom::session : SeedFrom::file);
 }
 
 Status writeOutputs(Session& session, ProgramId id, const std::string& folder) {
@@ -86,7 +83,8 @@ void printReport(const Session& session, const RunOptions& options, const StepSt
 Status writeResults(Session& session, ProgramId id, const RunOptions& options,
                     const StepStatistics& statistics) {
   if (!options.output_dir.empty()) GPUC_RETURN_IF_ERROR(writeOutputs(session, id, options.output_dir));
-  if (!options.save_variables.empty()) GPUC_RETURN_IF_ERROR(saveVariables(session, options.save_variables));
+  if (!options.save_variables.empty())
+    GPUC_RETURN_IF_ERROR(VariableStore(session).save(options.save_variables));
   if (!options.profile.empty())
     GPUC_RETURN_IF_ERROR(
         writeFileAtomically(options.profile, chromeTrace(session.plan(), session.profile())));

@@ -14,12 +14,12 @@ namespace gpuc {
 struct RunOptions {
   std::string plan;
   std::string entry;
-  std::vector<std::string> inputs;  // "name=FILE.npy"
-  std::string variables;            // a safetensors file; empty: `init` runs
-  std::string output_dir;           // empty: outputs are not written
-  std::string save_variables;       // empty: they are not saved
-  std::string json;                 // empty: no report; "-": on stdout instead of the text
-  std::string profile;              // empty: no profile
+  std::vector<std::string> inputs;     // "name=FILE.npy"
+  std::vector<std::string> variables;  // safetensors files; none: `init` runs
+  std::string output_dir;              // empty: outputs are not written
+  std::string save_variables;          // empty: they are not saved
+  std::string json;                    // empty: no report; "-": on stdout instead of the text
+  std::string profile;                 // empty: no profile
   std::string device = "auto";
   std::optional<int64_t> seed;
   int64_t repeat = 1;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/data/sampler.h"
 
@@ -15,8 +16,9 @@ struct TrainOptions {
   std::string eval_data;                    // empty: no evaluation
   std::optional<int64_t> epochs;            // at most one of these two; neither: one epoch
   std::optional<int64_t> steps;             // counted from the very start, over all resumed runs
-  std::string variables;                    // safetensors to start from; empty: `init` runs
-  std::string save_variables;               // empty: variables are not saved
+  std::vector<std::string> variables;       // safetensors to start from; none: `init` runs
+  std::string save_variables;               // all of them; empty: variables are not saved
+  std::string save_trained;                 // those that are not frozen; empty: not
   std::string checkpoint_dir;               // empty: no checkpoints
   std::optional<int64_t> checkpoint_every;  // steps; none: after each epoch
   int64_t keep = 3;

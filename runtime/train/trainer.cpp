@@ -112,6 +112,8 @@ Status Trainer::finish() {
                  .loss = evaluator_ ? last_evaluation_.loss : last_loss_,
                  .accuracy = last_evaluation_.accuracy};
   if (!options_.save_variables.empty()) GPUC_RETURN_IF_ERROR(variables_.save(options_.save_variables));
+  if (!options_.save_trained.empty())
+    GPUC_RETURN_IF_ERROR(variables_.save(options_.save_trained, Saved::trained));
   if (metrics_) {
     GPUC_RETURN_IF_ERROR(metrics_->write(MetricsLine(event)));
     GPUC_RETURN_IF_ERROR(metrics_->flush());

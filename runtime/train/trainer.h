@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "runtime/tooling/variable_store.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/feed.h"
 #include "runtime/train/metrics_file.h"
@@ -13,7 +14,6 @@
 #include "runtime/train/step_outputs.h"
 #include "runtime/train/train_options.h"
 #include "runtime/train/training_state.h"
-#include "runtime/train/variable_store.h"
 
 namespace gpuc {
 

@@ -89,10 +89,9 @@ Status Trainer::setVariables(const std::optional<Checkpoint>& checkpoint) {
       std::fprintf(stderr, "warning: %s\n", warning.c_str());
     return variables_.restore(checkpoint->file);
   }
-  GPUC_RETURN_IF_ERROR(session_.initialize());
-  if (options_.variables.empty()) return okStatus();
-  GPUC_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::open(options_.variables));
-  return variables_.start(file);
+  if (options_.variables.empty()) return session_.initialize();
+  GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(options_.variables));
+  return variables_.start(NamedTensors(files));
 }
 
 Status Trainer::startFeed() {
@@ -112,7 +111,11 @@ Status Trainer::startFeed() {
 Status Trainer::checkOutputs() const {
   // The folder of logs need not be there yet, and metrics may lie in it.
   std::string metrics = options_.log_dir.empty() ? options_.metrics : "";
-  std::string outputs[] = {options_.save_variables, options_.profile, metrics}, inputs[] = {options_.plan};
+  std::string outputs[] = {options_.save_variables, options_.save_trained, options_.profile, metrics};
+  std::vector<std::string> inputs = {options_.plan};
+  // Where the frozen weights lie must not be replaced by a file without them.
+  if (!options_.save_trained.empty())
+    inputs.insert(inputs.end(), options_.variables.begin(), options_.variables.end());
   return checkOutputFiles(outputs, inputs);
 }
 

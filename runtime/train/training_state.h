@@ -6,7 +6,7 @@
 
 #include "runtime/data/sampler.h"
 #include "runtime/state/checkpoint.h"
-#include "runtime/train/variable_store.h"
+#include "runtime/tooling/variable_store.h"
 
 namespace gpuc {
 

@@ -16,6 +16,9 @@ CASES = {
                     "data": {"src": ("i32", [3, 6], 5, 0), "tgt": ("i32", [3, 6], 7, 0), "labels": ("i32", [3, 6], 7, 0)}},
     "gpt2": {"keys": {"layers": "2", "heads": "2", "width": "8", "length": "6", "vocabulary": "11", "batch": "3"},
              "data": {"x": ("i32", [3, 6], 11, 0), "labels": ("i32", [3, 6], 11, 0)}},
+    "gpt2-lora": {"model": "gpt2", "keys": {"layers": "2", "heads": "2", "width": "8", "length": "6", "vocabulary": "11",
+                                            "lora": "3", "lora_alpha": "12", "batch": "3"},
+                  "data": {"x": ("i32", [3, 6], 11, 0), "labels": ("i32", [3, 6], 11, 0)}},
 }
 
 

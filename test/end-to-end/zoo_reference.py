@@ -84,6 +84,28 @@ class Block(nn.Module):
         return x + self.mlp.c_proj(functional.gelu(self.mlp.c_fc(self.ln_2(x))))
 
 
+class LoraLinear(nn.Module):
+    """A linear layer that is frozen, and an adapter that is trained in its place."""
+
+    def __init__(self, linear, rank, alpha):
+        super().__init__()
+        self.weight, self.bias = linear.weight.requires_grad_(False), linear.bias.requires_grad_(False)
+        self.lora_A = nn.Linear(linear.in_features, rank, bias=False)
+        self.lora_B = nn.Linear(rank, linear.out_features, bias=False)
+        self.scale = alpha / rank
+
+    def forward(self, x):
+        return functional.linear(x, self.weight, self.bias) + self.scale * self.lora_B(self.lora_A(x))
+
+
+def add_lora(module, rank, alpha):
+    for name, child in module.named_children():
+        if isinstance(child, nn.Linear):
+            setattr(module, name, LoraLinear(child, rank, alpha))
+        else:
+            add_lora(child, rank, alpha)
+
+
 class Gpt2(nn.Module):
     def __init__(self, keys):
         super().__init__()
@@ -93,6 +115,9 @@ class Gpt2(nn.Module):
         self.transformer.wpe = nn.Embedding(int(keys["length"]), width)
         self.transformer.h = nn.ModuleList(Block(width, int(keys["heads"])) for _ in range(int(keys["layers"])))
         self.transformer.ln_f = nn.LayerNorm(width)
+        if "lora" in keys:
+            self.requires_grad_(False)
+            add_lora(self, int(keys["lora"]), float(keys["lora_alpha"]))
 
     def loss(self, x, labels):
         h = self.transformer.wte(x) + self.transformer.wpe.weight
@@ -110,13 +135,14 @@ def tensor(dtype, shape, values):
 
 
 def train(name, case):
-    model = MODELS[name](case["keys"])
+    model = MODELS[case.get("model", name)](case["keys"])
     shapes = {parameter: list(value.shape) for parameter, value in sorted(model.named_parameters())}
     with torch.no_grad():
         for parameter, values in zoo_cases.weights(shapes).items():
             model.get_parameter(parameter).copy_(torch.tensor(values).reshape(shapes[parameter]))
     inputs = {field: tensor(*field_of) for field, field_of in zoo_cases.data(case).items()}
-    optimizer = torch.optim.SGD(model.parameters(), lr=zoo_cases.LR, momentum=zoo_cases.MOMENTUM)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=zoo_cases.LR, momentum=zoo_cases.MOMENTUM)
     losses, gradients = [], {}
     for step in range(20):
         optimizer.zero_grad()
@@ -124,7 +150,7 @@ def train(name, case):
         loss.backward()
         if step == 0:
             gradients = {parameter: zoo_cases.projections(value.grad.flatten().tolist())
-                         for parameter, value in model.named_parameters()}
+                         for parameter, value in model.named_parameters() if value.requires_grad}
         optimizer.step()
         losses.append(loss.item())
     return {"shapes": shapes, "losses": losses, "gradients": gradients}

@@ -53,16 +53,18 @@ TEST(Zoo, EveryKeyChangesTheModel) {
         "length=5", "dropout=0", "smoothing=0.1", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}},
       {"gpt2",
        {"size=124M", "layers=1", "heads=2", "width=64", "length=8", "vocabulary=9", "dropout=0.1",
-        "bias=false", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}}};
+        "bias=false", "lora=2", "lora_alpha=3", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}}};
   for (const ZooModel &model : zoo()) {
     ASSERT_TRUE(others.count(model.name)) << model.name;
     EXPECT_EQ(others.at(model.name).size(), model.keys.size());
-    Result<nn::Model> plain = buildZooModel(model.name, {});
-    ASSERT_TRUE(plain.ok()) << plain.message();
     for (const std::string &setting : others.at(model.name)) {
-      Result<nn::Model> built = buildZooModel(model.name, {setting});
-      ASSERT_TRUE(built.ok()) << built.message();
-      EXPECT_NE(built->text(), plain->text()) << setting;
+      // An adapter's scale needs an adapter.
+      const std::vector<std::string> before(setting.starts_with("lora_alpha") ? 1 : 0, "lora=2");
+      std::vector<std::string> after = before;
+      after.push_back(setting);
+      Result<nn::Model> without = buildZooModel(model.name, before), with = buildZooModel(model.name, after);
+      ASSERT_TRUE(without.ok() && with.ok()) << without.message() << with.message();
+      EXPECT_NE(with->text(), without->text()) << setting;
     }
   }
 }

@@ -81,6 +81,7 @@ uint32_t PlanBuilder::variable(const std::string& name, DataType type, std::vect
   auto& variable = *plan.variables.emplace_back(std::make_unique<fb::VariableT>());
   variable.name = name;
   variable.kind = kind;
+  variable.trainable = kind == fb::VariableKind::parameter;
   variable.buffer = buffer(name, type, std::move(shape));
   variable.initializer = "zeros";
   return variable.buffer;

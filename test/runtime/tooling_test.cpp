@@ -12,7 +12,7 @@
 #include "runtime/tooling/inspect.h"
 #include "runtime/tooling/program_inputs.h"
 #include "runtime/tooling/run_plan.h"
-#include "runtime/tooling/session_state.h"
+#include "runtime/tooling/variable_store.h"
 #include "test/runtime/session_helpers.h"
 #include "test/runtime/temporary_folder.h"
 
@@ -64,16 +64,17 @@ TEST(ProgramInputs, ComeFromFilesOfJustThatTypeAndShape) {
   expectError(gather("labels=" + folder / "short.npy"), "holds 4xi32, input 'labels' is 5xi32");
 }
 
-TEST(SessionState, GoesThroughAFile) {
+TEST(VariableStore, GoesThroughAFile) {
   TemporaryFolder folder;
   Session first = open(everythingPlan(), {.seed = 3}), second = open(everythingPlan());
   ASSERT_TRUE(first.initialize().ok());
-  ASSERT_TRUE(saveVariables(first, folder / "state").ok());
-  Status loaded = loadVariables(second, folder / "state");
+  ASSERT_TRUE(VariableStore(first).save(folder / "state").ok());
+  Result<SafetensorsFile> file = SafetensorsFile::open(folder / "state");
+  ASSERT_TRUE(file.ok()) << file.message();
+  Status loaded = VariableStore(second).start(*file, SeedFrom::file);
   ASSERT_TRUE(loaded.ok()) << loaded.message();
   EXPECT_EQ(readVariable<float>(second, "fc1.weight", 256), std::vector<float>(256, 0.5f));
   EXPECT_EQ(readVariable<int64_t>(second, "seed", 1)[0], 3);
-  expectError(loadVariables(second, folder / "none"), "none");
 }
 
 TEST(Inspect, SaysAllOfItInJson) {

@@ -65,6 +65,10 @@ PlanBuilder trainPlan(const TrainPlanOptions& options) {
   CommandList& init = builder.program("init").streams[0]->commands;
   builder.fill(init, {b.weight}, patternOf(0.5f));
   builder.fill(init, {b.momentum});
+  if (options.has_frozen) {
+    builder.fill(init, {builder.variable("base", DataType::f32, {kPixels})}, patternOf(1.0f));
+    builder.plan.variables.back()->trainable = false;
+  }
 
   CommandList& step = addProgram(builder, b, "train_step", options.train_counts_rows);
   std::vector<OperandOf> written = {{b.weight}, {b.momentum}, {b.step}};

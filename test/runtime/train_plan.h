@@ -13,9 +13,11 @@ struct TrainPlanOptions {
   bool train_counts_rows = true;
   bool eval_counts_rows = true;
   bool has_eval = true;
+  bool has_frozen = false;  // a parameter `base` of 16 that nothing uses
 };
 
-/// Variables seed, step, weight, weight/momentum; inputs x (B, 16) ui8 and labels (B) i32 in [0, 10).
+/// Variables seed, step, weight (trained), weight/momentum; inputs x (B, 16) ui8 and labels (B) i32 in [0,
+/// 10).
 PlanBuilder trainPlan(const TrainPlanOptions& options = {});
 
 /// Writes PREFIX-images-idx3-ubyte (4x4) and PREFIX-labels-idx1-ubyte of `samples` made-up samples into the

@@ -125,45 +125,95 @@ TEST(StepOutputs, AreFoundByNameAndReadByType) {
               "output 'pair' of 'train_step' is 2xf32, expected one number");
 }
 
-/// A safetensors file with these tensors of f32 zeros, and the counters with this value if it is not
+/// A safetensors file with these tensors, every element `value`, and the counters if `counter` is not
 /// negative.
-SafetensorsFile weightsFile(const TemporaryFolder& folder, const std::vector<TensorSpec>& specs,
-                            int64_t counter = -1) {
-  std::vector<std::byte> zeros(4096);
+SafetensorsFile weightsFile(const std::string& path, const std::vector<TensorSpec>& specs, int64_t counter,
+                            float value) {
+  std::vector<float> values(1024, value);
   std::vector<TensorView> tensors;
-  for (const TensorSpec& spec : specs) tensors.push_back({spec, zeros.data()});
+  for (const TensorSpec& spec : specs) tensors.push_back({spec, values.data()});
   for (const char* name : {"seed", "step"})
     if (counter >= 0) tensors.push_back({{.name = name, .type = DataType::i64, .shape = {}}, &counter});
-  EXPECT_TRUE(writeSafetensors(folder / "weights", tensors, {}).ok());
-  Result<SafetensorsFile> file = SafetensorsFile::open(folder / "weights");
+  EXPECT_TRUE(writeSafetensors(path, tensors, {}).ok());
+  Result<SafetensorsFile> file = SafetensorsFile::open(path);
   EXPECT_TRUE(file.ok()) << file.message();
   return *std::move(file);
 }
 
-TEST(VariableStore, StartsFromParametersAlone) {
-  const TensorSpec weight{"weight", DataType::f32, {16}}, momentum{"weight/momentum", DataType::f32, {16}},
-      foreign{"weight/exp_avg", DataType::f32, {3}}, other{"bias", DataType::f32, {1}};
-  TemporaryFolder folder;
-  Session session = open(trainPlan(), {.seed = 3});
-  VariableStore store(session);
-  auto start = [&](const std::vector<TensorSpec>& specs, int64_t step = -1) {
-    EXPECT_TRUE(session.initialize().ok());
-    return store.start(weightsFile(folder, specs, step));
-  };
-  auto stepNow = [&] { return readVariable<int64_t>(session, "step", 1)[0]; };
+const TensorSpec kWeight{"weight", DataType::f32, {16}}, kMomentum{"weight/momentum", DataType::f32, {16}},
+    kBias{"bias", DataType::f32, {1}};
 
-  EXPECT_EQ(start({weight}).message(), "");
-  EXPECT_EQ(readVariable<float>(session, "weight", 16), std::vector<float>(16, 0.0f));
-  EXPECT_EQ(start({weight, foreign}, 9).message(), "") << "another optimizer's state is not minded";
-  EXPECT_EQ(stepNow(), 0) << "this one starts anew";
-  EXPECT_EQ(start({weight, momentum}, 9).message(), "");
-  EXPECT_EQ(stepNow(), 9) << "all of its state is there: it continues";
-  EXPECT_EQ(readVariable<int64_t>(session, "seed", 1)[0], 3) << "the run's own";
-  expectError(start({momentum}), "missing weight (16xf32)");
-  expectError(start({weight, other}), "unknown to the plan bias (1xf32)");
+/// A session of trainPlan() and what starting from files leaves in it.
+struct StartTest : testing::Test {
+  explicit StartTest(const TrainPlanOptions& options = {}) : session(open(trainPlan(options), {.seed = 3})) {}
+  /// Starts from one file.
+  Status start(const std::vector<TensorSpec>& specs, int64_t step = -1, float value = 0) {
+    return store.start(weightsFile(folder / "weights", specs, step, value));
+  }
+  std::vector<float> weights() { return readVariable<float>(session, "weight", 16); }
+  int64_t counter(const char* name) { return readVariable<int64_t>(session, name, 1)[0]; }
+
+  TemporaryFolder folder;
+  Session session;
+  VariableStore store{session};
+};
+
+TEST_F(StartTest, TakesParametersAlone) {
+  const TensorSpec foreign{"weight/exp_avg", DataType::f32, {3}};
+  EXPECT_EQ(start({kWeight}).message(), "");
+  EXPECT_EQ(weights(), std::vector<float>(16, 0.0f));
+  EXPECT_EQ(start({kWeight, foreign}, 9).message(), "") << "another optimizer's state is not minded";
+  EXPECT_EQ(counter("step"), 0) << "this one starts anew";
+}
+
+TEST_F(StartTest, GoesOnWithTheOptimizersState) {
+  EXPECT_EQ(start({kWeight, kMomentum}, 9).message(), "");
+  EXPECT_EQ(counter("step"), 9);
+  EXPECT_EQ(counter("seed"), 3) << "the run's own";
+}
+
+TEST_F(StartTest, NamesWhatDoesNotFit) {
+  expectError(start({kMomentum}), "missing weight (16xf32)");
+  expectError(start({kWeight, kBias}), "unknown to the plan bias (1xf32)");
   expectError(start({{"weight", DataType::f32, {4, 4}}}), "of another shape or type weight (4x4xf32");
-  expectError(start({weight, {"weight/momentum", DataType::f32, {4}}}),
+  expectError(start({kWeight, {"weight/momentum", DataType::f32, {4}}}),
               "weight/momentum (4xf32, the plan has 16xf32)");
+}
+
+TEST_F(StartTest, TakesTheLastOfSeveralFiles) {
+  std::vector<SafetensorsFile> files;
+  files.push_back(weightsFile(folder / "first", {kWeight, kMomentum}, 9, 1));
+  files.push_back(weightsFile(folder / "second", {kWeight}, -1, 2));
+  EXPECT_EQ(store.start(NamedTensors(files)).message(), "");
+  EXPECT_EQ(weights(), std::vector<float>(16, 2.0f));
+  EXPECT_EQ(readVariable<float>(session, "weight/momentum", 16), std::vector<float>(16, 1.0f));
+  files.push_back(weightsFile(folder / "third", {kBias}, -1, 0));
+  expectError(store.start(NamedTensors(files)),
+              folder / "first and " + folder / "second and " + folder / "third" + " does not fit");
+}
+
+/// The same of a plan with a frozen parameter `base` beside the trained `weight`.
+struct FrozenStartTest : StartTest {
+  FrozenStartTest() : StartTest({.has_frozen = true}) {}
+  const TensorSpec base{"base", DataType::f32, {16}};
+};
+
+TEST_F(FrozenStartTest, TrainedOnesMayAllBeNew) {
+  EXPECT_EQ(start({base}, -1, 5).message(), "");
+  EXPECT_EQ(readVariable<float>(session, "base", 16), std::vector<float>(16, 5.0f));
+  expectError(start({kWeight}), "missing base (16xf32)");
+}
+
+TEST_F(FrozenStartTest, SavesWhatIsTrainedAlone) {
+  ASSERT_EQ(start({base, kWeight}).message(), "");
+  ASSERT_TRUE(store.save(folder / "trained", Saved::trained).ok());
+  Result<SafetensorsFile> trained = SafetensorsFile::open(folder / "trained");
+  ASSERT_TRUE(trained.ok()) << trained.message();
+  EXPECT_FALSE(trained->find("base"));
+  EXPECT_TRUE(trained->find("weight"));
+  EXPECT_TRUE(trained->find("weight/momentum")) << "so that training can go on";
+  ASSERT_TRUE(store.save(folder / "all").ok());
+  EXPECT_TRUE(SafetensorsFile::open(folder / "all")->find("base"));
 }
 
 /// What Progress writes on a terminal of `columns`, or elsewhere.

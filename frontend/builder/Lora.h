@@ -1,0 +1,24 @@
+//===- Lora.h - Fine-tuning by low-rank adapters ----------------------------===//
+#pragma once
+
+#include "frontend/builder/Module.h"
+
+namespace gpuc::nn {
+
+struct LoraOptions {
+  int64_t rank = 8;
+  double alpha = 16;  ///< What the adapters add is multiplied by alpha / rank.
+  double dropout = 0; ///< Of what the adapters see, in [0, 1).
+};
+
+/// Freezes all of `net` and gives every Linear inside an adapter that is trained in its place:
+///
+///   y = x · weightᵀ + bias + alpha / rank · dropout(x) · Aᵀ · Bᵀ
+///
+/// with the parameters `lora_A.weight` [rank, in], which begins as a Linear's weight, and `lora_B.weight`
+/// [out, rank], which begins as zeros: so does what the adapter adds [Hu et al. 2021, arXiv:2106.09685].
+/// Names are those of the peft package. Call it before the model uses `net`. Returns how many adapters there
+/// are.
+int64_t addLora(Module &net, const LoraOptions &options = {});
+
+} // namespace gpuc::nn

@@ -1,0 +1,38 @@
+// Tensors by name, out of one file or of several.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/state/safetensors.h"
+
+namespace gpuc {
+
+/// The tensors of files of weights as if they lay in one. Of a name that comes in several, the last file's
+/// counts: base weights first, then what was trained on top of them. Views: the files must outlive it.
+class NamedTensors {
+ public:
+  NamedTensors(const SafetensorsFile& file);  // NOLINT: a file is a set of named tensors
+  explicit NamedTensors(std::span<const SafetensorsFile> files);
+
+  /// The files' names: "a.safetensors and b.safetensors".
+  const std::string& name() const { return name_; }
+  /// The tensor of this name, or null.
+  const SafetensorsFile::Entry* find(std::string_view name) const;
+  /// Sorted by name, none twice.
+  std::vector<const SafetensorsFile::Entry*> all() const;
+
+ private:
+  void add(const SafetensorsFile& file);
+
+  std::string name_;
+  std::map<std::string_view, const SafetensorsFile::Entry*> entries_;
+};
+
+/// Opens all of them.
+Result<std::vector<SafetensorsFile>> openSafetensors(std::span<const std::string> paths);
+
+}  // namespace gpuc

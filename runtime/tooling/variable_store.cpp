@@ -1,0 +1,116 @@
+#include "runtime/tooling/variable_store.h"
+
+#include <algorithm>
+
+#include "runtime/state/binding.h"
+
+namespace gpuc {
+namespace {
+
+Status write(Session& session, const SafetensorsFile::Entry& entry) {
+  return session.writeVariable(entry.spec.name, std::as_bytes(std::span(entry.data)));
+}
+
+bool isFrozen(const VariableInfo& variable) {
+  return variable.kind == VariableKind::parameter && !variable.trainable;
+}
+
+/// True for `<variable>/<slot>` of a variable that the plan has.
+bool isSlotOf(const PlanInfo& plan, std::string_view name) {
+  return std::any_of(plan.variables.begin(), plan.variables.end(), [&](const VariableInfo& variable) {
+    const std::string& owner = variable.spec.name;
+    return name.size() > owner.size() + 1 && name.starts_with(owner) && name[owner.size()] == '/';
+  });
+}
+
+/// What of a plan's variables is to come from files.
+class Selection {
+ public:
+  Selection(const PlanInfo& plan, const NamedTensors& files, SeedFrom seed) : files_(files), seed_(seed) {
+    bool freezes = false, has_trained = false, has_optimizer = false, knows_optimizer = false;
+    for (const VariableInfo& variable : plan.variables) {
+      bool has = files.find(variable.spec.name);
+      freezes |= isFrozen(variable);
+      has_trained |= has && variable.trainable;
+      has_optimizer |= variable.kind == VariableKind::optimizer;
+      knows_optimizer |= has && variable.kind == VariableKind::optimizer;
+    }
+    continues_ = knows_optimizer || !has_optimizer;
+    trains_anew_ = freezes && !has_trained;
+  }
+
+  /// Whether the variable must come from the files.
+  bool wants(const VariableInfo& variable) const {
+    const std::string& name = variable.spec.name;
+    switch (variable.kind) {
+      case VariableKind::parameter:
+        return !variable.trainable || !trains_anew_;
+      case VariableKind::statistic:
+        return files_.find(name);
+      case VariableKind::optimizer:
+        return continues_;
+      case VariableKind::counter:
+        return files_.find(name) && (name == "seed" ? seed_ == SeedFrom::file : continues_);
+    }
+    return false;
+  }
+
+ private:
+  const NamedTensors& files_;
+  SeedFrom seed_;
+  bool continues_;    // has the optimizer's state
+  bool trains_anew_;  // has the frozen weights alone
+};
+
+}  // namespace
+
+Result<std::vector<TensorView>> VariableStore::read(Saved saved) {
+  GPUC_RETURN_IF_ERROR(session_->wait());
+  const std::vector<VariableInfo>& variables = session_->plan().info().variables;
+  values_.resize(variables.size());
+  std::vector<TensorView> views;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (saved == Saved::trained && isFrozen(variables[i])) continue;
+    values_[i].resize(static_cast<size_t>(variables[i].spec.sizeBytes()));
+    GPUC_RETURN_IF_ERROR(session_->readVariable(variables[i].spec.name, values_[i]));
+    views.push_back({variables[i].spec, values_[i].data()});
+  }
+  return views;
+}
+
+Status VariableStore::save(const std::string& path, Saved saved) {
+  GPUC_ASSIGN_OR_RETURN(std::vector<TensorView> views, read(saved));
+  return writeSafetensors(path, std::move(views), {});
+}
+
+Status VariableStore::restore(const SafetensorsFile& file) {
+  std::vector<TensorSpec> specs;
+  for (const VariableInfo& variable : session_->plan().info().variables) specs.push_back(variable.spec);
+  GPUC_ASSIGN_OR_RETURN(std::vector<const SafetensorsFile::Entry*> entries, bindByName(specs, file));
+  for (const SafetensorsFile::Entry* entry : entries) GPUC_RETURN_IF_ERROR(write(*session_, *entry));
+  return okStatus();
+}
+
+Status VariableStore::start(const NamedTensors& files, SeedFrom seed) {
+  const PlanInfo& plan = session_->plan().info();
+  const Selection selection(plan, files, seed);
+  std::vector<TensorSpec> bound, known;
+  for (const VariableInfo& variable : plan.variables)
+    (selection.wants(variable) ? bound : known).push_back(variable.spec);
+  // What may lie in the files unused is bound with the type and shape that it has there.
+  const size_t wanted = bound.size();
+  for (const SafetensorsFile::Entry* entry : files.all()) {
+    const std::string& name = entry->spec.name;
+    auto has_name = [&](const TensorSpec& spec) { return spec.name == name; };
+    bool is_known = std::any_of(known.begin(), known.end(), has_name) || isSlotOf(plan, name) ||
+                    name == "seed" || name == "step";
+    bool is_wanted = std::any_of(bound.begin(), bound.begin() + static_cast<ptrdiff_t>(wanted), has_name);
+    if (!is_wanted && is_known) bound.push_back(entry->spec);
+  }
+  GPUC_ASSIGN_OR_RETURN(std::vector<const SafetensorsFile::Entry*> entries, bindByName(bound, files));
+  GPUC_RETURN_IF_ERROR(session_->initialize());
+  for (size_t i = 0; i < wanted; ++i) GPUC_RETURN_IF_ERROR(write(*session_, *entries[i]));
+  return okStatus();
+}
+
+}  // namespace gpuc

@@ -1,0 +1,50 @@
+// All variables of a session, in and out of files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/gpuc.h"
+#include "runtime/state/named_tensors.h"
+
+namespace gpuc {
+
+/// Which variables go into a file.
+enum class Saved {
+  all,
+  trained,  // what training changes: all but frozen parameters
+};
+
+/// Where the random numbers' seed comes from.
+enum class SeedFrom { session, file };
+
+/// The variables' values outside the session, in memory that is allocated once, at the first use.
+class VariableStore {
+ public:
+  /// `session` must outlive the store.
+  explicit VariableStore(Session& session) : session_(&session) {}
+
+  /// Copies the variables out of the session, once no run is under way. The views are valid until the next
+  /// call.
+  Result<std::vector<TensorView>> read(Saved saved = Saved::all);
+
+  /// Replaces the file.
+  Status save(const std::string& path, Saved saved = Saved::all);
+
+  /// Writes every variable from the file, which must hold just those.
+  Status restore(const SafetensorsFile& file);
+
+  /// Starts from weights: initialises all variables, then writes what the files have. Every parameter must be
+  /// there; but where some are frozen, those that are trained may all be missing, and begin as `init` makes
+  /// them: new adapters on old weights. Statistics keep their first values if they are not there. Optimizer
+  /// state comes in full or not at all, and the counter `step` with it; training then goes on. Not minded in
+  /// the files: state of another optimizer (`<variable>/<slot>`). Errors list what is missing, of another
+  /// shape or type, or unknown.
+  Status start(const NamedTensors& files, SeedFrom seed = SeedFrom::session);
+
+ private:
+  Session* session_;
+  std::vector<std::vector<std::byte>> values_;
+};
+
+}  // namespace gpuc
