@@ -68,8 +68,8 @@ TEST(Lora, DropsWhatAdaptersSeeAlone) {
   Net net;
   addLora(net, {.dropout = 0.5});
   const std::string text = textOf(net);
-  EXPECT_NE(text.find("gpuc.dropout %x 0.5"), std::string::npos) << text;
-  EXPECT_NE(text.find("gpuc.matmul %x, %"), std::string::npos) << "the base sees all: " << text;
+  EXPECT_NE(text.find("gpuc.dropout %x p 5.000000e-01"), std::string::npos) << text;
+  EXPECT_NE(text.find("gpuc.matmul %x, transpose %fc1 "), std::string::npos) << "the base sees all: " << text;
 }
 
 TEST(Lora, SummarySaysHowManyAreTrained) {
