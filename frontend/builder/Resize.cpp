@@ -107,4 +107,50 @@ Tensor resize(const Tensor &x, const Shape &extents, Interpolation interpolation
   return y;
 }
 
+//===----------------------------------------------------------------------===//
+// The layer
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// "2", or "(2, 3)".
+template <typename Number> std::string listed(const std::vector<Number> &numbers) {
+  std::string text;
+  for (Number number : numbers)
+    text += (text.empty() ? "" : ", ") + detail::numberText(static_cast<double>(number));
+  return numbers.size() == 1 ? text : "(" + text + ")";
+}
+
+} // namespace
+
+std::string Upsample::describe() const {
+  std::string text = options_.size.empty() ? "Upsample(scale_factor=" + listed(options_.scaleFactor)
+                                           : "Upsample(size=" + listed(options_.size);
+  text += options_.mode == Interpolation::linear ? ", linear" : ", nearest";
+  return text + (options_.alignCorners ? ", align_corners)" : ")");
+}
+
+Tensor Upsample::forward(const Tensor &x) {
+  Graph &graph = *x.graph();
+  const auto given = static_cast<int64_t>(options_.size.size() + options_.scaleFactor.size());
+  if (options_.size.empty() == options_.scaleFactor.empty() || x.rank() < 3 ||
+      (given != 1 && given != x.rank() - 2))
+    return graph.fail(
+        llvm::formatv("{0} of {1}: give size or scale_factor, one number or one for each dimension from "
+                      "the third on",
+                      describe(), toString(x.shape())));
+  Shape extents;
+  for (int64_t i = 0; i < x.rank() - 2; ++i) {
+    const int64_t at = given == 1 ? 0 : i, extent = x.shape()[i + 2];
+    const double scaled = options_.size.empty() ? options_.scaleFactor[at] * static_cast<double>(extent)
+                                                : static_cast<double>(options_.size[at]);
+    // PyTorch would round down, and then find pixels by the factor and not by the extents.
+    if (scaled != std::floor(scaled) || scaled < 1)
+      return graph.fail(llvm::formatv("{0} makes {1} pixels of {2}; give a size that is a whole number",
+                                      describe(), detail::numberText(scaled), extent));
+    extents.push_back(static_cast<int64_t>(scaled));
+  }
+  return resize(x, extents, options_.mode, options_.alignCorners);
+}
+
 } // namespace gpuc::nn

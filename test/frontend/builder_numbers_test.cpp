@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 namespace gpuc::nn {
 namespace {
@@ -64,6 +65,13 @@ Tensor resizeByName(const std::string &name, const Tensor &x) {
                 kind == "corners");
 }
 
+/// As pytorch_numbers.py has them.
+const std::map<std::string, UpsampleOptions> kUpsamples = {
+    {"upsample_nearest", {.scaleFactor = {2}}},
+    {"upsample_linear", {.scaleFactor = {1, 2.5}, .mode = Interpolation::linear}},
+    {"upsample_corners", {.scaleFactor = {2}, .mode = Interpolation::linear, .alignCorners = true}},
+    {"upsample_size", {.size = {4, 9}, .mode = Interpolation::linear, .alignCorners = true}}};
+
 class BuilderNumbers : public testing::TestWithParam<Recorded> {
 protected:
   Result<Model> build() {
@@ -72,6 +80,8 @@ protected:
     if (recorded.name == "group_norm_affine")
       model.predict({{"x", recorded.shapes[0]}, {"w", recorded.shapes[1]}, {"b", recorded.shapes[2]}}, "y",
                     [](Tensor x, Tensor w, Tensor b) { return groupNorm(x, 4, w, b); });
+    else if (auto found = kUpsamples.find(recorded.name); found != kUpsamples.end())
+      model.predict({{"x", recorded.shapes[0]}}, "y", [&](Tensor x) { return Upsample(found->second)(x); });
     else
       model.predict({{"x", recorded.shapes[0]}}, "y", [&](Tensor x) {
         return recorded.name == "group_norm" ? groupNorm(x, 2) : resizeByName(recorded.name, x);

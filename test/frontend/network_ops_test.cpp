@@ -151,6 +151,27 @@ TEST(NetworkOps, MistakesAreOneLine) {
             "predict: resize aligns corners with linear interpolation alone");
 }
 
+TEST(NetworkOps, UpsamplesByFactorOrToASize) {
+  auto up = [](UpsampleOptions options) { return [options](Tensor x) { return Upsample(options)(x); }; };
+  const Shape image = {B, 2, 4, 5};
+  EXPECT_HAS(made(image, up({.scaleFactor = {2}})), "to tensor<?x2x8x10xf32>");
+  EXPECT_HAS(made(image, up({.scaleFactor = {0.5, 3}})), "to tensor<?x2x2x15xf32>");
+  EXPECT_HAS(made(image, up({.size = {12}})), "-> tensor<?x2x12x12xf32>");
+  EXPECT_EQ(made(image, up({.scaleFactor = {1.5}})), "predict: Upsample(scale_factor=1.5, nearest) makes 7.5 "
+                                                     "pixels of 5; give a size that is a whole number");
+  EXPECT_EQ(made(image, up({.size = {8, 0}, .mode = Interpolation::linear})),
+            "predict: Upsample(size=(8, 0), linear) makes 0 pixels of 5; give a size that is a whole number");
+  const std::string cure =
+      "give size or scale_factor, one number or one for each dimension from the third on";
+  EXPECT_EQ(made(image, up({})), "predict: Upsample(scale_factor=(), nearest) of [?, 2, 4, 5]: " + cure);
+  EXPECT_EQ(made(image, up({.size = {8, 8, 8}})),
+            "predict: Upsample(size=(8, 8, 8), nearest) of [?, 2, 4, 5]: " + cure);
+  EXPECT_EQ(made(image, up({.size = {8}, .scaleFactor = {2}})),
+            "predict: Upsample(size=8, nearest) of [?, 2, 4, 5]: " + cure);
+  EXPECT_EQ(made(image, up({.size = {8}, .alignCorners = true})),
+            "predict: resize aligns corners with linear interpolation alone");
+}
+
 /// Whole factors repeat; nothing is looked up.
 TEST(NetworkOps, ResizesByWholeFactorsWithoutIndices) {
   std::string text = made({B, 2, 4, 5}, [](Tensor x) { return resize(x, {8, 15}); });

@@ -177,6 +177,10 @@ for extents in [(6, 8), (5, 9), (2, 3), (3, 1)]:
     add_model(f"nearest_{size}", [image], lambda x: F.interpolate(x, extents, mode="nearest"))
     add_model(f"linear_{size}", [image], lambda x: F.interpolate(x, extents, mode="bilinear"))
     add_model(f"corners_{size}", [image], lambda x: F.interpolate(x, extents, mode="bilinear", align_corners=True))
+add_model("upsample_nearest", [image], torch.nn.Upsample(scale_factor=2))
+add_model("upsample_linear", [image], torch.nn.Upsample(scale_factor=(1, 2.5), mode="bilinear"))
+add_model("upsample_corners", [image], torch.nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True))
+add_model("upsample_size", [image], torch.nn.Upsample(size=(4, 9), mode="bilinear", align_corners=True))
 add_model("linear_7", [uniform(2, 3, 4)], lambda x: F.interpolate(x, 7, mode="linear"))
 
 print("{\"torch\": " + json.dumps(torch.__version__) + ", \"cases\": [")
