@@ -11,6 +11,7 @@
 #include "frontend/builder/ModelBuilder.h"
 #include "frontend/builder/Module.h"
 #include "frontend/builder/Norms.h"
+#include "frontend/builder/Recurrent.h"
 #include "frontend/builder/Resize.h"
 #include "frontend/builder/Scan.h"
 #include "frontend/builder/Tensor.h"

@@ -16,16 +16,20 @@ std::string nameOf(const ZooSpec &spec) {
   return name;
 }
 
-Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std::string &target) {
-  GPUC_ASSIGN_OR_RETURN(nn::Model model, models::buildZooModel(spec.model, spec.keys));
+Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std::string &target) {
   auto plan = std::make_unique<ZooPlan>();
   CompilerOptions options;
   options.target = target;
-  GPUC_ASSIGN_OR_RETURN(plan->module, plan->compiler.parse(model.text(), spec.model + ".mlir"));
+  GPUC_ASSIGN_OR_RETURN(plan->module, plan->compiler.parse(model.text(), "model.mlir"));
   GPUC_RETURN_IF_ERROR(plan->compiler.advance(*plan->module, Stage::plan, options,
                                               [](mlir::PassManager &) { return okStatus(); }));
   GPUC_ASSIGN_OR_RETURN(plan->bytes, plan->compiler.emit(*plan->module, options));
   return plan;
+}
+
+Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std::string &target) {
+  GPUC_ASSIGN_OR_RETURN(nn::Model model, models::buildZooModel(spec.model, spec.keys));
+  return compileModel(model, target);
 }
 
 } // namespace gpuc::test

@@ -1,6 +1,7 @@
 //===- zoo_plan.h - A zoo model as a plan, in this process ------------------===//
 #pragma once
 
+#include "frontend/builder/ModelBuilder.h"
 #include "passes/Compiler.h"
 #include "runtime/plan/plan.h"
 
@@ -25,6 +26,8 @@ struct ZooPlan {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string bytes;
 };
+
+Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std::string &target);
 
 Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std::string &target);
 
