@@ -114,6 +114,13 @@ public:
     buildMetric("accuracy", targets, spread<Loss>("accuracy", targets.size() + 1, std::move(body)));
   }
 
+  /// The same from the inputs, as the other loss.
+  template <typename Function>
+  void accuracy(const std::vector<Input> &inputs, const std::vector<Input> &targets, Function body) {
+    buildMetricFrom("accuracy", inputs, targets,
+                    spread<Loss>("accuracy", inputs.size() + targets.size(), std::move(body)));
+  }
+
   void recipe(const Recipe &recipe);
 
   /// The model, verified, or the first error: one line that names the layer. The builder is spent afterwards.

@@ -10,8 +10,9 @@
 namespace gpuc::models {
 
 const std::vector<ZooModel> &zoo() {
-  static const std::vector<ZooModel> models = {linearRegression(), mlp(),      convnet(), transformer(),
-                                               resnet18(),         resnet50(), gpt2()};
+  static const std::vector<ZooModel> models = {linearRegression(), mlp(),           convnet(),
+                                               rnnClassifier(),    lstmGenerator(), transformer(),
+                                               resnet18(),         resnet50(),      gpt2()};
   return models;
 }
 

@@ -17,9 +17,11 @@ struct ZooModel {
 ZooModel convnet();
 ZooModel gpt2();
 ZooModel linearRegression();
+ZooModel lstmGenerator();
 ZooModel mlp();
 ZooModel resnet18();
 ZooModel resnet50();
+ZooModel rnnClassifier();
 ZooModel transformer();
 
 /// All models, by name.

@@ -33,7 +33,8 @@ class Memory(ToolTest):
 
     def test_every_byte_is_touched(self):
         for model in (["mlp"], ["mlp", "dropout=0.2", "hidden=256,128"], ["linear-regression"],
-                      ["mlp", "pixels=false", "dtype=f64"]):
+                      ["mlp", "pixels=false", "dtype=f64"],
+                      ["rnn-classifier", "cell=gru", "steps=8", "width=8", "hidden=16", "bidirectional=true"]):
             with self.subTest(model=model):
                 peak, touched = self.check_peak(*model)
                 self.assertEqual(touched, peak)

@@ -23,7 +23,8 @@ FASHION = "/usr/share/datasets/fashion-mnist/train"
 FEW = "synthetic:size=5000"  # 78 steps an epoch: kills fall into many epochs
 DATA = "idx:" + FASHION if os.path.exists(FASHION + "-images-idx3-ubyte.gz") else FEW
 # With dropout the masks depend on the step too, which must survive the kill.
-CASES = {"mlp": (["mlp"], DATA), "mlp_with_dropout": (["mlp", "dropout=0.2"], FEW)}
+RECURRENT = ["rnn-classifier", "cell=gru", "steps=7", "width=8", "hidden=8", "bidirectional=true", "dropout=0.2"]
+CASES = {"mlp": (["mlp"], DATA), "mlp_with_dropout": (["mlp", "dropout=0.2"], FEW), "gru": (RECURRENT, FEW)}
 
 
 class Repeat(ToolTest):

@@ -11,6 +11,12 @@ PROJECTIONS = 8
 CASES = {
     "convnet": {"keys": {"in_channels": "2", "size": "9", "classes": "4", "batch": "3"},
                 "data": {"x": ("ui8", [3, 2, 9, 9], 256, 0), "labels": ("i32", [3], 4, 0)}},
+    "rnn-classifier": {"keys": {"cell": "gru", "steps": "5", "width": "4", "hidden": "6", "layers": "2",
+                                "bidirectional": "true", "classes": "4", "batch": "3"},
+                       "data": {"x": ("ui8", [3, 1, 5, 4], 256, 0), "labels": ("i32", [3], 4, 0)}},
+    "lstm-generator": {"keys": {"layers": "2", "embedding": "5", "hidden": "6", "length": "7", "vocabulary": "11",
+                                "batch": "3"},
+                       "data": {"x": ("i32", [3, 7], 11, 0), "labels": ("i32", [3, 7], 11, 0)}},
     "transformer": {"keys": {"width": "8", "heads": "2", "layers": "2", "feedforward": "12", "src_vocabulary": "5",
                              "tgt_vocabulary": "7", "length": "6", "dropout": "0", "batch": "3"},
                     "data": {"src": ("i32", [3, 6], 5, 0), "tgt": ("i32", [3, 6], 7, 0), "labels": ("i32", [3, 6], 7, 0)}},

@@ -33,6 +33,35 @@ class ConvNet(nn.Module):
         return functional.cross_entropy(self.fc2(functional.relu(self.fc1(h.flatten(1)))), labels)
 
 
+class RnnClassifier(nn.Module):
+    def __init__(self, keys):
+        super().__init__()
+        kind = {"gru": nn.GRU, "lstm": nn.LSTM, "rnn": nn.RNN}[keys["cell"]]
+        self.directions = 2 if keys["bidirectional"] == "true" else 1
+        hidden = int(keys["hidden"])
+        self.rnn = kind(int(keys["width"]), hidden, int(keys["layers"]), batch_first=True,
+                        bidirectional=self.directions == 2)
+        self.fc = nn.Linear(self.directions * hidden, int(keys["classes"]))
+
+    def loss(self, x, labels):
+        _, last = self.rnn(x.squeeze(1) / 255)  # (layers * directions, batch, hidden)
+        last = last[-self.directions:].transpose(0, 1).flatten(1)
+        return functional.cross_entropy(self.fc(last), labels)
+
+
+class LstmGenerator(nn.Module):
+    def __init__(self, keys):
+        super().__init__()
+        embedding, hidden, vocabulary = int(keys["embedding"]), int(keys["hidden"]), int(keys["vocabulary"])
+        self.embed = nn.Embedding(vocabulary, embedding)
+        self.lstm = nn.LSTM(embedding, hidden, int(keys["layers"]), batch_first=True)
+        self.linear = nn.Linear(hidden, vocabulary)
+
+    def loss(self, x, labels):
+        logits = self.linear(self.lstm(self.embed(x))[0])
+        return functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
 class Transformer(nn.Module):
     def __init__(self, keys):
         super().__init__()
@@ -127,7 +156,8 @@ class Gpt2(nn.Module):
         return functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-MODELS = {"convnet": ConvNet, "transformer": Transformer, "gpt2": Gpt2}
+MODELS = {"convnet": ConvNet, "rnn-classifier": RnnClassifier, "lstm-generator": LstmGenerator,
+          "transformer": Transformer, "gpt2": Gpt2}
 
 
 def tensor(dtype, shape, values):

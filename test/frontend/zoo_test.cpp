@@ -42,6 +42,12 @@ TEST(Zoo, EveryKeyChangesTheModel) {
        {"input=8", "hidden=4,5", "classes=3", "activation=tanh", "dropout=0.5", "smoothing=0.1",
         "pixels=false", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}},
       {"convnet", {"in_channels=1", "size=8", "classes=3", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}},
+      {"rnn-classifier",
+       {"cell=gru", "steps=8", "width=8", "hidden=16", "layers=3", "bidirectional=true", "dropout=0.5",
+        "classes=3", "batch=5", "optimizer=sgd:lr=0.1", "dtype=f64"}},
+      {"lstm-generator",
+       {"layers=3", "embedding=16", "hidden=16", "length=8", "vocabulary=9", "dropout=0.1", "batch=5",
+        "optimizer=sgd:lr=0.1", "dtype=f64"}},
       {"resnet18",
        {"in_channels=1", "size=32", "classes=3", "smoothing=0.1", "batch=5", "optimizer=sgd:lr=0.1",
         "dtype=f64"}},
@@ -71,7 +77,7 @@ TEST(Zoo, EveryKeyChangesTheModel) {
 
 TEST(Zoo, UnknownNamesAreErrorsWithTheNearest) {
   EXPECT_EQ(errorOf("mpl", {}), "no model 'mpl'; the nearest is 'mlp', all are: linear-regression mlp "
-                                "convnet transformer resnet18 resnet50 gpt2");
+                                "convnet rnn-classifier lstm-generator transformer resnet18 resnet50 gpt2");
   EXPECT_EQ(
       errorOf("linear-regression", {"bach=4"}),
       "linear-regression has no key 'bach'; the nearest is 'batch', all are: in out batch optimizer dtype");
@@ -93,6 +99,8 @@ TEST(Zoo, ValuesThatDoNotReadAreErrors) {
             "hidden=4,,5: expected integers in [1, 16777216] with ',' between them, or none");
   EXPECT_EQ(errorOf("mlp", {"input="}), "input=: expected integers in [1, 65536] with 'x' between them");
   EXPECT_EQ(errorOf("mlp", {"input=60000x60000"}), "input=60000x60000: at most 3 extents and 2^24 numbers");
+  EXPECT_EQ(errorOf("rnn-classifier", {"cell=elman"}),
+            "cell=elman: expected one of rnn, rnn_relu, lstm, gru");
   EXPECT_EQ(errorOf("mlp", {"input=1x1x1x1"}), "input=1x1x1x1: at most 3 extents and 2^24 numbers");
 }
 
