@@ -74,6 +74,7 @@ Result<Generator> Generator::create(Session& session, const SamplingOptions& opt
   GPUC_ASSIGN_OR_RETURN(generator.x_, findX(predict));
   const TensorSpec& x = predict.inputs[generator.x_].spec;
   GPUC_RETURN_IF_ERROR(checkLogits(predict, x));
+  GPUC_ASSIGN_OR_RETURN(generator.states_, findStates(predict));
   generator.length_ = x.shape[1];
   generator.vocabulary_ = predict.outputs[0].shape[2];
   generator.logits_.resize(static_cast<size_t>(generator.vocabulary_));
@@ -82,16 +83,53 @@ Result<Generator> Generator::create(Session& session, const SamplingOptions& opt
   return generator;
 }
 
-/// Puts the end of the text at the start of the window; what follows is zeros, which no earlier position
-/// sees. Returns the position of the last token.
+Result<std::vector<Generator::CarriedState>> Generator::findStates(const ProgramInfo& predict) {
+  std::vector<CarriedState> states;
+  for (size_t i = 0; i < predict.inputs.size(); ++i) {
+    const TensorSpec& before = predict.inputs[i].spec;
+    if (before.name.size() < 2 || before.name.back() != '0') continue;
+    const std::string name = before.name.substr(0, before.name.size() - 1) + "n";
+    for (size_t j = 0; j < predict.outputs.size(); ++j) {
+      const TensorSpec& after = predict.outputs[j];
+      if (after.name != name) continue;
+      if (after.type != before.type || after.shape != before.shape)
+        return Status::error("predict takes the state " + before.name + ", " + before.str() + ", but gives " +
+                             name + ", " + after.str() + ": a state goes out as it comes in");
+      states.push_back({i, j});
+    }
+  }
+  return states;
+}
+
+/// Puts the text that the model has not left behind at the start of the window; what follows is zeros, which
+/// no earlier position sees. Returns how many tokens it is.
 size_t Generator::fillWindow() {
-  size_t count = std::min(text_.size(), static_cast<size_t>(length_));
-  std::span<const int64_t> end(text_.end() - static_cast<ptrdiff_t>(count), text_.end());
+  const auto length = static_cast<size_t>(length_);
+  if (states_.empty() && text_.size() > length) begin_ = text_.size() - length;
+  size_t count = std::min(text_.size() - begin_, length);
+  std::span<const int64_t> window(text_.data() + begin_, count);
+  std::fill(inputs_[x_].begin(), inputs_[x_].end(), std::byte{0});
   if (session_->plan().info().programs[predict_.index].inputs[x_].spec.type == DataType::i64)
-    copyTokens<int64_t>(end, inputs_[x_]);
+    copyTokens<int64_t>(window, inputs_[x_]);
   else
-    copyTokens<int32_t>(end, inputs_[x_]);
-  return count - 1;
+    copyTokens<int32_t>(window, inputs_[x_]);
+  return count;
+}
+
+Status Generator::runPredict() {
+  const ProgramInfo& predict = session_->plan().info().programs[predict_.index];
+  std::vector<HostTensorView> views;
+  for (size_t i = 0; i < inputs_.size(); ++i) views.emplace_back(inputs_[i].data(), predict.inputs[i].spec);
+  GPUC_RETURN_IF_ERROR(session_->run(predict_, views));
+  return session_->wait();
+}
+
+/// Leaves behind a window that was full: what the model knows of it is in its states.
+void Generator::carryStates() {
+  for (const CarriedState& state : states_)
+    std::memcpy(inputs_[state.input].data(), session_->output(predict_, state.output).data,
+                inputs_[state.input].size());
+  begin_ += static_cast<size_t>(length_);
 }
 
 void Generator::readLogits(size_t position) {
@@ -104,14 +142,13 @@ void Generator::readLogits(size_t position) {
 }
 
 Result<int64_t> Generator::next() {
-  size_t position = fillWindow();
-  const ProgramInfo& predict = session_->plan().info().programs[predict_.index];
-  std::vector<HostTensorView> views;
-  for (size_t i = 0; i < inputs_.size(); ++i)
-    views.push_back({inputs_[i].data(), predict.inputs[i].spec.type, predict.inputs[i].spec.shape});
-  GPUC_RETURN_IF_ERROR(session_->run(predict_, views));
-  GPUC_RETURN_IF_ERROR(session_->wait());
-  readLogits(position);
+  for (bool ends = false; !ends;) {
+    size_t count = fillWindow();
+    GPUC_RETURN_IF_ERROR(runPredict());
+    ends = begin_ + count == text_.size();
+    if (ends) readLogits(count - 1);
+    if (!states_.empty() && count == static_cast<size_t>(length_)) carryStates();
+  }
   GPUC_ASSIGN_OR_RETURN(int64_t token, sampler_.draw(logits_));
   append(token);
   return token;

@@ -13,6 +13,10 @@ namespace gpuc {
 /// Runs `predict` of a language model: input `x` [batch, length] of i32 or i64, first output [batch, length,
 /// vocabulary] of f32 or f64, in which position i follows from tokens 0 … i alone (nothing here can check
 /// that). The first row of the batch is the text; other rows and inputs are zeros.
+///
+/// An output whose name ends in n, where an input's ends in 0, is what that input is once all of x is read:
+/// the states h0 and hn, c0 and cn of an LSTM. They are zeros at the start of the text and carried on from
+/// there.
 class Generator {
  public:
   /// `session` must outlive the generator; its variables hold the model's weights. Errors name the input or
@@ -24,14 +28,21 @@ class Generator {
   /// Adds a token to the text; it lies in [0, vocabulary).
   void append(int64_t token) { text_.push_back(token); }
 
-  /// Draws the token that follows the text (which must not be empty), adds it and returns it. The model sees
-  /// the last `length` tokens.
+  /// Draws the token that follows the text (which must not be empty), adds it and returns it. A model without
+  /// states sees the last `length` tokens, one with states all of them.
   Result<int64_t> next();
 
  private:
   Generator(Session& session, ProgramId predict, const SamplingOptions& options);
   size_t fillWindow();
+  Status runPredict();
   void readLogits(size_t position);
+  void carryStates();
+
+  struct CarriedState {
+    size_t input, output;  // of predict
+  };
+  static Result<std::vector<CarriedState>> findStates(const ProgramInfo& predict);
 
   Session* session_;
   ProgramId predict_;
@@ -40,7 +51,9 @@ class Generator {
   int64_t length_ = 0;
   int64_t vocabulary_ = 0;
   std::vector<std::vector<std::byte>> inputs_;
+  std::vector<CarriedState> states_;
   std::vector<int64_t> text_;
+  size_t begin_ = 0;  // where the window is in the text
   std::vector<double> logits_;
 };
 
