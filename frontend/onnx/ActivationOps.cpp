@@ -5,9 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/onnx/Activations.h"
 #include "frontend/onnx/OpTable.h"
 
+#include "llvm/ADT/StringRef.h"
+
 namespace gpuc::onnx {
+
+Tensor clamp(const Tensor &x, double low, double high) {
+  return x ? x.emitter()->op("clamp", {x},
+                             {x.emitter()->attribute("low", low), x.emitter()->attribute("high", high)})
+           : Tensor();
+}
+
 namespace {
 
 /// x where it is not positive, else 0.
@@ -19,21 +29,20 @@ Tensor exponentialUnit(const Tensor &x, double scale, double alpha) {
   return select(compare("gt", x, 0), x, below);
 }
 
-Tensor clamp(const Tensor &x, double low, double high) {
-  return x ? x.emitter()->op("clamp", {x},
-                             {x.emitter()->attribute("low", low), x.emitter()->attribute("high", high)})
-           : Tensor();
-}
-
 Tensor softplus(const Tensor &x) {
   return unary("relu", x) + unary("log1p", unary("exp", unary("neg", unary("abs", x))));
 }
 
 Tensor hardSigmoid(const Tensor &x, double alpha, double beta) { return clamp(x * alpha + beta, 0, 1); }
 
-void lowerLeakyRelu(NodeScope &node) {
-  node.output(node.emitter.op("leaky_relu", {node.input(0)},
-                              node.emitter.attribute("slope", node.number("alpha", 0.01))));
+Tensor thresholdedRelu(const Tensor &x, double alpha) {
+  return select(compare("gt", x, alpha), x, like(x, 0));
+}
+
+Tensor softsign(const Tensor &x) { return x / (unary("abs", x) + 1.0); }
+
+Tensor leakyRelu(const Tensor &x, double alpha) {
+  return x ? x.emitter()->op("leaky_relu", {x}, x.emitter()->attribute("slope", alpha)) : Tensor();
 }
 
 void lowerGelu(NodeScope &node) {
@@ -68,6 +77,24 @@ void lowerHardmax(NodeScope &node) {
 
 } // namespace
 
+std::optional<Activation> activationNamed(const std::string &name) {
+  std::string key = llvm::StringRef(name).lower();
+  static const std::map<std::string, Activation> kAll = {
+      {"relu", {[](const Tensor &x, double, double) { return unary("relu", x); }}},
+      {"tanh", {[](const Tensor &x, double, double) { return unary("tanh", x); }}},
+      {"sigmoid", {[](const Tensor &x, double, double) { return unary("sigmoid", x); }}},
+      {"softsign", {[](const Tensor &x, double, double) { return softsign(x); }}},
+      {"softplus", {[](const Tensor &x, double, double) { return softplus(x); }}},
+      {"affine", {[](const Tensor &x, double a, double b) { return x * a + b; }, 2, 1, 0}},
+      {"scaledtanh", {[](const Tensor &x, double a, double b) { return unary("tanh", x * b) * a; }, 2, 1, 1}},
+      {"hardsigmoid", {hardSigmoid, 2, 0.2, 0.5}},
+      {"leakyrelu", {[](const Tensor &x, double a, double) { return leakyRelu(x, a); }, 1, 0.01}},
+      {"thresholdedrelu", {[](const Tensor &x, double a, double) { return thresholdedRelu(x, a); }, 1, 1}},
+      {"elu", {[](const Tensor &x, double a, double) { return exponentialUnit(x, a, 1); }, 1, 1}}};
+  auto found = kAll.find(key);
+  return found == kAll.end() ? std::nullopt : std::optional(found->second);
+}
+
 void addActivations(OpTable &table) {
   table["Relu"] = {[](NodeScope &n) {
                      Tensor x = n.input(0);
@@ -76,7 +103,8 @@ void addActivations(OpTable &table) {
                    {}};
   table["Tanh"] = {[](NodeScope &n) { n.output(unary("tanh", n.input(0))); }, {}};
   table["Sigmoid"] = {[](NodeScope &n) { n.output(unary("sigmoid", n.input(0))); }, {}};
-  table["LeakyRelu"] = {lowerLeakyRelu, {"alpha"}};
+  table["LeakyRelu"] = {[](NodeScope &n) { n.output(leakyRelu(n.input(0), n.number("alpha", 0.01))); },
+                        {"alpha"}};
   table["PRelu"] = {lowerPRelu, {}};
   table["Gelu"] = {lowerGelu, {"approximate"}};
   table["Elu"] = {[](NodeScope &n) { n.output(exponentialUnit(n.input(0), n.number("alpha", 1), 1)); },
@@ -112,16 +140,9 @@ void addActivations(OpTable &table) {
                    },
                    {}};
   table["Softplus"] = {[](NodeScope &n) { n.output(softplus(n.input(0))); }, {}};
-  table["Softsign"] = {[](NodeScope &n) {
-                         Tensor x = n.input(0);
-                         n.output(x / (unary("abs", x) + 1.0));
-                       },
-                       {}};
-  table["ThresholdedRelu"] = {[](NodeScope &n) {
-                                Tensor x = n.input(0);
-                                n.output(select(compare("gt", x, n.number("alpha", 1)), x, like(x, 0)));
-                              },
-                              {"alpha"}};
+  table["Softsign"] = {[](NodeScope &n) { n.output(softsign(n.input(0))); }, {}};
+  table["ThresholdedRelu"] = {
+      [](NodeScope &n) { n.output(thresholdedRelu(n.input(0), n.number("alpha", 1))); }, {"alpha"}};
   table["Shrink"] = {lowerShrink, {"bias", "lambd"}};
   table["Softmax"] = {[](NodeScope &n) { n.output(along("softmax", n.input(0), n.integer("axis", -1))); },
                       {"axis"}};

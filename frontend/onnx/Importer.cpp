@@ -245,83 +245,6 @@ void Importer::bindOutputs(NodeScope &node, bool sound, NameScope &names) {
 }
 
 //===----------------------------------------------------------------------===//
-// Functions and branches
-//===----------------------------------------------------------------------===//
-
-const Function *Importer::findFunction(const Node &node) const {
-  for (const Function &function : model_.functions)
-    if (function.name == node.op && function.domain == node.domain)
-      return &function;
-  return nullptr;
-}
-
-/// The function's nodes with the call's attributes in the place of references to them.
-static std::vector<Node> bindAttributes(const Function &function, const Node &call) {
-  std::vector<Node> nodes = function.nodes;
-  for (Node &node : nodes) {
-    std::vector<NodeAttribute> bound;
-    for (NodeAttribute &attribute : node.attributes) {
-      if (attribute.reference.empty()) {
-        bound.push_back(std::move(attribute));
-      } else if (const NodeAttribute *given = call.find(attribute.reference)) {
-        bound.push_back(*given);
-        bound.back().name = attribute.name;
-      } else {
-        for (const NodeAttribute &otherwise : function.defaults)
-          if (otherwise.name == attribute.reference) {
-            bound.push_back(otherwise);
-            bound.back().name = attribute.name;
-          }
-      }
-    }
-    node.attributes = std::move(bound);
-  }
-  return nodes;
-}
-
-void Importer::call(const Function &function, NodeScope &scope) {
-  if (depth_ >= 32) {
-    scope.fail("calls of functions go too deep: is one recursive?");
-    return;
-  }
-  NameScope names;
-  for (size_t i = 0; i < function.inputs.size(); ++i)
-    if (scope.has(i))
-      define(names, function.inputs[i], scope.operand(i), "function '" + function.name + "'");
-  ++depth_;
-  std::string outer = std::exchange(prefix_, prefix_ + scope.node.name + "/");
-  std::vector<Node> nodes = bindAttributes(function, scope.node);
-  runNodes(nodes, names);
-  prefix_ = outer;
-  --depth_;
-  for (size_t i = 0; i < function.outputs.size() && i < scope.outputs.size(); ++i)
-    if (Operand *result = names.find(function.outputs[i]))
-      scope.outputs[i] = *result;
-}
-
-std::vector<Operand> Importer::runBranch(const Graph &branch) {
-  if (depth_ >= 32) {
-    emitter_.fail("branches go too deep");
-    return {};
-  }
-  NameScope names(current_);
-  ++depth_;
-  bindInitializers(branch, names);
-  runNodes(branch.nodes, names);
-  --depth_;
-  std::vector<Operand> results;
-  for (const ValueInfo &output : branch.outputs) {
-    Operand *result = names.find(output.name);
-    if (!result || result->failed) {
-      emitter_.fail("the branch that is taken has no output '" + output.name + "'");
-      return {};
-    }
-    results.push_back(*result);
-  }
-  return results;
-}
-
-//===----------------------------------------------------------------------===//
 // The module
 //===----------------------------------------------------------------------===//
 
@@ -395,6 +318,8 @@ ImportedModel Importer::run() {
   if (model_.graph.outputs.empty())
     report("the graph has no output");
   finishPredict();
+  if (out_.problems.empty())
+    checkFrozen();
   if (out_.problems.empty() && !options_.loss.empty())
     if (Status added = addLoss(emitter_, predict_, options_.loss); !added.ok())
       report("--loss=" + options_.loss + ": " + added.message());

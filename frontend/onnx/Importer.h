@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "frontend/onnx/Loop.h"
 #include "frontend/onnx/NodeScope.h"
 #include "frontend/onnx/Onnx.h"
 
@@ -42,10 +43,18 @@ public:
   bool limitRange(const Operand &operand, int64_t extent);
   /// Marks a weight as one that is not trained but may be assigned in training: a running statistic.
   void markStatistic(Operand &operand);
-  /// Gives a statistic the value that it has after a training step.
-  void assign(const Operand &operand, const Tensor &value);
+  /// Gives a statistic the value that it has after a training step, and to what reads it from here on.
+  void assign(Operand &operand, const Tensor &value);
+  /// For an op that draws: another one at each call.
+  int64_t nextRandomId() { return randomIds_++; }
   /// Runs the nodes of a branch whose condition is known, and gives its outputs.
   std::vector<Operand> runBranch(const Graph &branch);
+  /// Whether nodes become ops of a loop's body, which neither draws nor assigns.
+  bool inLoop() const { return loops_ > 0; }
+  /// Runs a loop: the body gets the states, then slices of the inputs, and gives the next states, then slices
+  /// of the outputs.
+  LoopValues runLoop(const Graph &body, const std::vector<Tensor> &states, const std::vector<Tensor> &inputs,
+                     LoopOptions options);
 
 private:
   void report(const std::string &text, std::set<std::string> unknown = {});
@@ -60,12 +69,16 @@ private:
   bool check(const Node &node, const Function *function);
   bool gatherInputs(const Node &node, NameScope &scope, std::vector<Operand *> &inputs);
   void call(const Function &function, NodeScope &scope);
+  std::vector<std::string> capture(const Graph &body, NameScope &names, std::vector<Tensor> &captures);
+  LoopValues runBody(const Graph &body, NameScope &names, size_t states);
   const Function *findFunction(const Node &node) const;
   void bindOutputs(NodeScope &node, bool sound, NameScope &names);
 
   Tensor readVariable(const Operand &operand);
   ir::VariableOp declareVariable(const Operand &operand);
   ir::SpecAttr initializerOf(const HostTensor &tensor);
+  bool isFrozen(const Operand &operand);
+  void checkFrozen();
   void finishPredict();
 
   const Model &model_;
@@ -79,16 +92,20 @@ private:
   NameScope globals_;
   NameScope *current_ = &globals_;
   std::string prefix_; ///< Of node names: the calls that lead here.
-  int depth_ = 0;      ///< How many calls and branches.
+  int depth_ = 0;      ///< How many calls, branches and loops.
+  int loops_ = 0;
   const std::vector<Node> *running_ = nullptr;
 
   mlir::func::FuncOp predict_;
   std::vector<std::string> argumentNames_;
   std::map<unsigned, int64_t> ranges_; ///< By argument.
   std::optional<std::string> batch_;   ///< The name of the dimension that is the batch.
+  int64_t randomIds_ = 0;
   mlir::Operation *lastVariable_ = nullptr;
   std::set<std::string> variables_;
+  std::set<std::string> frozenBy_; ///< Patterns of `freeze` that a weight's name has matched.
   std::map<const HostTensor *, ir::VariableOp> declared_;
+  std::map<mlir::Operation *, ir::AssignOp> assigns_; ///< By variable.
 };
 
 /// Adds @loss, for cross_entropy @accuracy, and a recipe over the first output of `predict`. An error says

@@ -16,6 +16,7 @@ namespace gpuc::onnx {
 struct ImportOptions {
   std::map<std::string, int64_t> dims;            ///< Extents of named dimensions.
   std::map<std::string, HostTensorPtr> constants; ///< Inputs of the graph that are given a value for good.
+  std::vector<std::string> freeze;                ///< Names of weights that are not trained; * is any text.
   std::string loss;                               ///< "", cross_entropy or mse: adds @loss and a recipe.
 };
 

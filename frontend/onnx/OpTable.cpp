@@ -15,8 +15,10 @@ const OpTable &allOps() {
     addMatrixOps(made);
     addNormalizations(made);
     addPadding(made);
+    addRecurrent(made);
     addReductions(made);
     addResize(made);
+    addScan(made);
     addShapeOps(made);
     addSignals(made);
     addWindows(made);

@@ -7,7 +7,10 @@
 
 #include "frontend/onnx/Importer.h"
 
+#include "runtime/base/flags.h"
+
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 
@@ -39,6 +42,46 @@ ir::SpecAttr Importer::initializerOf(const HostTensor &tensor) {
   return spec("normal", {emitter_.attribute("mean", mean), emitter_.attribute("std", deviation)});
 }
 
+/// Whether `name` is `pattern`, in which each * stands for any text.
+static bool matches(std::string_view name, std::string_view pattern) {
+  size_t star = pattern.find('*');
+  if (star == std::string_view::npos)
+    return name == pattern;
+  if (!name.starts_with(pattern.substr(0, star)))
+    return false;
+  for (size_t from = star; from <= name.size(); ++from)
+    if (matches(name.substr(from), pattern.substr(star + 1)))
+      return true;
+  return false;
+}
+
+/// Only initializers are weights; constants of the graph, and integers, stay as they are. So does what holds
+/// an infinity: a mask, which exporters write as they write weights.
+bool Importer::isFrozen(const Operand &operand) {
+  bool frozen = !operand.weight || !gpuc::isFloat(operand.known->spec.type);
+  for (const std::string &pattern : options_.freeze)
+    if (matches(operand.name, pattern)) {
+      frozenBy_.insert(pattern);
+      frozen = true;
+    }
+  auto isInfinite = [](double number) { return std::isinf(number); };
+  return frozen || llvm::any_of(numbersOf(*operand.known), isInfinite);
+}
+
+/// A pattern that no weight has is a misspelt one.
+void Importer::checkFrozen() {
+  std::vector<std::string> names;
+  for (const HostTensorPtr &weight : out_.weights)
+    names.push_back(weight->spec.name);
+  for (const std::string &pattern : options_.freeze)
+    if (!frozenBy_.count(pattern)) {
+      bool exact = pattern.find('*') == std::string::npos;
+      std::string nearest = exact ? nearestName(pattern, names) : "";
+      report("--freeze: the model has no weight '" + pattern + "'" +
+             (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+    }
+}
+
 ir::VariableOp Importer::declareVariable(const Operand &operand) {
   // One tensor may be known under several names: outside and inside of a function.
   ir::VariableOp &declared = declared_[operand.known.get()];
@@ -56,8 +99,7 @@ ir::VariableOp Importer::declareVariable(const Operand &operand) {
   else
     atTop.setInsertionPointToStart(module_->getBody());
   const HostTensor &value = *operand.known;
-  // Only initializers are weights; constants of the graph, and integers, stay as they are.
-  UnitAttr frozen = operand.weight && gpuc::isFloat(value.spec.type) ? UnitAttr() : builder_.getUnitAttr();
+  UnitAttr frozen = isFrozen(operand) ? builder_.getUnitAttr() : UnitAttr();
   auto variable =
       ir::VariableOp::create(atTop, NameLoc::get(builder_.getStringAttr(name)), builder_.getStringAttr(name),
                              TypeAttr::get(emitter_.tensorType(value.spec.shape, value.spec.type)),
@@ -95,14 +137,27 @@ Tensor Importer::materialize(Operand &operand) {
 void Importer::markStatistic(Operand &operand) {
   if (!operand.weight || !materialize(operand))
     return;
-  declared_[operand.known.get()].setKind("statistic");
+  ir::VariableOp variable = declared_[operand.known.get()];
+  variable.setKind("statistic");
+  variable.setFrozen(false); // It has no gradient, but is assigned.
+  // Drawn numbers could be negative, which no variance is.
+  std::vector<double> numbers = numbersOf(*operand.known);
+  double mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / std::max<size_t>(numbers.size(), 1);
+  if (std::isfinite(mean) && mean != 0)
+    variable.setInitializerAttr(ir::SpecAttr::get(
+        &context_, "constant", builder_.getDictionaryAttr(emitter_.attribute("value", mean))));
 }
 
-void Importer::assign(const Operand &operand, const Tensor &value) {
+void Importer::assign(Operand &operand, const Tensor &value) {
   if (!value || emitter_.failed())
     return;
-  auto symbol = FlatSymbolRefAttr::get(&context_, declared_[operand.known.get()].getSymName());
-  ir::AssignOp::create(builder_, emitter_.location, symbol, value.value());
+  ir::VariableOp variable = declared_[operand.known.get()];
+  ir::AssignOp &assign = assigns_[variable];
+  if (assign) // A layer that is called twice goes on from its first call.
+    assign.erase();
+  assign = ir::AssignOp::create(builder_, emitter_.location,
+                                FlatSymbolRefAttr::get(&context_, variable.getSymName()), value.value());
+  operand.tensor = value;
 }
 
 bool Importer::limitRange(const Operand &operand, int64_t extent) {
