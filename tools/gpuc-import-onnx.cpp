@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   std::string input;
   std::optional<std::string> output;
   std::vector<std::string> dimTexts;
-  std::string loss;
+  gpuc::onnx::ImportOptions options;
   gpuc::CommandLine cli("gpuc-import-onnx", "Turns an ONNX model into .mlir, its weights into variables.");
   cli.addPositional("FILE", &input, "the .onnx file; - is stdin");
   cli.addString(
@@ -75,13 +75,13 @@ int main(int argc, char** argv) {
          "(default: FILE with .mlir)")
       .shortName('o');
   cli.addStrings("dim", &dimTexts, "NAME=N", "the extent of a named dimension; may be repeated");
-  cli.addString("loss", &loss, "NAME",
+  cli.addStrings("freeze", &options.freeze, "NAME",
+                 "a weight that is not trained, * standing for any text; may be repeated");
+  cli.addString("loss", &options.loss, "NAME",
                 "adds @loss over the first output, and a recipe: cross_entropy (with @accuracy) or mse")
       .choices({"cross_entropy", "mse"});
   if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
 
-  gpuc::onnx::ImportOptions options;
-  options.loss = loss;
   if (gpuc::Status parsed = parseDims(dimTexts, options.dims); !parsed.ok())
     return cli.usageError(parsed.message());
   if (!output) output = input == "-" ? "-" : std::filesystem::path(input).replace_extension(".mlir").string();

@@ -167,6 +167,15 @@ void lowerDequantize(NodeScope &node) {
   node.output(level * alongAxis(node, scale, x));
 }
 
+/// PyTorch's exporter keeps weights that are equal once and gives the others as its Identity: layers that
+/// begin with the same numbers, which training takes apart. So a weight's Identity is a weight of its own.
+void lowerIdentity(NodeScope &node) {
+  if (!node.has(0) || !node.operand(0).weight)
+    return node.output(node.input(0));
+  node.output(std::make_shared<const HostTensor>(*node.operand(0).known));
+  node.outputs[0].weight = true;
+}
+
 } // namespace
 
 std::optional<DataType> castTarget(NodeScope &node) {
@@ -240,7 +249,7 @@ void addElementwise(OpTable &table) {
   table["CastLike"] = {lowerCast, {"saturate", "round_mode"}};
   table["QuantizeLinear"] = {lowerQuantize, {"axis", "saturate"}};
   table["DequantizeLinear"] = {lowerDequantize, {"axis"}};
-  table["Identity"] = {[](NodeScope &n) { n.output(n.input(0)); }, {}};
+  table["Identity"] = {lowerIdentity, {}};
 }
 
 } // namespace gpuc::onnx

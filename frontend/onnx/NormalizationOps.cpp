@@ -128,8 +128,9 @@ void lowerGroupNormalization(NodeScope &node) {
   node.output(result * perChannel(scale, x) + perChannel(bias, x));
 }
 
-/// A layer of weights: gpuc.batch_norm, which is this in inference, and in training what PyTorch's layer
-/// does. ONNX's momentum is what stays of the old statistic, gpuc's what comes of the new.
+/// A layer of weights: gpuc.batch_norm, which outside of training is ONNX's inference and in training what
+/// PyTorch's layer does, whichever of the two the model was exported for. ONNX's momentum is what stays of
+/// the old statistic, gpuc's what comes of the new.
 void lowerBatchNormLayer(NodeScope &node) {
   Emitter &e = node.emitter;
   for (size_t i : {3, 4})
@@ -141,15 +142,21 @@ void lowerBatchNormLayer(NodeScope &node) {
   if (results.size() < 3)
     return;
   node.output(results[0]);
-  node.importer().assign(node.operand(3), results[1]);
-  node.importer().assign(node.operand(4), results[2]);
+  for (size_t i : {1, 2}) {
+    node.importer().assign(node.operand(i + 2), results[i]);
+    node.output(results[i], i);
+  }
 }
 
-/// Inference: by the running statistics. With training_mode the batch's own, and updated running ones as
-/// results.
+/// Up to opset 13 a node that has the statistics as outputs is one for training.
+bool isForTraining(NodeScope &node) {
+  return node.importer().opset() < 14 ? node.wants(1) : node.integer("training_mode", 0) != 0;
+}
+
+/// Inference: by the running statistics. For training the batch's own, and updated running ones as results.
 void lowerBatchNormalization(NodeScope &node) {
   Tensor x = node.input(0);
-  bool layer = x && sizeOf(x.type()) >= 4 && !node.integer("training_mode", 0) && !node.wants(1);
+  bool layer = x && sizeOf(x.type()) >= 4 && !node.importer().inLoop();
   for (size_t i = 1; i < 5; ++i)
     layer &= node.has(i) && node.operand(i).weight;
   if (layer)
@@ -157,12 +164,12 @@ void lowerBatchNormalization(NodeScope &node) {
   Tensor scale = perChannel(node.input(1), x), bias = perChannel(node.input(2), x);
   Tensor mean = node.input(3), variance = node.input(4);
   const double epsilon = node.number("epsilon", 1e-5), momentum = node.number("momentum", 0.9);
-  if (!node.integer("training_mode", 0)) {
+  if (!isForTraining(node)) {
     Tensor factor = scale * unary("rsqrt", perChannel(variance, x) + epsilon);
     return node.output((x - perChannel(mean, x)) * factor + bias);
   }
   if (x.hasBatch())
-    return void(node.fail("training_mode with an open batch: bind it with --dim NAME=N"));
+    return void(node.fail("takes the statistics of an open batch: bind it with --dim NAME=N"));
   Shape dims = dimsFrom(2, x.rank());
   dims.insert(dims.begin(), 0);
   Moments moments = momentsOf(x, dims);
@@ -214,21 +221,21 @@ void lowerMeanVarianceNormalization(NodeScope &node) {
   node.output(moments.centred / (unary("sqrt", moments.variance) + 1e-9));
 }
 
-/// In inference the identity. Training is gpuc's own business: a model that is trained has gpuc.dropout in
-/// the place of one whose training_mode is not fixed to false.
+/// Exported for inference it is the identity; for training gpuc.dropout, which draws in training alone. What
+/// is kept (output 1) is known only where nothing is drawn.
 void lowerDropout(NodeScope &node) {
   Tensor x = node.input(0);
-  double ratio = 0.5;
-  bool training = false;
-  if (node.has(1))
-    ratio = node.requireNumber(1, "ratio").value_or(0);
-  if (node.has(2))
-    training = node.requireNumber(2, "training_mode").value_or(0) != 0;
+  double ratio = node.has(1) ? node.requireNumber(1, "ratio").value_or(0) : 0.5;
+  bool training = node.has(2) && node.requireNumber(2, "training_mode").value_or(0) != 0;
   if (node.failed())
     return;
-  if (training && ratio != 0)
-    return void(
-        node.fail("training_mode is true: export the model for inference; what is random is drawn by gpuc"));
+  if (training && ratio != 0) {
+    if (node.importer().inLoop())
+      return void(node.fail("draws in a loop: export the model for inference"));
+    Emitter &e = node.emitter;
+    return node.output(
+        e.op("dropout", {x}, {e.attribute("p", ratio), e.attribute("id", node.importer().nextRandomId())}));
+  }
   node.output(x);
   if (node.wants(1))
     node.output(node.emitter.constant(x.shape(), DataType::i1, 1), 1);

@@ -11,7 +11,9 @@
 #include "frontend/onnx/Text.h"
 #include "onnx.pb.h"
 
+#include <charconv>
 #include <climits>
+#include <cmath>
 #include <cstring>
 
 namespace gpuc::onnx {
@@ -51,6 +53,17 @@ constexpr ElementType kElementTypes[] = {
     {25, "UINT2", {}},
     {26, "INT2", {}},
 };
+
+/// Attributes are f32, but what they were rounded from is a number like 0.9 or 1e-5, by which models of f64
+/// compute: the shortest decimal that gives this f32.
+double decimalOf(float number) {
+  char text[32];
+  double meant = number;
+  auto end = std::to_chars(text, text + sizeof(text), number);
+  if (std::isfinite(number))
+    std::from_chars(text, end.ptr, meant);
+  return meant;
+}
 
 ElementType elementType(int number) {
   for (const ElementType &candidate : kElementTypes)
@@ -181,7 +194,7 @@ Status Reader::attribute(::onnx::AttributeProto &proto, const std::string &node,
   switch (proto.type()) {
   case ::onnx::AttributeProto::FLOAT:
     out.kind = Kind::number;
-    out.number = proto.f();
+    out.number = decimalOf(proto.f());
     break;
   case ::onnx::AttributeProto::INT:
     out.kind = Kind::integer;
@@ -206,7 +219,8 @@ Status Reader::attribute(::onnx::AttributeProto &proto, const std::string &node,
   }
   case ::onnx::AttributeProto::FLOATS:
     out.kind = Kind::numbers;
-    out.numbers.assign(proto.floats().begin(), proto.floats().end());
+    for (float number : proto.floats())
+      out.numbers.push_back(decimalOf(number));
     break;
   case ::onnx::AttributeProto::INTS:
     out.kind = Kind::integers;

@@ -125,7 +125,10 @@ void lowerTranspose(NodeScope &node) {
   Tensor x = node.input(0);
   Shape reversed(x.rank());
   std::iota(reversed.rbegin(), reversed.rend(), 0);
-  node.output(transpose(x, node.integers("perm", reversed)));
+  Shape permutation = node.integers("perm", reversed);
+  if (x.hasBatch() && !permutation.empty() && permutation.front() != 0)
+    return void(node.fail("moves the batch, which is open: bind it with --dim NAME=N"));
+  node.output(transpose(x, permutation));
 }
 
 /// Extents of known numbers; an open batch is said to be the least i64.
