@@ -80,14 +80,14 @@ struct Bottleneck : Block {
   nn::BatchNorm &bn3;
 };
 
-/// `depths` blocks in each of four stages.
+/// `depths` blocks in each of four stages, the first of them with `base` channels in its 3x3 convolutions.
 template <typename BlockType> struct ResNet : nn::Layer {
-  ResNet(int64_t channels, int64_t classes, std::array<int64_t, 4> depths)
-      : conv1(add("conv1", convolution(channels, 64, 7, 2))), bn1(add("bn1", nn::BatchNorm(64))),
+  ResNet(int64_t channels, int64_t base, int64_t classes, std::array<int64_t, 4> depths)
+      : conv1(add("conv1", convolution(channels, base, 7, 2))), bn1(add("bn1", nn::BatchNorm(base))),
         maxpool(add("maxpool", nn::MaxPool2d(3, {.stride = 2, .padding = 1}))) {
-    int64_t in = 64;
+    int64_t in = base;
     for (size_t stage = 0; stage < depths.size(); ++stage) {
-      const int64_t width = int64_t(64) << stage;
+      const int64_t width = base << stage;
       nn::Sequential blocks;
       for (int64_t i = 0; i < depths[stage]; ++i) {
         blocks.append(BlockType(in, width, i == 0 && stage > 0 ? 2 : 1));
@@ -101,8 +101,8 @@ template <typename BlockType> struct ResNet : nn::Layer {
 
   std::string describe() const override { return "ResNet"; }
   nn::Tensor forward(const nn::Tensor &x) override {
-    nn::Tensor h = relu(bn1(conv1(x))); // (batch, 64, size/2, size/2)
-    h = maxpool(h);                     // (batch, 64, size/4, size/4)
+    nn::Tensor h = relu(bn1(conv1(x))); // (batch, base, size/2, size/2)
+    h = maxpool(h);                     // (batch, base, size/4, size/4)
     for (nn::Sequential *stage : stages)
       h = (*stage)(h);
     return (*fc)(flatten((*pool)(h)));
@@ -120,6 +120,7 @@ template <typename BlockType>
 Result<nn::Model> build(const char *name, std::array<int64_t, 4> depths, Settings &settings) {
   const int64_t channels = settings.integer("in_channels", 1, 1 << 16);
   const int64_t size = settings.integer("size", 32, 1 << 12);
+  const int64_t width = settings.integer("width", 1, 1 << 12);
   const int64_t classes = settings.integer("classes", 1, 1 << 24);
   const double smoothing = settings.number("smoothing", 0, 1);
   const int64_t batch = settings.integer("batch", 1, 1 << 30);
@@ -128,7 +129,7 @@ Result<nn::Model> build(const char *name, std::array<int64_t, 4> depths, Setting
 
   nn::ModelBuilder model(name, dtype);
   PixelsToUnit scale(dtype);
-  ResNet<BlockType> net(channels, classes, depths);
+  ResNet<BlockType> net(channels, width, classes, depths);
   model.predict({{"x", {nn::kBatch, channels, size, size}, DataType::ui8}}, "logits",
                 [&](nn::Tensor x) { return net(scale(x)); });
   classify(model, classes, smoothing, {.batch = batch, .optimizer = settings.text("optimizer")});
@@ -141,6 +142,7 @@ ZooModel describe(const std::string &name, const std::string &blocks,
           "Residual network of " + blocks + " that classifies images, cross-entropy",
           {{"in_channels", "3", "channels of a picture"},
            {"size", "224", "rows and columns of a picture"},
+           {"width", "64", "channels of the first convolution; each stage has twice those before it"},
            {"classes", "1000", "classes to tell apart"},
            {"smoothing", "0", "label smoothing in [0, 1)"},
            {"batch", "32", "rows a step"},

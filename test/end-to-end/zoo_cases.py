@@ -17,6 +17,14 @@ CASES = {
     "lstm-generator": {"keys": {"layers": "2", "embedding": "5", "hidden": "6", "length": "7", "vocabulary": "11",
                                 "batch": "3"},
                        "data": {"x": ("i32", [3, 7], 11, 0), "labels": ("i32", [3, 7], 11, 0)}},
+
+
+    "resnet18": {"keys": {"in_channels": "2", "size": "40", "width": "4", "classes": "5", "smoothing": "0.1", "batch": "4"},
+                 "data": {"x": ("ui8", [4, 2, 40, 40], 256, 0), "labels": ("i32", [4], 5, 0)}},
+    "resnet50": {"keys": {"in_channels": "1", "size": "64", "width": "4", "classes": "5", "batch": "8"},
+                 # With more, the last bit of a weight changes the losses by 1e-8 and soon by much more; in PyTorch too.
+                 "lr": 2e-5,
+                 "data": {"x": ("ui8", [8, 1, 64, 64], 256, 0), "labels": ("i32", [8], 5, 0)}},
     "transformer": {"keys": {"width": "8", "heads": "2", "layers": "2", "feedforward": "12", "src_vocabulary": "5",
                              "tgt_vocabulary": "7", "length": "6", "dropout": "0", "batch": "3"},
                     "data": {"src": ("i32", [3, 6], 5, 0), "tgt": ("i32", [3, 6], 7, 0), "labels": ("i32", [3, 6], 7, 0)}},

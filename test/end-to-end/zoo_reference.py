@@ -62,6 +62,54 @@ class LstmGenerator(nn.Module):
         return functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
+def convolution(inside, outside, kernel, stride=1):
+    return nn.Conv2d(inside, outside, kernel, stride, kernel // 2, bias=False)
+
+
+class ResidualBlock(nn.Module):
+    """torchvision's BasicBlock or Bottleneck."""
+
+    def __init__(self, inside, width, stride, is_bottleneck):
+        super().__init__()
+        outside = 4 * width if is_bottleneck else width
+        kernels = [(inside, width, 1, 1), (width, width, 3, stride), (width, outside, 1, 1)] if is_bottleneck else [
+            (inside, width, 3, stride), (width, width, 3, 1)]
+        self.depth = len(kernels)
+        for i, kernel in enumerate(kernels, 1):
+            self.add_module(f"conv{i}", convolution(*kernel))
+            self.add_module(f"bn{i}", nn.BatchNorm2d(kernel[1]))
+        self.downsample = None
+        if inside != outside or stride != 1:
+            self.downsample = nn.Sequential(convolution(inside, outside, 1, stride), nn.BatchNorm2d(outside))
+
+    def forward(self, x):
+        h = x
+        for i in range(1, self.depth + 1):
+            h = self.get_submodule(f"bn{i}")(self.get_submodule(f"conv{i}")(h))
+            h = functional.relu(h) if i < self.depth else h
+        return functional.relu(h + (self.downsample(x) if self.downsample else x))
+
+
+class ResNet(nn.Module):
+    def __init__(self, keys, depths, is_bottleneck):
+        super().__init__()
+        base, inside = int(keys["width"]), int(keys["width"])
+        self.smoothing = float(keys.get("smoothing", 0))
+        self.conv1, self.bn1 = convolution(int(keys["in_channels"]), base, 7, 2), nn.BatchNorm2d(base)
+        for stage, depth in enumerate(depths):
+            width, blocks = base << stage, []
+            for i in range(depth):
+                blocks.append(ResidualBlock(inside, width, 2 if i == 0 and stage > 0 else 1, is_bottleneck))
+                inside = width * (4 if is_bottleneck else 1)
+            self.add_module(f"layer{stage + 1}", nn.Sequential(*blocks))
+        self.fc = nn.Linear(inside, int(keys["classes"]))
+
+    def loss(self, x, labels):
+        h = functional.max_pool2d(functional.relu(self.bn1(self.conv1(x / 255))), 3, 2, 1)
+        h = self.layer4(self.layer3(self.layer2(self.layer1(h))))
+        return functional.cross_entropy(self.fc(h.mean((2, 3))), labels, label_smoothing=self.smoothing)
+
+
 class Transformer(nn.Module):
     def __init__(self, keys):
         super().__init__()
@@ -156,8 +204,9 @@ class Gpt2(nn.Module):
         return functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-MODELS = {"convnet": ConvNet, "rnn-classifier": RnnClassifier, "lstm-generator": LstmGenerator,
-          "transformer": Transformer, "gpt2": Gpt2}
+MODELS = {"convnet": ConvNet, "resnet18": lambda keys: ResNet(keys, [2, 2, 2, 2], False),
+          "resnet50": lambda keys: ResNet(keys, [3, 4, 6, 3], True), "rnn-classifier": RnnClassifier,
+          "lstm-generator": LstmGenerator, "transformer": Transformer, "gpt2": Gpt2}
 
 
 def tensor(dtype, shape, values):
@@ -172,7 +221,7 @@ def train(name, case):
             model.get_parameter(parameter).copy_(torch.tensor(values).reshape(shapes[parameter]))
     inputs = {field: tensor(*field_of) for field, field_of in zoo_cases.data(case).items()}
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.SGD(trained, lr=zoo_cases.LR, momentum=zoo_cases.MOMENTUM)
+    optimizer = torch.optim.SGD(trained, lr=case.get("lr", zoo_cases.LR), momentum=zoo_cases.MOMENTUM)
     losses, gradients = [], {}
     for step in range(20):
         optimizer.zero_grad()

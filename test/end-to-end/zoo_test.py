@@ -38,7 +38,8 @@ class Zoo(ToolTest):
         return losses, first, read_safetensors(self.path("last.safetensors"))
 
     def check_losses(self, name):
-        losses, _, _ = self.train(name, "f64", f"sgd:lr={zoo_cases.LR},momentum={zoo_cases.MOMENTUM}", 20)
+        lr = zoo_cases.CASES[name].get("lr", zoo_cases.LR)
+        losses, _, _ = self.train(name, "f64", f"sgd:lr={lr},momentum={zoo_cases.MOMENTUM}", 20)
         self.assertEqual(len(losses), 20)
         for step, (ours, theirs) in enumerate(zip(losses, REFERENCE[name]["losses"]), 1):
             self.assertLessEqual(abs(ours - theirs), 1e-8 * abs(theirs), f"step {step}: gpuc {ours!r}, PyTorch {theirs!r}")
