@@ -92,6 +92,18 @@ private:
     return emit(op + " " + x.name + " " + attributes + " : " + x.type() + " to " + tensor(textOf(shape)),
                 shape);
   }
+  /// `%n = gpuc.<text> : (<operands' types>) -> <result's type>`.
+  Node typed(const std::string &text, const std::vector<Node> &operands, const Shape &shape) {
+    return emit(text + " : (" + typesOf(operands) + ") -> " + tensor(textOf(shape)), shape);
+  }
+  static std::string typesOf(const std::vector<Node> &nodes) {
+    std::string types;
+    for (const Node &node : nodes)
+      types += (types.empty() ? "" : ", ") + node.type();
+    return types;
+  }
+  /// A value as batch, channels, rows and columns, or a new argument of such; at least two rows and columns.
+  Node pictures();
   Node constant(double number, const Shape &shape) {
     return emit("constant " + std::to_string(number) + " : " + tensor(textOf(shape)), shape);
   }
@@ -122,6 +134,11 @@ private:
   void addIndexed();
   void addOrdered();
   void addMatmul();
+  void addConvolution();
+  void addPooling();
+  void addNorm();
+  void addAttention();
+  void addLoop();
   void finish();
 
   std::mt19937_64 random_;
@@ -297,8 +314,115 @@ void Generator::addMatmul() {
                result));
 }
 
+Node Generator::pictures() {
+  Node x = pick();
+  if (x.shape.size() == 4 && x.shape[2] > 1 && x.shape[3] > 1)
+    return x;
+  if (x.shape.size() == 3 && x.shape[1] > 1 && x.shape[2] > 1)
+    return converted("reshape", x, "", {1, x.shape[0], x.shape[1], x.shape[2]});
+  return addInput({1 + below(2), 1 + below(3), 2 + below(4), 2 + below(4)});
+}
+
+void Generator::addConvolution() {
+  Node x = pictures();
+  int64_t out = 1 + below(3), kernel = 1 + below(2), stride = 1 + below(2);
+  Node filter = addInput({out, x.shape[1], kernel, kernel});
+  auto windows = [&](int64_t extent) { return (extent + 1 - kernel) / stride + 1; };
+  bounded(typed("conv2d " + x.name + ", " + filter.name + " strides " + listOf({stride, stride}) +
+                    " padding [1, 0, 0, 1]",
+                {x, filter}, {x.shape[0], out, windows(x.shape[2]), windows(x.shape[3])}));
+}
+
+void Generator::addPooling() {
+  Node x = pictures();
+  Shape pooled = {x.shape[0], x.shape[1], x.shape[2] - 1, x.shape[3] - 1};
+  const std::string window = x.name + " window [2, 2]";
+  if (below(2))
+    return void(typed("avg_pool2d " + window, {x}, pooled));
+  Node y{"%n" + std::to_string(count_++), pooled};
+  std::string indices = tensor(textOf(pooled));
+  indices.replace(indices.find("$T"), 2, "i64");
+  graph_.body += y.name + ", " + y.name + "_indices = gpuc.max_pool2d " + window + " : (" + x.type() +
+                 ") -> (" + y.type() + ", " + indices + ")\n";
+  nodes_.push_back(y);
+}
+
+/// A large eps, for rows may be constant: what they are divided by must not come near zero.
+void Generator::addNorm() {
+  Node x = pickOfRank(1);
+  const bool isLayerNorm = below(2);
+  int64_t dim = below(x.shape.size());
+  Shape rows(x.shape.begin(), x.shape.begin() + dim), row(x.shape.begin() + dim, x.shape.end());
+  Node y{"%n" + std::to_string(count_++), x.shape}, statistic{"", rows};
+  Node weight = addInput(row);
+  std::string text = x.name + " dim " + std::to_string(dim) + " weight " + weight.name,
+              types = typesOf({x, weight});
+  if (isLayerNorm) {
+    Node bias = addInput(row);
+    text += " bias " + bias.name;
+    types += ", " + bias.type();
+  }
+  std::vector<Node> results(isLayerNorm ? 3 : 2, statistic);
+  results[0] = y;
+  graph_.body += y.name + ":" + std::to_string(results.size()) + " = gpuc." +
+                 (isLayerNorm ? "layer_norm " : "rms_norm ") + text + " {eps = 0.5 : f64} : (" + types +
+                 ") -> (" + typesOf(results) + ")\n";
+  y.name += "#0";
+  nodes_.push_back(y);
+}
+
+/// Of new keys and values, by a value or a new argument.
+void Generator::addAttention() {
+  Node query = pick();
+  if (query.shape.size() != 4)
+    query = addInput({1 + below(2), 2, 1 + below(4), 1 + below(3)});
+  const Shape &q = query.shape;
+  int64_t keys = 1 + below(4), width = 1 + below(3), heads = q[1] % 2 == 0 && below(2) ? q[1] / 2 : q[1];
+  Node key = addInput({q[0], heads, keys, q[3]}), value = addInput({q[0], heads, keys, width});
+  Shape rows = {q[0], q[1], q[2]}, shape = {q[0], q[1], q[2], width};
+  Node y{"%n" + std::to_string(count_++), shape};
+  graph_.body += y.name + ":2 = gpuc.attention " + query.name + ", " + key.name + ", " + value.name +
+                 (below(2) ? " causal" : "") + " : (" + typesOf({query, key, value}) + ") -> (" + y.type() +
+                 ", " + tensor(textOf(rows)) + ")\n";
+  y.name += "#0";
+  nodes_.push_back(y);
+}
+
+/// h ← tanh(x_t · w + h) or tanh(x_t ∘ h) over x's first dimension; all steps, or the last.
+void Generator::addLoop() {
+  Node x = pickOfRank(2);
+  const bool isProduct = below(2);
+  Shape slice(x.shape.begin() + 1, x.shape.end()), carried = slice;
+  Node w = isProduct ? addInput({slice.back(), 1 + below(3)}) : Node{};
+  if (isProduct && slice.size() == 1)
+    return addMatmul(); // a product takes matrices
+  if (isProduct)
+    carried.back() = w.shape[1];
+  Node h = addInput(carried);
+  Shape all = carried;
+  all.insert(all.begin(), x.shape[0]);
+  const std::string n = "%n" + std::to_string(count_++), inner = tensor(textOf(carried));
+  Node last{n + "#0", carried}, each{n + "#1", all};
+  std::vector<Node> operands = {x, h};
+  std::string inside = "%x: " + tensor(textOf(slice)) + ", %h: " + inner, body;
+  if (isProduct) {
+    operands.push_back(w);
+    inside += ", %w: " + w.type();
+    body = "%a = gpuc.matmul %x, %w : (" + tensor(textOf(slice)) + ", " + w.type() + ") -> " + inner +
+           "\n%b = gpuc.add %a, %h : " + inner + "\n";
+  } else {
+    body = "%b = gpuc.mul %x, %h : " + inner + "\n";
+  }
+  graph_.body += n + ":2 = gpuc.scan over(" + x.name + ") carry(" + h.name + ")" +
+                 (isProduct ? " captures(" + w.name + ")" : "") + (below(2) ? " reverse" : "") + " : (" +
+                 typesOf(operands) + ") -> (" + typesOf({last, each}) + ") {\n^bb0(" + inside + "):\n" +
+                 body + "%next = gpuc.tanh %b : " + inner + "\ngpuc.yield %next, %next : " + inner + ", " +
+                 inner + "\n}\n";
+  nodes_.push_back(below(2) ? last : each);
+}
+
 void Generator::addOp() {
-  switch (below(8)) {
+  switch (below(13)) {
   case 0:
     return addReduction();
   case 1:
@@ -309,6 +433,16 @@ void Generator::addOp() {
     return addMatmul();
   case 4:
     return addCompound();
+  case 5:
+    return addConvolution();
+  case 6:
+    return addPooling();
+  case 7:
+    return addNorm();
+  case 8:
+    return addAttention();
+  case 9:
+    return addLoop();
   default:
     return addPointwise();
   }
