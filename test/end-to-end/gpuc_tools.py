@@ -13,10 +13,11 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BIN = os.environ.get("GPUC_BIN") or os.path.join(HERE, "..", "..", "build", "bin")
-TIMEOUT_S = 300
 
 
 class ToolTest(unittest.TestCase):
+    timeout_s = 300  # of one call of a tool, on a machine that has much else to do
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="gpuc-end-to-end-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -33,7 +34,7 @@ class ToolTest(unittest.TestCase):
     def run_tool(self, tool, *arguments):
         """Whatever happens: exit status, stdout and stderr."""
         command = [os.path.join(BIN, tool), *map(str, arguments)]
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=TIMEOUT_S)
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=self.timeout_s)
 
     def gpuc(self, tool, *arguments):
         """stdout of a tool that must succeed."""
