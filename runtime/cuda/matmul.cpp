@@ -85,6 +85,7 @@ Status Matmul::describe(const fb::Matmul& matmul) {
     return errorf("cuBLASLt has no batch of %" PRIu64 " matrices", matmul.batch());
   GPUC_ASSIGN_OR_RETURN(type_, typeOf(matmul.type()));
   wide_ = matmul.type() == fb::DataType::f64;
+  accumulate_ = matmul.epilogue() == fb::Epilogue::accumulate;
   cublasComputeType_t compute = wide_ ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
   GPUC_RETURN_IF_ERROR(
       blas_.check(blas_.cublasLtMatmulDescCreate(&operation_, compute, wide_ ? CUDA_R_64F : CUDA_R_32F),
@@ -142,8 +143,8 @@ Status Matmul::choose(const fb::Matmul& matmul, uint32_t alignment) {
 }
 
 Status Matmul::enqueue(const MatmulAddresses& addresses, CUstream stream) const {
-  const float one = 1, zero = 0;
-  const double wide_one = 1, wide_zero = 0;
+  const float one = 1, beta = accumulate_ ? 1 : 0;
+  const double wide_one = 1, wide_beta = beta;
   auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
   if (addresses.bias)
     GPUC_RETURN_IF_ERROR(
@@ -151,7 +152,7 @@ Status Matmul::enqueue(const MatmulAddresses& addresses, CUstream stream) const 
   return blas_.check(
       blas_.cublasLtMatmul(handle_, operation_, wide_ ? static_cast<const void*>(&wide_one) : &one,
                            pointer(addresses.b), left_, pointer(addresses.a), right_,
-                           wide_ ? static_cast<const void*>(&wide_zero) : &zero, pointer(addresses.c),
+                           wide_ ? static_cast<const void*>(&wide_beta) : &beta, pointer(addresses.c),
                            result_, pointer(addresses.c), result_, &algorithm_, pointer(addresses.workspace),
                            workspace_bytes_, stream),
       "cublasLtMatmul");

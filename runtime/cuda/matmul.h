@@ -43,7 +43,8 @@ class Matmul {
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;  // as cuBLAS sees them
   cublasLtMatmulAlgo_t algorithm_ = {};
   size_t workspace_bytes_ = 0;
-  bool wide_ = false;  // f64: alpha and beta are, too
+  bool wide_ = false;        // f64: alpha and beta are, too
+  bool accumulate_ = false;  // beta is 1: add to what the result holds
 };
 
 }  // namespace gpuc::cuda

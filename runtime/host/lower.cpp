@@ -150,7 +150,8 @@ class Lowering {
                       .transpose_b = matmul.transpose_b(),
                       .batch_stride_a = static_cast<int64_t>(matmul.batch_stride_a()),
                       .batch_stride_b = static_cast<int64_t>(matmul.batch_stride_b()),
-                      .bias = matmul.bias() != nullptr};
+                      .bias = matmul.bias() != nullptr,
+                      .accumulate = matmul.epilogue() == fb::Epilogue::accumulate};
     int64_t workspace_bytes = matmul.workspace() ? static_cast<int64_t>(matmul.workspace()->size()) : 0;
     GPUC_ASSIGN_OR_RETURN(MatmulKernel kernel, MatmulKernel::create(shape, workspace_bytes));
     out_.matmuls.push_back(std::move(kernel));

@@ -17,7 +17,7 @@ namespace gpuc {
 struct MatmulOperands {
   const void* a = nullptr;
   const void* b = nullptr;
-  void* c = nullptr;           // overwritten, never read: old NaNs do not survive
+  void* c = nullptr;           // overwritten; read only where the shape accumulates: old NaNs do not survive
   const void* bias = nullptr;  // [n]; null exactly where the shape has none
   void* workspace = nullptr;   // matmulWorkspaceBytes(shape), null where that is 0
 };

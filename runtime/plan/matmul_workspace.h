@@ -8,7 +8,7 @@
 
 namespace gpuc {
 
-/// c[batch, m, n] = op(a) · op(b) (+ bias), all dense and row-major.
+/// c[batch, m, n] = op(a) · op(b) (+ bias or c), all dense and row-major.
 ///   a is stored [m, k], or [k, m] with transpose_a;  b is stored [k, n], or [n, k] with transpose_b;
 ///   bias, where there is one, is [n] and is added to every row of c.
 struct MatmulShape {
@@ -22,6 +22,7 @@ struct MatmulShape {
   int64_t batch_stride_a = 0;  // elements from one matrix to the next; 0: the same matrix for the whole batch
   int64_t batch_stride_b = 0;
   bool bias = false;
+  bool accumulate = false;  // add to what c holds; without a bias then
 };
 
 /// Bytes of workspace that the host's matmul of this shape needs, aligned as every buffer is.

@@ -7,6 +7,7 @@ std::string nameOf(const fb::Matmul& matmul) {
   std::string name = "matmul ";
   if (matmul.batch() != 1) name += std::to_string(matmul.batch()) + "x";
   name += std::to_string(matmul.m()) + "x" + std::to_string(matmul.n()) + "x" + std::to_string(matmul.k());
+  if (matmul.epilogue() == fb::Epilogue::accumulate) return name + " added";
   return matmul.epilogue() == fb::Epilogue::bias ? name + " + bias" : name;
 }
 
@@ -85,7 +86,8 @@ CommandOperands operandsOf(const fb::Command& command) {
     for (const fb::Operand* operand : each(launch->reads())) operands.reads.push_back(operand);
     for (const fb::Operand* operand : each(launch->writes())) operands.writes.push_back(operand);
   } else if (const fb::Matmul* matmul = command.work_as_Matmul()) {
-    append(operands.reads, {matmul->a(), matmul->b(), matmul->bias()});
+    const bool adds = matmul->epilogue() == fb::Epilogue::accumulate;
+    append(operands.reads, {matmul->a(), matmul->b(), matmul->bias(), adds ? matmul->c() : nullptr});
     append(operands.writes, {matmul->c(), matmul->workspace()});
   } else if (const fb::Conv* conv = command.work_as_Conv()) {
     append(operands.reads, {conv->a(), conv->b()});

@@ -22,7 +22,9 @@ inline std::string describe(const MatmulShape& s) {
   std::snprintf(text, sizeof text, "%s batch %ld m %ld n %ld k %ld %c%c strides %ld %ld%s", nameOf(s.type),
                 long(s.batch), long(s.m), long(s.n), long(s.k), s.transpose_a ? 'T' : 'N',
                 s.transpose_b ? 'T' : 'N', long(s.batch_stride_a), long(s.batch_stride_b),
-                s.bias ? " bias" : "");
+                s.bias         ? " bias"
+                : s.accumulate ? " accumulate"
+                               : "");
   return text;
 }
 
@@ -65,11 +67,13 @@ class GuardedMatmul {
         a_((shape.batch - 1) * shape.batch_stride_a + shape.m * shape.k, seed & 1),
         b_((shape.batch - 1) * shape.batch_stride_b + shape.k * shape.n, seed & 2),
         c_(shape.batch * shape.m * shape.n, seed & 4),
-        bias_(shape.n, seed & 8) {
+        bias_(shape.n, seed & 8),
+        before_(shape.accumulate ? c_.size() : 0) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<T> uniform(-1, 1);
     for (GuardedArray<T>* array : {&a_, &b_, &bias_})
       for (int64_t i = 0; i < array->size(); ++i) (*array)[i] = uniform(random);
+    for (T& element : before_) element = uniform(random);
     poisonResult();
   }
 
@@ -77,8 +81,11 @@ class GuardedMatmul {
     return {a_.data(), b_.data(), c_.data(), shape_.bias ? bias_.data() : nullptr, nullptr};
   }
 
-  /// NaN everywhere: what is not overwritten shows.
-  void poisonResult() { std::fill_n(c_.data(), c_.size(), std::numeric_limits<T>::quiet_NaN()); }
+  /// NaN everywhere, so that what is not overwritten shows; of a shape that accumulates, what it adds to.
+  void poisonResult() {
+    std::fill_n(c_.data(), c_.size(), std::numeric_limits<T>::quiet_NaN());
+    std::copy(before_.begin(), before_.end(), c_.data());
+  }
 
   std::vector<T> result() { return {c_.data(), c_.data() + c_.size()}; }
 
@@ -104,14 +111,17 @@ class GuardedMatmul {
 
  private:
   std::string errorAt(int64_t batch, int64_t row, int64_t column) {
-    double sum = shape_.bias ? double(bias_[column]) : 0.0;
+    const int64_t place = (batch * shape_.m + row) * shape_.n + column;
+    double sum = shape_.bias         ? double(bias_[column])
+                 : shape_.accumulate ? double(before_[static_cast<size_t>(place)])
+                                     : 0.0;
     double magnitude = std::fabs(sum);
     for (int64_t k = 0; k < shape_.k; ++k) {
       const double term = double(elementA(batch, row, k)) * double(elementB(batch, k, column));
       sum += term;
       magnitude += std::fabs(term);
     }
-    const double got = c_[(batch * shape_.m + row) * shape_.n + column];
+    const double got = c_[place];
     const double bound = 64 * double(std::numeric_limits<T>::epsilon()) * magnitude;
     const bool same = std::isnan(sum)   ? std::isnan(got)
                       : std::isinf(sum) ? got == sum
@@ -125,6 +135,7 @@ class GuardedMatmul {
 
   MatmulShape shape_;
   GuardedArray<T> a_, b_, c_, bias_;
+  std::vector<T> before_;  // what c holds in the beginning
 };
 
 }  // namespace gpuc

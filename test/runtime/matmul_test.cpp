@@ -59,11 +59,20 @@ MatmulShape makeShape(int64_t m, int64_t n, int64_t k, bool transpose_a, bool tr
   return shape;
 }
 
-/// All four transposes, with and without bias.
+/// The same, added to what c holds.
+MatmulShape added(MatmulShape shape) {
+  shape.bias = false;
+  shape.accumulate = true;
+  return shape;
+}
+
+/// All four transposes; with bias, with nothing, and added to what is there.
 void checkVariants(int64_t m, int64_t n, int64_t k) {
   for (int variant = 0; variant < 8; ++variant)
     checkBothTypes(makeShape(m, n, k, variant & 1, variant & 2, variant & 4),
                    7 * m + 5 * n + 3 * k + variant);
+  for (int variant = 0; variant < 4; ++variant)
+    checkBothTypes(added(makeShape(m, n, k, variant & 1, variant & 2, false)), 3 * m + n + k + variant);
 }
 
 TEST(Matmul, EveryOddExtent) {
@@ -112,6 +121,7 @@ TEST(Matmul, BitsDoNotDependOnTheSplit) {
   std::mt19937_64 random(11);
   for (int variant = 0; variant < 8; ++variant) {
     MatmulShape shape = makeShape(variant & 4 ? 9 : 530, 700, 600, variant & 1, variant & 2, true);
+    if (variant & 2) shape = added(shape);
     SCOPED_TRACE(describe(shape));
     GuardedMatmul<float> problem(shape, variant);
     MatmulKernel kernel = kernelFor(shape);

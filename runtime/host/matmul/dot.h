@@ -71,7 +71,11 @@ inline void dotBlock(const DotTile<T>& t, int64_t row, int64_t column) {
     else
       for (int s = 0; s < kColumns; ++s) sums[s] = sum<T>(partial[r][s]);
     T* c = t.c + (row + r) * t.ldc + column;
-    for (int s = 0; s < kColumns; ++s) c[s] = t.bias ? sums[s] + t.bias[(column + s) * t.bias_step] : sums[s];
+    if (t.accumulate)
+      for (int s = 0; s < kColumns; ++s) c[s] += sums[s];
+    else
+      for (int s = 0; s < kColumns; ++s)
+        c[s] = t.bias ? sums[s] + t.bias[(column + s) * t.bias_step] : sums[s];
   }
 }
 

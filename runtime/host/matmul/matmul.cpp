@@ -59,7 +59,8 @@ void computeDotTile(const MatmulPlan& plan, const TypedVectorKernels<T>& vector_
                       .c = matrices.c + place.row * plan.ldc + place.column,
                       .ldc = plan.ldc,
                       .bias = matrices.bias ? matrices.bias + place.column * plan.bias_step : nullptr,
-                      .bias_step = plan.bias_step});
+                      .bias_step = plan.bias_step,
+                      .accumulate = plan.problem.accumulate});
 }
 
 /// One tile by micro-kernels: for each block of k, for each strip of rows, for each panel of columns.
@@ -125,7 +126,7 @@ class TiledTile {
                                                                int64_t rows, int64_t k, int64_t depth) {
     const auto& kernels = micro_kernels_.kernels[rows < plan_.strip_m];
     const bool k_cut = depth < plan_.block_k;
-    const bool accumulate = k > 0 || matrices_.bias;
+    const bool accumulate = k > 0 || matrices_.bias || plan_.problem.accumulate;
     for (int64_t column = 0; column < place_.columns; column += plan_.panel_n) {
       const bool column_cut = place_.columns - column < plan_.panel_n;
       const T* b = panel ? panel + column / plan_.panel_n * plan_.block_k * plan_.panelStride()
@@ -170,8 +171,9 @@ Result<MicroKernelSet> makeMicroKernels(const MatmulPlan& plan) {
     const int64_t m = rows_cut ? p.m % plan.strip_m : plan.strip_m;
     const int64_t n = columns_cut ? p.n % plan.panel_n : plan.panel_n;
     const int64_t k = k_cut ? p.k % plan.block_k : plan.block_k;
-    const bool first_only = !p.bias && p.k <= plan.block_k;
-    if (m == 0 || n == 0 || k == 0 || (accumulate ? first_only : p.bias)) continue;
+    const bool starts_from_c = p.bias || p.accumulate;
+    const bool first_only = !starts_from_c && p.k <= plan.block_k;
+    if (m == 0 || n == 0 || k == 0 || (accumulate ? first_only : starts_from_c)) continue;
     GPUC_ASSIGN_OR_RETURN(set.kernels[rows_cut][columns_cut][k_cut][accumulate],
                           makeMicroKernel({.type = p.type,
                                            .m = m,

@@ -5,7 +5,7 @@
 
 namespace gpuc {
 
-/// c[rows, columns] = a · b^T (+ bias): every element is the product of a row of a and a row of b.
+/// c[rows, columns] = a · b^T (+ bias or c): every element is the product of a row of a and a row of b.
 /// Bits of an element depend on k and the vector width alone, not on rows and columns.
 template <typename T>
 struct DotTile {
@@ -18,6 +18,7 @@ struct DotTile {
   int64_t ldc;
   const T* bias;  // of the first column; null: none
   int64_t bias_step;
+  bool accumulate;  // add to c
 };
 
 /// target[column, row] = source[row, column]. Each target row is filled up with zeros to whole vectors of the

@@ -36,7 +36,8 @@ void multiply(const FakeMatmul& work) {
         for (uint64_t k = 0; k < depth; ++k)
           sum = std::fma(a[i * a_row + k * a_column], b[k * b_row + j * b_column], sum);
         if (work.bias) sum += static_cast<const T*>(work.bias)[i];
-        d[i + j * work.d_layout.leading] = sum;
+        T& result = d[i + j * work.d_layout.leading];
+        result = work.adds ? result + sum : sum;
       }
   }
 }
@@ -306,13 +307,15 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t description_handle,
                   .a = a,
                   .b = b,
                   .bias = description.epilogue == CUBLASLT_EPILOGUE_BIAS ? description.bias : nullptr,
-                  .d = d};
+                  .d = d,
+                  .adds = scalarOf(description, beta) == 1};
   const char* wrong = wrongAddress(work, algorithm, workspace, workspace_bytes);
   if (algorithm.magic != Algorithm::kMagic ||
       algorithm.shape != mixed(description, work.a_layout, work.d_layout))
     wrong = "an algorithm that was not chosen for this matmul";
-  if (scalarOf(description, alpha) != 1 || scalarOf(description, beta) != 0 || c != d || c_layout != d_layout)
-    wrong = "a matmul that adds to what is there, which no plan has";
+  if (scalarOf(description, alpha) != 1 || (scalarOf(description, beta) != 0 && !work.adds) || c != d ||
+      c_layout != d_layout)
+    wrong = "a matmul that scales, or adds to something else, which no plan does";
   if (!stream || wrong) {
     if (wrong) gpu().misuse(wrong);
     return CUBLAS_STATUS_INVALID_VALUE;

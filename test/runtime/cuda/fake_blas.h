@@ -25,6 +25,7 @@ struct FakeMatmul {
   FakeLayout a_layout, b_layout, d_layout;
   const void *a = nullptr, *b = nullptr, *bias = nullptr;
   void* d = nullptr;
+  bool adds = false;  // to what d holds
 
   uint64_t depth() const { return transpose_a ? a_layout.rows : a_layout.columns; }
   void run() const;

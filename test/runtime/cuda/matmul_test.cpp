@@ -14,7 +14,7 @@ struct Case {
   bool transpose_a, transpose_b;
   uint64_t batch, m, n, k;
   bool share_a, share_b;  // one matrix for the whole batch
-  bool bias;
+  bool bias, accumulate;
 
   uint64_t sizeA() const { return (share_a ? 1 : batch) * m * k; }
   uint64_t sizeB() const { return (share_b ? 1 : batch) * k * n; }
@@ -24,14 +24,14 @@ std::vector<Case> cases() {
   std::vector<Case> list;
   for (bool ta : {false, true})
     for (bool tb : {false, true})
-      for (bool bias : {false, true})
+      for (auto [bias, accumulate] : {std::pair{false, false}, {true, false}, {false, true}})
         for (auto [m, n, k] :
              {std::array<uint64_t, 3>{1, 1, 1}, {3, 5, 7}, {8, 1, 4}, {1, 9, 16}, {12, 10, 1}})
           for (auto [batch, share_a, share_b] : {std::tuple<uint64_t, bool, bool>{1, false, false},
                                                  {4, false, false},
                                                  {3, true, false},
                                                  {3, false, true}})
-            list.push_back({ta, tb, batch, m, n, k, share_a, share_b, bias});
+            list.push_back({ta, tb, batch, m, n, k, share_a, share_b, bias, accumulate});
   return list;
 }
 
@@ -39,7 +39,7 @@ std::string nameOf(const Case& c) {
   return std::string(c.transpose_a ? "T" : "N") + (c.transpose_b ? "T" : "N") + " batch " +
          std::to_string(c.batch) + (c.share_a ? " of one a" : "") + (c.share_b ? " of one b" : "") + " m " +
          std::to_string(c.m) + " n " + std::to_string(c.n) + " k " + std::to_string(c.k) +
-         (c.bias ? " bias" : "");
+         (c.bias ? " bias" : "") + (c.accumulate ? " accumulate" : "");
 }
 
 template <typename T>
@@ -65,7 +65,7 @@ std::vector<double> plainLoop(const Case& c, const std::vector<T>& a, const std:
           uint64_t at_b = (c.share_b ? 0 : batch * c.k * c.n) + (c.transpose_b ? j * c.k + k : k * c.n + j);
           sum += double(a[at_a]) * double(b[at_b]);
         }
-        result.push_back(sum);
+        result.push_back(c.accumulate ? 2 * sum : sum);  // to what one more matmul has left there
       }
   return result;
 }
@@ -86,6 +86,11 @@ void check(const Case& c, DataType type) {
   matmul.transpose_b = c.transpose_b;
   matmul.batch_stride_a = c.share_a ? 0 : c.m * c.k;
   matmul.batch_stride_b = c.share_b ? 0 : c.k * c.n;
+  if (c.accumulate) {
+    auto first = std::make_unique<fb::CommandT>(*program.streams[0]->commands.front());
+    matmul.epilogue = fb::Epilogue::accumulate;
+    program.streams[0]->commands.insert(program.streams[0]->commands.begin(), std::move(first));
+  }
   if (c.bias) {
     matmul.epilogue = fb::Epilogue::bias;
     matmul.bias = builder.operand({bias});
