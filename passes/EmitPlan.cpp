@@ -332,6 +332,8 @@ private:
       entry.bias = operand(matmul.getBias());
       entry.epilogue = fb::Epilogue::bias;
     }
+    if (matmul.getAccumulate())
+      entry.epilogue = fb::Epilogue::accumulate;
     if (matmul.getWorkspace())
       entry.workspace = operand(matmul.getWorkspace());
     entry.batch = matmul.getBatch();

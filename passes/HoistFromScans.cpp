@@ -11,7 +11,8 @@
 //      bias's), is one product, or sum, over stacks, behind the loop.
 //
 // What a canonicalisation can do then (drop a carry that stays what it was, an output that nobody reads) is
-// left to it. Stacks take memory: most of them are there already, as what the backward pass reads.
+// left to it. Stacks take memory: most of them are there already, as what the backward pass reads. Of a scan
+// that is `chunked`, to have no stacks, only 1 is done.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,9 +53,11 @@ public:
 
   void run() {
     hoistInvariants();
-    hoistInputProducts();
-    findOutputProducts();
-    findSums();
+    if (!parts_.scan.getChunked()) {
+      hoistInputProducts();
+      findOutputProducts();
+      findSums();
+    }
     if (!changed_)
       return;
     ir::ScanOp scan = parts_.rebuild(rewriter_);

@@ -137,6 +137,7 @@ private:
   ir::ScanOp emptyScan() {
     auto scan = ir::ScanOp::create(builder_, location_, ValueRange(), ValueRange(), ValueRange(), TypeRange(),
                                    joint_.forward.trips, !joint_.op.getReverse(), /*recompute=*/false);
+    scan.setChunked(joint_.op.getChunked());
     OpBuilder inside = OpBuilder::atBlockEnd(&scan.getBlock());
     ir::YieldOp::create(inside, location_, ValueRange());
     return scan;

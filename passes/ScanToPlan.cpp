@@ -10,7 +10,8 @@
 //
 //   single   Else there is a buffer of one value. Who computes the next value writes it over the last, if all
 //            that read it have done so and the kernel itself reads each element no later than it writes it;
-//            else the next value is copied there when the iteration ends.
+//            else the next value is copied there when the iteration ends. A sum that a product is added to
+//            lets the matmul add it.
 //
 // The init, too, is computed where it is needed, unless it lies somewhere else for a reason.
 //
@@ -72,7 +73,7 @@ public:
         (layer.empty() ? "scan" : layer) + (isBackward(scan_.getLoc()) ? ".d_carry" : ".carry");
     if (isStacked(carry))
       type = ir::ScanOp::stackType(type, trips_ + 1);
-    return writer_.newBuffer(name, type, plan::Category::activation, scan_.getLoc());
+    return writer_.newBuffer(name, type, writer_.categoryOf(scan_.getFinals()[carry]), scan_.getLoc());
   }
 
   /// Slot `slot` of a stacked carry.
@@ -209,6 +210,8 @@ private:
         nextPlaces_.push_back(carryBuffers_[index]);
       if (carried_.isStacked(index) || mayOverwriteCarry(index))
         place(next, nextPlaces_.back());
+      if (!carried_.isStacked(index))
+        addInPlace(index);
     }
     for (auto [output, slice] : llvm::zip_equal(scan_.getOutputs(), scan_.getOutputSlices())) {
       stacks_.push_back(stackOf(throughReshapes(slice), output.getType()));
@@ -272,6 +275,47 @@ private:
         may &= reader != block_.getTerminator() && reader->isBeforeInBlock(producer);
     });
     return may;
+  }
+
+  /// Where all that an iteration does to a carried sum is to add a product to it, the matmul does both. All
+  /// others that read the sum have done so by then.
+  void addInPlace(size_t index) {
+    Value sum = scan_.getCarries()[index];
+    auto kernel = throughReshapes(scan_.getNextCarries()[index]).getDefiningOp<ir::FusedOp>();
+    if (!kernel || kernel->getBlock() != &block_)
+      return;
+    Value product = addedProduct(kernel, sum);
+    if (!product || writer_.places.contains(product))
+      return;
+    bool may = true;
+    forEachUse(sum, [&](OpOperand &use) {
+      Operation *reader = use.getOwner();
+      may &= reader == kernel ||
+             (reader != block_.getTerminator() && reader->isBeforeInBlock(product.getDefiningOp()));
+    });
+    if (!may)
+      return;
+    writer_.sums[product] = carryBuffers_[index];
+    writer_.addedElsewhere[kernel] = carryBuffers_[index];
+  }
+
+  /// The result of a matmul, in the loop and for this kernel alone, if the kernel adds it to `sum` and does
+  /// nothing else.
+  Value addedProduct(ir::FusedOp kernel, Value sum) {
+    Block &body = kernel.getBody().front();
+    auto add = dyn_cast<ir::AddOp>(body.front());
+    if (!add || body.getOperations().size() != 2 || kernel->getNumOperands() != 2 ||
+        !isa<BlockArgument>(add.getLhs()) || !isa<BlockArgument>(add.getRhs()) ||
+        add.getLhs() == add.getRhs())
+      return {};
+    Value first = throughReshapes(kernel->getOperand(0)), second = throughReshapes(kernel->getOperand(1));
+    Value product = first == sum ? second : first;
+    if (first != sum && second != sum)
+      return {};
+    auto matmul = product.getDefiningOp<ir::MatmulOp>();
+    unsigned readers = 0;
+    forEachUse(product, [&](OpOperand &) { ++readers; });
+    return matmul && matmul->getBlock() == &block_ && readers == 1 ? product : Value();
   }
 
   static bool updatesInPlace(Operation *producer, OpOperand &operand, OpResult result) {

@@ -18,6 +18,9 @@ public:
   virtual mlir::Value newBuffer(llvm::StringRef name, mlir::RankedTensorType type, plan::Category category,
                                 mlir::Location location) = 0;
 
+  /// What a value is for.
+  virtual plan::Category categoryOf(mlir::Value value) const = 0;
+
   /// Where what all commands may use is declared.
   virtual mlir::OpBuilder declarations() = 0;
 
@@ -27,7 +30,10 @@ public:
   mlir::OpBuilder builder;                          // where the next command goes
   llvm::DenseMap<mlir::Value, mlir::Value> buffers; // tensor → buffer
   llvm::DenseMap<mlir::Value, mlir::Value> places;  // tensor that is yet to be computed → buffer to write
-  int64_t depth = 0;                                // repeats around that place
+  llvm::DenseMap<mlir::Value, mlir::Value> sums;    // product → buffer that it is added to
+  llvm::DenseMap<mlir::Operation *, mlir::Value>
+      addedElsewhere; // kernel that a sum makes needless → its buffer
+  int64_t depth = 0;  // repeats around that place
 };
 
 /// A reshape is no op of its own in a plan, but another name for its operand's bytes.

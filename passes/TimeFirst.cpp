@@ -22,6 +22,7 @@ void putTimeFirst(ir::ScanOp scan) {
   auto built = ir::ScanOp::create(builder, location, inputs, scan.getInits(), scan.getCaptures(),
                                   TypeRange(scan.getOutputSlices()), scan.getTripCount(), scan.getReverse(),
                                   scan.getRecompute());
+  built.setChunked(scan.getChunked());
   built.getBody().takeBody(scan.getBody());
   SmallVector<Value> results(built.getFinals());
   for (Value output : built.getOutputs())

@@ -113,6 +113,8 @@ private:
   }
 
   LogicalResult convertFused(ir::FusedOp fused) {
+    if (Value sum = addedElsewhere.lookup(fused)) // a matmul has done it
+      return buffers[fused.getOutputs()[0]] = sum, success();
     auto kernel = makeKernel(fused);
     SmallVector<Value> inputs, outputs;
     for (Value input : fused.getInputs())
@@ -151,10 +153,12 @@ private:
     if (int64_t bytes = matmulWorkspace(target, shape, result))
       workspace = newBuffer(name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
                             plan::Category::workspace, matmul.getLoc());
+    Value sum = sums.lookup(matmul.getResult());
     plan::MatmulOp::create(builder, matmul.getLoc(), buffers.lookup(matmul.getLhs()),
-                           buffers.lookup(matmul.getRhs()), bufferFor(matmul.getResult(), name), Value(),
-                           workspace, matmul.getTransposeLhs(), matmul.getTransposeRhs(),
-                           result.getElementType(), shape.batch, shape.m, shape.n, shape.k);
+                           buffers.lookup(matmul.getRhs()), sum ? sum : bufferFor(matmul.getResult(), name),
+                           /*bias=*/Value(), workspace, /*accumulate=*/sum != nullptr,
+                           matmul.getTransposeLhs(), matmul.getTransposeRhs(), result.getElementType(),
+                           shape.batch, shape.m, shape.n, shape.k);
     return success();
   }
 
@@ -249,7 +253,7 @@ private:
   }
 
   /// A gradient is what an op reads, beside the variable, that writes a parameter of the same shape.
-  plan::Category categoryOf(Value value) {
+  plan::Category categoryOf(Value value) const override {
     for (Operation *user : value.getUsers())
       for (Value result : user->getResults())
         if (variableOfValue.contains(result) && result.getType() == value.getType())

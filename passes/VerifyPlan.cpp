@@ -121,6 +121,10 @@ private:
 
   /// Reads come first in the list of accesses, then writes.
   bool updatesInPlace(Operation *command, size_t read, size_t write) {
+    if (auto matmul = dyn_cast<plan::MatmulOp>(command)) {
+      size_t reads = matmul.getReads().size();
+      return matmul.getAccumulate() && read == reads - 1 && write == reads; // each element by itself
+    }
     auto launch = dyn_cast<plan::LaunchOp>(command);
     if (!launch)
       return false;

@@ -31,7 +31,9 @@ def ScanOp : Gpuc_Op<"scan", [Pure, IsolatedFromAbove, SingleBlock, AttrSizedOpe
 
     The gradient of a scan is a scan in the other direction over what the forward one has stacked for it: see
     `gpuc-autodiff`. With `recompute` only the carried values are stacked, and the backward region computes the rest
-    again.
+    again. With `chunked` the iterations are parts of one computation, cut up so that less is in memory at once:
+    `gpuc-hoist-from-scans` leaves the products in them where they are, for the stacks that it would make are what the
+    cutting avoids.
 
     - (scan_C1) There are inputs, or a `count` of at least 1, and not both.
     - (scan_C2) All inputs have one static extent along time, at least 1.
@@ -43,12 +45,13 @@ def ScanOp : Gpuc_Op<"scan", [Pure, IsolatedFromAbove, SingleBlock, AttrSizedOpe
       are inlined.
   }];
   let arguments = (ins Variadic<Gpuc_Tensor>:$inputs, Variadic<Gpuc_Tensor>:$inits, Variadic<Gpuc_Tensor>:$captures,
-                       OptionalAttr<I64Attr>:$count, UnitAttr:$batch_first, UnitAttr:$reverse, UnitAttr:$recompute);
+                       OptionalAttr<I64Attr>:$count, UnitAttr:$batch_first, UnitAttr:$reverse, UnitAttr:$recompute, UnitAttr:$chunked);
   let results = (outs Variadic<Gpuc_Tensor>:$stacked);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     (`over` `(` $inputs^ `)`)? (`count` $count^)? (`carry` `(` $inits^ `)`)? (`captures` `(` $captures^ `)`)?
-    (`batch_first` $batch_first^)? (`reverse` $reverse^)? (`recompute` $recompute^)? attr-dict `:` functional-type(operands, results) $body
+    (`batch_first` $batch_first^)? (`reverse` $reverse^)? (`recompute` $recompute^)?
+    (`chunked` $chunked^)? attr-dict `:` functional-type(operands, results) $body
   }];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;

@@ -98,6 +98,7 @@ ScanOp ScanParts::rebuild(RewriterBase &rewriter) {
       ScanOp::create(rewriter, scan.getLoc(), llvm::map_to_vector(inputs, outer),
                      llvm::map_to_vector(carries, init), llvm::map_to_vector(captures, outer),
                      llvm::map_to_vector(outputs, sliceType), trips, scan.getReverse(), scan.getRecompute());
+  built.setChunked(scan.getChunked());
 
   updateYield(rewriter);
   Block &from = block(), &to = built.getBlock();

@@ -224,6 +224,12 @@ LogicalResult ConvOp::verify() {
   return success();
 }
 
+LogicalResult MatmulOp::verify() {
+  if (getAccumulate() && getBias())
+    return emitOpError("adds to its result, and so has no bias to start from");
+  return success();
+}
+
 LogicalResult RepeatOp::verify() {
   if (getCount() < 1)
     return emitOpError("of ") << getCount() << " iterations; there must be at least one";
@@ -246,6 +252,8 @@ Values MatmulOp::getReads() {
   Values reads = {getLhs(), getRhs()};
   if (getBias())
     reads.push_back(getBias());
+  if (getAccumulate())
+    reads.push_back(getResult());
   return reads;
 }
 // The workspace is written before it is read, within the command.

@@ -150,16 +150,18 @@ def LaunchOp : Plan_Command<"launch", [AttrSizedOperandSegments, DeclareOpInterf
 def MatmulOp : Plan_Command<"matmul", [AttrSizedOperandSegments]> {
   let summary = "result[batch, m, n] = lhs[batch, m, k] · rhs[batch, k, n]";
   let description = [{
-    `transpose` before an operand: stored as [k, m], or [n, k]. The workspace's size is the cap within which the device
+    `transpose` before an operand: stored as [k, m], or [n, k]. With `accumulate` the product is added to what the result
+    holds; there is no bias then. The workspace's size is the cap within which the device
     chooses its algorithm.
   }];
   let arguments = (ins Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
-                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace, UnitAttr:$transpose_lhs,
-                       UnitAttr:$transpose_rhs, TypeAttr:$element, I64Attr:$batch, I64Attr:$m, I64Attr:$n, I64Attr:$k);
+                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace, UnitAttr:$accumulate,
+                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, TypeAttr:$element, I64Attr:$batch, I64Attr:$m, I64Attr:$n, I64Attr:$k);
   let assemblyFormat = [{
-    (`transpose` $transpose_lhs^)? $lhs `,` (`transpose` $transpose_rhs^)? $rhs `->` $result (`bias` $bias^)?
-    (`workspace` $workspace^)? `:` $element `batch` $batch `m` $m `n` $n `k` $k attr-dict
+    (`transpose` $transpose_lhs^)? $lhs `,` (`transpose` $transpose_rhs^)? $rhs `->` $result (`accumulate` $accumulate^)?
+    (`bias` $bias^)? (`workspace` $workspace^)? `:` $element `batch` $batch `m` $m `n` $n `k` $k attr-dict
   }];
+  let hasVerifier = 1;
 }
 
 def ConvOp : Plan_Command<"conv"> {

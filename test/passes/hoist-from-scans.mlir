@@ -127,3 +127,22 @@ func.func @carried(%d: tensor<3x2x4xf32>, %h: tensor<2x4xf32>, %s0: tensor<4xf32
   }
   return %hn, %s, %t : tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// Of chunks of one computation nothing is stacked: the products stay, what depends on captures alone goes.
+// CHECK-LABEL: func.func @chunked(
+// CHECK:         gpuc.exp
+// CHECK:         gpuc.scan {{.*}} chunked
+// CHECK-COUNT-2:   gpuc.matmul
+// CHECK-NOT:     gpuc.matmul
+// CHECK:         return
+func.func @chunked(%x: tensor<3x2x4xf32>, %sum: tensor<4x5xf32>, %w: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  %y = gpuc.scan over(%x) carry(%sum) captures(%w) chunked : (tensor<3x2x4xf32>, tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32> {
+  ^bb0(%a: tensor<2x4xf32>, %s: tensor<4x5xf32>, %v: tensor<4x5xf32>):
+    %e = gpuc.exp %v : tensor<4x5xf32>
+    %0 = gpuc.matmul %a, %e : (tensor<2x4xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+    %1 = gpuc.matmul transpose %a, %0 : (tensor<2x4xf32>, tensor<2x5xf32>) -> tensor<4x5xf32>
+    %2 = gpuc.add %s, %1 : tensor<4x5xf32>
+    gpuc.yield %2 : tensor<4x5xf32>
+  }
+  return %y : tensor<4x5xf32>
+}

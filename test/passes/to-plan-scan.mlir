@@ -162,3 +162,73 @@ module @nested {
     return %ys : tensor<3x2x16xf32>
   }
 }
+
+// -----
+
+// A product that is added to what is carried, and to nothing else: the matmul adds it. Neither a buffer of the product nor
+// a kernel is needed.
+
+// CHECK-LABEL: module @sum
+// CHECK: %[[SUM:.*]] = plan.buffer "scan.carry" : tensor<3x4xf32> activation
+// CHECK: plan.fill %[[SUM]] with 0.0
+// CHECK: plan.repeat 5 {
+// CHECK: plan.matmul transpose %{{.*}}, %{{.*}} -> %[[SUM]] accumulate : f32 batch 1 m 3 n 4 k 2
+// CHECK-NOT: plan.launch
+// CHECK: }
+// CHECK: plan.output "s" %[[SUM]]
+module @sum {
+  func.func @predict(%x: tensor<5x2x3xf32> {gpuc.name = "x"}, %y: tensor<5x2x4xf32> {gpuc.name = "y"}) -> (tensor<3x4xf32> {gpuc.name = "s"}) {
+    %zeros = gpuc.constant 0.0 : tensor<3x4xf32>
+    %s = gpuc.scan over(%x, %y) carry(%zeros) chunked : (tensor<5x2x3xf32>, tensor<5x2x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32> {
+    ^bb0(%a: tensor<2x3xf32>, %b: tensor<2x4xf32>, %before: tensor<3x4xf32>):
+      %p = gpuc.matmul transpose %a, %b : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
+      %n = gpuc.fused "add" (%before, %p) : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32> {
+      ^bb0(%c: tensor<3x4xf32>, %d: tensor<3x4xf32>):
+        %0 = gpuc.add %c, %d : tensor<3x4xf32>
+        gpuc.yield %0 : tensor<3x4xf32>
+      }
+      gpuc.yield %n : tensor<3x4xf32>
+    }
+    return %s : tensor<3x4xf32>
+  }
+}
+
+// -----
+
+// Who reads the sum behind the product must find what was there before: a kernel adds. So it does where the product is
+// needed besides.
+
+// CHECK-LABEL: module @needed
+// CHECK: plan.repeat 5 {
+// CHECK-NOT: accumulate
+// CHECK: plan.launch @add
+// CHECK: }
+// CHECK: plan.repeat 5 {
+// CHECK-NOT: accumulate
+// CHECK: plan.launch @add
+module @needed {
+  func.func @predict(%x: tensor<5x2x2xf32> {gpuc.name = "x"}) -> (tensor<2x2xf32> {gpuc.name = "s"}, tensor<2x2xf32> {gpuc.name = "t"}, tensor<5x2x2xf32> {gpuc.name = "ps"}) {
+    %zeros = gpuc.constant 0.0 : tensor<2x2xf32>
+    %s = gpuc.scan over(%x) carry(%zeros) chunked : (tensor<5x2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32> {
+    ^bb0(%a: tensor<2x2xf32>, %before: tensor<2x2xf32>):
+      %p = gpuc.matmul %a, %before : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+      %n = gpuc.fused "add" (%p, %before) : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32> {
+      ^bb0(%c: tensor<2x2xf32>, %d: tensor<2x2xf32>):
+        %0 = gpuc.add %c, %d : tensor<2x2xf32>
+        gpuc.yield %0 : tensor<2x2xf32>
+      }
+      gpuc.yield %n : tensor<2x2xf32>
+    }
+    %t, %ps = gpuc.scan over(%x) carry(%zeros) chunked : (tensor<5x2x2xf32>, tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<5x2x2xf32>) {
+    ^bb0(%a: tensor<2x2xf32>, %before: tensor<2x2xf32>):
+      %p = gpuc.matmul %a, %a : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+      %n = gpuc.fused "add" (%before, %p) : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32> {
+      ^bb0(%c: tensor<2x2xf32>, %d: tensor<2x2xf32>):
+        %0 = gpuc.add %c, %d : tensor<2x2xf32>
+        gpuc.yield %0 : tensor<2x2xf32>
+      }
+      gpuc.yield %n, %p : tensor<2x2xf32>, tensor<2x2xf32>
+    }
+    return %s, %t, %ps : tensor<2x2xf32>, tensor<2x2xf32>, tensor<5x2x2xf32>
+  }
+}
