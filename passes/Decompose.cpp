@@ -50,9 +50,11 @@ class DecomposePass : public impl::DecomposePassBase<DecomposePass> {
         return signalPassFailure(); // It said why: a batch that is not bound yet.
       Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
       for (Operation *part = first; part != op; part = part->getNextNode()) {
-        part->setLoc(partOf(op->getLoc(), op->getName().stripDialect()));
-        if (isDue(part))
-          queue.push_back(cast<ir::CompositeOpInterface>(part));
+        part->walk([&](Operation *inner) { // the ops of a loop too
+          inner->setLoc(partOf(op->getLoc(), op->getName().stripDialect()));
+          if (isDue(inner))
+            queue.push_back(cast<ir::CompositeOpInterface>(inner));
+        });
       }
       op->replaceAllUsesWith(results);
       op->erase();

@@ -29,11 +29,18 @@ private:
 
 LogicalResult buildDefinitionVJP(CompositeOpInterface op, OpBuilder &builder, ValueRange cotangents,
                                  SmallVectorImpl<Value> &operandCotangents) {
+  return buildDefinitionVJP(op.getOperation(), builder, cotangents, operandCotangents,
+                            [&](OpBuilder &builder) { return op.decompose(builder); });
+}
+
+LogicalResult buildDefinitionVJP(Operation *op, OpBuilder &builder, ValueRange cotangents,
+                                 SmallVectorImpl<Value> &operandCotangents,
+                                 function_ref<SmallVector<Value>(OpBuilder &)> define) {
   // What stands between these two iterators is the definition.
   Block *block = builder.getInsertionBlock();
   Block::iterator end = builder.getInsertionPoint();
   Operation *before = end == block->begin() ? nullptr : &*std::prev(end);
-  SmallVector<Value> results = op.decompose(builder);
+  SmallVector<Value> results = define(builder);
   if (results.size() != op->getNumResults())
     return failure();
   SmallVector<Operation *> definition;

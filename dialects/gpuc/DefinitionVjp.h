@@ -15,4 +15,10 @@ mlir::LogicalResult buildDefinitionVJP(CompositeOpInterface op, mlir::OpBuilder 
                                        mlir::ValueRange cotangents,
                                        llvm::SmallVectorImpl<mlir::Value> &operandCotangents);
 
+/// The same by way of another definition, which holds no loop: `define` builds it and returns the results.
+mlir::LogicalResult
+buildDefinitionVJP(mlir::Operation *op, mlir::OpBuilder &builder, mlir::ValueRange cotangents,
+                   llvm::SmallVectorImpl<mlir::Value> &operandCotangents,
+                   llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &)> define);
+
 } // namespace gpuc::ir

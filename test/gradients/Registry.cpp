@@ -34,6 +34,7 @@ const std::vector<Case> &registry() {
     addNormCases(cases);
     addAttentionCases(cases);
     addLossCases(cases);
+    addLinearLossCases(cases);
     addRandomCases(cases);
     addScanCases(cases);
     addUpdateCases(cases);

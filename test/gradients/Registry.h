@@ -73,6 +73,7 @@ void addNetworkCases(Cases &cases);
 void addNormCases(Cases &cases);
 void addAttentionCases(Cases &cases);
 void addLossCases(Cases &cases);
+void addLinearLossCases(Cases &cases);
 void addRandomCases(Cases &cases);
 void addScanCases(Cases &cases);
 void addUpdateCases(Cases &cases);

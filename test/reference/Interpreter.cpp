@@ -27,6 +27,7 @@ static const OpTable &opTable() {
     addNormOps(cases);
     addAttentionOps(cases);
     addLossOps(cases);
+    addLinearLossOps(cases);
     addRandomOps(cases);
     addTrainingOps(cases);
     return cases;

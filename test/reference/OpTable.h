@@ -60,6 +60,7 @@ void addNetworkOps(OpTable &table);
 void addNormOps(OpTable &table);
 void addAttentionOps(OpTable &table);
 void addLossOps(OpTable &table);
+void addLinearLossOps(OpTable &table);
 void addRandomOps(OpTable &table);
 void addTrainingOps(OpTable &table);
 

@@ -1,0 +1,122 @@
+//===- LinearLossOps.cpp - Types, costs and verifiers of fused losses -------===//
+
+#include "dialects/gpuc/ExprHelpers.h"
+
+using namespace mlir;
+
+namespace gpuc::ir {
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+/// Sum and count: f16 and bf16 are summed as f32.
+static void inferSums(Value hidden, SmallVectorImpl<Type> &types) {
+  types.assign(2, RankedTensorType::get({}, wideElement(tensorType(hidden).getElementType())));
+}
+
+LogicalResult LinearCrossEntropyOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                                     SmallVectorImpl<Type> &types) {
+  return inferSums(adaptor.getHidden(), types), success();
+}
+
+LogicalResult LinearAccuracyOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                                 SmallVectorImpl<Type> &types) {
+  return inferSums(adaptor.getHidden(), types), success();
+}
+
+LogicalResult LinearCrossEntropyGradientOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                                             Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  inferSums(adaptor.getHidden(), types);
+  types.append({adaptor.getHidden().getType(), adaptor.getWeight().getType()});
+  if (Value bias = adaptor.getBias())
+    types.push_back(bias.getType());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
+
+static int64_t sampleCount(Value hidden) { return shapeOf(hidden).empty() ? 1 : shapeOf(hidden).front(); }
+int64_t LinearCrossEntropyOp::getRows() { return sampleCount(getHidden()); }
+int64_t LinearAccuracyOp::getRows() { return sampleCount(getHidden()); }
+
+/// Of `products` with a multiply-add for each feature of each logit, and of what is done to each logit
+/// beside.
+template <typename Op> static int64_t countFlops(Op op, int64_t products, int64_t pointwise) {
+  ArrayRef<int64_t> weight = shapeOf(op.getWeight()); // [classes, features]
+  int64_t withBias = op.getBias() ? products : 0;
+  return elementCount(op.getLabels().getType()) * weight[0] *
+         (2 * products * weight[1] + withBias + pointwise);
+}
+
+int64_t LinearCrossEntropyOp::getFlops() { return countFlops(*this, 1, 6); }
+/// The exponentials serve both; one logit takes three operations more for its derivative.
+int64_t LinearCrossEntropyGradientOp::getFlops() { return countFlops(*this, 3, 9); }
+int64_t LinearAccuracyOp::getFlops() { return countFlops(*this, 1, 1); }
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Labels of what can be wrong.
+struct LinearLabels {
+  StringRef layer, bias, labels, mask, chunk, classWeight = "", smoothing = "";
+};
+constexpr LinearLabels crossEntropyLabels{"linear_cross_entropy_C1", "linear_cross_entropy_C2",
+                                          "linear_cross_entropy_C3", "linear_cross_entropy_C4",
+                                          "linear_cross_entropy_C7", "linear_cross_entropy_C5",
+                                          "linear_cross_entropy_C6"};
+constexpr StringRef gradientLabel = "linear_cross_entropy_gradient_C1";
+constexpr LinearLabels gradientLabels{gradientLabel, gradientLabel, gradientLabel, gradientLabel,
+                                      gradientLabel, gradientLabel, gradientLabel};
+constexpr LinearLabels accuracyLabels{"linear_accuracy_C1", "linear_accuracy_C2", "linear_accuracy_C3",
+                                      "linear_accuracy_C4", "linear_accuracy_C5"};
+} // namespace
+
+/// Layer, labels, mask and chunk.
+template <typename Op> static LogicalResult checkLinear(Op op, const LinearLabels &labels) {
+  RankedTensorType hidden = tensorType(op.getHidden()), weight = tensorType(op.getWeight());
+  if (hidden.getRank() < 2 || weight.getRank() != 2 || hidden.getElementType() != weight.getElementType() ||
+      hidden.getShape().back() != weight.getDimSize(1))
+    return op.emitOpError() << "hidden " << hidden << " and weight " << weight
+                            << " do not fit: [rows, features] and [classes, features] of one element type ["
+                            << labels.layer << "]";
+  Type perClass = withShape(op.getWeight(), {weight.getDimSize(0)});
+  if (op.getBias() && failed(checkType(op, labels.bias, "bias", op.getBias().getType(), perClass)))
+    return failure();
+  if (failed(checkType(op, labels.labels, "labels", op.getLabels().getType(),
+                       withShape(op.getLabels(), hidden.getShape().drop_back()))))
+    return failure();
+  auto flags = RankedTensorType::get(hidden.getShape().take_front(), IntegerType::get(op.getContext(), 1));
+  if (op.getMask() && failed(checkType(op, labels.mask, "mask", op.getMask().getType(), flags)))
+    return failure();
+  if (auto chunk = static_cast<int64_t>(op.getChunk().value_or(1)); chunk < 1)
+    return op.emitOpError() << "chunk must be at least 1 row, but is " << chunk << " [" << labels.chunk
+                            << "]";
+  return success();
+}
+
+template <typename Op> static LogicalResult checkLinearCrossEntropy(Op op, const LinearLabels &labels) {
+  if (failed(checkLinear(op, labels)))
+    return failure();
+  Type perClass = withShape(op.getWeight(), shapeOf(op.getWeight()).take_front());
+  if (op.getClassWeight() &&
+      failed(checkType(op, labels.classWeight, "class_weight", op.getClassWeight().getType(), perClass)))
+    return failure();
+  double smoothing = op.getSmoothing().convertToDouble();
+  if (smoothing >= 0 && smoothing <= 1)
+    return success();
+  return op.emitOpError() << "smoothing must lie in [0, 1], but is " << smoothing << " [" << labels.smoothing
+                          << "]";
+}
+
+LogicalResult LinearCrossEntropyOp::verify() { return checkLinearCrossEntropy(*this, crossEntropyLabels); }
+LogicalResult LinearCrossEntropyGradientOp::verify() {
+  return checkLinearCrossEntropy(*this, gradientLabels);
+}
+LogicalResult LinearAccuracyOp::verify() { return checkLinear(*this, accuracyLabels); }
+
+} // namespace gpuc::ir
