@@ -85,6 +85,28 @@ def MaskPaddingPass : Pass<"gpuc-mask-padding", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
+def FuseLinearLossesPass : Pass<"gpuc-fuse-linear-losses", "::mlir::ModuleOp"> {
+  let summary = "Make one op of a linear layer and the loss of its logits, so that they are never stored whole";
+  let description = [{
+    A `gpuc.cross_entropy` or `gpuc.accuracy` of a matmul with one matrix for all rows, with or without a bias that is
+    added to it, becomes a `gpuc.linear_cross_entropy` or `gpuc.linear_accuracy`, if nothing else reads the logits, and if
+    these do not fit into one chunk of rows (see `gpuc.linear_cross_entropy`): those that do would be stored anyway. A
+    weight that is not stored as [classes, features] is transposed. Calls in the functions that the recipe names are
+    inlined first. It stands before `gpuc-autodiff`, which takes the derivative of the one op.
+
+    Before:
+    ```mlir
+    %logits = gpuc.matmul %h, transpose %w : (tensor<8192x768xf32>, tensor<50257x768xf32>) -> tensor<8192x50257xf32>
+    %sum, %count = gpuc.cross_entropy %logits, %labels : …
+    ```
+    After:
+    ```mlir
+    %sum, %count = gpuc.linear_cross_entropy %h, %w labels %labels : …
+    ```
+  }];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 def AutodiffPass : Pass<"gpuc-autodiff", "::mlir::ModuleOp"> {
   let summary = "Put forward and backward pass in the place of each gpuc.gradient";
   let description = [{

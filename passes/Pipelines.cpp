@@ -71,6 +71,8 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createMaskPaddingPass());
   // What leaves a loop over time now has a gradient that never was in one.
   passes.addPass(createHoistFromScansPass());
+  // Large logits vanish into their loss, with a derivative of its own.
+  passes.addPass(createFuseLinearLossesPass());
   // Derivatives are taken of whole ops: a composite's own is better than its definition's.
   passes.addPass(createAutodiffPass());
   // The step, evaluation, prediction and initialisation as functions of their own.
@@ -83,6 +85,7 @@ void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createOverrideRecipePass({/*optimizer=*/"", options.seed}));
   passes.addPass(createSpecializeBatchPass({options.batch}));
   passes.addPass(createMaskPaddingPass());
+  passes.addPass(createFuseLinearLossesPass());
   passes.addPass(createExpandRecipePass({/*training=*/false}));
   buildKernels(passes, options.fuse);
 }
