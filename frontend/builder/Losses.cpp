@@ -33,17 +33,55 @@ bool areLogitsAndLabels(const char *name, const Tensor &logits, const Tensor &la
 }
 
 /// A weight for each class, if it is given.
-bool isClassWeight(const char *name, const Tensor &logits, const Tensor &weight) {
+bool isClassWeight(const char *name, const Shape &logits, DataType type, const Tensor &weight, Graph &graph) {
   if (!weight.graph())
     return true;
-  Graph &graph = *logits.graph();
   if (!graph.usable(name, {&weight}))
     return false;
-  if (weight.dtype() == logits.dtype() && weight.shape() == Shape{logits.shape().back()})
+  if (weight.dtype() == type && weight.shape() == Shape{logits.back()})
     return true;
   graph.fail(llvm::formatv("{0} takes a weight [classes] of the type of the logits, {1} {2}, got {3} {4}",
-                           name, toString(logits.shape()), nameOf(logits.dtype()), toString(weight.shape()),
+                           name, toString(logits), nameOf(type), toString(weight.shape()),
                            nameOf(weight.dtype())));
+  return false;
+}
+
+bool isClassWeight(const char *name, const Tensor &logits, const Tensor &weight) {
+  return isClassWeight(name, logits.shape(), logits.dtype(), weight, *logits.graph());
+}
+
+/// Label smoothing in [0, 1).
+bool isSmoothing(const char *name, double smoothing, Graph &graph) {
+  if (smoothing >= 0 && smoothing < 1)
+    return true;
+  graph.fail(std::string(name) + " with smoothing " + detail::numberText(smoothing) + "; it lies in [0, 1)");
+  return false;
+}
+
+/// A linear layer's input, its parameters, and one integer label a row.
+bool isLayerAndLabels(const char *name, const Tensor &hidden, const Tensor &weight, const Tensor &bias,
+                      const Tensor &labels) {
+  Graph *graph = hidden.graph() ? hidden.graph() : labels.graph();
+  if (!graph || !graph->usable(name, {&hidden, &weight, &labels}) ||
+      (bias.graph() && !graph->usable(name, {&bias})))
+    return false;
+  const Shape rows = hidden.shape(), layer = weight.shape();
+  const bool indices = labels.dtype() == DataType::i32 || labels.dtype() == DataType::i64;
+  if (!isFloat(hidden.dtype()) || weight.dtype() != hidden.dtype() || !indices)
+    graph->fail(llvm::formatv("{0} takes hidden and weight of one floating-point type and i32 or i64 labels, "
+                              "got {1}, {2} and {3}",
+                              name, nameOf(hidden.dtype()), nameOf(weight.dtype()), nameOf(labels.dtype())));
+  else if (rows.size() < 2 || layer.size() != 2 || rows.back() != layer[1] ||
+           labels.shape() != Shape(rows.begin(), rows.end() - 1))
+    graph->fail(llvm::formatv("{0} takes hidden [batch, features], weight [classes, features] and labels "
+                              "[batch], got {1}, {2} and {3}",
+                              name, toString(rows), toString(layer), toString(labels.shape())));
+  else if (bias.graph() && (bias.dtype() != hidden.dtype() || bias.shape() != Shape{layer[0]}))
+    graph->fail(llvm::formatv("{0} takes a bias [classes] of the type of the weight, {1} {2}, got {3} {4}",
+                              name, toString(layer), nameOf(weight.dtype()), toString(bias.shape()),
+                              nameOf(bias.dtype())));
+  else
+    return true;
   return false;
 }
 
@@ -94,15 +132,30 @@ Loss crossEntropy(const Tensor &logits, const Tensor &labels, CrossEntropyOption
       !isClassWeight("crossEntropy", logits, options.weight))
     return {};
   Graph &graph = *logits.graph();
-  if (!(options.smoothing >= 0 && options.smoothing < 1)) {
-    graph.fail("crossEntropy with smoothing " + detail::numberText(options.smoothing) +
-               "; it lies in [0, 1)");
+  if (!isSmoothing("crossEntropy", options.smoothing, graph))
     return {};
-  }
   return emitLoss<ir::CrossEntropyOp>(graph, logits.dtype(), Graph::unwrap(logits), Graph::unwrap(labels),
                                       optionalValue(options.weight), /*mask=*/Value(),
                                       graph.builder.getF64FloatAttr(options.smoothing),
                                       graph.builder.getI64IntegerAttr(options.ignoreIndex));
+}
+
+Loss linearCrossEntropy(const Tensor &hidden, const Tensor &weight, const Tensor &bias, const Tensor &labels,
+                        CrossEntropyOptions options) {
+  static constexpr char kName[] = "linearCrossEntropy";
+  if (!isLayerAndLabels(kName, hidden, weight, bias, labels))
+    return {};
+  Graph &graph = *hidden.graph();
+  Shape logits = hidden.shape();
+  logits.back() = weight.shape()[0];
+  if (!isClassWeight(kName, logits, hidden.dtype(), options.weight, graph) ||
+      !isSmoothing(kName, options.smoothing, graph))
+    return {};
+  return emitLoss<ir::LinearCrossEntropyOp>(
+      graph, hidden.dtype(), Graph::unwrap(hidden), Graph::unwrap(weight), optionalValue(bias),
+      Graph::unwrap(labels), optionalValue(options.weight), /*mask=*/Value(),
+      graph.builder.getF64FloatAttr(options.smoothing), graph.builder.getI64IntegerAttr(options.ignoreIndex),
+      /*chunk=*/IntegerAttr());
 }
 
 Loss nll(const Tensor &logProbabilities, const Tensor &labels, NllOptions options) {
@@ -121,6 +174,17 @@ Loss accuracy(const Tensor &logits, const Tensor &labels, int64_t ignoreIndex) {
   Graph &graph = *logits.graph();
   return emitLoss<ir::AccuracyOp>(graph, logits.dtype(), Graph::unwrap(logits), Graph::unwrap(labels),
                                   /*mask=*/Value(), graph.builder.getI64IntegerAttr(ignoreIndex));
+}
+
+Loss linearAccuracy(const Tensor &hidden, const Tensor &weight, const Tensor &bias, const Tensor &labels,
+                    int64_t ignoreIndex) {
+  if (!isLayerAndLabels("linearAccuracy", hidden, weight, bias, labels))
+    return {};
+  Graph &graph = *hidden.graph();
+  return emitLoss<ir::LinearAccuracyOp>(graph, hidden.dtype(), Graph::unwrap(hidden), Graph::unwrap(weight),
+                                        optionalValue(bias), Graph::unwrap(labels), /*mask=*/Value(),
+                                        graph.builder.getI64IntegerAttr(ignoreIndex),
+                                        /*chunk=*/IntegerAttr());
 }
 
 //===----------------------------------------------------------------------===//

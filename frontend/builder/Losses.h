@@ -21,6 +21,12 @@ struct CrossEntropyOptions {
 /// -log softmax(logits)[label]; logits [batch, …, classes], labels [batch, …] i32 or i64.
 Loss crossEntropy(const Tensor &logits, const Tensor &labels, CrossEntropyOptions options = {});
 
+/// crossEntropy of hidden · weightᵀ + bias, computed a chunk of rows at a time, so that the logits are never
+/// stored whole, in training either. hidden [batch, …, features], weight [classes, features] as Linear's and
+/// Embedding's, bias [classes] or {}, labels [batch, …].
+Loss linearCrossEntropy(const Tensor &hidden, const Tensor &weight, const Tensor &bias, const Tensor &labels,
+                        CrossEntropyOptions options = {});
+
 struct NllOptions {
   int64_t ignoreIndex = -100;
   Tensor weight = {};
@@ -47,5 +53,9 @@ Loss bceWithLogits(const Tensor &logits, const Tensor &targets, const Tensor &po
 
 /// Rows whose largest logit stands at the label; logits [batch, …, classes], labels [batch, …] i32 or i64.
 Loss accuracy(const Tensor &logits, const Tensor &labels, int64_t ignoreIndex = -100);
+
+/// accuracy of hidden · weightᵀ + bias, as linearCrossEntropy.
+Loss linearAccuracy(const Tensor &hidden, const Tensor &weight, const Tensor &bias, const Tensor &labels,
+                    int64_t ignoreIndex = -100);
 
 } // namespace gpuc::nn

@@ -106,30 +106,36 @@ nn::Sequential blocks(const Options &options) {
   return blocks;
 }
 
-struct Transformer : nn::Module {
+struct Transformer : nn::Layer {
   explicit Transformer(const Options &options)
-      : wte(add("wte", nn::Embedding(options.vocabulary, options.width, nn::Initializer::normal(0, 0.02)))),
+      : options(options),
+        wte(add("wte", nn::Embedding(options.vocabulary, options.width, nn::Initializer::normal(0, 0.02)))),
         wpe(add("wpe", nn::Embedding(options.length, options.width, nn::Initializer::normal(0, 0.02)))),
         h(add("h", blocks(options))), ln_f(add("ln_f", norm(options))) {}
 
+  std::string describe() const override { return "Transformer"; }
+  /// Tokens [batch, length] to (batch, length, width).
+  nn::Tensor forward(const nn::Tensor &tokens) override {
+    nn::Tensor x = wte(tokens) + wpe.table(tokens);
+    return ln_f(h(dropped(x, options)));
+  }
+
+  Options options;
   nn::Embedding &wte, &wpe;
   nn::Sequential &h;
   nn::LayerNorm &ln_f;
 };
 
 struct Gpt2 : nn::Layer {
-  explicit Gpt2(const Options &options)
-      : options(options), transformer(add("transformer", Transformer(options))) {}
+  explicit Gpt2(const Options &options) : transformer(add("transformer", Transformer(options))) {}
 
   std::string describe() const override { return "GPT2"; }
   /// Tokens [batch, length] to logits [batch, length, vocabulary].
   nn::Tensor forward(const nn::Tensor &tokens) override {
-    nn::Tensor x = transformer.wte(tokens) + transformer.wpe.table(tokens); // (batch, length, width)
-    x = transformer.ln_f(transformer.h(dropped(x, options)));
+    nn::Tensor x = transformer(tokens);
     return matmul(x, transformer.wte.table(x), /*transposeRhs=*/true);
   }
 
-  Options options;
   Transformer &transformer;
 };
 
@@ -179,10 +185,19 @@ Result<nn::Model> build(Settings &settings) {
   if (lora.rank > 0)
     addLora(net, lora);
   const nn::Shape tokens = {nn::kBatch, options.length};
-  model.predict({{"x", tokens, DataType::i32, options.vocabulary}}, "logits", net);
-  const nn::Input labels = {"labels", tokens, DataType::i32, options.vocabulary};
-  model.loss({labels}, [](nn::Tensor logits, nn::Tensor labels) { return nn::crossEntropy(logits, labels); });
-  model.accuracy({labels}, [](nn::Tensor logits, nn::Tensor labels) { return nn::accuracy(logits, labels); });
+  const nn::Input x = {"x", tokens, DataType::i32, options.vocabulary},
+                  labels = {"labels", tokens, DataType::i32, options.vocabulary};
+  model.predict({x}, "logits", net);
+  // Where the logits are not asked for, they are never stored whole: at 50,257 classes they would take more
+  // than all else.
+  model.loss({x}, {labels}, [&](nn::Tensor tokens, nn::Tensor labels) {
+    nn::Tensor hidden = net.transformer(tokens);
+    return nn::linearCrossEntropy(hidden, net.transformer.wte.table(hidden), {}, labels);
+  });
+  model.accuracy({x}, {labels}, [&](nn::Tensor tokens, nn::Tensor labels) {
+    nn::Tensor hidden = net.transformer(tokens);
+    return nn::linearAccuracy(hidden, net.transformer.wte.table(hidden), {}, labels);
+  });
   model.recipe({.batch = batch, .optimizer = settings.text("optimizer")});
   return model.finish();
 }

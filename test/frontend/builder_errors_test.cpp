@@ -177,6 +177,32 @@ TEST(BuilderErrors, Losses) {
   EXPECT_EQ(error({B, 10}, {"t", {B}, DataType::i32},
                   [](Tensor y, Tensor t) { return crossEntropy(y, t, {.smoothing = 1}); }),
             "loss: crossEntropy with smoothing 1; it lies in [0, 1)");
+  // A linear layer whose weight is the constant of so many classes, features and biases.
+  auto linear = [&](std::vector<int64_t> weight, int64_t biases, CrossEntropyOptions options = {}) {
+    return [=](Tensor y, Tensor t) {
+      Tensor w = constant(y, weight, std::vector<double>(weight[0] * weight[1])),
+             b = biases ? constant(y, {biases}, std::vector<double>(biases)) : Tensor();
+      return linearCrossEntropy(y, w, b, t, options);
+    };
+  };
+  const Input labels = {"t", {B}, DataType::i32};
+  EXPECT_EQ(error({B, 10}, labels, linear({3, 9}, 0)),
+            "loss: linearCrossEntropy takes hidden [batch, features], weight [classes, features] and labels "
+            "[batch], got [?, 10], [3, 9] and [?]");
+  EXPECT_EQ(error({B, 10}, {"t", {B}}, linear({3, 10}, 0)),
+            "loss: linearCrossEntropy takes hidden and weight of one floating-point type and i32 or i64 "
+            "labels, got f32, f32 and f32");
+  EXPECT_EQ(
+      error({B, 10}, labels, linear({3, 10}, 10)),
+      "loss: linearCrossEntropy takes a bias [classes] of the type of the weight, [3, 10] f32, got [10] "
+      "f32");
+  EXPECT_EQ(error({B, 10}, labels, linear({3, 10}, 3, {.smoothing = -1})),
+            "loss: linearCrossEntropy with smoothing -1; it lies in [0, 1)");
+  EXPECT_EQ(
+      error({B, 10}, {"t", {B, 10}, DataType::i32},
+            [](Tensor y, Tensor t) { return linearAccuracy(y, sum(y, {0}), {}, t); }),
+      "loss: linearAccuracy takes hidden [batch, features], weight [classes, features] and labels [batch], "
+      "got [?, 10], [10] and [?, 10]");
   EXPECT_EQ(error({B, 10}, {"t", {B, 1}}, [](Tensor y, Tensor t) { return mse(y, t); }),
             "loss: mse takes a prediction and a target of one shape, got [?, 10] and [?, 1]");
   EXPECT_EQ(error({B, 10}, {"t", {B, 10}, DataType::f64}, [](Tensor y, Tensor t) { return mse(y, t); }),

@@ -104,6 +104,29 @@ TEST(NetworkOps, Losses) {
                                             {.smoothing = 0, .ignoreIndex = 0, .weight = sum(y, {0, 1})});
                       }),
              "gpuc.cross_entropy %predict, %labels weight %");
+  // The logits of a linear layer need not be there; its bias may be missing.
+  auto weight = [](Tensor y) { return constant(y, {7, 5}, std::vector<double>(35)); };
+  EXPECT_HAS(lossText(labels,
+                      [&](Tensor y, Tensor t) {
+                        return linearCrossEntropy(y, weight(y), {}, t, {.smoothing = 0.1, .ignoreIndex = 0});
+                      }),
+             "labels %labels {ignore_index = 0 : i64, smoothing = 1.000000e-01 : f64} : (tensor<?x6x5xf32>, "
+             "tensor<7x5xf32>, tensor<?x6xi64>)");
+  EXPECT_HAS(lossText(labels,
+                      [&](Tensor y, Tensor t) {
+                        Tensor b = constant(y, {7}, std::vector<double>(7));
+                        return linearCrossEntropy(y, weight(y), b, t, {.weight = b});
+                      }),
+             "class_weight %");
+  EXPECT_HAS(lossText(labels, [&](Tensor y, Tensor t) { return linearAccuracy(y, weight(y), {}, t, 0); }),
+             "gpuc.linear_accuracy %predict, %");
+  EXPECT_EQ(
+      lossText(labels,
+               [&](Tensor y, Tensor t) {
+                 return linearCrossEntropy(y, weight(y), {}, t, {.weight = sum(y, {0, 1})});
+               }),
+      "loss: linearCrossEntropy takes a weight [classes] of the type of the logits, [?, 6, 7] f32, got [5] "
+      "f32");
   EXPECT_HAS(lossText(labels, [](Tensor y, Tensor t) { return nll(logSoftmax(y), t); }), "gpuc.nll %");
   EXPECT_HAS(lossText(target, [](Tensor y, Tensor t) { return l1(y, t); }), "gpuc.l1 %predict, %target");
   EXPECT_HAS(lossText(target, [](Tensor y, Tensor t) { return huber(y, t, 2); }), "delta = 2.000000e+00");
