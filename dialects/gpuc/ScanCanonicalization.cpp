@@ -155,6 +155,7 @@ struct InlineSingleIteration : OpRewritePattern<ScanOp> {
 
 void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<Simplify, InlineSingleIteration>(context);
+  addScanMerging(patterns, context);
 }
 
 } // namespace gpuc::ir

@@ -58,4 +58,7 @@ struct ScanParts {
   llvm::SmallVector<Output> outputs;
 };
 
+/// The pattern that makes one loop of two over the same chunks.
+void addScanMerging(mlir::RewritePatternSet &patterns, mlir::MLIRContext *context);
+
 } // namespace gpuc::ir

@@ -42,6 +42,8 @@ class LinearLoss(ToolTest):
         self.assertEqual(set(programs), {"init", "train_step", "eval_step", "predict"})
         for name in ("train_step", "eval_step"):
             self.assertEqual(self.largest_of(programs[name], CLASSES), BATCH * LENGTH // 2, name)
+            # Loss, gradients and accuracy share the logits of a chunk.
+            self.assertEqual(len(re.findall(rf"plan\.matmul .* n {CLASSES} ", programs[name])), 1, name)
         self.assertEqual(self.largest_of(programs["predict"], CLASSES), BATCH * LENGTH)  # they are what it is for
 
     def test_losses_are_those_of_stored_logits(self):
