@@ -65,10 +65,12 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
     return Status::error("the module is a plan already: batch and optimizer can be chosen no more");
   if (from >= Stage::commands && options.target != "auto")
     return Status::error("the module is a plan already: its target can be chosen no more");
+  PipelineOptions train = options.train;
+  train.target = options.target == "auto" ? "host" : options.target;
   if (from < Stage::commands && stage >= Stage::trainStep)
-    buildTrainPipeline(passes, options.train);
+    buildTrainPipeline(passes, train);
   if (stage == Stage::plan)
-    buildPlanPipeline(passes, options.target == "auto" ? "host" : options.target, from);
+    buildPlanPipeline(passes, train.target, from);
   if (failed(passes.run(module)))
     return state->errors.take("compilation failed");
   return okStatus();

@@ -1,13 +1,14 @@
 //===- Decompose.cpp - Composite ops by their definitions --------------------===//
 //
-// Contract: every op with CompositeOpInterface that the target has no kernel for (option `keep` names those
-// it has) is replaced by its definition, and so are the composites in that definition, until none is left.
-// What comes of an op carries its name as a tag in the location, fused<"softmax">["fc2"], by which kernels
-// are named.
+// Contract: every op with CompositeOpInterface that the target has no kernel for (and that the option `keep`
+// does not name) is replaced by its definition, and so are the composites in that definition, until none is
+// left. What comes of an op carries its name as a tag in the location, fused<"softmax">["fc2"], by which
+// kernels are named.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/gpuc/GpucOps.h"
+#include "passes/AttentionViews.h"
 #include "passes/Locations.h"
 #include "passes/Passes.h"
 
@@ -33,9 +34,11 @@ class DecomposePass : public impl::DecomposePassBase<DecomposePass> {
       kept.insert(full);
     }
 
+    const bool isHost = StringRef(target).split(':').first == "host";
     SmallVector<ir::CompositeOpInterface> queue;
     auto isDue = [&](Operation *op) {
-      return isa<ir::CompositeOpInterface>(op) && !kept.contains(op->getName().getStringRef());
+      return isa<ir::CompositeOpInterface>(op) && !kept.contains(op->getName().getStringRef()) &&
+             !(isHost && hasHostAttention(op));
     };
     getOperation().walk([&](ir::CompositeOpInterface op) {
       if (isDue(op))

@@ -8,6 +8,7 @@
 #include "passes/EmitPlan.h"
 
 #include "dialects/plan/PlanOps.h"
+#include "passes/AttentionShapes.h"
 #include "passes/ConvShapes.h"
 #include "passes/KernelCode.h"
 #include "passes/Locations.h"
@@ -272,6 +273,8 @@ private:
           .Case([&](plan::LaunchOp launch) { command->work.Set(emitLaunch(launch)); })
           .Case([&](plan::MatmulOp matmul) { command->work.Set(emitMatmul(matmul)); })
           .Case([&](plan::ConvOp conv) { command->work.Set(emitConv(conv)); })
+          .Case([&](plan::AttentionOp attention) { command->work.Set(emitAttention(attention)); })
+          .Case([&](plan::AttentionGradientOp gradient) { command->work.Set(emitAttention(gradient)); })
           .Case([&](plan::UploadOp upload) { command->work.Set(emitUpload(upload)); })
           .Case([&](plan::CopyOp copy) { command->work.Set(emitCopy(copy)); })
           .Case([&](plan::FillOp fill) { command->work.Set(emitFill(fill)); })
@@ -368,6 +371,72 @@ private:
     entry.out_channels = shape.out_channels;
     entry.height = emitAxis(shape.height);
     entry.width = emitAxis(shape.width);
+    return entry;
+  }
+
+  static std::unique_ptr<fb::AttentionLayout> emitLayout(const AttentionLayout &layout) {
+    return std::make_unique<fb::AttentionLayout>(layout.batch, layout.head, layout.row);
+  }
+
+  std::unique_ptr<fb::OperandT> optionalOperand(Value value) { return value ? operand(value) : nullptr; }
+
+  fb::AttentionT emitAttention(plan::AttentionOp attention) {
+    fb::AttentionT entry = emitShape(attentionShapeOf(attention));
+    emitOperands(attention, entry);
+    return entry;
+  }
+
+  fb::AttentionT emitAttention(plan::AttentionGradientOp gradient) {
+    AttentionShape shape = attentionShapeOf(gradient);
+    fb::AttentionT entry = emitShape(shape);
+    emitOperands(gradient, entry);
+    entry.cotangent = operand(gradient.getCotangent());
+    entry.query_cotangent = operand(gradient.getQueryCotangent());
+    entry.key_cotangent = operand(gradient.getKeyCotangent());
+    entry.value_cotangent = operand(gradient.getValueCotangent());
+    entry.mask_cotangent = optionalOperand(gradient.getMaskCotangent());
+    entry.workspace = optionalOperand(gradient.getWorkspace());
+    entry.cotangent_layout = emitLayout(shape.cotangent);
+    entry.query_cotangent_layout = emitLayout(shape.query_cotangent);
+    entry.key_cotangent_layout = emitLayout(shape.key_cotangent);
+    entry.value_cotangent_layout = emitLayout(shape.value_cotangent);
+    return entry;
+  }
+
+  template <typename Op> void emitOperands(Op op, fb::AttentionT &entry) {
+    entry.query = operand(op.getQuery());
+    entry.key = operand(op.getKey());
+    entry.value = operand(op.getValue());
+    entry.result = operand(op.getResult());
+    entry.log_sum_exp = operand(op.getLogSumExp());
+    entry.mask = optionalOperand(op.getMask());
+    entry.seed = optionalOperand(op.getSeed());
+    entry.step = optionalOperand(op.getStep());
+  }
+
+  static fb::AttentionT emitShape(const AttentionShape &shape) {
+    fb::AttentionT entry;
+    entry.kind = static_cast<fb::AttentionKind>(shape.kind);
+    entry.type = static_cast<fb::DataType>(shape.type);
+    entry.batch = shape.batch;
+    entry.heads = shape.heads;
+    entry.groups = shape.groups;
+    entry.queries = shape.queries;
+    entry.keys = shape.keys;
+    entry.width = shape.width;
+    entry.value_width = shape.value_width;
+    entry.scale = shape.scale;
+    entry.causal = shape.causal;
+    entry.dropout = shape.dropout;
+    entry.id = shape.id;
+    entry.mask_kind = static_cast<fb::AttentionMask>(shape.mask);
+    const int64_t *along = shape.mask_strides;
+    if (shape.mask != AttentionMask::none)
+      entry.mask_strides = std::make_unique<fb::MaskStrides>(along[0], along[1], along[2], along[3]);
+    entry.query_layout = emitLayout(shape.query);
+    entry.key_layout = emitLayout(shape.key);
+    entry.value_layout = emitLayout(shape.value);
+    entry.result_layout = emitLayout(shape.result);
     return entry;
   }
 

@@ -23,6 +23,7 @@
 
 #include "dialects/gpuc/ScanParts.h"
 #include "dialects/gpuc/Windows.h"
+#include "passes/AttentionViews.h"
 #include "passes/FusedKernel.h"
 #include "passes/Passes.h"
 #include "passes/codegen/Codegen.h"
@@ -78,6 +79,8 @@ public:
   Clustering(Block &block, bool merge) : block_(block), merge_(merge) {}
 
   LogicalResult run() {
+    if (merge_)
+      keepAttentionViews();
     eraseDead();
     separateCopies();
     if (failed(makeClusters()))
@@ -114,10 +117,55 @@ private:
 
   /// Ops that are copied into each kernel that reads them.
   bool isCopied(Operation *op) const {
-    if (clusterOf(op))
+    if (clusterOf(op) || views_.contains(op))
       return false;
     return isa<ir::ConstantOp>(op) ||
            (merge_ && isa<ir::IotaOp, ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, ir::ReverseOp>(op));
+  }
+
+  /// Gives attention transposes, slices and reshapes of its own, which stay what they are: it reads and
+  /// writes through strides.
+  void keepAttentionViews() {
+    SmallVector<Operation *> attentions;
+    for (Operation &op : block_)
+      if (isAttention(&op))
+        attentions.push_back(&op);
+    for (Operation *op : attentions)
+      for (OpOperand &operand : op->getOpOperands()) {
+        if (!isReadStrided(operand))
+          continue;
+        Value value = operand.get();
+        StridedView view = viewOf(value);
+        if (view.base == value ||
+            !isReadable(cast<RankedTensorType>(value.getType()).getShape(), view.strides))
+          continue;
+        OpBuilder builder(op);
+        operand.set(copyView(builder, value, view.base));
+        eraseUnread(value.getDefiningOp());
+      }
+    for (Operation *op : attentions)
+      for (OpResult result : op->getResults())
+        if (ir::TransposeOp transpose = transposeOfResult(result))
+          views_.insert(transpose);
+  }
+
+  Value copyView(OpBuilder &builder, Value value, Value base) {
+    Operation *op = value.getDefiningOp();
+    if (value == base || !isa<ir::TransposeOp, ir::SliceOp, ir::ReshapeOp>(op))
+      return value;
+    Value operand = copyView(builder, op->getOperand(0), base);
+    Operation *copy = builder.clone(*op);
+    copy->setOperand(0, operand);
+    views_.insert(copy);
+    return copy->getResult(0);
+  }
+
+  static void eraseUnread(Operation *op) {
+    while (op && op->use_empty() && isa<ir::TransposeOp, ir::SliceOp, ir::ReshapeOp>(op)) {
+      Operation *from = op->getOperand(0).getDefiningOp();
+      op->erase();
+      op = from;
+    }
   }
 
   void eraseDead() {
@@ -132,7 +180,10 @@ private:
     for (Operation &op : llvm::make_early_inc_range(block_)) {
       if (!isCopied(&op))
         continue;
-      auto outside = [](OpOperand &use) { return !isKernelOp(use.getOwner()) && !ir::isSplatInit(use); };
+      auto outside = [&](OpOperand &use) {
+        Operation *reader = use.getOwner();
+        return (!isKernelOp(reader) || views_.contains(reader)) && !ir::isSplatInit(use);
+      };
       if (llvm::none_of(op.getUses(), outside))
         continue;
       Operation *copy = OpBuilder(&op).clone(op);
@@ -145,7 +196,7 @@ private:
     for (auto [position, op] : llvm::enumerate(block_))
       positions_[&op] = position;
     for (Operation &op : block_) {
-      if (!isKernelOp(&op) || (isCopied(&op) && !materialized_.contains(&op)))
+      if (!isKernelOp(&op) || views_.contains(&op) || (isCopied(&op) && !materialized_.contains(&op)))
         continue;
       storage_.push_back(std::make_unique<Cluster>());
       storage_.back()->ops.push_back(&op);
@@ -292,6 +343,7 @@ private:
   llvm::DenseMap<Operation *, Cluster *> clusters_;
   SmallVector<std::unique_ptr<Cluster>> storage_;
   llvm::SmallPtrSet<Operation *, 8> materialized_;
+  llvm::SmallPtrSet<Operation *, 8> views_; ///< What attention sees through strides.
 };
 
 //===----------------------------------------------------------------------===//
@@ -322,10 +374,18 @@ class FusePass : public impl::FusePassBase<FusePass> {
     return success();
   }
 
+  /// Whether the op only says where attention reads or writes.
+  static bool isView(Operation *op) {
+    if (isAttentionView(op))
+      return true;
+    auto result = isa<ir::TransposeOp>(op) ? dyn_cast<OpResult>(op->getOperand(0)) : OpResult();
+    return result && transposeOfResult(result) == op;
+  }
+
   /// Whether what stands outside of kernels needs none: it is a library's, moves nothing, or is state.
   static LogicalResult checkLeft(Block &block) {
     for (Operation &op : block.without_terminator())
-      if (!ir::isConvolution(&op) &&
+      if (!ir::isConvolution(&op) && !isView(&op) &&
           !(isa<ir::ConstantOp>(op) && llvm::all_of(op.getUses(), ir::isSplatInit)) &&
           !isa<ir::FusedOp, ir::MatmulOp, ir::ReshapeOp, ir::ScanOp, ir::ReadOp, ir::AssignOp,
                ir::CompositeOpInterface>(op))

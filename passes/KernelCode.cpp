@@ -19,10 +19,12 @@ std::vector<KernelSource> sourcesOf(ModuleOp module) {
   return sources;
 }
 
-/// A plan names the library by which it multiplies matrices and convolves, if it does.
+/// A plan names the library by which it multiplies matrices, convolves and attends, if it does.
 void nameLibrary(ModuleOp module, StringRef name, StringRef version, KernelCode &code) {
   auto visit = [](Operation *op) {
-    return isa<plan::MatmulOp, plan::ConvOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+    return isa<plan::MatmulOp, plan::ConvOp, plan::AttentionOp, plan::AttentionGradientOp>(op)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
   };
   bool multiplies = module.walk(visit).wasInterrupted();
   if (multiplies && !version.empty())

@@ -200,7 +200,8 @@ def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
 def DecomposePass : Pass<"gpuc-decompose", "::mlir::ModuleOp"> {
   let summary = "Replace composite ops by their definitions";
   let description = [{
-    Repeats until no composite op is left but those that the target has kernels for.
+    Repeats until no composite op is left but those that the target has kernels for: attention and its gradient in f32 and
+    f64 on the host.
 
     Before:
     ```mlir
@@ -214,6 +215,8 @@ def DecomposePass : Pass<"gpuc-decompose", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"keep", "keep", "std::string", "Composite ops that stay whole, by name: softmax,layer_norm">,
+    Option<"target", "target", "std::string", /*default=*/"\"\"",
+           "host[:CPU] or cuda:ARCHITECTURE: what it has kernels for stays whole, too; none by default">,
   ];
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }

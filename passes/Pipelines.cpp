@@ -33,6 +33,9 @@ template <typename Flags> struct ModelFlags : PassPipelineOptions<Flags> {
                        llvm::cl::init(-1)};
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("Off, each op is a kernel of its own"),
                     llvm::cl::init(true)};
+  Option<std::string> target{
+      *this, "target", llvm::cl::desc("host[:CPU] or cuda:ARCHITECTURE; what it has kernels for stays whole"),
+      llvm::cl::init("host")};
 };
 
 struct EvalPipelineFlags : ModelFlags<EvalPipelineFlags> {};
@@ -48,16 +51,16 @@ struct PlanPipelineFlags : PassPipelineOptions<PlanPipelineFlags> {
 };
 
 /// From functions in which everything is explicit to kernels and library calls.
-void buildKernels(OpPassManager &passes, bool fuse) {
+void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
   cleanUp(passes);
-  // No target has kernels for composites yet.
-  passes.addPass(createDecomposePass());
+  // Composites that the target has no kernels for.
+  passes.addPass(createDecomposePass({/*keep=*/{}, options.target}));
   cleanUp(passes);
   // Loops over time keep only what hangs on what they carry: weights' gradients leave them here.
   passes.addPass(createHoistFromScansPass());
   cleanUp(passes);
   // Everything but library calls becomes kernels.
-  passes.addPass(createFusePass({fuse}));
+  passes.addPass(createFusePass({options.fuse}));
 }
 
 } // namespace
@@ -77,7 +80,7 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createAutodiffPass());
   // The step, evaluation, prediction and initialisation as functions of their own.
   passes.addPass(createExpandRecipePass());
-  buildKernels(passes, options.fuse);
+  buildKernels(passes, options);
 }
 
 void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
@@ -87,7 +90,7 @@ void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createMaskPaddingPass());
   passes.addPass(createFuseLinearLossesPass());
   passes.addPass(createExpandRecipePass({/*training=*/false}));
-  buildKernels(passes, options.fuse);
+  buildKernels(passes, options);
 }
 
 void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage from) {
@@ -117,13 +120,13 @@ void registerAllPasses() {
       "gpuc-train-pipeline",
       "From a model with a recipe to a train step whose every op has a kernel or a library call",
       [](OpPassManager &passes, const TrainPipelineFlags &flags) {
-        buildTrainPipeline(passes, {flags.batch, flags.optimizer, flags.seed, flags.fuse});
+        buildTrainPipeline(passes, {flags.batch, flags.optimizer, flags.seed, flags.fuse, flags.target});
       });
   PassPipelineRegistration<EvalPipelineFlags>(
       "gpuc-eval-pipeline",
       "From a model to evaluation and prediction alone, their every op with a kernel or a library call",
       [](OpPassManager &passes, const EvalPipelineFlags &flags) {
-        buildEvalPipeline(passes, {flags.batch, /*optimizer=*/"", flags.seed, flags.fuse});
+        buildEvalPipeline(passes, {flags.batch, /*optimizer=*/"", flags.seed, flags.fuse, flags.target});
       });
   PassPipelineRegistration<PlanPipelineFlags>(
       "gpuc-plan-pipeline", "From a train step to a placed and verified plan",

@@ -13,10 +13,11 @@ enum class Stage { model, trainStep, commands, streams, plan };
 
 /// What the way to the train step depends on. gpuc-opt's pipelines and gpuc-compile share it.
 struct PipelineOptions {
-  int64_t batch = 0;     // rows per rank and microbatch; 0 takes the recipe's
-  std::string optimizer; // NAME:key=value,…; empty takes the recipe's
-  int64_t seed = -1;     // the plan's default; -1 keeps the recipe's
-  bool fuse = true;      // off, each op is a kernel of its own
+  int64_t batch = 0;           // rows per rank and microbatch; 0 takes the recipe's
+  std::string optimizer;       // NAME:key=value,…; empty takes the recipe's
+  int64_t seed = -1;           // the plan's default; -1 keeps the recipe's
+  bool fuse = true;            // off, each op is a kernel of its own
+  std::string target = "host"; // host[:CPU] or cuda:ARCHITECTURE: what it has kernels for stays whole
 };
 
 /// From a model and its recipe to functions in which everything is explicit and every op has a kernel or a

@@ -3,6 +3,7 @@
 #include "passes/Report.h"
 
 #include "dialects/plan/PlanOps.h"
+#include "passes/AttentionShapes.h"
 #include "passes/ConvShapes.h"
 #include "passes/Lifetimes.h"
 #include "passes/Locations.h"
@@ -108,6 +109,10 @@ Work workOf(ModuleOp module, plan::ProgramOp program, const TargetDescription &d
       ConvShape shape = convShapeOf(conv);
       flops = 2 * shape.batch * shape.outputPixels() * shape.filterElements();
     }
+    if (auto attention = dyn_cast<plan::AttentionOp>(*command))
+      flops = flopsOf(attentionShapeOf(attention));
+    if (auto gradient = dyn_cast<plan::AttentionGradientOp>(*command))
+      flops = flopsOf(attentionShapeOf(gradient));
     if (auto launch = dyn_cast<plan::LaunchOp>(*command))
       flops =
           kernelFlops(SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr()));

@@ -10,6 +10,8 @@
 
 #include "passes/VariableUpdates.h"
 
+#include "passes/AttentionViews.h"
+
 #include "dialects/gpuc/Windows.h"
 #include "passes/ScanToPlan.h"
 #include "passes/codegen/Codegen.h"
@@ -23,11 +25,11 @@ using namespace mlir;
 namespace gpuc {
 namespace {
 
-/// Ops that touch the bytes behind `value`: its users, and those of its reshapes.
+/// Ops that touch the bytes behind `value`: its users, and those of its reshapes and other views of it.
 void collectUsers(Value value, SetVector<Operation *> &users) {
   for (Operation *user : value.getUsers()) {
-    if (auto reshape = dyn_cast<ir::ReshapeOp>(user))
-      collectUsers(reshape.getResult(), users);
+    if (isa<ir::ReshapeOp, ir::TransposeOp, ir::SliceOp>(user))
+      collectUsers(user->getResult(0), users);
     users.insert(user);
   }
 }
@@ -54,6 +56,10 @@ private:
     copyReturnedReads(assigned);
     for (auto read : block.getOps<ir::ReadOp>())
       collectUsers(read.getResult(), readers[read.getVariable()]);
+    for (Operation &op : block)
+      if (dropsByCounters(&op))
+        for (StringRef counter : {"seed", "step"})
+          readers[counter].insert(&op);
   }
 
   /// A result has the shape of the buffer that it is: under another shape it takes a buffer of its own.

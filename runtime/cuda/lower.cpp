@@ -146,6 +146,10 @@ class Lowering {
       case fb::Work::Matmul:
         GPUC_RETURN_IF_ERROR(lower(*command.work_as_Matmul(), result));
         break;
+      case fb::Work::Attention:
+        return errorf(
+            "attention: cuda has no kernel for it whole; compile the model, not a later stage of it, "
+            "with --target=cuda");
       case fb::Work::Conv:
         return errorf("conv: there is no convolution on cuda yet; compile the plan with --target=host");
       case fb::Work::Copy:

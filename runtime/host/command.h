@@ -7,6 +7,7 @@
 #include <deque>
 #include <vector>
 
+#include "runtime/host/attention.h"
 #include "runtime/host/code.h"
 #include "runtime/host/conv.h"
 #include "runtime/host/matmul.h"
@@ -29,7 +30,7 @@ struct MovingPointer {
 };
 
 struct HostCommand {
-  enum class Kind : uint8_t { launch, matmul, conv, copy, fill, record, wait, repeat };
+  enum class Kind : uint8_t { launch, matmul, conv, attention, copy, fill, record, wait, repeat };
 
   struct Launch {
     KernelFunction function;
@@ -41,6 +42,9 @@ struct HostCommand {
   };
   struct Conv {
     const ConvKernel* kernel;
+  };
+  struct Attention {
+    const AttentionKernel* kernel;
   };
   struct Copy {
     uint64_t bytes;
@@ -73,6 +77,7 @@ struct HostCommand {
     Launch launch = {};
     Matmul matmul;
     Conv conv;
+    Attention attention;
     Copy copy;
     Fill fill;
     Record record;
@@ -115,6 +120,7 @@ struct HostProgram {
   std::deque<EventCounter> events;
   std::deque<MatmulKernel> matmuls;
   std::deque<ConvKernel> convolutions;
+  std::deque<AttentionKernel> attentions;
   std::deque<std::vector<MovingPointer>> moving;  // one for each repeat
   std::deque<std::vector<std::byte>> staging;     // outputs that are copied out of the arena
   uint64_t runs = 0;

@@ -53,6 +53,24 @@ void convolve(const HostCommand& command, ThreadPool& pool) {
     pool.parallelFor(phase.kernel.tiles(phase.phase), phase.kernel.grain(phase.phase), {tiles, &phase});
 }
 
+void attend(const HostCommand& command, ThreadPool& pool) {
+  struct Phase {
+    const AttentionKernel& kernel;
+    AttentionOperands operands;
+    int phase;
+  };
+  void** o = command.operands;
+  Phase phase{*command.attention.kernel,
+              {o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11], o[12], o[13]},
+              0};
+  auto tiles = [](const void* context, int64_t begin, int64_t end) {
+    const Phase& phase = *static_cast<const Phase*>(context);
+    phase.kernel.run(phase.phase, phase.operands, begin, end);
+  };
+  for (; phase.phase < phase.kernel.phaseCount(); ++phase.phase)
+    pool.parallelFor(phase.kernel.tiles(phase.phase), phase.kernel.grain(phase.phase), {tiles, &phase});
+}
+
 void fill(const HostCommand& command) {
   auto* to = static_cast<std::byte*>(command.operands[0]);
   uint64_t bytes = command.fill.bytes;
@@ -112,6 +130,9 @@ void StreamWalk::run() const {
         break;
       case HostCommand::Kind::conv:
         convolve(command, *pool);
+        break;
+      case HostCommand::Kind::attention:
+        attend(command, *pool);
         break;
       case HostCommand::Kind::copy:
         // A plan may copy within a buffer.

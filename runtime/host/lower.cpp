@@ -9,9 +9,10 @@ namespace {
 
 using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
 
-constexpr uint32_t kMatmulOperands = 5;  // a, b, c, bias, workspace
-constexpr uint32_t kConvOperands = 4;    // a, b, c, workspace
-constexpr uint32_t kCopyOperands = 2;    // from, to
+constexpr uint32_t kMatmulOperands = 5;      // a, b, c, bias, workspace
+constexpr uint32_t kConvOperands = 4;        // a, b, c, workspace
+constexpr uint32_t kAttentionOperands = 14;  // AttentionOperands, in its order
+constexpr uint32_t kCopyOperands = 2;        // from, to
 
 /// Entries of the pointer table that the commands will take.
 size_t countPointers(const Commands* commands) {
@@ -23,6 +24,8 @@ size_t countPointers(const Commands* commands) {
       count += kMatmulOperands;
     else if (command->work_as_Conv())
       count += kConvOperands;
+    else if (command->work_as_Attention())
+      count += kAttentionOperands;
     else if (command->work_as_Copy())
       count += kCopyOperands;
     else if (command->work_as_Fill())
@@ -111,6 +114,9 @@ class Lowering {
       case fb::Work::Conv:
         GPUC_RETURN_IF_ERROR(lower(*command.work_as_Conv(), result));
         break;
+      case fb::Work::Attention:
+        GPUC_RETURN_IF_ERROR(lower(*command.work_as_Attention(), result));
+        break;
       case fb::Work::Copy:
         lower(*command.work_as_Copy(), result);
         break;
@@ -187,6 +193,59 @@ class Lowering {
     for (const fb::Operand* operand : {conv.a(), conv.b(), conv.c(), conv.workspace()}) addOperand(operand);
     result.kind = HostCommand::Kind::conv;
     result.conv = {.kernel = &out_.convolutions.back()};
+    return okStatus();
+  }
+
+  static AttentionLayout layoutOf(const fb::AttentionLayout* layout) {
+    if (!layout) return {};
+    return {static_cast<int64_t>(layout->batch()), static_cast<int64_t>(layout->head()),
+            static_cast<int64_t>(layout->row())};
+  }
+
+  static AttentionShape shapeOf(const fb::Attention& attention) {
+    AttentionShape shape{.kind = static_cast<AttentionKind>(attention.kind()),
+                         .type = static_cast<DataType>(attention.type()),
+                         .batch = static_cast<int64_t>(attention.batch()),
+                         .heads = static_cast<int64_t>(attention.heads()),
+                         .groups = static_cast<int64_t>(attention.groups()),
+                         .queries = static_cast<int64_t>(attention.queries()),
+                         .keys = static_cast<int64_t>(attention.keys()),
+                         .width = static_cast<int64_t>(attention.width()),
+                         .value_width = static_cast<int64_t>(attention.value_width()),
+                         .scale = attention.scale(),
+                         .causal = attention.causal(),
+                         .mask = static_cast<AttentionMask>(attention.mask_kind()),
+                         .dropout = attention.dropout(),
+                         .id = static_cast<int64_t>(attention.id()),
+                         .query = layoutOf(attention.query_layout()),
+                         .key = layoutOf(attention.key_layout()),
+                         .value = layoutOf(attention.value_layout()),
+                         .result = layoutOf(attention.result_layout()),
+                         .cotangent = layoutOf(attention.cotangent_layout()),
+                         .query_cotangent = layoutOf(attention.query_cotangent_layout()),
+                         .key_cotangent = layoutOf(attention.key_cotangent_layout()),
+                         .value_cotangent = layoutOf(attention.value_cotangent_layout()),
+                         .mask_gradient = attention.mask_cotangent() != nullptr};
+    if (const fb::MaskStrides* strides = attention.mask_strides()) {
+      const uint64_t along[] = {strides->batch(), strides->head(), strides->query(), strides->key()};
+      std::copy(along, along + 4, shape.mask_strides);
+    }
+    return shape;
+  }
+
+  Status lower(const fb::Attention& attention, HostCommand& result) {
+    int64_t workspace_bytes = attention.workspace() ? static_cast<int64_t>(attention.workspace()->size()) : 0;
+    GPUC_ASSIGN_OR_RETURN(AttentionKernel kernel,
+                          AttentionKernel::create(shapeOf(attention), workspace_bytes));
+    out_.attentions.push_back(std::move(kernel));
+    for (const fb::Operand* operand :
+         {attention.query(), attention.key(), attention.value(), attention.result(), attention.log_sum_exp(),
+          attention.mask(), attention.seed(), attention.step(), attention.cotangent(),
+          attention.query_cotangent(), attention.key_cotangent(), attention.value_cotangent(),
+          attention.mask_cotangent(), attention.workspace()})
+      addOperand(operand);
+    result.kind = HostCommand::Kind::attention;
+    result.attention = {.kernel = &out_.attentions.back()};
     return okStatus();
   }
 

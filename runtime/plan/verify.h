@@ -41,6 +41,9 @@ Status verifyEvents(const fb::Program& program);
 /// bytes that they say.
 Status verifyConv(const fb::Conv& conv);
 
+/// What attention says of itself. Its operands lie in their buffers.
+Status verifyAttention(const fb::Attention& attention);
+
 /// A name that will be shown or looked up: there, not empty, of sane length. `what` says whose it is.
 Status verifyName(const flatbuffers::String* name, const char* what);
 

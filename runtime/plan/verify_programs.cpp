@@ -41,6 +41,8 @@ class CommandVerifier {
         return verify(*command.work_as_Matmul());
       case fb::Work::Conv:
         return verify(*command.work_as_Conv());
+      case fb::Work::Attention:
+        return verify(*command.work_as_Attention());
       case fb::Work::Copy:
         return verify(*command.work_as_Copy());
       case fb::Work::Fill:
@@ -138,6 +140,27 @@ class CommandVerifier {
     GPUC_RETURN_IF_ERROR(verify(conv.c(), "conv", "c"));
     if (conv.workspace()) GPUC_RETURN_IF_ERROR(verify(conv.workspace(), "conv", "workspace"));
     return verifyConv(conv);
+  }
+
+  Status verify(const fb::Attention& attention) {
+    const std::pair<const char*, const fb::Operand*> operands[] = {
+        {"query", attention.query()},
+        {"key", attention.key()},
+        {"value", attention.value()},
+        {"result", attention.result()},
+        {"log_sum_exp", attention.log_sum_exp()},
+        {"mask", attention.mask()},
+        {"seed", attention.seed()},
+        {"step", attention.step()},
+        {"cotangent", attention.cotangent()},
+        {"query's cotangent", attention.query_cotangent()},
+        {"key's cotangent", attention.key_cotangent()},
+        {"value's cotangent", attention.value_cotangent()},
+        {"mask's cotangent", attention.mask_cotangent()},
+        {"workspace", attention.workspace()}};
+    for (auto [name, operand] : operands)
+      if (operand) GPUC_RETURN_IF_ERROR(verify(operand, "attention", name));
+    return verifyAttention(attention);
   }
 
   Status verify(const fb::Copy& copy) {

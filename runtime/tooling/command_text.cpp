@@ -1,5 +1,7 @@
 #include "runtime/tooling/command_text.h"
 
+#include <utility>
+
 namespace gpuc {
 namespace {
 
@@ -23,6 +25,16 @@ std::string nameOf(const fb::Conv& conv) {
          std::to_string(conv.out_channels()) + " " +
          product({conv.height()->kernel(), conv.width()->kernel()}) + " on " +
          product({conv.batch(), conv.height()->input(), conv.width()->input()});
+}
+
+/// "attention gradient 12x4x64x64x32": batch, heads, queries, keys, elements of a key.
+std::string nameOf(const fb::Attention& attention) {
+  std::string name = attention.kind() == fb::AttentionKind::forward ? "attention" : "attention gradient";
+  const char* separator = " ";
+  for (uint64_t extent :
+       {attention.batch(), attention.heads(), attention.queries(), attention.keys(), attention.width()})
+    name += std::exchange(separator, "x") + std::to_string(extent);
+  return name;
 }
 
 std::string nameOf(const fb::Program& program, const fb::Copy& copy) {
@@ -52,6 +64,8 @@ const char* kindOf(const fb::Command& command) {
       return "matmul";
     case fb::Work::Conv:
       return "conv";
+    case fb::Work::Attention:
+      return "attention";
     case fb::Work::Copy:
       return "copy";
     case fb::Work::Fill:
@@ -70,6 +84,7 @@ std::string nameOf(const fb::Plan& plan, const fb::Program& program, const fb::C
     return std::string(textOf(plan.kernels()->Get(launch->kernel())->name()));
   if (const fb::Matmul* matmul = command.work_as_Matmul()) return nameOf(*matmul);
   if (const fb::Conv* conv = command.work_as_Conv()) return nameOf(*conv);
+  if (const fb::Attention* attention = command.work_as_Attention()) return nameOf(*attention);
   if (const fb::Copy* copy = command.work_as_Copy()) return nameOf(program, *copy);
   if (const fb::Record* record = command.work_as_Record())
     return "record " + std::string(textOf(program.events()->Get(record->event())));
@@ -92,6 +107,14 @@ CommandOperands operandsOf(const fb::Command& command) {
   } else if (const fb::Conv* conv = command.work_as_Conv()) {
     append(operands.reads, {conv->a(), conv->b()});
     append(operands.writes, {conv->c(), conv->workspace()});
+  } else if (const fb::Attention* attention = command.work_as_Attention()) {
+    const bool is_forward = attention->kind() == fb::AttentionKind::forward;
+    append(operands.reads, {attention->query(), attention->key(), attention->value(), attention->mask(),
+                            attention->seed(), attention->step(), attention->cotangent()});
+    append(is_forward ? operands.writes : operands.reads, {attention->result(), attention->log_sum_exp()});
+    append(operands.writes,
+           {attention->query_cotangent(), attention->key_cotangent(), attention->value_cotangent(),
+            attention->mask_cotangent(), attention->workspace()});
   } else if (const fb::Copy* copy = command.work_as_Copy()) {
     // The host's side of a copy is no place in the arena.
     if (copy->kind() != fb::CopyKind::host_to_device) append(operands.reads, {copy->from()});

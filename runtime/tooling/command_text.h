@@ -8,7 +8,7 @@
 
 namespace gpuc {
 
-/// "launch", "matmul", "conv", "copy", "fill", "record", "wait", "repeat".
+/// "launch", "matmul", "conv", "attention", "copy", "fill", "record", "wait", "repeat".
 const char* kindOf(const fb::Command& command);
 
 /// What it does in a few words: the kernel's name, "matmul 64x128x784", "copy h2d", "fill", "wait

@@ -28,6 +28,10 @@ double costOf(const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>* comma
       cost += 0.05 *
               static_cast<double>((conv->kind() == fb::ConvKind::forward ? conv->c() : conv->a())->size()) *
               static_cast<double>(conv->in_channels() * conv->height()->kernel() * conv->width()->kernel());
+    if (const fb::Attention* attention = command->work_as_Attention())
+      cost += static_cast<double>(attention->batch() * attention->heads() * attention->queries()) *
+              static_cast<double>(attention->keys()) *
+              (10 + 0.2 * static_cast<double>(attention->width() + attention->value_width()));
     if (const fb::Copy* copy = command->work_as_Copy())
       cost += static_cast<double>((copy->from() ? copy->from() : copy->to())->size());
     if (const fb::Fill* fill = command->work_as_Fill()) cost += static_cast<double>(fill->to()->size());

@@ -209,3 +209,71 @@ module @convolutions {
     return %dx, %dw : tensor<4x1x7x8xf32>, tensor<3x1x3x3xf32>
   }
 }
+
+// -----
+
+// Heads that were cut out of one projection are read where they lie, and the result is written in the order in which
+// it goes on: no slice, transpose or reshape is left. 2 batch items, 3 queries of 2 heads of 4, three times: a row of
+// the projection has 24 elements. The key's first element is the 8th, byte 32, the value's byte 64; from the first
+// element of a part to its last there are (2 - 1) · 72 + (2 - 1) · 4 + (3 - 1) · 24 + 4 = 128.
+
+// CHECK-LABEL: module @projected
+module @projected {
+  // CHECK: plan.program @predict
+  // CHECK: %[[QKV:.*]] = plan.input "qkv"
+  // CHECK: %[[Q:.*]] = plan.view %[[QKV]][0] : tensor<128xf32>
+  // CHECK: %[[K:.*]] = plan.view %[[QKV]][32] : tensor<128xf32>
+  // CHECK: %[[V:.*]] = plan.view %[[QKV]][64] : tensor<128xf32>
+  // CHECK: %[[Y:.*]] = plan.buffer "attn.attention" : tensor<2x3x2x4xf32>
+  // CHECK: %[[LOG:.*]] = plan.buffer "attn.attention.log_sum_exp" : tensor<2x2x3xf32>
+  // CHECK-NEXT: plan.upload %[[QKV]]
+  // CHECK-NEXT: plan.attention %[[Q]], %[[K]], %[[V]] -> %[[Y]], %[[LOG]] : f32 batch 2 heads 2 groups 2 queries 3 keys 3 width 4 value_width 4 scale 5.000000e-01 strides [72, 4, 24, 72, 4, 24, 72, 4, 24, 24, 4, 8] causal
+  // CHECK-NEXT: plan.output "y" %[[Y]]
+  func.func @predict(%qkv: tensor<2x3x24xf32> {gpuc.name = "qkv"}) -> (tensor<2x3x2x4xf32> {gpuc.name = "y"}) {
+    %0 = gpuc.slice %qkv starts [0, 0, 0] limits [-1, -1, 8] strides [1, 1, 1] : (tensor<2x3x24xf32>) -> tensor<2x3x8xf32>
+    %1 = gpuc.reshape %0 : tensor<2x3x8xf32> to tensor<2x3x2x4xf32>
+    %q = gpuc.transpose %1 permutation [0, 2, 1, 3] : (tensor<2x3x2x4xf32>) -> tensor<2x2x3x4xf32>
+    %2 = gpuc.slice %qkv starts [0, 0, 8] limits [-1, -1, 16] strides [1, 1, 1] : (tensor<2x3x24xf32>) -> tensor<2x3x8xf32>
+    %3 = gpuc.reshape %2 : tensor<2x3x8xf32> to tensor<2x3x2x4xf32>
+    %k = gpuc.transpose %3 permutation [0, 2, 1, 3] : (tensor<2x3x2x4xf32>) -> tensor<2x2x3x4xf32>
+    %4 = gpuc.slice %qkv starts [0, 0, 16] limits [-1, -1, 24] strides [1, 1, 1] : (tensor<2x3x24xf32>) -> tensor<2x3x8xf32>
+    %5 = gpuc.reshape %4 : tensor<2x3x8xf32> to tensor<2x3x2x4xf32>
+    %v = gpuc.transpose %5 permutation [0, 2, 1, 3] : (tensor<2x3x2x4xf32>) -> tensor<2x2x3x4xf32>
+    %y, %log = gpuc.attention %q, %k, %v causal : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> (tensor<2x2x3x4xf32>, tensor<2x2x3xf32>) loc("attn")
+    %out = gpuc.transpose %y permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
+    return %out : tensor<2x3x2x4xf32>
+  }
+}
+
+// -----
+
+// Dropout reads the counters, before the step's end overwrites one of them. The mask is the same for all heads. Its
+// cotangent is not computed, since nobody reads it. 2 x 2 tiles are too few: 80 keys are two blocks, and so two parts
+// of the query's cotangent, 2 · 2 · 2 · 3 · 4 elements.
+
+// CHECK-LABEL: module @dropped
+module @dropped {
+  // CHECK: plan.program @train_step
+  // CHECK: %[[STEP:.*]] = plan.use @step
+  // CHECK: %[[SEED:.*]] = plan.use @seed
+  // CHECK: plan.buffer "attention.workspace" : tensor<384xi8>  workspace
+  // CHECK: plan.attention_gradient %{{.*}} of %{{.*}}, %{{.*}} query %{{.*}} key %{{.*}} value %{{.*}} mask %{{.*}} strides [240, 0, 80, 1] dropout 1.000000e-01 id 7 of %[[SEED]], %[[STEP]] -> %{{[0-9]*}}, %{{[0-9]*}}, %{{[0-9]*}} workspace
+  // CHECK: plan.launch @{{.*}}(%[[STEP]]) -> (%[[STEP]])
+  gpuc.variable @seed kind counter : tensor<i64> init zeros
+  gpuc.variable @step kind counter : tensor<i64> init zeros
+  func.func @train_step(%ct: tensor<2x2x3x4xf32>, %y: tensor<2x2x3x4xf32>, %log: tensor<2x2x3xf32>, %q: tensor<2x2x3x4xf32>,
+      %k: tensor<2x2x80x4xf32>, %mask: tensor<2x1x3x80xf32>) -> (tensor<2x2x3x4xf32>, tensor<2x2x80x4xf32>) {
+    %now = gpuc.read @step : tensor<i64>
+    %next = gpuc.fused "next"(%now) : (tensor<i64>) -> tensor<i64> {
+    ^bb0(%0: tensor<i64>):
+      %one = gpuc.constant 1 : tensor<i64>
+      %1 = gpuc.add %0, %one : tensor<i64>
+      gpuc.yield %1 : tensor<i64>
+    }
+    gpuc.assign @step, %next : tensor<i64>
+    %dq, %dk, %dv, %dm = gpuc.attention_gradient %ct of %y, %log query %q key %k value %k mask %mask dropout 0.1 id 7
+        : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3xf32>, tensor<2x2x3x4xf32>, tensor<2x2x80x4xf32>, tensor<2x2x80x4xf32>, tensor<2x1x3x80xf32>)
+        -> (tensor<2x2x3x4xf32>, tensor<2x2x80x4xf32>, tensor<2x2x80x4xf32>, tensor<2x1x3x80xf32>)
+    return %dq, %dk : tensor<2x2x3x4xf32>, tensor<2x2x80x4xf32>
+  }
+}

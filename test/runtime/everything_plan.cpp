@@ -94,6 +94,50 @@ PlanBuilder convolutionsPlan() {
   return builder;
 }
 
+PlanBuilder attentionPlan() {
+  PlanBuilder builder(1, TargetKind::host);
+  auto real = [&](const char* name, std::vector<int64_t> shape) {
+    return builder.buffer(name, DataType::f32, std::move(shape));
+  };
+  // Four tiles are too few: 80 keys are two blocks, and so two parts.
+  uint32_t q = real("q", {2, 4, 5, 4}), k = real("k", {2, 2, 80, 4}), v = real("v", {2, 2, 80, 3});
+  uint32_t y = real("y", {2, 4, 5, 3}), logs = real("logs", {2, 4, 5}), dy = real("dy", {2, 4, 5, 3});
+  uint32_t dq = real("dq", {2, 4, 5, 4}), dk = real("dk", {2, 2, 80, 4}), dv = real("dv", {2, 2, 80, 3});
+  uint32_t mask = real("mask", {5, 80}), dmask = real("dmask", {5, 80});
+  uint32_t workspace = builder.buffer("workspace", DataType::i8, {2 * 160 * 4});  // 2 parts of dq
+  uint32_t seed = builder.variable("seed", DataType::i64, {}, fb::VariableKind::counter);
+  uint32_t step = builder.variable("step", DataType::i64, {}, fb::VariableKind::counter);
+  fb::ProgramT& predict = builder.program("predict");
+  for (auto [name, buffer] : {std::pair("q", q), {"k", k}, {"v", v}, {"dy", dy}, {"mask", mask}})
+    PlanBuilder::input(predict, name, buffer);
+  for (auto [name, buffer] :
+       {std::pair("y", y), {"logs", logs}, {"dq", dq}, {"dk", dk}, {"dv", dv}, {"dmask", dmask}})
+    PlanBuilder::output(predict, name, buffer);
+  CommandList& commands = predict.streams[0]->commands;
+  for (fb::AttentionKind kind : {fb::AttentionKind::forward, fb::AttentionKind::gradient}) {
+    fb::AttentionT& attention = builder.attention(commands, kind, q, k, v, y, logs);
+    attention.mask = builder.operand({mask});
+    attention.mask_kind = fb::AttentionMask::addends;
+    attention.mask_strides = std::make_unique<fb::MaskStrides>(0, 0, 80, 1);
+    attention.dropout = 0.25;
+    attention.id = 7;
+    attention.seed = builder.operand({seed});
+    attention.step = builder.operand({step});
+    if (kind == fb::AttentionKind::forward) continue;
+    attention.cotangent = builder.operand({dy});
+    attention.query_cotangent = builder.operand({dq});
+    attention.key_cotangent = builder.operand({dk});
+    attention.value_cotangent = builder.operand({dv});
+    attention.mask_cotangent = builder.operand({dmask});
+    attention.workspace = builder.operand({workspace});
+    attention.cotangent_layout = std::make_unique<fb::AttentionLayout>(*attention.result_layout);
+    attention.query_cotangent_layout = std::make_unique<fb::AttentionLayout>(*attention.query_layout);
+    attention.key_cotangent_layout = std::make_unique<fb::AttentionLayout>(*attention.key_layout);
+    attention.value_cotangent_layout = std::make_unique<fb::AttentionLayout>(*attention.value_layout);
+  }
+  return builder;
+}
+
 PlanBuilder codelessPlan() {
   PlanBuilder builder(2);
   uint32_t w = builder.variable("w", DataType::f32, {4, 16});

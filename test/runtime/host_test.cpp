@@ -2,7 +2,9 @@
 // sessions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <set>
 
 #include "runtime/exec/library_versions.h"
@@ -268,6 +270,45 @@ TEST(HostSession, ConvolvesWithAnyNumberOfThreads) {
       for (int j = 0; j < 3; ++j) sum += static_cast<float>((72 * c + 8 * i + j) * (9 * c + 3 * i + j - 60));
   EXPECT_EQ(one[9], sum);
   for (int threads : {2, 3}) EXPECT_EQ(outputsOfConvolutions(threads), one) << threads << " threads";
+}
+
+std::vector<float> outputsOfAttention(int threads) {
+  Session session = open(attentionPlan(), {.threads = threads, .check_memory = true});
+  ProgramId predict = programOf(session, "predict");
+  std::vector<std::vector<float>> values;
+  std::vector<HostTensorView> inputs;
+  for (const InputInfo& input : session.plan().info().programs[predict.index].inputs) {
+    std::vector<float>& data = values.emplace_back(static_cast<size_t>(input.spec.elementCount()));
+    for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i * 37 % 101) / 50 - 1;
+    inputs.emplace_back(data.data(), input.spec);
+  }
+  runOnce(session, predict, inputs);
+  AllocationCount before = allocationCount();
+  runOnce(session, predict, inputs);
+  EXPECT_EQ(allocationCount().total() - before.total(), 0) << threads << " threads";
+  std::vector<float> all;
+  for (size_t output = 0; output < 6; ++output)
+    for (float value : valuesOf<float>(session.output(predict, output))) all.push_back(value);
+  return all;
+}
+
+// What the numbers are, attention_test knows; here they must be finite, not all dropped, and the same each
+// time.
+TEST(HostSession, AttendsWithAnyNumberOfThreads) {
+  std::vector<float> one = outputsOfAttention(1);
+  EXPECT_EQ(one.size(), size_t{120 + 40 + 160 + 1280 + 960 + 400});
+  for (float value : one) EXPECT_TRUE(std::isfinite(value));
+  EXPECT_GT(std::count_if(one.begin(), one.end(), [](float value) { return value != 0; }), 2500);
+  for (int threads : {2, 3}) EXPECT_EQ(outputsOfAttention(threads), one) << threads << " threads";
+}
+
+TEST(HostSession, NamesTheLayerOfAnAttentionThatTheHostCannotDo) {
+  PlanBuilder builder = attentionPlan();
+  builder.plan.programs[0]->streams[0]->commands[1]->work.AsAttention()->workspace.reset();
+  EXPECT_EQ(
+      Session::create(builder.parse()).message(),
+      "program 'predict': attention: the plan gives 0 bytes of workspace, 1280 are needed; compile the plan "
+      "again with this version of gpuc (attention1)");
 }
 
 TEST(HostSession, NamesTheLayerOfAConvolutionThatTheHostCannotDo) {

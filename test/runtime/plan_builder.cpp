@@ -202,6 +202,38 @@ fb::ConvT& PlanBuilder::conv(CommandList& list, fb::ConvKind kind, uint32_t x, u
   return conv;
 }
 
+fb::AttentionT& PlanBuilder::attention(CommandList& list, fb::AttentionKind kind, uint32_t q, uint32_t k,
+                                       uint32_t v, uint32_t y, uint32_t logs) {
+  auto extent = [&](uint32_t buffer, size_t dim) {
+    return static_cast<uint64_t>(plan.buffers[buffer]->shape[dim]);
+  };
+  auto layout = [&](uint32_t buffer) {
+    const uint64_t row = extent(buffer, 3), head = row * extent(buffer, 2);
+    return std::make_unique<fb::AttentionLayout>(head * extent(buffer, 1), head, row);
+  };
+  fb::AttentionT& attention = append(list, fb::AttentionT(), "attention1");
+  attention.kind = kind;
+  attention.type = plan.buffers[q]->type;
+  attention.query = operand({q});
+  attention.key = operand({k});
+  attention.value = operand({v});
+  attention.result = operand({y});
+  attention.log_sum_exp = operand({logs});
+  attention.query_layout = layout(q);
+  attention.key_layout = layout(k);
+  attention.value_layout = layout(v);
+  attention.result_layout = layout(y);
+  attention.batch = extent(q, 0);
+  attention.heads = extent(q, 1);
+  attention.groups = extent(k, 1);
+  attention.queries = extent(q, 2);
+  attention.keys = extent(k, 2);
+  attention.width = extent(q, 3);
+  attention.value_width = extent(v, 3);
+  attention.scale = 1;
+  return attention;
+}
+
 fb::MatmulT& PlanBuilder::matmul(CommandList& list, uint32_t a, uint32_t b, uint32_t c, uint64_t m,
                                  uint64_t n, uint64_t k) {
   fb::MatmulT& matmul = append(list, fb::MatmulT(), "fc1");

@@ -62,6 +62,10 @@ class PlanBuilder {
   /// (o, c, kh, kw), padding `padding` all around. What is returned may be changed.
   fb::ConvT& conv(CommandList& list, fb::ConvKind kind, uint32_t x, uint32_t w, uint32_t y,
                   uint64_t padding = 0);
+  /// attention(q, k, v) -> y and logs, or what its gradient has in common with it; dense, scale 1. q is (b,
+  /// h, t, d), k (b, g, s, d), v (b, g, s, e).
+  fb::AttentionT& attention(CommandList& list, fb::AttentionKind kind, uint32_t q, uint32_t k, uint32_t v,
+                            uint32_t y, uint32_t logs);
   static void record(CommandList& list, uint32_t event);
   static void wait(CommandList& list, uint32_t event, uint32_t distance = 0);
   /// Appends a repeat and returns the list of what it repeats.
@@ -89,6 +93,10 @@ std::vector<uint8_t> patternOf(T value) {
 /// A plan as the compiler writes it, in small: init, train_step with a copy stream and a repeat,
 /// predict. It uses every kind of command and table.
 PlanBuilder everythingPlan(TargetKind target = testDevice());
+
+/// predict(q, k, v, dy, mask): attention with dropout and its gradient, all that they write outputs. For the
+/// host.
+PlanBuilder attentionPlan();
 
 /// predict(x, w, dy): y = conv(x, w), and dx and dw from dy, all of them outputs. For the host.
 PlanBuilder convolutionsPlan();

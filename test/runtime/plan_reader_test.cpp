@@ -1,6 +1,7 @@
 // What the reader refuses: each case changes one thing of a valid plan, and the message must name it.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -304,7 +305,8 @@ const Case kEvents[] = {
 };
 
 // convolutionsPlan: y = conv(x, w), dx from (dy, w), dw from (dy, x); x is 4x3x9x8, w 5x3x3x3, padding 1.
-struct ConvCase {
+/// A change of a command, and what is said of it.
+struct CommandCase {
   const char* name;
   void (*change)(fb::PlanT&);
   const char* message;
@@ -319,7 +321,7 @@ std::unique_ptr<fb::ConvAxis> axis(
 }
 constexpr uint64_t kMostConvNumber = (uint64_t{1} << 31) - 1;
 
-const ConvCase kConvolutions[] = {
+const CommandCase kConvolutions[] = {
     {"Kind", [](fb::PlanT& p) { convOf(p).kind = static_cast<fb::ConvKind>(3); }, "unknown kind 3"},
     {"Type", [](fb::PlanT& p) { convOf(p).type = fb::DataType::i32; }, "or element type 5"},
     {"NoOperand", [](fb::PlanT& p) { convOf(p).b.reset(); }, "conv without b"},
@@ -361,7 +363,7 @@ const ConvCase kConvolutions[] = {
     {"Location", [](fb::PlanT& p) { convOf(p).batch = 0; }, "('conv1')"},
 };
 
-class ConvVerifier : public testing::TestWithParam<ConvCase> {};
+class ConvVerifier : public testing::TestWithParam<CommandCase> {};
 
 TEST_P(ConvVerifier, NamesWhatIsWrong) {
   PlanBuilder builder = convolutionsPlan();
@@ -372,6 +374,88 @@ TEST_P(ConvVerifier, NamesWhatIsWrong) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Convolutions, ConvVerifier, testing::ValuesIn(kConvolutions),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// attentionPlan: q 2x4x5x4, k 2x2x80x4, v 2x2x80x3, a mask of 5x80 that is added, dropout; then the gradient.
+fb::AttentionT& attentionOf(fb::PlanT& plan, size_t number = 0) {
+  return *plan.programs[0]->streams[0]->commands[number]->work.AsAttention();
+}
+template <typename... Arguments>
+std::unique_ptr<fb::AttentionLayout> lay(Arguments... strides) {  // batch, head, row
+  return std::make_unique<fb::AttentionLayout>(static_cast<uint64_t>(strides)...);
+}
+template <typename... Arguments>
+std::unique_ptr<fb::MaskStrides> along(Arguments... strides) {  // batch, heads, queries, keys
+  return std::make_unique<fb::MaskStrides>(static_cast<uint64_t>(strides)...);
+}
+
+const CommandCase kAttentions[] = {
+    {"Kind", [](fb::PlanT& p) { attentionOf(p).kind = static_cast<fb::AttentionKind>(2); }, "unknown kind 2"},
+    {"Mask", [](fb::PlanT& p) { attentionOf(p).mask_kind = static_cast<fb::AttentionMask>(3); }, "mask 3"},
+    {"Type", [](fb::PlanT& p) { attentionOf(p).type = fb::DataType::i32; }, "or element type 5"},
+    {"BatchZero", [](fb::PlanT& p) { attentionOf(p).batch = 0; }, "an extent of 0"},
+    {"KeysHuge", [](fb::PlanT& p) { attentionOf(p).keys = kHuge; }, "an extent of"},
+    {"Groups", [](fb::PlanT& p) { attentionOf(p).groups = 3; }, "3 groups do not divide 4 heads"},
+    {"Scale", [](fb::PlanT& p) { attentionOf(p).scale = NAN; }, "a scale of nan"},
+    {"Queries", [](fb::PlanT& p) { attentionOf(p).queries = 4; }, "query is 640 bytes, its layout spans 156"},
+    {"Width", [](fb::PlanT& p) { attentionOf(p).width = 3; }, "query is 640 bytes, its layout spans 159"},
+    {"ValueWidth", [](fb::PlanT& p) { attentionOf(p).value_width = 2; }, "value is 3840 bytes"},
+    {"NoOperand", [](fb::PlanT& p) { attentionOf(p).key.reset(); }, "attention without key"},
+    {"NoLayout", [](fb::PlanT& p) { attentionOf(p).result_layout.reset(); }, "attention without result"},
+    {"NoLogarithms", [](fb::PlanT& p) { attentionOf(p).log_sum_exp.reset(); },
+     "attention without log_sum_exp"},
+    {"NoCotangent", [](fb::PlanT& p) { attentionOf(p, 1).cotangent.reset(); }, "attention without cotangent"},
+    {"Outside", [](fb::PlanT& p) { attentionOf(p, 1).key_cotangent->offset = 4; }, "leaves buffer 'dk'"},
+    {"RowsThatMeet", [](fb::PlanT& p) { attentionOf(p).query_layout = lay(80, 20, 3); },
+     "query has elements that meet, with strides 80, 20 and 3"},
+    {"HeadsThatMeet", [](fb::PlanT& p) { attentionOf(p).query_layout = lay(80, 16, 4); },
+     "elements that meet"},
+    {"StrideHuge", [](fb::PlanT& p) { attentionOf(p).query_layout = lay(kHuge, 20, 4); },
+     "elements that meet"},
+    {"StrideThatWraps",
+     [](fb::PlanT& p) { attentionOf(p).key_layout = lay(uint64_t{1} << 63, uint64_t{1} << 63, 4); },
+     "elements that meet"},
+    {"RowHuge", [](fb::PlanT& p) { attentionOf(p).value_layout = lay(480, 240, kHuge); },
+     "rows of value are"},
+    {"LayoutOfGradient", [](fb::PlanT& p) { attentionOf(p, 1).value_cotangent_layout = lay(480, 240, 4); },
+     "value's cotangent has elements that meet"},
+    {"NoMask", [](fb::PlanT& p) { attentionOf(p).mask.reset(); }, "come together or not at all"},
+    {"NoMaskStrides", [](fb::PlanT& p) { attentionOf(p).mask_strides.reset(); },
+     "come together or not at all"},
+    {"MaskSize", [](fb::PlanT& p) { attentionOf(p).mask_strides = along(0, 400, 80, 1); },
+     "mask is 1600 bytes, its layout spans 1600 elements"},
+    {"MaskFlags", [](fb::PlanT& p) { attentionOf(p).mask_kind = fb::AttentionMask::flags; },
+     "mask is 1600 bytes, its layout spans 400 elements"},
+    {"MaskThatMeets", [](fb::PlanT& p) { attentionOf(p).mask_strides = along(0, 0, 79, 1); },
+     "the mask has elements that meet"},
+    {"MaskCotangentOfForward",
+     [](fb::PlanT& p) {
+       attentionOf(p).mask_cotangent = std::make_unique<fb::OperandT>(*attentionOf(p, 1).mask_cotangent);
+     },
+     "no mask to differentiate by"},
+    {"Dropout", [](fb::PlanT& p) { attentionOf(p).dropout = 1; }, "dropout 1 with id 7"},
+    {"DropoutNan", [](fb::PlanT& p) { attentionOf(p).dropout = NAN; }, "dropout nan"},
+    {"Id", [](fb::PlanT& p) { attentionOf(p).id = kHuge; }, "dropout 0.25 with id"},
+    {"NoSeed", [](fb::PlanT& p) { attentionOf(p).seed.reset(); }, "dropout, seed and step come together"},
+    {"Step",
+     [](fb::PlanT& p) { attentionOf(p).step = std::make_unique<fb::OperandT>(*attentionOf(p).query); },
+     "seed and step are 8 and 640 bytes"},
+    {"Workspace", [](fb::PlanT& p) { attentionOf(p, 1).workspace->size = 1 << 20; },
+     "leaves buffer 'workspace'"},
+    {"Location", [](fb::PlanT& p) { attentionOf(p).batch = 0; }, "('attention1')"},
+};
+
+class AttentionVerifier : public testing::TestWithParam<CommandCase> {};
+
+TEST_P(AttentionVerifier, NamesWhatIsWrong) {
+  PlanBuilder builder = attentionPlan();
+  EXPECT_EQ(errorOf(builder.seal()), "");
+  GetParam().change(builder.plan);
+  std::string error = errorOf(builder.seal());
+  EXPECT_NE(error.find(GetParam().message), std::string::npos) << error;
+}
+
+INSTANTIATE_TEST_SUITE_P(Attentions, AttentionVerifier, testing::ValuesIn(kAttentions),
                          [](const auto& info) { return std::string(info.param.name); });
 
 std::string nameOfCase(const testing::TestParamInfo<Case>& info) { return info.param.name; }

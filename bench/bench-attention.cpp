@@ -1,0 +1,143 @@
+// Times the host's attention and its gradient in one thread, on heads as a projection leaves them; in time of
+// the processor, so that other processes disturb it less.
+//   bench-attention [f32|f64]
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/host/attention.h"
+
+namespace {
+
+using namespace gpuc;
+
+double nowUs() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
+
+struct Case {
+  const char* name;
+  int64_t batch, heads, groups, queries, keys, width;
+  bool causal;
+  double dropout;
+};
+
+constexpr Case kCases[] = {
+    {"gpt2 nano", 12, 4, 4, 64, 64, 32, true, 0},   {"gpt2 nano, dropout", 12, 4, 4, 64, 64, 32, true, 0.1},
+    {"transformer", 4, 8, 8, 32, 32, 64, false, 0}, {"gpt2 124M", 1, 12, 12, 1024, 1024, 64, true, 0},
+    {"cross", 2, 8, 8, 100, 200, 64, false, 0},     {"grouped", 1, 16, 4, 512, 512, 64, true, 0},
+    {"wide", 1, 4, 4, 512, 512, 256, true, 0},
+};
+
+AttentionShape shapeOf(const Case& c, DataType type) {
+  AttentionShape s;
+  s.type = type;
+  s.batch = c.batch, s.heads = c.heads, s.groups = c.groups;
+  s.queries = c.queries, s.keys = c.keys;
+  s.width = s.value_width = c.width;
+  s.scale = 1 / std::sqrt(static_cast<double>(c.width));
+  s.causal = c.causal, s.dropout = c.dropout;
+  // Query, key and value beside one another; the result and the cotangents by themselves.
+  const int64_t row = (c.heads + 2 * c.groups) * c.width;
+  s.query = {c.queries * row, c.width, row};
+  s.key = s.value = {c.keys * row, c.width, row};
+  const int64_t result = c.heads * c.width, keys = c.groups * c.width;
+  s.result = s.cotangent = s.query_cotangent = {c.queries * result, c.width, result};
+  s.key_cotangent = s.value_cotangent = {c.keys * keys, c.width, keys};
+  return s;
+}
+
+/// Operands, 64-byte aligned as a plan's buffers are.
+class Buffers {
+ public:
+  explicit Buffers(const AttentionShape& s) {
+    const int64_t bytes = sizeOf(s.type), rows = s.batch * std::max(s.queries, s.keys);
+    const int64_t heads = rows * (s.heads + 2 * s.groups) * s.width * bytes;
+    // In turn: the three projections, the rest, and the workspace.
+    stride_ = (heads + 63) / 64 * 64;
+    storage_.resize(static_cast<size_t>(8 * stride_ + attentionWorkspaceBytes(s) + 64));
+    begin_ = storage_.data() + 63 - (reinterpret_cast<uintptr_t>(storage_.data()) + 63) % 64;
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (int64_t i = 0; i < 8 * stride_ / bytes; ++i)
+      if (s.type == DataType::f32)
+        reinterpret_cast<float*>(begin_)[i] = static_cast<float>(uniform(random));
+      else
+        reinterpret_cast<double*>(begin_)[i] = uniform(random);
+    std::byte* qkv = begin_;
+    operands_ = {.query = qkv,
+                 .key = qkv + s.heads * s.width * bytes,
+                 .value = qkv + (s.heads + s.groups) * s.width * bytes,
+                 .result = begin_ + stride_,
+                 .log_sum_exp = begin_ + 2 * stride_,
+                 .seed = &counter_,
+                 .step = &counter_,
+                 .cotangent = begin_ + 3 * stride_,
+                 .query_cotangent = begin_ + 4 * stride_,
+                 .key_cotangent = begin_ + 5 * stride_,
+                 .value_cotangent = begin_ + 6 * stride_,
+                 .workspace = begin_ + 8 * stride_};
+  }
+
+  const AttentionOperands& operands() const { return operands_; }
+
+ private:
+  int64_t stride_ = 0;
+  std::vector<std::byte> storage_;
+  std::byte* begin_ = nullptr;
+  int64_t counter_ = 7;
+  AttentionOperands operands_;
+};
+
+void runWhole(const AttentionKernel& kernel, const AttentionOperands& operands) {
+  for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+    kernel.run(phase, operands, 0, kernel.tiles(phase));
+}
+
+/// Microseconds of one run: the least of nine rounds of 1 ms or more.
+double timeUs(const AttentionKernel& kernel, const AttentionOperands& operands) {
+  runWhole(kernel, operands);
+  double least = 1e30;
+  for (int round = 0; round < 9; ++round) {
+    int runs = 0;
+    const double begin = nowUs();
+    double elapsed = 0;
+    for (; elapsed < 1000; ++runs, elapsed = nowUs() - begin) runWhole(kernel, operands);
+    least = std::min(least, elapsed / runs);
+  }
+  return least;
+}
+
+void bench(const Case& c, DataType type) {
+  AttentionShape shape = shapeOf(c, type);
+  // A causal block above the diagonal is never computed: half of the scores count.
+  const double scores = static_cast<double>(c.batch * c.heads * c.queries * c.keys) * (c.causal ? 0.5 : 1);
+  const double product_flops = 2 * scores * static_cast<double>(c.width);
+  shape.kind = AttentionKind::gradient;  // which wants the more
+  Buffers buffers(shape);
+  std::printf("%-20s", c.name);
+  for (AttentionKind kind : {AttentionKind::forward, AttentionKind::gradient}) {
+    shape.kind = kind;
+    Result<AttentionKernel> kernel = AttentionKernel::create(shape, attentionWorkspaceBytes(shape));
+    if (!kernel.ok()) return static_cast<void>(std::printf("%s\n", kernel.message().c_str()));
+    const double us = timeUs(*kernel, buffers.operands());
+    const double flops = product_flops * (kind == AttentionKind::forward ? 2 : 5);
+    std::printf("  %9.1f us %6.1f GFLOP/s", us, flops / us / 1e3);
+  }
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const DataType type = argc > 1 && std::strcmp(argv[1], "f64") == 0 ? DataType::f64 : DataType::f32;
+  std::printf("%-20s  %-27s  %s\n", nameOf(type), "forward", "gradient");
+  for (const Case& c : kCases) bench(c, type);
+}

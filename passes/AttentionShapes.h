@@ -1,0 +1,29 @@
+//===- AttentionShapes.h - Attention as the runtime describes it ------------===//
+#pragma once
+
+#include "dialects/plan/PlanOps.h"
+#include "runtime/plan/attention_shape.h"
+
+namespace gpuc {
+
+/// Of an op with static shapes; its layouts are left open.
+AttentionShape attentionShapeOf(ir::AttentionOp attention);
+AttentionShape attentionShapeOf(ir::AttentionGradientOp gradient);
+
+AttentionShape attentionShapeOf(plan::AttentionOp attention);
+AttentionShape attentionShapeOf(plan::AttentionGradientOp gradient);
+
+/// Multiply-adds count two; the exponentials and what is between the products 7 for each score.
+int64_t flopsOf(const AttentionShape &shape);
+
+/// Buffers by role; those that the command has not are null.
+struct AttentionBuffers {
+  mlir::Value query, key, value, mask, seed, step, result, logSumExp;
+  mlir::Value cotangent, queryCotangent, keyCotangent, valueCotangent, maskCotangent, workspace;
+};
+
+/// The command for `shape`, between these buffers.
+void createAttention(mlir::OpBuilder &builder, mlir::Location location, const AttentionShape &shape,
+                     mlir::Type element, const AttentionBuffers &buffers);
+
+} // namespace gpuc

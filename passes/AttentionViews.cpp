@@ -1,0 +1,162 @@
+//===- AttentionViews.cpp - Which attention stays whole, and what it reads ---===//
+
+#include "passes/AttentionViews.h"
+
+#include "runtime/plan/attention_shape.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+bool isAttention(Operation *op) { return isa<ir::AttentionOp, ir::AttentionGradientOp>(op); }
+
+//===----------------------------------------------------------------------===//
+// What the host has
+//===----------------------------------------------------------------------===//
+
+template <typename Op> static bool fitsHost(Op op) {
+  ArrayRef<int64_t> queries = shapeOf(op.getQuery()), keys = shapeOf(op.getKey()),
+                    values = shapeOf(op.getValue());
+  auto isExtent = [](int64_t extent) { return extent >= 1 && extent <= INT32_MAX; };
+  Type element = getElementTypeOrSelf(op.getQuery());
+  // What drops everything needs no attention. In a loop, which moves its operands, it is not tried.
+  return (element.isF32() || element.isF64()) && llvm::all_of(queries, isExtent) &&
+         llvm::all_of(keys, isExtent) && llvm::all_of(values, isExtent) && keys[3] <= kMostAttentionWidth &&
+         values[3] <= kMostAttentionWidth && op.getDropout().convertToDouble() < 1 &&
+         std::isfinite(op.getScaleOrDefault()) && isa<func::FuncOp>(op->getParentOp());
+}
+
+bool hasHostAttention(Operation *op) {
+  if (auto attention = dyn_cast<ir::AttentionOp>(op))
+    return fitsHost(attention);
+  auto gradient = dyn_cast<ir::AttentionGradientOp>(op);
+  return gradient && fitsHost(gradient);
+}
+
+bool dropsByCounters(Operation *op) {
+  if (auto attention = dyn_cast<ir::AttentionOp>(op))
+    return !attention.getDropout().isZero();
+  auto gradient = dyn_cast<ir::AttentionGradientOp>(op);
+  return gradient && !gradient.getDropout().isZero();
+}
+
+//===----------------------------------------------------------------------===//
+// Strides
+//===----------------------------------------------------------------------===//
+
+/// The strides of a tensor without gaps.
+static SmallVector<int64_t, 4> denseStrides(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t, 4> strides(shape.size(), 1);
+  for (size_t dim = shape.size(); dim-- > 1;)
+    strides[dim - 1] = strides[dim] * shape[dim];
+  return strides;
+}
+
+/// The strides of what has `from` and `strides` under the shape `to`; fails if there are none. Dimensions are
+/// taken from the end, as many of each side as have one product; what is merged must lie without gaps.
+static FailureOr<SmallVector<int64_t, 4>> reshapeStrides(ArrayRef<int64_t> from, ArrayRef<int64_t> strides,
+                                                         ArrayRef<int64_t> to) {
+  SmallVector<int64_t, 4> result(to.size(), 1);
+  size_t source = from.size(), target = to.size();
+  while (source > 0 && target > 0) {
+    int64_t have = from[--source], want = to[--target], stride = strides[source];
+    size_t last = target;
+    while (have != want) {
+      if (have < want) {
+        if (source == 0 || strides[source - 1] != stride * have)
+          return failure();
+        have *= from[--source];
+      } else {
+        if (target == 0)
+          return failure();
+        want *= to[--target];
+      }
+    }
+    for (size_t dim = last + 1; dim-- > target; stride *= to[dim])
+      result[dim] = stride;
+  }
+  // What is left has the extent 1.
+  return result;
+}
+
+/// Where the elements of a transpose's operand lie if its result has no gaps.
+static SmallVector<int64_t, 4> stridesBefore(ir::TransposeOp transpose) {
+  SmallVector<int64_t, 4> dense = denseStrides(shapeOf(transpose.getResult())), strides(dense.size());
+  for (auto [dim, stride] : llvm::zip_equal(transpose.getPermutation(), dense))
+    strides[dim] = stride;
+  return strides;
+}
+
+StridedView viewOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto result = dyn_cast<OpResult>(value))
+    if (ir::TransposeOp transpose = transposeOfResult(result))
+      return {transpose.getResult(), 0, stridesBefore(transpose)};
+  if (auto transpose = dyn_cast_or_null<ir::TransposeOp>(op)) {
+    StridedView from = viewOf(transpose.getOperand()), view{from.base, from.offset, {}};
+    for (int64_t dim : transpose.getPermutation())
+      view.strides.push_back(from.strides[dim]);
+    return view;
+  }
+  if (auto slice = dyn_cast_or_null<ir::SliceOp>(op)) {
+    StridedView view = viewOf(slice.getOperand());
+    for (auto [stride, start, step] : llvm::zip_equal(view.strides, slice.getStarts(), slice.getStrides())) {
+      view.offset += start * stride;
+      stride *= step;
+    }
+    return view;
+  }
+  if (auto reshape = dyn_cast_or_null<ir::ReshapeOp>(op)) {
+    StridedView view = viewOf(reshape.getOperand());
+    auto strides = reshapeStrides(shapeOf(reshape.getOperand()), view.strides, shapeOf(value));
+    if (succeeded(strides))
+      return {view.base, view.offset, *strides};
+  }
+  return {value, 0, denseStrides(shapeOf(value))};
+}
+
+bool isReadable(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
+  bool rowsAdjoin = shape[3] == 1 || strides[3] == 1;
+  return rowsAdjoin && (shape[2] == 1 || (strides[2] >= shape[3] && strides[2] <= kMostAttentionRow));
+}
+
+//===----------------------------------------------------------------------===//
+// Operands and results
+//===----------------------------------------------------------------------===//
+
+bool isReadStrided(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  if (auto attention = dyn_cast<ir::AttentionOp>(op))
+    return operand.get() != attention.getMask();
+  auto gradient = dyn_cast<ir::AttentionGradientOp>(op);
+  return gradient && operand.get() != gradient.getMask() && operand.get() != gradient.getLogSumExp();
+}
+
+bool isAttentionView(Operation *op) {
+  return isa<ir::TransposeOp, ir::SliceOp, ir::ReshapeOp>(op) && !op->use_empty() &&
+         llvm::all_of(op->getUses(),
+                      [](OpOperand &use) { return isReadStrided(use) || isAttentionView(use.getOwner()); });
+}
+
+ir::TransposeOp transposeOfResult(OpResult result) {
+  if (!isAttention(result.getOwner()) || cast<RankedTensorType>(result.getType()).getRank() != 4)
+    return {};
+  if (isa<ir::AttentionGradientOp>(result.getOwner()) && result.getResultNumber() == 3)
+    return {}; // the mask's cotangent lies as the mask does
+  ir::TransposeOp found;
+  for (OpOperand &use : result.getUses()) {
+    if (isReadStrided(use))
+      continue;
+    auto transpose = dyn_cast<ir::TransposeOp>(use.getOwner());
+    if (!transpose || found || isAttentionView(transpose))
+      return {};
+    found = transpose;
+  }
+  return found && isReadable(shapeOf(result), stridesBefore(found)) ? found : ir::TransposeOp();
+}
+
+} // namespace gpuc

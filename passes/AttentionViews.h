@@ -1,0 +1,48 @@
+//===- AttentionViews.h - Which attention stays whole, and what it reads -----===//
+//
+// A library's attention reads and writes heads through strides. So the transposes, slices and reshapes that
+// cut a projection [B, T, H · D] into heads [B, H, T, D] need not move anything: gpuc-fuse leaves them
+// outside of kernels, and gpuc-to-plan makes strides of them.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialects/gpuc/GpucOps.h"
+
+namespace gpuc {
+
+/// True of attention and its gradient.
+bool isAttention(mlir::Operation *op);
+
+/// Whether the host's library computes the op (attention or its gradient) whole where it stands.
+bool hasHostAttention(mlir::Operation *op);
+
+/// Whether the op is attention that reads the variables @seed and @step, as dropout does, without a
+/// gpuc.read.
+bool dropsByCounters(mlir::Operation *op);
+
+/// Where the elements of a tensor lie among those of another one, its base, which has no gaps.
+struct StridedView {
+  mlir::Value base;
+  int64_t offset = 0;                    ///< Elements before the first.
+  llvm::SmallVector<int64_t, 4> strides; ///< In elements, for each dimension of the tensor.
+};
+
+/// `value` as a view of what its transposes, slices and reshapes lead back to; of itself if strides cannot
+/// tell where its elements lie.
+StridedView viewOf(mlir::Value value);
+
+/// Whether attention can read or write heads of this shape that lie so.
+bool isReadable(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
+
+/// Whether attention reads this operand through strides: all but logarithms and mask.
+bool isReadStrided(mlir::OpOperand &operand);
+
+/// A transpose, slice or reshape that nobody reads but attention, through strides.
+bool isAttentionView(mlir::Operation *op);
+
+/// The one op other than attention that reads this result of attention, if it is a transpose in whose order
+/// the result can be written; else null. Such a result is a view of the transpose's.
+ir::TransposeOp transposeOfResult(mlir::OpResult result);
+
+} // namespace gpuc

@@ -1,0 +1,152 @@
+#include "runtime/host/attention/problem.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+
+namespace gpuc {
+namespace {
+
+/// Tiles of about 10 µs, at 100 GFLOP/s in f32 and half of that in f64, and 1 ns for each score.
+int64_t grainOf(double flops, double scores, DataType type) {
+  const double tile_ns = flops * static_cast<double>(sizeOf(type)) / 400 + scores + 20;
+  return static_cast<int64_t>(std::ceil(10'000 / tile_ns));
+}
+
+void planForward(AttentionProblem& problem) {
+  const AttentionShape& s = problem.shape;
+  const double scores = static_cast<double>(problem.cut.block_queries) * static_cast<double>(s.keys);
+  problem.phases[0] = {
+      .tiles = s.batch * s.heads * problem.cut.query_blocks,
+      .grain = grainOf(2 * scores * static_cast<double>(s.width + s.value_width), scores, s.type),
+      .f32 = computeAttentionTile<float>,
+      .f64 = computeAttentionTile<double>};
+}
+
+void planGradient(AttentionProblem& problem) {
+  const AttentionShape& s = problem.shape;
+  const AttentionCut& cut = problem.cut;
+  const double keys = static_cast<double>(std::min(s.keys, cut.blocks_per_part * cut.block_keys));
+  const double scores = keys * static_cast<double>(s.queries) * static_cast<double>(s.headsPerGroup());
+  const double flops = 2 * scores * static_cast<double>(3 * s.width + 2 * s.value_width);
+  problem.phases[0] = {.tiles = s.batch * s.groups * cut.parts,
+                       .grain = grainOf(flops, scores, s.type),
+                       .f32 = computeAttentionGradientTile<float>,
+                       .f64 = computeAttentionGradientTile<double>};
+  const double block = static_cast<double>(cut.block_queries);
+  if (problem.summed())
+    problem.phases[problem.phase_count++] = {
+        .tiles = s.batch * s.heads * cut.query_blocks,
+        .grain = grainOf(0, block * static_cast<double>(s.width * cut.parts) / 4, s.type),
+        .f32 = sumQueryCotangent<float>,
+        .f64 = sumQueryCotangent<double>};
+  if (s.mask_gradient) {
+    const int64_t tiles = maskGradientTiles(problem);
+    const double all = static_cast<double>(s.batch * s.heads) * static_cast<double>(s.queries) *
+                       static_cast<double>(s.keys) / static_cast<double>(tiles);
+    problem.phases[problem.phase_count++] = {
+        .tiles = tiles,
+        .grain = grainOf(2 * all * static_cast<double>(s.width + s.value_width), all, s.type),
+        .f32 = computeMaskGradientTile<float>,
+        .f64 = computeMaskGradientTile<double>};
+  }
+}
+
+/// Generates the micro-kernels of one block size after another.
+class KernelMaker {
+ public:
+  explicit KernelMaker(AttentionProblem& problem) : problem_(problem), s_(problem.shape) {}
+
+  Status make() {
+    problem_.micro_kernels.after = afterMicroKernels();
+    for (bool queries_cut : {false, true})
+      for (bool keys_cut : {false, true}) {
+        const int64_t queries = extent(s_.queries, problem_.cut.block_queries, queries_cut);
+        const int64_t keys = extent(s_.keys, problem_.cut.block_keys, keys_cut);
+        if (queries == 0 || keys == 0) continue;
+        GPUC_RETURN_IF_ERROR(makeBlock(queries_cut, keys_cut, queries, keys));
+      }
+    return okStatus();
+  }
+
+ private:
+  static int64_t extent(int64_t all, int64_t block, bool cut) { return cut ? all % block : block; }
+
+  Status makeBlock(bool queries_cut, bool keys_cut, int64_t queries, int64_t keys) {
+    AttentionMicroKernels& kernels = problem_.micro_kernels;
+    const int64_t stride = problem_.strideOf(queries);
+    const MicroKernelShape scores{s_.type, keys, stride, s_.width, s_.key.row, stride, stride, false, false};
+    GPUC_ASSIGN_OR_RETURN(kernels.scores[queries_cut][keys_cut], makeMicroKernel(scores));
+    const bool is_forward = s_.kind == AttentionKind::forward;
+    if (!is_forward) {
+      const MicroKernelShape slopes{s_.type, keys,   stride, s_.value_width, s_.value.row,
+                                    stride,  stride, false,  false};
+      GPUC_ASSIGN_OR_RETURN(kernels.slopes[queries_cut][keys_cut], makeMicroKernel(slopes));
+    }
+    for (bool accumulate : {false, true}) {
+      auto make = [&](MicroKernel(&table)[2][2][2], int64_t m, int64_t n, int64_t k, int64_t ldb, int64_t ldc,
+                      bool transpose) {
+        Result<MicroKernel> kernel =
+            makeMicroKernel({s_.type, m, n, k, stride, ldb, ldc, transpose, accumulate});
+        if (kernel.ok()) table[queries_cut][keys_cut][accumulate] = *kernel;
+        return kernel.ok() ? okStatus() : kernel.status();
+      };
+      if (is_forward) {
+        GPUC_RETURN_IF_ERROR(
+            make(kernels.result, queries, s_.value_width, keys, s_.value.row, s_.result.row, true));
+        continue;
+      }
+      GPUC_RETURN_IF_ERROR(make(kernels.value_cotangent, keys, s_.value_width, queries, s_.cotangent.row,
+                                s_.value_cotangent.row, false));
+      GPUC_RETURN_IF_ERROR(
+          make(kernels.key_cotangent, keys, s_.width, queries, s_.query.row, s_.key_cotangent.row, false));
+      GPUC_RETURN_IF_ERROR(
+          make(kernels.query_cotangent, queries, s_.width, keys, s_.key.row, problem_.partial.row, true));
+    }
+    return okStatus();
+  }
+
+  AttentionProblem& problem_;
+  const AttentionShape& s_;
+};
+
+}  // namespace
+
+Status checkAttentionShape(const AttentionShape& s) {
+  if (s.type != DataType::f32 && s.type != DataType::f64)
+    return errorf("attention: element type %s is not supported on the host, only f32 and f64 are",
+                  nameOf(s.type));
+  constexpr int64_t kMost = INT32_MAX;
+  for (int64_t extent : {s.batch, s.heads, s.groups, s.queries, s.keys, s.width, s.value_width})
+    if (extent < 1 || extent > kMost) return errorf("attention: an extent of %" PRId64, extent);
+  if (s.heads % s.groups != 0)
+    return errorf("attention: %" PRId64 " groups do not divide %" PRId64 " heads", s.groups, s.heads);
+  if (s.width > kMostAttentionWidth || s.value_width > kMostAttentionWidth)
+    return errorf("attention: heads of %" PRId64 " and %" PRId64 " elements, at most %" PRId64
+                  " are supported on the host",
+                  s.width, s.value_width, kMostAttentionWidth);
+  return okStatus();
+}
+
+Result<AttentionProblem> makeAttentionProblem(const AttentionShape& shape) {
+  AttentionProblem problem;
+  problem.shape = shape;
+  problem.cut = cutAttention(shape);
+  const int vector_bytes = microKernelVectorBytes();
+  problem.score_kernels = scoreKernels(vector_bytes);
+  problem.vector_kernels = vectorKernels(vector_bytes);
+  problem.lanes = scoreKernelVectorBytes(vector_bytes) / sizeOf(shape.type);
+  problem.partial = problem.summed() ? denseAttentionLayout(shape.heads, shape.queries, shape.width)
+                                     : shape.query_cotangent;
+  // Elements are kept whose uniform number in f32, a multiple of 2^-24, is at least p.
+  problem.drop_threshold =
+      static_cast<uint32_t>(std::ceil(std::ldexp(static_cast<float>(shape.dropout), 24)));
+  if (shape.kind == AttentionKind::forward)
+    planForward(problem);
+  else
+    planGradient(problem);
+  GPUC_RETURN_IF_ERROR(KernelMaker(problem).make());
+  return problem;
+}
+
+}  // namespace gpuc

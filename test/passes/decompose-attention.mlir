@@ -1,0 +1,39 @@
+// RUN: gpuc-opt %s --gpuc-decompose=target=host | FileCheck %s --check-prefixes=CHECK,HOST
+// RUN: gpuc-opt %s --gpuc-decompose=target=host:x86-64-v3 | FileCheck %s --check-prefixes=CHECK,HOST
+// RUN: gpuc-opt %s --gpuc-decompose=target=cuda:sm_90 | FileCheck %s --check-prefixes=CHECK,CUDA
+// RUN: gpuc-opt %s --gpuc-decompose | FileCheck %s --check-prefixes=CHECK,CUDA
+
+// The host computes attention and its gradient whole, in f32 and f64.
+// CHECK-LABEL: func.func @whole(
+// HOST:          gpuc.attention
+// HOST:          gpuc.attention_gradient
+// CUDA-NOT:      gpuc.attention
+// CHECK:         return
+func.func @whole(%q: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
+  %y, %log = gpuc.attention %q, %q, %q causal : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> (tensor<2x2x3x4xf32>, tensor<2x2x3xf32>)
+  %dq, %dk, %dv = gpuc.attention_gradient %y of %y, %log query %q key %q value %q causal
+      : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+      -> (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+  return %dk : tensor<2x2x3x4xf32>
+}
+
+// CHECK-LABEL: func.func @f64(
+// HOST:          gpuc.attention
+// CUDA-NOT:      gpuc.attention
+// CHECK:         return
+func.func @f64(%q: tensor<2x2x3x4xf64>) -> tensor<2x2x3x4xf64> {
+  %y, %log = gpuc.attention %q, %q, %q : (tensor<2x2x3x4xf64>, tensor<2x2x3x4xf64>, tensor<2x2x3x4xf64>) -> (tensor<2x2x3x4xf64>, tensor<2x2x3xf64>)
+  return %y : tensor<2x2x3x4xf64>
+}
+
+// Half precision is computed as f32 by the definition, wide heads do not fit the kernel's stack, and what drops
+// everything is 0 in the definition.
+// CHECK-LABEL: func.func @never(
+// CHECK-NOT:     gpuc.attention
+// CHECK:         return
+func.func @never(%half: tensor<2x2x3x4xbf16>, %wide: tensor<1x1x3x257xf32>, %q: tensor<2x2x3x4xf32>) -> (tensor<2x2x3x4xbf16>, tensor<1x1x3x257xf32>, tensor<2x2x3x4xf32>) {
+  %0, %1 = gpuc.attention %half, %half, %half : (tensor<2x2x3x4xbf16>, tensor<2x2x3x4xbf16>, tensor<2x2x3x4xbf16>) -> (tensor<2x2x3x4xbf16>, tensor<2x2x3xf32>)
+  %2, %3 = gpuc.attention %wide, %wide, %wide : (tensor<1x1x3x257xf32>, tensor<1x1x3x257xf32>, tensor<1x1x3x257xf32>) -> (tensor<1x1x3x257xf32>, tensor<1x1x3xf32>)
+  %4, %5 = gpuc.attention %q, %q, %q dropout 1.0 id 3 : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> (tensor<2x2x3x4xf32>, tensor<2x2x3xf32>)
+  return %0, %2, %4 : tensor<2x2x3x4xbf16>, tensor<1x1x3x257xf32>, tensor<2x2x3x4xf32>
+}
