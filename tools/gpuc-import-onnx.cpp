@@ -46,18 +46,37 @@ gpuc::Status checkDims(const gpuc::onnx::Model& model, const std::map<std::strin
   return gpuc::okStatus();
 }
 
-/// Weights first: a module is never there without them.
+std::string weightsPath(const std::string& output) {
+  return std::filesystem::path(output).replace_extension(".safetensors").string();
+}
+
+/// The module may not take the place of the model that it comes from, nor of its own weights.
+gpuc::Status checkOutput(const std::string& input, const std::string& output) {
+  if (output == "-") return gpuc::okStatus();
+  std::error_code none;
+  if (std::filesystem::equivalent(input, output, none) || output == weightsPath(output))
+    return gpuc::Status::error("--output: '" + output + "' is where " +
+                               (output == weightsPath(output) ? "the weights go" : "the model lies") +
+                               "; give it a name that ends in .mlir");
+  return gpuc::okStatus();
+}
+
+/// Weights first: a module is never there without them, nor they without it.
 gpuc::Status write(const gpuc::onnx::ImportedModel& model, const std::string& output) {
-  if (output != "-" && !model.weights.empty()) {
-    std::string weights = std::filesystem::path(output).replace_extension(".safetensors").string();
-    std::vector<gpuc::TensorView> tensors;
-    for (const gpuc::onnx::HostTensorPtr& weight : model.weights)
-      tensors.push_back({weight->spec, weight->bytes->data()});
-    GPUC_RETURN_IF_ERROR(gpuc::writeSafetensors(weights, std::move(tensors), {}));
+  if (output == "-" || model.weights.empty()) return gpuc::writeFileAtomically(output, model.text);
+  std::string weights = weightsPath(output);
+  std::vector<gpuc::TensorView> tensors;
+  for (const gpuc::onnx::HostTensorPtr& weight : model.weights)
+    tensors.push_back({weight->spec, weight->bytes->data()});
+  GPUC_RETURN_IF_ERROR(gpuc::writeSafetensors(weights, std::move(tensors), {}));
+  gpuc::Status written = gpuc::writeFileAtomically(output, model.text);
+  std::error_code none;
+  if (!written.ok())
+    std::filesystem::remove(weights, none);
+  else
     std::fprintf(stderr, "weights (%zu) in %s: pass it to gpuc-run or gpuc-train as --variables\n",
                  model.weights.size(), weights.c_str());
-  }
-  return gpuc::writeFileAtomically(output, model.text);
+  return written;
 }
 
 }  // namespace
@@ -85,14 +104,14 @@ int main(int argc, char** argv) {
   if (gpuc::Status parsed = parseDims(dimTexts, options.dims); !parsed.ok())
     return cli.usageError(parsed.message());
   if (!output) output = input == "-" ? "-" : std::filesystem::path(input).replace_extension(".mlir").string();
+  if (gpuc::Status apart = checkOutput(input, *output); !apart.ok()) return fail(apart);
   gpuc::Result<std::string> bytes = gpuc::readFile(input);
   if (!bytes.ok()) return fail(bytes.status());
   gpuc::Result<gpuc::onnx::Model> model = gpuc::onnx::parseModel(*bytes, input);
   if (!model.ok()) return fail(model.status());
   bytes->clear();
   bytes->shrink_to_fit();
-  if (gpuc::Status known = checkDims(*model, options.dims); !known.ok())
-    return cli.usageError(known.message());
+  if (gpuc::Status known = checkDims(*model, options.dims); !known.ok()) return fail(known);
 
   gpuc::onnx::ImportedModel imported = gpuc::onnx::importModel(*model, options);
   for (const gpuc::onnx::Problem& problem : imported.problems)

@@ -202,6 +202,12 @@ bool Importer::gatherInputs(const Node &node, NameScope &scope, std::vector<Oper
 }
 
 void Importer::runNode(const Node &node, NameScope &scope) {
+  constexpr int64_t kMostNodes = 1 << 18; // Functions that call others twice make a small file a vast graph.
+  if (++nodes_ > kMostNodes) {
+    if (nodes_ == kMostNodes + 1)
+      report(describe(prefix_, node) + ": the graph has more than " + std::to_string(kMostNodes) + " nodes");
+    return;
+  }
   const Function *function = findFunction(node);
   std::vector<Operand *> inputs;
   bool known = check(node, function), sound = gatherInputs(node, scope, inputs) && known;
@@ -265,7 +271,7 @@ static std::string portName(const std::string &name, std::set<std::string> &take
 }
 
 void Importer::finishPredict() {
-  std::set<std::string> argumentPorts, resultPorts;
+  std::set<std::string> argumentPorts, resultPorts, listed;
   for (auto [name, argument] : llvm::zip_equal(argumentNames_, predict_.getBody().getArguments()))
     if (llvm::is_contained(cast<RankedTensorType>(argument.getType()).getShape(), 0))
       report("input '" + name + "' has an extent of 0: gpuc has no empty inputs");
@@ -280,6 +286,10 @@ void Importer::finishPredict() {
     }
     if (operand->failed)
       continue; // Reported where it failed.
+    if (!listed.insert(output.name).second) {
+      report("output '" + output.name + "' is listed twice");
+      continue;
+    }
     emitter_.location = NameLoc::get(builder_.getStringAttr(output.name));
     Tensor value = materialize(*operand);
     if (emitter_.failed())

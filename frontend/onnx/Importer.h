@@ -91,9 +91,11 @@ private:
 
   NameScope globals_;
   NameScope *current_ = &globals_;
-  std::string prefix_; ///< Of node names: the calls that lead here.
-  int depth_ = 0;      ///< How many calls, branches and loops.
+  std::string prefix_;                  ///< Of node names: the calls that lead here.
+  int depth_ = 0;                       ///< How many calls, branches and loops.
+  std::vector<const Function *> calls_; ///< That lead here.
   int loops_ = 0;
+  int64_t nodes_ = 0; ///< How many have been run.
   const std::vector<Node> *running_ = nullptr;
 
   mlir::func::FuncOp predict_;

@@ -63,6 +63,10 @@ Status addLoss(Emitter &e, func::FuncOp predict, const std::string &loss) {
     if (output.getRank() < 2)
       return Status::error("logits are [batch, …, classes], but the first output is " +
                            toString(output.getShape()));
+    auto returned = cast<func::ReturnOp>(predict.getBody().front().getTerminator());
+    if (returned.getOperand(0).getDefiningOp<ir::SoftmaxOp>())
+      return Status::error("the first output is probabilities (Softmax): export the logits, of which "
+                           "cross_entropy takes the softmax itself");
     auto labels = RankedTensorType::get(output.getShape().drop_back(), e.builder.getI32Type());
     int64_t range = output.getShape().back();
     addMetric(e, predict, "loss", "cross_entropy", labels, "labels", range, {"loss_sum", "count"});

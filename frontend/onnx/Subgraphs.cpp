@@ -43,8 +43,9 @@ static std::vector<Node> bindAttributes(const Function &function, const Node &ca
 }
 
 void Importer::call(const Function &function, NodeScope &scope) {
-  if (depth_ >= kDeepest) {
-    scope.fail("calls of functions go too deep: is one recursive?");
+  if (llvm::is_contained(calls_, &function) || depth_ >= kDeepest) {
+    scope.fail(llvm::is_contained(calls_, &function) ? "the function calls itself"
+                                                     : "calls of functions go too deep");
     return;
   }
   NameScope names;
@@ -52,10 +53,12 @@ void Importer::call(const Function &function, NodeScope &scope) {
     if (scope.has(i))
       define(names, function.inputs[i], scope.operand(i), "function '" + function.name + "'");
   ++depth_;
+  calls_.push_back(&function);
   std::string outer = std::exchange(prefix_, prefix_ + scope.node.name + "/");
   std::vector<Node> nodes = bindAttributes(function, scope.node);
   runNodes(nodes, names);
   prefix_ = outer;
+  calls_.pop_back();
   --depth_;
   for (size_t i = 0; i < function.outputs.size() && i < scope.outputs.size(); ++i)
     if (Operand *result = names.find(function.outputs[i]))
