@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Activations.h"
+#include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -65,14 +66,33 @@ void lowerShrink(NodeScope &node) {
   node.output(select(compare("lt", x, -bound), x + bias, middle));
 }
 
-void lowerHardmax(NodeScope &node) {
+/// Up to opset 12 the axis, 1 if it is left out, begins the dimensions that count as one.
+template <typename Lower> void alongAxis(NodeScope &node, Lower lower) {
   Tensor x = node.input(0);
-  int64_t axis = dimension(x, node.integer("axis", -1));
+  const bool old = node.importer().opset() < 13;
+  const int64_t axis = dimension(x, node.integer("axis", old ? 1 : -1));
   if (axis < 0)
     return;
+  if (!old || axis == x.rank() - 1)
+    return node.output(lower(x, axis));
+  Shape shape = x.shape(), rows(shape.begin(), shape.begin() + axis);
+  int64_t count = 1;
+  for (int64_t d = axis; d < x.rank(); ++d) {
+    if (x.extent(d) == kBatch)
+      return void(node.fail("goes along the batch, which is open: bind it with --dim NAME=N"));
+    count *= x.extent(d);
+  }
+  rows.push_back(count);
+  node.output(reshape(lower(reshape(x, rows), axis), shape));
+}
+
+/// 1 at the largest element, at the first of several.
+Tensor hardmax(const Tensor &x, int64_t axis) {
+  if (!x)
+    return {};
   Tensor largest = unsqueeze(along("argmax", x, axis), {axis});
-  Tensor index = iota(node.emitter, x.shape(), DataType::i64, axis);
-  node.output(cast(compare("eq", index, largest), x.type()));
+  Tensor index = iota(*x.emitter(), x.shape(), DataType::i64, axis);
+  return cast(compare("eq", index, largest), x.type());
 }
 
 } // namespace
@@ -144,11 +164,16 @@ void addActivations(OpTable &table) {
   table["ThresholdedRelu"] = {
       [](NodeScope &n) { n.output(thresholdedRelu(n.input(0), n.number("alpha", 1))); }, {"alpha"}};
   table["Shrink"] = {lowerShrink, {"bias", "lambd"}};
-  table["Softmax"] = {[](NodeScope &n) { n.output(along("softmax", n.input(0), n.integer("axis", -1))); },
+  table["Softmax"] = {[](NodeScope &n) {
+                        alongAxis(n, [](const Tensor &x, int64_t axis) { return along("softmax", x, axis); });
+                      },
                       {"axis"}};
   table["LogSoftmax"] = {
-      [](NodeScope &n) { n.output(along("log_softmax", n.input(0), n.integer("axis", -1))); }, {"axis"}};
-  table["Hardmax"] = {lowerHardmax, {"axis"}};
+      [](NodeScope &n) {
+        alongAxis(n, [](const Tensor &x, int64_t axis) { return along("log_softmax", x, axis); });
+      },
+      {"axis"}};
+  table["Hardmax"] = {[](NodeScope &n) { alongAxis(n, hardmax); }, {"axis"}};
 }
 
 } // namespace gpuc::onnx

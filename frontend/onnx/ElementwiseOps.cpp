@@ -54,10 +54,11 @@ Tensor chain(NodeScope &node, const char *name) {
 
 void lowerClip(NodeScope &node) {
   Tensor x = node.input(0);
+  // Bounds that were attributes are f32.
   if (node.has(1))
-    x = binary("max", x, node.input(1));
+    x = binary("max", x, cast(node.input(1), x.type()));
   if (node.has(2))
-    x = binary("min", x, node.input(2));
+    x = binary("min", x, cast(node.input(2), x.type()));
   node.output(x);
 }
 

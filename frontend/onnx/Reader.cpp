@@ -9,6 +9,7 @@
 
 #include "frontend/onnx/ExternalData.h"
 #include "frontend/onnx/Text.h"
+#include "frontend/onnx/Upgrade.h"
 #include "onnx.pb.h"
 
 #include <charconv>
@@ -18,6 +19,8 @@
 
 namespace gpuc::onnx {
 namespace {
+
+constexpr int64_t kLastOpset = 27;
 
 /// ONNX's data types by their numbers, also those newer than the message definition that this is built with.
 struct ElementType {
@@ -276,9 +279,9 @@ Result<Model> Reader::model(::onnx::ModelProto &proto) {
       out.opset = import.version();
   if (!proto.has_graph())
     return fail("no ONNX model: it has no graph");
-  if (out.opset < 13 || out.opset > 27)
-    return fail("opset " + std::to_string(out.opset) +
-                ": gpuc reads 13 to 27; convert it with onnx.version_converter");
+  if (out.opset < kLeastOpset || out.opset > kLastOpset)
+    return fail("opset " + std::to_string(out.opset) + ": gpuc reads " + std::to_string(kLeastOpset) +
+                " to " + std::to_string(kLastOpset) + "; convert it with onnx.version_converter");
   GPUC_RETURN_IF_ERROR(graph(*proto.mutable_graph(), out.graph));
   for (::onnx::FunctionProto &function : *proto.mutable_functions()) {
     Function &made = out.functions.emplace_back();
@@ -288,6 +291,7 @@ Result<Model> Reader::model(::onnx::ModelProto &proto) {
     made.outputs.assign(function.output().begin(), function.output().end());
     GPUC_RETURN_IF_ERROR(nodes(*function.mutable_node(), made.nodes));
   }
+  upgrade(out);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include "frontend/onnx/HostTensor.h"
 #include "frontend/onnx/Onnx.h"
 #include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/Upgrade.h"
 #include "test/fuzz/fuzz_check.h"
 
 namespace {
@@ -64,15 +65,53 @@ onnx::ValueInfo input(Choices& choices, const std::string& name) {
   return made;
 }
 
+/// A body or branch: two inputs, a chain of small ops that also read what lies around it, up to three
+/// outputs.
+std::shared_ptr<const onnx::Graph> graph(Choices& choices) {
+  static const char* const kOps[] = {"Add", "Identity", "Concat", "ReduceSum", "Dropout", "MatMul"};
+  static const char* const kAround[] = {"x0", "x1", "w0", "w1", "", "nowhere"};
+  auto made = std::make_shared<onnx::Graph>();
+  std::vector<std::string> names(std::begin(kAround), std::end(kAround));
+  for (size_t i = choices.below(4); i > 0; --i) {
+    names.push_back("in" + std::to_string(i));
+    made->inputs.push_back({names.back(), DataType::f32, "FLOAT", std::nullopt});
+  }
+  for (size_t i = choices.below(4); i > 0; --i) {
+    onnx::Node& node = made->nodes.emplace_back();
+    node.name = node.op = kOps[choices.below(std::size(kOps))];
+    node.inputs = {names[choices.below(names.size())], names[choices.below(names.size())]};
+    node.outputs = {"out" + std::to_string(i)};
+    names.push_back(node.outputs.front());
+  }
+  for (size_t i = choices.below(4); i > 0; --i)
+    made->outputs.push_back({names[choices.below(names.size())], {}, "", std::nullopt});
+  return made;
+}
+
 onnx::NodeAttribute attribute(Choices& choices, const std::string& name) {
-  static const char* const kTexts[] = {
-      "",      "none",    "sum",  "mean",       "SAME_UPPER",        "edge",
-      "wrap",  "reflect", "add",  "ij,jk->ik",  "...i->...",         "linear",
-      "cubic", "floor",   "tanh", "not_larger", "tf_crop_and_resize"};
+  static const char* const kTexts[] = {"",
+                                       "none",
+                                       "sum",
+                                       "mean",
+                                       "SAME_UPPER",
+                                       "edge",
+                                       "wrap",
+                                       "reflect",
+                                       "add",
+                                       "ij,jk->ik",
+                                       "...i->...",
+                                       "linear",
+                                       "cubic",
+                                       "floor",
+                                       "tanh",
+                                       "not_larger",
+                                       "tf_crop_and_resize",
+                                       "reverse",
+                                       "bidirectional"};
   using Kind = onnx::NodeAttribute::Kind;
   onnx::NodeAttribute made;
   made.name = name;
-  switch (choices.below(5)) {
+  switch (name == "body" || name.ends_with("_branch") ? 7 : choices.below(7)) {
     case 0:
       made.kind = Kind::integer;
       made.integer = choices.integer();
@@ -92,6 +131,19 @@ onnx::NodeAttribute attribute(Choices& choices, const std::string& name) {
     case 4:
       made.kind = Kind::tensor;
       made.tensor = tensor(choices);
+      break;
+    case 5:
+      made.kind = Kind::numbers;
+      for (int64_t number : integers(choices, 6)) made.numbers.push_back(static_cast<double>(number) / 2);
+      break;
+    case 6:
+      made.kind = Kind::texts;
+      for (size_t i = choices.below(7); i > 0; --i)
+        made.texts.push_back(choices.below(8) ? "Tanh" : "HardSigmoid");
+      break;
+    case 7:
+      made.kind = Kind::graph;
+      made.graph = graph(choices);
       break;
   }
   return made;
@@ -121,7 +173,7 @@ onnx::Node node(Choices& choices, std::vector<std::string>& names, size_t number
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Choices choices(data, size);
   onnx::Model model;
-  model.opset = 13 + static_cast<int64_t>(choices.below(12));
+  model.opset = 7 + static_cast<int64_t>(choices.below(18));
   std::vector<std::string> names;
   for (size_t i = 0; i < 3; ++i) {
     names.push_back("x" + std::to_string(i));
@@ -137,6 +189,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     output.name = made.outputs.front();
     model.graph.outputs.push_back(output);
   }
+  onnx::upgrade(model);
   onnx::ImportedModel imported = onnx::importModel(model, {});
   gpuc::require(imported.text.empty() == !imported.problems.empty(), "a module, or problems");
   for (const onnx::Problem& problem : imported.problems) {
