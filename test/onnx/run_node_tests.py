@@ -25,7 +25,7 @@ GROUPS = [
     (r"^element type (\w+)", "element types that gpuc does not have"),
     (r"^input '[^']*' is no tensor", "sequences, optionals and maps"),
     (r"^input '[^']*' is (\w+): gpuc knows", "element types that gpuc does not have"),
-    (r"^opset (\d+)", "opsets before 13"),
+    (r"^opset (\d+)", "opsets before 7, or none of the standard ops"),
     (r"gpuc has no empty (inputs|outputs)", "empty inputs or outputs"),
     (r"^host: .*: (\w+): element type (\w+) is not supported on the host", r"no \1 of \2 on the host"),
     (r"\((?:\w+\.)*(\w+)\): .*must be known when the model is imported", r"\1: shapes that depend on values"),
