@@ -226,7 +226,8 @@ def HoistFromScansPass : Pass<"gpuc-hoist-from-scans", "::mlir::ModuleOp"> {
   let description = [{
     What depends on captures alone is computed once. Products of an input, or of what an output needs, with a capture
     become one product of a stack. A gradient that the loop only adds up, of a weight or a bias, becomes one product, or
-    sum, over stacks, most of which the backward pass reads anyway.
+    sum, over stacks, most of which the backward pass reads anyway. A `chunked` loop keeps its products: it is there
+    so that their stacks are never whole.
 
     Before:
     ```mlir

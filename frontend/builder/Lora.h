@@ -17,8 +17,8 @@ struct LoraOptions {
 ///
 /// with the parameters `lora_A.weight` [rank, in], which begins as a Linear's weight, and `lora_B.weight`
 /// [out, rank], which begins as zeros: so does what the adapter adds [Hu et al. 2021, arXiv:2106.09685].
-/// Names are those of the peft package. Call it before the model uses `net`. Returns how many adapters there
-/// are.
+/// Names are those of the peft package, without the prefix that its files have. Call it before the model
+/// uses `net`. Returns how many adapters there are.
 int64_t addLora(Module &net, const LoraOptions &options = {});
 
 } // namespace gpuc::nn

@@ -145,9 +145,10 @@ Tensor Upsample::forward(const Tensor &x) {
     const double scaled = options_.size.empty() ? options_.scaleFactor[at] * static_cast<double>(extent)
                                                 : static_cast<double>(options_.size[at]);
     // PyTorch would round down, and then find pixels by the factor and not by the extents.
-    if (scaled != std::floor(scaled) || scaled < 1)
-      return graph.fail(llvm::formatv("{0} makes {1} pixels of {2}; give a size that is a whole number",
-                                      describe(), detail::numberText(scaled), extent));
+    if (scaled != std::floor(scaled) || scaled < 1 || scaled > 1e9)
+      return graph.fail(
+          llvm::formatv("{0} makes {1} pixels of {2}; give a size that is a whole number up to 10^9",
+                        describe(), detail::numberText(scaled), extent));
     extents.push_back(static_cast<int64_t>(scaled));
   }
   return resize(x, extents, options_.mode, options_.alignCorners);

@@ -176,6 +176,8 @@ Result<nn::Model> build(Settings &settings) {
   GPUC_RETURN_IF_ERROR(settings.status());
   if (lora.rank == 0 && settings.text("lora_alpha") != "by-rank")
     return Status::error("lora_alpha scales adapters, and lora=0 makes none: give lora=RANK too");
+  if (lora.rank > 0 && lora.alpha == 0)
+    return Status::error("lora_alpha=0 would train nothing: give a number above 0, or leave it out");
   if (options.width % options.heads != 0)
     return Status::error("heads=" + std::to_string(options.heads) +
                          " do not divide width=" + std::to_string(options.width));
@@ -213,7 +215,7 @@ ZooModel gpt2() {
            {"width", "by-size", "numbers for each token"},
            {"length", "by-size", "tokens of a sample"},
            {"vocabulary", "by-size", "different tokens"},
-           {"dropout", "0", "probability in [0, 1)"},
+           {"dropout", "0", "probability in [0, 1), of the adapters' inputs too"},
            {"bias", "true", "linear layers and norms have one"},
            {"lora", "0",
             "rank of adapters at each linear layer; all else is frozen then; 0: none, all is trained"},

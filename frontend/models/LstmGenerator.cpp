@@ -50,7 +50,7 @@ Result<nn::Model> build(Settings &settings) {
   const DataType dtype = settings.floatType("dtype");
   GPUC_RETURN_IF_ERROR(settings.status());
 
-  nn::ModelBuilder model("lstm_generator", dtype);
+  nn::ModelBuilder model("lstm-generator", dtype);
   Generator net(options);
   const nn::Shape tokens = {nn::kBatch, length}, states = {nn::kBatch, options.layers, options.hidden};
   const nn::Input x = {"x", tokens, DataType::i32, options.vocabulary};

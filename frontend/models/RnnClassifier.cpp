@@ -53,8 +53,11 @@ Result<nn::Model> build(Settings &settings) {
   const int64_t batch = settings.integer("batch", 1, 1 << 30);
   const DataType dtype = settings.floatType("dtype");
   GPUC_RETURN_IF_ERROR(settings.status());
+  if (options.layers.dropout > 0 && options.layers.layers == 1)
+    return Status::error("dropout=" + settings.text("dropout") +
+                         " acts between layers, and there is one: give layers=2, or dropout=0");
 
-  nn::ModelBuilder model("rnn_classifier", dtype);
+  nn::ModelBuilder model("rnn-classifier", dtype);
   PixelsToUnit scale(dtype);
   RnnClassifier net(options);
   model.predict({{"x", {nn::kBatch, 1, steps, options.width}, DataType::ui8}}, "logits",

@@ -59,7 +59,9 @@ Status writeToken(int64_t token, bool as_text, bool first) {
 
 Status loadWeights(Session& session, std::span<const std::string> paths) {
   GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(paths));
-  return VariableStore(session).start(NamedTensors(files));
+  GPUC_ASSIGN_OR_RETURN(std::vector<std::string> warnings, VariableStore(session).start(NamedTensors(files)));
+  for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  return okStatus();
 }
 
 }  // namespace

@@ -30,11 +30,11 @@ Result<std::vector<const SafetensorsFile::Entry*>> bindByName(std::span<const Te
       missing.push_back(variable.name + " (" + variable.str() + ")");
     else if (entry->spec.type != variable.type || entry->spec.shape != variable.shape)
       mismatching.push_back(variable.name + " (" + entry->spec.str() + ", the plan has " + variable.str() +
-                            ")");
+                            ")" + files.whereIs(variable.name));
   }
   for (const SafetensorsFile::Entry* entry : files.all())
     if (!known.contains(entry->spec.name))
-      surplus.push_back(entry->spec.name + " (" + entry->spec.str() + ")");
+      surplus.push_back(entry->spec.name + " (" + entry->spec.str() + ")" + files.whereIs(entry->spec.name));
   std::string text;
   appendList(text, "missing", missing);
   appendList(text, "of another shape or type", mismatching);

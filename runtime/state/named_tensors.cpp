@@ -10,17 +10,23 @@ NamedTensors::NamedTensors(std::span<const SafetensorsFile> files) {
 
 void NamedTensors::add(const SafetensorsFile& file) {
   name_ += (name_.empty() ? "" : " and ") + file.name();
-  for (const SafetensorsFile::Entry& entry : file.tensors()) entries_[entry.spec.name] = &entry;
+  for (const SafetensorsFile::Entry& entry : file.tensors()) entries_[entry.spec.name] = {&file, &entry};
+  ++files_;
 }
 
 const SafetensorsFile::Entry* NamedTensors::find(std::string_view name) const {
   auto entry = entries_.find(name);
-  return entry == entries_.end() ? nullptr : entry->second;
+  return entry == entries_.end() ? nullptr : entry->second.entry;
+}
+
+std::string NamedTensors::whereIs(std::string_view name) const {
+  auto entry = entries_.find(name);
+  return entry == entries_.end() || files_ == 1 ? "" : " in " + entry->second.file->name();
 }
 
 std::vector<const SafetensorsFile::Entry*> NamedTensors::all() const {
   std::vector<const SafetensorsFile::Entry*> all;
-  for (const auto& [name, entry] : entries_) all.push_back(entry);
+  for (const auto& [name, place] : entries_) all.push_back(place.entry);
   return all;
 }
 

@@ -22,14 +22,21 @@ class NamedTensors {
   const std::string& name() const { return name_; }
   /// The tensor of this name, or null.
   const SafetensorsFile::Entry* find(std::string_view name) const;
+  /// " in b.safetensors" for a tensor that is there, if there are several files; else nothing.
+  std::string whereIs(std::string_view name) const;
   /// Sorted by name, none twice.
   std::vector<const SafetensorsFile::Entry*> all() const;
 
  private:
   void add(const SafetensorsFile& file);
 
+  struct Place {
+    const SafetensorsFile* file;
+    const SafetensorsFile::Entry* entry;
+  };
   std::string name_;
-  std::map<std::string_view, const SafetensorsFile::Entry*> entries_;
+  int files_ = 0;
+  std::map<std::string_view, Place> entries_;
 };
 
 /// Opens all of them.

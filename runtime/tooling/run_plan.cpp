@@ -33,7 +33,11 @@ Result<Session> openSession(const Plan& plan, const RunOptions& options) {
 Status prepareVariables(Session& session, const RunOptions& options) {
   if (options.variables.empty()) return options.entry == "init" ? okStatus() : session.initialize();
   GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(options.variables));
-  return VariableStore(session).start(NamedTensors(files), options.seed ? SeedFrom::session : SeedFrom::file);
+  GPUC_ASSIGN_OR_RETURN(
+      std::vector<std::string> warnings,
+      VariableStore(session).start(NamedTensors(files), options.seed ? SeedFrom::session : SeedFrom::file));
+  for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  return okStatus();
 }
 
 Status writeOutputs(Session& session, ProgramId id, const std::string& folder) {

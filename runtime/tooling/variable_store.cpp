@@ -27,16 +27,16 @@ bool isSlotOf(const PlanInfo& plan, std::string_view name) {
 class Selection {
  public:
   Selection(const PlanInfo& plan, const NamedTensors& files, SeedFrom seed) : files_(files), seed_(seed) {
-    bool freezes = false, has_trained = false, has_optimizer = false, knows_optimizer = false;
+    bool freezes = false, has_trained = false;
     for (const VariableInfo& variable : plan.variables) {
       bool has = files.find(variable.spec.name);
       freezes |= isFrozen(variable);
+      trained_ += variable.trainable;
       has_trained |= has && variable.trainable;
-      has_optimizer |= variable.kind == VariableKind::optimizer;
-      knows_optimizer |= has && variable.kind == VariableKind::optimizer;
+      if (variable.kind == VariableKind::optimizer) (has ? state_ : missing_state_) += 1;
     }
-    continues_ = knows_optimizer || !has_optimizer;
     trains_anew_ = freezes && !has_trained;
+    continues_ = missing_state_ == 0 && !trains_anew_;
   }
 
   /// Whether the variable must come from the files.
@@ -55,11 +55,24 @@ class Selection {
     return false;
   }
 
+  /// What a user may not have meant.
+  std::vector<std::string> warnings() const {
+    std::vector<std::string> warnings;
+    if (trains_anew_ && trained_ > 0)
+      warnings.push_back(files_.name() + " holds the frozen parameters alone; the " +
+                         std::to_string(trained_) + " that are trained begin as init makes them");
+    if (state_ > 0 && missing_state_ > 0)
+      warnings.push_back(files_.name() + " holds the optimizer's state in part (" + std::to_string(state_) +
+                         " of " + std::to_string(state_ + missing_state_) + " tensors); it begins anew");
+    return warnings;
+  }
+
  private:
   const NamedTensors& files_;
   SeedFrom seed_;
-  bool continues_;    // has the optimizer's state
-  bool trains_anew_;  // has the frozen weights alone
+  int trained_ = 0, state_ = 0, missing_state_ = 0;  // parameters, and tensors of the optimizer
+  bool continues_;                                   // has the optimizer's state
+  bool trains_anew_;                                 // has the frozen weights alone
 };
 
 }  // namespace
@@ -91,7 +104,7 @@ Status VariableStore::restore(const SafetensorsFile& file) {
   return okStatus();
 }
 
-Status VariableStore::start(const NamedTensors& files, SeedFrom seed) {
+Result<std::vector<std::string>> VariableStore::start(const NamedTensors& files, SeedFrom seed) {
   const PlanInfo& plan = session_->plan().info();
   const Selection selection(plan, files, seed);
   std::vector<TensorSpec> bound, known;
@@ -110,7 +123,7 @@ Status VariableStore::start(const NamedTensors& files, SeedFrom seed) {
   GPUC_ASSIGN_OR_RETURN(std::vector<const SafetensorsFile::Entry*> entries, bindByName(bound, files));
   GPUC_RETURN_IF_ERROR(session_->initialize());
   for (size_t i = 0; i < wanted; ++i) GPUC_RETURN_IF_ERROR(write(*session_, *entries[i]));
-  return okStatus();
+  return selection.warnings();
 }
 
 }  // namespace gpuc

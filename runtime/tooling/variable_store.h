@@ -36,11 +36,12 @@ class VariableStore {
 
   /// Starts from weights: initialises all variables, then writes what the files have. Every parameter must be
   /// there; but where some are frozen, those that are trained may all be missing, and begin as `init` makes
-  /// them: new adapters on old weights. Statistics keep their first values if they are not there. Optimizer
-  /// state comes in full or not at all, and the counter `step` with it; training then goes on. Not minded in
-  /// the files: state of another optimizer (`<variable>/<slot>`). Errors list what is missing, of another
+  /// them: new adapters on old weights. Statistics keep their first values if they are not there. If all of
+  /// the optimizer's state is there, it and the counter `step` come along and training goes on; otherwise
+  /// they begin anew. Not minded in the files: state of another optimizer (`<variable>/<slot>`). Returns
+  /// warnings for people: what begins anew though files are there. Errors list what is missing, of another
   /// shape or type, or unknown.
-  Status start(const NamedTensors& files, SeedFrom seed = SeedFrom::session);
+  Result<std::vector<std::string>> start(const NamedTensors& files, SeedFrom seed = SeedFrom::session);
 
  private:
   Session* session_;

@@ -91,7 +91,9 @@ Status Trainer::setVariables(const std::optional<Checkpoint>& checkpoint) {
   }
   if (options_.variables.empty()) return session_.initialize();
   GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(options_.variables));
-  return variables_.start(NamedTensors(files));
+  GPUC_ASSIGN_OR_RETURN(std::vector<std::string> warnings, variables_.start(NamedTensors(files)));
+  for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  return okStatus();
 }
 
 Status Trainer::startFeed() {

@@ -17,8 +17,6 @@ CASES = {
     "lstm-generator": {"keys": {"layers": "2", "embedding": "5", "hidden": "6", "length": "7", "vocabulary": "11",
                                 "batch": "3"},
                        "data": {"x": ("i32", [3, 7], 11, 0), "labels": ("i32", [3, 7], 11, 0)}},
-
-
     "resnet18": {"keys": {"in_channels": "2", "size": "40", "width": "4", "classes": "5", "smoothing": "0.1", "batch": "4"},
                  "data": {"x": ("ui8", [4, 2, 40, 40], 256, 0), "labels": ("i32", [4], 5, 0)}},
     "resnet50": {"keys": {"in_channels": "1", "size": "64", "width": "4", "classes": "5", "batch": "8"},

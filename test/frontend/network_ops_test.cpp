@@ -180,10 +180,12 @@ TEST(NetworkOps, UpsamplesByFactorOrToASize) {
   EXPECT_HAS(made(image, up({.scaleFactor = {2}})), "to tensor<?x2x8x10xf32>");
   EXPECT_HAS(made(image, up({.scaleFactor = {0.5, 3}})), "to tensor<?x2x2x15xf32>");
   EXPECT_HAS(made(image, up({.size = {12}})), "-> tensor<?x2x12x12xf32>");
-  EXPECT_EQ(made(image, up({.scaleFactor = {1.5}})), "predict: Upsample(scale_factor=1.5, nearest) makes 7.5 "
-                                                     "pixels of 5; give a size that is a whole number");
+  EXPECT_EQ(made(image, up({.scaleFactor = {1.5}})),
+            "predict: Upsample(scale_factor=1.5, nearest) makes 7.5 "
+            "pixels of 5; give a size that is a whole number up to 10^9");
   EXPECT_EQ(made(image, up({.size = {8, 0}, .mode = Interpolation::linear})),
-            "predict: Upsample(size=(8, 0), linear) makes 0 pixels of 5; give a size that is a whole number");
+            "predict: Upsample(size=(8, 0), linear) makes 0 pixels of 5; give a size that is a whole number "
+            "up to 10^9");
   const std::string cure =
       "give size or scale_factor, one number or one for each dimension from the third on";
   EXPECT_EQ(made(image, up({})), "predict: Upsample(scale_factor=(), nearest) of [?, 2, 4, 5]: " + cure);

@@ -71,7 +71,7 @@ TEST(VariableStore, GoesThroughAFile) {
   ASSERT_TRUE(VariableStore(first).save(folder / "state").ok());
   Result<SafetensorsFile> file = SafetensorsFile::open(folder / "state");
   ASSERT_TRUE(file.ok()) << file.message();
-  Status loaded = VariableStore(second).start(*file, SeedFrom::file);
+  auto loaded = VariableStore(second).start(*file, SeedFrom::file);
   ASSERT_TRUE(loaded.ok()) << loaded.message();
   EXPECT_EQ(readVariable<float>(second, "fc1.weight", 256), std::vector<float>(256, 0.5f));
   EXPECT_EQ(readVariable<int64_t>(second, "seed", 1)[0], 3);

@@ -65,6 +65,11 @@ PlanBuilder trainPlan(const TrainPlanOptions& options) {
   CommandList& init = builder.program("init").streams[0]->commands;
   builder.fill(init, {b.weight}, patternOf(0.5f));
   builder.fill(init, {b.momentum});
+  if (options.has_second) {
+    builder.fill(init, {builder.variable("second", DataType::f32, {kPixels})});
+    builder.fill(
+        init, {builder.variable("second/momentum", DataType::f32, {kPixels}, fb::VariableKind::optimizer)});
+  }
   if (options.has_frozen) {
     builder.fill(init, {builder.variable("base", DataType::f32, {kPixels})}, patternOf(1.0f));
     builder.plan.variables.back()->trainable = false;

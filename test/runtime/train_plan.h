@@ -13,6 +13,7 @@ struct TrainPlanOptions {
   bool train_counts_rows = true;
   bool eval_counts_rows = true;
   bool has_eval = true;
+  bool has_second = false;  // a parameter of 16 with an optimizer's state, that nothing uses
   bool has_frozen = false;  // a parameter `base` of 16 that nothing uses
 };
 

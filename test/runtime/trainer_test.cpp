@@ -147,7 +147,8 @@ const TensorSpec kWeight{"weight", DataType::f32, {16}}, kMomentum{"weight/momen
 struct StartTest : testing::Test {
   explicit StartTest(const TrainPlanOptions& options = {}) : session(open(trainPlan(options), {.seed = 3})) {}
   /// Starts from one file.
-  Status start(const std::vector<TensorSpec>& specs, int64_t step = -1, float value = 0) {
+  Result<std::vector<std::string>> start(const std::vector<TensorSpec>& specs, int64_t step = -1,
+                                         float value = 0) {
     return store.start(weightsFile(folder / "weights", specs, step, value));
   }
   std::vector<float> weights() { return readVariable<float>(session, "weight", 16); }
@@ -189,7 +190,9 @@ TEST_F(StartTest, TakesTheLastOfSeveralFiles) {
   EXPECT_EQ(readVariable<float>(session, "weight/momentum", 16), std::vector<float>(16, 1.0f));
   files.push_back(weightsFile(folder / "third", {kBias}, -1, 0));
   expectError(store.start(NamedTensors(files)),
-              folder / "first and " + folder / "second and " + folder / "third" + " does not fit");
+              folder / "first and " + folder / "second and " + folder / "third" +
+                  " does not fit the plan's variables: unknown to the plan bias (1xf32) in " +
+                  folder / "third");
 }
 
 /// The same of a plan with a frozen parameter `base` beside the trained `weight`.
@@ -198,8 +201,29 @@ struct FrozenStartTest : StartTest {
   const TensorSpec base{"base", DataType::f32, {16}};
 };
 
+struct TwoTrainedStartTest : StartTest {
+  TwoTrainedStartTest() : StartTest({.has_second = true}) {}
+};
+
+TEST_F(TwoTrainedStartTest, AnOptimizersStateInPartIsNoState) {
+  // As after training with one of them frozen.
+  Result<std::vector<std::string>> started =
+      start({kWeight, kMomentum, {"second", DataType::f32, {16}}}, 9, 4);
+  ASSERT_TRUE(started.ok()) << started.message();
+  ASSERT_EQ(started->size(), 1u);
+  EXPECT_NE(started->front().find("in part (1 of 2 tensors); it begins anew"), std::string::npos)
+      << started->front();
+  EXPECT_EQ(counter("step"), 0);
+  EXPECT_EQ(readVariable<float>(session, "weight/momentum", 16), std::vector<float>(16, 0.0f));
+}
+
 TEST_F(FrozenStartTest, TrainedOnesMayAllBeNew) {
-  EXPECT_EQ(start({base}, -1, 5).message(), "");
+  Result<std::vector<std::string>> started = start({base}, 9, 5);
+  ASSERT_TRUE(started.ok()) << started.message();
+  ASSERT_EQ(started->size(), 1u);
+  EXPECT_NE(started->front().find("the 1 that are trained begin as init makes them"), std::string::npos)
+      << started->front();
+  EXPECT_EQ(counter("step"), 0) << "what is new begins at its first step";
   EXPECT_EQ(readVariable<float>(session, "base", 16), std::vector<float>(16, 5.0f));
   expectError(start({kWeight}), "missing base (16xf32)");
 }
