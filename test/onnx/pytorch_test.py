@@ -71,6 +71,10 @@ class PyTorch(ToolTest):
                 self.compile(folder, name)
                 self.check("loss", self.train(name), kept[name]["losses"])
                 self.check("logit", self.predict(name), kept[name]["logits"])
+        with self.subTest("statistics"):  # The export's own pass over the model has not moved them.
+            self.compile(folder, "convnet")
+            weights = read_safetensors(self.path("convnet.safetensors"))
+            self.assertEqual(weights["bn1.running_mean"], [5, 6, 7, 8])
 
     def test_kept(self):
         self.check_folder(os.path.join(HERE, "Inputs"))
