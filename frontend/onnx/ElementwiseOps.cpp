@@ -1,5 +1,6 @@
 //===- ElementwiseOps.cpp - ONNX ops that work element by element -----------===//
 
+#include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
 
 #include <cmath>
@@ -169,11 +170,16 @@ void lowerDequantize(NodeScope &node) {
 }
 
 /// PyTorch's exporter keeps weights that are equal once and gives the others as its Identity: layers that
-/// begin with the same numbers, which training takes apart. So a weight's Identity is a weight of its own.
+/// begin with the same numbers, which training takes apart. So there a weight's Identity is a weight of its
+/// own. In any other file it is what ONNX says: the same weight.
 void lowerIdentity(NodeScope &node) {
   if (!node.has(0) || !node.operand(0).weight)
     return node.output(node.input(0));
-  node.output(std::make_shared<const HostTensor>(*node.operand(0).known));
+  const HostTensorPtr &weight = node.operand(0).known;
+  const bool merged = node.importer().producer() == "pytorch";
+  if (!merged)
+    node.output(node.input(0)); // Read here, under the weight's own name.
+  node.output(merged ? std::make_shared<const HostTensor>(*weight) : weight);
   node.outputs[0].weight = true;
 }
 

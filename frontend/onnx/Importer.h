@@ -35,6 +35,7 @@ public:
   ImportedModel run();
 
   int64_t opset() const { return model_.opset; }
+  const std::string &producer() const { return model_.producer; }
 
   /// The operand as a value, made at the first call: a weight is read, what is known becomes a constant.
   Tensor materialize(Operand &operand);

@@ -88,7 +88,8 @@ struct Function {
 };
 
 struct Model {
-  int64_t opset = 0; ///< Of the domain "" (ai.onnx).
+  int64_t opset = 0;    ///< Of the domain "" (ai.onnx).
+  std::string producer; ///< The tool that wrote the file, as that calls itself.
   Graph graph;
   std::vector<Function> functions;
 };

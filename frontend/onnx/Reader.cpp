@@ -274,6 +274,7 @@ Status Reader::graph(::onnx::GraphProto &proto, Graph &out) {
 
 Result<Model> Reader::model(::onnx::ModelProto &proto) {
   Model out;
+  out.producer = proto.producer_name();
   for (const auto &import : proto.opset_import())
     if (import.domain().empty() || import.domain() == "ai.onnx")
       out.opset = import.version();
