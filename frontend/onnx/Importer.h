@@ -80,6 +80,7 @@ private:
   ir::SpecAttr initializerOf(const HostTensor &tensor);
   bool isFrozen(const Operand &operand);
   void checkFrozen();
+  std::string suggestWeight(const std::string &pattern);
   void finishPredict();
 
   const Model &model_;
@@ -106,8 +107,8 @@ private:
   int64_t randomIds_ = 0;
   mlir::Operation *lastVariable_ = nullptr;
   std::set<std::string> variables_;
-  std::set<std::string> frozenBy_; ///< Patterns of `freeze` that a weight's name has matched.
-  std::map<const HostTensor *, ir::VariableOp> declared_;
+  std::map<std::string, std::vector<HostTensorPtr>> frozenBy_; ///< By pattern of `freeze`: what it names.
+  std::map<HostTensorPtr, ir::VariableOp> declared_;
   std::map<mlir::Operation *, ir::AssignOp> assigns_; ///< By variable.
 };
 

@@ -61,30 +61,49 @@ bool Importer::isFrozen(const Operand &operand) {
   bool frozen = !operand.weight || !gpuc::isFloat(operand.known->spec.type);
   for (const std::string &pattern : options_.freeze)
     if (matches(operand.name, pattern)) {
-      frozenBy_.insert(pattern);
+      frozenBy_[pattern].push_back(operand.known);
       frozen = true;
     }
   auto isInfinite = [](double number) { return std::isinf(number); };
   return frozen || llvm::any_of(numbersOf(*operand.known), isInfinite);
 }
 
-/// A pattern that no weight has is a misspelt one.
-void Importer::checkFrozen() {
+/// Names for an error, the first few of many.
+static std::string someOf(const std::vector<std::string> &names) {
+  constexpr size_t kMost = 4;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    text += (i ? ", '" : "'") + names[i] + "'";
+  return text + (names.size() > kMost ? ", …" : "");
+}
+
+std::string Importer::suggestWeight(const std::string &pattern) {
   std::vector<std::string> names;
   for (const HostTensorPtr &weight : out_.weights)
     names.push_back(weight->spec.name);
-  for (const std::string &pattern : options_.freeze)
-    if (!frozenBy_.count(pattern)) {
-      bool exact = pattern.find('*') == std::string::npos;
-      std::string nearest = exact ? nearestName(pattern, names) : "";
-      report("--freeze: the model has no weight '" + pattern + "'" +
-             (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
-    }
+  std::string similar = pattern.find('*') == std::string::npos ? similarName(pattern, names) : "";
+  if (!similar.empty())
+    return "; did you mean '" + similar + "'?";
+  return names.empty() ? "" : "; it has " + someOf(names);
+}
+
+/// A pattern that no weight has is a misspelt one, and one that has nothing but statistics would do nothing.
+void Importer::checkFrozen() {
+  auto isStatistic = [&](const HostTensorPtr &tensor) { return declared_[tensor].getKind() == "statistic"; };
+  for (const std::string &pattern : options_.freeze) {
+    const std::vector<HostTensorPtr> &named = frozenBy_[pattern];
+    if (named.empty())
+      report("--freeze: the model has no weight '" + pattern + "'" + suggestWeight(pattern));
+    else if (llvm::all_of(named, isStatistic))
+      report("--freeze: '" + pattern +
+             "' names only running statistics, which batch norm assigns in each training step, frozen or "
+             "not: leave the flag out, or name weights");
+  }
 }
 
 ir::VariableOp Importer::declareVariable(const Operand &operand) {
   // One tensor may be known under several names: outside and inside of a function.
-  ir::VariableOp &declared = declared_[operand.known.get()];
+  ir::VariableOp &declared = declared_[operand.known];
   if (declared)
     return declared;
   // Names that gpuc itself gives to functions and counters.
@@ -137,7 +156,7 @@ Tensor Importer::materialize(Operand &operand) {
 void Importer::markStatistic(Operand &operand) {
   if (!operand.weight || !materialize(operand))
     return;
-  ir::VariableOp variable = declared_[operand.known.get()];
+  ir::VariableOp variable = declared_[operand.known];
   variable.setKind("statistic");
   variable.setFrozen(false); // It has no gradient, but is assigned.
   // Drawn numbers could be negative, which no variance is.
@@ -151,7 +170,7 @@ void Importer::markStatistic(Operand &operand) {
 void Importer::assign(Operand &operand, const Tensor &value) {
   if (!value || emitter_.failed())
     return;
-  ir::VariableOp variable = declared_[operand.known.get()];
+  ir::VariableOp variable = declared_[operand.known];
   ir::AssignOp &assign = assigns_[variable];
   if (assign) // A layer that is called twice goes on from its first call.
     assign.erase();

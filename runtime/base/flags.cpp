@@ -67,6 +67,11 @@ std::string nearestName(const std::string& name, const std::vector<std::string>&
   return best;
 }
 
+std::string similarName(const std::string& name, const std::vector<std::string>& candidates) {
+  std::string nearest = nearestName(name, candidates);
+  return 2 * editDistance(name, nearest) < name.size() ? nearest : "";
+}
+
 Flag& Flag::required() {
   required_ = true;
   return *this;

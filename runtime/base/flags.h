@@ -165,4 +165,7 @@ class CommandLine {
 /// The candidate with the smallest edit distance to `name`, the first of several; "" if there are none.
 std::string nearestName(const std::string& name, const std::vector<std::string>& candidates);
 
+/// nearestName() where it may be what was meant: less than half of the letters differ; else "".
+std::string similarName(const std::string& name, const std::vector<std::string>& candidates);
+
 }  // namespace gpuc

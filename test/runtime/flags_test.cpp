@@ -186,5 +186,12 @@ TEST(Flags, NearestNamePrefersTheSmallestDistance) {
   EXPECT_EQ(nearestName("x", {}), "");
 }
 
+TEST(Flags, SimilarNameIsNoneBeyondHalfOfTheLetters) {
+  EXPECT_EQ(similarName("a.bais", {"b.weight", "a.bias"}), "a.bias");
+  EXPECT_EQ(similarName("zzz", {"a.bias"}), "");
+  EXPECT_EQ(similarName("", {"a"}), "");
+  EXPECT_EQ(similarName("x", {}), "");
+}
+
 }  // namespace
 }  // namespace gpuc
