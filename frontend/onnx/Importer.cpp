@@ -33,7 +33,12 @@ Importer::Importer(const Model &model, const ImportOptions &options)
       NameLoc::get(builder_.getStringAttr(model.graph.name.empty() ? "onnx" : model.graph.name)));
 }
 
-void Importer::report(const std::string &text, std::set<std::string> unknown) {
+/// What asks for the batch to be bound says NAME, which by now may be known.
+void Importer::report(std::string text, std::set<std::string> unknown) {
+  constexpr std::string_view kCure = "--dim NAME=";
+  size_t cure = text.find(kCure);
+  if (cure != std::string::npos && batch_ && !batch_->empty())
+    text.replace(cure, kCure.size(), "--dim " + *batch_ + "=");
   out_.problems.push_back({oneLine(text), std::move(unknown)});
 }
 
@@ -96,7 +101,7 @@ std::optional<Shape> Importer::inputShape(const ValueInfo &input) {
     } else {
       if (batch_ && *batch_ != extent.name) {
         report(where + " ('" + extent.name + "') and '" + *batch_ +
-               "' are both open, but only one can be the batch: pass --dim NAME=N for one of them");
+               "' are both open, but only one can be the batch: bind the other with --dim");
         return std::nullopt;
       }
       batch_ = extent.name;

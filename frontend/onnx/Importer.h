@@ -58,7 +58,7 @@ public:
                      LoopOptions options);
 
 private:
-  void report(const std::string &text, std::set<std::string> unknown = {});
+  void report(std::string text, std::set<std::string> unknown = {});
 
   void bindInitializers(const Graph &graph, NameScope &scope);
   void bindInputs();

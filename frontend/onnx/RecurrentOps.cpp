@@ -67,6 +67,15 @@ std::vector<double> numbers(NodeScope &node, const char *name) {
   return attribute ? attribute->numbers : std::vector<double>();
 }
 
+/// Whether the activations have taken all of their numbers; says so if one is left over.
+bool allTaken(NodeScope &node, const char *name, const std::vector<double> &numbers, size_t taken) {
+  if (taken == numbers.size())
+    return true;
+  node.fail(std::string("attribute '") + name + "' has " + std::to_string(numbers.size()) +
+            " numbers, but the activations take " + std::to_string(taken));
+  return false;
+}
+
 /// The activations of all directions; alphas and betas are taken by those that have one, in order.
 bool readActivations(NodeScope &node, Layer &layer, const std::vector<std::string> &defaults) {
   std::vector<std::string> all;
@@ -94,7 +103,18 @@ bool readActivations(NodeScope &node, Layer &layer, const std::vector<std::strin
       activation->beta = betas[beta++];
     layer.activations.push_back(*activation);
   }
-  return true;
+  return allTaken(node, "activation_alpha", alphas, alpha) && allTaken(node, "activation_beta", betas, beta);
+}
+
+/// Whether `layout` and `clip` are what ONNX has for them; says so if not.
+bool checkNumbers(NodeScope &node) {
+  const int64_t layout = node.integer("layout", 0);
+  const double clip = node.number("clip", 1);
+  if (layout != 0 && layout != 1)
+    node.fail("attribute 'layout' = " + std::to_string(layout) + ": 0 (steps first) or 1 (batch first)");
+  if (!(clip > 0))
+    node.fail("attribute 'clip' is not above 0; leave it out for no bound");
+  return !node.failed();
 }
 
 /// i1 [steps, batch, 1], or batch first: whether a step lies within its sequence.
@@ -116,7 +136,9 @@ std::optional<Layer> readLayer(NodeScope &node, int64_t gates, const std::vector
   layer.reverse = direction == "reverse";
   layer.directions = direction == "bidirectional" ? 2 : 1;
   Shape r = node.shapeOf(2);
-  if (node.failed() || !node.has(1) || !node.has(2))
+  if (!checkNumbers(node))
+    return std::nullopt;
+  if (!node.has(1) || !node.has(2))
     return node.fail("inputs 0 to 2 (X, W, R) are needed"), std::nullopt;
   if (direction != "forward" && !layer.reverse && layer.directions == 1)
     return node.fail("attribute 'direction' = '" + direction + "': forward, reverse or bidirectional"),

@@ -365,9 +365,15 @@ void lowerConstantOfShape(NodeScope &node) {
   if (value && (!value->tensor || !value->tensor->supported || value->tensor->spec.elementCount() != 1))
     return void(node.fail("attribute 'value' is not one number of a type that gpuc has"));
   Shape shape = integersOf(*asked);
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] < 0 && !(asked->symbolic && i == 0 && shape[i] == kBatch))
-      return void(node.fail("shape " + toString(shape)));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool isBatch = asked->symbolic && shape[i] == kBatch;
+    if (isBatch && i > 0)
+      return void(
+          node.fail("shape " + toString(shape) +
+                    " has the batch, which is open, behind another dimension: bind it with --dim NAME=N"));
+    if (shape[i] < 0 && !isBatch)
+      return void(node.fail("shape " + toString(shape) + " has a negative extent"));
+  }
   node.output(node.emitter.constant(shape, value ? value->tensor->spec.type : DataType::f32,
                                     value ? numbersOf(*value->tensor)[0] : 0));
 }
