@@ -10,6 +10,7 @@
 #include "dialects/plan/PlanOps.h"
 #include "passes/AttentionShapes.h"
 #include "passes/ConvShapes.h"
+#include "passes/EmitShapes.h"
 #include "passes/KernelCode.h"
 #include "passes/Locations.h"
 #include "passes/PinnedBytes.h"
@@ -299,6 +300,7 @@ private:
     }
   }
 
+  std::unique_ptr<fb::OperandT> optionalOperand(Value value) { return value ? operand(value) : nullptr; }
   std::unique_ptr<fb::OperandT> operand(Value value) {
     plan::Range range = plan::rangeOf(value);
     auto entry = std::make_unique<fb::OperandT>();
@@ -337,8 +339,7 @@ private:
     }
     if (matmul.getAccumulate())
       entry.epilogue = fb::Epilogue::accumulate;
-    if (matmul.getWorkspace())
-      entry.workspace = operand(matmul.getWorkspace());
+    entry.workspace = optionalOperand(matmul.getWorkspace());
     entry.batch = matmul.getBatch();
     entry.m = matmul.getM();
     entry.n = matmul.getN();
@@ -350,45 +351,27 @@ private:
     return entry;
   }
 
-  static std::unique_ptr<fb::ConvAxis> emitAxis(const ConvAxis &axis) {
-    return std::make_unique<fb::ConvAxis>(axis.input, axis.output, axis.kernel, axis.stride, axis.low,
-                                          axis.high, axis.dilation);
-  }
-
   fb::ConvT emitConv(plan::ConvOp conv) {
-    ConvShape shape = convShapeOf(conv);
     fb::ConvT entry;
-    entry.kind = static_cast<fb::ConvKind>(shape.kind);
+    emitShape(convShapeOf(conv), entry);
     entry.type = dataType(conv.getElement());
     entry.a = operand(conv.getLhs());
     entry.b = operand(conv.getRhs());
     entry.c = operand(conv.getResult());
-    if (conv.getWorkspace())
-      entry.workspace = operand(conv.getWorkspace());
-    entry.batch = shape.batch;
-    entry.groups = shape.groups;
-    entry.in_channels = shape.in_channels;
-    entry.out_channels = shape.out_channels;
-    entry.height = emitAxis(shape.height);
-    entry.width = emitAxis(shape.width);
+    entry.workspace = optionalOperand(conv.getWorkspace());
     return entry;
   }
 
-  static std::unique_ptr<fb::AttentionLayout> emitLayout(const AttentionLayout &layout) {
-    return std::make_unique<fb::AttentionLayout>(layout.batch, layout.head, layout.row);
-  }
-
-  std::unique_ptr<fb::OperandT> optionalOperand(Value value) { return value ? operand(value) : nullptr; }
-
   fb::AttentionT emitAttention(plan::AttentionOp attention) {
-    fb::AttentionT entry = emitShape(attentionShapeOf(attention));
+    fb::AttentionT entry;
+    emitShape(attentionShapeOf(attention), entry);
     emitOperands(attention, entry);
     return entry;
   }
 
   fb::AttentionT emitAttention(plan::AttentionGradientOp gradient) {
-    AttentionShape shape = attentionShapeOf(gradient);
-    fb::AttentionT entry = emitShape(shape);
+    fb::AttentionT entry;
+    emitShape(attentionShapeOf(gradient), entry);
     emitOperands(gradient, entry);
     entry.cotangent = operand(gradient.getCotangent());
     entry.query_cotangent = operand(gradient.getQueryCotangent());
@@ -396,10 +379,6 @@ private:
     entry.value_cotangent = operand(gradient.getValueCotangent());
     entry.mask_cotangent = optionalOperand(gradient.getMaskCotangent());
     entry.workspace = optionalOperand(gradient.getWorkspace());
-    entry.cotangent_layout = emitLayout(shape.cotangent);
-    entry.query_cotangent_layout = emitLayout(shape.query_cotangent);
-    entry.key_cotangent_layout = emitLayout(shape.key_cotangent);
-    entry.value_cotangent_layout = emitLayout(shape.value_cotangent);
     return entry;
   }
 
@@ -412,32 +391,6 @@ private:
     entry.mask = optionalOperand(op.getMask());
     entry.seed = optionalOperand(op.getSeed());
     entry.step = optionalOperand(op.getStep());
-  }
-
-  static fb::AttentionT emitShape(const AttentionShape &shape) {
-    fb::AttentionT entry;
-    entry.kind = static_cast<fb::AttentionKind>(shape.kind);
-    entry.type = static_cast<fb::DataType>(shape.type);
-    entry.batch = shape.batch;
-    entry.heads = shape.heads;
-    entry.groups = shape.groups;
-    entry.queries = shape.queries;
-    entry.keys = shape.keys;
-    entry.width = shape.width;
-    entry.value_width = shape.value_width;
-    entry.scale = shape.scale;
-    entry.causal = shape.causal;
-    entry.dropout = shape.dropout;
-    entry.id = shape.id;
-    entry.mask_kind = static_cast<fb::AttentionMask>(shape.mask);
-    const int64_t *along = shape.mask_strides;
-    if (shape.mask != AttentionMask::none)
-      entry.mask_strides = std::make_unique<fb::MaskStrides>(along[0], along[1], along[2], along[3]);
-    entry.query_layout = emitLayout(shape.query);
-    entry.key_layout = emitLayout(shape.key);
-    entry.value_layout = emitLayout(shape.value);
-    entry.result_layout = emitLayout(shape.result);
-    return entry;
   }
 
   fb::CopyT emitUpload(plan::UploadOp upload) {
