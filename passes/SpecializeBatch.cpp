@@ -9,6 +9,7 @@
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/Passes.h"
+#include "passes/TensorSizes.h"
 #include "passes/TimeFirst.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -64,6 +65,8 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
       left->emitOpError("has a `?` that is not the leading dimension: only the batch may be unknown");
       return signalPassFailure();
     }
+    if (failed(checkTensorSizes(module)))
+      return signalPassFailure();
     turnLoops();
   }
 

@@ -15,6 +15,7 @@
 #include "passes/Locations.h"
 #include "passes/Passes.h"
 #include "passes/ScanToPlan.h"
+#include "passes/TensorSizes.h"
 #include "passes/VariableUpdates.h"
 
 #include "dialects/gpuc/ScanParts.h"
@@ -397,34 +398,7 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
         return emitError(argument.getLoc()) << "input of type " << argument.getType()
                                             << " holds nothing: every extent of an input must be at least 1",
                failure();
-    return checkSizes(function);
-  }
-
-  /// Bytes are counted in 64 bits.
-  LogicalResult checkSizes(func::FuncOp function) {
-    auto check = [&](Value value) {
-      auto type = dyn_cast<RankedTensorType>(value.getType());
-      if (!type || isCountable(type))
-        return success();
-      return LogicalResult(emitError(value.getLoc()) << "tensor of type " << type
-                                                     << " has 2^63 bytes or more; is the batch too large?");
-    };
-    auto visit = [&](Operation *op) {
-      return WalkResult(
-          success(llvm::all_of(op->getResults(), [&](Value v) { return succeeded(check(v)); })));
-    };
-    for (BlockArgument argument : function.getArguments())
-      if (failed(check(argument)))
-        return failure();
-    return success(!function.walk(visit).wasInterrupted());
-  }
-
-  static bool isCountable(RankedTensorType type) {
-    int64_t bytes = ir::elementBytes(type.getElementType());
-    for (int64_t extent : type.getShape())
-      if (llvm::MulOverflow(bytes, extent, bytes))
-        return false;
-    return true;
+    return checkTensorSizes(function);
   }
 
   FailureOr<plan::TargetAttr> parseTarget(ModuleOp module) {

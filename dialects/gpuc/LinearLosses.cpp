@@ -28,7 +28,8 @@ RowChunks cutRows(int64_t rows, int64_t classes, Type element, std::optional<int
   if (rows <= most)
     return {rows, 1};
   int64_t fewest = static_cast<int64_t>(llvm::divideCeil(rows, most));
-  for (int64_t count = fewest; count <= 2 * fewest; ++count)
+  // A bound, for very many chunks: what is padded then is next to nothing.
+  for (int64_t count = fewest, last = fewest + std::min<int64_t>(fewest, 1024); count <= last; ++count)
     if (rows % count == 0)
       return {rows / count, count};
   return {static_cast<int64_t>(llvm::divideCeil(rows, fewest)), fewest};

@@ -45,3 +45,18 @@ module {
     return %x : tensor<4x4xf32>
   }
 }
+
+// -----
+
+// Before any pass counts elements of it.
+module {
+  // expected-error @below {{tensor of type 'tensor<2305843009213693952x4xf32>' has 2^63 bytes or more; is the batch too large?}}
+  func.func @loss(%x: tensor<?x4xf32>) -> (tensor<f32>, tensor<f32>) {
+    %sum, %count = gpuc.mse %x, %x : (tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe {
+    loss = @loss,
+    batch = 2305843009213693952
+  }
+}
