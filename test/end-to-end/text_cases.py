@@ -5,7 +5,7 @@ import subprocess
 
 STEPS, LENGTH = 2000, 64
 SEEDS = (0, 1)
-BATCH = {"gpt2": 12}
+BATCH = {"gpt2": 12, "lstm-generator": 32}
 
 
 def text():

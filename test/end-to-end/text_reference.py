@@ -14,7 +14,7 @@ from torch.nn import functional
 
 import text_cases
 from text_cases import LENGTH
-from zoo_reference import Gpt2
+from zoo_reference import Gpt2, LstmGenerator
 
 torch.set_default_dtype(torch.float32)
 
@@ -29,7 +29,12 @@ def gpt2():
     return model, torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1)
 
 
-MODELS = {"gpt2": gpt2}
+def lstm_generator():
+    model = LstmGenerator({"vocabulary": "256", "embedding": "128", "hidden": "256", "layers": "2"})
+    return model, torch.optim.Adam(model.parameters(), lr=2e-3)
+
+
+MODELS = {"gpt2": gpt2, "lstm-generator": lstm_generator}
 
 
 def windows(text):

@@ -51,6 +51,9 @@ class Text(ToolTest):
     def test_gpt2(self):
         self.check("gpt2")
 
+    def test_lstm_generator(self):
+        self.check("lstm-generator")
+
 
 if __name__ == "__main__":
     unittest.main()
