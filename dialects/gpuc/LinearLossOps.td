@@ -33,13 +33,13 @@ def LinearCrossEntropyOp : Gpuc_LinearCrossEntropy<"linear_cross_entropy", [Diff
     does not count reaches neither sum nor count, and no other row's gradient; the gradient of weight it reaches as in a
     linear layer (0 · NaN).
 
-    The definition is a `scan` over chunks of rows, so that the logits of one chunk are all that is there at a time
-    [Hsu et al. 2024, "Liger Kernel", arXiv:2410.10989]. `chunk` says how many rows that are at most. If it is not given:
-    as many as have 512 KiB of logits, which a cache holds, but 256 at least, below which a product spends its time on
+    The definition is a `scan` over chunks of rows, so that the logits of one chunk are all that is there at a time [Hsu
+    et al. 2024, "Liger Kernel", arXiv:2410.10989]. `chunk` says how many rows that are at most. If it is not given: as
+    many as have 512 KiB of logits, which a cache holds, but 256 at least, below which a product spends its time on
     reading and writing the gradient of weight. Rows are cut into as few chunks as that allows, of equal size; if no
-    such number of up to twice as many chunks, or 1,024 more, divides them, the last is padded with rows that do not count. Rows that
-    fit into one chunk are computed without a scan. 8,192 rows of 50,257 classes in f32 take 32 chunks, each 3% of the
-    logits.
+    such number of up to twice as many chunks, or 1,024 more, divides them, the last is padded with rows that do not
+    count. Rows that fit into one chunk are computed without a scan. 8,192 rows of 50,257 classes in f32 take 32 chunks,
+    each 3% of the logits.
 
     The VJP is `linear_cross_entropy_gradient`, which computes sum and count once more from the same logits: where both
     stand in one block with the same operands, this op is replaced by the other's results, so that a training step takes
