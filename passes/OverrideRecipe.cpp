@@ -60,8 +60,7 @@ class OverrideRecipePass : public impl::OverrideRecipePassBase<OverrideRecipePas
       return module.lookupSymbol<func::FuncOp>(name) ? FlatSymbolRefAttr::get(builder.getContext(), name)
                                                      : FlatSymbolRefAttr();
     };
-    return ir::RecipeOp::create(builder, module.getLoc(), symbol("loss"), symbol("accuracy"), nullptr,
-                                nullptr, nullptr);
+    return ir::RecipeOp::create(builder, module.getLoc(), symbol("loss"), symbol("accuracy"));
   }
 };
 

@@ -138,5 +138,6 @@ static Value castBack(Expr ct, CastOp op) {
 }
 UNARY(CastOp, residuals(), castBack(ct, *this))
 CONSTANT(StopGradientOp)
+BINARY(ScaleGradientOp, residuals(rhs), ct * rhs, Value())
 
 } // namespace gpuc::ir

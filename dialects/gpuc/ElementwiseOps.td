@@ -313,6 +313,14 @@ def StopGradientOp : Gpuc_Unary<"stop_gradient", Gpuc_Tensor, [Differentiable]> 
   let description = "The identity; nothing flows back through it.";
 }
 
+def ScaleGradientOp : Gpuc_Binary<"scale_gradient", Gpuc_FloatTensor, [Differentiable]> {
+  let summary = "lhs; what flows back to it is multiplied by rhs";
+  let description = [{
+    By this a loss is scaled, so that small gradients do not vanish in f16. Derivative: ct · rhs by lhs, none by rhs.
+    [Micikevicius et al. 2018, "Mixed precision training"]
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Sources
 //===----------------------------------------------------------------------===//

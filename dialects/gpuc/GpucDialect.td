@@ -91,5 +91,6 @@ def Gpuc_SpecAttr : AttrDef<Gpuc_Dialect, "Spec"> {
                                                 std::string &error);
   }];
 }
+def Gpuc_SpecArrayAttr : TypedArrayAttrBase<Gpuc_SpecAttr, "specs">;
 
 #endif

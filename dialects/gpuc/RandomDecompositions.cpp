@@ -18,7 +18,7 @@ struct Draws {
   /// 32 bits an element.
   Expr bits(int64_t draw) const {
     auto type = RankedTensorType::get(shape, IntegerType::get(seed.type().getContext(), 32));
-    return seed.make<RandomBitsOp>(type, seed.value(), step.value(), id + draw * randomDrawStride);
+    return seed.make<RandomBitsOp>(type, seed.value(), step.value(), id + draw * randomDrawStride, Value());
   }
 };
 

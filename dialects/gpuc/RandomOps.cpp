@@ -20,7 +20,8 @@ static LogicalResult checkKey(Operation *op, Value seed, Value step) {
 }
 
 LogicalResult RandomBitsOp::verify() {
-  if (failed(checkKey(*this, getSeed(), getStep())))
+  if (failed(checkKey(*this, getSeed(), getStep())) ||
+      (getFrom() && failed(checkScalar(*this, "random_C1", "from", getFrom()))))
     return failure();
   return checkId(*this, getId(), randomDraws * randomDrawStride);
 }

@@ -12,17 +12,18 @@ def RandomBitsOp : Gpuc_PureOp<"random_bits", [Random]> {
   let description = [{
     Element i (row-major, in the global batch) is word i mod 4 of Philox4x32-10 with counter (i div 4 as 64 bits,
     step as 64 bits) and key (seed, folded to 32 bits by xor of its halves, id). [Salmon et al., "Parallel random
-    numbers: as easy as 1, 2, 3", SC'11]
+    numbers: as easy as 1, 2, 3", SC'11] `from` says where in the global batch the tensor begins: its element i is
+    element from + i of that.
 
     An op that needs several draws for an element, and is decomposed into this one, takes draw k (0 to 3) from id
     `id + k · 2^28`.
 
-    - (random_C1) seed and step are scalars.
+    - (random_C1) seed, step and from are scalars.
     - (random_C2) 0 ≤ id < 2^30; of all other random ops 0 ≤ id < 2^28.
   }];
-  let arguments = (ins Gpuc_IndexTensor:$seed, Gpuc_IndexTensor:$step, I64Attr:$id);
+  let arguments = (ins Gpuc_IndexTensor:$seed, Gpuc_IndexTensor:$step, I64Attr:$id, Optional<Gpuc_IndexTensor>:$from);
   let results = (outs Gpuc_BitsTensor:$result);
-  let assemblyFormat = "`seed` $seed `step` $step `id` $id attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "`seed` $seed `step` $step `id` $id (`from` $from^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

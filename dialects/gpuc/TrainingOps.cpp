@@ -1,7 +1,10 @@
 //===- TrainingOps.cpp - The gradient and the recipe ------------------------===//
 
+#include "dialects/gpuc/NumberText.h"
 #include "dialects/gpuc/SymbolChecks.h"
 #include "dialects/gpuc/TypeChecks.h"
+
+#include <variant>
 
 using namespace mlir;
 
@@ -71,37 +74,102 @@ LogicalResult GradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // gpuc.recipe { key = value, … }
 //===----------------------------------------------------------------------===//
 
-static ParseResult parseRecipeEntry(OpAsmParser &parser, RecipeOp::Properties &recipe) {
+namespace {
+
+using Recipe = RecipeOp::Properties;
+
+/// An entry of a recipe by its name: one of these kinds. They are printed in this order.
+using RecipeSlot = std::variant<FlatSymbolRefAttr Recipe::*, IntegerAttr Recipe::*, FloatAttr Recipe::*,
+                                SpecAttr Recipe::*, ArrayAttr Recipe::*>;
+const std::pair<StringLiteral, RecipeSlot> recipeEntries[] = {
+    {"loss", &Recipe::loss},
+    {"accuracy", &Recipe::accuracy},
+    {"batch", &Recipe::batch},
+    {"accumulate", &Recipe::accumulate},
+    {"precision", &Recipe::precision},
+    {"loss_scale", &Recipe::loss_scale},
+    {"clip_value", &Recipe::clip_value},
+    {"clip_norm", &Recipe::clip_norm},
+    {"skip", &Recipe::skip},
+    {"optimizer", &Recipe::optimizer},
+    {"groups", &Recipe::groups},
+    {"schedule", &Recipe::schedule},
+    {"ema", &Recipe::ema},
+    {"seed", &Recipe::seed},
+};
+
+SmallVector<StringRef> recipeKeys() {
+  return llvm::map_to_vector(recipeEntries, [](const auto &entry) -> StringRef { return entry.first; });
+}
+
+/// Reads the value of one entry into `slot`, by its kind.
+struct RecipeParser {
+  OpAsmParser &parser;
+
+  ParseResult operator()(FlatSymbolRefAttr &slot) { return parser.parseAttribute(slot); }
+  ParseResult operator()(IntegerAttr &slot) {
+    return parser.parseAttribute(slot, parser.getBuilder().getI64Type());
+  }
+  ParseResult operator()(FloatAttr &slot) {
+    return parser.parseAttribute(slot, parser.getBuilder().getF64Type());
+  }
+  ParseResult operator()(SpecAttr &slot) {
+    FailureOr<SpecAttr> spec = SpecAttr::parseBare(parser);
+    slot = failed(spec) ? SpecAttr() : *spec;
+    return success(succeeded(spec));
+  }
+  /// One spec, or a list of them in parentheses.
+  ParseResult operator()(ArrayAttr &slot) {
+    SmallVector<Attribute> specs;
+    auto parseSpec = [&]() -> ParseResult {
+      SpecAttr spec;
+      if ((*this)(spec))
+        return failure();
+      specs.push_back(spec);
+      return success();
+    };
+    if (failed(parser.parseOptionalLParen())
+            ? parseSpec()
+            : ParseResult(failure(parser.parseCommaSeparatedList(parseSpec) || parser.parseRParen())))
+      return failure();
+    slot = parser.getBuilder().getArrayAttr(specs);
+    return success();
+  }
+};
+
+/// Writes the value of one entry.
+struct RecipePrinter {
+  OpAsmPrinter &printer;
+
+  void operator()(FlatSymbolRefAttr symbol) { printer.printSymbolName(symbol.getValue()); }
+  void operator()(IntegerAttr number) { printer << number.getInt(); }
+  void operator()(FloatAttr number) { printFloat(printer.getStream(), number.getValue()); }
+  void operator()(SpecAttr spec) { spec.printBare(printer); }
+  void operator()(ArrayAttr specs) {
+    printer << (specs.size() == 1 ? "" : "(");
+    llvm::interleaveComma(specs.getAsRange<SpecAttr>(), printer, *this);
+    printer << (specs.size() == 1 ? "" : ")");
+  }
+};
+
+} // namespace
+
+static ParseResult parseRecipeEntry(OpAsmParser &parser, Recipe &recipe) {
   StringRef key;
   SMLoc location = parser.getCurrentLocation();
   if (parser.parseKeyword(&key) || parser.parseEqual())
     return failure();
-  auto parseOnce = [&](auto &slot, auto parse) -> ParseResult {
-    if (slot)
-      return parser.emitError(location) << "'" << key << "' is given twice";
-    return parse(slot);
-  };
-  auto symbol = [&](FlatSymbolRefAttr &slot) { return parser.parseAttribute(slot); };
-  auto integer = [&](IntegerAttr &slot) {
-    return parser.parseAttribute(slot, parser.getBuilder().getI64Type());
-  };
-  auto spec = [&](SpecAttr &slot) -> ParseResult {
-    FailureOr<SpecAttr> parsed = SpecAttr::parseBare(parser);
-    slot = failed(parsed) ? SpecAttr() : *parsed;
-    return success(succeeded(parsed));
-  };
-  if (key == "loss")
-    return parseOnce(recipe.loss, symbol);
-  if (key == "accuracy")
-    return parseOnce(recipe.accuracy, symbol);
-  if (key == "batch")
-    return parseOnce(recipe.batch, integer);
-  if (key == "optimizer")
-    return parseOnce(recipe.optimizer, spec);
-  if (key == "seed")
-    return parseOnce(recipe.seed, integer);
-  return parser.emitError(location) << "unknown entry '" << key
-                                    << "' of a recipe: there are loss, accuracy, batch, optimizer and seed";
+  auto *entry = llvm::find_if(recipeEntries, [&](const auto &entry) { return entry.first == key; });
+  if (entry == std::end(recipeEntries))
+    return parser.emitError(location)
+           << "unknown entry '" << key << "' of a recipe: there are " << llvm::join(recipeKeys(), ", ");
+  return std::visit(
+      [&](auto member) -> ParseResult {
+        if (recipe.*member)
+          return parser.emitError(location) << "'" << key << "' is given twice";
+        return RecipeParser{parser}(recipe.*member);
+      },
+      entry->second);
 }
 
 ParseResult RecipeOp::parse(OpAsmParser &parser, OperationState &state) {
@@ -118,35 +186,34 @@ ParseResult RecipeOp::parse(OpAsmParser &parser, OperationState &state) {
 void RecipeOp::print(OpAsmPrinter &printer) {
   printer << " {";
   printer.increaseIndent();
-  bool first = true;
-  auto entry = [&](StringRef key) -> OpAsmPrinter & {
-    if (!first)
-      printer << ",";
-    first = false;
-    printer.printNewline();
-    printer << key << " = ";
-    return printer;
-  };
-  entry("loss").printSymbolName(getLoss());
-  if (getAccuracy())
-    entry("accuracy").printSymbolName(*getAccuracy());
-  if (getBatch())
-    entry("batch") << static_cast<int64_t>(*getBatch());
-  if (getOptimizer())
-    getOptimizer()->printBare(entry("optimizer"));
-  if (getSeed())
-    entry("seed") << static_cast<int64_t>(*getSeed());
+  const char *separator = "";
+  for (const auto &[key, slot] : recipeEntries)
+    std::visit(
+        [&](auto member) {
+          if (!(getProperties().*member))
+            return;
+          printer << separator;
+          printer.printNewline();
+          printer << key << " = ";
+          RecipePrinter{printer}(getProperties().*member);
+          separator = ",";
+        },
+        slot);
   printer.decreaseIndent();
   printer.printNewline();
   printer << "}";
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
-                                           {"loss", "accuracy", "batch", "optimizer", "seed"});
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), recipeKeys());
 }
 
 LogicalResult RecipeOp::verify() {
-  if (getBatch() && static_cast<int64_t>(*getBatch()) < 1)
-    return emitOpError() << "batch must be at least 1, but is " << static_cast<int64_t>(*getBatch())
-                         << " [recipe_C1]";
+  for (auto [name, number] : {std::pair("batch", getBatch()), {"accumulate", getAccumulate()}})
+    if (number && static_cast<int64_t>(*number) < 1)
+      return emitOpError() << name << " must be at least 1, but is " << static_cast<int64_t>(*number)
+                           << " [recipe_C1]";
+  for (auto [name, bound] : {std::pair("clip_value", getClipValue()), {"clip_norm", getClipNorm()}})
+    if (bound && !(bound->convertToDouble() > 0))
+      return emitOpError() << name << " must be above 0, but is " << bound->convertToDouble()
+                           << " [recipe_C4]";
   return success();
 }
 

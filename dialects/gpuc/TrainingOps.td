@@ -91,19 +91,43 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
       loss = @loss,
       accuracy = @accuracy,
       batch = 64,
-      optimizer = adam(lr = 1.0e-3)
+      accumulate = 4,
+      precision = bf16,
+      clip_norm = 1.0,
+      optimizer = adamw(lr = 3.0e-4),
+      groups = (group(match = "head.*", lr = 1.0e-4)),
+      schedule = (linear(start_factor = 0.01, total_iters = 100, steps = 100), cosine(T_max = 900))
     }
     ```
-    `loss` names a function that returns (sum, count); so does `accuracy`, which is optional and only evaluated.
-    Optimizers and their keys are PyTorch's: sgd(lr, momentum, dampening, weight_decay, nesterov),
-    adam and adamw(lr, beta1, beta2, eps, weight_decay).
+    Only `loss` must be there. Names, keys and defaults of specs are PyTorch's where PyTorch has them.
 
-    - (recipe_C1) batch is at least 1.
+    - `loss` names a function that returns (sum, count); so does `accuracy`, which is only evaluated.
+    - `batch`: rows of a microbatch. `accumulate`: microbatches to an update, 1 if it is not said.
+    - `precision` of forward and backward pass: see `gpuc-mixed-precision`. `loss_scale` goes with it.
+    - `clip_value` bounds each element of the gradient, `clip_norm` the norm of the whole of it.
+    - `skip`: which updates are left out as outliers.
+    - `optimizer`, and `groups` of variables for which it has other numbers; `schedule`, what becomes of the learning
+      rate: several follow one another. `ema`: a running mean of the weights.
+
+    - (recipe_C1) batch and accumulate are at least 1.
     - (recipe_C2) loss and accuracy are functions of the module.
     - (recipe_C3) They return two scalars, both f32 or both f64.
+    - (recipe_C4) clip_norm and clip_value are above 0.
   }];
   let arguments = (ins FlatSymbolRefAttr:$loss, OptionalAttr<FlatSymbolRefAttr>:$accuracy, OptionalAttr<I64Attr>:$batch,
-                       OptionalAttr<Gpuc_SpecAttr>:$optimizer, OptionalAttr<I64Attr>:$seed);
+                       OptionalAttr<I64Attr>:$accumulate, OptionalAttr<Gpuc_SpecAttr>:$precision,
+                       OptionalAttr<Gpuc_SpecAttr>:$loss_scale, OptionalAttr<F64Attr>:$clip_value,
+                       OptionalAttr<F64Attr>:$clip_norm, OptionalAttr<Gpuc_SpecAttr>:$skip,
+                       OptionalAttr<Gpuc_SpecAttr>:$optimizer, OptionalAttr<Gpuc_SpecArrayAttr>:$groups,
+                       OptionalAttr<Gpuc_SpecArrayAttr>:$schedule, OptionalAttr<Gpuc_SpecAttr>:$ema,
+                       OptionalAttr<I64Attr>:$seed);
+  let builders = [
+    /// A recipe of a loss and, if it is not null, an accuracy; all else is set afterwards.
+    OpBuilder<(ins "::mlir::FlatSymbolRefAttr":$loss, "::mlir::FlatSymbolRefAttr":$accuracy), [{
+      $_state.getOrAddProperties<Properties>().loss = loss;
+      $_state.getOrAddProperties<Properties>().accuracy = accuracy;
+    }]>
+  ];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }

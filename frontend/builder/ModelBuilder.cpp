@@ -245,8 +245,9 @@ void ModelBuilder::recipe(const Recipe &recipe) {
   graph_->builder.setInsertionPointToEnd(graph_->module->getBody());
   graph_->recipe = ir::RecipeOp::create(
       graph_->builder, graph_->named("recipe"), FlatSymbolRefAttr::get(&graph_->context, "loss"),
-      graph_->accuracy ? FlatSymbolRefAttr::get(&graph_->context, "accuracy") : FlatSymbolRefAttr(),
-      graph_->builder.getI64IntegerAttr(recipe.batch), *optimizer, /*seed=*/IntegerAttr());
+      graph_->accuracy ? FlatSymbolRefAttr::get(&graph_->context, "accuracy") : FlatSymbolRefAttr());
+  graph_->recipe.setBatch(recipe.batch);
+  graph_->recipe.setOptimizerAttr(*optimizer);
 }
 
 Result<Model> ModelBuilder::finish() {

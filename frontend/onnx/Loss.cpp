@@ -83,11 +83,12 @@ Status addLoss(Emitter &e, func::FuncOp predict, const std::string &loss) {
   int64_t batch = output.isDynamicDim(0) ? 64 : output.getDimSize(0);
   auto adam =
       ir::SpecAttr::get(builder.getContext(), "adam", builder.getDictionaryAttr(e.attribute("lr", 1e-3)));
-  ir::RecipeOp::create(builder, NameLoc::get(builder.getStringAttr("recipe")),
-                       FlatSymbolRefAttr::get(builder.getContext(), "loss"),
-                       classes ? FlatSymbolRefAttr::get(builder.getContext(), "accuracy")
-                               : FlatSymbolRefAttr(),
-                       builder.getI64IntegerAttr(batch), adam, IntegerAttr());
+  auto recipe = ir::RecipeOp::create(builder, NameLoc::get(builder.getStringAttr("recipe")),
+                                     FlatSymbolRefAttr::get(builder.getContext(), "loss"),
+                                     classes ? FlatSymbolRefAttr::get(builder.getContext(), "accuracy")
+                                             : FlatSymbolRefAttr());
+  recipe.setBatch(batch);
+  recipe.setOptimizerAttr(adam);
   return okStatus();
 }
 

@@ -156,6 +156,8 @@ Known ElementEmitter::emitRandomBits(Operation *op, const Index &index) {
       part.coefficients.assign(kernel_.space(), 0);
       inputs[0] = combine({inputs[0], materialize(part)}, [](ArrayRef<Expr> x) { return x[0] + x[1]; });
     }
+  if (Value from = random.getFrom())
+    inputs[0] = combine({inputs[0], scalar(from)}, [](ArrayRef<Expr> x) { return x[0] + x[1]; });
   return combine(inputs, [&](ArrayRef<Expr> x) {
     Expr bits = emitPhilox(x[0], x[1], x[2], random.getId());
     return castElement(bits, ElementKind::I32, elementKind(result.getType()));

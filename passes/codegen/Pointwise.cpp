@@ -94,7 +94,7 @@ bool isPointwise(Operation *op) {
   return isa<AddOp, SubOp, MulOp, DivOp, RemOp, MaxOp, MinOp, PowOp, FmaOp, NegOp, AbsOp, SignOp, FloorOp,
              CeilOp, RoundOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp, SinOp, CosOp, TanOp, AtanOp,
              TanhOp, SigmoidOp, ErfOp, ReluOp, ClampOp, AndOp, OrOp, XorOp, NotOp, CompareOp, SelectOp,
-             CastOp, IsFiniteOp, StopGradientOp>(op);
+             CastOp, IsFiniteOp, ScaleGradientOp, StopGradientOp>(op);
 }
 
 /// On operands in the form that arithmetic is done in.
@@ -145,7 +145,7 @@ static Expr emitArithmetic(Operation *op, ArrayRef<Expr> x, bool isUnsigned) {
 Expr emitPointwise(Operation *op, ArrayRef<Expr> operands) {
   ElementKind kind = elementKind(op->getOperand(0).getType());
   ElementKind resultKind = elementKind(op->getResult(0).getType());
-  if (isa<StopGradientOp>(op))
+  if (isa<ScaleGradientOp, StopGradientOp>(op))
     return operands[0];
   if (isa<SelectOp>(op)) // moves bits, computes nothing
     return select(operands[0], operands[1], operands[2]);

@@ -142,6 +142,15 @@ void addLogicCases(Cases &cases) {
       {{"%y", "3x$T"}},     Derivatives::convention};
   stopped.expected = {0, 0, 0};
   cases.push_back(stopped);
+  Case scaled{"gpuc.scale_gradient",
+              "eight",
+              {{"3x$T"}},
+              "%s = gpuc.constant 8.0 : tensor<3x$T>\n"
+              "%y = gpuc.scale_gradient %x0, %s : tensor<3x$T>",
+              {{"%y", "3x$T"}},
+              Derivatives::convention};
+  scaled.expected = {8, 8, 8};
+  cases.push_back(scaled);
 }
 
 } // namespace gpuc::gradients

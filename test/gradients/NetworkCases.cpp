@@ -50,6 +50,13 @@ void addRandomCases(Cases &cases) {
   };
   add("random_bits", "matrix", "id 3", "5x7xi32");
   add("random_bits", "further_draw", "id 805306371", "3xi32");
+  cases.push_back({"gpuc.random_bits",
+                   "from",
+                   {{"i64", 0, 0, {123456789012}}, {"i64", 0, 0, {7}}, {"i64", 0, 0, {1099511627777}}},
+                   "%y = gpuc.random_bits seed %x0 step %x1 id 3 from %x2 : "
+                   "(tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<5x7xi32>",
+                   {{"%y", "5x7xi32"}},
+                   Derivatives::none});
   add("random_uniform", "unit", "id 3 low 0.0 high 1.0", "5x7x$T");
   add("random_uniform", "range", "id 4 low -0.25 high 0.5", "1037x$T");
   add("random_normal", "unit", "id 5 mean 0.0 deviation 1.0", "5x7x$T");

@@ -153,6 +153,7 @@ void addLogicOps(OpTable &table) {
   table.add<ir::ConstantOp>(constant);
   table.add<ir::IotaOp>(iota);
   table.add<ir::StopGradientOp>([](ir::StopGradientOp op, Operands x) { return x[0]; });
+  table.add<ir::ScaleGradientOp>([](ir::ScaleGradientOp op, Operands x) { return x[0]; });
 }
 
 } // namespace gpuc::reference

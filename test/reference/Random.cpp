@@ -44,8 +44,9 @@ template <typename Op> static Stream streamOf(Op op, Operands x) {
 static Tensor randomBits(ir::RandomBitsOp op, Operands x) {
   Tensor result(typeOf(op.getResult()));
   Stream stream = streamOf(op, x);
+  int64_t from = op.getFrom() ? x[2].elements[0].integer : 0;
   for (int64_t i = 0; i < result.size(); ++i)
-    result.elements[i].integer = static_cast<int32_t>(stream.bits(i));
+    result.elements[i].integer = static_cast<int32_t>(stream.bits(from + i));
   return result;
 }
 

@@ -207,6 +207,36 @@ func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
   return %a, %a : tensor<f32>, tensor<f32>
 }
 
+// Steps of no samples.
+// expected-error @below {{accumulate must be at least 1, but is 0 [recipe_C1]}}
+gpuc.recipe { loss = @loss, accumulate = 0 }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
+// Steps of no samples.
+// expected-error @below {{clip_norm must be above 0, but is 0.000000e+00 [recipe_C4]}}
+gpuc.recipe { loss = @loss, clip_norm = 0.0 }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
+// Steps of no samples.
+// expected-error @below {{clip_value must be above 0, but is -1.000000e+00 [recipe_C4]}}
+gpuc.recipe { loss = @loss, clip_value = -1.0 }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
 // A misspelt function.
 // expected-error @below {{loss 'lost' is not a function of the module, did you mean 'loss'? [recipe_C2]}}
 gpuc.recipe { loss = @lost }
@@ -229,7 +259,7 @@ func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
 }
 
 // A misspelt entry.
-// expected-error @below {{unknown entry 'optimiser' of a recipe: there are loss, accuracy, batch, optimizer and seed}}
+// expected-error @below {{unknown entry 'optimiser' of a recipe: there are loss, accuracy, batch, accumulate, precision, loss_scale, clip_value, clip_norm, skip, optimizer, groups, schedule, ema, seed}}
 gpuc.recipe { loss = @loss, optimiser = sgd(lr = 0.1) }
 
 // -----
@@ -263,6 +293,15 @@ func.func @case(%a: tensor<4xf32>) {
 func.func @case(%s: tensor<2xi64>, %t: tensor<i64>) {
   // expected-error @below {{seed must be a scalar tensor, but is 'tensor<2xi64>' [random_C1]}}
   %0 = gpuc.random_bits seed %s step %t id 1 : (tensor<2xi64>, tensor<i64>) -> tensor<4xi32>
+  return
+}
+
+// -----
+
+// One beginning for all.
+func.func @case(%s: tensor<i64>, %from: tensor<2xi64>) {
+  // expected-error @below {{from must be a scalar tensor, but is 'tensor<2xi64>' [random_C1]}}
+  %0 = gpuc.random_bits seed %s step %s id 1 from %from : (tensor<i64>, tensor<i64>, tensor<2xi64>) -> tensor<4xi32>
   return
 }
 

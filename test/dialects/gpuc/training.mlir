@@ -62,6 +62,15 @@ func.func @random(%seed: tensor<i64>, %step: tensor<i64>) {
   %0 = gpuc.random_bits seed %seed step %step id 1 : (tensor<i64>, tensor<i64>) -> tensor<?x4xi32>
   %1 = gpuc.random_uniform seed %seed step %step id 2 low -1.0 high 1.0 : (tensor<i64>, tensor<i64>) -> tensor<4xf32>
   %2 = gpuc.random_normal seed %seed step %step id 3 mean 0.0 deviation 0.02 : (tensor<i64>, tensor<i64>) -> tensor<4xf64>
+  // CHECK: gpuc.random_bits seed %{{.*}} step %{{.*}} id 1 from %{{.*}} : (
+  %3 = gpuc.random_bits seed %seed step %step id 1 from %step : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?x4xi32>
+  return
+}
+
+// CHECK-LABEL: @scaled
+func.func @scaled(%loss: tensor<f32>, %scale: tensor<f32>) {
+  // CHECK: gpuc.scale_gradient %{{.*}}, %{{.*}} : tensor<f32>
+  %0 = gpuc.scale_gradient %loss, %scale : tensor<f32>
   return
 }
 
@@ -92,12 +101,30 @@ func.func @kernel(%x: tensor<4x3xf32>, %b: tensor<3xf32>) -> tensor<4x3xf32> {
 // CHECK:      gpuc.recipe {
 // CHECK-NEXT:   loss = @loss,
 // CHECK-NEXT:   batch = 64,
+// CHECK-NEXT:   accumulate = 4,
+// CHECK-NEXT:   precision = fp16(f32 = ("head.*", "softmax")),
+// CHECK-NEXT:   loss_scale = dynamic,
+// CHECK-NEXT:   clip_value = 0.5,
+// CHECK-NEXT:   clip_norm = 1.0,
+// CHECK-NEXT:   skip = outliers(loss = 6.0),
 // CHECK-NEXT:   optimizer = adam(lr = 0.001),
+// CHECK-NEXT:   groups = group(lr = 1.0e-04, match = "head.*"),
+// CHECK-NEXT:   schedule = (linear(steps = 100), cosine(T_max = 900)),
+// CHECK-NEXT:   ema = ema(decay = 0.999),
 // CHECK-NEXT:   seed = -1
 // CHECK-NEXT: }
 gpuc.recipe {
   optimizer = adam(lr = 1.0e-3),
   loss = @loss,
   seed = -1,
+  ema = ema(decay = 0.999),
+  schedule = (linear(steps = 100), cosine(T_max = 900)),
+  groups = group(match = "head.*", lr = 1.0e-4),
+  skip = outliers(loss = 6.0),
+  clip_norm = 1.0,
+  clip_value = 0.5,
+  loss_scale = dynamic,
+  precision = fp16(f32 = ("head.*", "softmax")),
+  accumulate = 4,
   batch = 64
 }
