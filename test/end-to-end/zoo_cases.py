@@ -7,8 +7,16 @@ from tensor_files import hashed, uniform
 LR, MOMENTUM = 0.05, 0.9
 PROJECTIONS = 8
 
-# keys: of gpuc-model. data: field → (type, shape, below, least): integers from `least` to below.
+# keys: of gpuc-model. data: field → (type, shape, below, least): integers from `least` to below; or (None, shape, scale):
+# the model's float type, within ±scale.
 CASES = {
+    "linear-regression": {"keys": {"in": "5", "out": "2", "batch": "7"},
+                          "data": {"x": (None, [7, 5], 2), "y": (None, [7, 2], 1)}},
+    "mlp": {"keys": {"input": "2x5x3", "hidden": "12,9", "classes": "4", "smoothing": "0.1", "batch": "6"},
+            "data": {"x": ("ui8", [6, 2, 5, 3], 256, 0), "labels": ("i32", [6], 4, 0)}},
+    "mlp-rows": {"model": "mlp", "keys": {"input": "7", "hidden": "8", "classes": "3", "activation": "gelu",
+                                          "pixels": "false", "batch": "5"},
+                 "data": {"x": (None, [5, 7], 2), "labels": ("i32", [5], 3, 0)}},
     "convnet": {"keys": {"in_channels": "2", "size": "9", "classes": "4", "batch": "3"},
                 "data": {"x": ("ui8", [3, 2, 9, 9], 256, 0), "labels": ("i32", [3], 4, 0)}},
     "rnn-classifier": {"keys": {"cell": "gru", "steps": "5", "width": "4", "hidden": "6", "layers": "2",
@@ -44,10 +52,13 @@ def weights(shapes):
     return values
 
 
-def data(case):
+def data(case, float_type="f64"):
     """field → (type, shape, values)."""
-    return {field: (dtype, shape, [least + number % (below - least) for number in hashed(math.prod(shape), stream)])
-            for stream, (field, (dtype, shape, below, least)) in enumerate(case["data"].items())}
+    def numbers(stream, dtype, shape, scale, least=0):
+        if dtype is None:
+            return float_type, shape, uniform(shape, stream, scale)
+        return dtype, shape, [least + number % (scale - least) for number in hashed(math.prod(shape), stream)]
+    return {field: numbers(stream, *how) for stream, (field, how) in enumerate(case["data"].items())}
 
 
 def projections(gradient):

@@ -5,6 +5,7 @@
 Kept of each: 20 losses, and of the first gradient of each parameter its norm and projections (zoo_cases.projections).
 """
 
+import itertools
 import json
 import math
 import os
@@ -16,6 +17,33 @@ from torch.nn import functional
 import zoo_cases
 
 torch.set_default_dtype(torch.float64)
+
+
+class LinearRegression(nn.Module):
+    def __init__(self, keys):
+        super().__init__()
+        self.linear = nn.Linear(int(keys["in"]), int(keys["out"]))
+
+    def loss(self, x, y):
+        return functional.mse_loss(self.linear(x), y)
+
+
+class Mlp(nn.Module):
+    def __init__(self, keys):
+        super().__init__()
+        self.activation = getattr(functional, keys.get("activation", "relu"))
+        self.largest = 255 if keys.get("pixels", "true") == "true" else 1
+        self.smoothing = float(keys.get("smoothing", 0))
+        extents = map(int, [math.prod(map(int, keys["input"].split("x"))), *keys["hidden"].split(","), keys["classes"]])
+        for i, (inside, outside) in enumerate(itertools.pairwise(extents), 1):
+            self.add_module(f"fc{i}", nn.Linear(inside, outside))
+
+    def loss(self, x, labels):
+        *hidden, last = self.children()
+        h = x.flatten(1) / self.largest
+        for linear in hidden:
+            h = self.activation(linear(h))
+        return functional.cross_entropy(last(h), labels, label_smoothing=self.smoothing)
 
 
 class ConvNet(nn.Module):
@@ -204,13 +232,14 @@ class Gpt2(nn.Module):
         return functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-MODELS = {"convnet": ConvNet, "resnet18": lambda keys: ResNet(keys, [2, 2, 2, 2], False),
+MODELS = {"linear-regression": LinearRegression, "mlp": Mlp, "convnet": ConvNet,
+          "resnet18": lambda keys: ResNet(keys, [2, 2, 2, 2], False),
           "resnet50": lambda keys: ResNet(keys, [3, 4, 6, 3], True), "rnn-classifier": RnnClassifier,
           "lstm-generator": LstmGenerator, "transformer": Transformer, "gpt2": Gpt2}
 
 
 def tensor(dtype, shape, values):
-    return torch.tensor(values, dtype=torch.float64 if dtype == "ui8" else torch.int64).reshape(shape)
+    return torch.tensor(values, dtype=torch.int64 if dtype == "i32" else torch.float64).reshape(shape)
 
 
 def train(name, case):

@@ -25,7 +25,7 @@ class Zoo(ToolTest):
         keys = [f"{key}={value}" for key, value in case["keys"].items()]
         plan = self.compile_model(case.get("model", name), *keys, "dtype=" + dtype, "optimizer=" + optimizer)
         fields = []
-        for field, (type_of_field, shape, values) in zoo_cases.data(case).items():
+        for field, (type_of_field, shape, values) in zoo_cases.data(case, dtype).items():
             write_npy(self.path(field + ".npy"), type_of_field, shape, values)
             fields.append(f"{field}={self.path(field + '.npy')}")
         first = zoo_cases.weights(shapes)
