@@ -43,8 +43,7 @@ Status verifyTensor(const fb::Conv& conv, const fb::Operand& operand, const char
 }  // namespace
 
 Status verifyConv(const fb::Conv& conv) {
-  if (conv.kind() > fb::ConvKind::MAX || conv.type() > fb::DataType::MAX ||
-      !isFloat(static_cast<DataType>(conv.type())))
+  if (conv.kind() > fb::ConvKind::MAX || !isFloat(static_cast<DataType>(conv.type())))
     return errorf("conv: unknown kind %d or element type %d", int(conv.kind()), int(conv.type()));
   for (uint64_t number : {conv.batch(), conv.groups(), conv.in_channels(), conv.out_channels()})
     if (!within(number, 1)) return errorf("conv: an extent of %" PRIu64, number);
