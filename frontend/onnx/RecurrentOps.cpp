@@ -145,7 +145,7 @@ std::optional<Layer> readLayer(NodeScope &node, int64_t gates, const std::vector
            std::nullopt;
   if (layer.x.rank() != 3 || r.size() != 3 || r[2] < 1)
     return node.fail("inputs 0 (X) and 2 (R) have shapes " + toString(layer.x.shape()) + " and " +
-                     toString(r) + ", expected three dimensions"),
+                     toString(r) + ", expected three dimensions and hidden units"),
            std::nullopt;
   const int64_t d = layer.directions, h = layer.hidden = r[2], all = gates * h;
   layer.steps = layer.x.extent(layer.timeDim());

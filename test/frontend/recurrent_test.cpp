@@ -111,12 +111,15 @@ TEST(Recurrent, RefusesOtherSequences) {
   EXPECT_EQ(built(LSTM(5, 8)), "predict: LSTM(5, 8) takes [batch, time, 5], got [?, 7, 4]");
   EXPECT_EQ(built(RNN(4, 8, {}, /*relu=*/true), {}, {}, {B, 4}),
             "predict: RNN(4, 8, relu) takes [batch, time, 4], got [?, 4]");
+  EXPECT_EQ(built(LSTM(4, 8), {}, {}, {B, 7, 4, 2}),
+            "predict: LSTM(4, 8) takes [batch, time, 4], got [?, 7, 4, 2]");
   EXPECT_EQ(built(GRU(5, 8, {.batchFirst = false}), {}, {}, {7, 2, 4}),
             "predict: GRU(5, 8, batch_first=false) takes [time, batch, 5], got [7, 2, 4]");
   EXPECT_EQ(built(GRU(4, 8, {.batchFirst = false})), "predict: GRU(4, 8, batch_first=false) takes [time, "
                                                      "batch, 4] of known extents, got [?, 7, 4]; an unknown "
                                                      "batch leads, so take batch_first");
   EXPECT_EQ(built(GRU(4, 0)), "predict: GRU(4, 0) needs at least one input, one hidden unit and one layer");
+  EXPECT_EQ(built(GRU(0, 8)), "predict: GRU(0, 8) needs at least one input, one hidden unit and one layer");
   EXPECT_EQ(built(GRU(4, 8, {.layers = 0})),
             "predict: GRU(4, 8, layers=0) needs at least one input, one hidden unit and one layer");
   EXPECT_EQ(
@@ -140,6 +143,23 @@ TEST(Recurrent, RefusesOtherStates) {
             "predict: RNN(4, 8) has no c; only an LSTM takes c0");
   EXPECT_EQ(built(LSTM(4, 8), {{"h0", {B, 1, 9}}}, both),
             "predict: LSTM(4, 8) takes h0 [?, 1, 8] of f32, got [?, 1, 9] of f32");
+  auto shortC = [](const std::vector<Tensor> &in) { return RecurrentInputs{.h0 = in[1], .c0 = in[2]}; };
+  EXPECT_EQ(built(LSTM(4, 8), {{"h0", {B, 1, 8}}, {"c0", {B, 2, 8}}}, shortC),
+            "predict: LSTM(4, 8) takes c0 [?, 1, 8] of f32, got [?, 2, 8] of f32");
+}
+
+TEST(Recurrent, RefusesInputsOfAnotherModel) {
+  ModelBuilder other("other");
+  other.predict({{"h", {B, 1, 8}}}, "y", [](Tensor outside) {
+    auto h0 = [&](const std::vector<Tensor> &) { return RecurrentInputs{.h0 = outside}; };
+    EXPECT_EQ(built(GRU(4, 8), {}, h0), "predict: h0 takes tensors of the function being built, got one of "
+                                        "another; pass it as an input");
+    auto lengths = [&](const std::vector<Tensor> &) { return RecurrentInputs{.lengths = outside}; };
+    EXPECT_EQ(built(GRU(4, 8), {}, lengths),
+              "predict: lengths takes tensors of the function being built, got "
+              "one of another; pass it as an input");
+    return outside;
+  });
 }
 
 TEST(Recurrent, RefusesOtherLengths) {
