@@ -1,7 +1,7 @@
 // gpuc-import-onnx: an ONNX model as .mlir, and its weights as safetensors beside it.
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include "frontend/onnx/Onnx.h"
 #include "frontend/onnx/Reader.h"
@@ -33,16 +33,20 @@ gpuc::Status parseDims(const std::vector<std::string>& texts, std::map<std::stri
 
 /// A dimension that the model does not have is a misspelt one.
 gpuc::Status checkDims(const gpuc::onnx::Model& model, const std::map<std::string, int64_t>& dims) {
-  std::vector<std::string> known;
+  std::set<std::string> known;
+  std::string list;
   for (const gpuc::onnx::ValueInfo& input : model.graph.inputs)
     for (const gpuc::onnx::Extent& extent : input.shape.value_or(std::vector<gpuc::onnx::Extent>()))
-      if (!extent.number && !extent.name.empty()) known.push_back(extent.name);
-  for (const auto& [name, extent] : dims)
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      std::string nearest = gpuc::nearestName(name, known);
-      return gpuc::Status::error("--dim: the model has no open dimension '" + name + "'" +
-                                 (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
-    }
+      if (!extent.number && !extent.name.empty() && known.insert(extent.name).second)
+        list += (list.empty() ? "'" : ", '") + extent.name + "'";
+  for (const auto& [name, extent] : dims) {
+    if (known.contains(name)) continue;
+    std::string similar = gpuc::similarName(name, {known.begin(), known.end()});
+    return gpuc::Status::error("--dim: the model has no open dimension '" + name + "'" +
+                               (!similar.empty() ? "; did you mean '" + similar + "'?"
+                                : !list.empty()  ? "; it has " + list
+                                                 : ""));
+  }
   return gpuc::okStatus();
 }
 
