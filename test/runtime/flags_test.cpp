@@ -183,11 +183,16 @@ TEST(Flags, HelpNamesEveryFlagWithItsDefault) {
 TEST(Flags, NearestNamePrefersTheSmallestDistance) {
   EXPECT_EQ(nearestName("epoch", {"epochs", "each"}), "epochs");
   EXPECT_EQ(nearestName("abc", {"abd", "abe"}), "abd");
+  EXPECT_EQ(nearestName("epochs", {"eps", "epoch", "each"}), "epoch");  // one deleted, one inserted
+  EXPECT_EQ(nearestName("lr", {"log", "lrr"}), "lrr");
   EXPECT_EQ(nearestName("x", {}), "");
 }
 
 TEST(Flags, SimilarNameIsNoneBeyondHalfOfTheLetters) {
   EXPECT_EQ(similarName("a.bais", {"b.weight", "a.bias"}), "a.bias");
+  EXPECT_EQ(similarName("abc", {"zzz", "abd"}), "abd");  // one of three
+  EXPECT_EQ(similarName("abcd", {"abxy"}), "");          // two of four are half
+  EXPECT_EQ(similarName("abc", {"abcde"}), "");          // of the name's letters, not of the candidate's
   EXPECT_EQ(similarName("zzz", {"a.bias"}), "");
   EXPECT_EQ(similarName("", {"a"}), "");
   EXPECT_EQ(similarName("x", {}), "");
