@@ -1,5 +1,5 @@
-"""A loop over time, trained: Inputs/rnn.mlir against reference_rnn.py to 1e-12 in f64 and 1e-5 in f32; the same bits with any
-number of threads; the arena used to its last byte. A longer loop is no larger plan."""
+"""A loop over time, trained: Inputs/rnn.mlir against reference_rnn.py to 1e-12 in f64 and 1e-5 in f32; the arena used to its
+last byte. A wider loop has the same bits with any number of threads. A longer loop is no larger plan."""
 
 import json
 import os
@@ -46,9 +46,12 @@ class Rnn(ToolTest):
         self.check("f32")
 
     def test_threads(self):
-        plan, flags = self.plan("f32"), self.flags("f32")
+        # Inputs/rnn.mlir is too narrow for a step of its loop to be cut among threads.
+        plan = self.compile_model("rnn-classifier", "cell=lstm", "steps=5", "width=8", "hidden=48")
+        flags = ["--data=synthetic:size=640", "--steps=20"]
         bits = {self.trained_bits(plan, *flags, f"--threads={threads}") for threads in (1, 2, 3)}
         self.assertEqual(len(bits), 1)
+        self.assertNotIn(self.trained_bits(plan, *flags, "--seed=8"), bits)
 
     def test_memory(self):
         report = self.path("report.json")
