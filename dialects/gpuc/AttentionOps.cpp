@@ -22,13 +22,14 @@ double AttentionGradientOp::getScaleOrDefault() { return scaleOf(*this); }
 
 /// Labels of what is wrong: `prefix`, then _C1 and so on, or one label for all of it.
 struct AttentionLabels {
-  StringRef operation, operands, shapes, mask, dropout, extents;
+  StringRef operation, operands, shapes, mask, dropout, extents, scale;
 };
 static constexpr AttentionLabels attentionLabels{"gpuc.attention", "attention_C1", "attention_C2",
-                                                 "attention_C3",   "attention_C4", "attention_C5"};
-static constexpr AttentionLabels gradientLabels{"gpuc.attention_gradient", "attention_gradient_C1",
-                                                "attention_gradient_C1",   "attention_gradient_C1",
-                                                "attention_gradient_C1",   "attention_gradient_C1"};
+                                                 "attention_C3",   "attention_C4", "attention_C5",
+                                                 "attention_C6"};
+static constexpr AttentionLabels gradientLabels{
+    "gpuc.attention_gradient", "attention_gradient_C1", "attention_gradient_C1", "attention_gradient_C1",
+    "attention_gradient_C1",   "attention_gradient_C1", "attention_gradient_C1"};
 
 /// The types of result and log_sum_exp, or a message.
 static LogicalResult inferAttention(std::optional<Location> location, const AttentionLabels &labels,
@@ -52,7 +53,7 @@ static LogicalResult inferAttention(std::optional<Location> location, const Atte
   return success();
 }
 
-/// Mask and dropout.
+/// Mask, scale and dropout.
 template <typename Op> static LogicalResult checkScores(Op op, const AttentionLabels &labels) {
   if (Value mask = op.getMask()) {
     ArrayRef<int64_t> queries = shapeOf(op.getQuery());
@@ -64,6 +65,9 @@ template <typename Op> static LogicalResult checkScores(Op op, const AttentionLa
                               << op.getQuery().getType() << ", and broadcast to the scores "
                               << withShape(op.getQuery(), scores) << " [" << labels.mask << "]";
   }
+  if (std::optional<APFloat> scale = op.getScale(); scale && !scale->isFinite())
+    return op.emitOpError() << "scale must be finite, but is " << scale->convertToDouble() << " ["
+                            << labels.scale << "]";
   double p = op.getDropout().convertToDouble();
   auto id = static_cast<int64_t>(op.getId());
   if (p >= 0 && p <= 1 && id >= 0 && id < randomDrawStride)

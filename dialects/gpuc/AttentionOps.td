@@ -42,6 +42,7 @@ def AttentionOp : Gpuc_Attention<"attention", [Infer, DeclareOpInterfaceMethods<
     - (attention_C3) mask is broadcast to [B, H, T, S], and is i1 or of the element type of query.
     - (attention_C4) 0 ≤ dropout ≤ 1 and 0 ≤ id < 2^28.
     - (attention_C5) D and S are at least 1.
+    - (attention_C6) scale is finite.
   }];
   let arguments = (ins Gpuc_FloatTensor:$query, Gpuc_FloatTensor:$key, Gpuc_FloatTensor:$value,
                        Optional<Gpuc_Tensor>:$mask, OptionalAttr<F64Attr>:$scale, UnitAttr:$causal,

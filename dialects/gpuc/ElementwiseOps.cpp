@@ -22,6 +22,13 @@ LogicalResult IsFiniteOp::inferReturnTypes(MLIRContext *, std::optional<Location
   return success();
 }
 
+LogicalResult LeakyReluOp::verify() {
+  if (getSlope().isFinite())
+    return success();
+  return emitOpError() << "slope must be finite, but is " << getSlope().convertToDouble()
+                       << " [leaky_relu_C1]";
+}
+
 LogicalResult ClampOp::verify() {
   if (getLow().convertToDouble() <= getHigh().convertToDouble())
     return success();

@@ -192,8 +192,11 @@ def LeakyReluOp : Gpuc_Unary<"leaky_relu", Gpuc_FloatTensor, [Differentiable, Co
   let summary = "x where x > 0, else slope · x";
   let description = [{
     [Maas, Hannun and Ng 2013]. Derivative: 1 where x > 0, else slope.
+
+    - (leaky_relu_C1) slope is finite.
   }];
   let arguments = (ins Gpuc_FloatTensor:$operand, DefaultValuedAttr<F64Attr, "0.01">:$slope);
+  let hasVerifier = 1;
 }
 
 def GeluOp : Gpuc_Unary<"gelu", Gpuc_FloatTensor, [Differentiable, Composite]> {

@@ -84,6 +84,10 @@ template <typename Op> static LogicalResult checkLinear(Op op, const LinearLabel
     return op.emitOpError() << "hidden " << hidden << " and weight " << weight
                             << " do not fit: [rows, features] and [classes, features] of one element type ["
                             << labels.layer << "]";
+  if (llvm::is_contained(weight.getShape(), 0))
+    return op.emitOpError() << "weight " << weight
+                            << " is empty: there must be at least one class and one feature [" << labels.layer
+                            << "]";
   Type perClass = withShape(op.getWeight(), {weight.getDimSize(0)});
   if (op.getBias() && failed(checkType(op, labels.bias, "bias", op.getBias().getType(), perClass)))
     return failure();

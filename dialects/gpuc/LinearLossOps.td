@@ -51,7 +51,7 @@ def LinearCrossEntropyOp : Gpuc_LinearCrossEntropy<"linear_cross_entropy", [Diff
     ```
 
     - (linear_cross_entropy_C1) hidden has rank 2 or more, weight rank 2; they have one element type, and in their last
-      dimension the same number of features.
+      dimension the same number of features; features and classes are at least 1.
     - (linear_cross_entropy_C2) bias is one number of that type for each class.
     - (linear_cross_entropy_C3) labels have the shape of hidden without the last dimension.
     - (linear_cross_entropy_C4) mask is an i1 for each sample: the first dimension of hidden.
@@ -83,7 +83,7 @@ def LinearAccuracyOp : Gpuc_LinearLoss<"linear_accuracy", [DeclareOpInterfaceMet
     `accuracy` of the logits of a linear layer, in chunks as `linear_cross_entropy`. No derivative.
 
     - (linear_accuracy_C1) hidden has rank 2 or more, weight rank 2; they have one element type, and in their last
-      dimension the same number of features.
+      dimension the same number of features; features and classes are at least 1.
     - (linear_accuracy_C2) bias is one number of that type for each class.
     - (linear_accuracy_C3) labels have the shape of hidden without the last dimension.
     - (linear_accuracy_C4) mask is an i1 for each sample: the first dimension of hidden.

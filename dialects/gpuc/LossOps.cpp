@@ -54,9 +54,9 @@ static LogicalResult checkMask(LossOpInterface loss, const Twine &label, Value r
 static LogicalResult checkRows(LossOpInterface loss, StringRef prefix, StringRef name, Value logits,
                                Value labels) {
   ArrayRef<int64_t> shape = shapeOf(logits);
-  if (shape.size() < 2)
-    return loss->emitOpError() << name << " must be rows by classes, but are " << logits.getType() << " ["
-                               << prefix << "_C1]";
+  if (shape.size() < 2 || shape.back() == 0)
+    return loss->emitOpError() << name << " must be rows by at least one class, but are " << logits.getType()
+                               << " [" << prefix << "_C1]";
   if (failed(checkType(loss, (prefix + "_C2").str(), "labels", labels.getType(),
                        withShape(labels, shape.drop_back()))))
     return failure();

@@ -24,7 +24,7 @@ def CrossEntropyOp : Gpuc_Loss<"cross_entropy", [Differentiable, AttrSizedOperan
     and returned as f32. Derivative by the logits in the rows that count: Σ a · p - a with a the factors of -log p.
     weight is constant: no derivative passes to it.
 
-    - (cross_entropy_C1) logits have rank 2 or more.
+    - (cross_entropy_C1) logits have rank 2 or more, and there is at least one class.
     - (cross_entropy_C2) labels have the shape of the logits without the last dimension.
     - (cross_entropy_C3) mask is an i1 for each sample: the first dimension of the logits.
     - (cross_entropy_C4) 0 ≤ smoothing ≤ 1.
@@ -46,7 +46,7 @@ def NllOp : Gpuc_Loss<"nll", [Differentiable, AttrSizedOperandSegments]> {
     count as in `cross_entropy`. Derivative: -w[label] at the label in the rows that count. weight is constant: no
     derivative passes to it.
 
-    - (nll_C1) log_probabilities have rank 2 or more.
+    - (nll_C1) log_probabilities have rank 2 or more, and there is at least one class.
     - (nll_C2) labels have their shape without the last dimension.
     - (nll_C3) mask is an i1 for each sample: their first dimension.
     - (nll_C4) weight is one number of their type for each class.
@@ -66,7 +66,7 @@ def AccuracyOp : Gpuc_Loss<"accuracy"> {
     Of equal logits the first counts as the largest, and a NaN before all. Rows count as in `cross_entropy`. No
     derivative.
 
-    - (accuracy_C1) logits have rank 2 or more.
+    - (accuracy_C1) logits have rank 2 or more, and there is at least one class.
     - (accuracy_C2) labels have the shape of the logits without the last dimension.
     - (accuracy_C3) mask is an i1 for each sample: the first dimension of the logits.
   }];

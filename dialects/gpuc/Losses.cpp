@@ -127,13 +127,15 @@ SmallVector<Value> NllOp::decompose(OpBuilder &builder) {
 
 SmallVector<Value> NllOp::getResiduals() { return present({getLabels(), getWeight(), getMask()}); }
 
-/// -weight at the label, times the cotangent of the sum.
+/// -weight at the label, times the cotangent of the sum. The values of the operand have no part in it: a
+/// constant of the wide type stands for them.
 LogicalResult NllOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
                               SmallVectorImpl<Value> &operandCotangents) {
   operandCotangents.append((*this)->getNumOperands(), Value());
   if (!cotangents[0])
     return success();
-  Rows rows(builder, *this, getLogProbabilities());
+  Type wide = RankedTensorType::get(shapeOf(getLogProbabilities()), tensorType(getSum()).getElementType());
+  Rows rows(builder, *this, ConstantOp::create(builder, getLoc(), wide, 0.0));
   Expr slope = select(labelPositions(rows.labels, rows.logits), -rows.weights(), 0.0);
   operandCotangents[0] = rows.spreadCotangent(slope, cotangents[0], getLogProbabilities());
   return success();

@@ -6,12 +6,17 @@ using namespace mlir;
 
 namespace gpuc::ir {
 
-LogicalResult SoftmaxOp::verify() {
-  return checkDim(getLoc(), getOperationName(), "along_dim_C1", getDim(), getType());
+template <typename Op> static LogicalResult checkAlongDim(Op op) {
+  if (failed(checkDim(op.getLoc(), op.getOperationName(), "along_dim_C1", op.getDim(), op.getType())))
+    return failure();
+  if (op.getType().getDimSize(op.getDim()) != 0)
+    return success();
+  return op.emitOpError() << "dim " << op.getDim() << " of the operand " << op.getType()
+                          << " has no elements to share among [along_dim_C2]";
 }
-LogicalResult LogSoftmaxOp::verify() {
-  return checkDim(getLoc(), getOperationName(), "along_dim_C1", getDim(), getType());
-}
+
+LogicalResult SoftmaxOp::verify() { return checkAlongDim(*this); }
+LogicalResult LogSoftmaxOp::verify() { return checkAlongDim(*this); }
 
 /// Maximum, difference, exponential, sum and quotient (or logarithm and difference).
 int64_t SoftmaxOp::getFlops() { return 5 * elementCount(getType()); }

@@ -17,6 +17,7 @@ def SoftmaxOp : Gpuc_AlongDim<"softmax"> {
     With y the result, the derivative of y_i by x_j is y_i (δ_ij - y_j).
 
     - (along_dim_C1) dim is a dimension of the operand.
+    - (along_dim_C2) It has at least one element.
   }];
 }
 
@@ -26,6 +27,7 @@ def LogSoftmaxOp : Gpuc_AlongDim<"log_softmax"> {
     The largest element is taken off first. With y the result, the derivative of y_i by x_j is δ_ij - exp(y_j).
 
     - (along_dim_C1) dim is a dimension of the operand.
+    - (along_dim_C2) It has at least one element.
   }];
 }
 

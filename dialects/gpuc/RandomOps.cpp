@@ -2,6 +2,8 @@
 
 #include "dialects/gpuc/TypeChecks.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace gpuc::ir {
@@ -30,19 +32,20 @@ LogicalResult RandomUniformOp::verify() {
   if (failed(checkKey(*this, getSeed(), getStep())) || failed(checkId(*this, getId(), randomDrawStride)))
     return failure();
   double low = getLow().convertToDouble(), high = getHigh().convertToDouble();
-  if (low < high)
+  if (low < high && std::isfinite(high - low))
     return success();
-  return emitOpError() << "low must be less than high, but low is " << low << " and high " << high
-                       << " [random_uniform_C1]";
+  return emitOpError() << "low must be less than high by a finite number, but low is " << low << " and high "
+                       << high << " [random_uniform_C1]";
 }
 
 LogicalResult RandomNormalOp::verify() {
   if (failed(checkKey(*this, getSeed(), getStep())) || failed(checkId(*this, getId(), randomDrawStride)))
     return failure();
-  if (getDeviation().convertToDouble() >= 0)
+  double mean = getMean().convertToDouble(), deviation = getDeviation().convertToDouble();
+  if (deviation >= 0 && std::isfinite(deviation) && std::isfinite(mean))
     return success();
-  return emitOpError() << "deviation must not be negative, but is " << getDeviation().convertToDouble()
-                       << " [random_normal_C1]";
+  return emitOpError() << "mean and deviation must be finite and deviation not negative, but are " << mean
+                       << " and " << deviation << " [random_normal_C1]";
 }
 
 LogicalResult DropoutOp::verify() {

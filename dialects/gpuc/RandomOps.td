@@ -36,7 +36,7 @@ def RandomUniformOp : Gpuc_PureOp<"random_uniform", [Random, Composite]> {
 
     - (random_C1) seed and step are scalars.
     - (random_C2) 0 ≤ id < 2^28.
-    - (random_uniform_C1) low < high.
+    - (random_uniform_C1) low < high, and high - low is finite.
   }];
   let arguments = (ins Gpuc_IndexTensor:$seed, Gpuc_IndexTensor:$step, I64Attr:$id, F64Attr:$low, F64Attr:$high);
   let results = (outs Gpuc_FloatTensor:$result);
@@ -53,7 +53,7 @@ def RandomNormalOp : Gpuc_PureOp<"random_normal", [Random, Composite]> {
 
     - (random_C1) seed and step are scalars.
     - (random_C2) 0 ≤ id < 2^28.
-    - (random_normal_C1) deviation ≥ 0.
+    - (random_normal_C1) deviation ≥ 0; it and mean are finite.
   }];
   let arguments = (ins Gpuc_IndexTensor:$seed, Gpuc_IndexTensor:$step, I64Attr:$id, F64Attr:$mean, F64Attr:$deviation);
   let results = (outs Gpuc_FloatTensor:$result);

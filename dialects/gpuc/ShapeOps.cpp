@@ -3,6 +3,7 @@
 #include "dialects/gpuc/TypeChecks.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 
@@ -89,6 +90,20 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> l
   return success();
 }
 
+/// factor · times + offset, all at least 0; as large as can be where that is larger: no tensor has such an
+/// extent.
+static int64_t saturatedExtent(int64_t factor, int64_t times, int64_t offset) {
+  return llvm::checkedMulAdd(factor, times, offset).value_or(std::numeric_limits<int64_t>::max());
+}
+
+/// Whether an integer type holds the number; i1 holds 0 and 1.
+static bool holds(IntegerType type, const APFloat &number) {
+  APSInt integer(type.getWidth(), type.isUnsigned() || type.getWidth() == 1);
+  bool isExact = false;
+  number.convertToInteger(integer, APFloat::rmTowardZero, &isExact);
+  return isExact || number.isZero(); // -0 is not called exact
+}
+
 LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                       SmallVectorImpl<Type> &types) {
   Value operand = adaptor.getOperand();
@@ -98,6 +113,10 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc
     return emitTypeError<PadOp>(
         location, "low, high and interior must have one entry for each dimension of the operand ",
         operand.getType(), " [pad_C1]");
+  auto integer = dyn_cast<IntegerType>(tensorType(operand).getElementType());
+  if (integer && !holds(integer, adaptor.getValue()))
+    return emitTypeError<PadOp>(location, "value ", adaptor.getValue().convertToDouble(),
+                                " is not a number of the operand ", operand.getType(), " [pad_C4]");
   Shape shape;
   for (auto [dim, extent] : llvm::enumerate(shapeOf(operand))) {
     if (low[dim] < 0 || high[dim] < 0 || interior[dim] < 0)
@@ -106,9 +125,12 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc
     if (ShapedType::isDynamic(extent) && (low[dim] || high[dim] || interior[dim]))
       return emitTypeError<PadOp>(location, "the batch of the operand ", operand.getType(),
                                   " cannot be padded [pad_C3]");
-    shape.push_back(ShapedType::isDynamic(extent)
-                        ? extent
-                        : low[dim] + extent + high[dim] + std::max<int64_t>(extent - 1, 0) * interior[dim]);
+    if (ShapedType::isDynamic(extent)) {
+      shape.push_back(extent);
+      continue;
+    }
+    int64_t inside = saturatedExtent(interior[dim], std::max<int64_t>(extent - 1, 0), extent);
+    shape.push_back(saturatedExtent(1, low[dim], saturatedExtent(1, high[dim], inside)));
   }
   types.push_back(withShape(operand, shape));
   return success();
@@ -134,7 +156,7 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
       return emitTypeError<ConcatOp>(location, "operand #", index + 1, " is ", operand.getType(),
                                      ", which differs from ", first.getType(),
                                      " elsewhere than in dimension ", dim, " [concat_C4]");
-    shape[dim] += expected[dim];
+    shape[dim] = saturatedExtent(1, shape[dim], expected[dim]);
   }
   types.push_back(withShape(first, shape));
   return success();

@@ -83,6 +83,7 @@ def PadOp : Gpuc_ShapeOp<"pad", [Differentiable, Infer]> {
     - (pad_C1) low, high and interior have one entry for each dimension of the operand.
     - (pad_C2) None of them is negative.
     - (pad_C3) The batch is not padded.
+    - (pad_C4) Integers are padded with an integer of their type, i1 with 0 or 1.
   }];
   let arguments = (ins Gpuc_Tensor:$operand, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high,
                        DenseI64ArrayAttr:$interior, DefaultValuedAttr<F64Attr, "0.0">:$value);
@@ -109,7 +110,7 @@ def ConcatOp : Gpuc_ShapeOp<"concat", [Differentiable, Infer]> {
   let hasFolder = 1;
 }
 
-def ReverseOp : Gpuc_ShapeOp<"reverse", [Differentiable, SameOperandsAndResultType]> {
+def ReverseOp : Gpuc_ShapeOp<"reverse", [Differentiable, SameTensorTypes, SameOperandsAndResultType]> {
   let summary = "Backwards along `dims`";
   let description = [{
     Derivative: reversed back.

@@ -128,9 +128,11 @@ struct RecipeParser {
       specs.push_back(spec);
       return success();
     };
-    if (failed(parser.parseOptionalLParen())
-            ? parseSpec()
-            : ParseResult(failure(parser.parseCommaSeparatedList(parseSpec) || parser.parseRParen())))
+    bool isList = succeeded(parser.parseOptionalLParen());
+    if (!isList && parseSpec())
+      return failure();
+    bool isEmpty = isList && succeeded(parser.parseOptionalRParen());
+    if (isList && !isEmpty && (parser.parseCommaSeparatedList(parseSpec) || parser.parseRParen()))
       return failure();
     slot = parser.getBuilder().getArrayAttr(specs);
     return success();
@@ -143,7 +145,13 @@ struct RecipePrinter {
 
   void operator()(FlatSymbolRefAttr symbol) { printer.printSymbolName(symbol.getValue()); }
   void operator()(IntegerAttr number) { printer << number.getInt(); }
-  void operator()(FloatAttr number) { printFloat(printer.getStream(), number.getValue()); }
+  /// Infinity as its bits, which are all that an attribute can be read from.
+  void operator()(FloatAttr number) {
+    if (number.getValue().isFinite())
+      printFloat(printer.getStream(), number.getValue());
+    else
+      printer.printAttributeWithoutType(number);
+  }
   void operator()(SpecAttr spec) { spec.printBare(printer); }
   void operator()(ArrayAttr specs) {
     printer << (specs.size() == 1 ? "" : "(");

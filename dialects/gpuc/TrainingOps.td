@@ -22,6 +22,7 @@ def VariableOp : Gpuc_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
 
     - (variable_C1) kind is one of these.
     - (variable_C2) The shape is static: a variable does not depend on the batch.
+    - (variable_C3) It has a name.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Gpuc_Tensor>:$type, Gpuc_SpecAttr:$initializer,
                        UnitAttr:$frozen, DefaultValuedAttr<StrAttr, "\"parameter\"">:$kind);
@@ -148,6 +149,7 @@ def SgdUpdateOp : Gpuc_PureOp<"sgd_update", [Composite], ["getFlops"]> {
     - (sgd_update_C3) There is a buffer just when momentum is not 0.
     - (sgd_update_C4) nesterov needs momentum and no dampening.
     - (sgd_update_C5) The results have the type of the weight.
+    - (sgd_update_C6) momentum and weight_decay are not negative, and dampening is a number (not NaN).
   }];
   let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Optional<Gpuc_FloatTensor>:$momentum_buffer,
                        Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$momentum, F64Attr:$dampening,
@@ -170,6 +172,7 @@ def AdamUpdateOp : Gpuc_PureOp<"adam_update", [Composite], ["getFlops"]> {
     - (adam_update_C1) All tensors have the type of the weight.
     - (adam_update_C2) step and lr are scalars.
     - (adam_update_C3) beta1 and beta2 lie in [0, 1).
+    - (adam_update_C4) eps and weight_decay are not negative.
   }];
   let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$exp_avg,
                        Gpuc_FloatTensor:$exp_avg_sq, Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$beta1,

@@ -22,6 +22,12 @@ LogicalResult SgdUpdateOp::verify() {
     return emitOpError() << "nesterov needs momentum and no dampening, but momentum is "
                          << getMomentum().convertToDouble() << " and dampening "
                          << getDampening().convertToDouble() << " [sgd_update_C4]";
+  if (!(getMomentum().convertToDouble() >= 0 && getWeightDecay().convertToDouble() >= 0) ||
+      getDampening().isNaN())
+    return emitOpError()
+           << "momentum and weight_decay must not be negative and dampening a number, but they are "
+           << getMomentum().convertToDouble() << ", " << getWeightDecay().convertToDouble() << " and "
+           << getDampening().convertToDouble() << " [sgd_update_C6]";
   SmallVector<Type> expected(hasMomentum ? 2 : 1, weight);
   if (TypeRange(expected) == getUpdated().getTypes())
     return success();
@@ -44,10 +50,14 @@ LogicalResult AdamUpdateOp::verify() {
   auto isDecay = [](const APFloat &beta) {
     return beta.convertToDouble() >= 0 && beta.convertToDouble() < 1;
   };
-  if (isDecay(getBeta1()) && isDecay(getBeta2()))
+  if (!isDecay(getBeta1()) || !isDecay(getBeta2()))
+    return emitOpError() << "beta1 and beta2 must lie in [0, 1), but are " << getBeta1().convertToDouble()
+                         << " and " << getBeta2().convertToDouble() << " [adam_update_C3]";
+  double eps = getEps().convertToDouble(), decay = getWeightDecay().convertToDouble();
+  if (eps >= 0 && decay >= 0)
     return success();
-  return emitOpError() << "beta1 and beta2 must lie in [0, 1), but are " << getBeta1().convertToDouble()
-                       << " and " << getBeta2().convertToDouble() << " [adam_update_C3]";
+  return emitOpError() << "eps and weight_decay must not be negative, but are " << eps << " and " << decay
+                       << " [adam_update_C4]";
 }
 
 /// Weight decay (2), momentum (3), nesterov (2) and the step itself (2), for each element.

@@ -48,6 +48,8 @@ void VariableOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult VariableOp::verify() {
+  if (getSymName().empty())
+    return emitOpError() << "has no name [variable_C3]";
   if (!llvm::is_contained(kinds, getKind()))
     return emitOpError() << "kind must be one of " << llvm::join(ArrayRef<StringRef>(kinds), ", ")
                          << ", but is " << getKind() << " [variable_C1]";

@@ -222,3 +222,12 @@ func.func @f(%q: tensor<2x2x6x8xf32>, %l: tensor<2x2x6xf32>, %o: tensor<2x2x6x4x
   %0:3 = gpuc.attention_gradient %q of %o, %l query %q key %q value %q : (tensor<2x2x6x8xf32>, tensor<2x2x6x4xf32>, tensor<2x2x6xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>) -> (tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>)
   return
 }
+
+// -----
+
+// Scores would be NaN.
+func.func @f(%q: tensor<2x2x6x8xf32>) {
+  // expected-error @below {{scale must be finite, but is INF [attention_C6]}}
+  %0:2 = gpuc.attention %q, %q, %q scale 0x7FF0000000000000 : (tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>) -> (tensor<2x2x6x8xf32>, tensor<2x2x6xf32>)
+  return
+}

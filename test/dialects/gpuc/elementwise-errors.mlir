@@ -142,3 +142,12 @@ func.func @case() {
   %0 = gpuc.constant nan(0x7f800000) : tensor<f32>
   return
 }
+
+// -----
+
+// A line without a slope.
+func.func @case(%a: tensor<4xf32>) {
+  // expected-error @below {{slope must be finite, but is nan [leaky_relu_C1]}}
+  %0 = gpuc.leaky_relu %a {slope = 0x7FF8000000000000 : f64} : tensor<4xf32>
+  return
+}

@@ -178,3 +178,21 @@ func.func @case(%h: tensor<5x4xf32>, %w: tensor<7x4xf32>, %l: tensor<5xi32>) {
   %0:5 = gpuc.linear_cross_entropy_gradient %h, %w labels %l : (tensor<5x4xf32>, tensor<7x4xf32>, tensor<5xi32>) -> (tensor<f32>, tensor<f32>, tensor<5x4xf32>, tensor<7x4xf32>, tensor<7xf32>)
   return
 }
+
+// -----
+
+// No class.
+func.func @case(%h: tensor<5x4xf32>, %w: tensor<0x4xf32>, %l: tensor<5xi32>) {
+  // expected-error @below {{weight 'tensor<0x4xf32>' is empty: there must be at least one class and one feature [linear_cross_entropy_C1]}}
+  %0:2 = gpuc.linear_cross_entropy %h, %w labels %l : (tensor<5x4xf32>, tensor<0x4xf32>, tensor<5xi32>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// No feature.
+func.func @case(%h: tensor<5x0xf32>, %w: tensor<7x0xf32>, %l: tensor<5xi32>) {
+  // expected-error @below {{weight 'tensor<7x0xf32>' is empty: there must be at least one class and one feature [linear_accuracy_C1]}}
+  %0:2 = gpuc.linear_accuracy %h, %w labels %l : (tensor<5x0xf32>, tensor<7x0xf32>, tensor<5xi32>) -> (tensor<f32>, tensor<f32>)
+  return
+}

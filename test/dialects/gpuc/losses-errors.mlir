@@ -3,7 +3,7 @@
 
 // A row without classes.
 func.func @case(%a: tensor<4xf32>, %l: tensor<i32>) {
-  // expected-error @below {{logits must be rows by classes, but are 'tensor<4xf32>' [cross_entropy_C1]}}
+  // expected-error @below {{logits must be rows by at least one class, but are 'tensor<4xf32>' [cross_entropy_C1]}}
   %0:2 = gpuc.cross_entropy %a, %l : (tensor<4xf32>, tensor<i32>) -> (tensor<f32>, tensor<f32>)
   return
 }
@@ -66,7 +66,7 @@ func.func @case(%a: tensor<4xf32>, %m: tensor<5xi1>) {
 
 // A row without classes.
 func.func @case(%a: tensor<4xf32>, %l: tensor<i32>) {
-  // expected-error @below {{logits must be rows by classes, but are 'tensor<4xf32>' [accuracy_C1]}}
+  // expected-error @below {{logits must be rows by at least one class, but are 'tensor<4xf32>' [accuracy_C1]}}
   %0:2 = gpuc.accuracy %a, %l : (tensor<4xf32>, tensor<i32>) -> (tensor<f32>, tensor<f32>)
   return
 }
@@ -102,7 +102,7 @@ func.func @f(%a: tensor<5x4xf32>, %l: tensor<5xi32>, %w: tensor<5xf32>) {
 
 // The last dimension holds the classes.
 func.func @f(%a: tensor<4xf32>, %l: tensor<i32>) {
-  // expected-error @below {{'gpuc.nll' op log_probabilities must be rows by classes, but are 'tensor<4xf32>' [nll_C1]}}
+  // expected-error @below {{'gpuc.nll' op log_probabilities must be rows by at least one class, but are 'tensor<4xf32>' [nll_C1]}}
   %0:2 = gpuc.nll %a, %l : (tensor<4xf32>, tensor<i32>) -> (tensor<f32>, tensor<f32>)
   return
 }
@@ -158,5 +158,14 @@ func.func @f(%a: tensor<4xf32>, %b: tensor<4x1xf32>) {
 func.func @f(%a: tensor<4x5xf32>, %w: tensor<3xf32>) {
   // expected-error @below {{positive_weight 'tensor<3xf32>' cannot be broadcast to the prediction 'tensor<4x5xf32>' [bce_with_logits_C1]}}
   %0:2 = gpuc.bce_with_logits %a, %a positive_weight %w : (tensor<4x5xf32>, tensor<4x5xf32>, tensor<3xf32>) -> (tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// Rows of no class have no largest logit.
+func.func @case(%a: tensor<5x0xf32>, %l: tensor<5xi32>) {
+  // expected-error @below {{logits must be rows by at least one class, but are 'tensor<5x0xf32>' [accuracy_C1]}}
+  %0:2 = gpuc.accuracy %a, %l : (tensor<5x0xf32>, tensor<5xi32>) -> (tensor<f32>, tensor<f32>)
   return
 }

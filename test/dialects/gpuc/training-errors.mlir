@@ -7,6 +7,12 @@ gpuc.variable @w kind weight : tensor<4xf32> init zeros
 
 // -----
 
+// Nothing could refer to it.
+// expected-error @below {{has no name [variable_C3]}}
+"gpuc.variable"() <{initializer = #gpuc.spec<zeros>, sym_name = "", type = tensor<4xf32>}> : () -> ()
+
+// -----
+
 // A variable outlives the batch.
 // expected-error @below {{'w' must have a static shape, but is 'tensor<?x4xf32>' [variable_C2]}}
 gpuc.variable @w : tensor<?x4xf32> init zeros
@@ -280,6 +286,15 @@ gpuc.recipe { batch = 64 }
 
 // -----
 
+// Nothing to share among.
+func.func @case(%a: tensor<4x0xf32>) {
+  // expected-error @below {{dim 1 of the operand 'tensor<4x0xf32>' has no elements to share among [along_dim_C2]}}
+  %0 = gpuc.softmax %a dim 1 : tensor<4x0xf32>
+  return
+}
+
+// -----
+
 // There is no dimension 1.
 func.func @case(%a: tensor<4xf32>) {
   // expected-error @below {{'gpuc.softmax' op dim 1 is not a dimension of the operand 'tensor<4xf32>', which has 1 [along_dim_C1]}}
@@ -318,7 +333,7 @@ func.func @case(%s: tensor<i64>, %t: tensor<i64>) {
 
 // An empty interval.
 func.func @case(%s: tensor<i64>, %t: tensor<i64>) {
-  // expected-error @below {{low must be less than high, but low is 1.000000e+00 and high 1.000000e+00 [random_uniform_C1]}}
+  // expected-error @below {{low must be less than high by a finite number, but low is 1.000000e+00 and high 1.000000e+00 [random_uniform_C1]}}
   %0 = gpuc.random_uniform seed %s step %t id 1 low 1.0 high 1.0 : (tensor<i64>, tensor<i64>) -> tensor<4xf32>
   return
 }
@@ -327,7 +342,7 @@ func.func @case(%s: tensor<i64>, %t: tensor<i64>) {
 
 // No spread is negative.
 func.func @case(%s: tensor<i64>, %t: tensor<i64>) {
-  // expected-error @below {{deviation must not be negative, but is -1.000000e+00 [random_normal_C1]}}
+  // expected-error @below {{mean and deviation must be finite and deviation not negative, but are 0.000000e+00 and -1.000000e+00 [random_normal_C1]}}
   %0 = gpuc.random_normal seed %s step %t id 1 mean 0.0 deviation -1.0 : (tensor<i64>, tensor<i64>) -> tensor<4xf32>
   return
 }
@@ -392,6 +407,24 @@ func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %b: tensor<4xf32>, %t: ten
 func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
   // expected-error @below {{first moment must be 'tensor<4xf32>', but is 'tensor<5xf32>' [adam_update_C1]}}
   %0:3 = gpuc.adam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// Weights would grow.
+func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{momentum and weight_decay must not be negative and dampening a number, but they are 0.000000e+00, -1.000000e+00 and 0.000000e+00 [sgd_update_C6]}}
+  %0 = gpuc.sgd_update %w gradient %w step %t lr %lr {momentum = 0.0 : f64, dampening = 0.0 : f64, weight_decay = -1.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// The denominator could be 0.
+func.func @case(%w: tensor<4xf32>, %m: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{eps and weight_decay must not be negative, but are -1.000000e+00 and 0.000000e+00 [adam_update_C4]}}
+  %0:3 = gpuc.adam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = -1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
