@@ -73,6 +73,25 @@ struct Attention {
 
 } // namespace
 
+/// Half precision is computed as f32.
+static void addHalfAttention(Cases &cases, const std::string &element) {
+  const std::string type = "1x2x3x4x" + element, half = tensor(type), logarithms = tensor("1x2x3xf32");
+  const std::string forward = "%h = gpuc.cast %x0 : tensor<1x2x3x4x$T> to " + half +
+                              "\n%y, %lse = gpuc.attention %h, %h, %h causal : (" + half + ", " + half +
+                              ", " + half + ") -> (" + half + ", " + logarithms + ")";
+  Case narrow{"gpuc.attention", element, {{"1x2x3x4x$T"}}, forward, {{"%y", type}, {"%lse", "1x2x3xf32"}},
+              Derivatives::none};
+  narrow.inner = 8;
+  cases.push_back(narrow);
+  narrow.op = "gpuc.attention_gradient";
+  narrow.body +=
+      "\n%dq, %dk, %dv = gpuc.attention_gradient %h of %y, %lse query %h key %h value %h causal : (" + half +
+      ", " + half + ", " + logarithms + ", " + half + ", " + half + ", " + half + ") -> (" + half + ", " +
+      half + ", " + half + ")";
+  narrow.outputs = {{"%dq", type}, {"%dk", type}, {"%dv", type}};
+  cases.push_back(narrow);
+}
+
 void addAttentionCases(Cases &cases) {
   Input flags{"3x5xi1", 0, 0, {1, 0, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
   Input sentences{"2x1x1x5xi1", 0, 0, {1, 1, 1, 0, 0, 1, 1, 1, 1, 1}};
@@ -113,18 +132,8 @@ void addAttentionCases(Cases &cases) {
   Case logarithms = Attention{.name = "log_sum_exp", .attributes = "causal"}.forward();
   std::swap(logarithms.outputs[0], logarithms.outputs[1]);
   cases.push_back(logarithms);
-  // Half precision is computed as f32.
-  const std::string half = tensor("1x2x3x4xf16");
-  Case narrow{"gpuc.attention",
-              "f16",
-              {{"1x2x3x4x$T"}},
-              "%h = gpuc.cast %x0 : tensor<1x2x3x4x$T> to " + half +
-                  "\n%y, %lse = gpuc.attention %h, %h, %h causal : (" + half + ", " + half + ", " + half +
-                  ") -> (" + half + ", tensor<1x2x3xf32>)",
-              {{"%y", "1x2x3x4xf16"}, {"%lse", "1x2x3xf32"}},
-              Derivatives::none};
-  narrow.inner = 8;
-  cases.push_back(narrow);
+  addHalfAttention(cases, "f16");
+  addHalfAttention(cases, "bf16");
   // NaN in a query is its own row's; in a key it is masked with the key.
   Attention special{.name = "special",
                     .queries = "1x1x2x1",

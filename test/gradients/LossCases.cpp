@@ -124,16 +124,17 @@ static void addElementLosses(Cases &cases) {
   addKink(cases, "huber", {1, -1, 3, -0.5}, {1, -1, 1, -0.5});
 }
 
-/// f16 is computed and summed as f32; the inputs are numbers of f16.
-static void addHalfLosses(Cases &cases) {
+/// f16 and bf16 are computed and summed as f32; the inputs are numbers of both.
+static void addHalfLosses(Cases &cases, const std::string &element) {
   std::vector<double> eighths, targets;
   for (int i = 0; i < 24; ++i) {
     eighths.push_back(i * 5 % 17 / 8.0 - 1);
     targets.push_back(i * 7 % 9 / 8.0);
   }
-  for (const char *op : {"mse", "l1", "huber", "bce_with_logits", "cross_entropy", "nll"}) {
-    bool hasLabels = std::string(op) == "cross_entropy" || std::string(op) == "nll";
-    std::string half = tensor("4x6xf16"), second = hasLabels ? "%x1" : "%t";
+  for (const std::string &op :
+       {"mse", "l1", "huber", "bce_with_logits", "cross_entropy", "nll", "accuracy"}) {
+    bool hasLabels = op == "cross_entropy" || op == "nll" || op == "accuracy";
+    std::string half = tensor("4x6x" + element), second = hasLabels ? "%x1" : "%t";
     std::vector<Input> inputs = {{"4x6x$T", 0, 0, eighths}};
     std::string body = "%h = gpuc.cast %x0 : tensor<4x6x$T> to " + half + "\n";
     if (hasLabels) {
@@ -142,17 +143,17 @@ static void addHalfLosses(Cases &cases) {
       inputs.push_back({"4x6x$T", 0, 0, targets});
       body += "%t = gpuc.cast %x1 : tensor<4x6x$T> to " + half + "\n";
     }
-    body += std::string("%y, %n = gpuc.") + op + " %h, " + second + " : (" + half + ", " +
+    body += "%y, %n = gpuc." + op + " %h, " + second + " : (" + half + ", " +
             (hasLabels ? tensor("4xi32") : half) + ") -> (tensor<f32>, tensor<f32>)";
-    Case built{std::string("gpuc.") + op, "f16", inputs, body, {{"%y", "f32"}, {"%n", "f32"}},
-               Derivatives::none};
+    Case built{"gpuc." + op, element, inputs, body, {{"%y", "f32"}, {"%n", "f32"}}, Derivatives::none};
     built.inner = 32; // 24 elements of size 1
     cases.push_back(built);
   }
 }
 
 void addLossCases(Cases &cases) {
-  addHalfLosses(cases);
+  addHalfLosses(cases, "f16");
+  addHalfLosses(cases, "bf16");
   addClassLosses(cases);
   addElementLosses(cases);
 }

@@ -137,6 +137,31 @@ static void addBatchNorms(Cases &cases) {
   });
 }
 
+/// Weight and bias have the operand's type, statistics are f32.
+static Case halfBatchNorm(const std::string &element) {
+  std::string rows = "5x3x2x" + element, channels = "3x" + element, body;
+  auto narrowed = [&](const std::string &name, const std::string &from, const std::string &shape) {
+    body += name + " = gpuc.cast " + from + " : " + tensor(real(shape)) + " to " +
+            tensor(shape + "x" + element) + "\n";
+  };
+  narrowed("%h", "%x0", "5x3x2");
+  narrowed("%w", "%x3", "3");
+  narrowed("%b", "%x4", "3");
+  body += "%y, %m, %v, %mean, %r = gpuc.batch_norm %h running %x1, %x2 weight %w bias %b {momentum = 0.75 : "
+          "f64} : (" +
+          tensors({rows, "3xf32", "3xf32", channels, channels}) + ") -> (" +
+          tensors({rows, "3xf32", "3xf32", "3xf32", "3xf32"}) + ")";
+  Case built{
+      "gpuc.batch_norm",
+      element,
+      {{"5x3x2x$T", -2, 2}, {"3xf32", 0.5, 1.5}, {"3xf32", 0.5, 1.5}, {"3x$T", 0.5, 1.5}, {"3x$T", 0.5, 1.5}},
+      body,
+      {{"%y", rows}, {"%m", "3xf32"}, {"%v", "3xf32"}, {"%mean", "3xf32"}, {"%r", "3xf32"}},
+      Derivatives::none};
+  built.inner = 8;
+  return built;
+}
+
 /// f16 and bf16 are computed as f32, and their statistics are f32.
 static void addHalfNorms(Cases &cases) {
   auto add = [&](const std::string &op, const std::string &element, int64_t statistics) {
@@ -160,6 +185,7 @@ static void addHalfNorms(Cases &cases) {
   for (const char *element : {"f16", "bf16"}) {
     add("layer_norm", element, 2);
     add("rms_norm", element, 1);
+    cases.push_back(halfBatchNorm(element));
   }
 }
 
