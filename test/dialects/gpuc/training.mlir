@@ -69,9 +69,9 @@ func.func @random(%seed: tensor<i64>, %step: tensor<i64>) {
 
 // CHECK-LABEL: @scaled
 func.func @scaled(%loss: tensor<f32>, %scale: tensor<f32>, %losses: tensor<4x3xf32>) {
+  %0 = gpuc.scale_gradient %losses, %losses : tensor<4x3xf32>
   // CHECK: gpuc.scale_gradient %{{.*}}, %{{.*}} : tensor<f32>
-  %0 = gpuc.scale_gradient %loss, %scale : tensor<f32>
-  %1 = gpuc.scale_gradient %losses, %losses : tensor<4x3xf32>
+  %1 = gpuc.scale_gradient %loss, %scale : tensor<f32>
   return
 }
 
