@@ -14,9 +14,10 @@ using detail::Graph;
 namespace {
 
 /// Whether the shapes are [batch, heads, queries, d], [batch, groups, keys, d] and [batch, groups, keys, e].
+/// No extent of a tensor is 0.
 bool fit(const Shape &query, const Shape &key, const Shape &value) {
   return query.size() == 4 && key.size() == 4 && value.size() == 4 && query[0] == key[0] &&
-         query[3] == key[3] && std::equal(key.begin(), key.begin() + 3, value.begin()) && key[1] > 0 &&
+         query[3] == key[3] && std::equal(key.begin(), key.begin() + 3, value.begin()) &&
          query[1] % key[1] == 0;
 }
 

@@ -161,17 +161,63 @@ TEST(NetworkOps, MistakesAreOneLine) {
   BatchNorm batch(3);
   EXPECT_EQ(made({B, 4}, [&](Tensor x) { return batch(x); }),
             "predict: batchNorm of [?, 4] takes weight, bias and statistics [4], got [3]");
-  EXPECT_HAS(made({B, 4, 5}, [](Tensor x) { return attention(x, x, x); }),
-             "predict: attention takes query [batch, heads, queries, d]");
-  EXPECT_EQ(made({B, 2, 4, 5}, [](Tensor x) { return attention(x, x, x, {.mask = sum(x, {0, 1, 2})}); }),
-            "predict: attention takes a mask of i1 or f32 that repeats to [?, 2, 4, 4], got [5] f32");
-  EXPECT_EQ(made({B, 2, 4, 5}, [](Tensor x) { return attention(x, x, x, {.dropout = 1}); }),
-            "predict: attention with dropout 1; it lies in [0, 1)");
   EXPECT_EQ(
       made({B, 2, 4, 5}, [](Tensor x) { return resize(x, {8}); }),
       "predict: resize of [?, 2, 4, 5] to [8]: an extent of at least 1 for each dimension from the third on");
   EXPECT_EQ(made({B, 2, 4}, [](Tensor x) { return resize(x, {8}, Interpolation::nearest, true); }),
             "predict: resize aligns corners with linear interpolation alone");
+}
+
+TEST(NetworkOps, AttentionRefusesOtherShapes) {
+  const std::string shapes = "predict: attention takes query [batch, heads, queries, d], key [batch, groups, "
+                             "keys, d] and value [batch, groups, keys, e], got ";
+  const std::string x = "[?, 3, 4, 5]";
+  static constexpr auto deep = [](const Tensor &tensor) { return reshape(tensor, {B, 3, 4, 5, 1}); };
+  auto of = [](Tensor (*body)(Tensor)) { return made({B, 3, 4, 5}, body); };
+  EXPECT_EQ(of([](Tensor x) { return attention(deep(x), x, x); }),
+            shapes + "[?, 3, 4, 5, 1], " + x + " and " + x);
+  EXPECT_EQ(of([](Tensor x) { return attention(x, deep(x), x); }), shapes + x + ", [?, 3, 4, 5, 1] and " + x);
+  EXPECT_EQ(of([](Tensor x) { return attention(x, x, deep(x)); }),
+            shapes + x + ", " + x + " and [?, 3, 4, 5, 1]");
+  EXPECT_EQ(of([](Tensor x) {
+              Tensor one = reshape(sum(x, {0}), {1, 3, 4, 5});
+              return attention(x, one, one);
+            }),
+            shapes + x + ", [1, 3, 4, 5] and [1, 3, 4, 5]");
+  EXPECT_EQ(of([](Tensor x) { return attention(x, slice(x, 3, 0, 2), x); }),
+            shapes + x + ", [?, 3, 4, 2] and " + x);
+  EXPECT_EQ(of([](Tensor x) { return attention(x, x, slice(x, 2, 0, 2)); }),
+            shapes + x + ", " + x + " and [?, 3, 2, 5]");
+  EXPECT_EQ(of([](Tensor x) {
+              Tensor two = slice(x, 1, 0, 2);
+              return attention(x, two, two);
+            }),
+            shapes + x + ", [?, 2, 4, 5] and [?, 2, 4, 5]");
+}
+
+TEST(NetworkOps, AttentionRefusesOtherTypesMasksAndDropout) {
+  auto of = [](Tensor (*body)(Tensor)) { return made({B, 2, 4, 5}, body); };
+  const std::string types = "predict: attention takes query, key and value of one floating-point type, got ";
+  EXPECT_EQ(of([](Tensor x) {
+              Tensor i = x.to(DataType::i32);
+              return attention(i, i, i);
+            }),
+            types + "i32, i32 and i32");
+  EXPECT_EQ(of([](Tensor x) { return attention(x, x.to(DataType::f64), x); }), types + "f32, f64 and f32");
+  EXPECT_EQ(of([](Tensor x) { return attention(x, x, x.to(DataType::f64)); }), types + "f32, f32 and f64");
+
+  const std::string mask = "predict: attention takes a mask of i1 or f32 that repeats to [?, 2, 4, 4], got ";
+  EXPECT_EQ(of([](Tensor x) { return attention(x, x, x, {.mask = sum(x, {0, 1, 2})}); }), mask + "[5] f32");
+  EXPECT_EQ(
+      of([](Tensor x) { return attention(x, x, x, {.mask = reshape(sum(x, {0, 1, 3}), {1, 1, 1, 1, 4})}); }),
+      mask + "[1, 1, 1, 1, 4] f32");
+  EXPECT_EQ(of([](Tensor x) { return attention(x, x, x, {.mask = sum(x, {0, 1, 3}).to(DataType::i32)}); }),
+            mask + "[4] i32");
+
+  EXPECT_EQ(of([](Tensor x) { return attention(x, x, x, {.dropout = 1}); }),
+            "predict: attention with dropout 1; it lies in [0, 1)");
+  EXPECT_EQ(of([](Tensor x) { return attention(x, x, x, {.dropout = -0.5}); }),
+            "predict: attention with dropout -0.5; it lies in [0, 1)");
 }
 
 TEST(NetworkOps, UpsamplesByFactorOrToASize) {
