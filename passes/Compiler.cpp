@@ -2,10 +2,11 @@
 
 #include "passes/Compiler.h"
 
+#include "dialects/gpuc/RecipeEntries.h"
 #include "dialects/plan/PlanOps.h"
 #include "passes/Diagnostics.h"
 #include "passes/EmitPlan.h"
-#include "passes/Optimizers.h"
+#include "passes/RecipeTexts.h"
 #include "passes/Report.h"
 
 #include "mlir/Parser/Parser.h"
@@ -45,13 +46,14 @@ Result<OwningOpRef<ModuleOp>> Compiler::parse(const std::string &text, const std
   return module;
 }
 
-Status Compiler::checkOptimizer(const std::string &spec) {
+Status Compiler::checkRecipe(const std::string &key, const std::vector<std::string> &texts) {
   std::string error;
-  FailureOr<ir::SpecAttr> parsed = ir::SpecAttr::fromText(&state->context, spec, error);
-  if (failed(parsed))
+  FailureOr<Attribute> value = ir::recipeEntryFromTexts(&state->context, key, texts, error);
+  if (failed(value))
     return Status::error(error);
   auto emitHere = [&] { return emitError(UnknownLoc::get(&state->context)); };
-  return failed(Optimizer::fromSpec(*parsed, emitHere)) ? state->errors.take("not an optimizer") : okStatus();
+  bool holds = succeeded(checkRecipeEntry(key, *value, emitHere));
+  return holds ? okStatus() : state->errors.take("not an entry of a recipe");
 }
 
 Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &options,
@@ -61,8 +63,8 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   Stage from = stageOf(module);
   if (module.getBody()->empty())
     return Status::error("the module is empty: expected a model, with a function @predict or @loss");
-  if (from >= Stage::commands && (options.train.batch != 0 || !options.train.optimizer.empty()))
-    return Status::error("the module is a plan already: batch and optimizer can be chosen no more");
+  if (from >= Stage::commands && (options.train.batch != 0 || !options.train.recipe.empty()))
+    return Status::error("the module is a plan already: batch and recipe can be chosen no more");
   if (from >= Stage::commands && options.target != "auto")
     return Status::error("the module is a plan already: its target can be chosen no more");
   PipelineOptions train = options.train;

@@ -33,8 +33,8 @@ public:
   /// Parses .mlir text of any stage. Errors: "FILE:LINE:COLUMN: …".
   Result<mlir::OwningOpRef<mlir::ModuleOp>> parse(const std::string &text, const std::string &fileName);
 
-  /// Whether `spec` is NAME[:key=value,…] of an optimizer that there is, with keys and values that it takes.
-  Status checkOptimizer(const std::string &spec);
+  /// Whether `texts` say the entry `key` of a recipe: {"adam:lr=0.1"} an optimizer, say. Lists take several.
+  Status checkRecipe(const std::string &key, const std::vector<std::string> &texts);
 
   /// Runs the passes between the module's stage and `stage`. `configure` may add instrumentation.
   Status advance(mlir::ModuleOp module, Stage stage, const CompilerOptions &options,

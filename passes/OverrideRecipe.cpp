@@ -1,14 +1,14 @@
 //===- OverrideRecipe.cpp - The command line's wishes in the recipe ----------===//
 //
-// Contract: whatever follows reads the recipe alone. A module without one gets it if an optimizer is asked
-// for and there is a `@loss` (and `@accuracy`) for it. Once the recipe is expanded, a wish comes too late,
-// which is an error.
+// Contract: whatever follows reads the recipe alone. A module without one gets it if anything is asked for
+// and there is a `@loss` (and `@accuracy`) for it. Once the recipe is expanded, a wish comes too late, and
+// without an optimizer none has an effect; both are errors.
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/GpucOps.h"
-#include "passes/Optimizers.h"
+#include "dialects/gpuc/RecipeEntries.h"
 #include "passes/Passes.h"
+#include "passes/RecipeTexts.h"
 
 namespace gpuc {
 #define GEN_PASS_DEF_OVERRIDERECIPEPASS
@@ -23,7 +23,10 @@ class OverrideRecipePass : public impl::OverrideRecipePassBase<OverrideRecipePas
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (!optimizer.empty() && failed(overrideOptimizer(module)))
+    RecipeTexts texts = splitRecipeTexts(entries);
+    if (!optimizer.empty())
+      texts.emplace_back("optimizer", optimizer);
+    if (!texts.empty() && failed(overrideEntries(module, texts)))
       return signalPassFailure();
     if (seed < 0)
       return;
@@ -34,27 +37,45 @@ class OverrideRecipePass : public impl::OverrideRecipePassBase<OverrideRecipePas
       recipe.setSeedAttr(attribute);
   }
 
-  LogicalResult overrideOptimizer(ModuleOp module) {
-    std::string error;
-    FailureOr<ir::SpecAttr> spec = ir::SpecAttr::fromText(&getContext(), optimizer, error);
-    if (failed(spec))
-      return module.emitError("optimizer: ") << error;
-    if (failed(Optimizer::fromSpec(*spec, [&] { return module.emitError(); })))
+  static LogicalResult overrideEntries(ModuleOp module, const RecipeTexts &texts) {
+    FailureOr<NamedAttrList> values = readEntries(module, texts);
+    if (failed(values))
       return failure();
+    const std::string &first = texts.front().first;
     if (module.lookupSymbol("init"))
-      return module.emitError("the recipe is expanded already: an optimizer can be chosen no more");
-    FailureOr<ir::RecipeOp> recipe = findRecipe(module);
+      return module.emitError("the recipe is expanded already: ") << first << " can be chosen no more";
+    FailureOr<ir::RecipeOp> recipe = findRecipe(module, first);
     if (failed(recipe))
       return failure();
-    recipe->setOptimizerAttr(*spec);
+    for (NamedAttribute value : *values)
+      (*recipe)->setAttr(value.getName(), value.getValue());
+    if (!recipe->getOptimizer())
+      return module.emitError("there is no optimizer, so that ") << first << " would do nothing: name one";
     return success();
   }
 
-  static FailureOr<ir::RecipeOp> findRecipe(ModuleOp module) {
+  static FailureOr<NamedAttrList> readEntries(ModuleOp module, const RecipeTexts &texts) {
+    llvm::MapVector<StringRef, std::vector<std::string>> byKey;
+    for (const auto &[key, text] : texts)
+      byKey[key].push_back(text);
+    NamedAttrList values;
+    for (const auto &[key, ofKey] : byKey) {
+      std::string error;
+      FailureOr<Attribute> value = ir::recipeEntryFromTexts(module.getContext(), key, ofKey, error);
+      if (failed(value))
+        return module.emitError() << key << ": " << error;
+      if (failed(checkRecipeEntry(key, *value, [&] { return module.emitError(); })))
+        return failure();
+      values.append(key, *value);
+    }
+    return values;
+  }
+
+  static FailureOr<ir::RecipeOp> findRecipe(ModuleOp module, StringRef wish) {
     for (auto recipe : module.getOps<ir::RecipeOp>())
       return recipe;
     if (!module.lookupSymbol<func::FuncOp>("loss"))
-      return module.emitError("an optimizer needs a recipe, or a function @loss, to train by");
+      return module.emitError() << wish << " needs a recipe, or a function @loss, to train by";
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto symbol = [&](StringRef name) {
       return module.lookupSymbol<func::FuncOp>(name) ? FlatSymbolRefAttr::get(builder.getContext(), name)

@@ -33,10 +33,12 @@ def SpecializeBatchPass : Pass<"gpuc-specialize-batch", "::mlir::ModuleOp"> {
 def OverrideRecipePass : Pass<"gpuc-override-recipe", "::mlir::ModuleOp"> {
   let summary = "Write the command line's wishes into the recipe";
   let description = [{
-    Whatever follows reads the recipe alone. A module that has none gets one if an optimizer is asked for and it has a
-    function `@loss`.
+    Whatever follows reads the recipe alone. `entries` are KEY=VALUE;… with the recipe's keys; specs are written as on
+    the command line of `gpuc-compile`, and those of a list (groups, schedule) one by one under the same key. What is
+    said replaces what the recipe says, the rest stays. A module that has no recipe gets one if it has a function
+    `@loss`.
 
-    Before, with `optimizer=sgd:lr=0.1`:
+    Before, with `entries=optimizer=sgd:lr=0.1;clip_norm=1`:
     ```mlir
     gpuc.recipe {
       loss = @loss,
@@ -47,13 +49,15 @@ def OverrideRecipePass : Pass<"gpuc-override-recipe", "::mlir::ModuleOp"> {
     ```mlir
     gpuc.recipe {
       loss = @loss,
+      clip_norm = 1.0,
       optimizer = sgd(lr = 1.0e-1)
     }
     ```
   }];
   let options = [
+    Option<"entries", "entries", "std::string", /*default=*/"", "Entries of the recipe: KEY=VALUE;KEY=VALUE…">,
     Option<"optimizer", "optimizer", "std::string", /*default=*/"",
-           "NAME[:key=value,…], as --optimizer of gpuc-compile; empty keeps the recipe's">,
+           "NAME[:key=value,…]: short for the entry of this name">,
     Option<"seed", "seed", "int64_t", /*default=*/"-1", "The plan's default seed; -1 keeps the recipe's">,
   ];
   let dependentDialects = ["::gpuc::ir::GpucDialect"];

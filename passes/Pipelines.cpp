@@ -4,6 +4,7 @@
 
 #include "dialects/plan/PlanOps.h"
 #include "passes/Passes.h"
+#include "passes/RecipeTexts.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -41,8 +42,9 @@ template <typename Flags> struct ModelFlags : PassPipelineOptions<Flags> {
 struct EvalPipelineFlags : ModelFlags<EvalPipelineFlags> {};
 
 struct TrainPipelineFlags : ModelFlags<TrainPipelineFlags> {
-  Option<std::string> optimizer{*this, "optimizer",
-                                llvm::cl::desc("Instead of the recipe's: NAME:key=value,…")};
+  Option<std::string> entries{*this, "entries",
+                              llvm::cl::desc("Instead of the recipe's entries: KEY=VALUE;KEY=VALUE…")};
+  Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("Short for its entry: NAME:key=value,…")};
 };
 
 struct PlanPipelineFlags : PassPipelineOptions<PlanPipelineFlags> {
@@ -67,7 +69,7 @@ void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
 
 void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // The command line has the last word on the recipe; whatever follows reads the recipe alone.
-  passes.addPass(createOverrideRecipePass({options.optimizer, options.seed}));
+  passes.addPass(createOverrideRecipePass({joinRecipeTexts(options.recipe), /*optimizer=*/"", options.seed}));
   // Shapes must be known before anything can be counted.
   passes.addPass(createSpecializeBatchPass({options.batch}));
   // The mask must be there when losses are differentiated.
@@ -85,7 +87,7 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
 
 void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // What is not trained needs no optimizer, no gradients and no slots; the rest is as for training.
-  passes.addPass(createOverrideRecipePass({/*optimizer=*/"", options.seed}));
+  passes.addPass(createOverrideRecipePass({/*entries=*/"", /*optimizer=*/"", options.seed}));
   passes.addPass(createSpecializeBatchPass({options.batch}));
   passes.addPass(createMaskPaddingPass());
   passes.addPass(createFuseLinearLossesPass());
@@ -120,13 +122,16 @@ void registerAllPasses() {
       "gpuc-train-pipeline",
       "From a model with a recipe to a train step whose every op has a kernel or a library call",
       [](OpPassManager &passes, const TrainPipelineFlags &flags) {
-        buildTrainPipeline(passes, {flags.batch, flags.optimizer, flags.seed, flags.fuse, flags.target});
+        RecipeTexts recipe = splitRecipeTexts(flags.entries);
+        if (!flags.optimizer.empty())
+          recipe.emplace_back("optimizer", flags.optimizer);
+        buildTrainPipeline(passes, {flags.batch, recipe, flags.seed, flags.fuse, flags.target});
       });
   PassPipelineRegistration<EvalPipelineFlags>(
       "gpuc-eval-pipeline",
       "From a model to evaluation and prediction alone, their every op with a kernel or a library call",
       [](OpPassManager &passes, const EvalPipelineFlags &flags) {
-        buildEvalPipeline(passes, {flags.batch, /*optimizer=*/"", flags.seed, flags.fuse, flags.target});
+        buildEvalPipeline(passes, {flags.batch, /*recipe=*/{}, flags.seed, flags.fuse, flags.target});
       });
   PassPipelineRegistration<PlanPipelineFlags>(
       "gpuc-plan-pipeline", "From a train step to a placed and verified plan",

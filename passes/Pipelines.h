@@ -4,6 +4,8 @@
 #include "mlir/Pass/PassManager.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace gpuc {
 
@@ -13,8 +15,10 @@ enum class Stage { model, trainStep, commands, streams, plan };
 
 /// What the way to the train step depends on. gpuc-opt's pipelines and gpuc-compile share it.
 struct PipelineOptions {
-  int64_t batch = 0;           // rows per rank and microbatch; 0 takes the recipe's
-  std::string optimizer;       // NAME:key=value,…; empty takes the recipe's
+  int64_t batch = 0; // rows per rank and microbatch; 0 takes the recipe's
+  /// Entries of the recipe that are said anew, key and text: {"optimizer", "sgd:lr=0.1"}, {"clip_norm", "1"}.
+  /// One that is a list has a pair for each of its specs.
+  std::vector<std::pair<std::string, std::string>> recipe;
   int64_t seed = -1;           // the plan's default; -1 keeps the recipe's
   bool fuse = true;            // off, each op is a kernel of its own
   std::string target = "host"; // host[:CPU] or cuda:ARCHITECTURE: what it has kernels for stays whole
@@ -24,8 +28,8 @@ struct PipelineOptions {
 /// library call.
 void buildTrainPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 
-/// The same without training: @init, @predict and, with a recipe, @eval_step. The recipe's optimizer, and
-/// that of `options`, is left aside.
+/// The same without training: @init, @predict and, with a recipe, @eval_step. What the recipe, and `options`
+/// for it, says of training is left aside.
 void buildEvalPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 
 /// From those functions, or from where a module at a later stage stands, to a placed and verified plan for

@@ -62,11 +62,35 @@ gpuc::Status configure(mlir::PassManager& passes) {
   return gpuc::okStatus();
 }
 
+/// A flag that says an entry of the recipe. That of a list may be given several times, once for each spec.
+struct RecipeFlag {
+  std::string name, entry, valueName, help;
+  bool isList = false;
+  std::optional<std::string> text = {};
+  std::vector<std::string> specs = {};
+
+  void declare(gpuc::CommandLine& cli) {
+    if (isList)
+      cli.addStrings(name, &specs, valueName, help);
+    else
+      cli.addString(name, &text, valueName, help);
+  }
+  std::vector<std::string> texts() const { return text ? std::vector<std::string>{*text} : specs; }
+};
+
+std::vector<RecipeFlag> recipeFlags() {
+  return {
+      {"optimizer", "optimizer", "SPEC",
+       "instead of the recipe's: sgd:lr=0.1,momentum=0.9; adam:lr=1e-3; adamw:weight_decay=0.01"},
+  };
+}
+
 struct Request {
   std::string input;
   std::optional<std::string> output, report;
   std::string emit = "plan-file";
   std::vector<std::string> mlirFlags;
+  std::vector<RecipeFlag> recipe = recipeFlags();
   gpuc::CompilerOptions options;
 };
 
@@ -82,9 +106,11 @@ std::string findMalformedTarget(const std::string& target) {
 
 /// What is wrong with the values of flags; empty if nothing is.
 std::string findMalformed(const Request& request) {
-  const std::string& optimizer = request.options.train.optimizer;
-  gpuc::Status known = optimizer.empty() ? gpuc::okStatus() : gpuc::Compiler().checkOptimizer(optimizer);
-  if (!known.ok()) return "--optimizer: " + known.message();
+  for (const RecipeFlag& flag : request.recipe) {
+    if (flag.texts().empty()) continue;
+    gpuc::Status known = gpuc::Compiler().checkRecipe(flag.entry, flag.texts());
+    if (!known.ok()) return "--" + flag.name + ": " + known.message();
+  }
   std::string target = findMalformedTarget(request.options.target);
   return target.empty() ? parseMlirFlags(request.mlirFlags) : target;
 }
@@ -136,8 +162,7 @@ int main(int argc, char** argv) {
   cli.addString("target", &request.options.target, "TARGET",
                 "auto, host, host:CPU (x86-64-v3, sapphirerapids, …) or cuda:ARCHITECTURE (sm_90)");
   cli.addInt("batch", &batch, "N", "rows per step, instead of the recipe's").range(1);
-  cli.addString("optimizer", &request.options.train.optimizer, "SPEC",
-                "instead of the recipe's: sgd:lr=0.1,momentum=0.9; adam:lr=1e-3; adamw:weight_decay=0.01");
+  for (RecipeFlag& flag : request.recipe) flag.declare(cli);
   cli.addInt("seed", &seed, "N", "the plan's default seed").range(0);
   cli.addString("emit", &emit, "STAGE",
                 "text of a stage instead of a plan: gpuc (the model), train (the step), plan (commands)")
@@ -157,6 +182,8 @@ int main(int argc, char** argv) {
   request.options.optLevel = optLevel;
   request.options.train.fuse = optLevel > 0;
   if (std::string malformed = findMalformed(request); !malformed.empty()) return cli.usageError(malformed);
+  for (const RecipeFlag& flag : request.recipe)
+    for (const std::string& text : flag.texts()) request.options.train.recipe.emplace_back(flag.entry, text);
   gpuc::Status status = compile(request);
   return status.ok() ? 0 : fail(status);
 }

@@ -1,8 +1,11 @@
 //===- TrainingOps.cpp - The gradient and the recipe ------------------------===//
 
 #include "dialects/gpuc/NumberText.h"
+#include "dialects/gpuc/RecipeEntries.h"
 #include "dialects/gpuc/SymbolChecks.h"
 #include "dialects/gpuc/TypeChecks.h"
+
+#include "llvm/Support/Format.h"
 
 #include <variant>
 
@@ -102,6 +105,12 @@ SmallVector<StringRef> recipeKeys() {
   return llvm::map_to_vector(recipeEntries, [](const auto &entry) -> StringRef { return entry.first; });
 }
 
+/// The entry named `key`, or null.
+const RecipeSlot *findRecipeSlot(StringRef key) {
+  auto *entry = llvm::find_if(recipeEntries, [&](const auto &entry) { return entry.first == key; });
+  return entry == std::end(recipeEntries) ? nullptr : &entry->second;
+}
+
 /// Reads the value of one entry into `slot`, by its kind.
 struct RecipeParser {
   OpAsmParser &parser;
@@ -160,15 +169,94 @@ struct RecipePrinter {
   }
 };
 
+/// Reads the value of one entry from the command line. What is wrong with it; empty if nothing is.
+struct RecipeTextReader {
+  Builder builder;
+  StringRef text;
+
+  std::string operator()(FlatSymbolRefAttr &slot) {
+    slot = FlatSymbolRefAttr::get(builder.getContext(), text);
+    return "";
+  }
+  std::string operator()(IntegerAttr &slot) {
+    int64_t number;
+    if (text.getAsInteger(10, number))
+      return ("'" + text + "' is not an integer").str();
+    slot = builder.getI64IntegerAttr(number);
+    return "";
+  }
+  std::string operator()(FloatAttr &slot) {
+    double number;
+    if (text.getAsDouble(number))
+      return ("'" + text + "' is not a number").str();
+    slot = builder.getF64FloatAttr(number);
+    return "";
+  }
+  std::string operator()(SpecAttr &slot) {
+    std::string error;
+    FailureOr<SpecAttr> spec = SpecAttr::fromText(builder.getContext(), text, error);
+    slot = failed(spec) ? SpecAttr() : *spec;
+    return error;
+  }
+  /// One more spec of the list.
+  std::string operator()(ArrayAttr &slot) {
+    SpecAttr spec;
+    std::string error = (*this)(spec);
+    SmallVector<Attribute> specs(slot ? slot.getValue() : ArrayRef<Attribute>());
+    specs.push_back(spec);
+    if (spec)
+      slot = builder.getArrayAttr(specs);
+    return error;
+  }
+};
+
 } // namespace
+
+/// What is wrong with the number of entry `key`; empty if nothing is.
+static std::string checkRecipeNumber(StringRef key, Attribute value) {
+  bool counts = key == "batch" || key == "accumulate", bounds = key == "clip_value" || key == "clip_norm";
+  std::string error;
+  llvm::raw_string_ostream stream(error);
+  if (auto number = dyn_cast<IntegerAttr>(value); counts && number.getInt() < 1)
+    stream << "must be at least 1, but is " << number.getInt() << " [recipe_C1]";
+  if (auto number = dyn_cast<FloatAttr>(value); bounds && !(number.getValueAsDouble() > 0))
+    stream << "must be above 0, but is " << llvm::format("%g", number.getValueAsDouble()) << " [recipe_C4]";
+  return error;
+}
+
+FailureOr<Attribute> recipeEntryFromTexts(MLIRContext *context, StringRef key, ArrayRef<std::string> texts,
+                                          std::string &error) {
+  const RecipeSlot *slot = findRecipeSlot(key);
+  if (!slot) {
+    error = "unknown entry of a recipe: there are " + llvm::join(recipeKeys(), ", ");
+    return failure();
+  }
+  if (texts.size() > 1 && !std::holds_alternative<ArrayAttr Recipe::*>(*slot)) {
+    error = "given twice, '" + texts[0] + "' and '" + texts[1] + "'";
+    return failure();
+  }
+  Recipe recipe;
+  auto read = [&](auto member) -> Attribute {
+    for (const std::string &text : texts)
+      if (error = RecipeTextReader{Builder(context), text}(recipe.*member); !error.empty())
+        return {};
+    return recipe.*member;
+  };
+  Attribute value = std::visit(read, *slot);
+  if (value)
+    error = checkRecipeNumber(key, value);
+  if (!error.empty())
+    return failure();
+  return value;
+}
 
 static ParseResult parseRecipeEntry(OpAsmParser &parser, Recipe &recipe) {
   StringRef key;
   SMLoc location = parser.getCurrentLocation();
   if (parser.parseKeyword(&key) || parser.parseEqual())
     return failure();
-  auto *entry = llvm::find_if(recipeEntries, [&](const auto &entry) { return entry.first == key; });
-  if (entry == std::end(recipeEntries))
+  const RecipeSlot *slot = findRecipeSlot(key);
+  if (!slot)
     return parser.emitError(location)
            << "unknown entry '" << key << "' of a recipe: there are " << llvm::join(recipeKeys(), ", ");
   return std::visit(
@@ -177,7 +265,7 @@ static ParseResult parseRecipeEntry(OpAsmParser &parser, Recipe &recipe) {
           return parser.emitError(location) << "'" << key << "' is given twice";
         return RecipeParser{parser}(recipe.*member);
       },
-      entry->second);
+      *slot);
 }
 
 ParseResult RecipeOp::parse(OpAsmParser &parser, OperationState &state) {
@@ -214,14 +302,12 @@ void RecipeOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult RecipeOp::verify() {
-  for (auto [name, number] : {std::pair("batch", getBatch()), {"accumulate", getAccumulate()}})
-    if (number && static_cast<int64_t>(*number) < 1)
-      return emitOpError() << name << " must be at least 1, but is " << static_cast<int64_t>(*number)
-                           << " [recipe_C1]";
-  for (auto [name, bound] : {std::pair("clip_value", getClipValue()), {"clip_norm", getClipNorm()}})
-    if (bound && !(bound->convertToDouble() > 0))
-      return emitOpError() << name << " must be above 0, but is " << bound->convertToDouble()
-                           << " [recipe_C4]";
+  for (const auto &[key, slot] : recipeEntries) {
+    Attribute value = std::visit([&](auto member) -> Attribute { return getProperties().*member; }, slot);
+    std::string error = value ? checkRecipeNumber(key, value) : "";
+    if (!error.empty())
+      return emitOpError() << key << ' ' << error;
+  }
   return success();
 }
 

@@ -58,7 +58,7 @@ class Stages(ToolTest):
         for flag in ("--optimizer=adam", "--batch=8"):
             result = self.run_tool("gpuc-compile", emitted, flag, "-o", self.path("none.plan"))
             self.assertEqual((result.returncode, result.stderr),
-                             (1, "error: the module is a plan already: batch and optimizer can be chosen no more\n"))
+                             (1, "error: the module is a plan already: batch and recipe can be chosen no more\n"))
 
 
 def add_cases():

@@ -1,4 +1,6 @@
 // RUN: gpuc-opt %s --gpuc-override-recipe="optimizer=sgd:lr=0.5,momentum=0.9 seed=7" --split-input-file | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-override-recipe="entries=optimizer=sgd:lr=0.5,momentum=0.9 seed=7" --split-input-file | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-override-recipe="entries=clip_norm=2;schedule=linear:steps=4;optimizer=adam;schedule=cosine:T_max=(9,8);batch=3" --split-input-file | FileCheck %s --check-prefix=KINDS
 // RUN: gpuc-opt %s --gpuc-override-recipe --split-input-file | FileCheck %s --check-prefix=KEEP
 
 // What the options name is replaced, the batch stays.
@@ -9,6 +11,13 @@
 // CHECK:       seed = 7
 // KEEP-LABEL:  module @replace {
 // KEEP:        optimizer = adam(lr = 0.1)
+
+// Each kind of entry: integers, numbers, specs, and lists of specs, which are said one by one.
+// KINDS-LABEL: module @replace
+// KINDS:       batch = 3,
+// KINDS-NEXT:  clip_norm = 2.0,
+// KINDS-NEXT:  optimizer = adam,
+// KINDS-NEXT:  schedule = (linear(steps = 4), cosine(T_max = (9, 8)))
 module @replace {
   func.func @loss(%x: tensor<4xf32>) -> (tensor<f32>, tensor<f32>) {
     %sum = gpuc.sum %x dims [0] : (tensor<4xf32>) -> tensor<f32>

@@ -1,0 +1,35 @@
+//===- RecipeTexts.cpp - What the command line says of a recipe --------------===//
+
+#include "passes/RecipeTexts.h"
+
+#include "passes/Optimizers.h"
+
+namespace gpuc {
+
+using namespace mlir;
+
+std::string joinRecipeTexts(const RecipeTexts &texts) {
+  std::string joined;
+  for (const auto &[key, text] : texts)
+    joined += (joined.empty() ? "" : ";") + key + "=" + text;
+  return joined;
+}
+
+RecipeTexts splitRecipeTexts(StringRef joined) {
+  RecipeTexts texts;
+  for (StringRef part : llvm::split(joined, ';')) {
+    auto [key, text] = part.split('=');
+    if (!part.trim().empty())
+      texts.emplace_back(key.trim().str(), text.trim().str());
+  }
+  return texts;
+}
+
+LogicalResult checkRecipeEntry(StringRef key, Attribute value, function_ref<InFlightDiagnostic()> emitError) {
+  // Whoever reads an entry knows what it may say.
+  if (key == "optimizer")
+    return Optimizer::fromSpec(cast<ir::SpecAttr>(value), emitError);
+  return success();
+}
+
+} // namespace gpuc
