@@ -1,6 +1,6 @@
 // Times the host's matmul on the shapes of an MLP, of a GPT-like model and of attention, with one and two
 // threads.
-//   bench-matmul [f32|f64] [--methods]
+//   bench-matmul [f32|f64|f16|bf16] [--methods]
 // --methods compares the ways in which a plan may compute each shape, from which planMatmul's thresholds
 // come.
 #include <algorithm>
@@ -10,11 +10,13 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "runtime/base/half.h"
 #include "runtime/host/matmul.h"
 
 namespace {
@@ -93,6 +95,7 @@ std::vector<Case> allCases(DataType type) {
     addLayer(rows, 128, 10);
   }
   for (int64_t out : {768, 2304, 3072}) addLayer(1024, 768, out);
+  for (int64_t side : {256, 1024}) add("square", side, side, side, false, false);
   add("query key^T", 64, 64, 32, false, true, 12);
   add("scores value", 64, 32, 64, false, false, 12);
   add("scores^T dvalue", 64, 32, 64, true, false, 12);
@@ -108,15 +111,22 @@ class Arena {
     begin_ = storage_.data() + 63 - (reinterpret_cast<uintptr_t>(storage_.data()) + 63) % 64;
     std::mt19937 random(1);
     std::uniform_real_distribution<double> uniform(-1, 1);
-    for (int64_t i = 0; i < 3 * stride_ / sizeOf(type); ++i)
-      if (type == DataType::f64)
-        reinterpret_cast<double*>(begin_)[i] = uniform(random);
-      else
-        reinterpret_cast<float*>(begin_)[i] = static_cast<float>(uniform(random));
+    for (int64_t i = 0; i < 3 * stride_ / sizeOf(type); ++i) place(type, i, uniform(random));
   }
   MatmulOperands operands() { return {begin_, begin_ + stride_, begin_ + 2 * stride_, nullptr, nullptr}; }
 
  private:
+  void place(DataType type, int64_t i, double value) {
+    if (type == DataType::f64)
+      reinterpret_cast<double*>(begin_)[i] = value;
+    else if (type == DataType::f32)
+      reinterpret_cast<float*>(begin_)[i] = static_cast<float>(value);
+    else if (type == DataType::f16)
+      reinterpret_cast<uint16_t*>(begin_)[i] = floatToHalf(static_cast<float>(value));
+    else
+      reinterpret_cast<uint16_t*>(begin_)[i] = floatToBfloat16(static_cast<float>(value));
+  }
+
   int64_t stride_;
   std::vector<char> storage_;
   char* begin_;
@@ -231,12 +241,14 @@ int main(int argc, char** argv) {
   DataType type = DataType::f32;
   bool methods = false;
   for (int i = 1; i < argc; ++i) {
-    if (!std::strcmp(argv[i], "f64")) {
-      type = DataType::f64;
+    const std::optional<DataType> named = parseDataType(argv[i]);
+    if (named && isFloat(*named)) {
+      type = *named;
     } else if (!std::strcmp(argv[i], "--methods")) {
       methods = true;
-    } else if (std::strcmp(argv[i], "f32")) {
-      std::fprintf(stderr, "error: unknown argument '%s'; bench-matmul [f32|f64] [--methods]\n", argv[i]);
+    } else {
+      std::fprintf(stderr, "error: unknown argument '%s'; bench-matmul [f32|f64|f16|bf16] [--methods]\n",
+                   argv[i]);
       return 2;
     }
   }

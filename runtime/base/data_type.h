@@ -34,4 +34,7 @@ constexpr std::optional<DataType> parseDataType(std::string_view name) {
 
 constexpr bool isFloat(DataType type) { return type <= DataType::bf16; }
 
+/// The type in which sums and products of a floating-point type are carried: f32 for the 16-bit ones.
+constexpr DataType computedType(DataType type) { return sizeOf(type) == 2 ? DataType::f32 : type; }
+
 }  // namespace gpuc

@@ -16,6 +16,18 @@ constexpr uint16_t floatToBfloat16(float value) {
 
 constexpr float bfloat16ToFloat(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
+/// Exact; a signaling NaN becomes quiet and keeps its other bits.
+constexpr float halfToFloat(uint16_t bits) {
+  const uint32_t sign = uint32_t{bits} << 16 & 0x80000000, magnitude = bits & 0x7fff;
+  if (magnitude >= 0x7c00) {  // infinity and NaN
+    const uint32_t quiet = magnitude > 0x7c00 ? 0x400000 : 0;
+    return std::bit_cast<float>(sign | 0x7f800000 | magnitude << 13 | quiet);
+  }
+  if (magnitude >= 0x400) return std::bit_cast<float>(sign | (magnitude << 13) + (112u << 23));
+  const float subnormal = static_cast<float>(magnitude) * 0x1p-24f;
+  return sign ? -subnormal : subnormal;
+}
+
 /// The bits of `value` as f16 (5 exponent bits, 10 of fraction): infinity from 65520 up, subnormals kept.
 constexpr uint16_t floatToHalf(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);

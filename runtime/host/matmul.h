@@ -22,8 +22,9 @@ struct MatmulOperands {
   void* workspace = nullptr;   // matmulWorkspaceBytes(shape), null where that is 0
 };
 
-/// A matmul of one shape, with its machine code. Immutable after create(): any number of threads may run it
-/// at once.
+/// A matmul of one shape, with its machine code. In f16 and bf16 the result is that of f32 on the same
+/// numbers, rounded once to the nearest, ties to even. Immutable after create(): any number of threads may
+/// run it at once.
 ///
 /// A run is phaseCount() phases; between two phases the caller places a barrier. The tiles of a phase may be
 /// split among threads in any way: each tile writes its own part of c, sums over k in an order that the shape

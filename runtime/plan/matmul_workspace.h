@@ -12,7 +12,7 @@ namespace gpuc {
 ///   a is stored [m, k], or [k, m] with transpose_a;  b is stored [k, n], or [n, k] with transpose_b;
 ///   bias, where there is one, is [n] and is added to every row of c.
 struct MatmulShape {
-  DataType type = DataType::f32;  // of all operands; f32 or f64
+  DataType type = DataType::f32;  // of all operands: f64, f32, f16 or bf16; the last two are summed in f32
   int64_t batch = 1;
   int64_t m = 1;
   int64_t n = 1;

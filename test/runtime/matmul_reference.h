@@ -44,6 +44,10 @@ class GuardedArray {
     if (mprotect(mapped_ + page, inner, PROT_READ | PROT_WRITE) != 0) std::abort();
     data_ = reinterpret_cast<T*>(mapped_ + page + (at_begin ? 0 : inner - bytes));
   }
+  GuardedArray(const std::vector<T>& from, bool at_begin)
+      : GuardedArray(static_cast<int64_t>(from.size()), at_begin) {
+    std::copy(from.begin(), from.end(), data_);
+  }
   GuardedArray(const GuardedArray&) = delete;
   GuardedArray& operator=(const GuardedArray&) = delete;
   ~GuardedArray() { munmap(mapped_, mapped_bytes_); }

@@ -261,9 +261,9 @@ TEST(Matmul, ErrorsNameTheCulprit) {
   EXPECT_EQ(errorOf(shape, -1),
             "matmul: the plan gives -1 bytes of workspace, 0 are needed; compile the plan again "
             "with this version of gpuc");
-  MatmulShape half = shape;
-  half.type = DataType::f16;
-  EXPECT_EQ(errorOf(half, 0), "matmul: element type f16 is not supported on the host, only f32 and f64 are");
+  MatmulShape integers = shape;
+  integers.type = DataType::i32;
+  EXPECT_EQ(errorOf(integers, 0), "matmul: of i32, but only floats are multiplied");
   MatmulShape empty = shape;
   empty.k = 0;
   EXPECT_EQ(errorOf(empty, 0), "matmul: batch 1, m 4, n 5, k 0: every extent must be at least 1");

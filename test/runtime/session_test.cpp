@@ -185,9 +185,11 @@ TEST(HostSession, RefusesCodeThatIsNone) {
 
 TEST(HostSession, NamesTheLayerOfAMatmulThatTheHostCannotDo) {
   PlanBuilder builder;
-  uint32_t a = builder.buffer("a", DataType::bf16, {16, 16});
-  uint32_t c = builder.buffer("c", DataType::bf16, {16, 16});
-  builder.matmul(builder.program("predict").streams[0]->commands, a, a, c, 16, 16, 16);
+  const int64_t wide = 5'000'000;  // more than 2^22
+  uint32_t a = builder.buffer("a", DataType::f32, {2, 2});
+  uint32_t b = builder.buffer("b", DataType::f32, {2, wide});
+  uint32_t c = builder.buffer("c", DataType::f32, {2, wide});
+  builder.matmul(builder.program("predict").streams[0]->commands, a, b, c, 2, wide, 2);
   std::string error = Session::create(builder.parse()).message();
   EXPECT_NE(error.find("program 'predict': "), std::string::npos) << error;
   EXPECT_NE(error.find("(fc1)"), std::string::npos) << error;

@@ -3,24 +3,10 @@
 #pragma once
 
 #include "runtime/host/conv/patch_kernels.h"
-#include "runtime/host/matmul/vector.h"
+#include "runtime/host/matmul/load.h"
 
 namespace gpuc {
 namespace {
-
-/// The first `count` lanes; touches no byte beyond them. count < kLanes<T>.
-template <typename T>
-inline void storeFirst(T* address, Vector<T> v, int64_t count) {
-#if defined(__AVX512F__)
-  const unsigned mask = (1u << count) - 1;
-  if constexpr (sizeof(T) == 4)
-    _mm512_mask_storeu_ps(address, static_cast<__mmask16>(mask), (__m512)v);
-  else
-    _mm512_mask_storeu_pd(address, static_cast<__mmask8>(mask), (__m512d)v);
-#else
-  for (int64_t i = 0; i < count; ++i) address[i] = v[i];
-#endif
-}
 
 template <typename T>
 inline void zero(T* to, int64_t count) {

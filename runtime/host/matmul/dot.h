@@ -1,7 +1,7 @@
 // Products of rows with rows; included by vector_kernels_*.cpp alone (see vector.h).
 #pragma once
 
-#include "runtime/host/matmul/vector.h"
+#include "runtime/host/matmul/load.h"
 #include "runtime/host/matmul/vector_kernels.h"
 
 namespace gpuc {
@@ -45,10 +45,11 @@ inline void sum4(const Vector<T>* v, T* sums) {
 }
 
 /// kRows x kColumns elements of c, each with its own vector of partial sums.
-template <int kRows, int kColumns, typename T>
-inline void dotBlock(const DotTile<T>& t, int64_t row, int64_t column) {
-  const T* a = t.a + row * t.lda;
-  const T* b = t.b + column * t.ldb;
+template <int kRows, int kColumns, typename S>
+inline void dotBlock(const DotTile<S>& t, int64_t row, int64_t column) {
+  using T = Computed<S>;
+  const S* a = t.a + row * t.lda;
+  const S* b = t.b + column * t.ldb;
   Vector<T> partial[kRows][kColumns] = {};
   auto step = [&](auto loadAt, int64_t i) __attribute__((always_inline)) {
     Vector<T> left[kRows];
@@ -60,9 +61,9 @@ inline void dotBlock(const DotTile<T>& t, int64_t row, int64_t column) {
   };
   const int64_t whole = t.k / kLanes<T> * kLanes<T>;
   for (int64_t i = 0; i < whole; i += kLanes<T>)
-    step([](const T* address) __attribute__((always_inline)) { return load(address); }, i);
+    step([](const S* address) __attribute__((always_inline)) { return load(address); }, i);
   if (const int64_t rest = t.k - whole; rest > 0)
-    step([rest](const T* address) __attribute__((always_inline)) { return loadFirst(address, rest); }, whole);
+    step([rest](const S* address) __attribute__((always_inline)) { return loadFirst(address, rest); }, whole);
 
   for (int r = 0; r < kRows; ++r) {
     T sums[kColumns];
@@ -81,16 +82,16 @@ inline void dotBlock(const DotTile<T>& t, int64_t row, int64_t column) {
 
 /// kRows rows of c. One row alone takes eight columns at a time, so that enough sums are under way to hide
 /// the latency of an addition and enough rows of b to keep the memory busy.
-template <int kRows, typename T>
-inline void dotRows(const DotTile<T>& t, int64_t row) {
+template <int kRows, typename S>
+inline void dotRows(const DotTile<S>& t, int64_t row) {
   constexpr int kColumns = kRows == 1 ? 8 : 4;
   int64_t column = 0;
   for (; column + kColumns <= t.columns; column += kColumns) dotBlock<kRows, kColumns>(t, row, column);
   for (; column < t.columns; ++column) dotBlock<kRows, 1>(t, row, column);
 }
 
-template <typename T>
-void dotTile(const DotTile<T>& t) {
+template <typename S>
+void dotTile(const DotTile<S>& t) {
   // 4 x 4 vectors of sums want the 32 registers of AVX-512.
   constexpr int kRows = kVectorBytes == 64 ? 4 : 2;
   int64_t row = 0;

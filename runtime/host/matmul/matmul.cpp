@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cinttypes>
-#include <cstring>
+#include <utility>
 
 namespace gpuc {
 namespace {
@@ -27,28 +27,36 @@ TilePlace placeOf(const MatmulPlan& plan, int64_t tile) {
   return place;
 }
 
-/// The matrices of one batch item.
-template <typename T>
+/// The matrices of one batch item, as they lie in memory.
+template <typename S>
 struct Matrices {
-  const T* a;
-  const T* b;
-  T* c;
-  const T* bias;
+  const S* a;
+  const S* b;
+  S* c;
+  const S* bias;
 
   Matrices(const MatmulPlan& plan, const MatmulOperands& operands, int64_t batch) {
     const MatmulShape& p = plan.problem;
     const void* left = plan.swapped ? operands.b : operands.a;
     const void* right = plan.swapped ? operands.a : operands.b;
-    a = static_cast<const T*>(left) + batch * p.batch_stride_a;
-    b = static_cast<const T*>(right) + batch * p.batch_stride_b;
-    c = static_cast<T*>(operands.c) + batch * p.m * p.n;
-    bias = p.bias ? static_cast<const T*>(operands.bias) : nullptr;
+    a = static_cast<const S*>(left) + batch * p.batch_stride_a;
+    b = static_cast<const S*>(right) + batch * p.batch_stride_b;
+    c = static_cast<S*>(operands.c) + batch * p.m * p.n;
+    bias = p.bias ? static_cast<const S*>(operands.bias) : nullptr;
   }
 };
 
+/// Where the sums of one tile are made, in the type of the arithmetic: in c itself, or in scratch.
 template <typename T>
-void computeDotTile(const MatmulPlan& plan, const TypedVectorKernels<T>& vector_kernels,
-                    const Matrices<T>& matrices, const TilePlace& place) {
+struct TileSums {
+  T* c;
+  int64_t ldc;
+  const T* bias;  // of the tile's first column; null: none
+};
+
+template <typename S>
+void computeDotTile(const MatmulPlan& plan, const TypedVectorKernels<S>& vector_kernels,
+                    const Matrices<S>& matrices, const TilePlace& place, const TileSums<Computed<S>>& sums) {
   vector_kernels.dot({.rows = place.rows,
                       .columns = place.columns,
                       .k = plan.problem.k,
@@ -56,134 +64,176 @@ void computeDotTile(const MatmulPlan& plan, const TypedVectorKernels<T>& vector_
                       .lda = plan.lda,
                       .b = matrices.b + place.column * plan.ldb,
                       .ldb = plan.ldb,
-                      .c = matrices.c + place.row * plan.ldc + place.column,
-                      .ldc = plan.ldc,
-                      .bias = matrices.bias ? matrices.bias + place.column * plan.bias_step : nullptr,
+                      .c = sums.c,
+                      .ldc = sums.ldc,
+                      .bias = sums.bias,
                       .bias_step = plan.bias_step,
                       .accumulate = plan.problem.accumulate});
 }
 
 /// One tile by micro-kernels: for each block of k, for each strip of rows, for each panel of columns.
-template <typename T>
+template <typename S>
 class TiledTile {
  public:
+  using T = Computed<S>;
+
   TiledTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
-            const TypedVectorKernels<T>& vector_kernels, const Matrices<T>& matrices, const TilePlace& place)
+            const TypedVectorKernels<S>& vector_kernels, const Matrices<S>& matrices, const TilePlace& place,
+            const TileSums<T>& sums)
       : plan_(plan),
         micro_kernels_(micro_kernels),
         vector_kernels_(vector_kernels),
         matrices_(matrices),
         place_(place),
-        c_(matrices.c + place.row * plan.ldc + place.column) {}
+        sums_(sums) {}
 
   /// `panel` and `strip` are room for packed b and a; null where the plan does not pack them.
   void compute(T* panel, T* strip) {
-    if (matrices_.bias) startFromBias();
-    for (int64_t k = 0; k < plan_.problem.k; k += plan_.block_k) {
-      const int64_t depth = std::min(plan_.block_k, plan_.problem.k - k);
-      if (panel) packPanels(panel, k, depth);
+    if (sums_.bias) startFromBias();
+    MatmulDepth depth;
+    for (int64_t k = 0; k < plan_.problem.k; k += depth.length) {
+      depth = plan_.depthAt(k);
+      if (panel) packPanels(panel, k, depth.length);
       for (int64_t row = 0; row < place_.rows; row += plan_.strip_m) {
         const int64_t rows = std::min(plan_.strip_m, place_.rows - row);
-        if (strip) packStrip(strip, row, rows, k, depth);
-        multiplyStrip(strip ? strip : addressOfA(row, k), panel, row, rows, k, depth);
+        if (strip) packStrip(strip, row, rows, k, depth.length);
+        multiplyStrip(strip ? strip : inPlace(addressOfA(row, k)), panel, row, rows, k, depth.kind);
       }
     }
   }
 
  private:
   void startFromBias() {
-    const T* bias = matrices_.bias + place_.column * plan_.bias_step;
     for (int64_t row = 0; row < place_.rows; ++row)
       for (int64_t column = 0; column < place_.columns; ++column)
-        c_[row * plan_.ldc + column] = bias[column * plan_.bias_step];
+        sums_.c[row * sums_.ldc + column] = sums_.bias[column * plan_.bias_step];
   }
 
   /// op(b)[k : k + depth, the tile's columns] as panels of panel_n columns, one after another.
   void packPanels(T* panel, int64_t k, int64_t depth) {
     const int64_t stride = plan_.panelStride();
-    for (int64_t column = 0; column < place_.columns;
-         column += plan_.panel_n, panel += plan_.block_k * stride) {
+    for (int64_t column = 0; column < place_.columns; column += plan_.panel_n, panel += panelElements()) {
       const int64_t columns = std::min(plan_.panel_n, place_.columns - column);
-      const T* source = addressOfB(column, k);
-      if (plan_.problem.transpose_b) {
+      const S* source = addressOfB(column, k);
+      if (plan_.problem.transpose_b)
         vector_kernels_.transpose({columns, depth, source, plan_.ldb, panel, stride});
-      } else {
-        for (int64_t i = 0; i < depth; ++i)
-          std::memcpy(panel + i * stride, source + i * plan_.ldb, static_cast<size_t>(columns) * sizeof(T));
-      }
+      else
+        vector_kernels_.widen({depth, columns, source, plan_.ldb, panel, stride});
     }
   }
 
-  /// A transposed a, of which the rows k lie far apart in memory, with those rows moved together.
+  /// The rows of a, or of a transposed a the rows k, which lie far apart in memory, moved together.
   void packStrip(T* strip, int64_t row, int64_t rows, int64_t k, int64_t depth) {
-    const T* source = addressOfA(row, k);
-    for (int64_t i = 0; i < depth; ++i)
-      std::memcpy(strip + i * plan_.strip_m, source + i * plan_.lda, static_cast<size_t>(rows) * sizeof(T));
+    const S* source = addressOfA(row, k);
+    if (plan_.problem.transpose_a) std::swap(rows, depth);
+    vector_kernels_.widen({rows, depth, source, plan_.lda, strip, plan_.stripStride()});
   }
 
   // The call reaches generated code, which carries no type for a sanitizer to look at.
   __attribute__((no_sanitize("undefined"))) void multiplyStrip(const T* a, const T* panel, int64_t row,
-                                                               int64_t rows, int64_t k, int64_t depth) {
+                                                               int64_t rows, int64_t k,
+                                                               MatmulDepth::Kind depth) {
     const auto& kernels = micro_kernels_.kernels[rows < plan_.strip_m];
-    const bool k_cut = depth < plan_.block_k;
-    const bool accumulate = k > 0 || matrices_.bias || plan_.problem.accumulate;
+    const bool accumulate = k > 0 || sums_.bias || plan_.problem.accumulate;
     for (int64_t column = 0; column < place_.columns; column += plan_.panel_n) {
       const bool column_cut = place_.columns - column < plan_.panel_n;
-      const T* b = panel ? panel + column / plan_.panel_n * plan_.block_k * plan_.panelStride()
-                         : addressOfB(column, k);
-      kernels[column_cut][k_cut][accumulate](b, a, c_ + row * plan_.ldc + column);
+      const T* b = panel ? panel + column / plan_.panel_n * panelElements() : inPlace(addressOfB(column, k));
+      kernels[column_cut][depth][accumulate](b, a, sums_.c + row * sums_.ldc + column);
     }
     if (micro_kernels_.after) micro_kernels_.after();
   }
 
-  const T* addressOfA(int64_t row, int64_t k) const {
+  int64_t panelElements() const { return plan_.packedDepth() * plan_.panelStride(); }
+
+  const S* addressOfA(int64_t row, int64_t k) const {
     row += place_.row;
     return matrices_.a + (plan_.problem.transpose_a ? k * plan_.lda + row : row * plan_.lda + k);
   }
-  const T* addressOfB(int64_t column, int64_t k) const {
+  const S* addressOfB(int64_t column, int64_t k) const {
     column += place_.column;
     return matrices_.b + (plan_.problem.transpose_b ? column * plan_.ldb + k : k * plan_.ldb + column);
   }
 
+  /// An operand that is computed where it lies. What is widened never is: its plan packs both.
+  static const T* inPlace(const S* address) {
+    if constexpr (kIsWidened<S>)
+      return nullptr;
+    else
+      return address;
+  }
+
   const MatmulPlan& plan_;
   const MicroKernelSet& micro_kernels_;
-  const TypedVectorKernels<T>& vector_kernels_;
-  const Matrices<T>& matrices_;
+  const TypedVectorKernels<S>& vector_kernels_;
+  const Matrices<S>& matrices_;
   const TilePlace& place_;
-  T* const c_;
+  const TileSums<T>& sums_;
 };
 
 /// Kept out of the callers, so that only tiles that pack touch this much stack.
-template <typename T>
-__attribute__((noinline)) void computePacked(TiledTile<T>& tile, bool pack_a, bool pack_b) {
+template <typename S>
+__attribute__((noinline)) void computePacked(TiledTile<S>& tile, bool pack_a, bool pack_b) {
+  constexpr int64_t kStripBytes = kIsWidened<S> ? kMatmulWidenedStripBytes : kMatmulStripBytes;
+  using T = Computed<S>;
   alignas(64) std::byte panel[kMatmulPanelBytes];
-  alignas(64) std::byte strip[kMatmulStripBytes];
+  alignas(64) std::byte strip[kStripBytes];
   tile.compute(pack_b ? reinterpret_cast<T*>(panel) : nullptr,
                pack_a ? reinterpret_cast<T*>(strip) : nullptr);
+}
+
+template <typename S>
+void computeTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
+                 const TypedVectorKernels<S>& vector_kernels, const Matrices<S>& matrices,
+                 const TilePlace& place, const TileSums<Computed<S>>& sums) {
+  if (plan.method == MatmulMethod::dot) return computeDotTile(plan, vector_kernels, matrices, place, sums);
+  TiledTile<S> tile(plan, micro_kernels, vector_kernels, matrices, place, sums);
+  if (plan.pack_a || plan.pack_b)
+    computePacked(tile, plan.pack_a, plan.pack_b);
+  else
+    tile.compute(nullptr, nullptr);
+}
+
+/// Sums up a tile of 16-bit c in f32 and rounds it once.
+template <typename S>
+__attribute__((noinline)) void computeWidenedTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
+                                                  const TypedVectorKernels<S>& vector_kernels,
+                                                  const Matrices<S>& matrices, const TilePlace& place) {
+  alignas(64) float sums[kMatmulSumBytes / sizeof(float)];
+  alignas(64) float bias[kMatmulMostColumns];
+  S* c = matrices.c + place.row * plan.ldc + place.column;
+  const int64_t stride = plan.sumStride();
+  if (plan.problem.accumulate) vector_kernels.widen({place.rows, place.columns, c, plan.ldc, sums, stride});
+  if (matrices.bias)
+    vector_kernels.widen(
+        {1, plan.bias_step ? place.columns : 1, matrices.bias + place.column * plan.bias_step, 0, bias, 0});
+  computeTile(plan, micro_kernels, vector_kernels, matrices, place,
+              TileSums<float>{sums, stride, matrices.bias ? bias : nullptr});
+  vector_kernels.narrow({place.rows, place.columns, sums, stride, c, plan.ldc});
 }
 
 Result<MicroKernelSet> makeMicroKernels(const MatmulPlan& plan) {
   const MatmulShape& p = plan.problem;
   MicroKernelSet set;
   set.after = afterMicroKernels();
-  for (int index = 0; index < 16; ++index) {
-    const bool rows_cut = index & 8, columns_cut = index & 4, k_cut = index & 2, accumulate = index & 1;
+  for (int index = 0; index < 24; ++index) {
+    const bool rows_cut = index & 4, columns_cut = index & 2, accumulate = index & 1;
+    const auto depth = static_cast<MatmulDepth::Kind>(index / 8);
     const int64_t m = rows_cut ? p.m % plan.strip_m : plan.strip_m;
     const int64_t n = columns_cut ? p.n % plan.panel_n : plan.panel_n;
-    const int64_t k = k_cut ? p.k % plan.block_k : plan.block_k;
+    const int64_t k = plan.lengthOf(depth);
     const bool starts_from_c = p.bias || p.accumulate;
-    const bool first_only = !starts_from_c && p.k <= plan.block_k;
+    const bool first_only = !starts_from_c && p.k <= plan.packedDepth();
     if (m == 0 || n == 0 || k == 0 || (accumulate ? first_only : starts_from_c)) continue;
-    GPUC_ASSIGN_OR_RETURN(set.kernels[rows_cut][columns_cut][k_cut][accumulate],
+    GPUC_ASSIGN_OR_RETURN(set.kernels[rows_cut][columns_cut][depth][accumulate],
                           makeMicroKernel({.type = p.type,
                                            .m = m,
                                            .n = n,
                                            .k = k,
-                                           .lda = plan.pack_a ? plan.strip_m
+                                           .lda = plan.pack_a ? plan.stripStride()
                                                   : p.m == 1  ? k
                                                               : plan.lda,
                                            .ldb = plan.pack_b ? plan.panelStride() : plan.ldb,
-                                           .ldc = plan.ldc,
+                                           .ldc = plan.isWidened() ? plan.sumStride() : plan.ldc,
                                            .transpose_a = p.transpose_a,
                                            .accumulate = accumulate}));
   }
@@ -202,6 +252,9 @@ Result<MatmulKernel> MatmulKernel::create(const MatmulShape& shape, int64_t work
 }
 
 Result<MatmulKernel> MatmulKernel::createFromPlan(const MatmulPlan& plan) {
+  if (plan.isWidened() && plan.tile_m * plan.sumStride() * sizeOf(plan.problem.type) > kMatmulSumBytes)
+    return errorf("matmul: a tile of %" PRId64 "x%" PRId64 " sums is larger than %" PRId64 " bytes",
+                  plan.tile_m, plan.tile_n, kMatmulSumBytes);
   MatmulKernel kernel;
   kernel.plan_ = plan;
   kernel.vector_kernels_ = vectorKernels(microKernelVectorBytes());
@@ -211,29 +264,33 @@ Result<MatmulKernel> MatmulKernel::createFromPlan(const MatmulPlan& plan) {
   return kernel;
 }
 
-template <typename T>
+template <typename S>
 void MatmulKernel::runTiles(const MatmulOperands& operands, int64_t begin, int64_t end) const {
-  const TypedVectorKernels<T>& vector_kernels = vector_kernels_->of<T>();
+  const TypedVectorKernels<S>& vector_kernels = vector_kernels_->of<S>();
   for (int64_t index = begin; index < end; ++index) {
     const TilePlace place = placeOf(plan_, index);
-    const Matrices<T> matrices(plan_, operands, place.batch);
-    if (plan_.method == MatmulMethod::dot) {
-      computeDotTile(plan_, vector_kernels, matrices, place);
-      continue;
+    const Matrices<S> matrices(plan_, operands, place.batch);
+    if constexpr (kIsWidened<S>) {
+      computeWidenedTile(plan_, micro_kernels_, vector_kernels, matrices, place);
+    } else {
+      const TileSums<S> sums = {matrices.c + place.row * plan_.ldc + place.column, plan_.ldc,
+                                matrices.bias ? matrices.bias + place.column * plan_.bias_step : nullptr};
+      computeTile(plan_, micro_kernels_, vector_kernels, matrices, place, sums);
     }
-    TiledTile<T> tile(plan_, micro_kernels_, vector_kernels, matrices, place);
-    if (plan_.pack_a || plan_.pack_b)
-      computePacked(tile, plan_.pack_a, plan_.pack_b);
-    else
-      tile.compute(nullptr, nullptr);
   }
 }
 
 void MatmulKernel::run(int /*phase*/, const MatmulOperands& operands, int64_t begin, int64_t end) const {
-  if (plan_.problem.type == DataType::f64)
-    runTiles<double>(operands, begin, end);
-  else
-    runTiles<float>(operands, begin, end);
+  switch (plan_.storage) {
+    case DataType::f64:
+      return runTiles<double>(operands, begin, end);
+    case DataType::f16:
+      return runTiles<Half>(operands, begin, end);
+    case DataType::bf16:
+      return runTiles<Bfloat16>(operands, begin, end);
+    default:
+      return runTiles<float>(operands, begin, end);
+  }
 }
 
 }  // namespace gpuc

@@ -22,9 +22,10 @@ struct MicroKernelShape {
   bool accumulate;   // add to c instead of overwriting it
 };
 
-/// The micro-kernels of one matmul: whole blocks and those cut short at the end of rows, columns and k.
+/// The micro-kernels of one matmul: whole blocks and those cut short at the end of rows, columns and k; of k
+/// there may be a third length.
 struct MicroKernelSet {
-  MicroKernel kernels[2][2][2][2] = {};  // [rows cut short][columns cut short][k cut short][accumulate]
+  MicroKernel kernels[2][2][3][2] = {};  // [rows cut short][columns cut short][k][accumulate]
   void (*after)() = nullptr;             // see afterMicroKernels
 };
 

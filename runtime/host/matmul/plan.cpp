@@ -39,6 +39,23 @@ void setGrain(MatmulPlan& plan) {
   plan.grain = static_cast<int64_t>(std::ceil(kGrainNs / tile_ns));
 }
 
+/// LIBXSMM adds up at most this many products at once, if there are no more; else four by four (in its
+/// kernels for AVX-512, where c is one vector wide; otherwise one by one).
+constexpr int64_t kAddedAtOnce = 23;
+
+/// For 16-bit operands: packs both, cut along k so that they fit, which must not change the sums. A tile
+/// takes up to `most_panels`, as what is packed of a serves them all.
+void widen(MatmulPlan& plan, int64_t piece_k, int64_t most_panels) {
+  if (!plan.isWidened()) return;
+  const MatmulShape& p = plan.problem;
+  plan.piece_k = piece_k;
+  plan.pack_a = plan.pack_b = true;
+  const int64_t others = p.batch * plan.rowTiles(), all_panels = ceilDivide(p.n, plan.panel_n);
+  int64_t panels = std::min(most_panels, all_panels);
+  while (panels > 1 && others * ceilDivide(all_panels, panels) < 16) --panels;
+  plan.tile_n = std::max(plan.tile_n, plan.panel_n * panels);
+}
+
 /// Whether to multiply rows by rows instead of transposing b, which costs as much as 8 to 20 rows of a times
 /// b.
 bool prefersDot(const MatmulShape& p) {
@@ -53,10 +70,29 @@ bool prefersDot(const MatmulShape& p) {
 
 }  // namespace
 
+MatmulDepth MatmulPlan::depthAt(int64_t k) const {
+  const int64_t begin = k / block_k * block_k;
+  const int64_t length = std::min(block_k, problem.k - begin);
+  const int64_t rest = begin + length - k;
+  // What is left of a block stays longer than kAddedAtOnce, and begins at a multiple of four: so it is added
+  // up as it is without pieces.
+  if (piece_k > 0 && rest > piece_k + kAddedAtOnce) return {MatmulDepth::piece, piece_k};
+  return {length < block_k ? MatmulDepth::cut : MatmulDepth::whole, rest};
+}
+
+int64_t MatmulPlan::lengthOf(MatmulDepth::Kind kind) const {
+  if (kind == MatmulDepth::piece) return block_k > packedDepth() ? piece_k : 0;
+  int64_t length = kind == MatmulDepth::whole ? block_k : problem.k % block_k;
+  while (piece_k > 0 && length > piece_k + kAddedAtOnce) length -= piece_k;
+  return length;
+}
+
+int64_t MatmulPlan::packedDepth() const {
+  return piece_k > 0 ? std::min(block_k, piece_k + kAddedAtOnce) : block_k;
+}
+
 Status checkMatmulShape(const MatmulShape& s) {
-  if (s.type != DataType::f32 && s.type != DataType::f64)
-    return errorf("matmul: element type %s is not supported on the host, only f32 and f64 are",
-                  nameOf(s.type));
+  if (!isFloat(s.type)) return errorf("matmul: of %s, but only floats are multiplied", nameOf(s.type));
   if (s.batch < 1 || s.m < 1 || s.n < 1 || s.k < 1)
     return errorf("matmul: batch %" PRId64 ", m %" PRId64 ", n %" PRId64 ", k %" PRId64
                   ": every extent must be at least 1",
@@ -78,7 +114,9 @@ Status checkMatmulShape(const MatmulShape& s) {
 MatmulPlan foldMatmul(const MatmulShape& shape) {
   MatmulPlan plan;
   plan.problem = shape;
+  plan.storage = shape.type;
   MatmulShape& p = plan.problem;
+  p.type = computedType(shape.type);
   // Many small matrices times one matrix: their rows lie one after another, so they are one tall matrix.
   bool rows_adjoin = p.batch_stride_a == p.m * p.k && (!p.transpose_a || p.m == 1);
   if (p.batch > 1 && p.batch_stride_b == 0 && rows_adjoin && p.batch * p.m <= INT32_MAX) {
@@ -122,6 +160,7 @@ void planFewRows(MatmulPlan& plan) {
   plan.panel_n = plan.tile_n = evenPart(p.n, 2048 / sizeOf(p.type), 16);
   // Rows of b in pages of their own: few at a time, so that the prefetcher can follow them.
   plan.block_k = rowBytesOfB(plan) >= kFarApartBytes ? std::min<int64_t>(16, p.k) : p.k;
+  widen(plan, 32, 1);
   setGrain(plan);
 }
 
@@ -148,10 +187,12 @@ void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b) {
 
   // A panel of 64 KiB stays in the second-level cache while the rows pass; c is read and written once a
   // block.
-  int64_t most_k = 64 * 1024 / (plan.panelStride() * element_bytes);
-  if (pack_b) most_k = std::min(most_k, kMatmulPanelBytes / (plan.panelStride() * panels * element_bytes));
+  const int64_t panel_row_bytes = plan.padded(plan.panel_n) * element_bytes;
+  int64_t most_k = 64 * 1024 / panel_row_bytes;
+  if (pack_b) most_k = std::min(most_k, kMatmulPanelBytes / (panel_row_bytes * panels));
   if (pack_a) most_k = std::min(most_k, kMatmulStripBytes / (plan.strip_m * element_bytes));
   plan.block_k = evenPart(p.k, most_k / 16 * 16, 16);
+  widen(plan, 64, 4);
   setGrain(plan);
 }
 

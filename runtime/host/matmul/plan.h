@@ -11,21 +11,35 @@ namespace gpuc {
 /// The most stack that MatmulKernel::run uses for packed operands.
 inline constexpr int64_t kMatmulPanelBytes = 128 * 1024;  // of op(b): block_k x tile_n
 inline constexpr int64_t kMatmulStripBytes = 32 * 1024;   // of op(a): block_k x strip_m
-inline constexpr int64_t kMatmulStackBytes = kMatmulPanelBytes + kMatmulStripBytes;
+/// 16-bit operands are all packed, as f32, in strips of up to 256 rows, and c is summed up in f32 first.
+inline constexpr int64_t kMatmulWidenedStripBytes = 96 * 1024;
+inline constexpr int64_t kMatmulSumBytes = 256 * 1024;  // tile_m x tile_n
+inline constexpr int64_t kMatmulMostColumns = 512;      // of such a tile: their biases, too, become f32
+inline constexpr int64_t kMatmulStackBytes =
+    kMatmulPanelBytes + kMatmulWidenedStripBytes + kMatmulSumBytes + kMatmulMostColumns * 4;
 
 /// Packed rows are padded to whole vectors of the widest kind, 64 bytes.
 inline constexpr int64_t kMatmulPackBytes = 64;
 
 enum class MatmulMethod : uint8_t {
-  dot,    // rows of a times rows of b, both contiguous along k: nothing is packed
+  dot,    // rows of a times rows of b, both contiguous along k: nothing is packed, in any type
   tiled,  // micro-kernels over blocks of k, on operands packed where their layout would be slow or is
           // unsupported
+};
+
+/// Of k, what one call to a micro-kernel computes. LIBXSMM has a kernel for each length.
+struct MatmulDepth {
+  /// A block or what is left of it, that of the block cut short at the end of k, a piece before these.
+  enum Kind : uint8_t { whole, cut, piece };
+  Kind kind;
+  int64_t length;
 };
 
 /// A matmul ready to be executed. The problem may differ from the shape it was made from (batches folded into
 /// rows, a column vector computed as a row), but its result lies in the same bytes of c.
 struct MatmulPlan {
-  MatmulShape problem;
+  MatmulShape problem;                // its type is that of the arithmetic
+  DataType storage = DataType::f32;   // of the operands in memory
   int64_t lda = 0, ldb = 0, ldc = 0;  // elements from one stored row to the next
   bool swapped = false;               // the operands a and b have changed places
   int64_t bias_step = 1;              // elements from one column's bias to the next's; 0 where all share one
@@ -35,6 +49,7 @@ struct MatmulPlan {
   // Of the tiled method; tile_m is a multiple of strip_m, tile_n of panel_n (but for the only tile there is).
   int64_t strip_m = 0, panel_n = 0, block_k = 0;  // of one call to a micro-kernel
   bool pack_a = false, pack_b = false;
+  int64_t piece_k = 0;  // cuts what is packed of a block of k, so that it fits; 0: blocks are packed whole
 
   int64_t grain = 1;  // tiles of about 10 µs of work
 
@@ -42,11 +57,30 @@ struct MatmulPlan {
   int64_t columnTiles() const { return (problem.n + tile_n - 1) / tile_n; }
   int64_t tileCount() const { return problem.batch * rowTiles() * columnTiles(); }
 
-  /// Elements from one row of a packed panel of b to the next: whole vectors.
-  int64_t panelStride() const {
+  /// 16-bit operands: they are converted as they are packed or loaded, and c as it is written.
+  bool isWidened() const { return storage != problem.type; }
+
+  /// The part of k that begins at `k` and is computed by one call: a block, or a piece of one.
+  MatmulDepth depthAt(int64_t k) const;
+  /// The length of such a part; 0 if there is none.
+  int64_t lengthOf(MatmulDepth::Kind kind) const;
+  /// The most rows of k that are packed at once.
+  int64_t packedDepth() const;
+
+  /// `count` elements rounded up to whole vectors.
+  int64_t padded(int64_t count) const {
     int64_t lanes = kMatmulPackBytes / sizeOf(problem.type);
-    return (panel_n + lanes - 1) / lanes * lanes;
+    return (count + lanes - 1) / lanes * lanes;
   }
+  /// Elements from one row to the next of a packed panel of b, of a packed strip of a, and of a tile of c in
+  /// f32. What is converted whole stays without gaps, so that short rows are converted together.
+  int64_t panelStride() const {
+    return isWidened() && !problem.transpose_b && panel_n == problem.n ? panel_n : padded(panel_n);
+  }
+  int64_t stripStride() const {
+    return problem.transpose_a ? strip_m : packedDepth() == problem.k ? problem.k : padded(packedDepth());
+  }
+  int64_t sumStride() const { return tile_n >= problem.n ? problem.n : padded(tile_n); }
 };
 
 /// An error that names what is wrong with the shape, or success.
@@ -59,7 +93,7 @@ MatmulPlan planMatmul(const MatmulShape& shape);
 MatmulPlan foldMatmul(const MatmulShape& shape);
 
 /// Fills in tiles and blocks of the tiled method for a folded problem of few rows, which packs nothing and
-/// reads b in long runs; b must not be transposed.
+/// reads b in long runs; b must not be transposed. (16-bit operands are packed all the same.)
 void planFewRows(MatmulPlan& plan);
 
 /// Fills in tiles and blocks of the tiled method for a folded problem, packing as told: a only if it is

@@ -2,7 +2,7 @@
 // vector.h).
 #pragma once
 
-#include "runtime/host/matmul/vector.h"
+#include "runtime/host/matmul/load.h"
 #include "runtime/host/matmul/vector_kernels.h"
 
 namespace gpuc {
@@ -24,9 +24,10 @@ inline void exchange(Vector<T> (&rows)[kLanes<T>]) {
 }
 
 /// kWhole: all kLanes rows and columns exist. Otherwise rows and columns say how many do.
-template <bool kWhole, typename T>
-inline void transposeSquare(const TransposeTile<T>& t, const T* source, T* target, int64_t rows,
+template <bool kWhole, typename S>
+inline void transposeSquare(const TransposeTile<S>& t, const S* source, Computed<S>* target, int64_t rows,
                             int64_t columns) {
+  using T = Computed<S>;
   Vector<T> square[kLanes<T>];
   for (int i = 0; i < kLanes<T>; ++i) {
     if constexpr (kWhole)
@@ -42,13 +43,13 @@ inline void transposeSquare(const TransposeTile<T>& t, const T* source, T* targe
     if (kWhole || i < columns) store(target + i * t.target_stride, square[i]);
 }
 
-template <typename T>
-void transposeTile(const TransposeTile<T>& t) {
-  constexpr int64_t kSide = kLanes<T>;
+template <typename S>
+void transposeTile(const TransposeTile<S>& t) {
+  constexpr int64_t kSide = kLanes<Computed<S>>;
   for (int64_t column = 0; column < t.columns; column += kSide) {
     for (int64_t row = 0; row < t.rows; row += kSide) {
-      const T* source = t.source + row * t.source_stride + column;
-      T* target = t.target + column * t.target_stride + row;
+      const S* source = t.source + row * t.source_stride + column;
+      Computed<S>* target = t.target + column * t.target_stride + row;
       int64_t rows = t.rows - row < kSide ? t.rows - row : kSide;
       int64_t columns = t.columns - column < kSide ? t.columns - column : kSide;
       if (rows == kSide && columns == kSide)

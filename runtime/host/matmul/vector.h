@@ -37,34 +37,6 @@ constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 template <typename T>
 using LaneIndices = std::make_index_sequence<kLanes<T>>;
 
-template <typename T>
-inline Vector<T> load(const T* address) {
-  Vector<T> v;
-  __builtin_memcpy(&v, address, sizeof v);
-  return v;
-}
-
-template <typename T>
-inline void store(T* address, Vector<T> v) {
-  __builtin_memcpy(address, &v, sizeof v);
-}
-
-/// The first `count` elements, then zeros; touches no byte beyond them. count < kLanes<T>.
-template <typename T>
-inline Vector<T> loadFirst(const T* address, int64_t count) {
-#if defined(__AVX512F__)
-  const unsigned mask = (1u << count) - 1;
-  if constexpr (sizeof(T) == 4)
-    return (Vector<T>)_mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), address);
-  else
-    return (Vector<T>)_mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), address);
-#else
-  Vector<T> v = {};
-  for (int64_t i = 0; i < count; ++i) v[i] = address[i];
-  return v;
-#endif
-}
-
 /// a·b + c, fused where the CPU does that at full speed.
 template <typename T>
 inline Vector<T> multiplyAdd(Vector<T> a, Vector<T> b, Vector<T> c) {

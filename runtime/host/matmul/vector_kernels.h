@@ -1,46 +1,64 @@
-// What LIBXSMM lacks, written with vectors of 16, 32 or 64 bytes: products of two rows, and transposing.
+// What LIBXSMM lacks, written with vectors of 16, 32 or 64 bytes: products of two rows, transposing, and
+// copies between the 16-bit floats in memory and f32.
 #pragma once
 
 #include <cstdint>
+
+#include "runtime/host/matmul/element.h"
 
 namespace gpuc {
 
 /// c[rows, columns] = a · b^T (+ bias or c): every element is the product of a row of a and a row of b.
 /// Bits of an element depend on k and the vector width alone, not on rows and columns.
-template <typename T>
+template <typename S>
 struct DotTile {
   int64_t rows, columns, k;
-  const T* a;  // [rows, lda]
+  const S* a;  // [rows, lda]
   int64_t lda;
-  const T* b;  // [columns, ldb]
+  const S* b;  // [columns, ldb]
   int64_t ldb;
-  T* c;  // [rows, ldc]
+  Computed<S>* c;  // [rows, ldc]
   int64_t ldc;
-  const T* bias;  // of the first column; null: none
+  const Computed<S>* bias;  // of the first column; null: none
   int64_t bias_step;
   bool accumulate;  // add to c
 };
 
 /// target[column, row] = source[row, column]. Each target row is filled up with zeros to whole vectors of the
 /// table's width, for which the target must have room.
-template <typename T>
+template <typename S>
 struct TransposeTile {
   int64_t rows, columns;
-  const T* source;
+  const S* source;
   int64_t source_stride;
-  T* target;
+  Computed<S>* target;
   int64_t target_stride;
 };
 
-template <typename T>
+/// target[row, column] = source[row, column]. To a 16-bit float it rounds to the nearest, ties to even.
+template <typename From, typename To>
+struct CopyTile {
+  int64_t rows, columns;
+  const From* source;
+  int64_t source_stride;
+  To* target;
+  int64_t target_stride;
+};
+
+/// S is the type in memory.
+template <typename S>
 struct TypedVectorKernels {
-  void (*dot)(const DotTile<T>&);
-  void (*transpose)(const TransposeTile<T>&);
+  void (*dot)(const DotTile<S>&);
+  void (*transpose)(const TransposeTile<S>&);
+  void (*widen)(const CopyTile<S, Computed<S>>&);
+  void (*narrow)(const CopyTile<Computed<S>, S>&);
 };
 
 struct VectorKernelTable {
   TypedVectorKernels<float> f32;
   TypedVectorKernels<double> f64;
+  TypedVectorKernels<Half> f16;
+  TypedVectorKernels<Bfloat16> bf16;
 
   template <typename T>
   const TypedVectorKernels<T>& of() const;
@@ -53,6 +71,14 @@ inline const TypedVectorKernels<float>& VectorKernelTable::of<float>() const {
 template <>
 inline const TypedVectorKernels<double>& VectorKernelTable::of<double>() const {
   return f64;
+}
+template <>
+inline const TypedVectorKernels<Half>& VectorKernelTable::of<Half>() const {
+  return f16;
+}
+template <>
+inline const TypedVectorKernels<Bfloat16>& VectorKernelTable::of<Bfloat16>() const {
+  return bf16;
 }
 
 /// The kernels for the widest vectors that both this CPU has and `most_vector_bytes` allows. Never null.

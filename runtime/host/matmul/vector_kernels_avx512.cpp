@@ -1,10 +1,8 @@
-#include "runtime/host/matmul/dot.h"
-#include "runtime/host/matmul/transpose.h"
+#include "runtime/host/matmul/vector_kernel_table.h"
 
 namespace gpuc {
 
 extern const VectorKernelTable kVectorKernels64;
-const VectorKernelTable kVectorKernels64 = {{dotTile<float>, transposeTile<float>},
-                                            {dotTile<double>, transposeTile<double>}};
+const VectorKernelTable kVectorKernels64 = makeVectorKernelTable();
 
 }  // namespace gpuc

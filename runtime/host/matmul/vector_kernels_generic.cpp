@@ -1,10 +1,8 @@
-#include "runtime/host/matmul/dot.h"
-#include "runtime/host/matmul/transpose.h"
+#include "runtime/host/matmul/vector_kernel_table.h"
 
 namespace gpuc {
 
 extern const VectorKernelTable kVectorKernels16;
-const VectorKernelTable kVectorKernels16 = {{dotTile<float>, transposeTile<float>},
-                                            {dotTile<double>, transposeTile<double>}};
+const VectorKernelTable kVectorKernels16 = makeVectorKernelTable();
 
 }  // namespace gpuc
