@@ -7,7 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/GpucOps.h"
+#include "passes/Decompose.h"
+
 #include "passes/AttentionViews.h"
 #include "passes/Locations.h"
 #include "passes/Passes.h"
@@ -19,6 +20,33 @@ namespace gpuc {
 #include "passes/Passes.h.inc"
 
 using namespace mlir;
+
+LogicalResult decomposeWhere(Operation *root, function_ref<bool(ir::CompositeOpInterface)> isDue) {
+  SmallVector<ir::CompositeOpInterface> queue;
+  auto queueDue = [&](ir::CompositeOpInterface op) {
+    if (isDue(op))
+      queue.push_back(op);
+  };
+  root->walk(queueDue);
+  while (!queue.empty()) {
+    ir::CompositeOpInterface op = queue.pop_back_val();
+    Operation *before = op->getPrevNode();
+    OpBuilder builder(op);
+    SmallVector<Value> results = op.decompose(builder);
+    if (results.size() != op->getNumResults())
+      return failure(); // It said why: a batch that is not bound yet.
+    Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
+    for (Operation *part = first; part != op; part = part->getNextNode()) {
+      part->walk([&](Operation *inner) { // the ops of a loop too
+        inner->setLoc(partOf(op->getLoc(), op->getName().stripDialect()));
+      });
+      part->walk(queueDue);
+    }
+    op->replaceAllUsesWith(results);
+    op->erase();
+  }
+  return success();
+}
 
 namespace {
 
@@ -35,33 +63,11 @@ class DecomposePass : public impl::DecomposePassBase<DecomposePass> {
     }
 
     const bool isHost = StringRef(target).split(':').first == "host";
-    SmallVector<ir::CompositeOpInterface> queue;
-    auto isDue = [&](Operation *op) {
-      return isa<ir::CompositeOpInterface>(op) && !kept.contains(op->getName().getStringRef()) &&
-             !(isHost && hasHostAttention(op));
+    auto isDue = [&](ir::CompositeOpInterface op) {
+      return !kept.contains(op->getName().getStringRef()) && !(isHost && hasHostAttention(op));
     };
-    getOperation().walk([&](ir::CompositeOpInterface op) {
-      if (isDue(op))
-        queue.push_back(op);
-    });
-    while (!queue.empty()) {
-      ir::CompositeOpInterface op = queue.pop_back_val();
-      Operation *before = op->getPrevNode();
-      OpBuilder builder(op);
-      SmallVector<Value> results = op.decompose(builder);
-      if (results.size() != op->getNumResults())
-        return signalPassFailure(); // It said why: a batch that is not bound yet.
-      Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
-      for (Operation *part = first; part != op; part = part->getNextNode()) {
-        part->walk([&](Operation *inner) { // the ops of a loop too
-          inner->setLoc(partOf(op->getLoc(), op->getName().stripDialect()));
-          if (isDue(inner))
-            queue.push_back(cast<ir::CompositeOpInterface>(inner));
-        });
-      }
-      op->replaceAllUsesWith(results);
-      op->erase();
-    }
+    if (failed(decomposeWhere(getOperation(), isDue)))
+      signalPassFailure();
   }
 
   LogicalResult checkComposite(StringRef name) {

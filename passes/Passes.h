@@ -10,6 +10,10 @@
 
 namespace gpuc {
 
+/// Of an argument, or an op that draws random numbers: its first dimension is the batch. Set by
+/// gpuc-specialize-batch, where the batch will be cut, for gpuc-accumulate.
+inline constexpr llvm::StringLiteral kPerRowAttr = "gpuc.per_row";
+
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
 

@@ -152,6 +152,41 @@ def AutodiffPass : Pass<"gpuc-autodiff", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
+def AccumulatePass : Pass<"gpuc-accumulate", "::mlir::ModuleOp"> {
+  let summary = "Cut a batch into microbatches, one after the other";
+  let description = [{
+    The recipe's `accumulate = K` makes of `@gradients`, over b rows, one over K · b rows: a loop that adds up loss,
+    count and gradients, in the memory of b rows. Variables are read once; those that a microbatch assigns are carried
+    to the next one. Dropout draws by an element's place in the whole batch. The module gets the attribute
+    `gpuc.accumulate`.
+
+    Before, with `accumulate = 4`:
+    ```mlir
+    func.func private @gradients(%x: tensor<8x4xf32> {gpuc.name = "x", gpuc.per_row}) -> (tensor<f32>, …) {
+      %w = gpuc.read @w : tensor<4xf32>
+      …
+      return %loss_sum, %count, %d_w : …
+    }
+    ```
+    After:
+    ```mlir
+    func.func private @gradients(%x: tensor<32x4xf32> {gpuc.name = "x"}) -> (tensor<f32>, …) {
+      %xs = gpuc.reshape %x : tensor<32x4xf32> to tensor<4x8x4xf32>
+      %numbers = gpuc.iota dim 0 : tensor<4xi64>
+      %w = gpuc.read @w : tensor<4xf32>
+      %0:3 = gpuc.scan over(%xs, %numbers) carry(%zero, %zero, %zeros) captures(%w) chunked : … {
+      ^bb0(%x_i: tensor<8x4xf32>, %i: tensor<i64>, %sum: tensor<f32>, …):
+        …
+        %d_w_sum_next = gpuc.add %d_w_sum, %d_w : tensor<4xf32>
+        gpuc.yield …
+      }
+      return %0#0, %0#1, %0#2 : …
+    }
+    ```
+  }];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
   let summary = "Turn the recipe into @init, @train_step, @eval_step and @predict";
   let description = [{

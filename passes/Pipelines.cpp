@@ -80,6 +80,8 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createFuseLinearLossesPass());
   // Derivatives are taken of whole ops: a composite's own is better than its definition's.
   passes.addPass(createAutodiffPass());
+  // What is added up is there now: a large batch becomes a loop over small ones.
+  passes.addPass(createAccumulatePass());
   // The step, evaluation, prediction and initialisation as functions of their own.
   passes.addPass(createExpandRecipePass());
   buildKernels(passes, options);

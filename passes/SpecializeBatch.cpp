@@ -60,6 +60,8 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
       return turnLoops(); // Static shapes and nothing that says how many rows they have.
 
     module->setAttr("gpuc.batch", Builder(module).getI64IntegerAttr(*chosen));
+    if (accumulates(module))
+      markRows(module);
     bind(module, *chosen);
     if (Operation *left = findDynamic(module)) {
       left->emitOpError("has a `?` that is not the leading dimension: only the batch may be unknown");
@@ -68,6 +70,24 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
     if (failed(checkTensorSizes(module)))
       return signalPassFailure();
     turnLoops();
+  }
+
+  static bool accumulates(ModuleOp module) {
+    return llvm::any_of(module.getOps<ir::RecipeOp>(),
+                        [](ir::RecipeOp recipe) { return recipe.getAccumulate().value_or(1) != 1; });
+  }
+
+  /// Says of what is cut into microbatches that it has rows, as long as a `?` shows it.
+  static void markRows(ModuleOp module) {
+    auto mark = UnitAttr::get(module.getContext());
+    for (auto function : module.getOps<func::FuncOp>())
+      for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+        if (isDynamic(type))
+          function.setArgAttr(index, kPerRowAttr, mark);
+    module.walk([&](Operation *op) {
+      if (isa<ir::RandomOpInterface, ir::AttentionOp>(op) && isDynamic(op->getResult(0).getType()))
+        op->setAttr(kPerRowAttr, mark);
+    });
   }
 
   /// Nothing needs the batch to lead any more: loops over time get that first.

@@ -144,7 +144,8 @@ static StringRef cureFor(Operation &op) {
     return "read the variable outside and pass it as a capture";
   if (isa<AssignOp>(op))
     return "carry the value and assign the final one outside";
-  if (isa<RandomOpInterface>(op))
+  auto bits = dyn_cast<RandomBitsOp>(op);
+  if (isa<RandomOpInterface>(op) && !(bits && bits.getFrom()))
     return "it would draw the same numbers in each iteration: draw them all outside and pass them as an "
            "input";
   if (isa<func::CallOp, GradientOp>(op))

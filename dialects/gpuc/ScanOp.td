@@ -41,8 +41,8 @@ def ScanOp : Gpuc_Op<"scan", [Pure, IsolatedFromAbove, SingleBlock, AttrSizedOpe
     - (scan_C4) The region takes slices of the inputs, then the inits, then the captures, by their types.
     - (scan_C5) It ends in a yield of values of the inits' types, then of the slices of the outputs; with `batch_first`
       these have a dimension.
-    - (scan_C6) It holds pure ops of this dialect only: variables and random numbers are captures or inputs, functions
-      are inlined.
+    - (scan_C6) It holds pure ops of this dialect only: variables are captures, functions are inlined; random numbers
+      are captures or inputs, or `random_bits` that say from where they are drawn.
   }];
   let arguments = (ins Variadic<Gpuc_Tensor>:$inputs, Variadic<Gpuc_Tensor>:$inits, Variadic<Gpuc_Tensor>:$captures,
                        OptionalAttr<I64Attr>:$count, UnitAttr:$batch_first, UnitAttr:$reverse, UnitAttr:$recompute, UnitAttr:$chunked);

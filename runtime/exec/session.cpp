@@ -85,7 +85,8 @@ struct Session::State {
 
   Status setRows(ProgramId id, int32_t rows) {
     InputPorts& target = ports[id.index];
-    int64_t batch = plan.info().batch;
+    const bool updates = programInfo(id).name == "train_step";
+    int64_t batch = updates ? plan.info().global_batch : plan.info().batch;
     if (rows < -1 || rows > batch) return errorf("%" PRId32 " rows in a batch of %" PRId64, rows, batch);
     if (!target.counts_rows && rows != -1 && rows != batch)
       return errorf("program '%s' does not count rows: all %" PRId64 " must hold samples, not %" PRId32,

@@ -25,22 +25,22 @@
 // CHECK:         %[[SUM:.*]], %[[COUNT:.*]] = gpuc.mse
 // CHECK:         %[[ANY:.*]] = gpuc.compare gt %[[COUNT]], %{{.*}} : tensor<f32>
 // CHECK:         %[[DIVISOR:.*]] = gpuc.select %[[ANY]], %[[COUNT]], %{{.*}}
-// CHECK:         %[[LR:.*]] = gpuc.constant 0.1 : tensor<f64>
+// CHECK:         %[[WIDE:.*]] = gpuc.broadcast %[[DIVISOR]] dims [] : tensor<f32> to tensor<2xf32>
+// CHECK:         %[[DW:.*]] = gpuc.div %[[DW_SUM:.*]], %[[WIDE]] : tensor<2xf32>
+// CHECK:         gpuc.mul %[[DW_SUM]], %[[DW_SUM]]
+// CHECK:         %[[ROOT:.*]] = gpuc.sqrt %{{.*}} : tensor<f32>
+// CHECK:         %[[NORM:.*]] = gpuc.div %[[ROOT]], %[[DIVISOR]] : tensor<f32>
 // CHECK:         %[[STEP:.*]] = gpuc.read @step
 // CHECK:         %[[T:.*]] = gpuc.add %[[STEP]], %{{.*}} : tensor<i64>
 // CHECK:         gpuc.assign @step, %[[T]]
+// CHECK:         %[[LR:.*]] = gpuc.constant 0.1 : tensor<f64>
 // CHECK:         %[[W:.*]] = gpuc.read @w
-// CHECK:         %[[WIDE:.*]] = gpuc.broadcast %[[DIVISOR]] dims [] : tensor<f32> to tensor<2xf32>
-// CHECK:         %[[DW:.*]] = gpuc.div %[[DW_SUM:.*]], %[[WIDE]] : tensor<2xf32>
 // CHECK:         %[[BUFFER:.*]] = gpuc.read @"w/momentum_buffer"
 // CHECK:         %[[NEW:.*]]:2 = gpuc.sgd_update %[[W]] gradient %[[DW]] buffer %[[BUFFER]] step %[[T]] lr %[[LR]]
 // CHECK-SAME:      dampening = 0.0{{.*}}momentum = 9.0{{0*}}e-01{{.*}}nesterov = true{{.*}}weight_decay = 0.0
 // CHECK:         gpuc.assign @w, %[[NEW]]#0
 // CHECK:         gpuc.assign @"w/momentum_buffer", %[[NEW]]#1
 // CHECK:         gpuc.assign @b,
-// CHECK:         gpuc.mul %[[DW_SUM]], %[[DW_SUM]]
-// CHECK:         %[[ROOT:.*]] = gpuc.sqrt %{{.*}} : tensor<f32>
-// CHECK:         %[[NORM:.*]] = gpuc.div %[[ROOT]], %[[DIVISOR]] : tensor<f32>
 // CHECK:         return %[[SUM]], %[[COUNT]], %[[LR]], %[[NORM]]
 
 // @eval_step: loss and accuracy over the same arguments, no dropout, no gradients.

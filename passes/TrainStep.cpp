@@ -1,0 +1,198 @@
+//===- TrainStep.cpp - What a recipe does with gradients ---------------------===//
+//
+// In this order, whatever the order of the recipe's entries or the command line's flags:
+//
+//   1. forward and backward pass, over all microbatches: loss, count, and sums of gradients
+//   2. divide by the count: gradients of the mean
+//   3. clip, each element by its value, then all together by their norm
+//   4. the counter @step, and with it the learning rate
+//   5. update each variable
+//
+// Nothing is divided or clipped more than once, and never in place of one another: it is one step.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/TrainStep.h"
+
+#include "passes/EntryBuilder.h"
+#include "passes/StepBuilder.h"
+
+namespace gpuc {
+
+using namespace mlir;
+
+namespace {
+
+/// A variable and its gradient.
+struct Trained {
+  ir::VariableOp variable;
+  Value gradient;
+};
+
+class TrainStep {
+public:
+  TrainStep(ModuleOp module, ir::RecipeOp recipe, const Optimizer &optimizer)
+      : module_(module), recipe_(recipe), optimizer_(optimizer), entry_(module, "train_step"),
+        ops_(entry_.builder(), NameLoc::get(entry_.builder().getStringAttr("update"))) {}
+
+  LogicalResult build(func::FuncOp gradients, ir::VariableOp step) {
+    FailureOr<SmallVector<Value>> computed = entry_.append(gradients);
+    if (failed(computed))
+      return failure();
+    Value loss = (*computed)[0], count = (*computed)[1];
+    collect(gradients, ArrayRef(*computed).drop_front(2));
+
+    divideBy(divisorOf(count));
+    clipValues();
+    Value norm = buildNorm();
+    clipNorm(norm);
+    countStep(step);
+    lr_ = ops_.constant(scalarOf(entry_.builder().getF64Type()), optimizer_.learningRate());
+    for (Trained &trained : trained_)
+      update(trained);
+
+    entry_.addResult("loss_sum", loss);
+    entry_.addResult("count", count);
+    entry_.addResult("lr", lr_);
+    entry_.addResult("grad_norm", norm);
+    entry_.finish();
+    return success();
+  }
+
+private:
+  static RankedTensorType scalarOf(Type element) { return RankedTensorType::get({}, element); }
+
+  /// At the location of a variable: its kernels are named after it.
+  StepBuilder at(ir::VariableOp variable) {
+    return {entry_.builder(), NameLoc::get(variable.getSymNameAttr())};
+  }
+
+  void collect(func::FuncOp gradients, ArrayRef<Value> sums) {
+    for (auto [index, sum] : llvm::enumerate(sums)) {
+      auto symbol = gradients.getResultAttrOfType<FlatSymbolRefAttr>(2 + index, "gpuc.variable");
+      trained_.push_back({module_.lookupSymbol<ir::VariableOp>(symbol.getAttr()), sum});
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Gradients of the mean
+  //===--------------------------------------------------------------------===//
+
+  /// The count, or 1 where nothing counts: the sums are zero then, and so is what is left of them.
+  Value divisorOf(Value count) {
+    Value any = ops_.compare(ir::Comparison::gt, count, ops_.constantLike(count, 0));
+    return ops_.select(any, count, ops_.constantLike(count, 1));
+  }
+
+  void divideBy(Value divisor) {
+    divisor_ = divisor;
+    for (Trained &trained : trained_) {
+      sums_.push_back(trained.gradient);
+      trained.gradient = at(trained.variable).divide(trained.gradient, divisor);
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Clipping
+  //===--------------------------------------------------------------------===//
+
+  /// torch.nn.utils.clip_grad_value_.
+  void clipValues() {
+    std::optional<APFloat> bound = recipe_.getClipValue();
+    if (!bound)
+      return;
+    APFloat low = *bound;
+    low.changeSign();
+    for (Trained &trained : trained_)
+      trained.gradient = ir::ClampOp::create(entry_.builder(), at(trained.variable).location(),
+                                             trained.gradient.getType(), trained.gradient, low, *bound);
+    sums_.clear(); // their norm is not that of the gradients any more
+  }
+
+  /// The 2-norm of all gradients together. Where it can be, it is taken of the sums and divided after, so
+  /// that the gradients need not be kept for it.
+  Value buildNorm() {
+    bool ofSums = !sums_.empty();
+    SmallVector<Value> parts(sums_);
+    if (!ofSums)
+      parts = llvm::map_to_vector(trained_, [](const Trained &trained) { return trained.gradient; });
+    StepBuilder ops(entry_.builder(), NameLoc::get(entry_.builder().getStringAttr("grad_norm")));
+    Type element = entry_.builder().getF32Type();
+    for (Value part : parts)
+      if (getElementTypeOrSelf(part.getType()).isF64())
+        element = getElementTypeOrSelf(part.getType());
+    Value squares;
+    for (Value part : parts) {
+      Value wide = ops.cast(part, element);
+      Value sum = ops.sumOfAll(ops.binary<ir::MulOp>(wide, wide));
+      squares = squares ? ops.binary<ir::AddOp>(squares, sum) : sum;
+    }
+    Value root = ir::SqrtOp::create(entry_.builder(), ops.location(), squares.getType(), squares);
+    return ofSums ? ops.divide(root, divisor_) : root;
+  }
+
+  /// torch.nn.utils.clip_grad_norm_: gradients times min(1, bound / (norm + 1e-6)).
+  void clipNorm(Value norm) {
+    std::optional<APFloat> bound = recipe_.getClipNorm();
+    if (!bound)
+      return;
+    Value room = ops_.binary<ir::AddOp>(norm, ops_.constantLike(norm, 1e-6));
+    Value ratio = ops_.binary<ir::DivOp>(ops_.constantLike(norm, bound->convertToDouble()), room);
+    Value factor = ops_.binary<ir::MinOp>(ratio, ops_.constantLike(norm, 1));
+    for (Trained &trained : trained_) {
+      StepBuilder ops = at(trained.variable);
+      trained.gradient =
+          ops.binary<ir::MulOp>(trained.gradient, ops.spread(factor, trained.gradient.getType()));
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Updates
+  //===--------------------------------------------------------------------===//
+
+  void countStep(ir::VariableOp step) {
+    step_ = ops_.binary<ir::AddOp>(ops_.read(step), ops_.constant(step.getType(), 1));
+    ops_.assign(step, step_);
+  }
+
+  void update(const Trained &trained) {
+    StepBuilder ops = at(trained.variable);
+    UpdateOperands operands;
+    operands.weight = ops.read(trained.variable);
+    operands.gradient = trained.gradient;
+    operands.step = step_;
+    operands.lr = lr_;
+    SmallVector<ir::VariableOp> variables{trained.variable};
+    for (StringRef slot : optimizer_.slots()) {
+      variables.push_back(addSlot(trained.variable, slot));
+      operands.slots.push_back(ops.read(variables.back()));
+    }
+    SmallVector<Value> updated = optimizer_.buildUpdate(entry_.builder(), ops.location(), operands);
+    for (auto [variable, value] : llvm::zip_equal(variables, updated))
+      ops.assign(variable, value);
+  }
+
+  /// Declares `<variable>/<slot>`.
+  ir::VariableOp addSlot(ir::VariableOp variable, StringRef slot) {
+    return declareVariable(module_, variable.getLoc(), (variable.getSymName() + "/" + slot).str(),
+                           variable.getType(), zerosInitializer(module_.getContext()), "optimizer");
+  }
+
+  ModuleOp module_;
+  ir::RecipeOp recipe_;
+  const Optimizer &optimizer_;
+  EntryBuilder entry_;
+  StepBuilder ops_;
+  SmallVector<Trained> trained_;
+  SmallVector<Value> sums_; // the gradients before they were divided, if nothing else was done to them
+  Value divisor_, step_, lr_;
+};
+
+} // namespace
+
+LogicalResult buildTrainStep(ModuleOp module, ir::RecipeOp recipe, const Optimizer &optimizer,
+                             func::FuncOp gradients, ir::VariableOp step) {
+  return TrainStep(module, recipe, optimizer).build(gradients, step);
+}
+
+} // namespace gpuc

@@ -1,0 +1,86 @@
+// RUN: gpuc-opt %s --gpuc-specialize-batch --gpuc-mask-padding --gpuc-autodiff --gpuc-accumulate --split-input-file --verify-diagnostics | FileCheck %s
+
+// Three microbatches of four rows. The variables are read once, the statistic is carried, the mask of dropout begins where
+// the microbatch does, and of the rows that hold samples each gets its own.
+// CHECK-LABEL: module @microbatches
+// CHECK-SAME:    gpuc.accumulate = 3 : i64, gpuc.batch = 4 : i64
+// CHECK-LABEL: func.func private @gradients(
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<12x3xf32> {gpuc.name = "x"}
+// CHECK-SAME:    %[[ROWS:[^:]*]]: tensor<i32> {gpuc.name = "rows", gpuc.role = "rows"}
+// CHECK-SAME:    tensor<3xf32> {gpuc.variable = @w}
+// CHECK:         %[[XS:.*]] = gpuc.reshape %[[X]] : tensor<12x3xf32> to tensor<3x4x3xf32>
+// CHECK:         %[[NUMBERS:.*]] = gpuc.iota dim 0 : tensor<3xi64>
+// CHECK:         %[[W:.*]] = gpuc.read @w
+// CHECK:         %[[MEAN:.*]] = gpuc.read @mean
+// CHECK:         %[[LOOP:.*]]:4 = gpuc.scan over(%[[XS]], %[[NUMBERS]]) carry(%{{.*}}, %{{.*}}, %{{.*}}, %[[MEAN]]) captures(%[[ROWS]], %[[W]]{{.*}}) chunked
+// CHECK-NEXT:    ^bb0(%[[XI:[^:]*]]: tensor<4x3xf32>, %[[I:[^:]*]]: tensor<i64>, %[[LOSS:[^:]*]]: tensor<f32>, %{{[^:]*}}: tensor<f32>, %[[DW:[^:]*]]: tensor<3xf32>, %[[OLD:[^:]*]]: tensor<3xf32>, %[[ALL:[^:]*]]: tensor<i32>
+// CHECK:           %[[NUMBER:.*]] = gpuc.cast %[[I]] : tensor<i64> to tensor<i32>
+// CHECK:           %[[FOUR:.*]] = gpuc.constant 4 : tensor<i32>
+// CHECK:           %[[BEFORE:.*]] = gpuc.mul %[[NUMBER]], %[[FOUR]]
+// CHECK:           %[[LEFT:.*]] = gpuc.sub %[[ALL]], %[[BEFORE]]
+// CHECK:           %[[TWELVE:.*]] = gpuc.constant 12 : tensor<i64>
+// CHECK:           %[[FROM:.*]] = gpuc.mul %[[I]], %[[TWELVE]]
+// CHECK:           gpuc.random_bits {{.*}} id 7 from %[[FROM]]
+// The mask of the weights is the same in all.
+// CHECK:           %[[NONE:.*]] = gpuc.constant 0 : tensor<i64>
+// CHECK:           %[[SAME:.*]] = gpuc.mul %[[I]], %[[NONE]]
+// CHECK:           gpuc.random_bits {{.*}} id 8 from %[[SAME]]
+// CHECK:           %[[NEW:.*]] = gpuc.mul %[[OLD]],
+// CHECK:           gpuc.broadcast %[[LEFT]] dims [] : tensor<i32> to tensor<4xi32>
+// CHECK:           %[[SUM:.*]], %{{.*}} = gpuc.mse
+// CHECK:           %[[LOSS2:.*]] = gpuc.add %[[LOSS]], %[[SUM]]
+// CHECK:           %[[DW2:.*]] = gpuc.add %[[DW]], %{{.*}} : tensor<3xf32>
+// CHECK:           gpuc.yield %[[LOSS2]], %{{.*}}, %[[DW2]], %[[NEW]]
+// CHECK:         gpuc.assign @mean, %[[LOOP]]#3
+// CHECK:         return %[[LOOP]]#0, %[[LOOP]]#1, %[[LOOP]]#2
+// CHECK:       gpuc.recipe
+// CHECK-NOT:     accumulate
+module @microbatches {
+  gpuc.variable @w : tensor<3xf32> init ones
+  gpuc.variable @mean kind statistic : tensor<3xf32> init zeros
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %0 = gpuc.dropout %x p 0.5 id 7 : tensor<?x3xf32>
+    %1 = gpuc.dropout %w p 0.5 id 8 : tensor<3xf32>
+    %2 = gpuc.broadcast %1 dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %3 = gpuc.mul %0, %2 : tensor<?x3xf32>
+    %mean = gpuc.read @mean : tensor<3xf32>
+    %new = gpuc.mul %mean, %mean : tensor<3xf32>
+    gpuc.assign @mean, %new : tensor<3xf32>
+    %loss, %count = gpuc.mse %3, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, accumulate = 3, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// One microbatch is the batch.
+// CHECK-LABEL: module @one
+// CHECK-NOT:     gpuc.per_row
+// CHECK-NOT:     gpuc.scan
+module @one {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %2 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %loss, %count = gpuc.mse %2, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, accumulate = 1, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// Nothing says what the rows are.
+module @rows {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<4x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %2 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<4x3xf32>
+    %loss, %count = gpuc.mse %2, %x : (tensor<4x3xf32>, tensor<4x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  // expected-error @below {{accumulates over 3 microbatches, but no input of @loss has rows to cut: give it a leading `?`}}
+  gpuc.recipe { loss = @loss, accumulate = 3, optimizer = sgd(lr = 0.1) }
+}
