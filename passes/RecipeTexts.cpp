@@ -3,6 +3,7 @@
 #include "passes/RecipeTexts.h"
 
 #include "passes/Optimizers.h"
+#include "passes/Schedules.h"
 
 namespace gpuc {
 
@@ -29,6 +30,8 @@ LogicalResult checkRecipeEntry(StringRef key, Attribute value, function_ref<InFl
   // Whoever reads an entry knows what it may say.
   if (key == "optimizer")
     return Optimizer::fromSpec(cast<ir::SpecAttr>(value), emitError);
+  if (key == "schedule")
+    return LearningRate::fromSpecs(cast<ArrayAttr>(value), emitError);
   return success();
 }
 

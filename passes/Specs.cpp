@@ -28,19 +28,63 @@ static std::optional<double> asNumber(Attribute value) {
   return std::nullopt;
 }
 
-static LogicalResult setKey(SpecNumbers &numbers, const SpecForm &form, StringRef what, StringRef key,
-                            Attribute value, EmitError emitError) {
-  if (!llvm::any_of(form.keys, [&](const SpecKey &known) { return known.name == key; })) {
-    if (form.keys.empty())
-      return emitError() << what << ' ' << form.name << " has no key '" << key << "': it takes none";
-    auto known = llvm::map_to_vector(form.keys, [](const SpecKey &known) { return known.name.str(); });
-    return emitError() << what << ' ' << form.name << " has no key '" << key
-                       << "': " << nearestOf(key, known);
+/// The key of the form, or null after an error.
+static const SpecKey *findKey(const SpecForm &form, StringRef what, StringRef name, EmitError emitError) {
+  const SpecKey *key = llvm::find_if(form.keys, [&](const SpecKey &key) { return key.name == name; });
+  if (key != form.keys.end())
+    return key;
+  if (form.keys.empty()) {
+    emitError() << what << ' ' << form.name << " has no key '" << name << "': it takes none";
+    return nullptr;
   }
-  std::optional<double> number = asNumber(value);
-  if (!number)
-    return emitError() << what << ' ' << form.name << ": " << key << " is a number, not " << value;
-  numbers[key] = *number;
+  auto known = llvm::map_to_vector(form.keys, [](const SpecKey &key) { return key.name.str(); });
+  emitError() << what << ' ' << form.name << " has no key '" << name << "': " << nearestOf(name, known);
+  return nullptr;
+}
+
+/// Sets `number` to what `value` says for the key.
+static LogicalResult readValue(double &number, const SpecForm &form, StringRef what, const SpecKey &key,
+                               Attribute value, EmitError emitError) {
+  auto text = dyn_cast<StringAttr>(value);
+  const StringRef *choice = text ? llvm::find(key.choices, text.getValue()) : key.choices.end();
+  if (choice != key.choices.end()) {
+    number = choice - key.choices.begin();
+    return success();
+  }
+  if (!key.choices.empty())
+    return emitError() << what << ' ' << form.name << ": " << key.name << " is one of "
+                       << llvm::join(key.choices, ", ") << ", not " << value;
+  std::optional<double> given = asNumber(value);
+  if (!given)
+    return emitError() << what << ' ' << form.name << ": " << key.name << " is a number, not " << value;
+  number = *given;
+  return success();
+}
+
+/// milestones → milestone3
+static std::string numberedKey(StringRef plural, size_t index) {
+  plural.consume_back("s");
+  return (plural + Twine(index + 1)).str();
+}
+
+/// Sets the key, or the keys, that one argument of the spec gives.
+static LogicalResult readArgument(SpecNumbers &numbers, const SpecForm &form, StringRef what,
+                                  NamedAttribute argument, EmitError emitError) {
+  StringRef name = argument.getName();
+  Attribute value = argument.getValue();
+  auto list = dyn_cast<ArrayAttr>(value);
+  const SpecKey *plural = llvm::find_if(form.keys, [&](auto &key) { return key.name == name && key.isList; });
+  bool isList = plural != form.keys.end();
+  if (!list && !isList) {
+    const SpecKey *key = findKey(form, what, name, emitError);
+    return failure(!key || failed(readValue(numbers[name], form, what, *key, value, emitError)));
+  }
+  for (auto [index, element] : llvm::enumerate(list ? list.getValue() : ArrayRef(value))) {
+    std::string numbered = numberedKey(name, index);
+    const SpecKey *key = isList ? plural : findKey(form, what, numbered, emitError);
+    if (!key || failed(readValue(numbers[numbered], form, what, *key, element, emitError)))
+      return failure();
+  }
   return success();
 }
 
@@ -62,25 +106,24 @@ FailureOr<SpecNumbers> readSpec(ir::SpecAttr spec, StringRef what, ArrayRef<Spec
   if (!form)
     return failure();
   SpecNumbers numbers;
-  for (NamedAttribute argument : spec.getArguments()) {
-    StringRef key = argument.getName();
-    auto list = dyn_cast<ArrayAttr>(argument.getValue());
-    if (!list) {
-      if (failed(setKey(numbers, *form, what, key, argument.getValue(), emitError)))
-        return failure();
-      continue;
-    }
-    key.consume_back("s");
-    for (auto [index, value] : llvm::enumerate(list))
-      if (failed(setKey(numbers, *form, what, (key + Twine(index + 1)).str(), value, emitError)))
-        return failure();
-  }
+  for (NamedAttribute argument : spec.getArguments())
+    if (failed(readArgument(numbers, *form, what, argument, emitError)))
+      return failure();
   for (const SpecKey &key : form->keys) {
-    if (!key.otherwise && !numbers.contains(key.name))
+    if (!key.otherwise && !numbers.contains(key.isList ? numberedKey(key.name, 0) : key.name.str()))
       return emitError() << what << ' ' << form->name << " needs a value for '" << key.name << "'";
-    numbers.try_emplace(key.name, key.otherwise.value_or(0.0));
+    if (!key.isList)
+      numbers.try_emplace(key.name, key.otherwise.value_or(0.0));
   }
   return numbers;
+}
+
+SmallVector<double> numbersOf(const SpecNumbers &numbers, StringRef key) {
+  SmallVector<double> list;
+  for (auto number = numbers.find(numberedKey(key, 0)); number != numbers.end();
+       number = numbers.find(numberedKey(key, list.size())))
+    list.push_back(number->second);
+  return list;
 }
 
 } // namespace gpuc

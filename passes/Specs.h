@@ -10,7 +10,11 @@ namespace gpuc {
 /// A key that a spec may give, and what holds if it does not. A key without default must be given.
 struct SpecKey {
   llvm::StringRef name;
-  std::optional<double> otherwise;
+  std::optional<double> otherwise = {};
+  /// Texts that stand for 0, 1, …; if there are any, nothing else is taken.
+  llvm::SmallVector<llvm::StringRef> choices = {};
+  /// It takes any number of numbers, see numbersOf; its name is a plural.
+  bool isList = false;
 };
 
 /// One name that a spec may have: adam(lr, beta1, …).
@@ -23,9 +27,13 @@ struct SpecForm {
 using SpecNumbers = llvm::StringMap<double>;
 
 /// Reads `spec` by the form of its name. A list under a plural stands for numbered keys: betas = [0.9, 0.99]
-/// is beta1 = 0.9, beta2 = 0.99. An unknown name or key, a key that is missing and a value that is not a
-/// number are errors, which call the spec a `what` and name the nearest known name.
+/// is beta1 = 0.9, beta2 = 0.99. An unknown name or key, a key that is missing and a value that is no number
+/// (of a key with choices: none of them) are errors, which call the spec a `what` and name the nearest known
+/// name.
 llvm::FailureOr<SpecNumbers> readSpec(ir::SpecAttr spec, llvm::StringRef what, llvm::ArrayRef<SpecForm> forms,
                                       llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// The numbers of a key that is a list; none if it was not given.
+llvm::SmallVector<double> numbersOf(const SpecNumbers &numbers, llvm::StringRef key);
 
 } // namespace gpuc

@@ -15,6 +15,7 @@
 #include "passes/TrainStep.h"
 
 #include "passes/EntryBuilder.h"
+#include "passes/Schedules.h"
 #include "passes/StepBuilder.h"
 
 namespace gpuc {
@@ -46,8 +47,8 @@ public:
     clipValues();
     Value norm = buildNorm();
     clipNorm(norm);
-    countStep(step);
-    lr_ = ops_.constant(scalarOf(entry_.builder().getF64Type()), optimizer_.learningRate());
+    if (failed(countStep(step)))
+      return failure();
     for (Trained &trained : trained_)
       update(trained);
 
@@ -60,8 +61,6 @@ public:
   }
 
 private:
-  static RankedTensorType scalarOf(Type element) { return RankedTensorType::get({}, element); }
-
   /// At the location of a variable: its kernels are named after it.
   StepBuilder at(ir::VariableOp variable) {
     return {entry_.builder(), NameLoc::get(variable.getSymNameAttr())};
@@ -150,9 +149,16 @@ private:
   // Updates
   //===--------------------------------------------------------------------===//
 
-  void countStep(ir::VariableOp step) {
-    step_ = ops_.binary<ir::AddOp>(ops_.read(step), ops_.constant(step.getType(), 1));
+  LogicalResult countStep(ir::VariableOp step) {
+    FailureOr<LearningRate> rate =
+        LearningRate::fromSpecs(recipe_.getScheduleAttr(), [&] { return recipe_.emitOpError(); });
+    if (failed(rate))
+      return failure();
+    Value completed = ops_.read(step);
+    step_ = ops_.binary<ir::AddOp>(completed, ops_.constant(step.getType(), 1));
     ops_.assign(step, step_);
+    lr_ = rate->build(entry_.builder(), ops_.location(), completed, optimizer_.learningRate());
+    return success();
   }
 
   void update(const Trained &trained) {

@@ -82,6 +82,9 @@ std::vector<RecipeFlag> recipeFlags() {
   return {
       {"optimizer", "optimizer", "SPEC",
        "instead of the recipe's: sgd:lr=0.1,momentum=0.9; adam:lr=1e-3; adamw:weight_decay=0.01"},
+      {"schedule", "schedule", "SPEC",
+       "of the learning rate: linear:total_iters=100,steps=100, then cosine:T_max=900",
+       /*isList=*/true},
   };
 }
 

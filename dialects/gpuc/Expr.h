@@ -1,6 +1,6 @@
 //===- Expr.h - Building gpuc ops as one writes formulas --------------------===//
 //
-// Internal to the dialect: derivatives and decompositions are written with it.
+// Derivatives, decompositions, and what passes compute of scalars are written with it.
 //
 #pragma once
 
@@ -52,7 +52,9 @@ GPUC_EXPR_BINARY(operator-, SubOp)
 GPUC_EXPR_BINARY(operator*, MulOp)
 GPUC_EXPR_BINARY(operator/, DivOp)
 GPUC_EXPR_BINARY(pow, PowOp)
+GPUC_EXPR_BINARY(rem, RemOp)
 GPUC_EXPR_BINARY(min, MinOp)
+GPUC_EXPR_BINARY(max, MaxOp)
 GPUC_EXPR_BINARY(operator&, AndOp)
 GPUC_EXPR_BINARY(operator^, XorOp)
 #undef GPUC_EXPR_BINARY
@@ -73,8 +75,10 @@ GPUC_EXPR_COMPARE(operator>=, ge)
 #define GPUC_EXPR_UNARY(NAME, OP)                                                                            \
   inline Expr NAME(Expr x) { return x.make<OP>(x.value()); }
 GPUC_EXPR_UNARY(operator-, NegOp)
+GPUC_EXPR_UNARY(operator!, NotOp)
 GPUC_EXPR_UNARY(sign, SignOp)
 GPUC_EXPR_UNARY(round, RoundOp)
+GPUC_EXPR_UNARY(floor, FloorOp)
 GPUC_EXPR_UNARY(exp, ExpOp)
 GPUC_EXPR_UNARY(log, LogOp)
 GPUC_EXPR_UNARY(sqrt, SqrtOp)
@@ -83,6 +87,7 @@ GPUC_EXPR_UNARY(cos, CosOp)
 GPUC_EXPR_UNARY(tanh, TanhOp)
 GPUC_EXPR_UNARY(sigmoid, SigmoidOp)
 GPUC_EXPR_UNARY(erf, ErfOp)
+GPUC_EXPR_UNARY(isFinite, IsFiniteOp)
 GPUC_EXPR_UNARY(stopGradient, StopGradientOp)
 #undef GPUC_EXPR_UNARY
 

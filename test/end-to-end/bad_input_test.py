@@ -249,6 +249,8 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
                 (2, "--target: 'host:' does not say which: .*", "--target=host:"),
                 (2, "missing value: --optimizer=SPEC", "--optimizer="),
                 (2, "--optimizer: 'lr' is given twice in .*", "--optimizer=adam:lr=1,lr=2"),
+                (2, "--schedule: unknown schedule 'cosin': the nearest is 'cosine'.*", "--schedule=cosin"),
+                (2, "--schedule: schedule cosine needs a value for 'T_max'", "--schedule=cosine"),
                 (2, "--batch: '1e3' is not an integer", "--batch=1e3"),
                 (2, "--batch: '99999999999999999999' is not within the range of 64-bit integers", "--batch=99999999999999999999"),
                 (2, r"unknown flag --mlir-timng; did you mean --mlir-timing\?", "--mlir-timng"),

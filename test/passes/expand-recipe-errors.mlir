@@ -79,6 +79,22 @@ gpuc.recipe {
 
 // -----
 
+// A schedule that is misspelt in the recipe itself; what else is wrong with one: schedules-errors.mlir.
+gpuc.variable @w : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{schedule step needs a value for 'step_size'}}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = sgd,
+  schedule = step(gamma = 0.5)
+}
+
+// -----
+
 // Loss and accuracy disagree on what "x" is.
 gpuc.variable @w : tensor<2xf32> init ones
 func.func @loss(%x: tensor<2xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {

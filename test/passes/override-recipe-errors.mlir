@@ -7,7 +7,7 @@
 // RUN: not gpuc-opt %s --gpuc-override-recipe=entries=clip_value=-1 2>&1 | FileCheck %s --check-prefix=BOUND
 // RUN: not gpuc-opt %s --gpuc-override-recipe=entries=accumulate=0 2>&1 | FileCheck %s --check-prefix=LEAST
 // RUN: not gpuc-opt %s --gpuc-override-recipe="entries=optimizer=sgd;optimizer=adam" 2>&1 | FileCheck %s --check-prefix=TWICE
-// RUN: not gpuc-opt %s --gpuc-override-recipe="entries=schedule=a;schedule=b:c" 2>&1 | FileCheck %s --check-prefix=SPEC
+// RUN: not gpuc-opt %s --gpuc-override-recipe="entries=schedule=linear;schedule=b:c" 2>&1 | FileCheck %s --check-prefix=SPEC
 // RUN: not gpuc-opt %s --gpuc-override-recipe=entries=clip_norm=1 --split-input-file 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not gpuc-opt %s --gpuc-override-recipe=optimizer=sgd --split-input-file 2>&1 | FileCheck %s --check-prefix=LOSS
 

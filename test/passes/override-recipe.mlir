@@ -1,6 +1,6 @@
 // RUN: gpuc-opt %s --gpuc-override-recipe="optimizer=sgd:lr=0.5,momentum=0.9 seed=7" --split-input-file | FileCheck %s
 // RUN: gpuc-opt %s --gpuc-override-recipe="entries=optimizer=sgd:lr=0.5,momentum=0.9 seed=7" --split-input-file | FileCheck %s
-// RUN: gpuc-opt %s --gpuc-override-recipe="entries=clip_norm=2;schedule=linear:steps=4;optimizer=adam;schedule=cosine:T_max=(9,8);batch=3" --split-input-file | FileCheck %s --check-prefix=KINDS
+// RUN: gpuc-opt %s --gpuc-override-recipe="entries=clip_norm=2;schedule=linear:steps=4;optimizer=adam;schedule=multi_step:milestones=(8,9);batch=3" --split-input-file | FileCheck %s --check-prefix=KINDS
 // RUN: gpuc-opt %s --gpuc-override-recipe --split-input-file | FileCheck %s --check-prefix=KEEP
 
 // What the options name is replaced, the batch stays.
@@ -17,7 +17,7 @@
 // KINDS:       batch = 3,
 // KINDS-NEXT:  clip_norm = 2.0,
 // KINDS-NEXT:  optimizer = adam,
-// KINDS-NEXT:  schedule = (linear(steps = 4), cosine(T_max = (9, 8)))
+// KINDS-NEXT:  schedule = (linear(steps = 4), multi_step(milestones = (8, 9)))
 module @replace {
   func.func @loss(%x: tensor<4xf32>) -> (tensor<f32>, tensor<f32>) {
     %sum = gpuc.sum %x dims [0] : (tensor<4xf32>) -> tensor<f32>
