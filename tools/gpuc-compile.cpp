@@ -85,6 +85,8 @@ std::vector<RecipeFlag> recipeFlags() {
       {"schedule", "schedule", "SPEC",
        "of the learning rate: linear:total_iters=100,steps=100, then cosine:T_max=900",
        /*isList=*/true},
+      {"clip-value", "clip_value", "X", "bound each element of the gradient by -X and X"},
+      {"clip-norm", "clip_norm", "X", "scale the gradient down to the norm X where it is longer"},
   };
 }
 
