@@ -3,6 +3,7 @@
 #include "passes/RecipeTexts.h"
 
 #include "passes/Optimizers.h"
+#include "passes/Outliers.h"
 #include "passes/Schedules.h"
 
 namespace gpuc {
@@ -32,6 +33,8 @@ LogicalResult checkRecipeEntry(StringRef key, Attribute value, function_ref<InFl
     return Optimizer::fromSpec(cast<ir::SpecAttr>(value), emitError);
   if (key == "schedule")
     return LearningRate::fromSpecs(cast<ArrayAttr>(value), emitError);
+  if (key == "skip")
+    return Outliers::fromSpec(cast<ir::SpecAttr>(value), emitError);
   return success();
 }
 

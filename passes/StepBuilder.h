@@ -35,6 +35,10 @@ public:
   mlir::Value compare(ir::Comparison comparison, mlir::Value lhs, mlir::Value rhs) {
     return ir::CompareOp::create(builder_, location_, comparison, lhs, rhs);
   }
+  /// Of i1: whether it does not hold.
+  mlir::Value negate(mlir::Value condition) {
+    return ir::NotOp::create(builder_, location_, condition.getType(), condition);
+  }
   /// `condition`, a scalar, chooses one of two tensors.
   mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
 

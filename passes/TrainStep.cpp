@@ -7,6 +7,7 @@
 //   3. clip, each element by its value, then all together by their norm
 //   4. the counter @step, and with it the learning rate
 //   5. update each variable
+//   6. where the update is left out, none of that holds, but @step
 //
 // Nothing is divided or clipped more than once, and never in place of one another: it is one step.
 //
@@ -15,6 +16,7 @@
 #include "passes/TrainStep.h"
 
 #include "passes/EntryBuilder.h"
+#include "passes/Outliers.h"
 #include "passes/Schedules.h"
 #include "passes/StepBuilder.h"
 
@@ -51,11 +53,15 @@ public:
       return failure();
     for (Trained &trained : trained_)
       update(trained);
+    if (failed(leaveOutOutliers(loss, norm, step)))
+      return failure();
 
     entry_.addResult("loss_sum", loss);
     entry_.addResult("count", count);
     entry_.addResult("lr", lr_);
     entry_.addResult("grad_norm", norm);
+    if (keep_)
+      entry_.addResult("skipped", ops_.negate(keep_));
     entry_.finish();
     return success();
   }
@@ -149,16 +155,24 @@ private:
   // Updates
   //===--------------------------------------------------------------------===//
 
+  /// @step counts all steps; schedule and optimizer count those in which the update was made.
   LogicalResult countStep(ir::VariableOp step) {
     FailureOr<LearningRate> rate =
         LearningRate::fromSpecs(recipe_.getScheduleAttr(), [&] { return recipe_.emitOpError(); });
-    if (failed(rate))
+    ir::VariableOp updates = recipe_.getSkip() ? findCounter(module_, "updates") : step;
+    if (failed(rate) || !updates)
       return failure();
-    Value completed = ops_.read(step);
-    step_ = ops_.binary<ir::AddOp>(completed, ops_.constant(step.getType(), 1));
-    ops_.assign(step, step_);
-    lr_ = rate->build(entry_.builder(), ops_.location(), completed, optimizer_.learningRate());
+    step_ = increment(updates);
+    if (updates != step)
+      increment(step);
+    lr_ = rate->build(entry_.builder(), ops_.location(), ops_.read(updates), optimizer_.learningRate());
     return success();
+  }
+
+  Value increment(ir::VariableOp counter) {
+    Value next = ops_.binary<ir::AddOp>(ops_.read(counter), ops_.constant(counter.getType(), 1));
+    ops_.assign(counter, next);
+    return next;
   }
 
   void update(const Trained &trained) {
@@ -184,6 +198,35 @@ private:
                            variable.getType(), zerosInitializer(module_.getContext()), "optimizer");
   }
 
+  //===--------------------------------------------------------------------===//
+  // Updates that are left out
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult leaveOutOutliers(Value loss, Value norm, ir::VariableOp step) {
+    if (!recipe_.getSkip())
+      return success();
+    FailureOr<Outliers> outliers =
+        Outliers::fromSpec(*recipe_.getSkip(), [&] { return recipe_.emitOpError(); });
+    if (failed(outliers))
+      return failure();
+    auto assigns = llvm::to_vector(entry_.function().getBody().front().getOps<ir::AssignOp>());
+    Location location = NameLoc::get(entry_.builder().getStringAttr("skip"));
+    keep_ = outliers->buildKeep(module_, entry_.builder(), location, ops_.divide(loss, divisor_), norm);
+    for (ir::AssignOp assign : assigns)
+      if (assign.getVariable() != step.getSymName())
+        assignIf(keep_, assign);
+    return success();
+  }
+
+  /// What is assigned, to parameters, the optimizer's slots or running statistics, is so only if `keep`
+  /// holds.
+  void assignIf(Value keep, ir::AssignOp assign) {
+    auto variable = module_.lookupSymbol<ir::VariableOp>(assign.getVariable());
+    StepBuilder ops(entry_.builder(), assign.getLoc());
+    ops.assign(variable, ops.select(keep, assign.getValue(), ops.read(variable)));
+    assign.erase();
+  }
+
   ModuleOp module_;
   ir::RecipeOp recipe_;
   const Optimizer &optimizer_;
@@ -191,7 +234,7 @@ private:
   StepBuilder ops_;
   SmallVector<Trained> trained_;
   SmallVector<Value> sums_; // the gradients before they were divided, if nothing else was done to them
-  Value divisor_, step_, lr_;
+  Value divisor_, step_, lr_, keep_; // keep_: null if every update is made
 };
 
 } // namespace

@@ -87,6 +87,7 @@ std::vector<RecipeFlag> recipeFlags() {
        /*isList=*/true},
       {"clip-value", "clip_value", "X", "bound each element of the gradient by -X and X"},
       {"clip-norm", "clip_norm", "X", "scale the gradient down to the norm X where it is longer"},
+      {"skip", "skip", "SPEC", "leave out updates: outliers:loss=6,grad_norm=6, in standard deviations"},
   };
 }
 

@@ -56,6 +56,7 @@ GPUC_EXPR_BINARY(rem, RemOp)
 GPUC_EXPR_BINARY(min, MinOp)
 GPUC_EXPR_BINARY(max, MaxOp)
 GPUC_EXPR_BINARY(operator&, AndOp)
+GPUC_EXPR_BINARY(operator|, OrOp)
 GPUC_EXPR_BINARY(operator^, XorOp)
 #undef GPUC_EXPR_BINARY
 
