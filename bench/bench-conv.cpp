@@ -1,6 +1,6 @@
 // Times the host's convolutions on the layers of LeNet-5, the tutorials' convnet and ResNet, in one thread;
 // in time of the processor, so that other processes disturb it less.
-//   bench-conv [f32|f64] [NAME]     NAME: only layers whose name has it
+//   bench-conv [f32|f64|f16|bf16] [NAME]     NAME: only layers whose name has it
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/half.h"
 #include "runtime/host/conv.h"
 
 namespace {
@@ -59,16 +60,24 @@ class Buffers {
     begin_ = storage_.data() + 63 - (reinterpret_cast<uintptr_t>(storage_.data()) + 63) % 64;
   }
   /// Random in [-1, 1].
-  template <typename T>
-  void fill() {
+  void fill(DataType type) {
     std::mt19937 random(1);
     std::uniform_real_distribution<float> uniform(-1, 1);
-    for (int64_t i = 0; i < 2 * stride_ / static_cast<int64_t>(sizeof(T)); ++i)
-      reinterpret_cast<T*>(begin_)[i] = static_cast<T>(uniform(random));
+    for (int64_t i = 0; i < 2 * stride_ / sizeOf(type); ++i) place(type, i, uniform(random));
   }
   ConvOperands operands() { return {begin_, begin_ + stride_, begin_ + 2 * stride_, begin_ + 3 * stride_}; }
 
  private:
+  void place(DataType type, int64_t i, float value) {
+    if (type == DataType::f64)
+      reinterpret_cast<double*>(begin_)[i] = value;
+    else if (type == DataType::f32)
+      reinterpret_cast<float*>(begin_)[i] = value;
+    else
+      reinterpret_cast<uint16_t*>(begin_)[i] =
+          type == DataType::f16 ? floatToHalf(value) : floatToBfloat16(value);
+  }
+
   int64_t stride_;
   std::vector<char> storage_;
   char* begin_;
@@ -91,16 +100,23 @@ double timeOf(const ConvKernel& kernel, const ConvOperands& operands, double flo
 int64_t mostBytes(const ConvShape& s) {
   int64_t elements = std::max({s.batch * s.in_channels * s.inputPixels(), s.filterElements(),
                                s.batch * s.out_channels * s.outputPixels()});
-  ConvShape filter = s;
-  filter.kind = ConvKind::filter_gradient;
-  return std::max(elements * sizeOf(s.type), convWorkspaceBytes(filter));
+  int64_t bytes = elements * sizeOf(s.type);
+  ConvShape shape = s;
+  for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
+    shape.kind = kind;
+    bytes = std::max(bytes, convWorkspaceBytes(shape));
+  }
+  return bytes;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool wide = argc > 1 && std::strcmp(argv[1], "f64") == 0;
-  const DataType type = wide ? DataType::f64 : DataType::f32;
+  const DataType type = argc > 1 ? parseDataType(argv[1]).value_or(DataType::i8) : DataType::f32;
+  if (!isFloat(type)) {
+    std::fprintf(stderr, "error: no element type '%s'; bench-conv [f32|f64|f16|bf16] [NAME]\n", argv[1]);
+    return 2;
+  }
   std::printf("%-16s %-22s %5s %20s %20s %20s\n", nameOf(type), "channels, image", "batch", "forward",
               "d input", "d filter");
   const char* wanted = argc > 2 ? argv[2] : "";
@@ -109,7 +125,7 @@ int main(int argc, char** argv) {
       if (!std::strstr(layer.name, wanted)) continue;
       ConvShape shape = shapeOf(layer, batch, type);
       Buffers buffers(mostBytes(shape));
-      wide ? buffers.fill<double>() : buffers.fill<float>();
+      buffers.fill(type);
       const double flops = 2.0 * static_cast<double>(batch * shape.outputPixels() * shape.filterElements());
       const std::string what = std::to_string(layer.in) + ">" + std::to_string(layer.out) + " " +
                                std::to_string(layer.extent) + "x" + std::to_string(layer.extent);

@@ -10,8 +10,9 @@
 
 namespace gpuc {
 
-/// A convolution of one shape, with its machine code. Immutable after create(): any number of threads may run
-/// it at once.
+/// A convolution of one shape, with its machine code. In f16 and bf16 the result is that of f32 on the same
+/// numbers, rounded once to the nearest, ties to even. Immutable after create(): any number of threads may
+/// run it at once.
 ///
 /// A run is phaseCount() phases; between two phases the caller places a barrier. The tiles of a phase may be
 /// split among threads in any way: each tile writes its own part of the result (or of the workspace), adds up
@@ -22,13 +23,13 @@ class ConvKernel {
   /// make a convolution; too small a workspace; a CPU without micro-kernels.
   static Result<ConvKernel> create(const ConvShape& shape, int64_t workspace_bytes);
 
-  int phaseCount() const { return problem_.summed() ? 2 : 1; }
+  int phaseCount() const { return static_cast<int>(problem_.phases.size()); }
 
   /// Tiles in a phase.
-  int64_t tiles(int phase) const { return phase == 0 ? problem_.tiles : problem_.sum_tiles; }
+  int64_t tiles(int phase) const { return problem_.phases[static_cast<size_t>(phase)].tiles; }
 
   /// The fewest tiles worth handing to another thread: about 10 µs of work.
-  int64_t grain(int phase) const { return phase == 0 ? problem_.grain : problem_.sum_grain; }
+  int64_t grain(int phase) const { return problem_.phases[static_cast<size_t>(phase)].grain; }
 
   /// Computes tiles [begin, end) of a phase. Allocates nothing; uses up to kConvStackBytes of stack.
   void run(int phase, const ConvOperands& operands, int64_t begin, int64_t end) const;
@@ -36,8 +37,8 @@ class ConvKernel {
   const ConvProblem& problem() const { return problem_; }
 
  private:
-  template <typename T>
-  void runTiles(int phase, const ConvOperands& operands, int64_t begin, int64_t end) const;
+  template <typename S>
+  void runTiles(ConvStep step, const ConvOperands& operands, int64_t begin, int64_t end) const;
 
   ConvProblem problem_;
 };

@@ -29,7 +29,7 @@ struct ConvAxis {
 ///   filter_gradient: w's cotangent from y's and x.
 struct ConvShape {
   ConvKind kind = ConvKind::forward;
-  DataType type = DataType::f32;  // of all operands; f32 or f64
+  DataType type = DataType::f32;  // of all operands: f64, f32, f16 or bf16; the last two are summed in f32
   int64_t batch = 1;
   int64_t groups = 1;
   int64_t in_channels = 1;
@@ -44,7 +44,12 @@ struct ConvShape {
   int64_t patchRows() const { return groupInputs() * taps(); }
   int64_t inputPixels() const { return height.input * width.input; }
   int64_t outputPixels() const { return height.output * width.output; }
+  int64_t inputElements() const { return batch * in_channels * inputPixels(); }
   int64_t filterElements() const { return out_channels * patchRows(); }
+  /// One tap, at the pixel itself: 1x1 without strides and padding. Then the patches are the input.
+  bool isPointwise() const {
+    return taps() == 1 && height.stride == 1 && width.stride == 1 && inputPixels() == outputPixels();
+  }
 };
 
 /// The size of the parts when `total` is cut into as few as possible, of nearly equal size: at most `most`,
@@ -69,7 +74,7 @@ constexpr FilterGradientCut cutFilterGradient(const ConvShape& shape) {
   FilterGradientCut cut{};
   cut.rows = evenConvPart(shape.patchRows(), kRows, 16);
   cut.outputs = evenConvPart(shape.groupOutputs(), kOutputs, 16);
-  cut.pixels = evenConvPart(shape.outputPixels(), kPixelBytes / sizeOf(shape.type), 16);
+  cut.pixels = evenConvPart(shape.outputPixels(), kPixelBytes / sizeOf(computedType(shape.type)), 16);
   cut.row_blocks = (shape.patchRows() + cut.rows - 1) / cut.rows;
   cut.output_blocks = (shape.groupOutputs() + cut.outputs - 1) / cut.outputs;
   cut.pixel_blocks = (shape.outputPixels() + cut.pixels - 1) / cut.pixels;
@@ -78,12 +83,27 @@ constexpr FilterGradientCut cutFilterGradient(const ConvShape& shape) {
   return cut;
 }
 
+/// Elements of the filter as f32 in the workspace, with what comes before the next cache line; 0 if it is
+/// read where it lies.
+constexpr int64_t convWidenedFilter(const ConvShape& shape) {
+  const bool widens = computedType(shape.type) != shape.type && shape.kind != ConvKind::filter_gradient;
+  return widens ? (shape.filterElements() + 15) / 16 * 16 : 0;
+}
+
 /// Bytes of workspace that the host's convolution of this shape needs: the parts of a filter's gradient, if
-/// there are several. What else is packed lies on the stack of the thread that computes a tile.
+/// there are several; of f16 and bf16 the filter as f32, and the input's gradient in f32, to which each tap
+/// is added (a pointwise one is made block by block). What else is packed lies on the stack of the thread
+/// that computes a tile.
 constexpr int64_t convWorkspaceBytes(const ConvShape& shape) {
-  if (shape.kind != ConvKind::filter_gradient) return 0;
-  const int64_t parts = cutFilterGradient(shape).parts;
-  return parts == 1 ? 0 : parts * shape.filterElements() * sizeOf(shape.type);
+  const int64_t element_bytes = sizeOf(computedType(shape.type));
+  if (shape.kind == ConvKind::filter_gradient) {
+    const int64_t parts = cutFilterGradient(shape).parts;
+    return parts == 1 ? 0 : parts * shape.filterElements() * element_bytes;
+  }
+  int64_t elements = convWidenedFilter(shape);
+  if (elements > 0 && shape.kind == ConvKind::input_gradient && !shape.isPointwise())
+    elements += shape.inputElements();
+  return elements * element_bytes;
 }
 
 }  // namespace gpuc

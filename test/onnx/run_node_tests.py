@@ -27,7 +27,6 @@ GROUPS = [
     (r"^input '[^']*' is (\w+): gpuc knows", "element types that gpuc does not have"),
     (r"^opset (\d+)", "opsets before 7, or none of the standard ops"),
     (r"gpuc has no empty (inputs|outputs)", "empty inputs or outputs"),
-    (r"^host: .*: (\w+): element type (\w+) is not supported on the host", r"no \1 of \2 on the host"),
     (r"\((?:\w+\.)*(\w+)\): .*must be known when the model is imported", r"\1: shapes that depend on values"),
     (r"\((?:\w+\.)*(\w+)\): attribute '(\w+)' is not supported", r"\1: attribute \2"),
     (r"\((?:\w+\.)*(\w+)\): reads '.*', which gpuc does not compute", r"\1: reads an output that gpuc does not compute"),

@@ -212,6 +212,28 @@ module @convolutions {
 
 // -----
 
+// Of 16-bit floats the filter is in the workspace as f32, 27 elements up to the next cache line: 32 · 4 bytes; so is the
+// input's gradient, (32 + 4 · 56) · 4 bytes; and the parts of the filter's gradient are those of f32.
+
+// CHECK-LABEL: module @half_convolutions
+module @half_convolutions {
+  // CHECK-DAG: %[[FORWARD:.*]] = plan.buffer "conv1.conv.workspace" : tensor<128xi8>  workspace
+  // CHECK-DAG: %[[INPUT:.*]] = plan.buffer "conv1.conv.workspace_{{.*}}" : tensor<1024xi8>  workspace
+  // CHECK-DAG: %[[FILTER:.*]] = plan.buffer "conv1.conv.workspace_{{.*}}" : tensor<432xi8>  workspace
+  // CHECK: plan.conv forward %{{.*}}, %{{.*}} -> %{{.*}} workspace %[[FORWARD]] : f16
+  // CHECK: plan.conv input_gradient %{{.*}}, %{{.*}} -> %{{.*}} workspace %[[INPUT]] : f16
+  // CHECK: plan.conv filter_gradient %{{.*}}, %{{.*}} -> %{{.*}} workspace %[[FILTER]] : f16
+  func.func @predict(%x: tensor<4x1x7x8xf16> {gpuc.name = "x"}, %w: tensor<3x1x3x3xf16> {gpuc.name = "w"})
+      -> (tensor<4x1x7x8xf16> {gpuc.name = "dx"}, tensor<3x1x3x3xf16> {gpuc.name = "dw"}) {
+    %y = gpuc.conv2d %x, %w strides [2, 1] padding [1, 1, 1, 1] : (tensor<4x1x7x8xf16>, tensor<3x1x3x3xf16>) -> tensor<4x3x4x8xf16> loc("conv1")
+    %dx = gpuc.conv2d_input_gradient %y, %w strides [2, 1] padding [1, 1, 1, 1] : (tensor<4x3x4x8xf16>, tensor<3x1x3x3xf16>) -> tensor<4x1x7x8xf16> loc("conv1")
+    %dw = gpuc.conv2d_filter_gradient %y, %x strides [2, 1] padding [1, 1, 1, 1] : (tensor<4x3x4x8xf16>, tensor<4x1x7x8xf16>) -> tensor<3x1x3x3xf16> loc("conv1")
+    return %dx, %dw : tensor<4x1x7x8xf16>, tensor<3x1x3x3xf16>
+  }
+}
+
+// -----
+
 // Heads that were cut out of one projection are read where they lie, and the result is written in the order in which
 // it goes on: no slice, transpose or reshape is left. 2 batch items, 3 queries of 2 heads of 4, three times: a row of
 // the projection has 24 elements. The key's first element is the 8th, byte 32, the value's byte 64; from the first

@@ -198,9 +198,9 @@ std::string errorOf(const ConvShape& shape) {
 TEST(Conv, ErrorsNameTheCulprit) {
   ConvShape shape = makeShape(2, 4, 6, axis(7, 3), axis(8, 3));
   ASSERT_TRUE(countWindows(shape));
-  ConvShape half = shape;
-  half.type = DataType::f16;
-  EXPECT_EQ(errorOf(half), "conv: element type f16 is not supported on the host, only f32 and f64 are");
+  ConvShape integers = shape;
+  integers.type = DataType::i32;
+  EXPECT_EQ(errorOf(integers), "conv: of i32, but only floats are convolved");
   ConvShape empty = shape;
   empty.batch = 0;
   EXPECT_EQ(errorOf(empty), "conv: an extent of 0");

@@ -72,25 +72,26 @@ PlanBuilder everythingPlan(TargetKind target) {
   return builder;
 }
 
-PlanBuilder convolutionsPlan() {
+PlanBuilder convolutionsPlan(DataType type) {
   PlanBuilder builder(1, TargetKind::host);
-  uint32_t x = builder.buffer("x", DataType::f32, {4, 3, 9, 8}),
-           dx = builder.buffer("dx", DataType::f32, {4, 3, 9, 8});
-  uint32_t w = builder.buffer("w", DataType::f32, {5, 3, 3, 3}),
-           dw = builder.buffer("dw", DataType::f32, {5, 3, 3, 3});
-  uint32_t y = builder.buffer("y", DataType::f32, {4, 5, 9, 8}),
-           dy = builder.buffer("dy", DataType::f32, {4, 5, 9, 8});
-  uint32_t workspace = builder.buffer("workspace", DataType::i8, {4 * 135 * 4});  // 4 parts of dw
+  uint32_t x = builder.buffer("x", type, {4, 3, 9, 8}), dx = builder.buffer("dx", type, {4, 3, 9, 8});
+  uint32_t w = builder.buffer("w", type, {5, 3, 3, 3}), dw = builder.buffer("dw", type, {5, 3, 3, 3});
+  uint32_t y = builder.buffer("y", type, {4, 5, 9, 8}), dy = builder.buffer("dy", type, {4, 5, 9, 8});
+  // 4 parts of dw; of 16-bit floats 144 elements for w and all of dx as f32.
+  const int64_t elements = sizeOf(type) == 2 ? 144 + 864 : 4 * 135;
+  uint32_t workspace = builder.buffer("workspace", DataType::i8, {4 * elements});
   fb::ProgramT& predict = builder.program("predict");
   for (auto [name, buffer] : {std::pair("x", x), {"w", w}, {"dy", dy}})
     PlanBuilder::input(predict, name, buffer);
   for (auto [name, buffer] : {std::pair("y", y), {"dx", dx}, {"dw", dw}})
     PlanBuilder::output(predict, name, buffer);
   CommandList& commands = predict.streams[0]->commands;
-  builder.conv(commands, fb::ConvKind::forward, x, w, y, 1);
-  builder.conv(commands, fb::ConvKind::input_gradient, dx, w, dy, 1);
-  builder.conv(commands, fb::ConvKind::filter_gradient, x, dw, dy, 1).workspace =
-      builder.operand({workspace});
+  fb::ConvT* convolutions[] = {&builder.conv(commands, fb::ConvKind::forward, x, w, y, 1),
+                               &builder.conv(commands, fb::ConvKind::input_gradient, dx, w, dy, 1),
+                               &builder.conv(commands, fb::ConvKind::filter_gradient, x, dw, dy, 1)};
+  for (fb::ConvT* conv : convolutions)
+    if (sizeOf(type) == 2 || conv->kind == fb::ConvKind::filter_gradient)
+      conv->workspace = builder.operand({workspace});
   return builder;
 }
 

@@ -99,7 +99,7 @@ PlanBuilder everythingPlan(TargetKind target = testDevice());
 PlanBuilder attentionPlan();
 
 /// predict(x, w, dy): y = conv(x, w), and dx and dw from dy, all of them outputs. For the host.
-PlanBuilder convolutionsPlan();
+PlanBuilder convolutionsPlan(DataType type = DataType::f32);
 
 /// Copies, fills, repeats and events on two streams with slots, and no code, which a mutation could not keep
 /// honest.

@@ -134,11 +134,56 @@ class Mutator {
       below(2) ? change(wait->distance) : change(wait->event);
     } else if (fb::AttentionT* attention = command.work.AsAttention()) {
       mutate(*attention);
+    } else if (fb::ConvT* conv = command.work.AsConv()) {
+      mutate(*conv);
+    } else if (fb::MatmulT* matmul = command.work.AsMatmul()) {
+      mutate(*matmul);
     } else if (fb::RepeatT* repeat = command.work.AsRepeat()) {
       if (below(3) == 0 || repeat->commands.empty())
         change(repeat->count);
       else
         mutateList(repeat->commands);
+    }
+  }
+
+  fb::DataType anyType() { return static_cast<fb::DataType>(below(kDataTypeCount + 1)); }
+
+  void mutate(fb::ConvT& c) {
+    std::unique_ptr<fb::OperandT>* operands[] = {&c.a, &c.b, &c.c, &c.workspace};
+    uint64_t* numbers[] = {&c.batch, &c.groups, &c.in_channels, &c.out_channels};
+    switch (below(5)) {
+      case 0:
+        return mutateOperand(*operands[below(4)]);
+      case 1:
+        return change(*numbers[below(4)]);
+      case 2:
+        return std::swap(*numbers[below(4)], *numbers[below(4)]);
+      case 3:
+        c.kind = static_cast<fb::ConvKind>(below(4));
+        break;
+      default:
+        c.type = anyType();
+    }
+  }
+
+  void mutate(fb::MatmulT& m) {
+    std::unique_ptr<fb::OperandT>* operands[] = {&m.a, &m.b, &m.c, &m.bias, &m.workspace};
+    uint64_t* numbers[] = {&m.m, &m.n, &m.k, &m.batch, &m.batch_stride_a, &m.batch_stride_b};
+    switch (below(6)) {
+      case 0:
+        return mutateOperand(*operands[below(5)]);
+      case 1:
+        return change(*numbers[below(6)]);
+      case 2:
+        return std::swap(*numbers[below(4)], *numbers[below(4)]);
+      case 3:
+        (below(2) ? m.transpose_a : m.transpose_b) ^= true;
+        break;
+      case 4:
+        m.epilogue = static_cast<fb::Epilogue>(below(4));
+        break;
+      default:
+        m.type = anyType();
     }
   }
 
@@ -285,6 +330,25 @@ TEST(PlanFuzz, WhatPassesTheVerifierAttendsWithinItsArena) {
   const Outcome outcome = runMutations(kMutations, attentionPlan, /*device_may_refuse=*/true);
   EXPECT_GT(outcome.refused, kMutations / 4);
   EXPECT_GT(outcome.ran, kMutations / 50) << "too few mutations are harmless for this to say much";
+}
+
+/// Convolutions of f16 or bf16, and w · wᵀ.
+template <DataType kType>
+PlanBuilder productsPlan() {
+  PlanBuilder builder = convolutionsPlan(kType);
+  const uint32_t w = 2, product = builder.buffer("product", kType, {5, 5});
+  builder.matmul(builder.plan.programs[0]->streams[0]->commands, w, w, product, 5, 5, 27).transpose_b = true;
+  return builder;
+}
+
+TEST(PlanFuzz, WhatPassesTheVerifierMultipliesWithinItsArena) {
+  if (kSeesRaces) GTEST_SKIP() << "mutated plans may race, which ThreadSanitizer reports";
+  constexpr int kMutations = 4000;
+  for (auto make : {productsPlan<DataType::f16>, productsPlan<DataType::bf16>}) {
+    const Outcome outcome = runMutations(kMutations, make, /*device_may_refuse=*/true);
+    EXPECT_GT(outcome.refused, kMutations / 4);
+    EXPECT_GT(outcome.ran, kMutations / 50) << "too few mutations are harmless for this to say much";
+  }
 }
 
 }  // namespace

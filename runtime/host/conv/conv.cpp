@@ -15,20 +15,28 @@ Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_
   return kernel;
 }
 
-template <typename T>
-void ConvKernel::runTiles(int phase, const ConvOperands& operands, int64_t begin, int64_t end) const {
-  auto compute = phase == 1                                        ? sumFilterGradient<T>
-                 : problem_.shape.kind == ConvKind::forward        ? computeForwardTile<T>
-                 : problem_.shape.kind == ConvKind::input_gradient ? computeInputGradientTile<T>
-                                                                   : computeFilterGradientTile<T>;
+template <typename S>
+void ConvKernel::runTiles(ConvStep step, const ConvOperands& operands, int64_t begin, int64_t end) const {
+  auto compute = step == ConvStep::widen_filter                    ? widenFilter<S>
+                 : step == ConvStep::sum_parts                     ? sumFilterGradient<S>
+                 : problem_.shape.kind == ConvKind::forward        ? computeForwardTile<S>
+                 : problem_.shape.kind == ConvKind::input_gradient ? computeInputGradientTile<S>
+                                                                   : computeFilterGradientTile<S>;
   for (int64_t tile = begin; tile < end; ++tile) compute(problem_, operands, tile);
 }
 
 void ConvKernel::run(int phase, const ConvOperands& operands, int64_t begin, int64_t end) const {
-  if (problem_.shape.type == DataType::f64)
-    runTiles<double>(phase, operands, begin, end);
-  else
-    runTiles<float>(phase, operands, begin, end);
+  const ConvStep step = problem_.phases[static_cast<size_t>(phase)].step;
+  switch (problem_.storage) {
+    case DataType::f64:
+      return runTiles<double>(step, operands, begin, end);
+    case DataType::f16:
+      return runTiles<Half>(step, operands, begin, end);
+    case DataType::bf16:
+      return runTiles<Bfloat16>(step, operands, begin, end);
+    default:
+      return runTiles<float>(step, operands, begin, end);
+  }
 }
 
 }  // namespace gpuc

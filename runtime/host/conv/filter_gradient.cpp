@@ -31,8 +31,9 @@ struct FilterTile {
 }  // namespace
 
 /// A part is a range of all blocks of pixels, image by image.
-template <typename T>
+template <typename S>
 void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& operands, int64_t index) {
+  using T = Computed<S>;
   const ConvShape& s = problem.shape;
   const GemmBlocks& b = problem.blocks;
   const FilterTile tile(problem, index);
@@ -50,38 +51,50 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
   for (int64_t block = first; block < last; ++block) {
     const int64_t image = block / b.blocksK(), pixel = block % b.blocksK() * b.block_k;
     const int64_t pixels = std::min(b.block_k, b.k - pixel);
-    const T* dy = static_cast<const T*>(operands.a) + outputOffset(s, image, tile.group) +
+    const S* dy = static_cast<const S*>(operands.a) + outputOffset(s, image, tile.group) +
                   tile.output * s.outputPixels() + pixel;
-    const T* x = static_cast<const T*>(operands.b) + inputOffset(s, image, tile.group);
-    problem.patch_kernels->of<T>().gather(
+    const S* x = static_cast<const S*>(operands.b) + inputOffset(s, image, tile.group);
+    problem.patch_kernels->of<S>().gather(
         patchBlock(problem, tile.row, tile.rows, pixel, pixels, patch_stride), x, patches);
-    problem.vector_kernels->of<T>().transpose(
+    problem.vector_kernels->of<S>().transpose(
         {tile.outputs, pixels, dy, s.outputPixels(), dy_transposed, problem.stride_b});
     problem.multiply(patches, dy_transposed, sum, tile.rows, tile.outputs, pixels, block > first);
   }
 
-  T* dw = static_cast<T*>(problem.summed() ? operands.workspace : operands.c) +
-          tile.part * s.filterElements() + filterOffset(s, tile.group) + tile.output * b.m + tile.row;
+  // Transposed into the parts, or the result; of 16-bit types first to where the patches lay.
+  const int64_t offset = filterOffset(s, tile.group) + tile.output * b.m + tile.row;
+  const bool rounds = kIsWidened<S> && !problem.summed();
+  T* target = rounds ? patches
+                     : static_cast<T*>(problem.summed() ? operands.workspace : operands.c) +
+                           tile.part * s.filterElements() + offset;
+  const int64_t stride = rounds ? tile.rows : b.m;
   for (int64_t output = 0; output < tile.outputs; ++output)
     for (int64_t row = 0; row < tile.rows; ++row)
-      dw[output * b.m + row] = sum[row * problem.stride_b + output];
+      target[output * stride + row] = sum[row * problem.stride_b + output];
+  if (rounds)
+    problem.vector_kernels->of<S>().narrow(
+        {tile.outputs, tile.rows, patches, stride, static_cast<S*>(operands.c) + offset, b.m});
 }
 
 /// ((part 0 + part 1) + part 2) + … for kConvSumElements elements.
-template <typename T>
+template <typename S>
 void sumFilterGradient(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
+  using T = Computed<S>;
   const int64_t elements = problem.shape.filterElements();
-  const int64_t begin = tile * kConvSumElements, end = std::min(elements, begin + kConvSumElements);
-  const T* parts = static_cast<const T*>(operands.workspace);
-  T* dw = static_cast<T*>(operands.c);
-  std::copy(parts + begin, parts + end, dw + begin);
+  const int64_t begin = tile * kConvSumElements, count = std::min(elements - begin, kConvSumElements);
+  const T* parts = static_cast<const T*>(operands.workspace) + begin;
+  S* dw = static_cast<S*>(operands.c) + begin;
+  alignas(64) T scratch[kIsWidened<S> ? kConvSumElements : 1];
+  T* sums = kIsWidened<S> ? scratch : reinterpret_cast<T*>(dw);
+  std::copy(parts, parts + count, sums);
   for (int64_t part = 1; part < problem.parts; ++part)
-    for (int64_t i = begin; i < end; ++i) dw[i] += parts[part * elements + i];
+    for (int64_t i = 0; i < count; ++i) sums[i] += parts[part * elements + i];
+  if (kIsWidened<S>) problem.vector_kernels->of<S>().narrow({1, count, sums, 0, dw, 0});
 }
 
-template void computeFilterGradientTile<float>(const ConvProblem&, const ConvOperands&, int64_t);
-template void computeFilterGradientTile<double>(const ConvProblem&, const ConvOperands&, int64_t);
-template void sumFilterGradient<float>(const ConvProblem&, const ConvOperands&, int64_t);
-template void sumFilterGradient<double>(const ConvProblem&, const ConvOperands&, int64_t);
+#define GPUC_INSTANTIATE(S)                                                                     \
+  template void computeFilterGradientTile<S>(const ConvProblem&, const ConvOperands&, int64_t); \
+  template void sumFilterGradient<S>(const ConvProblem&, const ConvOperands&, int64_t);
+GPUC_FOR_EACH_ELEMENT(GPUC_INSTANTIATE)
 
 }  // namespace gpuc

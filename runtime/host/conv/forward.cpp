@@ -6,8 +6,9 @@
 namespace gpuc {
 
 /// Tiles count blocks of pixels first, then of outputs, then groups, then images.
-template <typename T>
+template <typename S>
 void computeForwardTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
+  using T = Computed<S>;
   const ConvShape& s = problem.shape;
   const GemmBlocks& b = problem.blocks;
   const int64_t pixel = tile % b.blocksN() * b.block_n;
@@ -17,20 +18,25 @@ void computeForwardTile(const ConvProblem& problem, const ConvOperands& operands
   const int64_t group = tile % s.groups, image = tile / s.groups;
   const int64_t pixels = std::min(b.block_n, b.n - pixel), outputs = std::min(b.block_m, b.m - output);
 
-  const T* x = static_cast<const T*>(operands.a) + inputOffset(s, image, group);
-  const T* w = static_cast<const T*>(operands.b) + filterOffset(s, group) + output * b.k;
-  T* y = static_cast<T*>(operands.c) + outputOffset(s, image, group) + output * b.n + pixel;
-  alignas(64) std::byte scratch[128 * 1024];  // block_k x block_n, at most 256 x 64
-  T* patches = reinterpret_cast<T*>(scratch);
+  const S* x = static_cast<const S*>(operands.a) + inputOffset(s, image, group);
+  const T* w = filterOf<S>(operands) + filterOffset(s, group) + output * b.k;
+  S* y = static_cast<S*>(operands.c) + outputOffset(s, image, group) + output * b.n + pixel;
+  alignas(64) std::byte patch_scratch[128 * 1024];                   // block_k x block_n, at most 256 x 64
+  alignas(64) std::byte sum_scratch[kIsWidened<S> ? 64 * 1024 : 1];  // block_m x block_n, the same
+  T* patches = reinterpret_cast<T*>(patch_scratch);
+  T* sums = kIsWidened<S> ? reinterpret_cast<T*>(sum_scratch) : reinterpret_cast<T*>(y);
   for (int64_t row = 0; row < b.k; row += b.block_k) {
     const int64_t rows = std::min(b.block_k, b.k - row);
-    problem.patch_kernels->of<T>().gather(patchBlock(problem, row, rows, pixel, pixels, problem.stride_b), x,
+    problem.patch_kernels->of<S>().gather(patchBlock(problem, row, rows, pixel, pixels, problem.stride_b), x,
                                           patches);
-    problem.multiply(w + row, patches, y, outputs, pixels, rows, row > 0);
+    problem.multiply(w + row, patches, sums, outputs, pixels, rows, row > 0);
   }
+  if constexpr (kIsWidened<S>)
+    problem.vector_kernels->of<S>().narrow({outputs, pixels, sums, problem.stride_b, y, b.n});
 }
 
-template void computeForwardTile<float>(const ConvProblem&, const ConvOperands&, int64_t);
-template void computeForwardTile<double>(const ConvProblem&, const ConvOperands&, int64_t);
+#define GPUC_INSTANTIATE(S) \
+  template void computeForwardTile<S>(const ConvProblem&, const ConvOperands&, int64_t);
+GPUC_FOR_EACH_ELEMENT(GPUC_INSTANTIATE)
 
 }  // namespace gpuc

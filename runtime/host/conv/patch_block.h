@@ -31,4 +31,14 @@ inline int64_t filterOffset(const ConvShape& s, int64_t group) {
   return group * s.groupOutputs() * s.patchRows();
 }
 
+/// The filter in the type of the arithmetic: where it lies, or as widenFilter left it in the workspace.
+template <typename S>
+const Computed<S>* filterOf(const ConvOperands& operands) {
+  return static_cast<const Computed<S>*>(kIsWidened<S> ? operands.workspace : operands.b);
+}
+
+/// Makes `instantiate(S)` for each type in memory.
+#define GPUC_FOR_EACH_ELEMENT(instantiate) \
+  instantiate(float) instantiate(double) instantiate(Half) instantiate(Bfloat16)
+
 }  // namespace gpuc

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/host/matmul/element.h"
 #include "runtime/plan/conv_shape.h"
 
 namespace gpuc {
@@ -25,21 +26,24 @@ struct PatchBlock {
   int64_t stride;  // elements from one row of the block to the next
 };
 
-template <typename T>
+/// S is the type in memory; patches are in that of the arithmetic.
+template <typename S>
 struct TypedPatchKernels {
   /// patches = block of the matrix of `image`, which begins at the group's first channel.
-  void (*gather)(const PatchBlock& block, const T* image, T* patches);
+  void (*gather)(const PatchBlock& block, const S* image, Computed<S>* patches);
   /// Adds each element of the block to the image's element that it stands for, row by row. What stands for
   /// none may be overwritten.
-  void (*scatter)(const PatchBlock& block, T* patches, T* image);
+  void (*scatter)(const PatchBlock& block, Computed<S>* patches, Computed<S>* image);
 };
 
 struct PatchKernelTable {
   TypedPatchKernels<float> f32;
   TypedPatchKernels<double> f64;
+  TypedPatchKernels<Half> f16;
+  TypedPatchKernels<Bfloat16> bf16;
 
-  template <typename T>
-  const TypedPatchKernels<T>& of() const;
+  template <typename S>
+  const TypedPatchKernels<S>& of() const;
 };
 
 template <>
@@ -49,6 +53,14 @@ inline const TypedPatchKernels<float>& PatchKernelTable::of<float>() const {
 template <>
 inline const TypedPatchKernels<double>& PatchKernelTable::of<double>() const {
   return f64;
+}
+template <>
+inline const TypedPatchKernels<Half>& PatchKernelTable::of<Half>() const {
+  return f16;
+}
+template <>
+inline const TypedPatchKernels<Bfloat16>& PatchKernelTable::of<Bfloat16>() const {
+  return bf16;
 }
 
 /// The kernels for the widest vectors that both this CPU has and `most_vector_bytes` allows. Never null.

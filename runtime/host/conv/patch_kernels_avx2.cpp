@@ -3,7 +3,6 @@
 namespace gpuc {
 
 extern const PatchKernelTable kPatchKernels32;
-const PatchKernelTable kPatchKernels32 = {{gatherPatches<float>, scatterPatches<float>},
-                                          {gatherPatches<double>, scatterPatches<double>}};
+const PatchKernelTable kPatchKernels32 = makePatchKernelTable();
 
 }  // namespace gpuc

@@ -3,7 +3,6 @@
 namespace gpuc {
 
 extern const PatchKernelTable kPatchKernels64;
-const PatchKernelTable kPatchKernels64 = {{gatherPatches<float>, scatterPatches<float>},
-                                          {gatherPatches<double>, scatterPatches<double>}};
+const PatchKernelTable kPatchKernels64 = makePatchKernelTable();
 
 }  // namespace gpuc

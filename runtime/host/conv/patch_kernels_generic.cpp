@@ -3,7 +3,6 @@
 namespace gpuc {
 
 extern const PatchKernelTable kPatchKernels16;
-const PatchKernelTable kPatchKernels16 = {{gatherPatches<float>, scatterPatches<float>},
-                                          {gatherPatches<double>, scatterPatches<double>}};
+const PatchKernelTable kPatchKernels16 = makePatchKernelTable();
 
 }  // namespace gpuc

@@ -16,16 +16,17 @@ inline void zero(T* to, int64_t count) {
 }
 
 /// to[i] = from[i · step].
-template <typename T>
-inline void copy(T* to, const T* from, int64_t count, int64_t step) {
+template <typename S>
+inline void copy(Computed<S>* to, const S* from, int64_t count, int64_t step) {
+  using T = Computed<S>;
   int64_t i = 0;
   if (step == 1) {
     for (; i + kLanes<T> <= count; i += kLanes<T>) store(to + i, load(from + i));
     if (i < count) storeFirst(to + i, loadFirst(from + i, count - i), count - i);
   } else if (step == 2) {
-    for (; i < count; ++i) to[i] = from[2 * i];
+    for (; i < count; ++i) to[i] = widenOne(from[2 * i]);
   } else {
-    for (; i < count; ++i) to[i] = from[i * step];
+    for (; i < count; ++i) to[i] = widenOne(from[i * step]);
   }
 }
 
@@ -124,13 +125,13 @@ inline void zeroOutside(const PatchBlock& b, int64_t i, int64_t j, int64_t p, in
   }
 }
 
-template <typename T>
-void gatherPatches(const PatchBlock& b, const T* image, T* patches) {
+template <typename S>
+void gatherPatches(const PatchBlock& b, const S* image, Computed<S>* patches) {
   const int64_t step = b.width->stride;
   const bool one_run = isOneRun(b);
   forRows(b, [&](int64_t row, int64_t channel, int64_t i, int64_t j, int64_t p, int64_t q) {
-    T* to = patches + row * b.stride;
-    const T* from = image + channel;
+    Computed<S>* to = patches + row * b.stride;
+    const S* from = image + channel;
     if (one_run) {
       const OneRun run(b, i, j);
       if (run.begin < run.end) copy(to + run.begin, from + run.source + run.begin, run.end - run.begin, 1);
@@ -162,6 +163,16 @@ void scatterPatches(const PatchBlock& b, T* patches, T* image) {
       if (target >= 0) add(to + target, from + at, count, step);
     });
   });
+}
+
+template <typename S>
+constexpr TypedPatchKernels<S> typedPatchKernels() {
+  return {gatherPatches<S>, scatterPatches<Computed<S>>};
+}
+
+constexpr PatchKernelTable makePatchKernelTable() {
+  return {typedPatchKernels<float>(), typedPatchKernels<double>(), typedPatchKernels<Half>(),
+          typedPatchKernels<Bfloat16>()};
 }
 
 }  // namespace

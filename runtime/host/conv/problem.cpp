@@ -48,9 +48,9 @@ void cutForward(ConvProblem& problem) {
   const int64_t others = s.batch * s.groups * b.blocksN();
   b.block_m = evenConvPart(b.m, others >= 16 ? 256 : 64, 16);
   problem.stride_b = packedStride(b.block_n, s.type);
-  problem.tiles = others * b.blocksM();
   const double elements = static_cast<double>(b.block_n) * static_cast<double>(b.k);
-  problem.grain = grainOf(2 * elements * static_cast<double>(b.block_m), elements, s.type);
+  problem.phases.push_back({ConvStep::compute, others * b.blocksM(),
+                            grainOf(2 * elements * static_cast<double>(b.block_m), elements, s.type)});
 }
 
 /// A tile owns whole channels of the image, into which it adds the patches of all pixels. Patch rows are m.
@@ -63,17 +63,16 @@ void cutInputGradient(ConvProblem& problem) {
   problem.stride_b = packedStride(b.block_n, s.type);
   b.k = s.groupOutputs();
   b.block_k = evenConvPart(b.k, kPackedBytes / (problem.stride_b * sizeOf(s.type)) / 16 * 16, 16);
-  // One tap, at the pixel itself: 1x1 without strides and padding.
-  problem.direct = s.taps() == 1 && s.height.stride == 1 && s.width.stride == 1 && s.inputPixels() == b.n;
   // Either one block is all rows of a tile's channels, or one channel has several blocks.
   const int64_t most = std::max<int64_t>(1, kRows / s.taps());
   problem.channels_per_tile = std::min(s.groupInputs(), most);
   const int64_t tile_rows = problem.channels_per_tile * s.taps();
   b.m = tile_rows <= kRows ? s.patchRows() : tile_rows;
   b.block_m = evenConvPart(tile_rows, kRows, 16);
-  problem.tiles = s.batch * s.groups * ceilDivide(s.groupInputs(), problem.channels_per_tile);
   const double elements = static_cast<double>(tile_rows) * static_cast<double>(b.n);
-  problem.grain = grainOf(2 * elements * static_cast<double>(b.k), 2 * elements, s.type);
+  problem.phases.push_back({ConvStep::compute,
+                            s.batch * s.groups * ceilDivide(s.groupInputs(), problem.channels_per_tile),
+                            grainOf(2 * elements * static_cast<double>(b.k), 2 * elements, s.type)});
 }
 
 /// Patch rows are m, outputs n, and the pixels of all images the depth.
@@ -88,12 +87,13 @@ void cutFilter(ConvProblem& problem) {
                     .block_k = cut.pixels};
   problem.parts = cut.parts;
   problem.stride_b = packedStride(cut.outputs, s.type);
-  problem.tiles = cut.parts * s.groups * cut.row_blocks * cut.output_blocks;
   const double depth = static_cast<double>(s.batch * cut.pixel_blocks * cut.pixels / cut.parts);
   const double rows = static_cast<double>(cut.rows), outputs = static_cast<double>(cut.outputs);
-  problem.grain = grainOf(2 * rows * outputs * depth, (rows + outputs) * depth, s.type);
-  problem.sum_tiles = problem.summed() ? ceilDivide(s.filterElements(), kConvSumElements) : 0;
-  problem.sum_grain = grainOf(0, static_cast<double>(kConvSumElements * cut.parts) / 4, s.type);
+  problem.phases.push_back({ConvStep::compute, cut.parts * s.groups * cut.row_blocks * cut.output_blocks,
+                            grainOf(2 * rows * outputs * depth, (rows + outputs) * depth, s.type)});
+  if (problem.summed())
+    problem.phases.push_back({ConvStep::sum_parts, ceilDivide(s.filterElements(), kConvSumElements),
+                              grainOf(0, static_cast<double>(kConvSumElements * cut.parts) / 4, s.type)});
 }
 
 struct LeadingDimensions {
@@ -107,9 +107,10 @@ LeadingDimensions leadingDimensionsOf(const ConvProblem& problem) {
   const GemmBlocks& b = problem.blocks;
   switch (s.kind) {
     case ConvKind::forward:
-      return {s.patchRows(), problem.stride_b, s.outputPixels(), false, b.blocksK() > 1};
+      return {s.patchRows(), problem.stride_b, problem.isWidened() ? problem.stride_b : s.outputPixels(),
+              false, b.blocksK() > 1};
     case ConvKind::input_gradient:
-      return {s.patchRows(), problem.stride_b, problem.direct ? b.n : problem.stride_b, true,
+      return {s.patchRows(), problem.stride_b, problem.isDirect() ? b.n : problem.stride_b, true,
               b.blocksK() > 1};
     default:
       return {packedStride(b.block_k, s.type), problem.stride_b, problem.stride_b, false, true};
@@ -154,8 +155,7 @@ bool isPossible(const ConvAxis& axis) {
 }  // namespace
 
 Status checkConvShape(const ConvShape& s) {
-  if (s.type != DataType::f32 && s.type != DataType::f64)
-    return errorf("conv: element type %s is not supported on the host, only f32 and f64 are", nameOf(s.type));
+  if (!isFloat(s.type)) return errorf("conv: of %s, but only floats are convolved", nameOf(s.type));
   constexpr int64_t kMost = INT32_MAX;
   for (int64_t extent : {s.batch, s.groups, s.in_channels, s.out_channels})
     if (extent < 1 || extent > kMost) return errorf("conv: an extent of %" PRId64, extent);
@@ -179,10 +179,16 @@ Status checkConvShape(const ConvShape& s) {
 Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
   ConvProblem problem;
   problem.shape = shape;
+  problem.storage = shape.type;
+  problem.shape.type = computedType(shape.type);
+  problem.widened_filter = convWidenedFilter(shape);
   problem.valid_rows = validRanges(shape.height);
   problem.valid_columns = validRanges(shape.width);
   problem.patch_kernels = patchKernels(microKernelVectorBytes());
   problem.vector_kernels = vectorKernels(microKernelVectorBytes());
+  if (problem.widened_filter > 0)
+    problem.phases.push_back({ConvStep::widen_filter, ceilDivide(shape.filterElements(), kConvSumElements),
+                              grainOf(0, kConvSumElements, DataType::f32)});
   if (shape.kind == ConvKind::forward)
     cutForward(problem);
   else if (shape.kind == ConvKind::input_gradient)

@@ -28,7 +28,7 @@ struct ConvOperands {
   void* workspace = nullptr;
 };
 
-/// Elements of the filter's gradient that one tile of the second phase adds up.
+/// Elements of the filter that one tile converts, and of its gradient that one tile adds up.
 inline constexpr int64_t kConvSumElements = 4096;
 
 /// The blocks in which one kind of tile calls its micro-kernels: c[m, n] (+)= op(a)[m, k] · b[k, n].
@@ -41,16 +41,24 @@ struct GemmBlocks {
   int64_t blocksK() const { return (k + block_k - 1) / block_k; }
 };
 
+/// What the tiles of one phase do.
+enum class ConvStep : uint8_t { widen_filter, compute, sum_parts };
+
+struct ConvPhase {
+  ConvStep step;
+  int64_t tiles, grain;
+};
+
 struct ConvProblem {
-  ConvShape shape;
+  ConvShape shape;                   // its type is that of the arithmetic
+  DataType storage = DataType::f32;  // of the operands in memory
   GemmBlocks blocks;
   int64_t channels_per_tile = 1;  // input_gradient
   int64_t parts = 1;              // filter_gradient
-  bool direct = false;            // input_gradient: the patches are the image itself
+  int64_t widened_filter = 0;     // elements of the workspace before the input's gradient in f32
   int64_t stride_b = 0;           // elements between the rows of what is packed for b
 
-  int64_t tiles = 1, grain = 1;
-  int64_t sum_tiles = 0, sum_grain = 1;  // of the phase that adds up the parts
+  std::vector<ConvPhase> phases;
 
   std::vector<ValidRange> valid_rows, valid_columns;  // of output positions, for each tap
   MicroKernelSet micro_kernels;
@@ -58,6 +66,10 @@ struct ConvProblem {
   const VectorKernelTable* vector_kernels = nullptr;
 
   bool summed() const { return parts > 1; }
+  /// 16-bit operands: f32 in the arithmetic and in the workspace.
+  bool isWidened() const { return storage != shape.type; }
+  /// input_gradient: whether the patches are the result itself, in memory too.
+  bool isDirect() const { return shape.isPointwise() && !isWidened(); }
 
   /// c (+)= op(a) · b for one block. The call reaches generated code, which carries no type for a sanitizer
   /// to look at.
@@ -74,15 +86,18 @@ Status checkConvShape(const ConvShape& shape);
 /// Cuts a shape that checkConvShape accepts, and generates its machine code.
 Result<ConvProblem> makeConvProblem(const ConvShape& shape);
 
-// One tile of each kind; `tile` counts as the functions' comments say.
-template <typename T>
+// One tile of each kind; `tile` counts as the functions' comments say. S is the type in memory.
+template <typename S>
 void computeForwardTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
-template <typename T>
+template <typename S>
 void computeInputGradientTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
-template <typename T>
+template <typename S>
 void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
 /// Adds up the parts of a range of elements of the filter's gradient.
-template <typename T>
+template <typename S>
 void sumFilterGradient(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
+/// Converts a range of elements of the filter into the workspace; of 16-bit types alone.
+template <typename S>
+void widenFilter(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
 
 }  // namespace gpuc

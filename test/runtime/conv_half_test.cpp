@@ -1,0 +1,206 @@
+// The host's convolutions of f16 and bf16: bit for bit what f32 gives for the same operands, rounded once.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/host/conv.h"
+#include "runtime/tooling/allocation_hook.h"
+#include "test/runtime/conv_reference.h"
+#include "test/runtime/half_operands.h"
+
+namespace gpuc {
+namespace {
+
+constexpr ConvKind kKinds[] = {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient};
+constexpr DataType kHalves[] = {DataType::f16, DataType::bf16};
+
+ConvKernel kernelFor(const ConvShape& shape) {
+  Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+  EXPECT_TRUE(kernel.ok()) << kernel.message();
+  return kernel.ok() ? *std::move(kernel) : ConvKernel();
+}
+
+void runAll(const ConvKernel& kernel, const ConvOperands& operands, int threads, uint64_t seed) {
+  for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+    computeInThreads(kernel.tiles(phase), threads, seed,
+                     [&](int64_t begin, int64_t end) { kernel.run(phase, operands, begin, end); });
+}
+
+/// The operands of one convolution in a 16-bit type.
+class HalfConv {
+ public:
+  HalfConv(const ConvShape& shape, uint64_t seed) : shape_(shape), seed_(seed) {
+    const int64_t x = shape.inputElements(), w = shape.filterElements();
+    const int64_t y = shape.batch * shape.out_channels * shape.outputPixels();
+    const bool forward = shape.kind == ConvKind::forward, input = shape.kind == ConvKind::input_gradient;
+    a_ = randomHalves(forward ? x : y, shape.type, seed);
+    b_ = randomHalves(forward || input ? w : x, shape.type, seed + 1);
+    results_ = forward ? y : input ? x : w;
+  }
+
+  std::vector<uint16_t>& a() { return a_; }
+
+  std::vector<float> computeInF32() const {
+    ConvShape shape = shape_;
+    shape.type = DataType::f32;
+    const std::vector<float> a = widened(a_, shape_.type), b = widened(b_, shape_.type);
+    std::vector<float> c(static_cast<size_t>(results_));
+    std::vector<char> workspace(static_cast<size_t>(convWorkspaceBytes(shape)));
+    runAll(kernelFor(shape), {a.data(), b.data(), c.data(), workspace.data()}, 1, 0);
+    return c;
+  }
+
+  /// Says how the result, computed in `threads` threads, differs from f32's; empty if it does not.
+  std::string difference(int threads) const {
+    const uint16_t nan = rounded(std::numeric_limits<float>::quiet_NaN(), shape_.type);
+    GuardedArray<uint16_t> a(a_, seed_ & 1), b(b_, seed_ & 2), c(results_, seed_ & 4);
+    std::fill_n(c.data(), c.size(), nan);
+    GuardedArray<float> workspace(std::max<int64_t>(1, convWorkspaceBytes(shape_) / 4), seed_ & 8);
+    std::fill_n(workspace.data(), workspace.size(), std::numeric_limits<float>::quiet_NaN());
+    runAll(kernelFor(shape_), {a.data(), b.data(), c.data(), workspace.data()}, threads, seed_);
+    return firstDifference(c.data(), computeInF32(), shape_.type);
+  }
+
+ private:
+  ConvShape shape_;
+  uint64_t seed_;
+  std::vector<uint16_t> a_, b_;
+  int64_t results_ = 0;
+};
+
+/// All three convolutions in both types.
+void checkAll(ConvShape shape, uint64_t seed, int threads = 1) {
+  ASSERT_TRUE(countWindows(shape));
+  for (ConvKind kind : kKinds)
+    for (DataType type : kHalves) {
+      shape.kind = kind;
+      shape.type = type;
+      SCOPED_TRACE(describe(shape));
+      EXPECT_EQ(HalfConv(shape, seed).difference(threads), "");
+    }
+}
+
+ConvAxis axis(int64_t input, int64_t kernel, int64_t stride = 1, int64_t low = 0, int64_t high = 0,
+              int64_t dilation = 1) {
+  return {.input = input,
+          .output = 0,
+          .kernel = kernel,
+          .stride = stride,
+          .low = low,
+          .high = high,
+          .dilation = dilation};
+}
+
+ConvShape makeShape(int64_t batch, int64_t in, int64_t out, ConvAxis height, ConvAxis width,
+                    int64_t groups = 1) {
+  ConvShape shape;
+  shape.batch = batch, shape.groups = groups;
+  shape.in_channels = in, shape.out_channels = out;
+  shape.height = height, shape.width = width;
+  return shape;
+}
+
+TEST(ConvHalf, LayersOfTutorials) {
+  checkAll(makeShape(2, 1, 6, axis(28, 5), axis(28, 5)), 1);
+  checkAll(makeShape(2, 6, 16, axis(12, 5), axis(12, 5)), 2);
+  checkAll(makeShape(1, 32, 64, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1)), 4);
+  checkAll(makeShape(1, 3, 64, axis(40, 7, 2, 3, 3), axis(40, 7, 2, 3, 3)), 5);
+  checkAll(makeShape(1, 64, 128, axis(14, 1, 2), axis(14, 1, 2)), 6);
+}
+
+TEST(ConvHalf, ExtentsOfOne) {
+  checkAll(makeShape(1, 1, 1, axis(1, 1), axis(1, 1)), 8);
+  checkAll(makeShape(3, 2, 3, axis(1, 1), axis(9, 3, 1, 1, 1)), 9);  // one dimension
+  checkAll(makeShape(3, 2, 3, axis(9, 9), axis(7, 7)), 10);          // the kernel is the image
+}
+
+// Where no tap reaches beside the pixel the input's gradient is rounded block by block.
+TEST(ConvHalf, Pointwise) {
+  checkAll(makeShape(1, 70, 90, axis(7, 1), axis(7, 1)), 7);
+  checkAll(makeShape(2, 300, 500, axis(9, 1), axis(10, 1)), 20);
+  checkAll(makeShape(2, 6, 9, axis(5, 1), axis(3, 1), 3), 21);
+}
+
+// More than one block of everything; parts of the filter's gradient that are added up, and one alone.
+TEST(ConvHalf, SeveralBlocks) {
+  checkAll(makeShape(1, 37, 70, axis(13, 3, 1, 1, 1), axis(11, 3, 1, 1, 1)), 17);
+  checkAll(makeShape(1, 3, 500, axis(9, 3), axis(10, 3)), 18);
+  checkAll(makeShape(2, 2, 5, axis(30, 14), axis(30, 13)), 19);  // a channel of 182 patch rows
+  checkAll(makeShape(1, 200, 600, axis(3, 3, 1, 1, 1), axis(3, 3, 1, 1, 1)), 22);
+}
+
+TEST(ConvHalf, RandomShapes) {
+  std::mt19937_64 random(8);
+  auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };
+  for (int i = 0; i < 100; ++i) {
+    auto any = [&] { return axis(upTo(17), upTo(5), upTo(3), upTo(4) - 1, upTo(4) - 1, upTo(3)); };
+    const int64_t groups = upTo(3);
+    ConvShape shape = makeShape(upTo(3), groups * upTo(5), groups * upTo(20), any(), any(), groups);
+    if (countWindows(shape)) checkAll(shape, random());
+  }
+}
+
+TEST(ConvHalf, BitsDoNotDependOnThreads) {
+  for (int threads : {1, 2, 3})
+    checkAll(makeShape(20, 23, 37, axis(19, 3, 2, 1, 2), axis(21, 5, 1, 1, 2)), 3, threads);
+}
+
+// Sums beyond f16's largest number, NaN and infinities go where f32 has them.
+TEST(ConvHalf, OverflowAndNan) {
+  for (ConvKind kind : kKinds)
+    for (DataType type : kHalves) {
+      ConvShape shape = makeShape(2, 2, 3, axis(9, 3, 1, 1, 1), axis(9, 3, 1, 1, 1));
+      ASSERT_TRUE(countWindows(shape));
+      shape.kind = kind, shape.type = type;
+      SCOPED_TRACE(describe(shape));
+      HalfConv problem(shape, 3);
+      for (size_t i = 10; i < 20; ++i) problem.a()[i] = rounded(60000, type);
+      problem.a()[60] = rounded(std::numeric_limits<float>::quiet_NaN(), type);
+      problem.a()[90] = rounded(-std::numeric_limits<float>::infinity(), type);
+      EXPECT_EQ(problem.difference(1), "");
+    }
+}
+
+TEST(ConvHalf, RunAllocatesNothing) {
+  for (ConvKind kind : kKinds) {
+    ConvShape shape = makeShape(4, 16, 32, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1));
+    ASSERT_TRUE(countWindows(shape));
+    shape.kind = kind, shape.type = DataType::f16;
+    const std::vector<uint16_t> a = randomHalves(4 * 32 * 14 * 14, DataType::f16, 1), b = a;
+    std::vector<uint16_t> c = a;
+    std::vector<char> workspace(static_cast<size_t>(convWorkspaceBytes(shape)));
+    const ConvKernel kernel = kernelFor(shape);
+    const AllocationCount before = allocationCount();
+    for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+      kernel.run(phase, {a.data(), b.data(), c.data(), workspace.data()}, 0, kernel.tiles(phase));
+    EXPECT_EQ(allocationCount().total(), before.total());
+  }
+}
+
+// 6 · 25 elements of the filter and 10 up to the next cache line; 32 · 28 · 28 of the input; 32 parts of the
+// filter's gradient, as in f32.
+TEST(ConvHalf, WorkspaceHoldsWhatIsF32) {
+  ConvShape shape = makeShape(32, 1, 6, axis(28, 5), axis(28, 5));
+  ASSERT_TRUE(countWindows(shape));
+  shape.type = DataType::bf16;
+  EXPECT_EQ(convWorkspaceBytes(shape), 160 * 4);
+  shape.kind = ConvKind::input_gradient;
+  EXPECT_EQ(convWorkspaceBytes(shape), (160 + 32 * 28 * 28) * 4);
+  shape.kind = ConvKind::filter_gradient;
+  EXPECT_EQ(convWorkspaceBytes(shape), 32 * 6 * 25 * 4);
+  shape.kind = ConvKind::forward;
+  EXPECT_EQ(ConvKernel::create(shape, 639).message(),
+            "conv: the plan gives 639 bytes of workspace, 640 are needed; compile the plan again with this "
+            "version of gpuc");
+  ConvShape pointwise = makeShape(2, 4, 6, axis(5, 1), axis(5, 1));
+  ASSERT_TRUE(countWindows(pointwise));
+  pointwise.type = DataType::f16;
+  pointwise.kind = ConvKind::input_gradient;
+  EXPECT_EQ(convWorkspaceBytes(pointwise), 32 * 4);  // 24 elements of the filter and 8
+}
+
+}  // namespace
+}  // namespace gpuc
