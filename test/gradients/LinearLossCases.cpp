@@ -82,7 +82,37 @@ struct Linear {
 
 } // namespace
 
+/// In half precision, where sums and counts are f32 and gradients are what they are gradients of. Multiples
+/// of 1/2, so that logits, which both types would round, are exact.
+static void addHalf(Cases &cases, const std::string &element) {
+  std::vector<double> halves;
+  for (int i = 0; i < 21; ++i)
+    halves.push_back((i * 8 % 5 + i / 7 % 3 - 3) / 2.0);
+  std::string hidden = tensor("7x3x" + element), weight = tensor("5x3x" + element), scalar = tensor("f32");
+  std::string casts = "%h = gpuc.cast %x0 : " + tensor("7x3x$T") + " to " + hidden + "\n" +
+                      "%w = gpuc.cast %x1 : " + tensor("5x3x$T") + " to " + weight + "\n";
+  auto add = [&](const std::string &op, const std::string &more, const std::string &moreTypes) {
+    Case built{
+        "gpuc." + op,
+        element,
+        {{"7x3x$T", 0, 0, halves}, {"5x3x$T", 0, 0, {halves.begin(), halves.begin() + 15}}, {"7xi32", 0, 4}},
+        casts + "%sum, %count" + more + " = gpuc." + op + " %h, %w labels %x2 chunk 3 : (" + hidden + ", " +
+            weight + ", " + tensor("7xi32") + ") -> (" + scalar + ", " + scalar + moreTypes + ")",
+        {{"%sum", "f32"}, {"%count", "f32"}},
+        Derivatives::none};
+    if (!more.empty())
+      built.outputs.insert(built.outputs.end(), {{"%dh", "7x3x" + element}, {"%dw", "5x3x" + element}});
+    built.inner = 64; // rows of losses and slopes of size 1
+    cases.push_back(built);
+  };
+  add("linear_cross_entropy", "", "");
+  add("linear_accuracy", "", "");
+  add("linear_cross_entropy_gradient", ", %dh, %dw", ", " + hidden + ", " + weight);
+}
+
 void addLinearLossCases(Cases &cases) {
+  addHalf(cases, "f16");
+  addHalf(cases, "bf16");
   Input ignored{"7xi64", 0, 0, {3, -100, 0, 7, 1, 4, 2}}, weight{"5x$T", 0.5, 1.5};
   Input mask{"7xi1", 0, 0, {1, 0, 1, 1, 1, 0, 1}};
   Linear variants[] = {
