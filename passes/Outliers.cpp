@@ -5,8 +5,6 @@
 #include "dialects/gpuc/Expr.h"
 #include "passes/StepBuilder.h"
 
-#include "llvm/Support/Format.h"
-
 #include <cmath>
 
 namespace gpuc {
@@ -18,21 +16,15 @@ using ir::Expr;
 // What a recipe says
 //===----------------------------------------------------------------------===//
 
-static std::string text(double number) {
-  std::string result;
-  llvm::raw_string_ostream(result) << llvm::format("%.4g", number);
-  return result;
-}
-
 /// What is wrong with a bound for scores among `window` values; empty if nothing is. The score of one value
 /// that is far from all others, which are equal, is √(window - 1); there is none above that.
 static std::string checkBound(StringRef key, double bound, double window) {
   double greatest = std::sqrt(window - 1);
   if (!(bound > 0))
-    return (key + " must be above 0, but is " + text(bound)).str();
+    return (key + " must be above 0, but is " + numberText(bound)).str();
   if (bound >= greatest)
-    return (key + " = " + text(bound) + " would leave out nothing: the greatest score among " + text(window) +
-            " values is " + text(greatest))
+    return (key + " = " + numberText(bound) + " would leave out nothing: the greatest score among " +
+            numberText(window) + " values is " + numberText(greatest, 4))
         .str();
   return "";
 }
@@ -45,7 +37,7 @@ FailureOr<Outliers> Outliers::fromSpec(ir::SpecAttr spec, function_ref<InFlightD
   auto fail = [&](const Twine &message) { return emitError() << "skip outliers: " << message; };
   double window = numbers->lookup("window");
   if (!(window >= 2 && window <= 1 << 20 && window == std::floor(window)))
-    return fail("window must be an integer from 2 to 1048576, but is " + text(window));
+    return fail("window must be an integer from 2 to 1048576, but is " + numberText(window));
   Outliers outliers;
   outliers.window_ = static_cast<int64_t>(window);
   for (auto [key, member] : {std::pair("loss", &Outliers::loss_), {"grad_norm", &Outliers::norm_}}) {

@@ -10,7 +10,6 @@
 
 #include "dialects/gpuc/Expr.h"
 
-#include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
@@ -28,19 +27,14 @@ struct ScheduleForm {
   Expr (*rate)(const SpecNumbers &, Expr t, double base);
 };
 
-static std::string text(double number) {
-  std::string result;
-  llvm::raw_string_ostream(result) << llvm::format("%g", number);
-  return result;
-}
-
 static bool isPositiveInteger(double number) { return number >= 1 && number == std::floor(number); }
 
 template <const char *...key> static std::string checkPositiveIntegers(const SpecNumbers &numbers) {
   std::string error;
   for (const char *name : {key...})
     if (error.empty() && !isPositiveInteger(numbers.lookup(name)))
-      error = std::string("Expected positive integer ") + name + ", but got " + text(numbers.lookup(name));
+      error =
+          std::string("Expected positive integer ") + name + ", but got " + numberText(numbers.lookup(name));
   return error;
 }
 
@@ -57,7 +51,8 @@ static std::string checkFactor(const SpecNumbers &numbers, StringRef key, String
   double factor = numbers.lookup(key);
   return factor >= 0 && factor <= 1
              ? ""
-             : name.str() + " multiplicative factor expected to be between 0 and 1, but got " + text(factor);
+             : name.str() + " multiplicative factor expected to be between 0 and 1, but got " +
+                   numberText(factor);
 }
 
 static std::string checkConstant(const SpecNumbers &numbers) {
@@ -107,7 +102,9 @@ static std::string checkMultiStep(const SpecNumbers &numbers) {
   if (holds)
     return "";
   return "Milestones should be a list of increasing integers. Got (" +
-         llvm::join(llvm::map_range(milestones, text), ", ") + ")";
+         llvm::join(llvm::map_range(milestones, [](double milestone) { return numberText(milestone); }),
+                    ", ") +
+         ")";
 }
 
 static Expr multiStepRate(const SpecNumbers &numbers, Expr t, double base) {
@@ -134,7 +131,7 @@ static Expr cosineRate(const SpecNumbers &numbers, Expr t, double base) {
 
 static std::string checkRestarts(const SpecNumbers &numbers) {
   if (!isPositiveInteger(numbers.lookup("T_mult")))
-    return "Expected integer T_mult >= 1, but got " + text(numbers.lookup("T_mult"));
+    return "Expected integer T_mult >= 1, but got " + numberText(numbers.lookup("T_mult"));
   return checkPositiveIntegers<t0>(numbers);
 }
 
@@ -174,10 +171,10 @@ static SmallVector<Leg> legsOf(const SpecNumbers &numbers) {
 static std::string checkOneCycle(const SpecNumbers &numbers) {
   double part = numbers.lookup("pct_start");
   if (!(part >= 0 && part <= 1))
-    return "Expected float between 0 and 1 pct_start, but got " + text(part);
+    return "Expected float between 0 and 1 pct_start, but got " + numberText(part);
   for (const char *key : {"div_factor", "final_div_factor"})
     if (!(numbers.lookup(key) > 0))
-      return std::string("Expected positive ") + key + ", but got " + text(numbers.lookup(key));
+      return std::string("Expected positive ") + key + ", but got " + numberText(numbers.lookup(key));
   if (std::string error = checkPositiveIntegers<totalSteps>(numbers); !error.empty())
     return error;
   return legsOf(numbers).front().end == 0 ? "pct_start * total_steps = 1 gives the rise no length" : "";
@@ -249,7 +246,7 @@ static std::string checkSteps(ir::SpecAttr spec, double steps, bool isLast) {
     return isSaid ? "nothing follows it: leave out 'steps'" : "";
   if (!isSaid)
     return "another follows it: say after how many 'steps'";
-  return isPositiveInteger(steps) ? "" : "Expected positive integer steps, but got " + text(steps);
+  return isPositiveInteger(steps) ? "" : "Expected positive integer steps, but got " + numberText(steps);
 }
 
 FailureOr<LearningRate> LearningRate::fromSpecs(ArrayAttr specs,

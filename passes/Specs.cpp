@@ -5,6 +5,7 @@
 #include "runtime/base/flags.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 
 namespace gpuc {
 
@@ -42,6 +43,21 @@ static const SpecKey *findKey(const SpecForm &form, StringRef what, StringRef na
   return nullptr;
 }
 
+std::string numberText(double number, int digits) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, number);
+  return text;
+}
+
+/// As errors write it, without the types of numbers.
+static std::string valueText(Attribute value) {
+  if (std::optional<double> number = asNumber(value))
+    return numberText(*number);
+  std::string text;
+  llvm::raw_string_ostream(text) << value;
+  return text;
+}
+
 /// Sets `number` to what `value` says for the key.
 static LogicalResult readValue(double &number, const SpecForm &form, StringRef what, const SpecKey &key,
                                Attribute value, EmitError emitError) {
@@ -53,10 +69,11 @@ static LogicalResult readValue(double &number, const SpecForm &form, StringRef w
   }
   if (!key.choices.empty())
     return emitError() << what << ' ' << form.name << ": " << key.name << " is one of "
-                       << llvm::join(key.choices, ", ") << ", not " << value;
+                       << llvm::join(key.choices, ", ") << ", not " << valueText(value);
   std::optional<double> given = asNumber(value);
   if (!given)
-    return emitError() << what << ' ' << form.name << ": " << key.name << " is a number, not " << value;
+    return emitError() << what << ' ' << form.name << ": " << key.name << " is a number, not "
+                       << valueText(value);
   number = *given;
   return success();
 }

@@ -33,6 +33,9 @@ using SpecNumbers = llvm::StringMap<double>;
 llvm::FailureOr<SpecNumbers> readSpec(ir::SpecAttr spec, llvm::StringRef what, llvm::ArrayRef<SpecForm> forms,
                                       llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
+/// A number as errors write it: with `digits` at most.
+std::string numberText(double number, int digits = 6);
+
 /// The numbers of a key that is a list; none if it was not given.
 llvm::SmallVector<double> numbersOf(const SpecNumbers &numbers, llvm::StringRef key);
 

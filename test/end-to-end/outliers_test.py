@@ -7,7 +7,7 @@ from gpuc_tools import ToolTest
 from tensor_files import read_safetensors, uniform, write_npy, write_safetensors
 
 FEATURES, BATCH, STEPS, WINDOW = 13, 4, 300, 32
-RATE, MOMENTUM = 0.01, 0.9
+RATE, DECAY, MOMENTUM = 0.01, 0.999, 0.9
 LOSS_BOUND, NORM_BOUND = 4.5, 3.1
 # Targets of the rows of these updates are so many times as large as all others'.
 PLANTED = {10: 30.0, 60: 40.0, 61: 40.0, 120: 1.6, 170: 2.1, 200: 60.0, 230: math.nan, 299: 50.0}
@@ -44,10 +44,11 @@ class Reference:
     def __init__(self, x, y):
         self.x, self.y = x, y
         self.weights, self.buffer = uniform([1, FEATURES], 2, 0.25) + uniform([1], 3, 0.25), None
+        self.rate = RATE
         self.losses, self.norms = OutlierDetector(WINDOW), OutlierDetector(WINDOW)
 
     def step(self, update):
-        """The loss, and whether the update is left out."""
+        """The loss, the rate, and whether the update is left out."""
         rows = range(update * BATCH, update * BATCH + BATCH)
         inputs = [self.x[row * FEATURES:(row + 1) * FEATURES] + [1.0] for row in rows]
         errors = [sum(w * v for w, v in zip(self.weights, inputs[i])) - self.y[row] for i, row in enumerate(rows)]
@@ -55,14 +56,15 @@ class Reference:
         gradient = [sum(2 * e * row[j] for e, row in zip(errors, inputs)) / BATCH for j in range(FEATURES + 1)]
         norm = math.sqrt(sum(g * g for g in gradient))
         if not math.isfinite(loss):
-            return loss, True
+            return loss, self.rate, True
         # A comparison with NaN is false, as in llm.c, which asks for isfinite first.
         skipped = self.losses.update(loss) > LOSS_BOUND
         if self.norms.update(norm) > NORM_BOUND or skipped:
-            return loss, True
+            return loss, self.rate, True
         self.buffer = [MOMENTUM * b + g for b, g in zip(self.buffer, gradient)] if self.buffer else gradient
-        self.weights = [w - RATE * b for w, b in zip(self.weights, self.buffer)]
-        return loss, False
+        self.weights = [w - self.rate * b for w, b in zip(self.weights, self.buffer)]
+        rate, self.rate = self.rate, self.rate * DECAY
+        return loss, rate, False
 
 
 class Outliers(ToolTest):
@@ -78,6 +80,7 @@ class Outliers(ToolTest):
             "linear.bias": ([1], uniform([1], 3, 0.25))})
         self.gpuc("gpuc-model", "linear-regression", "dtype=f64", f"batch={BATCH}", "-o", "model.mlir")
         self.gpuc("gpuc-compile", "model.mlir", "-o", "model.plan", f"--optimizer=sgd:lr={RATE},momentum={MOMENTUM}",
+                  f"--schedule=exponential:gamma={DECAY}",
                   f"--skip=outliers:loss={LOSS_BOUND},grad_norm={NORM_BOUND},window={WINDOW}")
 
     def train(self, *flags):
@@ -89,12 +92,14 @@ class Outliers(ToolTest):
     def compare(self, events):
         reference = Reference(self.x, self.y)
         steps = [reference.step(update) for update in range(STEPS)]
-        skipped = [update for update in range(STEPS) if steps[update][1]]
+        skipped = [update for update in range(STEPS) if steps[update][2]]
         self.assertEqual([update for update in range(STEPS) if events[update]["skipped"]], skipped)
         # Not 10, when the window is not full, nor 120, which stands out too little; 61 for its norm alone, 170 for its
         # loss alone.
         self.assertEqual(skipped, [60, 61, 170, 200, 230, 299])
-        for update, (loss, _) in enumerate(steps):
+        for update, (loss, rate, _) in enumerate(steps):
+            # The schedule waits for those that are left out.
+            self.assertLessEqual(abs(events[update]["lr"] - rate), 1e-12 * rate, f"update {update}")
             if math.isfinite(loss):
                 self.assertLessEqual(abs(events[update]["loss"] - loss), 1e-9 * loss, f"update {update}")
         trained = read_safetensors(self.path("trained.safetensors"))

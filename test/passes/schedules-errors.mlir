@@ -34,7 +34,7 @@
 // Values of another kind.
 // TEXT: error: schedule exponential: gamma is a number, not "half"
 // CHOICE: error: schedule one_cycle: anneal_strategy is one of cos, linear, not "cosine"
-// CHOICE_NUMBER: error: schedule one_cycle: anneal_strategy is one of cos, linear, not 1
+// CHOICE_NUMBER: error: schedule one_cycle: anneal_strategy is one of cos, linear, not 1{{$}}
 
 // Values that make no schedule.
 // FACTOR: error: schedule constant: Constant multiplicative factor expected to be between 0 and 1, but got 2
