@@ -5,9 +5,9 @@
 //   1. forward and backward pass, over all microbatches: loss, count, and sums of gradients
 //   2. divide by the count: gradients of the mean
 //   3. clip, each element by its value, then all together by their norm
-//   4. the counter @step, and with it the learning rate
-//   5. update each variable
-//   6. where the update is left out, none of that holds, but @step
+//   4. whether the update is made
+//   5. the counters, and with them the learning rate
+//   6. update each variable; where the update is not made, it keeps its value
 //
 // Nothing is divided or clipped more than once, and never in place of one another: it is one step.
 //
@@ -49,12 +49,12 @@ public:
     clipValues();
     Value norm = buildNorm();
     clipNorm(norm);
-    if (failed(countStep(step)))
+    if (failed(leaveOutOutliers(loss, norm)) || failed(countStep(step)))
       return failure();
     for (Trained &trained : trained_)
       update(trained);
-    if (failed(leaveOutOutliers(loss, norm, step)))
-      return failure();
+    if (keep_)
+      assignIfKept();
 
     entry_.addResult("loss_sum", loss);
     entry_.addResult("count", count);
@@ -152,28 +152,59 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Updates
+  // Updates that are left out
   //===--------------------------------------------------------------------===//
 
-  /// @step counts all steps; schedule and optimizer count those in which the update was made.
-  LogicalResult countStep(ir::VariableOp step) {
-    FailureOr<LearningRate> rate =
-        LearningRate::fromSpecs(recipe_.getScheduleAttr(), [&] { return recipe_.emitOpError(); });
-    ir::VariableOp updates = recipe_.getSkip() ? findCounter(module_, "updates") : step;
-    if (failed(rate) || !updates)
+  LogicalResult leaveOutOutliers(Value loss, Value norm) {
+    if (!recipe_.getSkip())
+      return success();
+    FailureOr<Outliers> outliers =
+        Outliers::fromSpec(*recipe_.getSkip(), [&] { return recipe_.emitOpError(); });
+    if (failed(outliers))
       return failure();
-    step_ = increment(updates);
-    if (updates != step)
-      increment(step);
-    lr_ = rate->build(entry_.builder(), ops_.location(), ops_.read(updates), optimizer_.learningRate());
+    Location location = NameLoc::get(entry_.builder().getStringAttr("skip"));
+    keepIf(outliers->buildKeep(module_, entry_.builder(), location, ops_.divide(loss, divisor_), norm));
     return success();
   }
 
-  Value increment(ir::VariableOp counter) {
-    Value next = ops_.binary<ir::AddOp>(ops_.read(counter), ops_.constant(counter.getType(), 1));
-    ops_.assign(counter, next);
-    return next;
+  /// The update is made only if `condition` holds too.
+  void keepIf(Value condition) { keep_ = keep_ ? ops_.binary<ir::AndOp>(keep_, condition) : condition; }
+
+  /// What is assigned to parameters, the optimizer's slots and running statistics holds only if the update is
+  /// made. Counters go on.
+  void assignIfKept() {
+    for (auto assign : llvm::to_vector(entry_.function().getBody().front().getOps<ir::AssignOp>())) {
+      auto variable = module_.lookupSymbol<ir::VariableOp>(assign.getVariable());
+      if (variable.getKind() == "counter")
+        continue;
+      StepBuilder ops(entry_.builder(), assign.getLoc());
+      ops.assign(variable, ops.select(keep_, assign.getValue(), ops.read(variable)));
+      assign.erase();
+    }
   }
+
+  //===--------------------------------------------------------------------===//
+  // Updates
+  //===--------------------------------------------------------------------===//
+
+  /// @step counts all steps, @updates those in which the update was made, if that may not be all: schedule
+  /// and optimizer go by these.
+  LogicalResult countStep(ir::VariableOp step) {
+    FailureOr<LearningRate> rate =
+        LearningRate::fromSpecs(recipe_.getScheduleAttr(), [&] { return recipe_.emitOpError(); });
+    ir::VariableOp updates = keep_ ? findCounter(module_, "updates") : step;
+    if (failed(rate) || !updates)
+      return failure();
+    Value completed = ops_.read(updates);
+    step_ = increment(completed);
+    ops_.assign(updates, keep_ ? ops_.select(keep_, step_, completed) : step_);
+    if (updates != step)
+      ops_.assign(step, increment(ops_.read(step)));
+    lr_ = rate->build(entry_.builder(), ops_.location(), completed, optimizer_.learningRate());
+    return success();
+  }
+
+  Value increment(Value counter) { return ops_.binary<ir::AddOp>(counter, ops_.constantLike(counter, 1)); }
 
   void update(const Trained &trained) {
     StepBuilder ops = at(trained.variable);
@@ -196,35 +227,6 @@ private:
   ir::VariableOp addSlot(ir::VariableOp variable, StringRef slot) {
     return declareVariable(module_, variable.getLoc(), (variable.getSymName() + "/" + slot).str(),
                            variable.getType(), zerosInitializer(module_.getContext()), "optimizer");
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Updates that are left out
-  //===--------------------------------------------------------------------===//
-
-  LogicalResult leaveOutOutliers(Value loss, Value norm, ir::VariableOp step) {
-    if (!recipe_.getSkip())
-      return success();
-    FailureOr<Outliers> outliers =
-        Outliers::fromSpec(*recipe_.getSkip(), [&] { return recipe_.emitOpError(); });
-    if (failed(outliers))
-      return failure();
-    auto assigns = llvm::to_vector(entry_.function().getBody().front().getOps<ir::AssignOp>());
-    Location location = NameLoc::get(entry_.builder().getStringAttr("skip"));
-    keep_ = outliers->buildKeep(module_, entry_.builder(), location, ops_.divide(loss, divisor_), norm);
-    for (ir::AssignOp assign : assigns)
-      if (assign.getVariable() != step.getSymName())
-        assignIf(keep_, assign);
-    return success();
-  }
-
-  /// What is assigned, to parameters, the optimizer's slots or running statistics, is so only if `keep`
-  /// holds.
-  void assignIf(Value keep, ir::AssignOp assign) {
-    auto variable = module_.lookupSymbol<ir::VariableOp>(assign.getVariable());
-    StepBuilder ops(entry_.builder(), assign.getLoc());
-    ops.assign(variable, ops.select(keep, assign.getValue(), ops.read(variable)));
-    assign.erase();
   }
 
   ModuleOp module_;

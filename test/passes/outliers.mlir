@@ -2,25 +2,18 @@
 
 // Scores are those of the loss alone; there is no window for the norm. Windows are counters: initialised and kept, but no
 // state that an optimizer needs to go on.
-// CHECK:       gpuc.variable @updates kind counter : tensor<i64> init zeros
 // CHECK:       gpuc.variable @"step/recorded" kind counter : tensor<i64> init zeros
 // CHECK-NEXT:  gpuc.variable @"step/losses" kind counter : tensor<16xf64> init zeros
+// CHECK-NEXT:  gpuc.variable @updates kind counter : tensor<i64> init zeros
 // CHECK-NOT:   step/grad_norms
 // CHECK-LABEL: func.func @train_step
 // CHECK-SAME:    tensor<i1> {gpuc.name = "skipped"}
 // CHECK-DAG:     %[[SIXTEEN:.*]] = gpuc.constant 16 : tensor<i64>
 // CHECK-DAG:     %[[BOUND:.*]] = gpuc.constant 3.0 : tensor<f64>
 
-// The optimizer counts its own updates; @step counts every step.
-// CHECK-DAG:     %[[UPDATES:.*]] = gpuc.read @updates
-// CHECK-DAG:     %[[T:.*]] = gpuc.add %[[UPDATES]], %{{.*}} : tensor<i64>
-// CHECK-DAG:     %[[STEP:.*]] = gpuc.read @step
-// CHECK-DAG:     %[[NEXT:.*]] = gpuc.add %[[STEP]], %{{.*}} : tensor<i64>
-// CHECK-DAG:     gpuc.assign @step, %[[NEXT]]
-// CHECK:         %[[NEW:.*]]:2 = gpuc.sgd_update %[[W:.*]] gradient %{{.*}} buffer %[[BUFFER:.*]] step %[[T]]
-
 // The mean loss in f64 takes the place of the oldest of 16.
-// CHECK:         %[[MEAN:.*]] = gpuc.div %{{.*}}, %{{.*}} : tensor<f32>
+// CHECK:         %[[SUM:.*]], %[[COUNT:.*]] = gpuc.mse
+// CHECK:         %[[MEAN:.*]] = gpuc.div %[[SUM]], %{{.*}} : tensor<f32>
 // CHECK:         %[[RECORDED:.*]] = gpuc.read @"step/recorded"
 // CHECK:         %[[LOSS:.*]] = gpuc.cast %[[MEAN]] : tensor<f32> to tensor<f64>
 // CHECK:         %[[FINITE_LOSS:.*]] = gpuc.is_finite %[[LOSS]]
@@ -45,11 +38,19 @@
 // CHECK:         %[[USUAL:.*]] = gpuc.not %[[OUTLIER]]
 // CHECK:         %[[KEEP:.*]] = gpuc.and %[[FINITE]], %[[USUAL]]
 
-// Neither what the model assigns, nor the count of updates, nor the weight, nor its slot changes then.
+// The optimizer counts the updates that are made; @step counts every step.
+// CHECK:         %[[UPDATES:.*]] = gpuc.read @updates
+// CHECK:         %[[T:.*]] = gpuc.add %[[UPDATES]], %{{.*}} : tensor<i64>
+// CHECK:         %[[MADE:.*]] = gpuc.select %[[KEEP]], %[[T]], %[[UPDATES]]
+// CHECK:         gpuc.assign @updates, %[[MADE]]
+// CHECK:         %[[STEP:.*]] = gpuc.read @step
+// CHECK:         %[[NEXT:.*]] = gpuc.add %[[STEP]], %{{.*}} : tensor<i64>
+// CHECK:         gpuc.assign @step, %[[NEXT]]
+// CHECK:         %[[NEW:.*]]:2 = gpuc.sgd_update %[[W:.*]] gradient %{{.*}} buffer %[[BUFFER:.*]] step %[[T]]
+
+// Neither what the model assigns, nor the weight, nor its slot changes without the update.
 // CHECK:         %[[SEEN:.*]] = gpuc.select %[[KEEP]], %{{.*}}, %{{.*}} : tensor<i1>, tensor<f32>
 // CHECK:         gpuc.assign @seen, %[[SEEN]]
-// CHECK:         %[[COUNT:.*]] = gpuc.select %[[KEEP]], %[[T]], %[[UPDATES]]
-// CHECK:         gpuc.assign @updates, %[[COUNT]]
 // CHECK:         %[[NEW_W:.*]] = gpuc.select %{{.*}}, %[[NEW]]#0, %[[W]]
 // CHECK:         gpuc.assign @w, %[[NEW_W]]
 // CHECK:         %[[NEW_BUFFER:.*]] = gpuc.select %{{.*}}, %[[NEW]]#1, %[[BUFFER]]
