@@ -2,6 +2,7 @@
 after update; training uses them, also across a checkpoint."""
 
 import json
+import math
 import os
 import unittest
 
@@ -47,6 +48,26 @@ class Schedules(ToolTest):
         events = self.train(case["schedule"], "--checkpoint-dir=checkpoints", "--resume")
         self.compare([event["loss"] for event in events], EXPECTED["losses"])
         self.compare([event["lr"] for event in events], case["lr"])
+
+    def rate_after(self, updates):
+        """Of the update after so many."""
+        write_safetensors(self.path("late.safetensors"), "f64", {
+            "linear.weight": ([1, 13], [0.0] * 13), "linear.bias": ([1], [0.0]), "step": ([], [updates], "i64")})
+        self.gpuc("gpuc-train", "model.plan", "--data=npy:x=x.npy,y=y.npy", "--steps=1", "--variables=late.safetensors",
+                  "--metrics=metrics.jsonl", "--log-every=0")
+        return self.metrics(self.path("metrics.jsonl"), "step")[0]["lr"]
+
+    def test_restarts_of_long_training(self):
+        # A cycle begins with the base rate and ends a hair above 0, however many there were.
+        for first, growth in ((3, 2), (7, 3), (10, 10)):
+            self.train([f"cosine_restarts:T_0={first},T_mult={growth}"], steps=1)
+            length, begin = first, 0
+            while begin + length < 2**40:
+                begin += length
+                last = (1 + math.cos(math.pi * (length - 1) / length)) / 2 * EXPECTED["base"]
+                self.assertAlmostEqual(self.rate_after(begin - 1), last, delta=1e-12 * EXPECTED["base"])
+                self.assertEqual(self.rate_after(begin), EXPECTED["base"])
+                length *= growth
 
     def test_one_cycle_stays_at_its_last_rate(self):
         # 0.1 / 25 / 10^4; PyTorch raises.

@@ -55,7 +55,7 @@ class Stages(ToolTest):
         plan = self.compile_model(*MODELS["linear_regression"])
         emitted = self.path("plan.mlir")
         self.gpuc("gpuc-compile", plan.replace(".plan", ".mlir"), "--emit=plan", "-o", emitted)
-        for flag in ("--optimizer=adam", "--batch=8"):
+        for flag in ("--optimizer=adam", "--clip-norm=1", "--batch=8"):
             result = self.run_tool("gpuc-compile", emitted, flag, "-o", self.path("none.plan"))
             self.assertEqual((result.returncode, result.stderr),
                              (1, "error: the module is a plan already: batch and recipe can be chosen no more\n"))

@@ -3,7 +3,15 @@
 // RUN: gpuc-opt %s --gpuc-train-pipeline | FileCheck %s --check-prefixes=CHECK,TRAIN
 // RUN: gpuc-opt %s --gpuc-eval-pipeline | FileCheck %s --check-prefixes=CHECK,EVAL
 // RUN: gpuc-opt %s --gpuc-eval-pipeline="batch=3 seed=7 fuse=false" | FileCheck %s --check-prefix=OPTIONS
+// RUN: gpuc-opt %s --gpuc-train-pipeline="entries=clip_norm=0.5;schedule=cosine:T_max=9 optimizer=sgd" | FileCheck %s --check-prefix=RECIPE
 // RUN: gpuc-opt %s --gpuc-eval-pipeline --gpuc-plan-pipeline | FileCheck %s --check-prefix=PLAN
+
+// Entries of the recipe that are said anew: another optimizer, without slots, a bound for the norm, a schedule.
+// RECIPE-NOT: exp_avg
+// RECIPE:     func.func @train_step
+// RECIPE:       gpuc.min
+// RECIPE:       gpuc.cos
+// RECIPE:     func.func @eval_step
 
 // Evaluation has neither slots nor gradients; the recipe's optimizer is left aside.
 // CHECK:      gpuc.variable @w : tensor<5xf32>
