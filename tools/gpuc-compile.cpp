@@ -88,6 +88,7 @@ std::vector<RecipeFlag> recipeFlags() {
       {"clip-value", "clip_value", "X", "bound each element of the gradient by -X and X"},
       {"clip-norm", "clip_norm", "X", "scale the gradient down to the norm X where it is longer"},
       {"skip", "skip", "SPEC", "leave out updates: outliers:loss=6,grad_norm=6, in standard deviations"},
+      {"accumulate", "accumulate", "K", "microbatches to an update, each of --batch rows"},
   };
 }
 
@@ -167,7 +168,7 @@ int main(int argc, char** argv) {
       .shortName('o');
   cli.addString("target", &request.options.target, "TARGET",
                 "auto, host, host:CPU (x86-64-v3, sapphirerapids, …) or cuda:ARCHITECTURE (sm_90)");
-  cli.addInt("batch", &batch, "N", "rows per step, instead of the recipe's").range(1);
+  cli.addInt("batch", &batch, "N", "rows of a microbatch, instead of the recipe's").range(1);
   for (RecipeFlag& flag : request.recipe) flag.declare(cli);
   cli.addInt("seed", &seed, "N", "the plan's default seed").range(0);
   cli.addString("emit", &emit, "STAGE",

@@ -1,0 +1,130 @@
+"""K microbatches of b rows are one batch of K * b: the same update of each variable, with dropout on and padding in ragged
+places, in the memory of b rows."""
+
+import json
+import math
+import os
+import unittest
+
+from gpuc_tools import ToolTest
+from tensor_files import hashed, read_safetensors, uniform, write_npy
+
+MICROBATCHES, ROWS = 4, 2
+
+# model → keys, and fields: field → (shape of a sample, below), or (shape, None) for numbers of the model's type.
+MODELS = {
+    "linear-regression": ({"in": "5"}, {"x": ([5], None), "y": ([1], None)}),
+    "mlp": ({"input": "1x4x4", "hidden": "8", "classes": "3", "dropout": "0.3"}, {"x": ([1, 4, 4], 256), "labels": ([], 3)}),
+    "convnet": ({"in_channels": "1", "size": "8", "classes": "3"}, {"x": ([1, 8, 8], 256), "labels": ([], 3)}),
+    "rnn-classifier": ({"cell": "gru", "steps": "5", "width": "4", "hidden": "6", "classes": "3", "dropout": "0.3"},
+                       {"x": ([1, 5, 4], 256), "labels": ([], 3)}),
+    "lstm-generator": ({"layers": "2", "embedding": "5", "hidden": "6", "length": "7", "vocabulary": "11",
+                        "dropout": "0.3"}, {"x": ([7], 11), "labels": ([7], 11)}),
+    "transformer": ({"width": "8", "heads": "2", "layers": "1", "feedforward": "12", "src_vocabulary": "5",
+                     "tgt_vocabulary": "7", "length": "6", "dropout": "0.2"},
+                    {"src": ([6], 5), "tgt": ([6], 7), "labels": ([6], 7)}),
+    "gpt2": ({"layers": "2", "heads": "2", "width": "8", "length": "6", "vocabulary": "11"},
+             {"x": ([6], 11), "labels": ([6], 11)}),
+    "gpt2 with dropout": ({"layers": "2", "heads": "2", "width": "8", "length": "6", "vocabulary": "11", "dropout": "0.2"},
+             {"x": ([6], 11), "labels": ([6], 11)}),
+}
+
+
+def ragged(row, shape, values):
+    """Tokens of sequences that end at different places: 0 pads, and labels of 0 do not count."""
+    length = 2 + 3 * row % (shape[0] - 1)
+    return [value if place < length else 0 for place, value in enumerate(values)]
+
+
+def samples(model, dtype, rows):
+    """field → (type, shape, values) of the first `rows` rows; a shorter batch is the beginning of a longer one."""
+    for stream, (field, (shape, below)) in enumerate(MODELS[model][1].items()):
+        each = math.prod(shape)
+        if below is None:
+            yield field, dtype, [rows] + shape, uniform([rows] + shape, stream, 1)
+            continue
+        values = [value % below for value in hashed(rows * each, stream)]
+        if model == "transformer":
+            values = [value for row in range(rows)
+                      for value in ragged(row, shape, values[row * each:(row + 1) * each])]
+        yield field, "ui8" if below == 256 else "i32", [rows] + shape, values
+
+
+class Accumulate(ToolTest):
+    def compiled(self, model, dtype, name, *flags):
+        keys = [f"{key}={value}" for key, value in MODELS[model][0].items()]
+        self.gpuc("gpuc-model", model.split()[0], *keys, "dtype=" + dtype, "-o", self.path("model.mlir"))
+        self.gpuc("gpuc-compile", self.path("model.mlir"), "-o", self.path(name + ".plan"), "--seed=7",
+                  "--report=" + self.path(name + ".json"), *flags)
+        return self.path(name + ".plan")
+
+    def gradients(self, model, dtype, name, *flags):
+        """variable → what a step of plain SGD with a learning rate of 1 took off it; and the mean loss."""
+        plan = self.compiled(model, dtype, name, "--optimizer=sgd:lr=1", *flags)
+        fields = []
+        for field, type_of_field, shape, values in samples(model, dtype, MICROBATCHES * ROWS):
+            write_npy(self.path(field + ".npy"), type_of_field, shape, values)
+            fields.append(f"{field}={self.path(field + '.npy')}")
+        self.gpuc("gpuc-run", plan, "--entry=init", "--save-variables=" + self.path("first.safetensors"))
+        self.gpuc("gpuc-train", plan, "--data=npy:" + ",".join(fields), "--steps=1", "--no-shuffle", "--log-every=0",
+                  "--metrics=" + self.path("metrics.jsonl"), "--save-variables=" + self.path("last.safetensors"))
+        first, last = (read_safetensors(self.path(file + ".safetensors")) for file in ("first", "last"))
+        step = self.metrics(self.path("metrics.jsonl"), "step")[0]
+        return {variable: [before - after for before, after in zip(first[variable], last[variable])]
+                for variable in first if variable not in ("seed", "step")}, step
+
+    def check(self, model, dtype, tolerance):
+        parts, step = self.gradients(model, dtype, "parts", f"--batch={ROWS}", f"--accumulate={MICROBATCHES}")
+        whole, whole_step = self.gradients(model, dtype, "whole", f"--batch={ROWS * MICROBATCHES}")
+        self.assertEqual(parts.keys(), whole.keys())
+        for variable, expected in whole.items():
+            norm = math.sqrt(math.fsum(value * value for value in expected))
+            error = math.sqrt(math.fsum((a - b) ** 2 for a, b in zip(parts[variable], expected)))
+            self.assertGreater(norm, 0, variable)
+            # A gradient that is zero but for rounding (of keys' biases) has no relative error.
+            self.assertLessEqual(error, tolerance * max(norm, 1e-3 * whole_step["grad_norm"]), f"{variable}, {dtype}")
+        self.assertLessEqual(abs(step["loss"] - whole_step["loss"]), tolerance * abs(whole_step["loss"]))
+
+    def test_microbatches_equal_the_batch(self):
+        for model in MODELS:
+            for dtype, tolerance in (("f64", 1e-12), ("f32", 1e-5)):
+                with self.subTest(model, dtype=dtype):
+                    self.check(model, dtype, tolerance)
+
+    def peak(self, model, *flags):
+        self.compiled(model, "f32", "peak", *flags)
+        with open(self.path("peak.json"), encoding="utf-8") as file:
+            report = json.load(file)
+        return report["peak_bytes"], report["by_category"]["input"]
+
+    def test_memory_follows_the_microbatch(self):
+        for model in MODELS:
+            with self.subTest(model):
+                four, four_inputs = self.peak(model, "--batch=16", "--accumulate=4")
+                many, many_inputs = self.peak(model, "--batch=16", "--accumulate=64")
+                # What grows are the inputs, and the number of each microbatch.
+                self.assertLessEqual(many - many_inputs, four - four_inputs + 64 * 8, model)
+
+    def test_rows_without_a_sample_count_nothing(self):
+        """Of 4 * 2 rows three hold a sample: the last two microbatches hold none."""
+        full, full_step = self.trained_on(3, "--batch=3")
+        padded, padded_step = self.trained_on(3, f"--batch={ROWS}", f"--accumulate={MICROBATCHES}")
+        self.assertLessEqual(abs(full_step["loss"] - padded_step["loss"]), 1e-12)
+        for variable, expected in full.items():
+            for ours, theirs in zip(padded[variable], expected):
+                self.assertLessEqual(abs(ours - theirs), 1e-12, variable)
+
+    def trained_on(self, rows, *flags):
+        plan = self.compiled("mlp", "f64", "padded", "--optimizer=sgd:lr=1", *flags)
+        fields = []
+        for field, type_of_field, shape, values in samples("mlp", "f64", rows):
+            write_npy(self.path(field + ".npy"), type_of_field, shape, values)
+            fields.append(f"{field}={self.path(field + '.npy')}")
+        self.gpuc("gpuc-train", plan, "--data=npy:" + ",".join(fields), "--steps=1", "--no-shuffle", "--log-every=0",
+                  "--last-batch=pad", "--metrics=" + self.path("metrics.jsonl"),
+                  "--save-variables=" + self.path("last.safetensors"))
+        return read_safetensors(self.path("last.safetensors")), self.metrics(self.path("metrics.jsonl"), "step")[0]
+
+
+if __name__ == "__main__":
+    unittest.main()
