@@ -23,11 +23,12 @@ template <typename Op> static bool fitsHost(Op op) {
                     values = shapeOf(op.getValue());
   auto isExtent = [](int64_t extent) { return extent >= 1 && extent <= INT32_MAX; };
   Type element = getElementTypeOrSelf(op.getQuery());
-  // What drops everything needs no attention. In a loop, which moves its operands, it is not tried.
+  // What drops everything needs no attention. In a loop the counters, by which it drops, cannot be read.
+  bool mayDrop = isa<func::FuncOp>(op->getParentOp());
   return (element.isF32() || element.isF64()) && llvm::all_of(queries, isExtent) &&
          llvm::all_of(keys, isExtent) && llvm::all_of(values, isExtent) && keys[3] <= kMostAttentionWidth &&
          values[3] <= kMostAttentionWidth && op.getDropout().convertToDouble() < 1 &&
-         std::isfinite(op.getScaleOrDefault()) && isa<func::FuncOp>(op->getParentOp());
+         std::isfinite(op.getScaleOrDefault()) && (mayDrop || op.getDropout().isZero());
 }
 
 bool hasHostAttention(Operation *op) {
