@@ -37,3 +37,18 @@ func.func @never(%half: tensor<2x2x3x4xbf16>, %wide: tensor<1x1x3x257xf32>, %q: 
   %4, %5 = gpuc.attention %q, %q, %q dropout 1.0 id 3 : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> (tensor<2x2x3x4xf32>, tensor<2x2x3xf32>)
   return %0, %2, %4 : tensor<2x2x3x4xbf16>, tensor<1x1x3x257xf32>, tensor<2x2x3x4xf32>
 }
+
+// In a loop, of microbatches say, it stays whole; dropout needs the counters, which a loop cannot read.
+// CHECK-LABEL: func.func @looped(
+// CHECK:         gpuc.scan
+// HOST:            gpuc.attention
+// CUDA-NOT:        gpuc.attention
+// CHECK:         return
+func.func @looped(%qs: tensor<5x2x2x3x4xf32>) -> tensor<5x2x2x3x4xf32> {
+  %ys = gpuc.scan over(%qs) : (tensor<5x2x2x3x4xf32>) -> tensor<5x2x2x3x4xf32> {
+  ^bb0(%q: tensor<2x2x3x4xf32>):
+    %y, %log = gpuc.attention %q, %q, %q causal : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> (tensor<2x2x3x4xf32>, tensor<2x2x3xf32>)
+    gpuc.yield %y : tensor<2x2x3x4xf32>
+  }
+  return %ys : tensor<5x2x2x3x4xf32>
+}
