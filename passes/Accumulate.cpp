@@ -18,6 +18,7 @@
 #include "passes/Decompose.h"
 #include "passes/Passes.h"
 #include "passes/StepBuilder.h"
+#include "passes/TensorSizes.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
@@ -270,9 +271,15 @@ class AccumulatePass : public impl::AccumulatePassBase<AccumulatePass> {
       return recipe.emitOpError("accumulates over ")
              << microbatches << " microbatches, but no input of @" << recipe.getLoss()
              << " has rows to cut: give it a leading `?`";
+    // The runtime counts rows in i32.
+    if (microbatches > INT32_MAX / batch.getInt())
+      return recipe.emitOpError("accumulates over ") << microbatches << " microbatches of " << batch.getInt()
+                                                     << " rows, which are 2^31 or more: take fewer";
     module->setAttr("gpuc.accumulate", Builder(module).getI64IntegerAttr(microbatches));
     recipe.removeAccumulateAttr();
-    return Accumulation(gradients, microbatches, batch.getInt()).run();
+    if (failed(Accumulation(gradients, microbatches, batch.getInt()).run()))
+      return failure();
+    return checkTensorSizes(module);
   }
 };
 

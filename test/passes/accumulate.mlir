@@ -84,3 +84,18 @@ module @rows {
   // expected-error @below {{accumulates over 3 microbatches, but no input of @loss has rows to cut: give it a leading `?`}}
   gpuc.recipe { loss = @loss, accumulate = 3, optimizer = sgd(lr = 0.1) }
 }
+
+// -----
+
+// The runtime counts rows in i32.
+module @many {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %2 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %loss, %count = gpuc.mse %2, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  // expected-error @below {{accumulates over 1073741824 microbatches of 2 rows, which are 2^31 or more: take fewer}}
+  gpuc.recipe { loss = @loss, batch = 2, accumulate = 1073741824, optimizer = sgd(lr = 0.1) }
+}
