@@ -242,8 +242,10 @@ LogicalResult LinearCrossEntropyOp::buildVJP(OpBuilder &builder, ValueRange cota
       builder, getLoc(), getHidden(), getWeight(), getBias(), getLabels(), getClassWeight(), getMask(),
       getSmoothingAttr(), getIgnoreIndexAttr(), getChunkAttr());
   auto scaled = [&](Value unscaled) -> Value {
-    Expr x(builder, getLoc(), unscaled);
-    return x * broadcastScalar(cast(x.at(cotangents[0]), x.elementType()), x.shape());
+    // In f32 at least: a loss scale may be more than f16 holds.
+    Expr x(builder, getLoc(), unscaled), wide = widen(x);
+    Expr factor = cast(x.at(cotangents[0]), wide.elementType());
+    return cast(wide * broadcastScalar(factor, x.shape()), x.elementType());
   };
   operandCotangents[0] = scaled(gradient.getHiddenGradient());
   operandCotangents[1] = scaled(gradient.getWeightGradient());
