@@ -23,6 +23,13 @@ bool isSlotOf(const PlanInfo& plan, std::string_view name) {
   });
 }
 
+/// What one plan counts and another may not: a loss scale and what it goes by, updates where some are left
+/// out.
+bool isCounter(std::string_view name) {
+  constexpr std::string_view kCounters[] = {"seed", "step", "updates", "loss_scale", "growth_tracker"};
+  return std::find(std::begin(kCounters), std::end(kCounters), name) != std::end(kCounters);
+}
+
 /// What of a plan's variables is to come from files.
 class Selection {
  public:
@@ -38,6 +45,9 @@ class Selection {
     trains_anew_ = freezes && !has_trained;
     continues_ = missing_state_ == 0 && !trains_anew_;
   }
+
+  /// Whether the optimizer goes on from where the files left it.
+  bool continues() const { return continues_; }
 
   /// Whether the variable must come from the files.
   bool wants(const VariableInfo& variable) const {
@@ -115,14 +125,22 @@ Result<std::vector<std::string>> VariableStore::start(const NamedTensors& files,
   for (const SafetensorsFile::Entry* entry : files.all()) {
     const std::string& name = entry->spec.name;
     auto has_name = [&](const TensorSpec& spec) { return spec.name == name; };
-    bool is_known = std::any_of(known.begin(), known.end(), has_name) || isSlotOf(plan, name) ||
-                    name == "seed" || name == "step";
+    bool is_known =
+        std::any_of(known.begin(), known.end(), has_name) || isSlotOf(plan, name) || isCounter(name);
     bool is_wanted = std::any_of(bound.begin(), bound.begin() + static_cast<ptrdiff_t>(wanted), has_name);
     if (!is_wanted && is_known) bound.push_back(entry->spec);
   }
   GPUC_ASSIGN_OR_RETURN(std::vector<const SafetensorsFile::Entry*> entries, bindByName(bound, files));
   GPUC_RETURN_IF_ERROR(session_->initialize());
   for (size_t i = 0; i < wanted; ++i) GPUC_RETURN_IF_ERROR(write(*session_, *entries[i]));
+  // Where no update was left out, so many were made as there were steps.
+  auto is_updates = [](const TensorSpec& spec) { return spec.name == "updates"; };
+  const SafetensorsFile::Entry* step = selection.continues() ? files.find("step") : nullptr;
+  if (step && !files.find("updates") && std::any_of(known.begin(), known.end(), is_updates)) {
+    SafetensorsFile::Entry updates = *step;
+    updates.spec.name = "updates";
+    GPUC_RETURN_IF_ERROR(write(*session_, updates));
+  }
   return selection.warnings();
 }
 
