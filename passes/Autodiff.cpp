@@ -12,6 +12,7 @@
 #include "passes/BackwardPass.h"
 #include "passes/Inline.h"
 #include "passes/Locations.h"
+#include "passes/LossScale.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -151,7 +152,27 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
       return recipe.emitOpError("has nothing to train: @")
              << recipe.getLoss() << " depends on no variable that is "
              << "not frozen";
-    return buildGradients(loss, trained);
+    FailureOr<std::optional<LossScale>> lossScale = LossScale::fromRecipe(recipe);
+    if (failed(lossScale))
+      return failure();
+    if (!*lossScale)
+      return buildGradients(loss, trained);
+    FailureOr<func::FuncOp> scaled = buildScaledLoss(loss, **lossScale);
+    if (failed(scaled))
+      return failure();
+    func::FuncOp gradients = buildGradients(*scaled, trained);
+    multiplyByCount(gradients);
+    return gradients;
+  }
+
+  /// Gradients of the scaled mean become sums again, which can be added up over microbatches.
+  static void multiplyByCount(func::FuncOp gradients) {
+    Operation *end = gradients.getBody().front().getTerminator();
+    OpBuilder builder(end);
+    StepBuilder ops(builder, NameLoc::get(builder.getStringAttr("loss_scale")));
+    Value count = buildLocalDivisor(ops, end->getOperand(1));
+    for (OpOperand &gradient : end->getOpOperands().drop_front(2))
+      gradient.set(ops.binary<ir::MulOp>(gradient.get(), ops.spread(count, gradient.get().getType())));
   }
 
   func::FuncOp buildGradients(func::FuncOp loss, ArrayRef<ir::VariableOp> trained) {

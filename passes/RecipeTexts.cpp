@@ -2,6 +2,7 @@
 
 #include "passes/RecipeTexts.h"
 
+#include "passes/LossScale.h"
 #include "passes/Optimizers.h"
 #include "passes/Outliers.h"
 #include "passes/Schedules.h"
@@ -35,6 +36,8 @@ LogicalResult checkRecipeEntry(StringRef key, Attribute value, function_ref<InFl
     return LearningRate::fromSpecs(cast<ArrayAttr>(value), emitError);
   if (key == "skip")
     return Outliers::fromSpec(cast<ir::SpecAttr>(value), emitError);
+  if (key == "loss_scale")
+    return LossScale::fromSpec(cast<ir::SpecAttr>(value), emitError);
   return success();
 }
 

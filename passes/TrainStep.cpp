@@ -3,11 +3,12 @@
 // In this order, whatever the order of the recipe's entries or the command line's flags:
 //
 //   1. forward and backward pass, over all microbatches: loss, count, and sums of gradients
-//   2. divide by the count: gradients of the mean
+//   2. divide by the loss scale, if there is one, and by the count: gradients of the mean
 //   3. clip, each element by its value, then all together by their norm
-//   4. whether the update is made
+//   4. whether the update is made: gradients of a scaled loss are finite, the step no outlier
 //   5. the counters, and with them the learning rate
 //   6. update each variable; where the update is not made, it keeps its value
+//   7. the next loss scale
 //
 // Nothing is divided or clipped more than once, and never in place of one another: it is one step.
 //
@@ -16,6 +17,7 @@
 #include "passes/TrainStep.h"
 
 #include "passes/EntryBuilder.h"
+#include "passes/LossScale.h"
 #include "passes/Outliers.h"
 #include "passes/Schedules.h"
 #include "passes/StepBuilder.h"
@@ -45,7 +47,10 @@ public:
     Value loss = (*computed)[0], count = (*computed)[1];
     collect(gradients, ArrayRef(*computed).drop_front(2));
 
+    if (failed(unscale()))
+      return failure();
     divideBy(divisorOf(count));
+    leaveOutBroken();
     clipValues();
     Value norm = buildNorm();
     clipNorm(norm);
@@ -55,11 +60,14 @@ public:
       update(trained);
     if (keep_)
       assignIfKept();
+    updateScale();
 
     entry_.addResult("loss_sum", loss);
     entry_.addResult("count", count);
     entry_.addResult("lr", lr_);
     entry_.addResult("grad_norm", norm);
+    if (lossScale_)
+      entry_.addResult("loss_scale", scale_);
     if (keep_)
       entry_.addResult("skipped", ops_.negate(keep_));
     entry_.finish();
@@ -77,6 +85,44 @@ private:
       auto symbol = gradients.getResultAttrOfType<FlatSymbolRefAttr>(2 + index, "gpuc.variable");
       trained_.push_back({module_.lookupSymbol<ir::VariableOp>(symbol.getAttr()), sum});
     }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // The loss scale
+  //===--------------------------------------------------------------------===//
+
+  /// Gradients of the loss from those of the scaled loss.
+  LogicalResult unscale() {
+    FailureOr<std::optional<LossScale>> lossScale = LossScale::fromRecipe(recipe_);
+    if (failed(lossScale) || !*lossScale)
+      return lossScale;
+    FailureOr<ScaleVariables> variables = ScaleVariables::find(module_, **lossScale);
+    if (failed(variables))
+      return failure();
+    lossScale_ = *lossScale;
+    scaleVariables_ = *variables;
+    scale_ = buildScale(ops_, *lossScale_, scaleVariables_);
+    for (Trained &trained : trained_)
+      trained.gradient = at(trained.variable).divide(trained.gradient, scale_);
+    return success();
+  }
+
+  void leaveOutBroken() {
+    if (!lossScale_)
+      return;
+    allFinite_ = buildAllFinite(
+        ops_, llvm::map_to_vector(trained_, [](const Trained &trained) { return trained.gradient; }));
+    keepIf(allFinite_);
+    sums_.clear(); // which the scale has made so large that their squares may not be finite
+  }
+
+  void updateScale() {
+    if (!lossScale_ || !lossScale_->dynamic)
+      return;
+    NextScale next =
+        buildScaleUpdate(ops_, *lossScale_, scale_, ops_.read(scaleVariables_.growthTracker), allFinite_);
+    ops_.assign(scaleVariables_.scale, next.scale);
+    ops_.assign(scaleVariables_.growthTracker, next.growthTracker);
   }
 
   //===--------------------------------------------------------------------===//
@@ -237,6 +283,9 @@ private:
   SmallVector<Trained> trained_;
   SmallVector<Value> sums_; // the gradients before they were divided, if nothing else was done to them
   Value divisor_, step_, lr_, keep_; // keep_: null if every update is made
+  std::optional<LossScale> lossScale_;
+  ScaleVariables scaleVariables_;
+  Value scale_, allFinite_; // null without a loss scale
 };
 
 } // namespace
