@@ -111,6 +111,41 @@ def FuseLinearLossesPass : Pass<"gpuc-fuse-linear-losses", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
+def MixedPrecisionPass : Pass<"gpuc-mixed-precision", "::mlir::ModuleOp"> {
+  let summary = "Compute the products of loss, accuracy and predict in bf16 or f16";
+  let description = [{
+    The recipe's `precision` is `f32`, which changes nothing, `bf16` or `fp16`. Each op has a class, as in PyTorch's
+    autocast: products take their f32 operands in the lower precision; exp, log, softmax, norms, sums and losses take
+    theirs in f32; the rest follows, the widest type winning. `bf16(f32 = ("head.*", "gelu"), bf16 = "emb")` makes
+    exceptions, by the name of a layer with `*` for anything, or of an op. Arguments, results and variables keep their
+    types. Variables are cast once for all that read them. The decisions over the loss are kept in the module's attribute
+    `gpuc.precision`, for the report. docs/mixed-precision.md has the whole table.
+
+    It stands before `gpuc-autodiff`: gradients pass back through the casts, as in PyTorch.
+
+    Before, with `precision = bf16`:
+    ```mlir
+    %w = gpuc.read @fc.weight : tensor<10x784xf32>
+    %logits = gpuc.matmul %x, transpose %w : (tensor<64x784xf32>, tensor<10x784xf32>) -> tensor<64x10xf32>
+    %sum, %count = gpuc.cross_entropy %logits, %labels : (tensor<64x10xf32>, tensor<64xi32>) -> …
+    ```
+    After:
+    ```mlir
+    %0 = gpuc.cast %x : tensor<64x784xf32> to tensor<64x784xbf16>
+    %w = gpuc.read @fc.weight : tensor<10x784xf32>
+    %1 = gpuc.cast %w : tensor<10x784xf32> to tensor<10x784xbf16>
+    %logits = gpuc.matmul %0, transpose %1 : (tensor<64x784xbf16>, tensor<10x784xbf16>) -> tensor<64x10xbf16>
+    %2 = gpuc.cast %logits : tensor<64x10xbf16> to tensor<64x10xf32>
+    %sum, %count = gpuc.cross_entropy %2, %labels : (tensor<64x10xf32>, tensor<64xi32>) -> …
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host\"",
+           "host[:CPU] or cuda:ARCHITECTURE: what has no units for the precision is refused">,
+  ];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 def AutodiffPass : Pass<"gpuc-autodiff", "::mlir::ModuleOp"> {
   let summary = "Put forward and backward pass in the place of each gpuc.gradient";
   let description = [{

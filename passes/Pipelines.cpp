@@ -78,6 +78,8 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createHoistFromScansPass());
   // Large logits vanish into their loss, with a derivative of its own.
   passes.addPass(createFuseLinearLossesPass());
+  // Before derivatives are taken: the backward pass is of the precision of the forward pass.
+  passes.addPass(createMixedPrecisionPass({options.target}));
   // Derivatives are taken of whole ops: a composite's own is better than its definition's.
   passes.addPass(createAutodiffPass());
   // What is added up is there now: a large batch becomes a loop over small ones.
@@ -93,6 +95,7 @@ void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createSpecializeBatchPass({options.batch}));
   passes.addPass(createMaskPaddingPass());
   passes.addPass(createFuseLinearLossesPass());
+  passes.addPass(createMixedPrecisionPass({options.target}));
   passes.addPass(createExpandRecipePass({/*training=*/false}));
   buildKernels(passes, options);
 }

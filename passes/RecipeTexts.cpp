@@ -5,6 +5,7 @@
 #include "passes/LossScale.h"
 #include "passes/Optimizers.h"
 #include "passes/Outliers.h"
+#include "passes/PrecisionPolicy.h"
 #include "passes/Schedules.h"
 
 namespace gpuc {
@@ -36,6 +37,8 @@ LogicalResult checkRecipeEntry(StringRef key, Attribute value, function_ref<InFl
     return LearningRate::fromSpecs(cast<ArrayAttr>(value), emitError);
   if (key == "skip")
     return Outliers::fromSpec(cast<ir::SpecAttr>(value), emitError);
+  if (key == "precision")
+    return PrecisionPolicy::fromSpec(cast<ir::SpecAttr>(value), emitError);
   if (key == "loss_scale")
     return LossScale::fromSpec(cast<ir::SpecAttr>(value), emitError);
   return success();

@@ -8,6 +8,7 @@
 #include "passes/Lifetimes.h"
 #include "passes/Locations.h"
 #include "passes/PinnedBytes.h"
+#include "passes/PrecisionReport.h"
 #include "passes/TargetDescription.h"
 
 #include <map>
@@ -207,6 +208,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   report["streams"] = work.streams;
   report["all_reduce_buckets"] = 0;
   report["predicted_step_us"] = work.nanoseconds / 1000;
+  report["precision"] = precisionOf(module);
   report["residuals"] = step ? residualsOf(step) : llvm::json::Array();
   return report;
 }

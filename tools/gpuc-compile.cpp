@@ -89,6 +89,8 @@ std::vector<RecipeFlag> recipeFlags() {
       {"clip-norm", "clip_norm", "X", "scale the gradient down to the norm X where it is longer"},
       {"skip", "skip", "SPEC", "leave out updates: outliers:loss=6,grad_norm=6, in standard deviations"},
       {"accumulate", "accumulate", "K", "microbatches to an update, each of --batch rows"},
+      {"precision", "precision", "SPEC",
+       "what products are computed in: f32, bf16 or fp16; bf16:f32=(head.*,gelu) makes exceptions"},
       {"loss-scale", "loss_scale", "SPEC",
        "of gradients: dynamic:init_scale=65536 (which fp16 has by itself), static:scale=1024 or none"},
   };
