@@ -7,7 +7,7 @@ import struct
 import unittest
 
 from gpuc_tools import ToolTest
-from tensor_files import hashed, read_npy_bytes, read_safetensors, write_npy
+from tensor_files import hashed, read_npy_bytes, read_safetensors, uniform, write_npy
 
 STEPS = 60
 
@@ -23,6 +23,22 @@ module @slope {
     return %sum, %one : tensor<f32>, tensor<f32>
   }
   gpuc.recipe { loss = @loss, batch = 1, optimizer = sgd(lr = 2.44140625e-4) }
+}
+"""
+
+
+# One row a step, so that the whole scale, 65536, flows back into the op: more than f16 holds.
+FUSED = """
+module @fused {
+  gpuc.variable @w : tensor<3x4xf32> init zeros
+  func.func @loss(%x: tensor<?x4xf32> {gpuc.name = "x"}, %labels: tensor<?xi32> {gpuc.name = "labels", gpuc.range = 3})
+      -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3x4xf32>
+    %sum, %count = gpuc.linear_cross_entropy %x, %w labels %labels
+        : (tensor<?x4xf32>, tensor<3x4xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 1, optimizer = sgd(lr = 0.1) }
 }
 """
 
@@ -84,6 +100,23 @@ class MixedPrecision(ToolTest):
     def test_rnn(self):
         self.pictures(512)
         self.compare("rnn-classifier", "steps=16", "width=16", "hidden=32", "classes=4", "batch=32", "optimizer=adam:lr=3e-3")
+
+    def test_fused_loss(self):
+        write_npy(self.path("x.npy"), "f32", [64, 4], uniform([64, 4], 41, 0.5))
+        write_npy(self.path("labels.npy"), "i32", [64], [h % 3 for h in hashed(64, 42)])
+        losses = {}
+        for precision in ("f32", "fp16"):
+            self.gpuc("gpuc-compile", self.write("fused.mlir", FUSED), "-o", self.path("fused.plan"),
+                      "--precision=" + precision)
+            self.gpuc("gpuc-train", self.path("fused.plan"), "--no-shuffle", "--steps=64", "--log-every=0",
+                      f"--data=npy:x={self.path('x.npy')},labels={self.path('labels.npy')}",
+                      "--metrics=" + self.path("metrics.jsonl"))
+            events = self.metrics(self.path("metrics.jsonl"), "step")
+            self.assertFalse(any(event["skipped"] for event in events), precision)
+            losses[precision] = [event["loss"] for event in events]
+        for ours, single in zip(losses["fp16"], losses["f32"]):
+            self.assertLessEqual(abs(ours - single), 0.005 * single)
+        self.assertNotEqual(losses["fp16"], losses["f32"])
 
     def test_master_weights(self):
         """64 updates of 2⁻¹², each too small for a bf16 near 1, whose steps are 2⁻⁸ below it. In fp16 the first step is
