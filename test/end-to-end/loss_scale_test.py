@@ -130,11 +130,13 @@ class LossScaleTest(ToolTest):
         self.assertGreater(steps[-1]["loss_scale"], 1e38)
 
     def test_a_skipped_step_leaves_no_trace(self):
-        """Weights, running statistics, moments, the count of updates: in the same bits without the bad batches. (Scales
-        are powers of two, so that they change no bit of a gradient.)"""
+        """Weights, running statistics, moments, the place in the schedule: in the same bits without the bad batches.
+        (Scales are powers of two, so that they change no bit of a gradient.)"""
         bad = [h % 10 == 0 for h in hashed(500, 24)]
-        steps, skipping = self.train("skipping", bad)
-        good, never = self.train("never", bad, keep_bad=False)
+        flags = ["--loss-scale=dynamic", "--schedule=linear:start_factor=0.1,total_iters=400"]
+        steps, skipping = self.train("skipping", bad, flags=flags)
+        good, never = self.train("never", bad, keep_bad=False, flags=flags)
+        self.assertGreater(len({event["lr"] for event in steps}), 300)
         self.assertEqual(len(good), len(bad) - sum(bad))
         self.assertEqual(set(skipping), set(never))
         self.assertLess({"fc.weight", "fc.weight/exp_avg", "bn.running_mean", "bn.running_var", "updates"}, set(never))
