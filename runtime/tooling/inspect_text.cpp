@@ -49,7 +49,10 @@ uint64_t countCommands(const flatbuffers::Vector<flatbuffers::Offset<fb::Command
 
 std::string headline(const PlanInfo& info) {
   std::string text = info.name + " for " + nameOf(info.target) + " (" + info.target_name + "), batch " +
-                     std::to_string(info.batch) + "\n";
+                     std::to_string(info.batch);
+  if (info.global_batch != info.batch)
+    text += ", " + std::to_string(info.global_batch) + " rows to an update";
+  text += "\n";
   text += "arena " + std::to_string(info.arena_bytes) + " bytes, " + std::to_string(info.input_slots) +
           " input slots, seed " + std::to_string(info.seed) + ", gpuc " + info.compiler_version + "\n";
   for (const LibraryInfo& library : info.libraries)

@@ -114,6 +114,14 @@ class Accumulate(ToolTest):
             for ours, theirs in zip(padded[variable], expected):
                 self.assertLessEqual(abs(ours - theirs), 1e-12, variable)
 
+    def test_evaluation_takes_microbatches(self):
+        plan = self.compiled("mlp", "f32", "both", f"--batch={ROWS}", f"--accumulate={MICROBATCHES}")
+        self.assertIn(f"batch {ROWS}, {ROWS * MICROBATCHES} rows to an update", self.gpuc("gpuc-inspect", plan))
+        self.gpuc("gpuc-train", plan, "--data=synthetic:size=16", "--eval-data=synthetic:size=5", "--epochs=1",
+                  "--log-every=0", "--metrics=" + self.path("metrics.jsonl"))
+        self.assertEqual([event["step"] for event in self.metrics(self.path("metrics.jsonl"), "step")], [1, 2])
+        self.assertEqual(len(self.metrics(self.path("metrics.jsonl"), "eval")), 1)
+
     def trained_on(self, rows, *flags):
         plan = self.compiled("mlp", "f64", "padded", "--optimizer=sgd:lr=1", *flags)
         fields = []
