@@ -5,7 +5,7 @@ import math
 import struct
 import unittest
 
-from gpuc_tools import ToolTest
+from gpuc_tools import ToolTest, sha256
 from tensor_files import hashed, read_safetensors, uniform, write_npy
 
 BATCH, IN, OUT = 4, 3, 2
@@ -180,6 +180,24 @@ class LossScaleTest(ToolTest):
             variables = read_safetensors(self.path("second.safetensors"))
             self.assertEqual(variables["step"], [8 + 3])
             self.assertEqual(variables.get("updates"), [8 + 3] if others else None)
+
+    def test_resumed(self):
+        """Scale, growth tracker and count of updates are part of a checkpoint: the bits are those of a run that never
+        stopped, though it stops where the scale has just fallen."""
+        bad = [h % 5 == 0 for h in hashed(40, 28)]
+        stop = max(step for step in range(30) if bad[step]) + 1
+        flags = ["--loss-scale=dynamic:growth_interval=4"]
+        whole = self.train("whole", bad, flags=flags)[0]
+        for steps, resume in ((stop, []), (len(bad), ["--resume"])):
+            self.gpuc("gpuc-train", self.path("tiny.plan"), f"--data=npy:x={self.path('x.npy')},y={self.path('y.npy')}",
+                      "--no-shuffle", f"--steps={steps}", "--log-every=0", "--seed=3", *resume,
+                      f"--checkpoint-dir={self.path('checkpoints')}", f"--metrics={self.path('parts.jsonl')}",
+                      f"--save-variables={self.path('parts.safetensors')}")
+        self.assertEqual(sha256(self.path("parts.safetensors")), sha256(self.path("whole.safetensors")))
+        parts = self.metrics(self.path("parts.jsonl"), "step")
+        for key in ("loss_scale", "skipped", "lr", "loss"):
+            self.assertEqual([event[key] for event in parts], [event[key] for event in whole], key)
+        self.assertNotEqual(parts[stop]["loss_scale"], 65536)
 
     def test_malformed(self):
         model = self.write("tiny.mlir", MODEL)
