@@ -189,10 +189,12 @@ class LossScaleTest(ToolTest):
         flags = ["--loss-scale=dynamic:growth_interval=4"]
         whole = self.train("whole", bad, flags=flags)[0]
         for steps, resume in ((stop, []), (len(bad), ["--resume"])):
-            self.gpuc("gpuc-train", self.path("tiny.plan"), f"--data=npy:x={self.path('x.npy')},y={self.path('y.npy')}",
-                      "--no-shuffle", f"--steps={steps}", "--log-every=0", "--seed=3", *resume,
-                      f"--checkpoint-dir={self.path('checkpoints')}", f"--metrics={self.path('parts.jsonl')}",
-                      f"--save-variables={self.path('parts.safetensors')}")
+            said = self.gpuc("gpuc-train", self.path("tiny.plan"),
+                             f"--data=npy:x={self.path('x.npy')},y={self.path('y.npy')}", "--no-shuffle",
+                             f"--steps={steps}", "--log-every=0", "--seed=3", *resume,
+                             f"--checkpoint-dir={self.path('checkpoints')}", f"--metrics={self.path('parts.jsonl')}",
+                             f"--save-variables={self.path('parts.safetensors')}")
+        self.assertIn(f"resuming after step {stop} ", said)
         self.assertEqual(sha256(self.path("parts.safetensors")), sha256(self.path("whole.safetensors")))
         parts = self.metrics(self.path("parts.jsonl"), "step")
         for key in ("loss_scale", "skipped", "lr", "loss"):
