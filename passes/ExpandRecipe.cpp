@@ -22,6 +22,7 @@
 #include "passes/Passes.h"
 #include "passes/StepBuilder.h"
 #include "passes/TrainStep.h"
+#include "passes/WeightMeans.h"
 
 namespace gpuc {
 #define GEN_PASS_DEF_EXPANDRECIPEPASS
@@ -86,6 +87,8 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
         return failure();
       toInference(predict);
     }
+    if (recipe)
+      evaluateMeans(module, recipe);
     if (failed(buildInit(module, seed)))
       return failure();
     if (recipe && recipe.getSeed())
@@ -95,15 +98,11 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
   }
 
   LogicalResult expandTraining(ModuleOp module, ir::RecipeOp recipe, ir::VariableOp step) {
-    FailureOr<Optimizer> optimizer =
-        Optimizer::fromSpec(*recipe.getOptimizer(), [&] { return recipe.emitOpError(); });
-    if (failed(optimizer))
-      return failure();
     auto gradients = module.lookupSymbol<func::FuncOp>("gradients");
     if (!gradients)
       return recipe.emitOpError(
           "has an optimizer, but there is no @gradients for it: run gpuc-autodiff first");
-    return buildTrainStep(module, recipe, *optimizer, gradients, step);
+    return buildTrainStep(module, recipe, gradients, step);
   }
 
   static LogicalResult buildEvalStep(ModuleOp module, ir::RecipeOp recipe) {
@@ -126,18 +125,32 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     return success();
   }
 
+  /// What is evaluated reads the running means of weights, if the recipe has them and does not say otherwise.
+  static void evaluateMeans(ModuleOp module, ir::RecipeOp recipe) {
+    if (!recipe.getEma() || !recipe.getEma()->getFlag("evaluate", true))
+      return;
+    for (StringRef name : {"eval_step", "predict"})
+      if (auto function = module.lookupSymbol<func::FuncOp>(name))
+        readMeans(function);
+  }
+
   static LogicalResult buildInit(ModuleOp module, ir::VariableOp seed) {
     EntryBuilder entry(module, "init");
     OpBuilder &builder = entry.builder();
     StepBuilder counters(builder, seed.getLoc());
     Value key = counters.read(seed);
     Value step = counters.constant(seed.getType(), 0.0);
+    llvm::StringMap<Value> values;
     for (auto [ordinal, variable] : llvm::enumerate(module.getOps<ir::VariableOp>())) {
       if (variable == seed)
         continue; // The runtime gives it before it runs @init.
-      FailureOr<Value> value = buildInitialValue(builder, variable, key, step, kFirstInitialId + ordinal);
+      // A copy follows its original, which is a variable of the model.
+      FailureOr<Value> value = values.lookup(copiedVariable(variable));
+      if (!*value)
+        value = buildInitialValue(builder, variable, key, step, kFirstInitialId + ordinal);
       if (failed(value))
         return failure();
+      values[variable.getSymName()] = *value;
       StepBuilder(builder, value->getLoc()).assign(variable, *value);
     }
     entry.finish();

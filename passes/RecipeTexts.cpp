@@ -3,10 +3,11 @@
 #include "passes/RecipeTexts.h"
 
 #include "passes/LossScale.h"
-#include "passes/Optimizers.h"
 #include "passes/Outliers.h"
+#include "passes/ParameterGroups.h"
 #include "passes/PrecisionPolicy.h"
 #include "passes/Schedules.h"
+#include "passes/WeightMeans.h"
 
 namespace gpuc {
 
@@ -41,6 +42,10 @@ LogicalResult checkRecipeEntry(StringRef key, Attribute value, function_ref<InFl
     return PrecisionPolicy::fromSpec(cast<ir::SpecAttr>(value), emitError);
   if (key == "loss_scale")
     return LossScale::fromSpec(cast<ir::SpecAttr>(value), emitError);
+  if (key == "groups")
+    return ParameterGroups::check(cast<ArrayAttr>(value), emitError);
+  if (key == "ema")
+    return WeightMeans::fromSpec(cast<ir::SpecAttr>(value), emitError);
   return success();
 }
 

@@ -84,6 +84,13 @@ static std::string numberedKey(StringRef plural, size_t index) {
   return (plural + Twine(index + 1)).str();
 }
 
+/// The same, but eps → eps2 of a form that has eps1.
+static std::string numberedKey(const SpecForm &form, StringRef plural, size_t index) {
+  std::string first = (plural + "1").str();
+  bool isStem = llvm::any_of(form.keys, [&](const SpecKey &key) { return key.name == first; });
+  return isStem ? (plural + Twine(index + 1)).str() : numberedKey(plural, index);
+}
+
 /// Sets the key, or the keys, that one argument of the spec gives.
 static LogicalResult readArgument(SpecNumbers &numbers, const SpecForm &form, StringRef what,
                                   NamedAttribute argument, EmitError emitError) {
@@ -97,7 +104,7 @@ static LogicalResult readArgument(SpecNumbers &numbers, const SpecForm &form, St
     return failure(!key || failed(readValue(numbers[name], form, what, *key, value, emitError)));
   }
   for (auto [index, element] : llvm::enumerate(list ? list.getValue() : ArrayRef(value))) {
-    std::string numbered = numberedKey(name, index);
+    std::string numbered = numberedKey(form, name, index);
     const SpecKey *key = isList ? plural : findKey(form, what, numbered, emitError);
     if (!key || failed(readValue(numbers[numbered], form, what, *key, element, emitError)))
       return failure();
@@ -117,20 +124,29 @@ static const SpecForm *findForm(ir::SpecAttr spec, StringRef what, ArrayRef<Spec
   return nullptr;
 }
 
+FailureOr<SpecNumbers> readGivenKeys(ir::SpecAttr spec, StringRef what, const SpecForm &form,
+                                     EmitError emitError, ArrayRef<StringRef> others) {
+  SpecNumbers numbers;
+  for (NamedAttribute argument : spec.getArguments())
+    if (!llvm::is_contained(others, argument.getName()) &&
+        failed(readArgument(numbers, form, what, argument, emitError)))
+      return failure();
+  return numbers;
+}
+
 FailureOr<SpecNumbers> readSpec(ir::SpecAttr spec, StringRef what, ArrayRef<SpecForm> forms,
                                 EmitError emitError) {
   const SpecForm *form = findForm(spec, what, forms, emitError);
   if (!form)
     return failure();
-  SpecNumbers numbers;
-  for (NamedAttribute argument : spec.getArguments())
-    if (failed(readArgument(numbers, *form, what, argument, emitError)))
-      return failure();
+  FailureOr<SpecNumbers> numbers = readGivenKeys(spec, what, *form, emitError);
+  if (failed(numbers))
+    return failure();
   for (const SpecKey &key : form->keys) {
-    if (!key.otherwise && !numbers.contains(key.isList ? numberedKey(key.name, 0) : key.name.str()))
+    if (!key.otherwise && !numbers->contains(key.isList ? numberedKey(key.name, 0) : key.name.str()))
       return emitError() << what << ' ' << form->name << " needs a value for '" << key.name << "'";
     if (!key.isList)
-      numbers.try_emplace(key.name, key.otherwise.value_or(0.0));
+      numbers->try_emplace(key.name, key.otherwise.value_or(0.0));
   }
   return numbers;
 }

@@ -7,7 +7,9 @@
 //   3. clip, each element by its value, then all together by their norm
 //   4. whether the update is made: gradients of a scaled loss are finite, the step no outlier
 //   5. the counters, and with them the learning rate
-//   6. update each variable; where the update is not made, it keeps its value
+//   6. update each variable, by the optimizer with the numbers of its group, then the running mean of it;
+//   where the
+//      update is not made, they keep their values
 //   7. the next loss scale
 //
 // Nothing is divided or clipped more than once, and never in place of one another: it is one step.
@@ -20,7 +22,9 @@
 #include "passes/LossScale.h"
 #include "passes/Outliers.h"
 #include "passes/Schedules.h"
-#include "passes/StepBuilder.h"
+#include "passes/WeightMeans.h"
+
+#include <map>
 
 namespace gpuc {
 
@@ -36,8 +40,8 @@ struct Trained {
 
 class TrainStep {
 public:
-  TrainStep(ModuleOp module, ir::RecipeOp recipe, const Optimizer &optimizer)
-      : module_(module), recipe_(recipe), optimizer_(optimizer), entry_(module, "train_step"),
+  TrainStep(ModuleOp module, ir::RecipeOp recipe)
+      : module_(module), recipe_(recipe), entry_(module, "train_step"),
         ops_(entry_.builder(), NameLoc::get(entry_.builder().getStringAttr("update"))) {}
 
   LogicalResult build(func::FuncOp gradients, ir::VariableOp step) {
@@ -46,6 +50,8 @@ public:
       return failure();
     Value loss = (*computed)[0], count = (*computed)[1];
     collect(gradients, ArrayRef(*computed).drop_front(2));
+    if (failed(readRecipe()))
+      return failure();
 
     if (failed(unscale()))
       return failure();
@@ -56,6 +62,7 @@ public:
     clipNorm(norm);
     if (failed(leaveOutOutliers(loss, norm)) || failed(countStep(step)))
       return failure();
+    Value lr = rateOf(groups_.optimizer());
     for (Trained &trained : trained_)
       update(trained);
     if (keep_)
@@ -64,7 +71,7 @@ public:
 
     entry_.addResult("loss_sum", loss);
     entry_.addResult("count", count);
-    entry_.addResult("lr", lr_);
+    entry_.addResult("lr", lr);
     entry_.addResult("grad_norm", norm);
     if (lossScale_)
       entry_.addResult("loss_scale", scale_);
@@ -85,6 +92,22 @@ private:
       auto symbol = gradients.getResultAttrOfType<FlatSymbolRefAttr>(2 + index, "gpuc.variable");
       trained_.push_back({module_.lookupSymbol<ir::VariableOp>(symbol.getAttr()), sum});
     }
+  }
+
+  /// What the recipe says of updates.
+  LogicalResult readRecipe() {
+    auto variables = llvm::map_to_vector(trained_, [](const Trained &trained) { return trained.variable; });
+    FailureOr<ParameterGroups> groups = ParameterGroups::fromRecipe(recipe_, variables);
+    if (failed(groups))
+      return failure();
+    groups_ = std::move(*groups);
+    if (!recipe_.getEma())
+      return success();
+    FailureOr<WeightMeans> means =
+        WeightMeans::fromSpec(*recipe_.getEma(), [&] { return recipe_.emitOpError(); });
+    if (succeeded(means))
+      means_ = *means;
+    return means;
   }
 
   //===--------------------------------------------------------------------===//
@@ -246,43 +269,68 @@ private:
     ops_.assign(updates, keep_ ? ops_.select(keep_, step_, completed) : step_);
     if (updates != step)
       ops_.assign(step, increment(ops_.read(step)));
-    lr_ = rate->build(entry_.builder(), ops_.location(), completed, optimizer_.learningRate());
+    schedule_ = std::move(*rate);
+    updates_ = completed;
     return success();
   }
 
   Value increment(Value counter) { return ops_.binary<ir::AddOp>(counter, ops_.constantLike(counter, 1)); }
 
+  /// The learning rate of this update.
+  Value rateOf(const Optimizer &optimizer) {
+    Value &rate = rates_[optimizer.learningRate()];
+    if (!rate)
+      rate = schedule_.build(entry_.builder(), ops_.location(), updates_, optimizer.learningRate());
+    return rate;
+  }
+
   void update(const Trained &trained) {
     StepBuilder ops = at(trained.variable);
+    Optimizer optimizer = groups_.optimizerOf(trained.variable);
     UpdateOperands operands;
     operands.weight = ops.read(trained.variable);
+    auto type = cast<RankedTensorType>(operands.weight.getType());
     operands.gradient = trained.gradient;
     operands.step = step_;
-    operands.lr = lr_;
+    operands.lr = rateOf(optimizer);
     SmallVector<ir::VariableOp> variables{trained.variable};
-    for (StringRef slot : optimizer_.slots()) {
+    for (const OptimizerSlot &slot : optimizer.slots(type)) {
       variables.push_back(addSlot(trained.variable, slot));
       operands.slots.push_back(ops.read(variables.back()));
     }
-    SmallVector<Value> updated = optimizer_.buildUpdate(entry_.builder(), ops.location(), operands);
+    SmallVector<Value> updated = optimizer.buildUpdate(entry_.builder(), ops.location(), operands);
     for (auto [variable, value] : llvm::zip_equal(variables, updated))
       ops.assign(variable, value);
+    if (means_)
+      means_->build(module_, ops, trained.variable, updated.front(), step_);
   }
 
   /// Declares `<variable>/<slot>`.
-  ir::VariableOp addSlot(ir::VariableOp variable, StringRef slot) {
-    return declareVariable(module_, variable.getLoc(), (variable.getSymName() + "/" + slot).str(),
-                           variable.getType(), zerosInitializer(module_.getContext()), "optimizer");
+  ir::VariableOp addSlot(ir::VariableOp variable, const OptimizerSlot &slot) {
+    return declareVariable(module_, variable.getLoc(), (variable.getSymName() + "/" + slot.name).str(),
+                           cast<RankedTensorType>(slot.type), initializerOf(slot), "optimizer");
+  }
+
+  ir::SpecAttr initializerOf(const OptimizerSlot &slot) {
+    if (slot.initial == 0)
+      return zerosInitializer(module_.getContext());
+    Builder &builder = entry_.builder();
+    NamedAttribute value = builder.getNamedAttr("value", builder.getF64FloatAttr(slot.initial));
+    return ir::SpecAttr::get(builder.getContext(), "constant", builder.getDictionaryAttr(value));
   }
 
   ModuleOp module_;
   ir::RecipeOp recipe_;
-  const Optimizer &optimizer_;
+  ParameterGroups groups_;
+  std::optional<WeightMeans> means_;
   EntryBuilder entry_;
   StepBuilder ops_;
   SmallVector<Trained> trained_;
-  SmallVector<Value> sums_; // the gradients before they were divided, if nothing else was done to them
-  Value divisor_, step_, lr_, keep_; // keep_: null if every update is made
+  SmallVector<Value> sums_;     // the gradients before they were divided, if nothing else was done to them
+  Value divisor_, step_, keep_; // keep_: null if every update is made
+  LearningRate schedule_;
+  Value updates_;                 // made before this one
+  std::map<double, Value> rates_; // of optimizers, by their own learning rates
   std::optional<LossScale> lossScale_;
   ScaleVariables scaleVariables_;
   Value scale_, allFinite_; // null without a loss scale
@@ -290,9 +338,9 @@ private:
 
 } // namespace
 
-LogicalResult buildTrainStep(ModuleOp module, ir::RecipeOp recipe, const Optimizer &optimizer,
-                             func::FuncOp gradients, ir::VariableOp step) {
-  return TrainStep(module, recipe, optimizer).build(gradients, step);
+LogicalResult buildTrainStep(ModuleOp module, ir::RecipeOp recipe, func::FuncOp gradients,
+                             ir::VariableOp step) {
+  return TrainStep(module, recipe).build(gradients, step);
 }
 
 } // namespace gpuc

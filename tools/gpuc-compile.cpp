@@ -63,9 +63,11 @@ gpuc::Status configure(mlir::PassManager& passes) {
 }
 
 /// A flag that says an entry of the recipe. That of a list may be given several times, once for each spec.
+/// The name of a spec that has but one is not written: `spec` is.
 struct RecipeFlag {
   std::string name, entry, valueName, help;
   bool isList = false;
+  std::string spec = {};
   std::optional<std::string> text = {};
   std::vector<std::string> specs = {};
 
@@ -75,13 +77,23 @@ struct RecipeFlag {
     else
       cli.addString(name, &text, valueName, help);
   }
-  std::vector<std::string> texts() const { return text ? std::vector<std::string>{*text} : specs; }
+  std::vector<std::string> texts() const {
+    std::vector<std::string> texts = text ? std::vector<std::string>{*text} : specs;
+    if (!spec.empty())
+      for (std::string& given : texts) given = spec + ":" + given;
+    return texts;
+  }
 };
 
 std::vector<RecipeFlag> recipeFlags() {
   return {
       {"optimizer", "optimizer", "SPEC",
-       "instead of the recipe's: sgd:lr=0.1,momentum=0.9; adam:lr=1e-3; adamw:weight_decay=0.01"},
+       "instead of the recipe's: sgd:lr=0.1,momentum=0.9; adam:lr=1e-3; adamw:weight_decay=0.01; rmsprop, "
+       "adagrad, lion, adafactor, muon"},
+      {"group", "groups", "match=PATTERN,KEY=VALUE,…",
+       "other numbers of the optimizer for variables with such names: match=head.*,lr=1e-4; may be given "
+       "several times, of which the first that matches holds",
+       true, "group"},
       {"schedule", "schedule", "SPEC",
        "of the learning rate: linear:total_iters=100,steps=100, then cosine:T_max=900",
        /*isList=*/true},
@@ -93,6 +105,8 @@ std::vector<RecipeFlag> recipeFlags() {
        "what products are computed in: f32, bf16 or fp16; bf16:f32=(head.*,gelu) makes exceptions"},
       {"loss-scale", "loss_scale", "SPEC",
        "of gradients: dynamic:init_scale=65536 (which fp16 has by itself), static:scale=1024 or none"},
+      {"ema", "ema", "SPEC",
+       "a running mean of the weights, which evaluation and predictions then use: ema:decay=0.999"},
   };
 }
 

@@ -14,5 +14,6 @@ include "dialects/gpuc/LinearLossOps.td"
 include "dialects/gpuc/RandomOps.td"
 include "dialects/gpuc/ScanOp.td"
 include "dialects/gpuc/TrainingOps.td"
+include "dialects/gpuc/UpdateOps.td"
 
 #endif

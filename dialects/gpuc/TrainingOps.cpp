@@ -1,4 +1,4 @@
-//===- TrainingOps.cpp - The gradient and the recipe ------------------------===//
+//===- TrainingOps.cpp - The gradient, the recipe and fused kernels ---------===//
 
 #include "dialects/gpuc/NumberText.h"
 #include "dialects/gpuc/RecipeEntries.h"
@@ -334,6 +334,22 @@ LogicalResult RecipeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(checkPair(*this, getLossAttr(), "loss", symbols)))
     return failure();
   return getAccuracyAttr() ? checkPair(*this, getAccuracyAttr(), "accuracy", symbols) : success();
+}
+
+//===----------------------------------------------------------------------===//
+// gpuc.fused
+//===----------------------------------------------------------------------===//
+
+LogicalResult FusedOp::verify() {
+  Block &block = getBody().front();
+  if (TypeRange(block.getArgumentTypes()) != getInputs().getTypes())
+    return emitOpError() << "region takes (" << block.getArgumentTypes() << "), but the inputs are ("
+                         << getInputs().getTypes() << ") [fused_C1]";
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || yield.getValues().getTypes() != getOutputs().getTypes())
+    return emitOpError() << "region must end in a gpuc.yield of (" << getOutputs().getTypes()
+                         << ") [fused_C2]";
+  return success();
 }
 
 } // namespace gpuc::ir

@@ -134,58 +134,6 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
 }
 
 //===----------------------------------------------------------------------===//
-// Updates
-//===----------------------------------------------------------------------===//
-
-def SgdUpdateOp : Gpuc_PureOp<"sgd_update", [Composite], ["getFlops"]> {
-  let summary = "One step of stochastic gradient descent";
-  let description = [{
-    PyTorch's torch.optim.SGD: g ← g + weight_decay · w; with momentum μ: b ← μ · b + (1 - dampening) · g (in step 1
-    b ← g), and g ← g + μ · b with nesterov, else g ← b; w ← w - lr · g.
-    Results: the weight and, with momentum, the buffer. `step` is counted from 1.
-
-    - (sgd_update_C1) gradient and buffer have the type of the weight.
-    - (sgd_update_C2) step and lr are scalars.
-    - (sgd_update_C3) There is a buffer just when momentum is not 0.
-    - (sgd_update_C4) nesterov needs momentum and no dampening.
-    - (sgd_update_C5) The results have the type of the weight.
-    - (sgd_update_C6) momentum and weight_decay are not negative, and dampening is a number (not NaN).
-  }];
-  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Optional<Gpuc_FloatTensor>:$momentum_buffer,
-                       Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$momentum, F64Attr:$dampening,
-                       F64Attr:$weight_decay, BoolAttr:$nesterov);
-  let results = (outs Variadic<Gpuc_FloatTensor>:$updated);
-  let assemblyFormat = [{
-    $weight `gradient` $gradient (`buffer` $momentum_buffer^)? `step` $step `lr` $lr attr-dict `:` functional-type(operands, results)
-  }];
-  let hasVerifier = 1;
-}
-
-def AdamUpdateOp : Gpuc_PureOp<"adam_update", [Composite], ["getFlops"]> {
-  let summary = "One step of Adam, or with `decoupled` weight decay of AdamW";
-  let description = [{
-    PyTorch's torch.optim.Adam and AdamW [Kingma and Ba 2015; Loshchilov and Hutter 2019]:
-    Adam: g ← g + weight_decay · w; AdamW: w ← w - lr · weight_decay · w. m ← β1 · m + (1 - β1) · g;
-    v ← β2 · v + (1 - β2) · g²; w ← w - lr / (1 - β1^t) · m / (sqrt(v) / sqrt(1 - β2^t) + ε). `step` is t, from 1.
-    What depends on t alone is computed in f64 and rounded once to the weight's type.
-
-    - (adam_update_C1) All tensors have the type of the weight.
-    - (adam_update_C2) step and lr are scalars.
-    - (adam_update_C3) beta1 and beta2 lie in [0, 1).
-    - (adam_update_C4) eps and weight_decay are not negative.
-  }];
-  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$exp_avg,
-                       Gpuc_FloatTensor:$exp_avg_sq, Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$beta1,
-                       F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay, UnitAttr:$decoupled);
-  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_exp_avg, Gpuc_FloatTensor:$new_exp_avg_sq);
-  let assemblyFormat = [{
-    $weight `gradient` $gradient `moments` $exp_avg `,` $exp_avg_sq `step` $step `lr` $lr (`decoupled` $decoupled^)?
-    attr-dict `:` functional-type(operands, results)
-  }];
-  let hasVerifier = 1;
-}
-
-//===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
 

@@ -1,21 +1,28 @@
-//===- UpdateDecompositions.cpp - Optimizers, as PyTorch computes them ------===//
+//===- UpdateDecompositions.cpp - Optimizers, one element at a time ---------===//
+//
+// What depends on step and learning rate alone is computed in f64, as PyTorch does, and rounded once. Updates
+// that look at a whole matrix stand in MatrixUpdates.cpp.
+//
+//===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/Expr.h"
+#include "dialects/gpuc/UpdateHelpers.h"
 
 using namespace mlir;
 
 namespace gpuc::ir {
 
-/// A scalar in each element of a tensor like `tensor`.
-static Expr spreadLike(Expr tensor, Expr scalar) {
-  return broadcastScalar(cast(scalar, tensor.elementType()), tensor.shape());
+/// gradient + decay · weight
+static Expr withDecay(Expr gradient, Expr weight, const APFloat &decay) {
+  return decay.isZero() ? gradient : gradient + decay.convertToDouble() * weight;
 }
 
+/// rate · old + (1 - rate) · now
+static Expr runningMean(double rate, Expr old, Expr now) { return rate * old + (1 - rate) * now; }
+
 SmallVector<Value> SgdUpdateOp::decompose(OpBuilder &builder) {
-  Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
-  double momentum = getMomentum().convertToDouble(), decay = getWeightDecay().convertToDouble();
-  if (decay != 0)
-    gradient = gradient + decay * weight;
+  Expr weight(builder, getLoc(), getWeight());
+  Expr gradient = withDecay(weight.at(getGradient()), weight, getWeightDecay());
+  double momentum = getMomentum().convertToDouble();
   Expr lr = spreadLike(weight, weight.at(getLr()));
   if (!getMomentumBuffer())
     return {weight - lr * gradient};
@@ -27,25 +34,63 @@ SmallVector<Value> SgdUpdateOp::decompose(OpBuilder &builder) {
   return {weight - lr * direction, buffer};
 }
 
-/// What depends on the step alone is computed in f64, as PyTorch does, and rounded once.
 SmallVector<Value> AdamUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
   double beta1 = getBeta1().convertToDouble(), beta2 = getBeta2().convertToDouble();
-  double decay = getWeightDecay().convertToDouble();
-  Expr step = cast(weight.at(getStep()), builder.getF64Type()),
-       lr = cast(weight.at(getLr()), builder.getF64Type());
+  Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
   auto correction = [&](double beta) { return 1 - pow(step.constant(beta), step); };
 
-  if (decay != 0 && getDecoupled())
-    weight = weight * spreadLike(weight, 1 - lr * decay);
-  else if (decay != 0)
-    gradient = gradient + decay * weight;
-  Expr average = beta1 * weight.at(getExpAvg()) + (1 - beta1) * gradient;
-  Expr averageSquare = beta2 * weight.at(getExpAvgSq()) + (1 - beta2) * (gradient * gradient);
-  Expr denominator =
-      sqrt(averageSquare) / spreadLike(weight, sqrt(correction(beta2))) + getEps().convertToDouble();
+  if (getDecoupled())
+    weight = decayed(weight, lr, getWeightDecay());
+  else
+    gradient = withDecay(gradient, weight, getWeightDecay());
+  Expr average = runningMean(beta1, weight.at(getExpAvg()), gradient);
+  Expr averageSquare = runningMean(beta2, weight.at(getExpAvgSq()), gradient * gradient);
+  Expr square = getMaxExpAvgSq() ? max(weight.at(getMaxExpAvgSq()), averageSquare) : averageSquare; // AMSGrad
+  Expr denominator = sqrt(square) / spreadLike(weight, sqrt(correction(beta2))) + getEps().convertToDouble();
   Expr stepSize = spreadLike(weight, lr / correction(beta1));
-  return {weight - stepSize * (average / denominator), average, averageSquare};
+  SmallVector<Value> updated = {weight - stepSize * (average / denominator), average, averageSquare};
+  if (getMaxExpAvgSq())
+    updated.push_back(square);
+  return updated;
+}
+
+SmallVector<Value> RmspropUpdateOp::decompose(OpBuilder &builder) {
+  Expr weight(builder, getLoc(), getWeight());
+  Expr gradient = withDecay(weight.at(getGradient()), weight, getWeightDecay());
+  double alpha = getAlpha().convertToDouble();
+  Expr square = runningMean(alpha, weight.at(getSquareAvg()), gradient * gradient), variance = square, mean;
+  if (getGradAvg()) {
+    mean = runningMean(alpha, weight.at(getGradAvg()), gradient);
+    variance = square - mean * mean;
+  }
+  Expr direction = gradient / (sqrt(variance) + getEps().convertToDouble());
+  if (getMomentumBuffer())
+    direction = getMomentum().convertToDouble() * weight.at(getMomentumBuffer()) + direction;
+  SmallVector<Value> updated = {weight - spreadLike(weight, weight.at(getLr())) * direction, square};
+  if (getMomentumBuffer())
+    updated.push_back(direction);
+  if (getGradAvg())
+    updated.push_back(mean);
+  return updated;
+}
+
+SmallVector<Value> AdagradUpdateOp::decompose(OpBuilder &builder) {
+  Expr weight(builder, getLoc(), getWeight());
+  Expr gradient = withDecay(weight.at(getGradient()), weight, getWeightDecay());
+  Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
+  Expr stepSize = lr / (1 + (step - 1) * getLrDecay().convertToDouble());
+  Expr total = weight.at(getSum()) + gradient * gradient;
+  Expr direction = gradient / (sqrt(total) + getEps().convertToDouble());
+  return {weight - spreadLike(weight, stepSize) * direction, total};
+}
+
+SmallVector<Value> LionUpdateOp::decompose(OpBuilder &builder) {
+  Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
+  Expr average = weight.at(getExpAvg()), lr = asF64(weight.at(getLr()));
+  Expr direction = sign(runningMean(getBeta1().convertToDouble(), average, gradient));
+  return {decayed(weight, lr, getWeightDecay()) - spreadLike(weight, lr) * direction,
+          runningMean(getBeta2().convertToDouble(), average, gradient)};
 }
 
 } // namespace gpuc::ir

@@ -1,4 +1,4 @@
-//===- UpdateOps.cpp - Verifiers of optimizer updates and fused kernels -----===//
+//===- UpdateOps.cpp - Verifiers and costs of optimizer updates -------------===//
 
 #include "dialects/gpuc/TypeChecks.h"
 
@@ -6,59 +6,203 @@ using namespace mlir;
 
 namespace gpuc::ir {
 
+using NamedValue = std::pair<StringRef, Value>;
+using NamedNumber = std::pair<StringRef, APFloat>;
+
+/// `label` wants the tensors that there are to be of `type`.
+static LogicalResult checkTensors(Operation *op, StringRef label, Type type, ArrayRef<NamedValue> tensors) {
+  for (auto [name, tensor] : tensors)
+    if (tensor && failed(checkType(op, label, name, tensor.getType(), type)))
+      return failure();
+  return success();
+}
+
+static LogicalResult checkScalars(Operation *op, StringRef label, ArrayRef<NamedValue> tensors) {
+  for (auto [name, tensor] : tensors)
+    if (failed(checkScalar(op, label, name, tensor)))
+      return failure();
+  return success();
+}
+
+/// `label` wants numbers of at least 0; NaN is none.
+static LogicalResult checkNotNegative(Operation *op, StringRef label, ArrayRef<NamedNumber> numbers) {
+  for (const auto &[name, number] : numbers)
+    if (!(number.convertToDouble() >= 0))
+      return op->emitOpError() << name << " must not be negative, but is " << number.convertToDouble() << " ["
+                               << label << "]";
+  return success();
+}
+
+/// `label` wants rates at which a running mean forgets.
+static LogicalResult checkRates(Operation *op, StringRef label, ArrayRef<NamedNumber> rates) {
+  for (const auto &[name, rate] : rates)
+    if (!(rate.convertToDouble() >= 0 && rate.convertToDouble() < 1))
+      return op->emitOpError() << name << " must lie in [0, 1), but is " << rate.convertToDouble() << " ["
+                               << label << "]";
+  return success();
+}
+
+static LogicalResult checkResults(Operation *op, StringRef label, ArrayRef<Type> expected) {
+  if (TypeRange(expected) == op->getResultTypes())
+    return success();
+  return op->emitOpError() << "must return (" << expected << "), but returns (" << op->getResultTypes()
+                           << ") [" << label << "]";
+}
+
+/// `label` wants a weight whose elements can be counted.
+static LogicalResult checkCountable(Operation *op, StringRef label, Value weight) {
+  RankedTensorType type = tensorType(weight);
+  if (type.hasStaticShape() && !llvm::is_contained(type.getShape(), 0))
+    return success();
+  return op->emitOpError() << "weight " << type << " must be of static shape and have elements [" << label
+                           << "]";
+}
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
 LogicalResult SgdUpdateOp::verify() {
   Type weight = getWeight().getType();
-  bool hasMomentum = getMomentum().convertToDouble() != 0;
-  if (failed(checkType(*this, "sgd_update_C1", "gradient", getGradient().getType(), weight)) ||
-      (getMomentumBuffer() &&
-       failed(checkType(*this, "sgd_update_C1", "buffer", getMomentumBuffer().getType(), weight))) ||
-      failed(checkScalar(*this, "sgd_update_C2", "step", getStep())) ||
-      failed(checkScalar(*this, "sgd_update_C2", "lr", getLr())))
+  double momentum = getMomentum().convertToDouble(), dampening = getDampening().convertToDouble();
+  if (failed(checkTensors(*this, "sgd_update_C1", weight,
+                          {{"gradient", getGradient()}, {"buffer", getMomentumBuffer()}})) ||
+      failed(checkScalars(*this, "sgd_update_C2", {{"step", getStep()}, {"lr", getLr()}})))
     return failure();
-  if (hasMomentum != !!getMomentumBuffer())
-    return emitOpError() << "takes a buffer just when momentum is not 0, but momentum is "
-                         << getMomentum().convertToDouble() << " [sgd_update_C3]";
-  if (getNesterov() && (!hasMomentum || getDampening().convertToDouble() != 0))
-    return emitOpError() << "nesterov needs momentum and no dampening, but momentum is "
-                         << getMomentum().convertToDouble() << " and dampening "
-                         << getDampening().convertToDouble() << " [sgd_update_C4]";
-  if (!(getMomentum().convertToDouble() >= 0 && getWeightDecay().convertToDouble() >= 0) ||
-      getDampening().isNaN())
+  if ((momentum != 0) != !!getMomentumBuffer())
+    return emitOpError() << "takes a buffer just when momentum is not 0, but momentum is " << momentum
+                         << " [sgd_update_C3]";
+  if (getNesterov() && (momentum == 0 || dampening != 0))
+    return emitOpError() << "nesterov needs momentum and no dampening, but momentum is " << momentum
+                         << " and dampening " << dampening << " [sgd_update_C4]";
+  if (!(momentum >= 0 && getWeightDecay().convertToDouble() >= 0) || getDampening().isNaN())
     return emitOpError()
            << "momentum and weight_decay must not be negative and dampening a number, but they are "
-           << getMomentum().convertToDouble() << ", " << getWeightDecay().convertToDouble() << " and "
-           << getDampening().convertToDouble() << " [sgd_update_C6]";
-  SmallVector<Type> expected(hasMomentum ? 2 : 1, weight);
-  if (TypeRange(expected) == getUpdated().getTypes())
-    return success();
-  return emitOpError() << "must return (" << expected << "), but returns (" << getUpdated().getTypes()
-                       << ") [sgd_update_C5]";
+           << momentum << ", " << getWeightDecay().convertToDouble() << " and " << dampening
+           << " [sgd_update_C6]";
+  return checkResults(*this, "sgd_update_C5", SmallVector<Type>(getMomentumBuffer() ? 2 : 1, weight));
 }
 
 LogicalResult AdamUpdateOp::verify() {
-  Type weight = getWeight().getType();
-  std::pair<StringRef, Value> tensors[] = {
-      {"gradient", getGradient()},          {"first moment", getExpAvg()},
-      {"second moment", getExpAvgSq()},     {"new weight", getNewWeight()},
-      {"new first moment", getNewExpAvg()}, {"new second moment", getNewExpAvgSq()}};
-  for (auto [name, tensor] : tensors)
-    if (failed(checkType(*this, "adam_update_C1", name, tensor.getType(), weight)))
-      return failure();
-  if (failed(checkScalar(*this, "adam_update_C2", "step", getStep())) ||
-      failed(checkScalar(*this, "adam_update_C2", "lr", getLr())))
+  if (failed(checkTensors(*this, "adam_update_C1", getWeight().getType(),
+                          {{"gradient", getGradient()},
+                           {"first moment", getExpAvg()},
+                           {"second moment", getExpAvgSq()},
+                           {"largest second moment", getMaxExpAvgSq()},
+                           {"new weight", getNewWeight()},
+                           {"new first moment", getNewExpAvg()},
+                           {"new second moment", getNewExpAvgSq()},
+                           {"new largest second moment", getNewMaxExpAvgSq()}})) ||
+      failed(checkScalars(*this, "adam_update_C2", {{"step", getStep()}, {"lr", getLr()}})) ||
+      failed(checkRates(*this, "adam_update_C3", {{"beta1", getBeta1()}, {"beta2", getBeta2()}})) ||
+      failed(
+          checkNotNegative(*this, "adam_update_C4", {{"eps", getEps()}, {"weight_decay", getWeightDecay()}})))
     return failure();
-  auto isDecay = [](const APFloat &beta) {
-    return beta.convertToDouble() >= 0 && beta.convertToDouble() < 1;
-  };
-  if (!isDecay(getBeta1()) || !isDecay(getBeta2()))
-    return emitOpError() << "beta1 and beta2 must lie in [0, 1), but are " << getBeta1().convertToDouble()
-                         << " and " << getBeta2().convertToDouble() << " [adam_update_C3]";
-  double eps = getEps().convertToDouble(), decay = getWeightDecay().convertToDouble();
-  if (eps >= 0 && decay >= 0)
+  if (!getMaxExpAvgSq() == !getNewMaxExpAvgSq())
     return success();
-  return emitOpError() << "eps and weight_decay must not be negative, but are " << eps << " and " << decay
-                       << " [adam_update_C4]";
+  return emitOpError() << "returns a new largest second moment just when it is given the old one, but "
+                       << (getMaxExpAvgSq() ? "does not return it" : "is given none") << " [adam_update_C5]";
 }
+
+LogicalResult RmspropUpdateOp::verify() {
+  Type weight = getWeight().getType();
+  if (failed(checkTensors(*this, "rmsprop_update_C1", weight,
+                          {{"gradient", getGradient()},
+                           {"square_avg", getSquareAvg()},
+                           {"buffer", getMomentumBuffer()},
+                           {"grad_avg", getGradAvg()}})) ||
+      failed(checkScalars(*this, "rmsprop_update_C2", {{"lr", getLr()}})) ||
+      failed(checkNotNegative(*this, "rmsprop_update_C5",
+                              {{"alpha", getAlpha()},
+                               {"eps", getEps()},
+                               {"weight_decay", getWeightDecay()},
+                               {"momentum", getMomentum()}})))
+    return failure();
+  if (getMomentum().isZero() == !!getMomentumBuffer())
+    return emitOpError() << "takes a buffer just when momentum is not 0, but momentum is "
+                         << getMomentum().convertToDouble() << " [rmsprop_update_C3]";
+  size_t count = 2 + !!getMomentumBuffer() + !!getGradAvg();
+  return checkResults(*this, "rmsprop_update_C4", SmallVector<Type>(count, weight));
+}
+
+LogicalResult AdagradUpdateOp::verify() {
+  if (failed(checkTensors(*this, "adagrad_update_C1", getWeight().getType(),
+                          {{"gradient", getGradient()},
+                           {"sum", getSum()},
+                           {"new weight", getNewWeight()},
+                           {"new sum", getNewSum()}})) ||
+      failed(checkScalars(*this, "adagrad_update_C2", {{"step", getStep()}, {"lr", getLr()}})))
+    return failure();
+  return checkNotNegative(
+      *this, "adagrad_update_C3",
+      {{"lr_decay", getLrDecay()}, {"eps", getEps()}, {"weight_decay", getWeightDecay()}});
+}
+
+LogicalResult LionUpdateOp::verify() {
+  if (failed(checkTensors(*this, "lion_update_C1", getWeight().getType(),
+                          {{"gradient", getGradient()},
+                           {"exp_avg", getExpAvg()},
+                           {"new weight", getNewWeight()},
+                           {"new exp_avg", getNewExpAvg()}})) ||
+      failed(checkScalars(*this, "lion_update_C2", {{"lr", getLr()}})) ||
+      failed(checkRates(*this, "lion_update_C3", {{"beta1", getBeta1()}, {"beta2", getBeta2()}})))
+    return failure();
+  return checkNotNegative(*this, "lion_update_C4", {{"weight_decay", getWeightDecay()}});
+}
+
+SmallVector<Type> AdafactorUpdateOp::getVarianceTypes(RankedTensorType weight) {
+  if (weight.getRank() < 2)
+    return {weight};
+  Shape rows(weight.getShape()), columns(weight.getShape());
+  rows[weight.getRank() - 1] = 1;
+  columns[weight.getRank() - 2] = 1;
+  return {weight.clone(rows), weight.clone(columns)};
+}
+
+LogicalResult AdafactorUpdateOp::verify() {
+  RankedTensorType weight = tensorType(getWeight());
+  if (failed(checkTensors(*this, "adafactor_update_C1", weight, {{"gradient", getGradient()}})) ||
+      failed(checkScalars(*this, "adafactor_update_C2", {{"step", getStep()}, {"lr", getLr()}})) ||
+      failed(checkCountable(*this, "adafactor_update_C5", getWeight())) ||
+      failed(
+          checkNotNegative(*this, "adafactor_update_C6",
+                           {{"eps1", getEps1()}, {"eps2", getEps2()}, {"weight_decay", getWeightDecay()}})))
+    return failure();
+  SmallVector<Type> state = getVarianceTypes(weight);
+  if (TypeRange(state) != getVariances().getTypes())
+    return emitOpError() << "the variances of a weight " << weight << " are (" << state
+                         << "), but given are (" << getVariances().getTypes() << ") [adafactor_update_C3]";
+  if (!(getBeta2Decay().convertToDouble() <= 0 && getD().convertToDouble() >= 1))
+    return emitOpError() << "beta2_decay must not be positive and d at least 1, but they are "
+                         << getBeta2Decay().convertToDouble() << " and " << getD().convertToDouble()
+                         << " [adafactor_update_C6]";
+  state.insert(state.begin(), weight);
+  return checkResults(*this, "adafactor_update_C4", state);
+}
+
+LogicalResult MuonUpdateOp::verify() {
+  if (failed(checkTensors(*this, "muon_update_C1", getWeight().getType(),
+                          {{"gradient", getGradient()},
+                           {"buffer", getMomentumBuffer()},
+                           {"new weight", getNewWeight()},
+                           {"new buffer", getNewMomentumBuffer()}})) ||
+      failed(checkScalars(*this, "muon_update_C2", {{"lr", getLr()}})) ||
+      failed(checkCountable(*this, "muon_update_C3", getWeight())) ||
+      failed(checkRates(*this, "muon_update_C5", {{"momentum", getMomentum()}})) ||
+      failed(checkNotNegative(*this, "muon_update_C5", {{"weight_decay", getWeightDecay()}})))
+    return failure();
+  if (tensorType(getWeight()).getRank() < 2)
+    return emitOpError() << "weight must be of rank 2 at least, but is " << getWeight().getType()
+                         << " [muon_update_C3]";
+  auto steps = static_cast<int64_t>(getNsSteps());
+  if (steps >= 1 && steps <= 99)
+    return success();
+  return emitOpError() << "ns_steps must lie in [1, 99], but is " << steps << " [muon_update_C4]";
+}
+
+//===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
 
 /// Weight decay (2), momentum (3), nesterov (2) and the step itself (2), for each element.
 int64_t SgdUpdateOp::getFlops() {
@@ -67,21 +211,47 @@ int64_t SgdUpdateOp::getFlops() {
   return perElement * elementCount(getWeight().getType());
 }
 
-/// Both moments (3 and 4), the denominator (3), the step (3) and weight decay (2), for each element.
+/// Both moments (3 and 4), the denominator (3), the step (3), weight decay (2) and the larger moment (1), for
+/// each element.
 int64_t AdamUpdateOp::getFlops() {
-  return (13 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
+  return (13 + (getWeightDecay().isZero() ? 0 : 2) + (getMaxExpAvgSq() ? 1 : 0)) *
+         elementCount(getWeight().getType());
 }
 
-LogicalResult FusedOp::verify() {
-  Block &block = getBody().front();
-  if (TypeRange(block.getArgumentTypes()) != getInputs().getTypes())
-    return emitOpError() << "region takes (" << block.getArgumentTypes() << "), but the inputs are ("
-                         << getInputs().getTypes() << ") [fused_C1]";
-  auto yield = dyn_cast<YieldOp>(block.getTerminator());
-  if (!yield || yield.getValues().getTypes() != getOutputs().getTypes())
-    return emitOpError() << "region must end in a gpuc.yield of (" << getOutputs().getTypes()
-                         << ") [fused_C2]";
-  return success();
+/// The mean square (4), its root and the quotient (3), the step (2), weight decay (2), centering (5) and
+/// momentum (2), for each element.
+int64_t RmspropUpdateOp::getFlops() {
+  int64_t perElement =
+      9 + (getWeightDecay().isZero() ? 0 : 2) + (getGradAvg() ? 5 : 0) + (getMomentumBuffer() ? 2 : 0);
+  return perElement * elementCount(getWeight().getType());
+}
+
+/// The sum of squares (2), its root and the quotient (3), the step (2) and weight decay (2), for each
+/// element.
+int64_t AdagradUpdateOp::getFlops() {
+  return (7 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
+}
+
+/// Two means (3 each), the sign (1), the step (2) and weight decay (1), for each element.
+int64_t LionUpdateOp::getFlops() {
+  return (9 + (getWeightDecay().isZero() ? 0 : 1)) * elementCount(getWeight().getType());
+}
+
+/// Mean squares of the weight (2), of the gradient (3) and of the direction (2), its estimate (2), bound,
+/// root and quotient (3), the step (2) and weight decay (1), for each element.
+int64_t AdafactorUpdateOp::getFlops() {
+  return (14 + (getWeightDecay().isZero() ? 0 : 1)) * elementCount(getWeight().getType());
+}
+
+/// With s rows or columns, whichever are fewer, and n elements: three products of an iteration (2ns, 2s³,
+/// 2ns) and its sums (3s² and 2n); momentum (3), nesterov (3), the norm (3), the step (2) and weight decay
+/// (1) for each element.
+int64_t MuonUpdateOp::getFlops() {
+  int64_t elements = elementCount(getWeight().getType()), rows = shapeOf(getWeight()).front();
+  int64_t fewer = std::min(rows, elements / rows);
+  int64_t iteration = 4 * elements * fewer + 2 * fewer * fewer * fewer + 3 * fewer * fewer + 2 * elements;
+  int64_t perElement = 8 + (getNesterov() ? 3 : 0) + (getWeightDecay().isZero() ? 0 : 1);
+  return perElement * elements + static_cast<int64_t>(getNsSteps()) * iteration;
 }
 
 } // namespace gpuc::ir

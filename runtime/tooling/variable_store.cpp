@@ -141,6 +141,12 @@ Result<std::vector<std::string>> VariableStore::start(const NamedTensors& files,
     updates.spec.name = "updates";
     GPUC_RETURN_IF_ERROR(write(*session_, updates));
   }
+  // A running mean that begins anew begins with its weight.
+  for (const VariableInfo& variable : plan.variables)
+    for (size_t i = 0; i < wanted && !selection.wants(variable); ++i)
+      if (variable.spec.name == entries[i]->spec.name + "/ema")
+        GPUC_RETURN_IF_ERROR(
+            session_->writeVariable(variable.spec.name, std::as_bytes(std::span(entries[i]->data))));
   return selection.warnings();
 }
 

@@ -104,7 +104,8 @@ def adam(w, g, slots, t, lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay
 
 
 def adamw(w, g, slots, t, lr=1e-3, weight_decay=0.01, **options):
-    w *= 1 - lr * weight_decay
+    if w.ndim >= 2:  # biases do not decay
+        w *= 1 - lr * weight_decay
     adam(w, g, slots, t, lr, **options)
 
 

@@ -1,4 +1,4 @@
-//===- NetworkCases.cpp - Softmax, random numbers, optimizers ----------------===//
+//===- NetworkCases.cpp - Softmax and random numbers -------------------------===//
 
 #include "test/gradients/Registry.h"
 
@@ -68,61 +68,6 @@ void addRandomCases(Cases &cases) {
                      std::string("%d = gpuc.dropout %x0 p ") + p +
                          " id 9 : tensor<5x7x$T>\n%y = gpuc.mul %d, %x0 : tensor<5x7x$T>",
                      {{"%y", "5x7x$T"}}});
-}
-
-//===----------------------------------------------------------------------===//
-// Optimizers
-//===----------------------------------------------------------------------===//
-
-static Case sgd(const std::string &name, bool hasBuffer, double step, const std::string &attributes) {
-  Input tensorInput{"3x5x$T"}, stepInput{"i64", 0, 0, {step}}, lr{"$T", 0.1, 0.1};
-  std::vector<Input> inputs = {tensorInput, tensorInput};
-  std::string body = "gpuc.sgd_update %x0 gradient %x1 ", types = "tensor<3x5x$T>, tensor<3x5x$T>, ";
-  if (hasBuffer) {
-    inputs.push_back(tensorInput);
-    types += "tensor<3x5x$T>, ";
-  }
-  inputs.insert(inputs.end(), {stepInput, lr});
-  body += hasBuffer ? "buffer %x2 step %x3 lr %x4 " : "step %x2 lr %x3 ";
-  body += "{" + attributes + "} : (" + types + "tensor<i64>, tensor<$T>) -> ";
-  body += hasBuffer ? "(tensor<3x5x$T>, tensor<3x5x$T>)" : "tensor<3x5x$T>";
-  std::vector<Output> outputs = {{"%y", "3x5x$T"}};
-  if (hasBuffer)
-    outputs.push_back({"%b", "3x5x$T"});
-  return {"gpuc.sgd_update", name, inputs, (hasBuffer ? "%y, %b = " : "%y = ") + body, outputs,
-          Derivatives::none};
-}
-
-static Case adam(const std::string &name, double step, const std::string &decoupled,
-                 const std::string &attributes) {
-  Input weight{"3x5x$T"}, square{"3x5x$T", 0.1, 1}, stepInput{"i64", 0, 0, {step}}, lr{"$T", 0.01, 0.01};
-  std::string types = "tensor<3x5x$T>, tensor<3x5x$T>, tensor<3x5x$T>";
-  Case update{"gpuc.adam_update",
-              name,
-              {weight, weight, weight, square, stepInput, lr},
-              "%y, %m, %v = gpuc.adam_update %x0 gradient %x1 moments %x2, %x3 step %x4 lr %x5 " + decoupled +
-                  " {" + attributes + "} : (" + types + ", tensor<3x5x$T>, tensor<i64>, tensor<$T>) -> (" +
-                  types + ")",
-              {{"%y", "3x5x$T"}, {"%m", "3x5x$T"}, {"%v", "3x5x$T"}},
-              Derivatives::none};
-  update.inner = 1;
-  return update;
-}
-
-void addUpdateCases(Cases &cases) {
-  auto attributes = [](const char *momentum, const char *dampening, const char *decay, const char *nesterov) {
-    return std::string("momentum = ") + momentum + " : f64, dampening = " + dampening +
-           " : f64, weight_decay = " + decay + " : f64, nesterov = " + nesterov;
-  };
-  cases.push_back(sgd("plain", false, 1, attributes("0.0", "0.0", "0.0", "false")));
-  cases.push_back(sgd("decay", false, 5, attributes("0.0", "0.0", "0.1", "false")));
-  cases.push_back(sgd("momentum_first", true, 1, attributes("0.9", "0.5", "0.0", "false")));
-  cases.push_back(sgd("momentum_later", true, 2, attributes("0.9", "0.5", "0.1", "false")));
-  cases.push_back(sgd("nesterov", true, 2, attributes("0.9", "0.0", "0.1", "true")));
-  std::string betas = "beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = ";
-  cases.push_back(adam("first", 1, "", betas + "0.0 : f64"));
-  cases.push_back(adam("decay", 10, "", betas + "0.1 : f64"));
-  cases.push_back(adam("decoupled", 1000, "decoupled", betas + "0.1 : f64"));
 }
 
 } // namespace gpuc::gradients

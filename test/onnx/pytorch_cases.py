@@ -15,7 +15,7 @@ CASES = {
     "classifier": {"input": ("i64", [LENGTH], WORDS), "labels": [], "classes": CLASSES,
                    "optimizer": "adam:lr=0.002", "import": [f"--dim=batch={BATCH}"], "compile": []},
     "language": {"input": ("i64", [LENGTH], WORDS), "labels": [LENGTH], "classes": WORDS,
-                 "optimizer": "adamw:lr=0.002,weight_decay=0.05",
+                 "optimizer": "adamw:lr=0.002,weight_decay=0.05,decay=all",
                  "import": [f"--dim=batch={BATCH}", "--freeze=places.*"], "compile": []},
     "recurrent": {"input": ("i64", [LENGTH], WORDS), "labels": [LENGTH], "classes": CLASSES,
                   "optimizer": "adam:lr=0.01", "import": [f"--dim=batch={BATCH}"], "compile": []},

@@ -133,7 +133,7 @@ OPTIMIZERS = {
     "sgd:lr=0.05,momentum=0.9": lambda weights: torch.optim.SGD(weights, lr=0.05, momentum=0.9),
     "adam:lr=0.01": lambda weights: torch.optim.Adam(weights, lr=0.01),
     "adam:lr=0.002": lambda weights: torch.optim.Adam(weights, lr=0.002),
-    "adamw:lr=0.002,weight_decay=0.05": lambda weights: torch.optim.AdamW(weights, lr=0.002, weight_decay=0.05),
+    "adamw:lr=0.002,weight_decay=0.05,decay=all": lambda weights: torch.optim.AdamW(weights, lr=0.002, weight_decay=0.05),
 }
 
 

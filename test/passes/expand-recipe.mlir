@@ -101,18 +101,18 @@ module @sgd {
 
 // adamw: decoupled decay, PyTorch's defaults, two slots; in f64 the norm is in f64.
 // CHECK-LABEL: module @adamw
-// CHECK:       gpuc.variable @"w/exp_avg" kind optimizer : tensor<2xf64>
-// CHECK-NEXT:  gpuc.variable @"w/exp_avg_sq" kind optimizer : tensor<2xf64>
+// CHECK:       gpuc.variable @"w/exp_avg" kind optimizer : tensor<2x3xf64>
+// CHECK-NEXT:  gpuc.variable @"w/exp_avg_sq" kind optimizer : tensor<2x3xf64>
 // CHECK:       func.func @train_step
 // CHECK-SAME:    tensor<f64> {gpuc.name = "grad_norm"}
 // CHECK:         gpuc.constant 0.001 : tensor<f64>
 // CHECK:         gpuc.adam_update {{.*}} decoupled
 // CHECK-SAME:      beta1 = 9.0{{0*}}e-01{{.*}}beta2 = {{0.998999|9.990000e-01}}{{.*}}eps = 1.0{{0*}}e-08{{.*}}weight_decay = 1.0{{0*}}e-02
 module @adamw {
-  gpuc.variable @w : tensor<2xf64> init normal(std = 0.1)
-  func.func @loss(%x: tensor<2xf64> {gpuc.name = "x"}) -> (tensor<f64>, tensor<f64>) {
-    %w = gpuc.read @w : tensor<2xf64>
-    %sum, %count = gpuc.mse %w, %x : (tensor<2xf64>, tensor<2xf64>) -> (tensor<f64>, tensor<f64>)
+  gpuc.variable @w : tensor<2x3xf64> init normal(std = 0.1)
+  func.func @loss(%x: tensor<2x3xf64> {gpuc.name = "x"}) -> (tensor<f64>, tensor<f64>) {
+    %w = gpuc.read @w : tensor<2x3xf64>
+    %sum, %count = gpuc.mse %w, %x : (tensor<2x3xf64>, tensor<2x3xf64>) -> (tensor<f64>, tensor<f64>)
     return %sum, %count : tensor<f64>, tensor<f64>
   }
   gpuc.recipe {

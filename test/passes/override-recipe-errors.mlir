@@ -11,8 +11,8 @@
 // RUN: not gpuc-opt %s --gpuc-override-recipe=entries=clip_norm=1 --split-input-file 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not gpuc-opt %s --gpuc-override-recipe=optimizer=sgd --split-input-file 2>&1 | FileCheck %s --check-prefix=LOSS
 
-// NAME: error: unknown optimizer 'adm': the nearest is 'adam'; known are adam, adamw, sgd
-// KEY: error: optimizer adam has no key 'lrr': the nearest is 'lr'; known are lr, beta1, beta2, eps, weight_decay
+// NAME: error: unknown optimizer 'adm': the nearest is 'adam'; known are adafactor, adagrad, adam, adamw, lion, muon, rmsprop, sgd
+// KEY: error: optimizer adam has no key 'lrr': the nearest is 'lr'; known are lr, beta1, beta2, eps, amsgrad, weight_decay, decay
 // RATE: error: optimizer sgd: Invalid learning rate: -1
 
 // An entry that there is not, and texts that are not of an entry's kind or below its bound.

@@ -29,7 +29,7 @@ static const OpTable &opTable() {
     addLossOps(cases);
     addLinearLossOps(cases);
     addRandomOps(cases);
-    addTrainingOps(cases);
+    addUpdateOps(cases);
     return cases;
   }();
   return table;

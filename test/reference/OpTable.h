@@ -62,6 +62,6 @@ void addAttentionOps(OpTable &table);
 void addLossOps(OpTable &table);
 void addLinearLossOps(OpTable &table);
 void addRandomOps(OpTable &table);
-void addTrainingOps(OpTable &table);
+void addUpdateOps(OpTable &table);
 
 } // namespace gpuc::reference

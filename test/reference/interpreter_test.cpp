@@ -186,6 +186,54 @@ TEST_F(InterpreterTest, AdamsFirstStepIsTheLearningRate) {
   EXPECT_NEAR(y[1], 1.125, 1e-15);
 }
 
+TEST_F(InterpreterTest, AdafactorsFirstStepIsOfTheSizeOfTheWeight) {
+  // Squares 1, 4; 4, 16 are of rank 1: rows of mean 2.5 and 10, columns of 2.5 and 10, over 6.25. Each
+  // element of the direction is ±1, and a step of 0.01 · RMS(w) = 0.02 follows.
+  Values y = evaluate("%w = gpuc.constant 2.0 : tensor<2x2xf64>\n"
+                      "%g = gpuc.constant dense<[[1.0, -2.0], [2.0, 4.0]]> : tensor<2x2xf64>\n"
+                      "%r = gpuc.constant 7.0 : tensor<2x1xf64>\n"
+                      "%c = gpuc.constant 7.0 : tensor<1x2xf64>\n"
+                      "%t = gpuc.constant 1 : tensor<i64>\n"
+                      "%lr = gpuc.constant 0.01 : tensor<f64>\n"
+                      "%y, %r1, %c1 = gpuc.adafactor_update %w gradient %g variances %r, %c step %t lr %lr "
+                      "{beta2_decay = -0.8, eps1 = 1.0e-16, eps2 = 1.0e-3, d = 1.0, weight_decay = 0.0} : "
+                      "(tensor<2x2xf64>, tensor<2x2xf64>, tensor<2x1xf64>, tensor<1x2xf64>, tensor<i64>, "
+                      "tensor<f64>) -> (tensor<2x2xf64>, tensor<2x1xf64>, tensor<1x2xf64>)",
+                      "tensor<2x2xf64>");
+  for (auto [found, expected] : llvm::zip_equal(y, Values{1.98, 2.02, 1.98, 1.98}))
+    EXPECT_NEAR(found, expected, 1e-15);
+}
+
+TEST_F(InterpreterTest, MuonMovesSingularValuesTowardsOne) {
+  // A diagonal stays one; s ← 3.4445 s - 4.775 s³ + 2.0315 s⁵ of each entry of (4, 3) / 5, then a step of 1.
+  Values y = evaluate(
+      "%w = gpuc.constant 0.0 : tensor<2x2xf64>\n"
+      "%g = gpuc.constant dense<[[4.0, 0.0], [0.0, 3.0]]> : tensor<2x2xf64>\n"
+      "%b = gpuc.constant 0.0 : tensor<2x2xf64>\n"
+      "%lr = gpuc.constant 1.0 : tensor<f64>\n"
+      "%y, %b1 = gpuc.muon_update %w gradient %g buffer %b lr %lr {momentum = 0.0, nesterov = false, "
+      "ns_steps = 1 : i64, weight_decay = 0.0} : (tensor<2x2xf64>, tensor<2x2xf64>, "
+      "tensor<2x2xf64>, tensor<f64>) -> (tensor<2x2xf64>, tensor<2x2xf64>)",
+      "tensor<2x2xf64>");
+  for (auto [found, expected] : llvm::zip_equal(y, Values{-0.97648192, 0, 0, -1.19326944}))
+    EXPECT_NEAR(found, expected, 1e-6); // the norm is 5 + 1e-7
+}
+
+TEST_F(InterpreterTest, LionsStepsAreSigns) {
+  // 0.5 · (1, -2, 2) + 0.5 · (-1, 1, 4) = (0, -0.5, 3): signs 0, -1, 1; decay takes a tenth of 0.5 · w.
+  Values y =
+      evaluate("%w = gpuc.constant 1.0 : tensor<3xf64>\n"
+               "%g = gpuc.constant dense<[-1.0, 1.0, 4.0]> : tensor<3xf64>\n"
+               "%m = gpuc.constant dense<[1.0, -2.0, 2.0]> : tensor<3xf64>\n"
+               "%lr = gpuc.constant 0.5 : tensor<f64>\n"
+               "%y, %m1 = gpuc.lion_update %w gradient %g exp_avg %m lr %lr {beta1 = 0.5, beta2 = 0.75, "
+               "weight_decay = 0.1} : (tensor<3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<f64>) -> "
+               "(tensor<3xf64>, tensor<3xf64>)",
+               "tensor<3xf64>");
+  for (auto [found, expected] : llvm::zip_equal(y, Values{0.95, 1.45, 0.45}))
+    EXPECT_NEAR(found, expected, 1e-15);
+}
+
 TEST_F(InterpreterTest, TypedPrecisionRoundsEachResult) {
   // 1 + 2^-30 is no f32; 1 + 2^-9 no bf16.
   std::string body =

@@ -1,4 +1,4 @@
-// What variables, recipes, losses, random ops and updates refuse.
+// What variables, recipes, losses and random ops refuse.
 // RUN: gpuc-opt %s -verify-diagnostics -split-input-file
 
 // A kind is one of four.
@@ -353,96 +353,6 @@ func.func @case(%s: tensor<i64>, %t: tensor<i64>) {
 func.func @case(%a: tensor<4xf32>) {
   // expected-error @below {{p must lie in [0, 1], but is 1.500000e+00 [dropout_C1]}}
   %0 = gpuc.dropout %a p 1.5 id 1 : tensor<4xf32>
-  return
-}
-
-// -----
-
-// A gradient of another shape.
-func.func @case(%w: tensor<4xf32>, %g: tensor<5xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{gradient must be 'tensor<4xf32>', but is 'tensor<5xf32>' [sgd_update_C1]}}
-  %0 = gpuc.sgd_update %w gradient %g step %t lr %lr {momentum = 0.0 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<5xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
-  return
-}
-
-// -----
-
-// One learning rate.
-func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<4xf32>) {
-  // expected-error @below {{lr must be a scalar tensor, but is 'tensor<4xf32>' [sgd_update_C2]}}
-  %0 = gpuc.sgd_update %w gradient %g step %t lr %lr {momentum = 0.0 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<4xf32>) -> tensor<4xf32>
-  return
-}
-
-// -----
-
-// Momentum needs a buffer.
-func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{takes a buffer just when momentum is not 0, but momentum is 9.000000e-01 [sgd_update_C3]}}
-  %0 = gpuc.sgd_update %w gradient %g step %t lr %lr {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
-  return
-}
-
-// -----
-
-// As in PyTorch.
-func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{nesterov needs momentum and no dampening, but momentum is 0.000000e+00 and dampening 0.000000e+00 [sgd_update_C4]}}
-  %0 = gpuc.sgd_update %w gradient %g step %t lr %lr {momentum = 0.0 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = true} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
-  return
-}
-
-// -----
-
-// The buffer is a result.
-func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %b: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{must return ('tensor<4xf32>', 'tensor<4xf32>'), but returns ('tensor<4xf32>') [sgd_update_C5]}}
-  %0 = gpuc.sgd_update %w gradient %g buffer %b step %t lr %lr {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
-  return
-}
-
-// -----
-
-// A moment of another shape.
-func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{first moment must be 'tensor<4xf32>', but is 'tensor<5xf32>' [adam_update_C1]}}
-  %0:3 = gpuc.adam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
-  return
-}
-
-// -----
-
-// Weights would grow.
-func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{momentum and weight_decay must not be negative and dampening a number, but they are 0.000000e+00, -1.000000e+00 and 0.000000e+00 [sgd_update_C6]}}
-  %0 = gpuc.sgd_update %w gradient %w step %t lr %lr {momentum = 0.0 : f64, dampening = 0.0 : f64, weight_decay = -1.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
-  return
-}
-
-// -----
-
-// The denominator could be 0.
-func.func @case(%w: tensor<4xf32>, %m: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{eps and weight_decay must not be negative, but are -1.000000e+00 and 0.000000e+00 [adam_update_C4]}}
-  %0:3 = gpuc.adam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = -1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
-  return
-}
-
-// -----
-
-// One step for all.
-func.func @case(%w: tensor<4xf32>, %m: tensor<4xf32>, %t: tensor<4xi64>, %lr: tensor<f32>) {
-  // expected-error @below {{step must be a scalar tensor, but is 'tensor<4xi64>' [adam_update_C2]}}
-  %0:3 = gpuc.adam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
-  return
-}
-
-// -----
-
-// A moment that never moves.
-func.func @case(%w: tensor<4xf32>, %m: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{beta1 and beta2 must lie in [0, 1), but are 1.000000e+00 and 9.990000e-01 [adam_update_C3]}}
-  %0:3 = gpuc.adam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 1.0 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 

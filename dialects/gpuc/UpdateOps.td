@@ -1,0 +1,183 @@
+#ifndef GPUC_UPDATE_OPS
+#define GPUC_UPDATE_OPS
+
+include "dialects/gpuc/GpucOpBase.td"
+
+/// One step of an optimizer for one variable: from weight, gradient and state to the new weight and the new state.
+/// What depends on step and lr alone is computed in f64 and rounded once to the weight's type.
+class Gpuc_UpdateOp<string mnemonic, list<Trait> traits = []>
+    : Gpuc_PureOp<mnemonic, traits # [Composite], ["getFlops"]> {
+  let hasVerifier = 1;
+}
+
+def SgdUpdateOp : Gpuc_UpdateOp<"sgd_update"> {
+  let summary = "One step of stochastic gradient descent";
+  let description = [{
+    PyTorch's torch.optim.SGD: g ← g + weight_decay · w; with momentum μ: b ← μ · b + (1 - dampening) · g (in step 1
+    b ← g), and g ← g + μ · b with nesterov, else g ← b; w ← w - lr · g.
+    Results: the weight and, with momentum, the buffer. `step` is counted from 1.
+
+    - (sgd_update_C1) gradient and buffer have the type of the weight.
+    - (sgd_update_C2) step and lr are scalars.
+    - (sgd_update_C3) There is a buffer just when momentum is not 0.
+    - (sgd_update_C4) nesterov needs momentum and no dampening.
+    - (sgd_update_C5) The results have the type of the weight.
+    - (sgd_update_C6) momentum and weight_decay are not negative, and dampening is a number (not NaN).
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Optional<Gpuc_FloatTensor>:$momentum_buffer,
+                       Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$momentum, F64Attr:$dampening,
+                       F64Attr:$weight_decay, BoolAttr:$nesterov);
+  let results = (outs Variadic<Gpuc_FloatTensor>:$updated);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient (`buffer` $momentum_buffer^)? `step` $step `lr` $lr attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def AdamUpdateOp : Gpuc_UpdateOp<"adam_update"> {
+  let summary = "One step of Adam, or with `decoupled` weight decay of AdamW";
+  let description = [{
+    PyTorch's torch.optim.Adam and AdamW [Kingma and Ba 2015; Loshchilov and Hutter 2019]:
+    Adam: g ← g + weight_decay · w; AdamW: w ← w - lr · weight_decay · w. m ← β1 · m + (1 - β1) · g;
+    v ← β2 · v + (1 - β2) · g²; w ← w - lr / (1 - β1^t) · m / (sqrt(v) / sqrt(1 - β2^t) + ε). `step` is t, from 1.
+    With `max`, the largest v so far, the step divides by that: AMSGrad [Reddi, Kale and Kumar 2018].
+
+    - (adam_update_C1) All tensors have the type of the weight.
+    - (adam_update_C2) step and lr are scalars.
+    - (adam_update_C3) beta1 and beta2 lie in [0, 1).
+    - (adam_update_C4) eps and weight_decay are not negative.
+    - (adam_update_C5) A new largest second moment is returned just when there is an old one.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$exp_avg,
+                       Gpuc_FloatTensor:$exp_avg_sq, Optional<Gpuc_FloatTensor>:$max_exp_avg_sq, Gpuc_IndexTensor:$step,
+                       Gpuc_FloatTensor:$lr, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay,
+                       UnitAttr:$decoupled);
+  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_exp_avg, Gpuc_FloatTensor:$new_exp_avg_sq,
+                      Optional<Gpuc_FloatTensor>:$new_max_exp_avg_sq);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `moments` $exp_avg `,` $exp_avg_sq (`max` $max_exp_avg_sq^)? `step` $step `lr` $lr
+    (`decoupled` $decoupled^)? attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def RmspropUpdateOp : Gpuc_UpdateOp<"rmsprop_update", [AttrSizedOperandSegments]> {
+  let summary = "One step of RMSprop";
+  let description = [{
+    PyTorch's torch.optim.RMSprop [Tieleman and Hinton 2012; centered: Graves 2013]: g ← g + weight_decay · w;
+    v ← α · v + (1 - α) · g²; centered, which is with grad_avg a: a ← α · a + (1 - α) · g and d = sqrt(v - a²), else
+    d = sqrt(v); u = g / (d + ε); with momentum μ: b ← μ · b + u, and u = b; w ← w - lr · u.
+    Rounding may leave v - a² below 0 where a gradient never changes, and the root of that is NaN, as in PyTorch.
+    Results: the weight, v and, of buffer and grad_avg, those that there are.
+
+    - (rmsprop_update_C1) gradient and state have the type of the weight.
+    - (rmsprop_update_C2) lr is a scalar.
+    - (rmsprop_update_C3) There is a buffer just when momentum is not 0.
+    - (rmsprop_update_C4) The results are of the types of the weight and its state.
+    - (rmsprop_update_C5) alpha, eps, weight_decay and momentum are not negative.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$square_avg,
+                       Optional<Gpuc_FloatTensor>:$momentum_buffer, Optional<Gpuc_FloatTensor>:$grad_avg,
+                       Gpuc_FloatTensor:$lr, F64Attr:$alpha, F64Attr:$eps, F64Attr:$weight_decay, F64Attr:$momentum);
+  let results = (outs Variadic<Gpuc_FloatTensor>:$updated);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `square_avg` $square_avg (`buffer` $momentum_buffer^)? (`grad_avg` $grad_avg^)?
+    `lr` $lr attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def AdagradUpdateOp : Gpuc_UpdateOp<"adagrad_update"> {
+  let summary = "One step of Adagrad";
+  let description = [{
+    PyTorch's torch.optim.Adagrad [Duchi, Hazan and Singer 2011]: g ← g + weight_decay · w; s ← s + g²;
+    w ← w - lr / (1 + (t - 1) · lr_decay) · g / (sqrt(s) + ε). `step` is t, from 1.
+
+    - (adagrad_update_C1) All tensors have the type of the weight.
+    - (adagrad_update_C2) step and lr are scalars.
+    - (adagrad_update_C3) lr_decay, eps and weight_decay are not negative.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$sum,
+                       Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$lr_decay, F64Attr:$eps,
+                       F64Attr:$weight_decay);
+  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_sum);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `sum` $sum `step` $step `lr` $lr attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def LionUpdateOp : Gpuc_UpdateOp<"lion_update"> {
+  let summary = "One step of Lion";
+  let description = [{
+    [Chen et al. 2023, algorithm 2]: w ← w - lr · weight_decay · w; w ← w - lr · sign(β1 · m + (1 - β1) · g);
+    m ← β2 · m + (1 - β2) · g. sign(0) is 0.
+
+    - (lion_update_C1) All tensors have the type of the weight.
+    - (lion_update_C2) lr is a scalar.
+    - (lion_update_C3) beta1 and beta2 lie in [0, 1).
+    - (lion_update_C4) weight_decay is not negative.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$exp_avg,
+                       Gpuc_FloatTensor:$lr, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$weight_decay);
+  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_exp_avg);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `exp_avg` $exp_avg `lr` $lr attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def AdafactorUpdateOp : Gpuc_UpdateOp<"adafactor_update"> {
+  let summary = "One step of Adafactor";
+  let description = [{
+    torch.optim.Adafactor as of PyTorch 2.5 [Shazeer and Stern 2018]. With t = `step`, from 1, f = t^beta2_decay,
+    RMS(x) = sqrt(mean of x²) and ρ = max(eps2, RMS(w)) · min(lr, 1 / sqrt(t)): w ← w - lr · weight_decay · w;
+    second moments v below; u = g / max(sqrt(v), eps1); w ← w - ρ / max(1, RMS(u) / d) · u.
+
+    A weight of m × n (leading dimensions are a batch of such) has its second moments factored into a column of m and a
+    row of n: r ← r + f · (mean of g² over the last dimension - r), likewise c over the one before, and
+    v = r · c / max(mean of r, eps1). Of other weights they are kept: v ← v + f · (g² - v).
+    f16 and bf16 are computed as f32. Results: the weight, then its new variances.
+
+    - (adafactor_update_C1) The gradient has the type of the weight.
+    - (adafactor_update_C2) step and lr are scalars.
+    - (adafactor_update_C3) variances are row_var, the weight's type with a last extent of 1, and col_var, with a last
+      but one of 1; of a weight of rank below 2 the one variance, of its type.
+    - (adafactor_update_C4) The results are of the types of the weight and its variances.
+    - (adafactor_update_C5) The weight is of static shape and has elements: their mean is taken.
+    - (adafactor_update_C6) beta2_decay is not positive, d is at least 1; eps1, eps2 and weight_decay are not negative.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Variadic<Gpuc_FloatTensor>:$variances,
+                       Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$beta2_decay, F64Attr:$eps1, F64Attr:$eps2,
+                       F64Attr:$d, F64Attr:$weight_decay);
+  let results = (outs Variadic<Gpuc_FloatTensor>:$updated);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `variances` $variances `step` $step `lr` $lr attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The types of a weight's variances: row_var and col_var, or the one variance.
+    static ::llvm::SmallVector<::mlir::Type> getVarianceTypes(::mlir::RankedTensorType weight);
+  }];
+}
+
+def MuonUpdateOp : Gpuc_UpdateOp<"muon_update"> {
+  let summary = "One step of Muon: momentum, made orthogonal";
+  let description = [{
+    [Jordan et al. 2024]: b ← μ · b + (1 - μ) · g; u = (1 - μ) · g + μ · b with nesterov, else b. Of u as a matrix of m
+    rows (all but the first dimension are its columns, n of them) the Newton-Schulz iteration makes one with singular
+    values near 1: x = u / (‖u‖ + 1e-7), with the Frobenius norm, then `ns_steps` times with a = x · xᵀ
+    x ← 3.4445 · x + (-4.775 · a + 2.0315 · a · a) · x.
+    w ← w - lr · weight_decay · w; w ← w - lr · sqrt(max(1, m / n)) · x.
+    All is computed in the weight's type, f16 and bf16 as f32; the author's program rounds the iteration to bf16.
+
+    - (muon_update_C1) All tensors have the type of the weight.
+    - (muon_update_C2) lr is a scalar.
+    - (muon_update_C3) The weight is of static shape, of rank 2 at least, and has elements.
+    - (muon_update_C4) ns_steps lies in [1, 99].
+    - (muon_update_C5) momentum lies in [0, 1), and weight_decay is not negative.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$momentum_buffer,
+                       Gpuc_FloatTensor:$lr, F64Attr:$momentum, BoolAttr:$nesterov, I64Attr:$ns_steps,
+                       F64Attr:$weight_decay);
+  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_momentum_buffer);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `buffer` $momentum_buffer `lr` $lr attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+#endif

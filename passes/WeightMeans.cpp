@@ -1,0 +1,55 @@
+//===- WeightMeans.cpp - A running mean of the weights -----------------------===//
+
+#include "passes/WeightMeans.h"
+
+#include "passes/Specs.h"
+
+namespace gpuc {
+
+using namespace mlir;
+
+static std::string meanOf(StringRef variable) { return (variable + "/ema").str(); }
+
+FailureOr<WeightMeans> WeightMeans::fromSpec(ir::SpecAttr spec,
+                                             function_ref<InFlightDiagnostic()> emitError) {
+  static const SpecForm form = {"ema", {{"decay", 0.999}, {"evaluate", 1.0}}};
+  FailureOr<SpecNumbers> numbers = readSpec(spec, "running mean", form, emitError);
+  if (failed(numbers))
+    return failure();
+  double decay = numbers->lookup("decay");
+  if (!(decay >= 0 && decay <= 1))
+    return emitError() << "running mean ema: decay must lie in [0, 1], but is " << decay;
+  return WeightMeans{decay, numbers->lookup("evaluate") != 0};
+}
+
+void WeightMeans::build(ModuleOp module, StepBuilder &ops, ir::VariableOp variable, Value updated,
+                        Value step) const {
+  Builder attributes(module.getContext());
+  auto copy = ir::SpecAttr::get(module.getContext(), "copy",
+                                attributes.getDictionaryAttr(attributes.getNamedAttr(
+                                    "variable", attributes.getStringAttr(variable.getSymName()))));
+  ir::VariableOp mean = declareVariable(module, variable.getLoc(), meanOf(variable.getSymName()),
+                                        cast<RankedTensorType>(variable.getType()), copy, "optimizer");
+  Value old = ops.read(mean);
+  Value kept = ops.binary<ir::MulOp>(old, ops.constantLike(old, decay));
+  Value added = ops.binary<ir::MulOp>(updated, ops.constantLike(updated, 1 - decay));
+  Value isFirst = ops.compare(ir::Comparison::eq, step, ops.constantLike(step, 1));
+  ops.assign(mean, ops.select(isFirst, updated, ops.binary<ir::AddOp>(kept, added)));
+}
+
+void readMeans(func::FuncOp function) {
+  auto module = function->getParentOfType<ModuleOp>();
+  function.walk([&](ir::ReadOp read) {
+    std::string mean = meanOf(read.getVariable());
+    if (module.lookupSymbol<ir::VariableOp>(mean))
+      read.setVariable(mean);
+  });
+}
+
+StringRef copiedVariable(ir::VariableOp variable) {
+  ir::SpecAttr spec = variable.getInitializer();
+  auto source = dyn_cast_or_null<StringAttr>(spec.getArguments().get("variable"));
+  return spec.getName() == "copy" && source ? source.getValue() : "";
+}
+
+} // namespace gpuc

@@ -1,0 +1,217 @@
+//===- UpdateCases.cpp - Updates of optimizers -------------------------------===//
+
+#include "test/gradients/Registry.h"
+
+namespace gpuc::gradients {
+namespace {
+
+/// An operand, after a keyword.
+struct Operand {
+  std::string keyword;
+  Input input;
+};
+
+/// A number of an update, in f64.
+std::string number(const std::string &name, const std::string &value) {
+  return name + " = " + value + " : f64";
+}
+
+/// An update of `outputs` as their types say; `attributes` stand behind the operands. What comes between
+/// operands and braces is `flags`.
+Case update(const std::string &op, const std::string &name, const std::vector<Operand> &operands,
+            const std::vector<std::string> &attributes, const std::vector<std::string> &outputs,
+            const std::string &flags = "") {
+  Case built{"gpuc." + op, name, {}, "", {}, Derivatives::none};
+  std::string arguments, types, results, resultTypes, list;
+  for (const Operand &operand : operands) {
+    arguments += " " + operand.keyword + " %x" + std::to_string(built.inputs.size());
+    types += (types.empty() ? "" : ", ") + tensor(operand.input.type);
+    built.inputs.push_back(operand.input);
+  }
+  for (const std::string &type : outputs) {
+    std::string value = "%y" + std::to_string(built.outputs.size());
+    results += (results.empty() ? "" : ", ") + value;
+    resultTypes += (resultTypes.empty() ? "" : ", ") + tensor(type);
+    built.outputs.push_back({value, type});
+  }
+  for (const std::string &attribute : attributes)
+    list += (list.empty() ? "" : ", ") + attribute;
+  built.body = results + " = gpuc." + op + arguments + " " + flags + " {" + list + "} : (" + types +
+               ") -> (" + resultTypes + ")";
+  built.inner = 1;
+  return built;
+}
+
+Input any(const std::string &shape) { return {real(shape)}; }
+Input positive(const std::string &shape) { return {real(shape), 0.1, 1}; }
+Input zeros(const std::string &shape) { return {real(shape), 0, 0}; }
+Operand step(double t) { return {"step", {"i64", 0, 0, {t}}}; }
+Operand rate(double lr) { return {"lr", {"$T", lr, lr}}; }
+
+//===----------------------------------------------------------------------===//
+// One element at a time
+//===----------------------------------------------------------------------===//
+
+void addSgd(Cases &cases) {
+  auto add = [&](const std::string &name, bool hasBuffer, double t, const std::string &momentum,
+                 const std::string &dampening, const std::string &decay, const std::string &nesterov) {
+    std::vector<Operand> operands = {{"", any("3x5")}, {"gradient", any("3x5")}};
+    if (hasBuffer)
+      operands.push_back({"buffer", any("3x5")});
+    operands.insert(operands.end(), {step(t), rate(0.1)});
+    cases.push_back(update("sgd_update", name, operands,
+                           {number("momentum", momentum), number("dampening", dampening),
+                            number("weight_decay", decay), "nesterov = " + nesterov},
+                           std::vector<std::string>(hasBuffer ? 2 : 1, "3x5x$T")));
+  };
+  add("plain", false, 1, "0.0", "0.0", "0.0", "false");
+  add("decay", false, 5, "0.0", "0.0", "0.1", "false");
+  add("momentum_first", true, 1, "0.9", "0.5", "0.0", "false");
+  add("momentum_later", true, 2, "0.9", "0.5", "0.1", "false");
+  add("nesterov", true, 2, "0.9", "0.0", "0.1", "true");
+}
+
+void addAdam(Cases &cases) {
+  auto add = [&](const std::string &name, double t, const std::string &flags, const std::string &decay,
+                 bool hasMax = false) {
+    std::vector<Operand> operands = {
+        {"", any("3x5")}, {"gradient", any("3x5")}, {"moments", any("3x5")}, {",", positive("3x5")}};
+    if (hasMax)
+      operands.push_back({"max", positive("3x5")});
+    operands.insert(operands.end(), {step(t), rate(0.01)});
+    cases.push_back(update("adam_update", name, operands,
+                           {number("beta1", "0.9"), number("beta2", "0.999"), number("eps", "1.0e-8"),
+                            number("weight_decay", decay)},
+                           std::vector<std::string>(hasMax ? 4 : 3, "3x5x$T"), flags));
+  };
+  add("first", 1, "", "0.0");
+  add("decay", 10, "", "0.1");
+  add("decoupled", 1000, "decoupled", "0.1");
+  add("amsgrad", 10, "", "0.1", true);
+  add("amsgrad_decoupled", 1, "decoupled", "0.1", true);
+}
+
+void addRmsprop(Cases &cases) {
+  auto add = [&](const std::string &name, const std::string &decay, const std::string &momentum,
+                 bool isCentered) {
+    // Above the square of the mean, whose root is taken when it is centered.
+    std::vector<Operand> operands = {
+        {"", any("3x5")}, {"gradient", any("3x5")}, {"square_avg", {"3x5x$T", 1.1, 2}}};
+    if (momentum != "0.0")
+      operands.push_back({"buffer", any("3x5")});
+    if (isCentered)
+      operands.push_back({"grad_avg", any("3x5")});
+    size_t outputs = operands.size() - 1;
+    operands.push_back(rate(0.01));
+    cases.push_back(update("rmsprop_update", name, operands,
+                           {number("alpha", "0.99"), number("eps", "1.0e-8"), number("weight_decay", decay),
+                            number("momentum", momentum)},
+                           std::vector<std::string>(outputs, "3x5x$T")));
+  };
+  add("plain", "0.0", "0.0", false);
+  add("decay", "0.1", "0.0", false);
+  add("momentum", "0.1", "0.9", false);
+  add("centered", "0.0", "0.0", true);
+  add("centered_momentum", "0.1", "0.9", true);
+}
+
+void addAdagrad(Cases &cases) {
+  auto add = [&](const std::string &name, double t, const std::string &lrDecay, const std::string &decay,
+                 const Input &sum) {
+    cases.push_back(
+        update("adagrad_update", name,
+               {{"", any("3x5")}, {"gradient", any("3x5")}, {"sum", sum}, step(t), rate(0.1)},
+               {number("lr_decay", lrDecay), number("eps", "1.0e-10"), number("weight_decay", decay)},
+               {"3x5x$T", "3x5x$T"}));
+  };
+  add("first", 1, "0.0", "0.0", zeros("3x5"));
+  add("later", 7, "0.25", "0.1", positive("3x5"));
+}
+
+void addLion(Cases &cases) {
+  auto add = [&](const std::string &name, const std::string &decay, const Input &gradient,
+                 const Input &average) {
+    cases.push_back(update("lion_update", name,
+                           {{"", any("3x5")}, {"gradient", gradient}, {"exp_avg", average}, rate(0.1)},
+                           {number("beta1", "0.9"), number("beta2", "0.99"), number("weight_decay", decay)},
+                           {"3x5x$T", "3x5x$T"}));
+  };
+  add("plain", "0.0", any("3x5"), any("3x5"));
+  add("decay", "0.1", any("3x5"), any("3x5"));
+  add("zero", "0.1", zeros("3x5"), zeros("3x5"));
+}
+
+//===----------------------------------------------------------------------===//
+// Matrices
+//===----------------------------------------------------------------------===//
+
+/// `row` and `column` are the shapes of factored moments; without them there is one variance.
+void addAdafactor(Cases &cases, const std::string &name, double t, const std::string &shape,
+                  const std::string &row, const std::string &column, const std::string &decay,
+                  const Input &gradient) {
+  std::vector<Operand> operands = {{"", any(shape)}, {"gradient", gradient}};
+  std::vector<std::string> outputs = {real(shape)};
+  for (const std::string &kept : column.empty() ? std::vector{row} : std::vector{row, column}) {
+    operands.push_back({outputs.size() == 1 ? "variances" : ",", t == 1 ? zeros(kept) : positive(kept)});
+    outputs.push_back(real(kept));
+  }
+  operands.insert(operands.end(), {step(t), rate(0.01)});
+  cases.push_back(update("adafactor_update", name, operands,
+                         {number("beta2_decay", "-0.8"), number("eps1", "1.0e-3"), number("eps2", "1.0e-3"),
+                          number("d", "1.0"), number("weight_decay", decay)},
+                         outputs));
+}
+
+void addAdafactorCases(Cases &cases) {
+  auto add = [&](const std::string &name, double t, const std::string &shape, const std::string &row,
+                 const std::string &column, const std::string &decay = "0.0") {
+    addAdafactor(cases, name, t, shape, row, column, decay, any(shape));
+  };
+  add("matrix_first", 1, "3x5", "3x1", "1x5");
+  add("matrix", 10, "5x3", "5x1", "1x3", "0.1");
+  add("matrices", 10, "2x3x5", "2x3x1", "2x1x5");
+  add("filter", 3, "4x3x3x2", "4x3x3x1", "4x3x1x2");
+  add("one_row", 10, "1x7", "1x1", "1x7");
+  add("one_column", 10, "7x1", "7x1", "1x1");
+  add("one_element", 10, "1x1", "1x1", "1x1");
+  add("vector", 10, "7", "7", "", "0.1");
+  add("scalar", 10, "", "", "");
+  // Nothing to divide by but eps1.
+  addAdafactor(cases, "no_gradient", 1, "3x5", "3x1", "1x5", "0.1", zeros("3x5"));
+}
+
+void addMuon(Cases &cases) {
+  auto add = [&](const std::string &name, const std::string &shape, const std::string &nesterov,
+                 const std::string &steps, const std::string &decay, const Input &gradient) {
+    bool isZero = gradient.low == 0 && gradient.high == 0;
+    Case muon = update(
+        "muon_update", name,
+        {{"", any(shape)}, {"gradient", gradient}, {"buffer", isZero ? zeros(shape) : any(shape)}, rate(0.1)},
+        {number("momentum", "0.95"), "nesterov = " + nesterov, "ns_steps = " + steps + " : i64",
+         number("weight_decay", decay)},
+        {real(shape), real(shape)});
+    muon.inner = 8; // each iteration multiplies small singular values, and their errors, by 3.4
+    cases.push_back(muon);
+  };
+  add("wide", "3x5", "true", "5", "0.0", any("3x5"));
+  add("tall", "7x3", "true", "5", "0.1", any("7x3"));
+  add("no_nesterov", "4x4", "false", "3", "0.0", any("4x4"));
+  add("filter", "4x3x3x2", "true", "5", "0.1", any("4x3x3x2"));
+  add("one_row", "1x5", "true", "5", "0.0", any("1x5"));
+  add("one_column", "5x1", "true", "1", "0.0", any("5x1"));
+  add("no_gradient", "3x5", "true", "5", "0.1", zeros("3x5"));
+}
+
+} // namespace
+
+void addUpdateCases(Cases &cases) {
+  addSgd(cases);
+  addAdam(cases);
+  addRmsprop(cases);
+  addAdagrad(cases);
+  addLion(cases);
+  addAdafactorCases(cases);
+  addMuon(cases);
+}
+
+} // namespace gpuc::gradients

@@ -1,0 +1,267 @@
+//===- Updates.cpp - Optimizer updates by their papers' formulas -------------===//
+
+#include "test/reference/OpTable.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace gpuc::reference {
+
+/// torch.optim.SGD, as its documentation writes it.
+static Results sgdUpdate(ir::SgdUpdateOp op, Operands x) {
+  bool hasBuffer = static_cast<bool>(op.getMomentumBuffer());
+  Tensor weight = x[0], buffer = hasBuffer ? x[2] : Tensor();
+  const Tensor &gradient = x[1];
+  int64_t step = x[hasBuffer ? 3 : 2].elements[0].integer;
+  double lr = x[hasBuffer ? 4 : 3].elements[0].real;
+  double momentum = op.getMomentum().convertToDouble(), dampening = op.getDampening().convertToDouble();
+  double decay = op.getWeightDecay().convertToDouble();
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real;
+    double g = gradient.elements[i].real + decay * w;
+    if (hasBuffer) {
+      double &b = buffer.elements[i].real;
+      b = step == 1 ? g : momentum * b + (1 - dampening) * g;
+      g = op.getNesterov() ? g + momentum * b : b;
+    }
+    w -= lr * g;
+  }
+  return hasBuffer ? Results{weight, buffer} : Results{weight};
+}
+
+/// torch.optim.Adam and, with decoupled weight decay, AdamW, as their documentation writes them.
+static Results adamUpdate(ir::AdamUpdateOp op, Operands x) {
+  bool hasMax = static_cast<bool>(op.getMaxExpAvgSq());
+  Tensor weight = x[0], average = x[2], averageSquare = x[3], largest = hasMax ? x[4] : Tensor();
+  auto step = static_cast<double>(x[hasMax ? 5 : 4].elements[0].integer);
+  double lr = x[hasMax ? 6 : 5].elements[0].real, decay = op.getWeightDecay().convertToDouble();
+  double beta1 = op.getBeta1().convertToDouble(), beta2 = op.getBeta2().convertToDouble();
+  double correction1 = 1 - std::pow(beta1, step), correction2 = 1 - std::pow(beta2, step);
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real, &m = average.elements[i].real, &v = averageSquare.elements[i].real;
+    double g = x[1].elements[i].real;
+    if (op.getDecoupled())
+      w -= lr * decay * w;
+    else
+      g += decay * w;
+    m = beta1 * m + (1 - beta1) * g;
+    v = beta2 * v + (1 - beta2) * g * g;
+    double square = v;
+    if (hasMax)
+      square = largest.elements[i].real = std::max(largest.elements[i].real, v);
+    double mHat = m / correction1, vHat = square / correction2;
+    w -= lr * mHat / (std::sqrt(vHat) + op.getEps().convertToDouble());
+  }
+  Results results = {weight, average, averageSquare};
+  if (hasMax)
+    results.push_back(largest);
+  return results;
+}
+
+/// torch.optim.RMSprop, as its documentation writes it.
+static Results rmspropUpdate(ir::RmspropUpdateOp op, Operands x) {
+  bool hasBuffer = static_cast<bool>(op.getMomentumBuffer()), isCentered = static_cast<bool>(op.getGradAvg());
+  Tensor weight = x[0], square = x[2], buffer = hasBuffer ? x[3] : Tensor();
+  Tensor mean = isCentered ? x[hasBuffer ? 4 : 3] : Tensor();
+  double lr = x.back().elements[0].real, alpha = op.getAlpha().convertToDouble();
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real, &v = square.elements[i].real;
+    double g = x[1].elements[i].real + op.getWeightDecay().convertToDouble() * w;
+    v = alpha * v + (1 - alpha) * g * g;
+    double variance = v;
+    if (isCentered) {
+      double &a = mean.elements[i].real;
+      a = alpha * a + (1 - alpha) * g;
+      variance -= a * a;
+    }
+    double direction = g / (std::sqrt(variance) + op.getEps().convertToDouble());
+    if (hasBuffer) {
+      double &b = buffer.elements[i].real;
+      direction = b = op.getMomentum().convertToDouble() * b + direction;
+    }
+    w -= lr * direction;
+  }
+  Results results = {weight, square};
+  if (hasBuffer)
+    results.push_back(buffer);
+  if (isCentered)
+    results.push_back(mean);
+  return results;
+}
+
+/// torch.optim.Adagrad, as its documentation writes it.
+static Results adagradUpdate(ir::AdagradUpdateOp op, Operands x) {
+  Tensor weight = x[0], sum = x[2];
+  auto step = static_cast<double>(x[3].elements[0].integer);
+  double lr = x[4].elements[0].real / (1 + (step - 1) * op.getLrDecay().convertToDouble());
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real, &s = sum.elements[i].real;
+    double g = x[1].elements[i].real + op.getWeightDecay().convertToDouble() * w;
+    s += g * g;
+    w -= lr * g / (std::sqrt(s) + op.getEps().convertToDouble());
+  }
+  return {weight, sum};
+}
+
+/// Algorithm 2 of Chen et al. 2023: the decay is part of the step, by the old weight.
+static Results lionUpdate(ir::LionUpdateOp op, Operands x) {
+  Tensor weight = x[0], average = x[2];
+  double lr = x[3].elements[0].real, decay = op.getWeightDecay().convertToDouble();
+  double beta1 = op.getBeta1().convertToDouble(), beta2 = op.getBeta2().convertToDouble();
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real, &m = average.elements[i].real, g = x[1].elements[i].real;
+    double c = beta1 * m + (1 - beta1) * g;
+    double sign = c > 0 ? 1 : c < 0 ? -1 : c; // 0 and NaN are themselves
+    w -= lr * (sign + decay * w);
+    m = beta2 * m + (1 - beta2) * g;
+  }
+  return {weight, average};
+}
+
+static double rootMeanSquare(const Tensor &x) {
+  double sum = 0;
+  for (const Element &element : x.elements)
+    sum += element.real * element.real;
+  return std::sqrt(sum / static_cast<double>(x.size()));
+}
+
+/// The second moment of each element's gradient by the rank-1 estimate of Shazeer and Stern 2018, section 3;
+/// `row` and `column` are the running means, moved by `rate` first.
+static std::vector<double> factoredMoments(const Tensor &gradient, Tensor &row, Tensor &column, double rate,
+                                           double eps1) {
+  int64_t columns = gradient.shape().back(), rows = gradient.shape()[gradient.shape().size() - 2];
+  std::vector<double> moments(gradient.size());
+  for (int64_t matrix = 0; matrix < gradient.size() / (rows * columns); ++matrix) {
+    auto square = [&](int64_t i, int64_t j) {
+      double g = gradient.elements[(matrix * rows + i) * columns + j].real;
+      return g * g;
+    };
+    double mean = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      double sum = 0, &r = row.elements[matrix * rows + i].real;
+      for (int64_t j = 0; j < columns; ++j)
+        sum += square(i, j);
+      r = (1 - rate) * r + rate * sum / static_cast<double>(columns);
+      mean += r / static_cast<double>(rows);
+    }
+    for (int64_t j = 0; j < columns; ++j) {
+      double sum = 0, &c = column.elements[matrix * columns + j].real;
+      for (int64_t i = 0; i < rows; ++i)
+        sum += square(i, j);
+      c = (1 - rate) * c + rate * sum / static_cast<double>(rows);
+      for (int64_t i = 0; i < rows; ++i)
+        moments[(matrix * rows + i) * columns + j] =
+            row.elements[matrix * rows + i].real * c / std::max(mean, eps1);
+    }
+  }
+  return moments;
+}
+
+/// torch.optim.Adafactor of PyTorch 2.5, as its documentation writes it.
+static Results adafactorUpdate(ir::AdafactorUpdateOp op, Operands x) {
+  bool isFactored = op.getVariances().size() == 2;
+  Results results = {x[0], x[2]};
+  if (isFactored)
+    results.push_back(x[3]);
+  Tensor direction = x[1];
+  auto step = static_cast<double>(x[isFactored ? 4 : 3].elements[0].integer);
+  double lr = x.back().elements[0].real, rate = std::pow(step, op.getBeta2Decay().convertToDouble());
+  double eps1 = op.getEps1().convertToDouble();
+
+  std::vector<double> moments(direction.size());
+  if (isFactored)
+    moments = factoredMoments(x[1], results[1], results[2], rate, eps1);
+  for (int64_t i = 0; i < direction.size(); ++i) {
+    double &g = direction.elements[i].real;
+    if (!isFactored) {
+      double &v = results[1].elements[i].real;
+      moments[i] = v = (1 - rate) * v + rate * g * g;
+    }
+    g /= std::sqrt(std::max(moments[i], eps1 * eps1));
+  }
+  double size = std::max(op.getEps2().convertToDouble(), rootMeanSquare(x[0]));
+  double stepSize = size * std::min(lr, 1 / std::sqrt(step)) /
+                    std::max(1.0, rootMeanSquare(direction) / op.getD().convertToDouble());
+  for (int64_t i = 0; i < direction.size(); ++i) {
+    double &w = results[0].elements[i].real;
+    w -= lr * op.getWeightDecay().convertToDouble() * w + stepSize * direction.elements[i].real;
+  }
+  return results;
+}
+
+/// A matrix of the interpreter's own, row-major.
+using Matrix = std::vector<double>;
+
+/// `rows` × `inner` by `inner` × `columns`.
+static Matrix product(const Matrix &a, const Matrix &b, int64_t rows, int64_t inner, int64_t columns) {
+  Matrix c(rows * columns);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      for (int64_t k = 0; k < inner; ++k)
+        c[i * columns + j] += a[i * inner + k] * b[k * columns + j];
+  return c;
+}
+
+static Matrix transposed(const Matrix &a, int64_t rows, int64_t columns) {
+  Matrix b(a.size());
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      b[j * rows + i] = a[i * columns + j];
+  return b;
+}
+
+/// x ← a · x + (b · x xᵀ + c · (x xᵀ)²) · x, of a matrix with no more rows than columns, as the author writes
+/// it.
+static Matrix newtonSchulz(Matrix x, int64_t rows, int64_t columns, int64_t steps) {
+  if (rows > columns)
+    return transposed(newtonSchulz(transposed(x, rows, columns), columns, rows, steps), columns, rows);
+  double norm = 0;
+  for (double element : x)
+    norm += element * element;
+  for (double &element : x)
+    element /= std::sqrt(norm) + 1e-7;
+  for (int64_t step = 0; step < steps; ++step) {
+    Matrix gram = product(x, transposed(x, rows, columns), rows, columns, rows);
+    Matrix square = product(gram, gram, rows, rows, rows);
+    for (size_t i = 0; i < gram.size(); ++i)
+      gram[i] = -4.7750 * gram[i] + 2.0315 * square[i];
+    Matrix moved = product(gram, x, rows, rows, columns);
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = 3.4445 * x[i] + moved[i];
+  }
+  return x;
+}
+
+/// Muon, by the program of Jordan et al. 2024.
+static Results muonUpdate(ir::MuonUpdateOp op, Operands x) {
+  Tensor weight = x[0], buffer = x[2];
+  double lr = x[3].elements[0].real, momentum = op.getMomentum().convertToDouble();
+  Matrix direction(weight.size());
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &b = buffer.elements[i].real, g = x[1].elements[i].real;
+    b += (1 - momentum) * (g - b);
+    direction[i] = op.getNesterov() ? g + momentum * (b - g) : b;
+  }
+  int64_t rows = weight.shape().front(), columns = weight.size() / rows;
+  direction = newtonSchulz(direction, rows, columns, static_cast<int64_t>(op.getNsSteps()));
+  double scale = std::sqrt(std::max(1.0, double(rows) / double(columns)));
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real;
+    w -= lr * op.getWeightDecay().convertToDouble() * w;
+    w -= lr * scale * direction[i];
+  }
+  return {weight, buffer};
+}
+
+void addUpdateOps(OpTable &table) {
+  table.add<ir::SgdUpdateOp>(sgdUpdate);
+  table.add<ir::AdamUpdateOp>(adamUpdate);
+  table.add<ir::RmspropUpdateOp>(rmspropUpdate);
+  table.add<ir::AdagradUpdateOp>(adagradUpdate);
+  table.add<ir::LionUpdateOp>(lionUpdate);
+  table.add<ir::AdafactorUpdateOp>(adafactorUpdate);
+  table.add<ir::MuonUpdateOp>(muonUpdate);
+}
+
+} // namespace gpuc::reference
