@@ -4,10 +4,10 @@
 // outside are library calls, reshapes, reads and assigns. Kernels form no cycle; what a kernel may hold is
 // for the emitter to say (codegen/Codegen.h); the result depends on the order of ops alone.
 //
-// Ops that only say where to read or what constant to use (constant, iota, broadcast, transpose …) are copied
-// into each kernel that reads them. Every other op begins as a kernel of its own. Then, in block order, the
-// kernel of an op takes in the kernels of its operands, in two rounds; the region of a scan is a block of its
-// own:
+// Ops that only say where to read or what constant to use (constant, iota, broadcast, transpose …), or that
+// read 16 bits as f32, are copied into each kernel that reads them. Every other op begins as a kernel of its
+// own. Then, in block order, the kernel of an op takes in the kernels of its operands, in two rounds; the
+// region of a scan is a block of its own:
 //
 //   1. kernels whose values nobody else reads: they vanish, be it into a pointwise kernel or into a
 //   reduction;
@@ -52,6 +52,16 @@ bool isCheap(Operation *op) {
          isa<ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp, ir::MinOp, ir::FmaOp, ir::NegOp, ir::AbsOp,
              ir::ReluOp, ir::AndOp, ir::OrOp, ir::XorOp, ir::NotOp, ir::CompareOp, ir::SelectOp, ir::CastOp,
              ir::StopGradientOp>(op);
+}
+
+/// Whether the op reads 16-bit numbers as f32. Stored, they would take twice the bytes of what they came
+/// from.
+bool isWideningCast(Operation *op) {
+  auto cast = dyn_cast<ir::CastOp>(op);
+  if (!cast)
+    return false;
+  Type from = getElementTypeOrSelf(cast.getOperand().getType());
+  return (from.isF16() || from.isBF16()) && getElementTypeOrSelf(cast.getType()).isF32();
 }
 
 //===----------------------------------------------------------------------===//
@@ -120,7 +130,8 @@ private:
     if (clusterOf(op) || views_.contains(op))
       return false;
     return isa<ir::ConstantOp>(op) ||
-           (merge_ && isa<ir::IotaOp, ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, ir::ReverseOp>(op));
+           (merge_ && (isa<ir::IotaOp, ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, ir::ReverseOp>(op) ||
+                       isWideningCast(op)));
   }
 
   /// Gives attention transposes, slices and reshapes of its own, which stay what they are: it reads and
@@ -214,7 +225,8 @@ private:
       if (!isCopied(user))
         visit(user, way);
       else
-        forEachReader(user->getResult(0), visit, {true, way.repeated || isa<ir::BroadcastOp>(user)});
+        forEachReader(user->getResult(0), visit,
+                      {way.moved || !isa<ir::CastOp>(user), way.repeated || isa<ir::BroadcastOp>(user)});
     }
   }
 

@@ -201,3 +201,16 @@ func.func @sorted(%x: tensor<4x9xf32>) -> tensor<4x9xf32> {
   %1 = gpuc.exp %values : tensor<4x9xf32>
   return %1 : tensor<4x9xf32>
 }
+
+// What 16 bits hold is read as f32 where it is needed, and not kept as f32 for two readers: each kernel has the cast.
+// CHECK-LABEL: func.func @widening_cast(
+// CHECK-SAME:    %[[X:.*]]: tensor<4x8xbf16>
+// CHECK-DAG:     gpuc.fused "{{.*}}exp{{.*}}"(%[[X]]) : (tensor<4x8xbf16>)
+// CHECK-DAG:     gpuc.fused "{{.*}}sum{{.*}}"(%[[X]]) : (tensor<4x8xbf16>)
+// CHECK:         return
+func.func @widening_cast(%x: tensor<4x8xbf16>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %0 = gpuc.cast %x : tensor<4x8xbf16> to tensor<4x8xf32>
+  %1 = gpuc.exp %0 : tensor<4x8xf32>
+  %2 = gpuc.sum %0 dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  return %1, %2 : tensor<4x8xf32>, tensor<4xf32>
+}
