@@ -63,11 +63,57 @@ class DecomposePass : public impl::DecomposePassBase<DecomposePass> {
     }
 
     const bool isHost = StringRef(target).split(':').first == "host";
+    if (isHost)
+      widenAttention();
     auto isDue = [&](ir::CompositeOpInterface op) {
       return !kept.contains(op->getName().getStringRef()) && !(isHost && hasHostAttention(op));
     };
     if (failed(decomposeWhere(getOperation(), isDue)))
       signalPassFailure();
+  }
+
+  /// The host's attention computes 16 bits as f32, between casts.
+  void widenAttention() {
+    SmallVector<Operation *> halves;
+    getOperation().walk([&](Operation *op) {
+      if (isAttention(op) && isHalf(op->getOperand(0)))
+        halves.push_back(op);
+    });
+    for (Operation *op : halves)
+      widen(op);
+  }
+
+  static bool isHalf(Value value) {
+    Type element = getElementTypeOrSelf(value.getType());
+    return element.isF16() || element.isBF16();
+  }
+
+  static Value castTo(OpBuilder &builder, Value value, Type element) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return ir::CastOp::create(builder, value.getLoc(), type.clone(element), value);
+  }
+
+  /// Puts the op on f32 in its place, if the host has a kernel for that.
+  static void widen(Operation *op) {
+    OpBuilder builder(op);
+    Operation *wide = builder.clone(*op);
+    for (OpOperand &operand : wide->getOpOperands())
+      if (isHalf(operand.get())) {
+        builder.setInsertionPoint(wide);
+        operand.set(castTo(builder, operand.get(), builder.getF32Type()));
+      }
+    for (Value result : wide->getResults())
+      if (isHalf(result))
+        result.setType(cast<RankedTensorType>(result.getType()).clone(builder.getF32Type()));
+    if (!hasHostAttention(wide)) {
+      wide->erase(); // and the casts with the next canonicalization
+      return;
+    }
+    builder.setInsertionPointAfter(wide);
+    for (auto [before, after] : llvm::zip_equal(op->getResults(), wide->getResults()))
+      before.replaceAllUsesWith(isHalf(before) ? castTo(builder, after, getElementTypeOrSelf(before.getType()))
+                                               : after);
+    op->erase();
   }
 
   LogicalResult checkComposite(StringRef name) {
