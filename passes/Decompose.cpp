@@ -111,8 +111,8 @@ class DecomposePass : public impl::DecomposePassBase<DecomposePass> {
     }
     builder.setInsertionPointAfter(wide);
     for (auto [before, after] : llvm::zip_equal(op->getResults(), wide->getResults()))
-      before.replaceAllUsesWith(isHalf(before) ? castTo(builder, after, getElementTypeOrSelf(before.getType()))
-                                               : after);
+      before.replaceAllUsesWith(
+          isHalf(before) ? castTo(builder, after, getElementTypeOrSelf(before.getType())) : after);
     op->erase();
   }
 
