@@ -126,6 +126,11 @@ static constexpr PrecisionRule kRules[] = {
     {"attention_gradient", fixed, ""},
     {"linear_cross_entropy_gradient", fixed, ""},
     {"sgd_update", fixed, ""},
+    {"rmsprop_update", fixed, ""},
+    {"adagrad_update", fixed, ""},
+    {"lion_update", fixed, ""},
+    {"adafactor_update", fixed, ""},
+    {"muon_update", fixed, ""},
     {"adam_update", fixed, ""},
 };
 
