@@ -239,6 +239,7 @@ private:
       auto entry = std::make_unique<fb::OutputT>();
       entry->name = output.getName().str();
       entry->buffer = indexOf(plan::bufferOf(output.getBuffer()));
+      emitChecks(output, *entry);
       outputPorts[output.getBuffer()].push_back(program->outputs.size());
       program->outputs.push_back(std::move(entry));
     }
@@ -249,6 +250,19 @@ private:
       program->streams.push_back(std::move(entry));
     }
     file.programs.push_back(std::move(program));
+  }
+
+  static void emitChecks(plan::OutputOp output, fb::OutputT &entry) {
+    if (!output.getChecks())
+      return;
+    for (auto check : output.getChecks()->getAsRange<ir::CheckAttr>()) {
+      auto label = std::make_unique<fb::CheckT>();
+      label->op = check.getOp().str();
+      label->layer = check.getLayer().str();
+      label->location = check.getLocation().str();
+      label->backward = check.getBackward();
+      entry.checks.push_back(std::move(label));
+    }
   }
 
   void emitInput(plan::InputOp input) {

@@ -267,6 +267,42 @@ def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
+def CheckNumericsPass : Pass<"gpuc-check-numerics", "::mlir::ModuleOp"> {
+  let summary = "Count in @train_step what each op makes of NaN and infinities";
+  let description = [{
+    `@train_step` gets a result `nonfinite` : tensor<n x i32>. Element i counts the values that are NaN or infinite and
+    that one op made of operands that were finite everywhere; its `#gpuc.check` in the result's attribute `gpuc.checks`
+    names the op, its layer and its place in the model's file. Inputs and variables that are read are counted too. The
+    order is that of the program, so that the first element that is not 0 is where it began. What a loop over time,
+    chunks or microbatches makes is added up over its iterations. Other results keep their bits.
+
+    Ops that cannot make such values (moves, max, relu, …) are not counted. A value that only a `select` takes is judged
+    behind it: what it leaves out harms nobody. Infinities that a constant brings, as masks of attention do, are no error
+    until an op makes NaN of them.
+
+    Before:
+    ```mlir
+    func.func @train_step(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, …) {
+      %0 = gpuc.log %x : tensor<8x4xf32> loc("head"("model.mlir":12:5))
+      …
+    ```
+    After (shortened):
+    ```mlir
+    func.func @train_step(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, …,
+        tensor<5xi32> {gpuc.checks = [#gpuc.check<op = "input", layer = "x", location = "", backward = false>,
+                                      #gpuc.check<op = "log", layer = "head", location = "model.mlir:12:5", backward = false>, …],
+                       gpuc.name = "nonfinite"}) {
+      %0 = gpuc.log %x : tensor<8x4xf32>
+      %finite = gpuc.is_finite %0 : tensor<8x4xf32>
+      %not = gpuc.not %finite : tensor<8x4xi1>
+      %ones = gpuc.cast %not : tensor<8x4xi1> to tensor<8x4xi32>
+      %count = gpuc.sum %ones dims [0, 1] : (tensor<8x4xi32>) -> tensor<i32>
+      …
+    ```
+  }];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Kernels: what becomes one launch
 //===----------------------------------------------------------------------===//

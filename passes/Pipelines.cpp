@@ -45,6 +45,9 @@ struct TrainPipelineFlags : ModelFlags<TrainPipelineFlags> {
   Option<std::string> entries{*this, "entries",
                               llvm::cl::desc("Instead of the recipe's entries: KEY=VALUE;KEY=VALUE…")};
   Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("Short for its entry: NAME:key=value,…")};
+  Option<bool> checkNumerics{*this, "check-numerics",
+                             llvm::cl::desc("Count what is NaN or infinite, by the op that made it"),
+                             llvm::cl::init(false)};
 };
 
 struct PlanPipelineFlags : PassPipelineOptions<PlanPipelineFlags> {
@@ -86,6 +89,14 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createAccumulatePass());
   // The step, evaluation, prediction and initialisation as functions of their own.
   passes.addPass(createExpandRecipePass());
+  if (options.checkNumerics) {
+    // Ops are counted whole, by the names that the model has. What leaves loops over time leaves them first: in
+    // them a count would hold it back.
+    cleanUp(passes);
+    passes.addPass(createHoistFromScansPass());
+    cleanUp(passes);
+    passes.addPass(createCheckNumericsPass());
+  }
   buildKernels(passes, options);
 }
 
@@ -130,7 +141,8 @@ void registerAllPasses() {
         RecipeTexts recipe = splitRecipeTexts(flags.entries);
         if (!flags.optimizer.empty())
           recipe.emplace_back("optimizer", flags.optimizer);
-        buildTrainPipeline(passes, {flags.batch, recipe, flags.seed, flags.fuse, flags.target});
+        buildTrainPipeline(
+            passes, {flags.batch, recipe, flags.seed, flags.fuse, flags.target, flags.checkNumerics});
       });
   PassPipelineRegistration<EvalPipelineFlags>(
       "gpuc-eval-pipeline",

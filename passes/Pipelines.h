@@ -22,6 +22,7 @@ struct PipelineOptions {
   int64_t seed = -1;           // the plan's default; -1 keeps the recipe's
   bool fuse = true;            // off, each op is a kernel of its own
   std::string target = "host"; // host[:CPU] or cuda:ARCHITECTURE: what it has kernels for stays whole
+  bool checkNumerics = false;  // the train step counts what is NaN or infinite, by the op that made it
 };
 
 /// From a model and its recipe to functions in which everything is explicit and every op has a kernel or a

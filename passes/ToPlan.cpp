@@ -36,6 +36,7 @@ namespace gpuc {
 namespace {
 
 constexpr StringLiteral kNameAttr = "gpuc.name";
+constexpr StringLiteral kChecksAttr = "gpuc.checks";
 constexpr StringLiteral kRangeAttr = "gpuc.range";
 constexpr StringLiteral kRoleAttr = "gpuc.role";
 
@@ -287,7 +288,8 @@ private:
       auto name = function.getResultAttrOfType<StringAttr>(index, kNameAttr);
       if (!name)
         name = builder.getStringAttr("result" + std::to_string(index));
-      plan::OutputOp::create(builder, terminator.getLoc(), name, buffers.lookup(operand.get()));
+      plan::OutputOp::create(builder, terminator.getLoc(), name, buffers.lookup(operand.get()),
+                             function.getResultAttrOfType<ArrayAttr>(index, kChecksAttr));
     }
     return success();
   }

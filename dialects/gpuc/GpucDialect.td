@@ -93,4 +93,22 @@ def Gpuc_SpecAttr : AttrDef<Gpuc_Dialect, "Spec"> {
 }
 def Gpuc_SpecArrayAttr : TypedArrayAttrBase<Gpuc_SpecAttr, "specs">;
 
+def Gpuc_CheckAttr : AttrDef<Gpuc_Dialect, "Check"> {
+  let mnemonic = "check";
+  let summary = "Where values that are NaN or infinite are counted: #gpuc.check<op = \"log\", layer = \"head\", …>";
+  let description = [{
+    The op that may make them of finite ones, its layer, its place in the model's file, and whether it stands in the
+    backward pass of what is there. `op` is `input` or `variable` for what comes in with one; `layer` is its name then.
+    `gpuc-check-numerics` puts one for each element of the result `nonfinite` into that result's attribute `gpuc.checks`.
+
+    ```mlir
+    #gpuc.check<op = "log", layer = "head", location = "model.mlir:12:5", backward = false>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<>:$op, StringRefParameter<>:$layer, StringRefParameter<>:$location,
+                        "bool":$backward);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+def Gpuc_CheckArrayAttr : TypedArrayAttrBase<Gpuc_CheckAttr, "checks">;
+
 #endif

@@ -125,6 +125,18 @@ LogicalResult ViewOp::verify() {
   return success();
 }
 
+LogicalResult OutputOp::verify() {
+  std::optional<ArrayAttr> checks = getChecks();
+  BufferOpInterface buffer = bufferOf(getBuffer());
+  if (!checks || !buffer)
+    return success();
+  auto type = RankedTensorType::get({static_cast<int64_t>(checks->size())}, IntegerType::get(getContext(), 32));
+  if (buffer.getTensorType() != type)
+    return emitOpError("has ") << checks->size() << " checks and is " << buffer.getTensorType() << ", expected "
+                               << type;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Kernels and programs
 //===----------------------------------------------------------------------===//

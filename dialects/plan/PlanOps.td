@@ -116,8 +116,14 @@ def ViewOp : Plan_Op<"view"> {
 
 def OutputOp : Plan_Op<"output"> {
   let summary = "A buffer that the caller may read after the program, until the program runs again";
-  let arguments = (ins StrAttr:$name, Plan_AnyBuffer:$buffer);
-  let assemblyFormat = "$name $buffer attr-dict";
+  let description = [{
+    `checks` says what each element counts: values that are NaN or infinite, by the op that made them.
+
+    - (output_C1) There are as many checks as elements, and these are i32.
+  }];
+  let arguments = (ins StrAttr:$name, Plan_AnyBuffer:$buffer, OptionalAttr<Gpuc_CheckArrayAttr>:$checks);
+  let assemblyFormat = "$name $buffer (`checks` $checks^)? attr-dict";
+  let hasVerifier = 1;
 }
 
 def EventOp : Plan_Op<"event"> {

@@ -12,6 +12,14 @@ VariableInfo describeVariable(const fb::Plan& plan, const fb::Variable& variable
           .trainable = variable.trainable()};
 }
 
+ChecksInfo describeChecks(size_t number, const fb::Output& output) {
+  ChecksInfo info{.output = number, .checks = {}};
+  for (const fb::Check* check : each(output.checks()))
+    info.checks.push_back({std::string(textOf(check->op())), std::string(textOf(check->layer())),
+                           std::string(textOf(check->location())), check->backward()});
+  return info;
+}
+
 ProgramInfo describeProgram(const fb::Plan& plan, const fb::Program& program) {
   ProgramInfo info{.name = std::string(textOf(program.name())), .inputs = {}, .outputs = {}};
   info.peak_bytes = program.peak_bytes();
@@ -21,8 +29,10 @@ ProgramInfo describeProgram(const fb::Plan& plan, const fb::Program& program) {
           {describeTensor(*plan.buffers()->Get(input->buffer()), textOf(input->name())), input->range()});
     else
       info.counts_rows = true;
-  for (const fb::Output* output : each(program.outputs()))
+  for (const fb::Output* output : each(program.outputs())) {
+    if (countOf(output->checks()) > 0) info.checks.push_back(describeChecks(info.outputs.size(), *output));
     info.outputs.push_back(describeTensor(*plan.buffers()->Get(output->buffer()), textOf(output->name())));
+  }
   return info;
 }
 

@@ -36,10 +36,25 @@ struct InputInfo {
   int64_t range = -1;  // labels and tokens lie in [0, range); -1: not bounded
 };
 
+/// What an element of an output counts: values that are NaN or infinite and that an op made of finite ones.
+struct CheckInfo {
+  std::string op;  // "log"; "input" or "variable" where they came in with the one that `layer` names
+  std::string layer;
+  std::string location;   // "model.mlir:12:5"
+  bool backward = false;  // in the backward pass of what stands there
+};
+
+/// The output whose elements count, one for each check.
+struct ChecksInfo {
+  size_t output = 0;
+  std::vector<CheckInfo> checks;
+};
+
 struct ProgramInfo {
   std::string name;
   std::vector<InputInfo> inputs;
   std::vector<TensorSpec> outputs;
+  std::vector<ChecksInfo> checks;  // of the outputs that have them
   uint64_t peak_bytes = 0;
   bool counts_rows = false;  // has the hidden input that says how many rows of the batch hold samples
 };

@@ -309,11 +309,27 @@ Status verifyInputs(const fb::Plan& plan, const fb::Program& program) {
   return okStatus();
 }
 
+/// Each element of an output that has checks is counted under its own.
+Status verifyOutputs(const fb::Plan& plan, const fb::Program& program) {
+  GPUC_RETURN_IF_ERROR(verifyPorts(plan, program.outputs(), "output"));
+  for (const fb::Output* output : each(program.outputs())) {
+    const fb::Buffer& buffer = *plan.buffers()->Get(output->buffer());
+    uint64_t checks = countOf(output->checks());
+    if (checks == 0) continue;
+    bool fits = buffer.type() == fb::DataType::i32 && countOf(buffer.shape()) == 1 &&
+                static_cast<uint64_t>(buffer.shape()->Get(0)) == checks;
+    if (!fits)
+      return errorf("output %s: %" PRIu64 " checks, expected one for each element of a list of i32",
+                    quoted(output->name()).c_str(), checks);
+  }
+  return okStatus();
+}
+
 }  // namespace
 
 Status verifyProgram(const fb::Plan& plan, const fb::Program& program) {
   GPUC_RETURN_IF_ERROR(verifyInputs(plan, program));
-  GPUC_RETURN_IF_ERROR(verifyPorts(plan, program.outputs(), "output"));
+  GPUC_RETURN_IF_ERROR(verifyOutputs(plan, program));
   for (const flatbuffers::String* event : each(program.events()))
     GPUC_RETURN_IF_ERROR(verifyName(event, "event"));
   if (countOf(program.streams()) > kMostStreams)

@@ -27,6 +27,16 @@ Json variablesJson(const PlanInfo& info) {
   return list;
 }
 
+Json checksJson(const ChecksInfo& info) {
+  Json list = Json::array();
+  for (const CheckInfo& check : info.checks)
+    list.push_back({{"op", check.op},
+                    {"layer", check.layer},
+                    {"location", check.location},
+                    {"backward", check.backward}});
+  return list;
+}
+
 Json entriesJson(const PlanInfo& info) {
   Json entries = Json::object();
   for (const ProgramInfo& program : info.programs) {
@@ -37,6 +47,7 @@ Json entriesJson(const PlanInfo& info) {
       inputs.push_back(std::move(entry));
     }
     for (const TensorSpec& output : program.outputs) outputs.push_back(specJson(output));
+    for (const ChecksInfo& info : program.checks) outputs[info.output]["checks"] = checksJson(info);
     entries[program.name] = {{"inputs", inputs}, {"outputs", outputs}, {"peak_bytes", program.peak_bytes}};
   }
   return entries;

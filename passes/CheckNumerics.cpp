@@ -1,0 +1,416 @@
+//===- CheckNumerics.cpp - Which op made NaN or infinities ------------------===//
+//
+// Contract: @train_step gets a result `nonfinite`, whose element i counts what op i made that is NaN or
+// infinite while its operands were finite everywhere; the result's attribute `gpuc.checks` names the ops. All
+// other results keep their bits.
+//
+// Each value that matters is counted once, a scalar. What does not make such values (a reshape, a relu) is as
+// finite as what it came of, and is traced back to that: its sources. At the end of a block the counts are put
+// in one list, and for all ops at once:
+//
+//   made = sources' counts = 0 ? own counts : 0
+//
+// The region of a scan is a block of its own, whose list is added up over the iterations. A sum that it carries
+// only to add to it is judged behind the loop, where it is done: in the loop a matmul may add to it in place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/gpuc/ScanParts.h"
+#include "passes/CheckSites.h"
+#include "passes/Passes.h"
+#include "passes/StepBuilder.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace gpuc {
+#define GEN_PASS_DEF_CHECKNUMERICSPASS
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// More sources than this are one, the largest of their counts: so much is read for each op.
+constexpr size_t kMostSources = 8;
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Positions in a block's list of counts.
+using Sources = llvm::SmallSetVector<unsigned, 8>;
+
+/// A value that is only carried to be added to, and what is added.
+struct CarriedSum {
+  ir::AddOp add;
+  ir::MatmulOp product; // null if what is added is no product, or one that is needed elsewhere too
+};
+
+/// What a block counts: a list of i32, and who each element is of.
+struct Counted {
+  Value list; // null if there is nothing
+  SmallVector<Attribute> checks;
+};
+
+//===----------------------------------------------------------------------===//
+// Sums that loops carry
+//===----------------------------------------------------------------------===//
+
+ir::MatmulOp productOf(Value value) {
+  while (auto reshape = value.getDefiningOp<ir::ReshapeOp>()) {
+    if (!value.hasOneUse())
+      return {};
+    value = reshape.getOperand();
+  }
+  return value.hasOneUse() ? value.getDefiningOp<ir::MatmulOp>() : ir::MatmulOp();
+}
+
+std::optional<CarriedSum> carriedSum(Value carry, Value next) {
+  auto add = next.getDefiningOp<ir::AddOp>();
+  if (!isFloatTensor(carry) || !add || !carry.hasOneUse() || !next.hasOneUse() ||
+      *carry.getUsers().begin() != add)
+    return std::nullopt;
+  return CarriedSum{add, productOf(add.getLhs() == carry ? add.getRhs() : add.getLhs())};
+}
+
+//===----------------------------------------------------------------------===//
+// A block
+//===----------------------------------------------------------------------===//
+
+class BlockCounter {
+  /// An op that may have made what its results hold.
+  struct Check {
+    ir::CheckAttr check;
+    Sources own, before;
+  };
+
+public:
+  BlockCounter(Block &block, Masked &masked, IRRewriter &rewriter)
+      : block_(block), masked_(masked), guarded_(block), rewriter_(rewriter) {}
+
+  /// The argument is as finite as what these counts, scalars of this block, are of.
+  void setSources(Value argument, ValueRange counts) {
+    Sources &sources = sources_[argument];
+    for (Value count : counts)
+      sources.insert(addCount(count));
+  }
+
+  /// What comes into the program with the argument: NaN there is somebody's mistake.
+  void checkArgument(BlockArgument argument, ir::CheckAttr check) {
+    if (isFloatTensor(argument) && !argument.use_empty())
+      checkSource(argument, check);
+  }
+
+  /// What is judged elsewhere.
+  void leaveOut(Operation *op) { leftOut_.insert(op); }
+
+  Counted run() {
+    for (Operation &op : llvm::make_early_inc_range(llvm::make_range(block_.begin(), block_.end()))) {
+      if (auto scan = dyn_cast<ir::ScanOp>(op))
+        countScan(scan);
+      else if (auto read = dyn_cast<ir::ReadOp>(op))
+        countRead(read);
+      else if (!leftOut_.contains(&op))
+        visit(&op);
+    }
+    rewriter_.setInsertionPoint(block_.getTerminator());
+    return finish();
+  }
+
+  /// The counts behind a value, scalars.
+  SmallVector<Value> countsOf(Value value) {
+    return llvm::map_to_vector(sourcesOf(value), [&](unsigned source) { return counts_[source]; });
+  }
+
+private:
+  Location location() { return block_.getParentOp()->getLoc(); }
+
+  //===--------------------------------------------------------------------===//
+  // Counts
+  //===--------------------------------------------------------------------===//
+
+  unsigned addCount(Value scalar) {
+    counts_.push_back(scalar);
+    return counts_.size() - 1;
+  }
+
+  /// How many elements are NaN or, unless they may be, infinite: tensor<i32>.
+  Value buildCount(Value value) {
+    OpBuilder::InsertionGuard guard(rewriter_);
+    rewriter_.setInsertionPointAfterValue(value);
+    StepBuilder ops(rewriter_, value.getLoc());
+    Value wrong = masked_.contains(value)
+                      ? ops.compare(ir::Comparison::ne, value, value)
+                      : ops.negate(ir::IsFiniteOp::create(rewriter_, value.getLoc(), value).getResult());
+    return ops.sumOfAll(ops.cast(wrong, rewriter_.getI32Type()));
+  }
+
+  /// By which counts the value is known to be finite.
+  const Sources &sourcesOf(Value value) {
+    auto known = sources_.find(value);
+    if (known != sources_.end())
+      return known->second;
+    Sources own;
+    if (isFloatTensor(value))
+      own.insert(addCount(buildCount(value)));
+    return sources_[value] = own;
+  }
+
+  Sources sourcesOfAll(ValueRange values) {
+    Sources all;
+    for (Value value : values) {
+      const Sources &some = sourcesOf(value);
+      all.insert(some.begin(), some.end());
+    }
+    return all.size() > kMostSources ? unite(all) : all;
+  }
+
+  /// One count instead of many: the largest.
+  Sources unite(const Sources &sources) {
+    Value largest = counts_[sources.front()];
+    OpBuilder::InsertionGuard guard(rewriter_);
+    rewriter_.setInsertionPoint(block_.getTerminator());
+    for (unsigned source : llvm::drop_begin(sources)) {
+      if (counts_[source].getDefiningOp() && counts_[source].getParentBlock() != &block_)
+        continue;
+      largest = ir::MaxOp::create(rewriter_, location(), largest.getType(), largest, counts_[source]);
+    }
+    Sources one;
+    one.insert(addCount(largest));
+    return one;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Ops
+  //===--------------------------------------------------------------------===//
+
+  void checkSource(Value value, ir::CheckAttr check) {
+    Sources own = sourcesOf(value);
+    checks_.push_back({check, own, {}});
+  }
+
+  void countRead(ir::ReadOp read) {
+    if (isFloatTensor(read) && !read->use_empty())
+      checkSource(read, checkOfSource(read.getContext(), "variable", read.getVariable()));
+  }
+
+  void visit(Operation *op) {
+    if (llvm::none_of(op->getResults(), isFloatTensor))
+      return;
+    Sources before = sourcesOfAll(op->getOperands());
+    Operation *maker = canMakeNonfinite(op) ? op : makerBefore(op);
+    Check check{ir::CheckAttr(), {}, before};
+    for (Value result : op->getResults()) {
+      if (!maker || guarded_.contains(result) || !isFloatTensor(result)) {
+        sources_[result] = before;
+        if (maker && guarded_.contains(result))
+          makers_[result] = maker;
+        continue;
+      }
+      const Sources &own = sourcesOf(result);
+      check.own.insert(own.begin(), own.end());
+    }
+    if (check.own.empty())
+      return;
+    check.check = checkOf(maker);
+    checks_.push_back(check);
+  }
+
+  /// The first of the ops that made what this one takes and that are not judged themselves.
+  Operation *makerBefore(Operation *op) {
+    Operation *first = nullptr;
+    for (Value operand : op->getOperands())
+      if (Operation *maker = makers_.lookup(operand))
+        if (!first || maker->isBeforeInBlock(first))
+          first = maker;
+    return first;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Loops
+  //===--------------------------------------------------------------------===//
+
+  void countScan(ir::ScanOp scan) {
+    Sources before = sourcesOfAll(scan->getOperands());
+    ir::ScanParts parts(scan);
+    BlockCounter inner(scan.getBlock(), masked_, rewriter_);
+    SmallVector<std::pair<size_t, ir::CheckAttr>> sums;
+    for (auto [index, carry] : llvm::enumerate(parts.carries))
+      if (std::optional<CarriedSum> sum = carriedSum(carry.inner, carry.next)) {
+        sums.push_back({index, checkOf(sum->product ? sum->product : sum->add)});
+        inner.leaveOut(sum->add);
+        if (sum->product)
+          inner.leaveOut(sum->product);
+      }
+    for (ir::ScanParts::Argument &capture : llvm::to_vector(parts.captures))
+      if (isFloatTensor(capture.inner))
+        inner.setSources(capture.inner, llvm::map_to_vector(countsOf(capture.outer), [&](Value count) {
+                           return parts.addCapture(count);
+                         }));
+
+    Counted counted = inner.run();
+    parts.readYield(); // loops in the region have been rebuilt
+    if (counted.list)
+      addUp(parts, counted);
+    scan = rebuild(parts);
+    if (counted.list)
+      before.insert(addList(scan.getFinals().back(), counted));
+    for (auto [index, check] : sums)
+      if (!scan.getFinals()[index].use_empty())
+        checks_.push_back({check, sourcesOf(scan.getFinals()[index]), before});
+  }
+
+  /// Carries the sum of the lists of all iterations.
+  void addUp(ir::ScanParts &parts, const Counted &counted) {
+    rewriter_.setInsertionPoint(parts.scan);
+    Value zeros = ir::ConstantOp::create(rewriter_, parts.scan.getLoc(), counted.list.getType(), 0.0);
+    Value sum = parts.addCarry(zeros);
+    rewriter_.setInsertionPoint(parts.block().getTerminator());
+    parts.carries.back().next =
+        ir::AddOp::create(rewriter_, parts.scan.getLoc(), sum.getType(), sum, counted.list);
+  }
+
+  ir::ScanOp rebuild(ir::ScanParts &parts) {
+    ir::ScanOp scan = parts.scan;
+    size_t finals = scan.getFinals().size();
+    SmallVector<unsigned> masked;
+    for (OpResult result : scan->getResults())
+      if (masked_.contains(result))
+        masked.push_back(result.getResultNumber());
+    scan = parts.rebuild(rewriter_);
+    size_t added = scan.getFinals().size() - finals;
+    for (unsigned number : masked)
+      masked_.add(scan->getResult(number < finals ? number : number + added));
+    return scan;
+  }
+
+  /// A loop's list, after what was checked so far. Returns the position of its sum among the counts.
+  unsigned addList(Value list, const Counted &counted) {
+    lists_.push_back({checks_.size(), {list, counted.checks}});
+    rewriter_.setInsertionPointAfterValue(list);
+    return addCount(StepBuilder(rewriter_, list.getLoc()).sumOfAll(list));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // All ops of the block at once
+  //===--------------------------------------------------------------------===//
+
+  Value concat(ArrayRef<Value> lists) {
+    return lists.size() == 1 ? lists[0]
+                             : ir::ConcatOp::create(rewriter_, location(), lists, /*dim=*/0).getResult();
+  }
+
+  /// For each check the sum of its counts, of at most `width`.
+  Value sumsOf(Value counts, size_t width, function_ref<const Sources &(const Check &)> sourcesOf) {
+    SmallVector<int64_t> table; // (checks, width), filled up with indices at which gather gives 0
+    for (const Check &check : checks_) {
+      llvm::append_range(table, sourcesOf(check));
+      table.resize(llvm::alignTo(table.size(), width) + (sourcesOf(check).empty() ? width : 0), -1);
+    }
+    auto type = RankedTensorType::get({static_cast<int64_t>(checks_.size()), static_cast<int64_t>(width)},
+                                      rewriter_.getI64Type());
+    Value indices = ir::ConstantOp::create(rewriter_, location(), type,
+                                           DenseElementsAttr::get(type, ArrayRef<int64_t>(table)));
+    Value gathered = ir::GatherOp::create(rewriter_, location(), counts, indices, /*dim=*/0);
+    return ir::SumOp::create(rewriter_, location(), gathered, ArrayRef<int64_t>{1});
+  }
+
+  size_t widest(function_ref<const Sources &(const Check &)> sourcesOf) {
+    size_t width = 1;
+    for (const Check &check : checks_)
+      width = std::max(width, sourcesOf(check).size());
+    return width;
+  }
+
+  /// What each op has made: tensor<checks x i32>.
+  Value buildMade() {
+    auto own = [](const Check &check) -> const Sources & { return check.own; };
+    auto before = [](const Check &check) -> const Sources & { return check.before; };
+    StepBuilder ops(rewriter_, location());
+    auto one = RankedTensorType::get({1}, rewriter_.getI32Type());
+    Value counts = concat(llvm::map_to_vector(counts_, [&](Value count) -> Value {
+      return ir::ReshapeOp::create(rewriter_, location(), one, count);
+    }));
+    Value made = sumsOf(counts, widest(own), own);
+    Value dirt = sumsOf(counts, widest(before), before);
+    Value none = ops.constantLike(made, 0);
+    return ir::SelectOp::create(rewriter_, location(), made.getType(),
+                                ops.compare(ir::Comparison::eq, dirt, none), made, none);
+  }
+
+  /// Checks and the lists of loops, in the order of the program.
+  Counted finish() {
+    Counted counted;
+    Value made = checks_.empty() ? Value() : buildMade();
+    SmallVector<Value> pieces;
+    size_t done = 0;
+    auto takeUntil = [&](size_t end) {
+      if (end == done)
+        return;
+      bool all = done == 0 && end == checks_.size();
+      pieces.push_back(all ? made : cut(made, done, end));
+      for (; done < end; ++done)
+        counted.checks.push_back(checks_[done].check);
+    };
+    for (auto &[place, list] : lists_) {
+      takeUntil(place);
+      pieces.push_back(list.list);
+      llvm::append_range(counted.checks, list.checks);
+    }
+    takeUntil(checks_.size());
+    if (!pieces.empty())
+      counted.list = concat(pieces);
+    return counted;
+  }
+
+  Value cut(Value list, int64_t begin, int64_t end) {
+    auto type = RankedTensorType::get({end - begin}, rewriter_.getI32Type());
+    auto numbers = [&](int64_t number) { return rewriter_.getDenseI64ArrayAttr({number}); };
+    return ir::SliceOp::create(rewriter_, location(), type, list, numbers(begin), numbers(end), numbers(1));
+  }
+
+  Block &block_;
+  Masked &masked_;
+  Guarded guarded_;
+  IRRewriter &rewriter_;
+  SmallVector<Value> counts_;
+  DenseMap<Value, Sources> sources_;
+  DenseMap<Value, Operation *> makers_; // of guarded values
+  DenseSet<Operation *> leftOut_;
+  SmallVector<Check> checks_;
+  SmallVector<std::pair<size_t, Counted>> lists_; // of loops, each behind so many checks
+};
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+class CheckNumericsPass : public impl::CheckNumericsPassBase<CheckNumericsPass> {
+  void runOnOperation() override {
+    auto step = getOperation().lookupSymbol<func::FuncOp>("train_step");
+    if (!step || step.isExternal())
+      return; // nothing is trained
+    Masked masked(step);
+    IRRewriter rewriter(&getContext());
+    BlockCounter counter(step.getBody().front(), masked, rewriter);
+    for (BlockArgument argument : step.getArguments()) {
+      auto name = step.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "gpuc.name");
+      counter.checkArgument(argument, checkOfSource(&getContext(), "input", name ? name.getValue() : ""));
+    }
+    Counted counted = counter.run();
+    if (counted.list)
+      addResult(step, counted);
+  }
+
+  static void addResult(func::FuncOp step, const Counted &counted) {
+    Builder builder(step.getContext());
+    unsigned number = step.getNumResults();
+    auto attributes = builder.getDictionaryAttr(
+        {builder.getNamedAttr("gpuc.checks", builder.getArrayAttr(counted.checks)),
+         builder.getNamedAttr("gpuc.name", builder.getStringAttr("nonfinite"))});
+    (void)step.insertResult(number, counted.list.getType(), attributes);
+    step.getBody().front().getTerminator()->insertOperands(number, counted.list);
+  }
+};
+
+} // namespace
+} // namespace gpuc
