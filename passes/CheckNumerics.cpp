@@ -39,10 +39,11 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// Positions in a block's list of counts.
 using Sources = llvm::SmallSetVector<unsigned, 8>;
 
-/// A value that is only carried to be added to, and what is added.
+/// A value that is only carried to be added to: the op that makes what is added, if that is a product, and
+/// what stands between it and the yield.
 struct CarriedSum {
-  ir::AddOp add;
-  ir::MatmulOp product; // null if what is added is no product, or one that is needed elsewhere too
+  Operation *maker;
+  SmallVector<Operation *> ops;
 };
 
 /// What a block counts: a list of i32, and who each element is of.
@@ -55,21 +56,23 @@ struct Counted {
 // Sums that loops carry
 //===----------------------------------------------------------------------===//
 
-ir::MatmulOp productOf(Value value) {
-  while (auto reshape = value.getDefiningOp<ir::ReshapeOp>()) {
-    if (!value.hasOneUse())
-      return {};
-    value = reshape.getOperand();
-  }
-  return value.hasOneUse() ? value.getDefiningOp<ir::MatmulOp>() : ir::MatmulOp();
-}
-
 std::optional<CarriedSum> carriedSum(Value carry, Value next) {
   auto add = next.getDefiningOp<ir::AddOp>();
   if (!isFloatTensor(carry) || !add || !carry.hasOneUse() || !next.hasOneUse() ||
       *carry.getUsers().begin() != add)
     return std::nullopt;
-  return CarriedSum{add, productOf(add.getLhs() == carry ? add.getRhs() : add.getLhs())};
+  CarriedSum sum{add, {add}};
+  Value term = add.getLhs() == carry ? add.getRhs() : add.getLhs();
+  SmallVector<Operation *> reshapes;
+  for (; term.hasOneUse() && term.getDefiningOp<ir::ReshapeOp>(); term = term.getDefiningOp()->getOperand(0))
+    reshapes.push_back(term.getDefiningOp());
+  auto product = term.getDefiningOp<ir::MatmulOp>();
+  if (!product || !term.hasOneUse())
+    return sum;
+  sum.maker = product;
+  sum.ops.push_back(product);
+  sum.ops.append(reshapes);
+  return sum;
 }
 
 //===----------------------------------------------------------------------===//
@@ -101,7 +104,7 @@ public:
   }
 
   /// What is judged elsewhere.
-  void leaveOut(Operation *op) { leftOut_.insert(op); }
+  void leaveOut(ArrayRef<Operation *> ops) { leftOut_.insert(ops.begin(), ops.end()); }
 
   Counted run() {
     for (Operation &op : llvm::make_early_inc_range(llvm::make_range(block_.begin(), block_.end()))) {
@@ -155,25 +158,23 @@ private:
     return sources_[value] = own;
   }
 
-  Sources sourcesOfAll(ValueRange values) {
+  /// Those of all operands.
+  Sources sourcesBefore(Operation *op) {
     Sources all;
-    for (Value value : values) {
+    for (Value value : op->getOperands()) {
       const Sources &some = sourcesOf(value);
       all.insert(some.begin(), some.end());
     }
-    return all.size() > kMostSources ? unite(all) : all;
+    return all.size() > kMostSources ? unite(all, op) : all;
   }
 
-  /// One count instead of many: the largest.
-  Sources unite(const Sources &sources) {
-    Value largest = counts_[sources.front()];
+  /// One count instead of many, for `op`: the largest.
+  Sources unite(const Sources &sources, Operation *op) {
     OpBuilder::InsertionGuard guard(rewriter_);
-    rewriter_.setInsertionPoint(block_.getTerminator());
-    for (unsigned source : llvm::drop_begin(sources)) {
-      if (counts_[source].getDefiningOp() && counts_[source].getParentBlock() != &block_)
-        continue;
+    rewriter_.setInsertionPoint(op);
+    Value largest = counts_[sources.front()];
+    for (unsigned source : llvm::drop_begin(sources))
       largest = ir::MaxOp::create(rewriter_, location(), largest.getType(), largest, counts_[source]);
-    }
     Sources one;
     one.insert(addCount(largest));
     return one;
@@ -196,7 +197,7 @@ private:
   void visit(Operation *op) {
     if (llvm::none_of(op->getResults(), isFloatTensor))
       return;
-    Sources before = sourcesOfAll(op->getOperands());
+    Sources before = sourcesBefore(op);
     Operation *maker = canMakeNonfinite(op) ? op : makerBefore(op);
     Check check{ir::CheckAttr(), {}, before};
     for (Value result : op->getResults()) {
@@ -230,16 +231,14 @@ private:
   //===--------------------------------------------------------------------===//
 
   void countScan(ir::ScanOp scan) {
-    Sources before = sourcesOfAll(scan->getOperands());
+    Sources before = sourcesBefore(scan);
     ir::ScanParts parts(scan);
     BlockCounter inner(scan.getBlock(), masked_, rewriter_);
     SmallVector<std::pair<size_t, ir::CheckAttr>> sums;
     for (auto [index, carry] : llvm::enumerate(parts.carries))
       if (std::optional<CarriedSum> sum = carriedSum(carry.inner, carry.next)) {
-        sums.push_back({index, checkOf(sum->product ? sum->product : sum->add)});
-        inner.leaveOut(sum->add);
-        if (sum->product)
-          inner.leaveOut(sum->product);
+        sums.push_back({index, checkOf(sum->maker)});
+        inner.leaveOut(sum->ops);
       }
     for (ir::ScanParts::Argument &capture : llvm::to_vector(parts.captures))
       if (isFloatTensor(capture.inner))

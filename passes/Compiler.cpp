@@ -8,8 +8,8 @@
 #include "passes/EmitPlan.h"
 #include "passes/RecipeTexts.h"
 #include "passes/Report.h"
+#include "passes/SourcePlaces.h"
 
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -39,8 +39,7 @@ Compiler::Compiler() : state(std::make_unique<State>()) {
 Compiler::~Compiler() = default;
 
 Result<OwningOpRef<ModuleOp>> Compiler::parse(const std::string &text, const std::string &fileName) {
-  ParserConfig config(&state->context);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, config, fileName);
+  OwningOpRef<ModuleOp> module = parseWithPlaces(text, fileName, &state->context);
   if (!module)
     return state->errors.take(fileName + ": not a module of MLIR");
   return module;

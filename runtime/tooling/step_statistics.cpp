@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/tooling/nonfinite.h"
+
 namespace gpuc {
 namespace {
 
@@ -21,7 +23,12 @@ Status runAndWait(Session& session, ProgramId id, std::span<const HostTensorView
 
 Result<StepStatistics> measureSteps(Session& session, ProgramId id, std::span<const HostTensorView> inputs,
                                     int64_t warmup, int64_t repeat, AllocationCounter allocations) {
-  for (int64_t i = 0; i < warmup; ++i) GPUC_RETURN_IF_ERROR(runAndWait(session, id, inputs));
+  Nonfinite nonfinite(session, id);
+  int64_t step = 0;
+  for (int64_t i = 0; i < warmup; ++i) {
+    GPUC_RETURN_IF_ERROR(runAndWait(session, id, inputs));
+    GPUC_RETURN_IF_ERROR(nonfinite.take(session, ++step));
+  }
   StepStatistics statistics{.steps = repeat};
   std::vector<double> times_us(static_cast<size_t>(repeat));
   for (double& time_us : times_us) {
@@ -29,6 +36,7 @@ Result<StepStatistics> measureSteps(Session& session, ProgramId id, std::span<co
     auto begin = std::chrono::steady_clock::now();
     GPUC_RETURN_IF_ERROR(runAndWait(session, id, inputs));
     auto end = std::chrono::steady_clock::now();
+    GPUC_RETURN_IF_ERROR(nonfinite.take(session, ++step));
     time_us = std::chrono::duration<double, std::micro>(end - begin).count();
     statistics.allocations_per_step = std::max(statistics.allocations_per_step, allocations() - allocated);
   }

@@ -56,7 +56,19 @@ Status Trainer::trainStep() {
   last_loss_ = event.loss;
   if (metrics_) GPUC_RETURN_IF_ERROR(metrics_->write(MetricsLine(event)));
   progress_->step(event, step_s, batch.rows);
-  return okStatus();
+  return checkFinite(event.skipped);
+}
+
+/// NaN and infinities end training where the plan looks for them, unless they cost an update and nothing more.
+Status Trainer::checkFinite(bool skipped) {
+  Status status = nonfinite_->take(session_, step_, skipped);
+  if (!status.ok()) sayNonfinite();
+  return status;
+}
+
+void Trainer::sayNonfinite() {
+  std::string table = nonfinite_->table();
+  if (!table.empty()) say(table);
 }
 
 StepEvent Trainer::readStep(const FeedBatch& batch, double compute_us, double step_s) {
@@ -119,6 +131,7 @@ Status Trainer::finish() {
     GPUC_RETURN_IF_ERROR(metrics_->flush());
   }
   progress_->end(event);
+  sayNonfinite();
   return okStatus();
 }
 
@@ -128,6 +141,7 @@ Status Trainer::stopEarly() {
   std::string text = "stopped after step " + std::to_string(step_) + " of " + std::to_string(last_step_);
   say(text + (checkpoints_ ? ": the same command with --resume goes on from there"
                            : "; nothing was saved (--checkpoint-dir=DIR would let it resume)"));
+  sayNonfinite();
   return okStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "runtime/tooling/nonfinite.h"
 #include "runtime/tooling/variable_store.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/feed.h"
@@ -59,6 +60,8 @@ class Trainer {
   Status finish();
   Status stopEarly();
   Status writeProfile();
+  Status checkFinite(bool skipped);
+  void sayNonfinite();
 
   bool isEpochDone() const { return step_ > 0 && step_ % steps_per_epoch_ == 0; }
   bool isDone() const { return step_ >= last_step_; }
@@ -71,6 +74,7 @@ class Trainer {
   Session session_;
   ProgramId train_step_;
   TrainOutputs outputs_;
+  std::optional<Nonfinite> nonfinite_;
   VariableStore variables_;
   TrainingFacts facts_;
   std::optional<Feed> feed_;

@@ -68,6 +68,7 @@ Status Trainer::findPrograms() {
     return Status::error(program.message() + "; compile the model with a recipe or with --optimizer");
   train_step_ = *program;
   GPUC_ASSIGN_OR_RETURN(outputs_, TrainOutputs::find(session_, train_step_));
+  nonfinite_.emplace(session_, train_step_);
   return okStatus();
 }
 

@@ -1,0 +1,38 @@
+// What a plan compiled with --check-numerics says of NaN and infinities: which op made them, and how many.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/gpuc.h"
+
+namespace gpuc {
+
+/// Adds up what the steps of a program counted. Nothing allocates until something is said about it.
+class Nonfinite {
+ public:
+  /// For a plan without checks everything is finite.
+  Nonfinite(const Session& session, ProgramId program);
+
+  /// Takes in what the last run counted, after wait(). Its update was `skipped`: that is no error then.
+  /// An error names the first op that made NaN or an infinity in step `step`.
+  Status take(Session& session, int64_t step, bool skipped);
+
+  /// Of a program that says itself, by its output `skipped`, whether its update was.
+  Status take(Session& session, int64_t step);
+
+  /// How many were made by each layer, the largest first, as lines; empty if there were none.
+  std::string table() const;
+
+ private:
+  std::string errorText(int64_t step, size_t first, int64_t count) const;
+  bool wasSkipped(Session& session) const;
+
+  ProgramId program_;
+  size_t output_ = 0, skipped_ = 0;  // skipped_: behind all outputs if there is none
+  std::vector<CheckInfo> checks_;
+  std::vector<int64_t> totals_;  // for each check
+};
+
+}  // namespace gpuc
