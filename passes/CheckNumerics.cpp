@@ -5,13 +5,14 @@
 // other results keep their bits.
 //
 // Each value that matters is counted once, a scalar. What does not make such values (a reshape, a relu) is as
-// finite as what it came of, and is traced back to that: its sources. At the end of a block the counts are put
-// in one list, and for all ops at once:
+// finite as what it came of, and is traced back to that: its sources. At the end of a block the counts are
+// put in one list, and for all ops at once:
 //
 //   made = sources' counts = 0 ? own counts : 0
 //
-// The region of a scan is a block of its own, whose list is added up over the iterations. A sum that it carries
-// only to add to it is judged behind the loop, where it is done: in the loop a matmul may add to it in place.
+// The region of a scan is a block of its own, whose list is added up over the iterations. A sum that it
+// carries only to add to it is judged behind the loop, where it is done: in the loop a matmul may add to it
+// in place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -198,7 +199,9 @@ private:
     if (llvm::none_of(op->getResults(), isFloatTensor))
       return;
     Sources before = sourcesBefore(op);
-    Operation *maker = canMakeNonfinite(op) ? op : makerBefore(op);
+    Operation *maker = makerBefore(op);
+    if (!maker && canMakeNonfinite(op))
+      maker = op;
     Check check{ir::CheckAttr(), {}, before};
     for (Value result : op->getResults()) {
       if (!maker || guarded_.contains(result) || !isFloatTensor(result)) {
@@ -403,9 +406,9 @@ class CheckNumericsPass : public impl::CheckNumericsPassBase<CheckNumericsPass> 
   static void addResult(func::FuncOp step, const Counted &counted) {
     Builder builder(step.getContext());
     unsigned number = step.getNumResults();
-    auto attributes = builder.getDictionaryAttr(
-        {builder.getNamedAttr("gpuc.checks", builder.getArrayAttr(counted.checks)),
-         builder.getNamedAttr("gpuc.name", builder.getStringAttr("nonfinite"))});
+    auto attributes =
+        builder.getDictionaryAttr({builder.getNamedAttr("gpuc.checks", builder.getArrayAttr(counted.checks)),
+                                   builder.getNamedAttr("gpuc.name", builder.getStringAttr("nonfinite"))});
     (void)step.insertResult(number, counted.list.getType(), attributes);
     step.getBody().front().getTerminator()->insertOperands(number, counted.list);
   }

@@ -20,8 +20,8 @@ static bool isMove(Operation *op) {
 /// Functions that are bounded, or no further from zero than their operands.
 static bool isTame(Operation *op) {
   return isa<ir::NegOp, ir::AbsOp, ir::SignOp, ir::FloorOp, ir::CeilOp, ir::RoundOp, ir::MaxOp, ir::MinOp,
-             ir::ReduceMaxOp, ir::ReduceMinOp, ir::ReluOp, ir::LeakyReluOp, ir::ClampOp, ir::SinOp,
-             ir::CosOp, ir::AtanOp, ir::TanhOp, ir::SigmoidOp, ir::ErfOp, ir::DropoutOp>(op);
+             ir::ReduceMaxOp, ir::ReduceMinOp, ir::ReluOp, ir::LeakyReluOp, ir::ClampOp, ir::SinOp, ir::CosOp,
+             ir::AtanOp, ir::TanhOp, ir::SigmoidOp, ir::ErfOp, ir::DropoutOp>(op);
 }
 
 /// A slope may be large, and what survives dropout is scaled up.
@@ -106,7 +106,8 @@ void Masked::seedFromAttention(Value mask) {
 bool Masked::spread(Operation *op) {
   if (auto scan = dyn_cast<ir::ScanOp>(op))
     return spreadScan(scan);
-  if (!keepsInfinity(op) || llvm::none_of(op->getOperands(), [&](Value operand) { return contains(operand); }))
+  if (!keepsInfinity(op) ||
+      llvm::none_of(op->getOperands(), [&](Value operand) { return contains(operand); }))
     return false;
   bool changed = false;
   for (Value result : op->getResults())
@@ -159,7 +160,8 @@ static std::string placeText(Location location) {
     auto place = dyn_cast<FileLineColLoc>(part);
     if (!place)
       return WalkResult::advance();
-    text = (place.getFilename().getValue() + ":" + Twine(place.getLine()) + ":" + Twine(place.getColumn())).str();
+    text = (place.getFilename().getValue() + ":" + Twine(place.getLine()) + ":" + Twine(place.getColumn()))
+               .str();
     return WalkResult::interrupt();
   });
   return text;

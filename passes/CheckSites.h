@@ -13,8 +13,8 @@ bool isFloatTensor(mlir::Value value);
 /// Whether the op can make NaN or an infinity of operands that are finite.
 bool canMakeNonfinite(mlir::Operation *op);
 
-/// Values in which infinities are no error: what constants bring in, or a mask of attention, and what comes of
-/// them until an op takes them away, as softmax does. Of these only NaN is an error.
+/// Values in which infinities are no error: what constants bring in, or a mask of attention, and what comes
+/// of them until an op takes them away, as softmax does. Of these only NaN is an error.
 class Masked {
 public:
   explicit Masked(mlir::func::FuncOp function);

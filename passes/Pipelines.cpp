@@ -90,8 +90,8 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // The step, evaluation, prediction and initialisation as functions of their own.
   passes.addPass(createExpandRecipePass());
   if (options.checkNumerics) {
-    // Ops are counted whole, by the names that the model has. What leaves loops over time leaves them first: in
-    // them a count would hold it back.
+    // Ops are counted whole, by the names that the model has. What leaves loops over time leaves them first:
+    // in them a count would hold it back.
     cleanUp(passes);
     passes.addPass(createHoistFromScansPass());
     cleanUp(passes);
@@ -141,8 +141,8 @@ void registerAllPasses() {
         RecipeTexts recipe = splitRecipeTexts(flags.entries);
         if (!flags.optimizer.empty())
           recipe.emplace_back("optimizer", flags.optimizer);
-        buildTrainPipeline(
-            passes, {flags.batch, recipe, flags.seed, flags.fuse, flags.target, flags.checkNumerics});
+        buildTrainPipeline(passes,
+                           {flags.batch, recipe, flags.seed, flags.fuse, flags.target, flags.checkNumerics});
       });
   PassPipelineRegistration<EvalPipelineFlags>(
       "gpuc-eval-pipeline",

@@ -189,8 +189,9 @@ int main(int argc, char** argv) {
   cli.addInt("batch", &batch, "N", "rows of a microbatch, instead of the recipe's").range(1);
   for (RecipeFlag& flag : request.recipe) flag.declare(cli);
   cli.addInt("seed", &seed, "N", "the plan's default seed").range(0);
-  cli.addBool("check-numerics", &request.options.train.checkNumerics,
-              "the step counts what is NaN or infinite, by the op that made it: gpuc-train stops and names it");
+  cli.addBool(
+      "check-numerics", &request.options.train.checkNumerics,
+      "the step counts what is NaN or infinite, by the op that made it: gpuc-train stops and names it");
   cli.addString("emit", &emit, "STAGE",
                 "text of a stage instead of a plan: gpuc (the model), train (the step), plan (commands)")
       .choices({"gpuc", "train", "plan"});

@@ -130,10 +130,11 @@ LogicalResult OutputOp::verify() {
   BufferOpInterface buffer = bufferOf(getBuffer());
   if (!checks || !buffer)
     return success();
-  auto type = RankedTensorType::get({static_cast<int64_t>(checks->size())}, IntegerType::get(getContext(), 32));
+  auto type =
+      RankedTensorType::get({static_cast<int64_t>(checks->size())}, IntegerType::get(getContext(), 32));
   if (buffer.getTensorType() != type)
-    return emitOpError("has ") << checks->size() << " checks and is " << buffer.getTensorType() << ", expected "
-                               << type;
+    return emitOpError("has ") << checks->size() << " checks and is " << buffer.getTensorType()
+                               << ", expected " << type;
   return success();
 }
 

@@ -89,7 +89,8 @@ std::string Nonfinite::table() const {
   for (const auto& [place, count] : rows) {
     char number[32];
     std::snprintf(number, sizeof(number), "%12" PRId64 "  ", count);
-    text += (text.empty() ? "NaN or infinite, by where they were made:\n" : "\n") + std::string(number) + place;
+    text +=
+        (text.empty() ? "NaN or infinite, by where they were made:\n" : "\n") + std::string(number) + place;
   }
   return text;
 }

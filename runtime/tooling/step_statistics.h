@@ -20,8 +20,8 @@ struct StepStatistics {
 /// Counts allocations of the whole process so far.
 using AllocationCounter = int64_t (*)();
 
-/// Runs a program `warmup` times unmeasured, then `repeat` times; each is waited for. Errors: a step made NaN or
-/// infinities, of a plan that checks for them.
+/// Runs a program `warmup` times unmeasured, then `repeat` times; each is waited for. Errors: a step made NaN
+/// or infinities, of a plan that checks for them.
 Result<StepStatistics> measureSteps(Session& session, ProgramId id, std::span<const HostTensorView> inputs,
                                     int64_t warmup, int64_t repeat, AllocationCounter allocations);
 

@@ -59,7 +59,8 @@ Status Trainer::trainStep() {
   return checkFinite(event.skipped);
 }
 
-/// NaN and infinities end training where the plan looks for them, unless they cost an update and nothing more.
+/// NaN and infinities end training where the plan looks for them, unless they cost an update and nothing
+/// more.
 Status Trainer::checkFinite(bool skipped) {
   Status status = nonfinite_->take(session_, step_, skipped);
   if (!status.ok()) sayNonfinite();

@@ -274,6 +274,9 @@ const Case kPrograms[] = {
      "host range at offset 4"},
     {"CopyOutPort", [](fb::PlanT& p) { computeOf(p).commands[6]->work.AsCopy()->port = 2; },
      "copy of output 2 of 2"},
+    {"ChecksWithoutElements",
+     [](fb::PlanT& p) { p.programs[1]->outputs[0]->checks.push_back(std::make_unique<fb::CheckT>()); },
+     "1 checks, expected one for each element of a list of i32"},
     {"FillPattern", [](fb::PlanT& p) { fillOf(p).pattern = {1, 2, 3}; }, "a pattern of 3 bytes"},
     {"FillRemainder", [](fb::PlanT& p) { fillOf(p).to->size = 6; }, "fill of 6 bytes"},
 };
