@@ -35,8 +35,6 @@ namespace {
 /// More sources than this are one, the largest of their counts: so much is read for each op.
 constexpr size_t kMostSources = 8;
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// Positions in a block's list of counts.
 using Sources = llvm::SmallSetVector<unsigned, 8>;
 

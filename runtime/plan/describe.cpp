@@ -21,7 +21,7 @@ ChecksInfo describeChecks(size_t number, const fb::Output& output) {
 }
 
 ProgramInfo describeProgram(const fb::Plan& plan, const fb::Program& program) {
-  ProgramInfo info{.name = std::string(textOf(program.name())), .inputs = {}, .outputs = {}};
+  ProgramInfo info{.name = std::string(textOf(program.name())), .inputs = {}, .outputs = {}, .checks = {}};
   info.peak_bytes = program.peak_bytes();
   for (const fb::Input* input : each(program.inputs()))
     if (input->role() == fb::InputRole::data)

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "runtime/base/quote.h"
 
@@ -84,7 +86,9 @@ std::string Nonfinite::table() const {
   for (size_t i = 0; i < checks_.size(); ++i)
     if (totals_[i] != 0) sums[placeOf(checks_[i])] += totals_[i];
   std::vector<std::pair<std::string, int64_t>> rows(sums.begin(), sums.end());
-  std::stable_sort(rows.begin(), rows.end(), [](auto& a, auto& b) { return a.second > b.second; });
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
   std::string text;
   for (const auto& [place, count] : rows) {
     char number[32];
