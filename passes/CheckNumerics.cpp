@@ -35,6 +35,9 @@ namespace {
 /// More sources than this are one, the largest of their counts: so much is read for each op.
 constexpr size_t kMostSources = 8;
 
+/// A CUDA kernel of sm_90 takes 544 pointers.
+constexpr size_t kMostCounts = 256;
+
 /// Positions in a block's list of counts.
 using Sources = llvm::SmallSetVector<unsigned, 8>;
 
@@ -299,39 +302,53 @@ private:
                              : ir::ConcatOp::create(rewriter_, location(), lists, /*dim=*/0).getResult();
   }
 
-  /// For each check the sum of its counts, of at most `width`.
-  Value sumsOf(Value counts, size_t width, function_ref<const Sources &(const Check &)> sourcesOf) {
-    SmallVector<int64_t> table; // (checks, width), filled up with indices at which gather gives 0
-    for (const Check &check : checks_) {
-      llvm::append_range(table, sourcesOf(check));
-      table.resize(llvm::alignTo(table.size(), width) + (sourcesOf(check).empty() ? width : 0), -1);
+  /// The counts, in lists of which one kernel can put each together.
+  SmallVector<Value> listCounts() {
+    auto one = RankedTensorType::get({1}, rewriter_.getI32Type());
+    auto scalars = llvm::map_to_vector(counts_, [&](Value count) -> Value {
+      return ir::ReshapeOp::create(rewriter_, location(), one, count);
+    });
+    SmallVector<Value> lists;
+    for (ArrayRef<Value> rest = scalars; !rest.empty();
+         rest = rest.drop_front(std::min(rest.size(), kMostCounts)))
+      lists.push_back(concat(rest.take_front(kMostCounts)));
+    return lists;
+  }
+
+  /// For each check the sum of its sources' counts.
+  Value sumsOf(ArrayRef<Value> lists, Sources Check::*sources) {
+    size_t width = 1;
+    for (const Check &check : checks_)
+      width = std::max(width, (check.*sources).size());
+    Value sum;
+    for (auto [number, list] : llvm::enumerate(lists)) {
+      Value part = sumsIn(list, number * kMostCounts, sources, width);
+      sum = sum ? ir::AddOp::create(rewriter_, location(), part.getType(), sum, part) : part;
     }
+    return sum;
+  }
+
+  /// The part of these sums that is in a list, whose first count is number `first`.
+  Value sumsIn(Value list, size_t first, Sources Check::*sources, size_t width) {
+    SmallVector<int64_t> table(checks_.size() * width, -1); // (checks, width): gather gives 0 for -1
+    for (auto [row, check] : llvm::enumerate(checks_))
+      for (auto [column, source] : llvm::enumerate(check.*sources))
+        if (source >= first && source < first + kMostCounts)
+          table[row * width + column] = source - first;
     auto type = RankedTensorType::get({static_cast<int64_t>(checks_.size()), static_cast<int64_t>(width)},
                                       rewriter_.getI64Type());
     Value indices = ir::ConstantOp::create(rewriter_, location(), type,
                                            DenseElementsAttr::get(type, ArrayRef<int64_t>(table)));
-    Value gathered = ir::GatherOp::create(rewriter_, location(), counts, indices, /*dim=*/0);
+    Value gathered = ir::GatherOp::create(rewriter_, location(), list, indices, /*dim=*/0);
     return ir::SumOp::create(rewriter_, location(), gathered, ArrayRef<int64_t>{1});
-  }
-
-  size_t widest(function_ref<const Sources &(const Check &)> sourcesOf) {
-    size_t width = 1;
-    for (const Check &check : checks_)
-      width = std::max(width, sourcesOf(check).size());
-    return width;
   }
 
   /// What each op has made: tensor<checks x i32>.
   Value buildMade() {
-    auto own = [](const Check &check) -> const Sources & { return check.own; };
-    auto before = [](const Check &check) -> const Sources & { return check.before; };
     StepBuilder ops(rewriter_, location());
-    auto one = RankedTensorType::get({1}, rewriter_.getI32Type());
-    Value counts = concat(llvm::map_to_vector(counts_, [&](Value count) -> Value {
-      return ir::ReshapeOp::create(rewriter_, location(), one, count);
-    }));
-    Value made = sumsOf(counts, widest(own), own);
-    Value dirt = sumsOf(counts, widest(before), before);
+    SmallVector<Value> lists = listCounts();
+    Value made = sumsOf(lists, &Check::own);
+    Value dirt = sumsOf(lists, &Check::before);
     Value none = ops.constantLike(made, 0);
     return ir::SelectOp::create(rewriter_, location(), made.getType(),
                                 ops.compare(ir::Comparison::eq, dirt, none), made, none);
