@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 
 /// A program whose input is labels in [0, 3).
 ProgramInfo labelsProgram() {
-  ProgramInfo program{.name = "loss", .inputs = {}, .outputs = {}};
+  ProgramInfo program{.name = "loss", .inputs = {}, .outputs = {}, .checks = {}};
   program.inputs.push_back({{.name = "labels", .type = DataType::i32, .shape = {5}}, 3});
   return program;
 }
