@@ -29,6 +29,14 @@ Status verifyName(const flatbuffers::String* name, const char* what) {
   return okStatus();
 }
 
+bool beginsAtElement(const fb::Operand& operand, DataType type) {
+  const int64_t size = sizeOf(type);
+  if (operand.offset() % static_cast<uint64_t>(size) != 0) return false;
+  for (int64_t stride : each(operand.strides()))
+    if (stride % size != 0) return false;
+  return true;
+}
+
 bool elementsAligned(const flatbuffers::Vector<int64_t>* vector) {
   return countOf(vector) == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % sizeof(int64_t) == 0;
 }

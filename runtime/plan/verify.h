@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "runtime/base/data_type.h"
 #include "runtime/base/status.h"
 #include "runtime/plan/access.h"
 
@@ -46,6 +47,10 @@ Status verifyAttention(const fb::Attention& attention);
 
 /// A name that will be shown or looked up: there, not empty, of sane length. `what` says whose it is.
 Status verifyName(const flatbuffers::String* name, const char* what);
+
+/// Whether an operand of elements of `type` begins at one of them, in each iteration of the repeats around
+/// it. Its buffer does.
+bool beginsAtElement(const fb::Operand& operand, DataType type);
 
 /// FlatBuffers' verifier aligns the length of a vector, which is 4 bytes, and not elements of 8.
 bool elementsAligned(const flatbuffers::Vector<int64_t>* vector);

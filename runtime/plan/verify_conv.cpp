@@ -37,6 +37,8 @@ Status verifyTensor(const fb::Conv& conv, const fb::Operand& operand, const char
     return errorf("conv: %s is %" PRIu64 " bytes, which is not %" PRIu64 "x%" PRIu64 "x%" PRIu64 "x%" PRIu64
                   " elements",
                   name, operand.size(), outer, channels, height, width);
+  if (!beginsAtElement(operand, static_cast<DataType>(conv.type())))
+    return errorf("conv: %s begins within an element", name);
   return okStatus();
 }
 

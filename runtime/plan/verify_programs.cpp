@@ -131,6 +131,8 @@ class CommandVerifier {
       return errorf("matmul: %s is %" PRIu64 " bytes, which is not %" PRIu64 "x%" PRIu64 "x%" PRIu64
                     " elements",
                     name, operand.size(), batch, rows, columns);
+    if (!beginsAtElement(operand, static_cast<DataType>(matmul.type())))
+      return errorf("matmul: %s begins within an element", name);
     return okStatus();
   }
 

@@ -72,6 +72,12 @@ const CommandCase kConvolutions[] = {
      "which is not 4x3x10x8"},
     {"OutputSize", [](fb::PlanT& p) { convOf(p).c->size -= 4; },
      "the output is 5756 bytes, which is not 4x5x9x8"},
+    {"WithinAnElement",
+     [](fb::PlanT& p) {
+       convOf(p).b->buffer = convOf(p).a->buffer;
+       convOf(p).b->offset = 2;
+     },
+     "the filter begins within an element"},
     {"FilterOfGradient", [](fb::PlanT& p) { convOf(p, 2).c->offset = 4; }, "leaves buffer 'dw'"},
     {"Workspace", [](fb::PlanT& p) { convOf(p, 2).workspace->size = 1 << 20; }, "leaves buffer 'workspace'"},
     {"Location", [](fb::PlanT& p) { convOf(p).batch = 0; }, "('conv1')"},

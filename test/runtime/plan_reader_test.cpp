@@ -241,6 +241,12 @@ const Case kPrograms[] = {
     {"RepeatOverflow", [](fb::PlanT& p) { innerOf(p).count = uint64_t{1} << 63; }, "with those around it"},
     {"RepeatOnceMore", [](fb::PlanT& p) { outerOf(p).count = 3; }, "in some iteration"},
     {"MatmulType", [](fb::PlanT& p) { matmulOf(p).type = fb::DataType::i32; }, "unknown element type 5"},
+    {"MatmulWithinAnElement",
+     [](fb::PlanT& p) {
+       matmulOf(p).a->buffer = matmulOf(p).b->buffer;
+       matmulOf(p).a->offset = 2;
+     },
+     "a begins within an element"},
     {"MatmulNoOperand", [](fb::PlanT& p) { matmulOf(p).a.reset(); }, "matmul without a"},
     {"MatmulExtent", [](fb::PlanT& p) { matmulOf(p).k = 17; }, "which is not 1x4x17 elements"},
     {"MatmulZero", [](fb::PlanT& p) { matmulOf(p).batch = 0; }, "an extent of 0"},
