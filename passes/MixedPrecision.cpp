@@ -92,9 +92,11 @@ private:
     case PrecisionClass::f32:
       return clone(op, builder, builder.getF32Type(), choice);
     case PrecisionClass::promote:
-      return clone(op, builder, widestOf(op), choice);
+      if (Type element = widestOf(op); element != policy_.lower() || !hasNumberBeyond(op))
+        return clone(op, builder, element, choice);
+      return cloneWide(op, builder, policy_.lower(), {choice.kind, "a number that its type cannot hold"});
     case PrecisionClass::wide:
-      return cloneWide(op, builder, choice);
+      return cloneWide(op, builder, elementOf(values_.lookup(op->getOperand(0))), choice);
     case PrecisionClass::fixed:
       return cloneFixed(op, builder);
     }
@@ -117,6 +119,14 @@ private:
       anyLower = true;
     }
     return anyLower ? Type(policy_.lower()) : Type(Float32Type::get(op->getContext()));
+  }
+
+  /// Whether a number would become infinite or 0 in the lower precision. PyTorch computes `x * 1e6` in f32,
+  /// and rounds what comes of it.
+  bool hasNumberBeyond(Operation *op) {
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      return isSingle(operand) && isNumberBeyond(operand, policy_.lower());
+    });
   }
 
   /// Sums that are parts of another op in PyTorch: the bias of a layer, which the product takes with it; and
@@ -163,15 +173,15 @@ private:
     return success();
   }
 
-  /// The op in f32, its first result in the type that its first operand came in.
-  LogicalResult cloneWide(Operation *op, OpBuilder &builder, const PrecisionChoice &choice) {
-    Type element = elementOf(values_.lookup(op->getOperand(0)));
+  /// The op in f32, its first result stored in `element`.
+  LogicalResult cloneWide(Operation *op, OpBuilder &builder, Type element, const PrecisionChoice &choice) {
     bool cast = false;
     FailureOr<Operation *> copy = cloneIn(op, builder, builder.getF32Type(), cast);
     if (failed(copy))
       return failure();
     values_.map(op->getResults(), (*copy)->getResults());
-    values_.map(op->getResult(0), casted((*copy)->getResult(0), element));
+    if (isSingle(op->getResult(0))) // a comparison has none
+      values_.map(op->getResult(0), casted((*copy)->getResult(0), element));
     note(op, builder.getF32Type(), choice);
     return success();
   }

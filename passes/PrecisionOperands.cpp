@@ -21,6 +21,20 @@ bool isWeak(Value value) {
   return false;
 }
 
+bool isNumberBeyond(Value value, FloatType type) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<ir::BroadcastOp, ir::ReshapeOp>(op))
+    return isNumberBeyond(op->getOperand(0), type);
+  auto constant = dyn_cast_or_null<ir::ConstantOp>(op);
+  auto number = constant ? dyn_cast_or_null<FloatAttr>(constant.getSplat()) : FloatAttr();
+  if (!number || !number.getValue().isFiniteNonZero())
+    return false;
+  APFloat rounded = number.getValue();
+  bool losesDigits;
+  rounded.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesDigits);
+  return !rounded.isFiniteNonZero();
+}
+
 bool isRepeatedVector(Value value) {
   auto repeated = value.getDefiningOp<ir::BroadcastOp>();
   return repeated && rankOf(repeated.getOperand()) == 1;

@@ -14,6 +14,9 @@ namespace gpuc {
 /// what it is computed with.
 bool isWeak(mlir::Value value);
 
+/// One number for all elements that is known, and that `type` cannot hold: it would become infinite, or 0.
+bool isNumberBeyond(mlir::Value value, mlir::FloatType type);
+
 /// A vector for all rows, as a layer's bias is.
 bool isRepeatedVector(mlir::Value value);
 

@@ -86,6 +86,53 @@ module @follow {
 
 // -----
 
+// Numbers that f16 cannot hold, 10⁶ and 10⁻⁹, do not become infinite or 0: their ops are computed in f32, and rounded. An
+// infinity is one in any type; bf16 has the range of f32.
+// CHECK-LABEL: module @numbers
+// CHECK-SAME:    ["mul", "", {{[^]]*}}, "f32", "a number that its type cannot hold"]
+// CHECK:         %[[H:.*]] = gpuc.matmul {{.*}} -> tensor<4x4xf16>
+// CHECK:         %[[H32:.*]] = gpuc.cast %[[H]] : tensor<4x4xf16> to tensor<4x4xf32>
+// CHECK:         %[[L32:.*]] = gpuc.mul %[[H32]], %{{.*}} : tensor<4x4xf32>
+// CHECK-NEXT:    %[[L:.*]] = gpuc.cast %[[L32]] : tensor<4x4xf32> to tensor<4x4xf16>
+// CHECK:         gpuc.compare lt %[[H32]], %{{.*}} : tensor<4x4xf32>
+// CHECK:         %[[M32:.*]] = gpuc.add %{{.*}}, %{{.*}} : tensor<4x4xf32>
+// CHECK-NEXT:    gpuc.cast %[[M32]] : tensor<4x4xf32> to tensor<4x4xf16>
+// CHECK:         gpuc.min %{{.*}}, %{{.*}} : tensor<4x4xf16>
+// CHECK-LABEL: module @bf16_numbers
+// CHECK:         gpuc.mul %{{.*}}, %{{.*}} : tensor<4x4xbf16>
+module @numbers {
+  func.func @loss(%x: tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>) {
+    %0 = gpuc.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %large = gpuc.constant 1.0e6 : tensor<f32>
+    %larges = gpuc.broadcast %large dims [] : tensor<f32> to tensor<4x4xf32>
+    %1 = gpuc.mul %0, %larges : tensor<4x4xf32>
+    %2 = gpuc.compare lt %0, %larges : tensor<4x4xf32>
+    %small = gpuc.constant 1.0e-9 : tensor<4x4xf32>
+    %3 = gpuc.add %0, %small : tensor<4x4xf32>
+    %4 = gpuc.select %2, %1, %3 : tensor<4x4xi1>, tensor<4x4xf32>
+    %inf = gpuc.constant inf : tensor<4x4xf32>
+    %5 = gpuc.min %4, %inf : tensor<4x4xf32>
+    %sum, %count = gpuc.mse %5, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, precision = fp16 }
+}
+
+// -----
+
+module @bf16_numbers {
+  func.func @loss(%x: tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>) {
+    %0 = gpuc.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %large = gpuc.constant 1.0e6 : tensor<4x4xf32>
+    %1 = gpuc.mul %0, %large : tensor<4x4xf32>
+    %sum, %count = gpuc.mse %1, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, precision = bf16 }
+}
+
+// -----
+
 // Batch normalisation: f32 inside, its running statistics too, the result in the type of what came in.
 // CHECK-LABEL: module @norm
 // CHECK:         %[[C:.*]] = gpuc.conv2d {{.*}} -> tensor<2x3x4x4xbf16>
