@@ -31,6 +31,13 @@ std::string nameOf(const CheckInfo& check) {
   return check.op + (layer.empty() ? "" : " in") + (where.empty() ? "" : " " + where);
 }
 
+/// Whether the plan keeps the windows of --skip=outliers.
+bool leavesOutOutliers(const Session& session) {
+  const std::vector<VariableInfo>& variables = session.plan().info().variables;
+  return std::any_of(variables.begin(), variables.end(),
+                     [](const VariableInfo& variable) { return variable.spec.name == "step/recorded"; });
+}
+
 }  // namespace
 
 Nonfinite::Nonfinite(const Session& session, ProgramId program) : program_(program) {
@@ -43,6 +50,10 @@ Nonfinite::Nonfinite(const Session& session, ProgramId program) : program_(progr
     checks_ = checks.checks;
   }
   totals_.resize(checks_.size());
+  if (leavesOutOutliers(session)) return;
+  auto backward =
+      std::find_if(checks_.begin(), checks_.end(), [](const CheckInfo& check) { return check.backward; });
+  if (backward != checks_.end()) forward_ = static_cast<size_t>(backward - checks_.begin());
 }
 
 bool Nonfinite::wasSkipped(Session& session) const {
@@ -69,7 +80,7 @@ Status Nonfinite::take(Session& session, int64_t step, bool skipped) {
       first_count = count;
     }
   }
-  if (skipped || first == checks_.size()) return okStatus();
+  if (first == checks_.size() || (skipped && first >= forward_)) return okStatus();
   return Status::error(errorText(step, first, first_count));
 }
 

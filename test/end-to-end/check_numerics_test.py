@@ -172,6 +172,71 @@ class CheckNumericsTest(ToolTest):
         skipped = [event["skipped"] for event in self.metrics(self.path("metrics.jsonl"), "step")]
         self.assertEqual((skipped[0], skipped[-1]), (True, False))
 
+    def test_forward_pass_of_a_scaled_loss(self):
+        """What the forward pass makes no scale can mend: it is named though the update is skipped. Step 1 is skipped for
+        its gradients, those of log near 0 times 65536, and only counted."""
+        x = uniform([8 * BATCH, 3], 5, 1.0)
+        x[BATCH * 3:BATCH * 3 + 3] = [0.0, 0.0, 0.0]  # the first row of step 2
+        self.batch(steps=8, x=x)
+        plant = '%a = gpuc.abs %s : tensor<?x3xf32> loc("head")\n    %out = gpuc.log %a : tensor<?x3xf32> loc("head")'
+        for flags in (["--precision=fp16"], ["--precision=fp16", "--optimizer=muon"], ["--loss-scale=dynamic:init_scale=1e38"]):
+            with self.subTest(flags):
+                text = self.compile(plant, *flags)
+                result = self.train()
+                self.assert_named(result, rf"log in layer 'head' \(planted.mlir:{line_of(text, 'gpuc.log')}\)", "3")
+                self.assertIn("step 2:", result.stderr)
+                self.assertRegex(result.stdout, f"by where they were made:\n +[1-9][0-9]*  '(body|head)'\n")
+                self.assertEqual([event["skipped"] for event in self.metrics(self.path("metrics.jsonl"), "step")], [True, True])
+
+    def test_inputs_of_a_scaled_loss(self):
+        x = uniform([3 * BATCH, 3], 5, 1.0)
+        x[2 * BATCH * 3] = float("nan")
+        self.batch(x=x)
+        for flags, code in (([], 1), (["--skip=outliers:loss=3,window=16"], 0)):
+            self.compile(SOUND, "--precision=fp16", *flags)
+            result = self.train()
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertIn("input 'x'" + (" holds 1 value" if code else ""), result.stderr if code else result.stdout)
+
+    def test_f16_that_overflows(self):
+        """Gradients of large targets, times 65536, are more than f16 holds: counted until the scale has come down.
+        Activations that are too large for it are named."""
+        self.batch(steps=20)
+        write_npy(self.path("y.npy"), "f32", [20 * BATCH, 3], uniform([20 * BATCH, 3], 6, 8.0))
+        self.compile(SOUND, "--precision=fp16")
+        result = self.train()
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertRegex(result.stdout, "\nNaN or infinite, by where they were made:\n +[1-9][0-9]*  'body'\n$")
+        events = self.metrics(self.path("metrics.jsonl"), "step")
+        self.assertEqual((events[0]["skipped"], events[-1]["skipped"]), (True, False))
+        self.assertLess(events[-1]["loss_scale"], 65536)
+        text = self.compile("%large = gpuc.constant 6.0e4 : tensor<?x3xf32>\n"
+                            '    %h2 = gpuc.mul %h, %large : tensor<?x3xf32> loc("large")\n'
+                            '    %h3 = gpuc.add %h2, %h2 : tensor<?x3xf32> loc("twice")\n'
+                            "    %out = gpuc.tanh %h3 : tensor<?x3xf32>", "--precision=fp16")
+        self.assert_named(self.train(), rf"add in layer 'twice' \(planted.mlir:{line_of(text, '%h3 =')}\)")
+
+    def test_optimizers(self):
+        """What an update makes of finite gradients is its own, in whichever way it computes."""
+        self.batch()
+        for optimizer, op, variable in (("lion:lr=1e39", "lion", "body.weight"), ("muon:lr=1e39", "muon", "body.weight"),
+                                        ("muon:adam_lr=1e39", "adam", "head.weight"),
+                                        ("adafactor:weight_decay=1e45", "adafactor", "body.weight"),
+                                        ("adamw:lr=1e39", "adam", "body.weight")):
+            for flags in ([], ["--precision=fp16"], ["--accumulate=3"]):
+                with self.subTest(optimizer, flags=flags):
+                    self.compile(SOUND, "--optimizer=" + optimizer, *flags)
+                    self.assert_named(self.train(), f"{op}_update in layer '{variable}'", 9 if variable == "body.weight" else 3)
+
+    def test_backward_pass_before_an_optimizer(self):
+        self.batch()
+        for optimizer in ("lion", "muon", "adafactor"):
+            with self.subTest(optimizer):
+                text = self.compile("%zero = gpuc.sub %s, %s : tensor<?x3xf32>\n"
+                                    '    %out = gpuc.sqrt %zero : tensor<?x3xf32> loc("root")', "--optimizer=" + optimizer)
+                self.assert_named(self.train(), rf"[a-z]+ in the backward pass of layer 'root' "
+                                                rf"\(planted.mlir:{line_of(text, 'gpuc.sqrt')}\)", "12")
+
     def test_outliers_that_are_skipped(self):
         """A step whose update is left out is counted, by layer, and is no error."""
         x = uniform([40 * BATCH, 3], 5, 1.0)
