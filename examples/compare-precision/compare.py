@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Trains one model in several precisions from the same weights, and says what each costs and where it ends.
+r"""Trains one model in several precisions from the same weights, and says what each costs and where it ends.
 
-    examples/compare-precision/compare.py "convnet in_channels=1" --data=idx:/usr/share/datasets/fashion-mnist/train
+    examples/compare-precision/compare.py "convnet in_channels=1" --data=idx:/usr/share/datasets/fashion-mnist/train \
+        --eval-data=idx:/usr/share/datasets/fashion-mnist/t10k
     examples/compare-precision/compare.py "gpt2 size=nano" --data=text:letters.txt --steps=500 --plot=losses.svg
 
 On CPUs without 16-bit arithmetic, f32 is fastest: 16 bits then save memory alone. The plot needs matplotlib (Debian:
@@ -33,23 +34,31 @@ def train(model, precision, options, folder):
     """What a run in this precision costs, and its losses."""
     plan, report, metrics = (os.path.join(folder, precision + end) for end in (".plan", ".json", ".jsonl"))
     run("gpuc-compile", model, "-o", plan, "--precision=" + precision, "--report=" + report, f"--seed={options.seed}")
-    run("gpuc-train", plan, "--data=" + options.data, f"--steps={options.steps}", "--log-every=0", "--metrics=" + metrics)
+    evaluation = ["--eval-data=" + options.eval_data] if options.eval_data else []
+    run("gpuc-train", plan, "--data=" + options.data, f"--steps={options.steps}", "--log-every=0", "--metrics=" + metrics,
+        *evaluation)
     with open(report, encoding="utf-8") as file:
         peak = json.load(file)["peak_bytes"]
     with open(metrics, encoding="utf-8") as file:
-        steps = [event for event in map(json.loads, file) if event["event"] == "step"]
+        events = [json.loads(line) for line in file]
+    steps = [event for event in events if event["event"] == "step"]
+    evaluated = [event["loss"] for event in events if event["event"] == "eval"]
     losses = [step["loss"] for step in steps]
     last = [loss for loss in losses[-max(1, len(losses) // 10):] if loss is not None]
     return {"precision": precision, "step_ms": statistics.median(step["compute_us"] for step in steps) / 1000,
             "peak_mb": peak / 1e6, "loss": statistics.mean(last) if last else float("nan"),
-            "skipped": sum(step["skipped"] for step in steps), "losses": losses}
+            "evaluated": evaluated[-1] if evaluated else None, "skipped": sum(step["skipped"] for step in steps),
+            "losses": losses}
 
 
 def print_table(results):
-    print(f"{'precision':<10}{'step':>11}{'memory':>12}{'last losses':>13}{'skipped':>9}")
+    evaluated = any(result["evaluated"] is not None for result in results)
+    print(f"{'precision':<10}{'step':>11}{'memory':>12}{'last losses':>13}{'evaluated' if evaluated else '':>{12 * evaluated}}"
+          f"{'skipped':>9}")
     for result in results:
+        loss = "" if not evaluated else f"{result['evaluated']:>12.4f}" if result["evaluated"] is not None else f"{'-':>12}"
         print(f"{result['precision']:<10}{result['step_ms']:>8.2f} ms{result['peak_mb']:>9.2f} MB"
-              f"{result['loss']:>13.4f}{result['skipped']:>9}")
+              f"{result['loss']:>13.4f}{loss}{result['skipped']:>9}")
 
 
 def plot(results, file):
@@ -71,6 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="NAME [key=value …], as gpuc-model takes them")
     parser.add_argument("--data", required=True, help="as gpuc-train takes it")
+    parser.add_argument("--eval-data", help="what each run is evaluated on at its end: less noisy than the last losses")
     parser.add_argument("--steps", type=int, default=500, help="updates (default: 500)")
     parser.add_argument("--seed", type=int, default=0, help="of weights, dropout and the order of samples")
     parser.add_argument("--precisions", default="f32,bf16,fp16", help="as gpuc-compile takes them")
