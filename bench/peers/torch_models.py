@@ -1,0 +1,106 @@
+"""The cells' models as a PyTorch user writes them; parameters are called as gpuc's variables."""
+
+from torch import nn
+from torch.nn import functional
+
+
+class Mlp(nn.Module):
+    def __init__(self, widths):
+        super().__init__()
+        for index, (inside, outside) in enumerate(zip(widths, widths[1:]), 1):
+            self.add_module(f"fc{index}", nn.Linear(inside, outside))
+
+    def forward(self, x):
+        *hidden, last = self.children()
+        for linear in hidden:
+            x = functional.relu(linear(x))
+        return last(x)
+
+
+class LeNet5(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 6, 5, padding=2)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.fc1, self.fc2, self.fc3 = nn.Linear(400, 120), nn.Linear(120, 84), nn.Linear(84, 10)
+
+    def forward(self, x):
+        x = functional.max_pool2d(functional.relu(self.conv1(x)), 2)
+        x = functional.max_pool2d(functional.relu(self.conv2(x)), 2)
+        return self.fc3(functional.relu(self.fc2(functional.relu(self.fc1(x.flatten(1))))))
+
+
+class Lstm(nn.Module):
+    def __init__(self, frame, hidden):
+        super().__init__()
+        self.rnn = nn.LSTM(frame, hidden, batch_first=True)
+        self.fc = nn.Linear(hidden, 10)
+
+    def forward(self, x):
+        return self.fc(self.rnn(x)[1][0][-1])
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2) for part in self.c_attn(x).split(width, dim=2))
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.c_proj(y.transpose(1, 2).reshape(batch, length, width))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.c_fc, self.c_proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return self.c_proj(functional.gelu(self.c_fc(x), approximate="tanh"))
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.ln_1, self.attn = nn.LayerNorm(width), Attention(width, heads)
+        self.ln_2, self.mlp = nn.LayerNorm(width), FeedForward(width)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class Gpt(nn.Module):
+    def __init__(self, layers, heads, vocabulary, length, width):
+        super().__init__()
+        self.transformer = nn.Module()
+        self.transformer.wte = nn.Embedding(vocabulary, width)
+        self.transformer.wpe = nn.Embedding(length, width)
+        self.transformer.h = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.transformer.ln_f = nn.LayerNorm(width)
+
+    def forward(self, x):
+        h = self.transformer.wte(x) + self.transformer.wpe.weight
+        for block in self.transformer.h:
+            h = block(h)
+        return functional.linear(self.transformer.ln_f(h), self.transformer.wte.weight)
+
+
+def build(model, weights):
+    """The model of a case, whose extents the weights tell."""
+    kind = model["kind"]
+    if kind == "mlp":
+        return Mlp(model["widths"])
+    if kind == "lenet5":
+        return LeNet5()
+    if kind == "lstm":
+        return Lstm(model["frame"], model["hidden"])
+    vocabulary, width = weights["transformer.wte.weight"].shape
+    return Gpt(model["layers"], model["heads"], vocabulary, weights["transformer.wpe.weight"].shape[0], width)
+
+
+def loss(logits, labels):
+    return functional.cross_entropy(logits.flatten(0, -2), labels.flatten())

@@ -1,0 +1,114 @@
+"""PyTorch as a candidate: torch_worker.py FOLDER THREADS eager|compiled. See worker.py."""
+
+import sys
+
+import torch
+
+import torch_models
+import worker
+
+
+class Modules:
+    """The step of a training script: modules, backward(), an optimizer of torch.optim."""
+
+    def __init__(self, case, weights, inputs, optimizer, compile_model=False, compile_update=False):
+        self.weights, self.inputs = weights, inputs
+        self.model = torch_models.build(case["model"], weights)
+        self.make_optimizer = lambda: make_optimizer(case["optimizer"], self.model.parameters(), **optimizer)
+        self.loss = lambda x, labels: torch_models.loss(self.model(x), labels)
+        if compile_model:
+            self.loss = torch.compile(self.loss)
+        self.compile_update = compile_update
+        self.reset()
+
+    def reset(self):
+        self.model.load_state_dict(self.weights)
+        self.optimizer = self.make_optimizer()
+        self.update = torch.compile(self.optimizer.step) if self.compile_update else self.optimizer.step
+
+    def step(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(**self.inputs)
+        loss.backward()
+        self.update()
+        return loss
+
+    def finish(self):
+        pass
+
+
+def make_optimizer(settings, parameters, **how):
+    if settings["name"] == "sgd":
+        return torch.optim.SGD(parameters, lr=settings["lr"], **how)
+    return torch.optim.AdamW(parameters, lr=settings["lr"], betas=(settings["beta1"], settings["beta2"]), eps=settings["eps"],
+                             weight_decay=settings["weight_decay"], **how)
+
+
+class WholeStep:
+    """Forward, backward and update as one function, compiled as one graph, that changes the parameters in place."""
+
+    def __init__(self, case, weights, inputs):
+        self.weights, self.inputs, self.settings = weights, inputs, case["optimizer"]
+        self.model = torch_models.build(case["model"], weights)
+        update = sgd if self.settings["name"] == "sgd" else adamw
+
+        def step(parameters, state, x, labels):
+            def loss(parameters):
+                return torch_models.loss(torch.func.functional_call(self.model, parameters, (x,)), labels)
+            gradients, value = torch.func.grad_and_value(loss)(parameters)
+            update(self.settings, parameters, gradients, state)
+            return value
+
+        self.compiled = torch.compile(step, fullgraph=True)
+        self.reset()
+
+    def reset(self):
+        self.parameters = {name: value.clone() for name, value in self.weights.items()}
+        self.state = {"step": torch.zeros(())}
+        if self.settings["name"] != "sgd":
+            for slot in ("exp_avg", "exp_avg_sq"):
+                self.state[slot] = {name: torch.zeros_like(value) for name, value in self.weights.items()}
+
+    def step(self):
+        return self.compiled(self.parameters, self.state, **self.inputs)
+
+    def finish(self):
+        pass
+
+
+def sgd(settings, parameters, gradients, state):
+    for name, value in parameters.items():
+        value.sub_(gradients[name], alpha=settings["lr"])
+
+
+def adamw(settings, parameters, gradients, state):
+    """torch.optim.AdamW's arithmetic, the count of steps being a tensor, so that nothing is compiled anew."""
+    step = state["step"].add_(1)
+    size = settings["lr"] / (1 - settings["beta1"] ** step)
+    scale = (1 - settings["beta2"] ** step).sqrt()
+    for name, value in parameters.items():
+        mean, square, gradient = state["exp_avg"][name], state["exp_avg_sq"][name], gradients[name]
+        value.mul_(1 - settings["lr"] * settings["weight_decay"])
+        mean.lerp_(gradient, 1 - settings["beta1"])
+        square.mul_(settings["beta2"]).addcmul_(gradient, gradient, value=1 - settings["beta2"])
+        value.sub_(size * mean / (square.sqrt() / scale + settings["eps"]))
+
+
+def main():
+    case, folder, threads = worker.arguments()
+    torch.set_num_threads(threads)
+    torch.set_num_interop_threads(1)
+    weights = {name: torch.tensor(value) for name, value in worker.read_safetensors(folder + "/weights.safetensors").items()}
+    inputs = {name: torch.tensor(value) for name, value in worker.read_inputs(case, folder).items()}
+    inputs["labels"] = inputs["labels"].long()
+    if sys.argv[3] == "eager":
+        forms = {"torch.optim as it comes": lambda: Modules(case, weights, inputs, {}),
+                 "torch.optim fused": lambda: Modules(case, weights, inputs, {"fused": True})}
+    else:
+        forms = {"whole step in one graph": lambda: WholeStep(case, weights, inputs),
+                 "model compiled, torch.optim fused": lambda: Modules(case, weights, inputs, {"fused": True}, True),
+                 "model and torch.optim compiled": lambda: Modules(case, weights, inputs, {}, True, True)}
+    worker.serve(f"PyTorch {torch.__version__}", forms)
+
+
+main()

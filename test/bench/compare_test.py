@@ -1,0 +1,118 @@
+"""scripts/bench on its smallest cell, with gpuc alone and with candidates that are made up: no PyTorch, no JAX.
+
+What it writes has the form that bench/README.md names, and a candidate that computes something else gets no number.
+"""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+COMPARE = os.path.join(HERE, "..", "..", "bench", "compare.py")
+BIN = os.environ.get("GPUC_BIN") or os.path.join(HERE, "..", "..", "build", "bin")
+
+# Plays back what it is told. LOSSES is a list, or a word: what it then says instead of an answer.
+PLAYER = """#!{python}
+import json, sys
+losses = json.loads({losses!r})
+print(json.dumps({{"version": "player 1", "form": "played"}}), flush=True)
+for line in sys.stdin:
+    verb, number = line.split()
+    if isinstance(losses, str):
+        sys.exit("error: " + losses)
+    print(json.dumps(losses if verb == "losses" else [5.0, 1e6, 7.0]), flush=True)
+"""
+
+
+class CompareTest(unittest.TestCase):
+    def setUp(self):
+        held = tempfile.TemporaryDirectory(prefix="gpuc-bench-test-")
+        self.addCleanup(held.cleanup)
+        self.folder = held.name
+
+    def compare(self, *flags):
+        command = [sys.executable, "-B", COMPARE, "--binaries=" + BIN, "--cases=mlp8-b1", "--peers=", "--rounds=1", *flags,
+                   os.path.join(self.folder, "out")]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+    def written(self, name):
+        with open(os.path.join(self.folder, "out", name), encoding="utf-8") as file:
+            return file.read()
+
+    def player(self, losses):
+        path = os.path.join(self.folder, "player")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(PLAYER.format(python=sys.executable, losses=json.dumps(losses)))
+        os.chmod(path, stat.S_IRWXU)
+        return f"--also=player={path}"
+
+    def losses_of_gpuc(self):
+        done = self.compare()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(self.written("results.json"))["results"][0]["losses"]
+
+    def test_gpuc_alone(self):
+        losses = self.losses_of_gpuc()
+        everything = json.loads(self.written("results.json"))
+        self.assertLessEqual({"date", "cpu", "cores", "system", "gpuc", "rounds", "load_average_at_start", "load_average_at_end"},
+                             set(everything))
+        (cell,) = everything["results"]
+        self.assertEqual(everything["failures"], {})
+        self.assertEqual(set(cell), {"case", "title", "losses", "gpuc_us", "best_peer", "best_peer_us", "ratio", "target", "reached", "candidates"})
+        self.assertEqual([(it["name"], it["threads"], it["loss_difference"]) for it in cell["candidates"]], [("gpuc", 1, 0), ("gpuc", 2, 0)])
+        self.assertEqual(cell["gpuc_us"], min(it["us"] for it in cell["candidates"]))
+        self.assertIsNone(cell["ratio"])
+        # Eight classes, random weights: the first loss is near log 8, and steps on one batch lower it.
+        self.assertEqual(len(losses), 5)
+        self.assertAlmostEqual(losses[0], 2.079, delta=0.7)
+        self.assertEqual(losses, sorted(losses, reverse=True))
+
+    def test_a_candidate_that_agrees(self):
+        losses = self.losses_of_gpuc()
+        losses[4] *= 1 + 0.9e-4
+        done = self.compare(self.player(losses))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (cell,) = json.loads(self.written("results.json"))["results"]
+        # A round counts by its median chunk.
+        self.assertEqual((cell["best_peer"], cell["best_peer_us"]), ("player", 7.0))
+        self.assertAlmostEqual(cell["ratio"], 7.0 / cell["gpuc_us"])
+        self.assertEqual(cell["reached"], cell["ratio"] >= 20)
+        self.assertAlmostEqual(max(it["loss_difference"] for it in cell["candidates"]), 0.9e-4, delta=1e-7)
+        self.assertIn("| MLP 8-8-8, batch 1, SGD |", self.written("table.md"))
+        self.assertIn("| 7.0 (1) |", self.written("table.md"))
+        self.assertIn("player 1", self.written("table.md"))
+        self.assertEqual(xml.etree.ElementTree.fromstring(self.written("plot.svg")).tag, "{http://www.w3.org/2000/svg}svg")
+
+    def refused(self, losses, reason):
+        done = self.compare(self.player(losses))
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn(reason, done.stderr)
+        everything = json.loads(self.written("results.json"))
+        self.assertEqual(everything["results"], [])
+        self.assertIn(reason, everything["failures"]["mlp8-b1"])
+        self.assertIn("no number", self.written("table.md"))
+
+    def test_other_losses_get_no_number(self):
+        losses = self.losses_of_gpuc()
+        self.refused([*losses[:4], losses[4] * (1 + 1.2e-4)], "player with 1 threads: its loss of step 5 is ")
+        self.refused([*losses[:4], float("nan")], "player with 1 threads: its loss of step 5 is nan")
+        self.refused(losses[:4], "player with 1 threads: 4 losses where 5 were asked for")
+
+    def test_a_candidate_that_ends(self):
+        self.refused("out of cheese", "player with 1 threads: error: out of cheese")
+
+    def test_unknown_names(self):
+        for flag, message in (("--cases=mlp8-b1,mlp9", "error: no case 'mlp9': there are mlp8-b1, "),
+                              ("--peers=caffe", "error: no peer 'caffe': there are torch-eager, torch-compiled, jax")):
+            done = self.compare(flag)
+            self.assertEqual(done.returncode, 2)
+            self.assertTrue(done.stderr.startswith(message) and done.stderr.count("\n") == 1, done.stderr)
+        self.assertEqual(self.compare("--rounds=0").returncode, 2)
+
+
+unittest.main()
