@@ -2,6 +2,7 @@
 
 #include "passes/BackwardPass.h"
 
+#include "dialects/gpuc/Tf32.h"
 #include "passes/Locations.h"
 #include "passes/ScanDerivative.h"
 
@@ -129,6 +130,7 @@ LogicalResult BackwardPass::checkVJP(ir::DifferentiableOpInterface op, ArrayRef<
                << built->getName() << ", a value of the forward pass that "
                << "it does not declare as residual, of type " << operand.getType();
     readable.insert_range(built->getResults());
+    ir::inheritTf32(op, built);
     built->setLoc(backwardOf(op->getLoc()));
   }
   return success();

@@ -65,14 +65,14 @@ ConvShape convShapeOf(plan::ConvOp conv) {
 }
 
 plan::ConvOp createConv(OpBuilder &builder, Location location, const ConvShape &s, Type element, Value lhs,
-                        Value rhs, Value result, Value workspace) {
+                        Value rhs, Value result, Value workspace, bool tf32) {
   return plan::ConvOp::create(builder, location, static_cast<plan::ConvKind>(s.kind), lhs, rhs, result,
                               workspace, element, s.batch, {s.in_channels, s.height.input, s.width.input},
                               {s.out_channels, s.groupInputs(), s.height.kernel, s.width.kernel},
                               {s.out_channels, s.height.output, s.width.output},
                               {s.height.stride, s.width.stride},
                               {s.height.low, s.height.high, s.width.low, s.width.high},
-                              {s.height.dilation, s.width.dilation}, s.groups);
+                              {s.height.dilation, s.width.dilation}, s.groups, tf32);
 }
 
 } // namespace gpuc

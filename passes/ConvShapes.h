@@ -11,9 +11,9 @@ ConvShape convShapeOf(mlir::Operation *op);
 
 ConvShape convShapeOf(plan::ConvOp conv);
 
-/// The command for `shape`, between these buffers.
+/// The command for `shape`, between these buffers; with `tf32`, f32 may be rounded to TF32.
 plan::ConvOp createConv(mlir::OpBuilder &builder, mlir::Location location, const ConvShape &shape,
                         mlir::Type element, mlir::Value lhs, mlir::Value rhs, mlir::Value result,
-                        mlir::Value workspace);
+                        mlir::Value workspace, bool tf32);
 
 } // namespace gpuc

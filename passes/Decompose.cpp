@@ -9,6 +9,7 @@
 
 #include "passes/Decompose.h"
 
+#include "dialects/gpuc/Tf32.h"
 #include "passes/AttentionViews.h"
 #include "passes/Locations.h"
 #include "passes/Passes.h"
@@ -37,6 +38,7 @@ LogicalResult decomposeWhere(Operation *root, function_ref<bool(ir::CompositeOpI
       return failure(); // It said why: a batch that is not bound yet.
     Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
     for (Operation *part = first; part != op; part = part->getNextNode()) {
+      ir::inheritTf32(op, part);
       part->walk([&](Operation *inner) { // the ops of a loop too
         inner->setLoc(partOf(op->getLoc(), op->getName().stripDialect()));
       });

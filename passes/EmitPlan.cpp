@@ -363,6 +363,7 @@ private:
     entry.transpose_b = matmul.getTransposeRhs();
     entry.batch_stride_a = entry.batch > 1 ? entry.m * entry.k : 0;
     entry.batch_stride_b = entry.batch > 1 ? entry.k * entry.n : 0;
+    entry.tf32 = matmul.getTf32();
     return entry;
   }
 
@@ -374,6 +375,7 @@ private:
     entry.b = operand(conv.getRhs());
     entry.c = operand(conv.getResult());
     entry.workspace = optionalOperand(conv.getWorkspace());
+    entry.tf32 = conv.getTf32();
     return entry;
   }
 

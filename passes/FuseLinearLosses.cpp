@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/gpuc/LinearLosses.h"
+#include "dialects/gpuc/Tf32.h"
 #include "passes/Inline.h"
 #include "passes/Passes.h"
 
@@ -113,6 +114,7 @@ private:
   }
 
   void replace(Operation *fused) {
+    ir::inheritTf32(layer_.matmul, fused);
     loss_->replaceAllUsesWith(fused);
     loss_->erase();
   }

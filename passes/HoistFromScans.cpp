@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/gpuc/ScanParts.h"
+#include "dialects/gpuc/Tf32.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -144,8 +145,9 @@ private:
   /// stack · W of a product slice · W, as a stack.
   Value productOfStack(ir::MatmulOp matmul, Value stack, Value weight) {
     auto type = ir::ScanOp::stackType(matmul.getType(), parts_.trips);
-    Value rows = ir::MatmulOp::create(rewriter_, matmul.getLoc(), asRows(matmul.getLoc(), stack), weight,
-                                      /*transpose_lhs=*/false, matmul.getTransposeRhs());
+    auto rows = ir::MatmulOp::create(rewriter_, matmul.getLoc(), asRows(matmul.getLoc(), stack), weight,
+                                     /*transpose_lhs=*/false, matmul.getTransposeRhs());
+    ir::inheritTf32(matmul, rows);
     return ir::ReshapeOp::create(rewriter_, matmul.getLoc(), type, rows);
   }
 
@@ -268,10 +270,13 @@ private:
 
   Value buildSum(ir::ScanOp scan, const Sum &sum) {
     Location location = sum.op->getLoc();
-    if (isa<ir::MatmulOp>(sum.op))
-      return ir::MatmulOp::create(rewriter_, location, asRows(location, get(scan, sum.lhs)),
-                                  asRows(location, get(scan, sum.rhs)), /*transpose_lhs=*/true,
-                                  /*transpose_rhs=*/false);
+    if (isa<ir::MatmulOp>(sum.op)) {
+      auto product = ir::MatmulOp::create(rewriter_, location, asRows(location, get(scan, sum.lhs)),
+                                          asRows(location, get(scan, sum.rhs)), /*transpose_lhs=*/true,
+                                          /*transpose_rhs=*/false);
+      ir::inheritTf32(sum.op, product);
+      return product;
+    }
     SmallVector<int64_t> dims = {0};
     for (int64_t dim : cast<ir::SumOp>(sum.op).getDims())
       dims.push_back(dim + 1);

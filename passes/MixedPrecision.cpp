@@ -1,16 +1,18 @@
-//===- MixedPrecision.cpp - Products in bf16 or f16 --------------------------===//
+//===- MixedPrecision.cpp - Products in bf16, f16 or tf32 --------------------===//
 //
 // Contract: loss, accuracy and predict compute in the recipe's precision, each op as PrecisionLists.h says.
 // Arguments, results and variables keep their types: a variable is f32, and cast once for all that read it in
 // the lower precision. f64 and integers are left alone. Standing before gpuc-autodiff, the pass decides the
 // forward pass; the backward pass follows by the derivatives of the casts, so that the gradient of a weight
-// is one of the lower precision, cast to f32.
+// is one of the lower precision, cast to f32. For tf32 products are marked (dialects/gpuc/Tf32.h), and
+// nothing is cast.
 //
 // A function is built anew, op by op, from the types that operands have come to. A loop is built with the
 // narrowest types for what it carries, then with wider ones, until its body yields what it takes.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/gpuc/Tf32.h"
 #include "passes/Inline.h"
 #include "passes/Locations.h"
 #include "passes/Passes.h"
@@ -334,6 +336,21 @@ private:
   DenseMap<std::pair<Value, Type>, Value> casts_;
 };
 
+/// TF32 has no type of its own: the products are marked, and no value is cast.
+void markProducts(func::FuncOp function, const PrecisionPolicy &policy,
+                  SmallVectorImpl<PrecisionEntry> &entries) {
+  function.walk([&](Operation *op) {
+    if (!ir::holdsF32Products(op))
+      return;
+    PrecisionChoice choice = policy.choose(op);
+    const bool lower = choice.kind == PrecisionClass::lower;
+    if (lower)
+      ir::markTf32(op);
+    Type element = lower ? Type(policy.lower()) : Type(Float32Type::get(op->getContext()));
+    entries.push_back(PrecisionEntry::of(op, element, choice.why));
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -363,7 +380,9 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
       return failure();
     for (func::FuncOp function : *functions) {
       SmallVector<PrecisionEntry> entries;
-      if (failed(Rewriter(*policy, entries).run(function)))
+      if (policy->isTf32())
+        markProducts(function, *policy, entries);
+      else if (failed(Rewriter(*policy, entries).run(function)))
         return failure();
       if (function.getName() == recipe.getLoss())
         module->setAttr(kPrecisionAttr, toAttribute(entries, &getContext()));

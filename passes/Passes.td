@@ -112,14 +112,17 @@ def FuseLinearLossesPass : Pass<"gpuc-fuse-linear-losses", "::mlir::ModuleOp"> {
 }
 
 def MixedPrecisionPass : Pass<"gpuc-mixed-precision", "::mlir::ModuleOp"> {
-  let summary = "Compute the products of loss, accuracy and predict in bf16 or f16";
+  let summary = "Compute the products of loss, accuracy and predict in bf16, f16 or tf32";
   let description = [{
-    The recipe's `precision` is `f32`, which changes nothing, `bf16` or `fp16`. Each op has a class, as in PyTorch's
+    The recipe's `precision` is `f32`, which changes nothing, `bf16`, `fp16` or `tf32`. Each op has a class, as in PyTorch's
     autocast: products take their f32 operands in the lower precision; exp, log, softmax, norms, sums and losses take
     theirs in f32; the rest follows, the widest type winning. `bf16(f32 = ("head.*", "gelu"), bf16 = "emb")` makes
     exceptions, by the name of a layer with `*` for anything, or of an op. Arguments, results and variables keep their
     types. Variables are cast once for all that read them. The decisions over the loss are kept in the module's attribute
     `gpuc.precision`, for the report. docs/mixed-precision.md has the whole table.
+
+    With `tf32` types stay f32: products, convolutions, attention and linear losses are marked `gpuc.tf32`, and so is
+    what comes of them in the backward pass. Only CUDA computes that.
 
     It stands before `gpuc-autodiff`: gradients pass back through the casts, as in PyTorch.
 

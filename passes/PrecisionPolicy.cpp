@@ -44,18 +44,19 @@ FailureOr<PrecisionPolicy> PrecisionPolicy::fromSpec(ir::SpecAttr spec, EmitErro
     return emitError() << "unknown precision '" << spec.getName() << "': the nearest is '" << near
                        << "'; known are " << llvm::join(known, ", ");
   }
-  if (policy.name_ == "tf32")
-    return emitError() << "precision tf32: plans hold no tf32 products, neither for the host nor for CUDA; "
-                          "take f32 or bf16";
   MLIRContext *context = spec.getContext();
   if (policy.name_ == "bf16")
     policy.lower_ = BFloat16Type::get(context);
   else if (policy.name_ == "fp16")
     policy.lower_ = Float16Type::get(context);
+  else if (policy.name_ == "tf32")
+    policy.lower_ = FloatTF32Type::get(context);
   for (NamedAttribute argument : spec.getArguments()) {
     StringRef key = argument.getName();
     if (!policy.lower_)
       return emitError() << "precision f32 has no key '" << key << "': all is f32";
+    if (key == "tf32" && policy.isTf32())
+      return emitError() << "precision tf32 has no key 'tf32': all products are; known is f32";
     if (key != "f32" && key != policy.name_)
       return emitError() << "precision " << policy.name_ << " has no key '" << key << "': known are f32, "
                          << policy.name_;
@@ -74,12 +75,26 @@ FailureOr<PrecisionPolicy> PrecisionPolicy::fromSpec(ir::SpecAttr spec, EmitErro
 //===----------------------------------------------------------------------===//
 
 LogicalResult PrecisionPolicy::checkTarget(StringRef target, EmitError emitError) const {
-  int architecture = 0;
-  if (!target.consume_front("cuda:sm_") || target.take_while(llvm::isDigit).getAsInteger(10, architecture))
+  constexpr int kFirstTensorCores = 80; // with bf16 and tf32
+  if (name_ != "bf16" && name_ != "tf32")
     return success();
-  if (name_ == "bf16" && architecture < 80)
-    return emitError() << "precision bf16: cuda:sm_" << architecture
-                       << " has no bf16 units; take fp16, or compile for cuda:sm_80 and newer";
+  if (!target.consume_front("cuda:")) {
+    if (isTf32())
+      return emitError() << "precision tf32: the host has no TF32 units; take f32, or compile for cuda:sm_80 "
+                            "and newer";
+    return success();
+  }
+  SmallVector<StringRef> architectures;
+  target.split(architectures, ',');
+  for (StringRef name : architectures) {
+    int architecture = 0;
+    StringRef digits = name;
+    if (!digits.consume_front("sm_") || digits.take_while(llvm::isDigit).getAsInteger(10, architecture) ||
+        architecture >= kFirstTensorCores)
+      continue;
+    return emitError() << "precision " << name_ << ": cuda:" << name << " has no " << name_ << " units; take "
+                       << (isTf32() ? "f32" : "fp16") << ", or compile for cuda:sm_80 and newer";
+  }
   return success();
 }
 

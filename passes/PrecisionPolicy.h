@@ -22,8 +22,11 @@ public:
   static llvm::FailureOr<PrecisionPolicy> fromSpec(ir::SpecAttr spec,
                                                    llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-  /// bf16 or f16; null where all stays f32.
+  /// bf16, f16 or tf32; null where all stays f32.
   mlir::FloatType lower() const { return lower_; }
+
+  /// Whether types stay f32, and only the target's products are less precise.
+  bool isTf32() const { return lower_ && llvm::isa<mlir::FloatTF32Type>(lower_); }
 
   /// Checks that the target (host[:CPU], cuda:sm_N) computes in it.
   llvm::LogicalResult checkTarget(llvm::StringRef target,

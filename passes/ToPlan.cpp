@@ -19,6 +19,7 @@
 #include "passes/VariableUpdates.h"
 
 #include "dialects/gpuc/ScanParts.h"
+#include "dialects/gpuc/Tf32.h"
 #include "dialects/gpuc/Windows.h"
 #include "dialects/plan/PlanOps.h"
 #include "runtime/plan/matmul_workspace.h"
@@ -98,6 +99,10 @@ private:
   }
 
   LogicalResult convert(Operation *op) {
+    if (ir::isTf32(op) && target.getKind() != plan::TargetKind::cuda)
+      return op->emitOpError(
+          "is to be computed in TF32, which the host has not: compile with --target=cuda:sm_80 or newer, or "
+          "the model, not a later stage of it, with --precision=f32");
     if (auto fused = dyn_cast<ir::FusedOp>(op))
       return convertFused(fused);
     if (auto matmul = dyn_cast<ir::MatmulOp>(op))
@@ -165,7 +170,7 @@ private:
     Value sum = sums.lookup(matmul.getResult());
     plan::MatmulOp::create(builder, matmul.getLoc(), buffers.lookup(matmul.getLhs()),
                            buffers.lookup(matmul.getRhs()), sum ? sum : bufferFor(matmul.getResult(), name),
-                           /*bias=*/Value(), workspace, /*accumulate=*/sum != nullptr,
+                           /*bias=*/Value(), workspace, /*accumulate=*/sum != nullptr, ir::isTf32(matmul),
                            matmul.getTransposeLhs(), matmul.getTransposeRhs(), result.getElementType(),
                            shape.batch, shape.m, shape.n, shape.k);
     return success();
@@ -183,7 +188,7 @@ private:
                             plan::Category::workspace, op->getLoc());
     Value result = op->getResult(0);
     createConv(builder, op->getLoc(), shape, getElementTypeOrSelf(result), buffers.lookup(op->getOperand(0)),
-               buffers.lookup(op->getOperand(1)), bufferFor(result, name), workspace);
+               buffers.lookup(op->getOperand(1)), bufferFor(result, name), workspace, ir::isTf32(op));
     return success();
   }
 

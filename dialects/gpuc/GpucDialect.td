@@ -26,6 +26,10 @@ def Gpuc_Dialect : Dialect {
 
     - (inferred_C1) Where operands and attributes determine the result's type, it is that.
 
+    - (tf32_C1) The mark `gpuc.tf32` of an op has no value.
+    - (tf32_C2) It stands at products, convolutions, attention and linear losses of f32. Their operands are rounded to
+      TF32 before they are multiplied, where the target has units for that (`gpuc-mixed-precision`).
+
     Each constraint has such a label, which stands in the error message too.
 
     **A loss is a pair** `(sum, count)`, both `tensor<f32>` or `tensor<f64>`: the recipe divides once, by the count over all microbatches and
@@ -34,7 +38,7 @@ def Gpuc_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::mlir::func::FuncDialect"];
   let hasConstantMaterializer = 1;
-  
+  let hasOperationAttrVerify = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -206,7 +206,16 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
   return success();
 }
 
+/// TF32 is how f32 is multiplied.
+template <typename Op> static LogicalResult verifyTf32(Op op) {
+  if (op.getTf32() && !op.getElement().isF32())
+    return op.emitOpError("rounds f32 to TF32, but its elements are ") << op.getElement();
+  return success();
+}
+
 LogicalResult ConvOp::verify() {
+  if (failed(verifyTf32(*this)))
+    return failure();
   if (getInput().size() != 3 || getFilter().size() != 4 || getOutput().size() != 3 ||
       getStrides().size() != 2 || getPadding().size() != 4 || getDilation().size() != 2)
     return emitOpError(
@@ -238,6 +247,8 @@ LogicalResult ConvOp::verify() {
 }
 
 LogicalResult MatmulOp::verify() {
+  if (failed(verifyTf32(*this)))
+    return failure();
   if (getAccumulate() && getBias())
     return emitOpError("adds to its result, and so has no bias to start from");
   return success();

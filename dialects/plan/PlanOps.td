@@ -157,15 +157,16 @@ def MatmulOp : Plan_Command<"matmul", [AttrSizedOperandSegments]> {
   let summary = "result[batch, m, n] = lhs[batch, m, k] · rhs[batch, k, n]";
   let description = [{
     `transpose` before an operand: stored as [k, m], or [n, k]. With `accumulate` the product is added to what the result
-    holds; there is no bias then. The workspace's size is the cap within which the device
-    chooses its algorithm.
+    holds; there is no bias then. With `tf32` the device rounds f32 operands to TF32's 10 bits of mantissa before it
+    multiplies them, and sums in f32; the host has no such products. The workspace's size is the cap within which the
+    device chooses its algorithm.
   }];
   let arguments = (ins Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
-                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace, UnitAttr:$accumulate,
+                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace, UnitAttr:$accumulate, UnitAttr:$tf32,
                        UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, TypeAttr:$element, I64Attr:$batch, I64Attr:$m, I64Attr:$n, I64Attr:$k);
   let assemblyFormat = [{
     (`transpose` $transpose_lhs^)? $lhs `,` (`transpose` $transpose_rhs^)? $rhs `->` $result (`accumulate` $accumulate^)?
-    (`bias` $bias^)? (`workspace` $workspace^)? `:` $element `batch` $batch `m` $m `n` $n `k` $k attr-dict
+    (`bias` $bias^)? (`tf32` $tf32^)? (`workspace` $workspace^)? `:` $element `batch` $batch `m` $m `n` $n `k` $k attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -176,7 +177,7 @@ def ConvOp : Plan_Command<"conv"> {
     `forward`: lhs is the input (batch, C, H, W), rhs the filter (O, C / groups, kh, kw), result the output (batch, O, OH, OW).
     `input_gradient`: of the output's cotangent and the filter. `filter_gradient`: of the output's cotangent and the
     input. The numbers mean the same for all three; see `gpuc.conv2d`. The workspace is what the target's convolution of
-    this shape needs.
+    this shape needs. `tf32` is as in `plan.matmul`.
 
     ```mlir
     plan.conv forward %x, %w -> %y : f32 batch 32 input [3, 224, 224] filter [64, 3, 7, 7] output [64, 112, 112] strides [2, 2] padding [3, 3, 3, 3] dilation [1, 1] groups 1
@@ -185,9 +186,9 @@ def ConvOp : Plan_Command<"conv"> {
   let arguments = (ins Plan_ConvKindAttr:$kind, Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
                        Optional<Plan_AnyBuffer>:$workspace, TypeAttr:$element, I64Attr:$batch, DenseI64ArrayAttr:$input,
                        DenseI64ArrayAttr:$filter, DenseI64ArrayAttr:$output, DenseI64ArrayAttr:$strides,
-                       DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, I64Attr:$groups);
+                       DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, I64Attr:$groups, UnitAttr:$tf32);
   let assemblyFormat = [{
-    $kind $lhs `,` $rhs `->` $result (`workspace` $workspace^)? `:` $element `batch` $batch `input` $input `filter` $filter
+    $kind $lhs `,` $rhs `->` $result (`tf32` $tf32^)? (`workspace` $workspace^)? `:` $element `batch` $batch `input` $input `filter` $filter
     `output` $output `strides` $strides `padding` $padding `dilation` $dilation `groups` $groups attr-dict
   }];
   let hasVerifier = 1;

@@ -86,7 +86,9 @@ Status Matmul::describe(const fb::Matmul& matmul) {
   GPUC_ASSIGN_OR_RETURN(type_, typeOf(matmul.type()));
   wide_ = matmul.type() == fb::DataType::f64;
   accumulate_ = matmul.epilogue() == fb::Epilogue::accumulate;
-  cublasComputeType_t compute = wide_ ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+  cublasComputeType_t compute = wide_           ? CUBLAS_COMPUTE_64F
+                                : matmul.tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                : CUBLAS_COMPUTE_32F;
   GPUC_RETURN_IF_ERROR(
       blas_.check(blas_.cublasLtMatmulDescCreate(&operation_, compute, wide_ ? CUDA_R_64F : CUDA_R_32F),
                   "cublasLtMatmulDescCreate"));

@@ -18,9 +18,9 @@ struct MatmulAddresses {
 class Matmul {
  public:
   /// Chooses the first of cuBLASLt's suggestions that fits the command's workspace and always sums in one
-  /// order: no atomics, no partial results rounded to the output's type. f32 is computed in f32 (never TF32),
-  /// f16 and bf16 are summed in f32. `alignment`: of every address that the command will see, in bytes.
-  /// Error: nothing fits.
+  /// order: no atomics, no partial results rounded to the output's type. f32 is computed in f32, in TF32
+  /// where the command says so, f16 and bf16 are summed in f32. `alignment`: of every address that the
+  /// command will see, in bytes. Error: nothing fits.
   static Result<std::unique_ptr<Matmul>> create(const BlasHandle& handle, const fb::Matmul& matmul,
                                                 uint32_t alignment);
   ~Matmul();

@@ -94,6 +94,7 @@ class CommandVerifier {
         matmul.epilogue() > fb::Epilogue::MAX)
       return errorf("matmul: unknown element type %d or epilogue %d", int(matmul.type()),
                     int(matmul.epilogue()));
+    GPUC_RETURN_IF_ERROR(verifyTf32(matmul, what));
     GPUC_RETURN_IF_ERROR(verify(matmul.a(), what, "a"));
     GPUC_RETURN_IF_ERROR(verify(matmul.b(), what, "b"));
     GPUC_RETURN_IF_ERROR(verify(matmul.c(), what, "c"));
@@ -110,6 +111,17 @@ class CommandVerifier {
       GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.bias(), "bias", 1, n, 1));
     }
     return matmul.workspace() ? verify(matmul.workspace(), what, "workspace") : okStatus();
+  }
+
+  template <typename Product>
+  Status verifyTf32(const Product& product, const std::string& what) {
+    if (!product.tf32()) return okStatus();
+    if (product.type() != fb::DataType::f32)
+      return errorf("%s: rounds to TF32 what is not f32", what.c_str());
+    if (plan_.target()->kind() != fb::TargetKind::cuda)
+      return errorf("%s: in TF32, which the host does not compute; compile for cuda, or without tf32",
+                    what.c_str());
+    return okStatus();
   }
 
   /// An operand of `batch` matrices that lie `stride` elements apart, or of one that serves the whole batch.
@@ -141,6 +153,7 @@ class CommandVerifier {
     GPUC_RETURN_IF_ERROR(verify(conv.b(), "conv", "b"));
     GPUC_RETURN_IF_ERROR(verify(conv.c(), "conv", "c"));
     if (conv.workspace()) GPUC_RETURN_IF_ERROR(verify(conv.workspace(), "conv", "workspace"));
+    GPUC_RETURN_IF_ERROR(verifyTf32(conv, "conv"));
     return verifyConv(conv);
   }
 

@@ -9,6 +9,7 @@ std::string nameOf(const fb::Matmul& matmul) {
   std::string name = "matmul ";
   if (matmul.batch() != 1) name += std::to_string(matmul.batch()) + "x";
   name += std::to_string(matmul.m()) + "x" + std::to_string(matmul.n()) + "x" + std::to_string(matmul.k());
+  if (matmul.tf32()) name += " tf32";
   if (matmul.epilogue() == fb::Epilogue::accumulate) return name + " added";
   return matmul.epilogue() == fb::Epilogue::bias ? name + " + bias" : name;
 }
@@ -24,7 +25,8 @@ std::string nameOf(const fb::Conv& conv) {
   return kKinds[static_cast<size_t>(conv.kind())] + std::to_string(conv.in_channels()) + "→" +
          std::to_string(conv.out_channels()) + " " +
          product({conv.height()->kernel(), conv.width()->kernel()}) + " on " +
-         product({conv.batch(), conv.height()->input(), conv.width()->input()});
+         product({conv.batch(), conv.height()->input(), conv.width()->input()}) +
+         (conv.tf32() ? " tf32" : "");
 }
 
 /// "attention gradient 12x4x64x64x32": batch, heads, queries, keys, elements of a key.

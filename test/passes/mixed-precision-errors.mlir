@@ -29,14 +29,25 @@ module {
 
 // -----
 
-// No plan could keep the promise.
+// A host without units for it.
 module {
   func.func @loss(%x: tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>) {
     %sum, %count = gpuc.mse %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
     return %sum, %count : tensor<f32>, tensor<f32>
   }
-  // expected-error @below {{precision tf32: plans hold no tf32 products, neither for the host nor for CUDA; take f32 or bf16}}
+  // expected-error @below {{precision tf32: the host has no TF32 units; take f32, or compile for cuda:sm_80 and newer}}
   gpuc.recipe { loss = @loss, precision = tf32 }
+}
+
+// -----
+
+module {
+  func.func @loss(%x: tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>) {
+    %sum, %count = gpuc.mse %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  // expected-error @below {{precision tf32 has no key 'tf32': all products are; known is f32}}
+  gpuc.recipe { loss = @loss, precision = tf32(tf32 = "matmul") }
 }
 
 // -----

@@ -39,6 +39,7 @@ const CommandCase kConvolutions[] = {
     {"Kind", [](fb::PlanT& p) { convOf(p).kind = static_cast<fb::ConvKind>(3); }, "unknown kind 3"},
     {"Type", [](fb::PlanT& p) { convOf(p).type = fb::DataType::i32; }, "or element type 5"},
     {"NoOperand", [](fb::PlanT& p) { convOf(p).b.reset(); }, "conv without b"},
+    {"Tf32OnHost", [](fb::PlanT& p) { convOf(p).tf32 = true; }, "conv: in TF32, which the host does not"},
     {"NoAxis", [](fb::PlanT& p) { convOf(p).height.reset(); }, "conv without height"},
     {"BatchZero", [](fb::PlanT& p) { convOf(p).batch = 0; }, "an extent of 0"},
     {"BatchHuge", [](fb::PlanT& p) { convOf(p).batch = kHuge; }, "an extent of"},

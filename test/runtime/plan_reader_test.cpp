@@ -247,6 +247,14 @@ const Case kPrograms[] = {
        matmulOf(p).a->offset = 2;
      },
      "a begins within an element"},
+    {"MatmulTf32OnHost", [](fb::PlanT& p) { matmulOf(p).tf32 = true; },
+     "matmul: in TF32, which the host does not"},
+    {"MatmulTf32OfDoubles",
+     [](fb::PlanT& p) {
+       matmulOf(p).type = fb::DataType::f64;
+       matmulOf(p).tf32 = true;
+     },
+     "matmul: rounds to TF32 what is not f32"},
     {"MatmulNoOperand", [](fb::PlanT& p) { matmulOf(p).a.reset(); }, "matmul without a"},
     {"MatmulExtent", [](fb::PlanT& p) { matmulOf(p).k = 17; }, "which is not 1x4x17 elements"},
     {"MatmulZero", [](fb::PlanT& p) { matmulOf(p).batch = 0; }, "an extent of 0"},

@@ -484,3 +484,28 @@ func.func @case(%a: tensor<?x6xf32>, %b: tensor<6x6xf32>) {
   %0 = gpuc.matmul %b, transpose %a : (tensor<6x6xf32>, tensor<?x6xf32>) -> tensor<6x6xf32>
   return
 }
+
+// -----
+
+func.func @case(%a: tensor<6x6xf32>) {
+  // expected-error @below {{gpuc.tf32 is a mark without a value [tf32_C1]}}
+  %0 = gpuc.matmul %a, %a {gpuc.tf32 = true} : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+  return
+}
+
+// -----
+
+// TF32 is what f32 is rounded to, not what f64 is.
+func.func @case(%a: tensor<6x6xf64>) {
+  // expected-error @below {{gpuc.tf32 marks products of f32 alone [tf32_C2]}}
+  %0 = gpuc.matmul %a, %a {gpuc.tf32} : (tensor<6x6xf64>, tensor<6x6xf64>) -> tensor<6x6xf64>
+  return
+}
+
+// -----
+
+func.func @case(%a: tensor<6x6xf32>) {
+  // expected-error @below {{gpuc.tf32 marks products of f32 alone [tf32_C2]}}
+  %0 = gpuc.relu %a {gpuc.tf32} : tensor<6x6xf32>
+  return
+}

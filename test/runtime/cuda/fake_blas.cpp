@@ -17,6 +17,13 @@ uint64_t FakeLayout::spanBytes() const {
 
 namespace {
 
+/// To TF32's 10 bits of mantissa: to the nearest, ties away from zero, as `cvt.rna.tf32.f32`.
+float roundedToTf32(float value) {
+  constexpr uint32_t kDropped = 13;
+  uint32_t bits = std::bit_cast<uint32_t>(value) + (1u << (kDropped - 1));
+  return std::bit_cast<float>(bits & ~((1u << kDropped) - 1));
+}
+
 /// One fused multiply-add after the other, in the order of k.
 template <typename T>
 void multiply(const FakeMatmul& work) {
@@ -26,6 +33,9 @@ void multiply(const FakeMatmul& work) {
                 a_column = work.transpose_a ? 1 : work.a_layout.leading,
                 b_row = work.transpose_b ? work.b_layout.leading : 1,
                 b_column = work.transpose_b ? 1 : work.b_layout.leading;
+  auto factor = [&](T value) {
+    return work.tf32 ? static_cast<T>(roundedToTf32(static_cast<float>(value))) : value;
+  };
   for (int64_t batch = 0; batch < work.d_layout.batch; ++batch) {
     const T* a = static_cast<const T*>(work.a) + batch * work.a_layout.batch_stride;
     const T* b = static_cast<const T*>(work.b) + batch * work.b_layout.batch_stride;
@@ -34,7 +44,7 @@ void multiply(const FakeMatmul& work) {
       for (uint64_t i = 0; i < rows; ++i) {
         T sum = 0;
         for (uint64_t k = 0; k < depth; ++k)
-          sum = std::fma(a[i * a_row + k * a_column], b[k * b_row + j * b_column], sum);
+          sum = std::fma(factor(a[i * a_row + k * a_column]), factor(b[k * b_row + j * b_column]), sum);
         if (work.bias) sum += static_cast<const T*>(work.bias)[i];
         T& result = d[i + j * work.d_layout.leading];
         result = work.adds ? result + sum : sum;
@@ -202,12 +212,15 @@ cublasStatus_t prefer(cublasLtMatmulPreference_t handle, cublasLtMatmulPreferenc
   }
 }
 
+bool isTf32(const Description& description) { return description.compute == CUBLAS_COMPUTE_32F_FAST_TF32; }
+
 /// Whether the types are one that the fake computes, with the precision that it takes.
 bool supported(const Description& description, const FakeLayout& a, const FakeLayout& b,
                const FakeLayout& d) {
   if (a.type != b.type || a.type != d.type || description.scale != a.type) return false;
   if (description.epilogue == CUBLASLT_EPILOGUE_BIAS && description.bias_type != a.type) return false;
-  return (a.type == CUDA_R_32F && description.compute == CUBLAS_COMPUTE_32F) ||
+  const bool single = description.compute == CUBLAS_COMPUTE_32F || isTf32(description);
+  return (a.type == CUDA_R_32F && single) ||
          (a.type == CUDA_R_64F && description.compute == CUBLAS_COMPUTE_64F);
 }
 
@@ -308,7 +321,8 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t description_handle,
                   .b = b,
                   .bias = description.epilogue == CUBLASLT_EPILOGUE_BIAS ? description.bias : nullptr,
                   .d = d,
-                  .adds = scalarOf(description, beta) == 1};
+                  .adds = scalarOf(description, beta) == 1,
+                  .tf32 = isTf32(description)};
   const char* wrong = wrongAddress(work, algorithm, workspace, workspace_bytes);
   if (algorithm.magic != Algorithm::kMagic ||
       algorithm.shape != mixed(description, work.a_layout, work.d_layout))

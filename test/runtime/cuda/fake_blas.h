@@ -26,6 +26,7 @@ struct FakeMatmul {
   const void *a = nullptr, *b = nullptr, *bias = nullptr;
   void* d = nullptr;
   bool adds = false;  // to what d holds
+  bool tf32 = false;  // operands are rounded before they are multiplied
 
   uint64_t depth() const { return transpose_a ? a_layout.rows : a_layout.columns; }
   void run() const;

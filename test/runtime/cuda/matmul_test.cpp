@@ -157,6 +157,26 @@ TEST(MatmulMapping, CountsStridesInTheAlignment) {
   runOnce(session, programOf(session, "f"));
 }
 
+/// 1 + 2^-11 lies between two numbers of TF32, which round it to 1 + 2^-10; f32 holds it.
+TEST(MatmulMapping, RoundsToTf32WhereThePlanSaysSo) {
+  FakeGpu gpu;
+  for (bool tf32 : {false, true}) {
+    PlanBuilder builder(1, TargetKind::cuda);
+    uint32_t a = builder.variable("a", DataType::f32, {1}), b = builder.variable("b", DataType::f32, {1}),
+             c = builder.buffer("c", DataType::f32, {1});
+    fb::ProgramT& program = builder.program("f");
+    builder.matmul(program.streams[0]->commands, a, b, c, 1, 1, 1).tf32 = tf32;
+    PlanBuilder::output(program, "c", c);
+    Session session = open(builder);
+    const float values[] = {1 + 0x1p-11f, 1};
+    ASSERT_TRUE(session.writeVariable("a", std::as_bytes(std::span(values, 1))).ok());
+    ASSERT_TRUE(session.writeVariable("b", std::as_bytes(std::span(values + 1, 1))).ok());
+    ProgramId f = programOf(session, "f");
+    runOnce(session, f);
+    EXPECT_EQ(valuesOf<float>(session.output(f, 0))[0], tf32 ? 1 + 0x1p-10f : 1 + 0x1p-11f);
+  }
+}
+
 /// A plan for one matmul whose workspace is `bytes` long.
 PlanBuilder workspacePlan(int64_t bytes, DataType type = DataType::f32) {
   PlanBuilder builder(1, TargetKind::cuda);

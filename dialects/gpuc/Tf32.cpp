@@ -1,0 +1,32 @@
+//===- Tf32.cpp - Products of f32 that a GPU may round -----------------------===//
+
+#include "dialects/gpuc/Tf32.h"
+
+using namespace mlir;
+
+namespace gpuc::ir {
+
+bool holdsF32Products(Operation *op) {
+  return isa<MatmulOp, Conv2dOp, Conv2dInputGradientOp, Conv2dFilterGradientOp, AttentionOp,
+             AttentionGradientOp, LinearCrossEntropyOp, LinearCrossEntropyGradientOp, LinearAccuracyOp>(op) &&
+         getElementTypeOrSelf(op->getOperand(0)).isF32();
+}
+
+void markTf32(Operation *op) {
+  op->walk([](Operation *inner) {
+    if (holdsF32Products(inner))
+      inner->setAttr(kTf32Attr, UnitAttr::get(inner->getContext()));
+  });
+}
+
+LogicalResult GpucDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != kTf32Attr)
+    return success();
+  if (!isa<UnitAttr>(attribute.getValue()))
+    return op->emitOpError("gpuc.tf32 is a mark without a value [tf32_C1]");
+  if (!holdsF32Products(op))
+    return op->emitOpError("gpuc.tf32 marks products of f32 alone [tf32_C2]");
+  return success();
+}
+
+} // namespace gpuc::ir
