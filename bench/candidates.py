@@ -19,6 +19,7 @@ class Worker:
         self.name, self.threads, self.log = name, threads, log
         self.stderr = open(log, "w+", encoding="utf-8")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.stderr, text=True,
+                                        start_new_session=True,  # a group of its own for the kernel's scheduler: see prioritise
                                         env={**os.environ, "OMP_NUM_THREADS": str(threads), **(environment or {})})
         self.facts = None
 
@@ -44,6 +45,19 @@ class Worker:
             self.stderr.seek(0)
             words = [text.strip() for text in self.stderr if text.strip()] or [f"it answered '{line.strip()}'"]
             raise CandidateError(f"{self.name} with {self.threads} threads: {words[-1]}") from None
+
+    def prioritise(self, nice):
+        """All its threads; those that it starts later inherit it. Where Linux shares time out to sessions first
+        (sched_autogroup), a priority counts only within one: then the session needs it too."""
+        process = f"/proc/{self.process.pid}"
+        try:
+            for task in os.listdir(process + "/task"):
+                os.setpriority(os.PRIO_PROCESS, int(task), nice)
+            if os.path.exists(process + "/autogroup"):
+                with open(process + "/autogroup", "w", encoding="ascii") as file:
+                    file.write(str(nice))
+        except PermissionError:
+            raise CandidateError(f"--nice={nice} is for root alone") from None
 
     def close(self):
         if self.process.poll() is None:

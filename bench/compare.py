@@ -74,8 +74,10 @@ def compare(case, settings):
             for turn in range(settings.rounds + 1):
                 for worker in workers:
                     chunks = worker.ask("round", ROUND_SECONDS)
-                    if turn > 0:  # the first warms up
+                    if turn > 0:
                         times[worker].append(statistics.median(chunks))
+                    elif settings.nice:  # the first turn warms up, and starts whatever threads there are
+                        worker.prioritise(settings.nice)
         finally:
             for worker in workers:
                 worker.close()
@@ -112,6 +114,8 @@ def read_flags(arguments):
     parser.add_argument("--cases", metavar="NAME,…", default=",".join(case.name for case in CASES), help="default: %(default)s")
     parser.add_argument("--peers", metavar="NAME,…", default=",".join(PEERS), help="default: %(default)s; empty: gpuc alone")
     parser.add_argument("--rounds", metavar="N", type=at_least_one, default=7, help="default: %(default)s, after one that warms up")
+    parser.add_argument("--nice", metavar="N", type=int, default=0,
+                        help="priority of all candidates alike in the rounds, as nice has it: -15 where others compute too (as root)")
     parser.add_argument("--binaries", metavar="DIR", default="build/bin", help="where gpuc's tools lie (default: %(default)s)")
     parser.add_argument("--check-flags", action="store_true", help=argparse.SUPPRESS)  # scripts/bench asks first, then builds
     parser.add_argument("--also", metavar="NAME=PROGRAM", type=also, action="append", default=[],

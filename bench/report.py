@@ -55,7 +55,7 @@ class Run:
         self.results, self.failures, self.last = [], {}, ""
         version = subprocess.run([os.path.join(settings.binaries, "gpuc-run"), "--version"], capture_output=True, text=True)
         self.facts = {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "cpu": processor(), "cores": os.cpu_count(),
-                      "system": platform.platform(), "gpuc": version.stdout.strip(), "rounds": settings.rounds,
+                      "system": platform.platform(), "gpuc": version.stdout.strip(), "rounds": settings.rounds, "nice": settings.nice,
                       "load_average_at_start": os.getloadavg()[0]}
 
     def add(self, result):
@@ -92,7 +92,7 @@ class Run:
         worst = max((it["loss_difference"] for result in self.results for it in result["candidates"]), default=0.0)
         lines = [
             f"{facts['cpu']}, {facts['cores']} cores · {facts['gpuc']} · {' · '.join(versions) or 'no peers'} · {facts['date']}",
-            f"Medians of {facts['rounds']} interleaved rounds; in parentheses the number of threads (of 1 and 2) that was the better.",
+            f"Medians of {facts['rounds']} interleaved rounds{', at priority %d' % facts['nice'] if facts['nice'] else ''}; in parentheses the number of threads (of 1 and 2) that was the better.",
             f"Load average {facts['load_average_at_start']:.1f} at the start, {facts['load_average_at_end']:.1f} at the end"
             + (": the machine had other work, so only the ratios say something." if self.loaded() else "."),
         ]

@@ -1,5 +1,6 @@
 """The cells' models as a PyTorch user writes them; parameters are called as gpuc's variables."""
 
+import torch
 from torch import nn
 from torch.nn import functional
 
@@ -31,13 +32,33 @@ class LeNet5(nn.Module):
 
 
 class Lstm(nn.Module):
-    def __init__(self, frame, hidden):
+    def __init__(self, frame, hidden, layer=nn.LSTM):
         super().__init__()
-        self.rnn = nn.LSTM(frame, hidden, batch_first=True)
+        self.rnn = layer(frame, hidden, batch_first=True)
         self.fc = nn.Linear(hidden, 10)
 
     def forward(self, x):
         return self.fc(self.rnn(x)[1][0][-1])
+
+
+class Cells(nn.Module):
+    """nn.LSTM's parameters and last state, written out cell by cell: torch.compile cannot take nn.LSTM in one graph."""
+
+    def __init__(self, frame, hidden, batch_first):
+        super().__init__()
+        self.hidden_size = hidden
+        for name, shape in (("weight_ih_l0", (4 * hidden, frame)), ("weight_hh_l0", (4 * hidden, hidden)),
+                            ("bias_ih_l0", (4 * hidden,)), ("bias_hh_l0", (4 * hidden,))):
+            self.register_parameter(name, nn.Parameter(torch.empty(shape)))
+
+    def forward(self, x):
+        gates = functional.linear(x, self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0)  # (batch, time, 4 hidden)
+        h = c = x.new_zeros(x.shape[0], self.hidden_size)
+        for at_time in gates.unbind(1):
+            i, f, g, o = (at_time + functional.linear(h, self.weight_hh_l0)).chunk(4, 1)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h = o.sigmoid() * c.tanh()
+        return None, (h[None], c[None])
 
 
 class Attention(nn.Module):
@@ -89,15 +110,15 @@ class Gpt(nn.Module):
         return functional.linear(self.transformer.ln_f(h), self.transformer.wte.weight)
 
 
-def build(model, weights):
-    """The model of a case, whose extents the weights tell."""
+def build(model, weights, one_graph=False):
+    """The model of a case, whose extents the weights tell; `one_graph`: so that torch.compile can take it whole."""
     kind = model["kind"]
     if kind == "mlp":
         return Mlp(model["widths"])
     if kind == "lenet5":
         return LeNet5()
     if kind == "lstm":
-        return Lstm(model["frame"], model["hidden"])
+        return Lstm(model["frame"], model["hidden"], Cells if one_graph else nn.LSTM)
     vocabulary, width = weights["transformer.wte.weight"].shape
     return Gpt(model["layers"], model["heads"], vocabulary, weights["transformer.wpe.weight"].shape[0], width)
 

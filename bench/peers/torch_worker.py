@@ -31,7 +31,7 @@ class Modules:
         loss = self.loss(**self.inputs)
         loss.backward()
         self.update()
-        return loss
+        return loss.detach()
 
     def finish(self):
         pass
@@ -49,7 +49,7 @@ class WholeStep:
 
     def __init__(self, case, weights, inputs):
         self.weights, self.inputs, self.settings = weights, inputs, case["optimizer"]
-        self.model = torch_models.build(case["model"], weights)
+        self.model = torch_models.build(case["model"], weights, one_graph=True)
         update = sgd if self.settings["name"] == "sgd" else adamw
 
         def step(parameters, state, x, labels):

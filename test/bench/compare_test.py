@@ -18,14 +18,14 @@ BIN = os.environ.get("GPUC_BIN") or os.path.join(HERE, "..", "..", "build", "bin
 
 # Plays back what it is told. LOSSES is a list, or a word: what it then says instead of an answer.
 PLAYER = """#!{python}
-import json, sys
+import json, os, sys
 losses = json.loads({losses!r})
 print(json.dumps({{"version": "player 1", "form": "played"}}), flush=True)
 for line in sys.stdin:
     verb, number = line.split()
     if isinstance(losses, str):
         sys.exit("error: " + losses)
-    print(json.dumps(losses if verb == "losses" else [5.0, 1e6, 7.0]), flush=True)
+    print(json.dumps(losses if verb == "losses" else {times}), flush=True)
 """
 
 
@@ -44,10 +44,10 @@ class CompareTest(unittest.TestCase):
         with open(os.path.join(self.folder, "out", name), encoding="utf-8") as file:
             return file.read()
 
-    def player(self, losses):
+    def player(self, losses, times="[5.0, 1e6, 7.0]"):
         path = os.path.join(self.folder, "player")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(PLAYER.format(python=sys.executable, losses=json.dumps(losses)))
+            file.write(PLAYER.format(python=sys.executable, losses=json.dumps(losses), times=times))
         os.chmod(path, stat.S_IRWXU)
         return f"--also=player={path}"
 
@@ -59,7 +59,7 @@ class CompareTest(unittest.TestCase):
     def test_gpuc_alone(self):
         losses = self.losses_of_gpuc()
         everything = json.loads(self.written("results.json"))
-        self.assertLessEqual({"date", "cpu", "cores", "system", "gpuc", "rounds", "load_average_at_start", "load_average_at_end"},
+        self.assertLessEqual({"date", "cpu", "cores", "system", "gpuc", "rounds", "nice", "load_average_at_start", "load_average_at_end"},
                              set(everything))
         (cell,) = everything["results"]
         self.assertEqual(everything["failures"], {})
@@ -87,6 +87,14 @@ class CompareTest(unittest.TestCase):
         self.assertIn("| 7.0 (1) |", self.written("table.md"))
         self.assertIn("player 1", self.written("table.md"))
         self.assertEqual(xml.etree.ElementTree.fromstring(self.written("plot.svg")).tag, "{http://www.w3.org/2000/svg}svg")
+
+    def test_priority(self):
+        now = os.getpriority(os.PRIO_PROCESS, 0)
+        player = self.player(self.losses_of_gpuc(), times="[100 + os.getpriority(os.PRIO_PROCESS, 0)]")
+        self.assertEqual(self.compare(player, f"--nice={now + 1}").returncode, 0)
+        everything = json.loads(self.written("results.json"))
+        self.assertEqual(everything["results"][0]["best_peer_us"], 101 + now)
+        self.assertIn(f"at priority {now + 1};", self.written("table.md"))
 
     def refused(self, losses, reason):
         done = self.compare(self.player(losses))
