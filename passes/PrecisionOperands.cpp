@@ -70,7 +70,7 @@ bool comesOfProduct(Value value) { return comesOfProduct(value, /*depth=*/8); }
 
 bool staysWide(OpOperand &operand) {
   auto norm = dyn_cast<ir::BatchNormOp>(operand.getOwner());
-  return norm && (operand.get() == norm.getRunningMean() || operand.get() == norm.getRunningVariance());
+  return norm && (&operand == &norm.getRunningMeanMutable() || &operand == &norm.getRunningVarianceMutable());
 }
 
 SmallVector<bool> findStates(ir::ScanOp scan) {
