@@ -39,6 +39,9 @@ FailureOr<PrecisionPolicy> PrecisionPolicy::fromSpec(ir::SpecAttr spec, EmitErro
   const std::vector<std::string> known = {"f32", "tf32", "bf16", "fp16"};
   PrecisionPolicy policy;
   policy.name_ = spec.getName().str();
+  if (StringRef(policy.name_).starts_with("fp8") || StringRef(policy.name_).starts_with("f8"))
+    return emitError() << "precision " << policy.name_
+                       << ": plans hold no products of 8 bits, neither for the host nor for CUDA; take bf16";
   if (!llvm::is_contained(known, policy.name_)) {
     std::string near = nearestName(policy.name_, known);
     return emitError() << "unknown precision '" << spec.getName() << "': the nearest is '" << near

@@ -211,7 +211,7 @@ class LossScaleTest(ToolTest):
                               ("--loss-scale=dynamic:min_scale=1e6", "min_scale is above 0, and not above init_scale"),
                               ("--loss-scale=static", "loss scale static needs a value for 'scale'"),
                               ("--loss-scale=static:scale=1e39", "a scale is above 0, and an f32"),
-                              ("--precision=fp8", "error: --precision: unknown precision 'fp8': the nearest is 'f32'"),
+                              ("--precision=fp8", "error: --precision: precision fp8: plans hold no products of 8 bits"),
                               ("--precision=bf16:f32=3", "precision: f32 lists layers and ops")):
             result = self.run_tool("gpuc-compile", model, "-o", self.path("no.plan"), flag)
             self.assertEqual(result.returncode, 2, flag + result.stderr)

@@ -6,7 +6,7 @@
 // OLD: error: 'gpuc.recipe' op precision bf16: cuda:sm_75 has no bf16 units; take fp16, or compile for cuda:sm_80 and newer
 
 // On the command line as in the recipe.
-// FLAG: error: unknown precision 'fp8': the nearest is 'f32'; known are f32, tf32, bf16, fp16
+// FLAG: error: precision fp8: plans hold no products of 8 bits, neither for the host nor for CUDA; take bf16
 
 module {
   func.func @loss(%x: tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>) {
@@ -23,8 +23,31 @@ module {
     %sum, %count = gpuc.mse %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
     return %sum, %count : tensor<f32>, tensor<f32>
   }
-  // expected-error @below {{unknown precision 'fp8': the nearest is 'f32'; known are f32, tf32, bf16, fp16}}
+  // expected-error @below {{precision fp8: plans hold no products of 8 bits, neither for the host nor for CUDA; take bf16}}
   gpuc.recipe { loss = @loss, precision = fp8 }
+}
+
+// -----
+
+// With the names that others give its forms.
+module {
+  func.func @loss(%x: tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>) {
+    %sum, %count = gpuc.mse %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  // expected-error @below {{precision f8E4M3FN: plans hold no products of 8 bits, neither for the host nor for CUDA; take bf16}}
+  gpuc.recipe { loss = @loss, precision = f8E4M3FN }
+}
+
+// -----
+
+module {
+  func.func @loss(%x: tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>) {
+    %sum, %count = gpuc.mse %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  // expected-error @below {{unknown precision 'fp61': the nearest is 'fp16'; known are f32, tf32, bf16, fp16}}
+  gpuc.recipe { loss = @loss, precision = fp61 }
 }
 
 // -----
