@@ -36,6 +36,25 @@ module @tiny {
 }
 """
 
+# The loss is x · a + z · b: one gradient is x, the other z.
+TWO = """
+module @two {
+  gpuc.variable @a : tensor<1x1xf32> init ones
+  gpuc.variable @b : tensor<1x1xf32> init ones
+  func.func @loss(%x: tensor<?x1xf32> {gpuc.name = "x"}, %z: tensor<?x1xf32> {gpuc.name = "z"}) -> (tensor<f32>, tensor<f32>) {
+    %a = gpuc.read @a : tensor<1x1xf32>
+    %b = gpuc.read @b : tensor<1x1xf32>
+    %0 = gpuc.matmul %x, %a : (tensor<?x1xf32>, tensor<1x1xf32>) -> tensor<?x1xf32>
+    %1 = gpuc.matmul %z, %b : (tensor<?x1xf32>, tensor<1x1xf32>) -> tensor<?x1xf32>
+    %2 = gpuc.add %0, %1 : tensor<?x1xf32>
+    %sum = gpuc.sum %2 dims [0, 1] : (tensor<?x1xf32>) -> tensor<f32>
+    %one = gpuc.constant 1.0 : tensor<f32>
+    return %sum, %one : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 1, optimizer = sgd(lr = 0.125), loss_scale = static(scale = 4) }
+}
+"""
+
 # What may differ between a run with bad batches and one without: they count steps, and move the scale.
 OF_STEPS = {"step", "loss_scale", "growth_tracker"}
 
@@ -145,6 +164,18 @@ class LossScaleTest(ToolTest):
         for ours, theirs in zip([event for event in steps if not event["skipped"]], good):
             self.assertEqual([ours[key] for key in ("loss", "lr", "grad_norm")],
                              [theirs[key] for key in ("loss", "lr", "grad_norm")])
+
+    def test_one_gradient_among_others(self):
+        """Whichever it is that is not finite, no variable changes: of four steps the first and the last are made."""
+        write_npy(self.path("x.npy"), "f32", [4, 1], [1.0, math.inf, 1.0, 1.0])
+        write_npy(self.path("z.npy"), "f32", [4, 1], [2.0, 2.0, math.nan, 2.0])
+        self.gpuc("gpuc-compile", self.write("two.mlir", TWO), "-o", "two.plan")
+        self.gpuc("gpuc-train", "two.plan", "--data=npy:x=x.npy,z=z.npy", "--no-shuffle", "--log-every=0",
+                  "--metrics=metrics.jsonl", "--save-variables=last.safetensors")
+        self.assertEqual([event["skipped"] for event in self.metrics(self.path("metrics.jsonl"), "step")],
+                         [False, True, True, False])
+        last = read_safetensors(self.path("last.safetensors"))
+        self.assertEqual((last["a"], last["b"], last["updates"]), ([1 - 2 * 0.125], [1 - 2 * 0.25], [2]))
 
     def test_static(self):
         """One scale for ever, and bad steps are skipped all the same."""
