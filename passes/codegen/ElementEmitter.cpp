@@ -19,8 +19,8 @@ ElementEmitter::ElementEmitter(ImplicitLocOpBuilder &builder, const Kernel &kern
 //===----------------------------------------------------------------------===//
 
 void ElementEmitter::enter(Region &region) {
-  levels_.push_back(
-      {region.getParentOp(), SmallVector<Known>(coordinates_), tailMask_, laneGroup_, lanes_, root_});
+  levels_.push_back({region.getParentOp(), SmallVector<Known>(coordinates_), tailMask_, tailCount_,
+                     laneGroup_, lanes_, root_});
   Block &block = region.front();
   if (block.mightHaveTerminator())
     builder_.setInsertionPoint(block.getTerminator());
@@ -32,6 +32,7 @@ void ElementEmitter::leave() {
   Level outer = levels_.pop_back_val();
   coordinates_ = outer.coordinates;
   tailMask_ = outer.tailMask;
+  tailCount_ = outer.tailCount;
   laneGroup_ = outer.laneGroup;
   lanes_ = outer.lanes;
   root_ = outer.root;

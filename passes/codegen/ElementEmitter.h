@@ -54,8 +54,12 @@ public:
   void setCoordinate(size_t group, mlir::Value first);
   /// `group`'s coordinate counts up along the lanes; 1 for scalar code.
   void setLanes(size_t group, int64_t lanes);
-  /// Only lanes in which the mask holds exist (null: all). Until the current level is left.
-  void setTailMask(Expr mask) { tailMask_ = mask; }
+  /// Only the first `count` lanes exist, those in which the mask holds (null: all). Until the current level is
+  /// left.
+  void setTail(Expr mask, int64_t count) {
+    tailMask_ = mask;
+    tailCount_ = count;
+  }
   /// Where the elements of a dense `gpuc.constant` lie.
   void setTable(mlir::Operation *constant, mlir::Value pointer) { tables_[constant] = pointer; }
   /// The root's value at the kernel's result position.
@@ -82,6 +86,7 @@ private:
     mlir::Operation *holder;              ///< The op whose region this is.
     llvm::SmallVector<Known> coordinates; ///< As they were outside, and so the others.
     Expr tailMask;
+    int64_t tailCount;
     size_t laneGroup;
     int64_t lanes;
     Known root;
@@ -163,6 +168,7 @@ private:
   size_t laneGroup_ = ~size_t(0);
   int64_t lanes_ = 1;
   Expr tailMask_;
+  int64_t tailCount_ = 0;
   Known root_;
   llvm::SmallVector<Level> levels_;
   llvm::DenseMap<mlir::Operation *, mlir::Value> tables_; ///< Addresses of dense constants.

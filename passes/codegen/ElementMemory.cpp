@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace gpuc::ir;
@@ -115,7 +116,10 @@ void ElementEmitter::store(Expr value, Value pointer, ElementKind kind, const Af
   assert((lanes_ == 1 || laneStride == 1) && "results are written in row-major order");
   Expr memory = toMemory(value, kind);
   Value target = elementPointer(pointer, kind, offset);
-  if (tailMask_)
+  if (tailMask_ && tailCount_ == 1) // LLVM 22 writes 32 bits for one lane of a narrowing masked store
+    LLVM::StoreOp::create(builder_, vector::ExtractOp::create(builder_, memory.value(), 0), target,
+                          bytesOf(kind));
+  else if (tailMask_)
     LLVM::MaskedStoreOp::create(builder_, memory.value(), target, tailMask_.value(),
                                 builder_.getI32IntegerAttr(bytesOf(kind)));
   else

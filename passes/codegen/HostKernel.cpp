@@ -116,7 +116,7 @@ void HostKernelEmitter::forLanes(Body body) {
   auto tail = scf::IfOp::create(builder_, any, /*withElseRegion=*/false);
   emitter_->enter(tail.getThenRegion());
   lanesFrom(middle);
-  emitter_->setTailMask(maskBelow(builder_, rest, lanes));
+  emitter_->setTail(maskBelow(builder_, rest, lanes), loops_.laneExtent % lanes);
   body();
   emitter_->leave();
 }

@@ -78,10 +78,10 @@ State HostKernelEmitter::foldAlongLanes(Fold &fold) {
   int64_t lanes = loops_.lanes, extent = kernel_.groups[loops_.laneGroup].extent;
   unsigned copies = extent >= 4 * lanes ? 4 : 1;
   int64_t step = copies * lanes, whole = extent / step * step;
-  auto elementsAt = [&](Value first, Expr mask) {
+  auto elementsAt = [&](Value first, Expr mask, int64_t count) {
     emitter_->setCoordinate(loops_.laneGroup, first);
     emitter_->setLanes(loops_.laneGroup, lanes);
-    emitter_->setTailMask(mask);
+    emitter_->setTail(mask, count);
     return fold.elements(mask);
   };
   State state = blocked(fold, index(0), index(whole), step, blockLevels(whole / step), lanes, copies,
@@ -89,7 +89,7 @@ State HostKernelEmitter::foldAlongLanes(Fold &fold) {
                           State elements;
                           for (unsigned copy = 0; copy < copies; ++copy) {
                             Value at = arith::AddIOp::create(builder_, first, index(copy * lanes));
-                            elements.append(elementsAt(at, {}));
+                            elements.append(elementsAt(at, {}, lanes));
                           }
                           return mergeCopies(fold, carried, elements, copies);
                         });
@@ -99,7 +99,8 @@ State HostKernelEmitter::foldAlongLanes(Fold &fold) {
     partials.push_back(State(ArrayRef(state).slice(copy * size, size)));
   for (int64_t first = whole, copy = 0; first < extent; first += lanes, ++copy) {
     Expr mask = first + lanes <= extent ? Expr() : maskBelow(builder_, index(extent - first), lanes);
-    partials[copy % copies] = fold.merge(partials[copy % copies], elementsAt(index(first), mask));
+    partials[copy % copies] =
+        fold.merge(partials[copy % copies], elementsAt(index(first), mask, extent - first));
   }
   while (partials.size() > 1) {
     SmallVector<State> merged;

@@ -304,6 +304,16 @@ TEST_P(FormsTest, ArithmeticInEveryType) {
   check(int32_t(), "i32"), check(int64_t(), "i64");
 }
 
+/// LLVM 22 made a 32-bit store of the one element that is left of a row of 17 16-bit ones.
+TEST_P(FormsTest, NarrowingStoresKeepToTheirRow) {
+  for (std::string element : {"bf16", "f16", "i8"})
+    for (int64_t n : {1, 9, 17, 33}) {
+      std::string wide = tensor({n}, "f32"), narrow = tensor({n}, element);
+      auto kernel = single({wide}, narrow, "cast %a0", wide + " to " + narrow, target());
+      kernel.run({Buffer::of(pattern<float>(n))}); // which looks behind the end
+    }
+}
+
 TEST_P(FormsTest, IntegerDivisionNeverTraps) {
   std::vector<int32_t> a{7, -7, 7, INT32_MIN, 5, 0}, b{2, 2, -2, -1, 0, 0};
   std::string type = tensor({6}, "i32");
