@@ -22,14 +22,51 @@ bool isRoot(Operation *op) {
          codegen::isPooling(op);
 }
 
+bool isReduction(Operation *op) { return isa<SumOp, ProdOp, ReduceMaxOp, ReduceMinOp, ArgmaxOp>(op); }
+
+SmallVector<int64_t> foldedDims(Operation *reduction) {
+  if (auto argmax = dyn_cast<ArgmaxOp>(reduction))
+    return {static_cast<int64_t>(argmax.getDim())};
+  return llvm::to_vector(reduction->getAttrOfType<DenseI64ArrayAttr>("dims").asArrayRef());
+}
+
 bool yieldsAllResults(Operation *op) { return isa<SortOp, TopKOp>(op); }
 
 /// scatter_add, sort and top_k read what they have written: their results are final at the kernel's end only.
 static bool takesNothingAfter(Operation *root) { return isa<ScatterAddOp>(root) || yieldsAllResults(root); }
 
+/// A GPU keeps what each thread folded in shared memory, and a CPU in registers.
+constexpr size_t mostReductions = 8;
+
+/// Reductions fold the same dimensions of one shape, and nothing reads one of another row's; results have
+/// that shape or one element a row.
+static LogicalResult checkRows(Block &body, ArrayRef<Operation *> reductions) {
+  Operation *first = reductions.front();
+  for (Operation &op : body.without_terminator())
+    if (!isReduction(&op) && !isInlinable(&op))
+      return failure();
+  if (reductions.size() > mostReductions)
+    return failure();
+  for (Operation *reduction : reductions)
+    if (codegen::shapeOf(reduction->getOperand(0)) != codegen::shapeOf(first->getOperand(0)) ||
+        foldedDims(reduction) != foldedDims(first))
+      return failure();
+  for (Value result : body.getTerminator()->getOperands())
+    if (codegen::shapeOf(result) != codegen::shapeOf(first->getResult(0)) &&
+        codegen::shapeOf(result) != codegen::shapeOf(first->getOperand(0)))
+      return failure();
+  return success(codegen::staysInItsRow(codegen::Kernel(body)));
+}
+
 LogicalResult checkKernel(Block &body) {
   if (body.empty() || !isa<YieldOp>(body.back()) || body.back().getNumOperands() == 0)
     return failure();
+  SmallVector<Operation *> reductions;
+  for (Operation &op : body)
+    if (isReduction(&op))
+      reductions.push_back(&op);
+  if (!reductions.empty())
+    return checkRows(body, reductions);
   Operation *root = nullptr;
   llvm::DenseSet<Value> afterRoot;
   for (Operation &op : body.without_terminator()) {
@@ -68,7 +105,7 @@ bool canUpdateInPlace(Block &body, unsigned argument, unsigned result) {
     return false;
   codegen::Kernel kernel(body);
   codegen::Affine target =
-      codegen::linearAddress(kernel.resultIndex, codegen::shapeOf(written), kernel.space());
+      codegen::linearAddress(kernel.indexOf(written), codegen::shapeOf(written), kernel.space());
   return llvm::all_of(codegen::allAccesses(kernel), [&](const codegen::Access &access) {
     return access.leaf != operand || sameAddress(access.address, target);
   });

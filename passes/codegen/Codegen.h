@@ -45,14 +45,27 @@ bool isInlinable(mlir::Operation *op);
 /// gather, scatter_add, concat, pad, dynamic_slice, dynamic_update_slice and poolings.
 bool isRoot(mlir::Operation *op);
 
+/// True of sum, prod, reduce_max, reduce_min and argmax: the roots of which a kernel may hold several.
+bool isReduction(mlir::Operation *op);
+
+/// The dimensions that a reduction folds, in increasing order.
+llvm::SmallVector<int64_t> foldedDims(mlir::Operation *reduction);
+
 /// True of roots whose kernel yields all of their results, be they read or not, and nothing else: sort and
 /// top_k, which work in the buffers of both.
 bool yieldsAllResults(mlir::Operation *op);
 
-/// What the emitter takes, on any target. Either every result is an inlinable expression of one common shape;
-/// or the block holds one root, whose operands are inlinable expressions, and every result is the root's or a
-/// pointwise expression of it and of inlinable others, in the root's shape. (scatter_add, sort and top_k take
-/// nothing after them.) Fails without a diagnostic: fusion asks this to learn how far it may go.
+/// What the emitter takes, on any target:
+/// - Pointwise kernels: every result is an inlinable expression of one common shape.
+/// - Row kernels: up to eight reductions that fold the same dimensions of one shape, among inlinable ops.
+/// Rows
+///   are what is folded to one element. Whatever reads a reduction reads it of its own row, be it through a
+///   broadcast along that row. Every result has the shape that is folded, or the one that is left.
+/// - Others: one root, whose operands are inlinable expressions, and every result is the root's or a
+/// pointwise
+///   expression of it and of inlinable others, in the root's shape. scatter_add, sort and top_k take nothing
+///   after them.
+/// Fails without a diagnostic: fusion asks this to learn how far it may go.
 mlir::LogicalResult checkKernel(mlir::Block &body);
 
 /// Number and size of tiles, from shapes and target alone.

@@ -110,14 +110,17 @@ void CudaKernelEmitter::forOutputs(Body body) {
 // Forms
 //===----------------------------------------------------------------------===//
 
-void CudaKernelEmitter::emitResults() {
+void CudaKernelEmitter::emitResults(ArrayRef<unsigned> numbers) {
   // All loads of a position come before its stores: a result may take the place of an operand.
   SmallVector<Expr> values;
-  for (Value yield : kernel_.yields())
-    values.push_back(emitter_->emitLanes(yield, kernel_.resultIndex));
-  for (auto [number, yield] : llvm::enumerate(kernel_.yields()))
-    emitter_->store(values[number], resultPointer(number), elementKind(yield.getType()),
-                    linearAddress(kernel_.resultIndex, shapeOf(yield), kernel_.space()));
+  for (unsigned number : numbers)
+    values.push_back(
+        emitter_->emitLanes(kernel_.yields()[number], kernel_.indexOf(kernel_.yields()[number])));
+  for (auto [number, value] : llvm::zip_equal(numbers, values)) {
+    Value yield = kernel_.yields()[number];
+    emitter_->store(value, resultPointer(number), elementKind(yield.getType()),
+                    linearAddress(kernel_.indexOf(yield), shapeOf(yield), kernel_.space()));
+  }
 }
 
 /// One element after another along the dimension. f16 and bf16 are carried in f32; each result is rounded
@@ -129,8 +132,8 @@ void CudaKernelEmitter::emitCumsum() {
   forOutputs([&, &operand = operand, &position = position] {
     auto step = [&](Expr carried) {
       Expr total = carried + toCompute(emitter_->emitLanes(operand, position), kind);
-      emitter_->bindRoot(fromCompute(total, kind));
-      emitResults();
+      emitter_->bind(kernel_.root, fromCompute(total, kind));
+      emitResults(kernel_.resultNumbers(/*wholeRows=*/false));
       return total;
     };
     Expr zero = toCompute(numberIn(builder_, kind, 1, 0), kind);
@@ -188,10 +191,9 @@ void CudaKernelEmitter::emitSort() {
 void CudaKernelEmitter::run() {
   switch (kernel_.form) {
   case Form::Elementwise:
-    forOutputs([&] { emitResults(); });
+    forOutputs([&] { emitResults(kernel_.resultNumbers(/*wholeRows=*/false)); });
     break;
   case Form::Reduction:
-  case Form::Argmax:
     emitReduction();
     break;
   case Form::Cumsum:

@@ -29,18 +29,20 @@ private:
   /// One thread for each output, alone.
   void forOutputs(Body body);
 
-  /// The kernel's results at the present position.
-  void emitResults();
+  /// These of the kernel's results at the present position.
+  void emitResults(llvm::ArrayRef<unsigned> numbers);
   void emitCumsum();
   void emitScatterAdd();
   void emitSort();
 
   // Reductions (CudaReduction.cpp).
   void emitReduction();
-  /// What this thread folds of its output.
-  State foldPart(Fold &fold);
-  /// The parts of each output merged in a fixed tree; valid in the threads of part 0.
-  State mergeParts(Fold &fold, const State &part);
+  /// The row that this thread has a part in.
+  void emitRow();
+  /// What this thread folds of its row.
+  State foldPart(Folds &folds);
+  /// The parts of each row merged in a fixed tree; valid in the threads of part 0 or, `forAll`, in every one.
+  State mergeParts(Folds &folds, const State &part, bool forAll);
   mlir::Value sharedArray(mlir::Type element);
   mlir::Value sharedElement(mlir::Value array, mlir::Type element, mlir::Value part);
 

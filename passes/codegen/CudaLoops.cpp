@@ -13,7 +13,7 @@ constexpr int64_t warp = 32;
 constexpr int64_t leastFoldToShare = 32; // below, one thread folds alone: cheaper than meeting at barriers
 
 CudaLoops::CudaLoops(const Kernel &kernel) {
-  bool reduction = kernel.form == Form::Reduction || kernel.form == Form::Argmax;
+  bool reduction = kernel.form == Form::Reduction;
   for (auto [number, group] : llvm::enumerate(kernel.groups)) {
     if (group.role == Role::Parallel) {
       outputGroups.push_back(number);

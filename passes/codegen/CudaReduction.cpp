@@ -2,7 +2,8 @@
 //
 // The tree in which a reduction adds up follows from its shape alone. Of P threads that share an output,
 // thread p folds the positions p, p + P, p + 2P … in that order; the P results lie in shared memory, and the
-// upper half is merged into the lower until one is left. Short folds are done by one thread.
+// upper half is merged into the lower until one is left. Short folds are done by one thread. The same threads
+// take the same positions in every sweep over a row, and when its results are written.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +17,13 @@ namespace gpuc::codegen {
 
 constexpr unsigned sharedAddressSpace = 3; // as PTX numbers it
 
-State CudaKernelEmitter::foldPart(Fold &fold) {
+State CudaKernelEmitter::foldPart(Folds &folds) {
   if (loops_.foldedGroups.empty())
-    return fold.elements({});
-  return emitLoop(*emitter_, part_, index(loops_.folded), loops_.parts, fold.identity(1),
+    return folds.elements({});
+  return emitLoop(*emitter_, part_, index(loops_.folded), loops_.parts, folds.identity(1),
                   [&](Value position, const State &carried) {
                     setCoordinates(loops_.foldedGroups, position, loops_.folded);
-                    return fold.merge(carried, fold.elements({}));
+                    return folds.merge(carried, folds.elements({}));
                   });
 }
 
@@ -45,7 +46,7 @@ Value CudaKernelEmitter::sharedElement(Value array, Type element, Value part) {
   return LLVM::GEPOp::create(builder_, array.getType(), element, array, ArrayRef<LLVM::GEPArg>{position});
 }
 
-State CudaKernelEmitter::mergeParts(Fold &fold, const State &part) {
+State CudaKernelEmitter::mergeParts(Folds &folds, const State &part, bool forAll) {
   SmallVector<Value> arrays;
   for (Expr register_ : part)
     arrays.push_back(sharedArray(register_.type()));
@@ -63,30 +64,50 @@ State CudaKernelEmitter::mergeParts(Fold &fold, const State &part) {
   store(part);
   for (int64_t half = loops_.parts / 2; half >= 1; half /= 2) {
     gpu::BarrierOp::create(builder_);
-    ifHolds(below(part_, half), [&] { store(fold.merge(load(part_), load(add(part_, index(half))))); });
+    ifHolds(below(part_, half), [&] { store(folds.merge(load(part_), load(add(part_, index(half))))); });
   }
-  return load(part_); // a thread reads only what it wrote itself: no barrier
+  if (!forAll)
+    return load(part_); // a thread reads only what it wrote itself: no barrier
+  gpu::BarrierOp::create(builder_);
+  return load(index(0));
+}
+
+void CudaKernelEmitter::emitRow() {
+  bool shares = loops_.parts > 1;
+  SmallVector<unsigned> rows = kernel_.resultNumbers(/*wholeRows=*/true),
+                        single = kernel_.resultNumbers(/*wholeRows=*/false);
+  for (ArrayRef<Operation *> sweep : kernel_.sweeps) {
+    Folds folds(sweep, kernel_, *emitter_);
+    State part = foldPart(folds);
+    bool isLast = sweep.data() == kernel_.sweeps.back().data();
+    folds.bind(shares ? mergeParts(folds, part, /*forAll=*/!isLast || !rows.empty()) : part);
+  }
+  if (!rows.empty())
+    ifHolds(exists_, [&] {
+      emitLoop(*emitter_, part_, index(loops_.folded), loops_.parts, {}, [&](Value position, const State &) {
+        setCoordinates(loops_.foldedGroups, position, loops_.folded);
+        emitResults(rows);
+        return State();
+      });
+    });
+  if (single.empty())
+    return;
+  if (!shares)
+    return emitResults(single);
+  if (!rows.empty())
+    gpu::BarrierOp::create(builder_); // others may still read what one of these takes the place of
+  Value first = below(part_, 1);
+  ifHolds(arith::AndIOp::create(builder_, first, exists_), [&] { emitResults(single); });
 }
 
 void CudaKernelEmitter::emitReduction() {
-  Fold fold(kernel_, *emitter_);
-  if (loops_.parts == 1) {
-    forOutputs([&] {
-      emitter_->bindRoot(fold.finish(foldPart(fold)));
-      emitResults();
-    });
-    return;
-  }
+  if (loops_.parts == 1)
+    return forOutputs([&] { emitRow(); });
   forTiles([&] {
     // All threads of a block must reach its barriers: those without an output fold the last one, and keep it
     // to themselves.
     setCoordinates(loops_.outputGroups, output_, loops_.outputs);
-    State merged = mergeParts(fold, foldPart(fold));
-    Value first = below(part_, 1);
-    ifHolds(arith::AndIOp::create(builder_, first, exists_), [&] {
-      emitter_->bindRoot(fold.finish(merged));
-      emitResults();
-    });
+    emitRow();
     if (loops_.tiles() > loops_.grid)
       gpu::BarrierOp::create(builder_); // before the next tile's parts take their places
   });

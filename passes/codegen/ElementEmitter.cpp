@@ -19,8 +19,8 @@ ElementEmitter::ElementEmitter(ImplicitLocOpBuilder &builder, const Kernel &kern
 //===----------------------------------------------------------------------===//
 
 void ElementEmitter::enter(Region &region) {
-  levels_.push_back({region.getParentOp(), SmallVector<Known>(coordinates_), tailMask_, tailCount_,
-                     laneGroup_, lanes_, root_});
+  levels_.push_back(
+      {region.getParentOp(), SmallVector<Known>(coordinates_), tailMask_, tailCount_, laneGroup_, lanes_});
   Block &block = region.front();
   if (block.mightHaveTerminator())
     builder_.setInsertionPoint(block.getTerminator());
@@ -35,10 +35,10 @@ void ElementEmitter::leave() {
   tailCount_ = outer.tailCount;
   laneGroup_ = outer.laneGroup;
   lanes_ = outer.lanes;
-  root_ = outer.root;
   // What was known only further in is gone; so is what stood on another mask or lane count.
   for (auto &[value, memos] : memo_)
     llvm::erase_if(memos, [&](const Memo &memo) { return memo.known.level > level(); });
+  bound_.remove_if([&](const auto &entry) { return entry.second.level > level(); });
   builder_.setInsertionPointAfter(outer.holder);
 }
 
@@ -52,8 +52,6 @@ void ElementEmitter::setLanes(size_t group, int64_t lanes) {
   laneGroup_ = group;
   lanes_ = lanes;
 }
-
-void ElementEmitter::bindRoot(Expr value) { root_ = {value, level()}; }
 
 Known ElementEmitter::at(int wanted, llvm::function_ref<Expr()> make) {
   if (wanted == level())
@@ -83,8 +81,8 @@ Known ElementEmitter::combine(ArrayRef<Known> operands, llvm::function_ref<Expr(
 //===----------------------------------------------------------------------===//
 
 Known ElementEmitter::emit(Value value, const Index &index, const Guard &guard) {
-  if (root_.expr && value.getDefiningOp() == kernel_.root)
-    return root_;
+  if (auto bound = bound_.find(value.getDefiningOp()); bound != bound_.end())
+    return bound->second;
   for (const Memo &memo : memo_[value])
     if (memo.guard == guard.expr.value() && memo.index == index)
       return memo.known;
@@ -92,6 +90,9 @@ Known ElementEmitter::emit(Value value, const Index &index, const Guard &guard) 
   if (auto argument = dyn_cast<BlockArgument>(value))
     known = loadAt(pointers_[argument.getArgNumber()], elementKind(value.getType()), shapeOf(value), index,
                    guard);
+  else if (Value pointer = kept_.lookup(value); pointer && index == kernel_.everywhere)
+    known = loadAt(pointer, elementKind(value.getType()), {kernel_.groups[laneGroup_].extent},
+                   {coordinate(kernel_.groups[laneGroup_].last, kernel_.space())}, {});
   else if (auto pool = value.getDefiningOp<MaxPool2dOp>())
     known = emitMaxPool(pool, cast<OpResult>(value).getResultNumber(), index, guard);
   else

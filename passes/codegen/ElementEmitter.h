@@ -12,6 +12,7 @@
 #include "passes/codegen/Kernel.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace gpuc::ir {
 class MaxPool2dOp;
@@ -54,16 +55,18 @@ public:
   void setCoordinate(size_t group, mlir::Value first);
   /// `group`'s coordinate counts up along the lanes; 1 for scalar code.
   void setLanes(size_t group, int64_t lanes);
-  /// Only the first `count` lanes exist, those in which the mask holds (null: all). Until the current level is
-  /// left.
+  /// Only the first `count` lanes exist, those in which the mask holds (null: all). Until the current level
+  /// is left.
   void setTail(Expr mask, int64_t count) {
     tailMask_ = mask;
     tailCount_ = count;
   }
   /// Where the elements of a dense `gpuc.constant` lie.
   void setTable(mlir::Operation *constant, mlir::Value pointer) { tables_[constant] = pointer; }
-  /// The root's value at the kernel's result position.
-  void bindRoot(Expr value);
+  /// The element of a root at the kernel's result position, until the level is left.
+  void bind(mlir::Operation *root, Expr value) { bound_[root] = {value, level()}; }
+  /// From now on what `value` is along the row is read from `pointer`, where it was kept.
+  void readKept(mlir::Value value, mlir::Value pointer) { kept_[value] = pointer; }
 
   // Elements, in register form (Element.h).
 
@@ -89,7 +92,6 @@ private:
     int64_t tailCount;
     size_t laneGroup;
     int64_t lanes;
-    Known root;
   };
   struct Memo {
     Index index;
@@ -169,9 +171,10 @@ private:
   int64_t lanes_ = 1;
   Expr tailMask_;
   int64_t tailCount_ = 0;
-  Known root_;
   llvm::SmallVector<Level> levels_;
   llvm::DenseMap<mlir::Operation *, mlir::Value> tables_; ///< Addresses of dense constants.
+  llvm::MapVector<mlir::Operation *, Known> bound_;
+  llvm::DenseMap<mlir::Value, mlir::Value> kept_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Memo, 1>> memo_;
 };
 

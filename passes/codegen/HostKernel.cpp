@@ -97,26 +97,30 @@ Expr maskBelow(ImplicitLocOpBuilder &builder, Value count, int64_t lanes) {
 void HostKernelEmitter::forLanes(Body body) {
   if (loops_.laneGroup == HostLoops::none)
     return body();
+  forLanes(low_, high_, body);
+}
+
+void HostKernelEmitter::forLanes(Value low, Value high, Body body) {
   int64_t lanes = loops_.lanes;
   auto lanesFrom = [&](Value first) {
     emitter_->setCoordinate(loops_.laneGroup, first);
     emitter_->setLanes(loops_.laneGroup, lanes);
   };
-  Value length = arith::SubIOp::create(builder_, high_, low_);
+  Value length = arith::SubIOp::create(builder_, high, low);
   Value rest = arith::AndIOp::create(builder_, length, index(lanes - 1));
-  Value middle = arith::SubIOp::create(builder_, high_, rest);
-  loop(low_, middle, lanes, {}, [&](Value first, const State &) {
+  Value middle = arith::SubIOp::create(builder_, high, rest);
+  loop(low, middle, lanes, {}, [&](Value first, const State &) {
     lanesFrom(first);
     body();
     return State();
   });
-  if (loops_.laneExtent % lanes == 0)
+  if (kernel_.groups[loops_.laneGroup].extent % lanes == 0)
     return;
   Value any = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ne, rest, index(0));
   auto tail = scf::IfOp::create(builder_, any, /*withElseRegion=*/false);
   emitter_->enter(tail.getThenRegion());
   lanesFrom(middle);
-  emitter_->setTail(maskBelow(builder_, rest, lanes), loops_.laneExtent % lanes);
+  emitter_->setTail(maskBelow(builder_, rest, lanes), kernel_.groups[loops_.laneGroup].extent % lanes);
   body();
   emitter_->leave();
 }
@@ -135,18 +139,22 @@ void HostKernelEmitter::forGroups(ArrayRef<size_t> groups, Body body) {
 // Forms
 //===----------------------------------------------------------------------===//
 
-void HostKernelEmitter::emitResults() {
+void HostKernelEmitter::emitResults(ArrayRef<unsigned> numbers) {
   // All loads of a position come before its stores: a result may take the place of an operand.
   SmallVector<Expr> values;
-  for (Value yield : kernel_.yields())
-    values.push_back(emitter_->emitLanes(yield, kernel_.resultIndex));
-  for (auto [number, yield] : llvm::enumerate(kernel_.yields()))
-    emitter_->store(values[number], resultPointer(number), elementKind(yield.getType()),
-                    linearAddress(kernel_.resultIndex, shapeOf(yield), kernel_.space()));
+  for (unsigned number : numbers)
+    values.push_back(
+        emitter_->emitLanes(kernel_.yields()[number], kernel_.indexOf(kernel_.yields()[number])));
+  for (auto [number, value] : llvm::zip_equal(numbers, values)) {
+    Value yield = kernel_.yields()[number];
+    emitter_->store(value, resultPointer(number), elementKind(yield.getType()),
+                    linearAddress(kernel_.indexOf(yield), shapeOf(yield), kernel_.space()));
+  }
 }
 
 void HostKernelEmitter::emitElementwise() {
-  forTiles([&] { forRows([&] { forLanes([&] { emitResults(); }); }); });
+  forTiles(
+      [&] { forRows([&] { forLanes([&] { emitResults(kernel_.resultNumbers(/*wholeRows=*/false)); }); }); });
 }
 
 void HostKernelEmitter::run() {
@@ -155,7 +163,6 @@ void HostKernelEmitter::run() {
     emitElementwise();
     break;
   case Form::Reduction:
-  case Form::Argmax:
     emitReduction();
     break;
   case Form::Cumsum:

@@ -31,22 +31,31 @@ private:
   void forRows(Body body);
   /// The tile's part of the lane group by whole vectors, then what is left under a mask.
   void forLanes(Body body);
+  /// The lane group from `low` to `high`, which are a multiple of the lanes apart or the end is the group's.
+  void forLanes(mlir::Value low, mlir::Value high, Body body);
   void forGroups(llvm::ArrayRef<size_t> groups, Body body);
   /// A loop that carries a state.
   State loop(mlir::Value low, mlir::Value high, int64_t step, const State &start,
              llvm::function_ref<State(mlir::Value, const State &)> body);
 
   void emitElementwise();
-  /// The kernel's results at the present position.
-  void emitResults();
+  /// These of the kernel's results at the present position.
+  void emitResults(llvm::ArrayRef<unsigned> numbers);
 
   // Reductions (HostReduction.cpp).
   void emitReduction();
-  State foldAlongLanes(Fold &fold);
-  State foldGroups(Fold &fold, llvm::ArrayRef<size_t> groups, llvm::function_ref<State()> innermost);
-  State blocked(Fold &fold, mlir::Value low, mlir::Value high, int64_t step, int levels, int64_t lanes,
+  /// The row, or with parallel lanes the rows, that the loops are in.
+  void emitRow();
+  State foldRow(Folds &folds);
+  State foldAlongLanes(Folds &folds);
+  State foldGroups(Folds &folds, llvm::ArrayRef<size_t> groups, llvm::function_ref<State()> innermost);
+  State blocked(Folds &folds, mlir::Value low, mlir::Value high, int64_t step, int levels, int64_t lanes,
                 unsigned copies, llvm::function_ref<State(mlir::Value, const State &)> body);
-  State foldLanes(Fold &fold, State state, int64_t lanes);
+  State foldLanes(Folds &folds, State state, int64_t lanes);
+  /// Whether a row lies along the lanes.
+  bool foldsLanes() const;
+  /// Where the row's kept values lie: on the stack.
+  void reserveKept();
 
   // Running sums, scatters and sorts (HostOrdered.cpp).
   void emitCumsum();
@@ -65,6 +74,9 @@ private:
   std::unique_ptr<ElementEmitter> emitter_;
   mlir::Value rowTile_;
   mlir::Value low_, high_; ///< The tile's part of the lane group, when that is parallel.
+  using Place = std::pair<mlir::Value, mlir::Value>;    ///< A value, and the pointer to what is kept of it.
+  llvm::SmallVector<llvm::SmallVector<Place, 1>> kept_; ///< By the sweep that stores them.
+  llvm::ArrayRef<Place> keeping_;                       ///< Of the present sweep.
 };
 
 } // namespace gpuc::codegen

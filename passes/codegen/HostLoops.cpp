@@ -10,8 +10,7 @@ using namespace gpuc::ir;
 
 namespace gpuc::codegen {
 
-/// Picoseconds for one element of one op on a vector unit of 32 bytes; rough, but the same everywhere.
-static int64_t picosecondsPerElement(Operation &op) {
+int64_t picosecondsPerElement(Operation &op) {
   if (isPooling(&op)) // the more windows an element has, or elements a window
     return 300 + 100 * cast<CostOpInterface>(op).getFlops() /
                      std::max<int64_t>(1, elementCount(op.getResult(0).getType()));

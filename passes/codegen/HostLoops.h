@@ -6,6 +6,9 @@
 
 namespace gpuc::codegen {
 
+/// Picoseconds for one element of one op on a vector unit of 32 bytes; rough, but the same everywhere.
+int64_t picosecondsPerElement(mlir::Operation &op);
+
 /// A kernel's loops on a CPU, from shapes and target alone. Its parallel groups, but for the one along the
 /// lanes, form `rows`; a tile is `rowsPerTile` rows of one chunk of the lane group. What is ordered is
 /// visited inside, whole.

@@ -20,8 +20,8 @@ void HostKernelEmitter::emitCumsum() {
   ElementKind kind = elementKind(operand.getType());
   auto step = [&](Expr carried) {
     Expr total = carried + toCompute(emitter_->emitLanes(operand, index), kind);
-    emitter_->bindRoot(fromCompute(total, kind));
-    emitResults();
+    emitter_->bind(kernel_.root, fromCompute(total, kind));
+    emitResults(kernel_.resultNumbers(/*wholeRows=*/false));
     return total;
   };
   forTiles([&] {

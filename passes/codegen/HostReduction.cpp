@@ -10,7 +10,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/codegen/HostKernel.h"
+#include "passes/codegen/Kept.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -35,18 +37,18 @@ static State repeat(const State &state, unsigned copies) {
 }
 
 /// Merges `copies` states that lie one after another, copy by copy.
-static State mergeCopies(Fold &fold, const State &a, const State &b, unsigned copies) {
+static State mergeCopies(Folds &folds, const State &a, const State &b, unsigned copies) {
   State result;
   size_t size = a.size() / copies;
   for (unsigned copy = 0; copy < copies; ++copy)
-    result.append(
-        fold.merge(State(ArrayRef(a).slice(copy * size, size)), State(ArrayRef(b).slice(copy * size, size))));
+    result.append(folds.merge(State(ArrayRef(a).slice(copy * size, size)),
+                              State(ArrayRef(b).slice(copy * size, size))));
   return result;
 }
 
-State HostKernelEmitter::blocked(Fold &fold, Value low, Value high, int64_t step, int levels, int64_t lanes,
+State HostKernelEmitter::blocked(Folds &folds, Value low, Value high, int64_t step, int levels, int64_t lanes,
                                  unsigned copies, llvm::function_ref<State(Value, const State &)> body) {
-  State start = repeat(fold.identity(lanes), copies);
+  State start = repeat(folds.identity(lanes), copies);
   if (levels == 0)
     return loop(low, high, step, start, body);
   int64_t block = step;
@@ -55,26 +57,26 @@ State HostKernelEmitter::blocked(Fold &fold, Value low, Value high, int64_t step
   return loop(low, high, block, start, [&](Value first, const State &state) {
     Value end = arith::AddIOp::create(builder_, first, index(block));
     Value last = arith::MinSIOp::create(builder_, end, high);
-    State partial = blocked(fold, first, last, step, levels - 1, lanes, copies, body);
-    return mergeCopies(fold, state, partial, copies);
+    State partial = blocked(folds, first, last, step, levels - 1, lanes, copies, body);
+    return mergeCopies(folds, state, partial, copies);
   });
 }
 
-State HostKernelEmitter::foldGroups(Fold &fold, ArrayRef<size_t> groups,
+State HostKernelEmitter::foldGroups(Folds &folds, ArrayRef<size_t> groups,
                                     llvm::function_ref<State()> innermost) {
   if (groups.empty())
     return innermost();
   int64_t extent = kernel_.groups[groups.front()].extent;
   int64_t lanes = loops_.laneGroup == HostLoops::none ? 1 : loops_.lanes;
-  return blocked(fold, index(0), index(extent), 1, blockLevels(extent), lanes, 1,
+  return blocked(folds, index(0), index(extent), 1, blockLevels(extent), lanes, 1,
                  [&](Value position, const State &state) {
                    emitter_->setCoordinate(groups.front(), position);
-                   return fold.merge(state, foldGroups(fold, groups.drop_front(), innermost));
+                   return folds.merge(state, foldGroups(folds, groups.drop_front(), innermost));
                  });
 }
 
 /// The whole lane group, folded into one vector.
-State HostKernelEmitter::foldAlongLanes(Fold &fold) {
+State HostKernelEmitter::foldAlongLanes(Folds &folds) {
   int64_t lanes = loops_.lanes, extent = kernel_.groups[loops_.laneGroup].extent;
   unsigned copies = extent >= 4 * lanes ? 4 : 1;
   int64_t step = copies * lanes, whole = extent / step * step;
@@ -82,16 +84,19 @@ State HostKernelEmitter::foldAlongLanes(Fold &fold) {
     emitter_->setCoordinate(loops_.laneGroup, first);
     emitter_->setLanes(loops_.laneGroup, lanes);
     emitter_->setTail(mask, count);
-    return fold.elements(mask);
+    for (auto [value, pointer] : keeping_)
+      emitter_->store(emitter_->emitLanes(value, kernel_.everywhere), pointer, elementKind(value.getType()),
+                      coordinate(kernel_.groups[loops_.laneGroup].last, kernel_.space()));
+    return folds.elements(mask);
   };
-  State state = blocked(fold, index(0), index(whole), step, blockLevels(whole / step), lanes, copies,
+  State state = blocked(folds, index(0), index(whole), step, blockLevels(whole / step), lanes, copies,
                         [&](Value first, const State &carried) {
                           State elements;
                           for (unsigned copy = 0; copy < copies; ++copy) {
                             Value at = arith::AddIOp::create(builder_, first, index(copy * lanes));
                             elements.append(elementsAt(at, {}, lanes));
                           }
-                          return mergeCopies(fold, carried, elements, copies);
+                          return mergeCopies(folds, carried, elements, copies);
                         });
   SmallVector<State> partials;
   size_t size = state.size() / copies;
@@ -100,19 +105,19 @@ State HostKernelEmitter::foldAlongLanes(Fold &fold) {
   for (int64_t first = whole, copy = 0; first < extent; first += lanes, ++copy) {
     Expr mask = first + lanes <= extent ? Expr() : maskBelow(builder_, index(extent - first), lanes);
     partials[copy % copies] =
-        fold.merge(partials[copy % copies], elementsAt(index(first), mask, extent - first));
+        folds.merge(partials[copy % copies], elementsAt(index(first), mask, extent - first));
   }
   while (partials.size() > 1) {
     SmallVector<State> merged;
     for (size_t pair = 0; pair < partials.size(); pair += 2)
-      merged.push_back(fold.merge(partials[pair], partials[pair + 1]));
+      merged.push_back(folds.merge(partials[pair], partials[pair + 1]));
     partials = std::move(merged);
   }
   return partials.front();
 }
 
 /// Merges the upper half of the lanes into the lower until one is left.
-State HostKernelEmitter::foldLanes(Fold &fold, State state, int64_t lanes) {
+State HostKernelEmitter::foldLanes(Folds &folds, State state, int64_t lanes) {
   for (int64_t half = lanes / 2; half >= 1; half /= 2) {
     auto part = [&](Expr vector, int64_t offset) -> Expr {
       if (half == 1)
@@ -126,35 +131,64 @@ State HostKernelEmitter::foldLanes(Fold &fold, State state, int64_t lanes) {
       lower.push_back(part(vector, 0));
       upper.push_back(part(vector, half));
     }
-    state = fold.merge(lower, upper);
+    state = folds.merge(lower, upper);
   }
   return state;
 }
 
-void HostKernelEmitter::emitReduction() {
+bool HostKernelEmitter::foldsLanes() const {
+  return loops_.laneGroup != HostLoops::none && kernel_.groups[loops_.laneGroup].role == Role::Ordered;
+}
+
+State HostKernelEmitter::foldRow(Folds &folds) {
   SmallVector<size_t> ordered = groupsOf(Role::Ordered);
-  Fold fold(kernel_, *emitter_);
-  bool alongLanes =
-      loops_.laneGroup != HostLoops::none && kernel_.groups[loops_.laneGroup].role == Role::Ordered;
-  if (!alongLanes) {
-    forTiles([&] {
-      forRows([&] {
-        forLanes([&] {
-          emitter_->bindRoot(fold.finish(foldGroups(fold, ordered, [&] { return fold.elements({}); })));
-          emitResults();
-        });
-      });
-    });
-    return;
+  if (!foldsLanes())
+    return foldGroups(folds, ordered, [&] { return folds.elements({}); });
+  // Lanes are set inside a region of their own: what follows it are scalars again.
+  State vector = loop(index(0), index(1), 1, folds.identity(loops_.lanes), [&](Value, const State &) {
+    return foldGroups(folds, ordered, [&] { return foldAlongLanes(folds); });
+  });
+  return foldLanes(folds, vector, loops_.lanes);
+}
+
+void HostKernelEmitter::reserveKept() {
+  Type pointer = LLVM::LLVMPointerType::get(builder_.getContext());
+  for (ArrayRef<Value> values : keptValues(kernel_)) {
+    kept_.emplace_back();
+    for (Value value : values) {
+      Type element = memoryType(builder_.getContext(), elementKind(value.getType()), 1);
+      Value count = index(kernel_.groups.back().extent);
+      kept_.back().push_back(
+          {value, LLVM::AllocaOp::create(builder_, pointer, element, count, /*alignment=*/64)});
+    }
   }
+}
+
+void HostKernelEmitter::emitRow() {
+  for (auto [number, sweep] : llvm::enumerate(kernel_.sweeps)) {
+    Folds folds(sweep, kernel_, *emitter_);
+    keeping_ = kept_[number];
+    folds.bind(foldRow(folds));
+    for (auto [value, pointer] : keeping_)
+      emitter_->readKept(value, pointer);
+  }
+  if (SmallVector<unsigned> rows = kernel_.resultNumbers(/*wholeRows=*/true); !rows.empty())
+    forGroups(groupsOf(Role::Ordered), [&] {
+      if (!foldsLanes())
+        return emitResults(rows);
+      forLanes(index(0), index(kernel_.groups[loops_.laneGroup].extent), [&] { emitResults(rows); });
+    });
+  // After the row's last sweep: one of these may take the place of an operand that every sweep reads.
+  emitResults(kernel_.resultNumbers(/*wholeRows=*/false));
+}
+
+void HostKernelEmitter::emitReduction() {
+  reserveKept();
   forTiles([&] {
     forRows([&] {
-      // Lanes are set inside a region of their own: the results after it are scalars again.
-      State vector = loop(index(0), index(1), 1, fold.identity(loops_.lanes), [&](Value, const State &) {
-        return foldGroups(fold, ordered, [&] { return foldAlongLanes(fold); });
-      });
-      emitter_->bindRoot(fold.finish(foldLanes(fold, vector, loops_.lanes)));
-      emitResults();
+      if (foldsLanes())
+        return emitRow();
+      forLanes([&] { emitRow(); });
     });
   });
 }

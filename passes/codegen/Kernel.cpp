@@ -3,6 +3,7 @@
 #include "passes/codegen/Kernel.h"
 
 #include "dialects/gpuc/GpucOps.h"
+#include "passes/codegen/Codegen.h"
 #include "passes/codegen/Pointwise.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -16,10 +17,8 @@ namespace gpuc::codegen {
 //===----------------------------------------------------------------------===//
 
 static Form formOf(Operation *op) {
-  if (isa<SumOp, ReduceMaxOp, ReduceMinOp, ProdOp>(op))
+  if (isReduction(op))
     return Form::Reduction;
-  if (isa<ArgmaxOp>(op))
-    return Form::Argmax;
   if (isa<CumsumOp>(op))
     return Form::Cumsum;
   if (isa<SortOp>(op))
@@ -65,6 +64,22 @@ static void iterateOver(Kernel &kernel, ArrayRef<int64_t> shape, int64_t ordered
     kernel.roles[ordered] = Role::Ordered;
 }
 
+/// A reduction's sweep is the first in which all that it reads is known.
+static void orderSweeps(Kernel &kernel) {
+  llvm::DenseMap<Value, size_t> knownFrom; // in which sweep
+  for (Operation &op : kernel.body->without_terminator()) {
+    size_t sweep = 0;
+    for (Value operand : op.getOperands())
+      sweep = std::max(sweep, knownFrom.lookup(operand));
+    if (isReduction(&op)) {
+      kernel.sweeps.resize(std::max(kernel.sweeps.size(), sweep + 1));
+      kernel.sweeps[sweep++].push_back(&op);
+    }
+    for (Value result : op.getResults())
+      knownFrom[result] = sweep;
+  }
+}
+
 /// True if walking dimension `outer` is walking `inner` on from its end, at every address.
 static bool contiguous(ArrayRef<Access> accesses, const Group &outer, const Group &inner) {
   return llvm::all_of(accesses, [&](const Access &access) {
@@ -94,17 +109,36 @@ Kernel::Kernel(Block &body) : body(&body) {
       root = &op;
       form = formOf(&op);
     }
-  if (form == Form::Reduction)
-    reduceOver(*this, root->getOperand(0), root->getAttrOfType<DenseI64ArrayAttr>("dims").asArrayRef());
-  else if (form == Form::Argmax)
-    reduceOver(*this, root->getOperand(0), {static_cast<int64_t>(cast<ArgmaxOp>(root).getDim())});
-  else if (form == Form::ScatterAdd)
+  if (form == Form::Reduction) {
+    reduceOver(*this, root->getOperand(0), foldedDims(root));
+    orderSweeps(*this);
+    root = nullptr;
+  } else if (form == Form::ScatterAdd) {
     scatterOver(*this, cast<ScatterAddOp>(root));
-  else if (form == Form::Cumsum || form == Form::Sort || form == Form::TopK)
+  } else if (form == Form::Cumsum || form == Form::Sort || form == Form::TopK) {
     iterateOver(*this, shapeOf(root->getOperand(0)), root->getAttrOfType<IntegerAttr>("dim").getInt());
-  else
+  } else {
     iterateOver(*this, shapeOf(yields().front()));
+  }
+  for (size_t dim = 0; dim < space(); ++dim)
+    everywhere.push_back(coordinate(dim, space()));
   mergeDimensions(*this);
+}
+
+bool Kernel::isBound(Operation *op) const {
+  return op && (op == root || (form == Form::Reduction && isReduction(op)));
+}
+
+bool Kernel::isWholeRow(Value result) const {
+  return form == Form::Reduction && shapeOf(result).size() == space();
+}
+
+SmallVector<unsigned> Kernel::resultNumbers(bool wholeRows) const {
+  SmallVector<unsigned> numbers;
+  for (auto [number, yield] : llvm::enumerate(yields()))
+    if (isWholeRow(yield) == wholeRows)
+      numbers.push_back(number);
+  return numbers;
 }
 
 //===----------------------------------------------------------------------===//
@@ -120,6 +154,7 @@ public:
       : kernel_(kernel), space_(kernel.space()), accesses_(accesses) {}
 
   void collect(Value value, const Index &index);
+  bool staysInItsRow() const { return staysInItsRow_; }
   void coordinateAsNumber(const Affine &affine) { accesses_.push_back({Value(), affine}); }
 
 private:
@@ -145,6 +180,7 @@ private:
   size_t space_;
   SmallVectorImpl<Access> &accesses_;
   llvm::DenseMap<Value, SmallVector<Index, 1>> seen_;
+  bool staysInItsRow_ = true;
 };
 } // namespace
 
@@ -200,8 +236,10 @@ void AccessCollector::collectPool(Operation *op, const Index &index) {
 
 void AccessCollector::collect(Value value, const Index &index) {
   Operation *op = value.getDefiningOp();
-  if (op && op == kernel_.root) // its own reads are collected from its operands
+  if (kernel_.isBound(op)) { // its own reads are collected from its operands
+    staysInItsRow_ &= index == kernel_.resultIndex;
     return;
+  }
   SmallVector<Index, 1> &seen = seen_[value];
   if (llvm::is_contained(seen, index))
     return;
@@ -238,17 +276,17 @@ void AccessCollector::collect(Value value, const Index &index) {
 }
 
 SmallVector<std::pair<Value, Index>, 1> rootOperands(const Kernel &kernel) {
-  size_t space = kernel.space();
-  Index everywhere;
-  for (size_t dim = 0; dim < space; ++dim)
-    everywhere.push_back(coordinate(dim, space));
+  SmallVector<std::pair<Value, Index>, 1> operands;
+  for (const auto &sweep : kernel.sweeps)
+    for (Operation *reduction : sweep)
+      operands.push_back({reduction->getOperand(0), kernel.everywhere});
   if (!kernel.root)
-    return {};
+    return operands;
   auto scatter = dyn_cast<ScatterAddOp>(kernel.root);
   if (!scatter)
-    return {std::make_pair(kernel.root->getOperand(0), everywhere)};
+    return {std::make_pair(kernel.root->getOperand(0), kernel.everywhere)};
   Index indices, updates;
-  for (auto [entry, role] : llvm::zip_equal(everywhere, kernel.roles)) {
+  for (auto [entry, role] : llvm::zip_equal(kernel.everywhere, kernel.roles)) {
     if (role == Role::Ordered)
       indices.push_back(entry);
     if (role != Role::Slot)
@@ -259,16 +297,28 @@ SmallVector<std::pair<Value, Index>, 1> rootOperands(const Kernel &kernel) {
           std::make_pair(Value(scatter.getUpdates()), updates)};
 }
 
-SmallVector<Access> allAccesses(const Kernel &kernel) {
-  SmallVector<Access> accesses;
-  AccessCollector collector(kernel, accesses);
+static void collectAll(AccessCollector &collector, const Kernel &kernel) {
   for (auto &[operand, index] : rootOperands(kernel))
     collector.collect(operand, index);
   for (Value yield : kernel.yields()) {
-    collector.collect(yield, kernel.resultIndex);
-    collector.coordinateAsNumber(linearAddress(kernel.resultIndex, shapeOf(yield), kernel.space()));
+    const Index &index = kernel.indexOf(yield);
+    collector.collect(yield, index);
+    collector.coordinateAsNumber(linearAddress(index, shapeOf(yield), kernel.space()));
   }
+}
+
+SmallVector<Access> allAccesses(const Kernel &kernel) {
+  SmallVector<Access> accesses;
+  AccessCollector collector(kernel, accesses);
+  collectAll(collector, kernel);
   return accesses;
+}
+
+bool staysInItsRow(const Kernel &kernel) {
+  SmallVector<Access> accesses;
+  AccessCollector collector(kernel, accesses);
+  collectAll(collector, kernel);
+  return collector.staysInItsRow();
 }
 
 } // namespace gpuc::codegen

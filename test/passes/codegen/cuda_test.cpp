@@ -44,6 +44,24 @@ Case sorting(const char *name, std::string argument, const std::string &shape, c
           false};
 }
 
+/// Two reductions, the second of what the first is taken from, and results of both shapes.
+Case rows(const char *name, const std::string &matrix, const std::string &row, int folded, bool shares) {
+  std::string reduced = "dims [" + std::to_string(folded) + "] : (" + matrix + ") -> " + row + "\n",
+              spread = "dims [" + std::to_string(1 - folded) + "] : " + row + " to " + matrix + "\n";
+  return {name,
+          {matrix, row},
+          {matrix, row, row},
+          "%0 = gpuc.reduce_max %a0 " + reduced + "%1 = gpuc.broadcast %0 " + spread +
+              "%2 = gpuc.sub %a0, %1 : " + matrix + "\n%3 = gpuc.sum %2 " + reduced +
+              "%4 = gpuc.argmax %a0 dim " + std::to_string(folded) + " : (" + matrix + ") -> " +
+              std::regex_replace(row, std::regex("f32"), "i64") +
+              "\n%5 = gpuc.cast %4 : " + std::regex_replace(row, std::regex("f32"), "i64") + " to " + row +
+              "\n%6 = gpuc.add %3, %a1 : " + row + "\n%7 = gpuc.broadcast %6 " + spread +
+              "%8 = gpuc.mul %2, %7 : " + matrix + "\n%9 = gpuc.sub %3, %5 : " + row +
+              "\ngpuc.yield %8, %9, %6 : " + matrix + ", " + row + ", " + row,
+          shares};
+}
+
 /// Every form of kernel, with extents that fill no block and folds that no number of threads divides. Results
 /// are exact whatever the order, but for the transcendental ones, in which no order exists.
 std::vector<Case> cases() {
@@ -76,6 +94,9 @@ std::vector<Case> cases() {
       single("middle", {"tensor<3x100x5xi32>"}, "tensor<3x5xi32>", "reduce_max %a0 dims [1]", true),
       single("bf16", {"tensor<3x100xbf16>"}, "tensor<3xbf16>", "reduce_min %a0 dims [1]", true),
       single("argmax", {"tensor<9x100xf32>"}, "tensor<9xi64>", "argmax %a0 dim 1", true),
+      rows("several", "tensor<70x301xf32>", "tensor<70xf32>", 1, true),
+      rows("several_few", "tensor<70x5xf32>", "tensor<70xf32>", 1, false),
+      rows("several_columns", "tensor<301x70xf32>", "tensor<70xf32>", 0, true),
       {"cumsum",
        {"tensor<6x50xf32>"},
        {"tensor<6x50xf32>"},

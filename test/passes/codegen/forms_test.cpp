@@ -388,13 +388,9 @@ TEST(CheckKernel, RefusesWhatOneLoopNestCannotDo) {
   std::string sum = "%0 = gpuc.sum %a0 dims [1] : (" + matrix + ") -> " + row + "\n";
   EXPECT_TRUE(succeeded(checkKernel(
       KernelText({matrix}, {row}, sum + "%1 = gpuc.exp %0 : " + row + "\ngpuc.yield %1 : " + row).block())));
-  KernelText broadcastOfRoot({matrix}, {matrix},
-                             sum + "%1 = gpuc.broadcast %0 dims [0] : " + row + " to " + matrix +
-                                 "\ngpuc.yield %1 : " + matrix);
-  EXPECT_TRUE(failed(checkKernel(broadcastOfRoot.block())));
-  KernelText twoRoots({matrix}, {row, row},
-                      sum + "%1 = gpuc.reduce_max %a0 dims [1] : (" + matrix + ") -> " + row +
-                          "\ngpuc.yield %0, %1 : " + row + ", " + row);
+  KernelText twoRoots({matrix}, {matrix, row},
+                      sum + "%1 = gpuc.cumsum %a0 dim 1 : " + matrix + "\ngpuc.yield %1, %0 : " + matrix +
+                          ", " + row);
   EXPECT_TRUE(failed(checkKernel(twoRoots.block())));
   KernelText twoShapes({matrix, row}, {matrix, row},
                        "%0 = gpuc.exp %a0 : " + matrix + "\n%1 = gpuc.exp %a1 : " + row +

@@ -1,0 +1,225 @@
+// Kernels with several reductions: each row has the bits that one kernel after another gives, of any length,
+// in any type, in place, and tile by tile.
+#include "test/passes/codegen/kernel_harness.h"
+
+#include "runtime/base/half.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace gpuc;
+using namespace gpuc::test;
+
+namespace {
+
+std::string tensor(const std::vector<int64_t> &shape, const std::string &element) {
+  std::string text = "tensor<";
+  for (int64_t extent : shape)
+    text += std::to_string(extent) + "x";
+  return text + element + ">";
+}
+
+/// $M is the matrix, $R its rows' shape, $D the dimension that is folded, $K the one that is kept.
+std::string expanded(std::string text, const std::string &matrix, const std::string &row, int64_t folded) {
+  auto replace = [&](const std::string &name, const std::string &by) {
+    for (size_t at; (at = text.find(name)) != std::string::npos;)
+      text.replace(at, name.size(), by);
+  };
+  replace("$M", matrix);
+  replace("$R", row);
+  replace("$D", std::to_string(folded));
+  replace("$K", std::to_string(1 - folded));
+  return text;
+}
+
+const std::string
+    kMax = "%max = gpuc.reduce_max %a0 dims [$D] : ($M) -> $R\n",
+    kExp = "%spread = gpuc.broadcast %max dims [$K] : $R to $M\n"
+           "%less = gpuc.sub %a0, %spread : $M\n%exp = gpuc.exp %less : $M\n",
+    kSum = "%sum = gpuc.sum %exp dims [$D] : ($M) -> $R\n",
+    kDiv = "%below = gpuc.broadcast %sum dims [$K] : $R to $M\n%out = gpuc.div %exp, %below : $M\n";
+
+/// A matrix whose numbers neither repeat nor add up exactly.
+template <typename T> std::vector<T> wild(int64_t count);
+template <> std::vector<double> wild(int64_t count) {
+  std::vector<double> values(count);
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = std::sin(static_cast<double>(i * i % 977)) * 3;
+  return values;
+}
+template <> std::vector<float> wild(int64_t count) {
+  std::vector<double> wide = wild<double>(count);
+  return {wide.begin(), wide.end()};
+}
+template <> std::vector<uint16_t> wild(int64_t count) { // as bf16
+  std::vector<uint16_t> values;
+  for (double value : wild<double>(count))
+    values.push_back(floatToBfloat16(static_cast<float>(value)));
+  return values;
+}
+
+class RowsTest : public testing::TestWithParam<int> {
+protected:
+  HostTarget target() { return testTargets()[GetParam()]; }
+
+  /// A softmax by one kernel, and by four; `folded` is the dimension that is.
+  template <typename T>
+  void expectTheSameBits(int64_t rows, int64_t length, int64_t folded, const char *element) {
+    std::vector<int64_t> shape{rows, length};
+    if (folded == 0)
+      std::swap(shape[0], shape[1]);
+    std::string matrix = tensor(shape, element), row = tensor({rows}, element);
+    auto text = [&](const std::string &body) { return expanded(body, matrix, row, folded); };
+    Buffer x = Buffer::of(wild<T>(rows * length));
+    TestKernel whole({matrix}, {matrix, row, row},
+                     text(kMax + kExp + kSum + kDiv + "gpuc.yield %out, %max, %sum : $M, $R, $R"), target());
+    SCOPED_TRACE(matrix);
+    std::vector<Buffer> found = whole.run({x});
+
+    Buffer max = TestKernel({matrix}, {row}, text(kMax + "gpuc.yield %max : $R"), target()).run({x})[0];
+    auto argument = [&](std::string body, const std::string &name) { // a value that came before
+      for (size_t at; (at = body.find("%" + name + " ")) != std::string::npos ||
+                      (at = body.find("%" + name + ",")) != std::string::npos;)
+        body.replace(at, name.size() + 1, "%a1");
+      return body;
+    };
+    Buffer exp =
+        TestKernel({matrix, row}, {matrix}, text(argument(kExp, "max") + "gpuc.yield %exp : $M"), target())
+            .run({x, max})[0];
+    std::string sums = kSum;
+    sums.replace(sums.find("%exp"), 4, "%a0");
+    Buffer sum = TestKernel({matrix}, {row}, text(sums + "gpuc.yield %sum : $R"), target()).run({exp})[0];
+    std::string quotients = argument(kDiv, "sum");
+    quotients.replace(quotients.find("%exp"), 4, "%a0");
+    Buffer out = TestKernel({matrix, row}, {matrix}, text(quotients + "gpuc.yield %out : $M"), target())
+                     .run({exp, sum})[0];
+    std::string what = matrix + " along " + std::to_string(folded);
+    EXPECT_EQ(found[0].values<T>(), out.values<T>()) << what;
+    EXPECT_EQ(found[1].values<T>(), max.values<T>()) << what;
+    EXPECT_EQ(found[2].values<T>(), sum.values<T>()) << what;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Targets, RowsTest, testing::Range(0, int(testTargets().size())),
+                         [](auto info) { return info.param == 0 ? "v3" : "v4"; });
+
+/// 8192 f32 are kept from sweep to sweep; what is longer is computed again.
+TEST_P(RowsTest, HaveTheBitsOfOneKernelAfterAnother) {
+  for (int64_t length : {1, 2, 7, 8, 9, 16, 17, 33, 64, 65, 1000, 8192, 8200})
+    expectTheSameBits<float>(length > 1000 ? 2 : 5, length, 1, "f32");
+  for (int64_t length : {1, 7, 8, 9, 17, 1000, 4100})
+    expectTheSameBits<double>(3, length, 1, "f64");
+  for (int64_t length : {1, 7, 17, 1000})
+    expectTheSameBits<uint16_t>(3, length, 1, "bf16");
+}
+
+TEST_P(RowsTest, MayLieAcrossTheLanes) {
+  for (int64_t rows : {1, 3, 17, 70})
+    for (int64_t length : {1, 5, 100})
+      expectTheSameBits<float>(rows, length, 0, "f32");
+}
+
+/// Reductions that share a sweep fold as if they were alone.
+TEST_P(RowsTest, ReductionsSideBySideKeepTheirBits) {
+  for (int64_t length : {1, 7, 100, 1111}) {
+    std::string matrix = tensor({4, length}, "f32"), row = tensor({4}, "f32"), index = tensor({4}, "i64");
+    std::string reduce = " %a0 dims [1] : (" + matrix + ") -> " + row + "\n",
+                argmax = "%c = gpuc.argmax %a0 dim 1 : (" + matrix + ") -> " + index + "\n";
+    std::vector<Buffer> x{Buffer::of(wild<float>(4 * length))};
+    TestKernel both({matrix}, {row, row, index},
+                    "%a = gpuc.sum" + reduce + "%b = gpuc.prod" + reduce + argmax +
+                        "gpuc.yield %a, %b, %c : " + row + ", " + row + ", " + index,
+                    target());
+    TestKernel sum({matrix}, {row}, "%a = gpuc.sum" + reduce + "gpuc.yield %a : " + row, target());
+    TestKernel prod({matrix}, {row}, "%b = gpuc.prod" + reduce + "gpuc.yield %b : " + row, target());
+    TestKernel first({matrix}, {index}, argmax + "gpuc.yield %c : " + index, target());
+    std::vector<Buffer> found = both.run(x);
+    EXPECT_EQ(found[2].values<int64_t>(), first.run(x)[0].values<int64_t>()) << length;
+    if (length > 1000)
+      continue; // indices are as wide as two f32: argmax halves the lanes of the sums beside it
+    TestKernel pair({matrix}, {row, row},
+                    "%a = gpuc.sum" + reduce + "%b = gpuc.prod" + reduce + "gpuc.yield %a, %b : " + row +
+                        ", " + row,
+                    target());
+    std::vector<Buffer> two = pair.run(x);
+    EXPECT_EQ(two[0].values<float>(), sum.run(x)[0].values<float>()) << length;
+    EXPECT_EQ(two[1].values<float>(), prod.run(x)[0].values<float>()) << length;
+  }
+}
+
+TEST_P(RowsTest, TilesMayRunInAnyOrder) {
+  std::string matrix = tensor({700, 300}, "f32"), row = tensor({700}, "f32");
+  TestKernel kernel({matrix}, {matrix, row},
+                    expanded(kMax + kExp + kSum + kDiv + "gpuc.yield %out, %sum : $M, $R", matrix, row, 1),
+                    target());
+  EXPECT_GT(kernel.schedule().tiles, 1);
+  std::vector<Buffer> x{Buffer::of(wild<float>(700 * 300))};
+  std::vector<Buffer> once = kernel.run(x), scattered = kernel.run(x, true);
+  EXPECT_EQ(once[0].values<float>(), scattered[0].values<float>());
+  EXPECT_EQ(once[1].values<float>(), scattered[1].values<float>());
+}
+
+/// The last sweep reads the operand once more when the sums are known, and a scale for each row: results over
+/// either come after that.
+TEST_P(RowsTest, UpdateInPlaceWhereTheySaySo) {
+  std::string matrix = tensor({7, 33}, "f32"), row = tensor({7}, "f32"), type = matrix + ", " + row;
+  TestKernel kernel({matrix, row, matrix}, {matrix, row},
+                    expanded("%sum = gpuc.sum %a0 dims [1] : ($M) -> $R\n"
+                             "%0 = gpuc.broadcast %sum dims [0] : $R to $M\n"
+                             "%1 = gpuc.broadcast %a1 dims [0] : $R to $M\n"
+                             "%2 = gpuc.reverse %a2 dims [1] : $M\n"
+                             "%3 = gpuc.mul %0, %1 : $M\n%4 = gpuc.add %a0, %3 : $M\n"
+                             "%5 = gpuc.add %4, %2 : $M\n%6 = gpuc.neg %sum : $R\n"
+                             "gpuc.yield %5, %6 : $M, $R",
+                             matrix, row, 1),
+                    target());
+  mlir::Block &block = kernel.text().block();
+  EXPECT_TRUE(canUpdateInPlace(block, 0, 0));
+  EXPECT_TRUE(canUpdateInPlace(block, 1, 1));
+  EXPECT_FALSE(canUpdateInPlace(block, 2, 0)); // read at another index
+  EXPECT_FALSE(canUpdateInPlace(block, 0, 1)); // another shape
+  std::vector<Buffer> arguments{Buffer::of(wild<float>(231)), Buffer::of(wild<float>(7)),
+                                Buffer::of(wild<float>(231))};
+  auto apart = kernel.run(arguments);
+  for (unsigned number : {0, 1}) {
+    std::vector<Buffer> copies{Buffer::of(arguments[0].values<float>()),
+                               Buffer::of(arguments[1].values<float>()), arguments[2]};
+    auto over = kernel.runInPlace(copies, number, number);
+    EXPECT_EQ(over[0].values<float>(), apart[0].values<float>()) << "result " << number << " in place";
+    EXPECT_EQ(over[1].values<float>(), apart[1].values<float>()) << "result " << number << " in place";
+  }
+}
+
+bool isKernel(const std::vector<std::string> &arguments, const std::vector<std::string> &results,
+              const std::string &body) {
+  KernelText text(arguments, results, body);
+  return succeeded(checkKernel(text.block()));
+}
+
+TEST(CheckRows, TakesWhatStaysInItsRow) {
+  const std::string matrix = tensor({4, 4}, "f32"), row = tensor({4}, "f32");
+  auto check = [&](const std::string &body) {
+    std::string results = body.substr(body.find("gpuc.yield"));
+    bool whole = results.find("$M") != std::string::npos;
+    return isKernel({matrix, row}, {whole ? matrix : row}, expanded(body, matrix, row, 1));
+  };
+  const std::string sum = "%s = gpuc.sum %a0 dims [1] : ($M) -> $R\n";
+  EXPECT_TRUE(check(sum + "%0 = gpuc.exp %s : $R\ngpuc.yield %0 : $R"));
+  EXPECT_TRUE(check(sum + "%0 = gpuc.broadcast %s dims [0] : $R to $M\ngpuc.yield %0 : $M"));
+  EXPECT_TRUE(check(sum + "%0 = gpuc.broadcast %s dims [0] : $R to $M\n%1 = gpuc.sub %a0, %0 : $M\n"
+                          "%2 = gpuc.reverse %1 dims [1] : $M\ngpuc.yield %2 : $M"))
+      << "from the row's other end";
+  EXPECT_FALSE(check(sum + "%0 = gpuc.broadcast %s dims [1] : $R to $M\ngpuc.yield %0 : $M"))
+      << "each column would need another row's sum";
+  EXPECT_FALSE(check(sum + "%0 = gpuc.reverse %s dims [0] : $R\ngpuc.yield %0 : $R"));
+  EXPECT_FALSE(
+      check(sum + "%t = gpuc.sum %a0 dims [0] : ($M) -> $R\n%0 = gpuc.add %s, %t : $R\ngpuc.yield %0 : $R"))
+      << "rows and columns";
+  EXPECT_FALSE(check(sum + "%0 = gpuc.cumsum %a1 dim 0 : $R\n%1 = gpuc.add %s, %0 : $R\ngpuc.yield %1 : $R"));
+  EXPECT_FALSE(isKernel({matrix}, {"tensor<4xf32>", "tensor<2x2xf32>"},
+                        expanded(sum + "%0 = gpuc.constant 1.0 : tensor<2x2xf32>\n"
+                                       "gpuc.yield %s, %0 : $R, tensor<2x2xf32>",
+                                 matrix, row, 1)))
+      << "a result of a third shape";
+}
+
+} // namespace
