@@ -6,13 +6,15 @@
 //
 // Ops that only say where to read or what constant to use (constant, iota, broadcast, transpose …), or that
 // read 16 bits as f32, are copied into each kernel that reads them. Every other op begins as a kernel of its
-// own. Then, in block order, the kernel of an op takes in the kernels of its operands, in two rounds; the
+// own. Then, in block order, the kernel of an op takes in the kernels of its operands, in three rounds; the
 // region of a scan is a block of its own:
 //
 //   1. kernels whose values nobody else reads: they vanish, be it into a pointwise kernel or into a
 //   reduction;
 //   2. kernels over the same elements whose values others read too: these become results of the larger
-//   kernel.
+//   kernel;
+//   3. kernels that work on the same rows, reductions or not, where one kernel is faster by FuseCost.h: it
+//   sweeps over a row while that is in the cache.
 //
 // In this order a value for the backward pass is computed there, if that takes no more than what is kept
 // anyway (the mask of a relu, from its result), and not kept from the forward pass. What is read through a
@@ -20,6 +22,8 @@
 // the powers in Adam's bias corrections are computed once.
 //
 //===----------------------------------------------------------------------===//
+
+#include "passes/FuseCost.h"
 
 #include "dialects/gpuc/ScanParts.h"
 #include "dialects/gpuc/Windows.h"
@@ -39,20 +43,7 @@ using namespace mlir;
 
 namespace {
 
-/// Kernels with more ops than this are not widened: registers would spill, and compiling slows down.
-constexpr size_t kMaxOps = 96;
-
-/// A value computed anew for each element it is broadcast to may take this many cheap ops.
-constexpr size_t kMaxRecomputedOps = 8;
-
 bool isKernelOp(Operation *op) { return isInlinable(op) || isRoot(op); }
-
-bool isCheap(Operation *op) {
-  return op->hasTrait<ir::Pointwise>() &&
-         isa<ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp, ir::MinOp, ir::FmaOp, ir::NegOp, ir::AbsOp,
-             ir::ReluOp, ir::AndOp, ir::OrOp, ir::XorOp, ir::NotOp, ir::CompareOp, ir::SelectOp, ir::CastOp,
-             ir::StopGradientOp>(op);
-}
 
 /// Whether the op reads 16-bit numbers as f32. Stored, they would take twice the bytes of what they came
 /// from.
@@ -80,13 +71,37 @@ struct Cluster {
 
 /// How a reader sees a value: at its own index, or through copied ops that move or repeat its elements.
 struct Way {
-  bool moved = false, repeated = false;
+  unsigned moves = 0;            ///< Copied ops, casts aside.
+  ir::BroadcastOp repeated = {}; ///< The last of them that is one.
+
+  Way then(Operation *copied) const {
+    auto broadcast = dyn_cast<ir::BroadcastOp>(copied);
+    return {moves + !isa<ir::CastOp>(copied), broadcast ? broadcast : repeated};
+  }
 };
+
+ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+/// Whether a value is read where the kernel of `reduction` computes it: of its own element, or, with one for
+/// each row, along that row.
+bool staysInRow(Value value, Way way, Operation *reduction) {
+  ArrayRef<int64_t> whole = shapeOf(reduction->getOperand(0));
+  if (shapeOf(value) == whole)
+    return way.moves == 0;
+  if (shapeOf(value) != shapeOf(reduction->getResult(0)))
+    return false;
+  SmallVector<int64_t> folded = foldedDims(reduction), kept;
+  for (int64_t dim = 0; dim < static_cast<int64_t>(whole.size()); ++dim)
+    if (!llvm::is_contained(folded, dim))
+      kept.push_back(dim);
+  return way.moves == 0 || (way.moves == 1 && way.repeated && shapeOf(way.repeated) == whole &&
+                            way.repeated.getDims() == ArrayRef(kept));
+}
 
 /// Groups the ops of one block into clusters.
 class Clustering {
 public:
-  Clustering(Block &block, bool merge) : block_(block), merge_(merge) {}
+  Clustering(Block &block, bool merge, const FuseCost &cost) : block_(block), merge_(merge), cost_(cost) {}
 
   LogicalResult run() {
     if (merge_)
@@ -98,6 +113,7 @@ public:
     if (merge_) {
       mergeWhile(Round::Vanishing);
       mergeWhile(Round::Shared);
+      mergeWhile(Round::Rows);
     }
     return success();
   }
@@ -225,8 +241,7 @@ private:
       if (!isCopied(user))
         visit(user, way);
       else
-        forEachReader(user->getResult(0), visit,
-                      {way.moved || !isa<ir::CastOp>(user), way.repeated || isa<ir::BroadcastOp>(user)});
+        forEachReader(user->getResult(0), visit, way.then(user));
     }
   }
 
@@ -243,6 +258,22 @@ private:
     return outputs;
   }
 
+  /// What these ops read from outside, copied ops looked through.
+  llvm::SetVector<Value> inputsOf(ArrayRef<Operation *> ops) const {
+    llvm::SetVector<Value> inputs;
+    auto add = [&](auto &self, Value value) -> void {
+      Operation *op = value.getDefiningOp();
+      if (op && isCopied(op))
+        llvm::for_each(op->getOperands(), [&](Value operand) { self(self, operand); });
+      else if (!op || !llvm::is_contained(ops, op))
+        inputs.insert(value);
+    };
+    for (Operation *op : ops)
+      for (Value operand : op->getOperands())
+        add(add, operand);
+    return inputs;
+  }
+
   FusedKernel kernelOf(ArrayRef<Operation *> ops) const {
     return FusedKernel(ops, outputsOf(ops), [this](Operation *op) { return isCopied(op); });
   }
@@ -251,7 +282,7 @@ private:
   // Merging
   //===--------------------------------------------------------------------===//
 
-  enum class Round { Vanishing, Shared };
+  enum class Round { Vanishing, Shared, Rows };
 
   void mergeWhile(Round round) {
     bool changed = true;
@@ -283,14 +314,15 @@ private:
 
   /// Moves the ops of `producer` into `consumer` if it pays and may be.
   bool tryMerge(Cluster &producer, Cluster &consumer, Round round) {
-    if (producer.ops.size() + consumer.ops.size() > kMaxOps || !pays(producer, consumer, round) ||
-        isReachedOtherwise(producer, consumer))
+    if (producer.ops.size() + consumer.ops.size() > kMaxKernelOps)
       return false;
     SmallVector<Operation *> merged(producer.ops);
     llvm::append_range(merged, consumer.ops);
     llvm::sort(merged,
                [&](Operation *a, Operation *b) { return positions_.lookup(a) < positions_.lookup(b); });
-    if (failed(checkKernel(kernelOf(merged).body())))
+    bool wanted =
+        round == Round::Rows ? paysByRow(producer, consumer, merged) : pays(producer, consumer, round);
+    if (!wanted || isReachedOtherwise(producer, consumer) || failed(checkKernel(kernelOf(merged).body())))
       return false;
     for (Operation *op : producer.ops)
       clusters_[op] = &consumer;
@@ -300,24 +332,44 @@ private:
   }
 
   bool pays(const Cluster &producer, const Cluster &consumer, Round round) const {
-    bool vanishes = true;
-    Way way;
+    bool vanishes = true, moved = false, repeated = false;
     for (Operation *op : producer.ops)
       for (Value result : op->getResults())
         forEachReader(result, [&](Operation *reader, Way here) {
           Cluster *cluster = clusterOf(reader);
           vanishes &= cluster == &producer || cluster == &consumer;
-          if (cluster == &consumer)
-            way = {way.moved || here.moved, way.repeated || here.repeated};
+          if (cluster == &consumer) {
+            moved |= here.moves > 0;
+            repeated |= here.repeated != nullptr;
+          }
         });
     if (!vanishes && round == Round::Vanishing)
       return false;
     if (producer.root()) // What follows a reduction reads its result where that is computed.
-      return !consumer.root() && !way.moved;
-    if (way.repeated && (producer.ops.size() > kMaxRecomputedOps || !llvm::all_of(producer.ops, isCheap)))
+      return !consumer.root() && !moved;
+    if (repeated && !isCheapToRepeat(producer.ops))
       return false;
     // A value that is kept, and read at another index or by a reduction, would be computed twice.
-    return vanishes || (!way.moved && !consumer.root());
+    return vanishes || (!moved && !consumer.root());
+  }
+
+  /// Whether both work on the same rows, and one kernel does it faster.
+  bool paysByRow(const Cluster &producer, const Cluster &consumer, ArrayRef<Operation *> merged) const {
+    auto reduction = llvm::find_if(merged, isReduction);
+    if (reduction == merged.end())
+      return false;
+    bool inRow = true;
+    for (Operation *op : producer.ops)
+      for (Value result : op->getResults())
+        forEachReader(result, [&](Operation *reader, Way way) {
+          if (clusterOf(reader) == &consumer)
+            inRow &= staysInRow(result, way, *reduction);
+        });
+    return inRow && nanoseconds(merged) < nanoseconds(producer.ops) + nanoseconds(consumer.ops);
+  }
+
+  double nanoseconds(ArrayRef<Operation *> ops) const {
+    return cost_.nanoseconds({ops, inputsOf(ops).getArrayRef(), outputsOf(ops)});
   }
 
   /// Whether a way from `producer` to `consumer` leads through other kernels or ops: merged, they would wait
@@ -351,6 +403,7 @@ private:
 
   Block &block_;
   bool merge_;
+  const FuseCost &cost_;
   llvm::DenseMap<Operation *, unsigned> positions_;
   llvm::DenseMap<Operation *, Cluster *> clusters_;
   SmallVector<std::unique_ptr<Cluster>> storage_;
@@ -366,22 +419,28 @@ class FusePass : public impl::FusePassBase<FusePass> {
   using FusePassBase::FusePassBase;
 
   void runOnOperation() override {
+    std::optional<plan::TargetKind> kind = plan::symbolizeTargetKind(StringRef(target).split(':').first);
+    if (!kind) {
+      getOperation().emitError("unknown target '") << target << "': host or cuda";
+      return signalPassFailure();
+    }
+    FuseCost cost(describe(*kind));
     KernelNames names;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      if (failed(fuse(function.getBody().front(), names)))
+      if (failed(fuse(function.getBody().front(), cost, names)))
         return signalPassFailure();
     }
   }
 
   /// The ops of a block, and those of the loops in it.
-  LogicalResult fuse(Block &block, KernelNames &names) {
-    Clustering clustering(block, enable);
+  LogicalResult fuse(Block &block, const FuseCost &cost, KernelNames &names) {
+    Clustering clustering(block, enable, cost);
     if (failed(clustering.run()) || failed(clustering.build(names)) || failed(checkLeft(block)))
       return failure();
     for (auto scan : block.getOps<ir::ScanOp>())
-      if (failed(fuse(scan.getBlock(), names)))
+      if (failed(fuse(scan.getBlock(), cost, names)))
         return failure();
     return success();
   }

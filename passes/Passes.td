@@ -369,6 +369,9 @@ def FusePass : Pass<"gpuc-fuse", "::mlir::ModuleOp"> {
     from. Chains of pointwise ops become one kernel, with the constants, broadcasts and casts that they read; so does
     what a reduction alone reads, and what follows it in its own shape. Nothing expensive is computed twice.
 
+    Reductions of the same rows become one kernel with what lies before, between and behind them, if that is faster
+    by the target's figures: a softmax reads its operand once and writes its result.
+
     Before:
     ```mlir
     %h = gpuc.matmul %x, transpose %w : … loc("fc1")
@@ -390,6 +393,8 @@ def FusePass : Pass<"gpuc-fuse", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"enable", "enable", "bool", /*default=*/"true", "Off, each op is a kernel of its own (-O0)">,
+    Option<"target", "target", "std::string", /*default=*/"\"host\"",
+           "host[:CPU] or cuda:ARCHITECTURE: what costs are those of">,
   ];
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }

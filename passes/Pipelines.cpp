@@ -65,7 +65,7 @@ void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createHoistFromScansPass());
   cleanUp(passes);
   // Everything but library calls becomes kernels.
-  passes.addPass(createFusePass({options.fuse}));
+  passes.addPass(createFusePass({options.fuse, options.target}));
 }
 
 } // namespace

@@ -50,11 +50,10 @@ func.func @reduction(%x: tensor<8x4xf32>) -> tensor<8xf32> {
 
 // -----
 
-// exp is read by a sum and by a library call: it is computed once, in a kernel of its own.
+// exp is read by a sum and by a library call: it is computed once, and kept.
 // CHECK-LABEL: func.func @read_twice(
-// CHECK:         %[[E:.*]] = gpuc.fused "exp"(
-// CHECK-DAG:     gpuc.fused "sum"(%[[E]])
-// CHECK-DAG:     gpuc.matmul %[[E]], %[[E]]
+// CHECK:         %[[E:.*]]:2 = gpuc.fused "exp_sum"(
+// CHECK:         gpuc.matmul %[[E]]#0, %[[E]]#0
 // CHECK-NOT:     gpuc.exp
 // CHECK:         return
 func.func @read_twice(%x: tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4x4xf32>) {
