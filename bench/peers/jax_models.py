@@ -68,7 +68,7 @@ def gpt(p, x, model):
     for layer in range(model["layers"]):
         name = f"transformer.h.{layer}"
         h = h + attention(p, name + ".attn", layer_norm(p, name + ".ln_1", h), model["heads"])
-        wide = jax.nn.gelu(linear(p, name + ".mlp.c_fc", layer_norm(p, name + ".ln_2", h)), approximate=True)
+        wide = jax.nn.gelu(linear(p, name + ".mlp.c_fc", layer_norm(p, name + ".ln_2", h)), approximate=False)
         h = h + linear(p, name + ".mlp.c_proj", wide)
     return layer_norm(p, "transformer.ln_f", h) @ p["transformer.wte.weight"].T
 

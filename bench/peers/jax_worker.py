@@ -48,13 +48,13 @@ def sgd(settings, parameters, gradients, state):
 
 
 def adamw(settings, parameters, gradients, state):
-    """torch.optim.AdamW's arithmetic."""
+    """torch.optim.AdamW's arithmetic; matrices alone decay."""
     beta1, beta2, step = settings["beta1"], settings["beta2"], state["step"] + 1
     mean = jax.tree.map(lambda old, gradient: beta1 * old + (1 - beta1) * gradient, state["exp_avg"], gradients)
     square = jax.tree.map(lambda old, gradient: beta2 * old + (1 - beta2) * gradient * gradient, state["exp_avg_sq"], gradients)
     size, scale = settings["lr"] / (1 - beta1 ** step), jnp.sqrt(1 - beta2 ** step)
-    kept = 1 - settings["lr"] * settings["weight_decay"]
-    parameters = jax.tree.map(lambda value, m, v: kept * value - size * m / (jnp.sqrt(v) / scale + settings["eps"]),
+    kept = lambda value: (1 - settings["lr"] * settings["weight_decay"]) if value.ndim >= 2 else 1.0
+    parameters = jax.tree.map(lambda value, m, v: kept(value) * value - size * m / (jnp.sqrt(v) / scale + settings["eps"]),
                               parameters, mean, square)
     return parameters, {"exp_avg": mean, "exp_avg_sq": square, "step": step}
 

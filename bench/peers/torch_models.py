@@ -80,7 +80,7 @@ class FeedForward(nn.Module):
         self.c_fc, self.c_proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x):
-        return self.c_proj(functional.gelu(self.c_fc(x), approximate="tanh"))
+        return self.c_proj(functional.gelu(self.c_fc(x)))
 
 
 class Block(nn.Module):

@@ -40,7 +40,10 @@ class Modules:
 def make_optimizer(settings, parameters, **how):
     if settings["name"] == "sgd":
         return torch.optim.SGD(parameters, lr=settings["lr"], **how)
-    return torch.optim.AdamW(parameters, lr=settings["lr"], betas=(settings["beta1"], settings["beta2"]), eps=settings["eps"],
+    parameters = list(parameters)
+    groups = [{"params": [p for p in parameters if p.dim() >= 2]},
+              {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}]  # biases and norms, as nanoGPT has it
+    return torch.optim.AdamW(groups, lr=settings["lr"], betas=(settings["beta1"], settings["beta2"]), eps=settings["eps"],
                              weight_decay=settings["weight_decay"], **how)
 
 
@@ -82,13 +85,14 @@ def sgd(settings, parameters, gradients, state):
 
 
 def adamw(settings, parameters, gradients, state):
-    """torch.optim.AdamW's arithmetic, the count of steps being a tensor, so that nothing is compiled anew."""
+    """torch.optim.AdamW's arithmetic, which decays matrices alone, the count of steps being a tensor, so that nothing is compiled anew."""
     step = state["step"].add_(1)
     size = settings["lr"] / (1 - settings["beta1"] ** step)
     scale = (1 - settings["beta2"] ** step).sqrt()
     for name, value in parameters.items():
         mean, square, gradient = state["exp_avg"][name], state["exp_avg_sq"][name], gradients[name]
-        value.mul_(1 - settings["lr"] * settings["weight_decay"])
+        if value.dim() >= 2:
+            value.mul_(1 - settings["lr"] * settings["weight_decay"])
         mean.lerp_(gradient, 1 - settings["beta1"])
         square.mul_(settings["beta2"]).addcmul_(gradient, gradient, value=1 - settings["beta2"])
         value.sub_(size * mean / (square.sqrt() / scale + settings["eps"]))

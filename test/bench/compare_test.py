@@ -74,7 +74,7 @@ class CompareTest(unittest.TestCase):
 
     def test_a_candidate_that_agrees(self):
         losses = self.losses_of_gpuc()
-        losses[4] *= 1 + 0.9e-4
+        losses[4] *= 1 + 0.9e-5
         done = self.compare(self.player(losses))
         self.assertEqual(done.returncode, 0, done.stderr)
         (cell,) = json.loads(self.written("results.json"))["results"]
@@ -82,7 +82,7 @@ class CompareTest(unittest.TestCase):
         self.assertEqual((cell["best_peer"], cell["best_peer_us"]), ("player", 7.0))
         self.assertAlmostEqual(cell["ratio"], 7.0 / cell["gpuc_us"])
         self.assertEqual(cell["reached"], cell["ratio"] >= 20)
-        self.assertAlmostEqual(max(it["loss_difference"] for it in cell["candidates"]), 0.9e-4, delta=1e-7)
+        self.assertAlmostEqual(max(it["loss_difference"] for it in cell["candidates"]), 0.9e-5, delta=1e-7)
         self.assertIn("| MLP 8-8-8, batch 1, SGD |", self.written("table.md"))
         self.assertIn("| 7.0 (1) |", self.written("table.md"))
         self.assertIn("player 1", self.written("table.md"))
@@ -107,7 +107,7 @@ class CompareTest(unittest.TestCase):
 
     def test_other_losses_get_no_number(self):
         losses = self.losses_of_gpuc()
-        self.refused([*losses[:4], losses[4] * (1 + 1.2e-4)], "player with 1 threads: its loss of step 5 is ")
+        self.refused([*losses[:4], losses[4] * (1 + 1.2e-5)], "player with 1 threads: its loss of step 5 is ")
         self.refused([*losses[:4], float("nan")], "player with 1 threads: its loss of step 5 is nan")
         self.refused(losses[:4], "player with 1 threads: 4 losses where 5 were asked for")
 
