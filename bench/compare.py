@@ -95,21 +95,26 @@ def named(kind, known, text):
 
 
 def at_least_one(text):
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
+    return int(text)
 
 
 def also(text):
     name, separator, program = text.partition("=")
     if not (name and separator and program):
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=PROGRAM")
     return name, program
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        print("error: " + message.removeprefix("argument "), file=sys.stderr)
+        sys.exit(2)
+
+
 def read_flags(arguments):
-    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.split("\n\n")[0], allow_abbrev=False)
+    parser = Parser(prog="scripts/bench", description=__doc__.split("\n\n")[0], allow_abbrev=False)
     parser.add_argument("folder", nargs="?", help="for table.md, results.json and plot.svg (default: bench/results/DATE-CPU)")
     parser.add_argument("--cases", metavar="NAME,…", default=",".join(case.name for case in CASES), help="default: %(default)s")
     parser.add_argument("--peers", metavar="NAME,…", default=",".join(PEERS), help="default: %(default)s; empty: gpuc alone")
