@@ -9,6 +9,7 @@
 #include "passes/RecipeTexts.h"
 #include "passes/Report.h"
 #include "passes/SourcePlaces.h"
+#include "passes/codegen/KernelCache.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -78,9 +79,19 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
 }
 
 Result<std::string> Compiler::emit(ModuleOp module, const CompilerOptions &options) {
-  FailureOr<std::string> bytes = emitPlan(module, {options.optLevel, options.seed});
+  std::optional<KernelCache> cache;
+  if (!options.cacheFolder.empty())
+    cache.emplace(options.cacheFolder, options.cacheBytes);
+  CodegenOptions codegen{options.optLevel, options.threads, cache ? &*cache : nullptr};
+  FailureOr<std::string> bytes = emitPlan(module, {codegen, options.seed});
   if (failed(bytes))
     return state->errors.take("code generation failed");
+  if (cache)
+    cache->trim();
+  if (cache && !cache->complaint().empty())
+    emitWarning(UnknownLoc::get(&state->context))
+        << "compiled kernels cannot be kept in '" << options.cacheFolder << "': " << cache->complaint()
+        << "; name another folder with --cache-dir, or none with --no-cache";
   return std::move(*bytes);
 }
 

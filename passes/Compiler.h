@@ -22,6 +22,9 @@ struct CompilerOptions {
   std::string target = "auto";  // auto, host[:CPU], cuda:sm_90
   std::optional<uint64_t> seed; // the plan's default
   int optLevel = 3;
+  unsigned threads = 0;           // that generate code; 0: one for each core
+  std::string cacheFolder;        // of compiled kernels; empty: none
+  uint64_t cacheBytes = 1u << 30; // that it may take
 };
 
 /// A context with every dialect that the compiler reads, and with diagnostics kept as one-line errors.

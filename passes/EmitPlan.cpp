@@ -180,7 +180,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   LogicalResult emitKernels() {
-    FailureOr<KernelCode> compiled = compileKernels(module, options.optLevel);
+    FailureOr<KernelCode> compiled = compileKernels(module, options.codegen);
     if (failed(compiled))
       return failure();
     code = std::move(*compiled);

@@ -1,6 +1,8 @@
 //===- EmitPlan.h - Write a placed plan as a file ---------------------------===//
 #pragma once
 
+#include "passes/codegen/Codegen.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 #include <string>
@@ -8,7 +10,7 @@
 namespace gpuc {
 
 struct EmitOptions {
-  int optLevel = 3;                    // of the kernels' machine code
+  CodegenOptions codegen;              // of the kernels' machine code
   std::optional<uint64_t> defaultSeed; // instead of the module's gpuc.seed
 };
 

@@ -10,7 +10,7 @@ using namespace mlir;
 namespace gpuc {
 namespace {
 
-/// Symbols are numbered: a kernel's name may hold characters that no assembler takes.
+/// They are numbered: a kernel's name may hold characters that no assembler takes.
 std::vector<KernelSource> sourcesOf(ModuleOp module) {
   std::vector<KernelSource> sources;
   for (auto kernel : module.getOps<plan::KernelOp>())
@@ -31,7 +31,7 @@ void nameLibrary(ModuleOp module, StringRef name, StringRef version, KernelCode 
     code.libraries.emplace_back(name.str(), version.str());
 }
 
-FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, int optLevel) {
+FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, const CodegenOptions &options) {
   std::string error;
   FailureOr<HostTarget> target = cpu.empty() ? HostTarget::native(&error) : HostTarget::parse(cpu, &error);
   if (failed(target))
@@ -46,22 +46,22 @@ FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, int optLeve
   nameLibrary(module, "libxsmm", kLibxsmmVersion, code);
 
   std::vector<KernelSource> sources = sourcesOf(module);
-  FailureOr<std::string> object = compileHostKernels(sources, *target, {optLevel});
-  if (failed(object))
+  FailureOr<HostCode> compiled = compileHostKernels(sources, *target, options);
+  if (failed(compiled))
     return failure();
   if (!sources.empty()) // a program may be library calls alone
-    code.objects.push_back({fb::CodeKind::host_object, target->cpu, std::move(*object)});
-  for (const KernelSource &source : sources) {
+    code.objects.push_back({fb::CodeKind::host_object, target->cpu, std::move(compiled->object)});
+  for (auto [source, symbol] : llvm::zip_equal(sources, compiled->symbols)) {
     KernelSchedule schedule = scheduleHostKernel(*source.body, *target);
     KernelCode::Schedule &entry = code.schedules[source.body->getParentOp()];
-    entry.symbol = source.symbol;
+    entry.symbol = symbol;
     entry.tiles = schedule.tiles;
     entry.grain = schedule.grain;
   }
   return code;
 }
 
-FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, int optLevel) {
+FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, const CodegenOptions &options) {
   std::string error;
   FailureOr<CudaTarget> target = CudaTarget::parse(architecture, &error);
   if (failed(target))
@@ -74,7 +74,7 @@ FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, in
   code.targetFeatures = {target->architecture};
   nameLibrary(module, "cublasLt", kCublasVersion, code);
   std::vector<KernelSource> sources = sourcesOf(module);
-  FailureOr<CudaCode> compiled = compileCudaKernels(sources, *target, {optLevel});
+  FailureOr<CudaCode> compiled = compileCudaKernels(sources, *target, options);
   if (failed(compiled))
     return failure();
   // Machine code for this architecture; text for newer ones, which the driver compiles.
@@ -82,10 +82,10 @@ FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, in
     code.objects.push_back({fb::CodeKind::cubin, target->architecture, std::move(compiled->cubin)});
   if (!compiled->ptx.empty())
     code.objects.push_back({fb::CodeKind::ptx, target->architecture, std::move(compiled->ptx)});
-  for (const KernelSource &source : sources) {
+  for (auto [source, symbol] : llvm::zip_equal(sources, compiled->symbols)) {
     CudaSchedule schedule = scheduleCudaKernel(*source.body);
     KernelCode::Schedule &entry = code.schedules[source.body->getParentOp()];
-    entry.symbol = source.symbol;
+    entry.symbol = symbol;
     entry.grid = schedule.grid;
     entry.block = schedule.block;
   }
@@ -94,13 +94,13 @@ FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, in
 
 } // namespace
 
-FailureOr<KernelCode> compileKernels(ModuleOp module, int optLevel) {
+FailureOr<KernelCode> compileKernels(ModuleOp module, const CodegenOptions &options) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   if (!target)
     return module.emitError("has no plan.target"), failure();
   if (target.getKind() == plan::TargetKind::host)
-    return compileForHost(module, target.getName(), optLevel);
-  return compileForCuda(module, target.getName(), optLevel);
+    return compileForHost(module, target.getName(), options);
+  return compileForCuda(module, target.getName(), options);
 }
 
 } // namespace gpuc

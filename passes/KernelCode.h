@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/plan/PlanOps.h"
+#include "passes/codegen/Codegen.h"
 
 #include "runtime/plan/plan_generated.h"
 
@@ -34,6 +35,6 @@ struct KernelCode {
 
 /// Compiles every plan.kernel of the module for the module's plan.target. Errors are diagnostics at the
 /// kernel, or at the module if the target is unknown.
-mlir::FailureOr<KernelCode> compileKernels(mlir::ModuleOp module, int optLevel);
+mlir::FailureOr<KernelCode> compileKernels(mlir::ModuleOp module, const CodegenOptions &options);
 
 } // namespace gpuc

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "llvm/Support/CommandLine.h"
@@ -33,6 +34,14 @@ std::string textOf(mlir::ModuleOp module) {
   llvm::raw_string_ostream stream(text);
   module.print(stream, mlir::OpPrintingFlags().enableDebugInfo(true, /*prettyForm=*/false));
   return text + "\n";
+}
+
+/// Where compiled kernels are kept unless a flag says otherwise; empty if there is no such place.
+std::string defaultCacheFolder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache) return std::string(cache) + "/gpuc";
+  const char* home = std::getenv("HOME");
+  return home && *home ? std::string(home) + "/.cache/gpuc" : "";
 }
 
 /// --mlir-timing and its kin, read by MLIR itself. What is wrong with them; empty if nothing is.
@@ -178,7 +187,9 @@ int main(int argc, char** argv) {
   Request request;
   std::optional<std::string> emit;
   std::optional<int64_t> batch, seed;
-  int64_t optLevel = 3;
+  int64_t optLevel = 3, threads = 0, cacheBytes = int64_t{1} << 30;
+  std::optional<std::string> cacheFolder;
+  bool noCache = false;
   gpuc::CommandLine cli("gpuc-compile", "Compiles a model, or any later stage of it, to an executable plan.");
   cli.addPositional("FILE", &request.input, ".mlir of any stage; - is stdin");
   cli.addString("output", &request.output, "PLAN",
@@ -199,6 +210,12 @@ int main(int argc, char** argv) {
   cli.addInt("opt-level", &optLevel, "N", "0 (each op a kernel of its own, code unoptimised) to 3")
       .shortName('O')
       .range(0, 3);
+  cli.addInt("threads", &threads, "N", "threads to generate code with; 0 is one a core").range(0, 4096);
+  cli.addString(
+      "cache-dir", &cacheFolder, "DIR",
+      "where compiled kernels are kept for the next time (default: gpuc in $XDG_CACHE_HOME or ~/.cache)");
+  cli.addSize("cache-size", &cacheBytes, "what they may take; the least recently used go first").range(0);
+  cli.addBool("no-cache", &noCache, "neither use nor keep compiled kernels");
   cli.passThrough("mlir-", &request.mlirFlags, "MLIR's own: --mlir-timing, --mlir-print-ir-after-all, …");
   if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
 
@@ -209,6 +226,10 @@ int main(int argc, char** argv) {
   if (seed) request.options.seed = request.options.train.seed = *seed;
   request.options.optLevel = optLevel;
   request.options.train.fuse = optLevel > 0;
+  if (noCache && cacheFolder) return cli.usageError("--cache-dir names a cache and --no-cache wants none");
+  request.options.threads = threads;
+  if (!noCache) request.options.cacheFolder = cacheFolder ? *cacheFolder : defaultCacheFolder();
+  request.options.cacheBytes = cacheBytes;
   if (std::string malformed = findMalformed(request); !malformed.empty()) return cli.usageError(malformed);
   for (const RecipeFlag& flag : request.recipe)
     for (const std::string& text : flag.texts()) request.options.train.recipe.emplace_back(flag.entry, text);

@@ -18,6 +18,8 @@
 
 namespace gpuc {
 
+class KernelCache;
+
 /// A CPU to compile for. Two equal targets give equal bits.
 struct HostTarget {
   std::string cpu;                   ///< LLVM's name, such as "x86-64-v3" or "skylake-avx512".
@@ -76,20 +78,28 @@ KernelSchedule scheduleHostKernel(mlir::Block &body, const HostTarget &target);
 bool canUpdateInPlace(mlir::Block &body, unsigned argument, unsigned result);
 
 struct KernelSource {
-  std::string symbol;
+  std::string name; ///< For errors.
   mlir::Block *body;
   mlir::Location location;
 };
 
 struct CodegenOptions {
-  int optLevel = 2; ///< LLVM's -O level, 0 to 3. Bits do not depend on it.
+  int optLevel = 2;             ///< LLVM's -O level, 0 to 3. Bits do not depend on it.
+  unsigned threads = 0;         ///< That compile; 0: one for each core. The code does not depend on it.
+  KernelCache *cache = nullptr; ///< Of what was compiled before, if there is one. Nor does the code on this.
+};
+
+/// What kernels became on a host.
+struct HostCode {
+  std::string object;               ///< ELF; empty if there are no kernels.
+  std::vector<std::string> symbols; ///< Of each kernel. Equal kernels have the same.
 };
 
 /// Compiles kernels into one ELF shared object that exports their symbols and needs nothing: no libc, no
 /// libm, no relocation against another object. Equal inputs give equal bytes. Kernels with equal bodies share
-/// their code. Emits a diagnostic at the kernel that cannot be compiled.
-mlir::FailureOr<std::string> compileHostKernels(llvm::ArrayRef<KernelSource> kernels,
-                                                const HostTarget &target, const CodegenOptions &options = {});
+/// their code; symbols are hashes of it. Emits a diagnostic at the kernel that cannot be compiled.
+mlir::FailureOr<HostCode> compileHostKernels(llvm::ArrayRef<KernelSource> kernels, const HostTarget &target,
+                                             const CodegenOptions &options = {});
 
 //===----------------------------------------------------------------------===//
 // GPUs
@@ -120,11 +130,13 @@ CudaSchedule scheduleCudaKernel(mlir::Block &body);
 /// for this one.
 struct CudaCode {
   std::string ptx;
-  std::string cubin; ///< Empty where there is no ptxas.
+  std::string cubin;                ///< Empty where there is no ptxas.
+  std::vector<std::string> symbols; ///< Of each kernel. Equal kernels have the same.
 };
 
-/// Compiles kernels into one module. Equal inputs give equal bytes, with the same ptxas. Emits a diagnostic
-/// at the kernel that cannot be compiled, and a warning, with the cure, where there is no ptxas.
+/// Compiles kernels into one module, each named as the first of those that are equal to it. Equal inputs give
+/// equal bytes, with the same ptxas. Emits a diagnostic at the kernel that cannot be compiled, and a warning,
+/// with the cure, where there is no ptxas.
 mlir::FailureOr<CudaCode> compileCudaKernels(llvm::ArrayRef<KernelSource> kernels, const CudaTarget &target,
                                              const CodegenOptions &options = {});
 

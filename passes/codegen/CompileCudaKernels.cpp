@@ -2,6 +2,7 @@
 
 #include "passes/codegen/CudaKernel.h"
 #include "passes/codegen/CudaMachine.h"
+#include "passes/codegen/KernelText.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,6 +17,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
 
@@ -53,7 +55,7 @@ static FailureOr<std::string> writePtx(llvm::Module &module, llvm::TargetMachine
   llvm::raw_string_ostream complaint(error);
   if (llvm::verifyModule(module, &complaint))
     return failure();
-  optimize(module, machine, optLevel);
+  Optimizer(machine, optLevel).run(module);
   SmallVector<char> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager emission;
@@ -79,11 +81,16 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
   OwningOpRef<ModuleOp> holder = ModuleOp::create(UnknownLoc::get(context.get()));
   OpBuilder builder = OpBuilder::atBlockEnd(holder->getBody());
   auto module = gpu::GPUModuleOp::create(builder, holder->getLoc(), "kernels");
+  CudaCode code;
+  llvm::StringMap<std::string> symbolOfBody;
   for (const KernelSource &kernel : kernels) {
     if (failed(checkKernel(*kernel.body)))
-      return fail(kernel.location, "kernel '" + kernel.symbol +
-                                       "' holds ops that cannot be one kernel: split the fused region");
-    emitCudaKernel(module, kernel.symbol, *kernel.body);
+      return fail(kernel.location,
+                  "kernel '" + kernel.name + "' holds ops that cannot be one kernel: split the fused region");
+    auto [known, isNew] = symbolOfBody.try_emplace(textOfBody(*kernel.body), kernel.name);
+    if (isNew)
+      emitCudaKernel(module, kernel.name, *kernel.body);
+    code.symbols.push_back(known->second);
   }
   if (failed(verify(*holder)) || failed(lowerToNvvm(module)))
     return fail(first, "kernels could not be lowered to NVVM's dialect");
@@ -96,7 +103,7 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
   if (failed(ptx))
     return fail(first, error);
 
-  CudaCode code{std::move(*ptx), ""};
+  code.ptx = std::move(*ptx);
   FailureOr<std::string> ptxas = findPtxas();
   if (failed(ptxas)) {
     emitWarning(first)

@@ -4,8 +4,6 @@
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Verifier.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 
 using namespace mlir;
@@ -30,8 +28,6 @@ static void prepare(llvm::Module &module, llvm::TargetMachine &machine, int vect
 
 static llvm::OptimizationLevel optimizationLevel(int level) {
   switch (level) {
-  case 0:
-    return llvm::OptimizationLevel::O0;
   case 1:
     return llvm::OptimizationLevel::O1;
   case 2:
@@ -41,42 +37,60 @@ static llvm::OptimizationLevel optimizationLevel(int level) {
   }
 }
 
-void optimize(llvm::Module &module, llvm::TargetMachine &machine, int optLevel) {
+static llvm::PipelineTuningOptions tuning() {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = false; // loops are vectors already, where they should be
   tuning.SLPVectorization = false;
   tuning.LoopInterleaving = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::TargetLibraryInfoImpl libraries(machine.getTargetTriple());
-  libraries.disableAllFunctions();
-  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(libraries); });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::OptimizationLevel level = optimizationLevel(optLevel);
-  llvm::ModulePassManager passes =
-      optLevel == 0 ? builder.buildO0DefaultPipeline(level) : builder.buildPerModuleDefaultPipeline(level);
-  passes.run(module, modules);
+  return tuning;
 }
 
-FailureOr<std::string> compileToObject(llvm::Module &module, llvm::TargetMachine &machine, int optLevel,
-                                       int vectorBytes, std::string &error) {
-  prepare(module, machine, vectorBytes);
-  llvm::raw_string_ostream complaint(error);
-  if (llvm::verifyModule(module, &complaint))
-    return failure();
-  optimize(module, machine, optLevel);
+Optimizer::Optimizer(llvm::TargetMachine &machine, int optLevel) : builder_(&machine, tuning()) {
+  llvm::TargetLibraryInfoImpl libraries(machine.getTargetTriple());
+  libraries.disableAllFunctions();
+  functions_.registerPass([&] { return llvm::TargetLibraryAnalysis(libraries); });
+  builder_.registerModuleAnalyses(modules_);
+  builder_.registerCGSCCAnalyses(components_);
+  builder_.registerFunctionAnalyses(functions_);
+  builder_.registerLoopAnalyses(loops_);
+  builder_.crossRegisterProxies(loops_, functions_, components_, modules_);
+  if (optLevel == 0)
+    return;
+  // The default pipeline but for what looks across functions: a module holds one. (Nor could its inliner run
+  // twice.)
+  llvm::OptimizationLevel level = optimizationLevel(optLevel);
+  constexpr auto phase = llvm::ThinOrFullLTOPhase::None;
+  passes_.addPass(
+      llvm::createModuleToFunctionPassAdaptor(builder_.buildFunctionSimplificationPipeline(level, phase)));
+  passes_.addPass(builder_.buildModuleOptimizationPipeline(level, phase));
+}
+
+void Optimizer::run(llvm::Module &module) {
+  passes_.run(module, modules_);
+  // What is known of this module is not to be taken for the next one's.
+  modules_.clear();
+  components_.clear();
+  functions_.clear();
+  loops_.clear();
+}
+
+std::unique_ptr<ObjectCompiler> ObjectCompiler::create(const HostTarget &target, int optLevel,
+                                                       std::string &error) {
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, optLevel, error);
+  if (!machine)
+    return nullptr;
+  return std::unique_ptr<ObjectCompiler>(
+      new ObjectCompiler(std::move(machine), optLevel, target.vectorBytes));
+}
+
+FailureOr<std::string> ObjectCompiler::compile(llvm::Module &module, std::string &error) {
+  prepare(module, *machine_, vectorBytes_);
+  optimizer_.run(module);
   SmallVector<char> object;
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager emission;
-  if (machine.addPassesToEmitFile(emission, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
-    error = "LLVM cannot write an object for " + machine.getTargetTriple().str();
+  if (machine_->addPassesToEmitFile(emission, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+    error = "LLVM cannot write an object for " + machine_->getTargetTriple().str();
     return failure();
   }
   emission.run(module);

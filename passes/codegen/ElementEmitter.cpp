@@ -160,8 +160,12 @@ Known ElementEmitter::emitRandomBits(Operation *op, const Index &index) {
     }
   if (Value from = random.getFrom())
     inputs[0] = combine({inputs[0], scalar(from)}, [](ArrayRef<Expr> x) { return x[0] + x[1]; });
+  Value id = randomIds_.lookup(op);
+  inputs.push_back(at(0, [&] {
+    return id ? Expr(builder_, id) : constantInt(builder_, builder_.getI64Type(), random.getId());
+  }));
   return combine(inputs, [&](ArrayRef<Expr> x) {
-    Expr bits = emitPhilox(x[0], x[1], x[2], random.getId());
+    Expr bits = emitPhilox(x[0], x[1], x[2], x[3]);
     return castElement(bits, ElementKind::I32, elementKind(result.getType()));
   });
 }

@@ -67,6 +67,8 @@ public:
   void bind(mlir::Operation *root, Expr value) { bound_[root] = {value, level()}; }
   /// From now on what `value` is along the row is read from `pointer`, where it was kept.
   void readKept(mlir::Value value, mlir::Value pointer) { kept_[value] = pointer; }
+  /// The id of a `gpuc.random_bits`, an i64 known at level 0, where it is not to stand in the code.
+  void setRandomId(mlir::Operation *random, mlir::Value id) { randomIds_[random] = id; }
 
   // Elements, in register form (Element.h).
 
@@ -175,6 +177,7 @@ private:
   llvm::DenseMap<mlir::Operation *, mlir::Value> tables_; ///< Addresses of dense constants.
   llvm::MapVector<mlir::Operation *, Known> bound_;
   llvm::DenseMap<mlir::Value, mlir::Value> kept_;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> randomIds_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Memo, 1>> memo_;
 };
 

@@ -17,6 +17,7 @@ HostKernelEmitter::HostKernelEmitter(func::FuncOp function, const Kernel &kernel
   builder_.setInsertionPointToStart(function.addEntryBlock());
   begin_ = function.getArgument(1);
   end_ = function.getArgument(2);
+  parameterPointer_ = function.getArgument(3);
   Type pointer = LLVM::LLVMPointerType::get(builder_.getContext());
   unsigned count = kernel.body->getNumArguments() + kernel.yields().size();
   for (unsigned number = 0; number < count; ++number) {
@@ -27,6 +28,21 @@ HostKernelEmitter::HostKernelEmitter(func::FuncOp function, const Kernel &kernel
   emitter_ = std::make_unique<ElementEmitter>(builder_, kernel,
                                               ArrayRef(pointers_).take_front(kernel.body->getNumArguments()));
   emitTables(*emitter_, kernel, *function->getParentOfType<ModuleOp>().getBody(), function.getName());
+  for (auto random : kernel.body->getOps<RandomBitsOp>())
+    emitter_->setRandomId(random, parameter(random.getId()));
+  if (kernel.form == Form::Elementwise && kernel.groups.size() == 1 && loops.laneGroup == 0) {
+    laneExtent_ = parameter(loops.laneExtent);
+    chunk_ = parameter(loops.chunk);
+  }
+}
+
+Value HostKernelEmitter::parameter(int64_t number) {
+  Type pointer = LLVM::LLVMPointerType::get(builder_.getContext()), integer = builder_.getI64Type();
+  auto place = static_cast<int32_t>(parameters_.size());
+  parameters_.push_back(number);
+  Value address =
+      LLVM::GEPOp::create(builder_, pointer, integer, parameterPointer_, ArrayRef<LLVM::GEPArg>{place});
+  return LLVM::LoadOp::create(builder_, integer, address);
 }
 
 SmallVector<size_t> HostKernelEmitter::groupsOf(Role role) const {
@@ -53,6 +69,12 @@ static Value lesserOf(ImplicitLocOpBuilder &builder, Value a, Value b) {
 void HostKernelEmitter::forTiles(Body body) {
   loop(begin_, end_, 1, {}, [&](Value tile, const State &) {
     rowTile_ = tile;
+    if (laneExtent_) {
+      low_ = arith::MulIOp::create(builder_, tile, chunk_);
+      high_ = lesserOf(builder_, arith::AddIOp::create(builder_, low_, chunk_), laneExtent_);
+      body();
+      return State();
+    }
     low_ = index(0);
     high_ = index(loops_.laneExtent);
     if (loops_.chunks() > 1) {
@@ -179,14 +201,20 @@ void HostKernelEmitter::run() {
   func::ReturnOp::create(builder_);
 }
 
-void emitHostKernel(ModuleOp module, StringRef symbol, Block &body, const HostTarget &target) {
+std::vector<int64_t> emitHostKernel(ModuleOp module, StringRef symbol, Block &body,
+                                    const HostTarget &target) {
   MLIRContext *context = module.getContext();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Type pointer = LLVM::LLVMPointerType::get(context), integer = builder.getI64Type();
-  auto type = builder.getFunctionType({pointer, integer, integer}, {});
+  auto type = builder.getFunctionType({pointer, integer, integer, pointer}, {});
   auto function = func::FuncOp::create(builder, module.getLoc(), symbol, type);
   Kernel kernel(body);
-  HostKernelEmitter(function, kernel, HostLoops(kernel, target)).run();
+  HostLoops loops(kernel, target);
+  HostKernelEmitter emitter(function, kernel, loops);
+  emitter.run();
+  if (emitter.parameters().empty())
+    (void)function.eraseArgument(3); // without a use, so it can be
+  return emitter.parameters();
 }
 
 } // namespace gpuc::codegen

@@ -10,9 +10,11 @@
 namespace gpuc::codegen {
 
 /// Emits `symbol(ptr operands, i64 begin, i64 end)` into `module`, which may be of another context than the
-/// block.
-void emitHostKernel(mlir::ModuleOp module, llvm::StringRef symbol, mlir::Block &body,
-                    const HostTarget &target);
+/// block. Numbers in which kernels differ that may well share their code (the length of a kernel whose
+/// elements lie in one row, the ids of random numbers) are parameters: they are returned, and where there are
+/// any, the function takes a pointer to them, an i64 each, after the others.
+std::vector<int64_t> emitHostKernel(mlir::ModuleOp module, llvm::StringRef symbol, mlir::Block &body,
+                                    const HostTarget &target);
 
 /// One bit a lane: true of those below `count`, an i64.
 Expr maskBelow(mlir::ImplicitLocOpBuilder &builder, mlir::Value count, int64_t lanes);
@@ -22,6 +24,7 @@ class HostKernelEmitter {
 public:
   HostKernelEmitter(mlir::func::FuncOp function, const Kernel &kernel, const HostLoops &loops);
   void run();
+  const std::vector<int64_t> &parameters() const { return parameters_; }
 
 private:
   using Body = llvm::function_ref<void()>;
@@ -63,15 +66,19 @@ private:
   void emitSort();
 
   llvm::SmallVector<size_t> groupsOf(Role role) const;
+  /// A number that is no part of the code. Only where the function begins.
+  mlir::Value parameter(int64_t number);
   mlir::Value index(int64_t number) { return constantInt(builder_, builder_.getI64Type(), number).value(); }
   mlir::Value resultPointer(unsigned result) { return pointers_[kernel_.body->getNumArguments() + result]; }
 
   const Kernel &kernel_;
   const HostLoops &loops_;
   mlir::ImplicitLocOpBuilder builder_;
-  mlir::Value begin_, end_;
+  mlir::Value begin_, end_, parameterPointer_;
+  std::vector<int64_t> parameters_;
   llvm::SmallVector<mlir::Value> pointers_;
   std::unique_ptr<ElementEmitter> emitter_;
+  mlir::Value laneExtent_, chunk_; ///< HostLoops' as parameters, of a kernel that is one row; else null.
   mlir::Value rowTile_;
   mlir::Value low_, high_; ///< The tile's part of the lane group, when that is parallel.
   using Place = std::pair<mlir::Value, mlir::Value>;    ///< A value, and the pointer to what is kept of it.

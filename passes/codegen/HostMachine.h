@@ -3,8 +3,11 @@
 
 #include "passes/codegen/Codegen.h"
 
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Rewrite/FrozenRewritePatternSet.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 
 namespace gpuc::codegen {
@@ -15,17 +18,49 @@ std::unique_ptr<llvm::TargetMachine> createMachine(const HostTarget &target, int
                                                    std::string &error);
 
 /// Rewrites what kernels are emitted in (func, scf, arith, math, vector) to the LLVM dialect.
-mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module);
+class KernelLowering {
+public:
+  explicit KernelLowering(mlir::MLIRContext *context);
+  mlir::LogicalResult run(mlir::ModuleOp module) const;
 
-/// Optimises without ever recognising or making a call to a library, and without vectorising: kernels are
-/// vectors, or threads, where they should be.
-void optimize(llvm::Module &module, llvm::TargetMachine &machine, int optLevel);
+private:
+  mlir::LLVMTypeConverter types_;
+  mlir::FrozenRewritePatternSet loops_, rest_;
+};
 
-/// Optimises and gives a relocatable object.
-mlir::FailureOr<std::string> compileToObject(llvm::Module &module, llvm::TargetMachine &machine, int optLevel,
-                                             int vectorBytes, std::string &error);
+/// LLVM's passes, set up once for many modules; one thread at a time. They never recognise or make a call to
+/// a library, and do not vectorise: kernels are vectors, or threads, where they should be.
+class Optimizer {
+public:
+  Optimizer(llvm::TargetMachine &machine, int optLevel);
+  void run(llvm::Module &module);
 
-/// Links one object into a shared one that needs no other.
-mlir::FailureOr<std::string> linkSharedObject(llvm::StringRef object, std::string &error);
+private:
+  llvm::LoopAnalysisManager loops_;
+  llvm::FunctionAnalysisManager functions_;
+  llvm::CGSCCAnalysisManager components_;
+  llvm::ModuleAnalysisManager modules_;
+  llvm::PassBuilder builder_;
+  llvm::ModulePassManager passes_;
+};
+
+/// From LLVM IR to a relocatable object; for many modules, one thread at a time.
+class ObjectCompiler {
+public:
+  /// Null, with the reason, if LLVM lacks the target.
+  static std::unique_ptr<ObjectCompiler> create(const HostTarget &target, int optLevel, std::string &error);
+  mlir::FailureOr<std::string> compile(llvm::Module &module, std::string &error);
+
+private:
+  ObjectCompiler(std::unique_ptr<llvm::TargetMachine> machine, int optLevel, int vectorBytes)
+      : machine_(std::move(machine)), optimizer_(*machine_, optLevel), vectorBytes_(vectorBytes) {}
+
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  Optimizer optimizer_;
+  int vectorBytes_;
+};
+
+/// Links objects into a shared one that needs no other.
+mlir::FailureOr<std::string> linkSharedObject(llvm::ArrayRef<std::string> objects, std::string &error);
 
 } // namespace gpuc::codegen

@@ -1,8 +1,9 @@
-//===- Link.cpp - From an object to a shared one, by lld --------------------===//
+//===- Link.cpp - From objects to a shared one, by lld ----------------------===//
 
 #include "passes/codegen/HostMachine.h"
 
 #include "lld/Common/Driver.h"
+#include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -29,10 +30,10 @@ private:
 } // namespace
 
 /// lld reads and writes files, and keeps its state in globals: one link at a time.
-static bool runLld(StringRef input, StringRef output, std::string &error) {
+static bool runLld(StringRef archive, StringRef output, std::string &error) {
   static std::mutex oneAtATime;
   std::lock_guard<std::mutex> lock(oneAtATime);
-  std::string in = input.str(), out = output.str();
+  std::string in = archive.str(), out = output.str();
   // No undefined symbols: a kernel that needs a library is an error here, not in the process that loads it.
   // No build id and no paths: equal objects give equal bytes.
   const char *arguments[] = {"ld.lld",
@@ -46,26 +47,42 @@ static bool runLld(StringRef input, StringRef output, std::string &error) {
                              "-z",
                              "noexecstack",
                              "-soname=gpuc-kernels",
+                             "-Bsymbolic", // kernels call one another directly
                              "--gc-sections",
                              "-o",
                              out.c_str(),
+                             "--whole-archive",
                              in.c_str()};
   llvm::raw_string_ostream complaint(error);
   return lld::lldMain(arguments, llvm::nulls(), complaint, {{lld::Gnu, &lld::elf::link}}).retCode == 0;
 }
 
-FailureOr<std::string> linkSharedObject(StringRef object, std::string &error) {
+/// One file of many objects.
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> archiveOf(ArrayRef<std::string> objects) {
+  std::vector<llvm::NewArchiveMember> members;
+  for (const std::string &object : objects)
+    members.emplace_back(llvm::MemoryBufferRef(object, "kernels.o"));
+  return llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NoSymtab, llvm::object::Archive::K_GNU,
+                                    /*Deterministic=*/true, /*Thin=*/false);
+}
+
+FailureOr<std::string> linkSharedObject(ArrayRef<std::string> objects, std::string &error) {
+  auto archive = archiveOf(objects);
+  if (!archive) {
+    error = "cannot put kernels together: " + llvm::toString(archive.takeError());
+    return failure();
+  }
   TemporaryFolder folder;
   if (std::error_code code = folder.create()) {
     error = "cannot make a temporary folder for the linker: " + code.message();
     return failure();
   }
-  std::string input = folder.file("kernels.o"), output = folder.file("kernels.so");
+  std::string input = folder.file("kernels.a"), output = folder.file("kernels.so");
   std::error_code code;
   {
     llvm::raw_fd_ostream stream(input, code);
     if (!code)
-      stream << object;
+      stream << (*archive)->getBuffer();
     if (stream.has_error())
       code = stream.error();
   }

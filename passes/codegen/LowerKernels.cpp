@@ -22,22 +22,14 @@ using namespace mlir;
 
 namespace gpuc::codegen {
 
-static LogicalResult lowerLoops(ModuleOp module) {
-  RewritePatternSet patterns(module.getContext());
+static RewritePatternSet loopPatterns(MLIRContext *context) {
+  RewritePatternSet patterns(context);
   populateSCFToControlFlowConversionPatterns(patterns);
-  ConversionTarget target(*module.getContext());
-  target.addIllegalDialect<scf::SCFDialect>();
-  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  return applyPartialConversion(module, target, std::move(patterns));
+  return patterns;
 }
 
-LogicalResult lowerToLLVMDialect(ModuleOp module) {
-  if (failed(lowerLoops(module)))
-    return failure();
-  MLIRContext *context = module.getContext();
-  LowerToLLVMOptions options(context);
-  LLVMTypeConverter types(context, options);
-  RewritePatternSet patterns(context);
+static RewritePatternSet otherPatterns(LLVMTypeConverter &types) {
+  RewritePatternSet patterns(&types.getContext());
   arith::populateArithToLLVMConversionPatterns(types, patterns);
   populateMathToLLVMConversionPatterns(types, patterns);
   vector::populateVectorExtractStridedSliceToExtractInsertChainPatterns(
@@ -47,9 +39,22 @@ LogicalResult lowerToLLVMDialect(ModuleOp module) {
   populateVectorToLLVMConversionPatterns(types, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
   populateFuncToLLVMConversionPatterns(types, patterns);
-  LLVMConversionTarget target(*context);
+  return patterns;
+}
+
+KernelLowering::KernelLowering(MLIRContext *context)
+    : types_(context, LowerToLLVMOptions(context)), loops_(loopPatterns(context)),
+      rest_(otherPatterns(types_)) {}
+
+LogicalResult KernelLowering::run(ModuleOp module) const {
+  ConversionTarget noLoops(*module.getContext());
+  noLoops.addIllegalDialect<scf::SCFDialect>();
+  noLoops.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  if (failed(applyPartialConversion(module, noLoops, loops_)))
+    return failure();
+  LLVMConversionTarget target(*module.getContext());
   target.addLegalOp<ModuleOp>();
-  return applyFullConversion(module, target, std::move(patterns));
+  return applyFullConversion(module, target, rest_);
 }
 
 } // namespace gpuc::codegen

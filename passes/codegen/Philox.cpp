@@ -6,13 +6,13 @@ using namespace mlir;
 
 namespace gpuc::codegen {
 
-Expr emitPhilox(Expr element, Expr seed, Expr step, int64_t id) {
+Expr emitPhilox(Expr element, Expr seed, Expr step, Expr id) {
   Type word = element.builder().getI32Type(), wide = element.builder().getI64Type();
   auto low = [&](Expr x) { return narrow(x, word); };
   auto high = [&](Expr x) { return narrow(shiftRight(x, 32), word); };
   Expr group = shiftRight(element, 2);
   Expr c0 = low(group), c1 = high(group), c2 = low(step), c3 = high(step);
-  Expr key0 = low(seed) ^ high(seed), key1 = c0.integer(id);
+  Expr key0 = low(seed) ^ high(seed), key1 = low(id);
   for (int round = 0; round < 10; ++round) {
     Expr product0 = zeroExtend(c0, wide) * group.integer(0xD2511F53);
     Expr product1 = zeroExtend(c2, wide) * group.integer(0xCD9E8D57);

@@ -1,6 +1,7 @@
 // Target, buffers, variables, constants, kernels, code: what programs refer to.
 #include <algorithm>
 #include <cinttypes>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -150,13 +151,16 @@ Status verifyCode(const fb::Plan& plan) {
 }
 
 Status verifyKernels(const fb::Plan& plan) {
-  NameSet symbols;
+  // Equal kernels share their code, which takes as many operands for each of them.
+  std::unordered_map<std::string_view, uint32_t> operands;
   for (const fb::Kernel* kernel : each(plan.kernels())) {
     GPUC_RETURN_IF_ERROR(verifyName(kernel->name(), "kernel"));
     GPUC_RETURN_IF_ERROR(verifyName(kernel->symbol(), "kernel symbol"));
     const flatbuffers::String* symbol = kernel->symbol();
-    if (!symbols.insert(textOf(symbol)).second)
-      return errorf("two kernels have the symbol %s", quoted(symbol).c_str());
+    uint32_t known = operands.try_emplace(textOf(symbol), kernel->operands()).first->second;
+    if (known != kernel->operands())
+      return errorf("two kernels have the symbol %s, one with %" PRIu32 " operands, one with %" PRIu32,
+                    quoted(symbol).c_str(), known, kernel->operands());
   }
   return okStatus();
 }

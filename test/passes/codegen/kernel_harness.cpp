@@ -114,7 +114,8 @@ TestKernel::TestKernel(const std::vector<std::string> &argumentTypes,
     ADD_FAILURE() << "does not compile:\n" << body;
     return;
   }
-  object_ = *compiled;
+  object_ = compiled->object;
+  symbol_ = compiled->symbols.front();
   loaded_ = std::make_unique<LoadedObject>(object_);
 }
 
@@ -127,7 +128,7 @@ std::vector<Buffer> TestKernel::run(const std::vector<Buffer> &arguments, bool s
     operands.push_back(buffer.data());
   for (const Buffer &buffer : results)
     operands.push_back(buffer.data());
-  auto function = loaded_->find("kernel");
+  auto function = loaded_->find(symbol_);
   if (!scattered)
     function(operands.data(), 0, schedule_.tiles);
   else
@@ -148,7 +149,7 @@ std::vector<Buffer> TestKernel::runInPlace(std::vector<Buffer> &arguments, unsig
     operands.push_back(buffer.data());
   for (size_t i = 0; i < results.size(); ++i)
     operands.push_back(i == result ? arguments[argument].data() : results[i].data());
-  loaded_->find("kernel")(operands.data(), 0, schedule_.tiles);
+  loaded_->find(symbol_)(operands.data(), 0, schedule_.tiles);
   results[result] = arguments[argument];
   return results;
 }

@@ -89,7 +89,7 @@ public:
 private:
   KernelText text_;
   KernelSchedule schedule_;
-  std::string object_;
+  std::string object_, symbol_;
   std::unique_ptr<LoadedObject> loaded_;
 };
 

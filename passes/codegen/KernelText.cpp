@@ -1,0 +1,40 @@
+//===- KernelText.cpp - What makes two kernels equal ------------------------===//
+
+#include "passes/codegen/KernelText.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Operation.h"
+
+using namespace mlir;
+
+namespace gpuc::codegen {
+
+static OpPrintingFlags flags() {
+  return OpPrintingFlags()
+      .useLocalScope()
+      .enableDebugInfo(false)
+      .elideLargeElementsAttrs(INT64_MAX)
+      .printGenericOpForm();
+}
+
+std::string textOfBody(Block &body) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  AsmState state(body.getParentOp(), flags());
+  for (BlockArgument argument : body.getArguments())
+    stream << argument.getType() << '\n';
+  for (Operation &op : body) {
+    op.print(stream, state);
+    stream << '\n';
+  }
+  return text;
+}
+
+std::string textOfModule(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, flags());
+  return text;
+}
+
+} // namespace gpuc::codegen
