@@ -29,6 +29,7 @@
 #include "dialects/gpuc/Windows.h"
 #include "passes/AttentionViews.h"
 #include "passes/FusedKernel.h"
+#include "passes/KernelOrder.h"
 #include "passes/Passes.h"
 #include "passes/codegen/Codegen.h"
 
@@ -62,6 +63,7 @@ bool isWideningCast(Operation *op) {
 /// Ops that become one kernel, in block order.
 struct Cluster {
   SmallVector<Operation *> ops;
+  unsigned node = 0; ///< In KernelOrder: the position of the op that it began as.
 
   Operation *root() const {
     auto found = llvm::find_if(ops, isRoot);
@@ -220,13 +222,17 @@ private:
   }
 
   LogicalResult makeClusters() {
-    for (auto [position, op] : llvm::enumerate(block_))
+    for (auto [position, op] : llvm::enumerate(block_)) {
       positions_[&op] = position;
+      ops_.push_back(&op);
+    }
+    order_ = KernelOrder(ops_.size());
     for (Operation &op : block_) {
       if (!isKernelOp(&op) || views_.contains(&op) || (isCopied(&op) && !materialized_.contains(&op)))
         continue;
       storage_.push_back(std::make_unique<Cluster>());
       storage_.back()->ops.push_back(&op);
+      storage_.back()->node = positions_.lookup(&op);
       clusters_[&op] = storage_.back().get();
     }
     for (auto &cluster : storage_)
@@ -324,6 +330,7 @@ private:
         round == Round::Rows ? paysByRow(producer, consumer, merged) : pays(producer, consumer, round);
     if (!wanted || isReachedOtherwise(producer, consumer) || failed(checkKernel(kernelOf(merged).body())))
       return false;
+    order_.merge(producer.node, consumer.node);
     for (Operation *op : producer.ops)
       clusters_[op] = &consumer;
     producer.ops.clear();
@@ -374,37 +381,33 @@ private:
 
   /// Whether a way from `producer` to `consumer` leads through other kernels or ops: merged, they would wait
   /// for themselves.
-  bool isReachedOtherwise(const Cluster &producer, const Cluster &consumer) const {
-    SmallVector<Operation *> queue;
-    for (Operation *op : producer.ops)
-      for (Value result : op->getResults())
-        forEachReader(result, [&](Operation *reader, Way) {
-          if (clusterOf(reader) != &producer && clusterOf(reader) != &consumer)
-            queue.push_back(reader);
-        });
-    llvm::SmallPtrSet<Operation *, 32> seen(queue.begin(), queue.end());
-    auto follow = [&](Operation *op) {
-      for (Operation *user : op->getUsers())
-        if (seen.insert(user).second)
-          queue.push_back(user);
-    };
-    while (!queue.empty()) {
-      Operation *op = queue.pop_back_val();
+  bool isReachedOtherwise(const Cluster &producer, const Cluster &consumer) {
+    auto readers = [&](unsigned node, llvm::function_ref<void(unsigned)> visit) {
+      Operation *op = ops_[node];
       Cluster *cluster = clusterOf(op);
-      if (cluster == &consumer)
-        return true;
-      if (cluster)
-        llvm::for_each(cluster->ops, follow); // A kernel gives nothing before it has everything.
-      else
-        follow(op);
-    }
-    return false;
+      // A kernel gives nothing before it has everything.
+      for (Operation *member : cluster ? ArrayRef(cluster->ops) : ArrayRef(op))
+        for (Value result : member->getResults())
+          forEachReader(result, [&](Operation *reader, Way) {
+            if (unsigned other = nodeOf(reader); other != node)
+              visit(other);
+          });
+    };
+    return order_.isReachedOtherwise(nodeOf(producer.ops.front()), nodeOf(consumer.ops.front()), readers);
+  }
+
+  /// The kernel of an op, or else the op itself, in order_.
+  unsigned nodeOf(Operation *op) const {
+    Cluster *cluster = clusterOf(op);
+    return cluster ? cluster->node : positions_.lookup(block_.findAncestorOpInBlock(*op));
   }
 
   Block &block_;
   bool merge_;
   const FuseCost &cost_;
-  llvm::DenseMap<Operation *, unsigned> positions_;
+  SmallVector<Operation *> ops_;
+  llvm::DenseMap<Operation *, unsigned> positions_; ///< In ops_.
+  KernelOrder order_{0};
   llvm::DenseMap<Operation *, Cluster *> clusters_;
   SmallVector<std::unique_ptr<Cluster>> storage_;
   llvm::SmallPtrSet<Operation *, 8> materialized_;

@@ -26,6 +26,7 @@ config.test_exec_root = os.path.join(config.gpuc_binary, "test", "lit")
 # gpuc's tools first, then FileCheck, not and split-file.
 path = [os.path.join(config.gpuc_binary, "bin"), config.llvm_tools, os.environ["PATH"]]
 config.environment["PATH"] = os.pathsep.join(path)
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.gpuc_binary, "test", "cache")  # not the user's
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope --dump-input-filter=all"
 config.substitutions.append(("%source", config.gpuc_source))
 config.substitutions.append(("%build", config.gpuc_binary))

@@ -93,19 +93,28 @@ LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return checkVariable(*this, getVariableAttr(), getType(), "read", symbols);
 }
 
-LogicalResult AssignOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (failed(checkVariable(*this, getVariableAttr(), getValue().getType(), "assign", symbols)))
-    return failure();
-  for (Operation *other = (*this)->getPrevNode(); other; other = other->getPrevNode()) {
-    auto assign = dyn_cast<AssignOp>(other);
-    if (!assign || assign.getVariable() != getVariable())
+/// The last assignment of a block looks at all of them, so that many cost no more than few.
+static LogicalResult checkAssignedOnce(AssignOp assign) {
+  for (Operation *next = assign->getNextNode(); next; next = next->getNextNode())
+    if (isa<AssignOp>(next))
+      return success();
+  llvm::DenseMap<StringRef, AssignOp> first;
+  for (auto other : assign->getBlock()->getOps<AssignOp>()) {
+    auto [known, isNew] = first.try_emplace(other.getVariable(), other);
+    if (isNew)
       continue;
-    InFlightDiagnostic error = emitOpError()
-                               << "variable '" << getVariable() << "' is assigned twice [assign_C3]";
-    error.attachNote(assign.getLoc()) << "first assigned here";
+    InFlightDiagnostic error = other.emitOpError()
+                               << "variable '" << other.getVariable() << "' is assigned twice [assign_C3]";
+    error.attachNote(known->second.getLoc()) << "first assigned here";
     return error;
   }
   return success();
+}
+
+LogicalResult AssignOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(checkVariable(*this, getVariableAttr(), getValue().getType(), "assign", symbols)))
+    return failure();
+  return checkAssignedOnce(*this);
 }
 
 } // namespace gpuc::ir

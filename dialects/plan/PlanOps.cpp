@@ -78,7 +78,17 @@ int64_t Range::offsetAt(ArrayRef<int64_t> iterations) const {
 int64_t sizeInBytes(BufferOpInterface buffer) { return ir::sizeInBytes(buffer.getTensorType()); }
 
 Operation *symbolOf(UseOp use) {
-  return SymbolTable::lookupNearestSymbolFrom(use->getParentOfType<ModuleOp>(), use.getSymbolAttr());
+  // What MLIR's lookup does, but of all ops of the module it looks at the names of few.
+  StringAttr name = use.getSymbolAttr().getAttr();
+  for (Operation &op : *use->getParentOfType<ModuleOp>().getBody())
+    if (auto variable = dyn_cast<VariableOp>(op)) {
+      if (variable.getSymNameAttr() == name)
+        return variable;
+    } else if (auto constant = dyn_cast<ConstantOp>(op)) {
+      if (constant.getSymNameAttr() == name)
+        return constant;
+    }
+  return nullptr;
 }
 
 RankedTensorType InputOp::getTensorType() { return cast<RankedTensorType>(getType()); }

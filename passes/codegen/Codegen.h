@@ -78,7 +78,7 @@ KernelSchedule scheduleHostKernel(mlir::Block &body, const HostTarget &target);
 bool canUpdateInPlace(mlir::Block &body, unsigned argument, unsigned result);
 
 struct KernelSource {
-  std::string name; ///< For errors.
+  std::string symbol; ///< Its name in errors and on CUDA; on the host it gets another (HostCode).
   mlir::Block *body;
   mlir::Location location;
 };

@@ -2,6 +2,7 @@
 
 #include "passes/codegen/CudaKernel.h"
 #include "passes/codegen/CudaMachine.h"
+#include "passes/codegen/KernelCache.h"
 #include "passes/codegen/KernelText.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -20,6 +21,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 
@@ -55,7 +57,7 @@ static FailureOr<std::string> writePtx(llvm::Module &module, llvm::TargetMachine
   llvm::raw_string_ostream complaint(error);
   if (llvm::verifyModule(module, &complaint))
     return failure();
-  Optimizer(machine, optLevel).run(module);
+  Optimizer(machine, optLevel, /*once=*/true).run(module);
   SmallVector<char> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager emission;
@@ -67,54 +69,97 @@ static FailureOr<std::string> writePtx(llvm::Module &module, llvm::TargetMachine
   return std::string(text.begin(), text.end());
 }
 
-FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const CudaTarget &target,
-                                       const CodegenOptions &options) {
-  if (kernels.empty())
-    return CudaCode();
-  Location first = kernels.front().location;
-  std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, options.optLevel, error);
+/// PTX of kernels that differ from one another.
+static FailureOr<std::string> compileToPtx(ArrayRef<KernelSource> kernels, const CudaTarget &target,
+                                           int optLevel, std::string &error) {
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, optLevel, error);
   if (!machine)
-    return fail(first, error);
-
+    return failure();
   std::unique_ptr<MLIRContext> context = kernelContext();
   OwningOpRef<ModuleOp> holder = ModuleOp::create(UnknownLoc::get(context.get()));
   OpBuilder builder = OpBuilder::atBlockEnd(holder->getBody());
   auto module = gpu::GPUModuleOp::create(builder, holder->getLoc(), "kernels");
+  for (const KernelSource &kernel : kernels)
+    emitCudaKernel(module, kernel.symbol, *kernel.body);
+  if (failed(verify(*holder)) || failed(lowerToNvvm(module)))
+    return error = "kernels could not be lowered to NVVM's dialect", failure();
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(module, llvmContext, "kernels");
+  if (!llvmModule)
+    return error = "kernels could not be translated to LLVM IR", failure();
+  return writePtx(*llvmModule, *machine, optLevel, error);
+}
+
+/// Which ptxas it is: another may compile the same PTX to other bytes.
+static std::string describeProgram(const FailureOr<std::string> &path) {
+  llvm::sys::fs::file_status status;
+  if (failed(path) || llvm::sys::fs::status(*path, status))
+    return "none";
+  return *path + " " + std::to_string(status.getSize()) + " " +
+         std::to_string(status.getLastModificationTime().time_since_epoch().count());
+}
+
+/// One entry of the cache holds both: the length of the PTX, and then each.
+static std::string pack(const CudaCode &code) {
+  return std::to_string(code.ptx.size()) + "\n" + code.ptx + code.cubin;
+}
+
+static void unpack(StringRef entry, CudaCode &code) {
+  size_t length = 0;
+  entry.consumeInteger(10, length);
+  entry = entry.drop_front();
+  code.ptx = entry.take_front(length).str();
+  code.cubin = entry.drop_front(length).str();
+}
+
+FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const CudaTarget &target,
+                                       const CodegenOptions &options) {
   CudaCode code;
+  if (kernels.empty())
+    return code;
+  FailureOr<std::string> ptxas = findPtxas();
+  std::string program = describeProgram(ptxas), level = std::to_string(options.optLevel), texts;
+  std::vector<KernelSource> distinct;
   llvm::StringMap<std::string> symbolOfBody;
   for (const KernelSource &kernel : kernels) {
     if (failed(checkKernel(*kernel.body)))
       return fail(kernel.location,
-                  "kernel '" + kernel.name + "' holds ops that cannot be one kernel: split the fused region");
-    auto [known, isNew] = symbolOfBody.try_emplace(textOfBody(*kernel.body), kernel.name);
-    if (isNew)
-      emitCudaKernel(module, kernel.name, *kernel.body);
+                  "kernel '" + kernel.symbol + "' holds ops that cannot be one kernel: split the fused region");
+    std::string text = textOfBody(*kernel.body);
+    auto [known, isNew] = symbolOfBody.try_emplace(text, kernel.symbol);
     code.symbols.push_back(known->second);
+    if (!isNew)
+      continue;
+    distinct.push_back(kernel);
+    texts += hashOfTexts({kernel.symbol, text});
   }
-  if (failed(verify(*holder)) || failed(lowerToNvvm(module)))
-    return fail(first, "kernels could not be lowered to NVVM's dialect");
 
-  llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(module, llvmContext, "kernels");
-  if (!llvmModule)
-    return fail(first, "kernels could not be translated to LLVM IR");
-  FailureOr<std::string> ptx = writePtx(*llvmModule, *machine, options.optLevel, error);
-  if (failed(ptx))
-    return fail(first, error);
-
-  code.ptx = std::move(*ptx);
-  FailureOr<std::string> ptxas = findPtxas();
-  if (failed(ptxas)) {
+  Location first = kernels.front().location;
+  if (failed(ptxas))
     emitWarning(first)
         << "no ptxas: the plan holds PTX alone, which the driver compiles each time the plan is loaded; "
            "install the CUDA toolkit and put its bin on the path, or set CUDA_HOME";
-    return code;
+  std::string key;
+  if (options.cache) {
+    key = hashOfTexts({compilerFingerprint(), target.architecture, target.ptxFeature, level, program, texts});
+    if (std::optional<std::string> entry = options.cache->load(key)) {
+      unpack(*entry, code);
+      return code;
+    }
   }
-  FailureOr<std::string> cubin = assembleCubin(*ptxas, code.ptx, target, error);
-  if (failed(cubin))
+  std::string error;
+  FailureOr<std::string> ptx = compileToPtx(distinct, target, options.optLevel, error);
+  if (failed(ptx))
     return fail(first, error);
-  code.cubin = std::move(*cubin);
+  code.ptx = std::move(*ptx);
+  if (succeeded(ptxas)) {
+    FailureOr<std::string> cubin = assembleCubin(*ptxas, code.ptx, target, error);
+    if (failed(cubin))
+      return fail(first, error);
+    code.cubin = std::move(*cubin);
+  }
+  if (options.cache)
+    options.cache->store(key, pack(code));
   return code;
 }
 

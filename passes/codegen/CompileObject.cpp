@@ -5,6 +5,13 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/DivRemPairs.h"
+#include "llvm/Transforms/Scalar/InstSimplifyPass.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 using namespace mlir;
 
@@ -45,7 +52,7 @@ static llvm::PipelineTuningOptions tuning() {
   return tuning;
 }
 
-Optimizer::Optimizer(llvm::TargetMachine &machine, int optLevel) : builder_(&machine, tuning()) {
+Optimizer::Optimizer(llvm::TargetMachine &machine, int optLevel, bool once) : builder_(&machine, tuning()) {
   llvm::TargetLibraryInfoImpl libraries(machine.getTargetTriple());
   libraries.disableAllFunctions();
   functions_.registerPass([&] { return llvm::TargetLibraryAnalysis(libraries); });
@@ -56,13 +63,25 @@ Optimizer::Optimizer(llvm::TargetMachine &machine, int optLevel) : builder_(&mac
   builder_.crossRegisterProxies(loops_, functions_, components_, modules_);
   if (optLevel == 0)
     return;
-  // The default pipeline but for what looks across functions: a module holds one. (Nor could its inliner run
-  // twice.)
   llvm::OptimizationLevel level = optimizationLevel(optLevel);
-  constexpr auto phase = llvm::ThinOrFullLTOPhase::None;
-  passes_.addPass(
-      llvm::createModuleToFunctionPassAdaptor(builder_.buildFunctionSimplificationPipeline(level, phase)));
-  passes_.addPass(builder_.buildModuleOptimizationPipeline(level, phase));
+  if (once) {
+    passes_ = builder_.buildPerModuleDefaultPipeline(level);
+    return;
+  }
+  // The default pipeline but for what looks across functions, part of which cannot run twice, and for what
+  // makes vectors: half the time.
+  llvm::FunctionPassManager passes =
+      builder_.buildFunctionSimplificationPipeline(level, llvm::ThinOrFullLTOPhase::None);
+  passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(level.getSpeedupLevel())));
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),
+                                                       /*UseMemorySSA=*/true));
+  passes.addPass(llvm::InstSimplifyPass());
+  passes.addPass(llvm::DivRemPairsPass());
+  passes.addPass(
+      llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
+  passes_.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
 }
 
 void Optimizer::run(llvm::Module &module) {

@@ -32,7 +32,8 @@ private:
 /// a library, and do not vectorise: kernels are vectors, or threads, where they should be.
 class Optimizer {
 public:
-  Optimizer(llvm::TargetMachine &machine, int optLevel);
+  /// `once`: for one module of many functions. Otherwise for many, of one each.
+  Optimizer(llvm::TargetMachine &machine, int optLevel, bool once = false);
   void run(llvm::Module &module);
 
 private:

@@ -13,6 +13,8 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BIN = os.environ.get("GPUC_BIN") or os.path.join(HERE, "..", "..", "build", "bin")
+# Not the user's: of compiled kernels, beside the tests.
+os.environ["XDG_CACHE_HOME"] = os.path.abspath(os.path.join(BIN, "..", "test", "cache"))
 
 
 class ToolTest(unittest.TestCase):

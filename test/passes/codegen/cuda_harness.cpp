@@ -163,9 +163,8 @@ EmulatedModule::EmulatedModule(llvm::ArrayRef<KernelSource> kernels) {
 
   HostTarget target = *HostTarget::parse("x86-64-v3");
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = codegen::createMachine(target, 2, error);
   FailureOr<std::string> object =
-      codegen::compileToObject(*llvmModule, *machine, 2, target.vectorBytes, error);
+      codegen::ObjectCompiler::create(target, 2, error)->compile(*llvmModule, error);
   FailureOr<std::string> shared = failure();
   if (succeeded(object))
     shared = codegen::linkSharedObject(*object, error);
