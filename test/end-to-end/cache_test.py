@@ -34,7 +34,11 @@ class CacheTest(ToolTest):
                       for file in files)
 
     def contents(self):
-        return {path: open(path, "rb").read() for path in self.entries()}
+        result = {}
+        for path in self.entries():
+            with open(path, "rb") as file:
+                result[path] = file.read()
+        return result
 
     def test_no_cold_and_warm_cache_give_the_same_bytes(self):
         model = self.model()
@@ -46,7 +50,6 @@ class CacheTest(ToolTest):
         self.assertEqual(self.compile(model, "--no-cache", "--threads=1")[0], plan)
 
     def test_a_warm_cache_is_used(self):
-        """An entry of another kernel's code, with a checksum that fits, would be found in the plan."""
         model = self.model()
         self.cached(model)
         times = {path: os.stat(path).st_mtime_ns for path in self.entries()}
