@@ -39,9 +39,9 @@ std::string textOf(mlir::ModuleOp module) {
 /// Where compiled kernels are kept unless a flag says otherwise; empty if there is no such place.
 std::string defaultCacheFolder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && *cache) return std::string(cache) + "/gpuc";
+  if (cache && *cache) return std::string(cache) + "/gpuc/kernels";
   const char* home = std::getenv("HOME");
-  return home && *home ? std::string(home) + "/.cache/gpuc" : "";
+  return home && *home ? std::string(home) + "/.cache/gpuc/kernels" : "";
 }
 
 /// --mlir-timing and its kin, read by MLIR itself. What is wrong with them; empty if nothing is.
@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
   cli.addInt("threads", &threads, "N", "threads to generate code with; 0 is one a core").range(0, 4096);
   cli.addString(
       "cache-dir", &cacheFolder, "DIR",
-      "where compiled kernels are kept for the next time (default: gpuc in $XDG_CACHE_HOME or ~/.cache)");
+      "where compiled kernels are kept for the next time (default: gpuc/kernels in $XDG_CACHE_HOME or ~/.cache)");
   cli.addSize("cache-size", &cacheBytes, "what they may take; the least recently used go first").range(0);
   cli.addBool("no-cache", &noCache, "neither use nor keep compiled kernels");
   cli.passThrough("mlir-", &request.mlirFlags, "MLIR's own: --mlir-timing, --mlir-print-ir-after-all, …");

@@ -170,9 +170,9 @@ class CacheTest(ToolTest):
         model = self.model()
         command = [os.path.join(BIN, "gpuc-compile"), model, "-o", self.path("made.plan")]
         home = {key: value for key, value in os.environ.items() if key not in ("XDG_CACHE_HOME", "HOME")}
-        for environment, folder in (({"XDG_CACHE_HOME": self.path("xdg"), "HOME": self.path("home")}, "xdg/gpuc"),
-                                    ({"HOME": self.path("home")}, "home/.cache/gpuc"),
-                                    ({"XDG_CACHE_HOME": "", "HOME": self.path("other")}, "other/.cache/gpuc"),
+        for environment, folder in (({"XDG_CACHE_HOME": self.path("xdg"), "HOME": self.path("home")}, "xdg/gpuc/kernels"),
+                                    ({"HOME": self.path("home")}, "home/.cache/gpuc/kernels"),
+                                    ({"XDG_CACHE_HOME": "", "HOME": self.path("other")}, "other/.cache/gpuc/kernels"),
                                     ({}, None)):
             subprocess.run(command, env=home | environment, check=True, timeout=self.timeout_s)
             if folder:
