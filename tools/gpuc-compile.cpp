@@ -211,9 +211,9 @@ int main(int argc, char** argv) {
       .shortName('O')
       .range(0, 3);
   cli.addInt("threads", &threads, "N", "threads to generate code with; 0 is one a core").range(0, 4096);
-  cli.addString(
-      "cache-dir", &cacheFolder, "DIR",
-      "where compiled kernels are kept for the next time (default: gpuc/kernels in $XDG_CACHE_HOME or ~/.cache)");
+  cli.addString("cache-dir", &cacheFolder, "DIR",
+                "where compiled kernels are kept for the next time (default: gpuc/kernels in $XDG_CACHE_HOME "
+                "or ~/.cache)");
   cli.addSize("cache-size", &cacheBytes, "what they may take; the least recently used go first").range(0);
   cli.addBool("no-cache", &noCache, "neither use nor keep compiled kernels");
   cli.passThrough("mlir-", &request.mlirFlags, "MLIR's own: --mlir-timing, --mlir-print-ir-after-all, …");

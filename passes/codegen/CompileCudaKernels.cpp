@@ -123,8 +123,8 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
   llvm::StringMap<std::string> symbolOfBody;
   for (const KernelSource &kernel : kernels) {
     if (failed(checkKernel(*kernel.body)))
-      return fail(kernel.location,
-                  "kernel '" + kernel.symbol + "' holds ops that cannot be one kernel: split the fused region");
+      return fail(kernel.location, "kernel '" + kernel.symbol +
+                                       "' holds ops that cannot be one kernel: split the fused region");
     std::string text = textOfBody(*kernel.body);
     auto [known, isNew] = symbolOfBody.try_emplace(text, kernel.symbol);
     code.symbols.push_back(known->second);

@@ -32,8 +32,8 @@ FailureOr<HostCode> compileHostKernels(ArrayRef<KernelSource> kernels, const Hos
   llvm::StringMap<std::string> symbolOfBody;
   for (const KernelSource &kernel : kernels) {
     if (failed(checkKernel(*kernel.body)))
-      return fail(kernel.location,
-                  "kernel '" + kernel.symbol + "' holds ops that cannot be one kernel: split the fused region");
+      return fail(kernel.location, "kernel '" + kernel.symbol +
+                                       "' holds ops that cannot be one kernel: split the fused region");
     auto [known, isNew] = symbolOfBody.try_emplace(textOfBody(*kernel.body));
     std::string &symbol = known->second;
     if (isNew) {
