@@ -147,11 +147,10 @@ class CacheTest(ToolTest):
             os.utime(path, (1, 1))  # 1970
         self.cached(narrow)  # stores nothing: nothing is removed
         self.assertEqual(set(self.entries()), of_wide | of_narrow)
-        size = sum(os.path.getsize(path) for path in self.entries())
-        limit = sum(os.path.getsize(path) for path in of_narrow) + 64 * 1024
-        self.assertLess(limit, size)
+        limit = sum(map(os.path.getsize, of_narrow)) + sum(map(os.path.getsize, of_wide)) // 2
         self.cached(narrow, "-O1", f"--cache-size={limit}")
-        self.assertLessEqual(sum(os.path.getsize(path) for path in self.entries()), limit)
+        self.assertLessEqual(sum(map(os.path.getsize, self.entries())), limit)
+        self.assertFalse(of_wide <= set(self.entries()))
         self.assertLessEqual(of_narrow, set(self.entries()), "used later than those of the mlp")
         plan = self.compile(wide, "--no-cache")[0]
         self.assertEqual(self.cached(wide, "--cache-size=0"), plan)
