@@ -4,10 +4,10 @@
 // outside are library calls, reshapes, reads and assigns. Kernels form no cycle; what a kernel may hold is
 // for the emitter to say (codegen/Codegen.h); the result depends on the order of ops alone.
 //
-// Ops that only say where to read or what constant to use (constant, iota, broadcast, transpose …), or that
-// read 16 bits as f32, are copied into each kernel that reads them. Every other op begins as a kernel of its
-// own. Then, in block order, the kernel of an op takes in the kernels of its operands, in three rounds; the
-// region of a scan is a block of its own:
+// Ops that only say where to read or what constant to use (constant, iota, broadcast, transpose …), that
+// read 16 bits as f32, or that multiply two vectors into a matrix, are copied into each kernel that reads
+// them. Every other op begins as a kernel of its own. Then, in block order, the kernel of an op takes in the
+// kernels of its operands, in three rounds; the region of a scan is a block of its own:
 //
 //   1. kernels whose values nobody else reads: they vanish, be it into a pointwise kernel or into a
 //   reduction;
@@ -30,6 +30,7 @@
 #include "passes/AttentionViews.h"
 #include "passes/FusedKernel.h"
 #include "passes/KernelOrder.h"
+#include "passes/OuterProducts.h"
 #include "passes/Passes.h"
 #include "passes/codegen/Codegen.h"
 
@@ -73,12 +74,12 @@ struct Cluster {
 
 /// How a reader sees a value: at its own index, or through copied ops that move or repeat its elements.
 struct Way {
-  unsigned moves = 0;            ///< Copied ops, casts aside.
+  unsigned moves = 0;            ///< Copied ops that move or repeat elements.
   ir::BroadcastOp repeated = {}; ///< The last of them that is one.
 
   Way then(Operation *copied) const {
     auto broadcast = dyn_cast<ir::BroadcastOp>(copied);
-    return {moves + !isa<ir::CastOp>(copied), broadcast ? broadcast : repeated};
+    return {moves + !copied->hasTrait<ir::Pointwise>(), broadcast ? broadcast : repeated};
   }
 };
 
@@ -149,7 +150,7 @@ private:
       return false;
     return isa<ir::ConstantOp>(op) ||
            (merge_ && (isa<ir::IotaOp, ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, ir::ReverseOp>(op) ||
-                       isWideningCast(op)));
+                       isWideningCast(op) || isOuterProduct(op)));
   }
 
   /// Gives attention transposes, slices and reshapes of its own, which stay what they are: it reads and
@@ -439,6 +440,8 @@ class FusePass : public impl::FusePassBase<FusePass> {
 
   /// The ops of a block, and those of the loops in it.
   LogicalResult fuse(Block &block, const FuseCost &cost, KernelNames &names) {
+    if (enable)
+      multiplyOuterProducts(block);
     Clustering clustering(block, enable, cost);
     if (failed(clustering.run()) || failed(clustering.build(names)) || failed(checkLeft(block)))
       return failure();

@@ -46,6 +46,11 @@ public:
   mlir::Value divide(mlir::Value tensor, mlir::Value scalar) {
     return binary<ir::DivOp>(tensor, spread(scalar, tensor.getType()));
   }
+  /// A tensor times a scalar.
+  mlir::Value scale(mlir::Value tensor, mlir::Value scalar) {
+    return binary<ir::MulOp>(tensor, spread(scalar, tensor.getType()));
+  }
+  mlir::Value reciprocal(mlir::Value tensor) { return binary<ir::DivOp>(constantLike(tensor, 1), tensor); }
 
   /// The sum of all elements, a scalar.
   mlir::Value sumOfAll(mlir::Value tensor);

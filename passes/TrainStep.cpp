@@ -125,8 +125,7 @@ private:
     lossScale_ = *lossScale;
     scaleVariables_ = *variables;
     scale_ = buildScale(ops_, *lossScale_, scaleVariables_);
-    for (Trained &trained : trained_)
-      trained.gradient = at(trained.variable).divide(trained.gradient, scale_);
+    multiplyGradients(ops_.reciprocal(scale_));
     return success();
   }
 
@@ -160,10 +159,15 @@ private:
 
   void divideBy(Value divisor) {
     divisor_ = divisor;
-    for (Trained &trained : trained_) {
+    for (Trained &trained : trained_)
       sums_.push_back(trained.gradient);
-      trained.gradient = at(trained.variable).divide(trained.gradient, divisor);
-    }
+    multiplyGradients(ops_.reciprocal(divisor));
+  }
+
+  /// By one number, which was divided by once: dividing each gradient takes as long as the whole update.
+  void multiplyGradients(Value factor) {
+    for (Trained &trained : trained_)
+      trained.gradient = at(trained.variable).scale(trained.gradient, factor);
   }
 
   //===--------------------------------------------------------------------===//

@@ -141,6 +141,8 @@ void addContractCases(Cases &cases) {
   cases.push_back(matmul("shared_rhs_transposed", "2x2x3x4x$T", "5x4x$T", "2x2x3x5x$T", false, true));
   cases.push_back(matmul("shared_rhs_of_single_rows", "3x1x4x$T", "4x1x$T", "3x1x1x$T", false, false));
   cases.push_back(matmul("outer_product", "3x1x$T", "1x5x$T", "3x5x$T", false, false));
+  cases.push_back(matmul("outer_products_transposed", "2x1x3x$T", "2x4x1x$T", "2x3x4x$T", true, true));
+  cases.push_back(matmul("outer_products_of_one_vector", "2x3x1x$T", "4x1x$T", "2x3x4x$T", false, true));
   cases.push_back(matmul("inner_product", "1x7x$T", "7x1x$T", "1x1x$T", false, false));
   for (bool lhs : {false, true})
     for (bool rhs : {false, true})

@@ -16,7 +16,7 @@
 // CHECK-NOT:     gpuc.dropout
 // CHECK:         return
 
-// @train_step: the sums are divided by the count (1 where it is 0) and the norm of the gradients is that of the sums,
+// @train_step: the sums are multiplied by 1 / count (1 where it is 0) and the norm of the gradients is that of the sums,
 // divided; step t = @step + 1 is both the update's and the counter's new value.
 // CHECK-LABEL: func.func @train_step(
 // CHECK-SAME:    %{{.*}}: tensor<4x2xf32> {gpuc.name = "x"}
@@ -25,8 +25,9 @@
 // CHECK:         %[[SUM:.*]], %[[COUNT:.*]] = gpuc.mse
 // CHECK:         %[[ANY:.*]] = gpuc.compare gt %[[COUNT]], %{{.*}} : tensor<f32>
 // CHECK:         %[[DIVISOR:.*]] = gpuc.select %[[ANY]], %[[COUNT]], %{{.*}}
-// CHECK:         %[[WIDE:.*]] = gpuc.broadcast %[[DIVISOR]] dims [] : tensor<f32> to tensor<2xf32>
-// CHECK:         %[[DW:.*]] = gpuc.div %[[DW_SUM:.*]], %[[WIDE]] : tensor<2xf32>
+// CHECK:         %[[INVERSE:.*]] = gpuc.div %{{.*}}, %[[DIVISOR]] : tensor<f32>
+// CHECK:         %[[WIDE:.*]] = gpuc.broadcast %[[INVERSE]] dims [] : tensor<f32> to tensor<2xf32>
+// CHECK:         %[[DW:.*]] = gpuc.mul %[[DW_SUM:.*]], %[[WIDE]] : tensor<2xf32>
 // CHECK:         gpuc.mul %[[DW_SUM]], %[[DW_SUM]]
 // CHECK:         %[[ROOT:.*]] = gpuc.sqrt %{{.*}} : tensor<f32>
 // CHECK:         %[[NORM:.*]] = gpuc.div %[[ROOT]], %[[DIVISOR]] : tensor<f32>

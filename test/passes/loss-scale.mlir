@@ -17,15 +17,16 @@
 // GRADIENTS:         %[[DW:.*]] = gpuc.mul %{{.*}}, %[[EACH]] : tensor<2xf32>
 // GRADIENTS:         return %[[LOSS]], %[[COUNT]], %[[DW]]
 
-// The step: gradients divided by scale and count, tested, and all that is assigned chosen by that test, but for @step. The
+// The step: gradients times 1 / scale and 1 / count, tested, and all that is assigned chosen by that test, but for @step. The
 // optimizer counts by @updates. The last two results are the scale that the step used and whether it was skipped.
 // CHECK-LABEL: func.func @train_step(
 // CHECK-SAME:    tensor<f32> {gpuc.name = "loss_scale"}, tensor<i1> {gpuc.name = "skipped"})
 // CHECK:         gpuc.scale_gradient
 // CHECK:         %[[SCALE:.*]] = gpuc.read @loss_scale
-// CHECK:         %[[SCALES:.*]] = gpuc.broadcast %[[SCALE]] dims [] : tensor<f32> to tensor<2xf32>
-// CHECK:         %[[UNSCALED:.*]] = gpuc.div %{{.*}}, %[[SCALES]] : tensor<2xf32>
-// CHECK:         %[[GRADIENT:.*]] = gpuc.div %[[UNSCALED]], %{{.*}} : tensor<2xf32>
+// CHECK:         %[[INVERSE:.*]] = gpuc.div %{{.*}}, %[[SCALE]] : tensor<f32>
+// CHECK:         %[[INVERSES:.*]] = gpuc.broadcast %[[INVERSE]] dims [] : tensor<f32> to tensor<2xf32>
+// CHECK:         %[[UNSCALED:.*]] = gpuc.mul %{{.*}}, %[[INVERSES]] : tensor<2xf32>
+// CHECK:         %[[GRADIENT:.*]] = gpuc.mul %[[UNSCALED]], %{{.*}} : tensor<2xf32>
 // CHECK:         %[[FINITE:.*]] = gpuc.is_finite %[[GRADIENT]]
 // CHECK:         %[[BROKEN:.*]] = gpuc.sum
 // CHECK:         %[[OK:.*]] = gpuc.compare eq %[[BROKEN]], %{{.*}} : tensor<f32>
