@@ -47,8 +47,11 @@ SmallVector<Value> AdamUpdateOp::decompose(OpBuilder &builder) {
   Expr average = runningMean(beta1, weight.at(getExpAvg()), gradient);
   Expr averageSquare = runningMean(beta2, weight.at(getExpAvgSq()), gradient * gradient);
   Expr square = getMaxExpAvgSq() ? max(weight.at(getMaxExpAvgSq()), averageSquare) : averageSquare; // AMSGrad
-  Expr denominator = sqrt(square) / spreadLike(weight, sqrt(correction(beta2))) + getEps().convertToDouble();
-  Expr stepSize = spreadLike(weight, lr / correction(beta1));
+  // The root of the second correction divides root and eps alike and so becomes a factor of both step and
+  // eps, two scalars (Kingma and Ba 2015, end of section 2): an element takes one division instead of two.
+  Expr root = sqrt(correction(beta2));
+  Expr denominator = sqrt(square) + spreadLike(weight, getEps().convertToDouble() * root);
+  Expr stepSize = spreadLike(weight, lr * root / correction(beta1));
   SmallVector<Value> updated = {weight - stepSize * (average / denominator), average, averageSquare};
   if (getMaxExpAvgSq())
     updated.push_back(square);
