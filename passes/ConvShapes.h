@@ -11,6 +11,9 @@ ConvShape convShapeOf(mlir::Operation *op);
 
 ConvShape convShapeOf(plan::ConvOp conv);
 
+/// What the target's convolution may use beside its operands, in bytes.
+int64_t convWorkspace(plan::TargetAttr target, const ConvShape &shape, bool tf32);
+
 /// The command for `shape`, between these buffers; with `tf32`, f32 may be rounded to TF32.
 plan::ConvOp createConv(mlir::OpBuilder &builder, mlir::Location location, const ConvShape &shape,
                         mlir::Type element, mlir::Value lhs, mlir::Value rhs, mlir::Value result,

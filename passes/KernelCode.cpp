@@ -19,15 +19,14 @@ std::vector<KernelSource> sourcesOf(ModuleOp module) {
   return sources;
 }
 
-/// A plan names the library by which it multiplies matrices, convolves and attends, if it does.
+/// A plan names the library that computes these commands, if it has any.
+template <typename... Commands>
 void nameLibrary(ModuleOp module, StringRef name, StringRef version, KernelCode &code) {
   auto visit = [](Operation *op) {
-    return isa<plan::MatmulOp, plan::ConvOp, plan::AttentionOp, plan::AttentionGradientOp>(op)
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
+    return isa<Commands...>(op) ? WalkResult::interrupt() : WalkResult::advance();
   };
-  bool multiplies = module.walk(visit).wasInterrupted();
-  if (multiplies && !version.empty())
+  bool used = module.walk(visit).wasInterrupted();
+  if (used && !version.empty())
     code.libraries.emplace_back(name.str(), version.str());
 }
 
@@ -43,7 +42,8 @@ FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, const Codeg
   for (StringRef feature : target->features)
     if (feature.consume_front("+"))
       code.targetFeatures.push_back(feature.str());
-  nameLibrary(module, "libxsmm", kLibxsmmVersion, code);
+  nameLibrary<plan::MatmulOp, plan::ConvOp, plan::AttentionOp, plan::AttentionGradientOp>(
+      module, "libxsmm", kLibxsmmVersion, code);
 
   std::vector<KernelSource> sources = sourcesOf(module);
   FailureOr<HostCode> compiled = compileHostKernels(sources, *target, options);
@@ -72,7 +72,8 @@ FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, co
   code.targetKind = plan::TargetKind::cuda;
   code.targetName = target->architecture;
   code.targetFeatures = {target->architecture};
-  nameLibrary(module, "cublasLt", kCublasVersion, code);
+  nameLibrary<plan::MatmulOp>(module, "cublasLt", kCublasVersion, code);
+  nameLibrary<plan::ConvOp>(module, "cudnn", kCudnnVersion, code);
   std::vector<KernelSource> sources = sourcesOf(module);
   FailureOr<CudaCode> compiled = compileCudaKernels(sources, *target, options);
   if (failed(compiled))

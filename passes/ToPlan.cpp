@@ -177,13 +177,11 @@ private:
   }
 
   LogicalResult convertConvolution(Operation *op) {
-    if (target.getKind() == plan::TargetKind::cuda)
-      return op->emitOpError("cannot be compiled for cuda yet: there is no convolution; use --target=host");
     ConvShape shape = convShapeOf(op);
     std::string layer = layerName(op->getLoc());
     std::string name = layer.empty() ? "conv" : layer + ".conv";
     Value workspace;
-    if (int64_t bytes = convWorkspaceBytes(shape))
+    if (int64_t bytes = convWorkspace(target, shape, ir::isTf32(op)))
       workspace = newBuffer(name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
                             plan::Category::workspace, op->getLoc());
     Value result = op->getResult(0);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/cuda/conv.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/matmul.h"
 
@@ -27,7 +28,7 @@ struct MovingAddress {
 };
 
 struct CudaCommand {
-  enum class Kind : uint8_t { launch, matmul, upload, download, copy, fill, record, wait, repeat };
+  enum class Kind : uint8_t { launch, matmul, conv, upload, download, copy, fill, record, wait, repeat };
 
   struct Launch {
     CUfunction function;
@@ -61,6 +62,7 @@ struct CudaCommand {
   union {
     Launch launch = {};
     const Matmul* matmul;
+    const Conv* conv;
     Copy copy;
     Fill fill;
     EventRing* record;
@@ -113,6 +115,7 @@ struct CudaProgram {
   std::vector<Output> outputs;
   std::deque<EventRing> events;
   std::vector<std::unique_ptr<Matmul>> matmuls;
+  std::vector<std::unique_ptr<Conv>> convs;
   std::deque<std::vector<MovingAddress>> moving;  // one for each repeat
   std::vector<std::vector<Event>>
       staging_read;  // for each slot and stream: its last upload from the slot's staging

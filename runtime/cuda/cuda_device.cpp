@@ -2,6 +2,7 @@
 #include <array>
 
 #include "runtime/cuda/blas.h"
+#include "runtime/cuda/dnn.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/executable.h"
 #include "runtime/hal/device.h"
@@ -38,6 +39,7 @@ Result<DeviceInfo> describe(const Driver& driver, CUdevice device, int index) {
   info.architecture = architecture.str();
   if (Result<const Blas*> blas = Blas::get(); blas.ok())
     info.libraries.push_back({"cublasLt", (*blas)->version()});
+  if (Result<const Dnn*> dnn = Dnn::get(); dnn.ok()) info.libraries.push_back({"cudnn", (*dnn)->version()});
   return info;
 }
 

@@ -92,6 +92,10 @@ Status enqueue(const Driver& driver, CudaCommand& command, CUstream stream) {
       return command.matmul->enqueue({operands[0], operands[1], operands[2], operands[3], operands[4]},
                                      stream);
     }
+    case CudaCommand::Kind::conv: {
+      const CUdeviceptr* operands = command.operands;
+      return command.conv->enqueue({operands[0], operands[1], operands[2], operands[3]});
+    }
     case CudaCommand::Kind::upload:
     case CudaCommand::Kind::download:
     case CudaCommand::Kind::copy:

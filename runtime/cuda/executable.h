@@ -30,7 +30,8 @@ class Context {
   CUcontext context_ = nullptr;
 };
 
-/// Allocates the arena and the pinned staging, loads code and constants, fixes matmul algorithms.
+/// Allocates the arena and the pinned staging, loads code and constants, fixes matmul algorithms and
+/// convolution engines.
 Result<std::unique_ptr<Executable>> createExecutable(std::shared_ptr<Context> context,
                                                      Architecture architecture, const Plan& plan,
                                                      const DeviceOptions& options);

@@ -1,6 +1,7 @@
 #include "runtime/cuda/lower.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "runtime/plan/access.h"
@@ -13,6 +14,7 @@ namespace {
 using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
 
 constexpr size_t kMatmulOperands = 5;  // a, b, c, bias, workspace
+constexpr size_t kConvOperands = 4;    // a, b, c, workspace
 constexpr size_t kCopyOperands = 2;    // from, to
 
 /// What must be set aside before commands can point to it.
@@ -26,6 +28,8 @@ struct Counts {
         addresses += countOf(launch->reads()) + countOf(launch->writes());
       else if (command->work_as_Matmul())
         addresses += kMatmulOperands;
+      else if (command->work_as_Conv())
+        addresses += kConvOperands;
       else if (command->work_as_Copy())
         addresses += kCopyOperands;
       else if (command->work_as_Fill())
@@ -71,6 +75,13 @@ class Lowering {
   }
 
  private:
+  using ConvOperands = std::array<const fb::Operand*, kConvOperands>;
+
+  struct OpenRepeat {
+    std::vector<MovingAddress>* moving;
+    uint64_t count;
+  };
+
   const fb::Buffer& bufferOf(uint32_t index) const { return *plan_.buffers()->Get(index); }
 
   uint64_t slotStride(const fb::Buffer& buffer) const {
@@ -151,7 +162,8 @@ class Lowering {
             "attention: cuda has no kernel for it whole; compile the model, not a later stage of it, "
             "with --target=cuda");
       case fb::Work::Conv:
-        return errorf("conv: there is no convolution on cuda yet; compile the plan with --target=host");
+        GPUC_RETURN_IF_ERROR(lower(*command.work_as_Conv(), result));
+        break;
       case fb::Work::Copy:
         GPUC_RETURN_IF_ERROR(lower(*command.work_as_Copy(), result));
         break;
@@ -193,6 +205,57 @@ class Lowering {
                           Matmul::create(context_.blas, matmul, static_cast<uint32_t>(alignment)));
     result.kind = CudaCommand::Kind::matmul;
     result.matmul = out_.matmuls.emplace_back(std::move(kernel)).get();
+    return okStatus();
+  }
+
+  Status lower(const fb::Conv& conv, CudaCommand& result) {
+    const ConvOperands operands = {conv.a(), conv.b(), conv.c(), conv.workspace()};
+    uint64_t alignment = kBufferAlignment;
+    for (const fb::Operand* operand : operands) {
+      alignment = std::min(alignment, alignmentOf(operand));
+      addOperand(operand);
+    }
+    const DnnHandle& handle = context_.dnn[out_.streams.size() - 1];
+    GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Conv> kernel,
+                          Conv::create(handle, conv, static_cast<uint32_t>(alignment)));
+    result.kind = CudaCommand::Kind::conv;
+    result.conv = kernel.get();
+    out_.convs.push_back(std::move(kernel));
+    return bindConv(*out_.convs.back(), operands, result.operands);
+  }
+
+  /// Binds whatever addresses the command will see: in each slot, in each iteration of the repeats around it.
+  /// `first`: those of the first slot and iterations.
+  Status bindConv(Conv& conv, const ConvOperands& operands, const CUdeviceptr* first) {
+    // The loops in which an operand moves, and by how much: the slots, then the repeats from the outermost.
+    struct Loop {
+      uint64_t count;
+      std::array<uint64_t, kConvOperands> strides;
+    };
+    std::vector<Loop> loops;
+    auto add = [&](uint64_t count, auto strideOfOperand) {
+      Loop loop{count, {}};
+      for (size_t i = 0; i < kConvOperands; ++i)
+        if (operands[i]) loop.strides[i] = static_cast<uint64_t>(strideOfOperand(*operands[i]));
+      if (loop.strides != Loop{}.strides) loops.push_back(loop);
+    };
+    add(plan_.input_slots(),
+        [&](const fb::Operand& operand) { return slotStride(bufferOf(operand.buffer())); });
+    for (uint32_t d = 0; d < repeats_.size(); ++d)
+      add(repeats_[d].count, [&](const fb::Operand& operand) { return strideOf(operand, d); });
+
+    uint64_t combinations = 1;
+    for (const Loop& loop : loops) combinations *= loop.count;
+    for (uint64_t number = 0; number < combinations; ++number) {
+      std::array<CUdeviceptr, kConvOperands> now;
+      std::copy_n(first, kConvOperands, now.begin());
+      uint64_t rest = number;
+      for (const Loop& loop : loops) {
+        for (size_t i = 0; i < kConvOperands; ++i) now[i] += rest % loop.count * loop.strides[i];
+        rest /= loop.count;
+      }
+      GPUC_RETURN_IF_ERROR(conv.bind({now[0], now[1], now[2], now[3]}));
+    }
     return okStatus();
   }
 
@@ -244,7 +307,7 @@ class Lowering {
   /// each repeat.
   Status lowerRepeat(const fb::Repeat& repeat) {
     std::vector<MovingAddress>& moving = out_.moving.emplace_back();
-    repeats_.push_back(&moving);
+    repeats_.push_back({&moving, repeat.count()});
     size_t first = stream_->commands.size();
     GPUC_RETURN_IF_ERROR(lower(repeat.commands()));
     repeats_.pop_back();
@@ -257,7 +320,7 @@ class Lowering {
 
   void noteStrides(CUdeviceptr* entry, const fb::Operand& operand) {
     for (uint32_t d = 0; d < repeats_.size(); ++d)
-      if (int64_t stride = strideOf(operand, d)) repeats_[d]->push_back({entry, stride});
+      if (int64_t stride = strideOf(operand, d)) repeats_[d].moving->push_back({entry, stride});
   }
 
   /// The next entry of the address table: an address in the arena, or 0 where there is no operand.
@@ -293,15 +356,16 @@ class Lowering {
   const LoweringContext& context_;
   CudaProgram& out_;
   StreamCommands* stream_ = nullptr;
-  std::vector<std::vector<MovingAddress>*> repeats_;  // around the current command, outermost first
+  std::vector<OpenRepeat> repeats_;  // around the current command, outermost first
   std::vector<bool> copied_inputs_;
   size_t used_addresses_ = 0;
 };
 
-bool hasMatmul(const Commands* commands) {
+/// Whether any of the commands, or of those that they repeat, does this work.
+bool has(const Commands* commands, fb::Work work) {
   for (const fb::Command* command : each(commands)) {
-    if (command->work_as_Matmul()) return true;
-    if (const fb::Repeat* repeat = command->work_as_Repeat(); repeat && hasMatmul(repeat->commands()))
+    if (command->work_type() == work) return true;
+    if (const fb::Repeat* repeat = command->work_as_Repeat(); repeat && has(repeat->commands(), work))
       return true;
   }
   return false;
@@ -312,7 +376,15 @@ bool hasMatmul(const Commands* commands) {
 bool hasMatmul(const fb::Plan& plan) {
   for (const fb::Program* program : each(plan.programs()))
     for (const fb::Stream* stream : each(program->streams()))
-      if (hasMatmul(stream->commands())) return true;
+      if (has(stream->commands(), fb::Work::Matmul)) return true;
+  return false;
+}
+
+bool hasConvOnStream(const fb::Plan& plan, size_t stream) {
+  for (const fb::Program* program : each(plan.programs()))
+    if (stream < countOf(program->streams()) &&
+        has(program->streams()->Get(static_cast<uint32_t>(stream))->commands(), fb::Work::Conv))
+      return true;
   return false;
 }
 

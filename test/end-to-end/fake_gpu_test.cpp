@@ -24,11 +24,10 @@
 namespace gpuc::test {
 namespace {
 
-constexpr uint64_t kSeeds = 40;
-
 struct Case {
   ZooSpec spec;
-  double tolerance; ///< Of the L2 norm of the difference to the host, relative to the host's.
+  double tolerance;    ///< Of the L2 norm of the difference to the host, relative to the host's.
+  uint64_t seeds = 40; ///< Orders in which streams go on.
 };
 
 using Bytes = std::vector<std::byte>;
@@ -127,8 +126,11 @@ void expectClose(const State &found, const State &expected, double tolerance) {
     ASSERT_TRUE(found.values.count(name)) << name;
     const Bytes &other = found.values.at(name);
     ASSERT_EQ(other.size(), bytes.size()) << name;
+    // A loss averages out what shows in parameters that are close to zero.
+    bool loss = llvm::StringRef(name).ends_with(".loss_sum");
     if (expected.types.at(name) == DataType::f32)
-      EXPECT_LT(relativeDifference<float>(other, bytes), tolerance) << name;
+      EXPECT_LT(relativeDifference<float>(other, bytes), loss ? std::min(tolerance, 1e-5) : tolerance)
+          << name;
     else if (expected.types.at(name) == DataType::f64)
       EXPECT_LT(relativeDifference<double>(other, bytes), tolerance) << name;
     else
@@ -180,11 +182,18 @@ class OnFakeGpu : public testing::TestWithParam<Case> {};
 // Small enough for hundreds of runs; every kernel form that the big ones have.
 INSTANTIATE_TEST_SUITE_P(
     Zoo, OnFakeGpu,
-    testing::Values(Case{{"mlp", {"input=1x7x6", "hidden=20", "batch=9"}}, 1e-5},
-                    Case{{"mlp", {"input=1x5x5", "hidden=12,7", "batch=6", "dropout=0.3", "smoothing=0.1"}},
-                         1e-5},
-                    Case{{"mlp", {"input=11", "hidden=8", "batch=5", "pixels=false", "dtype=f64"}}, 1e-9},
-                    Case{{"linear-regression", {"dtype=f64", "batch=8"}}, 1e-13}),
+    testing::Values(
+        Case{{"mlp", {"input=1x7x6", "hidden=20", "batch=9"}}, 1e-5},
+        Case{{"mlp", {"input=1x5x5", "hidden=12,7", "batch=6", "dropout=0.3", "smoothing=0.1"}}, 1e-5},
+        Case{{"mlp", {"input=11", "hidden=8", "batch=5", "pixels=false", "dtype=f64"}}, 1e-9},
+        Case{{"linear-regression", {"dtype=f64", "batch=8"}}, 1e-13},
+        Case{{"convnet", {"in_channels=2", "size=8", "batch=3"}}, 1e-5, 4},
+        Case{{"convnet", {"in_channels=1", "size=9", "batch=2", "dtype=f64"}}, 1e-9, 4},
+        Case{{"resnet18", {"size=32", "width=4", "classes=7", "batch=4", "optimizer=sgd:lr=1e-3"}}, 1e-3, 2},
+        Case{{"resnet18",
+              {"size=32", "width=4", "classes=7", "batch=4", "optimizer=sgd:lr=1e-3", "dtype=f64"}},
+             1e-9,
+             2}),
     [](const auto &info) { return nameOf(info.param.spec); });
 
 TEST_P(OnFakeGpu, TrainsAsTheHostWhateverTheOrder) {
@@ -206,7 +215,7 @@ TEST_P(OnFakeGpu, TrainsAsTheHostWhateverTheOrder) {
   ASSERT_TRUE(expected.ok()) << expected.message();
   ASSERT_TRUE(first.ok()) << first.message();
   expectClose(*first, *expected, GetParam().tolerance);
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (uint64_t seed = 1; seed <= GetParam().seeds; ++seed) {
     Result<State> other = onFake(seed, *cuda_plan);
     ASSERT_TRUE(other.ok()) << other.message();
     for (const auto &[name, bytes] : first->values)
@@ -217,7 +226,7 @@ TEST_P(OnFakeGpu, TrainsAsTheHostWhateverTheOrder) {
   Result<Plan> broken = withoutWaits(*cuda_plan);
   ASSERT_TRUE(broken.ok()) << broken.message();
   bool shown = false;
-  for (uint64_t seed = 1; seed <= kSeeds && !shown; ++seed) {
+  for (uint64_t seed = 1; seed <= GetParam().seeds && !shown; ++seed) {
     Result<State> other = onFake(seed, *broken);
     shown = !other.ok() || other->values != first->values;
   }

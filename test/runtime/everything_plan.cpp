@@ -72,8 +72,8 @@ PlanBuilder everythingPlan(TargetKind target) {
   return builder;
 }
 
-PlanBuilder convolutionsPlan(DataType type) {
-  PlanBuilder builder(1, TargetKind::host);
+PlanBuilder convolutionsPlan(DataType type, TargetKind target) {
+  PlanBuilder builder(1, target);
   uint32_t x = builder.buffer("x", type, {4, 3, 9, 8}), dx = builder.buffer("dx", type, {4, 3, 9, 8});
   uint32_t w = builder.buffer("w", type, {5, 3, 3, 3}), dw = builder.buffer("dw", type, {5, 3, 3, 3});
   uint32_t y = builder.buffer("y", type, {4, 5, 9, 8}), dy = builder.buffer("dy", type, {4, 5, 9, 8});

@@ -98,8 +98,9 @@ PlanBuilder everythingPlan(TargetKind target = testDevice());
 /// host.
 PlanBuilder attentionPlan();
 
-/// predict(x, w, dy): y = conv(x, w), and dx and dw from dy, all of them outputs. For the host.
-PlanBuilder convolutionsPlan(DataType type = DataType::f32);
+/// predict(x, w, dy): y = conv(x, w), and dx and dw from dy, all of them outputs. The workspace is the
+/// host's.
+PlanBuilder convolutionsPlan(DataType type = DataType::f32, TargetKind target = TargetKind::host);
 
 /// Copies, fills, repeats and events on two streams with slots, and no code, which a mutation could not keep
 /// honest.

@@ -13,7 +13,7 @@ class OnFakeGpu : public testing::Test {
 
   /// "fill copy kernel …": what stream `stream` did.
   std::string doneBy(int stream) const {
-    const char* names[] = {"kernel", "matmul", "copy", "fill", "record", "wait"};
+    const char* names[] = {"kernel", "matmul", "conv", "copy", "fill", "record", "wait"};
     std::string text;
     for (const FakeGpu::Done& done : gpu_.done)
       if (done.stream == stream)

@@ -31,19 +31,38 @@ Status useSession(FakeGpu& gpu, size_t& calls) {
   return okStatus();
 }
 
+/// The same of a plan that convolves.
+Status useConvolutions(FakeGpu& gpu, size_t& calls) {
+  GPUC_ASSIGN_OR_RETURN(Session session,
+                        Session::create(convolutionsPlan(DataType::f32, TargetKind::cuda).parse()));
+  GPUC_ASSIGN_OR_RETURN(ProgramId predict, session.program("predict"));
+  std::vector<float> x(864), w(135), dy(1440);
+  const int64_t x_shape[] = {4, 3, 9, 8}, w_shape[] = {5, 3, 3, 3}, y_shape[] = {4, 5, 9, 8};
+  const HostTensorView inputs[] = {viewOf(x, DataType::f32, x_shape), viewOf(w, DataType::f32, w_shape),
+                                   viewOf(dy, DataType::f32, y_shape)};
+  GPUC_RETURN_IF_ERROR(session.run(predict, inputs));
+  GPUC_RETURN_IF_ERROR(session.wait());
+  calls = gpu.calls.size();
+  return okStatus();
+}
+
 bool gives(const std::string& call) {
   for (const char* word : {"Destroy", "Free", "Unload", "Release"})
     if (call.find(word) != std::string::npos) return true;
   return false;
 }
 
-TEST(Errors, OfEveryCallNameIt) {
+using UseSession = Status (*)(FakeGpu&, size_t&);
+class EveryCall : public testing::TestWithParam<UseSession> {};
+INSTANTIATE_TEST_SUITE_P(Errors, EveryCall, testing::Values(useSession, useConvolutions));
+
+TEST_P(EveryCall, ThatFailsIsNamed) {
   size_t calls = 0;
   std::vector<std::string> names;
   {
     FakeGpu gpu;
     defineTestKernels(gpu);
-    ASSERT_EQ(errorOf(useSession(gpu, calls)), "");
+    ASSERT_EQ(errorOf(GetParam()(gpu, calls)), "");
     for (size_t i = 0; i < calls; ++i) names.push_back(gpu.calls[i].name);
   }
   ASSERT_GT(calls, 100u);
@@ -53,9 +72,10 @@ TEST(Errors, OfEveryCallNameIt) {
     FakeGpu gpu;
     defineTestKernels(gpu);
     gpu.may_leak = gives(name);
-    gpu.failCall(number, CUDA_ERROR_LAUNCH_FAILED, CUBLAS_STATUS_EXECUTION_FAILED);
+    gpu.failCall(number, CUDA_ERROR_LAUNCH_FAILED, CUBLAS_STATUS_EXECUTION_FAILED,
+                 CUDNN_STATUS_EXECUTION_FAILED);
     size_t ignored = 0;
-    std::string error = errorOf(useSession(gpu, ignored));
+    std::string error = errorOf(GetParam()(gpu, ignored));
     if (gives(name)) continue;  // an end that fails is no one's business
     EXPECT_NE(error.find(name + ": "), std::string::npos) << error;
     EXPECT_NE(error.find("compute-sanitizer"), std::string::npos) << "the cure: " << error;

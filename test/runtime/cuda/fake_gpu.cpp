@@ -28,19 +28,22 @@ FakeGpu::FakeGpu(uint64_t seed)
     : style_(seed == 0 ? Style::eager : static_cast<Style>(1 + seed % 3)),
       random_(seed),
       driver_(fakeDriver()),
-      blas_(fakeBlas()) {
+      blas_(fakeBlas()),
+      dnn_(fakeDnn()) {
   EXPECT_EQ(current, nullptr) << "one at a time";
   current = this;
   calls.reserve(kLogEntries);
   done.reserve(kLogEntries);
   cuda::useDriver(&driver_);
   cuda::useBlas(&blas_);
+  cuda::useDnn(&dnn_);
 }
 
 FakeGpu::~FakeGpu() {
   current = nullptr;
   cuda::useDriver(nullptr);
   cuda::useBlas(nullptr);
+  cuda::useDnn(nullptr);
   auto alive = [](const auto& list) {
     return std::count_if(list.begin(), list.end(), [](const auto& entry) { return entry->alive; });
   };
@@ -50,7 +53,7 @@ FakeGpu::~FakeGpu() {
     EXPECT_EQ(alive(events_), 0) << "events were not given back";
     EXPECT_EQ(live_contexts, 0) << "contexts were not given back";
     EXPECT_EQ(live_modules, 0) << "modules were not given back";
-    EXPECT_TRUE(descriptions.empty()) << "objects of cuBLASLt were not given back";
+    EXPECT_TRUE(descriptions.empty()) << "objects of cuBLASLt or cuDNN were not given back";
   }
   for (const auto& [address, allocation] : memory_) std::free(reinterpret_cast<void*>(address));
 }
@@ -63,11 +66,12 @@ void FakeGpu::define(const std::string& symbol, size_t operands,
 
 // Calls
 
-void FakeGpu::failCall(size_t number, CUresult result, cublasStatus_t status) {
+void FakeGpu::failCall(size_t number, CUresult result, cublasStatus_t blas_status, cudnnStatus_t dnn_status) {
   entered_ = 0;
   fail_at_ = number;
   failure_ = result;
-  blas_failure_ = status;
+  blas_failure_ = blas_status;
+  dnn_failure_ = dnn_status;
 }
 
 void FakeGpu::fail(const std::string& call, CUresult result) {
@@ -90,6 +94,11 @@ CUresult FakeGpu::enter(const char* call, bool needs_context, FakeStream* stream
 cublasStatus_t FakeGpu::enterBlas(const char* call) {
   calls.push_back({call, -1, false});
   return ++entered_ == fail_at_ ? blas_failure_ : CUBLAS_STATUS_SUCCESS;
+}
+
+cudnnStatus_t FakeGpu::enterDnn(const char* call) {
+  calls.push_back({call, -1, false});
+  return ++entered_ == fail_at_ ? dnn_failure_ : CUDNN_STATUS_SUCCESS;
 }
 
 CUresult FakeGpu::misuse(const std::string& what) {
@@ -236,6 +245,9 @@ void FakeGpu::execute(FakeStream& stream) {
       break;
     case FakeWork::Kind::matmul:
       work.matmul.run();
+      break;
+    case FakeWork::Kind::conv:
+      work.conv.run();
       break;
     case FakeWork::Kind::copy:
       std::memcpy(work.to, work.moved.empty() ? work.from : work.moved.data(), work.bytes);

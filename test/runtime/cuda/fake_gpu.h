@@ -1,6 +1,6 @@
 // A GPU that is not there, for tests of the CUDA device: its memory is the host's, its streams are queues,
-// its kernels C++ functions. While a FakeGpu lives, the runtime's tables of driver and cuBLASLt functions are
-// its own.
+// its kernels C++ functions. While a FakeGpu lives, the runtime's tables of driver, cuBLASLt and cuDNN
+// functions are its own.
 //
 // Streams keep CUDA's order and no other: what stands in one follows one another; a wait ends when the record
 // that it found enqueued is executed. Which ready stream goes on, and when, is drawn from a seed, so that a
@@ -18,8 +18,10 @@
 #include <vector>
 
 #include "runtime/cuda/blas.h"
+#include "runtime/cuda/dnn.h"
 #include "runtime/cuda/driver.h"
 #include "test/runtime/cuda/fake_blas.h"
+#include "test/runtime/cuda/fake_dnn.h"
 
 namespace gpuc::test {
 
@@ -37,8 +39,8 @@ struct FakeEvent {
 
 /// One thing that a stream does. Of one size, so that a queue that has its length allocates nothing.
 struct FakeWork {
-  enum class Kind : uint8_t { kernel, matmul, copy, fill, record, wait };
-  static constexpr size_t kMostOperands = 48;
+  enum class Kind : uint8_t { kernel, matmul, conv, copy, fill, record, wait };
+  static constexpr size_t kMostOperands = 256;
 
   Kind kind = Kind::copy;
   const char* call = "";
@@ -46,6 +48,7 @@ struct FakeWork {
   uint32_t grid = 0, block = 0;
   std::array<void*, kMostOperands> operands = {};
   FakeMatmul matmul = {};
+  FakeConvolution conv = {};
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   uint64_t bytes = 0;            // copy; fill: of an element
@@ -77,14 +80,18 @@ class FakeGpu {
   uint64_t memory_bytes = uint64_t{1} << 36;
   size_t blas_version = CUBLAS_VERSION;
   uint64_t blas_workspace_bytes = 0;  // what each of cuBLASLt's algorithms needs
-  bool may_leak = false;              // after errors that kept things from being given back
+  size_t dnn_version = CUDNN_VERSION;
+  std::vector<FakeEngine> dnn_engines = fakeEngines();  // what cuDNN suggests for every convolution
+  size_t dnn_engine = ~size_t{0};                       // which of them was executed last
+  bool may_leak = false;                                // after errors that kept things from being given back
 
   /// What a launch of `symbol` does, for every module that is loaded.
   void define(const std::string& symbol, size_t operands,
               std::function<void(void* const*, uint32_t, uint32_t)> run);
 
   /// The call of this number, counted from 1 over all calls from now on, fails and does nothing.
-  void failCall(size_t number, CUresult result, cublasStatus_t status = CUBLAS_STATUS_INTERNAL_ERROR);
+  void failCall(size_t number, CUresult result, cublasStatus_t blas_status = CUBLAS_STATUS_INTERNAL_ERROR,
+                cudnnStatus_t dnn_status = CUDNN_STATUS_INTERNAL_ERROR);
   /// The next call of this name fails.
   void fail(const std::string& call, CUresult result);
   /// Every call fails from now on, as after a kernel that touched what it must not.
@@ -108,13 +115,14 @@ class FakeGpu {
   size_t count(const std::string& call) const;
   size_t countBlocked() const;
 
-  // For the tables of functions (fake_driver.cpp, fake_blas.cpp).
+  // For the tables of functions (fake_driver.cpp, fake_blas.cpp, fake_dnn.cpp).
 
   static FakeGpu* current;
 
   /// Logs a call. What it must return at once, if that is not success.
   CUresult enter(const char* call, bool needs_context = true, FakeStream* stream = nullptr);
   cublasStatus_t enterBlas(const char* call);
+  cudnnStatus_t enterDnn(const char* call);
   CUresult misuse(const std::string& what);
 
   CUresult allocate(void** address, size_t bytes, bool pinned);
@@ -137,7 +145,8 @@ class FakeGpu {
   CUresult synchronize(FakeEvent& event);
 
   int live_contexts = 0, live_modules = 0;
-  /// cuBLASLt's objects by their handles. Owned here, so that those which `may_leak` go with the fake.
+  /// cuBLASLt's and cuDNN's objects by their handles. Owned here, so that those which `may_leak` go with the
+  /// fake.
   std::map<void*, std::shared_ptr<void>> descriptions;
   bool context_is_current = false;
 
@@ -158,6 +167,7 @@ class FakeGpu {
   std::mt19937_64 random_;
   cuda::Driver driver_;
   cuda::Blas blas_;
+  cuda::Dnn dnn_;
   std::map<uintptr_t, Allocation> memory_;
   uint64_t used_bytes_ = 0;
   std::vector<std::unique_ptr<FakeStream>> streams_;
@@ -167,9 +177,11 @@ class FakeGpu {
   std::string fail_name_;
   CUresult failure_ = CUDA_SUCCESS, lost_ = CUDA_SUCCESS;
   cublasStatus_t blas_failure_ = CUBLAS_STATUS_SUCCESS;
+  cudnnStatus_t dnn_failure_ = CUDNN_STATUS_SUCCESS;
 };
 
 cuda::Driver fakeDriver();
 cuda::Blas fakeBlas();
+cuda::Dnn fakeDnn();
 
 }  // namespace gpuc::test

@@ -1,0 +1,65 @@
+#include "runtime/cuda/conv.h"
+
+#include <cinttypes>
+
+namespace gpuc::cuda {
+namespace {
+
+/// Those of f32 round to TF32, which the plan must allow; those of other types only what they return.
+bool mayUseTensorCores(const fb::Conv& conv) { return conv.type() != fb::DataType::f32 || conv.tf32(); }
+
+Status noEngine(const Dnn& dnn, const fb::Conv& conv, uint64_t workspace_bytes) {
+  const fb::ConvAxis &height = *conv.height(), &width = *conv.width();
+  return errorf("cuDNN %s has no engine for this %s convolution (%s, batch %" PRIu64 ", input %" PRIu64
+                "x%" PRIu64 "x%" PRIu64 ", filter %" PRIu64 "x%" PRIu64 "x%" PRIu64 "x%" PRIu64
+                ") within %" PRIu64 " bytes of workspace: compile with a newer gpuc, or update cuDNN",
+                dnn.version().c_str(), fb::EnumNameDataType(conv.type()), fb::EnumNameConvKind(conv.kind()),
+                conv.batch(), conv.in_channels(), height.input(), width.input(), conv.out_channels(),
+                conv.in_channels() / conv.groups(), height.kernel(), width.kernel(), workspace_bytes);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Conv>> Conv::create(const DnnHandle& handle, const fb::Conv& conv,
+                                           uint32_t alignment) {
+  const Dnn& dnn = handle.dnn();
+  const DnnTarget target = {.handle = handle.get()};
+  const EngineRules rules = {.workspace_bytes = conv.workspace() ? conv.workspace()->size() : 0,
+                             .tensor_cores = mayUseTensorCores(conv)};
+  GPUC_ASSIGN_OR_RETURN(ConvGraph graph, ConvGraph::create(dnn, target, conv, alignment));
+  GPUC_ASSIGN_OR_RETURN(std::optional<ConvEngine> engine, chooseEngine(dnn, target, graph, rules));
+  if (!engine) return noEngine(dnn, conv, rules.workspace_bytes);
+  return std::unique_ptr<Conv>(new Conv(handle, conv.kind(), std::move(graph), *std::move(engine)));
+}
+
+Status Conv::bind(const ConvAddresses& addresses) {
+  if (packs_.count(addresses)) return okStatus();
+  // What is read and what is written is the tensor that the kind says.
+  const bool forward = kind_ == fb::ConvKind::forward;
+  const int64_t read = forward ? ConvGraph::kInput : ConvGraph::kOutput;
+  const int64_t other = kind_ == fb::ConvKind::filter_gradient ? ConvGraph::kInput : ConvGraph::kFilter;
+  const int64_t written = forward                                 ? ConvGraph::kOutput
+                          : kind_ == fb::ConvKind::input_gradient ? ConvGraph::kInput
+                                                                  : ConvGraph::kFilter;
+  const int64_t ids[] = {read, other, written};
+  auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
+  void* pointers[] = {pointer(addresses.a), pointer(addresses.b), pointer(addresses.c)};
+  void* workspace = pointer(addresses.workspace);
+  GPUC_ASSIGN_OR_RETURN(DnnDescriptor pack,
+                        DnnDescriptor::create(dnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));
+  GPUC_RETURN_IF_ERROR(pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, ids));
+  GPUC_RETURN_IF_ERROR(pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, pointers));
+  GPUC_RETURN_IF_ERROR(pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace));
+  GPUC_RETURN_IF_ERROR(pack.finalize());
+  packs_[addresses] = std::move(pack);
+  return okStatus();
+}
+
+Status Conv::enqueue(const ConvAddresses& addresses) const {
+  auto pack = packs_.find(addresses);
+  if (pack == packs_.end()) return errorf("conv: an address that was not there when the plan was loaded");
+  return dnn_.check(dnn_.cudnnBackendExecute(handle_, engine_.plan.get(), pack->second.get()),
+                    "cudnnBackendExecute");
+}
+
+}  // namespace gpuc::cuda

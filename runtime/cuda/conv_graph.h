@@ -1,0 +1,39 @@
+// A convolution as cuDNN's graph API sees it: an operation graph of one operation.
+#pragma once
+
+#include "runtime/cuda/dnn.h"
+#include "runtime/plan/access.h"
+
+namespace gpuc::cuda {
+
+/// The GPU for which engines are chosen: that of the handle; or, without one, whatever the properties
+/// describe. The second needs no GPU: tests ask the real library what it would do on one.
+struct DnnTarget {
+  cudnnHandle_t handle = nullptr;
+  const DnnDescriptor* properties = nullptr;  // CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR
+};
+
+class ConvGraph {
+ public:
+  // By which a pack of addresses names the tensors.
+  static constexpr int64_t kInput = 1, kFilter = 2, kOutput = 3;
+
+  /// `alignment`: of every address that the command will see, in bytes. Errors: what cuDNN refuses.
+  static Result<ConvGraph> create(const Dnn& dnn, const DnnTarget& target, const fb::Conv& conv,
+                                  uint32_t alignment);
+
+  const DnnDescriptor& get() const { return graph_; }
+
+ private:
+  explicit ConvGraph(const Dnn& dnn) : dnn_(&dnn) {}
+  Status describeTensors(const fb::Conv& conv, int64_t alignment);
+  Status describeWindows(const fb::Conv& conv);
+  Status describeOperation(const fb::Conv& conv);
+  Status describeGraph(const DnnTarget& target);
+
+  const Dnn* dnn_;
+  cudnnDataType_t type_ = CUDNN_DATA_FLOAT;
+  DnnDescriptor input_, filter_, output_, windows_, operation_, graph_;
+};
+
+}  // namespace gpuc::cuda

@@ -1,0 +1,102 @@
+// cuDNN as a table of functions, its contexts and its descriptors.
+#pragma once
+
+#include <cuda.h>
+#include <cudnn.h>
+
+#include <string>
+#include <utility>
+
+#include "runtime/base/status.h"
+
+namespace gpuc::cuda {
+
+#define GPUC_CUDNN_FUNCTIONS(X)    \
+  X(cudnnGetVersion)               \
+  X(cudnnGetErrorString)           \
+  X(cudnnGetLastErrorString)       \
+  X(cudnnCreate)                   \
+  X(cudnnDestroy)                  \
+  X(cudnnSetStream)                \
+  X(cudnnBackendCreateDescriptor)  \
+  X(cudnnBackendDestroyDescriptor) \
+  X(cudnnBackendSetAttribute)      \
+  X(cudnnBackendGetAttribute)      \
+  X(cudnnBackendFinalize)          \
+  X(cudnnBackendExecute)
+
+struct Dnn {
+#define GPUC_CUDNN_ENTRY(name) decltype(&::name) name = nullptr;
+  GPUC_CUDNN_FUNCTIONS(GPUC_CUDNN_ENTRY)
+#undef GPUC_CUDNN_ENTRY
+
+  /// The library of this machine, of the major version that gpuc was built for; opened once a process. Error:
+  /// it is not there, with what to install.
+  static Result<const Dnn*> get();
+
+  /// "cudnnBackendFinalize: CUDNN_STATUS_BAD_PARAM (what the library says of it): the cure".
+  Status check(cudnnStatus_t status, const char* call) const;
+  std::string version() const;  // "9.19.0"
+};
+
+/// Makes get() return `dnn` instead of the machine's; null for the machine's again. For tests.
+void useDnn(const Dnn* dnn);
+
+/// One context of the library, for the device that is current when it is made and for one stream: what it
+/// executes is enqueued there.
+class DnnHandle {
+ public:
+  DnnHandle() = default;
+  DnnHandle(DnnHandle&& other) noexcept { *this = std::move(other); }
+  DnnHandle& operator=(DnnHandle&& other) noexcept;
+  ~DnnHandle();
+
+  static Result<DnnHandle> create(const Dnn& dnn, CUstream stream);
+
+  const Dnn& dnn() const { return *dnn_; }
+  cudnnHandle_t get() const { return handle_; }
+
+ private:
+  const Dnn* dnn_ = nullptr;
+  cudnnHandle_t handle_ = nullptr;
+};
+
+/// A descriptor of the backend: made, given its attributes, finalized, and then only read. What it refers to
+/// must outlive it.
+class DnnDescriptor {
+ public:
+  DnnDescriptor() = default;
+  DnnDescriptor(DnnDescriptor&& other) noexcept { *this = std::move(other); }
+  DnnDescriptor& operator=(DnnDescriptor&& other) noexcept;
+  ~DnnDescriptor();
+
+  static Result<DnnDescriptor> create(const Dnn& dnn, cudnnBackendDescriptorType_t type);
+
+  cudnnBackendDescriptor_t get() const { return descriptor_; }
+  Status finalize();
+  /// False if the library has nothing for it on this GPU; an error is whatever else goes wrong.
+  Result<bool> finalizeIfSupported();
+
+  Status set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+             const void* values);
+  Status set(cudnnBackendAttributeName_t name, int64_t value) {
+    return set(name, CUDNN_TYPE_INT64, 1, &value);
+  }
+  Status set(cudnnBackendAttributeName_t name, cudnnDataType_t value) {
+    return set(name, CUDNN_TYPE_DATA_TYPE, 1, &value);
+  }
+  Status set(cudnnBackendAttributeName_t name, const DnnDescriptor& value) {
+    return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.descriptor_);
+  }
+
+  /// Reads up to `most` values, and returns how many there are. Of descriptors `values` is an array of ones
+  /// that the caller has made, to be filled in.
+  Result<int64_t> read(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t most,
+                       void* values) const;
+
+ private:
+  const Dnn* dnn_ = nullptr;
+  cudnnBackendDescriptor_t descriptor_ = nullptr;
+};
+
+}  // namespace gpuc::cuda
