@@ -3,8 +3,7 @@
 #include "passes/ConvShapes.h"
 
 #include "dialects/gpuc/Windows.h"
-
-#include "llvm/Support/MathExtras.h"
+#include "runtime/plan/cudnn_workspace.h"
 
 using namespace mlir;
 
@@ -66,23 +65,9 @@ ConvShape convShapeOf(plan::ConvOp conv) {
   return shape;
 }
 
-/// cuDNN's engines on tensor cores, and for the filter's gradient those of f32, want channels last, as a
-/// multiple of 16 bytes: they turn all three tensors around in the workspace, beside what they split. Others
-/// keep a table there of where a patch's elements lie, in 4 bytes each. (Seen in cuDNN 9.19, for Hopper.)
-static int64_t cudnnWorkspace(const ConvShape &shape, bool tf32) {
-  int64_t bytes = sizeOf(shape.type);
-  bool turnsAround = bytes == 2 || tf32 || (bytes == 4 && shape.kind == ConvKind::filter_gradient);
-  if (!turnsAround)
-    return std::max<int64_t>(64 << 10, 4 * shape.patchRows());
-  auto padded = [&](int64_t channels) { return llvm::alignTo(channels, 16 / bytes); };
-  int64_t input = shape.batch * padded(shape.in_channels) * shape.inputPixels(),
-          filter = padded(shape.out_channels) * padded(shape.groupInputs()) * shape.taps(),
-          output = shape.batch * padded(shape.out_channels) * shape.outputPixels();
-  return (64 << 10) + llvm::alignTo((input + filter + output) * bytes * 9 / 8, 64);
-}
-
 int64_t convWorkspace(plan::TargetAttr target, const ConvShape &shape, bool tf32) {
-  return target.getKind() == plan::TargetKind::cuda ? cudnnWorkspace(shape, tf32) : convWorkspaceBytes(shape);
+  return target.getKind() == plan::TargetKind::cuda ? cudnnWorkspaceBytes(shape, tf32)
+                                                    : convWorkspaceBytes(shape);
 }
 
 plan::ConvOp createConv(OpBuilder &builder, Location location, const ConvShape &s, Type element, Value lhs,

@@ -17,8 +17,9 @@ struct ConvAddresses {
 
 class Conv {
  public:
-  /// Chooses an engine within the command's workspace. f32 is computed in f32, f16 and bf16 are summed in
-  /// f32. `alignment`: of every address that the command will see, in bytes. Error: nothing fits.
+  /// Chooses an engine within the command's workspace. f32 is computed in f32, or in TF32 where the command
+  /// says so; f16 and bf16 are summed in f32. `alignment`: of every address that the command will see, in
+  /// bytes. Error: nothing fits.
   static Result<std::unique_ptr<Conv>> create(const DnnHandle& handle, const fb::Conv& conv,
                                               uint32_t alignment);
 

@@ -200,6 +200,27 @@ TEST(ConvEngines, AreTheFirstThatKeepTheNumbers) {
   }
 }
 
+/// 1 + 2^-11 lies between two numbers of TF32 and is rounded away from zero.
+TEST(ConvEngines, RoundToTf32WhereThePlanSaysSo) {
+  for (bool tf32 : {false, true}) {
+    FakeGpu gpu;
+    PlanBuilder builder(1, TargetKind::cuda);
+    uint32_t x = builder.variable("x", DataType::f32, {1, 1, 1, 1}),
+             w = builder.variable("w", DataType::f32, {1, 1, 1, 1}),
+             y = builder.buffer("y", DataType::f32, {1, 1, 1, 1});
+    fb::ProgramT& program = builder.program("f");
+    builder.conv(program.streams[0]->commands, fb::ConvKind::forward, x, w, y).tf32 = tf32;
+    PlanBuilder::output(program, "y", y);
+    Session session = open(builder);
+    const float value = 1 + 0x1p-11f, one = 1;
+    ASSERT_TRUE(session.writeVariable("x", std::as_bytes(std::span(&value, 1))).ok());
+    ASSERT_TRUE(session.writeVariable("w", std::as_bytes(std::span(&one, 1))).ok());
+    ProgramId f = programOf(session, "f");
+    runOnce(session, f);
+    EXPECT_EQ(valuesOf<float>(session.output(f, 0))[0], tf32 ? 1 + 0x1p-10f : value);
+  }
+}
+
 TEST(ConvEngines, FitTheWorkspaceOrAreRefusedByName) {
   FakeGpu gpu;
   gpu.dnn_engines = {{.notes = {}, .workspace_bytes = 1024}};

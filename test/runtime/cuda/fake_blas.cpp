@@ -15,14 +15,13 @@ uint64_t FakeLayout::spanBytes() const {
   return (static_cast<uint64_t>(batch - 1) * static_cast<uint64_t>(batch_stride) + matrix) * elementBytes();
 }
 
-namespace {
-
-/// To TF32's 10 bits of mantissa: to the nearest, ties away from zero, as `cvt.rna.tf32.f32`.
 float roundedToTf32(float value) {
   constexpr uint32_t kDropped = 13;
   uint32_t bits = std::bit_cast<uint32_t>(value) + (1u << (kDropped - 1));
   return std::bit_cast<float>(bits & ~((1u << kDropped) - 1));
 }
+
+namespace {
 
 /// One fused multiply-add after the other, in the order of k.
 template <typename T>

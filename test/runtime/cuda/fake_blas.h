@@ -19,6 +19,9 @@ struct FakeLayout {
   uint64_t spanBytes() const;
 };
 
+/// To TF32's 10 bits of mantissa: to the nearest, ties away from zero, as `cvt.rna.tf32.f32`.
+float roundedToTf32(float value);
+
 /// d = op(a) op(b) + bias, for each matrix of the batch.
 struct FakeMatmul {
   bool transpose_a = false, transpose_b = false;

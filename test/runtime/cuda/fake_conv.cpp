@@ -1,5 +1,6 @@
 // Convolutions by their definition: each element of the result is one sum in f64.
 #include "runtime/base/half.h"
+#include "test/runtime/cuda/fake_blas.h"
 #include "test/runtime/cuda/fake_dnn.h"
 
 namespace gpuc::test {
@@ -95,13 +96,18 @@ class Loops {
     const int64_t h = p * conv_.strides[0] - conv_.low[0] + i * conv_.dilations[0],
                   v = q * conv_.strides[1] - conv_.low[1] + j * conv_.dilations[1];
     if (h < 0 || h >= conv_.input.extents[2] || v < 0 || v >= conv_.input.extents[3]) return 0;
-    return load(conv_.input, conv_.x, offset(conv_.input, n, c, h, v));
+    return factor(conv_.input, conv_.x, offset(conv_.input, n, c, h, v));
   }
   double filter(int64_t o, int64_t c, int64_t i, int64_t j) const {
-    return load(conv_.filter, conv_.w, offset(conv_.filter, o, c, i, j));
+    return factor(conv_.filter, conv_.w, offset(conv_.filter, o, c, i, j));
   }
   double output(int64_t n, int64_t o, int64_t p, int64_t q) const {
-    return load(conv_.output, conv_.y, offset(conv_.output, n, o, p, q));
+    return factor(conv_.output, conv_.y, offset(conv_.output, n, o, p, q));
+  }
+
+  double factor(const FakeTensor& tensor, const void* data, int64_t at) const {
+    const double value = load(tensor, data, at);
+    return conv_.tf32 ? roundedToTf32(static_cast<float>(value)) : value;
   }
 
   /// The window that sees input element `h` through tap `i` along an axis, if there is one.

@@ -397,6 +397,9 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle
       !gpu().holds(valueOf<void*>(*pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE), workspace, false))
     return misuse("a convolution without the workspace that its engine needs");
   gpu().dnn_engine = plan->engine;
+  const auto& notes = gpu().dnn_engines[plan->engine].notes;
+  work.tf32 = work.input.type == CUDNN_DATA_FLOAT &&
+              std::find(notes.begin(), notes.end(), CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != notes.end();
   gpu().enqueue(*context->stream, FakeWork::Kind::conv, "cudnnBackendExecute").conv = work;
   gpu().enqueued();
   return CUDNN_STATUS_SUCCESS;

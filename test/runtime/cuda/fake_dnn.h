@@ -26,6 +26,7 @@ struct FakeConvolution {
   // Of height and width.
   std::array<int64_t, 2> strides = {}, dilations = {}, low = {}, high = {};
   void *x = nullptr, *w = nullptr, *y = nullptr;
+  bool tf32 = false;  // operands are rounded before they are multiplied
 
   int64_t groups() const { return input.extents[1] / filter.extents[1]; }
   void run() const;

@@ -1,0 +1,154 @@
+// The real cuDNN, asked what it would do on GPUs that are not there: its heuristics and execution plans need
+// no more than a description of the device. So the descriptors, the rules and the workspaces are those that
+// the library itself takes; only running needs a GPU. Skipped where cuDNN is not installed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/cuda/conv_engine.h"
+#include "runtime/plan/cudnn_workspace.h"
+
+namespace gpuc::cuda {
+namespace {
+
+// As cudnnGetDeviceProperties… would write them; how fast it is and how much it holds sways the heuristics.
+constexpr char kH200[] = R"({"deviceName": "NVIDIA H200", "deviceVer": 900, "multiProcessorCount": 132,
+  "maxSharedMemoryPerBlockOptin": 232448, "totalGlobalMem": 150754820096, "smClockRateKHz": 1980000,
+  "memClockRateKHz": 3201000, "l2CacheSize": 62914560, "maxCtasPerSM": 32,)";
+constexpr char kA100[] = R"({"deviceName": "NVIDIA A100", "deviceVer": 800, "multiProcessorCount": 108,
+  "maxSharedMemoryPerBlockOptin": 166912, "totalGlobalMem": 85024112640, "smClockRateKHz": 1410000,
+  "memClockRateKHz": 1593000, "l2CacheSize": 41943040, "maxCtasPerSM": 32,)";
+constexpr char kBoth[] = R"("maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64],
+  "regsPerBlock": 65536, "warpSize": 32, "maxSharedMemoryPerBlock": 49152,
+  "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "maxThreadsPerBlock": 1024,
+  "maxThreadsPerSM": 2048, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1, "cudaDeviceId": 0,
+  "driverVer": 13000})";
+
+Result<DnnDescriptor> describe(const Dnn& dnn, const std::string& device) {
+  const std::string text = device + kBoth;
+  GPUC_ASSIGN_OR_RETURN(DnnDescriptor properties,
+                        DnnDescriptor::create(dnn, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR));
+  GPUC_RETURN_IF_ERROR(properties.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                                      static_cast<int64_t>(text.size() + 1), text.c_str()));
+  GPUC_RETURN_IF_ERROR(properties.finalize());
+  return properties;
+}
+
+ConvAxis axisOf(int64_t input, int64_t kernel, int64_t stride, int64_t low, int64_t high, int64_t dilation) {
+  return {.input = input,
+          .output = (input + low + high - (kernel - 1) * dilation - 1) / stride + 1,
+          .kernel = kernel,
+          .stride = stride,
+          .low = low,
+          .high = high,
+          .dilation = dilation};
+}
+
+struct Case {
+  const char* name;
+  int64_t batch, in_channels, size, out_channels, kernel, stride, low, high, dilation, groups;
+
+  ConvShape shape(ConvKind kind, DataType type) const {
+    const ConvAxis axis = axisOf(size, kernel, stride, low, high, dilation);
+    return {.kind = kind,
+            .type = type,
+            .batch = batch,
+            .groups = groups,
+            .in_channels = in_channels,
+            .out_channels = out_channels,
+            .height = axis,
+            .width = axis};
+  }
+};
+
+// The zoo's, and what no model of it has.
+const Case kCases[] = {{"convnet_1", 64, 1, 28, 32, 3, 1, 1, 1, 1, 1},
+                       {"convnet_2", 64, 32, 14, 64, 3, 1, 1, 1, 1, 1},
+                       {"stem", 32, 3, 224, 64, 7, 2, 3, 3, 1, 1},
+                       {"block_64", 32, 64, 56, 64, 3, 1, 1, 1, 1, 1},
+                       {"block_128_strided", 32, 128, 56, 128, 3, 2, 1, 1, 1, 1},
+                       {"block_512", 32, 512, 7, 512, 3, 1, 1, 1, 1, 1},
+                       {"widening", 32, 64, 56, 256, 1, 1, 0, 0, 1, 1},
+                       {"shortcut", 32, 256, 56, 512, 1, 2, 0, 0, 1, 1},
+                       {"odd_channels", 3, 5, 9, 7, 3, 1, 1, 1, 1, 1},
+                       {"asymmetric", 4, 8, 12, 8, 3, 2, 0, 1, 1, 1},
+                       {"dilated_groups", 4, 8, 12, 8, 3, 1, 2, 2, 2, 2},
+                       {"depthwise", 8, 32, 20, 32, 3, 1, 1, 1, 1, 32}};
+
+/// The command as the plan file holds it.
+class Command {
+ public:
+  explicit Command(const ConvShape& shape) {
+    fb::ConvT conv;
+    conv.kind = static_cast<fb::ConvKind>(shape.kind);
+    conv.type = static_cast<fb::DataType>(shape.type);
+    conv.batch = static_cast<uint64_t>(shape.batch);
+    conv.groups = static_cast<uint64_t>(shape.groups);
+    conv.in_channels = static_cast<uint64_t>(shape.in_channels);
+    conv.out_channels = static_cast<uint64_t>(shape.out_channels);
+    for (auto [axis, entry] : {std::pair(&shape.height, &conv.height), {&shape.width, &conv.width}})
+      *entry = std::make_unique<fb::ConvAxis>(axis->input, axis->output, axis->kernel, axis->stride,
+                                              axis->low, axis->high, axis->dilation);
+    builder_.Finish(fb::Conv::Pack(builder_, &conv));
+  }
+  const fb::Conv& get() const { return *flatbuffers::GetRoot<fb::Conv>(builder_.GetBufferPointer()); }
+
+ private:
+  flatbuffers::FlatBufferBuilder builder_;
+};
+
+Result<bool> usesTensorCores(const Dnn& dnn, const ConvEngine& chosen) {
+  GPUC_ASSIGN_OR_RETURN(DnnDescriptor engine, DnnDescriptor::create(dnn, CUDNN_BACKEND_ENGINE_DESCRIPTOR));
+  cudnnBackendDescriptor_t raw = engine.get();
+  GPUC_RETURN_IF_ERROR(
+      chosen.config.read(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw).status());
+  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT] = {};
+  GPUC_ASSIGN_OR_RETURN(int64_t count,
+                        engine.read(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                    CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes));
+  return std::find(notes, notes + count, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != notes + count;
+}
+
+class Library : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, Library, testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(Library, HasAnEngineForEveryConvolution) {
+  Result<const Dnn*> dnn = Dnn::get();
+  if (!dnn.ok()) GTEST_SKIP() << dnn.message();
+  if ((*dnn)->cudnnGetVersion() < 90800) GTEST_SKIP() << "cuDNN before 9.8 asks a GPU";
+  for (const char* device : {kH200, kA100}) {
+    Result<DnnDescriptor> properties = describe(**dnn, device);
+    ASSERT_TRUE(properties.ok()) << properties.message();
+    const DnnTarget target = {.properties = &*properties};
+    for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient})
+      for (auto [type, tf32] : {std::pair{DataType::f32, false},
+                                {DataType::f32, true},
+                                {DataType::f64, false},
+                                {DataType::f16, false},
+                                {DataType::bf16, false}}) {
+        const ConvShape shape = GetParam().shape(kind, type);
+        const bool narrow = sizeOf(type) == 2, exact = type == DataType::f32 && !tf32;
+        SCOPED_TRACE(std::string(device).substr(16, 11) + ", kind " + std::to_string(int(kind)) + ", " +
+                     nameOf(type) + (tf32 ? " as tf32" : ""));
+        const EngineRules rules = {.workspace_bytes = static_cast<uint64_t>(cudnnWorkspaceBytes(shape, tf32)),
+                                   .tensor_cores = !exact};
+        const Command command(shape);
+        Result<ConvGraph> graph = ConvGraph::create(**dnn, target, command.get(), 64);
+        ASSERT_TRUE(graph.ok()) << graph.message();
+        Result<std::optional<ConvEngine>> engine = chooseEngine(**dnn, target, *graph, rules);
+        ASSERT_TRUE(engine.ok()) << engine.message();
+        ASSERT_TRUE(engine->has_value()) << "none fits in " << rules.workspace_bytes << " bytes";
+        Result<bool> tensor_cores = usesTensorCores(**dnn, **engine);
+        ASSERT_TRUE(tensor_cores.ok()) << tensor_cores.message();
+        if (exact) EXPECT_FALSE(*tensor_cores);
+        // Where there is enough to multiply, the workspace is enough for the fast engines.
+        if ((narrow || tf32) && GetParam().in_channels >= 32 && GetParam().groups == 1)
+          EXPECT_TRUE(*tensor_cores) << (*engine)->workspace_bytes << " of " << rules.workspace_bytes;
+      }
+  }
+}
+
+}  // namespace
+}  // namespace gpuc::cuda
