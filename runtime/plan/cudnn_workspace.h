@@ -9,21 +9,23 @@
 namespace gpuc {
 
 /// In bytes. cuDNN's engines on tensor cores, and for the filter's gradient those of f32, want channels last,
-/// as a multiple of 16 bytes: they turn all three tensors around in the workspace, beside what they split.
-/// Others keep a table there of where a patch's elements lie, in 4 bytes each. (Seen in cuDNN 9.19; held by
-/// cudnn_library_test.)
+/// as a multiple of 16 bytes: they turn all three tensors around in the workspace, and beside them keep parts
+/// of sums. Others keep a table of where a patch's elements lie, in 4 bytes each, or Winograd's filters,
+/// which are up to 25/9 of the filter. So cuDNN 9.19's first choice for an A100 and an H200 has room, which
+/// cudnn_library_test holds.
 constexpr int64_t cudnnWorkspaceBytes(const ConvShape& shape, bool tf32) {
-  const int64_t bytes = sizeOf(shape.type), least = 64 << 10;
+  constexpr int64_t kLeast = 64 << 10, kSums = 8 << 20;
+  const int64_t bytes = sizeOf(shape.type);
   const bool turns_around = bytes == 2 || tf32 || (bytes == 4 && shape.kind == ConvKind::filter_gradient);
-  if (!turns_around) return std::max(least, (4 * shape.patchRows() + 63) / 64 * 64);
-  auto padded = [&](int64_t channels) {
-    const int64_t multiple = 16 / bytes;
-    return (channels + multiple - 1) / multiple * multiple;
-  };
+  auto aligned = [](int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; };
+  if (!turns_around)
+    return kLeast + aligned(std::max(3 * bytes * shape.filterElements(), 4 * shape.patchRows()), 64);
+  auto padded = [&](int64_t channels) { return aligned(channels, 16 / bytes); };
   const int64_t input = shape.batch * padded(shape.in_channels) * shape.inputPixels(),
                 filter = padded(shape.out_channels) * padded(shape.groupInputs()) * shape.taps(),
-                output = shape.batch * padded(shape.out_channels) * shape.outputPixels();
-  return least + ((input + filter + output) * bytes * 9 / 8 + 63) / 64 * 64;
+                output = shape.batch * padded(shape.out_channels) * shape.outputPixels(),
+                tensors = (input + filter + output) * bytes;
+  return kLeast + aligned(tensors + std::max(tensors / 8, std::min(tensors, kSums)), 64);
 }
 
 }  // namespace gpuc

@@ -143,7 +143,12 @@ TEST_P(Library, HasAnEngineForEveryConvolution) {
         Result<bool> tensor_cores = usesTensorCores(**dnn, **engine);
         ASSERT_TRUE(tensor_cores.ok()) << tensor_cores.message();
         if (exact) EXPECT_FALSE(*tensor_cores);
-        // Where there is enough to multiply, the workspace is enough for the fast engines.
+        EngineRules unbounded = rules;
+        unbounded.workspace_bytes = ~uint64_t{0};
+        Result<std::optional<ConvEngine>> wanted = chooseEngine(**dnn, target, *graph, unbounded);
+        ASSERT_TRUE(wanted.ok()) << wanted.message();
+        EXPECT_LE((*wanted)->workspace_bytes, rules.workspace_bytes) << "cuDNN's first choice has no room";
+        // Where there is enough to multiply.
         if ((narrow || tf32) && GetParam().in_channels >= 32 && GetParam().groups == 1)
           EXPECT_TRUE(*tensor_cores) << (*engine)->workspace_bytes << " of " << rules.workspace_bytes;
       }
