@@ -189,6 +189,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{"linear-regression", {"dtype=f64", "batch=8"}}, 1e-13},
         Case{{"convnet", {"in_channels=2", "size=8", "batch=3"}}, 1e-5, 4},
         Case{{"convnet", {"in_channels=1", "size=9", "batch=2", "dtype=f64"}}, 1e-9, 4},
+        Case{{"convnet", {"in_channels=1", "size=8", "batch=2", "precision=bf16"}}, 2e-2, 2},
+        Case{{"convnet", {"in_channels=1", "size=8", "batch=2", "precision=fp16"}}, 2e-2, 2},
         Case{{"resnet18", {"size=32", "width=4", "classes=7", "batch=4", "optimizer=sgd:lr=1e-3"}}, 1e-3, 2},
         Case{{"resnet18",
               {"size=32", "width=4", "classes=7", "batch=4", "optimizer=sgd:lr=1e-3", "dtype=f64"}},

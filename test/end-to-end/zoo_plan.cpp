@@ -16,10 +16,13 @@ std::string nameOf(const ZooSpec &spec) {
   return name;
 }
 
-Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std::string &target) {
+Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std::string &target,
+                                              const std::string &precision) {
   auto plan = std::make_unique<ZooPlan>();
   CompilerOptions options;
   options.target = target;
+  if (!precision.empty())
+    options.train.recipe.emplace_back("precision", precision);
   GPUC_ASSIGN_OR_RETURN(plan->module, plan->compiler.parse(model.text(), "model.mlir"));
   GPUC_RETURN_IF_ERROR(plan->compiler.advance(*plan->module, Stage::plan, options,
                                               [](mlir::PassManager &) { return okStatus(); }));
@@ -28,8 +31,16 @@ Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std:
 }
 
 Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std::string &target) {
-  GPUC_ASSIGN_OR_RETURN(nn::Model model, models::buildZooModel(spec.model, spec.keys));
-  return compileModel(model, target);
+  std::vector<std::string> keys;
+  std::string precision;
+  for (llvm::StringRef key : spec.keys) {
+    if (key.consume_front("precision="))
+      precision = key;
+    else
+      keys.push_back(key.str());
+  }
+  GPUC_ASSIGN_OR_RETURN(nn::Model model, models::buildZooModel(spec.model, keys));
+  return compileModel(model, target, precision);
 }
 
 } // namespace gpuc::test

@@ -10,7 +10,8 @@
 
 namespace gpuc::test {
 
-/// A model and its keys: {"mlp", {"dropout=0.5"}}.
+/// A model and its keys, as gpuc-model takes them: {"mlp", {"dropout=0.5"}}; and precision=bf16, as
+/// gpuc-compile does.
 struct ZooSpec {
   std::string model;
   std::vector<std::string> keys;
@@ -27,7 +28,8 @@ struct ZooPlan {
   std::string bytes;
 };
 
-Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std::string &target);
+Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std::string &target,
+                                              const std::string &precision = "");
 
 Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std::string &target);
 

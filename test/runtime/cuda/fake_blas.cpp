@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <utility>
 
+#include "runtime/base/half.h"
 #include "test/runtime/cuda/fake_gpu.h"
 
 namespace gpuc::test {
@@ -23,9 +25,27 @@ float roundedToTf32(float value) {
 
 namespace {
 
+// What is summed in: f64, or f32 for all else.
+double widen(double value) { return value; }
+float widen(float value) { return value; }
+
+struct Half {
+  uint16_t bits;
+  explicit operator float() const { return halfToFloat(bits); }
+  explicit Half(float value) : bits(floatToHalf(value)) {}
+};
+struct Bfloat16 {
+  uint16_t bits;
+  explicit operator float() const { return bfloat16ToFloat(bits); }
+  explicit Bfloat16(float value) : bits(floatToBfloat16(value)) {}
+};
+float widen(Half value) { return static_cast<float>(value); }
+float widen(Bfloat16 value) { return static_cast<float>(value); }
+
 /// One fused multiply-add after the other, in the order of k.
 template <typename T>
 void multiply(const FakeMatmul& work) {
+  using Sum = decltype(widen(std::declval<T>()));
   const uint64_t rows = work.d_layout.rows, columns = work.d_layout.columns, depth = work.depth();
   // Elements from row to row and from column to column of op(a) and op(b).
   const int64_t a_row = work.transpose_a ? work.a_layout.leading : 1,
@@ -33,7 +53,7 @@ void multiply(const FakeMatmul& work) {
                 b_row = work.transpose_b ? work.b_layout.leading : 1,
                 b_column = work.transpose_b ? 1 : work.b_layout.leading;
   auto factor = [&](T value) {
-    return work.tf32 ? static_cast<T>(roundedToTf32(static_cast<float>(value))) : value;
+    return work.tf32 ? static_cast<Sum>(roundedToTf32(static_cast<float>(widen(value)))) : widen(value);
   };
   for (int64_t batch = 0; batch < work.d_layout.batch; ++batch) {
     const T* a = static_cast<const T*>(work.a) + batch * work.a_layout.batch_stride;
@@ -41,12 +61,12 @@ void multiply(const FakeMatmul& work) {
     T* d = static_cast<T*>(work.d) + batch * work.d_layout.batch_stride;
     for (uint64_t j = 0; j < columns; ++j)
       for (uint64_t i = 0; i < rows; ++i) {
-        T sum = 0;
+        Sum sum = 0;
         for (uint64_t k = 0; k < depth; ++k)
           sum = std::fma(factor(a[i * a_row + k * a_column]), factor(b[k * b_row + j * b_column]), sum);
-        if (work.bias) sum += static_cast<const T*>(work.bias)[i];
+        if (work.bias) sum += widen(static_cast<const T*>(work.bias)[i]);
         T& result = d[i + j * work.d_layout.leading];
-        result = work.adds ? result + sum : sum;
+        result = static_cast<T>(work.adds ? widen(result) + sum : sum);
       }
   }
 }
@@ -216,10 +236,12 @@ bool isTf32(const Description& description) { return description.compute == CUBL
 /// Whether the types are one that the fake computes, with the precision that it takes.
 bool supported(const Description& description, const FakeLayout& a, const FakeLayout& b,
                const FakeLayout& d) {
-  if (a.type != b.type || a.type != d.type || description.scale != a.type) return false;
+  const bool narrow = a.type == CUDA_R_16F || a.type == CUDA_R_16BF;
+  if (a.type != b.type || a.type != d.type || description.scale != (narrow ? CUDA_R_32F : a.type))
+    return false;
   if (description.epilogue == CUBLASLT_EPILOGUE_BIAS && description.bias_type != a.type) return false;
   const bool single = description.compute == CUBLAS_COMPUTE_32F || isTf32(description);
-  return (a.type == CUDA_R_32F && single) ||
+  return (a.type == CUDA_R_32F && single) || (narrow && description.compute == CUBLAS_COMPUTE_32F) ||
          (a.type == CUDA_R_64F && description.compute == CUBLAS_COMPUTE_64F);
 }
 
@@ -341,10 +363,16 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t description_handle,
 }  // namespace
 
 void FakeMatmul::run() const {
-  if (a_layout.type == CUDA_R_64F)
-    multiply<double>(*this);
-  else
-    multiply<float>(*this);
+  switch (a_layout.type) {
+    case CUDA_R_64F:
+      return multiply<double>(*this);
+    case CUDA_R_16F:
+      return multiply<Half>(*this);
+    case CUDA_R_16BF:
+      return multiply<Bfloat16>(*this);
+    default:
+      return multiply<float>(*this);
+  }
 }
 
 cuda::Blas fakeBlas() {

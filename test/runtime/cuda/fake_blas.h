@@ -14,7 +14,7 @@ struct FakeLayout {
   int32_t batch = 1;
   int64_t batch_stride = 0;  // in elements
 
-  uint64_t elementBytes() const { return type == CUDA_R_64F ? 8 : 4; }
+  uint64_t elementBytes() const { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
   /// From the first to behind the last that is touched.
   uint64_t spanBytes() const;
 };
