@@ -24,9 +24,9 @@ RULES = {
 
 # A vendor's headers, and the one folder that wraps them.
 VENDORS = {
-    r"cuda|cublas": "runtime/cuda/",
+    r"cuda|cublas|cudnn": "runtime/cuda/",
     r"libxsmm": "runtime/host/matmul/",
-    r"cudnn|nccl|mpi\.h|omp\.h": "nothing yet",
+    r"nccl|mpi\.h|omp\.h": "nothing yet",
 }
 
 
