@@ -42,6 +42,7 @@ class CheckGpuTest(ToolTest):
         cases = {case["name"]: case for case in manifest["cases"]}
         cases["mlp-f32"]["losses"][2] *= 1.001  # beyond 1e-4
         cases["mlp-fp16"]["losses"][2] *= 1.001  # within 2e-2
+        os.remove(self.path("check/linear-regression-f32.plan.gz"))
         os.remove(self.path("check/linear-regression-f32.plan"))
         # A test that fails, and one that finds no GPU.
         for name, text in (("broken", "echo 1 FAILED TEST; exit 1"), ("gpuless", "echo no CUDA device: none")):
