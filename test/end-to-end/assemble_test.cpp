@@ -17,6 +17,7 @@
 
 #include <gtest/gtest.h>
 #include <regex>
+#include <set>
 #include <sstream>
 
 namespace gpuc::test {
@@ -122,7 +123,10 @@ TEST_P(Assembled, UsesNoLocalMemory) {
             assemble(*ptxas, {reinterpret_cast<const char *>(data.data()), data.size()}, architecture);
         EXPECT_EQ(usesOfLocalMemory(said, kernels), "") << architecture;
       }
-    EXPECT_EQ(kernels, countOf(plan->root().kernels())) << "ptxas was asked about each";
+    std::set<std::string_view> symbols; // equal kernels share one
+    for (const fb::Kernel *kernel : each(plan->root().kernels()))
+      symbols.insert(textOf(kernel->symbol()));
+    EXPECT_EQ(kernels, symbols.size()) << "ptxas was asked about each";
   }
 }
 

@@ -15,6 +15,8 @@
 #include "test/passes/codegen/cuda_harness.h"
 #include "test/runtime/cuda/fake_gpu.h"
 
+#include "llvm/ADT/StringSet.h"
+
 #include <cmath>
 #include <deque>
 #include <gtest/gtest.h>
@@ -156,9 +158,13 @@ class PlanKernels {
 public:
   PlanKernels(const ZooPlan &source, const Plan &plan) : plan_(plan) {
     std::vector<KernelSource> sources;
-    for (auto kernel : mlir::ModuleOp(*source.module).getOps<plan::KernelOp>())
-      sources.push_back({plan.root().kernels()->Get(static_cast<uint32_t>(sources.size()))->symbol()->str(),
-                         &kernel.getBody().front(), kernel.getLoc()});
+    llvm::StringSet<> symbols; // equal kernels share one
+    uint32_t number = 0;
+    for (auto kernel : mlir::ModuleOp(*source.module).getOps<plan::KernelOp>()) {
+      std::string symbol = plan.root().kernels()->Get(number++)->symbol()->str();
+      if (symbols.insert(symbol).second)
+        sources.push_back({symbol, &kernel.getBody().front(), kernel.getLoc()});
+    }
     module_ = std::make_unique<EmulatedModule>(sources);
   }
 
