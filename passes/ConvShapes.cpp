@@ -3,6 +3,7 @@
 #include "passes/ConvShapes.h"
 
 #include "dialects/gpuc/Windows.h"
+#include "runtime/plan/conv_workspace.h"
 #include "runtime/plan/cudnn_workspace.h"
 
 using namespace mlir;

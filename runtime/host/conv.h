@@ -6,7 +6,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/host/conv/problem.h"
-#include "runtime/plan/conv_shape.h"
+#include "runtime/plan/conv_workspace.h"
 
 namespace gpuc {
 

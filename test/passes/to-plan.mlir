@@ -190,8 +190,8 @@ module @matmul {
 
 // -----
 
-// A convolution is a library's, with all its numbers. Only the filter's gradient needs a workspace on the host: one tile
-// of 3 x 9 elements over 4 x 1 blocks of pixels gives 4 parts.
+// A convolution is a library's, with all its numbers. Only the filter's gradient needs a workspace on the host: 27
+// elements for each of the 4 images.
 
 // CHECK-LABEL: module @convolutions
 module @convolutions {

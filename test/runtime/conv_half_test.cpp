@@ -132,18 +132,32 @@ TEST(ConvHalf, SeveralBlocks) {
   checkAll(makeShape(1, 200, 600, axis(3, 3, 1, 1, 1), axis(3, 3, 1, 1, 1)), 22);
 }
 
+// The methods for few channels: rows, outputs in one vector and in two, strips, several images at once.
+TEST(ConvHalf, FewChannels) {
+  for (int64_t outputs : {3, 8, 16, 33}) {
+    checkAll(makeShape(3, 2, outputs, axis(9, 5, 1, 2, 2), axis(17, 5, 1, 2, 2)), 31);
+    checkAll(makeShape(20, 1, outputs, axis(9, 3), axis(15, 3)), 32);
+    checkAll(makeShape(1, 3, outputs, axis(61, 3, 2, 1, 1), axis(150, 3, 2, 1, 1)), 33);
+  }
+  checkAll(makeShape(1, 2, 5, axis(61, 3, 1, 1, 1), axis(230, 3, 1, 1, 1)), 34);
+}
+
 TEST(ConvHalf, RandomShapes) {
   std::mt19937_64 random(8);
   auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };
   for (int i = 0; i < 100; ++i) {
     auto any = [&] { return axis(upTo(17), upTo(5), upTo(3), upTo(4) - 1, upTo(4) - 1, upTo(3)); };
     const int64_t groups = upTo(3);
-    ConvShape shape = makeShape(upTo(3), groups * upTo(5), groups * upTo(20), any(), any(), groups);
+    const int64_t outputs = upTo(2) == 1 ? upTo(20) : 31 + upTo(9);  // few, or enough for patches
+    ConvShape shape = makeShape(upTo(3), groups * upTo(5), groups * outputs, any(), any(), groups);
     if (countWindows(shape)) checkAll(shape, random());
   }
 }
 
 TEST(ConvHalf, BitsDoNotDependOnThreads) {
+  for (int threads : {1, 2, 3})
+    for (int64_t outputs : {4, 40})
+      checkAll(makeShape(20, 3, outputs, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)), 4, threads);
   for (int threads : {1, 2, 3})
     checkAll(makeShape(20, 23, 37, axis(19, 3, 2, 1, 2), axis(21, 5, 1, 1, 2)), 3, threads);
 }
@@ -180,17 +194,24 @@ TEST(ConvHalf, RunAllocatesNothing) {
   }
 }
 
-// 6 · 25 elements of the filter and 10 up to the next cache line; 32 · 28 · 28 of the input; 32 parts of the
-// filter's gradient, as in f32.
+// 6 · 25 elements of the filter and 10 up to the next cache line; 8 parts of the filter's gradient, as in
+// f32, and one where f32 needs none; 2 · 21 · 21 of the input where each tap is added to it.
 TEST(ConvHalf, WorkspaceHoldsWhatIsF32) {
   ConvShape shape = makeShape(32, 1, 6, axis(28, 5), axis(28, 5));
   ASSERT_TRUE(countWindows(shape));
   shape.type = DataType::bf16;
   EXPECT_EQ(convWorkspaceBytes(shape), 160 * 4);
   shape.kind = ConvKind::input_gradient;
-  EXPECT_EQ(convWorkspaceBytes(shape), (160 + 32 * 28 * 28) * 4);
+  EXPECT_EQ(convWorkspaceBytes(shape), 160 * 4);
   shape.kind = ConvKind::filter_gradient;
-  EXPECT_EQ(convWorkspaceBytes(shape), 32 * 6 * 25 * 4);
+  EXPECT_EQ(convWorkspaceBytes(shape), 8 * 6 * 25 * 4);
+  shape.batch = 1;
+  EXPECT_EQ(convWorkspaceBytes(shape), 6 * 25 * 4);
+  shape.batch = 32;
+  ConvShape strided = makeShape(2, 1, 6, axis(21, 5, 2), axis(21, 5, 2));
+  ASSERT_TRUE(countWindows(strided));
+  strided.type = DataType::bf16, strided.kind = ConvKind::input_gradient;
+  EXPECT_EQ(convWorkspaceBytes(strided), (160 + 2 * 21 * 21) * 4);
   shape.kind = ConvKind::forward;
   EXPECT_EQ(ConvKernel::create(shape, 639).message(),
             "conv: the plan gives 639 bytes of workspace, 640 are needed; compile the plan again with this "

@@ -108,13 +108,121 @@ TEST(Conv, SeveralBlocks) {
   checkAll(makeShape(1, 300, 20, axis(6, 1), axis(6, 1)), 20);
 }
 
+ConvMethod methodOf(ConvShape shape, ConvKind kind) {
+  EXPECT_TRUE(countWindows(shape));
+  shape.kind = kind;
+  return convMethod(shape);
+}
+
+// Rows of one vector and one more, of one lane and one less; outputs that fill blocks of registers or not.
+TEST(Conv, FewChannelsByRows) {
+  for (int64_t width : {5, 15, 16, 17, 33}) {
+    const ConvShape shape =
+        makeShape(3, width % 9 + 1, width % 8 + 1, axis(6, 3, 1, 1, 1), axis(width, 3, 1, 1, 1));
+    EXPECT_EQ(methodOf(shape, ConvKind::forward), ConvMethod::by_rows);
+    EXPECT_EQ(methodOf(shape, ConvKind::input_gradient), ConvMethod::by_rows);
+    checkAll(shape, static_cast<uint64_t>(100 + width));
+  }
+  for (int64_t channels = 1; channels <= 9; ++channels)
+    checkAll(makeShape(2, channels, 10 - channels, axis(7, 2, 1, 0, 1), axis(12 + channels, 4, 1, 2, 0)),
+             static_cast<uint64_t>(200 + channels));
+}
+
+// An output in each lane of the filter's gradient: one vector and two, of any length, and kernels of each
+// width.
+TEST(Conv, FewChannelsByOutputs) {
+  for (int64_t kernel : {3, 5, 7})
+    for (int64_t outputs : {9, 15, 16, 17, 24, 31, 32, 33, 64}) {
+      const ConvShape shape =
+          makeShape(2, outputs % 3 + 1, outputs, axis(9, kernel, 1, 1, 2), axis(11, kernel, 1, 0, 2));
+      EXPECT_EQ(methodOf(shape, ConvKind::filter_gradient), ConvMethod::by_outputs);
+      checkAll(shape, static_cast<uint64_t>(300 + outputs));
+    }
+}
+
+// Images of more than one strip, the last of them shorter; several images at once, the last time fewer.
+TEST(Conv, StripsAndChunks) {
+  const ConvShape tall = makeShape(2, 5, 3, axis(83, 3, 1, 1, 1), axis(70, 3, 1, 1, 1));
+  const ConvShape wide = makeShape(2, 2, 20, axis(61, 5, 1, 2, 2), axis(110, 5, 1, 2, 2));
+  for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient})
+    for (ConvShape shape : {tall, wide}) {
+      const ConvMethod method = methodOf(shape, kind);
+      ASSERT_NE(method, ConvMethod::patches);
+      shape.kind = kind;
+      ASSERT_TRUE(countWindows(shape));
+      const DirectCut cut = cutDirect(shape, method);
+      EXPECT_GT(cut.strips, 1);
+      EXPECT_NE(correlationOf(shape).height.output % cut.strip_rows, 0);
+    }
+  checkAll(tall, 401);
+  checkAll(wide, 402);
+  for (int64_t outputs : {5, 16}) {
+    ConvShape many = makeShape(29, 2, outputs, axis(9, 3), axis(12, 3));
+    ASSERT_TRUE(countWindows(many));
+    many.kind = ConvKind::filter_gradient;
+    const DirectCut cut = cutDirect(many, convMethod(many));
+    EXPECT_GT(cut.images, 1);
+    EXPECT_NE(many.batch % cut.images, 0);
+    checkAll(many, 403);
+  }
+}
+
+// Strides become phases of the packed image, which differ in height and width; dilation reaches across them.
+TEST(Conv, FewChannelsWithStrides) {
+  for (int64_t stride : {2, 3})
+    for (int64_t dilation : {1, 2, 3}) {
+      const ConvShape shape =
+          makeShape(2, 3, 7, axis(23, 5, stride, 2, 1, dilation), axis(41, 4, 5 - stride, 1, 3, dilation));
+      EXPECT_EQ(methodOf(shape, ConvKind::forward), ConvMethod::by_rows);
+      EXPECT_EQ(methodOf(shape, ConvKind::filter_gradient), ConvMethod::by_rows);
+      checkAll(shape, static_cast<uint64_t>(500 + 10 * stride + dilation));
+    }
+}
+
+// Padding beyond the kernel: the cotangent that is packed for the input's gradient begins before the image.
+TEST(Conv, FewChannelsWithWidePadding) {
+  checkAll(makeShape(2, 2, 3, axis(6, 3, 1, 4, 3), axis(13, 2, 1, 3, 5)), 601);
+  checkAll(makeShape(2, 2, 17, axis(6, 3, 1, 5, 0), axis(4, 3, 1, 0, 7)), 602);
+  checkAll(makeShape(1, 1, 1, axis(1, 5, 1, 2, 2), axis(1, 5, 1, 2, 2)), 603);
+}
+
+// NaN and infinities beside a row's last window belong to no sum of the lanes behind it.
+TEST(Conv, NanOutsideOfAllWindowsIsNotRead) {
+  for (int64_t outputs : {3, 16}) {
+    ConvShape shape = makeShape(2, 1, outputs, axis(8, 3), axis(14, 3, 2));  // column 13 is in no window
+    for (ConvKind kind : {ConvKind::forward, ConvKind::filter_gradient}) {
+      shape.kind = kind;
+      ASSERT_TRUE(countWindows(shape));
+      GuardedConv<float> problem(shape, 7);
+      for (int64_t row = 0; row < 16; ++row)
+        problem.x()[row * 14 + 13] = std::numeric_limits<float>::quiet_NaN();
+      runWhole(kernelFor(shape), problem.operands());
+      EXPECT_EQ(problem.firstError(), "");
+    }
+  }
+}
+
+// A column that only the later taps read is infinite: the others' sums stay finite.
+TEST(Conv, InfinityStaysWithItsTaps) {
+  ConvShape shape = makeShape(2, 1, 3, axis(8, 3), axis(14, 3));
+  shape.kind = ConvKind::filter_gradient;
+  ASSERT_TRUE(countWindows(shape));
+  GuardedConv<float> problem(shape, 7);
+  for (int64_t row = 0; row < 16; ++row) problem.x()[row * 14 + 13] = std::numeric_limits<float>::quiet_NaN();
+  runWhole(kernelFor(shape), problem.operands());
+  EXPECT_EQ(problem.firstError(), "");
+  const std::vector<float> dw = problem.result();
+  EXPECT_EQ(std::count_if(dw.begin(), dw.end(), [](float v) { return std::isnan(v); }), 3 * 3);
+}
+
 TEST(Conv, RandomShapes) {
   std::mt19937_64 random(7);
   auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };
   for (int i = 0; i < 150; ++i) {
     auto any = [&] { return axis(upTo(17), upTo(5), upTo(3), upTo(4) - 1, upTo(4) - 1, upTo(3)); };
     const int64_t groups = upTo(3);
-    ConvShape shape = makeShape(upTo(3), groups * upTo(5), groups * upTo(20), any(), any(), groups);
+    const int64_t outputs = upTo(2) == 1 ? upTo(20) : 31 + upTo(9);  // few, or enough for patches
+    ConvShape shape = makeShape(upTo(3), groups * upTo(5), groups * outputs, any(), any(), groups);
     if (countWindows(shape)) checkAll(shape, random());
   }
 }
@@ -122,10 +230,16 @@ TEST(Conv, RandomShapes) {
 // Computed whole, and by random splits in random order by three threads. The bits must agree.
 TEST(Conv, BitsDoNotDependOnTheSplit) {
   std::mt19937_64 random(11);
-  for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
-    ConvShape shape = makeShape(5, 23, 37, axis(19, 3, 2, 1, 2), axis(21, 5, 1, 1, 2));
-    ASSERT_TRUE(countWindows(shape));
-    shape.kind = kind;
+  std::vector<ConvShape> shapes;
+  for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient})
+    for (ConvShape shape : {makeShape(5, 23, 37, axis(19, 3, 2, 1, 2), axis(21, 5, 1, 1, 2)),
+                            makeShape(20, 3, 5, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
+                            makeShape(20, 3, 40, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2))}) {
+      shape.kind = kind;
+      ASSERT_TRUE(countWindows(shape));
+      shapes.push_back(shape);
+    }
+  for (const ConvShape& shape : shapes) {
     SCOPED_TRACE(describe(shape));
     GuardedConv<float> problem(shape, 3);
     ConvKernel kernel = kernelFor(shape);
@@ -164,10 +278,16 @@ TEST(Conv, NanStaysInItsWindows) {
 }
 
 TEST(Conv, RunAllocatesNothing) {
-  for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
-    ConvShape shape = makeShape(4, 16, 32, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1));
-    ASSERT_TRUE(countWindows(shape));
-    shape.kind = kind;
+  std::vector<ConvShape> shapes;
+  for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient})
+    for (ConvShape shape : {makeShape(4, 3, 5, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1)),
+                            makeShape(4, 16, 32, axis(14, 3, 1, 1, 1), axis(14, 3, 2, 1, 1)),
+                            makeShape(4, 16, 32, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1))}) {
+      shape.kind = kind;
+      ASSERT_TRUE(countWindows(shape));
+      shapes.push_back(shape);
+    }
+  for (const ConvShape& shape : shapes) {
     GuardedConv<float> problem(shape, 5);
     ConvKernel kernel = kernelFor(shape);
     const ConvOperands operands = problem.operands();
@@ -183,11 +303,11 @@ TEST(Conv, WorkspaceHoldsThePartsOfAFiltersGradient) {
   ASSERT_TRUE(countWindows(shape));
   EXPECT_EQ(convWorkspaceBytes(shape), 0);
   shape.kind = ConvKind::filter_gradient;
-  // 576 pixels in blocks of 128: 5 an image. One tile holds the whole filter, so that there are 32 parts.
-  EXPECT_EQ(convWorkspaceBytes(shape), 32 * 6 * 25 * 4);
+  // Four images at once, so 8 parts.
+  EXPECT_EQ(convWorkspaceBytes(shape), 8 * 6 * 25 * 4);
   Result<ConvKernel> kernel = ConvKernel::create(shape, 100);
   EXPECT_EQ(kernel.message(),
-            "conv: the plan gives 100 bytes of workspace, 19200 are needed; compile the plan again with this "
+            "conv: the plan gives 100 bytes of workspace, 4800 are needed; compile the plan again with this "
             "version of gpuc");
 }
 

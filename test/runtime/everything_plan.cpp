@@ -77,8 +77,7 @@ PlanBuilder convolutionsPlan(DataType type, TargetKind target) {
   uint32_t x = builder.buffer("x", type, {4, 3, 9, 8}), dx = builder.buffer("dx", type, {4, 3, 9, 8});
   uint32_t w = builder.buffer("w", type, {5, 3, 3, 3}), dw = builder.buffer("dw", type, {5, 3, 3, 3});
   uint32_t y = builder.buffer("y", type, {4, 5, 9, 8}), dy = builder.buffer("dy", type, {4, 5, 9, 8});
-  // 4 parts of dw; of 16-bit floats 144 elements for w and all of dx as f32.
-  const int64_t elements = sizeOf(type) == 2 ? 144 + 864 : 4 * 135;
+  const int64_t elements = 4 * 135;  // 4 parts of dw; of 16-bit floats also 144 elements for w as f32
   uint32_t workspace = builder.buffer("workspace", DataType::i8, {4 * elements});
   fb::ProgramT& predict = builder.program("predict");
   for (auto [name, buffer] : {std::pair("x", x), {"w", w}, {"dy", dy}})

@@ -19,6 +19,9 @@ template <typename S>
 void ConvKernel::runTiles(ConvStep step, const ConvOperands& operands, int64_t begin, int64_t end) const {
   auto compute = step == ConvStep::widen_filter                    ? widenFilter<S>
                  : step == ConvStep::sum_parts                     ? sumFilterGradient<S>
+                 : step == ConvStep::direct                        ? computeDirectTile<S>
+                 : step == ConvStep::direct_filter                 ? computeDirectFilterTile<S>
+                 : step == ConvStep::output_filter                 ? computeOutputFilterTile<S>
                  : problem_.shape.kind == ConvKind::forward        ? computeForwardTile<S>
                  : problem_.shape.kind == ConvKind::input_gradient ? computeInputGradientTile<S>
                                                                    : computeFilterGradientTile<S>;

@@ -3,15 +3,11 @@
 
 #include <cstdint>
 
+#include "runtime/host/conv/direct.h"
 #include "runtime/host/matmul/element.h"
 #include "runtime/plan/conv_shape.h"
 
 namespace gpuc {
-
-/// Output positions [begin, end) at which a tap of the kernel lies inside of the image.
-struct ValidRange {
-  int64_t begin, end;
-};
 
 /// A block of the matrix of patches of one image and one group. Its rows are (channel, i, j), one for each
 /// element that an output reads; its columns are the output's pixels. Element [(c, i, j), (p, q)] is the
@@ -34,6 +30,7 @@ struct TypedPatchKernels {
   /// Adds each element of the block to the image's element that it stands for, row by row. What stands for
   /// none may be overwritten.
   void (*scatter)(const PatchBlock& block, Computed<S>* patches, Computed<S>* image);
+  TypedDirectKernels<S> direct;
 };
 
 struct PatchKernelTable {

@@ -1,4 +1,4 @@
-#include "runtime/host/conv/patches.h"
+#include "runtime/host/conv/patch_kernel_table.h"
 
 namespace gpuc {
 

@@ -165,15 +165,5 @@ void scatterPatches(const PatchBlock& b, T* patches, T* image) {
   });
 }
 
-template <typename S>
-constexpr TypedPatchKernels<S> typedPatchKernels() {
-  return {gatherPatches<S>, scatterPatches<Computed<S>>};
-}
-
-constexpr PatchKernelTable makePatchKernelTable() {
-  return {typedPatchKernels<float>(), typedPatchKernels<double>(), typedPatchKernels<Half>(),
-          typedPatchKernels<Bfloat16>()};
-}
-
 }  // namespace
 }  // namespace gpuc

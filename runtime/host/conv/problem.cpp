@@ -29,12 +29,6 @@ std::vector<ValidRange> validRanges(const ConvAxis& axis) {
   return ranges;
 }
 
-/// Tiles of about 10 µs, at 120 GFLOP/s in f32 and 60 in f64, and 0.3 ns for each packed element.
-int64_t grainOf(double flops, double packed, DataType type) {
-  const double tile_ns = flops * static_cast<double>(sizeOf(type)) / 480 + 0.3 * packed + 20;
-  return static_cast<int64_t>(std::ceil(10'000 / tile_ns));
-}
-
 /// Output pixels are the columns, patch rows the depth. Few tiles take fewer outputs each, although every one
 /// packs its patches anew.
 void cutForward(ConvProblem& problem) {
@@ -50,7 +44,7 @@ void cutForward(ConvProblem& problem) {
   problem.stride_b = packedStride(b.block_n, s.type);
   const double elements = static_cast<double>(b.block_n) * static_cast<double>(b.k);
   problem.phases.push_back({ConvStep::compute, others * b.blocksM(),
-                            grainOf(2 * elements * static_cast<double>(b.block_m), elements, s.type)});
+                            convGrain(2 * elements * static_cast<double>(b.block_m), elements, s.type)});
 }
 
 /// A tile owns whole channels of the image, into which it adds the patches of all pixels. Patch rows are m.
@@ -72,7 +66,7 @@ void cutInputGradient(ConvProblem& problem) {
   const double elements = static_cast<double>(tile_rows) * static_cast<double>(b.n);
   problem.phases.push_back({ConvStep::compute,
                             s.batch * s.groups * ceilDivide(s.groupInputs(), problem.channels_per_tile),
-                            grainOf(2 * elements * static_cast<double>(b.k), 2 * elements, s.type)});
+                            convGrain(2 * elements * static_cast<double>(b.k), 2 * elements, s.type)});
 }
 
 /// Patch rows are m, outputs n, and the pixels of all images the depth.
@@ -86,14 +80,12 @@ void cutFilter(ConvProblem& problem) {
                     .block_n = cut.outputs,
                     .block_k = cut.pixels};
   problem.parts = cut.parts;
+  problem.sums_in_workspace = cut.parts > 1;
   problem.stride_b = packedStride(cut.outputs, s.type);
   const double depth = static_cast<double>(s.batch * cut.pixel_blocks * cut.pixels / cut.parts);
   const double rows = static_cast<double>(cut.rows), outputs = static_cast<double>(cut.outputs);
   problem.phases.push_back({ConvStep::compute, cut.parts * s.groups * cut.row_blocks * cut.output_blocks,
-                            grainOf(2 * rows * outputs * depth, (rows + outputs) * depth, s.type)});
-  if (problem.summed())
-    problem.phases.push_back({ConvStep::sum_parts, ceilDivide(s.filterElements(), kConvSumElements),
-                              grainOf(0, static_cast<double>(kConvSumElements * cut.parts) / 4, s.type)});
+                            convGrain(2 * rows * outputs * depth, (rows + outputs) * depth, s.type)});
 }
 
 struct LeadingDimensions {
@@ -176,26 +168,41 @@ Status checkConvShape(const ConvShape& s) {
   return okStatus();
 }
 
+int64_t convGrain(double flops, double packed, DataType type) {
+  const double tile_ns = flops * static_cast<double>(sizeOf(type)) / 480 + 0.3 * packed + 20;
+  return static_cast<int64_t>(std::ceil(10'000 / tile_ns));
+}
+
 Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
   ConvProblem problem;
   problem.shape = shape;
   problem.storage = shape.type;
   problem.shape.type = computedType(shape.type);
   problem.widened_filter = convWidenedFilter(shape);
-  problem.valid_rows = validRanges(shape.height);
+  problem.method = convMethod(shape);
+  const bool direct = problem.method != ConvMethod::patches;
+  problem.valid_rows = validRanges(direct ? correlationOf(shape).height : shape.height);
   problem.valid_columns = validRanges(shape.width);
   problem.patch_kernels = patchKernels(microKernelVectorBytes());
   problem.vector_kernels = vectorKernels(microKernelVectorBytes());
   if (problem.widened_filter > 0)
     problem.phases.push_back({ConvStep::widen_filter, ceilDivide(shape.filterElements(), kConvSumElements),
-                              grainOf(0, kConvSumElements, DataType::f32)});
-  if (shape.kind == ConvKind::forward)
+                              convGrain(0, kConvSumElements, DataType::f32)});
+  if (direct)
+    cutForDirect(problem);
+  else if (shape.kind == ConvKind::forward)
     cutForward(problem);
   else if (shape.kind == ConvKind::input_gradient)
     cutInputGradient(problem);
   else
     cutFilter(problem);
-  GPUC_ASSIGN_OR_RETURN(problem.micro_kernels, makeBlockKernels(problem));
+  if (problem.summed())
+    problem.phases.push_back(
+        {ConvStep::sum_parts, ceilDivide(shape.filterElements(), kConvSumElements),
+         convGrain(0, static_cast<double>(kConvSumElements * problem.parts) / 4, problem.shape.type)});
+  if (!direct) {
+    GPUC_ASSIGN_OR_RETURN(problem.micro_kernels, makeBlockKernels(problem));
+  }
   return problem;
 }
 

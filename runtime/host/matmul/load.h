@@ -17,6 +17,18 @@ inline void copyHalves(void* to, const void* from, int64_t count) {
   if (count & 1) __builtin_memcpy(target, source, 2);
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/// All bits of the first `count` lanes.
+template <typename T>
+inline __m256i firstLanes(int64_t count) {
+  if constexpr (sizeof(T) == 4)
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  else
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+#endif
+
 template <typename S>
 inline Vector<Computed<S>> load(const S* address) {
   if constexpr (kIsWidened<S>) {
@@ -54,6 +66,11 @@ inline Vector<Computed<S>> loadFirst(const S* address, int64_t count) {
       return (Vector<S>)_mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), address);
     else
       return (Vector<S>)_mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), address);
+#elif defined(__AVX2__)
+    if constexpr (sizeof(S) == 4)
+      return (Vector<S>)_mm256_maskload_ps(address, firstLanes<S>(count));
+    else
+      return (Vector<S>)_mm256_maskload_pd(address, firstLanes<S>(count));
 #else
     Vector<S> v = {};
     for (int64_t i = 0; i < count; ++i) v[i] = address[i];
@@ -75,6 +92,11 @@ inline void storeFirst(S* address, Vector<Computed<S>> v, int64_t count) {
       _mm512_mask_storeu_ps(address, static_cast<__mmask16>(mask), (__m512)v);
     else
       _mm512_mask_storeu_pd(address, static_cast<__mmask8>(mask), (__m512d)v);
+#elif defined(__AVX2__)
+    if constexpr (sizeof(S) == 4)
+      _mm256_maskstore_ps(address, firstLanes<S>(count), (__m256)v);
+    else
+      _mm256_maskstore_pd(address, firstLanes<S>(count), (__m256d)v);
 #else
     for (int64_t i = 0; i < count; ++i) address[i] = v[i];
 #endif

@@ -1,0 +1,144 @@
+// Correlation with lanes along the rows of the result; included by patch_kernels_*.cpp alone (see
+// runtime/host/matmul/vector.h).
+#pragma once
+
+#include "runtime/host/conv/direct.h"
+#include "runtime/host/conv/register_blocks.h"
+#include "runtime/host/matmul/load.h"
+
+namespace gpuc {
+namespace {
+
+/// Outputs of one block: so many that a loaded vector of the image meets enough of them.
+constexpr int kMostOutputs = kVectorBytes == 64 ? 8 : 4;
+constexpr int kMostVectors = kVectorBytes == 64 ? 4 : 3;
+
+constexpr int mostVectors(int outputs) {
+  const int most = kMostSums / outputs;
+  return most < kMostVectors ? most : kMostVectors;
+}
+
+/// One block of the result: where its vectors lie in the packed strip, and in `result`.
+template <typename T>
+struct CorrelationBlock {
+  const T* image[kMostVectors];
+  int64_t place[kMostVectors], lanes[kMostVectors];
+  const T* filter;
+  T* result;
+  int64_t result_output;
+  const DirectTap *taps, *taps_end;
+};
+
+/// kOutputs x kVectors vectors of the result.
+template <int kOutputs, int kVectors, typename T>
+__attribute__((noinline)) void correlateBlock(const CorrelationBlock<T>& b, int64_t channels,
+                                              int64_t image_channel, int64_t filter_channel,
+                                              int64_t filter_output) {
+  Vector<T> sums[kOutputs][kVectors] = {};
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    const int64_t offset = channel * image_channel;
+    const T* weights = b.filter + channel * filter_channel;
+    for (const DirectTap* tap = b.taps; tap < b.taps_end; ++tap) {
+      Vector<T> x[kVectors];
+      for (int v = 0; v < kVectors; ++v) x[v] = load(b.image[v] + offset + tap->image);
+      const T* weight = weights + tap->filter;
+      for (int o = 0; o < kOutputs; ++o) {
+        const Vector<T> w = weight[o * filter_output] - Vector<T>{};
+        for (int v = 0; v < kVectors; ++v) sums[o][v] = multiplyAdd<T>(w, x[v], sums[o][v]);
+      }
+    }
+  }
+  for (int o = 0; o < kOutputs; ++o)
+    for (int v = 0; v < kVectors; ++v) {
+      T* to = b.result + o * b.result_output + b.place[v];
+      if (b.lanes[v] == kLanes<T>)
+        store(to, sums[o][v]);
+      else
+        storeFirst(to, sums[o][v], b.lanes[v]);
+    }
+}
+
+/// Calls run with `outputs` and `vectors` as constants.
+template <int kOutputs, int kVectors, typename Run>
+inline void withBlockSize(int64_t outputs, int64_t vectors, Run run) {
+  if constexpr (kOutputs > 1)
+    if (outputs < kOutputs)
+      return withBlockSize<kOutputs - 1, mostVectors(kOutputs - 1)>(outputs, vectors, run);
+  if constexpr (kVectors > 1)
+    if (vectors < kVectors) return withBlockSize<kOutputs, kVectors - 1>(outputs, vectors, run);
+  run(std::integral_constant<int, kOutputs>(), std::integral_constant<int, kVectors>());
+}
+
+/// The kernel rows that meet more than padding in any of the result's rows [row, row_end).
+template <typename S>
+inline void kernelRows(const Correlation<S>& c, int64_t row, int64_t row_end, int64_t& first, int64_t& end) {
+  auto meets = [&](int64_t i) {
+    return c.valid_rows[i].begin < c.first_row + row_end && c.valid_rows[i].end > c.first_row + row;
+  };
+  first = 0, end = c.kernel_rows;
+  while (first < end && !meets(first)) ++first;
+  while (end > first && !meets(end - 1)) --end;
+}
+
+/// Vectors [first, first + count) of the result, row by row, of `outputs` outputs.
+template <typename S>
+void correlateVectors(const Correlation<S>& c, int64_t output, int64_t outputs, int64_t first,
+                      int64_t count) {
+  using T = Computed<S>;
+  const int64_t vectors_per_row = (c.columns + kLanes<T> - 1) / kLanes<T>;
+  alignas(64) T scratch[kIsWidened<S> ? kMostOutputs * kMostVectors * kLanes<T> : 1];
+  CorrelationBlock<T> block;
+  int64_t places[kMostVectors];
+  const int64_t first_row = first / vectors_per_row;
+  int64_t row = first_row, column = (first - first_row * vectors_per_row) * kLanes<T>, row_end = row;
+  for (int64_t v = 0; v < count; ++v) {
+    const int64_t rest = c.columns - column;
+    block.image[v] = c.image + row * c.image_row + column;
+    block.lanes[v] = rest < kLanes<T> ? rest : kLanes<T>;
+    places[v] = row * c.columns + column;
+    block.place[v] = kIsWidened<S> ? v * kLanes<T> : places[v];
+    row_end = row + 1;
+    column += kLanes<T>;
+    if (column >= c.columns) column = 0, ++row;
+  }
+  S* result = c.result + output * c.result_output;
+  block.filter = c.filter + output * c.filter_output;
+  block.result = kIsWidened<S> ? scratch : reinterpret_cast<T*>(result);
+  block.result_output = kIsWidened<S> ? kMostVectors * kLanes<T> : c.result_output;
+  int64_t kernel_row, kernel_row_end;
+  kernelRows(c, first_row, row_end, kernel_row, kernel_row_end);
+  block.taps = c.taps + kernel_row * c.taps_per_row;
+  block.taps_end = c.taps + kernel_row_end * c.taps_per_row;
+  withBlockSize<kMostOutputs, mostVectors(kMostOutputs)>(outputs, count, [&](auto o, auto v) {
+    correlateBlock<o, v, T>(block, c.channels, c.image_channel, c.filter_channel, c.filter_output);
+  });
+  if constexpr (kIsWidened<S>)
+    for (int64_t o = 0; o < outputs; ++o)
+      for (int64_t v = 0; v < count; ++v) {
+        const Vector<T> sums = load(scratch + o * block.result_output + block.place[v]);
+        S* to = result + o * c.result_output + places[v];
+        if (block.lanes[v] == kLanes<T>)
+          store(to, sums);
+        else
+          storeFirst(to, sums, block.lanes[v]);
+      }
+}
+
+template <typename S>
+void correlate(const Correlation<S>& c) {
+  const int64_t vectors = c.rows * ((c.columns + kLanes<Computed<S>> - 1) / kLanes<Computed<S>>);
+  const int64_t output_blocks = (c.outputs + kMostOutputs - 1) / kMostOutputs;
+  for (int64_t ob = 0; ob < output_blocks; ++ob) {
+    const int64_t output = evenBegin(c.outputs, output_blocks, ob);
+    const int64_t outputs = evenBegin(c.outputs, output_blocks, ob + 1) - output;
+    const int64_t most = mostVectors(static_cast<int>(outputs));
+    const int64_t vector_blocks = (vectors + most - 1) / most;
+    for (int64_t vb = 0; vb < vector_blocks; ++vb) {
+      const int64_t first = evenBegin(vectors, vector_blocks, vb);
+      correlateVectors(c, output, outputs, first, evenBegin(vectors, vector_blocks, vb + 1) - first);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuc

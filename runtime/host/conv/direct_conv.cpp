@@ -1,0 +1,50 @@
+// y = filter correlated with x, and dx = the filter turned round correlated with dy, a strip of rows at a
+// time.
+#include "runtime/host/conv/direct_strip.h"
+
+namespace gpuc {
+
+/// Tiles count strips first, then groups, then images.
+template <typename S>
+void computeDirectTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
+  using T = Computed<S>;
+  const ConvShape& c = problem.direct.correlation;
+  const DirectCut& cut = problem.direct.cut;
+  const TypedDirectKernels<S>& kernels = problem.patch_kernels->of<S>().direct;
+  const int64_t row = tile % cut.strips * cut.strip_rows;
+  tile /= cut.strips;
+  const int64_t group = tile % c.groups, image = tile / c.groups;
+
+  alignas(64) std::byte scratch[kDirectPackedBytes];
+  T* packed = reinterpret_cast<T*>(scratch);
+  const PackedStrip strip = packedStrip(problem.direct, row);
+  kernels.pack(strip, static_cast<const S*>(operands.a) + inputOffset(c, image, group), packed);
+
+  // The filter as it lies: [outputs, inputs, taps] of the convolution, whichever of them are summed up here.
+  const bool turned = problem.shape.kind == ConvKind::input_gradient;
+  const int64_t output_stride = problem.shape.patchRows(), input_stride = c.taps();
+  kernels.correlate(
+      {.outputs = c.groupOutputs(),
+       .channels = c.groupInputs(),
+       .rows = std::min(cut.strip_rows, c.height.output - row),
+       .columns = c.width.output,
+       .image = packed,
+       .image_channel = strip.channelStride(),
+       .image_row = cut.row_stride,
+       .filter = filterOf<S>(operands) + filterOffset(problem.shape, group),
+       .filter_output = turned ? input_stride : output_stride,
+       .filter_channel = turned ? output_stride : input_stride,
+       .taps = problem.direct.taps.data(),
+       .kernel_rows = c.height.kernel,
+       .taps_per_row = c.width.kernel,
+       .valid_rows = problem.valid_rows.data(),
+       .first_row = row,
+       .result = static_cast<S*>(operands.c) + outputOffset(c, image, group) + row * c.width.output,
+       .result_output = c.outputPixels()});
+}
+
+#define GPUC_INSTANTIATE(S) \
+  template void computeDirectTile<S>(const ConvProblem&, const ConvOperands&, int64_t);
+GPUC_FOR_EACH_ELEMENT(GPUC_INSTANTIATE)
+
+}  // namespace gpuc

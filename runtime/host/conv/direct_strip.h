@@ -1,0 +1,58 @@
+// A direct problem's packed strips.
+#pragma once
+
+#include <algorithm>
+
+#include "runtime/host/conv/patch_block.h"
+
+namespace gpuc {
+
+/// A strip of one image's rows as the problem's tap places want it.
+inline PackedStrip packedStrip(const DirectProblem& direct, int64_t first_row) {
+  const ConvShape& c = direct.correlation;
+  const DirectCut& cut = direct.cut;
+  return {.channels = c.groupInputs(),
+          .height = c.height.input,
+          .width = c.width.input,
+          .top = c.height.low,
+          .left = c.width.low,
+          .row_step = c.height.stride,
+          .column_step = c.width.stride,
+          .row_phases = cut.row_phases,
+          .column_phases = cut.column_phases,
+          .first_row = first_row,
+          .rows = cut.strip_rows + cut.more_rows,
+          .row_stride = cut.row_stride};
+}
+
+/// Images [first, end), of each the rows of one strip: what is packed at once.
+struct DirectChunk {
+  int64_t first, end;
+  int64_t row, rows;
+
+  DirectChunk(const DirectProblem& direct, int64_t index) {
+    const DirectCut& cut = direct.cut;
+    first = index / cut.strips * cut.images;
+    end = std::min(first + cut.images, direct.correlation.batch);
+    row = index % cut.strips * cut.strip_rows;
+    rows = std::min(cut.strip_rows, direct.correlation.height.output - row);
+  }
+};
+
+/// Packed elements of one image's strip.
+inline int64_t imageElements(const DirectProblem& direct) {
+  return direct.cut.packedElements(direct.correlation, direct.cut.strip_rows);
+}
+
+/// Packs a chunk's images, one behind the other; x is the whole input.
+template <typename S>
+void packChunk(const ConvProblem& problem, const DirectChunk& chunk, const S* x, int64_t group,
+               Computed<S>* packed) {
+  const PackedStrip strip = packedStrip(problem.direct, chunk.row);
+  for (int64_t image = chunk.first; image < chunk.end; ++image)
+    problem.patch_kernels->of<S>().direct.pack(
+        strip, x + inputOffset(problem.shape, image, group),
+        packed + (image - chunk.first) * imageElements(problem.direct));
+}
+
+}  // namespace gpuc

@@ -1,0 +1,78 @@
+// A filter's gradient with lanes along the rows of the cotangent; included by patch_kernels_*.cpp alone (see
+// runtime/host/matmul/vector.h).
+#pragma once
+
+#include "runtime/host/conv/direct.h"
+#include "runtime/host/conv/register_blocks.h"
+#include "runtime/host/matmul/dot.h"
+
+namespace gpuc {
+namespace {
+
+/// Outputs and taps of a block of a filter's gradient.
+constexpr int kFilterOutputs = kVectorBytes == 64 ? 4 : 3;
+constexpr int kFilterTaps = kVectorBytes == 64 ? 6 : 4;
+
+template <int kOutputs, int kTaps, typename T>
+__attribute__((noinline)) void filterBlock(const FilterProducts<T>& p, int64_t output, int64_t tap) {
+  Vector<T> sums[kOutputs][kTaps] = {};
+  const T* places[kTaps];
+  for (int t = 0; t < kTaps; ++t) places[t] = p.image + p.tap_places[tap + t];
+  const int64_t whole = (p.columns - 1) / kLanes<T> * kLanes<T>, rest = p.columns - whole;
+  auto step = [&](auto loadAt, const T* dy, int64_t at) __attribute__((always_inline)) {
+    Vector<T> left[kOutputs];
+    for (int o = 0; o < kOutputs; ++o) left[o] = loadAt(dy + o * p.dy_output);
+    for (int t = 0; t < kTaps; ++t) {
+      const Vector<T> right = loadAt(places[t] + at);
+      for (int o = 0; o < kOutputs; ++o) sums[o][t] = multiplyAdd<T>(left[o], right, sums[o][t]);
+    }
+  };
+  auto loadWhole = [](const T* address) __attribute__((always_inline)) { return load(address); };
+  auto loadRest = [rest](const T* address)
+                      __attribute__((always_inline)) { return loadFirst(address, rest); };
+  for (int64_t image = 0; image < p.images; ++image)
+    for (int64_t row = 0; row < p.rows; ++row) {
+      const T* dy = p.dy + image * p.dy_image + output * p.dy_output + row * p.columns;
+      const int64_t at = image * p.image_image + row * p.image_row;
+      for (int64_t i = 0; i < whole; i += kLanes<T>) step(loadWhole, dy + i, at + i);
+      if (rest == kLanes<T>)
+        step(loadWhole, dy + whole, at + whole);
+      else
+        step(loadRest, dy + whole, at + whole);
+    }
+  for (int t = 0; t < kTaps; ++t) {
+    Vector<T> four[4];
+    for (int o = 0; o < 4; ++o) four[o] = sums[o < kOutputs ? o : 0][t];
+    T all[4];
+    sum4<T>(four, all);
+    for (int o = 0; o < kOutputs; ++o) {
+      T& to = p.sums[(output + o) * p.sums_output + tap + t];
+      to = p.accumulate ? to + all[o] : all[o];
+    }
+  }
+}
+
+template <int kOutputs, int kTaps, typename Run>
+inline void withFilterBlock(int64_t outputs, int64_t taps, Run run) {
+  if constexpr (kOutputs > 1)
+    if (outputs < kOutputs) return withFilterBlock<kOutputs - 1, kTaps>(outputs, taps, run);
+  if constexpr (kTaps > 1)
+    if (taps < kTaps) return withFilterBlock<kOutputs, kTaps - 1>(outputs, taps, run);
+  run(std::integral_constant<int, kOutputs>(), std::integral_constant<int, kTaps>());
+}
+
+template <typename T>
+void filterProducts(const FilterProducts<T>& p) {
+  const int64_t output_blocks = (p.outputs + kFilterOutputs - 1) / kFilterOutputs;
+  const int64_t tap_blocks = (p.taps + kFilterTaps - 1) / kFilterTaps;
+  for (int64_t tb = 0; tb < tap_blocks; ++tb)
+    for (int64_t ob = 0; ob < output_blocks; ++ob) {
+      const int64_t output = evenBegin(p.outputs, output_blocks, ob), tap = evenBegin(p.taps, tap_blocks, tb);
+      withFilterBlock<kFilterOutputs, kFilterTaps>(
+          evenBegin(p.outputs, output_blocks, ob + 1) - output, evenBegin(p.taps, tap_blocks, tb + 1) - tap,
+          [&](auto o, auto t) { filterBlock<o, t, T>(p, output, tap); });
+    }
+}
+
+}  // namespace
+}  // namespace gpuc

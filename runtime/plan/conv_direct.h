@@ -1,0 +1,145 @@
+// The direct method of the host's convolution: for which shapes it is taken, and how they are cut.
+#pragma once
+
+#include <algorithm>
+
+#include "runtime/plan/conv_shape.h"
+
+namespace gpuc {
+
+/// patches: blocks of the matrix of patches are packed for LIBXSMM's products. Each element of an image is
+///   copied once for every tap, which pays where many outputs read the copy.
+/// by_rows: an image is packed once, with its padding, and vectors run along its rows.
+/// by_outputs: as by_rows, of the filter's gradient; vectors run along the outputs.
+enum class ConvMethod : uint8_t { patches, by_rows, by_outputs };
+
+/// The most bytes of packed images that one tile of the direct methods holds, and of packed cotangents.
+inline constexpr int64_t kDirectPackedBytes = 64 * 1024;
+
+/// The most outputs that are packed side by side by by_outputs: two vectors of the widest kind.
+constexpr int64_t mostPackedOutputs(const ConvShape& shape) { return 128 / sizeOf(computedType(shape.type)); }
+
+/// What is correlated with the filter: for the input's gradient the output's cotangent, with the filter
+/// turned round, which is a forward convolution where no stride is taken. Its `low` may be negative.
+constexpr ConvShape correlationOf(const ConvShape& shape) {
+  if (shape.kind != ConvKind::input_gradient) return shape;
+  ConvShape turned = shape;
+  turned.in_channels = shape.out_channels, turned.out_channels = shape.in_channels;
+  for (ConvAxis ConvShape::* axis : {&ConvShape::height, &ConvShape::width}) {
+    const ConvAxis& from = shape.*axis;
+    ConvAxis& to = turned.*axis;
+    to.input = from.output, to.output = from.input;
+    to.low = (from.kernel - 1) * from.dilation - from.low;
+    to.high = (from.kernel - 1) * from.dilation - from.high;
+  }
+  return turned;
+}
+
+/// How the direct method cuts a convolution. A tile of forward and of the input's gradient is a strip of rows
+/// of one image; of the filter's gradient it is one of `parts` of all chunks, each some images' strip.
+struct DirectCut {
+  int64_t row_phases, column_phases;  // an image is packed as this many, so that strides become 1
+  int64_t row_stride;                 // elements of a packed row
+  int64_t more_rows;                  // packed rows of a strip beyond those of its result
+  int64_t strip_rows, strips;
+  int64_t images, chunks, parts;  // filter_gradient
+
+  constexpr int64_t packedElements(const ConvShape& correlation, int64_t rows) const {
+    return correlation.groupInputs() * row_phases * column_phases * (rows + more_rows) * row_stride;
+  }
+};
+
+/// Rows of a strip, before they are made even.
+constexpr int64_t mostStripRows(const ConvShape& s, const DirectCut& cut, ConvMethod method) {
+  constexpr int64_t kFewTiles = 32, kTileFlops = 1 << 20;
+  const int64_t bytes = sizeOf(computedType(s.type));
+  const int64_t row_bytes = (cut.packedElements(s, 1) - cut.packedElements(s, 0)) * bytes;
+  int64_t rows = kDirectPackedBytes / row_bytes - cut.more_rows;
+  if (method == ConvMethod::by_outputs)
+    rows = std::min(rows, kDirectPackedBytes / (mostPackedOutputs(s) * bytes) / s.width.output);
+  else if (s.kind != ConvKind::filter_gradient && s.batch * s.groups < kFewTiles)
+    // Few images: strips of some 10 us each, for other threads.
+    rows = std::min(
+        rows, std::max<int64_t>(4, kTileFlops / (2 * s.width.output * s.groupOutputs() * s.patchRows())));
+  return std::clamp<int64_t>(rows, 1, s.height.output);
+}
+
+/// For one of the direct methods.
+constexpr DirectCut cutDirect(const ConvShape& shape, ConvMethod method) {
+  constexpr int64_t kWantedTiles = 32, kChunkBytes = 32 * 1024;
+  const ConvShape s = correlationOf(shape);
+  const int64_t bytes = sizeOf(computedType(s.type)), lanes = 64 / bytes;
+  const int64_t row_span = (s.height.kernel - 1) * s.height.dilation;
+  const int64_t column_span = (s.width.kernel - 1) * s.width.dilation;
+  DirectCut cut{};
+  cut.row_phases = std::min(s.height.stride, row_span + 1);
+  cut.column_phases = std::min(s.width.stride, column_span + 1);
+  cut.row_stride = (s.width.output + lanes - 1) / lanes * lanes + (column_span / s.width.stride + 3) / 4 * 4;
+  cut.more_rows = row_span / s.height.stride;
+
+  const int64_t rows = mostStripRows(s, cut, method);
+  cut.strips = (s.height.output + rows - 1) / rows;
+  cut.strip_rows = (s.height.output + cut.strips - 1) / cut.strips;
+  cut.strips = (s.height.output + cut.strip_rows - 1) / cut.strip_rows;
+
+  int64_t fitting = kChunkBytes / (cut.packedElements(s, cut.strip_rows) * bytes);
+  if (method == ConvMethod::by_outputs)
+    fitting = std::min(fitting, kDirectPackedBytes / (mostPackedOutputs(s) * bytes) / s.outputPixels());
+  cut.images = cut.strips > 1 ? 1 : std::max<int64_t>(1, std::min(s.batch / 8, fitting));
+  cut.chunks = (s.batch + cut.images - 1) / cut.images * cut.strips;
+  cut.parts = std::min(cut.chunks, (kWantedTiles + s.groups - 1) / s.groups);
+  return cut;
+}
+
+/// Whether no number is so large that the products of cutDirect could exceed 64 bits, or the tables of taps
+/// would be long.
+constexpr bool isModest(const ConvShape& s) {
+  constexpr int64_t kMostTaps = 256, kMostStride = 16, kMostExtent = 1 << 14;
+  bool modest = s.taps() <= kMostTaps && s.groupInputs() <= kMostExtent && s.groupOutputs() <= kMostExtent &&
+                s.width.output <= kMostExtent && s.width.input <= kMostExtent;
+  for (const ConvAxis* axis : {&s.height, &s.width})
+    modest = modest && axis->stride <= kMostStride && (axis->kernel - 1) * axis->dilation <= kMostExtent;
+  return modest;
+}
+
+/// Whether what a tile packs fits.
+constexpr bool fitsDirect(const ConvShape& shape, ConvMethod method) {
+  if (!isModest(shape)) return false;
+  const ConvShape s = correlationOf(shape);
+  const DirectCut cut = cutDirect(shape, method);
+  const int64_t bytes = sizeOf(computedType(s.type));
+  if (cut.packedElements(s, cut.strip_rows) * bytes > kDirectPackedBytes) return false;
+  return method == ConvMethod::by_rows ||
+         cut.strip_rows * s.width.output * mostPackedOutputs(s) * bytes <= kDirectPackedBytes;
+}
+
+/// How much of `total` lanes there is in whole vectors of 64 bytes, in percent.
+constexpr int64_t lanesUsed(int64_t total, const ConvShape& shape) {
+  const int64_t lanes = 64 / sizeOf(computedType(shape.type));
+  return 100 * total / ((total + lanes - 1) / lanes * lanes);
+}
+
+/// By the shape alone. Numbers are measured (bench-conv): copying patches pays from 32 outputs on, unless
+/// each copy takes a stride; a vector may have few lanes in use, but not too few.
+constexpr ConvMethod convMethod(const ConvShape& shape) {
+  constexpr int64_t kManyOutputs = 32, kManyInputs = 32, kFewInputs = 8, kLeastLanesUsed = 30;
+  if (shape.taps() == 1) return ConvMethod::patches;
+  const ConvShape s = correlationOf(shape);
+  const bool strided = shape.height.stride > 1 || shape.width.stride > 1;
+  const int64_t row_lanes = lanesUsed(s.width.output, s);
+  if (shape.kind == ConvKind::filter_gradient) {
+    const int64_t taps = s.width.kernel;
+    const bool adjacent = !strided && s.width.dilation == 1 && (taps == 3 || taps == 5 || taps == 7);
+    if (adjacent && s.groupInputs() <= kManyInputs && 2 * lanesUsed(s.groupOutputs(), s) > row_lanes &&
+        fitsDirect(shape, ConvMethod::by_outputs))
+      return ConvMethod::by_outputs;
+  }
+  if (shape.kind == ConvKind::input_gradient && strided) return ConvMethod::patches;
+  const bool strided_copies =
+      shape.kind == ConvKind::forward && shape.width.stride > 1 && s.groupInputs() < kFewInputs;
+  const bool pays = shape.groupOutputs() < kManyOutputs || strided_copies;
+  return pays && row_lanes >= kLeastLanesUsed && fitsDirect(shape, ConvMethod::by_rows) ? ConvMethod::by_rows
+                                                                                        : ConvMethod::patches;
+}
+
+}  // namespace gpuc

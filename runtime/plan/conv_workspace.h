@@ -1,0 +1,74 @@
+// How the host computes a convolution, as far as the compiler must know it: by which method, how a filter's
+// gradient is cut, and the workspace to reserve for it in the plan. All of it follows from the shape alone.
+#pragma once
+
+#include <algorithm>
+
+#include "runtime/plan/conv_direct.h"
+#include "runtime/plan/conv_shape.h"
+
+namespace gpuc {
+
+/// The size of the parts when `total` is cut into as few as possible, of nearly equal size: at most `most`,
+/// which is a multiple of `multiple`, as the parts are (unless there is but one).
+constexpr int64_t evenConvPart(int64_t total, int64_t most, int64_t multiple) {
+  if (total <= most) return total;
+  const int64_t parts = (total + most - 1) / most;
+  return ((total + parts - 1) / parts + multiple - 1) / multiple * multiple;
+}
+
+/// How the filter's gradient is cut, by the shape alone. A tile sums up `rows` x `outputs` elements of one
+/// group over one part of all blocks of `pixels` output pixels; the parts' sums are then added up in order.
+struct FilterGradientCut {
+  int64_t rows, outputs, pixels;
+  int64_t row_blocks, output_blocks, pixel_blocks;
+  int64_t parts;
+};
+
+constexpr FilterGradientCut cutFilterGradient(const ConvShape& shape) {
+  // 144 is nine taps of 16 channels; the three blocks of a tile take 148 KiB of stack in f32, 184 in f64.
+  constexpr int64_t kRows = 144, kOutputs = 64, kPixelBytes = 512, kWantedTiles = 32;
+  FilterGradientCut cut{};
+  cut.rows = evenConvPart(shape.patchRows(), kRows, 16);
+  cut.outputs = evenConvPart(shape.groupOutputs(), kOutputs, 16);
+  cut.pixels = evenConvPart(shape.outputPixels(), kPixelBytes / sizeOf(computedType(shape.type)), 16);
+  cut.row_blocks = (shape.patchRows() + cut.rows - 1) / cut.rows;
+  cut.output_blocks = (shape.groupOutputs() + cut.outputs - 1) / cut.outputs;
+  cut.pixel_blocks = (shape.outputPixels() + cut.pixels - 1) / cut.pixels;
+  const int64_t tiles = shape.groups * cut.row_blocks * cut.output_blocks;
+  cut.parts = std::min(shape.batch * cut.pixel_blocks, (kWantedTiles + tiles - 1) / tiles);
+  return cut;
+}
+
+/// Elements of the filter as f32 in the workspace, with what comes before the next cache line; 0 if it is
+/// read where it lies.
+constexpr int64_t convWidenedFilter(const ConvShape& shape) {
+  const bool widens = computedType(shape.type) != shape.type && shape.kind != ConvKind::filter_gradient;
+  return widens ? (shape.filterElements() + 15) / 16 * 16 : 0;
+}
+
+/// Parts of a filter's gradient in the workspace; 0 if it is summed up where it lies.
+constexpr int64_t convFilterParts(const ConvShape& shape) {
+  if (shape.kind != ConvKind::filter_gradient) return 0;
+  const ConvMethod method = convMethod(shape);
+  const bool direct = method != ConvMethod::patches;
+  const int64_t parts = direct ? cutDirect(shape, method).parts : cutFilterGradient(shape).parts;
+  const bool rounds = direct && computedType(shape.type) != shape.type;
+  return parts == 1 && !rounds ? 0 : parts;
+}
+
+/// Bytes of workspace that the host's convolution of this shape needs: the parts of a filter's gradient, if
+/// there are several; of f16 and bf16 the filter as f32, and the input's gradient in f32, to which each tap
+/// is added (a pointwise one is made block by block, and the direct method adds up in registers). What else
+/// is packed lies on the stack of the thread that computes a tile.
+constexpr int64_t convWorkspaceBytes(const ConvShape& shape) {
+  int64_t elements = convFilterParts(shape) * shape.filterElements();
+  if (const int64_t filter = convWidenedFilter(shape); filter > 0) {
+    const bool added = shape.kind == ConvKind::input_gradient && !shape.isPointwise() &&
+                       convMethod(shape) == ConvMethod::patches;
+    elements += filter + (added ? shape.inputElements() : 0);
+  }
+  return elements * sizeOf(computedType(shape.type));
+}
+
+}  // namespace gpuc
