@@ -137,6 +137,7 @@ TEST(ConvHalf, FewChannels) {
   for (int64_t outputs : {3, 8, 16, 33}) {
     checkAll(makeShape(3, 2, outputs, axis(9, 5, 1, 2, 2), axis(17, 5, 1, 2, 2)), 31);
     checkAll(makeShape(20, 1, outputs, axis(9, 3), axis(15, 3)), 32);
+    checkAll(makeShape(7, 8, 8 * outputs, axis(6, 3), axis(9, 3), 8), 35);  // parts of several chunks
     checkAll(makeShape(1, 3, outputs, axis(61, 3, 2, 1, 1), axis(150, 3, 2, 1, 1)), 33);
   }
   checkAll(makeShape(1, 2, 5, axis(61, 3, 1, 1, 1), axis(230, 3, 1, 1, 1)), 34);

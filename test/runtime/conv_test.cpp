@@ -167,6 +167,19 @@ TEST(Conv, StripsAndChunks) {
   }
 }
 
+// Parts of more than one chunk, whose sums follow one another.
+TEST(Conv, SeveralChunksInAPart) {
+  for (int64_t outputs : {2, 16}) {
+    ConvShape shape = makeShape(7, 8, 8 * outputs, axis(6, 3), axis(9, 3), 8);
+    ASSERT_TRUE(countWindows(shape));
+    shape.kind = ConvKind::filter_gradient;
+    const DirectCut cut = cutDirect(shape, convMethod(shape));
+    EXPECT_GT(cut.chunks, cut.parts);
+    EXPECT_GT(cut.parts, 1);
+    checkAll(shape, 404);
+  }
+}
+
 // Strides become phases of the packed image, which differ in height and width; dilation reaches across them.
 TEST(Conv, FewChannelsWithStrides) {
   for (int64_t stride : {2, 3})
