@@ -88,14 +88,16 @@ class AttentionVerifier {
       return errorf("attention: %s has elements that meet, with strides %" PRIu64 ", %" PRIu64
                     " and %" PRIu64,
                     name, layout->batch(), layout->head(), layout->row());
-    return verifySize(name, *operand, span, sizeOf(static_cast<DataType>(a_.type())));
+    return verifySize(name, *operand, span, static_cast<DataType>(a_.type()));
   }
 
-  static Status verifySize(const char* name, const fb::Operand& operand, uint64_t elements, int64_t bytes) {
+  static Status verifySize(const char* name, const fb::Operand& operand, uint64_t elements, DataType type) {
+    const int64_t bytes = sizeOf(type);
     uint64_t size = 0;
     if (__builtin_mul_overflow(elements, static_cast<uint64_t>(bytes), &size) || size != operand.size())
       return errorf("attention: %s is %" PRIu64 " bytes, its layout spans %" PRIu64 " elements", name,
                     operand.size(), elements);
+    if (!beginsAtElement(operand, type)) return errorf("attention: %s begins within an element", name);
     return okStatus();
   }
 
@@ -113,9 +115,9 @@ class AttentionVerifier {
                                   axis(a_.queries(), strides.query()), axis(a_.keys(), strides.key())},
                                  1);
     if (span == 0) return errorf("attention: the mask has elements that meet");
-    const int64_t bytes = is_added ? sizeOf(static_cast<DataType>(a_.type())) : 1;
-    GPUC_RETURN_IF_ERROR(verifySize("mask", *a_.mask(), span, bytes));
-    return a_.mask_cotangent() ? verifySize("mask's cotangent", *a_.mask_cotangent(), span, bytes)
+    const DataType type = is_added ? static_cast<DataType>(a_.type()) : DataType::i1;
+    GPUC_RETURN_IF_ERROR(verifySize("mask", *a_.mask(), span, type));
+    return a_.mask_cotangent() ? verifySize("mask's cotangent", *a_.mask_cotangent(), span, type)
                                : okStatus();
   }
 
@@ -128,6 +130,8 @@ class AttentionVerifier {
     if (drops && (a_.seed()->size() != 8 || a_.step()->size() != 8))
       return errorf("attention: seed and step are %" PRIu64 " and %" PRIu64 " bytes, expected 8",
                     a_.seed()->size(), a_.step()->size());
+    if (drops && (!beginsAtElement(*a_.seed(), DataType::i64) || !beginsAtElement(*a_.step(), DataType::i64)))
+      return errorf("attention: seed or step begins within an element");
     return okStatus();
   }
 

@@ -132,6 +132,25 @@ const CommandCase kAttentions[] = {
     {"Width", [](fb::PlanT& p) { attentionOf(p).width = 3; }, "query is 640 bytes, its layout spans 159"},
     {"ValueWidth", [](fb::PlanT& p) { attentionOf(p).value_width = 2; }, "value is 3840 bytes"},
     {"NoOperand", [](fb::PlanT& p) { attentionOf(p).key.reset(); }, "attention without key"},
+    {"WithinAnElement",
+     [](fb::PlanT& p) {
+       attentionOf(p).query->buffer = attentionOf(p).key->buffer;
+       attentionOf(p).query->offset = 2;
+     },
+     "query begins within an element"},
+    {"MaskWithinAnElement",
+     [](fb::PlanT& p) {
+       attentionOf(p).mask->buffer = attentionOf(p).key->buffer;
+       attentionOf(p).mask->offset = 2;
+     },
+     "mask begins within an element"},
+    {"StepWithinAnElement",
+     [](fb::PlanT& p) {
+       attentionOf(p).step->buffer = attentionOf(p).key->buffer;
+       attentionOf(p).step->offset = 4;
+       attentionOf(p).step->size = 8;
+     },
+     "seed or step begins within an element"},
     {"NoLayout", [](fb::PlanT& p) { attentionOf(p).result_layout.reset(); }, "attention without result"},
     {"NoLogarithms", [](fb::PlanT& p) { attentionOf(p).log_sum_exp.reset(); },
      "attention without log_sum_exp"},
