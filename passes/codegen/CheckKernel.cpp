@@ -38,6 +38,11 @@ static bool takesNothingAfter(Operation *root) { return isa<ScatterAddOp>(root) 
 /// A GPU keeps what each thread folded in shared memory, and a CPU in registers.
 constexpr size_t mostReductions = 8;
 
+/// What decides in how many lanes a reduction folds, and so in which order.
+static int64_t laneBytes(Operation *reduction) {
+  return std::max<int64_t>(4, elementBytes(getElementTypeOrSelf(reduction->getOperand(0))));
+}
+
 /// Reductions fold the same dimensions of one shape, and nothing reads one of another row's; results have
 /// that shape or one element a row.
 static LogicalResult checkRows(Block &body, ArrayRef<Operation *> reductions) {
@@ -49,7 +54,7 @@ static LogicalResult checkRows(Block &body, ArrayRef<Operation *> reductions) {
     return failure();
   for (Operation *reduction : reductions)
     if (codegen::shapeOf(reduction->getOperand(0)) != codegen::shapeOf(first->getOperand(0)) ||
-        foldedDims(reduction) != foldedDims(first))
+        foldedDims(reduction) != foldedDims(first) || laneBytes(reduction) != laneBytes(first))
       return failure();
   for (Value result : body.getTerminator()->getOperands())
     if (codegen::shapeOf(result) != codegen::shapeOf(first->getResult(0)) &&

@@ -59,10 +59,10 @@ bool yieldsAllResults(mlir::Operation *op);
 
 /// What the emitter takes, on any target:
 /// - Pointwise kernels: every result is an inlinable expression of one common shape.
-/// - Row kernels: up to eight reductions that fold the same dimensions of one shape, among inlinable ops.
-/// Rows
-///   are what is folded to one element. Whatever reads a reduction reads it of its own row, be it through a
-///   broadcast along that row. Every result has the shape that is folded, or the one that is left.
+/// - Row kernels: up to eight reductions that fold the same dimensions of one shape, all of them elements of
+///   up to four bytes or all of eight, among inlinable ops. Rows are what is folded to one element. Whatever
+///   reads a reduction reads it of its own row, be it through a broadcast along that row. Every result has
+///   the shape that is folded, or the one that is left.
 /// - Others: one root, whose operands are inlinable expressions, and every result is the root's or a
 /// pointwise
 ///   expression of it and of inlinable others, in the root's shape. scatter_add, sort and top_k take nothing

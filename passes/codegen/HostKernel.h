@@ -49,9 +49,12 @@ private:
   void emitReduction();
   /// The row, or with parallel lanes the rows, that the loops are in.
   void emitRow();
+  /// The same where each lane folds a column, in one sweep: four vectors of columns at a time, then one.
+  void emitColumns();
   State foldRow(Folds &folds);
   State foldAlongLanes(Folds &folds);
-  State foldGroups(Folds &folds, llvm::ArrayRef<size_t> groups, llvm::function_ref<State()> innermost);
+  State foldGroups(Folds &folds, llvm::ArrayRef<size_t> groups, unsigned copies,
+                   llvm::function_ref<State()> innermost);
   State blocked(Folds &folds, mlir::Value low, mlir::Value high, int64_t step, int levels, int64_t lanes,
                 unsigned copies, llvm::function_ref<State(mlir::Value, const State &)> body);
   State foldLanes(Folds &folds, State state, int64_t lanes);

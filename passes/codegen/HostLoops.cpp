@@ -45,17 +45,23 @@ static int64_t picosecondsPerPosition(const Kernel &kernel) {
   return std::max<int64_t>(total, 100);
 }
 
-/// Bytes of the widest element that varies along the lanes decide how many lanes fill a register.
+/// Bytes of the widest element that varies along the lanes decide how many lanes fill a register; of
+/// reductions, that of what they fold alone: in which order they do it must not hang on what they are fused
+/// with.
 static int64_t lanesFor(const Kernel &kernel, const HostTarget &target, int64_t laneExtent) {
   int64_t widest = 1;
   auto consider = [&](Value value) {
     if (elementCount(value.getType()) > 1)
       widest = std::max(widest, bytesOf(elementKind(value.getType())));
   };
-  for (BlockArgument argument : kernel.body->getArguments())
-    consider(argument);
-  for (Operation &op : kernel.body->without_terminator())
-    llvm::for_each(op.getResults(), consider);
+  if (kernel.form == Form::Reduction) {
+    widest = bytesOf(elementKind(kernel.sweeps.front().front()->getOperand(0).getType()));
+  } else {
+    for (BlockArgument argument : kernel.body->getArguments())
+      consider(argument);
+    for (Operation &op : kernel.body->without_terminator())
+      llvm::for_each(op.getResults(), consider);
+  }
   int64_t lanes = target.vectorBytes / std::max<int64_t>(widest, 4);
   return std::min<int64_t>(lanes, llvm::PowerOf2Ceil(std::max<int64_t>(1, laneExtent)));
 }

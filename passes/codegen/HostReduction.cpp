@@ -62,16 +62,17 @@ State HostKernelEmitter::blocked(Folds &folds, Value low, Value high, int64_t st
   });
 }
 
-State HostKernelEmitter::foldGroups(Folds &folds, ArrayRef<size_t> groups,
+State HostKernelEmitter::foldGroups(Folds &folds, ArrayRef<size_t> groups, unsigned copies,
                                     llvm::function_ref<State()> innermost) {
   if (groups.empty())
     return innermost();
   int64_t extent = kernel_.groups[groups.front()].extent;
   int64_t lanes = loops_.laneGroup == HostLoops::none ? 1 : loops_.lanes;
-  return blocked(folds, index(0), index(extent), 1, blockLevels(extent), lanes, 1,
+  return blocked(folds, index(0), index(extent), 1, blockLevels(extent), lanes, copies,
                  [&](Value position, const State &state) {
                    emitter_->setCoordinate(groups.front(), position);
-                   return folds.merge(state, foldGroups(folds, groups.drop_front(), innermost));
+                   State next = foldGroups(folds, groups.drop_front(), copies, innermost);
+                   return mergeCopies(folds, state, next, copies);
                  });
 }
 
@@ -143,10 +144,10 @@ bool HostKernelEmitter::foldsLanes() const {
 State HostKernelEmitter::foldRow(Folds &folds) {
   SmallVector<size_t> ordered = groupsOf(Role::Ordered);
   if (!foldsLanes())
-    return foldGroups(folds, ordered, [&] { return folds.elements({}); });
+    return foldGroups(folds, ordered, 1, [&] { return folds.elements({}); });
   // Lanes are set inside a region of their own: what follows it are scalars again.
   State vector = loop(index(0), index(1), 1, folds.identity(loops_.lanes), [&](Value, const State &) {
-    return foldGroups(folds, ordered, [&] { return foldAlongLanes(folds); });
+    return foldGroups(folds, ordered, 1, [&] { return foldAlongLanes(folds); });
   });
   return foldLanes(folds, vector, loops_.lanes);
 }
@@ -182,12 +183,48 @@ void HostKernelEmitter::emitRow() {
   emitResults(kernel_.resultNumbers(/*wholeRows=*/false));
 }
 
+void HostKernelEmitter::emitColumns() {
+  constexpr unsigned copies = 4;
+  int64_t lanes = loops_.lanes;
+  auto standAt = [&](Value first, unsigned copy) {
+    emitter_->setCoordinate(loops_.laneGroup, arith::AddIOp::create(builder_, first, index(copy * lanes)));
+    emitter_->setLanes(loops_.laneGroup, lanes);
+  };
+  Value length = arith::SubIOp::create(builder_, high_, low_);
+  Value rest = arith::AndIOp::create(builder_, length, index(copies * lanes - 1));
+  Value middle = arith::SubIOp::create(builder_, high_, rest);
+  loop(low_, middle, copies * lanes, {}, [&](Value first, const State &) {
+    Folds folds(kernel_.sweeps.front(), kernel_, *emitter_);
+    State state = foldGroups(folds, groupsOf(Role::Ordered), copies, [&] {
+      State elements;
+      for (unsigned copy = 0; copy < copies; ++copy) {
+        standAt(first, copy);
+        elements.append(folds.elements({}));
+      }
+      return elements;
+    });
+    size_t size = state.size() / copies;
+    for (unsigned copy = 0; copy < copies; ++copy) {
+      standAt(first, copy);
+      folds.bind(State(ArrayRef(state).slice(copy * size, size)));
+      emitResults(kernel_.resultNumbers(/*wholeRows=*/false));
+    }
+    return State();
+  });
+  forLanes(middle, high_, [&] { emitRow(); });
+}
+
 void HostKernelEmitter::emitReduction() {
   reserveKept();
+  // Of columns side by side, one after another would use a cache line of each row and leave the next ones.
+  bool sideBySide = !foldsLanes() && loops_.laneGroup != HostLoops::none && kernel_.sweeps.size() == 1 &&
+                    kernel_.sweeps.front().size() <= 2 && kernel_.resultNumbers(/*wholeRows=*/true).empty();
   forTiles([&] {
     forRows([&] {
       if (foldsLanes())
         return emitRow();
+      if (sideBySide)
+        return emitColumns();
       forLanes([&] { emitRow(); });
     });
   });

@@ -1,5 +1,6 @@
 // Kernels with several reductions: each row has the bits that one kernel after another gives, of any length,
 // in any type, in place, and tile by tile.
+#include "passes/codegen/Kept.h"
 #include "test/passes/codegen/kernel_harness.h"
 
 #include "runtime/base/half.h"
@@ -118,31 +119,76 @@ TEST_P(RowsTest, MayLieAcrossTheLanes) {
       expectTheSameBits<float>(rows, length, 0, "f32");
 }
 
-/// Reductions that share a sweep fold as if they were alone.
+/// What the second sweep computes is kept for the third one: exp, and nothing that is cheap; nothing that is
+/// too long, or lies across the lanes.
+TEST(KeptValues, AreCostlyAndFit) {
+  auto kept = [](std::vector<int64_t> shape, int64_t folded) {
+    std::string matrix = tensor(shape, "f32"), row = tensor({shape[1 - folded]}, "f32");
+    KernelText text({matrix}, {matrix},
+                    expanded(kMax + kExp + kSum + kDiv + "gpuc.yield %out : $M", matrix, row, folded));
+    std::vector<std::vector<std::string>> names;
+    for (const auto &sweep : codegen::keptValues(codegen::Kernel(text.block()))) {
+      names.emplace_back();
+      for (mlir::Value value : sweep)
+        names.back().push_back(value.getDefiningOp()->getName().stripDialect().str());
+    }
+    return names;
+  };
+  using Names = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(kept({4, 100}, 1), (Names{{}, {"exp"}}));
+  EXPECT_EQ(kept({4, 8192}, 1), (Names{{}, {"exp"}})) << "32 KiB";
+  EXPECT_EQ(kept({4, 8193}, 1), (Names{{}, {}}));
+  EXPECT_EQ(kept({100, 4}, 0), (Names{{}, {}}));
+}
+
+/// Reductions that share a sweep fold as if they were alone, though an index is as wide as two f32.
 TEST_P(RowsTest, ReductionsSideBySideKeepTheirBits) {
   for (int64_t length : {1, 7, 100, 1111}) {
     std::string matrix = tensor({4, length}, "f32"), row = tensor({4}, "f32"), index = tensor({4}, "i64");
     std::string reduce = " %a0 dims [1] : (" + matrix + ") -> " + row + "\n",
+                square = "%q = gpuc.mul %a0, %a0 : " + matrix + "\n%b = gpuc.sum %q dims [1] : (" + matrix +
+                         ") -> " + row + "\n",
                 argmax = "%c = gpuc.argmax %a0 dim 1 : (" + matrix + ") -> " + index + "\n";
     std::vector<Buffer> x{Buffer::of(wild<float>(4 * length))};
     TestKernel both({matrix}, {row, row, index},
-                    "%a = gpuc.sum" + reduce + "%b = gpuc.prod" + reduce + argmax +
-                        "gpuc.yield %a, %b, %c : " + row + ", " + row + ", " + index,
+                    "%a = gpuc.sum" + reduce + square + argmax + "gpuc.yield %a, %b, %c : " + row + ", " +
+                        row + ", " + index,
                     target());
     TestKernel sum({matrix}, {row}, "%a = gpuc.sum" + reduce + "gpuc.yield %a : " + row, target());
-    TestKernel prod({matrix}, {row}, "%b = gpuc.prod" + reduce + "gpuc.yield %b : " + row, target());
+    TestKernel squares({matrix}, {row}, square + "gpuc.yield %b : " + row, target());
     TestKernel first({matrix}, {index}, argmax + "gpuc.yield %c : " + index, target());
     std::vector<Buffer> found = both.run(x);
     EXPECT_EQ(found[2].values<int64_t>(), first.run(x)[0].values<int64_t>()) << length;
-    if (length > 1000)
-      continue; // indices are as wide as two f32: argmax halves the lanes of the sums beside it
-    TestKernel pair({matrix}, {row, row},
-                    "%a = gpuc.sum" + reduce + "%b = gpuc.prod" + reduce + "gpuc.yield %a, %b : " + row +
-                        ", " + row,
-                    target());
-    std::vector<Buffer> two = pair.run(x);
-    EXPECT_EQ(two[0].values<float>(), sum.run(x)[0].values<float>()) << length;
-    EXPECT_EQ(two[1].values<float>(), prod.run(x)[0].values<float>()) << length;
+    EXPECT_EQ(found[0].values<float>(), sum.run(x)[0].values<float>()) << length;
+    EXPECT_EQ(found[1].values<float>(), squares.run(x)[0].values<float>()) << length;
+  }
+}
+
+/// Columns that are folded four vectors at a time have the bits of those that are folded alone.
+TEST_P(RowsTest, ColumnsSideBySideKeepTheirBits) {
+  const int64_t rows = 100;
+  for (int64_t columns : {2, 16, 64, 65, 77, 128, 200}) {
+    std::vector<float> values = wild<float>(rows * columns), weights = wild<float>(columns);
+    auto sums = [&](const std::vector<float> &x, const std::vector<float> &w, int64_t width) {
+      std::string matrix = tensor({rows, width}, "f32"), row = tensor({width}, "f32");
+      TestKernel kernel({matrix, row}, {row, row},
+                        "%0 = gpuc.exp %a0 : " + matrix + "\n%1 = gpuc.sum %0 dims [0] : (" + matrix +
+                            ") -> " + row + "\n%2 = gpuc.reduce_max %a0 dims [0] : (" + matrix + ") -> " +
+                            row + "\n%3 = gpuc.mul %1, %a1 : " + row + "\ngpuc.yield %3, %2 : " + row + ", " +
+                            row,
+                        target());
+      std::vector<Buffer> found = kernel.run({Buffer::of(x), Buffer::of(w)});
+      return std::make_pair(found[0].values<float>(), found[1].values<float>());
+    };
+    auto [together, largest] = sums(values, weights, columns);
+    for (int64_t column = 0; column < columns; column += 13) {
+      std::vector<float> one;
+      for (int64_t i = 0; i < rows; ++i)
+        one.insert(one.end(), 2, values[i * columns + column]); // twice: a single column would be a row
+      auto [alone, own] = sums(one, {weights[column], weights[column]}, 2);
+      EXPECT_EQ(together[column], alone[0]) << "column " << column << " of " << columns;
+      EXPECT_EQ(largest[column], own[0]) << "column " << column << " of " << columns;
+    }
   }
 }
 
@@ -215,6 +261,12 @@ TEST(CheckRows, TakesWhatStaysInItsRow) {
       check(sum + "%t = gpuc.sum %a0 dims [0] : ($M) -> $R\n%0 = gpuc.add %s, %t : $R\ngpuc.yield %0 : $R"))
       << "rows and columns";
   EXPECT_FALSE(check(sum + "%0 = gpuc.cumsum %a1 dim 0 : $R\n%1 = gpuc.add %s, %0 : $R\ngpuc.yield %1 : $R"));
+  EXPECT_FALSE(isKernel({matrix}, {"tensor<4xf64>", row},
+                        expanded(sum + "%0 = gpuc.cast %a0 : $M to tensor<4x4xf64>\n"
+                                       "%1 = gpuc.sum %0 dims [1] : (tensor<4x4xf64>) -> tensor<4xf64>\n"
+                                       "gpuc.yield %1, %s : tensor<4xf64>, $R",
+                                 matrix, row, 1)))
+      << "f64 are folded in half as many lanes";
   EXPECT_FALSE(isKernel({matrix}, {"tensor<4xf32>", "tensor<2x2xf32>"},
                         expanded(sum + "%0 = gpuc.constant 1.0 : tensor<2x2xf32>\n"
                                        "gpuc.yield %s, %0 : $R, tensor<2x2xf32>",
