@@ -22,6 +22,9 @@ public:
   /// Whether a way from `from` to `to`, which reads it, leads through other nodes.
   bool isReachedOtherwise(unsigned from, unsigned to, Readers readers);
 
+  /// Whether `a` stands before `b`: no way leads from `b` to `a`.
+  bool precedes(unsigned a, unsigned b) const { return rank_[a] < rank_[b]; }
+
   /// Takes `from` into `to`. The last question must have been whether `to` is reached otherwise, and the
   /// answer no.
   void merge(unsigned from, unsigned to);

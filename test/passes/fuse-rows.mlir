@@ -99,3 +99,46 @@ func.func @rows_and_columns(%x: tensor<4096x64xf32>) -> (tensor<4096x64xf32>, te
   %3 = gpuc.sum %2 dims [0] : (tensor<4096x64xf32>) -> tensor<64xf32>
   return %2, %3 : tensor<4096x64xf32>, tensor<64xf32>
 }
+
+// -----
+
+// As layer_norm's backward pass: two reductions of the rows, two of the columns, each pair in one kernel. What
+// both read of x is computed by both, not kept.
+// CHECK-LABEL: func.func @rows_and_columns_of_two(
+// CHECK-SAME:    %[[X:.*]]: tensor<4096x64xf32>, %[[CT:.*]]: tensor<4096x64xf32>, %[[MEAN:.*]]: tensor<4096xf32>
+// CHECK-DAG:     gpuc.fused "{{.*}}"(%[[X]], %[[MEAN]], %[[CT]]) : (tensor<4096x64xf32>, tensor<4096xf32>, tensor<4096x64xf32>) -> tensor<4096x64xf32> {
+// CHECK-DAG:     gpuc.fused "{{.*}}"(%[[X]], %[[MEAN]], %[[CT]]) : (tensor<4096x64xf32>, tensor<4096xf32>, tensor<4096x64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+// CHECK-NOT:     = gpuc.fused
+// CHECK:         return
+func.func @rows_and_columns_of_two(%x: tensor<4096x64xf32>, %ct: tensor<4096x64xf32>, %mean: tensor<4096xf32>)
+    -> (tensor<4096x64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  %m = gpuc.broadcast %mean dims [0] : tensor<4096xf32> to tensor<4096x64xf32>
+  %unit = gpuc.sub %x, %m : tensor<4096x64xf32>
+  %0 = gpuc.mul %ct, %unit : tensor<4096x64xf32>
+  %1 = gpuc.sum %0 dims [0] : (tensor<4096x64xf32>) -> tensor<64xf32>
+  %2 = gpuc.sum %ct dims [0] : (tensor<4096x64xf32>) -> tensor<64xf32>
+  %3 = gpuc.sum %ct dims [1] : (tensor<4096x64xf32>) -> tensor<4096xf32>
+  %4 = gpuc.broadcast %3 dims [0] : tensor<4096xf32> to tensor<4096x64xf32>
+  %5 = gpuc.mul %unit, %4 : tensor<4096x64xf32>
+  %6 = gpuc.sum %5 dims [1] : (tensor<4096x64xf32>) -> tensor<4096xf32>
+  %7 = gpuc.broadcast %6 dims [0] : tensor<4096xf32> to tensor<4096x64xf32>
+  %8 = gpuc.add %unit, %7 : tensor<4096x64xf32>
+  return %8, %1, %2 : tensor<4096x64xf32>, tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// A sum of two operands takes more to compute again than to load; so does an exponential.
+// CHECK-LABEL: func.func @kept_results(
+// CHECK:         %[[Y:.*]]:3 = gpuc.fused "add_exp_sum"(%arg0, %arg1) : {{.*}} -> (tensor<4096x64xf32>, tensor<4096x64xf32>, tensor<4096xf32>)
+// CHECK:         gpuc.fused "sum"(%[[Y]]#0)
+// CHECK:         gpuc.fused "sum_2"(%[[Y]]#1)
+func.func @kept_results(%x: tensor<4096x64xf32>, %y: tensor<4096x64xf32>)
+    -> (tensor<64xf32>, tensor<64xf32>, tensor<4096xf32>) {
+  %0 = gpuc.add %x, %y : tensor<4096x64xf32>
+  %1 = gpuc.exp %0 : tensor<4096x64xf32>
+  %2 = gpuc.sum %1 dims [1] : (tensor<4096x64xf32>) -> tensor<4096xf32>
+  %3 = gpuc.sum %0 dims [0] : (tensor<4096x64xf32>) -> tensor<64xf32>
+  %4 = gpuc.sum %1 dims [0] : (tensor<4096x64xf32>) -> tensor<64xf32>
+  return %3, %4, %2 : tensor<64xf32>, tensor<64xf32>, tensor<4096xf32>
+}
