@@ -22,6 +22,8 @@ static void addSoftmax(Cases &cases) {
     add("middle", {"2x3x4x$T", -2, 2}, "1");
     add("extent_1", {"3x1x$T", -2, 2}, "1");
     add("tie", {"1x3x$T", 0, 0, {2, 2, 2}}, "1");
+    add("vector", {"5x8x$T", -2, 2}, "1", Derivatives::none);
+    add("vector_and_one", {"5x17x$T", -2, 2}, "1", Derivatives::none);
     add("long", {"3x1037x$T", -2, 2}, "1", Derivatives::none);
     add("special", {"4x3x$T", 0, 0, {nan, 1, 2, -inf, 1, 2, 1000, 0, 999, -1000, -1001, -999}}, "1",
         Derivatives::none);

@@ -89,6 +89,9 @@ static void addRowNorms(Cases &cases, const std::string &op) {
   with(rowNorm(op, "no_affine", "3", "5", "1"), [](Norm &norm) { norm.hasWeight = norm.hasBias = false; });
   with(rowNorm(op, "eps", "3", "5", "1"), [](Norm &norm) { norm.attributes = "{eps = 0.5 : f64}"; });
   with(rowNorm(op, "statistic", "3", "5", "1"), [](Norm &norm) { norm.first = norm.results.size() - 1; });
+  with(rowNorm(op, "vector", "5", "8", "1"), [](Norm &norm) { norm.derivatives = Derivatives::none; });
+  with(rowNorm(op, "vector_and_one", "5", "17", "1"),
+       [](Norm &norm) { norm.derivatives = Derivatives::none; });
   with(rowNorm(op, "long", "3", "1037", "1"), [](Norm &norm) { norm.derivatives = Derivatives::none; });
   // One element: of itself it is the mean, and of size 1.
   with(rowNorm(op, "extent_1", "3", "1", "1"), [](Norm &norm) { norm.attributes = "{eps = 0.5 : f64}"; });

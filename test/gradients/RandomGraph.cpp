@@ -137,6 +137,8 @@ private:
   void addConvolution();
   void addPooling();
   void addNorm();
+  Node norm(const Node &x, bool isLayerNorm, int64_t dim);
+  void addRows();
   void addAttention();
   void addLoop();
   void finish();
@@ -348,10 +350,7 @@ void Generator::addPooling() {
 }
 
 /// A large eps, for rows may be constant: what they are divided by must not come near zero.
-void Generator::addNorm() {
-  Node x = pickOfRank(1);
-  const bool isLayerNorm = below(2);
-  int64_t dim = below(x.shape.size());
+Node Generator::norm(const Node &x, bool isLayerNorm, int64_t dim) {
   Shape rows(x.shape.begin(), x.shape.begin() + dim), row(x.shape.begin() + dim, x.shape.end());
   Node y{"%n" + std::to_string(count_++), x.shape}, statistic{"", rows};
   Node weight = addInput(row);
@@ -369,6 +368,32 @@ void Generator::addNorm() {
                  ") -> (" + typesOf(results) + ")\n";
   y.name += "#0";
   nodes_.push_back(y);
+  return y;
+}
+
+void Generator::addNorm() {
+  Node x = pickOfRank(1);
+  const bool isLayerNorm = below(2);
+  norm(x, isLayerNorm, below(x.shape.size()));
+}
+
+/// A softmax or norm of rows as long as vectors are, nearly, or longer. What is long is seen through a sum
+/// alone: of a thousand elements some come near any kink that follows.
+void Generator::addRows() {
+  static const Shape lengths = {1, 7, 8, 9, 17, 33, 1000};
+  const int64_t length = lengths[below(lengths.size())], count = 1 + below(6);
+  const size_t known = nodes_.size();
+  const bool isNorm = below(2), isFirst = !isNorm && below(3) == 0; // norms lie along the last dimension
+  Shape shape = isFirst ? Shape{length, count} : Shape{count, length};
+  const int64_t dim = isFirst ? 0 : 1;
+  Node x = addInput(shape);
+  Node y = isNorm ? norm(x, below(2), 1)
+                  : unary(below(2) ? "softmax" : "log_softmax", x, "dim " + std::to_string(dim));
+  Node weighted = binary("mul", y, addInput(shape));
+  Node sums = inferred("sum", weighted, "dims " + listOf({dim}), {count});
+  if (length > 100)
+    nodes_.erase(nodes_.begin() + known, nodes_.end());
+  nodes_.push_back(bounded(sums));
 }
 
 /// Of new keys and values, by a value or a new argument.
@@ -422,7 +447,7 @@ void Generator::addLoop() {
 }
 
 void Generator::addOp() {
-  switch (below(13)) {
+  switch (below(14)) {
   case 0:
     return addReduction();
   case 1:
@@ -443,6 +468,8 @@ void Generator::addOp() {
     return addAttention();
   case 9:
     return addLoop();
+  case 10:
+    return addRows();
   default:
     return addPointwise();
   }

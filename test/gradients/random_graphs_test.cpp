@@ -29,6 +29,13 @@ int graphCount() {
 /// From derivatives to kernels, as the pipelines have them.
 constexpr const char *toKernels = "canonicalize,cse,gpuc-decompose,canonicalize,cse,gpuc-fuse";
 
+/// Leaves only functions of these names.
+void keepOnly(ModuleOp module, ArrayRef<StringRef> names) {
+  for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (!llvm::is_contained(names, function.getName()))
+      function.erase();
+}
+
 class RandomGraphTest : public DialectTest, public testing::WithParamInterface<int> {
 protected:
   RandomGraphTest() : graph_(randomGraph(GetParam())), text_(gradientModule(graph_)) {}
@@ -43,13 +50,6 @@ protected:
     if (module)
       runPasses(*module, "gpuc-autodiff");
     return module;
-  }
-
-  /// Leaves only functions of these names.
-  static void keepOnly(ModuleOp module, ArrayRef<StringRef> names) {
-    for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
-      if (!llvm::is_contained(names, function.getName()))
-        function.erase();
   }
 
   /// Interprets, and remembers the largest number that occurs.
@@ -132,6 +132,36 @@ TEST_P(RandomGraphTest, HostComputesIt) {
     ASSERT_TRUE(host.ok()) << host.message();
     expectClose(expected, *host, tolerance(), "host at -O" + std::to_string(optLevel));
   }
+}
+
+/// Whether a kernel works row by row: it reduces more than once, or yields what is as large as what it
+/// reduces.
+bool isRowKernel(ir::FusedOp fused) {
+  Operation *reduction = nullptr;
+  for (Operation &op : fused.getBody().front())
+    if (isa<ir::SumOp, ir::ReduceMaxOp>(op)) {
+      if (reduction)
+        return true;
+      reduction = &op;
+    }
+  return reduction && llvm::any_of(fused.getResultTypes(), [&](Type type) {
+           return cast<RankedTensorType>(type).getShape() ==
+                  cast<RankedTensorType>(reduction->getOperand(0).getType()).getShape();
+         });
+}
+
+/// What the tests above are worth for such kernels.
+TEST_F(DialectTest, RandomGraphsReachRowKernels) {
+  int found = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    OwningOpRef<ModuleOp> module = parse(gradientModule(randomGraph(seed)));
+    ASSERT_TRUE(module);
+    runPasses(*module, "gpuc-autodiff");
+    keepOnly(*module, {"f", "gradient", "second"});
+    runPasses(*module, toKernels);
+    module->walk([&](ir::FusedOp fused) { found += isRowKernel(fused); });
+  }
+  EXPECT_GT(found, 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomGraphTest, testing::Range(0, graphCount()),
