@@ -3,6 +3,8 @@ is compiled follows from the kernels that differ, not from how many layers repea
 """
 
 import os
+import resource
+import shutil
 import subprocess
 import time
 import unittest
@@ -187,6 +189,33 @@ class CacheTest(ToolTest):
         inode = os.stat(self.entries()[0]).st_ino
         self.assertEqual(self.cached(model, "--target=cuda:sm_90"), plan)
         self.assertEqual(os.stat(self.entries()[0]).st_ino, inode)
+
+    def test_a_gpu_s_level_and_architecture_have_entries_of_their_own(self):
+        model = self.model()
+        kinds = (["--target=cuda:sm_90"], ["--target=cuda:sm_80"], ["--target=cuda:sm_90", "-O1"])
+        self.assertEqual(len({self.cached(model, *flags) for flags in kinds}), len(kinds))
+        self.assertEqual(len(self.entries()), len(kinds))
+
+    def test_nobody_sees_half_an_entry(self):
+        """A compiler that is stopped while it writes its largest entry leaves none of that name."""
+        model = self.model()
+        self.cached(model)
+        whole = self.contents()
+        shutil.rmtree(self.cache)
+        limit = max(map(len, whole.values())) - 1
+
+        def stopped_when_a_file_reaches_the_limit():
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        result = subprocess.run([os.path.join(BIN, "gpuc-compile"), model, "-o", self.path("made.plan"),
+                                 "--cache-dir=" + self.cache], preexec_fn=stopped_when_a_file_reaches_the_limit,
+                                capture_output=True, timeout=self.timeout_s)
+        self.assertNotEqual(result.returncode, 0)
+        left = {path: data for path, data in self.contents().items() if "tmp-" not in path}
+        self.assertLess(len(left), len(whole))
+        for path, data in left.items():
+            self.assertEqual(data, whole[path])
 
     def test_twice_the_layers_have_as_many_different_kernels(self):
         """Each kernel that is compiled has an entry: the time of code generation does not grow with depth. (The one
