@@ -256,6 +256,36 @@ TEST_P(FormsTest, RandomBitsArePhilox) {
   }
 }
 
+// Two dropouts of one shape must not draw one mask, though all else in their kernels is the same.
+TEST_P(FormsTest, KernelsThatDifferInAnIdAloneDrawOtherBits) {
+  const std::string type = "tensor<32xi32>";
+  auto drawing = [&](const std::string &id) {
+    return std::make_unique<KernelText>(
+        std::vector<std::string>{"tensor<i64>", "tensor<i64>"}, std::vector{type},
+        "%0 = gpuc.random_bits seed %a0 step %a1 id " + id + " : (tensor<i64>, tensor<i64>) -> " + type +
+            "\ngpuc.yield %0 : " + type);
+  };
+  std::unique_ptr<KernelText> texts[] = {drawing("7"), drawing("8"), drawing("7")};
+  std::vector<KernelSource> kernels;
+  for (auto &text : texts)
+    kernels.push_back({"kernel", &text->block(), text->block().front().getLoc()});
+  auto code = compileHostKernels(kernels, target());
+  ASSERT_TRUE(succeeded(code));
+  EXPECT_EQ(code->symbols[0], code->symbols[2]) << "equal kernels share their code";
+
+  LoadedObject loaded(code->object);
+  int64_t seed = 5, step = 6;
+  auto draw = [&](size_t kernel) {
+    std::vector<uint32_t> bits(32);
+    void *operands[] = {&seed, &step, bits.data()};
+    loaded.find(code->symbols[kernel])(operands, 0,
+                                       scheduleHostKernel(texts[kernel]->block(), target()).tiles);
+    return bits;
+  };
+  EXPECT_EQ(draw(0)[0], philox4x32({0, 0, 6, 0}, {5, 7})[0]);
+  EXPECT_EQ(draw(1)[0], philox4x32({0, 0, 6, 0}, {5, 8})[0]);
+}
+
 TEST_P(FormsTest, CastsSaturateAndRoundOnce) {
   std::vector<double> x{0,     -0.9, 2.5,      -3.99,    255.5,
                         300,   -200, 3e9,      -3e9,     1e30,
