@@ -197,7 +197,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{"convnet", {"in_channels=1", "size=9", "batch=2", "dtype=f64"}}, 1e-9, 4},
         Case{{"convnet", {"in_channels=1", "size=8", "batch=2", "precision=bf16"}}, 2e-2, 2},
         Case{{"convnet", {"in_channels=1", "size=8", "batch=2", "precision=fp16"}}, 2e-2, 2},
-        Case{{"resnet18", {"size=32", "width=4", "classes=7", "batch=4", "optimizer=sgd:lr=1e-3"}}, 1e-3, 2},
+        // At ten times the rate the norms over four numbers blow rounding up: the host's own code for two
+        // vector lengths is 3% apart after seven steps.
+        Case{{"resnet18", {"size=32", "width=4", "classes=7", "batch=4", "optimizer=sgd:lr=1e-4"}}, 1e-3, 2},
         Case{{"resnet18",
               {"size=32", "width=4", "classes=7", "batch=4", "optimizer=sgd:lr=1e-3", "dtype=f64"}},
              1e-9,
