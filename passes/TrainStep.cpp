@@ -135,7 +135,7 @@ private:
     allFinite_ = buildAllFinite(
         ops_, llvm::map_to_vector(trained_, [](const Trained &trained) { return trained.gradient; }));
     keepIf(allFinite_);
-    sums_.clear(); // which the scale has made so large that their squares may not be finite
+    sums_.clear(); // so that the norm is that of the gradients which were tested
   }
 
   void updateScale() {
