@@ -3,6 +3,7 @@
 #include "test/reference/Interpreter.h"
 
 #include "test/reference/OpTable.h"
+#include "test/reference/RunningError.h"
 
 #include "mlir/IR/SymbolTable.h"
 
@@ -48,7 +49,18 @@ Result<std::vector<Tensor>> Interpreter::run(func::FuncOp function, ArrayRef<Ten
     return Status::error("@" + function.getName().str() + " takes " +
                          std::to_string(function.getNumArguments()) + " arguments, not " +
                          std::to_string(arguments.size()));
-  return runBlock(function.getBody().front(), arguments);
+  std::vector<Tensor> values;
+  for (const Tensor &argument : arguments)
+    values.push_back(given(argument));
+  return runBlock(function.getBody().front(), values);
+}
+
+/// What comes from outside is its own one term.
+Tensor Interpreter::given(Tensor tensor) const {
+  if (countsTerms && tensor.isFloat())
+    for (Element &element : tensor.elements)
+      element.terms = std::abs(element.real);
+  return tensor;
 }
 
 Result<std::vector<Tensor>> Interpreter::runBlock(Block &block, ArrayRef<Tensor> arguments) {
@@ -75,7 +87,7 @@ Result<std::vector<Tensor>> Interpreter::runBlock(Block &block, ArrayRef<Tensor>
 Result<std::vector<Tensor>> Interpreter::runOp(Operation *op, ArrayRef<Tensor> operands) {
   if (auto call = dyn_cast<func::CallOp>(op)) {
     auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
-    return run(callee, operands);
+    return runBlock(callee.getBody().front(), operands);
   }
   if (auto fused = dyn_cast<ir::FusedOp>(op))
     return runBlock(fused.getBody().front(), operands);
@@ -85,7 +97,7 @@ Result<std::vector<Tensor>> Interpreter::runOp(Operation *op, ArrayRef<Tensor> o
     auto found = variables.find(read.getVariable().str());
     if (found == variables.end())
       return Status::error("variable @" + read.getVariable().str() + " was given no value");
-    return std::vector<Tensor>{found->second};
+    return std::vector<Tensor>{given(found->second)};
   }
   if (auto assign = dyn_cast<ir::AssignOp>(op)) {
     assigned[assign.getVariable().str()] = operands.front();
@@ -98,6 +110,9 @@ Result<std::vector<Tensor>> Interpreter::runOp(Operation *op, ArrayRef<Tensor> o
   std::vector<Tensor> results = (*known)(op, operands, *this);
   for (Tensor &result : results)
     keepPrecision(result);
+  if (countsTerms)
+    GPUC_RETURN_IF_ERROR(countTerms(op, operands, results,
+                                    [&](ArrayRef<Tensor> others) { return (*known)(op, others, *this); }));
   return results;
 }
 

@@ -29,6 +29,9 @@ struct Interpreter {
   std::map<std::string, Tensor> variables; ///< What gpuc.read sees.
   std::map<std::string, Tensor> assigned;  ///< What gpuc.assign wrote; reads do not see it.
   double largest = 0; ///< The largest finite magnitude that any floating-point op has given.
+  /// Keeps Element::terms, of graphs without composite ops: RunningError.h. Variables and arguments begin
+  /// with their magnitudes.
+  bool countsTerms = false;
 
   /// Runs a function of one block on `arguments`. Errors: an op without a case, gpuc.gradient among them
   /// (autodiff runs first); a variable without a value.
@@ -39,6 +42,7 @@ private:
   Result<std::vector<Tensor>> runOp(mlir::Operation *op, llvm::ArrayRef<Tensor> operands);
   Result<std::vector<Tensor>> runScan(ir::ScanOp scan, llvm::ArrayRef<Tensor> operands);
   void keepPrecision(Tensor &tensor);
+  Tensor given(Tensor tensor) const;
 };
 
 /// True if the interpreter knows the op of this name, as "gpuc.add".

@@ -17,6 +17,7 @@ using Shape = llvm::SmallVector<int64_t>;
 struct Element {
   double real = 0;
   int64_t integer = 0;
+  double terms = 0; ///< How large what was added up to it was: RunningError.h. Only where that is asked for.
 };
 
 /// A dense row-major tensor. What only moves elements need not know of what type they are.
