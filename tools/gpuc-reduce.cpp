@@ -3,11 +3,13 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 #include "passes/Passes.h"
+#include "passes/ReduceGraph.h"
 
 int main(int argc, char** argv) {
   mlir::DialectRegistry registry;
   gpuc::registerAllDialects(registry);
   gpuc::registerAllPasses();
+  gpuc::registerReduceGraphPass();
   mlir::MLIRContext context(registry);
   return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
 }
