@@ -70,12 +70,20 @@ static Element load(const std::byte *from, DataType type, Type element) {
   }
 }
 
-static std::vector<std::byte> bytesOf(const Tensor &tensor) {
+std::vector<std::byte> bytesOf(const Tensor &tensor) {
   DataType type = dataTypeOf(tensor.type.getElementType());
   std::vector<std::byte> bytes(static_cast<size_t>(tensor.size() * sizeOf(type)));
   for (int64_t i = 0; i < tensor.size(); ++i)
     store(bytes.data() + i * sizeOf(type), tensor.elements[i], type);
   return bytes;
+}
+
+Tensor tensorOf(const std::byte *bytes, RankedTensorType type) {
+  const DataType dataType = dataTypeOf(type.getElementType());
+  Tensor tensor(type);
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.elements[i] = load(bytes + i * sizeOf(dataType), dataType, type.getElementType());
+  return tensor;
 }
 
 //===----------------------------------------------------------------------===//
@@ -142,11 +150,7 @@ Result<std::vector<Tensor>> runOnDevice(const std::string &text, ArrayRef<Tensor
         !std::equal(view.shape.begin(), view.shape.end(), type.getShape().begin(), type.getShape().end()))
       return Status::error("output " + std::to_string(index) +
                            " is of another type than the function's result");
-    Tensor result(type);
-    for (int64_t i = 0; i < result.size(); ++i)
-      result.elements[i] = load(static_cast<const std::byte *>(view.data) + i * sizeOf(dataType), dataType,
-                                type.getElementType());
-    results.push_back(result);
+    results.push_back(tensorOf(static_cast<const std::byte *>(view.data), type));
   }
   return results;
 }

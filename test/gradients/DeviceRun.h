@@ -5,6 +5,7 @@
 
 #include "runtime/base/status.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,12 @@ std::string testDevice();
 
 /// Whether that device is here; else the reason why not.
 Status findTestDevice();
+
+/// A tensor's elements as a device has them, row-major, each of its type.
+std::vector<std::byte> bytesOf(const reference::Tensor &tensor);
+
+/// The tensor that such bytes are.
+reference::Tensor tensorOf(const std::byte *bytes, mlir::RankedTensorType type);
 
 /// Compiles the module `text` (its functions as they are; no recipe) for testDevice() and runs its public
 /// function `@f`, with @seed and @step as makeInterpreter has them. `optLevel` as -O of gpuc-compile.

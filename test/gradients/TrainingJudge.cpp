@@ -1,0 +1,226 @@
+//===- TrainingJudge.cpp - A training module at every level, and its reference ===//
+
+#include "test/gradients/TrainingJudge.h"
+
+#include "passes/Compiler.h"
+#include "runtime/gpuc.h"
+#include "test/gradients/DeviceRun.h"
+
+#include <cmath>
+#include <random>
+
+using namespace mlir;
+
+namespace gpuc::gradients {
+
+using reference::Tensor;
+
+//===----------------------------------------------------------------------===//
+// One level of optimization
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A module compiled at a level, and what runs it.
+class Level {
+public:
+  static Result<Level> create(const std::string &text, int optLevel) {
+    Compiler compiler;
+    CompilerOptions options;
+    options.target = "host";
+    options.optLevel = optLevel;
+    options.train.fuse = optLevel > 0;
+    GPUC_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, compiler.parse(text, "graph.mlir"));
+    GPUC_RETURN_IF_ERROR(
+        compiler.advance(*module, Stage::plan, options, [](PassManager &) { return okStatus(); }));
+    GPUC_ASSIGN_OR_RETURN(std::string bytes, compiler.emit(*module, options));
+    GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::parse(std::move(bytes)));
+    GPUC_ASSIGN_OR_RETURN(Session session,
+                          Session::create(plan, {.device = "host", .threads = 1, .check_memory = true}));
+    return Level(std::move(session), optLevel);
+  }
+
+  Status initialize() { return session_.initialize(); }
+
+  /// Runs an entry on all but the number of rows, which is `rows`. Returns its results.
+  Result<std::vector<Tensor>> run(func::FuncOp entry, ArrayRef<Tensor> arguments, int32_t rows) {
+    GPUC_ASSIGN_OR_RETURN(ProgramId program, session_.program(entry.getName().str()));
+    std::vector<std::vector<std::byte>> buffers;
+    std::vector<HostTensorView> inputs;
+    for (auto [argument, tensor] : llvm::zip_equal(entry.getArguments(), arguments)) {
+      if (entry.getArgAttr(argument.getArgNumber(), "gpuc.role"))
+        continue;
+      const TensorSpec &spec = session_.plan().info().programs[program.index].inputs[inputs.size()].spec;
+      buffers.push_back(bytesOf(tensor));
+      inputs.emplace_back(buffers.back().data(), spec.type,
+                          std::span(tensor.shape().data(), tensor.shape().size()));
+    }
+    GPUC_RETURN_IF_ERROR(session_.run(program, inputs, rows));
+    GPUC_RETURN_IF_ERROR(session_.wait());
+    std::vector<Tensor> results;
+    for (auto [index, type] : llvm::enumerate(entry.getResultTypes()))
+      results.push_back(tensorOf(static_cast<const std::byte *>(session_.output(program, index).data),
+                                 cast<RankedTensorType>(type)));
+    return results;
+  }
+
+  Result<Variables> read(const std::map<std::string, RankedTensorType> &types) {
+    Variables variables;
+    for (const auto &[name, type] : types) {
+      std::vector<std::byte> bytes = bytesOf(Tensor(type));
+      GPUC_RETURN_IF_ERROR(session_.readVariable(name, bytes));
+      variables[name] = tensorOf(bytes.data(), type);
+    }
+    return variables;
+  }
+
+  Status write(const Variables &variables) {
+    for (const auto &[name, tensor] : variables)
+      GPUC_RETURN_IF_ERROR(session_.writeVariable(name, bytesOf(tensor)));
+    return okStatus();
+  }
+
+  int optLevel() const { return optLevel_; }
+  std::string name() const { return "-O" + std::to_string(optLevel_); }
+
+private:
+  Level(Session session, int optLevel) : session_(std::move(session)), optLevel_(optLevel) {}
+
+  Session session_;
+  int optLevel_;
+};
+
+//===----------------------------------------------------------------------===//
+// All of them, against the reference
+//===----------------------------------------------------------------------===//
+
+class Judge {
+public:
+  Judge(TrainingReference &reference, std::vector<Level> levels, uint64_t seed)
+      : reference_(reference), levels_(std::move(levels)), random_(seed) {}
+
+  Result<Verdict> run() {
+    GPUC_RETURN_IF_ERROR(initialize());
+    for (int step = 0; step < 3 && reference_.entry("train_step"); ++step)
+      GPUC_RETURN_IF_ERROR(runEntry("train_step", /*pads=*/step == 2));
+    for (const char *name : {"eval_step", "predict"})
+      if (reference_.entry(name))
+        GPUC_RETURN_IF_ERROR(runEntry(name, /*pads=*/false));
+    return verdict_;
+  }
+
+private:
+  Status initialize() {
+    Variables seed;
+    std::vector<Outcome> found;
+    for (Level &level : levels_) {
+      GPUC_RETURN_IF_ERROR(level.initialize());
+      GPUC_ASSIGN_OR_RETURN(Variables variables, level.read(reference_.variables()));
+      seed = {{"seed", variables.at("seed")}};
+      found.push_back({{}, std::move(variables)});
+    }
+    GPUC_ASSIGN_OR_RETURN(Outcome expected, reference_.run("init", {}, seed));
+    compare("init", expected, found);
+    return okStatus();
+  }
+
+  /// Numbers for an entry's arguments; of its batch all rows but one count if it `pads`.
+  std::vector<Tensor> drawArguments(func::FuncOp entry, bool pads, int32_t &rows) {
+    std::vector<Tensor> arguments;
+    for (BlockArgument argument : entry.getArguments()) {
+      Tensor tensor(reference::typeOf(argument));
+      const bool isRows = static_cast<bool>(entry.getArgAttr(argument.getArgNumber(), "gpuc.role"));
+      if (isRows) {
+        const int64_t batch = arguments.front().shape().front();
+        rows = static_cast<int32_t>(pads && batch > 1 ? batch - 1 : batch);
+        tensor.elements[0].integer = rows;
+      } else {
+        auto range = entry.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "gpuc.range");
+        draw(tensor, range ? range.getInt() : tensor.type.getElementTypeBitWidth() == 8 ? 256 : 2);
+      }
+      arguments.push_back(std::move(tensor));
+    }
+    return arguments;
+  }
+
+  void draw(Tensor &tensor, int64_t range) {
+    for (reference::Element &element : tensor.elements) {
+      const double fraction = std::ldexp(static_cast<double>(random_() >> 11), -53);
+      if (tensor.isFloat())
+        element.real = reference::rounded(2 * fraction - 1, tensor.type.getElementType());
+      else
+        element.integer = static_cast<int64_t>(fraction * static_cast<double>(range));
+    }
+  }
+
+  /// From the variables that the last level has, on all levels and the reference.
+  Status runEntry(StringRef name, bool pads) {
+    func::FuncOp entry = reference_.entry(name);
+    int32_t rows = -1;
+    std::vector<Tensor> arguments = drawArguments(entry, pads, rows);
+    GPUC_ASSIGN_OR_RETURN(Variables state, levels_.back().read(reference_.variables()));
+    std::vector<Outcome> found;
+    for (Level &level : levels_) {
+      if (&level != &levels_.back())
+        GPUC_RETURN_IF_ERROR(level.write(state));
+      GPUC_ASSIGN_OR_RETURN(std::vector<Tensor> results, level.run(entry, arguments, rows));
+      GPUC_ASSIGN_OR_RETURN(Variables variables, level.read(reference_.variables()));
+      found.push_back({std::move(results), std::move(variables)});
+    }
+    GPUC_ASSIGN_OR_RETURN(Outcome expected, reference_.run(name, arguments, state));
+    compare(name.str(), expected, found);
+    return okStatus();
+  }
+
+  void blame(const std::string &fault) {
+    if (verdict_.fault.empty())
+      verdict_.fault = fault;
+  }
+
+  void compare(const std::string &entry, const Outcome &expected, ArrayRef<Outcome> found) {
+    forEach(entry, expected, [&](const std::string &what, const Tensor &tensor, auto of) {
+      verdict_.coverage.count(tensor);
+      const Tensor *fused = nullptr;
+      for (auto [level, outcome] : llvm::zip_equal(levels_, found)) {
+        if (std::string difference = differenceOf(tensor, of(outcome)); !difference.empty())
+          blame(level.name() + ", " + what + ": " + difference);
+        if (level.optLevel() > 0 && fused && bytesOf(*fused) != bytesOf(of(outcome)))
+          blame(level.name() + ", " + what + ": the bits are not those of a lower level");
+        if (level.optLevel() > 0)
+          fused = &of(outcome);
+      }
+    });
+  }
+
+  /// Results first, which are nearer to a cause than what the step makes of them.
+  template <typename Body> void forEach(const std::string &entry, const Outcome &expected, Body body) {
+    for (auto [index, tensor] : llvm::enumerate(expected.results))
+      body("@" + entry + ", result " + std::to_string(index), tensor,
+           [index = index](const Outcome &outcome) -> const Tensor & { return outcome.results[index]; });
+    for (const auto &[name, tensor] : expected.variables)
+      body("@" + name + " after @" + entry, tensor,
+           [&name = name](const Outcome &outcome) -> const Tensor & { return outcome.variables.at(name); });
+  }
+
+  TrainingReference &reference_;
+  std::vector<Level> levels_;
+  std::mt19937_64 random_;
+  Verdict verdict_;
+};
+
+} // namespace
+
+Result<Verdict> judgeTraining(const std::string &text, ArrayRef<int> optLevels, uint64_t seed) {
+  GPUC_ASSIGN_OR_RETURN(TrainingReference reference, TrainingReference::create(text));
+  std::vector<Level> levels;
+  for (int optLevel : optLevels) {
+    Result<Level> level = Level::create(text, optLevel);
+    if (!level.ok())
+      return Verdict{"-O" + std::to_string(optLevel) + ": " + level.message(), {}};
+    levels.push_back(std::move(*level));
+  }
+  Result<Verdict> verdict = Judge(reference, std::move(levels), seed).run();
+  return verdict.ok() ? verdict : Verdict{verdict.message(), {}};
+}
+
+} // namespace gpuc::gradients

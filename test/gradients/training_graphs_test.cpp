@@ -1,0 +1,77 @@
+//===- training_graphs_test.cpp - Random models, trained at every level -------===//
+//
+// For each seed: a random model with a recipe (TrainingGraph.h), compiled whole at -O0, which fuses nothing,
+// and at -O3. After @init and each of three steps losses, the gradient's norm and all variables, an
+// optimizer's among them, must be what the reference interpreter makes of the expanded step within
+// 64 · ε · Σ|terms| (test/reference/RunningError.h). One seed of 25 is compiled at -O1 and -O2 as well, which
+// differ from -O3 in LLVM's optimizations alone: the bits must be the same.
+//
+// A module that fails is written to a file, and the command printed that shrinks it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/gradients/TrainingGraph.h"
+#include "test/gradients/TrainingJudge.h"
+
+#include "runtime/base/file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace gpuc::gradients {
+namespace {
+
+/// 50, or as many as GPUC_RANDOM_GRAPHS says.
+int graphCount() {
+  const char *wish = std::getenv("GPUC_RANDOM_GRAPHS");
+  return wish ? std::max(1, std::atoi(wish)) : 50;
+}
+
+/// Of everything that the seeds below compared.
+Coverage covered;
+
+class TrainingGraphTest : public testing::TestWithParam<int> {
+protected:
+  TrainingGraphTest() : text_(trainingGraph(GetParam())) {}
+  ~TrainingGraphTest() override {
+    if (!HasFailure())
+      return;
+    const std::string path = testing::TempDir() + "training_graph_" + std::to_string(GetParam()) + ".mlir";
+    const bool written = writeFileAtomically(path, text_).ok();
+    ADD_FAILURE() << "seed " << GetParam() << (written ? ": " + path : ":\n" + text_) << "\nto shrink it:\n"
+                  << GPUC_BINARY_DIR "/bin/gpuc-reduce " << path
+                  << " -reduce-graph='test=" GPUC_BINARY_DIR "/test/judge_training'";
+  }
+
+  std::string text_;
+};
+
+TEST_P(TrainingGraphTest, TrainsAsItIsMeant) {
+  std::vector<int> levels = {0, 3};
+  if (GetParam() % 25 == 3)
+    levels = {0, 1, 2, 3};
+  Result<Verdict> verdict = judgeTraining(text_, levels);
+  ASSERT_TRUE(verdict.ok()) << verdict.message();
+  EXPECT_EQ(verdict->fault, "");
+  covered.tight += verdict->coverage.tight;
+  covered.all += verdict->coverage.all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, TrainingGraphTest, testing::Range(0, graphCount()),
+                         [](const auto &info) { return std::to_string(info.param); });
+
+/// Few elements lie behind a decision that rounding may turn.
+class TrainingCoverage : public testing::Environment {
+  void TearDown() override {
+    std::printf("%lld of %lld numbers compared within 1/128 of their tensor's largest\n",
+                static_cast<long long>(covered.tight), static_cast<long long>(covered.all));
+    EXPECT_GE(covered.tight, covered.all * 9 / 10);
+  }
+};
+
+[[maybe_unused]] testing::Environment *coverage =
+    testing::AddGlobalTestEnvironment(new TrainingCoverage); // which owns it
+
+} // namespace
+} // namespace gpuc::gradients
