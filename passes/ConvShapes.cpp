@@ -34,6 +34,7 @@ static ConvShape shapeOf(ConvKind kind, const ir::Convolution &convolution) {
   shape.kind = kind;
   shape.type = typeOf(convolution.input.getElementType());
   shape.batch = input[0];
+  shape.channels_last = convolution.channelsLast;
   shape.groups = convolution.groups;
   shape.in_channels = input[1];
   shape.out_channels = result[1];
@@ -58,6 +59,7 @@ ConvShape convShapeOf(plan::ConvOp conv) {
   shape.kind = static_cast<ConvKind>(conv.getKind());
   shape.type = typeOf(conv.getElement());
   shape.batch = conv.getBatch();
+  shape.channels_last = conv.getChannelsLast();
   shape.groups = conv.getGroups();
   shape.in_channels = input[0];
   shape.out_channels = output[0];
@@ -79,7 +81,7 @@ plan::ConvOp createConv(OpBuilder &builder, Location location, const ConvShape &
                               {s.out_channels, s.height.output, s.width.output},
                               {s.height.stride, s.width.stride},
                               {s.height.low, s.height.high, s.width.low, s.width.high},
-                              {s.height.dilation, s.width.dilation}, s.groups, tf32);
+                              {s.height.dilation, s.width.dilation}, s.groups, tf32, s.channels_last);
 }
 
 } // namespace gpuc

@@ -17,6 +17,7 @@ void emitShape(const ConvShape &shape, fb::ConvT &entry) {
   entry.out_channels = shape.out_channels;
   entry.height = emitAxis(shape.height);
   entry.width = emitAxis(shape.width);
+  entry.channels_last = shape.channels_last;
 }
 
 static std::unique_ptr<fb::AttentionLayout> emitLayout(const AttentionLayout &layout) {

@@ -178,6 +178,10 @@ private:
 
   LogicalResult convertConvolution(Operation *op) {
     ConvShape shape = convShapeOf(op);
+    if (shape.channels_last && target.getKind() != plan::TargetKind::cuda)
+      return op->emitOpError(
+          "has its channels last, which no convolution of the host has: compile the model, "
+          "not a later stage of it, with --target=host");
     std::string layer = layerName(op->getLoc());
     std::string name = layer.empty() ? "conv" : layer + ".conv";
     Value workspace;

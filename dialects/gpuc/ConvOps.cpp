@@ -11,6 +11,13 @@ namespace gpuc::ir {
 // Types
 //===----------------------------------------------------------------------===//
 
+RankedTensorType permuted(RankedTensorType type, ArrayRef<int64_t> permutation) {
+  Shape shape;
+  for (int64_t dim : permutation)
+    shape.push_back(type.getDimSize(dim));
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
 static LogicalResult checkConvNumbers(std::optional<Location> location, StringRef op,
                                       const WindowNumbers &numbers, int64_t groups) {
   if (succeeded(checkWindowNumbers(numbers)) && groups >= 1 && groups <= mostWindowNumber)
@@ -23,14 +30,20 @@ static LogicalResult checkConvNumbers(std::optional<Location> location, StringRe
 }
 
 FailureOr<RankedTensorType> inferConv2d(std::optional<Location> location, StringRef op,
-                                        RankedTensorType input, RankedTensorType filter,
+                                        RankedTensorType inputInMemory, RankedTensorType filterInMemory,
                                         WindowNumbers numbers, int64_t groups) {
   auto fail = [&](auto... text) {
-    return emitOptionalError(location, "'", op, "' op input ", input, " and filter ", filter, " ", text...);
+    return emitOptionalError(location, "'", op, "' op input ", inputInMemory, " and filter ", filterInMemory,
+                             " ", text...);
   };
+  RankedTensorType input = inputInMemory, filter = filterInMemory;
   if (input.getRank() != 4 || filter.getRank() != 4 || !filter.hasStaticShape() ||
       input.getElementType() != filter.getElementType())
     return fail("must be of rank 4 and of one element type, the filter without a batch [conv_C1]");
+  if (numbers.channelsLast) {
+    input = permuted(input, kToChannelsFirst);
+    filter = permuted(filter, kToChannelsFirst);
+  }
   numbers.window = filter.getShape().drop_front(2);
   if (failed(checkConvNumbers(location, op, numbers, groups)))
     return failure();
@@ -49,10 +62,13 @@ FailureOr<RankedTensorType> inferConv2d(std::optional<Location> location, String
                   " and ", along.high, " of padding, and no extent may be 0 or as large as 2^31 [conv_C4]");
     shape.push_back(count);
   }
-  return RankedTensorType::get(shape, input.getElementType());
+  auto result = RankedTensorType::get(shape, input.getElementType());
+  return numbers.channelsLast ? permuted(result, kToChannelsLast) : result;
 }
 
-static WindowNumbers numbersOf(auto op) { return {{}, op.getStrides(), op.getPadding(), op.getDilation()}; }
+static WindowNumbers numbersOf(auto op) {
+  return {{}, op.getStrides(), op.getPadding(), op.getDilation(), op.getChannelsLast()};
+}
 
 LogicalResult Conv2dOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
@@ -80,10 +96,19 @@ LogicalResult Conv2dFilterGradientOp::verify() { return verifyGradient(*this, ge
 //===----------------------------------------------------------------------===//
 
 static Convolution convolution(auto op, Value input, Value filter, Value result) {
+  auto channelsFirst = [&](Value value) {
+    RankedTensorType type = tensorType(value);
+    return op.getChannelsLast() ? permuted(type, kToChannelsFirst) : type;
+  };
+  RankedTensorType taps = channelsFirst(filter);
   WindowNumbers numbers = numbersOf(op);
-  numbers.window = shapeOf(filter).drop_front(2);
-  return {tensorType(input), tensorType(filter), tensorType(result), numbers.windows(),
-          static_cast<int64_t>(op.getGroups())};
+  numbers.window = taps.getShape().drop_front(2);
+  return {channelsFirst(input),
+          taps,
+          channelsFirst(result),
+          numbers.windows(),
+          static_cast<int64_t>(op.getGroups()),
+          op.getChannelsLast()};
 }
 
 Convolution convolutionOf(Conv2dOp op) {
@@ -117,11 +142,12 @@ int64_t Conv2dFilterGradientOp::getFlops() { return flopsOf(convolutionOf(*this)
 // that is left, of the other two.
 
 static Value conv2d(Expr ct, auto op, Value input, Value filter) {
-  return ct.make<Conv2dOp>(input, filter, op.getStrides(), op.getPadding(), op.getDilation(), op.getGroups());
+  return ct.make<Conv2dOp>(input, filter, op.getStrides(), op.getPadding(), op.getDilation(), op.getGroups(),
+                           op.getChannelsLast());
 }
 template <typename Gradient> static Value gradient(Expr ct, auto op, Value of, Value cotangent, Value other) {
   return ct.make<Gradient>(of.getType(), cotangent, other, op.getStrides(), op.getPadding(), op.getDilation(),
-                           op.getGroups());
+                           op.getGroups(), op.getChannelsLast());
 }
 
 GPUC_RESIDUALS(Conv2dOp, getInput(), getFilter())

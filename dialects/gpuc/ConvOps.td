@@ -12,10 +12,12 @@ class Gpuc_Convolution<string mnemonic, string lhs, string rhs, list<Trait> trai
     : Gpuc_PureOp<mnemonic, [Differentiable] # traits, ["getFlops"]> {
   dag numbers = (ins DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$strides,
                      DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">:$padding,
-                     DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$dilation, DefaultValuedAttr<I64Attr, "1">:$groups);
+                     DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$dilation, DefaultValuedAttr<I64Attr, "1">:$groups,
+                     UnitAttr:$channels_last);
   let results = (outs Gpuc_FloatTensor:$result);
   let assemblyFormat = "$" # lhs # " `,` $" # rhs # [{
-    (`strides` $strides^)? (`padding` $padding^)? (`dilation` $dilation^)? (`groups` $groups^)? attr-dict `:`
+    (`strides` $strides^)? (`padding` $padding^)? (`dilation` $dilation^)? (`groups` $groups^)?
+    (`channels_last` $channels_last^)? attr-dict `:`
     functional-type(operands, results)
   }];
 }
@@ -34,6 +36,10 @@ def Conv2dOp : Gpuc_Convolution<"conv2d", "input", "filter", [Infer]> {
     convolution in one dimension is one over images of height 1. FLOPs: 2 · N · O · OH · OW · C / groups · kh · kw.
 
     It is bilinear, and so are its two gradients: each differentiates into the other two, to any order.
+
+    `channels_last` says how the same numbers lie in memory, and so what the types are: input (N, H, W, C), filter
+    (O, kh, kw, C / groups), result (N, OH, OW, O), of this op and of its two gradients. gpuc-layout sets it where a
+    GPU's tensor cores multiply; the host has no such convolution.
 
     ```mlir
     %y = gpuc.conv2d %x, %w strides [2, 2] padding [1, 1, 1, 1] : (tensor<?x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<?x16x16x16xf32>
@@ -94,16 +100,17 @@ class Gpuc_Pooling<string mnemonic, string operands, list<Trait> traits = []>
                      DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">:$padding);
   string last = ?;
   let assemblyFormat = operands # " `window` $window (`strides` $strides^)? (`padding` $padding^)? " # last #
-                       " attr-dict `:` functional-type(operands, results)";
+                       " (`channels_last` $channels_last^)? attr-dict `:` functional-type(operands, results)";
 }
 class Gpuc_MaxPooling<string mnemonic, string operands, list<Trait> traits = []>
     : Gpuc_Pooling<mnemonic, operands, traits> {
-  dag numbers = !con(windows, (ins DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$dilation));
+  dag numbers = !con(windows, (ins DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$dilation,
+                                    UnitAttr:$channels_last));
   let last = "(`dilation` $dilation^)?";
 }
 class Gpuc_AvgPooling<string mnemonic, string operands, list<Trait> traits = []>
     : Gpuc_Pooling<mnemonic, operands, traits> {
-  dag numbers = !con(windows, (ins UnitAttr:$exclude_padding));
+  dag numbers = !con(windows, (ins UnitAttr:$exclude_padding, UnitAttr:$channels_last));
   let last = "(`exclude_padding` $exclude_padding^)?";
 }
 
@@ -121,7 +128,7 @@ def MaxPool2dOp : Gpuc_MaxPooling<"max_pool2d", "$operand", [Infer]> {
     %values, %indices = gpuc.max_pool2d %x window [2, 2] strides [2, 2] : (tensor<?x8x28x28xf32>) -> (tensor<?x8x14x14xf32>, tensor<?x8x14x14xi64>)
     ```
 
-    - (pool_C1) Images have rank 4: (N, C, H, W).
+    - (pool_C1) Images have rank 4: (N, C, H, W), or, with `channels_last`, (N, H, W, C), as what is pooled of them.
     - (pool_C2) window, strides and dilation are two numbers of at least 1, padding [top, bottom, left, right] four of at
       least 0, all of them less than 2³¹.
     - (pool_C3) There is a window, and each holds an element that is not padding.

@@ -29,7 +29,8 @@ FailureOr<RankedTensorType> inferPooling(std::optional<Location> location, Strin
                                          RankedTensorType image, const WindowNumbers &numbers) {
   auto fail = [&](auto... text) { return emitOptionalError(location, "'", op, "' op ", text...); };
   if (image.getRank() != 4)
-    return fail("images ", image, " must have rank 4: (N, C, H, W) [pool_C1]");
+    return fail("images ", image,
+                " must have rank 4: ", numbers.channelsLast ? "(N, H, W, C)" : "(N, C, H, W)", " [pool_C1]");
   bool sized = numbers.window.size() == 2 && llvm::all_of(numbers.window, [](int64_t size) {
                  return size >= 1 && size <= mostWindowNumber;
                });
@@ -39,24 +40,26 @@ FailureOr<RankedTensorType> inferPooling(std::optional<Location> location, Strin
         "] and dilation [", numbers.dilation,
         "] must be two numbers of at least 1, two of at least 1, four of at least 0 and two of at least "
         "1, all less than 2^31 [pool_C2]");
-  const std::array<Windows, 2> both = numbers.windows().both();
-  Shape shape(image.getShape().take_front(2));
-  for (auto [extent, along] : llvm::zip_equal(image.getShape().drop_front(2), both)) {
+  const Windows2d windows = numbers.windows();
+  const std::array<Windows, 2> both = windows.both();
+  Shape shape(image.getShape());
+  for (auto [dim, along] : llvm::zip_equal(std::array{windows.rowDim, windows.columnDim()}, both)) {
+    int64_t extent = image.getDimSize(dim);
     if (extent > mostWindowNumber || !noneIsEmpty(along, extent))
       return fail("images ", image, ": of windows that span ", along.span(), " in steps of ", along.stride,
                   " over ", extent, " elements with ", along.low, " and ", along.high,
                   " of padding there must be one, and each must hold an element [pool_C3]");
-    shape.push_back(along.count(extent));
+    shape[dim] = along.count(extent);
   }
   return RankedTensorType::get(shape, image.getElementType());
 }
 
 static WindowNumbers maxNumbers(auto op) {
-  return {op.getWindow(), op.getStrides(), op.getPadding(), op.getDilation()};
+  return {op.getWindow(), op.getStrides(), op.getPadding(), op.getDilation(), op.getChannelsLast()};
 }
 static constexpr int64_t undilated[] = {1, 1};
 static WindowNumbers avgNumbers(auto op) {
-  return {op.getWindow(), op.getStrides(), op.getPadding(), undilated};
+  return {op.getWindow(), op.getStrides(), op.getPadding(), undilated, op.getChannelsLast()};
 }
 
 static RankedTensorType indicesOf(RankedTensorType values) {
@@ -124,7 +127,7 @@ int64_t AvgPool2dGradientOp::getFlops() { return flopsOver(getWindow(), getCotan
 
 template <typename To> static Value maxPooling(Expr ct, auto op, Type type, Value indices) {
   return ct.make<To>(type, ct.value(), indices, op.getWindow(), op.getStrides(), op.getPadding(),
-                     op.getDilation());
+                     op.getDilation(), op.getChannelsLast());
 }
 
 GPUC_RESIDUALS(MaxPool2dOp, getIndices())
@@ -147,13 +150,14 @@ GPUC_VJP_BODY(MaxPool2dGatherOp) {
 GPUC_RESIDUALS(AvgPool2dOp)
 GPUC_VJP_BODY(AvgPool2dOp) {
   return Cotangents{ct.make<AvgPool2dGradientOp>(op.getOperand().getType(), ct.value(), op.getWindow(),
-                                                 op.getStrides(), op.getPadding(), op.getExcludePadding())};
+                                                 op.getStrides(), op.getPadding(), op.getExcludePadding(),
+                                                 op.getChannelsLast())};
 }
 
 GPUC_RESIDUALS(AvgPool2dGradientOp)
 GPUC_VJP_BODY(AvgPool2dGradientOp) {
   return Cotangents{ct.make<AvgPool2dOp>(ct.value(), op.getWindow(), op.getStrides(), op.getPadding(),
-                                         op.getExcludePadding())};
+                                         op.getExcludePadding(), op.getChannelsLast())};
 }
 
 } // namespace gpuc::ir

@@ -30,6 +30,9 @@ struct Windows {
 /// Down and across the image.
 struct Windows2d {
   Windows rows, columns;
+  size_t rowDim = 2; ///< Of images (N, C, H, W); 1 of (N, H, W, C). Columns are the dimension behind it.
+
+  size_t columnDim() const { return rowDim + 1; }
 
   std::array<Windows, 2> both() const { return {rows, columns}; }
   bool operator==(const Windows2d &) const = default;
@@ -37,29 +40,39 @@ struct Windows2d {
 
 /// Of well-formed attributes; padding is [top, bottom, left, right].
 inline Windows2d windowsOf(llvm::ArrayRef<int64_t> size, llvm::ArrayRef<int64_t> strides,
-                           llvm::ArrayRef<int64_t> padding, llvm::ArrayRef<int64_t> dilation) {
+                           llvm::ArrayRef<int64_t> padding, llvm::ArrayRef<int64_t> dilation,
+                           bool channelsLast = false) {
   return {{size[0], strides[0], padding[0], padding[1], dilation[0]},
-          {size[1], strides[1], padding[2], padding[3], dilation[1]}};
+          {size[1], strides[1], padding[2], padding[3], dilation[1]},
+          channelsLast ? size_t(1) : size_t(2)};
 }
 
 /// Of an op of max pooling.
 template <typename Op> Windows2d windowsOf(Op op) {
-  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), op.getDilation());
+  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), op.getDilation(), op.getChannelsLast());
 }
 /// Means are over windows without gaps.
 inline Windows2d windowsOf(AvgPool2dOp op) {
-  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), {1, 1});
+  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), {1, 1}, op.getChannelsLast());
 }
 inline Windows2d windowsOf(AvgPool2dGradientOp op) {
-  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), {1, 1});
+  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), {1, 1}, op.getChannelsLast());
 }
 
 /// Sizes, strides, padding and dilation as attributes have them, perhaps malformed.
 struct WindowNumbers {
   llvm::ArrayRef<int64_t> window, strides, padding, dilation;
+  bool channelsLast = false;
 
-  Windows2d windows() const { return windowsOf(window, strides, padding, dilation); }
+  Windows2d windows() const { return windowsOf(window, strides, padding, dilation, channelsLast); }
 };
+
+/// The order of an image's or a filter's dimensions, batch or outputs, channels, height, width, in memory;
+/// and the way back.
+inline constexpr int64_t kToChannelsLast[] = {0, 2, 3, 1}, kToChannelsFirst[] = {0, 3, 1, 2};
+
+/// The type with its dimensions in that order; of rank 4.
+mlir::RankedTensorType permuted(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> permutation);
 
 /// The type of conv2d's result, or an error that speaks of `op`. The window is the filter's: `numbers.window`
 /// is not read.
@@ -73,11 +86,13 @@ mlir::FailureOr<mlir::RankedTensorType> inferPooling(std::optional<mlir::Locatio
                                                      llvm::StringRef op, mlir::RankedTensorType image,
                                                      const WindowNumbers &numbers);
 
-/// One of the three convolutions, by what each operand and result is to conv2d itself.
+/// One of the three convolutions, by what each operand and result is to conv2d itself. The types are those of
+/// (N, C, H, W), even if the channels lie last.
 struct Convolution {
   mlir::RankedTensorType input, filter, result;
   Windows2d windows;
   int64_t groups;
+  bool channelsLast;
 };
 /// conv2d and its two gradients.
 inline bool isConvolution(mlir::Operation *op) {

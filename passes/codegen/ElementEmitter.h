@@ -119,6 +119,8 @@ private:
   Known emitMaxPoolGather(ir::MaxPool2dGatherOp op, const Index &index, const Guard &guard);
   Known emitAvgPool(ir::AvgPool2dOp op, const Index &index, const Guard &guard);
   Known emitAvgPoolGradient(ir::AvgPool2dGradientOp op, const Index &index, const Guard &guard);
+  /// What indices of max pooling count: h · W + v of a position in the image.
+  Known emitPlace(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Index &at);
   /// Folds body(position, whether it is in the image, state) over the elements of the window at `window`.
   PoolState overWindow(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Index &window,
                        const PoolState &start,
@@ -133,9 +135,9 @@ private:
   Guard holdsElement(const ir::Windows &windows, const Known &padded, const Known &window);
   /// How many of the window's elements are no padding.
   Known elementsInside(const ir::Windows &windows, int64_t extent, const Known &window);
-  /// By how much the sum over the window at (row, column) is divided, in `compute`.
+  /// By how much the sum over the window is divided, in `compute`.
   Expr divisor(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, bool excludePadding,
-               const Known &row, const Known &column, mlir::Type compute);
+               const Index &window, mlir::Type compute);
   Known quotient(const Known &dividend, int64_t divisor);
   /// In as many lanes as the code has now.
   Expr widened(const Known &known);

@@ -2,10 +2,11 @@
 
 #include "passes/codegen/Kernel.h"
 
-#include "dialects/gpuc/GpucOps.h"
+#include "dialects/gpuc/Windows.h"
 #include "passes/codegen/Codegen.h"
 #include "passes/codegen/Pointwise.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace gpuc::ir;
@@ -224,12 +225,22 @@ void AccessCollector::collectGather(GatherOp op, const Index &index) {
   collect(op.getOperand(), at);
 }
 
-/// Windows lie along the last two dimensions, and a gradient or a gather compares where it stands.
+static size_t rowDimOf(Operation *pooling) {
+  return TypeSwitch<Operation *, size_t>(pooling)
+      .Case<MaxPool2dOp, MaxPool2dGradientOp, MaxPool2dGatherOp, AvgPool2dOp, AvgPool2dGradientOp>(
+          [](auto op) { return windowsOf(op).rowDim; });
+}
+
+/// Windows lie along rows and columns, and a gradient or a gather compares where it stands.
 void AccessCollector::collectPool(Operation *op, const Index &index) {
-  coordinateAsNumber(index[2]);
-  coordinateAsNumber(index[3]);
+  Index at = index;
+  const size_t rows = rowDimOf(op);
+  for (size_t dim : {rows, rows + 1}) {
+    coordinateAsNumber(index[dim]);
+    at[dim] = unknown();
+  }
   for (Value operand : op->getOperands())
-    collect(operand, {index[0], index[1], unknown(), unknown()});
+    collect(operand, at);
   if (auto gather = dyn_cast<MaxPool2dGatherOp>(op))
     collect(gather.getIndices(), index);
 }

@@ -66,23 +66,28 @@ State ElementEmitter::overWindow(const Windows2d &windows, ArrayRef<int64_t> ima
       return inner(inside, carried);
     });
   };
-  return along(2, windows.rows, start, [&](const Guard &rowInside, State state) {
-    return along(3, windows.columns, state, [&](const Guard &columnInside, State carried) {
+  return along(windows.rowDim, windows.rows, start, [&](const Guard &rowInside, State state) {
+    return along(windows.columnDim(), windows.columns, state, [&](const Guard &columnInside, State carried) {
       return body(at, eachOf(columnInside, rowInside), carried);
     });
   });
 }
 
+Known ElementEmitter::emitPlace(const Windows2d &windows, ArrayRef<int64_t> image, const Index &at) {
+  return combine({materialize(at[windows.rowDim]), materialize(at[windows.columnDim()])},
+                 [&](ArrayRef<Expr> x) { return x[0] * x[0].integer(image[windows.columnDim()]) + x[1]; });
+}
+
 Known ElementEmitter::emitMaxPool(MaxPool2dOp op, unsigned result, const Index &index, const Guard &guard) {
   ArrayRef<int64_t> image = shapeOf(op.getOperand());
   ElementKind kind = elementKind(op.getOperand().getType());
+  Windows2d windows = windowsOf(op);
   Expr lowest = toCompute(numberIn(builder_, kind, lanes_, -std::numeric_limits<double>::infinity()), kind);
   Expr none = constantInt(builder_, registerType(builder_.getContext(), ElementKind::I64, lanes_), -1);
   State best = overWindow(
-      windowsOf(op), image, index, {lowest, none}, [&](const Index &at, const Guard &inside, State best) {
+      windows, image, index, {lowest, none}, [&](const Index &at, const Guard &inside, State best) {
         Expr element = toCompute(widened(emit(op.getOperand(), at, eachOf(guard, inside))), kind);
-        Expr place = widened(combine({materialize(at[2]), materialize(at[3])},
-                                     [&](ArrayRef<Expr> x) { return x[0] * x[0].integer(image[3]) + x[1]; }));
+        Expr place = widened(emitPlace(windows, image, at));
         // The first, whatever it is; then what is larger; then the first NaN.
         Expr better = less(best[1], best[1].integer(0)) | greater(element, best[0]) |
                       (isNan(element) & equal(best[0], best[0]));
@@ -105,14 +110,16 @@ Known ElementEmitter::elementsInside(const Windows &windows, int64_t extent, con
 }
 
 Expr ElementEmitter::divisor(const Windows2d &windows, ArrayRef<int64_t> image, bool excludePadding,
-                             const Known &row, const Known &column, Type compute) {
+                             const Index &window, Type compute) {
+  Known row = materialize(window[windows.rowDim]), column = materialize(window[windows.columnDim()]);
+  const int64_t rows = image[windows.rowDim], columns = image[windows.columnDim()];
   bool always =
-      !excludePadding || (!leavesImage(windows.rows, image[2]) && !leavesImage(windows.columns, image[3]));
+      !excludePadding || (!leavesImage(windows.rows, rows) && !leavesImage(windows.columns, columns));
   if (always)
     return constant(builder_, compute, static_cast<double>(windows.rows.size * windows.columns.size));
-  Known count = combine(
-      {elementsInside(windows.rows, image[2], row), elementsInside(windows.columns, image[3], column)},
-      [](ArrayRef<Expr> x) { return x[0] * x[1]; });
+  Known count =
+      combine({elementsInside(windows.rows, rows, row), elementsInside(windows.columns, columns, column)},
+              [](ArrayRef<Expr> x) { return x[0] * x[1]; });
   return toFloat(widened(count), getElementTypeOrSelf(compute));
 }
 
@@ -125,8 +132,7 @@ Known ElementEmitter::emitAvgPool(AvgPool2dOp op, const Index &index, const Guar
     Expr element = toCompute(widened(emit(op.getOperand(), at, eachOf(guard, inside))), kind);
     return State{sum[0] + (inside.expr ? select(widened(inside), element, zero) : element)};
   });
-  Expr count = divisor(windows, image, op.getExcludePadding(), materialize(index[2]), materialize(index[3]),
-                       zero.type());
+  Expr count = divisor(windows, image, op.getExcludePadding(), index, zero.type());
   return {fromCompute(sum[0] / count, kind), level()};
 }
 
@@ -155,8 +161,8 @@ Expr ElementEmitter::overHoldingWindows(const Windows2d &windows, ArrayRef<int64
       return inner(holds, carried);
     });
   };
-  State total = along(2, windows.rows, {zero}, [&](const Guard &rowHolds, State state) {
-    return along(3, windows.columns, state, [&](const Guard &columnHolds, State carried) {
+  State total = along(windows.rowDim, windows.rows, {zero}, [&](const Guard &rowHolds, State state) {
+    return along(windows.columnDim(), windows.columns, state, [&](const Guard &columnHolds, State carried) {
       Guard holds = both(rowHolds, columnHolds);
       return State{carried[0] + select(widened(holds), term(at, holds), zero)};
     });
@@ -188,11 +194,10 @@ ElementEmitter::Guard ElementEmitter::holdsElement(const Windows &windows, const
 
 Known ElementEmitter::emitMaxPoolGradient(MaxPool2dGradientOp op, const Index &index, const Guard &guard) {
   ElementKind kind = elementKind(op.getResult().getType());
-  int64_t width = shapeOf(op.getResult())[3];
+  Windows2d windows = windowsOf(op);
   Expr zero = toCompute(numberIn(builder_, kind, lanes_, 0), kind);
-  Expr here = widened(combine({materialize(index[2]), materialize(index[3])},
-                              [&](ArrayRef<Expr> x) { return x[0] * x[0].integer(width) + x[1]; }));
-  Expr total = overHoldingWindows(windowsOf(op), shapeOf(op.getIndices()), index, zero,
+  Expr here = widened(emitPlace(windows, shapeOf(op.getResult()), index));
+  Expr total = overHoldingWindows(windows, shapeOf(op.getIndices()), index, zero,
                                   [&](const Index &window, const Guard &holds) {
                                     Guard read = eachOf(holds, guard);
                                     Expr chosen = widened(emit(op.getIndices(), window, read));
@@ -210,8 +215,7 @@ Known ElementEmitter::emitAvgPoolGradient(AvgPool2dGradientOp op, const Index &i
   Expr total = overHoldingWindows(
       windows, shapeOf(op.getCotangent()), index, zero, [&](const Index &window, const Guard &holds) {
         Expr cotangent = toCompute(widened(emit(op.getCotangent(), window, eachOf(holds, guard))), kind);
-        return cotangent / divisor(windows, image, op.getExcludePadding(), materialize(window[2]),
-                                   materialize(window[3]), zero.type());
+        return cotangent / divisor(windows, image, op.getExcludePadding(), window, zero.type());
       });
   return {fromCompute(total, kind), level()};
 }
@@ -221,16 +225,18 @@ Known ElementEmitter::emitMaxPoolGather(MaxPool2dGatherOp op, const Index &index
   ArrayRef<int64_t> image = shapeOf(op.getOperand());
   Windows2d windows = windowsOf(op);
   Known chosen = emit(op.getIndices(), index, guard);
-  Known row = quotient(chosen, image[3]);
+  const size_t rowDim = windows.rowDim, columnDim = windows.columnDim();
+  Known row = quotient(chosen, image[columnDim]);
   Known column =
-      combine({chosen, row}, [&](ArrayRef<Expr> x) { return x[0] - x[1] * x[1].integer(image[3]); });
+      combine({chosen, row}, [&](ArrayRef<Expr> x) { return x[0] - x[1] * x[1].integer(image[columnDim]); });
   auto lies = [&](const Windows &steps, const Known &position, size_t dim) {
     Known padded = combine({position}, [&](ArrayRef<Expr> x) { return x[0] + x[0].integer(steps.low); });
     return both(within(position, image[dim]), holdsElement(steps, padded, materialize(index[dim])));
   };
-  Guard inside = both(lies(windows.rows, row, 2), lies(windows.columns, column, 3));
-  Index at = {index[0], index[1], dynamicAffine(row, kernel_.space()),
-              dynamicAffine(column, kernel_.space())};
+  Guard inside = both(lies(windows.rows, row, rowDim), lies(windows.columns, column, columnDim));
+  Index at = index;
+  at[rowDim] = dynamicAffine(row, kernel_.space());
+  at[columnDim] = dynamicAffine(column, kernel_.space());
   return choose(inside, emit(op.getOperand(), at, eachOf(inside, guard)),
                 number(elementKind(op.getResult().getType()), 0));
 }

@@ -22,17 +22,23 @@ Result<cudnnDataType_t> typeOf(fb::DataType type) {
 
 using Extents = std::array<int64_t, 4>;
 
-/// Dense and row-major.
-Extents stridesOf(const Extents& extents) {
-  Extents strides = {1, 1, 1, 1};
-  for (size_t dim = 3; dim > 0; --dim) strides[dim - 1] = strides[dim] * extents[dim];
+/// Dense, in this order from the outermost dimension to the innermost.
+Extents stridesOf(const Extents& extents, bool channels_last) {
+  const std::array<size_t, 4> order =
+      channels_last ? std::array<size_t, 4>{0, 2, 3, 1} : std::array<size_t, 4>{0, 1, 2, 3};
+  Extents strides = {};
+  int64_t stride = 1;
+  for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
+    strides[*dim] = stride;
+    stride *= extents[*dim];
+  }
   return strides;
 }
 
 Result<DnnDescriptor> describeTensor(const Dnn& dnn, int64_t id, cudnnDataType_t type, const Extents& extents,
-                                     int64_t alignment) {
+                                     bool channels_last, int64_t alignment) {
   GPUC_ASSIGN_OR_RETURN(DnnDescriptor tensor, DnnDescriptor::create(dnn, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
-  Extents strides = stridesOf(extents);
+  const Extents strides = stridesOf(extents, channels_last);
   GPUC_RETURN_IF_ERROR(tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id));
   GPUC_RETURN_IF_ERROR(tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type));
   GPUC_RETURN_IF_ERROR(tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment));
@@ -99,7 +105,8 @@ Result<ConvGraph> ConvGraph::create(const Dnn& dnn, const DnnTarget& target, con
   return result;
 }
 
-/// Groups follow from the filter, which has the input channels of one.
+/// Groups follow from the filter, which has the input channels of one. cuDNN's extents are in the order (N,
+/// C, H, W) however the elements lie.
 Status ConvGraph::describeTensors(const fb::Conv& conv, int64_t alignment) {
   const fb::ConvAxis &height = *conv.height(), &width = *conv.width();
   const Extents input = {extent(conv.batch()), extent(conv.in_channels()), extent(height.input()),
@@ -108,9 +115,10 @@ Status ConvGraph::describeTensors(const fb::Conv& conv, int64_t alignment) {
                           extent(height.kernel()), extent(width.kernel())};
   const Extents output = {extent(conv.batch()), extent(conv.out_channels()), extent(height.output()),
                           extent(width.output())};
-  GPUC_ASSIGN_OR_RETURN(input_, describeTensor(*dnn_, kInput, type_, input, alignment));
-  GPUC_ASSIGN_OR_RETURN(filter_, describeTensor(*dnn_, kFilter, type_, filter, alignment));
-  GPUC_ASSIGN_OR_RETURN(output_, describeTensor(*dnn_, kOutput, type_, output, alignment));
+  const bool last = conv.channels_last();
+  GPUC_ASSIGN_OR_RETURN(input_, describeTensor(*dnn_, kInput, type_, input, last, alignment));
+  GPUC_ASSIGN_OR_RETURN(filter_, describeTensor(*dnn_, kFilter, type_, filter, last, alignment));
+  GPUC_ASSIGN_OR_RETURN(output_, describeTensor(*dnn_, kOutput, type_, output, last, alignment));
   return okStatus();
 }
 

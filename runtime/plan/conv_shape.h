@@ -22,7 +22,8 @@ struct ConvAxis {
 };
 
 /// x[batch, in_channels, height, width], w[out_channels, in_channels / groups, kernels…] and
-/// y[batch, out_channels, height.output, width.output], dense and row-major.
+/// y[batch, out_channels, height.output, width.output], dense and row-major; with channels last, on CUDA
+/// alone, x[batch, height, width, in_channels], w[out_channels, kernels…, in_channels / groups] and y as x.
 ///   forward: y from x and w;  input_gradient: x's cotangent from y's and w;
 ///   filter_gradient: w's cotangent from y's and x.
 struct ConvShape {
@@ -34,6 +35,7 @@ struct ConvShape {
   int64_t out_channels = 1;
   ConvAxis height;
   ConvAxis width;
+  bool channels_last = false;
 
   constexpr int64_t groupInputs() const { return in_channels / groups; }
   constexpr int64_t groupOutputs() const { return out_channels / groups; }

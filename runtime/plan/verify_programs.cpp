@@ -154,6 +154,8 @@ class CommandVerifier {
     GPUC_RETURN_IF_ERROR(verify(conv.c(), "conv", "c"));
     if (conv.workspace()) GPUC_RETURN_IF_ERROR(verify(conv.workspace(), "conv", "workspace"));
     GPUC_RETURN_IF_ERROR(verifyTf32(conv, "conv"));
+    if (conv.channels_last() && plan_.target()->kind() != fb::TargetKind::cuda)
+      return errorf("conv: channels lie last, which the host does not compute; compile for cuda");
     return verifyConv(conv);
   }
 

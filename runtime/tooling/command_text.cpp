@@ -26,7 +26,7 @@ std::string nameOf(const fb::Conv& conv) {
          std::to_string(conv.out_channels()) + " " +
          product({conv.height()->kernel(), conv.width()->kernel()}) + " on " +
          product({conv.batch(), conv.height()->input(), conv.width()->input()}) +
-         (conv.tf32() ? " tf32" : "");
+         (conv.channels_last() ? " channels last" : "") + (conv.tf32() ? " tf32" : "");
 }
 
 /// "attention gradient 12x4x64x64x32": batch, heads, queries, keys, elements of a key.

@@ -34,3 +34,18 @@ module @half_convolution {
     return %y : tensor<4x3x4x8xbf16>
   }
 }
+
+// -----
+
+// Channels last: extents are named in the order that they always have.
+
+// CHECK-LABEL: module @channels_last
+module @channels_last {
+  // CHECK: plan.conv forward %{{.*}} channels_last workspace %{{.*}} : bf16 batch 4 input [16, 7, 8] filter [24, 16, 3, 2] output [24, 5, 7]
+  // CHECK: plan.conv input_gradient %{{.*}} channels_last workspace %{{.*}} : bf16 batch 4 input [16, 7, 8] filter [24, 16, 3, 2] output [24, 5, 7]
+  func.func @predict(%x: tensor<4x7x8x16xbf16> {gpuc.name = "x"}, %w: tensor<24x3x2x16xbf16> {gpuc.name = "w"}) -> (tensor<4x7x8x16xbf16> {gpuc.name = "dx"}) {
+    %y = gpuc.conv2d %x, %w channels_last : (tensor<4x7x8x16xbf16>, tensor<24x3x2x16xbf16>) -> tensor<4x5x7x24xbf16>
+    %dx = gpuc.conv2d_input_gradient %y, %w channels_last : (tensor<4x5x7x24xbf16>, tensor<24x3x2x16xbf16>) -> tensor<4x7x8x16xbf16>
+    return %dx : tensor<4x7x8x16xbf16>
+  }
+}

@@ -30,3 +30,12 @@ func.func @predict(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
 func.func @predict(%x: tensor<2305843009213693952xf32>) -> tensor<2305843009213693952xf32> {
   return %x : tensor<2305843009213693952xf32>
 }
+
+// -----
+
+// The host's convolutions have their channels first; gpuc-layout would have put transposes around it.
+func.func @predict(%x: tensor<4x7x8x16xf32>, %w: tensor<24x3x2x16xf32>) -> tensor<4x5x7x24xf32> {
+  // expected-error @below {{has its channels last, which no convolution of the host has: compile the model, not a later stage of it, with --target=host}}
+  %y = gpuc.conv2d %x, %w channels_last : (tensor<4x7x8x16xf32>, tensor<24x3x2x16xf32>) -> tensor<4x5x7x24xf32>
+  return %y : tensor<4x5x7x24xf32>
+}

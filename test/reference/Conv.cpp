@@ -14,6 +14,14 @@ namespace gpuc::reference {
 // Convolution
 //===----------------------------------------------------------------------===//
 
+/// Where the element [a, channel, row, column] lies among `extents`, which are of (a, C, H, W).
+static int64_t imagePosition(ArrayRef<int64_t> index, ArrayRef<int64_t> extents, bool channelsLast) {
+  if (!channelsLast)
+    return positionOf(index, extents);
+  return positionOf({index[0], index[2], index[3], index[1]},
+                    {extents[0], extents[2], extents[3], extents[1]});
+}
+
 /// Calls body with the positions in input, filter and output of every product that is summed up.
 static void forEachProduct(const ir::Convolution &of,
                            llvm::function_ref<void(int64_t, int64_t, int64_t)> body) {
@@ -27,8 +35,9 @@ static void forEachProduct(const ir::Convolution &of,
           y[3] * of.windows.columns.stride - of.windows.columns.low + tap[2] * of.windows.columns.dilation;
       if (row < 0 || row >= input[2] || column < 0 || column >= input[3])
         return;
-      body(positionOf({y[0], channel, row, column}, input),
-           positionOf({y[1], tap[0], tap[1], tap[2]}, filter), positionOf(y, of.result.getShape()));
+      body(imagePosition({y[0], channel, row, column}, input, of.channelsLast),
+           imagePosition({y[1], tap[0], tap[1], tap[2]}, filter, of.channelsLast),
+           imagePosition(y, of.result.getShape(), of.channelsLast));
     });
   });
 }
@@ -61,16 +70,19 @@ static Tensor filterGradient(ir::Conv2dFilterGradientOp op, Operands x) {
 // Pooling
 //===----------------------------------------------------------------------===//
 
-/// Calls body with the position in the image of each element of window (p, q) that is no padding, row by row.
+/// Calls body with the position in memory, and in its image row by row, of each element of the window that is
+/// no padding.
 static void forEachInWindow(const ir::Windows2d &windows, ArrayRef<int64_t> image, ArrayRef<int64_t> window,
-                            llvm::function_ref<void(int64_t)> body) {
+                            llvm::function_ref<void(int64_t, int64_t)> body) {
+  const size_t rows = windows.rowDim, columns = rows + 1;
   for (int64_t i = 0; i < windows.rows.size; ++i)
     for (int64_t j = 0; j < windows.columns.size; ++j) {
-      int64_t row = window[2] * windows.rows.stride - windows.rows.low + i * windows.rows.dilation;
-      int64_t column =
-          window[3] * windows.columns.stride - windows.columns.low + j * windows.columns.dilation;
-      if (row >= 0 && row < image[2] && column >= 0 && column < image[3])
-        body(positionOf({window[0], window[1], row, column}, image));
+      SmallVector<int64_t> at(window);
+      at[rows] = window[rows] * windows.rows.stride - windows.rows.low + i * windows.rows.dilation;
+      at[columns] =
+          window[columns] * windows.columns.stride - windows.columns.low + j * windows.columns.dilation;
+      if (at[rows] >= 0 && at[rows] < image[rows] && at[columns] >= 0 && at[columns] < image[columns])
+        body(positionOf(at, image), at[rows] * image[columns] + at[columns]);
     }
 }
 
@@ -78,16 +90,18 @@ static Results maxPool(ir::MaxPool2dOp op, Operands x) {
   Tensor values(typeOf(op.getValues())), indices(typeOf(op.getIndices()));
   ArrayRef<int64_t> image = x[0].shape();
   forEachIndex(values.shape(), [&](ArrayRef<int64_t> window) {
-    int64_t best = -1;
-    forEachInWindow(ir::windowsOf(op), image, window, [&](int64_t position) {
+    int64_t best = -1, bestPlace = -1;
+    forEachInWindow(ir::windowsOf(op), image, window, [&](int64_t position, int64_t place) {
       double element = x[0].elements[position].real;
       double most = best < 0 ? 0 : x[0].elements[best].real;
-      if (best < 0 || (!std::isnan(most) && (std::isnan(element) || element > most)))
+      if (best < 0 || (!std::isnan(most) && (std::isnan(element) || element > most))) {
         best = position;
+        bestPlace = place;
+      }
     });
     int64_t at = positionOf(window, values.shape());
     values.elements[at] = x[0].elements[best];
-    indices.elements[at].integer = best % (image[2] * image[3]);
+    indices.elements[at].integer = bestPlace;
   });
   return {values, indices};
 }
@@ -97,8 +111,8 @@ static void forEachChosen(const ir::Windows2d &windows, ArrayRef<int64_t> image,
                           llvm::function_ref<void(int64_t, int64_t)> body) {
   forEachIndex(indices.shape(), [&](ArrayRef<int64_t> window) {
     int64_t at = positionOf(window, indices.shape());
-    forEachInWindow(windows, image, window, [&](int64_t position) {
-      if (position % (image[2] * image[3]) == indices.elements[at].integer)
+    forEachInWindow(windows, image, window, [&](int64_t position, int64_t place) {
+      if (place == indices.elements[at].integer)
         body(at, position);
     });
   });
@@ -124,7 +138,7 @@ static double countOf(auto op, ArrayRef<int64_t> image, ArrayRef<int64_t> window
   if (!op.getExcludePadding())
     return static_cast<double>(op.getWindow()[0] * op.getWindow()[1]);
   double count = 0;
-  forEachInWindow(ir::windowsOf(op), image, window, [&](int64_t) { ++count; });
+  forEachInWindow(ir::windowsOf(op), image, window, [&](int64_t, int64_t) { ++count; });
   return count;
 }
 
@@ -133,7 +147,7 @@ static Tensor avgPool(ir::AvgPool2dOp op, Operands x) {
   forEachIndex(result.shape(), [&](ArrayRef<int64_t> window) {
     double sum = 0;
     forEachInWindow(ir::windowsOf(op), x[0].shape(), window,
-                    [&](int64_t position) { sum += x[0].elements[position].real; });
+                    [&](int64_t position, int64_t) { sum += x[0].elements[position].real; });
     result.elements[positionOf(window, result.shape())].real = sum / countOf(op, x[0].shape(), window);
   });
   return result;
@@ -144,7 +158,7 @@ static Tensor avgPoolGradient(ir::AvgPool2dGradientOp op, Operands x) {
   forEachIndex(x[0].shape(), [&](ArrayRef<int64_t> window) {
     double share = x[0].elements[positionOf(window, x[0].shape())].real / countOf(op, result.shape(), window);
     forEachInWindow(ir::windowsOf(op), result.shape(), window,
-                    [&](int64_t position) { result.elements[position].real += share; });
+                    [&](int64_t position, int64_t) { result.elements[position].real += share; });
   });
   return result;
 }

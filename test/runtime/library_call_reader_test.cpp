@@ -40,6 +40,8 @@ const CommandCase kConvolutions[] = {
     {"Type", [](fb::PlanT& p) { convOf(p).type = fb::DataType::i32; }, "or element type 5"},
     {"NoOperand", [](fb::PlanT& p) { convOf(p).b.reset(); }, "conv without b"},
     {"Tf32OnHost", [](fb::PlanT& p) { convOf(p).tf32 = true; }, "conv: in TF32, which the host does not"},
+    {"ChannelsLastOnHost", [](fb::PlanT& p) { convOf(p, 1).channels_last = true; },
+     "conv: channels lie last, which the host does not compute; compile for cuda"},
     {"NoAxis", [](fb::PlanT& p) { convOf(p).height.reset(); }, "conv without height"},
     {"BatchZero", [](fb::PlanT& p) { convOf(p).batch = 0; }, "an extent of 0"},
     {"BatchHuge", [](fb::PlanT& p) { convOf(p).batch = kHuge; }, "an extent of"},

@@ -203,3 +203,36 @@ func.func @case(%dy: tensor<2x3x4x4xf64>) {
   %0 = gpuc.avg_pool2d_gradient %dy window [2, 2] strides [2, 2] : (tensor<2x3x4x4xf64>) -> tensor<2x3x8x8xf32>
   return
 }
+
+// -----
+
+// With channels last the filter has its input channels in dimension 3; the message has the types as written.
+func.func @case(%x: tensor<2x8x8x3xf32>, %w: tensor<4x3x3x2xf32>) {
+  // expected-error @below {{input 'tensor<2x8x8x3xf32>' and filter 'tensor<4x3x3x2xf32>' do not agree in 1 groups: the filter has 2 input channels, 3 / 1 are wanted}}
+  %0 = gpuc.conv2d %x, %w channels_last : (tensor<2x8x8x3xf32>, tensor<4x3x3x2xf32>) -> tensor<2x6x6x4xf32>
+  return
+}
+
+// -----
+
+func.func @case(%y: tensor<2x4x6x6xf32>, %w: tensor<4x3x3x3xf32>) {
+  // expected-error @below {{cotangent must be 'tensor<2x6x6x4xf32>', but is 'tensor<2x4x6x6xf32>' [conv_C5]}}
+  %0 = gpuc.conv2d_input_gradient %y, %w channels_last : (tensor<2x4x6x6xf32>, tensor<4x3x3x3xf32>) -> tensor<2x8x8x3xf32>
+  return
+}
+
+// -----
+
+func.func @case(%x: tensor<2x8x8x3xf32>) {
+  // expected-error @below {{must return ('tensor<2x4x4x3xf32>'), but returns ('tensor<2x8x4x1xf32>') [inferred_C1]}}
+  %0 = gpuc.avg_pool2d %x window [2, 2] strides [2, 2] channels_last : (tensor<2x8x8x3xf32>) -> tensor<2x8x4x1xf32>
+  return
+}
+
+// -----
+
+func.func @case(%x: tensor<2x8x1x3xf32>) {
+  // expected-error @below {{images 'tensor<2x8x1x3xf32>': of windows that span 2 in steps of 1 over 1 elements with 0 and 0 of padding there must be one}}
+  %0 = gpuc.avg_pool2d %x window [2, 2] channels_last : (tensor<2x8x1x3xf32>) -> tensor<2x7x0x3xf32>
+  return
+}

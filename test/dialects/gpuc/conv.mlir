@@ -24,6 +24,29 @@ func.func @convolutions(%x: tensor<?x4x32x32xf32>, %w: tensor<16x2x3x3xf32>, %y:
   return
 }
 
+// Rows and columns are dimensions 1 and 2, of images and filters; numbers and indices mean what they did.
+// CHECK-LABEL: @channels_last
+func.func @channels_last(%x: tensor<?x32x31x4xf32>, %w: tensor<16x3x2x2xf32>, %y: tensor<?x16x30x16xf32>) {
+  // (32 + 2 - 3) / 2 + 1 = 16, 31 - 2 + 1 = 30
+  // CHECK: gpuc.conv2d %arg0, %arg1 strides [2, 1] padding [1, 1, 0, 0] groups 2 channels_last : (tensor<?x32x31x4xf32>, tensor<16x3x2x2xf32>) -> tensor<?x16x30x16xf32>
+  %0 = gpuc.conv2d %x, %w strides [2, 1] padding [1, 1, 0, 0] groups 2 channels_last : (tensor<?x32x31x4xf32>, tensor<16x3x2x2xf32>) -> tensor<?x16x30x16xf32>
+  // CHECK: gpuc.conv2d_input_gradient %arg2, %arg1 strides [2, 1] padding [1, 1, 0, 0] groups 2 channels_last :
+  %1 = gpuc.conv2d_input_gradient %y, %w strides [2, 1] padding [1, 1, 0, 0] groups 2 channels_last : (tensor<?x16x30x16xf32>, tensor<16x3x2x2xf32>) -> tensor<?x32x31x4xf32>
+  // CHECK: gpuc.conv2d_filter_gradient %arg2, %arg0 strides [2, 1] padding [1, 1, 0, 0] groups 2 channels_last :
+  %2 = gpuc.conv2d_filter_gradient %y, %x strides [2, 1] padding [1, 1, 0, 0] groups 2 channels_last : (tensor<?x16x30x16xf32>, tensor<?x32x31x4xf32>) -> tensor<16x3x2x2xf32>
+  // CHECK: %[[V:.*]], %[[I:.*]] = gpuc.max_pool2d %arg0 window [2, 3] strides [2, 3] channels_last : (tensor<?x32x31x4xf32>) -> (tensor<?x16x10x4xf32>, tensor<?x16x10x4xi64>)
+  %v, %i = gpuc.max_pool2d %x window [2, 3] strides [2, 3] channels_last : (tensor<?x32x31x4xf32>) -> (tensor<?x16x10x4xf32>, tensor<?x16x10x4xi64>)
+  // CHECK: gpuc.max_pool2d_gradient %[[V]], %[[I]] window [2, 3] strides [2, 3] channels_last :
+  %3 = gpuc.max_pool2d_gradient %v, %i window [2, 3] strides [2, 3] channels_last : (tensor<?x16x10x4xf32>, tensor<?x16x10x4xi64>) -> tensor<?x32x31x4xf32>
+  // CHECK: gpuc.max_pool2d_gather %arg0, %[[I]] window [2, 3] strides [2, 3] channels_last :
+  %4 = gpuc.max_pool2d_gather %x, %i window [2, 3] strides [2, 3] channels_last : (tensor<?x32x31x4xf32>, tensor<?x16x10x4xi64>) -> tensor<?x16x10x4xf32>
+  // CHECK: gpuc.avg_pool2d %arg0 window [2, 3] strides [2, 3] exclude_padding channels_last :
+  %5 = gpuc.avg_pool2d %x window [2, 3] strides [2, 3] exclude_padding channels_last : (tensor<?x32x31x4xf32>) -> tensor<?x16x10x4xf32>
+  // CHECK: gpuc.avg_pool2d_gradient %[[V]] window [2, 3] strides [2, 3] channels_last :
+  %6 = gpuc.avg_pool2d_gradient %v window [2, 3] strides [2, 3] channels_last : (tensor<?x16x10x4xf32>) -> tensor<?x32x31x4xf32>
+  return
+}
+
 // CHECK-LABEL: @poolings
 func.func @poolings(%x: tensor<?x8x28x28xf32>, %y: tensor<?x8x14x14xf32>, %i: tensor<?x8x14x14xi64>) {
   // CHECK: gpuc.max_pool2d %arg0 window [2, 2] strides [2, 2] : (tensor<?x8x28x28xf32>) -> (tensor<?x8x14x14xf32>, tensor<?x8x14x14xi64>)

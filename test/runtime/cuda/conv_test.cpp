@@ -88,6 +88,16 @@ std::vector<double> randomValues(const std::vector<int64_t>& shape, uint64_t see
   return values;
 }
 
+/// Elements of a tensor (a, C, H, W) as they lie with channels last: (a, H, W, C).
+std::vector<double> channelsLast(const std::vector<double>& values, const std::vector<int64_t>& shape) {
+  std::vector<double> moved;
+  for (int64_t a = 0; a < shape[0]; ++a)
+    for (int64_t pixel = 0; pixel < shape[2] * shape[3]; ++pixel)
+      for (int64_t channel = 0; channel < shape[1]; ++channel)
+        moved.push_back(values[static_cast<size_t>((a * shape[1] + channel) * shape[2] * shape[3] + pixel)]);
+  return moved;
+}
+
 /// The results by the plan format's own words: every product x[…] · w[…] · y[…] that belongs together is
 /// added to each of the three.
 struct Results {
@@ -124,7 +134,7 @@ Results plainLoop(const Case& c, const std::vector<double>& x, const std::vector
   return results;
 }
 
-void check(const Case& c, DataType type) {
+void check(const Case& c, DataType type, bool channels_last) {
   PlanBuilder builder(1, TargetKind::cuda);
   uint32_t x = builder.variable("x", type, c.x()), w = builder.variable("w", type, c.w()),
            dy = builder.variable("dy", type, c.y()), y = builder.buffer("y", type, c.y()),
@@ -135,6 +145,7 @@ void check(const Case& c, DataType type) {
                           &builder.conv(commands, fb::ConvKind::input_gradient, dx, w, dy),
                           &builder.conv(commands, fb::ConvKind::filter_gradient, x, dw, dy)}) {
     conv->groups = c.groups;
+    conv->channels_last = channels_last;
     conv->height = std::make_unique<fb::ConvAxis>(c.height.entry());
     conv->width = std::make_unique<fb::ConvAxis>(c.width.entry());
   }
@@ -144,21 +155,26 @@ void check(const Case& c, DataType type) {
   Session session = open(builder);
   std::vector<double> values_x = randomValues(c.x(), 1), values_w = randomValues(c.w(), 2),
                       values_dy = randomValues(c.y(), 3);
-  for (auto [name, values] : {std::pair("x", &values_x), {"w", &values_w}, {"dy", &values_dy}}) {
-    const std::vector<uint8_t> bytes = encode(type, *values);
+  auto in_memory = [&](const std::vector<double>& values, const std::vector<int64_t>& shape) {
+    return channels_last ? channelsLast(values, shape) : values;
+  };
+  for (auto [name, values, shape] :
+       {std::tuple("x", &values_x, c.x()), {"w", &values_w, c.w()}, {"dy", &values_dy, c.y()}}) {
+    const std::vector<uint8_t> bytes = encode(type, in_memory(*values, shape));
     ASSERT_TRUE(session.writeVariable(name, std::as_bytes(std::span(bytes))).ok());
   }
   ProgramId f = programOf(session, "f");
   runOnce(session, f);
   Results expected = plainLoop(c, values_x, values_w, values_dy);
-  const std::vector<double>* wanted[] = {&expected.y, &expected.dx, &expected.dw};
+  const std::vector<double> wanted[] = {in_memory(expected.y, c.y()), in_memory(expected.dx, c.x()),
+                                        in_memory(expected.dw, c.w())};
   for (size_t i = 0; i < 3; ++i) {
     std::vector<double> found = decode(type, session.output(f, i));
-    ASSERT_EQ(found.size(), wanted[i]->size());
+    ASSERT_EQ(found.size(), wanted[i].size());
     // bf16 keeps 8 bits of a sum, f16 11.
     const double epsilon = type == DataType::bf16 ? 0x1p-8 : type == DataType::f16 ? 0x1p-11 : 0;
     for (size_t at = 0; at < found.size(); ++at)
-      ASSERT_NEAR(found[at], (*wanted[i])[at], epsilon * std::abs((*wanted[i])[at]))
+      ASSERT_NEAR(found[at], wanted[i][at], epsilon * std::abs(wanted[i][at]))
           << nameOf(type) << ", output " << i << ", element " << at;
   }
 }
@@ -168,7 +184,8 @@ TEST(ConvMapping, IsThatOfThePlan) {
   for (size_t number = 0; const Case& c : cases())
     for (DataType type : {DataType::f32, DataType::f64, DataType::f16, DataType::bf16}) {
       SCOPED_TRACE("case " + std::to_string(number++ / 4));
-      check(c, type);
+      check(c, type, /*channels_last=*/false);
+      check(c, type, /*channels_last=*/true);
       if (testing::Test::HasFailure()) return;
     }
 }

@@ -87,6 +87,7 @@ class Command {
     conv.groups = static_cast<uint64_t>(shape.groups);
     conv.in_channels = static_cast<uint64_t>(shape.in_channels);
     conv.out_channels = static_cast<uint64_t>(shape.out_channels);
+    conv.channels_last = shape.channels_last;
     for (auto [axis, entry] : {std::pair(&shape.height, &conv.height), {&shape.width, &conv.width}})
       *entry = std::make_unique<fb::ConvAxis>(axis->input, axis->output, axis->kernel, axis->stride,
                                               axis->low, axis->high, axis->dilation);
@@ -123,15 +124,19 @@ TEST_P(Library, HasAnEngineForEveryConvolution) {
     ASSERT_TRUE(properties.ok()) << properties.message();
     const DnnTarget target = {.properties = &*properties};
     for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient})
-      for (auto [type, tf32] : {std::pair{DataType::f32, false},
-                                {DataType::f32, true},
-                                {DataType::f64, false},
-                                {DataType::f16, false},
-                                {DataType::bf16, false}}) {
-        const ConvShape shape = GetParam().shape(kind, type);
+      for (auto [type, tf32, channels_last] : {std::tuple{DataType::f32, false, false},
+                                               {DataType::f32, true, false},
+                                               {DataType::f32, true, true},
+                                               {DataType::f64, false, false},
+                                               {DataType::f16, false, false},
+                                               {DataType::f16, false, true},
+                                               {DataType::bf16, false, false},
+                                               {DataType::bf16, false, true}}) {
+        ConvShape shape = GetParam().shape(kind, type);
+        shape.channels_last = channels_last;
         const bool narrow = sizeOf(type) == 2, exact = type == DataType::f32 && !tf32;
         SCOPED_TRACE(std::string(device).substr(16, 11) + ", kind " + std::to_string(int(kind)) + ", " +
-                     nameOf(type) + (tf32 ? " as tf32" : ""));
+                     nameOf(type) + (tf32 ? " as tf32" : "") + (channels_last ? ", channels last" : ""));
         const EngineRules rules = {.workspace_bytes = static_cast<uint64_t>(cudnnWorkspaceBytes(shape, tf32)),
                                    .tensor_cores = !exact};
         const Command command(shape);
