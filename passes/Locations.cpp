@@ -53,4 +53,17 @@ std::string layerName(Location location) {
   return name;
 }
 
+std::string filePlace(Location location) {
+  std::string text;
+  location->walk([&](Location part) {
+    auto file = dyn_cast<FileLineColLoc>(part);
+    if (!file)
+      return WalkResult::advance();
+    text =
+        (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" + Twine(file.getColumn())).str();
+    return WalkResult::interrupt();
+  });
+  return text;
+}
+
 } // namespace gpuc

@@ -26,4 +26,7 @@ std::string wholeOf(mlir::Location location);
 /// The first layer's name in the location: `fc1`; empty if there is none.
 std::string layerName(mlir::Location location);
 
+/// FILE:LINE:COLUMN, the first in the location; empty if there is none.
+std::string filePlace(mlir::Location location);
+
 } // namespace gpuc

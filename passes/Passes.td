@@ -362,6 +362,45 @@ def HoistFromScansPass : Pass<"gpuc-hoist-from-scans", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
+def LayoutPass : Pass<"gpuc-layout", "::mlir::ModuleOp"> {
+  let summary = "Give convolutions the layout, and products the extents, that the target multiplies fastest";
+  let description = [{
+    Of a GPU's tensor cores only: they multiply f16, bf16, and f32 that is marked `gpuc.tf32`. The host's kernels read
+    images as models write them, and nothing changes there.
+
+    *Channels last.* Convolutions, poolings, and whatever is computed element by element between them, get their images
+    as (N, H, W, C) and their filters as (O, kh, kw, C / groups). Transposes are left where such images come from or go to
+    something else, and at filters and their gradients; gpuc-fuse lets the kernels there read or write in the other
+    order. What hangs together is turned around together, and only if the transposes that are left move fewer bytes than
+    the library would to turn around the operands of each convolution by itself. Sums over all images are cut in two, first
+    within each image, then over images: else, with few channels, a few blocks of threads would have all the work.
+
+    *Padding.* Products of matrices whose extents are no multiple of 16 bytes get zeros around them, up to the next
+    multiple, where that is a small part of the product, and the product large enough to pay for it.
+
+    What was decided, and why, is left in the module's attribute `gpuc.layout`, for the report.
+
+    Before:
+    ```mlir
+    %w16 = gpuc.cast %w : tensor<64x32x3x3xf32> to tensor<64x32x3x3xbf16>
+    %y = gpuc.conv2d %x, %w16 padding [1, 1, 1, 1] : (tensor<8x32x14x14xbf16>, …) -> tensor<8x64x14x14xbf16>
+    %z = gpuc.relu %y : tensor<8x64x14x14xbf16>
+    ```
+    After:
+    ```mlir
+    %x1 = gpuc.transpose %x permutation [0, 2, 3, 1] : (tensor<8x32x14x14xbf16>) -> tensor<8x14x14x32xbf16>
+    %w1 = gpuc.transpose %w16 permutation [0, 2, 3, 1] : (tensor<64x32x3x3xbf16>) -> tensor<64x3x3x32xbf16>
+    %y = gpuc.conv2d %x1, %w1 padding [1, 1, 1, 1] channels_last : (tensor<8x14x14x32xbf16>, …) -> tensor<8x14x14x64xbf16>
+    %z1 = gpuc.relu %y : tensor<8x14x14x64xbf16>
+    %z = gpuc.transpose %z1 permutation [0, 3, 1, 2] : (tensor<8x14x14x64xbf16>) -> tensor<8x64x14x14xbf16>
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host\"", "host[:CPU] or cuda:ARCHITECTURE">,
+  ];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 def FusePass : Pass<"gpuc-fuse", "::mlir::ModuleOp"> {
   let summary = "Gather ops into kernels";
   let description = [{

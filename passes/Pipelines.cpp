@@ -64,6 +64,10 @@ void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
   // Loops over time keep only what hangs on what they carry: weights' gradients leave them here.
   passes.addPass(createHoistFromScansPass());
   cleanUp(passes);
+  // Behind decomposition, where norms are sums and elements; before fusion, which takes transposes into
+  // kernels.
+  passes.addPass(createLayoutPass({options.target}));
+  cleanUp(passes);
   // Everything but library calls becomes kernels.
   passes.addPass(createFusePass({options.fuse, options.target}));
 }

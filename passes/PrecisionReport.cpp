@@ -10,23 +10,11 @@ using namespace mlir;
 
 static constexpr StringLiteral kFields[] = {"op", "layer", "loc", "type", "why"};
 
-static std::string fileOf(Location location) {
-  std::string text;
-  location->walk([&](Location part) {
-    auto file = dyn_cast<FileLineColLoc>(part);
-    if (!file)
-      return WalkResult::advance();
-    text =
-        (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" + Twine(file.getColumn())).str();
-    return WalkResult::interrupt();
-  });
-  return text;
-}
-
 PrecisionEntry PrecisionEntry::of(Operation *op, Type type, StringRef why) {
   std::string name;
   llvm::raw_string_ostream(name) << type;
-  return {op->getName().stripDialect().str(), layerName(op->getLoc()), fileOf(op->getLoc()), name, why.str()};
+  return {op->getName().stripDialect().str(), layerName(op->getLoc()), filePlace(op->getLoc()), name,
+          why.str()};
 }
 
 Attribute toAttribute(ArrayRef<PrecisionEntry> entries, MLIRContext *context) {

@@ -5,6 +5,7 @@
 #include "dialects/plan/PlanOps.h"
 #include "passes/AttentionShapes.h"
 #include "passes/ConvShapes.h"
+#include "passes/LayoutReport.h"
 #include "passes/Lifetimes.h"
 #include "passes/Locations.h"
 #include "passes/PinnedBytes.h"
@@ -208,6 +209,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   report["streams"] = work.streams;
   report["all_reduce_buckets"] = 0;
   report["predicted_step_us"] = work.nanoseconds / 1000;
+  report["layout"] = layoutsOf(module);
   report["precision"] = precisionOf(module);
   report["residuals"] = step ? residualsOf(step) : llvm::json::Array();
   return report;

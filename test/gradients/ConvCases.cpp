@@ -2,7 +2,16 @@
 
 #include "test/gradients/Registry.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 namespace gpuc::gradients {
+
+/// "2x3x5x4", a shape of (N, C, H, W), as one of (N, H, W, C).
+static std::string channelsLast(const std::string &shape) {
+  llvm::SmallVector<llvm::StringRef> extents;
+  llvm::StringRef(shape).split(extents, 'x');
+  return llvm::join(llvm::ArrayRef<llvm::StringRef>{extents[0], extents[2], extents[3], extents[1]}, "x");
+}
 
 //===----------------------------------------------------------------------===//
 // Convolution
@@ -32,6 +41,11 @@ static void addConvolutions(Cases &cases, const Shapes &s, Derivatives derivativ
       binary("conv2d_filter_gradient", s.name, s.output, s.input, s.filter, s.numbers, derivatives));
 }
 
+static Shapes channelsLast(const Shapes &s) {
+  return {s.name + "_channels_last", channelsLast(s.input), channelsLast(s.filter), channelsLast(s.output),
+          s.numbers + " channels_last"};
+}
+
 static void addConvolutions(Cases &cases) {
   addConvolutions(cases, {"plain", "2x3x5x4", "2x3x3x2", "2x2x3x3", ""});
   addConvolutions(cases, {"same", "1x2x4x5", "3x2x3x3", "1x3x4x5", "padding [1, 1, 1, 1]"});
@@ -48,8 +62,10 @@ static void addConvolutions(Cases &cases) {
   addConvolutions(cases, {"groups", "1x4x3x3", "6x2x2x2", "1x6x2x2", "groups 2"});
   addConvolutions(cases, {"depthwise", "2x3x4x4", "3x1x3x3", "2x3x4x4", "padding [1, 1, 1, 1] groups 3"});
   addConvolutions(cases, {"depthwise_multiplied", "1x2x3x4", "4x1x2x2", "1x4x2x3", "groups 2"});
-  addConvolutions(cases, {"all_numbers", "2x4x7x8", "4x2x3x2", "2x4x3x4",
-                          "strides [3, 2] padding [2, 1, 0, 1] dilation [1, 2] groups 2"});
+  const Shapes allNumbers = {"all_numbers", "2x4x7x8", "4x2x3x2", "2x4x3x4",
+                             "strides [3, 2] padding [2, 1, 0, 1] dilation [1, 2] groups 2"};
+  addConvolutions(cases, allNumbers);
+  addConvolutions(cases, channelsLast(allNumbers));
   // More than one tile and block of everything.
   addConvolutions(cases, {"large", "3x37x13x11", "70x37x3x3", "3x70x13x11", "padding [1, 1, 1, 1]"},
                   Derivatives::none);
@@ -113,6 +129,11 @@ static void addAverages(Cases &cases, const Pooled &p) {
   cases.push_back(average("avg_pool2d_gradient", p, p.pooled, p.image));
 }
 
+static Pooled channelsLast(const Pooled &p) {
+  return {p.name + "_channels_last", channelsLast(p.image), channelsLast(p.pooled),
+          p.numbers + " channels_last"};
+}
+
 static void addPoolings(Cases &cases) {
   const Pooled undilated[] = {
       {"halves", "2x3x6x8", "2x3x3x4", "window [2, 2] strides [2, 2]"},
@@ -132,6 +153,12 @@ static void addPoolings(Cases &cases) {
     addAverages(cases, p);
     Pooled excluding = {p.name + "_exclude_padding", p.image, p.pooled, p.numbers + " exclude_padding"};
     addAverages(cases, excluding);
+    if (p.name != "resnet" && p.name != "one_side")
+      continue;
+    cases.push_back(maxPool(channelsLast(p)));
+    addChosen(cases, channelsLast(p));
+    addAverages(cases, channelsLast(p));
+    addAverages(cases, channelsLast(excluding));
   }
   const Pooled dilated = {"dilation", "1x2x7x9", "1x2x4x3",
                           "window [3, 2] strides [1, 3] padding [1, 0, 0, 1] dilation [2, 3]"};
@@ -141,6 +168,10 @@ static void addPoolings(Cases &cases) {
   cases.push_back(maxPool(wide, {}, Derivatives::none));
   addChosen(cases, wide);
   addAverages(cases, wide);
+  const Pooled channels = {"channels", "2x67x5x4", "2x67x2x2", "window [3, 2] strides [2, 2]"};
+  cases.push_back(maxPool(channelsLast(channels), {}, Derivatives::none));
+  addChosen(cases, channelsLast(channels));
+  addAverages(cases, channelsLast(channels));
 
   // Of equal ones the first: 1 of (1, 1, 0, 1), and 2 of (2, 1, 2, 2).
   Pooled tie = {"tie", "1x1x2x4", "1x1x1x2", "window [2, 2] strides [2, 2]"};
