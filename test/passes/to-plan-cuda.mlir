@@ -37,11 +37,13 @@ module @half_convolution {
 
 // -----
 
-// Channels last: extents are named in the order that they always have.
+// Channels last: extents are named in the order that they always have. Channels in eights are not turned around, and parts of
+// sums get what the tensors take: (4·16·56 + 24·16·6 + 4·24·35) · 2 bytes = 18496.
 
 // CHECK-LABEL: module @channels_last
 module @channels_last {
-  // CHECK: plan.conv forward %{{.*}} channels_last workspace %{{.*}} : bf16 batch 4 input [16, 7, 8] filter [24, 16, 3, 2] output [24, 5, 7]
+  // CHECK: %[[WORKSPACE:.*]] = plan.buffer "conv.workspace" : tensor<84032xi8>  workspace
+  // CHECK: plan.conv forward %{{.*}} channels_last workspace %[[WORKSPACE]] : bf16 batch 4 input [16, 7, 8] filter [24, 16, 3, 2] output [24, 5, 7]
   // CHECK: plan.conv input_gradient %{{.*}} channels_last workspace %{{.*}} : bf16 batch 4 input [16, 7, 8] filter [24, 16, 3, 2] output [24, 5, 7]
   func.func @predict(%x: tensor<4x7x8x16xbf16> {gpuc.name = "x"}, %w: tensor<24x3x2x16xbf16> {gpuc.name = "w"}) -> (tensor<4x7x8x16xbf16> {gpuc.name = "dx"}) {
     %y = gpuc.conv2d %x, %w channels_last : (tensor<4x7x8x16xbf16>, tensor<24x3x2x16xbf16>) -> tensor<4x5x7x24xbf16>
