@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/plan/conv_images.h"
 #include "runtime/plan/conv_shape.h"
 
 namespace gpuc {
@@ -11,7 +12,8 @@ namespace gpuc {
 ///   copied once for every tap, which pays where many outputs read the copy.
 /// by_rows: an image is packed once, with its padding, and vectors run along its rows.
 /// by_outputs: as by_rows, of the filter's gradient; vectors run along the outputs.
-enum class ConvMethod : uint8_t { patches, by_rows, by_outputs };
+/// by_images: forward and the input's gradient; vectors run along the images of the batch.
+enum class ConvMethod : uint8_t { patches, by_rows, by_outputs, by_images };
 
 /// The most bytes of packed images that one tile of the direct methods holds, and of packed cotangents.
 inline constexpr int64_t kDirectPackedBytes = 64 * 1024;
@@ -138,8 +140,10 @@ constexpr ConvMethod convMethod(const ConvShape& shape) {
   const bool strided_copies =
       shape.kind == ConvKind::forward && shape.width.stride > 1 && s.groupInputs() < kFewInputs;
   const bool pays = shape.groupOutputs() < kManyOutputs || strided_copies;
-  return pays && row_lanes >= kLeastLanesUsed && fitsDirect(shape, ConvMethod::by_rows) ? ConvMethod::by_rows
-                                                                                        : ConvMethod::patches;
+  if (!pays) return ConvMethod::patches;
+  if (shape.kind != ConvKind::filter_gradient && isModest(s) && fitsImages(s)) return ConvMethod::by_images;
+  return row_lanes >= kLeastLanesUsed && fitsDirect(shape, ConvMethod::by_rows) ? ConvMethod::by_rows
+                                                                                : ConvMethod::patches;
 }
 
 }  // namespace gpuc

@@ -132,7 +132,8 @@ TEST(ConvHalf, SeveralBlocks) {
   checkAll(makeShape(1, 200, 600, axis(3, 3, 1, 1, 1), axis(3, 3, 1, 1, 1)), 22);
 }
 
-// The methods for few channels: rows, outputs in one vector and in two, strips, several images at once.
+// The methods for few channels: rows, outputs in one vector and in two, strips, several images at once, an
+// image in each lane.
 TEST(ConvHalf, FewChannels) {
   for (int64_t outputs : {3, 8, 16, 33}) {
     checkAll(makeShape(3, 2, outputs, axis(9, 5, 1, 2, 2), axis(17, 5, 1, 2, 2)), 31);
@@ -150,7 +151,8 @@ TEST(ConvHalf, RandomShapes) {
     auto any = [&] { return axis(upTo(17), upTo(5), upTo(3), upTo(4) - 1, upTo(4) - 1, upTo(3)); };
     const int64_t groups = upTo(3);
     const int64_t outputs = upTo(2) == 1 ? upTo(20) : 31 + upTo(9);  // few, or enough for patches
-    ConvShape shape = makeShape(upTo(3), groups * upTo(5), groups * outputs, any(), any(), groups);
+    const int64_t batch = upTo(3) == 1 ? 11 + upTo(22) : upTo(3);    // an image in each lane, or not
+    ConvShape shape = makeShape(batch, groups * upTo(5), groups * outputs, any(), any(), groups);
     if (countWindows(shape)) checkAll(shape, random());
   }
 }

@@ -140,6 +140,25 @@ TEST(Conv, FewChannelsByOutputs) {
     }
 }
 
+// An image in each lane: vectors of images that are full or not, blocks of outputs and pixels of each size,
+// strips, strides, dilation, groups, and padding that no window meets.
+TEST(Conv, FewChannelsByImages) {
+  auto check = [](const ConvShape& shape, uint64_t seed) {
+    EXPECT_EQ(methodOf(shape, ConvKind::forward), ConvMethod::by_images);
+    checkAll(shape, seed);
+  };
+  for (int64_t batch : {12, 15, 16, 31, 32, 48})
+    check(makeShape(batch, batch % 5 + 1, batch % 7 + 2, axis(7, 3, 1, 1, 1), axis(9, 3, 1, 1, 1)), 400);
+  for (int64_t outputs = 1; outputs <= 17; ++outputs)
+    check(makeShape(16, 3, outputs, axis(5, 3), axis(4 + outputs, 5, 1, 2, 0)), 420);
+  check(makeShape(16, 6, 16, axis(40, 5), axis(14, 5)), 440);  // several strips
+  check(makeShape(32, 3, 5, axis(20, 3, 2, 1, 1), axis(21, 5, 3, 2, 2)), 441);
+  check(makeShape(16, 2, 4, axis(17, 3, 1, 2, 1, 3), axis(19, 3, 1, 0, 2, 2)), 442);
+  check(makeShape(16, 8, 8, axis(6, 3, 1, 1, 1), axis(9, 3, 1, 1, 1), 8), 443);
+  check(makeShape(16, 2, 3, axis(4, 2, 1, 6, 5), axis(5, 2, 1, 7, 4)), 444);
+  check(makeShape(16, 1, 2, axis(9, 2, 4), axis(9, 2, 4)), 445);  // pixels that no window holds
+}
+
 // Images of more than one strip, the last of them shorter; several images at once, the last time fewer.
 TEST(Conv, StripsAndChunks) {
   const ConvShape tall = makeShape(2, 5, 3, axis(83, 3, 1, 1, 1), axis(70, 3, 1, 1, 1));
@@ -235,7 +254,8 @@ TEST(Conv, RandomShapes) {
     auto any = [&] { return axis(upTo(17), upTo(5), upTo(3), upTo(4) - 1, upTo(4) - 1, upTo(3)); };
     const int64_t groups = upTo(3);
     const int64_t outputs = upTo(2) == 1 ? upTo(20) : 31 + upTo(9);  // few, or enough for patches
-    ConvShape shape = makeShape(upTo(3), groups * upTo(5), groups * outputs, any(), any(), groups);
+    const int64_t batch = upTo(3) == 1 ? 11 + upTo(22) : upTo(3);    // an image in each lane, or not
+    ConvShape shape = makeShape(batch, groups * upTo(5), groups * outputs, any(), any(), groups);
     if (countWindows(shape)) checkAll(shape, random());
   }
 }

@@ -22,6 +22,7 @@ void ConvKernel::runTiles(ConvStep step, const ConvOperands& operands, int64_t b
                  : step == ConvStep::direct                        ? computeDirectTile<S>
                  : step == ConvStep::direct_filter                 ? computeDirectFilterTile<S>
                  : step == ConvStep::output_filter                 ? computeOutputFilterTile<S>
+                 : step == ConvStep::images                        ? computeImagesTile<S>
                  : problem_.shape.kind == ConvKind::forward        ? computeForwardTile<S>
                  : problem_.shape.kind == ConvKind::input_gradient ? computeInputGradientTile<S>
                                                                    : computeFilterGradientTile<S>;

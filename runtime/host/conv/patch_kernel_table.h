@@ -3,7 +3,9 @@
 #pragma once
 
 #include "runtime/host/conv/correlate.h"
+#include "runtime/host/conv/image_correlate.h"
 #include "runtime/host/conv/output_products.h"
+#include "runtime/host/conv/pack_images.h"
 #include "runtime/host/conv/pack_strip.h"
 #include "runtime/host/conv/patches.h"
 #include "runtime/host/conv/row_products.h"
@@ -16,7 +18,8 @@ constexpr TypedPatchKernels<S> typedPatchKernels() {
   using T = Computed<S>;
   return {gatherPatches<S>,
           scatterPatches<T>,
-          {packStrip<S>, correlate<S>, filterProducts<T>, outputProducts<T>}};
+          {packStrip<S>, correlate<S>, filterProducts<T>, outputProducts<T>},
+          {packImages<S>, correlateImages<T>, unpackImages<S>}};
 }
 
 constexpr PatchKernelTable makePatchKernelTable() {

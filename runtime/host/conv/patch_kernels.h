@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "runtime/host/conv/direct.h"
+#include "runtime/host/conv/images.h"
 #include "runtime/host/matmul/element.h"
 #include "runtime/plan/conv_shape.h"
 
@@ -31,6 +32,7 @@ struct TypedPatchKernels {
   /// none may be overwritten.
   void (*scatter)(const PatchBlock& block, Computed<S>* patches, Computed<S>* image);
   TypedDirectKernels<S> direct;
+  TypedImageKernels<S> images;
 };
 
 struct PatchKernelTable {

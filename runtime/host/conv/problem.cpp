@@ -180,6 +180,7 @@ Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
   problem.shape.type = computedType(shape.type);
   problem.widened_filter = convWidenedFilter(shape);
   problem.method = convMethod(shape);
+  const bool by_images = problem.method == ConvMethod::by_images;
   const bool direct = problem.method != ConvMethod::patches;
   problem.valid_rows = validRanges(direct ? correlationOf(shape).height : shape.height);
   problem.valid_columns = validRanges(shape.width);
@@ -188,7 +189,9 @@ Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
   if (problem.widened_filter > 0)
     problem.phases.push_back({ConvStep::widen_filter, ceilDivide(shape.filterElements(), kConvSumElements),
                               convGrain(0, kConvSumElements, DataType::f32)});
-  if (direct)
+  if (by_images)
+    cutForImages(problem);
+  else if (direct)
     cutForDirect(problem);
   else if (shape.kind == ConvKind::forward)
     cutForward(problem);

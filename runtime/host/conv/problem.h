@@ -42,7 +42,15 @@ struct GemmBlocks {
 };
 
 /// What the tiles of one phase do.
-enum class ConvStep : uint8_t { widen_filter, compute, direct, direct_filter, output_filter, sum_parts };
+enum class ConvStep : uint8_t {
+  widen_filter,
+  compute,
+  direct,
+  direct_filter,
+  output_filter,
+  images,
+  sum_parts
+};
 
 struct ConvPhase {
   ConvStep step;
@@ -58,9 +66,16 @@ struct DirectProblem {
                                     // (by_outputs) of the first in each row of the filter
 };
 
+/// What the method by images needs beyond the shape.
+struct ImagesProblem {
+  ConvShape correlation;  // correlationOf(shape)
+  ImagesCut cut{};
+};
+
 struct ConvProblem {
   ConvMethod method = ConvMethod::patches;
   DirectProblem direct;              // where that is the method
+  ImagesProblem images;              // likewise
   ConvShape shape;                   // its type is that of the arithmetic
   DataType storage = DataType::f32;  // of the operands in memory
   GemmBlocks blocks;
@@ -100,6 +115,8 @@ Result<ConvProblem> makeConvProblem(const ConvShape& shape);
 
 /// Cuts a shape for the direct method; called by makeConvProblem.
 void cutForDirect(ConvProblem& problem);
+/// The same for by_images.
+void cutForImages(ConvProblem& problem);
 
 /// The fewest tiles of about 10 µs, at 120 GFLOP/s in f32 and 60 in f64, and 0.3 ns for each packed element.
 int64_t convGrain(double flops, double packed, DataType type);
@@ -118,6 +135,8 @@ template <typename S>
 void computeDirectFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
 template <typename S>
 void computeOutputFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
+template <typename S>
+void computeImagesTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
 /// Adds up the parts of a range of elements of the filter's gradient.
 template <typename S>
 void sumFilterGradient(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
