@@ -7,7 +7,7 @@ namespace gpuc {
 
 /// Rough figures by which the compiler weighs one choice against another; they decide speed, never results.
 struct TargetDescription {
-  double copyBytesPerNanosecond; // host memory to the device's arena
+  double copyBytesPerNanosecond; // host memory to the device's arena, by all cores if cores copy
   double wakeNanoseconds;        // until work handed to another stream begins
   int64_t inputSlots;            // when copies run beside compute
   double commandNanoseconds;     // what each command costs before it does anything
@@ -37,7 +37,7 @@ inline TargetDescription describe(plan::TargetKind kind) {
             .cacheBytes = 128 << 10,
             .keptBytes = 0,
             .costlyNanoseconds = 0.1};
-  return {.copyBytesPerNanosecond = 10,
+  return {.copyBytesPerNanosecond = 40,
           .wakeNanoseconds = 48'000,
           .inputSlots = 2,
           .commandNanoseconds = 200,

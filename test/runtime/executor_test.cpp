@@ -176,6 +176,27 @@ TEST_P(OnThreads, CopiesPartsOfAnInputWithinARepeat) {
   }
 }
 
+// Several tiles for each thread, and a last one cut short; then onto itself, a row further.
+TEST_P(OnThreads, LargeCopies) {
+  constexpr int64_t kElements = 200'003, kMoved = kElements - 16;
+  PlanBuilder builder;
+  uint32_t x = builder.buffer("x", DataType::f32, {kElements});
+  fb::ProgramT& program = builder.program("shift");
+  CommandList& commands = program.streams[0]->commands;
+  builder.copyIn(commands, PlanBuilder::input(program, "x", x), {x});
+  builder.copy(commands, {x, 0, kMoved * 4}, {x, 64, kMoved * 4});
+  PlanBuilder::output(program, "y", x);
+
+  Session session = open(builder, options());
+  std::vector<float> input = counting(kElements), expected = input;
+  std::copy_n(input.begin(), kMoved, expected.begin() + 16);
+  const int64_t shape[] = {kElements};
+  HostTensorView view = viewOf(input, DataType::f32, shape);
+  ProgramId shift = programOf(session, "shift");
+  runOnce(session, shift, {&view, 1});
+  EXPECT_EQ(valuesOf<float>(session.output(shift, 0)), expected);
+}
+
 template <typename T>
 void expectFilled(T element, size_t count, std::vector<uint8_t> pattern) {
   PlanBuilder builder;
