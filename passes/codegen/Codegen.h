@@ -36,7 +36,7 @@ struct HostTarget {
 /// How a kernel is cut.
 struct KernelSchedule {
   int64_t tiles = 1; ///< Valid tile numbers are [0, tiles).
-  int64_t grain = 1; ///< The fewest tiles worth handing to another thread: about 10 µs of work.
+  int64_t grain = 1; ///< Tiles that take about 10 µs; may be more than there are.
 };
 
 /// True of ops that a kernel computes element by element at whatever index is asked for: pointwise ops,

@@ -15,10 +15,12 @@ int64_t picosecondsPerElement(Operation &op) {
     return 300 + 100 * cast<CostOpInterface>(op).getFlops() /
                      std::max<int64_t>(1, elementCount(op.getResult(0).getType()));
   if (isa<PowOp, SinOp, CosOp, TanOp, ErfOp, RandomBitsOp, RemOp>(op))
-    return 4000;
+    return 1200;
   if (isa<ExpOp, Expm1Op, LogOp, Log1pOp, TanhOp, SigmoidOp, AtanOp>(op))
-    return 1500;
-  if (isa<DivOp, SqrtOp, RsqrtOp, GatherOp, ArgmaxOp, ScatterAddOp>(op))
+    return 600;
+  if (isa<DivOp, SqrtOp, RsqrtOp>(op))
+    return 200;
+  if (isa<GatherOp, ArgmaxOp, ScatterAddOp>(op))
     return 500;
   // For each of their two results; top_k has fewer of them than elements to look at.
   if (auto sort = dyn_cast<SortOp>(op)) {
@@ -27,22 +29,22 @@ int64_t picosecondsPerElement(Operation &op) {
   }
   if (auto topK = dyn_cast<TopKOp>(op))
     return 1000 * shapeOf(topK.getOperand())[topK.getDim()] / static_cast<int64_t>(topK.getK());
-  return 100;
+  return 15;
 }
 
-/// Estimated work for one position of the iteration space; reading and writing included.
+/// Estimated work for one position of the iteration space: arithmetic, or reading and writing the
+/// second-level cache, whichever takes longer.
 static int64_t picosecondsPerPosition(const Kernel &kernel) {
-  int64_t total = 0;
-  int64_t positions = 1;
+  int64_t arithmetic = 0, memory = 0, positions = 1;
   for (int64_t extent : kernel.extents)
     positions *= extent;
   for (Operation &op : kernel.body->without_terminator())
     for (Value result : op.getResults()) // what is smaller than the space is computed less often
-      total += picosecondsPerElement(op) * std::min(elementCount(result.getType()), positions) /
-               std::max<int64_t>(1, positions);
+      arithmetic += picosecondsPerElement(op) * std::min(elementCount(result.getType()), positions) /
+                    std::max<int64_t>(1, positions);
   for (BlockArgument argument : kernel.body->getArguments())
-    total += 50 * sizeInBytes(argument.getType()) / std::max<int64_t>(1, positions);
-  return std::max<int64_t>(total, 100);
+    memory += 9 * sizeInBytes(argument.getType()) / std::max<int64_t>(1, positions);
+  return std::max<int64_t>({arithmetic, memory, 20});
 }
 
 /// Bytes of the widest element that varies along the lanes decide how many lanes fill a register; of
@@ -87,7 +89,7 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
     lanes = lanesFor(kernel, target, kernel.groups[laneGroup].extent);
   laneExtent = chunk = laneIsParallel ? kernel.groups[laneGroup].extent : 1;
 
-  constexpr int64_t tilePicoseconds = 5'000'000, grainPicoseconds = 10'000'000;
+  constexpr int64_t tilePicoseconds = 2'000'000, grainPicoseconds = 10'000'000;
   int64_t perElement = picosecondsPerPosition(kernel) * ordered;
   int64_t wanted = std::max<int64_t>(1, tilePicoseconds / std::max<int64_t>(1, perElement));
   if (laneExtent > wanted)
@@ -97,8 +99,7 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
   if (kernel.form == Form::ScatterAdd)
     rowsPerTile = 1;
   tiles = llvm::divideCeil(rows, rowsPerTile) * chunks();
-  grain = std::clamp<int64_t>(grainPicoseconds / std::max<int64_t>(1, perElement * chunk * rowsPerTile), 1,
-                              std::max<int64_t>(1, tiles));
+  grain = std::max<int64_t>(1, grainPicoseconds / std::max<int64_t>(1, perElement * chunk * rowsPerTile));
 }
 
 } // namespace gpuc::codegen

@@ -6,7 +6,8 @@
 
 namespace gpuc::codegen {
 
-/// Picoseconds for one element of one op on a vector unit of 32 bytes; rough, but the same everywhere.
+/// Picoseconds for one element of one op, a vector at a time: measured on AVX-512, rounded up for narrower
+/// vectors. Tiles are cut by it, so it is the same everywhere.
 int64_t picosecondsPerElement(mlir::Operation &op);
 
 /// A kernel's loops on a CPU, from shapes and target alone. Its parallel groups, but for the one along the

@@ -56,7 +56,7 @@ private:
     return true;
   }
 
-  static bool isCostly(Operation *op) { return picosecondsPerElement(*op) >= 1000; }
+  static bool isCostly(Operation *op) { return picosecondsPerElement(*op) >= 600; }
 
   const Kernel &kernel_;
   SmallVector<SmallVector<Value, 1>> kept_;
