@@ -29,6 +29,15 @@ struct MovingPointer {
   int64_t stride;
 };
 
+/// A grain of tiles takes 10 us, by estimate. Of a command that is worth spreading at all (see spread.h) an
+/// eighth of that is worth a thread.
+inline constexpr double kGrainNs = 10'000;
+constexpr int64_t partGrain(int64_t grain) { return grain < 8 ? 1 : grain / 8; }
+
+/// A copy is cut into tiles as well, at 10 bytes a nanosecond.
+inline constexpr uint64_t kCopyTileBytes = 4096;
+inline constexpr int64_t kCopyGrain = 24;
+
 struct HostCommand {
   enum class Kind : uint8_t { launch, matmul, conv, attention, copy, fill, record, wait, repeat };
 
@@ -36,6 +45,7 @@ struct HostCommand {
     KernelFunction function;
     int64_t tiles;
     int64_t grain;
+    uint32_t reads;  // the first operands; the others are written
   };
   struct Matmul {
     const MatmulKernel* kernel;
@@ -71,6 +81,7 @@ struct HostCommand {
   };
 
   Kind kind = Kind::launch;
+  bool spread = false;                  // whether the pool's threads share it (see spread.h)
   const fb::Command* source = nullptr;  // for profiles
   void** operands = nullptr;            // into the pointer table: as many as the kind takes
   union {
@@ -84,6 +95,13 @@ struct HostCommand {
     Wait wait;
     Repeat repeat;
   };
+};
+
+/// What a command touches: `bytes` of them somewhere in [begin, end) of the arena, which is longer in a
+/// repeat that moves the operand.
+struct CommandAccess {
+  uint32_t command, operand;
+  uint64_t begin, end, bytes;
 };
 
 /// A program ready to run. Nothing in it may move once commands point to it.
@@ -112,7 +130,8 @@ struct HostProgram {
   };
 
   std::vector<std::vector<HostCommand>> streams;
-  std::vector<void*> pointers;  // the pointer table
+  std::vector<CommandAccess> accesses;  // of the first stream
+  std::vector<void*> pointers;          // the pointer table
   std::vector<SlotPointer> slot_pointers;
   std::vector<InputPointer> input_pointers;
   std::vector<DirectInput> direct_inputs;

@@ -18,7 +18,7 @@ void launch(const HostCommand& command, ThreadPool& pool) {
     const HostCommand& command = *static_cast<const HostCommand*>(context);
     command.launch.function(command.operands, begin, end);
   };
-  pool.parallelFor(command.launch.tiles, command.launch.grain, {tiles, &command});
+  pool.parallelFor(command.launch.tiles, partGrain(command.launch.grain), {tiles, &command});
 }
 
 void multiply(const HostCommand& command, ThreadPool& pool) {
@@ -34,7 +34,8 @@ void multiply(const HostCommand& command, ThreadPool& pool) {
     phase.kernel.run(phase.phase, phase.operands, begin, end);
   };
   for (; phase.phase < phase.kernel.phaseCount(); ++phase.phase)
-    pool.parallelFor(phase.kernel.tiles(phase.phase), phase.kernel.grain(phase.phase), {tiles, &phase});
+    pool.parallelFor(phase.kernel.tiles(phase.phase), partGrain(phase.kernel.grain(phase.phase)),
+                     {tiles, &phase});
 }
 
 void convolve(const HostCommand& command, ThreadPool& pool) {
@@ -50,7 +51,8 @@ void convolve(const HostCommand& command, ThreadPool& pool) {
     phase.kernel.run(phase.phase, phase.operands, begin, end);
   };
   for (; phase.phase < phase.kernel.phaseCount(); ++phase.phase)
-    pool.parallelFor(phase.kernel.tiles(phase.phase), phase.kernel.grain(phase.phase), {tiles, &phase});
+    pool.parallelFor(phase.kernel.tiles(phase.phase), partGrain(phase.kernel.grain(phase.phase)),
+                     {tiles, &phase});
 }
 
 void attend(const HostCommand& command, ThreadPool& pool) {
@@ -68,30 +70,29 @@ void attend(const HostCommand& command, ThreadPool& pool) {
     phase.kernel.run(phase.phase, phase.operands, begin, end);
   };
   for (; phase.phase < phase.kernel.phaseCount(); ++phase.phase)
-    pool.parallelFor(phase.kernel.tiles(phase.phase), phase.kernel.grain(phase.phase), {tiles, &phase});
+    pool.parallelFor(phase.kernel.tiles(phase.phase), partGrain(phase.kernel.grain(phase.phase)),
+                     {tiles, &phase});
 }
 
-/// With the pool, or in this thread where there is none to ask.
-void copy(const HostCommand& command, ThreadPool* pool) {
-  constexpr uint64_t kTileBytes = 4096;
-  constexpr int64_t kGrain = 24;  // 10 us at 10 bytes a nanosecond
+void copy(const HostCommand& command, ThreadPool& pool) {
   const auto* from = static_cast<const std::byte*>(command.operands[0]);
   auto* to = static_cast<std::byte*>(command.operands[1]);
   const uint64_t bytes = command.copy.bytes;
   // A plan may copy within a buffer.
   const bool overlaps = from < to + bytes && to < from + bytes;
-  if (!pool || overlaps) {
+  if (overlaps) {
     std::memmove(to, from, bytes);
     return;
   }
   auto tiles = [](const void* context, int64_t begin, int64_t end) {
     const HostCommand& command = *static_cast<const HostCommand*>(context);
-    const uint64_t first = static_cast<uint64_t>(begin) * kTileBytes;
-    const uint64_t last = std::min(static_cast<uint64_t>(end) * kTileBytes, command.copy.bytes);
+    const uint64_t first = static_cast<uint64_t>(begin) * kCopyTileBytes;
+    const uint64_t last = std::min(static_cast<uint64_t>(end) * kCopyTileBytes, command.copy.bytes);
     std::memcpy(static_cast<std::byte*>(command.operands[1]) + first,
                 static_cast<const std::byte*>(command.operands[0]) + first, last - first);
   };
-  pool->parallelFor(static_cast<int64_t>((bytes + kTileBytes - 1) / kTileBytes), kGrain, {tiles, &command});
+  pool.parallelFor(static_cast<int64_t>((bytes + kCopyTileBytes - 1) / kCopyTileBytes), partGrain(kCopyGrain),
+                   {tiles, &command});
 }
 
 void fill(const HostCommand& command) {
@@ -143,23 +144,24 @@ void StreamWalk::run() const {
   const bool profiled = profile->enabled();
   for (size_t i = 0; i < commands->size(); ++i) {
     HostCommand& command = (*commands)[i];
+    ThreadPool& threads = command.spread ? *pool : *alone;
     int64_t begin = profiled ? now() : 0;
     switch (command.kind) {
       case HostCommand::Kind::launch:
-        launch(command, *pool);
+        launch(command, threads);
         break;
       case HostCommand::Kind::matmul:
-        multiply(command, *pool);
+        multiply(command, threads);
         break;
       case HostCommand::Kind::conv:
-        convolve(command, *pool);
+        convolve(command, threads);
         break;
       case HostCommand::Kind::attention:
-        attend(command, *pool);
+        attend(command, threads);
         break;
       case HostCommand::Kind::copy:
         // A copy on a stream of its own leaves the pool to what it runs beside.
-        copy(command, stream == 0 ? pool : nullptr);
+        copy(command, stream == 0 ? threads : *alone);
         break;
       case HostCommand::Kind::fill:
         fill(command);

@@ -28,6 +28,7 @@ class ProfileRing {
 struct StreamWalk {
   std::vector<HostCommand>* commands = nullptr;
   ThreadPool* pool = nullptr;
+  ThreadPool* alone = nullptr;  // of one thread, for commands that are not spread
   ProfileRing* profile = nullptr;
   SpinPolicy policy;  // of waits for events
   uint32_t program = 0;

@@ -8,6 +8,7 @@
 #include "runtime/host/cpu_features.h"
 #include "runtime/host/executor.h"
 #include "runtime/host/lower.h"
+#include "runtime/host/spread.h"
 #include "runtime/plan/access.h"
 
 namespace gpuc {
@@ -28,6 +29,7 @@ class HostExecutable : public Executable {
       if (!program.ok())
         return Status::error("program '" + plan_.info().programs[i].name + "': " + program.message());
       programs_.push_back(*std::move(program));
+      chooseSpread(*programs_.back());
     }
     startStreams();
     return okStatus();
@@ -91,6 +93,11 @@ class HostExecutable : public Executable {
                   constant->data()->data(), constant->data()->size());
   }
 
+  void chooseSpread(HostProgram& program) const {
+    if (!program.streams.empty())
+      gpuc::chooseSpread(program.streams[0], program.accesses, pool_.threads(), coreCacheBytes());
+  }
+
   void startStreams() {
     size_t most = 1;
     for (const auto& program : programs_) most = std::max(most, program->streams.size());
@@ -100,8 +107,8 @@ class HostExecutable : public Executable {
     for (size_t p = 0; p < programs_.size(); ++p) {
       std::vector<StreamWalk>& walks = walks_.emplace_back();
       for (size_t s = 0; s < programs_[p]->streams.size(); ++s)
-        walks.push_back({&programs_[p]->streams[s], &pool_, &profiles_[s], policy, static_cast<uint32_t>(p),
-                         static_cast<uint32_t>(s)});
+        walks.push_back({&programs_[p]->streams[s], &pool_, &alone_, &profiles_[s], policy,
+                         static_cast<uint32_t>(p), static_cast<uint32_t>(s)});
     }
   }
 
@@ -123,6 +130,7 @@ class HostExecutable : public Executable {
   Arena arena_;
   HostCode code_;
   ThreadPool pool_;
+  ThreadPool alone_{1};
   std::vector<std::unique_ptr<HostProgram>> programs_;
   std::vector<std::vector<StreamWalk>> walks_;  // for each program and stream
   std::vector<ProfileRing> profiles_;           // for each stream

@@ -104,6 +104,7 @@ class Lowering {
     HostCommand result{};
     result.source = &command;
     result.operands = nextEntry();
+    first_pointer_ = used_pointers_;
     switch (command.work_type()) {
       case fb::Work::Launch:
         lower(*command.work_as_Launch(), result);
@@ -143,7 +144,8 @@ class Lowering {
     result.kind = HostCommand::Kind::launch;
     result.launch = {.function = kernels_[launch.kernel()],
                      .tiles = static_cast<int64_t>(launch.tiles()),
-                     .grain = static_cast<int64_t>(launch.grain())};
+                     .grain = static_cast<int64_t>(launch.grain()),
+                     .reads = countOf(launch.reads())};
   }
 
   Status lower(const fb::Matmul& matmul, HostCommand& result) {
@@ -282,9 +284,11 @@ class Lowering {
     const fb::Repeat& repeat = *command.work_as_Repeat();
     std::vector<MovingPointer>& moving = out_.moving.emplace_back();
     repeats_.push_back(&moving);
+    repeat_counts_.push_back(repeat.count());
     uint32_t first = static_cast<uint32_t>(stream_->size());
     GPUC_RETURN_IF_ERROR(lower(repeat.commands()));
     repeats_.pop_back();
+    repeat_counts_.pop_back();
     HostCommand end{};
     end.kind = HostCommand::Kind::repeat;
     end.source = &command;
@@ -310,6 +314,20 @@ class Lowering {
     *entry = address;
     if (slotStride(buffer) != 0) out_.slot_pointers.push_back({entry, address, slotStride(buffer)});
     noteStrides(entry, *operand);
+    noteAccess(buffer.offset() + operand->offset(), *operand);
+  }
+
+  /// What the main stream touches; strides of repeats make the range longer, at either end.
+  void noteAccess(uint64_t begin, const fb::Operand& operand) {
+    if (stream_ != &out_.streams[0]) return;
+    uint64_t end = begin + operand.size();
+    for (uint32_t d = 0; d < repeat_counts_.size(); ++d) {
+      const int64_t moved = strideOf(operand, d) * static_cast<int64_t>(repeat_counts_[d] - 1);
+      (moved < 0 ? begin : end) += static_cast<uint64_t>(moved);
+    }
+    const size_t position = used_pointers_ - 1 - first_pointer_;
+    out_.accesses.push_back({static_cast<uint32_t>(stream_->size()), static_cast<uint32_t>(position), begin,
+                             end, operand.size()});
   }
 
   /// The next entry, in the host's image of an input or output that begins at `image`.
@@ -339,9 +357,11 @@ class Lowering {
   HostProgram& out_;
   std::vector<HostCommand>* stream_ = nullptr;
   std::vector<std::vector<MovingPointer>*> repeats_;  // around the current command, outermost first
+  std::vector<uint64_t> repeat_counts_;               // likewise
   std::vector<bool> copied_inputs_;
   std::vector<std::byte*> staged_;
   size_t used_pointers_ = 0;
+  size_t first_pointer_ = 0;  // of the current command
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ class MatmulKernel {
   /// Tiles in a phase.
   int64_t tiles(int phase) const { return plan_.tileCount(); }
 
-  /// The fewest tiles worth handing to another thread: about 10 µs of work.
+  /// Tiles that take about 10 µs; may be more than there are.
   int64_t grain(int phase) const { return plan_.grain; }
 
   /// Computes tiles [begin, end) of a phase. Allocates nothing; uses up to kMatmulStackBytes of stack.

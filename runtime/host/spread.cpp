@@ -1,0 +1,243 @@
+#include "runtime/host/spread.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "runtime/base/min_cut.h"
+
+namespace gpuc {
+namespace {
+
+// Measured on two cores of a Xeon: 64 kB that the other core has changed take 6 us to change again, else 1;
+// 400 kB 22 us, else 4 to 7. A fork and join of two threads takes 0.2 us, more with cold lines.
+constexpr double kMovedBytesPerNs = 8;
+constexpr double kForkNs = 300, kForkNsOfThread = 100;
+constexpr int64_t kNever = int64_t{1} << 39;
+
+/// What a command takes alone, and what with threads to share it.
+struct Work {
+  int64_t threads;
+  bool divisible = false;
+  double alone_ns = 0, spread_ns = 0;
+
+  void add(int64_t tiles, int64_t grain) {
+    grain = std::max<int64_t>(grain, 1);
+    const double ns = kGrainNs * static_cast<double>(tiles) / static_cast<double>(grain);
+    const int64_t parts = std::min(threads, tiles / partGrain(grain));
+    divisible |= parts > 1;
+    alone_ns += ns;
+    spread_ns +=
+        parts <= 1 ? ns
+                   : ns / static_cast<double>(parts) + kForkNs + kForkNsOfThread * static_cast<double>(parts);
+  }
+};
+
+template <typename Kernel>
+void addPhases(const Kernel& kernel, Work& work) {
+  for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+    work.add(kernel.tiles(phase), kernel.grain(phase));
+}
+
+Work workOf(const HostCommand& command, int threads) {
+  Work work{.threads = threads};
+  switch (command.kind) {
+    case HostCommand::Kind::launch:
+      work.add(command.launch.tiles, command.launch.grain);
+      break;
+    case HostCommand::Kind::matmul:
+      addPhases(*command.matmul.kernel, work);
+      break;
+    case HostCommand::Kind::conv:
+      addPhases(*command.conv.kernel, work);
+      break;
+    case HostCommand::Kind::attention:
+      addPhases(*command.attention.kernel, work);
+      break;
+    case HostCommand::Kind::copy:
+      work.add(static_cast<int64_t>(command.copy.bytes / kCopyTileBytes), kCopyGrain);
+      break;
+    default:
+      break;
+  }
+  return work;
+}
+
+/// Whether the threads take parts of a product's operand (a, b, c, …) that lie one behind the other, as they
+/// do of what a kernel computes element by element: by that they find what they have written themselves.
+bool isCutInOrder(const MatmulPlan& plan, uint32_t operand) {
+  const MatmulShape& p = plan.problem;
+  if (p.batch >= 2) return operand != 1 || p.batch_stride_b != 0;
+  if (plan.rowTiles() >= 2) return operand == 2 || (operand == 0 && !p.transpose_a);
+  return (operand == 2 && p.m == 1) || (operand == 1 && p.transpose_b);
+}
+
+/// The same for any command: images, heads and rows come in order, what all tiles read does not.
+bool isCutInOrder(const HostCommand& command, uint32_t operand) {
+  switch (command.kind) {
+    case HostCommand::Kind::matmul:
+      return isCutInOrder(command.matmul.kernel->plan(), operand);
+    case HostCommand::Kind::conv:
+      return operand == 0 || operand == 2;
+    default:
+      return true;
+  }
+}
+
+bool isWritten(const HostCommand& command, uint32_t operand) {
+  switch (command.kind) {
+    case HostCommand::Kind::launch:
+      return operand >= command.launch.reads;
+    case HostCommand::Kind::matmul:
+    case HostCommand::Kind::conv:
+      return operand >= 2 && operand != 3;  // c; of a matmul, 3 is the bias
+    case HostCommand::Kind::attention:
+      return operand == 3 || operand == 4 || operand >= 9;
+    case HostCommand::Kind::copy:
+      return operand == 1;
+    default:
+      return true;
+  }
+}
+
+/// Walks a step's commands in the order of execution and adds what it costs when two that touch the same
+/// bytes one after the other differ.
+class Touches {
+ public:
+  Touches(const std::vector<HostCommand>& commands, const std::vector<CommandAccess>& accesses,
+          uint64_t cache_bytes, double moved_share, MinCut& cut)
+      : commands_(commands),
+        accesses_(accesses),
+        cache_bytes_(cache_bytes),
+        moved_share_(moved_share),
+        cut_(cut) {
+    first_.resize(commands.size() + 1, accesses.size());
+    for (size_t i = accesses.size(); i-- > 0;) first_[accesses[i].command] = i;
+    for (size_t c = commands.size(); c-- > 0;) first_[c] = std::min(first_[c], first_[c + 1]);
+    for (size_t marker = 0; marker < commands.size(); ++marker)
+      if (commands[marker].kind == HostCommand::Kind::repeat)
+        repeats_[commands[marker].repeat.first].push_back(marker);
+  }
+
+  /// The step before, whose last touches the first ones of this step follow; then this step.
+  void walk() {
+    run(0, commands_.size(), 0);
+    run(0, commands_.size(), 1);
+  }
+
+ private:
+  struct Touch {
+    uint64_t end;
+    size_t command;
+    bool in_order, written;
+    uint64_t clock;
+  };
+
+  /// Commands [begin, end), `times` times. Of a repeat the first iteration follows what came before, the
+  /// others one another.
+  void run(size_t begin, size_t end, double times) {
+    for (size_t c = begin; c < end; ++c) {
+      const size_t marker = repeatAt(c, end);
+      if (marker == end) {
+        touch(c, times);
+        continue;
+      }
+      run(c, marker, times);
+      if (const double more = static_cast<double>(commands_[marker].repeat.count - 1); more > 0)
+        run(c, marker, times * more);
+      c = marker;
+    }
+  }
+
+  /// The marker of the outermost repeat before `end` that begins with command c; `end` if there is none.
+  size_t repeatAt(size_t c, size_t end) const {
+    auto found = repeats_.find(c);
+    if (found == repeats_.end()) return end;
+    auto behind = std::lower_bound(found->second.begin(), found->second.end(), end);
+    return behind == found->second.begin() ? end : *std::prev(behind);
+  }
+
+  void touch(size_t command, double times) {
+    for (size_t i = first_[command]; i < first_[command + 1]; ++i) {
+      const CommandAccess& access = accesses_[i];
+      const bool in_order = isCutInOrder(commands_[command], access.operand);
+      const bool written = isWritten(commands_[command], access.operand);
+      for (auto at = splitAt(access.begin); at != last_.end() && at->first < access.end;
+           at = last_.erase(at)) {
+        splitAt(access.end);
+        follow({access.end, command, in_order, written, clock_}, at->second,
+               std::min(at->second.end - at->first, access.bytes), times);
+      }
+      clock_ += access.bytes;
+      last_[access.begin] = {access.end, command, in_order, written, clock_};
+    }
+  }
+
+  /// Two that are spread, but not both in order, move the bytes as well: half of that for each of the two
+  /// that is spread is a cost of its own, and half for each pair that differs makes up the rest.
+  void follow(const Touch& now, const Touch& last, uint64_t bytes, double times) {
+    if (last.command == now.command) return;  // the same parts again
+    if (now.clock - last.clock >= cache_bytes_) return;
+    const auto ns =
+        static_cast<int64_t>(static_cast<double>(bytes) * moved_share_ / kMovedBytesPerNs * times);
+    const bool only_read = !now.written && !last.written;
+    if (only_read || (now.in_order && last.in_order)) return cut_.addPair(last.command, now.command, ns);
+    cut_.addPair(last.command, now.command, ns / 2);
+    cut_.addCosts(last.command, 0, ns / 2);
+    cut_.addCosts(now.command, 0, ns / 2);
+  }
+
+  /// Cuts the range that holds `place` in two; the first range from there on.
+  std::map<uint64_t, Touch>::iterator splitAt(uint64_t place) {
+    auto next = last_.lower_bound(place);
+    if (next == last_.begin()) return next;
+    auto before = std::prev(next);
+    if (before->second.end <= place) return next;
+    Touch rest = before->second;
+    before->second.end = place;
+    return last_.insert(next, {place, rest});
+  }
+
+  const std::vector<HostCommand>& commands_;
+  const std::vector<CommandAccess>& accesses_;
+  std::vector<size_t> first_;                      // of each command's accesses
+  std::map<size_t, std::vector<size_t>> repeats_;  // markers, innermost first, by the first command
+  uint64_t cache_bytes_;
+  double moved_share_;
+  MinCut& cut_;
+  std::map<uint64_t, Touch> last_;  // by where a range begins
+  uint64_t clock_ = 0;              // bytes touched so far
+};
+
+}  // namespace
+
+void chooseSpread(std::vector<HostCommand>& commands, const std::vector<CommandAccess>& accesses, int threads,
+                  uint64_t cache_bytes) {
+  if (threads < 2) return;
+  MinCut cut(commands.size());
+  std::vector<double> times(commands.size(), 1);
+  for (size_t marker = 0; marker < commands.size(); ++marker)
+    if (commands[marker].kind == HostCommand::Kind::repeat)
+      for (size_t c = commands[marker].repeat.first; c < marker; ++c)
+        times[c] *= static_cast<double>(commands[marker].repeat.count);
+  for (size_t c = 0; c < commands.size(); ++c) {
+    const Work work = workOf(commands[c], threads);
+    if (work.divisible)
+      cut.addCosts(c, static_cast<int64_t>(work.alone_ns * times[c]),
+                   static_cast<int64_t>(work.spread_ns * times[c]));
+    else
+      cut.addCosts(c, 0, kNever);
+  }
+  Touches(commands, accesses, cache_bytes, 1 - 1.0 / threads, cut).walk();
+  const std::vector<bool> spread = cut.solve();
+  for (size_t c = 0; c < commands.size(); ++c) commands[c].spread = spread[c];
+}
+
+uint64_t coreCacheBytes() {
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? static_cast<uint64_t>(bytes) : uint64_t{1} << 20;
+}
+
+}  // namespace gpuc

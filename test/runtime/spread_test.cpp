@@ -1,0 +1,120 @@
+// Which commands of small steps are shared by two threads.
+#include "runtime/host/spread.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <utility>
+
+namespace gpuc {
+namespace {
+
+constexpr uint64_t kCache = 2 << 20;
+
+/// Steps made of launches.
+class Step {
+ public:
+  /// Of so many µs in tiles of 100 ns; it writes [begin, end) of the arena.
+  Step& launch(int64_t us, uint64_t begin, uint64_t end) { return add(us * 10, 100, begin, end); }
+  /// 1 µs in one tile, which no two threads can share.
+  Step& single(uint64_t begin, uint64_t end) { return add(1, 10, begin, end); }
+  /// [m, 16] · [16, n] in f32, from elsewhere, to `begin`.
+  Step& matmul(int64_t m, int64_t n, uint64_t begin) {
+    MatmulShape shape;
+    shape.m = m, shape.n = n, shape.k = 16;
+    Result<MatmulKernel> kernel = MatmulKernel::create(shape, matmulWorkspaceBytes(shape));
+    EXPECT_TRUE(kernel.ok()) << kernel.message();
+    HostCommand command{};
+    command.kind = HostCommand::Kind::matmul;
+    command.matmul = {.kernel = &products_.emplace_back(*std::move(kernel))};
+    const auto bytes = static_cast<uint64_t>(4 * m * n);
+    accesses_.push_back({static_cast<uint32_t>(commands_.size()), 2, begin, begin + bytes, bytes});
+    commands_.push_back(command);
+    return *this;
+  }
+  /// What follows, up to end(), is repeated.
+  Step& repeat() {
+    first_ = static_cast<uint32_t>(commands_.size());
+    return *this;
+  }
+  Step& end(uint64_t count) {
+    HostCommand command{};
+    command.kind = HostCommand::Kind::repeat;
+    command.repeat = {.count = count, .iteration = 0, .first = first_, .moving = nullptr};
+    commands_.push_back(command);
+    return *this;
+  }
+
+  /// A letter for each command: s where it is spread.
+  std::string spread(int threads = 2, uint64_t cache = kCache) {
+    chooseSpread(commands_, accesses_, threads, cache);
+    std::string letters;
+    for (const HostCommand& command : commands_) letters += command.spread ? 's' : '-';
+    return letters;
+  }
+
+ private:
+  Step& add(int64_t tiles, int64_t grain, uint64_t begin, uint64_t end) {
+    HostCommand command{};
+    command.launch = {.function = nullptr, .tiles = tiles, .grain = grain, .reads = 0};
+    accesses_.push_back({static_cast<uint32_t>(commands_.size()), 0, begin, end, end - begin});
+    commands_.push_back(command);
+    return *this;
+  }
+
+  std::deque<MatmulKernel> products_;
+  std::vector<HostCommand> commands_;
+  std::vector<CommandAccess> accesses_;
+  uint32_t first_ = 0;
+};
+
+TEST(Spread, WorkThatIsWorthIt) {
+  EXPECT_EQ(Step().launch(100, 0, 4096).spread(), "s");
+  EXPECT_EQ(Step().launch(1, 0, 4096).spread(), "-") << "less than a fork costs";
+  EXPECT_EQ(Step().launch(100, 0, 4096).spread(1), "-");
+}
+
+// 400 kB are in half with the other thread: 25 us each time the step changes from one thread to two or back.
+TEST(Spread, NotWhereDataWouldMoveToAndFro) {
+  EXPECT_EQ(Step().launch(30, 0, 400'000).single(0, 400'000).spread(), "--");
+  EXPECT_EQ(Step().launch(300, 0, 400'000).single(0, 400'000).spread(), "s-");
+  EXPECT_EQ(Step().launch(30, 0, 400'000).launch(3, 0, 400'000).spread(), "ss") << "they share alike";
+  EXPECT_EQ(Step().launch(30, 0, 400'000).single(400'000, 800'000).spread(), "s-") << "other bytes";
+  EXPECT_EQ(Step().single(0, 400'000).launch(30, 0, 400'000).spread(), "--") << "whichever is the first";
+}
+
+TEST(Spread, WorkToPayForAMove) {
+  EXPECT_EQ(Step().launch(90, 0, 400'000).single(0, 400'000).spread(), "--");
+  EXPECT_EQ(Step().launch(110, 0, 400'000).single(0, 400'000).spread(), "s-");
+}
+
+TEST(Spread, PartsOfWhatAnotherTouched) {
+  EXPECT_EQ(Step().launch(30, 0, 400'000).single(200'000, 300'000).spread(), "s-") << "100 kB are cheap";
+  EXPECT_EQ(Step().launch(90, 0, 400'000).single(0, 200'000).single(200'000, 400'000).spread(), "---");
+}
+
+TEST(Spread, WhatTheCacheForgetsIsFetchedAnyway) {
+  Step step;
+  step.launch(30, 0, 400'000).single(1'000'000, 4'000'000).single(0, 400'000).single(4'000'000, 8'000'000);
+  EXPECT_EQ(step.spread(2, kCache), "s---");
+  EXPECT_EQ(step.spread(2, uint64_t{1} << 30), "----");
+}
+
+// Threads that share a product of few rows by its columns leave each row in two caches.
+TEST(Spread, ColumnsOfAProductAreNotRowsOfAKernel) {
+  EXPECT_EQ(Step().matmul(4096, 16, 0).launch(10, 0, 262'144).spread(), "ss");
+  EXPECT_EQ(Step().matmul(16, 4096, 0).launch(10, 0, 262'144).spread(), "--");
+  EXPECT_EQ(Step().matmul(16, 4096, 0).launch(10, 1'000'000, 1'262'144).spread(), "ss");
+}
+
+TEST(Spread, RepeatsCountEachTime) {
+  EXPECT_EQ(Step().single(0, 400'000).repeat().launch(30, 0, 400'000).end(2).spread(), "---");
+  EXPECT_EQ(Step().single(0, 400'000).repeat().launch(30, 0, 400'000).end(100).spread(), "-s-")
+      << "nothing moves between iterations";
+  EXPECT_EQ(Step().repeat().launch(30, 0, 400'000).single(0, 400'000).end(100).spread(), "---")
+      << "it would move in each";
+}
+
+}  // namespace
+}  // namespace gpuc
