@@ -14,9 +14,12 @@
 
 #include "passes/PadProducts.h"
 
+#include "dialects/gpuc/ScanParts.h"
 #include "passes/LayoutGroups.h"
 #include "passes/TargetDescription.h"
 #include "passes/codegen/Codegen.h"
+
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -47,8 +50,9 @@ Extents extentsOf(ir::MatmulOp matmul) {
   extents.m = result.end()[-2];
   extents.n = result.end()[-1];
   extents.k = lhs.end()[matmul.getTransposeLhs() ? -2 : -1];
+  // With one rhs for all, the rows of all matrices are those of one.
   for (int64_t extent : result.drop_back(2))
-    extents.batch *= extent;
+    (matmul.hasSharedRhs() ? extents.m : extents.batch) *= extent;
   return extents;
 }
 
@@ -71,111 +75,166 @@ bool isAddedUp(ir::MatmulOp matmul) {
   });
 }
 
+/// A product, and what it is to become.
+struct Product {
+  explicit Product(ir::MatmulOp matmul)
+      : matmul(matmul), before(extentsOf(matmul)), after(paddedOf(matmul, before)) {}
+
+  /// Rows and columns of zeros that an operand, as it lies in memory, or the result gets.
+  using Zeros = std::pair<int64_t, int64_t>;
+  Zeros zerosOf(unsigned operand) {
+    if (operand == 0)
+      return matmul.getTransposeLhs() ? Zeros(k(), m()) : Zeros(m(), k());
+    return matmul.getTransposeRhs() ? Zeros(n(), k()) : Zeros(k(), n());
+  }
+  Zeros zerosOfResult() const { return {m(), n()}; }
+
+  ir::MatmulOp matmul;
+  Extents before, after;
+
+private:
+  int64_t m() const { return after.m - before.m; }
+  int64_t n() const { return after.n - before.n; }
+  int64_t k() const { return after.k - before.k; }
+};
+
+/// What a loop captures comes from outside, and so do its zeros: gpuc-hoist-from-scans takes them there.
+Operation *producerOf(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto scan = argument ? dyn_cast<ir::ScanOp>(argument.getOwner()->getParentOp()) : ir::ScanOp();
+  if (!scan)
+    return value.getDefiningOp();
+  for (const ir::ScanParts::Argument &capture : ir::ScanParts(scan).captures)
+    if (capture.inner == value)
+      return capture.outer.getDefiningOp();
+  return nullptr;
+}
+
+/// The products of a block. All are to be padded at first; those that do not pay are left out one after
+/// another, since a kernel makes zeros for nothing only if all who read the operand want the same.
 class Padding {
 public:
-  explicit Padding(ir::MatmulOp matmul)
-      : matmul_(matmul), before_(extentsOf(matmul)), after_(paddedOf(matmul, before_)) {}
+  explicit Padding(Block &block) {
+    for (Operation &op : block)
+      if (auto matmul = dyn_cast<ir::MatmulOp>(op);
+          matmul && matmul.getType().hasStaticShape() && multipliesOnTensorCores(matmul))
+        products_.insert({matmul, Product(matmul)});
+  }
 
-  LayoutEntry run() {
-    LayoutEntry entry = LayoutEntry::of(matmul_);
-    entry.from = entry.to = before_.text();
-    entry.why = decide();
-    if (pays_) {
-      entry.to = after_.text();
-      pad();
+  void run(SmallVectorImpl<LayoutEntry> &entries) {
+    for (auto &[op, product] : products_)
+      if (StringRef reason = reasonAgainst(product); reason.empty())
+        chosen_.insert(op);
+      else
+        reasons_[op] = reason.str();
+    while (llvm::any_of(products_, [&](auto &entry) { return leaveOutIfDear(entry.second); }))
+      ;
+    for (auto &[op, product] : products_) {
+      LayoutEntry entry = LayoutEntry::of(op);
+      entry.from = product.before.text();
+      entry.to = chosen_.contains(op) ? product.after.text() : entry.from;
+      entry.why = reasons_[op];
+      entries.push_back(std::move(entry));
     }
-    return entry;
+    for (auto &[op, product] : products_)
+      if (chosen_.contains(op))
+        pad(product);
   }
 
 private:
-  std::string decide() {
-    if (before_ == after_)
+  static StringRef reasonAgainst(const Product &product) {
+    if (product.before == product.after)
       return "rows are multiples of 16 bytes";
-    if (before_.k == 1)
+    if (product.before.k == 1)
       return "a product of two vectors";
-    if (isAddedUp(matmul_))
-      return "added up where it lies";
-    const double saved = nanoseconds(before_, kUnalignedSlowdown) - nanoseconds(after_, 1), spent = copies();
-    pays_ = saved > spent;
-    return llvm::formatv("{0:f1} us less for {1:f1} us of copies", std::max(saved, 0.0) / 1000, spent / 1000);
+    return isAddedUp(product.matmul) ? "added up where it lies" : "";
   }
 
-  double nanoseconds(const Extents &extents, double slowdown) {
-    const int64_t bytes = ir::elementBytes(typeOf(matmul_.getResult()).getElementType());
+  /// Whether the product was to be padded, and is not any more.
+  bool leaveOutIfDear(Product &product) {
+    if (!chosen_.contains(product.matmul))
+      return false;
+    const double saved = nanoseconds(product, product.before, kUnalignedSlowdown) -
+                         nanoseconds(product, product.after, 1),
+                 spent = copies(product);
+    reasons_[product.matmul] =
+        llvm::formatv("{0:f1} us less for {1:f1} us of copies", std::max(saved, 0.0) / 1000, spent / 1000);
+    return saved <= spent && chosen_.erase(product.matmul);
+  }
+
+  double nanoseconds(Product &product, const Extents &extents, double slowdown) const {
+    const int64_t bytes = ir::elementBytes(typeOf(product.matmul.getResult()).getElementType());
     const double rate = bytes == 2 ? kTensorFlopsPerNanosecond : kTensorFlopsPerNanosecond / 2;
     return std::max(slowdown * static_cast<double>(extents.flops()) / rate,
                     static_cast<double>(extents.elements() * bytes) / device_.bytesPerNanosecond);
   }
 
   /// What pads and slices take that no kernel takes in.
-  double copies() {
+  double copies(Product &product) {
     double total = 0;
-    auto add = [&](Value value, bool absorbed) {
-      if (!absorbed)
+    auto add = [&](Value value, bool needed, bool absorbed) {
+      if (needed && !absorbed)
         total += device_.commandNanoseconds +
                  2.0 * static_cast<double>(ir::sizeInBytes(value.getType())) / device_.bytesPerNanosecond;
     };
-    if (padsLhs())
-      add(matmul_.getLhs(), isOfKernel(matmul_.getLhs().getDefiningOp()));
-    if (padsRhs())
-      add(matmul_.getRhs(), isOfKernel(matmul_.getRhs().getDefiningOp()));
-    if (padsResult())
-      add(matmul_.getResult(), llvm::all_of(matmul_->getUsers(), isOfKernel));
+    constexpr Product::Zeros none = {0, 0};
+    for (OpOperand &operand : product.matmul->getOpOperands()) {
+      const Product::Zeros zeros = product.zerosOf(operand.getOperandNumber());
+      add(operand.get(), zeros != none, isMadeWithZeros(operand.get(), zeros));
+    }
+    add(product.matmul.getResult(), product.zerosOfResult() != none,
+        llvm::all_of(product.matmul->getUsers(), isOfKernel));
     return total;
   }
 
-  bool padsLhs() const { return after_.m != before_.m || after_.k != before_.k; }
-  bool padsRhs() const { return after_.n != before_.n || after_.k != before_.k; }
-  bool padsResult() const { return after_.m != before_.m || after_.n != before_.n; }
-
-  void pad() {
-    OpBuilder builder(matmul_);
-    const Extents grown = {
-        .batch = 1, .m = after_.m - before_.m, .n = after_.n - before_.n, .k = after_.k - before_.k};
-    Value lhs =
-        padsLhs() ? padded(matmul_.getLhs(), grown.m, grown.k, matmul_.getTransposeLhs()) : matmul_.getLhs();
-    Value rhs =
-        padsRhs() ? padded(matmul_.getRhs(), grown.k, grown.n, matmul_.getTransposeRhs()) : matmul_.getRhs();
-    auto made = cast<ir::MatmulOp>(builder.clone(*matmul_));
-    made->setOperands({lhs, rhs});
-    RankedTensorType type = typeOf(matmul_.getResult());
-    SmallVector<int64_t> shape(type.getShape());
-    shape.end()[-2] = after_.m;
-    shape.end()[-1] = after_.n;
-    made.getResult().setType(type.clone(shape));
-    Value result = made.getResult();
-    if (padsResult()) {
-      SmallVector<int64_t> zeros(shape.size(), 0), ones(shape.size(), 1);
-      result = ir::SliceOp::create(builder, matmul_.getLoc(), type, result, zeros, type.getShape(), ones);
-    }
-    matmul_.getResult().replaceAllUsesWith(result);
-    matmul_.erase();
+  /// Whether the kernel that makes the value makes it with these zeros instead.
+  bool isMadeWithZeros(Value value, Product::Zeros zeros) {
+    return isOfKernel(producerOf(value)) && llvm::all_of(value.getUses(), [&](OpOperand &use) {
+             return chosen_.contains(use.getOwner()) &&
+                    products_.find(use.getOwner())->second.zerosOf(use.getOperandNumber()) == zeros;
+           });
   }
 
-  /// With so many rows and columns of zeros more, behind the value's own definition, so that products which
-  /// read the same read the same zeros.
-  Value padded(Value value, int64_t rows, int64_t columns, bool transposed) {
-    OpBuilder builder(matmul_);
+  void pad(Product &product) {
+    ir::MatmulOp matmul = product.matmul;
+    OpBuilder builder(matmul);
+    auto made = cast<ir::MatmulOp>(builder.clone(*matmul));
+    made->setOperands(
+        {padded(matmul.getLhs(), product.zerosOf(0)), padded(matmul.getRhs(), product.zerosOf(1))});
+    RankedTensorType type = typeOf(matmul.getResult());
+    SmallVector<int64_t> shape(type.getShape());
+    auto [rows, columns] = product.zerosOfResult();
+    shape.end()[-2] += rows;
+    shape.end()[-1] += columns;
+    made.getResult().setType(type.clone(shape));
+    Value result = made.getResult();
+    if (result.getType() != type) {
+      SmallVector<int64_t> zeros(shape.size(), 0), ones(shape.size(), 1);
+      result = ir::SliceOp::create(builder, matmul.getLoc(), type, result, zeros, type.getShape(), ones);
+    }
+    matmul.getResult().replaceAllUsesWith(result);
+    matmul.erase();
+  }
+
+  /// With so many rows and columns of zeros more, behind the value's own definition.
+  static Value padded(Value value, Product::Zeros zeros) {
+    if (zeros == Product::Zeros(0, 0))
+      return value;
+    OpBuilder builder(value.getContext());
     builder.setInsertionPointAfterValue(value);
     SmallVector<int64_t> none(typeOf(value).getRank(), 0), high = none;
-    high.end()[-2] = transposed ? columns : rows;
-    high.end()[-1] = transposed ? rows : columns;
+    std::tie(high.end()[-2], high.end()[-1]) = zeros;
     return ir::PadOp::create(builder, value.getLoc(), value, none, high, none, APFloat(0.0));
   }
 
-  ir::MatmulOp matmul_;
-  Extents before_, after_;
   TargetDescription device_ = describe(plan::TargetKind::cuda);
-  bool pays_ = false;
+  llvm::MapVector<Operation *, Product> products_;
+  DenseSet<Operation *> chosen_;
+  DenseMap<Operation *, std::string> reasons_;
 };
 
 } // namespace
 
-void padProducts(Block &block, SmallVectorImpl<LayoutEntry> &entries) {
-  for (Operation &op : llvm::make_early_inc_range(block))
-    if (auto matmul = dyn_cast<ir::MatmulOp>(op);
-        matmul && matmul.getType().hasStaticShape() && multipliesOnTensorCores(matmul))
-      entries.push_back(Padding(matmul).run());
-}
+void padProducts(Block &block, SmallVectorImpl<LayoutEntry> &entries) { Padding(block).run(entries); }
 
 } // namespace gpuc

@@ -67,6 +67,8 @@ void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
   // Behind decomposition, where norms are sums and elements; before fusion, which takes transposes into
   // kernels.
   passes.addPass(createLayoutPass({options.target}));
+  // Zeros around what a loop only reads are put there once, before it.
+  passes.addPass(createHoistFromScansPass());
   cleanUp(passes);
   // Everything but library calls becomes kernels.
   passes.addPass(createFusePass({options.fuse, options.target}));

@@ -3,6 +3,7 @@
 // For each seed: a small network of convolutions and what may stand between them, interpreted as it is and
 // with every image turned around, whether or not that pays; and again after fusion, which shows that what
 // came of it can be kernels. The interpreter computes in f64, so that only the order of sums may differ.
+// Beside them products that get zeros around them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -255,6 +256,35 @@ TEST_P(LayoutTest, KeepsWhatIsComputed) {
   turnChannelsFirst(backAgain, /*poolings=*/true);
   EXPECT_EQ(channelsLastOps(*back), 0);
   expectClose(expected, interpret(*back, "f", arguments), 1e-12, "channels first again");
+}
+
+class PaddingTest : public DialectTest {};
+
+/// Rows of 329, 331 and 333 elements, as left and right operands, transposed and not, and as results.
+TEST_F(PaddingTest, KeepsWhatIsComputed) {
+  const Case products = {"random.products",
+                         "odd",
+                         {{"333x329x$T"}, {"331x329x$T"}},
+                         R"(%a = gpuc.relu %x0 : tensor<333x329x$T>
+%b = gpuc.relu %x1 : tensor<331x329x$T>
+%y = gpuc.matmul %a, transpose %b : (tensor<333x329x$T>, tensor<331x329x$T>) -> tensor<333x331x$T>
+%e = gpuc.abs %y : tensor<333x331x$T>
+%z = gpuc.matmul transpose %e, %a : (tensor<333x331x$T>, tensor<333x329x$T>) -> tensor<331x329x$T>
+%r = gpuc.neg %z : tensor<331x329x$T>)",
+                         {{"%r", "331x329x$T"}}};
+  const std::string text = forwardModule(products, "bf16");
+  OwningOpRef<ModuleOp> before = parse(text), after = parse(text);
+  ASSERT_TRUE(before && after);
+  const std::vector<Tensor> arguments = makeArguments(products, lookup(*before, "f"));
+  runPasses(*after, "gpuc-layout{target=cuda:sm_90},canonicalize,cse");
+  int64_t pads = 0, wide = 0;
+  after->walk([&](Operation *op) {
+    pads += isa<ir::PadOp>(op);
+    wide += isa<ir::MatmulOp>(op) && cast<ir::MatmulOp>(op).getType().getDimSize(1) == 336;
+  });
+  EXPECT_EQ(pads, 3); // of a, b and e
+  EXPECT_EQ(wide, 2);
+  expectClose(interpret(*before, "f", arguments), interpret(*after, "f", arguments), 1e-12, "padded");
 }
 
 } // namespace
