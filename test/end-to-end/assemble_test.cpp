@@ -91,20 +91,20 @@ TEST(Ptxas, SpeaksOfLocalMemoryAsTheTestReadsIt) {
 class Assembled : public testing::TestWithParam<ZooSpec> {};
 
 // A model a line.
-INSTANTIATE_TEST_SUITE_P(Zoo, Assembled,
-                         testing::Values(ZooSpec{"mlp", {}}, ZooSpec{"mlp", {"dropout=0.5"}},
-                                         ZooSpec{"mlp", {"dtype=f64"}}, ZooSpec{"linear-regression", {}},
-                                         ZooSpec{"linear-regression", {"dtype=f64"}}, ZooSpec{"convnet", {}},
-                                         ZooSpec{"convnet", {"dtype=f64"}},
-                                         ZooSpec{"convnet", {"precision=bf16"}},
-                                         ZooSpec{"gpt2", {"layers=1", "precision=fp16"}},
-                                         ZooSpec{"resnet18", {"size=64", "width=16", "batch=8"}},
-                                         ZooSpec{"rnn-classifier", {"hidden=32"}},
-                                         ZooSpec{"rnn-classifier", {"cell=gru", "hidden=32", "dropout=0.2"}},
-                                         ZooSpec{"lstm-generator", {"hidden=32", "length=16"}},
-                                         ZooSpec{"transformer", {"width=64", "layers=1", "batch=4"}},
-                                         ZooSpec{"gpt2", {"layers=1"}}),
-                         [](const auto &info) { return nameOf(info.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Zoo, Assembled,
+    testing::Values(ZooSpec{"mlp", {}}, ZooSpec{"mlp", {"dropout=0.5"}}, ZooSpec{"mlp", {"dtype=f64"}},
+                    ZooSpec{"linear-regression", {}}, ZooSpec{"linear-regression", {"dtype=f64"}},
+                    ZooSpec{"convnet", {}}, ZooSpec{"convnet", {"dtype=f64"}},
+                    ZooSpec{"convnet", {"precision=bf16"}}, ZooSpec{"gpt2", {"layers=1", "precision=fp16"}},
+                    ZooSpec{"resnet18", {"size=64", "width=16", "batch=8"}},
+                    ZooSpec{"resnet18", {"size=64", "width=16", "batch=512", "precision=bf16"}},
+                    ZooSpec{"rnn-classifier", {"hidden=32"}},
+                    ZooSpec{"rnn-classifier", {"cell=gru", "hidden=32", "dropout=0.2"}},
+                    ZooSpec{"lstm-generator", {"hidden=32", "length=16"}},
+                    ZooSpec{"transformer", {"width=64", "layers=1", "batch=4"}},
+                    ZooSpec{"gpt2", {"layers=1"}}),
+    [](const auto &info) { return nameOf(info.param); });
 
 TEST_P(Assembled, UsesNoLocalMemory) {
   mlir::FailureOr<std::string> ptxas = findPtxas();

@@ -200,3 +200,22 @@ func.func @three_channels(%x: tensor<8x3x6x6xbf16>, %w: tensor<5x3x3x3xbf16>) ->
   %s = gpuc.sum %y dims [0, 1, 2, 3] : (tensor<8x5x4x4xbf16>) -> tensor<bf16>
   return %s : tensor<bf16>
 }
+
+// -----
+
+// Small images that are summed twice: what cuDNN would move is little, and each sum takes two kernels more.
+
+// CHECK:         "conv2d", "", {{.*}}, "channels_first", "", "", "transposes take 4 kernels and 0 bytes, cuDNN's own 3 kernels and {{[0-9]+}} bytes"
+// CHECK-LABEL: func.func @small_norm(
+// CHECK-NOT:     channels_last
+// CHECK:         return
+func.func @small_norm(%x: tensor<8x32x4x4xbf16>, %w: tensor<32x32x3x3xf32>) -> tensor<32xbf16> {
+  %w16 = gpuc.cast %w : tensor<32x32x3x3xf32> to tensor<32x32x3x3xbf16>
+  %r = gpuc.relu %x : tensor<8x32x4x4xbf16>
+  %y = gpuc.conv2d %r, %w16 padding [1, 1, 1, 1] : (tensor<8x32x4x4xbf16>, tensor<32x32x3x3xbf16>) -> tensor<8x32x4x4xbf16>
+  %a = gpuc.exp %y : tensor<8x32x4x4xbf16>
+  %s0 = gpuc.sum %y dims [0, 2, 3] : (tensor<8x32x4x4xbf16>) -> tensor<32xbf16>
+  %s1 = gpuc.sum %a dims [0, 2, 3] : (tensor<8x32x4x4xbf16>) -> tensor<32xbf16>
+  %t = gpuc.add %s0, %s1 : tensor<32xbf16>
+  return %t : tensor<32xbf16>
+}
