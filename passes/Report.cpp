@@ -3,8 +3,7 @@
 #include "passes/Report.h"
 
 #include "dialects/plan/PlanOps.h"
-#include "passes/AttentionShapes.h"
-#include "passes/ConvShapes.h"
+#include "passes/KernelReport.h"
 #include "passes/LayoutReport.h"
 #include "passes/Lifetimes.h"
 #include "passes/Locations.h"
@@ -86,40 +85,15 @@ struct Work {
   double nanoseconds = 0;
 };
 
-int64_t kernelFlops(plan::KernelOp kernel) {
-  int64_t flops = 0;
-  for (auto op : kernel.getBody().getOps<ir::CostOpInterface>())
-    flops += op.getFlops();
-  return flops;
-}
-
-Work workOf(ModuleOp module, plan::ProgramOp program, const TargetDescription &device) {
+Work workOf(plan::ProgramOp program, const TargetDescription &device) {
   Work work;
   work.streams = llvm::range_size(program.getBody().getOps<plan::StreamOp>());
   program.walk([&](plan::CommandOpInterface command) {
     ++work.commands;
     if (isa<plan::RepeatOp>(*command))
       return; // what it repeats counts
-    int64_t executions = 1;
-    for (auto repeat = command->getParentOfType<plan::RepeatOp>(); repeat;
-         repeat = repeat->getParentOfType<plan::RepeatOp>())
-      executions *= repeat.getCount();
-    int64_t flops = 0, bytes = 0;
-    if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
-      flops = 2 * matmul.getBatch() * matmul.getM() * matmul.getN() * matmul.getK();
-    if (auto conv = dyn_cast<plan::ConvOp>(*command)) {
-      ConvShape shape = convShapeOf(conv);
-      flops = 2 * shape.batch * shape.outputPixels() * shape.filterElements();
-    }
-    if (auto attention = dyn_cast<plan::AttentionOp>(*command))
-      flops = flopsOf(attentionShapeOf(attention));
-    if (auto gradient = dyn_cast<plan::AttentionGradientOp>(*command))
-      flops = flopsOf(attentionShapeOf(gradient));
-    if (auto launch = dyn_cast<plan::LaunchOp>(*command))
-      flops =
-          kernelFlops(SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr()));
-    for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites()))
-      bytes += plan::rangeOf(value).size;
+    const int64_t executions = executionsOf(command), flops = flopsOf(command);
+    const int64_t bytes = bytesRead(command) + bytesWritten(command);
     work.flops += executions * flops;
     work.nanoseconds +=
         executions * (device.commandNanoseconds +
@@ -194,7 +168,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   categories["alignment_and_gaps"] = static_cast<int64_t>(arena.getBytes()) - peak.total;
 
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
-  Work work = step ? workOf(module, step, device) : Work();
+  Work work = step ? workOf(step, device) : Work();
   llvm::json::Object report;
   report["peak_bytes"] = static_cast<int64_t>(arena.getBytes());
   report["lower_bound_bytes"] = static_cast<int64_t>(arena.getLowerBound());
@@ -210,6 +184,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   report["all_reduce_buckets"] = 0;
   report["predicted_step_us"] = work.nanoseconds / 1000;
   report["layout"] = layoutsOf(module);
+  report["work"] = workListOf(module);
   report["precision"] = precisionOf(module);
   report["residuals"] = step ? residualsOf(step) : llvm::json::Array();
   return report;

@@ -1,0 +1,131 @@
+//===- KernelReport.cpp - What each command of a plan does, as JSON -----------===//
+
+#include "passes/KernelReport.h"
+
+#include "passes/AttentionShapes.h"
+#include "passes/ConvShapes.h"
+#include "passes/Locations.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+static plan::KernelOp kernelOf(plan::LaunchOp launch) {
+  return launch->getParentOfType<ModuleOp>().lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
+}
+
+static int64_t flopsOf(plan::KernelOp kernel) {
+  int64_t flops = 0;
+  for (auto op : kernel.getBody().getOps<ir::CostOpInterface>())
+    flops += op.getFlops();
+  return flops;
+}
+
+int64_t flopsOf(plan::CommandOpInterface command) {
+  return TypeSwitch<Operation *, int64_t>(command)
+      .Case([](plan::MatmulOp matmul) {
+        return 2 * matmul.getBatch() * matmul.getM() * matmul.getN() * matmul.getK();
+      })
+      .Case([](plan::ConvOp conv) {
+        ConvShape shape = convShapeOf(conv);
+        return 2 * shape.batch * shape.outputPixels() * shape.filterElements();
+      })
+      .Case<plan::AttentionOp, plan::AttentionGradientOp>(
+          [](auto attention) { return flopsOf(attentionShapeOf(attention)); })
+      .Case([](plan::LaunchOp launch) { return flopsOf(kernelOf(launch)); })
+      .Default([](Operation *) { return 0; });
+}
+
+static int64_t bytesOf(ValueRange values) {
+  int64_t bytes = 0;
+  for (Value value : values)
+    bytes += plan::rangeOf(value).size;
+  return bytes;
+}
+
+int64_t bytesRead(plan::CommandOpInterface command) { return bytesOf(command.getReads()); }
+int64_t bytesWritten(plan::CommandOpInterface command) { return bytesOf(command.getWrites()); }
+
+int64_t executionsOf(plan::CommandOpInterface command) {
+  int64_t executions = 1;
+  for (auto repeat = command->getParentOfType<plan::RepeatOp>(); repeat;
+       repeat = repeat->getParentOfType<plan::RepeatOp>())
+    executions *= repeat.getCount();
+  return executions;
+}
+
+//===----------------------------------------------------------------------===//
+// The list
+//===----------------------------------------------------------------------===//
+
+/// What a kernel computes: each op of its body once, by its mnemonic. Constants and repetitions of what it
+/// reads are named only where there is nothing else.
+static llvm::json::Array opsOf(plan::KernelOp kernel) {
+  llvm::SetVector<StringRef> names, others;
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    (isa<ir::ConstantOp, ir::BroadcastOp>(op) ? others : names).insert(op.getName().stripDialect());
+  return llvm::json::Array((names.empty() ? others : names).getArrayRef());
+}
+
+/// The layers of a kernel's ops: several, where what one layer ends with and another begins with is one
+/// kernel.
+static llvm::json::Array layersOf(plan::KernelOp kernel) {
+  SmallVector<std::string> layers;
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (std::string layer = layerName(op.getLoc()); !layer.empty() && !llvm::is_contained(layers, layer))
+      layers.push_back(layer);
+  return llvm::json::Array(layers);
+}
+
+/// "64x128x784", as gpuc-run's traces name a product: rows, columns, inner extent, after the batch if there
+/// is one.
+static std::string shapeOf(plan::MatmulOp matmul) {
+  std::string shape = matmul.getBatch() == 1 ? "" : std::to_string(matmul.getBatch()) + "x";
+  for (int64_t extent : {matmul.getM(), matmul.getN()})
+    shape += std::to_string(extent) + "x";
+  return shape + std::to_string(matmul.getK());
+}
+
+/// A kernel's own name; else that of what is written.
+static std::string nameOf(plan::CommandOpInterface command) {
+  if (auto launch = dyn_cast<plan::LaunchOp>(*command))
+    return launch.getKernel().str();
+  SmallVector<Value> writes = llvm::to_vector(command.getWrites());
+  auto buffer = writes.empty() ? plan::AllocOp() : dyn_cast<plan::AllocOp>(*plan::bufferOf(writes.front()));
+  return buffer ? buffer.getName().str() : "";
+}
+
+static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInterface command) {
+  llvm::json::Object entry{{"entry", program.getSymName()},
+                           {"kind", command->getName().stripDialect()},
+                           {"name", nameOf(command)},
+                           {"layer", layerName(command.getLoc())},
+                           {"backward", isBackward(command.getLoc())},
+                           {"bytes_read", bytesRead(command)},
+                           {"bytes_written", bytesWritten(command)},
+                           {"flops", flopsOf(command)},
+                           {"executions", executionsOf(command)}};
+  if (auto launch = dyn_cast<plan::LaunchOp>(*command)) {
+    entry["ops"] = opsOf(kernelOf(launch));
+    entry["layers"] = layersOf(kernelOf(launch));
+  }
+  if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
+    entry["shape"] = shapeOf(matmul);
+  return entry;
+}
+
+llvm::json::Array workListOf(ModuleOp module) {
+  llvm::json::Array list;
+  for (auto program : module.getOps<plan::ProgramOp>())
+    program.walk<WalkOrder::PreOrder>([&](plan::CommandOpInterface command) {
+      if (isa<plan::LaunchOp, plan::MatmulOp, plan::ConvOp, plan::AttentionOp, plan::AttentionGradientOp>(
+              *command))
+        list.push_back(describe(program, command));
+    });
+  return list;
+}
+
+} // namespace gpuc

@@ -1,0 +1,66 @@
+"""The report's list of work, for every model of the zoo: what it adds up to, what stands in it, and that kernels are named
+after the layer that they compute."""
+
+import json
+import re
+import unittest
+
+from gpuc_tools import ToolTest
+from zoo_cases import CASES
+
+
+class WorkReport(ToolTest):
+    def reported(self, model, keys):
+        source, report = self.path(model + ".mlir"), self.path(model + ".json")
+        self.gpuc("gpuc-model", model, *(f"{key}={value}" for key, value in keys.items()), "-o", source)
+        self.gpuc("gpuc-compile", source, "--emit=plan", "-o", self.path(model + ".plan.mlir"), "--report=" + report)
+        with open(report, encoding="utf-8") as file:
+            return json.load(file)
+
+    def check_entry(self, entry):
+        self.assertIn(entry["kind"], ("launch", "matmul", "conv", "attention", "attention_gradient"))
+        self.assertGreater(entry["bytes_written"], 0)
+        self.assertGreaterEqual(entry["executions"], 1)
+        if entry["kind"] == "launch":
+            self.assertTrue(entry["ops"] or entry["name"].endswith(".copy"), entry)
+        else:
+            self.assertGreater(entry["flops"], 0)
+        if entry["layer"]:
+            self.assertTrue(entry["name"].startswith(entry["layer"] + "."), entry)
+            self.assertIn(entry["layer"], entry.get("layers") or [entry["layer"]])
+
+    def test_the_zoo(self):
+        for case, described in CASES.items():
+            with self.subTest(model=case):
+                report = self.reported(described.get("model", case), described["keys"])
+                step = [entry for entry in report["work"] if entry["entry"] == "train_step"]
+                for entry in report["work"]:
+                    self.check_entry(entry)
+                self.assertEqual(sum(entry["flops"] * entry["executions"] for entry in step), report["flops"])
+                kernels = [entry for entry in step if entry["kind"] == "launch"]
+                names = [entry["name"] for entry in kernels]
+                self.assertEqual(len(set(names)), len(names))
+                self.assertEqual([entry["name"] for entry in kernels if not entry["layer"]], [])
+                with open(self.path(described.get("model", case) + ".mlir"), encoding="utf-8") as file:
+                    layers = set(re.findall(r'gpuc\.variable @.* loc\("([^"]+)"\)', file.read()))
+                computed = {layer for entry in step for layer in [entry["layer"], *entry.get("layers", [])]}
+                print(f"{case}: {len(kernels)} kernels, {len(layers)} layers with weights", flush=True)
+                self.assertEqual(sorted(layers - computed), [])
+
+    def test_numbers_by_hand(self):
+        # x [7, 5] · w [2, 5]ᵀ, in f32.
+        report = self.reported("linear-regression", {"in": "5", "out": "2", "batch": "7"})
+        product = next(entry for entry in report["work"] if entry["kind"] == "matmul" and entry["entry"] == "predict")
+        self.assertEqual((product["shape"], product["flops"]), ("7x2x5", 2 * 7 * 2 * 5))
+        self.assertEqual((product["bytes_read"], product["bytes_written"]), (4 * (7 * 5 + 2 * 5), 4 * 7 * 2))
+        bias = next(entry for entry in report["work"] if entry["kind"] == "launch" and entry["entry"] == "predict")
+        self.assertEqual((bias["ops"], bias["flops"]), (["add"], 7 * 2))
+        self.assertEqual((bias["bytes_read"], bias["bytes_written"]), (4 * (7 * 2 + 2), 4 * 7 * 2))
+
+    def test_loops_count_each_execution(self):
+        report = self.reported("rnn-classifier", CASES["rnn-classifier"]["keys"])
+        self.assertIn(5, {entry["executions"] for entry in report["work"]})  # time steps
+
+
+if __name__ == "__main__":
+    unittest.main()
