@@ -169,13 +169,15 @@ static void countSorted(const Tensor &x, int64_t dim, std::vector<Tensor> &resul
 
 /// Values as bounds of the whole picture, which hold for each window; which element a window takes is sure if
 /// none of the picture may change places.
-static void countMaxPool(const Tensor &x, std::vector<Tensor> &results) {
+static void countMaxPool(const Tensor &x, bool channelsLast, std::vector<Tensor> &results) {
   double largest = 0;
   for (const Element &element : x.elements)
     largest = std::max(largest, element.terms);
   for (Element &element : results[0].elements)
     element.terms = largest;
-  countIndices(x, {2, 3}, results[1], {2, 3});
+  const SmallVector<int64_t> rowsAndColumns =
+      channelsLast ? SmallVector<int64_t>{1, 2} : SmallVector<int64_t>{2, 3};
+  countIndices(x, rowsAndColumns, results[1], rowsAndColumns);
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,7 +225,8 @@ static bool countWhole(Operation *op, ArrayRef<Tensor> x, std::vector<Tensor> &y
         return countIndices(x[0], static_cast<int64_t>(argmax.getDim()), y[0], {}), true;
       })
       .Case<ir::SortOp, ir::TopKOp>([&](auto sort) { return countSorted(x[0], sort.getDim(), y), true; })
-      .Case<ir::MaxPool2dOp>([&](auto) { return countMaxPool(x[0], y), true; })
+      .Case<ir::MaxPool2dOp>(
+          [&](ir::MaxPool2dOp pool) { return countMaxPool(x[0], pool.getChannelsLast(), y), true; })
       .Default([](Operation *op) { return movesElements(op); });
 }
 
