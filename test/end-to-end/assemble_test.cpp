@@ -7,13 +7,8 @@
 
 #include "test/end-to-end/zoo_plan.h"
 
-#include "passes/codegen/Codegen.h"
 #include "runtime/plan/access.h"
-
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
+#include "test/passes/codegen/cuda_harness.h"
 
 #include <gtest/gtest.h>
 #include <regex>
@@ -22,23 +17,6 @@
 
 namespace gpuc::test {
 namespace {
-
-/// What `ptxas -v` says of `ptx`, whatever comes of it.
-std::string assemble(const std::string &ptxas, llvm::StringRef ptx, const std::string &architecture) {
-  llvm::SmallString<128> source, log;
-  EXPECT_FALSE(llvm::sys::fs::createTemporaryFile("gpuc", "ptx", source));
-  EXPECT_FALSE(llvm::sys::fs::createTemporaryFile("gpuc", "log", log));
-  std::error_code failed;
-  llvm::raw_fd_ostream(source, failed) << ptx;
-  std::optional<llvm::StringRef> redirects[] = {"", log.str(), log.str()};
-  int status = llvm::sys::ExecuteAndWait(
-      ptxas, {ptxas, "-arch=" + architecture, "-v", source, "-o", "/dev/null"}, std::nullopt, redirects);
-  std::string said = (*llvm::MemoryBuffer::getFile(log))->getBuffer().str();
-  EXPECT_EQ(status, 0) << said;
-  llvm::sys::fs::remove(source);
-  llvm::sys::fs::remove(log);
-  return said;
-}
 
 /// The kernels of which ptxas says that they use local memory, a line each; how many it speaks of in
 /// `kernels`.
@@ -97,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
                     ZooSpec{"linear-regression", {}}, ZooSpec{"linear-regression", {"dtype=f64"}},
                     ZooSpec{"convnet", {}}, ZooSpec{"convnet", {"dtype=f64"}},
                     ZooSpec{"convnet", {"precision=bf16"}}, ZooSpec{"gpt2", {"layers=1", "precision=fp16"}},
+                    ZooSpec{"gpt2", {"layers=1", "precision=bf16", "dropout=0.1"}},
                     ZooSpec{"resnet18", {"size=64", "width=16", "batch=8"}},
                     ZooSpec{"resnet18", {"size=64", "width=16", "batch=512", "precision=bf16"}},
                     ZooSpec{"rnn-classifier", {"hidden=32"}},

@@ -100,7 +100,12 @@ Status findTestDevice() {
   return device.ok() ? okStatus() : device.status();
 }
 
-static Result<std::string> compile(const std::string &text, int optLevel) {
+std::function<void(ModuleOp, const Plan &)> &beforeLoading() {
+  static std::function<void(ModuleOp, const Plan &)> hook = [](ModuleOp, const Plan &) {};
+  return hook;
+}
+
+static Result<Plan> compile(const std::string &text, int optLevel) {
   Compiler compiler;
   CompilerOptions options;
   options.target = testDevice() == "host" ? "host" : "cuda:sm_90";
@@ -111,7 +116,10 @@ static Result<std::string> compile(const std::string &text, int optLevel) {
   GPUC_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, compiler.parse(whole, "case.mlir"));
   GPUC_RETURN_IF_ERROR(
       compiler.advance(*module, Stage::plan, options, [](PassManager &) { return okStatus(); }));
-  return compiler.emit(*module, options);
+  GPUC_ASSIGN_OR_RETURN(std::string bytes, compiler.emit(*module, options));
+  GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::parse(std::move(bytes)));
+  beforeLoading()(*module, plan);
+  return plan;
 }
 
 static Status setCounter(Session &session, const char *name, int64_t value) {
@@ -123,8 +131,7 @@ static Status setCounter(Session &session, const char *name, int64_t value) {
 
 Result<std::vector<Tensor>> runOnDevice(const std::string &text, ArrayRef<Tensor> arguments,
                                         ArrayRef<RankedTensorType> resultTypes, int optLevel) {
-  GPUC_ASSIGN_OR_RETURN(std::string bytes, compile(text, optLevel));
-  GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::parse(std::move(bytes)));
+  GPUC_ASSIGN_OR_RETURN(Plan plan, compile(text, optLevel));
   const bool isHost = testDevice() == "host"; // whose memory can be guarded
   GPUC_ASSIGN_OR_RETURN(
       Session session, Session::create(plan, {.device = testDevice(), .threads = 1, .check_memory = isHost}));

@@ -4,8 +4,12 @@
 #include "test/reference/Tensor.h"
 
 #include "runtime/base/status.h"
+#include "runtime/plan/plan.h"
+
+#include "mlir/IR/BuiltinOps.h"
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +26,9 @@ std::vector<std::byte> bytesOf(const reference::Tensor &tensor);
 
 /// The tensor that such bytes are.
 reference::Tensor tensorOf(const std::byte *bytes, mlir::RankedTensorType type);
+
+/// Called with each plan, and what it was made of, before it is loaded; does nothing unless it is set.
+std::function<void(mlir::ModuleOp, const Plan &)> &beforeLoading();
 
 /// Compiles the module `text` (its functions as they are; no recipe) for testDevice() and runs its public
 /// function `@f`, with @seed and @step as makeInterpreter has them. `optLevel` as -O of gpuc-compile.

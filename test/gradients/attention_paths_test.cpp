@@ -1,8 +1,8 @@
 //===- attention_paths_test.cpp - Attention whole, and by its definition -----===//
 //
 // Random attentions with their gradients, the heads cut out of projections or dense, go to the device twice:
-// as they are, which on the host means the library's kernels, reading and writing through strides; and with
-// gpuc-decompose before. Both must agree within 2^12 roundings, and drop the same.
+// as they are, which means the library's kernels on the host and generated ones on CUDA, reading and writing
+// through strides; and with gpuc-decompose before. Both must agree within 2^12 roundings, and drop the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,15 +21,16 @@ class RandomAttention {
 public:
   explicit RandomAttention(unsigned seed) : random_(seed) {}
 
-  Case build() {
+  Case build(const std::string &element) {
     groups_ = upTo(3);
     heads_ = groups_ * upTo(2);
     batch_ = upTo(3), queries_ = upTo(2) == 1 ? upTo(8) : upTo(90), keys_ = upTo(2) == 1 ? upTo(8) : upTo(90);
-    width_ = upTo(12), valueWidth_ = upTo(12);
+    bool isWide = upTo(4) == 1;
+    width_ = upTo(isWide ? 140 : 12), valueWidth_ = upTo(isWide ? 140 : 12);
     std::string q = heads("q", heads_, queries_, width_), k = heads("k", groups_, keys_, width_),
                 v = heads("v", groups_, keys_, valueWidth_), ct = heads("ct", heads_, queries_, valueWidth_);
     std::string result = type({batch_, heads_, queries_, valueWidth_}),
-                logs = type({batch_, heads_, queries_});
+                logs = type({batch_, heads_, queries_}, element == "bf16" ? "f32" : element);
     std::string types = typeOf_[q] + ", " + typeOf_[k] + ", " + typeOf_[v], mask = addMask(), attributes;
     if (upTo(2) == 1)
       attributes += " causal";
@@ -134,7 +135,7 @@ protected:
   }
 
   void compare(const std::string &element, double tolerance) {
-    Case described = RandomAttention(static_cast<unsigned>(GetParam())).build();
+    Case described = RandomAttention(static_cast<unsigned>(GetParam())).build(element);
     std::string text = forwardModule(described, element);
     OwningOpRef<ModuleOp> module = parse(text);
     ASSERT_TRUE(module) << text;
@@ -157,6 +158,7 @@ protected:
 };
 
 TEST_P(AttentionPathsTest, F32) { compare("f32", 0x1p-11); }
+TEST_P(AttentionPathsTest, BF16) { compare("bf16", 0x1p-6); }
 TEST_P(AttentionPathsTest, F64) { compare("f64", 0x1p-40); }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AttentionPathsTest, testing::Range(0, 60),

@@ -16,6 +16,10 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -31,18 +35,22 @@ struct Surroundings {
   int (*thread)();
   int (*block)();
   void (*barrier)();
+  float (*shuffle)(int mask, float value, int distance, int clamp);
 };
 
 int currentThread = 0, currentBlock = 0;
 
-/// The threads of a block as coroutines that leave at barriers: cheap, and always in the same order.
+/// The threads of a block as coroutines that leave where they wait for one another: cheap, and always in the
+/// same order. A warp goes on until all of its threads wait at a barrier; those of the others come after, so
+/// that what a barrier is missing for is shown.
 class Fibers {
 public:
   static void run(uint32_t count, const std::function<void()> &body) {
     constexpr size_t stackBytes = 128 << 10;
     entry = &body;
     fibers.resize(count);
-    finished.assign(count, false);
+    waitsFor.assign(count, Wait::Nothing);
+    slots.assign(count, 0);
     stacks.resize(count * stackBytes);
     for (uint32_t thread = 0; thread < count; ++thread) {
       getcontext(&fibers[thread]);
@@ -51,26 +59,61 @@ public:
       fibers[thread].uc_link = &scheduler;
       makecontext(&fibers[thread], &enter, 0);
     }
-    for (uint32_t left = count; left > 0;)
-      for (uint32_t thread = count; thread-- > 0;) { // the last one first
-        if (finished[thread])
-          continue;
-        currentThread = static_cast<int>(thread);
-        swapcontext(&scheduler, &fibers[thread]);
-        left -= finished[thread];
+    for (;;) {
+      for (uint32_t first = (count - 1) / warp * warp;; first -= warp) { // the last one first
+        while (advance(first, std::min(first + warp, count)))
+          ;
+        if (first == 0)
+          break;
       }
+      bool goesOn = false;
+      for (Wait &wait : waitsFor)
+        if (wait == Wait::Block)
+          wait = Wait::Nothing, goesOn = true;
+      if (!goesOn)
+        return;
+    }
   }
-  static void meet() { swapcontext(&fibers[currentThread], &scheduler); }
+  static void meet() { leave(Wait::Block); }
+
+  /// What the thread `distance` away, by exclusive or, gives at the same place.
+  static float shuffle(float value, int distance) {
+    slots[currentThread] = value;
+    leave(Wait::Warp);
+    float other = slots[currentThread ^ distance];
+    leave(Wait::Warp); // nobody gives the next before all have taken this
+    return other;
+  }
 
 private:
+  static constexpr uint32_t warp = 32;
+  enum class Wait { Nothing, Warp, Block, Ever };
+
+  /// Lets each thread of a warp go on that does not wait for the block; true if any may go on after.
+  static bool advance(uint32_t first, uint32_t end) {
+    bool goesOn = false;
+    for (uint32_t thread = end; thread-- > first;) {
+      if (waitsFor[thread] != Wait::Nothing && waitsFor[thread] != Wait::Warp)
+        continue;
+      currentThread = static_cast<int>(thread);
+      swapcontext(&scheduler, &fibers[thread]);
+      goesOn |= waitsFor[thread] == Wait::Warp;
+    }
+    return goesOn;
+  }
+  static void leave(Wait wait) {
+    waitsFor[currentThread] = wait;
+    swapcontext(&fibers[currentThread], &scheduler);
+  }
   static void enter() {
     (*entry)();
-    finished[currentThread] = true;
+    waitsFor[currentThread] = Wait::Ever;
   }
   static inline const std::function<void()> *entry;
   static inline ucontext_t scheduler;
   static inline std::vector<ucontext_t> fibers;
-  static inline std::vector<bool> finished;
+  static inline std::vector<Wait> waitsFor;
+  static inline std::vector<float> slots; // of shuffles
   static inline std::vector<char> stacks;
 };
 
@@ -90,13 +133,13 @@ std::unique_ptr<MLIRContext> gpuContext() {
   return context;
 }
 
-/// Thread and block numbers and barriers become calls through the exported pointers. Gives the functions that
-/// hold barriers.
+/// Thread and block numbers, barriers and shuffles become calls through the exported pointers. Gives the
+/// functions that hold barriers.
 std::set<std::string> replaceIntrinsics(llvm::Module &module) {
   std::set<std::string> withBarriers;
   llvm::LLVMContext &context = module.getContext();
   auto *pointer = llvm::PointerType::get(context, 0);
-  auto *table = llvm::ArrayType::get(pointer, 3);
+  auto *table = llvm::ArrayType::get(pointer, 4);
   auto *global = new llvm::GlobalVariable(module, table, false, llvm::GlobalValue::ExternalLinkage,
                                           llvm::Constant::getNullValue(table), kSurroundings);
   for (llvm::Function &callee : llvm::make_early_inc_range(module)) {
@@ -104,18 +147,23 @@ std::set<std::string> replaceIntrinsics(llvm::Module &module) {
     int entry = name.starts_with("llvm.nvvm.read.ptx.sreg.tid.x")     ? 0
                 : name.starts_with("llvm.nvvm.read.ptx.sreg.ctaid.x") ? 1
                 : name.starts_with("llvm.nvvm.barrier")               ? 2
+                : name == "llvm.nvvm.shfl.sync.bfly.f32"              ? 3
                                                                       : -1;
     if (entry < 0)
       continue;
-    auto *type = llvm::FunctionType::get(callee.getReturnType(), false);
+    llvm::FunctionType *type =
+        entry == 3 ? callee.getFunctionType() : llvm::FunctionType::get(callee.getReturnType(), false);
     for (llvm::User *user : llvm::make_early_inc_range(callee.users())) {
       auto *call = cast<llvm::CallInst>(user);
-      if (entry == 2)
+      if (entry >= 2)
         withBarriers.insert(call->getFunction()->getName().str());
       llvm::IRBuilder<> builder(call);
       llvm::Value *target =
           builder.CreateLoad(pointer, builder.CreateConstInBoundsGEP2_32(table, global, 0, entry));
-      call->replaceAllUsesWith(builder.CreateCall(type, target));
+      llvm::SmallVector<llvm::Value *> arguments(call->args());
+      if (entry != 3) // a barrier's number
+        arguments.clear();
+      call->replaceAllUsesWith(builder.CreateCall(type, target, arguments));
       call->eraseFromParent();
     }
     callee.eraseFromParent();
@@ -143,6 +191,29 @@ void addCaller(llvm::Function &kernel) {
 }
 
 } // namespace
+
+CudaCode compileForCuda(KernelText &text, const CudaTarget &target) {
+  mlir::Block &block = text.block();
+  auto code = compileCudaKernels({KernelSource{"kernel", &block, block.front().getLoc()}}, target);
+  EXPECT_TRUE(succeeded(code));
+  return succeeded(code) ? *code : CudaCode();
+}
+
+std::string assemble(const std::string &ptxas, llvm::StringRef ptx, const std::string &architecture) {
+  llvm::SmallString<128> source, log;
+  EXPECT_FALSE(llvm::sys::fs::createTemporaryFile("gpuc", "ptx", source));
+  EXPECT_FALSE(llvm::sys::fs::createTemporaryFile("gpuc", "log", log));
+  std::error_code failed;
+  llvm::raw_fd_ostream(source, failed) << ptx;
+  std::optional<llvm::StringRef> redirects[] = {"", log.str(), log.str()};
+  int status = llvm::sys::ExecuteAndWait(
+      ptxas, {ptxas, "-arch=" + architecture, "-v", source, "-o", "/dev/null"}, std::nullopt, redirects);
+  std::string said = (*llvm::MemoryBuffer::getFile(log))->getBuffer().str();
+  EXPECT_EQ(status, 0) << said;
+  llvm::sys::fs::remove(source);
+  llvm::sys::fs::remove(log);
+  return said;
+}
 
 EmulatedModule::EmulatedModule(llvm::ArrayRef<KernelSource> kernels) {
   std::unique_ptr<MLIRContext> context = gpuContext();
@@ -174,7 +245,8 @@ EmulatedModule::EmulatedModule(llvm::ArrayRef<KernelSource> kernels) {
   }
   loaded_ = std::make_unique<LoadedObject>(*shared);
   auto *surroundings = reinterpret_cast<Surroundings *>(loaded_->find(kSurroundings));
-  *surroundings = {[] { return currentThread; }, [] { return currentBlock; }, [] { Fibers::meet(); }};
+  *surroundings = {[] { return currentThread; }, [] { return currentBlock; }, [] { Fibers::meet(); },
+                   [](int, float value, int distance, int) { return Fibers::shuffle(value, distance); }};
 }
 
 void EmulatedModule::run(const std::string &symbol, uint32_t grid, uint32_t block,

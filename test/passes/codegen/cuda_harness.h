@@ -9,6 +9,12 @@
 
 namespace gpuc::test {
 
+/// Compiles one kernel named "kernel"; a failure fails the test.
+CudaCode compileForCuda(KernelText &text, const CudaTarget &target);
+
+/// What `ptxas -v` says of `ptx`, whatever comes of it. Fails the test if ptxas fails.
+std::string assemble(const std::string &ptxas, llvm::StringRef ptx, const std::string &architecture);
+
 /// The kernels of one module.
 class EmulatedModule {
 public:

@@ -3,10 +3,6 @@
 #include "test/passes/codegen/cuda_harness.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -172,16 +168,9 @@ TEST_P(CudaForms, GivesTheHostsBits) {
     EXPECT_EQ(found[i].values<uint8_t>(), expected[i].values<uint8_t>()) << "result " << i;
 }
 
-CudaCode compile(KernelText &text, const CudaTarget &target) {
-  mlir::Block &block = text.block();
-  auto code = compileCudaKernels({KernelSource{"kernel", &block, block.front().getLoc()}}, target);
-  EXPECT_TRUE(succeeded(code));
-  return succeeded(code) ? *code : CudaCode();
-}
-
 TEST_P(CudaForms, NamesEveryRoundingAndNoLibrary) {
   KernelText text(GetParam().arguments, GetParam().results, GetParam().body);
-  std::string ptx = compile(text, *CudaTarget::parse("sm_90")).ptx;
+  std::string ptx = compileForCuda(text, *CudaTarget::parse("sm_90")).ptx;
   EXPECT_NE(ptx.find(".target sm_90\n"), std::string::npos) << "no features that later architectures lack";
   EXPECT_NE(ptx.find(".version 8.0\n"), std::string::npos);
   EXPECT_NE(ptx.find(".visible .entry kernel("), std::string::npos);
@@ -201,23 +190,11 @@ TEST_P(CudaForms, AssemblesWithoutSpills) {
     GTEST_SKIP() << "no ptxas on the path or in $CUDA_HOME/bin";
   KernelText text(GetParam().arguments, GetParam().results, GetParam().body);
   for (const CudaTarget &target : CudaTarget::known()) {
-    CudaCode code = compile(text, target);
+    CudaCode code = compileForCuda(text, target);
     EXPECT_EQ(code.cubin.substr(0, 4), "\177ELF") << target.architecture;
-    llvm::SmallString<128> source, log;
-    ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("gpuc", "ptx", source));
-    ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("gpuc", "log", log));
-    std::error_code failed;
-    llvm::raw_fd_ostream(source, failed) << code.ptx;
-    std::string architecture = "-arch=" + target.architecture;
-    std::optional<llvm::StringRef> redirects[] = {"", log.str(), log.str()};
-    EXPECT_EQ(llvm::sys::ExecuteAndWait(*ptxas, {*ptxas, architecture, "-v", source, "-o", "/dev/null"},
-                                        std::nullopt, redirects),
-              0);
-    std::string said = (*llvm::MemoryBuffer::getFile(log))->getBuffer().str();
+    std::string said = assemble(*ptxas, code.ptx, target.architecture);
     EXPECT_NE(said.find("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"), std::string::npos)
         << said;
-    llvm::sys::fs::remove(source);
-    llvm::sys::fs::remove(log);
   }
 }
 
@@ -266,7 +243,8 @@ TEST(Cuda, NamesTheArchitecturesThatItKnows) {
 TEST(Cuda, GivesEqualBytesForEqualInputs) {
   Case test = cases()[0];
   KernelText first(test.arguments, test.results, test.body), second(test.arguments, test.results, test.body);
-  CudaCode a = compile(first, CudaTarget::known()[1]), b = compile(second, CudaTarget::known()[1]);
+  CudaCode a = compileForCuda(first, CudaTarget::known()[1]),
+           b = compileForCuda(second, CudaTarget::known()[1]);
   EXPECT_EQ(a.ptx, b.ptx);
   EXPECT_EQ(a.cubin, b.cubin);
 }
@@ -284,7 +262,7 @@ TEST(Cuda, MakesDoWithPtxWhereThereIsNoPtxas) {
                                           warning = diagnostic.str();
                                           return mlir::success();
                                         });
-  CudaCode code = compile(text, CudaTarget::known()[1]);
+  CudaCode code = compileForCuda(text, CudaTarget::known()[1]);
   setenv("PATH", path.c_str(), 1);
   home.empty() ? unsetenv("CUDA_HOME") : setenv("CUDA_HOME", home.c_str(), 1);
   EXPECT_TRUE(code.cubin.empty());
