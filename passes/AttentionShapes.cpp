@@ -6,56 +6,6 @@ using namespace mlir;
 
 namespace gpuc {
 
-static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
-
-//===----------------------------------------------------------------------===//
-// Of tensors
-//===----------------------------------------------------------------------===//
-
-/// The mask's dimensions are aligned with those of the scores at the last one.
-static void describeMask(Value mask, AttentionShape &shape) {
-  if (!mask)
-    return;
-  bool isFlags = getElementTypeOrSelf(mask).isInteger(1);
-  shape.mask = isFlags ? AttentionMask::flags : AttentionMask::addends;
-  ArrayRef<int64_t> extents = shapeOf(mask);
-  int64_t stride = 1;
-  for (size_t dim = extents.size(); dim-- > 0; stride *= extents[dim])
-    if (extents[dim] > 1)
-      shape.mask_strides[4 - extents.size() + dim] = stride;
-}
-
-template <typename Op> static AttentionShape describe(Op op, AttentionKind kind) {
-  ArrayRef<int64_t> queries = shapeOf(op.getQuery()), keys = shapeOf(op.getKey());
-  AttentionShape shape;
-  shape.kind = kind;
-  shape.type = getElementTypeOrSelf(op.getQuery()).isF64() ? DataType::f64 : DataType::f32;
-  shape.batch = queries[0];
-  shape.heads = queries[1];
-  shape.groups = keys[1];
-  shape.queries = queries[2];
-  shape.keys = keys[2];
-  shape.width = queries[3];
-  shape.value_width = shapeOf(op.getValue())[3];
-  shape.scale = op.getScaleOrDefault();
-  shape.causal = op.getCausal();
-  shape.dropout = op.getDropout().convertToDouble();
-  shape.id = op.getId();
-  describeMask(op.getMask(), shape);
-  return shape;
-}
-
-AttentionShape attentionShapeOf(ir::AttentionOp attention) {
-  return describe(attention, AttentionKind::forward);
-}
-
-AttentionShape attentionShapeOf(ir::AttentionGradientOp gradient) {
-  AttentionShape shape = describe(gradient, AttentionKind::gradient);
-  // Most masks are constant, and nobody reads their cotangent.
-  shape.mask_gradient = gradient.getMaskCotangent() && !gradient.getMaskCotangent().use_empty();
-  return shape;
-}
-
 //===----------------------------------------------------------------------===//
 // Of commands
 //===----------------------------------------------------------------------===//

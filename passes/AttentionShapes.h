@@ -6,10 +6,6 @@
 
 namespace gpuc {
 
-/// Of an op with static shapes; its layouts are left open.
-AttentionShape attentionShapeOf(ir::AttentionOp attention);
-AttentionShape attentionShapeOf(ir::AttentionGradientOp gradient);
-
 AttentionShape attentionShapeOf(plan::AttentionOp attention);
 AttentionShape attentionShapeOf(plan::AttentionGradientOp gradient);
 

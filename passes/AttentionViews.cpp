@@ -2,7 +2,7 @@
 
 #include "passes/AttentionViews.h"
 
-#include "runtime/plan/attention_shape.h"
+#include "dialects/gpuc/Tf32.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -15,20 +15,72 @@ static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(va
 bool isAttention(Operation *op) { return isa<ir::AttentionOp, ir::AttentionGradientOp>(op); }
 
 //===----------------------------------------------------------------------===//
-// What the host has
+// Shapes
 //===----------------------------------------------------------------------===//
 
-template <typename Op> static bool fitsHost(Op op) {
+/// The mask's dimensions are aligned with those of the scores at the last one.
+static void describeMask(Value mask, AttentionShape &shape) {
+  if (!mask)
+    return;
+  bool isFlags = getElementTypeOrSelf(mask).isInteger(1);
+  shape.mask = isFlags ? AttentionMask::flags : AttentionMask::addends;
+  ArrayRef<int64_t> extents = shapeOf(mask);
+  int64_t stride = 1;
+  for (size_t dim = extents.size(); dim-- > 0; stride *= extents[dim])
+    if (extents[dim] > 1)
+      shape.mask_strides[4 - extents.size() + dim] = stride;
+}
+
+template <typename Op> static AttentionShape describe(Op op, AttentionKind kind) {
+  ArrayRef<int64_t> queries = shapeOf(op.getQuery()), keys = shapeOf(op.getKey());
+  AttentionShape shape;
+  shape.kind = kind;
+  shape.type = getElementTypeOrSelf(op.getQuery()).isF64() ? DataType::f64 : DataType::f32;
+  shape.batch = queries[0];
+  shape.heads = queries[1];
+  shape.groups = keys[1];
+  shape.queries = queries[2];
+  shape.keys = keys[2];
+  shape.width = queries[3];
+  shape.value_width = shapeOf(op.getValue())[3];
+  shape.scale = op.getScaleOrDefault();
+  shape.causal = op.getCausal();
+  shape.dropout = op.getDropout().convertToDouble();
+  shape.id = op.getId();
+  describeMask(op.getMask(), shape);
+  return shape;
+}
+
+AttentionShape attentionShapeOf(ir::AttentionOp attention) {
+  return describe(attention, AttentionKind::forward);
+}
+
+AttentionShape attentionShapeOf(ir::AttentionGradientOp gradient) {
+  AttentionShape shape = describe(gradient, AttentionKind::gradient);
+  // Most masks are constant, and nobody reads their cotangent.
+  shape.mask_gradient = gradient.getMaskCotangent() && !gradient.getMaskCotangent().use_empty();
+  return shape;
+}
+
+//===----------------------------------------------------------------------===//
+// What targets have
+//===----------------------------------------------------------------------===//
+
+/// What any kernel asks for, of heads up to `mostWidth` wide.
+template <typename Op> static bool fits(Op op, int64_t mostWidth) {
   ArrayRef<int64_t> queries = shapeOf(op.getQuery()), keys = shapeOf(op.getKey()),
                     values = shapeOf(op.getValue());
   auto isExtent = [](int64_t extent) { return extent >= 1 && extent <= INT32_MAX; };
-  Type element = getElementTypeOrSelf(op.getQuery());
   // What drops everything needs no attention. In a loop the counters, by which it drops, cannot be read.
   bool mayDrop = isa<func::FuncOp>(op->getParentOp());
-  return (element.isF32() || element.isF64()) && llvm::all_of(queries, isExtent) &&
-         llvm::all_of(keys, isExtent) && llvm::all_of(values, isExtent) && keys[3] <= kMostAttentionWidth &&
-         values[3] <= kMostAttentionWidth && op.getDropout().convertToDouble() < 1 &&
+  return llvm::all_of(queries, isExtent) && llvm::all_of(keys, isExtent) && llvm::all_of(values, isExtent) &&
+         keys[3] <= mostWidth && values[3] <= mostWidth && op.getDropout().convertToDouble() < 1 &&
          std::isfinite(op.getScaleOrDefault()) && (mayDrop || op.getDropout().isZero());
+}
+
+template <typename Op> static bool fitsHost(Op op) {
+  Type element = getElementTypeOrSelf(op.getQuery());
+  return (element.isF32() || element.isF64()) && fits(op, kMostAttentionWidth);
 }
 
 bool hasHostAttention(Operation *op) {
@@ -36,6 +88,23 @@ bool hasHostAttention(Operation *op) {
     return fitsHost(attention);
   auto gradient = dyn_cast<ir::AttentionGradientOp>(op);
   return gradient && fitsHost(gradient);
+}
+
+/// A block of threads takes at least one tile; a grid holds so many.
+template <typename Op> static bool fitsCuda(Op op) {
+  ArrayRef<int64_t> queries = shapeOf(op.getQuery()), keys = shapeOf(op.getKey());
+  Type element = getElementTypeOrSelf(op.getQuery());
+  bool isNarrow = element.isF32() || element.isF16() || element.isBF16();
+  return isNarrow && !ir::isTf32(op) && fits(op, kMostCudaAttentionWidth) &&
+         queries[0] * queries[1] <= INT32_MAX / std::max(queries[2], keys[2]);
+}
+
+bool hasCudaAttention(Operation *op) {
+  if (auto attention = dyn_cast<ir::AttentionOp>(op))
+    return fitsCuda(attention);
+  auto gradient = dyn_cast<ir::AttentionGradientOp>(op);
+  bool ofMask = gradient && gradient.getMaskCotangent() && !gradient.getMaskCotangent().use_empty();
+  return gradient && !ofMask && fitsCuda(gradient);
 }
 
 bool dropsByCounters(Operation *op) {

@@ -2,12 +2,14 @@
 //
 // A library's attention reads and writes heads through strides. So the transposes, slices and reshapes that
 // cut a projection [B, T, H · D] into heads [B, H, T, D] need not move anything: gpuc-fuse leaves them
-// outside of kernels, and gpuc-to-plan makes strides of them.
+// outside of kernels, and gpuc-to-plan makes strides of them. On CUDA they stand in attention's own kernel,
+// and the code generator does.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "dialects/gpuc/GpucOps.h"
+#include "runtime/plan/attention_shape.h"
 
 namespace gpuc {
 
@@ -16,6 +18,16 @@ bool isAttention(mlir::Operation *op);
 
 /// Whether the host's library computes the op (attention or its gradient) whole where it stands.
 bool hasHostAttention(mlir::Operation *op);
+
+/// Widths of heads up to this are computed on CUDA: a thread holds its part of a row in registers.
+inline constexpr int64_t kMostCudaAttentionWidth = 128;
+
+/// Whether the compiler makes CUDA kernels of the op (AttentionKernels.h) where it stands.
+bool hasCudaAttention(mlir::Operation *op);
+
+/// Of an op with static shapes; its layouts are left open. What is not f64 counts as f32.
+AttentionShape attentionShapeOf(ir::AttentionOp attention);
+AttentionShape attentionShapeOf(ir::AttentionGradientOp gradient);
 
 /// Whether the op is attention that reads the variables @seed and @step, as dropout does, without a
 /// gpuc.read.

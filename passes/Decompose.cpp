@@ -64,11 +64,13 @@ class DecomposePass : public impl::DecomposePassBase<DecomposePass> {
       kept.insert(full);
     }
 
-    const bool isHost = StringRef(target).split(':').first == "host";
+    StringRef kind = StringRef(target).split(':').first;
+    const bool isHost = kind == "host", isCuda = kind == "cuda";
     if (isHost)
       widenAttention();
     auto isDue = [&](ir::CompositeOpInterface op) {
-      return !kept.contains(op->getName().getStringRef()) && !(isHost && hasHostAttention(op));
+      return !kept.contains(op->getName().getStringRef()) && !(isHost && hasHostAttention(op)) &&
+             !(isCuda && hasCudaAttention(op));
     };
     if (failed(decomposeWhere(getOperation(), isDue)))
       signalPassFailure();

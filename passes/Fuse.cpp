@@ -1,8 +1,9 @@
 //===- Fuse.cpp - Ops into kernels -------------------------------------------===//
 //
-// Contract: afterwards every op that a kernel computes stands in the region of a gpuc.fused; what is left
-// outside are library calls, reshapes, reads and assigns. Kernels form no cycle; what a kernel may hold is
-// for the emitter to say (codegen/Codegen.h); the result depends on the order of ops alone.
+// Contract: afterwards every op that a kernel computes stands in the region of a gpuc.fused, on CUDA
+// attention too, by itself; what is left outside are library calls, reshapes, reads and assigns. Kernels form
+// no cycle; what a kernel may hold is for the emitter to say (codegen/Codegen.h); the result depends on the
+// order of ops alone.
 //
 // Every op begins as a kernel of its own (FuseClusters.h). Then, in block order, the kernel of an op takes in
 // others, in three rounds; the region of a scan is a block of its own:
@@ -29,6 +30,7 @@
 
 #include "dialects/gpuc/ScanParts.h"
 #include "dialects/gpuc/Windows.h"
+#include "passes/AttentionKernels.h"
 #include "passes/AttentionViews.h"
 #include "passes/OuterProducts.h"
 #include "passes/Passes.h"
@@ -266,6 +268,7 @@ class FusePass : public impl::FusePassBase<FusePass> {
       getOperation().emitError("unknown target '") << target << "': host or cuda";
       return signalPassFailure();
     }
+    isCuda_ = *kind == plan::TargetKind::cuda;
     FuseCost cost(describe(*kind));
     KernelNames names;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
@@ -276,6 +279,8 @@ class FusePass : public impl::FusePassBase<FusePass> {
     }
   }
 
+  bool isCuda_ = false;
+
   /// The ops of a block, and those of the loops in it.
   LogicalResult fuse(Block &block, const FuseCost &cost, KernelNames &names) {
     if (enable)
@@ -285,7 +290,11 @@ class FusePass : public impl::FusePassBase<FusePass> {
       return failure();
     if (enable)
       Fusion(clusters, cost).run();
-    if (failed(clusters.build(names)) || failed(checkLeft(block)))
+    if (failed(clusters.build(names)))
+      return failure();
+    if (isCuda_)
+      buildAttentionKernels(block, names);
+    if (failed(checkLeft(block)))
       return failure();
     for (auto scan : block.getOps<ir::ScanOp>())
       if (failed(fuse(scan.getBlock(), cost, names)))

@@ -50,8 +50,12 @@ void FusedKernel::require(Value value, Predicate isCopied) {
       require(operand, isCopied);
     return copy(op);
   }
+  mapping_[value] = addArgument(value);
+}
+
+BlockArgument FusedKernel::addArgument(Value value) {
   inputs_.push_back(value);
-  mapping_[value] = body_->addArgument(value.getType(), value.getLoc());
+  return body_->addArgument(value.getType(), value.getLoc());
 }
 
 ir::FusedOp FusedKernel::build(OpBuilder &builder, StringRef name) {

@@ -18,6 +18,9 @@ public:
 
   mlir::Block &body() { return *body_; }
 
+  /// One more argument, behind the others; no op of the body reads it.
+  mlir::BlockArgument addArgument(mlir::Value value);
+
   /// Puts a gpuc.fused with this body where `builder` stands, and its results in place of the outputs.
   ir::FusedOp build(mlir::OpBuilder &builder, llvm::StringRef name);
 

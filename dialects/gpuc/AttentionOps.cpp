@@ -120,7 +120,11 @@ LogicalResult AttentionGradientOp::verify() {
                        << ") [attention_gradient_C3]";
 }
 
-/// Scores, dquery and dkey by the key's extent, dP and dvalue by the value's.
-int64_t AttentionGradientOp::getFlops() { return countFlops(*this, 3, 2, 7); }
+/// Scores, dquery and dkey by the key's extent, dP and dvalue by the value's. What nobody reads is not
+/// computed.
+int64_t AttentionGradientOp::getFlops() {
+  int64_t byKey = 1 + !getQueryCotangent().use_empty() + !getKeyCotangent().use_empty();
+  return countFlops(*this, byKey, 1 + !getValueCotangent().use_empty(), 7);
+}
 
 } // namespace gpuc::ir

@@ -108,6 +108,8 @@ bool canUpdateInPlace(Block &body, unsigned argument, unsigned result) {
   if (codegen::shapeOf(operand) != codegen::shapeOf(written) ||
       elementBytes(getElementTypeOrSelf(operand)) != elementBytes(getElementTypeOrSelf(written)))
     return false;
+  if (llvm::any_of(body, [](Operation &op) { return isa<AttentionOp, AttentionGradientOp>(op); }))
+    return false; // a block of queries is written while others read
   codegen::Kernel kernel(body);
   codegen::Affine target =
       codegen::linearAddress(kernel.indexOf(written), codegen::shapeOf(written), kernel.space());

@@ -106,7 +106,8 @@ mlir::FailureOr<HostCode> compileHostKernels(llvm::ArrayRef<KernelSource> kernel
 //===----------------------------------------------------------------------===//
 //
 // On CUDA a kernel is `.entry symbol(ptr, ptr, …)`: the same buffers, one pointer parameter for each,
-// launched as scheduleCudaKernel says and not otherwise.
+// launched as scheduleCudaKernel says and not otherwise. Beside what checkKernel says, a kernel may be
+// attention or a part of its gradient (CudaAttention.h).
 
 /// A GPU architecture to compile for.
 struct CudaTarget {

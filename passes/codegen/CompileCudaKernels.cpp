@@ -1,5 +1,6 @@
 //===- CompileCudaKernels.cpp - Blocks in, PTX and cubin out ----------------===//
 
+#include "passes/codegen/CudaAttention.h"
 #include "passes/codegen/CudaKernel.h"
 #include "passes/codegen/CudaMachine.h"
 #include "passes/codegen/KernelCache.h"
@@ -122,7 +123,7 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
   std::vector<KernelSource> distinct;
   llvm::StringMap<std::string> symbolOfBody;
   for (const KernelSource &kernel : kernels) {
-    if (failed(checkKernel(*kernel.body)))
+    if (failed(AttentionKernel::parse(*kernel.body)) && failed(checkKernel(*kernel.body)))
       return fail(kernel.location, "kernel '" + kernel.symbol +
                                        "' holds ops that cannot be one kernel: split the fused region");
     std::string text = textOfBody(*kernel.body);

@@ -3,6 +3,7 @@
 #include "passes/codegen/CudaKernel.h"
 
 #include "dialects/gpuc/GpucOps.h"
+#include "passes/codegen/CudaAttention.h"
 #include "passes/codegen/Sort.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -218,9 +219,12 @@ void emitCudaKernel(gpu::GPUModuleOp module, StringRef symbol, Block &body) {
   auto function =
       gpu::GPUFuncOp::create(builder, module.getLoc(), symbol, builder.getFunctionType(parameters, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  int32_t threads = static_cast<int32_t>(scheduleCudaKernel(body).block);
+  function.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({threads, 1, 1}));
+  if (FailureOr<AttentionKernel> attention = AttentionKernel::parse(body); succeeded(attention))
+    return emitAttention(function, *attention);
   Kernel kernel(body);
   CudaLoops loops(kernel);
-  function.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({static_cast<int32_t>(loops.block()), 1, 1}));
   CudaKernelEmitter(function, kernel, loops).run();
 }
 

@@ -2,6 +2,8 @@
 
 #include "passes/codegen/CudaLoops.h"
 
+#include "passes/codegen/CudaAttention.h"
+
 using namespace mlir;
 
 namespace gpuc::codegen {
@@ -43,6 +45,9 @@ CudaLoops::CudaLoops(const Kernel &kernel) {
 namespace gpuc {
 
 CudaSchedule scheduleCudaKernel(Block &body) {
+  if (FailureOr<codegen::AttentionKernel> attention = codegen::AttentionKernel::parse(body);
+      succeeded(attention))
+    return attention->schedule();
   codegen::CudaLoops loops{codegen::Kernel(body)};
   return {static_cast<uint32_t>(loops.grid), static_cast<uint32_t>(loops.block())};
 }

@@ -10,4 +10,7 @@ namespace gpuc::codegen {
 /// as easy as 1, 2, 3", SC'11]
 Expr emitPhilox(Expr element, Expr seed, Expr step, Expr id);
 
+/// All four words of counter (group, step), as i32.
+llvm::SmallVector<Expr, 4> emitPhiloxWords(Expr group, Expr seed, Expr step, Expr id);
+
 } // namespace gpuc::codegen
