@@ -12,15 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Lifetimes.h"
+#include "passes/InPlaceChains.h"
 #include "passes/Passes.h"
 
-#include "passes/codegen/Codegen.h"
 #include "passes/placement/Solver.h"
 #include "passes/placement/Validator.h"
 #include "runtime/plan/header.h"
-
-#include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
 
@@ -32,67 +29,6 @@ namespace gpuc {
 namespace {
 
 int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); }
-
-/// Buffers that share one place because each is written over the one before it.
-class InPlaceChains {
-public:
-  InPlaceChains(ModuleOp module, plan::ProgramOp program, Lifetimes &lifetimes)
-      : module(module), lifetimes(lifetimes) {
-    for (auto &[buffer, lifetime] : lifetimes)
-      chains.insert(buffer);
-    program.walk([&](plan::LaunchOp launch) { join(launch); });
-  }
-
-  plan::AllocOp leader(plan::AllocOp buffer) const {
-    return cast<plan::AllocOp>(chains.getLeaderValue(buffer));
-  }
-
-private:
-  void join(plan::LaunchOp launch) {
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr());
-    for (auto [result, output] : llvm::enumerate(launch.getOutputs()))
-      for (Value input : launch.getInputs())
-        if (mayOverwrite(launch, kernel, input, result) && canShare(launch, input, output)) {
-          chains.unionSets(output.getDefiningOp(), input.getDefiningOp());
-          break;
-        }
-  }
-
-  /// Whether the kernel allows it, through whichever of its arguments it reads the buffer.
-  static bool mayOverwrite(plan::LaunchOp launch, plan::KernelOp kernel, Value input, unsigned result) {
-    for (auto [argument, operand] : llvm::enumerate(launch.getInputs()))
-      if (plan::bufferOf(operand) == plan::bufferOf(input) &&
-          !canUpdateInPlace(kernel.getBody().front(), argument, result))
-        return false;
-    return true;
-  }
-
-  /// Whole buffers of one size; the launch is the input's last command and the output's first, in each
-  /// iteration if it is repeated.
-  bool canShare(plan::LaunchOp launch, Value input, Value output) {
-    auto from = input.getDefiningOp<plan::AllocOp>(), to = output.getDefiningOp<plan::AllocOp>();
-    if (!from || !to || from == to || plan::rangeOf(input).size != plan::rangeOf(output).size)
-      return false;
-    if (!lifetimes.contains(from) || !lifetimes.contains(to) || isOutput(from))
-      return false;
-    if (lifetimes[from].upper != lifetimes[to].lower + 1)
-      return false;
-    if (isa<plan::RepeatOp>(launch->getParentOp()) &&
-        (lifetimes[from].scope != launch->getBlock() || lifetimes[to].scope != launch->getBlock()))
-      return false;
-    // Two outputs cannot lie over one input.
-    return !overwritten.contains(from) && overwritten.insert(from).second;
-  }
-
-  static bool isOutput(plan::AllocOp buffer) {
-    return llvm::any_of(buffer->getUsers(), [](Operation *user) { return isa<plan::OutputOp>(user); });
-  }
-
-  ModuleOp module;
-  Lifetimes &lifetimes;
-  llvm::EquivalenceClasses<Operation *> chains;
-  DenseSet<Operation *> overwritten;
-};
 
 /// Offsets of a program's buffers within the workspace.
 struct Workspace {

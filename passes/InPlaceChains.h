@@ -1,0 +1,31 @@
+//===- InPlaceChains.h - Buffers that lie over one another -------------------===//
+#pragma once
+
+#include "passes/Lifetimes.h"
+
+#include "llvm/ADT/EquivalenceClasses.h"
+
+namespace gpuc {
+
+/// Buffers that share one place because each is written over the one before it: a kernel reads the one for
+/// the last time and may write the other, element by element, in its place.
+class InPlaceChains {
+public:
+  InPlaceChains(mlir::ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes);
+
+  /// The buffer that stands for all of a chain.
+  plan::AllocOp leader(plan::AllocOp buffer) const {
+    return mlir::cast<plan::AllocOp>(chains_.getLeaderValue(buffer));
+  }
+
+private:
+  void join(plan::LaunchOp launch);
+  bool canShare(plan::LaunchOp launch, mlir::Value input, mlir::Value output) const;
+
+  mlir::ModuleOp module_;
+  const Lifetimes &lifetimes_;
+  llvm::EquivalenceClasses<mlir::Operation *> chains_;
+  mlir::DenseSet<mlir::Operation *> overwritten_;
+};
+
+} // namespace gpuc
