@@ -5,6 +5,7 @@
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Kernel.h"
 #include "passes/codegen/Pointwise.h"
+#include "passes/codegen/Segments.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -66,6 +67,11 @@ static LogicalResult checkRows(Block &body, ArrayRef<Operation *> reductions) {
 LogicalResult checkKernel(Block &body) {
   if (body.empty() || !isa<YieldOp>(body.back()) || body.back().getNumOperands() == 0)
     return failure();
+  if (codegen::isSegmented(body)) {
+    auto isKernel = [](const codegen::Segment &segment) { return succeeded(checkKernel(*segment.body)); };
+    return success(succeeded(codegen::checkSegments(body)) &&
+                   llvm::all_of(codegen::segmentsOf(body), isKernel));
+  }
   SmallVector<Operation *> reductions;
   for (Operation &op : body)
     if (isReduction(&op))
@@ -103,7 +109,26 @@ static bool sameAddress(const codegen::Affine &a, const codegen::Affine &b) {
   return !a.isDynamic && a.constant == b.constant && a.coefficients == b.coefficients;
 }
 
+/// The segment that has the result must allow it, and no other may read the argument.
+static bool canSegmentUpdateInPlace(Block &body, unsigned argument, unsigned result) {
+  const int64_t written = body.getNumArguments() + result;
+  return llvm::all_of(codegen::segmentsOf(body), [&](const codegen::Segment &segment) {
+    const unsigned arguments = segment.body->getNumArguments();
+    for (unsigned reader = 0; reader < arguments; ++reader) {
+      if (segment.operands[reader] != argument)
+        continue;
+      auto *writer = llvm::find(segment.operands, written);
+      if (writer == segment.operands.end() ||
+          !canUpdateInPlace(*segment.body, reader, writer - segment.operands.begin() - arguments))
+        return false;
+    }
+    return true;
+  });
+}
+
 bool canUpdateInPlace(Block &body, unsigned argument, unsigned result) {
+  if (codegen::isSegmented(body))
+    return canSegmentUpdateInPlace(body, argument, result);
   Value operand = body.getArgument(argument), written = body.getTerminator()->getOperand(result);
   if (codegen::shapeOf(operand) != codegen::shapeOf(written) ||
       elementBytes(getElementTypeOrSelf(operand)) != elementBytes(getElementTypeOrSelf(written)))

@@ -67,6 +67,7 @@ bool yieldsAllResults(mlir::Operation *op);
 /// pointwise
 ///   expression of it and of inlinable others, in the root's shape. scatter_add, sort and top_k take nothing
 ///   after them.
+/// - Segmented kernels: several of these as one launch (Segments.h).
 /// Fails without a diagnostic: fusion asks this to learn how far it may go.
 mlir::LogicalResult checkKernel(mlir::Block &body);
 
@@ -112,12 +113,15 @@ mlir::FailureOr<HostCode> compileHostKernels(llvm::ArrayRef<KernelSource> kernel
 /// A GPU architecture to compile for.
 struct CudaTarget {
   std::string architecture; ///< "sm_90".
-  std::string ptxFeature;   ///< The PTX version that it needs, as LLVM names it: "+ptx80".
+  std::string ptxFeature;   ///< The PTX version that it needs, as LLVM names it: "+ptx81".
 
   /// Fails, with those that are known in `error`, for any other.
   static mlir::FailureOr<CudaTarget> parse(llvm::StringRef architecture, std::string *error = nullptr);
   static llvm::ArrayRef<CudaTarget> known();
 };
+
+/// How many buffers a kernel takes: a pointer each, in the 32,764 bytes that PTX gives parameters.
+inline constexpr int64_t kMostCudaOperands = 4095;
 
 /// How a kernel is launched: thread blocks, threads in each.
 struct CudaSchedule {

@@ -9,6 +9,7 @@
 #include "passes/codegen/HostEntries.h"
 #include "passes/codegen/HostKernel.h"
 #include "passes/codegen/HostObjects.h"
+#include "passes/codegen/HostSegments.h"
 #include "passes/codegen/KernelText.h"
 
 using namespace mlir;
@@ -22,34 +23,68 @@ static FailureOr<HostCode> fail(Location location, const Twine &message) {
   return failure();
 }
 
+namespace {
+/// Collects kernels, each body once.
+class HostKernels {
+public:
+  HostKernels(const HostTarget &target, const CodegenOptions &options)
+      : target_(target), objects_(target, options) {}
+
+  /// The symbol of a kernel of this body.
+  std::string add(Block &body) {
+    std::string text = textOfBody(body);
+    if (auto known = symbolOfBody_.find(text); known != symbolOfBody_.end())
+      return known->second;
+    return symbolOfBody_[text] = isSegmented(body) ? addSegments(body) : addSingle(body);
+  }
+
+  FailureOr<std::vector<std::string>> finish(std::string &error) {
+    if (!entries_.empty())
+      objects_.add(entries_.emit(objects_.context()));
+    return objects_.finish(error);
+  }
+
+private:
+  std::string addSingle(Block &body) {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(objects_.context()));
+    std::vector<int64_t> parameters = emitHostKernel(*module, "kernel", body, target_);
+    std::string symbol = objects_.add(std::move(module), "kernel");
+    return parameters.empty() ? symbol : entries_.add(symbol, parameters);
+  }
+
+  std::string addSegments(Block &body) {
+    SmallVector<Segment> segments = segmentsOf(body);
+    SmallVector<HostSegment> functions;
+    for (const Segment &segment : segments)
+      functions.push_back(
+          {add(*segment.body), scheduleHostKernel(*segment.body, target_).tiles, segment.operands});
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(objects_.context()));
+    emitHostSegments(*module, "kernel", functions);
+    return objects_.add(std::move(module), "kernel");
+  }
+
+  const HostTarget &target_;
+  HostObjects objects_;
+  HostEntries entries_;
+  llvm::StringMap<std::string> symbolOfBody_;
+};
+} // namespace
+
 FailureOr<HostCode> compileHostKernels(ArrayRef<KernelSource> kernels, const HostTarget &target,
                                        const CodegenOptions &options) {
   HostCode code;
   if (kernels.empty())
     return code;
-  HostObjects objects(target, options);
-  HostEntries entries;
-  llvm::StringMap<std::string> symbolOfBody;
+  HostKernels collected(target, options);
   for (const KernelSource &kernel : kernels) {
     if (failed(checkKernel(*kernel.body)))
       return fail(kernel.location, "kernel '" + kernel.symbol +
                                        "' holds ops that cannot be one kernel: split the fused region");
-    auto [known, isNew] = symbolOfBody.try_emplace(textOfBody(*kernel.body));
-    std::string &symbol = known->second;
-    if (isNew) {
-      OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(objects.context()));
-      std::vector<int64_t> parameters = emitHostKernel(*module, "kernel", *kernel.body, target);
-      symbol = objects.add(std::move(module), "kernel");
-      if (!parameters.empty())
-        symbol = entries.add(symbol, parameters);
-    }
-    code.symbols.push_back(symbol);
+    code.symbols.push_back(collected.add(*kernel.body));
   }
-  if (!entries.empty())
-    objects.add(entries.emit(objects.context()));
 
   std::string error;
-  FailureOr<std::vector<std::string>> compiled = objects.finish(error);
+  FailureOr<std::vector<std::string>> compiled = collected.finish(error);
   if (failed(compiled))
     return fail(kernels.front().location, error);
   FailureOr<std::string> shared = linkSharedObject(*compiled, error);

@@ -4,6 +4,8 @@
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/CudaAttention.h"
+#include "passes/codegen/CudaSegments.h"
+#include "passes/codegen/Segments.h"
 #include "passes/codegen/Sort.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -14,17 +16,15 @@ using namespace gpuc::ir;
 
 namespace gpuc::codegen {
 
-static Value asI64(ImplicitLocOpBuilder &builder, Value index) {
+Value asI64(ImplicitLocOpBuilder &builder, Value index) {
   return arith::IndexCastOp::create(builder, builder.getI64Type(), index);
 }
 
-CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, const Kernel &kernel, const CudaLoops &loops)
-    : function_(function), kernel_(kernel), loops_(loops),
-      builder_(function.getLoc(), function.getContext()) {
-  Block &entry = function.getBody().front();
-  builder_.setInsertionPointToStart(&entry);
-  llvm::append_range(pointers_, entry.getArguments());
-  block_ = asI64(builder_, gpu::BlockIdOp::create(builder_, gpu::Dimension::x));
+CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder,
+                                     const Kernel &kernel, const CudaLoops &loops, ArrayRef<Value> pointers,
+                                     const CudaTiles &tiles)
+    : function_(function), kernel_(kernel), loops_(loops), builder_(builder), pointers_(pointers),
+      tiles_(tiles) {
   Value thread = asI64(builder_, gpu::ThreadIdOp::create(builder_, gpu::Dimension::x));
   int64_t inner = loops.adjacentColumns ? loops.columns : loops.parts;
   Value low = arith::RemUIOp::create(builder_, thread, index(inner));
@@ -44,8 +44,8 @@ SmallVector<size_t> CudaKernelEmitter::groupsOf(Role role) const {
   return result;
 }
 
-Value CudaKernelEmitter::below(Value a, int64_t limit) {
-  return arith::CmpIOp::create(builder_, arith::CmpIPredicate::ult, a, index(limit));
+Value CudaKernelEmitter::below(Value a, Value limit) {
+  return arith::CmpIOp::create(builder_, arith::CmpIPredicate::ult, a, limit);
 }
 
 //===----------------------------------------------------------------------===//
@@ -53,10 +53,10 @@ Value CudaKernelEmitter::below(Value a, int64_t limit) {
 //===----------------------------------------------------------------------===//
 
 void CudaKernelEmitter::forTiles(Body body) {
-  emitLoop(*emitter_, block_, index(loops_.tiles()), loops_.grid, {}, [&](Value tile, const State &) {
+  emitLoop(*emitter_, tiles_.first, tiles_.end, tiles_.step, {}, [&](Value tile, const State &) {
     Value mine = add(multiply(tile, loops_.columns), column_);
-    exists_ = below(mine, loops_.outputs);
-    output_ = arith::MinUIOp::create(builder_, mine, index(loops_.outputs - 1));
+    exists_ = below(mine, tiles_.outputs);
+    output_ = arith::MinUIOp::create(builder_, mine, add(tiles_.outputs, index(-1)));
     body();
     return State();
   });
@@ -208,24 +208,38 @@ void CudaKernelEmitter::run() {
     emitSort();
     break;
   }
-  gpu::ReturnOp::create(builder_);
+}
+
+gpu::GPUFuncOp createCudaFunction(gpu::GPUModuleOp module, StringRef symbol, size_t parameters,
+                                  int64_t threads) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  SmallVector<Type> types(parameters, LLVM::LLVMPointerType::get(module.getContext()));
+  auto function =
+      gpu::GPUFuncOp::create(builder, module.getLoc(), symbol, builder.getFunctionType(types, {}));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  function.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
+  return function;
 }
 
 void emitCudaKernel(gpu::GPUModuleOp module, StringRef symbol, Block &body) {
-  MLIRContext *context = module.getContext();
-  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  SmallVector<Type> parameters(body.getNumArguments() + body.getTerminator()->getNumOperands(),
-                               LLVM::LLVMPointerType::get(context));
-  auto function =
-      gpu::GPUFuncOp::create(builder, module.getLoc(), symbol, builder.getFunctionType(parameters, {}));
-  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  int32_t threads = static_cast<int32_t>(scheduleCudaKernel(body).block);
-  function.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({threads, 1, 1}));
+  if (isSegmented(body))
+    return emitCudaSegments(module, symbol, body);
+  gpu::GPUFuncOp function =
+      createCudaFunction(module, symbol, body.getNumArguments() + body.getTerminator()->getNumOperands(),
+                         scheduleCudaKernel(body).block);
   if (FailureOr<AttentionKernel> attention = AttentionKernel::parse(body); succeeded(attention))
     return emitAttention(function, *attention);
   Kernel kernel(body);
   CudaLoops loops(kernel);
-  CudaKernelEmitter(function, kernel, loops).run();
+  ImplicitLocOpBuilder builder(function.getLoc(), function.getContext());
+  builder.setInsertionPointToStart(&function.getBody().front());
+  auto number = [&](int64_t value) { return constantInt(builder, builder.getI64Type(), value).value(); };
+  SmallVector<Value> pointers(function.getBody().front().getArguments());
+  Value block = asI64(builder, gpu::BlockIdOp::create(builder, gpu::Dimension::x));
+  CudaTiles tiles{block, number(loops.tiles()), loops.grid, number(loops.outputs),
+                  loops.tiles() > loops.grid};
+  CudaKernelEmitter(function, builder, kernel, loops, pointers, tiles).run();
+  gpu::ReturnOp::create(builder);
 }
 
 } // namespace gpuc::codegen

@@ -8,12 +8,32 @@
 
 namespace gpuc::codegen {
 
-/// Emits `symbol(ptr, ptr, …)` into `module`, which may be of another context than the block.
+/// Emits `symbol(ptr, ptr, …)` into `module`, which may be of another context than the block. Where the
+/// kernel is segmented it has one parameter, an array of the pointers: CUDA sees no difference
+/// (CudaSegments.cpp).
 void emitCudaKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef symbol, mlir::Block &body);
+
+/// An empty kernel of so many pointers, to be launched with so many threads a block.
+mlir::gpu::GPUFuncOp createCudaFunction(mlir::gpu::GPUModuleOp module, llvm::StringRef symbol,
+                                        size_t parameters, int64_t threads);
+
+mlir::Value asI64(mlir::ImplicitLocOpBuilder &builder, mlir::Value index);
+
+/// Which of a kernel's tiles a block of threads computes: first, first + step, … below end.
+struct CudaTiles {
+  mlir::Value first, end; ///< i64
+  int64_t step;
+  mlir::Value
+      outputs;  ///< i64: what all tiles together have, which may be less than the kernel's own shape says.
+  bool several; ///< There may be more than one.
+};
 
 class CudaKernelEmitter {
 public:
-  CudaKernelEmitter(mlir::gpu::GPUFuncOp function, const Kernel &kernel, const CudaLoops &loops);
+  /// Emits into `function`, from where the builder stands. `pointers`: a buffer for each argument of the
+  /// kernel, then for each of its results.
+  CudaKernelEmitter(mlir::gpu::GPUFuncOp function, mlir::ImplicitLocOpBuilder &builder, const Kernel &kernel,
+                    const CudaLoops &loops, llvm::ArrayRef<mlir::Value> pointers, const CudaTiles &tiles);
   void run();
 
 private:
@@ -52,18 +72,20 @@ private:
   mlir::Value multiply(mlir::Value a, int64_t b) {
     return mlir::arith::MulIOp::create(builder_, a, index(b));
   }
-  mlir::Value below(mlir::Value a, int64_t limit);
+  mlir::Value below(mlir::Value a, mlir::Value limit);
+  mlir::Value below(mlir::Value a, int64_t limit) { return below(a, index(limit)); }
   mlir::Value resultPointer(unsigned result) { return pointers_[kernel_.body->getNumArguments() + result]; }
 
   mlir::gpu::GPUFuncOp function_;
   const Kernel &kernel_;
   const CudaLoops &loops_;
-  mlir::ImplicitLocOpBuilder builder_;
+  mlir::ImplicitLocOpBuilder &builder_;
   llvm::SmallVector<mlir::Value> pointers_;
+  CudaTiles tiles_;
   std::unique_ptr<ElementEmitter> emitter_;
-  mlir::Value block_, column_, part_; ///< Of this thread, as i64.
-  mlir::Value output_;                ///< The last one, if this thread has none.
-  mlir::Value exists_;                ///< i1: this thread has one.
+  mlir::Value column_, part_; ///< Of this thread, as i64.
+  mlir::Value output_;        ///< The last one, if this thread has none.
+  mlir::Value exists_;        ///< i1: this thread has one.
 };
 
 } // namespace gpuc::codegen

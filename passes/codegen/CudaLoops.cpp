@@ -3,6 +3,8 @@
 #include "passes/codegen/CudaLoops.h"
 
 #include "passes/codegen/CudaAttention.h"
+#include "passes/codegen/CudaSegments.h"
+#include "passes/codegen/Segments.h"
 
 using namespace mlir;
 
@@ -48,6 +50,8 @@ CudaSchedule scheduleCudaKernel(Block &body) {
   if (FailureOr<codegen::AttentionKernel> attention = codegen::AttentionKernel::parse(body);
       succeeded(attention))
     return attention->schedule();
+  if (codegen::isSegmented(body))
+    return codegen::scheduleCudaSegments(body);
   codegen::CudaLoops loops{codegen::Kernel(body)};
   return {static_cast<uint32_t>(loops.grid), static_cast<uint32_t>(loops.block())};
 }

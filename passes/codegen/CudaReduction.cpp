@@ -108,7 +108,7 @@ void CudaKernelEmitter::emitReduction() {
     // to themselves.
     setCoordinates(loops_.outputGroups, output_, loops_.outputs);
     emitRow();
-    if (loops_.tiles() > loops_.grid)
+    if (tiles_.several)
       gpu::BarrierOp::create(builder_); // before the next tile's parts take their places
   });
 }

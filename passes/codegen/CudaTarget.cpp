@@ -9,10 +9,11 @@ using namespace mlir;
 
 namespace gpuc {
 
-/// The oldest PTX version with the architecture, so that the oldest driver takes it.
+/// The oldest PTX version with the architecture and with more than 4 KiB of parameters (8.1, of CUDA 12.1),
+/// so that the oldest driver takes it.
 ArrayRef<CudaTarget> CudaTarget::known() {
   static const CudaTarget targets[] = {
-      {"sm_80", "+ptx80"}, {"sm_90", "+ptx80"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"}};
+      {"sm_80", "+ptx81"}, {"sm_90", "+ptx81"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"}};
   return targets;
 }
 

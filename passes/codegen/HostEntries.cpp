@@ -2,6 +2,8 @@
 
 #include "passes/codegen/HostEntries.h"
 
+#include "passes/codegen/Loops.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -15,16 +17,6 @@ std::string HostEntries::add(const std::string &implementation, const std::vecto
   if (isNew)
     entry->second = implementation + "_" + std::to_string(entries.size());
   return entry->second;
-}
-
-static Value emitTable(ImplicitLocOpBuilder &builder, OpBuilder globals, StringRef name,
-                       ArrayRef<int64_t> numbers) {
-  auto elements = DenseElementsAttr::get(
-      RankedTensorType::get({static_cast<int64_t>(numbers.size())}, builder.getI64Type()), numbers);
-  LLVM::GlobalOp::create(globals, builder.getLoc(),
-                         LLVM::LLVMArrayType::get(builder.getI64Type(), numbers.size()),
-                         /*isConstant=*/true, LLVM::Linkage::Internal, name, elements, /*alignment=*/8);
-  return LLVM::AddressOfOp::create(builder, LLVM::LLVMPointerType::get(builder.getContext()), name);
 }
 
 OwningOpRef<ModuleOp> HostEntries::emit(MLIRContext *context) const {
@@ -41,7 +33,7 @@ OwningOpRef<ModuleOp> HostEntries::emit(MLIRContext *context) const {
       auto entry = LLVM::LLVMFuncOp::create(globals, module->getLoc(), symbol, entryType);
       builder.setInsertionPointToStart(entry.addEntryBlock(builder));
       SmallVector<Value> arguments(entry.getArguments());
-      arguments.push_back(emitTable(builder, globals, symbol + ".parameters", parameters));
+      arguments.push_back(emitNumbers(builder, globals, symbol + ".parameters", parameters));
       auto call = LLVM::CallOp::create(builder, callee, arguments);
       call.setTailCallKind(LLVM::TailCallKind::Tail); // a jump
       LLVM::ReturnOp::create(builder, ValueRange());

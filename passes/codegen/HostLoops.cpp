@@ -4,6 +4,7 @@
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Element.h"
+#include "passes/codegen/Segments.h"
 
 using namespace mlir;
 using namespace gpuc::ir;
@@ -68,6 +69,12 @@ static int64_t lanesFor(const Kernel &kernel, const HostTarget &target, int64_t 
   return std::min<int64_t>(lanes, llvm::PowerOf2Ceil(std::max<int64_t>(1, laneExtent)));
 }
 
+constexpr int64_t tilePicoseconds = 2'000'000, grainPicoseconds = 10'000'000;
+
+static int64_t grainOf(int64_t picosecondsPerTile) {
+  return std::max<int64_t>(1, grainPicoseconds / std::max<int64_t>(1, picosecondsPerTile));
+}
+
 HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
   int64_t ordered = 1; // positions visited for each element of the tile
   for (auto [number, group] : llvm::enumerate(kernel.groups)) {
@@ -89,7 +96,6 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
     lanes = lanesFor(kernel, target, kernel.groups[laneGroup].extent);
   laneExtent = chunk = laneIsParallel ? kernel.groups[laneGroup].extent : 1;
 
-  constexpr int64_t tilePicoseconds = 2'000'000, grainPicoseconds = 10'000'000;
   int64_t perElement = picosecondsPerPosition(kernel) * ordered;
   int64_t wanted = std::max<int64_t>(1, tilePicoseconds / std::max<int64_t>(1, perElement));
   if (laneExtent > wanted)
@@ -99,7 +105,19 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
   if (kernel.form == Form::ScatterAdd)
     rowsPerTile = 1;
   tiles = llvm::divideCeil(rows, rowsPerTile) * chunks();
-  grain = std::max<int64_t>(1, grainPicoseconds / std::max<int64_t>(1, perElement * chunk * rowsPerTile));
+  picosecondsPerTile = perElement * chunk * rowsPerTile;
+  grain = grainOf(picosecondsPerTile);
+}
+
+/// The tiles of all segments, one segment's after another's.
+static KernelSchedule scheduleSegments(Block &body, const HostTarget &target) {
+  int64_t tiles = 0, picoseconds = 0;
+  for (const Segment &segment : segmentsOf(body)) {
+    HostLoops loops(Kernel(*segment.body), target);
+    tiles += loops.tiles;
+    picoseconds += loops.tiles * loops.picosecondsPerTile;
+  }
+  return {tiles, grainOf(picoseconds / std::max<int64_t>(1, tiles))};
 }
 
 } // namespace gpuc::codegen
@@ -107,6 +125,8 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
 namespace gpuc {
 
 KernelSchedule scheduleHostKernel(Block &body, const HostTarget &target) {
+  if (codegen::isSegmented(body))
+    return codegen::scheduleSegments(body, target);
   codegen::HostLoops loops(codegen::Kernel(body), target);
   return {loops.tiles, loops.grain};
 }

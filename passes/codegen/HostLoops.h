@@ -22,6 +22,7 @@ struct HostLoops {
   int64_t rows = 1, rowsPerTile = 1;
   int64_t laneExtent = 1, chunk = 1; ///< Elements of the lane group, of which a tile takes `chunk`.
   int64_t tiles = 1, grain = 1;
+  int64_t picosecondsPerTile = 1; ///< Estimated work, of a tile that is full.
 
   HostLoops(const Kernel &kernel, const HostTarget &target);
   int64_t chunks() const { return llvm::divideCeil(laneExtent, chunk); }

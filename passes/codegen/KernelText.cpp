@@ -2,6 +2,8 @@
 
 #include "passes/codegen/KernelText.h"
 
+#include "dialects/gpuc/GpucOps.h"
+
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Operation.h"
 
@@ -26,6 +28,28 @@ std::string textOfBody(Block &body) {
   for (Operation &op : body) {
     op.print(stream, state);
     stream << '\n';
+  }
+  return text;
+}
+
+std::string textWithoutShapes(Block &body) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  DenseMap<Value, size_t> numbers;
+  auto define = [&](Value value) {
+    numbers.try_emplace(value, numbers.size());
+    stream << getElementTypeOrSelf(value.getType())
+           << (ir::elementCount(value.getType()) == 1 ? " scalar " : " tensor ");
+  };
+  llvm::for_each(body.getArguments(), define);
+  for (Operation &op : body) {
+    stream << op.getName() << ' ';
+    for (NamedAttribute attribute : op.getAttrs())
+      if (attribute.getName() != "dims")
+        stream << attribute.getName() << '=' << attribute.getValue() << ' ';
+    for (Value operand : op.getOperands())
+      stream << numbers.lookup(operand) << ' ';
+    llvm::for_each(op.getResults(), define);
   }
   return text;
 }

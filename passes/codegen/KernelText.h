@@ -11,7 +11,11 @@ namespace gpuc::codegen {
 /// A kernel's body without names and places. Kernels of equal text have equal code.
 std::string textOfBody(mlir::Block &body);
 
-/// A module likewise.
+/// What a kernel computes, whatever the shapes that it computes it of: equal for kernels that differ in those
+/// alone. Tensors of one element are told from others.
+std::string textWithoutShapes(mlir::Block &body);
+
+/// The text of a module, likewise without names and places.
 std::string textOfModule(mlir::ModuleOp module);
 
 } // namespace gpuc::codegen

@@ -63,4 +63,15 @@ void emitTables(ElementEmitter &emitter, const Kernel &kernel, Block &globals, S
   }
 }
 
+Value emitNumbers(ImplicitLocOpBuilder &builder, OpBuilder globals, StringRef name, ArrayRef<int64_t> numbers,
+                  unsigned addressSpace) {
+  auto count = static_cast<int64_t>(numbers.size());
+  auto elements = DenseElementsAttr::get(RankedTensorType::get({count}, builder.getI64Type()), numbers);
+  LLVM::GlobalOp::create(globals, builder.getLoc(), LLVM::LLVMArrayType::get(builder.getI64Type(), count),
+                         /*isConstant=*/true, LLVM::Linkage::Internal, name, elements, /*alignment=*/8,
+                         addressSpace);
+  return LLVM::AddressOfOp::create(builder, LLVM::LLVMPointerType::get(builder.getContext(), addressSpace),
+                                   name);
+}
+
 } // namespace gpuc::codegen

@@ -13,4 +13,9 @@ State emitLoop(ElementEmitter &emitter, mlir::Value low, mlir::Value high, int64
 /// named after `symbol`.
 void emitTables(ElementEmitter &emitter, const Kernel &kernel, mlir::Block &globals, llvm::StringRef symbol);
 
+/// The address of read-only data beside the code: these numbers, an i64 each. `globals` makes the global, in
+/// the given address space, the builder its address.
+mlir::Value emitNumbers(mlir::ImplicitLocOpBuilder &builder, mlir::OpBuilder globals, llvm::StringRef name,
+                        llvm::ArrayRef<int64_t> numbers, unsigned addressSpace = 0);
+
 } // namespace gpuc::codegen

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/codegen/CudaMachine.h"
+#include "passes/codegen/CudaSegments.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -43,6 +44,19 @@ static LogicalResult lowerMath(gpu::GPUModuleOp module) {
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
+/// The pointer becomes an array of pointers that lies in parameter memory. Nobody writes it, so that no
+/// thread needs a copy.
+static void passOperandsAsArray(gpu::GPUModuleOp module) {
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
+    auto operands = dyn_cast_or_null<IntegerAttr>(function->removeAttr(kOperandArrayAttr));
+    if (!operands)
+      continue;
+    auto array = LLVM::LLVMArrayType::get(function.getArgument(0).getType(), operands.getInt());
+    function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(array));
+    function.setArgAttr(0, NVVM::NVVMDialect::getGridConstantAttrName(), UnitAttr::get(module.getContext()));
+  }
+}
+
 LogicalResult lowerToNvvm(gpu::GPUModuleOp module) {
   if (failed(lowerLoops(module)) || failed(lowerMath(module)))
     return failure();
@@ -57,7 +71,10 @@ LogicalResult lowerToNvvm(gpu::GPUModuleOp module) {
   LLVMConversionTarget target(*context);
   target.addLegalDialect<NVVM::NVVMDialect>();
   target.addLegalOp<gpu::GPUModuleOp>();
-  return applyFullConversion(module, target, std::move(patterns));
+  if (failed(applyFullConversion(module, target, std::move(patterns))))
+    return failure();
+  passOperandsAsArray(module);
+  return success();
 }
 
 } // namespace gpuc::codegen

@@ -32,7 +32,8 @@ struct CudaCommand {
 
   struct Launch {
     CUfunction function;
-    void** parameters;  // the addresses of the operands' entries
+    void** parameters;  // the addresses of the operands' entries, which lie one after another: kernels of
+                        // many operands take them as one array, from the first
     uint32_t grid;
     uint32_t block;
   };

@@ -174,7 +174,8 @@ std::set<std::string> replaceIntrinsics(llvm::Module &module) {
   return withBarriers;
 }
 
-/// `void SYMBOL_of(void *const *operands)` calls `SYMBOL(operands[0], operands[1], …)`.
+/// `void SYMBOL_of(void *const *operands)` calls `SYMBOL(operands[0], operands[1], …)`, or, of a kernel whose
+/// one parameter is an array, hands it that of the operands.
 void addCaller(llvm::Function &kernel) {
   llvm::LLVMContext &context = kernel.getContext();
   auto *pointer = llvm::PointerType::get(context, 0);
@@ -182,6 +183,12 @@ void addCaller(llvm::Function &kernel) {
   auto *caller = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kernel.getName() + "_of",
                                         kernel.getParent());
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "entry", caller));
+  if (kernel.getArg(0)->hasByValAttr()) {
+    kernel.removeParamAttr(0, llvm::Attribute::ByVal); // the host's own way would be a copy on the stack
+    builder.CreateCall(&kernel, caller->getArg(0));
+    builder.CreateRetVoid();
+    return;
+  }
   std::vector<llvm::Value *> operands;
   for (size_t i = 0; i < kernel.arg_size(); ++i)
     operands.push_back(

@@ -172,7 +172,7 @@ TEST_P(CudaForms, NamesEveryRoundingAndNoLibrary) {
   KernelText text(GetParam().arguments, GetParam().results, GetParam().body);
   std::string ptx = compileForCuda(text, *CudaTarget::parse("sm_90")).ptx;
   EXPECT_NE(ptx.find(".target sm_90\n"), std::string::npos) << "no features that later architectures lack";
-  EXPECT_NE(ptx.find(".version 8.0\n"), std::string::npos);
+  EXPECT_NE(ptx.find(".version 8.1\n"), std::string::npos);
   EXPECT_NE(ptx.find(".visible .entry kernel("), std::string::npos);
   // Without .rn ptxas may make an fma of a product and a sum.
   std::smatch found;

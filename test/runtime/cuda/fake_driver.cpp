@@ -257,6 +257,8 @@ CUresult launch(CUfunction function, unsigned grid, unsigned grid_y, unsigned gr
   work.grid = grid;
   work.block = block;
   for (size_t i = 0; i < kernel->operands; ++i) {
+    if (parameters[i] != static_cast<void**>(parameters[0]) + i)  // a kernel may take them as one array
+      return gpu().misuse("'" + kernel->symbol + "' with operands that do not lie one after another");
     work.operands[i] = *static_cast<void**>(parameters[i]);
     if (!gpu().holds(work.operands[i], 1, false))
       return gpu().misuse("'" + kernel->symbol + "' with an operand where no memory is");
