@@ -19,8 +19,7 @@ static plan::KernelOp kernelOf(plan::LaunchOp launch) {
 
 static int64_t flopsOf(plan::KernelOp kernel) {
   int64_t flops = 0;
-  for (auto op : kernel.getBody().getOps<ir::CostOpInterface>())
-    flops += op.getFlops();
+  kernel.getBody().walk([&](ir::CostOpInterface op) { flops += op.getFlops(); }); // segments too
   return flops;
 }
 

@@ -528,6 +528,42 @@ def AssignStreamsPass : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
   }];
 }
 
+def GroupLaunchesPass : Pass<"plan-group-launches", "::mlir::ModuleOp"> {
+  let summary = "Make one launch of the optimizer's updates, and one of the norms of the gradients";
+  let description = [{
+    Two kinds of launches of a program's main stream are grouped, each launch with those of its kind that wait for
+    nothing of one another: pointwise kernels that update variables where they lie, whatever they compute, and kernels of
+    equal ops that fold their operand to one number. A group stands where its last member stood. Its kernel holds the
+    members' as segments: gpuc.fused over operands of their own, which the emitter spreads over one range of tiles or one
+    grid.
+
+    A member that moves back keeps what it alone still needs alive for longer. It joins the last group for which the most
+    bytes that are live at once do not grow, or else stays where it is. `most-operands` is how many buffers a launch of the
+    target takes; 0 asks the target.
+
+    Before:
+    ```mlir
+    plan.launch @fc2.weight.sgd(%g2, %w2) -> (%w2)
+    plan.matmul %d, transpose %x -> %g1 : f32 batch 1 m 128 n 784 k 64
+    plan.launch @fc1.weight.sgd(%g1, %w1) -> (%w1)
+    ```
+    After:
+    ```mlir
+    plan.kernel @update.sgd (%a: tensor<10x128xf32>, …) {
+      %0 = gpuc.fused "fc2.weight.sgd"(%a, %b) : … { … }
+      %1 = gpuc.fused "fc1.weight.sgd"(%c, %d) : … { … }
+      gpuc.yield %0, %1 : …
+    }
+    plan.matmul %d, transpose %x -> %g1 : f32 batch 1 m 128 n 784 k 64
+    plan.launch @update.sgd(%g2, %w2, %g1, %w1) -> (%w2, %w1)
+    ```
+  }];
+  let options = [
+    Option<"mostOperands", "most-operands", "int64_t", "0", "Buffers that a launch takes; 0: as many as the target's does">,
+  ];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 def PlaceBuffersPass : Pass<"plan-place-buffers", "::mlir::ModuleOp"> {
   let summary = "Give every variable, constant, buffer and input slot its place in the one arena";
   let description = [{

@@ -126,6 +126,9 @@ void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage f
     passes.addPass(createOrderPass());
     // Streams and events decide what may happen at once, and so what may share bytes.
     passes.addPass(createAssignStreamsPass());
+    // What can wait for the last of its kind without more bytes being live becomes one launch: when bytes are
+    // live is known now.
+    passes.addPass(createGroupLaunchesPass());
   }
   if (from < Stage::plan)
     passes.addPass(createPlaceBuffersPass());
