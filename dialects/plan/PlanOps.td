@@ -57,7 +57,8 @@ def KernelOp : Plan_Op<"kernel", [Symbol, HasParent<"::mlir::ModuleOp">, Isolate
   let summary = "A function over buffers, still in the gpuc dialect";
   let description = [{
     Its machine code is made when the plan is written. The block's arguments are what it reads, `gpuc.yield` gives what
-    it writes. Kernels with equal bodies share their code.
+    it writes. Kernels with equal bodies share their code. A body that is a list of `gpuc.fused`, over the arguments and all
+    yielded, is several kernels in one launch.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);

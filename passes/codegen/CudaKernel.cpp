@@ -111,19 +111,6 @@ void CudaKernelEmitter::forOutputs(Body body) {
 // Forms
 //===----------------------------------------------------------------------===//
 
-void CudaKernelEmitter::emitResults(ArrayRef<unsigned> numbers) {
-  // All loads of a position come before its stores: a result may take the place of an operand.
-  SmallVector<Expr> values;
-  for (unsigned number : numbers)
-    values.push_back(
-        emitter_->emitLanes(kernel_.yields()[number], kernel_.indexOf(kernel_.yields()[number])));
-  for (auto [number, value] : llvm::zip_equal(numbers, values)) {
-    Value yield = kernel_.yields()[number];
-    emitter_->store(value, resultPointer(number), elementKind(yield.getType()),
-                    linearAddress(kernel_.indexOf(yield), shapeOf(yield), kernel_.space()));
-  }
-}
-
 /// One element after another along the dimension. f16 and bf16 are carried in f32; each result is rounded
 /// from there.
 void CudaKernelEmitter::emitCumsum() {

@@ -50,7 +50,9 @@ private:
   void forOutputs(Body body);
 
   /// These of the kernel's results at the present position.
-  void emitResults(llvm::ArrayRef<unsigned> numbers);
+  void emitResults(llvm::ArrayRef<unsigned> numbers) {
+    codegen::emitResults(*emitter_, kernel_, pointers_, numbers);
+  }
   void emitCumsum();
   void emitScatterAdd();
   void emitSort();

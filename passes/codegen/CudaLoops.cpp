@@ -11,8 +11,6 @@ using namespace mlir;
 namespace gpuc::codegen {
 
 constexpr int64_t threadsPerBlock = 256;
-constexpr int64_t mostBlocks =
-    2048; // twice what an H200's 132 multiprocessors hold at once, at 8 blocks each
 constexpr int64_t warp = 32;
 constexpr int64_t leastFoldToShare = 32; // below, one thread folds alone: cheaper than meeting at barriers
 
@@ -39,7 +37,7 @@ CudaLoops::CudaLoops(const Kernel &kernel) {
     parts = std::min(mostParts, threadsPerBlock / wanted);
     columns = threadsPerBlock / parts;
   }
-  grid = std::clamp<int64_t>(tiles(), 1, mostBlocks);
+  grid = std::clamp<int64_t>(tiles(), 1, kMostBlocks);
 }
 
 } // namespace gpuc::codegen

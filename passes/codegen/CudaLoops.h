@@ -6,6 +6,9 @@
 
 namespace gpuc::codegen {
 
+/// Of a kernel, or of a segment: twice what an H200's 132 multiprocessors hold at once, at 8 blocks each.
+inline constexpr int64_t kMostBlocks = 2048;
+
 /// A kernel's threads, from shapes alone. A tile is `columns` outputs (elements of the results; for running
 /// sums, scatters and sorts, of what is parallel in them); `parts` threads share the folding of each. A block
 /// takes every grid-th tile.

@@ -28,8 +28,6 @@ using namespace gpuc::ir;
 namespace gpuc::codegen {
 namespace {
 
-constexpr int64_t mostBlocks = 2048; // of a segment, as of a kernel
-
 bool isOneElement(Value value) { return elementCount(value.getType()) == 1; }
 
 /// Whether the kernel computes each element by itself from its like and from scalars, so that its shape does
@@ -50,7 +48,7 @@ struct Part {
 
   explicit Part(Segment found)
       : segment(std::move(found)), loops(Kernel(*segment.body)),
-        tilesPerBlock(std::max<int64_t>(1, llvm::divideCeil(loops.tiles(), mostBlocks))),
+        tilesPerBlock(std::max<int64_t>(1, llvm::divideCeil(loops.tiles(), kMostBlocks))),
         blocks(llvm::divideCeil(loops.tiles(), tilesPerBlock)) {}
 };
 

@@ -161,19 +161,6 @@ void HostKernelEmitter::forGroups(ArrayRef<size_t> groups, Body body) {
 // Forms
 //===----------------------------------------------------------------------===//
 
-void HostKernelEmitter::emitResults(ArrayRef<unsigned> numbers) {
-  // All loads of a position come before its stores: a result may take the place of an operand.
-  SmallVector<Expr> values;
-  for (unsigned number : numbers)
-    values.push_back(
-        emitter_->emitLanes(kernel_.yields()[number], kernel_.indexOf(kernel_.yields()[number])));
-  for (auto [number, value] : llvm::zip_equal(numbers, values)) {
-    Value yield = kernel_.yields()[number];
-    emitter_->store(value, resultPointer(number), elementKind(yield.getType()),
-                    linearAddress(kernel_.indexOf(yield), shapeOf(yield), kernel_.space()));
-  }
-}
-
 void HostKernelEmitter::emitElementwise() {
   forTiles(
       [&] { forRows([&] { forLanes([&] { emitResults(kernel_.resultNumbers(/*wholeRows=*/false)); }); }); });

@@ -43,7 +43,9 @@ private:
 
   void emitElementwise();
   /// These of the kernel's results at the present position.
-  void emitResults(llvm::ArrayRef<unsigned> numbers);
+  void emitResults(llvm::ArrayRef<unsigned> numbers) {
+    codegen::emitResults(*emitter_, kernel_, pointers_, numbers);
+  }
 
   // Reductions (HostReduction.cpp).
   void emitReduction();

@@ -29,6 +29,19 @@ State emitLoop(ElementEmitter &emitter, Value low, Value high, int64_t step, con
   return llvm::map_to_vector<2>(loop.getResults(), [&](Value result) { return Expr(builder, result); });
 }
 
+void emitResults(ElementEmitter &emitter, const Kernel &kernel, ArrayRef<Value> pointers,
+                 ArrayRef<unsigned> numbers) {
+  // All loads of a position come before its stores: a result may take the place of an operand.
+  SmallVector<Expr> values;
+  for (unsigned number : numbers)
+    values.push_back(emitter.emitLanes(kernel.yields()[number], kernel.indexOf(kernel.yields()[number])));
+  for (auto [number, value] : llvm::zip_equal(numbers, values)) {
+    Value yield = kernel.yields()[number];
+    emitter.store(value, pointers[kernel.body->getNumArguments() + number], elementKind(yield.getType()),
+                  linearAddress(kernel.indexOf(yield), shapeOf(yield), kernel.space()));
+  }
+}
+
 /// The elements in memory's form.
 static DenseElementsAttr tableElements(DenseElementsAttr elements, ElementKind kind, Type element) {
   auto type = RankedTensorType::get({elements.getNumElements()}, element);
