@@ -176,8 +176,8 @@ std::string commonPieces(StringRef a, StringRef b, StringRef separator, bool fro
   return llvm::join(common, separator);
 }
 
-/// What the members' names have in common: the layer that all of theirs are in, or `update`, and the last
-/// ops.
+/// What the members' names have in common: the layer that all of theirs are in, or `update` or `sums`, and
+/// the last ops.
 std::string nameOf(const Group &group, StringRef kind) {
   std::string layer, work;
   for (plan::LaunchOp member : group.members) {
@@ -188,9 +188,9 @@ std::string nameOf(const Group &group, StringRef kind) {
   }
   if (kind == kUpdates)
     layer = "update";
-  if (work.empty())
-    work = "kernels";
-  return layer.empty() ? work : layer + "." + work;
+  if (layer.empty())
+    layer = "sums";
+  return layer + "." + (work.empty() ? "several" : work);
 }
 
 /// The kernels of a module, and how many launches each has.

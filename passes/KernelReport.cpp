@@ -60,12 +60,21 @@ int64_t executionsOf(plan::CommandOpInterface command) {
 // The list
 //===----------------------------------------------------------------------===//
 
+/// Calls `visit` for each op that computes something, those of a launch's segments too.
+static void forEachOp(plan::KernelOp kernel, llvm::function_ref<void(Operation &)> visit) {
+  kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (!isa<ir::FusedOp>(op) && !op->hasTrait<OpTrait::IsTerminator>())
+      visit(*op);
+  });
+}
+
 /// What a kernel computes: each op of its body once, by its mnemonic. Constants and repetitions of what it
 /// reads are named only where there is nothing else.
 static llvm::json::Array opsOf(plan::KernelOp kernel) {
   llvm::SetVector<StringRef> names, others;
-  for (Operation &op : kernel.getBody().front().without_terminator())
+  forEachOp(kernel, [&](Operation &op) {
     (isa<ir::ConstantOp, ir::BroadcastOp>(op) ? others : names).insert(op.getName().stripDialect());
+  });
   return llvm::json::Array((names.empty() ? others : names).getArrayRef());
 }
 
@@ -73,9 +82,10 @@ static llvm::json::Array opsOf(plan::KernelOp kernel) {
 /// kernel.
 static llvm::json::Array layersOf(plan::KernelOp kernel) {
   SmallVector<std::string> layers;
-  for (Operation &op : kernel.getBody().front().without_terminator())
+  forEachOp(kernel, [&](Operation &op) {
     if (std::string layer = layerName(op.getLoc()); !layer.empty() && !llvm::is_contained(layers, layer))
       layers.push_back(layer);
+  });
   return llvm::json::Array(layers);
 }
 

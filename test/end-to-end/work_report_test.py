@@ -8,7 +8,7 @@ import unittest
 from gpuc_tools import ToolTest
 from zoo_cases import CASES
 
-GROUPS = ("update", "grad_norm")  # what plan-group-launches makes of several layers
+GROUPS = ("update", "grad_norm", "sums")  # what plan-group-launches makes of several layers
 
 
 class WorkReport(ToolTest):
