@@ -99,12 +99,17 @@ template <typename Op> static bool fitsCuda(Op op) {
          queries[0] * queries[1] <= INT32_MAX / std::max(queries[2], keys[2]);
 }
 
+/// With dropout, the gradient of 16-bit elements takes a register more than a thread has.
+static bool fitsRegisters(ir::AttentionGradientOp gradient) {
+  return getElementTypeOrSelf(gradient.getQuery()).isF32() || gradient.getDropout().isZero();
+}
+
 bool hasCudaAttention(Operation *op) {
   if (auto attention = dyn_cast<ir::AttentionOp>(op))
     return fitsCuda(attention);
   auto gradient = dyn_cast<ir::AttentionGradientOp>(op);
   bool ofMask = gradient && gradient.getMaskCotangent() && !gradient.getMaskCotangent().use_empty();
-  return gradient && !ofMask && fitsCuda(gradient);
+  return gradient && !ofMask && fitsCuda(gradient) && fitsRegisters(gradient);
 }
 
 bool dropsByCounters(Operation *op) {
