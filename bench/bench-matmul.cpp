@@ -172,7 +172,8 @@ void printThreads(const std::vector<Case>& cases, Arena& arena) {
     const MatmulOperands operands = arena.operands();
     const int64_t tiles = kernel->tiles(0);
     // As the pool does: in two where both parts are worth it.
-    const int64_t middle = tiles >= 2 * kernel->grain(0) ? (tiles + 1) / 2 : tiles;
+    const bool pays = tiles >= 2 && static_cast<double>(tiles) * kernel->tileNs(0) >= 2500;
+    const int64_t middle = pays ? (tiles + 1) / 2 : tiles;
     const std::function<void()> mine = [&] { kernel->run(0, operands, 0, middle); };
     const std::function<void()> theirs = [&] { kernel->run(0, operands, middle, tiles); };
     const std::function<void()> whole = [&] { kernel->run(0, operands, 0, tiles); };

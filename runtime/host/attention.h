@@ -27,8 +27,8 @@ class AttentionKernel {
   /// Tiles in a phase.
   int64_t tiles(int phase) const { return problem_.phases[phase].tiles; }
 
-  /// The fewest tiles worth handing to another thread: about 10 µs of work.
-  int64_t grain(int phase) const { return problem_.phases[phase].grain; }
+  /// What a tile takes, by estimate.
+  double tileNs(int phase) const { return problem_.phases[phase].tile_ns; }
 
   /// Computes tiles [begin, end) of a phase. Allocates nothing; uses up to kAttentionStackBytes of stack.
   void run(int phase, const AttentionOperands& operands, int64_t begin, int64_t end) const;

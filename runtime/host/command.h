@@ -2,6 +2,7 @@
 // loaded.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -29,14 +30,15 @@ struct MovingPointer {
   int64_t stride;
 };
 
-/// A grain of tiles takes 10 us, by estimate. Of a command that is worth spreading at all (see spread.h) an
-/// eighth of that is worth a thread.
-inline constexpr double kGrainNs = 10'000;
-constexpr int64_t partGrain(int64_t grain) { return grain < 8 ? 1 : grain / 8; }
+/// The fewest tiles that are worth a thread, of a command that is worth spreading at all (see spread.h):
+/// about 1 us of work.
+constexpr int64_t partGrain(double tile_ns) {
+  return std::max<int64_t>(1, static_cast<int64_t>(1250 / tile_ns));
+}
 
 /// A copy is cut into tiles as well, at 10 bytes a nanosecond.
 inline constexpr uint64_t kCopyTileBytes = 4096;
-inline constexpr int64_t kCopyGrain = 24;
+inline constexpr double kCopyTileNs = 410;
 
 struct HostCommand {
   enum class Kind : uint8_t { launch, matmul, conv, attention, copy, fill, record, wait, repeat };
@@ -44,7 +46,7 @@ struct HostCommand {
   struct Launch {
     KernelFunction function;
     int64_t tiles;
-    int64_t grain;
+    double tile_ns;
     uint32_t reads;  // the first operands; the others are written
   };
   struct Matmul {

@@ -28,8 +28,8 @@ class ConvKernel {
   /// Tiles in a phase.
   int64_t tiles(int phase) const { return problem_.phases[static_cast<size_t>(phase)].tiles; }
 
-  /// The fewest tiles worth handing to another thread: about 10 µs of work.
-  int64_t grain(int phase) const { return problem_.phases[static_cast<size_t>(phase)].grain; }
+  /// What a tile takes, by estimate.
+  double tileNs(int phase) const { return problem_.phases[static_cast<size_t>(phase)].tile_ns; }
 
   /// Computes tiles [begin, end) of a phase. Allocates nothing; uses up to kConvStackBytes of stack.
   void run(int phase, const ConvOperands& operands, int64_t begin, int64_t end) const;

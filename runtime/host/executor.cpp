@@ -18,7 +18,7 @@ void launch(const HostCommand& command, ThreadPool& pool) {
     const HostCommand& command = *static_cast<const HostCommand*>(context);
     command.launch.function(command.operands, begin, end);
   };
-  pool.parallelFor(command.launch.tiles, partGrain(command.launch.grain), {tiles, &command});
+  pool.parallelFor(command.launch.tiles, partGrain(command.launch.tile_ns), {tiles, &command});
 }
 
 void multiply(const HostCommand& command, ThreadPool& pool) {
@@ -34,7 +34,7 @@ void multiply(const HostCommand& command, ThreadPool& pool) {
     phase.kernel.run(phase.phase, phase.operands, begin, end);
   };
   for (; phase.phase < phase.kernel.phaseCount(); ++phase.phase)
-    pool.parallelFor(phase.kernel.tiles(phase.phase), partGrain(phase.kernel.grain(phase.phase)),
+    pool.parallelFor(phase.kernel.tiles(phase.phase), partGrain(phase.kernel.tileNs(phase.phase)),
                      {tiles, &phase});
 }
 
@@ -51,7 +51,7 @@ void convolve(const HostCommand& command, ThreadPool& pool) {
     phase.kernel.run(phase.phase, phase.operands, begin, end);
   };
   for (; phase.phase < phase.kernel.phaseCount(); ++phase.phase)
-    pool.parallelFor(phase.kernel.tiles(phase.phase), partGrain(phase.kernel.grain(phase.phase)),
+    pool.parallelFor(phase.kernel.tiles(phase.phase), partGrain(phase.kernel.tileNs(phase.phase)),
                      {tiles, &phase});
 }
 
@@ -70,7 +70,7 @@ void attend(const HostCommand& command, ThreadPool& pool) {
     phase.kernel.run(phase.phase, phase.operands, begin, end);
   };
   for (; phase.phase < phase.kernel.phaseCount(); ++phase.phase)
-    pool.parallelFor(phase.kernel.tiles(phase.phase), partGrain(phase.kernel.grain(phase.phase)),
+    pool.parallelFor(phase.kernel.tiles(phase.phase), partGrain(phase.kernel.tileNs(phase.phase)),
                      {tiles, &phase});
 }
 
@@ -91,8 +91,8 @@ void copy(const HostCommand& command, ThreadPool& pool) {
     std::memcpy(static_cast<std::byte*>(command.operands[1]) + first,
                 static_cast<const std::byte*>(command.operands[0]) + first, last - first);
   };
-  pool.parallelFor(static_cast<int64_t>((bytes + kCopyTileBytes - 1) / kCopyTileBytes), partGrain(kCopyGrain),
-                   {tiles, &command});
+  pool.parallelFor(static_cast<int64_t>((bytes + kCopyTileBytes - 1) / kCopyTileBytes),
+                   partGrain(kCopyTileNs), {tiles, &command});
 }
 
 void fill(const HostCommand& command) {

@@ -144,7 +144,7 @@ class Lowering {
     result.kind = HostCommand::Kind::launch;
     result.launch = {.function = kernels_[launch.kernel()],
                      .tiles = static_cast<int64_t>(launch.tiles()),
-                     .grain = static_cast<int64_t>(launch.grain()),
+                     .tile_ns = 10'000 / static_cast<double>(launch.grain()),
                      .reads = countOf(launch.reads())};
   }
 

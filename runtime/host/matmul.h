@@ -45,8 +45,8 @@ class MatmulKernel {
   /// Tiles in a phase.
   int64_t tiles(int phase) const { return plan_.tileCount(); }
 
-  /// Tiles that take about 10 µs; may be more than there are.
-  int64_t grain(int phase) const { return plan_.grain; }
+  /// What a tile takes, by estimate.
+  double tileNs(int phase) const { return plan_.tile_ns; }
 
   /// Computes tiles [begin, end) of a phase. Allocates nothing; uses up to kMatmulStackBytes of stack.
   void run(int phase, const MatmulOperands& operands, int64_t begin, int64_t end) const;

@@ -23,10 +23,9 @@ struct Work {
   bool divisible = false;
   double alone_ns = 0, spread_ns = 0;
 
-  void add(int64_t tiles, int64_t grain) {
-    grain = std::max<int64_t>(grain, 1);
-    const double ns = kGrainNs * static_cast<double>(tiles) / static_cast<double>(grain);
-    const int64_t parts = std::min(threads, tiles / partGrain(grain));
+  void add(int64_t tiles, double tile_ns) {
+    const double ns = static_cast<double>(tiles) * tile_ns;
+    const int64_t parts = std::min(threads, tiles / partGrain(tile_ns));
     divisible |= parts > 1;
     alone_ns += ns;
     spread_ns +=
@@ -38,14 +37,14 @@ struct Work {
 template <typename Kernel>
 void addPhases(const Kernel& kernel, Work& work) {
   for (int phase = 0; phase < kernel.phaseCount(); ++phase)
-    work.add(kernel.tiles(phase), kernel.grain(phase));
+    work.add(kernel.tiles(phase), kernel.tileNs(phase));
 }
 
 Work workOf(const HostCommand& command, int threads) {
   Work work{.threads = threads};
   switch (command.kind) {
     case HostCommand::Kind::launch:
-      work.add(command.launch.tiles, command.launch.grain);
+      work.add(command.launch.tiles, command.launch.tile_ns);
       break;
     case HostCommand::Kind::matmul:
       addPhases(*command.matmul.kernel, work);
@@ -57,7 +56,7 @@ Work workOf(const HostCommand& command, int threads) {
       addPhases(*command.attention.kernel, work);
       break;
     case HostCommand::Kind::copy:
-      work.add(static_cast<int64_t>(command.copy.bytes / kCopyTileBytes), kCopyGrain);
+      work.add(static_cast<int64_t>(command.copy.bytes / kCopyTileBytes), kCopyTileNs);
       break;
     default:
       break;
@@ -91,8 +90,9 @@ bool isWritten(const HostCommand& command, uint32_t operand) {
     case HostCommand::Kind::launch:
       return operand >= command.launch.reads;
     case HostCommand::Kind::matmul:
+      return operand == 2 || operand == 4;  // c and the workspace; 3 is the bias
     case HostCommand::Kind::conv:
-      return operand >= 2 && operand != 3;  // c; of a matmul, 3 is the bias
+      return operand >= 2;
     case HostCommand::Kind::attention:
       return operand == 3 || operand == 4 || operand >= 9;
     case HostCommand::Kind::copy:

@@ -57,7 +57,8 @@ class Step {
  private:
   Step& add(int64_t tiles, int64_t grain, uint64_t begin, uint64_t end) {
     HostCommand command{};
-    command.launch = {.function = nullptr, .tiles = tiles, .grain = grain, .reads = 0};
+    command.launch = {
+        .function = nullptr, .tiles = tiles, .tile_ns = 10'000. / static_cast<double>(grain), .reads = 0};
     accesses_.push_back({static_cast<uint32_t>(commands_.size()), 0, begin, end, end - begin});
     commands_.push_back(command);
     return *this;
@@ -106,6 +107,11 @@ TEST(Spread, ColumnsOfAProductAreNotRowsOfAKernel) {
   EXPECT_EQ(Step().matmul(4096, 16, 0).launch(10, 0, 262'144).spread(), "ss");
   EXPECT_EQ(Step().matmul(16, 4096, 0).launch(10, 0, 262'144).spread(), "--");
   EXPECT_EQ(Step().matmul(16, 4096, 0).launch(10, 1'000'000, 1'262'144).spread(), "ss");
+}
+
+// 50 us a tile: an estimate in whole tiles of 10 us would take it for a fifth.
+TEST(Spread, LargeTilesCountInFull) {
+  EXPECT_EQ(Step().matmul(2048, 4096, 0).single(0, 800'000).spread(), "s-");
 }
 
 TEST(Spread, RepeatsCountEachTime) {

@@ -7,10 +7,9 @@
 namespace gpuc {
 namespace {
 
-/// Tiles of about 10 µs, at 100 GFLOP/s in f32 and half of that in f64, and 1 ns for each score.
-int64_t grainOf(double flops, double scores, DataType type) {
-  const double tile_ns = flops * static_cast<double>(sizeOf(type)) / 400 + scores + 20;
-  return static_cast<int64_t>(std::ceil(10'000 / tile_ns));
+/// At 100 GFLOP/s in f32 and half of that in f64, and 1 ns for each score.
+double tileNs(double flops, double scores, DataType type) {
+  return flops * static_cast<double>(sizeOf(type)) / 400 + scores + 20;
 }
 
 void planForward(AttentionProblem& problem) {
@@ -18,7 +17,7 @@ void planForward(AttentionProblem& problem) {
   const double scores = static_cast<double>(problem.cut.block_queries) * static_cast<double>(s.keys);
   problem.phases[0] = {
       .tiles = s.batch * s.heads * problem.cut.query_blocks,
-      .grain = grainOf(2 * scores * static_cast<double>(s.width + s.value_width), scores, s.type),
+      .tile_ns = tileNs(2 * scores * static_cast<double>(s.width + s.value_width), scores, s.type),
       .f32 = computeAttentionTile<float>,
       .f64 = computeAttentionTile<double>};
 }
@@ -30,14 +29,14 @@ void planGradient(AttentionProblem& problem) {
   const double scores = keys * static_cast<double>(s.queries) * static_cast<double>(s.headsPerGroup());
   const double flops = 2 * scores * static_cast<double>(3 * s.width + 2 * s.value_width);
   problem.phases[0] = {.tiles = s.batch * s.groups * cut.parts,
-                       .grain = grainOf(flops, scores, s.type),
+                       .tile_ns = tileNs(flops, scores, s.type),
                        .f32 = computeAttentionGradientTile<float>,
                        .f64 = computeAttentionGradientTile<double>};
   const double block = static_cast<double>(cut.block_queries);
   if (problem.summed())
     problem.phases[problem.phase_count++] = {
         .tiles = s.batch * s.heads * cut.query_blocks,
-        .grain = grainOf(0, block * static_cast<double>(s.width * cut.parts) / 4, s.type),
+        .tile_ns = tileNs(0, block * static_cast<double>(s.width * cut.parts) / 4, s.type),
         .f32 = sumQueryCotangent<float>,
         .f64 = sumQueryCotangent<double>};
   if (s.mask_gradient) {
@@ -46,7 +45,7 @@ void planGradient(AttentionProblem& problem) {
                        static_cast<double>(s.keys) / static_cast<double>(tiles);
     problem.phases[problem.phase_count++] = {
         .tiles = tiles,
-        .grain = grainOf(2 * all * static_cast<double>(s.width + s.value_width), all, s.type),
+        .tile_ns = tileNs(2 * all * static_cast<double>(s.width + s.value_width), all, s.type),
         .f32 = computeMaskGradientTile<float>,
         .f64 = computeMaskGradientTile<double>};
   }

@@ -57,7 +57,8 @@ struct AttentionProblem;
 
 /// What the tiles of a phase compute.
 struct AttentionPhase {
-  int64_t tiles = 1, grain = 1;
+  int64_t tiles = 1;
+  double tile_ns = 0;
   void (*f32)(const AttentionProblem&, const AttentionOperands&, int64_t tile) = nullptr;
   void (*f64)(const AttentionProblem&, const AttentionOperands&, int64_t tile) = nullptr;
 };

@@ -36,7 +36,7 @@ void cutForDirect(ConvProblem& problem) {
   const double flops = 2 * pixels * static_cast<double>(c.groupOutputs() * c.patchRows());
   if (s.kind != ConvKind::filter_gradient) {
     problem.phases.push_back(
-        {ConvStep::direct, s.batch * s.groups * cut.strips, convGrain(flops, packed, s.type)});
+        {ConvStep::direct, s.batch * s.groups * cut.strips, convTileNs(flops, packed, s.type)});
     return;
   }
   const int64_t channel = cut.row_phases * cut.column_phases * rows * cut.row_stride;
@@ -48,7 +48,7 @@ void cutForDirect(ConvProblem& problem) {
   problem.sums_in_workspace = cut.parts > 1 || problem.isWidened();
   const double images = static_cast<double>(s.batch * cut.strips) / static_cast<double>(cut.parts);
   problem.phases.push_back({by_outputs ? ConvStep::output_filter : ConvStep::direct_filter,
-                            cut.parts * s.groups, convGrain(images * flops, images * packed, s.type)});
+                            cut.parts * s.groups, convTileNs(images * flops, images * packed, s.type)});
 }
 
 }  // namespace gpuc

@@ -14,7 +14,7 @@ void cutForImages(ConvProblem& problem) {
   const double packed =
       static_cast<double>(c.groupInputs() * cut.packed_rows * cut.packed_columns * imageLanes(c));
   problem.phases.push_back({ConvStep::images, cut.image_groups * c.groups * cut.strips,
-                            convGrain(2 * pixels * outputs * static_cast<double>(c.patchRows()),
+                            convTileNs(2 * pixels * outputs * static_cast<double>(c.patchRows()),
                                       packed + pixels * outputs, c.type)});
 }
 

@@ -44,7 +44,7 @@ void cutForward(ConvProblem& problem) {
   problem.stride_b = packedStride(b.block_n, s.type);
   const double elements = static_cast<double>(b.block_n) * static_cast<double>(b.k);
   problem.phases.push_back({ConvStep::compute, others * b.blocksM(),
-                            convGrain(2 * elements * static_cast<double>(b.block_m), elements, s.type)});
+                            convTileNs(2 * elements * static_cast<double>(b.block_m), elements, s.type)});
 }
 
 /// A tile owns whole channels of the image, into which it adds the patches of all pixels. Patch rows are m.
@@ -66,7 +66,7 @@ void cutInputGradient(ConvProblem& problem) {
   const double elements = static_cast<double>(tile_rows) * static_cast<double>(b.n);
   problem.phases.push_back({ConvStep::compute,
                             s.batch * s.groups * ceilDivide(s.groupInputs(), problem.channels_per_tile),
-                            convGrain(2 * elements * static_cast<double>(b.k), 2 * elements, s.type)});
+                            convTileNs(2 * elements * static_cast<double>(b.k), 2 * elements, s.type)});
 }
 
 /// Patch rows are m, outputs n, and the pixels of all images the depth.
@@ -85,7 +85,7 @@ void cutFilter(ConvProblem& problem) {
   const double depth = static_cast<double>(s.batch * cut.pixel_blocks * cut.pixels / cut.parts);
   const double rows = static_cast<double>(cut.rows), outputs = static_cast<double>(cut.outputs);
   problem.phases.push_back({ConvStep::compute, cut.parts * s.groups * cut.row_blocks * cut.output_blocks,
-                            convGrain(2 * rows * outputs * depth, (rows + outputs) * depth, s.type)});
+                            convTileNs(2 * rows * outputs * depth, (rows + outputs) * depth, s.type)});
 }
 
 struct LeadingDimensions {
@@ -168,9 +168,8 @@ Status checkConvShape(const ConvShape& s) {
   return okStatus();
 }
 
-int64_t convGrain(double flops, double packed, DataType type) {
-  const double tile_ns = flops * static_cast<double>(sizeOf(type)) / 480 + 0.3 * packed + 20;
-  return static_cast<int64_t>(std::ceil(10'000 / tile_ns));
+double convTileNs(double flops, double packed, DataType type) {
+  return flops * static_cast<double>(sizeOf(type)) / 480 + 0.3 * packed + 20;
 }
 
 Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
@@ -188,7 +187,7 @@ Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
   problem.vector_kernels = vectorKernels(microKernelVectorBytes());
   if (problem.widened_filter > 0)
     problem.phases.push_back({ConvStep::widen_filter, ceilDivide(shape.filterElements(), kConvSumElements),
-                              convGrain(0, kConvSumElements, DataType::f32)});
+                              convTileNs(0, kConvSumElements, DataType::f32)});
   if (by_images)
     cutForImages(problem);
   else if (direct)
@@ -202,7 +201,7 @@ Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
   if (problem.summed())
     problem.phases.push_back(
         {ConvStep::sum_parts, ceilDivide(shape.filterElements(), kConvSumElements),
-         convGrain(0, static_cast<double>(kConvSumElements * problem.parts) / 4, problem.shape.type)});
+         convTileNs(0, static_cast<double>(kConvSumElements * problem.parts) / 4, problem.shape.type)});
   if (!direct) {
     GPUC_ASSIGN_OR_RETURN(problem.micro_kernels, makeBlockKernels(problem));
   }

@@ -54,7 +54,8 @@ enum class ConvStep : uint8_t {
 
 struct ConvPhase {
   ConvStep step;
-  int64_t tiles, grain;
+  int64_t tiles;
+  double tile_ns;
 };
 
 /// What the direct method needs beyond the shape.
@@ -118,8 +119,8 @@ void cutForDirect(ConvProblem& problem);
 /// The same for by_images.
 void cutForImages(ConvProblem& problem);
 
-/// The fewest tiles of about 10 µs, at 120 GFLOP/s in f32 and 60 in f64, and 0.3 ns for each packed element.
-int64_t convGrain(double flops, double packed, DataType type);
+/// What a tile takes: 120 GFLOP/s in f32 and 60 in f64, and 0.3 ns for each packed element.
+double convTileNs(double flops, double packed, DataType type);
 
 // One tile of each kind; `tile` counts as the functions' comments say. S is the type in memory.
 template <typename S>

@@ -25,18 +25,16 @@ constexpr int64_t kCacheLineBytes = 64;
 
 int64_t rowBytesOfB(const MatmulPlan& plan) { return plan.ldb * sizeOf(plan.problem.type); }
 
-/// Sets the grain from a tile's time: bound by arithmetic (160 GFLOP/s in f32, 80 in f64) or by reading b
+/// Estimates a tile's time: bound by arithmetic (160 GFLOP/s in f32, 80 in f64) or by reading b
 /// from the second-level cache, whichever is slower; 20 ns at least for the call.
-void setGrain(MatmulPlan& plan) {
-  constexpr double kGrainNs = 10'000;
+void setTileNs(MatmulPlan& plan) {
   constexpr double kReadBytesPerNs = 100;
   const MatmulShape& p = plan.problem;
   const double element_bytes = static_cast<double>(sizeOf(p.type));
   const double columns = static_cast<double>(std::min(plan.tile_n, p.n)) * static_cast<double>(p.k);
   const double arithmetic_ns =
       columns * static_cast<double>(std::min(plan.tile_m, p.m)) * element_bytes / 320;
-  const double tile_ns = std::max({arithmetic_ns, columns * element_bytes / kReadBytesPerNs, 20.0});
-  plan.grain = static_cast<int64_t>(std::ceil(kGrainNs / tile_ns));
+  plan.tile_ns = std::max({arithmetic_ns, columns * element_bytes / kReadBytesPerNs, 20.0});
 }
 
 /// LIBXSMM adds up at most this many products at once, if there are no more; else four by four (in its
@@ -149,7 +147,7 @@ void planDot(MatmulPlan& plan) {
   plan.method = MatmulMethod::dot;
   plan.tile_m = evenPart(p.m, 32, 4);
   plan.tile_n = evenPart(p.n, 16, 8);
-  setGrain(plan);
+  setTileNs(plan);
 }
 
 void planFewRows(MatmulPlan& plan) {
@@ -161,7 +159,7 @@ void planFewRows(MatmulPlan& plan) {
   // Rows of b in pages of their own: few at a time, so that the prefetcher can follow them.
   plan.block_k = rowBytesOfB(plan) >= kFarApartBytes ? std::min<int64_t>(16, p.k) : p.k;
   widen(plan, 32, 1);
-  setGrain(plan);
+  setTileNs(plan);
 }
 
 void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b) {
@@ -193,7 +191,7 @@ void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b) {
   if (pack_a) most_k = std::min(most_k, kMatmulStripBytes / (plan.strip_m * element_bytes));
   plan.block_k = evenPart(p.k, most_k / 16 * 16, 16);
   widen(plan, 64, 4);
-  setGrain(plan);
+  setTileNs(plan);
 }
 
 // The thresholds come from bench-matmul on one core of a Sapphire Rapids, f32; each names what it was weighed

@@ -51,7 +51,7 @@ struct MatmulPlan {
   bool pack_a = false, pack_b = false;
   int64_t piece_k = 0;  // cuts what is packed of a block of k, so that it fits; 0: blocks are packed whole
 
-  int64_t grain = 1;  // tiles of about 10 µs of work
+  double tile_ns = 0;  // what a tile takes, by estimate
 
   int64_t rowTiles() const { return (problem.m + tile_m - 1) / tile_m; }
   int64_t columnTiles() const { return (problem.n + tile_n - 1) / tile_n; }
