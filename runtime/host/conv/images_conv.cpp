@@ -15,7 +15,7 @@ void cutForImages(ConvProblem& problem) {
       static_cast<double>(c.groupInputs() * cut.packed_rows * cut.packed_columns * imageLanes(c));
   problem.phases.push_back({ConvStep::images, cut.image_groups * c.groups * cut.strips,
                             convTileNs(2 * pixels * outputs * static_cast<double>(c.patchRows()),
-                                      packed + pixels * outputs, c.type)});
+                                       packed + pixels * outputs, c.type)});
 }
 
 /// Tiles count strips first, then groups, then groups of images.
