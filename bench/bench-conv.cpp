@@ -66,7 +66,9 @@ class Buffers {
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (int64_t i = 0; i < 2 * stride_ / sizeOf(type); ++i) place(type, i, uniform(random));
   }
-  ConvOperands operands() { return {begin_, begin_ + stride_, begin_ + 2 * stride_, begin_ + 3 * stride_}; }
+  ConvOperands operands() {
+    return {begin_, begin_ + stride_, begin_ + 2 * stride_, nullptr, begin_ + 3 * stride_};
+  }
 
  private:
   void place(DataType type, int64_t i, float value) {

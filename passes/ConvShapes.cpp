@@ -73,15 +73,15 @@ int64_t convWorkspace(plan::TargetAttr target, const ConvShape &shape, bool tf32
                                                     : convWorkspaceBytes(shape);
 }
 
-plan::ConvOp createConv(OpBuilder &builder, Location location, const ConvShape &s, Type element, Value lhs,
-                        Value rhs, Value result, Value workspace, bool tf32) {
-  return plan::ConvOp::create(builder, location, static_cast<plan::ConvKind>(s.kind), lhs, rhs, result,
-                              workspace, element, s.batch, {s.in_channels, s.height.input, s.width.input},
-                              {s.out_channels, s.groupInputs(), s.height.kernel, s.width.kernel},
-                              {s.out_channels, s.height.output, s.width.output},
-                              {s.height.stride, s.width.stride},
-                              {s.height.low, s.height.high, s.width.low, s.width.high},
-                              {s.height.dilation, s.width.dilation}, s.groups, tf32, s.channels_last);
+plan::ConvOp createConv(OpBuilder &builder, Location location, const ConvShape &s, Type element,
+                        const ConvBuffers &b, bool tf32) {
+  return plan::ConvOp::create(
+      builder, location, static_cast<plan::ConvKind>(s.kind), b.lhs, b.rhs, b.result, b.bias, b.workspace,
+      element, s.batch, {s.in_channels, s.height.input, s.width.input},
+      {s.out_channels, s.groupInputs(), s.height.kernel, s.width.kernel},
+      {s.out_channels, s.height.output, s.width.output}, {s.height.stride, s.width.stride},
+      {s.height.low, s.height.high, s.width.low, s.width.high}, {s.height.dilation, s.width.dilation},
+      s.groups, b.relu, tf32, s.channels_last);
 }
 
 } // namespace gpuc

@@ -348,12 +348,9 @@ private:
     entry.a = operand(matmul.getLhs());
     entry.b = operand(matmul.getRhs());
     entry.c = operand(matmul.getResult());
-    if (matmul.getBias()) {
-      entry.bias = operand(matmul.getBias());
-      entry.epilogue = fb::Epilogue::bias;
-    }
-    if (matmul.getAccumulate())
-      entry.epilogue = fb::Epilogue::accumulate;
+    entry.bias = optionalOperand(matmul.getBias());
+    entry.relu = matmul.getRelu();
+    entry.accumulate = matmul.getAccumulate();
     entry.workspace = optionalOperand(matmul.getWorkspace());
     entry.batch = matmul.getBatch();
     entry.m = matmul.getM();
@@ -376,6 +373,8 @@ private:
     entry.c = operand(conv.getResult());
     entry.workspace = optionalOperand(conv.getWorkspace());
     entry.tf32 = conv.getTf32();
+    entry.bias = optionalOperand(conv.getBias());
+    entry.relu = conv.getRelu();
     return entry;
   }
 

@@ -23,14 +23,27 @@ static int64_t flopsOf(plan::KernelOp kernel) {
   return flops;
 }
 
+/// What follows each element of a product: an addition, a maximum.
+template <typename Product> static SmallVector<StringRef> epilogueOf(Product product) {
+  SmallVector<StringRef> ops;
+  if (product.getBias())
+    ops.push_back(ir::AddOp::getOperationName());
+  if (product.getRelu())
+    ops.push_back(ir::ReluOp::getOperationName());
+  return ops;
+}
+
 int64_t flopsOf(plan::CommandOpInterface command) {
   return TypeSwitch<Operation *, int64_t>(command)
       .Case([](plan::MatmulOp matmul) {
-        return 2 * matmul.getBatch() * matmul.getM() * matmul.getN() * matmul.getK();
+        auto following = static_cast<int64_t>(epilogueOf(matmul).size());
+        return matmul.getBatch() * matmul.getM() * matmul.getN() * (2 * matmul.getK() + following);
       })
       .Case([](plan::ConvOp conv) {
         ConvShape shape = convShapeOf(conv);
-        return 2 * shape.batch * shape.outputPixels() * shape.filterElements();
+        auto following = static_cast<int64_t>(epilogueOf(conv).size());
+        return shape.batch * shape.outputPixels() *
+               (2 * shape.filterElements() + following * shape.out_channels);
       })
       .Case<plan::AttentionOp, plan::AttentionGradientOp>(
           [](auto attention) { return flopsOf(attentionShapeOf(attention)); })
@@ -98,6 +111,14 @@ static std::string shapeOf(plan::MatmulOp matmul) {
   return shape + std::to_string(matmul.getK());
 }
 
+/// What a product's command computes, as opsOf() has it.
+template <typename Product> static llvm::json::Array opsOf(Product product, StringRef op) {
+  llvm::json::Array ops{op};
+  for (StringRef name : epilogueOf(product))
+    ops.push_back(name.split('.').second);
+  return ops;
+}
+
 /// A kernel's own name; else that of what is written.
 static std::string nameOf(plan::CommandOpInterface command) {
   if (auto launch = dyn_cast<plan::LaunchOp>(*command))
@@ -121,8 +142,12 @@ static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInter
     entry["ops"] = opsOf(kernelOf(launch));
     entry["layers"] = layersOf(kernelOf(launch));
   }
-  if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
+  if (auto matmul = dyn_cast<plan::MatmulOp>(*command)) {
+    entry["ops"] = opsOf(matmul, "matmul");
     entry["shape"] = shapeOf(matmul);
+  }
+  if (auto conv = dyn_cast<plan::ConvOp>(*command))
+    entry["ops"] = opsOf(conv, "conv");
   return entry;
 }
 

@@ -8,7 +8,10 @@ using namespace mlir;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-static bool contractsOneElement(ir::MatmulOp matmul) {
+bool contractsOneElement(Operation *op) {
+  auto matmul = dyn_cast<ir::MatmulOp>(op);
+  if (!matmul)
+    return false;
   RankedTensorType lhs = typeOf(matmul.getLhs());
   return matmul.getType().hasStaticShape() && lhs.getShape().end()[matmul.getTransposeLhs() ? -2 : -1] == 1;
 }
@@ -39,7 +42,8 @@ static Value multiply(ir::MatmulOp matmul) {
 
 void multiplyOuterProducts(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block))
-    if (auto matmul = dyn_cast<ir::MatmulOp>(op); matmul && contractsOneElement(matmul)) {
+    if (contractsOneElement(&op)) {
+      auto matmul = cast<ir::MatmulOp>(op);
       matmul.replaceAllUsesWith(multiply(matmul));
       matmul.erase();
     }

@@ -5,6 +5,9 @@
 
 namespace gpuc {
 
+/// Whether the op is a product that contracts over one element.
+bool contractsOneElement(mlir::Operation *op);
+
 /// Puts a multiplication of broadcasts in the place of each product in `block` that contracts over one
 /// element, as the gradient of a weight does when the batch is one row. Kernels then compute it where it is
 /// read, instead of reading a matrix that was stored.

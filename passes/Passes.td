@@ -402,6 +402,40 @@ def LayoutPass : Pass<"gpuc-layout", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
+def EpiloguesPass : Pass<"gpuc-epilogues", "::mlir::ModuleOp"> {
+  let summary = "Put what follows each element of a product beside it";
+  let description = [{
+    A bias that is added to a product, a relu of it: libraries do these to the elements that they have just summed up.
+    Afterwards they stand with the product in a `gpuc.fused`, relu last, if nobody else reads what is between them.
+    The host does so for all floats, and for forward convolutions; cuBLASLt for f32, and relu alone for f16 and bf16, of
+    which it would round the sum of product and bias once instead of twice. What is added and is no bias stays outside: a
+    library would begin its sum with it, and give other bits.
+
+    Before:
+    ```mlir
+    %h = gpuc.matmul %x, transpose %w : … loc("fc1")
+    %1 = gpuc.broadcast %b dims [1] : tensor<128xf32> to tensor<64x128xf32> loc("fc1")
+    %2 = gpuc.add %h, %1 : tensor<64x128xf32> loc("fc1")
+    %3 = gpuc.relu %2 : tensor<64x128xf32> loc("act1")
+    ```
+    After:
+    ```mlir
+    %3 = gpuc.fused "fc1.matmul_add_relu"(%x, %w, %b) : (…) -> tensor<64x128xf32> {
+    ^bb0(%x_0: tensor<64x784xf32>, %w_1: tensor<128x784xf32>, %b_2: tensor<128xf32>):
+      %4 = gpuc.matmul %x_0, transpose %w_1 : …
+      %5 = gpuc.broadcast %b_2 dims [1] : tensor<128xf32> to tensor<64x128xf32>
+      %6 = gpuc.add %4, %5 : tensor<64x128xf32>
+      %7 = gpuc.relu %6 : tensor<64x128xf32>
+      gpuc.yield %7 : tensor<64x128xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host\"", "host[:CPU] or cuda:ARCHITECTURE: whose libraries">,
+  ];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 def FusePass : Pass<"gpuc-fuse", "::mlir::ModuleOp"> {
   let summary = "Gather ops into kernels";
   let description = [{

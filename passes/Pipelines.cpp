@@ -70,6 +70,9 @@ void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
   // Zeros around what a loop only reads are put there once, before it.
   passes.addPass(createHoistFromScansPass());
   cleanUp(passes);
+  // What a library does to the elements of a product is no kernel's any more.
+  if (options.fuse)
+    passes.addPass(createEpiloguesPass({options.target}));
   // Everything but library calls becomes kernels.
   passes.addPass(createFusePass({options.fuse, options.target}));
 }

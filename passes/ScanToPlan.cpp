@@ -19,8 +19,8 @@
 
 #include "passes/ScanToPlan.h"
 
+#include "passes/Epilogues.h"
 #include "passes/Locations.h"
-#include "passes/codegen/Codegen.h"
 
 using namespace mlir;
 
@@ -320,8 +320,7 @@ private:
 
   static bool updatesInPlace(Operation *producer, OpOperand &operand, OpResult result) {
     auto fused = dyn_cast<ir::FusedOp>(producer);
-    return fused &&
-           canUpdateInPlace(fused.getBody().front(), operand.getOperandNumber(), result.getResultNumber());
+    return fused && mayUpdateInPlace(fused, operand.getOperandNumber(), result.getResultNumber());
   }
 
   /// At the end of an iteration: what is yielded and was not written where it belongs. Single carries come

@@ -12,6 +12,7 @@
 #include "passes/AttentionShapes.h"
 #include "passes/AttentionViews.h"
 #include "passes/ConvShapes.h"
+#include "passes/Epilogues.h"
 #include "passes/Locations.h"
 #include "passes/Passes.h"
 #include "passes/ScanToPlan.h"
@@ -98,17 +99,24 @@ private:
       plan::UploadOp::create(builder, argument.getLoc(), buffers.lookup(argument));
   }
 
-  LogicalResult convert(Operation *op) {
+  /// Whether the target computes the op as it is to be computed.
+  LogicalResult checkTf32(Operation *op) {
     if (ir::isTf32(op) && target.getKind() != plan::TargetKind::cuda)
       return op->emitOpError(
           "is to be computed in TF32, which the host has not: compile with --target=cuda:sm_80 or newer, or "
           "the model, not a later stage of it, with --precision=f32");
+    return success();
+  }
+
+  LogicalResult convert(Operation *op) {
+    if (failed(checkTf32(op)))
+      return failure();
     if (auto fused = dyn_cast<ir::FusedOp>(op))
       return convertFused(fused);
     if (auto matmul = dyn_cast<ir::MatmulOp>(op))
-      return convertMatmul(matmul);
+      return convertMatmul(matmul, plainProduct(op, "matmul"));
     if (ir::isConvolution(op))
-      return convertConvolution(op);
+      return convertConvolution(op, plainProduct(op, "conv"));
     if (isAttention(op))
       return convertAttention(op);
     if (isa<ir::TransposeOp, ir::SliceOp>(op))
@@ -129,6 +137,8 @@ private:
   LogicalResult convertFused(ir::FusedOp fused) {
     if (Value sum = addedElsewhere.lookup(fused)) // a matmul has done it
       return buffers[fused.getOutputs()[0]] = sum, success();
+    if (std::optional<Epilogue> epilogue = epilogueOf(fused))
+      return convertProduct(fused, *epilogue);
     auto kernel = makeKernel(fused);
     SmallVector<Value> inputs, outputs;
     for (Value input : fused.getInputs())
@@ -148,7 +158,53 @@ private:
     return kernel;
   }
 
-  LogicalResult convertMatmul(ir::MatmulOp matmul) {
+  /// A product with an epilogue: the region's arguments are names of what they stand for.
+  LogicalResult convertProduct(ir::FusedOp fused, const Epilogue &epilogue) {
+    if (failed(checkTf32(epilogue.product)))
+      return failure();
+    plan::TargetKind kind = target.getKind();
+    if (!takesRelu(kind, epilogue.product) || (epilogue.bias && !takesBias(kind, epilogue.product)))
+      return fused.emitOpError(
+          "was made for the host, and cuda's library does not do what follows the product: "
+          "compile the model, not a later stage of it, with --target=cuda");
+    for (auto [argument, input] : llvm::zip_equal(fused.getBody().getArguments(), fused.getInputs()))
+      buffers[argument] = buffers.lookup(input);
+    Product product{epilogue, fused.getOutputs()[0], fused.getName().str(), fused.getLoc()};
+    if (auto matmul = dyn_cast<ir::MatmulOp>(epilogue.product))
+      return convertMatmul(matmul, product);
+    return convertConvolution(epilogue.product, product);
+  }
+
+  /// Where a bias lies: a vector, or a part of one.
+  Value biasBuffer(Value bias) {
+    auto slice = bias ? bias.getDefiningOp<ir::SliceOp>() : ir::SliceOp();
+    if (!slice)
+      return bias ? buffers.lookup(bias) : Value();
+    auto type = cast<RankedTensorType>(bias.getType());
+    OpBuilder head = declarations();
+    return plan::ViewOp::create(head, bias.getLoc(), bufferType, buffers.lookup(slice.getOperand()),
+                                slice.getStarts().front() * ir::elementBytes(type.getElementType()), type,
+                                ArrayRef<int64_t>());
+  }
+
+  /// A product to be converted: what follows it, what stands for its result, its name and place.
+  struct Product {
+    Epilogue epilogue;
+    Value result;
+    std::string name;
+    Location location;
+  };
+
+  /// One with nothing behind it.
+  static Product plainProduct(Operation *op, StringRef kind) {
+    std::string layer = layerName(op->getLoc());
+    return {{op, {}, false},
+            op->getResult(0),
+            layer.empty() ? kind.str() : layer + "." + kind.str(),
+            op->getLoc()};
+  }
+
+  LogicalResult convertMatmul(ir::MatmulOp matmul, const Product &product) {
     auto result = cast<RankedTensorType>(matmul.getType());
     auto lhs = cast<RankedTensorType>(matmul.getLhs().getType());
     MatmulShape shape;
@@ -161,36 +217,37 @@ private:
     shape.transpose_a = matmul.getTransposeLhs();
     shape.transpose_b = matmul.getTransposeRhs();
 
-    std::string layer = layerName(matmul.getLoc());
-    std::string name = layer.empty() ? "matmul" : layer + ".matmul";
     Value workspace;
     if (int64_t bytes = matmulWorkspace(target, shape, result))
-      workspace = newBuffer(name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
-                            plan::Category::workspace, matmul.getLoc());
+      workspace = newBuffer(product.name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
+                            plan::Category::workspace, product.location);
+    const Epilogue &epilogue = product.epilogue;
     Value sum = sums.lookup(matmul.getResult());
-    plan::MatmulOp::create(builder, matmul.getLoc(), buffers.lookup(matmul.getLhs()),
-                           buffers.lookup(matmul.getRhs()), sum ? sum : bufferFor(matmul.getResult(), name),
-                           /*bias=*/Value(), workspace, /*accumulate=*/sum != nullptr, ir::isTf32(matmul),
-                           matmul.getTransposeLhs(), matmul.getTransposeRhs(), result.getElementType(),
-                           shape.batch, shape.m, shape.n, shape.k);
+    plan::MatmulOp::create(
+        builder, product.location, buffers.lookup(matmul.getLhs()), buffers.lookup(matmul.getRhs()),
+        sum ? sum : bufferFor(product.result, product.name), biasBuffer(epilogue.bias), workspace,
+        /*accumulate=*/sum != nullptr, epilogue.relu, ir::isTf32(matmul), matmul.getTransposeLhs(),
+        matmul.getTransposeRhs(), result.getElementType(), shape.batch, shape.m, shape.n, shape.k);
     return success();
   }
 
-  LogicalResult convertConvolution(Operation *op) {
+  LogicalResult convertConvolution(Operation *op, const Product &product) {
     ConvShape shape = convShapeOf(op);
     if (shape.channels_last && target.getKind() != plan::TargetKind::cuda)
       return op->emitOpError(
           "has its channels last, which no convolution of the host has: compile the model, "
           "not a later stage of it, with --target=host");
-    std::string layer = layerName(op->getLoc());
-    std::string name = layer.empty() ? "conv" : layer + ".conv";
-    Value workspace;
+    ConvBuffers b;
     if (int64_t bytes = convWorkspace(target, shape, ir::isTf32(op)))
-      workspace = newBuffer(name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
-                            plan::Category::workspace, op->getLoc());
-    Value result = op->getResult(0);
-    createConv(builder, op->getLoc(), shape, getElementTypeOrSelf(result), buffers.lookup(op->getOperand(0)),
-               buffers.lookup(op->getOperand(1)), bufferFor(result, name), workspace, ir::isTf32(op));
+      b.workspace =
+          newBuffer(product.name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
+                    plan::Category::workspace, product.location);
+    b.lhs = buffers.lookup(op->getOperand(0));
+    b.rhs = buffers.lookup(op->getOperand(1));
+    b.result = bufferFor(product.result, product.name);
+    b.bias = biasBuffer(product.epilogue.bias);
+    b.relu = product.epilogue.relu;
+    createConv(builder, product.location, shape, getElementTypeOrSelf(product.result), b, ir::isTf32(op));
     return success();
   }
 

@@ -11,10 +11,10 @@
 #include "passes/VariableUpdates.h"
 
 #include "passes/AttentionViews.h"
+#include "passes/Epilogues.h"
 
 #include "dialects/gpuc/Windows.h"
 #include "passes/ScanToPlan.h"
-#include "passes/codegen/Codegen.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -100,7 +100,7 @@ private:
       if (!read || read.getVariable() != assign.getVariable())
         continue;
       auto fused = dyn_cast<ir::FusedOp>(producer);
-      if (!fused || !canUpdateInPlace(fused.getBody().front(), operand.getOperandNumber(), result))
+      if (!fused || !mayUpdateInPlace(fused, operand.getOperandNumber(), result))
         return false;
     }
     return true;

@@ -253,14 +253,21 @@ LogicalResult ConvOp::verify() {
   for (auto [buffer, role] : llvm::zip_equal(buffers, roles[static_cast<size_t>(getKind())]))
     if (failed(check(buffer, role.name, role.extents, role.count)))
       return failure();
-  return success();
+  if ((getBias() || getRelu()) && getKind() != ConvKind::forward)
+    return emitOpError("is a gradient, which neither bias nor relu follows");
+  return getBias() ? check(getBias(), "bias", getOutput().front(), 1) : success();
 }
 
 LogicalResult MatmulOp::verify() {
   if (failed(verifyTf32(*this)))
     return failure();
-  if (getAccumulate() && getBias())
-    return emitOpError("adds to its result, and so has no bias to start from");
+  if (getAccumulate() && (getBias() || getRelu()))
+    return emitOpError("adds to its result, which neither bias nor relu follows");
+  if (!getBias())
+    return success();
+  int64_t has = rangeOf(getBias()).size, needs = getN() * ir::elementBytes(getElement());
+  if (has != needs)
+    return emitOpError() << "bias has " << has << " bytes, " << getN() << " elements take " << needs;
   return success();
 }
 
@@ -363,7 +370,12 @@ Values MatmulOp::getWrites() {
   return writes;
 }
 
-Values ConvOp::getReads() { return {getLhs(), getRhs()}; }
+Values ConvOp::getReads() {
+  Values reads = {getLhs(), getRhs()};
+  if (getBias())
+    reads.push_back(getBias());
+  return reads;
+}
 // As for a matmul.
 Values ConvOp::getWrites() {
   Values writes = {getResult()};

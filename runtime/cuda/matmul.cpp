@@ -85,7 +85,7 @@ Status Matmul::describe(const fb::Matmul& matmul) {
     return errorf("cuBLASLt has no batch of %" PRIu64 " matrices", matmul.batch());
   GPUC_ASSIGN_OR_RETURN(type_, typeOf(matmul.type()));
   wide_ = matmul.type() == fb::DataType::f64;
-  accumulate_ = matmul.epilogue() == fb::Epilogue::accumulate;
+  accumulate_ = matmul.accumulate();
   cublasComputeType_t compute = wide_           ? CUBLAS_COMPUTE_64F
                                 : matmul.tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32
                                                 : CUBLAS_COMPUTE_32F;
@@ -96,11 +96,13 @@ Status Matmul::describe(const fb::Matmul& matmul) {
   cublasOperation_t right = matmul.transpose_a() ? CUBLAS_OP_T : CUBLAS_OP_N;
   GPUC_RETURN_IF_ERROR(setAttribute(blas_, operation_, CUBLASLT_MATMUL_DESC_TRANSA, left));
   GPUC_RETURN_IF_ERROR(setAttribute(blas_, operation_, CUBLASLT_MATMUL_DESC_TRANSB, right));
-  if (matmul.bias()) {
-    GPUC_RETURN_IF_ERROR(
-        setAttribute(blas_, operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS));
+  const cublasLtEpilogue_t epilogue = matmul.bias() && matmul.relu() ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                      : matmul.bias()                ? CUBLASLT_EPILOGUE_BIAS
+                                      : matmul.relu()                ? CUBLASLT_EPILOGUE_RELU
+                                                                     : CUBLASLT_EPILOGUE_DEFAULT;
+  GPUC_RETURN_IF_ERROR(setAttribute(blas_, operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
+  if (matmul.bias())
     GPUC_RETURN_IF_ERROR(setAttribute(blas_, operation_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_));
-  }
   uint64_t m = matmul.m(), n = matmul.n(), k = matmul.k(), batch = matmul.batch();
   GPUC_RETURN_IF_ERROR(describeLayout(left_, matmul.transpose_b() ? n : k, matmul.transpose_b() ? k : n,
                                       batch, matmul.batch_stride_b()));

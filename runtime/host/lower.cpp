@@ -10,7 +10,7 @@ namespace {
 using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
 
 constexpr uint32_t kMatmulOperands = 5;      // a, b, c, bias, workspace
-constexpr uint32_t kConvOperands = 4;        // a, b, c, workspace
+constexpr uint32_t kConvOperands = 5;        // a, b, c, bias, workspace
 constexpr uint32_t kAttentionOperands = 14;  // AttentionOperands, in its order
 constexpr uint32_t kCopyOperands = 2;        // from, to
 
@@ -159,7 +159,8 @@ class Lowering {
                       .batch_stride_a = static_cast<int64_t>(matmul.batch_stride_a()),
                       .batch_stride_b = static_cast<int64_t>(matmul.batch_stride_b()),
                       .bias = matmul.bias() != nullptr,
-                      .accumulate = matmul.epilogue() == fb::Epilogue::accumulate};
+                      .accumulate = matmul.accumulate(),
+                      .relu = matmul.relu()};
     int64_t workspace_bytes = matmul.workspace() ? static_cast<int64_t>(matmul.workspace()->size()) : 0;
     GPUC_ASSIGN_OR_RETURN(MatmulKernel kernel, MatmulKernel::create(shape, workspace_bytes));
     out_.matmuls.push_back(std::move(kernel));
@@ -188,11 +189,14 @@ class Lowering {
                     .in_channels = static_cast<int64_t>(conv.in_channels()),
                     .out_channels = static_cast<int64_t>(conv.out_channels()),
                     .height = axisOf(*conv.height()),
-                    .width = axisOf(*conv.width())};
+                    .width = axisOf(*conv.width()),
+                    .bias = conv.bias() != nullptr,
+                    .relu = conv.relu()};
     int64_t workspace_bytes = conv.workspace() ? static_cast<int64_t>(conv.workspace()->size()) : 0;
     GPUC_ASSIGN_OR_RETURN(ConvKernel kernel, ConvKernel::create(shape, workspace_bytes));
     out_.convolutions.push_back(std::move(kernel));
-    for (const fb::Operand* operand : {conv.a(), conv.b(), conv.c(), conv.workspace()}) addOperand(operand);
+    for (const fb::Operand* operand : {conv.a(), conv.b(), conv.c(), conv.bias(), conv.workspace()})
+      addOperand(operand);
     result.kind = HostCommand::Kind::conv;
     result.conv = {.kernel = &out_.convolutions.back()};
     return okStatus();

@@ -90,9 +90,8 @@ bool isWritten(const HostCommand& command, uint32_t operand) {
     case HostCommand::Kind::launch:
       return operand >= command.launch.reads;
     case HostCommand::Kind::matmul:
-      return operand == 2 || operand == 4;  // c and the workspace; 3 is the bias
     case HostCommand::Kind::conv:
-      return operand >= 2;
+      return operand == 2 || operand == 4;  // c and the workspace; 3 is the bias
     case HostCommand::Kind::attention:
       return operand == 3 || operand == 4 || operand >= 9;
     case HostCommand::Kind::copy:

@@ -36,6 +36,8 @@ struct ConvShape {
   ConvAxis height;
   ConvAxis width;
   bool channels_last = false;
+  bool bias = false;  // of forward: bias[out_channels] is added to y, by channel
+  bool relu = false;  // of forward: max(…, 0) is taken of that
 
   constexpr int64_t groupInputs() const { return in_channels / groups; }
   constexpr int64_t groupOutputs() const { return out_channels / groups; }

@@ -8,7 +8,8 @@
 
 namespace gpuc {
 
-/// c[batch, m, n] = op(a) · op(b) (+ bias or c), all dense and row-major.
+/// c[batch, m, n] = op(a) · op(b) (+ c), all dense and row-major, and what follows each element, in this
+/// order: the bias is added to it, max(…, 0) is taken of it. Each of these is rounded by itself.
 ///   a is stored [m, k], or [k, m] with transpose_a;  b is stored [k, n], or [n, k] with transpose_b;
 ///   bias, where there is one, is [n] and is added to every row of c.
 struct MatmulShape {
@@ -22,7 +23,8 @@ struct MatmulShape {
   int64_t batch_stride_a = 0;  // elements from one matrix to the next; 0: the same matrix for the whole batch
   int64_t batch_stride_b = 0;
   bool bias = false;
-  bool accumulate = false;  // add to what c holds; without a bias then
+  bool accumulate = false;  // add to what c holds; neither bias nor relu follows then
+  bool relu = false;
 };
 
 /// Bytes of workspace that the host's matmul of this shape needs, aligned as every buffer is.

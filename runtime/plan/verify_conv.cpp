@@ -65,8 +65,12 @@ Status verifyConv(const fb::Conv& conv) {
                                     height.input(), width.input()));
   GPUC_RETURN_IF_ERROR(verifyTensor(conv, *filter, "the filter", conv.out_channels(),
                                     conv.in_channels() / conv.groups(), height.kernel(), width.kernel()));
-  return verifyTensor(conv, *output, "the output", conv.batch(), conv.out_channels(), height.output(),
-                      width.output());
+  GPUC_RETURN_IF_ERROR(verifyTensor(conv, *output, "the output", conv.batch(), conv.out_channels(),
+                                    height.output(), width.output()));
+  if (!forward && (conv.bias() || conv.relu()))
+    return errorf("conv: a bias or a relu behind a gradient, kind %d", int(conv.kind()));
+  return conv.bias() ? verifyTensor(conv, *conv.bias(), "the bias", conv.out_channels(), 1, 1, 1)
+                     : okStatus();
 }
 
 }  // namespace gpuc

@@ -90,10 +90,8 @@ class CommandVerifier {
 
   Status verify(const fb::Matmul& matmul) {
     const std::string what = "matmul";
-    if (matmul.type() > fb::DataType::MAX || !isFloat(static_cast<DataType>(matmul.type())) ||
-        matmul.epilogue() > fb::Epilogue::MAX)
-      return errorf("matmul: unknown element type %d or epilogue %d", int(matmul.type()),
-                    int(matmul.epilogue()));
+    if (matmul.type() > fb::DataType::MAX || !isFloat(static_cast<DataType>(matmul.type())))
+      return errorf("matmul: unknown element type %d", int(matmul.type()));
     GPUC_RETURN_IF_ERROR(verifyTf32(matmul, what));
     GPUC_RETURN_IF_ERROR(verify(matmul.a(), what, "a"));
     GPUC_RETURN_IF_ERROR(verify(matmul.b(), what, "b"));
@@ -104,8 +102,8 @@ class CommandVerifier {
     GPUC_RETURN_IF_ERROR(verifyMatrix(matmul, *matmul.a(), "a", m, k, batch, matmul.batch_stride_a()));
     GPUC_RETURN_IF_ERROR(verifyMatrix(matmul, *matmul.b(), "b", k, n, batch, matmul.batch_stride_b()));
     GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.c(), "c", m, n, batch));
-    if ((matmul.epilogue() == fb::Epilogue::bias) != (matmul.bias() != nullptr))
-      return errorf("matmul: a bias operand and the bias epilogue come together or not at all");
+    if (matmul.accumulate() && (matmul.bias() || matmul.relu()))
+      return errorf("matmul: adds to its result, which neither bias nor relu follows");
     if (matmul.bias()) {
       GPUC_RETURN_IF_ERROR(verify(matmul.bias(), what, "bias"));
       GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.bias(), "bias", 1, n, 1));
@@ -152,10 +150,13 @@ class CommandVerifier {
     GPUC_RETURN_IF_ERROR(verify(conv.a(), "conv", "a"));
     GPUC_RETURN_IF_ERROR(verify(conv.b(), "conv", "b"));
     GPUC_RETURN_IF_ERROR(verify(conv.c(), "conv", "c"));
+    if (conv.bias()) GPUC_RETURN_IF_ERROR(verify(conv.bias(), "conv", "bias"));
     if (conv.workspace()) GPUC_RETURN_IF_ERROR(verify(conv.workspace(), "conv", "workspace"));
     GPUC_RETURN_IF_ERROR(verifyTf32(conv, "conv"));
     if (conv.channels_last() && plan_.target()->kind() != fb::TargetKind::cuda)
       return errorf("conv: channels lie last, which the host does not compute; compile for cuda");
+    if ((conv.bias() || conv.relu()) && plan_.target()->kind() == fb::TargetKind::cuda)
+      return errorf("conv: with a bias or relu, which follow convolutions on the host alone");
     return verifyConv(conv);
   }
 

@@ -5,13 +5,19 @@
 namespace gpuc {
 namespace {
 
+/// What follows of each element: " + bias, relu".
+template <typename Product>
+std::string epilogueOf(const Product& product) {
+  return std::string(product.bias() ? " + bias" : "") + (product.relu() ? ", relu" : "");
+}
+
 std::string nameOf(const fb::Matmul& matmul) {
   std::string name = "matmul ";
   if (matmul.batch() != 1) name += std::to_string(matmul.batch()) + "x";
   name += std::to_string(matmul.m()) + "x" + std::to_string(matmul.n()) + "x" + std::to_string(matmul.k());
   if (matmul.tf32()) name += " tf32";
-  if (matmul.epilogue() == fb::Epilogue::accumulate) return name + " added";
-  return matmul.epilogue() == fb::Epilogue::bias ? name + " + bias" : name;
+  if (matmul.accumulate()) name += " added";
+  return name + epilogueOf(matmul);
 }
 
 /// "conv 64→128 3x3 on 32x56x56": channels, kernel, images of the input.
@@ -26,7 +32,7 @@ std::string nameOf(const fb::Conv& conv) {
          std::to_string(conv.out_channels()) + " " +
          product({conv.height()->kernel(), conv.width()->kernel()}) + " on " +
          product({conv.batch(), conv.height()->input(), conv.width()->input()}) +
-         (conv.channels_last() ? " channels last" : "") + (conv.tf32() ? " tf32" : "");
+         (conv.channels_last() ? " channels last" : "") + (conv.tf32() ? " tf32" : "") + epilogueOf(conv);
 }
 
 /// "attention gradient 12x4x64x64x32": batch, heads, queries, keys, elements of a key.
@@ -103,11 +109,11 @@ CommandOperands operandsOf(const fb::Command& command) {
     for (const fb::Operand* operand : each(launch->reads())) operands.reads.push_back(operand);
     for (const fb::Operand* operand : each(launch->writes())) operands.writes.push_back(operand);
   } else if (const fb::Matmul* matmul = command.work_as_Matmul()) {
-    const bool adds = matmul->epilogue() == fb::Epilogue::accumulate;
-    append(operands.reads, {matmul->a(), matmul->b(), matmul->bias(), adds ? matmul->c() : nullptr});
+    const fb::Operand* added_to = matmul->accumulate() ? matmul->c() : nullptr;
+    append(operands.reads, {matmul->a(), matmul->b(), matmul->bias(), added_to});
     append(operands.writes, {matmul->c(), matmul->workspace()});
   } else if (const fb::Conv* conv = command.work_as_Conv()) {
-    append(operands.reads, {conv->a(), conv->b()});
+    append(operands.reads, {conv->a(), conv->b(), conv->bias()});
     append(operands.writes, {conv->c(), conv->workspace()});
   } else if (const fb::Attention* attention = command.work_as_Attention()) {
     const bool is_forward = attention->kind() == fb::AttentionKind::forward;

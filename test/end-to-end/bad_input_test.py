@@ -22,7 +22,10 @@ def idx(type_code, extents, data):
     return struct.pack(">HBB", 0, type_code, len(extents)) + b"".join(struct.pack(">I", e) for e in extents) + data
 
 
-def sealed(payload, format_version=1):
+FORMAT = 2  # runtime/plan/header.h
+
+
+def sealed(payload, format_version=FORMAT):
     """A plan with a header that is true of its payload: see docs/plan-format.md."""
     checksum = ctypes.CDLL("libxxhash.so.0").XXH3_64bits_withSeed
     checksum.argtypes, checksum.restype = (ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64), ctypes.c_uint64
@@ -192,7 +195,7 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
         self.gpuc("gpuc-compile", "model.mlir", "--emit=plan", "-o", "text.plan")
         self.refuses_to_train(r"text\.plan: not a gpuc plan: .*", "idx:good", plan="text.plan")
         for change, message in (
-                (sealed_format_99, r"changed\.plan: plan format version 99, this runtime expects 1: compile the model again .*"),
+                (sealed_format_99, rf"changed\.plan: plan format version 99, this runtime expects {FORMAT}: compile the model again .*"),
                 (format_99, r"changed\.plan: plan format version 99, this runtime expects \d+: .*"),
                 (flip, r"changed\.plan: damaged plan: checksum .*"),
                 (lambda content: content[:1000], r"changed\.plan: plan cut short: 968 bytes follow the header, .*"),

@@ -53,11 +53,13 @@ class WorkReport(ToolTest):
         # x [7, 5] · w [2, 5]ᵀ, in f32.
         report = self.reported("linear-regression", {"in": "5", "out": "2", "batch": "7"})
         product = next(entry for entry in report["work"] if entry["kind"] == "matmul" and entry["entry"] == "predict")
-        self.assertEqual((product["shape"], product["flops"]), ("7x2x5", 2 * 7 * 2 * 5))
-        self.assertEqual((product["bytes_read"], product["bytes_written"]), (4 * (7 * 5 + 2 * 5), 4 * 7 * 2))
-        bias = next(entry for entry in report["work"] if entry["kind"] == "launch" and entry["entry"] == "predict")
-        self.assertEqual((bias["ops"], bias["flops"]), (["add"], 7 * 2))
-        self.assertEqual((bias["bytes_read"], bias["bytes_written"]), (4 * (7 * 2 + 2), 4 * 7 * 2))
+        self.assertEqual((product["ops"], product["shape"]), (["matmul", "add"], "7x2x5"))
+        self.assertEqual(product["flops"], 2 * 7 * 2 * 5 + 7 * 2)
+        self.assertEqual((product["bytes_read"], product["bytes_written"]), (4 * (7 * 5 + 2 * 5 + 2), 4 * 7 * 2))
+        # With its target y [7, 2], and a mask of 7 rows: the bias is the kernel's, since that reads the product alone.
+        loss = next(entry for entry in report["work"] if entry["name"] == "linear.add_mse")
+        self.assertEqual((loss["ops"], loss["flops"]), (["add", "sub", "mul", "select", "sum"], 5 * 7 * 2))
+        self.assertEqual((loss["bytes_read"], loss["bytes_written"]), (4 * (2 * 7 * 2 + 2) + 7, 4))
 
     def test_loops_count_each_execution(self):
         report = self.reported("rnn-classifier", CASES["rnn-classifier"]["keys"])

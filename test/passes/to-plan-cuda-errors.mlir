@@ -6,3 +6,17 @@ func.func @attend(%q: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
   %y, %log = gpuc.attention %q, %q, %q : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> (tensor<2x2x3x4xf32>, tensor<2x2x3xf32>)
   return %y : tensor<2x2x3x4xf32>
 }
+
+// -----
+
+// What the host's library does to the elements of a product, and CUDA's does not.
+func.func @finish(%x: tensor<2x3xf64>, %w: tensor<3x4xf64>) -> tensor<2x4xf64> {
+  // expected-error @below {{was made for the host, and cuda's library does not do what follows the product: compile the model, not a later stage of it, with --target=cuda}}
+  %y = gpuc.fused "matmul_relu" (%x, %w) : (tensor<2x3xf64>, tensor<3x4xf64>) -> tensor<2x4xf64> {
+  ^bb0(%a: tensor<2x3xf64>, %b: tensor<3x4xf64>):
+    %p = gpuc.matmul %a, %b : (tensor<2x3xf64>, tensor<3x4xf64>) -> tensor<2x4xf64>
+    %r = gpuc.relu %p : tensor<2x4xf64>
+    gpuc.yield %r : tensor<2x4xf64>
+  }
+  return %y : tensor<2x4xf64>
+}

@@ -232,3 +232,29 @@ module @needed {
     return %s, %t, %ps : tensor<2x2xf32>, tensor<2x2xf32>, tensor<5x2x2xf32>
   }
 }
+
+// -----
+
+// A product reads all of what a loop carries before it has written all of what comes next: not in the same place.
+
+// CHECK-LABEL: module @product_of_carry
+// CHECK: %[[CARRY:.*]] = plan.buffer "scan.carry"
+// CHECK: %[[NEXT:.*]] = plan.buffer "rnn.matmul_relu"
+// CHECK: plan.repeat 6 {
+// CHECK: plan.matmul %[[CARRY]], %{{.*}} -> %[[NEXT]] relu
+// CHECK: plan.copy %[[NEXT]] -> %[[CARRY]]
+module @product_of_carry {
+  func.func @predict(%x: tensor<6x4x4xf32> {gpuc.name = "x"}, %w: tensor<4x4xf32> {gpuc.name = "w"}, %h: tensor<4x4xf32> {gpuc.name = "h"}) -> tensor<4x4xf32> {
+    %last = gpuc.scan over(%x) carry(%h) captures(%w) : (tensor<6x4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+    ^bb0(%a: tensor<4x4xf32>, %before: tensor<4x4xf32>, %v: tensor<4x4xf32>):
+      %next = gpuc.fused "rnn.matmul_relu" (%before, %v) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+      ^bb0(%l: tensor<4x4xf32>, %r: tensor<4x4xf32>):
+        %p = gpuc.matmul %l, %r : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+        %y = gpuc.relu %p : tensor<4x4xf32>
+        gpuc.yield %y : tensor<4x4xf32>
+      }
+      gpuc.yield %next : tensor<4x4xf32>
+    }
+    return %last : tensor<4x4xf32>
+  }
+}

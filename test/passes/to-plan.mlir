@@ -299,3 +299,49 @@ module @dropped {
     return %dq, %dk : tensor<2x2x3x4xf32>, tensor<2x2x80x4xf32>
   }
 }
+
+// -----
+
+// What follows a product is a part of its command: a bias that is a part of a vector, relu.
+
+// CHECK-LABEL: module @epilogue
+module @epilogue {
+  // CHECK: %[[X:.*]] = plan.input "x" : tensor<4x3xf32>
+  // CHECK: %[[BS:.*]] = plan.input "bs" : tensor<9xf32>
+  // CHECK: %[[Y:.*]] = plan.buffer "fc.matmul_add_relu" : tensor<4x3xf32> activation
+  // CHECK: %[[B:.*]] = plan.view %[[BS]][12] : tensor<3xf32>
+  // CHECK: plan.matmul %[[X]], %{{.*}} -> %[[Y]] bias %[[B]] relu : f32 batch 1 m 4 n 3 k 3
+  // CHECK-NEXT: plan.output "result0" %[[Y]]
+  func.func @predict(%x: tensor<4x3xf32> {gpuc.name = "x"}, %w: tensor<3x3xf32> {gpuc.name = "w"}, %bs: tensor<9xf32> {gpuc.name = "bs"}) -> tensor<4x3xf32> {
+    %y = gpuc.fused "fc.matmul_add_relu" (%x, %w, %bs) : (tensor<4x3xf32>, tensor<3x3xf32>, tensor<9xf32>) -> tensor<4x3xf32> {
+    ^bb0(%a: tensor<4x3xf32>, %m: tensor<3x3xf32>, %biases: tensor<9xf32>):
+      %p = gpuc.matmul %a, %m : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+      %b = gpuc.slice %biases starts [3] limits [6] strides [1] : (tensor<9xf32>) -> tensor<3xf32>
+      %b2 = gpuc.broadcast %b dims [1] : tensor<3xf32> to tensor<4x3xf32>
+      %s = gpuc.add %p, %b2 : tensor<4x3xf32>
+      %r = gpuc.relu %s : tensor<4x3xf32>
+      gpuc.yield %r : tensor<4x3xf32>
+    }
+    return %y : tensor<4x3xf32>
+  }
+}
+
+// -----
+
+// A convolution's too.
+
+// CHECK-LABEL: module @conv_epilogue
+module @conv_epilogue {
+  // CHECK: plan.conv forward %{{.*}}, %{{.*}} -> %{{.*}} bias %{{.*}} relu : f32 batch 2
+  func.func @predict(%x: tensor<2x3x8x8xf32> {gpuc.name = "x"}, %w: tensor<4x3x3x3xf32> {gpuc.name = "w"}, %b: tensor<4xf32> {gpuc.name = "b"}) -> tensor<2x4x6x6xf32> {
+    %y = gpuc.fused "conv" (%x, %w, %b) : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>, tensor<4xf32>) -> tensor<2x4x6x6xf32> {
+    ^bb0(%a: tensor<2x3x8x8xf32>, %f: tensor<4x3x3x3xf32>, %bias: tensor<4xf32>):
+      %c = gpuc.conv2d %a, %f : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32>
+      %b2 = gpuc.broadcast %bias dims [1] : tensor<4xf32> to tensor<2x4x6x6xf32>
+      %s = gpuc.add %c, %b2 : tensor<2x4x6x6xf32>
+      %r = gpuc.relu %s : tensor<2x4x6x6xf32>
+      gpuc.yield %r : tensor<2x4x6x6xf32>
+    }
+    return %y : tensor<2x4x6x6xf32>
+  }
+}

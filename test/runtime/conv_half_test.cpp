@@ -39,35 +39,49 @@ class HalfConv {
     a_ = randomHalves(forward ? x : y, shape.type, seed);
     b_ = randomHalves(forward || input ? w : x, shape.type, seed + 1);
     results_ = forward ? y : input ? x : w;
+    bias_ = randomHalves(shape.out_channels, shape.type, seed + 2);
+    shape_.bias = forward && (seed & 16);
+    shape_.relu = forward && (seed & 32);
   }
 
   std::vector<uint16_t>& a() { return a_; }
 
+  /// The convolution alone, then what follows, each part of it rounded.
   std::vector<float> computeInF32() const {
     ConvShape shape = shape_;
     shape.type = DataType::f32;
-    const std::vector<float> a = widened(a_, shape_.type), b = widened(b_, shape_.type);
+    shape.bias = shape.relu = false;
+    const std::vector<float> a = widened(a_, shape_.type), b = widened(b_, shape_.type),
+                             bias = widened(bias_, shape_.type);
     std::vector<float> c(static_cast<size_t>(results_));
     std::vector<char> workspace(static_cast<size_t>(convWorkspaceBytes(shape)));
-    runAll(kernelFor(shape), {a.data(), b.data(), c.data(), workspace.data()}, 1, 0);
+    runAll(kernelFor(shape), {a.data(), b.data(), c.data(), nullptr, workspace.data()}, 1, 0);
+    const auto pixels = static_cast<size_t>(shape_.outputPixels());
+    for (size_t i = 0; i < c.size(); ++i) {
+      if (shape_.bias)
+        c[i] = widened(rounded(c[i], shape_.type), shape_.type) + bias[i / pixels % bias.size()];
+      if (shape_.relu && c[i] <= 0) c[i] = 0;
+    }
     return c;
   }
 
   /// Says how the result, computed in `threads` threads, differs from f32's; empty if it does not.
   std::string difference(int threads) const {
     const uint16_t nan = rounded(std::numeric_limits<float>::quiet_NaN(), shape_.type);
-    GuardedArray<uint16_t> a(a_, seed_ & 1), b(b_, seed_ & 2), c(results_, seed_ & 4);
+    GuardedArray<uint16_t> a(a_, seed_ & 1), b(b_, seed_ & 2), c(results_, seed_ & 4), bias(bias_, seed_ & 1);
     std::fill_n(c.data(), c.size(), nan);
     GuardedArray<float> workspace(std::max<int64_t>(1, convWorkspaceBytes(shape_) / 4), seed_ & 8);
     std::fill_n(workspace.data(), workspace.size(), std::numeric_limits<float>::quiet_NaN());
-    runAll(kernelFor(shape_), {a.data(), b.data(), c.data(), workspace.data()}, threads, seed_);
+    runAll(kernelFor(shape_),
+           {a.data(), b.data(), c.data(), shape_.bias ? bias.data() : nullptr, workspace.data()}, threads,
+           seed_);
     return firstDifference(c.data(), computeInF32(), shape_.type);
   }
 
  private:
   ConvShape shape_;
   uint64_t seed_;
-  std::vector<uint16_t> a_, b_;
+  std::vector<uint16_t> a_, b_, bias_;
   int64_t results_ = 0;
 };
 
@@ -79,7 +93,8 @@ void checkAll(ConvShape shape, uint64_t seed, int threads = 1) {
       shape.kind = kind;
       shape.type = type;
       SCOPED_TRACE(describe(shape));
-      EXPECT_EQ(HalfConv(shape, seed).difference(threads), "");
+      for (uint64_t follows = 0; follows < (kind == ConvKind::forward ? 4 : 1); ++follows)
+        EXPECT_EQ(HalfConv(shape, (seed & 15) + 16 * follows).difference(threads), "") << follows;
     }
 }
 
@@ -192,7 +207,7 @@ TEST(ConvHalf, RunAllocatesNothing) {
     const ConvKernel kernel = kernelFor(shape);
     const AllocationCount before = allocationCount();
     for (int phase = 0; phase < kernel.phaseCount(); ++phase)
-      kernel.run(phase, {a.data(), b.data(), c.data(), workspace.data()}, 0, kernel.tiles(phase));
+      kernel.run(phase, {a.data(), b.data(), c.data(), nullptr, workspace.data()}, 0, kernel.tiles(phase));
     EXPECT_EQ(allocationCount().total(), before.total());
   }
 }

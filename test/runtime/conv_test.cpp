@@ -260,6 +260,40 @@ TEST(Conv, RandomShapes) {
   }
 }
 
+/// Bias and relu change nothing of the sums: bit for bit what comes out one after the other.
+template <typename T>
+void checkFinish(ConvShape shape, DataType type, uint64_t seed) {
+  ASSERT_TRUE(countWindows(shape));
+  shape.type = type;
+  GuardedConv<T> bare(shape, seed);
+  runWhole(kernelFor(shape), bare.operands());
+  for (int follows = 1; follows < 4; ++follows) {
+    shape.bias = follows & 1, shape.relu = follows & 2;
+    SCOPED_TRACE(describe(shape));
+    GuardedConv<T> problem(shape, seed);
+    runWhole(kernelFor(shape), problem.operands());
+    const std::vector<T> expected = problem.finished(bare.result()), found = problem.result();
+    EXPECT_EQ(std::memcmp(expected.data(), found.data(), found.size() * sizeof(T)), 0);
+  }
+}
+
+TEST(Conv, FinishesWhatItSummedUp) {
+  const ConvShape shapes[] = {makeShape(31, 2, 5, axis(7, 3, 1, 1, 1), axis(9, 3, 1, 1, 1)),  // by images
+                              makeShape(16, 8, 8, axis(6, 3, 1, 1, 1), axis(9, 3, 1, 1, 1), 8),
+                              makeShape(2, 1, 6, axis(28, 5, 1, 2, 2), axis(28, 5, 1, 2, 2)),  // by rows
+                              makeShape(2, 6, 16, axis(14, 5), axis(14, 5)),
+                              makeShape(1, 4, 8, axis(9, 3, 2, 1, 0), axis(13, 3, 1, 1, 1), 4),
+                              makeShape(1, 32, 64, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1)),  // by patches
+                              makeShape(2, 40, 300, axis(7, 3), axis(9, 3)),
+                              makeShape(1, 64, 96, axis(14, 1, 2), axis(14, 1, 2), 2),
+                              makeShape(3, 130, 70, axis(5, 1), axis(5, 1))};
+  EXPECT_EQ(methodOf(shapes[0], ConvKind::forward), ConvMethod::by_images);
+  for (uint64_t seed = 0; const ConvShape& shape : shapes) {
+    checkFinish<float>(shape, DataType::f32, ++seed);
+    checkFinish<double>(shape, DataType::f64, seed + 16);
+  }
+}
+
 // Computed whole, and by random splits in random order by three threads. The bits must agree.
 TEST(Conv, BitsDoNotDependOnTheSplit) {
   std::mt19937_64 random(11);

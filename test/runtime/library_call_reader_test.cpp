@@ -81,6 +81,26 @@ const CommandCase kConvolutions[] = {
        convOf(p).b->offset = 2;
      },
      "the filter begins within an element"},
+    {"Bias",
+     [](fb::PlanT& p) {
+       convOf(p).bias = std::make_unique<fb::OperandT>(*convOf(p).b);
+       convOf(p).bias->size = 16;
+     },
+     "the bias is 16 bytes, which is not 5x1x1x1"},
+    {"BiasOfGradient",
+     [](fb::PlanT& p) {
+       convOf(p, 1).bias = std::make_unique<fb::OperandT>(*convOf(p).b);
+       convOf(p, 1).bias->size = 20;
+     },
+     "a bias or a relu behind a gradient, kind 1"},
+    {"ReluOfGradient", [](fb::PlanT& p) { convOf(p, 2).relu = true; },
+     "a bias or a relu behind a gradient, kind 2"},
+    {"OnCuda",
+     [](fb::PlanT& p) {
+       p.target->kind = fb::TargetKind::cuda;
+       convOf(p).relu = true;
+     },
+     "with a bias or relu, which follow convolutions on the host alone"},
     {"FilterOfGradient", [](fb::PlanT& p) { convOf(p, 2).c->offset = 4; }, "leaves buffer 'dw'"},
     {"Workspace", [](fb::PlanT& p) { convOf(p, 2).workspace->size = 1 << 20; }, "leaves buffer 'workspace'"},
     {"Location", [](fb::PlanT& p) { convOf(p).batch = 0; }, "('conv1')"},

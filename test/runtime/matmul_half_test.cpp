@@ -1,4 +1,5 @@
-// The host's matmul of f16 and bf16: bit for bit what f32 gives for the same operands, rounded once.
+// The host's matmul of f16 and bf16: bit for bit what f32 gives for the same operands, rounded once; then
+// what follows, each part of it computed in f32 and rounded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,6 +26,12 @@ MatmulKernel kernelFor(MatmulShape shape, DataType type) {
   return kernel.ok() ? *std::move(kernel) : MatmulKernel();
 }
 
+/// The product alone.
+MatmulShape bare(MatmulShape shape) {
+  shape.bias = shape.relu = false;
+  return shape;
+}
+
 /// The same problem in a 16-bit type, between guard pages, and in f32.
 class HalfMatmul {
  public:
@@ -40,11 +47,15 @@ class HalfMatmul {
   std::vector<uint16_t>& a() { return a_; }
   std::vector<uint16_t>& b() { return b_; }
 
+  /// By a kernel of the bare product.
   std::vector<float> computeInF32(const MatmulKernel& kernel) const {
     const std::vector<float> a = widened(a_, type_), b = widened(b_, type_), bias = widened(bias_, type_);
     std::vector<float> c = widened(before_, type_);
-    kernel.run(0, {a.data(), b.data(), c.data(), shape_.bias ? bias.data() : nullptr, nullptr}, 0,
-               kernel.tiles(0));
+    kernel.run(0, {a.data(), b.data(), c.data(), nullptr, nullptr}, 0, kernel.tiles(0));
+    for (size_t i = 0; i < c.size(); ++i) {
+      if (shape_.bias) c[i] = widened(rounded(c[i], type_), type_) + bias[i % bias.size()];
+      if (shape_.relu && c[i] <= 0) c[i] = 0;
+    }
     return c;
   }
 
@@ -72,23 +83,28 @@ void checkShape(const MatmulShape& shape, uint64_t seed, int threads = 1) {
   for (DataType type : kHalves) {
     SCOPED_TRACE(nameOf(type) + (" of " + describe(shape)));
     EXPECT_EQ(HalfMatmul(shape, type, seed)
-                  .difference(kernelFor(shape, type), kernelFor(shape, DataType::f32), threads),
+                  .difference(kernelFor(shape, type), kernelFor(bare(shape), DataType::f32), threads),
               "");
   }
 }
 
-/// variant: bits for a transposed, b transposed; then 0: nothing, 4: a bias, 8: added to what c holds.
+constexpr int kVariants = 20;
+
+/// variant: bits for a transposed, b transposed; then 0: nothing, 4: a bias, 8: added to what c holds, 12:
+/// relu, 16: both bias and relu.
 MatmulShape makeShape(int64_t m, int64_t n, int64_t k, int variant) {
   MatmulShape shape;
   shape.m = m, shape.n = n, shape.k = k;
   shape.transpose_a = variant & 1, shape.transpose_b = variant & 2;
-  shape.bias = variant & 4;
-  shape.accumulate = variant & 8;
+  const int follows = variant / 4;
+  shape.bias = follows == 1 || follows == 4;
+  shape.accumulate = follows == 2;
+  shape.relu = follows >= 3;
   return shape;
 }
 
 void checkVariants(int64_t m, int64_t n, int64_t k) {
-  for (int variant = 0; variant < 12; ++variant)
+  for (int variant = 0; variant < kVariants; ++variant)
     checkShape(makeShape(m, n, k, variant), static_cast<uint64_t>(7 * m + 5 * n + 3 * k + variant));
 }
 
@@ -112,13 +128,14 @@ TEST(MatmulHalf, EveryLengthOfTheSum) {
   for (int64_t n : {16, 21, 80})
     for (int64_t k : {22, 23, 24, 25, 55, 56, 57, 87, 88, 89, 111, 127, 128, 129, 130, 151, 152, 300, 1041})
       for (int64_t m : {5, 9, 13, 40})
-        for (int variant : {0, 1, 2, 8}) checkShape(makeShape(m, n, k, variant), static_cast<uint64_t>(k));
+        for (int variant : {0, 1, 2, 8, 16})
+          checkShape(makeShape(m, n, k, variant), static_cast<uint64_t>(k));
 }
 
 // Large enough that f32 packs its operands too, with blocks cut short in every direction.
 TEST(MatmulHalf, SeveralTiles) {
   checkVariants(300, 530, 700);
-  for (int variant = 0; variant < 12; variant += 4) {
+  for (int variant = 0; variant < kVariants; variant += 4) {
     checkShape(makeShape(600, 600, 600, variant | 1), 1);
     checkShape(makeShape(7, 3072, 50, variant), 2);
     checkShape(makeShape(40, 3072, 50, variant), 3);
@@ -132,7 +149,8 @@ TEST(MatmulHalf, RandomShapesAndBatches) {
     return static_cast<int64_t>(std::exp2(std::log2(most) * static_cast<double>(random() % 1000) / 999.0));
   };
   for (int i = 0; i < 300; ++i) {
-    MatmulShape shape = makeShape(extent(200), extent(200), extent(500), static_cast<int>(random() % 12));
+    MatmulShape shape =
+        makeShape(extent(200), extent(200), extent(500), static_cast<int>(random() % kVariants));
     shape.batch = random() % 3 ? 1 : extent(6);
     if (shape.batch > 1) {
       shape.batch_stride_a = random() % 3 ? shape.m * shape.k + (random() & 1 ? 5 : 0) : 0;
@@ -143,7 +161,7 @@ TEST(MatmulHalf, RandomShapesAndBatches) {
 }
 
 TEST(MatmulHalf, BitsDoNotDependOnThreads) {
-  for (int variant = 0; variant < 12; ++variant)
+  for (int variant = 0; variant < kVariants; ++variant)
     for (int threads : {1, 2, 3})
       checkShape(makeShape(variant & 1 ? 9 : 530, 300, 200, variant), 11, threads);
 }
@@ -171,10 +189,10 @@ std::vector<MatmulKernel> everyMethod(MatmulShape shape, DataType type) {
 
 // The ways in which f32 may compute a shape differ in their bits; each has its counterpart.
 TEST(MatmulHalf, EveryMethod) {
-  for (int variant = 0; variant < 8; ++variant) {
+  for (int variant = 0; variant < kVariants; ++variant) {
     const MatmulShape shape = makeShape(110, 200, 170, variant);
     SCOPED_TRACE(describe(shape));
-    const std::vector<MatmulKernel> in_f32 = everyMethod(shape, DataType::f32);
+    const std::vector<MatmulKernel> in_f32 = everyMethod(bare(shape), DataType::f32);
     for (DataType type : kHalves) {
       const std::vector<MatmulKernel> kernels = everyMethod(shape, type);
       ASSERT_EQ(kernels.size(), in_f32.size());
@@ -186,7 +204,7 @@ TEST(MatmulHalf, EveryMethod) {
 
 // 1000 · 1000 is more than f16 holds; NaN and infinities go where f32 has them; 2^-20 · 2^-20 is lost in f16.
 TEST(MatmulHalf, OverflowNanAndSmallNumbers) {
-  for (int variant = 0; variant < 12; ++variant)
+  for (int variant = 0; variant < kVariants; ++variant)
     for (int64_t rows : {2, 40})
       for (DataType type : kHalves) {
         MatmulShape shape = makeShape(rows, 37, 50, variant);
@@ -201,12 +219,12 @@ TEST(MatmulHalf, OverflowNanAndSmallNumbers) {
         }
         place(problem.a(), 77, std::numeric_limits<float>::quiet_NaN(), type);
         place(problem.b(), 99, std::numeric_limits<float>::infinity(), type);
-        EXPECT_EQ(problem.difference(kernelFor(shape, type), kernelFor(shape, DataType::f32)), "");
+        EXPECT_EQ(problem.difference(kernelFor(shape, type), kernelFor(bare(shape), DataType::f32)), "");
       }
 }
 
 TEST(MatmulHalf, RunAllocatesNothing) {
-  for (int variant = 0; variant < 12; ++variant) {
+  for (int variant = 0; variant < kVariants; ++variant) {
     MatmulShape shape = makeShape(variant & 1 ? 300 : 3, 530, 700, variant);
     const std::vector<uint16_t> a = randomHalves(shape.m * shape.k, DataType::bf16, 1),
                                 b = randomHalves(shape.k * shape.n, DataType::bf16, 2);

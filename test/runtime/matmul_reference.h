@@ -19,12 +19,10 @@ namespace gpuc {
 
 inline std::string describe(const MatmulShape& s) {
   char text[200];
-  std::snprintf(text, sizeof text, "%s batch %ld m %ld n %ld k %ld %c%c strides %ld %ld%s", nameOf(s.type),
-                long(s.batch), long(s.m), long(s.n), long(s.k), s.transpose_a ? 'T' : 'N',
+  std::snprintf(text, sizeof text, "%s batch %ld m %ld n %ld k %ld %c%c strides %ld %ld%s%s%s",
+                nameOf(s.type), long(s.batch), long(s.m), long(s.n), long(s.k), s.transpose_a ? 'T' : 'N',
                 s.transpose_b ? 'T' : 'N', long(s.batch_stride_a), long(s.batch_stride_b),
-                s.bias         ? " bias"
-                : s.accumulate ? " accumulate"
-                               : "");
+                s.accumulate ? " accumulate" : "", s.bias ? " bias" : "", s.relu ? " relu" : "");
   return text;
 }
 
@@ -93,6 +91,15 @@ class GuardedMatmul {
 
   std::vector<T> result() { return {c_.data(), c_.data() + c_.size()}; }
 
+  /// `product`, of the same shape with nothing behind it, with what follows as the plan's words have it.
+  std::vector<T> finished(std::vector<T> product) {
+    for (size_t i = 0; i < product.size(); ++i) {
+      if (shape_.bias) product[i] += bias_[static_cast<int64_t>(i) % shape_.n];
+      if (shape_.relu && product[i] <= 0) product[i] = 0;
+    }
+    return product;
+  }
+
   T& elementA(int64_t batch, int64_t row, int64_t k) {
     return a_[batch * shape_.batch_stride_a + (shape_.transpose_a ? k * shape_.m + row : row * shape_.k + k)];
   }
@@ -125,6 +132,7 @@ class GuardedMatmul {
       sum += term;
       magnitude += std::fabs(term);
     }
+    if (shape_.relu && sum <= 0) sum = 0;
     const double got = c_[place];
     const double bound = 64 * double(std::numeric_limits<T>::epsilon()) * magnitude;
     const bool same = std::isnan(sum)   ? std::isnan(got)

@@ -66,13 +66,80 @@ MatmulShape added(MatmulShape shape) {
   return shape;
 }
 
-/// All four transposes; with bias, with nothing, and added to what is there.
+MatmulShape withRelu(MatmulShape shape) {
+  shape.relu = true;
+  return shape;
+}
+
+/// All four transposes; with bias, with nothing, every other one with relu, and added to what is there.
 void checkVariants(int64_t m, int64_t n, int64_t k) {
-  for (int variant = 0; variant < 8; ++variant)
-    checkBothTypes(makeShape(m, n, k, variant & 1, variant & 2, variant & 4),
-                   7 * m + 5 * n + 3 * k + variant);
+  for (int variant = 0; variant < 8; ++variant) {
+    MatmulShape shape = makeShape(m, n, k, variant & 1, variant & 2, variant & 4);
+    shape.relu = (variant / 4 + m + n + k) & 1;
+    checkBothTypes(shape, 7 * m + 5 * n + 3 * k + variant);
+  }
   for (int variant = 0; variant < 4; ++variant)
     checkBothTypes(added(makeShape(m, n, k, variant & 1, variant & 2, false)), 3 * m + n + k + variant);
+}
+
+/// What follows a product changes nothing of the product itself: bit for bit what comes out one after the
+/// other.
+template <typename T>
+void checkFinish(MatmulShape shape, DataType type, uint64_t seed) {
+  shape.type = type;
+  SCOPED_TRACE(describe(shape));
+  MatmulShape bare = shape;
+  bare.bias = bare.relu = false;
+  GuardedMatmul<T> product(bare, seed), problem(shape, seed);
+  runWhole(kernelFor(bare), product.operands());
+  runWhole(kernelFor(shape), problem.operands());
+  const std::vector<T> expected = problem.finished(product.result()), found = problem.result();
+  EXPECT_EQ(std::memcmp(expected.data(), found.data(), found.size() * sizeof(T)), 0);
+}
+
+TEST(Matmul, FinishesWhatItSummedUp) {
+  std::mt19937_64 random(5);
+  auto extent = [&](int64_t most) {
+    return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most));
+  };
+  for (int i = 0; i < 200; ++i) {
+    MatmulShape shape =
+        makeShape(extent(i % 2 ? 20 : 300), i % 7 ? extent(150) : 1, extent(400), i & 1, i & 2, i & 4);
+    shape.relu = !shape.bias || (i & 8);
+    if (i & 32) shape.batch = 3, shape.batch_stride_a = shape.m * shape.k;
+    const uint64_t seed = random();
+    checkFinish<float>(shape, DataType::f32, seed);
+    checkFinish<double>(shape, DataType::f64, seed);
+  }
+  for (int64_t rows : {8, 32, 256}) {  // long sums, in several blocks
+    checkFinish<float>(withRelu(makeShape(rows, 128, 784, false, true, true)), DataType::f32, 1);
+    checkFinish<float>(withRelu(makeShape(rows, 512, 3000, false, rows == 8, true)), DataType::f32, 2);
+  }
+}
+
+// relu of NaN is NaN, of -0, to which a negative product that is too small is rounded, it is +0.
+TEST(Matmul, ReluKeepsNanAndDropsTheSignOfZero) {
+  for (bool transpose_b : {false, true}) {
+    int64_t signs = 0;
+    for (bool relu : {false, true}) {
+      MatmulShape shape = makeShape(40, 37, 1, false, transpose_b, false);
+      shape.relu = relu;
+      GuardedMatmul<float> problem(shape, 3);
+      problem.elementA(0, 3, 0) = std::numeric_limits<float>::quiet_NaN();
+      problem.elementA(0, 5, 0) = -std::numeric_limits<float>::denorm_min();
+      runWhole(kernelFor(shape), problem.operands());
+      const std::vector<float> result = problem.result();
+      for (size_t column = 0; column < 37; ++column) {
+        EXPECT_TRUE(std::isnan(result[3 * 37 + column]));
+        const float zero = result[5 * 37 + column];
+        if (!relu)
+          signs += zero == 0 && std::signbit(zero);
+        else
+          EXPECT_FALSE(std::signbit(zero));
+      }
+    }
+    EXPECT_GT(signs, 0);
+  }
 }
 
 TEST(Matmul, EveryOddExtent) {

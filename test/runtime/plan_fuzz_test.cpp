@@ -149,17 +149,20 @@ class Mutator {
   fb::DataType anyType() { return static_cast<fb::DataType>(below(kDataTypeCount + 1)); }
 
   void mutate(fb::ConvT& c) {
-    std::unique_ptr<fb::OperandT>* operands[] = {&c.a, &c.b, &c.c, &c.workspace};
+    std::unique_ptr<fb::OperandT>* operands[] = {&c.a, &c.b, &c.c, &c.bias, &c.workspace};
     uint64_t* numbers[] = {&c.batch, &c.groups, &c.in_channels, &c.out_channels};
-    switch (below(5)) {
+    switch (below(6)) {
       case 0:
-        return mutateOperand(*operands[below(4)]);
+        return mutateOperand(*operands[below(5)]);
       case 1:
         return change(*numbers[below(4)]);
       case 2:
         return std::swap(*numbers[below(4)], *numbers[below(4)]);
       case 3:
         c.kind = static_cast<fb::ConvKind>(below(4));
+        break;
+      case 4:
+        c.relu ^= true;
         break;
       default:
         c.type = anyType();
@@ -180,7 +183,7 @@ class Mutator {
         (below(2) ? m.transpose_a : m.transpose_b) ^= true;
         break;
       case 4:
-        m.epilogue = static_cast<fb::Epilogue>(below(4));
+        (below(2) ? m.relu : m.accumulate) ^= true;
         break;
       default:
         m.type = anyType();

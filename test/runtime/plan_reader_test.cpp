@@ -268,8 +268,14 @@ const Case kPrograms[] = {
        matmulOf(p).batch_stride_a = 16;
      },
      "batch stride of a is 16 elements, expected 0 or 32"},
-    {"MatmulEpilogue", [](fb::PlanT& p) { matmulOf(p).epilogue = fb::Epilogue::bias; },
-     "come together or not at all"},
+    {"MatmulBias",
+     [](fb::PlanT& p) {
+       matmulOf(p).bias = std::make_unique<fb::OperandT>(*matmulOf(p).c);
+       matmulOf(p).bias->size -= 4;
+     },
+     "bias is 252 bytes"},
+    {"MatmulAccumulate", [](fb::PlanT& p) { matmulOf(p).accumulate = matmulOf(p).relu = true; },
+     "adds to its result, which neither bias nor relu follows"},
     {"MatmulLocation", [](fb::PlanT& p) { matmulOf(p).n = 15; }, "('fc1')"},
     {"CopyKind", [](fb::PlanT& p) { copyOf(p).kind = static_cast<fb::CopyKind>(3); },
      "copy of unknown kind 3"},

@@ -1,6 +1,7 @@
 // y = filter correlated with x, and dx = the filter turned round correlated with dy, a strip of rows at a
 // time.
 #include "runtime/host/conv/direct_strip.h"
+#include "runtime/host/conv/finish.h"
 
 namespace gpuc {
 
@@ -23,24 +24,27 @@ void computeDirectTile(const ConvProblem& problem, const ConvOperands& operands,
   // The filter as it lies: [outputs, inputs, taps] of the convolution, whichever of them are summed up here.
   const bool turned = problem.shape.kind == ConvKind::input_gradient;
   const int64_t output_stride = problem.shape.patchRows(), input_stride = c.taps();
-  kernels.correlate(
-      {.outputs = c.groupOutputs(),
-       .channels = c.groupInputs(),
-       .rows = std::min(cut.strip_rows, c.height.output - row),
-       .columns = c.width.output,
-       .image = packed,
-       .image_channel = strip.channelStride(),
-       .image_row = cut.row_stride,
-       .filter = filterOf<S>(operands) + filterOffset(problem.shape, group),
-       .filter_output = turned ? input_stride : output_stride,
-       .filter_channel = turned ? output_stride : input_stride,
-       .taps = problem.direct.taps.data(),
-       .kernel_rows = c.height.kernel,
-       .taps_per_row = c.width.kernel,
-       .valid_rows = problem.valid_rows.data(),
-       .first_row = row,
-       .result = static_cast<S*>(operands.c) + outputOffset(c, image, group) + row * c.width.output,
-       .result_output = c.outputPixels()});
+  const int64_t rows = std::min(cut.strip_rows, c.height.output - row);
+  S* result = static_cast<S*>(operands.c) + outputOffset(c, image, group) + row * c.width.output;
+  kernels.correlate({.outputs = c.groupOutputs(),
+                     .channels = c.groupInputs(),
+                     .rows = rows,
+                     .columns = c.width.output,
+                     .image = packed,
+                     .image_channel = strip.channelStride(),
+                     .image_row = cut.row_stride,
+                     .filter = filterOf<S>(operands) + filterOffset(problem.shape, group),
+                     .filter_output = turned ? input_stride : output_stride,
+                     .filter_channel = turned ? output_stride : input_stride,
+                     .taps = problem.direct.taps.data(),
+                     .kernel_rows = c.height.kernel,
+                     .taps_per_row = c.width.kernel,
+                     .valid_rows = problem.valid_rows.data(),
+                     .first_row = row,
+                     .result = result,
+                     .result_output = c.outputPixels()});
+  finish<S>(problem, operands, group * c.groupOutputs(),
+            {c.groupOutputs(), rows * c.width.output, result, c.outputPixels()});
 }
 
 #define GPUC_INSTANTIATE(S) \

@@ -1,6 +1,7 @@
 // y[outputs, pixels] = w[outputs, patch rows] · patches[patch rows, pixels], for each image and group.
 #include <algorithm>
 
+#include "runtime/host/conv/finish.h"
 #include "runtime/host/conv/patch_block.h"
 
 namespace gpuc {
@@ -33,6 +34,7 @@ void computeForwardTile(const ConvProblem& problem, const ConvOperands& operands
   }
   if constexpr (kIsWidened<S>)
     problem.vector_kernels->of<S>().narrow({outputs, pixels, sums, problem.stride_b, y, b.n});
+  finish<S>(problem, operands, group * s.groupOutputs() + output, {outputs, pixels, y, b.n});
 }
 
 #define GPUC_INSTANTIATE(S) \

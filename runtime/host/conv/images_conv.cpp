@@ -1,4 +1,5 @@
 // y = filter correlated with x, and dx = the filter turned round correlated with dy, an image in each lane.
+#include "runtime/host/conv/finish.h"
 #include "runtime/host/conv/patch_block.h"
 
 namespace gpuc {
@@ -86,14 +87,18 @@ void computeImagesTile(const ConvProblem& problem, const ConvOperands& operands,
     correlation.outputs = std::min(cut.outputs, c.groupOutputs() - output);
     correlation.filter = filter + output * correlation.filter_output;
     kernels.correlate(correlation);
+    S* result = static_cast<S*>(operands.c) + outputOffset(c, image, group) + output * c.outputPixels() +
+                row * c.width.output;
+    const int64_t result_image = c.out_channels * c.outputPixels(), pixels = rows * c.width.output;
     kernels.unpack({.images = images,
-                    .image_stride = c.out_channels * c.outputPixels(),
+                    .image_stride = result_image,
                     .outputs = correlation.outputs,
                     .output_stride = c.outputPixels(),
-                    .pixels = rows * c.width.output},
-                   sums,
-                   static_cast<S*>(operands.c) + outputOffset(c, image, group) + output * c.outputPixels() +
-                       row * c.width.output);
+                    .pixels = pixels},
+                   sums, result);
+    for (int64_t i = 0; i < images; ++i)
+      finish<S>(problem, operands, group * c.groupOutputs() + output,
+                {correlation.outputs, pixels, result + i * result_image, c.outputPixels()});
   }
 }
 

@@ -24,7 +24,8 @@ inline constexpr int64_t kConvPackBytes = 64;
 struct ConvOperands {
   const void* a = nullptr;
   const void* b = nullptr;
-  void* c = nullptr;  // overwritten, never read before: old NaNs do not survive
+  void* c = nullptr;           // overwritten, never read before: old NaNs do not survive
+  const void* bias = nullptr;  // null exactly where the shape has none
   void* workspace = nullptr;
 };
 

@@ -75,8 +75,7 @@ inline void dotBlock(const DotTile<S>& t, int64_t row, int64_t column) {
     if (t.accumulate)
       for (int s = 0; s < kColumns; ++s) c[s] += sums[s];
     else
-      for (int s = 0; s < kColumns; ++s)
-        c[s] = t.bias ? sums[s] + t.bias[(column + s) * t.bias_step] : sums[s];
+      for (int s = 0; s < kColumns; ++s) c[s] = sums[s];
   }
 }
 

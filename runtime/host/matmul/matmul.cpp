@@ -51,8 +51,21 @@ template <typename T>
 struct TileSums {
   T* c;
   int64_t ldc;
-  const T* bias;  // of the tile's first column; null: none
 };
+
+/// What follows rows [row, row + rows) of a tile, while they are in the cache.
+template <typename S>
+void finish(const MatmulPlan& plan, const TypedVectorKernels<S>& vector_kernels, const Matrices<S>& matrices,
+            const TilePlace& place, int64_t row, int64_t rows) {
+  if (!matrices.bias && !plan.problem.relu) return;
+  vector_kernels.finish({.rows = rows,
+                         .columns = place.columns,
+                         .c = matrices.c + (place.row + row) * plan.ldc + place.column,
+                         .ldc = plan.ldc,
+                         .bias = matrices.bias ? matrices.bias + place.column * plan.bias_step : nullptr,
+                         .bias_of_rows = plan.bias_step == 0,  // of the only row that there is then
+                         .relu = plan.problem.relu});
+}
 
 template <typename S>
 void computeDotTile(const MatmulPlan& plan, const TypedVectorKernels<S>& vector_kernels,
@@ -66,9 +79,8 @@ void computeDotTile(const MatmulPlan& plan, const TypedVectorKernels<S>& vector_
                       .ldb = plan.ldb,
                       .c = sums.c,
                       .ldc = sums.ldc,
-                      .bias = sums.bias,
-                      .bias_step = plan.bias_step,
                       .accumulate = plan.problem.accumulate});
+  if constexpr (!kIsWidened<S>) finish(plan, vector_kernels, matrices, place, 0, place.rows);
 }
 
 /// One tile by micro-kernels: for each block of k, for each strip of rows, for each panel of columns.
@@ -89,7 +101,6 @@ class TiledTile {
 
   /// `panel` and `strip` are room for packed b and a; null where the plan does not pack them.
   void compute(T* panel, T* strip) {
-    if (sums_.bias) startFromBias();
     MatmulDepth depth;
     for (int64_t k = 0; k < plan_.problem.k; k += depth.length) {
       depth = plan_.depthAt(k);
@@ -98,17 +109,14 @@ class TiledTile {
         const int64_t rows = std::min(plan_.strip_m, place_.rows - row);
         if (strip) packStrip(strip, row, rows, k, depth.length);
         multiplyStrip(strip ? strip : inPlace(addressOfA(row, k)), panel, row, rows, k, depth.kind);
+        const bool is_last = k + depth.length == plan_.problem.k;
+        if constexpr (!kIsWidened<S>)
+          if (is_last) finish(plan_, vector_kernels_, matrices_, place_, row, rows);
       }
     }
   }
 
  private:
-  void startFromBias() {
-    for (int64_t row = 0; row < place_.rows; ++row)
-      for (int64_t column = 0; column < place_.columns; ++column)
-        sums_.c[row * sums_.ldc + column] = sums_.bias[column * plan_.bias_step];
-  }
-
   /// op(b)[k : k + depth, the tile's columns] as panels of panel_n columns, one after another.
   void packPanels(T* panel, int64_t k, int64_t depth) {
     const int64_t stride = plan_.panelStride();
@@ -134,7 +142,7 @@ class TiledTile {
                                                                int64_t rows, int64_t k,
                                                                MatmulDepth::Kind depth) {
     const auto& kernels = micro_kernels_.kernels[rows < plan_.strip_m];
-    const bool accumulate = k > 0 || sums_.bias || plan_.problem.accumulate;
+    const bool accumulate = k > 0 || plan_.problem.accumulate;
     for (int64_t column = 0; column < place_.columns; column += plan_.panel_n) {
       const bool column_cut = place_.columns - column < plan_.panel_n;
       const T* b = panel ? panel + column / plan_.panel_n * panelElements() : inPlace(addressOfB(column, k));
@@ -193,22 +201,18 @@ void computeTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
     tile.compute(nullptr, nullptr);
 }
 
-/// Sums up a tile of 16-bit c in f32 and rounds it once.
+/// Sums up a tile of 16-bit c in f32 and rounds it once, before what follows it.
 template <typename S>
 __attribute__((noinline)) void computeWidenedTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
                                                   const TypedVectorKernels<S>& vector_kernels,
                                                   const Matrices<S>& matrices, const TilePlace& place) {
   alignas(64) float sums[kMatmulSumBytes / sizeof(float)];
-  alignas(64) float bias[kMatmulMostColumns];
   S* c = matrices.c + place.row * plan.ldc + place.column;
   const int64_t stride = plan.sumStride();
   if (plan.problem.accumulate) vector_kernels.widen({place.rows, place.columns, c, plan.ldc, sums, stride});
-  if (matrices.bias)
-    vector_kernels.widen(
-        {1, plan.bias_step ? place.columns : 1, matrices.bias + place.column * plan.bias_step, 0, bias, 0});
-  computeTile(plan, micro_kernels, vector_kernels, matrices, place,
-              TileSums<float>{sums, stride, matrices.bias ? bias : nullptr});
+  computeTile(plan, micro_kernels, vector_kernels, matrices, place, TileSums<float>{sums, stride});
   vector_kernels.narrow({place.rows, place.columns, sums, stride, c, plan.ldc});
+  finish(plan, vector_kernels, matrices, place, 0, place.rows);
 }
 
 Result<MicroKernelSet> makeMicroKernels(const MatmulPlan& plan) {
@@ -221,9 +225,8 @@ Result<MicroKernelSet> makeMicroKernels(const MatmulPlan& plan) {
     const int64_t m = rows_cut ? p.m % plan.strip_m : plan.strip_m;
     const int64_t n = columns_cut ? p.n % plan.panel_n : plan.panel_n;
     const int64_t k = plan.lengthOf(depth);
-    const bool starts_from_c = p.bias || p.accumulate;
-    const bool first_only = !starts_from_c && p.k <= plan.packedDepth();
-    if (m == 0 || n == 0 || k == 0 || (accumulate ? first_only : starts_from_c)) continue;
+    const bool first_only = !p.accumulate && p.k <= plan.packedDepth();
+    if (m == 0 || n == 0 || k == 0 || (accumulate ? first_only : p.accumulate)) continue;
     GPUC_ASSIGN_OR_RETURN(set.kernels[rows_cut][columns_cut][depth][accumulate],
                           makeMicroKernel({.type = p.type,
                                            .m = m,
@@ -273,8 +276,7 @@ void MatmulKernel::runTiles(const MatmulOperands& operands, int64_t begin, int64
     if constexpr (kIsWidened<S>) {
       computeWidenedTile(plan_, micro_kernels_, vector_kernels, matrices, place);
     } else {
-      const TileSums<S> sums = {matrices.c + place.row * plan_.ldc + place.column, plan_.ldc,
-                                matrices.bias ? matrices.bias + place.column * plan_.bias_step : nullptr};
+      const TileSums<S> sums = {matrices.c + place.row * plan_.ldc + place.column, plan_.ldc};
       computeTile(plan_, micro_kernels_, vector_kernels, matrices, place, sums);
     }
   }

@@ -101,8 +101,8 @@ Status checkMatmulShape(const MatmulShape& s) {
     return errorf("matmul: batch %" PRId64 ", m %" PRId64 ", n %" PRId64 ", k %" PRId64
                   ": every extent must be less than 2^31",
                   s.batch, s.m, s.n, s.k);
-  if (s.bias && s.accumulate)
-    return errorf("matmul: a bias to start from and a result to add to exclude one another");
+  if ((s.bias || s.relu) && s.accumulate)
+    return errorf("matmul: neither bias nor relu follows a product that is added to the result");
   if (s.batch_stride_a < 0 || s.batch_stride_b < 0)
     return errorf("matmul: batch strides %" PRId64 " and %" PRId64 " must not be negative", s.batch_stride_a,
                   s.batch_stride_b);

@@ -14,9 +14,7 @@ inline constexpr int64_t kMatmulStripBytes = 32 * 1024;   // of op(a): block_k x
 /// 16-bit operands are all packed, as f32, in strips of up to 256 rows, and c is summed up in f32 first.
 inline constexpr int64_t kMatmulWidenedStripBytes = 96 * 1024;
 inline constexpr int64_t kMatmulSumBytes = 256 * 1024;  // tile_m x tile_n
-inline constexpr int64_t kMatmulMostColumns = 512;      // of such a tile: their biases, too, become f32
-inline constexpr int64_t kMatmulStackBytes =
-    kMatmulPanelBytes + kMatmulWidenedStripBytes + kMatmulSumBytes + kMatmulMostColumns * 4;
+inline constexpr int64_t kMatmulStackBytes = kMatmulPanelBytes + kMatmulWidenedStripBytes + kMatmulSumBytes;
 
 /// Packed rows are padded to whole vectors of the widest kind, 64 bytes.
 inline constexpr int64_t kMatmulPackBytes = 64;

@@ -3,6 +3,7 @@
 
 #include "runtime/host/matmul/copy.h"
 #include "runtime/host/matmul/dot.h"
+#include "runtime/host/matmul/finish.h"
 #include "runtime/host/matmul/transpose.h"
 
 namespace gpuc {
@@ -10,7 +11,7 @@ namespace {
 
 template <typename S>
 constexpr TypedVectorKernels<S> typedVectorKernels() {
-  return {dotTile<S>, transposeTile<S>, copyTile<S, Computed<S>>, copyTile<Computed<S>, S>};
+  return {dotTile<S>, transposeTile<S>, copyTile<S, Computed<S>>, copyTile<Computed<S>, S>, finishTile<S>};
 }
 
 constexpr VectorKernelTable makeVectorKernelTable() {

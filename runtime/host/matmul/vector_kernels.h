@@ -8,8 +8,8 @@
 
 namespace gpuc {
 
-/// c[rows, columns] = a · b^T (+ bias or c): every element is the product of a row of a and a row of b.
-/// Bits of an element depend on k and the vector width alone, not on rows and columns.
+/// c[rows, columns] = a · b^T (+ c): every element is the product of a row of a and a row of b. Bits of an
+/// element depend on k and the vector width alone, not on rows and columns.
 template <typename S>
 struct DotTile {
   int64_t rows, columns, k;
@@ -19,8 +19,6 @@ struct DotTile {
   int64_t ldb;
   Computed<S>* c;  // [rows, ldc]
   int64_t ldc;
-  const Computed<S>* bias;  // of the first column; null: none
-  int64_t bias_step;
   bool accumulate;  // add to c
 };
 
@@ -45,6 +43,18 @@ struct CopyTile {
   int64_t target_stride;
 };
 
+/// c[row, column] = max(c[row, column] + bias, 0): what follows each element of a product, after that is
+/// rounded; the sum with the bias is rounded, too.
+template <typename S>
+struct FinishTile {
+  int64_t rows, columns;
+  S* c;
+  int64_t ldc;
+  const S* bias;      // null: none
+  bool bias_of_rows;  // one element for each row, or for each column
+  bool relu;
+};
+
 /// S is the type in memory.
 template <typename S>
 struct TypedVectorKernels {
@@ -52,6 +62,7 @@ struct TypedVectorKernels {
   void (*transpose)(const TransposeTile<S>&);
   void (*widen)(const CopyTile<S, Computed<S>>&);
   void (*narrow)(const CopyTile<Computed<S>, S>&);
+  void (*finish)(const FinishTile<S>&);
 };
 
 struct VectorKernelTable {

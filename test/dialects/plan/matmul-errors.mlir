@@ -1,12 +1,46 @@
-// What a matrix multiplication's command refuses.
+// What the commands of products refuse of what follows.
 // RUN: gpuc-opt %s -verify-diagnostics -split-input-file
 
-// It starts from the bias, or from what is there.
+// A bias has an element for each column.
 plan.program @predict {
   %x = plan.input "x" : tensor<2x3xf32>
   %w = plan.input "w" : tensor<3x4xf32>
-  %b = plan.input "b" : tensor<4xf32>
+  %b = plan.input "b" : tensor<3xf32>
   %y = plan.buffer "y" : tensor<2x4xf32> activation
-  // expected-error @below {{adds to its result, and so has no bias to start from}}
-  plan.matmul %x, %w -> %y accumulate bias %b : f32 batch 1 m 2 n 4 k 3
+  // expected-error @below {{bias has 12 bytes, 4 elements take 16}}
+  plan.matmul %x, %w -> %y bias %b : f32 batch 1 m 2 n 4 k 3
+}
+
+// -----
+
+// What is added up over several commands has no last one of which relu could be taken.
+plan.program @predict {
+  %x = plan.input "x" : tensor<2x3xf32>
+  %w = plan.input "w" : tensor<3x4xf32>
+  %y = plan.buffer "y" : tensor<2x4xf32> activation
+  // expected-error @below {{adds to its result, which neither bias nor relu follows}}
+  plan.matmul %x, %w -> %y accumulate relu : f32 batch 1 m 2 n 4 k 3
+}
+
+// -----
+
+// A convolution's bias has an element for each channel of its output.
+plan.program @predict {
+  %x = plan.input "x" : tensor<1x2x4x4xf32>
+  %w = plan.input "w" : tensor<3x2x1x1xf32>
+  %b = plan.input "b" : tensor<2xf32>
+  %y = plan.buffer "y" : tensor<1x3x4x4xf32> activation
+  // expected-error @below {{bias has 8 bytes, 1 x [3] take 12}}
+  plan.conv forward %x, %w -> %y bias %b : f32 batch 1 input [2, 4, 4] filter [3, 2, 1, 1] output [3, 4, 4] strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] groups 1
+}
+
+// -----
+
+// Gradients are the bare sums.
+plan.program @predict {
+  %dy = plan.input "dy" : tensor<1x3x4x4xf32>
+  %w = plan.input "w" : tensor<3x2x1x1xf32>
+  %dx = plan.buffer "dx" : tensor<1x2x4x4xf32> activation
+  // expected-error @below {{is a gradient, which neither bias nor relu follows}}
+  plan.conv input_gradient %dy, %w -> %dx relu : f32 batch 1 input [2, 4, 4] filter [3, 2, 1, 1] output [3, 4, 4] strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] groups 1
 }

@@ -66,7 +66,8 @@ void multiply(const FakeMatmul& work) {
           sum = std::fma(factor(a[i * a_row + k * a_column]), factor(b[k * b_row + j * b_column]), sum);
         if (work.bias) sum += widen(static_cast<const T*>(work.bias)[i]);
         T& result = d[i + j * work.d_layout.leading];
-        result = static_cast<T>(work.adds ? widen(result) + sum : sum);
+        if (work.adds) sum += widen(result);
+        result = static_cast<T>(work.relu && sum <= 0 ? 0 : sum);
       }
   }
 }
@@ -231,6 +232,16 @@ cublasStatus_t prefer(cublasLtMatmulPreference_t handle, cublasLtMatmulPreferenc
   }
 }
 
+bool hasBias(const Description& description) {
+  return description.epilogue == CUBLASLT_EPILOGUE_BIAS ||
+         description.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+}
+
+bool hasRelu(const Description& description) {
+  return description.epilogue == CUBLASLT_EPILOGUE_RELU ||
+         description.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+}
+
 bool isTf32(const Description& description) { return description.compute == CUBLAS_COMPUTE_32F_FAST_TF32; }
 
 /// Whether the types are one that the fake computes, with the precision that it takes.
@@ -239,7 +250,9 @@ bool supported(const Description& description, const FakeLayout& a, const FakeLa
   const bool narrow = a.type == CUDA_R_16F || a.type == CUDA_R_16BF;
   if (a.type != b.type || a.type != d.type || description.scale != (narrow ? CUDA_R_32F : a.type))
     return false;
-  if (description.epilogue == CUBLASLT_EPILOGUE_BIAS && description.bias_type != a.type) return false;
+  if (hasBias(description) && description.bias_type != a.type) return false;
+  if (description.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !hasBias(description) && !hasRelu(description))
+    return false;
   const bool single = description.compute == CUBLAS_COMPUTE_32F || isTf32(description);
   return (a.type == CUDA_R_32F && single) || (narrow && description.compute == CUBLAS_COMPUTE_32F) ||
          (a.type == CUDA_R_64F && description.compute == CUBLAS_COMPUTE_64F);
@@ -340,9 +353,10 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t description_handle,
                   .d_layout = layoutOf(d_layout),
                   .a = a,
                   .b = b,
-                  .bias = description.epilogue == CUBLASLT_EPILOGUE_BIAS ? description.bias : nullptr,
+                  .bias = hasBias(description) ? description.bias : nullptr,
                   .d = d,
                   .adds = scalarOf(description, beta) == 1,
+                  .relu = hasRelu(description),
                   .tf32 = isTf32(description)};
   const char* wrong = wrongAddress(work, algorithm, workspace, workspace_bytes);
   if (algorithm.magic != Algorithm::kMagic ||

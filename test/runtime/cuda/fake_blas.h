@@ -22,13 +22,14 @@ struct FakeLayout {
 /// To TF32's 10 bits of mantissa: to the nearest, ties away from zero, as `cvt.rna.tf32.f32`.
 float roundedToTf32(float value);
 
-/// d = op(a) op(b) + bias, for each matrix of the batch.
+/// d = max(op(a) op(b) + bias, 0), for each matrix of the batch; rounded once.
 struct FakeMatmul {
   bool transpose_a = false, transpose_b = false;
   FakeLayout a_layout, b_layout, d_layout;
   const void *a = nullptr, *b = nullptr, *bias = nullptr;
   void* d = nullptr;
   bool adds = false;  // to what d holds
+  bool relu = false;
   bool tf32 = false;  // operands are rounded before they are multiplied
 
   uint64_t depth() const { return transpose_a ? a_layout.rows : a_layout.columns; }

@@ -14,7 +14,7 @@ struct Case {
   bool transpose_a, transpose_b;
   uint64_t batch, m, n, k;
   bool share_a, share_b;  // one matrix for the whole batch
-  bool bias, accumulate;
+  bool bias, relu, accumulate;
 
   uint64_t sizeA() const { return (share_a ? 1 : batch) * m * k; }
   uint64_t sizeB() const { return (share_b ? 1 : batch) * k * n; }
@@ -24,14 +24,18 @@ std::vector<Case> cases() {
   std::vector<Case> list;
   for (bool ta : {false, true})
     for (bool tb : {false, true})
-      for (auto [bias, accumulate] : {std::pair{false, false}, {true, false}, {false, true}})
+      for (auto [bias, relu, accumulate] : {std::tuple<bool, bool, bool>{false, false, false},
+                                            {true, false, false},
+                                            {false, true, false},
+                                            {true, true, false},
+                                            {false, false, true}})
         for (auto [m, n, k] :
              {std::array<uint64_t, 3>{1, 1, 1}, {3, 5, 7}, {8, 1, 4}, {1, 9, 16}, {12, 10, 1}})
           for (auto [batch, share_a, share_b] : {std::tuple<uint64_t, bool, bool>{1, false, false},
                                                  {4, false, false},
                                                  {3, true, false},
                                                  {3, false, true}})
-            list.push_back({ta, tb, batch, m, n, k, share_a, share_b, bias, accumulate});
+            list.push_back({ta, tb, batch, m, n, k, share_a, share_b, bias, relu, accumulate});
   return list;
 }
 
@@ -39,7 +43,7 @@ std::string nameOf(const Case& c) {
   return std::string(c.transpose_a ? "T" : "N") + (c.transpose_b ? "T" : "N") + " batch " +
          std::to_string(c.batch) + (c.share_a ? " of one a" : "") + (c.share_b ? " of one b" : "") + " m " +
          std::to_string(c.m) + " n " + std::to_string(c.n) + " k " + std::to_string(c.k) +
-         (c.bias ? " bias" : "") + (c.accumulate ? " accumulate" : "");
+         (c.bias ? " bias" : "") + (c.relu ? " relu" : "") + (c.accumulate ? " accumulate" : "");
 }
 
 template <typename T>
@@ -65,6 +69,7 @@ std::vector<double> plainLoop(const Case& c, const std::vector<T>& a, const std:
           uint64_t at_b = (c.share_b ? 0 : batch * c.k * c.n) + (c.transpose_b ? j * c.k + k : k * c.n + j);
           sum += double(a[at_a]) * double(b[at_b]);
         }
+        if (c.relu && sum <= 0) sum = 0;
         result.push_back(c.accumulate ? 2 * sum : sum);  // to what one more matmul has left there
       }
   return result;
@@ -88,13 +93,11 @@ void check(const Case& c, DataType type) {
   matmul.batch_stride_b = c.share_b ? 0 : c.k * c.n;
   if (c.accumulate) {
     auto first = std::make_unique<fb::CommandT>(*program.streams[0]->commands.front());
-    matmul.epilogue = fb::Epilogue::accumulate;
+    matmul.accumulate = true;
     program.streams[0]->commands.insert(program.streams[0]->commands.begin(), std::move(first));
   }
-  if (c.bias) {
-    matmul.epilogue = fb::Epilogue::bias;
-    matmul.bias = builder.operand({bias});
-  }
+  matmul.relu = c.relu;
+  if (c.bias) matmul.bias = builder.operand({bias});
   PlanBuilder::output(program, "c", result);
 
   Session session = open(builder);
@@ -135,7 +138,6 @@ TEST(MatmulMapping, SaysHowFarAddressesAreAligned) {
       matmul.b = builder.operand({all, 256 + (operand == 1 ? offset : 0), 64});
       matmul.c = builder.operand({c, operand == 2 ? offset : 0, 64});
       matmul.bias = builder.operand({all, 512 + (operand == 3 ? offset : 0), 16});
-      matmul.epilogue = fb::Epilogue::bias;
     }
     Session session = open(builder);
     runOnce(session, programOf(session, "f"));

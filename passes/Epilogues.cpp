@@ -1,0 +1,199 @@
+//===- Epilogues.cpp - What follows a product, element by element -----------===//
+//
+// Contract: a product to which a bias is added, or of which relu is taken, or one after the other, stands
+// with these ops in the region of one gpuc.fused, if nobody else reads what is between them. The library that
+// multiplies does it all, and every element is rounded as the ops would do one by one. cuBLASLt rounds the
+// 16-bit sum of a product and a bias once, so that there it gets none.
+//
+// An addition of a whole tensor (a residual, another product) is not taken in: a library begins the sum of
+// products with it, which gives other bits.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Epilogues.h"
+
+#include "passes/FusedKernel.h"
+#include "passes/OuterProducts.h"
+#include "passes/Passes.h"
+#include "passes/codegen/Codegen.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace gpuc {
+#define GEN_PASS_DEF_EPILOGUESPASS
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+/// The dimension of the product's result along which a bias has an element each.
+int64_t biasDimension(Operation *product) {
+  return isa<ir::MatmulOp>(product) ? cast<RankedTensorType>(product->getResultTypes().front()).getRank() - 1
+                                    : 1;
+}
+
+/// Part of a vector, without gaps.
+bool isRange(Operation *op) {
+  auto slice = dyn_cast<ir::SliceOp>(op);
+  return slice && slice.getType().getRank() == 1 && slice.getStrides().front() == 1;
+}
+
+/// What `value` repeats along all dimensions but the bias's; null if it is no bias of the product.
+ir::BroadcastOp biasOf(Operation *product, Value value) {
+  auto broadcast = value.getDefiningOp<ir::BroadcastOp>();
+  bool isBias = broadcast && broadcast.getDims() == ArrayRef(biasDimension(product)) &&
+                shapeOf(broadcast.getOperand())[0] == shapeOf(value)[biasDimension(product)] &&
+                !broadcast.getOperand().getDefiningOp<ir::ConstantOp>();
+  return isBias ? broadcast : ir::BroadcastOp();
+}
+
+/// What follows one product, as far as its epilogue goes.
+class Chain {
+public:
+  Chain(Operation *product, plan::TargetKind target) : ops_{product}, target_(target) {
+    while (Operation *next = nextReader())
+      if (!take(next))
+        break;
+  }
+
+  bool isWorthIt() const {
+    Value result = ops_.back()->getResult(0);
+    // The kernel of the only reader does the rest as well.
+    if (ops_.size() == 1 || (result.hasOneUse() && (*result.user_begin())->hasTrait<ir::Pointwise>()))
+      return false;
+    // A bias that is cast is a kernel of its own. It must take the place of one.
+    return !castBias_ || relu_ || llvm::none_of(ops_.back()->getUsers(), [](Operation *user) {
+      return isInlinable(user) || isRoot(user);
+    });
+  }
+
+  void build(KernelNames &names) {
+    if (castBias_)
+      castAhead();
+    Value result = ops_.back()->getResult(0);
+    std::string name = names.nameFor(ops_);
+    OpBuilder builder(ops_.back());
+    FusedKernel region(ops_, result, [&](Operation *op) { return op == bias_ || isRange(op); });
+    region.build(builder, name);
+    for (Operation *op : llvm::reverse(ops_))
+      op->erase();
+    if (bias_ && bias_->use_empty()) // the region has its own
+      bias_->erase();
+  }
+
+private:
+  Operation *product() const { return ops_.front(); }
+
+  /// The only reader of what there is, if it stands in the same block.
+  Operation *nextReader() const {
+    Value value = ops_.back()->getResult(0);
+    if (!value.hasOneUse())
+      return nullptr;
+    Operation *reader = *value.user_begin();
+    return reader->getBlock() == product()->getBlock() ? reader : nullptr;
+  }
+
+  bool take(Operation *op) {
+    if (relu_ || !(isa<ir::ReluOp>(op) || (isa<ir::AddOp>(op) && takeAddition(op))))
+      return false;
+    relu_ = isa<ir::ReluOp>(op);
+    ops_.push_back(op);
+    return true;
+  }
+
+  bool takeAddition(Operation *add) {
+    if (bias_ || !takesBias(target_, product()))
+      return false;
+    Value value = ops_.back()->getResult(0);
+    Value other = add->getOperand(add->getOperand(0) == value);
+    auto cast = other.getDefiningOp<ir::CastOp>();
+    bias_ = biasOf(product(), cast ? cast.getOperand() : other);
+    castBias_ = bias_ ? cast : ir::CastOp();
+    return bias_ != nullptr;
+  }
+
+  /// Casts the bias itself, instead of each of its repetitions.
+  void castAhead() {
+    OpBuilder builder(castBias_);
+    Value bias = bias_.getOperand();
+    Type element = getElementTypeOrSelf(castBias_.getType());
+    Value narrow = ir::CastOp::create(builder, castBias_.getLoc(),
+                                      cast<RankedTensorType>(bias.getType()).clone(element), bias);
+    bias_ = ir::BroadcastOp::create(builder, bias_.getLoc(), cast<RankedTensorType>(castBias_.getType()),
+                                    narrow, bias_.getDims());
+    castBias_.replaceAllUsesWith(bias_.getResult());
+  }
+
+  SmallVector<Operation *, 4> ops_;
+  plan::TargetKind target_;
+  ir::BroadcastOp bias_;
+  ir::CastOp castBias_; ///< Between the bias and its addition.
+  bool relu_ = false;
+};
+
+class EpiloguesPass : public impl::EpiloguesPassBase<EpiloguesPass> {
+  using EpiloguesPassBase::EpiloguesPassBase;
+
+  void runOnOperation() override {
+    std::optional<plan::TargetKind> kind = plan::symbolizeTargetKind(StringRef(target).split(':').first);
+    if (!kind) {
+      getOperation().emitError("unknown target '") << target << "': host or cuda";
+      return signalPassFailure();
+    }
+    kind_ = *kind;
+    KernelNames names;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal())
+        fold(function.getBody().front(), names);
+  }
+
+  /// The products of a block, and those of the loops in it; not those that have their epilogues already.
+  void fold(Block &block, KernelNames &names) {
+    SmallVector<Operation *> products;
+    for (Operation &op : block)
+      if (takesRelu(kind_, &op) && !contractsOneElement(&op))
+        products.push_back(&op);
+    for (Operation *product : products)
+      if (Chain chain(product, kind_); chain.isWorthIt())
+        chain.build(names);
+    for (auto scan : block.getOps<ir::ScanOp>())
+      fold(scan.getBlock(), names);
+  }
+
+  plan::TargetKind kind_ = plan::TargetKind::host;
+};
+
+} // namespace
+
+std::optional<Epilogue> epilogueOf(ir::FusedOp fused) {
+  Epilogue epilogue;
+  for (Operation &op : fused.getBody().front().without_terminator()) {
+    if (isa<ir::MatmulOp, ir::Conv2dOp>(op))
+      epilogue.product = &op;
+    else if (isa<ir::ReluOp>(op))
+      epilogue.relu = true;
+    else if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
+      epilogue.bias = broadcast.getOperand();
+  }
+  return epilogue.product ? std::optional(epilogue) : std::nullopt;
+}
+
+bool takesRelu(plan::TargetKind target, Operation *product) {
+  if (target == plan::TargetKind::cuda) // cuBLASLt: not of f64
+    return isa<ir::MatmulOp>(product) && !getElementTypeOrSelf(product->getResult(0)).isF64();
+  return isa<ir::MatmulOp, ir::Conv2dOp>(product);
+}
+
+bool takesBias(plan::TargetKind target, Operation *product) {
+  bool roundsBoth = target == plan::TargetKind::host || getElementTypeOrSelf(product->getResult(0)).isF32();
+  return roundsBoth && takesRelu(target, product);
+}
+
+bool mayUpdateInPlace(ir::FusedOp fused, unsigned argument, unsigned result) {
+  return !epilogueOf(fused) && canUpdateInPlace(fused.getBody().front(), argument, result);
+}
+
+} // namespace gpuc

@@ -1,0 +1,32 @@
+//===- Epilogues.h - What follows a product, element by element -------------===//
+#pragma once
+
+#include "dialects/gpuc/GpucOps.h"
+#include "dialects/plan/PlanOps.h"
+
+#include <optional>
+
+namespace gpuc {
+
+/// A product and what is done to each of its elements: max(element + bias, 0), each part where there is one.
+/// Made of the region of a gpuc.fused by gpuc-epilogues; its values are the region's.
+struct Epilogue {
+  mlir::Operation *product = nullptr; ///< A matmul or a forward convolution.
+  mlir::Value bias;                   ///< An argument, a slice of one, or null; of the result's columns,
+                                      ///< of a convolution's channels.
+  bool relu = false;
+};
+
+/// The product in the region; none if that is a kernel's.
+std::optional<Epilogue> epilogueOf(ir::FusedOp fused);
+
+/// Whether the target's library takes relu of the elements of this product; and whether it also adds a bias,
+/// by the same roundings as a kernel.
+bool takesRelu(plan::TargetKind target, mlir::Operation *product);
+bool takesBias(plan::TargetKind target, mlir::Operation *product);
+
+/// Whether result number `result` may be written over the input number `argument`: each element of that is
+/// read no later than it is written. Never over what a product reads.
+bool mayUpdateInPlace(ir::FusedOp fused, unsigned argument, unsigned result);
+
+} // namespace gpuc

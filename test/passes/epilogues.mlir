@@ -1,0 +1,245 @@
+// RUN: gpuc-opt %s --gpuc-epilogues --split-input-file | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-epilogues=target=cuda:sm_90 --split-input-file | FileCheck %s --check-prefix=CUDA
+// RUN: gpuc-opt %s --gpuc-epilogues --gpuc-fuse --split-input-file | FileCheck %s --check-prefix=FUSE
+// RUN: not gpuc-opt %s --gpuc-epilogues=target=tpu --split-input-file 2>&1 | FileCheck %s --check-prefix=ERROR
+
+// ERROR: error: unknown target 'tpu': host or cuda
+
+// Bias and relu, of whichever side of the addition.
+// CHECK-LABEL: func.func @layer(
+// CHECK-SAME:    %[[X:.*]]: tensor<4x3xf32>, %[[W:.*]]: tensor<5x3xf32>, %[[B:.*]]: tensor<5xf32>
+// CHECK-NEXT:    %[[Y:.*]] = gpuc.fused "fc.matmul_add_relu"(%[[X]], %[[W]], %[[B]])
+// CHECK-NEXT:    ^bb0(%[[X0:.*]]: tensor<4x3xf32>, %[[W0:.*]]: tensor<5x3xf32>, %[[B0:.*]]: tensor<5xf32>):
+// CHECK-NEXT:      %[[P:.*]] = gpuc.matmul %[[X0]], transpose %[[W0]]
+// CHECK-NEXT:      %[[BS:.*]] = gpuc.broadcast %[[B0]] dims [1]
+// CHECK-NEXT:      %[[S:.*]] = gpuc.add %[[BS]], %[[P]]
+// CHECK-NEXT:      %[[R:.*]] = gpuc.relu %[[S]]
+// CHECK-NEXT:      gpuc.yield %[[R]]
+// CHECK:         return %[[Y]]
+// CUDA-LABEL: func.func @layer(
+// CUDA:         gpuc.fused "fc.matmul_add_relu"
+func.func @layer(%x: tensor<4x3xf32>, %w: tensor<5x3xf32>, %b: tensor<5xf32>) -> tensor<4x5xf32> {
+  %p = gpuc.matmul %x, transpose %w : (tensor<4x3xf32>, tensor<5x3xf32>) -> tensor<4x5xf32> loc("fc")
+  %bs = gpuc.broadcast %b dims [1] : tensor<5xf32> to tensor<4x5xf32> loc("fc")
+  %s = gpuc.add %bs, %p : tensor<4x5xf32> loc("fc")
+  %r = gpuc.relu %s : tensor<4x5xf32> loc("act")
+  return %r : tensor<4x5xf32>
+}
+
+// -----
+
+// A bias that is a part of a vector. The residual stays outside: a library would begin its sum with it.
+// CHECK-LABEL: func.func @residual(
+// CHECK:         %[[P:.*]] = gpuc.fused "matmul_add"
+// CHECK:           gpuc.matmul
+// CHECK-NEXT:      %[[SLICE:.*]] = gpuc.slice
+// CHECK-NEXT:      gpuc.broadcast %[[SLICE]]
+// CHECK-NEXT:      gpuc.add
+// CHECK-NEXT:      gpuc.yield
+// CHECK:         %[[SUM:.*]] = gpuc.add %[[P]], %arg0
+// CHECK:         return %[[SUM]], %[[P]]
+func.func @residual(%x: tensor<4x3xf32>, %w: tensor<3x3xf32>, %bs: tensor<9xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+  %p = gpuc.matmul %x, %w : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+  %b = gpuc.slice %bs starts [3] limits [6] strides [1] : (tensor<9xf32>) -> tensor<3xf32>
+  %b2 = gpuc.broadcast %b dims [1] : tensor<3xf32> to tensor<4x3xf32>
+  %s = gpuc.add %p, %b2 : tensor<4x3xf32>
+  %r = gpuc.add %s, %x : tensor<4x3xf32>
+  return %r, %s : tensor<4x3xf32>, tensor<4x3xf32>
+}
+
+// -----
+
+// Nor are two products that are added one command, be the sum read by whomever.
+// CHECK-LABEL: func.func @products(
+// CHECK-NOT:     gpuc.fused
+// CHECK:         return
+func.func @products(%x: tensor<4x3xf32>, %w: tensor<3x5xf32>, %y: tensor<4x7xf32>, %v: tensor<7x5xf32>) -> tensor<4x5xf32> {
+  %p = gpuc.matmul %x, %w : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+  %q = gpuc.matmul %y, %v : (tensor<4x7xf32>, tensor<7x5xf32>) -> tensor<4x5xf32>
+  %s = gpuc.add %p, %q : tensor<4x5xf32>
+  return %s : tensor<4x5xf32>
+}
+
+// -----
+
+// Where the only reader is pointwise, its kernel adds the bias too: that it were added before would save nothing.
+// CHECK-LABEL: func.func @kernel_behind(
+// CHECK-NOT:     gpuc.fused
+// CHECK:         return
+func.func @kernel_behind(%x: tensor<4x3xf32>, %w: tensor<3x5xf32>, %b: tensor<5xf32>) -> tensor<4x5xf32> {
+  %p = gpuc.matmul %x, %w : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+  %bs = gpuc.broadcast %b dims [1] : tensor<5xf32> to tensor<4x5xf32>
+  %s = gpuc.add %p, %bs : tensor<4x5xf32>
+  %r = gpuc.tanh %s : tensor<4x5xf32>
+  return %r : tensor<4x5xf32>
+}
+
+// -----
+
+// A convolution's bias is its channels'. cuDNN's convolution is by itself.
+// CHECK-LABEL: func.func @conv(
+// CHECK:         gpuc.fused "conv2d_add_relu"
+// CUDA-LABEL: func.func @conv(
+// CUDA-NOT:     gpuc.fused
+// CUDA:         return
+func.func @conv(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<4xf32>) -> tensor<2x4x6x6xf32> {
+  %y = gpuc.conv2d %x, %w : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32>
+  %bs = gpuc.broadcast %b dims [1] : tensor<4xf32> to tensor<2x4x6x6xf32>
+  %s = gpuc.add %y, %bs : tensor<2x4x6x6xf32>
+  %r = gpuc.relu %s : tensor<2x4x6x6xf32>
+  return %r : tensor<2x4x6x6xf32>
+}
+
+// -----
+
+// A bias that is cast: the cast is of the bias itself, and takes the place of a kernel over the whole product.
+// cuBLASLt would round 16-bit sums once.
+// CUDA-LABEL: func.func @cast(
+// CUDA-NOT:     gpuc.fused
+// CUDA:         return
+// CHECK-LABEL: func.func @cast(
+// CHECK:         %[[B:.*]] = gpuc.cast %arg2 : tensor<5xf32> to tensor<5xbf16>
+// CHECK:         gpuc.fused "matmul_add_relu"(%arg0, %arg1, %[[B]])
+func.func @cast(%x: tensor<4x3xbf16>, %w: tensor<3x5xbf16>, %b: tensor<5xf32>) -> tensor<4x5xbf16> {
+  %p = gpuc.matmul %x, %w : (tensor<4x3xbf16>, tensor<3x5xbf16>) -> tensor<4x5xbf16>
+  %bs = gpuc.broadcast %b dims [1] : tensor<5xf32> to tensor<4x5xf32>
+  %c = gpuc.cast %bs : tensor<4x5xf32> to tensor<4x5xbf16>
+  %s = gpuc.add %p, %c : tensor<4x5xbf16>
+  %r = gpuc.relu %s : tensor<4x5xbf16>
+  return %r : tensor<4x5xbf16>
+}
+
+// -----
+
+// It would be one kernel more, where kernels read the sum anyway.
+// CHECK-LABEL: func.func @cast_for_a_kernel(
+// CHECK-NOT:     gpuc.fused
+// CHECK:         return
+func.func @cast_for_a_kernel(%x: tensor<4x3xbf16>, %w: tensor<3x5xbf16>, %b: tensor<5xf32>) -> (tensor<4x5xbf16>, tensor<4x5xbf16>) {
+  %p = gpuc.matmul %x, %w : (tensor<4x3xbf16>, tensor<3x5xbf16>) -> tensor<4x5xbf16>
+  %bs = gpuc.broadcast %b dims [1] : tensor<5xf32> to tensor<4x5xf32>
+  %c = gpuc.cast %bs : tensor<4x5xf32> to tensor<4x5xbf16>
+  %s = gpuc.add %p, %c : tensor<4x5xbf16>
+  %r = gpuc.exp %s : tensor<4x5xbf16>
+  return %r, %s : tensor<4x5xbf16>, tensor<4x5xbf16>
+}
+
+// -----
+
+// A relu alone it does take.
+// CUDA-LABEL: func.func @half(
+// CUDA:         gpuc.fused "matmul_relu"
+func.func @half(%x: tensor<4x3xbf16>, %w: tensor<3x5xbf16>) -> tensor<4x5xbf16> {
+  %p = gpuc.matmul %x, %w : (tensor<4x3xbf16>, tensor<3x5xbf16>) -> tensor<4x5xbf16>
+  %r = gpuc.relu %p : tensor<4x5xbf16>
+  return %r : tensor<4x5xbf16>
+}
+
+// -----
+
+// Not: a product that others read, be it before the bias or before the relu (the bias alone is added then).
+// CHECK-LABEL: func.func @other_readers(
+// CHECK:         %[[P:.*]] = gpuc.matmul
+// CHECK:         gpuc.add %[[P]]
+// CHECK:         %[[S:.*]] = gpuc.fused "matmul_add"
+// CHECK:         gpuc.relu %[[S]]
+func.func @other_readers(%x: tensor<4x3xf32>, %w: tensor<3x5xf32>, %b: tensor<5xf32>) -> (tensor<4x5xf32>, tensor<4x5xf32>, tensor<4x5xf32>, tensor<4x5xf32>) {
+  %p = gpuc.matmul %x, %w : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+  %bs = gpuc.broadcast %b dims [1] : tensor<5xf32> to tensor<4x5xf32>
+  %s = gpuc.add %p, %bs : tensor<4x5xf32>
+  %q = gpuc.matmul %x, %w : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+  %t = gpuc.add %q, %bs : tensor<4x5xf32>
+  %r = gpuc.relu %t : tensor<4x5xf32>
+  return %p, %s, %t, %r : tensor<4x5xf32>, tensor<4x5xf32>, tensor<4x5xf32>, tensor<4x5xf32>
+}
+
+// -----
+
+// Not: a bias of the rows, a constant, and what a kernel computes for this addition alone: that kernel adds.
+// CHECK-LABEL: func.func @no_biases(
+// CHECK-NOT:     gpuc.fused
+// CHECK:         return
+func.func @no_biases(%x: tensor<4x3xf32>, %w: tensor<3x4xf32>, %b: tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) {
+  %p = gpuc.matmul %x, %w : (tensor<4x3xf32>, tensor<3x4xf32>) -> tensor<4x4xf32>
+  %bs = gpuc.broadcast %b dims [0] : tensor<4xf32> to tensor<4x4xf32>
+  %s = gpuc.add %p, %bs : tensor<4x4xf32>
+  %q = gpuc.matmul %x, %w : (tensor<4x3xf32>, tensor<3x4xf32>) -> tensor<4x4xf32>
+  %one = gpuc.constant 1.0 : tensor<4x4xf32>
+  %t = gpuc.add %q, %one : tensor<4x4xf32>
+  %o = gpuc.matmul %x, %w : (tensor<4x3xf32>, tensor<3x4xf32>) -> tensor<4x4xf32>
+  %e = gpuc.exp %s : tensor<4x4xf32>
+  %u = gpuc.add %o, %e : tensor<4x4xf32>
+  return %s, %t, %u : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+// Not: through another shape; f64 on CUDA; and outer products, which kernels compute.
+// CHECK-LABEL: func.func @others(
+// CHECK:         gpuc.reshape
+// CHECK-NEXT:    gpuc.relu
+// CHECK:         gpuc.fused "matmul_relu"
+// CHECK:         gpuc.matmul
+// CHECK-NEXT:    gpuc.relu
+// CUDA-LABEL: func.func @others(
+// CUDA-NOT:     gpuc.fused
+// CUDA:         return
+func.func @others(%x: tensor<4x3xf64>, %w: tensor<3x4xf64>, %y: tensor<4x1xf32>, %v: tensor<1x4xf32>) -> (tensor<16xf64>, tensor<4x4xf64>, tensor<4x4xf32>) {
+  %p = gpuc.matmul %x, %w : (tensor<4x3xf64>, tensor<3x4xf64>) -> tensor<4x4xf64>
+  %f = gpuc.reshape %p : tensor<4x4xf64> to tensor<16xf64>
+  %r = gpuc.relu %f : tensor<16xf64>
+  %q = gpuc.matmul %x, %w : (tensor<4x3xf64>, tensor<3x4xf64>) -> tensor<4x4xf64>
+  %t = gpuc.relu %q : tensor<4x4xf64>
+  %o = gpuc.matmul %y, %v : (tensor<4x1xf32>, tensor<1x4xf32>) -> tensor<4x4xf32>
+  %u = gpuc.relu %o : tensor<4x4xf32>
+  return %r, %t, %u : tensor<16xf64>, tensor<4x4xf64>, tensor<4x4xf32>
+}
+
+// -----
+
+// What a loop carries is added up where it lies: gpuc-to-plan sees to that. A bias in the loop is taken.
+// CHECK-LABEL: func.func @carried(
+// CHECK:         gpuc.scan
+// CHECK:           gpuc.fused "matmul_add_relu"
+// CHECK:           %[[P:.*]] = gpuc.matmul transpose
+// CHECK-NEXT:      gpuc.add %{{.*}}, %[[P]]
+func.func @carried(%x: tensor<6x4x3xf32>, %w: tensor<3x4xf32>, %b: tensor<4xf32>, %zeros: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<6x4x4xf32>) {
+  %s, %ys = gpuc.scan over(%x) carry(%zeros) captures(%w, %b) : (tensor<6x4x3xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<4xf32>) -> (tensor<3x4xf32>, tensor<6x4x4xf32>) {
+  ^bb0(%a: tensor<4x3xf32>, %before: tensor<3x4xf32>, %w0: tensor<3x4xf32>, %b0: tensor<4xf32>):
+    %p = gpuc.matmul %a, %w0 : (tensor<4x3xf32>, tensor<3x4xf32>) -> tensor<4x4xf32>
+    %bs = gpuc.broadcast %b0 dims [1] : tensor<4xf32> to tensor<4x4xf32>
+    %y = gpuc.add %p, %bs : tensor<4x4xf32>
+    %r = gpuc.relu %y : tensor<4x4xf32>
+    %q = gpuc.matmul transpose %a, %r : (tensor<4x3xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+    %n = gpuc.add %before, %q : tensor<3x4xf32>
+    gpuc.yield %n, %r : tensor<3x4xf32>, tensor<4x4xf32>
+  }
+  return %s, %ys : tensor<3x4xf32>, tensor<6x4x4xf32>
+}
+
+// -----
+
+// What has its epilogue is left alone, as when a compilation is continued from here.
+// CHECK-LABEL: func.func @again(
+// CHECK:         gpuc.fused "fc.matmul_relu"
+// CHECK-NOT:     gpuc.fused
+// CHECK:         return
+// FUSE-LABEL:  func.func @again(
+// FUSE:          gpuc.fused "fc.matmul_relu"
+// FUSE-NEXT:     ^bb0
+// FUSE-NEXT:       gpuc.matmul
+// FUSE-NEXT:       gpuc.relu
+// FUSE-NEXT:       gpuc.yield
+// FUSE:          gpuc.fused "exp"
+// FUSE-NOT:      gpuc.fused
+// FUSE:          return
+func.func @again(%x: tensor<4x3xf32>, %w: tensor<3x5xf32>) -> tensor<4x5xf32> {
+  %y = gpuc.fused "fc.matmul_relu" (%x, %w) : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32> {
+  ^bb0(%a: tensor<4x3xf32>, %b: tensor<3x5xf32>):
+    %p = gpuc.matmul %a, %b : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+    %r = gpuc.relu %p : tensor<4x5xf32>
+    gpuc.yield %r : tensor<4x5xf32>
+  }
+  %e = gpuc.exp %y : tensor<4x5xf32>
+  return %e : tensor<4x5xf32>
+}
