@@ -16,7 +16,7 @@ int64_t convWorkspace(plan::TargetAttr target, const ConvShape &shape, bool tf32
 
 /// What a convolution writes to the plan beside its shape: buffers, null where there are none, and flags.
 struct ConvBuffers {
-  mlir::Value lhs, rhs, result, bias, workspace;
+  mlir::Value lhs, rhs, result, bias, mask, workspace;
   bool relu = false;
 };
 

@@ -349,6 +349,7 @@ private:
     entry.b = operand(matmul.getRhs());
     entry.c = operand(matmul.getResult());
     entry.bias = optionalOperand(matmul.getBias());
+    entry.mask = optionalOperand(matmul.getMask());
     entry.relu = matmul.getRelu();
     entry.accumulate = matmul.getAccumulate();
     entry.workspace = optionalOperand(matmul.getWorkspace());
@@ -374,6 +375,7 @@ private:
     entry.workspace = optionalOperand(conv.getWorkspace());
     entry.tf32 = conv.getTf32();
     entry.bias = optionalOperand(conv.getBias());
+    entry.mask = optionalOperand(conv.getMask());
     entry.relu = conv.getRelu();
     return entry;
   }

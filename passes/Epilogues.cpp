@@ -1,7 +1,8 @@
 //===- Epilogues.cpp - What follows a product, element by element -----------===//
 //
 // Contract: a product to which a bias is added, or of which relu is taken, or one after the other, stands
-// with these ops in the region of one gpuc.fused, if nobody else reads what is between them. The library that
+// with these ops in the region of one gpuc.fused, if nobody else reads what is between them; and so does a
+// product that is the cotangent of a relu, with relu's gradient, which a mask makes of it. The library that
 // multiplies does it all, and every element is rounded as the ops would do one by one. cuBLASLt rounds the
 // 16-bit sum of a product and a bias once, so that there it gets none.
 //
@@ -50,6 +51,29 @@ ir::BroadcastOp biasOf(Operation *product, Value value) {
   return isBias ? broadcast : ir::BroadcastOp();
 }
 
+bool isZero(Value value) {
+  auto constant = value.getDefiningOp<ir::ConstantOp>();
+  auto number = constant ? dyn_cast_or_null<FloatAttr>(constant.getSplat()) : FloatAttr();
+  return number && number.getValue().isPosZero();
+}
+
+/// Whether the value is in memory, whatever kernels there will be.
+bool isStored(Value value) {
+  auto isKernels = [](Operation *op) { return isInlinable(op) || isRoot(op); };
+  Operation *op = value.getDefiningOp();
+  return !op || !isKernels(op) ||
+         llvm::any_of(value.getUsers(), [&](Operation *user) { return !isKernels(user); });
+}
+
+/// The comparison by which the select is relu's gradient of `cotangent`, y ≤ 0 ? 0 : cotangent; or null.
+ir::CompareOp maskOf(ir::SelectOp select, Value cotangent) {
+  auto compare = select.getCondition().getDefiningOp<ir::CompareOp>();
+  bool isMask = compare && compare.getPredicate() == ir::Comparison::le && isZero(compare.getRhs()) &&
+                compare.getLhs().getType() == cotangent.getType() && isStored(compare.getLhs()) &&
+                isZero(select.getOnTrue()) && select.getOnFalse() == cotangent;
+  return isMask ? compare : ir::CompareOp();
+}
+
 /// What follows one product, as far as its epilogue goes.
 class Chain {
 public:
@@ -76,7 +100,9 @@ public:
     Value result = ops_.back()->getResult(0);
     std::string name = names.nameFor(ops_);
     OpBuilder builder(ops_.back());
-    FusedKernel region(ops_, result, [&](Operation *op) { return op == bias_ || isRange(op); });
+    FusedKernel region(ops_, result, [&](Operation *op) {
+      return op == bias_ || isRange(op) || op == mask_ || (mask_ && isa<ir::ConstantOp>(op));
+    });
     region.build(builder, name);
     for (Operation *op : llvm::reverse(ops_))
       op->erase();
@@ -97,15 +123,24 @@ private:
   }
 
   bool take(Operation *op) {
-    if (relu_ || !(isa<ir::ReluOp>(op) || (isa<ir::AddOp>(op) && takeAddition(op))))
+    if (relu_ || mask_)
       return false;
-    relu_ = isa<ir::ReluOp>(op);
+    relu_ = isa<ir::ReluOp>(op) && takesRelu(target_, product());
+    if (!relu_ && !takeAddition(op) && !takeMask(op))
+      return false;
     ops_.push_back(op);
     return true;
   }
 
+  bool takeMask(Operation *op) {
+    auto select = dyn_cast<ir::SelectOp>(op);
+    if (select && ops_.size() == 1 && takesMask(target_, product()))
+      mask_ = maskOf(select, product()->getResult(0));
+    return mask_ != nullptr;
+  }
+
   bool takeAddition(Operation *add) {
-    if (bias_ || !takesBias(target_, product()))
+    if (!isa<ir::AddOp>(add) || bias_ || !takesBias(target_, product()))
       return false;
     Value value = ops_.back()->getResult(0);
     Value other = add->getOperand(add->getOperand(0) == value);
@@ -131,6 +166,7 @@ private:
   plan::TargetKind target_;
   ir::BroadcastOp bias_;
   ir::CastOp castBias_; ///< Between the bias and its addition.
+  ir::CompareOp mask_;
   bool relu_ = false;
 };
 
@@ -154,7 +190,7 @@ class EpiloguesPass : public impl::EpiloguesPassBase<EpiloguesPass> {
   void fold(Block &block, KernelNames &names) {
     SmallVector<Operation *> products;
     for (Operation &op : block)
-      if (takesRelu(kind_, &op) && !contractsOneElement(&op))
+      if ((takesRelu(kind_, &op) || takesMask(kind_, &op)) && !contractsOneElement(&op))
         products.push_back(&op);
     for (Operation *product : products)
       if (Chain chain(product, kind_); chain.isWorthIt())
@@ -171,12 +207,14 @@ class EpiloguesPass : public impl::EpiloguesPassBase<EpiloguesPass> {
 std::optional<Epilogue> epilogueOf(ir::FusedOp fused) {
   Epilogue epilogue;
   for (Operation &op : fused.getBody().front().without_terminator()) {
-    if (isa<ir::MatmulOp, ir::Conv2dOp>(op))
+    if (isa<ir::MatmulOp, ir::Conv2dOp, ir::Conv2dInputGradientOp>(op))
       epilogue.product = &op;
     else if (isa<ir::ReluOp>(op))
       epilogue.relu = true;
     else if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
       epilogue.bias = broadcast.getOperand();
+    else if (auto compare = dyn_cast<ir::CompareOp>(op))
+      epilogue.mask = compare.getLhs();
   }
   return epilogue.product ? std::optional(epilogue) : std::nullopt;
 }
@@ -190,6 +228,11 @@ bool takesRelu(plan::TargetKind target, Operation *product) {
 bool takesBias(plan::TargetKind target, Operation *product) {
   bool roundsBoth = target == plan::TargetKind::host || getElementTypeOrSelf(product->getResult(0)).isF32();
   return roundsBoth && takesRelu(target, product);
+}
+
+// cuBLASLt's gradient of relu reads bits that its relu has written, which would be kept beside relu's result.
+bool takesMask(plan::TargetKind target, Operation *product) {
+  return target == plan::TargetKind::host && isa<ir::MatmulOp, ir::Conv2dInputGradientOp>(product);
 }
 
 bool mayUpdateInPlace(ir::FusedOp fused, unsigned argument, unsigned result) {

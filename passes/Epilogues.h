@@ -8,12 +8,14 @@
 
 namespace gpuc {
 
-/// A product and what is done to each of its elements: max(element + bias, 0), each part where there is one.
-/// Made of the region of a gpuc.fused by gpuc-epilogues; its values are the region's.
+/// A product and what is done to each of its elements: max(element + bias, 0), each part where there is one;
+/// or 0 where the mask is 0 or less. Made of the region of a gpuc.fused by gpuc-epilogues; its values are the
+/// region's.
 struct Epilogue {
-  mlir::Operation *product = nullptr; ///< A matmul or a forward convolution.
+  mlir::Operation *product = nullptr; ///< A matmul, a convolution or an input's gradient.
   mlir::Value bias;                   ///< An argument, a slice of one, or null; of the result's columns,
                                       ///< of a convolution's channels.
+  mlir::Value mask;                   ///< An argument, or null.
   bool relu = false;
 };
 
@@ -21,9 +23,10 @@ struct Epilogue {
 std::optional<Epilogue> epilogueOf(ir::FusedOp fused);
 
 /// Whether the target's library takes relu of the elements of this product; and whether it also adds a bias,
-/// by the same roundings as a kernel.
+/// by the same roundings as a kernel; and whether it masks them.
 bool takesRelu(plan::TargetKind target, mlir::Operation *product);
 bool takesBias(plan::TargetKind target, mlir::Operation *product);
+bool takesMask(plan::TargetKind target, mlir::Operation *product);
 
 /// Whether result number `result` may be written over the input number `argument`: each element of that is
 /// read no later than it is written. Never over what a product reads.

@@ -23,13 +23,15 @@ static int64_t flopsOf(plan::KernelOp kernel) {
   return flops;
 }
 
-/// What follows each element of a product: an addition, a maximum.
+/// What follows each element of a product: an addition, a maximum, relu's gradient.
 template <typename Product> static SmallVector<StringRef> epilogueOf(Product product) {
   SmallVector<StringRef> ops;
   if (product.getBias())
     ops.push_back(ir::AddOp::getOperationName());
   if (product.getRelu())
     ops.push_back(ir::ReluOp::getOperationName());
+  if (product.getMask())
+    ops.append({ir::CompareOp::getOperationName(), ir::SelectOp::getOperationName()});
   return ops;
 }
 
@@ -42,8 +44,8 @@ int64_t flopsOf(plan::CommandOpInterface command) {
       .Case([](plan::ConvOp conv) {
         ConvShape shape = convShapeOf(conv);
         auto following = static_cast<int64_t>(epilogueOf(conv).size());
-        return shape.batch * shape.outputPixels() *
-               (2 * shape.filterElements() + following * shape.out_channels);
+        return 2 * shape.batch * shape.outputPixels() * shape.filterElements() +
+               following * plan::rangeOf(conv.getResult()).size / ir::elementBytes(conv.getElement());
       })
       .Case<plan::AttentionOp, plan::AttentionGradientOp>(
           [](auto attention) { return flopsOf(attentionShapeOf(attention)); })

@@ -163,7 +163,9 @@ private:
     if (failed(checkTf32(epilogue.product)))
       return failure();
     plan::TargetKind kind = target.getKind();
-    if (!takesRelu(kind, epilogue.product) || (epilogue.bias && !takesBias(kind, epilogue.product)))
+    if ((epilogue.relu && !takesRelu(kind, epilogue.product)) ||
+        (epilogue.bias && !takesBias(kind, epilogue.product)) ||
+        (epilogue.mask && !takesMask(kind, epilogue.product)))
       return fused.emitOpError(
           "was made for the host, and cuda's library does not do what follows the product: "
           "compile the model, not a later stage of it, with --target=cuda");
@@ -187,6 +189,10 @@ private:
                                 ArrayRef<int64_t>());
   }
 
+  Value maskBuffer(const Epilogue &epilogue) {
+    return epilogue.mask ? buffers.lookup(epilogue.mask) : Value();
+  }
+
   /// A product to be converted: what follows it, what stands for its result, its name and place.
   struct Product {
     Epilogue epilogue;
@@ -198,7 +204,7 @@ private:
   /// One with nothing behind it.
   static Product plainProduct(Operation *op, StringRef kind) {
     std::string layer = layerName(op->getLoc());
-    return {{op, {}, false},
+    return {{op, {}, {}, false},
             op->getResult(0),
             layer.empty() ? kind.str() : layer + "." + kind.str(),
             op->getLoc()};
@@ -225,7 +231,8 @@ private:
     Value sum = sums.lookup(matmul.getResult());
     plan::MatmulOp::create(
         builder, product.location, buffers.lookup(matmul.getLhs()), buffers.lookup(matmul.getRhs()),
-        sum ? sum : bufferFor(product.result, product.name), biasBuffer(epilogue.bias), workspace,
+        sum ? sum : bufferFor(product.result, product.name), biasBuffer(epilogue.bias), maskBuffer(epilogue),
+        workspace,
         /*accumulate=*/sum != nullptr, epilogue.relu, ir::isTf32(matmul), matmul.getTransposeLhs(),
         matmul.getTransposeRhs(), result.getElementType(), shape.batch, shape.m, shape.n, shape.k);
     return success();
@@ -246,6 +253,7 @@ private:
     b.rhs = buffers.lookup(op->getOperand(1));
     b.result = bufferFor(product.result, product.name);
     b.bias = biasBuffer(product.epilogue.bias);
+    b.mask = maskBuffer(product.epilogue);
     b.relu = product.epilogue.relu;
     createConv(builder, product.location, shape, getElementTypeOrSelf(product.result), b, ir::isTf32(op));
     return success();

@@ -255,20 +255,29 @@ LogicalResult ConvOp::verify() {
       return failure();
   if ((getBias() || getRelu()) && getKind() != ConvKind::forward)
     return emitOpError("is a gradient, which neither bias nor relu follows");
+  if (getMask() && getKind() != ConvKind::input_gradient)
+    return emitOpError("has a mask, which follows an input_gradient alone");
+  if (getMask() && failed(check(getMask(), "mask", getInput(), batch)))
+    return failure();
   return getBias() ? check(getBias(), "bias", getOutput().front(), 1) : success();
 }
 
 LogicalResult MatmulOp::verify() {
   if (failed(verifyTf32(*this)))
     return failure();
-  if (getAccumulate() && (getBias() || getRelu()))
-    return emitOpError("adds to its result, which neither bias nor relu follows");
-  if (!getBias())
+  if (getAccumulate() && (getBias() || getRelu() || getMask()))
+    return emitOpError("adds to its result, which neither bias nor relu nor mask follows");
+  if (getMask() && (getBias() || getRelu()))
+    return emitOpError("has a mask, of a gradient, which neither bias nor relu follows");
+  auto check = [&](Value buffer, StringRef name, int64_t elements) -> LogicalResult {
+    int64_t has = rangeOf(buffer).size, needs = elements * ir::elementBytes(getElement());
+    if (has != needs)
+      return emitOpError() << name << " has " << has << " bytes, " << elements << " elements take " << needs;
     return success();
-  int64_t has = rangeOf(getBias()).size, needs = getN() * ir::elementBytes(getElement());
-  if (has != needs)
-    return emitOpError() << "bias has " << has << " bytes, " << getN() << " elements take " << needs;
-  return success();
+  };
+  if (getMask() && failed(check(getMask(), "mask", getBatch() * getM() * getN())))
+    return failure();
+  return getBias() ? check(getBias(), "bias", getN()) : success();
 }
 
 /// What an operand of attention is an instance of: heads of so many rows of so many elements.
@@ -358,6 +367,8 @@ Values MatmulOp::getReads() {
   Values reads = {getLhs(), getRhs()};
   if (getBias())
     reads.push_back(getBias());
+  if (getMask())
+    reads.push_back(getMask());
   if (getAccumulate())
     reads.push_back(getResult());
   return reads;
@@ -374,6 +385,8 @@ Values ConvOp::getReads() {
   Values reads = {getLhs(), getRhs()};
   if (getBias())
     reads.push_back(getBias());
+  if (getMask())
+    reads.push_back(getMask());
   return reads;
 }
 // As for a matmul.

@@ -159,16 +159,18 @@ def MatmulOp : Plan_Command<"matmul", [AttrSizedOperandSegments]> {
   let description = [{
     `transpose` before an operand: stored as [k, m], or [n, k]. With `accumulate` the product is added to what the result
     holds; nothing follows then. Otherwise `bias`, of n elements, is added to each row, and `relu` makes max(…, 0) of
-    that. With `tf32` the device rounds f32 operands to TF32's 10 bits of mantissa before it multiplies them, and sums in
+    that. Or an element becomes 0 where that of `mask`, which lies as the result does, is 0 or less: relu's gradient, of
+    which the mask is the result; on the host alone. With `tf32` the device rounds f32 operands to TF32's 10 bits of mantissa before it multiplies them, and sums in
     f32; the host has no such products. The workspace's size is the cap within which the device chooses its algorithm.
   }];
   let arguments = (ins Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
-                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace, UnitAttr:$accumulate,
+                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$mask,
+                       Optional<Plan_AnyBuffer>:$workspace, UnitAttr:$accumulate,
                        UnitAttr:$relu, UnitAttr:$tf32,
                        UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, TypeAttr:$element, I64Attr:$batch, I64Attr:$m, I64Attr:$n, I64Attr:$k);
   let assemblyFormat = [{
     (`transpose` $transpose_lhs^)? $lhs `,` (`transpose` $transpose_rhs^)? $rhs `->` $result (`accumulate` $accumulate^)?
-    (`bias` $bias^)? (`relu` $relu^)? (`tf32` $tf32^)? (`workspace` $workspace^)? `:` $element `batch` $batch `m` $m `n` $n `k` $k attr-dict
+    (`bias` $bias^)? (`relu` $relu^)? (`mask` $mask^)? (`tf32` $tf32^)? (`workspace` $workspace^)? `:` $element `batch` $batch `m` $m `n` $n `k` $k attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -179,7 +181,7 @@ def ConvOp : Plan_Command<"conv", [AttrSizedOperandSegments]> {
     `forward`: lhs is the input (batch, C, H, W), rhs the filter (O, C / groups, kh, kw), result the output (batch, O, OH, OW).
     `input_gradient`: of the output's cotangent and the filter. `filter_gradient`: of the output's cotangent and the
     input. The numbers mean the same for all three; see `gpuc.conv2d`. `bias`, of O elements, and `relu` follow a forward
-    convolution as they do a `plan.matmul`. The workspace is what the target's convolution of this shape needs. `tf32` is as in `plan.matmul`. With `channels_last` images lie as (batch, H, W, C) and filters as
+    convolution as they do a `plan.matmul`, and a `mask` an input's gradient. The workspace is what the target's convolution of this shape needs. `tf32` is as in `plan.matmul`. With `channels_last` images lie as (batch, H, W, C) and filters as
     (O, kh, kw, C / groups), on CUDA alone; the numbers stay in the order above.
 
     ```mlir
@@ -187,13 +189,14 @@ def ConvOp : Plan_Command<"conv", [AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins Plan_ConvKindAttr:$kind, Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
-                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace, TypeAttr:$element, I64Attr:$batch,
+                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$mask,
+                       Optional<Plan_AnyBuffer>:$workspace, TypeAttr:$element, I64Attr:$batch,
                        DenseI64ArrayAttr:$input,
                        DenseI64ArrayAttr:$filter, DenseI64ArrayAttr:$output, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, I64Attr:$groups, UnitAttr:$relu,
                        UnitAttr:$tf32, UnitAttr:$channels_last);
   let assemblyFormat = [{
-    $kind $lhs `,` $rhs `->` $result (`bias` $bias^)? (`relu` $relu^)? (`tf32` $tf32^)? (`channels_last` $channels_last^)? (`workspace` $workspace^)? `:` $element `batch` $batch `input` $input `filter` $filter
+    $kind $lhs `,` $rhs `->` $result (`bias` $bias^)? (`relu` $relu^)? (`mask` $mask^)? (`tf32` $tf32^)? (`channels_last` $channels_last^)? (`workspace` $workspace^)? `:` $element `batch` $batch `input` $input `filter` $filter
     `output` $output `strides` $strides `padding` $padding `dilation` $dilation `groups` $groups attr-dict
   }];
   let hasVerifier = 1;

@@ -28,7 +28,9 @@ void multiply(const HostCommand& command, ThreadPool& pool) {
     int phase;
   };
   void** operands = command.operands;
-  Phase phase{*command.matmul.kernel, {operands[0], operands[1], operands[2], operands[3], operands[4]}, 0};
+  Phase phase{*command.matmul.kernel,
+              {operands[0], operands[1], operands[2], operands[3], operands[4], operands[5]},
+              0};
   auto tiles = [](const void* context, int64_t begin, int64_t end) {
     const Phase& phase = *static_cast<const Phase*>(context);
     phase.kernel.run(phase.phase, phase.operands, begin, end);
@@ -45,7 +47,9 @@ void convolve(const HostCommand& command, ThreadPool& pool) {
     int phase;
   };
   void** operands = command.operands;
-  Phase phase{*command.conv.kernel, {operands[0], operands[1], operands[2], operands[3], operands[4]}, 0};
+  Phase phase{*command.conv.kernel,
+              {operands[0], operands[1], operands[2], operands[3], operands[4], operands[5]},
+              0};
   auto tiles = [](const void* context, int64_t begin, int64_t end) {
     const Phase& phase = *static_cast<const Phase*>(context);
     phase.kernel.run(phase.phase, phase.operands, begin, end);

@@ -9,8 +9,8 @@ namespace {
 
 using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
 
-constexpr uint32_t kMatmulOperands = 5;      // a, b, c, bias, workspace
-constexpr uint32_t kConvOperands = 5;        // a, b, c, bias, workspace
+constexpr uint32_t kMatmulOperands = 6;      // a, b, c, bias, workspace, mask
+constexpr uint32_t kConvOperands = 6;        // a, b, c, bias, workspace, mask
 constexpr uint32_t kAttentionOperands = 14;  // AttentionOperands, in its order
 constexpr uint32_t kCopyOperands = 2;        // from, to
 
@@ -160,11 +160,13 @@ class Lowering {
                       .batch_stride_b = static_cast<int64_t>(matmul.batch_stride_b()),
                       .bias = matmul.bias() != nullptr,
                       .accumulate = matmul.accumulate(),
-                      .relu = matmul.relu()};
+                      .relu = matmul.relu(),
+                      .mask = matmul.mask() != nullptr};
     int64_t workspace_bytes = matmul.workspace() ? static_cast<int64_t>(matmul.workspace()->size()) : 0;
     GPUC_ASSIGN_OR_RETURN(MatmulKernel kernel, MatmulKernel::create(shape, workspace_bytes));
     out_.matmuls.push_back(std::move(kernel));
-    for (const fb::Operand* operand : {matmul.a(), matmul.b(), matmul.c(), matmul.bias(), matmul.workspace()})
+    for (const fb::Operand* operand :
+         {matmul.a(), matmul.b(), matmul.c(), matmul.bias(), matmul.workspace(), matmul.mask()})
       addOperand(operand);
     result.kind = HostCommand::Kind::matmul;
     result.matmul = {.kernel = &out_.matmuls.back()};
@@ -191,11 +193,13 @@ class Lowering {
                     .height = axisOf(*conv.height()),
                     .width = axisOf(*conv.width()),
                     .bias = conv.bias() != nullptr,
-                    .relu = conv.relu()};
+                    .relu = conv.relu(),
+                    .mask = conv.mask() != nullptr};
     int64_t workspace_bytes = conv.workspace() ? static_cast<int64_t>(conv.workspace()->size()) : 0;
     GPUC_ASSIGN_OR_RETURN(ConvKernel kernel, ConvKernel::create(shape, workspace_bytes));
     out_.convolutions.push_back(std::move(kernel));
-    for (const fb::Operand* operand : {conv.a(), conv.b(), conv.c(), conv.bias(), conv.workspace()})
+    for (const fb::Operand* operand :
+         {conv.a(), conv.b(), conv.c(), conv.bias(), conv.workspace(), conv.mask()})
       addOperand(operand);
     result.kind = HostCommand::Kind::conv;
     result.conv = {.kernel = &out_.convolutions.back()};

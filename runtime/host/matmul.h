@@ -20,6 +20,7 @@ struct MatmulOperands {
   void* c = nullptr;           // overwritten; read only where the shape accumulates: old NaNs do not survive
   const void* bias = nullptr;  // [n]; null exactly where the shape has none
   void* workspace = nullptr;   // matmulWorkspaceBytes(shape), null where that is 0
+  const void* mask = nullptr;  // as c lies; null exactly where the shape has none
 };
 
 /// A matmul of one shape, with its machine code. In f16 and bf16 the result is that of f32 on the same

@@ -68,6 +68,7 @@ Work workOf(const HostCommand& command, int threads) {
 /// do of what a kernel computes element by element: by that they find what they have written themselves.
 bool isCutInOrder(const MatmulPlan& plan, uint32_t operand) {
   const MatmulShape& p = plan.problem;
+  if (operand == 5) operand = 2;  // the mask lies as c does
   if (p.batch >= 2) return operand != 1 || p.batch_stride_b != 0;
   if (plan.rowTiles() >= 2) return operand == 2 || (operand == 0 && !p.transpose_a);
   return (operand == 2 && p.m == 1) || (operand == 1 && p.transpose_b);
@@ -79,7 +80,7 @@ bool isCutInOrder(const HostCommand& command, uint32_t operand) {
     case HostCommand::Kind::matmul:
       return isCutInOrder(command.matmul.kernel->plan(), operand);
     case HostCommand::Kind::conv:
-      return operand == 0 || operand == 2;
+      return operand == 0 || operand == 2 || operand == 5;  // the image, c and its mask
     default:
       return true;
   }
@@ -91,7 +92,7 @@ bool isWritten(const HostCommand& command, uint32_t operand) {
       return operand >= command.launch.reads;
     case HostCommand::Kind::matmul:
     case HostCommand::Kind::conv:
-      return operand == 2 || operand == 4;  // c and the workspace; 3 is the bias
+      return operand == 2 || operand == 4;  // c and the workspace; 3 is the bias, 5 the mask
     case HostCommand::Kind::attention:
       return operand == 3 || operand == 4 || operand >= 9;
     case HostCommand::Kind::copy:

@@ -38,6 +38,7 @@ struct ConvShape {
   bool channels_last = false;
   bool bias = false;  // of forward: bias[out_channels] is added to y, by channel
   bool relu = false;  // of forward: max(…, 0) is taken of that
+  bool mask = false;  // of input_gradient: dx is 0 where the mask, which lies as dx does, is 0 or less
 
   constexpr int64_t groupInputs() const { return in_channels / groups; }
   constexpr int64_t groupOutputs() const { return out_channels / groups; }

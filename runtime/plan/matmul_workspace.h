@@ -9,9 +9,10 @@
 namespace gpuc {
 
 /// c[batch, m, n] = op(a) · op(b) (+ c), all dense and row-major, and what follows each element, in this
-/// order: the bias is added to it, max(…, 0) is taken of it. Each of these is rounded by itself.
+/// order: the bias is added to it, max(…, 0) is taken of it. Each of these is rounded by itself. Or, instead
+/// of both, it becomes 0 where the mask is 0 or less.
 ///   a is stored [m, k], or [k, m] with transpose_a;  b is stored [k, n], or [n, k] with transpose_b;
-///   bias, where there is one, is [n] and is added to every row of c.
+///   bias, where there is one, is [n] and is added to every row of c;  mask lies as c does.
 struct MatmulShape {
   DataType type = DataType::f32;  // of all operands: f64, f32, f16 or bf16; the last two are summed in f32
   int64_t batch = 1;
@@ -23,8 +24,9 @@ struct MatmulShape {
   int64_t batch_stride_a = 0;  // elements from one matrix to the next; 0: the same matrix for the whole batch
   int64_t batch_stride_b = 0;
   bool bias = false;
-  bool accumulate = false;  // add to what c holds; neither bias nor relu follows then
+  bool accumulate = false;  // add to what c holds; nothing follows then
   bool relu = false;
+  bool mask = false;
 };
 
 /// Bytes of workspace that the host's matmul of this shape needs, aligned as every buffer is.

@@ -69,6 +69,11 @@ Status verifyConv(const fb::Conv& conv) {
                                     height.output(), width.output()));
   if (!forward && (conv.bias() || conv.relu()))
     return errorf("conv: a bias or a relu behind a gradient, kind %d", int(conv.kind()));
+  if (conv.mask() && conv.kind() != fb::ConvKind::input_gradient)
+    return errorf("conv: a mask, which follows an input's gradient alone, behind kind %d", int(conv.kind()));
+  if (conv.mask())
+    GPUC_RETURN_IF_ERROR(verifyTensor(conv, *conv.mask(), "the mask", conv.batch(), conv.in_channels(),
+                                      height.input(), width.input()));
   return conv.bias() ? verifyTensor(conv, *conv.bias(), "the bias", conv.out_channels(), 1, 1, 1)
                      : okStatus();
 }

@@ -102,8 +102,16 @@ class CommandVerifier {
     GPUC_RETURN_IF_ERROR(verifyMatrix(matmul, *matmul.a(), "a", m, k, batch, matmul.batch_stride_a()));
     GPUC_RETURN_IF_ERROR(verifyMatrix(matmul, *matmul.b(), "b", k, n, batch, matmul.batch_stride_b()));
     GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.c(), "c", m, n, batch));
-    if (matmul.accumulate() && (matmul.bias() || matmul.relu()))
-      return errorf("matmul: adds to its result, which neither bias nor relu follows");
+    if (matmul.accumulate() && (matmul.bias() || matmul.relu() || matmul.mask()))
+      return errorf("matmul: adds to its result, which neither bias nor relu nor mask follows");
+    if (matmul.mask() && (matmul.bias() || matmul.relu()))
+      return errorf("matmul: a mask, of a gradient, with a bias or relu");
+    if (matmul.mask()) {
+      GPUC_RETURN_IF_ERROR(verify(matmul.mask(), what, "mask"));
+      GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.mask(), "mask", m, n, batch));
+      if (plan_.target()->kind() == fb::TargetKind::cuda)
+        return errorf("matmul: with a mask, which follows products on the host alone");
+    }
     if (matmul.bias()) {
       GPUC_RETURN_IF_ERROR(verify(matmul.bias(), what, "bias"));
       GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.bias(), "bias", 1, n, 1));
@@ -151,12 +159,13 @@ class CommandVerifier {
     GPUC_RETURN_IF_ERROR(verify(conv.b(), "conv", "b"));
     GPUC_RETURN_IF_ERROR(verify(conv.c(), "conv", "c"));
     if (conv.bias()) GPUC_RETURN_IF_ERROR(verify(conv.bias(), "conv", "bias"));
+    if (conv.mask()) GPUC_RETURN_IF_ERROR(verify(conv.mask(), "conv", "mask"));
     if (conv.workspace()) GPUC_RETURN_IF_ERROR(verify(conv.workspace(), "conv", "workspace"));
     GPUC_RETURN_IF_ERROR(verifyTf32(conv, "conv"));
     if (conv.channels_last() && plan_.target()->kind() != fb::TargetKind::cuda)
       return errorf("conv: channels lie last, which the host does not compute; compile for cuda");
-    if ((conv.bias() || conv.relu()) && plan_.target()->kind() == fb::TargetKind::cuda)
-      return errorf("conv: with a bias or relu, which follow convolutions on the host alone");
+    if ((conv.bias() || conv.relu() || conv.mask()) && plan_.target()->kind() == fb::TargetKind::cuda)
+      return errorf("conv: with a bias, relu or mask, which follow convolutions on the host alone");
     return verifyConv(conv);
   }
 

@@ -5,10 +5,11 @@
 namespace gpuc {
 namespace {
 
-/// What follows of each element: " + bias, relu".
+/// What follows each element: " + bias, relu", or ", masked".
 template <typename Product>
 std::string epilogueOf(const Product& product) {
-  return std::string(product.bias() ? " + bias" : "") + (product.relu() ? ", relu" : "");
+  return std::string(product.bias() ? " + bias" : "") + (product.relu() ? ", relu" : "") +
+         (product.mask() ? ", masked" : "");
 }
 
 std::string nameOf(const fb::Matmul& matmul) {
@@ -110,10 +111,10 @@ CommandOperands operandsOf(const fb::Command& command) {
     for (const fb::Operand* operand : each(launch->writes())) operands.writes.push_back(operand);
   } else if (const fb::Matmul* matmul = command.work_as_Matmul()) {
     const fb::Operand* added_to = matmul->accumulate() ? matmul->c() : nullptr;
-    append(operands.reads, {matmul->a(), matmul->b(), matmul->bias(), added_to});
+    append(operands.reads, {matmul->a(), matmul->b(), matmul->bias(), matmul->mask(), added_to});
     append(operands.writes, {matmul->c(), matmul->workspace()});
   } else if (const fb::Conv* conv = command.work_as_Conv()) {
-    append(operands.reads, {conv->a(), conv->b(), conv->bias()});
+    append(operands.reads, {conv->a(), conv->b(), conv->bias(), conv->mask()});
     append(operands.writes, {conv->c(), conv->workspace()});
   } else if (const fb::Attention* attention = command.work_as_Attention()) {
     const bool is_forward = attention->kind() == fb::AttentionKind::forward;

@@ -243,3 +243,66 @@ func.func @again(%x: tensor<4x3xf32>, %w: tensor<3x5xf32>) -> tensor<4x5xf32> {
   %e = gpuc.exp %y : tensor<4x5xf32>
   return %e : tensor<4x5xf32>
 }
+
+// -----
+
+// relu's gradient: 0 where its result, which others read too, is 0 or less. cuBLASLt's would read bits.
+// CHECK-LABEL: func.func @relu_gradient(
+// CHECK-SAME:    %[[DY:.*]]: tensor<4x5xf32>, %[[W:.*]]: tensor<5x3xf32>, %[[H:.*]]: tensor<4x3xf32>
+// CHECK:         %[[DH:.*]] = gpuc.fused "matmul_select"(%[[DY]], %[[W]], %[[H]])
+// CHECK-NEXT:    ^bb0(%{{.*}}: tensor<4x5xf32>, %{{.*}}: tensor<5x3xf32>, %[[Y:.*]]: tensor<4x3xf32>):
+// CHECK-NEXT:      %[[P:.*]] = gpuc.matmul
+// CHECK:           %[[M:.*]] = gpuc.compare le %[[Y]], %[[Z:.*]] :
+// CHECK:           %[[R:.*]] = gpuc.select %[[M]], %[[Z]], %[[P]]
+// CHECK-NEXT:      gpuc.yield %[[R]]
+// CHECK:         gpuc.sum %[[DH]]
+// CUDA-LABEL: func.func @relu_gradient(
+// CUDA-NOT:     gpuc.fused
+// CUDA:         return
+func.func @relu_gradient(%dy: tensor<4x5xf32>, %w: tensor<5x3xf32>, %h: tensor<4x3xf32>) -> (tensor<3xf32>, tensor<4x3xf32>) {
+  %zero = gpuc.constant 0.0 : tensor<4x3xf32>
+  %p = gpuc.matmul %dy, %w : (tensor<4x5xf32>, tensor<5x3xf32>) -> tensor<4x3xf32>
+  %m = gpuc.compare le %h, %zero : tensor<4x3xf32>
+  %dh = gpuc.select %m, %zero, %p : tensor<4x3xi1>, tensor<4x3xf32>
+  %db = gpuc.sum %dh dims [0] : (tensor<4x3xf32>) -> tensor<3xf32>
+  return %db, %dh : tensor<3xf32>, tensor<4x3xf32>
+}
+
+// -----
+
+// Of a convolution's input too.
+// CHECK-LABEL: func.func @conv_relu_gradient(
+// CHECK:         gpuc.fused "conv2d_input_gradient_select"(%arg0, %arg1, %arg2)
+func.func @conv_relu_gradient(%dy: tensor<2x4x6x6xf32>, %w: tensor<4x3x3x3xf32>, %h: tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xf32> {
+  %zero = gpuc.constant 0.0 : tensor<2x3x8x8xf32>
+  %p = gpuc.conv2d_input_gradient %dy, %w : (tensor<2x4x6x6xf32>, tensor<4x3x3x3xf32>) -> tensor<2x3x8x8xf32>
+  %m = gpuc.compare le %h, %zero : tensor<2x3x8x8xf32>
+  %dh = gpuc.select %m, %zero, %p : tensor<2x3x8x8xi1>, tensor<2x3x8x8xf32>
+  return %dh : tensor<2x3x8x8xf32>
+}
+
+// -----
+
+// Not: what a kernel computes for the mask alone and nobody stores, another comparison, another number, and what only
+// a kernel of elements reads.
+// CHECK-LABEL: func.func @no_masks(
+// CHECK-NOT:     gpuc.fused
+// CHECK:         return
+func.func @no_masks(%dy: tensor<4x5xf32>, %w: tensor<5x3xf32>, %h: tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>) {
+  %zero = gpuc.constant 0.0 : tensor<4x3xf32>
+  %one = gpuc.constant 1.0 : tensor<4x3xf32>
+  %p = gpuc.matmul %dy, %w : (tensor<4x5xf32>, tensor<5x3xf32>) -> tensor<4x3xf32>
+  %e = gpuc.exp %h : tensor<4x3xf32>
+  %m = gpuc.compare le %e, %zero : tensor<4x3xf32>
+  %a = gpuc.select %m, %zero, %p : tensor<4x3xi1>, tensor<4x3xf32>
+  %q = gpuc.matmul %dy, %w : (tensor<4x5xf32>, tensor<5x3xf32>) -> tensor<4x3xf32>
+  %lt = gpuc.compare lt %h, %zero : tensor<4x3xf32>
+  %b = gpuc.select %lt, %zero, %q : tensor<4x3xi1>, tensor<4x3xf32>
+  %o = gpuc.matmul %dy, %w : (tensor<4x5xf32>, tensor<5x3xf32>) -> tensor<4x3xf32>
+  %n = gpuc.compare le %h, %zero : tensor<4x3xf32>
+  %c = gpuc.select %n, %one, %o : tensor<4x3xi1>, tensor<4x3xf32>
+  %r = gpuc.matmul %dy, %w : (tensor<4x5xf32>, tensor<5x3xf32>) -> tensor<4x3xf32>
+  %s = gpuc.select %n, %zero, %r : tensor<4x3xi1>, tensor<4x3xf32>
+  %d = gpuc.exp %s : tensor<4x3xf32>
+  return %a, %b, %c, %d : tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>
+}

@@ -20,3 +20,18 @@ func.func @finish(%x: tensor<2x3xf64>, %w: tensor<3x4xf64>) -> tensor<2x4xf64> {
   }
   return %y : tensor<2x4xf64>
 }
+
+// -----
+
+func.func @mask(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %h: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  // expected-error @below {{was made for the host, and cuda's library does not do what follows the product: compile the model, not a later stage of it, with --target=cuda}}
+  %y = gpuc.fused "matmul_select" (%x, %w, %h) : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32> {
+  ^bb0(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %m: tensor<2x4xf32>):
+    %p = gpuc.matmul %a, %b : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    %zero = gpuc.constant 0.0 : tensor<2x4xf32>
+    %c = gpuc.compare le %m, %zero : tensor<2x4xf32>
+    %s = gpuc.select %c, %zero, %p : tensor<2x4xi1>, tensor<2x4xf32>
+    gpuc.yield %s : tensor<2x4xf32>
+  }
+  return %y : tensor<2x4xf32>
+}

@@ -345,3 +345,42 @@ module @conv_epilogue {
     return %y : tensor<2x4x6x6xf32>
   }
 }
+
+// -----
+
+// A mask.
+
+// CHECK-LABEL: module @mask_epilogue
+module @mask_epilogue {
+  // CHECK: %[[H:.*]] = plan.input "h" : tensor<4x3xf32>
+  // CHECK: plan.matmul %{{.*}}, %{{.*}} -> %{{.*}} mask %[[H]] : f32 batch 1 m 4 n 3 k 5
+  func.func @predict(%dy: tensor<4x5xf32> {gpuc.name = "dy"}, %w: tensor<5x3xf32> {gpuc.name = "w"}, %h: tensor<4x3xf32> {gpuc.name = "h"}) -> tensor<4x3xf32> {
+    %dh = gpuc.fused "matmul_select" (%dy, %w, %h) : (tensor<4x5xf32>, tensor<5x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32> {
+    ^bb0(%a: tensor<4x5xf32>, %b: tensor<5x3xf32>, %y: tensor<4x3xf32>):
+      %p = gpuc.matmul %a, %b : (tensor<4x5xf32>, tensor<5x3xf32>) -> tensor<4x3xf32>
+      %zero = gpuc.constant 0.0 : tensor<4x3xf32>
+      %m = gpuc.compare le %y, %zero : tensor<4x3xf32>
+      %s = gpuc.select %m, %zero, %p : tensor<4x3xi1>, tensor<4x3xf32>
+      gpuc.yield %s : tensor<4x3xf32>
+    }
+    return %dh : tensor<4x3xf32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module @conv_mask_epilogue
+module @conv_mask_epilogue {
+  // CHECK: plan.conv input_gradient %{{.*}}, %{{.*}} -> %{{.*}} mask %{{.*}} : f32 batch 2
+  func.func @predict(%dy: tensor<2x4x6x6xf32> {gpuc.name = "dy"}, %w: tensor<4x3x3x3xf32> {gpuc.name = "w"}, %h: tensor<2x3x8x8xf32> {gpuc.name = "h"}) -> tensor<2x3x8x8xf32> {
+    %dh = gpuc.fused "conv" (%dy, %w, %h) : (tensor<2x4x6x6xf32>, tensor<4x3x3x3xf32>, tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xf32> {
+    ^bb0(%a: tensor<2x4x6x6xf32>, %b: tensor<4x3x3x3xf32>, %y: tensor<2x3x8x8xf32>):
+      %p = gpuc.conv2d_input_gradient %a, %b : (tensor<2x4x6x6xf32>, tensor<4x3x3x3xf32>) -> tensor<2x3x8x8xf32>
+      %zero = gpuc.constant 0.0 : tensor<2x3x8x8xf32>
+      %m = gpuc.compare le %y, %zero : tensor<2x3x8x8xf32>
+      %s = gpuc.select %m, %zero, %p : tensor<2x3x8x8xi1>, tensor<2x3x8x8xf32>
+      gpuc.yield %s : tensor<2x3x8x8xf32>
+    }
+    return %dh : tensor<2x3x8x8xf32>
+  }
+}

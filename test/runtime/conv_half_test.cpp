@@ -42,6 +42,8 @@ class HalfConv {
     bias_ = randomHalves(shape.out_channels, shape.type, seed + 2);
     shape_.bias = forward && (seed & 16);
     shape_.relu = forward && (seed & 32);
+    shape_.mask = input && (seed & 16);
+    mask_ = randomHalves(results_, shape.type, seed + 3);
   }
 
   std::vector<uint16_t>& a() { return a_; }
@@ -50,7 +52,7 @@ class HalfConv {
   std::vector<float> computeInF32() const {
     ConvShape shape = shape_;
     shape.type = DataType::f32;
-    shape.bias = shape.relu = false;
+    shape.bias = shape.relu = shape.mask = false;
     const std::vector<float> a = widened(a_, shape_.type), b = widened(b_, shape_.type),
                              bias = widened(bias_, shape_.type);
     std::vector<float> c(static_cast<size_t>(results_));
@@ -61,6 +63,7 @@ class HalfConv {
       if (shape_.bias)
         c[i] = widened(rounded(c[i], shape_.type), shape_.type) + bias[i / pixels % bias.size()];
       if (shape_.relu && c[i] <= 0) c[i] = 0;
+      if (shape_.mask && widened(mask_[i], shape_.type) <= 0) c[i] = 0;
     }
     return c;
   }
@@ -68,20 +71,22 @@ class HalfConv {
   /// Says how the result, computed in `threads` threads, differs from f32's; empty if it does not.
   std::string difference(int threads) const {
     const uint16_t nan = rounded(std::numeric_limits<float>::quiet_NaN(), shape_.type);
-    GuardedArray<uint16_t> a(a_, seed_ & 1), b(b_, seed_ & 2), c(results_, seed_ & 4), bias(bias_, seed_ & 1);
+    GuardedArray<uint16_t> a(a_, seed_ & 1), b(b_, seed_ & 2), c(results_, seed_ & 4), bias(bias_, seed_ & 1),
+        mask(mask_, seed_ & 2);
     std::fill_n(c.data(), c.size(), nan);
     GuardedArray<float> workspace(std::max<int64_t>(1, convWorkspaceBytes(shape_) / 4), seed_ & 8);
     std::fill_n(workspace.data(), workspace.size(), std::numeric_limits<float>::quiet_NaN());
     runAll(kernelFor(shape_),
-           {a.data(), b.data(), c.data(), shape_.bias ? bias.data() : nullptr, workspace.data()}, threads,
-           seed_);
+           {a.data(), b.data(), c.data(), shape_.bias ? bias.data() : nullptr, workspace.data(),
+            shape_.mask ? mask.data() : nullptr},
+           threads, seed_);
     return firstDifference(c.data(), computeInF32(), shape_.type);
   }
 
  private:
   ConvShape shape_;
   uint64_t seed_;
-  std::vector<uint16_t> a_, b_, bias_;
+  std::vector<uint16_t> a_, b_, bias_, mask_;
   int64_t results_ = 0;
 };
 
@@ -93,7 +98,10 @@ void checkAll(ConvShape shape, uint64_t seed, int threads = 1) {
       shape.kind = kind;
       shape.type = type;
       SCOPED_TRACE(describe(shape));
-      for (uint64_t follows = 0; follows < (kind == ConvKind::forward ? 4 : 1); ++follows)
+      for (uint64_t follows = 0; follows < (kind == ConvKind::forward          ? 4
+                                            : kind == ConvKind::input_gradient ? 2
+                                                                               : 1);
+           ++follows)
         EXPECT_EQ(HalfConv(shape, (seed & 15) + 16 * follows).difference(threads), "") << follows;
     }
 }

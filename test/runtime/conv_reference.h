@@ -17,10 +17,10 @@ inline std::string describe(const ConvShape& s) {
                   long(a.kernel), long(a.stride), long(a.low), long(a.high), long(a.dilation));
     return std::string(part);
   };
-  std::snprintf(text, sizeof text, "%s %s batch %ld groups %ld channels %ld>%ld h %s w %s%s%s",
+  std::snprintf(text, sizeof text, "%s %s batch %ld groups %ld channels %ld>%ld h %s w %s%s%s%s",
                 kKinds[static_cast<int>(s.kind)], nameOf(s.type), long(s.batch), long(s.groups),
                 long(s.in_channels), long(s.out_channels), axis(s.height).c_str(), axis(s.width).c_str(),
-                s.bias ? " bias" : "", s.relu ? " relu" : "");
+                s.bias ? " bias" : "", s.relu ? " relu" : "", s.mask ? " mask" : "");
   return text;
 }
 
@@ -43,11 +43,14 @@ class GuardedConv {
         w_(shape.filterElements(), seed & 2),
         y_(shape.batch * shape.out_channels * shape.outputPixels(), seed & 4),
         bias_(shape.out_channels, seed & 16),
+        mask_(x_.size(), seed & 32),
         workspace_(std::max<int64_t>(1, convWorkspaceBytes(shape) / int64_t{sizeof(T)}), seed & 8) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<T> uniform(-1, 1);
     for (GuardedArray<T>* array : {&x_, &w_, &y_, &bias_})
       for (int64_t i = 0; i < array->size(); ++i) (*array)[i] = uniform(random);
+    for (int64_t i = 0; i < mask_.size(); ++i)
+      mask_[i] = i % 7 == 0 ? std::numeric_limits<T>::quiet_NaN() : std::max(uniform(random), T(0));
     poisonResult();
   }
 
@@ -58,7 +61,7 @@ class GuardedConv {
       case ConvKind::forward:
         return {x_.data(), w_.data(), y_.data(), bias, workspace};
       case ConvKind::input_gradient:
-        return {y_.data(), w_.data(), x_.data(), bias, workspace};
+        return {y_.data(), w_.data(), x_.data(), bias, workspace, shape_.mask ? mask_.data() : nullptr};
       default:
         return {y_.data(), x_.data(), w_.data(), bias, workspace};
     }
@@ -73,11 +76,12 @@ class GuardedConv {
   std::vector<T> result() { return {resultArray().data(), resultArray().data() + resultArray().size()}; }
   GuardedArray<T>& x() { return x_; }
 
-  /// The result of the convolution alone, with bias and relu as the plan's words have them.
+  /// The result of the convolution alone, with bias and relu, or a mask, as the plan's words have them.
   std::vector<T> finished(std::vector<T> y) {
     for (size_t i = 0; i < y.size(); ++i) {
       if (shape_.bias) y[i] += bias_[static_cast<int64_t>(i) / shape_.outputPixels() % shape_.out_channels];
       if (shape_.relu && y[i] <= 0) y[i] = 0;
+      if (shape_.mask && mask_[static_cast<int64_t>(i)] <= 0) y[i] = 0;
     }
     return y;
   }
@@ -135,7 +139,7 @@ class GuardedConv {
   }
 
   ConvShape shape_;
-  GuardedArray<T> x_, w_, y_, bias_, workspace_;
+  GuardedArray<T> x_, w_, y_, bias_, mask_, workspace_;
 };
 
 }  // namespace gpuc

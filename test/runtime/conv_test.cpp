@@ -260,15 +260,16 @@ TEST(Conv, RandomShapes) {
   }
 }
 
-/// Bias and relu change nothing of the sums: bit for bit what comes out one after the other.
+/// What follows changes nothing of the sums: bit for bit what comes out one after the other.
 template <typename T>
 void checkFinish(ConvShape shape, DataType type, uint64_t seed) {
   ASSERT_TRUE(countWindows(shape));
   shape.type = type;
   GuardedConv<T> bare(shape, seed);
   runWhole(kernelFor(shape), bare.operands());
-  for (int follows = 1; follows < 4; ++follows) {
-    shape.bias = follows & 1, shape.relu = follows & 2;
+  const bool forward = shape.kind == ConvKind::forward;
+  for (int follows = 1; follows < (forward ? 4 : 2); ++follows) {
+    shape.bias = forward && (follows & 1), shape.relu = follows & 2, shape.mask = !forward;
     SCOPED_TRACE(describe(shape));
     GuardedConv<T> problem(shape, seed);
     runWhole(kernelFor(shape), problem.operands());
@@ -288,10 +289,12 @@ TEST(Conv, FinishesWhatItSummedUp) {
                               makeShape(1, 64, 96, axis(14, 1, 2), axis(14, 1, 2), 2),
                               makeShape(3, 130, 70, axis(5, 1), axis(5, 1))};
   EXPECT_EQ(methodOf(shapes[0], ConvKind::forward), ConvMethod::by_images);
-  for (uint64_t seed = 0; const ConvShape& shape : shapes) {
-    checkFinish<float>(shape, DataType::f32, ++seed);
-    checkFinish<double>(shape, DataType::f64, seed + 16);
-  }
+  for (uint64_t seed = 0; ConvShape shape : shapes)
+    for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient}) {
+      shape.kind = kind;
+      checkFinish<float>(shape, DataType::f32, ++seed);
+      checkFinish<double>(shape, DataType::f64, seed + 16);
+    }
 }
 
 // Computed whole, and by random splits in random order by three threads. The bits must agree.

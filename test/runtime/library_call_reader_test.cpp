@@ -100,7 +100,15 @@ const CommandCase kConvolutions[] = {
        p.target->kind = fb::TargetKind::cuda;
        convOf(p).relu = true;
      },
-     "with a bias or relu, which follow convolutions on the host alone"},
+     "with a bias, relu or mask, which follow convolutions on the host alone"},
+    {"Mask",
+     [](fb::PlanT& p) {
+       convOf(p, 1).mask = std::make_unique<fb::OperandT>(*convOf(p, 1).c);
+       convOf(p, 1).mask->size -= 4;
+     },
+     "the mask is"},
+    {"MaskOfForward", [](fb::PlanT& p) { convOf(p).mask = std::make_unique<fb::OperandT>(*convOf(p).c); },
+     "a mask, which follows an input's gradient alone, behind kind 0"},
     {"FilterOfGradient", [](fb::PlanT& p) { convOf(p, 2).c->offset = 4; }, "leaves buffer 'dw'"},
     {"Workspace", [](fb::PlanT& p) { convOf(p, 2).workspace->size = 1 << 20; }, "leaves buffer 'workspace'"},
     {"Location", [](fb::PlanT& p) { convOf(p).batch = 0; }, "('conv1')"},

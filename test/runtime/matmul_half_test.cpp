@@ -28,7 +28,7 @@ MatmulKernel kernelFor(MatmulShape shape, DataType type) {
 
 /// The product alone.
 MatmulShape bare(MatmulShape shape) {
-  shape.bias = shape.relu = false;
+  shape.bias = shape.relu = shape.mask = false;
   return shape;
 }
 
@@ -42,6 +42,7 @@ class HalfMatmul {
         b_(randomHalves((shape.batch - 1) * shape.batch_stride_b + shape.k * shape.n, type, seed + 1)),
         before_(randomHalves(shape.batch * shape.m * shape.n, type, seed + 2)),
         bias_(randomHalves(shape.n, type, seed + 3)),
+        mask_(randomHalves(shape.batch * shape.m * shape.n, type, seed + 4)),
         seed_(seed) {}
 
   std::vector<uint16_t>& a() { return a_; }
@@ -55,6 +56,7 @@ class HalfMatmul {
     for (size_t i = 0; i < c.size(); ++i) {
       if (shape_.bias) c[i] = widened(rounded(c[i], type_), type_) + bias[i % bias.size()];
       if (shape_.relu && c[i] <= 0) c[i] = 0;
+      if (shape_.mask && widened(mask_[i], type_) <= 0) c[i] = 0;
     }
     return c;
   }
@@ -62,11 +64,13 @@ class HalfMatmul {
   /// Says how the kernel's result, computed in `threads` threads, differs from that of f32's kernel; empty if
   /// it does not.
   std::string difference(const MatmulKernel& kernel, const MatmulKernel& kernel_f32, int threads = 1) const {
-    GuardedArray<uint16_t> a(a_, seed_ & 1), b(b_, seed_ & 2), c(before_, seed_ & 4), bias(bias_, seed_ & 8);
+    GuardedArray<uint16_t> a(a_, seed_ & 1), b(b_, seed_ & 2), c(before_, seed_ & 4), bias(bias_, seed_ & 8),
+        mask(mask_, seed_ & 16);
     const uint16_t nan = rounded(std::numeric_limits<float>::quiet_NaN(), type_);
     if (!shape_.accumulate) std::fill_n(c.data(), c.size(), nan);
-    const MatmulOperands operands = {a.data(), b.data(), c.data(), shape_.bias ? bias.data() : nullptr,
-                                     nullptr};
+    const MatmulOperands operands = {a.data(), b.data(),
+                                     c.data(), shape_.bias ? bias.data() : nullptr,
+                                     nullptr,  shape_.mask ? mask.data() : nullptr};
     computeInThreads(kernel.tiles(0), threads, seed_,
                      [&](int64_t begin, int64_t end) { kernel.run(0, operands, begin, end); });
     return firstDifference(c.data(), computeInF32(kernel_f32), type_);
@@ -75,7 +79,7 @@ class HalfMatmul {
  private:
   MatmulShape shape_;
   DataType type_;
-  std::vector<uint16_t> a_, b_, before_, bias_;
+  std::vector<uint16_t> a_, b_, before_, bias_, mask_;
   uint64_t seed_;
 };
 
@@ -88,10 +92,10 @@ void checkShape(const MatmulShape& shape, uint64_t seed, int threads = 1) {
   }
 }
 
-constexpr int kVariants = 20;
+constexpr int kVariants = 24;
 
 /// variant: bits for a transposed, b transposed; then 0: nothing, 4: a bias, 8: added to what c holds, 12:
-/// relu, 16: both bias and relu.
+/// relu, 16: both bias and relu, 20: a mask.
 MatmulShape makeShape(int64_t m, int64_t n, int64_t k, int variant) {
   MatmulShape shape;
   shape.m = m, shape.n = n, shape.k = k;
@@ -99,7 +103,8 @@ MatmulShape makeShape(int64_t m, int64_t n, int64_t k, int variant) {
   const int follows = variant / 4;
   shape.bias = follows == 1 || follows == 4;
   shape.accumulate = follows == 2;
-  shape.relu = follows >= 3;
+  shape.relu = follows == 3 || follows == 4;
+  shape.mask = follows == 5;
   return shape;
 }
 
@@ -128,7 +133,7 @@ TEST(MatmulHalf, EveryLengthOfTheSum) {
   for (int64_t n : {16, 21, 80})
     for (int64_t k : {22, 23, 24, 25, 55, 56, 57, 87, 88, 89, 111, 127, 128, 129, 130, 151, 152, 300, 1041})
       for (int64_t m : {5, 9, 13, 40})
-        for (int variant : {0, 1, 2, 8, 16})
+        for (int variant : {0, 1, 2, 8, 16, 20})
           checkShape(makeShape(m, n, k, variant), static_cast<uint64_t>(k));
 }
 
@@ -231,8 +236,10 @@ TEST(MatmulHalf, RunAllocatesNothing) {
     std::vector<uint16_t> c = randomHalves(shape.m * shape.n, DataType::bf16, 3);
     const MatmulKernel kernel = kernelFor(shape, DataType::bf16);
     const AllocationCount before = allocationCount();
-    kernel.run(0, {a.data(), b.data(), c.data(), shape.bias ? b.data() : nullptr, nullptr}, 0,
-               kernel.tiles(0));
+    kernel.run(0,
+               {a.data(), b.data(), c.data(), shape.bias ? b.data() : nullptr, nullptr,
+                shape.mask ? c.data() : nullptr},
+               0, kernel.tiles(0));
     EXPECT_EQ(allocationCount().total(), before.total());
   }
 }

@@ -19,10 +19,11 @@ namespace gpuc {
 
 inline std::string describe(const MatmulShape& s) {
   char text[200];
-  std::snprintf(text, sizeof text, "%s batch %ld m %ld n %ld k %ld %c%c strides %ld %ld%s%s%s",
+  std::snprintf(text, sizeof text, "%s batch %ld m %ld n %ld k %ld %c%c strides %ld %ld%s%s%s%s",
                 nameOf(s.type), long(s.batch), long(s.m), long(s.n), long(s.k), s.transpose_a ? 'T' : 'N',
                 s.transpose_b ? 'T' : 'N', long(s.batch_stride_a), long(s.batch_stride_b),
-                s.accumulate ? " accumulate" : "", s.bias ? " bias" : "", s.relu ? " relu" : "");
+                s.accumulate ? " accumulate" : "", s.bias ? " bias" : "", s.relu ? " relu" : "",
+                s.mask ? " mask" : "");
   return text;
 }
 
@@ -70,17 +71,22 @@ class GuardedMatmul {
         b_((shape.batch - 1) * shape.batch_stride_b + shape.k * shape.n, seed & 2),
         c_(shape.batch * shape.m * shape.n, seed & 4),
         bias_(shape.n, seed & 8),
+        mask_(c_.size(), seed & 16),
         before_(shape.accumulate ? c_.size() : 0) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<T> uniform(-1, 1);
     for (GuardedArray<T>* array : {&a_, &b_, &bias_})
       for (int64_t i = 0; i < array->size(); ++i) (*array)[i] = uniform(random);
     for (T& element : before_) element = uniform(random);
+    for (int64_t i = 0; i < mask_.size(); ++i)
+      mask_[i] = i % 7 == 0 ? std::numeric_limits<T>::quiet_NaN() : std::max(uniform(random), T(0));
     poisonResult();
   }
 
   MatmulOperands operands() {
-    return {a_.data(), b_.data(), c_.data(), shape_.bias ? bias_.data() : nullptr, nullptr};
+    return {a_.data(), b_.data(),
+            c_.data(), shape_.bias ? bias_.data() : nullptr,
+            nullptr,   shape_.mask ? mask_.data() : nullptr};
   }
 
   /// NaN everywhere, so that what is not overwritten shows; of a shape that accumulates, what it adds to.
@@ -96,6 +102,7 @@ class GuardedMatmul {
     for (size_t i = 0; i < product.size(); ++i) {
       if (shape_.bias) product[i] += bias_[static_cast<int64_t>(i) % shape_.n];
       if (shape_.relu && product[i] <= 0) product[i] = 0;
+      if (shape_.mask && mask_[static_cast<int64_t>(i)] <= 0) product[i] = 0;
     }
     return product;
   }
@@ -133,6 +140,7 @@ class GuardedMatmul {
       magnitude += std::fabs(term);
     }
     if (shape_.relu && sum <= 0) sum = 0;
+    if (shape_.mask && mask_[place] <= 0) sum = 0;
     const double got = c_[place];
     const double bound = 64 * double(std::numeric_limits<T>::epsilon()) * magnitude;
     const bool same = std::isnan(sum)   ? std::isnan(got)
@@ -146,7 +154,7 @@ class GuardedMatmul {
   }
 
   MatmulShape shape_;
-  GuardedArray<T> a_, b_, c_, bias_;
+  GuardedArray<T> a_, b_, c_, bias_, mask_;
   std::vector<T> before_;  // what c holds in the beginning
 };
 

@@ -89,7 +89,7 @@ void checkFinish(MatmulShape shape, DataType type, uint64_t seed) {
   shape.type = type;
   SCOPED_TRACE(describe(shape));
   MatmulShape bare = shape;
-  bare.bias = bare.relu = false;
+  bare.bias = bare.relu = bare.mask = false;
   GuardedMatmul<T> product(bare, seed), problem(shape, seed);
   runWhole(kernelFor(bare), product.operands());
   runWhole(kernelFor(shape), problem.operands());
@@ -108,6 +108,10 @@ TEST(Matmul, FinishesWhatItSummedUp) {
     shape.relu = !shape.bias || (i & 8);
     if (i & 32) shape.batch = 3, shape.batch_stride_a = shape.m * shape.k;
     const uint64_t seed = random();
+    checkFinish<float>(shape, DataType::f32, seed);
+    checkFinish<double>(shape, DataType::f64, seed);
+    shape.bias = shape.relu = false;
+    shape.mask = true;
     checkFinish<float>(shape, DataType::f32, seed);
     checkFinish<double>(shape, DataType::f64, seed);
   }
@@ -132,7 +136,8 @@ TEST(Matmul, ReluKeepsNanAndDropsTheSignOfZero) {
                  .ldc = 37,
                  .bias = nullptr,
                  .bias_of_rows = false,
-                 .relu = true});
+                 .relu = true,
+                 .mask = nullptr});
     for (size_t i : {3, 35}) EXPECT_TRUE(std::isnan(c[i]));
     for (size_t i : {4, 36}) EXPECT_EQ(c[i], 2);
     for (size_t i : {0, 5, 31, 34}) EXPECT_FALSE(std::signbit(c[i])) << i;

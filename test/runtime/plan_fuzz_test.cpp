@@ -149,11 +149,11 @@ class Mutator {
   fb::DataType anyType() { return static_cast<fb::DataType>(below(kDataTypeCount + 1)); }
 
   void mutate(fb::ConvT& c) {
-    std::unique_ptr<fb::OperandT>* operands[] = {&c.a, &c.b, &c.c, &c.bias, &c.workspace};
+    std::unique_ptr<fb::OperandT>* operands[] = {&c.a, &c.b, &c.c, &c.bias, &c.mask, &c.workspace};
     uint64_t* numbers[] = {&c.batch, &c.groups, &c.in_channels, &c.out_channels};
     switch (below(6)) {
       case 0:
-        return mutateOperand(*operands[below(5)]);
+        return mutateOperand(*operands[below(6)]);
       case 1:
         return change(*numbers[below(4)]);
       case 2:
@@ -170,11 +170,11 @@ class Mutator {
   }
 
   void mutate(fb::MatmulT& m) {
-    std::unique_ptr<fb::OperandT>* operands[] = {&m.a, &m.b, &m.c, &m.bias, &m.workspace};
+    std::unique_ptr<fb::OperandT>* operands[] = {&m.a, &m.b, &m.c, &m.bias, &m.mask, &m.workspace};
     uint64_t* numbers[] = {&m.m, &m.n, &m.k, &m.batch, &m.batch_stride_a, &m.batch_stride_b};
     switch (below(6)) {
       case 0:
-        return mutateOperand(*operands[below(5)]);
+        return mutateOperand(*operands[below(6)]);
       case 1:
         return change(*numbers[below(6)]);
       case 2:

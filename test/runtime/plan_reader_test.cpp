@@ -97,6 +97,14 @@ TEST(PlanReader, KnowsOtherFiles) {
             "not a gpuc plan: it does not begin with 'gpucplan'");
 }
 
+TEST(PlanReader, MasksAreTheHosts) {
+  PlanBuilder builder(1, TargetKind::cuda);
+  uint32_t a = builder.buffer("a", DataType::f32, {4, 4}), c = builder.buffer("c", DataType::f32, {4, 4});
+  builder.matmul(builder.program("f").streams[0]->commands, a, a, c, 4, 4, 4).mask = builder.operand({a});
+  EXPECT_NE(errorOf(builder.seal()).find("with a mask, which follows products on the host alone"),
+            std::string::npos);
+}
+
 // everythingPlan: programs 0 init, 1 train_step, 2 predict.
 fb::StreamT& computeOf(fb::PlanT& plan) { return *plan.programs[1]->streams[0]; }
 fb::StreamT& copiesOf(fb::PlanT& plan) { return *plan.programs[1]->streams[1]; }
@@ -275,7 +283,19 @@ const Case kPrograms[] = {
      },
      "bias is 252 bytes"},
     {"MatmulAccumulate", [](fb::PlanT& p) { matmulOf(p).accumulate = matmulOf(p).relu = true; },
-     "adds to its result, which neither bias nor relu follows"},
+     "adds to its result, which neither bias nor relu nor mask follows"},
+    {"MatmulMask",
+     [](fb::PlanT& p) {
+       matmulOf(p).mask = std::make_unique<fb::OperandT>(*matmulOf(p).c);
+       matmulOf(p).mask->size -= 4;
+     },
+     "mask is 252 bytes"},
+    {"MatmulMaskAndRelu",
+     [](fb::PlanT& p) {
+       matmulOf(p).mask = std::make_unique<fb::OperandT>(*matmulOf(p).c);
+       matmulOf(p).relu = true;
+     },
+     "a mask, of a gradient, with a bias or relu"},
     {"MatmulLocation", [](fb::PlanT& p) { matmulOf(p).n = 15; }, "('fc1')"},
     {"CopyKind", [](fb::PlanT& p) { copyOf(p).kind = static_cast<fb::CopyKind>(3); },
      "copy of unknown kind 3"},

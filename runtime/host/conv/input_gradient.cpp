@@ -2,6 +2,7 @@
 // the element of dx that it was copied from.
 #include <algorithm>
 
+#include "runtime/host/conv/finish.h"
 #include "runtime/host/conv/patch_block.h"
 
 namespace gpuc {
@@ -54,6 +55,7 @@ void computeInputGradientTile(const ConvProblem& problem, const ConvOperands& op
     }
   }
   if (kIsWidened<S> && !s.isPointwise()) vector_kernels.narrow({1, elements, sums + first, 0, dx + first, 0});
+  finish<S>(problem, operands, group * s.groupInputs() + channel, {1, elements, dx + first, 0});
 }
 
 #define GPUC_INSTANTIATE(S) \

@@ -27,6 +27,7 @@ struct ConvOperands {
   void* c = nullptr;           // overwritten, never read before: old NaNs do not survive
   const void* bias = nullptr;  // null exactly where the shape has none
   void* workspace = nullptr;
+  const void* mask = nullptr;  // likewise; as c lies
 };
 
 /// Elements of the filter that one tile converts, and of its gradient that one tile adds up.

@@ -49,7 +49,25 @@ void finishBiased(const FinishTile<S>& t) {
 }
 
 template <typename S>
+void maskRows(const FinishTile<S>& t) {
+  using T = Computed<S>;
+  constexpr int64_t kStep = kLanes<T>;
+  const int64_t whole = t.columns / kStep * kStep, rest = t.columns - whole;
+  auto masked = [](Vector<T> v, Vector<T> mask) __attribute__((always_inline)) {
+    return mask <= Vector<T>{} ? Vector<T>{} : v;  // NaN is not less
+  };
+  for (int64_t row = 0; row < t.rows; ++row) {
+    S* c = t.c + row * t.ldc;
+    const S* mask = t.mask + row * t.ldc;
+    for (int64_t i = 0; i < whole; i += kStep) store(c + i, masked(load(c + i), load(mask + i)));
+    if (rest > 0)
+      storeFirst(c + whole, masked(loadFirst(c + whole, rest), loadFirst(mask + whole, rest)), rest);
+  }
+}
+
+template <typename S>
 void finishTile(const FinishTile<S>& t) {
+  if (t.mask) return maskRows(t);
   if (!t.bias) return t.relu ? finishRows<FinishBias::none, true>(t) : void();
   return t.bias_of_rows ? finishBiased<FinishBias::of_rows>(t) : finishBiased<FinishBias::of_columns>(t);
 }

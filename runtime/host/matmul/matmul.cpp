@@ -34,6 +34,7 @@ struct Matrices {
   const S* b;
   S* c;
   const S* bias;
+  const S* mask;
 
   Matrices(const MatmulPlan& plan, const MatmulOperands& operands, int64_t batch) {
     const MatmulShape& p = plan.problem;
@@ -43,6 +44,7 @@ struct Matrices {
     b = static_cast<const S*>(right) + batch * p.batch_stride_b;
     c = static_cast<S*>(operands.c) + batch * p.m * p.n;
     bias = p.bias ? static_cast<const S*>(operands.bias) : nullptr;
+    mask = p.mask ? static_cast<const S*>(operands.mask) + batch * p.m * p.n : nullptr;
   }
 };
 
@@ -57,14 +59,16 @@ struct TileSums {
 template <typename S>
 void finish(const MatmulPlan& plan, const TypedVectorKernels<S>& vector_kernels, const Matrices<S>& matrices,
             const TilePlace& place, int64_t row, int64_t rows) {
-  if (!matrices.bias && !plan.problem.relu) return;
+  if (!matrices.bias && !matrices.mask && !plan.problem.relu) return;
+  const int64_t first = (place.row + row) * plan.ldc + place.column;
   vector_kernels.finish({.rows = rows,
                          .columns = place.columns,
-                         .c = matrices.c + (place.row + row) * plan.ldc + place.column,
+                         .c = matrices.c + first,
                          .ldc = plan.ldc,
                          .bias = matrices.bias ? matrices.bias + place.column * plan.bias_step : nullptr,
                          .bias_of_rows = plan.bias_step == 0,  // of the only row that there is then
-                         .relu = plan.problem.relu});
+                         .relu = plan.problem.relu,
+                         .mask = matrices.mask ? matrices.mask + first : nullptr});
 }
 
 template <typename S>

@@ -101,8 +101,9 @@ Status checkMatmulShape(const MatmulShape& s) {
     return errorf("matmul: batch %" PRId64 ", m %" PRId64 ", n %" PRId64 ", k %" PRId64
                   ": every extent must be less than 2^31",
                   s.batch, s.m, s.n, s.k);
-  if ((s.bias || s.relu) && s.accumulate)
-    return errorf("matmul: neither bias nor relu follows a product that is added to the result");
+  if ((s.bias || s.relu || s.mask) && s.accumulate)
+    return errorf("matmul: neither bias nor relu nor mask follows a product that is added to the result");
+  if (s.mask && (s.bias || s.relu)) return errorf("matmul: a mask, of a gradient, with a bias or relu");
   if (s.batch_stride_a < 0 || s.batch_stride_b < 0)
     return errorf("matmul: batch strides %" PRId64 " and %" PRId64 " must not be negative", s.batch_stride_a,
                   s.batch_stride_b);

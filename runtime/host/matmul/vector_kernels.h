@@ -44,7 +44,7 @@ struct CopyTile {
 };
 
 /// c[row, column] = max(c[row, column] + bias, 0): what follows each element of a product, after that is
-/// rounded; the sum with the bias is rounded, too.
+/// rounded; the sum with the bias is rounded, too. With a mask, instead: 0 where that is 0 or less.
 template <typename S>
 struct FinishTile {
   int64_t rows, columns;
@@ -53,6 +53,7 @@ struct FinishTile {
   const S* bias;      // null: none
   bool bias_of_rows;  // one element for each row, or for each column
   bool relu;
+  const S* mask;  // as c lies; null: none
 };
 
 /// S is the type in memory.
