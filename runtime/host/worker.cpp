@@ -1,8 +1,22 @@
 #include "runtime/host/worker.h"
 
-namespace gpuc {
+#include <pthread.h>
 
-Worker::Worker(SpinPolicy policy) : policy_(policy), thread_([this] { loop(); }) {}
+namespace gpuc {
+namespace {
+
+constexpr int kLateInARow = 4;
+
+cpu_set_t coresOfThisThread() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) CPU_ZERO(&cores);
+  return cores;
+}
+
+}  // namespace
+
+Worker::Worker(SpinPolicy policy)
+    : policy_(policy), cores_(coresOfThisThread()), thread_([this] { loop(); }) {}
 
 Worker::~Worker() {
   stop_.store(true, std::memory_order_relaxed);
@@ -27,7 +41,22 @@ void Worker::join() {
 
 bool Worker::takeBack() {
   uint32_t task = started_.load(std::memory_order_relaxed), before = task - 1;
-  return claimed_.compare_exchange_strong(before, task, std::memory_order_acq_rel);
+  const bool late = claimed_.compare_exchange_strong(before, task, std::memory_order_acq_rel);
+  late_in_a_row_ = late ? late_in_a_row_ + 1 : 0;
+  if (late_in_a_row_ == kLateInARow) leaveTo(sched_getcpu());
+  return late;
+}
+
+/// Linux wakes a thread on the core on which it went to sleep. Where cores share no cache it looks for no
+/// other, even if that core is busy with who woke it: the worker would then never be in time, with an idle
+/// core beside it.
+void Worker::leaveTo(int core) {
+  late_in_a_row_ = 0;
+  if (core < 0 || core == left_core_ || policy_.crowded) return;
+  cpu_set_t others = cores_;
+  CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) == 0) return;
+  if (pthread_setaffinity_np(thread_.native_handle(), sizeof(others), &others) == 0) left_core_ = core;
 }
 
 void Worker::loop() {

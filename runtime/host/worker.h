@@ -2,6 +2,8 @@
 // are workers.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -33,16 +35,24 @@ class Worker {
   void join();
 
   /// Takes the started task back if the worker has not begun it, and says whether it did. The task is then
-  /// the caller's to do, and join() is not called.
+  /// the caller's to do, and join() is not called. A worker that is late several times in a row is sent to
+  /// other cores than the caller's.
   bool takeBack();
+
+  /// The thread, for who looks at it from outside.
+  std::thread::native_handle_type handle() { return thread_.native_handle(); }
 
  private:
   void loop();
+  void leaveTo(int core);
 
   // The worker's mailbox: tasks are numbered from 1. A task is written before `started_` is raised to its
   // number. Who raises `claimed_` to that number, the worker or takeBack(), has the task; only the worker
   // that has it reads it.
   SpinPolicy policy_;
+  cpu_set_t cores_;     // that the worker may run on
+  int left_core_ = -1;  // of them, the one that it keeps off
+  int late_in_a_row_ = 0;
   RangeTask task_;
   int64_t begin_ = 0;
   int64_t end_ = 0;

@@ -1,6 +1,8 @@
 // The host's parts one by one: arena, threads, CPU features, and the memory and allocations of whole
 // sessions.
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -152,6 +154,43 @@ TEST(Worker, DoesNotDoWhatWasTakenBackWhenItEnds) {
     }
     ASSERT_EQ(runs, expected) << "round " << round;
   }
+}
+
+cpu_set_t coresOf(pthread_t thread) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  EXPECT_EQ(pthread_getaffinity_np(thread, sizeof(cores), &cores), 0);
+  return cores;
+}
+
+/// Starts tasks for a worker that was put on the caller's core, and gives the cores on which it is at the
+/// end.
+cpu_set_t coresAfterBeingLate(SpinPolicy policy, int core) {
+  Worker worker(policy);
+  cpu_set_t here;
+  CPU_ZERO(&here);
+  CPU_SET(core, &here);
+  EXPECT_EQ(pthread_setaffinity_np(worker.handle(), sizeof(here), &here), 0);
+  EXPECT_EQ(pthread_setaffinity_np(pthread_self(), sizeof(here), &here), 0);
+  for (int i = 0; i < 1000; ++i) {
+    worker.start({[](const void*, int64_t, int64_t) {}, nullptr}, 0, 1);
+    if (!worker.takeBack()) worker.join();
+  }
+  return coresOf(worker.handle());
+}
+
+// Otherwise the kernel may leave it there for good.
+TEST(Worker, LeavesTheCallersCoreWhenItIsLate) {
+  const cpu_set_t before = coresOf(pthread_self());
+  if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one core";
+  const int core = sched_getcpu();
+  const cpu_set_t left = coresAfterBeingLate(SpinPolicy{}, core);
+  ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof(before), &before), 0);
+  EXPECT_EQ(CPU_COUNT(&left), CPU_COUNT(&before) - 1);
+  EXPECT_FALSE(CPU_ISSET(core, &left));
+  const cpu_set_t crowded = coresAfterBeingLate(SpinPolicy{.crowded = true}, core);
+  ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof(before), &before), 0);
+  EXPECT_TRUE(CPU_ISSET(core, &crowded)) << "with more threads than cores there is nowhere to go";
 }
 
 TEST(ThreadPool, ServesTwoCallersAtOnce) {
