@@ -94,6 +94,12 @@ std::vector<Case> allCases(DataType type) {
     addLayer(rows, 128, 128);
     addLayer(rows, 128, 10);
   }
+  for (int64_t rows : {8, 12, 16, 24, 32, 48, 64, 96, 128}) {
+    addLayer(rows, 64, 256);
+    addLayer(rows, 784, 128);
+    addLayer(rows, 768, 768);
+    addLayer(rows, 128, 65);
+  }
   for (int64_t out : {768, 2304, 3072}) addLayer(1024, 768, out);
   for (int64_t side : {256, 1024}) add("square", side, side, side, false, false);
   add("query key^T", 64, 64, 32, false, true, 12);
@@ -195,6 +201,7 @@ std::vector<Method> methodsFor(const MatmulShape& shape) {
   const bool transpose_a = folded.problem.transpose_a, transpose_b = folded.problem.transpose_b;
   std::vector<Method> methods = {{"chosen", planMatmul(shape)}};
   if (transpose_b && !transpose_a) planDot(methods.emplace_back(Method{"dot", folded}).plan);
+  if (canTurn(folded)) planTurned(methods.emplace_back(Method{"turned", folded}).plan);
   if (!transpose_b) planFewRows(methods.emplace_back(Method{"few rows", folded}).plan);
   if (!transpose_b) planTiled(methods.emplace_back(Method{"unpacked", folded}).plan, false, false);
   planTiled(methods.emplace_back(Method{"pack b", folded}).plan, false, true);

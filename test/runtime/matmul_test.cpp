@@ -167,6 +167,32 @@ TEST(Matmul, PackedOperands) {
   checkBothTypes(makeShape(40, 3072, 50, false, false, true), 3);
 }
 
+// c^T = b · a^T: one and several strips of rows and blocks of k, alone, with a bias, added, and in batches.
+TEST(Matmul, TurnedProducts) {
+  for (int64_t m : {16, 32})
+    for (int64_t n : {64, 112, 192})
+      for (int64_t k : {2, 7, 64, 784, 1000}) {
+        const MatmulShape shape = makeShape(m, n, k, false, true, false);
+        EXPECT_TRUE(planMatmul(shape).turned) << describe(shape);
+        checkBothTypes(shape, m + n + k);
+        MatmulShape biased = makeShape(m, n, k, false, true, true);
+        checkBothTypes(biased, m + n + k);
+        biased.relu = true;
+        checkBothTypes(biased, m + n + k);
+        checkBothTypes(added(shape), m + n + k);
+        MatmulShape masked = shape;
+        masked.mask = true;
+        checkBothTypes(masked, m + n + k);
+        MatmulShape batched = shape;
+        batched.batch = 3;
+        batched.batch_stride_a = m * k + 5;
+        batched.batch_stride_b = n * k + 3;
+        checkBothTypes(batched, m + n + k);
+      }
+  EXPECT_FALSE(planMatmul(makeShape(16, 72, 64, false, true, false)).turned)
+      << "rows of c are no whole vectors";
+}
+
 TEST(Matmul, RandomShapes) {
   std::mt19937_64 random(20260101);
   auto extent = [&](int64_t most) {

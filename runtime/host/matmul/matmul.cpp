@@ -55,7 +55,7 @@ struct TileSums {
   int64_t ldc;
 };
 
-/// What follows rows [row, row + rows) of a tile, while they are in the cache.
+/// What follows rows [row, row + rows) of a tile of c, while they are in the cache.
 template <typename S>
 void finish(const MatmulPlan& plan, const TypedVectorKernels<S>& vector_kernels, const Matrices<S>& matrices,
             const TilePlace& place, int64_t row, int64_t rows) {
@@ -84,7 +84,7 @@ void computeDotTile(const MatmulPlan& plan, const TypedVectorKernels<S>& vector_
                       .c = sums.c,
                       .ldc = sums.ldc,
                       .accumulate = plan.problem.accumulate});
-  if constexpr (!kIsWidened<S>) finish(plan, vector_kernels, matrices, place, 0, place.rows);
+  if (!plan.sumsAside()) finish(plan, vector_kernels, matrices, place, 0, place.rows);
 }
 
 /// One tile by micro-kernels: for each block of k, for each strip of rows, for each panel of columns.
@@ -114,8 +114,7 @@ class TiledTile {
         if (strip) packStrip(strip, row, rows, k, depth.length);
         multiplyStrip(strip ? strip : inPlace(addressOfA(row, k)), panel, row, rows, k, depth.kind);
         const bool is_last = k + depth.length == plan_.problem.k;
-        if constexpr (!kIsWidened<S>)
-          if (is_last) finish(plan_, vector_kernels_, matrices_, place_, row, rows);
+        if (is_last && !plan_.sumsAside()) finish(plan_, vector_kernels_, matrices_, place_, row, rows);
       }
     }
   }
@@ -205,6 +204,37 @@ void computeTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
     tile.compute(nullptr, nullptr);
 }
 
+/// Moves the sums of a tile of c^T to c; 16-bit elements are rounded once.
+template <typename S>
+void turnBack(const VectorKernelTable& kernels, const TilePlace& place, const TileSums<Computed<S>>& sums,
+              S* c, int64_t ldc) {
+  using T = Computed<S>;
+  if constexpr (kIsWidened<S>) {
+    alignas(64) T turned[kMatmulTurnedSide * kMatmulTurnedSide];
+    kernels.of<T>().transpose({place.rows, place.columns, sums.c, sums.ldc, turned, kMatmulTurnedSide});
+    kernels.of<S>().narrow({place.columns, place.rows, turned, kMatmulTurnedSide, c, ldc});
+  } else {
+    kernels.of<T>().transpose({place.rows, place.columns, sums.c, sums.ldc, c, ldc});
+  }
+}
+
+/// A tile of c^T: summed up in scratch, then transposed to where it belongs.
+template <typename S>
+__attribute__((noinline)) void computeTurnedTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
+                                                 const VectorKernelTable& kernels,
+                                                 const Matrices<S>& matrices, const TilePlace& place) {
+  using T = Computed<S>;
+  alignas(64) T room[kMatmulTurnedSide * kMatmulTurnedSide];
+  const TypedVectorKernels<S>& own = kernels.of<S>();
+  S* c = matrices.c + place.column * plan.ldc + place.row;
+  const TileSums<T> sums{room, plan.sumStride()};
+  if (plan.problem.accumulate) own.transpose({place.columns, place.rows, c, plan.ldc, sums.c, sums.ldc});
+  computeTile(plan, micro_kernels, own, matrices, place, sums);
+  turnBack(kernels, place, sums, c, plan.ldc);
+  const TilePlace of_c = {place.batch, place.column, place.columns, place.row, place.rows};
+  finish(plan, own, matrices, of_c, 0, of_c.rows);
+}
+
 /// Sums up a tile of 16-bit c in f32 and rounds it once, before what follows it.
 template <typename S>
 __attribute__((noinline)) void computeWidenedTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
@@ -240,7 +270,7 @@ Result<MicroKernelSet> makeMicroKernels(const MatmulPlan& plan) {
                                                   : p.m == 1  ? k
                                                               : plan.lda,
                                            .ldb = plan.pack_b ? plan.panelStride() : plan.ldb,
-                                           .ldc = plan.isWidened() ? plan.sumStride() : plan.ldc,
+                                           .ldc = plan.sumsAside() ? plan.sumStride() : plan.ldc,
                                            .transpose_a = p.transpose_a,
                                            .accumulate = accumulate}));
   }
@@ -259,7 +289,7 @@ Result<MatmulKernel> MatmulKernel::create(const MatmulShape& shape, int64_t work
 }
 
 Result<MatmulKernel> MatmulKernel::createFromPlan(const MatmulPlan& plan) {
-  if (plan.isWidened() && plan.tile_m * plan.sumStride() * sizeOf(plan.problem.type) > kMatmulSumBytes)
+  if (plan.sumsAside() && plan.tile_m * plan.sumStride() * sizeOf(plan.problem.type) > kMatmulSumBytes)
     return errorf("matmul: a tile of %" PRId64 "x%" PRId64 " sums is larger than %" PRId64 " bytes",
                   plan.tile_m, plan.tile_n, kMatmulSumBytes);
   MatmulKernel kernel;
@@ -273,10 +303,14 @@ Result<MatmulKernel> MatmulKernel::createFromPlan(const MatmulPlan& plan) {
 
 template <typename S>
 void MatmulKernel::runTiles(const MatmulOperands& operands, int64_t begin, int64_t end) const {
-  const TypedVectorKernels<S>& vector_kernels = vector_kernels_->of<S>();
   for (int64_t index = begin; index < end; ++index) {
     const TilePlace place = placeOf(plan_, index);
     const Matrices<S> matrices(plan_, operands, place.batch);
+    if (plan_.turned) {
+      computeTurnedTile(plan_, micro_kernels_, *vector_kernels_, matrices, place);
+      continue;
+    }
+    const TypedVectorKernels<S>& vector_kernels = vector_kernels_->of<S>();
     if constexpr (kIsWidened<S>) {
       computeWidenedTile(plan_, micro_kernels_, vector_kernels, matrices, place);
     } else {

@@ -66,6 +66,14 @@ bool prefersDot(const MatmulShape& p) {
   return p.m <= (fast_rows ? 24 : 12);
 }
 
+/// Whether to transpose a instead of b: it is smaller, and its rows fill the vectors.
+bool prefersTurned(const MatmulShape& p) {
+  // 16 x 256 x 64: 3.7 us instead of 4.4; 32 x 768 x 768: 235 instead of 300; but 24 x 256 x 64: 6.7 instead
+  // of 5.3.
+  constexpr int64_t kLanes = 16;
+  return p.m <= 2 * kLanes && p.m % kLanes == 0 && p.n >= 64;
+}
+
 }  // namespace
 
 MatmulDepth MatmulPlan::depthAt(int64_t k) const {
@@ -163,6 +171,27 @@ void planFewRows(MatmulPlan& plan) {
   setTileNs(plan);
 }
 
+bool canTurn(const MatmulPlan& plan) {
+  const MatmulShape& p = plan.problem;
+  return p.transpose_b && !p.transpose_a && p.n * sizeOf(plan.storage) % kMatmulPackBytes == 0;
+}
+
+void planTurned(MatmulPlan& plan) {
+  MatmulShape& p = plan.problem;
+  plan.method = MatmulMethod::tiled;
+  plan.swapped = plan.turned = true;
+  std::swap(p.m, p.n);
+  std::swap(p.batch_stride_a, p.batch_stride_b);
+  plan.pack_a = false;
+  plan.pack_b = true;
+  plan.panel_n = plan.tile_n = evenPart(p.n, kMatmulTurnedSide, 16);
+  plan.strip_m = plan.tile_m = evenPart(p.m, kMatmulTurnedSide, 16);
+  const int64_t panel_row_bytes = plan.padded(plan.panel_n) * sizeOf(p.type);
+  plan.block_k = evenPart(p.k, 32 * 1024 / panel_row_bytes / 16 * 16, 16);
+  widen(plan, 64, 1);
+  setTileNs(plan);
+}
+
 void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b) {
   const MatmulShape& p = plan.problem;
   const int64_t element_bytes = sizeOf(p.type);
@@ -171,7 +200,10 @@ void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b) {
   plan.pack_b = pack_b;
   // 64 columns are what the micro-kernels like best; 32 give a narrow c more tiles to share.
   plan.panel_n = evenPart(p.n, p.n <= 256 && !pack_a ? 32 : 64, 16);
-  plan.strip_m = pack_a ? evenPart(p.m, 64, 8) : evenPart(p.m, pack_b ? 256 : 128, 8);
+  // Two strips of up to 64 rows at least: threads that share rows of a weight's gradient find them in their
+  // cache when it is updated (128 x 784 x 32 takes 1% longer for it).
+  const int64_t strip_rows = pack_a || p.m <= 128 ? 64 : pack_b ? 256 : 128;
+  plan.strip_m = evenPart(p.m, strip_rows, 8);
 
   // A packed strip of a serves all columns of the tile, a packed panel of b all its rows: hence large tiles,
   // unless that leaves too few to share.
@@ -200,6 +232,10 @@ void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b) {
 MatmulPlan planMatmul(const MatmulShape& shape) {
   MatmulPlan plan = foldMatmul(shape);
   const MatmulShape& p = plan.problem;
+  if (canTurn(plan) && prefersTurned(p)) {
+    planTurned(plan);
+    return plan;
+  }
   if (p.transpose_b && !p.transpose_a && prefersDot(p)) {
     planDot(plan);
     return plan;
