@@ -32,6 +32,7 @@
 #include "dialects/gpuc/Windows.h"
 #include "passes/AttentionKernels.h"
 #include "passes/AttentionViews.h"
+#include "passes/LongSums.h"
 #include "passes/OuterProducts.h"
 #include "passes/Passes.h"
 #include "passes/codegen/Codegen.h"
@@ -283,8 +284,10 @@ class FusePass : public impl::FusePassBase<FusePass> {
 
   /// The ops of a block, and those of the loops in it.
   LogicalResult fuse(Block &block, const FuseCost &cost, KernelNames &names) {
-    if (enable)
+    if (enable) {
       multiplyOuterProducts(block);
+      splitLongSums(block);
+    }
     FuseClusters clusters(block, enable);
     if (failed(clusters.make()))
       return failure();

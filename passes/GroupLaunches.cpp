@@ -6,8 +6,9 @@
 // bound of the placement stays. The kernel of a group is segmented (codegen/Segments.h); an element's
 // arithmetic is what it was, and so are all bits.
 //
-// Two kinds are worth it, of which a step has one for each parameter: updates, and the parts of a gradient's
-// norm. They are short, and alone each would begin and end on one core. In repeats nothing is grouped.
+// Three kinds are worth it, of which a step has one for each parameter: updates, the sums of a gradient's
+// norm, and the parts of such sums. They are short, and alone each would begin and end on one core. In
+// repeats nothing is grouped.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +22,13 @@
 #include "runtime/plan/header.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <map>
+#include <optional>
+#include <tuple>
 
 using namespace mlir;
 
@@ -36,8 +42,6 @@ namespace {
 //===----------------------------------------------------------------------===//
 // Kinds
 //===----------------------------------------------------------------------===//
-
-constexpr StringLiteral kUpdates = "updates";
 
 plan::KernelOp kernelOf(plan::LaunchOp launch) {
   return SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(launch->getParentOfType<ModuleOp>(),
@@ -62,19 +66,44 @@ bool isUpdate(plan::LaunchOp launch, Block &body) {
   return readsOwn && llvm::all_of(body.without_terminator(), [](Operation &op) { return isInlinable(&op); });
 }
 
-/// Whether the kernel folds what it reads to one row of one element.
-bool foldsToOne(Block &body) {
-  return llvm::any_of(body, [](Operation &op) { return isReduction(&op); }) &&
-         llvm::all_of(body.getTerminator()->getOperands(),
-                      [](Value result) { return ir::elementCount(result.getType()) == 1; });
+bool folds(Block &body) {
+  return llvm::any_of(body, [](Operation &op) { return isReduction(&op); });
 }
 
-/// What only launches of the same kind have; empty for one that is not grouped.
-std::string kindOf(plan::LaunchOp launch) {
+/// Whether the kernel folds what it reads to one row of one element.
+bool foldsToOne(Block &body) {
+  return folds(body) && llvm::all_of(body.getTerminator()->getOperands(),
+                                     [](Value result) { return ir::elementCount(result.getType()) == 1; });
+}
+
+/// Whether what the launch folds is folded on to one element, and read by nobody else.
+bool makesPartsOfSums(plan::LaunchOp launch, Block &body) {
+  return folds(body) && llvm::all_of(launch.getOutputs(), [&](Value parts) {
+           return llvm::all_of(parts.getUsers(), [&](Operation *user) {
+             auto reader = dyn_cast<plan::LaunchOp>(user);
+             return user == launch || (reader && foldsToOne(kernelOf(reader).getBody().front()));
+           });
+         });
+}
+
+/// What only launches of the same kind have, in the order in which kinds are grouped: what follows makes room
+/// for what comes before it. A gradient's norm may be taken as late as its update, a part as late as its sum.
+struct Kind {
+  enum Role { Update, Sum, Part } role;
+  std::string work;
+
+  bool operator<(const Kind &other) const { return std::tie(role, work) < std::tie(other.role, other.work); }
+};
+
+std::optional<Kind> kindOf(plan::LaunchOp launch) {
   Block &body = kernelOf(launch).getBody().front();
   if (isUpdate(launch, body))
-    return kUpdates.str();
-  return foldsToOne(body) ? codegen::textWithoutShapes(body) : "";
+    return Kind{Kind::Update, ""};
+  if (foldsToOne(body))
+    return Kind{Kind::Sum, codegen::textWithoutShapes(body)};
+  if (makesPartsOfSums(launch, body))
+    return Kind{Kind::Part, codegen::textWithoutShapes(body)};
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,7 +207,7 @@ std::string commonPieces(StringRef a, StringRef b, StringRef separator, bool fro
 
 /// What the members' names have in common: the layer that all of theirs are in, or `update` or `sums`, and
 /// the last ops.
-std::string nameOf(const Group &group, StringRef kind) {
+std::string nameOf(const Group &group, Kind::Role role) {
   std::string layer, work;
   for (plan::LaunchOp member : group.members) {
     auto [memberLayer, memberWork] = layerAndWork(member.getKernel());
@@ -186,7 +215,7 @@ std::string nameOf(const Group &group, StringRef kind) {
     layer = first ? memberLayer.str() : commonPieces(layer, memberLayer, ".", /*fromEnd=*/false);
     work = first ? memberWork.str() : commonPieces(work, memberWork, "_", /*fromEnd=*/true);
   }
-  if (kind == kUpdates)
+  if (role == Kind::Update)
     layer = "update";
   if (layer.empty())
     layer = "sums";
@@ -216,6 +245,7 @@ public:
         mostOperands_(mostOperands) {
     for (plan::CommandOpInterface command : graph_.commands)
       positions_.push_back(positions_.back() + positionsOf(command));
+    llvm::append_range(places_, llvm::seq<unsigned>(0, graph_.commands.size()));
     for (auto other : program.getBody().getOps<plan::StreamOp>())
       if (other != stream)
         for (auto command : other.getBody().getOps<plan::CommandOpInterface>())
@@ -224,19 +254,15 @@ public:
   }
 
   void run() {
-    llvm::MapVector<StringRef, SmallVector<unsigned>> kinds;
-    std::vector<std::string> kindOfCommand(graph_.commands.size());
+    std::map<Kind, SmallVector<unsigned>> kinds;
     for (auto [index, command] : llvm::enumerate(graph_.commands))
       if (auto launch = dyn_cast<plan::LaunchOp>(*command); launch && staysOnItsStream(launch))
-        if (!(kindOfCommand[index] = kindOf(launch)).empty())
-          kinds[kindOfCommand[index]].push_back(index);
-    // Updates first: a gradient's norm may then be taken as late as its update.
-    for (bool updates : {true, false})
-      for (auto &[kind, launches] : kinds)
-        if ((kind == kUpdates) == updates)
-          for (const Group &group : groupsOf(launches))
-            if (group.members.size() > 1)
-              build(group, kind);
+        if (std::optional<Kind> kind = kindOf(launch))
+          kinds[*kind].push_back(index);
+    for (auto &[kind, launches] : kinds)
+      for (const Group &group : groupsOf(launches))
+        if (group.members.size() > 1)
+          build(group, kind.role);
   }
 
 private:
@@ -267,18 +293,20 @@ private:
     size_t outputs = group.outputs + launch.getOutputs().size();
     if (!group.members.empty() && static_cast<int64_t>(inputs.size() + outputs) > mostOperands_)
       return false;
-    if (llvm::any_of(graph_.successors[index], [&](unsigned successor) { return successor <= group.last; }) ||
+    if (llvm::any_of(graph_.successors[index],
+                     [&](unsigned successor) { return places_[successor] <= group.last; }) ||
         !bytes_.extend(launch, positions_[index], positions_[group.last]))
       return false;
     group.members.push_back(launch);
+    places_[index] = group.last;
     group.inputs = std::move(inputs);
     group.outputs = outputs;
     return true;
   }
 
   /// Puts one launch in the place of the last member.
-  void build(const Group &group, StringRef kind) {
-    std::string name = nameOf(group, kind);
+  void build(const Group &group, Kind::Role role) {
+    std::string name = nameOf(group, role);
     Location location =
         NameLoc::get(StringAttr::get(program_.getContext(), StringRef(name).rsplit('.').first));
     OpBuilder unattached(program_.getContext());
@@ -327,6 +355,7 @@ private:
   Kernels &kernels_;
   plan::ProgramOp program_;
   CommandGraph graph_;
+  SmallVector<unsigned> places_; ///< Where each command stands by now.
   LiveBytes &bytes_;
   int64_t mostOperands_;
   std::vector<int64_t> positions_ = {0}; ///< Of each command, and the end.

@@ -442,7 +442,8 @@ def FusePass : Pass<"gpuc-fuse", "::mlir::ModuleOp"> {
   let description = [{
     Afterwards every op that a kernel computes stands in a `gpuc.fused`, named after the layer and the ops that it came
     from. Chains of pointwise ops become one kernel, with the constants, broadcasts and casts that they read; so does
-    what a reduction alone reads, and what follows it in its own shape. Nothing expensive is computed twice.
+    what a reduction alone reads, and what follows it in its own shape. Nothing expensive is computed twice. A long sum
+    to one element becomes two, of parts and of those, so that all processors take part in it.
 
     Reductions of the same rows become one kernel with what lies before, between and behind them, if that is faster
     by the target's figures: a softmax reads its operand once and writes its result. On CUDA attention becomes a kernel by
@@ -566,9 +567,9 @@ def AssignStreamsPass : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
 def GroupLaunchesPass : Pass<"plan-group-launches", "::mlir::ModuleOp"> {
   let summary = "Make one launch of the optimizer's updates, and one of the norms of the gradients";
   let description = [{
-    Two kinds of launches of a program's main stream are grouped, each launch with those of its kind that wait for
-    nothing of one another: pointwise kernels that update variables where they lie, whatever they compute, and kernels of
-    equal ops that fold their operand to one number. A group stands where its last member stood. Its kernel holds the
+    Three kinds of launches of a program's main stream are grouped, each launch with those of its kind that wait for
+    nothing of one another: pointwise kernels that update variables where they lie, whatever they compute; kernels of
+    equal ops that fold their operand to one number; and such as fold it to parts that only those read. A group stands where its last member stood. Its kernel holds the
     members' as segments: gpuc.fused over operands of their own, which the emitter spreads over one range of tiles or one
     grid.
 

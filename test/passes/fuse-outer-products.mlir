@@ -1,14 +1,15 @@
 // RUN: gpuc-opt %s --gpuc-fuse --split-input-file | FileCheck %s
 // RUN: gpuc-opt %s --gpuc-fuse=enable=false --split-input-file | FileCheck %s --check-prefix=OFF
 
-// The gradient of a weight, of one row: the update and the norm each compute it from the two vectors, and no matrix is
-// stored but the new weight.
+// The gradient of a weight, of one row: the update computes it from the two vectors, its norm is the product of theirs, and
+// no matrix is stored but the new weight.
 // CHECK-LABEL: func.func @update(
 // CHECK-NOT:     gpuc.matmul
 // CHECK:         %[[X:.*]] = gpuc.reshape %arg0 : tensor<1x3xf32> to tensor<3xf32>
 // CHECK:         %[[Y:.*]] = gpuc.reshape %arg1 : tensor<1x4xf32> to tensor<4xf32>
 // CHECK:         gpuc.fused "fc1.sub"(%arg2, %[[X]], %[[Y]]) : (tensor<3x4xf32>, tensor<3xf32>, tensor<4xf32>) -> tensor<3x4xf32>
-// CHECK:         gpuc.fused "fc1.mul_sum"(%[[X]], %[[Y]]) : (tensor<3xf32>, tensor<4xf32>) -> tensor<f32>
+// CHECK:         %[[YY:.*]] = gpuc.fused "fc1.mul_sum_2"(%arg1) : (tensor<1x4xf32>) -> tensor<f32>
+// CHECK:         gpuc.fused "fc1.mul_sum"(%arg0, %[[YY]]) : (tensor<1x3xf32>, tensor<f32>) -> tensor<f32>
 // OFF-LABEL:   func.func @update(
 // OFF:           gpuc.matmul transpose %arg0, %arg1
 func.func @update(%x: tensor<1x3xf32>, %y: tensor<1x4xf32>, %w: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<f32>) {
@@ -17,6 +18,21 @@ func.func @update(%x: tensor<1x3xf32>, %y: tensor<1x4xf32>, %w: tensor<3x4xf32>)
   %2 = gpuc.mul %0, %0 : tensor<3x4xf32> loc("fc1")
   %3 = gpuc.sum %2 dims [0, 1] : (tensor<3x4xf32>) -> tensor<f32> loc("fc1")
   return %1, %3 : tensor<3x4xf32>, tensor<f32>
+}
+
+// -----
+
+// Neither the sum of rows nor that of another product is a norm.
+// CHECK-LABEL: func.func @no_norm(
+// CHECK:         gpuc.fused "mul_sum"(%{{.*}}, %{{.*}}) : (tensor<3xf32>, tensor<4xf32>) -> tensor<3xf32>
+// CHECK:         gpuc.fused "mul_sum_2"(%{{.*}}, %{{.*}}, %arg2) : (tensor<3xf32>, tensor<4xf32>, tensor<3x4xf32>) -> tensor<f32>
+func.func @no_norm(%x: tensor<1x3xf32>, %y: tensor<1x4xf32>, %w: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<f32>) {
+  %0 = gpuc.matmul transpose %x, %y : (tensor<1x3xf32>, tensor<1x4xf32>) -> tensor<3x4xf32>
+  %1 = gpuc.mul %0, %0 : tensor<3x4xf32>
+  %2 = gpuc.sum %1 dims [1] : (tensor<3x4xf32>) -> tensor<3xf32>
+  %3 = gpuc.mul %0, %w : tensor<3x4xf32>
+  %4 = gpuc.sum %3 dims [0, 1] : (tensor<3x4xf32>) -> tensor<f32>
+  return %2, %4 : tensor<3xf32>, tensor<f32>
 }
 
 // -----

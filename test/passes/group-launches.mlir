@@ -113,6 +113,79 @@ module @norms attributes {plan.target = #plan.target<host, "">} {
 
 // -----
 
+// The sums of two long norms first, as late as the last; then the parts of both, of which each may wait until there. A row's
+// norm that somebody else reads is no part.
+
+// CHECK-LABEL: module @parts
+// CHECK:         plan.program
+// CHECK-NEXT:      plan.use
+// CHECK:           plan.launch @read(
+// CHECK-NEXT:      plan.launch @grad_norm.mul_sum(%{{.*}}, %{{.*}}) -> (%[[P0:.*]], %[[P1:.*]])
+// CHECK-NEXT:      plan.launch @grad_norm.sum(%[[P0]], %[[P1]])
+// CHECK-NOT:       plan.launch
+module @parts attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @a : tensor<8x4xf32> "parameter" init zeros
+  plan.variable @b : tensor<16x2x2xf32> "parameter" init zeros
+  plan.kernel @make_big () { %0 = gpuc.constant 1.0 : tensor<1024xf32> gpuc.yield %0 : tensor<1024xf32> }
+  plan.kernel @start (%a: tensor<1024xf32>) {
+    %0 = gpuc.slice %a starts [0] limits [8] strides [1] : (tensor<1024xf32>) -> tensor<8xf32>
+    gpuc.yield %0 : tensor<8xf32>
+  }
+  plan.kernel @grad_norm.mul_sum (%g: tensor<8x4xf32>) {
+    %0 = gpuc.mul %g, %g : tensor<8x4xf32>
+    %1 = gpuc.sum %0 dims [1] : (tensor<8x4xf32>) -> tensor<8xf32>
+    gpuc.yield %1 : tensor<8xf32>
+  }
+  plan.kernel @grad_norm.sum (%p: tensor<8xf32>) {
+    %0 = gpuc.sum %p dims [0] : (tensor<8xf32>) -> tensor<f32>
+    gpuc.yield %0 : tensor<f32>
+  }
+  plan.kernel @rows (%g: tensor<8x4xf32>) {
+    %0 = gpuc.mul %g, %g : tensor<8x4xf32>
+    %1 = gpuc.sum %0 dims [1] : (tensor<8x4xf32>) -> tensor<8xf32>
+    gpuc.yield %1 : tensor<8xf32>
+  }
+  plan.kernel @read (%p: tensor<8xf32>) {
+    %0 = gpuc.sqrt %p : tensor<8xf32>
+    gpuc.yield %0 : tensor<8xf32>
+  }
+  plan.kernel @grad_norm.mul_sum_2 (%g: tensor<16x2x2xf32>) {
+    %0 = gpuc.mul %g, %g : tensor<16x2x2xf32>
+    %1 = gpuc.sum %0 dims [1, 2] : (tensor<16x2x2xf32>) -> tensor<16xf32>
+    gpuc.yield %1 : tensor<16xf32>
+  }
+  plan.kernel @grad_norm.sum_2 (%p: tensor<16xf32>) {
+    %0 = gpuc.sum %p dims [0] : (tensor<16xf32>) -> tensor<f32>
+    gpuc.yield %0 : tensor<f32>
+  }
+  plan.program @train_step {
+    %a = plan.use @a
+    %b = plan.use @b
+    %big = plan.buffer "big" : tensor<1024xf32> activation
+    %3 = plan.buffer "n3" : tensor<8xf32> activation
+    %p0 = plan.buffer "p0" : tensor<8xf32> activation
+    %p1 = plan.buffer "p1" : tensor<16xf32> activation
+    %p2 = plan.buffer "p2" : tensor<8xf32> activation
+    %0 = plan.buffer "n0" : tensor<f32> activation
+    %1 = plan.buffer "n1" : tensor<f32> activation
+    %2 = plan.buffer "n2" : tensor<8xf32> activation
+    plan.launch @make_big() -> (%big)
+    plan.launch @start(%big) -> (%3)
+    plan.launch @grad_norm.mul_sum(%a) -> (%p0)
+    plan.launch @grad_norm.sum(%p0) -> (%0)
+    plan.launch @rows(%a) -> (%p2)
+    plan.launch @read(%p2) -> (%2)
+    plan.launch @grad_norm.mul_sum_2(%b) -> (%p1)
+    plan.launch @grad_norm.sum_2(%p1) -> (%1)
+    plan.output "n0" %0
+    plan.output "n1" %1
+    plan.output "n2" %2
+    plan.output "n3" %3
+  }
+}
+
+// -----
+
 // The update of @w2 would keep %g2 (4 KiB) while %g1 (4 KiB) is there: 8 KiB at once instead of 4.
 
 // CHECK-LABEL: module @would_cost_memory
