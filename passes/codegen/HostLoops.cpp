@@ -69,7 +69,21 @@ static int64_t lanesFor(const Kernel &kernel, const HostTarget &target, int64_t 
   return std::min<int64_t>(lanes, llvm::PowerOf2Ceil(std::max<int64_t>(1, laneExtent)));
 }
 
-constexpr int64_t tilePicoseconds = 2'000'000, grainPicoseconds = 10'000'000;
+/// Short, so that threads that share a kernel find what they have written, wherever another kernel of the
+/// same rows was cut.
+constexpr int64_t tilePicoseconds = 500'000;
+
+constexpr int64_t grainPicoseconds = 10'000'000;
+
+/// `extent` cut into parts of about `most` each, at most so many: into a multiple of 16 where there are that
+/// many. Halves, quarters and eighths of all kernels on the same rows then begin at the same ones.
+static int64_t partOf(int64_t extent, int64_t most) {
+  constexpr int64_t multiple = 16;
+  int64_t parts = llvm::divideCeil(extent, most);
+  if (parts >= multiple / 2)
+    parts = llvm::alignTo(parts, multiple);
+  return llvm::divideCeil(extent, parts);
+}
 
 static int64_t grainOf(int64_t picosecondsPerTile) {
   return std::max<int64_t>(1, grainPicoseconds / std::max<int64_t>(1, picosecondsPerTile));
@@ -99,9 +113,9 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
   int64_t perElement = picosecondsPerPosition(kernel) * ordered;
   int64_t wanted = std::max<int64_t>(1, tilePicoseconds / std::max<int64_t>(1, perElement));
   if (laneExtent > wanted)
-    chunk = std::min<int64_t>(laneExtent, llvm::alignTo(wanted, 4 * lanes));
+    chunk = std::min<int64_t>(laneExtent, llvm::alignTo(partOf(laneExtent, wanted), 4 * lanes));
   chunk = std::max<int64_t>(1, chunk); // an empty tensor has no tiles
-  rowsPerTile = std::clamp<int64_t>(wanted / chunk, 1, std::max<int64_t>(1, rows));
+  rowsPerTile = partOf(std::max<int64_t>(1, rows), std::max<int64_t>(1, wanted / chunk));
   if (kernel.form == Form::ScatterAdd)
     rowsPerTile = 1;
   tiles = llvm::divideCeil(rows, rowsPerTile) * chunks();

@@ -69,8 +69,9 @@ Work workOf(const HostCommand& command, int threads) {
 bool isCutInOrder(const MatmulPlan& plan, uint32_t operand) {
   const MatmulShape& p = plan.problem;
   if (operand == 5) operand = 2;  // the mask lies as c does
-  if (p.batch >= 2) return operand != 1 || p.batch_stride_b != 0;
-  if (plan.rowTiles() >= 2) return operand == 2 || (operand == 0 && !p.transpose_a);
+  if (plan.swapped && operand < 2) operand = 1 - operand;
+  if (p.batch >= 2) return operand >= 2 || (operand == 0 ? p.batch_stride_a : p.batch_stride_b) != 0;
+  if (plan.rowTiles() >= 2) return (operand == 2 && !plan.turned) || (operand == 0 && !p.transpose_a);
   return (operand == 2 && p.m == 1) || (operand == 1 && p.transpose_b);
 }
 
@@ -175,8 +176,9 @@ class Touches {
     }
   }
 
-  /// Two that are spread, but not both in order, move the bytes as well: half of that for each of the two
-  /// that is spread is a cost of its own, and half for each pair that differs makes up the rest.
+  /// Two that are spread, but not both in order, move the bytes as well. What all threads read whole is moved
+  /// to each: twice as much where one had it all. Otherwise half of it for each of the two that is spread is
+  /// a cost of its own, and half for each pair that differs makes up the rest.
   void follow(const Touch& now, const Touch& last, uint64_t bytes, double times) {
     if (last.command == now.command) return;  // the same parts again
     if (now.clock - last.clock >= cache_bytes_) return;
@@ -184,6 +186,10 @@ class Touches {
         static_cast<int64_t>(static_cast<double>(bytes) * moved_share_ / kMovedBytesPerNs * times);
     const bool only_read = !now.written && !last.written;
     if (only_read || (now.in_order && last.in_order)) return cut_.addPair(last.command, now.command, ns);
+    if (!now.written) {
+      cut_.addPair(last.command, now.command, ns);
+      return cut_.addCosts(now.command, 0, ns);
+    }
     cut_.addPair(last.command, now.command, ns / 2);
     cut_.addCosts(last.command, 0, ns / 2);
     cut_.addCosts(now.command, 0, ns / 2);

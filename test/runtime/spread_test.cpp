@@ -20,16 +20,18 @@ class Step {
   /// 1 µs in one tile, which no two threads can share.
   Step& single(uint64_t begin, uint64_t end) { return add(1, 10, begin, end); }
   /// [m, 16] · [16, n] in f32, from elsewhere, to `begin`.
-  Step& matmul(int64_t m, int64_t n, uint64_t begin) {
+  Step& matmul(int64_t m, int64_t n, uint64_t begin) { return matmul(m, n, false, 2, begin, 4 * m * n); }
+  /// The same, of which `operand` (a, b, c) has a place, of so many bytes.
+  Step& matmul(int64_t m, int64_t n, bool transpose_b, uint32_t operand, uint64_t begin, uint64_t bytes) {
     MatmulShape shape;
     shape.m = m, shape.n = n, shape.k = 16;
+    shape.transpose_b = transpose_b;
     Result<MatmulKernel> kernel = MatmulKernel::create(shape, matmulWorkspaceBytes(shape));
     EXPECT_TRUE(kernel.ok()) << kernel.message();
     HostCommand command{};
     command.kind = HostCommand::Kind::matmul;
     command.matmul = {.kernel = &products_.emplace_back(*std::move(kernel))};
-    const auto bytes = static_cast<uint64_t>(4 * m * n);
-    accesses_.push_back({static_cast<uint32_t>(commands_.size()), 2, begin, begin + bytes, bytes});
+    accesses_.push_back({static_cast<uint32_t>(commands_.size()), operand, begin, begin + bytes, bytes});
     commands_.push_back(command);
     return *this;
   }
@@ -107,6 +109,19 @@ TEST(Spread, ColumnsOfAProductAreNotRowsOfAKernel) {
   EXPECT_EQ(Step().matmul(4096, 16, 0).launch(10, 0, 262'144).spread(), "ss");
   EXPECT_EQ(Step().matmul(16, 4096, 0).launch(10, 0, 262'144).spread(), "--");
   EXPECT_EQ(Step().matmul(16, 4096, 0).launch(10, 1'000'000, 1'262'144).spread(), "ss");
+}
+
+// b^T is what is cut: its rows stay where they were written, but c comes in columns.
+TEST(Spread, RowsOfATurnedProduct) {
+  constexpr uint64_t kBytes = 4096 * 16 * 4;
+  EXPECT_EQ(Step().matmul(16, 4096, true, 1, 0, kBytes).launch(10, 0, kBytes).spread(), "ss");
+  EXPECT_EQ(Step().matmul(16, 4096, true, 2, 0, kBytes).launch(10, 0, kBytes).spread(), "--");
+}
+
+// b is multiplied by each thread's rows of a.
+TEST(Spread, WhatAllReadMovesToEach) {
+  EXPECT_EQ(Step().single(0, 32'000).matmul(4096, 16, false, 1, 0, 32'000).spread(), "-s");
+  EXPECT_EQ(Step().single(0, 65'000).matmul(4096, 16, false, 1, 0, 65'000).spread(), "--");
 }
 
 // 50 us a tile: an estimate in whole tiles of 10 us would take it for a fifth.
