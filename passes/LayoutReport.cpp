@@ -3,6 +3,7 @@
 #include "passes/LayoutReport.h"
 
 #include "passes/Locations.h"
+#include "passes/TextRows.h"
 
 namespace gpuc {
 
@@ -27,20 +28,6 @@ Attribute toAttribute(ArrayRef<LayoutEntry> entries, MLIRContext *context) {
   return builder.getArrayAttr(rows);
 }
 
-llvm::json::Array layoutsOf(ModuleOp module) {
-  llvm::json::Array result;
-  auto rows = module->getAttrOfType<ArrayAttr>(kLayoutAttr);
-  for (Attribute row : rows ? rows.getValue() : ArrayRef<Attribute>()) {
-    auto texts = dyn_cast<ArrayAttr>(row);
-    if (!texts || texts.size() != std::size(kFields))
-      continue; // not made by toAttribute
-    llvm::json::Object entry;
-    for (auto [field, text] : llvm::zip_equal(kFields, texts))
-      if (auto string = dyn_cast<StringAttr>(text))
-        entry[field] = string.getValue();
-    result.push_back(std::move(entry));
-  }
-  return result;
-}
+llvm::json::Array layoutsOf(ModuleOp module) { return objectsOf(module, kLayoutAttr, kFields); }
 
 } // namespace gpuc

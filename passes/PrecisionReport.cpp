@@ -3,6 +3,7 @@
 #include "passes/PrecisionReport.h"
 
 #include "passes/Locations.h"
+#include "passes/TextRows.h"
 
 namespace gpuc {
 
@@ -25,20 +26,6 @@ Attribute toAttribute(ArrayRef<PrecisionEntry> entries, MLIRContext *context) {
   return builder.getArrayAttr(rows);
 }
 
-llvm::json::Array precisionOf(ModuleOp module) {
-  llvm::json::Array result;
-  auto rows = module->getAttrOfType<ArrayAttr>(kPrecisionAttr);
-  for (Attribute row : rows ? rows.getValue() : ArrayRef<Attribute>()) {
-    auto texts = dyn_cast<ArrayAttr>(row);
-    if (!texts || texts.size() != std::size(kFields))
-      continue; // not made by toAttribute
-    llvm::json::Object entry;
-    for (auto [field, text] : llvm::zip_equal(kFields, texts))
-      if (auto string = dyn_cast<StringAttr>(text))
-        entry[field] = string.getValue();
-    result.push_back(std::move(entry));
-  }
-  return result;
-}
+llvm::json::Array precisionOf(ModuleOp module) { return objectsOf(module, kPrecisionAttr, kFields); }
 
 } // namespace gpuc
