@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/Sequence.h"
 
+#include <functional>
 #include <numeric>
 
 namespace gpuc {

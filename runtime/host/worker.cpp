@@ -43,14 +43,14 @@ bool Worker::takeBack() {
   uint32_t task = started_.load(std::memory_order_relaxed), before = task - 1;
   const bool late = claimed_.compare_exchange_strong(before, task, std::memory_order_acq_rel);
   late_in_a_row_ = late ? late_in_a_row_ + 1 : 0;
-  if (late_in_a_row_ == kLateInARow) leaveTo(sched_getcpu());
+  if (late_in_a_row_ == kLateInARow) leaveCore(sched_getcpu());
   return late;
 }
 
 /// Linux wakes a thread on the core on which it went to sleep. Where cores share no cache it looks for no
 /// other, even if that core is busy with who woke it: the worker would then never be in time, with an idle
 /// core beside it.
-void Worker::leaveTo(int core) {
+void Worker::leaveCore(int core) {
   late_in_a_row_ = 0;
   if (core < 0 || core == left_core_ || policy_.crowded) return;
   cpu_set_t others = cores_;

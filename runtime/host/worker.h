@@ -44,7 +44,7 @@ class Worker {
 
  private:
   void loop();
-  void leaveTo(int core);
+  void leaveCore(int core);
 
   // The worker's mailbox: tasks are numbered from 1. A task is written before `started_` is raised to its
   // number. Who raises `claimed_` to that number, the worker or takeBack(), has the task; only the worker
