@@ -29,7 +29,7 @@ struct SessionOptions {
   int threads = 0;              // host: threads that compute, the caller's included; 0 is one for each core
   std::optional<uint64_t> seed = {};  // instead of the plan's own
   bool strict = false;                // refuse a library of another minor version, whose bits may differ
-  bool check_memory = false;          // host: poison the arena and guard its end
+  bool check_memory = false;          // host: poison the arena, guard its end, copy every input into it
   size_t profile_events = 0;          // host: keep the times of so many commands of each stream
 };
 
@@ -60,9 +60,10 @@ class Session {
   Result<ProgramId> program(const std::string& name) const;
 
   /// Enqueues one run. `inputs` are those that plan().info().programs[id.index].inputs lists, in that order,
-  /// with just that type and shape; they may be reused when this returns. `rows`: how many rows of the batch
-  /// hold samples, the rest being padding that counts as nothing; -1 is all. Errors name the input, and what
-  /// was found and expected.
+  /// with just that type and shape; they may be reused when this returns. The host reads inputs in place
+  /// whose data are aligned to 64 bytes, and copies others. `rows`: how many rows of the batch hold samples,
+  /// the rest being padding that counts as nothing; -1 is all. Errors name the input, and what was found and
+  /// expected.
   Status run(ProgramId id, std::span<const HostTensorView> inputs, int32_t rows = -1);
 
   /// Returns when all that was enqueued is done.

@@ -60,6 +60,7 @@ struct HostCommand {
   };
   struct Copy {
     uint64_t bytes;
+    bool of_read_input;  // which is read in place, if it is aligned
   };
   struct Fill {
     uint64_t bytes;
@@ -99,6 +100,9 @@ struct HostCommand {
   };
 };
 
+/// Whether the command writes the operand at this place of its entries in the pointer table.
+bool isWritten(const HostCommand& command, uint32_t operand);
+
 /// What a command touches: `bytes` of them somewhere in [begin, end) of the arena, which is longer in a
 /// repeat that moves the operand.
 struct CommandAccess {
@@ -119,12 +123,20 @@ struct HostProgram {
     uint32_t port;
     uint64_t offset;
   };
-  /// An input that no command copies: it is copied at the start of a run.
-  struct DirectInput {
+  /// An input. If commands only read it, they find the caller's own bytes where those are aligned as the
+  /// arena's buffers are; otherwise its place in the arena.
+  struct InputPlace {
+    struct Reader {
+      void** entry;
+      uint64_t offset;
+    };
     uint32_t port;
-    std::byte* to;
+    std::byte* place;
     uint64_t slot_stride;
     uint64_t bytes;
+    bool only_read;
+    bool copied;                  // into the arena, by a command
+    std::vector<Reader> readers;  // all that points into it
   };
   struct OutputPlace {
     const std::byte* data;
@@ -136,7 +148,7 @@ struct HostProgram {
   std::vector<void*> pointers;          // the pointer table
   std::vector<SlotPointer> slot_pointers;
   std::vector<InputPointer> input_pointers;
-  std::vector<DirectInput> direct_inputs;
+  std::vector<InputPlace> inputs;
   std::vector<OutputPlace> outputs;
   std::deque<EventCounter> events;
   std::deque<MatmulKernel> matmuls;

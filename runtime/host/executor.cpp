@@ -82,6 +82,7 @@ void copy(const HostCommand& command, ThreadPool& pool) {
   const auto* from = static_cast<const std::byte*>(command.operands[0]);
   auto* to = static_cast<std::byte*>(command.operands[1]);
   const uint64_t bytes = command.copy.bytes;
+  if (from == to) return;  // an input that is read in place
   // A plan may copy within a buffer.
   const bool overlaps = from < to + bytes && to < from + bytes;
   if (overlaps) {

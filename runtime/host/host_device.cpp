@@ -10,6 +10,7 @@
 #include "runtime/host/lower.h"
 #include "runtime/host/spread.h"
 #include "runtime/plan/access.h"
+#include "runtime/plan/header.h"
 
 namespace gpuc {
 namespace {
@@ -121,8 +122,20 @@ class HostExecutable : public Executable {
     for (const HostProgram::InputPointer& pointer : program.input_pointers)
       // The table holds addresses to write to as well; from this one is only read.
       *pointer.entry = static_cast<std::byte*>(const_cast<void*>(inputs[pointer.port])) + pointer.offset;
-    for (const HostProgram::DirectInput& input : program.direct_inputs)
-      std::memcpy(input.to + slot * input.slot_stride, inputs[input.port], input.bytes);
+    for (const HostProgram::InputPlace& input : program.inputs) {
+      std::byte* place = placeOf(input, inputs[input.port], slot);
+      for (const auto& [entry, offset] : input.readers) *entry = place + offset;
+    }
+  }
+
+  /// Where this run's commands find an input. Who checks the arena's memory wants all of it to be used.
+  std::byte* placeOf(const HostProgram::InputPlace& input, const void* given, uint64_t slot) const {
+    if (input.only_read && !options_.check_memory &&
+        reinterpret_cast<uintptr_t>(given) % kBufferAlignment == 0)
+      return static_cast<std::byte*>(const_cast<void*>(given));
+    std::byte* place = input.place + slot * input.slot_stride;
+    if (!input.copied) std::memcpy(place, given, input.bytes);
+    return place;
   }
 
   Plan plan_;

@@ -62,11 +62,20 @@ class Lowering {
       stream_ = &out_.streams.emplace_back();
       GPUC_RETURN_IF_ERROR(lower(stream->commands()));
     }
-    placeDirectInputs();
+    for (uint32_t port = 0; port < copied_inputs_.size(); ++port) placeInput(port);
     return okStatus();
   }
 
  private:
+  /// An entry of the pointer table that points into the arena.
+  struct Use {
+    void** entry;
+    uint32_t buffer;
+    uint64_t offset;
+    size_t stream, command;
+    uint32_t operand;
+  };
+
   const fb::Buffer& bufferOf(uint32_t index) const { return *plan_.buffers()->Get(index); }
 
   uint64_t slotStride(const fb::Buffer& buffer) const {
@@ -80,13 +89,41 @@ class Lowering {
     }
   }
 
-  void placeDirectInputs() {
-    for (uint32_t port = 0; port < copied_inputs_.size(); ++port) {
-      if (copied_inputs_[port]) continue;
-      const fb::Buffer& buffer = bufferOf(program_.inputs()->Get(port)->buffer());
-      out_.direct_inputs.push_back(
-          {port, arena_.data() + buffer.offset(), slotStride(buffer), buffer.size()});
+  void placeInput(uint32_t port) {
+    const uint32_t index = program_.inputs()->Get(port)->buffer();
+    const fb::Buffer& buffer = bufferOf(index);
+    HostProgram::InputPlace input{.port = port,
+                                  .place = arena_.data() + buffer.offset(),
+                                  .slot_stride = slotStride(buffer),
+                                  .bytes = buffer.size(),
+                                  .only_read = !isOutput(index),
+                                  .copied = copied_inputs_[port],
+                                  .readers = {}};
+    for (const Use& use : uses_) {
+      if (use.buffer != index) continue;
+      input.only_read &= !isWritten(commandOf(use), use.operand) || bringsInput(commandOf(use), port);
+      input.readers.push_back({use.entry, use.offset});
     }
+    for (const Use& use : uses_)
+      if (use.buffer == index && bringsInput(commandOf(use), port))
+        commandOf(use).copy.of_read_input = input.only_read;
+    out_.inputs.push_back(std::move(input));
+  }
+
+  HostCommand& commandOf(const Use& use) { return out_.streams[use.stream][use.command]; }
+
+  /// Whether a command copies all of the input at this port into its buffer.
+  bool bringsInput(const HostCommand& command, uint32_t port) const {
+    const fb::Copy* copy = command.source->work_as_Copy();
+    const uint32_t buffer = program_.inputs()->Get(port)->buffer();
+    return copy && copy->kind() == fb::CopyKind::host_to_device && copy->port() == port &&
+           copy->to()->buffer() == buffer && copy->to()->size() == bufferOf(buffer).size();
+  }
+
+  bool isOutput(uint32_t buffer) const {
+    for (const fb::Output* output : each(program_.outputs()))
+      if (output->buffer() == buffer) return true;
+    return false;
   }
 
   Status lower(const Commands* commands) {
@@ -264,17 +301,17 @@ class Lowering {
     if (copy.kind() == fb::CopyKind::device_to_device) {
       addOperand(copy.from());
       addOperand(copy.to());
-      result.copy = {.bytes = copy.from()->size()};
+      result.copy = {.bytes = copy.from()->size(), .of_read_input = false};
     } else if (copy.kind() == fb::CopyKind::host_to_device) {
       copied_inputs_[copy.port()] = true;
       void** from = addHostOperand(copy.from(), nullptr);
       out_.input_pointers.push_back({from, copy.port(), copy.from() ? copy.from()->offset() : 0});
       addOperand(copy.to());
-      result.copy = {.bytes = copy.to()->size()};
+      result.copy = {.bytes = copy.to()->size(), .of_read_input = false};
     } else {
       addOperand(copy.from());
       addHostOperand(copy.to(), stagingOf(copy.port()));
-      result.copy = {.bytes = copy.from()->size()};
+      result.copy = {.bytes = copy.from()->size(), .of_read_input = false};
     }
   }
 
@@ -320,6 +357,12 @@ class Lowering {
     const fb::Buffer& buffer = bufferOf(operand->buffer());
     std::byte* address = arena_.data() + buffer.offset() + operand->offset();
     *entry = address;
+    uses_.push_back({.entry = entry,
+                     .buffer = operand->buffer(),
+                     .offset = operand->offset(),
+                     .stream = out_.streams.size() - 1,
+                     .command = stream_->size(),
+                     .operand = static_cast<uint32_t>(used_pointers_ - 1 - first_pointer_)});
     if (slotStride(buffer) != 0) out_.slot_pointers.push_back({entry, address, slotStride(buffer)});
     noteStrides(entry, *operand);
     noteAccess(buffer.offset() + operand->offset(), *operand);
@@ -366,6 +409,7 @@ class Lowering {
   std::vector<HostCommand>* stream_ = nullptr;
   std::vector<std::vector<MovingPointer>*> repeats_;  // around the current command, outermost first
   std::vector<uint64_t> repeat_counts_;               // likewise
+  std::vector<Use> uses_;
   std::vector<bool> copied_inputs_;
   std::vector<std::byte*> staged_;
   size_t used_pointers_ = 0;

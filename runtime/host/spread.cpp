@@ -56,7 +56,8 @@ Work workOf(const HostCommand& command, int threads) {
       addPhases(*command.attention.kernel, work);
       break;
     case HostCommand::Kind::copy:
-      work.add(static_cast<int64_t>(command.copy.bytes / kCopyTileBytes), kCopyTileNs);
+      if (!command.copy.of_read_input)
+        work.add(static_cast<int64_t>(command.copy.bytes / kCopyTileBytes), kCopyTileNs);
       break;
     default:
       break;
@@ -82,22 +83,6 @@ bool isCutInOrder(const HostCommand& command, uint32_t operand) {
       return isCutInOrder(command.matmul.kernel->plan(), operand);
     case HostCommand::Kind::conv:
       return operand == 0 || operand == 2 || operand == 5;  // the image, c and its mask
-    default:
-      return true;
-  }
-}
-
-bool isWritten(const HostCommand& command, uint32_t operand) {
-  switch (command.kind) {
-    case HostCommand::Kind::launch:
-      return operand >= command.launch.reads;
-    case HostCommand::Kind::matmul:
-    case HostCommand::Kind::conv:
-      return operand == 2 || operand == 4;  // c and the workspace; 3 is the bias, 5 the mask
-    case HostCommand::Kind::attention:
-      return operand == 3 || operand == 4 || operand >= 9;
-    case HostCommand::Kind::copy:
-      return operand == 1;
     default:
       return true;
   }
@@ -161,6 +146,7 @@ class Touches {
   }
 
   void touch(size_t command, double times) {
+    if (commands_[command].kind == HostCommand::Kind::copy && commands_[command].copy.of_read_input) return;
     for (size_t i = first_[command]; i < first_[command + 1]; ++i) {
       const CommandAccess& access = accesses_[i];
       const bool in_order = isCutInOrder(commands_[command], access.operand);

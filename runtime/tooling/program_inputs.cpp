@@ -39,22 +39,20 @@ Status checkValues(const InputInfo& input, const std::byte* data, const std::str
   return okStatus();
 }
 
-Status readInput(const InputInfo& input, const std::string& path, std::vector<std::byte>& data) {
+Status readInput(const InputInfo& input, const std::string& path, std::byte* data) {
   GPUC_ASSIGN_OR_RETURN(NpyArray array, readNpy(path));
   if (array.spec.type != input.spec.type || array.spec.shape != input.spec.shape)
     return errorf("%s holds %s, input '%s' is %s", path.c_str(), array.spec.str().c_str(),
                   input.spec.name.c_str(), input.spec.str().c_str());
-  data.resize(array.data.size());
-  std::memcpy(data.data(), array.data.data(), data.size());
-  return checkValues(input, data.data(), path);
+  std::memcpy(data, array.data.data(), array.data.size());
+  return checkValues(input, data, path);
 }
 
-void makeUp(const InputInfo& input, size_t field, uint64_t seed, std::vector<std::byte>& data) {
+void makeUp(const InputInfo& input, size_t field, uint64_t seed, std::byte* data) {
   // The whole input is one sample: it may have no batch.
   InputSpec sample{.tensor = input.spec, .range = input.range < 0 ? 0 : input.range};
   sample.tensor.shape.insert(sample.tensor.shape.begin(), 1);
-  data.resize(static_cast<size_t>(input.spec.sizeBytes()));
-  fillSyntheticSample(sample, field, seed, 0, data.data());
+  fillSyntheticSample(sample, field, seed, 0, data);
 }
 
 std::string namesOf(const ProgramInfo& program) {
@@ -102,18 +100,23 @@ std::vector<std::string> inputPaths(const std::vector<std::string>& files) {
   return paths;
 }
 
+std::byte* ProgramInputs::addRoom(const TensorSpec& spec) {
+  const size_t bytes = static_cast<size_t>(spec.sizeBytes());
+  return data_.emplace_back((bytes + sizeof(AlignedBlock) - 1) / sizeof(AlignedBlock)).data()->bytes;
+}
+
 Result<ProgramInputs> ProgramInputs::gather(const ProgramInfo& program, const std::vector<std::string>& files,
                                             uint64_t seed) {
   GPUC_ASSIGN_OR_RETURN(auto paths, splitFiles(program, files));
   ProgramInputs inputs;
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     const InputInfo& input = program.inputs[i];
-    std::vector<std::byte>& data = inputs.data_.emplace_back();
+    std::byte* data = inputs.addRoom(input.spec);
     if (auto path = paths.find(input.spec.name); path != paths.end())
       GPUC_RETURN_IF_ERROR(readInput(input, path->second, data));
     else
       makeUp(input, i, seed, data);
-    inputs.views_.emplace_back(data.data(), input.spec);
+    inputs.views_.emplace_back(data, input.spec);
   }
   return inputs;
 }

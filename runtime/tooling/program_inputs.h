@@ -19,6 +19,11 @@ Status checkInputFlags(const std::vector<std::string>& files);
 /// The FILE of each NAME=FILE.npy.
 std::vector<std::string> inputPaths(const std::vector<std::string>& files);
 
+/// As aligned as the host wants inputs that it reads where they are.
+struct alignas(64) AlignedBlock {
+  std::byte bytes[64];
+};
+
 /// The bytes of all inputs of one program.
 class ProgramInputs {
  public:
@@ -32,7 +37,9 @@ class ProgramInputs {
   const std::vector<HostTensorView>& views() const { return views_; }
 
  private:
-  std::deque<std::vector<std::byte>> data_;
+  std::byte* addRoom(const TensorSpec& spec);
+
+  std::deque<std::vector<AlignedBlock>> data_;
   std::vector<HostTensorView> views_;
 };
 

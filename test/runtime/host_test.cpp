@@ -12,6 +12,7 @@
 #include "runtime/exec/library_versions.h"
 #include "runtime/host/arena.h"
 #include "runtime/host/cpu_features.h"
+#include "runtime/host/lower.h"
 #include "runtime/host/thread_pool.h"
 #include "runtime/tooling/allocation_hook.h"
 #include "test/runtime/session_helpers.h"
@@ -63,6 +64,157 @@ TEST(Arena, IsTheOneAllocationOfASessionAndExactlyAsLongAsThePlanSays) {
   EXPECT_EQ(session.memory().arena_bytes, builder.plan.arena_bytes);
   EXPECT_EQ(session.memory().touched_bytes, builder.plan.arena_bytes)
       << "y lies last and fills its cache lines";
+}
+
+/// `values` at an address that is a multiple of 64, or `off` elements behind one.
+class PlacedInput {
+ public:
+  explicit PlacedInput(const std::vector<float>& values, size_t off = 0)
+      : off_(off), room_(values.size() + 32) {
+    std::copy(values.begin(), values.end(), data());
+  }
+  float* data() {
+    const auto address = reinterpret_cast<uintptr_t>(room_.data());
+    return room_.data() + (64 - address % 64) % 64 / sizeof(float) + off_;
+  }
+  std::vector<float> values() { return {data(), data() + room_.size() - 32}; }
+  HostTensorView view(std::span<const int64_t> shape) { return {data(), DataType::f32, shape}; }
+
+ private:
+  size_t off_;
+  std::vector<float> room_;
+};
+
+TEST(Inputs, AreReadInPlaceWhereTheyAreAligned) {
+  PlanBuilder builder(1, TargetKind::host);
+  uint32_t x = builder.buffer("x", DataType::f32, {2, 16}), y = builder.buffer("y", DataType::f32, {2, 16});
+  uint32_t address = builder.buffer("address", DataType::i64, {});
+  fb::ProgramT& program = builder.program("double");
+  CommandList& commands = program.streams[0]->commands;
+  builder.copyIn(commands, PlanBuilder::input(program, "x", x), {x});
+  // Row by row, so that an operand moves.
+  CommandList& body = PlanBuilder::repeat(commands, 2);
+  builder.launch(body, builder.kernel("test_double", 2), {{x, 0, 64, {64}}}, {{y, 0, 64, {64}}});
+  builder.launch(commands, builder.kernel("test_address", 2), {{x}}, {{address}});
+  PlanBuilder::output(program, "y", y);
+  PlanBuilder::output(program, "address", address);
+  Session session = open(builder), checked = open(builder, {.check_memory = true});
+  const int64_t shape[] = {2, 16};
+  auto isReadInPlace = [&](Session& session, PlacedInput input, float first) {
+    HostTensorView view = input.view(shape);
+    ProgramId id = programOf(session, "double");
+    runOnce(session, id, {&view, 1});
+    std::vector<float> doubled = counting(32, first);
+    for (float& value : doubled) value *= 2;
+    EXPECT_EQ(valuesOf<float>(session.output(id, 0)), doubled);
+    return valuesOf<int64_t>(session.output(id, 1))[0] == reinterpret_cast<intptr_t>(input.data());
+  };
+  EXPECT_TRUE(isReadInPlace(session, PlacedInput(counting(32)), 0));
+  EXPECT_TRUE(isReadInPlace(session, PlacedInput(counting(32, 100)), 100)) << "at another place than before";
+  EXPECT_FALSE(isReadInPlace(session, PlacedInput(counting(32, 5), 1), 5));
+  EXPECT_TRUE(isReadInPlace(session, PlacedInput(counting(32, 7)), 7));
+  EXPECT_FALSE(isReadInPlace(checked, PlacedInput(counting(32)), 0)) << "all of the arena is to be used";
+}
+
+TEST(Inputs, ThatNoCommandCopiesAreReadInPlaceToo) {
+  PlanBuilder builder(1, TargetKind::host);
+  uint32_t x = builder.buffer("x", DataType::f32, {16}),
+           address = builder.buffer("address", DataType::i64, {});
+  fb::ProgramT& program = builder.program("look");
+  PlanBuilder::input(program, "x", x);
+  PlanBuilder::output(program, "address", address);
+  builder.launch(program.streams[0]->commands, builder.kernel("test_address", 2), {{x}}, {{address}});
+  Session session = open(builder);
+  PlacedInput input(counting(16));
+  const int64_t shape[] = {16};
+  HostTensorView view = input.view(shape);
+  ProgramId id = programOf(session, "look");
+  runOnce(session, id, {&view, 1});
+  EXPECT_EQ(valuesOf<int64_t>(session.output(id, 0))[0], reinterpret_cast<intptr_t>(input.data()));
+}
+
+/// Which spares chooseSpread() what the copy would cost.
+TEST(Inputs, ThatAreReadInPlaceMakeTheirCopyNothing) {
+  auto copyIsNothing = [](bool is_output) {
+    PlanBuilder builder(1, TargetKind::host);
+    uint32_t x = builder.buffer("x", DataType::f32, {16}), y = builder.buffer("y", DataType::f32, {16});
+    fb::ProgramT& program = builder.program("copy");
+    CommandList& commands = program.streams[0]->commands;
+    builder.copyIn(commands, PlanBuilder::input(program, "x", x), {x});
+    builder.copy(commands, {x}, {y});
+    PlanBuilder::output(program, "y", is_output ? x : y);
+    Plan plan = builder.parse();
+    Result<Arena> arena = Arena::map(plan.root().arena_bytes(), false);
+    auto lowered = lowerProgram(plan, 0, *arena, {});
+    EXPECT_TRUE(lowered.ok()) << lowered.message();
+    return (*lowered)->streams[0][0].copy.of_read_input;
+  };
+  EXPECT_TRUE(copyIsNothing(false));
+  EXPECT_FALSE(copyIsNothing(true));
+}
+
+TEST(Inputs, ThatAProgramWritesAreCopied) {
+  PlanBuilder builder(1, TargetKind::host);
+  uint32_t x = builder.buffer("x", DataType::f32, {5, 16}), y = builder.buffer("y", DataType::f32, {5, 16});
+  fb::ProgramT& program = builder.program("sums");
+  PlanBuilder::input(program, "x", x);
+  CommandList& body = PlanBuilder::repeat(program.streams[0]->commands, 4);
+  builder.launch(body, builder.kernel("test_add", 3), {{x, 0, 64, {64}}, {x, 64, 64, {64}}},
+                 {{x, 64, 64, {64}}});
+  builder.copy(program.streams[0]->commands, {x}, {y});
+  PlanBuilder::output(program, "y", y);
+  Session session = open(builder);
+  PlacedInput ones(std::vector<float>(80, 1.0f));
+  std::vector<float> sums(80);
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<float>(i / 16 + 1);
+  const int64_t shape[] = {5, 16};
+  HostTensorView view = ones.view(shape);
+  ProgramId id = programOf(session, "sums");
+  for (int run = 0; run < 2; ++run) {
+    runOnce(session, id, {&view, 1});
+    EXPECT_EQ(valuesOf<float>(session.output(id, 0)), sums);
+  }
+  EXPECT_EQ(ones.values(), std::vector<float>(80, 1.0f));
+}
+
+/// Its first half to both halves.
+TEST(Inputs, OfWhichACommandCopiesAPartAreCopied) {
+  PlanBuilder builder(1, TargetKind::host);
+  uint32_t x = builder.buffer("x", DataType::f32, {32}), y = builder.buffer("y", DataType::f32, {32});
+  fb::ProgramT& program = builder.program("halves");
+  CommandList& commands = program.streams[0]->commands;
+  uint32_t port = PlanBuilder::input(program, "x", x);
+  for (uint64_t offset : {64, 0}) {
+    builder.copyIn(commands, port, {x, offset, 64});
+    commands.back()->work.AsCopy()->from = builder.operand({x, 0, 64});
+  }
+  builder.launch(commands, builder.kernel("test_double", 2), {{x}}, {{y}}, 2);
+  PlanBuilder::output(program, "y", y);
+  Session session = open(builder);
+  PlacedInput input(counting(32));
+  const int64_t shape[] = {32};
+  HostTensorView view = input.view(shape);
+  ProgramId id = programOf(session, "halves");
+  runOnce(session, id, {&view, 1});
+  std::vector<float> expected(32);
+  for (size_t i = 0; i < 32; ++i) expected[i] = 2.0f * static_cast<float>(i % 16);
+  EXPECT_EQ(valuesOf<float>(session.output(id, 0)), expected);
+  EXPECT_EQ(input.values(), counting(32));
+}
+
+TEST(Inputs, ThatAreOutputsAreCopied) {
+  PlanBuilder builder(1, TargetKind::host);
+  uint32_t x = builder.buffer("x", DataType::f32, {16});
+  fb::ProgramT& program = builder.program("same");
+  PlanBuilder::input(program, "x", x);
+  PlanBuilder::output(program, "y", x);
+  Session session = open(builder);
+  PlacedInput input(counting(16));
+  const int64_t shape[] = {16};
+  HostTensorView view = input.view(shape);
+  ProgramId id = programOf(session, "same");
+  runOnce(session, id, {&view, 1});
+  EXPECT_EQ(valuesOf<float>(session.output(id, 0)), counting(16));
 }
 
 TEST(ThreadPool, ComputesEachTileOnce) {

@@ -24,6 +24,13 @@ void test_increment(void* const* operands, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) to[i] = from[i] + 1;
 }
 
+// b = where a lies; of one element
+void test_address(void* const* operands, int64_t begin, int64_t end) {
+  (void)begin;
+  (void)end;
+  *(int64_t*)operands[1] = (int64_t)(intptr_t)operands[0];
+}
+
 // Nothing: what is left of its time is the executor's.
 void test_nothing(void* const* operands, int64_t begin, int64_t end) {
   (void)operands;

@@ -19,6 +19,15 @@ class Step {
   Step& launch(int64_t us, uint64_t begin, uint64_t end) { return add(us * 10, 100, begin, end); }
   /// 1 µs in one tile, which no two threads can share.
   Step& single(uint64_t begin, uint64_t end) { return add(1, 10, begin, end); }
+  /// Of an input to `begin`; who reads it reads it in place, or does not.
+  Step& copyInput(uint64_t begin, uint64_t bytes, bool in_place) {
+    HostCommand command{};
+    command.kind = HostCommand::Kind::copy;
+    command.copy = {.bytes = bytes, .of_read_input = in_place};
+    accesses_.push_back({static_cast<uint32_t>(commands_.size()), 1, begin, begin + bytes, bytes});
+    commands_.push_back(command);
+    return *this;
+  }
   /// [m, 16] · [16, n] in f32, from elsewhere, to `begin`.
   Step& matmul(int64_t m, int64_t n, uint64_t begin) { return matmul(m, n, false, 2, begin, 4 * m * n); }
   /// The same, of which `operand` (a, b, c) has a place, of so many bytes.
@@ -135,6 +144,12 @@ TEST(Spread, RepeatsCountEachTime) {
       << "nothing moves between iterations";
   EXPECT_EQ(Step().repeat().launch(30, 0, 400'000).single(0, 400'000).end(100).spread(), "---")
       << "it would move in each";
+}
+
+TEST(Spread, AnInputThatIsReadInPlaceIsNotMoved) {
+  EXPECT_EQ(Step().single(0, 64000).launch(6, 0, 64000).spread(), "--") << "made by one";
+  EXPECT_EQ(Step().copyInput(0, 64000, false).launch(6, 0, 64000).spread(), "ss") << "by both";
+  EXPECT_EQ(Step().copyInput(0, 64000, true).launch(6, 0, 64000).spread(), "-s");
 }
 
 }  // namespace
