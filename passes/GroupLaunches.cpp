@@ -10,6 +10,10 @@
 // norm, and the parts of such sums. They are short, and alone each would begin and end on one core. In
 // repeats nothing is grouped.
 //
+// The host's threads share a group as they share any launch: each takes a part of its tiles. Weights that are
+// long enough to be shared on their own are then cut elsewhere than in the products that read them and that
+// make their gradients, and what one core wrote another reads. There such launches stay alone.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/CommandGraph.h"
@@ -94,6 +98,15 @@ struct Kind {
 
   bool operator<(const Kind &other) const { return std::tie(role, work) < std::tie(other.role, other.work); }
 };
+
+/// Of all that the launch reads and writes.
+int64_t touchedBytes(plan::LaunchOp launch) {
+  Block &body = kernelOf(launch).getBody().front();
+  int64_t bytes = 0;
+  for (Type type : llvm::concat<const Type>(body.getArgumentTypes(), body.getTerminator()->getOperandTypes()))
+    bytes += ir::sizeInBytes(type);
+  return bytes;
+}
 
 std::optional<Kind> kindOf(plan::LaunchOp launch) {
   Block &body = kernelOf(launch).getBody().front();
@@ -240,9 +253,9 @@ struct Kernels {
 class Grouping {
 public:
   Grouping(Kernels &kernels, plan::ProgramOp program, plan::StreamOp stream, LiveBytes &bytes,
-           int64_t mostOperands)
+           int64_t mostOperands, int64_t mostBytes)
       : kernels_(kernels), program_(program), graph_(commandsOf(stream.getBody().front())), bytes_(bytes),
-        mostOperands_(mostOperands) {
+        mostOperands_(mostOperands), mostBytes_(mostBytes) {
     for (plan::CommandOpInterface command : graph_.commands)
       positions_.push_back(positions_.back() + positionsOf(command));
     llvm::append_range(places_, llvm::seq<unsigned>(0, graph_.commands.size()));
@@ -256,7 +269,8 @@ public:
   void run() {
     std::map<Kind, SmallVector<unsigned>> kinds;
     for (auto [index, command] : llvm::enumerate(graph_.commands))
-      if (auto launch = dyn_cast<plan::LaunchOp>(*command); launch && staysOnItsStream(launch))
+      if (auto launch = dyn_cast<plan::LaunchOp>(*command);
+          launch && staysOnItsStream(launch) && touchedBytes(launch) <= mostBytes_)
         if (std::optional<Kind> kind = kindOf(launch))
           kinds[*kind].push_back(index);
     for (auto &[kind, launches] : kinds)
@@ -357,7 +371,7 @@ private:
   CommandGraph graph_;
   SmallVector<unsigned> places_; ///< Where each command stands by now.
   LiveBytes &bytes_;
-  int64_t mostOperands_;
+  int64_t mostOperands_, mostBytes_;
   std::vector<int64_t> positions_ = {0}; ///< Of each command, and the end.
   DenseSet<Operation *> elsewhere_;      ///< Buffers that other streams touch.
 };
@@ -366,6 +380,9 @@ private:
 // The pass
 //===----------------------------------------------------------------------===//
 
+/// What two threads of a host share gladly: some 2.5 µs in a core's cache.
+constexpr int64_t kMostHostBytes = 256 * 1024;
+
 struct GroupLaunches : impl::GroupLaunchesPassBase<GroupLaunches> {
   using GroupLaunchesPassBase::GroupLaunchesPassBase;
 
@@ -373,14 +390,16 @@ struct GroupLaunches : impl::GroupLaunchesPassBase<GroupLaunches> {
     ModuleOp module = getOperation();
     auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
     bool cuda = target && target.getKind() == plan::TargetKind::cuda;
-    int64_t most = mostOperands > 0 ? mostOperands : cuda ? kMostCudaOperands : INT64_MAX;
+    int64_t operands = mostOperands > 0 ? mostOperands : cuda ? kMostCudaOperands : INT64_MAX;
+    int64_t bytes = mostBytes > 0 ? mostBytes : cuda ? INT64_MAX : kMostHostBytes;
     Kernels kernels(module);
     for (auto program : module.getOps<plan::ProgramOp>())
-      if (failed(group(module, program, kernels, most)))
+      if (failed(group(module, program, kernels, operands, bytes)))
         return signalPassFailure();
   }
 
-  static LogicalResult group(ModuleOp module, plan::ProgramOp program, Kernels &kernels, int64_t most) {
+  static LogicalResult group(ModuleOp module, plan::ProgramOp program, Kernels &kernels, int64_t mostOperands,
+                             int64_t mostBytes) {
     auto streams = program.getBody().getOps<plan::StreamOp>();
     if (streams.empty())
       return program.emitOpError("has no streams: plan-assign-streams comes before plan-group-launches");
@@ -388,7 +407,7 @@ struct GroupLaunches : impl::GroupLaunchesPassBase<GroupLaunches> {
     if (failed(lifetimes))
       return failure();
     LiveBytes bytes(module, program, *lifetimes);
-    Grouping(kernels, program, *streams.begin(), bytes, most).run();
+    Grouping(kernels, program, *streams.begin(), bytes, mostOperands, mostBytes).run();
     return success();
   }
 };

@@ -569,13 +569,14 @@ def GroupLaunchesPass : Pass<"plan-group-launches", "::mlir::ModuleOp"> {
   let description = [{
     Three kinds of launches of a program's main stream are grouped, each launch with those of its kind that wait for
     nothing of one another: pointwise kernels that update variables where they lie, whatever they compute; kernels of
-    equal ops that fold their operand to one number; and such as fold it to parts that only those read. A group stands where its last member stood. Its kernel holds the
-    members' as segments: gpuc.fused over operands of their own, which the emitter spreads over one range of tiles or one
-    grid.
+    equal ops that fold their operand to one number; and such as fold it to parts that only those read. A group stands
+    where its last member stood. Its kernel holds the members' as segments: gpuc.fused over operands of their own, which the
+    emitter spreads over one range of tiles or one grid.
 
     A member that moves back keeps what it alone still needs alive for longer. It joins the last group for which the most
     bytes that are live at once do not grow, or else stays where it is. `most-operands` is how many buffers a launch of the
-    target takes; 0 asks the target.
+    target takes; 0 asks the target. A launch that touches more than `most-bytes` stays alone; 0 is no limit on CUDA, and
+    256 KiB on the host, whose threads then each update what they have in their caches.
 
     Before:
     ```mlir
@@ -596,6 +597,7 @@ def GroupLaunchesPass : Pass<"plan-group-launches", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"mostOperands", "most-operands", "int64_t", "0", "Buffers that a launch takes; 0: as many as the target's does">,
+    Option<"mostBytes", "most-bytes", "int64_t", "0", "Bytes of the buffers of a launch that may join a group; 0: what suits the target">,
   ];
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }

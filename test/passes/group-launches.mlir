@@ -1,5 +1,6 @@
 // RUN: gpuc-opt %s -split-input-file --plan-assign-streams --plan-group-launches | FileCheck %s
 // RUN: gpuc-opt %s -split-input-file --plan-assign-streams --plan-group-launches=most-operands=6 | FileCheck %s --check-prefix=SIX
+// RUN: gpuc-opt %s -split-input-file --plan-assign-streams --plan-group-launches=most-bytes=128 | FileCheck %s --check-prefix=SHORT
 
 // Two updates become one launch where the second stood: the members are segments of its kernel, with operands of their own
 // and the learning rate in common. The 64 bytes of %g2 that now live for longer were live before, with %big.
@@ -20,6 +21,11 @@
 // SIX-LABEL: module @updates
 // SIX:         plan.launch @fc2.weight.sgd_update_2
 // SIX:         plan.launch @fc1.weight.mul_sgd_update
+
+// The first touches 196 bytes, the second 96.
+// SHORT-LABEL: module @updates
+// SHORT:         plan.launch @fc2.weight.sgd_update_2
+// SHORT:         plan.launch @fc1.weight.mul_sgd_update
 module @updates attributes {plan.target = #plan.target<host, "">} {
   plan.variable @w1 : tensor<4x2xf32> "parameter" init zeros
   plan.variable @w2 : tensor<16xf32> "parameter" init zeros
@@ -287,5 +293,70 @@ module @others attributes {plan.target = #plan.target<host, "">} {
     }
     plan.launch @sum_sgd_update(%w1, %m) -> (%w1)
     plan.launch @sum_sgd_update(%w2, %m) -> (%w2)
+  }
+}
+
+// -----
+
+// The threads of a host have parts of long variables in their caches: an update of 288 KiB stays alone there. CUDA's is one
+// launch less.
+
+// CHECK-LABEL: module @long_on_host
+// CHECK:         plan.launch @w.sgd_update(
+// CHECK-NEXT:    plan.launch @w.sgd_update(
+// CHECK-NEXT:    plan.launch @update.sgd_update(
+// CHECK-NOT:     plan.launch
+module @long_on_host attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w1 : tensor<24576xf32> "parameter" init zeros
+  plan.variable @w2 : tensor<24576xf32> "parameter" init zeros
+  plan.variable @b1 : tensor<16xf32> "parameter" init zeros
+  plan.variable @b2 : tensor<16xf32> "parameter" init zeros
+  plan.kernel @w.sgd_update (%g: tensor<24576xf32>, %w: tensor<24576xf32>) {
+    %0 = gpuc.sub %w, %g : tensor<24576xf32>
+    gpuc.yield %0 : tensor<24576xf32>
+  }
+  plan.kernel @b.sgd_update (%g: tensor<16xf32>, %w: tensor<16xf32>) {
+    %0 = gpuc.sub %w, %g : tensor<16xf32>
+    gpuc.yield %0 : tensor<16xf32>
+  }
+  plan.program @train_step {
+    %w1 = plan.use @w1
+    %w2 = plan.use @w2
+    %b1 = plan.use @b1
+    %b2 = plan.use @b2
+    plan.launch @w.sgd_update(%w1, %w1) -> (%w1)
+    plan.launch @b.sgd_update(%b1, %b1) -> (%b1)
+    plan.launch @w.sgd_update(%w2, %w2) -> (%w2)
+    plan.launch @b.sgd_update(%b2, %b2) -> (%b2)
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module @long_on_cuda
+// CHECK:         plan.launch @update.sgd_update(
+// CHECK-NOT:     plan.launch
+module @long_on_cuda attributes {plan.target = #plan.target<cuda, "sm_90">} {
+  plan.variable @w1 : tensor<24576xf32> "parameter" init zeros
+  plan.variable @w2 : tensor<24576xf32> "parameter" init zeros
+  plan.variable @b1 : tensor<16xf32> "parameter" init zeros
+  plan.variable @b2 : tensor<16xf32> "parameter" init zeros
+  plan.kernel @w.sgd_update (%g: tensor<24576xf32>, %w: tensor<24576xf32>) {
+    %0 = gpuc.sub %w, %g : tensor<24576xf32>
+    gpuc.yield %0 : tensor<24576xf32>
+  }
+  plan.kernel @b.sgd_update (%g: tensor<16xf32>, %w: tensor<16xf32>) {
+    %0 = gpuc.sub %w, %g : tensor<16xf32>
+    gpuc.yield %0 : tensor<16xf32>
+  }
+  plan.program @train_step {
+    %w1 = plan.use @w1
+    %w2 = plan.use @w2
+    %b1 = plan.use @b1
+    %b2 = plan.use @b2
+    plan.launch @w.sgd_update(%w1, %w1) -> (%w1)
+    plan.launch @b.sgd_update(%b1, %b1) -> (%b1)
+    plan.launch @w.sgd_update(%w2, %w2) -> (%w2)
+    plan.launch @b.sgd_update(%b2, %b2) -> (%b2)
   }
 }
