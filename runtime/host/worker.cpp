@@ -19,29 +19,38 @@ Worker::Worker(SpinPolicy policy)
     : policy_(policy), cores_(coresOfThisThread()), thread_([this] { loop(); }) {}
 
 Worker::~Worker() {
-  stop_.store(true, std::memory_order_relaxed);
-  started_.fetch_add(1, std::memory_order_release);
-  started_.notify_one();
+  mailbox_.stop.store(true, std::memory_order_relaxed);
+  mailbox_.number.fetch_add(1);
+  mailbox_.number.notify_one();
   thread_.join();
 }
 
 void Worker::start(RangeTask task, int64_t begin, int64_t end) {
-  task_ = task;
-  begin_ = begin;
-  end_ = end;
-  started_.fetch_add(1, std::memory_order_release);
-  started_.notify_one();  // costs a system call only if the worker sleeps
+  mailbox_.task = task;
+  mailbox_.begin = begin;
+  mailbox_.end = end;
+  // No locked instruction: the caller goes on while the line travels.
+  mailbox_.number.store(mailbox_.number.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  mailbox_.number.notify_one();  // costs a system call only if the worker sleeps
 }
 
 void Worker::join() {
-  uint32_t target = started_.load(std::memory_order_relaxed);
-  for (uint32_t seen; (seen = finished_.load(std::memory_order_acquire)) != target;)
-    waitForChange(finished_, seen, policy_);
+  const uint32_t task = mailbox_.number.load(std::memory_order_relaxed);
+  uint32_t seen = progress_.load(std::memory_order_acquire);
+  if (seen == 2 * (task - 1)) {
+    // A worker that fell asleep at the very moment of start() may have been missed there.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    mailbox_.number.notify_one();
+  }
+  for (; seen != 2 * task; seen = progress_.load(std::memory_order_acquire))
+    waitForChange(progress_, seen, policy_);
 }
 
 bool Worker::takeBack() {
-  uint32_t task = started_.load(std::memory_order_relaxed), before = task - 1;
-  const bool late = claimed_.compare_exchange_strong(before, task, std::memory_order_acq_rel);
+  const uint32_t task = mailbox_.number.load(std::memory_order_relaxed);
+  uint32_t before = 2 * (task - 1);
+  const bool late = progress_.load(std::memory_order_acquire) == before &&
+                    progress_.compare_exchange_strong(before, 2 * task, std::memory_order_acq_rel);
   late_in_a_row_ = late ? late_in_a_row_ + 1 : 0;
   if (late_in_a_row_ == kLateInARow) leaveCore(sched_getcpu());
   return late;
@@ -60,16 +69,18 @@ void Worker::leaveCore(int core) {
 }
 
 void Worker::loop() {
+  const SpinPolicy policy = policy_;  // not from a line that the caller writes to
   for (uint32_t seen = 0;;) {
-    waitForChange(started_, seen, policy_);
-    seen = started_.load(std::memory_order_acquire);
-    // Looked at after `started_`: the end raises that too, and must not pass for a task that can be claimed.
-    if (stop_.load(std::memory_order_relaxed)) return;
-    uint32_t before = seen - 1;
-    if (!claimed_.compare_exchange_strong(before, seen, std::memory_order_acq_rel)) continue;  // taken back
-    task_(begin_, end_);
-    finished_.store(seen, std::memory_order_release);
-    finished_.notify_one();
+    waitForChange(mailbox_.number, seen, policy);
+    seen = mailbox_.number.load(std::memory_order_acquire);
+    // Looked at after the number: the end raises that too, and must not pass for a task that can be claimed.
+    if (mailbox_.stop.load(std::memory_order_relaxed)) return;
+    uint32_t before = 2 * (seen - 1);
+    if (!progress_.compare_exchange_strong(before, 2 * seen - 1, std::memory_order_acq_rel))
+      continue;  // taken back
+    mailbox_.task(mailbox_.begin, mailbox_.end);
+    progress_.store(2 * seen);  // sequentially consistent: notify_one() looks for sleepers after it
+    progress_.notify_one();
   }
 }
 

@@ -46,20 +46,23 @@ class Worker {
   void loop();
   void leaveCore(int core);
 
-  // The worker's mailbox: tasks are numbered from 1. A task is written before `started_` is raised to its
-  // number. Who raises `claimed_` to that number, the worker or takeBack(), has the task; only the worker
-  // that has it reads it.
+  /// What the caller writes, in one cache line: it travels to the worker once for each task.
+  struct alignas(64) Mailbox {
+    std::atomic<uint32_t> number{0};  // of the task, from 1; written last
+    std::atomic<bool> stop{false};
+    RangeTask task;
+    int64_t begin = 0;
+    int64_t end = 0;
+  };
+
+  // Who moves `progress_` on from 2 (n - 1), the worker or takeBack(), has task n; only the worker that has
+  // it reads it. 2 n - 1: the worker has it; 2 n: it is done, or taken back.
   SpinPolicy policy_;
   cpu_set_t cores_;     // that the worker may run on
   int left_core_ = -1;  // of them, the one that it keeps off
   int late_in_a_row_ = 0;
-  RangeTask task_;
-  int64_t begin_ = 0;
-  int64_t end_ = 0;
-  std::atomic<bool> stop_{false};
-  alignas(64) std::atomic<uint32_t> started_{0};
-  alignas(64) std::atomic<uint32_t> claimed_{0};
-  alignas(64) std::atomic<uint32_t> finished_{0};
+  Mailbox mailbox_;
+  alignas(64) std::atomic<uint32_t> progress_{0};
   std::thread thread_;
 };
 
