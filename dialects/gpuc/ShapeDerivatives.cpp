@@ -55,7 +55,7 @@ GPUC_RESIDUALS(PadOp)
 GPUC_VJP_BODY(PadOp) {
   Shape limits, strides;
   for (auto [dim, extent] : llvm::enumerate(shapeOf(op.getOperand()))) {
-    int64_t low = op.getLow()[dim], stride = op.getInterior()[dim] + 1;
+    int64_t low = op.getLow()[dim], stride = op.getStep(dim);
     limits.push_back(ShapedType::isDynamic(extent) ? -1 : low + spanOf(extent, stride));
     strides.push_back(stride);
   }

@@ -136,6 +136,8 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc
   return success();
 }
 
+int64_t PadOp::getStep(size_t dim) { return shapeOf(getOperand())[dim] > 1 ? getInterior()[dim] + 1 : 1; }
+
 LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
   if (adaptor.getOperands().empty())

@@ -91,6 +91,10 @@ def PadOp : Gpuc_ShapeOp<"pad", [Differentiable, Infer]> {
   let assemblyFormat = [{
     $operand `low` $low `high` $high `interior` $interior attr-dict `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    /// From one of the operand's elements to the next along `dim`; 1 where there is no next.
+    int64_t getStep(size_t dim);
+  }];
   let hasFolder = 1;
 }
 

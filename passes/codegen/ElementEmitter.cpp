@@ -296,7 +296,7 @@ Known ElementEmitter::emitPad(Operation *op, const Index &index, const Guard &gu
   Index at = index;
   Known inside;
   for (size_t dim = 0; dim < shape.size(); ++dim) {
-    int64_t low = pad.getLow()[dim], interior = pad.getInterior()[dim];
+    int64_t low = pad.getLow()[dim], interior = pad.getStep(dim) - 1;
     if (low == 0 && pad.getHigh()[dim] == 0 && interior == 0)
       continue;
     at[dim] = scaled(at[dim], 1, -low);

@@ -64,7 +64,7 @@ static Tensor pad(ir::PadOp op, Operands x) {
   forEachIndex(x[0].shape(), [&](ArrayRef<int64_t> index) {
     Shape target;
     for (auto [dim, coordinate] : llvm::enumerate(index))
-      target.push_back(op.getLow()[dim] + coordinate * (op.getInterior()[dim] + 1));
+      target.push_back(op.getLow()[dim] + coordinate * op.getStep(dim));
     result.elements[positionOf(target, result.shape())] = x[0].elements[positionOf(index, x[0].shape())];
   });
   return result;
