@@ -12,6 +12,7 @@ def AddOp : Gpuc_Binary<"add", Gpuc_NumberTensor, [Commutative, Differentiable]>
   let summary = "lhs + rhs";
   let description = "`x + y`, rounded once. Integers wrap around (two's complement).";
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def SubOp : Gpuc_Binary<"sub", Gpuc_NumberTensor, [Differentiable]> {
