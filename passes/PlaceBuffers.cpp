@@ -128,17 +128,15 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
   /// Inputs that do not fill their last line of memory come first: the padding lies between inputs, and the
   /// arena ends with a byte that is used.
   void placeInputs(plan::ProgramOp program, int64_t next) {
-    SmallVector<plan::InputOp> inputs(program.getBody().getOps<plan::InputOp>());
-    std::stable_partition(inputs.begin(), inputs.end(), [](plan::InputOp input) {
-      int64_t bytes = ir::sizeInBytes(input.getType());
-      return bytes != aligned(bytes);
-    });
-    for (plan::InputOp input : inputs) {
-      int64_t stride = aligned(ir::sizeInBytes(input.getType()));
-      setPlace(input, next);
-      input.setSlotStride(stride);
-      next += slots * stride;
-    }
+    for (bool fillsLines : {false, true})
+      for (auto input : program.getBody().getOps<plan::InputOp>()) {
+        int64_t bytes = ir::sizeInBytes(input.getType()), stride = aligned(bytes);
+        if ((bytes == stride) != fillsLines)
+          continue;
+        setPlace(input, next);
+        input.setSlotStride(stride);
+        next += slots * stride;
+      }
   }
 
   static void setPlace(Operation *op, int64_t place) {
