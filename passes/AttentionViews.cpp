@@ -158,19 +158,88 @@ static FailureOr<SmallVector<int64_t, 4>> reshapeStrides(ArrayRef<int64_t> from,
   return result;
 }
 
-/// Where the elements of a transpose's operand lie if its result has no gaps.
-static SmallVector<int64_t, 4> stridesBefore(ir::TransposeOp transpose) {
-  SmallVector<int64_t, 4> dense = denseStrides(shapeOf(transpose.getResult())), strides(dense.size());
-  for (auto [dim, stride] : llvm::zip_equal(transpose.getPermutation(), dense))
+/// The strides of a transpose's operand, its result having these.
+static SmallVector<int64_t, 4> stridesBefore(ir::TransposeOp transpose, ArrayRef<int64_t> after) {
+  SmallVector<int64_t, 4> strides(after.size());
+  for (auto [dim, stride] : llvm::zip_equal(transpose.getPermutation(), after))
     strides[dim] = stride;
   return strides;
 }
 
+/// Where the elements of a transpose's operand lie if its result has no gaps.
+static SmallVector<int64_t, 4> stridesBefore(ir::TransposeOp transpose) {
+  return stridesBefore(transpose, denseStrides(shapeOf(transpose.getResult())));
+}
+
+/// What a value passes through, read by nobody else, on its way to a concat, and the concat; else nothing.
+static SmallVector<Operation *> wayToConcat(Value value) {
+  SmallVector<Operation *> way;
+  while (value.hasOneUse()) {
+    Operation *reader = way.emplace_back(*value.getUsers().begin());
+    if (isa<ir::ConcatOp>(reader))
+      return way;
+    if (!isa<ir::TransposeOp, ir::ReshapeOp>(reader))
+      return {};
+    value = reader->getResult(0);
+  }
+  return {};
+}
+
+/// What transposes and reshapes of `value` lead back to.
+static Value sourceOf(Value value) {
+  while (isa_and_nonnull<ir::TransposeOp, ir::ReshapeOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// `value` as a view of the concat that ends the way.
+static FailureOr<StridedView> viewAlong(ArrayRef<Operation *> way, Value value) {
+  auto concat = cast<ir::ConcatOp>(way.back());
+  StridedView view{concat.getResult(), 0, denseStrides(shapeOf(concat.getResult()))};
+  Value piece = way.size() > 1 ? way.drop_back().back()->getResult(0) : value;
+  for (Value before : llvm::make_range(concat.getOperands().begin(), llvm::find(concat.getOperands(), piece)))
+    view.offset += shapeOf(before)[concat.getDim()] * view.strides[concat.getDim()];
+  for (Operation *op : llvm::reverse(way.drop_back())) {
+    auto transpose = dyn_cast<ir::TransposeOp>(op);
+    FailureOr<SmallVector<int64_t, 4>> before =
+        transpose ? stridesBefore(transpose, view.strides)
+                  : reshapeStrides(shapeOf(op->getResult(0)), view.strides, shapeOf(op->getOperand(0)));
+    if (failed(before))
+      return failure();
+    view.strides = *before;
+  }
+  return view;
+}
+
+/// Whether heads of this shape are one piece of each of some equal rows, which plan-verify asks of what does
+/// not lie without gaps.
+static bool isPieceOfRows(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
+  bool headsAdjoin = shape[1] == 1 || strides[1] == shape[3];
+  bool batchAdjoins = shape[0] == 1 || shape[2] == 1 || strides[0] == shape[2] * strides[2];
+  return headsAdjoin && batchAdjoins;
+}
+
+/// The result as a view of the concat that it ends in, if attention can write it there.
+static FailureOr<StridedView> viewInConcat(OpResult result) {
+  bool isOfHeads = isa<ir::AttentionGradientOp>(result.getOwner()) && result.getResultNumber() < 3;
+  SmallVector<Operation *> way = isOfHeads ? wayToConcat(result) : SmallVector<Operation *>();
+  if (way.empty())
+    return failure();
+  FailureOr<StridedView> view = viewAlong(way, result);
+  if (failed(view) || !isReadable(shapeOf(result), view->strides) ||
+      !isPieceOfRows(shapeOf(result), view->strides))
+    return failure();
+  return view;
+}
+
 StridedView viewOf(Value value) {
   Operation *op = value.getDefiningOp();
-  if (auto result = dyn_cast<OpResult>(value))
+  if (auto result = dyn_cast<OpResult>(value)) {
+    if (concatOfResult(result))
+      return *viewInConcat(result);
     if (ir::TransposeOp transpose = transposeOfResult(result))
       return {transpose.getResult(), 0, stridesBefore(transpose)};
+  }
   if (auto transpose = dyn_cast_or_null<ir::TransposeOp>(op)) {
     StridedView from = viewOf(transpose.getOperand()), view{from.base, from.offset, {}};
     for (int64_t dim : transpose.getPermutation())
@@ -232,6 +301,25 @@ ir::TransposeOp transposeOfResult(OpResult result) {
     found = transpose;
   }
   return found && isReadable(shapeOf(result), stridesBefore(found)) ? found : ir::TransposeOp();
+}
+
+ir::ConcatOp concatOfResult(OpResult result) {
+  if (failed(viewInConcat(result)))
+    return {};
+  auto concat = cast<ir::ConcatOp>(wayToConcat(result).back());
+  bool areResults = llvm::all_of(concat.getOperands(), [&](Value operand) {
+    auto other = dyn_cast<OpResult>(sourceOf(operand));
+    return other && other.getOwner() == result.getOwner() && succeeded(viewInConcat(other));
+  });
+  return areResults ? concat : ir::ConcatOp();
+}
+
+bool isResultView(Operation *op) {
+  if (!isa<ir::TransposeOp, ir::ReshapeOp, ir::ConcatOp>(op))
+    return false;
+  auto result = dyn_cast<OpResult>(sourceOf(op->getOperand(0)));
+  return result && isAttention(result.getOwner()) &&
+         (transposeOfResult(result) == op || concatOfResult(result));
 }
 
 } // namespace gpuc

@@ -2,8 +2,9 @@
 //
 // A library's attention reads and writes heads through strides. So the transposes, slices and reshapes that
 // cut a projection [B, T, H · D] into heads [B, H, T, D] need not move anything: gpuc-fuse leaves them
-// outside of kernels, and gpuc-to-plan makes strides of them. On CUDA they stand in attention's own kernel,
-// and the code generator does.
+// outside of kernels, and gpuc-to-plan makes strides of them. Nor need the cotangents of queries, keys and
+// values be put together: the gradient writes them side by side, if a concat is all that reads them. On CUDA
+// they stand in attention's own kernel, and the code generator does.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -41,7 +42,7 @@ struct StridedView {
 };
 
 /// `value` as a view of what its transposes, slices and reshapes lead back to; of itself if strides cannot
-/// tell where its elements lie.
+/// tell where its elements lie. A result of attention is a view of what it is written into.
 StridedView viewOf(mlir::Value value);
 
 /// Whether attention can read or write heads of this shape that lie so.
@@ -56,5 +57,13 @@ bool isAttentionView(mlir::Operation *op);
 /// The one op other than attention that reads this result of attention, if it is a transpose in whose order
 /// the result can be written; else null. Such a result is a view of the transpose's.
 ir::TransposeOp transposeOfResult(mlir::OpResult result);
+
+/// The one concat that this result of attention's gradient ends in, if all of its operands are results of
+/// that gradient, which nothing but transposes and reshapes has moved; else null. They are views of it: the
+/// host's library writes them side by side.
+ir::ConcatOp concatOfResult(mlir::OpResult result);
+
+/// Whether the op stands between a result of attention and what that is written into, or is the latter.
+bool isResultView(mlir::Operation *op);
 
 } // namespace gpuc

@@ -288,7 +288,7 @@ class FusePass : public impl::FusePassBase<FusePass> {
       multiplyOuterProducts(block);
       splitLongSums(block);
     }
-    FuseClusters clusters(block, enable);
+    FuseClusters clusters(block, enable, /*joins=*/!isCuda_);
     if (failed(clusters.make()))
       return failure();
     if (enable)
@@ -306,12 +306,7 @@ class FusePass : public impl::FusePassBase<FusePass> {
   }
 
   /// Whether the op only says where attention reads or writes.
-  static bool isView(Operation *op) {
-    if (isAttentionView(op))
-      return true;
-    auto result = isa<ir::TransposeOp>(op) ? dyn_cast<OpResult>(op->getOperand(0)) : OpResult();
-    return result && transposeOfResult(result) == op;
-  }
+  static bool isView(Operation *op) { return isAttentionView(op) || isResultView(op); }
 
   /// Whether what stands outside of kernels needs none: it is a library's, moves nothing, or is state.
   static LogicalResult checkLeft(Block &block) {

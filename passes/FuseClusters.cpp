@@ -79,6 +79,10 @@ void FuseClusters::keepAttentionViews() {
     for (OpResult result : op->getResults())
       if (ir::TransposeOp transpose = transposeOfResult(result))
         views_.insert(transpose);
+  if (joins_)
+    for (Operation &op : block_)
+      if (isResultView(&op))
+        views_.insert(&op);
 }
 
 Value FuseClusters::copyView(OpBuilder &builder, Value value, Value base) {

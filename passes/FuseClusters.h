@@ -32,8 +32,9 @@ struct Way {
 
 class FuseClusters {
 public:
-  /// `copies`: false leaves every op but constants where it is (-O0).
-  FuseClusters(mlir::Block &block, bool copies) : block_(block), copies_(copies) {}
+  /// `copies`: false leaves every op but constants where it is (-O0). `joins`: whether attention writes its
+  /// results into their concat.
+  FuseClusters(mlir::Block &block, bool copies, bool joins) : block_(block), copies_(copies), joins_(joins) {}
 
   /// One cluster for each op. Fails, with an error, at an op of which no kernel can be made.
   mlir::LogicalResult make();
@@ -84,7 +85,7 @@ private:
   void sortByPosition(llvm::SmallVectorImpl<mlir::Operation *> &ops) const;
 
   mlir::Block &block_;
-  bool copies_;
+  bool copies_, joins_;
   llvm::SmallVector<mlir::Operation *> ops_;
   llvm::DenseMap<mlir::Operation *, unsigned> positions_; ///< In ops_.
   KernelOrder order_{0};

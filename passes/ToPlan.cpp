@@ -119,7 +119,7 @@ private:
       return convertConvolution(op, plainProduct(op, "conv"));
     if (isAttention(op))
       return convertAttention(op);
-    if (isa<ir::TransposeOp, ir::SliceOp>(op))
+    if (isa<ir::TransposeOp, ir::SliceOp>(op) || (isa<ir::ConcatOp>(op) && isResultView(op)))
       return success(); // attention's: what reads or writes it knows where it lies
     if (auto read = dyn_cast<ir::ReadOp>(op))
       return buffers[read.getResult()] = useOf(read.getVariable(), op->getLoc()), success();
@@ -320,7 +320,9 @@ private:
 
   Value writeHeads(Value value, StringRef name, AttentionLayout &layout) {
     StridedView view = viewOf(value);
-    return rangeOfHeads(value, view, bufferFor(view.base, name), layout);
+    bool isJoined = view.base.getDefiningOp<ir::ConcatOp>() && buffers.contains(view.base);
+    return rangeOfHeads(value, view, isJoined ? buffers.lookup(view.base) : bufferFor(view.base, name),
+                        layout);
   }
 
   /// The bytes of `buffer` from the first element of the heads to the last, and how they lie in there.

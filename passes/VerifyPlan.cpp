@@ -11,13 +11,15 @@
 //      variable's and a constant's bytes are their own from the start.
 //
 // Within one command, a range that is written may be one that is read only if it is the whole of it and the
-// kernel reads each element no later than it writes it.
+// kernel reads each element no later than it writes it. Two may be written into each other's gaps, as
+// attention does, if together they leave none.
 //
 // The number of a repeat's iterations costs nothing as long as their addresses are regular, which is how the
 // compiler makes them; PlanContents.cpp says why two of them then stand for all.
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/AttentionWrites.h"
 #include "passes/HappensBefore.h"
 #include "passes/Passes.h"
 #include "passes/PlanContents.h"
@@ -76,7 +78,7 @@ private:
       for (ArrayRef<Access> rest = accesses; !rest.empty();) {
         auto isOther = [&](const Access &access) { return access.command != rest.front().command; };
         size_t count = llvm::find_if(rest, isOther) - rest.begin();
-        if (failed(checkWithinCommand(rest.take_front(count))))
+        if (failed(checkWithinCommand(rest.take_front(count), rowPiecesOf(rest.front().command))))
           return failure();
         rest = rest.drop_front(count);
       }
@@ -85,17 +87,59 @@ private:
   }
 
   /// A command may update a buffer in place, but not read or write it askew of what it writes.
-  LogicalResult checkWithinCommand(ArrayRef<Access> accesses) {
+  LogicalResult checkWithinCommand(ArrayRef<Access> accesses, ArrayRef<RowPieces> pieces) {
+    for (const RowPieces &piece : pieces)
+      if (failed(checkFilled(accesses, pieces, piece)))
+        return failure();
     for (size_t i = 0; i < accesses.size(); ++i)
       for (size_t j = i + 1; j < accesses.size(); ++j) {
         const Access &a = accesses[i], &b = accesses[j];
-        if (!(a.write || b.write) || isHarmless(a, i, b, j))
+        if (!(a.write || b.write) || isHarmless(a, i, b, j) || adjoin(a, b, pieces))
           continue;
         Operation *command = a.command;
         return command->emitOpError("accesses overlapping bytes at once: ")
                << a.text() << " and " << b.text();
       }
     return success();
+  }
+
+  static const Access &writeTo(Value value, ArrayRef<Access> accesses) {
+    return *llvm::find_if(accesses, [&](const Access &it) { return it.write && it.value == value; });
+  }
+
+  /// Whether the two are written into the same rows.
+  static bool shareRows(const RowPieces &a, const Access &writeA, const RowPieces &b, const Access &writeB) {
+    return a.rows == b.rows && a.rowBytes == b.rowBytes && writeA.owner == writeB.owner &&
+           movesAlike(writeA, writeB);
+  }
+
+  /// Whether the piece and others fill their rows, each byte once.
+  static LogicalResult checkFilled(ArrayRef<Access> accesses, ArrayRef<RowPieces> pieces,
+                                   const RowPieces &piece) {
+    const Access &write = writeTo(piece.value, accesses);
+    SmallVector<std::pair<int64_t, int64_t>> parts; // from and to, in the first row
+    for (const RowPieces &other : pieces)
+      if (const Access &its = writeTo(other.value, accesses); shareRows(piece, write, other, its))
+        parts.emplace_back(its.first, its.first + other.pieceBytes);
+    llvm::sort(parts);
+    int64_t end = parts.front().first + piece.rowBytes;
+    for (auto [part, next] : llvm::zip(parts, ArrayRef(parts).drop_front()))
+      if (part.second != next.first)
+        end = -1;
+    if (parts.back().second == end)
+      return success();
+    Operation *command = write.command;
+    return command->emitOpError("writes ") << write.text() << " with gaps that its other results do not fill";
+  }
+
+  /// Whether both are pieces of the same rows, which checkFilled() has seen to be apart.
+  static bool adjoin(const Access &a, const Access &b, ArrayRef<RowPieces> pieces) {
+    auto pieceOf = [&](const Access &access) {
+      return llvm::find_if(pieces,
+                           [&](const RowPieces &it) { return access.write && it.value == access.value; });
+    };
+    const RowPieces *first = pieceOf(a), *second = pieceOf(b);
+    return first != pieces.end() && second != pieces.end() && shareRows(*first, a, *second, b);
   }
 
   /// Whether two accesses of a command, one a write, are apart in each iteration, or update in place.
@@ -147,8 +191,9 @@ private:
     for (unsigned index = 0; index < accessesOf.size(); ++index)
       for (const Access &access : accessesOf[index])
         sorted.push_back({access.lower(), access.upper(), index, &access});
-    llvm::stable_sort(sorted, [](const Span &a, const Span &b) {
-      return std::tie(a.lower, a.execution) < std::tie(b.lower, b.execution);
+    // Those of one execution lie one behind the other: by their addresses they keep their order.
+    llvm::sort(sorted, [](const Span &a, const Span &b) {
+      return std::tie(a.lower, a.execution, a.access) < std::tie(b.lower, b.execution, b.access);
     });
     std::vector<const Span *> open; // those that begin before the one at hand and end behind its beginning
     for (const Span &span : sorted) {

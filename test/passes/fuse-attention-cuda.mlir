@@ -42,6 +42,25 @@ func.func @heads(%qkv: tensor<2x3x8xf32>, %ct: tensor<2x3x2x4xf32>)
 
 // -----
 
+// The cotangents of one projection come from two kernels: a third puts them together.
+// CHECK-LABEL: func.func @side_by_side(
+// CHECK:         %[[DQ:.*]] = gpuc.fused "attention_gradient"
+// CHECK:         %[[DKV:.*]]:2 = gpuc.fused "attention_gradient_2"
+// CHECK:         %[[ALL:.*]] = gpuc.fused "{{.*}}concat"(%[[DQ]], %[[DKV]]#0, %[[DKV]]#1)
+// CHECK:         return %[[ALL]]
+func.func @side_by_side(%ct: tensor<2x2x3x4xf32>, %y: tensor<2x2x3x4xf32>, %log: tensor<2x2x3xf32>, %q: tensor<2x2x3x4xf32>) -> tensor<2x3x6x4xf32> {
+  %dq, %dk, %dv = gpuc.attention_gradient %ct of %y, %log query %q key %q value %q
+      : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+      -> (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+  %0 = gpuc.transpose %dq permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
+  %1 = gpuc.transpose %dk permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
+  %2 = gpuc.transpose %dv permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
+  %3 = gpuc.concat %0, %1, %2 dim 2 : (tensor<2x3x2x4xf32>, tensor<2x3x2x4xf32>, tensor<2x3x2x4xf32>) -> tensor<2x3x6x4xf32>
+  return %3 : tensor<2x3x6x4xf32>
+}
+
+// -----
+
 // Dropout's counters are the last two operands. Of a gradient that nobody reads no kernel is made.
 // CHECK-LABEL: func.func @dropped(
 // CHECK:         %[[SEED:.*]] = gpuc.read @seed

@@ -45,3 +45,68 @@ func.func @columns(%q: tensor<2x2x3x4xf32>, %columns: tensor<2x2x4x3xf32>) -> (t
   %out = gpuc.transpose %y permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
   return %y, %out : tensor<2x2x3x4xf32>, tensor<2x3x2x4xf32>
 }
+
+// -----
+
+// The cotangents of one projection's queries, keys and values: the gradient writes them side by side, and no kernel moves
+// them. With another operand between them, or one that is read elsewhere too, a kernel does.
+// CHECK-LABEL: func.func @side_by_side(
+// CHECK:         %[[DQ:.*]], %[[DK:.*]], %[[DV:.*]] = gpuc.attention_gradient
+// CHECK-NOT:     gpuc.fused
+// CHECK:         gpuc.concat
+// CHECK-NOT:     gpuc.fused
+// CHECK:         return
+func.func @side_by_side(%ct: tensor<2x2x3x4xf32>, %y: tensor<2x2x3x4xf32>, %log: tensor<2x2x3xf32>, %q: tensor<2x2x3x4xf32>) -> tensor<2x3x24xf32> {
+  %dq, %dk, %dv = gpuc.attention_gradient %ct of %y, %log query %q key %q value %q
+      : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+      -> (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+  %0 = gpuc.transpose %dq permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
+  %1 = gpuc.reshape %0 : tensor<2x3x2x4xf32> to tensor<2x3x8xf32>
+  %2 = gpuc.transpose %dk permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
+  %3 = gpuc.reshape %2 : tensor<2x3x2x4xf32> to tensor<2x3x8xf32>
+  %4 = gpuc.transpose %dv permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
+  %5 = gpuc.reshape %4 : tensor<2x3x2x4xf32> to tensor<2x3x8xf32>
+  %6 = gpuc.concat %1, %3, %5 dim 2 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x24xf32>
+  return %6 : tensor<2x3x24xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @with_another(
+// CHECK:         gpuc.attention_gradient
+// CHECK:         gpuc.fused "{{.*}}concat"
+func.func @with_another(%ct: tensor<2x2x3x4xf32>, %y: tensor<2x2x3x4xf32>, %log: tensor<2x2x3xf32>, %q: tensor<2x2x3x4xf32>, %other: tensor<2x3x2x4xf32>) -> tensor<2x3x4x4xf32> {
+  %dq, %dk, %dv = gpuc.attention_gradient %ct of %y, %log query %q key %q value %q
+      : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+      -> (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+  %0 = gpuc.transpose %dq permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
+  %1 = gpuc.concat %0, %other dim 2 : (tensor<2x3x2x4xf32>, tensor<2x3x2x4xf32>) -> tensor<2x3x4x4xf32>
+  return %1 : tensor<2x3x4x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @read_twice(
+// CHECK:         gpuc.attention_gradient
+// CHECK:         gpuc.fused "{{.*}}concat{{.*}}"
+func.func @read_twice(%ct: tensor<2x2x3x4xf32>, %y: tensor<2x2x3x4xf32>, %log: tensor<2x2x3xf32>, %q: tensor<2x2x3x4xf32>) -> (tensor<2x2x6x4xf32>, tensor<2x2x3x4xf32>) {
+  %dq, %dk, %dv = gpuc.attention_gradient %ct of %y, %log query %q key %q value %q
+      : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+      -> (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+  %0 = gpuc.concat %dq, %dk dim 2 : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x6x4xf32>
+  return %0, %dk : tensor<2x2x6x4xf32>, tensor<2x2x3x4xf32>
+}
+
+// -----
+
+// One behind the other in each head: no rows of which each is a piece.
+// CHECK-LABEL: func.func @behind(
+// CHECK:         gpuc.attention_gradient
+// CHECK:         gpuc.fused "{{.*}}concat{{.*}}"
+func.func @behind(%ct: tensor<2x2x3x4xf32>, %y: tensor<2x2x3x4xf32>, %log: tensor<2x2x3xf32>, %q: tensor<2x2x3x4xf32>) -> tensor<2x2x6x4xf32> {
+  %dq, %dk, %dv = gpuc.attention_gradient %ct of %y, %log query %q key %q value %q
+      : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+      -> (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+  %0 = gpuc.concat %dq, %dk dim 2 : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x6x4xf32>
+  return %0 : tensor<2x2x6x4xf32>
+}

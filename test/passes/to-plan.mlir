@@ -302,6 +302,34 @@ module @dropped {
 
 // -----
 
+// The cotangents of one projection lie side by side: rows of 24 elements, of which each cotangent is 8.
+
+// CHECK-LABEL: module @side_by_side
+module @side_by_side {
+  // CHECK: %[[ALL:.*]] = plan.buffer "attn.attention.query" : tensor<2x3x24xf32>
+  // CHECK-DAG: %[[DQ:.*]] = plan.view %[[ALL]][0] : tensor<128xf32>
+  // CHECK-DAG: %[[DK:.*]] = plan.view %[[ALL]][32] : tensor<128xf32>
+  // CHECK-DAG: %[[DV:.*]] = plan.view %[[ALL]][64] : tensor<128xf32>
+  // CHECK: plan.attention_gradient {{.*}} -> %[[DQ]], %[[DK]], %[[DV]] : {{.*}} strides [{{.*}}, 72, 4, 24, 72, 4, 24, 72, 4, 24]
+  // CHECK-NEXT: plan.output "d" %[[ALL]]
+  func.func @predict(%ct: tensor<2x2x3x4xf32> {gpuc.name = "ct"}, %y: tensor<2x2x3x4xf32> {gpuc.name = "y"},
+      %log: tensor<2x2x3xf32> {gpuc.name = "log"}, %q: tensor<2x2x3x4xf32> {gpuc.name = "q"}) -> (tensor<2x3x24xf32> {gpuc.name = "d"}) {
+    %dq, %dk, %dv = gpuc.attention_gradient %ct of %y, %log query %q key %q value %q
+        : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>)
+        -> (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) loc("attn")
+    %0 = gpuc.transpose %dq permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
+    %1 = gpuc.reshape %0 : tensor<2x3x2x4xf32> to tensor<2x3x8xf32>
+    %2 = gpuc.transpose %dk permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
+    %3 = gpuc.reshape %2 : tensor<2x3x2x4xf32> to tensor<2x3x8xf32>
+    %4 = gpuc.transpose %dv permutation [0, 2, 1, 3] : (tensor<2x2x3x4xf32>) -> tensor<2x3x2x4xf32>
+    %5 = gpuc.reshape %4 : tensor<2x3x2x4xf32> to tensor<2x3x8xf32>
+    %6 = gpuc.concat %1, %3, %5 dim 2 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x24xf32>
+    return %6 : tensor<2x3x24xf32>
+  }
+}
+
+// -----
+
 // What follows a product is a part of its command: a bias that is a part of a vector, relu.
 
 // CHECK-LABEL: module @epilogue

@@ -252,3 +252,69 @@ plan.program @f {
     }
   }
 }
+
+// -----
+
+// The second cotangent begins within the first one's piece of a row.
+plan.arena 1536 bytes, variables at 0x0, workspace at 0x0, inputs at 0x600, slots 1, lower_bound 1536
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<48xf32> gpuc.yield %0 : tensor<48xf32> }
+plan.kernel @logs () { %0 = gpuc.constant 1.0 : tensor<12xf32> gpuc.yield %0 : tensor<12xf32> }
+plan.program @meet {
+  %q = plan.buffer "q" : tensor<48xf32> activation at 0x0
+  %log = plan.buffer "log" : tensor<12xf32> activation at 0x100
+  %all = plan.buffer "all" : tensor<2x3x24xf32> activation at 0x200
+  %dq = plan.view %all[0] : tensor<128xf32>
+  %dk = plan.view %all[16] : tensor<128xf32>
+  %dv = plan.view %all[64] : tensor<128xf32>
+  plan.stream "compute" {
+    plan.launch @make() -> (%q)
+    plan.launch @logs() -> (%log)
+    // expected-error @+1 {{writes all [0x200, 0x400) with gaps that its other results do not fill}}
+    plan.attention_gradient %q of %q, %log query %q key %q value %q -> %dq, %dk, %dv : f32 batch 2 heads 2 groups 2 queries 3 keys 3 width 4 value_width 4 scale 0.5 strides [24, 12, 4, 24, 12, 4, 24, 12, 4, 24, 12, 4, 24, 12, 4, 72, 4, 24, 72, 4, 24, 72, 4, 24]
+  }
+  plan.output "d" %all
+}
+
+// -----
+
+// The last third of each row is written by nothing: the third cotangent lies elsewhere.
+plan.arena 1536 bytes, variables at 0x0, workspace at 0x0, inputs at 0x600, slots 1, lower_bound 1536
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<48xf32> gpuc.yield %0 : tensor<48xf32> }
+plan.kernel @logs () { %0 = gpuc.constant 1.0 : tensor<12xf32> gpuc.yield %0 : tensor<12xf32> }
+plan.program @gap {
+  %q = plan.buffer "q" : tensor<48xf32> activation at 0x0
+  %log = plan.buffer "log" : tensor<12xf32> activation at 0x100
+  %all = plan.buffer "all" : tensor<2x3x24xf32> activation at 0x200
+  %dq = plan.view %all[0] : tensor<128xf32>
+  %dk = plan.view %all[32] : tensor<128xf32>
+  %dv = plan.buffer "dv" : tensor<48xf32> activation at 0x480
+  plan.stream "compute" {
+    plan.launch @make() -> (%q)
+    plan.launch @logs() -> (%log)
+    // expected-error @+1 {{writes all [0x200, 0x400) with gaps that its other results do not fill}}
+    plan.attention_gradient %q of %q, %log query %q key %q value %q -> %dq, %dk, %dv : f32 batch 2 heads 2 groups 2 queries 3 keys 3 width 4 value_width 4 scale 0.5 strides [24, 12, 4, 24, 12, 4, 24, 12, 4, 24, 12, 4, 24, 12, 4, 72, 4, 24, 72, 4, 24, 24, 12, 4]
+  }
+  plan.output "d" %all
+}
+
+// -----
+
+// Two heads that do not adjoin: no piece of a row.
+plan.arena 1536 bytes, variables at 0x0, workspace at 0x0, inputs at 0x600, slots 1, lower_bound 1536
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<48xf32> gpuc.yield %0 : tensor<48xf32> }
+plan.kernel @logs () { %0 = gpuc.constant 1.0 : tensor<12xf32> gpuc.yield %0 : tensor<12xf32> }
+plan.program @apart {
+  %q = plan.buffer "q" : tensor<48xf32> activation at 0x0
+  %log = plan.buffer "log" : tensor<12xf32> activation at 0x100
+  %all = plan.buffer "all" : tensor<2x3x24xf32> activation at 0x200
+  %dq = plan.view %all[0] : tensor<132xf32>
+  %dk = plan.view %all[32] : tensor<132xf32>
+  %dv = plan.buffer "dv" : tensor<48xf32> activation at 0x480
+  plan.stream "compute" {
+    plan.launch @make() -> (%q)
+    plan.launch @logs() -> (%log)
+    // expected-error @+1 {{writes all [0x200, 0x410) with gaps that its other results do not fill}}
+    plan.attention_gradient %q of %q, %log query %q key %q value %q -> %dq, %dk, %dv : f32 batch 2 heads 2 groups 2 queries 3 keys 3 width 4 value_width 4 scale 0.5 strides [24, 12, 4, 24, 12, 4, 24, 12, 4, 24, 12, 4, 24, 12, 4, 72, 8, 24, 72, 8, 24, 24, 12, 4]
+  }
+  plan.output "d" %all
+}
