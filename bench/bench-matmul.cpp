@@ -100,6 +100,7 @@ std::vector<Case> allCases(DataType type) {
     addLayer(rows, 768, 768);
     addLayer(rows, 128, 65);
   }
+  for (int64_t out : {128, 384, 512}) addLayer(768, 128, out);
   for (int64_t out : {768, 2304, 3072}) addLayer(1024, 768, out);
   for (int64_t side : {256, 1024}) add("square", side, side, side, false, false);
   add("query key^T", 64, 64, 32, false, true, 12);
@@ -205,6 +206,7 @@ std::vector<Method> methodsFor(const MatmulShape& shape) {
   if (!transpose_b) planFewRows(methods.emplace_back(Method{"few rows", folded}).plan);
   if (!transpose_b) planTiled(methods.emplace_back(Method{"unpacked", folded}).plan, false, false);
   planTiled(methods.emplace_back(Method{"pack b", folded}).plan, false, true);
+  if (transpose_a && !transpose_b) planDownward(methods.emplace_back(Method{"downward", folded}).plan);
   if (transpose_a) planTiled(methods.emplace_back(Method{"pack a, b", folded}).plan, true, true);
   return methods;
 }

@@ -183,6 +183,7 @@ std::vector<MatmulKernel> everyMethod(MatmulShape shape, DataType type) {
   std::vector<MatmulPlan> plans(3, foldMatmul(shape));
   planTiled(plans[0], false, shape.transpose_b);
   planTiled(plans[1], shape.transpose_a, true);
+  if (shape.transpose_a && !shape.transpose_b) planDownward(plans.emplace_back(foldMatmul(shape)));
   if (!shape.transpose_b)
     planFewRows(plans[2]);
   else if (!shape.transpose_a)

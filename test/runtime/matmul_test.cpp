@@ -193,6 +193,22 @@ TEST(Matmul, TurnedProducts) {
       << "rows of c are no whole vectors";
 }
 
+TEST(Matmul, NarrowWeightGradients) {
+  for (int64_t m : {200, 256})
+    for (int64_t n : {64, 65, 130, 256})
+      for (int64_t k : {31, 128, 130, 400}) {
+        const MatmulShape shape = makeShape(m, n, k, true, false, false);
+        checkBothTypes(shape, static_cast<uint64_t>(m + n + k));
+        checkBothTypes(added(shape), static_cast<uint64_t>(m + n + k));
+        const MatmulPlan plan = planMatmul(shape);
+        EXPECT_TRUE(!plan.pack_a && !plan.pack_b && plan.tile_n <= 64 && plan.block_k <= 128)
+            << describe(shape);
+      }
+  EXPECT_EQ(planMatmul(makeShape(128, 64, 768, true, false, false)).tile_n, 32) << "two tiles are too few";
+  EXPECT_TRUE(planMatmul(makeShape(768, 320, 768, true, false, false)).pack_a) << "many columns";
+  EXPECT_EQ(planMatmul(makeShape(256, 128, 400, false, false, false)).tile_n, 32) << "a lies in rows";
+}
+
 TEST(Matmul, RandomShapes) {
   std::mt19937_64 random(20260101);
   auto extent = [&](int64_t most) {
@@ -277,6 +293,7 @@ TEST(Matmul, MethodsAgree) {
     planTiled(plans[0], false, shape.transpose_b);
     planTiled(plans[1], false, true);
     planTiled(plans[2], shape.transpose_a, true);
+    if (shape.transpose_a && !shape.transpose_b) planDownward(plans.emplace_back(folded));
     if (shape.transpose_b && !shape.transpose_a)
       planDot(plans[3]);
     else if (!shape.transpose_b)

@@ -112,6 +112,10 @@ void planTurned(MatmulPlan& plan);
 /// transposed, b always if it is.
 void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b);
 
+/// Fills in tiles and blocks of the tiled method for a folded problem with a transposed a and b as it is:
+/// tiles of 64 x 64 and short blocks, nothing packed (but 16-bit operands).
+void planDownward(MatmulPlan& plan);
+
 /// Fills in tiles of the dot method for a folded problem; needs transpose_b and not transpose_a.
 void planDot(MatmulPlan& plan);
 
