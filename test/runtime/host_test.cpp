@@ -116,6 +116,15 @@ TEST(Inputs, AreReadInPlaceWhereTheyAreAligned) {
   EXPECT_FALSE(isReadInPlace(checked, PlacedInput(counting(32)), 0)) << "all of the arena is to be used";
 }
 
+/// The only output of the only program, whose only input this is.
+template <typename T>
+std::vector<T> outputFor(const PlanBuilder& builder, PlacedInput& input, std::span<const int64_t> shape) {
+  Session session = open(builder);
+  HostTensorView view = input.view(shape);
+  runOnce(session, ProgramId{0}, {&view, 1});
+  return valuesOf<T>(session.output(ProgramId{0}, 0));
+}
+
 TEST(Inputs, ThatNoCommandCopiesAreReadInPlaceToo) {
   PlanBuilder builder(1, TargetKind::host);
   uint32_t x = builder.buffer("x", DataType::f32, {16}),
@@ -124,13 +133,9 @@ TEST(Inputs, ThatNoCommandCopiesAreReadInPlaceToo) {
   PlanBuilder::input(program, "x", x);
   PlanBuilder::output(program, "address", address);
   builder.launch(program.streams[0]->commands, builder.kernel("test_address", 2), {{x}}, {{address}});
-  Session session = open(builder);
   PlacedInput input(counting(16));
   const int64_t shape[] = {16};
-  HostTensorView view = input.view(shape);
-  ProgramId id = programOf(session, "look");
-  runOnce(session, id, {&view, 1});
-  EXPECT_EQ(valuesOf<int64_t>(session.output(id, 0))[0], reinterpret_cast<intptr_t>(input.data()));
+  EXPECT_EQ(outputFor<int64_t>(builder, input, shape)[0], reinterpret_cast<intptr_t>(input.data()));
 }
 
 /// Which spares chooseSpread() what the copy would cost.
@@ -163,17 +168,11 @@ TEST(Inputs, ThatAProgramWritesAreCopied) {
                  {{x, 64, 64, {64}}});
   builder.copy(program.streams[0]->commands, {x}, {y});
   PlanBuilder::output(program, "y", y);
-  Session session = open(builder);
   PlacedInput ones(std::vector<float>(80, 1.0f));
   std::vector<float> sums(80);
   for (size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<float>(i / 16 + 1);
   const int64_t shape[] = {5, 16};
-  HostTensorView view = ones.view(shape);
-  ProgramId id = programOf(session, "sums");
-  for (int run = 0; run < 2; ++run) {
-    runOnce(session, id, {&view, 1});
-    EXPECT_EQ(valuesOf<float>(session.output(id, 0)), sums);
-  }
+  EXPECT_EQ(outputFor<float>(builder, ones, shape), sums);
   EXPECT_EQ(ones.values(), std::vector<float>(80, 1.0f));
 }
 
@@ -190,15 +189,11 @@ TEST(Inputs, OfWhichACommandCopiesAPartAreCopied) {
   }
   builder.launch(commands, builder.kernel("test_double", 2), {{x}}, {{y}}, 2);
   PlanBuilder::output(program, "y", y);
-  Session session = open(builder);
   PlacedInput input(counting(32));
-  const int64_t shape[] = {32};
-  HostTensorView view = input.view(shape);
-  ProgramId id = programOf(session, "halves");
-  runOnce(session, id, {&view, 1});
   std::vector<float> expected(32);
   for (size_t i = 0; i < 32; ++i) expected[i] = 2.0f * static_cast<float>(i % 16);
-  EXPECT_EQ(valuesOf<float>(session.output(id, 0)), expected);
+  const int64_t shape[] = {32};
+  EXPECT_EQ(outputFor<float>(builder, input, shape), expected);
   EXPECT_EQ(input.values(), counting(32));
 }
 
@@ -208,13 +203,9 @@ TEST(Inputs, ThatAreOutputsAreCopied) {
   fb::ProgramT& program = builder.program("same");
   PlanBuilder::input(program, "x", x);
   PlanBuilder::output(program, "y", x);
-  Session session = open(builder);
   PlacedInput input(counting(16));
   const int64_t shape[] = {16};
-  HostTensorView view = input.view(shape);
-  ProgramId id = programOf(session, "same");
-  runOnce(session, id, {&view, 1});
-  EXPECT_EQ(valuesOf<float>(session.output(id, 0)), counting(16));
+  EXPECT_EQ(outputFor<float>(builder, input, shape), counting(16));
 }
 
 TEST(ThreadPool, ComputesEachTileOnce) {
