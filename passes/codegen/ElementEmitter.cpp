@@ -139,6 +139,19 @@ Expr ElementEmitter::emitLanes(Value value, const Index &index) {
   return at(known.level, [&] { return splat(known.expr, lanes_); }).expr;
 }
 
+/// Whether the lanes are elements one behind the other, the first at a multiple of four: loops over lanes
+/// begin at multiples of their number.
+bool ElementEmitter::startsAtGroups(const Affine &linear) const {
+  if (lanes_ < 8 || linear.constant % 4 != 0)
+    return false;
+  for (auto [number, group] : llvm::enumerate(kernel_.groups)) {
+    int64_t coefficient = linear.coefficients[group.last];
+    if (number == laneGroup_ ? coefficient != 1 : coefficient % 4 != 0)
+      return false;
+  }
+  return true;
+}
+
 Known ElementEmitter::emitRandomBits(Operation *op, const Index &index) {
   auto random = cast<RandomBitsOp>(op);
   Value result = random.getResult();
@@ -149,7 +162,11 @@ Known ElementEmitter::emitRandomBits(Operation *op, const Index &index) {
     });
   };
   Affine linear = linearAddress(index, shapeOf(result), kernel_.space());
-  SmallVector<Known> inputs{materialize(linear), scalar(random.getSeed()), scalar(random.getStep())};
+  bool isRun = startsAtGroups(linear) && !random.getFrom() &&
+               llvm::none_of(index, [](const Affine &entry) { return entry.isDynamic; });
+  int64_t laneStride;
+  SmallVector<Known> inputs{isRun ? staticPart(linear, laneStride) : materialize(linear),
+                            scalar(random.getSeed()), scalar(random.getStep())};
   for (auto [entry, stride] : llvm::zip_equal(index, rowMajorStrides(shapeOf(result))))
     if (entry.isDynamic) {
       Affine part = constantAffine(0, kernel_.space());
@@ -165,7 +182,7 @@ Known ElementEmitter::emitRandomBits(Operation *op, const Index &index) {
     return id ? Expr(builder_, id) : constantInt(builder_, builder_.getI64Type(), random.getId());
   }));
   return combine(inputs, [&](ArrayRef<Expr> x) {
-    Expr bits = emitPhilox(x[0], x[1], x[2], x[3]);
+    Expr bits = isRun ? emitPhiloxRun(x[0], lanes_, x[1], x[2], x[3]) : emitPhilox(x[0], x[1], x[2], x[3]);
     return castElement(bits, ElementKind::I32, elementKind(result.getType()));
   });
 }

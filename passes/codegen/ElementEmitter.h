@@ -106,6 +106,7 @@ private:
   Known emitPointwiseOp(mlir::Operation *op, const Index &index, const Guard &guard);
   Known emitConstant(mlir::Operation *op, const Index &index, const Guard &guard);
   Known emitRandomBits(mlir::Operation *op, const Index &index);
+  bool startsAtGroups(const Affine &linear) const;
   Known emitGather(mlir::Operation *op, const Index &index, const Guard &guard);
   Known emitConcat(mlir::Operation *op, const Index &index, const Guard &guard);
   Known emitPad(mlir::Operation *op, const Index &index, const Guard &guard);

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <random>
 
 using namespace gpuc;
@@ -254,6 +255,40 @@ TEST_P(FormsTest, RandomBitsArePhilox) {
       EXPECT_EQ(y[i], philox4x32({i / 4, 0, uint32_t(step), uint32_t(step >> 32)},
                                  {uint32_t(seed) ^ uint32_t(seed >> 32), 7})[i % 4]);
   }
+}
+
+// In rows that begin at a multiple of four elements, where lanes share what is computed for four, and in
+// others.
+TEST_P(FormsTest, RandomBitsOfRows) {
+  const int64_t seed = 0x123456789abcdef, step = 0x500000003;
+  auto check = [&](int64_t n, int64_t first, int64_t stride) {
+    SCOPED_TRACE(std::to_string(n) + " columns from " + std::to_string(first) + " by " +
+                 std::to_string(stride));
+    const int64_t width = (n - first + stride - 1) / stride;
+    const std::string all = tensor({3, n}, "i32"), part = tensor({3, width}, "i32"),
+                      row = tensor({width}, "i32");
+    TestKernel kernel({"tensor<i64>", "tensor<i64>", row}, {part},
+                      "%0 = gpuc.random_bits seed %a0 step %a1 id 7 : (tensor<i64>, tensor<i64>) -> " + all +
+                          "\n%1 = gpuc.slice %0 starts [0, " + std::to_string(first) + "] limits [3, " +
+                          std::to_string(n) + "] strides [1, " + std::to_string(stride) + "] : (" + all +
+                          ") -> " + part + "\n%2 = gpuc.broadcast %a2 dims [1] : " + row + " to " + part +
+                          "\n%3 = gpuc.add %1, %2 : " + part + "\ngpuc.yield %3 : " + part,
+                      target());
+    std::vector<int32_t> added(static_cast<size_t>(width));
+    std::iota(added.begin(), added.end(), 100);
+    auto y = kernel.run({Buffer::of(std::vector{seed}), Buffer::of(std::vector{step}), Buffer::of(added)})[0]
+                 .values<uint32_t>();
+    for (int64_t i = 0; i < 3 * width; ++i) {
+      const auto element = uint32_t(i / width * n + first + i % width * stride);
+      ASSERT_EQ(y[size_t(i)], philox4x32({element / 4, 0, uint32_t(step), uint32_t(step >> 32)},
+                                         {uint32_t(seed) ^ uint32_t(seed >> 32), 7})[element % 4] +
+                                  uint32_t(100 + i % width));
+    }
+  };
+  for (int64_t n : {36, 37, 64, 70})
+    for (int64_t first : {0, 1, 4})
+      for (int64_t stride : {1, 2})
+        check(n, first, stride);
 }
 
 // Two dropouts of one shape must not draw one mask, though all else in their kernels is the same.
