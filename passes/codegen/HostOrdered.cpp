@@ -57,34 +57,35 @@ void HostKernelEmitter::emitScatterAdd() {
   SmallVector<size_t> slots = groupsOf(Role::Slot);
   int64_t slotCount = shapeOf(result)[scatter.getDim()];
 
-  auto addOne = [&, &indices = indices, &indicesIndex = indicesIndex, &updates = updates,
-                 &updatesIndex = updatesIndex] {
+  auto writeFirst = [&, &init = init, &initIndex = initIndex] {
+    emitter_->store(emitter_->emitLanes(init, initIndex), resultPointer(0), kind, address);
+  };
+  auto addOne = [&, &updates = updates, &updatesIndex = updatesIndex] {
+    Expr update = toCompute(emitter_->emitLanes(updates, updatesIndex), kind);
+    Expr total = toCompute(emitter_->load(resultPointer(0), kind, address), kind) + update;
+    emitter_->store(fromCompute(total, kind), resultPointer(0), kind, address);
+  };
+  auto addAll = [&, &indices = indices, &indicesIndex = indicesIndex] {
     Expr chosen = castElement(emitter_->emit(indices, indicesIndex).expr, elementKind(indices.getType()),
                               ElementKind::I64);
     Value inside = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ult, chosen.value(),
                                          chosen.integer(slotCount).value());
     auto guarded = scf::IfOp::create(builder_, inside, /*withElseRegion=*/false);
     emitter_->enter(guarded.getThenRegion());
-    Expr update = toCompute(emitter_->emitLanes(updates, updatesIndex), kind);
     for (size_t slot : slots)
       emitter_->setCoordinate(slot, chosen.value());
-    Expr total = toCompute(emitter_->load(resultPointer(0), kind, address), kind) + update;
-    emitter_->store(fromCompute(total, kind), resultPointer(0), kind, address);
+    forLanes(addOne);
     emitter_->leave();
   };
+  // Row by row, as they lie in memory; indices never vary along the lanes.
   forTiles([&] {
     forRows([&] {
-      forLanes([&] {
-        forGroups(slots, [&, &init = init, &initIndex = initIndex] {
-          emitter_->store(emitter_->emitLanes(init, initIndex), resultPointer(0), kind, address);
-        });
-        forGroups(groupsOf(Role::Ordered), addOne);
-      });
+      forGroups(slots, [&] { forLanes(writeFirst); });
+      forGroups(groupsOf(Role::Ordered), addAll);
     });
   });
 }
 
-/// Rows side by side in the lanes, unless a row lies along them.
 void HostKernelEmitter::emitSort() {
   RowSorter sorter(kernel_, *emitter_, resultPointer(0), resultPointer(1));
   bool whole = kernel_.form == Form::Sort;
