@@ -1,20 +1,19 @@
 //===- AssignStreams.cpp - Put commands on streams and order them by events -===//
 //
-// Compute runs on one stream. Uploads of the batch get a stream of their own if that saves more time than it
-// costs to hand work to it; the batch then has two slots, so that step k+1's upload runs beside step k's
-// compute:
+// Compute runs on one stream. On a device with memory of its own, uploads of the batch get a stream too; the
+// batch then has two slots, so that step k+1's upload runs beside step k's compute:
 //
 //   copy:     wait %free distance 2 · upload … · record %ready
 //   compute:  wait %ready · …                  · record %free
 //
-// The n-th upload into a slot waits until step n-2, which used that slot, has read it. A device with memory
-// of its own copies the outputs back where compute ends.
+// The n-th upload into a slot waits until step n-2, which used that slot, has read it. Outputs are copied
+// back where compute ends. The host reads inputs where the caller has them; what it must copy, it copies at
+// the head of compute.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/CommandGraph.h"
 #include "passes/Passes.h"
-#include "passes/TargetDescription.h"
 
 using namespace mlir;
 
@@ -25,12 +24,8 @@ namespace gpuc {
 
 namespace {
 
-int64_t uploadedBytes(plan::ProgramOp program) {
-  int64_t bytes = 0;
-  for (auto upload : program.getBody().getOps<plan::UploadOp>())
-    bytes += plan::rangeOf(upload.getTo()).size;
-  return bytes;
-}
+/// Of the batch, where copies run beside compute.
+constexpr int64_t kSlots = 2;
 
 plan::StreamOp makeStream(OpBuilder &builder, plan::ProgramOp program, StringRef name) {
   auto stream = plan::StreamOp::create(builder, program.getLoc(), name);
@@ -46,23 +41,22 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
       module.emitError("has no plan.target: gpuc-to-plan comes before plan-assign-streams");
       return signalPassFailure();
     }
-    TargetDescription device = describe(target);
+    const bool isDevice = target.getKind() == plan::TargetKind::cuda;
     int64_t slots = 1;
     for (auto program : module.getOps<plan::ProgramOp>()) {
       if (!program.getBody().getOps<plan::StreamOp>().empty()) {
         program.emitOpError("has streams already");
         return signalPassFailure();
       }
-      double copyTime = uploadedBytes(program) / device.copyBytesPerNanosecond;
-      bool copyStream = copyTime > device.wakeNanoseconds;
+      bool copyStream = isDevice && !program.getBody().getOps<plan::UploadOp>().empty();
       if (copyStream)
-        slots = device.inputSlots;
-      assign(program, copyStream, device.inputSlots, target.getKind() == plan::TargetKind::cuda);
+        slots = kSlots;
+      assign(program, copyStream, isDevice);
     }
     module->setAttr(plan::kSlotsAttr, OpBuilder(module).getI64IntegerAttr(slots));
   }
 
-  void assign(plan::ProgramOp program, bool copyStream, int64_t slots, bool downloads) {
+  void assign(plan::ProgramOp program, bool copyStream, bool downloads) {
     Block &body = program.getBody().front();
     std::vector<plan::CommandOpInterface> commands = commandsOf(body);
     auto firstOutput = llvm::find_if(body, [](Operation &op) { return isa<plan::OutputOp>(op); });
@@ -81,7 +75,7 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
     if (downloads)
       addDownloads(program, compute);
     if (copyStream)
-      addEvents(compute, copy, ready, free, slots);
+      addEvents(compute, copy, ready, free);
   }
 
   /// A buffer that is several outputs is one command here: the plan file has one for each.
@@ -93,11 +87,11 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
         plan::DownloadOp::create(end, output.getLoc(), output.getBuffer());
   }
 
-  void addEvents(plan::StreamOp compute, plan::StreamOp copy, Value ready, Value free, int64_t slots) {
+  void addEvents(plan::StreamOp compute, plan::StreamOp copy, Value ready, Value free) {
     Block &computeBlock = compute.getBody().front(), &copyBlock = copy.getBody().front();
     Location location = compute.getLoc();
     OpBuilder copyStart = OpBuilder::atBlockBegin(&copyBlock), copyEnd = OpBuilder::atBlockEnd(&copyBlock);
-    plan::WaitOp::create(copyStart, location, free, slots);
+    plan::WaitOp::create(copyStart, location, free, kSlots);
     plan::RecordOp::create(copyEnd, location, ready);
 
     OpBuilder computeStart = OpBuilder::atBlockBegin(&computeBlock);

@@ -538,8 +538,8 @@ def OrderPass : Pass<"plan-order", "::mlir::ModuleOp"> {
 def AssignStreamsPass : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
   let summary = "Put commands on streams and order the streams by events";
   let description = [{
-    Compute gets one stream. Uploads get one of their own, and the batch as many slots as the target likes, where
-    running them beside compute saves more than it costs to hand them over.
+    Compute gets one stream. On CUDA uploads get one of their own, and the batch two slots, so that a batch is copied while
+    the step before it computes. The host reads inputs where the caller has them.
 
     Before:
     ```mlir

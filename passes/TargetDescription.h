@@ -7,9 +7,6 @@ namespace gpuc {
 
 /// Rough figures by which the compiler weighs one choice against another; they decide speed, never results.
 struct TargetDescription {
-  double copyBytesPerNanosecond; // host memory to the device's arena, by all cores if cores copy
-  double wakeNanoseconds;        // until work handed to another stream begins
-  int64_t inputSlots;            // when copies run beside compute
   double commandNanoseconds;     // what each command costs before it does anything
   double flopsPerNanosecond;     // f32 contractions
   double bytesPerNanosecond;     // what kernels read and write
@@ -21,14 +18,10 @@ struct TargetDescription {
   double costlyNanoseconds;      // for one element of exp and its like
 };
 
-/// Host: one core with AVX-512; waking a sleeping thread takes 48 µs. CUDA: an H200, whose copy engine always
-/// runs beside compute.
+/// Host: one core with AVX-512. CUDA: an H200.
 inline TargetDescription describe(plan::TargetKind kind) {
   if (kind == plan::TargetKind::cuda)
-    return {.copyBytesPerNanosecond = 50,
-            .wakeNanoseconds = 0,
-            .inputSlots = 2,
-            .commandNanoseconds = 2000,
+    return {.commandNanoseconds = 2000,
             .flopsPerNanosecond = 50'000,
             .bytesPerNanosecond = 4000,
             .coreBytesPerNanosecond = 30,
@@ -37,10 +30,7 @@ inline TargetDescription describe(plan::TargetKind kind) {
             .cacheBytes = 128 << 10,
             .keptBytes = 0,
             .costlyNanoseconds = 0.1};
-  return {.copyBytesPerNanosecond = 40,
-          .wakeNanoseconds = 48'000,
-          .inputSlots = 2,
-          .commandNanoseconds = 200,
+  return {.commandNanoseconds = 200,
           .flopsPerNanosecond = 150,
           .bytesPerNanosecond = 20,
           .coreBytesPerNanosecond = 20,

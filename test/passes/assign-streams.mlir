@@ -1,19 +1,19 @@
 // RUN: gpuc-opt %s -split-input-file --plan-assign-streams | FileCheck %s
 
-// A batch of 64 bytes is copied sooner than another thread could be woken (48 µs): one stream, one slot.
+// The host reads a batch where the caller has it: one stream, one slot.
 
-// CHECK-LABEL: module @small_batch
+// CHECK-LABEL: module @host
 // CHECK-SAME: plan.slots = 1
-module @small_batch attributes {plan.target = #plan.target<host, "">} {
-  plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+module @host attributes {plan.target = #plan.target<host, "">} {
+  plan.kernel @copy (%a: tensor<1048576xf32>) { gpuc.yield %a : tensor<1048576xf32> }
   // CHECK: plan.stream "compute" {
   // CHECK-NEXT: plan.upload
   // CHECK-NEXT: plan.launch
   // CHECK-NEXT: }
   // CHECK-NEXT: plan.output
   plan.program @f {
-    %x = plan.input "x" : tensor<16xf32>
-    %y = plan.buffer "y" : tensor<16xf32> activation
+    %x = plan.input "x" : tensor<1048576xf32>
+    %y = plan.buffer "y" : tensor<1048576xf32> activation
     plan.upload %x
     plan.launch @copy(%x) -> (%y)
     plan.output "y" %y
