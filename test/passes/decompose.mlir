@@ -44,3 +44,39 @@ func.func @kept(%x: tensor<4x3xf32>) -> tensor<4xf32> {
   %0 = gpuc.mean %x dims [1] : (tensor<4x3xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// What an update keeps does not sink below the least normal number, where a CPU would spend its time; f16, which is computed
+// as f32, does not need that. Lion's direction is of the mean as it is.
+// CHECK-LABEL: func.func @kept_means(
+// CHECK:         gpuc.sign
+// CHECK:         %[[MEAN:.*]] = gpuc.add
+// CHECK-NEXT:    %[[SIZE:.*]] = gpuc.abs %[[MEAN]]
+// CHECK-NEXT:    %[[LEAST:.*]] = gpuc.constant 1.1754944e-38 : tensor<4xf32>
+// CHECK-NEXT:    %[[TINY:.*]] = gpuc.compare lt %[[SIZE]], %[[LEAST]]
+// CHECK-NEXT:    %[[ZERO:.*]] = gpuc.constant 0.0 : tensor<4xf32>
+// CHECK-NEXT:    %[[KEPT:.*]] = gpuc.select %[[TINY]], %[[ZERO]], %[[MEAN]]
+// CHECK-NEXT:    return %{{.*}}, %[[KEPT]]
+func.func @kept_means(%g: tensor<4xf32>, %m: tensor<4xf32>, %lr: tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0:2 = gpuc.lion_update %m gradient %g exp_avg %m lr %lr {beta1 = 0.9 : f64, beta2 = 0.99 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %0#0, %0#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// Momentum of sgd; both means of adam; mean, mean square and momentum of rmsprop.
+// CHECK-LABEL: func.func @all_kept_means(
+// CHECK-COUNT-6: gpuc.compare lt
+// CHECK-NOT:     gpuc.compare lt
+// CHECK:         return
+func.func @all_kept_means(%w: tensor<4xf32>, %g: tensor<4xf32>, %step: tensor<i64>, %lr: tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0:2 = gpuc.sgd_update %w gradient %g buffer %g step %step lr %lr {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %1:3 = gpuc.adam_update %w gradient %g moments %g, %g step %step lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %2:4 = gpuc.rmsprop_update %w gradient %g square_avg %g buffer %g grad_avg %g lr %lr {alpha = 0.99 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64, momentum = 0.9 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return %0#1, %1#1, %1#2, %2#1, %2#2, %2#3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @kept_in_f16(
+// CHECK-NOT:     gpuc.compare lt
+// CHECK:         return
+func.func @kept_in_f16(%g: tensor<4xf16>, %m: tensor<4xf16>, %lr: tensor<f32>) -> tensor<4xf16> {
+  %0:2 = gpuc.lion_update %m gradient %g exp_avg %m lr %lr {beta1 = 0.9 : f64, beta2 = 0.99 : f64, weight_decay = 0.0 : f64} : (tensor<4xf16>, tensor<4xf16>, tensor<4xf16>, tensor<f32>) -> (tensor<4xf16>, tensor<4xf16>)
+  return %0#1 : tensor<4xf16>
+}
