@@ -61,9 +61,9 @@ class Session {
 
   /// Enqueues one run. `inputs` are those that plan().info().programs[id.index].inputs lists, in that order,
   /// with just that type and shape; they may be reused when this returns. The host reads inputs in place
-  /// whose data are aligned to 64 bytes, and copies others. `rows`: how many rows of the batch hold samples,
-  /// the rest being padding that counts as nothing; -1 is all. Errors name the input, and what was found and
-  /// expected.
+  /// whose data are aligned to 64 bytes, unless they are an output, and copies others. `rows`: how many rows
+  /// of the batch hold samples, the rest being padding that counts as nothing; -1 is all. Errors name the
+  /// input, and what was found and expected.
   Status run(ProgramId id, std::span<const HostTensorView> inputs, int32_t rows = -1);
 
   /// Returns when all that was enqueued is done.

@@ -123,19 +123,33 @@ class HostExecutable : public Executable {
       // The table holds addresses to write to as well; from this one is only read.
       *pointer.entry = static_cast<std::byte*>(const_cast<void*>(inputs[pointer.port])) + pointer.offset;
     for (const HostProgram::InputPlace& input : program.inputs) {
-      std::byte* place = placeOf(input, inputs[input.port], slot);
+      std::byte* place = placeOf(program, input, inputs[input.port], slot);
       for (const auto& [entry, offset] : input.readers) *entry = place + offset;
     }
   }
 
   /// Where this run's commands find an input. Who checks the arena's memory wants all of it to be used.
-  std::byte* placeOf(const HostProgram::InputPlace& input, const void* given, uint64_t slot) const {
+  std::byte* placeOf(const HostProgram& program, const HostProgram::InputPlace& input, const void* given,
+                     uint64_t slot) const {
     if (input.only_read && !options_.check_memory &&
-        reinterpret_cast<uintptr_t>(given) % kBufferAlignment == 0)
+        reinterpret_cast<uintptr_t>(given) % kBufferAlignment == 0 && !isWrittenByRuns(program, given))
       return static_cast<std::byte*>(const_cast<void*>(given));
     std::byte* place = input.place + slot * input.slot_stride;
     if (!input.copied) std::memcpy(place, given, input.bytes);
     return place;
+  }
+
+  /// Whether the caller gives what an earlier run left, as one does with a state: this run may overwrite it
+  /// before it is last read.
+  bool isWrittenByRuns(const HostProgram& program, const void* given) const {
+    auto holds = [given](const std::byte* begin, size_t bytes) {
+      const auto address = reinterpret_cast<uintptr_t>(given), first = reinterpret_cast<uintptr_t>(begin);
+      return address >= first && address < first + bytes;
+    };
+    if (holds(arena_.data(), arena_.bytes())) return true;
+    for (const std::vector<std::byte>& output : program.staging)
+      if (holds(output.data(), output.size())) return true;
+    return false;
   }
 
   Plan plan_;
