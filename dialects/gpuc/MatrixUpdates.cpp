@@ -89,7 +89,7 @@ SmallVector<Value> AdafactorUpdateOp::decompose(OpBuilder &builder) {
 
   SmallVector<Value> results = {cast(updated, place.elementType())};
   for (Expr kept : moments.kept)
-    results.push_back(cast(kept, place.elementType()));
+    results.push_back(cast(withoutDenormals(kept), place.elementType()));
   return results;
 }
 
@@ -119,7 +119,7 @@ SmallVector<Value> MuonUpdateOp::decompose(OpBuilder &builder) {
   Expr place(builder, getLoc(), getWeight());
   Expr weight = widen(place), gradient = widen(place.at(getGradient()));
   double momentum = getMomentum().convertToDouble();
-  Expr buffer = momentum * widen(place.at(getMomentumBuffer())) + (1 - momentum) * gradient;
+  Expr buffer = withoutDenormals(momentum * widen(place.at(getMomentumBuffer())) + (1 - momentum) * gradient);
   Expr direction = getNesterov() ? (1 - momentum) * gradient + momentum * buffer : buffer;
 
   int64_t rows = weight.shape().front(), columns = elementCount(weight.type()) / rows;

@@ -19,17 +19,6 @@ static Expr withDecay(Expr gradient, Expr weight, const APFloat &decay) {
 /// rate · old + (1 - rate) · now
 static Expr runningMean(double rate, Expr old, Expr now) { return rate * old + (1 - rate) * now; }
 
-/// What an update keeps, with 0 for what is below the least normal number. A weight that gets no gradient any
-/// more lets its mean sink there, never to leave (0.9 of the least number of all rounds to itself), and CPUs
-/// take a hundred times as long for each of those. f16 is computed as f32, where it has none.
-static Expr kept(Expr x) {
-  auto type = cast<FloatType>(x.elementType());
-  if (type.isF16())
-    return x;
-  double least = APFloat::getSmallestNormalized(type.getFloatSemantics()).convertToDouble();
-  return select(x.make<AbsOp>(x.value()) < least, x.constant(0), x);
-}
-
 SmallVector<Value> SgdUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight());
   Expr gradient = withDecay(weight.at(getGradient()), weight, getWeightDecay());
@@ -39,8 +28,8 @@ SmallVector<Value> SgdUpdateOp::decompose(OpBuilder &builder) {
     return {weight - lr * gradient};
   Expr isFirst = weight.at(getStep()) == 1;
   Expr running =
-      kept(momentum * weight.at(getMomentumBuffer()) + (1 - getDampening().convertToDouble()) * gradient);
-  Expr buffer = select(broadcastScalar(isFirst, weight.shape()), gradient, running);
+      momentum * weight.at(getMomentumBuffer()) + (1 - getDampening().convertToDouble()) * gradient;
+  Expr buffer = withoutDenormals(select(broadcastScalar(isFirst, weight.shape()), gradient, running));
   Expr direction = getNesterov() ? gradient + momentum * buffer : buffer;
   return {weight - lr * direction, buffer};
 }
@@ -55,8 +44,8 @@ SmallVector<Value> AdamUpdateOp::decompose(OpBuilder &builder) {
     weight = decayed(weight, lr, getWeightDecay());
   else
     gradient = withDecay(gradient, weight, getWeightDecay());
-  Expr average = kept(runningMean(beta1, weight.at(getExpAvg()), gradient));
-  Expr averageSquare = kept(runningMean(beta2, weight.at(getExpAvgSq()), gradient * gradient));
+  Expr average = withoutDenormals(runningMean(beta1, weight.at(getExpAvg()), gradient));
+  Expr averageSquare = withoutDenormals(runningMean(beta2, weight.at(getExpAvgSq()), gradient * gradient));
   Expr square = getMaxExpAvgSq() ? max(weight.at(getMaxExpAvgSq()), averageSquare) : averageSquare; // AMSGrad
   // The root of the second correction divides root and eps alike and so becomes a factor of both step and
   // eps, two scalars (Kingma and Ba 2015, end of section 2): an element takes one division instead of two.
@@ -73,15 +62,16 @@ SmallVector<Value> RmspropUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight());
   Expr gradient = withDecay(weight.at(getGradient()), weight, getWeightDecay());
   double alpha = getAlpha().convertToDouble();
-  Expr square = kept(runningMean(alpha, weight.at(getSquareAvg()), gradient * gradient));
+  Expr square = withoutDenormals(runningMean(alpha, weight.at(getSquareAvg()), gradient * gradient));
   Expr variance = square, mean;
   if (getGradAvg()) {
-    mean = kept(runningMean(alpha, weight.at(getGradAvg()), gradient));
+    mean = withoutDenormals(runningMean(alpha, weight.at(getGradAvg()), gradient));
     variance = square - mean * mean;
   }
   Expr direction = gradient / (sqrt(variance) + getEps().convertToDouble());
   if (getMomentumBuffer())
-    direction = kept(getMomentum().convertToDouble() * weight.at(getMomentumBuffer()) + direction);
+    direction =
+        withoutDenormals(getMomentum().convertToDouble() * weight.at(getMomentumBuffer()) + direction);
   SmallVector<Value> updated = {weight - spreadLike(weight, weight.at(getLr())) * direction, square};
   if (getMomentumBuffer())
     updated.push_back(direction);
@@ -105,7 +95,7 @@ SmallVector<Value> LionUpdateOp::decompose(OpBuilder &builder) {
   Expr average = weight.at(getExpAvg()), lr = asF64(weight.at(getLr()));
   Expr direction = sign(runningMean(getBeta1().convertToDouble(), average, gradient));
   return {decayed(weight, lr, getWeightDecay()) - spreadLike(weight, lr) * direction,
-          kept(runningMean(getBeta2().convertToDouble(), average, gradient))};
+          withoutDenormals(runningMean(getBeta2().convertToDouble(), average, gradient))};
 }
 
 } // namespace gpuc::ir

@@ -8,51 +8,29 @@ using namespace mlir;
 
 namespace gpuc::codegen {
 
-static constexpr int64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
-static constexpr int64_t kGoldenRatio = 0x9E3779B9, kRootOf3Less1 = 0xBB67AE85;
-static constexpr int kRounds = 10;
-
-static SmallVector<Expr, 4> emitScalarWords(Expr group, Expr seed, Expr step, Expr id) {
-  Type word = group.builder().getI32Type(), wide = group.builder().getI64Type();
-  auto low = [&](Expr x) { return narrow(x, word); };
-  auto high = [&](Expr x) { return narrow(shiftRight(x, 32), word); };
-  Expr c0 = low(group), c1 = high(group), c2 = low(step), c3 = high(step);
-  Expr key0 = low(seed) ^ high(seed), key1 = low(id);
-  for (int round = 0; round < kRounds; ++round) {
-    Expr product0 = zeroExtend(c0, wide) * group.integer(kMultiplier0);
-    Expr product1 = zeroExtend(c2, wide) * group.integer(kMultiplier1);
-    c0 = high(product1) ^ c1 ^ key0;
-    c1 = low(product1);
-    c2 = high(product0) ^ c3 ^ key1;
-    c3 = low(product0);
-    key0 = key0 + key0.integer(kGoldenRatio);
-    key1 = key1 + key1.integer(kRootOf3Less1);
-  }
-  return {c0, c1, c2, c3};
-}
-
-/// A word in the lower half of each 64-bit lane, anything in the upper half: that is how x86 multiplies
-/// 32 bits by 32, and spares narrowing and widening in each round.
-static SmallVector<Expr, 4> emitLaneWords(Expr group, Expr seed, Expr step, Expr id) {
-  auto times = [](Expr x, int64_t multiplier) { return (x & x.integer(0xFFFFFFFF)) * x.integer(multiplier); };
-  auto high = [](Expr x) { return shiftRight(x, 32); };
-  Expr c0 = group, c1 = high(group), c2 = step, c3 = high(step);
-  Expr key0 = seed ^ high(seed), key1 = id;
-  for (int round = 0; round < kRounds; ++round) {
-    Expr product0 = times(c0, kMultiplier0), product1 = times(c2, kMultiplier1);
-    c0 = high(product1) ^ c1 ^ key0;
-    c1 = product1;
-    c2 = high(product0) ^ c3 ^ key1;
-    c3 = product0;
-    key0 = key0 + key0.integer(kGoldenRatio);
-    key1 = key1 + key1.integer(kRootOf3Less1);
-  }
-  Type word = group.builder().getI32Type();
-  return {narrow(c0, word), narrow(c1, word), narrow(c2, word), narrow(c3, word)};
-}
-
 SmallVector<Expr, 4> emitPhiloxWords(Expr group, Expr seed, Expr step, Expr id) {
-  return group.lanes() > 1 ? emitLaneWords(group, seed, step, id) : emitScalarWords(group, seed, step, id);
+  Type word = group.builder().getI32Type(), wide = group.builder().getI64Type();
+  // In lanes a word is the lower half of 64 bits, with anything in the upper half: that is how x86 multiplies
+  // 32 bits by 32, and spares narrowing and widening in each round.
+  const bool inLanes = group.lanes() > 1;
+  auto low = [&](Expr x) { return inLanes ? x : narrow(x, word); };
+  auto high = [&](Expr x) { return low(shiftRight(x, 32)); };
+  auto times = [&](Expr x, int64_t multiplier) {
+    Expr factor = inLanes ? x & x.integer(0xFFFFFFFF) : zeroExtend(x, wide);
+    return factor * factor.integer(multiplier);
+  };
+  SmallVector<Expr, 4> c{low(group), high(group), low(step), high(step)};
+  Expr key0 = low(seed) ^ high(seed), key1 = low(id);
+  for (int round = 0; round < 10; ++round) {
+    Expr product0 = times(c[0], 0xD2511F53), product1 = times(c[2], 0xCD9E8D57);
+    c = {high(product1) ^ c[1] ^ key0, low(product1), high(product0) ^ c[3] ^ key1, low(product0)};
+    key0 = key0 + key0.integer(0x9E3779B9); // golden ratio
+    key1 = key1 + key1.integer(0xBB67AE85); // sqrt(3) - 1
+  }
+  if (inLanes)
+    for (Expr &x : c)
+      x = narrow(x, word);
+  return c;
 }
 
 Expr emitPhiloxRun(Expr first, int64_t lanes, Expr seed, Expr step, Expr id) {

@@ -73,6 +73,17 @@ func.func @all_kept_means(%w: tensor<4xf32>, %g: tensor<4xf32>, %step: tensor<i6
   return %0#1, %1#1, %1#2, %2#1, %2#2, %2#3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
+// Both of adafactor's, and muon's momentum.
+// CHECK-LABEL: func.func @kept_means_of_matrices(
+// CHECK-COUNT-3: gpuc.compare lt
+// CHECK-NOT:     gpuc.compare lt
+// CHECK:         return
+func.func @kept_means_of_matrices(%w: tensor<4x3xf32>, %row: tensor<4x1xf32>, %column: tensor<1x3xf32>, %step: tensor<i64>, %lr: tensor<f32>) -> (tensor<4x1xf32>, tensor<1x3xf32>, tensor<4x3xf32>) {
+  %0:3 = gpuc.adafactor_update %w gradient %w variances %row, %column step %step lr %lr {beta2_decay = -0.8 : f64, eps1 = 1.0e-7 : f64, eps2 = 0.001 : f64, d = 1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x1xf32>, tensor<1x3xf32>, tensor<i64>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x1xf32>, tensor<1x3xf32>)
+  %1:2 = gpuc.muon_update %w gradient %w buffer %w lr %lr {momentum = 0.95 : f64, nesterov = true, ns_steps = 1 : i64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
+  return %0#1, %0#2, %1#1 : tensor<4x1xf32>, tensor<1x3xf32>, tensor<4x3xf32>
+}
+
 // CHECK-LABEL: func.func @kept_in_f16(
 // CHECK-NOT:     gpuc.compare lt
 // CHECK:         return
