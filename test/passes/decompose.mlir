@@ -48,6 +48,7 @@ func.func @kept(%x: tensor<4x3xf32>) -> tensor<4xf32> {
 // What an update keeps does not sink below the least normal number, where a CPU would spend its time; f16, which is computed
 // as f32, does not need that. Lion's direction is of the mean as it is.
 // CHECK-LABEL: func.func @kept_means(
+// KEEP-LABEL:  func.func @kept_means(
 // CHECK:         gpuc.sign
 // CHECK:         %[[MEAN:.*]] = gpuc.add
 // CHECK-NEXT:    %[[SIZE:.*]] = gpuc.abs %[[MEAN]]
