@@ -129,7 +129,7 @@ TEST(Spread, RowsOfATurnedProduct) {
 
 // b is multiplied by each thread's rows of a.
 TEST(Spread, WhatAllReadMovesToEach) {
-  EXPECT_EQ(Step().single(0, 32'000).matmul(4096, 16, false, 1, 0, 32'000).spread(), "-s");
+  EXPECT_EQ(Step().single(0, 24'000).matmul(4096, 16, false, 1, 0, 24'000).spread(), "-s");
   EXPECT_EQ(Step().single(0, 45'000).matmul(4096, 16, false, 1, 0, 45'000).spread(), "--");
 }
 
