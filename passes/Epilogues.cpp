@@ -3,8 +3,8 @@
 // Contract: a product to which a bias is added, or of which relu is taken, or one after the other, stands
 // with these ops in the region of one gpuc.fused, if nobody else reads what is between them; and so does a
 // product that is the cotangent of a relu, with relu's gradient, which a mask makes of it. The library that
-// multiplies does it all, and every element is rounded as the ops would do one by one. cuBLASLt rounds the
-// 16-bit sum of a product and a bias once, so that there it gets none.
+// multiplies does it all. On the host every element is rounded as the ops would do one by one; cuBLASLt and
+// cuDNN add a bias to the f32 sum and round that once to 16 bits.
 //
 // An addition of a whole tensor (a residual, another product) is not taken in: a library begins the sum of
 // products with it, which gives other bits.
@@ -125,7 +125,7 @@ private:
   bool take(Operation *op) {
     if (relu_ || mask_)
       return false;
-    relu_ = isa<ir::ReluOp>(op) && takesRelu(target_, product());
+    relu_ = isa<ir::ReluOp>(op) && takesRelu(target_, product(), bias_ != nullptr);
     if (!relu_ && !takeAddition(op) && !takeMask(op))
       return false;
     ops_.push_back(op);
@@ -190,13 +190,17 @@ class EpiloguesPass : public impl::EpiloguesPassBase<EpiloguesPass> {
   void fold(Block &block, KernelNames &names) {
     SmallVector<Operation *> products;
     for (Operation &op : block)
-      if ((takesRelu(kind_, &op) || takesMask(kind_, &op)) && !contractsOneElement(&op))
+      if (takesEpilogue(&op) && !contractsOneElement(&op))
         products.push_back(&op);
     for (Operation *product : products)
       if (Chain chain(product, kind_); chain.isWorthIt())
         chain.build(names);
     for (auto scan : block.getOps<ir::ScanOp>())
       fold(scan.getBlock(), names);
+  }
+
+  bool takesEpilogue(Operation *op) const {
+    return takesBias(kind_, op) || takesRelu(kind_, op, /*behindBias=*/false) || takesMask(kind_, op);
   }
 
   plan::TargetKind kind_ = plan::TargetKind::host;
@@ -219,15 +223,20 @@ std::optional<Epilogue> epilogueOf(ir::FusedOp fused) {
   return epilogue.product ? std::optional(epilogue) : std::nullopt;
 }
 
-bool takesRelu(plan::TargetKind target, Operation *product) {
-  if (target == plan::TargetKind::cuda) // cuBLASLt: not of f64
-    return isa<ir::MatmulOp>(product) && !getElementTypeOrSelf(product->getResult(0)).isF64();
-  return isa<ir::MatmulOp, ir::Conv2dOp>(product);
+bool takesBias(plan::TargetKind target, Operation *product) {
+  if (!isa<ir::MatmulOp, ir::Conv2dOp>(product))
+    return false;
+  return target == plan::TargetKind::host || !getElementTypeOrSelf(product->getResult(0)).isF64();
 }
 
-bool takesBias(plan::TargetKind target, Operation *product) {
-  bool roundsBoth = target == plan::TargetKind::host || getElementTypeOrSelf(product->getResult(0)).isF32();
-  return roundsBoth && takesRelu(target, product);
+// cuBLASLt and cuDNN have none of this for f64, and cuDNN no engine for a convolution with relu right behind
+// it.
+bool takesRelu(plan::TargetKind target, Operation *product, bool behindBias) {
+  if (target == plan::TargetKind::host)
+    return isa<ir::MatmulOp, ir::Conv2dOp>(product);
+  if (isa<ir::Conv2dOp>(product))
+    return behindBias;
+  return isa<ir::MatmulOp>(product) && !getElementTypeOrSelf(product->getResult(0)).isF64();
 }
 
 // cuBLASLt's gradient of relu reads bits that its relu has written, which would be kept beside relu's result.

@@ -22,10 +22,10 @@ struct Epilogue {
 /// The product in the region; none if that is a kernel's.
 std::optional<Epilogue> epilogueOf(ir::FusedOp fused);
 
-/// Whether the target's library takes relu of the elements of this product; and whether it also adds a bias,
-/// by the same roundings as a kernel; and whether it masks them.
-bool takesRelu(plan::TargetKind target, mlir::Operation *product);
+/// Whether the target's library adds a bias to the elements of this product; whether it takes relu of them,
+/// behind a bias or right behind the product; and whether it masks them.
 bool takesBias(plan::TargetKind target, mlir::Operation *product);
+bool takesRelu(plan::TargetKind target, mlir::Operation *product, bool behindBias);
 bool takesMask(plan::TargetKind target, mlir::Operation *product);
 
 /// Whether result number `result` may be written over the input number `argument`: each element of that is

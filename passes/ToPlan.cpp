@@ -163,7 +163,7 @@ private:
     if (failed(checkTf32(epilogue.product)))
       return failure();
     plan::TargetKind kind = target.getKind();
-    if ((epilogue.relu && !takesRelu(kind, epilogue.product)) ||
+    if ((epilogue.relu && !takesRelu(kind, epilogue.product, epilogue.bias != nullptr)) ||
         (epilogue.bias && !takesBias(kind, epilogue.product)) ||
         (epilogue.mask && !takesMask(kind, epilogue.product)))
       return fused.emitOpError(

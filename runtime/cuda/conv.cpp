@@ -41,14 +41,16 @@ Status Conv::bind(const ConvAddresses& addresses) {
   const int64_t written = forward                                 ? ConvGraph::kOutput
                           : kind_ == fb::ConvKind::input_gradient ? ConvGraph::kInput
                                                                   : ConvGraph::kFilter;
-  const int64_t ids[] = {read, other, written};
+  const int64_t ids[] = {read, other, written, ConvGraph::kBias};
   auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
-  void* pointers[] = {pointer(addresses.a), pointer(addresses.b), pointer(addresses.c)};
+  void* pointers[] = {pointer(addresses.a), pointer(addresses.b), pointer(addresses.c),
+                      pointer(addresses.bias)};
+  const int64_t count = addresses.bias ? 4 : 3;
   void* workspace = pointer(addresses.workspace);
   GPUC_ASSIGN_OR_RETURN(DnnDescriptor pack,
                         DnnDescriptor::create(dnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));
-  GPUC_RETURN_IF_ERROR(pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, ids));
-  GPUC_RETURN_IF_ERROR(pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, pointers));
+  GPUC_RETURN_IF_ERROR(pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, ids));
+  GPUC_RETURN_IF_ERROR(pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, pointers));
   GPUC_RETURN_IF_ERROR(pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace));
   GPUC_RETURN_IF_ERROR(pack.finalize());
   packs_[addresses] = std::move(pack);

@@ -11,7 +11,7 @@ namespace gpuc::cuda {
 
 /// Addresses of one execution, in the order of the command's operands.
 struct ConvAddresses {
-  CUdeviceptr a = 0, b = 0, c = 0, workspace = 0;
+  CUdeviceptr a = 0, b = 0, c = 0, bias = 0, workspace = 0;  // bias: 0 where there is none
   auto operator<=>(const ConvAddresses&) const = default;
 };
 

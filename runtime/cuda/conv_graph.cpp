@@ -35,18 +35,61 @@ Extents stridesOf(const Extents& extents, bool channels_last) {
   return strides;
 }
 
-Result<DnnDescriptor> describeTensor(const Dnn& dnn, int64_t id, cudnnDataType_t type, const Extents& extents,
-                                     bool channels_last, int64_t alignment) {
-  GPUC_ASSIGN_OR_RETURN(DnnDescriptor tensor, DnnDescriptor::create(dnn, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
-  const Extents strides = stridesOf(extents, channels_last);
-  GPUC_RETURN_IF_ERROR(tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id));
-  GPUC_RETURN_IF_ERROR(tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type));
-  GPUC_RETURN_IF_ERROR(tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment));
-  GPUC_RETURN_IF_ERROR(tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, extents.data()));
-  GPUC_RETURN_IF_ERROR(tensor.set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides.data()));
-  GPUC_RETURN_IF_ERROR(tensor.finalize());
-  return tensor;
+struct Tensor {
+  int64_t id;
+  Extents extents;
+  bool is_virtual = false;  // handed from operation to operation in f32, never stored
+};
+
+/// What all tensors of a convolution have in common.
+struct Memory {
+  cudnnDataType_t type;
+  bool channels_last;
+  int64_t alignment;
+};
+
+Result<DnnDescriptor> describeTensor(const Dnn& dnn, const Memory& memory, const Tensor& tensor) {
+  GPUC_ASSIGN_OR_RETURN(DnnDescriptor result, DnnDescriptor::create(dnn, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
+  const Extents strides = stridesOf(tensor.extents, memory.channels_last);
+  GPUC_RETURN_IF_ERROR(result.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, tensor.id));
+  GPUC_RETURN_IF_ERROR(
+      result.set(CUDNN_ATTR_TENSOR_DATA_TYPE, tensor.is_virtual ? CUDNN_DATA_FLOAT : memory.type));
+  GPUC_RETURN_IF_ERROR(result.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, memory.alignment));
+  GPUC_RETURN_IF_ERROR(result.set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, tensor.extents.data()));
+  GPUC_RETURN_IF_ERROR(result.set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides.data()));
+  GPUC_RETURN_IF_ERROR(result.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &tensor.is_virtual));
+  GPUC_RETURN_IF_ERROR(result.finalize());
+  return result;
 }
+
+/// result[i] = f(from[i]), or f(from[i], other[i]); `other` may be null.
+struct Elementwise {
+  cudnnPointwiseMode_t mode;
+  const DnnDescriptor *from, *other, *result;
+};
+
+Result<DnnDescriptor> describeFunction(const Dnn& dnn, cudnnPointwiseMode_t mode) {
+  GPUC_ASSIGN_OR_RETURN(DnnDescriptor function,
+                        DnnDescriptor::create(dnn, CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
+  GPUC_RETURN_IF_ERROR(function.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode));
+  GPUC_RETURN_IF_ERROR(function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT));
+  GPUC_RETURN_IF_ERROR(function.finalize());
+  return function;
+}
+
+Result<DnnDescriptor> describeOperation(const Dnn& dnn, const DnnDescriptor& function,
+                                        const Elementwise& work) {
+  GPUC_ASSIGN_OR_RETURN(DnnDescriptor operation,
+                        DnnDescriptor::create(dnn, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));
+  GPUC_RETURN_IF_ERROR(operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function));
+  GPUC_RETURN_IF_ERROR(operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, *work.from));
+  if (work.other) GPUC_RETURN_IF_ERROR(operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *work.other));
+  GPUC_RETURN_IF_ERROR(operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, *work.result));
+  GPUC_RETURN_IF_ERROR(operation.finalize());
+  return operation;
+}
+
+constexpr int64_t kSum = 5, kBiased = 6;  // names of what is never stored
 
 /// What the three operations call their parts.
 struct OperationNames {
@@ -92,6 +135,11 @@ Status setPair(DnnDescriptor& descriptor, cudnnBackendAttributeName_t name, uint
 
 int64_t extent(uint64_t number) { return static_cast<int64_t>(number); }
 
+Extents outputExtents(const fb::Conv& conv) {
+  return {extent(conv.batch()), extent(conv.out_channels()), extent(conv.height()->output()),
+          extent(conv.width()->output())};
+}
+
 }  // namespace
 
 Result<ConvGraph> ConvGraph::create(const Dnn& dnn, const DnnTarget& target, const fb::Conv& conv,
@@ -100,7 +148,9 @@ Result<ConvGraph> ConvGraph::create(const Dnn& dnn, const DnnTarget& target, con
   GPUC_ASSIGN_OR_RETURN(result.type_, typeOf(conv.type()));
   GPUC_RETURN_IF_ERROR(result.describeTensors(conv, alignment));
   GPUC_RETURN_IF_ERROR(result.describeWindows(conv));
-  GPUC_RETURN_IF_ERROR(result.describeOperation(conv));
+  if (conv.bias()) GPUC_RETURN_IF_ERROR(result.describeBias(conv, alignment));
+  GPUC_RETURN_IF_ERROR(result.describeConvolution(conv));
+  if (conv.bias()) GPUC_RETURN_IF_ERROR(result.describeEpilogue(conv));
   GPUC_RETURN_IF_ERROR(result.describeGraph(target));
   return result;
 }
@@ -113,12 +163,21 @@ Status ConvGraph::describeTensors(const fb::Conv& conv, int64_t alignment) {
                          extent(width.input())};
   const Extents filter = {extent(conv.out_channels()), extent(conv.in_channels() / conv.groups()),
                           extent(height.kernel()), extent(width.kernel())};
-  const Extents output = {extent(conv.batch()), extent(conv.out_channels()), extent(height.output()),
-                          extent(width.output())};
-  const bool last = conv.channels_last();
-  GPUC_ASSIGN_OR_RETURN(input_, describeTensor(*dnn_, kInput, type_, input, last, alignment));
-  GPUC_ASSIGN_OR_RETURN(filter_, describeTensor(*dnn_, kFilter, type_, filter, last, alignment));
-  GPUC_ASSIGN_OR_RETURN(output_, describeTensor(*dnn_, kOutput, type_, output, last, alignment));
+  const Memory memory = {type_, conv.channels_last(), alignment};
+  GPUC_ASSIGN_OR_RETURN(input_, describeTensor(*dnn_, memory, {kInput, input}));
+  GPUC_ASSIGN_OR_RETURN(filter_, describeTensor(*dnn_, memory, {kFilter, filter}));
+  GPUC_ASSIGN_OR_RETURN(output_, describeTensor(*dnn_, memory, {kOutput, outputExtents(conv)}));
+  return okStatus();
+}
+
+/// The bias, one element for each channel, and what stands between the convolution and its result.
+Status ConvGraph::describeBias(const fb::Conv& conv, int64_t alignment) {
+  const Memory memory = {type_, conv.channels_last(), alignment};
+  const Extents channels = {1, extent(conv.out_channels()), 1, 1};
+  GPUC_ASSIGN_OR_RETURN(bias_, describeTensor(*dnn_, memory, {kBias, channels}));
+  GPUC_ASSIGN_OR_RETURN(sum_, describeTensor(*dnn_, memory, {kSum, outputExtents(conv), true}));
+  if (!conv.relu()) return okStatus();
+  GPUC_ASSIGN_OR_RETURN(biased_, describeTensor(*dnn_, memory, {kBiased, outputExtents(conv), true}));
   return okStatus();
 }
 
@@ -140,29 +199,47 @@ Status ConvGraph::describeWindows(const fb::Conv& conv) {
   return windows_.finalize();
 }
 
-Status ConvGraph::describeOperation(const fb::Conv& conv) {
+Status ConvGraph::describeConvolution(const fb::Conv& conv) {
   const OperationNames names = namesOf(conv.kind());
-  GPUC_ASSIGN_OR_RETURN(operation_, DnnDescriptor::create(*dnn_, names.operation));
-  GPUC_RETURN_IF_ERROR(operation_.set(names.input, input_));
-  GPUC_RETURN_IF_ERROR(operation_.set(names.filter, filter_));
-  GPUC_RETURN_IF_ERROR(operation_.set(names.output, output_));
-  GPUC_RETURN_IF_ERROR(operation_.set(names.windows, windows_));
+  GPUC_ASSIGN_OR_RETURN(DnnDescriptor operation, DnnDescriptor::create(*dnn_, names.operation));
+  GPUC_RETURN_IF_ERROR(operation.set(names.input, input_));
+  GPUC_RETURN_IF_ERROR(operation.set(names.filter, filter_));
+  GPUC_RETURN_IF_ERROR(operation.set(names.output, conv.bias() ? sum_ : output_));
+  GPUC_RETURN_IF_ERROR(operation.set(names.windows, windows_));
   // result = 1 · convolution + 0 · result
   const double wide[] = {1, 0};
   const float narrow[] = {1, 0};
   const bool is_wide = type_ == CUDNN_DATA_DOUBLE;
   const auto type = is_wide ? CUDNN_TYPE_DOUBLE : CUDNN_TYPE_FLOAT;
   auto scalar = [&](int i) { return is_wide ? static_cast<const void*>(&wide[i]) : &narrow[i]; };
-  GPUC_RETURN_IF_ERROR(operation_.set(names.alpha, type, 1, scalar(0)));
-  GPUC_RETURN_IF_ERROR(operation_.set(names.beta, type, 1, scalar(1)));
-  return operation_.finalize();
+  GPUC_RETURN_IF_ERROR(operation.set(names.alpha, type, 1, scalar(0)));
+  GPUC_RETURN_IF_ERROR(operation.set(names.beta, type, 1, scalar(1)));
+  GPUC_RETURN_IF_ERROR(operation.finalize());
+  operations_.push_back(std::move(operation));
+  return okStatus();
+}
+
+/// The bias is added to each f32 sum, and relu taken of that, before it is rounded to the result's type.
+Status ConvGraph::describeEpilogue(const fb::Conv& conv) {
+  std::vector<Elementwise> steps = {{CUDNN_POINTWISE_ADD, &sum_, &bias_, conv.relu() ? &biased_ : &output_}};
+  if (conv.relu()) steps.push_back({CUDNN_POINTWISE_RELU_FWD, &biased_, nullptr, &output_});
+  for (const Elementwise& step : steps) {
+    GPUC_ASSIGN_OR_RETURN(DnnDescriptor function, describeFunction(*dnn_, step.mode));
+    GPUC_ASSIGN_OR_RETURN(DnnDescriptor operation, describeOperation(*dnn_, function, step));
+    functions_.push_back(std::move(function));
+    operations_.push_back(std::move(operation));
+  }
+  return okStatus();
 }
 
 Status ConvGraph::describeGraph(const DnnTarget& target) {
   GPUC_ASSIGN_OR_RETURN(graph_, DnnDescriptor::create(*dnn_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
   if (target.handle)
     GPUC_RETURN_IF_ERROR(graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &target.handle));
-  GPUC_RETURN_IF_ERROR(graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation_));
+  std::vector<cudnnBackendDescriptor_t> operations;
+  for (const DnnDescriptor& operation : operations_) operations.push_back(operation.get());
+  GPUC_RETURN_IF_ERROR(graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                  static_cast<int64_t>(operations.size()), operations.data()));
   return graph_.finalize();
 }
 

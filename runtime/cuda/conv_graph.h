@@ -1,5 +1,8 @@
-// A convolution as cuDNN's graph API sees it: an operation graph of one operation.
+// A convolution as cuDNN's graph API sees it: an operation graph of one operation, or of one for each thing
+// that is done to its elements before they are stored.
 #pragma once
+
+#include <vector>
 
 #include "runtime/cuda/dnn.h"
 #include "runtime/plan/access.h"
@@ -16,7 +19,7 @@ struct DnnTarget {
 class ConvGraph {
  public:
   // By which a pack of addresses names the tensors.
-  static constexpr int64_t kInput = 1, kFilter = 2, kOutput = 3;
+  static constexpr int64_t kInput = 1, kFilter = 2, kOutput = 3, kBias = 4;
 
   /// `alignment`: of every address that the command will see, in bytes. Errors: what cuDNN refuses.
   static Result<ConvGraph> create(const Dnn& dnn, const DnnTarget& target, const fb::Conv& conv,
@@ -28,12 +31,16 @@ class ConvGraph {
   explicit ConvGraph(const Dnn& dnn) : dnn_(&dnn) {}
   Status describeTensors(const fb::Conv& conv, int64_t alignment);
   Status describeWindows(const fb::Conv& conv);
-  Status describeOperation(const fb::Conv& conv);
+  Status describeBias(const fb::Conv& conv, int64_t alignment);
+  Status describeConvolution(const fb::Conv& conv);
+  Status describeEpilogue(const fb::Conv& conv);
   Status describeGraph(const DnnTarget& target);
 
   const Dnn* dnn_;
   cudnnDataType_t type_ = CUDNN_DATA_FLOAT;
-  DnnDescriptor input_, filter_, output_, windows_, operation_, graph_;
+  DnnDescriptor input_, filter_, output_, windows_, graph_;
+  DnnDescriptor sum_, bias_, biased_;  // where a bias follows; the first and the last are never stored
+  std::vector<DnnDescriptor> functions_, operations_;
 };
 
 }  // namespace gpuc::cuda

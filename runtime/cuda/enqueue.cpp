@@ -94,7 +94,7 @@ Status enqueue(const Driver& driver, CudaCommand& command, CUstream stream) {
     }
     case CudaCommand::Kind::conv: {
       const CUdeviceptr* operands = command.operands;
-      return command.conv->enqueue({operands[0], operands[1], operands[2], operands[3]});
+      return command.conv->enqueue({operands[0], operands[1], operands[2], operands[3], operands[4]});
     }
     case CudaCommand::Kind::upload:
     case CudaCommand::Kind::download:

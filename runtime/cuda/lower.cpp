@@ -14,7 +14,7 @@ namespace {
 using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
 
 constexpr size_t kMatmulOperands = 5;  // a, b, c, bias, workspace
-constexpr size_t kConvOperands = 4;    // a, b, c, workspace
+constexpr size_t kConvOperands = 5;    // a, b, c, bias, workspace
 constexpr size_t kCopyOperands = 2;    // from, to
 
 /// What must be set aside before commands can point to it.
@@ -209,7 +209,7 @@ class Lowering {
   }
 
   Status lower(const fb::Conv& conv, CudaCommand& result) {
-    const ConvOperands operands = {conv.a(), conv.b(), conv.c(), conv.workspace()};
+    const ConvOperands operands = {conv.a(), conv.b(), conv.c(), conv.bias(), conv.workspace()};
     uint64_t alignment = kBufferAlignment;
     for (const fb::Operand* operand : operands) {
       alignment = std::min(alignment, alignmentOf(operand));
@@ -254,7 +254,7 @@ class Lowering {
         for (size_t i = 0; i < kConvOperands; ++i) now[i] += rest % loop.count * loop.strides[i];
         rest /= loop.count;
       }
-      GPUC_RETURN_IF_ERROR(conv.bind({now[0], now[1], now[2], now[3]}));
+      GPUC_RETURN_IF_ERROR(conv.bind({now[0], now[1], now[2], now[3], now[4]}));
     }
     return okStatus();
   }

@@ -164,9 +164,18 @@ class CommandVerifier {
     GPUC_RETURN_IF_ERROR(verifyTf32(conv, "conv"));
     if (conv.channels_last() && plan_.target()->kind() != fb::TargetKind::cuda)
       return errorf("conv: channels lie last, which the host does not compute; compile for cuda");
-    if ((conv.bias() || conv.relu() || conv.mask()) && plan_.target()->kind() == fb::TargetKind::cuda)
-      return errorf("conv: with a bias, relu or mask, which follow convolutions on the host alone");
+    if (plan_.target()->kind() == fb::TargetKind::cuda) GPUC_RETURN_IF_ERROR(verifyCudaEpilogue(conv));
     return verifyConv(conv);
+  }
+
+  /// cuDNN adds a bias to sums of f32, and has relu behind that alone.
+  static Status verifyCudaEpilogue(const fb::Conv& conv) {
+    if (conv.mask()) return errorf("conv: with a mask, which follows convolutions on the host alone");
+    if (conv.bias() && conv.type() == fb::DataType::f64)
+      return errorf("conv: with a bias in f64, which cuda adds to sums of f32 alone");
+    if (conv.relu() && !conv.bias())
+      return errorf("conv: with relu and without a bias, which cuda has no convolution for");
+    return okStatus();
   }
 
   Status verify(const fb::Attention& attention) {

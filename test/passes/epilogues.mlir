@@ -76,12 +76,11 @@ func.func @kernel_behind(%x: tensor<4x3xf32>, %w: tensor<3x5xf32>, %b: tensor<5x
 
 // -----
 
-// A convolution's bias is its channels'. cuDNN's convolution is by itself.
+// A convolution's bias is its channels'.
 // CHECK-LABEL: func.func @conv(
 // CHECK:         gpuc.fused "conv2d_add_relu"
 // CUDA-LABEL: func.func @conv(
-// CUDA-NOT:     gpuc.fused
-// CUDA:         return
+// CUDA:         gpuc.fused "conv2d_add_relu"
 func.func @conv(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<4xf32>) -> tensor<2x4x6x6xf32> {
   %y = gpuc.conv2d %x, %w : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32>
   %bs = gpuc.broadcast %b dims [1] : tensor<4xf32> to tensor<2x4x6x6xf32>
@@ -92,11 +91,35 @@ func.func @conv(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<4xf
 
 // -----
 
-// A bias that is cast: the cast is of the bias itself, and takes the place of a kernel over the whole product.
-// cuBLASLt would round 16-bit sums once.
-// CUDA-LABEL: func.func @cast(
+// cuDNN has no relu right behind a convolution, nor any of this for f64.
+// CHECK-LABEL: func.func @convs_of_the_host(
+// CHECK:         gpuc.fused "conv2d_relu"
+// CHECK:         gpuc.fused "conv2d_add"
+// CHECK:         gpuc.fused "conv2d_add_relu"
+// CUDA-LABEL: func.func @convs_of_the_host(
+// CUDA-NOT:     gpuc.fused
+// CUDA:         gpuc.fused "conv2d_add"
 // CUDA-NOT:     gpuc.fused
 // CUDA:         return
+func.func @convs_of_the_host(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %hx: tensor<2x3x8x8xbf16>, %hw: tensor<4x3x3x3xbf16>, %hb: tensor<4xbf16>, %dx: tensor<2x3x8x8xf64>, %dw: tensor<4x3x3x3xf64>, %db: tensor<4xf64>) -> (tensor<2x4x6x6xf32>, tensor<2x4x6x6xbf16>, tensor<2x4x6x6xf64>) {
+  %y = gpuc.conv2d %x, %w : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32>
+  %r = gpuc.relu %y : tensor<2x4x6x6xf32>
+  %hy = gpuc.conv2d %hx, %hw : (tensor<2x3x8x8xbf16>, tensor<4x3x3x3xbf16>) -> tensor<2x4x6x6xbf16>
+  %hbs = gpuc.broadcast %hb dims [1] : tensor<4xbf16> to tensor<2x4x6x6xbf16>
+  %hs = gpuc.add %hy, %hbs : tensor<2x4x6x6xbf16>
+  %dy = gpuc.conv2d %dx, %dw : (tensor<2x3x8x8xf64>, tensor<4x3x3x3xf64>) -> tensor<2x4x6x6xf64>
+  %dbs = gpuc.broadcast %db dims [1] : tensor<4xf64> to tensor<2x4x6x6xf64>
+  %ds = gpuc.add %dy, %dbs : tensor<2x4x6x6xf64>
+  %dr = gpuc.relu %ds : tensor<2x4x6x6xf64>
+  return %r, %hs, %dr : tensor<2x4x6x6xf32>, tensor<2x4x6x6xbf16>, tensor<2x4x6x6xf64>
+}
+
+// -----
+
+// A bias that is cast: the cast is of the bias itself, and takes the place of a kernel over the whole product.
+// CUDA-LABEL: func.func @cast(
+// CUDA:         %[[B:.*]] = gpuc.cast %arg2 : tensor<5xf32> to tensor<5xbf16>
+// CUDA:         gpuc.fused "matmul_add_relu"(%arg0, %arg1, %[[B]])
 // CHECK-LABEL: func.func @cast(
 // CHECK:         %[[B:.*]] = gpuc.cast %arg2 : tensor<5xf32> to tensor<5xbf16>
 // CHECK:         gpuc.fused "matmul_add_relu"(%arg0, %arg1, %[[B]])

@@ -35,3 +35,17 @@ func.func @mask(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %h: tensor<2x4xf32>) -
   }
   return %y : tensor<2x4xf32>
 }
+
+// -----
+
+// cuDNN has no engine for it.
+func.func @convolve(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32> {
+  // expected-error @below {{was made for the host, and cuda's library does not do what follows the product: compile the model, not a later stage of it, with --target=cuda}}
+  %y = gpuc.fused "conv2d_relu" (%x, %w) : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32> {
+  ^bb0(%a: tensor<2x3x8x8xf32>, %f: tensor<4x3x3x3xf32>):
+    %c = gpuc.conv2d %a, %f : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32>
+    %r = gpuc.relu %c : tensor<2x4x6x6xf32>
+    gpuc.yield %r : tensor<2x4x6x6xf32>
+  }
+  return %y : tensor<2x4x6x6xf32>
+}

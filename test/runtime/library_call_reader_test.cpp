@@ -95,12 +95,25 @@ const CommandCase kConvolutions[] = {
      "a bias or a relu behind a gradient, kind 1"},
     {"ReluOfGradient", [](fb::PlanT& p) { convOf(p, 2).relu = true; },
      "a bias or a relu behind a gradient, kind 2"},
-    {"OnCuda",
+    {"ReluAloneOnCuda",
      [](fb::PlanT& p) {
        p.target->kind = fb::TargetKind::cuda;
        convOf(p).relu = true;
      },
-     "with a bias, relu or mask, which follow convolutions on the host alone"},
+     "with relu and without a bias, which cuda has no convolution for"},
+    {"WideBiasOnCuda",
+     [](fb::PlanT& p) {
+       p.target->kind = fb::TargetKind::cuda;
+       convOf(p).type = fb::DataType::f64;
+       convOf(p).bias = std::make_unique<fb::OperandT>(*convOf(p).b);
+     },
+     "with a bias in f64, which cuda adds to sums of f32 alone"},
+    {"MaskOnCuda",
+     [](fb::PlanT& p) {
+       p.target->kind = fb::TargetKind::cuda;
+       convOf(p, 1).mask = std::make_unique<fb::OperandT>(*convOf(p, 1).c);
+     },
+     "with a mask, which follows convolutions on the host alone"},
     {"Mask",
      [](fb::PlanT& p) {
        convOf(p, 1).mask = std::make_unique<fb::OperandT>(*convOf(p, 1).c);

@@ -80,10 +80,14 @@ std::vector<double> decode(DataType type, HostTensorView view) {
   return values;
 }
 
+size_t elements(const std::vector<int64_t>& shape) {
+  return static_cast<size_t>(shape[0] * shape[1] * shape[2] * shape[3]);
+}
+
 /// Sixteenths in [-2, 2): exact in every type, and so are sums of a few products.
 std::vector<double> randomValues(const std::vector<int64_t>& shape, uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<double> values(static_cast<size_t>(shape[0] * shape[1] * shape[2] * shape[3]));
+  std::vector<double> values(elements(shape));
   for (double& value : values) value = double(random() % 64) / 16 - 2;
   return values;
 }
@@ -188,6 +192,56 @@ TEST(ConvMapping, IsThatOfThePlan) {
       check(c, type, /*channels_last=*/true);
       if (testing::Test::HasFailure()) return;
     }
+}
+
+/// What follows the convolution: a bias for each channel, and perhaps relu; rounded once.
+void checkBias(DataType type, bool relu, bool channels_last) {
+  const Case c = cases()[2];
+  PlanBuilder builder(1, TargetKind::cuda);
+  uint32_t x = builder.variable("x", type, c.x()), w = builder.variable("w", type, c.w()),
+           b = builder.variable("b", type, {int64_t(c.out_channels)}), y = builder.buffer("y", type, c.y());
+  fb::ProgramT& program = builder.program("f");
+  fb::ConvT& conv = builder.conv(program.streams[0]->commands, fb::ConvKind::forward, x, w, y);
+  conv.channels_last = channels_last, conv.relu = relu;
+  conv.height = std::make_unique<fb::ConvAxis>(c.height.entry());
+  conv.width = std::make_unique<fb::ConvAxis>(c.width.entry());
+  conv.bias = builder.operand({b});
+  PlanBuilder::output(program, "y", y);
+
+  Session session = open(builder);
+  const std::vector<double> values_x = randomValues(c.x(), 1), values_w = randomValues(c.w(), 2),
+                            bias = {-3, 0, 0.5, 2, -0.25};
+  auto write = [&](const char* name, const std::vector<double>& values) {
+    const std::vector<uint8_t> bytes = encode(type, values);
+    ASSERT_TRUE(session.writeVariable(name, std::as_bytes(std::span(bytes))).ok());
+  };
+  write("x", channels_last ? channelsLast(values_x, c.x()) : values_x);
+  write("w", channels_last ? channelsLast(values_w, c.w()) : values_w);
+  write("b", bias);
+  ProgramId f = programOf(session, "f");
+  runOnce(session, f);
+
+  std::vector<double> wanted = plainLoop(c, values_x, values_w, std::vector<double>(elements(c.y()))).y;
+  const size_t pixels = c.height.output() * c.width.output();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    wanted[i] += bias[i / pixels % c.out_channels];
+    if (relu) wanted[i] = std::max(wanted[i], 0.0);
+  }
+  const HostTensorView found = session.output(f, 0);
+  const auto* bytes = static_cast<const uint8_t*>(found.data);
+  EXPECT_EQ(std::vector<uint8_t>(bytes, bytes + found.sizeBytes()),
+            encode(type, channels_last ? channelsLast(wanted, c.y()) : wanted));
+}
+
+TEST(ConvMapping, AddsTheBiasBeforeRelu) {
+  FakeGpu gpu;
+  for (DataType type : {DataType::f32, DataType::f16, DataType::bf16})
+    for (bool relu : {false, true})
+      for (bool channels_last : {false, true}) {
+        SCOPED_TRACE(std::string(nameOf(type)) + (relu ? ", relu" : "") +
+                     (channels_last ? ", channels last" : ""));
+        checkBias(type, relu, channels_last);
+      }
 }
 
 /// predict(x, w, dy) of convolutionsPlan, its f32 workspace taken away.

@@ -79,8 +79,10 @@ const Case kCases[] = {{"convnet_1", 64, 1, 28, 32, 3, 1, 1, 1, 1, 1},
 /// The command as the plan file holds it.
 class Command {
  public:
-  explicit Command(const ConvShape& shape) {
+  explicit Command(const ConvShape& shape, bool bias = false, bool relu = false) {
     fb::ConvT conv;
+    if (bias) conv.bias = std::make_unique<fb::OperandT>();
+    conv.relu = relu;
     conv.kind = static_cast<fb::ConvKind>(shape.kind);
     conv.type = static_cast<fb::DataType>(shape.type);
     conv.batch = static_cast<uint64_t>(shape.batch);
@@ -156,6 +158,47 @@ TEST_P(Library, HasAnEngineForEveryConvolution) {
         // Where there is enough to multiply.
         if ((narrow || tf32) && GetParam().in_channels >= 32 && GetParam().groups == 1)
           EXPECT_TRUE(*tensor_cores) << (*engine)->workspace_bytes << " of " << rules.workspace_bytes;
+      }
+  }
+}
+
+/// With a bias, and with relu behind it: an engine, in the workspace of the convolution alone.
+TEST_P(Library, HasAnEngineForABiasAndRelu) {
+  Result<const Dnn*> dnn = Dnn::get();
+  if (!dnn.ok()) GTEST_SKIP() << dnn.message();
+  if ((*dnn)->cudnnGetVersion() < 90800) GTEST_SKIP() << "cuDNN before 9.8 asks a GPU";
+  for (const char* device : {kH200, kA100}) {
+    Result<DnnDescriptor> properties = describe(**dnn, device);
+    ASSERT_TRUE(properties.ok()) << properties.message();
+    const DnnTarget target = {.properties = &*properties};
+    for (auto [type, tf32, channels_last] : {std::tuple{DataType::f32, false, false},
+                                             {DataType::f32, true, false},
+                                             {DataType::f32, true, true},
+                                             {DataType::f16, false, true},
+                                             {DataType::bf16, false, false},
+                                             {DataType::bf16, false, true}})
+      for (bool relu : {false, true}) {
+        const bool exact = type == DataType::f32 && !tf32;
+        SCOPED_TRACE(std::string(device).substr(16, 11) + ", " + nameOf(type) + (tf32 ? " as tf32" : "") +
+                     (relu ? ", relu" : "") + (channels_last ? ", channels last" : ""));
+        ConvShape shape = GetParam().shape(ConvKind::forward, type);
+        shape.channels_last = channels_last;
+        const EngineRules rules = {.workspace_bytes = static_cast<uint64_t>(cudnnWorkspaceBytes(shape, tf32)),
+                                   .tensor_cores = !exact};
+        const Command command(shape, /*bias=*/true, relu);
+        Result<ConvGraph> graph = ConvGraph::create(**dnn, target, command.get(), 64);
+        ASSERT_TRUE(graph.ok()) << graph.message();
+        Result<std::optional<ConvEngine>> engine = chooseEngine(**dnn, target, *graph, rules);
+        ASSERT_TRUE(engine.ok()) << engine.message();
+        ASSERT_TRUE(engine->has_value()) << "none fits in " << rules.workspace_bytes << " bytes";
+        Result<bool> tensor_cores = usesTensorCores(**dnn, **engine);
+        ASSERT_TRUE(tensor_cores.ok()) << tensor_cores.message();
+        if (exact) EXPECT_FALSE(*tensor_cores);
+        EngineRules unbounded = rules;
+        unbounded.workspace_bytes = ~uint64_t{0};
+        Result<std::optional<ConvEngine>> wanted = chooseEngine(**dnn, target, *graph, unbounded);
+        ASSERT_TRUE(wanted.ok()) << wanted.message();
+        EXPECT_LE((*wanted)->workspace_bytes, rules.workspace_bytes) << "cuDNN's first choice has no room";
       }
   }
 }

@@ -1,4 +1,6 @@
 // Convolutions by their definition: each element of the result is one sum in f64.
+#include <algorithm>
+
 #include "runtime/base/half.h"
 #include "test/runtime/cuda/fake_blas.h"
 #include "test/runtime/cuda/fake_dnn.h"
@@ -132,11 +134,21 @@ void writeAll(const FakeTensor& tensor, void* data, At at) {
 
 }  // namespace
 
+/// The sum and the bias are rounded one after the other.
+double FakeConvolution::followed(double sum, int64_t channel) const {
+  if (!bias) return sum;
+  const float biased = static_cast<float>(sum) +
+                       static_cast<float>(load(bias_tensor, bias, offset(bias_tensor, 0, channel, 0, 0)));
+  return relu ? std::max(biased, 0.0f) : biased;
+}
+
 void FakeConvolution::run() const {
   const Loops loops(*this);
   switch (kind) {
     case Kind::forward:
-      return writeAll(output, y, [&](auto... at) { return loops.outputAt(at...); });
+      return writeAll(output, y, [&](int64_t n, int64_t o, int64_t p, int64_t q) {
+        return followed(loops.outputAt(n, o, p, q), o);
+      });
     case Kind::input_gradient:
       return writeAll(input, x, [&](auto... at) { return loops.inputAt(at...); });
     case Kind::filter_gradient:

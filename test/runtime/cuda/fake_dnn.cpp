@@ -22,8 +22,8 @@ struct Descriptor {
   cudnnBackendDescriptorType_t type;
   std::map<cudnnBackendAttributeName_t, Attribute> attributes;
   bool finalized = false;
-  size_t engine = 0;                      // of an engine and its config
-  const Descriptor* operation = nullptr;  // of a graph and what comes of it
+  size_t engine = 0;                  // of an engine and its config
+  const Descriptor* graph = nullptr;  // of a graph and what comes of it
 };
 
 struct Context {
@@ -57,6 +57,8 @@ uint64_t bytesOf(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_VOID_PTR:
     case CUDNN_TYPE_BACKEND_DESCRIPTOR:
       return 8;
+    case CUDNN_TYPE_BOOLEAN:
+      return 1;
     default:
       return 4;  // enumerations, float
   }
@@ -71,8 +73,13 @@ T valueOf(const Descriptor& descriptor, cudnnBackendAttributeName_t name, size_t
   return value;
 }
 
-const Descriptor& partOf(const Descriptor& descriptor, cudnnBackendAttributeName_t name) {
-  return *valueOf<const Descriptor*>(descriptor, name);
+const Descriptor& partOf(const Descriptor& descriptor, cudnnBackendAttributeName_t name, size_t index = 0) {
+  return *valueOf<const Descriptor*>(descriptor, name, index);
+}
+
+int64_t countOf(const Descriptor& descriptor, cudnnBackendAttributeName_t name) {
+  auto found = descriptor.attributes.find(name);
+  return found == descriptor.attributes.end() ? 0 : found->second.count;
 }
 
 using Pair = std::array<int64_t, 2>;
@@ -91,7 +98,11 @@ FakeTensor tensorOf(const Descriptor& descriptor) {
   return tensor;
 }
 
+bool isVirtual(const Descriptor& tensor) { return valueOf<bool>(tensor, CUDNN_ATTR_TENSOR_IS_VIRTUAL); }
+
 // What each kind of descriptor must have been given: name, type, how many.
+
+constexpr int64_t kAnyCount = -1;
 
 struct Needed {
   cudnnBackendAttributeName_t name;
@@ -133,7 +144,8 @@ std::vector<Needed> neededBy(cudnnBackendDescriptorType_t type) {
               {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1},
               {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1},
               {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4},
-              {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4}};
+              {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4},
+              {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1}};
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
       return {{CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1},
               {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1},
@@ -144,7 +156,14 @@ std::vector<Needed> neededBy(cudnnBackendDescriptorType_t type) {
               {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2}};
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
       return {{CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1},
-              {CUDNN_ATTR_OPERATIONGRAPH_OPS, kPart, 1}};
+              {CUDNN_ATTR_OPERATIONGRAPH_OPS, kPart, kAnyCount}};
+    case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
+      return {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1},
+              {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1}};
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+      return {{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kPart, 1},
+              {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, kPart, 1},
+              {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, kPart, 1}};
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
       return {{CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, kPart, 1},
               {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1}};
@@ -152,8 +171,8 @@ std::vector<Needed> neededBy(cudnnBackendDescriptorType_t type) {
       return {{CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1},
               {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, kPart, 1}};
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
-      return {{CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3},
-              {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3},
+      return {{CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, kAnyCount},
+              {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, kAnyCount},
               {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1}};
     default: {
       auto operation = operations().find(type);
@@ -198,7 +217,8 @@ const char* wrongConvolution(const Descriptor& operation) {
   const OperationNames& names = operations().at(operation.type);
   const FakeConvolution conv = convolutionOf(operation);
   const auto &x = conv.input.extents, &w = conv.filter.extents, &y = conv.output.extents;
-  if (conv.input.type != conv.filter.type || conv.input.type != conv.output.type ||
+  const bool is_virtual = isVirtual(partOf(operation, names.output));
+  if (conv.input.type != conv.filter.type || (!is_virtual && conv.input.type != conv.output.type) ||
       !scales(operation, names, conv.input.type))
     return "a convolution of unlike types, or one that scales or adds";
   if (x[0] != y[0] || w[0] != y[1] || x[1] % w[1] != 0 || w[0] % (x[1] / w[1]) != 0)
@@ -215,6 +235,58 @@ const char* wrongConvolution(const Descriptor& operation) {
       valueOf<cudnnConvolutionMode_t>(windows, CUDNN_ATTR_CONVOLUTION_CONV_MODE) != CUDNN_CROSS_CORRELATION)
     return "a convolution that sums in another type, or is none but a cross-correlation";
   return nullptr;
+}
+
+/// The n-th operation of a graph: first the convolution, then what follows it.
+const Descriptor& operationOf(const Descriptor& graph, size_t n) {
+  return partOf(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, n);
+}
+
+cudnnPointwiseMode_t modeOf(const Descriptor& operation) {
+  return valueOf<cudnnPointwiseMode_t>(partOf(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR),
+                                       CUDNN_ATTR_POINTWISE_MODE);
+}
+
+/// What the last operation of the graph writes; of a gradient alone, what stands in the place of the output.
+const Descriptor& resultOf(const Descriptor& graph) {
+  const auto last = static_cast<size_t>(countOf(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS)) - 1;
+  const Descriptor& operation = operationOf(graph, last);
+  return partOf(operation,
+                last == 0 ? operations().at(operation.type).output : CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+}
+
+/// What is wrong with a graph; null if nothing is. The library has engines for a convolution alone, for one
+/// with a bias of its channels, though not of f64, and for relu behind that: 1, 2 or 3 operations, each of
+/// what the one before it wrote, in f32, of which only the last is stored.
+const char* wrongGraph(const Descriptor& graph) {
+  const int64_t count = countOf(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  const Descriptor& convolution = operationOf(graph, 0);
+  if (!operations().count(convolution.type) || count > 3) return "a graph that is no convolution";
+  const OperationNames& names = operations().at(convolution.type);
+  const cudnnDataType_t type = tensorOf(partOf(convolution, names.input)).type;
+  if (count > 1 && (names.kind != FakeConvolution::Kind::forward || type == CUDNN_DATA_DOUBLE))
+    return "a bias behind a gradient, or of f64";
+  const Descriptor* written = &partOf(convolution, names.output);
+  for (size_t n = 1; n < static_cast<size_t>(count); ++n) {
+    const Descriptor& operation = operationOf(graph, n);
+    if (operation.type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR ||
+        modeOf(operation) != (n == 1 ? CUDNN_POINTWISE_ADD : CUDNN_POINTWISE_RELU_FWD))
+      return "something else behind a convolution than a bias and then relu";
+    if (!isVirtual(*written) || tensorOf(*written).type != CUDNN_DATA_FLOAT ||
+        &partOf(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != written)
+      return "an operation that is not of what the one before it wrote, in f32 and not stored";
+    if (n == 1) {
+      const FakeTensor bias = tensorOf(partOf(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
+      const std::array<int64_t, 4> channels = {1, tensorOf(*written).extents[1], 1, 1};
+      if (bias.extents != channels || bias.type != type)
+        return "a bias that has not one element for each channel, or is of another type";
+    }
+    const Descriptor& result = partOf(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+    if (tensorOf(result).extents != tensorOf(*written).extents) return "an epilogue of another shape";
+    written = &result;
+  }
+  if (isVirtual(*written)) return "a result that is not stored";
+  return tensorOf(*written).type == type ? nullptr : "a result of another type than the input";
 }
 
 // The functions
@@ -277,9 +349,12 @@ cudnnStatus_t setAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttribut
   descriptor->attributes[name] = {
       type, count, std::vector<std::byte>(bytes, bytes + static_cast<uint64_t>(count) * bytesOf(type))};
   if (type != CUDNN_TYPE_BACKEND_DESCRIPTOR) return CUDNN_STATUS_SUCCESS;
-  auto* part = find<Descriptor>(valueOf<void*>(*descriptor, name));
-  if (!part) return CUDNN_STATUS_BAD_PARAM;
-  return part->finalized ? CUDNN_STATUS_SUCCESS : misuse("a descriptor is used before it is finalized");
+  for (int64_t i = 0; i < count; ++i) {
+    auto* part = find<Descriptor>(valueOf<void*>(*descriptor, name, static_cast<size_t>(i)));
+    if (!part) return CUDNN_STATUS_BAD_PARAM;
+    if (!part->finalized) return misuse("a descriptor is used before it is finalized");
+  }
+  return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t finalize(cudnnBackendDescriptor_t handle) {
@@ -289,19 +364,20 @@ cudnnStatus_t finalize(cudnnBackendDescriptor_t handle) {
   for (const Needed& needed : neededBy(descriptor->type)) {
     auto found = descriptor->attributes.find(needed.name);
     if (found == descriptor->attributes.end() || found->second.type != needed.type ||
-        found->second.count != needed.count)
+        (needed.count != kAnyCount && found->second.count != needed.count))
       return misuse("a descriptor lacks an attribute, or has it of another type or length");
   }
   if (operations().count(descriptor->type)) {
     if (const char* wrong = wrongConvolution(*descriptor)) return misuse(wrong);
   } else if (descriptor->type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
-    descriptor->operation = &partOf(*descriptor, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    if (const char* wrong = wrongGraph(*descriptor)) return misuse(wrong);
+    descriptor->graph = descriptor;
   } else if (descriptor->type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR) {
-    descriptor->operation = partOf(*descriptor, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).operation;
+    descriptor->graph = partOf(*descriptor, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).graph;
   } else if (descriptor->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
     const Descriptor& config = partOf(*descriptor, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     descriptor->engine = config.engine;
-    descriptor->operation = config.operation;
+    descriptor->graph = config.graph;
     if (!gpu().dnn_engines[config.engine].supported) return CUDNN_STATUS_NOT_SUPPORTED;
   }
   descriptor->finalized = true;
@@ -319,7 +395,7 @@ cudnnStatus_t readSuggestions(const Descriptor& heuristics, int64_t most, int64_
     auto* config = find<Descriptor>(static_cast<void**>(values)[i]);
     if (!config || config->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
     config->engine = engines[i];
-    config->operation = heuristics.operation;
+    config->graph = heuristics.graph;
     config->finalized = true;
   }
   return CUDNN_STATUS_SUCCESS;
@@ -359,10 +435,10 @@ cudnnStatus_t getAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttribut
   }
 }
 
-/// Sets the address of the tensor that the operation knows by this name. False if the pack has none.
+/// Sets the address of the tensor that the pack knows by its name. False if there is none.
 bool findAddress(const Descriptor& pack, const Descriptor& tensor, void*& address) {
   const auto id = valueOf<int64_t>(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID);
-  for (size_t i = 0; i < 3; ++i)
+  for (size_t i = 0; i < static_cast<size_t>(countOf(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)); ++i)
     if (valueOf<int64_t>(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, i) == id)
       return address = valueOf<void*>(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, i), true;
   return false;
@@ -375,6 +451,12 @@ const char* wrongAddress(const FakeTensor& tensor, const void* address) {
   return nullptr;
 }
 
+/// The same. Null, or what is wrong with it.
+const char* placeTensor(const Descriptor& pack, const Descriptor& tensor, void*& address) {
+  if (!findAddress(pack, tensor, address)) return "a pack of addresses that lacks a tensor";
+  return wrongAddress(tensorOf(tensor), address);
+}
+
 cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle,
                       cudnnBackendDescriptor_t pack_handle) {
   GPUC_FAKE_ENTER("cudnnBackendExecute");
@@ -383,15 +465,25 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle
   if (!context || !plan || !pack) return CUDNN_STATUS_BAD_PARAM;
   if (!plan->finalized || !pack->finalized || !context->stream)
     return misuse("a convolution without a stream, or before its plan or pack is finalized");
-  const OperationNames& names = operations().at(plan->operation->type);
-  FakeConvolution work = convolutionOf(*plan->operation);
-  if (!findAddress(*pack, partOf(*plan->operation, names.input), work.x) ||
-      !findAddress(*pack, partOf(*plan->operation, names.filter), work.w) ||
-      !findAddress(*pack, partOf(*plan->operation, names.output), work.y))
-    return misuse("a pack of addresses that lacks a tensor");
-  for (const char* wrong : {wrongAddress(work.input, work.x), wrongAddress(work.filter, work.w),
-                            wrongAddress(work.output, work.y)})
-    if (wrong) return misuse(wrong);
+  const Descriptor &graph = *plan->graph, &convolution = operationOf(graph, 0);
+  const OperationNames& names = operations().at(convolution.type);
+  FakeConvolution work = convolutionOf(convolution);
+  work.output = tensorOf(resultOf(graph));
+  const char* wrong = nullptr;
+  auto place = [&](const Descriptor& tensor, void*& address) {
+    if (!wrong) wrong = placeTensor(*pack, tensor, address);
+  };
+  place(partOf(convolution, names.input), work.x);
+  place(partOf(convolution, names.filter), work.w);
+  const int64_t count = countOf(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  place(resultOf(graph), work.y);
+  if (count > 1) {
+    const Descriptor& bias = partOf(operationOf(graph, 1), CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+    work.bias_tensor = tensorOf(bias);
+    place(bias, work.bias);
+  }
+  work.relu = count > 2;
+  if (wrong) return misuse(wrong);
   const uint64_t workspace = gpu().dnn_engines[plan->engine].workspace_bytes;
   if (workspace > 0 &&
       !gpu().holds(valueOf<void*>(*pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE), workspace, false))

@@ -19,6 +19,7 @@ struct FakeTensor {
 };
 
 /// y = conv(x, w), or dx from (dy, w), or dw from (dy, x): the one of the three that `kind` names is written.
+/// Behind the first a bias may follow, an element for each channel, and relu.
 struct FakeConvolution {
   enum class Kind : uint8_t { forward, input_gradient, filter_gradient };
   Kind kind = Kind::forward;
@@ -26,10 +27,16 @@ struct FakeConvolution {
   // Of height and width.
   std::array<int64_t, 2> strides = {}, dilations = {}, low = {}, high = {};
   void *x = nullptr, *w = nullptr, *y = nullptr;
+  FakeTensor bias_tensor = {};
+  void* bias = nullptr;  // null: none
+  bool relu = false;
   bool tf32 = false;  // operands are rounded before they are multiplied
 
   int64_t groups() const { return input.extents[1] / filter.extents[1]; }
   void run() const;
+
+ private:
+  double followed(double sum, int64_t channel) const;
 };
 
 /// An engine that the fake suggests, in this order.
