@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <string>
 
 #include "runtime/cuda/conv_engine.h"
@@ -113,6 +114,22 @@ Result<bool> usesTensorCores(const Dnn& dnn, const ConvEngine& chosen) {
   return std::find(notes, notes + count, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != notes + count;
 }
 
+/// Whether the engine that is chosen runs on tensor cores. Error: there is none, or cuDNN's first choice has
+/// no room in the workspace.
+Result<bool> chosenUsesTensorCores(const Dnn& dnn, const DnnTarget& target, const Command& command,
+                                   const EngineRules& rules) {
+  GPUC_ASSIGN_OR_RETURN(ConvGraph graph, ConvGraph::create(dnn, target, command.get(), 64));
+  GPUC_ASSIGN_OR_RETURN(std::optional<ConvEngine> engine, chooseEngine(dnn, target, graph, rules));
+  if (!engine) return errorf("none fits in %" PRIu64 " bytes", rules.workspace_bytes);
+  EngineRules unbounded = rules;
+  unbounded.workspace_bytes = ~uint64_t{0};
+  GPUC_ASSIGN_OR_RETURN(std::optional<ConvEngine> wanted, chooseEngine(dnn, target, graph, unbounded));
+  if (wanted->workspace_bytes > rules.workspace_bytes)
+    return errorf("the first choice takes %" PRIu64 " bytes of %" PRIu64, wanted->workspace_bytes,
+                  rules.workspace_bytes);
+  return usesTensorCores(dnn, *engine);
+}
+
 class Library : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, Library, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
@@ -142,22 +159,12 @@ TEST_P(Library, HasAnEngineForEveryConvolution) {
         const EngineRules rules = {.workspace_bytes = static_cast<uint64_t>(cudnnWorkspaceBytes(shape, tf32)),
                                    .tensor_cores = !exact};
         const Command command(shape);
-        Result<ConvGraph> graph = ConvGraph::create(**dnn, target, command.get(), 64);
-        ASSERT_TRUE(graph.ok()) << graph.message();
-        Result<std::optional<ConvEngine>> engine = chooseEngine(**dnn, target, *graph, rules);
-        ASSERT_TRUE(engine.ok()) << engine.message();
-        ASSERT_TRUE(engine->has_value()) << "none fits in " << rules.workspace_bytes << " bytes";
-        Result<bool> tensor_cores = usesTensorCores(**dnn, **engine);
+        Result<bool> tensor_cores = chosenUsesTensorCores(**dnn, target, command, rules);
         ASSERT_TRUE(tensor_cores.ok()) << tensor_cores.message();
         if (exact) EXPECT_FALSE(*tensor_cores);
-        EngineRules unbounded = rules;
-        unbounded.workspace_bytes = ~uint64_t{0};
-        Result<std::optional<ConvEngine>> wanted = chooseEngine(**dnn, target, *graph, unbounded);
-        ASSERT_TRUE(wanted.ok()) << wanted.message();
-        EXPECT_LE((*wanted)->workspace_bytes, rules.workspace_bytes) << "cuDNN's first choice has no room";
         // Where there is enough to multiply.
         if ((narrow || tf32) && GetParam().in_channels >= 32 && GetParam().groups == 1)
-          EXPECT_TRUE(*tensor_cores) << (*engine)->workspace_bytes << " of " << rules.workspace_bytes;
+          EXPECT_TRUE(*tensor_cores);
       }
   }
 }
@@ -186,19 +193,9 @@ TEST_P(Library, HasAnEngineForABiasAndRelu) {
         const EngineRules rules = {.workspace_bytes = static_cast<uint64_t>(cudnnWorkspaceBytes(shape, tf32)),
                                    .tensor_cores = !exact};
         const Command command(shape, /*bias=*/true, relu);
-        Result<ConvGraph> graph = ConvGraph::create(**dnn, target, command.get(), 64);
-        ASSERT_TRUE(graph.ok()) << graph.message();
-        Result<std::optional<ConvEngine>> engine = chooseEngine(**dnn, target, *graph, rules);
-        ASSERT_TRUE(engine.ok()) << engine.message();
-        ASSERT_TRUE(engine->has_value()) << "none fits in " << rules.workspace_bytes << " bytes";
-        Result<bool> tensor_cores = usesTensorCores(**dnn, **engine);
+        Result<bool> tensor_cores = chosenUsesTensorCores(**dnn, target, command, rules);
         ASSERT_TRUE(tensor_cores.ok()) << tensor_cores.message();
         if (exact) EXPECT_FALSE(*tensor_cores);
-        EngineRules unbounded = rules;
-        unbounded.workspace_bytes = ~uint64_t{0};
-        Result<std::optional<ConvEngine>> wanted = chooseEngine(**dnn, target, *graph, unbounded);
-        ASSERT_TRUE(wanted.ok()) << wanted.message();
-        EXPECT_LE((*wanted)->workspace_bytes, rules.workspace_bytes) << "cuDNN's first choice has no room";
       }
   }
 }
