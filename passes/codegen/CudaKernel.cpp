@@ -137,39 +137,6 @@ void CudaKernelEmitter::emitCumsum() {
   });
 }
 
-/// Copies init, then adds the updates in row-major order of the indices. A thread owns what the indices do
-/// not address, so no two threads write the same element.
-void CudaKernelEmitter::emitScatterAdd() {
-  auto operands = rootOperands(kernel_);
-  auto scatter = cast<ScatterAddOp>(kernel_.root);
-  Value result = scatter.getResult();
-  ElementKind kind = elementKind(result.getType());
-  Affine address = linearAddress(kernel_.resultIndex, shapeOf(result), kernel_.space());
-  SmallVector<size_t> slots = groupsOf(Role::Slot);
-  int64_t slotCount = shapeOf(result)[scatter.getDim()];
-
-  auto addOne = [&] {
-    auto [indices, indicesIndex] = operands[1];
-    auto [updates, updatesIndex] = operands[2];
-    Expr chosen = castElement(emitter_->emit(indices, indicesIndex).expr, elementKind(indices.getType()),
-                              ElementKind::I64);
-    ifHolds(below(chosen.value(), slotCount), [&, &updates = updates, &updatesIndex = updatesIndex] {
-      Expr update = toCompute(emitter_->emitLanes(updates, updatesIndex), kind);
-      for (size_t slot : slots)
-        emitter_->setCoordinate(slot, chosen.value());
-      Expr total = toCompute(emitter_->load(resultPointer(0), kind, address), kind) + update;
-      emitter_->store(fromCompute(total, kind), resultPointer(0), kind, address);
-    });
-  };
-  forOutputs([&] {
-    forGroups(slots, [&] {
-      emitter_->store(emitter_->emitLanes(operands[0].first, operands[0].second), resultPointer(0), kind,
-                      address);
-    });
-    forGroups(groupsOf(Role::Ordered), addOne);
-  });
-}
-
 /// One thread for each row.
 void CudaKernelEmitter::emitSort() {
   RowSorter sorter(kernel_, *emitter_, resultPointer(0), resultPointer(1));

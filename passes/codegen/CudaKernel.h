@@ -54,8 +54,20 @@ private:
     codegen::emitResults(*emitter_, kernel_, pointers_, numbers);
   }
   void emitCumsum();
-  void emitScatterAdd();
   void emitSort();
+
+  // Scatters (CudaScatter.cpp).
+  void emitScatterAdd();
+  /// Slots [first, end) as they are at the beginning.
+  void copySlots(mlir::Value first, mlir::Value end);
+  /// What the indices add to slots [first, end), in their order.
+  void addUpdates(mlir::Value first, mlir::Value end);
+  /// Calls `body` with each index, at its position.
+  void forIndices(llvm::function_ref<void(mlir::Value chosen)> body);
+  mlir::Value chosenSlot();
+  void setSlot(mlir::Value slot);
+  Affine resultAddress() const;
+  ElementKind resultKind() const;
 
   // Reductions (CudaReduction.cpp).
   void emitReduction();

@@ -12,6 +12,8 @@ namespace gpuc::codegen {
 
 constexpr int64_t threadsPerBlock = 256;
 constexpr int64_t warp = 32;
+constexpr int64_t scatteringThreads = 512 * threadsPerBlock; // more only look through the indices once more
+constexpr int64_t leastSlotsOfPart = 8;
 constexpr int64_t leastFoldToShare = 32; // below, one thread folds alone: cheaper than meeting at barriers
 
 CudaLoops::CudaLoops(const Kernel &kernel) {
@@ -28,6 +30,8 @@ CudaLoops::CudaLoops(const Kernel &kernel) {
   for (int64_t extent : kernel.extents)
     if (extent == 0)
       outputs = reduction ? outputs : 0; // a tensor without elements
+  if (kernel.form == Form::ScatterAdd)
+    shareSlots(kernel);
   columns = threadsPerBlock;
   if (reduction && folded >= leastFoldToShare) {
     // What is innermost in memory is what neighbouring threads should differ in.
@@ -38,6 +42,18 @@ CudaLoops::CudaLoops(const Kernel &kernel) {
     columns = threadsPerBlock / parts;
   }
   grid = std::clamp<int64_t>(tiles(), 1, kMostBlocks);
+}
+
+/// Of a table with 768 columns and one thread for each, most of a GPU would be idle.
+void CudaLoops::shareSlots(const Kernel &kernel) {
+  int64_t slots = 1;
+  for (const Group &group : kernel.groups)
+    if (group.role == Role::Slot)
+      slots = group.extent;
+  int64_t wanted = llvm::divideCeil(scatteringThreads, std::max<int64_t>(outputs, 1));
+  slotsOfPart = std::max<int64_t>(llvm::divideCeil(slots, wanted), std::min(slots, leastSlotsOfPart));
+  slotParts = llvm::divideCeil(slots, slotsOfPart);
+  outputs *= slotParts;
 }
 
 } // namespace gpuc::codegen

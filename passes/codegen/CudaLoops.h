@@ -10,8 +10,8 @@ namespace gpuc::codegen {
 inline constexpr int64_t kMostBlocks = 2048;
 
 /// A kernel's threads, from shapes alone. A tile is `columns` outputs (elements of the results; for running
-/// sums, scatters and sorts, of what is parallel in them); `parts` threads share the folding of each. A block
-/// takes every grid-th tile.
+/// sums and sorts, of what is parallel in them; for scatters, of that and of the parts of the slots, which
+/// are outermost); `parts` threads share the folding of each. A block takes every grid-th tile.
 struct CudaLoops {
   llvm::SmallVector<size_t> outputGroups; ///< Outermost first.
   llvm::SmallVector<size_t> foldedGroups; ///< Of reductions, outermost first.
@@ -19,10 +19,14 @@ struct CudaLoops {
   int64_t columns = 1, parts = 1; ///< parts is a power of two.
   bool adjacentColumns = true;    ///< Neighbouring threads are of neighbouring outputs, else parts of one.
   int64_t grid = 1;
+  int64_t slotParts = 1, slotsOfPart = 1; ///< Of scatter_add; the last part may have fewer.
 
   explicit CudaLoops(const Kernel &kernel);
   int64_t tiles() const { return llvm::divideCeil(outputs, columns); }
   int64_t block() const { return columns * parts; }
+
+private:
+  void shareSlots(const Kernel &kernel);
 };
 
 } // namespace gpuc::codegen
