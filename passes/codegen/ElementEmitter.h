@@ -69,6 +69,9 @@ public:
   void readKept(mlir::Value value, mlir::Value pointer) { kept_[value] = pointer; }
   /// The id of a `gpuc.random_bits`, an i64 known at level 0, where it is not to stand in the code.
   void setRandomId(mlir::Operation *random, mlir::Value id) { randomIds_[random] = id; }
+  /// The number of a splat `gpuc.constant`, in register form and known at level 0, where it is not to stand
+  /// in the code.
+  void setNumber(mlir::Operation *constant, mlir::Value number) { numbers_[constant] = number; }
 
   // Elements, in register form (Element.h).
 
@@ -181,6 +184,7 @@ private:
   llvm::MapVector<mlir::Operation *, Known> bound_;
   llvm::DenseMap<mlir::Value, mlir::Value> kept_;
   llvm::DenseMap<mlir::Operation *, mlir::Value> randomIds_;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> numbers_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Memo, 1>> memo_;
 };
 

@@ -129,6 +129,8 @@ void ElementEmitter::store(Expr value, Value pointer, ElementKind kind, const Af
 Known ElementEmitter::emitConstant(Operation *op, const Index &index, const Guard &guard) {
   auto constant = cast<ConstantOp>(op);
   ElementKind kind = elementKind(constant.getResult().getType());
+  if (Value number = numbers_.lookup(op))
+    return {Expr(builder_, number), 0};
   if (TypedAttr splat = constant.getSplat()) {
     return at(0, [&] {
       if (auto real = dyn_cast<FloatAttr>(splat))

@@ -30,9 +30,23 @@ HostKernelEmitter::HostKernelEmitter(func::FuncOp function, const Kernel &kernel
   emitTables(*emitter_, kernel, *function->getParentOfType<ModuleOp>().getBody(), function.getName());
   for (auto random : kernel.body->getOps<RandomBitsOp>())
     emitter_->setRandomId(random, parameter(random.getId()));
+  if (!kernel.body->getOps<RandomBitsOp>().empty())
+    setNumbers();
   if (kernel.form == Form::Elementwise && kernel.groups.size() == 1 && loops.laneGroup == 0) {
     laneExtent_ = parameter(loops.laneExtent);
     chunk_ = parameter(loops.chunk);
+  }
+}
+
+/// Initial weights of layers differ in their scale alone, and each such kernel takes LLVM 25 ms.
+void HostKernelEmitter::setNumbers() {
+  for (auto constant : kernel_.body->getOps<ConstantOp>()) {
+    auto splat = dyn_cast_or_null<FloatAttr>(constant.getSplat());
+    if (!splat || !splat.getType().isF32())
+      continue;
+    int64_t bits = llvm::bit_cast<int64_t>(splat.getValueAsDouble());
+    Value wide = arith::BitcastOp::create(builder_, builder_.getF64Type(), parameter(bits));
+    emitter_->setNumber(constant, arith::TruncFOp::create(builder_, builder_.getF32Type(), wide));
   }
 }
 

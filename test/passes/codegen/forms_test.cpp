@@ -321,6 +321,39 @@ TEST_P(FormsTest, KernelsThatDifferInAnIdAloneDrawOtherBits) {
   EXPECT_EQ(draw(1)[0], philox4x32({0, 0, 6, 0}, {5, 8})[0]);
 }
 
+// Initial weights of layers: one code, scaled by its own number each.
+TEST_P(FormsTest, KernelsThatDifferInAScaleAloneShareTheirCode) {
+  const std::string type = "tensor<32xf32>", bits = "tensor<32xi32>";
+  auto scaled = [&](const std::string &scale) {
+    return std::make_unique<KernelText>(
+        std::vector<std::string>{"tensor<i64>", "tensor<i64>"}, std::vector{type},
+        "%0 = gpuc.random_bits seed %a0 step %a1 id 7 : (tensor<i64>, tensor<i64>) -> " + bits +
+            "\n%1 = gpuc.cast %0 : " + bits + " to " + type + "\n%2 = gpuc.constant " + scale + " : " + type +
+            "\n%3 = gpuc.mul %1, %2 : " + type + "\ngpuc.yield %3 : " + type);
+  };
+  std::unique_ptr<KernelText> texts[] = {scaled("0.5"), scaled("0.1")};
+  auto sourceOf = [](KernelText &text) {
+    return KernelSource{"kernel", &text.block(), text.block().front().getLoc()};
+  };
+  auto code = compileHostKernels({sourceOf(*texts[0]), sourceOf(*texts[1])}, target());
+  auto first = compileHostKernels({sourceOf(*texts[0])}, target());
+  ASSERT_TRUE(succeeded(code) && succeeded(first));
+  EXPECT_LT(code->object.size(), first->object.size() + 1000) << "the second is a few instructions";
+
+  LoadedObject loaded(code->object);
+  int64_t seed = 5, step = 6;
+  auto draw = [&](size_t kernel) {
+    std::vector<float> numbers(32);
+    void *operands[] = {&seed, &step, numbers.data()};
+    loaded.find(code->symbols[kernel])(operands, 0,
+                                       scheduleHostKernel(texts[kernel]->block(), target()).tiles);
+    return numbers;
+  };
+  auto drawn = static_cast<float>(static_cast<int32_t>(philox4x32({0, 0, 6, 0}, {5, 7})[0]));
+  EXPECT_EQ(draw(0)[0], drawn * 0.5f);
+  EXPECT_EQ(draw(1)[0], drawn * 0.1f);
+}
+
 TEST_P(FormsTest, CastsSaturateAndRoundOnce) {
   std::vector<double> x{0,     -0.9, 2.5,      -3.99,    255.5,
                         300,   -200, 3e9,      -3e9,     1e30,
