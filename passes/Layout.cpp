@@ -5,7 +5,7 @@
 // computed between them, where that moves fewer bytes than it saves (LayoutCost.h): decided for each group of
 // images that hang together (LayoutGroups.h), the region of a scan being a block of its own. Transposes are
 // left at the edges of a group. The host's convolutions have their channels first: those that are written
-// otherwise get transposes, and nothing else changes.
+// otherwise get transposes. What its loops multiply by, transposed, is turned before them (TurnedWeights.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +16,7 @@
 #include "passes/LayoutReport.h"
 #include "passes/PadProducts.h"
 #include "passes/Passes.h"
+#include "passes/TurnedWeights.h"
 
 #include "dialects/plan/PlanOps.h"
 
@@ -65,8 +66,11 @@ class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
       chooseLayouts(block, entries);
       padProducts(block, entries);
     }
-    for (auto scan : block.getOps<ir::ScanOp>())
+    for (auto scan : llvm::make_early_inc_range(block.getOps<ir::ScanOp>())) {
       layOut(scan.getBlock(), cuda, entries);
+      if (!cuda)
+        turnWeights(scan);
+    }
   }
 
   void chooseLayouts(Block &block, SmallVectorImpl<LayoutEntry> &entries) {

@@ -366,8 +366,10 @@ def HoistFromScansPass : Pass<"gpuc-hoist-from-scans", "::mlir::ModuleOp"> {
 def LayoutPass : Pass<"gpuc-layout", "::mlir::ModuleOp"> {
   let summary = "Give convolutions the layout, and products the extents, that the target multiplies fastest";
   let description = [{
-    Of a GPU's tensor cores only: they multiply f16, bf16, and f32 that is marked `gpuc.tf32`. The host's kernels read
-    images as models write them, and nothing changes there.
+    Of a GPU's tensor cores: they multiply f16, bf16, and f32 that is marked `gpuc.tf32`. The host's kernels read
+    images as models write them; what changes there is *what loops multiply by*. A product of up to 64 rows with the
+    transpose of what a loop of 16 iterations or more only reads, x_t · Wᵀ, packs that in each of them: now it is turned
+    once, before the loop.
 
     *Channels last.* Convolutions, poolings, and whatever is computed element by element between them, get their images
     as (N, H, W, C) and their filters as (O, kh, kw, C / groups). Transposes are left where such images come from or go to

@@ -1,10 +1,10 @@
-// What is compiled for a loop does not depend on how often it iterates: as many kernels and commands for 8 steps as for
+// What is compiled for a loop does not depend on how often it iterates: as many kernels and commands for 16 steps as for
 // 4,000, and the same bytes of workspace for what lives in one iteration only.
-// RUN: sed s/TIME/8/g %s | gpuc-opt --gpuc-train-pipeline --gpuc-plan-pipeline -o %t.8
+// RUN: sed s/TIME/16/g %s | gpuc-opt --gpuc-train-pipeline --gpuc-plan-pipeline -o %t.16
 // RUN: sed s/TIME/4000/g %s | gpuc-opt --gpuc-train-pipeline --gpuc-plan-pipeline -o %t.4000
-// RUN: grep -oE "plan.(launch|matmul|copy|fill|repeat|kernel|upload)" %t.8 | sort > %t.8.commands
+// RUN: grep -oE "plan.(launch|matmul|copy|fill|repeat|kernel|upload)" %t.16 | sort > %t.16.commands
 // RUN: grep -oE "plan.(launch|matmul|copy|fill|repeat|kernel|upload)" %t.4000 | sort > %t.4000.commands
-// RUN: diff %t.8.commands %t.4000.commands
+// RUN: diff %t.16.commands %t.4000.commands
 // RUN: FileCheck %s < %t.4000
 
 // A forward and a backward loop; weights' gradients are computed behind it, from stacks; nothing is copied.
