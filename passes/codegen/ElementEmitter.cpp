@@ -19,8 +19,8 @@ ElementEmitter::ElementEmitter(ImplicitLocOpBuilder &builder, const Kernel &kern
 //===----------------------------------------------------------------------===//
 
 void ElementEmitter::enter(Region &region) {
-  levels_.push_back(
-      {region.getParentOp(), SmallVector<Known>(coordinates_), tailMask_, tailCount_, laneGroup_, lanes_});
+  levels_.push_back({region.getParentOp(), SmallVector<Coordinate>(coordinates_), tailMask_, tailCount_,
+                     laneGroup_, lanes_});
   Block &block = region.front();
   if (block.mightHaveTerminator())
     builder_.setInsertionPoint(block.getTerminator());
@@ -42,10 +42,10 @@ void ElementEmitter::leave() {
   builder_.setInsertionPointAfter(outer.holder);
 }
 
-void ElementEmitter::setCoordinate(size_t group, Value first) {
+void ElementEmitter::setCoordinate(size_t group, Value first, Range range) {
   for (auto &[value, memos] : memo_) // what may have depended on the former coordinate
     llvm::erase_if(memos, [&](const Memo &memo) { return memo.known.level == level(); });
-  coordinates_[group] = {Expr(builder_, first), level()};
+  coordinates_[group] = {{Expr(builder_, first), level()}, range};
 }
 
 void ElementEmitter::setLanes(size_t group, int64_t lanes) {
@@ -198,20 +198,26 @@ Expr ElementEmitter::laneNumbers() {
           arith::ConstantOp::create(builder_, type, DenseElementsAttr::get(type, ArrayRef(numbers)))};
 }
 
+int ElementEmitter::levelOf(const Affine &affine) const {
+  int innermost = 0;
+  for (auto [group, coordinate] : llvm::zip_equal(kernel_.groups, coordinates_))
+    if (affine.coefficients[group.last] != 0)
+      innermost = std::max(innermost, coordinate.first.level);
+  return innermost;
+}
+
 Known ElementEmitter::staticPart(const Affine &affine, int64_t &laneStride) {
   laneStride = 0;
   SmallVector<std::pair<int64_t, Known>> terms;
-  int innermost = 0;
   for (auto [number, group] : llvm::enumerate(kernel_.groups)) {
     int64_t coefficient = affine.coefficients[group.last];
     if (coefficient == 0)
       continue;
-    terms.push_back({coefficient, coordinates_[number]});
-    innermost = std::max(innermost, coordinates_[number].level);
+    terms.push_back({coefficient, coordinates_[number].first});
     if (number == laneGroup_ && lanes_ > 1)
       laneStride = coefficient;
   }
-  return at(innermost, [&] {
+  return at(levelOf(affine), [&] {
     Expr total = constantInt(builder_, builder_.getI64Type(), affine.constant);
     for (auto &[coefficient, known] : terms)
       total = total + (coefficient == 1 ? known.expr : known.expr * known.expr.integer(coefficient));
@@ -235,7 +241,7 @@ Known ElementEmitter::materialize(const Affine &affine) {
 }
 
 Expr ElementEmitter::laneCoordinate(size_t group) {
-  Known first = coordinates_[group];
+  Known first = coordinates_[group].first;
   if (group != laneGroup_ || lanes_ == 1)
     return splat(first.expr, lanes_);
   return splat(first.expr, lanes_) + laneNumbers();
@@ -258,6 +264,21 @@ Known ElementEmitter::within(Known position, int64_t extent) {
                                          x[0].integer(extent).value());
     return Expr(builder_, inside);
   });
+}
+
+ElementEmitter::Where ElementEmitter::whereIs(const Affine &position, int64_t extent) const {
+  if (position.isDynamic)
+    return Where::Either;
+  int64_t least = position.constant, most = position.constant;
+  for (auto [group, coordinate] : llvm::zip_equal(kernel_.groups, coordinates_)) {
+    int64_t coefficient = position.coefficients[group.last];
+    int64_t atLow = coefficient * coordinate.range.low, atLast = coefficient * (coordinate.range.high - 1);
+    least += std::min(atLow, atLast);
+    most += std::max(atLow, atLast);
+  }
+  if (0 <= least && most < extent)
+    return Where::Inside;
+  return most < 0 || least >= extent ? Where::Outside : Where::Either;
 }
 
 Known ElementEmitter::choose(const Guard &condition, const Known &onTrue, const Known &onFalse) {
@@ -299,47 +320,54 @@ Known ElementEmitter::emitConcat(Operation *op, const Index &index, const Guard 
   Known result;
   for (Value operand : concat.getOperands()) {
     int64_t extent = shapeOf(operand)[dim];
-    Known inside = within(materialize(at[dim]), extent);
-    Known element = emit(operand, at, both(guard, inside));
-    result = result.expr ? choose(inside, element, result) : element;
+    Where where = whereIs(at[dim], extent);
+    if (where == Where::Inside) {
+      result = emit(operand, at, guard);
+    } else if (where == Where::Either) {
+      Known inside = within(materialize(at[dim]), extent);
+      Known element = emit(operand, at, both(guard, inside));
+      result = result.expr ? choose(inside, element, result) : element;
+    }
     at[dim] = scaled(at[dim], 1, -extent);
   }
+  // Though it may be computed further out: in another range the result may be another operand's.
+  result.level = std::max(result.level, levelOf(index[dim]));
   return result;
+}
+
+Known ElementEmitter::toGrid(Affine &position, int64_t step) {
+  Known number = materialize(position), steps = quotient(number, step);
+  position = dynamicAffine(steps, kernel_.space());
+  return isProduct(number, steps, step);
 }
 
 Known ElementEmitter::emitPad(Operation *op, const Index &index, const Guard &guard) {
   auto pad = cast<PadOp>(op);
   ArrayRef<int64_t> shape = shapeOf(pad.getOperand());
+  Known value = number(elementKind(pad.getResult().getType()), pad.getValue().convertToDouble());
   Index at = index;
   Known inside;
+  int decided = 0; // the level from which on it is known which of the two it is
   for (size_t dim = 0; dim < shape.size(); ++dim) {
-    int64_t low = pad.getLow()[dim], interior = pad.getStep(dim) - 1;
-    if (low == 0 && pad.getHigh()[dim] == 0 && interior == 0)
+    int64_t low = pad.getLow()[dim], step = pad.getStep(dim);
+    if (low == 0 && pad.getHigh()[dim] == 0 && step == 1)
       continue;
     at[dim] = scaled(at[dim], 1, -low);
-    Known position = materialize(at[dim]);
-    Known there = within(position, std::max<int64_t>(0, (shape[dim] - 1) * (interior + 1) + 1));
-    if (interior > 0) {
-      Known onGrid = combine({position}, [&](ArrayRef<Expr> x) {
-        Expr step = x[0].integer(interior + 1);
-        Expr rest(builder_, arith::RemUIOp::create(builder_, x[0].value(), step.value()));
-        return equal(rest, x[0].integer(0));
-      });
-      there = both(there, onGrid);
-      at[dim] = dynamicAffine(
-          combine({position},
-                  [&](ArrayRef<Expr> x) {
-                    Expr step = x[0].integer(interior + 1);
-                    return Expr(builder_, arith::DivUIOp::create(builder_, x[0].value(), step.value()));
-                  }),
-          kernel_.space());
-    }
-    inside = both(inside, there);
+    decided = std::max(decided, levelOf(at[dim]));
+    int64_t span = std::max<int64_t>(0, (shape[dim] - 1) * step + 1);
+    Where where = whereIs(at[dim], span);
+    if (where == Where::Outside)
+      return {value.expr, decided};
+    if (where == Where::Either)
+      inside = eachOf(within(materialize(at[dim]), span), inside);
+    if (step > 1)
+      inside = eachOf(toGrid(at[dim], step), inside);
   }
-  if (!inside.expr)
-    return emit(pad.getOperand(), index, guard);
-  Known value = number(elementKind(pad.getResult().getType()), pad.getValue().convertToDouble());
-  return choose(inside, emit(pad.getOperand(), at, guard.expr ? both(guard, inside) : inside), value);
+  Known element = emit(pad.getOperand(), at, eachOf(guard, inside));
+  if (inside.expr)
+    return choose(inside, element, value);
+  element.level = std::max(element.level, decided);
+  return element;
 }
 
 /// The window's first position along `dim`, clamped so that the window ends inside.

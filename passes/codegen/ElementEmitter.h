@@ -52,7 +52,11 @@ public:
   void leave();
   int level() const { return levels_.size(); }
   /// From this level on until it is left, `group`'s coordinate is `first`, for a vector that of lane 0.
-  void setCoordinate(size_t group, mlir::Value first);
+  void setCoordinate(size_t group, mlir::Value first) {
+    setCoordinate(group, first, {0, kernel_.groups[group].extent});
+  }
+  /// The same where it is known to be in `range`, in all lanes that exist.
+  void setCoordinate(size_t group, mlir::Value first, Range range);
   /// `group`'s coordinate counts up along the lanes; 1 for scalar code.
   void setLanes(size_t group, int64_t lanes);
   /// Only the first `count` lanes exist, those in which the mask holds (null: all). Until the current level
@@ -90,9 +94,13 @@ public:
 private:
   /// Where loads are allowed; null: everywhere.
   using Guard = Known;
+  struct Coordinate {
+    Known first;
+    Range range;
+  };
   struct Level {
-    mlir::Operation *holder;              ///< The op whose region this is.
-    llvm::SmallVector<Known> coordinates; ///< As they were outside, and so the others.
+    mlir::Operation *holder;                   ///< The op whose region this is.
+    llvm::SmallVector<Coordinate> coordinates; ///< As they were outside, and so the others.
     Expr tailMask;
     int64_t tailCount;
     size_t laneGroup;
@@ -143,6 +151,8 @@ private:
   Expr divisor(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, bool excludePadding,
                const Index &window, mlir::Type compute);
   Known quotient(const Known &dividend, int64_t divisor);
+  /// number == factor · other.
+  Known isProduct(const Known &number, const Known &factor, int64_t other);
   /// In as many lanes as the code has now.
   Expr widened(const Known &known);
   /// Both, where `b` may be null.
@@ -151,6 +161,11 @@ private:
   /// The window's first position along `dim`, clamped so that it fits.
   Known windowStart(mlir::Value start, int64_t dim, int64_t last, const Guard &guard);
   Known within(Known position, int64_t extent);
+  /// What the coordinates' ranges tell of 0 <= position < extent.
+  enum class Where { Inside, Outside, Either };
+  Where whereIs(const Affine &position, int64_t extent) const;
+  /// Whether the position is a multiple of `step`; then it becomes that multiple.
+  Known toGrid(Affine &position, int64_t step);
   Known choose(const Guard &condition, const Known &onTrue, const Known &onFalse);
   Known number(ElementKind kind, double value);
   Known loadAt(mlir::Value pointer, ElementKind kind, llvm::ArrayRef<int64_t> shape, const Index &index,
@@ -158,6 +173,8 @@ private:
   Known loadScalar(mlir::Value pointer, ElementKind kind, Expr offset, const Guard &guard, int where);
   Known loadVector(mlir::Value pointer, ElementKind kind, Expr offset, int64_t laneStride, const Guard &guard,
                    int where);
+  /// From which level on the coordinates in `affine`, and their ranges, are known.
+  int levelOf(const Affine &affine) const;
   /// A position as a number.
   Known materialize(const Affine &affine);
   /// What is static of it, in lane 0, and by how much it grows from lane to lane.
@@ -174,7 +191,7 @@ private:
   mlir::ImplicitLocOpBuilder &builder_;
   const Kernel &kernel_;
   llvm::SmallVector<mlir::Value> pointers_;
-  llvm::SmallVector<Known> coordinates_; ///< By group.
+  llvm::SmallVector<Coordinate> coordinates_; ///< By group.
   size_t laneGroup_ = ~size_t(0);
   int64_t lanes_ = 1;
   Expr tailMask_;

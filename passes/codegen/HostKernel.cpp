@@ -133,13 +133,18 @@ Expr maskBelow(ImplicitLocOpBuilder &builder, Value count, int64_t lanes) {
 void HostKernelEmitter::forLanes(Body body) {
   if (loops_.laneGroup == HostLoops::none)
     return body();
-  forLanes(low_, high_, body);
+  for (Range range : loops_.laneRanges) {
+    // A tile begins and ends at a multiple of the lanes, or at the group's end, and so do ranges.
+    Value low = range.low == 0 ? low_ : arith::MaxSIOp::create(builder_, low_, index(range.low)).getResult();
+    Value high = range.high == wholeLanes().high ? high_ : lesserOf(builder_, high_, index(range.high));
+    forLanes(low, high, range, body);
+  }
 }
 
-void HostKernelEmitter::forLanes(Value low, Value high, Body body) {
+void HostKernelEmitter::forLanes(Value low, Value high, Range range, Body body) {
   int64_t lanes = loops_.lanes;
   auto lanesFrom = [&](Value first) {
-    emitter_->setCoordinate(loops_.laneGroup, first);
+    emitter_->setCoordinate(loops_.laneGroup, first, range);
     emitter_->setLanes(loops_.laneGroup, lanes);
   };
   Value length = arith::SubIOp::create(builder_, high, low);
@@ -150,13 +155,13 @@ void HostKernelEmitter::forLanes(Value low, Value high, Body body) {
     body();
     return State();
   });
-  if (kernel_.groups[loops_.laneGroup].extent % lanes == 0)
+  if (range.high % lanes == 0)
     return;
   Value any = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ne, rest, index(0));
   auto tail = scf::IfOp::create(builder_, any, /*withElseRegion=*/false);
   emitter_->enter(tail.getThenRegion());
   lanesFrom(middle);
-  emitter_->setTail(maskBelow(builder_, rest, lanes), kernel_.groups[loops_.laneGroup].extent % lanes);
+  emitter_->setTail(maskBelow(builder_, rest, lanes), range.high % lanes);
   body();
   emitter_->leave();
 }

@@ -32,10 +32,12 @@ private:
   // Loops (HostKernel.cpp). Each calls `body` with the builder and the emitter standing inside.
   void forTiles(Body body);
   void forRows(Body body);
-  /// The tile's part of the lane group by whole vectors, then what is left under a mask.
+  /// The tile's part of the lane group, range by range.
   void forLanes(Body body);
-  /// The lane group from `low` to `high`, which are a multiple of the lanes apart or the end is the group's.
-  void forLanes(mlir::Value low, mlir::Value high, Body body);
+  /// From `low` to `high`, which are a multiple of the lanes apart or the end is the range's: by whole
+  /// vectors, then what is left under a mask.
+  void forLanes(mlir::Value low, mlir::Value high, Range range, Body body);
+  Range wholeLanes() const { return {0, kernel_.groups[loops_.laneGroup].extent}; }
   void forGroups(llvm::ArrayRef<size_t> groups, Body body);
   /// A loop that carries a state.
   State loop(mlir::Value low, mlir::Value high, int64_t step, const State &start,

@@ -4,6 +4,7 @@
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Element.h"
+#include "passes/codegen/Ranges.h"
 #include "passes/codegen/Segments.h"
 
 using namespace mlir;
@@ -106,8 +107,10 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
   bool laneIsParallel = laneGroup != none && kernel.groups[laneGroup].role == Role::Parallel;
   for (size_t group : rowGroups)
     rows *= kernel.groups[group].extent;
-  if (laneGroup != none)
+  if (laneGroup != none) {
     lanes = lanesFor(kernel, target, kernel.groups[laneGroup].extent);
+    laneRanges = rangesAlong(kernel, laneGroup, lanes);
+  }
   laneExtent = chunk = laneIsParallel ? kernel.groups[laneGroup].extent : 1;
 
   int64_t perElement = picosecondsPerPosition(kernel) * ordered;

@@ -19,6 +19,7 @@ struct HostLoops {
   llvm::SmallVector<size_t> rowGroups; ///< Outermost first.
   size_t laneGroup = none;             ///< The innermost group, if there is one.
   int64_t lanes = 1;                   ///< A power of two.
+  llvm::SmallVector<Range> laneRanges; ///< Of the lane group: see Ranges.h.
   int64_t rows = 1, rowsPerTile = 1;
   int64_t laneExtent = 1, chunk = 1; ///< Elements of the lane group, of which a tile takes `chunk`.
   int64_t tiles = 1, grain = 1;

@@ -177,7 +177,7 @@ void HostKernelEmitter::emitRow() {
     forGroups(groupsOf(Role::Ordered), [&] {
       if (!foldsLanes())
         return emitResults(rows);
-      forLanes(index(0), index(kernel_.groups[loops_.laneGroup].extent), [&] { emitResults(rows); });
+      forLanes(index(0), index(wholeLanes().high), wholeLanes(), [&] { emitResults(rows); });
     });
   // After the row's last sweep: one of these may take the place of an operand that every sweep reads.
   emitResults(kernel_.resultNumbers(/*wholeRows=*/false));
@@ -211,7 +211,7 @@ void HostKernelEmitter::emitColumns() {
     }
     return State();
   });
-  forLanes(middle, high_, [&] { emitRow(); });
+  forLanes(middle, high_, wholeLanes(), [&] { emitRow(); });
 }
 
 void HostKernelEmitter::emitReduction() {

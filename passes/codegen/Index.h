@@ -28,6 +28,11 @@ struct Affine {
   bool operator==(const Affine &) const = default;
 };
 
+/// Numbers from `low` on, below `high`.
+struct Range {
+  int64_t low = 0, high = 0;
+};
+
 /// A position in a tensor, one entry for each of its dimensions.
 using Index = llvm::SmallVector<Affine, 4>;
 

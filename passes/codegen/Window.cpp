@@ -179,6 +179,10 @@ Known ElementEmitter::quotient(const Known &dividend, int64_t divisor) {
   });
 }
 
+Known ElementEmitter::isProduct(const Known &number, const Known &factor, int64_t other) {
+  return combine({number, factor}, [&](ArrayRef<Expr> x) { return equal(x[0], x[1] * x[1].integer(other)); });
+}
+
 ElementEmitter::Guard ElementEmitter::holdsElement(const Windows &windows, const Known &padded,
                                                    const Known &window) {
   Known offset =
@@ -187,9 +191,7 @@ ElementEmitter::Guard ElementEmitter::holdsElement(const Windows &windows, const
   if (windows.dilation == 1)
     return holds;
   Known steps = quotient(offset, windows.dilation);
-  return both(holds, combine({offset, steps}, [&](ArrayRef<Expr> x) {
-                return equal(x[0], x[1] * x[1].integer(windows.dilation));
-              }));
+  return both(holds, isProduct(offset, steps, windows.dilation));
 }
 
 Known ElementEmitter::emitMaxPoolGradient(MaxPool2dGradientOp op, const Index &index, const Guard &guard) {
