@@ -14,6 +14,8 @@ namespace gpuc::codegen {
 Expr emitExp(Expr x);
 /// exp(x + correction) for a correction far below 1 (null: none).
 Expr emitExpOfSum(Expr x, Expr correction);
+/// exp(-x) for x >= 0, the same bits by fewer operations.
+Expr emitExpOfMinus(Expr x);
 Expr emitExpm1(Expr x);
 Expr emitSigmoid(Expr x);
 Expr emitTanh(Expr x);

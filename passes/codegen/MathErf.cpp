@@ -19,9 +19,9 @@ static Expr erfNarrow(Expr x) {
                                  -3.88396438e-3f, 3.83197126e-4f,  -1.72853470e-5f};
   Expr t = abs(x), square = x * x;
   Expr near = fma(horner(square, inner), x, x);
-  Expr bounded = select(less(t.real(4), t), t.real(4), t); // erf(4) rounds to 1
-  Expr exponent = fma(horner(bounded, outer), bounded, -bounded);
-  Expr far = copySign(1.0 - emitExp(exponent), x);
+  Expr bounded = select(less(t.real(4), t), t.real(4), t);        // erf(4) rounds to 1
+  Expr exponent = fma(horner(bounded, outer), bounded, -bounded); // 0 at most
+  Expr far = copySign(1.0 - emitExpOfMinus(-exponent), x);
   return select(less(t.real(475.0 / 512), t), far, near);
 }
 

@@ -9,6 +9,8 @@
 #include "passes/codegen/Math.h"
 #include "passes/codegen/MathParts.h"
 
+#include <cmath>
+
 namespace gpuc::codegen {
 
 namespace {
@@ -41,6 +43,8 @@ static Expr expTail(Expr r) {
   return horner(r, llvm::ArrayRef(inverseFactorials).take_front(terms));
 }
 
+static Expr expOfRest(Expr r) { return fma(r * r, expTail(r), r) + 1; }
+
 Expr emitExp(Expr x) { return emitExpOfSum(x, {}); }
 
 Expr emitExpOfSum(Expr x, Expr correction) {
@@ -48,40 +52,56 @@ Expr emitExpOfSum(Expr x, Expr correction) {
   Expr low = x.real(wide ? -750 : -105), high = x.real(wide ? 710 : 89); // beyond: 0 and infinity
   Expr clamped = select(less(x, low), low, select(less(high, x), high, x));
   Reduced reduced = reduceByLn2(clamped);
-  Expr r = correction ? reduced.rest + correction : reduced.rest;
-  Expr mantissa = fma(r * r, expTail(r), r) + 1;
+  Expr mantissa = expOfRest(correction ? reduced.rest + correction : reduced.rest);
   // In two factors, so that results near overflow and denormals are rounded once.
   Expr half = shiftRightArithmetic(reduced.exponent, 1);
   return mantissa * powerOfTwo(half) * powerOfTwo(reduced.exponent - half);
 }
 
-/// 2 · (2^(n-1) · (exp(r) - 1) + (2^(n-1) - 1/2)): near 0, where n = 0, nothing is lost.
-Expr emitExpm1(Expr x) {
+/// With n <= 0, 2^(n + bias) is normal whatever n is, and the factor 2^-bias is the one that rounds.
+Expr emitExpOfMinus(Expr x) {
   bool wide = x.bitWidth() == 64;
-  Expr low = x.real(wide ? -40 : -20), high = x.real(wide ? 710 : 89); // beyond: -1 and infinity
-  Expr clamped = select(less(x, low), low, select(less(high, x), high, x));
-  Reduced reduced = reduceByLn2(clamped);
+  int bias = wide ? 512 : 64;
+  Expr high = x.real(wide ? 750 : 105); // beyond: 0
+  Reduced reduced = reduceByLn2(-select(less(high, x), high, x));
+  Expr scale = powerOfTwo(reduced.exponent + reduced.exponent.integer(bias));
+  return expOfRest(reduced.rest) * scale * x.real(std::ldexp(1.0, -bias));
+}
+
+/// (exp(x) - 1) / 2 = 2^(n-1) · (exp(r) - 1) + (2^(n-1) - 1/2): near 0, where n = 0, nothing is lost.
+static Expr halfOfExpm1(Expr x) {
+  Reduced reduced = reduceByLn2(x);
   Expr r = reduced.rest;
   Expr fraction = fma(r * r, expTail(r), r); // exp(r) - 1
   Expr scale = powerOfTwo(reduced.exponent - reduced.exponent.integer(1));
-  Expr result = fma(scale, fraction, scale - 0.5);
+  return fma(scale, fraction, scale - 0.5);
+}
+
+/// Beyond it expm1 is infinite.
+static Expr greatestForExpm1(Expr x) { return x.real(x.bitWidth() == 64 ? 710 : 89); }
+
+Expr emitExpm1(Expr x) {
+  bool wide = x.bitWidth() == 64;
+  Expr low = x.real(wide ? -40 : -20), high = greatestForExpm1(x); // below: -1
+  Expr half = halfOfExpm1(select(less(x, low), low, select(less(high, x), high, x)));
   Expr tiny = x.real(wide ? 0x1p-54 : 0x1p-25); // where exp(x) - 1 rounds to x, denormals and -0 included
-  return select(less(abs(x), tiny), x, result + result);
+  return select(less(abs(x), tiny), x, half + half);
 }
 
 /// exp of what is negative cannot overflow: e = exp(-|x|), then 1 / (1 + e) or e / (1 + e).
 Expr emitSigmoid(Expr x) {
-  Expr e = emitExp(-abs(x));
+  Expr e = emitExpOfMinus(abs(x));
   Expr numerator = select(less(x, x.real(0)), e, x.real(1));
   return numerator / (e + 1);
 }
 
-/// With t = expm1(2|x|): |tanh x| = t / (t + 2), or, where that would amplify t's error, 1 - 2 / (t + 2).
+/// With h = expm1(2|x|) / 2: |tanh x| = h / (h + 1), or, where that would amplify h's error, 1 - 1 / (h + 1).
+/// Of a tiny x, even a denormal one, h is |x|: half of an even number is exact.
 Expr emitTanh(Expr x) {
-  Expr magnitude = abs(x);
+  Expr magnitude = abs(x), twice = magnitude + magnitude, high = greatestForExpm1(x);
   Expr large = less(x.real(0.7), magnitude);
-  Expr t = emitExpm1(magnitude + magnitude);
-  Expr quotient = select(large, x.real(2), t) / (t + 2);
+  Expr half = halfOfExpm1(select(less(high, twice), high, twice));
+  Expr quotient = select(large, x.real(1), half) / (half + 1);
   return copySign(select(large, 1.0 - quotient, quotient), x);
 }
 
