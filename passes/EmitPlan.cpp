@@ -79,7 +79,7 @@ std::vector<uint8_t> bytesOf(DenseElementsAttr elements) {
 class Emitter {
 public:
   Emitter(ModuleOp module, const EmitOptions &options)
-      : module(module), options(options), arena(*module.getOps<plan::ArenaOp>().begin()) {}
+      : module(module), symbols(module), options(options), arena(*module.getOps<plan::ArenaOp>().begin()) {}
 
   LogicalResult run() {
     emitFacts();
@@ -327,7 +327,7 @@ private:
   }
 
   fb::LaunchT emitLaunch(plan::LaunchOp launch) {
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr());
+    auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
     const KernelCode::Schedule &schedule = code.schedules[kernel];
     fb::LaunchT entry;
     entry.kernel = kernelIndex.lookup(launch.getKernel());
@@ -450,6 +450,7 @@ private:
   }
 
   ModuleOp module;
+  SymbolTable symbols;
   const EmitOptions &options;
   plan::ArenaOp arena;
   fb::PlanT file;

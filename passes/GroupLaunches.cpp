@@ -43,14 +43,28 @@ namespace gpuc {
 
 namespace {
 
+/// The kernels of a module, and how many launches each has.
+struct Kernels {
+  SymbolTable symbols;
+  DenseMap<Operation *, unsigned> launches;
+
+  explicit Kernels(ModuleOp module) : symbols(module) {
+    module.walk([&](plan::LaunchOp launch) { ++launches[of(launch)]; });
+  }
+
+  plan::KernelOp of(plan::LaunchOp launch) const {
+    return symbols.lookup<plan::KernelOp>(launch.getKernel());
+  }
+
+  void drop(plan::KernelOp kernel) {
+    if (--launches[kernel] == 0)
+      symbols.erase(kernel);
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // Kinds
 //===----------------------------------------------------------------------===//
-
-plan::KernelOp kernelOf(plan::LaunchOp launch) {
-  return SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(launch->getParentOfType<ModuleOp>(),
-                                                              launch.getKernelAttr());
-}
 
 /// The variable behind a buffer, if one is.
 Operation *variableOf(Value buffer) {
@@ -81,11 +95,11 @@ bool foldsToOne(Block &body) {
 }
 
 /// Whether what the launch folds is folded on to one element, and read by nobody else.
-bool makesPartsOfSums(plan::LaunchOp launch, Block &body) {
+bool makesPartsOfSums(const Kernels &kernels, plan::LaunchOp launch, Block &body) {
   return folds(body) && llvm::all_of(launch.getOutputs(), [&](Value parts) {
            return llvm::all_of(parts.getUsers(), [&](Operation *user) {
              auto reader = dyn_cast<plan::LaunchOp>(user);
-             return user == launch || (reader && foldsToOne(kernelOf(reader).getBody().front()));
+             return user == launch || (reader && foldsToOne(kernels.of(reader).getBody().front()));
            });
          });
 }
@@ -100,21 +114,21 @@ struct Kind {
 };
 
 /// Of all that the launch reads and writes.
-int64_t touchedBytes(plan::LaunchOp launch) {
-  Block &body = kernelOf(launch).getBody().front();
+int64_t touchedBytes(const Kernels &kernels, plan::LaunchOp launch) {
+  Block &body = kernels.of(launch).getBody().front();
   int64_t bytes = 0;
   for (Type type : llvm::concat<const Type>(body.getArgumentTypes(), body.getTerminator()->getOperandTypes()))
     bytes += ir::sizeInBytes(type);
   return bytes;
 }
 
-std::optional<Kind> kindOf(plan::LaunchOp launch) {
-  Block &body = kernelOf(launch).getBody().front();
+std::optional<Kind> kindOf(const Kernels &kernels, plan::LaunchOp launch) {
+  Block &body = kernels.of(launch).getBody().front();
   if (isUpdate(launch, body))
     return Kind{Kind::Update, ""};
   if (foldsToOne(body))
     return Kind{Kind::Sum, codegen::textWithoutShapes(body)};
-  if (makesPartsOfSums(launch, body))
+  if (makesPartsOfSums(kernels, launch, body))
     return Kind{Kind::Part, codegen::textWithoutShapes(body)};
   return std::nullopt;
 }
@@ -235,21 +249,6 @@ std::string nameOf(const Group &group, Kind::Role role) {
   return layer + "." + (work.empty() ? "several" : work);
 }
 
-/// The kernels of a module, and how many launches each has.
-struct Kernels {
-  SymbolTable symbols;
-  DenseMap<Operation *, unsigned> launches;
-
-  explicit Kernels(ModuleOp module) : symbols(module) {
-    module.walk([&](plan::LaunchOp launch) { ++launches[kernelOf(launch)]; });
-  }
-
-  void drop(plan::KernelOp kernel) {
-    if (--launches[kernel] == 0)
-      symbols.erase(kernel);
-  }
-};
-
 class Grouping {
 public:
   Grouping(Kernels &kernels, plan::ProgramOp program, plan::StreamOp stream, LiveBytes &bytes,
@@ -270,8 +269,8 @@ public:
     std::map<Kind, SmallVector<unsigned>> kinds;
     for (auto [index, command] : llvm::enumerate(graph_.commands))
       if (auto launch = dyn_cast<plan::LaunchOp>(*command);
-          launch && staysOnItsStream(launch) && touchedBytes(launch) <= mostBytes_)
-        if (std::optional<Kind> kind = kindOf(launch))
+          launch && staysOnItsStream(launch) && touchedBytes(kernels_, launch) <= mostBytes_)
+        if (std::optional<Kind> kind = kindOf(kernels_, launch))
           kinds[*kind].push_back(index);
     for (auto &[kind, launches] : kinds)
       for (const Group &group : groupsOf(launches))
@@ -331,7 +330,7 @@ private:
     for (plan::LaunchOp member : group.members) {
       SmallVector<Value> own;
       for (auto [input, argument] :
-           llvm::zip_equal(member.getInputs(), kernelOf(member).getBody().getArguments())) {
+           llvm::zip_equal(member.getInputs(), kernels_.of(member).getBody().getArguments())) {
         Value &known = arguments[{input, argument.getType()}];
         if (!known) {
           known = body.addArgument(argument.getType(), argument.getLoc());
@@ -345,7 +344,8 @@ private:
     OpBuilder end = OpBuilder::atBlockEnd(&body);
     ir::YieldOp::create(end, location, results);
     OpBuilder builder(group.members.back());
-    SmallVector<plan::KernelOp> parts = llvm::map_to_vector(group.members, kernelOf);
+    SmallVector<plan::KernelOp> parts =
+        llvm::map_to_vector(group.members, [&](plan::LaunchOp member) { return kernels_.of(member); });
     for (plan::KernelOp part : parts)
       kernels_.drop(part);
     kernels_.symbols.insert(kernel, Block::iterator(program_)); // renames it if the name is taken
@@ -355,8 +355,8 @@ private:
       member.erase();
   }
 
-  static ir::FusedOp addSegment(Block &body, plan::LaunchOp member, ValueRange operands) {
-    plan::KernelOp kernel = kernelOf(member);
+  ir::FusedOp addSegment(Block &body, plan::LaunchOp member, ValueRange operands) {
+    plan::KernelOp kernel = kernels_.of(member);
     OpBuilder builder = OpBuilder::atBlockEnd(&body);
     auto segment = ir::FusedOp::create(builder, kernel.getLoc(),
                                        kernel.getBody().front().getTerminator()->getOperandTypes(),

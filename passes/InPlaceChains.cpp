@@ -9,7 +9,7 @@ using namespace mlir;
 namespace gpuc {
 
 InPlaceChains::InPlaceChains(ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes)
-    : module_(module), lifetimes_(lifetimes) {
+    : kernels_(module), lifetimes_(lifetimes) {
   for (auto &[buffer, lifetime] : lifetimes_)
     chains_.insert(buffer);
   program.walk([&](plan::LaunchOp launch) { join(launch); });
@@ -29,7 +29,7 @@ static bool isOutput(plan::AllocOp buffer) {
 }
 
 void InPlaceChains::join(plan::LaunchOp launch) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module_, launch.getKernelAttr());
+  auto kernel = kernels_.lookup<plan::KernelOp>(launch.getKernel());
   for (auto [result, output] : llvm::enumerate(launch.getOutputs()))
     for (Value input : launch.getInputs())
       if (canShare(launch, input, output) && mayOverwrite(launch, kernel, input, result)) {

@@ -22,7 +22,7 @@ private:
   void join(plan::LaunchOp launch);
   bool canShare(plan::LaunchOp launch, mlir::Value input, mlir::Value output) const;
 
-  mlir::ModuleOp module_;
+  mlir::SymbolTable kernels_;
   const Lifetimes &lifetimes_;
   llvm::EquivalenceClasses<mlir::Operation *> chains_;
   mlir::DenseSet<mlir::Operation *> overwritten_;

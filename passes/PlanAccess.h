@@ -60,8 +60,17 @@ private:
                              llvm::SmallVectorImpl<Access> &accesses) const;
   mlir::LogicalResult check(const Access &access, plan::BufferOpInterface buffer, int64_t base) const;
 
+  /// What is the same in each run, looked up once: symbols are found by walking the module.
+  struct Buffer {
+    mlir::Operation *owner;
+    int64_t bytes;
+    std::optional<uint64_t> place;
+  };
+  const Buffer &lookUp(plan::BufferOpInterface buffer) const;
+
   int64_t bytes_;
   uint64_t slots_;
+  mutable llvm::DenseMap<mlir::Operation *, Buffer> buffers_;
 };
 
 } // namespace gpuc

@@ -38,7 +38,7 @@ namespace {
 class Verifier {
 public:
   explicit Verifier(ModuleOp module)
-      : module(module), arena(*module.getOps<plan::ArenaOp>().begin()), addresses(arena) {}
+      : module(module), kernels(module), arena(*module.getOps<plan::ArenaOp>().begin()), addresses(arena) {}
 
   LogicalResult run() {
     unroll();
@@ -172,7 +172,7 @@ private:
     auto launch = dyn_cast<plan::LaunchOp>(command);
     if (!launch)
       return false;
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr());
+    auto kernel = kernels.lookup<plan::KernelOp>(launch.getKernel());
     return canUpdateInPlace(kernel.getBody().front(), read, write - launch.getInputs().size());
   }
 
@@ -262,6 +262,7 @@ private:
   }
 
   ModuleOp module;
+  SymbolTable kernels;
   plan::ArenaOp arena;
   AddressSpace addresses;
   HappensBefore order;

@@ -44,7 +44,11 @@ namespace gpuc::plan {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-BufferOpInterface bufferOf(Value value) { return rangeOf(value).buffer; }
+BufferOpInterface bufferOf(Value value) {
+  while (auto view = value.getDefiningOp<ViewOp>())
+    value = view.getSource();
+  return cast<BufferOpInterface>(value.getDefiningOp());
+}
 
 /// A view of a view moves with both.
 static void addStrides(SmallVectorImpl<int64_t> &sum, ArrayRef<int64_t> strides) {
@@ -53,7 +57,7 @@ static void addStrides(SmallVectorImpl<int64_t> &sum, ArrayRef<int64_t> strides)
     total += stride;
 }
 
-Range rangeOf(Value value) {
+Range viewedRangeOf(Value value) {
   Range range{{}, 0, -1, {}};
   while (auto view = value.getDefiningOp<ViewOp>()) {
     if (range.size < 0)
@@ -62,7 +66,12 @@ Range rangeOf(Value value) {
     range.offset += view.getOffset();
     value = view.getSource();
   }
-  range.buffer = cast<BufferOpInterface>(value.getDefiningOp());
+  range.buffer = bufferOf(value);
+  return range;
+}
+
+Range rangeOf(Value value) {
+  Range range = viewedRangeOf(value);
   if (range.size < 0)
     range.size = sizeInBytes(range.buffer);
   return range;
