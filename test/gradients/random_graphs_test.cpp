@@ -96,20 +96,24 @@ TEST_P(RandomGraphTest, GradientIsTheSlope) {
   std::vector<Tensor> arguments = argumentsOf(*module, "directional");
   std::vector<Tensor> at(arguments.begin(),
                          arguments.begin() + lookup(*module, "objective").getNumArguments());
-  std::vector<Tensor> above = at, below = at;
-  const double step = 1e-5;
-  size_t direction = at.size();
-  for (int64_t input : differentiated(graph_)) {
-    const Tensor &along = arguments[direction++];
-    for (int64_t i = 0; i < along.size(); ++i) {
-      above[input].elements[i].real += step * along.at(i);
-      below[input].elements[i].real -= step * along.at(i);
-    }
-  }
   double slope = evaluate(*module, "directional", arguments)[0].at(0);
-  double difference =
-      evaluate(*module, "objective", above)[0].at(0) - evaluate(*module, "objective", below)[0].at(0);
-  EXPECT_NEAR(slope, difference / (2 * step), 1e-6 * largest_);
+  auto quotient = [&](double step) {
+    std::vector<Tensor> above = at, below = at;
+    size_t direction = at.size();
+    for (int64_t input : differentiated(graph_)) {
+      const Tensor &along = arguments[direction++];
+      for (int64_t i = 0; i < along.size(); ++i) {
+        above[input].elements[i].real += step * along.at(i);
+        below[input].elements[i].real -= step * along.at(i);
+      }
+    }
+    double difference =
+        evaluate(*module, "objective", above)[0].at(0) - evaluate(*module, "objective", below)[0].at(0);
+    return difference / (2 * step);
+  };
+  // In one of 2,000 graphs a relu changes its mind within the first of these steps.
+  double wide = quotient(1e-5);
+  EXPECT_NEAR(slope, std::abs(wide - slope) <= 1e-6 * largest_ ? wide : quotient(1e-6), 1e-6 * largest_);
 }
 
 TEST_P(RandomGraphTest, PassesKeepItsMeaning) {
