@@ -60,7 +60,29 @@ static int64_t bytesOf(ValueRange values) {
   return bytes;
 }
 
-int64_t bytesRead(plan::CommandOpInterface command) { return bytesOf(command.getReads()); }
+/// Of a table no more than what is gathered from it.
+static int64_t bytesReadOf(BlockArgument argument, int64_t size) {
+  int64_t gathered = 0;
+  for (OpOperand &use : argument.getUses()) {
+    auto gather = dyn_cast<ir::GatherOp>(use.getOwner());
+    if (!gather || use.get() != gather.getOperand() || use.get() == gather.getIndices())
+      return size;
+    gathered += ir::sizeInBytes(gather.getType());
+  }
+  return std::min(size, gathered);
+}
+
+int64_t bytesRead(plan::CommandOpInterface command) {
+  auto launch = dyn_cast<plan::LaunchOp>(*command);
+  if (!launch)
+    return bytesOf(command.getReads());
+  int64_t bytes = 0;
+  for (auto [input, argument] :
+       llvm::zip_equal(launch.getInputs(), kernelOf(launch).getBody().getArguments()))
+    bytes += bytesReadOf(argument, plan::rangeOf(input).size);
+  return bytes;
+}
+
 int64_t bytesWritten(plan::CommandOpInterface command) { return bytesOf(command.getWrites()); }
 
 int64_t executionsOf(plan::CommandOpInterface command) {

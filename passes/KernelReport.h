@@ -11,7 +11,8 @@ namespace gpuc {
 /// whose commands count for themselves.
 int64_t flopsOf(plan::CommandOpInterface command);
 
-/// Bytes of the buffers that one execution reads, and of those that it writes.
+/// Bytes of the buffers that one execution reads, of a table from which it gathers at most what it gathers;
+/// and of those that it writes.
 int64_t bytesRead(plan::CommandOpInterface command);
 int64_t bytesWritten(plan::CommandOpInterface command);
 

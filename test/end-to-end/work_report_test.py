@@ -61,6 +61,14 @@ class WorkReport(ToolTest):
         self.assertEqual((loss["ops"], loss["flops"]), (["add", "sub", "mul", "select", "sum"], 5 * 7 * 2))
         self.assertEqual((loss["bytes_read"], loss["bytes_written"]), (4 * (2 * 7 * 2 + 2) + 7, 4))
 
+    def test_of_a_table_what_is_gathered(self):
+        # 2 · 24 tokens of 1,000, and 24 positions, each a row of 32.
+        keys = {"layers": "1", "width": "32", "heads": "2", "length": "24", "vocabulary": "1000", "batch": "2"}
+        report = self.reported("gpt2", keys)
+        embedding = next(entry for entry in report["work"] if "gather" in entry["ops"] and entry["entry"] == "predict")
+        print(embedding)
+        self.assertEqual(embedding["bytes_read"], 4 * 2 * 24 * (1 + 32) + 4 * 24 * 32)
+
     def test_loops_count_each_execution(self):
         report = self.reported("rnn-classifier", CASES["rnn-classifier"]["keys"])
         self.assertIn(5, {entry["executions"] for entry in report["work"]})  # time steps
