@@ -30,10 +30,12 @@ namespace {
 
 ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
-/// The dimension of the product's result along which a bias has an element each.
+/// The dimension of the product's result along which a bias has an element each: columns, or channels.
 int64_t biasDimension(Operation *product) {
-  return isa<ir::MatmulOp>(product) ? cast<RankedTensorType>(product->getResultTypes().front()).getRank() - 1
-                                    : 1;
+  if (isa<ir::MatmulOp>(product))
+    return cast<RankedTensorType>(product->getResultTypes().front()).getRank() - 1;
+  auto convolution = dyn_cast<ir::Conv2dOp>(product);
+  return convolution && convolution.getChannelsLast() ? 3 : 1;
 }
 
 /// Part of a vector, without gaps.

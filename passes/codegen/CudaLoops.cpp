@@ -27,9 +27,11 @@ CudaLoops::CudaLoops(const Kernel &kernel) {
       folded *= group.extent;
     }
   }
-  for (int64_t extent : kernel.extents)
-    if (extent == 0)
+  for (auto [extent, role] : llvm::zip_equal(kernel.extents, kernel.roles)) {
+    bool isOfIndices = kernel.form == Form::ScatterAdd && role == Role::Ordered;
+    if (extent == 0 && !isOfIndices)
       outputs = reduction ? outputs : 0; // a tensor without elements
+  }
   if (kernel.form == Form::ScatterAdd)
     shareSlots(kernel);
   columns = threadsPerBlock;
@@ -51,7 +53,8 @@ void CudaLoops::shareSlots(const Kernel &kernel) {
     if (group.role == Role::Slot)
       slots = group.extent;
   int64_t wanted = llvm::divideCeil(scatteringThreads, std::max<int64_t>(outputs, 1));
-  slotsOfPart = std::max<int64_t>(llvm::divideCeil(slots, wanted), std::min(slots, leastSlotsOfPart));
+  int64_t share = llvm::divideCeil(slots, wanted);
+  slotsOfPart = std::max({share, std::min(slots, leastSlotsOfPart), int64_t(1)});
   slotParts = llvm::divideCeil(slots, slotsOfPart);
   outputs *= slotParts;
 }

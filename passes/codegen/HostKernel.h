@@ -11,8 +11,9 @@ namespace gpuc::codegen {
 
 /// Emits `symbol(ptr operands, i64 begin, i64 end)` into `module`, which may be of another context than the
 /// block. Numbers in which kernels differ that may well share their code (the length of a kernel whose
-/// elements lie in one row, the ids of random numbers, what these are scaled by) are parameters: they are
-/// returned, and where there are any, the function takes a pointer to them, an i64 each, after the others.
+/// elements lie in one row, the ids of random numbers and the f32 constants beside them) are parameters: they
+/// are returned, and where there are any, the function takes a pointer to them, an i64 each, after the
+/// others.
 std::vector<int64_t> emitHostKernel(mlir::ModuleOp module, llvm::StringRef symbol, mlir::Block &body,
                                     const HostTarget &target);
 

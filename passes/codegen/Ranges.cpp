@@ -35,6 +35,7 @@ SmallVector<Range> rangesAlong(const Kernel &kernel, size_t group, int64_t lanes
   SmallVector<Range> ranges;
   for (Operation &op : *kernel.body) // one of them at most is a concat or a pad, at the results' position
     for (int64_t end : endsAlong(op, kernel.groups[group].last)) {
+      assert(end <= extent && "what the results' position is not along");
       int64_t low = llvm::alignTo(begin, lanes), high = end == extent ? end : end / lanes * lanes;
       begin = end;
       if (low >= high)

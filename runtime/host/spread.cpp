@@ -13,8 +13,8 @@ namespace {
 
 // Measured on two cores of a Xeon: 64 kB that the other core has changed take 6 us to change again, else 1;
 // 400 kB 22 us, else 4 to 7. A fork and join of two threads takes 0.5 us; a shared command between others
-// that are not loses as much again to the worker's cold code and lines. With 0.5 in all, a step of GPT 2
-// layers, of which four were shared, took 273 us instead of 235.
+// that are not loses nearly as much again to the worker's cold code and lines. With 0.5 in all, a step of GPT
+// 2 layers, of which four were shared, took 273 us instead of 235.
 constexpr double kMovedBytesPerNs = 8;
 constexpr double kForkNs = 700, kForkNsOfThread = 100;
 constexpr int64_t kNever = int64_t{1} << 39;

@@ -66,7 +66,6 @@ class WorkReport(ToolTest):
         keys = {"layers": "1", "width": "32", "heads": "2", "length": "24", "vocabulary": "1000", "batch": "2"}
         report = self.reported("gpt2", keys)
         embedding = next(entry for entry in report["work"] if "gather" in entry["ops"] and entry["entry"] == "predict")
-        print(embedding)
         self.assertEqual(embedding["bytes_read"], 4 * 2 * 24 * (1 + 32) + 4 * 24 * 32)
 
     def test_loops_count_each_execution(self):

@@ -91,6 +91,24 @@ func.func @conv(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<4xf
 
 // -----
 
+// Of images that lie channels last it is the last dimension; a vector along their height is no bias.
+// CUDA-LABEL: func.func @conv_channels_last(
+// CUDA:         gpuc.fused "conv2d_add_relu"
+// CUDA-NOT:     gpuc.fused
+// CUDA:         return
+func.func @conv_channels_last(%x: tensor<2x6x6x8xbf16>, %w: tensor<4x3x3x8xbf16>, %b: tensor<4xbf16>) -> (tensor<2x4x4x4xbf16>, tensor<2x4x4x4xbf16>) {
+  %y = gpuc.conv2d %x, %w channels_last : (tensor<2x6x6x8xbf16>, tensor<4x3x3x8xbf16>) -> tensor<2x4x4x4xbf16>
+  %bs = gpuc.broadcast %b dims [3] : tensor<4xbf16> to tensor<2x4x4x4xbf16>
+  %s = gpuc.add %y, %bs : tensor<2x4x4x4xbf16>
+  %r = gpuc.relu %s : tensor<2x4x4x4xbf16>
+  %z = gpuc.conv2d %x, %w channels_last : (tensor<2x6x6x8xbf16>, tensor<4x3x3x8xbf16>) -> tensor<2x4x4x4xbf16>
+  %hs = gpuc.broadcast %b dims [1] : tensor<4xbf16> to tensor<2x4x4x4xbf16>
+  %t = gpuc.add %z, %hs : tensor<2x4x4x4xbf16>
+  return %r, %t : tensor<2x4x4x4xbf16>, tensor<2x4x4x4xbf16>
+}
+
+// -----
+
 // cuDNN has no relu right behind a convolution, nor any of this for f64.
 // CHECK-LABEL: func.func @convs_of_the_host(
 // CHECK:         gpuc.fused "conv2d_relu"

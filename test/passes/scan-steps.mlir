@@ -1,5 +1,5 @@
-// What is compiled for a loop does not depend on how often it iterates: as many kernels and commands for 16 steps as for
-// 4,000, and the same bytes of workspace for what lives in one iteration only.
+// What is compiled for a loop does not depend on how often it iterates, from 16 times on, when its weights are turned: as
+// many kernels and commands as for 4,000, and the same bytes of workspace for what lives in one iteration only.
 // RUN: sed s/TIME/16/g %s | gpuc-opt --gpuc-train-pipeline --gpuc-plan-pipeline -o %t.16
 // RUN: sed s/TIME/4000/g %s | gpuc-opt --gpuc-train-pipeline --gpuc-plan-pipeline -o %t.4000
 // RUN: grep -oE "plan.(launch|matmul|copy|fill|repeat|kernel|upload)" %t.16 | sort > %t.16.commands

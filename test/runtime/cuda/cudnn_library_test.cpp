@@ -181,6 +181,7 @@ TEST_P(Library, HasAnEngineForABiasAndRelu) {
     for (auto [type, tf32, channels_last] : {std::tuple{DataType::f32, false, false},
                                              {DataType::f32, true, false},
                                              {DataType::f32, true, true},
+                                             {DataType::f16, false, false},
                                              {DataType::f16, false, true},
                                              {DataType::bf16, false, false},
                                              {DataType::bf16, false, true}})
@@ -196,6 +197,7 @@ TEST_P(Library, HasAnEngineForABiasAndRelu) {
         Result<bool> tensor_cores = chosenUsesTensorCores(**dnn, target, command, rules);
         ASSERT_TRUE(tensor_cores.ok()) << tensor_cores.message();
         if (exact) EXPECT_FALSE(*tensor_cores);
+        if (!exact && GetParam().in_channels >= 32 && GetParam().groups == 1) EXPECT_TRUE(*tensor_cores);
       }
   }
 }
