@@ -51,10 +51,9 @@ void CudaLoops::shareSlots(const Kernel &kernel) {
   int64_t slots = 1;
   for (const Group &group : kernel.groups)
     if (group.role == Role::Slot)
-      slots = group.extent;
+      slots = std::max<int64_t>(group.extent, 1); // of a table without any there are no outputs
   int64_t wanted = llvm::divideCeil(scatteringThreads, std::max<int64_t>(outputs, 1));
-  int64_t share = llvm::divideCeil(slots, wanted);
-  slotsOfPart = std::max({share, std::min(slots, leastSlotsOfPart), int64_t(1)});
+  slotsOfPart = std::max<int64_t>(llvm::divideCeil(slots, wanted), std::min(slots, leastSlotsOfPart));
   slotParts = llvm::divideCeil(slots, slotsOfPart);
   outputs *= slotParts;
 }
