@@ -228,7 +228,11 @@ std::optional<Epilogue> epilogueOf(ir::FusedOp fused) {
 bool takesBias(plan::TargetKind target, Operation *product) {
   if (!isa<ir::MatmulOp, ir::Conv2dOp>(product))
     return false;
-  return target == plan::TargetKind::host || !getElementTypeOrSelf(product->getResult(0)).isF64();
+  if (target == plan::TargetKind::host)
+    return true;
+  auto convolution = dyn_cast<ir::Conv2dOp>(product);
+  return !getElementTypeOrSelf(product->getResult(0)).isF64() &&
+         !(convolution && convolution.getChannelsLast());
 }
 
 // cuBLASLt and cuDNN have none of this for f64, and cuDNN no engine for a convolution with relu right behind
