@@ -225,6 +225,8 @@ std::optional<Epilogue> epilogueOf(ir::FusedOp fused) {
   return epilogue.product ? std::optional(epilogue) : std::nullopt;
 }
 
+// Of images that lie channels last cuDNN would, but how its single rounding adds up over a training step is
+// not yet held against a reference that rounds alike.
 bool takesBias(plan::TargetKind target, Operation *product) {
   if (!isa<ir::MatmulOp, ir::Conv2dOp>(product))
     return false;
