@@ -337,6 +337,8 @@ private:
       entry.writes.push_back(operand(output));
     entry.tiles = schedule.tiles;
     entry.grain = schedule.grain;
+    entry.bands = schedule.bands;
+    entry.cut.assign(schedule.cut.begin(), schedule.cut.end());
     entry.grid = schedule.grid;
     entry.block = schedule.block;
     return entry;

@@ -57,6 +57,8 @@ FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, const Codeg
     entry.symbol = symbol;
     entry.tiles = schedule.tiles;
     entry.grain = schedule.grain;
+    entry.bands = schedule.bands;
+    entry.cut = std::move(schedule.cut);
   }
   return code;
 }

@@ -4,6 +4,7 @@
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Element.h"
+#include "passes/codegen/HostBands.h"
 #include "passes/codegen/Ranges.h"
 #include "passes/codegen/Segments.h"
 
@@ -77,12 +78,10 @@ constexpr int64_t tilePicoseconds = 500'000;
 constexpr int64_t grainPicoseconds = 10'000'000;
 
 /// `extent` cut into parts of about `most` each, at most so many: into a multiple of 16 where there are that
-/// many. Halves, quarters and eighths of all kernels on the same rows then begin at the same ones.
+/// many. Halves, quarters and eighths of all kernels on the same rows then begin at the same ones, and
+/// threads that take a loop over time by bands of rows can share the shortest of them.
 static int64_t partOf(int64_t extent, int64_t most) {
-  constexpr int64_t multiple = 16;
-  int64_t parts = llvm::divideCeil(extent, most);
-  if (parts >= multiple / 2)
-    parts = llvm::alignTo(parts, multiple);
+  int64_t parts = llvm::alignTo(llvm::divideCeil(extent, most), 16);
   return llvm::divideCeil(extent, parts);
 }
 
@@ -115,7 +114,7 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
 
   int64_t perElement = picosecondsPerPosition(kernel) * ordered;
   int64_t wanted = std::max<int64_t>(1, tilePicoseconds / std::max<int64_t>(1, perElement));
-  if (laneExtent > wanted)
+  if (laneExtent > wanted || (rows == 1 && laneExtent > 1))
     chunk = std::min<int64_t>(laneExtent, llvm::alignTo(partOf(laneExtent, wanted), 4 * lanes));
   chunk = std::max<int64_t>(1, chunk); // an empty tensor has no tiles
   rowsPerTile = partOf(std::max<int64_t>(1, rows), std::max<int64_t>(1, wanted / chunk));
@@ -134,7 +133,7 @@ static KernelSchedule scheduleSegments(Block &body, const HostTarget &target) {
     tiles += loops.tiles;
     picoseconds += loops.tiles * loops.picosecondsPerTile;
   }
-  return {tiles, grainOf(picoseconds / std::max<int64_t>(1, tiles))};
+  return {tiles, grainOf(picoseconds / std::max<int64_t>(1, tiles)), 0, {}};
 }
 
 } // namespace gpuc::codegen
@@ -144,8 +143,10 @@ namespace gpuc {
 KernelSchedule scheduleHostKernel(Block &body, const HostTarget &target) {
   if (codegen::isSegmented(body))
     return codegen::scheduleSegments(body, target);
-  codegen::HostLoops loops(codegen::Kernel(body), target);
-  return {loops.tiles, loops.grain};
+  codegen::Kernel kernel(body);
+  codegen::HostLoops loops(kernel, target);
+  codegen::HostBands bands(kernel, loops);
+  return {loops.tiles, loops.grain, bands.count, std::move(bands.cut)};
 }
 
 } // namespace gpuc

@@ -151,8 +151,10 @@ namespace {
 /// takes the same ways.
 class AccessCollector {
 public:
-  AccessCollector(const Kernel &kernel, SmallVectorImpl<Access> &accesses)
-      : kernel_(kernel), space_(kernel.space()), accesses_(accesses) {}
+  using OnRead = llvm::function_ref<void(BlockArgument, const Index &)>;
+
+  AccessCollector(const Kernel &kernel, SmallVectorImpl<Access> &accesses, OnRead onRead = {})
+      : kernel_(kernel), space_(kernel.space()), accesses_(accesses), onRead_(onRead) {}
 
   void collect(Value value, const Index &index);
   bool staysInItsRow() const { return staysInItsRow_; }
@@ -180,6 +182,7 @@ private:
   const Kernel &kernel_;
   size_t space_;
   SmallVectorImpl<Access> &accesses_;
+  OnRead onRead_;
   llvm::DenseMap<Value, SmallVector<Index, 1>> seen_;
   bool staysInItsRow_ = true;
 };
@@ -189,6 +192,8 @@ void AccessCollector::collectLeaf(Value leaf, const Index &index) {
   Affine address = linearAddress(index, shapeOf(leaf), space_);
   address.isDynamic = llvm::any_of(index, [](const Affine &entry) { return entry.isDynamic; });
   accesses_.push_back({leaf, address});
+  if (onRead_)
+    onRead_(cast<BlockArgument>(leaf), index);
 }
 
 void AccessCollector::collectConcat(ConcatOp op, Index at) {
@@ -323,6 +328,12 @@ SmallVector<Access> allAccesses(const Kernel &kernel) {
   AccessCollector collector(kernel, accesses);
   collectAll(collector, kernel);
   return accesses;
+}
+
+void forEachRead(const Kernel &kernel, llvm::function_ref<void(BlockArgument, const Index &)> onRead) {
+  SmallVector<Access> accesses;
+  AccessCollector collector(kernel, accesses, onRead);
+  collectAll(collector, kernel);
 }
 
 bool staysInItsRow(const Kernel &kernel) {

@@ -67,6 +67,9 @@ struct Access {
 /// Every address of the kernel's operands, before and after its root, and of its results.
 llvm::SmallVector<Access> allAccesses(const Kernel &kernel);
 
+/// Every position at which the kernel reads its operands; entries of which only the kernel knows are dynamic.
+void forEachRead(const Kernel &kernel, llvm::function_ref<void(mlir::BlockArgument, const Index &)> onRead);
+
 /// Whether a reduction's value is only ever wanted for the row that the loops are in.
 bool staysInItsRow(const Kernel &kernel);
 

@@ -41,10 +41,11 @@ inline constexpr uint64_t kCopyTileBytes = 4096;
 inline constexpr double kCopyTileNs = 410;
 
 struct HostCommand {
-  enum class Kind : uint8_t { launch, matmul, conv, attention, copy, fill, record, wait, repeat };
+  enum class Kind : uint8_t { launch, matmul, conv, attention, copy, fill, record, wait, repeat, bands };
 
   struct Launch {
     KernelFunction function;
+    int64_t first_tile;
     int64_t tiles;
     double tile_ns;
     uint32_t reads;  // the first operands; the others are written
@@ -82,6 +83,12 @@ struct HostCommand {
     uint32_t first;  // of the repeated commands
     const std::vector<MovingPointer>* moving;
   };
+  /// Stands in front of a repeat that the threads may take by bands of rows, one each, through all
+  /// iterations (see bands.h). What they execute instead of the repeat is spread.
+  struct Bands {
+    std::vector<std::vector<HostCommand>>* lists;  // of each band
+    uint32_t last;                                 // the repeat's marker
+  };
 
   Kind kind = Kind::launch;
   bool spread = false;                  // whether the pool's threads share it (see spread.h)
@@ -97,6 +104,7 @@ struct HostCommand {
     Record record;
     Wait wait;
     Repeat repeat;
+    Bands bands;
   };
 };
 
@@ -155,7 +163,9 @@ struct HostProgram {
   std::deque<ConvKernel> convolutions;
   std::deque<AttentionKernel> attentions;
   std::deque<std::vector<MovingPointer>> moving;  // one for each repeat
-  std::deque<std::vector<std::byte>> staging;     // outputs that are copied out of the arena
+  std::deque<std::vector<std::vector<HostCommand>>> bands;
+  std::deque<std::vector<void*>> band_pointers;  // the pointer tables of bands
+  std::deque<std::vector<std::byte>> staging;    // outputs that are copied out of the arena
   uint64_t runs = 0;
   uint64_t last_slot = 0;
 };

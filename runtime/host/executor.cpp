@@ -16,7 +16,8 @@ int64_t now() {
 void launch(const HostCommand& command, ThreadPool& pool) {
   auto tiles = [](const void* context, int64_t begin, int64_t end) {
     const HostCommand& command = *static_cast<const HostCommand*>(context);
-    command.launch.function(command.operands, begin, end);
+    const int64_t first = command.launch.first_tile;
+    command.launch.function(command.operands, first + begin, first + end);
   };
   pool.parallelFor(command.launch.tiles, partGrain(command.launch.tile_ns), {tiles, &command});
 }
@@ -138,6 +139,27 @@ bool repeatAgain(HostCommand& command) {
   return again;
 }
 
+/// Each band is walked by one thread. The first is the caller's, whose commands stand in the profile for all.
+void runBands(const HostCommand& command, const StreamWalk& walk) {
+  struct Bands {
+    std::vector<std::vector<HostCommand>>& lists;
+    const StreamWalk& walk;
+  };
+  const Bands bands = {*command.bands.lists, walk};
+  auto run = [](const void* context, int64_t begin, int64_t end) {
+    static ProfileRing unseen(0);
+    const Bands& bands = *static_cast<const Bands*>(context);
+    StreamWalk band = bands.walk;
+    band.pool = band.alone;
+    for (int64_t i = begin; i < end; ++i) {
+      band.commands = &bands.lists[static_cast<size_t>(i)];
+      if (i > 0) band.profile = &unseen;
+      band.run();
+    }
+  };
+  walk.pool->parallelFor(static_cast<int64_t>(bands.lists.size()), 1, {run, &bands});
+}
+
 }  // namespace
 
 void ProfileRing::appendTo(std::vector<ProfileEvent>& list) const {
@@ -179,6 +201,11 @@ void StreamWalk::run() const {
         break;
       case HostCommand::Kind::repeat:
         if (repeatAgain(command)) i = size_t{command.repeat.first} - 1;  // wraps to before 0, the loop adds 1
+        continue;
+      case HostCommand::Kind::bands:
+        if (!command.spread) continue;
+        runBands(command, *this);
+        i = command.bands.last;
         continue;
     }
     if (profiled) profile->add({command.source, program, stream, begin, now()});

@@ -26,7 +26,7 @@ class HostExecutable : public Executable {
     GPUC_RETURN_IF_ERROR(loadCode(kernels));
     copyConstants();
     for (size_t i = 0; i < plan_.info().programs.size(); ++i) {
-      Result<std::unique_ptr<HostProgram>> program = lowerProgram(plan_, i, arena_, kernels);
+      Result<std::unique_ptr<HostProgram>> program = lowerProgram(plan_, i, arena_, kernels, pool_.threads());
       if (!program.ok())
         return Status::error("program '" + plan_.info().programs[i].name + "': " + program.message());
       programs_.push_back(*std::move(program));

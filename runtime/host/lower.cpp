@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "runtime/plan/access.h"
+#include "runtime/host/bands.h"
 
 namespace gpuc {
 namespace {
@@ -48,16 +48,23 @@ uint64_t repeatedElement(const fb::Fill& fill) {
 class Lowering {
  public:
   Lowering(const Plan& plan, const fb::Program& program, const Arena& arena,
-           const std::vector<KernelFunction>& kernels, HostProgram& out)
-      : plan_(plan.root()), program_(program), arena_(arena), kernels_(kernels), out_(out) {}
+           const std::vector<KernelFunction>& kernels, int threads, HostProgram& out)
+      : plan_(plan.root()),
+        program_(program),
+        arena_(arena),
+        kernels_(kernels),
+        threads_(threads),
+        out_(out) {}
 
   Status lower() {
     size_t pointers = 0;
     for (const fb::Stream* stream : each(program_.streams())) pointers += countPointers(stream->commands());
     out_.pointers.resize(pointers);  // commands point into it: it must not move from here on
+    next_entry_ = out_.pointers.data();
     out_.events.resize(countOf(program_.events()));
     copied_inputs_.resize(countOf(program_.inputs()), false);
     placeOutputs();
+    out_.streams.reserve(countOf(program_.streams()));  // so do uses
     for (const fb::Stream* stream : each(program_.streams())) {
       stream_ = &out_.streams.emplace_back();
       GPUC_RETURN_IF_ERROR(lower(stream->commands()));
@@ -71,10 +78,17 @@ class Lowering {
   struct Use {
     void** entry;
     uint32_t buffer;
-    uint64_t offset;
-    size_t stream, command;
+    uint64_t offset;  // in it
+    std::vector<HostCommand>* list;
+    size_t command;
     uint32_t operand;
   };
+
+  /// The rows of which commands are lowered: all, or one of the bands of a repeat.
+  struct Band {
+    int64_t number = 0, count = 1;
+  };
+  uint64_t bands() const { return static_cast<uint64_t>(band_.count); }
 
   const fb::Buffer& bufferOf(uint32_t index) const { return *plan_.buffers()->Get(index); }
 
@@ -110,7 +124,7 @@ class Lowering {
     out_.inputs.push_back(std::move(input));
   }
 
-  HostCommand& commandOf(const Use& use) { return out_.streams[use.stream][use.command]; }
+  HostCommand& commandOf(const Use& use) { return (*use.list)[use.command]; }
 
   /// Whether a command copies all of the input at this port into its buffer.
   bool bringsInput(const HostCommand& command, uint32_t port) const {
@@ -140,8 +154,7 @@ class Lowering {
     if (command.work_type() == fb::Work::Repeat) return lowerRepeat(command);
     HostCommand result{};
     result.source = &command;
-    result.operands = nextEntry();
-    first_pointer_ = used_pointers_;
+    result.operands = operands_ = next_entry_;
     switch (command.work_type()) {
       case fb::Work::Launch:
         lower(*command.work_as_Launch(), result);
@@ -179,32 +192,26 @@ class Lowering {
     for (const fb::Operand* operand : each(launch.reads())) addOperand(operand);
     for (const fb::Operand* operand : each(launch.writes())) addOperand(operand);
     result.kind = HostCommand::Kind::launch;
+    const int64_t tiles = static_cast<int64_t>(launch.tiles()) / band_.count;
     result.launch = {.function = kernels_[launch.kernel()],
-                     .tiles = static_cast<int64_t>(launch.tiles()),
+                     .first_tile = tiles * band_.number,
+                     .tiles = tiles,
                      .tile_ns = 10'000 / static_cast<double>(launch.grain()),
                      .reads = countOf(launch.reads())};
   }
 
   Status lower(const fb::Matmul& matmul, HostCommand& result) {
-    MatmulShape shape{.type = static_cast<DataType>(matmul.type()),
-                      .batch = static_cast<int64_t>(matmul.batch()),
-                      .m = static_cast<int64_t>(matmul.m()),
-                      .n = static_cast<int64_t>(matmul.n()),
-                      .k = static_cast<int64_t>(matmul.k()),
-                      .transpose_a = matmul.transpose_a(),
-                      .transpose_b = matmul.transpose_b(),
-                      .batch_stride_a = static_cast<int64_t>(matmul.batch_stride_a()),
-                      .batch_stride_b = static_cast<int64_t>(matmul.batch_stride_b()),
-                      .bias = matmul.bias() != nullptr,
-                      .accumulate = matmul.accumulate(),
-                      .relu = matmul.relu(),
-                      .mask = matmul.mask() != nullptr};
+    MatmulShape shape = gpuc::shapeOf(matmul);
+    shape.m /= band_.count;
     int64_t workspace_bytes = matmul.workspace() ? static_cast<int64_t>(matmul.workspace()->size()) : 0;
     GPUC_ASSIGN_OR_RETURN(MatmulKernel kernel, MatmulKernel::create(shape, workspace_bytes));
     out_.matmuls.push_back(std::move(kernel));
-    for (const fb::Operand* operand :
-         {matmul.a(), matmul.b(), matmul.c(), matmul.bias(), matmul.workspace(), matmul.mask()})
-      addOperand(operand);
+    addRows(matmul.a());
+    addOperand(matmul.b());
+    addRows(matmul.c());
+    addOperand(matmul.bias());
+    addOperand(matmul.workspace());
+    addRows(matmul.mask());
     result.kind = HostCommand::Kind::matmul;
     result.matmul = {.kernel = &out_.matmuls.back()};
     return okStatus();
@@ -299,9 +306,9 @@ class Lowering {
   void lower(const fb::Copy& copy, HostCommand& result) {
     result.kind = HostCommand::Kind::copy;
     if (copy.kind() == fb::CopyKind::device_to_device) {
-      addOperand(copy.from());
-      addOperand(copy.to());
-      result.copy = {.bytes = copy.from()->size(), .of_read_input = false};
+      addRows(copy.from());
+      addRows(copy.to());
+      result.copy = {.bytes = copy.from()->size() / bands(), .of_read_input = false};
     } else if (copy.kind() == fb::CopyKind::host_to_device) {
       copied_inputs_[copy.port()] = true;
       void** from = addHostOperand(copy.from(), nullptr);
@@ -316,16 +323,51 @@ class Lowering {
   }
 
   void lower(const fb::Fill& fill, HostCommand& result) {
-    addOperand(fill.to());
+    addRows(fill.to());
     result.kind = HostCommand::Kind::fill;
-    result.fill = {.bytes = fill.to()->size(),
+    result.fill = {.bytes = fill.to()->size() / bands(),
                    .pattern = repeatedElement(fill),
                    .element_bytes = std::max<uint32_t>(1, countOf(fill.pattern()))};
   }
 
+  /// The repeat, and in front of it its bands, if it may be cut into some.
+  Status lowerRepeat(const fb::Command& command) {
+    const fb::Repeat& repeat = *command.work_as_Repeat();
+    const bool may_be_cut = stream_ == &out_.streams[0];  // neither another stream's nor within a band
+    const int count = may_be_cut ? bandsOf(plan_, repeat, repeat_counts_, threads_) : 1;
+    if (count == 1) return lowerCommandsOf(command);
+    const size_t place = stream_->size();
+    HostCommand bands{};
+    bands.kind = HostCommand::Kind::bands;
+    bands.source = &command;
+    stream_->push_back(bands);
+    GPUC_RETURN_IF_ERROR(lowerCommandsOf(command));
+    GPUC_RETURN_IF_ERROR(lowerBands(command, count));
+    (*stream_)[place].bands = {.lists = &out_.bands.back(),
+                               .last = static_cast<uint32_t>(stream_->size() - 1)};
+    return okStatus();
+  }
+
+  Status lowerBands(const fb::Command& command, int count) {
+    std::vector<HostCommand>* stream = stream_;
+    void** next_entry = next_entry_;
+    std::vector<std::vector<HostCommand>>& lists = out_.bands.emplace_back(static_cast<size_t>(count));
+    for (int band = 0; band < count; ++band) {
+      stream_ = &lists[static_cast<size_t>(band)];
+      band_ = {.number = band, .count = count};
+      next_entry_ =
+          out_.band_pointers.emplace_back(countPointers(command.work_as_Repeat()->commands())).data();
+      GPUC_RETURN_IF_ERROR(lowerCommandsOf(command));
+    }
+    stream_ = stream;
+    band_ = {};
+    next_entry_ = next_entry;
+    return okStatus();
+  }
+
   /// The repeated commands, then one that jumps back to them. Operands that move are noted on the way, for
   /// each repeat.
-  Status lowerRepeat(const fb::Command& command) {
+  Status lowerCommandsOf(const fb::Command& command) {
     const fb::Repeat& repeat = *command.work_as_Repeat();
     std::vector<MovingPointer>& moving = out_.moving.emplace_back();
     repeats_.push_back(&moving);
@@ -342,49 +384,52 @@ class Lowering {
     return okStatus();
   }
 
-  void** nextEntry() { return out_.pointers.data() + used_pointers_; }
-
   void noteStrides(void** entry, const fb::Operand& operand) {
     for (uint32_t d = 0; d < repeats_.size(); ++d)
       if (int64_t stride = strideOf(operand, d)) repeats_[d]->push_back({entry, stride});
   }
 
   /// The next entry of the pointer table: an address in the arena, or null where there is no operand.
-  void addOperand(const fb::Operand* operand) {
-    void** entry = nextEntry();
-    ++used_pointers_;
+  void addOperand(const fb::Operand* operand) { addOperand(operand, 0); }
+
+  /// The same of an operand of which a band has its part alone.
+  void addRows(const fb::Operand* operand) {
+    addOperand(operand, operand ? operand->size() / bands() * static_cast<uint64_t>(band_.number) : 0);
+  }
+
+  void addOperand(const fb::Operand* operand, uint64_t first_byte) {
+    void** entry = next_entry_++;
     if (!operand) return;
     const fb::Buffer& buffer = bufferOf(operand->buffer());
-    std::byte* address = arena_.data() + buffer.offset() + operand->offset();
+    const uint64_t offset = operand->offset() + first_byte;
+    std::byte* address = arena_.data() + buffer.offset() + offset;
     *entry = address;
     uses_.push_back({.entry = entry,
                      .buffer = operand->buffer(),
-                     .offset = operand->offset(),
-                     .stream = out_.streams.size() - 1,
+                     .offset = offset,
+                     .list = stream_,
                      .command = stream_->size(),
-                     .operand = static_cast<uint32_t>(used_pointers_ - 1 - first_pointer_)});
+                     .operand = static_cast<uint32_t>(entry - operands_)});
     if (slotStride(buffer) != 0) out_.slot_pointers.push_back({entry, address, slotStride(buffer)});
     noteStrides(entry, *operand);
-    noteAccess(buffer.offset() + operand->offset(), *operand);
+    noteAccess(entry, buffer.offset() + offset, *operand);
   }
 
   /// What the main stream touches; strides of repeats make the range longer, at either end.
-  void noteAccess(uint64_t begin, const fb::Operand& operand) {
+  void noteAccess(void** entry, uint64_t begin, const fb::Operand& operand) {
     if (stream_ != &out_.streams[0]) return;
     uint64_t end = begin + operand.size();
     for (uint32_t d = 0; d < repeat_counts_.size(); ++d) {
       const int64_t moved = strideOf(operand, d) * static_cast<int64_t>(repeat_counts_[d] - 1);
       (moved < 0 ? begin : end) += static_cast<uint64_t>(moved);
     }
-    const size_t position = used_pointers_ - 1 - first_pointer_;
-    out_.accesses.push_back({static_cast<uint32_t>(stream_->size()), static_cast<uint32_t>(position), begin,
-                             end, operand.size()});
+    out_.accesses.push_back({static_cast<uint32_t>(stream_->size()), static_cast<uint32_t>(entry - operands_),
+                             begin, end, operand.size()});
   }
 
   /// The next entry, in the host's image of an input or output that begins at `image`.
   void** addHostOperand(const fb::Operand* operand, std::byte* image) {
-    void** entry = nextEntry();
-    ++used_pointers_;
+    void** entry = next_entry_++;
     if (image) *entry = image + (operand ? operand->offset() : 0);
     if (operand) noteStrides(entry, *operand);
     return entry;
@@ -405,6 +450,7 @@ class Lowering {
   const fb::Program& program_;
   const Arena& arena_;
   const std::vector<KernelFunction>& kernels_;
+  int threads_;
   HostProgram& out_;
   std::vector<HostCommand>* stream_ = nullptr;
   std::vector<std::vector<MovingPointer>*> repeats_;  // around the current command, outermost first
@@ -412,17 +458,34 @@ class Lowering {
   std::vector<Use> uses_;
   std::vector<bool> copied_inputs_;
   std::vector<std::byte*> staged_;
-  size_t used_pointers_ = 0;
-  size_t first_pointer_ = 0;  // of the current command
+  Band band_;
+  void** next_entry_ = nullptr;  // of the pointer table
+  void** operands_ = nullptr;    // of the current command
 };
 
 }  // namespace
 
+MatmulShape shapeOf(const fb::Matmul& matmul) {
+  return {.type = static_cast<DataType>(matmul.type()),
+          .batch = static_cast<int64_t>(matmul.batch()),
+          .m = static_cast<int64_t>(matmul.m()),
+          .n = static_cast<int64_t>(matmul.n()),
+          .k = static_cast<int64_t>(matmul.k()),
+          .transpose_a = matmul.transpose_a(),
+          .transpose_b = matmul.transpose_b(),
+          .batch_stride_a = static_cast<int64_t>(matmul.batch_stride_a()),
+          .batch_stride_b = static_cast<int64_t>(matmul.batch_stride_b()),
+          .bias = matmul.bias() != nullptr,
+          .accumulate = matmul.accumulate(),
+          .relu = matmul.relu(),
+          .mask = matmul.mask() != nullptr};
+}
+
 Result<std::unique_ptr<HostProgram>> lowerProgram(const Plan& plan, size_t program, const Arena& arena,
-                                                  const std::vector<KernelFunction>& kernels) {
+                                                  const std::vector<KernelFunction>& kernels, int threads) {
   auto result = std::make_unique<HostProgram>();
   const fb::Program& source = *plan.root().programs()->Get(static_cast<uint32_t>(program));
-  GPUC_RETURN_IF_ERROR(Lowering(plan, source, arena, kernels, *result).lower());
+  GPUC_RETURN_IF_ERROR(Lowering(plan, source, arena, kernels, threads, *result).lower());
   return result;
 }
 

@@ -7,13 +7,17 @@
 #include "runtime/base/status.h"
 #include "runtime/host/arena.h"
 #include "runtime/host/command.h"
+#include "runtime/plan/access.h"
 #include "runtime/plan/plan.h"
 
 namespace gpuc {
 
+MatmulShape shapeOf(const fb::Matmul& matmul);
+
 /// Resolves every operand of a program to an address in `arena` and every kernel to its function, `kernels`
-/// being in the plan's order. Errors: a matmul that the host has no kernel for, named by its layer.
+/// being in the plan's order; repeats may get bands for up to `threads` threads. Errors: a matmul that the
+/// host has no kernel for, named by its layer.
 Result<std::unique_ptr<HostProgram>> lowerProgram(const Plan& plan, size_t program, const Arena& arena,
-                                                  const std::vector<KernelFunction>& kernels);
+                                                  const std::vector<KernelFunction>& kernels, int threads);
 
 }  // namespace gpuc

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "runtime/base/min_cut.h"
@@ -67,8 +68,15 @@ Work workOf(const HostCommand& command, int threads) {
   return work;
 }
 
-/// Whether the threads take parts of a product's operand (a, b, c, …) that lie one behind the other, as they
-/// do of what a kernel computes element by element: by that they find what they have written themselves.
+/// How the threads take parts of an operand: whoever takes it in the same way finds what it has written
+/// itself.
+enum class Cut : uint8_t {
+  otherwise,
+  in_order,      // parts that lie one behind the other, as of what a kernel computes element by element
+  by_iteration,  // such parts of what each iteration of a repeat touches
+};
+
+/// Whether the parts of a product's operand (a, b, c, …) lie one behind the other.
 bool isCutInOrder(const MatmulPlan& plan, uint32_t operand) {
   const MatmulShape& p = plan.problem;
   if (operand == 5) operand = 2;  // the mask lies as c does
@@ -90,14 +98,34 @@ bool isCutInOrder(const HostCommand& command, uint32_t operand) {
   }
 }
 
+/// The same for a command of a repeat that the threads take by bands.
+Cut cutIntoBands(const HostCommand& command, const CommandAccess& access) {
+  const uint32_t operand = access.operand;
+  const bool has_rows = operand == 0 || operand == 2 || operand == 5;  // a, c and its mask
+  if (command.kind == HostCommand::Kind::matmul && !has_rows) return Cut::otherwise;
+  return access.end - access.begin == access.bytes ? Cut::in_order : Cut::by_iteration;
+}
+
+/// For each command the place of the Kind::bands in front of the repeat that it stands in; its own if there
+/// is none.
+std::vector<size_t> placesOfBands(const std::vector<HostCommand>& commands) {
+  std::vector<size_t> places(commands.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  for (size_t c = 0; c < commands.size(); ++c)
+    if (commands[c].kind == HostCommand::Kind::bands)
+      std::fill(places.begin() + static_cast<ptrdiff_t>(c), places.begin() + commands[c].bands.last + 1, c);
+  return places;
+}
+
 /// Walks a step's commands in the order of execution and adds what it costs when two that touch the same
 /// bytes one after the other differ.
 class Touches {
  public:
   Touches(const std::vector<HostCommand>& commands, const std::vector<CommandAccess>& accesses,
-          uint64_t cache_bytes, double moved_share, MinCut& cut)
+          const std::vector<size_t>& places_of_bands, uint64_t cache_bytes, double moved_share, MinCut& cut)
       : commands_(commands),
         accesses_(accesses),
+        places_of_bands_(places_of_bands),
         cache_bytes_(cache_bytes),
         moved_share_(moved_share),
         cut_(cut) {
@@ -119,7 +147,8 @@ class Touches {
   struct Touch {
     uint64_t end;
     size_t command;
-    bool in_order, written;
+    Cut cut;
+    bool written;
     uint64_t clock;
   };
 
@@ -151,20 +180,25 @@ class Touches {
     if (commands_[command].kind == HostCommand::Kind::copy && commands_[command].copy.of_read_input) return;
     for (size_t i = first_[command]; i < first_[command + 1]; ++i) {
       const CommandAccess& access = accesses_[i];
-      const bool in_order = isCutInOrder(commands_[command], access.operand);
+      const Cut cut = cutOf(command, access);
       const bool written = isWritten(commands_[command], access.operand);
       for (auto at = splitAt(access.begin); at != last_.end() && at->first < access.end;
            at = last_.erase(at)) {
         splitAt(access.end);
-        follow({access.end, command, in_order, written, clock_}, at->second,
+        follow({access.end, command, cut, written, clock_}, at->second,
                std::min(at->second.end - at->first, access.bytes), times);
       }
       clock_ += access.bytes;
-      last_[access.begin] = {access.end, command, in_order, written, clock_};
+      last_[access.begin] = {access.end, command, cut, written, clock_};
     }
   }
 
-  /// Two that are spread, but not both in order, move the bytes as well. What all threads read whole is moved
+  Cut cutOf(size_t command, const CommandAccess& access) const {
+    if (places_of_bands_[command] != command) return cutIntoBands(commands_[command], access);
+    return isCutInOrder(commands_[command], access.operand) ? Cut::in_order : Cut::otherwise;
+  }
+
+  /// Two that are spread, but not cut alike, move the bytes as well. What all threads read whole is moved
   /// to each: twice as much where one had it all. Otherwise half of it for each of the two that is spread is
   /// a cost of its own, and half for each pair that differs makes up the rest.
   void follow(const Touch& now, const Touch& last, uint64_t bytes, double times) {
@@ -173,7 +207,8 @@ class Touches {
     const auto ns =
         static_cast<int64_t>(static_cast<double>(bytes) * moved_share_ / kMovedBytesPerNs * times);
     const bool only_read = !now.written && !last.written;
-    if (only_read || (now.in_order && last.in_order)) return cut_.addPair(last.command, now.command, ns);
+    const bool cut_alike = now.cut == last.cut && now.cut != Cut::otherwise;
+    if (only_read || cut_alike) return cut_.addPair(last.command, now.command, ns);
     if (!now.written) {
       cut_.addPair(last.command, now.command, ns);
       return cut_.addCosts(now.command, 0, ns);
@@ -196,6 +231,7 @@ class Touches {
 
   const std::vector<HostCommand>& commands_;
   const std::vector<CommandAccess>& accesses_;
+  const std::vector<size_t>& places_of_bands_;
   std::vector<size_t> first_;                      // of each command's accesses
   std::map<size_t, std::vector<size_t>> repeats_;  // markers, innermost first, by the first command
   uint64_t cache_bytes_;
@@ -205,26 +241,45 @@ class Touches {
   uint64_t clock_ = 0;              // bytes touched so far
 };
 
+/// How often each command runs in a step.
+std::vector<double> timesOf(const std::vector<HostCommand>& commands) {
+  std::vector<double> times(commands.size(), 1);
+  for (size_t marker = 0; marker < commands.size(); ++marker)
+    if (commands[marker].kind == HostCommand::Kind::repeat)
+      for (size_t c = commands[marker].repeat.first; c < marker; ++c)
+        times[c] *= static_cast<double>(commands[marker].repeat.count);
+  return times;
+}
+
+void addCosts(MinCut& cut, size_t command, double alone_ns, double spread_ns) {
+  cut.addCosts(command, static_cast<int64_t>(alone_ns), static_cast<int64_t>(spread_ns));
+}
+
 }  // namespace
 
 void chooseSpread(std::vector<HostCommand>& commands, const std::vector<CommandAccess>& accesses, int threads,
                   uint64_t cache_bytes) {
   if (threads < 2) return;
   MinCut cut(commands.size());
-  std::vector<double> times(commands.size(), 1);
-  for (size_t marker = 0; marker < commands.size(); ++marker)
-    if (commands[marker].kind == HostCommand::Kind::repeat)
-      for (size_t c = commands[marker].repeat.first; c < marker; ++c)
-        times[c] *= static_cast<double>(commands[marker].repeat.count);
+  const std::vector<double> times = timesOf(commands);
+  const std::vector<size_t> places_of_bands = placesOfBands(commands);
   for (size_t c = 0; c < commands.size(); ++c) {
     const Work work = workOf(commands[c], threads);
-    if (work.divisible)
-      cut.addCosts(c, static_cast<int64_t>(work.alone_ns * times[c]),
-                   static_cast<int64_t>(work.spread_ns * times[c]));
-    else
+    const HostCommand& bands = commands[places_of_bands[c]];
+    if (bands.kind == HostCommand::Kind::bands) {
+      // All of the repeat or nothing, with one fork.
+      const auto count = static_cast<double>(bands.bands.lists->size());
+      const bool is_fork = places_of_bands[c] == c;
+      addCosts(cut, c, work.alone_ns * times[c],
+               is_fork ? (kForkNs + kForkNsOfThread * count) * times[c] : work.alone_ns / count * times[c]);
+      if (!is_fork) cut.addPair(places_of_bands[c], c, kNever);
+    } else if (work.divisible) {
+      addCosts(cut, c, work.alone_ns * times[c], work.spread_ns * times[c]);
+    } else {
       cut.addCosts(c, 0, kNever);
+    }
   }
-  Touches(commands, accesses, cache_bytes, 1 - 1.0 / threads, cut).walk();
+  Touches(commands, accesses, places_of_bands, cache_bytes, 1 - 1.0 / threads, cut).walk();
   const std::vector<bool> spread = cut.solve();
   for (size_t c = 0; c < commands.size(); ++c) commands[c].spread = spread[c];
 }

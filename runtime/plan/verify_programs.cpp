@@ -71,7 +71,26 @@ class CommandVerifier {
       GPUC_RETURN_IF_ERROR(verify(operand, what, "operand"));
     for (const fb::Operand* operand : each(launch.writes()))
       GPUC_RETURN_IF_ERROR(verify(operand, what, "result"));
-    return verifyExtents(launch, what);
+    GPUC_RETURN_IF_ERROR(verifyExtents(launch, what));
+    return verifyBands(launch, what);
+  }
+
+  Status verifyBands(const fb::Launch& launch, const std::string& what) {
+    const uint32_t cut = countOf(launch.cut()), reads = countOf(launch.reads());
+    if (launch.bands() == 0 && cut == 0) return okStatus();
+    if (launch.bands() == 0 || launch.tiles() % launch.bands() != 0)
+      return errorf("%s: %" PRIu64 " tiles in %" PRIu64 " bands, expected equally many in each", what.c_str(),
+                    launch.tiles(), launch.bands());
+    if (cut != reads + countOf(launch.writes()))
+      return errorf("%s: says of %" PRIu32 " operands whether bands cut them, it has %" PRIu32, what.c_str(),
+                    cut, reads + countOf(launch.writes()));
+    for (uint32_t i = 0; i < cut; ++i) {
+      const fb::Operand& operand = *(i < reads ? launch.reads()->Get(i) : launch.writes()->Get(i - reads));
+      if (launch.cut()->Get(i) && operand.size() % launch.bands() != 0)
+        return errorf("%s: an operand of %" PRIu64 " bytes, cut into %" PRIu64 " bands", what.c_str(),
+                      operand.size(), launch.bands());
+    }
+    return okStatus();
   }
 
   Status verifyExtents(const fb::Launch& launch, const std::string& what) {

@@ -150,7 +150,7 @@ TEST(Inputs, ThatAreReadInPlaceMakeTheirCopyNothing) {
     PlanBuilder::output(program, "y", is_output ? x : y);
     Plan plan = builder.parse();
     Result<Arena> arena = Arena::map(plan.root().arena_bytes(), false);
-    auto lowered = lowerProgram(plan, 0, *arena, {});
+    auto lowered = lowerProgram(plan, 0, *arena, {}, 1);
     EXPECT_TRUE(lowered.ok()) << lowered.message();
     return (*lowered)->streams[0][0].copy.of_read_input;
   };

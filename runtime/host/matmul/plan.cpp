@@ -88,6 +88,13 @@ bool prefersDownward(const MatmulPlan& plan) {
 
 }  // namespace
 
+bool MatmulPlan::addsInOrder() const {
+  const int64_t lanes = kMatmulPackBytes / sizeOf(problem.type);  // see kAddedAtOnce
+  const int64_t last_panel = problem.n % panel_n;
+  return method == MatmulMethod::tiled && !swapped && panel_n > lanes &&
+         (last_panel == 0 || last_panel > lanes);
+}
+
 MatmulDepth MatmulPlan::depthAt(int64_t k) const {
   const int64_t begin = k / block_k * block_k;
   const int64_t length = std::min(block_k, problem.k - begin);

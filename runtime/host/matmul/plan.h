@@ -64,6 +64,10 @@ struct MatmulPlan {
   /// Whether tiles are summed up beside c and then moved there.
   bool sumsAside() const { return isWidened() || turned; }
 
+  /// Whether each element of c is summed up from the first product to the last, one fused multiply-add after
+  /// another. Then it has the same bits in a product of other rows.
+  bool addsInOrder() const;
+
   /// The part of k that begins at `k` and is computed by one call: a block, or a piece of one.
   MatmulDepth depthAt(int64_t k) const;
   /// The length of such a part; 0 if there is none.

@@ -1,0 +1,166 @@
+#include "runtime/host/bands.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "runtime/host/lower.h"
+#include "runtime/host/matmul/plan.h"
+
+namespace gpuc {
+namespace {
+
+/// More are not looked at: a step of so many commands is long enough to share them one by one.
+constexpr size_t kMostOperands = 512;
+
+/// Bytes [begin, end) of the arena are all that an operand ever touches: `size` at a time, at places that
+/// differ by multiples of `step` (0: at one place).
+struct Touch {
+  uint64_t begin, end, size, step;
+  bool cut;  // a band touches its part alone
+  bool written;
+};
+
+/// Two that are cut alike at whatever iteration they meet: their places are then the same, or apart.
+bool fallOnOneGrid(const Touch& a, const Touch& b) {
+  const uint64_t between = a.begin < b.begin ? b.begin - a.begin : a.begin - b.begin;
+  return a.size == b.size && a.step % a.size == 0 && b.step % b.size == 0 && between % a.size == 0;
+}
+
+/// Whether no band needs what another writes.
+bool stayApart(const Touch& a, const Touch& b) {
+  if (!a.written && !b.written) return true;
+  if (a.end <= b.begin || b.end <= a.begin) return true;
+  return a.cut && b.cut && fallOnOneGrid(a, b);
+}
+
+/// What commands touch, and how many rows all of them have to cut.
+class Collector {
+ public:
+  Collector(const fb::Plan& plan, std::vector<uint64_t> counts) : plan_(plan), counts_(std::move(counts)) {}
+
+  /// False if one of them cannot be cut.
+  bool add(const fb::Repeat& repeat) {
+    counts_.push_back(repeat.count());
+    const bool all = std::all_of(each(repeat.commands()).begin(), each(repeat.commands()).end(),
+                                 [&](const fb::Command* command) { return add(*command); });
+    counts_.pop_back();
+    return all;
+  }
+
+  /// The most bands, of at most `most`, that cut all commands at whole rows.
+  int bands(int most) const {
+    int count = touches_.empty() ? 1 : most;
+    while (count > 1 && rows_ % static_cast<uint64_t>(count) != 0) --count;
+    return count;
+  }
+
+  const std::vector<Touch>& touches() const { return touches_; }
+  const std::vector<const fb::Matmul*>& products() const { return products_; }
+
+ private:
+  bool add(const fb::Command& command) {
+    switch (command.work_type()) {
+      case fb::Work::Launch:
+        return add(*command.work_as_Launch());
+      case fb::Work::Matmul:
+        return add(*command.work_as_Matmul());
+      case fb::Work::Fill:
+        return add(*command.work_as_Fill());
+      case fb::Work::Copy:
+        return add(*command.work_as_Copy());
+      case fb::Work::Repeat:
+        return add(*command.work_as_Repeat());
+      default:
+        return false;
+    }
+  }
+
+  bool add(const fb::Launch& launch) {
+    const uint32_t reads = countOf(launch.reads());
+    for (uint32_t i = 0; i < countOf(launch.cut()); ++i)
+      touch(i < reads ? launch.reads()->Get(i) : launch.writes()->Get(i - reads), launch.cut()->Get(i),
+            i >= reads);
+    return cutInto(launch.bands());
+  }
+
+  bool add(const fb::Matmul& matmul) {
+    if (matmul.batch() != 1 || matmul.transpose_a() || matmul.workspace()) return false;
+    touch(matmul.a(), true, false);
+    touch(matmul.b(), false, false);
+    touch(matmul.bias(), false, false);
+    touch(matmul.mask(), true, false);
+    touch(matmul.c(), true, true);
+    products_.push_back(&matmul);
+    return cutInto(matmul.m());
+  }
+
+  bool add(const fb::Fill& fill) {
+    touch(fill.to(), true, true);
+    return cutInto(fill.to()->size() / std::max<uint32_t>(1, countOf(fill.pattern())));
+  }
+
+  bool add(const fb::Copy& copy) {
+    if (copy.kind() != fb::CopyKind::device_to_device) return false;
+    touch(copy.from(), true, false);
+    touch(copy.to(), true, true);
+    return cutInto(copy.to()->size());
+  }
+
+  bool cutInto(uint64_t rows) {
+    rows_ = std::gcd(rows_, rows);
+    return rows > 1 && rows_ > 1 && touches_.size() <= kMostOperands;
+  }
+
+  void touch(const fb::Operand* operand, bool cut, bool written) {
+    if (!operand || operand->size() == 0) return;
+    const fb::Buffer& buffer = *plan_.buffers()->Get(operand->buffer());
+    const uint64_t begin = buffer.offset() + operand->offset();
+    const uint64_t end = begin + operand->size() + (plan_.input_slots() - 1) * buffer.slot_stride();
+    Touch touch = {begin, end, operand->size(), 0, cut, written};
+    for (uint32_t d = 0; d < counts_.size(); ++d) {
+      const int64_t stride = strideOf(*operand, d);
+      touch.step = std::gcd(touch.step, static_cast<uint64_t>(std::abs(stride)));
+      const int64_t moved = stride * static_cast<int64_t>(counts_[d] - 1);
+      (moved < 0 ? touch.begin : touch.end) += static_cast<uint64_t>(moved);
+    }
+    touches_.push_back(touch);
+  }
+
+  const fb::Plan& plan_;
+  std::vector<uint64_t> counts_;
+  uint64_t rows_ = 0;  // the greatest common divisor of all commands' rows
+  std::vector<Touch> touches_;
+  std::vector<const fb::Matmul*> products_;
+};
+
+bool staysApart(const std::vector<Touch>& touches) {
+  for (size_t i = 0; i < touches.size(); ++i)
+    for (size_t j = 0; j <= i; ++j)
+      if (!stayApart(touches[i], touches[j])) return false;
+  return true;
+}
+
+/// Whether a product's rows have the same bits in a product of fewer.
+bool addsInOrder(const fb::Matmul& matmul, int bands) {
+  MatmulShape shape = shapeOf(matmul);
+  if (!checkMatmulShape(shape).ok() || !planMatmul(shape).addsInOrder()) return false;
+  shape.m /= bands;
+  return planMatmul(shape).addsInOrder();
+}
+
+}  // namespace
+
+int bandsOf(const fb::Plan& plan, const fb::Repeat& repeat, const std::vector<uint64_t>& outer_counts,
+            int most) {
+  Collector collector(plan, outer_counts);
+  if (most < 2 || !collector.add(repeat)) return 1;
+  const int bands = collector.bands(most);
+  if (bands < 2 || !staysApart(collector.touches())) return 1;
+  const auto& products = collector.products();
+  const bool same_bits = std::all_of(products.begin(), products.end(),
+                                     [&](const fb::Matmul* p) { return addsInOrder(*p, bands); });
+  return same_bits ? bands : 1;
+}
+
+}  // namespace gpuc
