@@ -89,6 +89,17 @@ static int64_t grainOf(int64_t picosecondsPerTile) {
   return std::max<int64_t>(1, grainPicoseconds / std::max<int64_t>(1, picosecondsPerTile));
 }
 
+/// Whether elements that lie side by side in an operand are those of several rows: as what is transposed.
+static bool readsAcross(const Kernel &kernel, size_t laneGroup, ArrayRef<size_t> rowGroups) {
+  if (laneGroup == HostLoops::none)
+    return false;
+  return llvm::any_of(allAccesses(kernel), [&](const Access &access) {
+    auto along = [&](size_t group) { return access.address.coefficients[kernel.groups[group].last]; };
+    return access.leaf && along(laneGroup) > 1 &&
+           llvm::any_of(rowGroups, [&](size_t row) { return along(row) == 1; });
+  });
+}
+
 HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
   int64_t ordered = 1; // positions visited for each element of the tile
   for (auto [number, group] : llvm::enumerate(kernel.groups)) {
@@ -116,8 +127,16 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
   int64_t wanted = std::max<int64_t>(1, tilePicoseconds / std::max<int64_t>(1, perElement));
   if (laneExtent > wanted || (rows == 1 && laneExtent > 1))
     chunk = std::min<int64_t>(laneExtent, llvm::alignTo(partOf(laneExtent, wanted), 4 * lanes));
+  // Blocks of a line's length along the rows and few lanes: what lies across is read a line at a time, and
+  // the lines stay in the first-level cache until all of their rows have passed. Whole rows of 256x64,
+  // transposed, took 10.1 us, blocks 3.6.
+  bool across = readsAcross(kernel, laneGroup, rowGroups);
+  if (across)
+    chunk = std::min<int64_t>(chunk, 4 * lanes);
   chunk = std::max<int64_t>(1, chunk); // an empty tensor has no tiles
   rowsPerTile = partOf(std::max<int64_t>(1, rows), std::max<int64_t>(1, wanted / chunk));
+  if (across)
+    rowsPerTile = std::clamp<int64_t>(rows, 1, llvm::alignTo(rowsPerTile, lanes));
   if (kernel.form == Form::ScatterAdd)
     rowsPerTile = 1;
   tiles = llvm::divideCeil(rows, rowsPerTile) * chunks();
