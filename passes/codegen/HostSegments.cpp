@@ -1,8 +1,12 @@
 //===- HostSegments.cpp - Several kernels as one function --------------------===//
 //
-// A loop over a table: a row for each segment holds where its tiles begin, which function computes it and
-// where the list of its operands begins. A deep model's updates have a few functions among hundreds of
+// A loop over a table: a row for each part of a segment holds where its tiles begin, which function computes
+// it and where the list of its operands begins. A deep model's updates have a few functions among hundreds of
 // segments, and the code does not grow with these.
+//
+// First comes the first part of each segment, then the second of each, and so on. So threads that share the
+// launch equally share each segment equally, and find the halves or quarters of it that they have written
+// themselves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +24,10 @@ using namespace mlir;
 namespace gpuc::codegen {
 namespace {
 
-/// The columns of the table. The next row says where this segment's tiles and operands end.
-enum Column { FirstTile, FirstOperand, Callee, columns };
+/// The columns of the table. The next row says where this part's tiles end.
+enum Column { FirstTile, OwnFirstTile, FirstOperand, EndOfOperands, Callee, columns };
+
+constexpr int64_t partsOfSegment = 4;
 
 class SegmentsEmitter {
 public:
@@ -42,28 +48,40 @@ public:
   void run() {
     own_ = LLVM::AllocaOp::create(builder_, pointer_, pointer_, number(mostOperands_));
     Value one = number(1);
-    auto loop = scf::ForOp::create(builder_, number(0), number(segments_.size()), one);
+    auto loop = scf::ForOp::create(builder_, number(0), number(parts_), one);
     builder_.setInsertionPointToStart(loop.getBody());
-    emitSegment(loop.getInductionVar());
+    emitPart(loop.getInductionVar());
     builder_.setInsertionPointAfter(loop);
     func::ReturnOp::create(builder_);
   }
 
 private:
   void fillTables() {
-    int64_t tile = 0;
+    SmallVector<int64_t> firstOperands;
     for (const HostSegment &segment : segments_) {
-      auto callee = callees_.insert({segment.symbol, callees_.size()}).first;
-      rows_.append({tile, static_cast<int64_t>(operands_.size()), static_cast<int64_t>(callee->second)});
+      callees_.insert({segment.symbol, callees_.size()});
+      firstOperands.push_back(operands_.size());
       llvm::append_range(operands_, segment.operands);
-      tile += segment.tiles;
       mostOperands_ = std::max<int64_t>(mostOperands_, segment.operands.size());
     }
-    rows_.append({tile, static_cast<int64_t>(operands_.size()), 0});
+    firstOperands.push_back(operands_.size());
+    int64_t tile = 0;
+    for (int64_t part = 0; part < partsOfSegment; ++part)
+      for (auto [number, segment] : llvm::enumerate(segments_)) {
+        int64_t first = segment.tiles * part / partsOfSegment;
+        int64_t end = segment.tiles * (part + 1) / partsOfSegment;
+        if (first == end)
+          continue;
+        rows_.append({tile, first, firstOperands[number], firstOperands[number + 1],
+                      static_cast<int64_t>(callees_.lookup(segment.symbol))});
+        tile += end - first;
+      }
+    parts_ = rows_.size() / columns;
+    rows_.append({tile, 0, 0, 0, 0});
   }
 
-  void emitSegment(Value segment) {
-    Value row = times(segment, columns);
+  void emitPart(Value part) {
+    Value row = times(part, columns);
     Value first = entry(rowsTable_, plus(row, FirstTile)),
           next = entry(rowsTable_, plus(row, columns + FirstTile));
     Value low = arith::MaxSIOp::create(builder_, function_.getArgument(1), first);
@@ -72,15 +90,15 @@ private:
     auto guarded = scf::IfOp::create(builder_, any, /*withElseRegion=*/false);
     builder_.setInsertionPointToStart(guarded.thenBlock());
     copyOperands(row);
-    Value ownLow = arith::SubIOp::create(builder_, low, first),
-          ownHigh = arith::SubIOp::create(builder_, high, first);
+    Value before = arith::SubIOp::create(builder_, first, entry(rowsTable_, plus(row, OwnFirstTile)));
+    Value ownLow = arith::SubIOp::create(builder_, low, before),
+          ownHigh = arith::SubIOp::create(builder_, high, before);
     callOneOf(entry(rowsTable_, plus(row, Callee)), {own_, ownLow, ownHigh});
   }
 
   /// Gathers the segment's operands, as its function takes them.
   void copyOperands(Value row) {
-    Value from = entry(rowsTable_, plus(row, FirstOperand)),
-          to = entry(rowsTable_, plus(row, columns + FirstOperand));
+    Value from = entry(rowsTable_, plus(row, FirstOperand)), to = entry(rowsTable_, plus(row, EndOfOperands));
     auto loop = scf::ForOp::create(builder_, from, to, number(1));
     OpBuilder::InsertionGuard guard(builder_);
     builder_.setInsertionPointToStart(loop.getBody());
@@ -120,7 +138,7 @@ private:
   Type pointer_, integer_;
   llvm::MapVector<StringRef, size_t> callees_;
   SmallVector<int64_t> rows_, operands_;
-  int64_t mostOperands_ = 0;
+  int64_t mostOperands_ = 0, parts_ = 0;
   func::FuncOp function_;
   Value rowsTable_, operandsTable_, own_;
 };
