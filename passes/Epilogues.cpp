@@ -225,16 +225,12 @@ std::optional<Epilogue> epilogueOf(ir::FusedOp fused) {
   return epilogue.product ? std::optional(epilogue) : std::nullopt;
 }
 
-// Of images that lie channels last cuDNN would, but how its single rounding adds up over a training step is
-// not yet held against a reference that rounds alike.
 bool takesBias(plan::TargetKind target, Operation *product) {
   if (!isa<ir::MatmulOp, ir::Conv2dOp>(product))
     return false;
   if (target == plan::TargetKind::host)
     return true;
-  auto convolution = dyn_cast<ir::Conv2dOp>(product);
-  return !getElementTypeOrSelf(product->getResult(0)).isF64() &&
-         !(convolution && convolution.getChannelsLast());
+  return !getElementTypeOrSelf(product->getResult(0)).isF64();
 }
 
 // cuBLASLt and cuDNN have none of this for f64, and cuDNN no engine for a convolution with relu right behind

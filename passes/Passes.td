@@ -411,7 +411,7 @@ def EpiloguesPass : Pass<"gpuc-epilogues", "::mlir::ModuleOp"> {
     Afterwards they stand with the product in a `gpuc.fused`, relu last, if nobody else reads what is between them.
     So does a product that is the cotangent of a relu with relu's gradient, 0 where relu's result is.
     The host does so for all floats, and for convolutions and their input's gradient. On CUDA cuBLASLt and cuDNN do, but for f64 and
-    relu's gradient, and cuDNN takes relu only behind a bias, and both only of images that lie channels first. They add a bias to the f32 sum and round that once to f16 or bf16. What is
+    relu's gradient, and cuDNN takes relu only behind a bias. They add a bias to the f32 sum and round that once to f16 or bf16. What is
     added and is no bias stays outside: a library would begin its sum with it, and give other bits.
 
     Before:

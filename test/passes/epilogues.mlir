@@ -91,8 +91,9 @@ func.func @conv(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<4xf
 
 // -----
 
-// Images that lie channels last keep a kernel; a vector along their height is no bias anyway.
+// Of images that lie channels last it is the last dimension; a vector along their height is no bias.
 // CUDA-LABEL: func.func @conv_channels_last(
+// CUDA:         gpuc.fused "conv2d_add_relu"
 // CUDA-NOT:     gpuc.fused
 // CUDA:         return
 func.func @conv_channels_last(%x: tensor<2x6x6x8xbf16>, %w: tensor<4x3x3x8xbf16>, %b: tensor<4xbf16>) -> (tensor<2x4x4x4xbf16>, tensor<2x4x4x4xbf16>) {

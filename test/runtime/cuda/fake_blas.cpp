@@ -42,6 +42,8 @@ struct Bfloat16 {
 float widen(Half value) { return static_cast<float>(value); }
 float widen(Bfloat16 value) { return static_cast<float>(value); }
 
+FakeGpu& gpu() { return *FakeGpu::current; }
+
 /// One fused multiply-add after the other, in the order of k.
 template <typename T>
 void multiply(const FakeMatmul& work) {
@@ -64,6 +66,7 @@ void multiply(const FakeMatmul& work) {
         Sum sum = 0;
         for (uint64_t k = 0; k < depth; ++k)
           sum = std::fma(factor(a[i * a_row + k * a_column]), factor(b[k * b_row + j * b_column]), sum);
+        if (work.bias && gpu().rounds_before_bias) sum = widen(static_cast<T>(sum));
         if (work.bias) sum += widen(static_cast<const T*>(work.bias)[i]);
         T& result = d[i + j * work.d_layout.leading];
         if (work.adds) sum += widen(result);
@@ -96,8 +99,6 @@ struct Algorithm {
 
   static constexpr uint64_t kMagic = 0x67707563;
 };
-
-FakeGpu& gpu() { return *FakeGpu::current; }
 
 #define GPUC_FAKE_ENTER(call)                                                                   \
   if (cublasStatus_t gpuc_status = gpu().enterBlas(call); gpuc_status != CUBLAS_STATUS_SUCCESS) \

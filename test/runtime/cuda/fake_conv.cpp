@@ -4,6 +4,7 @@
 #include "runtime/base/half.h"
 #include "test/runtime/cuda/fake_blas.h"
 #include "test/runtime/cuda/fake_dnn.h"
+#include "test/runtime/cuda/fake_gpu.h"
 
 namespace gpuc::test {
 
@@ -43,6 +44,12 @@ void store(const FakeTensor& tensor, void* data, int64_t at, double value) {
     default:
       static_cast<uint16_t*>(data)[at] = floatToBfloat16(static_cast<float>(value));
   }
+}
+
+double rounded(const FakeTensor& like, double value) {
+  uint64_t element = 0;
+  store(like, &element, 0, value);
+  return load(like, &element, 0);
 }
 
 int64_t offset(const FakeTensor& tensor, int64_t a, int64_t b, int64_t c, int64_t d) {
@@ -134,9 +141,10 @@ void writeAll(const FakeTensor& tensor, void* data, At at) {
 
 }  // namespace
 
-/// The sum and the bias are rounded one after the other.
+/// The sum and the bias are rounded to f32 one after the other.
 double FakeConvolution::followed(double sum, int64_t channel) const {
   if (!bias) return sum;
+  if (FakeGpu::current->rounds_before_bias) sum = rounded(output, sum);
   const float biased = static_cast<float>(sum) +
                        static_cast<float>(load(bias_tensor, bias, offset(bias_tensor, 0, channel, 0, 0)));
   return relu ? std::max(biased, 0.0f) : biased;

@@ -83,7 +83,10 @@ class FakeGpu {
   size_t dnn_version = CUDNN_VERSION;
   std::vector<FakeEngine> dnn_engines = fakeEngines();  // what cuDNN suggests for every convolution
   size_t dnn_engine = ~size_t{0};                       // which of them was executed last
-  bool may_leak = false;                                // after errors that kept things from being given back
+  /// Libraries round a sum of 16-bit elements before they add a bias to it, as the host does, and not, as
+  /// they are known to, once: for comparisons with the host in which nothing else may differ.
+  bool rounds_before_bias = false;
+  bool may_leak = false;  // after errors that kept things from being given back
 
   /// What a launch of `symbol` does, for every module that is loaded.
   void define(const std::string& symbol, size_t operands,
