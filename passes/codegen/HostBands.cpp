@@ -8,6 +8,8 @@
 
 #include "passes/codegen/HostBands.h"
 
+#include "llvm/ADT/BitVector.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -66,10 +68,13 @@ HostBands::HostBands(const Kernel &kernel, const HostLoops &loops) {
     return;
   SmallVector<size_t> dims = dimensionsOf(kernel.groups[group], kernel.extents);
   unsigned arguments = kernel.body->getNumArguments();
-  cut.assign(arguments, true);
+  cut.assign(arguments, false); // what nobody reads may have any number of rows
+  llvm::BitVector readElsewhere(arguments);
   forEachRead(kernel, [&](BlockArgument argument, const Index &index) {
+    unsigned number = argument.getArgNumber();
     if (!comeFirst(dims, shapeOf(argument), index, kernel.extents))
-      cut[argument.getArgNumber()] = false;
+      readElsewhere.set(number);
+    cut[number] = !readElsewhere[number];
   });
   for (Value yield : kernel.yields())
     cut.push_back(comeFirst(dims, shapeOf(yield), kernel.indexOf(yield), kernel.extents));
