@@ -2,6 +2,7 @@
 
 #include "mlir/Parser/Parser.h"
 
+#include <algorithm>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -136,7 +137,73 @@ std::vector<Buffer> TestKernel::run(const std::vector<Buffer> &arguments, bool s
       function(operands.data(), tile, tile + 1);
   for (const Buffer &buffer : results)
     EXPECT_TRUE(buffer.intact()) << "wrote behind the end of a result";
+  checkBands(arguments, results);
   return results;
+}
+
+/// What no band may read, and what no band may leave behind: as an index it is far outside of any table, as a
+/// float no number.
+constexpr unsigned char kOfOthers = 0xFF, kUntouched = 0x5A;
+
+static Buffer filled(size_t bytes, unsigned char byte) {
+  Buffer buffer(bytes);
+  std::memset(buffer.data(), byte, bytes);
+  return buffer;
+}
+
+static unsigned char *partOf(const Buffer &buffer, int64_t band, int64_t bands) {
+  return static_cast<unsigned char *>(buffer.data()) + buffer.bytes() / bands * band;
+}
+
+/// Whether the part holds what `whole` does there, and the rest is untouched.
+static bool isThatPart(const Buffer &part, const Buffer &whole, int64_t band, int64_t bands) {
+  const size_t bytes = part.bytes() / bands;
+  const unsigned char *begin = partOf(part, band, bands), *first = partOf(part, 0, bands);
+  auto untouched = [](unsigned char byte) { return byte == kUntouched; };
+  return part.intact() && std::memcmp(begin, partOf(whole, band, bands), bytes) == 0 &&
+         std::all_of(first, begin, untouched) && std::all_of(begin + bytes, first + part.bytes(), untouched);
+}
+
+void TestKernel::checkBands(const std::vector<Buffer> &arguments, const std::vector<Buffer> &results) {
+  const int64_t bands = schedule_.bands;
+  if (bands == 0) {
+    EXPECT_TRUE(schedule_.cut.empty());
+    return;
+  }
+  ASSERT_GT(bands, 1);
+  ASSERT_EQ(schedule_.tiles % bands, 0);
+  ASSERT_EQ(schedule_.cut.size(), arguments.size() + results.size());
+  std::vector<Buffer> own;
+  for (size_t i = 0; i < schedule_.cut.size(); ++i) {
+    const bool isResult = i >= arguments.size();
+    const Buffer &operand = isResult ? results[i - arguments.size()] : arguments[i];
+    ASSERT_TRUE(schedule_.cut[i] || !isResult) << "result " << i - arguments.size() << " is not cut";
+    ASSERT_TRUE(!schedule_.cut[i] || operand.bytes() % bands == 0) << "operand " << i;
+    own.push_back(schedule_.cut[i] ? filled(operand.bytes(), isResult ? kUntouched : kOfOthers) : operand);
+  }
+  // Of hundreds, those at either end and some between: what is wrong with one is wrong with its like.
+  const int64_t step = std::max<int64_t>(1, (bands - 1) / 16);
+  for (int64_t band = 0; band < bands; band = band == bands - 1 ? bands : std::min(band + step, bands - 1)) {
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (schedule_.cut[i])
+        std::memcpy(partOf(own[i], band, bands), partOf(arguments[i], band, bands), own[i].bytes() / bands);
+    checkBand(band, own, results);
+    for (size_t i = 0; i < own.size(); ++i)
+      if (schedule_.cut[i])
+        std::memset(partOf(own[i], band, bands), i < arguments.size() ? kOfOthers : kUntouched,
+                    own[i].bytes() / bands);
+  }
+}
+
+void TestKernel::checkBand(int64_t band, const std::vector<Buffer> &own, const std::vector<Buffer> &results) {
+  std::vector<void *> operands;
+  for (const Buffer &buffer : own)
+    operands.push_back(buffer.data());
+  const int64_t tiles = schedule_.tiles / schedule_.bands;
+  loaded_->find(symbol_)(operands.data(), tiles * band, tiles * (band + 1));
+  for (size_t i = 0; i < results.size(); ++i)
+    EXPECT_TRUE(isThatPart(own[own.size() - results.size() + i], results[i], band, schedule_.bands))
+        << "result " << i << " of band " << band << " of " << schedule_.bands;
 }
 
 std::vector<Buffer> TestKernel::runInPlace(std::vector<Buffer> &arguments, unsigned argument,
