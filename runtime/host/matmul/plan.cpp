@@ -41,6 +41,13 @@ void setTileNs(MatmulPlan& plan) {
 /// kernels for AVX-512, where c is one vector wide; otherwise one by one).
 constexpr int64_t kAddedAtOnce = 23;
 
+/// Whether a micro-kernel of so many columns adds up all of them one by one. It takes four vectors at a time
+/// and then what is left: if that is one vector, in as many sums side by side as there are few rows.
+bool addsOneByOne(int64_t columns, int64_t lanes) {
+  const int64_t left = columns % (4 * lanes);
+  return left == 0 || left > lanes;
+}
+
 /// For 16-bit operands: packs both, cut along k so that they fit, which must not change the sums. A tile
 /// takes up to `most_panels`, as what is packed of a serves them all.
 void widen(MatmulPlan& plan, int64_t piece_k, int64_t most_panels) {
@@ -100,10 +107,9 @@ bool prefersDownward(const MatmulPlan& plan) {
 }  // namespace
 
 bool MatmulPlan::addsInOrder() const {
-  const int64_t lanes = kMatmulPackBytes / sizeOf(problem.type);  // see kAddedAtOnce
-  const int64_t last_panel = problem.n % panel_n;
-  return method == MatmulMethod::tiled && !swapped && panel_n > lanes &&
-         (last_panel == 0 || last_panel > lanes);
+  const int64_t lanes = kMatmulPackBytes / sizeOf(problem.type);
+  return method == MatmulMethod::tiled && !swapped && addsOneByOne(panel_n, lanes) &&
+         addsOneByOne(problem.n % panel_n, lanes);
 }
 
 MatmulDepth MatmulPlan::depthAt(int64_t k) const {
