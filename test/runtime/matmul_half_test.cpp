@@ -177,6 +177,43 @@ TEST(MatmulHalf, BitsDoNotDependOnThreads) {
       checkShape(makeShape(variant & 1 ? 9 : 530, 300, 200, variant), 11, threads);
 }
 
+/// c by two kernels, one for the first half of its rows and one for the second.
+std::vector<uint16_t> inHalves(MatmulShape shape, const std::vector<uint16_t>& a,
+                               const std::vector<uint16_t>& b) {
+  std::vector<uint16_t> c(static_cast<size_t>(shape.m * shape.n));
+  shape.m /= 2;
+  const MatmulKernel kernel = kernelFor(shape, shape.type);
+  for (int64_t half : {0, 1})
+    kernel.run(0,
+               {a.data() + half * shape.m * shape.k, b.data(), c.data() + half * shape.m * shape.n, nullptr,
+                nullptr},
+               0, kernel.tiles(0));
+  return c;
+}
+
+TEST(MatmulHalf, RowsThatAreAddedInOrderHaveTheSameBitsInAProductOfFewer) {
+  int in_order = 0, all = 0;
+  for (DataType type : kHalves)
+    for (int64_t m : {2, 6, 16, 24, 64})
+      for (int64_t n : {17, 32, 48, 64, 80, 144, 520})
+        for (int64_t k : {3, 23, 24, 55, 100, 300})
+          for (int variant : {0, 2}) {
+            MatmulShape shape = makeShape(m, n, k, variant), half = shape;
+            shape.type = half.type = type;
+            half.m /= 2;
+            ++all;
+            if (!planMatmul(shape).addsInOrder() || !planMatmul(half).addsInOrder()) continue;
+            SCOPED_TRACE(describe(shape));
+            ++in_order;
+            const std::vector<uint16_t> a = randomHalves(m * k, type, 1), b = randomHalves(k * n, type, 2);
+            std::vector<uint16_t> whole(static_cast<size_t>(m * n));
+            const MatmulKernel kernel = kernelFor(shape, type);
+            kernel.run(0, {a.data(), b.data(), whole.data(), nullptr, nullptr}, 0, kernel.tiles(0));
+            EXPECT_EQ(whole, inHalves(shape, a, b));
+          }
+  EXPECT_GT(in_order, all / 4) << "of " << all;
+}
+
 /// The kernels of a shape by each of the methods that it allows, in one order.
 std::vector<MatmulKernel> everyMethod(MatmulShape shape, DataType type) {
   shape.type = type;

@@ -262,6 +262,59 @@ TEST(Matmul, BitsDoNotDependOnTheSplit) {
   }
 }
 
+/// The same with one of what may follow a product, or precede it.
+MatmulShape withVariant(MatmulShape shape, int variant) {
+  shape.bias = variant == 1 || variant == 2;
+  shape.relu = variant == 2;
+  shape.mask = variant == 3;
+  shape.accumulate = variant == 4;
+  return shape;
+}
+
+/// Whether the whole and each of `parts` of its rows say that they add in order. Their bits must then agree.
+template <typename T>
+bool addsInOrderInParts(MatmulShape shape, int64_t parts) {
+  const MatmulShape whole = shape;
+  shape.m /= parts;
+  if (!planMatmul(whole).addsInOrder() || !planMatmul(shape).addsInOrder()) return false;
+  SCOPED_TRACE(describe(whole) + " in " + std::to_string(parts) + " parts");
+  GuardedMatmul<T> problem(whole, static_cast<uint64_t>(7 * whole.m + 5 * whole.n + 3 * whole.k + parts));
+  runWhole(kernelFor(whole), problem.operands());
+  const std::vector<T> expected = problem.result();
+  EXPECT_EQ(problem.firstError(), "");
+  problem.poisonResult();
+  const MatmulKernel kernel = kernelFor(shape);
+  for (int64_t part = 0; part < parts; ++part) {
+    MatmulOperands operands = problem.operands();
+    const int64_t row = part * shape.m;
+    operands.a = static_cast<const T*>(operands.a) + row * shape.k;
+    operands.c = static_cast<T*>(operands.c) + row * shape.n;
+    if (shape.mask) operands.mask = static_cast<const T*>(operands.mask) + row * shape.n;
+    runWhole(kernel, operands);
+  }
+  const std::vector<T> found = problem.result();
+  EXPECT_EQ(std::memcmp(expected.data(), found.data(), found.size() * sizeof(T)), 0);
+  return true;
+}
+
+// For threads that take a share of a product's rows each, as a product of its own.
+TEST(Matmul, RowsThatAreAddedInOrderHaveTheSameBitsInAProductOfFewer) {
+  int variant = 0, in_order = 0, all = 0;
+  for (int64_t m : {2, 4, 6, 8, 16, 24, 32, 64})
+    for (int64_t n : {17, 31, 32, 33, 48, 64, 65, 80, 81, 96, 144, 256, 520})
+      for (int64_t k : {1, 3, 16, 22, 23, 24, 25, 64, 100, 256})
+        for (bool transpose_b : {false, true})
+          for (int64_t parts : {2, 4}) {
+            if (m % parts != 0) continue;
+            MatmulShape shape = withVariant(makeShape(m, n, k, false, transpose_b, false), variant++ % 5);
+            in_order += addsInOrderInParts<float>(shape, parts);
+            shape.type = DataType::f64;
+            in_order += addsInOrderInParts<double>(shape, parts);
+            all += 2;
+          }
+  EXPECT_GT(in_order, all / 4) << "of " << all;
+}
+
 // Row i of c depends on row i of a alone, so an Inf or NaN in a must reach its row and no other. 0 · Inf is
 // NaN.
 TEST(Matmul, NanAndInfinityPropagateAsInAPlainLoop) {
