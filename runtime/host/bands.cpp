@@ -117,7 +117,7 @@ class Collector {
     const fb::Buffer& buffer = *plan_.buffers()->Get(operand->buffer());
     const uint64_t begin = buffer.offset() + operand->offset();
     const uint64_t end = begin + operand->size() + (plan_.input_slots() - 1) * buffer.slot_stride();
-    Touch touch = {begin, end, operand->size(), 0, cut, written};
+    Touch touch = {begin, end, operand->size(), buffer.slot_stride(), cut, written};
     for (uint32_t d = 0; d < counts_.size(); ++d) {
       const int64_t stride = strideOf(*operand, d);
       touch.step = std::gcd(touch.step, static_cast<uint64_t>(std::abs(stride)));
