@@ -333,7 +333,8 @@ class Lowering {
   /// The repeat, and in front of it its bands, if it may be cut into some.
   Status lowerRepeat(const fb::Command& command) {
     const fb::Repeat& repeat = *command.work_as_Repeat();
-    const bool may_be_cut = stream_ == &out_.streams[0];  // neither another stream's nor within a band
+    // Neither another stream's, nor within a band, nor within a repeat that has bands.
+    const bool may_be_cut = stream_ == &out_.streams[0] && !has_bands_;
     const int count = may_be_cut ? bandsOf(plan_, repeat, repeat_counts_, threads_) : 1;
     if (count == 1) return lowerCommandsOf(command);
     const size_t place = stream_->size();
@@ -341,7 +342,9 @@ class Lowering {
     bands.kind = HostCommand::Kind::bands;
     bands.source = &command;
     stream_->push_back(bands);
+    has_bands_ = true;
     GPUC_RETURN_IF_ERROR(lowerCommandsOf(command));
+    has_bands_ = false;
     GPUC_RETURN_IF_ERROR(lowerBands(command, count));
     (*stream_)[place].bands = {.lists = &out_.bands.back(),
                                .last = static_cast<uint32_t>(stream_->size() - 1)};
@@ -459,6 +462,7 @@ class Lowering {
   std::vector<bool> copied_inputs_;
   std::vector<std::byte*> staged_;
   Band band_;
+  bool has_bands_ = false;       // a repeat around the current command
   void** next_entry_ = nullptr;  // of the pointer table
   void** operands_ = nullptr;    // of the current command
 };
