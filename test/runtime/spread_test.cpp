@@ -49,12 +49,34 @@ class Step {
     first_ = static_cast<uint32_t>(commands_.size());
     return *this;
   }
+  /// The same, and threads may take it by so many bands of rows.
+  Step& repeatInBands(size_t count) {
+    HostCommand command{};
+    command.kind = HostCommand::Kind::bands;
+    command.bands = {.lists = &lists_.emplace_back(count), .last = 0};
+    bands_ = commands_.size();
+    commands_.push_back(command);
+    return repeat();
+  }
+  /// The last command moves in a repeat: it touches `bytes` of [begin, end) at a time.
+  Step& moving(uint64_t bytes) {
+    accesses_.back().bytes = bytes;
+    return *this;
+  }
   Step& end(uint64_t count) {
     HostCommand command{};
     command.kind = HostCommand::Kind::repeat;
     command.repeat = {.count = count, .iteration = 0, .first = first_, .moving = nullptr};
+    if (bands_ != kNone) commands_[bands_].bands.last = static_cast<uint32_t>(commands_.size());
+    bands_ = kNone;
     commands_.push_back(command);
     return *this;
+  }
+
+  /// All commands so far are repeated.
+  Step& endAround(uint64_t count) {
+    first_ = 0;
+    return end(count);
   }
 
   /// A letter for each command: s where it is spread.
@@ -68,17 +90,24 @@ class Step {
  private:
   Step& add(int64_t tiles, int64_t grain, uint64_t begin, uint64_t end) {
     HostCommand command{};
-    command.launch = {
-        .function = nullptr, .tiles = tiles, .tile_ns = 10'000. / static_cast<double>(grain), .reads = 0};
+    command.launch = {.function = nullptr,
+                      .first_tile = 0,
+                      .tiles = tiles,
+                      .tile_ns = 10'000. / static_cast<double>(grain),
+                      .reads = 0};
     accesses_.push_back({static_cast<uint32_t>(commands_.size()), 0, begin, end, end - begin});
     commands_.push_back(command);
     return *this;
   }
 
+  static constexpr size_t kNone = ~size_t{0};
+
   std::deque<MatmulKernel> products_;
+  std::deque<std::vector<std::vector<HostCommand>>> lists_;  // of bands
   std::vector<HostCommand> commands_;
   std::vector<CommandAccess> accesses_;
   uint32_t first_ = 0;
+  size_t bands_ = kNone;  // the command in front of the repeat that is open
 };
 
 TEST(Spread, WorkThatIsWorthIt) {
@@ -144,6 +173,46 @@ TEST(Spread, RepeatsCountEachTime) {
       << "nothing moves between iterations";
   EXPECT_EQ(Step().repeat().launch(30, 0, 400'000).single(0, 400'000).end(100).spread(), "---")
       << "it would move in each";
+}
+
+// 20 steps of 1 us are too short to be shared one by one, and all of them are worth one fork.
+TEST(Spread, ARepeatByBandsIsOneFork) {
+  EXPECT_EQ(Step().repeat().launch(1, 0, 4096).end(20).spread(), "--");
+  EXPECT_EQ(Step().repeatInBands(2).launch(1, 0, 4096).end(20).spread(), "sss");
+  EXPECT_EQ(Step().repeatInBands(2).single(0, 4096).single(0, 4096).end(20).spread(), "ssss")
+      << "what is one tile for all has a part of its own in each band";
+}
+
+// A fork and join of two threads costs 0.9 us, of three 1.0.
+TEST(Spread, ARepeatByBandsMustBeWorthItsFork) {
+  EXPECT_EQ(Step().repeatInBands(2).single(0, 4096).end(1).spread(), "---");
+  EXPECT_EQ(Step().repeatInBands(2).single(0, 4096).end(2).spread(), "sss");
+  EXPECT_EQ(Step().repeatInBands(2).launch(100, 0, 4096).end(20).spread(1), "---");
+}
+
+// The repeat around it forks in each of its iterations.
+TEST(Spread, ARepeatByBandsIsAForkEachTime) {
+  EXPECT_EQ(Step().repeatInBands(2).launch(1, 0, 64).end(1).endAround(100).spread(), "----");
+  EXPECT_EQ(Step().repeatInBands(2).launch(3, 0, 64).end(1).endAround(100).spread(), "sss-");
+}
+
+// What one thread has written, or is to read, moves as with any other command.
+TEST(Spread, ARepeatByBandsIsSpreadWholeOrNotAtAll) {
+  Step apart, together;
+  apart.single(0, 800'000).repeatInBands(2).launch(2, 0, 800'000).launch(30, 800'000, 804'096).end(2);
+  EXPECT_EQ(apart.spread(), "-----") << "the other launch alone would be worth it";
+  together.launch(50, 0, 800'000).repeatInBands(2).launch(2, 0, 800'000).launch(30, 800'000, 804'096).end(2);
+  EXPECT_EQ(together.spread(), "sssss");
+}
+
+// Four matrices one behind the other: a band takes its rows of each, a kernel over all of them half of them.
+TEST(Spread, BandsOfAStackAreNotPartsOfTheWhole) {
+  constexpr uint64_t kMatrix = 100'000;
+  Step stack, matrix;
+  stack.repeatInBands(2).launch(1, 0, 4 * kMatrix).moving(kMatrix).end(4).launch(10, 0, 4 * kMatrix);
+  EXPECT_EQ(stack.spread(), "----");
+  matrix.repeatInBands(2).launch(1, 0, 4 * kMatrix).end(4).launch(10, 0, 4 * kMatrix);
+  EXPECT_EQ(matrix.spread(), "ssss");
 }
 
 TEST(Spread, AnInputThatIsReadInPlaceIsNotMoved) {
