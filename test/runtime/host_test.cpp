@@ -66,25 +66,6 @@ TEST(Arena, IsTheOneAllocationOfASessionAndExactlyAsLongAsThePlanSays) {
       << "y lies last and fills its cache lines";
 }
 
-/// `values` at an address that is a multiple of 64, or `off` elements behind one.
-class PlacedInput {
- public:
-  explicit PlacedInput(const std::vector<float>& values, size_t off = 0)
-      : off_(off), room_(values.size() + 32) {
-    std::copy(values.begin(), values.end(), data());
-  }
-  float* data() {
-    const auto address = reinterpret_cast<uintptr_t>(room_.data());
-    return room_.data() + (64 - address % 64) % 64 / sizeof(float) + off_;
-  }
-  std::vector<float> values() { return {data(), data() + room_.size() - 32}; }
-  HostTensorView view(std::span<const int64_t> shape) { return {data(), DataType::f32, shape}; }
-
- private:
-  size_t off_;
-  std::vector<float> room_;
-};
-
 TEST(Inputs, AreReadInPlaceWhereTheyAreAligned) {
   PlanBuilder builder(1, TargetKind::host);
   uint32_t x = builder.buffer("x", DataType::f32, {2, 16}), y = builder.buffer("y", DataType::f32, {2, 16});

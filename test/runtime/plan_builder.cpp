@@ -152,6 +152,13 @@ void PlanBuilder::launch(CommandList& list, uint32_t kernel, const std::vector<O
   }
 }
 
+void PlanBuilder::bands(CommandList& list, uint64_t count, const std::string& cut) {
+  fb::LaunchT& launch = *list.back()->work.AsLaunch();
+  launch.bands = count;
+  launch.cut.clear();
+  for (char letter : cut) launch.cut.push_back(letter == 'c');
+}
+
 void PlanBuilder::copyIn(CommandList& list, uint32_t port, OperandOf to) {
   fb::CopyT& copy = append(list, fb::CopyT());
   copy.kind = fb::CopyKind::host_to_device;

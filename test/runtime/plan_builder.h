@@ -51,6 +51,8 @@ class PlanBuilder {
   // Commands, appended to a list.
   void launch(CommandList& list, uint32_t kernel, const std::vector<OperandOf>& reads,
               const std::vector<OperandOf>& writes, uint64_t tiles = 1, uint64_t grain = 1);
+  /// The last launch's tiles fall into so many bands, which cut the operands with a c: "c-c".
+  static void bands(CommandList& list, uint64_t count, const std::string& cut);
   void copyIn(CommandList& list, uint32_t port, OperandOf to);
   void copyOut(CommandList& list, uint32_t port, OperandOf from);
   void copy(CommandList& list, OperandOf from, OperandOf to);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <span>
@@ -61,5 +63,24 @@ template <typename T>
 HostTensorView viewOf(const std::vector<T>& values, DataType type, std::span<const int64_t> shape) {
   return {values.data(), type, shape};
 }
+
+/// `values` at an address that is a multiple of 64, or `off` elements behind one.
+class PlacedInput {
+ public:
+  explicit PlacedInput(const std::vector<float>& values, size_t off = 0)
+      : off_(off), room_(values.size() + 32) {
+    std::copy(values.begin(), values.end(), data());
+  }
+  float* data() {
+    const auto address = reinterpret_cast<uintptr_t>(room_.data());
+    return room_.data() + (64 - address % 64) % 64 / sizeof(float) + off_;
+  }
+  std::vector<float> values() { return {data(), data() + room_.size() - 32}; }
+  HostTensorView view(std::span<const int64_t> shape) { return {data(), DataType::f32, shape}; }
+
+ private:
+  size_t off_;
+  std::vector<float> room_;
+};
 
 }  // namespace gpuc::test
