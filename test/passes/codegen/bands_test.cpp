@@ -127,6 +127,7 @@ const Case kCases[] = {
      "ccc"},
     negative("ShortLastChunk", "tensor<1025xf32>", 0, ""),
     negative("OneChunk", "tensor<32xf32>", 0, ""),
+    negative("ExtentOfOneBetween", "tensor<8x1x256xf32>", 16, "cc"),
     negative("Scalar", "tensor<f32>", 0, ""),
     sumOfBroadcast("OfOneNumber", kMatrix, "tensor<f32>", "[]", 16, "c-c"),
     sumOfBroadcast("OneRow", "tensor<1x1024xf32>", "tensor<1024xf32>", "[1]", 16, "ccc"),
@@ -165,6 +166,13 @@ const Case kCases[] = {
      {kSquare},
      "%b = gpuc.transpose %a0 permutation [1, 0] : (" + kSquare + ") -> " + kSquare +
          "\n%y = gpuc.add %a0, %b : " + kSquare + "\n" + yield({kSquare}),
+     16,
+     "-c"},
+    {"OneArgumentReadTwiceTheOtherWayRound",
+     {kSquare},
+     {kSquare},
+     "%b = gpuc.transpose %a0 permutation [1, 0] : (" + kSquare + ") -> " + kSquare +
+         "\n%y = gpuc.add %b, %a0 : " + kSquare + "\n" + yield({kSquare}),
      16,
      "-c"},
     // 4 rows, each in 16 chunks.
@@ -215,6 +223,17 @@ const Case kCases[] = {
     oneOp("SumsOfColumns", {"tensor<8x1024xf32>"}, "tensor<1024xf32>", "sum %a0 dims [0]", 16, "-c"),
     oneOp("SumsInTheMiddle", {"tensor<16x4x24xf32>"}, "tensor<16x24xf32>", "sum %a0 dims [1]", 16, "cc"),
     oneOp("SumOfAll", {kMatrix}, "tensor<f32>", "sum %a0 dims [0, 1]", 0, ""),
+
+    // Each column less its sum: it lies across the rows, of which a band would be.
+    {"ResultsOfWholeColumns",
+     {"tensor<8x1024xf32>"},
+     {"tensor<8x1024xf32>"},
+     "%s = gpuc.sum %a0 dims [0] : (tensor<8x1024xf32>) -> tensor<1024xf32>\n"
+     "%b = gpuc.broadcast %s dims [1] : tensor<1024xf32> to tensor<8x1024xf32>\n"
+     "%y = gpuc.sub %a0, %b : tensor<8x1024xf32>\n" +
+         yield({"tensor<8x1024xf32>"}),
+     0,
+     ""},
 
     // Those that put elements in order, or add them to one another, have no bands.
     {"RunningSum",
