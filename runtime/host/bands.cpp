@@ -119,7 +119,7 @@ class Collector {
     const uint64_t end = begin + operand->size() + (plan_.input_slots() - 1) * buffer.slot_stride();
     Touch touch = {begin, end, operand->size(), buffer.slot_stride(), cut, written};
     for (uint32_t d = 0; d < counts_.size(); ++d) {
-      const int64_t stride = strideOf(*operand, d);
+      const int64_t stride = counts_[d] > 1 ? strideOf(*operand, d) : 0;  // any number, if it is not taken
       touch.step = std::gcd(touch.step, static_cast<uint64_t>(std::abs(stride)));
       const int64_t moved = stride * static_cast<int64_t>(counts_[d] - 1);
       (moved < 0 ? touch.begin : touch.end) += static_cast<uint64_t>(moved);
