@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/host/executor.h"
 #include "runtime/host/lower.h"
 #include "runtime/host/spread.h"
 #include "runtime/tooling/allocation_hook.h"
@@ -110,6 +111,13 @@ TEST(Bands, AreAsManyAsThreadsThatDivideTheRows) {
   EXPECT_EQ(forThreads(6), (std::vector<int>{1, 2, 3, 3}));
   EXPECT_EQ(forThreads(7), (std::vector<int>{1, 1, 1, 1}));
   EXPECT_EQ(forThreads(1), (std::vector<int>{1, 1, 1, 1}));
+}
+
+TEST(Bands, CutTheRowsOfAProduct) {
+  Recurrence plan(6);
+  const uint32_t x = plan.matrix("x"), y = plan.matrix("y"), w = plan.weight("w");
+  plan.multiply({x}, w, {y});
+  EXPECT_EQ(plan.bands(4), 3);
 }
 
 // Of 12 rows and 16 there are quarters.
@@ -215,6 +223,13 @@ const Case kCut[] = {
      [](Recurrence& p) {
        const uint32_t x = p.stack("x"), y = p.matrix("y");
        p.add(p.at(x, 0, {1}), {x, p.bytes() / 2, p.bytes()}, {y});
+     }},
+    {"AStrideThatIsNeverTaken",
+     [](Recurrence& p) {
+       const uint32_t h = p.matrix("h");
+       CommandList* outer = std::exchange(p.body, &PlanBuilder::repeat(*p.body, 1));
+       p.doubled({h, 0, p.bytes(), {0, INT64_MIN}}, {h, 0, p.bytes(), {0, 7}});
+       p.body = outer;
      }},
     {"InputsInSlots",
      [](Recurrence& p) {
@@ -353,11 +368,26 @@ const Case kWhole[] = {
        other.offset = input.offset + p.bytes();
        p.doubled({x}, {y});
      }},
-    {"StridesThatAreNoMultipleOfTheMatrix",
+    {"AnOperandWhoseStrideIsNoMultipleOfTheMatrix",
      [](Recurrence& p) {
        const uint32_t h = p.stack("h", 2 * kSteps);
-       const auto stride = static_cast<int64_t>(p.bytes() * 3 / 2);
-       p.doubled({h, 0, p.bytes(), {stride}}, {h, p.bytes(), p.bytes(), {stride}});
+       p.doubled({h, 0, p.bytes(), {static_cast<int64_t>(p.bytes() * 3 / 2)}}, p.at(h, 4, {}));
+     }},
+    {"ALaterOperandWhoseStrideIsNoMultipleOfTheMatrix",
+     [](Recurrence& p) {
+       const uint32_t h = p.stack("h", 2 * kSteps), x = p.matrix("x");
+       p.doubled({x}, p.at(h, 4, {}));
+       p.doubled({h, 0, p.bytes(), {static_cast<int64_t>(p.bytes() * 3 / 2)}}, {x});
+     }},
+    {"AResultWhoseStrideIsNoMultipleOfTheMatrix",
+     [](Recurrence& p) {
+       const uint32_t h = p.stack("h", 2 * kSteps), x = p.matrix("x");
+       p.doubled({x}, {h, 0, p.bytes(), {static_cast<int64_t>(p.bytes() * 3 / 2)}});
+     }},
+    {"AStackThatIsWalkedDownToWhatIsWritten",
+     [](Recurrence& p) {
+       const uint32_t h = p.stack("h");
+       p.doubled(p.at(h, kSteps - 1, {-1}), {h, p.bytes() / 2, p.bytes()});
      }},
     {"AStrideOfTheRepeatWithinThatIsNoMultiple",
      [](Recurrence& p) {
@@ -388,6 +418,26 @@ const Case kWhole[] = {
        const uint32_t x = p.stack("x"), y = p.stack("y"), h = p.matrix("h");
        p.add(p.at(x, 0, {1}), {h}, p.at(y, 0, {1}), "c-c");
        p.doubled(p.at(y, 0, {1}), {h});
+     }},
+    {"AnOperandThatWasWrittenAndIsReadWhole",
+     [](Recurrence& p) {
+       const uint32_t x = p.stack("x"), y = p.stack("y"), h = p.matrix("h");
+       p.doubled(p.at(x, 0, {1}), {h});
+       p.add(p.at(x, 0, {1}), {h}, p.at(y, 0, {1}), "c-c");
+     }},
+    {"AProductThatIsReadWhole",
+     [](Recurrence& p) {
+       const uint32_t x = p.stack("x"), y = p.stack("y"), h = p.matrix("h"), w = p.weight("w");
+       p.multiply(p.at(x, 0, {1}), w, {h});
+       p.add(p.at(x, 0, {1}), {h}, p.at(y, 0, {1}), "c-c");
+     }},
+    {"AMaskThatIsWrittenHalfAMatrixOn",
+     [](Recurrence& p) {
+       addProduct(p, [](Recurrence& p, fb::MatmulT& matmul) {
+         const uint32_t z = p.stack("z");
+         matmul.mask = p.builder.operand(p.at(z, 0, {}));
+         p.doubled({z, p.bytes() / 2, p.bytes()}, {z, p.bytes() / 2, p.bytes()});
+       });
      }},
     {"AnOperandThatIsReadWholeAndWrittenInALaterStep",
      [](Recurrence& p) {
@@ -514,6 +564,12 @@ const Network kNetworks[] = {
        p.multiply(p.at(h, 0, {1}), w, {z}).relu = true;
        p.add({z}, p.at(x, 0, {1}), p.at(h, 1, {1}));
      }},
+    {"AResultInSlots",
+     [](Recurrence& p, uint32_t x, uint32_t) {
+       const auto rows = static_cast<int64_t>(p.rows());
+       const uint32_t y = p.builder.slotBuffer("y", DataType::f32, {kSteps, rows, kColumns});
+       p.doubled(p.at(x, 0, {1}), p.at(y, kSteps - 1, {-1}));
+     }},
     {"BackwardsAndByCopiesAndFills",
      [](Recurrence& p, uint32_t x, uint32_t w) {
        const uint32_t h = p.matrix("h"), z = p.matrix("z"), y = p.stack("y"), one = p.matrix("one");
@@ -557,7 +613,7 @@ const Network kNetworks[] = {
 };
 
 /// A network of `rows` rows: x and w are inputs, x in slots if there are several, and outputs all other
-/// buffers, which begin as zeros.
+/// buffers, which begin as zeros. Behind the repeat its first buffer is doubled.
 PlanBuilder planOf(const Network& network, int64_t rows, uint32_t input_slots = 1) {
   Recurrence plan(rows, input_slots);
   PlanBuilder& builder = plan.builder;
@@ -565,11 +621,14 @@ PlanBuilder planOf(const Network& network, int64_t rows, uint32_t input_slots = 
   for (auto [name, buffer] : {std::pair("x", x), {"w", w}})
     builder.copyIn(plan.commands(), PlanBuilder::input(plan.program(), name, buffer), {buffer});
   network.build(plan, x, w);
+  const uint32_t twice = plan.matrix("twice");
   for (uint32_t buffer = w + 1; buffer < builder.plan.buffers.size(); ++buffer) {
     builder.fill(plan.commands(), {buffer}, patternOf(0.0f));
     PlanBuilder::output(plan.program(), builder.plan.buffers[buffer]->name, buffer);
   }
   std::rotate(plan.commands().begin(), plan.commands().begin() + 1, plan.commands().end());  // the repeat
+  plan.body = &plan.commands();
+  plan.doubled(plan.at(w + 1, 0, {}), {twice});
   return std::move(builder);
 }
 
@@ -723,20 +782,20 @@ PlanBuilder planOf(const std::string& network) {
   return planOf(*found, 16);
 }
 
-// Two inputs and three outputs stand in front.
+// In front stand two inputs and four or five outputs.
 TEST(Bands, StandInFrontOfTheOutermostRepeatThatHasSome) {
   Lowered within(planOf("ARepeatWithin"), 4), around(planOf("ARepeatAround"), 4);
-  EXPECT_EQ(kindsOf(within.commands()), "ccfffBmll)ll)");
-  EXPECT_EQ(within.commands()[5].bands.last, 12u);
-  EXPECT_EQ(kindsOf(around.commands()), "ccfffflffBmll))");
-  EXPECT_EQ(around.commands()[9].bands.last, 13u);
+  EXPECT_EQ(kindsOf(within.commands()), "ccffffBmll)ll)l");
+  EXPECT_EQ(within.commands()[6].bands.last, 13u);
+  EXPECT_EQ(kindsOf(around.commands()), "ccffffflffBmll))l");
+  EXPECT_EQ(around.commands()[10].bands.last, 14u);
 }
 
 TEST(Bands, EachHaveAllCommandsOfTheirPartOfTheRows) {
   Lowered lowered(planOf("OneLayer"), 4);
   const std::vector<HostCommand>& commands = lowered.commands();
-  ASSERT_EQ(kindsOf(commands), "ccffBml)");
-  const auto& lists = *commands[4].bands.lists;
+  ASSERT_EQ(kindsOf(commands), "ccfffBml)l");
+  const auto& lists = *commands[5].bands.lists;
   ASSERT_EQ(lists.size(), 4u);
   auto placeOf = [](const HostCommand& command, size_t operand) {
     return static_cast<const std::byte*>(command.operands[operand]);
@@ -744,14 +803,44 @@ TEST(Bands, EachHaveAllCommandsOfTheirPartOfTheRows) {
   for (size_t band = 0; band < 4; ++band) {
     ASSERT_EQ(kindsOf(lists[band]), "ml)");
     const HostCommand &product = lists[band][0], &sum = lists[band][1];
-    EXPECT_EQ(placeOf(product, 0) - placeOf(commands[5], 0), static_cast<ptrdiff_t>(band * 4 * kRowBytes));
-    EXPECT_EQ(placeOf(product, 1), placeOf(commands[5], 1)) << "the weight is all theirs";
+    EXPECT_EQ(placeOf(product, 0) - placeOf(commands[6], 0), static_cast<ptrdiff_t>(band * 4 * kRowBytes));
+    EXPECT_EQ(placeOf(product, 1), placeOf(commands[6], 1)) << "the weight is all theirs";
     EXPECT_EQ(product.matmul.kernel->plan().problem.m, 4);
-    EXPECT_EQ(placeOf(sum, 0), placeOf(commands[6], 0)) << "a launch counts from its first tile";
+    EXPECT_EQ(placeOf(sum, 0), placeOf(commands[7], 0)) << "a launch counts from its first tile";
     EXPECT_EQ(sum.launch.first_tile, static_cast<int64_t>(band) * 8);
     EXPECT_EQ(sum.launch.tiles, 8);
     EXPECT_EQ(lists[band][2].repeat.first, 0u);
   }
+}
+
+TEST(Bands, ReadInputsInPlace) {
+  Lowered lowered(planOf("OneLayer"), 4);
+  EXPECT_TRUE(lowered.commands()[0].copy.of_read_input);
+  EXPECT_TRUE(lowered.commands()[1].copy.of_read_input);
+}
+
+TEST(Bands, AreWalkedInPlaceOfTheRepeatWhereItIsSpread) {
+  Recurrence plan;
+  const uint32_t y = plan.stack("y");
+  plan.builder.fill(*plan.body, plan.at(y, 0, {1}), patternOf(uint8_t{1}));
+  Lowered lowered(plan.builder, 2);
+  HostCommand& bands = lowered.commands()[0];
+  ASSERT_EQ(kindsOf(lowered.commands()), "Bf)");
+  ThreadPool pool(2), alone(1);
+  ProfileRing profile(0);
+  const StreamWalk walk{&lowered.commands(), &pool, &alone, &profile, {}, 0, 0};
+  auto onesOf = [&](bool spread) {
+    std::fill_n(lowered.arena.data(), lowered.arena.bytes(), std::byte{0});
+    bands.spread = spread;
+    walk.run();
+    return std::count(lowered.arena.data(), lowered.arena.data() + lowered.arena.bytes(), std::byte{1});
+  };
+  const auto all = static_cast<ptrdiff_t>(kSteps * plan.bytes());
+  EXPECT_EQ(onesOf(true), all);
+  EXPECT_EQ(onesOf(false), all);
+  (*bands.bands.lists)[1].clear();
+  EXPECT_EQ(onesOf(true), all / 2);
+  EXPECT_EQ(onesOf(false), all);
 }
 
 TEST(Bands, AreTheMainStreamsAlone) {

@@ -215,6 +215,17 @@ TEST(Spread, BandsOfAStackAreNotPartsOfTheWhole) {
   EXPECT_EQ(matrix.spread(), "ssss");
 }
 
+// As in WhatAllReadMovesToEach.
+TEST(Spread, WhatAllBandsReadMovesToEach) {
+  auto spread = [](uint64_t bytes) {
+    Step step;
+    step.single(0, bytes).repeatInBands(2).matmul(4096, 16, false, 1, 0, bytes).end(1);
+    return step.spread();
+  };
+  EXPECT_EQ(spread(24'000), "-sss");
+  EXPECT_EQ(spread(45'000), "----");
+}
+
 TEST(Spread, AnInputThatIsReadInPlaceIsNotMoved) {
   EXPECT_EQ(Step().single(0, 64000).launch(6, 0, 64000).spread(), "--") << "made by one";
   EXPECT_EQ(Step().copyInput(0, 64000, false).launch(6, 0, 64000).spread(), "ss") << "by both";
