@@ -93,6 +93,8 @@ Case negative(const char *name, const std::string &type, int64_t bands, const st
   return {name, {type}, {type}, "%y = gpuc.neg %a0 : " + type + "\n" + yield({type}), bands, cut};
 }
 
+// What is transposed is read in blocks of 16 rows, or of 8.
+const std::string kTurned = "tensor<256x256xf32>";
 const std::string kMatrix = "tensor<64x32xf32>", kSquare = "tensor<32x32xf32>", kColumn = "tensor<64xf32>",
                   kRow = "tensor<32xf32>", kPlanes = "tensor<6x8x24xf32>";
 
@@ -159,20 +161,20 @@ const Case kCases[] = {
     sumOfBroadcast("AHundredRows", "tensor<100x32xf32>", kRow, "[1]", 0, ""),
     sum("RowsTurnedAround", kMatrix, kMatrix, "reverse %a1 dims [0] : " + kMatrix, 16, "c-c"),
     sum("ColumnsTurnedAround", kMatrix, kMatrix, "reverse %a1 dims [1] : " + kMatrix, 16, "ccc"),
-    sum("Transpose", kSquare, kSquare, "transpose %a1 permutation [1, 0] : (" + kSquare + ") -> " + kSquare,
+    sum("Transpose", kTurned, kTurned, "transpose %a1 permutation [1, 0] : (" + kTurned + ") -> " + kTurned,
         16, "c-c"),
     {"OneArgumentReadTwice",
-     {kSquare},
-     {kSquare},
-     "%b = gpuc.transpose %a0 permutation [1, 0] : (" + kSquare + ") -> " + kSquare +
-         "\n%y = gpuc.add %a0, %b : " + kSquare + "\n" + yield({kSquare}),
+     {kTurned},
+     {kTurned},
+     "%b = gpuc.transpose %a0 permutation [1, 0] : (" + kTurned + ") -> " + kTurned +
+         "\n%y = gpuc.add %a0, %b : " + kTurned + "\n" + yield({kTurned}),
      16,
      "-c"},
     {"OneArgumentReadTwiceTheOtherWayRound",
-     {kSquare},
-     {kSquare},
-     "%b = gpuc.transpose %a0 permutation [1, 0] : (" + kSquare + ") -> " + kSquare +
-         "\n%y = gpuc.add %b, %a0 : " + kSquare + "\n" + yield({kSquare}),
+     {kTurned},
+     {kTurned},
+     "%b = gpuc.transpose %a0 permutation [1, 0] : (" + kTurned + ") -> " + kTurned +
+         "\n%y = gpuc.add %b, %a0 : " + kTurned + "\n" + yield({kTurned}),
      16,
      "-c"},
     // 4 rows, each in 16 chunks.
