@@ -262,6 +262,27 @@ TEST(Matmul, BitsDoNotDependOnTheSplit) {
   }
 }
 
+/// Whether each call to a micro-kernel has a kernel: whole strips and panels, but at the matrix's own end.
+bool isCutAtItsEndAlone(const MatmulPlan& plan) {
+  return (plan.tile_m % plan.strip_m == 0 || plan.rowTiles() == 1) &&
+         (plan.tile_n % plan.panel_n == 0 || plan.columnTiles() == 1);
+}
+
+TEST(Matmul, TilesAreWholeStripsAndPanels) {
+  for (DataType type : {DataType::f32, DataType::f64, DataType::bf16})
+    for (int64_t m : {1, 5, 7, 8, 9, 10, 13, 14, 16, 17, 64, 200})
+      for (int64_t n = 16; n <= 2400; n += 16)
+        for (int64_t k : {16, 100, 700})
+          for (int variant = 0; variant < 4; ++variant) {
+            MatmulShape shape = makeShape(m, n, k, variant & 1, variant & 2, false);
+            shape.type = type;
+            const MatmulPlan plan = planMatmul(shape);
+            if (plan.method == MatmulMethod::tiled) EXPECT_TRUE(isCutAtItsEndAlone(plan)) << describe(shape);
+          }
+  // Two tiles of 272 columns would be cut in the middle of a panel of 32.
+  checkVariants(8, 544, 100);
+}
+
 /// The same with one of what may follow a product, or precede it.
 MatmulShape withVariant(MatmulShape shape, int variant) {
   shape.bias = variant == 1 || variant == 2;

@@ -81,6 +81,8 @@ bool prefersTurned(const MatmulShape& p) {
   return p.m <= 2 * kLanes && p.m % kLanes == 0 && p.n >= 64;
 }
 
+constexpr int64_t kNarrowPanel = 32;
+
 /// Whether few rows do better by 32 columns than by 64. LIBXSMM's kernels for AVX-512 pass 6 rows of 64
 /// columns at a time or 14 of 32, so of 8 rows 2 are left: 8 x 256 x 64 takes 1.23 us instead of 1.45, 8 x 64
 /// x 256 1.16 instead of 1.39, b in the second-level cache; 7, 9, 10, 13 and 14 rows 4 to 13% less, 11, 12
@@ -88,7 +90,7 @@ bool prefersTurned(const MatmulShape& p) {
 bool prefersNarrowPanels(const MatmulShape& p) {
   constexpr int64_t kMostWeightBytes = 256 * 1024;
   const bool leaves_few = p.m > 6 && p.m <= 14 && (p.m - 1) % 6 < 4;
-  return leaves_few && p.type == DataType::f32 && p.n % 32 == 0 &&
+  return leaves_few && p.type == DataType::f32 && p.n % kNarrowPanel == 0 &&
          p.n * p.k * sizeOf(p.type) <= kMostWeightBytes;
 }
 
@@ -200,8 +202,9 @@ void planFewRows(MatmulPlan& plan) {
   plan.method = MatmulMethod::tiled;
   plan.pack_a = plan.pack_b = false;
   plan.strip_m = plan.tile_m = p.m;
-  plan.panel_n = plan.tile_n = evenPart(p.n, 2048 / sizeOf(p.type), 16);
-  if (prefersNarrowPanels(p)) plan.panel_n = 32;
+  const bool narrow = prefersNarrowPanels(p);
+  plan.tile_n = evenPart(p.n, 2048 / sizeOf(p.type), narrow ? kNarrowPanel : 16);
+  plan.panel_n = narrow ? kNarrowPanel : plan.tile_n;
   // Rows of b in pages of their own: few at a time, so that the prefetcher can follow them.
   plan.block_k = rowBytesOfB(plan) >= kFarApartBytes ? std::min<int64_t>(16, p.k) : p.k;
   widen(plan, 32, 1);
