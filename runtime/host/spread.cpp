@@ -106,13 +106,71 @@ Cut cutIntoBands(const HostCommand& command, const CommandAccess& access) {
   return access.end - access.begin == access.bytes ? Cut::in_order : Cut::by_iteration;
 }
 
+/// How often each command runs in a step.
+std::vector<double> timesOf(const std::vector<HostCommand>& commands) {
+  std::vector<double> times(commands.size(), 1);
+  for (size_t marker = 0; marker < commands.size(); ++marker)
+    if (commands[marker].kind == HostCommand::Kind::repeat)
+      for (size_t c = commands[marker].repeat.first; c < marker; ++c)
+        times[c] *= static_cast<double>(commands[marker].repeat.count);
+  return times;
+}
+
+/// What the commands of a repeat take by bands, each through all iterations, and what one by one.
+class Bands {
+ public:
+  Bands(const std::vector<HostCommand>& commands, const std::vector<double>& times, size_t place, int threads)
+      : commands_(commands), times_(times), place_(place), threads_(threads) {}
+
+  double forkNs() const { return (kForkNs + kForkNsOfThread * count()) * times_[place_]; }
+
+  /// A band's product is one of fewer rows, which reads as much of b.
+  double spreadNs(size_t command) const {
+    const HostCommand& whole = commands_[command];
+    if (whole.kind != HostCommand::Kind::matmul)
+      return workOf(whole, threads_).alone_ns / count() * times_[command];
+    const HostCommand& part = bands().lists->front()[command - place_ - 1];
+    return workOf(part, threads_).alone_ns * times_[command];
+  }
+
+  /// Whether they are better than to share command by command. Threads that share a product of few rows have
+  /// some of b's columns each, and find them in their caches again; by bands each reads all of b.
+  bool areWorthIt(const std::vector<CommandAccess>& accesses, uint64_t cache_bytes) const {
+    uint64_t read_by_all = 0;
+    for (const CommandAccess& access : accesses)
+      if (access.command > place_ && access.command <= bands().last && access.operand == 1 &&
+          commands_[access.command].kind == HostCommand::Kind::matmul)
+        read_by_all += access.bytes;
+    if (read_by_all > cache_bytes) return false;
+    double by_bands = forkNs(), one_by_one = 0;
+    for (size_t c = place_ + 1; c <= bands().last; ++c) {
+      const Work work = workOf(commands_[c], threads_);
+      by_bands += spreadNs(c);
+      one_by_one += std::min(work.alone_ns, work.spread_ns) * times_[c];
+    }
+    return by_bands <= one_by_one;
+  }
+
+ private:
+  const HostCommand::Bands& bands() const { return commands_[place_].bands; }
+  double count() const { return static_cast<double>(bands().lists->size()); }
+
+  const std::vector<HostCommand>& commands_;
+  const std::vector<double>& times_;
+  size_t place_;  // of the Kind::bands
+  int threads_;
+};
+
 /// For each command the place of the Kind::bands in front of the repeat that it stands in; its own if there
-/// is none.
-std::vector<size_t> placesOfBands(const std::vector<HostCommand>& commands) {
+/// is none that is worth it.
+std::vector<size_t> placesOfBands(const std::vector<HostCommand>& commands,
+                                  const std::vector<CommandAccess>& accesses,
+                                  const std::vector<double>& times, int threads, uint64_t cache_bytes) {
   std::vector<size_t> places(commands.size());
   std::iota(places.begin(), places.end(), size_t{0});
   for (size_t c = 0; c < commands.size(); ++c)
-    if (commands[c].kind == HostCommand::Kind::bands)
+    if (commands[c].kind == HostCommand::Kind::bands &&
+        Bands(commands, times, c, threads).areWorthIt(accesses, cache_bytes))
       std::fill(places.begin() + static_cast<ptrdiff_t>(c), places.begin() + commands[c].bands.last + 1, c);
   return places;
 }
@@ -241,16 +299,6 @@ class Touches {
   uint64_t clock_ = 0;              // bytes touched so far
 };
 
-/// How often each command runs in a step.
-std::vector<double> timesOf(const std::vector<HostCommand>& commands) {
-  std::vector<double> times(commands.size(), 1);
-  for (size_t marker = 0; marker < commands.size(); ++marker)
-    if (commands[marker].kind == HostCommand::Kind::repeat)
-      for (size_t c = commands[marker].repeat.first; c < marker; ++c)
-        times[c] *= static_cast<double>(commands[marker].repeat.count);
-  return times;
-}
-
 void addCosts(MinCut& cut, size_t command, double alone_ns, double spread_ns) {
   cut.addCosts(command, static_cast<int64_t>(alone_ns), static_cast<int64_t>(spread_ns));
 }
@@ -262,17 +310,16 @@ void chooseSpread(std::vector<HostCommand>& commands, const std::vector<CommandA
   if (threads < 2) return;
   MinCut cut(commands.size());
   const std::vector<double> times = timesOf(commands);
-  const std::vector<size_t> places_of_bands = placesOfBands(commands);
+  const std::vector<size_t> places_of_bands = placesOfBands(commands, accesses, times, threads, cache_bytes);
   for (size_t c = 0; c < commands.size(); ++c) {
     const Work work = workOf(commands[c], threads);
-    const HostCommand& bands = commands[places_of_bands[c]];
-    if (bands.kind == HostCommand::Kind::bands) {
+    const size_t place = places_of_bands[c];
+    const bool is_fork = place == c && c + 1 < commands.size() && places_of_bands[c + 1] == c;
+    if (is_fork || place != c) {
       // All of the repeat or nothing, with one fork.
-      const auto count = static_cast<double>(bands.bands.lists->size());
-      const bool is_fork = places_of_bands[c] == c;
-      addCosts(cut, c, work.alone_ns * times[c],
-               is_fork ? (kForkNs + kForkNsOfThread * count) * times[c] : work.alone_ns / count * times[c]);
-      if (!is_fork) cut.addPair(places_of_bands[c], c, kNever);
+      const Bands bands(commands, times, place, threads);
+      addCosts(cut, c, work.alone_ns * times[c], is_fork ? bands.forkNs() : bands.spreadNs(c));
+      if (!is_fork) cut.addPair(place, c, kNever);
     } else if (work.divisible) {
       addCosts(cut, c, work.alone_ns * times[c], work.spread_ns * times[c]);
     } else {

@@ -24,6 +24,7 @@ namespace {
 
 /// Iterations of a repeat, and the floats in a row.
 constexpr int64_t kSteps = 5, kColumns = 32;
+constexpr uint64_t kGrain = 100;  // tiles of 100 ns: few threads would share such launches one by one
 constexpr uint64_t kRowBytes = kColumns * 4;  // two tiles of 16 floats
 
 /// A program whose first command is a repeat of kSteps iterations over matrices of `rows` rows.
@@ -85,7 +86,7 @@ class Recurrence {
               const std::string& cut) {
     const auto [found, is_new] = kernels_.try_emplace(symbol);
     if (is_new) found->second = builder.kernel(symbol, static_cast<uint32_t>(reads.size()) + 1);
-    builder.launch(*body, found->second, reads, {write}, 2 * rows());
+    builder.launch(*body, found->second, reads, {write}, 2 * rows(), kGrain);
     PlanBuilder::bands(*body, rows(), cut);
   }
 

@@ -33,16 +33,17 @@ class Step {
   /// The same, of which `operand` (a, b, c) has a place, of so many bytes.
   Step& matmul(int64_t m, int64_t n, bool transpose_b, uint32_t operand, uint64_t begin, uint64_t bytes) {
     MatmulShape shape;
-    shape.m = m, shape.n = n, shape.k = 16;
+    shape.m = m, shape.n = n, shape.k = k_;
     shape.transpose_b = transpose_b;
-    Result<MatmulKernel> kernel = MatmulKernel::create(shape, matmulWorkspaceBytes(shape));
-    EXPECT_TRUE(kernel.ok()) << kernel.message();
-    HostCommand command{};
-    command.kind = HostCommand::Kind::matmul;
-    command.matmul = {.kernel = &products_.emplace_back(*std::move(kernel))};
+    HostCommand command = matmulOf(shape);
     accesses_.push_back({static_cast<uint32_t>(commands_.size()), operand, begin, begin + bytes, bytes});
     commands_.push_back(command);
     return *this;
+  }
+  /// [m, k] · [k, n] in f32, of which b lies at `begin`.
+  Step& weight(int64_t m, int64_t n, int64_t k, uint64_t begin) {
+    k_ = k;
+    return matmul(m, n, false, 1, begin, static_cast<uint64_t>(4 * n * k));
   }
   /// What follows, up to end(), is repeated.
   Step& repeat() {
@@ -67,9 +68,9 @@ class Step {
     HostCommand command{};
     command.kind = HostCommand::Kind::repeat;
     command.repeat = {.count = count, .iteration = 0, .first = first_, .moving = nullptr};
-    if (bands_ != kNone) commands_[bands_].bands.last = static_cast<uint32_t>(commands_.size());
-    bands_ = kNone;
     commands_.push_back(command);
+    if (bands_ != kNone) fillBands(commands_[bands_].bands);
+    bands_ = kNone;
     return *this;
   }
 
@@ -100,6 +101,29 @@ class Step {
     return *this;
   }
 
+  HostCommand matmulOf(const MatmulShape& shape) {
+    Result<MatmulKernel> kernel = MatmulKernel::create(shape, matmulWorkspaceBytes(shape));
+    EXPECT_TRUE(kernel.ok()) << kernel.message();
+    HostCommand command{};
+    command.kind = HostCommand::Kind::matmul;
+    command.matmul = {.kernel = &products_.emplace_back(*std::move(kernel))};
+    return command;
+  }
+
+  /// The same commands for each band, but products of its rows.
+  void fillBands(HostCommand::Bands& bands) {
+    bands.last = static_cast<uint32_t>(commands_.size() - 1);
+    for (std::vector<HostCommand>& list : *bands.lists) {
+      list.assign(commands_.begin() + static_cast<ptrdiff_t>(bands_) + 1, commands_.end());
+      for (HostCommand& command : list) {
+        if (command.kind != HostCommand::Kind::matmul) continue;
+        MatmulShape shape = command.matmul.kernel->plan().problem;
+        shape.m /= static_cast<int64_t>(bands.lists->size());
+        command = matmulOf(shape);
+      }
+    }
+  }
+
   static constexpr size_t kNone = ~size_t{0};
 
   std::deque<MatmulKernel> products_;
@@ -107,6 +131,7 @@ class Step {
   std::vector<HostCommand> commands_;
   std::vector<CommandAccess> accesses_;
   uint32_t first_ = 0;
+  int64_t k_ = 16;
   size_t bands_ = kNone;  // the command in front of the repeat that is open
 };
 
@@ -188,12 +213,26 @@ TEST(Spread, ARepeatByBandsMustBeWorthItsFork) {
   EXPECT_EQ(Step().repeatInBands(2).single(0, 4096).end(1).spread(), "---");
   EXPECT_EQ(Step().repeatInBands(2).single(0, 4096).end(2).spread(), "sss");
   EXPECT_EQ(Step().repeatInBands(2).launch(100, 0, 4096).end(20).spread(1), "---");
+  EXPECT_EQ(Step().repeatInBands(8).single(0, 4096).end(1).spread(8), "---") << "eight threads: 1.5 us";
+  EXPECT_EQ(Step().repeatInBands(4).single(0, 4096).end(2).spread(4), "sss") << "a quarter of 2 us, and 1.1";
 }
 
 // The repeat around it forks in each of its iterations.
 TEST(Spread, ARepeatByBandsIsAForkEachTime) {
   EXPECT_EQ(Step().repeatInBands(2).launch(1, 0, 64).end(1).endAround(100).spread(), "----");
   EXPECT_EQ(Step().repeatInBands(2).launch(3, 0, 64).end(1).endAround(100).spread(), "sss-");
+}
+
+// 8 rows take as long as there is to multiply, 4 half of it; of 2 rows one takes as long to read b as both.
+TEST(Spread, ARepeatByBandsMustBeBetterThanOneByOne) {
+  EXPECT_EQ(Step().repeatInBands(2).weight(8, 1024, 256, 0).end(20).spread(), "sss");
+  EXPECT_EQ(Step().repeatInBands(2).weight(2, 1024, 256, 0).end(20).spread(), "-s-");
+}
+
+// Half of 4 MiB stays in the cache of a thread that has half of the columns, the whole does not.
+TEST(Spread, ARepeatByBandsReadsWeightsFromTheCache) {
+  EXPECT_EQ(Step().repeatInBands(2).weight(32, 2048, 512, 0).end(20).spread(2, kCache), "-s-");
+  EXPECT_EQ(Step().repeatInBands(2).weight(32, 2048, 512, 0).end(20).spread(2, 2 * kCache), "sss");
 }
 
 // What one thread has written, or is to read, moves as with any other command.
