@@ -150,7 +150,6 @@ void runBands(const HostCommand& command, const StreamWalk& walk) {
     static ProfileRing unseen(0);
     const Bands& bands = *static_cast<const Bands*>(context);
     StreamWalk band = bands.walk;
-    band.pool = band.alone;
     for (int64_t i = begin; i < end; ++i) {
       band.commands = &bands.lists[static_cast<size_t>(i)];
       if (i > 0) band.profile = &unseen;
