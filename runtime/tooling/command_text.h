@@ -15,11 +15,4 @@ const char* kindOf(const fb::Command& command);
 /// batch_ready".
 std::string nameOf(const fb::Plan& plan, const fb::Program& program, const fb::Command& command);
 
-/// The ranges that a command reads and writes; of a repeat none.
-struct CommandOperands {
-  std::vector<const fb::Operand*> reads;
-  std::vector<const fb::Operand*> writes;
-};
-CommandOperands operandsOf(const fb::Command& command);
-
 }  // namespace gpuc

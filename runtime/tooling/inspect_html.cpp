@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "runtime/plan/operands.h"
 #include "runtime/tooling/command_text.h"
 #include "runtime/tooling/inspect.h"
 

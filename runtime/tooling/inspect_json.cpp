@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/plan/describe.h"
+#include "runtime/plan/operands.h"
 #include "runtime/tooling/command_text.h"
 #include "runtime/tooling/inspect.h"
 
