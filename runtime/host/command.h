@@ -85,10 +85,12 @@ struct HostCommand {
     const std::vector<MovingPointer>* moving;
   };
   /// Stands in front of a repeat that the threads may take by bands of rows, one each, through all
-  /// iterations (see bands.h). What they execute instead of the repeat is spread.
+  /// iterations (see bands.h), or by iterations (see iterations.h). What they execute instead of the repeat
+  /// is spread.
   struct Bands {
     std::vector<std::vector<HostCommand>>* lists;  // of each band
     uint32_t last;                                 // the repeat's marker
+    bool by_iterations;                            // each list is an iteration, not a band of rows in all
   };
 
   Kind kind = Kind::launch;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace gpuc {
 namespace {
@@ -139,24 +140,30 @@ bool repeatAgain(HostCommand& command) {
   return again;
 }
 
-/// Each band is walked by one thread. The first is the caller's, whose commands stand in the profile for all.
+/// Each list is walked by one thread. The profile has what the caller does: its band, which stands for all,
+/// or its iterations.
 void runBands(const HostCommand& command, const StreamWalk& walk) {
   struct Bands {
-    std::vector<std::vector<HostCommand>>& lists;
+    const HostCommand::Bands& bands;
     const StreamWalk& walk;
+    std::thread::id caller;
+
+    bool isSeen(int64_t list) const {
+      return bands.by_iterations ? std::this_thread::get_id() == caller : list == 0;
+    }
   };
-  const Bands bands = {*command.bands.lists, walk};
+  const Bands bands = {command.bands, walk, std::this_thread::get_id()};
   auto run = [](const void* context, int64_t begin, int64_t end) {
     static ProfileRing unseen(0);
     const Bands& bands = *static_cast<const Bands*>(context);
-    StreamWalk band = bands.walk;
     for (int64_t i = begin; i < end; ++i) {
-      band.commands = &bands.lists[static_cast<size_t>(i)];
-      if (i > 0) band.profile = &unseen;
+      StreamWalk band = bands.walk;
+      band.commands = &(*bands.bands.lists)[static_cast<size_t>(i)];
+      if (!bands.isSeen(i)) band.profile = &unseen;
       band.run();
     }
   };
-  walk.pool->parallelFor(static_cast<int64_t>(bands.lists.size()), 1, {run, &bands});
+  walk.pool->parallelFor(static_cast<int64_t>(command.bands.lists->size()), 1, {run, &bands});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/host/bands.h"
+#include "runtime/host/iterations.h"
 
 namespace gpuc {
 namespace {
@@ -330,24 +331,27 @@ class Lowering {
                    .element_bytes = std::max<uint32_t>(1, countOf(fill.pattern()))};
   }
 
-  /// The repeat, and in front of it its bands, if it may be cut into some.
+  /// The repeat, and in front of it its bands or iterations, if threads may take such side by side.
   Status lowerRepeat(const fb::Command& command) {
     const fb::Repeat& repeat = *command.work_as_Repeat();
     // Neither another stream's, nor within a band, nor within a repeat that has bands.
-    const bool may_be_cut = stream_ == &out_.streams[0] && !has_bands_;
-    const int count = may_be_cut ? bandsOf(plan_, repeat, repeat_counts_, threads_) : 1;
-    if (count == 1) return lowerCommandsOf(command);
+    const bool may_be_cut = threads_ > 1 && stream_ == &out_.streams[0] && !has_bands_;
+    if (!may_be_cut) return lowerCommandsOf(command);
+    const int bands = bandsOf(plan_, repeat, repeat_counts_, threads_);
+    const bool by_iterations = bands == 1 && repeat_counts_.empty() && areIndependent(plan_, repeat);
+    if (bands == 1 && !by_iterations) return lowerCommandsOf(command);
     const size_t place = stream_->size();
-    HostCommand bands{};
-    bands.kind = HostCommand::Kind::bands;
-    bands.source = &command;
-    stream_->push_back(bands);
+    HostCommand fork{};
+    fork.kind = HostCommand::Kind::bands;
+    fork.source = &command;
+    stream_->push_back(fork);
     has_bands_ = true;
     GPUC_RETURN_IF_ERROR(lowerCommandsOf(command));
     has_bands_ = false;
-    GPUC_RETURN_IF_ERROR(lowerBands(command, count));
+    GPUC_RETURN_IF_ERROR(by_iterations ? lowerIterations(repeat) : lowerBands(command, bands));
     (*stream_)[place].bands = {.lists = &out_.bands.back(),
-                               .last = static_cast<uint32_t>(stream_->size() - 1)};
+                               .last = static_cast<uint32_t>(stream_->size() - 1),
+                               .by_iterations = by_iterations};
     return okStatus();
   }
 
@@ -364,6 +368,26 @@ class Lowering {
     }
     stream_ = stream;
     band_ = {};
+    next_entry_ = next_entry;
+    return okStatus();
+  }
+
+  /// The commands of each iteration as a list of its own, whose operands lie where that iteration's do.
+  Status lowerIterations(const fb::Repeat& repeat) {
+    std::vector<HostCommand>* stream = stream_;
+    void** next_entry = next_entry_;
+    std::vector<std::vector<HostCommand>>& lists = out_.bands.emplace_back(repeat.count());
+    repeats_.push_back(nullptr);
+    repeat_counts_.push_back(repeat.count());
+    for (iteration_ = 0; iteration_ < static_cast<int64_t>(repeat.count()); ++iteration_) {
+      stream_ = &lists[static_cast<size_t>(iteration_)];
+      next_entry_ = out_.band_pointers.emplace_back(countPointers(repeat.commands())).data();
+      GPUC_RETURN_IF_ERROR(lower(repeat.commands()));
+    }
+    repeats_.pop_back();
+    repeat_counts_.pop_back();
+    iteration_ = 0;
+    stream_ = stream;
     next_entry_ = next_entry;
     return okStatus();
   }
@@ -389,7 +413,8 @@ class Lowering {
 
   void noteStrides(void** entry, const fb::Operand& operand) {
     for (uint32_t d = 0; d < repeats_.size(); ++d)
-      if (int64_t stride = strideOf(operand, d)) repeats_[d]->push_back({entry, stride});
+      if (int64_t stride = strideOf(operand, d); stride && repeats_[d])
+        repeats_[d]->push_back({entry, stride});
   }
 
   /// The next entry of the pointer table: an address in the arena, or null where there is no operand.
@@ -404,7 +429,8 @@ class Lowering {
     void** entry = next_entry_++;
     if (!operand) return;
     const fb::Buffer& buffer = bufferOf(operand->buffer());
-    const uint64_t offset = operand->offset() + first_byte;
+    const uint64_t offset =
+        operand->offset() + first_byte + static_cast<uint64_t>(strideOf(*operand, 0) * iteration_);
     std::byte* address = arena_.data() + buffer.offset() + offset;
     *entry = address;
     uses_.push_back({.entry = entry,
@@ -456,12 +482,15 @@ class Lowering {
   int threads_;
   HostProgram& out_;
   std::vector<HostCommand>* stream_ = nullptr;
-  std::vector<std::vector<MovingPointer>*> repeats_;  // around the current command, outermost first
-  std::vector<uint64_t> repeat_counts_;               // likewise
+  /// Those around the current command, outermost first; null for one whose iterations have lists of their
+  /// own.
+  std::vector<std::vector<MovingPointer>*> repeats_;
+  std::vector<uint64_t> repeat_counts_;  // likewise
   std::vector<Use> uses_;
   std::vector<bool> copied_inputs_;
   std::vector<std::byte*> staged_;
   Band band_;
+  int64_t iteration_ = 0;        // of a repeat whose iterations have lists of their own
   bool has_bands_ = false;       // a repeat around the current command
   void** next_entry_ = nullptr;  // of the pointer table
   void** operands_ = nullptr;    // of the current command

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -116,17 +117,22 @@ std::vector<double> timesOf(const std::vector<HostCommand>& commands) {
   return times;
 }
 
-/// What the commands of a repeat take by bands, each through all iterations, and what one by one.
+/// What the commands of a repeat take by bands, each through all iterations, or by iterations, and what one
+/// by one.
 class Bands {
  public:
   Bands(const std::vector<HostCommand>& commands, const std::vector<double>& times, size_t place, int threads)
       : commands_(commands), times_(times), place_(place), threads_(threads) {}
 
-  double forkNs() const { return (kForkNs + kForkNsOfThread * count()) * times_[place_]; }
+  double forkNs() const {
+    return (kForkNs + kForkNsOfThread * std::min<double>(count(), threads_)) * times_[place_];
+  }
 
   /// A band's product is one of fewer rows, which reads as much of b.
   double spreadNs(size_t command) const {
     const HostCommand& whole = commands_[command];
+    if (bands().by_iterations)  // which the threads take in turns
+      return workOf(whole, threads_).alone_ns * times_[command] * std::ceil(count() / threads_) / count();
     if (whole.kind != HostCommand::Kind::matmul)
       return workOf(whole, threads_).alone_ns / count() * times_[command];
     const HostCommand& part = bands().lists->front()[command - place_ - 1];
@@ -136,12 +142,7 @@ class Bands {
   /// Whether they are better than to share command by command. Threads that share a product of few rows have
   /// some of b's columns each, and find them in their caches again; by bands each reads all of b.
   bool areWorthIt(const std::vector<CommandAccess>& accesses, uint64_t cache_bytes) const {
-    uint64_t read_by_all = 0;
-    for (const CommandAccess& access : accesses)
-      if (access.command > place_ && access.command <= bands().last && access.operand == 1 &&
-          commands_[access.command].kind == HostCommand::Kind::matmul)
-        read_by_all += access.bytes;
-    if (read_by_all > cache_bytes) return false;
+    if (!bands().by_iterations && bytesReadByAll(accesses) > cache_bytes) return false;
     double by_bands = forkNs(), one_by_one = 0;
     for (size_t c = place_ + 1; c <= bands().last; ++c) {
       const Work work = workOf(commands_[c], threads_);
@@ -152,6 +153,15 @@ class Bands {
   }
 
  private:
+  uint64_t bytesReadByAll(const std::vector<CommandAccess>& accesses) const {
+    uint64_t bytes = 0;
+    for (const CommandAccess& access : accesses)
+      if (access.command > place_ && access.command <= bands().last && access.operand == 1 &&
+          commands_[access.command].kind == HostCommand::Kind::matmul)
+        bytes += access.bytes;
+    return bytes;
+  }
+
   const HostCommand::Bands& bands() const { return commands_[place_].bands; }
   double count() const { return static_cast<double>(bands().lists->size()); }
 

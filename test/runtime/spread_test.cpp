@@ -51,10 +51,13 @@ class Step {
     return *this;
   }
   /// The same, and threads may take it by so many bands of rows.
-  Step& repeatInBands(size_t count) {
+  Step& repeatInBands(size_t count) { return repeatInParts(count, /*by_iterations=*/false); }
+  /// The same by iterations, of which there are so many.
+  Step& repeatByIterations(size_t count) { return repeatInParts(count, /*by_iterations=*/true); }
+  Step& repeatInParts(size_t count, bool by_iterations) {
     HostCommand command{};
     command.kind = HostCommand::Kind::bands;
-    command.bands = {.lists = &lists_.emplace_back(count), .last = 0};
+    command.bands = {.lists = &lists_.emplace_back(count), .last = 0, .by_iterations = by_iterations};
     bands_ = commands_.size();
     commands_.push_back(command);
     return repeat();
@@ -233,6 +236,15 @@ TEST(Spread, ARepeatByBandsMustBeBetterThanOneByOne) {
 TEST(Spread, ARepeatByBandsReadsWeightsFromTheCache) {
   EXPECT_EQ(Step().repeatInBands(2).weight(32, 2048, 512, 0).end(20).spread(2, kCache), "-s-");
   EXPECT_EQ(Step().repeatInBands(2).weight(32, 2048, 512, 0).end(20).spread(2, 2 * kCache), "sss");
+}
+
+// Two threads take as long for three iterations as for four.
+TEST(Spread, ARepeatByIterationsTakesAsLongAsTheBusiestThread) {
+  EXPECT_EQ(Step().repeatByIterations(2).single(0, 4096).end(2).spread(2), "sss");
+  EXPECT_EQ(Step().repeatByIterations(2).single(0, 4096).end(2).spread(8), "sss");
+  EXPECT_EQ(Step().repeatByIterations(4).launch(6, 0, 4096).end(4).spread(2), "sss");
+  EXPECT_EQ(Step().repeatByIterations(3).launch(6, 0, 4096).end(3).spread(2), "-s-");
+  EXPECT_EQ(Step().repeatByIterations(3).launch(6, 0, 4096).end(3).spread(3), "sss");
 }
 
 // What one thread has written, or is to read, moves as with any other command.

@@ -1,4 +1,4 @@
-// Bands of random repeats need nothing of one another.
+// Bands and iterations of random repeats need nothing of one another.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -23,10 +23,11 @@ void mixBackwards(void* const* operands, int64_t begin, int64_t end) {
   for (int64_t i = begin * 16; i < end * 16; ++i) c[i] = a[i] + 3 * b[63 - i] + 1;
 }
 
-/// A repeat of a few commands, some of them in a repeat within, all on two buffers that may overlap.
+/// A repeat of a few commands, some of them in a repeat within, all on two buffers that may overlap. Without
+/// `cut` no launch says into which bands it falls.
 class RandomPlan {
  public:
-  explicit RandomPlan(uint32_t seed) : builder(1, TargetKind::host), random_(seed) {
+  RandomPlan(uint32_t seed, bool cut) : builder(1, TargetKind::host), random_(seed), cut_(cut) {
     for (const char* name : {"one", "two"}) builder.buffer(name, DataType::i32, {16, 64});
     if (draw(3) == 0) builder.plan.buffers[1]->offset = 64 * draw(32);
     for (const char* symbol : {"test_add", "test_double"}) builder.kernel(symbol, 3);
@@ -53,7 +54,7 @@ class RandomPlan {
     } else {
       const bool backwards = draw(4) == 0;
       builder.launch(list, backwards, {operand(kPiece), operand(kPiece)}, {operand(kPiece)}, 4);
-      PlanBuilder::bands(list, 4, backwards ? "c-c" : "ccc");
+      if (cut_) PlanBuilder::bands(list, 4, backwards ? "c-c" : "ccc");
     }
   }
 
@@ -74,6 +75,7 @@ class RandomPlan {
   }
 
   std::mt19937 random_;
+  bool cut_;
   std::vector<int64_t> counts_;
 };
 
@@ -89,23 +91,45 @@ std::vector<uint32_t> leftBy(std::vector<std::vector<HostCommand>*> walks, Lower
   return {numbers, numbers + count};
 }
 
-// Whatever may be taken by bands may be taken by one band after another, the last one first.
-TEST(Bands, NeedNothingOfOneAnother) {
-  int in_bands = 0, all = 0;
+/// Whatever may be taken side by side may be taken one after another, the last one first.
+void expectIndependence(uint32_t seed, Lowered& lowered) {
+  std::vector<HostCommand>& commands = lowered.commands();
+  for (HostCommand& command : commands) command.spread = false;
+  const std::vector<uint32_t> expected = leftBy({&commands}, lowered);
+  std::vector<std::vector<HostCommand>*> lists;
+  for (std::vector<HostCommand>& list : *commands[0].bands.lists) lists.insert(lists.begin(), &list);
+  ASSERT_EQ(leftBy(lists, lowered), expected) << "seed " << seed;
+}
+
+/// That of `all` repeats some, but not most, may be taken side by side.
+void expectSome(int found, int all) {
+  EXPECT_GT(found, all / 20);
+  EXPECT_LT(found, all * 9 / 10);
+}
+
+TEST(RandomRepeats, HaveBandsThatNeedNothingOfOneAnother) {
+  int found = 0, all = 0;
   for (uint32_t seed = 0; seed < 3000; ++seed, ++all) {
-    Lowered lowered(RandomPlan(seed).builder, 4, {mix, mixBackwards});
-    std::vector<HostCommand>& commands = lowered.commands();
-    if (commands[0].kind != HostCommand::Kind::bands) continue;
-    ++in_bands;
-    for (HostCommand& command : commands) command.spread = false;
-    const std::vector<uint32_t> expected = leftBy({&commands}, lowered);
-    std::vector<std::vector<HostCommand>*> lists;
-    for (std::vector<HostCommand>& list : *commands[0].bands.lists) lists.insert(lists.begin(), &list);
-    ASSERT_EQ(lists.size(), 4u);
-    ASSERT_EQ(leftBy(lists, lowered), expected) << "seed " << seed;
+    Lowered lowered(RandomPlan(seed, /*cut=*/true).builder, 4, {mix, mixBackwards});
+    const HostCommand& fork = lowered.commands()[0];
+    if (fork.kind != HostCommand::Kind::bands || fork.bands.by_iterations) continue;
+    ++found;
+    ASSERT_EQ(fork.bands.lists->size(), 4u);
+    ASSERT_NO_FATAL_FAILURE(expectIndependence(seed, lowered));
   }
-  EXPECT_GT(in_bands, all / 10);
-  EXPECT_LT(in_bands, all * 9 / 10);
+  expectSome(found, all);
+}
+
+TEST(RandomRepeats, HaveIterationsThatNeedNothingOfOneAnother) {
+  int found = 0, all = 0;
+  for (uint32_t seed = 0; seed < 3000; ++seed, ++all) {
+    Lowered lowered(RandomPlan(seed, /*cut=*/false).builder, 4, {mix, mixBackwards});
+    const HostCommand& fork = lowered.commands()[0];
+    if (fork.kind != HostCommand::Kind::bands || !fork.bands.by_iterations) continue;
+    ++found;
+    ASSERT_NO_FATAL_FAILURE(expectIndependence(seed, lowered));
+  }
+  expectSome(found, all);
 }
 
 }  // namespace

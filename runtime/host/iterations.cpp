@@ -1,0 +1,114 @@
+#include "runtime/host/iterations.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/plan/operands.h"
+
+namespace gpuc {
+namespace {
+
+/// Bytes [begin, end) of the arena.
+struct Range {
+  uint64_t begin, end;
+};
+using Ranges = std::vector<Range>;
+
+/// What one iteration touches, and what of that it writes.
+struct Touched {
+  Ranges all, written;
+};
+
+/// Sorted, and those that meet made one.
+void merge(Ranges& ranges) {
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  Ranges merged;
+  for (const Range& range : ranges)
+    if (!merged.empty() && range.begin <= merged.back().end)
+      merged.back().end = std::max(merged.back().end, range.end);
+    else
+      merged.push_back(range);
+  ranges = std::move(merged);
+}
+
+/// Of two merged lists.
+bool meet(const Ranges& a, const Ranges& b) {
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a[i].begin < b[j].end && b[j].begin < a[i].end) return true;
+    a[i].end < b[j].end ? ++i : ++j;
+  }
+  return false;
+}
+
+class Collector {
+ public:
+  Collector(const fb::Plan& plan, const fb::Repeat& repeat) : plan_(plan), iterations_(repeat.count()) {}
+
+  /// False if a command waits for others, or tells them to go on.
+  bool add(const fb::Repeat& repeat) {
+    for (const fb::Command* command : each(repeat.commands())) {
+      if (const fb::Repeat* inner = command->work_as_Repeat()) {
+        counts_.push_back(inner->count());
+        const bool added = add(*inner);
+        counts_.pop_back();
+        if (!added) return false;
+        continue;
+      }
+      if (!isOfTheArena(*command)) return false;
+      const CommandOperands operands = operandsOf(*command);
+      for (const fb::Operand* operand : operands.reads) touch(*operand, false);
+      for (const fb::Operand* operand : operands.writes) touch(*operand, true);
+    }
+    return true;
+  }
+
+  bool stayApart() {
+    for (Touched& touched : iterations_) {
+      merge(touched.all);
+      merge(touched.written);
+    }
+    for (size_t i = 0; i < iterations_.size(); ++i)
+      for (size_t j = 0; j < iterations_.size(); ++j)
+        if (i != j && meet(iterations_[i].written, iterations_[j].all)) return false;
+    return true;
+  }
+
+ private:
+  static bool isOfTheArena(const fb::Command& command) {
+    const fb::Copy* copy = command.work_as_Copy();
+    return command.work_type() != fb::Work::Record && command.work_type() != fb::Work::Wait &&
+           (!copy || copy->kind() == fb::CopyKind::device_to_device);
+  }
+
+  /// All that the operand is in the repeats within, in each iteration.
+  void touch(const fb::Operand& operand, bool written) {
+    if (operand.size() == 0) return;
+    const fb::Buffer& buffer = *plan_.buffers()->Get(operand.buffer());
+    Range range = {buffer.offset() + operand.offset(), buffer.offset() + operand.offset() + operand.size()};
+    range.end += (plan_.input_slots() - 1) * buffer.slot_stride();
+    for (uint32_t d = 0; d < counts_.size(); ++d) {
+      const int64_t moved = strideOf(operand, d + 1) * static_cast<int64_t>(counts_[d] - 1);
+      (moved < 0 ? range.begin : range.end) += static_cast<uint64_t>(moved);
+    }
+    for (Touched& touched : iterations_) {
+      touched.all.push_back(range);
+      if (written) touched.written.push_back(range);
+      range.begin += static_cast<uint64_t>(strideOf(operand, 0));
+      range.end += static_cast<uint64_t>(strideOf(operand, 0));
+    }
+  }
+
+  const fb::Plan& plan_;
+  std::vector<Touched> iterations_;
+  std::vector<uint64_t> counts_;  // of the repeats within, outermost first
+};
+
+}  // namespace
+
+bool areIndependent(const fb::Plan& plan, const fb::Repeat& repeat) {
+  if (repeat.count() < 2 || repeat.count() > kMostParallelIterations) return false;
+  Collector collector(plan, repeat);
+  return collector.add(repeat) && collector.stayApart();
+}
+
+}  // namespace gpuc
