@@ -2,6 +2,7 @@
 
 #include "passes/InPlaceChains.h"
 
+#include "passes/IterationBuffers.h"
 #include "passes/codegen/Codegen.h"
 
 using namespace mlir;
@@ -13,6 +14,16 @@ InPlaceChains::InPlaceChains(ModuleOp module, plan::ProgramOp program, const Lif
   for (auto &[buffer, lifetime] : lifetimes_)
     chains_.insert(buffer);
   program.walk([&](plan::LaunchOp launch) { join(launch); });
+  program.walk([&](plan::RepeatOp repeat) {
+    if (repeat.getParallel())
+      join(repeat);
+  });
+}
+
+void InPlaceChains::join(plan::RepeatOp repeat) {
+  for (ArrayRef<plan::AllocOp> group : buffersInTurn(repeat))
+    for (plan::AllocOp buffer : group.drop_front())
+      chains_.unionSets(group.front(), buffer);
 }
 
 /// Whether the kernel allows it, through whichever of its arguments it reads the buffer.

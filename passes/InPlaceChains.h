@@ -8,7 +8,8 @@
 namespace gpuc {
 
 /// Buffers that share one place because each is written over the one before it: a kernel reads the one for
-/// the last time and may write the other, element by element, in its place.
+/// the last time and may write the other, element by element, in its place; or they are one size and parts of
+/// them are needed in turn in each iteration of a parallel repeat.
 class InPlaceChains {
 public:
   InPlaceChains(mlir::ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes);
@@ -20,6 +21,7 @@ public:
 
 private:
   void join(plan::LaunchOp launch);
+  void join(plan::RepeatOp repeat);
   bool canShare(plan::LaunchOp launch, mlir::Value input, mlir::Value output) const;
 
   mlir::SymbolTable kernels_;

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/InPlaceChains.h"
+#include "passes/IterationBuffers.h"
 #include "passes/Passes.h"
 
 #include "passes/placement/Solver.h"
@@ -78,6 +79,10 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
       return signalPassFailure();
     }
     slots = slotsAttr.getInt();
+    module.walk([](plan::RepeatOp repeat) {
+      if (repeat.getParallel())
+        alignInTurn(repeat);
+    });
     int64_t workspaceBegin = placeVariables(module);
     int64_t workspaceBytes = 0, lowerBound = 0, inputBytes = 0;
     std::vector<Workspace> workspaces;

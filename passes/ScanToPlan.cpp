@@ -153,7 +153,8 @@ public:
 
   LogicalResult run() {
     placeInits();
-    auto repeat = plan::RepeatOp::create(writer_.builder, scan_.getLoc(), scan_.getTripCount());
+    auto repeat =
+        plan::RepeatOp::create(writer_.builder, scan_.getLoc(), scan_.getTripCount(), scan_.getParallel());
     OpBuilder::InsertionGuard guard(writer_.builder);
     writer_.builder.createBlock(&repeat.getBody());
     ++writer_.depth;
@@ -221,7 +222,7 @@ private:
       stacks_.back() = writer_.places.lookup(output);
       if (!stacks_.back())
         stacks_.back() = writer_.newBuffer(outputName(slice), cast<RankedTensorType>(output.getType()),
-                                           plan::Category::activation, output.getLoc());
+                                           writer_.categoryOf(output), output.getLoc());
       outputPlaces_.back() = carried_.movingSlice(stacks_.back(), slice.getType());
       place(slice, outputPlaces_.back());
     }

@@ -23,6 +23,7 @@ void putTimeFirst(ir::ScanOp scan) {
                                   TypeRange(scan.getOutputSlices()), scan.getTripCount(), scan.getReverse(),
                                   scan.getRecompute());
   built.setChunked(scan.getChunked());
+  built.setParallel(scan.getParallel());
   built.getBody().takeBody(scan.getBody());
   SmallVector<Value> results(built.getFinals());
   for (Value output : built.getOutputs())

@@ -13,6 +13,7 @@
 #include "passes/AttentionViews.h"
 #include "passes/ConvShapes.h"
 #include "passes/Epilogues.h"
+#include "passes/IterationBuffers.h"
 #include "passes/Locations.h"
 #include "passes/Passes.h"
 #include "passes/ScanToPlan.h"
@@ -69,7 +70,14 @@ public:
     prepareScans(*this, body);
     if (failed(convertOps(body)))
       return failure();
-    return convertReturn(cast<func::ReturnOp>(body.getTerminator()));
+    if (failed(convertReturn(cast<func::ReturnOp>(body.getTerminator()))))
+      return failure();
+    // Now all users of a buffer are there.
+    program.walk([](plan::RepeatOp repeat) {
+      if (repeat.getParallel())
+        separateIterations(repeat);
+    });
+    return success();
   }
 
   LogicalResult convertOps(Block &block) override {
@@ -416,11 +424,15 @@ private:
     return OpBuilder(&body, command);
   }
 
-  /// A gradient is what an op reads, beside the variable, that writes a parameter of the same shape.
+  /// A gradient is what an op reads, beside the variable, that writes a parameter of the same shape; or those
+  /// of all shards, one behind the other.
   plan::Category categoryOf(Value value) const override {
+    Type type = value.getType();
+    if (auto scan = value.getDefiningOp<ir::ScanOp>(); scan && scan.getParallel())
+      type = ir::ScanOp::sliceType(type);
     for (Operation *user : value.getUsers())
       for (Value result : user->getResults())
-        if (variableOfValue.contains(result) && result.getType() == value.getType())
+        if (variableOfValue.contains(result) && result.getType() == type)
           return plan::Category::gradient;
     return plan::Category::activation;
   }

@@ -82,8 +82,35 @@ private:
           return failure();
         rest = rest.drop_front(count);
       }
+      auto repeat = dyn_cast<plan::RepeatOp>(*execution.command);
+      if (repeat && repeat.getParallel() && failed(checkIterations(accesses)))
+        return failure();
     }
     return success();
+  }
+
+  /// What an iteration of a parallel repeat writes, no other touches.
+  static LogicalResult checkIterations(ArrayRef<Access> accesses) {
+    for (const Access &write : accesses)
+      for (const Access &other : accesses)
+        if (write.write && write.meets(other) && meetInDifferentIterations(write, other)) {
+          Operation *command = write.command;
+          return command->emitOpError("writes ")
+                 << write.text() << ", and another iteration of the parallel plan.repeat touches "
+                 << other.text();
+        }
+    return success();
+  }
+
+  static bool meetInDifferentIterations(const Access &a, const Access &b) {
+    int64_t count = a.loops.front().count;
+    // Where both move alike it is their distance that counts: the first iteration stands for all.
+    int64_t firsts = a.loops.front().stride == b.loops.front().stride ? 1 : count;
+    for (int64_t i = 0; i < firsts; ++i)
+      for (int64_t j = i + 1; j < count; ++j)
+        if (a.inIteration(i).meets(b.inIteration(j)) || a.inIteration(j).meets(b.inIteration(i)))
+          return true;
+    return false;
   }
 
   /// A command may update a buffer in place, but not read or write it askew of what it writes.

@@ -161,6 +161,8 @@ LogicalResult ScanOp::verify() {
   for (Operation &op : getBlock().without_terminator())
     if (StringRef cure = cureFor(op); !cure.empty())
       return op.emitOpError() << "may not stand in a gpuc.scan: " << cure << " [scan_C6]";
+  if (getParallel() && (!getInits().empty() || isa<ScanOp>((*this)->getParentOp())))
+    return emitOpError() << "is parallel: it carries nothing and stands in no other scan [scan_C7]";
   return success();
 }
 

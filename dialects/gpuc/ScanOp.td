@@ -33,7 +33,8 @@ def ScanOp : Gpuc_Op<"scan", [Pure, IsolatedFromAbove, SingleBlock, AttrSizedOpe
     `gpuc-autodiff`. With `recompute` only the carried values are stacked, and the backward region computes the rest
     again. With `chunked` the iterations are parts of one computation, cut up so that less is in memory at once:
     `gpuc-hoist-from-scans` leaves the products in them where they are, for the stacks that it would make are what the
-    cutting avoids.
+    cutting avoids. With `parallel` nothing is carried and the iterations may be executed in any order, or at once: each
+    has memory of its own (see `plan.repeat`).
 
     - (scan_C1) There are inputs, or a `count` of at least 1, and not both.
     - (scan_C2) All inputs have one static extent along time, at least 1.
@@ -43,15 +44,17 @@ def ScanOp : Gpuc_Op<"scan", [Pure, IsolatedFromAbove, SingleBlock, AttrSizedOpe
       these have a dimension.
     - (scan_C6) It holds pure ops of this dialect only: variables are captures, functions are inlined; random numbers
       are captures or inputs, or `random_bits` that say from where they are drawn.
+    - (scan_C7) With `parallel` there are no inits, and the scan stands in no other.
   }];
   let arguments = (ins Variadic<Gpuc_Tensor>:$inputs, Variadic<Gpuc_Tensor>:$inits, Variadic<Gpuc_Tensor>:$captures,
-                       OptionalAttr<I64Attr>:$count, UnitAttr:$batch_first, UnitAttr:$reverse, UnitAttr:$recompute, UnitAttr:$chunked);
+                       OptionalAttr<I64Attr>:$count, UnitAttr:$batch_first, UnitAttr:$reverse, UnitAttr:$recompute, UnitAttr:$chunked,
+                       UnitAttr:$parallel);
   let results = (outs Variadic<Gpuc_Tensor>:$stacked);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     (`over` `(` $inputs^ `)`)? (`count` $count^)? (`carry` `(` $inits^ `)`)? (`captures` `(` $captures^ `)`)?
     (`batch_first` $batch_first^)? (`reverse` $reverse^)? (`recompute` $recompute^)?
-    (`chunked` $chunked^)? attr-dict `:` functional-type(operands, results) $body
+    (`chunked` $chunked^)? (`parallel` $parallel^)? attr-dict `:` functional-type(operands, results) $body
   }];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;

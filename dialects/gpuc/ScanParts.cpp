@@ -99,6 +99,7 @@ ScanOp ScanParts::rebuild(RewriterBase &rewriter) {
                      llvm::map_to_vector(carries, init), llvm::map_to_vector(captures, outer),
                      llvm::map_to_vector(outputs, sliceType), trips, scan.getReverse(), scan.getRecompute());
   built.setChunked(scan.getChunked());
+  built.setParallel(scan.getParallel());
 
   updateYield(rewriter);
   Block &from = block(), &to = built.getBlock();

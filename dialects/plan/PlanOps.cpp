@@ -360,7 +360,17 @@ LogicalResult RepeatOp::verify() {
   for (Operation &op : getBody().front())
     if (!isa<CommandOpInterface, ViewOp>(op))
       return op.emitOpError("may not stand in a plan.repeat");
-  return success();
+  if (!getParallel())
+    return success();
+  if (isa<RepeatOp>((*this)->getParentOp()))
+    return emitOpError("is parallel and stands in another: only an outermost one may be");
+  WalkResult walk = getBody().walk([](Operation *op) {
+    if (!isa<RecordOp, WaitOp>(op))
+      return WalkResult::advance();
+    op->emitOpError("may not stand in a parallel plan.repeat: its iterations wait for nothing");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
 }
 
 //===----------------------------------------------------------------------===//

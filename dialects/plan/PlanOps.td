@@ -293,9 +293,17 @@ def WaitOp : Plan_Command<"wait"> {
 
 def RepeatOp : Plan_Command<"repeat", [NoTerminator, SingleBlock]> {
   let summary = "Executes its commands `count` times";
-  let arguments = (ins I64Attr:$count);
+  let description = [{
+    With `parallel` no iteration touches bytes that another one writes, as `plan-verify` proves: they may be executed in
+    any order, or at once. Buffers that only such a repeat uses have a part for each iteration.
+
+    - (repeat_C1) There is at least one iteration.
+    - (repeat_C2) It holds commands and views.
+    - (repeat_C3) With `parallel` it stands in no other, and nothing in it waits for an event or records one.
+  }];
+  let arguments = (ins I64Attr:$count, UnitAttr:$parallel);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$count attr-dict-with-keyword $body";
+  let assemblyFormat = "$count (`parallel` $parallel^)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
 }
 

@@ -88,3 +88,60 @@ module @overlay attributes {plan.slots = 1 : i64} {
     plan.output "a" %a
   }
 }
+
+// -----
+
+// Iterations that may be executed at once have parts of their own of what they need in turn: of a, b and c, each behind the
+// other, a and c lie over one another in each iteration, 4096 bytes apart in both, though c is as long as b and shorter than
+// a. d, which all need, and y, in which the parts of both stay, have places of their own.
+
+// CHECK-LABEL: module @iterations
+// CHECK: plan.arena 12480 bytes
+module @iterations attributes {plan.slots = 1 : i64} {
+  plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+  plan.kernel @broadcast (%a: tensor<16xf32>) {
+    %0 = gpuc.broadcast %a dims [1] : tensor<16xf32> to tensor<64x16xf32>
+    gpuc.yield %0 : tensor<64x16xf32>
+  }
+  plan.kernel @sum (%a: tensor<64x16xf32>) {
+    %0 = gpuc.reshape %a : tensor<64x16xf32> to tensor<2x32x16xf32>
+    %1 = gpuc.sum %0 dims [0] : (tensor<2x32x16xf32>) -> tensor<32x16xf32>
+    gpuc.yield %1 : tensor<32x16xf32>
+  }
+  plan.kernel @reverse (%a: tensor<32x16xf32>) {
+    %0 = gpuc.reverse %a dims [0] : tensor<32x16xf32>
+    gpuc.yield %0 : tensor<32x16xf32>
+  }
+  plan.kernel @total (%a: tensor<32x16xf32>) {
+    %0 = gpuc.sum %a dims [0] : (tensor<32x16xf32>) -> tensor<16xf32>
+    gpuc.yield %0 : tensor<16xf32>
+  }
+  // CHECK: plan.buffer "a" : tensor<2x64x16xf32> activation at 0x[[A:[0-9A-F]+]]
+  // CHECK: plan.buffer "b" : tensor<2x32x16xf32> activation at 0x
+  // CHECK: plan.buffer "c" : tensor<2x1024xf32> activation at 0x[[A]]
+  // CHECK: plan.repeat 2 parallel
+  // CHECK: plan.view %{{.*}}[0] strides [4096] : tensor<64x16xf32>
+  // CHECK: plan.view %{{.*}}[0] strides [2048] : tensor<32x16xf32>
+  // CHECK: plan.view %{{.*}}[0] strides [4096] : tensor<32x16xf32>
+  plan.program @f {
+    %a = plan.buffer "a" : tensor<2x64x16xf32> activation
+    %b = plan.buffer "b" : tensor<2x32x16xf32> activation
+    %c = plan.buffer "c" : tensor<2x32x16xf32> activation
+    %d = plan.buffer "d" : tensor<16xf32> activation
+    %y = plan.buffer "y" : tensor<2x16xf32> activation
+    plan.stream "compute" {
+      plan.launch @make() -> (%d)
+      plan.repeat 2 parallel {
+        %my_a = plan.view %a[0] strides [4096] : tensor<64x16xf32>
+        %my_b = plan.view %b[0] strides [2048] : tensor<32x16xf32>
+        %my_c = plan.view %c[0] strides [2048] : tensor<32x16xf32>
+        %my_y = plan.view %y[0] strides [64] : tensor<16xf32>
+        plan.launch @broadcast(%d) -> (%my_a)
+        plan.launch @sum(%my_a) -> (%my_b)
+        plan.launch @reverse(%my_b) -> (%my_c)
+        plan.launch @total(%my_c) -> (%my_y)
+      }
+    }
+    plan.output "y" %y
+  }
+}

@@ -318,3 +318,47 @@ plan.program @apart {
   }
   plan.output "d" %all
 }
+
+// -----
+
+// Both iterations write where the second one reads.
+plan.arena 192 bytes, variables at 0x0, workspace at 0x0, inputs at 0xC0, slots 1, lower_bound 192
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+plan.program @f {
+  %a = plan.buffer "a" : tensor<16xf32> activation at 0x0
+  %b = plan.buffer "b" : tensor<2x16xf32> activation at 0x40
+  plan.stream "compute" {
+    plan.repeat 2 parallel {
+      %part = plan.view %b[0] strides [64] : tensor<16xf32>
+      // expected-error @+1 {{writes a [0x0, 0x40), and another iteration of the parallel plan.repeat touches a [0x0, 0x40)}}
+      plan.launch @make() -> (%a)
+      plan.launch @copy(%a) -> (%part)
+    }
+  }
+}
+
+// -----
+
+// A part for each of three iterations, of which the last reads that of the first.
+plan.arena 640 bytes, variables at 0x0, workspace at 0x0, inputs at 0x280, slots 1, lower_bound 640
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+plan.program @f {
+  %a = plan.buffer "a" : tensor<7x16xf32> activation at 0x0
+  %b = plan.buffer "b" : tensor<3x16xf32> activation at 0x1C0
+  %all = plan.view %a[0] strides [64] : tensor<16xf32>
+  plan.stream "compute" {
+    plan.repeat 7 {
+      plan.launch @make() -> (%all)
+    }
+    plan.repeat 3 parallel {
+      %mine = plan.view %a[0] strides [64] : tensor<16xf32>
+      %twice = plan.view %a[256] strides [-128] : tensor<16xf32>
+      %part = plan.view %b[0] strides [64] : tensor<16xf32>
+      // expected-error @+1 {{writes a [0x0, 0xC0), and another iteration of the parallel plan.repeat touches a [0x0, 0x140)}}
+      plan.launch @make() -> (%mine)
+      plan.launch @copy(%twice) -> (%part)
+    }
+  }
+}

@@ -62,3 +62,31 @@ plan.program @side_by_side {
   }
   plan.output "d" %all
 }
+
+// -----
+
+// Each iteration of a parallel repeat has its part of %t; all read %w.
+// CHECK-LABEL: module @parallel
+module @parallel {
+  plan.arena 448 bytes, variables at 0x0, workspace at 0x0, inputs at 0x1C0, slots 1, lower_bound 448
+  plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+  plan.kernel @add (%a: tensor<16xf32>, %b: tensor<16xf32>) {
+    %0 = gpuc.add %a, %b : tensor<16xf32>
+    gpuc.yield %0 : tensor<16xf32>
+  }
+  plan.program @f {
+    %w = plan.buffer "w" : tensor<16xf32> activation at 0x0
+    %t = plan.buffer "t" : tensor<3x16xf32> activation at 0x40
+    %y = plan.buffer "y" : tensor<3x16xf32> activation at 0x100
+    plan.stream "compute" {
+      plan.launch @make() -> (%w)
+      plan.repeat 3 parallel {
+        %mine = plan.view %t[0] strides [64] : tensor<16xf32>
+        %out = plan.view %y[128] strides [-64] : tensor<16xf32>
+        plan.launch @make() -> (%mine)
+        plan.launch @add(%mine, %w) -> (%out)
+      }
+    }
+    plan.output "y" %y
+  }
+}

@@ -163,3 +163,30 @@ func.func @calls(%x: tensor<2x4xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @carries(%x: tensor<2x4xf32>, %s: tensor<4xf32>) {
+  // expected-error @+1 {{is parallel: it carries nothing and stands in no other scan [scan_C7]}}
+  %y = gpuc.scan over(%x) carry(%s) parallel : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>, %sum: tensor<4xf32>):
+    %0 = gpuc.add %sum, %a : tensor<4xf32>
+    gpuc.yield %0 : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @nests(%x: tensor<2x3x4xf32>) {
+  %y = gpuc.scan over(%x) : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  ^bb0(%a: tensor<3x4xf32>):
+    // expected-error @+1 {{is parallel: it carries nothing and stands in no other scan [scan_C7]}}
+    %0 = gpuc.scan over(%a) parallel : (tensor<3x4xf32>) -> tensor<3x4xf32> {
+    ^bb0(%b: tensor<4xf32>):
+      gpuc.yield %b : tensor<4xf32>
+    }
+    gpuc.yield %0 : tensor<3x4xf32>
+  }
+  return
+}
