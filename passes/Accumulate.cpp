@@ -47,9 +47,9 @@ class Accumulation {
   };
 
 public:
-  Accumulation(func::FuncOp each, int64_t microbatches, int64_t batch)
+  Accumulation(func::FuncOp each, int64_t microbatches, int64_t batch, bool parallel)
       : each_(each), body_(each.getBody().front()), microbatches_(microbatches), batch_(batch),
-        builder_(each) {}
+        parallel_(parallel), builder_(each) {}
 
   LogicalResult run() {
     if (failed(spellOutRandom()))
@@ -58,7 +58,8 @@ public:
     builder_.setInsertionPointToStart(whole_.addEntryBlock());
     cutArguments();
     readVariables();
-    startSums();
+    if (!parallel_)
+      startSums();
     buildLoop();
     each_.erase();
     return success();
@@ -188,10 +189,14 @@ private:
         });
     // Products of all microbatches at once would need the memory that cutting saves.
     scan.setChunked(true);
+    scan.setParallel(parallel_);
     builder_.setInsertionPointAfter(scan);
     for (auto [carry, value] : llvm::zip_equal(carried_, scan.getFinals().drop_front(sums_.size())))
       ir::AssignOp::create(builder_, carry.assign.getLoc(), carry.assign.getVariableAttr(), value);
-    func::ReturnOp::create(builder_, location(), scan.getFinals().take_front(sums_.size()));
+    SmallVector<Value> results(scan.getFinals().take_front(sums_.size()));
+    for (Value parts : scan.getOutputs())
+      results.push_back(ir::SumOp::create(builder_, parts.getLoc(), parts, ArrayRef<int64_t>{0}));
+    func::ReturnOp::create(builder_, location(), results);
   }
 
   /// One microbatch: what it computes, added to the sums, and what it assigns.
@@ -219,7 +224,12 @@ private:
         builder.clone(op, values);
     }
     SmallVector<Value> next;
-    for (auto [sum, term] : llvm::zip(carries, body_.getTerminator()->getOperands())) {
+    for (auto [index, term] : llvm::enumerate(body_.getTerminator()->getOperands())) {
+      if (parallel_) {
+        next.push_back(values.lookup(term));
+        continue;
+      }
+      Value sum = carries[index];
       Value part = values.lookup(term);
       next.push_back(ir::AddOp::create(builder, part.getLoc(), sum.getType(), sum, part));
     }
@@ -239,6 +249,7 @@ private:
   func::FuncOp each_, whole_;
   Block &body_;
   int64_t microbatches_, batch_;
+  bool parallel_;
   OpBuilder builder_;
   DenseSet<Operation *> bitsWithRows_;
   SmallVector<std::pair<Value, Value>> inputs_, captures_; // of a microbatch, of the batch
@@ -250,6 +261,8 @@ private:
 class AccumulatePass : public impl::AccumulatePassBase<AccumulatePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (failed(addShards(module)))
+      return signalPassFailure();
     for (auto recipe : module.getOps<ir::RecipeOp>()) {
       int64_t microbatches = recipe.getAccumulate().value_or(1);
       if (microbatches == 1)
@@ -257,6 +270,18 @@ class AccumulatePass : public impl::AccumulatePassBase<AccumulatePass> {
       if (failed(accumulate(module, recipe, microbatches)))
         return signalPassFailure();
     }
+  }
+
+  /// The gradients of a shard become those of the batch.
+  static LogicalResult addShards(ModuleOp module) {
+    auto gradients = module.lookupSymbol<func::FuncOp>("gradients");
+    auto shards = gradients ? gradients->getAttrOfType<IntegerAttr>(kShardsAttr) : IntegerAttr();
+    auto batch = module->getAttrOfType<IntegerAttr>("gpuc.batch");
+    if (!shards || !batch)
+      return success();
+    gradients->removeAttr(kShardsAttr);
+    int64_t count = shards.getInt();
+    return Accumulation(gradients, count, batch.getInt() / count, /*parallel=*/true).run();
   }
 
   static LogicalResult accumulate(ModuleOp module, ir::RecipeOp recipe, int64_t microbatches) {
@@ -277,7 +302,7 @@ class AccumulatePass : public impl::AccumulatePassBase<AccumulatePass> {
                                                      << " rows, which are 2^31 or more: take fewer";
     module->setAttr("gpuc.accumulate", Builder(module).getI64IntegerAttr(microbatches));
     recipe.removeAccumulateAttr();
-    if (failed(Accumulation(gradients, microbatches, batch.getInt()).run()))
+    if (failed(Accumulation(gradients, microbatches, batch.getInt(), /*parallel=*/false).run()))
       return failure();
     return checkTensorSizes(module);
   }

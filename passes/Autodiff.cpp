@@ -130,9 +130,19 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
     return gradients;
   }
 
-  /// Adds `@gradients`: the recipe's loss, differentiated by every variable that is trained.
+  /// What gpuc-shard-batch has made; null where it has not.
+  static func::FuncOp lossOfShard(ModuleOp module) {
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function->hasAttr(kShardsAttr))
+        return function;
+    return {};
+  }
+
+  /// Adds `@gradients`: the recipe's loss, or a shard's, differentiated by every variable that is trained.
   FailureOr<func::FuncOp> addGradients(ModuleOp module, ir::RecipeOp recipe) {
-    auto loss = module.lookupSymbol<func::FuncOp>(recipe.getLoss());
+    func::FuncOp loss = lossOfShard(module);
+    if (!loss)
+      loss = module.lookupSymbol<func::FuncOp>(recipe.getLoss());
     if (!loss || loss.isExternal())
       return recipe.emitOpError("trains by @") << recipe.getLoss() << ", which has no body in this module";
     llvm::StringSet<> reached;
@@ -170,7 +180,7 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
     Operation *end = gradients.getBody().front().getTerminator();
     OpBuilder builder(end);
     StepBuilder ops(builder, NameLoc::get(builder.getStringAttr("loss_scale")));
-    Value count = buildLocalDivisor(ops, end->getOperand(1));
+    Value count = buildLocalDivisor(ops, end->getOperand(1), gradients);
     for (OpOperand &gradient : end->getOpOperands().drop_front(2))
       gradient.set(ops.binary<ir::MulOp>(gradient.get(), ops.spread(count, gradient.get().getType())));
   }
@@ -187,6 +197,8 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
     auto type = builder.getFunctionType(loss.getArgumentTypes(), types);
     auto function = func::FuncOp::create(builder, loss.getLoc(), "gradients", type);
     function.setPrivate();
+    if (Attribute shards = loss->getAttr(kShardsAttr))
+      function->setAttr(kShardsAttr, shards);
     if (ArrayAttr attributes = loss.getAllArgAttrs())
       function.setAllArgAttrs(attributes);
     for (unsigned index = 0; index < loss.getNumResults(); ++index)

@@ -2,6 +2,7 @@
 
 #include "passes/LossScale.h"
 
+#include "passes/Passes.h"
 #include "passes/Specs.h"
 
 #include "llvm/ADT/APFloat.h"
@@ -120,8 +121,10 @@ Value buildScale(StepBuilder &ops, const LossScale &lossScale, const ScaleVariab
   return ops.constant(RankedTensorType::get({}, ops.builder().getF32Type()), lossScale.scale);
 }
 
-Value buildLocalDivisor(StepBuilder &ops, Value count) {
-  return ops.binary<ir::MaxOp>(count, ops.constantLike(count, 1));
+Value buildLocalDivisor(StepBuilder &ops, Value count, func::FuncOp function) {
+  Value rows = ops.binary<ir::MaxOp>(count, ops.constantLike(count, 1));
+  auto shards = function->getAttrOfType<IntegerAttr>(kShardsAttr);
+  return shards ? ops.binary<ir::MulOp>(rows, ops.constantLike(rows, shards.getInt())) : rows;
 }
 
 FailureOr<func::FuncOp> buildScaledLoss(func::FuncOp loss, const LossScale &lossScale) {
@@ -141,7 +144,7 @@ FailureOr<func::FuncOp> buildScaledLoss(func::FuncOp loss, const LossScale &loss
   StepBuilder ops(builder, NameLoc::get(builder.getStringAttr("loss_scale")));
   Value sum = end->getOperand(0), count = end->getOperand(1);
   Value scale = ops.cast(buildScale(ops, lossScale, *variables), getElementTypeOrSelf(sum.getType()));
-  Value factor = ops.divide(scale, buildLocalDivisor(ops, count));
+  Value factor = ops.divide(scale, buildLocalDivisor(ops, count, loss));
   end->setOperand(0, ops.binary<ir::ScaleGradientOp>(sum, factor));
   return scaled;
 }

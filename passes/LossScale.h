@@ -44,8 +44,10 @@ struct ScaleVariables {
 /// The scale of this step, tensor<f32>.
 mlir::Value buildScale(StepBuilder &ops, const LossScale &lossScale, const ScaleVariables &variables);
 
-/// max(count, 1): of the sum that a loss is, f16 holds no gradient, but of the mean it does.
-mlir::Value buildLocalDivisor(StepBuilder &ops, mlir::Value count);
+/// max(count, 1): of the sum that a loss is, f16 holds no gradient, but of the mean it does. Where `function`
+/// is over a shard, times the number of shards: the mean is to be the batch's, or the scale would grow with
+/// it.
+mlir::Value buildLocalDivisor(StepBuilder &ops, mlir::Value count, mlir::func::FuncOp function);
 
 /// A private copy of `loss` whose gradients come back times scale / max(count, 1).
 llvm::FailureOr<mlir::func::FuncOp> buildScaledLoss(mlir::func::FuncOp loss, const LossScale &lossScale);

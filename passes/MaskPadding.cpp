@@ -33,6 +33,10 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
         if (auto symbol = recipe->getAttrOfType<FlatSymbolRefAttr>(key))
           if (failed(maskFunction(recipe, key, symbol, batch.getInt())))
             return signalPassFailure();
+    for (auto function : llvm::to_vector(module.getOps<func::FuncOp>()))
+      if (auto shards = function->getAttrOfType<IntegerAttr>(kShardsAttr))
+        if (failed(maskLosses(function, batch.getInt() / shards.getInt())))
+          return signalPassFailure();
   }
 
   /// Masks the losses of the function under `key` of the recipe. Others may use that function, by calls or
@@ -52,12 +56,7 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
     copy.setPrivate();
     if (failed(inlineCalls(copy)))
       return failure();
-    SmallVector<ir::LossOpInterface> losses;
-    copy.walk([&](ir::LossOpInterface loss) {
-      if (!loss.getRowMask())
-        losses.push_back(loss);
-    });
-    if (losses.empty()) {
+    if (unmaskedLosses(copy).empty()) {
       copy.erase();
       return success();
     }
@@ -67,7 +66,7 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
       copy.setName(symbol.getValue());
       recipe->setAttr(key, symbol);
     }
-    return maskLosses(copy, losses, batch);
+    return maskLosses(copy, batch);
   }
 
   static bool isMasked(func::FuncOp function) {
@@ -78,8 +77,20 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
     return false;
   }
 
-  static LogicalResult maskLosses(func::FuncOp function, ArrayRef<ir::LossOpInterface> losses,
-                                  int64_t batch) {
+  static SmallVector<ir::LossOpInterface> unmaskedLosses(func::FuncOp function) {
+    SmallVector<ir::LossOpInterface> losses;
+    function.walk([&](ir::LossOpInterface loss) {
+      if (!loss.getRowMask())
+        losses.push_back(loss);
+    });
+    return losses;
+  }
+
+  /// Adds the argument, if there are losses for it.
+  static LogicalResult maskLosses(func::FuncOp function, int64_t batch) {
+    SmallVector<ir::LossOpInterface> losses = unmaskedLosses(function);
+    if (losses.empty() || isMasked(function))
+      return success();
     Builder attributes(function.getContext());
     auto count = RankedTensorType::get({}, attributes.getI32Type());
     NamedAttribute named[] = {attributes.getNamedAttr("gpuc.name", attributes.getStringAttr("rows")),

@@ -304,6 +304,7 @@ private:
                                    scan.getTripCount(), scan.getBatchFirst(), scan.getReverse(), body);
     copy.setRecompute(scan.getRecompute());
     copy.setChunked(scan.getChunked());
+    copy.setParallel(scan.getParallel());
     copy->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
     if (!built)
       return failure();
@@ -396,6 +397,9 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
     for (StringRef name : {recipe.getLoss(), recipe.getAccuracy().value_or(""), StringRef("predict")})
       if (auto function = name.empty() ? func::FuncOp() : module.lookupSymbol<func::FuncOp>(name);
           function && !function.isExternal())
+        functions.insert(function);
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function->hasAttr(kShardsAttr))
         functions.insert(function);
     for (func::FuncOp function : functions)
       if (failed(inlineCalls(function)))

@@ -11,8 +11,11 @@
 namespace gpuc {
 
 /// Of an argument, or an op that draws random numbers: its first dimension is the batch. Set by
-/// gpuc-specialize-batch, where the batch will be cut, for gpuc-accumulate.
+/// gpuc-specialize-batch and gpuc-shard-batch, where the batch will be cut, for gpuc-accumulate.
 inline constexpr llvm::StringLiteral kPerRowAttr = "gpuc.per_row";
+
+/// Of a loss, or its gradients: they are those of a shard, and so many shards make the batch.
+inline constexpr llvm::StringLiteral kShardsAttr = "gpuc.shards";
 
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"

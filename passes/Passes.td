@@ -190,6 +190,40 @@ def AutodiffPass : Pass<"gpuc-autodiff", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
+def ShardBatchPass : Pass<"gpuc-shard-batch", "::mlir::ModuleOp"> {
+  let summary = "Let the host's threads take shards of a recurrent network's batch side by side";
+  let description = [{
+    A loop over time does little work in each command, and threads that share each of them wait for one another most of
+    the time. Where the recipe's loss has such a loop, weights of at most 512 kB and 16 rows or more, this pass adds a
+    copy of the loss over a half of the rows or a quarter, at least 8, with the attribute `gpuc.shards`. `gpuc-autodiff`
+    takes the gradients of the copy, and `gpuc-accumulate` makes of these a loop over the shards whose iterations are
+    independent: threads execute them side by side. All that the loss returns must be sums over rows, and no row may
+    depend on another, as with batch_norm; otherwise, with `accumulate` and on CUDA the pass does nothing. The number of
+    shards depends on the model alone, so that bits do not depend on the number of threads.
+
+    Before, with `batch=16`:
+    ```mlir
+    func.func @loss(%x: tensor<?x32x8xf32>, %labels: tensor<?xi32>) -> (tensor<f32>, tensor<f32>) {
+      %h = gpuc.scan over(%x) … batch_first
+    ```
+    After:
+    ```mlir
+    func.func @loss(%x: tensor<?x32x8xf32>, %labels: tensor<?xi32>) -> (tensor<f32>, tensor<f32>) {
+      %h = gpuc.scan over(%x) … batch_first
+    …
+    func.func private @loss_of_shard(%x: tensor<8x32x8xf32> {gpuc.per_row}, %labels: tensor<8xi32> {gpuc.per_row})
+        -> (tensor<f32>, tensor<f32>) attributes {gpuc.shards = 2 : i64} {
+      %h = gpuc.scan over(%x) … batch_first
+    ```
+  }];
+  let options = [
+    Option<"batch", "batch", "int64_t", /*default=*/"0", "Rows of a batch; 0 takes the recipe's">,
+    Option<"target", "target", "std::string", /*default=*/"\"host\"",
+           "host[:CPU] or cuda:ARCHITECTURE, for which nothing is done">,
+  ];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 def AccumulatePass : Pass<"gpuc-accumulate", "::mlir::ModuleOp"> {
   let summary = "Cut a batch into microbatches, one after the other";
   let description = [{

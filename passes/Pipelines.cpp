@@ -82,6 +82,9 @@ void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
 void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // The command line has the last word on the recipe; whatever follows reads the recipe alone.
   passes.addPass(createOverrideRecipePass({joinRecipeTexts(options.recipe), /*optimizer=*/"", options.seed}));
+  // What has rows is seen by the `?` in its shape, as long as there is one.
+  if (options.fuse)
+    passes.addPass(createShardBatchPass({options.batch, options.target}));
   // Shapes must be known before anything can be counted.
   passes.addPass(createSpecializeBatchPass({options.batch}));
   // The mask must be there when losses are differentiated.
@@ -94,7 +97,7 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createMixedPrecisionPass({options.target}));
   // Derivatives are taken of whole ops: a composite's own is better than its definition's.
   passes.addPass(createAutodiffPass());
-  // What is added up is there now: a large batch becomes a loop over small ones.
+  // What is added up is there now: a batch becomes a loop over its shards, or a large one over small ones.
   passes.addPass(createAccumulatePass());
   // The step, evaluation, prediction and initialisation as functions of their own.
   passes.addPass(createExpandRecipePass());

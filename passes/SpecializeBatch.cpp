@@ -8,11 +8,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/gpuc/GpucOps.h"
+#include "passes/BatchBinding.h"
 #include "passes/Passes.h"
 #include "passes/TensorSizes.h"
 #include "passes/TimeFirst.h"
-
-#include "mlir/IR/AttrTypeSubElements.h"
 
 namespace gpuc {
 #define GEN_PASS_DEF_SPECIALIZEBATCHPASS
@@ -21,11 +20,6 @@ namespace gpuc {
 using namespace mlir;
 
 namespace {
-
-bool isDynamic(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && !tensor.hasStaticShape();
-}
 
 /// The first op under `root` that has a `?` in a type that it keeps, or null.
 Operation *findDynamic(Operation *root) {
@@ -61,8 +55,8 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
 
     module->setAttr("gpuc.batch", Builder(module).getI64IntegerAttr(*chosen));
     if (accumulates(module))
-      markRows(module);
-    bind(module, *chosen);
+      llvm::for_each(module.getOps<func::FuncOp>(), markRows);
+    bindBatch(module, *chosen);
     if (Operation *left = findDynamic(module)) {
       left->emitOpError("has a `?` that is not the leading dimension: only the batch may be unknown");
       return signalPassFailure();
@@ -75,19 +69,6 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
   static bool accumulates(ModuleOp module) {
     return llvm::any_of(module.getOps<ir::RecipeOp>(),
                         [](ir::RecipeOp recipe) { return recipe.getAccumulate().value_or(1) != 1; });
-  }
-
-  /// Says of what is cut into microbatches that it has rows, as long as a `?` shows it.
-  static void markRows(ModuleOp module) {
-    auto mark = UnitAttr::get(module.getContext());
-    for (auto function : module.getOps<func::FuncOp>())
-      for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
-        if (isDynamic(type))
-          function.setArgAttr(index, kPerRowAttr, mark);
-    module.walk([&](Operation *op) {
-      if (isa<ir::RandomOpInterface, ir::AttentionOp>(op) && isDynamic(op->getResult(0).getType()))
-        op->setAttr(kPerRowAttr, mark);
-    });
   }
 
   /// Nothing needs the batch to lead any more: loops over time get that first.
@@ -121,19 +102,6 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
     if (!needed && given != 0)
       module.emitWarning("batch=") << given << " changes nothing: no shape has a leading `?`";
     return chosen;
-  }
-
-  static void bind(ModuleOp module, int64_t batch) {
-    AttrTypeReplacer replacer;
-    replacer.addReplacement([batch](RankedTensorType type) -> std::optional<Type> {
-      if (type.getRank() == 0 || !type.isDynamicDim(0))
-        return std::nullopt;
-      SmallVector<int64_t> shape(type.getShape());
-      shape.front() = batch;
-      return type.clone(shape);
-    });
-    replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false,
-                                          /*replaceTypes=*/true);
   }
 };
 

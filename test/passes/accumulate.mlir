@@ -99,3 +99,42 @@ module @many {
   // expected-error @below {{accumulates over 1073741824 microbatches of 2 rows, which are 2^31 or more: take fewer}}
   gpuc.recipe { loss = @loss, batch = 2, accumulate = 1073741824, optimizer = sgd(lr = 0.1) }
 }
+
+// -----
+
+// What gpuc-shard-batch has made of the loss becomes gradients over all shards at once: nothing is carried, the parts are added
+// up behind the loop. Rows and random numbers are those of the whole batch.
+// CHECK-LABEL: module @shards
+// CHECK-LABEL: func.func private @gradients(
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<16x3xf32> {gpuc.name = "x"}
+// CHECK-NOT:     gpuc.shards
+// CHECK:         %[[XS:.*]] = gpuc.reshape %[[X]] : tensor<16x3xf32> to tensor<2x8x3xf32>
+// CHECK:         %[[NUMBERS:.*]] = gpuc.iota dim 0 : tensor<2xi64>
+// CHECK:         %[[LOOP:.*]]:3 = gpuc.scan over(%[[XS]], %[[NUMBERS]]) captures({{.*}}) chunked parallel
+// CHECK-SAME:      -> (tensor<2xf32>, tensor<2xf32>, tensor<2x3xf32>)
+// CHECK-NEXT:    ^bb0(%{{[^:]*}}: tensor<8x3xf32>, %[[I:[^:]*]]: tensor<i64>,
+// CHECK:           %[[ELEMENTS:.*]] = gpuc.constant 24 : tensor<i64>
+// CHECK:           %[[FROM:.*]] = gpuc.mul %[[I]], %[[ELEMENTS]]
+// CHECK:           gpuc.random_bits {{.*}} id 7 from %[[FROM]]
+// CHECK:         %[[LOSS:.*]] = gpuc.sum %[[LOOP]]#0 dims [0]
+// CHECK:         %[[COUNT:.*]] = gpuc.sum %[[LOOP]]#1 dims [0]
+// CHECK:         %[[DW:.*]] = gpuc.sum %[[LOOP]]#2 dims [0] : (tensor<2x3xf32>) -> tensor<3xf32>
+// CHECK:         return %[[LOSS]], %[[COUNT]], %[[DW]]
+module @shards {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %0 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %loss, %count = gpuc.mse %0, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  func.func private @loss_of_shard(%x: tensor<8x3xf32> {gpuc.name = "x", gpuc.per_row})
+      -> (tensor<f32>, tensor<f32>) attributes {gpuc.shards = 2 : i64} {
+    %w = gpuc.read @w : tensor<3xf32>
+    %0 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<8x3xf32>
+    %1 = gpuc.dropout %0 p 0.5 id 7 {gpuc.per_row} : tensor<8x3xf32>
+    %loss, %count = gpuc.mse %1, %x : (tensor<8x3xf32>, tensor<8x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
+}

@@ -1,0 +1,121 @@
+//===- Rows.cpp - What a function does to the rows of a batch -----------------===//
+//
+// A value is one of three:
+//
+//   rows    its leading dimension is the batch, as a `?` shows
+//   sum     a sum over rows, or what is linear in such sums
+//   shared  made of neither: weights and constants
+//
+// Each op must keep rows apart, or add them up; and nothing but more sums may be made of a sum.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Rows.h"
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/BatchBinding.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+bool isRows(Value value) { return isDynamic(value.getType()); }
+
+int64_t rankOf(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
+
+/// One matrix for all rows; or one for each row, if rows are matrices.
+bool keepsRows(ir::MatmulOp matmul) {
+  bool areMatrices = rankOf(matmul.getLhs()) > 2;
+  return isRows(matmul.getLhs()) && (areMatrices || (!matmul.getTransposeLhs() && !isRows(matmul.getRhs())));
+}
+
+bool keepsFirst(ir::SliceOp slice) {
+  return slice.getStarts().front() == 0 && slice.getLimits().front() < 0 && slice.getStrides().front() == 1;
+}
+
+class Walk {
+public:
+  /// Whether rows stay apart in the block, which may add them up only where `sums`.
+  bool visit(Block &block, bool maySum) {
+    return llvm::all_of(block.without_terminator(), [&](Operation &op) { return visit(&op, maySum); });
+  }
+
+  bool isSum(Value value) const { return sums_.contains(value); }
+
+private:
+  bool visit(Operation *op, bool maySum) {
+    if (llvm::any_of(op->getOperands(), [&](Value operand) { return isSum(operand); }))
+      return isLinear(op) && isMadeSum(op);
+    bool readsRows = llvm::any_of(op->getOperands(), isRows);
+    bool makesRows = llvm::any_of(op->getResults(), isRows);
+    if (readsRows && !makesRows)
+      return maySum && addsUp(op) && isMadeSum(op);
+    if (readsRows)
+      return llvm::all_of(op->getResults(), isRows) && keepsApart(op);
+    return makesRows ? repeats(op) : isShared(op);
+  }
+
+  bool isMadeSum(Operation *op) {
+    sums_.insert(op->result_begin(), op->result_end());
+    return true;
+  }
+
+  /// Sums of sums, and multiples of one.
+  bool isLinear(Operation *op) const {
+    bool allSums = llvm::all_of(op->getOperands(), [&](Value operand) { return isSum(operand); });
+    if (isa<ir::AddOp, ir::SubOp, ir::NegOp, ir::CastOp, ir::ReshapeOp>(op))
+      return allSums;
+    if (isa<ir::MulOp>(op))
+      return !allSums;
+    auto quotient = dyn_cast<ir::DivOp>(op);
+    return quotient && isSum(quotient.getLhs()) && !isSum(quotient.getRhs());
+  }
+
+  static bool addsUp(Operation *op) { return isa<ir::LossOpInterface, ir::SumOp>(op); }
+
+  /// What has the same in each row. Row numbers differ, as do the numbers of what is drawn, but of that
+  /// gpuc-accumulate takes care.
+  static bool repeats(Operation *op) {
+    auto iota = dyn_cast<ir::IotaOp>(op);
+    return isa<ir::ConstantOp, ir::BroadcastOp, ir::RandomOpInterface>(op) || (iota && iota.getDim() != 0);
+  }
+
+  static bool isShared(Operation *op) {
+    return isMemoryEffectFree(op) && (op->getNumRegions() == 0 || isa<ir::ScanOp>(op));
+  }
+
+  bool keepsApart(Operation *op) {
+    if (op->hasTrait<ir::Pointwise>())
+      return true;
+    return llvm::TypeSwitch<Operation *, bool>(op)
+        .Case<ir::ReshapeOp, ir::ReverseOp, ir::DropoutOp, ir::LayerNormOp, ir::RmsNormOp>(
+            [](auto) { return true; })
+        .Case<ir::SumOp, ir::MeanOp, ir::ReduceMaxOp, ir::ReduceMinOp, ir::ProdOp, ir::ArgmaxOp>(
+            [](auto) { return true; }) // along other dimensions: rows are left
+        .Case<ir::SoftmaxOp, ir::LogSoftmaxOp, ir::CumsumOp, ir::ConcatOp>(
+            [](auto along) { return along.getDim() != 0; })
+        .Case([](ir::TransposeOp transpose) { return transpose.getPermutation().front() == 0; })
+        .Case([](ir::BroadcastOp broadcast) { return broadcast.getDims().front() == 0; })
+        .Case([](ir::SliceOp slice) { return keepsFirst(slice); })
+        .Case([](ir::GatherOp gather) { return !isRows(gather.getOperand()); })
+        .Case([](ir::MatmulOp matmul) { return keepsRows(matmul); })
+        .Case([&](ir::ScanOp scan) { return visit(scan.getBlock(), /*maySum=*/false); })
+        .Default(false);
+  }
+
+  DenseSet<Value> sums_;
+};
+
+} // namespace
+
+bool addsUpIndependentRows(func::FuncOp function) {
+  Walk walk;
+  Block &body = function.getBody().front();
+  return walk.visit(body, /*maySum=*/true) &&
+         llvm::all_of(body.getTerminator()->getOperands(), [&](Value value) { return walk.isSum(value); });
+}
+
+} // namespace gpuc
