@@ -252,14 +252,25 @@ private:
 
     Counted counted = inner.run();
     parts.readYield(); // loops in the region have been rebuilt
-    if (counted.list)
+    if (counted.list && scan.getParallel())
+      parts.addOutput(counted.list);
+    else if (counted.list)
       addUp(parts, counted);
     scan = rebuild(parts);
     if (counted.list)
-      before.insert(addList(scan.getFinals().back(), counted));
+      before.insert(addList(listOf(scan), counted));
     for (auto [index, check] : sums)
       if (!scan.getFinals()[index].use_empty())
         checks_.push_back({check, sourcesOf(scan.getFinals()[index]), before});
+  }
+
+  /// The sum of the lists of all iterations: what the loop carries last, or, where it carries nothing, puts
+  /// out last.
+  Value listOf(ir::ScanOp scan) {
+    if (!scan.getParallel())
+      return scan.getFinals().back();
+    rewriter_.setInsertionPointAfter(scan);
+    return ir::SumOp::create(rewriter_, scan.getLoc(), scan.getOutputs().back(), ArrayRef<int64_t>{0});
   }
 
   /// Carries the sum of the lists of all iterations.

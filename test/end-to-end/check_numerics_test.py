@@ -137,6 +137,20 @@ class CheckNumericsTest(ToolTest):
                             '    %out = gpuc.log %a : tensor<?x3xf32> loc("head")', "--accumulate=4")
         self.assert_named(self.train(), rf"log in layer 'head' \(planted.mlir:{line_of(text, 'gpuc.log')}\)", "3")
 
+    def test_shards(self):
+        """The loop's 16 rows are two shards, and the second one has a row of zeros, which have no logarithm."""
+        x = uniform([16, 3], 5, 1.0)
+        x[12 * 3:13 * 3] = [0.0, 0.0, 0.0]
+        self.batch(steps=4, x=x)
+        plant = self.SCAN.replace("OP", "tanh").replace("%out", "%last") + """
+    %a = gpuc.abs %last : tensor<?x3xf32> loc("head")
+    %out = gpuc.log %a : tensor<?x3xf32> loc("head")"""
+        text = self.compile(plant, "--batch=16", "--target=host", "--emit=plan")
+        with open(self.path("planted.plan"), encoding="utf-8") as file:
+            self.assertIn("plan.repeat 2 parallel {", file.read())
+        self.compile(plant, "--batch=16", "--target=host")
+        self.assert_named(self.train(), rf"log in layer 'head' \(planted.mlir:{line_of(text, 'gpuc.log')}\)")
+
     def test_overflow_of_a_gradient_in_microbatches(self):
         """A product that is added to the sum of microbatches in place overflows; all before it is finite."""
         self.batch(steps=4, x=[1e25] * (4 * BATCH * 3))
