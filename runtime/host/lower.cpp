@@ -4,6 +4,7 @@
 
 #include "runtime/host/bands.h"
 #include "runtime/host/iterations.h"
+#include "runtime/host/operand_table.h"
 
 namespace gpuc {
 namespace {
@@ -52,94 +53,34 @@ class Lowering {
            const std::vector<KernelFunction>& kernels, int threads, HostProgram& out)
       : plan_(plan.root()),
         program_(program),
-        arena_(arena),
         kernels_(kernels),
         threads_(threads),
-        out_(out) {}
+        out_(out),
+        table_(plan.root(), program, arena, out) {}
 
   Status lower() {
     size_t pointers = 0;
     for (const fb::Stream* stream : each(program_.streams())) pointers += countPointers(stream->commands());
     out_.pointers.resize(pointers);  // commands point into it: it must not move from here on
-    next_entry_ = out_.pointers.data();
     out_.events.resize(countOf(program_.events()));
-    copied_inputs_.resize(countOf(program_.inputs()), false);
-    placeOutputs();
-    out_.streams.reserve(countOf(program_.streams()));  // so do uses
-    for (const fb::Stream* stream : each(program_.streams())) {
-      stream_ = &out_.streams.emplace_back();
-      GPUC_RETURN_IF_ERROR(lower(stream->commands()));
+    out_.streams.resize(countOf(program_.streams()));  // nor must these
+    size_t first = 0;
+    for (uint32_t i = 0; i < countOf(program_.streams()); ++i) {
+      const OperandTable::Section section(table_, out_.streams[i], out_.pointers.data() + first);
+      const Commands* commands = program_.streams()->Get(i)->commands();
+      GPUC_RETURN_IF_ERROR(lower(commands));
+      first += countPointers(commands);
     }
-    for (uint32_t port = 0; port < copied_inputs_.size(); ++port) placeInput(port);
+    table_.placeInputs();
     return okStatus();
   }
 
  private:
-  /// An entry of the pointer table that points into the arena.
-  struct Use {
-    void** entry;
-    uint32_t buffer;
-    uint64_t offset;  // in it
-    std::vector<HostCommand>* list;
-    size_t command;
-    uint32_t operand;
-  };
-
   /// The rows of which commands are lowered: all, or one of the bands of a repeat.
   struct Band {
     int64_t number = 0, count = 1;
   };
   uint64_t bands() const { return static_cast<uint64_t>(band_.count); }
-
-  const fb::Buffer& bufferOf(uint32_t index) const { return *plan_.buffers()->Get(index); }
-
-  uint64_t slotStride(const fb::Buffer& buffer) const {
-    return plan_.input_slots() > 1 ? buffer.slot_stride() : 0;
-  }
-
-  void placeOutputs() {
-    for (const fb::Output* output : each(program_.outputs())) {
-      const fb::Buffer& buffer = bufferOf(output->buffer());
-      out_.outputs.push_back({arena_.data() + buffer.offset(), slotStride(buffer)});
-    }
-  }
-
-  void placeInput(uint32_t port) {
-    const uint32_t index = program_.inputs()->Get(port)->buffer();
-    const fb::Buffer& buffer = bufferOf(index);
-    HostProgram::InputPlace input{.port = port,
-                                  .place = arena_.data() + buffer.offset(),
-                                  .slot_stride = slotStride(buffer),
-                                  .bytes = buffer.size(),
-                                  .only_read = !isOutput(index),
-                                  .copied = copied_inputs_[port],
-                                  .readers = {}};
-    for (const Use& use : uses_) {
-      if (use.buffer != index) continue;
-      input.only_read &= !isWritten(commandOf(use), use.operand) || bringsInput(commandOf(use), port);
-      input.readers.push_back({use.entry, use.offset});
-    }
-    for (const Use& use : uses_)
-      if (use.buffer == index && bringsInput(commandOf(use), port))
-        commandOf(use).copy.of_read_input = input.only_read;
-    out_.inputs.push_back(std::move(input));
-  }
-
-  HostCommand& commandOf(const Use& use) { return (*use.list)[use.command]; }
-
-  /// Whether a command copies all of the input at this port into its buffer.
-  bool bringsInput(const HostCommand& command, uint32_t port) const {
-    const fb::Copy* copy = command.source->work_as_Copy();
-    const uint32_t buffer = program_.inputs()->Get(port)->buffer();
-    return copy && copy->kind() == fb::CopyKind::host_to_device && copy->port() == port &&
-           copy->to()->buffer() == buffer && copy->to()->size() == bufferOf(buffer).size();
-  }
-
-  bool isOutput(uint32_t buffer) const {
-    for (const fb::Output* output : each(program_.outputs()))
-      if (output->buffer() == buffer) return true;
-    return false;
-  }
 
   Status lower(const Commands* commands) {
     for (const fb::Command* command : each(commands)) {
@@ -155,7 +96,7 @@ class Lowering {
     if (command.work_type() == fb::Work::Repeat) return lowerRepeat(command);
     HostCommand result{};
     result.source = &command;
-    result.operands = operands_ = next_entry_;
+    result.operands = table_.beginCommand();
     switch (command.work_type()) {
       case fb::Work::Launch:
         lower(*command.work_as_Launch(), result);
@@ -185,13 +126,13 @@ class Lowering {
         result.wait = {.event = &out_.events[wait.event()], .distance = wait.distance(), .executions = 0};
       }
     }
-    stream_->push_back(result);
+    table_.endCommand(result);
     return okStatus();
   }
 
   void lower(const fb::Launch& launch, HostCommand& result) {
-    for (const fb::Operand* operand : each(launch.reads())) addOperand(operand);
-    for (const fb::Operand* operand : each(launch.writes())) addOperand(operand);
+    for (const fb::Operand* operand : each(launch.reads())) table_.add(operand);
+    for (const fb::Operand* operand : each(launch.writes())) table_.add(operand);
     result.kind = HostCommand::Kind::launch;
     const int64_t tiles = static_cast<int64_t>(launch.tiles()) / band_.count;
     result.launch = {.function = kernels_[launch.kernel()],
@@ -208,10 +149,10 @@ class Lowering {
     GPUC_ASSIGN_OR_RETURN(MatmulKernel kernel, MatmulKernel::create(shape, workspace_bytes));
     out_.matmuls.push_back(std::move(kernel));
     addRows(matmul.a());
-    addOperand(matmul.b());
+    table_.add(matmul.b());
     addRows(matmul.c());
-    addOperand(matmul.bias());
-    addOperand(matmul.workspace());
+    table_.add(matmul.bias());
+    table_.add(matmul.workspace());
     addRows(matmul.mask());
     result.kind = HostCommand::Kind::matmul;
     result.matmul = {.kernel = &out_.matmuls.back()};
@@ -245,7 +186,7 @@ class Lowering {
     out_.convolutions.push_back(std::move(kernel));
     for (const fb::Operand* operand :
          {conv.a(), conv.b(), conv.c(), conv.bias(), conv.workspace(), conv.mask()})
-      addOperand(operand);
+      table_.add(operand);
     result.kind = HostCommand::Kind::conv;
     result.conv = {.kernel = &out_.convolutions.back()};
     return okStatus();
@@ -298,7 +239,7 @@ class Lowering {
           attention.mask(), attention.seed(), attention.step(), attention.cotangent(),
           attention.query_cotangent(), attention.key_cotangent(), attention.value_cotangent(),
           attention.mask_cotangent(), attention.workspace()})
-      addOperand(operand);
+      table_.add(operand);
     result.kind = HostCommand::Kind::attention;
     result.attention = {.kernel = &out_.attentions.back()};
     return okStatus();
@@ -311,14 +252,12 @@ class Lowering {
       addRows(copy.to());
       result.copy = {.bytes = copy.from()->size() / bands(), .of_read_input = false};
     } else if (copy.kind() == fb::CopyKind::host_to_device) {
-      copied_inputs_[copy.port()] = true;
-      void** from = addHostOperand(copy.from(), nullptr);
-      out_.input_pointers.push_back({from, copy.port(), copy.from() ? copy.from()->offset() : 0});
-      addOperand(copy.to());
+      table_.addInput(copy.from(), copy.port());
+      table_.add(copy.to());
       result.copy = {.bytes = copy.to()->size(), .of_read_input = false};
     } else {
-      addOperand(copy.from());
-      addHostOperand(copy.to(), stagingOf(copy.port()));
+      table_.add(copy.from());
+      table_.addOutput(copy.to(), copy.port());
       result.copy = {.bytes = copy.from()->size(), .of_read_input = false};
     }
   }
@@ -335,60 +274,55 @@ class Lowering {
   Status lowerRepeat(const fb::Command& command) {
     const fb::Repeat& repeat = *command.work_as_Repeat();
     // Neither another stream's, nor within a band, nor within a repeat that has bands.
-    const bool may_be_cut = threads_ > 1 && stream_ == &out_.streams[0] && !has_bands_;
+    const bool may_be_cut = threads_ > 1 && table_.isMainStream() && !is_forked_;
     if (!may_be_cut) return lowerCommandsOf(command);
-    const int bands = bandsOf(plan_, repeat, repeat_counts_, threads_);
-    const bool by_iterations = bands == 1 && repeat_counts_.empty() && areIndependent(plan_, repeat);
+    const int bands = bandsOf(plan_, repeat, table_.repeatCounts(), threads_);
+    const bool by_iterations = bands == 1 && table_.repeatCounts().empty() && areIndependent(plan_, repeat);
     if (bands == 1 && !by_iterations) return lowerCommandsOf(command);
-    const size_t place = stream_->size();
+    const size_t place = table_.list().size();
     HostCommand fork{};
     fork.kind = HostCommand::Kind::bands;
     fork.source = &command;
-    stream_->push_back(fork);
-    has_bands_ = true;
+    table_.endCommand(fork);
+    is_forked_ = true;
     GPUC_RETURN_IF_ERROR(lowerCommandsOf(command));
-    has_bands_ = false;
+    is_forked_ = false;
     GPUC_RETURN_IF_ERROR(by_iterations ? lowerIterations(repeat) : lowerBands(command, bands));
-    (*stream_)[place].bands = {.lists = &out_.bands.back(),
-                               .last = static_cast<uint32_t>(stream_->size() - 1),
-                               .by_iterations = by_iterations};
+    table_.list()[place].bands = {.lists = &out_.bands.back(),
+                                  .last = static_cast<uint32_t>(table_.list().size() - 1),
+                                  .by_iterations = by_iterations};
     return okStatus();
   }
 
+  /// Entries for another list of the repeat's commands.
+  void** newEntries(const fb::Repeat& repeat) {
+    return out_.band_pointers.emplace_back(countPointers(repeat.commands())).data();
+  }
+
+  /// The repeat once for each band of rows.
   Status lowerBands(const fb::Command& command, int count) {
-    std::vector<HostCommand>* stream = stream_;
-    void** next_entry = next_entry_;
     std::vector<std::vector<HostCommand>>& lists = out_.bands.emplace_back(static_cast<size_t>(count));
     for (int band = 0; band < count; ++band) {
-      stream_ = &lists[static_cast<size_t>(band)];
       band_ = {.number = band, .count = count};
-      next_entry_ =
-          out_.band_pointers.emplace_back(countPointers(command.work_as_Repeat()->commands())).data();
+      const OperandTable::Section section(table_, lists[static_cast<size_t>(band)],
+                                          newEntries(*command.work_as_Repeat()));
       GPUC_RETURN_IF_ERROR(lowerCommandsOf(command));
     }
-    stream_ = stream;
     band_ = {};
-    next_entry_ = next_entry;
     return okStatus();
   }
 
   /// The commands of each iteration as a list of its own, whose operands lie where that iteration's do.
   Status lowerIterations(const fb::Repeat& repeat) {
-    std::vector<HostCommand>* stream = stream_;
-    void** next_entry = next_entry_;
     std::vector<std::vector<HostCommand>>& lists = out_.bands.emplace_back(repeat.count());
-    repeats_.push_back(nullptr);
-    repeat_counts_.push_back(repeat.count());
-    for (iteration_ = 0; iteration_ < static_cast<int64_t>(repeat.count()); ++iteration_) {
-      stream_ = &lists[static_cast<size_t>(iteration_)];
-      next_entry_ = out_.band_pointers.emplace_back(countPointers(repeat.commands())).data();
+    table_.enterRepeat(repeat.count(), nullptr);
+    for (size_t iteration = 0; iteration < lists.size(); ++iteration) {
+      table_.setIteration(iteration);
+      const OperandTable::Section section(table_, lists[iteration], newEntries(repeat));
       GPUC_RETURN_IF_ERROR(lower(repeat.commands()));
     }
-    repeats_.pop_back();
-    repeat_counts_.pop_back();
-    iteration_ = 0;
-    stream_ = stream;
-    next_entry_ = next_entry;
+    table_.setIteration(0);
+    table_.leaveRepeat();
     return okStatus();
   }
 
@@ -397,103 +331,31 @@ class Lowering {
   Status lowerCommandsOf(const fb::Command& command) {
     const fb::Repeat& repeat = *command.work_as_Repeat();
     std::vector<MovingPointer>& moving = out_.moving.emplace_back();
-    repeats_.push_back(&moving);
-    repeat_counts_.push_back(repeat.count());
-    uint32_t first = static_cast<uint32_t>(stream_->size());
+    const uint32_t first = static_cast<uint32_t>(table_.list().size());
+    table_.enterRepeat(repeat.count(), &moving);
     GPUC_RETURN_IF_ERROR(lower(repeat.commands()));
-    repeats_.pop_back();
-    repeat_counts_.pop_back();
+    table_.leaveRepeat();
     HostCommand end{};
     end.kind = HostCommand::Kind::repeat;
     end.source = &command;
     end.repeat = {.count = repeat.count(), .iteration = 0, .first = first, .moving = &moving};
-    stream_->push_back(end);
+    table_.endCommand(end);
     return okStatus();
   }
 
-  void noteStrides(void** entry, const fb::Operand& operand) {
-    for (uint32_t d = 0; d < repeats_.size(); ++d)
-      if (int64_t stride = strideOf(operand, d); stride && repeats_[d])
-        repeats_[d]->push_back({entry, stride});
-  }
-
-  /// The next entry of the pointer table: an address in the arena, or null where there is no operand.
-  void addOperand(const fb::Operand* operand) { addOperand(operand, 0); }
-
-  /// The same of an operand of which a band has its part alone.
+  /// The next operand, of which a band has its part alone.
   void addRows(const fb::Operand* operand) {
-    addOperand(operand, operand ? operand->size() / bands() * static_cast<uint64_t>(band_.number) : 0);
-  }
-
-  void addOperand(const fb::Operand* operand, uint64_t first_byte) {
-    void** entry = next_entry_++;
-    if (!operand) return;
-    const fb::Buffer& buffer = bufferOf(operand->buffer());
-    const uint64_t offset =
-        operand->offset() + first_byte + static_cast<uint64_t>(strideOf(*operand, 0) * iteration_);
-    std::byte* address = arena_.data() + buffer.offset() + offset;
-    *entry = address;
-    uses_.push_back({.entry = entry,
-                     .buffer = operand->buffer(),
-                     .offset = offset,
-                     .list = stream_,
-                     .command = stream_->size(),
-                     .operand = static_cast<uint32_t>(entry - operands_)});
-    if (slotStride(buffer) != 0) out_.slot_pointers.push_back({entry, address, slotStride(buffer)});
-    noteStrides(entry, *operand);
-    noteAccess(entry, buffer.offset() + offset, *operand);
-  }
-
-  /// What the main stream touches; strides of repeats make the range longer, at either end.
-  void noteAccess(void** entry, uint64_t begin, const fb::Operand& operand) {
-    if (stream_ != &out_.streams[0]) return;
-    uint64_t end = begin + operand.size();
-    for (uint32_t d = 0; d < repeat_counts_.size(); ++d) {
-      const int64_t moved = strideOf(operand, d) * static_cast<int64_t>(repeat_counts_[d] - 1);
-      (moved < 0 ? begin : end) += static_cast<uint64_t>(moved);
-    }
-    out_.accesses.push_back({static_cast<uint32_t>(stream_->size()), static_cast<uint32_t>(entry - operands_),
-                             begin, end, operand.size()});
-  }
-
-  /// The next entry, in the host's image of an input or output that begins at `image`.
-  void** addHostOperand(const fb::Operand* operand, std::byte* image) {
-    void** entry = next_entry_++;
-    if (image) *entry = image + (operand ? operand->offset() : 0);
-    if (operand) noteStrides(entry, *operand);
-    return entry;
-  }
-
-  std::byte* stagingOf(uint32_t port) {
-    HostProgram::OutputPlace& output = out_.outputs[port];
-    if (staged_.size() <= port) staged_.resize(port + 1, nullptr);
-    if (!staged_[port]) {
-      const fb::Buffer& buffer = bufferOf(program_.outputs()->Get(port)->buffer());
-      staged_[port] = out_.staging.emplace_back(buffer.size()).data();
-      output = {staged_[port], 0};
-    }
-    return staged_[port];
+    table_.add(operand, operand ? operand->size() / bands() * static_cast<uint64_t>(band_.number) : 0);
   }
 
   const fb::Plan& plan_;
   const fb::Program& program_;
-  const Arena& arena_;
   const std::vector<KernelFunction>& kernels_;
   int threads_;
   HostProgram& out_;
-  std::vector<HostCommand>* stream_ = nullptr;
-  /// Those around the current command, outermost first; null for one whose iterations have lists of their
-  /// own.
-  std::vector<std::vector<MovingPointer>*> repeats_;
-  std::vector<uint64_t> repeat_counts_;  // likewise
-  std::vector<Use> uses_;
-  std::vector<bool> copied_inputs_;
-  std::vector<std::byte*> staged_;
+  OperandTable table_;
   Band band_;
-  int64_t iteration_ = 0;        // of a repeat whose iterations have lists of their own
-  bool has_bands_ = false;       // a repeat around the current command
-  void** next_entry_ = nullptr;  // of the pointer table
-  void** operands_ = nullptr;    // of the current command
+  bool is_forked_ = false;  // a repeat around the current command, of which there are other lists
 };
 
 }  // namespace

@@ -1,0 +1,156 @@
+#include "runtime/host/operand_table.h"
+
+#include <utility>
+
+namespace gpuc {
+
+OperandTable::OperandTable(const fb::Plan& plan, const fb::Program& program, const Arena& arena,
+                           HostProgram& out)
+    : plan_(plan), program_(program), arena_(arena), out_(out) {
+  copied_inputs_.resize(countOf(program_.inputs()), false);
+  placeOutputs();
+}
+
+OperandTable::Section::Section(OperandTable& table, std::vector<HostCommand>& list, void** entries)
+    : table_(table),
+      list_(std::exchange(table.list_, &list)),
+      next_entry_(std::exchange(table.next_entry_, entries)) {}
+
+OperandTable::Section::~Section() {
+  table_.list_ = list_;
+  table_.next_entry_ = next_entry_;
+}
+
+uint64_t OperandTable::slotStride(const fb::Buffer& buffer) const {
+  return plan_.input_slots() > 1 ? buffer.slot_stride() : 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+void OperandTable::add(const fb::Operand* operand, uint64_t first_byte) {
+  void** entry = next_entry_++;
+  if (!operand) return;
+  const fb::Buffer& buffer = bufferOf(operand->buffer());
+  const uint64_t offset =
+      operand->offset() + first_byte + static_cast<uint64_t>(strideOf(*operand, 0) * iteration_);
+  std::byte* address = arena_.data() + buffer.offset() + offset;
+  *entry = address;
+  uses_.push_back({.entry = entry,
+                   .buffer = operand->buffer(),
+                   .offset = offset,
+                   .list = list_,
+                   .command = list_->size(),
+                   .operand = static_cast<uint32_t>(entry - operands_)});
+  if (slotStride(buffer) != 0) out_.slot_pointers.push_back({entry, address, slotStride(buffer)});
+  noteStrides(entry, *operand);
+  noteAccess(entry, buffer.offset() + offset, *operand);
+}
+
+void OperandTable::addInput(const fb::Operand* operand, uint32_t port) {
+  copied_inputs_[port] = true;
+  void** entry = next_entry_++;
+  if (operand) noteStrides(entry, *operand);
+  out_.input_pointers.push_back({entry, port, operand ? operand->offset() : 0});
+}
+
+void OperandTable::addOutput(const fb::Operand* operand, uint32_t port) {
+  void** entry = next_entry_++;
+  *entry = stagingOf(port) + (operand ? operand->offset() : 0);
+  if (operand) noteStrides(entry, *operand);
+}
+
+std::byte* OperandTable::stagingOf(uint32_t port) {
+  HostProgram::OutputPlace& output = out_.outputs[port];
+  if (staged_.size() <= port) staged_.resize(port + 1, nullptr);
+  if (!staged_[port]) {
+    const fb::Buffer& buffer = bufferOf(program_.outputs()->Get(port)->buffer());
+    staged_[port] = out_.staging.emplace_back(buffer.size()).data();
+    output = {staged_[port], 0};
+  }
+  return staged_[port];
+}
+
+//===----------------------------------------------------------------------===//
+// Repeats
+//===----------------------------------------------------------------------===//
+
+void OperandTable::enterRepeat(uint64_t count, std::vector<MovingPointer>* moving) {
+  repeats_.push_back(moving);
+  repeat_counts_.push_back(count);
+}
+
+void OperandTable::leaveRepeat() {
+  repeats_.pop_back();
+  repeat_counts_.pop_back();
+}
+
+void OperandTable::noteStrides(void** entry, const fb::Operand& operand) {
+  for (uint32_t d = 0; d < repeats_.size(); ++d)
+    if (int64_t stride = strideOf(operand, d); stride && repeats_[d]) repeats_[d]->push_back({entry, stride});
+}
+
+/// What the main stream touches; strides of repeats make the range longer, at either end.
+void OperandTable::noteAccess(void** entry, uint64_t begin, const fb::Operand& operand) {
+  if (!isMainStream()) return;
+  uint64_t end = begin + operand.size();
+  for (uint32_t d = 0; d < repeat_counts_.size(); ++d) {
+    const int64_t moved = strideOf(operand, d) * static_cast<int64_t>(repeat_counts_[d] - 1);
+    (moved < 0 ? begin : end) += static_cast<uint64_t>(moved);
+  }
+  out_.accesses.push_back({static_cast<uint32_t>(list_->size()), static_cast<uint32_t>(entry - operands_),
+                           begin, end, operand.size()});
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs and outputs
+//===----------------------------------------------------------------------===//
+
+void OperandTable::placeOutputs() {
+  for (const fb::Output* output : each(program_.outputs())) {
+    const fb::Buffer& buffer = bufferOf(output->buffer());
+    out_.outputs.push_back({arena_.data() + buffer.offset(), slotStride(buffer)});
+  }
+}
+
+void OperandTable::placeInputs() {
+  for (uint32_t port = 0; port < copied_inputs_.size(); ++port) placeInput(port);
+}
+
+void OperandTable::placeInput(uint32_t port) {
+  const uint32_t index = program_.inputs()->Get(port)->buffer();
+  const fb::Buffer& buffer = bufferOf(index);
+  HostProgram::InputPlace input{.port = port,
+                                .place = arena_.data() + buffer.offset(),
+                                .slot_stride = slotStride(buffer),
+                                .bytes = buffer.size(),
+                                .only_read = !isOutput(index),
+                                .copied = copied_inputs_[port],
+                                .readers = {}};
+  for (const Use& use : uses_) {
+    if (use.buffer != index) continue;
+    input.only_read &= !isWritten(commandOf(use), use.operand) || bringsInput(commandOf(use), port);
+    input.readers.push_back({use.entry, use.offset});
+  }
+  for (const Use& use : uses_)
+    if (use.buffer == index && bringsInput(commandOf(use), port))
+      commandOf(use).copy.of_read_input = input.only_read;
+  out_.inputs.push_back(std::move(input));
+}
+
+/// Whether a command copies all of the input at this port into its buffer.
+bool OperandTable::bringsInput(const HostCommand& command, uint32_t port) const {
+  const fb::Copy* copy = command.source->work_as_Copy();
+  const uint32_t buffer = program_.inputs()->Get(port)->buffer();
+  return copy && copy->kind() == fb::CopyKind::host_to_device && copy->port() == port &&
+         copy->to()->buffer() == buffer && copy->to()->size() == bufferOf(buffer).size();
+}
+
+bool OperandTable::isOutput(uint32_t buffer) const {
+  for (const fb::Output* output : each(program_.outputs()))
+    if (output->buffer() == buffer) return true;
+  return false;
+}
+
+}  // namespace gpuc
