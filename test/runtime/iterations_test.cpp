@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "runtime/host/executor.h"
 #include "runtime/tooling/allocation_hook.h"
 #include "test/runtime/lowered_plan.h"
 #include "test/runtime/session_helpers.h"
@@ -44,6 +45,10 @@ class Repeated {
                                 *program.streams()->Get(0)->commands()->Get(0)->work_as_Repeat());
   }
 };
+
+bool isByIterations(const HostCommand& command) {
+  return command.kind == HostCommand::Kind::bands && command.bands.by_iterations;
+}
 
 struct Case {
   const char* name;
@@ -93,6 +98,8 @@ const Case kCases[] = {
        r.copy(r.at(0, 0, {1}), r.at(1, 0, {1}));
        PlanBuilder::record(*r.body, 0);
      }},
+    {"AnEventInARepeatWithin", false,
+     [](Repeated& r) { PlanBuilder::record(PlanBuilder::repeat(*r.body, 2), 0); }},
 };
 
 class Iterations : public testing::TestWithParam<Case> {};
@@ -118,7 +125,39 @@ TEST(Iterations, AreTwoToSixtyFour) {
   EXPECT_FALSE(areIndependent(65));
 }
 
-/// y[i] = 2 x[i] twice over, by way of a place of each iteration's own, in a repeat within.
+// Each writes its part of a buffer of which there are two, in turn for each run, and reads what lies where
+// the second one of another iteration does.
+TEST(Iterations, KeepToTheirPartsInAllSlots) {
+  auto areIndependent = [](bool over_the_second) {
+    PlanBuilder builder(2, TargetKind::host);
+    const uint32_t y = builder.slotBuffer("y", DataType::f32, {4, kBytes / 4});
+    const uint32_t z = builder.buffer("z", DataType::f32, {4, kBytes / 4});
+    const uint32_t own = builder.buffer("own", DataType::f32, {4, kBytes / 4});
+    if (over_the_second)
+      builder.plan.buffers[z]->offset =
+          builder.plan.buffers[y]->offset + builder.plan.buffers[y]->slot_stride;
+    CommandList& body = PlanBuilder::repeat(builder.program("slots").streams[0]->commands, 4);
+    builder.fill(body, Repeated::at(y, 3, {-1}));
+    builder.copy(body, Repeated::at(z, 0, {1}), Repeated::at(own, 0, {1}));
+    const Plan plan = builder.parse();
+    const fb::Program& program = *plan.root().programs()->Get(0);
+    return gpuc::areIndependent(plan.root(),
+                                *program.streams()->Get(0)->commands()->Get(0)->work_as_Repeat());
+  };
+  EXPECT_FALSE(areIndependent(true));
+}
+
+// Of the repeat around, the next iteration reads what this one has left in "one".
+TEST(Iterations, AreThoseOfAnOutermostRepeat) {
+  Repeated repeated;
+  repeated.copy(Repeated::at(1, 0, {}), Repeated::at(0, 0, {}));
+  repeated.builder.fill(PlanBuilder::repeat(*repeated.body, 4), Repeated::at(1, 0, {0, 1}));
+  Lowered lowered(repeated.builder, 4);
+  for (const HostCommand& command : lowered.commands()) EXPECT_FALSE(isByIterations(command));
+}
+
+/// y[i] = 2 x[i] twice over, by way of a place of each iteration's own, in a repeat within; then z = y, part
+/// by part, and the last part of it.
 PlanBuilder doubling(uint32_t input_slots) {
   constexpr int64_t kShards = 4, kSteps = 3, kFloats = 64;
   constexpr int64_t kStep = kFloats * 4, kShard = kSteps * kStep;
@@ -126,10 +165,13 @@ PlanBuilder doubling(uint32_t input_slots) {
   const uint32_t x = builder.slotBuffer("x", DataType::f32, {kShards, kSteps, kFloats});
   const uint32_t y = builder.buffer("y", DataType::f32, {kShards, kSteps, kFloats});
   const uint32_t own = builder.buffer("own", DataType::f32, {kShards, kFloats});
+  const uint32_t z = builder.buffer("z", DataType::f32, {kShards, kSteps, kFloats});
+  const uint32_t last = builder.buffer("last", DataType::f32, {kSteps, kFloats});
   const uint32_t kernel = builder.kernel("test_double", 2);
   fb::ProgramT& program = builder.program("double");
   PlanBuilder::input(program, "x", x);
-  PlanBuilder::output(program, "y", y);
+  for (uint32_t output : {y, z, last})
+    PlanBuilder::output(program, builder.plan.buffers[output]->name, output);
   CommandList& commands = program.streams[0]->commands;
   builder.copyIn(commands, 0, {x});
   CommandList& inner = PlanBuilder::repeat(PlanBuilder::repeat(commands, kShards), kSteps);
@@ -137,19 +179,39 @@ PlanBuilder doubling(uint32_t input_slots) {
   const OperandOf mine = {own, 0, bytes, {kStep, 0}};
   builder.launch(inner, kernel, {{x, 0, bytes, {kShard, kStep}}}, {mine}, tiles, grain);
   builder.launch(inner, kernel, {mine}, {{y, kShard - kStep, bytes, {kShard, -kStep}}}, tiles, grain);
+  const uint64_t shard = kShard;
+  builder.copy(PlanBuilder::repeat(commands, kShards), {y, 0, shard, {kShard}}, {z, 0, shard, {kShard}});
+  builder.copy(PlanBuilder::repeat(commands, kShards), {z, 0, shard, {kShard}}, {last, 0, shard, {0}});
   return builder;
 }
 
 TEST(Iterations, HaveAListEachWhereThreadsAreToTakeThem) {
   Lowered lowered(doubling(1), 3), alone(doubling(1), 1);
-  ASSERT_EQ(lowered.commands()[1].kind, HostCommand::Kind::bands);
-  const HostCommand& fork = lowered.commands()[1];
+  ASSERT_EQ(lowered.commands().size(), 12u);
+  const HostCommand &fork = lowered.commands()[1], &second = lowered.commands()[6];
+  ASSERT_EQ(fork.kind, HostCommand::Kind::bands);
+  ASSERT_EQ(second.kind, HostCommand::Kind::bands);
   EXPECT_TRUE(fork.spread);
-  EXPECT_TRUE(fork.bands.by_iterations);
-  EXPECT_EQ(fork.bands.last + 1, lowered.commands().size());
+  EXPECT_TRUE(isByIterations(fork));
+  EXPECT_EQ(fork.bands.last, 5u);
+  EXPECT_EQ(second.bands.last, 8u);
   ASSERT_EQ(fork.bands.lists->size(), 4u);
   for (const std::vector<HostCommand>& list : *fork.bands.lists) EXPECT_EQ(list.size(), 3u);
   for (const HostCommand& command : alone.commands()) EXPECT_NE(command.kind, HostCommand::Kind::bands);
+  EXPECT_EQ(lowered.program->accesses.size(), alone.program->accesses.size()) << "of the list that is shared";
+}
+
+TEST(Iterations, StandInTheProfileOfWhoTakesThem) {
+  Lowered lowered(doubling(1), 3, std::vector<KernelFunction>(1, [](void* const*, int64_t, int64_t) {}));
+  ThreadPool alone(1);
+  ProfileRing profile(100);
+  std::vector<HostCommand> fork = {lowered.commands()[1]};
+  fork[0].spread = true;
+  fork[0].bands.last = 0;
+  StreamWalk{&fork, &alone, &alone, &profile, {}, 0, 0}.run();
+  std::vector<ProfileEvent> events;
+  profile.appendTo(events);
+  EXPECT_EQ(events.size(), 4u * 3 * 2);
 }
 
 TEST(Iterations, LeaveTheSameForAnyNumberOfThreads) {
@@ -164,6 +226,9 @@ TEST(Iterations, LeaveTheSameForAnyNumberOfThreads) {
           HostTensorView views[] = {placed.view(shape)};
           runOnce(session, ProgramId{0}, views);
           const std::vector<float> y = valuesOf<float>(session.output(ProgramId{0}, 0));
+          ASSERT_EQ(valuesOf<float>(session.output(ProgramId{0}, 1)), y);
+          ASSERT_EQ(valuesOf<float>(session.output(ProgramId{0}, 2)),
+                    std::vector<float>(y.end() - 3 * 64, y.end()));
           for (size_t shard = 0; shard < 4; ++shard)
             for (size_t step = 0; step < 3; ++step)
               for (size_t i = 0; i < 64; ++i)

@@ -247,6 +247,11 @@ TEST(Spread, ARepeatByIterationsTakesAsLongAsTheBusiestThread) {
   EXPECT_EQ(Step().repeatByIterations(3).launch(6, 0, 4096).end(3).spread(3), "sss");
 }
 
+// An iteration reads a weight as often alone as beside others.
+TEST(Spread, ARepeatByIterationsMayReadMoreThanTheCacheHolds) {
+  EXPECT_EQ(Step().repeatByIterations(2).weight(32, 2048, 512, 0).end(2).spread(2, kCache), "sss");
+}
+
 // What one thread has written, or is to read, moves as with any other command.
 TEST(Spread, ARepeatByBandsIsSpreadWholeOrNotAtAll) {
   Step apart, together;
