@@ -147,11 +147,12 @@ TEST(Iterations, KeepToTheirPartsInAllSlots) {
   EXPECT_FALSE(areIndependent(true));
 }
 
-// Of the repeat around, the next iteration reads what this one has left in "one".
+// The repeat within writes over what the iteration before of the one around has written.
 TEST(Iterations, AreThoseOfAnOutermostRepeat) {
   Repeated repeated;
-  repeated.copy(Repeated::at(1, 0, {}), Repeated::at(0, 0, {}));
-  repeated.builder.fill(PlanBuilder::repeat(*repeated.body, 4), Repeated::at(1, 0, {0, 1}));
+  const uint32_t kernel = repeated.builder.kernel("test_double", 2);
+  repeated.builder.launch(PlanBuilder::repeat(*repeated.body, 4), kernel, {Repeated::at(1, 0, {1, 1})},
+                          {Repeated::at(0, 0, {1, 1})}, 4);
   Lowered lowered(repeated.builder, 4);
   for (const HostCommand& command : lowered.commands()) EXPECT_FALSE(isByIterations(command));
 }
