@@ -24,18 +24,6 @@ namespace {
 
 bool isRows(Value value) { return isDynamic(value.getType()); }
 
-int64_t rankOf(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
-
-/// One matrix for all rows; or one for each row, if rows are matrices.
-bool keepsRows(ir::MatmulOp matmul) {
-  bool areMatrices = rankOf(matmul.getLhs()) > 2;
-  return isRows(matmul.getLhs()) && (areMatrices || (!matmul.getTransposeLhs() && !isRows(matmul.getRhs())));
-}
-
-bool keepsFirst(ir::SliceOp slice) {
-  return slice.getStarts().front() == 0 && slice.getLimits().front() < 0 && slice.getStrides().front() == 1;
-}
-
 class Walk {
 public:
   /// Whether rows stay apart in the block, which may add them up only where `sums`.
@@ -71,7 +59,7 @@ private:
     if (isa<ir::MulOp>(op))
       return !allSums;
     auto quotient = dyn_cast<ir::DivOp>(op);
-    return quotient && isSum(quotient.getLhs()) && !isSum(quotient.getRhs());
+    return quotient && !isSum(quotient.getRhs());
   }
 
   static bool addsUp(Operation *op) { return isa<ir::LossOpInterface, ir::SumOp>(op); }
@@ -90,19 +78,17 @@ private:
   bool keepsApart(Operation *op) {
     if (op->hasTrait<ir::Pointwise>())
       return true;
+    if (auto scan = dyn_cast<ir::ScanOp>(op))
+      return visit(scan.getBlock(), /*maySum=*/false);
     return llvm::TypeSwitch<Operation *, bool>(op)
-        .Case<ir::ReshapeOp, ir::ReverseOp, ir::DropoutOp, ir::LayerNormOp, ir::RmsNormOp>(
-            [](auto) { return true; })
+        .Case<ir::SoftmaxOp, ir::LogSoftmaxOp, ir::CumsumOp>([](auto along) { return along.getDim() != 0; })
+        // Of these the types say it: a `?` stays in front.
+        .Case<ir::ReshapeOp, ir::TransposeOp, ir::BroadcastOp, ir::SliceOp, ir::ConcatOp, ir::ReverseOp,
+              ir::GatherOp, ir::MatmulOp>([](auto) { return true; })
+        // And of these: along the rows nothing is folded, or they would be gone.
         .Case<ir::SumOp, ir::MeanOp, ir::ReduceMaxOp, ir::ReduceMinOp, ir::ProdOp, ir::ArgmaxOp>(
-            [](auto) { return true; }) // along other dimensions: rows are left
-        .Case<ir::SoftmaxOp, ir::LogSoftmaxOp, ir::CumsumOp, ir::ConcatOp>(
-            [](auto along) { return along.getDim() != 0; })
-        .Case([](ir::TransposeOp transpose) { return transpose.getPermutation().front() == 0; })
-        .Case([](ir::BroadcastOp broadcast) { return broadcast.getDims().front() == 0; })
-        .Case([](ir::SliceOp slice) { return keepsFirst(slice); })
-        .Case([](ir::GatherOp gather) { return !isRows(gather.getOperand()); })
-        .Case([](ir::MatmulOp matmul) { return keepsRows(matmul); })
-        .Case([&](ir::ScanOp scan) { return visit(scan.getBlock(), /*maySum=*/false); })
+            [](auto) { return true; })
+        .Case<ir::DropoutOp, ir::LayerNormOp, ir::RmsNormOp>([](auto) { return true; })
         .Default(false);
   }
 

@@ -113,6 +113,7 @@ module @many {
 // CHECK:         %[[LOOP:.*]]:3 = gpuc.scan over(%[[XS]], %[[NUMBERS]]) captures({{.*}}) chunked parallel
 // CHECK-SAME:      -> (tensor<2xf32>, tensor<2xf32>, tensor<2x3xf32>)
 // CHECK-NEXT:    ^bb0(%{{[^:]*}}: tensor<8x3xf32>, %[[I:[^:]*]]: tensor<i64>,
+// CHECK:           gpuc.constant 8 : tensor<i32>
 // CHECK:           %[[ELEMENTS:.*]] = gpuc.constant 24 : tensor<i64>
 // CHECK:           %[[FROM:.*]] = gpuc.mul %[[I]], %[[ELEMENTS]]
 // CHECK:           gpuc.random_bits {{.*}} id 7 from %[[FROM]]

@@ -352,6 +352,29 @@ module @a_product_of_sums {
 
 // -----
 
+// CHECK-LABEL: module @a_quotient_of_sums
+// CHECK-NOT:     gpuc.shards
+module @a_quotient_of_sums {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
+        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+    ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
+      %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
+      %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
+      %2 = gpuc.add %1, %xi : tensor<?x3xf32>
+      gpuc.yield %2 : tensor<?x3xf32>
+    }
+    %loss, %count = gpuc.mse %h, %y : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    %mean = gpuc.div %loss, %count : tensor<f32>
+    return %mean, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
 // CHECK-LABEL: module @a_function_of_a_sum
 // CHECK-NOT:     gpuc.shards
 module @a_function_of_a_sum {

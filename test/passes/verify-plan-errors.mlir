@@ -340,7 +340,7 @@ plan.program @f {
 
 // -----
 
-// A part for each of three iterations, of which the last reads that of the first.
+// A part for each of three iterations, of which the last reads that of the second.
 plan.arena 640 bytes, variables at 0x0, workspace at 0x0, inputs at 0x280, slots 1, lower_bound 640
 plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
 plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
@@ -354,11 +354,36 @@ plan.program @f {
     }
     plan.repeat 3 parallel {
       %mine = plan.view %a[0] strides [64] : tensor<16xf32>
-      %twice = plan.view %a[256] strides [-128] : tensor<16xf32>
+      %twice = plan.view %a[320] strides [-128] : tensor<16xf32>
       %part = plan.view %b[0] strides [64] : tensor<16xf32>
-      // expected-error @+1 {{writes a [0x0, 0xC0), and another iteration of the parallel plan.repeat touches a [0x0, 0x140)}}
+      // expected-error @+1 {{writes a [0x0, 0xC0), and another iteration of the parallel plan.repeat touches a [0x40, 0x180)}}
       plan.launch @make() -> (%mine)
       plan.launch @copy(%twice) -> (%part)
+    }
+  }
+}
+
+// -----
+
+// Each iteration reads what the next one writes.
+plan.arena 448 bytes, variables at 0x0, workspace at 0x0, inputs at 0x1C0, slots 1, lower_bound 448
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+plan.program @f {
+  %a = plan.buffer "a" : tensor<4x16xf32> activation at 0x0
+  %b = plan.buffer "b" : tensor<3x16xf32> activation at 0x100
+  %all = plan.view %a[0] strides [64] : tensor<16xf32>
+  plan.stream "compute" {
+    plan.repeat 4 {
+      plan.launch @make() -> (%all)
+    }
+    plan.repeat 3 parallel {
+      %mine = plan.view %a[0] strides [64] : tensor<16xf32>
+      %next = plan.view %a[64] strides [64] : tensor<16xf32>
+      %part = plan.view %b[0] strides [64] : tensor<16xf32>
+      plan.launch @copy(%next) -> (%part)
+      // expected-error @+1 {{writes a [0x0, 0xC0), and another iteration of the parallel plan.repeat touches a [0x40, 0x100)}}
+      plan.launch @make() -> (%mine)
     }
   }
 }
