@@ -37,7 +37,8 @@ private:
   static bool canTakeIn(ScanOp earlier, ScanOp later) {
     if (earlier == later || earlier->getBlock() != later->getBlock() || !earlier->isBeforeInBlock(later) ||
         !earlier.getChunked() || earlier.getBatchFirst() || earlier.getReverse() != later.getReverse() ||
-        earlier.getRecompute() != later.getRecompute() || earlier.getInputs() != later.getInputs())
+        earlier.getRecompute() != later.getRecompute() || earlier.getParallel() != later.getParallel() ||
+        earlier.getInputs() != later.getInputs())
       return false;
     return llvm::all_of(later->getOperands(), [&](Value operand) {
       Operation *producer = operand.getDefiningOp();

@@ -25,10 +25,13 @@ func.func @chunks(%x: tensor<3x4xf32>, %a: tensor<4xf32>, %w: tensor<4xf32>) -> 
   return %s, %t, %all : tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>
 }
 
-// One that waits for the other stays behind it; and loops over time, which are no chunks, are left alone.
+// One that waits for the other stays behind it; loops over time, which are no chunks, are left alone; and so is one that
+// carries something behind one whose iterations are parallel.
 // CHECK-LABEL: func.func @waits(
 // CHECK-COUNT-2: gpuc.scan
 // CHECK-LABEL: func.func @times(
+// CHECK-COUNT-2: gpuc.scan
+// CHECK-LABEL: func.func @shards(
 // CHECK-COUNT-2: gpuc.scan
 func.func @waits(%x: tensor<3x4xf32>, %a: tensor<4xf32>) -> tensor<4xf32> {
   %s = gpuc.scan over(%x) carry(%a) chunked : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<4xf32> {
@@ -55,4 +58,17 @@ func.func @times(%x: tensor<3x4xf32>, %a: tensor<4xf32>) -> (tensor<4xf32>, tens
     gpuc.yield %n : tensor<4xf32>
   }
   return %s, %t : tensor<4xf32>, tensor<4xf32>
+}
+func.func @shards(%x: tensor<3x4xf32>, %a: tensor<4xf32>) -> (tensor<3x4xf32>, tensor<4xf32>) {
+  %s = gpuc.scan over(%x) chunked parallel : (tensor<3x4xf32>) -> tensor<3x4xf32> {
+  ^bb0(%i: tensor<4xf32>):
+    %n = gpuc.exp %i : tensor<4xf32>
+    gpuc.yield %n : tensor<4xf32>
+  }
+  %t = gpuc.scan over(%x) carry(%a) chunked : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%i: tensor<4xf32>, %c: tensor<4xf32>):
+    %n = gpuc.mul %c, %i : tensor<4xf32>
+    gpuc.yield %n : tensor<4xf32>
+  }
+  return %s, %t : tensor<3x4xf32>, tensor<4xf32>
 }
