@@ -1,8 +1,11 @@
-//===- Accumulate.cpp - A batch in microbatches ------------------------------===//
+//===- Accumulate.cpp - A batch in microbatches, or shards -------------------===//
 //
 // Contract: `@gradients` over b rows becomes `@gradients` over K · b rows: a loop over K microbatches that
 // adds up loss, count and gradients. All of these are sums, so that what the recipe divides by is the count
 // of the whole batch, however ragged the microbatches are.
+//
+// Where gpuc-shard-batch has made them, the K parts are shards that threads take side by side: the loop is
+// parallel, carries nothing, and puts out what each has computed, which is added up behind it.
 //
 //   - Variables are read once, before the loop. One that is assigned (running statistics) is carried:
 //     microbatch i + 1 reads what i assigned.
@@ -10,7 +13,8 @@
 //     depend on how the batch is cut. What does not depend on the batch is the same in each microbatch.
 //   - Of `rows`, the rows that hold a sample, microbatch i has `rows - i · b`.
 //
-// gpuc-specialize-batch has marked, for this, the arguments and random ops that have rows.
+// gpuc-specialize-batch, or gpuc-shard-batch, has marked for this the arguments and random ops that have
+// rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -221,7 +225,7 @@ private:
       if (auto bits = dyn_cast<ir::RandomBitsOp>(op))
         values.map(bits.getResult(), cloneBits(builder, bits, number, values));
       else if (!isa<ir::ReadOp, ir::AssignOp>(op))
-        builder.clone(op, values);
+        builder.clone(op, values)->walk([](ir::ScanOp inner) { inner.setParallel(false); });
     }
     SmallVector<Value> next;
     for (auto [index, term] : llvm::enumerate(body_.getTerminator()->getOperands())) {

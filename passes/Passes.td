@@ -194,7 +194,7 @@ def ShardBatchPass : Pass<"gpuc-shard-batch", "::mlir::ModuleOp"> {
   let summary = "Let the host's threads take shards of a recurrent network's batch side by side";
   let description = [{
     A loop over time does little work in each command, and threads that share each of them wait for one another most of
-    the time. Where the recipe's loss has such a loop, weights of at most 512 kB and 16 rows or more, this pass adds a
+    the time. Where the recipe's loss has such a loop of 16 steps or more, weights of at most 512 kB and 16 rows or more, this pass adds a
     copy of the loss over a half of the rows or a quarter, at least 8, with the attribute `gpuc.shards`. `gpuc-autodiff`
     takes the gradients of the copy, and `gpuc-accumulate` makes of these a loop over the shards whose iterations are
     independent: threads execute them side by side. All that the loss returns must be sums over rows, and no row may
@@ -225,12 +225,14 @@ def ShardBatchPass : Pass<"gpuc-shard-batch", "::mlir::ModuleOp"> {
 }
 
 def AccumulatePass : Pass<"gpuc-accumulate", "::mlir::ModuleOp"> {
-  let summary = "Cut a batch into microbatches, one after the other";
+  let summary = "Cut a batch into microbatches, one after the other, or shards side by side";
   let description = [{
     The recipe's `accumulate = K` makes of `@gradients`, over b rows, one over K · b rows: a loop that adds up loss,
     count and gradients, in the memory of b rows. Variables are read once; those that a microbatch assigns are carried
     to the next one. Dropout draws by an element's place in the whole batch. The module gets the attribute
-    `gpuc.accumulate`.
+    `gpuc.accumulate`. Gradients of a shard, which have the attribute `gpuc.shards` (see `gpuc-shard-batch`), become
+    those of the batch likewise, but by a `parallel` scan that carries nothing: what each shard has computed is added
+    up behind it.
 
     Before, with `accumulate = 4`:
     ```mlir

@@ -46,9 +46,11 @@ private:
     return makesRows ? repeats(op) : isShared(op);
   }
 
+  /// Integers wrap and truncate: sums of parts may be others.
   bool isMadeSum(Operation *op) {
     sums_.insert(op->result_begin(), op->result_end());
-    return true;
+    return llvm::all_of(op->getResultTypes(),
+                        [](Type type) { return isa<FloatType>(getElementTypeOrSelf(type)); });
   }
 
   /// Sums of sums, and multiples of one.
@@ -62,17 +64,31 @@ private:
     return quotient && !isSum(quotient.getRhs());
   }
 
-  static bool addsUp(Operation *op) { return isa<ir::LossOpInterface, ir::SumOp>(op); }
-
-  /// What has the same in each row. Row numbers differ, as do the numbers of what is drawn, but of that
-  /// gpuc-accumulate takes care.
-  static bool repeats(Operation *op) {
-    auto iota = dyn_cast<ir::IotaOp>(op);
-    return isa<ir::ConstantOp, ir::BroadcastOp, ir::RandomOpInterface>(op) || (iota && iota.getDim() != 0);
+  /// In a linear loss over rows as classes each knows all others.
+  static bool addsUp(Operation *op) {
+    if (auto loss = dyn_cast<ir::LinearCrossEntropyOp>(op))
+      return !isRows(loss.getWeight());
+    if (auto accuracy = dyn_cast<ir::LinearAccuracyOp>(op))
+      return !isRows(accuracy.getWeight());
+    return isa<ir::LossOpInterface, ir::SumOp>(op);
   }
 
+  /// What has the same in each row. Row numbers differ, as do the numbers of what is drawn, but of those
+  /// gpuc-accumulate takes care, unless the op says itself from where it draws.
+  static bool repeats(Operation *op) {
+    auto iota = dyn_cast<ir::IotaOp>(op);
+    return isa<ir::ConstantOp, ir::BroadcastOp>(op) || (iota && iota.getDim() != 0) || isPlainRandom(op);
+  }
+
+  static bool isPlainRandom(Operation *op) {
+    auto bits = dyn_cast<ir::RandomBitsOp>(op);
+    return isa<ir::RandomOpInterface>(op) && !(bits && bits.getFrom());
+  }
+
+  /// Random numbers of what has no rows may have the id of others that do.
   static bool isShared(Operation *op) {
-    return isMemoryEffectFree(op) && (op->getNumRegions() == 0 || isa<ir::ScanOp>(op));
+    return isMemoryEffectFree(op) && !isa<ir::RandomOpInterface>(op) &&
+           (op->getNumRegions() == 0 || isa<ir::ScanOp>(op));
   }
 
   bool keepsApart(Operation *op) {
@@ -97,7 +113,15 @@ private:
 
 } // namespace
 
+/// An argument that says how many rows there are: in a shard that is another number.
+static bool knowsRows(func::FuncOp function) {
+  return llvm::any_of(llvm::seq(function.getNumArguments()),
+                      [&](unsigned index) { return function.getArgAttr(index, "gpuc.role") != nullptr; });
+}
+
 bool addsUpIndependentRows(func::FuncOp function) {
+  if (knowsRows(function))
+    return false;
   Walk walk;
   Block &body = function.getBody().front();
   return walk.visit(body, /*maySum=*/true) &&

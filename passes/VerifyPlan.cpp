@@ -15,7 +15,8 @@
 // attention does, if together they leave none.
 //
 // The number of a repeat's iterations costs nothing as long as their addresses are regular, which is how the
-// compiler makes them; PlanContents.cpp says why two of them then stand for all.
+// compiler makes them; PlanContents.cpp says why two of them then stand for all. Those of a parallel repeat
+// are compared with one another, with the few whose bytes may meet.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,8 @@
 #include "passes/PlanContents.h"
 
 #include "passes/codegen/Codegen.h"
+
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -103,14 +106,26 @@ private:
   }
 
   static bool meetInDifferentIterations(const Access &a, const Access &b) {
-    int64_t count = a.loops.front().count;
     // Where both move alike it is their distance that counts: the first iteration stands for all.
-    int64_t firsts = a.loops.front().stride == b.loops.front().stride ? 1 : count;
-    for (int64_t i = 0; i < firsts; ++i)
-      for (int64_t j = i + 1; j < count; ++j)
-        if (a.inIteration(i).meets(b.inIteration(j)) || a.inIteration(j).meets(b.inIteration(i)))
-          return true;
-    return false;
+    if (a.loops.front().stride == b.loops.front().stride)
+      return meetsOther(a, b, 0) || meetsOther(b, a, 0);
+    return llvm::any_of(llvm::seq(a.loops.front().count), [&](int64_t at) { return meetsOther(a, b, at); });
+  }
+
+  /// Whether `a` in iteration `at` meets `b` in another one.
+  static bool meetsOther(const Access &a, const Access &b, int64_t at) {
+    Access now = a.inIteration(at), first = b.inIteration(0);
+    int64_t count = b.loops.front().count, stride = b.loops.front().stride;
+    if (stride == 0) // all are alike
+      return count > 1 && now.meets(first);
+    // Those whose range is behind now's beginning and before its end.
+    int64_t below = stride > 0 ? now.lower() - first.upper() : first.lower() - now.upper();
+    int64_t above = stride > 0 ? now.upper() - first.lower() : first.upper() - now.lower();
+    int64_t begin = std::max<int64_t>(0, llvm::divideFloorSigned(below, std::abs(stride)) + 1);
+    int64_t end = std::min(count, llvm::divideCeilSigned(above, std::abs(stride)));
+    return llvm::any_of(llvm::seq(begin, std::max(begin, end)), [&](int64_t iteration) {
+      return iteration != at && now.meets(b.inIteration(iteration));
+    });
   }
 
   /// A command may update a buffer in place, but not read or write it askew of what it writes.

@@ -7,14 +7,14 @@ import unittest
 from gpuc_tools import ToolTest
 from tensor_files import read_safetensors
 
-SMALL = ["steps=5", "width=4", "hidden=6", "classes=3", "dropout=0.3"]
+SMALL = ["steps=16", "width=4", "hidden=6", "classes=3", "dropout=0.3"]
 
 # keys of the model, rows, shards
 MODELS = [
     (["rnn-classifier", "cell=lstm", "layers=2", *SMALL], 16, 2),
     (["rnn-classifier", "cell=gru", "bidirectional=true", *SMALL], 64, 4),
     (["rnn-classifier", "cell=rnn", *SMALL], 24, 2),
-    (["lstm-generator", "layers=2", "embedding=5", "hidden=6", "length=7", "vocabulary=11", "dropout=0.3"], 32, 4),
+    (["lstm-generator", "layers=2", "embedding=5", "hidden=6", "length=17", "vocabulary=11", "dropout=0.3"], 32, 4),
 ]
 
 

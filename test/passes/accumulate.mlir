@@ -139,3 +139,26 @@ module @shards {
   }
   gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
 }
+
+// -----
+
+// A loop of the model's own is not parallel within another.
+// CHECK-LABEL: module @parallel_within
+// CHECK:         gpuc.scan {{.*}} chunked :
+// CHECK:           gpuc.scan over(%{{.*}}) :
+// CHECK-NOT:     parallel :
+module @parallel_within {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %v = gpuc.scan over(%w) parallel : (tensor<3xf32>) -> tensor<3xf32> {
+    ^bb0(%one: tensor<f32>):
+      %0 = gpuc.sin %one : tensor<f32>
+      gpuc.yield %0 : tensor<f32>
+    }
+    %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %loss, %count = gpuc.mse %0, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, accumulate = 3, optimizer = sgd(lr = 0.1) }
+}

@@ -7,10 +7,10 @@
 // The loss stays as it is; beside it stands its copy over half of the rows. Calls are inlined.
 // CHECK-LABEL: module @two_shards
 // CHECK-LABEL: func.func @loss(
-// CHECK-SAME:    tensor<?x4x3xf32> {gpuc.name = "x"}
+// CHECK-SAME:    tensor<?x16x3xf32> {gpuc.name = "x"}
 // CHECK:         call @states
 // CHECK-LABEL: func.func private @loss_of_shard(
-// CHECK-SAME:    %[[X:.*]]: tensor<8x4x3xf32> {gpuc.name = "x", gpuc.per_row}, %[[Y:.*]]: tensor<8x3xf32> {gpuc.name = "y", gpuc.per_row}
+// CHECK-SAME:    %[[X:.*]]: tensor<8x16x3xf32> {gpuc.name = "x", gpuc.per_row}, %[[Y:.*]]: tensor<8x3xf32> {gpuc.name = "y", gpuc.per_row}
 // CHECK-SAME:    attributes {gpuc.shards = 2 : i64}
 // CHECK:         %[[H:.*]] = gpuc.scan over(%[[X]]) carry(%[[Y]])
 // CHECK:           gpuc.mul {{.*}} : tensor<8x3xf32>
@@ -18,10 +18,10 @@
 // CHECK:         gpuc.mse %[[KEPT]], %[[Y]]
 module @two_shards {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @states(%x: tensor<?x4x3xf32>, %y: tensor<?x3xf32>) -> tensor<?x3xf32> {
+  func.func @states(%x: tensor<?x16x3xf32>, %y: tensor<?x3xf32>) -> tensor<?x3xf32> {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -30,8 +30,8 @@ module @two_shards {
     }
     return %h : tensor<?x3xf32>
   }
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
-    %h = call @states(%x, %y) : (tensor<?x4x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+    %h = call @states(%x, %y) : (tensor<?x16x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
     %kept = gpuc.dropout %h p 0.5 id 7 : tensor<?x3xf32>
     %loss, %count = gpuc.mse %kept, %y : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
     return %loss, %count : tensor<f32>, tensor<f32>
@@ -45,10 +45,10 @@ module @two_shards {
 // CHECK:         attributes {gpuc.shards = 4 : i64}
 module @four_shards {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -68,10 +68,10 @@ module @four_shards {
 // CHECK:         attributes {gpuc.shards = 2 : i64}
 module @half_of_more {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -90,10 +90,10 @@ module @half_of_more {
 // CHECK-NOT:     gpuc.shards
 module @odd {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -112,10 +112,10 @@ module @odd {
 // CHECK-NOT:     gpuc.shards
 module @few {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -135,10 +135,10 @@ module @few {
 // CHECK-NOT:     gpuc.shards
 module @microbatches {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -158,10 +158,10 @@ module @microbatches {
 module @large_weights {
   gpuc.variable @w : tensor<3xf32> init ones
   gpuc.variable @large : tensor<131072x3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -199,10 +199,10 @@ module @no_loop {
 // CHECK:         attributes {gpuc.shards = 2 : i64}
 module @multiples_and_sums_of_sums {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -227,10 +227,10 @@ module @multiples_and_sums_of_sums {
 module @what_keeps_rows_apart {
   gpuc.variable @w : tensor<3xf32> init ones
   gpuc.variable @m : tensor<3x5xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -262,10 +262,10 @@ module @what_keeps_rows_apart {
 // CHECK-NOT:     gpuc.shards
 module @a_mean {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -285,10 +285,10 @@ module @a_mean {
 // CHECK-NOT:     gpuc.shards
 module @a_count_that_is_no_sum {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -309,10 +309,10 @@ module @a_count_that_is_no_sum {
 // CHECK-NOT:     gpuc.shards
 module @a_penalty {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -333,10 +333,10 @@ module @a_penalty {
 // CHECK-NOT:     gpuc.shards
 module @a_product_of_sums {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -356,10 +356,10 @@ module @a_product_of_sums {
 // CHECK-NOT:     gpuc.shards
 module @a_quotient_of_sums {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -379,10 +379,10 @@ module @a_quotient_of_sums {
 // CHECK-NOT:     gpuc.shards
 module @a_function_of_a_sum {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -402,10 +402,10 @@ module @a_function_of_a_sum {
 // CHECK-NOT:     gpuc.shards
 module @a_number_by_a_sum {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -426,10 +426,10 @@ module @a_number_by_a_sum {
 // CHECK-NOT:     gpuc.shards
 module @rows_that_know_their_sum {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -451,10 +451,10 @@ module @rows_that_know_their_sum {
 // CHECK-NOT:     gpuc.shards
 module @rows_that_know_the_largest {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -474,10 +474,10 @@ module @rows_that_know_the_largest {
 // CHECK-NOT:     gpuc.shards
 module @rows_that_know_their_number {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -498,10 +498,10 @@ module @rows_that_know_their_number {
 // CHECK-NOT:     gpuc.shards
 module @rows_along_which_is_summed {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -521,10 +521,10 @@ module @rows_along_which_is_summed {
 // CHECK-NOT:     gpuc.shards
 module @rows_that_meet_in_a_product {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -544,10 +544,10 @@ module @rows_that_meet_in_a_product {
 // CHECK-NOT:     gpuc.shards
 module @rows_that_meet_in_a_loop {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -566,10 +566,10 @@ module @rows_that_meet_in_a_loop {
 // CHECK-NOT:     gpuc.shards
 module @a_sum_in_a_loop {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -588,10 +588,10 @@ module @a_sum_in_a_loop {
 // CHECK-NOT:     gpuc.shards
 module @what_is_assigned {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -611,10 +611,10 @@ module @what_is_assigned {
 // CHECK-NOT:     gpuc.shards
 module @an_op_of_which_nothing_is_known {
   gpuc.variable @w : tensor<3xf32> init ones
-  func.func @loss(%x: tensor<?x4x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
     %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
-        : (tensor<?x4x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
     ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
       %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
       %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
@@ -624,6 +624,208 @@ module @an_op_of_which_nothing_is_known {
     %sorted, %places = gpuc.sort %h dim 1 : (tensor<?x3xf32>) -> (tensor<?x3xf32>, tensor<?x3xi64>)
     %loss, %count = gpuc.mse %sorted, %y : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
     return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// CHECK-LABEL: module @few_steps
+// CHECK-NOT:     gpuc.shards
+module @few_steps {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x15x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
+        : (tensor<?x15x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+    ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
+      %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
+      %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
+      %2 = gpuc.add %1, %xi : tensor<?x3xf32>
+      gpuc.yield %2 : tensor<?x3xf32>
+    }
+    %loss, %count = gpuc.mse %h, %y : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// Each row is a class for all others.
+// CHECK-LABEL: module @rows_as_classes
+// CHECK-NOT:     gpuc.shards
+module @rows_as_classes {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+    ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
+      %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
+      %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
+      %2 = gpuc.add %1, %xi : tensor<?x3xf32>
+      gpuc.yield %2 : tensor<?x3xf32>
+    }
+    %places = gpuc.constant 1 : tensor<?xi32>
+    %loss, %count = gpuc.linear_cross_entropy %h, %y labels %places
+        : (tensor<?x3xf32>, tensor<?x3xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// CHECK-LABEL: module @rows_as_classes_of_the_accuracy
+// CHECK-NOT:     gpuc.shards
+module @rows_as_classes_of_the_accuracy {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+    ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
+      %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
+      %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
+      %2 = gpuc.add %1, %xi : tensor<?x3xf32>
+      gpuc.yield %2 : tensor<?x3xf32>
+    }
+    %loss, %count = gpuc.mse %h, %y : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    %places = gpuc.constant 1 : tensor<?xi32>
+    %correct, %of = gpuc.linear_accuracy %h, %y labels %places
+        : (tensor<?x3xf32>, tensor<?x3xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>)
+    %total = gpuc.add %loss, %correct : tensor<f32>
+    return %total, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// A part of the sum is rounded, and then the sum of parts is another.
+// CHECK-LABEL: module @whole_numbers
+// CHECK-NOT:     gpuc.shards
+module @whole_numbers {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+    ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
+      %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
+      %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
+      %2 = gpuc.add %1, %xi : tensor<?x3xf32>
+      gpuc.yield %2 : tensor<?x3xf32>
+    }
+    %loss, %count = gpuc.mse %h, %y : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    %whole = gpuc.cast %loss : tensor<f32> to tensor<i32>
+    %number = gpuc.cast %whole : tensor<i32> to tensor<f32>
+    return %number, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// By its id this may be taken for dropout of rows.
+// CHECK-LABEL: module @weights_of_which_some_are_dropped
+// CHECK-NOT:     gpuc.shards
+module @weights_of_which_some_are_dropped {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+    ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
+      %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
+      %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
+      %2 = gpuc.add %1, %xi : tensor<?x3xf32>
+      gpuc.yield %2 : tensor<?x3xf32>
+    }
+    %kept = gpuc.dropout %w p 0.5 id 7 : tensor<3xf32>
+    %all = gpuc.broadcast %kept dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %loss, %count = gpuc.mse %h, %all : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// CHECK-LABEL: module @bits_from_a_place
+// CHECK-NOT:     gpuc.shards
+module @bits_from_a_place {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+    ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
+      %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
+      %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
+      %2 = gpuc.add %1, %xi : tensor<?x3xf32>
+      %seed = gpuc.constant 1 : tensor<i64>
+      %bits = gpuc.random_bits seed %seed step %seed id 3 from %seed
+          : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?x3xi32>
+      %noise = gpuc.cast %bits : tensor<?x3xi32> to tensor<?x3xf32>
+      %3 = gpuc.add %2, %noise : tensor<?x3xf32>
+      gpuc.yield %3 : tensor<?x3xf32>
+    }
+    %loss, %count = gpuc.mse %h, %y : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// CHECK-LABEL: module @a_function_that_is_told_its_rows
+// CHECK-NOT:     gpuc.shards
+module @a_function_that_is_told_its_rows {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"},
+                  %rows: tensor<i32> {gpuc.name = "rows", gpuc.role = "rows"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+    ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
+      %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
+      %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
+      %2 = gpuc.add %1, %xi : tensor<?x3xf32>
+      gpuc.yield %2 : tensor<?x3xf32>
+    }
+    %loss, %count = gpuc.mse %h, %y : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    %number = gpuc.cast %rows : tensor<i32> to tensor<f32>
+    %times = gpuc.mul %loss, %number : tensor<f32>
+    return %times, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// CHECK-LABEL: module @a_name_that_is_taken
+// CHECK:         func.func private @loss_of_shard_0(
+// CHECK-SAME:      attributes {gpuc.shards = 2 : i64}
+// CHECK:         func.func @loss_of_shard(
+module @a_name_that_is_taken {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %h = gpuc.scan over(%x) carry(%y) captures(%w) batch_first
+        : (tensor<?x16x3xf32>, tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32> {
+    ^bb0(%xi: tensor<?x3xf32>, %hi: tensor<?x3xf32>, %v: tensor<3xf32>):
+      %0 = gpuc.broadcast %v dims [1] : tensor<3xf32> to tensor<?x3xf32>
+      %1 = gpuc.mul %hi, %0 : tensor<?x3xf32>
+      %2 = gpuc.add %1, %xi : tensor<?x3xf32>
+      gpuc.yield %2 : tensor<?x3xf32>
+    }
+    %loss, %count = gpuc.mse %h, %y : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  func.func @loss_of_shard(%y: tensor<?x3xf32>) -> tensor<?x3xf32> {
+    return %y : tensor<?x3xf32>
   }
   gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }
 }
