@@ -226,6 +226,15 @@ private:
     return readers;
   }
 
+  /// Whether the cluster is still a kernel if it has this result, too, beside one that it has: of the same
+  /// shape, or of that of its rows or their elements.
+  static bool mayPutOut(const Cluster &cluster, Value value, Value beside) {
+    Operation *reduction = reductionOf(cluster);
+    return shapeOf(value) == shapeOf(beside) ||
+           (reduction && (shapeOf(value) == shapeOf(reduction->getResult(0)) ||
+                          shapeOf(value) == shapeOf(reduction->getOperand(0))));
+  }
+
   /// Whether all kernels together take less time if `readers` compute `result` by `ops`.
   bool paysToRepeat(const Cluster &cluster, Value result, ArrayRef<Operation *> ops,
                     const llvm::SetVector<Cluster *> &readers) const {
@@ -234,8 +243,11 @@ private:
     double before = nanoseconds(cluster.ops), after = 0;
     outputs.remove(result);
     for (Value value : needed)
-      if (clusters_.of(value.getDefiningOp()) == &cluster)
+      if (clusters_.of(value.getDefiningOp()) == &cluster) {
+        if (!mayPutOut(cluster, value, result))
+          return false;
         outputs.insert(value);
+      }
     if (!outputs.empty()) // else the kernel vanishes
       after = cost_.nanoseconds(
           {cluster.ops, clusters_.inputsOf(cluster.ops).getArrayRef(), outputs.getArrayRef()});
