@@ -144,7 +144,6 @@ SmallVector<SmallVector<plan::AllocOp>> buffersInTurn(plan::RepeatOp repeat) {
 }
 
 void alignInTurn(plan::RepeatOp repeat) {
-  OpBuilder builder(repeat);
   for (ArrayRef<plan::AllocOp> group : buffersInTurn(repeat)) {
     int64_t stride = partIn(repeat, group.front()).getStrides().front(); // of the largest
     for (plan::AllocOp buffer : group.drop_front()) {

@@ -26,7 +26,7 @@ bool isRows(Value value) { return isDynamic(value.getType()); }
 
 class Walk {
 public:
-  /// Whether rows stay apart in the block, which may add them up only where `sums`.
+  /// Whether rows stay apart in the block; added up they may be where `maySum`.
   bool visit(Block &block, bool maySum) {
     return llvm::all_of(block.without_terminator(), [&](Operation &op) { return visit(&op, maySum); });
   }
