@@ -2,9 +2,11 @@
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "passes/OptionHelp.h"
 #include "passes/Passes.h"
 
 int main(int argc, char** argv) {
+  gpuc::hideOptionsOfLibraries();
   mlir::DialectRegistry registry;
   gpuc::registerAllDialects(registry);
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));

@@ -2,9 +2,11 @@
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "passes/OptionHelp.h"
 #include "passes/Passes.h"
 
 int main(int argc, char** argv) {
+  gpuc::hideOptionsOfLibraries();
   mlir::DialectRegistry registry;
   gpuc::registerAllDialects(registry);
   gpuc::registerAllPasses();

@@ -2,10 +2,12 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
+#include "passes/OptionHelp.h"
 #include "passes/Passes.h"
 #include "passes/ReduceGraph.h"
 
 int main(int argc, char** argv) {
+  gpuc::hideOptionsOfLibraries();
   mlir::DialectRegistry registry;
   gpuc::registerAllDialects(registry);
   gpuc::registerAllPasses();

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/base/flags_elsewhere.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/version.h"
 
@@ -133,7 +134,7 @@ class CommandLine::Arguments {
 
 CommandLine::CommandLine(std::string tool, std::string summary)
     : tool_(std::move(tool)), summary_(std::move(summary)) {
-  addBool("help", &wants_help_, "print this text");
+  addBool("help", &wants_help_, "print this text").shortName('h');
   addBool("version", &wants_version_, "print the version");
 }
 
@@ -239,12 +240,24 @@ Flag* CommandLine::find(char letter) {
   return nullptr;
 }
 
-Status CommandLine::unknownFlag(const std::string& name) const {
+Status CommandLine::unknownFlag(const std::string& written, const std::string& name) const {
   std::vector<std::string> names;
   for (const Flag& flag : flags_) names.push_back(flag.name_);
   // --help and --version come first; of equally near names the tool's own is likelier.
   std::rotate(names.begin(), names.begin() + 2, names.end());
-  return Status::error("unknown flag --" + name + "; did you mean --" + nearestName(name, names) + "?");
+  std::string cure = suggestFlag(names, name);
+  for (const Positional& positional : positionals_)
+    if (positional.rest)
+      cure += (cure.ends_with('?') ? " " : "; ") + positional.name + " is written without dashes";
+  return Status::error("unknown flag " + written + "; " + cure);
+}
+
+Status CommandLine::unknownLetter(char letter) const {
+  std::string known;
+  for (const Flag& flag : flags_)
+    if (flag.name_[0] == letter) known += (known.empty() ? "" : " or ") + flag.spelling();
+  std::string cure = known.empty() ? "see --help" : "did you mean " + known + "?";
+  return Status::error(std::string("unknown flag -") + letter + "; " + cure);
 }
 
 Status CommandLine::parseValue(Flag& flag, std::optional<std::string> attached, Arguments& arguments) {
@@ -268,12 +281,15 @@ Status CommandLine::parseLong(const std::string& argument, Arguments& arguments)
     prefix.arguments->push_back(argument);
     return okStatus();
   }
-  return unknownFlag(name);
+  return unknownFlag("--" + name, name);
 }
 
 Status CommandLine::parseShort(const std::string& argument, Arguments& arguments) {
   Flag* flag = find(argument[1]);
-  if (!flag) return Status::error("unknown flag " + argument + "; see --help");
+  // -epochs, as some programs have it. -output=x is not -o with the value "utput=x".
+  std::string name = argument.substr(1, argument.find('=') - 1);
+  if (!flag && name.size() == 1) return unknownLetter(name[0]);
+  if (!flag || find(name)) return unknownFlag("-" + name, name);
   std::optional<std::string> attached;
   if (argument.size() > 2) attached = argument.substr(argument[2] == '=' ? 3 : 2);
   return parseValue(*flag, std::move(attached), arguments);

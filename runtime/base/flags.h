@@ -9,8 +9,8 @@
 //   if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
 //
 // Accepted forms: --name=value, --name value, -n value, -nvalue, --switch, --switch=false; `--` ends the
-// flags, `-` is a positional argument. --help and --version come with every command line. A flag given twice
-// is an error unless it was declared with addStrings; so is an empty value.
+// flags, `-` is a positional argument. --help (-h) and --version come with every command line. A flag given
+// twice is an error unless it was declared with addStrings; so is an empty value.
 #pragma once
 
 #include <cstdint>
@@ -150,7 +150,8 @@ class CommandLine {
   Status parseValue(Flag& flag, std::optional<std::string> attached, Arguments& arguments);
   Status setPositional(const std::string& argument);
   Status checkComplete() const;
-  Status unknownFlag(const std::string& name) const;
+  Status unknownFlag(const std::string& written, const std::string& name) const;
+  Status unknownLetter(char letter) const;
   std::string usage() const;
 
   std::string tool_;

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "runtime/base/flags_elsewhere.h"
 #include "runtime/base/version.h"
 
 namespace gpuc {
@@ -100,7 +105,67 @@ TEST(Flags, UnknownFlagNamesTheNearest) {
   EXPECT_EQ(Tool().errorOf({"--inptu=x"}), "unknown flag --inptu; did you mean --input?");
   EXPECT_EQ(Tool().errorOf({"--wholly-different"}),
             "unknown flag --wholly-different; did you mean --memory-budget?");
+  EXPECT_EQ(Tool().errorOf({"--Clip_Norm=1"}), "unknown flag --Clip_Norm; did you mean --clip-norm?");
+}
+
+TEST(Flags, UnknownFlagOfAnotherToolNamesThatTool) {
+  EXPECT_EQ(Tool().errorOf({"--epochs=3"}), "unknown flag --epochs; --epochs is a flag of gpuc-train");
+  EXPECT_EQ(Tool().errorOf({"--device", "cuda"}),
+            "unknown flag --device; --device is a flag of gpuc-generate, gpuc-run and gpuc-train");
+  EXPECT_EQ(Tool().errorOf({"--accumulat=2"}),
+            "unknown flag --accumulat; did you mean --accumulate of gpuc-compile?");
+  // One that looks alike here comes first.
+  EXPECT_EQ(Tool().errorOf({"--variables=x"}),
+            "unknown flag --variables; did you mean --variable? --variables is a flag of gpuc-generate, "
+            "gpuc-inspect, gpuc-run and gpuc-train");
+  EXPECT_EQ(Tool().errorOf({"--gpuc-fuse"}), "unknown flag --gpuc-fuse; --gpuc-fuse is a flag of gpuc-opt");
+  EXPECT_EQ(Tool().errorOf({"--mlir-timing"}),
+            "unknown flag --mlir-timing; --mlir-timing is a flag of gpuc-compile");
+}
+
+TEST(Flags, UnknownFlagOfAnotherProgramIsTranslated) {
+  EXPECT_EQ(Tool().errorOf({"--lr=0.1"}),
+            "unknown flag --lr; did you mean --optimizer=adam:lr=… of gpuc-compile?");
+  EXPECT_EQ(Tool().errorOf({"-lr", "0.1"}),
+            "unknown flag -lr; did you mean --optimizer=adam:lr=… of gpuc-compile?");
+  EXPECT_EQ(Tool().errorOf({"--max_grad_norm=1"}),
+            "unknown flag --max_grad_norm; did you mean --clip-norm=X?");
+  EXPECT_EQ(
+      Tool().errorOf({"--nproc_per_node=8"}),
+      "unknown flag --nproc_per_node; several devices are not there yet; --device=cuda:N of gpuc-run and "
+      "gpuc-train picks one");
+}
+
+TEST(Flags, EveryHabitIsOneAndMeansAFlagThatThereIs) {
+  std::set<std::string> seen;
+  for (const Habit& habit : habits()) {
+    EXPECT_NE(habit.flags.empty(), habit.sentence.empty()) << habit.words;
+    std::istringstream words{std::string(habit.words)};
+    for (std::string word; words >> word;) EXPECT_TRUE(seen.insert(word).second) << word << " stands twice";
+    for (std::string_view flag : habit.flags) {
+      std::string_view name = flag.substr(2, flag.find('=') - 2);
+      EXPECT_TRUE(std::any_of(toolFlags().begin(), toolFlags().end(), [&](const ToolFlag& known) {
+        return known.flag == name;
+      })) << flag;
+    }
+  }
+  EXPECT_GT(seen.size(), 200u);
+}
+
+TEST(Flags, OneDashBeforeALongNameIsNoValueOfAShortOne) {
+  EXPECT_EQ(Tool().errorOf({"-input=x"}), "unknown flag -input; did you mean --input?");
+  EXPECT_EQ(Tool().errorOf({"-threads", "2"}), "unknown flag -threads; did you mean --threads?");
+  EXPECT_EQ(Tool().errorOf({"-t"}), "unknown flag -t; did you mean --threads=N?");
+  EXPECT_EQ(Tool().errorOf({"-p=2"}), "unknown flag -p; did you mean --precision=TYPE?");
   EXPECT_EQ(Tool().errorOf({"-z"}), "unknown flag -z; see --help");
+}
+
+TEST(Flags, KeysAreSaidWithoutDashes) {
+  std::vector<std::string> keys;
+  CommandLine cli("gpuc-model", "Prints a model.");
+  cli.addPositionals("key=value", &keys, "its parameters");
+  EXPECT_EQ(cli.parse({"--hidden=8"}).err,
+            "error: unknown flag --hidden; did you mean --help? key=value is written without dashes\n");
 }
 
 TEST(Flags, MissingValuesAndArgumentsAreNamed) {
@@ -166,7 +231,12 @@ TEST(Flags, VersionAndHelpNeedNothingElse) {
   ParseOutcome version = tool.parse({"--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_EQ(version.out, std::string("gpuc-test ") + GPUC_VERSION + "\n");
-  EXPECT_EQ(Tool().parse({"--help"}).exit_code, 0);
+  for (const char* help : {"--help", "-h"}) {
+    ParseOutcome outcome = Tool().parse({help});
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.out, Tool().cli.help());
+    EXPECT_EQ(outcome.err, "");
+  }
 }
 
 TEST(Flags, HelpNamesEveryFlagWithItsDefault) {

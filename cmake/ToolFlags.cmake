@@ -1,0 +1,25 @@
+# Writes the flags that tools/gpuc-*.cpp declare, and the passes of Passes.td, which are gpuc-opt's flags, as rows
+# {"gpuc-train", "data"}: cmake -DSOURCE=… -DOUTPUT=… -P ToolFlags.cmake. That it finds all of them is held by
+# test/end-to-end/unknown_flags_test.py, which asks each tool's --help.
+set(rows "")
+file(GLOB tools "${SOURCE}/tools/gpuc-*.cpp")
+list(SORT tools)
+foreach(tool ${tools})
+  get_filename_component(name "${tool}" NAME_WE)
+  file(READ "${tool}" text)
+  # add…("NAME", but not addPositional(s); passThrough("PREFIX"; and a line of RecipeFlags, {"NAME", "entry",
+  string(REGEX REPLACE "addPositionals?\\(" "" text "${text}")
+  string(REGEX MATCHALL "add[A-Z][a-z]+\\([ \n]*\"[a-z-]+\"|passThrough\\([ \n]*\"[a-z-]+\"|\n +[{]\"[a-z-]+\", \"[a-z_]+\","
+         declared "${text}")
+  foreach(flag ${declared})
+    string(REGEX REPLACE "^[^\"]*\"([a-z-]+)\".*" "\\1" flag "${flag}")
+    string(APPEND rows "{\"${name}\", \"${flag}\"},\n")
+  endforeach()
+endforeach()
+file(READ "${SOURCE}/passes/Passes.td" text)
+string(REGEX MATCHALL "Pass<\"[a-z-]+\"" passes "${text}")
+foreach(pass ${passes})
+  string(REGEX REPLACE "Pass<(.*)" "{\"gpuc-opt\", \\1},\n" row "${pass}")
+  string(APPEND rows "${row}")
+endforeach()
+file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT "${rows}" @ONLY)  # leaves a file alone that is so already
