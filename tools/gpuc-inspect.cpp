@@ -1,5 +1,7 @@
 // gpuc-inspect: says what a plan holds. See runtime/tooling/inspect.h.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
@@ -18,15 +20,27 @@ struct Options {
   bool json = false;
 };
 
+/// To stdout, as it comes.
+Status print(const std::function<void(const TextSink&)>& write) {
+  bool failed = false;
+  write([&](std::string_view piece) {
+    failed = failed || std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size();
+  });
+  if (failed || std::fflush(stdout) != 0)
+    return Status::error(std::string("cannot write stdout: ") + std::strerror(errno));
+  return okStatus();
+}
+
 Status run(const Options& options) {
   bool prints = options.json || options.html.empty() || options.variables || options.activations;
   std::string outputs[] = {options.html, prints ? "-" : ""};
   GPUC_RETURN_IF_ERROR(checkOutputFiles(outputs, {&options.plan, 1}));
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
   if (!options.html.empty()) GPUC_RETURN_IF_ERROR(writeFileAtomically(options.html, inspectHtml(plan)));
-  if (options.json) return writeFileAtomically("-", inspectJson(plan));
+  if (options.json) return print([&](const TextSink& sink) { inspectJson(plan, sink); });
   if (!options.html.empty() && !options.variables && !options.activations) return okStatus();
-  return writeFileAtomically("-", inspectText(plan, options.variables, options.activations));
+  return print(
+      [&](const TextSink& sink) { inspectText(plan, options.variables, options.activations, sink); });
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace gpuc {
 
 /// Σ cost of each node's label + Σ weight of each pair whose labels differ is made least: a minimum cut
 /// between two terminals (Greig, Porteous and Seheult 1989), found by Dinic's algorithm (1970). Costs and
-/// weights are at least 0 and below 2^40.
+/// weights are at least 0 and below 2^40. Memory is linear in the nodes and in the pairs that differ.
 class MinCut {
  public:
   explicit MinCut(std::size_t nodes);
@@ -21,20 +21,33 @@ class MinCut {
   std::vector<bool> solve();
 
  private:
+  struct Cost {
+    int64_t unlabelled = 0, labelled = 0;
+  };
+  struct Pair {
+    std::size_t a, b;
+    int64_t weight;
+  };
   struct Edge {
     std::size_t to;
     int64_t room;
   };
 
+  void mergePairs();
+  void addEdges();
   void addEdge(std::size_t from, std::size_t to, int64_t there, int64_t back);
+  std::size_t degree(std::size_t node) const { return first_[node + 1] - first_[node]; }
   bool findLevels();
   int64_t push(int64_t most);
 
-  std::size_t source_, sink_;                   // of who is not labelled, and who is
-  std::vector<Edge> edges_;                     // each followed by its reverse
-  std::vector<std::vector<std::size_t>> from_;  // edges of each node
-  std::vector<int> levels_;                     // edges from the source, -1: out of reach
-  std::vector<std::size_t> next_;               // of each node, the first edge that is not used up
+  std::size_t source_, sink_;              // of who is not labelled, and who is
+  std::vector<Cost> costs_;                // of each node
+  std::vector<Pair> pairs_;                // the first of which differ, in order
+  std::size_t merged_pairs_ = 0;           // so many of them
+  std::vector<Edge> edges_;                // each followed by its reverse
+  std::vector<std::size_t> first_, from_;  // edges of node n: from_[first_[n]] to from_[first_[n + 1] - 1]
+  std::vector<int> levels_;                // edges from the source, -1: out of reach
+  std::vector<std::size_t> next_;          // of each node, the first edge that is not used up
 };
 
 }  // namespace gpuc

@@ -1,4 +1,4 @@
-// Text from files and command lines, made fit to stand in an error of one line.
+// Text from files and command lines, made fit to stand in one line on a terminal.
 #pragma once
 
 #include <string>
@@ -6,22 +6,18 @@
 
 namespace gpuc {
 
-/// 'text', with control characters, quotes and backslashes escaped; beyond 100 bytes cut off with "…". Bytes
-/// from 128 up stay as they are, as parts of UTF-8.
-inline std::string inQuotes(std::string_view text) {
-  constexpr size_t kMostBytes = 100;
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string quoted = "'";
-  for (char c : text.substr(0, kMostBytes)) {
-    unsigned char byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      quoted += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-    else if (c == '\'' || c == '\\')
-      quoted += {'\\', c};
-    else
-      quoted += c;
-  }
-  return quoted + (text.size() > kMostBytes ? "…'" : "'");
-}
+/// Whether `text` is characters alone, in UTF-8: nothing that a terminal takes for an order (control
+/// characters, of which escape sequences are made, U+0080 to U+009F among them), that ends a line, or that
+/// turns the direction in which it is read.
+bool isPrintable(std::string_view text);
+
+/// `text` with each byte of what is not printable as \xNN.
+std::string printable(std::string_view text);
+
+/// 'text', printable, with quotes and backslashes escaped; beyond 100 bytes cut off with "…".
+std::string inQuotes(std::string_view text);
+
+/// The first `most_bytes` of `text`, less a character that is cut in two.
+std::string_view firstBytes(std::string_view text, size_t most_bytes);
 
 }  // namespace gpuc

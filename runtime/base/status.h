@@ -8,16 +8,19 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/quote.h"
+
 namespace gpuc {
 
-/// Success, or an error with one line of text.
+/// Success, or an error with one line of text. What of it came from a file or a command line cannot give
+/// orders to a terminal.
 class [[nodiscard]] Status {
  public:
   Status() = default;
 
   static Status error(std::string message) {
     Status status;
-    status.message_ = std::move(message);
+    status.message_ = isPrintable(message) ? std::move(message) : printable(message);
     return status;
   }
 

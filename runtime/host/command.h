@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <vector>
 
 #include "runtime/host/attention.h"
@@ -161,14 +161,14 @@ struct HostProgram {
   std::vector<InputPointer> input_pointers;
   std::vector<InputPlace> inputs;
   std::vector<OutputPlace> outputs;
-  std::deque<EventCounter> events;
-  std::deque<MatmulKernel> matmuls;
-  std::deque<ConvKernel> convolutions;
-  std::deque<AttentionKernel> attentions;
-  std::deque<std::vector<MovingPointer>> moving;  // one for each repeat
-  std::deque<std::vector<std::vector<HostCommand>>> bands;
-  std::deque<std::vector<void*>> band_pointers;  // the pointer tables of bands
-  std::deque<std::vector<std::byte>> staging;    // outputs that are copied out of the arena
+  std::vector<EventCounter> events;
+  std::list<MatmulKernel> matmuls;
+  std::list<ConvKernel> convolutions;
+  std::list<AttentionKernel> attentions;
+  std::list<std::vector<MovingPointer>> moving;  // one for each repeat
+  std::list<std::vector<std::vector<HostCommand>>> bands;
+  std::list<std::vector<void*>> band_pointers;  // the pointer tables of bands
+  std::list<std::vector<std::byte>> staging;    // outputs that are copied out of the arena
   uint64_t runs = 0;
   uint64_t last_slot = 0;
 };

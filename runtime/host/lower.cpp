@@ -1,5 +1,6 @@
 #include "runtime/host/lower.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/host/bands.h"
@@ -38,6 +39,19 @@ size_t countPointers(const Commands* commands) {
   return count;
 }
 
+/// The host's commands for them: of a repeat its own, its end, and perhaps a fork in front of it.
+size_t countHostCommands(const Commands* commands) {
+  size_t count = countOf(commands);
+  for (const fb::Command* command : each(commands))
+    if (const fb::Repeat* repeat = command->work_as_Repeat())
+      count += 1 + countHostCommands(repeat->commands());
+  return count;
+}
+
+/// What lists of a repeat's own, one for each band or iteration, may take together: a constant, and as much
+/// for each byte of the plan's file as reading it does.
+constexpr uint64_t kMostListBytes = uint64_t{16} << 20, kListBytesPerByte = 4;
+
 uint64_t repeatedElement(const fb::Fill& fill) {
   uint8_t bytes[8] = {};
   uint32_t element = countOf(fill.pattern());
@@ -52,6 +66,7 @@ class Lowering {
   Lowering(const Plan& plan, const fb::Program& program, const Arena& arena,
            const std::vector<KernelFunction>& kernels, int threads, HostProgram& out)
       : plan_(plan.root()),
+        list_bytes_left_(kMostListBytes + kListBytesPerByte * plan.fileBytes()),
         program_(program),
         kernels_(kernels),
         threads_(threads),
@@ -62,12 +77,14 @@ class Lowering {
     size_t pointers = 0;
     for (const fb::Stream* stream : each(program_.streams())) pointers += countPointers(stream->commands());
     out_.pointers.resize(pointers);  // commands point into it: it must not move from here on
-    out_.events.resize(countOf(program_.events()));
+    out_.events = std::vector<EventCounter>(countOf(program_.events()));
     out_.streams.resize(countOf(program_.streams()));  // nor must these
+    table_.reserve(pointers);
     size_t first = 0;
     for (uint32_t i = 0; i < countOf(program_.streams()); ++i) {
       const OperandTable::Section section(table_, out_.streams[i], out_.pointers.data() + first);
       const Commands* commands = program_.streams()->Get(i)->commands();
+      out_.streams[i].reserve(countHostCommands(commands));
       GPUC_RETURN_IF_ERROR(lower(commands));
       first += countPointers(commands);
     }
@@ -276,9 +293,13 @@ class Lowering {
     // Neither another stream's, nor within a band, nor within a repeat that has bands.
     const bool may_be_cut = threads_ > 1 && table_.isMainStream() && !is_forked_;
     if (!may_be_cut) return lowerCommandsOf(command);
-    const int bands = bandsOf(plan_, repeat, table_.repeatCounts(), threads_);
-    const bool by_iterations = bands == 1 && table_.repeatCounts().empty() && areIndependent(plan_, repeat);
+    const uint64_t most_lists = list_bytes_left_ / std::max<uint64_t>(1, listBytes(repeat));
+    const int most_bands = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(threads_), most_lists));
+    const int bands = bandsOf(plan_, repeat, table_.repeatCounts(), most_bands);
+    const bool by_iterations = bands == 1 && table_.repeatCounts().empty() && repeat.count() <= most_lists &&
+                               areIndependent(plan_, repeat);
     if (bands == 1 && !by_iterations) return lowerCommandsOf(command);
+    list_bytes_left_ -= listBytes(repeat) * (by_iterations ? repeat.count() : static_cast<uint64_t>(bands));
     const size_t place = table_.list().size();
     HostCommand fork{};
     fork.kind = HostCommand::Kind::bands;
@@ -294,6 +315,12 @@ class Lowering {
     return okStatus();
   }
 
+  /// What one more list of the repeat's commands takes.
+  static uint64_t listBytes(const fb::Repeat& repeat) {
+    return (2 + countHostCommands(repeat.commands())) * sizeof(HostCommand) +
+           countPointers(repeat.commands()) * OperandTable::kBytesPerOperand;
+  }
+
   /// Entries for another list of the repeat's commands.
   void** newEntries(const fb::Repeat& repeat) {
     return out_.band_pointers.emplace_back(countPointers(repeat.commands())).data();
@@ -304,6 +331,7 @@ class Lowering {
     std::vector<std::vector<HostCommand>>& lists = out_.bands.emplace_back(static_cast<size_t>(count));
     for (int band = 0; band < count; ++band) {
       band_ = {.number = band, .count = count};
+      lists[static_cast<size_t>(band)].reserve(1 + countHostCommands(command.work_as_Repeat()->commands()));
       const OperandTable::Section section(table_, lists[static_cast<size_t>(band)],
                                           newEntries(*command.work_as_Repeat()));
       GPUC_RETURN_IF_ERROR(lowerCommandsOf(command));
@@ -318,6 +346,7 @@ class Lowering {
     table_.enterRepeat(repeat.count(), nullptr);
     for (size_t iteration = 0; iteration < lists.size(); ++iteration) {
       table_.setIteration(iteration);
+      lists[iteration].reserve(countHostCommands(repeat.commands()));
       const OperandTable::Section section(table_, lists[iteration], newEntries(repeat));
       GPUC_RETURN_IF_ERROR(lower(repeat.commands()));
     }
@@ -349,6 +378,7 @@ class Lowering {
   }
 
   const fb::Plan& plan_;
+  uint64_t list_bytes_left_;
   const fb::Program& program_;
   const std::vector<KernelFunction>& kernels_;
   int threads_;

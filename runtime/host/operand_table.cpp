@@ -1,5 +1,7 @@
 #include "runtime/host/operand_table.h"
 
+#include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 namespace gpuc {
@@ -8,6 +10,7 @@ OperandTable::OperandTable(const fb::Plan& plan, const fb::Program& program, con
                            HostProgram& out)
     : plan_(plan), program_(program), arena_(arena), out_(out) {
   copied_inputs_.resize(countOf(program_.inputs()), false);
+  out_.outputs.reserve(countOf(program_.outputs()));
   placeOutputs();
 }
 
@@ -19,6 +22,12 @@ OperandTable::Section::Section(OperandTable& table, std::vector<HostCommand>& li
 OperandTable::Section::~Section() {
   table_.list_ = list_;
   table_.next_entry_ = next_entry_;
+}
+
+void OperandTable::reserve(size_t operands) {
+  static_assert(sizeof(void*) + sizeof(Use) + sizeof(CommandAccess) <= kBytesPerOperand);
+  uses_.reserve(operands);
+  out_.accesses.reserve(operands);
 }
 
 uint64_t OperandTable::slotStride(const fb::Buffer& buffer) const {
@@ -115,27 +124,38 @@ void OperandTable::placeOutputs() {
 }
 
 void OperandTable::placeInputs() {
-  for (uint32_t port = 0; port < copied_inputs_.size(); ++port) placeInput(port);
+  std::sort(uses_.begin(), uses_.end(), [](const Use& a, const Use& b) { return a.buffer < b.buffer; });
+  std::unordered_set<uint32_t> outputs;
+  for (const fb::Output* output : each(program_.outputs())) outputs.insert(output->buffer());
+  out_.inputs.reserve(copied_inputs_.size());
+  for (uint32_t port = 0; port < copied_inputs_.size(); ++port)
+    placeInput(port, outputs.count(program_.inputs()->Get(port)->buffer()) > 0);
 }
 
-void OperandTable::placeInput(uint32_t port) {
+std::span<const OperandTable::Use> OperandTable::usesOf(uint32_t buffer) const {
+  auto before = [](const Use& use, uint32_t index) { return use.buffer < index; };
+  auto first = std::lower_bound(uses_.begin(), uses_.end(), buffer, before);
+  return {first, std::lower_bound(first, uses_.end(), buffer + 1, before)};
+}
+
+void OperandTable::placeInput(uint32_t port, bool is_output) {
   const uint32_t index = program_.inputs()->Get(port)->buffer();
+  const std::span<const Use> uses = usesOf(index);
   const fb::Buffer& buffer = bufferOf(index);
   HostProgram::InputPlace input{.port = port,
                                 .place = arena_.data() + buffer.offset(),
                                 .slot_stride = slotStride(buffer),
                                 .bytes = buffer.size(),
-                                .only_read = !isOutput(index),
+                                .only_read = !is_output,
                                 .copied = copied_inputs_[port],
                                 .readers = {}};
-  for (const Use& use : uses_) {
-    if (use.buffer != index) continue;
+  input.readers.reserve(uses.size());
+  for (const Use& use : uses) {
     input.only_read &= !isWritten(commandOf(use), use.operand) || bringsInput(commandOf(use), port);
     input.readers.push_back({use.entry, use.offset});
   }
-  for (const Use& use : uses_)
-    if (use.buffer == index && bringsInput(commandOf(use), port))
-      commandOf(use).copy.of_read_input = input.only_read;
+  for (const Use& use : uses)
+    if (bringsInput(commandOf(use), port)) commandOf(use).copy.of_read_input = input.only_read;
   out_.inputs.push_back(std::move(input));
 }
 
@@ -145,12 +165,6 @@ bool OperandTable::bringsInput(const HostCommand& command, uint32_t port) const 
   const uint32_t buffer = program_.inputs()->Get(port)->buffer();
   return copy && copy->kind() == fb::CopyKind::host_to_device && copy->port() == port &&
          copy->to()->buffer() == buffer && copy->to()->size() == bufferOf(buffer).size();
-}
-
-bool OperandTable::isOutput(uint32_t buffer) const {
-  for (const fb::Output* output : each(program_.outputs()))
-    if (output->buffer() == buffer) return true;
-  return false;
 }
 
 }  // namespace gpuc

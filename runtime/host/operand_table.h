@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/host/arena.h"
@@ -31,6 +32,9 @@ class OperandTable {
     void** next_entry_;
   };
 
+  /// For all operands of the commands to come, but for lists of bands and iterations.
+  void reserve(size_t operands);
+
   std::vector<HostCommand>& list() { return *list_; }
   bool isMainStream() const { return list_ == &out_.streams[0]; }
 
@@ -58,6 +62,9 @@ class OperandTable {
   /// When all commands are there: how each input is to be found at the start of a run.
   void placeInputs();
 
+  /// What is kept of an operand while commands are lowered.
+  static constexpr uint64_t kBytesPerOperand = 128;
+
  private:
   /// An entry that points into the arena.
   struct Use {
@@ -73,9 +80,9 @@ class OperandTable {
   uint64_t slotStride(const fb::Buffer& buffer) const;
   HostCommand& commandOf(const Use& use) { return (*use.list)[use.command]; }
   void placeOutputs();
-  void placeInput(uint32_t port);
+  void placeInput(uint32_t port, bool is_output);
+  std::span<const Use> usesOf(uint32_t buffer) const;
   bool bringsInput(const HostCommand& command, uint32_t port) const;
-  bool isOutput(uint32_t buffer) const;
   void noteStrides(void** entry, const fb::Operand& operand);
   void noteAccess(void** entry, uint64_t begin, const fb::Operand& operand);
   std::byte* stagingOf(uint32_t port);
@@ -90,7 +97,7 @@ class OperandTable {
   std::vector<std::vector<MovingPointer>*> repeats_;  // outermost first
   std::vector<uint64_t> repeat_counts_;               // likewise
   int64_t iteration_ = 0;
-  std::vector<Use> uses_;
+  std::vector<Use> uses_;  // by buffer, once all are there
   std::vector<bool> copied_inputs_;
   std::vector<std::byte*> staged_;
 };

@@ -212,6 +212,10 @@ class Touches {
   }
 
  private:
+  /// Of each command in the mean, after which repeats are walked through once: in eight of them, one in the
+  /// other, it would be 512 times.
+  static constexpr size_t kMostWalks = 64;
+
   struct Touch {
     uint64_t end;
     size_t command;
@@ -229,9 +233,13 @@ class Touches {
         touch(c, times);
         continue;
       }
-      run(c, marker, times);
-      if (const double more = static_cast<double>(commands_[marker].repeat.count - 1); more > 0)
-        run(c, marker, times * more);
+      const double count = static_cast<double>(commands_[marker].repeat.count);
+      if (const bool is_long = walked_ > kMostWalks * commands_.size(); count == 1 || is_long) {
+        run(c, marker, times * count);
+      } else {
+        run(c, marker, times);
+        run(c, marker, times * (count - 1));
+      }
       c = marker;
     }
   }
@@ -245,6 +253,7 @@ class Touches {
   }
 
   void touch(size_t command, double times) {
+    ++walked_;
     if (commands_[command].kind == HostCommand::Kind::copy && commands_[command].copy.of_read_input) return;
     for (size_t i = first_[command]; i < first_[command + 1]; ++i) {
       const CommandAccess& access = accesses_[i];
@@ -307,6 +316,7 @@ class Touches {
   MinCut& cut_;
   std::map<uint64_t, Touch> last_;  // by where a range begins
   uint64_t clock_ = 0;              // bytes touched so far
+  size_t walked_ = 0;               // commands
 };
 
 void addCosts(MinCut& cut, size_t command, double alone_ns, double spread_ns) {

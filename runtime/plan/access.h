@@ -18,6 +18,10 @@ inline std::string_view textOf(const flatbuffers::String* text) {
   return text ? std::string_view(text->c_str(), text->size()) : std::string_view();
 }
 
+/// Elements of plans' vectors that this thread has gone through: what reading costs, for tests to hold
+/// against the bytes of the file.
+inline thread_local uint64_t visited_elements = 0;
+
 /// For range-based loops over a vector that may be missing.
 template <typename T>
 struct EachOf {
@@ -28,6 +32,7 @@ struct EachOf {
 };
 template <typename T>
 EachOf<T> each(const flatbuffers::Vector<T>* vector) {
+  visited_elements += countOf(vector);
   return {vector};
 }
 

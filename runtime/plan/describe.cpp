@@ -14,6 +14,7 @@ VariableInfo describeVariable(const fb::Plan& plan, const fb::Variable& variable
 
 ChecksInfo describeChecks(size_t number, const fb::Output& output) {
   ChecksInfo info{.output = number, .checks = {}};
+  info.checks.reserve(countOf(output.checks()));
   for (const fb::Check* check : each(output.checks()))
     info.checks.push_back({std::string(textOf(check->op())), std::string(textOf(check->layer())),
                            std::string(textOf(check->location())), check->backward()});
@@ -23,6 +24,8 @@ ChecksInfo describeChecks(size_t number, const fb::Output& output) {
 ProgramInfo describeProgram(const fb::Plan& plan, const fb::Program& program) {
   ProgramInfo info{.name = std::string(textOf(program.name())), .inputs = {}, .outputs = {}, .checks = {}};
   info.peak_bytes = program.peak_bytes();
+  info.inputs.reserve(countOf(program.inputs()));
+  info.outputs.reserve(countOf(program.outputs()));
   for (const fb::Input* input : each(program.inputs()))
     if (input->role() == fb::InputRole::data)
       info.inputs.push_back(
@@ -47,12 +50,16 @@ const char* nameOf(VariableKind kind) {
 
 TensorSpec describeTensor(const fb::Buffer& buffer, std::string_view name) {
   TensorSpec spec{.name = std::string(name), .type = static_cast<DataType>(buffer.type()), .shape = {}};
-  for (int64_t extent : each(buffer.shape())) spec.shape.push_back(extent);
+  spec.shape.assign(each(buffer.shape()).begin(), each(buffer.shape()).end());
   return spec;
 }
 
 PlanInfo describePlan(const fb::Plan& plan) {
   PlanInfo info;
+  info.target_features.reserve(countOf(plan.target()->features()));
+  info.libraries.reserve(countOf(plan.libraries()));
+  info.variables.reserve(countOf(plan.variables()));
+  info.programs.reserve(countOf(plan.programs()));
   info.name = textOf(plan.name());
   info.compiler_version = textOf(plan.compiler_version());
   info.target = static_cast<TargetKind>(plan.target()->kind());

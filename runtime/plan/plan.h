@@ -93,6 +93,7 @@ class Plan {
   static Result<Plan> parse(std::string file);
 
   const PlanInfo& info() const { return contents_->info; }
+  size_t fileBytes() const { return contents_->file.size(); }
 
   /// The verified FlatBuffer, for devices and tools; see runtime/plan/plan.fbs.
   const fb::Plan& root() const { return *contents_->root; }

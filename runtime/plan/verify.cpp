@@ -3,16 +3,19 @@
 #include <cinttypes>
 #include <unordered_set>
 
+#include "runtime/base/quote.h"
+#include "runtime/plan/reach.h"
+
 namespace gpuc {
 
 Status verifyStructure(std::string_view payload) {
-  // Tables may be shared, so that a small file could hold a tree of any size: both limits bound the walk.
   constexpr flatbuffers::uoffset_t kMostDepth = 2 * kMostRepeatDepth + 16;
-  constexpr flatbuffers::uoffset_t kMostTables = 1 << 24;
   if (payload.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
     return errorf("plan of %zu bytes: a FlatBuffer holds less than 2 GiB", payload.size());
+  // First: FlatBuffers' verifier, as all that comes after it, goes to each part as often as it is reached.
+  GPUC_ASSIGN_OR_RETURN(Reach reach, reachOf(payload, kMostDepth));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(payload.data()), payload.size(), kMostDepth,
-                                 kMostTables);
+                                 static_cast<flatbuffers::uoffset_t>(reach.parts) + 1);
   if (payload.size() < 8 || !fb::VerifyPlanBuffer(verifier))
     return errorf("damaged plan: its FlatBuffer of %zu bytes is not well-formed", payload.size());
   return okStatus();
@@ -23,10 +26,11 @@ Status verifyName(const flatbuffers::String* name, const char* what) {
   if (name->size() > kMostNameBytes)
     return errorf("%s with a name of %" PRIu32 " bytes, at most %" PRIu32, what, name->size(),
                   kMostNameBytes);
-  for (char c : textOf(name))
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
-      return errorf("%s with a control character in its name", what);
-  return okStatus();
+  return isPrintable(textOf(name)) ? okStatus() : errorf("%s with a control character in its name", what);
+}
+
+Status verifyText(const flatbuffers::String* text, const char* what) {
+  return isPrintable(textOf(text)) ? okStatus() : errorf("%s with a control character", what);
 }
 
 bool beginsAtElement(const fb::Operand& operand, DataType type) {
@@ -45,6 +49,8 @@ std::string quoted(const flatbuffers::String* name) { return "'" + std::string(t
 
 Status verifyPlan(const fb::Plan& plan) {
   GPUC_RETURN_IF_ERROR(verifyTables(plan));
+  if (countOf(plan.programs()) > kMostPrograms)
+    return errorf("%" PRIu32 " programs, at most %" PRIu32, countOf(plan.programs()), kMostPrograms);
   std::unordered_set<std::string_view> names;
   for (const fb::Program* program : each(plan.programs())) {
     GPUC_RETURN_IF_ERROR(verifyName(program->name(), "program"));

@@ -22,6 +22,7 @@ inline constexpr uint64_t kMostEventExecutions = uint64_t{1}
                                                  << 22;  // records and waits in one run of a program
 inline constexpr uint32_t kMostRepeatDepth = 8;
 inline constexpr uint32_t kMostInputSlots = 64;
+inline constexpr uint32_t kMostPrograms = 1024;
 inline constexpr uint32_t kMostStreams = 64;
 inline constexpr uint32_t kMostDistance = 1024;
 inline constexpr uint32_t kMostRank = 16;
@@ -45,8 +46,12 @@ Status verifyConv(const fb::Conv& conv);
 /// What attention says of itself. Its operands lie in their buffers.
 Status verifyAttention(const fb::Attention& attention);
 
-/// A name that will be shown or looked up: there, not empty, of sane length. `what` says whose it is.
+/// A name that will be shown or looked up: there, not empty, of sane length, printable. `what` says whose it
+/// is.
 Status verifyName(const flatbuffers::String* name, const char* what);
+
+/// Text that will be shown, and may be missing: printable.
+Status verifyText(const flatbuffers::String* text, const char* what);
 
 /// Whether an operand of elements of `type` begins at one of them, in each iteration of the repeats around
 /// it. Its buffer does.

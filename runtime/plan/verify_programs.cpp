@@ -16,6 +16,13 @@ __extension__ typedef __int128 Wide;  // strides times counts fit
 
 /// Walks one stream. Keeps the counts of the repeats around the current command, outermost first.
 class CommandVerifier {
+  /// Whose operands they are; a text only when it is needed, since many commands may be of one kernel.
+  struct What {
+    const char* kind;
+    const flatbuffers::String* name = nullptr;
+    std::string str() const { return name ? kind + quoted(name) : kind; }
+  };
+
  public:
   CommandVerifier(const fb::Plan& plan, const fb::Program& program) : plan_(plan), program_(program) {}
 
@@ -27,6 +34,7 @@ class CommandVerifier {
  private:
   Status verify(const fb::Command& command) {
     if (!command.work()) return errorf("an empty command");
+    GPUC_RETURN_IF_ERROR(verifyText(command.location(), "a command's location"));
     Status status = verifyWork(command);
     if (status.ok()) return status;
     std::string_view location = textOf(command.location());
@@ -62,10 +70,10 @@ class CommandVerifier {
     if (launch.kernel() >= countOf(plan_.kernels()))
       return errorf("launch of kernel %" PRIu32 " of %" PRIu32, launch.kernel(), countOf(plan_.kernels()));
     const fb::Kernel& kernel = *plan_.kernels()->Get(launch.kernel());
-    std::string what = "launch of " + quoted(kernel.name());
+    const What what = {"launch of ", kernel.name()};
     uint64_t operands = uint64_t{countOf(launch.reads())} + countOf(launch.writes());
     if (operands != kernel.operands())
-      return errorf("%s: %" PRIu64 " operands, the kernel takes %" PRIu32, what.c_str(), operands,
+      return errorf("%s: %" PRIu64 " operands, the kernel takes %" PRIu32, what.str().c_str(), operands,
                     kernel.operands());
     for (const fb::Operand* operand : each(launch.reads()))
       GPUC_RETURN_IF_ERROR(verify(operand, what, "operand"));
@@ -75,40 +83,40 @@ class CommandVerifier {
     return verifyBands(launch, what);
   }
 
-  Status verifyBands(const fb::Launch& launch, const std::string& what) {
+  Status verifyBands(const fb::Launch& launch, const What& what) {
     const uint32_t cut = countOf(launch.cut()), reads = countOf(launch.reads());
     if (launch.bands() == 0 && cut == 0) return okStatus();
     if (launch.bands() == 0 || launch.tiles() % launch.bands() != 0)
-      return errorf("%s: %" PRIu64 " tiles in %" PRIu64 " bands, expected equally many in each", what.c_str(),
-                    launch.tiles(), launch.bands());
+      return errorf("%s: %" PRIu64 " tiles in %" PRIu64 " bands, expected equally many in each",
+                    what.str().c_str(), launch.tiles(), launch.bands());
     if (cut != reads + countOf(launch.writes()))
-      return errorf("%s: says of %" PRIu32 " operands whether bands cut them, it has %" PRIu32, what.c_str(),
-                    cut, reads + countOf(launch.writes()));
+      return errorf("%s: says of %" PRIu32 " operands whether bands cut them, it has %" PRIu32,
+                    what.str().c_str(), cut, reads + countOf(launch.writes()));
     for (uint32_t i = 0; i < cut; ++i) {
       const fb::Operand& operand = *(i < reads ? launch.reads()->Get(i) : launch.writes()->Get(i - reads));
       if (launch.cut()->Get(i) && operand.size() % launch.bands() != 0)
-        return errorf("%s: an operand of %" PRIu64 " bytes, cut into %" PRIu64 " bands", what.c_str(),
+        return errorf("%s: an operand of %" PRIu64 " bytes, cut into %" PRIu64 " bands", what.str().c_str(),
                       operand.size(), launch.bands());
     }
     return okStatus();
   }
 
-  Status verifyExtents(const fb::Launch& launch, const std::string& what) {
+  Status verifyExtents(const fb::Launch& launch, const What& what) {
     if (plan_.target()->kind() == fb::TargetKind::host) {
       if (launch.tiles() == 0 || launch.tiles() > kMostExecutions || launch.grain() == 0 ||
           launch.grain() > kMostExecutions)
         return errorf("%s: %" PRIu64 " tiles with a grain of %" PRIu64 ", expected 1 to %" PRIu64 " of each",
-                      what.c_str(), launch.tiles(), launch.grain(), kMostExecutions);
+                      what.str().c_str(), launch.tiles(), launch.grain(), kMostExecutions);
     } else if (launch.grid() == 0 || launch.grid() > INT32_MAX || launch.block() == 0 ||
                launch.block() > 1024) {
-      return errorf("%s: a grid of %" PRIu32 " blocks of %" PRIu32 " threads", what.c_str(), launch.grid(),
-                    launch.block());
+      return errorf("%s: a grid of %" PRIu32 " blocks of %" PRIu32 " threads", what.str().c_str(),
+                    launch.grid(), launch.block());
     }
     return okStatus();
   }
 
   Status verify(const fb::Matmul& matmul) {
-    const std::string what = "matmul";
+    const What what = {"matmul"};
     if (matmul.type() > fb::DataType::MAX || !isFloat(static_cast<DataType>(matmul.type())))
       return errorf("matmul: unknown element type %d", int(matmul.type()));
     GPUC_RETURN_IF_ERROR(verifyTf32(matmul, what));
@@ -139,13 +147,13 @@ class CommandVerifier {
   }
 
   template <typename Product>
-  Status verifyTf32(const Product& product, const std::string& what) {
+  Status verifyTf32(const Product& product, const What& what) {
     if (!product.tf32()) return okStatus();
     if (product.type() != fb::DataType::f32)
-      return errorf("%s: rounds to TF32 what is not f32", what.c_str());
+      return errorf("%s: rounds to TF32 what is not f32", what.str().c_str());
     if (plan_.target()->kind() != fb::TargetKind::cuda)
       return errorf("%s: in TF32, which the host does not compute; compile for cuda, or without tf32",
-                    what.c_str());
+                    what.str().c_str());
     return okStatus();
   }
 
@@ -174,13 +182,14 @@ class CommandVerifier {
   }
 
   Status verify(const fb::Conv& conv) {
-    GPUC_RETURN_IF_ERROR(verify(conv.a(), "conv", "a"));
-    GPUC_RETURN_IF_ERROR(verify(conv.b(), "conv", "b"));
-    GPUC_RETURN_IF_ERROR(verify(conv.c(), "conv", "c"));
-    if (conv.bias()) GPUC_RETURN_IF_ERROR(verify(conv.bias(), "conv", "bias"));
-    if (conv.mask()) GPUC_RETURN_IF_ERROR(verify(conv.mask(), "conv", "mask"));
-    if (conv.workspace()) GPUC_RETURN_IF_ERROR(verify(conv.workspace(), "conv", "workspace"));
-    GPUC_RETURN_IF_ERROR(verifyTf32(conv, "conv"));
+    const What what = {"conv"};
+    GPUC_RETURN_IF_ERROR(verify(conv.a(), what, "a"));
+    GPUC_RETURN_IF_ERROR(verify(conv.b(), what, "b"));
+    GPUC_RETURN_IF_ERROR(verify(conv.c(), what, "c"));
+    if (conv.bias()) GPUC_RETURN_IF_ERROR(verify(conv.bias(), what, "bias"));
+    if (conv.mask()) GPUC_RETURN_IF_ERROR(verify(conv.mask(), what, "mask"));
+    if (conv.workspace()) GPUC_RETURN_IF_ERROR(verify(conv.workspace(), what, "workspace"));
+    GPUC_RETURN_IF_ERROR(verifyTf32(conv, what));
     if (conv.channels_last() && plan_.target()->kind() != fb::TargetKind::cuda)
       return errorf("conv: channels lie last, which the host does not compute; compile for cuda");
     if (plan_.target()->kind() == fb::TargetKind::cuda) GPUC_RETURN_IF_ERROR(verifyCudaEpilogue(conv));
@@ -214,7 +223,7 @@ class CommandVerifier {
         {"mask's cotangent", attention.mask_cotangent()},
         {"workspace", attention.workspace()}};
     for (auto [name, operand] : operands)
-      if (operand) GPUC_RETURN_IF_ERROR(verify(operand, "attention", name));
+      if (operand) GPUC_RETURN_IF_ERROR(verify(operand, {"attention"}, name));
     return verifyAttention(attention);
   }
 
@@ -225,8 +234,8 @@ class CommandVerifier {
       case fb::CopyKind::device_to_host:
         return verifyPort(copy, countOf(program_.outputs()), "output", copy.from(), copy.to());
       case fb::CopyKind::device_to_device:
-        GPUC_RETURN_IF_ERROR(verify(copy.from(), "copy", "source"));
-        GPUC_RETURN_IF_ERROR(verify(copy.to(), "copy", "destination"));
+        GPUC_RETURN_IF_ERROR(verify(copy.from(), {"copy"}, "source"));
+        GPUC_RETURN_IF_ERROR(verify(copy.to(), {"copy"}, "destination"));
         if (copy.from()->size() != copy.to()->size())
           return errorf("copy of %" PRIu64 " bytes to %" PRIu64, copy.from()->size(), copy.to()->size());
         return okStatus();
@@ -242,13 +251,13 @@ class CommandVerifier {
     bool is_input = copy.kind() == fb::CopyKind::host_to_device;
     uint32_t buffer = is_input ? program_.inputs()->Get(copy.port())->buffer()
                                : program_.outputs()->Get(copy.port())->buffer();
-    GPUC_RETURN_IF_ERROR(verify(device, "copy", is_input ? "destination" : "source"));
+    GPUC_RETURN_IF_ERROR(verify(device, {"copy"}, is_input ? "destination" : "source"));
     uint64_t bytes = plan_.buffers()->Get(buffer)->size();
     if (host) {
       if (host->buffer() != buffer)
         return errorf("copy of %s %" PRIu32 ": the host's range is of buffer %" PRIu32 ", expected %" PRIu32,
                       what, copy.port(), host->buffer(), buffer);
-      GPUC_RETURN_IF_ERROR(verify(host, "copy", "host range"));
+      GPUC_RETURN_IF_ERROR(verify(host, {"copy"}, "host range"));
       bytes = host->size();
     }
     if (bytes != device->size())
@@ -258,7 +267,7 @@ class CommandVerifier {
   }
 
   Status verify(const fb::Fill& fill) {
-    GPUC_RETURN_IF_ERROR(verify(fill.to(), "fill", "destination"));
+    GPUC_RETURN_IF_ERROR(verify(fill.to(), {"fill"}, "destination"));
     uint32_t element = countOf(fill.pattern());
     bool known = element == 0 || element == 1 || element == 2 || element == 4 || element == 8;
     if (!known || (element != 0 && fill.to()->size() % element != 0))
@@ -297,18 +306,18 @@ class CommandVerifier {
 
   /// The start moves by stride · (0 … count - 1) for each repeat around it: the extremes must lie in the
   /// buffer.
-  Status verify(const fb::Operand* operand, const std::string& what, const char* role) {
-    if (!operand) return errorf("%s without %s", what.c_str(), role);
+  Status verify(const fb::Operand* operand, const What& what, const char* role) {
+    if (!operand) return errorf("%s without %s", what.str().c_str(), role);
     if (operand->buffer() >= countOf(plan_.buffers()))
-      return errorf("%s: %s in buffer %" PRIu32 " of %" PRIu32, what.c_str(), role, operand->buffer(),
+      return errorf("%s: %s in buffer %" PRIu32 " of %" PRIu32, what.str().c_str(), role, operand->buffer(),
                     countOf(plan_.buffers()));
     const fb::Buffer& buffer = *plan_.buffers()->Get(operand->buffer());
     if (operand->size() == 0)
-      return errorf("%s: empty %s in %s", what.c_str(), role, quoted(buffer.name()).c_str());
+      return errorf("%s: empty %s in %s", what.str().c_str(), role, quoted(buffer.name()).c_str());
     if (!elementsAligned(operand->strides()))
-      return errorf("%s: %s has misaligned strides", what.c_str(), role);
+      return errorf("%s: %s has misaligned strides", what.str().c_str(), role);
     if (countOf(operand->strides()) > counts_.size())
-      return errorf("%s: %s has %" PRIu32 " strides within %zu repeats", what.c_str(), role,
+      return errorf("%s: %s has %" PRIu32 " strides within %zu repeats", what.str().c_str(), role,
                     countOf(operand->strides()), counts_.size());
     Wide low = operand->offset(), high = operand->offset();
     for (size_t d = 0; d < counts_.size(); ++d) {
@@ -316,10 +325,10 @@ class CommandVerifier {
       (shift < 0 ? low : high) += shift;
     }
     if (low < 0 || high + static_cast<Wide>(operand->size()) > static_cast<Wide>(buffer.size()))
-      return errorf("%s: %s at offset %" PRIu64 ", %" PRIu64 " bytes, leaves buffer %s of %" PRIu64
-                    " bytes%s",
-                    what.c_str(), role, operand->offset(), operand->size(), quoted(buffer.name()).c_str(),
-                    buffer.size(), counts_.empty() ? "" : " in some iteration");
+      return errorf(
+          "%s: %s at offset %" PRIu64 ", %" PRIu64 " bytes, leaves buffer %s of %" PRIu64 " bytes%s",
+          what.str().c_str(), role, operand->offset(), operand->size(), quoted(buffer.name()).c_str(),
+          buffer.size(), counts_.empty() ? "" : " in some iteration");
     return okStatus();
   }
 
@@ -347,8 +356,12 @@ Status verifyPorts(const fb::Plan& plan, const flatbuffers::Vector<flatbuffers::
 Status verifyInputs(const fb::Plan& plan, const fb::Program& program) {
   GPUC_RETURN_IF_ERROR(verifyPorts(plan, program.inputs(), "input"));
   int rows = 0;
+  std::unordered_set<uint32_t> buffers;
   for (const fb::Input* input : each(program.inputs())) {
     const fb::Buffer& buffer = *plan.buffers()->Get(input->buffer());
+    if (!buffers.insert(input->buffer()).second)
+      return errorf("input %s: another one lies in its buffer %s", quoted(input->name()).c_str(),
+                    quoted(buffer.name()).c_str());
     if (input->role() > fb::InputRole::MAX)
       return errorf("input %s: unknown role %d", quoted(input->name()).c_str(), int(input->role()));
     if (input->range() < -1 || input->range() == 0)
@@ -371,6 +384,9 @@ Status verifyOutputs(const fb::Plan& plan, const fb::Program& program) {
     const fb::Buffer& buffer = *plan.buffers()->Get(output->buffer());
     uint64_t checks = countOf(output->checks());
     if (checks == 0) continue;
+    for (const fb::Check* check : each(output->checks()))
+      for (const flatbuffers::String* text : {check->op(), check->layer(), check->location()})
+        GPUC_RETURN_IF_ERROR(verifyText(text, "a check"));
     bool fits = buffer.type() == fb::DataType::i32 && countOf(buffer.shape()) == 1 &&
                 static_cast<uint64_t>(buffer.shape()->Get(0)) == checks;
     if (!fits)

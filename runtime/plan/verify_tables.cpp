@@ -22,8 +22,10 @@ Status verifyHeadline(const fb::Plan& plan) {
     return errorf("unknown target kind %d", int(plan.target()->kind()));
   for (const flatbuffers::String* feature : each(plan.target()->features()))
     GPUC_RETURN_IF_ERROR(verifyName(feature, "target feature"));
-  for (const fb::Library* library : each(plan.libraries()))
+  for (const fb::Library* library : each(plan.libraries())) {
     GPUC_RETURN_IF_ERROR(verifyName(library->name(), "library"));
+    GPUC_RETURN_IF_ERROR(verifyText(library->version(), "a library's version"));
+  }
   if (plan.compiler_version()) GPUC_RETURN_IF_ERROR(verifyName(plan.compiler_version(), "compiler version"));
   if (plan.batch() > INT32_MAX || plan.global_batch() > INT64_MAX)
     return errorf("batch of %" PRIu64 " rows, global batch of %" PRIu64 " rows: too many", plan.batch(),
@@ -54,6 +56,7 @@ bool tensorBytes(const fb::Buffer& buffer, uint64_t& bytes) {
 
 Status verifyBuffer(const fb::Plan& plan, const fb::Buffer& buffer) {
   GPUC_RETURN_IF_ERROR(verifyName(buffer.name(), "buffer"));
+  GPUC_RETURN_IF_ERROR(verifyText(buffer.location(), "a buffer's location"));
   const flatbuffers::String* name = buffer.name();
   if (buffer.type() > fb::DataType::MAX || buffer.category() > fb::Category::MAX)
     return errorf("buffer %s: unknown element type %d or category %d", quoted(name).c_str(),
@@ -97,6 +100,7 @@ Status verifyVariables(const fb::Plan& plan, std::vector<const fb::Buffer*>& per
   NameSet names;
   for (const fb::Variable* variable : each(plan.variables())) {
     GPUC_RETURN_IF_ERROR(verifyName(variable->name(), "variable"));
+    GPUC_RETURN_IF_ERROR(verifyText(variable->initializer(), "a variable's initializer"));
     const flatbuffers::String* name = variable->name();
     if (!names.insert(textOf(name)).second)
       return errorf("two variables are called %s", quoted(name).c_str());
@@ -141,6 +145,7 @@ Status verifyCode(const fb::Plan& plan) {
     if ((code->kind() == fb::CodeKind::host_object) != host)
       return errorf("plan for target %s holds %s code", quoted(plan.target()->name()).c_str(),
                     fb::EnumNameCodeKind(code->kind()));
+    GPUC_RETURN_IF_ERROR(verifyText(code->architecture(), "the code's architecture"));
     if (countOf(code->data()) == 0) return errorf("an empty %s", fb::EnumNameCodeKind(code->kind()));
     host_objects += code->kind() == fb::CodeKind::host_object;
   }
@@ -156,6 +161,7 @@ Status verifyKernels(const fb::Plan& plan) {
   for (const fb::Kernel* kernel : each(plan.kernels())) {
     GPUC_RETURN_IF_ERROR(verifyName(kernel->name(), "kernel"));
     GPUC_RETURN_IF_ERROR(verifyName(kernel->symbol(), "kernel symbol"));
+    GPUC_RETURN_IF_ERROR(verifyText(kernel->location(), "a kernel's location"));
     const flatbuffers::String* symbol = kernel->symbol();
     uint32_t known = operands.try_emplace(textOf(symbol), kernel->operands()).first->second;
     if (known != kernel->operands())

@@ -36,4 +36,10 @@ AllocationCount allocationCount();
 int64_t largestAllocation();
 void resetLargestAllocation();
 
+/// Bytes of heap memory that were given and not yet freed; and the most that they have been since the last
+/// call of resetMostHeldBytes().
+int64_t heldBytes();
+int64_t mostHeldBytes();
+void resetMostHeldBytes();
+
 }  // namespace gpuc

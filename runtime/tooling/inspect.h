@@ -1,23 +1,32 @@
 // What gpuc-inspect shows of a plan: a table, JSON, or a drawing of the arena.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "runtime/plan/plan.h"
 
 namespace gpuc {
 
+/// Takes a text piece by piece. All of it may be many times as long as the plan: each operand brings its
+/// buffer's name.
+using TextSink = std::function<void(std::string_view)>;
+
 /// Programs with their inputs and outputs, and the plan's size. `variables` and `activations` add a table of
 /// each.
+void inspectText(const Plan& plan, bool variables, bool activations, const TextSink& sink);
 std::string inspectText(const Plan& plan, bool variables, bool activations);
 
 /// {target, libraries, variables: [{name, shape, dtype, kind, bytes, offset}], entries: {NAME: {inputs:
 /// [{name, shape, dtype, range}], outputs: [{name, shape, dtype}], peak_bytes}}, buffers, commands}; hidden
 /// inputs are not listed.
+void inspectJson(const Plan& plan, const TextSink& sink);
 std::string inspectJson(const Plan& plan);
 
 /// A page that needs nothing else: for each program the arena, time from left to right, bytes from bottom to
 /// top.
+void inspectHtml(const Plan& plan, const TextSink& sink);
 std::string inspectHtml(const Plan& plan);
 
 }  // namespace gpuc

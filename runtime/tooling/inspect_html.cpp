@@ -3,8 +3,9 @@
 // edge.
 #include <algorithm>
 #include <map>
-#include <set>
+#include <vector>
 
+#include "runtime/base/quote.h"
 #include "runtime/plan/operands.h"
 #include "runtime/tooling/command_text.h"
 #include "runtime/tooling/inspect.h"
@@ -25,9 +26,13 @@ rect { fill: var(--c) } .key span { background: var(--c); padding: 1px 8px; marg
 </style></head><body>
 )";
 
+/// At most so much of a name: of what many rectangles say of themselves.
+constexpr size_t kMostTextBytes = 100;
+
 std::string escaped(std::string_view text) {
+  const std::string_view shown = firstBytes(text, kMostTextBytes);
   std::string result;
-  for (char c : text) switch (c) {
+  for (char c : shown) switch (c) {
       case '<':
         result += "&lt;";
         break;
@@ -43,7 +48,7 @@ std::string escaped(std::string_view text) {
       default:
         result += c;
     }
-  return result;
+  return shown.size() < text.size() ? result + "…" : result;
 }
 
 /// When a buffer is touched in a program, in commands since its start; both ends belong to it.
@@ -57,6 +62,7 @@ class Timeline {
  public:
   explicit Timeline(const fb::Program& program) : recorded_(countOf(program.events()), false) {
     std::vector<std::vector<const fb::Command*>> streams;
+    streams.reserve(countOf(program.streams()));
     for (const fb::Stream* stream : each(program.streams()))
       flatten(stream->commands(), streams.emplace_back());
     merge(streams);
@@ -114,13 +120,18 @@ class Timeline {
   int time_ = 0;
 };
 
-std::string rectangle(const fb::Plan& plan, const fb::Buffer& buffer, Span span, int length) {
+/// A rectangle for each slot, or one over all of them if there are many.
+std::string rectangles(const fb::Plan& plan, const fb::Buffer& buffer, Span span, int length) {
+  constexpr uint32_t kMostSlots = 4;
+  const uint32_t slots = buffer.slot_stride() ? plan.input_slots() : 1;
+  const uint32_t drawn = slots <= kMostSlots ? slots : 1;
+  const uint64_t bytes = buffer.size() + (slots - drawn) * buffer.slot_stride();
   double per_command = static_cast<double>(kWidth) / std::max(1, length);
   double per_byte =
       static_cast<double>(kHeight) / static_cast<double>(std::max<uint64_t>(1, plan.arena_bytes()));
   std::string text;
-  for (uint32_t slot = 0; slot < (buffer.slot_stride() ? plan.input_slots() : 1); ++slot) {
-    double height = static_cast<double>(buffer.size()) * per_byte;
+  for (uint32_t slot = 0; slot < drawn; ++slot) {
+    double height = static_cast<double>(bytes) * per_byte;
     double top =
         kHeight - static_cast<double>(buffer.offset() + slot * buffer.slot_stride()) * per_byte - height;
     char box[160];
@@ -135,27 +146,29 @@ std::string rectangle(const fb::Plan& plan, const fb::Buffer& buffer, Span span,
   return text;
 }
 
-std::string drawing(const fb::Plan& plan, const fb::Program& program, const std::set<uint32_t>& persistent) {
+void draw(const fb::Plan& plan, const fb::Program& program, const std::vector<bool>& persistent,
+          const TextSink& sink) {
   Timeline timeline(program);
   std::string text = "<h2>" + escaped(textOf(program.name())) + "</h2><p>" +
                      std::to_string(timeline.length()) + " commands that touch memory, peak " +
                      std::to_string(program.peak_bytes()) + " bytes</p>\n";
   text += "<svg width=\"" + std::to_string(kWidth) + "\" height=\"" + std::to_string(kHeight) + "\">\n";
+  sink(text);
   for (const auto& [index, span] : timeline.spans()) {
     const fb::Buffer& buffer = *plan.buffers()->Get(index);
-    bool stays = persistent.count(index) > 0 || buffer.slot_stride() > 0;
-    text += rectangle(plan, buffer, stays ? Span{0, timeline.length() - 1} : span, timeline.length());
+    bool stays = persistent[index] || buffer.slot_stride() > 0;
+    sink(rectangles(plan, buffer, stays ? Span{0, timeline.length() - 1} : span, timeline.length()));
   }
-  return text + "</svg>\n";
+  sink("</svg>\n");
 }
 
 }  // namespace
 
-std::string inspectHtml(const Plan& plan) {
+void inspectHtml(const Plan& plan, const TextSink& sink) {
   const fb::Plan& root = plan.root();
-  std::set<uint32_t> persistent;
-  for (const fb::Variable* variable : each(root.variables())) persistent.insert(variable->buffer());
-  for (const fb::Constant* constant : each(root.constants())) persistent.insert(constant->buffer());
+  std::vector<bool> persistent(countOf(root.buffers()), false);
+  for (const fb::Variable* variable : each(root.variables())) persistent[variable->buffer()] = true;
+  for (const fb::Constant* constant : each(root.constants())) persistent[constant->buffer()] = true;
 
   std::string text = kHead;
   text += "<h1>" + escaped(plan.info().name) + "</h1><p>One arena of " + std::to_string(root.arena_bytes()) +
@@ -165,9 +178,15 @@ std::string inspectHtml(const Plan& plan) {
   for (fb::Category category : fb::EnumValuesCategory())
     text += std::string("<span class=\"") + fb::EnumNameCategory(category) + "\">" +
             fb::EnumNameCategory(category) + "</span>";
-  text += "</p>\n";
-  for (const fb::Program* program : each(root.programs())) text += drawing(root, *program, persistent);
-  return text + "</body></html>\n";
+  sink(text + "</p>\n");
+  for (const fb::Program* program : each(root.programs())) draw(root, *program, persistent, sink);
+  sink("</body></html>\n");
+}
+
+std::string inspectHtml(const Plan& plan) {
+  std::string text;
+  inspectHtml(plan, [&](std::string_view piece) { text += piece; });
+  return text;
 }
 
 }  // namespace gpuc

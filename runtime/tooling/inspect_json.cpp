@@ -14,58 +14,30 @@ Json specJson(const TensorSpec& spec) {
   return {{"name", spec.name}, {"shape", spec.shape}, {"dtype", nameOf(spec.type)}};
 }
 
-Json variablesJson(const PlanInfo& info) {
-  Json list = Json::array();
-  for (const VariableInfo& variable : info.variables) {
-    Json entry = specJson(variable.spec);
-    entry["kind"] = nameOf(variable.kind);
-    entry["bytes"] = variable.spec.sizeBytes();
-    entry["offset"] = variable.offset;
-    entry["initializer"] = variable.initializer;
-    entry["trainable"] = variable.trainable;
-    list.push_back(std::move(entry));
-  }
-  return list;
+Json variableJson(const VariableInfo& variable) {
+  Json entry = specJson(variable.spec);
+  entry["kind"] = nameOf(variable.kind);
+  entry["bytes"] = variable.spec.sizeBytes();
+  entry["offset"] = variable.offset;
+  entry["initializer"] = variable.initializer;
+  entry["trainable"] = variable.trainable;
+  return entry;
 }
 
-Json checksJson(const ChecksInfo& info) {
-  Json list = Json::array();
-  for (const CheckInfo& check : info.checks)
-    list.push_back({{"op", check.op},
-                    {"layer", check.layer},
-                    {"location", check.location},
-                    {"backward", check.backward}});
-  return list;
+Json bufferJson(const fb::Plan& plan, const fb::Buffer& buffer) {
+  Json entry = specJson(describeTensor(buffer, textOf(buffer.name())));
+  entry["category"] = fb::EnumNameCategory(buffer.category());
+  entry["bytes"] = buffer.size();
+  entry["offset"] = buffer.offset();
+  entry["slots"] = buffer.slot_stride() ? plan.input_slots() : 1;
+  entry["location"] = std::string(textOf(buffer.location()));
+  return entry;
 }
 
-Json entriesJson(const PlanInfo& info) {
-  Json entries = Json::object();
-  for (const ProgramInfo& program : info.programs) {
-    Json inputs = Json::array(), outputs = Json::array();
-    for (const InputInfo& input : program.inputs) {
-      Json entry = specJson(input.spec);
-      entry["range"] = input.range < 0 ? Json() : Json(input.range);
-      inputs.push_back(std::move(entry));
-    }
-    for (const TensorSpec& output : program.outputs) outputs.push_back(specJson(output));
-    for (const ChecksInfo& info : program.checks) outputs[info.output]["checks"] = checksJson(info);
-    entries[program.name] = {{"inputs", inputs}, {"outputs", outputs}, {"peak_bytes", program.peak_bytes}};
-  }
-  return entries;
-}
-
-Json buffersJson(const fb::Plan& plan) {
-  Json list = Json::array();
-  for (const fb::Buffer* buffer : each(plan.buffers())) {
-    Json entry = specJson(describeTensor(*buffer, textOf(buffer->name())));
-    entry["category"] = fb::EnumNameCategory(buffer->category());
-    entry["bytes"] = buffer->size();
-    entry["offset"] = buffer->offset();
-    entry["slots"] = buffer->slot_stride() ? plan.input_slots() : 1;
-    entry["location"] = std::string(textOf(buffer->location()));
-    list.push_back(std::move(entry));
-  }
-  return list;
+Json inputJson(const InputInfo& input) {
+  Json entry = specJson(input.spec);
+  entry["range"] = input.range < 0 ? Json() : Json(input.range);
+  return entry;
 }
 
 Json operandsJson(const fb::Plan& plan, const std::vector<const fb::Operand*>& operands) {
@@ -82,55 +54,139 @@ Json operandsJson(const fb::Plan& plan, const std::vector<const fb::Operand*>& o
   return list;
 }
 
+/// Objects and lists, a line for each member that is neither.
+class Page {
+ public:
+  explicit Page(const TextSink& sink) : sink_(sink) {}
+
+  void begin(const char* bracket) { open(bracket); }
+  void begin(const std::string& key, const char* bracket) { open(text(key) + ": " + bracket); }
+  void end(const char* bracket) {
+    --depth_;
+    if (!is_first_) sink_("\n" + std::string(depth_, ' '));
+    sink_(bracket);
+    is_first_ = false;
+  }
+  void member(const Json& value) { line(text(value)); }
+  void member(const char* key, const Json& value) { line(text(key) + ": " + text(value)); }
+
+ private:
+  static std::string text(const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  void open(const std::string& text) {
+    line(text);
+    ++depth_;
+    is_first_ = true;
+  }
+  void line(const std::string& text) {
+    if (depth_ > 0) sink_((is_first_ ? "\n" : ",\n") + std::string(depth_, ' '));
+    sink_(text);
+    is_first_ = false;
+  }
+
+  const TextSink& sink_;
+  size_t depth_ = 0;
+  bool is_first_ = true;  // of the object or list
+};
+
+Json checkJson(const CheckInfo& check) {
+  return {
+      {"op", check.op}, {"layer", check.layer}, {"location", check.location}, {"backward", check.backward}};
+}
+
+void writeOutput(const TensorSpec& output, const ChecksInfo* checks, Page& page) {
+  if (!checks) return page.member(specJson(output));
+  page.begin("{");
+  for (const auto& [key, value] : specJson(output).items()) page.member(key.c_str(), value);
+  page.begin("checks", "[");
+  for (const CheckInfo& check : checks->checks) page.member(checkJson(check));
+  page.end("]");
+  page.end("}");
+}
+
+void writeEntry(const ProgramInfo& program, Page& page) {
+  page.begin(program.name, "{");
+  page.begin("inputs", "[");
+  for (const InputInfo& input : program.inputs) page.member(inputJson(input));
+  page.end("]");
+  page.begin("outputs", "[");
+  size_t next = 0;  // of those that have checks, which are in order
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const bool has_checks = next < program.checks.size() && program.checks[next].output == i;
+    writeOutput(program.outputs[i], has_checks ? &program.checks[next++] : nullptr, page);
+  }
+  page.end("]");
+  page.member("peak_bytes", program.peak_bytes);
+  page.end("}");
+}
+
 /// The commands of a list and of the repeats in it, in order; a repeat comes before what it repeats.
-void appendCommands(const fb::Plan& plan, const fb::Program& program, const fb::Stream& stream,
-                    const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>* commands, int depth,
-                    Json& list) {
+void writeCommands(const fb::Plan& plan, const fb::Program& program, const fb::Stream& stream,
+                   const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>* commands, int depth,
+                   Page& page) {
   for (const fb::Command* command : each(commands)) {
     CommandOperands operands = operandsOf(*command);
-    list.push_back({{"entry", std::string(textOf(program.name()))},
-                    {"stream", std::string(textOf(stream.name()))},
-                    {"kind", kindOf(*command)},
-                    {"name", nameOf(plan, program, *command)},
-                    {"depth", depth},
-                    {"reads", operandsJson(plan, operands.reads)},
-                    {"writes", operandsJson(plan, operands.writes)},
-                    {"location", std::string(textOf(command->location()))}});
+    page.member({{"entry", std::string(textOf(program.name()))},
+                 {"stream", std::string(textOf(stream.name()))},
+                 {"kind", kindOf(*command)},
+                 {"name", nameOf(plan, program, *command)},
+                 {"depth", depth},
+                 {"reads", operandsJson(plan, operands.reads)},
+                 {"writes", operandsJson(plan, operands.writes)},
+                 {"location", std::string(textOf(command->location()))}});
     if (const fb::Repeat* repeat = command->work_as_Repeat())
-      appendCommands(plan, program, stream, repeat->commands(), depth + 1, list);
+      writeCommands(plan, program, stream, repeat->commands(), depth + 1, page);
   }
 }
 
-Json commandsJson(const fb::Plan& plan) {
-  Json list = Json::array();
-  for (const fb::Program* program : each(plan.programs()))
-    for (const fb::Stream* stream : each(program->streams()))
-      appendCommands(plan, *program, *stream, stream->commands(), 0, list);
-  return list;
+void writeFacts(const PlanInfo& info, Page& page) {
+  page.member("name", info.name);
+  page.member("target", std::string(nameOf(info.target)) + ":" + info.target_name);
+  page.begin("features", "[");
+  for (const std::string& feature : info.target_features) page.member(feature);
+  page.end("]");
+  page.member("compiler_version", info.compiler_version);
+  page.begin("libraries", "[");
+  for (const LibraryInfo& library : info.libraries)
+    page.member({{"name", library.name}, {"version", library.version}});
+  page.end("]");
+  page.member("seed", info.seed);
+  page.member("batch", info.batch);
+  page.member("global_batch", info.global_batch);
+  page.member("input_slots", info.input_slots);
+  page.member("arena_bytes", info.arena_bytes);
 }
 
 }  // namespace
 
+void inspectJson(const Plan& plan, const TextSink& sink) {
+  const fb::Plan& root = plan.root();
+  Page page(sink);
+  page.begin("{");
+  writeFacts(plan.info(), page);
+  page.begin("variables", "[");
+  for (const VariableInfo& variable : plan.info().variables) page.member(variableJson(variable));
+  page.end("]");
+  page.begin("entries", "{");
+  for (const ProgramInfo& program : plan.info().programs) writeEntry(program, page);
+  page.end("}");
+  page.begin("buffers", "[");
+  for (const fb::Buffer* buffer : each(root.buffers())) page.member(bufferJson(root, *buffer));
+  page.end("]");
+  page.begin("commands", "[");
+  for (const fb::Program* program : each(root.programs()))
+    for (const fb::Stream* stream : each(program->streams()))
+      writeCommands(root, *program, *stream, stream->commands(), 0, page);
+  page.end("]");
+  page.end("}");
+  sink("\n");
+}
+
 std::string inspectJson(const Plan& plan) {
-  const PlanInfo& info = plan.info();
-  Json libraries = Json::array();
-  for (const LibraryInfo& library : info.libraries)
-    libraries.push_back({{"name", library.name}, {"version", library.version}});
-  Json page = {{"name", info.name},
-               {"target", std::string(nameOf(info.target)) + ":" + info.target_name},
-               {"features", info.target_features},
-               {"compiler_version", info.compiler_version},
-               {"libraries", libraries},
-               {"seed", info.seed},
-               {"batch", info.batch},
-               {"global_batch", info.global_batch},
-               {"input_slots", info.input_slots},
-               {"arena_bytes", info.arena_bytes},
-               {"variables", variablesJson(info)},
-               {"entries", entriesJson(info)},
-               {"buffers", buffersJson(plan.root())},
-               {"commands", commandsJson(plan.root())}};
-  return page.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string text;
+  inspectJson(plan, [&](std::string_view piece) { text += piece; });
+  return text;
 }
 
 }  // namespace gpuc

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cinttypes>
+#include <vector>
 
 #include "runtime/plan/describe.h"
 #include "runtime/tooling/command_text.h"
@@ -8,31 +9,28 @@
 namespace gpuc {
 namespace {
 
-/// Columns that are as wide as their widest cell.
-class Table {
- public:
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+using Row = std::vector<std::string>;
+using AddRow = std::function<void(const Row&)>;
 
-  std::string str() const {
-    std::vector<size_t> widths;
-    for (const auto& row : rows_)
-      for (size_t c = 0; c < row.size(); ++c) {
-        if (widths.size() <= c) widths.push_back(0);
-        widths[c] = std::max(widths[c], row[c].size());
-      }
-    std::string text;
-    for (const auto& row : rows_) {
-      std::string line;
-      for (size_t c = 0; c < row.size(); ++c)
-        line += row[c] + std::string(widths[c] - row[c].size() + 2, ' ');
-      text += "  " + line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+/// Columns that are as wide as their widest cell, but for cells so long that every other line would pay for
+/// them. `rows` is asked twice: a table of all cells would be several times as long as the plan.
+void writeTable(const std::function<void(const AddRow&)>& rows, const TextSink& sink) {
+  constexpr size_t kMostWidth = 64;
+  std::vector<size_t> widths;
+  rows([&](const Row& row) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (size_t c = 0; c < row.size(); ++c)
+      if (row[c].size() <= kMostWidth) widths[c] = std::max(widths[c], row[c].size());
+  });
+  rows([&](const Row& row) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      line += row[c];
+      line.append(std::max(widths[c], row[c].size()) - row[c].size() + 2, ' ');
     }
-    return text;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
+    sink("  " + line.substr(0, line.find_last_not_of(' ') + 1) + "\n");
+  });
+}
 
 std::string hex(uint64_t value) {
   char text[32];
@@ -60,49 +58,54 @@ std::string headline(const PlanInfo& info) {
   return text;
 }
 
-std::string entriesText(const Plan& plan) {
-  std::string text = "\nentries\n";
-  Table table;
+void addEntries(const Plan& plan, const AddRow& add) {
   for (uint32_t i = 0; i < plan.info().programs.size(); ++i) {
     const ProgramInfo& program = plan.info().programs[i];
     const fb::Program& source = *plan.root().programs()->Get(i);
     uint64_t commands = 0;
     for (const fb::Stream* stream : each(source.streams())) commands += countCommands(stream->commands());
-    table.add({program.name, std::to_string(commands) + " commands",
-               std::to_string(countOf(source.streams())) + " streams",
-               "peak " + std::to_string(program.peak_bytes)});
+    add({program.name, std::to_string(commands) + " commands",
+         std::to_string(countOf(source.streams())) + " streams",
+         "peak " + std::to_string(program.peak_bytes)});
     for (const InputInfo& input : program.inputs)
-      table.add({"  in", input.spec.name, input.spec.str(),
-                 input.range < 0 ? "" : "in [0, " + std::to_string(input.range) + ")"});
-    for (const TensorSpec& output : program.outputs) table.add({"  out", output.name, output.str()});
+      add({"  in", input.spec.name, input.spec.str(),
+           input.range < 0 ? "" : "in [0, " + std::to_string(input.range) + ")"});
+    for (const TensorSpec& output : program.outputs) add({"  out", output.name, output.str()});
   }
-  return text + table.str();
 }
 
-std::string variablesText(const PlanInfo& info) {
-  Table table;
+void addVariables(const PlanInfo& info, const AddRow& add) {
   for (const VariableInfo& variable : info.variables)
-    table.add({variable.spec.name, variable.spec.str(), nameOf(variable.kind),
-               std::to_string(variable.spec.sizeBytes()), hex(variable.offset), variable.initializer});
-  return "\nvariables: name, type, kind, bytes, offset, initializer\n" + table.str();
+    add({variable.spec.name, variable.spec.str(), nameOf(variable.kind),
+         std::to_string(variable.spec.sizeBytes()), hex(variable.offset), variable.initializer});
 }
 
-std::string activationsText(const fb::Plan& plan) {
-  Table table;
+void addActivations(const fb::Plan& plan, const AddRow& add) {
   for (const fb::Buffer* buffer : each(plan.buffers()))
     if (buffer->category() == fb::Category::activation)
-      table.add({std::string(textOf(buffer->name())), describeTensor(*buffer, "").str(),
-                 std::to_string(buffer->size()), hex(buffer->offset()),
-                 std::string(textOf(buffer->location()))});
-  return "\nactivations: name, type, bytes, offset, layer\n" + table.str();
+      add({std::string(textOf(buffer->name())), describeTensor(*buffer, "").str(),
+           std::to_string(buffer->size()), hex(buffer->offset()), std::string(textOf(buffer->location()))});
 }
 
 }  // namespace
 
+void inspectText(const Plan& plan, bool variables, bool activations, const TextSink& sink) {
+  sink(headline(plan.info()));
+  sink("\nentries\n");
+  writeTable([&](const AddRow& add) { addEntries(plan, add); }, sink);
+  if (variables) {
+    sink("\nvariables: name, type, kind, bytes, offset, initializer\n");
+    writeTable([&](const AddRow& add) { addVariables(plan.info(), add); }, sink);
+  }
+  if (activations) {
+    sink("\nactivations: name, type, bytes, offset, layer\n");
+    writeTable([&](const AddRow& add) { addActivations(plan.root(), add); }, sink);
+  }
+}
+
 std::string inspectText(const Plan& plan, bool variables, bool activations) {
-  std::string text = headline(plan.info()) + entriesText(plan);
-  if (variables) text += variablesText(plan.info());
-  if (activations) text += activationsText(plan.root());
+  std::string text;
+  inspectText(plan, variables, activations, [&](std::string_view piece) { text += piece; });
   return text;
 }
 
