@@ -383,7 +383,8 @@ Known ElementEmitter::emitDynamicSlice(Operation *op, const Index &index, const 
   auto slice = cast<DynamicSliceOp>(op);
   Index at = index;
   for (size_t dim = 0; dim < at.size(); ++dim) {
-    int64_t last = shapeOf(slice.getOperand())[dim] - slice.getSizes()[dim];
+    // The result's extents, not the sizes: a size of -1 is the operand's extent.
+    int64_t last = shapeOf(slice.getOperand())[dim] - shapeOf(slice.getResult())[dim];
     if (last > 0)
       at[dim] =
           sum(at[dim], dynamicAffine(windowStart(slice.getStart(), dim, last, guard), kernel_.space()), 1);

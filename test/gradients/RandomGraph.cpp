@@ -133,6 +133,7 @@ private:
   void addMovement();
   void addIndexed();
   void addOrdered();
+  void addWindow();
   void addMatmul();
   void addConvolution();
   void addPooling();
@@ -279,9 +280,32 @@ void Generator::addOrdered() {
   nodes_.push_back(y);
 }
 
+/// A window that begins anywhere, out of range on both sides included; of some dimensions the whole extent.
+void Generator::addWindow() {
+  Node x = pickOfRank(1);
+  const size_t rank = x.shape.size();
+  const std::string start = "%x" + std::to_string(graph_.inputs.size()), type = std::to_string(rank) + "xi64";
+  graph_.inputs.push_back({type, -2, 6});
+  Shape sizes, window;
+  for (int64_t extent : x.shape) {
+    sizes.push_back(below(2) ? -1 : 1 + below(extent));
+    window.push_back(sizes.back() < 0 ? extent : sizes.back());
+  }
+  const std::string types = x.type() + ", " + tensor(type);
+  Node y = emit("dynamic_slice " + x.name + ", " + start + " sizes " + listOf(sizes) + " : (" + types +
+                    ") -> " + tensor(textOf(window)),
+                window);
+  if (below(2))
+    emit("dynamic_update_slice " + x.name + ", " + y.name + ", " + start + " : (" + x.type() + ", " +
+             y.type() + ", " + tensor(type) + ") -> " + x.type(),
+         x.shape);
+}
+
 void Generator::addIndexed() {
   if (below(3) == 0)
     return addOrdered();
+  if (below(3) == 0)
+    return addWindow();
   Node x = pickOfRank(1);
   int64_t dim = below(x.shape.size()), count = 1 + below(4);
   Shape shape = x.shape;

@@ -124,6 +124,7 @@ void addIndexedCases(Cases &cases) {
 
   cases.push_back(dynamicSlice("inside", {"2xi32", 0, 0, {1, 0}}));
   cases.push_back(dynamicSlice("clamped", {"2xi64", 0, 0, {9, -3}}));
+  cases.push_back(dynamicSlice("whole_extent_beyond", {"2xi32", 0, 0, {1, 3}}));
   cases.push_back(dynamicUpdateSlice("inside", {"2xi32", 0, 0, {1, 2}}));
   cases.push_back(dynamicUpdateSlice("clamped", {"2xi64", 0, 0, {-9, 7}}));
 }

@@ -317,7 +317,7 @@ Rows Generator::recurrent(const Rows &x) {
 Rows Generator::movement(const Rows &x) {
   const int64_t rank = static_cast<int64_t>(x.shape.size()), dim = below(rank);
   Shape shape = x.shape, zeros(rank + 1, 0), ones(rank + 1, 1);
-  switch (below(4)) {
+  switch (below(6)) {
   case 0: {
     Shape permutation = {0};
     for (int64_t i = 0; i < rank; ++i) {
@@ -338,6 +338,25 @@ Rows Generator::movement(const Rows &x) {
   }
   case 2:
     return unary("reverse", x, "dims " + listOf({dim + 1}));
+  case 3: { // of the batch, and of what is left out, all: wherever the window begins
+    Shape sizes(rank + 1, -1);
+    sizes[dim + 1] = 1 + below(x.shape[dim]);
+    shape[dim] = sizes[dim + 1];
+    const std::string start = next(), type = tensor(std::to_string(rank + 1) + "xi32");
+    body_ += start + " = gpuc.constant " + std::to_string(below(5) - 1) + " : " + type + "\n";
+    return emit("dynamic_slice " + x.name + ", " + start + " sizes " + listOf(sizes) + " : (" + x.type() +
+                    ", " + type + ") -> " + Rows{"", shape}.type(),
+                shape);
+  }
+  case 4: { // sums of it need to know where they are
+    Shape low = zeros, high = zeros, interior = zeros;
+    low[dim + 1] = below(3);
+    high[dim + 1] = below(2);
+    interior[dim + 1] = below(2);
+    shape[dim] += low[dim + 1] + high[dim + 1] + (x.shape[dim] - 1) * interior[dim + 1];
+    return inferred("pad", x,
+                    "low " + listOf(low) + " high " + listOf(high) + " interior " + listOf(interior), shape);
+  }
   default: {
     Rows y = bounded(x);
     shape[dim] *= 2;
