@@ -1,8 +1,13 @@
 //===- CheckNumerics.cpp - Which op made NaN or infinities ------------------===//
 //
-// Contract: @train_step gets a result `nonfinite`, whose element i counts what op i made that is NaN or
-// infinite while its operands were finite everywhere; the result's attribute `gpuc.checks` names the ops. All
-// other results keep their bits.
+// Contract: beside @train_step there is a copy of it, @train_step_checks, with `nonfinite` as its only
+// result, whose element i counts what op i made that is NaN or infinite while its operands were finite
+// everywhere; the result's attribute `gpuc.checks` names the ops. gpuc-join-checks puts the copy into the
+// step.
+//
+// @train_step itself is left alone. What counts a value is one more reader of it, and who reads a value
+// decides what it is computed with, in one kernel or two, and so how a sum is cut up: with readers in the
+// step other bits would be trained. No pass looks from one function into another.
 //
 // Each value that matters is counted once, a scalar. What does not make such values (a reshape, a relu) is as
 // finite as what it came of, and is traced back to that: its sources. At the end of a block the counts are
@@ -417,26 +422,40 @@ class CheckNumericsPass : public impl::CheckNumericsPassBase<CheckNumericsPass> 
     auto step = getOperation().lookupSymbol<func::FuncOp>("train_step");
     if (!step || step.isExternal())
       return; // nothing is trained
-    Masked masked(step);
+    func::FuncOp checks = copyOf(step);
+    Masked masked(checks);
     IRRewriter rewriter(&getContext());
-    BlockCounter counter(step.getBody().front(), masked, rewriter);
-    for (BlockArgument argument : step.getArguments()) {
-      auto name = step.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "gpuc.name");
+    BlockCounter counter(checks.getBody().front(), masked, rewriter);
+    for (BlockArgument argument : checks.getArguments()) {
+      auto name = checks.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "gpuc.name");
       counter.checkArgument(argument, checkOfSource(&getContext(), "input", name ? name.getValue() : ""));
     }
     Counted counted = counter.run();
     if (counted.list)
-      addResult(step, counted);
+      returnOnly(checks, counted);
+    else
+      checks.erase();
   }
 
-  static void addResult(func::FuncOp step, const Counted &counted) {
-    Builder builder(step.getContext());
-    unsigned number = step.getNumResults();
-    auto attributes =
+  func::FuncOp copyOf(func::FuncOp step) {
+    func::FuncOp copy = step.clone();
+    copy.setName((step.getName() + "_checks").str());
+    copy.setPrivate();
+    copy->setAttr(kChecksOfAttr, FlatSymbolRefAttr::get(step.getNameAttr()));
+    SymbolTable(getOperation()).insert(copy, std::next(Block::iterator(step)));
+    return copy;
+  }
+
+  /// What the step gives and assigns was needed to tell who reads what; from here on the counts are all.
+  static void returnOnly(func::FuncOp checks, const Counted &counted) {
+    for (auto assign : llvm::make_early_inc_range(checks.getOps<ir::AssignOp>()))
+      assign.erase();
+    Builder builder(checks.getContext());
+    checks.getBody().front().getTerminator()->setOperands(counted.list);
+    checks.setType(builder.getFunctionType(checks.getArgumentTypes(), counted.list.getType()));
+    checks.setResAttrsAttr(builder.getArrayAttr(
         builder.getDictionaryAttr({builder.getNamedAttr("gpuc.checks", builder.getArrayAttr(counted.checks)),
-                                   builder.getNamedAttr("gpuc.name", builder.getStringAttr("nonfinite"))});
-    (void)step.insertResult(number, counted.list.getType(), attributes);
-    step.getBody().front().getTerminator()->insertOperands(number, counted.list);
+                                   builder.getNamedAttr("gpuc.name", builder.getStringAttr("nonfinite"))})));
   }
 };
 

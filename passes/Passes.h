@@ -17,6 +17,10 @@ inline constexpr llvm::StringLiteral kPerRowAttr = "gpuc.per_row";
 /// Of a loss, or its gradients: they are those of a shard, and so many shards make the batch.
 inline constexpr llvm::StringLiteral kShardsAttr = "gpuc.shards";
 
+/// Of a copy of a function, beside it, that counts what the function makes of NaN and infinities: the
+/// function. Set by gpuc-check-numerics, for gpuc-join-checks.
+inline constexpr llvm::StringLiteral kChecksOfAttr = "gpuc.checks_of";
+
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
 

@@ -307,13 +307,17 @@ def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
 }
 
 def CheckNumericsPass : Pass<"gpuc-check-numerics", "::mlir::ModuleOp"> {
-  let summary = "Count in @train_step what each op makes of NaN and infinities";
+  let summary = "Count what each op of @train_step makes of NaN and infinities";
   let description = [{
-    `@train_step` gets a result `nonfinite` : tensor<n x i32>. Element i counts the values that are NaN or infinite and
-    that one op made of operands that were finite everywhere; its `#gpuc.check` in the result's attribute `gpuc.checks`
-    names the op, its layer and its place in the model's file. Inputs and variables that are read are counted too. The
-    order is that of the program, so that the first element that is not 0 is where it began. What a loop over time,
-    chunks or microbatches makes is added up over its iterations. Other results keep their bits.
+    Beside `@train_step` a copy of it, `@train_step_checks`, gives one result, `nonfinite` : tensor<n x i32>. Element i
+    counts the values that are NaN or infinite and that one op made of operands that were finite everywhere; its
+    `#gpuc.check` in the result's attribute `gpuc.checks` names the op, its layer and its place in the model's file.
+    Inputs and variables that are read are counted too. The order is that of the program, so that the first element that
+    is not 0 is where it began. What a loop over time, chunks or microbatches makes is added up over its iterations.
+
+    The step itself is left alone: what counts a value is one more reader of it, and passes let it hang on who reads a
+    value in which kernel it is computed, and so in which order sums are added up. `gpuc-join-checks` puts the copy into
+    the step when both are kernels.
 
     Ops that cannot make such values (moves, max, relu, …) are not counted. A value that only a `select` takes is judged
     behind it: what it leaves out harms nobody. Infinities that a constant brings, as masks of attention do, are no error
@@ -325,12 +329,12 @@ def CheckNumericsPass : Pass<"gpuc-check-numerics", "::mlir::ModuleOp"> {
       %0 = gpuc.log %x : tensor<8x4xf32> loc("head"("model.mlir":12:5))
       …
     ```
-    After (shortened):
+    After, beside it (shortened):
     ```mlir
-    func.func @train_step(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, …,
+    func.func private @train_step_checks(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (
         tensor<5xi32> {gpuc.checks = [#gpuc.check<op = "input", layer = "x", location = "", backward = false>,
                                       #gpuc.check<op = "log", layer = "head", location = "model.mlir:12:5", backward = false>, …],
-                       gpuc.name = "nonfinite"}) {
+                       gpuc.name = "nonfinite"}) attributes {gpuc.checks_of = @train_step} {
       %0 = gpuc.log %x : tensor<8x4xf32>
       %finite = gpuc.is_finite %0 : tensor<8x4xf32>
       %not = gpuc.not %finite : tensor<8x4xi1>
@@ -472,6 +476,37 @@ def EpiloguesPass : Pass<"gpuc-epilogues", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"host\"", "host[:CPU] or cuda:ARCHITECTURE: whose libraries">,
   ];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
+def JoinChecksPass : Pass<"gpuc-join-checks", "::mlir::ModuleOp"> {
+  let summary = "Put the copy that counts NaN and infinities into the step";
+  let description = [{
+    What `gpuc-check-numerics` made beside `@train_step` stands at the step's front afterwards, and its result `nonfinite`
+    is the step's last. It comes behind all passes that decide what is computed together, so that the step's own ops are
+    those of a step that counts nothing, and train the same bits.
+
+    Before (shortened):
+    ```mlir
+    func.func @train_step(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = gpuc.fused "head.log"(%x) …
+      return %0 : tensor<4xf32>
+    }
+    func.func private @train_step_checks(%x: tensor<4xf32>) -> (tensor<1xi32> {gpuc.name = "nonfinite"})
+        attributes {gpuc.checks_of = @train_step} {
+      %0 = gpuc.fused "head.log_is_finite"(%x) …
+      return %0 : tensor<1xi32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @train_step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<1xi32> {gpuc.name = "nonfinite"}) {
+      %0 = gpuc.fused "head.log_is_finite"(%x) …
+      %1 = gpuc.fused "head.log"(%x) …
+      return %1, %0 : tensor<4xf32>, tensor<1xi32>
+    }
+    ```
+  }];
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 

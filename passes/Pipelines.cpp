@@ -102,14 +102,17 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // The step, evaluation, prediction and initialisation as functions of their own.
   passes.addPass(createExpandRecipePass());
   if (options.checkNumerics) {
-    // Ops are counted whole, by the names that the model has. What leaves loops over time leaves them first:
-    // in them a count would hold it back.
+    // Ops are counted whole, by the names that the model has, in a copy of the step. What leaves loops over
+    // time leaves them first: in them a count would hold it back.
     cleanUp(passes);
     passes.addPass(createHoistFromScansPass());
     cleanUp(passes);
     passes.addPass(createCheckNumericsPass());
   }
   buildKernels(passes, options);
+  // Only now does one function hold both: no pass can let the step hang on who counts what.
+  if (options.checkNumerics)
+    passes.addPass(createJoinChecksPass());
 }
 
 void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {

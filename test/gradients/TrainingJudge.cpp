@@ -16,7 +16,7 @@ namespace gpuc::gradients {
 using reference::Tensor;
 
 //===----------------------------------------------------------------------===//
-// One level of optimization
+// One way of compiling
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -24,21 +24,22 @@ namespace {
 /// A module compiled at a level, and what runs it.
 class Level {
 public:
-  static Result<Level> create(const std::string &text, int optLevel) {
+  static Result<Level> create(const std::string &text, CompiledAs as) {
     Compiler compiler;
     CompilerOptions options;
     options.target = "host";
-    options.optLevel = optLevel;
-    options.train.fuse = optLevel > 0;
+    options.optLevel = as.optLevel;
+    options.train.fuse = as.optLevel > 0;
+    options.train.checkNumerics = as.checkNumerics;
     GPUC_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, compiler.parse(text, "graph.mlir"));
     GPUC_RETURN_IF_ERROR(
         compiler.advance(*module, Stage::plan, options, [](PassManager &) { return okStatus(); }));
     GPUC_ASSIGN_OR_RETURN(std::string bytes, compiler.emit(*module, options));
     GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::parse(std::move(bytes)));
-    const int threads = optLevel == 3 ? 2 : 1; // which change no bit
+    const int threads = as.optLevel == 3 ? 2 : 1; // which change no bit
     GPUC_ASSIGN_OR_RETURN(
         Session session, Session::create(plan, {.device = "host", .threads = threads, .check_memory = true}));
-    return Level(std::move(session), optLevel);
+    return Level(std::move(session), as);
   }
 
   Status initialize() { return session_.initialize(); }
@@ -81,14 +82,14 @@ public:
     return okStatus();
   }
 
-  int optLevel() const { return optLevel_; }
-  std::string name() const { return "-O" + std::to_string(optLevel_); }
+  int optLevel() const { return as_.optLevel; }
+  std::string name() const { return as_.name(); }
 
 private:
-  Level(Session session, int optLevel) : session_(std::move(session)), optLevel_(optLevel) {}
+  Level(Session session, CompiledAs as) : session_(std::move(session)), as_(as) {}
 
   Session session_;
-  int optLevel_;
+  CompiledAs as_;
 };
 
 //===----------------------------------------------------------------------===//
@@ -181,14 +182,14 @@ private:
   void compare(const std::string &entry, const Outcome &expected, ArrayRef<Outcome> found) {
     forEach(entry, expected, [&](const std::string &what, const Tensor &tensor, auto of) {
       verdict_.coverage.count(tensor);
-      const Tensor *fused = nullptr;
+      const Tensor *before[2] = {}; // unfused and fused, which may cut sums up differently
       for (auto [level, outcome] : llvm::zip_equal(levels_, found)) {
         if (std::string difference = differenceOf(tensor, of(outcome)); !difference.empty())
           blame(level.name() + ", " + what + ": " + difference);
-        if (level.optLevel() > 0 && fused && bytesOf(*fused) != bytesOf(of(outcome)))
-          blame(level.name() + ", " + what + ": the bits are not those of a lower level");
-        if (level.optLevel() > 0)
-          fused = &of(outcome);
+        const Tensor *&same = before[level.optLevel() > 0];
+        if (same && bytesOf(*same) != bytesOf(of(outcome)))
+          blame(level.name() + ", " + what + ": the bits are not those of the level before");
+        same = &of(outcome);
       }
     });
   }
@@ -211,13 +212,17 @@ private:
 
 } // namespace
 
-Result<Verdict> judgeTraining(const std::string &text, ArrayRef<int> optLevels, uint64_t seed) {
+std::string CompiledAs::name() const {
+  return "-O" + std::to_string(optLevel) + (checkNumerics ? " --check-numerics" : "");
+}
+
+Result<Verdict> judgeTraining(const std::string &text, ArrayRef<CompiledAs> ways, uint64_t seed) {
   GPUC_ASSIGN_OR_RETURN(TrainingReference reference, TrainingReference::create(text));
   std::vector<Level> levels;
-  for (int optLevel : optLevels) {
-    Result<Level> level = Level::create(text, optLevel);
+  for (CompiledAs as : ways) {
+    Result<Level> level = Level::create(text, as);
     if (!level.ok())
-      return Verdict{"-O" + std::to_string(optLevel) + ": " + level.message(), {}};
+      return Verdict{as.name() + ": " + level.message(), {}};
     levels.push_back(std::move(*level));
   }
   Result<Verdict> verdict = Judge(reference, std::move(levels), seed).run();

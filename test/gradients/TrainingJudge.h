@@ -11,12 +11,19 @@ struct Verdict {
   Coverage coverage; ///< Of the numbers that were compared.
 };
 
-/// Compiles `text`, a model with a recipe, at each of the levels (-O of gpuc-compile) for the host, and runs,
-/// with two threads at -O3 and one below, @init, a few train steps, the last of them with padding rows,
-/// @eval_step and @predict. Each starts from the variables that the last level has, on numbers drawn from
-/// `seed`. Results and all variables must be those of the reference within its tolerances, and the bits of
-/// all levels above 0 the same. A module that does not compile is a fault, too. Errors: the text is no module
+/// How a module is compiled: flags of gpuc-compile.
+struct CompiledAs {
+  int optLevel;
+  bool checkNumerics = false;
+  std::string name() const;
+};
+
+/// Compiles `text`, a model with a recipe, in each of the ways for the host, and runs, with two threads at
+/// -O3 and one below, @init, a few train steps, the last of them with padding rows, @eval_step and @predict.
+/// Each starts from the variables that the last way has, on numbers drawn from `seed`. Results and all
+/// variables must be those of the reference within its tolerances, and the same bits at all levels above 0,
+/// and with checks or without. A module that does not compile is a fault, too. Errors: the text is no module
 /// with a recipe.
-Result<Verdict> judgeTraining(const std::string &text, llvm::ArrayRef<int> levels, uint64_t seed = 0);
+Result<Verdict> judgeTraining(const std::string &text, llvm::ArrayRef<CompiledAs> ways, uint64_t seed = 0);
 
 } // namespace gpuc::gradients

@@ -18,7 +18,8 @@ namespace gpuc::gradients {
 
 static int judge(const char *path) {
   Result<std::string> text = readFile(path);
-  Result<Verdict> verdict = text.ok() ? judgeTraining(*text, {0, 3}) : Result<Verdict>(text.status());
+  Result<Verdict> verdict =
+      text.ok() ? judgeTraining(*text, {{0}, {3}, {3, true}}) : Result<Verdict>(text.status());
   if (!verdict.ok())
     std::fprintf(stderr, "%s: %s\n", path, verdict.message().c_str());
   else if (!verdict->fault.empty())
