@@ -8,7 +8,7 @@ namespace gpuc {
 
 using namespace mlir;
 
-static constexpr llvm::StringLiteral kName = "gpuc.name";
+static constexpr llvm::StringLiteral kName = "gpuc.name", kRange = "gpuc.range";
 
 std::string argumentName(func::FuncOp function, unsigned index) {
   if (auto name = function.getArgAttrOfType<StringAttr>(index, kName))
@@ -32,6 +32,8 @@ FailureOr<Value> EntryBuilder::argument(func::FuncOp callee, unsigned index) {
       return callee.emitOpError("takes '")
              << name << "' as " << type << ", while another function of the recipe takes it as "
              << function_.getArgumentTypes()[known];
+    if (failed(mergeRange(callee, index, known)))
+      return failure();
     return Value(function_.getArgument(known));
   }
   NamedAttrList attributes(callee.getArgAttrDict(index));
@@ -41,6 +43,18 @@ FailureOr<Value> EntryBuilder::argument(func::FuncOp callee, unsigned index) {
                                       callee.getArgument(index).getLoc())))
     return failure();
   return Value(function_.getArgument(end));
+}
+
+/// What one function says of the range of an argument holds for all that take it.
+LogicalResult EntryBuilder::mergeRange(func::FuncOp callee, unsigned index, unsigned known) {
+  Attribute given = callee.getArgAttr(index, kRange), before = function_.getArgAttr(known, kRange);
+  if (given && before && given != before)
+    return callee.emitOpError("takes '")
+           << argumentName(callee, index) << "' with gpuc.range = " << given
+           << ", while another function of the recipe takes it with " << before << ": give both the same";
+  if (given)
+    function_.setArgAttr(known, kRange, given);
+  return success();
 }
 
 FailureOr<SmallVector<Value>> EntryBuilder::append(func::FuncOp callee) {

@@ -11,7 +11,7 @@ public:
   EntryBuilder(mlir::ModuleOp module, llvm::StringRef name);
 
   /// Puts `callee`'s body here and returns its results. Its arguments become the entry's, by `gpuc.name`; an
-  /// argument whose type differs from an earlier one of that name is an error.
+  /// argument whose type or range differs from those of an earlier one of that name is an error.
   llvm::FailureOr<llvm::SmallVector<mlir::Value>> append(mlir::func::FuncOp callee);
 
   /// Adds a result; results must have names of their own.
@@ -25,6 +25,7 @@ public:
 
 private:
   llvm::FailureOr<mlir::Value> argument(mlir::func::FuncOp callee, unsigned index);
+  llvm::LogicalResult mergeRange(mlir::func::FuncOp callee, unsigned index, unsigned known);
 
   mlir::func::FuncOp function_;
   mlir::OpBuilder builder_;

@@ -30,6 +30,24 @@ def SpecializeBatchPass : Pass<"gpuc-specialize-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
+def CheckRangesPass : Pass<"gpuc-check-ranges", "::mlir::ModuleOp"> {
+  let summary = "Refuse an index whose declared range is larger than what it names";
+  let description = [{
+    Changes nothing. `gpuc.range` of an argument says below which number its integers lie. Where such an argument, or a
+    tensor of its elements, is the labels of a loss, the indices of `gather` or `scatter_add`, or what a one-hot vector is
+    made of, and there are fewer classes, slices or places than that, it is an error: a label that is no class would count
+    nothing, an index out of range read zeros. `ignore_index` may be one more than the classes. Behind arithmetic, and
+    behind a `select`, nothing is known of a range.
+
+    ```mlir
+    func.func @loss(%x: tensor<?x4xf32>, %labels: tensor<?xi32> {gpuc.name = "labels", gpuc.range = 12}) … {
+      // error: takes labels from 'labels' of @loss, whose gpuc.range is 12, but there are 10 classes: …
+      %sum, %count = gpuc.cross_entropy %logits, %labels : (tensor<?x10xf32>, tensor<?xi32>) -> …
+    ```
+  }];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 def OverrideRecipePass : Pass<"gpuc-override-recipe", "::mlir::ModuleOp"> {
   let summary = "Write the command line's wishes into the recipe";
   let description = [{

@@ -55,6 +55,12 @@ struct PlanPipelineFlags : PassPipelineOptions<PlanPipelineFlags> {
                              llvm::cl::init("host")};
 };
 
+/// What can be said of a model as it was written, and of nothing that is made of it.
+void checkModel(OpPassManager &passes) {
+  // An index that may be larger than what it names is an error that the model's own ops can be blamed for.
+  passes.addPass(createCheckRangesPass());
+}
+
 /// From functions in which everything is explicit to kernels and library calls.
 void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
   cleanUp(passes);
@@ -82,6 +88,7 @@ void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
 void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // The command line has the last word on the recipe; whatever follows reads the recipe alone.
   passes.addPass(createOverrideRecipePass({joinRecipeTexts(options.recipe), /*optimizer=*/"", options.seed}));
+  checkModel(passes);
   // What has rows is seen by the `?` in its shape, as long as there is one.
   if (options.fuse)
     passes.addPass(createShardBatchPass({options.batch, options.target}));
@@ -118,6 +125,7 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
 void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // What is not trained needs no optimizer, no gradients and no slots; the rest is as for training.
   passes.addPass(createOverrideRecipePass({/*entries=*/"", /*optimizer=*/"", options.seed}));
+  checkModel(passes);
   passes.addPass(createSpecializeBatchPass({options.batch}));
   passes.addPass(createMaskPaddingPass());
   passes.addPass(createFuseLinearLossesPass());
