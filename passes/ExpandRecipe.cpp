@@ -7,7 +7,7 @@
 //   @train_step  forward, backward, gradients / count, their norm, optimizer updates, and what the model
 //                assigns (running statistics); (loss_sum, count, lr, grad_norm)
 //   @eval_step   loss and accuracy in inference form; (loss_sum, count, correct, correct_count)
-//   @predict     the model in inference form
+//   @predict     the model in inference form, and so each function with `gpuc.entry`
 //
 // In inference form no variable is assigned.
 //
@@ -82,13 +82,15 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
       return failure();
     if (recipe && failed(buildEvalStep(module, recipe)))
       return failure();
-    if (auto predict = module.lookupSymbol<func::FuncOp>("predict")) {
-      if (failed(inlineCalls(predict)))
+    SmallVector<func::FuncOp> own = ownEntries(module);
+    for (func::FuncOp function : own) {
+      if (failed(inlineCalls(function)))
         return failure();
-      toInference(predict);
+      warnOfAssigns(function);
     }
+    llvm::for_each(own, toInference);
     if (recipe)
-      evaluateMeans(module, recipe);
+      evaluateMeans(module, recipe, own);
     if (failed(buildInit(module, seed)))
       return failure();
     if (recipe && recipe.getSeed())
@@ -126,12 +128,11 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
   }
 
   /// What is evaluated reads the running means of weights, if the recipe has them and does not say otherwise.
-  static void evaluateMeans(ModuleOp module, ir::RecipeOp recipe) {
+  static void evaluateMeans(ModuleOp module, ir::RecipeOp recipe, ArrayRef<func::FuncOp> own) {
     if (!recipe.getEma() || !recipe.getEma()->getFlag("evaluate", true))
       return;
-    for (StringRef name : {"eval_step", "predict"})
-      if (auto function = module.lookupSymbol<func::FuncOp>(name))
-        readMeans(function);
+    readMeans(module.lookupSymbol<func::FuncOp>("eval_step"));
+    llvm::for_each(own, readMeans);
   }
 
   static LogicalResult buildInit(ModuleOp module, ir::VariableOp seed) {
@@ -157,9 +158,27 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     return success();
   }
 
+  /// @predict, and what gpuc-find-entries found.
+  static SmallVector<func::FuncOp> ownEntries(ModuleOp module) {
+    return llvm::filter_to_vector(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+      return function.getName() == "predict" || function->hasAttr(kEntryAttr);
+    });
+  }
+
+  /// Statistics are training's to change, nobody expects otherwise. Of anything else one may.
+  static void warnOfAssigns(func::FuncOp function) {
+    for (auto assign : function.getOps<ir::AssignOp>()) {
+      auto variable = SymbolTable::lookupNearestSymbolFrom<ir::VariableOp>(assign, assign.getVariableAttr());
+      if (variable && variable.getKind() != "statistic")
+        assign.emitWarning() << "@" << function.getName() << " does not change @" << assign.getVariable()
+                             << ": only a train step assigns; return the value instead";
+    }
+  }
+
   static void eraseModel(ModuleOp module, ir::RecipeOp recipe) {
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
-      if (!llvm::is_contained({"init", "train_step", "eval_step", "predict"}, function.getName()))
+      if (!function->removeAttr(kEntryAttr) &&
+          !llvm::is_contained({"init", "train_step", "eval_step", "predict"}, function.getName()))
         function.erase();
     if (recipe)
       recipe.erase();

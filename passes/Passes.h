@@ -21,6 +21,10 @@ inline constexpr llvm::StringLiteral kShardsAttr = "gpuc.shards";
 /// function. Set by gpuc-check-numerics, for gpuc-join-checks.
 inline constexpr llvm::StringLiteral kChecksOfAttr = "gpuc.checks_of";
 
+/// Of a function of the model that is an entry of the plan by itself. Set by gpuc-find-entries, for
+/// gpuc-expand-recipe.
+inline constexpr llvm::StringLiteral kEntryAttr = "gpuc.entry";
+
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
 

@@ -30,6 +30,26 @@ def SpecializeBatchPass : Pass<"gpuc-specialize-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
+def FindEntriesPass : Pass<"gpuc-find-entries", "::mlir::ModuleOp"> {
+  let summary = "Find the functions of the model that are entries of the plan by themselves";
+  let description = [{
+    A public function that the recipe does not name, that is not `@predict`, and that nobody calls, gets the attribute
+    `gpuc.entry`: `gpuc-expand-recipe` makes an entry of it, in inference form, and leaves it in the plan. A private
+    function that no entry leads to is left out, with a warning.
+
+    Before:
+    ```mlir
+    func.func @embed(%x: tensor<?x784xf32> {gpuc.name = "x"}) -> (tensor<?x128xf32> {gpuc.name = "embedding"}) {
+    ```
+    After:
+    ```mlir
+    func.func @embed(%x: tensor<?x784xf32> {gpuc.name = "x"}) -> (tensor<?x128xf32> {gpuc.name = "embedding"})
+        attributes {gpuc.entry} {
+    ```
+  }];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 def CheckRangesPass : Pass<"gpuc-check-ranges", "::mlir::ModuleOp"> {
   let summary = "Refuse an index whose declared range is larger than what it names";
   let description = [{

@@ -57,6 +57,8 @@ struct PlanPipelineFlags : PassPipelineOptions<PlanPipelineFlags> {
 
 /// What can be said of a model as it was written, and of nothing that is made of it.
 void checkModel(OpPassManager &passes) {
+  // Functions that nobody calls are entries as long as none is a pass's own.
+  passes.addPass(createFindEntriesPass());
   // An index that may be larger than what it names is an error that the model's own ops can be blamed for.
   passes.addPass(createCheckRangesPass());
 }
