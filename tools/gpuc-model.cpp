@@ -14,6 +14,17 @@ int fail(const gpuc::Status& status) {
   return 1;
 }
 
+/// What is neither trained nor adapted, though the model was asked for adapters.
+void warnOfLeftOut(const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  std::fprintf(stderr,
+               "warning: no adapter for %s: only linear layers and attention get one; these stay as "
+               "--variables has them\n",
+               list.c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -43,6 +54,7 @@ int main(int argc, char** argv) {
       return fail(writable);
   gpuc::Result<gpuc::nn::Model> model = gpuc::models::buildZooModel(*name, settings);
   if (!model.ok()) return cli.usageError(model.message());
+  warnOfLeftOut(model->leftOut());
   if (!summary || output)
     if (gpuc::Status written = model->write(output.value_or("-")); !written.ok()) return fail(written);
   if (summary)

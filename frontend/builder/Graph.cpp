@@ -118,6 +118,8 @@ Tensor Graph::variable(const Module *owner, const std::string &name, RankedTenso
         ir::VariableOp::create(atTop, location(), builder.getStringAttr(name), TypeAttr::get(type), spec,
                                frozen ? builder.getUnitAttr() : UnitAttr(), builder.getStringAttr(kind));
     variable = {type, owner, frozen};
+    if (frozen && owner->lacksAdapter() && shape.size() > 1) // vectors have no low rank
+      leftOut.push_back(name);
     if (LayerCall *call = currentCall(); call && kind == "parameter") {
       call->parameters += type.getNumElements();
       call->frozen += frozen ? type.getNumElements() : 0;

@@ -111,6 +111,7 @@ public:
   const std::string name;
   const DataType floats;
   std::vector<LayerCall> calls;
+  std::vector<std::string> leftOut;           ///< Frozen weights without an adapter, where others have one.
   mlir::func::FuncOp predict, loss, accuracy; ///< Null until they are built.
   ir::RecipeOp recipe;
 

@@ -18,6 +18,16 @@ std::string LeakyReLU::describe() const { return "LeakyReLU(" + detail::numberTe
 std::string Dropout::describe() const { return "Dropout(" + detail::numberText(p_) + ")"; }
 
 Tensor Linear::forward(const Tensor &x) {
+  Tensor y = product(x, 0, out_);
+  return lora_ && y.valid() ? y + (*lora_)(x, 0, out_) : y;
+}
+
+Tensor Linear::outputs(const Tensor &x, int64_t first, int64_t last) {
+  return call(x, [&] { return product(x, first, last); });
+}
+
+/// The given outputs, without what an adapter adds.
+Tensor Linear::product(const Tensor &x, int64_t first, int64_t last) {
   detail::Graph &graph = *x.graph();
   if (in_ < 1 || out_ < 1)
     return graph.fail(describe() + " needs at least one input and one output");
@@ -30,29 +40,19 @@ Tensor Linear::forward(const Tensor &x) {
 
   Tensor weight = parameter(x, "weight", {out_, in_}, // (out, in)
                             weightInitializer_.value_or(Initializer::kaimingUniform(in_)));
-  Tensor y = matmul(x, weight, /*transposeRhs=*/true); // (batch, …, out)
-  if (bias_) {
-    const double bound = 1 / std::sqrt(static_cast<double>(in_));
-    y = y + parameter(x, "bias", {out_}, biasInitializer_.value_or(Initializer::uniform(bound)));
-  }
-  return lora_ ? adapted(x, y) : y;
+  const bool all = first == 0 && last == out_;
+  auto wanted = [&](const Tensor &of) { return all ? of : slice(of, 0, first, last); };
+  Tensor y = matmul(x, wanted(weight), /*transposeRhs=*/true); // (batch, …, last - first)
+  if (!bias_)
+    return y;
+  const double bound = 1 / std::sqrt(static_cast<double>(in_));
+  return y + wanted(parameter(x, "bias", {out_}, biasInitializer_.value_or(Initializer::uniform(bound))));
 }
 
 bool Linear::addAdapter(const LoraOptions &options) {
-  lora_ = options;
-  loraA_ = &add("lora_A", Linear(in_, options.rank, /*bias=*/false));
-  loraB_ = &add("lora_B", Linear(options.rank, out_, /*bias=*/false).initialized(Initializer::zeros()));
-  loraA_->requiresGrad(true);
-  loraB_->requiresGrad(true);
+  lora_.emplace(options, add("lora_A", Linear(in_, options.rank, /*bias=*/false)),
+                add("lora_B", Linear(options.rank, out_, /*bias=*/false).initialized(Initializer::zeros())));
   return true;
-}
-
-/// y and what the adapter adds to it.
-Tensor Linear::adapted(const Tensor &x, const Tensor &y) {
-  if (lora_->rank < 1)
-    return x.graph()->fail(llvm::formatv("an adapter of rank {0}; it is at least 1", lora_->rank));
-  Tensor seen = lora_->dropout > 0 ? dropout(x, lora_->dropout) : x;
-  return y + (*loraB_)((*loraA_)(seen)) * (lora_->alpha / static_cast<double>(lora_->rank));
 }
 
 } // namespace gpuc::nn

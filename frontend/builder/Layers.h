@@ -13,6 +13,9 @@ public:
   std::string describe() const override;
   bool addAdapter(const LoraOptions &options) override;
 
+  /// Outputs number first to last - 1 alone.
+  Tensor outputs(const Tensor &x, int64_t first, int64_t last);
+
   /// Instead of PyTorch's defaults.
   Linear &&initialized(Initializer weight, Initializer bias = Initializer::zeros()) && {
     weightInitializer_ = std::move(weight);
@@ -24,13 +27,12 @@ protected:
   Tensor forward(const Tensor &x) override;
 
 private:
-  Tensor adapted(const Tensor &x, const Tensor &y);
+  Tensor product(const Tensor &x, int64_t first, int64_t last);
 
   int64_t in_, out_;
   bool bias_;
   std::optional<Initializer> weightInitializer_, biasInitializer_;
-  std::optional<LoraOptions> lora_;
-  Linear *loraA_ = nullptr, *loraB_ = nullptr; // both or none
+  std::optional<LoraAdapter> lora_;
 };
 
 class ReLU : public Layer {

@@ -273,6 +273,8 @@ Model::Model(std::unique_ptr<Graph> graph) : graph_(std::move(graph)) {}
 Model::Model(Model &&) noexcept = default;
 Model::~Model() = default;
 
+const std::vector<std::string> &Model::leftOut() const { return graph_->leftOut; }
+
 ModuleOp Model::module() const { return *graph_->module; }
 
 std::string Model::text() const {

@@ -52,6 +52,9 @@ public:
   /// The tree of layers with output shapes, parameters and FLOPs (of `predict`, for one sample).
   std::string summary() const;
 
+  /// Frozen weights to which addLora gave no adapter beside them, in the order of their first use.
+  const std::vector<std::string> &leftOut() const;
+
   /// Writes text() to a file in full or not at all; "-" is stdout.
   Status write(const std::string &path) const;
 

@@ -8,7 +8,7 @@ namespace gpuc::nn {
 
 Module::Module(Module &&other)
     : name_(std::move(other.name_)), mistake_(std::move(other.mistake_)), trained_(other.trained_),
-      children_(std::move(other.children_)) {
+      lacksAdapter_(other.lacksAdapter_), children_(std::move(other.children_)) {
   for (std::unique_ptr<Module> &child : children_)
     child->parent_ = this;
 }

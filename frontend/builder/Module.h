@@ -66,8 +66,12 @@ public:
   /// Calls `visit` for this module and all inside, outer ones first, in the order of add().
   void visit(const std::function<void(Module &)> &visit);
 
-  /// Gives a module that is one product with a weight a low-rank adapter (Lora.h); false for all others.
+  /// Gives a module that is products with one weight a low-rank adapter (Lora.h); false for all others.
   virtual bool addAdapter(const LoraOptions &) { return false; }
+
+  /// Whether others have adapters, and this module's own weights none.
+  void lacksAdapter(bool lacks) { lacksAdapter_ = lacks; }
+  bool lacksAdapter() const { return lacksAdapter_; }
 
 protected:
   /// Puts `child` inside under `name`; the reference lives as long as this module, wherever it moves.
@@ -103,6 +107,7 @@ private:
       mistake_; // of a call of add(); reported when the module is used, for only then is there a model
   Module *parent_ = nullptr;
   std::optional<bool> trained_; // none: as the parent's
+  bool lacksAdapter_ = false;
   std::vector<std::unique_ptr<Module>> children_;
 };
 

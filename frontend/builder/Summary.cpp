@@ -3,6 +3,7 @@
 #include "frontend/builder/Graph.h"
 #include "frontend/builder/ModelBuilder.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace gpuc::nn {
@@ -86,10 +87,13 @@ std::string Model::summary() const {
     frozen += call.frozen;
   }
   const std::string trained = frozen ? " (" + grouped(parameters - frozen) + " trained)" : "";
-  return text + llvm::formatv("{0} parameters{1}, {2} bytes as {3}; FLOPs of predict for one sample\n",
-                              grouped(parameters), trained, grouped(parameters * sizeOf(graph_->floats)),
-                              nameOf(graph_->floats))
-                    .str();
+  text += llvm::formatv("{0} parameters{1}, {2} bytes as {3}; FLOPs of predict for one sample\n",
+                        grouped(parameters), trained, grouped(parameters * sizeOf(graph_->floats)),
+                        nameOf(graph_->floats))
+              .str();
+  if (!leftOut().empty())
+    text += "frozen, with no adapter: " + llvm::join(leftOut(), ", ") + "\n";
+  return text;
 }
 
 } // namespace gpuc::nn

@@ -28,11 +28,19 @@ std::string MultiheadAttention::describe() const {
 Tensor MultiheadAttention::project(const Tensor &x, int64_t part) {
   const double bound = std::sqrt(6.0 / (4.0 * static_cast<double>(width_))); // xavier_uniform of [3w, w]
   Tensor weight = parameter(x, "in_proj_weight", {3 * width_, width_}, Initializer::uniform(bound));
-  Tensor y = matmul(x, slice(weight, 0, part * width_, (part + 1) * width_), /*transposeRhs=*/true);
-  if (!bias_)
-    return y;
-  Tensor bias = parameter(x, "in_proj_bias", {3 * width_}, Initializer::zeros());
-  return y + slice(bias, 0, part * width_, (part + 1) * width_);
+  const int64_t first = part * width_, last = first + width_;
+  Tensor y = matmul(x, slice(weight, 0, first, last), /*transposeRhs=*/true);
+  if (bias_)
+    y = y + slice(parameter(x, "in_proj_bias", {3 * width_}, Initializer::zeros()), 0, first, last);
+  return lora_ && y.valid() ? y + (*lora_)(x, first, last) : y;
+}
+
+/// One for the packed weight: queries, keys and values share lora_A.
+bool MultiheadAttention::addAdapter(const LoraOptions &options) {
+  lora_.emplace(
+      options, add("lora_A", Linear(width_, options.rank, /*bias=*/false)),
+      add("lora_B", Linear(options.rank, 3 * width_, /*bias=*/false).initialized(Initializer::zeros())));
+  return true;
 }
 
 /// [batch, length, width] to [batch, heads, length, width / heads].

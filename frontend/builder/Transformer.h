@@ -19,6 +19,7 @@ class MultiheadAttention : public Module {
 public:
   MultiheadAttention(int64_t width, int64_t heads, double dropout = 0, bool bias = true);
   std::string describe() const override;
+  bool addAdapter(const LoraOptions &options) override;
 
   struct Options {
     bool causal = false;
@@ -38,6 +39,7 @@ private:
   double dropout_;
   bool bias_;
   Linear &outProj_;
+  std::optional<LoraAdapter> lora_; ///< Of in_proj_weight.
 };
 
 struct TransformerOptions {

@@ -83,6 +83,51 @@ TEST(Lora, SummarySaysHowManyAreTrained) {
       << finished->summary();
 }
 
+/// y = conv, then attention, then a table's row: of all, the attention's weights alone are adapted.
+struct Mixed : Layer {
+  MultiheadAttention &attention = add("attention", MultiheadAttention(6, 2));
+  Conv2d &conv = add("conv", Conv2d(1, 2, 3));
+  Tensor forward(const Tensor &x) override {
+    return flatten(attention(x, x, x)) + flatten(conv(reshape(x, {kBatch, 1, 8, 6})));
+  }
+};
+
+TEST(Lora, AdaptsPackedWeights) {
+  Mixed net;
+  EXPECT_EQ(addLora(net, {.rank = 2}), 2); // in_proj_weight and out_proj
+  ModelBuilder model("test");
+  model.predict({{"x", {kBatch, 8, 6}}}, "y", net);
+  Result<Model> finished = model.finish();
+  ASSERT_TRUE(finished.ok()) << finished.message();
+  const std::string text = finished->text();
+  for (const char *name : {"attention.in_proj_weight", "attention.in_proj_bias", "attention.out_proj.weight"})
+    EXPECT_TRUE(isFrozen(text, name)) << text;
+  EXPECT_EQ(variable(text, "attention.lora_A.weight"),
+            "gpuc.variable @attention.lora_A.weight : tensor<2x6xf32> init kaiming_uniform(fan_in = 6) "
+            "loc(\"attention.lora_A\")");
+  EXPECT_EQ(variable(text, "attention.lora_B.weight"),
+            "gpuc.variable @attention.lora_B.weight : tensor<18x2xf32> init zeros loc(\"attention.lora_B\")");
+  EXPECT_NE(variable(text, "attention.out_proj.lora_B.weight"), "") << text;
+}
+
+TEST(Lora, NamesWhatItLeavesOut) {
+  Mixed net, freed;
+  addLora(net);
+  addLora(freed);
+  freed.conv.requiresGrad(true);
+  std::vector<std::vector<std::string>> leftOut;
+  for (Mixed *each : {&net, &freed}) {
+    ModelBuilder model("test");
+    model.predict({{"x", {kBatch, 8, 6}}}, "y", *each);
+    Result<Model> finished = model.finish();
+    ASSERT_TRUE(finished.ok()) << finished.message();
+    leftOut.push_back(finished->leftOut());
+    EXPECT_EQ(finished->summary().find("frozen, with no adapter: conv.weight\n") != std::string::npos,
+              each == &net);
+  }
+  EXPECT_EQ(leftOut, (std::vector<std::vector<std::string>>{{"conv.weight"}, {}}));
+}
+
 TEST(Lora, NamesItsMistakes) {
   Net zero, twice;
   addLora(zero, {.rank = 0});
