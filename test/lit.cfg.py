@@ -32,4 +32,5 @@ config.substitutions.append(("%source", config.gpuc_source))
 config.substitutions.append(("%build", config.gpuc_binary))
 config.substitutions.append(("%python", "python3"))
 # ONNX models are written as text, and encoded by the definition that the importer is built with.
+config.substitutions.append(("%onnx_proto", config.onnx_proto))
 config.substitutions.append(("%onnx_encode", f"protoc --encode=onnx.ModelProto -I {config.onnx_proto} onnx.proto"))

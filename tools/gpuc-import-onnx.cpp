@@ -100,6 +100,11 @@ int main(int argc, char** argv) {
   cli.addStrings("dim", &dimTexts, "NAME=N", "the extent of a named dimension; may be repeated");
   cli.addStrings("freeze", &options.freeze, "NAME",
                  "a weight that is not trained, * standing for any text; may be repeated");
+  cli.addStrings(
+      "train", &options.train, "NAME",
+      "a weight that is trained although it looks like a buffer, * standing for any text; may be repeated");
+  cli.addBool("accept-folded", &options.acceptFolded,
+              "trains a file whose exporter folded or left out parameters, as far as it goes");
   cli.addString("loss", &options.loss, "NAME",
                 "adds @loss over the first output, and a recipe: cross_entropy (with @accuracy) or mse")
       .choices({"cross_entropy", "mse"});
@@ -120,6 +125,8 @@ int main(int argc, char** argv) {
   gpuc::onnx::ImportedModel imported = gpuc::onnx::importModel(*model, options);
   for (const gpuc::onnx::Problem& problem : imported.problems)
     std::fprintf(stderr, "error: %s: %s\n", input.c_str(), problem.text.c_str());
+  for (const std::string& warning : imported.warnings)
+    std::fprintf(stderr, "warning: %s: %s\n", input.c_str(), warning.c_str());
   if (!imported.problems.empty()) return 1;
   gpuc::Status written = write(imported, *output);
   return written.ok() ? 0 : fail(written);

@@ -3,6 +3,7 @@
 #include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -169,18 +170,27 @@ void lowerDequantize(NodeScope &node) {
   node.output(level * alongAxis(node, scale, x));
 }
 
-/// PyTorch's exporter keeps weights that are equal once and gives the others as its Identity: layers that
-/// begin with the same numbers, which training takes apart. So there a weight's Identity is a weight of its
-/// own. In any other file it is what ONNX says: the same weight.
+/// A weight's Identity is that weight, as ONNX says. One exception: PyTorch's exporter that goes by
+/// TorchScript keeps weights that are equal once and gives the others as its Identity, under their own names.
+/// These are layers that begin with the same numbers, which training takes apart. An Identity of the model
+/// itself is named by where it stands, /layer/Identity_output_0, or numbered.
+bool isMergedWeight(NodeScope &node) {
+  const std::string &name = node.node.outputs[0];
+  auto isDigit = [](unsigned char letter) { return isdigit(letter); };
+  return node.importer().exporter() == Exporter::torchScript && !name.starts_with("/") &&
+         !std::all_of(name.begin(), name.end(), isDigit) && !node.importer().isOutput(name);
+}
+
 void lowerIdentity(NodeScope &node) {
   if (!node.has(0) || !node.operand(0).weight)
     return node.output(node.input(0));
-  const HostTensorPtr &weight = node.operand(0).known;
-  const bool merged = node.importer().producer() == "pytorch";
+  const Operand &weight = node.operand(0);
+  const bool merged = isMergedWeight(node);
   if (!merged)
     node.output(node.input(0)); // Read here, under the weight's own name.
-  node.output(merged ? std::make_shared<const HostTensor>(*weight) : weight);
+  node.output(merged ? std::make_shared<const HostTensor>(*weight.known) : weight.known);
   node.outputs[0].weight = true;
+  node.outputs[0].origin = merged ? node.importer().originOf(node.node.outputs[0]) : weight.origin;
 }
 
 } // namespace

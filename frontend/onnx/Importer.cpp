@@ -26,11 +26,15 @@ Operand *NameScope::define(const std::string &name, Operand operand) {
 }
 
 Importer::Importer(const Model &model, const ImportOptions &options)
-    : model_(model), options_(options), context_(MLIRContext::Threading::DISABLED), builder_(&context_),
-      emitter_(builder_) {
+    : model_(model), origins_(model), options_(options), context_(MLIRContext::Threading::DISABLED),
+      builder_(&context_), emitter_(builder_) {
   context_.loadDialect<ir::GpucDialect, func::FuncDialect>();
   module_ = ModuleOp::create(
       NameLoc::get(builder_.getStringAttr(model.graph.name.empty() ? "onnx" : model.graph.name)));
+}
+
+bool Importer::isOutput(const std::string &name) const {
+  return llvm::any_of(model_.graph.outputs, [&](const ValueInfo &output) { return output.name == name; });
 }
 
 /// What asks for the batch to be bound says NAME, which by now may be known.
@@ -57,14 +61,11 @@ void Importer::define(NameScope &scope, const std::string &name, Operand operand
 }
 
 void Importer::bindInitializers(const Graph &graph, NameScope &scope) {
-  // Larger tables of integers would drown the text; they become frozen variables as well.
-  constexpr int64_t kMostConstantElements = 4096;
   for (const auto &[name, tensor] : graph.initializers) {
     Operand operand;
     operand.known = tensor;
-    operand.weight = tensor->supported &&
-                     (gpuc::isFloat(tensor->spec.type) ? !tensor->spec.shape.empty()
-                                                       : tensor->spec.elementCount() > kMostConstantElements);
+    operand.origin = origins_.of(name);
+    operand.weight = tensor->supported && isVariable(name, *tensor, operand.origin);
     define(scope, name, std::move(operand), "initializer '" + name + "'");
   }
 }
@@ -322,7 +323,7 @@ void Importer::finishPredict() {
       op.erase();
 }
 
-ImportedModel Importer::run() {
+ImportedModel Importer::run(const Unmerged &unmerged) {
   builder_.setInsertionPointToEnd(module_->getBody());
   Location location = NameLoc::get(builder_.getStringAttr("predict"));
   predict_ = func::FuncOp::create(builder_, location, "predict", builder_.getFunctionType({}, {}));
@@ -333,8 +334,11 @@ ImportedModel Importer::run() {
   if (model_.graph.outputs.empty())
     report("the graph has no output");
   finishPredict();
-  if (out_.problems.empty())
+  if (out_.problems.empty()) {
     checkFrozen();
+    checkTrained();
+    reportDecisions(unmerged);
+  }
   if (out_.problems.empty() && !options_.loss.empty())
     if (Status added = addLoss(emitter_, predict_, options_.loss); !added.ok())
       report("--loss=" + options_.loss + ": " + added.message());
@@ -355,7 +359,9 @@ ImportedModel Importer::run() {
 }
 
 ImportedModel importModel(const Model &model, const ImportOptions &options) {
-  return Importer(model, options).run();
+  Model apart = model;
+  Unmerged unmerged = unmerge(apart);
+  return Importer(apart, options).run(unmerged);
 }
 
 } // namespace gpuc::onnx

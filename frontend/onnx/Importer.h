@@ -10,6 +10,7 @@
 #include "frontend/onnx/Loop.h"
 #include "frontend/onnx/NodeScope.h"
 #include "frontend/onnx/Onnx.h"
+#include "frontend/onnx/Unmerge.h"
 
 #include "mlir/IR/OwningOpRef.h"
 
@@ -32,10 +33,13 @@ class Importer {
 public:
   Importer(const Model &model, const ImportOptions &options);
 
-  ImportedModel run();
+  /// `unmerged`: what was done to the model before.
+  ImportedModel run(const Unmerged &unmerged);
 
   int64_t opset() const { return model_.opset; }
-  const std::string &producer() const { return model_.producer; }
+  Exporter exporter() const { return origins_.exporter(); }
+  Origin originOf(const std::string &initializer) const { return origins_.of(initializer); }
+  bool isOutput(const std::string &name) const;
 
   /// The operand as a value, made at the first call: a weight is read, what is known becomes a constant.
   Tensor materialize(Operand &operand);
@@ -78,12 +82,20 @@ private:
   Tensor readVariable(const Operand &operand);
   ir::VariableOp declareVariable(const Operand &operand);
   ir::SpecAttr initializerOf(const HostTensor &tensor);
+  bool isVariable(const std::string &name, const HostTensor &tensor, Origin origin);
   bool isFrozen(const Operand &operand);
+  bool isFrozenByItself(const Operand &operand);
+  bool isNamed(const std::vector<std::string> &patterns, const Operand &operand,
+               std::map<std::string, std::vector<HostTensorPtr>> &found);
   void checkFrozen();
+  void checkTrained();
+  void reportDecisions(const Unmerged &unmerged);
+  void refuseTraining(const std::string &text);
   std::string suggestWeight(const std::string &pattern);
   void finishPredict();
 
   const Model &model_;
+  const Origins origins_;
   const ImportOptions &options_;
   mlir::MLIRContext context_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
@@ -107,10 +119,17 @@ private:
   int64_t randomIds_ = 0;
   mlir::Operation *lastVariable_ = nullptr;
   std::set<std::string> variables_;
-  std::map<std::string, std::vector<HostTensorPtr>> frozenBy_; ///< By pattern of `freeze`: what it names.
+  /// By pattern of `freeze` and of `train`: what it names.
+  std::map<std::string, std::vector<HostTensorPtr>> frozenBy_, trainedBy_;
+  std::set<std::string> computed_; ///< What the exporter computed of parameters, as far as it is read.
+  std::map<std::string, std::vector<std::string>>
+      decided_; ///< Names, by what was decided without being told.
   std::map<HostTensorPtr, ir::VariableOp> declared_;
   std::map<mlir::Operation *, ir::AssignOp> assigns_; ///< By variable.
 };
+
+/// Names for a message, the first few of many.
+std::string someOf(const std::vector<std::string> &names);
 
 /// Adds @loss, for cross_entropy @accuracy, and a recipe over the first output of `predict`. An error says
 /// why that output does not suit the loss.

@@ -11,6 +11,7 @@
 #include "runtime/base/tensor_spec.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,9 @@ struct HostTensor {
 using HostTensorPtr = std::shared_ptr<const HostTensor>;
 
 struct Graph;
+
+/// What an exporter noted of a node or value, by key (`metadata_props`): text that means nothing to ONNX.
+using Notes = std::map<std::string, std::string>;
 
 struct NodeAttribute {
   enum class Kind { number, integer, text, tensor, graph, numbers, integers, texts, other };
@@ -49,6 +53,7 @@ struct Node {
   std::string name, op, domain;
   std::vector<std::string> inputs, outputs; ///< "" where an optional one is left out.
   std::vector<NodeAttribute> attributes;
+  Notes notes;
 
   const NodeAttribute *find(const std::string &attribute) const {
     for (const NodeAttribute &candidate : attributes)
@@ -77,6 +82,7 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<ValueInfo> inputs, outputs;
   std::vector<std::pair<std::string, HostTensorPtr>> initializers;
+  std::map<std::string, Notes> notes; ///< By value.
 };
 
 /// A function of the file's own, which nodes call as if it were an op.

@@ -1,6 +1,7 @@
 //===- NodeScope.h - What the lowering of one node sees ---------------------===//
 #pragma once
 
+#include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/HostTensor.h"
 #include "frontend/onnx/Tensor.h"
 
@@ -11,13 +12,15 @@ namespace gpuc::onnx {
 /// What a name in the graph stands for: a value of the function being built, elements that are known, or
 /// both.
 struct Operand {
-  Tensor tensor;                 ///< Made when it is first asked for.
-  HostTensorPtr known;           ///< Null if the elements are known only at run time.
-  std::string name;              ///< In the graph.
-  bool weight = false;           ///< It becomes a variable, and its elements may change in training.
-  std::string absent;            ///< Not empty if gpuc does not compute it: who does.
-  std::set<std::string> origins; ///< The graph's inputs that a small tensor was computed from.
-  bool failed = false;           ///< It could not be computed, and the reason has been reported.
+  Tensor tensor;                   ///< Made when it is first asked for.
+  HostTensorPtr known;             ///< Null if the elements are known only at run time.
+  std::string name;                ///< In the graph.
+  bool weight = false;             ///< It becomes a variable, and its elements may change in training.
+  Origin origin = Origin::unknown; ///< Of an initializer: what it was in the model that was exported.
+  bool statistic = false;          ///< A weight that batch norm assigns.
+  std::string absent;              ///< Not empty if gpuc does not compute it: who does.
+  std::set<std::string> origins;   ///< The graph's inputs that a small tensor was computed from.
+  bool failed = false;             ///< It could not be computed, and the reason has been reported.
 };
 
 class Importer;

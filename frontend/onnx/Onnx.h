@@ -17,7 +17,9 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims;            ///< Extents of named dimensions.
   std::map<std::string, HostTensorPtr> constants; ///< Inputs of the graph that are given a value for good.
   std::vector<std::string> freeze;                ///< Names of weights that are not trained; * is any text.
-  std::string loss;                               ///< "", cross_entropy or mse: adds @loss and a recipe.
+  std::vector<std::string> train;                 ///< Names of weights that are, whatever they look like.
+  bool acceptFolded = false; ///< Trains what is left of parameters that the exporter folded or left out.
+  std::string loss;          ///< "", cross_entropy or mse: adds @loss and a recipe.
 };
 
 /// One thing that keeps a model from being imported.
@@ -30,6 +32,8 @@ struct ImportedModel {
   std::string text;                   ///< The module, if there are no problems.
   std::vector<HostTensorPtr> weights; ///< The variables' values, named by spec.name.
   std::vector<Problem> problems;      ///< All of them, in the order of the nodes.
+  std::vector<std::string>
+      warnings; ///< What was decided that may be meant otherwise, with the cure; one line each.
 };
 
 /// Lowers a model that has been read: @predict over the graph's inputs and outputs, weights as variables.

@@ -12,6 +12,9 @@
 #include "frontend/onnx/Upgrade.h"
 #include "onnx.pb.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
 #include <charconv>
 #include <climits>
 #include <cmath>
@@ -112,6 +115,40 @@ void normalizeBools(std::string &bytes) {
   for (char &byte : bytes)
     byte = byte != 0;
 }
+
+void keepNote(const ::onnx::StringStringEntryProto &entry, Notes &notes) {
+  if (entry.key() != "pkg.torch.onnx.stack_trace") // Long, and of no use here.
+    notes[entry.key()] = entry.value();
+}
+
+/// The field `metadata_props` of a message. Definitions of the format before IR version 10 do not have it, as
+/// Debian's: there it is among what protobuf kept without knowing it, under the field's number.
+template <typename Message> Notes notesOf(const Message &message, int field) {
+  namespace pb = google::protobuf;
+  Notes notes;
+  if constexpr (requires { message.metadata_props(); }) {
+    for (const auto &entry : message.metadata_props())
+      keepNote(entry, notes);
+  } else {
+    const std::string &unknown = message.unknown_fields();
+    pb::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(unknown.data()),
+                                    static_cast<int>(unknown.size()));
+    while (uint32_t tag = stream.ReadTag()) {
+      ::onnx::StringStringEntryProto entry;
+      std::string bytes;
+      if (tag != static_cast<uint32_t>(field << 3 | 2)) { // 2: of a length that precedes it.
+        if (!pb::internal::WireFormatLite::SkipField(&stream, tag))
+          break;
+      } else if (!pb::internal::WireFormatLite::ReadBytes(&stream, &bytes)) {
+        break;
+      } else if (entry.ParseFromString(bytes)) {
+        keepNote(entry, notes);
+      }
+    }
+  }
+  return notes;
+}
+constexpr int kNotesOfNode = 9, kNotesOfValue = 4;
 
 class Reader {
 public:
@@ -248,6 +285,7 @@ Status Reader::nodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto> &prot
     node.outputs.assign(proto.output().begin(), proto.output().end());
     // Exporters may leave nodes without names; what a node computes names it as well.
     node.name = !proto.name().empty() ? proto.name() : node.outputs.empty() ? node.op : node.outputs.front();
+    node.notes = notesOf(proto, kNotesOfNode);
     for (::onnx::AttributeProto &attributeProto : *proto.mutable_attribute())
       GPUC_RETURN_IF_ERROR(attribute(attributeProto, "node '" + node.name + "' (" + node.op + ")",
                                      node.attributes.emplace_back()));
@@ -262,6 +300,9 @@ Status Reader::graph(::onnx::GraphProto &proto, Graph &out) {
     out.inputs.push_back(valueInfo(input));
   for (const auto &output : proto.output())
     out.outputs.push_back(valueInfo(output));
+  for (const auto &value : proto.value_info())
+    if (Notes notes = notesOf(value, kNotesOfValue); !notes.empty())
+      out.notes.emplace(value.name(), std::move(notes));
   if (proto.sparse_initializer_size() > 0)
     return fail("graph '" + out.name + "' has sparse initializers, which gpuc does not know");
   for (::onnx::TensorProto &initializer : *proto.mutable_initializer()) {

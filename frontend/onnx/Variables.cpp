@@ -7,6 +7,8 @@
 
 #include "frontend/onnx/Importer.h"
 
+#include "frontend/onnx/Tables.h"
+
 #include "runtime/base/flags.h"
 
 #include <cmath>
@@ -15,6 +17,8 @@
 using namespace mlir;
 
 namespace gpuc::onnx {
+
+static constexpr int64_t kMostConstantElements = 4096; // More would drown the text.
 
 static bool allEqual(const std::string &bytes, size_t size) {
   // Each element equals the one before it.
@@ -42,6 +46,14 @@ ir::SpecAttr Importer::initializerOf(const HostTensor &tensor) {
   return spec("normal", {emitter_.attribute("mean", mean), emitter_.attribute("std", deviation)});
 }
 
+std::string someOf(const std::vector<std::string> &names) {
+  constexpr size_t kMost = 4;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    text += (i ? ", '" : "'") + names[i] + "'";
+  return text + (names.size() > kMost ? ", …" : "");
+}
+
 /// Whether `name` is `pattern`, in which each * stands for any text.
 static bool matches(std::string_view name, std::string_view pattern) {
   size_t star = pattern.find('*');
@@ -55,26 +67,76 @@ static bool matches(std::string_view name, std::string_view pattern) {
   return false;
 }
 
-/// Only initializers are weights; constants of the graph, and integers, stay as they are. So does what holds
-/// an infinity: a mask, which exporters write as they write weights.
-bool Importer::isFrozen(const Operand &operand) {
-  bool frozen = !operand.weight || !gpuc::isFloat(operand.known->spec.type);
-  for (const std::string &pattern : options_.freeze)
+bool Importer::isNamed(const std::vector<std::string> &patterns, const Operand &operand,
+                       std::map<std::string, std::vector<HostTensorPtr>> &found) {
+  bool named = false;
+  for (const std::string &pattern : patterns)
     if (matches(operand.name, pattern)) {
-      frozenBy_[pattern].push_back(operand.known);
-      frozen = true;
+      found[pattern].push_back(operand.known);
+      named = true;
     }
-  auto isInfinite = [](double number) { return std::isinf(number); };
-  return frozen || llvm::any_of(numbersOf(*operand.known), isInfinite);
+  return named;
 }
 
-/// Names for an error, the first few of many.
-static std::string someOf(const std::vector<std::string> &names) {
-  constexpr size_t kMost = 4;
-  std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
-    text += (i ? ", '" : "'") + names[i] + "'";
-  return text + (names.size() > kMost ? ", …" : "");
+/// Initializers of floating point are variables; what the exporter made of numbers alone is none. Of single
+/// numbers only parameters are: most are constants of the graph.
+bool Importer::isVariable(const std::string &name, const HostTensor &tensor, Origin origin) {
+  const bool isLarge = tensor.spec.elementCount() > kMostConstantElements;
+  if (!gpuc::isFloat(tensor.spec.type) || origin == Origin::constant)
+    return isLarge;
+  auto isMeant = [&](const std::string &pattern) { return matches(name, pattern); };
+  return !tensor.spec.shape.empty() || origin == Origin::parameter || origin == Origin::state ||
+         llvm::any_of(options_.train, isMeant);
+}
+
+/// Whether a name is one that modules give to parameters: fc1.weight, cls_token, logit_scale.
+static bool isParameterName(const std::string &name) {
+  std::string last = name.substr(name.rfind('.') + 1);
+  static const char *const kParts[] = {"weight", "bias",  "embed", "token", "gamma", "beta",   "alpha",
+                                       "scale",  "param", "proj",  "query", "slope", "kernel", "latent"};
+  return llvm::any_of(kParts, [&](const char *part) { return last.find(part) != std::string::npos; });
+}
+
+/// What nobody said is trained, but a buffer, or what looks like a mask or a table.
+bool Importer::isFrozenByItself(const Operand &operand) {
+  if (operand.statistic)
+    return false;
+  if (operand.origin == Origin::buffer || operand.origin == Origin::constant)
+    return true;
+  const Table table = tableOf(*operand.known);
+  const bool named = isParameterName(operand.name);
+  if (table == Table::mask || (table == Table::sines && operand.origin != Origin::parameter) ||
+      (table == Table::progression && operand.origin != Origin::parameter && !named)) {
+    decided_[std::string("not trained, since each holds ") + describe(table) + "; --train=NAME trains one"]
+        .push_back(operand.name);
+    return true;
+  }
+  if (operand.origin == Origin::computed)
+    computed_.insert(operand.name);
+  if (operand.origin == Origin::reshaped)
+    decided_["trained under these names, as the exporter transposed them; do_constant_folding=False keeps "
+             "the names"]
+        .push_back(operand.name);
+  if (table == Table::sines)
+    decided_["trained, since they are parameters, although each begins as a table of sines; --freeze=NAME "
+             "keeps one "
+             "as it is"]
+        .push_back(operand.name);
+  else if (operand.origin == Origin::state && !named)
+    decided_["trained, although the file does not say whether they are parameters or buffers; --freeze=NAME "
+             "keeps one "
+             "as it is, and an export with dynamo=True, optimize=False says what is a buffer"]
+        .push_back(operand.name);
+  return false;
+}
+
+/// Only initializers are weights; constants of the graph, and integers, stay as they are.
+bool Importer::isFrozen(const Operand &operand) {
+  const bool frozen = isNamed(options_.freeze, operand, frozenBy_);
+  const bool trained = isNamed(options_.train, operand, trainedBy_);
+  if (!operand.weight || !gpuc::isFloat(operand.known->spec.type))
+    return true;
+  return frozen || (!trained && isFrozenByItself(operand));
 }
 
 std::string Importer::suggestWeight(const std::string &pattern) {
@@ -85,6 +147,12 @@ std::string Importer::suggestWeight(const std::string &pattern) {
   if (!similar.empty())
     return "; did you mean '" + similar + "'?";
   return names.empty() ? "" : "; it has " + someOf(names);
+}
+
+void Importer::checkTrained() {
+  for (const std::string &pattern : options_.train)
+    if (trainedBy_[pattern].empty())
+      report("--train: the model has no weight '" + pattern + "'" + suggestWeight(pattern));
 }
 
 /// A pattern that no weight has is a misspelt one, and one that has nothing but statistics would do nothing.
@@ -139,7 +207,6 @@ Tensor Importer::readVariable(const Operand &operand) {
 }
 
 Tensor Importer::materialize(Operand &operand) {
-  constexpr int64_t kMostConstantElements = 4096; // More would drown the text.
   if (operand.tensor || emitter_.failed())
     return operand.tensor;
   if (!operand.known)
@@ -147,6 +214,8 @@ Tensor Importer::materialize(Operand &operand) {
   if (operand.known->symbolic)
     return emitter_.fail("'" + operand.name +
                          "' depends on the batch, which is open: bind it with --dim NAME=N");
+  if (operand.origin == Origin::computed && !operand.weight && gpuc::isFloat(operand.known->spec.type))
+    computed_.insert(operand.name);
   const TensorSpec &spec = operand.known->spec;
   bool stored = operand.weight || (spec.elementCount() > kMostConstantElements &&
                                    !allEqual(*operand.known->bytes, sizeOf(spec.type)));
@@ -154,7 +223,10 @@ Tensor Importer::materialize(Operand &operand) {
 }
 
 void Importer::markStatistic(Operand &operand) {
-  if (!operand.weight || !materialize(operand))
+  if (!operand.weight)
+    return;
+  operand.statistic = true;
+  if (!materialize(operand))
     return;
   ir::VariableOp variable = declared_[operand.known];
   variable.setKind("statistic");

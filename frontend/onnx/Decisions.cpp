@@ -1,0 +1,47 @@
+//===- Decisions.cpp - What the importer decided, and says ------------------===//
+//
+// A file does not tell everything that training needs to know. What was decided without being told is said
+// in one line with its cure; where a parameter of the model has gone from the file, training is refused.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/Importer.h"
+#include "frontend/onnx/Text.h"
+
+namespace gpuc::onnx {
+
+static const char *const kCure = "export with dynamo=True, optimize=False (or, with dynamo=False, "
+                                 "training=TrainingMode.PRESERVE, do_constant_folding=False)";
+
+/// What keeps training from being the exported model's. It is an error if training is asked for, unless the
+/// user takes the file for what it is.
+void Importer::refuseTraining(const std::string &text) {
+  if (options_.loss.empty() || options_.acceptFolded)
+    out_.warnings.push_back(oneLine(text + ": what is trained differs from the model; " + kCure));
+  else
+    report(text + ": trained like this it would not be the model that was exported; " + kCure +
+           "; --accept-folded trains it as it is");
+}
+
+void Importer::reportDecisions(const Unmerged &unmerged) {
+  if (!unmerged.apart.empty())
+    out_.warnings.push_back(
+        oneLine(someOf(unmerged.apart) + " (" + std::to_string(unmerged.apart.size()) +
+                ") begin equal to other weights and were merged with them in the file; each is a "
+                "variable of its own"));
+  if (!unmerged.unsure.empty())
+    refuseTraining(
+        someOf(unmerged.unsure) + " (" + std::to_string(unmerged.unsure.size()) +
+        ") were one initializer with weights of other nodes, and whether they are tied or only began equal "
+        "is not known");
+  if (!unmerged.lost.empty())
+    refuseTraining("the exporter's optimizer has merged, folded or left out parameters (" +
+                   std::to_string(unmerged.lost.size()) + "): " + someOf(unmerged.lost));
+  if (!computed_.empty())
+    refuseTraining("the exporter computed what would be trained (" + std::to_string(computed_.size()) +
+                   ") from the model's parameters: " + someOf({computed_.begin(), computed_.end()}));
+  for (const auto &[decision, names] : decided_)
+    out_.warnings.push_back(oneLine(someOf(names) + " (" + std::to_string(names.size()) + "): " + decision));
+}
+
+} // namespace gpuc::onnx
