@@ -19,6 +19,11 @@ const SafetensorsFile::Entry* NamedTensors::find(std::string_view name) const {
   return entry == entries_.end() ? nullptr : entry->second.entry;
 }
 
+const SafetensorsFile* NamedTensors::fileOf(std::string_view name) const {
+  auto entry = entries_.find(name);
+  return entry == entries_.end() ? nullptr : entry->second.file;
+}
+
 std::string NamedTensors::whereIs(std::string_view name) const {
   auto entry = entries_.find(name);
   return entry == entries_.end() || files_ == 1 ? "" : " in " + entry->second.file->name();

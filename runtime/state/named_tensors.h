@@ -22,6 +22,8 @@ class NamedTensors {
   const std::string& name() const { return name_; }
   /// The tensor of this name, or null.
   const SafetensorsFile::Entry* find(std::string_view name) const;
+  /// The file that the tensor of this name is taken from, or null.
+  const SafetensorsFile* fileOf(std::string_view name) const;
   /// " in b.safetensors" for a tensor that is there, if there are several files; else nothing.
   std::string whereIs(std::string_view name) const;
   /// Sorted by name, none twice.

@@ -1,6 +1,8 @@
 #include "runtime/tooling/variable_store.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "runtime/state/binding.h"
 
@@ -34,16 +36,15 @@ bool isCounter(std::string_view name) {
 class Selection {
  public:
   Selection(const PlanInfo& plan, const NamedTensors& files, SeedFrom seed) : files_(files), seed_(seed) {
-    bool freezes = false, has_trained = false;
     for (const VariableInfo& variable : plan.variables) {
       bool has = files.find(variable.spec.name);
-      freezes |= isFrozen(variable);
       trained_ += variable.trainable;
-      has_trained |= has && variable.trainable;
+      if (isFrozen(variable)) frozen_.insert(variable.spec.name);
       if (variable.kind == VariableKind::optimizer) (has ? state_ : missing_state_) += 1;
     }
-    trains_anew_ = freezes && !has_trained;
-    continues_ = missing_state_ == 0 && !trains_anew_;
+    for (const VariableInfo& variable : plan.variables)
+      if (variable.trainable && !frozen_.empty()) findFresh(variable.spec);
+    continues_ = missing_state_ == 0 && fresh_.empty();
   }
 
   /// Whether the optimizer goes on from where the files left it.
@@ -54,7 +55,7 @@ class Selection {
     const std::string& name = variable.spec.name;
     switch (variable.kind) {
       case VariableKind::parameter:
-        return !variable.trainable || !trains_anew_;
+        return !fresh_.contains(name);
       case VariableKind::statistic:
         return files_.find(name);
       case VariableKind::optimizer:
@@ -68,9 +69,12 @@ class Selection {
   /// What a user may not have meant.
   std::vector<std::string> warnings() const {
     std::vector<std::string> warnings;
-    if (trains_anew_ && trained_ > 0)
+    if (!fresh_.empty() && fresh_.size() == trained_ && misfits_ == 0)
       warnings.push_back(files_.name() + " holds the frozen parameters alone; the " +
                          std::to_string(trained_) + " that are trained begin as init makes them");
+    else if (!fresh_.empty())
+      warnings.push_back(files_.name() + " holds of the " + std::to_string(trained_) +
+                         " parameters that are trained not all; as init makes them begin " + freshText());
     if (state_ > 0 && missing_state_ > 0)
       warnings.push_back(files_.name() + " holds the optimizer's state in part (" + std::to_string(state_) +
                          " of " + std::to_string(state_ + missing_state_) + " tensors); it begins anew");
@@ -78,11 +82,42 @@ class Selection {
   }
 
  private:
+  /// A trained parameter begins anew if it is in no file, or if a file of base weights has another in its
+  /// place: the head of another task. In a file of what was trained that would be a mistake.
+  void findFresh(const TensorSpec& wanted) {
+    const SafetensorsFile::Entry* entry = files_.find(wanted.name);
+    if (!entry) {
+      fresh_[wanted.name] = "";
+    } else if ((entry->spec.type != wanted.type || entry->spec.shape != wanted.shape) &&
+               holdsFrozen(*files_.fileOf(wanted.name))) {
+      fresh_[wanted.name] =
+          " (" + entry->spec.str() + files_.whereIs(wanted.name) + ", the plan has " + wanted.str() + ")";
+      ++misfits_;
+    }
+  }
+
+  bool holdsFrozen(const SafetensorsFile& file) const {
+    return std::any_of(
+        file.tensors().begin(), file.tensors().end(),
+        [&](const SafetensorsFile::Entry& entry) { return frozen_.contains(entry.spec.name); });
+  }
+
+  std::string freshText() const {
+    constexpr size_t kMostNamed = 8;
+    std::string text;
+    size_t named = 0;
+    for (const auto& [name, why] : fresh_)
+      if (named++ < kMostNamed) text += (text.empty() ? "" : ", ") + name + why;
+    return named > kMostNamed ? text + " and " + std::to_string(named - kMostNamed) + " more" : text;
+  }
+
   const NamedTensors& files_;
   SeedFrom seed_;
-  int trained_ = 0, state_ = 0, missing_state_ = 0;  // parameters, and tensors of the optimizer
-  bool continues_;                                   // has the optimizer's state
-  bool trains_anew_;                                 // has the frozen weights alone
+  int state_ = 0, missing_state_ = 0;  // tensors of the optimizer
+  size_t trained_ = 0, misfits_ = 0;
+  std::set<std::string> frozen_;
+  std::map<std::string, std::string> fresh_;  // what is trained and begins anew, and why if it is not missing
+  bool continues_;                            // has the optimizer's state
 };
 
 }  // namespace

@@ -35,12 +35,13 @@ class VariableStore {
   Status restore(const SafetensorsFile& file);
 
   /// Starts from weights: initialises all variables, then writes what the files have. Every parameter must be
-  /// there; but where some are frozen, those that are trained may all be missing, and begin as `init` makes
-  /// them: new adapters on old weights. Statistics keep their first values if they are not there. If all of
-  /// the optimizer's state is there, it and the counter `step` come along and training goes on; otherwise
-  /// they begin anew, running means of weights (`<variable>/ema`) with these weights. Not minded in the
-  /// files: state of another optimizer (`<variable>/<slot>`). Returns warnings for people: what begins anew
-  /// though files are there. Errors list what is missing, of another shape or type, or unknown.
+  /// there; but where some are frozen, those that are trained may be missing, and so may what a file with
+  /// frozen ones has in their place under another shape: new adapters, and the head of a new task, on old
+  /// weights. They begin as `init` makes them. Statistics keep their first values if they are not there. If
+  /// all of the optimizer's state is there, it and the counter `step` come along and training goes on;
+  /// otherwise they begin anew, running means of weights (`<variable>/ema`) with these weights. Not minded in
+  /// the files: state of another optimizer (`<variable>/<slot>`). Returns warnings for people: what begins
+  /// anew though files are there. Errors list what is missing, of another shape or type, or unknown.
   Result<std::vector<std::string>> start(const NamedTensors& files, SeedFrom seed = SeedFrom::session);
 
  private:

@@ -228,6 +228,20 @@ TEST_F(FrozenStartTest, TrainedOnesMayAllBeNew) {
   expectError(start({kWeight}), "missing base (16xf32)");
 }
 
+TEST_F(FrozenStartTest, TheBasesOwnHeadIsNotTaken) {
+  const TensorSpec other{"weight", DataType::f32, {3}};
+  Result<std::vector<std::string>> started = start({base, other}, 9, 5);
+  ASSERT_TRUE(started.ok()) << started.message();
+  ASSERT_EQ(started->size(), 1u);
+  EXPECT_NE(started->front().find("as init makes them begin weight (3xf32, the plan has 16xf32)"),
+            std::string::npos)
+      << started->front();
+  EXPECT_EQ(counter("step"), 0);
+  EXPECT_NE(readVariable<float>(session, "weight", 16), std::vector<float>(16, 5.0f));
+  // Where nothing is frozen, or in a file of what was trained, it is a mistake.
+  expectError(start({other}), "weight (3xf32, the plan has 16xf32)");
+}
+
 TEST_F(FrozenStartTest, SavesWhatIsTrainedAlone) {
   ASSERT_EQ(start({base, kWeight}).message(), "");
   ASSERT_TRUE(store.save(folder / "trained", Saved::trained).ok());
