@@ -63,7 +63,8 @@ class Session {
   /// with just that type and shape; they may be reused when this returns. The host reads inputs in place
   /// whose data are aligned to 64 bytes, unless they are an output, and copies others. `rows`: how many rows
   /// of the batch hold samples, the rest being padding that counts as nothing; -1 is all. Errors name the
-  /// input, and what was found and expected.
+  /// input, and what was found and expected: another type or shape, an integer outside the input's range (a
+  /// label, a token; padding too). Nothing has run then.
   Status run(ProgramId id, std::span<const HostTensorView> inputs, int32_t rows = -1);
 
   /// Returns when all that was enqueued is done.

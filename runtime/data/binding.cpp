@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include "runtime/base/integer_range.h"
+
 namespace gpuc {
 namespace {
 
@@ -44,24 +46,6 @@ Status checkFit(const TensorSpec& input, const DatasetField& field) {
   return okStatus();
 }
 
-/// The integer at `element` of a buffer of `type`.
-int64_t integerAt(const std::byte* data, DataType type, int64_t element) {
-  auto load = [&](auto value) {
-    std::memcpy(&value, data + element * static_cast<int64_t>(sizeof(value)), sizeof(value));
-    return static_cast<int64_t>(value);
-  };
-  switch (type) {
-    case DataType::i64:
-      return load(int64_t{});
-    case DataType::i32:
-      return load(int32_t{});
-    case DataType::i8:
-      return load(int8_t{});
-    default:
-      return load(uint8_t{});
-  }
-}
-
 }  // namespace
 
 Result<std::vector<size_t>> bindFields(const Dataset& dataset, std::span<const InputSpec> inputs) {
@@ -97,14 +81,14 @@ Status checkRange(const Dataset& dataset, size_t field_index, int64_t limit) {
     rows.resize(static_cast<size_t>(std::min(chunk, dataset.size() - first)));
     std::iota(rows.begin(), rows.end(), first);
     GPUC_RETURN_IF_ERROR(dataset.copyRows(rows, field_index, values.data()));
-    for (int64_t i = 0; i < static_cast<int64_t>(rows.size()) * per_sample; ++i) {
-      int64_t value = integerAt(values.data(), field.sample.type, i);
-      if (value < 0 || value >= limit)
-        return errorf("%s: sample %lld has %s = %lld, which lies outside the plan's range [0, %lld)",
-                      field.source.c_str(), static_cast<long long>(first + i / per_sample),
-                      field.sample.name.c_str(), static_cast<long long>(value),
-                      static_cast<long long>(limit));
-    }
+    const int64_t count = static_cast<int64_t>(rows.size()) * per_sample;
+    const int64_t outside = firstOutside(values.data(), field.sample.type, count, limit);
+    if (outside >= 0)
+      return errorf("%s: sample %lld has %s = %lld, which lies outside the plan's range [0, %lld)",
+                    field.source.c_str(), static_cast<long long>(first + outside / per_sample),
+                    field.sample.name.c_str(),
+                    static_cast<long long>(integerAt(values.data(), field.sample.type, outside)),
+                    static_cast<long long>(limit));
   }
   return okStatus();
 }

@@ -2,6 +2,7 @@
 #include <cinttypes>
 #include <map>
 
+#include "runtime/base/integer_range.h"
 #include "runtime/exec/library_versions.h"
 #include "runtime/gpuc.h"
 #include "runtime/plan/access.h"
@@ -28,6 +29,16 @@ InputPorts makePorts(const fb::Program& program) {
   return ports;
 }
 
+Status checkRange(const ProgramInfo& program, const InputInfo& input, const HostTensorView& given) {
+  if (input.range < 0 || isFloat(given.type)) return okStatus();
+  const int64_t outside = firstOutside(given.data, given.type, input.spec.elementCount(), input.range);
+  if (outside < 0) return okStatus();
+  return errorf("program '%s', input '%s': element %" PRId64 " is %" PRId64 ", outside its range [0, %" PRId64
+                ")",
+                program.name.c_str(), input.spec.name.c_str(), outside,
+                integerAt(given.data, given.type, outside), input.range);
+}
+
 Status checkInput(const ProgramInfo& program, const InputInfo& expected, const HostTensorView& given) {
   bool equal =
       given.type == expected.spec.type && std::equal(given.shape.begin(), given.shape.end(),
@@ -39,7 +50,7 @@ Status checkInput(const ProgramInfo& program, const InputInfo& expected, const H
   }
   if (!given.data)
     return Status::error("program '" + program.name + "', input '" + expected.spec.name + "': no data");
-  return okStatus();
+  return checkRange(program, expected, given);
 }
 
 }  // namespace

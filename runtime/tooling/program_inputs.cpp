@@ -5,38 +5,19 @@
 #include <map>
 #include <optional>
 
+#include "runtime/base/integer_range.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/state/npy.h"
 
 namespace gpuc {
 namespace {
 
-int64_t integerAt(const std::byte* data, DataType type, int64_t index) {
-  auto read = [&](auto value) {
-    std::memcpy(&value, data + index * static_cast<int64_t>(sizeof(value)), sizeof(value));
-    return static_cast<int64_t>(value);
-  };
-  switch (type) {
-    case DataType::i64:
-      return read(int64_t{});
-    case DataType::i32:
-      return read(int32_t{});
-    case DataType::i8:
-      return read(int8_t{});
-    default:
-      return read(uint8_t{});
-  }
-}
-
 Status checkValues(const InputInfo& input, const std::byte* data, const std::string& path) {
   if (input.range < 0 || isFloat(input.spec.type)) return okStatus();
-  for (int64_t i = 0; i < input.spec.elementCount(); ++i) {
-    int64_t value = integerAt(data, input.spec.type, i);
-    if (value < 0 || value >= input.range)
-      return errorf("%s: element %" PRId64 " is %" PRId64 ", input '%s' takes 0 to %" PRId64, path.c_str(), i,
-                    value, input.spec.name.c_str(), input.range - 1);
-  }
-  return okStatus();
+  const int64_t outside = firstOutside(data, input.spec.type, input.spec.elementCount(), input.range);
+  if (outside < 0) return okStatus();
+  return errorf("%s: element %" PRId64 " is %" PRId64 ", input '%s' takes 0 to %" PRId64, path.c_str(),
+                outside, integerAt(data, input.spec.type, outside), input.spec.name.c_str(), input.range - 1);
 }
 
 Status readInput(const InputInfo& input, const std::string& path, std::byte* data) {

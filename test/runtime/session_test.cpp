@@ -127,6 +127,37 @@ TEST(Session, NamesWhatIsWrongWithAnInput) {
   EXPECT_EQ(errorOf(session.run(predict, {&x, 1})), "program 'predict', input 'x': no data");
 }
 
+TEST(Session, RefusesIntegersOutsideTheirInputsRange) {
+  for (bool copied : {false, true}) {
+    PlanBuilder builder;
+    const uint32_t labels = builder.buffer("labels", DataType::i32, {1000}),
+                   out = builder.buffer("out", DataType::i32, {1000});
+    fb::ProgramT& predict = builder.program("predict");
+    const uint32_t port = PlanBuilder::input(predict, "labels", labels);
+    predict.inputs[port]->range = 10;
+    CommandList& commands = predict.streams[0]->commands;
+    if (copied) builder.copyIn(commands, port, {labels});
+    builder.copy(commands, {labels}, {out});
+    PlanBuilder::output(predict, "out", out);
+    Session session = open(builder);
+    std::vector<int32_t> given(1000, 9);
+    const int64_t shape[] = {1000};
+    HostTensorView view = viewOf(given, DataType::i32, shape);
+    ProgramId id = programOf(session, "predict");
+    runOnce(session, id, {&view, 1});
+    for (int32_t wrong : {10, -1, -100, INT32_MAX, INT32_MIN})
+      for (size_t at : {0, 511, 512, 999}) {
+        given[at] = wrong;
+        EXPECT_EQ(errorOf(session.run(id, {&view, 1})),
+                  "program 'predict', input 'labels': element " + std::to_string(at) + " is " +
+                      std::to_string(wrong) + ", outside its range [0, 10)");
+        given[at] = 9;
+      }
+    runOnce(session, id, {&view, 1});
+    EXPECT_EQ(valuesOf<int32_t>(session.output(id, 0)), given) << "what was refused left nothing behind";
+  }
+}
+
 TEST(Session, NamesTheEntriesThatExist) {
   Session session = open(everythingPlan());
   EXPECT_EQ(session.program("test").message(),
