@@ -3,12 +3,12 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "runtime/host/code_memory.h"
 
 namespace gpuc {
 namespace {
@@ -34,16 +34,6 @@ Status checkElf(std::span<const uint8_t> object) {
   return okStatus();
 }
 
-Status writeAll(int file, std::span<const uint8_t> bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errorf("cannot hold the plan's code in memory: %s", std::strerror(errno));
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return okStatus();
-}
-
 }  // namespace
 
 HostCode::HostCode(HostCode&& other) noexcept { *this = std::move(other); }
@@ -62,9 +52,8 @@ HostCode::~HostCode() {
 Result<HostCode> HostCode::load(std::span<const uint8_t> object) {
   GPUC_RETURN_IF_ERROR(checkElf(object));
   HostCode code;
-  code.file_ = memfd_create("gpuc-plan-code", MFD_CLOEXEC);
-  if (code.file_ < 0) return errorf("cannot hold the plan's code in memory: %s", std::strerror(errno));
-  GPUC_RETURN_IF_ERROR(writeAll(code.file_, object));
+  GPUC_ASSIGN_OR_RETURN(code.file_, openCodeFile());
+  GPUC_RETURN_IF_ERROR(writeCode(code.file_, object, 0));
   std::string path = "/proc/self/fd/" + std::to_string(code.file_);
   code.library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!code.library_) return errorf("cannot load the plan's code: %s", dlerror());

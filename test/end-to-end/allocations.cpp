@@ -88,7 +88,7 @@ int64_t allocationsOfTraining(const std::string &plan, const std::string &data, 
 int main(int argc, char **argv) {
   if (argc != 3)
     fail("usage: end_to_end_allocations PLAN DATA");
-  largestOfSession(argv[1]); // LIBXSMM maps 8 MiB for its code, once in a process
+  largestOfSession(argv[1]); // memory for micro-kernels is mapped once in a process
   arenas.clear();
   int64_t largest = largestOfSession(argv[1]);
   allocationsOfTraining(argv[1], argv[2], 10); // whatever the process allocates once
