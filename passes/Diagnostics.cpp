@@ -3,7 +3,7 @@
 #include "passes/Diagnostics.h"
 #include "passes/Locations.h"
 
-#include "llvm/Support/raw_ostream.h"
+#include "runtime/base/warn.h"
 
 using namespace mlir;
 
@@ -45,7 +45,7 @@ FirstError::FirstError(MLIRContext *context)
           if (!first)
             first = textOf(diagnostic);
         } else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning) {
-          llvm::errs() << "warning: " << textOf(diagnostic) << "\n";
+          warn(textOf(diagnostic));
         }
         return success();
       }) {

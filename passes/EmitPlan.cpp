@@ -15,8 +15,10 @@
 #include "passes/Locations.h"
 #include "passes/PinnedBytes.h"
 
+#include "runtime/base/quote.h"
 #include "runtime/base/version.h"
 #include "runtime/plan/header.h"
+#include "runtime/plan/plan.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/seal.h"
 
@@ -46,7 +48,7 @@ fb::DataType dataType(Type element) {
 }
 
 /// The layer that something came from, for profiles and errors.
-std::string locationText(Location location) { return layerName(location); }
+std::string locationText(Location location) { return printable(layerName(location)); }
 
 std::string specText(ir::SpecAttr spec) {
   std::string text;
@@ -127,7 +129,7 @@ private:
   uint32_t addBuffer(Operation *key, StringRef name, RankedTensorType type, plan::Category category,
                      uint64_t place, uint64_t slotStride = 0) {
     auto buffer = std::make_unique<fb::BufferT>();
-    buffer->name = name.str();
+    buffer->name = printable(name);
     buffer->type = dataType(type.getElementType());
     buffer->shape.assign(type.getShape().begin(), type.getShape().end());
     buffer->offset = place;
@@ -196,7 +198,7 @@ private:
     }
     for (auto kernel : module.getOps<plan::KernelOp>()) {
       auto entry = std::make_unique<fb::KernelT>();
-      entry->name = kernel.getSymName().str();
+      entry->name = printable(kernel.getSymName());
       entry->symbol = code.schedules[kernel].symbol;
       entry->operands =
           kernel.getBody().getNumArguments() + kernel.getBody().front().getTerminator()->getNumOperands();
@@ -258,8 +260,8 @@ private:
     for (auto check : output.getChecks()->getAsRange<ir::CheckAttr>()) {
       auto label = std::make_unique<fb::CheckT>();
       label->op = check.getOp().str();
-      label->layer = check.getLayer().str();
-      label->location = check.getLocation().str();
+      label->layer = printable(check.getLayer());
+      label->location = printable(check.getLocation());
       label->backward = check.getBackward();
       entry.checks.push_back(std::move(label));
     }
@@ -475,7 +477,11 @@ FailureOr<std::string> emitPlan(ModuleOp module, const EmitOptions &options) {
   Emitter emitter(module, options);
   if (failed(emitter.run()))
     return failure();
-  return emitter.seal();
+  std::string file = emitter.seal();
+  // Who wrote a file that no runtime reads would find that out too late.
+  if (Result<Plan> plan = Plan::parse(file); !plan.ok())
+    return module.emitError("cannot be written as a plan: ") << plan.message(), failure();
+  return file;
 }
 
 } // namespace gpuc

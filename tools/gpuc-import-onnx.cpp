@@ -8,6 +8,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/warn.h"
 #include "runtime/state/safetensors.h"
 
 namespace {
@@ -124,9 +125,8 @@ int main(int argc, char** argv) {
 
   gpuc::onnx::ImportedModel imported = gpuc::onnx::importModel(*model, options);
   for (const gpuc::onnx::Problem& problem : imported.problems)
-    std::fprintf(stderr, "error: %s: %s\n", input.c_str(), problem.text.c_str());
-  for (const std::string& warning : imported.warnings)
-    std::fprintf(stderr, "warning: %s: %s\n", input.c_str(), warning.c_str());
+    fail(gpuc::Status::error(input + ": " + problem.text));
+  for (const std::string& warning : imported.warnings) gpuc::warn(input + ": " + warning);
   if (!imported.problems.empty()) return 1;
   gpuc::Status written = write(imported, *output);
   return written.ok() ? 0 : fail(written);

@@ -7,6 +7,7 @@
 
 #include "runtime/base/flags_elsewhere.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/quote.h"
 #include "runtime/base/version.h"
 
 namespace gpuc {
@@ -349,7 +350,7 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
 }
 
 int CommandLine::usageError(const std::string& message) {
-  std::fprintf(stderr, "error: %s\n", message.c_str());
+  std::fprintf(stderr, "error: %s\n", printable(message).c_str());
   return 2;
 }
 

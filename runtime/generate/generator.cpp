@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "runtime/base/warn.h"
 #include "runtime/generate/prompt.h"
 #include "runtime/state/safetensors.h"
 #include "runtime/tooling/variable_store.h"
@@ -60,7 +61,7 @@ Status writeToken(int64_t token, bool as_text, bool first) {
 Status loadWeights(Session& session, std::span<const std::string> paths) {
   GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(paths));
   GPUC_ASSIGN_OR_RETURN(std::vector<std::string> warnings, VariableStore(session).start(NamedTensors(files)));
-  for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const std::string& warning : warnings) warn(warning);
   return okStatus();
 }
 
@@ -161,8 +162,7 @@ Status generate(const GenerateOptions& options) {
   GPUC_ASSIGN_OR_RETURN(
       Session session,
       Session::create(plan, {.device = options.device, .threads = static_cast<int>(options.threads)}));
-  for (const std::string& warning : session.warnings())
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const std::string& warning : session.warnings()) warn(warning);
   GPUC_ASSIGN_OR_RETURN(Generator generator, Generator::create(session, options.sampling));
   bool as_text = options.prompt_tokens.empty();
   GPUC_ASSIGN_OR_RETURN(std::vector<int64_t> prompt,

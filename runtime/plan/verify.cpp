@@ -26,11 +26,15 @@ Status verifyName(const flatbuffers::String* name, const char* what) {
   if (name->size() > kMostNameBytes)
     return errorf("%s with a name of %" PRIu32 " bytes, at most %" PRIu32, what, name->size(),
                   kMostNameBytes);
-  return isPrintable(textOf(name)) ? okStatus() : errorf("%s with a control character in its name", what);
+  return isPrintable(textOf(name))
+             ? okStatus()
+             : errorf("%s %s with a control character in its name", what, inQuotes(textOf(name)).c_str());
 }
 
 Status verifyText(const flatbuffers::String* text, const char* what) {
-  return isPrintable(textOf(text)) ? okStatus() : errorf("%s with a control character", what);
+  return isPrintable(textOf(text))
+             ? okStatus()
+             : errorf("%s %s with a control character", what, inQuotes(textOf(text)).c_str());
 }
 
 bool beginsAtElement(const fb::Operand& operand, DataType type) {

@@ -6,6 +6,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/output_files.h"
+#include "runtime/base/warn.h"
 #include "runtime/state/npy.h"
 #include "runtime/tooling/chrome_trace.h"
 #include "runtime/tooling/program_inputs.h"
@@ -36,7 +37,7 @@ Status prepareVariables(Session& session, const RunOptions& options) {
   GPUC_ASSIGN_OR_RETURN(
       std::vector<std::string> warnings,
       VariableStore(session).start(NamedTensors(files), options.seed ? SeedFrom::session : SeedFrom::file));
-  for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const std::string& warning : warnings) warn(warning);
   return okStatus();
 }
 
@@ -117,8 +118,7 @@ Status runPlan(const RunOptions& options, AllocationCounter allocations) {
   GPUC_RETURN_IF_ERROR(checkOutputs(options));
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
   GPUC_ASSIGN_OR_RETURN(Session session, openSession(plan, options));
-  for (const std::string& warning : session.warnings())
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const std::string& warning : session.warnings()) warn(warning);
   GPUC_ASSIGN_OR_RETURN(ProgramId id, session.program(options.entry));
   uint64_t seed = options.seed ? static_cast<uint64_t>(*options.seed) : plan.info().seed;
   GPUC_ASSIGN_OR_RETURN(ProgramInputs inputs,

@@ -8,6 +8,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "runtime/base/quote.h"
+
 namespace gpuc {
 namespace {
 
@@ -144,7 +146,7 @@ void Progress::end(const EndEvent& event) {
 
 void Progress::note(std::string_view text) {
   clearBar();
-  put(options_.descriptor, text);
+  put(options_.descriptor, printable(text));
   put(options_.descriptor, "\n");
 }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/output_files.h"
+#include "runtime/base/warn.h"
 #include "runtime/tooling/inspect.h"
 #include "runtime/train/trainer.h"
 
@@ -86,14 +87,13 @@ Status Trainer::setVariables(const std::optional<Checkpoint>& checkpoint) {
   if (checkpoint) {
     GPUC_RETURN_IF_ERROR(checkFacts(*checkpoint, facts_));
     step_ = saved_step_ = checkpoint->position.step;
-    for (const std::string& warning : checkpoint->warnings)
-      std::fprintf(stderr, "warning: %s\n", warning.c_str());
+    for (const std::string& warning : checkpoint->warnings) warn(warning);
     return variables_.restore(checkpoint->file);
   }
   if (options_.variables.empty()) return session_.initialize();
   GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(options_.variables));
   GPUC_ASSIGN_OR_RETURN(std::vector<std::string> warnings, variables_.start(NamedTensors(files)));
-  for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const std::string& warning : warnings) warn(warning);
   return okStatus();
 }
 
@@ -154,8 +154,7 @@ void Trainer::openProgress() {
   progress.last_step = last_step_;
   progress.steps_per_epoch = steps_per_epoch_;
   progress_ = std::make_unique<Progress>(progress);
-  for (const std::string& warning : session_.warnings())
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const std::string& warning : session_.warnings()) warn(warning);
   say(plan().name + " on " + session_.device().name + ": " + std::to_string(facts_.samples) +
       " samples, batch " + std::to_string(facts_.global_batch) + ", " + std::to_string(steps_per_epoch_) +
       " steps an epoch, seed " + std::to_string(facts_.seed));

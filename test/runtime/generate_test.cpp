@@ -70,7 +70,7 @@ TEST(TokenSampler, RefusesLogitsThatAreNoNumbers) {
 TEST(Prompt, BytesAreTokens) {
   EXPECT_EQ(*tokensOfText("a\xc3\xa4", 256), (std::vector<int64_t>{97, 195, 164}));
   expectError(tokensOfText("a\xc3", 128),
-              "prompt: byte 195 ('\xc3') at position 1 is no token of the model's");
+              "prompt: byte 195 ('\\xc3') at position 1 is no token of the model's");
   expectError(tokensOfText("", 256), "prompt: there must be something to go on from");
   expectError(tokensOfText("a", 50257), "which are not bytes: give the prompt as numbers");
 }
