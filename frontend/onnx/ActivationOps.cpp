@@ -34,7 +34,11 @@ Tensor softplus(const Tensor &x) {
   return unary("relu", x) + unary("log1p", unary("exp", unary("neg", unary("abs", x))));
 }
 
-Tensor hardSigmoid(const Tensor &x, double alpha, double beta) { return clamp(x * alpha + beta, 0, 1); }
+/// PyTorch's alpha is a sixth, of which an attribute holds seven digits.
+Tensor hardSigmoid(const Tensor &x, double alpha, double beta) {
+  const bool sixth = static_cast<float>(alpha) == static_cast<float>(1.0 / 6);
+  return clamp(x * (sixth ? 1.0 / 6 : alpha) + beta, 0, 1);
+}
 
 Tensor thresholdedRelu(const Tensor &x, double alpha) {
   return select(compare("gt", x, alpha), x, like(x, 0));

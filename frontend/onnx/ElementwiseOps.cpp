@@ -182,6 +182,10 @@ bool isMergedWeight(NodeScope &node) {
 }
 
 void lowerIdentity(NodeScope &node) {
+  if (node.has(0) && node.operand(0).sequence) {
+    node.outputs[0].sequence = node.operand(0).sequence;
+    return;
+  }
   if (!node.has(0) || !node.operand(0).weight)
     return node.output(node.input(0));
   const Operand &weight = node.operand(0);

@@ -128,11 +128,23 @@ HostTensorPtr foldSlice(NodeScope &node) {
   int64_t origin = 0;
   for (size_t i = 0; i < starts.size(); ++i) {
     int64_t dim = wrapDim(axes[i], shape.size()), step = steps[i];
-    if (dim < 0 || dim >= static_cast<int64_t>(shape.size()) || step < 1)
+    if (dim < 0 || dim >= static_cast<int64_t>(shape.size()) || step == 0)
       return nullptr;
     auto bound = [extent = shape[dim]](int64_t at) {
       return std::clamp<int64_t>(at < 0 ? (at < -extent ? 0 : at + extent) : at, 0, extent);
     };
+    if (step < 0) { // From `start` down to the one behind `end`.
+      const int64_t extent = shape[dim];
+      auto last = [extent](int64_t at) {
+        return std::clamp<int64_t>(at < 0 ? (at < -extent ? -1 : at + extent) : at, -1, extent - 1);
+      };
+      const int64_t start = last(starts[i]), end = std::min(last(ends[i]), start);
+      step = std::min(step == INT64_MIN ? INT64_MAX : -step, std::max<int64_t>(extent, 1));
+      origin += std::max<int64_t>(start, 0) * strides[dim];
+      strides[dim] *= -step;
+      shape[dim] = (start - end + step - 1) / step;
+      continue;
+    }
     int64_t start = bound(starts[i]), end = std::max(bound(ends[i]), start);
     origin += start * strides[dim];
     step = std::min(step, std::max<int64_t>(shape[dim], 1));

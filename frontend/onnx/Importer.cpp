@@ -175,6 +175,13 @@ bool Importer::check(const Node &node, const Function *function) {
   return sound;
 }
 
+/// Whether the node takes a list of tensors there.
+static bool takesSequence(const Node &node, size_t input) {
+  static const std::set<std::string> ops = {"SequenceAt",     "SequenceInsert",     "SequenceErase",
+                                            "SequenceLength", "ConcatFromSequence", "Identity"};
+  return input == 0 && node.domain.empty() && ops.count(node.op) > 0;
+}
+
 /// The node's inputs; false if one is missing or could not be computed.
 bool Importer::gatherInputs(const Node &node, NameScope &scope, std::vector<Operand *> &inputs) {
   bool sound = true;
@@ -184,6 +191,10 @@ bool Importer::gatherInputs(const Node &node, NameScope &scope, std::vector<Oper
     if (operand && !operand->absent.empty()) {
       report(describe(prefix_, node) + ": reads '" + name +
              "', which gpuc does not compute: " + operand->absent);
+      sound = false;
+    } else if (operand && operand->sequence && !takesSequence(node, inputs.size() - 1)) {
+      report(describe(prefix_, node) + ": input '" + name +
+             "' is a sequence, which gpuc only takes apart and joins");
       sound = false;
     } else if (operand && operand->known && !operand->known->supported) {
       report(describe(prefix_, node) + ": input '" + name + "' is " + operand->known->typeName +
@@ -250,7 +261,7 @@ void Importer::bindOutputs(NodeScope &node, bool sound, NameScope &names) {
     if (count <= kMostShapeElements)
       operand.origins = origins;
     operand.failed = !sound;
-    if (sound && !operand.tensor && !operand.known)
+    if (sound && !operand.tensor && !operand.known && !operand.sequence)
       operand.absent = "an output of " + describe(prefix_, node.node);
     define(names, name, std::move(operand), describe(prefix_, node.node));
   }
@@ -294,6 +305,10 @@ void Importer::finishPredict() {
       continue; // Reported where it failed.
     if (!listed.insert(output.name).second) {
       report("output '" + output.name + "' is listed twice");
+      continue;
+    }
+    if (operand->sequence) {
+      report("output '" + output.name + "' is a sequence: gpuc gives tensors only");
       continue;
     }
     emitter_.location = NameLoc::get(builder_.getStringAttr(output.name));

@@ -50,6 +50,8 @@ public:
   void markStatistic(Operand &operand);
   /// Gives a statistic the value that it has after a training step, and to what reads it from here on.
   void assign(Operand &operand, const Tensor &value);
+  /// The counter `name` of the plan: seed or step.
+  Tensor readCounter(const std::string &name);
   /// For an op that draws: another one at each call.
   int64_t nextRandomId() { return randomIds_++; }
   /// Runs the nodes of a branch whose condition is known, and gives its outputs.

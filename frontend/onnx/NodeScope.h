@@ -12,9 +12,10 @@ namespace gpuc::onnx {
 /// What a name in the graph stands for: a value of the function being built, elements that are known, or
 /// both.
 struct Operand {
-  Tensor tensor;                   ///< Made when it is first asked for.
-  HostTensorPtr known;             ///< Null if the elements are known only at run time.
-  std::string name;                ///< In the graph.
+  Tensor tensor;                                       ///< Made when it is first asked for.
+  HostTensorPtr known;                                 ///< Null if the elements are known only at run time.
+  std::shared_ptr<const std::vector<Tensor>> sequence; ///< A list of tensors, which is no tensor itself.
+  std::string name;                                    ///< In the graph.
   bool weight = false;             ///< It becomes a variable, and its elements may change in training.
   Origin origin = Origin::unknown; ///< Of an initializer: what it was in the model that was exported.
   bool statistic = false;          ///< A weight that batch norm assigns.

@@ -15,10 +15,12 @@ const OpTable &allOps() {
     addMatrixOps(made);
     addNormalizations(made);
     addPadding(made);
+    addRandom(made);
     addRecurrent(made);
     addReductions(made);
     addResize(made);
     addScan(made);
+    addSequences(made);
     addShapeOps(made);
     addSignals(made);
     addWindows(made);

@@ -200,6 +200,23 @@ ir::VariableOp Importer::declareVariable(const Operand &operand) {
   return variable;
 }
 
+/// The pass that expands the recipe takes a counter that is there for its own.
+Tensor Importer::readCounter(const std::string &name) {
+  auto type = emitter_.tensorType({}, DataType::i64);
+  if (!module_->lookupSymbol(name)) {
+    OpBuilder atTop(&context_);
+    atTop.setInsertionPointToStart(module_->getBody());
+    auto zeros = ir::SpecAttr::get(&context_, "zeros", builder_.getDictionaryAttr({}));
+    auto counter = ir::VariableOp::create(atTop, NameLoc::get(builder_.getStringAttr(name)),
+                                          builder_.getStringAttr(name), TypeAttr::get(type), zeros,
+                                          UnitAttr(), builder_.getStringAttr("counter"));
+    if (!lastVariable_)
+      lastVariable_ = counter;
+  }
+  return emitter_.op("read", {}, builder_.getNamedAttr("variable", FlatSymbolRefAttr::get(&context_, name)),
+                     type);
+}
+
 Tensor Importer::readVariable(const Operand &operand) {
   ir::VariableOp variable = declareVariable(operand);
   auto symbol = FlatSymbolRefAttr::get(&context_, variable.getSymName());
