@@ -33,6 +33,13 @@ Status run(const Options& options) {
   Result<placement::Solution> solution = placement::solve(table.problem, solver_options);
   if (!solution.ok()) return Status::error(name + ": " + solution.message());
   GPUC_RETURN_IF_ERROR(placement::validate(table.problem, *solution));
+  if (solution->stopped_by_clock)
+    std::fprintf(
+        stderr,
+        "warning: the time limit ended the search at the height %lld, and the lower bound is %lld: a longer "
+        "--time-limit may find a lower one\n",
+        static_cast<long long>(solution->height),
+        static_cast<long long>(placement::lowerBound(table.problem)));
   return writeFileAtomically(options.output, placement::printCsv(table, *solution));
 }
 
@@ -48,7 +55,8 @@ int main(int argc, char** argv) {
   cli.addString("output", &options.output, "FILE", "the same rows with a column offset; - is stdout")
       .required();
   cli.addSize("capacity", &options.capacity, "the most bytes there are; an error if the buffers do not fit");
-  cli.addDouble("time-limit", &options.time_limit_s, "S", "end the search after S seconds at the latest")
+  cli.addDouble("time-limit", &options.time_limit_s, "S",
+                "end the search after S seconds at the latest, and write the best found")
       .range(0);
   if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
 

@@ -10,6 +10,10 @@ namespace gpuc::placement {
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
+inline bool hasPassed(const Deadline& deadline) {
+  return deadline && std::chrono::steady_clock::now() >= *deadline;
+}
+
 class Budget {
  public:
   Budget(int64_t work, Deadline deadline) : work_(work), deadline_(deadline) {}
@@ -20,12 +24,13 @@ class Budget {
     unread_ += work;
     if (deadline_ && unread_ >= kWorkBetweenReadings) {
       unread_ = 0;
-      if (std::chrono::steady_clock::now() >= *deadline_) work_ = 0;
+      if (hasPassed(deadline_)) work_ = 0;
     }
     return work_ > 0;
   }
 
   bool exhausted() const { return work_ <= 0; }
+  const Deadline& deadline() const { return deadline_; }
 
  private:
   static constexpr int64_t kWorkBetweenReadings = 100'000;  // a fraction of a millisecond

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "passes/placement/Budget.h"
 #include "passes/placement/Instance.h"
 
 namespace gpuc::placement {
@@ -21,8 +22,15 @@ struct Placement {
 };
 
 /// Places all items in `order`, a permutation of them. O(n²), with a small constant. Gives up as soon as an
-/// item ends above `limit`; the height is then more than it.
+/// item ends above `limit`, or the budget does; the height is then more than the limit, or none.
 Placement placeInOrder(const Instance& instance, const std::vector<size_t>& order, FitRule rule,
-                       int64_t limit = INT64_MAX);
+                       int64_t limit, Budget& budget);
+
+/// The height of what was given up for want of a budget.
+inline constexpr int64_t kNoHeight = INT64_MAX;
+
+/// Places all items as an allocator would that sees them in time, each in the smallest gap that is surely
+/// large enough for it. O(n log n), and so what there is when there is time for nothing else.
+Placement placeInTime(const Instance& instance);
 
 }  // namespace gpuc::placement

@@ -19,15 +19,16 @@ size_t pickTopPlace(const Instance& instance, const Order& order, const Placemen
 }  // namespace
 
 Placement improveOrder(const Instance& instance, Order order, int64_t goal, uint64_t seed, Budget& budget) {
-  Placement best = placeInOrder(instance, order, FitRule::kFirst);
+  Budget clock(INT64_MAX, budget.deadline());  // what a placement costs is counted once it is there
+  Placement best = placeInOrder(instance, order, FitRule::kFirst, INT64_MAX, clock);
   std::mt19937_64 random(seed);
-  while (best.height > goal) {
+  while (best.height > goal && !clock.exhausted()) {
     size_t from = pickTopPlace(instance, order, best, random);
     // The first in the order lies at the bottom: if it reaches the height, it alone is as large as the bound.
     if (from == 0) return best;
     size_t to = random() % from;
     std::rotate(order.begin() + to, order.begin() + from, order.begin() + from + 1);
-    Placement next = placeInOrder(instance, order, FitRule::kFirst, best.height);
+    Placement next = placeInOrder(instance, order, FitRule::kFirst, best.height, clock);
     if (!budget.spend(next.work)) return best;
     if (next.height <= best.height)
       best = std::move(next);

@@ -1,5 +1,6 @@
 #include "passes/placement/Orders.h"
 
+#include <bit>
 #include <numeric>
 #include <tuple>
 
@@ -36,20 +37,57 @@ Order orderByLifetime(const Instance& instance) {
 }
 
 Order orderByConflicts(const Instance& instance) {
+  // Of the items that begin before one ends, those that end before it begins are no neighbours in time.
+  const size_t sections = instance.sectionCount();
+  std::vector<int64_t> begun(sections + 1, 0), ended(sections + 1, 0);  // bytes, up to a section
+  for (size_t i = 0; i < instance.size(); ++i) {
+    begun[instance[i].first + 1] += instance[i].size;
+    ended[instance[i].last] += instance[i].size;
+  }
+  std::partial_sum(begun.begin(), begun.end(), begun.begin());
+  std::partial_sum(ended.begin(), ended.end(), ended.begin());
   std::vector<int64_t> bytes(instance.size(), 0);
-  for (size_t a = 0; a < instance.size(); ++a)
-    for (size_t b = 0; b < instance.size(); ++b)
-      if (instance.conflict(a, b)) bytes[a] += instance[b].size;
+  for (size_t i = 0; i < instance.size(); ++i) {
+    const Item& item = instance[i];
+    bytes[i] = begun[item.last] - ended[item.first];
+    for (size_t other : instance.extraConflicts(i))
+      if (instance[other].first >= item.last || instance[other].last <= item.first)
+        bytes[i] += instance[other].size;
+  }
   return sortedBy(instance, [&](size_t i) { return std::tuple(-bytes[i], -instance[i].size); });
 }
 
+namespace {
+
+/// The largest of any run of numbers, from those of runs of 1, 2, 4 … of them.
+class RunMaxima {
+ public:
+  explicit RunMaxima(const std::vector<int64_t>& numbers) : levels_{numbers} {
+    for (size_t length = 1; 2 * length <= numbers.size(); length *= 2) {
+      const std::vector<int64_t>& half = levels_.back();
+      std::vector<int64_t> whole(numbers.size() - 2 * length + 1);
+      for (size_t i = 0; i < whole.size(); ++i) whole[i] = std::max(half[i], half[i + length]);
+      levels_.push_back(std::move(whole));
+    }
+  }
+
+  int64_t of(size_t first, size_t last) const {
+    const size_t level = std::bit_width(last - first) - 1;
+    return std::max(levels_[level][first], levels_[level][last - (size_t{1} << level)]);
+  }
+
+ private:
+  std::vector<std::vector<int64_t>> levels_;
+};
+
+}  // namespace
+
 Order orderByContention(const Instance& instance) {
-  std::vector<int64_t> most(instance.size(), 0);
-  const std::vector<int64_t>& totals = instance.sectionTotals();
-  for (size_t i = 0; i < instance.size(); ++i)
-    most[i] = *std::max_element(totals.begin() + instance[i].first, totals.begin() + instance[i].last);
-  return sortedBy(instance,
-                  [&](size_t i) { return std::tuple(-most[i], -instance[i].duration, -instance[i].size); });
+  RunMaxima totals(instance.sectionTotals());
+  return sortedBy(instance, [&](size_t i) {
+    const Item& item = instance[i];
+    return std::tuple(-totals.of(item.first, item.last), -item.duration, -item.size);
+  });
 }
 
 Order orderByStart(const Instance& instance) {
@@ -62,11 +100,12 @@ Order orderByEnd(const Instance& instance) {
   });
 }
 
-Order orderBySkyline(const Instance& instance) {
+Order orderBySkyline(const Instance& instance, Budget& budget) {
   std::vector<int64_t> lowest(instance.size(), 0);  // where each item would lie on those placed so far
   Order waiting = orderByLifetime(instance);
   Order order;
   while (!waiting.empty()) {
+    if (!budget.spend(2 * static_cast<int64_t>(waiting.size()))) return {};
     auto next = std::min_element(waiting.begin(), waiting.end(),
                                  [&](size_t a, size_t b) { return lowest[a] < lowest[b]; });
     size_t item = *next;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "passes/placement/Budget.h"
 #include "passes/placement/Instance.h"
 
 namespace gpuc::placement {
@@ -32,7 +33,8 @@ Order orderByStart(const Instance& instance);
 Order orderByEnd(const Instance& instance);
 
 /// The items from low to high in a packing by skyline: at each step the item that can lie lowest on all that
-/// is placed goes there; of several the one that lives longest, then the larger.
-Order orderBySkyline(const Instance& instance);
+/// is placed goes there; of several the one that lives longest, then the larger. O(n²); the others are O(n
+/// log n). Empty if the budget ends first.
+Order orderBySkyline(const Instance& instance, Budget& budget);
 
 }  // namespace gpuc::placement

@@ -35,8 +35,9 @@ struct Problem {
 };
 
 struct Solution {
-  std::vector<int64_t> offsets;  // bytes, one for each buffer of the problem
-  int64_t height = 0;            // bytes: the end of the topmost buffer
+  std::vector<int64_t> offsets;   // bytes, one for each buffer of the problem
+  int64_t height = 0;             // bytes: the end of the topmost buffer
+  bool stopped_by_clock = false;  // a time limit ended the search: there may be a lower one
 };
 
 /// The time at which the most bytes are live at once. No placement can be lower than `bytes`.

@@ -1,6 +1,8 @@
 #include "passes/placement/Solver.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "passes/placement/Fit.h"
@@ -17,20 +19,34 @@ struct Greedy {
   Placement placement;
 };
 
-/// Runs the greedies from the one that most often reaches the bound, until one of them reaches the goal.
-Greedy bestGreedy(const Instance& instance, int64_t goal) {
+/// How the items are put in order; empty if the budget ended.
+Order orderOf(const Instance& instance, size_t number, Budget& budget) {
+  constexpr Order (*kFirst[])(const Instance&) = {orderByArea, orderBySize};
+  constexpr Order (*kRest[])(const Instance&) = {orderByContention, orderByLifetime, orderByConflicts,
+                                                 orderByStart, orderByEnd};
+  if (number < std::size(kFirst)) return kFirst[number](instance);
+  number -= std::size(kFirst);
+  return number == 0 ? orderBySkyline(instance, budget) : kRest[number - 1](instance);
+}
+
+constexpr size_t kOrders = 8;
+
+/// Runs the greedies from the one that most often reaches the bound, until one of them reaches the goal or
+/// the budget ends: then, if there is none yet, takes what a single pass over time gives.
+Greedy bestGreedy(const Instance& instance, int64_t goal, Budget& budget) {
   std::optional<Greedy> best;
-  for (auto makeOrder : {orderByArea, orderBySize, orderBySkyline, orderByContention, orderByLifetime,
-                         orderByConflicts, orderByStart, orderByEnd}) {
-    Order order = makeOrder(instance);
+  for (size_t number = 0; number < kOrders && !budget.exhausted(); ++number) {
+    Order order = orderOf(instance, number, budget);
+    if (order.empty()) break;
     for (FitRule rule : {FitRule::kFirst, FitRule::kBest}) {
       int64_t limit = best ? best->placement.height - 1 : INT64_MAX;
-      Placement placement = placeInOrder(instance, order, rule, limit);
-      if (placement.height > limit) continue;
+      Placement placement = placeInOrder(instance, order, rule, limit, budget);
+      if (placement.height > limit || placement.height == kNoHeight) continue;
       best = Greedy{order, std::move(placement)};
       if (best->placement.height <= goal) return *std::move(best);
     }
   }
+  if (!best) best = Greedy{orderByStart(instance), placeInTime(instance)};
   return *std::move(best);
 }
 
@@ -44,14 +60,10 @@ Deadline deadlineOf(const SolverOptions& options) {
 /// One placement that is being bettered, by one means after another, until it reaches the goal.
 class Improver {
  public:
-  Improver(const Instance& instance, int64_t goal, Placement best, const SolverOptions& options)
-      : instance_(instance),
-        goal_(goal),
-        best_(std::move(best)),
-        seed_(options.seed),
-        deadline_(deadlineOf(options)) {}
+  Improver(const Instance& instance, int64_t goal, Placement best, uint64_t seed, Deadline deadline)
+      : instance_(instance), goal_(goal), best_(std::move(best)), seed_(seed), deadline_(deadline) {}
 
-  bool done() const { return best_.height <= goal_; }
+  bool done() const { return best_.height <= goal_ || hasPassed(deadline_); }
   Placement take() { return std::move(best_); }
 
   /// One target for the branch and bound. Where it proves that there is nothing, the goal rises above the
@@ -96,9 +108,13 @@ class Improver {
 
 /// The lowest placement that the effort can find, at the goal if it can. With `only_goal_counts` a placement
 /// above the goal is as good as none.
-Placement place(const Instance& instance, int64_t goal, bool only_goal_counts, const SolverOptions& options) {
-  Greedy greedy = bestGreedy(instance, goal);
-  Improver improver(instance, goal, std::move(greedy.placement), options);
+Placement place(const Instance& instance, int64_t goal, bool only_goal_counts, const SolverOptions& options,
+                const Deadline& deadline) {
+  // Beyond some ten thousand items, fewer greedies are tried.
+  constexpr int64_t kGreedyEffort = 4;
+  Budget greedies(kGreedyEffort * options.effort, deadline);
+  Greedy greedy = bestGreedy(instance, goal, greedies);
+  Improver improver(instance, goal, std::move(greedy.placement), options.seed, deadline);
   // Below the bound lies nothing to search for.
   if (improver.done() || goal < instance.lowerBound()) return improver.take();
 
@@ -112,15 +128,20 @@ Placement place(const Instance& instance, int64_t goal, bool only_goal_counts, c
   return improver.take();
 }
 
-Status doesNotFit(const Problem& problem, int64_t height) {
+Status doesNotFit(const Problem& problem, const Solution& solution) {
+  constexpr size_t kMostNamed = 20;
   Peak peak = findPeak(problem);
-  std::string text = "the buffers do not fit: height " + std::to_string(height) + " reached, capacity " +
-                     std::to_string(*problem.capacity) + ", lower bound " + std::to_string(peak.bytes) +
-                     "; alive at the peak (time " + std::to_string(peak.time) + "):";
-  for (size_t i = 0; i < peak.live.size(); ++i) {
+  std::string text = "the buffers do not fit: height " + std::to_string(solution.height) + " reached" +
+                     (solution.stopped_by_clock ? " when the time limit ended the search" : "") +
+                     ", capacity " + std::to_string(*problem.capacity) + ", lower bound " +
+                     std::to_string(peak.bytes) + "; alive at the peak (time " + std::to_string(peak.time) +
+                     "):";
+  for (size_t i = 0; i < std::min(peak.live.size(), kMostNamed); ++i) {
     const Buffer& buffer = problem.buffers[peak.live[i]];
     text += (i == 0 ? " " : ", ") + buffer.id + " (" + std::to_string(buffer.size) + ")";
   }
+  if (peak.live.size() > kMostNamed)
+    text += " and " + std::to_string(peak.live.size() - kMostNamed) + " smaller ones";
   return Status::error(std::move(text));
 }
 
@@ -128,13 +149,16 @@ Status doesNotFit(const Problem& problem, int64_t height) {
 
 Result<Solution> solve(const Problem& problem, const SolverOptions& options) {
   GPUC_RETURN_IF_ERROR(checkProblem(problem));
+  const Deadline deadline = deadlineOf(options);
   Instance instance(problem);
   int64_t goal = problem.capacity.value_or(instance.lowerBound());
   Solution solution;
   solution.offsets.assign(problem.buffers.size(), 0);
   if (instance.size() > 0)
-    solution = instance.toSolution(place(instance, goal, problem.capacity.has_value(), options).offsets);
-  if (problem.capacity && solution.height > *problem.capacity) return doesNotFit(problem, solution.height);
+    solution =
+        instance.toSolution(place(instance, goal, problem.capacity.has_value(), options, deadline).offsets);
+  solution.stopped_by_clock = solution.height > goal && hasPassed(deadline);
+  if (problem.capacity && solution.height > *problem.capacity) return doesNotFit(problem, solution);
   return solution;
 }
 

@@ -13,7 +13,8 @@ struct SolverOptions {
   /// How hard to search once the greedies have missed the goal, in steps of about a nanosecond. It alone ends
   /// a search by default, so that the same problem and seed always give the same offsets.
   int64_t effort = 1'000'000'000;
-  /// Also ends the search after this many seconds; what comes out may then depend on the machine.
+  /// Also ends the search after this many seconds, with the best that was found until then; what comes out
+  /// may then depend on the machine.
   std::optional<double> time_limit_s = std::nullopt;
   uint64_t seed = 0;
 };

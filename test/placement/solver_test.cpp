@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <random>
 
+#include "passes/placement/Fit.h"
 #include "passes/placement/Validator.h"
 #include "test/placement/problems.h"
 
@@ -128,6 +130,60 @@ TEST(Solver, TimeLimitEndsTheSearch) {
   ASSERT_TRUE(solution.ok()) << solution.message();
   EXPECT_TRUE(validate(problem, *solution).ok());
   EXPECT_LT(cpuSeconds() - start, 5);  // without the limit it would not end in our lifetime
+}
+
+/// Twelve buffers' worth of conflicts for each of very many: one greedy looks at 1.25 billion pairs of these.
+Problem manyBuffers(size_t count) {
+  Problem problem;
+  for (size_t i = 0; i < count; ++i) {
+    int64_t lower = static_cast<int64_t>(i * 7919 % count);
+    int64_t size = static_cast<int64_t>(i * 104729 % 1000 + 1);
+    problem.buffers.push_back(
+        {"b" + std::to_string(i), lower, lower + static_cast<int64_t>(i % 12 + 1), size, 1});
+  }
+  return problem;
+}
+
+TEST(Solver, EndsWithAValidPlacementWhateverTheTimeLimitLeaves) {
+  Problem problem = manyBuffers(50'000);
+  Result<Solution> solution = solve(problem, {.time_limit_s = 0.0});
+  ASSERT_TRUE(solution.ok()) << solution.message();
+  EXPECT_TRUE(solution->stopped_by_clock);
+  EXPECT_TRUE(validate(problem, *solution).ok());
+  EXPECT_LT(solution->height, 2 * lowerBound(problem));
+
+  problem.capacity = lowerBound(problem) - 1;
+  Result<Solution> none = solve(problem, {.time_limit_s = 0.0});
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.message().find("reached when the time limit ended the search, capacity"), std::string::npos)
+      << none.message();
+}
+
+TEST(Solver, TheClockIsNotToBlameForWhatReachesTheBound) {
+  Problem problem{.buffers = {{"a", 0, 2, 10, 1}, {"b", 2, 4, 10, 1}}, .conflicts = {}, .capacity = {}};
+  Result<Solution> solution = solve(problem, {.time_limit_s = 0.0});
+  ASSERT_TRUE(solution.ok()) << solution.message();
+  EXPECT_EQ(solution->height, 10);
+  EXPECT_FALSE(solution->stopped_by_clock);
+}
+
+TEST(Solver, OnePassOverTimeHoldsToAlignmentsAndConflictPairs) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 300; ++round) {
+    Problem problem;
+    size_t count = 1 + random() % 30;
+    for (size_t i = 0; i < count; ++i) {
+      int64_t lower = static_cast<int64_t>(random() % 20);
+      problem.buffers.push_back({"b" + std::to_string(i), lower,
+                                 lower + 1 + static_cast<int64_t>(random() % 8),
+                                 static_cast<int64_t>(random() % 100), int64_t{1} << (random() % 5)});
+    }
+    for (size_t pair = random() % 5; pair > 0; --pair)
+      if (size_t a = random() % count, b = random() % count; a != b) problem.conflicts.emplace_back(a, b);
+    Instance instance(problem);
+    Solution solution = instance.toSolution(placeInTime(instance).offsets);
+    EXPECT_TRUE(validate(problem, solution).ok()) << validate(problem, solution).message();
+  }
 }
 
 }  // namespace

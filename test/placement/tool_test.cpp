@@ -65,6 +65,21 @@ TEST_F(PlaceBuffersTool, WhatDoesNotFitExitsWithOneAndWritesNothing) {
   EXPECT_EQ(run("--input=p.csv --output=q.csv --capacity=20 --time-limit=0.5"), 0) << err;
 }
 
+TEST_F(PlaceBuffersTool, SaysThatTheTimeLimitEndedTheSearch) {
+  std::string text = "id,lower,upper,size\n";
+  for (int i = 0; i < 3000; ++i)
+    text += "b" + std::to_string(i) + "," + std::to_string(i * 7 % 1000) + "," +
+            std::to_string(i * 7 % 1000 + i % 90 + 1) + "," + std::to_string(i % 97 + 1) + "\n";
+  write("p.csv", text.c_str());
+  EXPECT_EQ(run("--input=p.csv --output=q.csv --time-limit=0"), 0) << err;
+  EXPECT_TRUE(err.starts_with("warning: the time limit ended the search at the height ")) << err;
+  EXPECT_NE(err.find("a longer --time-limit may find a lower one\n"), std::string::npos) << err;
+  EXPECT_TRUE(fs::exists(folder_ / "q.csv"));
+  EXPECT_EQ(run("--input=p.csv --output=r.csv --time-limit=0 --capacity=100"), 1);
+  EXPECT_EQ(err.find('\n'), err.size() - 1) << err;
+  EXPECT_FALSE(fs::exists(folder_ / "r.csv"));
+}
+
 TEST_F(PlaceBuffersTool, ErrorsInFilesExitWithOne) {
   EXPECT_EQ(run("--input=none.csv --output=q.csv"), 1);
   EXPECT_EQ(err, "error: cannot open none.csv: No such file or directory\n");
