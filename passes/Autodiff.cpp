@@ -34,42 +34,70 @@ namespace {
 class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    SymbolTable symbols(module);
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
-      if (failed(expandGradients(function)))
+      if (failed(expandGradients(function, symbols)))
         return signalPassFailure();
     SmallVector<ir::RecipeOp> recipes(module.getOps<ir::RecipeOp>());
     for (ir::RecipeOp recipe : recipes) {
       if (!recipe.getOptimizer() || module.lookupSymbol("gradients"))
         continue; // Nothing is trained, or this is the output of an earlier run.
       FailureOr<func::FuncOp> gradients = addGradients(module, recipe);
-      if (failed(gradients) || failed(expandGradients(*gradients)))
+      if (failed(gradients) || failed(expandGradients(*gradients, SymbolTable(module))))
         return signalPassFailure();
     }
   }
 
-  /// Expands the gradients in `function`, after those in the functions that it uses.
-  LogicalResult expandGradients(func::FuncOp function) {
-    if (!function || expanded_.contains(function))
-      return success();
-    if (!underway_.insert(function).second)
-      return function.emitOpError("is used by itself: recursion has no end known when compiling");
-    SymbolTable symbols(getOperation());
-    auto callees = function.walk([&](Operation *op) {
+  /// A function whose gradients are to be expanded once those in the functions that it uses are.
+  struct Use {
+    func::FuncOp function;
+    SmallVector<func::FuncOp> callees;
+    size_t next = 0;
+  };
+
+  static Use useOf(func::FuncOp function, const SymbolTable &symbols) {
+    Use use{function, {}};
+    function.walk([&](Operation *op) {
       StringRef callee;
       if (auto call = dyn_cast<func::CallOp>(op))
         callee = call.getCallee();
       else if (auto gradient = dyn_cast<ir::GradientOp>(op))
         callee = gradient.getCallee();
-      return WalkResult(callee.empty() ? success() : expandGradients(symbols.lookup<func::FuncOp>(callee)));
+      if (auto known = callee.empty() ? func::FuncOp() : symbols.lookup<func::FuncOp>(callee))
+        use.callees.push_back(known);
     });
-    if (callees.wasInterrupted())
+    return use;
+  }
+
+  /// Expands the gradients in `function`, after those in the functions that it uses. Those may use others, as
+  /// deeply as there are functions, so this does not recurse.
+  LogicalResult expandGradients(func::FuncOp function, const SymbolTable &symbols) {
+    SmallVector<Use> uses;
+    auto begin = [&](func::FuncOp next) -> LogicalResult {
+      if (expanded_.contains(next))
+        return success();
+      if (!underway_.insert(next).second)
+        return next.emitOpError("@") << next.getName()
+                                     << " is used by itself: recursion has no end known when compiling";
+      uses.push_back(useOf(next, symbols));
+      return success();
+    };
+    if (failed(begin(function)))
       return failure();
-    SmallVector<ir::GradientOp> gradients(function.getOps<ir::GradientOp>());
-    for (ir::GradientOp gradient : gradients)
-      if (failed(expand(gradient, symbols.lookup<func::FuncOp>(gradient.getCallee()))))
-        return failure();
-    underway_.erase(function);
-    expanded_.insert(function);
+    while (!uses.empty()) {
+      Use &use = uses.back();
+      if (use.next < use.callees.size()) {
+        if (failed(begin(use.callees[use.next++])))
+          return failure();
+        continue;
+      }
+      for (ir::GradientOp gradient : SmallVector<ir::GradientOp>(use.function.getOps<ir::GradientOp>()))
+        if (failed(expand(gradient, symbols.lookup<func::FuncOp>(gradient.getCallee()))))
+          return failure();
+      underway_.erase(use.function);
+      expanded_.insert(use.function);
+      uses.pop_back();
+    }
     return success();
   }
 
@@ -78,6 +106,11 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
     if (!callee || callee.isExternal())
       return gradient.emitOpError("differentiates @")
              << gradient.getCallee() << ", which has no body in this module";
+    if (opsOfGradients_.lookup(callee) > kMostInlinedOps)
+      return gradient.emitOpError("differentiates @")
+             << gradient.getCallee() << ", which holds " << opsOfGradients_.lookup(callee)
+             << " ops of gradients itself, and " << kMostInlinedOps
+             << " are the most: differentiate fewer times";
     // A copy has arguments of its own: two of them may be given the same value, and still are different
     // variables.
     OpBuilder builder(gradient);
@@ -97,6 +130,7 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
       return failure();
     Operation *end = copy.getBody().front().getTerminator();
     end->insertOperands(end->getNumOperands(), *gradients);
+    opsOfGradients_[gradient->getParentOp()] += llvm::range_size(copy.getBody().front());
     gradient.replaceAllUsesWith(cloneBody(builder, copy, gradient.getInputs()));
     gradient.erase();
     return success();
@@ -236,6 +270,7 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
   }
 
   llvm::DenseSet<Operation *> underway_, expanded_;
+  llvm::DenseMap<Operation *, uint64_t> opsOfGradients_; ///< That have been put into a function.
 };
 
 } // namespace

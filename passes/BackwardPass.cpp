@@ -54,9 +54,12 @@ LogicalResult BackwardPass::run() {
 }
 
 Value BackwardPass::ofVariable(StringRef variable) {
+  if (reads_.empty())
+    for (auto read : block_.getOps<ir::ReadOp>())
+      reads_[read.getVariable()].push_back(read);
   Value sum;
-  for (auto read : block_.getOps<ir::ReadOp>())
-    if (Value cotangent = read.getVariable() == variable ? cotangents_.lookup(read.getResult()) : Value())
+  for (ir::ReadOp read : reads_[variable])
+    if (Value cotangent = cotangents_.lookup(read.getResult()))
       sum = sum ? add(backwardOf(read.getLoc()), sum, cotangent) : cotangent;
   return sum;
 }

@@ -4,6 +4,7 @@
 #include "dialects/gpuc/GpucOps.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace gpuc {
@@ -57,6 +58,7 @@ private:
   llvm::StringSet<> variables_;
   llvm::DenseSet<mlir::Value> varied_;
   llvm::DenseMap<mlir::Value, mlir::Value> cotangents_;
+  llvm::StringMap<llvm::SmallVector<ir::ReadOp, 1>> reads_; ///< Of each variable, once one is asked for.
 };
 
 } // namespace gpuc
