@@ -6,9 +6,11 @@
 #include "dialects/plan/PlanOps.h"
 #include "passes/Diagnostics.h"
 #include "passes/EmitPlan.h"
+#include "passes/ModuleText.h"
 #include "passes/RecipeTexts.h"
 #include "passes/Report.h"
 #include "passes/SourcePlaces.h"
+#include "passes/TensorSizes.h"
 #include "passes/codegen/KernelCache.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -40,6 +42,7 @@ Compiler::Compiler() : state(std::make_unique<State>()) {
 Compiler::~Compiler() = default;
 
 Result<OwningOpRef<ModuleOp>> Compiler::parse(const std::string &text, const std::string &fileName) {
+  GPUC_RETURN_IF_ERROR(checkModuleText(text, fileName));
   OwningOpRef<ModuleOp> module = parseWithPlaces(text, fileName, &state->context);
   if (!module)
     return state->errors.take(fileName + ": not a module of MLIR");
@@ -61,6 +64,8 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   PassManager passes(&state->context);
   GPUC_RETURN_IF_ERROR(configure(passes));
   Stage from = stageOf(module);
+  if (failed(checkValues(module)))
+    return state->errors.take("not a module of tensors");
   if (module.getBody()->empty())
     return Status::error("the module is empty: expected a model, with a function @predict or @loss");
   if (from >= Stage::commands && (options.train.batch != 0 || !options.train.recipe.empty()))

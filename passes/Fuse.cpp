@@ -63,6 +63,10 @@ bool staysInRow(Value value, Way way, Operation *reduction) {
                             way.repeated.getDims() == ArrayRef(kept));
 }
 
+/// Of a value that more ops read than this, not all are looked at for kernels beside one another; nor are
+/// more of these tried.
+constexpr unsigned kMostReaders = 256, kMostSiblings = 16;
+
 /// Merges the clusters of one block.
 class Fusion {
 public:
@@ -104,11 +108,7 @@ private:
     llvm::SetVector<Cluster *> siblings;
     for (Value input : clusters_.inputsOf(cluster.ops))
       if (shapeOf(input) == shapeOf(reduction->getOperand(0)))
-        clusters_.forEachReader(input, [&](Operation *reader, Way) {
-          Cluster *other = clusters_.of(reader);
-          if (other && other != &cluster && reductionOf(*other))
-            siblings.insert(other);
-        });
+        addSiblings(input, cluster, siblings);
     for (Cluster *sibling : siblings)
       if (clusters_.comesFirst(*sibling, cluster) ? tryMerge(*sibling, cluster, Round::Rows)
                                                   : tryMerge(cluster, *sibling, Round::Rows))
@@ -116,30 +116,43 @@ private:
     return false;
   }
 
+  /// The kernels that reduce and read `input`, of its first readers.
+  void addSiblings(Value input, Cluster &cluster, llvm::SetVector<Cluster *> &siblings) const {
+    unsigned looks = 0;
+    clusters_.forEachReader(input, [&](Operation *reader) {
+      Cluster *other = clusters_.of(reader);
+      if (other && other != &cluster && reductionOf(*other) &&
+          cluster.reductions + other->reductions <= kMostReductions)
+        siblings.insert(other);
+      return ++looks < kMostReaders && siblings.size() < kMostSiblings;
+    });
+  }
+
   /// Moves the ops of `producer` into `consumer` if it pays and may be.
   bool tryMerge(Cluster &producer, Cluster &consumer, Round round) {
-    if (producer.ops.size() + consumer.ops.size() > kMaxKernelOps)
+    if (producer.ops.size() + consumer.ops.size() > kMaxKernelOps || clusters_.isStored(producer))
       return false;
     bool wanted = round == Round::Rows ? paysByRow(producer, consumer) : pays(producer, consumer, round);
     if (!wanted || clusters_.isReachedOtherwise(producer, consumer) ||
-        !clusters_.canBeKernel(clusters_.together(producer, consumer)))
+        !clusters_.canBeOneKernel(producer, consumer))
       return false;
     clusters_.merge(producer, consumer);
     return true;
   }
 
   bool pays(const Cluster &producer, const Cluster &consumer, Round round) const {
-    bool vanishes = true, moved = false, repeated = false;
+    bool moved = false, repeated = false;
+    unsigned reads = 0, here = 0; // of what the producer makes, and those by the two
     for (Operation *op : producer.ops)
       for (Value result : op->getResults())
-        clusters_.forEachReader(result, [&](Operation *reader, Way here) {
-          Cluster *cluster = clusters_.of(reader);
-          vanishes &= cluster == &producer || cluster == &consumer;
-          if (cluster == &consumer) {
-            moved |= here.moves > 0;
-            repeated |= here.repeated != nullptr;
-          }
-        });
+        reads += clusters_.readsOf(result);
+    forEachReadOf(producer, producer, [&](Value, Way) { ++here; });
+    forEachReadOf(producer, consumer, [&](Value, Way way) {
+      ++here;
+      moved |= way.moves > 0;
+      repeated |= way.repeated != nullptr;
+    });
+    const bool vanishes = reads == here;
     if (!vanishes && round == Round::Vanishing)
       return false;
     if (producer.root()) // What follows a reduction reads its result where that is computed.
@@ -148,6 +161,16 @@ private:
       return false;
     // A value that is kept, and read at another index or by a reduction, would be computed twice.
     return vanishes || (!moved && !consumer.root());
+  }
+
+  /// Calls `visit` for each read of what `producer` makes by an op of `reader`.
+  void forEachReadOf(const Cluster &producer, const Cluster &reader,
+                     llvm::function_ref<void(Value, Way)> visit) const {
+    for (Operation *op : reader.ops)
+      clusters_.forEachRead(op, [&](Value value, Way way) {
+        if (Operation *maker = value.getDefiningOp(); maker && clusters_.of(maker) == &producer)
+          visit(value, way);
+      });
   }
 
   static Operation *reductionOf(const Cluster &cluster) {
@@ -165,12 +188,7 @@ private:
   /// Whether `reader` reads what `cluster` computes in the row of `reduction` alone.
   bool readsInRow(const Cluster &reader, const Cluster &cluster, Operation *reduction) const {
     bool inRow = true;
-    for (Operation *op : cluster.ops)
-      for (Value result : op->getResults())
-        clusters_.forEachReader(result, [&](Operation *user, Way way) {
-          if (clusters_.of(user) == &reader)
-            inRow &= staysInRow(result, way, reduction);
-        });
+    forEachReadOf(cluster, reader, [&](Value value, Way way) { inRow &= staysInRow(value, way, reduction); });
     return inRow;
   }
 
@@ -200,10 +218,12 @@ private:
   SmallVector<Operation *> ownOps(Value value, const Cluster &cluster) const {
     SmallVector<Value> yielded = clusters_.outputsOf(cluster.ops);
     llvm::SetVector<Operation *> found;
+    llvm::SmallPtrSet<Operation *, 16> seen;
     auto visit = [&](auto &self, Value wanted) -> void {
       Operation *op = wanted.getDefiningOp();
-      if (!op || clusters_.of(op) != &cluster || (wanted != value && llvm::is_contained(yielded, wanted)) ||
-          !isCheapToRepeat({op}) || shapeOf(wanted) != shapeOf(value))
+      if (!seen.insert(op).second || !op || clusters_.of(op) != &cluster ||
+          (wanted != value && llvm::is_contained(yielded, wanted)) || !isCheapToRepeat({op}) ||
+          shapeOf(wanted) != shapeOf(value))
         return;
       for (Value operand : op->getOperands())
         self(self, operand);

@@ -7,12 +7,24 @@
 #include "passes/OuterProducts.h"
 #include "passes/codegen/Codegen.h"
 
-#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "passes/BlockOrder.h"
+
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/Statistic.h"
+
+#define DEBUG_TYPE "gpuc-fuse"
 
 using namespace mlir;
 
 namespace gpuc {
+
+ALWAYS_ENABLED_STATISTIC(visits, "Looks from an op to another");
+
+uint64_t fusionVisits() { return visits; }
+
+/// So many copied ops a kernel may take in for one operand, whatever they stand on counted as often as it is
+/// read: what stands on more is stored.
+constexpr unsigned kMostCopies = 32;
 
 static bool isKernelOp(Operation *op) { return isInlinable(op) || isRoot(op); }
 
@@ -36,6 +48,11 @@ Way Way::then(Operation *copied) const {
   return {moves + !copied->hasTrait<ir::Pointwise>(), broadcast ? broadcast : repeated};
 }
 
+Way Way::behind(Operation *copied) const {
+  Way through = Way().then(copied);
+  return {moves + through.moves, repeated ? repeated : through.repeated};
+}
+
 //===----------------------------------------------------------------------===//
 // Making clusters
 //===----------------------------------------------------------------------===//
@@ -49,7 +66,7 @@ static void eraseUnread(Operation *op) {
 }
 
 bool FuseClusters::isCopied(Operation *op) const {
-  if (of(op) || views_.contains(op))
+  if (of(op) || views_.contains(op) || tooLong_.contains(op))
     return false;
   return isa<ir::ConstantOp>(op) ||
          (copies_ && (isa<ir::IotaOp, ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, ir::ReverseOp>(op) ||
@@ -102,6 +119,23 @@ void FuseClusters::eraseDead() {
       op.erase();
 }
 
+/// Has what stands on many copied ops stored, not copied: each kernel would compute all of them again, for
+/// each of its elements.
+void FuseClusters::limitCopies() {
+  DenseMap<Operation *, unsigned> copies;
+  for (Operation &op : block_) {
+    if (!isCopied(&op))
+      continue;
+    unsigned count = 1;
+    for (Value operand : op.getOperands())
+      count += copies.lookup(operand.getDefiningOp());
+    if (count > kMostCopies)
+      tooLong_.insert(&op);
+    else
+      copies[&op] = count;
+  }
+}
+
 /// Gives the readers that are no kernels (library calls, assigns, the return) a copy of their own of what
 /// is copied into kernels, so that it can be told apart.
 void FuseClusters::separateCopies() {
@@ -124,6 +158,7 @@ LogicalResult FuseClusters::make() {
   if (copies_)
     keepAttentionViews();
   eraseDead();
+  limitCopies();
   separateCopies();
   for (auto [position, op] : llvm::enumerate(block_)) {
     positions_[&op] = position;
@@ -136,10 +171,12 @@ LogicalResult FuseClusters::make() {
     storage_.push_back(std::make_unique<Cluster>());
     storage_.back()->ops.push_back(&op);
     storage_.back()->node = positions_.lookup(&op);
+    storage_.back()->reductions = isReduction(&op);
     clusters_[&op] = storage_.back().get();
   }
+  countReads();
   for (auto &cluster : storage_)
-    if (!canBeKernel(cluster->ops))
+    if (failed(checkKernel(kernelOf(cluster->ops).body())))
       return cluster->ops.front()->emitOpError("cannot be compiled into a kernel");
   return success();
 }
@@ -148,30 +185,51 @@ LogicalResult FuseClusters::make() {
 // Who reads what
 //===----------------------------------------------------------------------===//
 
-void FuseClusters::forEachReader(Value value, function_ref<void(Operation *, Way)> visit, Way way) const {
+bool FuseClusters::forEachReader(Value value, function_ref<bool(Operation *)> visit) const {
   for (Operation *user : value.getUsers()) {
-    if (!isCopied(user))
-      visit(user, way);
-    else
-      forEachReader(user->getResult(0), visit, way.then(user));
+    ++visits;
+    if (isCopied(user) ? !forEachReader(user->getResult(0), visit) : !visit(user))
+      return false;
+  }
+  return true;
+}
+
+void FuseClusters::forEachRead(Operation *reader, function_ref<void(Value, Way)> visit, Way way) const {
+  for (Value operand : reader->getOperands()) {
+    ++visits;
+    visit(operand, way);
+    if (Operation *op = operand.getDefiningOp(); op && isCopied(op))
+      forEachRead(op, visit, way.behind(op));
   }
 }
 
+void FuseClusters::countReads() {
+  for (Operation &op : llvm::reverse(block_))
+    for (Value result : op.getResults())
+      for (Operation *user : result.getUsers())
+        reads_[result] += isCopied(user) ? readsOf(user->getResult(0)) : 1;
+}
+
+void FuseClusters::addReads(Operation *reader, int sign) {
+  forEachRead(reader, [&](Value value, Way) { reads_[value] += sign; });
+}
+
 SmallVector<Value> FuseClusters::outputsOf(ArrayRef<Operation *> ops) const {
+  llvm::SmallDenseMap<Value, unsigned, 32> inside;
+  for (Operation *op : ops)
+    forEachRead(op, [&](Value value, Way) { ++inside[value]; });
   SmallVector<Value> outputs;
   for (Operation *op : ops)
-    for (Value result : op->getResults()) {
-      bool isRead = yieldsAllResults(op);
-      forEachReader(result, [&](Operation *reader, Way) { isRead |= !llvm::is_contained(ops, reader); });
-      if (isRead)
+    for (Value result : op->getResults())
+      if (yieldsAllResults(op) || readsOf(result) > inside.lookup(result))
         outputs.push_back(result);
-    }
   return outputs;
 }
 
 llvm::SetVector<Value> FuseClusters::inputsOf(ArrayRef<Operation *> ops) const {
   llvm::SetVector<Value> inputs;
   auto add = [&](auto &self, Value value) -> void {
+    ++visits;
     Operation *op = value.getDefiningOp();
     if (op && isCopied(op))
       llvm::for_each(op->getOperands(), [&](Value operand) { self(self, operand); });
@@ -200,24 +258,47 @@ llvm::SetVector<Cluster *> FuseClusters::producersOf(Operation *op) const {
 }
 
 bool FuseClusters::isReachedOtherwise(const Cluster &producer, const Cluster &consumer) {
-  auto readers = [&](unsigned node, llvm::function_ref<void(unsigned)> visit) {
-    Operation *op = ops_[node];
-    Cluster *cluster = of(op);
-    // A kernel gives nothing before it has everything.
-    for (Operation *member : cluster ? ArrayRef(cluster->ops) : ArrayRef(op))
-      for (Value result : member->getResults())
-        forEachReader(result, [&](Operation *reader, Way) {
-          if (unsigned other = nodeOf(reader); other != node)
-            visit(other);
-        });
-  };
-  return order_.isReachedOtherwise(producer.node, consumer.node, readers);
+  return order_.isReachedOtherwise(
+      producer.node, consumer.node,
+      [&](unsigned node, VisitNode visit) { return forEachReaderOf(node, visit); },
+      [&](unsigned node, VisitNode visit) { return forEachReadOf(node, visit); });
+}
+
+/// The ops of a node: a kernel gives nothing before it has everything.
+ArrayRef<Operation *> FuseClusters::opsOf(unsigned node) const {
+  Cluster *cluster = of(ops_[node]);
+  return cluster ? ArrayRef(cluster->ops) : ArrayRef(ops_[node]);
 }
 
 /// The kernel of an op, or else the op itself, in order_.
 unsigned FuseClusters::nodeOf(Operation *op) const {
   Cluster *cluster = of(op);
   return cluster ? cluster->node : positions_.lookup(block_.findAncestorOpInBlock(*op));
+}
+
+bool FuseClusters::forEachReaderOf(unsigned node, function_ref<bool(unsigned)> visit) const {
+  for (Operation *op : opsOf(node))
+    for (Value result : op->getResults())
+      if (!forEachReader(result, [&](Operation *reader) {
+            unsigned other = nodeOf(reader);
+            return other == node || visit(other);
+          }))
+        return false;
+  return true;
+}
+
+bool FuseClusters::forEachReadOf(unsigned node, function_ref<bool(unsigned)> visit) const {
+  bool goesOn = true;
+  auto visitMaker = [&](Value value, Way) {
+    Operation *maker = value.getDefiningOp();
+    if (!goesOn || !maker || maker->getBlock() != &block_ || isCopied(maker))
+      return;
+    unsigned other = nodeOf(maker);
+    goesOn = other == node || visit(other);
+  };
+  for (Operation *op : opsOf(node))
+    op->walk([&](Operation *inner) { forEachRead(inner, visitMaker); });
+  return goesOn;
 }
 
 //===----------------------------------------------------------------------===//
@@ -235,13 +316,22 @@ SmallVector<Operation *> FuseClusters::together(const Cluster &a, const Cluster 
   return ops;
 }
 
-bool FuseClusters::canBeKernel(ArrayRef<Operation *> ops) const {
-  return succeeded(checkKernel(kernelOf(ops).body()));
+bool FuseClusters::isStored(const Cluster &cluster) const {
+  return llvm::any_of(cluster.ops, [&](Operation *op) { return tooLong_.contains(op); });
+}
+
+bool FuseClusters::canBeOneKernel(const Cluster &a, const Cluster &b) const {
+  FusedKernel kernel = kernelOf(together(a, b));
+  return !repeatsElements(kernel.body()) && succeeded(checkKernel(kernel.body()));
 }
 
 void FuseClusters::merge(Cluster &producer, Cluster &consumer) {
-  order_.merge(producer.node, consumer.node);
+  order_.merge(
+      producer.node, consumer.node,
+      [&](unsigned node, VisitNode visit) { return forEachReaderOf(node, visit); },
+      [&](unsigned node, VisitNode visit) { return forEachReadOf(node, visit); });
   consumer.ops = together(producer, consumer);
+  consumer.reductions += producer.reductions;
   for (Operation *op : producer.ops)
     clusters_[op] = &consumer;
   producer.ops.clear();
@@ -254,10 +344,15 @@ void FuseClusters::repeatIn(Cluster &reader, Value value, ArrayRef<Operation *> 
     positions_[copy] = positions_.lookup(op);
     clusters_[copy] = &reader;
     reader.ops.push_back(copy);
+    reader.reductions += isReduction(copy);
+    addReads(copy, 1);
   }
-  value.replaceUsesWithIf(copies.lookup(value), [&](OpOperand &use) {
-    return of(use.getOwner()) == &reader && !llvm::is_contained(ops, use.getOwner());
-  });
+  for (Operation *op : ArrayRef(reader.ops).drop_back(ops.size()))
+    if (llvm::is_contained(op->getOperands(), value)) {
+      addReads(op, -1);
+      op->replaceUsesOfWith(value, copies.lookup(value));
+      addReads(op, 1);
+    }
   sortByPosition(reader.ops);
 }
 
@@ -266,7 +361,9 @@ void FuseClusters::shrink(Cluster &cluster) {
   for (Operation *op : llvm::reverse(ops))
     if (op->use_empty()) {
       llvm::erase(cluster.ops, op);
+      cluster.reductions -= isReduction(op);
       clusters_.erase(op);
+      addReads(op, -1);
       op->erase();
     }
 }
@@ -293,7 +390,7 @@ LogicalResult FuseClusters::build(KernelNames &names) {
   eraseDead(); // What the kernels replace.
   // A result that is read between the first and the last op of its kernel is now read before it is
   // computed.
-  if (!sortTopologically(&block_))
+  if (failed(sortBehindOperands(block_)))
     return block_.getParentOp()->emitOpError("has kernels that wait for one another");
   return success();
 }

@@ -17,7 +17,8 @@ namespace gpuc {
 /// Ops that become one kernel, in block order.
 struct Cluster {
   llvm::SmallVector<mlir::Operation *> ops;
-  unsigned node = 0; ///< In KernelOrder: the position of the op that it began as.
+  unsigned node = 0;       ///< In KernelOrder: the position of the op that it began as.
+  unsigned reductions = 0; ///< Of its ops.
 
   mlir::Operation *root() const;
 };
@@ -28,7 +29,13 @@ struct Way {
   ir::BroadcastOp repeated = {}; ///< The last of them that is one.
 
   Way then(mlir::Operation *copied) const;
+  /// The way that leads through `copied` before this one.
+  Way behind(mlir::Operation *copied) const;
 };
+
+/// How often fusion has looked from an op to another in this process, for tests: it must grow as the number
+/// of ops does, whatever they share.
+uint64_t fusionVisits();
 
 class FuseClusters {
 public:
@@ -45,9 +52,15 @@ public:
   /// Null of what no kernel computes, and of copied ops.
   Cluster *of(mlir::Operation *op) const { return clusters_.lookup(op); }
 
-  /// Calls `visit` for each op, copied ones aside, that reads `value`.
-  void forEachReader(mlir::Value value, llvm::function_ref<void(mlir::Operation *, Way)> visit,
-                     Way way = {}) const;
+  /// Calls `visit` for each op, copied ones aside, that reads `value`. There may be as many as the block has
+  /// ops: who asks for each op, asks the readers what they read instead, or stops early by returning false.
+  bool forEachReader(mlir::Value value, llvm::function_ref<bool(mlir::Operation *)> visit) const;
+  /// Calls `visit` for each value that the op reads, be it through copied ops: for these, too, and for what
+  /// they read.
+  void forEachRead(mlir::Operation *reader, llvm::function_ref<void(mlir::Value, Way)> visit,
+                   Way way = {}) const;
+  /// How many reads of the value by ops other than copied ones there are: those that forEachRead() meets.
+  unsigned readsOf(mlir::Value value) const { return reads_.lookup(value); }
   /// The other clusters that the op reads.
   llvm::SetVector<Cluster *> producersOf(mlir::Operation *op) const;
   /// What these ops read from outside, copied ops looked through.
@@ -57,8 +70,11 @@ public:
 
   /// The ops of both, in block order.
   llvm::SmallVector<mlir::Operation *> together(const Cluster &a, const Cluster &b) const;
-  /// Whether the emitter makes one kernel of these ops.
-  bool canBeKernel(llvm::ArrayRef<mlir::Operation *> ops) const;
+  /// Whether the emitter makes one kernel of the ops of both, and computes few of their elements several
+  /// times.
+  bool canBeOneKernel(const Cluster &a, const Cluster &b) const;
+  /// Whether others are to read what it computes, and not to compute it with all that it stands on.
+  bool isStored(const Cluster &cluster) const;
   /// Whether a way from `producer` to `consumer` leads through other kernels or ops: merged, they would wait
   /// for themselves.
   bool isReachedOtherwise(const Cluster &producer, const Cluster &consumer);
@@ -76,12 +92,19 @@ public:
   void shrink(Cluster &cluster);
 
 private:
+  void limitCopies();
+  void countReads();
+  void addReads(mlir::Operation *reader, int sign);
   void keepAttentionViews();
   mlir::Value copyView(mlir::OpBuilder &builder, mlir::Value value, mlir::Value base);
   void eraseDead();
   void separateCopies();
   FusedKernel kernelOf(llvm::ArrayRef<mlir::Operation *> ops) const;
   unsigned nodeOf(mlir::Operation *op) const;
+  llvm::ArrayRef<mlir::Operation *> opsOf(unsigned node) const;
+  using VisitNode = llvm::function_ref<bool(unsigned)>;
+  bool forEachReaderOf(unsigned node, VisitNode visit) const;
+  bool forEachReadOf(unsigned node, VisitNode visit) const;
   void sortByPosition(llvm::SmallVectorImpl<mlir::Operation *> &ops) const;
 
   mlir::Block &block_;
@@ -91,6 +114,8 @@ private:
   KernelOrder order_{0};
   llvm::DenseMap<mlir::Operation *, Cluster *> clusters_;
   llvm::SmallVector<std::unique_ptr<Cluster>> storage_;
+  llvm::DenseMap<mlir::Value, unsigned> reads_;
+  llvm::SmallPtrSet<mlir::Operation *, 8> tooLong_; ///< What would be copied but for all that it stands on.
   llvm::SmallPtrSet<mlir::Operation *, 8> materialized_;
   llvm::SmallPtrSet<mlir::Operation *, 8> views_; ///< What attention sees through strides.
 };

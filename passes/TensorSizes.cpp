@@ -2,8 +2,10 @@
 
 #include "passes/TensorSizes.h"
 
+#include "dialects/gpuc/ElementTypes.h"
 #include "dialects/gpuc/GpucDialect.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -37,6 +39,43 @@ LogicalResult checkTensorSizes(Operation *root) {
                           for (Block &block : region)
                             fits = fits && all(block.getArguments());
                         return WalkResult(success(fits));
+                      })
+                      .wasInterrupted());
+}
+
+/// Whether an op of the gpuc dialect could have made a value of this type.
+static bool isTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && ir::hasStaticOrBatchShape(tensor) && ir::isElement(tensor.getElementType());
+}
+
+static LogicalResult checkTypes(func::FuncOp function) {
+  for (auto [role, types] :
+       {std::pair("takes", function.getArgumentTypes()), {"gives", function.getResultTypes()}})
+    for (Type type : types)
+      if (!isTensor(type))
+        return function.emitOpError("@")
+               << function.getName() << " " << role << " " << type
+               << ": a function's values are tensors of static shape, as tensor<i1> is "
+                  "for one number";
+  if (!function.isExternal() && !function.getBody().hasOneBlock())
+    return function.emitOpError("has control flow: a function is one block");
+  return success();
+}
+
+LogicalResult checkValues(Operation *root) {
+  return success(!root->walk<WalkOrder::PreOrder>([&](Operation *op) {
+                        if (auto function = dyn_cast<func::FuncOp>(op);
+                            function && failed(checkTypes(function)))
+                          return WalkResult::interrupt();
+                        if (!op->getParentOfType<func::FuncOp>())
+                          return WalkResult::advance();
+                        for (Type type : op->getResultTypes())
+                          if (!isTensor(type))
+                            return op->emitOpError("makes a value of type ")
+                                       << type << ", which is no tensor that functions compute with",
+                                   WalkResult::interrupt();
+                        return WalkResult::advance();
                       })
                       .wasInterrupted());
 }

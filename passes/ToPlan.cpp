@@ -420,8 +420,9 @@ private:
   /// Declarations stand at the head of the program, commands behind them.
   OpBuilder declarations() override {
     Block &body = program.getBody().front();
-    auto command = llvm::find_if(body, [](Operation &op) { return isa<plan::CommandOpInterface>(op); });
-    return OpBuilder(&body, command);
+    if (!firstCommand && !body.empty() && isa<plan::CommandOpInterface>(body.back()))
+      firstCommand = &*llvm::find_if(body, [](Operation &op) { return isa<plan::CommandOpInterface>(op); });
+    return firstCommand ? OpBuilder(firstCommand) : OpBuilder::atBlockEnd(&body);
   }
 
   /// A gradient is what an op reads, beside the variable, that writes a parameter of the same shape; or those
@@ -442,6 +443,7 @@ private:
   plan::TargetAttr target;
   Type bufferType;
   plan::ProgramOp program;
+  Operation *firstCommand = nullptr; ///< Once there is one: none is erased, and none comes before it.
   DenseMap<Value, FlatSymbolRefAttr> variableOfValue;
   llvm::StringMap<Value> uses;
   llvm::StringMap<unsigned> names;
@@ -479,8 +481,12 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
   LogicalResult checkEntry(func::FuncOp function) {
     if (!function.isPublic())
       return function.emitOpError("is private: calls are inlined before gpuc-to-plan");
+    if (function.isExternal())
+      return function.emitOpError("has no body");
     if (!function.getBody().hasOneBlock())
       return function.emitOpError("has control flow, which a program cannot have");
+    if (failed(checkValues(function)))
+      return failure();
     for (BlockArgument argument : function.getArguments())
       if (llvm::is_contained(cast<RankedTensorType>(argument.getType()).getShape(), 0))
         return emitError(argument.getLoc()) << "input of type " << argument.getType()

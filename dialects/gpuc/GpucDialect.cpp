@@ -1,5 +1,6 @@
 //===- GpucDialect.cpp - Registration and what all ops share ----------------===//
 
+#include "dialects/gpuc/ElementTypes.h"
 #include "dialects/gpuc/GpucOps.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -33,6 +34,13 @@ void GpucDialect::initialize() {
 Operation *GpucDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
                                             Location location) {
   return ConstantOp::create(builder, location, type, value);
+}
+
+bool isElement(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return integer.isSignless() ? llvm::is_contained({1u, 8u, 32u, 64u}, integer.getWidth())
+                                : integer.isUnsignedInteger(8);
+  return type.isF64() || type.isF32() || type.isF16() || type.isBF16();
 }
 
 bool hasStaticOrBatchShape(Type type) {

@@ -7,6 +7,7 @@
 #include "passes/codegen/Pointwise.h"
 #include "passes/codegen/Segments.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace gpuc::ir;
@@ -36,9 +37,6 @@ bool yieldsAllResults(Operation *op) { return isa<SortOp, TopKOp>(op); }
 /// scatter_add, sort and top_k read what they have written: their results are final at the kernel's end only.
 static bool takesNothingAfter(Operation *root) { return isa<ScatterAddOp>(root) || yieldsAllResults(root); }
 
-/// A GPU keeps what each thread folded in shared memory, and a CPU in registers.
-constexpr size_t mostReductions = 8;
-
 /// What decides in how many lanes a reduction folds, and so in which order.
 static int64_t laneBytes(Operation *reduction) {
   return std::max<int64_t>(4, elementBytes(getElementTypeOrSelf(reduction->getOperand(0))));
@@ -51,7 +49,7 @@ static LogicalResult checkRows(Block &body, ArrayRef<Operation *> reductions) {
   for (Operation &op : body.without_terminator())
     if (!isReduction(&op) && !isInlinable(&op))
       return failure();
-  if (reductions.size() > mostReductions)
+  if (reductions.size() > kMostReductions)
     return failure();
   for (Operation *reduction : reductions)
     if (codegen::shapeOf(reduction->getOperand(0)) != codegen::shapeOf(first->getOperand(0)) ||
@@ -102,6 +100,56 @@ LogicalResult checkKernel(Block &body) {
     if (codegen::shapeOf(result) != shape || (root && !afterRoot.contains(result)))
       return failure();
   return success();
+}
+
+namespace {
+/// At how many places each value of a kernel is wanted, if no two ways of getting there lead to one place.
+class Places {
+public:
+  explicit Places(size_t most) : left_(most) {}
+
+  /// Adds the place `at` of `value`; false if there are too many.
+  bool add(Value value, unsigned at) {
+    if (places_[value].insert(at))
+      return left_-- > 0;
+    return true;
+  }
+
+  /// The same for what `op` reads; ops come in the order from the last to the first.
+  bool addOperands(Operation &op) {
+    if (isRoot(&op) && !isInlined(op))
+      return llvm::all_of(op.getOperands(), [&](Value operand) { return add(operand, 0); });
+    for (Value result : op.getResults())
+      for (unsigned at : places_.lookup(result))
+        for (auto [number, operand] : llvm::enumerate(op.getOperands()))
+          if (!add(operand, codegen::isPointwise(&op) ? at : placeThrough(op, number, at)))
+            return false;
+    return true;
+  }
+
+private:
+  /// Of these roots, too, an element is computed wherever it is wanted.
+  static bool isInlined(Operation &op) {
+    return !isReduction(&op) && !isa<CumsumOp, SortOp, TopKOp, ScatterAddOp>(op);
+  }
+
+  /// Where an op that moves elements reads its operand for what is wanted `at`.
+  unsigned placeThrough(Operation &op, size_t operand, unsigned at) {
+    return through_.try_emplace({&op, {operand, at}}, through_.size() + 1).first->second;
+  }
+
+  size_t left_;
+  llvm::DenseMap<Value, llvm::SetVector<unsigned>> places_;
+  llvm::DenseMap<std::pair<Operation *, std::pair<size_t, unsigned>>, unsigned> through_;
+};
+} // namespace
+
+bool repeatsElements(Block &body) {
+  Places places(4 * body.getOperations().size() + 128);
+  for (Value result : body.getTerminator()->getOperands())
+    places.add(result, 0);
+  return !llvm::all_of(llvm::reverse(body.without_terminator()),
+                       [&](Operation &op) { return places.addOperands(op); });
 }
 
 /// Both positions are the same at every coordinate.

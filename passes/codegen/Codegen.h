@@ -54,6 +54,10 @@ bool isRoot(mlir::Operation *op);
 /// True of sum, prod, reduce_max, reduce_min and argmax: the roots of which a kernel may hold several.
 bool isReduction(mlir::Operation *op);
 
+/// So many reductions a kernel may hold. A GPU keeps what each thread folded in shared memory, and a CPU in
+/// registers.
+inline constexpr size_t kMostReductions = 8;
+
 /// The dimensions that a reduction folds, in increasing order.
 llvm::SmallVector<int64_t> foldedDims(mlir::Operation *reduction);
 
@@ -74,6 +78,11 @@ bool yieldsAllResults(mlir::Operation *op);
 /// - Segmented kernels: several of these as one launch (Segments.h).
 /// Fails without a diagnostic: fusion asks this to learn how far it may go.
 mlir::LogicalResult checkKernel(mlir::Block &body);
+
+/// Whether a kernel would compute many elements of one value for one element of a result: each op that reads
+/// at two places has all that it stands on computed at both, and a few dozen such ops make more code than
+/// there is room for. Takes time in proportion to the kernel's ops.
+bool repeatsElements(mlir::Block &body);
 
 /// Number and size of tiles, from shapes and target alone.
 KernelSchedule scheduleHostKernel(mlir::Block &body, const HostTarget &target);

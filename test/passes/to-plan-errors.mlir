@@ -39,3 +39,27 @@ func.func @predict(%x: tensor<4x7x8x16xf32>, %w: tensor<24x3x2x16xf32>) -> tenso
   %y = gpuc.conv2d %x, %w channels_last : (tensor<4x7x8x16xf32>, tensor<24x3x2x16xf32>) -> tensor<4x5x7x24xf32>
   return %y : tensor<4x5x7x24xf32>
 }
+
+// -----
+
+// Numbers are tensors of rank 0.
+// expected-error @below {{@predict takes 'i1': a function's values are tensors of static shape, as tensor<i1> is for one number}}
+func.func @predict(%x: i1) -> i1 {
+  return %x : i1
+}
+
+// -----
+
+// expected-error @below {{@predict gives 'i32': a function's values are tensors of static shape}}
+func.func @predict() -> i32 {
+  %0 = builtin.unrealized_conversion_cast to i32
+  return %0 : i32
+}
+
+// -----
+
+func.func @predict(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{makes a value of type 'vector<4xf32>', which is no tensor that functions compute with}}
+  %0 = builtin.unrealized_conversion_cast %x : tensor<4xf32> to vector<4xf32>
+  return %x : tensor<4xf32>
+}
