@@ -28,7 +28,10 @@ unsigned HappensBefore::streamNumber(StringRef name) {
   return entry->second;
 }
 
-void HappensBefore::addStep(plan::ProgramOp program) {
+/// Of commands, and of clocks, which have an entry for each stream.
+static constexpr size_t kMostExecutions = 1 << 22, kMostClocks = 1 << 26;
+
+LogicalResult HappensBefore::addStep(plan::ProgramOp program) {
   if (currentProgram != program) {
     currentProgram = program;
     barrier.clear();
@@ -38,12 +41,18 @@ void HappensBefore::addStep(plan::ProgramOp program) {
   }
   SmallVector<int64_t> iterations;
   for (auto stream : program.getBody().getOps<plan::StreamOp>())
-    addBlock(stream.getBody().front(), streamNumber(stream.getName()), iterations);
+    if (failed(addBlock(stream.getBody().front(), streamNumber(stream.getName()), iterations)))
+      return failure();
   ++steps;
+  return success();
 }
 
-void HappensBefore::addBlock(Block &block, unsigned stream, SmallVector<int64_t> &iterations) {
+LogicalResult HappensBefore::addBlock(Block &block, unsigned stream, SmallVector<int64_t> &iterations) {
   for (auto command : block.getOps<plan::CommandOpInterface>()) {
+    if (all.size() == kMostExecutions)
+      return command->emitOpError("comes after ")
+             << kMostExecutions
+             << " others, each iteration with events in it counted: that is more than can be proven";
     auto repeat = dyn_cast<plan::RepeatOp>(*command);
     if (!repeat || !hasEvents(repeat)) {
       addExecution(command, stream, iterations);
@@ -51,9 +60,11 @@ void HappensBefore::addBlock(Block &block, unsigned stream, SmallVector<int64_t>
     }
     iterations.push_back(0);
     for (int64_t count = repeat.getCount(); iterations.back() < count; ++iterations.back())
-      addBlock(repeat.getBody().front(), stream, iterations);
+      if (failed(addBlock(repeat.getBody().front(), stream, iterations)))
+        return failure();
     iterations.pop_back();
   }
+  return success();
 }
 
 void HappensBefore::addExecution(plan::CommandOpInterface command, unsigned stream,
@@ -111,6 +122,9 @@ LogicalResult HappensBefore::finish() {
         return all[index].command->emitOpError("can never return: what it waits for comes behind it");
   }
 
+  if (all.size() * streams.size() > kMostClocks)
+    return all.back().command->emitOpError("is one of ")
+           << all.size() << " executions on " << streams.size() << " streams: more than can be proven";
   clocks.assign(all.size(), SmallVector<int64_t>(streams.size(), 0));
   for (unsigned index : topological) {
     for (unsigned before : predecessors[index])

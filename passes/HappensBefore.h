@@ -21,8 +21,9 @@ struct Execution {
 /// streams, unless it is the same program again.
 class HappensBefore {
 public:
-  /// Runs the program once more after what has been added.
-  void addStep(plan::ProgramOp program);
+  /// Runs the program once more after what has been added. Fails, with an error, if its repeats wait for
+  /// events or record them in more iterations than one can look at.
+  mlir::LogicalResult addStep(plan::ProgramOp program);
 
   /// Computes the order. Fails, with an error at the wait, if waits form a cycle and would never return.
   mlir::LogicalResult finish();
@@ -38,7 +39,7 @@ public:
   }
 
 private:
-  void addBlock(mlir::Block &block, unsigned stream, llvm::SmallVector<int64_t> &iterations);
+  mlir::LogicalResult addBlock(mlir::Block &block, unsigned stream, llvm::SmallVector<int64_t> &iterations);
   void addExecution(plan::CommandOpInterface command, unsigned stream, llvm::ArrayRef<int64_t> iterations);
   unsigned streamNumber(llvm::StringRef name);
 

@@ -137,14 +137,15 @@ int64_t positionsOf(plan::CommandOpInterface command) {
 
 int64_t positionsOf(plan::ProgramOp program) {
   HappensBefore order;
-  order.addStep(program);
-  return order.finish().succeeded() ? Positions(program, order).count() : 0;
+  return succeeded(order.addStep(program)) && succeeded(order.finish()) ? Positions(program, order).count()
+                                                                        : 0;
 }
 
 FailureOr<Lifetimes> computeLifetimes(plan::ProgramOp program) {
   HappensBefore order;
-  order.addStep(program);
-  if (failed(order.finish()))
+  if (program.getBody().getOps<plan::StreamOp>().empty())
+    return program.emitOpError("has no streams: plan-assign-streams comes first");
+  if (failed(order.addStep(program)) || failed(order.finish()))
     return failure();
   Positions positions(program, order);
 

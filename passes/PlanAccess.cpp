@@ -14,17 +14,24 @@ namespace gpuc {
 // Access
 //===----------------------------------------------------------------------===//
 
+/// By how much all iterations of a loop but the first lie off, or the nearest number that one can still count
+/// with.
+static int64_t reach(Loop loop) {
+  constexpr int64_t most = 4 * plan::kMostNumber;
+  return std::clamp(plan::saturatingProduct({loop.stride, loop.count - 1}), -most, most);
+}
+
 int64_t Access::lower() const {
   int64_t at = first;
   for (Loop loop : loops)
-    at += std::min<int64_t>(0, loop.stride * (loop.count - 1));
+    at += std::min<int64_t>(0, reach(loop));
   return at;
 }
 
 int64_t Access::upper() const {
   int64_t at = first + size;
   for (Loop loop : loops)
-    at += std::max<int64_t>(0, loop.stride * (loop.count - 1));
+    at += std::max<int64_t>(0, reach(loop));
   return at;
 }
 
@@ -33,7 +40,7 @@ bool Access::isDense() const {
   for (Loop loop : llvm::reverse(loops)) {
     if (loop.count > 1 && std::abs(loop.stride) > extent)
       return false;
-    extent += std::abs(loop.stride) * (loop.count - 1);
+    extent += std::abs(reach(loop));
   }
   return true;
 }
@@ -45,16 +52,16 @@ Access Access::inIteration(int64_t iteration) const {
   return access;
 }
 
-bool Access::meets(const Access &other) const {
+bool Access::meets(const Access &other, Effort &effort) const {
   if (upper() <= other.lower() || other.upper() <= lower())
     return false;
   if (isDense() && other.isDense())
     return true;
   // Rare: one leaves gaps, in which the other may lie.
   if (loops.empty())
-    return other.meets(*this);
+    return other.meets(*this, effort);
   for (int64_t iteration = 0; iteration < loops.front().count; ++iteration)
-    if (inIteration(iteration).meets(other))
+    if (!effort.spend() || inIteration(iteration).meets(other, effort))
       return true;
   return false;
 }

@@ -11,6 +11,17 @@ struct Loop {
   int64_t count;
 };
 
+/// How many iterations may be looked at one by one, where their addresses follow no rule that spares it.
+class Effort {
+public:
+  /// False once all of it is spent: what is asked then has no answer.
+  bool spend() { return left_-- > 0; }
+  bool isSpent() const { return left_ < 0; }
+
+private:
+  int64_t left_ = int64_t{1} << 24;
+};
+
 /// What one command reads or writes through one operand, in all iterations of the `loops` around it.
 struct Access {
   plan::CommandOpInterface command;
@@ -30,8 +41,9 @@ struct Access {
   /// The same for a given iteration of the outermost loop.
   Access inIteration(int64_t iteration) const;
 
-  /// Whether two accesses have a byte in common in any of their iterations.
-  bool meets(const Access &other) const;
+  /// Whether two accesses have a byte in common in any of their iterations; yes, too, once the effort is
+  /// spent.
+  bool meets(const Access &other, Effort &effort) const;
 
   /// The buffer's name and the range, for messages.
   std::string text() const;

@@ -54,7 +54,8 @@ bool covers(const Access &write, const Access &read) {
 
 } // namespace
 
-PlanContents::PlanContents(ModuleOp module, const AddressSpace &addresses) : addresses_(addresses) {
+PlanContents::PlanContents(ModuleOp module, const AddressSpace &addresses, Effort &effort)
+    : addresses_(addresses), effort_(effort) {
   contents_[0] = {nullptr, 0};
   for (Operation &op : *module.getBody())
     if (isLasting(&op))
@@ -105,6 +106,11 @@ LogicalResult PlanContents::executeRepeat(plan::RepeatOp repeat, Moment &moment)
   }
   for (int64_t iteration = 0; iteration < (regular ? 2 : count); ++iteration) {
     moment.iterations.push_back(iteration);
+    if (!effort_.spend())
+      return repeat.emitOpError("of ")
+             << count
+             << " iterations at addresses so unlike that nothing can be proven of it: let its views move by "
+             << "whole strides, without gaps";
     for (auto command : repeat.getBody().getOps<plan::CommandOpInterface>()) {
       auto inner = dyn_cast<plan::RepeatOp>(*command);
       if (failed(inner ? executeRepeat(inner, moment) : executeOnce(command, moment)))

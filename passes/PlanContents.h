@@ -12,7 +12,7 @@ namespace gpuc {
 /// bytes are their own from the start.
 class PlanContents {
 public:
-  PlanContents(mlir::ModuleOp module, const AddressSpace &addresses);
+  PlanContents(mlir::ModuleOp module, const AddressSpace &addresses, Effort &effort);
 
   /// Executes a command; fails, with an error, if a read finds something else. `run` and `iterations` as for
   /// AddressSpace.
@@ -45,6 +45,7 @@ private:
   void write(int64_t lower, int64_t upper, Content content);
 
   const AddressSpace &addresses_;
+  Effort &effort_;
   std::map<int64_t, Content> contents_; // from this byte on, up to the next entry
 };
 

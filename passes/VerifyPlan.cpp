@@ -29,6 +29,9 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+#include <map>
+
 using namespace mlir;
 
 namespace gpuc {
@@ -44,25 +47,27 @@ public:
       : module(module), kernels(module), arena(*module.getOps<plan::ArenaOp>().begin()), addresses(arena) {}
 
   LogicalResult run() {
-    unroll();
-    if (failed(order.finish()) || failed(collectAccesses()))
+    if (failed(unroll()) || failed(order.finish()) || failed(collectAccesses()))
       return failure();
     return success(succeeded(checkRaces()) && succeeded(checkContents()));
   }
 
 private:
-  void unroll() {
+  LogicalResult unroll() {
     for (auto program : module.getOps<plan::ProgramOp>())
       for (uint64_t step = 0; step <= arena.getSlots(); ++step)
-        addStep(program);
+        if (failed(addStep(program)))
+          return failure();
     for (auto program : module.getOps<plan::ProgramOp>())
-      addStep(program);
+      if (failed(addStep(program)))
+        return failure();
+    return success();
   }
 
-  void addStep(plan::ProgramOp program) {
+  LogicalResult addStep(plan::ProgramOp program) {
     stepOfProgram.push_back(runs[program]++);
     programOfStep.push_back(program);
-    order.addStep(program);
+    return order.addStep(program);
   }
 
   //===--------------------------------------------------------------------===//
@@ -93,11 +98,13 @@ private:
   }
 
   /// What an iteration of a parallel repeat writes, no other touches.
-  static LogicalResult checkIterations(ArrayRef<Access> accesses) {
+  LogicalResult checkIterations(ArrayRef<Access> accesses) {
     for (const Access &write : accesses)
       for (const Access &other : accesses)
-        if (write.write && write.meets(other) && meetInDifferentIterations(write, other)) {
+        if (write.write && write.meets(other, effort) && meetInDifferentIterations(write, other)) {
           Operation *command = write.command;
+          if (effort.isSpent())
+            return giveUp(command);
           return command->emitOpError("writes ")
                  << write.text() << ", and another iteration of the parallel plan.repeat touches "
                  << other.text();
@@ -105,27 +112,52 @@ private:
     return success();
   }
 
-  static bool meetInDifferentIterations(const Access &a, const Access &b) {
+  /// There are plans that no one makes, in which the addresses of more iterations than can be walked are
+  /// unlike.
+  static LogicalResult giveUp(Operation *command) {
+    return command->emitOpError(
+        "stands in repeats of so many iterations, and at addresses so unlike, that nothing "
+        "can be proven of it: let its views move by whole strides, without gaps");
+  }
+
+  bool meetInDifferentIterations(const Access &a, const Access &b) {
     // Where both move alike it is their distance that counts: the first iteration stands for all.
     if (a.loops.front().stride == b.loops.front().stride)
       return meetsOther(a, b, 0) || meetsOther(b, a, 0);
-    return llvm::any_of(llvm::seq(a.loops.front().count), [&](int64_t at) { return meetsOther(a, b, at); });
+    return llvm::any_of(llvm::seq(a.loops.front().count),
+                        [&](int64_t at) { return !effort.spend() || meetsOther(a, b, at); });
   }
 
   /// Whether `a` in iteration `at` meets `b` in another one.
-  static bool meetsOther(const Access &a, const Access &b, int64_t at) {
+  bool meetsOther(const Access &a, const Access &b, int64_t at) {
     Access now = a.inIteration(at), first = b.inIteration(0);
     int64_t count = b.loops.front().count, stride = b.loops.front().stride;
     if (stride == 0) // all are alike
-      return count > 1 && now.meets(first);
+      return count > 1 && now.meets(first, effort);
     // Those whose range is behind now's beginning and before its end.
     int64_t below = stride > 0 ? now.lower() - first.upper() : first.lower() - now.upper();
     int64_t above = stride > 0 ? now.upper() - first.lower() : first.upper() - now.lower();
     int64_t begin = std::max<int64_t>(0, llvm::divideFloorSigned(below, std::abs(stride)) + 1);
     int64_t end = std::min(count, llvm::divideCeilSigned(above, std::abs(stride)));
     return llvm::any_of(llvm::seq(begin, std::max(begin, end)), [&](int64_t iteration) {
-      return iteration != at && now.meets(b.inIteration(iteration));
+      return !effort.spend() || (iteration != at && now.meets(b.inIteration(iteration), effort));
     });
+  }
+
+  /// The pairs of accesses of which both have bytes in a range, in the order of their addresses.
+  static SmallVector<std::pair<size_t, size_t>> overlapping(ArrayRef<Access> accesses) {
+    auto byAddress = llvm::to_vector(llvm::seq<size_t>(0, accesses.size()));
+    llvm::stable_sort(byAddress,
+                      [&](size_t a, size_t b) { return accesses[a].lower() < accesses[b].lower(); });
+    SmallVector<std::pair<size_t, size_t>> pairs;
+    SmallVector<size_t> open;
+    for (size_t at : byAddress) {
+      llvm::erase_if(open, [&](size_t other) { return accesses[other].upper() <= accesses[at].lower(); });
+      for (size_t other : open)
+        pairs.push_back(std::minmax(at, other));
+      open.push_back(at);
+    }
+    return pairs;
   }
 
   /// A command may update a buffer in place, but not read or write it askew of what it writes.
@@ -133,15 +165,15 @@ private:
     for (const RowPieces &piece : pieces)
       if (failed(checkFilled(accesses, pieces, piece)))
         return failure();
-    for (size_t i = 0; i < accesses.size(); ++i)
-      for (size_t j = i + 1; j < accesses.size(); ++j) {
-        const Access &a = accesses[i], &b = accesses[j];
-        if (!(a.write || b.write) || isHarmless(a, i, b, j) || adjoin(a, b, pieces))
-          continue;
-        Operation *command = a.command;
-        return command->emitOpError("accesses overlapping bytes at once: ")
-               << a.text() << " and " << b.text();
-      }
+    for (auto [i, j] : overlapping(accesses)) {
+      const Access &a = accesses[i], &b = accesses[j];
+      if (!(a.write || b.write) || isHarmless(a, i, b, j) || adjoin(a, b, pieces))
+        continue;
+      Operation *command = a.command;
+      if (effort.isSpent())
+        return giveUp(command);
+      return command->emitOpError("accesses overlapping bytes at once: ") << a.text() << " and " << b.text();
+    }
     return success();
   }
 
@@ -190,7 +222,7 @@ private:
       if (a.upper() <= b.lower() || b.upper() <= a.lower())
         return true;
       for (int64_t iteration = 0; iteration < a.loops.front().count; ++iteration)
-        if (!isHarmless(a.inIteration(iteration), i, b.inIteration(iteration), j))
+        if (!effort.spend() || !isHarmless(a.inIteration(iteration), i, b.inIteration(iteration), j))
           return false;
       return true;
     }
@@ -237,13 +269,24 @@ private:
     llvm::sort(sorted, [](const Span &a, const Span &b) {
       return std::tie(a.lower, a.execution, a.access) < std::tie(b.lower, b.execution, b.access);
     });
-    std::vector<const Span *> open; // those that begin before the one at hand and end behind its beginning
+    // Those that begin before the one at hand and end behind its beginning, by what may be in conflict with
+    // it: a variable may be read by all commands of a stream.
+    std::map<std::pair<unsigned, bool>, std::vector<const Span *>> open; // by stream, and whether it writes
+    int64_t begin = std::numeric_limits<int64_t>::min();
     for (const Span &span : sorted) {
-      llvm::erase_if(open, [&](const Span *earlier) { return earlier->upper <= span.lower; });
-      for (const Span *earlier : open)
-        if (failed(checkPair(*earlier, span)))
-          return failure();
-      open.push_back(&span);
+      const unsigned stream = order.executions()[span.execution].stream;
+      const bool moved = span.lower > begin;
+      begin = span.lower;
+      for (auto &[kind, spans] : open) {
+        if (moved)
+          llvm::erase_if(spans, [&](const Span *earlier) { return earlier->upper <= span.lower; });
+        if (kind.first == stream || !(kind.second || span.access->write))
+          continue;
+        for (const Span *earlier : spans)
+          if (failed(checkPair(*earlier, span)))
+            return failure();
+      }
+      open[{stream, span.access->write}].push_back(&span);
     }
     return success();
   }
@@ -253,8 +296,10 @@ private:
     if (!(a.access->write || b.access->write) ||
         executions[a.execution].stream == executions[b.execution].stream ||
         order.precedes(a.execution, b.execution) || order.precedes(b.execution, a.execution) ||
-        !a.access->meets(*b.access))
+        !a.access->meets(*b.access, effort))
       return success();
+    if (effort.isSpent())
+      return giveUp(a.access->command);
     const Access &write = a.access->write ? *a.access : *b.access;
     const Access &other = a.access->write ? *b.access : *a.access;
     Operation *writer = write.command, *second = other.command;
@@ -271,7 +316,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   LogicalResult checkContents() {
-    PlanContents contents(module, addresses);
+    PlanContents contents(module, addresses, effort);
     std::optional<unsigned> step;
     for (unsigned index : order.order()) {
       const Execution &execution = order.executions()[index];
@@ -307,6 +352,7 @@ private:
   SymbolTable kernels;
   plan::ArenaOp arena;
   AddressSpace addresses;
+  Effort effort;
   HappensBefore order;
   DenseMap<Operation *, unsigned> runs;
   std::vector<unsigned> stepOfProgram; // for each step: how many runs of its program came before

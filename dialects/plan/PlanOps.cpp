@@ -87,9 +87,12 @@ int64_t Range::offsetAt(ArrayRef<int64_t> iterations) const {
 int64_t sizeInBytes(BufferOpInterface buffer) { return ir::sizeInBytes(buffer.getTensorType()); }
 
 Operation *symbolOf(UseOp use) {
+  auto module = use->getParentOfType<ModuleOp>();
+  if (!module)
+    return nullptr;
   // What MLIR's lookup does, but of all ops of the module it looks at the names of few.
   StringAttr name = use.getSymbolAttr().getAttr();
-  for (Operation &op : *use->getParentOfType<ModuleOp>().getBody())
+  for (Operation &op : *module.getBody())
     if (auto variable = dyn_cast<VariableOp>(op)) {
       if (variable.getSymNameAttr() == name)
         return variable;
@@ -127,15 +130,32 @@ std::optional<uint64_t> UseOp::getPlace() {
   return place ? std::optional<uint64_t>(place.getInt()) : std::nullopt;
 }
 
-LogicalResult UseOp::verifySymbolUses(SymbolTableCollection &) {
-  if (!isa_and_nonnull<VariableOp, ConstantOp>(symbolOf(*this)))
+/// A symbol may stand behind those who use it, and then has not been checked yet.
+LogicalResult UseOp::verify() {
+  Operation *symbol = symbolOf(*this);
+  if (!symbol)
     return emitOpError("of @") << getSymbol() << ", which is neither a plan.variable nor a plan.constant";
+  auto constant = dyn_cast<ConstantOp>(symbol);
+  if (!isStorable(constant ? constant.getValue().getType() : cast<VariableOp>(symbol).getType()))
+    return emitOpError("of @") << getSymbol() << ", which no buffer can hold";
+  return success();
+}
+
+LogicalResult UseOp::verifySymbolUses(SymbolTableCollection &) { return verify(); }
+
+LogicalResult ArenaOp::verify() {
+  if (getSlots() < 1 || static_cast<int64_t>(getSlots()) > kMostSlots)
+    return emitOpError("has ") << getSlots() << " slots; there are from 1 to " << kMostSlots;
+  return success();
+}
+
+LogicalResult ConstantOp::verify() {
+  if (!isStorable(getValue().getType()))
+    return emitOpError("is of ") << getValue().getType() << ", which no buffer can hold";
   return success();
 }
 
 LogicalResult ViewOp::verify() {
-  if (!isa_and_nonnull<BufferOpInterface, ViewOp>(getSource().getDefiningOp()))
-    return emitOpError("of a value that is no buffer");
   Range source = rangeOf(getSource());
   int64_t size = ir::sizeInBytes(getType());
   if (static_cast<int64_t>(getOffset()) + size > source.size)
@@ -146,9 +166,9 @@ LogicalResult ViewOp::verify() {
 
 LogicalResult OutputOp::verify() {
   std::optional<ArrayAttr> checks = getChecks();
-  BufferOpInterface buffer = bufferOf(getBuffer());
-  if (!checks || !buffer)
+  if (!checks)
     return success();
+  BufferOpInterface buffer = bufferOf(getBuffer());
   auto type =
       RankedTensorType::get({static_cast<int64_t>(checks->size())}, IntegerType::get(getContext(), 32));
   if (buffer.getTensorType() != type)
@@ -185,9 +205,19 @@ void KernelOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult KernelOp::verify() {
-  if (!isa<ir::YieldOp>(getBody().front().back()))
+  Block &body = getBody().front();
+  if (body.empty() || !isa<ir::YieldOp>(body.back()))
     return emitOpError("must end with gpuc.yield");
-  return success();
+  WalkResult walk = getBody().walk([&](Operation *op) {
+    for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+      if (!isStorable(type))
+        return emitOpError("computes with ") << type << ", which no buffer can hold", WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  for (Type type : body.getArgumentTypes())
+    if (!isStorable(type) && !walk.wasInterrupted())
+      return emitOpError("reads ") << type << ", which no buffer can hold";
+  return failure(walk.wasInterrupted());
 }
 
 LogicalResult ProgramOp::verify() {
@@ -241,9 +271,8 @@ LogicalResult ConvOp::verify() {
         "wants input [C, H, W], filter [O, C / groups, kh, kw], output [O, OH, OW], two strides, four "
         "paddings and two dilations");
   auto check = [&](Value buffer, StringRef name, ArrayRef<int64_t> extents, int64_t count) -> LogicalResult {
-    int64_t has = rangeOf(buffer).size, needs = count * ir::elementBytes(getElement());
-    for (int64_t extent : extents)
-      needs *= extent;
+    int64_t has = rangeOf(buffer).size,
+            needs = saturatingProduct({count, ir::elementBytes(getElement()), saturatingProduct(extents)});
     if (has == needs)
       return success();
     return emitOpError() << name << " has " << has << " bytes, " << count << " x [" << extents << "] take "
@@ -279,14 +308,25 @@ LogicalResult MatmulOp::verify() {
   if (getMask() && (getBias() || getRelu()))
     return emitOpError("has a mask, of a gradient, which neither bias nor relu follows");
   auto check = [&](Value buffer, StringRef name, int64_t elements) -> LogicalResult {
-    int64_t has = rangeOf(buffer).size, needs = elements * ir::elementBytes(getElement());
+    int64_t has = rangeOf(buffer).size, needs = saturatingProduct({elements, ir::elementBytes(getElement())});
     if (has != needs)
       return emitOpError() << name << " has " << has << " bytes, " << elements << " elements take " << needs;
     return success();
   };
-  if (getMask() && failed(check(getMask(), "mask", getBatch() * getM() * getN())))
+  if (getMask() &&
+      failed(check(getMask(), "mask",
+                   saturatingProduct({static_cast<int64_t>(getBatch()), static_cast<int64_t>(getM()),
+                                      static_cast<int64_t>(getN())}))))
     return failure();
   return getBias() ? check(getBias(), "bias", getN()) : success();
+}
+
+/// From the first element to the last of what lies with these strides; they are as many as the extents.
+static int64_t spanOf(ArrayRef<int64_t> extents, ArrayRef<int64_t> strides) {
+  __int128 elements = 1;
+  for (auto [extent, stride] : llvm::zip_equal(extents, strides))
+    elements += static_cast<__int128>(extent - 1) * stride;
+  return std::clamp<__int128>(elements, -kMostNumber, 2 * kMostNumber);
 }
 
 /// What an operand of attention is an instance of: heads of so many rows of so many elements.
@@ -311,22 +351,19 @@ template <typename Op> static LogicalResult verifyAttention(Op op, ArrayRef<Atte
   const int64_t batch = op.getBatch();
   for (auto [index, role] : llvm::enumerate(roles)) {
     ArrayRef<int64_t> strides = op.getStrides().slice(3 * index, 3);
-    int64_t elements =
-        (batch - 1) * strides[0] + (role.heads - 1) * strides[1] + (role.rows - 1) * strides[2] + role.width;
+    int64_t elements = spanOf({batch, role.heads, role.rows}, strides) - 1 + role.width;
     if (failed(check(role.name, role.buffer, elements * bytes)))
       return failure();
   }
   const int64_t heads = op.getHeads(), queries = op.getQueries();
-  if (failed(check("log_sum_exp", op.getLogSumExp(), batch * heads * queries * bytes)))
+  if (failed(check("log_sum_exp", op.getLogSumExp(), saturatingProduct({batch, heads, queries, bytes}))))
     return failure();
   if (!op.getMask())
     return success();
   if (!op.getMaskStrides() || op.getMaskStrides()->size() != 4)
     return op.emitOpError("wants four strides of the mask");
   const int64_t scores[] = {batch, heads, queries, static_cast<int64_t>(op.getKeys())};
-  int64_t elements = 1, has = rangeOf(op.getMask()).size;
-  for (auto [extent, stride] : llvm::zip_equal(scores, *op.getMaskStrides()))
-    elements += (extent - 1) * stride;
+  const int64_t elements = spanOf(scores, *op.getMaskStrides()), has = rangeOf(op.getMask()).size;
   if (has == elements || has == elements * bytes)
     return success();
   return op.emitOpError("mask has ") << has << " bytes, " << elements << " elements of i1 or "
@@ -435,6 +472,18 @@ Values AttentionGradientOp::getReads() {
 Values AttentionGradientOp::getWrites() {
   return present(
       {getQueryCotangent(), getKeyCotangent(), getValueCotangent(), getMaskCotangent(), getWorkspace()});
+}
+
+LogicalResult FillOp::verify() {
+  Type element = rangeOf(getTo()).buffer.getTensorType().getElementType();
+  auto view = getTo().getDefiningOp<ViewOp>();
+  if (view)
+    element = cast<RankedTensorType>(view.getType()).getElementType();
+  if (cast<TypedAttr>(getValue()).getType() != element)
+    return emitOpError("writes ") << getValue() << " into a buffer of " << element;
+  if (!isa<FloatAttr, IntegerAttr>(getValue()))
+    return emitOpError("writes ") << getValue() << ", which is no number";
+  return success();
 }
 
 Values UploadOp::getReads() { return {}; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/gpuc/GpucOps.h"
+#include "dialects/plan/Sound.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -34,6 +35,9 @@ inline constexpr llvm::StringLiteral kSlotsAttr = "plan.slots";
 inline constexpr llvm::StringLiteral kBatchAttr = "gpuc.batch";
 inline constexpr llvm::StringLiteral kAccumulateAttr = "gpuc.accumulate"; // microbatches to an update
 inline constexpr llvm::StringLiteral kSeedAttr = "gpuc.seed";
+
+/// How many batches may be on their way at once.
+inline constexpr int64_t kMostSlots = 64;
 
 /// The buffer op behind a value, seen through views.
 BufferOpInterface bufferOf(mlir::Value value);

@@ -4,7 +4,11 @@
 include "dialects/gpuc/GpucDialect.td"
 include "dialects/plan/PlanDialect.td"
 
-class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
+def Plan_Sound : NativeOpTrait<"Sound"> {
+  let cppNamespace = "::gpuc::plan";
+}
+
+class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits # [Plan_Sound]>;
 
 def BufferOp : DeclareOpInterfaceMethods<BufferOpInterface>;
 def CommandOp : DeclareOpInterfaceMethods<CommandOpInterface>;
@@ -24,6 +28,8 @@ def ArenaOp : Plan_Op<"arena", [HasParent<"::mlir::ModuleOp">]> {
     In this order: variables and constants; the workspace, in which the programs overlay one another; input slots.
     `lower_bound` is what no placement of these buffers in this order of commands could go below.
 
+    - (arena_C1) There are from 1 to 64 slots.
+
     ```mlir
     plan.arena 1623040 bytes, variables at 0x0, workspace at 0x125400, inputs at 0x185400, slots 2, lower_bound 1623040
     ```
@@ -35,6 +41,7 @@ def ArenaOp : Plan_Op<"arena", [HasParent<"::mlir::ModuleOp">]> {
     custom<Hexadecimal>($workspace) `,` `inputs` `at` custom<Hexadecimal>($inputs) `,` `slots` $slots `,` `lower_bound`
     $lower_bound attr-dict
   }];
+  let hasVerifier = 1;
 }
 
 def VariableOp : Plan_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
@@ -51,6 +58,7 @@ def ConstantOp : Plan_Op<"constant", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "Bytes that are copied to the arena once, at load";
   let arguments = (ins SymbolNameAttr:$sym_name, ElementsAttr:$value, Plan_Place:$place);
   let assemblyFormat = "$sym_name `=` $value (`at` custom<Hexadecimal>($place)^)? attr-dict";
+  let hasVerifier = 1;
 }
 
 def KernelOp : Plan_Op<"kernel", [Symbol, HasParent<"::mlir::ModuleOp">, IsolatedFromAbove, SingleBlock]> {
@@ -97,6 +105,7 @@ def UseOp : Plan_Op<"use", [BufferOp, DeclareOpInterfaceMethods<SymbolUserOpInte
   let arguments = (ins FlatSymbolRefAttr:$symbol);
   let results = (outs Plan_AnyBuffer:$buffer);
   let assemblyFormat = "$symbol attr-dict";
+  let hasVerifier = 1;
 }
 
 def AllocOp : Plan_Op<"buffer", [BufferOp]> {
@@ -277,6 +286,7 @@ def FillOp : Plan_Command<"fill"> {
   let summary = "Fills a buffer with one number";
   let arguments = (ins Plan_AnyBuffer:$to, TypedAttrInterface:$value);
   let assemblyFormat = "$to `with` $value attr-dict";
+  let hasVerifier = 1;
 }
 
 def RecordOp : Plan_Command<"record"> {
