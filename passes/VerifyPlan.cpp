@@ -147,8 +147,9 @@ private:
   /// The pairs of accesses of which both have bytes in a range, in the order of their addresses.
   static SmallVector<std::pair<size_t, size_t>> overlapping(ArrayRef<Access> accesses) {
     auto byAddress = llvm::to_vector(llvm::seq<size_t>(0, accesses.size()));
-    llvm::stable_sort(byAddress,
-                      [&](size_t a, size_t b) { return accesses[a].lower() < accesses[b].lower(); });
+    llvm::sort(byAddress, [&](size_t a, size_t b) {
+      return std::pair(accesses[a].lower(), a) < std::pair(accesses[b].lower(), b);
+    });
     SmallVector<std::pair<size_t, size_t>> pairs;
     SmallVector<size_t> open;
     for (size_t at : byAddress) {
