@@ -2,17 +2,15 @@
 
 #include <set>
 
+#include "runtime/base/name_list.h"
+
 namespace gpuc {
 namespace {
 
 /// "; missing a, b and 3 more", or nothing.
 void appendList(std::string& text, const char* title, const std::vector<std::string>& items) {
-  constexpr size_t kMostNamed = 5;
   if (items.empty()) return;
-  text += text.empty() ? "" : "; ";
-  text += title;
-  for (size_t i = 0; i < items.size() && i < kMostNamed; ++i) text += (i == 0 ? " " : ", ") + items[i];
-  if (items.size() > kMostNamed) text += " and " + std::to_string(items.size() - kMostNamed) + " more";
+  text += (text.empty() ? "" : "; ") + std::string(title) + " " + listOf(items);
 }
 
 }  // namespace

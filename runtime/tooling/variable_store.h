@@ -6,6 +6,7 @@
 
 #include "runtime/gpuc.h"
 #include "runtime/state/named_tensors.h"
+#include "runtime/tooling/weights_selection.h"
 
 namespace gpuc {
 
@@ -14,9 +15,6 @@ enum class Saved {
   all,
   trained,  // what training changes: all but frozen parameters
 };
-
-/// Where the random numbers' seed comes from.
-enum class SeedFrom { session, file };
 
 /// The variables' values outside the session, in memory that is allocated once, at the first use.
 class VariableStore {
@@ -39,9 +37,10 @@ class VariableStore {
   /// frozen ones has in their place under another shape: new adapters, and the head of a new task, on old
   /// weights. They begin as `init` makes them. Statistics keep their first values if they are not there. If
   /// all of the optimizer's state is there, it and the counter `step` come along and training goes on;
-  /// otherwise they begin anew, running means of weights (`<variable>/ema`) with these weights. Not minded in
+  /// otherwise they begin anew, running means of weights (`<variable>/ema`) with these weights. No error in
   /// the files: state of another optimizer (`<variable>/<slot>`). Returns warnings for people: what begins
-  /// anew though files are there. Errors list what is missing, of another shape or type, or unknown.
+  /// anew though files are there, and what of them is left unused. Errors list what is missing, of another
+  /// shape or type, or unknown.
   Result<std::vector<std::string>> start(const NamedTensors& files, SeedFrom seed = SeedFrom::session);
 
  private:

@@ -47,6 +47,18 @@ class BatchNorm(ToolTest):
             self.compare(trained[name], values, name)
         self.assertEqual(trained["bn.num_batches_tracked"], [6])
 
+    def test_statistics_that_a_file_lacks_are_named(self):
+        first = read_safetensors(self.path("first.safetensors"))
+        shapes = {"bn.weight": [3], "bn.bias": [3], "fc.weight": [5, 12]}
+        write_safetensors(self.path("weights.safetensors"), "f64", {name: (shape, first[name]) for name, shape in shapes.items()})
+        for command in (["gpuc-run", "batch_norm.plan", "--entry=predict"],
+                        ["gpuc-train", "batch_norm.plan", "--data=npy:x=x.npy,labels=labels.npy", "--steps=1", "--log-every=0"]):
+            for file, expected in (("first.safetensors", ""), (
+                    "weights.safetensors", "warning: weights.safetensors does not hold bn.running_mean, "
+                    "bn.running_var, bn.num_batches_tracked: begun as init makes them\n")):
+                result = self.run_tool(*command, "--variables=" + file)
+                self.assertEqual((result.returncode, result.stderr), (0, expected))
+
     def test_nothing_but_training_changes_statistics(self):
         # Without --variables they are initialised first.
         for entry, repeat in (("predict", 1), ("eval_step", 3)):

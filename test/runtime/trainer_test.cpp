@@ -195,6 +195,33 @@ TEST_F(StartTest, TakesTheLastOfSeveralFiles) {
                   folder / "third");
 }
 
+TEST_F(StartTest, NamesWhatIsLeftUnused) {
+  using Warnings = std::vector<std::string>;
+  const std::string file = folder / "weights: ";
+  const TensorSpec mean{"weight/ema", DataType::f32, {16}}, foreign{"weight/exp_avg", DataType::f32, {3}},
+      scale{"loss_scale", DataType::f32, {}}, tracker{"growth_tracker", DataType::i32, {}};
+  EXPECT_EQ(*start({kWeight}), Warnings());
+  EXPECT_EQ(*start({kWeight, kMomentum}, 9), Warnings()) << "but for the seed, which is the run's";
+  EXPECT_EQ(
+      *start({kWeight, mean}),
+      Warnings({file + "running means of weights are left unused (1: weight/ema): the plan computes with "
+                       "the weights themselves; compile it with --ema=… to use the means"}));
+  EXPECT_EQ(
+      *start({kWeight, foreign}),
+      Warnings({file + "an optimizer's state is left unused (1: weight/exp_avg): the plan's optimizer "
+                       "keeps other state, or does not train these; compile the model with the one that "
+                       "wrote it to go on"}));
+  EXPECT_EQ(*start({kWeight, kMomentum, scale, tracker}, 9),
+            Warnings({file + "counters are left unused (2: growth_tracker, loss_scale): the plan has none of "
+                             "this name"}));
+  EXPECT_EQ(*start({kWeight}, 9),
+            Warnings({file + "what the plan keeps too is left unused (1: step): the optimizer begins anew"}));
+  EXPECT_EQ(*start({kWeight, kMomentum}),
+            Warnings({folder / "weights does not hold step: begun as init makes it"}));
+  expectError(start({kWeight, {"weigh/ema", DataType::f32, {16}}}), "unknown to the plan weigh/ema");
+  expectError(start({kWeight, {"weight/", DataType::f32, {16}}}), "unknown to the plan weight/");
+}
+
 /// The same of a plan with a frozen parameter `base` beside the trained `weight`.
 struct FrozenStartTest : StartTest {
   FrozenStartTest() : StartTest({.has_frozen = true}) {}
