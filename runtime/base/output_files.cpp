@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 namespace gpuc {
 namespace {
@@ -33,15 +35,33 @@ bool isSameFile(const std::string& a, const std::string& b) {
   return (!failed && whole == fs::weakly_canonical(b, failed)) || fs::equivalent(a, b, failed);
 }
 
+/// Whether `path` lies in a folder within `folder`, and not in `folder` itself.
+bool isInFolderOf(const std::string& path, const std::string& folder) {
+  std::error_code failed;
+  if (path == "-" || !fs::is_directory(folder, failed)) return false;
+  fs::path whole = fs::weakly_canonical(path, failed), root = fs::canonical(folder, failed);
+  auto [root_end, rest] = std::mismatch(root.begin(), root.end(), whole.begin(), whole.end());
+  return !failed && root_end == root.end() && std::distance(rest, whole.end()) > 1;
+}
+
+bool isRead(const std::string& path, const std::string& input) {
+  return !input.empty() && (isSameFile(path, input) || isInFolderOf(path, input));
+}
+
 }  // namespace
 
 Status checkOutputFiles(std::span<const std::string> outputs, std::span<const std::string> inputs) {
+  for (const std::string& path : outputs)
+    if (!path.empty() && path != "-") GPUC_RETURN_IF_ERROR(checkPlace(path));
+  return checkOutputsApart(outputs, inputs);
+}
+
+Status checkOutputsApart(std::span<const std::string> outputs, std::span<const std::string> inputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string& path = outputs[i];
     if (path.empty()) continue;
-    if (path != "-") GPUC_RETURN_IF_ERROR(checkPlace(path));
     for (const std::string& input : inputs)
-      if (path != "-" && isSameFile(path, input))
+      if (path != "-" && isRead(path, input))
         return cannotWrite(path, "it is read, too; give the output another name");
     for (const std::string& other : outputs.first(i))
       if (isSameFile(path, other))

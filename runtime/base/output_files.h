@@ -9,8 +9,13 @@
 namespace gpuc {
 
 /// Whether a file can be made or replaced at each of `outputs`: its folder is there, it is no folder itself,
-/// it is none of `inputs`, and no two outputs are one file. Empty paths are those of flags that were not
-/// given; "-" is stdin or stdout. Writes nothing; a full disk is found only in writing.
+/// and it is apart from the others. Empty paths are those of flags that were not given; "-" is stdin or
+/// stdout. Writes nothing; a full disk is found only in writing.
 Status checkOutputFiles(std::span<const std::string> outputs, std::span<const std::string> inputs);
+
+/// Whether none of `outputs` is one of `inputs` and no two outputs are one file, by whatever spelling or
+/// link. Of an input that is a folder the files in its folders are read, and a folder that is made in it
+/// would be.
+Status checkOutputsApart(std::span<const std::string> outputs, std::span<const std::string> inputs);
 
 }  // namespace gpuc

@@ -1,5 +1,7 @@
 #include "runtime/data/binding.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -65,6 +67,22 @@ Result<std::vector<size_t>> bindFields(const Dataset& dataset, std::span<const I
                            " (inputs: " + inputNames(inputs) + ")");
   }
   return binding;
+}
+
+Result<uint32_t> sampleChecksum(const Dataset& dataset, std::span<const size_t> fields) {
+  constexpr int64_t kMostSamples = 64;
+  int64_t count = std::min(kMostSamples, dataset.size());
+  std::vector<int64_t> rows;
+  // Not i * size / count, which may not fit.
+  for (int64_t i = 0; i < count; ++i)
+    rows.push_back(dataset.size() / count * i + dataset.size() % count * i / count);
+  uLong checksum = ::crc32(0, nullptr, 0);
+  for (size_t field : fields) {
+    std::vector<std::byte> values(static_cast<size_t>(count * dataset.fields()[field].sample.sizeBytes()));
+    GPUC_RETURN_IF_ERROR(dataset.copyRows(rows, field, values.data()));
+    checksum = ::crc32_z(checksum, reinterpret_cast<const Bytef*>(values.data()), values.size());
+  }
+  return static_cast<uint32_t>(checksum);
 }
 
 Status checkRange(const Dataset& dataset, size_t field_index, int64_t limit) {

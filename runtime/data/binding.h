@@ -14,6 +14,10 @@ namespace gpuc {
 /// another type, another number of elements, an input without a batch extent.
 Result<std::vector<size_t>> bindFields(const Dataset& dataset, std::span<const InputSpec> inputs);
 
+/// A CRC-32 over up to 64 samples, spread evenly over the data, of these fields: other data of the same size
+/// hardly has the same.
+Result<uint32_t> sampleChecksum(const Dataset& dataset, std::span<const size_t> fields);
+
 /// Reads every value of an integer field and refuses the first outside [0, limit), naming file, sample,
 /// value and limit.
 Status checkRange(const Dataset& dataset, size_t field, int64_t limit);

@@ -127,6 +127,25 @@ Result<DataSpec> parseDataSpec(const std::string& text) {
   return spec;
 }
 
+std::vector<std::string> pathsOf(const DataSpec& spec) {
+  switch (spec.kind) {
+    case DataSpec::Kind::idx:
+      return idxPaths(spec.path);
+    case DataSpec::Kind::npy: {
+      std::vector<std::string> paths;
+      for (const auto& [name, path] : spec.files) paths.push_back(path);
+      return paths;
+    }
+    case DataSpec::Kind::images:
+    case DataSpec::Kind::text:
+    case DataSpec::Kind::tokens:
+      return {spec.path};
+    case DataSpec::Kind::synthetic:
+      break;
+  }
+  return {};
+}
+
 Result<BoundDataset> openDataset(const std::string& text, std::span<const InputSpec> inputs) {
   GPUC_ASSIGN_OR_RETURN(DataSpec spec, parseDataSpec(text));
   GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, openUnbound(spec, inputs));

@@ -29,6 +29,9 @@ struct DataSpec {
 /// `synthetic:size=N[,seed=S]`. Errors quote what is wrong and name the nearest known kind or key.
 Result<DataSpec> parseDataSpec(const std::string& text);
 
+/// The files, or the folder, that such data are read from, whether they are there or not.
+std::vector<std::string> pathsOf(const DataSpec& spec);
+
 /// Parses, opens, binds to the plan's inputs (see bindFields) and checks every value of an input with a
 /// range (see checkRange).
 Result<BoundDataset> openDataset(const std::string& text, std::span<const InputSpec> inputs);

@@ -11,6 +11,8 @@ namespace gpuc {
 namespace {
 
 constexpr int kUnsignedByte = 0x08;
+constexpr const char *kImagesName = "-images-idx3-ubyte", *kLabelsName = "-labels-idx1-ubyte",
+                     *kGzipSuffix = ".gz";
 
 const char* idxTypeName(int code) {
   switch (code) {
@@ -58,7 +60,7 @@ Result<std::string> readPlainOrGzip(const std::string& base, std::string& path) 
   struct stat info;
   path = base;
   if (::stat(base.c_str(), &info) != 0) {
-    path = base + ".gz";
+    path = base + kGzipSuffix;
     if (::stat(path.c_str(), &info) != 0)
       return Status::error("no such data: neither " + base + " nor " + path + " exists");
   }
@@ -130,11 +132,18 @@ Result<std::vector<int64_t>> parseIdx(std::string_view bytes, size_t rank, const
   return spec.shape;
 }
 
+std::vector<std::string> idxPaths(const std::string& prefix) {
+  std::vector<std::string> paths;
+  for (const char* name : {kImagesName, kLabelsName})
+    for (const char* suffix : {"", kGzipSuffix}) paths.push_back(prefix + name + suffix);
+  return paths;
+}
+
 Result<std::unique_ptr<Dataset>> openIdx(const std::string& prefix) {
   std::string images_path, labels_path;
-  GPUC_ASSIGN_OR_RETURN(std::string images, readPlainOrGzip(prefix + "-images-idx3-ubyte", images_path));
+  GPUC_ASSIGN_OR_RETURN(std::string images, readPlainOrGzip(prefix + kImagesName, images_path));
   GPUC_ASSIGN_OR_RETURN(std::vector<int64_t> image_shape, parseIdx(images, 3, images_path));
-  GPUC_ASSIGN_OR_RETURN(std::string labels, readPlainOrGzip(prefix + "-labels-idx1-ubyte", labels_path));
+  GPUC_ASSIGN_OR_RETURN(std::string labels, readPlainOrGzip(prefix + kLabelsName, labels_path));
   GPUC_ASSIGN_OR_RETURN(std::vector<int64_t> label_shape, parseIdx(labels, 1, labels_path));
   if (image_shape[0] != label_shape[0])
     return errorf("%s has %lld images, but %s has %lld labels", images_path.c_str(),

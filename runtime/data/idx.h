@@ -15,6 +15,9 @@ namespace gpuc {
 /// too many.
 Result<std::vector<int64_t>> parseIdx(std::string_view bytes, size_t rank, const std::string& name);
 
+/// All files that openIdx may read.
+std::vector<std::string> idxPaths(const std::string& prefix);
+
 /// Opens PREFIX-images-idx3-ubyte and PREFIX-labels-idx1-ubyte, each plain or with .gz. Fields: `x`
 /// (rows x columns, ui8) and `labels` (i32; may idle). Errors name the file and both numbers.
 Result<std::unique_ptr<Dataset>> openIdx(const std::string& prefix);

@@ -110,6 +110,8 @@ std::string checkpointName(int64_t step) {
   return name;
 }
 
+bool isCheckpointName(const std::string& name) { return name == kLatest || stepOf(name); }
+
 Result<CheckpointFolder> CheckpointFolder::open(const std::string& path, int64_t keep) {
   if (keep < 1)
     return errorf("cannot keep %lld checkpoints, expected at least 1", static_cast<long long>(keep));
@@ -165,6 +167,11 @@ Result<std::vector<int64_t>> CheckpointFolder::steps() const {
     if (std::optional<int64_t> step = stepOf(name)) steps.push_back(*step);
   std::sort(steps.rbegin(), steps.rend());
   return steps;
+}
+
+Result<std::optional<int64_t>> CheckpointFolder::lastStep() const {
+  GPUC_ASSIGN_OR_RETURN(std::vector<int64_t> all, steps());
+  return all.empty() ? std::nullopt : std::optional(all.front());
 }
 
 /// What `latest` names and what is older, then the rest: a later step that `latest` does not know of was

@@ -50,6 +50,12 @@ class CheckpointFolder {
   /// holds some and none is whole.
   Result<std::optional<Checkpoint>> loadNewest() const;
 
+  /// The largest step of which there is a checkpoint, whole or not; none if there is none.
+  Result<std::optional<int64_t>> lastStep() const;
+
+  /// Removes what killed writers left. Only for who alone writes to the folder.
+  void removeStrays() const;
+
   /// Reads and verifies one file.
   static Result<Checkpoint> load(const std::string& path);
 
@@ -59,7 +65,6 @@ class CheckpointFolder {
   CheckpointFolder(std::string path, int64_t keep) : path_(std::move(path)), keep_(keep) {}
   Result<std::vector<int64_t>> steps() const;
   void removeOld(int64_t newest_step) const;
-  void removeStrays() const;
   std::vector<int64_t> stepsByPreference(std::vector<int64_t> steps) const;
 
   std::string path_;
@@ -68,5 +73,8 @@ class CheckpointFolder {
 
 /// "step-00001000.safetensors".
 std::string checkpointName(int64_t step);
+
+/// Whether files of this name in a folder of checkpoints are gpuc's to write and to remove.
+bool isCheckpointName(const std::string& name);
 
 }  // namespace gpuc

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/data/binding.h"
+
 namespace gpuc {
 
 Result<Feed> Feed::open(const ProgramInfo& program, const std::string& data) {
@@ -11,6 +13,8 @@ Result<Feed> Feed::open(const ProgramInfo& program, const std::string& data) {
   GPUC_ASSIGN_OR_RETURN(feed.data_, openDataset(data, feed.inputs_));
   return feed;
 }
+
+Result<uint32_t> Feed::checksum() const { return sampleChecksum(*data_.dataset, data_.field_of_input); }
 
 Status Feed::checkPadding(const SamplerOptions& order) const {
   long long size = order.size, batch = order.batch, left = size % batch;

@@ -26,6 +26,9 @@ class Feed {
   /// Opens `data` (see data_spec.h) for the inputs of `program`: every field bound, every label in its range.
   static Result<Feed> open(const ProgramInfo& program, const std::string& data);
 
+  /// By which other data are told apart: see sampleChecksum.
+  Result<uint32_t> checksum() const;
+
   /// Samples in the data set.
   int64_t samples() const { return data_.dataset->size(); }
 

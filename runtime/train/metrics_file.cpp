@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -22,6 +23,8 @@ Status systemError(const char* action, const std::string& path) {
   return Status::error(std::string("cannot ") + action + " " + path + ": " + std::strerror(code));
 }
 
+constexpr std::string_view kBegin = "{\"event\":\"";
+
 /// What a line says of its place in training.
 struct LinePlace {
   std::string_view event;
@@ -30,7 +33,7 @@ struct LinePlace {
 
 /// Reads a line as MetricsLine writes them: event and step come first. Anything else is not ours.
 std::optional<LinePlace> placeOf(std::string_view line) {
-  constexpr std::string_view kBegin = "{\"event\":\"", kStep = "\",\"step\":";
+  constexpr std::string_view kStep = "\",\"step\":";
   if (!line.starts_with(kBegin) || !line.ends_with('}')) return std::nullopt;
   line.remove_prefix(kBegin.size());
   size_t quote = line.find(kStep);
@@ -57,6 +60,24 @@ size_t keptMetricsBytes(std::string_view text, int64_t step) {
     if (end == std::string_view::npos || !isKept(text.substr(kept, end - kept), step)) return kept;
     kept = end + 1;
   }
+}
+
+Result<int64_t> lastMetricsStep(const std::string& path) {
+  struct stat info;
+  if (path == "-" || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0)
+    return 0;
+  GPUC_ASSIGN_OR_RETURN(std::string text, readFile(path));
+  size_t first_end = std::min(text.find('\n'), text.size());
+  bool is_cut = first_end == text.size();  // a first line that was not written to its end
+  std::string_view first = std::string_view(text).substr(0, is_cut ? kBegin.size() : first_end);
+  if (is_cut ? !kBegin.starts_with(first) : !placeOf(first).has_value())
+    return Status::error("cannot write metrics to " + path +
+                         ": it holds something else, which would be lost; give --metrics another name");
+  int64_t last = 0;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    if (auto place = placeOf(std::string_view(text).substr(begin, end - begin)))
+      last = std::max(last, place->step);
+  return last;
 }
 
 MetricsFile::MetricsFile(std::string path, int descriptor)
@@ -115,7 +136,7 @@ Status MetricsFile::flush() {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       used_ = 0;
-      return systemError("write", path_);
+      return systemError("write", path_ == "-" ? "stdout" : path_);
     }
     done += static_cast<size_t>(count);
   }

@@ -44,6 +44,10 @@ class MetricsFile {
   std::chrono::steady_clock::time_point last_flush_;
 };
 
+/// The last step of which a file of metrics tells: 0 if it is empty or not there, or no regular file. An
+/// error if it holds anything else: a file of the user's that is not to be replaced.
+Result<int64_t> lastMetricsStep(const std::string& path);
+
 /// How many bytes at the beginning of a metrics file MetricsFile::resume keeps.
 size_t keptMetricsBytes(std::string_view text, int64_t step);
 

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 #include "runtime/base/quote.h"
 
@@ -34,14 +36,6 @@ class Line {
   std::array<char, 512> text_;
   size_t length_ = 0;
 };
-
-void put(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    ssize_t count = ::write(descriptor, text.data(), text.size());
-    if (count <= 0) return;
-    text.remove_prefix(static_cast<size_t>(count));
-  }
-}
 
 void addDuration(Line& line, double seconds) {
   int64_t whole = static_cast<int64_t>(std::clamp(seconds, 0.0, 1e12));
@@ -107,15 +101,30 @@ void Progress::drawBar(const StepEvent& event) {
   line.add("  %.0f samples/s  ", window_.rows / std::max(window_.seconds, 1e-9));
   addDuration(line, secondsLeft(event.step));
   line.add(" left");
-  put(options_.descriptor, kClearLine);
+  put(kClearLine);
   // The last column stays empty: a cursor behind it would wrap.
-  put(options_.descriptor, line.text().substr(0, static_cast<size_t>(std::max(options_.columns - 1, 0))));
+  put(line.text().substr(0, static_cast<size_t>(std::max(options_.columns - 1, 0))));
   bar_is_drawn_ = true;
   last_draw_ = Clock::now();
 }
 
+void Progress::put(std::string_view text) {
+  while (!text.empty() && error_ == 0) {
+    ssize_t count = ::write(options_.descriptor, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) error_ = errno;
+    if (count > 0) text.remove_prefix(static_cast<size_t>(count));
+  }
+}
+
+Status Progress::status() const {
+  if (error_ == 0 || error_ == EPIPE) return okStatus();
+  return errorf("cannot write %s: %s", options_.descriptor == STDERR_FILENO ? "stderr" : "stdout",
+                std::strerror(error_));
+}
+
 void Progress::clearBar() {
-  if (bar_is_drawn_) put(options_.descriptor, kClearLine);
+  if (bar_is_drawn_) put(kClearLine);
   bar_is_drawn_ = false;
 }
 
@@ -146,8 +155,8 @@ void Progress::end(const EndEvent& event) {
 
 void Progress::note(std::string_view text) {
   clearBar();
-  put(options_.descriptor, printable(text));
-  put(options_.descriptor, "\n");
+  put(printable(text));
+  put("\n");
 }
 
 }  // namespace gpuc

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "runtime/base/status.h"
 #include "runtime/train/metrics.h"
 
 namespace gpuc {
@@ -25,7 +26,7 @@ struct ProgressOptions {
 };
 
 /// Writes go straight to the descriptor, from buffers of fixed size: nothing allocates. A reader that went
-/// away is no reason to stop training, so that errors of writing are not reported.
+/// away is no reason to stop training, and any other error of writing none before its end.
 class Progress {
  public:
   explicit Progress(const ProgressOptions& options);
@@ -41,6 +42,9 @@ class Progress {
   /// A line of its own; without the newline.
   void note(std::string_view text);
 
+  /// The first error of writing, but for a reader that went away.
+  Status status() const;
+
  private:
   using Clock = std::chrono::steady_clock;
 
@@ -55,6 +59,7 @@ class Progress {
   void writeStepLine(const StepEvent& event);
   void drawBar(const StepEvent& event);
   void clearBar();
+  void put(std::string_view text);
   double secondsLeft(int64_t step) const;
 
   ProgressOptions options_;
@@ -62,6 +67,7 @@ class Progress {
   Clock::time_point start_;
   Clock::time_point last_draw_;
   bool bar_is_drawn_ = false;
+  int error_ = 0;  // of the system
 };
 
 }  // namespace gpuc

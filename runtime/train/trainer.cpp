@@ -25,6 +25,7 @@ Result<TrainOutcome> Trainer::run(const std::atomic<bool>& stop) {
   }
   bool is_complete = isDone() && (!evaluator_ || evaluated_step_ == step_);
   GPUC_RETURN_IF_ERROR(is_complete ? finish() : stopEarly());
+  GPUC_RETURN_IF_ERROR(progress_->status());
   return is_complete ? TrainOutcome::finished : TrainOutcome::stopped;
 }
 

@@ -47,6 +47,9 @@ class Trainer {
   Status setVariables(const std::optional<Checkpoint>& checkpoint);
   Status startFeed();
   Status openOutputs();
+  Status openCheckpoints();
+  Status openMetrics();
+  void warnOfFormerRun() const;
   Status writeLogFolder() const;
   void openProgress();
 
@@ -79,6 +82,7 @@ class Trainer {
   TrainingFacts facts_;
   std::optional<Feed> feed_;
   std::optional<Evaluator> evaluator_;
+  std::optional<FolderLock> folder_lock_;  // of the checkpoints
   std::optional<CheckpointWriter> checkpoints_;
   std::optional<MetricsFile> metrics_;
   std::unique_ptr<Progress> progress_;

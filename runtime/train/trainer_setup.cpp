@@ -1,7 +1,6 @@
 // All that a run checks, loads and opens before its first step.
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 
 #include "runtime/base/file.h"
@@ -15,6 +14,32 @@ namespace {
 
 /// Of each stream; 64 bytes each are set aside when the session is made.
 constexpr size_t kProfiledCommands = size_t{1} << 18;
+
+constexpr const char *kMetricsName = "metrics.jsonl", *kCommandName = "command.txt", *kPlanName = "plan.json";
+constexpr const char* kLatestName = "latest";
+
+/// All that a run reads.
+Result<std::vector<std::string>> inputPaths(const TrainOptions& options) {
+  std::vector<std::string> paths = options.variables;
+  paths.push_back(options.plan);
+  for (const std::string& data : {options.data, options.eval_data}) {
+    if (data.empty()) continue;
+    GPUC_ASSIGN_OR_RETURN(DataSpec spec, parseDataSpec(data));
+    for (std::string& path : pathsOf(spec)) paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+/// A checkpoint is not written over by anything else.
+Status checkNoCheckpoint(const std::string& output, const TrainOptions& options) {
+  std::filesystem::path path(output);
+  std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code ignored;
+  if (options.checkpoint_dir.empty() || !isCheckpointName(path.filename().string()) ||
+      !std::filesystem::equivalent(folder, options.checkpoint_dir, ignored))
+    return okStatus();
+  return Status::error("cannot write " + output + ": checkpoints have such names there; give it another");
+}
 
 /// The seed that was asked for, else that of the run which goes on, else the plan's.
 uint64_t chooseSeed(const TrainOptions& options, const std::optional<Checkpoint>& checkpoint,
@@ -36,11 +61,15 @@ Result<Session> openSession(const Plan& plan, const TrainOptions& options, uint6
 Trainer::Trainer(const TrainOptions& options, Session session)
     : options_(options), session_(std::move(session)), variables_(session_), start_(Clock::now()) {
   if (!options_.log_dir.empty() && options_.metrics.empty())
-    options_.metrics = options_.log_dir + "/metrics.jsonl";
+    options_.metrics = options_.log_dir + "/" + kMetricsName;
 }
 
 Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions& options) {
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
+  std::optional<FolderLock> lock;
+  if (!options.checkpoint_dir.empty()) {
+    GPUC_ASSIGN_OR_RETURN(lock, claimFolder(options.checkpoint_dir, options.resume));
+  }
   std::optional<Checkpoint> checkpoint;
   if (options.resume) {
     GPUC_ASSIGN_OR_RETURN(checkpoint, findCheckpoint(options.checkpoint_dir));
@@ -48,9 +77,11 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions& options) {
   uint64_t seed = chooseSeed(options, checkpoint, plan);
   GPUC_ASSIGN_OR_RETURN(Session session, openSession(plan, options, seed));
   std::unique_ptr<Trainer> trainer(new Trainer(options, std::move(session)));
+  trainer->folder_lock_ = std::move(lock);
   trainer->facts_ = {.seed = seed,
                      .global_batch = plan.info().global_batch,
                      .samples = 0,
+                     .data_checksum = 0,
                      .shuffle = options.shuffle,
                      .last_batch = options.last_batch};
   GPUC_RETURN_IF_ERROR(trainer->checkOutputs());
@@ -76,6 +107,9 @@ Status Trainer::findPrograms() {
 Status Trainer::openData() {
   GPUC_ASSIGN_OR_RETURN(feed_, Feed::open(plan().programs[train_step_.index], options_.data));
   facts_.samples = feed_->samples();
+  if (!options_.checkpoint_dir.empty()) {
+    GPUC_ASSIGN_OR_RETURN(facts_.data_checksum, feed_->checksum());
+  }
   if (options_.eval_data.empty()) return okStatus();
   GPUC_ASSIGN_OR_RETURN(evaluator_,
                         Evaluator::create(session_, options_.eval_data,
@@ -88,6 +122,8 @@ Status Trainer::setVariables(const std::optional<Checkpoint>& checkpoint) {
     GPUC_RETURN_IF_ERROR(checkFacts(*checkpoint, facts_));
     step_ = saved_step_ = checkpoint->position.step;
     for (const std::string& warning : checkpoint->warnings) warn(warning);
+    if (!options_.variables.empty())
+      warn("--variables is not read: training goes on from " + checkpoint->file.name());
     return variables_.restore(checkpoint->file);
   }
   if (options_.variables.empty()) return session_.initialize();
@@ -112,23 +148,48 @@ Status Trainer::startFeed() {
 }
 
 Status Trainer::checkOutputs() const {
+  GPUC_ASSIGN_OR_RETURN(std::vector<std::string> inputs, inputPaths(options_));
   // The folder of logs need not be there yet, and metrics may lie in it.
-  std::string metrics = options_.log_dir.empty() ? options_.metrics : "";
-  std::string outputs[] = {options_.save_variables, options_.save_trained, options_.profile, metrics};
-  std::vector<std::string> inputs = {options_.plan};
-  // Where the frozen weights lie must not be replaced by a file without them.
-  if (!options_.save_trained.empty())
-    inputs.insert(inputs.end(), options_.variables.begin(), options_.variables.end());
-  return checkOutputFiles(outputs, inputs);
+  bool in_log = !options_.log_dir.empty() && options_.metrics == options_.log_dir + "/" + kMetricsName;
+  const std::string places[] = {options_.save_variables, options_.save_trained, options_.profile,
+                                in_log ? "" : options_.metrics};
+  GPUC_RETURN_IF_ERROR(checkOutputFiles(places, inputs));
+  std::vector<std::string> outputs(std::begin(places), std::end(places));
+  for (const std::string& output : outputs) GPUC_RETURN_IF_ERROR(checkNoCheckpoint(output, options_));
+  if (!options_.checkpoint_dir.empty()) outputs.push_back(options_.checkpoint_dir + "/" + kLatestName);
+  if (in_log) outputs.push_back(options_.metrics);
+  if (!options_.log_dir.empty())
+    for (const char* name : {kCommandName, kPlanName}) outputs.push_back(options_.log_dir + "/" + name);
+  GPUC_RETURN_IF_ERROR(checkOutputsApart(outputs, inputs));
+  return lastMetricsStep(options_.metrics).status();
 }
 
 Status Trainer::openOutputs() {
-  if (!options_.checkpoint_dir.empty()) {
-    GPUC_ASSIGN_OR_RETURN(checkpoints_,
-                          CheckpointWriter::open(options_.checkpoint_dir, options_.keep, facts_));
-  }
+  GPUC_RETURN_IF_ERROR(openCheckpoints());
+  if (!options_.resume) warnOfFormerRun();
   if (!options_.log_dir.empty()) GPUC_RETURN_IF_ERROR(writeLogFolder());
+  return openMetrics();
+}
+
+Status Trainer::openCheckpoints() {
+  if (options_.checkpoint_dir.empty()) return okStatus();
+  GPUC_ASSIGN_OR_RETURN(checkpoints_, CheckpointWriter::open(options_.checkpoint_dir, options_.keep, facts_));
+  if (!folder_lock_) {  // the folder was not there before
+    GPUC_ASSIGN_OR_RETURN(folder_lock_, claimFolder(options_.checkpoint_dir, options_.resume));
+  }
+  if (folder_lock_ && folder_lock_->warning().empty())
+    checkpoints_->removeStrays();
+  else if (folder_lock_)
+    warn(folder_lock_->warning());
+  return okStatus();
+}
+
+Status Trainer::openMetrics() {
   if (options_.metrics.empty()) return okStatus();
+  GPUC_ASSIGN_OR_RETURN(int64_t last, lastMetricsStep(options_.metrics));
+  if (options_.resume && last > 0 && last < step_)
+    warn(options_.metrics + " ends with step " + std::to_string(last) + ", and training goes on after step " +
+         std::to_string(step_) + ": the lines between are missing");
   Result<MetricsFile> metrics =
       options_.resume ? MetricsFile::resume(options_.metrics, step_) : MetricsFile::create(options_.metrics);
   if (!metrics.ok()) return metrics.status();
@@ -136,13 +197,31 @@ Status Trainer::openOutputs() {
   return okStatus();
 }
 
+/// Logs of a run can be made again, other than its weights: what replaces them says so.
+void Trainer::warnOfFormerRun() const {
+  std::error_code ignored;
+  if (!options_.log_dir.empty() && std::filesystem::exists(options_.log_dir + "/" + kCommandName, ignored))
+    return warn(options_.log_dir +
+                " holds the logs of another run, which this one replaces; another --log-dir keeps both");
+  Result<int64_t> last = lastMetricsStep(options_.metrics);
+  if (last.ok() && *last > 0)
+    warn(options_.metrics + " holds the metrics of another run, up to step " + std::to_string(*last) +
+         ", which this one replaces; another --metrics keeps both");
+}
+
 /// What is needed to understand a run later: how it was called, and what the plan was.
 Status Trainer::writeLogFolder() const {
   std::error_code failed;
   std::filesystem::create_directories(options_.log_dir, failed);
   if (failed) return Status::error("cannot make the folder " + options_.log_dir + ": " + failed.message());
-  GPUC_RETURN_IF_ERROR(writeFileAtomically(options_.log_dir + "/command.txt", options_.command_line + "\n"));
-  return writeFileAtomically(options_.log_dir + "/plan.json", inspectJson(session_.plan()));
+  // A run that goes on was called more than once.
+  const std::string command = options_.log_dir + "/" + kCommandName;
+  std::string former;
+  if (options_.resume && step_ > 0 && std::filesystem::exists(command, failed)) {
+    GPUC_ASSIGN_OR_RETURN(former, readFile(command));
+  }
+  GPUC_RETURN_IF_ERROR(writeFileAtomically(command, former + options_.command_line + "\n"));
+  return writeFileAtomically(options_.log_dir + "/" + kPlanName, inspectJson(session_.plan()));
 }
 
 void Trainer::openProgress() {
@@ -161,7 +240,7 @@ void Trainer::openProgress() {
   if (options_.resume && step_ > 0)
     say("resuming after step " + std::to_string(step_) + " from " + options_.checkpoint_dir);
   if (options_.resume && saved_step_ < 0)
-    say("no checkpoint in " + options_.checkpoint_dir + ": starting from scratch");
+    warn("no checkpoint in " + options_.checkpoint_dir + ": starting from scratch");
   if (isDone()) say("nothing is left to train: " + std::to_string(last_step_) + " steps are wanted");
 }
 

@@ -7,6 +7,7 @@ namespace {
 
 constexpr const char* kShuffleKey = "shuffle";
 constexpr const char* kLastBatchKey = "last_batch";
+constexpr const char* kDataKey = "data_crc32_of_some";
 
 std::string textOf(bool value) { return value ? "true" : "false"; }
 
@@ -34,6 +35,20 @@ std::string metadataOf(const Checkpoint& checkpoint, const char* key) {
 
 const char* nameOf(LastBatch last_batch) { return last_batch == LastBatch::drop ? "drop" : "pad"; }
 
+Result<std::optional<FolderLock>> claimFolder(const std::string& folder, bool resumes) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) return std::optional<FolderLock>();
+  Result<FolderLock> lock = FolderLock::take(folder);
+  if (!lock.ok())
+    return Status::error(lock.message() + ": wait for it to end, or give another --checkpoint-dir");
+  GPUC_ASSIGN_OR_RETURN(CheckpointFolder opened, CheckpointFolder::open(folder, 1));
+  GPUC_ASSIGN_OR_RETURN(std::optional<int64_t> last, opened.lastStep());
+  if (last && !resumes)
+    return Status::error(folder + " holds checkpoints of another run, up to step " + std::to_string(*last) +
+                         ": pass --resume to go on from there, or another --checkpoint-dir to begin anew");
+  return std::optional<FolderLock>(*std::move(lock));
+}
+
 Result<std::optional<Checkpoint>> findCheckpoint(const std::string& folder) {
   std::error_code ignored;
   if (!std::filesystem::exists(folder, ignored)) return std::optional<Checkpoint>();
@@ -44,6 +59,9 @@ Result<std::optional<Checkpoint>> findCheckpoint(const std::string& folder) {
 Status checkFacts(const Checkpoint& checkpoint, const TrainingFacts& facts) {
   const TrainingPosition& stored = checkpoint.position;
   std::string shuffle = metadataOf(checkpoint, kShuffleKey), last = metadataOf(checkpoint, kLastBatchKey);
+  std::string data = std::to_string(facts.data_checksum);
+  // Checkpoints of earlier versions do not say.
+  std::string stored_data = checkpoint.metadata.contains(kDataKey) ? metadataOf(checkpoint, kDataKey) : data;
   const Comparison comparisons[] = {
       {"seed", std::to_string(stored.seed), std::to_string(facts.seed),
        "pass --seed=" + std::to_string(stored.seed)},
@@ -51,6 +69,7 @@ Status checkFacts(const Checkpoint& checkpoint, const TrainingFacts& facts) {
        "compile a plan of that batch"},
       {"this many samples:", std::to_string(stored.samples), std::to_string(facts.samples),
        "pass the same --data"},
+      {"data of the checksum", stored_data, data, "pass the same --data"},
       {"shuffling", shuffle, textOf(facts.shuffle),
        shuffle == "true" ? "leave out --no-shuffle" : "pass --no-shuffle"},
       {"--last-batch", last, nameOf(facts.last_batch), "pass --last-batch=" + last}};
@@ -73,7 +92,9 @@ Status CheckpointWriter::save(VariableStore& variables, int64_t step, LoaderPosi
                             .global_batch = facts_.global_batch,
                             .samples = facts_.samples};
   return folder_.save(position, std::move(tensors),
-                      {{kShuffleKey, textOf(facts_.shuffle)}, {kLastBatchKey, nameOf(facts_.last_batch)}});
+                      {{kShuffleKey, textOf(facts_.shuffle)},
+                       {kLastBatchKey, nameOf(facts_.last_batch)},
+                       {kDataKey, std::to_string(facts_.data_checksum)}});
 }
 
 }  // namespace gpuc

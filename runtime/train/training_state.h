@@ -6,6 +6,7 @@
 
 #include "runtime/data/sampler.h"
 #include "runtime/state/checkpoint.h"
+#include "runtime/state/folder_lock.h"
 #include "runtime/tooling/variable_store.h"
 
 namespace gpuc {
@@ -15,11 +16,16 @@ struct TrainingFacts {
   uint64_t seed = 0;
   int64_t global_batch = 0;
   int64_t samples = 0;
+  uint32_t data_checksum = 0;  // of some of the samples, see sampleChecksum
   bool shuffle = true;
   LastBatch last_batch = LastBatch::drop;
 };
 
 const char* nameOf(LastBatch last_batch);
+
+/// Holds `folder` against other runs, as long as the lock lives. None if there is no such folder. Errors:
+/// another run holds it; it has checkpoints, and this run does not resume.
+Result<std::optional<FolderLock>> claimFolder(const std::string& folder, bool resumes);
 
 /// The newest whole checkpoint of `folder`, or none if there is none, or no such folder. Nothing is made.
 Result<std::optional<Checkpoint>> findCheckpoint(const std::string& folder);
@@ -33,6 +39,9 @@ class CheckpointWriter {
  public:
   /// Makes the folder if it is not there.
   static Result<CheckpointWriter> open(const std::string& folder, int64_t keep, const TrainingFacts& facts);
+
+  /// What killed writers left in the folder; only for who holds it.
+  void removeStrays() const { folder_.removeStrays(); }
 
   /// Saves all variables as they are after `step` updates; `next` is the place of the next batch.
   Status save(VariableStore& variables, int64_t step, LoaderPosition next) const;

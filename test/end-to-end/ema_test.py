@@ -1,6 +1,7 @@
 """A running mean of the weights, --ema, against a loop in Python over the weights that training leaves after each step; what
 evaluation reads; and what weights from a file begin it with."""
 
+import os
 import unittest
 
 from gpuc_tools import ToolTest
@@ -50,7 +51,8 @@ class Ema(ToolTest):
         plan = self.compile("--ema=ema:decay=0.75")
         whole = self.train(plan, 4)
         self.train(plan, 2)
-        self.assertEqual(self.train(plan, 2, "last.safetensors"), whole)
+        os.rename(self.path("last.safetensors"), self.path("half.safetensors"))
+        self.assertEqual(self.train(plan, 2, "half.safetensors"), whole)
 
     def losses(self, plan, steps):
         """What a run evaluates at its end, after `steps`."""
@@ -71,6 +73,24 @@ class Ema(ToolTest):
     def test_evaluation_of_the_weights(self):
         of_weights = self.losses(self.compile("--ema=ema:decay=0.75,evaluate=false"), STEPS)
         self.assertEqual(self.losses(self.compile(None), STEPS), of_weights)
+
+    def test_a_plan_without_it_says_that_the_means_are_unused(self):
+        self.train(self.compile("--ema=ema:decay=0.75"), 2)
+        plan, only_predicts = self.compile(None), self.path("predict.plan")
+        with open(self.path("model.mlir"), "w", encoding="utf-8") as file:
+            file.write(self.gpuc("gpuc-model", "mlp", "input=7", "hidden=5", "classes=3", "pixels=false", "dtype=f64").split("gpuc.recipe")[0] + "}\n")
+        self.gpuc("gpuc-compile", "model.mlir", "--batch=9", "-o", only_predicts)
+        means = (r"last\.safetensors: running means of weights are left unused \(4: fc1\.bias/ema, fc1\.weight/ema, fc2\.bias/ema, "
+                 r"fc2\.weight/ema\): the plan computes with the weights themselves; compile it with --ema=… to use the means\n")
+        data = "--data=npy:x=x.npy,labels=labels.npy"
+        for command, others in (
+                (["gpuc-train", plan, data, "--steps=1", "--log-every=0"], ""),
+                (["gpuc-run", plan, "--entry=predict"], ""),
+                (["gpuc-run", only_predicts, "--entry=predict"],
+                 r"warning: last\.safetensors: an optimizer's state is left unused \(4: .*\): the plan does not train\n")):
+            result = self.run_tool(*command, "--variables=last.safetensors")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertRegex(result.stderr, r"\Awarning: " + means + others + r"\Z")
 
     def test_it_begins_with_the_weights_of_a_file(self):
         self.gpuc("gpuc-run", self.compile("--ema=ema:decay=0.75"), "--entry=predict", "--variables=first.safetensors",

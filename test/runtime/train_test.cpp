@@ -1,113 +1,21 @@
 // gpuc-train as a user runs it: metrics, evaluation, checkpoints, going on after a stop or a kill, errors.
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <csignal>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
 #include "runtime/state/checkpoint.h"
 #include "runtime/state/safetensors.h"
-#include "test/runtime/temporary_folder.h"
-#include "test/runtime/train_plan.h"
+#include "test/runtime/train_fixture.h"
 
 namespace gpuc::test {
 namespace {
-
-using Json = nlohmann::json;
-
-struct Outcome {
-  int exit_code;
-  std::string text;  // stdout and stderr
-};
-
-Outcome execute(const std::string& command) {
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  Outcome outcome{-1, ""};
-  for (int c; (c = std::fgetc(pipe)) != EOF;) outcome.text += static_cast<char>(c);
-  int status = ::pclose(pipe);
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
-}
-
-std::vector<Json> linesOf(const std::string& path) {
-  std::vector<Json> lines;
-  std::istringstream text(fileBytes(path));
-  for (std::string line; std::getline(text, line);) {
-    lines.push_back(Json::parse(line, nullptr, false));
-    EXPECT_FALSE(lines.back().is_discarded()) << line;
-  }
-  return lines;
-}
-
-/// Without what the clock says.
-std::vector<Json> timelessLinesOf(const std::string& path) {
-  std::vector<Json> lines = linesOf(path);
-  for (Json& line : lines)
-    for (const char* key : {"samples_per_s", "data_us", "compute_us", "wall_s"}) line.erase(key);
-  return lines;
-}
-
-class Train : public testing::Test {
- protected:
-  std::string command(const std::string& flags) const {
-    return std::string(GPUC_TRAIN) + " " + plan_ + " --data=" + data_ + " " + flags;
-  }
-  Outcome train(const std::string& flags) const { return execute(command(flags)); }
-
-  void expectTrains(const std::string& flags) const {
-    Outcome outcome = train(flags);
-    ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
-  }
-
-  /// One line, which contains `part`, and nothing written to the folders and files that the flags name.
-  void expectError(int exit_code, const std::string& flags, const std::string& part) const {
-    Outcome outcome = train(flags);
-    EXPECT_EQ(outcome.exit_code, exit_code) << flags << "\n" << outcome.text;
-    EXPECT_EQ(outcome.text.find("error: "), 0u) << outcome.text;
-    EXPECT_NE(outcome.text.find(part), std::string::npos) << outcome.text;
-    EXPECT_EQ(outcome.text.find('\n'), outcome.text.size() - 1) << outcome.text;
-  }
-
-  /// Starts the command in a process of its own, silently.
-  pid_t start(const std::string& flags) const {
-    pid_t child = ::fork();
-    if (child == 0) {
-      std::string line = "exec " + command(flags) + " >/dev/null 2>&1";
-      ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-      ::_exit(127);
-    }
-    return child;
-  }
-
-  TemporaryFolder folder_;
-  std::string plan_ = folder_.write("test.plan", trainPlan().seal());
-  std::string data_ = writeIdx(folder_, "train", 42);
-  std::string eval_ = writeIdx(folder_, "eval", 11);
-};
-
-bool hasEnded(pid_t child) {
-  siginfo_t info = {};
-  ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT | WNOHANG);
-  return info.si_pid == child;
-}
-
-int exitCodeOf(pid_t child) {
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
 
 TEST_F(Train, WritesALineForEachUpdateAndEvaluation) {
   expectTrains("--epochs=2 --eval-data=" + eval_ + " --metrics=" + folder_ / "m");
@@ -244,7 +152,7 @@ TEST_F(Resume, GivesTheSameBitsAsNeverStopped) {
     for (const char* part : {"--steps=13", "--steps=20", "--steps=30", "--steps=30"})
       expectTrains(flagsFor("parts") + part + " --resume " + variant);
     expectSame("whole", "parts", "step-00000030.safetensors");
-    std::filesystem::remove_all(folder_ / "parts");
+    for (const char* run : {"whole", "parts"}) std::filesystem::remove_all(folder_ / run);
   }
 }
 
@@ -279,7 +187,7 @@ TEST_F(Resume, StopsOnSignalsWithACheckpoint) {
   // Far apart, so that the signal comes between two of them.
   const std::string every = "--checkpoint-every=5000 --log-every=0 ";
   for (int signal : {SIGINT, SIGTERM}) {
-    std::filesystem::remove_all(folder_ / "parts");
+    for (const char* run : {"whole", "parts"}) std::filesystem::remove_all(folder_ / run);
     pid_t child = start(flagsFor("parts") + every + "--steps=100000000");
     while (!std::filesystem::exists(folder_ / "parts/latest")) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
@@ -420,7 +328,8 @@ TEST_F(Train, TrainsOnWhenNobodyListens) {
 
 TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
   folder_.write("kept", "kept");
-  folder_.write("lines", "kept");
+  const std::string lines = "{\"event\":\"step\",\"step\":1,\"epoch\":1}\n";
+  folder_.write("lines", lines);
   const std::string kept = " --save-variables=" + folder_ / "kept --metrics=" + folder_ / "lines";
   expectError(2, "--epochs=1 --steps=1", "--epochs and --steps are both given");
   expectError(2, "--epochs=0", "--epochs");
@@ -432,7 +341,7 @@ TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
   expectError(1, "--save-variables=" + folder_ / "none/w", folder_ / "none" + " is not a folder");
   expectError(1, "--metrics=" + folder_.path(), "it is a folder");
   expectError(1, "--eval-data=idx:" + folder_ / "none" + kept, "none-images-idx3-ubyte");
-  expectError(1, "--variables=" + folder_ / "kept" + kept, "kept: cut short");
+  expectError(1, "--variables=" + folder_.write("short", "kept") + kept, "short: cut short");
   writeIdx(folder_, "train", 3);
   expectError(1, kept, "the data set has 3 samples, fewer than one global batch of 4 rows");
   std::string labels = fileBytes(folder_ / "train-labels-idx1-ubyte");
@@ -447,7 +356,7 @@ TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
               "the plan has no entry 'eval_step', it has: init, train_step");
   folder_.write("test.plan", "nothing like it");
   expectError(1, kept, "not a gpuc plan");
-  EXPECT_EQ(fileBytes(folder_ / "kept") + fileBytes(folder_ / "lines"), "keptkept")
+  EXPECT_EQ(fileBytes(folder_ / "kept") + fileBytes(folder_ / "lines"), "kept" + lines)
       << "nothing is overwritten by a run that cannot begin";
   EXPECT_EQ(execute(std::string(GPUC_TRAIN) + " " + plan_).exit_code, 2) << "--data is missing";
 }
