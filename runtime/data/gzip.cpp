@@ -23,15 +23,16 @@ uInt piece(size_t bytes) { return static_cast<uInt>(std::min<size_t>(bytes, 1u <
 
 bool isGzip(std::string_view bytes) { return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b'; }
 
-Result<std::string> gunzip(std::string_view bytes, const std::string& name) {
+Result<std::string> gunzip(std::string_view bytes, const std::string& name, size_t most) {
   Inflater inflater;
   if (!inflater.ready) return Status::error(name + ": zlib has no memory to unpack it");
   z_stream& stream = inflater.stream;
-  std::string output(std::max<size_t>(4096, bytes.size() * 4), '\0');
+  std::string output(std::min(most, std::max<size_t>(4096, bytes.size() * 4)), '\0');
   size_t read = 0, written = 0;
   while (true) {
     // Deflate packs at most 1032 to 1, so that growth by doubling stays in proportion to the file.
-    if (written == output.size()) output.resize(output.size() * 2);
+    if (written == most) return output;
+    if (written == output.size()) output.resize(std::min(most, output.size() * 2));
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data() + read));
     stream.avail_in = piece(bytes.size() - read);
     stream.next_out = reinterpret_cast<Bytef*>(output.data() + written);

@@ -4,8 +4,9 @@
 
 #include <cstring>
 
-#include "runtime/base/file.h"
+#include "runtime/base/file_kind.h"
 #include "runtime/data/gzip.h"
+#include "runtime/state/mapped_file.h"
 
 namespace gpuc {
 namespace {
@@ -45,8 +46,8 @@ Status checkMagic(std::string_view bytes, size_t rank, const std::string& name) 
   if (bytes.size() < 4)
     return errorf("%s: cut short: %zu bytes, an IDX header has at least 4", name.c_str(), bytes.size());
   if (bytes[0] != 0 || bytes[1] != 0)
-    return errorf("%s: not an IDX file: it begins with %02x %02x, expected 00 00", name.c_str(),
-                  byteAt(bytes, 0), byteAt(bytes, 1));
+    return errorf("%s: not an IDX file: it begins with %02x %02x, expected 00 00%s", name.c_str(),
+                  byteAt(bytes, 0), byteAt(bytes, 1), explainFileKind(bytes, FileRole::data).c_str());
   if (byteAt(bytes, 2) != kUnsignedByte)
     return errorf("%s: IDX element type 0x%02x (%s), expected 0x08 (unsigned byte)", name.c_str(),
                   byteAt(bytes, 2), idxTypeName(static_cast<int>(byteAt(bytes, 2))));
@@ -55,18 +56,60 @@ Status checkMagic(std::string_view bytes, size_t rank, const std::string& name) 
   return okStatus();
 }
 
-/// The bytes of `base`, or of `base`.gz unpacked; `path` becomes the file that was found.
-Result<std::string> readPlainOrGzip(const std::string& base, std::string& path) {
+/// What a header tells of the file.
+struct IdxHeader {
+  std::vector<int64_t> shape;
+  size_t file_bytes = 0;  // header and data
+};
+
+constexpr size_t headerBytes(size_t rank) { return 4 + 4 * rank; }
+
+/// `bytes` are the file's first, headerBytes(rank) of them if it has so many.
+Result<IdxHeader> parseHeader(std::string_view bytes, size_t rank, const std::string& name) {
+  GPUC_RETURN_IF_ERROR(checkMagic(bytes, rank, name));
+  if (bytes.size() < headerBytes(rank))
+    return errorf("%s: cut short: %zu bytes, an IDX header of rank %zu has %zu", name.c_str(), bytes.size(),
+                  rank, headerBytes(rank));
+  TensorSpec spec{name, DataType::ui8, {}};
+  for (size_t i = 0; i < rank; ++i) spec.shape.push_back(bigEndian32(bytes, headerBytes(i)));
+  int64_t count = 0;
+  if (!checkedElementCount(spec.shape, count) || count > INT64_MAX - static_cast<int64_t>(headerBytes(rank)))
+    return errorf("%s: the extents %s of its header are too large", name.c_str(), spec.str().c_str());
+  return IdxHeader{std::move(spec.shape), headerBytes(rank) + static_cast<size_t>(count)};
+}
+
+/// An IDX file, unpacked if it is packed.
+struct IdxFile {
+  std::string path;  // the one that was found
+  std::string bytes;
+  std::vector<int64_t> shape;
+};
+
+/// Of a packed file no more is unpacked than its header tells of, and a byte to see whether it ends there.
+Result<std::string> unpack(std::string_view packed, size_t rank, const std::string& path) {
+  GPUC_ASSIGN_OR_RETURN(std::string begin, gunzip(packed, path, headerBytes(rank)));
+  GPUC_ASSIGN_OR_RETURN(IdxHeader header, parseHeader(begin, rank, path));
+  return gunzip(packed, path, header.file_bytes + 1);
+}
+
+/// `base`, or `base`.gz.
+Result<IdxFile> readIdx(const std::string& base, size_t rank) {
   struct stat info;
-  path = base;
+  IdxFile idx{.path = base, .bytes = {}, .shape = {}};
   if (::stat(base.c_str(), &info) != 0) {
-    path = base + kGzipSuffix;
-    if (::stat(path.c_str(), &info) != 0)
-      return Status::error("no such data: neither " + base + " nor " + path + " exists");
+    idx.path = base + kGzipSuffix;
+    if (::stat(idx.path.c_str(), &info) != 0)
+      return Status::error("no such data: neither " + base + " nor " + idx.path + " exists");
   }
-  GPUC_ASSIGN_OR_RETURN(std::string bytes, readFile(path));
-  if (!isGzip(bytes)) return bytes;
-  return gunzip(bytes, path);
+  GPUC_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(idx.path));
+  std::string_view bytes = file.bytes();
+  if (isGzip(bytes)) {
+    GPUC_ASSIGN_OR_RETURN(idx.bytes, unpack(bytes, rank, idx.path));
+    bytes = idx.bytes;
+  }
+  GPUC_ASSIGN_OR_RETURN(idx.shape, parseIdx(bytes, rank, idx.path));
+  if (idx.bytes.empty()) idx.bytes = bytes;
+  return idx;
 }
 
 class IdxDataset : public Dataset {
@@ -114,22 +157,15 @@ class IdxDataset : public Dataset {
 }  // namespace
 
 Result<std::vector<int64_t>> parseIdx(std::string_view bytes, size_t rank, const std::string& name) {
-  GPUC_RETURN_IF_ERROR(checkMagic(bytes, rank, name));
-  size_t header = 4 + 4 * rank;
-  if (bytes.size() < header)
-    return errorf("%s: cut short: %zu bytes, an IDX header of rank %zu has %zu", name.c_str(), bytes.size(),
-                  rank, header);
-  TensorSpec spec{name, DataType::ui8, {}};
-  for (size_t i = 0; i < rank; ++i) spec.shape.push_back(bigEndian32(bytes, 4 + 4 * i));
-  int64_t count = 0;
-  if (!checkedElementCount(spec.shape, count))
-    return errorf("%s: the extents %s of its header are too large", name.c_str(), spec.str().c_str());
-  uint64_t expected = header + static_cast<uint64_t>(count);
-  if (bytes.size() != expected)
-    return errorf("%s: %s: %zu bytes, but its header says %s, which makes %llu", name.c_str(),
-                  bytes.size() < expected ? "cut short" : "too long", bytes.size(), spec.str().c_str(),
-                  static_cast<unsigned long long>(expected));
-  return spec.shape;
+  GPUC_ASSIGN_OR_RETURN(IdxHeader header, parseHeader(bytes, rank, name));
+  TensorSpec spec{name, DataType::ui8, std::move(header.shape)};
+  if (bytes.size() < header.file_bytes)
+    return errorf("%s: cut short: %zu bytes, but its header says %s, which makes %zu", name.c_str(),
+                  bytes.size(), spec.str().c_str(), header.file_bytes);
+  if (bytes.size() > header.file_bytes)
+    return errorf("%s: too long: its header says %s, which makes %zu bytes, but more follow", name.c_str(),
+                  spec.str().c_str(), header.file_bytes);
+  return std::move(spec.shape);
 }
 
 std::vector<std::string> idxPaths(const std::string& prefix) {
@@ -140,22 +176,19 @@ std::vector<std::string> idxPaths(const std::string& prefix) {
 }
 
 Result<std::unique_ptr<Dataset>> openIdx(const std::string& prefix) {
-  std::string images_path, labels_path;
-  GPUC_ASSIGN_OR_RETURN(std::string images, readPlainOrGzip(prefix + kImagesName, images_path));
-  GPUC_ASSIGN_OR_RETURN(std::vector<int64_t> image_shape, parseIdx(images, 3, images_path));
-  GPUC_ASSIGN_OR_RETURN(std::string labels, readPlainOrGzip(prefix + kLabelsName, labels_path));
-  GPUC_ASSIGN_OR_RETURN(std::vector<int64_t> label_shape, parseIdx(labels, 1, labels_path));
-  if (image_shape[0] != label_shape[0])
-    return errorf("%s has %lld images, but %s has %lld labels", images_path.c_str(),
-                  static_cast<long long>(image_shape[0]), labels_path.c_str(),
-                  static_cast<long long>(label_shape[0]));
-  if (image_shape[0] == 0) return Status::error(images_path + ": has no images");
+  GPUC_ASSIGN_OR_RETURN(IdxFile images, readIdx(prefix + kImagesName, 3));
+  GPUC_ASSIGN_OR_RETURN(IdxFile labels, readIdx(prefix + kLabelsName, 1));
+  if (images.shape[0] != labels.shape[0])
+    return errorf("%s has %lld images, but %s has %lld labels", images.path.c_str(),
+                  static_cast<long long>(images.shape[0]), labels.path.c_str(),
+                  static_cast<long long>(labels.shape[0]));
+  if (images.shape[0] == 0) return Status::error(images.path + ": has no images");
   std::vector<DatasetField> fields = {
-      {{"x", DataType::ui8, {image_shape[1], image_shape[2]}}, images_path},
-      {{"labels", DataType::i32, {}}, labels_path, /*may_idle=*/true},
+      {{"x", DataType::ui8, {images.shape[1], images.shape[2]}}, images.path},
+      {{"labels", DataType::i32, {}}, labels.path, /*may_idle=*/true},
   };
   return std::unique_ptr<Dataset>(
-      new IdxDataset(std::move(fields), std::move(images), std::move(labels), image_shape[0]));
+      new IdxDataset(std::move(fields), std::move(images.bytes), std::move(labels.bytes), images.shape[0]));
 }
 
 }  // namespace gpuc

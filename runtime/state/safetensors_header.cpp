@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <tuple>
+#include <unordered_set>
 
 #include "runtime/base/quote.h"
 
@@ -37,24 +37,41 @@ std::optional<DataType> typeOf(const std::string& dtype) {
   return std::nullopt;
 }
 
-/// Parses without exceptions and finds keys that come twice, of which the library would keep the last.
-Result<Json> parseJson(std::string_view text) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  std::string twice;
-  bool has_twice = false;
-  auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second &&
-        !has_twice) {
-      twice = parsed.get<std::string>();
-      has_twice = true;
-    }
+/// Finds a key that comes twice in an object, of which the library would keep the last. The library can be
+/// asked to watch for that while it parses, but then looks through an object again for each of its members.
+class KeyWatch : public nlohmann::json_sax<Json> {
+ public:
+  const std::optional<std::string>& twice() const { return twice_; }
+
+  bool start_object(size_t) override { return keys_.emplace_back(), true; }
+  bool end_object() override { return keys_.pop_back(), true; }
+  bool key(string_t& key) override {
+    if (!keys_.back().insert(key).second && !twice_) twice_ = key;
     return true;
-  };
-  Json json = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object()) return Status::error("the header is not a JSON object");
-  if (has_twice) return Status::error(inQuotes(twice) + " stands twice in the header");
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  std::vector<std::unordered_set<std::string>> keys_;  // of the objects that are open
+  std::optional<std::string> twice_;
+};
+
+/// Parses without exceptions.
+Result<Json> parseJson(std::string_view text) {
+  KeyWatch keys;
+  bool is_json = Json::sax_parse(text.begin(), text.end(), &keys);
+  Json json = is_json ? Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false) : Json();
+  if (!json.is_object()) return Status::error("the header is not a JSON object");
+  if (keys.twice()) return Status::error(inQuotes(*keys.twice()) + " stands twice in the header");
   return json;
 }
 
@@ -78,6 +95,9 @@ Status parseShape(const Json& json, std::vector<int64_t>& shape) {
     if (!isExtent(extent)) return Status::error("its shape has an extent that is not an integer from 0 up");
     shape.push_back(extent.get<int64_t>());
   }
+  constexpr size_t kMostExtents = 64;  // as arrays have
+  if (shape.size() > kMostExtents)
+    return errorf("its shape has %zu extents, at most %zu are known", shape.size(), kMostExtents);
   int64_t count = 0;
   if (!checkedElementCount(shape, count))
     return Status::error("its shape has more elements than 64 bits count");
@@ -152,23 +172,25 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::string_view text) {
 }
 
 Result<std::string> safetensorsHeaderText(const SafetensorsHeader& header) {
-  // An ordered object keeps the tensors in the order of their data; the library sorts the metadata.
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  // Tensors are written in the order of their data, each by the library; it sorts the metadata.
+  std::string text = "{";
   if (!header.metadata.empty()) {
     for (const auto& [key, value] : header.metadata)
       if (!isUtf8(key) || !isUtf8(value)) return Status::error("metadata " + inQuotes(key) + " is not UTF-8");
-    json[kMetadataKey] = header.metadata;
+    text += Json(kMetadataKey).dump() + ":" + Json(header.metadata).dump();
   }
+  std::unordered_set<std::string_view> names;
   for (const SafetensorsPlace& place : header.places) {
     const TensorSpec& spec = place.spec;
-    if (!isUtf8(spec.name) || spec.name == kMetadataKey || json.contains(spec.name))
+    bool is_taken = !names.insert(spec.name).second;
+    if (!isUtf8(spec.name) || spec.name == kMetadataKey || is_taken)
       return Status::error("a tensor cannot be named " + inQuotes(spec.name) +
-                           (json.contains(spec.name) ? ", the name is taken" : ""));
-    json[spec.name]["dtype"] = dtypeOf(spec.type);
-    json[spec.name]["shape"] = spec.shape;
-    json[spec.name]["data_offsets"] = {place.begin, place.end};
+                           (is_taken ? ", the name is taken" : ""));
+    nlohmann::ordered_json entry = {
+        {"dtype", dtypeOf(spec.type)}, {"shape", spec.shape}, {"data_offsets", {place.begin, place.end}}};
+    text += (text.size() > 1 ? "," : "") + Json(spec.name).dump() + ":" + entry.dump();
   }
-  std::string text = json.dump();
+  text += '}';
   return text.append((8 - text.size() % 8) % 8, ' ');
 }
 

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
   std::string unpacked;
   if (gpuc::isGzip(bytes)) {
-    gpuc::Result<std::string> result = gpuc::gunzip(bytes, "f");
+    gpuc::Result<std::string> result = gpuc::gunzip(bytes, "f", SIZE_MAX);
     if (!result.ok()) {
       gpuc::requireOneLine(result, "f:");
       return 0;

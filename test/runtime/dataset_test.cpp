@@ -59,22 +59,36 @@ std::vector<T> rowsOf(const Dataset& dataset, size_t field, const std::vector<in
   return values;
 }
 
+constexpr size_t kAll = SIZE_MAX;
+
 TEST(Gzip, UnpacksMembersInARow) {
   std::string text(100000, 'a');
-  EXPECT_EQ(*gunzip(gzipped(text), "f"), text);
-  EXPECT_EQ(*gunzip(gzipped("one") + gzipped("two"), "f"), "onetwo");
-  EXPECT_EQ(*gunzip(gzipped(""), "f"), "");
+  EXPECT_EQ(*gunzip(gzipped(text), "f", kAll), text);
+  EXPECT_EQ(*gunzip(gzipped("one") + gzipped("two"), "f", kAll), "onetwo");
+  EXPECT_EQ(*gunzip(gzipped(""), "f", kAll), "");
+}
+
+TEST(Gzip, UnpacksNoMoreThanIsAsked) {
+  std::string packed = gzipped(std::string(100000, 'a'));
+  for (size_t most : {0, 1, 4096, 4097, 99999, 100000, 100001}) {
+    Result<std::string> text = gunzip(packed, "f", most);
+    ASSERT_TRUE(text.ok()) << text.message();
+    EXPECT_EQ(text->size(), std::min<size_t>(most, 100000));
+    EXPECT_LE(text->capacity(), std::max<size_t>(2 * most, 15)) << "nor is there room for much more";
+  }
+  packed.resize(packed.size() - 12);  // what is not asked for may be damaged
+  EXPECT_EQ(gunzip(packed, "f", 5)->size(), 5u);
 }
 
 TEST(Gzip, RefusesDamage) {
   std::string packed = gzipped("some text that is long enough to be cut");
   for (size_t length = 2; length < packed.size(); ++length)
-    expectError(gunzip(packed.substr(0, length), "f.gz"),
+    expectError(gunzip(packed.substr(0, length), "f.gz", kAll),
                 "f.gz: gzip data cut short after " + std::to_string(length));
-  expectError(gunzip(packed + "xyz", "f.gz"), "f.gz: 3 bytes follow the end of the gzip data");
+  expectError(gunzip(packed + "xyz", "f.gz", kAll), "f.gz: 3 bytes follow the end of the gzip data");
   std::string flipped = packed;
   flipped[packed.size() - 6] ^= 1;  // within the CRC
-  expectError(gunzip(flipped, "f.gz"), "f.gz: corrupt gzip data: incorrect data check");
+  expectError(gunzip(flipped, "f.gz", kAll), "f.gz: corrupt gzip data: incorrect data check");
 }
 
 class Idx : public testing::Test {
@@ -129,7 +143,7 @@ TEST_F(Idx, RefusesLengthsThatDisagree) {
   expectError(open(),
               "train-images-idx3-ubyte: cut short: 39 bytes, but its header says 4x2x3xui8, which makes 40");
   write(idxBytes({4, 2, 3}) + "x", idxBytes({4}));
-  expectError(open(), "too long: 41 bytes, but its header says 4x2x3xui8, which makes 40");
+  expectError(open(), "too long: its header says 4x2x3xui8, which makes 40 bytes, but more follow");
   write(idxBytes({4, 2, 3}), idxBytes({3}));
   expectError(open(), "has 4 images, but " + (folder / "train-labels-idx1-ubyte") + " has 3 labels");
   write(idxBytes({0, 2, 3}), idxBytes({0}));

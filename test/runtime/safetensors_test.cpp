@@ -70,6 +70,45 @@ TEST(Safetensors, BytesAreTheReferences) {
   EXPECT_EQ(fileBytes(folder / "w"), withLength(header, data));
 }
 
+// Each tensor is looked at a few times, however many there are: a header of 20 MB that is looked through
+// again for each of its tensors would not be read within the suite's time.
+TEST(Safetensors, ManyTensorsAreReadAndWritten) {
+  constexpr size_t kTensors = 250'000;
+  TemporaryFolder folder;
+  std::vector<TensorView> tensors;
+  std::vector<TensorSpec> specs;
+  float value = 3;
+  for (size_t i = 0; i < kTensors; ++i) specs.push_back({"t" + std::to_string(i), DataType::f32, {1}});
+  for (const TensorSpec& spec : specs) tensors.push_back({spec, &value});
+  ASSERT_TRUE(writeSafetensors(folder / "w", tensors, {}).ok());
+  Result<SafetensorsFile> file = SafetensorsFile::open(folder / "w");
+  ASSERT_TRUE(file.ok()) << file.message();
+  EXPECT_EQ(file->tensors().size(), kTensors);
+  Result<std::vector<const SafetensorsFile::Entry*>> bound = bindByName(specs, *file);
+  ASSERT_TRUE(bound.ok()) << bound.message();
+  EXPECT_EQ(bound->back()->spec.name, specs.back().name);
+}
+
+// A magic number may be a header's length: 1f 8b 08 00 is 559,903.
+TEST(Safetensors, ALengthThatLooksLikeGzipIsALength) {
+  std::string header = "{\"__metadata__\":{\"k\":\"" + std::string(559'903 - 25, 'x') + "\"}}";
+  ASSERT_EQ(header.size(), 559'903u);
+  Result<SafetensorsFile> file = SafetensorsFile::parse(withLength(header), "w");
+  EXPECT_TRUE(file.ok()) << file.message();
+}
+
+TEST(Safetensors, SaysWhatElseAFileIs) {
+  using namespace std::literals;
+  for (auto [bytes, part] :
+       {std::pair("\x93NUMPY\1\0v\0{'descr': "sv, "it is a NumPy array (.npy): save a dict"),
+        {"gpucplan\3\0\0\0\0\0\0\0"sv, "it is a plan of gpuc: gpuc-train, "},
+        {"\x1f\x8b\x08\0\0\0\0\0\0\3x"sv, "it is packed by gzip: unpack it first"},
+        {"\x80\2\x8a\nl\xfc\x9c\x46\xf9"sv, "it is a pickle of Python"},
+        {"\x08\x08\x12\x07pytorch"sv, "it is likely an ONNX model: gpuc-import-onnx"},
+        {"<!DOCTYPE html><html>"sv, "it is a web page: was a download refused?"}})
+    expectError(SafetensorsFile::parse(bytes, "w"), "w: not a safetensors file; "s + part);
+}
+
 TEST(Safetensors, EveryTypeGoesThrough) {
   TemporaryFolder folder;
   std::string data(16, '\1');
