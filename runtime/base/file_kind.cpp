@@ -161,8 +161,8 @@ FileKind fileKindOf(std::string_view bytes) {
   for (const Magic& magic : kMagics)
     if (bytes.starts_with(magic.begin)) return magic.kind;
   if (bytes.starts_with("PK\x03\x04")) return kindOfZip(bytes);
+  if (isSafetensors(bytes)) return FileKind::safetensors;  // before gzip: its length may be any number
   if (isGzip(bytes)) return FileKind::gzip;
-  if (isSafetensors(bytes)) return FileKind::safetensors;
   if (isPickle(bytes)) return FileKind::pickle;
   if (isIdx(bytes)) return FileKind::idx;
   if (isOnnx(bytes)) return FileKind::onnx;

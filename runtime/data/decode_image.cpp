@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/base/file_kind.h"
 #include "runtime/base/quote.h"
 
 namespace gpuc {
@@ -71,7 +72,7 @@ Status decodeImage(std::string_view bytes, const std::string& name, const ImageS
   else if (bytes.starts_with("\xff\xd8"))
     GPUC_RETURN_IF_ERROR(decodeJpeg(bytes, name, shape, pixels));
   else
-    return Status::error(name + ": neither PNG nor JPEG");
+    return Status::error(name + ": neither PNG nor JPEG" + explainFileKind(bytes, FileRole::data));
   toPlanes(pixels, shape, destination);
   return okStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "runtime/base/file_kind.h"
 #include "runtime/state/mapped_file.h"
 
 namespace gpuc {
@@ -86,6 +87,10 @@ Result<std::unique_ptr<Dataset>> openTokens(const std::string& path, TokenFormat
   GPUC_ASSIGN_OR_RETURN(DataType x_type, tokenType(inputs, "x"));
   GPUC_ASSIGN_OR_RETURN(DataType labels_type, tokenType(inputs, "labels"));
   GPUC_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  // Bytes are bytes: those of an array's file would train as well as those of a text.
+  if (isCertain(fileKindOf(file.bytes())))
+    return Status::error(path + ": not " + (format == TokenFormat::bytes ? "text" : "raw tokens") +
+                         explainFileKind(file.bytes(), FileRole::data));
   size_t token_bytes = format == TokenFormat::bytes ? 1 : 2;
   if (file.bytes().size() % token_bytes != 0)
     return errorf("%s: cut short: %zu bytes, but tokens of 16 bits come in pairs of bytes", path.c_str(),

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "runtime/base/file_kind.h"
 #include "runtime/plan/header.h"
 
 #define XXH_INLINE_ALL
@@ -28,7 +29,8 @@ std::string sealPlan(std::string_view payload) {
 
 Result<std::string_view> openSeal(std::string_view file) {
   if (file.size() < sizeof(kPlanMagic) || std::memcmp(file.data(), kPlanMagic, sizeof(kPlanMagic)) != 0)
-    return errorf("not a gpuc plan: it does not begin with 'gpucplan'");
+    return Status::error("not a gpuc plan: it does not begin with 'gpucplan'" +
+                         explainFileKind(file, FileRole::plan));
   PlanHeader header;
   if (file.size() < sizeof(header))
     return errorf("plan cut short: %zu bytes, the header alone takes %zu", file.size(), sizeof(header));

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "runtime/base/file.h"
+#include "runtime/base/file_kind.h"
 #include "runtime/base/quote.h"
 #include "runtime/state/npy_header.h"
 
@@ -49,7 +50,8 @@ uint64_t littleEndian(std::string_view bytes, size_t begin, size_t count) {
 /// Magic (6), version (2), length of the dictionary (2 bytes in version 1, 4 since version 2), dictionary.
 Result<Layout> parseLayout(std::string_view bytes) {
   if (!bytes.starts_with(kMagic))
-    return Status::error("is not a .npy file (it does not begin with \\x93NUMPY)");
+    return Status::error("is not a .npy file (it does not begin with \\x93NUMPY)" +
+                         explainFileKind(bytes, FileRole::data));
   if (bytes.size() < 10) return Status::error("cut short within its header");
   unsigned major = static_cast<uint8_t>(bytes[6]), minor = static_cast<uint8_t>(bytes[7]);
   if (major < 1 || major > 3 || minor != 0)
@@ -76,6 +78,9 @@ Result<NpyArray> parseArray(std::string_view bytes, const std::string& name) {
   if (layout.header.fortran_order)
     return Status::error("is in Fortran order; save numpy.ascontiguousarray(a)");
   NpyArray array{{name, type, layout.header.shape}, bytes.substr(layout.data_begin), {}};
+  constexpr size_t kMostExtents = 64;  // NumPy's own limit
+  if (array.spec.shape.size() > kMostExtents)
+    return errorf("has %zu extents, arrays have at most %zu", array.spec.shape.size(), kMostExtents);
   int64_t count = 0;
   if (!checkedElementCount(array.spec.shape, count))
     return Status::error("has a shape of more elements than 64 bits can count: " + array.spec.str());

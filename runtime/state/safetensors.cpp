@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/file.h"
+#include "runtime/base/file_kind.h"
 #include "runtime/state/safetensors_header.h"
 
 namespace gpuc {
@@ -23,17 +24,25 @@ std::string littleEndian64(uint64_t value) {
   return bytes;
 }
 
+/// "not a safetensors file: why", or what else the bytes are known for.
+Status notSafetensors(std::string_view bytes, const std::string& why) {
+  std::string kind = explainFileKind(bytes, FileRole::weights);
+  return Status::error("not a safetensors file" + (kind.empty() ? ": " + why : kind));
+}
+
 /// The header's text between its length and the data.
 Result<std::string_view> headerText(std::string_view bytes) {
+  if (FileKind kind = fileKindOf(bytes); kind != FileKind::safetensors && isCertain(kind))
+    return notSafetensors(bytes, "");
   if (bytes.size() < kLengthBytes)
     return errorf("cut short: %zu bytes, a safetensors file has at least 8", bytes.size());
   unsigned long long length = littleEndian64(bytes), room = bytes.size() - kLengthBytes;
   if (length > kMostHeaderBytes)
-    return errorf("not a safetensors file: its header would have %llu bytes, the limit is %llu", length,
-                  static_cast<unsigned long long>(kMostHeaderBytes));
+    return notSafetensors(bytes, "its header would have " + std::to_string(length) + " bytes, the limit is " +
+                                     std::to_string(kMostHeaderBytes));
   if (length > room) return errorf("cut short: a header of %llu bytes, but only %llu follow", length, room);
   if (length == 0 || bytes[kLengthBytes] != '{')
-    return Status::error("not a safetensors file: its header does not begin with {");
+    return notSafetensors(bytes, "its header does not begin with {");
   return bytes.substr(kLengthBytes, length);
 }
 

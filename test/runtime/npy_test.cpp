@@ -88,6 +88,14 @@ TEST(Npy, SaysHowToConvertWhatItDoesNotRead) {
 
 TEST(Npy, RefusesBadHeaders) {
   expectError(parseNpy("\x89PNG", "f"), "f: is not a .npy file");
+  expectError(
+      parseNpy(std::string("PK\3\4") + std::string(22, '\0') + std::string("\x05\0\0\0x.npy", 9), "f"),
+      "f: is not a .npy file (it does not begin with \\x93NUMPY); it is a zip of NumPy arrays (.npz): save "
+      "each array by numpy.save");
+  std::string extents;
+  for (int i = 0; i < 65; ++i) extents += "1,";
+  expectRefusal("{'descr': '|u1', 'fortran_order': False, 'shape': (" + extents + ")}", "x",
+                "has 65 extents, arrays have at most 64");
   expectError(parseNpy(std::string("\x93NUMPY\x01\x00", 8), "f"), "f: cut short within its header");
   expectError(parseNpy(std::string("\x93NUMPY\x02\x00\x01\x00", 10), "f"), "f: cut short within its header");
   expectError(parseNpy(std::string("\x93NUMPY\x01\x00\xff\xff{", 11), "f"), "f: cut short within its header");

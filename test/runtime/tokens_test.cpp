@@ -90,6 +90,20 @@ TEST(Tokens, RefusesWhatMakesNoSample) {
               "odd: cut short: 9 bytes, but tokens of 16 bits come in pairs of bytes");
 }
 
+// They would train as well as text does.
+TEST(Tokens, RefusesFilesOfAnotherKind) {
+  TemporaryFolder folder;
+  auto inputs = inputsOf(DataType::i32, 0);
+  for (std::string begin : {"\x93NUMPY", "gpucplan", "\x89PNG\r\n\x1a\n", "\x1f\x8b\x08"}) {
+    std::string path = folder.write("a", begin + std::string(64, '\0'));
+    expectError(openTokens(path, TokenFormat::bytes, inputs), "a: not text; it is ");
+    expectError(openTokens(path, TokenFormat::uint16, inputs), "a: not raw tokens; it is ");
+  }
+  // Text may be of anything.
+  for (std::string begin : {"module @mlp {", "<!DOCTYPE html>", "\x08\x08\x12\x07", "PK"})
+    EXPECT_TRUE(openTokens(folder.write("a", begin + std::string(64, ' ')), TokenFormat::bytes, inputs).ok());
+}
+
 TEST(Tokens, RefusesAPlanThatTakesNoTokens) {
   TemporaryFolder folder;
   std::string path = folder.write("a", "abcdefghij");
