@@ -11,8 +11,11 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Compiler.h"
 #include "runtime/base/file.h"
+#include "runtime/base/file_kind.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/output_files.h"
+#include "runtime/base/tool_main.h"
+#include "tools/llvm_errors.h"
 
 namespace {
 
@@ -149,6 +152,14 @@ std::string findMalformed(const Request& request) {
   return target.empty() ? parseMlirFlags(request.mlirFlags) : target;
 }
 
+/// Of the first bytes of other files a parser could only say that they are no `.mlir`.
+gpuc::Status checkIsModel(std::string_view bytes, const std::string& name) {
+  gpuc::FileKind kind = gpuc::fileKindOf(bytes);
+  for (gpuc::FileKind taken : {gpuc::FileKind::mlir, gpuc::FileKind::unknown, gpuc::FileKind::empty})
+    if (kind == taken) return gpuc::okStatus();
+  return gpuc::Status::error(name + ": not text of .mlir" + explainFileKind(bytes, gpuc::FileRole::model));
+}
+
 gpuc::Status compile(const Request& request) {
   Clock::time_point begin = Clock::now();
   gpuc::Compiler compiler;
@@ -157,6 +168,7 @@ gpuc::Status compile(const Request& request) {
   std::string outputs[] = {output, request.report.value_or("")};
   GPUC_RETURN_IF_ERROR(gpuc::checkOutputFiles(outputs, {&request.input, 1}));
   GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(request.input));
+  GPUC_RETURN_IF_ERROR(checkIsModel(text, request.input));
   GPUC_ASSIGN_OR_RETURN(auto module, compiler.parse(text, request.input == "-" ? "<stdin>" : request.input));
 
   gpuc::Stage stage = request.emit == "gpuc"    ? gpuc::Stage::model
@@ -183,7 +195,8 @@ gpuc::Status compile(const Request& request) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+static int tool(int argc, char** argv) {
+  gpuc::endInOneLineOnLlvmErrors();
   Request request;
   std::optional<std::string> emit;
   std::optional<int64_t> batch, seed;
@@ -236,3 +249,5 @@ int main(int argc, char** argv) {
   gpuc::Status status = compile(request);
   return status.ok() ? 0 : fail(status);
 }
+
+int main(int argc, char** argv) { return gpuc::runTool(argc, argv, tool); }

@@ -2,12 +2,13 @@
 #include <cstdio>
 
 #include "runtime/base/flags.h"
+#include "runtime/base/tool_main.h"
 #include "runtime/exec/devices.h"
 #include "runtime/generate/generator.h"
 
 using namespace gpuc;
 
-int main(int argc, char** argv) {
+static int tool(int argc, char** argv) {
   GenerateOptions options;
   int64_t seed = 0;
   CommandLine cli("gpuc-generate", "Writes text that goes on from a prompt, by a model of text.");
@@ -38,3 +39,5 @@ int main(int argc, char** argv) {
   std::fprintf(stderr, "error: %s\n", status.message().c_str());
   return 1;
 }
+
+int main(int argc, char** argv) { return runTool(argc, argv, tool); }

@@ -8,8 +8,10 @@
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/tool_main.h"
 #include "runtime/base/warn.h"
 #include "runtime/state/safetensors.h"
+#include "tools/llvm_errors.h"
 
 namespace {
 
@@ -86,7 +88,8 @@ gpuc::Status write(const gpuc::onnx::ImportedModel& model, const std::string& ou
 
 }  // namespace
 
-int main(int argc, char** argv) {
+static int tool(int argc, char** argv) {
+  gpuc::endInOneLineOnLlvmErrors();
   std::string input;
   std::optional<std::string> output;
   std::vector<std::string> dimTexts;
@@ -131,3 +134,5 @@ int main(int argc, char** argv) {
   gpuc::Status written = write(imported, *output);
   return written.ok() ? 0 : fail(written);
 }
+
+int main(int argc, char** argv) { return gpuc::runTool(argc, argv, tool); }

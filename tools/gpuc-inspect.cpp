@@ -6,6 +6,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/output_files.h"
+#include "runtime/base/tool_main.h"
 #include "runtime/tooling/inspect.h"
 
 using namespace gpuc;
@@ -45,7 +46,7 @@ Status run(const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+static int tool(int argc, char** argv) {
   Options options;
   CommandLine cli("gpuc-inspect", "Says what a plan holds: entries, variables, memory, commands.");
   cli.addPositional("PLAN", &options.plan, "the plan; - is stdin");
@@ -60,3 +61,5 @@ int main(int argc, char** argv) {
   std::fprintf(stderr, "error: %s\n", status.message().c_str());
   return 1;
 }
+
+int main(int argc, char** argv) { return runTool(argc, argv, tool); }

@@ -5,6 +5,8 @@
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/output_files.h"
+#include "runtime/base/tool_main.h"
+#include "tools/llvm_errors.h"
 
 namespace {
 
@@ -27,7 +29,8 @@ void warnOfLeftOut(const std::vector<std::string>& names) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+static int tool(int argc, char** argv) {
+  gpuc::endInOneLineOnLlvmErrors();
   bool list = false, summary = false;
   std::optional<std::string> name, output;
   std::vector<std::string> settings;
@@ -62,3 +65,5 @@ int main(int argc, char** argv) {
       return fail(written);
   return 0;
 }
+
+int main(int argc, char** argv) { return gpuc::runTool(argc, argv, tool); }

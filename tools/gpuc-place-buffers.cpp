@@ -5,8 +5,10 @@
 #include "passes/placement/Solver.h"
 #include "passes/placement/Validator.h"
 #include "runtime/base/file.h"
+#include "runtime/base/file_kind.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/output_files.h"
+#include "runtime/base/tool_main.h"
 
 using namespace gpuc;
 
@@ -23,6 +25,8 @@ Status run(const Options& options) {
   GPUC_RETURN_IF_ERROR(checkOutputFiles({&options.output, 1}, {&options.input, 1}));
   GPUC_ASSIGN_OR_RETURN(std::string text, readFile(options.input));
   std::string name = options.input == "-" ? "stdin" : options.input;
+  if (isCertain(fileKindOf(text)))
+    return Status::error(name + ": not a CSV file" + explainFileKind(text, FileRole::data));
   GPUC_ASSIGN_OR_RETURN(placement::CsvTable table, placement::parseCsv(text, name));
   table.problem.capacity = options.capacity;
 
@@ -45,7 +49,7 @@ Status run(const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+static int tool(int argc, char** argv) {
   Options options;
   CommandLine cli("gpuc-place-buffers",
                   "Gives every buffer an offset, so that buffers live at once do not overlap.");
@@ -65,3 +69,5 @@ int main(int argc, char** argv) {
   std::fprintf(stderr, "error: %s\n", status.message().c_str());
   return 1;
 }
+
+int main(int argc, char** argv) { return runTool(argc, argv, tool); }

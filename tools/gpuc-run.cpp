@@ -3,6 +3,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
+#include "runtime/base/tool_main.h"
 #include "runtime/exec/devices.h"
 #include "runtime/tooling/allocation_hook.h"
 #include "runtime/tooling/program_inputs.h"
@@ -27,7 +28,7 @@ std::string findMalformed(const RunOptions& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+static int tool(int argc, char** argv) {
   RunOptions options;
   std::optional<std::string> plan, entry;
   bool list_devices = false;
@@ -66,3 +67,5 @@ int main(int argc, char** argv) {
   options.entry = *entry;
   return finish(runPlan(options, [] { return allocationCount().total(); }));
 }
+
+int main(int argc, char** argv) { return runTool(argc, argv, tool); }

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "runtime/base/flags.h"
+#include "runtime/base/tool_main.h"
 #include "runtime/data/data_spec.h"
 #include "runtime/exec/devices.h"
 #include "runtime/train/stop_signal.h"
@@ -81,7 +82,7 @@ int fail(const Status& status) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+static int tool(int argc, char** argv) {
   TrainOptions options;
   std::string last_batch = "drop";
   bool no_shuffle = false;
@@ -101,3 +102,5 @@ int main(int argc, char** argv) {
   if (!outcome.ok()) return fail(outcome.status());
   return *outcome == TrainOutcome::stopped ? kStoppedExitCode : 0;
 }
+
+int main(int argc, char** argv) { return runTool(argc, argv, tool); }

@@ -83,8 +83,10 @@ FailureOr<std::string> linkSharedObject(ArrayRef<std::string> objects, std::stri
     llvm::raw_fd_ostream stream(input, code);
     if (!code)
       stream << (*archive)->getBuffer();
-    if (stream.has_error())
+    stream.close(); // or a disk that is full would show only when the stream goes, and end the process
+    if (!code)
       code = stream.error();
+    stream.clear_error();
   }
   if (code) {
     error = "cannot write " + input + ": " + code.message();

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace gpuc {
 namespace {
@@ -25,6 +26,7 @@ class Descriptor {
   ~Descriptor() {
     if (number_ >= 0) ::close(number_);
   }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return number_; }
@@ -83,10 +85,22 @@ std::string followLinks(const std::string& path) {
   return text;
 }
 
-/// A name beside `path` that no other thread or process of this machine is using.
-std::string temporaryName(const std::string& path) {
+/// A file that is written under another name first.
+struct Temporary {
+  std::string name;
+  Descriptor file;
+};
+
+/// A new file beside `path`. A name may be taken: by one of this number before, which was killed, or by one
+/// on another machine that shares the folder.
+Temporary makeTemporary(const std::string& path, mode_t mode) {
   static std::atomic<unsigned> count{0};
-  return path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(count++);
+  constexpr unsigned kMostNames = 1'000'000;
+  for (unsigned tried = 1;; ++tried) {
+    std::string name = path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(count++);
+    int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (file >= 0 || errno != EEXIST || tried == kMostNames) return {std::move(name), Descriptor(file)};
+  }
 }
 
 /// Makes the rename itself durable. Some file systems refuse to sync folders; the bytes are safe all the
@@ -98,17 +112,19 @@ void syncFolderOf(const std::string& path) {
   if (descriptor.ok()) (void)::fsync(descriptor.get());
 }
 
-/// Errors name `path`, which the user knows, and not the temporary, which is gone by then.
-Status writeTemporary(const std::string& temporary, const std::string& path,
-                      std::span<const std::string_view> pieces, const struct stat* replaced) {
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.ok()) return systemError("write", path);
-  Status status = writePieces(file.get(), pieces, path);
-  if (status.ok() && replaced && ::fchmod(file.get(), replaced->st_mode & 07777) != 0)
+/// What replaces a file is nobody else's to read before it has that file's permissions. Errors name `path`,
+/// which the user knows, and not the temporary, which is gone by then.
+Status writeTemporary(const std::string& path, std::span<const std::string_view> pieces,
+                      const struct stat* replaced) {
+  Temporary temporary = makeTemporary(path, replaced ? 0600 : 0666);
+  int file = temporary.file.get();
+  if (!temporary.file.ok()) return systemError("write", path);
+  Status status = writePieces(file, pieces, path);
+  if (status.ok() && replaced && ::fchmod(file, replaced->st_mode & 07777) != 0)
     status = systemError("set the permissions of", path);
-  if (status.ok() && ::fsync(file.get()) != 0) status = systemError("write", path);
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = systemError("write", path);
-  if (!status.ok()) ::unlink(temporary.c_str());
+  if (status.ok() && ::fsync(file) != 0) status = systemError("write", path);
+  if (status.ok() && ::rename(temporary.name.c_str(), path.c_str()) != 0) status = systemError("write", path);
+  if (!status.ok()) ::unlink(temporary.name.c_str());
   return status;
 }
 
@@ -132,7 +148,7 @@ Status writeFileAtomically(const std::string& path, std::span<const std::string_
   bool exists = ::stat(target.c_str(), &info) == 0;
   // Renaming over a device would replace the device.
   if (exists && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return writeDirectly(target, pieces);
-  GPUC_RETURN_IF_ERROR(writeTemporary(temporaryName(target), target, pieces, exists ? &info : nullptr));
+  GPUC_RETURN_IF_ERROR(writeTemporary(target, pieces, exists ? &info : nullptr));
   syncFolderOf(target);
   return okStatus();
 }

@@ -1,6 +1,7 @@
 #include "runtime/generate/generator.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -49,13 +50,17 @@ Status checkLogits(const ProgramInfo& predict, const TensorSpec& x) {
                        "): f32 or f64 of [batch, length, vocabulary]");
 }
 
+Status flushStdout() {
+  if (std::fflush(stdout) == 0) return okStatus();
+  return Status::error(std::string("cannot write stdout: ") + std::strerror(errno));
+}
+
 Status writeToken(int64_t token, bool as_text, bool first) {
   if (as_text)
     std::putchar(static_cast<int>(token));
   else
     std::printf(first ? "%lld" : " %lld", static_cast<long long>(token));
-  if (std::fflush(stdout) != 0) return Status::error("cannot write to stdout");
-  return okStatus();
+  return flushStdout();
 }
 
 Status loadWeights(Session& session, std::span<const std::string> paths) {
@@ -179,7 +184,7 @@ Status generate(const GenerateOptions& options) {
     GPUC_RETURN_IF_ERROR(writeToken(token, as_text, false));
   }
   std::putchar('\n');
-  return std::fflush(stdout) == 0 ? okStatus() : Status::error("cannot write to stdout");
+  return flushStdout();
 }
 
 }  // namespace gpuc

@@ -7,10 +7,34 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "runtime/base/file.h"
+#include "runtime/base/mapped_ranges.h"
 
 namespace gpuc {
+namespace {
+
+/// Unmaps.
+class Mapping {
+ public:
+  Mapping(void* address, size_t bytes, const std::string& path)
+      : address_(address), bytes_(bytes), range_(std::in_place, address, bytes, path) {}
+  ~Mapping() {
+    range_.reset();  // first: the addresses may be another file's at once
+    ::munmap(address_, bytes_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+ private:
+  void* address_;
+  size_t bytes_;
+  std::optional<MappedRange> range_;
+};
+
+}  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
   MappedFile file;
@@ -24,8 +48,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
     int code = errno;
     ::close(descriptor);
     if (address == MAP_FAILED) return Status::error("cannot map " + path + ": " + std::strerror(code));
-    file.owner_ = std::shared_ptr<const void>(
-        address, [size](const void* mapped) { ::munmap(const_cast<void*>(mapped), size); });
+    file.owner_ = std::make_shared<const Mapping>(address, size, path);
     file.bytes_ = {static_cast<const char*>(address), size};
     return file;
   }

@@ -12,7 +12,8 @@ namespace gpuc {
 
 /// Read-only bytes of a file, mapped where it is a regular one, else read ("-" is stdin). A file that is
 /// replaced by renaming, as gpuc does, keeps its old bytes here; one that another program cuts short while it
-/// is mapped does not, and reading it then ends the process.
+/// is mapped does not, and reading it then ends the process: with a line that names it, in gpuc's programs
+/// (see runtime/base/mapped_ranges.h).
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::string& path);

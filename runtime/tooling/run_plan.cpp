@@ -1,5 +1,6 @@
 #include "runtime/tooling/run_plan.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -41,18 +42,21 @@ Status prepareVariables(Session& session, const RunOptions& options) {
   return okStatus();
 }
 
+/// Names are the plan's: none of them leads out of the folder.
+std::string outputPath(const std::string& folder, const TensorSpec& output) {
+  std::string name = output.name;
+  std::replace(name.begin(), name.end(), '/', '_');
+  return folder + "/" + name + ".npy";
+}
+
 Status writeOutputs(Session& session, ProgramId id, const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return Status::error("cannot make the folder " + folder + ": " + failed.message());
   const ProgramInfo& program = session.plan().info().programs[id.index];
   for (size_t i = 0; i < program.outputs.size(); ++i) {
-    // Names are the plan's: none of them leads out of the folder.
-    std::string name = program.outputs[i].name;
-    for (char& c : name)
-      if (c == '/') c = '_';
-    GPUC_RETURN_IF_ERROR(
-        writeNpy(folder + "/" + name + ".npy", program.outputs[i], session.output(id, i).data));
+    const TensorSpec& output = program.outputs[i];
+    GPUC_RETURN_IF_ERROR(writeNpy(outputPath(folder, output), output, session.output(id, i).data));
   }
   return okStatus();
 }
@@ -98,18 +102,31 @@ Status writeResults(Session& session, ProgramId id, const RunOptions& options,
   return writeFileAtomically(options.json, reportJson(session, options, statistics));
 }
 
-/// Variables may go back to the file that they came from: it is replaced whole, at the end.
+/// All that a run reads.
+std::vector<std::string> pathsRead(const RunOptions& options) {
+  std::vector<std::string> paths = inputPaths(options.inputs);
+  paths.push_back(options.plan);
+  paths.insert(paths.end(), options.variables.begin(), options.variables.end());
+  return paths;
+}
+
 Status checkOutputs(const RunOptions& options) {
-  std::vector<std::string> inputs = inputPaths(options.inputs);
-  inputs.push_back(options.plan);
   std::string outputs[] = {options.json, options.profile, options.save_variables};
-  GPUC_RETURN_IF_ERROR(checkOutputFiles(outputs, inputs));
+  GPUC_RETURN_IF_ERROR(checkOutputFiles(outputs, pathsRead(options)));
   if (options.output_dir.empty()) return okStatus();
   std::error_code ignored;
   if (std::filesystem::exists(options.output_dir, ignored) &&
       !std::filesystem::is_directory(options.output_dir, ignored))
     return Status::error("cannot write to " + options.output_dir + ": it is not a folder");
   return okStatus();
+}
+
+/// What is known only with the plan: the files of the program's outputs.
+Status checkOutputs(const ProgramInfo& program, const RunOptions& options) {
+  if (options.output_dir.empty()) return okStatus();
+  std::vector<std::string> outputs = {options.json, options.profile, options.save_variables};
+  for (const TensorSpec& output : program.outputs) outputs.push_back(outputPath(options.output_dir, output));
+  return checkOutputsApart(outputs, pathsRead(options));
 }
 
 }  // namespace
@@ -120,6 +137,7 @@ Status runPlan(const RunOptions& options, AllocationCounter allocations) {
   GPUC_ASSIGN_OR_RETURN(Session session, openSession(plan, options));
   for (const std::string& warning : session.warnings()) warn(warning);
   GPUC_ASSIGN_OR_RETURN(ProgramId id, session.program(options.entry));
+  GPUC_RETURN_IF_ERROR(checkOutputs(plan.info().programs[id.index], options));
   uint64_t seed = options.seed ? static_cast<uint64_t>(*options.seed) : plan.info().seed;
   GPUC_ASSIGN_OR_RETURN(ProgramInputs inputs,
                         ProgramInputs::gather(plan.info().programs[id.index], options.inputs, seed));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -80,6 +81,55 @@ TEST_F(FileTest, ReplacingKeepsPermissionsAndFollowsLinks) {
   ASSERT_TRUE(writeFileAtomically(path("link"), "new").ok());
   EXPECT_EQ(*readFile(path("x")), "new");
   EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(fs::status(path("x")).permissions(), fs::perms(0640));
+}
+
+// A killed process leaves its temporary, and its number is given to another one day.
+TEST_F(FileTest, NamesThatAKilledPredecessorLeftAreInNobodysWay) {
+  std::string begin = "x.tmp." + std::to_string(::getpid()) + ".";
+  for (int i = 0; i < 300; ++i) std::ofstream(path((begin + std::to_string(i)).c_str())) << "half";
+  Status status = writeFileAtomically(path("x"), "whole");
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(*readFile(path("x")), "whole");
+  EXPECT_EQ(fileCount(), 301u);
+  EXPECT_EQ(*readFile(path((begin + "0").c_str())), "half");
+}
+
+// Seen while the pieces are written: a child, because the test would be the file's owner all the same.
+TEST_F(FileTest, WhatReplacesASecretIsNeverReadable) {
+  ASSERT_TRUE(writeFileAtomically(path("x"), "old").ok());
+  for (auto [kept, meanwhile] : {std::pair(0600, 0600), {0640, 0600}, {0400, 0600}, {0666, 0600}}) {
+    fs::permissions(path("x"), fs::perms(kept));
+    // The write stops within the temporary, and the process with it.
+    pid_t child = ::fork();
+    if (child == 0) {
+      std::signal(SIGXFSZ, SIG_DFL);
+      struct rlimit small = {1000, 1000};
+      ::setrlimit(RLIMIT_FSIZE, &small);
+      (void)writeFileAtomically(path("x"), std::string(5000, 'n')).ok();
+      ::_exit(0);
+    }
+    int outcome = 0;
+    ::waitpid(child, &outcome, 0);
+    ASSERT_TRUE(WIFSIGNALED(outcome));
+    std::string temporary = path("x.tmp.") + std::to_string(child) + ".";
+    int found = 0;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (!entry.path().string().starts_with(temporary)) continue;
+      ++found;
+      EXPECT_EQ(fs::status(entry).permissions(), fs::perms(meanwhile));
+      fs::remove(entry);
+    }
+    EXPECT_EQ(found, 1);
+    ASSERT_TRUE(writeFileAtomically(path("x"), "new").ok());
+    EXPECT_EQ(fs::status(path("x")).permissions(), fs::perms(kept));
+  }
+}
+
+TEST_F(FileTest, ANewFileHasThePermissionsThatUmaskLeaves) {
+  mode_t former = ::umask(0027);
+  ASSERT_TRUE(writeFileAtomically(path("x"), "new").ok());
+  ::umask(former);
   EXPECT_EQ(fs::status(path("x")).permissions(), fs::perms(0640));
 }
 

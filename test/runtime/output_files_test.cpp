@@ -49,6 +49,18 @@ TEST_F(OutputFiles, AreNotWhatIsRead) {
   }
 }
 
+// Pictures are read from the folders of a folder; a folder that is made there would be a class of its own.
+TEST_F(OutputFiles, AreNotInTheFoldersOfAFolderThatIsRead) {
+  std::filesystem::create_directories(folder_ / "images/cat");
+  std::filesystem::create_directory_symlink(folder_ / "images", folder_ / "link");
+  Paths inputs{folder_ / "images"};
+  for (const char* name : {"images/cat/1.png", "images/cat/new", "link/cat/1.png"})
+    EXPECT_EQ(errorOf({folder_ / name}, inputs),
+              "cannot write " + folder_ / name + ": it is read, too; give the output another name");
+  EXPECT_FALSE(checkOutputsApart(Paths{folder_ / "images/run/latest"}, inputs).ok());
+  EXPECT_TRUE(checkOutputFiles(Paths{folder_ / "images/weights", folder_ / "imagesque"}, inputs).ok());
+}
+
 TEST_F(OutputFiles, AreNotWrittenTwice) {
   std::string path = folder_ / "new";
   EXPECT_EQ(errorOf({path, folder_ / "./new"}),

@@ -1,0 +1,25 @@
+// What LLVM itself cannot go on from: no memory, a thread that cannot be made, a broken invariant.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "llvm/Support/ErrorHandling.h"
+
+namespace gpuc {
+
+/// From now on these end the process as every error does, and not in a core dump: "error: …", status 1.
+inline void endInOneLineOnLlvmErrors() {
+  // Neither allocates, nor takes anything down: threads may run.
+  llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
+    std::fprintf(stderr, "error: %s\n", reason);
+    ::_exit(1);
+  });
+  llvm::install_bad_alloc_error_handler([](void*, const char*, bool) {
+    std::fputs("error: out of memory\n", stderr);
+    ::_exit(1);
+  });
+}
+
+}  // namespace gpuc
