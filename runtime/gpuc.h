@@ -86,6 +86,7 @@ class Session {
 
  private:
   struct State;
+  static Result<Session> open(const Plan& plan, const SessionOptions& options);
   explicit Session(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/base/exceptions.h"
+
 namespace gpuc {
 namespace {
 
@@ -53,6 +55,11 @@ Result<std::string> readAll(int descriptor, const std::string& name) {
   }
   bytes.resize(used);
   return bytes;
+}
+
+/// The file may be larger than the memory.
+Result<std::string> readAllOrSay(int descriptor, const std::string& name) {
+  return withoutExceptions("cannot read " + name, [&] { return readAll(descriptor, name); });
 }
 
 Status writeAll(int descriptor, std::string_view bytes, const std::string& name) {
@@ -131,10 +138,10 @@ Status writeTemporary(const std::string& path, std::span<const std::string_view>
 }  // namespace
 
 Result<std::string> readFile(const std::string& path) {
-  if (path == "-") return readAll(STDIN_FILENO, "stdin");
+  if (path == "-") return readAllOrSay(STDIN_FILENO, "stdin");
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.ok()) return systemError("open", path);
-  return readAll(file.get(), path);
+  return readAllOrSay(file.get(), path);
 }
 
 Status writeFileAtomically(const std::string& path, std::string_view bytes) {

@@ -8,10 +8,8 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <new>
-#include <stdexcept>
-#include <system_error>
 
+#include "runtime/base/exceptions.h"
 #include "runtime/base/mapped_ranges.h"
 
 namespace gpuc {
@@ -25,30 +23,9 @@ void holdStandardDescriptors() {
       (void)::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// Formats nothing that would need memory.
-void sayException() {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    std::fputs("error: out of memory\n", stderr);
-  } catch (const std::length_error&) {
-    std::fputs("error: out of memory: more is asked for than any machine has\n", stderr);
-  } catch (const std::system_error& error) {
-    bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
-    std::fprintf(
-        stderr,
-        is_thread ? "error: cannot start a thread: %s; lower --threads, or raise ulimit -u\n" : "error: %s\n",
-        error.code().message().c_str());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-  } catch (...) {
-    std::fputs("error: unknown exception\n", stderr);
-  }
-}
-
 /// Nothing is taken down in order: threads may run, and wait for what is no longer there.
 [[noreturn]] void endAfterException() {
-  sayException();
+  std::fprintf(stderr, "error: %s\n", describeException().data());
   ::_exit(1);
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "runtime/base/file.h"
@@ -137,7 +138,11 @@ Status decodeAll(const std::vector<Picture>& pictures, const ImageShape& shape, 
     }
   };
   std::vector<std::thread> helpers;
-  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) helpers.emplace_back(work);
+  try {
+    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) helpers.emplace_back(work);
+  } catch (const std::system_error&) {
+    // As many as there are do all of it.
+  }
   work();
   for (std::thread& helper : helpers) helper.join();
   return error;

@@ -2,6 +2,7 @@
 #include <cinttypes>
 #include <map>
 
+#include "runtime/base/exceptions.h"
 #include "runtime/base/integer_range.h"
 #include "runtime/exec/library_versions.h"
 #include "runtime/gpuc.h"
@@ -113,6 +114,10 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 Result<Session> Session::create(const Plan& plan, const SessionOptions& options) {
+  return withoutExceptions("cannot open the plan on a device", [&] { return open(plan, options); });
+}
+
+Result<Session> Session::open(const Plan& plan, const SessionOptions& options) {
   auto state = std::make_unique<State>(plan);
   GPUC_ASSIGN_OR_RETURN(state->device, openDevice(options.device, plan.info().target));
   DeviceOptions device_options{.threads = options.threads,

@@ -1,5 +1,6 @@
 #include "runtime/plan/plan.h"
 
+#include "runtime/base/exceptions.h"
 #include "runtime/base/file.h"
 #include "runtime/plan/access.h"
 #include "runtime/plan/describe.h"
@@ -16,14 +17,16 @@ Result<Plan> Plan::load(const std::string& path) {
 }
 
 Result<Plan> Plan::parse(std::string file) {
-  auto contents = std::make_shared<Contents>();
-  contents->file = std::move(file);
-  GPUC_ASSIGN_OR_RETURN(std::string_view payload, openSeal(contents->file));
-  GPUC_RETURN_IF_ERROR(verifyStructure(payload));
-  contents->root = fb::GetPlan(payload.data());
-  GPUC_RETURN_IF_ERROR(verifyPlan(*contents->root));
-  contents->info = describePlan(*contents->root);
-  return Plan(std::move(contents));
+  return withoutExceptions("cannot read the plan", [&]() -> Result<Plan> {
+    auto contents = std::make_shared<Contents>();
+    contents->file = std::move(file);
+    GPUC_ASSIGN_OR_RETURN(std::string_view payload, openSeal(contents->file));
+    GPUC_RETURN_IF_ERROR(verifyStructure(payload));
+    contents->root = fb::GetPlan(payload.data());
+    GPUC_RETURN_IF_ERROR(verifyPlan(*contents->root));
+    contents->info = describePlan(*contents->root);
+    return Plan(std::move(contents));
+  });
 }
 
 }  // namespace gpuc

@@ -41,6 +41,7 @@ class Trainer {
   Trainer(const TrainOptions& options, Session session);
 
   // create(), in this order.
+  static Result<std::unique_ptr<Trainer>> open(const TrainOptions& options);
   Status checkOutputs() const;
   Status findPrograms();
   Status openData();

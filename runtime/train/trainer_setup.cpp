@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "runtime/base/exceptions.h"
 #include "runtime/base/file.h"
 #include "runtime/base/output_files.h"
 #include "runtime/base/warn.h"
@@ -65,6 +66,10 @@ Trainer::Trainer(const TrainOptions& options, Session session)
 }
 
 Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions& options) {
+  return withoutExceptions("cannot begin to train", [&] { return open(options); });
+}
+
+Result<std::unique_ptr<Trainer>> Trainer::open(const TrainOptions& options) {
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
   std::optional<FolderLock> lock;
   if (!options.checkpoint_dir.empty()) {

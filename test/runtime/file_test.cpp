@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "test/runtime/sanitized.h"
+
 namespace gpuc {
 namespace {
 
@@ -62,6 +64,22 @@ TEST_F(FileTest, FilesWithoutASizeAreReadToTheirEnd) {
 
 TEST_F(FileTest, MissingFileIsNamedWithTheReason) {
   EXPECT_EQ(readFile(path("none")).message(), "cannot open " + path("none") + ": No such file or directory");
+}
+
+TEST_F(FileTest, AFileLargerThanTheMemoryIsAnError) {
+  if (kIsSanitized) GTEST_SKIP() << "a sanitizer needs more addresses than are left";
+  std::ofstream(path("x")) << "x";
+  fs::resize_file(path("x"), uint64_t{1} << 40);  // of holes
+  pid_t child = ::fork();
+  if (child == 0) {
+    struct rlimit limit = {rlim_t{1} << 34, rlim_t{1} << 34};
+    ::setrlimit(RLIMIT_AS, &limit);
+    Status status = readFile(path("x")).status();
+    ::_exit(status.message() == "cannot read " + path("x") + ": out of memory" ? 0 : 1);
+  }
+  int outcome = 0;
+  ::waitpid(child, &outcome, 0);
+  EXPECT_TRUE(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0);
 }
 
 TEST_F(FileTest, FolderIsNotAFile) {

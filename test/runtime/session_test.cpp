@@ -1,7 +1,11 @@
 // A session from outside, on the plan that uses everything: state, inputs, outputs, errors, counters. What is
 // named Host… is about the host; the rest is run on every device.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "test/runtime/sanitized.h"
 #include "test/runtime/session_helpers.h"
 
 namespace gpuc::test {
@@ -156,6 +160,22 @@ TEST(Session, RefusesIntegersOutsideTheirInputsRange) {
     runOnce(session, id, {&view, 1});
     EXPECT_EQ(valuesOf<int32_t>(session.output(id, 0)), given) << "what was refused left nothing behind";
   }
+}
+
+TEST(Session, HostSaysThatThreadsCannotBeMade) {
+  if (kIsSanitized) GTEST_SKIP() << "a sanitizer needs more addresses than are left";
+  Result<Plan> plan = Plan::parse(everythingPlan().seal());
+  ASSERT_TRUE(plan.ok()) << plan.message();
+  pid_t child = ::fork();
+  if (child == 0) {
+    struct rlimit limit = {1 << 30, 1 << 30};  // each stack takes 8 MiB of it
+    ::setrlimit(RLIMIT_AS, &limit);
+    std::string error = Session::create(*plan, {.device = "host", .threads = 1000}).message();
+    ::_exit(error.starts_with("cannot open the plan on a device: cannot start a thread: ") ? 0 : 1);
+  }
+  int outcome = 0;
+  ::waitpid(child, &outcome, 0);
+  EXPECT_TRUE(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0);
 }
 
 TEST(Session, NamesTheEntriesThatExist) {
