@@ -7,6 +7,7 @@
 #include "frontend/onnx/Reader.h"
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
+#include "runtime/base/output_files.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/tool_main.h"
 #include "runtime/base/warn.h"
@@ -68,6 +69,33 @@ gpuc::Status checkOutput(const std::string& input, const std::string& output) {
   return gpuc::okStatus();
 }
 
+/// In the metadata of weights that an import wrote, which another may replace.
+constexpr const char *kOriginKey = "origin", *kOrigin = "gpuc-import-onnx";
+
+/// Weights of the same name are often there already, from where the model comes: they are not to be lost.
+gpuc::Status checkWeights(const std::string& weights) {
+  std::error_code none;
+  if (!std::filesystem::exists(weights, none)) return gpuc::okStatus();
+  gpuc::Result<gpuc::SafetensorsFile> file = gpuc::SafetensorsFile::open(weights);
+  if (file.ok())
+    if (auto origin = file->metadata().find(kOriginKey);
+        origin != file->metadata().end() && origin->second == kOrigin)
+      return gpuc::okStatus();
+  return gpuc::Status::error("cannot write " + weights +
+                             ": it is there already, and from no import; give --output another name");
+}
+
+/// Of what is written against what was read, files of external data included.
+gpuc::Status checkFiles(const std::string& input, const gpuc::onnx::Model& model, const std::string& output,
+                        bool hasWeights) {
+  std::vector<std::string> inputs = model.externalFiles;
+  inputs.push_back(input);
+  bool writesWeights = hasWeights && output != "-";
+  std::string outputs[] = {output, writesWeights ? weightsPath(output) : ""};
+  GPUC_RETURN_IF_ERROR(gpuc::checkOutputFiles(outputs, inputs));
+  return writesWeights ? checkWeights(weightsPath(output)) : gpuc::okStatus();
+}
+
 /// Weights first: a module is never there without them, nor they without it.
 gpuc::Status write(const gpuc::onnx::ImportedModel& model, const std::string& output) {
   if (output == "-" || model.weights.empty()) return gpuc::writeFileAtomically(output, model.text);
@@ -75,7 +103,7 @@ gpuc::Status write(const gpuc::onnx::ImportedModel& model, const std::string& ou
   std::vector<gpuc::TensorView> tensors;
   for (const gpuc::onnx::HostTensorPtr& weight : model.weights)
     tensors.push_back({weight->spec, weight->bytes->data()});
-  GPUC_RETURN_IF_ERROR(gpuc::writeSafetensors(weights, std::move(tensors), {}));
+  GPUC_RETURN_IF_ERROR(gpuc::writeSafetensors(weights, std::move(tensors), {{kOriginKey, kOrigin}}));
   gpuc::Status written = gpuc::writeFileAtomically(output, model.text);
   std::error_code none;
   if (!written.ok())
@@ -131,6 +159,8 @@ static int tool(int argc, char** argv) {
     fail(gpuc::Status::error(input + ": " + problem.text));
   for (const std::string& warning : imported.warnings) gpuc::warn(input + ": " + warning);
   if (!imported.problems.empty()) return 1;
+  if (gpuc::Status apart = checkFiles(input, *model, *output, !imported.weights.empty()); !apart.ok())
+    return fail(apart);
   gpuc::Status written = write(imported, *output);
   return written.ok() ? 0 : fail(written);
 }

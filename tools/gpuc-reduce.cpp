@@ -8,8 +8,29 @@
 #include "passes/OptionHelp.h"
 #include "passes/Passes.h"
 #include "passes/ReduceGraph.h"
+#include "runtime/base/output_files.h"
+
+/// The shrunken module may not take the place of the only copy of the whole one. `-o FILE` and the other
+/// files as they stand on the command line, which MLIR takes apart by itself later.
+static gpuc::Status checkOutput(int argc, char** argv) {
+  std::vector<std::string> outputs, inputs;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view argument = argv[i];
+    if ((argument == "-o" || argument == "--o") && i + 1 < argc)
+      outputs.push_back(argv[++i]);
+    else if (argument.starts_with("-o=") || argument.starts_with("--o="))
+      outputs.emplace_back(argument.substr(argument.find('=') + 1));
+    else if (!argument.starts_with("-"))
+      inputs.emplace_back(argument);
+  }
+  return gpuc::checkOutputsApart(outputs, inputs);
+}
 
 int main(int argc, char** argv) {
+  if (gpuc::Status apart = checkOutput(argc, argv); !apart.ok()) {
+    std::fprintf(stderr, "error: %s\n", apart.message().c_str());
+    return 1;
+  }
   gpuc::hideOptionsOfLibraries();
   if (gpuc::Status status = gpuc::checkModuleFiles(argc, argv); !status.ok()) {
     std::fprintf(stderr, "error: %s\n", status.message().c_str());

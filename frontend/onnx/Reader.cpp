@@ -19,6 +19,7 @@
 #include <climits>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 namespace gpuc::onnx {
 namespace {
@@ -166,6 +167,7 @@ private:
   ValueInfo valueInfo(const ::onnx::ValueInfoProto &proto);
 
   std::string file_;
+  std::vector<std::string> externalFiles_;
 };
 
 Result<HostTensorPtr> Reader::tensor(::onnx::TensorProto &proto, const std::string &what) {
@@ -191,6 +193,7 @@ Result<HostTensorPtr> Reader::tensor(::onnx::TensorProto &proto, const std::stri
     if (!read.ok())
       return fail(what + ": " + read.message());
     bytes = *std::move(read);
+    externalFiles_.push_back((std::filesystem::path(file_).parent_path() / keys["location"]).string());
   } else {
     bytes = proto.has_raw_data() ? std::move(*proto.mutable_raw_data()) : typedBytes(proto, *element.type);
   }
@@ -334,6 +337,7 @@ Result<Model> Reader::model(::onnx::ModelProto &proto) {
     GPUC_RETURN_IF_ERROR(nodes(*function.mutable_node(), made.nodes));
   }
   upgrade(out);
+  out.externalFiles = std::move(externalFiles_);
   return out;
 }
 
