@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <list>
+#include <memory>
 #include <vector>
 
 #include "runtime/host/attention.h"
@@ -121,6 +123,24 @@ struct CommandAccess {
   uint64_t begin, end, bytes;
 };
 
+/// Zeros that take no memory before they are written to: a plan may name one large buffer as many outputs.
+class StagingMemory {
+ public:
+  /// data() is null where there is no memory.
+  explicit StagingMemory(size_t bytes)
+      : data_(static_cast<std::byte*>(std::calloc(std::max<size_t>(1, bytes), 1))), bytes_(bytes) {}
+
+  std::byte* data() const { return data_.get(); }
+  size_t size() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  size_t bytes_;
+};
+
 /// A program ready to run. Nothing in it may move once commands point to it.
 struct HostProgram {
   /// An entry that is set at the start of each run: to its place in the slot, or in the caller's input.
@@ -168,7 +188,7 @@ struct HostProgram {
   std::list<std::vector<MovingPointer>> moving;  // one for each repeat
   std::list<std::vector<std::vector<HostCommand>>> bands;
   std::list<std::vector<void*>> band_pointers;  // the pointer tables of bands
-  std::list<std::vector<std::byte>> staging;    // outputs that are copied out of the arena
+  std::list<StagingMemory> staging;             // outputs that are copied out of the arena
   uint64_t runs = 0;
   uint64_t last_slot = 0;
 };

@@ -147,7 +147,7 @@ class HostExecutable : public Executable {
       return address >= first && address < first + bytes;
     };
     if (holds(arena_.data(), arena_.bytes())) return true;
-    for (const std::vector<std::byte>& output : program.staging)
+    for (const StagingMemory& output : program.staging)
       if (holds(output.data(), output.size())) return true;
     return false;
   }

@@ -411,6 +411,8 @@ Result<std::unique_ptr<HostProgram>> lowerProgram(const Plan& plan, size_t progr
   auto result = std::make_unique<HostProgram>();
   const fb::Program& source = *plan.root().programs()->Get(static_cast<uint32_t>(program));
   GPUC_RETURN_IF_ERROR(Lowering(plan, source, arena, kernels, threads, *result).lower());
+  for (const StagingMemory& staging : result->staging)
+    if (!staging.data()) return errorf("no memory for an output of %zu bytes", staging.size());
   return result;
 }
 

@@ -66,7 +66,8 @@ void OperandTable::addInput(const fb::Operand* operand, uint32_t port) {
 
 void OperandTable::addOutput(const fb::Operand* operand, uint32_t port) {
   void** entry = next_entry_++;
-  *entry = stagingOf(port) + (operand ? operand->offset() : 0);
+  std::byte* staging = stagingOf(port);
+  *entry = staging && operand ? staging + operand->offset() : staging;
   if (operand) noteStrides(entry, *operand);
 }
 

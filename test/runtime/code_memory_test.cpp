@@ -18,6 +18,7 @@
 #include <functional>
 
 #include "runtime/host/matmul/micro_kernel.h"
+#include "runtime/tooling/allocation_hook.h"
 #include "test/runtime/session_helpers.h"
 #include "test/runtime/temporary_folder.h"
 
@@ -115,20 +116,23 @@ void expectZero(int code) {
   EXPECT_EQ(code, 0);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(GPUC_SANITIZER_OWNS_MALLOC)
-#define GPUC_NEEDS_ITS_OWN_MAPS GTEST_SKIP() << "sanitizers map memory as they like"
-#else
-#define GPUC_NEEDS_ITS_OWN_MAPS
+/// Sanitizers map memory as they like, and start no threads behind fork().
+class CodeMemory : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef GPUC_SANITIZER_OWNS_MALLOC
+    GTEST_SKIP() << "under a sanitizer";
 #endif
+  }
+};
 
-TEST(CodeMemory, RunsWhereWrittenPagesAreNeverExecuted) {
-  GPUC_NEEDS_ITS_OWN_MAPS;
+TEST_F(CodeMemory, RunsWhereWrittenPagesAreNeverExecuted) {
   constexpr int kMemoryDenyWriteExecute = 65;
   expectZero(inAProcess([] { return prctl(kMemoryDenyWriteExecute, 1, 0, 0, 0) == 0; }, trainAStep));
   expectZero(inAProcess([] { return refuse(kStrict); }, trainAStep));
 }
 
-TEST(CodeMemory, RunsFromAFolderWhereThereIsNoFileInMemory) {
+TEST_F(CodeMemory, RunsFromAFolderWhereThereIsNoFileInMemory) {
   TemporaryFolder folder;
   for (const char* chosen : {folder.path().c_str(), "/nowhere/at/all"})
     expectZero(inAProcess(
@@ -139,7 +143,7 @@ TEST(CodeMemory, RunsFromAFolderWhereThereIsNoFileInMemory) {
         trainAStep));
 }
 
-TEST(CodeMemory, MakesNoFileThatHasAName) {
+TEST_F(CodeMemory, MakesNoFileThatHasAName) {
   expectZero(inAProcess([] { return refuse({{SYS_openat, 2, O_CREAT, kEnd}, {SYS_open, 1, O_CREAT, kEnd}}); },
                         [] {
                           const int code = trainAStep();
@@ -147,7 +151,7 @@ TEST(CodeMemory, MakesNoFileThatHasAName) {
                         }));
 }
 
-TEST(CodeMemory, KeepsProductsInPagesOfTheirOwnWithoutAnyFile) {
+TEST_F(CodeMemory, KeepsProductsInPagesOfTheirOwnWithoutAnyFile) {
   const auto restrict = [] {
     setenv("TMPDIR", "/nowhere/at/all", 1);
     return refuse({kNoFileInMemory, kNoNamelessFile});
@@ -163,7 +167,7 @@ TEST(CodeMemory, KeepsProductsInPagesOfTheirOwnWithoutAnyFile) {
   }));
 }
 
-TEST(CodeMemory, SaysWhatTheSystemRefuses) {
+TEST_F(CodeMemory, SaysWhatTheSystemRefuses) {
   expectZero(inAProcess([] { return refuse({kNoFileInMemory, kNoNamelessFile, kNoPagesOnceWritten}); },
                         [] {
                           return refusedWith(multiplyOnce(),
@@ -172,7 +176,7 @@ TEST(CodeMemory, SaysWhatTheSystemRefuses) {
                         }));
 }
 
-TEST(CodeMemory, MindsTheLimitOfFiles) {
+TEST_F(CodeMemory, MindsTheLimitOfFiles) {
   const auto restrict = [] {
     const rlimit limit = {5000, 5000};
     return setrlimit(RLIMIT_FSIZE, &limit) == 0;
@@ -184,7 +188,7 @@ TEST(CodeMemory, MindsTheLimitOfFiles) {
   }));
 }
 
-TEST(CodeMemory, ManyPiecesStayWhereTheyAre) {
+TEST_F(CodeMemory, ManyPiecesStayWhereTheyAre) {
   std::vector<const void*> kept;
   std::vector<uint8_t> code;
   for (int i = 0; i < 3000; ++i) {

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "test/runtime/sanitized.h"
 #include "test/runtime/session_helpers.h"
 
@@ -216,6 +218,29 @@ TEST(Session, RefusesAPlanForAnotherTarget) {
   PlanBuilder builder(1, TargetKind::cuda);
   std::string error = Session::create(builder.parse(), {.device = "host"}).message();
   EXPECT_EQ(error, "plan compiled for cuda (sm_80), the device is host: compile with --target=host");
+}
+
+/// Bytes of this process that are in memory.
+int64_t residentBytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t mapped = 0, resident = 0;
+  file >> mapped >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+TEST(HostSession, OutputsOfOneBufferTakeNoMemoryBeforeTheyAreWritten) {
+  constexpr int64_t kBytes = int64_t{64} << 20;
+  PlanBuilder builder;
+  const uint32_t buffer = builder.buffer("y", DataType::i8, {kBytes});
+  fb::ProgramT& predict = builder.program("predict");
+  for (int i = 0; i < 16; ++i)
+    builder.copyOut(predict.streams[0]->commands,
+                    PlanBuilder::output(predict, "y" + std::to_string(i), buffer), {buffer});
+  const Plan plan = builder.parse();
+  const int64_t before = residentBytes();
+  Result<Session> session = Session::create(plan, {.device = "host", .threads = 1});
+  ASSERT_TRUE(session.ok()) << session.message();
+  EXPECT_LT(residentBytes() - before, 4 * kBytes);
 }
 
 TEST(Session, RefusesCodeThatLacksASymbol) {
