@@ -9,6 +9,7 @@
 #include "runtime/base/flags.h"
 #include "runtime/base/output_files.h"
 #include "runtime/base/parse.h"
+#include "runtime/base/quote.h"
 #include "runtime/base/tool_main.h"
 #include "runtime/base/warn.h"
 #include "runtime/state/safetensors.h"
@@ -110,7 +111,7 @@ gpuc::Status write(const gpuc::onnx::ImportedModel& model, const std::string& ou
     std::filesystem::remove(weights, none);
   else
     std::fprintf(stderr, "weights (%zu) in %s: pass it to gpuc-run or gpuc-train as --variables\n",
-                 model.weights.size(), weights.c_str());
+                 model.weights.size(), gpuc::printable(weights).c_str());
   return written;
 }
 
