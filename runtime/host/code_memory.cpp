@@ -111,9 +111,14 @@ Status writeCode(int file, std::span<const uint8_t> bytes, uint64_t offset) {
 }
 
 Result<const void*> keepCode(std::span<const uint8_t> code) {
-  constexpr uint64_t kChunkBytes = uint64_t{1} << 20, kLine = 64;
+  constexpr uint64_t kChunkBytes = uint64_t{1} << 20, kMostBytes = uint64_t{1} << 30, kLine = 64;
   static Chunk chunk;
+  static uint64_t kept_bytes = 0;
   const uint64_t bytes = (code.size() + kLine - 1) / kLine * kLine;
+  if (kMostBytes - kept_bytes < bytes)
+    return errorf("more than %" PRIu64 " bytes of machine code for the products of all plans of this process",
+                  kMostBytes);
+  kept_bytes += bytes;
   if (chunk.bytes - chunk.used < bytes) {
     Result<Chunk> next = mapChunk(std::max(kChunkBytes, bytes));
     if (!next.ok()) return keepInOwnPages(code, next.status());

@@ -56,12 +56,13 @@ Status verifyPlan(const fb::Plan& plan) {
   if (countOf(plan.programs()) > kMostPrograms)
     return errorf("%" PRIu32 " programs, at most %" PRIu32, countOf(plan.programs()), kMostPrograms);
   std::unordered_set<std::string_view> names;
+  uint64_t event_executions = 0;
   for (const fb::Program* program : each(plan.programs())) {
     GPUC_RETURN_IF_ERROR(verifyName(program->name(), "program"));
     if (!names.insert(textOf(program->name())).second)
       return Status::error("two programs are called " + quoted(program->name()));
     Status status = verifyProgram(plan, *program);
-    if (status.ok()) status = verifyEvents(*program);
+    if (status.ok()) status = verifyEvents(*program, event_executions);
     if (!status.ok()) return Status::error("program " + quoted(program->name()) + ": " + status.message());
   }
   return okStatus();

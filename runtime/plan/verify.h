@@ -18,8 +18,8 @@ namespace gpuc {
 inline constexpr uint64_t kMostArenaBytes = uint64_t{1} << 48;
 inline constexpr uint64_t kMostAlignment = uint64_t{1} << 21;   // a huge page
 inline constexpr uint64_t kMostExecutions = uint64_t{1} << 40;  // of one command in one run of its program
-inline constexpr uint64_t kMostEventExecutions = uint64_t{1}
-                                                 << 22;  // records and waits in one run of a program
+inline constexpr uint64_t kMostEventExecutions =
+    uint64_t{1} << 20;  // records and waits in a run of each program, together
 inline constexpr uint32_t kMostRepeatDepth = 8;
 inline constexpr uint32_t kMostInputSlots = 64;
 inline constexpr uint32_t kMostPrograms = 1024;
@@ -37,7 +37,8 @@ Status verifyPlan(const fb::Plan& plan);
 // The parts of verifyPlan, in their order; each relies on those before it.
 Status verifyTables(const fb::Plan& plan);
 Status verifyProgram(const fb::Plan& plan, const fb::Program& program);
-Status verifyEvents(const fb::Program& program);
+/// `executions` adds up, over all programs, the records and waits of which a run is played.
+Status verifyEvents(const fb::Program& program, uint64_t& executions);
 
 /// A convolution whose operands lie within their buffers: its numbers, and that the operands have just the
 /// bytes that they say.

@@ -63,8 +63,7 @@ class StepCollector {
 
   void add(Step step, uint64_t times) {
     steps_.push_back(step);
-    // `times` is at most 2^40 and a file holds fewer than 2^24 commands: the sum fits.
-    executions_ += times;
+    if (__builtin_add_overflow(executions_, times, &executions_)) executions_ = UINT64_MAX;
   }
 
   std::vector<Step>& steps_;
@@ -140,10 +139,9 @@ class Player {
 
 }  // namespace
 
-Status verifyEvents(const fb::Program& program) {
+Status verifyEvents(const fb::Program& program, uint64_t& executions) {
   std::vector<EventUse> uses(countOf(program.events()));
   std::vector<std::vector<Step>> streams(countOf(program.streams()));
-  uint64_t executions = 0;
   for (size_t s = 0; s < streams.size(); ++s)
     StepCollector(streams[s], uses, executions).collect(program.streams()->Get(s)->commands(), 1);
   for (size_t e = 0; e < uses.size(); ++e)
@@ -154,8 +152,9 @@ Status verifyEvents(const fb::Program& program) {
     GPUC_RETURN_IF_ERROR(verifyWaits(program, stream->commands(), uses, 1));
   // Repeats are entered only for the events within them: their executions bound the play.
   if (executions > kMostEventExecutions)
-    return errorf("%" PRIu64 " records and waits in a run, at most %" PRIu64, executions,
-                  kMostEventExecutions);
+    return errorf("%" PRIu64
+                  " records and waits in a run, those of the programs before it included, at most %" PRIu64,
+                  executions, kMostEventExecutions);
   return Player(streams, uses.size()).play(program);
 }
 

@@ -403,5 +403,20 @@ TEST(PlanVerifier, RefusesMoreEventExecutionsThanCanBeChecked) {
   EXPECT_NE(errorOf(builder.seal()).find("records and waits in a run"), std::string::npos);
 }
 
+TEST(PlanVerifier, CountsEventExecutionsOfAllPrograms) {
+  PlanBuilder builder;
+  std::string error;
+  for (int i = 0; i < 10; ++i) {
+    fb::ProgramT& program = builder.program("f" + std::to_string(i));
+    program.events = {"often"};
+    CommandList& often = PlanBuilder::repeat(program.streams[0]->commands, uint64_t{1} << 16);
+    PlanBuilder::record(often, 0);
+    PlanBuilder::wait(often, 0);
+    error = errorOf(builder.seal());
+    EXPECT_EQ(error.empty(), i < 8) << i << error;
+  }
+  EXPECT_NE(error.find("program 'f8': 1179648 records and waits in a run"), std::string::npos) << error;
+}
+
 }  // namespace
 }  // namespace gpuc::test
