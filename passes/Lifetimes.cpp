@@ -4,6 +4,8 @@
 
 #include "passes/HappensBefore.h"
 
+#include <memory>
+
 using namespace mlir;
 
 namespace gpuc {
@@ -75,27 +77,52 @@ bool overwrites(plan::CommandOpInterface command, Operation *buffer) {
          llvm::none_of(command.getReads(), [&](Value value) { return plan::bufferOf(value) == buffer; });
 }
 
-/// When a buffer that nothing outside of the repeat uses is needed, if the repeat begins at `begin`.
-Lifetime lifetimeIn(plan::RepeatOp repeat, int64_t begin, Operation *buffer) {
-  Lifetime whole = {begin, begin + positionsOf(repeat)}, found = {whole.upper, begin, nullptr};
-  SmallVector<std::pair<plan::CommandOpInterface, int64_t>> users;
-  int64_t position = begin;
-  for (auto command : repeat.getBody().getOps<plan::CommandOpInterface>()) {
-    if (buffersOf(command).contains(buffer)) {
-      users.push_back({command, position});
-      found.lower = std::min(found.lower, position);
-      found.upper = position + positionsOf(command);
+/// Which commands of a repeat use each buffer, and where: found once for all buffers.
+class RepeatUsers {
+public:
+  struct User {
+    plan::CommandOpInterface command;
+    int64_t position, positions; ///< From the beginning of an iteration, and how many it takes.
+  };
+  struct Users {
+    DenseMap<Operation *, SmallVector<User, 2>> ofBuffer;
+    int64_t positions = 0;
+  };
+
+  const Users &of(plan::RepeatOp repeat) {
+    std::unique_ptr<Users> &users = users_[repeat];
+    if (users)
+      return *users;
+    users = std::make_unique<Users>();
+    for (auto command : repeat.getBody().getOps<plan::CommandOpInterface>()) {
+      const int64_t positions = positionsOf(command);
+      for (Operation *buffer : buffersOf(command))
+        users->ofBuffer[buffer].push_back({command, users->positions, positions});
+      users->positions += positions;
     }
-    position += positionsOf(command);
+    users->positions = std::max<int64_t>(1, users->positions);
+    return *users;
   }
-  auto [first, at] = users.front();
+
+private:
+  DenseMap<Operation *, std::unique_ptr<Users>> users_;
+};
+
+/// When a buffer that nothing outside of the repeat uses is needed, if the repeat begins at `begin`.
+Lifetime lifetimeIn(plan::RepeatOp repeat, int64_t begin, Operation *buffer, RepeatUsers &repeatUsers) {
+  const RepeatUsers::Users &all = repeatUsers.of(repeat);
+  ArrayRef<RepeatUsers::User> users = all.ofBuffer.find(buffer)->second;
+  Lifetime whole = {begin, begin + all.positions};
+  Lifetime found = {begin + users.front().position, begin + users.back().position + users.back().positions,
+                    nullptr};
+  plan::CommandOpInterface first = users.front().command;
   if (overwrites(first, buffer)) {
     found.scope = &repeat.getBody().front();
     return found;
   }
   auto inner = dyn_cast<plan::RepeatOp>(*first);
   if (inner && users.size() == 1) {
-    Lifetime deeper = lifetimeIn(inner, at, buffer);
+    Lifetime deeper = lifetimeIn(inner, begin + users.front().position, buffer, repeatUsers);
     if (deeper.scope)
       return deeper;
   }
@@ -149,6 +176,7 @@ FailureOr<Lifetimes> computeLifetimes(plan::ProgramOp program) {
     return failure();
   Positions positions(program, order);
 
+  RepeatUsers repeatUsers;
   Lifetimes lifetimes;
   for (auto buffer : program.getBody().getOps<plan::AllocOp>())
     lifetimes.insert({buffer, {std::numeric_limits<int64_t>::max(), 0}});
@@ -163,7 +191,7 @@ FailureOr<Lifetimes> computeLifetimes(plan::ProgramOp program) {
     for (Operation *buffer : buffersOf(command)) {
       bool isInside =
           repeat && positions.isMain(index) && repeatAround(cast<plan::AllocOp>(buffer)) == repeat;
-      extend(cast<plan::AllocOp>(buffer), isInside ? lifetimeIn(repeat, at.lower, buffer) : at);
+      extend(cast<plan::AllocOp>(buffer), isInside ? lifetimeIn(repeat, at.lower, buffer, repeatUsers) : at);
     }
   }
   for (auto output : program.getBody().getOps<plan::OutputOp>())

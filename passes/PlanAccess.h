@@ -19,7 +19,7 @@ public:
   bool isSpent() const { return left_ < 0; }
 
 private:
-  int64_t left_ = int64_t{1} << 24;
+  int64_t left_ = int64_t{1} << 20;
 };
 
 /// What one command reads or writes through one operand, in all iterations of the `loops` around it.

@@ -107,10 +107,10 @@ LogicalResult PlanContents::executeRepeat(plan::RepeatOp repeat, Moment &moment)
   for (int64_t iteration = 0; iteration < (regular ? 2 : count); ++iteration) {
     moment.iterations.push_back(iteration);
     if (!effort_.spend())
-      return repeat.emitOpError("of ")
-             << count
-             << " iterations at addresses so unlike that nothing can be proven of it: let its views move by "
-             << "whole strides, without gaps";
+      return repeat.emitOpError("of ") << count
+                                       << " iterations cannot be walked through, with those inside it, one "
+                                          "by one: nest fewer, or let its views "
+                                       << "move by whole strides, without gaps";
     for (auto command : repeat.getBody().getOps<plan::CommandOpInterface>()) {
       auto inner = dyn_cast<plan::RepeatOp>(*command);
       if (failed(inner ? executeRepeat(inner, moment) : executeOnce(command, moment)))

@@ -31,14 +31,23 @@ std::optional<size_t> paddedDim(PadOp pad) {
   return pad.getValue().isZero() ? found : std::nullopt;
 }
 
-/// The pads that `value` is a sum of; fails if anything else is added.
+/// More pieces than this are not looked for: each sum of a long chain would look at all before it.
+constexpr size_t kMostPieces = 256;
+
+/// The pads that `value` is a sum of; fails if anything else is added, or too much.
 LogicalResult collectPads(Value value, SmallVectorImpl<PadOp> &pads) {
-  if (auto pad = value.getDefiningOp<PadOp>())
-    return pads.push_back(pad), success();
-  auto add = value.getDefiningOp<AddOp>();
-  if (!add || !add->hasOneUse())
-    return failure();
-  return success(succeeded(collectPads(add.getLhs(), pads)) && succeeded(collectPads(add.getRhs(), pads)));
+  SmallVector<Value> terms{value};
+  for (size_t next = 0; next < terms.size(); ++next) {
+    if (auto pad = terms[next].getDefiningOp<PadOp>()) {
+      pads.push_back(pad);
+      continue;
+    }
+    auto add = terms[next].getDefiningOp<AddOp>();
+    if (!add || !add->hasOneUse() || terms.size() > kMostPieces)
+      return failure();
+    llvm::append_range(terms, add->getOperands());
+  }
+  return success();
 }
 
 /// Whether the pads' operands, in this order, fill dimension `dim` from end to end.
