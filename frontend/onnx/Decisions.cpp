@@ -8,6 +8,8 @@
 #include "frontend/onnx/Importer.h"
 #include "frontend/onnx/Text.h"
 
+#include <algorithm>
+
 namespace gpuc::onnx {
 
 static const char *const kCure = "export with dynamo=True, optimize=False (or, with dynamo=False, "
@@ -21,6 +23,12 @@ void Importer::refuseTraining(const std::string &text) {
   else
     report(text + ": trained like this it would not be the model that was exported; " + kCure +
            "; --accept-folded trains it as it is");
+}
+
+void Importer::say(const std::string &decision, const std::string &name) {
+  std::vector<std::string> &names = decided_[decision];
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    names.push_back(name);
 }
 
 void Importer::reportDecisions(const Unmerged &unmerged) {

@@ -50,6 +50,8 @@ public:
   void markStatistic(Operand &operand);
   /// Gives a statistic the value that it has after a training step, and to what reads it from here on.
   void assign(Operand &operand, const Tensor &value);
+  /// Reports, once for each name, what was decided about a weight without being told.
+  void say(const std::string &decision, const std::string &name);
   /// The counter `name` of the plan: seed or step.
   Tensor readCounter(const std::string &name);
   /// For an op that draws: another one at each call.

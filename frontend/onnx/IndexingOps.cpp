@@ -40,6 +40,47 @@ bool refuseBatch(NodeScope &node, const Tensor &x) {
   return x.hasBatch();
 }
 
+/// The index whose row PyTorch's embedding does not train; -1 if it has none, or no note says so.
+int64_t notedPadding(const Node &node) {
+  auto note = node.notes.find(kExportedNodeNote);
+  const std::string call = "aten.embedding.default](args = (";
+  size_t at = note == node.notes.end() ? std::string::npos : note->second.find(call);
+  for (int comma = 0; comma < 2 && at != std::string::npos; ++comma)
+    at = note->second.find(',', at + 1);
+  return at == std::string::npos ? -1 : std::strtoll(note->second.c_str() + at + 1, nullptr, 10);
+}
+
+/// Whether a table has a row of zeros among others, as fresh embeddings have for their padding.
+bool hasZeroRow(const HostTensor &table) {
+  if (!gpuc::isFloat(table.spec.type) || table.spec.shape.size() != 2 || table.spec.elementCount() == 0)
+    return false;
+  const size_t row = table.bytes->size() / table.spec.shape[0];
+  const std::string zeros(row, '\0');
+  size_t found = 0;
+  for (size_t at = 0; at < table.bytes->size(); at += row)
+    found += table.bytes->compare(at, row, zeros) == 0;
+  return found == 1 && table.spec.shape[0] > 1;
+}
+
+/// Rows of an embedding. That of the padding index is read, but not trained.
+Tensor embed(NodeScope &node, const Tensor &table, const Tensor &indices, const Tensor &inside) {
+  Tensor rows = gather(table, inside, 0);
+  const int64_t padding = notedPadding(node.node);
+  if (padding < 0 || padding >= table.extent(0)) {
+    if (padding < 0 && node.importer().exporter() == Exporter::torchScript &&
+        hasZeroRow(*node.operand(0).known))
+      node.importer().say(
+          "trained with a row of zeros, whose index may be PyTorch's padding_idx, which it does not "
+          "train; an export with dynamo=True, optimize=False says so",
+          node.operand(0).name);
+    return rows;
+  }
+  Shape column = indices.shape();
+  column.insert(column.end(), table.rank() - 1, 1);
+  Tensor isPadding = reshape(compare("eq", indices, static_cast<double>(padding)), column);
+  return select(broadcastTo(isPadding, rows.shape()), unary("stop_gradient", rows), rows);
+}
+
 /// An embedding: indices that are an input of the graph get the table's extent as their range, which the
 /// loader checks.
 void lowerGather(NodeScope &node) {
@@ -48,7 +89,8 @@ void lowerGather(NodeScope &node) {
   if (dim < 0 || !indices)
     return;
   bool ranged = node.operand(0).weight && node.importer().limitRange(node.operand(1), x.extent(dim));
-  node.output(gather(x, ranged ? indices : wrap(indices, x.extent(dim)), dim));
+  Tensor inside = ranged ? indices : wrap(indices, x.extent(dim));
+  node.output(node.operand(0).weight && dim == 0 ? embed(node, x, indices, inside) : gather(x, inside, dim));
 }
 
 /// The linear index of the element that has `indices` in dimension `dim` and stands, in the others, where its

@@ -105,28 +105,23 @@ bool Importer::isFrozenByItself(const Operand &operand) {
     return true;
   const Table table = tableOf(*operand.known);
   const bool named = isParameterName(operand.name);
-  if (table == Table::mask || (table == Table::sines && operand.origin != Origin::parameter) ||
+  // A parameter may be a table of sines as well: one that needs no gradient, of which no exporter tells.
+  if (table == Table::mask || table == Table::sines ||
       (table == Table::progression && operand.origin != Origin::parameter && !named)) {
-    decided_[std::string("not trained, since each holds ") + describe(table) + "; --train=NAME trains one"]
-        .push_back(operand.name);
+    say(std::string("not trained, since each holds ") + describe(table) + "; --train=NAME trains one",
+        operand.name);
     return true;
   }
   if (operand.origin == Origin::computed)
     computed_.insert(operand.name);
   if (operand.origin == Origin::reshaped)
-    decided_["trained under these names, as the exporter transposed them; do_constant_folding=False keeps "
-             "the names"]
-        .push_back(operand.name);
-  if (table == Table::sines)
-    decided_["trained, since they are parameters, although each begins as a table of sines; --freeze=NAME "
-             "keeps one "
-             "as it is"]
-        .push_back(operand.name);
-  else if (operand.origin == Origin::state && !named)
-    decided_["trained, although the file does not say whether they are parameters or buffers; --freeze=NAME "
-             "keeps one "
-             "as it is, and an export with dynamo=True, optimize=False says what is a buffer"]
-        .push_back(operand.name);
+    say("trained under these names, as the exporter transposed them; do_constant_folding=False keeps "
+        "the names",
+        operand.name);
+  if (operand.origin == Origin::state && !named)
+    say("trained, although the file does not say whether they are parameters or buffers; --freeze=NAME "
+        "keeps one as it is, and an export with dynamo=True, optimize=False says what is a buffer",
+        operand.name);
   return false;
 }
 
