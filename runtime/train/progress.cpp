@@ -1,5 +1,6 @@
 #include "runtime/train/progress.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -112,13 +113,18 @@ void Progress::put(std::string_view text) {
   while (!text.empty() && error_ == 0) {
     ssize_t count = ::write(options_.descriptor, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) {  // whoever started this made the descriptor so
+      pollfd writable = {options_.descriptor, POLLOUT, 0};
+      if (::poll(&writable, 1, -1) > 0) continue;
+    }
     if (count < 0) error_ = errno;
     if (count > 0) text.remove_prefix(static_cast<size_t>(count));
   }
 }
 
 Status Progress::status() const {
-  if (error_ == 0 || error_ == EPIPE) return okStatus();
+  bool went_away = error_ == EPIPE || (error_ == EIO && options_.is_terminal);
+  if (error_ == 0 || went_away) return okStatus();
   return errorf("cannot write %s: %s", options_.descriptor == STDERR_FILENO ? "stderr" : "stdout",
                 std::strerror(error_));
 }
@@ -155,7 +161,10 @@ void Progress::end(const EndEvent& event) {
 
 void Progress::note(std::string_view text) {
   clearBar();
-  put(printable(text));
+  if (isPrintable(text))
+    put(text);  // a step allocates nothing
+  else
+    put(printable(text));
   put("\n");
 }
 

@@ -171,7 +171,7 @@ Status Trainer::checkOutputs() const {
 
 Status Trainer::openOutputs() {
   GPUC_RETURN_IF_ERROR(openCheckpoints());
-  if (!options_.resume) warnOfFormerRun();
+  if (step_ == 0) warnOfFormerRun();
   if (!options_.log_dir.empty()) GPUC_RETURN_IF_ERROR(writeLogFolder());
   return openMetrics();
 }

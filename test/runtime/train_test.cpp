@@ -265,6 +265,9 @@ TEST_F(Resume, StartsFromScratchIfThereIsNoCheckpoint) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_NE(outcome.text.find("no checkpoint in " + folder_ / "c: starting from scratch"), std::string::npos)
       << outcome.text;
+  EXPECT_NE(outcome.text.find("warning: " + folder_ / "m holds the metrics of another run, up to step 1, "),
+            std::string::npos)
+      << outcome.text;
   EXPECT_EQ(linesOf(folder_ / "m").size(), 3u);
 }
 

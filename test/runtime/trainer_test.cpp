@@ -1,13 +1,16 @@
 // The training loop's parts as a library, and that its steps allocate nothing.
 #include "runtime/train/trainer.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "runtime/tooling/allocation_hook.h"
 #include "runtime/train/metrics_file.h"
@@ -315,6 +318,37 @@ TEST(Progress, DrawsABarOnATerminal) {
   EXPECT_TRUE(text.ends_with("\r\x1b[K")) << "the bar goes when training ends";
   std::string narrow = progressText(true, 20, {}, 1);
   EXPECT_EQ(narrow, "\r\x1b[Kepoch 1/2 [==      \r\x1b[K") << "cut to 19 columns";
+}
+
+// Of a descriptor that takes nothing until somebody reads, and of one that never takes anything.
+TEST(Progress, WaitsForAReaderAndRemembersErrors) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);
+  std::string received;
+  {
+    Progress progress({.descriptor = ends[1]});
+    std::thread reader([&] {
+      for (char buffer[4096]; received.size() < 300'000;) {
+        ssize_t count = ::read(ends[0], buffer, sizeof(buffer));
+        if (count > 0) received.append(buffer, static_cast<size_t>(count));
+      }
+    });
+    for (int i = 0; i < 3000; ++i) progress.note(std::string(99, 'x'));
+    reader.join();
+    EXPECT_TRUE(progress.status().ok()) << progress.status().message();
+    ::close(ends[0]);
+    auto handler = std::signal(SIGPIPE, SIG_IGN);
+    progress.note("nobody listens");
+    std::signal(SIGPIPE, handler);
+    EXPECT_TRUE(progress.status().ok()) << "a reader may go";
+  }
+  ::close(ends[1]);
+  EXPECT_EQ(received.size(), 300'000u) << "nothing is lost";
+  int full = ::open("/dev/full", O_WRONLY);
+  Progress progress({.descriptor = full});
+  progress.note("lost");
+  EXPECT_EQ(progress.status().message(), "cannot write stdout: No space left on device");
+  ::close(full);
 }
 
 TEST(Progress, WritesLinesElsewhere) {
