@@ -9,8 +9,8 @@ namespace gpuc {
 /// that has 2^63 or more.
 mlir::LogicalResult checkTensorSizes(mlir::Operation *root);
 
-/// Functions compute with tensors alone: an error at the first one that takes, makes or gives something else, or
-/// that has several blocks, in `root` or in its regions.
+/// Functions compute with tensors alone: an error at the first one that takes, makes or gives something else,
+/// or that has several blocks, in `root` or in its regions.
 mlir::LogicalResult checkValues(mlir::Operation *root);
 
 } // namespace gpuc
