@@ -230,7 +230,7 @@ void printMethods(const std::vector<Case>& cases, Arena& arena) {
   }
 }
 
-/// What loading a plan pays: LIBXSMM's start, once, then the machine code of each matmul.
+/// What loading a plan pays: the machine code of each matmul.
 void printLoadTimes(const std::vector<Case>& cases) {
   std::vector<double> times;
   for (const Case& c : cases) {

@@ -32,9 +32,8 @@ struct MatmulOperands {
 /// and the kind of CPU fix, and so leaves the same bits whoever computes it.
 class MatmulKernel {
  public:
-  /// Generates the machine code (about 15 µs for each micro-kernel, and 3 ms once a process for LIBXSMM
-  /// itself). Errors: an element type, extent or stride that cannot be; too small a workspace; a CPU without
-  /// micro-kernels.
+  /// Generates the machine code (about 15 µs for each micro-kernel that is new to the process). Errors: an
+  /// element type, extent or stride that cannot be; too small a workspace; a CPU without micro-kernels.
   static Result<MatmulKernel> create(const MatmulShape& shape, int64_t workspace_bytes);
 
   /// The same for a plan that the caller chose, where the tests compare the methods and the benchmarks tune
