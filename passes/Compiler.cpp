@@ -7,6 +7,7 @@
 #include "passes/Diagnostics.h"
 #include "passes/EmitPlan.h"
 #include "passes/ModuleText.h"
+#include "passes/Passes.h"
 #include "passes/RecipeTexts.h"
 #include "passes/Report.h"
 #include "passes/SourcePlaces.h"
@@ -26,9 +27,77 @@ Stage stageOf(ModuleOp module) {
     return Stage::streams;
   if (!module.getOps<plan::ProgramOp>().empty())
     return Stage::commands;
+  if (module->hasAttr(kFusedForAttr))
+    return Stage::trainStep;
   bool expanded = module.getOps<ir::RecipeOp>().empty() && module.lookupSymbol("init");
-  return expanded ? Stage::trainStep : Stage::model;
+  return expanded ? Stage::expanded : Stage::model;
 }
+
+namespace {
+
+/// -O of the text, where it is not what there is without a flag.
+constexpr StringLiteral kOptLevelAttr = "gpuc.opt_level";
+constexpr int kDefaultOptLevel = 3;
+
+/// Whether a step counts what is NaN or infinite.
+bool checksNumerics(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    for (unsigned result = 0; result < function.getNumResults(); ++result)
+      if (function.getResultAttr(result, "gpuc.checks"))
+        return true;
+  bool checks = false;
+  module.walk([&](plan::OutputOp output) { checks |= static_cast<bool>(output.getChecks()); });
+  return checks;
+}
+
+/// What was decided when the text was made that is continued from, and cannot be decided again.
+Status checkUndecided(ModuleOp module, Stage from, const CompilerOptions &options) {
+  if (from < Stage::trainStep)
+    return okStatus();
+  std::string already =
+      from == Stage::trainStep ? "the train step is made already: " : "the module is a plan already: ";
+  auto batch = module->getAttrOfType<IntegerAttr>(plan::kBatchAttr);
+  bool sameBatch = from == Stage::trainStep && batch && batch.getInt() == options.train.batch;
+  if ((options.train.batch != 0 && !sameBatch) || !options.train.recipe.empty())
+    return Status::error(already + "batch and recipe can be chosen no more");
+  auto target = module->getAttrOfType<StringAttr>(kFusedForAttr);
+  if (options.target != "auto" && (!target || target != options.target))
+    return Status::error((target ? "the train step is made for " + target.str() + " already: " : already) +
+                         "its target can be chosen no more");
+  if (options.train.checkNumerics && !checksNumerics(module))
+    return Status::error(already + "--check-numerics can be chosen no more");
+  return okStatus();
+}
+
+/// The batch that the command line wants, in the text of a model.
+void writeBatch(ModuleOp module, int64_t batch) {
+  auto recipes = module.getOps<ir::RecipeOp>();
+  for (ir::RecipeOp recipe : recipes)
+    recipe->setAttr("batch", Builder(module).getI64IntegerAttr(batch));
+  if (recipes.empty())
+    emitWarning(UnknownLoc::get(module.getContext()))
+        << "the model has no recipe, which could say the batch: give --batch=" << batch
+        << " again where its text is compiled";
+}
+
+/// -O and seed, in the text of a later stage.
+void writeChoices(ModuleOp module, const CompilerOptions &options) {
+  Builder builder(module);
+  if (options.optLevel == kDefaultOptLevel)
+    module->removeAttr(kOptLevelAttr);
+  else if (options.optLevel)
+    module->setAttr(kOptLevelAttr, builder.getI64IntegerAttr(*options.optLevel));
+  if (options.seed)
+    module->setAttr(plan::kSeedAttr, builder.getI64IntegerAttr(static_cast<int64_t>(*options.seed)));
+}
+
+/// The target that passes are given.
+std::string targetOf(ModuleOp module, const CompilerOptions &options) {
+  auto fusedFor = module->getAttrOfType<StringAttr>(kFusedForAttr);
+  return fusedFor ? fusedFor.str() : options.target == "auto" ? "host" : options.target;
+}
+
+} // namespace
 
 struct Compiler::State {
   MLIRContext context{MLIRContext::Threading::DISABLED};
@@ -68,18 +137,23 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
     return state->errors.take("not a module of tensors");
   if (module.getBody()->empty())
     return Status::error("the module is empty: expected a model, with a function @predict or @loss");
-  if (from >= Stage::commands && (options.train.batch != 0 || !options.train.recipe.empty()))
-    return Status::error("the module is a plan already: batch and recipe can be chosen no more");
-  if (from >= Stage::commands && options.target != "auto")
-    return Status::error("the module is a plan already: its target can be chosen no more");
+  GPUC_RETURN_IF_ERROR(checkUndecided(module, from, options));
   PipelineOptions train = options.train;
-  train.target = options.target == "auto" ? "host" : options.target;
-  if (from < Stage::commands && stage >= Stage::trainStep)
+  train.target = targetOf(module, options);
+  if (stage == Stage::model)
+    buildRecipePipeline(passes, train);
+  else if (from < Stage::trainStep)
     buildTrainPipeline(passes, train);
+  else if (from == Stage::trainStep)
+    passes.addPass(createJoinChecksPass()); // which is all that may be left, and does nothing twice
   if (stage == Stage::plan)
     buildPlanPipeline(passes, train.target, from);
   if (failed(passes.run(module)))
     return state->errors.take("compilation failed");
+  if (stage != Stage::model)
+    writeChoices(module, options);
+  else if (train.batch != 0)
+    writeBatch(module, train.batch);
   return okStatus();
 }
 
@@ -87,7 +161,9 @@ Result<std::string> Compiler::emit(ModuleOp module, const CompilerOptions &optio
   std::optional<KernelCache> cache;
   if (!options.cacheFolder.empty())
     cache.emplace(options.cacheFolder, options.cacheBytes);
-  CodegenOptions codegen{options.optLevel, options.threads, cache ? &*cache : nullptr};
+  auto written = module->getAttrOfType<IntegerAttr>(kOptLevelAttr);
+  int optLevel = options.optLevel.value_or(written ? written.getInt() : kDefaultOptLevel);
+  CodegenOptions codegen{optLevel, options.threads, cache ? &*cache : nullptr};
   FailureOr<std::string> bytes = emitPlan(module, {codegen, options.seed});
   if (failed(bytes))
     return state->errors.take("code generation failed");

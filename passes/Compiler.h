@@ -19,9 +19,9 @@ Stage stageOf(mlir::ModuleOp module);
 
 struct CompilerOptions {
   PipelineOptions train;
-  std::string target = "auto";  // auto, host[:CPU], cuda:sm_90
-  std::optional<uint64_t> seed; // the plan's default
-  int optLevel = 3;
+  std::string target = "auto";    // auto, host[:CPU], cuda:sm_90
+  std::optional<uint64_t> seed;   // the plan's default
+  std::optional<int> optLevel;    // -O: that of the text that is continued from, else 3
   unsigned threads = 0;           // that generate code; 0: one for each core
   std::string cacheFolder;        // of compiled kernels; empty: none
   uint64_t cacheBytes = 1u << 30; // that it may take

@@ -310,6 +310,7 @@ class FusePass : public impl::FusePassBase<FusePass> {
       if (failed(fuse(function.getBody().front(), cost, names)))
         return signalPassFailure();
     }
+    getOperation()->setAttr(kFusedForAttr, StringAttr::get(&getContext(), target));
   }
 
   bool isCuda_ = false;

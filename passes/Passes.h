@@ -25,6 +25,10 @@ inline constexpr llvm::StringLiteral kChecksOfAttr = "gpuc.checks_of";
 /// gpuc-expand-recipe.
 inline constexpr llvm::StringLiteral kEntryAttr = "gpuc.entry";
 
+/// Of a module, the target whose kernels and libraries have every op of it: "cuda:sm_90". Set by gpuc-fuse,
+/// gone with gpuc-to-plan.
+inline constexpr llvm::StringLiteral kFusedForAttr = "gpuc.fused_for";
+
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
 

@@ -87,9 +87,13 @@ void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
 
 } // namespace
 
+void buildRecipePipeline(OpPassManager &passes, const PipelineOptions &options) {
+  passes.addPass(createOverrideRecipePass({joinRecipeTexts(options.recipe), /*optimizer=*/"", options.seed}));
+}
+
 void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // The command line has the last word on the recipe; whatever follows reads the recipe alone.
-  passes.addPass(createOverrideRecipePass({joinRecipeTexts(options.recipe), /*optimizer=*/"", options.seed}));
+  buildRecipePipeline(passes, options);
   checkModel(passes);
   // What has rows is seen by the `?` in its shape, as long as there is one.
   if (options.fuse)

@@ -9,9 +9,9 @@
 
 namespace gpuc {
 
-/// How far a module has come: a model; functions whose every op has a kernel or a library call; commands;
-/// commands on streams; commands on streams over placed buffers.
-enum class Stage { model, trainStep, commands, streams, plan };
+/// How far a module has come: a model; functions in place of its recipe; functions whose every op has a
+/// kernel or a library call; commands; commands on streams; commands on streams over placed buffers.
+enum class Stage { model, expanded, trainStep, commands, streams, plan };
 
 /// What the way to the train step depends on. gpuc-opt's pipelines and gpuc-compile share it.
 struct PipelineOptions {
@@ -24,6 +24,9 @@ struct PipelineOptions {
   std::string target = "host"; // host[:CPU] or cuda:ARCHITECTURE: what it has kernels for stays whole
   bool checkNumerics = false;  // the train step counts what is NaN or infinite, by the op that made it
 };
+
+/// What --emit=gpuc is more than the model that was read: the command line's wishes in its recipe.
+void buildRecipePipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 
 /// From a model and its recipe to functions in which everything is explicit and every op has a kernel or a
 /// library call.

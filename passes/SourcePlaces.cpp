@@ -2,6 +2,8 @@
 
 #include "passes/SourcePlaces.h"
 
+#include "passes/Compiler.h"
+
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Parser/Parser.h"
@@ -21,16 +23,29 @@ OwningOpRef<ModuleOp> parseWithPlaces(const std::string &text, const std::string
     return nullptr;
   auto file = StringAttr::get(context, fileName);
   auto whole = FileLineColLoc::get(file, /*line=*/1, /*column=*/1);
-  for (Operation &top : parsed)
-    top.walk([&](Operation *op) {
-      auto name = dyn_cast<NameLoc>(op->getLoc());
-      const AsmParserState::OperationDefinition *place = state.getOpDef(op);
-      if (!name || !isa<UnknownLoc>(name.getChildLoc()) || !place)
-        return;
-      auto [line, column] = source.getLineAndColumn(place->loc.Start);
-      op->setLoc(NameLoc::get(name.getName(), FileLineColLoc::get(file, line, column)));
-    });
-  return detail::constructContainerOpForParserIfNecessary<ModuleOp>(&parsed, context, whole);
+  auto module = detail::constructContainerOpForParserIfNecessary<ModuleOp>(&parsed, context, whole);
+  if (!module)
+    return module;
+  bool isModel = stageOf(*module) == Stage::model, located = false;
+  module->walk([&](Operation *op) {
+    const AsmParserState::OperationDefinition *definition = state.getOpDef(op);
+    if (!definition)
+      return;
+    auto [line, column] = source.getLineAndColumn(definition->loc.Start);
+    auto place = FileLineColLoc::get(file, line, column);
+    located |= op->getLoc() != place;
+    // What has no place at a later stage is of the compiler's own making.
+    auto name = dyn_cast<NameLoc>(op->getLoc());
+    if (isModel && name && isa<UnknownLoc>(name.getChildLoc()))
+      op->setLoc(NameLoc::get(name.getName(), place));
+  });
+  if (!isModel && !located)
+    emitWarning(UnknownLoc::get(context))
+        << fileName
+        << " is without locations: what is compiled from it names no layers and lines, and its report no "
+        << "residuals; --emit writes them unless --no-locations is given, gpuc-opt with "
+           "--mlir-print-debuginfo";
+  return module;
 }
 
 } // namespace gpuc

@@ -458,6 +458,7 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
     if (failed(target))
       return signalPassFailure();
     module->setAttr(plan::kTargetAttr, *target);
+    module->removeAttr(kFusedForAttr);
 
     SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
     for (func::FuncOp function : functions) {

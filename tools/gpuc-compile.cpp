@@ -32,10 +32,11 @@ std::string defaultOutput(const std::string& input, const std::string& emit) {
   return std::filesystem::path(input).replace_extension(".plan").string();
 }
 
-std::string textOf(mlir::ModuleOp module) {
+std::string textOf(mlir::ModuleOp module, bool locations) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  module.print(stream, mlir::OpPrintingFlags().enableDebugInfo(true, /*prettyForm=*/false));
+  mlir::OpPrintingFlags flags;  // as --mlir-print-… flags say
+  module.print(stream, flags.enableDebugInfo(locations, flags.shouldPrintDebugInfoPrettyForm()));
   return text + "\n";
 }
 
@@ -50,6 +51,7 @@ std::string defaultCacheFolder() {
 /// --mlir-timing and its kin, read by MLIR itself. What is wrong with them; empty if nothing is.
 std::string parseMlirFlags(const std::vector<std::string>& flags) {
   mlir::registerPassManagerCLOptions();
+  mlir::registerAsmPrinterCLOptions();
   mlir::registerDefaultTimingManagerCLOptions();
   std::vector<std::string> known;
   for (const auto& entry : llvm::cl::getRegisteredOptions())
@@ -65,6 +67,13 @@ std::string parseMlirFlags(const std::vector<std::string>& flags) {
   llvm::raw_string_ostream stream(error);
   if (llvm::cl::ParseCommandLineOptions(arguments.size(), arguments.data(), "", &stream)) return "";
   return error.substr(0, error.find('\n'));
+}
+
+/// Whether --emit writes locations: unless a flag, ours or MLIR's, says otherwise.
+bool wantsLocations(bool noLocations, const std::vector<std::string>& mlirFlags) {
+  bool said = std::any_of(mlirFlags.begin(), mlirFlags.end(),
+                          [](const std::string& flag) { return flag.starts_with("--mlir-print-debuginfo"); });
+  return !noLocations && (!said || mlir::OpPrintingFlags().shouldPrintDebugInfo());
 }
 
 gpuc::Status configure(mlir::PassManager& passes) {
@@ -126,6 +135,7 @@ struct Request {
   std::string input;
   std::optional<std::string> output, report;
   std::string emit = "plan-file";
+  bool locations = true;
   std::vector<std::string> mlirFlags;
   std::vector<RecipeFlag> recipe = recipeFlags();
   gpuc::CompilerOptions options;
@@ -160,6 +170,18 @@ gpuc::Status checkIsModel(std::string_view bytes, const std::string& name) {
   return gpuc::Status::error(name + ": not text of .mlir" + explainFileKind(bytes, gpuc::FileRole::model));
 }
 
+/// Flags that have no place in the text of a model.
+void warnOfLaterChoices(const gpuc::CompilerOptions& options) {
+  std::string flags;
+  if (options.target != "auto") flags += " --target=" + options.target;
+  if (options.optLevel) flags += " -O" + std::to_string(*options.optLevel);
+  if (options.train.checkNumerics) flags += " --check-numerics";
+  if (!flags.empty())
+    std::fprintf(stderr,
+                 "warning: the text of a model does not say%s: give it again where that is compiled\n",
+                 flags.c_str());
+}
+
 gpuc::Status compile(const Request& request) {
   Clock::time_point begin = Clock::now();
   gpuc::Compiler compiler;
@@ -183,7 +205,7 @@ gpuc::Status compile(const Request& request) {
   if (request.emit == "plan-file") {
     GPUC_ASSIGN_OR_RETURN(result, compiler.emit(*module, request.options));
   } else {
-    result = textOf(*module);
+    result = textOf(*module, request.locations);
   }
   if (request.report) {
     auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
@@ -200,9 +222,10 @@ static int tool(int argc, char** argv) {
   Request request;
   std::optional<std::string> emit;
   std::optional<int64_t> batch, seed;
-  int64_t optLevel = 3, threads = 0, cacheBytes = int64_t{1} << 30;
+  std::optional<int64_t> optLevel;
+  int64_t threads = 0, cacheBytes = int64_t{1} << 30;
   std::optional<std::string> cacheFolder;
-  bool noCache = false;
+  bool noCache = false, noLocations = false;
   gpuc::CommandLine cli("gpuc-compile", "Compiles a model, or any later stage of it, to an executable plan.");
   cli.addPositional("FILE", &request.input, ".mlir of any stage; - is stdin");
   cli.addString("output", &request.output, "PLAN",
@@ -219,8 +242,12 @@ static int tool(int argc, char** argv) {
   cli.addString("emit", &emit, "STAGE",
                 "text of a stage instead of a plan: gpuc (the model), train (the step), plan (commands)")
       .choices({"gpuc", "train", "plan"});
+  cli.addBool(
+      "no-locations", &noLocations,
+      "with --emit: without layers and lines, for reading; what is compiled from it cannot name them");
   cli.addString("report", &request.report, "FILE", "writes memory, work and residuals as JSON");
-  cli.addInt("opt-level", &optLevel, "N", "0 (each op a kernel of its own, code unoptimised) to 3")
+  cli.addInt("opt-level", &optLevel, "N",
+             "0 (each op a kernel of its own, code unoptimised) to 3 (default: 3)")
       .shortName('O')
       .range(0, 3);
   cli.addInt("threads", &threads, "N", "threads to generate code with; 0 is one a core").range(0, 4096);
@@ -237,13 +264,16 @@ static int tool(int argc, char** argv) {
     return cli.usageError("--report needs a plan: not with --emit=" + *emit);
   if (batch) request.options.train.batch = *batch;
   if (seed) request.options.seed = request.options.train.seed = *seed;
-  request.options.optLevel = optLevel;
-  request.options.train.fuse = optLevel > 0;
+  if (noLocations && !emit) return cli.usageError("--no-locations is for the text that --emit writes");
+  if (optLevel) request.options.optLevel = static_cast<int>(*optLevel);
+  request.options.train.fuse = optLevel != 0;
   if (noCache && cacheFolder) return cli.usageError("--cache-dir names a cache and --no-cache wants none");
   request.options.threads = threads;
   if (!noCache) request.options.cacheFolder = cacheFolder ? *cacheFolder : defaultCacheFolder();
   request.options.cacheBytes = cacheBytes;
   if (std::string malformed = findMalformed(request); !malformed.empty()) return cli.usageError(malformed);
+  request.locations = wantsLocations(noLocations, request.mlirFlags);
+  if (emit == "gpuc") warnOfLaterChoices(request.options);
   for (const RecipeFlag& flag : request.recipe)
     for (const std::string& text : flag.texts()) request.options.train.recipe.emplace_back(flag.entry, text);
   gpuc::Status status = compile(request);

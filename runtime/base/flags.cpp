@@ -248,7 +248,7 @@ Status CommandLine::unknownFlag(const std::string& written, const std::string& n
   std::rotate(names.begin(), names.begin() + 2, names.end());
   std::string cure = suggestFlag(names, name);
   for (const Positional& positional : positionals_)
-    if (positional.rest)
+    if (positional.rest && similarName(name, names).empty())
       cure += (cure.ends_with('?') ? " " : "; ") + positional.name + " is written without dashes";
   return Status::error("unknown flag " + written + "; " + cure);
 }

@@ -4,7 +4,8 @@
 // RUN: not gpuc-opt %s --gpuc-mixed-precision=target=cuda:sm_90,sm_75 2>&1 | FileCheck %s --check-prefix=OLD
 // RUN: gpuc-compile %s --target=cuda:sm_80 --emit=plan -o - | FileCheck %s --check-prefix=PLAN
 // RUN: gpuc-compile %s --target=cuda:sm_80 --emit=train -o %t.train.mlir
-// RUN: not gpuc-compile %t.train.mlir --target=host -o %t.plan 2>&1 | FileCheck %s --check-prefix=HOST
+// RUN: not gpuc-opt %t.train.mlir --gpuc-to-plan -o %t.plan 2>&1 | FileCheck %s --check-prefix=HOST
+// RUN: not gpuc-compile %t.train.mlir --target=host -o %t.plan 2>&1 | FileCheck %s --check-prefix=MADE
 // RUN: gpuc-model lstm-generator -o - | gpuc-compile - --target=cuda:sm_80 --precision=tf32 --emit=plan -o - | FileCheck %s --check-prefix=EVERY
 // RUN: gpuc-model gpt2 -o - | gpuc-compile - --target=cuda:sm_80 --precision=tf32 --emit=plan -o - | FileCheck %s --check-prefix=EVERY
 
@@ -39,6 +40,7 @@
 // EVERY-NOT: plan.matmul {{.*}} -> %{{[0-9]+( accumulate)?( bias %[0-9]+)?( relu)?}} workspace
 
 // HOST: error: {{.*}}'gpuc.matmul' op is to be computed in TF32, which the host has not: compile with --target=cuda:sm_80 or newer
+// MADE: error: the train step is made for cuda:sm_80 already: its target can be chosen no more
 module {
   gpuc.variable @w : tensor<8x8xf32> init normal(std = 0.1)
   func.func @loss(%x: tensor<4x8xf32>) -> (tensor<f32>, tensor<f32>) {
