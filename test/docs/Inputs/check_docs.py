@@ -103,10 +103,21 @@ def unknown_flags(tools, page):
                     yield number, f"no tool has a flag {first.group(1)}"
 
 
+def wrong_versions(source):
+    """What a page says of a number that the code has."""
+    header, page = source / "runtime/plan/header.h", source / "docs/plan-format.md"
+    if header.exists():
+        version = re.search(r"kPlanFormatVersion = (\d+)", header.read_text())[1]
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            said = re.search(r"format version +(\d+)", line)
+            if said and said[1] != version:
+                yield f"docs/plan-format.md:{number}: the format version is {version}"
+
+
 def main():
     source, folder = map(pathlib.Path, sys.argv[1:])
     tools = Tools(folder, sorted(path.stem for path in (source / "tools").glob("gpuc-*.cpp")))
-    findings, mentioned = [], set()
+    findings, mentioned = list(wrong_versions(source)), set()
     for page in pages(source):
         found = [*broken_links(source, page), *unknown_flags(tools, page)]
         findings += [f"{page.relative_to(source)}:{number}: {text}" for number, text in found]

@@ -1,0 +1,1 @@
+inline constexpr uint32_t kPlanFormatVersion = 7;
