@@ -3,6 +3,8 @@
 #include "dialects/gpuc/GpucOps.h"
 #include "dialects/gpuc/NumberText.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace gpuc::ir {
@@ -176,7 +178,8 @@ static Attribute valueFromText(MLIRContext *context, StringRef text) {
     return builder.getBoolAttr(text == "true");
   if (int64_t integer; !text.getAsInteger(10, integer))
     return builder.getI64IntegerAttr(integer);
-  if (double number; !text.getAsDouble(number))
+  // An infinity (1e999 is one) is no number that anything could be trained by.
+  if (double number; !text.getAsDouble(number) && !std::isinf(number))
     return builder.getF64FloatAttr(number);
   if (!text.consume_front("(") || !text.consume_back(")"))
     return builder.getStringAttr(text);

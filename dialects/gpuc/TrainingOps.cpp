@@ -7,6 +7,7 @@
 
 #include "llvm/Support/Format.h"
 
+#include <cmath>
 #include <variant>
 
 using namespace mlir;
@@ -187,7 +188,7 @@ struct RecipeTextReader {
   }
   std::string operator()(FloatAttr &slot) {
     double number;
-    if (text.getAsDouble(number))
+    if (text.getAsDouble(number) || std::isinf(number))
       return ("'" + text + "' is not a number").str();
     slot = builder.getF64FloatAttr(number);
     return "";

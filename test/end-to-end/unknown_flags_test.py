@@ -1,5 +1,5 @@
-"""Every flag of every tool, tried on every other one: refused with status 2 and one line that names the tool which has it.
-And --help, which -h is too."""
+"""Every flag of every tool, tried on every other one: refused with status 2 and one line that names the tool which has it;
+and with values that it cannot have. And --help, which -h is too."""
 
 import os
 import re
@@ -36,6 +36,24 @@ class UnknownFlags(ToolTest):
                     self.assertEqual(re.findall("gpuc-[a-z-]+", said.split(f"--{flag} is a flag of ")[1]), self.owners(flag))
                     tried += 1
         self.assertGreater(tried, 400)
+
+    def test_every_flag_with_a_wrong_value(self):
+        wrong = {"=N": ["x", "1.5", "1e3", "0x10", "+1", " 1", "nan", "99999999999999999999"],
+                 "=X": ["x", "nan", "1,2", "-"], "=S": ["x", "nan", "-1"],
+                 "=SIZE": ["-1", "1kb", "1 GB", "KB", "1TB", "nan", "99999999999GiB"], "": ["yes", "1", "TRUE"]}
+        tried = 0
+        for tool in TOOLS:
+            flags = re.findall(r"^  (?:-\w, )?--([a-z-]+)(=N(?![A-Z,])|=X|=S(?:IZE)?(?![A-Z])|\S*)", self.help[tool].stdout, re.MULTILINE)
+            self.assertEqual([flag for flag, _ in flags], self.flags[tool])
+            for flag, value in flags:
+                for text in ([] if flag == "mlir-" else ["", *wrong.get(value, [])]):
+                    with self.subTest(f"{tool} --{flag}={text}"):
+                        result = self.run_tool(tool, f"--{flag}={text}", "nothing")
+                        self.assertEqual((result.returncode, result.stdout), (2, ""))
+                        self.assertRegex(result.stderr, rf"\Aerror: (missing value: --{flag}|--{flag}: )[^\n]*\n\Z")
+                        tried += 1
+        self.assertEqual(os.listdir(self.folder), [])
+        self.assertGreater(tried, 250)
 
     def test_every_tool_has_flags_and_help_by_one_letter(self):
         for tool in TOOLS:
