@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 
 #include "llvm/Support/ErrorHandling.h"
 
@@ -13,7 +14,12 @@ namespace gpuc {
 inline void endInOneLineOnLlvmErrors() {
   // Neither allocates, nor takes anything down: threads may run.
   llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
-    std::fprintf(stderr, "error: %s\n", reason);
+    bool is_thread = std::strstr(reason, "pthread_create");
+    std::fprintf(stderr,
+                 is_thread ? "error: cannot start a thread: %s; lower --threads, or raise the limits on "
+                             "processes and memory\n"
+                           : "error: %s\n",
+                 reason);
     ::_exit(1);
   });
   llvm::install_bad_alloc_error_handler([](void*, const char*, bool) {

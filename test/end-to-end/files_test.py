@@ -191,7 +191,7 @@ class Files(ToolTest):
                         ["gpuc-train", "model.plan", "--data=idx:good", "--threads=3", "--workers=0"],
                         ["gpuc-generate", "text.plan", "--variables=text.safetensors", "--prompt=a", "--tokens=1", "--threads=2"],
                         ["gpuc-compile", "model.mlir", "--no-cache", "--threads=3", "-o", "new.plan"]):
-            self.ends_in_one_line(".*thread.*|.*worker.*|.*Resource temporarily unavailable.*", *command, preexec_fn=few)
+            self.ends_in_one_line("(.*: )?cannot start (a thread|loader worker 0): .*; lower --(threads|workers).*", *command, preexec_fn=few)
 
     def test_files_that_are_cut_while_they_are_read(self):
         """A mapped file's bytes behind its new end are no longer there."""
