@@ -275,6 +275,7 @@ private:
         addBuffer(input, input.getName(), cast<RankedTensorType>(input.getType()), plan::Category::input,
                   input.getPlace().value_or(0), input.getSlotStride().value_or(0));
     entry->range = input.getRange().value_or(-1);
+    entry->ignored = input.getIgnored().value_or(0);
     inputPort[input.getBuffer()] = program->inputs.size();
     program->inputs.push_back(std::move(entry));
   }

@@ -41,6 +41,7 @@ namespace {
 constexpr StringLiteral kNameAttr = "gpuc.name";
 constexpr StringLiteral kChecksAttr = "gpuc.checks";
 constexpr StringLiteral kRangeAttr = "gpuc.range";
+constexpr StringLiteral kIgnoredAttr = "gpuc.ignored";
 constexpr StringLiteral kRoleAttr = "gpuc.role";
 
 /// What the device's matmul may use beside its operands, in bytes. cuBLASLt splits K over partial results of
@@ -95,12 +96,13 @@ private:
       unsigned index = argument.getArgNumber();
       auto name = function.getArgAttrOfType<StringAttr>(index, kNameAttr);
       auto range = function.getArgAttrOfType<IntegerAttr>(index, kRangeAttr);
+      auto ignored = function.getArgAttrOfType<IntegerAttr>(index, kIgnoredAttr);
       auto role = function.getArgAttrOfType<StringAttr>(index, kRoleAttr);
       bool rows = role && role.getValue() == "rows";
       if (!name)
         name = builder.getStringAttr(rows ? "rows" : "arg" + std::to_string(index));
       buffers[argument] = plan::InputOp::create(
-          builder, argument.getLoc(), bufferType, name, TypeAttr::get(argument.getType()), range,
+          builder, argument.getLoc(), bufferType, name, TypeAttr::get(argument.getType()), range, ignored,
           rows ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(), IntegerAttr());
     }
     for (BlockArgument argument : function.getArguments())

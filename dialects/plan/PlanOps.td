@@ -90,13 +90,16 @@ def InputOp : Plan_Op<"input", [BufferOp]> {
   let summary = "A slot that receives one tensor of each batch";
   let description = [{
     There are as many slots as `plan.arena` says, `place` is the first one's; step k uses slot k mod slots. `rows` marks
-    the scalar into which the runtime writes how many rows of the batch hold samples.
+    the scalar into which the runtime writes how many rows of the batch hold samples. `range`: integers lie in [0, range),
+    or are `ignored`, a label that is left out.
   }];
-  let arguments = (ins StrAttr:$name, TypeAttrOf<AnyRankedTensor>:$type, OptionalAttr<I64Attr>:$range, UnitAttr:$rows,
+  let arguments = (ins StrAttr:$name, TypeAttrOf<AnyRankedTensor>:$type, OptionalAttr<I64Attr>:$range,
+                       OptionalAttr<I64Attr>:$ignored, UnitAttr:$rows,
                        Plan_Place:$place, OptionalAttr<I64Attr>:$slot_stride);
   let results = (outs Plan_AnyBuffer:$buffer);
   let assemblyFormat = [{
-    $name `:` $type (`range` $range^)? (`rows` $rows^)? (`at` custom<Hexadecimal>($place)^ `stride` $slot_stride)? attr-dict
+    $name `:` $type (`range` $range^)? (`ignored` $ignored^)? (`rows` $rows^)?
+    (`at` custom<Hexadecimal>($place)^ `stride` $slot_stride)? attr-dict
   }];
 }
 

@@ -16,7 +16,7 @@ T load(const void* data, int64_t index) {
 }
 
 template <typename T>
-int64_t firstOutsideOf(const void* data, int64_t count, int64_t range) {
+int64_t firstOutsideOf(const void* data, int64_t count, int64_t range, int64_t ignored) {
   using Unsigned = std::make_unsigned_t<T>;
   constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<T>::max());
   if (range <= 0) return count > 0 ? 0 : -1;
@@ -30,37 +30,50 @@ int64_t firstOutsideOf(const void* data, int64_t count, int64_t range) {
     for (int64_t i = first; i < end; ++i) most = std::max(most, load<Unsigned>(data, i));
     if (most <= last) continue;
     for (int64_t i = first; i < end; ++i)
-      if (load<Unsigned>(data, i) > last) return i;
+      if (load<Unsigned>(data, i) > last && static_cast<int64_t>(load<T>(data, i)) != ignored) return i;
   }
   return -1;
+}
+
+/// Calls `call` with an integer of the type; i1 is a byte.
+template <typename Call>
+auto withInteger(DataType type, Call call) {
+  switch (type) {
+    case DataType::i64:
+      return call(int64_t{});
+    case DataType::i32:
+      return call(int32_t{});
+    case DataType::i8:
+      return call(int8_t{});
+    default:
+      return call(uint8_t{});
+  }
 }
 
 }  // namespace
 
 int64_t integerAt(const void* data, DataType type, int64_t index) {
-  switch (type) {
-    case DataType::i64:
-      return load<int64_t>(data, index);
-    case DataType::i32:
-      return load<int32_t>(data, index);
-    case DataType::i8:
-      return load<int8_t>(data, index);
-    default:
-      return load<uint8_t>(data, index);
-  }
+  return withInteger(type, [&](auto integer) { return int64_t{load<decltype(integer)>(data, index)}; });
 }
 
-int64_t firstOutside(const void* data, DataType type, int64_t count, int64_t range) {
-  switch (type) {
-    case DataType::i64:
-      return firstOutsideOf<int64_t>(data, count, range);
-    case DataType::i32:
-      return firstOutsideOf<int32_t>(data, count, range);
-    case DataType::i8:
-      return firstOutsideOf<int8_t>(data, count, range);
-    default:
-      return firstOutsideOf<uint8_t>(data, count, range);
-  }
+void storeInteger(void* data, DataType type, int64_t index, int64_t value) {
+  withInteger(type, [&](auto integer) {
+    integer = static_cast<decltype(integer)>(value);
+    std::memcpy(static_cast<char*>(data) + index * static_cast<int64_t>(sizeof(integer)), &integer,
+                sizeof(integer));
+  });
+}
+
+bool fitsInto(DataType type, int64_t value) {
+  return withInteger(type, [&](auto integer) {
+    using Limits = std::numeric_limits<decltype(integer)>;
+    return value >= int64_t{Limits::min()} && value <= int64_t{Limits::max()};
+  });
+}
+
+int64_t firstOutside(const void* data, DataType type, int64_t count, int64_t range, int64_t ignored) {
+  return withInteger(
+      type, [&](auto integer) { return firstOutsideOf<decltype(integer)>(data, count, range, ignored); });
 }
 
 }  // namespace gpuc

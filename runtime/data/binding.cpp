@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "runtime/base/integer_range.h"
+#include "runtime/state/npy.h"
 
 namespace gpuc {
 namespace {
@@ -38,14 +39,31 @@ Status checkFit(const TensorSpec& input, const DatasetField& field) {
     return Status::error("input " + input.name + ": " + input.str() + " has no batch extent to be fed by");
   TensorSpec sample{input.name, input.type, {input.shape.begin() + 1, input.shape.end()}};
   if (sample.type != field.sample.type)
-    return errorf("%s: %s is %s, but the plan's input wants %s", field.source.c_str(), input.name.c_str(),
-                  nameOf(field.sample.type), nameOf(sample.type));
+    return errorf("%s: %s is %s, but the plan's input wants %s%s", field.source.c_str(), input.name.c_str(),
+                  nameOf(field.sample.type), nameOf(sample.type), npyCure(sample.type).c_str());
   if (sample.elementCount() != field.sample.elementCount())
     return errorf("%s: a sample of %s is %s (%lld elements), but the plan's input wants %s (%lld elements)",
                   field.source.c_str(), input.name.c_str(), field.sample.str().c_str(),
                   static_cast<long long>(field.sample.elementCount()), sample.str().c_str(),
                   static_cast<long long>(sample.elementCount()));
   return okStatus();
+}
+
+/// Labels below 0 are meant to be left out, which the model must know of.
+std::string whatIsIgnored(int64_t value, int64_t limit, int64_t ignored) {
+  if (hasIgnored(limit, ignored)) return " and is not what the plan ignores, " + std::to_string(ignored);
+  if (value >= 0) return "";
+  return ": a plan that is to ignore it comes of a model whose loss says so, as by gpuc-import-onnx "
+         "--loss=cross_entropy:ignore_index=" +
+         std::to_string(value);
+}
+
+Status outsideRange(const DatasetField& field, int64_t sample, int64_t value, int64_t limit,
+                    int64_t ignored) {
+  return errorf("%s: sample %lld has %s = %lld, which lies outside the plan's range [0, %lld)%s",
+                field.source.c_str(), static_cast<long long>(sample), field.sample.name.c_str(),
+                static_cast<long long>(value), static_cast<long long>(limit),
+                whatIsIgnored(value, limit, ignored).c_str());
 }
 
 }  // namespace
@@ -85,7 +103,7 @@ Result<uint32_t> sampleChecksum(const Dataset& dataset, std::span<const size_t> 
   return static_cast<uint32_t>(checksum);
 }
 
-Status checkRange(const Dataset& dataset, size_t field_index, int64_t limit) {
+Status checkRange(const Dataset& dataset, size_t field_index, int64_t limit, int64_t ignored) {
   const DatasetField& field = dataset.fields()[field_index];
   if (isFloat(field.sample.type))
     return errorf("%s: %s is %s, but values in [0, %lld) are integers", field.source.c_str(),
@@ -100,13 +118,10 @@ Status checkRange(const Dataset& dataset, size_t field_index, int64_t limit) {
     std::iota(rows.begin(), rows.end(), first);
     GPUC_RETURN_IF_ERROR(dataset.copyRows(rows, field_index, values.data()));
     const int64_t count = static_cast<int64_t>(rows.size()) * per_sample;
-    const int64_t outside = firstOutside(values.data(), field.sample.type, count, limit);
+    const int64_t outside = firstOutside(values.data(), field.sample.type, count, limit, ignored);
     if (outside >= 0)
-      return errorf("%s: sample %lld has %s = %lld, which lies outside the plan's range [0, %lld)",
-                    field.source.c_str(), static_cast<long long>(first + outside / per_sample),
-                    field.sample.name.c_str(),
-                    static_cast<long long>(integerAt(values.data(), field.sample.type, outside)),
-                    static_cast<long long>(limit));
+      return outsideRange(field, first + outside / per_sample,
+                          integerAt(values.data(), field.sample.type, outside), limit, ignored);
   }
   return okStatus();
 }

@@ -18,8 +18,8 @@ Result<std::vector<size_t>> bindFields(const Dataset& dataset, std::span<const I
 /// hardly has the same.
 Result<uint32_t> sampleChecksum(const Dataset& dataset, std::span<const size_t> fields);
 
-/// Reads every value of an integer field and refuses the first outside [0, limit), naming file, sample,
-/// value and limit.
-Status checkRange(const Dataset& dataset, size_t field, int64_t limit);
+/// Reads every value of an integer field and refuses the first outside [0, limit) that is not `ignored`,
+/// naming file, sample, value and limit.
+Status checkRange(const Dataset& dataset, size_t field, int64_t limit, int64_t ignored = 0);
 
 }  // namespace gpuc

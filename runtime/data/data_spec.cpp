@@ -75,9 +75,9 @@ Status parseSynthetic(const std::string& text, const std::vector<Pair>& pairs, D
 Result<std::unique_ptr<Dataset>> openUnbound(const DataSpec& spec, std::span<const InputSpec> inputs) {
   switch (spec.kind) {
     case DataSpec::Kind::idx:
-      return openIdx(spec.path);
+      return openIdx(spec.path, inputs);
     case DataSpec::Kind::npy:
-      return openNpyDataset(spec.files);
+      return openNpyDataset(spec.files, inputs);
     case DataSpec::Kind::images:
       return openImages(spec.path, inputs);
     case DataSpec::Kind::text:
@@ -152,7 +152,7 @@ Result<BoundDataset> openDataset(const std::string& text, std::span<const InputS
   GPUC_ASSIGN_OR_RETURN(std::vector<size_t> binding, bindFields(*dataset, inputs));
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].range > 0 && spec.kind != DataSpec::Kind::synthetic)
-      GPUC_RETURN_IF_ERROR(checkRange(*dataset, binding[i], inputs[i].range));
+      GPUC_RETURN_IF_ERROR(checkRange(*dataset, binding[i], inputs[i].range, inputs[i].ignored));
   return BoundDataset{std::move(dataset), std::move(binding)};
 }
 

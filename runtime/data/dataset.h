@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/integer_range.h"
 #include "runtime/base/status.h"
 #include "runtime/base/tensor_spec.h"
 
@@ -16,7 +17,22 @@ namespace gpuc {
 struct InputSpec {
   TensorSpec tensor;  // with the batch as the first extent: x : 64x1x28x28xui8
   int64_t range = 0;  // values lie in [0, range): classes or vocabulary; 0: any value
+  int64_t ignored =
+      0;  // or are this: what marks a label that is left out; 0, a value of the range: there is none
 };
+
+/// The input of this name, or null.
+inline const InputSpec* findInput(std::span<const InputSpec> inputs, const std::string& name) {
+  for (const InputSpec& input : inputs)
+    if (input.tensor.name == name) return &input;
+  return nullptr;
+}
+
+/// The type of labels that a data set makes itself: i32, or i64 for an input that wants it.
+inline DataType labelType(std::span<const InputSpec> inputs) {
+  const InputSpec* labels = findInput(inputs, "labels");
+  return labels && labels->tensor.type == DataType::i64 ? DataType::i64 : DataType::i32;
+}
 
 /// One field of a data set.
 struct DatasetField {

@@ -141,11 +141,9 @@ class IdxDataset : public Dataset {
   }
 
   void copyLabels(std::span<const int64_t> rows, std::byte* destination) const {
-    for (int64_t row : rows) {
-      int32_t label = static_cast<uint8_t>(labels_[kLabelHeader + static_cast<size_t>(row)]);
-      std::memcpy(destination, &label, sizeof(label));
-      destination += sizeof(label);
-    }
+    for (size_t i = 0; i < rows.size(); ++i)
+      storeInteger(destination, fields_[1].sample.type, static_cast<int64_t>(i),
+                   static_cast<uint8_t>(labels_[kLabelHeader + static_cast<size_t>(rows[i])]));
   }
 
   std::vector<DatasetField> fields_;
@@ -175,7 +173,7 @@ std::vector<std::string> idxPaths(const std::string& prefix) {
   return paths;
 }
 
-Result<std::unique_ptr<Dataset>> openIdx(const std::string& prefix) {
+Result<std::unique_ptr<Dataset>> openIdx(const std::string& prefix, std::span<const InputSpec> inputs) {
   GPUC_ASSIGN_OR_RETURN(IdxFile images, readIdx(prefix + kImagesName, 3));
   GPUC_ASSIGN_OR_RETURN(IdxFile labels, readIdx(prefix + kLabelsName, 1));
   if (images.shape[0] != labels.shape[0])
@@ -185,7 +183,7 @@ Result<std::unique_ptr<Dataset>> openIdx(const std::string& prefix) {
   if (images.shape[0] == 0) return Status::error(images.path + ": has no images");
   std::vector<DatasetField> fields = {
       {{"x", DataType::ui8, {images.shape[1], images.shape[2]}}, images.path},
-      {{"labels", DataType::i32, {}}, labels.path, /*may_idle=*/true},
+      {{"labels", labelType(inputs), {}}, labels.path, /*may_idle=*/true},
   };
   return std::unique_ptr<Dataset>(
       new IdxDataset(std::move(fields), std::move(images.bytes), std::move(labels.bytes), images.shape[0]));

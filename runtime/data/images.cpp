@@ -36,10 +36,10 @@ class ImageDataset : public Dataset {
     size_t sample_bytes = static_cast<size_t>(fields_[field].sample.sizeBytes());
     for (int64_t row : rows) {
       size_t index = static_cast<size_t>(row);
-      const void* sample = field == 0
-                               ? static_cast<const void*>(pixels_.bytes().data() + index * sample_bytes)
-                               : static_cast<const void*>(&labels_[index]);
-      std::memcpy(destination, sample, sample_bytes);
+      if (field == 0)
+        std::memcpy(destination, pixels_.bytes().data() + index * sample_bytes, sample_bytes);
+      else
+        storeInteger(destination, fields_[1].sample.type, 0, labels_[index]);
       destination += sample_bytes;
     }
     return okStatus();
@@ -161,7 +161,7 @@ Result<std::unique_ptr<Dataset>> openImages(const std::string& folder, std::span
   GPUC_RETURN_IF_ERROR(decodeAll(pictures, shape, pixels.bytes().data()));
   std::vector<DatasetField> fields = {
       {{"x", DataType::ui8, {shape.channels, shape.height, shape.width}}, folder},
-      {{"labels", DataType::i32, {}}, folder, /*may_idle=*/true},
+      {{"labels", labelType(inputs), {}}, folder, /*may_idle=*/true},
   };
   return std::unique_ptr<Dataset>(
       new ImageDataset(std::move(fields), std::move(pixels), std::move(pictures)));

@@ -7,6 +7,10 @@
 namespace gpuc {
 namespace {
 
+int64_t elementOf(const NpyArray& array, int64_t element) {
+  return integerAt(array.data.data(), array.spec.type, element);
+}
+
 class NpyDataset : public Dataset {
  public:
   NpyDataset(std::vector<DatasetField> fields, std::vector<NpyArray> arrays, int64_t size)
@@ -16,6 +20,7 @@ class NpyDataset : public Dataset {
   std::span<const DatasetField> fields() const override { return fields_; }
 
   Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
+    if (fields_[field].sample.type != arrays_[field].spec.type) return convertRows(rows, field, destination);
     size_t sample_bytes = static_cast<size_t>(fields_[field].sample.sizeBytes());
     for (int64_t row : rows) {
       std::memcpy(destination, arrays_[field].data.data() + static_cast<size_t>(row) * sample_bytes,
@@ -26,6 +31,17 @@ class NpyDataset : public Dataset {
   }
 
  private:
+  Status convertRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const {
+    const TensorSpec& sample = fields_[field].sample;
+    const int64_t count = sample.elementCount();
+    for (int64_t row : rows) {
+      for (int64_t i = 0; i < count; ++i)
+        storeInteger(destination, sample.type, i, elementOf(arrays_[field], row * count + i));
+      destination += sample.sizeBytes();
+    }
+    return okStatus();
+  }
+
   std::vector<DatasetField> fields_;
   std::vector<NpyArray> arrays_;  // arrays_[i] : (size, …fields_[i].sample.shape)
   int64_t size_;
@@ -42,10 +58,27 @@ Status checkCount(const NpyArray& array, const NpyArray& first) {
   return okStatus();
 }
 
+/// The type in which the field is served. Integers of another width are those that the input wants, which
+/// they must fit into.
+Result<DataType> servedType(const std::string& name, const NpyArray& array,
+                            std::span<const InputSpec> inputs) {
+  const DataType type = array.spec.type;
+  const InputSpec* input = findInput(inputs, name);
+  if (!input || !isInteger(type) || !isInteger(input->tensor.type)) return type;
+  const DataType wanted = input->tensor.type;
+  const int64_t per_sample = array.spec.elementCount() / array.spec.shape[0];
+  for (int64_t i = 0; wanted != type && i < array.spec.elementCount(); ++i)
+    if (int64_t value = elementOf(array, i); !fitsInto(wanted, value))
+      return errorf("%s: sample %lld has %s = %lld, which does not fit into %s, what the plan's input takes",
+                    array.spec.name.c_str(), static_cast<long long>(i / per_sample), name.c_str(),
+                    static_cast<long long>(value), nameOf(wanted));
+  return wanted;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Dataset>> openNpyDataset(
-    const std::vector<std::pair<std::string, std::string>>& files) {
+Result<std::unique_ptr<Dataset>> openNpyDataset(const std::vector<std::pair<std::string, std::string>>& files,
+                                                std::span<const InputSpec> inputs) {
   std::vector<DatasetField> fields;
   std::vector<NpyArray> arrays;
   for (const auto& [name, path] : files) {
@@ -57,7 +90,8 @@ Result<std::unique_ptr<Dataset>> openNpyDataset(
     arrays.push_back(std::move(array));
     const TensorSpec& spec = arrays.back().spec;
     GPUC_RETURN_IF_ERROR(checkCount(arrays.back(), arrays.front()));
-    fields.push_back({{name, spec.type, {spec.shape.begin() + 1, spec.shape.end()}}, path});
+    GPUC_ASSIGN_OR_RETURN(DataType type, servedType(name, arrays.back(), inputs));
+    fields.push_back({{name, type, {spec.shape.begin() + 1, spec.shape.end()}}, path});
   }
   int64_t size = arrays.front().spec.shape[0];
   return std::unique_ptr<Dataset>(new NpyDataset(std::move(fields), std::move(arrays), size));

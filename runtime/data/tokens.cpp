@@ -53,12 +53,6 @@ class TokenDataset : public Dataset {
   int64_t size_;
 };
 
-const InputSpec* findInput(std::span<const InputSpec> inputs, const std::string& name) {
-  for (const InputSpec& input : inputs)
-    if (input.tensor.name == name) return &input;
-  return nullptr;
-}
-
 /// The type of an input that takes tokens; i32 if there is none of that name.
 Result<DataType> tokenType(std::span<const InputSpec> inputs, const std::string& name) {
   const InputSpec* input = findInput(inputs, name);

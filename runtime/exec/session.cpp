@@ -32,7 +32,8 @@ InputPorts makePorts(const fb::Program& program) {
 
 Status checkRange(const ProgramInfo& program, const InputInfo& input, const HostTensorView& given) {
   if (input.range < 0 || isFloat(given.type)) return okStatus();
-  const int64_t outside = firstOutside(given.data, given.type, input.spec.elementCount(), input.range);
+  const int64_t outside =
+      firstOutside(given.data, given.type, input.spec.elementCount(), input.range, input.ignored);
   if (outside < 0) return okStatus();
   return errorf("program '%s', input '%s': element %" PRId64 " is %" PRId64 ", outside its range [0, %" PRId64
                 ")",

@@ -28,8 +28,8 @@ ProgramInfo describeProgram(const fb::Plan& plan, const fb::Program& program) {
   info.outputs.reserve(countOf(program.outputs()));
   for (const fb::Input* input : each(program.inputs()))
     if (input->role() == fb::InputRole::data)
-      info.inputs.push_back(
-          {describeTensor(*plan.buffers()->Get(input->buffer()), textOf(input->name())), input->range()});
+      info.inputs.push_back({describeTensor(*plan.buffers()->Get(input->buffer()), textOf(input->name())),
+                             input->range(), input->ignored()});
     else
       info.counts_rows = true;
   for (const fb::Output* output : each(program.outputs())) {

@@ -110,6 +110,12 @@ std::string widenBfloat16(const void* data, int64_t count) {
 
 }  // namespace
 
+std::string npyCure(DataType type) {
+  for (const TypeCode& code : kTypeCodes)
+    if (code.type == type) return std::string("; save a.astype('") + code.descr + "')";
+  return "";
+}
+
 Result<NpyArray> parseNpy(std::string_view bytes, const std::string& name) {
   Result<NpyArray> array = parseArray(bytes, name);
   if (array.ok()) return array;

@@ -24,6 +24,9 @@ struct NpyArray {
 Result<NpyArray> parseNpy(std::string_view bytes, const std::string& name);
 Result<NpyArray> readNpy(const std::string& path);
 
+/// "; save a.astype('<i4')", by which an array becomes one of `type`; "" for bf16, which NumPy does not know.
+std::string npyCure(DataType type);
+
 /// Writes version 1.0, replacing `path` atomically. bf16, which NumPy does not know, becomes f32 (exactly),
 /// i1 becomes bool.
 Status writeNpy(const std::string& path, const TensorSpec& spec, const void* data);

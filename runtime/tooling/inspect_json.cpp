@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/integer_range.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/operands.h"
 #include "runtime/tooling/command_text.h"
@@ -37,6 +38,7 @@ Json bufferJson(const fb::Plan& plan, const fb::Buffer& buffer) {
 Json inputJson(const InputInfo& input) {
   Json entry = specJson(input.spec);
   entry["range"] = input.range < 0 ? Json() : Json(input.range);
+  if (hasIgnored(input.range, input.ignored)) entry["ignored"] = input.ignored;
   return entry;
 }
 

@@ -2,35 +2,14 @@
 #include <cinttypes>
 #include <vector>
 
+#include "runtime/base/integer_range.h"
+#include "runtime/base/text_table.h"
 #include "runtime/plan/describe.h"
 #include "runtime/tooling/command_text.h"
 #include "runtime/tooling/inspect.h"
 
 namespace gpuc {
 namespace {
-
-using Row = std::vector<std::string>;
-using AddRow = std::function<void(const Row&)>;
-
-/// Columns that are as wide as their widest cell, but for cells so long that every other line would pay for
-/// them. `rows` is asked twice: a table of all cells would be several times as long as the plan.
-void writeTable(const std::function<void(const AddRow&)>& rows, const TextSink& sink) {
-  constexpr size_t kMostWidth = 64;
-  std::vector<size_t> widths;
-  rows([&](const Row& row) {
-    widths.resize(std::max(widths.size(), row.size()), 0);
-    for (size_t c = 0; c < row.size(); ++c)
-      if (row[c].size() <= kMostWidth) widths[c] = std::max(widths[c], row[c].size());
-  });
-  rows([&](const Row& row) {
-    std::string line;
-    for (size_t c = 0; c < row.size(); ++c) {
-      line += row[c];
-      line.append(std::max(widths[c], row[c].size()) - row[c].size() + 2, ' ');
-    }
-    sink("  " + line.substr(0, line.find_last_not_of(' ') + 1) + "\n");
-  });
-}
 
 std::string hex(uint64_t value) {
   char text[32];
@@ -58,6 +37,15 @@ std::string headline(const PlanInfo& info) {
   return text;
 }
 
+/// "in [0, 10), or -100, which is ignored"
+std::string rangeText(const InputInfo& input) {
+  if (input.range < 0) return "";
+  std::string text = "in [0, " + std::to_string(input.range) + ")";
+  return hasIgnored(input.range, input.ignored)
+             ? text + ", or " + std::to_string(input.ignored) + ", which is ignored"
+             : text;
+}
+
 void addEntries(const Plan& plan, const AddRow& add) {
   for (uint32_t i = 0; i < plan.info().programs.size(); ++i) {
     const ProgramInfo& program = plan.info().programs[i];
@@ -68,8 +56,7 @@ void addEntries(const Plan& plan, const AddRow& add) {
          std::to_string(countOf(source.streams())) + " streams",
          "peak " + std::to_string(program.peak_bytes)});
     for (const InputInfo& input : program.inputs)
-      add({"  in", input.spec.name, input.spec.str(),
-           input.range < 0 ? "" : "in [0, " + std::to_string(input.range) + ")"});
+      add({"  in", input.spec.name, input.spec.str(), rangeText(input)});
     for (const TensorSpec& output : program.outputs) add({"  out", output.name, output.str()});
   }
 }

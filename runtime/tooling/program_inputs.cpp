@@ -14,7 +14,8 @@ namespace {
 
 Status checkValues(const InputInfo& input, const std::byte* data, const std::string& path) {
   if (input.range < 0 || isFloat(input.spec.type)) return okStatus();
-  const int64_t outside = firstOutside(data, input.spec.type, input.spec.elementCount(), input.range);
+  const int64_t outside =
+      firstOutside(data, input.spec.type, input.spec.elementCount(), input.range, input.ignored);
   if (outside < 0) return okStatus();
   return errorf("%s: element %" PRId64 " is %" PRId64 ", input '%s' takes 0 to %" PRId64, path.c_str(),
                 outside, integerAt(data, input.spec.type, outside), input.spec.name.c_str(), input.range - 1);
@@ -23,8 +24,9 @@ Status checkValues(const InputInfo& input, const std::byte* data, const std::str
 Status readInput(const InputInfo& input, const std::string& path, std::byte* data) {
   GPUC_ASSIGN_OR_RETURN(NpyArray array, readNpy(path));
   if (array.spec.type != input.spec.type || array.spec.shape != input.spec.shape)
-    return errorf("%s holds %s, input '%s' is %s", path.c_str(), array.spec.str().c_str(),
-                  input.spec.name.c_str(), input.spec.str().c_str());
+    return errorf("%s holds %s, input '%s' is %s%s", path.c_str(), array.spec.str().c_str(),
+                  input.spec.name.c_str(), input.spec.str().c_str(),
+                  array.spec.shape == input.spec.shape ? npyCure(input.spec.type).c_str() : "");
   std::memcpy(data, array.data.data(), array.data.size());
   return checkValues(input, data, path);
 }

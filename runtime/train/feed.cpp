@@ -9,7 +9,7 @@ namespace gpuc {
 Result<Feed> Feed::open(const ProgramInfo& program, const std::string& data) {
   Feed feed(program, data);
   for (const InputInfo& input : program.inputs)
-    feed.inputs_.push_back({input.spec, std::max<int64_t>(0, input.range)});
+    feed.inputs_.push_back({input.spec, std::max<int64_t>(0, input.range), input.ignored});
   GPUC_ASSIGN_OR_RETURN(feed.data_, openDataset(data, feed.inputs_));
   return feed;
 }

@@ -12,14 +12,14 @@ module @update {
   // CHECK: plan.kernel @step (%[[A:.*]]: tensor<4xf32>, %[[B:.*]]: tensor<4xf32>)
   // CHECK: gpuc.sub %[[A]], %[[B]]
   // CHECK: plan.program @train_step
-  // CHECK: %[[X:.*]] = plan.input "x" : tensor<2x2xf32> range 7
+  // CHECK: %[[X:.*]] = plan.input "x" : tensor<2x2xf32> range 7 ignored -1
   // CHECK: %[[ROWS:.*]] = plan.input "rows" : tensor<i32> rows
   // CHECK: %[[W:.*]] = plan.use @w
   // CHECK: plan.upload %[[X]]
   // CHECK: plan.upload %[[ROWS]]
   // CHECK: plan.launch @step(%[[W]], %[[X]]) -> (%[[W]])
   // CHECK-NEXT: plan.output "x_again" %[[X]]
-  func.func @train_step(%x: tensor<2x2xf32> {gpuc.name = "x", gpuc.range = 7 : i64},
+  func.func @train_step(%x: tensor<2x2xf32> {gpuc.name = "x", gpuc.range = 7 : i64, gpuc.ignored = -1 : i64},
                         %rows: tensor<i32> {gpuc.name = "rows", gpuc.role = "rows"})
       -> (tensor<2x2xf32> {gpuc.name = "x_again"}) {
     %w = gpuc.read @w : tensor<4xf32>

@@ -166,6 +166,42 @@ TEST(NpyDataset, ServesItsFiles) {
   EXPECT_EQ(rowsOf<int64_t>(**dataset, 1, {0, 2}), (std::vector<int64_t>{7, 9}));
 }
 
+// Labels of NumPy and PyTorch are i64, those of the model perhaps not.
+TEST(NpyDataset, ServesIntegersInTheWidthThatTheInputTakes) {
+  TemporaryFolder folder;
+  std::vector<int64_t> wide = {7, -100, 9};
+  std::vector<uint8_t> narrow = {3, 255, 0};
+  ASSERT_TRUE(writeNpy(folder / "wide.npy", {"", DataType::i64, {3}}, wide.data()).ok());
+  ASSERT_TRUE(writeNpy(folder / "narrow.npy", {"", DataType::ui8, {3}}, narrow.data()).ok());
+  std::vector<InputSpec> inputs = {{{"a", DataType::i32, {8}}}, {{"b", DataType::i64, {8}}}};
+  Result<std::unique_ptr<Dataset>> dataset =
+      openNpyDataset({{"a", folder / "wide.npy"}, {"b", folder / "narrow.npy"}}, inputs);
+  ASSERT_TRUE(dataset.ok()) << dataset.message();
+  EXPECT_TRUE(bindFields(**dataset, inputs).ok());
+  EXPECT_EQ(rowsOf<int32_t>(**dataset, 0, {2, 1}), (std::vector<int32_t>{9, -100}));
+  EXPECT_EQ(rowsOf<int64_t>(**dataset, 1, {1, 0}), (std::vector<int64_t>{255, 3}));
+}
+
+TEST(NpyDataset, RefusesAnIntegerThatDoesNotFit) {
+  TemporaryFolder folder;
+  std::vector<int64_t> wide = {1, 2, 3, 4, int64_t{1} << 32, 6};
+  ASSERT_TRUE(writeNpy(folder / "wide.npy", {"", DataType::i64, {3, 2}}, wide.data()).ok());
+  for (DataType type : {DataType::i32, DataType::i8, DataType::ui8}) {
+    std::vector<InputSpec> inputs = {{{"t", type, {8, 2}}}};
+    expectError(openNpyDataset({{"t", folder / "wide.npy"}}, inputs),
+                std::string("sample 2 has t = 4294967296, which does not fit into ") + nameOf(type));
+  }
+  wide[4] = -1;
+  ASSERT_TRUE(writeNpy(folder / "wide.npy", {"", DataType::i64, {3, 2}}, wide.data()).ok());
+  std::vector<InputSpec> inputs = {{{"t", DataType::ui8, {8, 2}}}};
+  expectError(openNpyDataset({{"t", folder / "wide.npy"}}, inputs),
+              "sample 2 has t = -1, which does not fit");
+  // No integers: served as they are, for bindFields to refuse with a cure.
+  inputs[0].tensor.type = DataType::f32;
+  expectError(bindFields(**openNpyDataset({{"t", folder / "wide.npy"}}, inputs), inputs),
+              "t is i64, but the plan's input wants f32; save a.astype('<f4')");
+}
+
 TEST(NpyDataset, RefusesFilesThatDisagree) {
   TemporaryFolder folder;
   std::vector<float> data(8);
@@ -231,6 +267,30 @@ TEST_F(Idx, ALabelOutOfRangeIsNamed) {
   labels[8 + 2] = 9;
   write(idxBytes({4, 2, 3}), labels);
   EXPECT_TRUE(openDataset("idx:" + (folder / "train"), mnistInputs()).ok());
+}
+
+TEST_F(Idx, LabelsAreI64WhereTheInputTakesThat) {
+  write(idxBytes({4, 2, 3}), idxBytes({4}));
+  std::vector<InputSpec> inputs = mnistInputs();
+  inputs[1].tensor.type = DataType::i64;
+  Result<BoundDataset> data = openDataset("idx:" + (folder / "train"), inputs);
+  ASSERT_TRUE(data.ok()) << data.message();
+  EXPECT_EQ(rowsOf<int64_t>(*data->dataset, 1, {3, 1}), (std::vector<int64_t>{3, 1}));
+}
+
+TEST(CheckRange, TakesWhatIsIgnored) {
+  TemporaryFolder folder;
+  std::vector<int64_t> labels = {0, -100, 4, -1};
+  ASSERT_TRUE(writeNpy(folder / "t.npy", {"", DataType::i64, {4}}, labels.data()).ok());
+  std::unique_ptr<Dataset> dataset = *openNpyDataset({{"t", folder / "t.npy"}});
+  expectError(checkRange(*dataset, 0, 5),
+              "sample 1 has t = -100, which lies outside the plan's range [0, 5): a");
+  expectError(checkRange(*dataset, 0, 5, -100),
+              "sample 3 has t = -1, which lies outside the plan's range [0, 5) and is not what the plan "
+              "ignores, -100");
+  labels[3] = 3;
+  ASSERT_TRUE(writeNpy(folder / "t.npy", {"", DataType::i64, {4}}, labels.data()).ok());
+  EXPECT_TRUE(checkRange(**openNpyDataset({{"t", folder / "t.npy"}}), 0, 5, -100).ok());
 }
 
 TEST(CheckRange, ReadsEveryTypeOfInteger) {

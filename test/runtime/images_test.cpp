@@ -123,6 +123,15 @@ TEST_F(Images, ClassesAndPicturesAreInByteOrder) {
   EXPECT_EQ(labels, (std::vector<int32_t>{1, 0, 1}));
 }
 
+TEST_F(Images, LabelsAreI64WhereTheInputTakesThat) {
+  inputs_[1].tensor.type = DataType::i64;
+  Result<BoundDataset> bound = open();
+  ASSERT_TRUE(bound.ok()) << bound.message();
+  std::vector<int64_t> labels(3), rows = {2, 0, 1};
+  ASSERT_TRUE(bound->dataset->copyRows(rows, 1, reinterpret_cast<std::byte*>(labels.data())).ok());
+  EXPECT_EQ(labels, (std::vector<int64_t>{1, 0, 1}));
+}
+
 TEST_F(Images, TheFirstBadPictureIsNamed) {
   folder_.write("cat/3.png", "x");
   folder_.write("cat/1.png", greyPng(1, {5, 6}));

@@ -51,6 +51,20 @@ TEST(IntegerRange, FindsTheFirstOutside) {
   tryMany<uint8_t>(DataType::ui8);
 }
 
+TEST(IntegerRange, WhatIsIgnoredIsNotOutside) {
+  std::vector<int64_t> labels(1000, 3);
+  labels[10] = labels[700] = -100;
+  auto first = [&](int64_t ignored) { return firstOutside(labels.data(), DataType::i64, 1000, 10, ignored); };
+  EXPECT_EQ(first(0), 10);
+  EXPECT_EQ(first(-1), 10);
+  EXPECT_EQ(first(-100), -1);
+  labels[701] = 10;
+  EXPECT_EQ(first(-100), 701);
+  EXPECT_FALSE(hasIgnored(10, 0));
+  EXPECT_FALSE(hasIgnored(-1, -100));
+  EXPECT_TRUE(hasIgnored(10, 10));
+}
+
 TEST(IntegerRange, OfNothingNothingIsOutside) { EXPECT_EQ(firstOutside(nullptr, DataType::i32, 0, 10), -1); }
 
 }  // namespace
