@@ -10,6 +10,7 @@
 #include "runtime/base/output_files.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/quote.h"
+#include "runtime/base/text_table.h"
 #include "runtime/base/tool_main.h"
 #include "runtime/base/warn.h"
 #include "runtime/state/safetensors.h"
@@ -53,6 +54,35 @@ gpuc::Status checkDims(const gpuc::onnx::Model& model, const std::map<std::strin
                                                  : ""));
   }
   return gpuc::okStatus();
+}
+
+/// Lists the variables by what becomes of them in training, and their sums. What was meant to be frozen, or
+/// trained, and is not, is seen here or never.
+void listVariables(const std::vector<gpuc::onnx::ImportedVariable>& variables) {
+  using Role = gpuc::onnx::ImportedVariable::Role;
+  constexpr std::pair<Role, const char*> kRoles[] = {
+      {Role::trained, "trained"}, {Role::statistic, "statistic"}, {Role::frozen, "frozen"}};
+  auto rows = [&](const gpuc::AddRow& add) {
+    for (auto [role, name] : kRoles)
+      for (const gpuc::onnx::ImportedVariable& variable : variables)
+        if (variable.role == role)
+          add({name, gpuc::printable(variable.spec.name), variable.spec.str(),
+               std::to_string(variable.spec.elementCount())});
+  };
+  std::string text = "variables\n";
+  gpuc::writeTable(rows, [&](std::string_view line) { text += line; }, /*numbers=*/{3});
+  const char* before = "in all ";
+  for (auto [role, name] : kRoles) {
+    int64_t count = 0, elements = 0;
+    for (const gpuc::onnx::ImportedVariable& variable : variables) {
+      count += variable.role == role;
+      elements += variable.role == role ? variable.spec.elementCount() : 0;
+    }
+    if (count == 0 && role != Role::trained) continue;
+    text += std::exchange(before, ", ") + std::to_string(count) + " " + name + " (" +
+            std::to_string(elements) + (elements == 1 ? " number)" : " numbers)");
+  }
+  std::fputs((text + "\n").c_str(), stderr);
 }
 
 std::string weightsPath(const std::string& output) {
@@ -138,13 +168,17 @@ static int tool(int argc, char** argv) {
       "a weight that is trained although it looks like a buffer, * standing for any text; may be repeated");
   cli.addBool("accept-folded", &options.acceptFolded,
               "trains a file whose exporter folded or left out parameters, as far as it goes");
-  cli.addString("loss", &options.loss, "NAME",
-                "adds @loss over the first output, and a recipe: cross_entropy (with @accuracy) or mse")
-      .choices({"cross_entropy", "mse"});
+  cli.addString("loss", &options.loss, "SPEC",
+                "adds @loss and a recipe: cross_entropy (with @accuracy), nll, mse, l1, huber, smooth_l1 or "
+                "bce_with_logits over the first output, with PyTorch's arguments as in "
+                "cross_entropy:ignore_index=-100; or output:NAME, a loss that the model computes itself");
   if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
 
   if (gpuc::Status parsed = parseDims(dimTexts, options.dims); !parsed.ok())
     return cli.usageError(parsed.message());
+  if (!options.loss.empty())
+    if (gpuc::Status known = gpuc::onnx::checkLoss(options.loss); !known.ok())
+      return cli.usageError("--loss: " + known.message());
   if (!output) output = input == "-" ? "-" : std::filesystem::path(input).replace_extension(".mlir").string();
   if (gpuc::Status apart = checkOutput(input, *output); !apart.ok()) return fail(apart);
   gpuc::Result<std::string> bytes = gpuc::readFile(input);
@@ -162,6 +196,8 @@ static int tool(int argc, char** argv) {
   if (!imported.problems.empty()) return 1;
   if (gpuc::Status apart = checkFiles(input, *model, *output, !imported.weights.empty()); !apart.ok())
     return fail(apart);
+  if (!imported.variables.empty()) listVariables(imported.variables);
+  for (const std::string& note : imported.notes) std::fprintf(stderr, "%s\n", note.c_str());
   gpuc::Status written = write(imported, *output);
   return written.ok() ? 0 : fail(written);
 }

@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/Importer.h"
 
+#include "frontend/onnx/Loss.h"
 #include "frontend/onnx/OpTable.h"
 #include "frontend/onnx/Text.h"
 
@@ -330,12 +331,20 @@ void Importer::finishPredict() {
     predict_.setArgAttr(index, "gpuc.name", builder_.getStringAttr(portName(name, argumentPorts)));
   for (auto [argument, extent] : ranges_)
     predict_.setArgAttr(argument, "gpuc.range", builder_.getI64IntegerAttr(extent));
+  for (auto [argument, value] : ignored_)
+    if (value < 0 || value >= ranges_.at(argument)) // Else the range has it.
+      predict_.setArgAttr(argument, "gpuc.ignored", builder_.getI64IntegerAttr(value));
   for (auto [index, name] : llvm::enumerate(names))
     predict_.setResultAttr(index, "gpuc.name", builder_.getStringAttr(name));
   // What only shapes were taken of, or what was read for nothing.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(predict_.getBody().front())))
     if (isOpTriviallyDead(&op))
       op.erase();
+}
+
+Status Importer::addLoss() {
+  GPUC_ASSIGN_OR_RETURN(LossSpec spec, parseLoss(context_, options_.loss));
+  return onnx::addLoss(emitter_, predict_, spec, out_.notes);
 }
 
 ImportedModel Importer::run(const Unmerged &unmerged) {
@@ -355,7 +364,7 @@ ImportedModel Importer::run(const Unmerged &unmerged) {
     reportDecisions(unmerged);
   }
   if (out_.problems.empty() && !options_.loss.empty())
-    if (Status added = addLoss(emitter_, predict_, options_.loss); !added.ok())
+    if (Status added = addLoss(); !added.ok())
       report("--loss=" + options_.loss + ": " + added.message());
   if (!out_.problems.empty())
     return std::move(out_);
@@ -366,6 +375,7 @@ ImportedModel Importer::run(const Unmerged &unmerged) {
     report("the imported module is not sound: " + said);
     return std::move(out_);
   }
+  listVariables();
   llvm::raw_string_ostream stream(out_.text);
   // Each op with loc("node") beside it, and its value named after the node.
   module_->print(stream, OpPrintingFlags().enableDebugInfo().useLocalScope().printNameLocAsPrefix());
@@ -377,6 +387,12 @@ ImportedModel importModel(const Model &model, const ImportOptions &options) {
   Model apart = model;
   Unmerged unmerged = unmerge(apart);
   return Importer(apart, options).run(unmerged);
+}
+
+Status checkLoss(const std::string &loss) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<ir::GpucDialect>();
+  return parseLoss(context, loss).status();
 }
 
 } // namespace gpuc::onnx

@@ -43,9 +43,9 @@ public:
 
   /// The operand as a value, made at the first call: a weight is read, what is known becomes a constant.
   Tensor materialize(Operand &operand);
-  /// Says that the operand, if it is an input of the graph, holds integers below `extent`; false if it is
-  /// not.
-  bool limitRange(const Operand &operand, int64_t extent);
+  /// Says that the operand, if it is an input of the graph, holds integers below `extent`, or `ignored`;
+  /// false if it is not.
+  bool limitRange(const Operand &operand, int64_t extent, std::optional<int64_t> ignored = {});
   /// Marks a weight as one that is not trained but may be assigned in training: a running statistic.
   void markStatistic(Operand &operand);
   /// Gives a statistic the value that it has after a training step, and to what reads it from here on.
@@ -97,6 +97,8 @@ private:
   void refuseTraining(const std::string &text);
   std::string suggestWeight(const std::string &pattern);
   void finishPredict();
+  Status addLoss();
+  void listVariables();
 
   const Model &model_;
   const Origins origins_;
@@ -118,8 +120,9 @@ private:
 
   mlir::func::FuncOp predict_;
   std::vector<std::string> argumentNames_;
-  std::map<unsigned, int64_t> ranges_; ///< By argument.
-  std::optional<std::string> batch_;   ///< The name of the dimension that is the batch.
+  std::map<unsigned, int64_t> ranges_;  ///< By argument.
+  std::map<unsigned, int64_t> ignored_; ///< By argument: a value besides those.
+  std::optional<std::string> batch_;    ///< The name of the dimension that is the batch.
   int64_t randomIds_ = 0;
   mlir::Operation *lastVariable_ = nullptr;
   std::set<std::string> variables_;
@@ -134,9 +137,5 @@ private:
 
 /// Names for a message, the first few of many.
 std::string someOf(const std::vector<std::string> &names);
-
-/// Adds @loss, for cross_entropy @accuracy, and a recipe over the first output of `predict`. An error says
-/// why that output does not suit the loss.
-Status addLoss(Emitter &emitter, mlir::func::FuncOp predict, const std::string &loss);
 
 } // namespace gpuc::onnx

@@ -4,20 +4,49 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace gpuc::onnx {
 namespace {
 
+/// The attribute ignore_index, if there is one.
+std::optional<int64_t> ignoredLabel(NodeScope &node) {
+  return node.hasAttribute("ignore_index") ? std::optional(node.integer("ignore_index", 0)) : std::nullopt;
+}
+
+/// Whether the dialect's own loss computes this: each row of the batch a row of it.
+bool isRowwise(NodeScope &node, const Tensor &scores, const Tensor &labels, const std::string &how) {
+  const bool isIndex = labels.type() == DataType::i32 || labels.type() == DataType::i64;
+  return (how == "mean" || how == "sum") && !node.importer().inLoop() && scores.hasBatch() &&
+         labels.hasBatch() && isIndex;
+}
+
+/// By gpuc.`name`, which can leave out rows that are padding, over classes that are last.
+void lowerToLoss(NodeScope &node, const char *name, const Tensor &scores, const Tensor &labels,
+                 const std::string &how) {
+  Emitter &e = node.emitter;
+  llvm::SmallVector<int64_t> classesLast(scores.rank());
+  std::iota(classesLast.begin(), classesLast.end(), 0);
+  std::rotate(classesLast.begin() + 1, classesLast.begin() + 2, classesLast.end());
+  std::vector<Tensor> operands = {scores.rank() == 2 ? scores : transpose(scores, classesLast), labels};
+  if (node.has(2))
+    operands.push_back(node.input(2));
+  // Without the attribute nothing is ignored: -1 is no class, and no label either.
+  llvm::SmallVector<mlir::NamedAttribute> attributes = {
+      e.attribute("ignore_index", ignoredLabel(node).value_or(-1)), e.segments({1, 1, node.has(2), 0})};
+  std::vector<Tensor> pair = e.emit(name, operands, attributes);
+  if (pair.size() == 2)
+    node.output(cast(how == "sum" ? pair[0] : pair[0] / pair[1], scores.type()));
+}
+
 /// -Σ weight[label] · logProbabilities[label] over classes in dimension 1, then `reduction`; rows whose label
 /// is ignore_index count nothing.
-void lowerLoss(NodeScope &node, const Tensor &logProbabilities) {
-  Tensor labels = node.input(1);
-  if (logProbabilities.rank() < 2)
-    return void(
-        node.fail("scores of shape " + toString(logProbabilities.shape()) + " have no dimension of classes"));
+void lowerByFormula(NodeScope &node, const Tensor &logProbabilities, const Tensor &labels,
+                    const std::string &how) {
   Tensor index = iota(node.emitter, logProbabilities.shape(), DataType::i64, 1);
   Tensor column = unsqueeze(cast(labels, DataType::i64), {1});
   Tensor chosen = compare("eq", index, column);
@@ -30,12 +59,11 @@ void lowerLoss(NodeScope &node, const Tensor &logProbabilities) {
     Tensor each = broadcastTo(reshape(node.input(2), shape), logProbabilities.shape());
     weight = reduce("sum", select(chosen, each, zero), {1}, /*keep=*/false);
   }
-  if (node.hasAttribute("ignore_index")) {
-    Tensor ignored = compare("eq", labels, static_cast<double>(node.integer("ignore_index", 0)));
+  if (std::optional<int64_t> label = ignoredLabel(node)) {
+    Tensor ignored = compare("eq", labels, static_cast<double>(*label));
     weight = select(ignored, like(weight, 0), weight);
   }
   loss = select(compare("eq", weight, 0), like(loss, 0), loss * weight);
-  std::string how = node.text("reduction", "mean");
   Shape all(loss.rank());
   std::iota(all.begin(), all.end(), 0);
   Tensor sum = reduce("sum", loss, all, /*keep=*/false);
@@ -43,22 +71,40 @@ void lowerLoss(NodeScope &node, const Tensor &logProbabilities) {
     node.output(loss);
   else if (how == "sum")
     node.output(sum);
-  else if (how == "mean")
-    node.output(sum / reduce("sum", weight, all, /*keep=*/false));
   else
-    node.fail("attribute 'reduction' = '" + how + "': none, sum or mean");
+    node.output(sum / reduce("sum", weight, all, /*keep=*/false));
+}
+
+/// Of logits, or of logarithms of probabilities.
+void lowerLoss(NodeScope &node, bool ofLogits) {
+  Tensor scores = node.input(0), labels = node.input(1);
+  std::string how = node.text("reduction", "mean");
+  if (how != "none" && how != "sum" && how != "mean")
+    return void(node.fail("attribute 'reduction' = '" + how + "': none, sum or mean"));
+  if (scores.rank() < 2)
+    return void(node.fail("scores of shape " + toString(scores.shape()) + " have no dimension of classes"));
+  Shape rows = scores.shape();
+  rows.erase(rows.begin() + 1);
+  if (labels.shape() != rows)
+    return void(node.fail("labels of shape " + toString(labels.shape()) + " do not go with scores of shape " +
+                          toString(scores.shape()) + ": expected " + toString(rows)));
+  node.importer().limitRange(node.operand(1), scores.extent(1), ignoredLabel(node));
+  Tensor logProbabilities = scores;
+  if (ofLogits && (node.wants(1) || !isRowwise(node, scores, labels, how)))
+    logProbabilities = along("log_softmax", scores, 1);
+  if (isRowwise(node, scores, labels, how))
+    lowerToLoss(node, ofLogits ? "cross_entropy" : "nll", scores, labels, how);
+  else
+    lowerByFormula(node, logProbabilities, labels, how);
+  node.output(logProbabilities, 1);
 }
 
 } // namespace
 
 void addLosses(OpTable &table) {
-  table["NegativeLogLikelihoodLoss"] = {[](NodeScope &node) { lowerLoss(node, node.input(0)); },
+  table["NegativeLogLikelihoodLoss"] = {[](NodeScope &node) { lowerLoss(node, /*ofLogits=*/false); },
                                         {"ignore_index", "reduction"}};
-  table["SoftmaxCrossEntropyLoss"] = {[](NodeScope &node) {
-                                        Tensor logProbabilities = along("log_softmax", node.input(0), 1);
-                                        lowerLoss(node, logProbabilities);
-                                        node.output(logProbabilities, 1);
-                                      },
+  table["SoftmaxCrossEntropyLoss"] = {[](NodeScope &node) { lowerLoss(node, /*ofLogits=*/true); },
                                       {"ignore_index", "reduction"}};
 }
 

@@ -19,7 +19,7 @@ struct ImportOptions {
   std::vector<std::string> freeze;                ///< Names of weights that are not trained; * is any text.
   std::vector<std::string> train;                 ///< Names of weights that are, whatever they look like.
   bool acceptFolded = false; ///< Trains what is left of parameters that the exporter folded or left out.
-  std::string loss;          ///< "", cross_entropy or mse: adds @loss and a recipe.
+  std::string loss;          ///< "", or what checkLoss() takes: adds @loss and a recipe.
 };
 
 /// One thing that keeps a model from being imported.
@@ -28,16 +28,28 @@ struct Problem {
   std::set<std::string> unknown; ///< Inputs of the graph whose value would have been needed.
 };
 
+/// What becomes of an initializer that the module keeps as a variable.
+struct ImportedVariable {
+  enum class Role { trained, statistic, frozen };
+  TensorSpec spec;
+  Role role = Role::trained;
+};
+
 struct ImportedModel {
-  std::string text;                   ///< The module, if there are no problems.
-  std::vector<HostTensorPtr> weights; ///< The variables' values, named by spec.name.
-  std::vector<Problem> problems;      ///< All of them, in the order of the nodes.
+  std::string text;                        ///< The module, if there are no problems.
+  std::vector<HostTensorPtr> weights;      ///< The variables' values, named by spec.name.
+  std::vector<ImportedVariable> variables; ///< In the module's order.
+  std::vector<Problem> problems;           ///< All of them, in the order of the nodes.
   std::vector<std::string>
       warnings; ///< What was decided that may be meant otherwise, with the cure; one line each.
+  std::vector<std::string> notes; ///< How the model was understood, where that may not be what was meant.
 };
 
 /// Lowers a model that has been read: @predict over the graph's inputs and outputs, weights as variables.
 /// Where `options.loss` asks for it, @loss and a recipe.
 ImportedModel importModel(const Model &model, const ImportOptions &options);
+
+/// Whether `loss` is one that there is, with arguments that it takes: "cross_entropy:ignore_index=-100".
+Status checkLoss(const std::string &loss);
 
 } // namespace gpuc::onnx

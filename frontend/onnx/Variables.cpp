@@ -263,12 +263,39 @@ void Importer::assign(Operand &operand, const Tensor &value) {
   operand.tensor = value;
 }
 
-bool Importer::limitRange(const Operand &operand, int64_t extent) {
-  auto argument = dyn_cast_or_null<BlockArgument>(operand.tensor.value());
-  if (!argument || argument.getOwner() != &predict_.getBody().front())
+void Importer::listVariables() {
+  using Role = ImportedVariable::Role;
+  for (const HostTensorPtr &weight : out_.weights) {
+    auto variable = module_->lookupSymbol<ir::VariableOp>(weight->spec.name);
+    if (!variable)
+      continue;
+    const bool isStatistic = variable.getKind() == "statistic";
+    out_.variables.push_back({weight->spec, isStatistic            ? Role::statistic
+                                            : variable.getFrozen() ? Role::frozen
+                                                                   : Role::trained});
+  }
+}
+
+/// What the value is, behind ops that neither leave out elements nor change them.
+static Value sourceOf(Value value) {
+  while (value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !(isa<ir::ReshapeOp, ir::TransposeOp, ir::CastOp>(op)))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+bool Importer::limitRange(const Operand &operand, int64_t extent, std::optional<int64_t> ignored) {
+  auto argument = dyn_cast_or_null<BlockArgument>(sourceOf(operand.tensor.value()));
+  if (!argument || argument.getOwner() != &predict_.getBody().front() ||
+      !isa<IntegerType>(getElementTypeOrSelf(argument)))
     return false;
   auto [place, made] = ranges_.try_emplace(argument.getArgNumber(), extent);
   place->second = std::min(place->second, extent);
+  if (ignored)
+    ignored_[argument.getArgNumber()] = *ignored;
   return true;
 }
 

@@ -13,8 +13,8 @@ using Row = std::vector<std::string>;
 using AddRow = std::function<void(const Row&)>;
 
 /// Columns that are as wide as their widest cell, but for cells so long that every other line would pay for
-/// them; those in `numbers`, counted from 0, end together. `rows` is asked twice: a table of all cells would be
-/// several times as long as what it tells of.
+/// them; those in `numbers`, counted from 0, end together. `rows` is asked twice: a table of all cells would
+/// be several times as long as what it tells of.
 inline void writeTable(const std::function<void(const AddRow&)>& rows,
                        const std::function<void(std::string_view)>& sink,
                        const std::vector<size_t>& numbers = {}) {
