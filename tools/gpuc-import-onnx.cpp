@@ -49,9 +49,8 @@ gpuc::Status checkDims(const gpuc::onnx::Model& model, const std::map<std::strin
     if (known.contains(name)) continue;
     std::string similar = gpuc::similarName(name, {known.begin(), known.end()});
     return gpuc::Status::error("--dim: the model has no open dimension '" + name + "'" +
-                               (!similar.empty() ? "; did you mean '" + similar + "'?"
-                                : !list.empty()  ? "; it has " + list
-                                                 : ""));
+                               (similar.empty() ? "" : "; did you mean '" + similar + "'?") +
+                               (list.empty() ? ": all its extents are numbers" : "; it has " + list));
   }
   return gpuc::okStatus();
 }

@@ -56,7 +56,10 @@ Result<std::string> readExternalData(const std::string &file, const std::map<std
   uintmax_t size = fs::is_regular_file(path, error) ? fs::file_size(path, error) : 0;
   std::ifstream stream(path, std::ios::binary);
   if (error || !stream)
-    return Status::error("cannot read external data '" + location->second + "' beside the model");
+    return Status::error(
+        "cannot read external data '" + location->second +
+        "' beside the model: they belong to it, keep the two together (torch.onnx.export writes one "
+        "file with external_data=False)");
   if (static_cast<uintmax_t>(offset) > size || static_cast<uintmax_t>(length) > size - offset)
     return Status::error("external data '" + location->second + "' has " + std::to_string(size) +
                          " bytes: cut short, " + std::to_string(length) + " were expected from byte " +

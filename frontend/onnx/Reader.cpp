@@ -11,6 +11,7 @@
 #include "frontend/onnx/Text.h"
 #include "frontend/onnx/Upgrade.h"
 #include "onnx.pb.h"
+#include "runtime/base/file_kind.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
@@ -346,9 +347,13 @@ Status parseMessage(std::string_view bytes, const std::string &file, const char 
   if (bytes.size() > INT_MAX)
     return Status::error(file + ": " + std::to_string(bytes.size()) +
                          " bytes: protobuf reads less than 2 GiB; save the weights as external data");
-  if (!bytes.empty() && message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+  const FileKind taken = fileKindOf(bytes);
+  const bool isOther = isCertain(taken); // Some of these begin as a message might.
+  if (!isOther && !bytes.empty() && message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     return okStatus();
-  return Status::error(file + ": no " + kind + ", or cut short (" + std::to_string(bytes.size()) + " bytes)");
+  return Status::error(file + ": no " + kind + (isOther ? "" : ", or cut short") + " (" +
+                       std::to_string(bytes.size()) + " bytes)" +
+                       (taken == FileKind::onnx ? "" : explainFileKind(bytes, FileRole::model)));
 }
 
 } // namespace

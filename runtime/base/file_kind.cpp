@@ -94,8 +94,8 @@ bool isMlir(std::string_view bytes) {
                      [&](std::string_view begin) { return bytes.starts_with(begin); });
 }
 
-/// What errors say of a kind. Where weights or a program (a plan, a model) were wanted, another cure may
-/// serve.
+/// What errors say of a kind. Where weights, a program (a plan, a model), or just a model were wanted,
+/// another cure may serve.
 struct Description {
   FileKind kind;
   bool is_certain;
@@ -103,22 +103,27 @@ struct Description {
   const char* cure;
   const char* cure_for_weights = cure;
   const char* cure_for_programs = cure;
+  const char* cure_for_models = cure_for_programs;
 };
 
 constexpr const char* kSaveArrays = "save each array by numpy.save";
 constexpr const char* kSaveDict = "save a dict of the arrays by safetensors.numpy.save_file";
 constexpr const char* kSaveTensors = "save each tensor by numpy.save(FILE, tensor.numpy())";
 constexpr const char* kSaveStateDict = "save its state_dict() by safetensors.torch.save_file";
+constexpr const char* kPassWeights = "weights are passed by --variables=FILE";
+constexpr const char* kPassArrays =
+    "arrays are passed by --data=npy:NAME=FILE, or --input=NAME=FILE to gpuc-run";
 constexpr const char* kExport = "export the model by torch.onnx.export and pass that to gpuc-import-onnx";
+constexpr const char* kNoModel =
+    "it holds numbers and no graph: export the model by torch.onnx.export and pass that to gpuc-import-onnx";
 
 constexpr Description kDescriptions[] = {
     {FileKind::empty, false, "empty", nullptr},
     {FileKind::plan, true, "a plan of gpuc",
      "gpuc-train, gpuc-run, gpuc-generate and gpuc-inspect take it as PLAN"},
-    {FileKind::safetensors, true, "a safetensors file", "weights are passed by --variables=FILE"},
-    {FileKind::npy, true, "a NumPy array (.npy)",
-     "arrays are passed by --data=npy:NAME=FILE, or --input=NAME=FILE to gpuc-run", kSaveDict},
-    {FileKind::npz, true, "a zip of NumPy arrays (.npz)", kSaveArrays, kSaveDict},
+    {FileKind::safetensors, true, "a safetensors file", kPassWeights, kPassWeights, kPassWeights, kNoModel},
+    {FileKind::npy, true, "a NumPy array (.npy)", kPassArrays, kSaveDict, kPassArrays, kNoModel},
+    {FileKind::npz, true, "a zip of NumPy arrays (.npz)", kSaveArrays, kSaveDict, kSaveArrays, kNoModel},
     {FileKind::pytorch, true, "a file of PyTorch (.pt)", kSaveTensors, kSaveStateDict, kExport},
     {FileKind::pickle, false, "a pickle of Python (PyTorch's old .pt is one)", kSaveTensors, kSaveStateDict,
      kExport},
@@ -146,8 +151,9 @@ const char* cureFor(const Description& description, FileRole taken_for) {
     case FileRole::weights:
       return description.cure_for_weights;
     case FileRole::plan:
-    case FileRole::model:
       return description.cure_for_programs;
+    case FileRole::model:
+      return description.cure_for_models;
     case FileRole::data:
       break;
   }
