@@ -21,11 +21,26 @@ PYTHON = "/usr/bin/python3"  # Debian's, for which python3-torch is.
 TOLERANCE = 1e-8
 
 
-def has_torch():
+# One with the packages that docs/onnx.md names, which Debian has not.
+NEW_PYTHON = os.environ.get("GPUC_TORCH_PYTHON", PYTHON)
+PAGE = os.path.join(HERE, "..", "..", "docs", "onnx.md")
+
+
+def imports(python, modules):
     try:
-        return subprocess.run([PYTHON, "-c", "import torch, torch.onnx"], capture_output=True).returncode == 0
+        return subprocess.run([python, "-c", "import " + modules], capture_output=True).returncode == 0
     except OSError:
         return False
+
+
+def has_torch():
+    return imports(PYTHON, "torch, torch.onnx")
+
+
+def block_after(text, begin):
+    """The rest of the first block of code that begins so."""
+    block = text[text.index(begin) + len(begin):]
+    return block[:block.index("```")]
 
 
 class PyTorch(ToolTest):
@@ -84,6 +99,35 @@ class PyTorch(ToolTest):
         with tempfile.TemporaryDirectory(prefix="gpuc-pytorch-") as folder:
             subprocess.run([PYTHON, "-B", os.path.join(HERE, "pytorch_models.py"), folder], check=True, timeout=300)
             self.check_folder(folder)
+
+    @unittest.skipUnless(imports(NEW_PYTHON, "torch, onnx, onnxscript"), "GPUC_TORCH_PYTHON names no Python with torch, onnx "
+                         "and onnxscript")
+    def test_example_of_the_page(self):
+        with open(PAGE, encoding="utf-8") as file:
+            page = file.read()
+        names = "\nimport json\n"
+        names += "print(json.dumps([[name for name, _ in made] for made in (net.named_parameters(), net.named_buffers())]))\n"
+        script = self.write("net.py", block_after(page, "```python\n") + names)
+        printed = subprocess.run([NEW_PYTHON, "-B", script], cwd=self.folder, capture_output=True, text=True, check=True,
+                                 timeout=self.timeout_s).stdout
+        parameters, buffers = json.loads(printed.splitlines()[-1])
+        imported = self.run_tool("gpuc-import-onnx", "net.onnx", "--loss=cross_entropy")
+        self.assertEqual(imported.returncode, 0, imported.stderr)
+        rows = [line.split() for line in imported.stderr.splitlines() if line.startswith("  ")]
+        self.assertEqual(sorted(row[1] for row in rows if row[0] == "trained"), sorted(parameters))
+        self.assertEqual(sorted(row[1] for row in rows if row[0] == "statistic"),
+                         sorted(name for name in buffers if not name.endswith("num_batches_tracked")))
+        for line in block_after(page, "$ gpuc-import-onnx net.onnx --loss=cross_entropy\n").split("$")[0].splitlines():
+            if line != "  …":
+                self.assertIn(line + "\n", imported.stderr)
+        with open(self.path("net.mlir"), encoding="utf-8") as file:
+            module = file.read()
+        self.assertEqual((module.count("gpuc.batch_norm "), module.count("gpuc.dropout ")), (2, 1))
+        self.gpuc("gpuc-compile", "net.mlir", "--batch=64", "--optimizer=adam:lr=0.001", "-o", "net.plan")
+        self.gpuc("gpuc-train", "net.plan", "--data=synthetic:size=128", "--variables=net.safetensors",
+                  "--save-variables=trained.safetensors")
+        trained = read_safetensors(self.path("trained.safetensors"))
+        self.assertLessEqual({*parameters}, trained.keys())
 
     def test_what_is_frozen_stays(self):
         # A buffer that --freeze names, and a mask, which its infinities give away.
