@@ -219,6 +219,25 @@ bool Importer::gatherInputs(const Node &node, NameScope &scope, std::vector<Oper
   return sound;
 }
 
+/// What stands in a function, branch or loop that is not run, since what it reads could not be computed: one
+/// run lists everything that is not supported.
+void Importer::checkInside(const Node &node, const Function *function) {
+  auto checkNodes = [&](const std::vector<Node> &nodes) {
+    for (const Node &inner : nodes) {
+      const Function *called = findFunction(inner);
+      if (check(inner, called))
+        checkInside(inner, called);
+    }
+  };
+  std::string outer = std::exchange(prefix_, prefix_ + node.name + "/");
+  if (function && checked_.insert(function).second)
+    checkNodes(function->nodes);
+  for (const NodeAttribute &attribute : node.attributes)
+    if (attribute.graph)
+      checkNodes(attribute.graph->nodes);
+  prefix_ = outer;
+}
+
 void Importer::runNode(const Node &node, NameScope &scope) {
   constexpr int64_t kMostNodes = 1 << 18; // Functions that call others twice make a small file a vast graph.
   if (++nodes_ > kMostNodes) {
@@ -230,6 +249,8 @@ void Importer::runNode(const Node &node, NameScope &scope) {
   std::vector<Operand *> inputs;
   bool known = check(node, function), sound = gatherInputs(node, scope, inputs) && known;
   NodeScope lowering(*this, emitter_, node, inputs);
+  if (known && !sound)
+    checkInside(node, function);
   if (sound) {
     emitter_.location = NameLoc::get(builder_.getStringAttr(prefix_ + node.name));
     size_t before = out_.problems.size();

@@ -76,6 +76,7 @@ private:
   void runNodes(const std::vector<Node> &nodes, NameScope &scope);
   void runNode(const Node &node, NameScope &scope);
   bool check(const Node &node, const Function *function);
+  void checkInside(const Node &node, const Function *function);
   bool gatherInputs(const Node &node, NameScope &scope, std::vector<Operand *> &inputs);
   void call(const Function &function, NodeScope &scope);
   std::vector<std::string> capture(const Graph &body, NameScope &names, std::vector<Tensor> &captures);
@@ -114,6 +115,7 @@ private:
   std::string prefix_;                  ///< Of node names: the calls that lead here.
   int depth_ = 0;                       ///< How many calls, branches and loops.
   std::vector<const Function *> calls_; ///< That lead here.
+  std::set<const Function *> checked_;  ///< Without being run.
   int loops_ = 0;
   int64_t nodes_ = 0; ///< How many have been run.
   const std::vector<Node> *running_ = nullptr;
