@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
 
@@ -75,8 +76,31 @@ void lowerByFormula(NodeScope &node, const Tensor &logProbabilities, const Tenso
     node.output(sum / reduce("sum", weight, all, /*keep=*/false));
 }
 
+/// The label smoothing that PyTorch's exporter has left out, which ONNX's op does not know: the sixth
+/// argument of "… aten.cross_entropy_loss.default](args = (%logits, %labels, None, 1, -100, 0.1), kwargs =
+/// {})".
+std::string droppedSmoothing(const Node &node) {
+  auto note = node.notes.find(kExportedNodeNote);
+  if (note == node.notes.end())
+    return "";
+  llvm::StringRef text = note->second;
+  auto [before, arguments] = text.split("aten.cross_entropy_loss.default](args = (");
+  llvm::StringRef named = text.split("label_smoothing: ").second;
+  llvm::SmallVector<llvm::StringRef> parts;
+  arguments.split(')').first.split(parts, ", ");
+  llvm::StringRef number =
+      parts.size() == 6 ? parts[5] : named.take_until([](char c) { return c == ',' || c == '}'; });
+  double smoothing = 0;
+  return arguments.empty() || number.getAsDouble(smoothing) || smoothing == 0 ? "" : number.str();
+}
+
 /// Of logits, or of logarithms of probabilities.
 void lowerLoss(NodeScope &node, bool ofLogits) {
+  if (std::string smoothing = droppedSmoothing(node.node); !smoothing.empty())
+    return void(node.fail("the exporter has left out label_smoothing=" + smoothing +
+                          ", which this op does not know: export the model without its loss, and pass "
+                          "--loss=cross_entropy:label_smoothing=" +
+                          smoothing));
   Tensor scores = node.input(0), labels = node.input(1);
   std::string how = node.text("reduction", "mean");
   if (how != "none" && how != "sum" && how != "mean")
