@@ -197,7 +197,7 @@ private:
 class CheckRangesPass : public impl::CheckRangesPassBase<CheckRangesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (module.getOps<ir::RecipeOp>().empty() && module.lookupSymbol("init"))
+    if (isExpanded(module))
       return; // It was checked when its ops were still the model's.
     Ranges ranges(module);
     for (auto function : module.getOps<func::FuncOp>())

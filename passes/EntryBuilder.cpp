@@ -10,6 +10,10 @@ using namespace mlir;
 
 static constexpr llvm::StringLiteral kName = "gpuc.name", kRange = "gpuc.range";
 
+bool isExpanded(ModuleOp module) {
+  return module.getOps<ir::RecipeOp>().empty() && module.lookupSymbol("init");
+}
+
 std::string argumentName(func::FuncOp function, unsigned index) {
   if (auto name = function.getArgAttrOfType<StringAttr>(index, kName))
     return name.str();

@@ -32,6 +32,10 @@ private:
   llvm::SmallVector<std::pair<std::string, mlir::Value>> results_;
 };
 
+/// Whether the module's functions are the entries of a plan, as gpuc-expand-recipe leaves them, and a model
+/// no more.
+bool isExpanded(mlir::ModuleOp module);
+
 /// The name of an argument: its `gpuc.name`, else argN.
 std::string argumentName(mlir::func::FuncOp function, unsigned index);
 

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/GpucOps.h"
+#include "passes/EntryBuilder.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -25,8 +25,8 @@ using Functions = llvm::SetVector<func::FuncOp>;
 class FindEntriesPass : public impl::FindEntriesPassBase<FindEntriesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (module.getOps<ir::RecipeOp>().empty() && module.lookupSymbol("init"))
-      return; // The output of gpuc-expand-recipe: all functions are entries.
+    if (isExpanded(module))
+      return; // All functions are entries.
     DenseMap<func::FuncOp, Functions> callees;
     Functions called, reached;
     for (auto function : module.getOps<func::FuncOp>()) {

@@ -9,6 +9,7 @@
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/BatchBinding.h"
+#include "passes/EntryBuilder.h"
 #include "passes/Passes.h"
 #include "passes/TensorSizes.h"
 #include "passes/TimeFirst.h"
@@ -47,6 +48,9 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    // Passes may well compute with nothing: the steps between a loop's first and its last, of one step.
+    if (!isExpanded(module) && failed(checkExtents(module)))
+      return signalPassFailure();
     FailureOr<int64_t> chosen = chooseBatch(module);
     if (failed(chosen))
       return signalPassFailure();

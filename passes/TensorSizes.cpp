@@ -3,7 +3,7 @@
 #include "passes/TensorSizes.h"
 
 #include "dialects/gpuc/ElementTypes.h"
-#include "dialects/gpuc/GpucDialect.h"
+#include "dialects/gpuc/GpucOps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -29,9 +29,10 @@ static LogicalResult check(Value value) {
                                    << " has 2^63 bytes or more; is the batch too large?";
 }
 
-LogicalResult checkTensorSizes(Operation *root) {
-  auto all = [](ValueRange values) {
-    return llvm::all_of(values, [](Value value) { return succeeded(check(value)); });
+/// Whether `holds` all values that ops make and blocks take, up to the first one that it does not.
+static LogicalResult forAllValues(Operation *root, function_ref<LogicalResult(Value)> holds) {
+  auto all = [&](ValueRange values) {
+    return llvm::all_of(values, [&](Value value) { return succeeded(holds(value)); });
   };
   return success(!root->walk<WalkOrder::PreOrder>([&](Operation *op) {
                         bool fits = all(op->getResults());
@@ -41,6 +42,37 @@ LogicalResult checkTensorSizes(Operation *root) {
                         return WalkResult(success(fits));
                       })
                       .wasInterrupted());
+}
+
+LogicalResult checkTensorSizes(Operation *root) { return forAllValues(root, check); }
+
+static bool holdsNothing(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && llvm::is_contained(tensor.getShape(), 0);
+}
+
+static bool isInput(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && isa<func::FuncOp>(argument.getOwner()->getParentOp());
+}
+
+LogicalResult checkExtents(Operation *root) {
+  auto refuse = [](Location location, StringRef what, Type type) {
+    return emitError(location) << what << " of type " << type << " holds nothing: every extent of "
+                               << (what == "input" ? "an " : "a ") << what << " must be at least 1";
+  };
+  WalkResult variables = root->walk([&](ir::VariableOp variable) -> WalkResult {
+    if (!holdsNothing(variable.getType()))
+      return WalkResult::advance();
+    return refuse(variable.getLoc(), "variable", variable.getType());
+  });
+  if (variables.wasInterrupted())
+    return failure();
+  return forAllValues(root, [&](Value value) -> LogicalResult {
+    if (!holdsNothing(value.getType()))
+      return success();
+    return refuse(value.getLoc(), isInput(value) ? "input" : "tensor", value.getType());
+  });
 }
 
 /// Whether an op of the gpuc dialect could have made a value of this type.

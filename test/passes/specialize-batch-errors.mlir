@@ -60,3 +60,73 @@ module {
     batch = 2305843009213693952
   }
 }
+
+// -----
+
+// No tensor of a model is empty: no input, whoever reads it,
+module {
+  // expected-error @below {{input of type 'tensor<4x0xf32>' holds nothing: every extent of an input must be at least 1}}
+  func.func @predict(%x: tensor<4x0xf32>) -> tensor<4x0xf32> {
+    return %x : tensor<4x0xf32>
+  }
+}
+
+// -----
+
+// nor beside the batch,
+module {
+  // expected-error @below {{input of type 'tensor<?x0xf32>' holds nothing}}
+  func.func @predict(%x: tensor<?x0xf32>) -> tensor<?x0xf32> {
+    return %x : tensor<?x0xf32>
+  }
+}
+
+// -----
+
+// no variable,
+module {
+  // expected-error @below {{variable of type 'tensor<0x4xf32>' holds nothing: every extent of a variable must be at least 1}}
+  gpuc.variable @w : tensor<0x4xf32> init zeros
+}
+
+// -----
+
+// and nothing that is computed, though an op could,
+module {
+  func.func @predict(%x: tensor<4xf32>) -> tensor<f32> {
+    // expected-error @below {{tensor of type 'tensor<0xf32>' holds nothing: every extent of a tensor must be at least 1}}
+    %0 = gpuc.slice %x starts [2] limits [2] strides [1] : (tensor<4xf32>) -> tensor<0xf32>
+    %1 = gpuc.sum %0 dims [0] : (tensor<0xf32>) -> tensor<f32>
+    return %1 : tensor<f32>
+  }
+}
+
+// -----
+
+// in loops as well.
+module {
+  func.func @predict(%x: tensor<3x4xf32>) -> tensor<3xf32> {
+    %0 = gpuc.scan over(%x) : (tensor<3x4xf32>) -> tensor<3xf32> {
+    ^bb0(%row: tensor<4xf32>):
+      // expected-error @below {{tensor of type 'tensor<0xf32>' holds nothing}}
+      %none = gpuc.slice %row starts [4] limits [4] strides [1] : (tensor<4xf32>) -> tensor<0xf32>
+      %sum = gpuc.sum %none dims [0] : (tensor<0xf32>) -> tensor<f32>
+      gpuc.yield %sum : tensor<f32>
+    }
+    return %0 : tensor<3xf32>
+  }
+}
+
+// -----
+
+// What the passes have made of a model may hold nothing.
+module {
+  func.func @init() {
+    return
+  }
+  func.func @predict(%x: tensor<4xf32>) -> tensor<f32> {
+    %0 = gpuc.slice %x starts [2] limits [2] strides [1] : (tensor<4xf32>) -> tensor<0xf32>
+    %1 = gpuc.sum %0 dims [0] : (tensor<0xf32>) -> tensor<f32>
+    return %1 : tensor<f32>
+  }
+}

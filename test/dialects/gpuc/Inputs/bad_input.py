@@ -40,7 +40,7 @@ SAYS_WHAT = re.compile(
     r"|does not match with the total size|cannot have negative elements|operand group starting at"
 )
 # Why the lowering of a valid op may stop.
-MAY_STOP = re.compile(r"has 2\^63 bytes or more")
+MAY_STOP = re.compile(r"has 2\^63 bytes or more|holds nothing: every extent of an? (input|tensor|variable) must be at least 1")
 NO_DERIVATIVE = re.compile(r"but has no derivative$")
 
 
