@@ -100,7 +100,8 @@ Json checkJson(const CheckInfo& check) {
 void writeOutput(const TensorSpec& output, const ChecksInfo* checks, Page& page) {
   if (!checks) return page.member(specJson(output));
   page.begin("{");
-  for (const auto& [key, value] : specJson(output).items()) page.member(key.c_str(), value);
+  const Json spec = specJson(output);  // items() refers to it
+  for (const auto& [key, value] : spec.items()) page.member(key.c_str(), value);
   page.begin("checks", "[");
   for (const CheckInfo& check : checks->checks) page.member(checkJson(check));
   page.end("]");
