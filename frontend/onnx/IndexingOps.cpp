@@ -44,10 +44,14 @@ bool refuseBatch(NodeScope &node, const Tensor &x) {
 int64_t notedPadding(const Node &node) {
   auto note = node.notes.find(kExportedNodeNote);
   const std::string call = "aten.embedding.default](args = (";
-  size_t at = note == node.notes.end() ? std::string::npos : note->second.find(call);
-  for (int comma = 0; comma < 2 && at != std::string::npos; ++comma)
-    at = note->second.find(',', at + 1);
-  return at == std::string::npos ? -1 : std::strtoll(note->second.c_str() + at + 1, nullptr, 10);
+  size_t begin = note == node.notes.end() ? std::string::npos : note->second.find(call);
+  if (begin == std::string::npos)
+    return -1;
+  const std::string arguments = note->second.substr(begin, note->second.find(')', begin) - begin);
+  size_t table = arguments.find(','), indices = arguments.find(',', table + 1);
+  return table == std::string::npos || indices == std::string::npos
+             ? -1
+             : std::strtoll(arguments.c_str() + indices + 1, nullptr, 10);
 }
 
 /// Whether a table has a row of zeros among others, as fresh embeddings have for their padding.

@@ -68,7 +68,7 @@ def loss_of(kind, out, target):
 
 
 def as_numpy(tensor):
-    return tensor.detach().cpu().numpy()
+    return numpy.ascontiguousarray(tensor.detach().cpu().numpy())
 
 
 def reference(model, inputs, kind):

@@ -73,6 +73,32 @@ def bert(kind="Bert", **more):
     return First(model, "logits"), words(), "cross_entropy"
 
 
+def distilbert():
+    import transformers
+    config = transformers.DistilBertConfig(vocab_size=WORDS, max_position_embeddings=16, dim=16, n_layers=2, n_heads=2,
+                                           hidden_dim=32, dropout=0, attention_dropout=0, seq_classif_dropout=0,
+                                           num_labels=CLASSES, attn_implementation="eager")
+    return First(transformers.DistilBertForSequenceClassification(config), "logits"), words(), "cross_entropy"
+
+
+def picture_transformer(kind):
+    import transformers
+    config = getattr(transformers, kind + "Config")(image_size=16, patch_size=8, num_labels=CLASSES, hidden_dropout_prob=0,
+                                                    attention_probs_dropout_prob=0, **SIZES)
+    return First(getattr(transformers, kind + "ForImageClassification")(config), "logits"), images(16), "cross_entropy"
+
+
+def mixer():
+    from timm.models.mlp_mixer import MlpMixer
+    return MlpMixer(CLASSES, img_size=32, patch_size=8, num_blocks=2, embed_dim=16), images(), "cross_entropy"
+
+
+def small_resnet(block):
+    from timm.models import resnet
+    model = resnet.ResNet(getattr(resnet, block), (1, 1, 1, 1), num_classes=CLASSES, channels=(8, 8, 16, 16))
+    return model, images(64), "cross_entropy"
+
+
 def decoder(kind, **more):
     import transformers
     config = getattr(transformers, kind + "Config")(**{"attn_implementation": "eager", "vocab_size": WORDS, "use_cache": False, **more})
@@ -166,7 +192,9 @@ MODELS = {
     "torchvision-swin": swin,
     "torchvision-vit": vision_transformer,
     "timm-vit": lambda: timm_model("vit_tiny_patch16_224", img_size=32, depth=2, embed_dim=16, num_heads=2),
-    "timm-mixer": lambda: timm_model("mixer_s32_224", img_size=64, embed_dim=16),
+    "timm-mixer": mixer,
+    "timm-resnet-basic": lambda: small_resnet("BasicBlock"),
+    "timm-resnet-bottleneck": lambda: small_resnet("Bottleneck"),
     "timm-ghostnet": lambda: timm_model("ghostnet_050"),
     "timm-resnetv2": lambda: timm_model("resnetv2_50", layers=(1, 1), channels=(16, 32), stem_chs=8),
     "timm-mobilevit": lambda: timm_model("mobilevit_xxs", 64),
@@ -174,6 +202,10 @@ MODELS = {
     "transformers-roberta": lambda: bert("Roberta", pad_token_id=0),
     "transformers-albert": lambda: bert("Albert", embedding_size=8),
     "transformers-electra": lambda: bert("Electra", embedding_size=8),
+    "transformers-xlm_roberta": lambda: bert("XLMRoberta", pad_token_id=0),
+    "transformers-distilbert": distilbert,
+    "transformers-vit": lambda: picture_transformer("ViT"),
+    "transformers-deit": lambda: picture_transformer("DeiT"),
     "transformers-gpt2": gpt2,
     "transformers-llama": llama,
     "transformers-gpt_neox": gpt_neox,
