@@ -53,7 +53,7 @@ def run(case):
         if "dim" in case and not case["own"]:
             hits = (x * w).movedim(case["dim"], 1).argmax(1) == target
             counted = target != case["arguments"].get("ignore_index", -100)
-            made["accuracy"] = (hits & counted).sum().item() / max(counted.sum().item(), 1)
+            made["accuracy"] = ((hits & counted).double().sum() / counted.double().sum()).item()  # NaN of no labels
     return made
 
 
