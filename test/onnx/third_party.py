@@ -68,7 +68,7 @@ def loss_of(kind, out, target):
 
 
 def as_numpy(tensor):
-    return numpy.ascontiguousarray(tensor.detach().cpu().numpy())
+    return tensor.detach().cpu().numpy().copy(order="C")
 
 
 def reference(model, inputs, kind):
