@@ -19,18 +19,22 @@ include(AddLLVM)
 include(AddMLIR)
 set(GPUC_LLVM_BIN "${LLVM_TOOLS_BINARY_DIR}")
 
-# One precompiled header serves every file that includes MLIR: it halves their compile time.
-file(WRITE "${PROJECT_BINARY_DIR}/cmake/mlir_pch.cpp" "// Carries the precompiled header.\n")
-add_library(gpuc_mlir_pch OBJECT "${PROJECT_BINARY_DIR}/cmake/mlir_pch.cpp")
-target_include_directories(gpuc_mlir_pch SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-target_precompile_headers(gpuc_mlir_pch PRIVATE "${PROJECT_SOURCE_DIR}/cmake/MlirPch.h")
+# One precompiled header serves the whole compiler and its tests: reading MLIR takes longer than all else that a file costs.
+gpuc_precompiled_headers(gpuc_compiler_headers "${PROJECT_SOURCE_DIR}/cmake/CompilerHeaders.h")
+target_include_directories(gpuc_compiler_headers SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+add_dependencies(gpuc_compiler_headers GpucOpsIncGen GpucInterfacesIncGen)
+
+# gpuc_uses_mlir(target): its files include MLIR.
+function(gpuc_uses_mlir target)
+  target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_precompile_headers(${target} REUSE_FROM gpuc_compiler_headers)
+endfunction()
 
 # gpuc_compiler_library(NAME file.cpp … [DEPENDS target …] [LIBS library …])
 function(gpuc_compiler_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LIBS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
-  target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-  target_precompile_headers(${name} REUSE_FROM gpuc_mlir_pch)
+  gpuc_uses_mlir(${name})
   target_link_libraries(${name} PUBLIC ${ARG_LIBS} MLIR LLVM)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
