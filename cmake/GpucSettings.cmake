@@ -15,8 +15,10 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 
 find_program(GPUC_CCACHE ccache)
 if(GPUC_CCACHE)
-  # A precompiled header is found again only if its macros and time stamps are not compared.
-  set(GPUC_CCACHE_COMMAND ${CMAKE_COMMAND} -E env
+  # A precompiled header is found again only if its macros and time stamps are not compared. What a file was made of is read
+  # from the compiler's list and not from a second run of the preprocessor, and no large header is hashed twice: otherwise
+  # the cache costs as much as the compiler while it is empty.
+  set(GPUC_CCACHE_COMMAND ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 CCACHE_INODECACHE=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${GPUC_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${GPUC_CCACHE_COMMAND})
   set(CMAKE_C_COMPILER_LAUNCHER ${GPUC_CCACHE_COMMAND})
