@@ -28,6 +28,7 @@ add_dependencies(gpuc_compiler_headers GpucOpsIncGen GpucInterfacesIncGen)
 function(gpuc_uses_mlir target)
   target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_precompile_headers(${target} REUSE_FROM gpuc_compiler_headers)
+  set_target_properties(${target} PROPERTIES GPUC_USES_MLIR ON)
 endfunction()
 
 # gpuc_compiler_library(NAME file.cpp … [DEPENDS target …] [LIBS library …])
