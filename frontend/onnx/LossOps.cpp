@@ -116,6 +116,8 @@ void lowerLoss(NodeScope &node, bool ofLogits) {
   Tensor logProbabilities = scores;
   if (ofLogits && (node.wants(1) || !isRowwise(node, scores, labels, how)))
     logProbabilities = along("log_softmax", scores, 1);
+  if (!logProbabilities) // of scores that are no floats
+    return;
   if (isRowwise(node, scores, labels, how))
     lowerToLoss(node, ofLogits ? "cross_entropy" : "nll", scores, labels, how);
   else

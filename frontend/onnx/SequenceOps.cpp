@@ -41,6 +41,9 @@ std::optional<int64_t> position(NodeScope &node, size_t input, int64_t count, in
   return std::nullopt;
 }
 
+/// More would take longer to write down than any model needs.
+constexpr int64_t kMostParts = 65536;
+
 /// Sizes of the parts along an extent: those that are given, or equal ones of which the last may be smaller.
 std::optional<Shape> partSizes(NodeScope &node, int64_t extent) {
   std::optional<Shape> split = Shape{1};
@@ -48,10 +51,16 @@ std::optional<Shape> partSizes(NodeScope &node, int64_t extent) {
     split = node.requireIntegers(1, "split");
   if (!split || (node.has(1) && node.shapeOf(1).size() == 1))
     return split;
+  if (split->size() != 1)
+    return node.fail("split of shape " + toString(node.shapeOf(1)) + ": it is one number or a list"),
+           std::nullopt;
   const int64_t part = split->front();
   if (part < 1 || extent == kBatch)
     return node.fail(extent == kBatch ? "splits the batch, which is open: bind it with --dim NAME=N"
                                       : "parts of " + std::to_string(part)),
+           std::nullopt;
+  if (extent / part > kMostParts)
+    return node.fail(std::to_string(extent / part) + " parts; at most " + std::to_string(kMostParts)),
            std::nullopt;
   Shape sizes(extent / part, part);
   if (extent % part != 0)
