@@ -60,6 +60,9 @@ static LogicalResult verifyTypes(Operation *op) {
   return success();
 }
 
+/// Attributes that count nothing: names of random streams, values and labels.
+static bool isAnyNumber(StringRef name) { return name == "id" || name == "value" || name == "ignored"; }
+
 static LogicalResult verifyNumbers(Operation *op) {
   auto isCountable = [](int64_t number) { return -kMostNumber <= number && number <= kMostNumber; };
   for (NamedAttribute named : op->getAttrs()) {
@@ -69,7 +72,7 @@ static LogicalResult verifyNumbers(Operation *op) {
         if (!isCountable(number))
           return op->emitOpError() << name << " has " << number << ": beyond 2^48 nothing is counted";
     } else if (auto number = dyn_cast<IntegerAttr>(named.getValue());
-               number && number.getType().isInteger(64) && name != "id" && name != "value") {
+               number && number.getType().isInteger(64) && !isAnyNumber(name)) {
       if (number.getInt() < 0 || !isCountable(number.getInt()))
         return op->emitOpError() << name << " is " << number.getInt() << ": it must be from 0 to 2^48";
     }
