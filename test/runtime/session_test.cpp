@@ -164,7 +164,7 @@ TEST(Session, RefusesIntegersOutsideTheirInputsRange) {
   }
 }
 
-TEST(Session, HostSaysThatThreadsCannotBeMade) {
+TEST(HostSession, SaysThatThreadsCannotBeMade) {
   if (kIsSanitized) GTEST_SKIP() << "a sanitizer needs more addresses than are left";
   Result<Plan> plan = Plan::parse(everythingPlan().seal());
   ASSERT_TRUE(plan.ok()) << plan.message();
