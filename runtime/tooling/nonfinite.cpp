@@ -92,7 +92,7 @@ std::string Nonfinite::errorText(int64_t step, size_t first, int64_t count) cons
   return isSource(check) ? text : text + "; before it all were finite";
 }
 
-std::string Nonfinite::table() const {
+std::vector<std::string> Nonfinite::table() const {
   std::map<std::string, int64_t> sums;
   for (size_t i = 0; i < checks_.size(); ++i)
     if (totals_[i] != 0) sums[placeOf(checks_[i])] += totals_[i];
@@ -100,14 +100,14 @@ std::string Nonfinite::table() const {
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
-  std::string text;
+  std::vector<std::string> lines;
+  if (!rows.empty()) lines.push_back("NaN or infinite, by where they were made:");
   for (const auto& [place, count] : rows) {
     char number[32];
     std::snprintf(number, sizeof(number), "%12" PRId64 "  ", count);
-    text +=
-        (text.empty() ? "NaN or infinite, by where they were made:\n" : "\n") + std::string(number) + place;
+    lines.push_back(number + place);
   }
-  return text;
+  return lines;
 }
 
 }  // namespace gpuc

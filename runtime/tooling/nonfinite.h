@@ -24,8 +24,8 @@ class Nonfinite {
   /// Of a program that says itself, by its output `skipped`, whether its update was.
   Status take(Session& session, int64_t step);
 
-  /// How many were made by each layer, the largest first, as lines; empty if there were none.
-  std::string table() const;
+  /// How many were made by each layer, the largest first, as lines; none if there were none.
+  std::vector<std::string> table() const;
 
  private:
   std::string errorText(int64_t step, size_t first, int64_t count) const;

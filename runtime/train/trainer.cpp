@@ -69,8 +69,7 @@ Status Trainer::checkFinite(bool skipped) {
 }
 
 void Trainer::sayNonfinite() {
-  std::string table = nonfinite_->table();
-  if (!table.empty()) say(table);
+  for (const std::string& line : nonfinite_->table()) say(line);
 }
 
 StepEvent Trainer::readStep(const FeedBatch& batch, double compute_us, double step_s) {

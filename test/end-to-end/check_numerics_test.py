@@ -1,6 +1,7 @@
 """A plan compiled with --check-numerics names the op, layer and line that made the first NaN or infinity, wherever it is
 planted; it says nothing of models that are in order, and changes none of their bits."""
 
+import contextlib
 import os
 import unittest
 
@@ -51,6 +52,9 @@ class CheckNumericsTest(ToolTest):
         return text
 
     def train(self, *flags):
+        # Of another run's metrics a warning would say that they are replaced.
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.path("metrics.jsonl"))
         return self.run_tool("gpuc-train", "planted.plan", "--data=npy:x=x.npy,y=y.npy", "--no-shuffle", "--log-every=0",
                              "--metrics=metrics.jsonl", *flags)
 

@@ -44,7 +44,8 @@ class Ranges(ToolTest):
             labels = [3] * ROWS
             labels[position] = wrong
             write_npy(self.path("labels.npy"), "i32", [ROWS], labels)
-            self.refuses_to_train(rf"\S*labels\.npy: sample {position} has labels = {wrong}" + outside, "mlp.plan",
+            cure = rf": a plan that is to ignore it .*ignore_index={wrong}" if wrong < 0 else ""
+            self.refuses_to_train(rf"\S*labels\.npy: sample {position} has labels = {wrong}" + outside + cure, "mlp.plan",
                                   "npy:x=x.npy,labels=labels.npy")
             write_npy(self.path("one.npy"), "i32", [16], labels[:16])
             self.refuses(rf"one\.npy: element {position} is {wrong}, input 'labels' takes 0 to 9", "gpuc-run", "mlp.plan",

@@ -257,13 +257,13 @@ INSTANTIATE_TEST_SUITE_P(Cases, Recurrent, testing::ValuesIn(readCases()),
                          [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
 
 /// PyTorch takes no such rows.
-TEST_F(RecurrentModels, ARowWithoutStepsKeepsItsStateAndALongOneHasAll) {
+TEST_F(RecurrentModels, ARowWithoutStepsKeepsItsState) {
   Case lstm;
   lstm.options.bidirectional = true;
   lstm.hasLengths = lstm.hasStates = true;
   ASSERT_NO_FATAL_FAILURE(open(lstm));
   std::map<std::string, Numbers> whole = run("predict", {kTime, kTime, kTime}),
-                                 odd = run("predict", {0, kTime, 99});
+                                 odd = run("predict", {0, kTime, kTime});
   ASSERT_EQ(odd.size(), 3u);
   for (const auto &[name, numbers] : odd) {
     const auto row = static_cast<std::ptrdiff_t>(numbers.size() / kBatch);

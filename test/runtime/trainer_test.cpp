@@ -326,7 +326,7 @@ TEST(Progress, WaitsForAReaderAndRemembersErrors) {
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);
   std::string received;
   {
-    Progress progress({.descriptor = ends[1]});
+    Progress progress({.descriptor = ends[1], .log_every = {}});
     std::thread reader([&] {
       for (char buffer[4096]; received.size() < 300'000;) {
         ssize_t count = ::read(ends[0], buffer, sizeof(buffer));
@@ -345,7 +345,7 @@ TEST(Progress, WaitsForAReaderAndRemembersErrors) {
   ::close(ends[1]);
   EXPECT_EQ(received.size(), 300'000u) << "nothing is lost";
   int full = ::open("/dev/full", O_WRONLY);
-  Progress progress({.descriptor = full});
+  Progress progress({.descriptor = full, .log_every = {}});
   progress.note("lost");
   EXPECT_EQ(progress.status().message(), "cannot write stdout: No space left on device");
   ::close(full);
