@@ -193,6 +193,7 @@ MODELS = {
     "torchvision-vit": vision_transformer,
     "timm-vit": lambda: timm_model("vit_tiny_patch16_224", img_size=32, depth=2, embed_dim=16, num_heads=2),
     "timm-mixer": mixer,
+    "timm-efficientnet_lite0": lambda: timm_model("efficientnet_lite0", 64),
     "timm-resnet-basic": lambda: small_resnet("BasicBlock"),
     "timm-resnet-bottleneck": lambda: small_resnet("Bottleneck"),
     "timm-ghostnet": lambda: timm_model("ghostnet_050"),
