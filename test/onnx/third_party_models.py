@@ -196,7 +196,7 @@ MODELS = {
     "timm-efficientnet_lite0": lambda: timm_model("efficientnet_lite0", 64),
     "timm-resnet-basic": lambda: small_resnet("BasicBlock"),
     "timm-resnet-bottleneck": lambda: small_resnet("Bottleneck"),
-    "timm-ghostnet": lambda: timm_model("ghostnet_050"),
+    "timm-ghostnet": lambda: timm_model("ghostnet_050", 64, drop_rate=0.0),
     "timm-resnetv2": lambda: timm_model("resnetv2_50", layers=(1, 1), channels=(16, 32), stem_chs=8),
     "timm-mobilevit": lambda: timm_model("mobilevit_xxs", 64),
     "transformers-bert": bert,
