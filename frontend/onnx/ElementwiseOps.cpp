@@ -95,6 +95,8 @@ template <Tensor (*function)(const Tensor &)> void lowerFunction(NodeScope &node
 
 void lowerIsInf(NodeScope &node) {
   Tensor x = node.input(0);
+  if (x && !x.isFloat())
+    return void(node.fail("asks whether integers are infinite: ONNX has it for floats"));
   Tensor none = node.emitter.constant(x.shape(), DataType::i1, 0);
   Tensor up = node.integer("detect_positive", 1) ? compare("eq", x, kInfinity) : none;
   Tensor down = node.integer("detect_negative", 1) ? compare("eq", x, -kInfinity) : none;

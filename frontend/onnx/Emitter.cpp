@@ -147,9 +147,12 @@ Tensor Emitter::constant(ArrayRef<int64_t> shape, DataType type, double value) {
   Attribute number;
   if (auto floats = dyn_cast<FloatType>(element))
     number = FloatAttr::get(floats, value);
-  else
+  else if (std::abs(value) < 0x1p63)
     number = IntegerAttr::get(element, APInt(element.getIntOrFloatBitWidth(), static_cast<int64_t>(value),
                                              /*isSigned=*/true, /*implicitTrunc=*/true));
+  else
+    return fail("needs the number " + llvm::formatv("{0}", value).str() + ", which " +
+                std::string(nameOf(type)) + " does not have");
   return op("constant", {}, builder.getNamedAttr("value", number), tensorType(shape, type));
 }
 
@@ -159,7 +162,9 @@ static DenseElementsAttr denseBools(RankedTensorType type, const std::string &by
   return DenseElementsAttr::get(type, values);
 }
 
-Tensor Emitter::constant(const HostTensor &tensor) {
+Tensor Emitter::constant(const HostTensor &tensor) { return constant(tensor.spec.shape, tensor); }
+
+Tensor Emitter::constant(ArrayRef<int64_t> shape, const HostTensor &tensor) {
   if (failed())
     return {};
   if (!tensor.supported)
@@ -171,7 +176,7 @@ Tensor Emitter::constant(const HostTensor &tensor) {
                                       type, ArrayRef<char>(tensor.bytes->data(), tensor.bytes->size()));
   // One number is written as such, which folders and kernels understand best.
   Attribute value = dense.isSplat() && type.getNumElements() > 0 ? dense.getSplatValue<Attribute>() : dense;
-  return op("constant", {}, builder.getNamedAttr("value", value), type);
+  return op("constant", {}, builder.getNamedAttr("value", value), tensorType(shape, tensor.spec.type));
 }
 
 } // namespace gpuc::onnx

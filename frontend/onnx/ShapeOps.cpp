@@ -374,8 +374,8 @@ void lowerConstantOfShape(NodeScope &node) {
     if (shape[i] < 0 && !isBatch)
       return void(node.fail("shape " + toString(shape) + " has a negative extent"));
   }
-  node.output(node.emitter.constant(shape, value ? value->tensor->spec.type : DataType::f32,
-                                    value ? numbersOf(*value->tensor)[0] : 0));
+  node.output(value ? node.emitter.constant(shape, *value->tensor)
+                    : node.emitter.constant(shape, DataType::f32, 0));
 }
 
 void lowerRange(NodeScope &node) {

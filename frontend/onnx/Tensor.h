@@ -79,6 +79,8 @@ public:
   Tensor constant(llvm::ArrayRef<int64_t> shape, DataType type, double value);
   /// A known tensor as gpuc.constant.
   Tensor constant(const HostTensor &tensor);
+  /// A tensor full of the one element of `number`.
+  Tensor constant(llvm::ArrayRef<int64_t> shape, const HostTensor &number);
 
   mlir::OpBuilder &builder;
   mlir::Location location = builder.getUnknownLoc();

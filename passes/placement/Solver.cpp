@@ -112,7 +112,7 @@ Placement place(const Instance& instance, int64_t goal, bool only_goal_counts, c
                 const Deadline& deadline) {
   // Beyond some ten thousand items, fewer greedies are tried.
   constexpr int64_t kGreedyEffort = 4;
-  Budget greedies(kGreedyEffort * options.effort, deadline);
+  Budget greedies(kGreedyEffort * std::min(options.effort, INT64_MAX / kGreedyEffort), deadline);
   Greedy greedy = bestGreedy(instance, goal, greedies);
   Improver improver(instance, goal, std::move(greedy.placement), options.seed, deadline);
   // Below the bound lies nothing to search for.
