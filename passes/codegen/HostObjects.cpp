@@ -77,7 +77,8 @@ void HostObjects::add(OwningOpRef<ModuleOp> module, StringRef text, StringRef na
   if (failed(lower(*module, job)))
     return;
   if (threads_)
-    threads_->async([this, &job] { compile(job); });
+    // An exception (no memory) would be kept with a result that nobody asks for, and the job pass for done.
+    threads_->async([this, &job]() noexcept { compile(job); });
   else
     compile(job);
 }

@@ -4,6 +4,7 @@
 
 #include "lld/Common/Driver.h"
 #include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -29,10 +30,25 @@ private:
 };
 } // namespace
 
-/// lld reads and writes files, and keeps its state in globals: one link at a time.
+namespace {
+/// While it lives lld comes back from what is fatal to it (a file it cannot map). Else it would end the
+/// process, and its last words, which are ours to print, with it.
+struct RecoverFromFatalErrors {
+  RecoverFromFatalErrors() { llvm::CrashRecoveryContext::Enable(); }
+  ~RecoverFromFatalErrors() { llvm::CrashRecoveryContext::Disable(); }
+};
+} // namespace
+
+/// lld reads and writes files, and keeps its state in globals: one link at a time, and none after a fatal
+/// error.
 static bool runLld(StringRef archive, StringRef output, std::string &error) {
   static std::mutex oneAtATime;
+  static bool isUsable = true;
   std::lock_guard<std::mutex> lock(oneAtATime);
+  if (!isUsable) {
+    error = "cannot link kernels after a link of this process failed midway: start a new one";
+    return false;
+  }
   std::string in = archive.str(), out = output.str();
   // No undefined symbols: a kernel that needs a library is an error here, not in the process that loads it.
   // No build id and no paths: equal objects give equal bytes.
@@ -54,7 +70,10 @@ static bool runLld(StringRef archive, StringRef output, std::string &error) {
                              "--whole-archive",
                              in.c_str()};
   llvm::raw_string_ostream complaint(error);
-  return lld::lldMain(arguments, llvm::nulls(), complaint, {{lld::Gnu, &lld::elf::link}}).retCode == 0;
+  RecoverFromFatalErrors recover;
+  lld::Result result = lld::lldMain(arguments, llvm::nulls(), complaint, {{lld::Gnu, &lld::elf::link}});
+  isUsable = result.canRunAgain;
+  return result.retCode == 0;
 }
 
 /// One file of many objects.

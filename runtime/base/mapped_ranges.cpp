@@ -1,12 +1,11 @@
 #include "runtime/base/mapped_ranges.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <mutex>
-#include <string_view>
+
+#include "runtime/base/last_line.h"
 
 namespace gpuc {
 
@@ -23,11 +22,6 @@ namespace {
 std::mutex mutex;  // of those who add and remove; the handler takes none
 std::atomic<void*> first_slot{nullptr};
 struct sigaction former;
-
-void put(std::string_view text) {
-  ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
-  (void)ignored;
-}
 
 }  // namespace
 
@@ -62,12 +56,8 @@ MappedRange::Slot* MappedRange::find(const void* address) {
 void endOnCutFiles() {
   // Calls nothing but what POSIX lists as safe in a handler.
   auto handle = [](int, siginfo_t* info, void*) {
-    if (const MappedRange::Slot* slot = MappedRange::find(info->si_addr)) {
-      put("error: ");
-      put(slot->name);
-      put(": cut short while it was read\n");
-      ::_exit(1);
-    }
+    if (const MappedRange::Slot* slot = MappedRange::find(info->si_addr))
+      endWithError({slot->name, ": cut short while it was read"});
     // Back in the program the same access is made again, and now ends as it would have.
     ::sigaction(SIGBUS, &former, nullptr);
   };

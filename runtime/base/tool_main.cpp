@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "runtime/base/exceptions.h"
+#include "runtime/base/last_line.h"
 #include "runtime/base/mapped_ranges.h"
 
 namespace gpuc {
@@ -23,16 +24,10 @@ void holdStandardDescriptors() {
       (void)::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// Nothing is taken down in order: threads may run, and wait for what is no longer there.
-[[noreturn]] void endAfterException() {
-  std::fprintf(stderr, "error: %s\n", describeException().data());
-  ::_exit(1);
-}
-
 /// Of an exception that no one catches, or that leaves a thread.
 [[noreturn]] void endUncaught() {
   if (!std::current_exception()) std::abort();
-  endAfterException();
+  endWithError({describeException().data()});
 }
 
 /// Nobody hears of a write that fails when the process ends.
@@ -56,7 +51,7 @@ int runTool(int argc, char** argv, int (*tool)(int, char**)) {
   try {
     return flushStdout(tool(argc, argv));
   } catch (...) {
-    endAfterException();
+    endWithError({describeException().data()});
   }
 }
 

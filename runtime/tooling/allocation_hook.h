@@ -6,14 +6,7 @@
 
 #include <cstdint>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define GPUC_SANITIZER_OWNS_MALLOC 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define GPUC_SANITIZER_OWNS_MALLOC 1
-#endif
+#include "runtime/base/sanitizers.h"
 
 namespace gpuc {
 
