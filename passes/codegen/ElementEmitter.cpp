@@ -363,11 +363,12 @@ Known ElementEmitter::emitPad(Operation *op, const Index &index, const Guard &gu
     if (step > 1)
       inside = eachOf(toGrid(at[dim], step), inside);
   }
-  Known element = emit(pad.getOperand(), at, eachOf(guard, inside));
+  Known result = emit(pad.getOperand(), at, eachOf(guard, inside));
   if (inside.expr)
-    return choose(inside, element, value);
-  element.level = std::max(element.level, decided);
-  return element;
+    result = choose(inside, result, value);
+  // As with a concat: a constant's element is the same in every range, but beyond this one may lie padding.
+  result.level = std::max(result.level, decided);
+  return result;
 }
 
 /// The window's first position along `dim`, clamped so that the window ends inside.

@@ -212,6 +212,29 @@ TEST_P(RangesValueTest, AnOperandOfAPadThatDoesNotVaryStaysInItsRange) {
     EXPECT_EQ(padded[at], at % 96 / 32 == 1 ? 7 : 9) << at;
 }
 
+TEST_P(RangesValueTest, AnOperandThatDoesNotVaryStaysInItsRangeWhenItsRowsArePaddedToo) {
+  // Whether a row is the operand's or padding is known before the loops along it.
+  for (auto [low, interior, high] : {std::tuple{1, 0, 0}, {0, 0, 2}, {0, 1, 0}, {1, 1, 2}}) {
+    const int64_t rows = low + 2 + interior + high;
+    std::string to = "tensor<" + std::to_string(rows) + "x96xf32>";
+    std::string pad = "%p = gpuc.pad %x low [" + std::to_string(low) + ", 32] high [" + std::to_string(high) +
+                      ", 16] interior [" + std::to_string(interior) +
+                      ", 0] {value = 9.0 : f64} : (tensor<2x48xf32>) -> " + to + "\ngpuc.yield %p : " + to;
+    TestKernel byRow({"tensor<2xf32>"}, {to},
+                     "%x = gpuc.broadcast %a0 dims [0] : tensor<2xf32> to tensor<2x48xf32>\n" + pad,
+                     target());
+    TestKernel ofOnes({}, {to}, "%x = gpuc.constant 1.0 : tensor<2x48xf32>\n" + pad, target());
+    auto byRowValues = byRow.run({Buffer::of<float>({100, 200})})[0].values<float>();
+    auto ones = ofOnes.run({})[0].values<float>();
+    for (int64_t at = 0; at < rows * 96; ++at) {
+      int64_t row = at / 96 - low, column = at % 96;
+      bool inside = (row == 0 || row == 1 + interior) && column >= 32 && column < 80;
+      EXPECT_EQ(byRowValues[at], !inside ? 9 : row == 0 ? 100 : 200) << to << ", " << at;
+      EXPECT_EQ(ones[at], inside ? 1 : 9) << to << ", " << at;
+    }
+  }
+}
+
 TEST_P(RangesValueTest, PadsHoldTheirValueAroundTheOperand) {
   for (auto [low, columns, high] :
        {std::tuple{32, 64, 16}, {1, 62, 1}, {20, 1, 0}, {0, 17, 47}, {5, 150'000, 100'000}}) {
