@@ -7,12 +7,9 @@
 
 #include "passes/ModuleText.h"
 
-#include "runtime/base/file.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
-#include <filesystem>
 #include <unordered_map>
 #include <vector>
 
@@ -38,27 +35,26 @@ bool isNameCharacter(char character) {
 
 class Scanner {
 public:
-  Scanner(std::string_view text, const std::string &fileName) : text_(text), fileName_(fileName) {}
+  explicit Scanner(std::string_view text) : text_(text) {}
 
-  Status check() {
-    while (at_ < text_.size()) {
-      if (Status status = scanToken(); !status.ok())
-        return status;
-    }
+  std::optional<TextFault> find() {
+    while (at_ < text_.size())
+      if (auto fault = scanToken())
+        return fault;
     endAlias();
     return checkAliases();
   }
 
 private:
-  Status errorAt(size_t place, const std::string &what) const {
+  TextFault faultAt(size_t place, const std::string &what) const {
     std::string_view before = text_.substr(0, place);
     size_t line = std::count(before.begin(), before.end(), '\n') + 1;
     size_t begin = before.rfind('\n');
     size_t column = place - (begin == std::string_view::npos ? 0 : begin + 1) + 1;
-    return Status::error(fileName_ + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + what);
+    return {line, column, what};
   }
 
-  Status scanToken() {
+  std::optional<TextFault> scanToken() {
     const char character = text_[at_];
     if (character == '\n')
       endAliasAtLine();
@@ -77,17 +73,17 @@ private:
       depth_ -= depth_ > 0, ++at_;
     else
       ++at_;
-    return okStatus();
+    return std::nullopt;
   }
 
-  Status open() {
+  std::optional<TextFault> open() {
     if (++depth_ > kMostNested)
-      return errorAt(at_, "this bracket is nested in " + std::to_string(kMostNested) +
+      return faultAt(at_, "this bracket is nested in " + std::to_string(kMostNested) +
                               " others; no module needs as many: write it with fewer");
     if (current_)
       current_->depth = std::max(current_->depth, depth_);
     ++at_;
-    return okStatus();
+    return std::nullopt;
   }
 
   void skipString() {
@@ -134,16 +130,16 @@ private:
   // What aliases stand for
   //===--------------------------------------------------------------------===//
 
-  Status checkAliases() {
+  std::optional<TextFault> checkAliases() {
     for (auto &[name, alias] : aliases_)
-      if (Status status = measure(alias); !status.ok())
-        return status;
-    return okStatus();
+      if (auto fault = measure(alias))
+        return fault;
+    return std::nullopt;
   }
 
   /// Adds up what an alias stands for, those that it names first. An alias may name another as often as there
   /// are aliases, so this does not recurse.
-  Status measure(Alias &first) {
+  std::optional<TextFault> measure(Alias &first) {
     std::vector<Alias *> underway{&first};
     while (!underway.empty()) {
       Alias &alias = *underway.back();
@@ -166,19 +162,18 @@ private:
         alias.depth = std::max(alias.depth, used.depth + 1);
       }
       if (again && alias.bytes > kMostAliasBytes)
-        return errorAt(alias.begin, "what this alias stands for, with the aliases in it, takes more than " +
+        return faultAt(alias.begin, "what this alias stands for, with the aliases in it, takes more than " +
                                         std::to_string(kMostAliasBytes >> 20) + " MiB of text");
       if (again && alias.depth > kMostNested)
-        return errorAt(alias.begin, "what this alias stands for is nested more than " +
+        return faultAt(alias.begin, "what this alias stands for is nested more than " +
                                         std::to_string(kMostNested) + " deep, with the aliases in it");
       if (again)
         underway.pop_back();
     }
-    return okStatus();
+    return std::nullopt;
   }
 
   std::string_view text_;
-  const std::string &fileName_;
   size_t at_ = 0;
   int depth_ = 0;
   Alias *current_ = nullptr; ///< The alias whose definition is being read.
@@ -188,22 +183,14 @@ private:
 
 } // namespace
 
-Status checkModuleText(std::string_view text, const std::string &fileName) {
-  return Scanner(text, fileName).check();
-}
+std::optional<TextFault> findTextFault(std::string_view text) { return Scanner(text).find(); }
 
-Status checkModuleFiles(int argc, char **argv) {
-  for (int number = 1; number < argc; ++number) {
-    std::string name = argv[number];
-    std::error_code error;
-    if (name.starts_with("-") || !std::filesystem::is_regular_file(name, error))
-      continue;
-    Result<std::string> text = readFile(name);
-    if (!text.ok())
-      return okStatus(); // for the tool to say
-    GPUC_RETURN_IF_ERROR(checkModuleText(*text, name));
-  }
-  return okStatus();
+Status checkModuleText(std::string_view text, const std::string &fileName) {
+  const std::optional<TextFault> fault = findTextFault(text);
+  if (!fault)
+    return okStatus();
+  return Status::error(fileName + ":" + std::to_string(fault->line) + ":" + std::to_string(fault->column) +
+                       ": " + fault->what);
 }
 
 } // namespace gpuc

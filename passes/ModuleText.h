@@ -3,18 +3,27 @@
 
 #include "runtime/base/status.h"
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace gpuc {
 
-/// The parser recurses over brackets, and whoever prints or walks an attribute, over what its aliases stand
-/// for; deeper texts end the process. Every tool that reads .mlir asks this first. Errors: "FILE:LINE:COLUMN:
-/// …", for brackets within more than 256 others, and for aliases of aliases that are nested as deeply, or
-/// that stand for more than 16 MiB of text. Takes time in proportion to the text.
-Status checkModuleText(std::string_view text, const std::string &fileName);
+/// Where a text is too deep or too long for the parser, counted from 1, and how.
+struct TextFault {
+  size_t line = 1;
+  size_t column = 1;
+  std::string what;
+};
 
-/// The same of every readable file that the command line of one of MLIR's own tools names, flags aside.
-Status checkModuleFiles(int argc, char **argv);
+/// The parser recurses over brackets, and whoever prints or walks an attribute, over what its aliases stand
+/// for; deeper texts end the process. Every tool that reads .mlir asks this first. Faults are brackets within
+/// more than 256 others, and aliases of aliases that are nested as deeply, or that stand for more than 16 MiB
+/// of text. Takes time in proportion to the text.
+std::optional<TextFault> findTextFault(std::string_view text);
+
+/// The same as an error: "FILE:LINE:COLUMN: …".
+Status checkModuleText(std::string_view text, const std::string &fileName);
 
 } // namespace gpuc

@@ -1,19 +1,12 @@
 //===- gpuc-opt.cpp - Runs passes over .mlir, one at a time or many ---------===//
 
-#include <cstdio>
-
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
-#include "passes/ModuleText.h"
 #include "passes/OptionHelp.h"
 #include "passes/Passes.h"
 
 int main(int argc, char** argv) {
   gpuc::hideOptionsOfLibraries();
-  if (gpuc::Status status = gpuc::checkModuleFiles(argc, argv); !status.ok()) {
-    std::fprintf(stderr, "error: %s\n", status.message().c_str());
-    return 1;
-  }
   mlir::DialectRegistry registry;
   gpuc::registerAllDialects(registry);
   gpuc::registerAllPasses();

@@ -4,7 +4,6 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
-#include "passes/ModuleText.h"
 #include "passes/OptionHelp.h"
 #include "passes/Passes.h"
 #include "passes/ReduceGraph.h"
@@ -32,10 +31,6 @@ int main(int argc, char** argv) {
     return 1;
   }
   gpuc::hideOptionsOfLibraries();
-  if (gpuc::Status status = gpuc::checkModuleFiles(argc, argv); !status.ok()) {
-    std::fprintf(stderr, "error: %s\n", status.message().c_str());
-    return 1;
-  }
   mlir::DialectRegistry registry;
   gpuc::registerAllDialects(registry);
   gpuc::registerAllPasses();
