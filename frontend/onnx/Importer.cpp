@@ -361,6 +361,23 @@ void Importer::finishPredict() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(predict_.getBody().front())))
     if (isOpTriviallyDead(&op))
       op.erase();
+  checkExtents();
+}
+
+/// Programs compute with no empty tensor; what joins one to others or pads it has taken it in.
+void Importer::checkExtents() {
+  predict_.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes()) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || !llvm::is_contained(tensor.getShape(), 0))
+        continue;
+      auto name = dyn_cast<NameLoc>(op->getLoc());
+      report("node '" + (name ? name.getName().str() : "") + "' computes with a tensor of shape " +
+             toString(Shape(tensor.getShape())) + ": gpuc takes an empty tensor into Concat and Pad only");
+      return WalkResult::interrupt(); // Others follow from the first.
+    }
+    return WalkResult::advance();
+  });
 }
 
 Status Importer::addLoss() {

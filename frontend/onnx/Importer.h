@@ -98,6 +98,7 @@ private:
   void refuseTraining(const std::string &text);
   std::string suggestWeight(const std::string &pattern);
   void finishPredict();
+  void checkExtents();
   Status addLoss();
   void listVariables();
 

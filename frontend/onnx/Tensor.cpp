@@ -182,9 +182,26 @@ Tensor slice(const Tensor &x, int64_t dim, int64_t start, int64_t limit, int64_t
       {e.attribute("starts", starts), e.attribute("limits", limits), e.attribute("strides", strides)});
 }
 
+/// Whether a part has nothing to add to the others along `dim`, with which it agrees in all else.
+static bool addsNothing(const Tensor &part, const Tensor &to, int64_t dim) {
+  Shape shape = part.shape(), expected = to.shape();
+  if (!part || shape.size() != expected.size() || shape[dim] != 0 || part.type() != to.type())
+    return false;
+  shape[dim] = expected[dim];
+  return shape == expected;
+}
+
 Tensor concat(ArrayRef<Tensor> parts, int64_t dim) {
   if (parts.empty() || !parts.front())
     return {};
+  const Tensor *filled = llvm::find_if(parts, [&](const Tensor &part) { return part.extent(dim) != 0; });
+  if (filled != parts.end() && *filled && parts.size() > 1) {
+    SmallVector<Tensor> others;
+    llvm::copy_if(parts, std::back_inserter(others),
+                  [&](const Tensor &part) { return !addsNothing(part, *filled, dim); });
+    if (others.size() < parts.size())
+      return others.size() == 1 ? others.front() : concat(others, dim);
+  }
   return parts.front().emitter()->op("concat", parts, parts.front().emitter()->attribute("dim", dim));
 }
 
@@ -193,6 +210,11 @@ Tensor pad(const Tensor &x, const Shape &low, const Shape &high, double value) {
              llvm::all_of(high, [](int64_t n) { return n == 0; })))
     return x;
   Emitter &e = *x.emitter();
+  if (Shape shape = x.shape(); llvm::is_contained(shape, 0)) {
+    for (size_t i = 0; i < shape.size(); ++i)
+      shape[i] += shape[i] == kBatch ? 0 : low[i] + high[i];
+    return e.constant(shape, x.type(), value); // There is nothing but padding.
+  }
   return e.op("pad", {x},
               {e.attribute("low", low), e.attribute("high", high),
                e.attribute("interior", Shape(x.rank(), 0)), e.attribute("value", value)});

@@ -82,6 +82,8 @@ bool Importer::isNamed(const std::vector<std::string> &patterns, const Operand &
 /// numbers only parameters are: most are constants of the graph.
 bool Importer::isVariable(const std::string &name, const HostTensor &tensor, Origin origin) {
   const bool isLarge = tensor.spec.elementCount() > kMostConstantElements;
+  if (tensor.spec.elementCount() == 0)
+    return false;
   if (!gpuc::isFloat(tensor.spec.type) || origin == Origin::constant)
     return isLarge;
   auto isMeant = [&](const std::string &pattern) { return matches(name, pattern); };
