@@ -13,14 +13,6 @@ struct Accesses {
   SmallVector<unsigned> readers;
 };
 
-/// Two plan.use of one variable are one buffer.
-const void *identityOf(Value value) {
-  plan::BufferOpInterface buffer = plan::bufferOf(value);
-  if (auto use = dyn_cast<plan::UseOp>(*buffer))
-    return plan::symbolOf(use);
-  return buffer;
-}
-
 } // namespace
 
 std::vector<plan::CommandOpInterface> commandsOf(Block &block) {
@@ -34,13 +26,13 @@ CommandGraph::CommandGraph(ArrayRef<plan::CommandOpInterface> list)
   for (unsigned index = 0; index < commands.size(); ++index) {
     std::vector<unsigned> &before = predecessors[index];
     for (Value read : commands[index].getReads()) {
-      Accesses &accesses = last[identityOf(read)];
+      Accesses &accesses = last[plan::identityOf(plan::bufferOf(read))];
       if (accesses.writer)
         before.push_back(*accesses.writer);
       accesses.readers.push_back(index);
     }
     for (Value write : commands[index].getWrites()) {
-      Accesses &accesses = last[identityOf(write)];
+      Accesses &accesses = last[plan::identityOf(plan::bufferOf(write))];
       if (accesses.writer)
         before.push_back(*accesses.writer);
       llvm::append_range(before, accesses.readers);

@@ -126,8 +126,9 @@ private:
   // Buffers
   //===--------------------------------------------------------------------===//
 
-  uint32_t addBuffer(Operation *key, StringRef name, RankedTensorType type, plan::Category category,
-                     uint64_t place, uint64_t slotStride = 0) {
+  /// `key` is what identityOf says of all who use it.
+  uint32_t addBuffer(const void *key, Location location, StringRef name, RankedTensorType type,
+                     plan::Category category, uint64_t place, uint64_t slotStride = 0) {
     auto buffer = std::make_unique<fb::BufferT>();
     buffer->name = printable(name);
     buffer->type = dataType(type.getElementType());
@@ -136,17 +137,13 @@ private:
     buffer->size = ir::sizeInBytes(type);
     buffer->slot_stride = slotStride;
     buffer->category = static_cast<fb::Category>(category);
-    buffer->location = locationText(key->getLoc());
+    buffer->location = locationText(location);
     file.buffers.push_back(std::move(buffer));
     return bufferIndex[key] = file.buffers.size() - 1;
   }
 
   /// A variable's or constant's buffer is shared by all programs that use it.
-  uint32_t indexOf(plan::BufferOpInterface buffer) {
-    if (auto use = dyn_cast<plan::UseOp>(*buffer))
-      return bufferIndex.lookup(plan::symbolOf(use));
-    return bufferIndex.lookup(buffer);
-  }
+  uint32_t indexOf(plan::BufferOpInterface buffer) { return bufferIndex.lookup(plan::identityOf(buffer)); }
 
   void emitVariable(plan::VariableOp variable) {
     auto entry = std::make_unique<fb::VariableT>();
@@ -156,10 +153,9 @@ private:
                       .Case("optimizer", fb::VariableKind::optimizer)
                       .Case("counter", fb::VariableKind::counter)
                       .Default(fb::VariableKind::parameter);
-    auto category =
-        entry->kind == fb::VariableKind::optimizer ? plan::Category::optimizer : plan::Category::parameter;
-    entry->buffer = addBuffer(variable, variable.getSymName(), cast<RankedTensorType>(variable.getType()),
-                              category, variable.getPlace().value_or(0));
+    entry->buffer = addBuffer(variable.getSymNameAttr().getAsOpaquePointer(), variable.getLoc(),
+                              variable.getSymName(), cast<RankedTensorType>(variable.getType()),
+                              variable.getCategory(), variable.getPlace().value_or(0));
     entry->initializer = specText(variable.getInitializer());
     entry->trainable = entry->kind == fb::VariableKind::parameter && !variable.getFrozen();
     file.variables.push_back(std::move(entry));
@@ -170,7 +166,8 @@ private:
     if (!elements)
       return constant.emitOpError("has elements that are not stored in the module");
     auto entry = std::make_unique<fb::ConstantT>();
-    entry->buffer = addBuffer(constant, constant.getSymName(), cast<RankedTensorType>(elements.getType()),
+    entry->buffer = addBuffer(constant.getSymNameAttr().getAsOpaquePointer(), constant.getLoc(),
+                              constant.getSymName(), cast<RankedTensorType>(elements.getType()),
                               plan::Category::constant, constant.getPlace().value_or(0));
     entry->data = bytesOf(elements);
     file.constants.push_back(std::move(entry));
@@ -231,8 +228,8 @@ private:
       emitInput(input);
     for (auto buffer : op.getBody().getOps<plan::AllocOp>())
       if (buffer.getPlace()) // none if nothing uses it
-        addBuffer(buffer, buffer.getName(), cast<RankedTensorType>(buffer.getType()), buffer.getCategory(),
-                  *buffer.getPlace());
+        addBuffer(buffer, buffer.getLoc(), buffer.getName(), cast<RankedTensorType>(buffer.getType()),
+                  buffer.getCategory(), *buffer.getPlace());
     for (auto event : op.getBody().getOps<plan::EventOp>()) {
       eventIndex[event] = program->events.size();
       program->events.push_back(event.getName().str());
@@ -272,8 +269,8 @@ private:
     entry->name = input.getName().str();
     entry->role = input.getRows() ? fb::InputRole::rows : fb::InputRole::data;
     entry->buffer =
-        addBuffer(input, input.getName(), cast<RankedTensorType>(input.getType()), plan::Category::input,
-                  input.getPlace().value_or(0), input.getSlotStride().value_or(0));
+        addBuffer(input, input.getLoc(), input.getName(), cast<RankedTensorType>(input.getType()),
+                  plan::Category::input, input.getPlace().value_or(0), input.getSlotStride().value_or(0));
     entry->range = input.getRange().value_or(-1);
     entry->ignored = input.getIgnored().value_or(0);
     inputPort[input.getBuffer()] = program->inputs.size();
@@ -461,7 +458,7 @@ private:
   fb::PlanT file;
   KernelCode code;
   std::unique_ptr<fb::ProgramT> program; // the one that is being written
-  DenseMap<Operation *, uint32_t> bufferIndex;
+  DenseMap<const void *, uint32_t> bufferIndex;
   llvm::StringMap<uint32_t> kernelIndex;
   DenseMap<Value, uint32_t> eventIndex;
   DenseMap<Value, uint32_t> inputPort;

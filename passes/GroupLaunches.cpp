@@ -66,17 +66,17 @@ struct Kernels {
 // Kinds
 //===----------------------------------------------------------------------===//
 
-/// The variable behind a buffer, if one is.
-Operation *variableOf(Value buffer) {
+/// The name of the variable behind a buffer, if one is.
+StringAttr variableOf(Value buffer) {
   auto use = dyn_cast<plan::UseOp>(*plan::bufferOf(buffer));
-  return use ? plan::symbolOf(use) : nullptr;
+  return use ? use.getSymbolAttr().getAttr() : StringAttr();
 }
 
 /// Whether the launch computes new values of variables, one at least from its old, element by element.
 bool isUpdate(plan::LaunchOp launch, Block &body) {
   bool readsOwn = false;
   for (Value output : launch.getOutputs()) {
-    Operation *variable = variableOf(output);
+    StringAttr variable = variableOf(output);
     if (!variable)
       return false;
     readsOwn |= llvm::any_of(launch.getInputs(), [&](Value input) { return variableOf(input) == variable; });
@@ -262,7 +262,7 @@ public:
       if (other != stream)
         for (auto command : other.getBody().getOps<plan::CommandOpInterface>())
           for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites()))
-            elsewhere_.insert(AddressSpace::ownerOf(plan::bufferOf(value)));
+            elsewhere_.insert(plan::identityOf(plan::bufferOf(value)));
   }
 
   void run() {
@@ -282,7 +282,7 @@ private:
   /// Whether no other stream touches what the launch does, so that events do not hold it.
   bool staysOnItsStream(plan::LaunchOp launch) const {
     return llvm::none_of(launch->getOperands(), [&](Value value) {
-      return elsewhere_.contains(AddressSpace::ownerOf(plan::bufferOf(value)));
+      return elsewhere_.contains(plan::identityOf(plan::bufferOf(value)));
     });
   }
 
@@ -373,7 +373,7 @@ private:
   LiveBytes &bytes_;
   int64_t mostOperands_, mostBytes_;
   std::vector<int64_t> positions_ = {0}; ///< Of each command, and the end.
-  DenseSet<Operation *> elsewhere_;      ///< Buffers that other streams touch.
+  DenseSet<const void *> elsewhere_;     ///< Buffers that other streams touch.
 };
 
 //===----------------------------------------------------------------------===//

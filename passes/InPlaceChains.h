@@ -22,7 +22,6 @@ public:
 private:
   void join(plan::LaunchOp launch);
   void join(plan::RepeatOp repeat);
-  bool canShare(plan::LaunchOp launch, mlir::Value input, mlir::Value output) const;
 
   mlir::SymbolTable kernels_;
   const Lifetimes &lifetimes_;

@@ -612,7 +612,7 @@ def ToPlanPass : Pass<"gpuc-to-plan", "::mlir::ModuleOp"> {
     plan.kernel @add (%a: tensor<4xf32>, %b: tensor<4xf32>) { … }
     plan.program @train_step {
       %x = plan.input "x" : tensor<4xf32>
-      %w = plan.use @w
+      %w = plan.use @w : tensor<4xf32> parameter
       plan.upload %x
       plan.launch @add(%w, %x) -> (%w)
     }

@@ -93,18 +93,12 @@ LogicalResult AddressSpace::append(plan::CommandOpInterface command, uint64_t ru
   }
   for (bool write : {false, true})
     for (Value value : write ? command.getWrites() : command.getReads()) {
-      plan::Range range = plan::viewedRangeOf(value);
+      plan::Range range = plan::rangeOf(value);
       FailureOr<int64_t> base = address(range.buffer, run, command);
       if (failed(base))
         return failure();
-      const Buffer &buffer = lookUp(range.buffer);
-      Access access{command,
-                    value,
-                    write,
-                    buffer.owner,
-                    *base + range.offsetAt(iterations),
-                    range.size < 0 ? buffer.bytes : range.size,
-                    {}};
+      Access access{command,    value, write, ownerOf(range.buffer), *base + range.offsetAt(iterations),
+                    range.size, {}};
       for (auto [index, count] : llvm::enumerate(counts)) {
         size_t depth = iterations.size() + index;
         access.loops.push_back({depth < range.strides.size() ? range.strides[depth] : 0, count});
@@ -122,7 +116,7 @@ LogicalResult AddressSpace::check(const Access &access, plan::BufferOpInterface 
   if (lower < 0 || upper > bytes_)
     return command->emitOpError("touches ") << buffer.getBufferName() << " at bytes [" << lower << ", "
                                             << upper << ") of an arena of " << bytes_;
-  if (lower < base || upper > base + lookUp(buffer).bytes)
+  if (lower < base || upper > base + plan::sizeInBytes(buffer))
     return command->emitOpError("touches bytes [")
            << lower - base << ", " << upper - base << ") of " << buffer.getBufferName() << ", which has "
            << plan::sizeInBytes(buffer);
@@ -131,31 +125,25 @@ LogicalResult AddressSpace::check(const Access &access, plan::BufferOpInterface 
 
 FailureOr<int64_t> AddressSpace::address(plan::BufferOpInterface buffer, uint64_t run,
                                          Operation *user) const {
-  std::optional<uint64_t> place = lookUp(buffer).place;
-  if (!place)
+  auto attribute = ownerOf(buffer)->getAttrOfType<IntegerAttr>("place");
+  if (!attribute)
     return user->emitOpError("uses ")
                << buffer.getBufferName() << ", which has no place: plan-place-buffers comes first",
            failure();
-  if (*place % kBufferAlignment != 0)
+  const int64_t place = attribute.getInt();
+  if (place % kBufferAlignment != 0)
     return user->emitOpError("uses ")
-               << buffer.getBufferName() << " at " << llvm::formatv("{0:X}", *place).str()
+               << buffer.getBufferName() << " at " << llvm::formatv("{0:X}", place).str()
                << ", which is no multiple of " << kBufferAlignment,
            failure();
   if (auto input = dyn_cast<plan::InputOp>(*buffer))
-    return *place + (run % slots_) * input.getSlotStride().value_or(0);
-  return *place;
+    return place + (run % slots_) * input.getSlotStride().value_or(0);
+  return place;
 }
 
-const AddressSpace::Buffer &AddressSpace::lookUp(plan::BufferOpInterface buffer) const {
-  auto [entry, isNew] = buffers_.try_emplace(buffer);
-  if (isNew)
-    entry->second = {ownerOf(buffer), plan::sizeInBytes(buffer), buffer.getPlace()};
-  return entry->second;
-}
-
-Operation *AddressSpace::ownerOf(plan::BufferOpInterface buffer) {
+Operation *AddressSpace::ownerOf(plan::BufferOpInterface buffer) const {
   if (auto use = dyn_cast<plan::UseOp>(*buffer))
-    return plan::symbolOf(use);
+    return symbols_.lookup(use.getSymbolAttr().getAttr());
   return buffer;
 }
 

@@ -52,7 +52,8 @@ struct Access {
 /// Resolves buffers to addresses.
 class AddressSpace {
 public:
-  explicit AddressSpace(plan::ArenaOp arena) : bytes_(arena.getBytes()), slots_(arena.getSlots()) {}
+  explicit AddressSpace(plan::ArenaOp arena)
+      : symbols_(arena->getParentOp()), bytes_(arena.getBytes()), slots_(arena.getSlots()) {}
 
   /// Appends all accesses of a command, reads first; of a repeat those of the commands in it, in order. `run`
   /// counts the runs of its program, `iterations` those of the repeats around it that are at a fixed one.
@@ -64,7 +65,8 @@ public:
   /// Where a buffer begins in the given run of its program.
   mlir::FailureOr<int64_t> address(plan::BufferOpInterface buffer, uint64_t run, mlir::Operation *user) const;
 
-  static mlir::Operation *ownerOf(plan::BufferOpInterface buffer);
+  /// What its bytes belong to: a variable, a constant, or the buffer itself.
+  mlir::Operation *ownerOf(plan::BufferOpInterface buffer) const;
 
 private:
   mlir::LogicalResult append(plan::CommandOpInterface command, uint64_t run,
@@ -72,17 +74,9 @@ private:
                              llvm::SmallVectorImpl<Access> &accesses) const;
   mlir::LogicalResult check(const Access &access, plan::BufferOpInterface buffer, int64_t base) const;
 
-  /// What is the same in each run, looked up once: symbols are found by walking the module.
-  struct Buffer {
-    mlir::Operation *owner;
-    int64_t bytes;
-    std::optional<uint64_t> place;
-  };
-  const Buffer &lookUp(plan::BufferOpInterface buffer) const;
-
+  mlir::SymbolTable symbols_;
   int64_t bytes_;
   uint64_t slots_;
-  mutable llvm::DenseMap<mlir::Operation *, Buffer> buffers_;
 };
 
 } // namespace gpuc

@@ -414,7 +414,7 @@ private:
     Value &use = uses[variable];
     if (!use) {
       OpBuilder head = declarations();
-      use = plan::UseOp::create(head, location, bufferType, variable);
+      use = plan::UseOp::create(head, location, planSymbols.lookup(variable));
     }
     return use;
   }

@@ -342,7 +342,7 @@ private:
       if (failed(base))
         return failure();
       int64_t lower = *base + range.offset;
-      if (failed(contents.check(lower, lower + range.size, AddressSpace::ownerOf(range.buffer), step, output,
+      if (failed(contents.check(lower, lower + range.size, addresses.ownerOf(range.buffer), step, output,
                                 range.buffer.getBufferName())))
         return failure();
     }

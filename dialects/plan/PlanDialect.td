@@ -87,7 +87,6 @@ def BufferOpInterface : OpInterface<"BufferOpInterface"> {
     InterfaceMethod<"The tensor that the bytes hold.", "::mlir::RankedTensorType", "getTensorType">,
     InterfaceMethod<"The tensor's name.", "::llvm::StringRef", "getBufferName">,
     InterfaceMethod<"What the bytes are for.", "::gpuc::plan::Category", "getBufferCategory">,
-    InterfaceMethod<"Offset in the arena, once placed.", "std::optional<uint64_t>", "getPlace">,
   ];
 }
 

@@ -57,7 +57,7 @@ static void addStrides(SmallVectorImpl<int64_t> &sum, ArrayRef<int64_t> strides)
     total += stride;
 }
 
-Range viewedRangeOf(Value value) {
+Range rangeOf(Value value) {
   Range range{{}, 0, -1, {}};
   while (auto view = value.getDefiningOp<ViewOp>()) {
     if (range.size < 0)
@@ -67,11 +67,6 @@ Range viewedRangeOf(Value value) {
     value = view.getSource();
   }
   range.buffer = bufferOf(value);
-  return range;
-}
-
-Range rangeOf(Value value) {
-  Range range = viewedRangeOf(value);
   if (range.size < 0)
     range.size = sizeInBytes(range.buffer);
   return range;
@@ -86,21 +81,14 @@ int64_t Range::offsetAt(ArrayRef<int64_t> iterations) const {
 
 int64_t sizeInBytes(BufferOpInterface buffer) { return ir::sizeInBytes(buffer.getTensorType()); }
 
-Operation *symbolOf(UseOp use) {
-  auto module = use->getParentOfType<ModuleOp>();
-  if (!module)
-    return nullptr;
-  // What MLIR's lookup does, but of all ops of the module it looks at the names of few.
-  StringAttr name = use.getSymbolAttr().getAttr();
-  for (Operation &op : *module.getBody())
-    if (auto variable = dyn_cast<VariableOp>(op)) {
-      if (variable.getSymNameAttr() == name)
-        return variable;
-    } else if (auto constant = dyn_cast<ConstantOp>(op)) {
-      if (constant.getSymNameAttr() == name)
-        return constant;
-    }
-  return nullptr;
+const void *identityOf(BufferOpInterface buffer) {
+  if (auto use = dyn_cast<UseOp>(*buffer))
+    return use.getSymbolAttr().getAttr().getAsOpaquePointer();
+  return buffer.getOperation();
+}
+
+Category VariableOp::getCategory() {
+  return getKind() == "optimizer" ? Category::optimizer : Category::parameter;
 }
 
 RankedTensorType InputOp::getTensorType() { return cast<RankedTensorType>(getType()); }
@@ -111,37 +99,41 @@ RankedTensorType AllocOp::getTensorType() { return cast<RankedTensorType>(getTyp
 StringRef AllocOp::getBufferName() { return getName(); }
 Category AllocOp::getBufferCategory() { return getCategory(); }
 
-RankedTensorType UseOp::getTensorType() {
-  Operation *symbol = symbolOf(*this);
-  if (auto constant = dyn_cast<ConstantOp>(symbol))
-    return cast<RankedTensorType>(constant.getValue().getType());
-  return cast<RankedTensorType>(cast<VariableOp>(symbol).getType());
-}
+RankedTensorType UseOp::getTensorType() { return cast<RankedTensorType>(getType()); }
 StringRef UseOp::getBufferName() { return getSymbol(); }
-Category UseOp::getBufferCategory() {
-  auto variable = dyn_cast<VariableOp>(symbolOf(*this));
-  if (!variable)
-    return Category::constant;
-  return variable.getKind() == "optimizer" ? Category::optimizer : Category::parameter;
-}
-std::optional<uint64_t> UseOp::getPlace() {
-  Operation *symbol = symbolOf(*this);
-  auto place = symbol->getAttrOfType<IntegerAttr>("place");
-  return place ? std::optional<uint64_t>(place.getInt()) : std::nullopt;
+Category UseOp::getBufferCategory() { return getCategory(); }
+
+/// What is stored under a symbol, if anything is.
+static std::optional<std::pair<Type, Category>> storedUnder(Operation *symbol) {
+  if (auto variable = dyn_cast_if_present<VariableOp>(symbol))
+    return std::pair<Type, Category>(variable.getType(), variable.getCategory());
+  if (auto constant = dyn_cast_if_present<ConstantOp>(symbol))
+    return std::pair<Type, Category>(constant.getValue().getType(), Category::constant);
+  return std::nullopt;
 }
 
-/// A symbol may stand behind those who use it, and then has not been checked yet.
+void UseOp::build(OpBuilder &builder, OperationState &state, Operation *symbol) {
+  auto [type, category] = *storedUnder(symbol);
+  build(builder, state, BufferType::get(builder.getContext()), SymbolTable::getSymbolName(symbol).getValue(),
+        cast<RankedTensorType>(type), category);
+}
+
 LogicalResult UseOp::verify() {
-  Operation *symbol = symbolOf(*this);
-  if (!symbol)
-    return emitOpError("of @") << getSymbol() << ", which is neither a plan.variable nor a plan.constant";
-  auto constant = dyn_cast<ConstantOp>(symbol);
-  if (!isStorable(constant ? constant.getValue().getType() : cast<VariableOp>(symbol).getType()))
+  if (!isStorable(getType()))
     return emitOpError("of @") << getSymbol() << ", which no buffer can hold";
   return success();
 }
 
-LogicalResult UseOp::verifySymbolUses(SymbolTableCollection &) { return verify(); }
+LogicalResult UseOp::verifySymbolUses(SymbolTableCollection &tables) {
+  auto stored = storedUnder(tables.lookupSymbolIn((*this)->getParentOfType<ModuleOp>(), getSymbolAttr()));
+  if (!stored)
+    return emitOpError("of @") << getSymbol() << ", which is neither a plan.variable nor a plan.constant";
+  auto [type, category] = *stored;
+  if (type != getType() || category != getCategory())
+    return emitOpError("says ") << getType() << ' ' << stringifyCategory(getCategory()) << ", but @"
+                                << getSymbol() << " is " << type << ' ' << stringifyCategory(category);
+  return success();
+}
 
 LogicalResult ArenaOp::verify() {
   if (getSlots() < 1 || static_cast<int64_t>(getSlots()) > kMostSlots)

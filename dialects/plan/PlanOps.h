@@ -56,13 +56,10 @@ struct Range {
 /// The bytes that a value names, seen through views.
 Range rangeOf(mlir::Value value);
 
-/// The same, but of a whole buffer with -1 for its size, which takes looking up a symbol.
-Range viewedRangeOf(mlir::Value value);
-
 /// Bytes of the tensor in a buffer.
 int64_t sizeInBytes(BufferOpInterface buffer);
 
-/// The variable or constant behind a `plan.use`.
-mlir::Operation *symbolOf(UseOp use);
+/// The same for buffers that are one: every `plan.use` of a variable.
+const void *identityOf(BufferOpInterface buffer);
 
 } // namespace gpuc::plan

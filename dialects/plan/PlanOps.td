@@ -52,6 +52,7 @@ def VariableOp : Plan_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let assemblyFormat = [{
     $sym_name `:` $type $kind (`frozen` $frozen^)? `init` custom<Spec>($initializer) (`at` custom<Hexadecimal>($place)^)? attr-dict
   }];
+  let extraClassDeclaration = "Category getCategory();";
 }
 
 def ConstantOp : Plan_Op<"constant", [Symbol, HasParent<"::mlir::ModuleOp">]> {
@@ -105,9 +106,15 @@ def InputOp : Plan_Op<"input", [BufferOp]> {
 
 def UseOp : Plan_Op<"use", [BufferOp, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A variable's or constant's buffer";
-  let arguments = (ins FlatSymbolRefAttr:$symbol);
+  let description = [{
+    Type and category are those of the symbol, so that no one who asks a buffer for them has to look it up.
+
+    - (use_C1) `symbol` is a `plan.variable` or a `plan.constant` of the same type and category.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$symbol, TypeAttrOf<AnyRankedTensor>:$type, Plan_CategoryAttr:$category);
   let results = (outs Plan_AnyBuffer:$buffer);
-  let assemblyFormat = "$symbol attr-dict";
+  let builders = [OpBuilder<(ins "::mlir::Operation *":$symbol)>];
+  let assemblyFormat = "$symbol `:` $type $category attr-dict";
   let hasVerifier = 1;
 }
 

@@ -159,18 +159,11 @@ static bool sameAddress(const codegen::Affine &a, const codegen::Affine &b) {
 
 /// The segment that has the result must allow it, and no other may read the argument.
 static bool canSegmentUpdateInPlace(Block &body, unsigned argument, unsigned result) {
-  const int64_t written = body.getNumArguments() + result;
-  return llvm::all_of(codegen::segmentsOf(body), [&](const codegen::Segment &segment) {
-    const unsigned arguments = segment.body->getNumArguments();
-    for (unsigned reader = 0; reader < arguments; ++reader) {
-      if (segment.operands[reader] != argument)
-        continue;
-      auto *writer = llvm::find(segment.operands, written);
-      if (writer == segment.operands.end() ||
-          !canUpdateInPlace(*segment.body, reader, writer - segment.operands.begin() - arguments))
-        return false;
-    }
-    return true;
+  auto written = cast<OpResult>(body.getTerminator()->getOperand(result));
+  return llvm::all_of(body.getArgument(argument).getUses(), [&](OpOperand &read) {
+    return read.getOwner() == written.getOwner() &&
+           canUpdateInPlace(cast<FusedOp>(read.getOwner()).getBody().front(), read.getOperandNumber(),
+                            written.getResultNumber());
   });
 }
 

@@ -47,9 +47,9 @@ module @updates attributes {plan.target = #plan.target<host, "">} {
     gpuc.yield %0 : tensor<4x2xf32>
   }
   plan.program @train_step {
-    %w1 = plan.use @w1
-    %w2 = plan.use @w2
-    %lr = plan.use @lr
+    %w1 = plan.use @w1 : tensor<4x2xf32> parameter
+    %w2 = plan.use @w2 : tensor<16xf32> parameter
+    %lr = plan.use @lr : tensor<f32> parameter
     %big = plan.buffer "big" : tensor<1024xf32> activation
     %g2 = plan.buffer "g2" : tensor<16xf32> gradient
     %g1 = plan.buffer "g1" : tensor<4x2xf32> gradient
@@ -100,8 +100,8 @@ module @norms attributes {plan.target = #plan.target<host, "">} {
     gpuc.yield %1 : tensor<f32>
   }
   plan.program @train_step {
-    %a = plan.use @a
-    %b = plan.use @b
+    %a = plan.use @a : tensor<8x4xf32> parameter
+    %b = plan.use @b : tensor<8xf32> parameter
     %0 = plan.buffer "n0" : tensor<f32> activation
     %1 = plan.buffer "n1" : tensor<f32> activation
     %2 = plan.buffer "n2" : tensor<8xf32> activation
@@ -165,8 +165,8 @@ module @parts attributes {plan.target = #plan.target<host, "">} {
     gpuc.yield %0 : tensor<f32>
   }
   plan.program @train_step {
-    %a = plan.use @a
-    %b = plan.use @b
+    %a = plan.use @a : tensor<8x4xf32> parameter
+    %b = plan.use @b : tensor<16x2x2xf32> parameter
     %big = plan.buffer "big" : tensor<1024xf32> activation
     %3 = plan.buffer "n3" : tensor<8xf32> activation
     %p0 = plan.buffer "p0" : tensor<8xf32> activation
@@ -207,8 +207,8 @@ module @would_cost_memory attributes {plan.target = #plan.target<host, "">} {
     gpuc.yield %0 : tensor<1024xf32>
   }
   plan.program @train_step {
-    %w1 = plan.use @w1
-    %w2 = plan.use @w2
+    %w1 = plan.use @w1 : tensor<1024xf32> parameter
+    %w2 = plan.use @w2 : tensor<1024xf32> parameter
     %g1 = plan.buffer "g1" : tensor<1024xf32> gradient
     %g2 = plan.buffer "g2" : tensor<1024xf32> gradient
     plan.launch @make() -> (%g2)
@@ -238,8 +238,8 @@ module @dependent attributes {plan.target = #plan.target<host, "">} {
     gpuc.yield %0 : tensor<16xf32>
   }
   plan.program @train_step {
-    %w1 = plan.use @w1
-    %w2 = plan.use @w2
+    %w1 = plan.use @w1 : tensor<16xf32> parameter
+    %w2 = plan.use @w2 : tensor<16xf32> parameter
     %g = plan.buffer "g" : tensor<16xf32> gradient
     plan.launch @sgd_update(%w1, %w2) -> (%w2)
     plan.launch @twice(%w2) -> (%g)
@@ -278,15 +278,15 @@ module @others attributes {plan.target = #plan.target<host, "">} {
     gpuc.yield %1 : tensor<16xf32>
   }
   plan.program @init {
-    %w1 = plan.use @w1
-    %w2 = plan.use @w2
+    %w1 = plan.use @w1 : tensor<16xf32> parameter
+    %w2 = plan.use @w2 : tensor<16xf32> parameter
     plan.launch @zero() -> (%w1)
     plan.launch @zero() -> (%w2)
   }
   plan.program @train_step {
-    %w1 = plan.use @w1
-    %w2 = plan.use @w2
-    %m = plan.use @m
+    %w1 = plan.use @w1 : tensor<16xf32> parameter
+    %w2 = plan.use @w2 : tensor<16xf32> parameter
+    %m = plan.use @m : tensor<16x2xf32> optimizer
     plan.repeat 3 {
       plan.launch @sgd_update(%w1) -> (%w1)
       plan.launch @sgd_update(%w2) -> (%w2)
@@ -320,10 +320,10 @@ module @long_on_host attributes {plan.target = #plan.target<host, "">} {
     gpuc.yield %0 : tensor<16xf32>
   }
   plan.program @train_step {
-    %w1 = plan.use @w1
-    %w2 = plan.use @w2
-    %b1 = plan.use @b1
-    %b2 = plan.use @b2
+    %w1 = plan.use @w1 : tensor<24576xf32> parameter
+    %w2 = plan.use @w2 : tensor<24576xf32> parameter
+    %b1 = plan.use @b1 : tensor<16xf32> parameter
+    %b2 = plan.use @b2 : tensor<16xf32> parameter
     plan.launch @w.sgd_update(%w1, %w1) -> (%w1)
     plan.launch @b.sgd_update(%b1, %b1) -> (%b1)
     plan.launch @w.sgd_update(%w2, %w2) -> (%w2)
@@ -350,10 +350,10 @@ module @long_on_cuda attributes {plan.target = #plan.target<cuda, "sm_90">} {
     gpuc.yield %0 : tensor<16xf32>
   }
   plan.program @train_step {
-    %w1 = plan.use @w1
-    %w2 = plan.use @w2
-    %b1 = plan.use @b1
-    %b2 = plan.use @b2
+    %w1 = plan.use @w1 : tensor<24576xf32> parameter
+    %w2 = plan.use @w2 : tensor<24576xf32> parameter
+    %b1 = plan.use @b1 : tensor<16xf32> parameter
+    %b2 = plan.use @b2 : tensor<16xf32> parameter
     plan.launch @w.sgd_update(%w1, %w1) -> (%w1)
     plan.launch @b.sgd_update(%b1, %b1) -> (%b1)
     plan.launch @w.sgd_update(%w2, %w2) -> (%w2)

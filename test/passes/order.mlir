@@ -39,7 +39,7 @@ module @keeps_hazards {
   // CHECK: plan.launch @copy(%[[W:.*]]) -> (%[[OLD:.*]])
   // CHECK: plan.launch @copy(%{{.*}}) -> (%[[W]])
   plan.program @f {
-    %w = plan.use @w
+    %w = plan.use @w : tensor<1024xf32> parameter
     %x = plan.input "x" : tensor<1024xf32>
     %old = plan.buffer "old" : tensor<1024xf32> activation
     plan.upload %x

@@ -27,7 +27,7 @@ module @reuse attributes {plan.slots = 2 : i64} {
   // CHECK: plan.buffer "c" : tensor<1024xf32> activation at 0x[[A]]
   plan.program @f {
     %x = plan.input "x" : tensor<f32>
-    %w = plan.use @w
+    %w = plan.use @w : tensor<f32> parameter
     %a = plan.buffer "a" : tensor<1024xf32> activation
     %b = plan.buffer "b" : tensor<1024xf32> activation
     %c = plan.buffer "c" : tensor<1024xf32> activation

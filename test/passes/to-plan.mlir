@@ -14,7 +14,7 @@ module @update {
   // CHECK: plan.program @train_step
   // CHECK: %[[X:.*]] = plan.input "x" : tensor<2x2xf32> range 7 ignored -1
   // CHECK: %[[ROWS:.*]] = plan.input "rows" : tensor<i32> rows
-  // CHECK: %[[W:.*]] = plan.use @w
+  // CHECK: %[[W:.*]] = plan.use @w : tensor<4xf32> parameter
   // CHECK: plan.upload %[[X]]
   // CHECK: plan.upload %[[ROWS]]
   // CHECK: plan.launch @step(%[[W]], %[[X]]) -> (%[[W]])
@@ -58,7 +58,7 @@ module @reshaped_result {
 // CHECK-LABEL: module @reader_behind_update
 module @reader_behind_update {
   gpuc.variable @w : tensor<4xf32> init zeros
-  // CHECK: %[[W:.*]] = plan.use @w
+  // CHECK: %[[W:.*]] = plan.use @w : tensor<4xf32> parameter
   // CHECK: plan.launch @look(%[[W]]) -> (%[[Y:.*]])
   // CHECK-NEXT: plan.launch @step(%[[W]]) -> (%[[W]])
   // CHECK-NEXT: plan.output "result0" %[[Y]]
@@ -86,7 +86,7 @@ module @reader_behind_update {
 // CHECK-LABEL: module @old_and_new
 module @old_and_new {
   gpuc.variable @w : tensor<4xf32> init zeros
-  // CHECK: %[[W:.*]] = plan.use @w
+  // CHECK: %[[W:.*]] = plan.use @w : tensor<4xf32> parameter
   // CHECK: plan.launch @step(%[[W]]) -> (%[[NEW:.*]])
   // CHECK-NEXT: plan.launch @difference(%[[W]], %[[NEW]]) -> (%[[D:.*]])
   // CHECK-NEXT: plan.launch @w.copy(%[[NEW]]) -> (%[[W]])
@@ -114,7 +114,7 @@ module @old_and_new {
 // CHECK-LABEL: module @not_pointwise
 module @not_pointwise {
   gpuc.variable @w : tensor<4xf32> init zeros
-  // CHECK: %[[W:.*]] = plan.use @w
+  // CHECK: %[[W:.*]] = plan.use @w : tensor<4xf32> parameter
   // CHECK: plan.launch @turn(%[[W]]) -> (%[[NEW:.*]])
   // CHECK-NEXT: plan.launch @w.copy(%[[NEW]]) -> (%[[W]])
   func.func @train_step() {
@@ -136,7 +136,7 @@ module @not_pointwise {
 // CHECK-LABEL: module @returns_old
 module @returns_old {
   gpuc.variable @w : tensor<4xf32> init zeros
-  // CHECK: %[[W:.*]] = plan.use @w
+  // CHECK: %[[W:.*]] = plan.use @w : tensor<4xf32> parameter
   // CHECK: plan.launch @w.copy(%[[W]]) -> (%[[OLD:.*]])
   // CHECK-NEXT: plan.launch @step(%[[W]]) -> (%[[W]])
   // CHECK-NEXT: plan.output "old" %[[OLD]]

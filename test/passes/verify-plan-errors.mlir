@@ -44,7 +44,7 @@ plan.kernel @negate (%a: tensor<16xf32>) {
   gpuc.yield %0 : tensor<16xf32>
 }
 plan.program @f {
-  %w = plan.use @w
+  %w = plan.use @w : tensor<16xf32> parameter
   // expected-note @+1 {{the buffer that lies there}}
   %b = plan.buffer "b" : tensor<16xf32> activation at 0x0
   plan.stream "compute" {

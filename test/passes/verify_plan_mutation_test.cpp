@@ -162,7 +162,11 @@ private:
   /// The cells that an operand touches, or nothing if it lies askew or outside.
   std::optional<Piece> pieceOf(const Node &node, Value value) {
     plan::Range range = plan::rangeOf(value);
-    int64_t address = range.buffer.getPlace().value_or(0) + range.offset;
+    Operation *owner = range.buffer;
+    if (auto use = dyn_cast<plan::UseOp>(owner))
+      owner = SymbolTable::lookupSymbolIn(arena->getParentOp(), use.getSymbolAttr());
+    auto place = owner->getAttrOfType<IntegerAttr>("place");
+    int64_t address = (place ? place.getInt() : 0) + range.offset;
     if (auto input = dyn_cast<plan::InputOp>(*range.buffer))
       address += runOfStep[node.step] % arena.getSlots() * input.getSlotStride().value_or(0);
     int64_t begin = address - range.offset;
@@ -172,9 +176,6 @@ private:
       return std::nullopt; // leaves its buffer
     if (address % kCell != 0 || address < 0 || address + range.size > static_cast<int64_t>(arena.getBytes()))
       return std::nullopt;
-    Operation *owner = range.buffer;
-    if (auto use = dyn_cast<plan::UseOp>(owner))
-      owner = plan::symbolOf(use);
     return Piece{address / kCell, (address + range.size + kCell - 1) / kCell, owner};
   }
 
@@ -437,7 +438,7 @@ constexpr const char *kHandWritten = R"(
   }
   plan.program @train_step {
     %x = plan.input "x" : tensor<16xf32> at 0x340 stride 64
-    %w = plan.use @w
+    %w = plan.use @w : tensor<16xf32> parameter
     %stack = plan.buffer "stack" : tensor<64xf32> activation at 0x40
     %y = plan.buffer "y" : tensor<16xf32> activation at 0x140
     %piece = plan.view %stack[0] strides [64] : tensor<16xf32>
@@ -471,7 +472,7 @@ constexpr const char *kLoops = R"(
   }
   plan.program @train_step {
     %x = plan.input "x" : tensor<8x16xf32> at 0x400 stride 512
-    %w = plan.use @w
+    %w = plan.use @w : tensor<16xf32> parameter
     %h = plan.buffer "h" : tensor<9x16xf32> activation at 0x40
     %c = plan.buffer "c" : tensor<16xf32> activation at 0x280
     %s = plan.buffer "s" : tensor<16xf32> activation at 0x2C0

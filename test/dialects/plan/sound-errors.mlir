@@ -104,14 +104,22 @@ func.func @argument(%x: !plan.buffer) {
 
 plan.program @missing {
   // expected-error @below {{of @nothing, which is neither a plan.variable nor a plan.constant}}
-  %x = plan.use @nothing
+  %x = plan.use @nothing : tensor<4xf32> parameter
   %y = plan.view %x[0] : tensor<4xf32>
 }
 
 // -----
 
+plan.variable @m : tensor<4xf32> "optimizer" init zeros
+plan.program @unlike {
+  // expected-error @below {{says 'tensor<8xf32>' parameter, but @m is 'tensor<4xf32>' optimizer}}
+  %x = plan.use @m : tensor<8xf32> parameter
+}
+
+// -----
+
 plan.program @behind {
-  %x = plan.use @c
+  %x = plan.use @c : tensor<4xi32> constant
   %y = plan.view %x[0] : tensor<4xf32>
 }
 // expected-error @below {{is of 'vector<4xi32>', which no buffer can hold}}
