@@ -41,21 +41,21 @@ double xavierDeviation(const SpecNumbers &numbers) {
 const InitializerForm kForms[] = {
     {{"constant", {{"value", {}}}},
      [](const SpecNumbers &numbers) { return Draw{Distribution::constant, numbers.lookup("value")}; }},
-    {{"kaiming_normal", {{"fan_in", {}}, {"a", 0.0}}},
+    {{"kaiming_normal", {{"fan_in", {}, kAboveZero}, {"a", 0.0}}},
      [](const SpecNumbers &numbers) { return Draw{Distribution::normal, 0.0, kaimingDeviation(numbers)}; }},
     // A uniform distribution in ±b has standard deviation b / √3.
-    {{"kaiming_uniform", {{"fan_in", {}}, {"a", std::sqrt(5.0)}}},
+    {{"kaiming_uniform", {{"fan_in", {}, kAboveZero}, {"a", std::sqrt(5.0)}}},
      [](const SpecNumbers &numbers) { return around0(std::sqrt(3.0) * kaimingDeviation(numbers)); }},
-    {{"normal", {{"mean", 0.0}, {"std", 1.0}}},
+    {{"normal", {{"mean", 0.0}, {"std", 1.0, kNotNegative}}},
      [](const SpecNumbers &numbers) {
        return Draw{Distribution::normal, numbers.lookup("mean"), numbers.lookup("std")};
      }},
     {{"ones", {}}, [](const SpecNumbers &) { return Draw{Distribution::constant, 1.0}; }},
-    {{"uniform", {{"bound", {}}}},
+    {{"uniform", {{"bound", {}, kNotNegative}}},
      [](const SpecNumbers &numbers) { return around0(numbers.lookup("bound")); }},
-    {{"xavier_normal", {{"fan_in", {}}, {"fan_out", {}}, {"gain", 1.0}}},
+    {{"xavier_normal", {{"fan_in", {}, kAboveZero}, {"fan_out", {}, kAboveZero}, {"gain", 1.0}}},
      [](const SpecNumbers &numbers) { return Draw{Distribution::normal, 0.0, xavierDeviation(numbers)}; }},
-    {{"xavier_uniform", {{"fan_in", {}}, {"fan_out", {}}, {"gain", 1.0}}},
+    {{"xavier_uniform", {{"fan_in", {}, kAboveZero}, {"fan_out", {}, kAboveZero}, {"gain", 1.0}}},
      [](const SpecNumbers &numbers) { return around0(std::sqrt(3.0) * xavierDeviation(numbers)); }},
     {{"zeros", {}}, [](const SpecNumbers &) { return Draw{Distribution::constant, 0.0}; }},
 };

@@ -21,48 +21,38 @@ static bool isSingleAboveZero(double number) {
   return number > 0 && std::isfinite(static_cast<float>(number)) && static_cast<float>(number) > 0;
 }
 
-/// What is wrong with the numbers; empty if nothing is.
-static StringRef findUnfit(const LossScale &lossScale) {
-  if (!isSingleAboveZero(lossScale.scale))
-    return "a scale is above 0, and an f32";
-  if (!(lossScale.growthFactor > 1))
-    return "growth_factor must be above 1";
-  if (!(lossScale.backoffFactor > 0 && lossScale.backoffFactor < 1))
-    return "backoff_factor must lie between 0 and 1";
-  if (lossScale.growthInterval < 1 || lossScale.growthInterval > std::numeric_limits<int32_t>::max())
-    return "growth_interval is at least 1 step, and an i32";
-  if (!isSingleAboveZero(lossScale.minScale) || lossScale.minScale > lossScale.scale)
-    return "min_scale is above 0, and not above init_scale";
-  return "";
-}
+static const SpecRange kScale = {"above 0, and within f32", isSingleAboveZero};
+static const SpecRange kAboveOne = {"above 1", [](double number) { return number > 1; }};
+static const SpecRange kFraction = {"above 0 and below 1",
+                                    [](double number) { return number > 0 && number < 1; }};
+static const SpecRange kSteps = {"a whole number of steps from 1 to 2147483647", [](double number) {
+                                   return number >= 1 && number <= std::numeric_limits<int32_t>::max() &&
+                                          number == std::floor(number);
+                                 }};
 
 FailureOr<std::optional<LossScale>> LossScale::fromSpec(ir::SpecAttr spec, EmitError emitError) {
   const SpecForm forms[] = {{"none", {}},
-                            {"static", {{"scale", std::nullopt}}},
+                            {"static", {{"scale", std::nullopt, kScale}}},
                             {"dynamic",
-                             {{"init_scale", 65536},
-                              {"growth_factor", 2},
-                              {"backoff_factor", 0.5},
-                              {"growth_interval", 2000},
-                              {"min_scale", 1}}}};
+                             {{"init_scale", 65536, kScale},
+                              {"growth_factor", 2, kAboveOne},
+                              {"backoff_factor", 0.5, kFraction},
+                              {"growth_interval", 2000, kSteps},
+                              {"min_scale", 1, kScale}}}};
   FailureOr<SpecNumbers> numbers = readSpec(spec, "loss scale", forms, emitError);
   if (failed(numbers))
     return failure();
   if (spec.getName() == "none")
     return std::optional<LossScale>();
-  LossScale result{numbers->lookup("scale"), /*dynamic=*/false};
-  if (spec.getName() == "dynamic") {
-    double interval = numbers->lookup("growth_interval");
-    if (interval != std::floor(interval))
-      return emitError() << "loss scale dynamic: growth_interval is a whole number of steps";
-    result = {numbers->lookup("init_scale"),    /*dynamic=*/true,
-              numbers->lookup("growth_factor"), numbers->lookup("backoff_factor"),
-              numbers->lookup("min_scale"),     static_cast<int64_t>(interval)};
-  } else {
-    result.minScale = result.scale;
-  }
-  if (StringRef unfit = findUnfit(result); !unfit.empty())
-    return emitError() << "loss scale " << spec.getName() << ": " << unfit;
+  if (spec.getName() == "static")
+    return std::optional(LossScale{numbers->lookup("scale"), /*dynamic=*/false});
+  LossScale result = {
+      numbers->lookup("init_scale"),    /*dynamic=*/true,
+      numbers->lookup("growth_factor"), numbers->lookup("backoff_factor"),
+      numbers->lookup("min_scale"),     static_cast<int64_t>(numbers->lookup("growth_interval"))};
+  if (result.minScale > result.scale)
+    return emitError() << "loss scale dynamic: min_scale must not be above init_scale, but they are "
+                       << numberText(result.minScale) << " and " << numberText(result.scale);
   return std::optional(result);
 }
 

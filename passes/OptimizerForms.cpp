@@ -2,8 +2,6 @@
 
 #include "passes/OptimizerForms.h"
 
-#include "llvm/Support/Format.h"
-
 #include <cmath>
 
 namespace gpuc {
@@ -14,30 +12,7 @@ using namespace mlir;
 // What they share
 //===----------------------------------------------------------------------===//
 
-/// A key that must not be negative, and what torch.optim calls it.
-using NamedKey = std::pair<StringRef, StringRef>;
-
-static std::string invalid(StringRef name, double number) {
-  std::string result = ("Invalid " + name + ": ").str();
-  llvm::raw_string_ostream(result) << llvm::format("%g", number);
-  return result;
-}
-
-static std::string checkNotNegative(const Optimizer &optimizer, ArrayRef<NamedKey> keys) {
-  for (auto [key, name] : keys)
-    if (!(optimizer.number(key) >= 0))
-      return invalid(name, optimizer.number(key));
-  return "";
-}
-
-static std::string checkBetas(const Optimizer &optimizer, StringRef prefix = "") {
-  for (int index : {0, 1}) {
-    double beta = optimizer.number((prefix + (index == 0 ? "beta1" : "beta2")).str());
-    if (!(beta >= 0 && beta < 1))
-      return invalid("beta parameter at index " + std::to_string(index), beta);
-  }
-  return "";
-}
+static std::string checkNothing(const Optimizer &) { return ""; }
 
 static SmallVector<OptimizerSlot> likeVariable(RankedTensorType variable, ArrayRef<StringRef> names) {
   return llvm::map_to_vector(names, [&](StringRef name) { return OptimizerSlot{name, variable}; });
@@ -46,8 +21,8 @@ static SmallVector<OptimizerSlot> likeVariable(RankedTensorType variable, ArrayR
 /// Weight decay, and what it is of if the spec does not say: optimizers that add it to the gradient have it
 /// of all variables, as in PyTorch; where it is apart from the gradient, of matrices.
 static void addDecay(SmallVector<SpecKey> &keys, double weightDecay, double decay) {
-  keys.push_back({"weight_decay", weightDecay});
-  keys.push_back({"decay", decay, {"all", "matrices"}});
+  keys.push_back({"weight_decay", weightDecay, kNotNegative});
+  keys.push_back({.name = "decay", .otherwise = decay, .choices = {"all", "matrices"}});
 }
 
 static SmallVector<SpecKey> keysOf(SmallVector<SpecKey> keys, double weightDecay, double decay) {
@@ -82,11 +57,11 @@ static SmallVector<Value> resultsOf(Operation *update) { return SmallVector<Valu
 //===----------------------------------------------------------------------===//
 
 static std::string checkSgd(const Optimizer &sgd) {
-  std::string error = checkNotNegative(
-      sgd, {{"lr", "learning rate"}, {"momentum", "momentum value"}, {"weight_decay", "weight_decay value"}});
-  if (error.empty() && sgd.flag("nesterov") && (sgd.number("momentum") <= 0 || sgd.number("dampening") != 0))
-    return "Nesterov momentum requires a momentum and zero dampening";
-  return error;
+  double momentum = sgd.number("momentum"), dampening = sgd.number("dampening");
+  if (!sgd.flag("nesterov") || (momentum > 0 && dampening == 0))
+    return "";
+  return "nesterov needs a momentum above 0 and a dampening of 0, but they are " + numberText(momentum) +
+         " and " + numberText(dampening);
 }
 
 static SmallVector<OptimizerSlot> sgdSlots(const Optimizer &sgd, RankedTensorType variable) {
@@ -107,12 +82,6 @@ static SmallVector<Value> updateSgd(const Optimizer &sgd, OpBuilder &builder, Lo
 // adam, adamw
 //===----------------------------------------------------------------------===//
 
-static std::string checkAdam(const Optimizer &adam) {
-  std::string error = checkNotNegative(
-      adam, {{"lr", "learning rate"}, {"eps", "epsilon value"}, {"weight_decay", "weight_decay value"}});
-  return error.empty() ? checkBetas(adam) : error;
-}
-
 static SmallVector<OptimizerSlot> adamSlots(const Optimizer &adam, RankedTensorType variable) {
   SmallVector<OptimizerSlot> slots = likeVariable(variable, {"exp_avg", "exp_avg_sq"});
   if (adam.flag("amsgrad"))
@@ -132,21 +101,17 @@ static SmallVector<Value> updateAdam(const Optimizer &adam, OpBuilder &builder, 
 }
 
 static SmallVector<SpecKey> adamKeys(double weightDecay, double decay) {
-  return keysOf({{"lr", 1e-3}, {"beta1", 0.9}, {"beta2", 0.999}, {"eps", 1e-8}, {"amsgrad", 0.0}},
+  return keysOf({{"lr", 1e-3, kNotNegative},
+                 {"beta1", 0.9, kBelowOne},
+                 {"beta2", 0.999, kBelowOne},
+                 {"eps", 1e-8, kNotNegative},
+                 {"amsgrad", 0.0, kFlag}},
                 weightDecay, decay);
 }
 
 //===----------------------------------------------------------------------===//
 // rmsprop
 //===----------------------------------------------------------------------===//
-
-static std::string checkRmsprop(const Optimizer &rmsprop) {
-  return checkNotNegative(rmsprop, {{"lr", "learning rate"},
-                                    {"eps", "epsilon value"},
-                                    {"momentum", "momentum value"},
-                                    {"weight_decay", "weight_decay value"},
-                                    {"alpha", "alpha value"}});
-}
 
 static SmallVector<OptimizerSlot> rmspropSlots(const Optimizer &rmsprop, RankedTensorType variable) {
   SmallVector<OptimizerSlot> slots = likeVariable(variable, {"square_avg"});
@@ -171,14 +136,6 @@ static SmallVector<Value> updateRmsprop(const Optimizer &rmsprop, OpBuilder &bui
 // adagrad
 //===----------------------------------------------------------------------===//
 
-static std::string checkAdagrad(const Optimizer &adagrad) {
-  return checkNotNegative(adagrad, {{"lr", "learning rate"},
-                                    {"lr_decay", "lr_decay value"},
-                                    {"weight_decay", "weight_decay value"},
-                                    {"initial_accumulator_value", "initial_accumulator_value value"},
-                                    {"eps", "epsilon value"}});
-}
-
 static SmallVector<OptimizerSlot> adagradSlots(const Optimizer &adagrad, RankedTensorType variable) {
   return {{"sum", variable, adagrad.number("initial_accumulator_value")}};
 }
@@ -194,12 +151,6 @@ static SmallVector<Value> updateAdagrad(const Optimizer &adagrad, OpBuilder &bui
 //===----------------------------------------------------------------------===//
 // lion
 //===----------------------------------------------------------------------===//
-
-static std::string checkLion(const Optimizer &lion) {
-  std::string error =
-      checkNotNegative(lion, {{"lr", "learning rate"}, {"weight_decay", "weight_decay value"}});
-  return error.empty() ? checkBetas(lion) : error;
-}
 
 static SmallVector<OptimizerSlot> lionSlots(const Optimizer &, RankedTensorType variable) {
   return likeVariable(variable, {"exp_avg"});
@@ -217,17 +168,8 @@ static SmallVector<Value> updateLion(const Optimizer &lion, OpBuilder &builder, 
 // adafactor
 //===----------------------------------------------------------------------===//
 
-static std::string checkAdafactor(const Optimizer &adafactor) {
-  std::string error = checkNotNegative(adafactor, {{"lr", "learning rate"},
-                                                   {"eps1", "epsilon1"},
-                                                   {"eps2", "epsilon2"},
-                                                   {"weight_decay", "weight_decay value"}});
-  if (error.empty() && !(adafactor.number("beta2_decay") <= 0))
-    return "beta2_decay should be <= 0";
-  if (error.empty() && !(adafactor.number("d") >= 1))
-    return "Clipping threshold d should be >= 1";
-  return error;
-}
+static const SpecRange kNotPositive = {"0 or below", [](double number) { return number <= 0; }};
+static const SpecRange kFromOne = {"1 or above", [](double number) { return number >= 1; }};
 
 static SmallVector<OptimizerSlot> adafactorSlots(const Optimizer &, RankedTensorType variable) {
   SmallVector<Type> types = ir::AdafactorUpdateOp::getVarianceTypes(variable);
@@ -257,21 +199,9 @@ static SmallVector<Value> updateAdafactor(const Optimizer &adafactor, OpBuilder 
 // muon
 //===----------------------------------------------------------------------===//
 
-static std::string checkMuon(const Optimizer &muon) {
-  std::string error = checkNotNegative(muon, {{"lr", "learning rate"},
-                                              {"weight_decay", "weight_decay value"},
-                                              {"adam_lr", "learning rate of adam"},
-                                              {"adam_eps", "epsilon value of adam"},
-                                              {"adam_weight_decay", "weight_decay value of adam"}});
-  if (error.empty())
-    error = checkBetas(muon, "adam_");
-  double momentum = muon.number("momentum"), steps = muon.number("ns_steps");
-  if (error.empty() && !(momentum >= 0 && momentum < 1))
-    return invalid("momentum value", momentum);
-  if (error.empty() && !(steps >= 1 && steps <= 99 && steps == std::floor(steps)))
-    return invalid("ns_steps, which is an integer from 1 to 99", steps);
-  return error;
-}
+static const SpecRange kIterations = {"a whole number from 1 to 99", [](double number) {
+                                        return number >= 1 && number <= 99 && number == std::floor(number);
+                                      }};
 
 static SmallVector<OptimizerSlot> muonSlots(const Optimizer &, RankedTensorType variable) {
   return likeVariable(variable, {"momentum_buffer"});
@@ -290,16 +220,16 @@ static SmallVector<Value> updateMuon(const Optimizer &muon, OpBuilder &builder, 
 /// Defaults of both parts are the author's. `use_muon` is for groups: embeddings and heads are matrices, but
 /// better left to adam.
 static SmallVector<SpecKey> muonKeys() {
-  return keysOf({{"lr", 0.02},
-                 {"momentum", 0.95},
-                 {"nesterov", 1.0},
-                 {"ns_steps", 5.0},
-                 {"use_muon", 1.0},
-                 {"adam_lr", 3e-4},
-                 {"adam_beta1", 0.9},
-                 {"adam_beta2", 0.95},
-                 {"adam_eps", 1e-10},
-                 {"adam_weight_decay", 0.0}},
+  return keysOf({{"lr", 0.02, kNotNegative},
+                 {"momentum", 0.95, kBelowOne},
+                 {"nesterov", 1.0, kFlag},
+                 {"ns_steps", 5.0, kIterations},
+                 {"use_muon", 1.0, kFlag},
+                 {"adam_lr", 3e-4, kNotNegative},
+                 {"adam_beta1", 0.9, kBelowOne},
+                 {"adam_beta2", 0.95, kBelowOne},
+                 {"adam_eps", 1e-10, kNotNegative},
+                 {"adam_weight_decay", 0.0, kNotNegative}},
                 0.0, kDecayMatrices);
 }
 
@@ -309,32 +239,45 @@ static SmallVector<SpecKey> muonKeys() {
 
 ArrayRef<OptimizerForm> optimizerForms() {
   static const OptimizerForm forms[] = {
-      {{"adafactor", keysOf({{"lr", 1e-2}, {"beta2_decay", -0.8}, {"eps1", 0.0}, {"eps2", 1e-3}, {"d", 1.0}},
+      {{"adafactor", keysOf({{"lr", 1e-2, kNotNegative},
+                             {"beta2_decay", -0.8, kNotPositive},
+                             {"eps1", 0.0, kNotNegative},
+                             {"eps2", 1e-3, kNotNegative},
+                             {"d", 1.0, kFromOne}},
                             0.0, kDecayMatrices)},
-       checkAdafactor,
+       checkNothing,
        adafactorSlots,
        updateAdafactor},
-      {{"adagrad",
-        keysOf({{"lr", 1e-2}, {"lr_decay", 0.0}, {"initial_accumulator_value", 0.0}, {"eps", 1e-10}}, 0.0,
-               kDecayAll)},
-       checkAdagrad,
+      {{"adagrad", keysOf({{"lr", 1e-2, kNotNegative},
+                           {"lr_decay", 0.0, kNotNegative},
+                           {"initial_accumulator_value", 0.0, kNotNegative},
+                           {"eps", 1e-10, kNotNegative}},
+                          0.0, kDecayAll)},
+       checkNothing,
        adagradSlots,
        updateAdagrad},
-      {{"adam", adamKeys(0.0, kDecayAll)}, checkAdam, adamSlots, updateAdam<false>},
-      {{"adamw", adamKeys(0.01, kDecayMatrices)}, checkAdam, adamSlots, updateAdam<true>},
-      {{"lion", keysOf({{"lr", 1e-4}, {"beta1", 0.9}, {"beta2", 0.99}}, 0.0, kDecayMatrices)},
-       checkLion,
+      {{"adam", adamKeys(0.0, kDecayAll)}, checkNothing, adamSlots, updateAdam<false>},
+      {{"adamw", adamKeys(0.01, kDecayMatrices)}, checkNothing, adamSlots, updateAdam<true>},
+      {{"lion", keysOf({{"lr", 1e-4, kNotNegative}, {"beta1", 0.9, kBelowOne}, {"beta2", 0.99, kBelowOne}},
+                       0.0, kDecayMatrices)},
+       checkNothing,
        lionSlots,
        updateLion},
-      {{"muon", muonKeys()}, checkMuon, muonSlots, updateMuon},
-      {{"rmsprop",
-        keysOf({{"lr", 1e-2}, {"alpha", 0.99}, {"eps", 1e-8}, {"momentum", 0.0}, {"centered", 0.0}}, 0.0,
-               kDecayAll)},
-       checkRmsprop,
+      {{"muon", muonKeys()}, checkNothing, muonSlots, updateMuon},
+      {{"rmsprop", keysOf({{"lr", 1e-2, kNotNegative},
+                           {"alpha", 0.99, kNotNegative},
+                           {"eps", 1e-8, kNotNegative},
+                           {"momentum", 0.0, kNotNegative},
+                           {"centered", 0.0, kFlag}},
+                          0.0, kDecayAll)},
+       checkNothing,
        rmspropSlots,
        updateRmsprop},
-      {{"sgd",
-        keysOf({{"lr", 1e-3}, {"momentum", 0.0}, {"dampening", 0.0}, {"nesterov", 0.0}}, 0.0, kDecayAll)},
+      {{"sgd", keysOf({{"lr", 1e-3, kNotNegative},
+                       {"momentum", 0.0, kNotNegative},
+                       {"dampening", 0.0},
+                       {"nesterov", 0.0, kFlag}},
+                      0.0, kDecayAll)},
        checkSgd,
        sgdSlots,
        updateSgd},

@@ -5,7 +5,7 @@
 
 namespace gpuc {
 
-/// An optimizer: its keys, what it refuses (in its authors' words where it is PyTorch's; empty if nothing),
+/// An optimizer: its keys, what of numbers that each are within their range it refuses (empty if nothing),
 /// its slots and its update.
 struct OptimizerForm {
   SpecForm spec;

@@ -27,7 +27,10 @@ struct ScheduleForm {
   Expr (*rate)(const SpecNumbers &, Expr t, double base);
 };
 
-static bool isPositiveInteger(double number) { return number >= 1 && number == std::floor(number); }
+/// Up to 2^53, above which an f64 cannot count.
+static bool isPositiveInteger(double number) {
+  return number >= 1 && number <= 0x1p53 && number == std::floor(number);
+}
 
 template <const char *...key> static std::string checkPositiveIntegers(const SpecNumbers &numbers) {
   std::string error;
@@ -213,13 +216,13 @@ static ArrayRef<ScheduleForm> scheduleForms() {
        checkMultiStep,
        multiStepRate},
       {{"one_cycle",
-        {{"max_lr", {}},
+        {{"max_lr", {}, kNotNegative},
          {totalSteps, {}},
          {"pct_start", 0.3},
-         {"anneal_strategy", 0.0, {"cos", "linear"}},
+         {.name = "anneal_strategy", .otherwise = 0.0, .choices = {"cos", "linear"}},
          {"div_factor", 25.0},
          {"final_div_factor", 1e4},
-         {"three_phase", 0.0}}},
+         {"three_phase", 0.0, kFlag}}},
        checkOneCycle,
        oneCycleRate},
       {{"polynomial", {{totalIters, 5.0}, {"power", 1.0}}},

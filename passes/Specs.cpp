@@ -7,9 +7,18 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
+#include <cmath>
+
 namespace gpuc {
 
 using namespace mlir;
+
+constinit const SpecRange kAnyNumber = {"a number", [](double) { return true; }};
+constinit const SpecRange kFlag = {"true or false", [](double number) { return number == 0 || number == 1; }};
+constinit const SpecRange kNotNegative = {"0 or above", [](double number) { return number >= 0; }};
+constinit const SpecRange kAboveZero = {"above 0", [](double number) { return number > 0; }};
+constinit const SpecRange kBelowOne = {"0 or above, and below 1",
+                                       [](double number) { return number >= 0 && number < 1; }};
 
 using EmitError = function_ref<InFlightDiagnostic()>;
 
@@ -29,11 +38,30 @@ static std::optional<double> asNumber(Attribute value) {
   return std::nullopt;
 }
 
+/// milestones → milestone3
+static std::string numberedKey(StringRef plural, size_t index) {
+  plural.consume_back("s");
+  return (plural + Twine(index + 1)).str();
+}
+
+/// The same, but eps → eps2 of a form that has eps1.
+static std::string numberedKey(const SpecForm &form, StringRef plural, size_t index) {
+  std::string first = (plural + "1").str();
+  bool isStem = llvm::any_of(form.keys, [&](const SpecKey &key) { return key.name == first; });
+  return isStem ? (plural + Twine(index + 1)).str() : numberedKey(plural, index);
+}
+
 /// The key of the form, or null after an error.
 static const SpecKey *findKey(const SpecForm &form, StringRef what, StringRef name, EmitError emitError) {
   const SpecKey *key = llvm::find_if(form.keys, [&](const SpecKey &key) { return key.name == name; });
   if (key != form.keys.end())
     return key;
+  std::string first = numberedKey(form, name, 0);
+  if (llvm::any_of(form.keys, [&](const SpecKey &key) { return key.name == first; })) {
+    emitError() << what << ' ' << form.name << ": " << name << " is a list, (…,…); say " << first
+                << " for one number alone";
+    return nullptr;
+  }
   if (form.keys.empty()) {
     emitError() << what << ' ' << form.name << " has no key '" << name << "': it takes none";
     return nullptr;
@@ -71,24 +99,14 @@ static LogicalResult readValue(double &number, const SpecForm &form, StringRef w
     return emitError() << what << ' ' << form.name << ": " << key.name << " is one of "
                        << llvm::join(key.choices, ", ") << ", not " << valueText(value);
   std::optional<double> given = asNumber(value);
-  if (!given)
-    return emitError() << what << ' ' << form.name << ": " << key.name << " is a number, not "
+  if (!given || std::isnan(*given))
+    return emitError() << what << ' ' << form.name << ": " << key.name << " is a finite number, not "
                        << valueText(value);
+  if (!key.range.holds(*given))
+    return emitError() << what << ' ' << form.name << ": " << key.name << " must be " << key.range.text
+                       << ", but is " << valueText(value);
   number = *given;
   return success();
-}
-
-/// milestones → milestone3
-static std::string numberedKey(StringRef plural, size_t index) {
-  plural.consume_back("s");
-  return (plural + Twine(index + 1)).str();
-}
-
-/// The same, but eps → eps2 of a form that has eps1.
-static std::string numberedKey(const SpecForm &form, StringRef plural, size_t index) {
-  std::string first = (plural + "1").str();
-  bool isStem = llvm::any_of(form.keys, [&](const SpecKey &key) { return key.name == first; });
-  return isStem ? (plural + Twine(index + 1)).str() : numberedKey(plural, index);
 }
 
 /// Sets the key, or the keys, that one argument of the spec gives.

@@ -7,10 +7,19 @@
 
 namespace gpuc {
 
+/// Which numbers a key may have: "0 or above".
+struct SpecRange {
+  llvm::StringRef text;
+  bool (*holds)(double);
+};
+
+extern const SpecRange kAnyNumber, kFlag, kNotNegative, kAboveZero, kBelowOne;
+
 /// A key that a spec may give, and what holds if it does not. A key without default must be given.
 struct SpecKey {
   llvm::StringRef name;
   std::optional<double> otherwise = {};
+  SpecRange range = kAnyNumber;
   /// Texts that stand for 0, 1, …; if there are any, nothing else is taken.
   llvm::SmallVector<llvm::StringRef> choices = {};
   /// It takes any number of numbers, see numbersOf; its name is a plural.
@@ -33,8 +42,8 @@ llvm::FailureOr<SpecNumbers> readGivenKeys(ir::SpecAttr spec, llvm::StringRef wh
 
 /// Reads `spec` by the form of its name. A list under a plural stands for numbered keys: betas = (0.9, 0.99)
 /// is beta1 = 0.9, beta2 = 0.99, and eps = (0.1, 0.2) is eps1 and eps2 where those are keys. An unknown name
-/// or key, a key that is missing and a value that is no number (of a key with choices: none of them) are
-/// errors, which call the spec a `what` and name the nearest known name.
+/// or key, a key that is missing and a value that is no number, or out of the key's range (of a key with
+/// choices: none of them) are errors, which call the spec a `what` and name the nearest known name.
 llvm::FailureOr<SpecNumbers> readSpec(ir::SpecAttr spec, llvm::StringRef what, llvm::ArrayRef<SpecForm> forms,
                                       llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 

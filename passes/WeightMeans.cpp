@@ -12,14 +12,12 @@ static std::string meanOf(StringRef variable) { return (variable + "/ema").str()
 
 FailureOr<WeightMeans> WeightMeans::fromSpec(ir::SpecAttr spec,
                                              function_ref<InFlightDiagnostic()> emitError) {
-  static const SpecForm form = {"ema", {{"decay", 0.999}, {"evaluate", 1.0}}};
+  static const SpecRange fraction = {"from 0 to 1", [](double number) { return number >= 0 && number <= 1; }};
+  static const SpecForm form = {"ema", {{"decay", 0.999, fraction}, {"evaluate", 1.0, kFlag}}};
   FailureOr<SpecNumbers> numbers = readSpec(spec, "running mean", form, emitError);
   if (failed(numbers))
     return failure();
-  double decay = numbers->lookup("decay");
-  if (!(decay >= 0 && decay <= 1))
-    return emitError() << "running mean ema: decay must lie in [0, 1], but is " << decay;
-  return WeightMeans{decay, numbers->lookup("evaluate") != 0};
+  return WeightMeans{numbers->lookup("decay"), numbers->lookup("evaluate") != 0};
 }
 
 void WeightMeans::build(ModuleOp module, StepBuilder &ops, ir::VariableOp variable, Value updated,

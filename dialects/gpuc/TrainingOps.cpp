@@ -188,8 +188,8 @@ struct RecipeTextReader {
   }
   std::string operator()(FloatAttr &slot) {
     double number;
-    if (text.getAsDouble(number) || std::isinf(number))
-      return ("'" + text + "' is not a number").str();
+    if (text.getAsDouble(number) || !std::isfinite(number))
+      return ("'" + text + "' is not a finite number").str();
     slot = builder.getF64FloatAttr(number);
     return "";
   }

@@ -246,14 +246,14 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
                 (2, "--optimizer: unknown optimizer 'adma': the nearest is 'adam'.*", "--optimizer=adma"),
                 (2, "--optimizer: optimizer adam has no key 'lrr': the nearest is 'lr'.*", "--optimizer=adam:lrr=1"),
                 (2, "--optimizer: 'lr' in 'adam:lr' is not key=value.*", "--optimizer=adam:lr"),
-                (2, '--optimizer: optimizer adam: lr is a number, not "x"', "--optimizer=adam:lr=x"),
+                (2, '--optimizer: optimizer adam: lr is a finite number, not "x"', "--optimizer=adam:lr=x"),
                 (2, "--target: unknown target 'tpu': .*", "--target=tpu"),
                 (2, "--target: 'cuda' does not say which: .*", "--target=cuda"),
                 (2, "--target: 'host:' does not say which: .*", "--target=host:"),
                 (2, "missing value: --optimizer=SPEC", "--optimizer="),
-                (2, '--optimizer: optimizer adam: lr is a number, not "inf"', "--optimizer=adam:lr=inf"),
-                (2, "--clip-norm: '1e400' is not a number", "--clip-norm=1e400"),
-                (2, "--clip-value: 'inf' is not a number", "--clip-value=inf"),
+                (2, '--optimizer: optimizer adam: lr is a finite number, not "inf"', "--optimizer=adam:lr=inf"),
+                (2, "--clip-norm: '1e400' is not a finite number", "--clip-norm=1e400"),
+                (2, "--clip-value: 'inf' is not a finite number", "--clip-value=inf"),
                 (2, "--optimizer: 'lr' is given twice in .*", "--optimizer=adam:lr=1,lr=2"),
                 (2, "--schedule: unknown schedule 'cosin': the nearest is 'cosine'.*", "--schedule=cosin"),
                 (2, "--schedule: schedule cosine needs a value for 'T_max'", "--schedule=cosine"),
@@ -280,6 +280,54 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
         self.refuses(2, "--entry is missing: .*", "gpuc-run", "model.plan", "--json=kept")
         self.refuses(1, "the plan has no entry 'predikt', it has: predict, .*", "gpuc-run", "model.plan",
                      "--entry=predikt", "--json=kept")
+
+    def test_numbers_of_a_recipe(self):
+        """Each line names the flag, the key, what it may be, and what it is."""
+        not_negative, below_one, flag = "0 or above", "0 or above, and below 1", "true or false"
+        steps = "a whole number of steps from 1 to 2147483647"
+        for spec, keys, bound, wrong in (
+                ("optimizer sgd", "lr momentum weight_decay", not_negative, "-1"),
+                ("optimizer sgd", "nesterov", flag, "2"),
+                ("optimizer adam", "lr eps weight_decay", not_negative, "-0.5"),
+                ("optimizer adamw", "beta1 beta2", below_one, "1"),
+                ("optimizer adamw", "amsgrad", flag, "-1"),
+                ("optimizer rmsprop", "lr alpha eps momentum weight_decay", not_negative, "-1"),
+                ("optimizer rmsprop", "centered", flag, "1.5"),
+                ("optimizer adagrad", "lr lr_decay initial_accumulator_value eps weight_decay", not_negative, "-1"),
+                ("optimizer lion", "beta1 beta2", below_one, "-1"),
+                ("optimizer adafactor", "lr eps1 eps2 weight_decay", not_negative, "-1"),
+                ("optimizer adafactor", "beta2_decay", "0 or below", "1"),
+                ("optimizer adafactor", "d", "1 or above", "0.5"),
+                ("optimizer muon", "lr adam_lr adam_eps adam_weight_decay weight_decay", not_negative, "-1"),
+                ("optimizer muon", "momentum adam_beta1 adam_beta2", below_one, "1"),
+                ("optimizer muon", "nesterov use_muon", flag, "2"),
+                ("optimizer muon", "ns_steps", "a whole number from 1 to 99", "2.5"),
+                ("schedule one_cycle", "max_lr", not_negative, "-1"),
+                ("schedule one_cycle", "three_phase", flag, "2"),
+                ("loss scale static", "scale", "above 0, and within f32", "1e+40"),
+                ("loss scale dynamic", "init_scale min_scale", "above 0, and within f32", "0"),
+                ("loss scale dynamic", "growth_factor", "above 1", "1"),
+                ("loss scale dynamic", "backoff_factor", "above 0 and below 1", "1"),
+                ("loss scale dynamic", "growth_interval", steps, "1.5"),
+                ("running mean ema", "decay", "from 0 to 1", "2"),
+                ("running mean ema", "evaluate", flag, "2")):
+            what, name = spec.rsplit(" ", 1)
+            given = {"loss scale": "--loss-scale", "running mean": "--ema"}.get(what, "--" + what)
+            for key in keys.split():
+                for value, reason in ((wrong, f"must be {bound}, but is {re.escape(wrong)}"), ("nan", "is a finite number, not nan")):
+                    message = f"{given}: {spec}: {key} {reason}"
+                    self.refuses_to_compile(message, "model.mlir", f"{given}={name}:{key}={value}", status=2)
+        for message, flag in (
+                ("optimizer: optimizer sgd: dampening is a finite number, not nan", "optimizer=sgd:dampening=nan"),
+                ("optimizer: optimizer sgd: nesterov needs a momentum above 0 and a dampening of 0, but they are 0 and 0",
+                 "optimizer=sgd:nesterov=true"),
+                (r"optimizer: optimizer adam: betas is a list, \(…,…\); say beta1 for one number alone", "optimizer=adam:betas=0.9"),
+                ("schedule: schedule exponential: gamma is a finite number, not nan", "schedule=exponential:gamma=nan"),
+                ("schedule: schedule polynomial: power is a finite number, not nan", "schedule=polynomial:power=nan"),
+                (r"schedule: schedule cosine: Expected positive integer T_max, but got 1e\+20", "schedule=cosine:T_max=1e20"),
+                ("loss-scale: loss scale dynamic: min_scale must not be above init_scale, but they are 4 and 2",
+                 "loss-scale=dynamic:init_scale=2,min_scale=4")):
+            self.refuses_to_compile("--" + message, "model.mlir", "--" + flag, status=2)
 
     def test_outputs_that_cannot_be_written(self):
         self.refuses(1, "cannot write no/x.plan: no is not a folder", "gpuc-compile", "model.mlir", "-o", "no/x.plan")

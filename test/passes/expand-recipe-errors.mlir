@@ -56,7 +56,7 @@ func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
   %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
   return %sum, %count : tensor<f32>, tensor<f32>
 }
-// expected-error @below {{optimizer adam: Invalid beta parameter at index 1: 1}}
+// expected-error @below {{optimizer adam: beta2 must be 0 or above, and below 1, but is 1}}
 gpuc.recipe {
   loss = @loss,
   optimizer = adam(beta2 = 1.0)
@@ -71,7 +71,7 @@ func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
   %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
   return %sum, %count : tensor<f32>, tensor<f32>
 }
-// expected-error @below {{optimizer sgd: Nesterov momentum requires a momentum and zero dampening}}
+// expected-error @below {{optimizer sgd: nesterov needs a momentum above 0 and a dampening of 0, but they are 0 and 0}}
 gpuc.recipe {
   loss = @loss,
   optimizer = sgd(nesterov = true)

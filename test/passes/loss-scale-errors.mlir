@@ -22,6 +22,6 @@ module {
     %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
     return %sum, %count : tensor<f32>, tensor<f32>
   }
-  // expected-error @below {{loss scale dynamic: growth_factor must be above 1}}
+  // expected-error @below {{loss scale dynamic: growth_factor must be above 1, but is}}
   gpuc.recipe { loss = @loss, optimizer = sgd(lr = 0.1), loss_scale = dynamic(growth_factor = 0.5) }
 }

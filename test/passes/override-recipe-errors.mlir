@@ -13,11 +13,11 @@
 
 // NAME: error: unknown optimizer 'adm': the nearest is 'adam'; known are adafactor, adagrad, adam, adamw, lion, muon, rmsprop, sgd
 // KEY: error: optimizer adam has no key 'lrr': the nearest is 'lr'; known are lr, beta1, beta2, eps, amsgrad, weight_decay, decay
-// RATE: error: optimizer sgd: Invalid learning rate: -1
+// RATE: error: optimizer sgd: lr must be 0 or above, but is -1
 
 // An entry that there is not, and texts that are not of an entry's kind or below its bound.
 // ENTRY: error: clip_nrom: unknown entry of a recipe: there are loss, accuracy, batch,
-// NUMBER: error: clip_norm: 'one' is not a number
+// NUMBER: error: clip_norm: 'one' is not a finite number
 // INTEGER: error: accumulate: '1.5' is not an integer
 // BOUND: error: clip_value: must be above 0, but is -1 [recipe_C4]
 // LEAST: error: accumulate: must be at least 1, but is 0 [recipe_C1]

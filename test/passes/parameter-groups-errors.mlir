@@ -104,7 +104,7 @@ func.func @loss(%x: tensor<2xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32
   %sum, %count = gpuc.mse %4, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
   return %sum, %count : tensor<f32>, tensor<f32>
 }
-// expected-error @below {{group "head.*": optimizer adamw: Invalid learning rate: -1}}
+// expected-error @below {{group "head.*": optimizer adamw: lr must be 0 or above, but is -1}}
 gpuc.recipe { loss = @loss, optimizer = adamw, groups = group(match = "head.*", lr = -1.0) }
 
 // -----
@@ -230,7 +230,7 @@ func.func @loss(%x: tensor<2xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32
   %sum, %count = gpuc.mse %4, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
   return %sum, %count : tensor<f32>, tensor<f32>
 }
-// expected-error @below {{running mean ema: decay must lie in [0, 1], but is 1.5}}
+// expected-error @below {{running mean ema: decay must be from 0 to 1, but is 1.5}}
 gpuc.recipe { loss = @loss, optimizer = adamw, ema = ema(decay = 1.5) }
 
 // -----

@@ -32,7 +32,7 @@
 // NO_MILESTONES: error: schedule multi_step needs a value for 'milestones'
 
 // Values of another kind.
-// TEXT: error: schedule exponential: gamma is a number, not "half"
+// TEXT: error: schedule exponential: gamma is a finite number, not "half"
 // CHOICE: error: schedule one_cycle: anneal_strategy is one of cos, linear, not "cosine"
 // CHOICE_NUMBER: error: schedule one_cycle: anneal_strategy is one of cos, linear, not 1{{$}}
 
