@@ -6,6 +6,7 @@ The tools are those of $GPUC_BIN, build/bin if it is not set.
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -61,6 +62,12 @@ class ToolTest(unittest.TestCase):
     def metrics(self, path, event):
         with open(path, encoding="utf-8") as file:
             return [line for line in map(json.loads, file) if line["event"] == event]
+
+
+def is_sanitized():
+    """Whose tools reserve more addresses than any limit leaves."""
+    with open(os.path.join(BIN, "gpuc-run"), "rb") as file:
+        return re.search(rb"__[at]san_init", file.read()) is not None
 
 
 def sha256(path):

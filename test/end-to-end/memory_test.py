@@ -5,7 +5,10 @@ import json
 import os
 import unittest
 
-from gpuc_tools import BIN, ToolTest
+from gpuc_tools import BIN, ToolTest, is_sanitized
+
+# A sanitizer allocates when a thread starts, which may be long after the first steps.
+THREADS = ["--threads=1"] if is_sanitized() else []
 
 ALIGNMENT = 64
 
@@ -23,7 +26,7 @@ class Memory(ToolTest):
     def check_peak(self, *model):
         plan, report = self.compiled(*model)
         self.assertEqual(sum(report["by_category"].values()), report["peak_bytes"])
-        run = self.ran(plan, "--repeat=990", "--warmup=10")
+        run = self.ran(plan, "--repeat=990", "--warmup=10", *THREADS)
         self.assertEqual((run["arena_bytes"], run["arena_allocations"]), (report["peak_bytes"], 1))
         self.assertEqual(run["allocations_per_step"], 0)
         # The arena is poisoned before, and the page behind its end cannot be touched.
