@@ -44,9 +44,11 @@ Value StepBuilder::sumOfAll(Value value) {
 ir::VariableOp declareVariable(ModuleOp module, Location location, StringRef name, RankedTensorType type,
                                ir::SpecAttr initializer, StringRef kind) {
   OpBuilder builder(module.getBodyRegion());
-  auto variables = llvm::to_vector(module.getOps<ir::VariableOp>());
-  if (!variables.empty())
-    builder.setInsertionPointAfter(variables.back());
+  // Behind the last one, which few functions follow.
+  auto isVariable = [](Operation &op) { return isa<ir::VariableOp>(op); };
+  Block::reverse_iterator last = llvm::find_if(llvm::reverse(*module.getBody()), isVariable);
+  if (last != module.getBody()->rend())
+    builder.setInsertionPointAfter(&*last);
   return ir::VariableOp::create(builder, location, name, type, initializer, /*frozen=*/false, kind);
 }
 
