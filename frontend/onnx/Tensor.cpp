@@ -68,9 +68,19 @@ static bool align(Tensor &lhs, Tensor &rhs) {
   return lhs && rhs;
 }
 
+/// Both of one shape, which they are broadcast to, and one element type; false after an error.
+static bool alignTyped(Tensor &lhs, Tensor &rhs) {
+  if (!align(lhs, rhs))
+    return false;
+  if (lhs.type() != rhs.type())
+    lhs.emitter()->fail("takes one element type, but is given " + std::string(nameOf(lhs.type())) + " and " +
+                        std::string(nameOf(rhs.type())) + ": cast one of them where the model is exported");
+  return lhs.type() == rhs.type();
+}
+
 Tensor binary(StringRef name, const Tensor &lhs, const Tensor &rhs) {
   Tensor a = lhs, b = rhs;
-  return align(a, b) ? a.emitter()->op(name, {a, b}) : Tensor();
+  return alignTyped(a, b) ? a.emitter()->op(name, {a, b}) : Tensor();
 }
 
 Tensor like(const Tensor &x, double value) {
@@ -90,7 +100,7 @@ Tensor operator/(double lhs, const Tensor &rhs) { return like(rhs, lhs) / rhs; }
 
 Tensor compare(StringRef predicate, const Tensor &lhs, const Tensor &rhs) {
   Tensor a = lhs, b = rhs;
-  if (!align(a, b))
+  if (!alignTyped(a, b))
     return {};
   Emitter &emitter = *a.emitter();
   auto kind = ir::ComparisonAttr::get(emitter.builder.getContext(), *ir::symbolizeComparison(predicate));

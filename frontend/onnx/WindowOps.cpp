@@ -114,6 +114,36 @@ Tensor combine(const Tensor &x, const Windows &w, double outside,
   }
 }
 
+/// Whether a window along dimension `d` holds padding alone: it begins behind the image, or steps over it.
+bool missesImage(const Windows &w, const Shape &spatial, size_t d) {
+  constexpr int64_t kMostBegins = 1 << 20; // What is padded further fits nowhere.
+  const int64_t last = (w.count[d] - 1) * w.strides[d] - w.low[d];
+  if (last >= spatial[d])
+    return true;
+  for (int64_t begin = -w.low[d], n = 0; begin < 0 && begin <= last && n < kMostBegins;
+       begin += w.strides[d], ++n) {
+    const int64_t skipped = (-begin + w.dilations[d] - 1) / w.dilations[d];
+    if (skipped >= w.kernel[d] || begin + skipped * w.dilations[d] >= spatial[d])
+      return true;
+  }
+  return false;
+}
+
+bool missesImage(const Windows &w, const Shape &spatial) {
+  for (size_t d = 0; d < w.rank(); ++d)
+    if (missesImage(w, spatial, d))
+      return true;
+  return false;
+}
+
+/// Neither has padding a maximum, nor has nothing a mean.
+bool failIfMissing(NodeScope &node, const Tensor &x, const Windows &w) {
+  const bool misses = missesImage(w, spatialOf(x));
+  if (misses)
+    node.fail("a window holds padding alone: pads, or dilations, are too large");
+  return misses;
+}
+
 /// Shifted slices are as many as the kernel has elements.
 bool fitsSlices(NodeScope &node, const Windows &w) {
   int64_t elements = 1;
@@ -152,7 +182,7 @@ Tensor indexAll(NodeScope &node, const Tensor &indices, const Tensor &x) {
 void lowerMaxPool(NodeScope &node) {
   Tensor x = node.input(0);
   Windows w;
-  if (!readPool(node, x, w))
+  if (!readPool(node, x, w) || failIfMissing(node, x, w))
     return;
   Emitter &e = node.emitter;
   if (x.rank() == 4 && x.isFloat() && e.has("max_pool2d")) {
@@ -201,8 +231,11 @@ void lowerAveragePool(NodeScope &node) {
     return;
   Emitter &e = node.emitter;
   const bool padding = node.integer("count_include_pad", 0);
+  if (!padding && failIfMissing(node, x, w))
+    return;
   const Shape spatial = spatialOf(x);
-  bool plain = std::count(w.dilations.begin(), w.dilations.end(), 1) == static_cast<int64_t>(w.rank());
+  bool plain = std::count(w.dilations.begin(), w.dilations.end(), 1) == static_cast<int64_t>(w.rank()) &&
+               !missesImage(w, spatial);
   for (size_t d = 0; d < w.rank(); ++d)
     plain &= !padding || highOf(w, spatial, d) <= w.high[d];
   if (x.rank() == 4 && plain && e.has("avg_pool2d")) {
