@@ -3,6 +3,7 @@
 #include "passes/PrecisionPolicy.h"
 
 #include "passes/Locations.h"
+#include "passes/Specs.h"
 #include "runtime/base/flags.h"
 
 #include "llvm/Support/GlobPattern.h"
@@ -26,7 +27,7 @@ static FailureOr<std::vector<std::string>> readPatterns(NamedAttribute argument,
     auto text = dyn_cast<StringAttr>(element);
     if (!text)
       return emitError() << "precision: " << argument.getName().getValue() << " lists layers and ops, not "
-                         << element;
+                         << valueText(element);
     if (llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(text.getValue()); !glob)
       return emitError() << "precision: '" << text.getValue()
                          << "' is no pattern: " << llvm::toString(glob.takeError());

@@ -77,8 +77,7 @@ std::string numberText(double number, int digits) {
   return text;
 }
 
-/// As errors write it, without the types of numbers.
-static std::string valueText(Attribute value) {
+std::string valueText(Attribute value) {
   if (std::optional<double> number = asNumber(value))
     return numberText(*number);
   std::string text;

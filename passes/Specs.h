@@ -50,6 +50,9 @@ llvm::FailureOr<SpecNumbers> readSpec(ir::SpecAttr spec, llvm::StringRef what, l
 /// A number as errors write it: with `digits` at most.
 std::string numberText(double number, int digits = 6);
 
+/// A value as errors write it: a number without its type.
+std::string valueText(mlir::Attribute value);
+
 /// The numbers of a key that is a list; none if it was not given.
 llvm::SmallVector<double> numbersOf(const SpecNumbers &numbers, llvm::StringRef key);
 

@@ -1,6 +1,7 @@
 //===- AttentionOps.cpp - Types, costs and verifiers of attention -----------===//
 
 #include "dialects/gpuc/ExprHelpers.h"
+#include "dialects/gpuc/NumberText.h"
 
 #include <cmath>
 
@@ -66,14 +67,14 @@ template <typename Op> static LogicalResult checkScores(Op op, const AttentionLa
                               << withShape(op.getQuery(), scores) << " [" << labels.mask << "]";
   }
   if (std::optional<APFloat> scale = op.getScale(); scale && !scale->isFinite())
-    return op.emitOpError() << "scale must be finite, but is " << scale->convertToDouble() << " ["
+    return op.emitOpError() << "scale must be finite, but is " << numberText(scale->convertToDouble()) << " ["
                             << labels.scale << "]";
   double p = op.getDropout().convertToDouble();
   auto id = static_cast<int64_t>(op.getId());
   if (p >= 0 && p <= 1 && id >= 0 && id < randomDrawStride)
     return success();
   return op.emitOpError() << "dropout must lie in [0, 1] and id in [0, " << randomDrawStride << "), but are "
-                          << p << " and " << id << " [" << labels.dropout << "]";
+                          << numberText(p) << " and " << id << " [" << labels.dropout << "]";
 }
 
 /// Multiply-adds of `products` matrices [T, S] with an inner extent each, and `pointwise` operations a score.

@@ -1,5 +1,6 @@
 //===- ElementwiseOps.cpp - Types and verifiers of elementwise ops ----------===//
 
+#include "dialects/gpuc/NumberText.h"
 #include "dialects/gpuc/TypeChecks.h"
 
 using namespace mlir;
@@ -25,15 +26,15 @@ LogicalResult IsFiniteOp::inferReturnTypes(MLIRContext *, std::optional<Location
 LogicalResult LeakyReluOp::verify() {
   if (getSlope().isFinite())
     return success();
-  return emitOpError() << "slope must be finite, but is " << getSlope().convertToDouble()
+  return emitOpError() << "slope must be finite, but is " << numberText(getSlope().convertToDouble())
                        << " [leaky_relu_C1]";
 }
 
 LogicalResult ClampOp::verify() {
   if (getLow().convertToDouble() <= getHigh().convertToDouble())
     return success();
-  return emitOpError() << "low must not exceed high, but low is " << getLow().convertToDouble()
-                       << " and high " << getHigh().convertToDouble() << " [clamp_C1]";
+  return emitOpError() << "low must not exceed high, but low is " << numberText(getLow().convertToDouble())
+                       << " and high " << numberText(getHigh().convertToDouble()) << " [clamp_C1]";
 }
 
 LogicalResult IotaOp::verify() {

@@ -1,6 +1,7 @@
 //===- LinearLossOps.cpp - Types, costs and verifiers of fused losses -------===//
 
 #include "dialects/gpuc/ExprHelpers.h"
+#include "dialects/gpuc/NumberText.h"
 
 using namespace mlir;
 
@@ -113,8 +114,8 @@ template <typename Op> static LogicalResult checkLinearCrossEntropy(Op op, const
   double smoothing = op.getSmoothing().convertToDouble();
   if (smoothing >= 0 && smoothing <= 1)
     return success();
-  return op.emitOpError() << "smoothing must lie in [0, 1], but is " << smoothing << " [" << labels.smoothing
-                          << "]";
+  return op.emitOpError() << "smoothing must lie in [0, 1], but is " << numberText(smoothing) << " ["
+                          << labels.smoothing << "]";
 }
 
 LogicalResult LinearCrossEntropyOp::verify() { return checkLinearCrossEntropy(*this, crossEntropyLabels); }

@@ -1,6 +1,7 @@
 //===- LossOps.cpp - Types, costs and verifiers of losses -------------------===//
 
 #include "dialects/gpuc/ExprHelpers.h"
+#include "dialects/gpuc/NumberText.h"
 
 using namespace mlir;
 
@@ -77,7 +78,8 @@ LogicalResult CrossEntropyOp::verify() {
   double smoothing = getSmoothing().convertToDouble();
   if (smoothing >= 0 && smoothing <= 1)
     return success();
-  return emitOpError() << "smoothing must lie in [0, 1], but is " << smoothing << " [cross_entropy_C4]";
+  return emitOpError() << "smoothing must lie in [0, 1], but is " << numberText(smoothing)
+                       << " [cross_entropy_C4]";
 }
 
 LogicalResult NllOp::verify() {
@@ -111,7 +113,7 @@ LogicalResult HuberOp::verify() {
     return failure();
   if (getDelta().convertToDouble() > 0)
     return success();
-  return emitOpError() << "delta must be greater than 0, but is " << getDelta().convertToDouble()
+  return emitOpError() << "delta must be greater than 0, but is " << numberText(getDelta().convertToDouble())
                        << " [huber_C1]";
 }
 

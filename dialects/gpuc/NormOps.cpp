@@ -1,6 +1,7 @@
 //===- NormOps.cpp - Types, costs and verifiers of normalisations -----------===//
 
 #include "dialects/gpuc/ExprHelpers.h"
+#include "dialects/gpuc/NumberText.h"
 
 using namespace mlir;
 
@@ -59,7 +60,7 @@ static LogicalResult checkOptional(Operation *op, StringRef label, StringRef nam
 static LogicalResult checkEps(Operation *op, StringRef label, double eps) {
   if (eps >= 0)
     return success();
-  return op->emitOpError() << "eps must not be negative, but is " << eps << " [" << label << "]";
+  return op->emitOpError() << "eps must not be negative, but is " << numberText(eps) << " [" << label << "]";
 }
 
 LogicalResult LayerNormOp::verify() {
@@ -90,7 +91,8 @@ LogicalResult BatchNormOp::verify() {
   double momentum = getMomentum().convertToDouble();
   if (momentum >= 0 && momentum <= 1)
     return success();
-  return emitOpError() << "momentum must lie in [0, 1], but is " << momentum << " [batch_norm_C4]";
+  return emitOpError() << "momentum must lie in [0, 1], but is " << numberText(momentum)
+                       << " [batch_norm_C4]";
 }
 
 /// Mean, difference, square, sum, product, and product and sum with weight and bias.

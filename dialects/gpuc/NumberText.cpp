@@ -18,6 +18,8 @@ static std::string shortestDigits(const APFloat &value) {
   return std::string(buffer, end.ptr);
 }
 
+std::string numberText(double number) { return shortestDigits(APFloat(number)); }
+
 void printFloat(raw_ostream &os, const APFloat &value) {
   if (value.isInfinity()) {
     os << (value.isNegative() ? "-inf" : "inf");

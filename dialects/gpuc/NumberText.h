@@ -12,6 +12,9 @@ namespace gpuc::ir {
 /// no decimal is written nan, inf or -inf; a NaN with other bits than the usual ones as nan(0x7fc00001).
 void printFloat(llvm::raw_ostream &os, const llvm::APFloat &value);
 
+/// As messages write it, in the fewest digits that read back: 2, 0.999, 1e-05.
+std::string numberText(double number);
+
 /// A number read before its type is known.
 struct NumberText {
   llvm::SMLoc location;

@@ -1,5 +1,6 @@
 //===- RandomOps.cpp - Verifiers of ops that draw random numbers ------------===//
 
+#include "dialects/gpuc/NumberText.h"
 #include "dialects/gpuc/TypeChecks.h"
 
 #include <cmath>
@@ -34,8 +35,8 @@ LogicalResult RandomUniformOp::verify() {
   double low = getLow().convertToDouble(), high = getHigh().convertToDouble();
   if (low < high && std::isfinite(high - low))
     return success();
-  return emitOpError() << "low must be less than high by a finite number, but low is " << low << " and high "
-                       << high << " [random_uniform_C1]";
+  return emitOpError() << "low must be less than high by a finite number, but low is " << numberText(low)
+                       << " and high " << numberText(high) << " [random_uniform_C1]";
 }
 
 LogicalResult RandomNormalOp::verify() {
@@ -44,8 +45,8 @@ LogicalResult RandomNormalOp::verify() {
   double mean = getMean().convertToDouble(), deviation = getDeviation().convertToDouble();
   if (deviation >= 0 && std::isfinite(deviation) && std::isfinite(mean))
     return success();
-  return emitOpError() << "mean and deviation must be finite and deviation not negative, but are " << mean
-                       << " and " << deviation << " [random_normal_C1]";
+  return emitOpError() << "mean and deviation must be finite and deviation not negative, but are "
+                       << numberText(mean) << " and " << numberText(deviation) << " [random_normal_C1]";
 }
 
 LogicalResult DropoutOp::verify() {
@@ -54,7 +55,7 @@ LogicalResult DropoutOp::verify() {
   double p = getP().convertToDouble();
   if (p >= 0 && p <= 1)
     return success();
-  return emitOpError() << "p must lie in [0, 1], but is " << p << " [dropout_C1]";
+  return emitOpError() << "p must lie in [0, 1], but is " << numberText(p) << " [dropout_C1]";
 }
 
 } // namespace gpuc::ir

@@ -1,5 +1,6 @@
 //===- ShapeOps.cpp - Types of ops that move elements -----------------------===//
 
+#include "dialects/gpuc/NumberText.h"
 #include "dialects/gpuc/TypeChecks.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -115,7 +116,7 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc
         operand.getType(), " [pad_C1]");
   auto integer = dyn_cast<IntegerType>(tensorType(operand).getElementType());
   if (integer && !holds(integer, adaptor.getValue()))
-    return emitTypeError<PadOp>(location, "value ", adaptor.getValue().convertToDouble(),
+    return emitTypeError<PadOp>(location, "value ", numberText(adaptor.getValue().convertToDouble()),
                                 " is not a number of the operand ", operand.getType(), " [pad_C4]");
   Shape shape;
   for (auto [dim, extent] : llvm::enumerate(shapeOf(operand))) {

@@ -1,5 +1,6 @@
 //===- UpdateOps.cpp - Verifiers and costs of optimizer updates -------------===//
 
+#include "dialects/gpuc/NumberText.h"
 #include "dialects/gpuc/TypeChecks.h"
 
 using namespace mlir;
@@ -28,8 +29,8 @@ static LogicalResult checkScalars(Operation *op, StringRef label, ArrayRef<Named
 static LogicalResult checkNotNegative(Operation *op, StringRef label, ArrayRef<NamedNumber> numbers) {
   for (const auto &[name, number] : numbers)
     if (!(number.convertToDouble() >= 0))
-      return op->emitOpError() << name << " must not be negative, but is " << number.convertToDouble() << " ["
-                               << label << "]";
+      return op->emitOpError() << name << " must not be negative, but is "
+                               << numberText(number.convertToDouble()) << " [" << label << "]";
   return success();
 }
 
@@ -37,8 +38,8 @@ static LogicalResult checkNotNegative(Operation *op, StringRef label, ArrayRef<N
 static LogicalResult checkRates(Operation *op, StringRef label, ArrayRef<NamedNumber> rates) {
   for (const auto &[name, rate] : rates)
     if (!(rate.convertToDouble() >= 0 && rate.convertToDouble() < 1))
-      return op->emitOpError() << name << " must lie in [0, 1), but is " << rate.convertToDouble() << " ["
-                               << label << "]";
+      return op->emitOpError() << name << " must lie in [0, 1), but is " << numberText(rate.convertToDouble())
+                               << " [" << label << "]";
   return success();
 }
 
@@ -70,16 +71,17 @@ LogicalResult SgdUpdateOp::verify() {
       failed(checkScalars(*this, "sgd_update_C2", {{"step", getStep()}, {"lr", getLr()}})))
     return failure();
   if ((momentum != 0) != !!getMomentumBuffer())
-    return emitOpError() << "takes a buffer just when momentum is not 0, but momentum is " << momentum
-                         << " [sgd_update_C3]";
+    return emitOpError() << "takes a buffer just when momentum is not 0, but momentum is "
+                         << numberText(momentum) << " [sgd_update_C3]";
   if (getNesterov() && (momentum == 0 || dampening != 0))
-    return emitOpError() << "nesterov needs momentum and no dampening, but momentum is " << momentum
-                         << " and dampening " << dampening << " [sgd_update_C4]";
+    return emitOpError() << "nesterov needs momentum and no dampening, but momentum is "
+                         << numberText(momentum) << " and dampening " << numberText(dampening)
+                         << " [sgd_update_C4]";
   if (!(momentum >= 0 && getWeightDecay().convertToDouble() >= 0) || getDampening().isNaN())
     return emitOpError()
            << "momentum and weight_decay must not be negative and dampening a number, but they are "
-           << momentum << ", " << getWeightDecay().convertToDouble() << " and " << dampening
-           << " [sgd_update_C6]";
+           << numberText(momentum) << ", " << numberText(getWeightDecay().convertToDouble()) << " and "
+           << numberText(dampening) << " [sgd_update_C6]";
   return checkResults(*this, "sgd_update_C5", SmallVector<Type>(getMomentumBuffer() ? 2 : 1, weight));
 }
 
@@ -120,7 +122,7 @@ LogicalResult RmspropUpdateOp::verify() {
     return failure();
   if (getMomentum().isZero() == !!getMomentumBuffer())
     return emitOpError() << "takes a buffer just when momentum is not 0, but momentum is "
-                         << getMomentum().convertToDouble() << " [rmsprop_update_C3]";
+                         << numberText(getMomentum().convertToDouble()) << " [rmsprop_update_C3]";
   size_t count = 2 + !!getMomentumBuffer() + !!getGradAvg();
   return checkResults(*this, "rmsprop_update_C4", SmallVector<Type>(count, weight));
 }
@@ -174,8 +176,8 @@ LogicalResult AdafactorUpdateOp::verify() {
                          << "), but given are (" << getVariances().getTypes() << ") [adafactor_update_C3]";
   if (!(getBeta2Decay().convertToDouble() <= 0 && getD().convertToDouble() >= 1))
     return emitOpError() << "beta2_decay must not be positive and d at least 1, but they are "
-                         << getBeta2Decay().convertToDouble() << " and " << getD().convertToDouble()
-                         << " [adafactor_update_C6]";
+                         << numberText(getBeta2Decay().convertToDouble()) << " and "
+                         << numberText(getD().convertToDouble()) << " [adafactor_update_C6]";
   state.insert(state.begin(), weight);
   return checkResults(*this, "adafactor_update_C4", state);
 }

@@ -325,6 +325,7 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
                 ("schedule: schedule exponential: gamma is a finite number, not nan", "schedule=exponential:gamma=nan"),
                 ("schedule: schedule polynomial: power is a finite number, not nan", "schedule=polynomial:power=nan"),
                 (r"schedule: schedule cosine: Expected positive integer T_max, but got 1e\+20", "schedule=cosine:T_max=1e20"),
+                ("precision: precision: f32 lists layers and ops, not 2", "precision=bf16:f32=2"),
                 ("loss-scale: loss scale dynamic: min_scale must not be above init_scale, but they are 4 and 2",
                  "loss-scale=dynamic:init_scale=2,min_scale=4")):
             self.refuses_to_compile("--" + message, "model.mlir", "--" + flag, status=2)

@@ -127,7 +127,7 @@ module {
     %sum, %count = gpuc.mse %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
     return %sum, %count : tensor<f32>, tensor<f32>
   }
-  // expected-error @below {{precision: f32 lists layers and ops, not 3 : i64}}
+  // expected-error @below {{precision: f32 lists layers and ops, not 3}}
   gpuc.recipe { loss = @loss, precision = bf16(f32 = 3) }
 }
 

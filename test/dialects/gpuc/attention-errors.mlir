@@ -47,7 +47,7 @@ func.func @f(%q: tensor<2x2x6x8xf32>, %m: tensor<6x6xi32>) {
 // -----
 
 func.func @f(%q: tensor<2x2x6x8xf32>) {
-  // expected-error @below {{'gpuc.attention' op dropout must lie in [0, 1] and id in [0, 268435456), but are 1.500000e+00 and 3 [attention_C4]}}
+  // expected-error @below {{'gpuc.attention' op dropout must lie in [0, 1] and id in [0, 268435456), but are 1.5 and 3 [attention_C4]}}
   %0:2 = gpuc.attention %q, %q, %q dropout 1.5 id 3 : (tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>) -> (tensor<2x2x6x8xf32>, tensor<2x2x6xf32>)
   return
 }
@@ -146,7 +146,7 @@ func.func @f(%q: tensor<2x2x6x0xf32>, %v: tensor<2x2x6x8xf32>) {
 
 // A probability below 0.
 func.func @f(%q: tensor<2x2x6x8xf32>) {
-  // expected-error @below {{dropout must lie in [0, 1] and id in [0, 268435456), but are -5.000000e-01 and 3 [attention_C4]}}
+  // expected-error @below {{dropout must lie in [0, 1] and id in [0, 268435456), but are -0.5 and 3 [attention_C4]}}
   %0:2 = gpuc.attention %q, %q, %q dropout -0.5 id 3 : (tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>) -> (tensor<2x2x6x8xf32>, tensor<2x2x6xf32>)
   return
 }
@@ -155,7 +155,7 @@ func.func @f(%q: tensor<2x2x6x8xf32>) {
 
 // Ids are those of draws that a program can tell apart: 2^28.
 func.func @f(%q: tensor<2x2x6x8xf32>) {
-  // expected-error @below {{dropout must lie in [0, 1] and id in [0, 268435456), but are 5.000000e-01 and 268435456 [attention_C4]}}
+  // expected-error @below {{dropout must lie in [0, 1] and id in [0, 268435456), but are 0.5 and 268435456 [attention_C4]}}
   %0:2 = gpuc.attention %q, %q, %q dropout 0.5 id 268435456 : (tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>) -> (tensor<2x2x6x8xf32>, tensor<2x2x6xf32>)
   return
 }
@@ -164,7 +164,7 @@ func.func @f(%q: tensor<2x2x6x8xf32>) {
 
 // A negative one.
 func.func @f(%q: tensor<2x2x6x8xf32>) {
-  // expected-error @below {{dropout must lie in [0, 1] and id in [0, 268435456), but are 5.000000e-01 and -1 [attention_C4]}}
+  // expected-error @below {{dropout must lie in [0, 1] and id in [0, 268435456), but are 0.5 and -1 [attention_C4]}}
   %0:2 = gpuc.attention %q, %q, %q dropout 0.5 id -1 : (tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>) -> (tensor<2x2x6x8xf32>, tensor<2x2x6xf32>)
   return
 }
@@ -227,7 +227,7 @@ func.func @f(%q: tensor<2x2x6x8xf32>, %l: tensor<2x2x6xf32>, %o: tensor<2x2x6x4x
 
 // Scores would be NaN.
 func.func @f(%q: tensor<2x2x6x8xf32>) {
-  // expected-error @below {{scale must be finite, but is INF [attention_C6]}}
+  // expected-error @below {{scale must be finite, but is inf [attention_C6]}}
   %0:2 = gpuc.attention %q, %q, %q scale 0x7FF0000000000000 : (tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>) -> (tensor<2x2x6x8xf32>, tensor<2x2x6xf32>)
   return
 }

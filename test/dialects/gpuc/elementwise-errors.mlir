@@ -57,7 +57,7 @@ func.func @case(%a: tensor<4x?xf32>) {
 
 // No number lies between.
 func.func @case(%a: tensor<4xf32>) {
-  // expected-error @below {{low must not exceed high, but low is 1.000000e+00 and high 0.000000e+00 [clamp_C1]}}
+  // expected-error @below {{low must not exceed high, but low is 1 and high 0 [clamp_C1]}}
   %0 = gpuc.clamp %a low 1.0 high 0.0 : tensor<4xf32>
   return
 }

@@ -47,7 +47,7 @@ func.func @f(%x: tensor<5x4xf32>, %b: tensor<4xf64>) {
 
 // The root of a negative number may be asked for.
 func.func @f(%x: tensor<5x4xf32>) {
-  // expected-error @below {{'gpuc.layer_norm' op eps must not be negative, but is -1.000000e+00 [layer_norm_C4]}}
+  // expected-error @below {{'gpuc.layer_norm' op eps must not be negative, but is -1 [layer_norm_C4]}}
   %0:3 = gpuc.layer_norm %x dim 1 {eps = -1.0 : f64} : (tensor<5x4xf32>) -> (tensor<5x4xf32>, tensor<5xf32>, tensor<5xf32>)
   return
 }
@@ -88,7 +88,7 @@ func.func @f(%x: tensor<5x4xf32>, %w: tensor<5x4xf32>) {
 // -----
 
 func.func @f(%x: tensor<5x4xf32>) {
-  // expected-error @below {{'gpuc.rms_norm' op eps must not be negative, but is -1.000000e+00 [rms_norm_C4]}}
+  // expected-error @below {{'gpuc.rms_norm' op eps must not be negative, but is -1 [rms_norm_C4]}}
   %0:2 = gpuc.rms_norm %x dim 1 {eps = -1.0 : f64} : (tensor<5x4xf32>) -> (tensor<5x4xf32>, tensor<5xf32>)
   return
 }
@@ -132,7 +132,7 @@ func.func @f(%x: tensor<?x3x7xf32>, %c: tensor<3xf32>, %w: tensor<7xf32>) {
 // -----
 
 func.func @f(%x: tensor<?x3xf32>, %c: tensor<3xf32>) {
-  // expected-error @below {{'gpuc.batch_norm' op momentum must lie in [0, 1], but is 1.500000e+00 [batch_norm_C4]}}
+  // expected-error @below {{'gpuc.batch_norm' op momentum must lie in [0, 1], but is 1.5 [batch_norm_C4]}}
   %0:5 = gpuc.batch_norm %x running %c, %c {momentum = 1.5 : f64} : (tensor<?x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<?x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
   return
 }

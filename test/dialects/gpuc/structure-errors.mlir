@@ -156,7 +156,7 @@ func.func @case(%a: tensor<?x6x4xf32>) {
 
 // No integer is a half.
 func.func @case(%a: tensor<6xi32>) {
-  // expected-error @below {{value 5.000000e-01 is not a number of the operand 'tensor<6xi32>' [pad_C4]}}
+  // expected-error @below {{value 0.5 is not a number of the operand 'tensor<6xi32>' [pad_C4]}}
   %0 = gpuc.pad %a low [1] high [0] interior [0] {value = 0.5 : f64} : (tensor<6xi32>) -> tensor<7xi32>
   return
 }
@@ -165,7 +165,7 @@ func.func @case(%a: tensor<6xi32>) {
 
 // 255 is the largest ui8.
 func.func @case(%a: tensor<6xui8>) {
-  // expected-error @below {{value 2.560000e+02 is not a number of the operand 'tensor<6xui8>' [pad_C4]}}
+  // expected-error @below {{value 256 is not a number of the operand 'tensor<6xui8>' [pad_C4]}}
   %0 = gpuc.pad %a low [1] high [0] interior [0] {value = 256.0 : f64} : (tensor<6xui8>) -> tensor<7xui8>
   return
 }

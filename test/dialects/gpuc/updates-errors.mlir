@@ -21,7 +21,7 @@ func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %t: tensor<i64>, %lr: tens
 
 // Momentum needs a buffer.
 func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{takes a buffer just when momentum is not 0, but momentum is 9.000000e-01 [sgd_update_C3]}}
+  // expected-error @below {{takes a buffer just when momentum is not 0, but momentum is 0.9 [sgd_update_C3]}}
   %0 = gpuc.sgd_update %w gradient %g step %t lr %lr {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
   return
 }
@@ -30,7 +30,7 @@ func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %t: tensor<i64>, %lr: tens
 
 // As in PyTorch.
 func.func @case(%w: tensor<4xf32>, %g: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{nesterov needs momentum and no dampening, but momentum is 0.000000e+00 and dampening 0.000000e+00 [sgd_update_C4]}}
+  // expected-error @below {{nesterov needs momentum and no dampening, but momentum is 0 and dampening 0 [sgd_update_C4]}}
   %0 = gpuc.sgd_update %w gradient %g step %t lr %lr {momentum = 0.0 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = true} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
   return
 }
@@ -57,7 +57,7 @@ func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %lr: tens
 
 // Weights would grow.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{momentum and weight_decay must not be negative and dampening a number, but they are 0.000000e+00, -1.000000e+00 and 0.000000e+00 [sgd_update_C6]}}
+  // expected-error @below {{momentum and weight_decay must not be negative and dampening a number, but they are 0, -1 and 0 [sgd_update_C6]}}
   %0 = gpuc.sgd_update %w gradient %w step %t lr %lr {momentum = 0.0 : f64, dampening = 0.0 : f64, weight_decay = -1.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
   return
 }
@@ -66,7 +66,7 @@ func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
 
 // The denominator could be 0.
 func.func @case(%w: tensor<4xf32>, %m: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{eps must not be negative, but is -1.000000e+00 [adam_update_C4]}}
+  // expected-error @below {{eps must not be negative, but is -1 [adam_update_C4]}}
   %0:3 = gpuc.adam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = -1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -84,7 +84,7 @@ func.func @case(%w: tensor<4xf32>, %m: tensor<4xf32>, %t: tensor<4xi64>, %lr: te
 
 // A moment that never moves.
 func.func @case(%w: tensor<4xf32>, %m: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{beta1 must lie in [0, 1), but is 1.000000e+00 [adam_update_C3]}}
+  // expected-error @below {{beta1 must lie in [0, 1), but is 1 [adam_update_C3]}}
   %0:3 = gpuc.adam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 1.0 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -120,7 +120,7 @@ func.func @case(%w: tensor<4xf32>, %lrs: tensor<4xf32>) {
 
 // Momentum needs a buffer.
 func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
-  // expected-error @below {{takes a buffer just when momentum is not 0, but momentum is 9.000000e-01 [rmsprop_update_C3]}}
+  // expected-error @below {{takes a buffer just when momentum is not 0, but momentum is 0.9 [rmsprop_update_C3]}}
   %0:2 = gpuc.rmsprop_update %w gradient %w square_avg %w lr %lr {alpha = 0.99 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64, momentum = 0.9 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -138,7 +138,7 @@ func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
 
 // As in PyTorch.
 func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
-  // expected-error @below {{alpha must not be negative, but is -1.000000e+00 [rmsprop_update_C5]}}
+  // expected-error @below {{alpha must not be negative, but is -1 [rmsprop_update_C5]}}
   %0:2 = gpuc.rmsprop_update %w gradient %w square_avg %w lr %lr {alpha = -1.0 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64, momentum = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -165,7 +165,7 @@ func.func @case(%w: tensor<4xf32>, %ts: tensor<4xi64>, %lr: tensor<f32>) {
 
 // A rate that grows without bound.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{lr_decay must not be negative, but is -1.000000e+00 [adagrad_update_C3]}}
+  // expected-error @below {{lr_decay must not be negative, but is -1 [adagrad_update_C3]}}
   %0:2 = gpuc.adagrad_update %w gradient %w sum %w step %t lr %lr {lr_decay = -1.0 : f64, eps = 1.0e-10 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -192,7 +192,7 @@ func.func @case(%w: tensor<4xf32>, %lrs: tensor<4xf32>) {
 
 // A gradient without a part in the step.
 func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
-  // expected-error @below {{beta1 must lie in [0, 1), but is 1.000000e+00 [lion_update_C3]}}
+  // expected-error @below {{beta1 must lie in [0, 1), but is 1 [lion_update_C3]}}
   %0:2 = gpuc.lion_update %w gradient %w exp_avg %w lr %lr {beta1 = 1.0 : f64, beta2 = 0.99 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -201,7 +201,7 @@ func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
 
 // Decay does not grow weights.
 func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
-  // expected-error @below {{weight_decay must not be negative, but is -1.000000e+00 [lion_update_C4]}}
+  // expected-error @below {{weight_decay must not be negative, but is -1 [lion_update_C4]}}
   %0:2 = gpuc.lion_update %w gradient %w exp_avg %w lr %lr {beta1 = 0.9 : f64, beta2 = 0.99 : f64, weight_decay = -1.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -264,7 +264,7 @@ func.func @case(%e: tensor<0x3xf32>, %r: tensor<4x1xf32>, %c: tensor<1x3xf32>, %
 
 // Means that would become less exact.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{beta2_decay must not be positive and d at least 1, but they are 5.000000e-01 and 1.000000e+00 [adafactor_update_C6]}}
+  // expected-error @below {{beta2_decay must not be positive and d at least 1, but they are 0.5 and 1 [adafactor_update_C6]}}
   %0:2 = gpuc.adafactor_update %w gradient %w variances %w step %t lr %lr {beta2_decay = 0.5 : f64, eps1 = 1.0e-7 : f64, eps2 = 0.001 : f64, d = 1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -273,7 +273,7 @@ func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
 
 // A bound below the size of every step.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{beta2_decay must not be positive and d at least 1, but they are -8.000000e-01 and 5.000000e-01 [adafactor_update_C6]}}
+  // expected-error @below {{beta2_decay must not be positive and d at least 1, but they are -0.8 and 0.5 [adafactor_update_C6]}}
   %0:2 = gpuc.adafactor_update %w gradient %w variances %w step %t lr %lr {beta2_decay = -0.8 : f64, eps1 = 1.0e-7 : f64, eps2 = 0.001 : f64, d = 0.5 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -282,7 +282,7 @@ func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
 
 // A least size is one.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{eps2 must not be negative, but is -1.000000e+00 [adafactor_update_C6]}}
+  // expected-error @below {{eps2 must not be negative, but is -1 [adafactor_update_C6]}}
   %0:2 = gpuc.adafactor_update %w gradient %w variances %w step %t lr %lr {beta2_decay = -0.8 : f64, eps1 = 1.0e-7 : f64, eps2 = -1.0 : f64, d = 1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -336,7 +336,7 @@ func.func @case(%a: tensor<4x3xf32>, %lr: tensor<f32>) {
 
 // A momentum that never moves.
 func.func @case(%a: tensor<4x3xf32>, %lr: tensor<f32>) {
-  // expected-error @below {{momentum must lie in [0, 1), but is 1.000000e+00 [muon_update_C5]}}
+  // expected-error @below {{momentum must lie in [0, 1), but is 1 [muon_update_C5]}}
   %0:2 = gpuc.muon_update %a gradient %a buffer %a lr %lr {momentum = 1.0 : f64, nesterov = true, ns_steps = 5 : i64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
   return
 }

@@ -21,7 +21,7 @@ func.func @case(%w: tensor<4xf32>, %ts: tensor<4xi64>, %lr: tensor<f32>) {
 
 // As in PyTorch.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{nesterov needs momentum and no dampening, but momentum is 9.000000e-01 and dampening 1.000000e-01 [sgd_update_C4]}}
+  // expected-error @below {{nesterov needs momentum and no dampening, but momentum is 0.9 and dampening 0.1 [sgd_update_C4]}}
   %0:2 = gpuc.sgd_update %w gradient %w buffer %w step %t lr %lr {momentum = 0.9 : f64, dampening = 0.1 : f64, weight_decay = 0.0 : f64, nesterov = true} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -30,7 +30,7 @@ func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
 
 // Updates would turn back.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{momentum and weight_decay must not be negative and dampening a number, but they are -5.000000e-01, 0.000000e+00 and 0.000000e+00 [sgd_update_C6]}}
+  // expected-error @below {{momentum and weight_decay must not be negative and dampening a number, but they are -0.5, 0 and 0 [sgd_update_C6]}}
   %0:2 = gpuc.sgd_update %w gradient %w buffer %w step %t lr %lr {momentum = -0.5 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -39,7 +39,7 @@ func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
 
 // No number at all.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{momentum and weight_decay must not be negative and dampening a number, but they are 0.000000e+00, 0.000000e+00 and nan [sgd_update_C6]}}
+  // expected-error @below {{momentum and weight_decay must not be negative and dampening a number, but they are 0, 0 and nan [sgd_update_C6]}}
   %0 = gpuc.sgd_update %w gradient %w step %t lr %lr {momentum = 0.0 : f64, dampening = 0x7FF8000000000000 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> tensor<4xf32>
   return
 }
@@ -114,7 +114,7 @@ func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lrs: tensor<4xf32>) {
 
 // A moment that never moves.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{beta2 must lie in [0, 1), but is 1.000000e+00 [adam_update_C3]}}
+  // expected-error @below {{beta2 must lie in [0, 1), but is 1 [adam_update_C3]}}
   %0:3 = gpuc.adam_update %w gradient %w moments %w, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 1.0 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -123,7 +123,7 @@ func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
 
 // Weights would grow.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{weight_decay must not be negative, but is -1.000000e+00 [adam_update_C4]}}
+  // expected-error @below {{weight_decay must not be negative, but is -1 [adam_update_C4]}}
   %0:3 = gpuc.adam_update %w gradient %w moments %w, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = -1.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -157,7 +157,7 @@ func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %lr: tensor<f32>) {
 
 // As in PyTorch.
 func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
-  // expected-error @below {{eps must not be negative, but is -1.000000e+00 [rmsprop_update_C5]}}
+  // expected-error @below {{eps must not be negative, but is -1 [rmsprop_update_C5]}}
   %0:2 = gpuc.rmsprop_update %w gradient %w square_avg %w lr %lr {alpha = 0.99 : f64, eps = -1.0 : f64, weight_decay = 0.0 : f64, momentum = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -166,7 +166,7 @@ func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
 
 // As in PyTorch.
 func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
-  // expected-error @below {{weight_decay must not be negative, but is -1.000000e+00 [rmsprop_update_C5]}}
+  // expected-error @below {{weight_decay must not be negative, but is -1 [rmsprop_update_C5]}}
   %0:2 = gpuc.rmsprop_update %w gradient %w square_avg %w lr %lr {alpha = 0.99 : f64, eps = 1.0e-8 : f64, weight_decay = -1.0 : f64, momentum = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -174,7 +174,7 @@ func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
 // -----
 
 func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
-  // expected-error @below {{momentum must not be negative, but is -1.000000e+00 [rmsprop_update_C5]}}
+  // expected-error @below {{momentum must not be negative, but is -1 [rmsprop_update_C5]}}
   %0:3 = gpuc.rmsprop_update %w gradient %w square_avg %w buffer %w lr %lr {alpha = 0.99 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64, momentum = -1.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -217,7 +217,7 @@ func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lrs: tensor<4xf32>) {
 
 // The denominator could be 0.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{eps must not be negative, but is -1.000000e+00 [adagrad_update_C3]}}
+  // expected-error @below {{eps must not be negative, but is -1 [adagrad_update_C3]}}
   %0:2 = gpuc.adagrad_update %w gradient %w sum %w step %t lr %lr {lr_decay = 0.0 : f64, eps = -1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -226,7 +226,7 @@ func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
 
 // Weights would grow.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{weight_decay must not be negative, but is -1.000000e+00 [adagrad_update_C3]}}
+  // expected-error @below {{weight_decay must not be negative, but is -1 [adagrad_update_C3]}}
   %0:2 = gpuc.adagrad_update %w gradient %w sum %w step %t lr %lr {lr_decay = 0.0 : f64, eps = 1.0e-10 : f64, weight_decay = -1.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -260,7 +260,7 @@ func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
 
 // An average that never moves.
 func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
-  // expected-error @below {{beta2 must lie in [0, 1), but is 1.000000e+00 [lion_update_C3]}}
+  // expected-error @below {{beta2 must lie in [0, 1), but is 1 [lion_update_C3]}}
   %0:2 = gpuc.lion_update %w gradient %w exp_avg %w lr %lr {beta1 = 0.9 : f64, beta2 = 1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -287,7 +287,7 @@ func.func @case(%d: tensor<?xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
 
 // A least size is none below 0.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{eps1 must not be negative, but is -1.000000e+00 [adafactor_update_C6]}}
+  // expected-error @below {{eps1 must not be negative, but is -1 [adafactor_update_C6]}}
   %0:2 = gpuc.adafactor_update %w gradient %w variances %w step %t lr %lr {beta2_decay = -0.8 : f64, eps1 = -1.0 : f64, eps2 = 0.001 : f64, d = 1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -296,7 +296,7 @@ func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
 
 // Weights would grow.
 func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
-  // expected-error @below {{weight_decay must not be negative, but is -1.000000e+00 [adafactor_update_C6]}}
+  // expected-error @below {{weight_decay must not be negative, but is -1 [adafactor_update_C6]}}
   %0:2 = gpuc.adafactor_update %w gradient %w variances %w step %t lr %lr {beta2_decay = -0.8 : f64, eps1 = 1.0e-7 : f64, eps2 = 0.001 : f64, d = 1.0 : f64, weight_decay = -1.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -348,7 +348,7 @@ func.func @case(%a: tensor<4x3xf32>, %lr: tensor<f32>) {
 
 // Weights would grow.
 func.func @case(%a: tensor<4x3xf32>, %lr: tensor<f32>) {
-  // expected-error @below {{weight_decay must not be negative, but is -1.000000e+00 [muon_update_C5]}}
+  // expected-error @below {{weight_decay must not be negative, but is -1 [muon_update_C5]}}
   %0:2 = gpuc.muon_update %a gradient %a buffer %a lr %lr {momentum = 0.95 : f64, nesterov = true, ns_steps = 5 : i64, weight_decay = -1.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
   return
 }
