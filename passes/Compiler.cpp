@@ -12,6 +12,7 @@
 #include "passes/Report.h"
 #include "passes/SourcePlaces.h"
 #include "passes/TensorSizes.h"
+#include "passes/codegen/Codegen.h"
 #include "passes/codegen/KernelCache.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -98,6 +99,23 @@ std::string targetOf(ModuleOp module, const CompilerOptions &options) {
 }
 
 } // namespace
+
+Status checkTarget(const std::string &target) {
+  const auto [kind, name] = StringRef(target).split(':');
+  if (kind != "host" && kind != "cuda")
+    return target == "auto"
+               ? okStatus()
+               : Status::error("unknown target '" + target + "': auto, host[:CPU] or cuda:ARCHITECTURE");
+  if (target == "host" || target == "host:native")
+    return okStatus();
+  if (name.empty())
+    return Status::error("'" + target +
+                         "' does not say which: host:CPU (x86-64-v3) or cuda:ARCHITECTURE (sm_90)");
+  std::string error;
+  bool holds = kind == "host" ? succeeded(HostTarget::parse(name, &error))
+                              : succeeded(CudaTarget::parse(name, &error));
+  return holds ? okStatus() : Status::error(error);
+}
 
 struct Compiler::State {
   MLIRContext context{MLIRContext::Threading::DISABLED};

@@ -27,6 +27,9 @@ struct CompilerOptions {
   uint64_t cacheBytes = 1u << 30; // that it may take
 };
 
+/// Whether there is such a target, and kernels can be made for it.
+Status checkTarget(const std::string &target);
+
 /// A context with every dialect that the compiler reads, and with diagnostics kept as one-line errors.
 class Compiler {
 public:

@@ -141,16 +141,6 @@ struct Request {
   gpuc::CompilerOptions options;
 };
 
-std::string findMalformedTarget(const std::string& target) {
-  size_t colon = target.find(':');
-  std::string kind = target.substr(0, colon);
-  bool named = colon != std::string::npos && colon + 1 < target.size();
-  if (target == "auto" || target == "host" || ((kind == "host" || kind == "cuda") && named)) return "";
-  if (kind == "host" || kind == "cuda")
-    return "--target: '" + target + "' does not say which: host:CPU (x86-64-v3) or cuda:ARCHITECTURE (sm_90)";
-  return "--target: unknown target '" + kind + "': auto, host[:CPU] or cuda:ARCHITECTURE";
-}
-
 /// What is wrong with the values of flags; empty if nothing is.
 std::string findMalformed(const Request& request) {
   for (const RecipeFlag& flag : request.recipe) {
@@ -158,8 +148,8 @@ std::string findMalformed(const Request& request) {
     gpuc::Status known = gpuc::Compiler().checkRecipe(flag.entry, flag.texts());
     if (!known.ok()) return "--" + flag.name + ": " + known.message();
   }
-  std::string target = findMalformedTarget(request.options.target);
-  return target.empty() ? parseMlirFlags(request.mlirFlags) : target;
+  gpuc::Status target = gpuc::checkTarget(request.options.target);
+  return target.ok() ? parseMlirFlags(request.mlirFlags) : "--target: " + target.message();
 }
 
 /// Of the first bytes of other files a parser could only say that they are no `.mlir`.

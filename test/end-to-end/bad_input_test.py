@@ -260,7 +260,11 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
                 (2, "--batch: '1e3' is not an integer", "--batch=1e3"),
                 (2, "--batch: '99999999999999999999' is not within the range of 64-bit integers", "--batch=99999999999999999999"),
                 (2, r"unknown flag --mlir-timng; did you mean --mlir-timing\?", "--mlir-timng"),
-                (1, ".*unknown CPU 'nonsense'.*", "--target=host:nonsense")):
+                (2, "--target: unknown CPU 'nonsense': name one as LLVM does, .*", "--target=host:nonsense"),
+                (2, "--target: CPU 'x86-64' has no fused multiply-add: .*", "--target=host:x86-64"),
+                (2, "--target: unknown GPU architecture 'sm_1': one of sm_80, .*", "--target=cuda:sm_1"),
+                (2, "--target: unknown target 'auto:sm_90': .*", "--target=auto:sm_90"),
+                (2, "--target: unknown GPU architecture 'sm_90:': one of .*", "--target=cuda:sm_90:")):
             self.refuses_to_compile(message, "model.mlir", flag, status=status)
         self.refuses(2, "missing argument: FILE", "gpuc-compile")
         self.refuses(2, "--seed is given twice", "gpuc-compile", "model.mlir", "--seed=1", "--seed=1", "-o", "new.plan")
