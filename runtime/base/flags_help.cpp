@@ -1,4 +1,8 @@
 // What --help prints: a usage line, the summary, then every positional argument and flag with its default.
+// Lines end where the terminal does, and go on under what they say.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "runtime/base/flags.h"
@@ -6,14 +10,51 @@
 namespace gpuc {
 namespace {
 
-constexpr size_t kHelpColumn = 30;
+constexpr size_t kHelpColumn = 30, kMostColumns = 100, kFewestColumns = 60;
+
+/// A narrower terminal than the fewest breaks lines by itself.
+size_t columns() {
+  winsize window{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col == 0) return kMostColumns;
+  return std::clamp<size_t>(window.ws_col, kFewestColumns, kMostColumns);
+}
+
+/// In characters; of UTF-8, bytes that begin none do not count.
+size_t widthOf(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
+}
+
+/// `text` behind what fills a line up to `indent`, where further lines begin, too. No word is broken.
+std::string wrapped(std::string_view text, size_t indent) {
+  const size_t most = columns();
+  std::string lines;
+  size_t used = indent;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const bool is_first = used == indent;
+    if (!is_first && used + 1 + widthOf(word) > most) {
+      lines += "\n" + std::string(indent, ' ');
+      used = indent;
+    } else if (!is_first) {
+      lines += ' ';
+      ++used;
+    }
+    lines += word;
+    used += widthOf(word);
+  }
+  return lines + "\n";
+}
 
 /// "  --input=FILE    what to read", the help on a line of its own when the left part is long.
 std::string row(const std::string& left, const std::string& help) {
   std::string text = "  " + left;
-  if (text.size() + 2 > kHelpColumn) text += "\n";
-  size_t used = text.back() == '\n' ? 0 : text.size();
-  return text + std::string(kHelpColumn - used, ' ') + help + "\n";
+  size_t used = widthOf(text);
+  if (used + 2 > kHelpColumn) {
+    text += "\n";
+    used = 0;
+  }
+  return text + std::string(kHelpColumn - used, ' ') + wrapped(help, kHelpColumn);
 }
 
 }  // namespace
@@ -36,7 +77,7 @@ std::string CommandLine::usage() const {
 }
 
 std::string CommandLine::help() const {
-  std::string text = usage() + summary_ + "\n";
+  std::string text = usage() + wrapped(summary_, 0);
   if (!positionals_.empty()) text += "\nArguments:\n";
   for (const Positional& positional : positionals_) text += row(positional.name, positional.help);
 

@@ -1,11 +1,16 @@
 """Every flag of every tool, tried on every other one: refused with status 2 and one line that names the tool which has it;
 and with values that it cannot have. And --help, which -h is too."""
 
+import fcntl
 import os
+import pty
 import re
+import struct
+import subprocess
+import termios
 import unittest
 
-from gpuc_tools import HERE, ToolTest
+from gpuc_tools import BIN, HERE, ToolTest
 
 # The tools with gpuc's own command lines; gpuc-opt, gpuc-reduce and gpuc-lsp-server have LLVM's.
 TOOLS = ("gpuc-compile gpuc-generate gpuc-import-onnx gpuc-inspect gpuc-model gpuc-place-buffers gpuc-run gpuc-train").split()
@@ -62,6 +67,34 @@ class UnknownFlags(ToolTest):
                 short = self.run_tool(tool, "-h")
                 self.assertEqual((short.returncode, short.stdout, short.stderr), (0, self.help[tool].stdout, ""))
 
+    def on_terminal(self, columns, *command):
+        """What a program writes to a terminal that is so wide."""
+        ours, its = pty.openpty()
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        program = subprocess.Popen([os.path.join(BIN, command[0]), *command[1:]], stdout=its, stderr=subprocess.PIPE)
+        os.close(its)
+        written = b""
+        try:
+            while piece := os.read(ours, 65536):
+                written += piece
+        except OSError:  # how Linux says that the other end is closed
+            pass
+        os.close(ours)
+        self.assertEqual((program.communicate()[1], program.returncode), (b"", 0))
+        return written.decode().replace("\r\n", "\n")
+
+    def test_help_is_as_wide_as_the_terminal(self):
+        """Or, where there is none, 100 columns; and no wider, nor narrower than 60."""
+        for tool in TOOLS:
+            for columns, most in ((None, 100), (250, 100), (80, 80), (60, 60), (20, 60)):
+                with self.subTest(f"{tool} {columns}"):
+                    text = self.on_terminal(columns, tool, "--help") if columns else self.help[tool].stdout
+                    self.assertEqual(text.split(), self.help[tool].stdout.split())
+                    long = [line for line in text.splitlines() if len(line) > most and " " in line.strip() and not line.startswith("Usage")]
+                    self.assertEqual(long, [])
+                    under = [line for line in text.splitlines() if line.startswith("   ")]
+                    self.assertEqual([line for line in under if len(line) - len(line.lstrip()) != 30], [])
+
     def test_llvm_tools_have_help_by_one_letter_too(self):
         for tool in LLVM_TOOLS:
             with self.subTest(tool):
@@ -82,7 +115,7 @@ class UnknownFlags(ToolTest):
             self.assertRegex(help_text, rf"(?m)^ +--{flag}\b")
 
     def test_all_tools_are_asked(self):
-        self.assertEqual(sorted(TOOLS + LLVM_TOOLS), sorted(name.removesuffix(".cpp") for name in os.listdir(os.path.join(HERE, "..", "..", "tools")) if name.endswith(".cpp")))
+        self.assertEqual(sorted(TOOLS + LLVM_TOOLS), sorted(name.removesuffix(".cpp") for name in os.listdir(os.path.join(HERE, "..", "..", "tools")) if name.startswith("gpuc-")))
 
 
 if __name__ == "__main__":

@@ -250,6 +250,24 @@ TEST(Flags, HelpNamesEveryFlagWithItsDefault) {
     EXPECT_NE(help.find(row), std::string::npos) << row << " is not in\n" << help;
 }
 
+/// In a pipe, or a file, as on a terminal of 100 columns.
+TEST(Flags, HelpGoesOnUnderWhatItSays) {
+  Tool tool;
+  std::string text, words;
+  for (int i = 0; i < 40; ++i) words += (i == 0 ? "" : " ") + std::string(1 + i % 7, 'a' + i % 26) + "…";
+  tool.cli.addString("long", &text, "TEXT", words);
+  std::string help = tool.cli.help(), found;
+  std::istringstream lines(help.substr(help.find("--long=TEXT") - 2));
+  for (std::string line; std::getline(lines, line) && !line.starts_with("  -h");) {
+    size_t characters = 0;
+    for (char byte : line) characters += (byte & 0xC0) != 0x80;
+    EXPECT_LE(characters, 100u) << line;
+    EXPECT_TRUE(found.empty() || line.starts_with(std::string(30, ' ') + line[30])) << line;
+    found += (found.empty() ? "" : " ") + line.substr(30);
+  }
+  EXPECT_EQ(found, words);
+}
+
 TEST(Flags, NearestNamePrefersTheSmallestDistance) {
   EXPECT_EQ(nearestName("epoch", {"epochs", "each"}), "epochs");
   EXPECT_EQ(nearestName("abc", {"abd", "abe"}), "abd");
