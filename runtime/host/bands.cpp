@@ -6,6 +6,7 @@
 
 #include "runtime/host/lower.h"
 #include "runtime/host/matmul/plan.h"
+#include "runtime/plan/footprint.h"
 
 namespace gpuc {
 namespace {
@@ -13,25 +14,23 @@ namespace {
 /// More are not looked at: a step of so many commands is long enough to share them one by one.
 constexpr size_t kMostOperands = 512;
 
-/// Bytes [begin, end) of the arena are all that an operand ever touches: `size` at a time, at places that
-/// differ by multiples of `step` (0: at one place).
 struct Touch {
-  uint64_t begin, end, size, step;
+  Footprint footprint;
   bool cut;  // a band touches its part alone
   bool written;
 };
 
 /// Two that are cut alike at whatever iteration they meet: their places are then the same, or apart.
-bool fallOnOneGrid(const Touch& a, const Touch& b) {
-  const uint64_t between = a.begin < b.begin ? b.begin - a.begin : a.begin - b.begin;
+bool fallOnOneGrid(const Footprint& a, const Footprint& b) {
+  const uint64_t between = std::max(a.bytes.begin, b.bytes.begin) - std::min(a.bytes.begin, b.bytes.begin);
   return a.size == b.size && a.step % a.size == 0 && b.step % b.size == 0 && between % a.size == 0;
 }
 
 /// Whether no band needs what another writes.
 bool stayApart(const Touch& a, const Touch& b) {
   if (!a.written && !b.written) return true;
-  if (a.end <= b.begin || b.end <= a.begin) return true;
-  return a.cut && b.cut && fallOnOneGrid(a, b);
+  if (!a.footprint.bytes.meets(b.footprint.bytes)) return true;
+  return a.cut && b.cut && fallOnOneGrid(a.footprint, b.footprint);
 }
 
 /// What commands touch, and how many rows all of them have to cut.
@@ -113,18 +112,8 @@ class Collector {
   }
 
   void touch(const fb::Operand* operand, bool cut, bool written) {
-    if (!operand || operand->size() == 0) return;
-    const fb::Buffer& buffer = *plan_.buffers()->Get(operand->buffer());
-    const uint64_t begin = buffer.offset() + operand->offset();
-    const uint64_t end = begin + operand->size() + (plan_.input_slots() - 1) * buffer.slot_stride();
-    Touch touch = {begin, end, operand->size(), buffer.slot_stride(), cut, written};
-    for (uint32_t d = 0; d < counts_.size(); ++d) {
-      const int64_t stride = counts_[d] > 1 ? strideOf(*operand, d) : 0;  // any number, if it is not taken
-      touch.step = std::gcd(touch.step, static_cast<uint64_t>(std::abs(stride)));
-      const int64_t moved = stride * static_cast<int64_t>(counts_[d] - 1);
-      (moved < 0 ? touch.begin : touch.end) += static_cast<uint64_t>(moved);
-    }
-    touches_.push_back(touch);
+    if (operand && operand->size() > 0)
+      touches_.push_back({footprintOf(plan_, *operand, counts_), cut, written});
   }
 
   const fb::Plan& plan_;

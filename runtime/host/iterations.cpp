@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "runtime/plan/footprint.h"
 #include "runtime/plan/operands.h"
 
 namespace gpuc {
 namespace {
 
-/// Bytes [begin, end) of the arena.
-struct Range {
-  uint64_t begin, end;
-};
-using Ranges = std::vector<Range>;
+using Ranges = std::vector<ByteRange>;
 
 /// What one iteration touches, and what of that it writes.
 struct Touched {
@@ -21,9 +18,10 @@ struct Touched {
 
 /// Sorted, and those that meet made one.
 void merge(Ranges& ranges) {
-  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::sort(ranges.begin(), ranges.end(),
+            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
   Ranges merged;
-  for (const Range& range : ranges)
+  for (const ByteRange& range : ranges)
     if (!merged.empty() && range.begin <= merged.back().end)
       merged.back().end = std::max(merged.back().end, range.end);
     else
@@ -34,7 +32,7 @@ void merge(Ranges& ranges) {
 /// Of two merged lists.
 bool meet(const Ranges& a, const Ranges& b) {
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    if (a[i].begin < b[j].end && b[j].begin < a[i].end) return true;
+    if (a[i].meets(b[j])) return true;
     a[i].end < b[j].end ? ++i : ++j;
   }
   return false;
@@ -83,13 +81,7 @@ class Collector {
   /// All that the operand is in the repeats within, in each iteration.
   void touch(const fb::Operand& operand, bool written) {
     if (operand.size() == 0) return;
-    const fb::Buffer& buffer = *plan_.buffers()->Get(operand.buffer());
-    Range range = {buffer.offset() + operand.offset(), buffer.offset() + operand.offset() + operand.size()};
-    range.end += (plan_.input_slots() - 1) * buffer.slot_stride();
-    for (uint32_t d = 0; d < counts_.size(); ++d) {
-      const int64_t moved = strideOf(operand, d + 1) * static_cast<int64_t>(counts_[d] - 1);
-      (moved < 0 ? range.begin : range.end) += static_cast<uint64_t>(moved);
-    }
+    ByteRange range = footprintOf(plan_, operand, counts_, /*outermost=*/1).bytes;
     for (Touched& touched : iterations_) {
       touched.all.push_back(range);
       if (written) touched.written.push_back(range);

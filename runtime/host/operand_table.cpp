@@ -4,6 +4,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "runtime/plan/footprint.h"
+
 namespace gpuc {
 
 OperandTable::OperandTable(const fb::Plan& plan, const fb::Program& program, const Arena& arena,
@@ -104,13 +106,9 @@ void OperandTable::noteStrides(void** entry, const fb::Operand& operand) {
 /// What the main stream touches; strides of repeats make the range longer, at either end.
 void OperandTable::noteAccess(void** entry, uint64_t begin, const fb::Operand& operand) {
   if (!isMainStream()) return;
-  uint64_t end = begin + operand.size();
-  for (uint32_t d = 0; d < repeat_counts_.size(); ++d) {
-    const int64_t moved = strideOf(operand, d) * static_cast<int64_t>(repeat_counts_[d] - 1);
-    (moved < 0 ? begin : end) += static_cast<uint64_t>(moved);
-  }
+  const ByteRange bytes = overRepeats({begin, begin + operand.size()}, operand, repeat_counts_);
   out_.accesses.push_back({static_cast<uint32_t>(list_->size()), static_cast<uint32_t>(entry - operands_),
-                           begin, end, operand.size()});
+                           bytes.begin, bytes.end, operand.size()});
 }
 
 //===----------------------------------------------------------------------===//
