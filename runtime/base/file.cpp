@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "runtime/base/exceptions.h"
@@ -92,46 +93,85 @@ std::string followLinks(const std::string& path) {
   return text;
 }
 
-/// A file that is written under another name first.
-struct Temporary {
-  std::string name;
-  Descriptor file;
-};
-
-/// A new file beside `path`. A name may be taken: by one of this number before, which was killed, or by one
-/// on another machine that shares the folder.
-Temporary makeTemporary(const std::string& path, mode_t mode) {
-  static std::atomic<unsigned> count{0};
-  constexpr unsigned kMostNames = 1'000'000;
-  for (unsigned tried = 1;; ++tried) {
-    std::string name = path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(count++);
-    int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (file >= 0 || errno != EEXIST || tried == kMostNames) return {std::move(name), Descriptor(file)};
-  }
+std::string folderOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
 /// Makes the rename itself durable. Some file systems refuse to sync folders; the bytes are safe all the
 /// same.
 void syncFolderOf(const std::string& path) {
-  size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Descriptor descriptor(::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (descriptor.ok()) (void)::fsync(descriptor.get());
 }
 
-/// What replaces a file is nobody else's to read before it has that file's permissions. Errors name `path`,
-/// which the user knows, and not the temporary, which is gone by then.
-Status writeTemporary(const std::string& path, std::span<const std::string_view> pieces,
-                      const struct stat* replaced) {
-  Temporary temporary = makeTemporary(path, replaced ? 0600 : 0666);
-  int file = temporary.file.get();
-  if (!temporary.file.ok()) return systemError("write", path);
-  Status status = writePieces(file, pieces, path);
-  if (status.ok() && replaced && ::fchmod(file, replaced->st_mode & 07777) != 0)
-    status = systemError("set the permissions of", path);
-  if (status.ok() && ::fsync(file) != 0) status = systemError("write", path);
-  if (status.ok() && ::rename(temporary.name.c_str(), path.c_str()) != 0) status = systemError("write", path);
-  if (!status.ok()) ::unlink(temporary.name.c_str());
+/// What is to stand at `path`, and what stands there; null if nothing does. Errors name `path`, which the
+/// user knows, and not the temporary, which is gone by then.
+struct Replacement {
+  const std::string& path;
+  std::span<const std::string_view> pieces;
+  const struct stat* replaced;
+
+  /// Of what is written until it is whole: what replaces a file is nobody else's to read before it has that
+  /// file's permissions.
+  mode_t mode() const { return replaced ? 0600 : 0666; }
+
+  Status fill(int file) const {
+    GPUC_RETURN_IF_ERROR(writePieces(file, pieces, path));
+    if (replaced && ::fchmod(file, replaced->st_mode & 07777) != 0)
+      return systemError("set the permissions of", path);
+    return ::fsync(file) == 0 ? okStatus() : systemError("write", path);
+  }
+
+  Status rename(const std::string& temporary) const {
+    return ::rename(temporary.c_str(), path.c_str()) == 0 ? okStatus() : systemError("write", path);
+  }
+};
+
+/// A name beside `path` that `take` could have; empty, with errno, if it could have none. A name may be
+/// taken: by one of this number before, which was killed, or by one on another machine that shares the
+/// folder.
+template <typename Take>
+std::string takeName(const std::string& path, Take take) {
+  static std::atomic<unsigned> count{0};
+  constexpr unsigned kMostNames = 1'000'000;
+  for (unsigned tried = 1; tried <= kMostNames; ++tried) {
+    std::string name = path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(count++);
+    if (take(name)) return name;
+    if (errno != EEXIST) break;
+  }
+  return "";
+}
+
+/// Through a file without a name, of which nothing is left if the process ends before it is whole. None if
+/// the file system, or one without /proc, knows no such files.
+std::optional<Status> replaceThroughUnnamed(const Replacement& replacement) {
+  Descriptor file(
+      ::open(folderOf(replacement.path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, replacement.mode()));
+  if (!file.ok()) return std::nullopt;
+  if (Status filled = replacement.fill(file.get()); !filled.ok()) return filled;
+  // No link can be made over a file, so that it gets a name of its own for a moment.
+  const std::string unnamed = "/proc/self/fd/" + std::to_string(file.get());
+  std::string name = takeName(replacement.path, [&](const std::string& name) {
+    return ::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  });
+  if (name.empty()) return std::nullopt;
+  Status status = replacement.rename(name);
+  if (!status.ok()) ::unlink(name.c_str());
+  return status;
+}
+
+Status replaceThroughNamed(const Replacement& replacement) {
+  int number = -1;
+  std::string name = takeName(replacement.path, [&](const std::string& name) {
+    number = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replacement.mode());
+    return number >= 0;
+  });
+  if (name.empty()) return systemError("write", replacement.path);
+  Descriptor file(number);
+  Status status = replacement.fill(file.get());
+  if (status.ok()) status = replacement.rename(name);
+  if (!status.ok()) ::unlink(name.c_str());
   return status;
 }
 
@@ -155,7 +195,9 @@ Status writeFileAtomically(const std::string& path, std::span<const std::string_
   bool exists = ::stat(target.c_str(), &info) == 0;
   // Renaming over a device would replace the device.
   if (exists && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return writeDirectly(target, pieces);
-  GPUC_RETURN_IF_ERROR(writeTemporary(target, pieces, exists ? &info : nullptr));
+  const Replacement replacement{target, pieces, exists ? &info : nullptr};
+  std::optional<Status> replaced = replaceThroughUnnamed(replacement);
+  GPUC_RETURN_IF_ERROR(replaced ? *replaced : replaceThroughNamed(replacement));
   syncFolderOf(target);
   return okStatus();
 }

@@ -14,8 +14,10 @@ Result<std::string> readFile(const std::string& path);
 
 /// Replaces the file at `path` by `bytes`: written to a temporary file in the same folder, synced, renamed.
 /// Whoever reads `path` sees the old bytes or the new ones; after an error the old ones, and no temporary is
-/// left. Links are followed; the permissions of a replaced file are kept, and its temporary is the owner's
-/// alone. "-" is stdout; devices and pipes are written directly.
+/// left. Nor does a process leave one that is killed while it writes, where the file system has files without
+/// names (not over NFS, say): there it is `path`.tmp.PID.NUMBER. Links are followed; the permissions of a
+/// replaced file are kept, and its temporary is the owner's alone. "-" is stdout; devices and pipes are
+/// written directly.
 Status writeFileAtomically(const std::string& path, std::string_view bytes);
 
 /// As above, from pieces that are written one after the other: a large file need not be put together first.

@@ -1,7 +1,10 @@
 // Reading whole files, and writing them so that a failure leaves what was there.
 #include "runtime/base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -30,6 +33,22 @@ class FileTest : public testing::Test {
   std::string path(const char* name) const { return (folder_ / name).string(); }
   size_t fileCount() const {
     return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
+  }
+
+  bool knowsUnnamedFiles() const {
+    int file = ::open(folder_.c_str(), O_WRONLY | O_TMPFILE, 0600);
+    if (file >= 0) ::close(file);
+    return file >= 0;
+  }
+
+  /// How a process ends that does this, as waitpid has it.
+  template <typename Work>
+  static int outcomeOf(Work work) {
+    pid_t child = ::fork();
+    if (child == 0) ::_exit(work());
+    int outcome = 0;
+    ::waitpid(child, &outcome, 0);
+    return outcome;
   }
 
   fs::path folder_;
@@ -70,16 +89,13 @@ TEST_F(FileTest, AFileLargerThanTheMemoryIsAnError) {
   if (kIsSanitized) GTEST_SKIP() << "a sanitizer needs more addresses than are left";
   std::ofstream(path("x")) << "x";
   fs::resize_file(path("x"), uint64_t{1} << 40);  // of holes
-  pid_t child = ::fork();
-  if (child == 0) {
-    struct rlimit limit = {rlim_t{1} << 34, rlim_t{1} << 34};
-    ::setrlimit(RLIMIT_AS, &limit);
-    Status status = readFile(path("x")).status();
-    ::_exit(status.message() == "cannot read " + path("x") + ": out of memory" ? 0 : 1);
-  }
-  int outcome = 0;
-  ::waitpid(child, &outcome, 0);
-  EXPECT_TRUE(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0);
+  EXPECT_EQ(outcomeOf([&] {
+              struct rlimit limit = {rlim_t{1} << 34, rlim_t{1} << 34};
+              ::setrlimit(RLIMIT_AS, &limit);
+              Status status = readFile(path("x")).status();
+              return status.message() == "cannot read " + path("x") + ": out of memory" ? 0 : 1;
+            }),
+            0);
 }
 
 TEST_F(FileTest, FolderIsNotAFile) {
@@ -113,32 +129,67 @@ TEST_F(FileTest, NamesThatAKilledPredecessorLeftAreInNobodysWay) {
   EXPECT_EQ(*readFile(path((begin + "0").c_str())), "half");
 }
 
-// Seen while the pieces are written: a child, because the test would be the file's owner all the same.
-TEST_F(FileTest, WhatReplacesASecretIsNeverReadable) {
+// The limit on files' size kills it in the middle.
+TEST_F(FileTest, AWriterThatIsKilledLeavesNothing) {
+  if (!knowsUnnamedFiles()) GTEST_SKIP() << folder_ << " lies on a file system without unnamed files";
   ASSERT_TRUE(writeFileAtomically(path("x"), "old").ok());
-  for (auto [kept, meanwhile] : {std::pair(0600, 0600), {0640, 0600}, {0400, 0600}, {0666, 0600}}) {
-    fs::permissions(path("x"), fs::perms(kept));
-    // The write stops within the temporary, and the process with it.
-    pid_t child = ::fork();
-    if (child == 0) {
+  for (const char* name : {"x", "new"}) {
+    int outcome = outcomeOf([&] {
       std::signal(SIGXFSZ, SIG_DFL);
       struct rlimit small = {1000, 1000};
       ::setrlimit(RLIMIT_FSIZE, &small);
+      (void)writeFileAtomically(path(name), std::string(5000, 'n')).ok();
+      return 0;
+    });
+    EXPECT_TRUE(WIFSIGNALED(outcome)) << outcome;
+    EXPECT_EQ(fileCount(), 1u);
+    EXPECT_EQ(*readFile(path("x")), "old");
+  }
+}
+
+// What has no name gets one by /proc, which may be hidden.
+TEST_F(FileTest, WithoutUnnamedFilesTheTemporaryHasAName) {
+  ASSERT_TRUE(writeFileAtomically(path("x"), "old").ok());
+  fs::permissions(path("x"), fs::perms(0640));
+  constexpr int kMayNot = 77;
+  int outcome = outcomeOf([&] {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", "/proc", "tmpfs", 0, nullptr) != 0)
+      return kMayNot;
+    return writeFileAtomically(path("x"), "new").ok() && writeFileAtomically(path("y"), "new").ok() ? 0 : 1;
+  });
+  if (WIFEXITED(outcome) && WEXITSTATUS(outcome) == kMayNot) GTEST_SKIP() << "/proc cannot be hidden";
+  EXPECT_EQ(outcome, 0);
+  EXPECT_EQ(*readFile(path("x")) + *readFile(path("y")), "newnew");
+  EXPECT_EQ(fs::status(path("x")).permissions(), fs::perms(0640));
+  EXPECT_EQ(fileCount(), 2u);
+}
+
+/// The permissions of the first file that was opened and can be written: what a process does at its last.
+extern "C" void exitWithPermissions(int) {
+  for (int file = 3; file < 256; ++file) {
+    struct stat info;
+    if (::fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
+        (::fcntl(file, F_GETFL) & O_ACCMODE) == O_WRONLY)
+      ::_exit((info.st_mode & 0777) == 0600 ? 60 : 1);
+  }
+  ::_exit(2);
+}
+
+// Seen while the pieces are written: a child, because the test would be the file's owner all the same.
+TEST_F(FileTest, WhatReplacesASecretIsNeverReadable) {
+  ASSERT_TRUE(writeFileAtomically(path("x"), "old").ok());
+  for (int kept : {0600, 0640, 0400, 0666}) {
+    fs::permissions(path("x"), fs::perms(kept));
+    // The write stops within the temporary.
+    int outcome = outcomeOf([&] {
+      std::signal(SIGXFSZ, exitWithPermissions);
+      struct rlimit small = {1000, 1000};
+      ::setrlimit(RLIMIT_FSIZE, &small);
       (void)writeFileAtomically(path("x"), std::string(5000, 'n')).ok();
-      ::_exit(0);
-    }
-    int outcome = 0;
-    ::waitpid(child, &outcome, 0);
-    ASSERT_TRUE(WIFSIGNALED(outcome));
-    std::string temporary = path("x.tmp.") + std::to_string(child) + ".";
-    int found = 0;
-    for (const auto& entry : fs::directory_iterator(folder_)) {
-      if (!entry.path().string().starts_with(temporary)) continue;
-      ++found;
-      EXPECT_EQ(fs::status(entry).permissions(), fs::perms(meanwhile));
-      fs::remove(entry);
-    }
-    EXPECT_EQ(found, 1);
+      return 0;
+    });
+    EXPECT_TRUE(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 60) << outcome;
     ASSERT_TRUE(writeFileAtomically(path("x"), "new").ok());
     EXPECT_EQ(fs::status(path("x")).permissions(), fs::perms(kept));
   }
