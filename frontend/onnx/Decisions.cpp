@@ -42,6 +42,9 @@ void Importer::reportDecisions(const Unmerged &unmerged) {
         someOf(unmerged.unsure) + " (" + std::to_string(unmerged.unsure.size()) +
         ") were one initializer with weights of other nodes, and whether they are tied or only began equal "
         "is not known");
+  if (!unmerged.copies.empty())
+    refuseTraining("the exporter wrote tied weights twice, transposed (" +
+                   std::to_string(unmerged.copies.size()) + "): " + someOf(unmerged.copies));
   if (!unmerged.lost.empty())
     refuseTraining("the exporter's optimizer has merged, folded or left out parameters (" +
                    std::to_string(unmerged.lost.size()) + "): " + someOf(unmerged.lost));

@@ -11,6 +11,7 @@
 #include "frontend/onnx/HostTensor.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 namespace gpuc::onnx {
@@ -38,6 +39,18 @@ HostTensorPtr transposed(const HostTensor &tensor) {
   return pick(tensor, {columns, rows}, sources);
 }
 
+/// Of two matrices; most differ in their first elements.
+bool isTransposeOf(const HostTensor &a, const HostTensor &b) {
+  const size_t rows = a.spec.shape[0], columns = a.spec.shape[1], size = sizeOf(a.spec.type);
+  if (a.spec.type != b.spec.type || b.spec.shape != std::vector<int64_t>{a.spec.shape[1], a.spec.shape[0]})
+    return false;
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t c = 0; c < columns; ++c)
+      if (std::memcmp(&(*a.bytes)[(r * columns + c) * size], &(*b.bytes)[(c * rows + r) * size], size) != 0)
+        return false;
+  return true;
+}
+
 class Unmerger {
 public:
   explicit Unmerger(Model &model) : graph_(model.graph), origins_(model) {
@@ -56,6 +69,7 @@ public:
     splitByNotes();
     splitByRole();
     placeTransposes();
+    findCopies();
     return std::move(out_);
   }
 
@@ -361,6 +375,24 @@ private:
       }
       use.node->inputs[use.input] = own;
     }
+  }
+
+  //===-- Without notes ----------------------------------------------------===//
+
+  /// PyTorch's older exporter folds a weight's Transpose: of a tied one that another node reads as it is,
+  /// that is a second initializer.
+  void findCopies() {
+    for (const auto &[name, tensor] : graph_.initializers) {
+      if (origins_.of(name) != Origin::reshaped || !isMatrix(*tensor) || isUniform(*tensor))
+        continue;
+      for (const auto &[other, weight] : graph_.initializers)
+        if (origins_.of(other) == Origin::state && isMatrix(*weight) && isTransposeOf(*tensor, *weight))
+          out_.copies.push_back(name + "' of '" + other);
+    }
+  }
+
+  static bool isMatrix(const HostTensor &tensor) {
+    return tensor.supported && gpuc::isFloat(tensor.spec.type) && tensor.spec.shape.size() == 2;
   }
 
   Graph &graph_;

@@ -15,6 +15,7 @@ namespace gpuc::onnx {
 struct Unmerged {
   std::vector<std::string> apart;  ///< New initializers: one for each role and place of one that was merged.
   std::vector<std::string> unsure; ///< Those of them for which nothing but their value speaks.
+  std::vector<std::string> copies; ///< Transposes of a weight that is there as well: "copy' of 'weight".
   std::vector<std::string> lost;   ///< Parameters of the export that no initializer stands for any more.
 };
 
