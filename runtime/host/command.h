@@ -51,7 +51,6 @@ struct HostCommand {
     int64_t first_tile;
     int64_t tiles;
     double tile_ns;
-    uint32_t reads;  // the first operands; the others are written
   };
   struct Matmul {
     const MatmulKernel* kernel;
@@ -113,14 +112,12 @@ struct HostCommand {
   };
 };
 
-/// Whether the command writes the operand at this place of its entries in the pointer table.
-bool isWritten(const HostCommand& command, uint32_t operand);
-
 /// What a command touches: `bytes` of them somewhere in [begin, end) of the arena, which is longer in a
 /// repeat that moves the operand.
 struct CommandAccess {
   uint32_t command, operand;
   uint64_t begin, end, bytes;
+  bool written;
 };
 
 /// Zeros that take no memory before they are written to: a plan may name one large buffer as many outputs.

@@ -113,7 +113,7 @@ class Lowering {
     if (command.work_type() == fb::Work::Repeat) return lowerRepeat(command);
     HostCommand result{};
     result.source = &command;
-    result.operands = table_.beginCommand();
+    result.operands = table_.beginCommand(command);
     switch (command.work_type()) {
       case fb::Work::Launch:
         lower(*command.work_as_Launch(), result);
@@ -152,11 +152,12 @@ class Lowering {
     for (const fb::Operand* operand : each(launch.writes())) table_.add(operand);
     result.kind = HostCommand::Kind::launch;
     const int64_t tiles = static_cast<int64_t>(launch.tiles()) / band_.count;
-    result.launch = {.function = kernels_[launch.kernel()],
-                     .first_tile = tiles * band_.number,
-                     .tiles = tiles,
-                     .tile_ns = 10'000 / static_cast<double>(launch.grain()),
-                     .reads = countOf(launch.reads())};
+    result.launch = {
+        .function = kernels_[launch.kernel()],
+        .first_tile = tiles * band_.number,
+        .tiles = tiles,
+        .tile_ns = 10'000 / static_cast<double>(launch.grain()),
+    };
   }
 
   Status lower(const fb::Matmul& matmul, HostCommand& result) {

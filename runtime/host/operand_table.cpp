@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/plan/footprint.h"
+#include "runtime/plan/operands.h"
 
 namespace gpuc {
 
@@ -40,6 +41,16 @@ uint64_t OperandTable::slotStride(const fb::Buffer& buffer) const {
 // Operands
 //===----------------------------------------------------------------------===//
 
+void** OperandTable::beginCommand(const fb::Command& command) {
+  written_ = operandsOf(command).writes;
+  std::sort(written_.begin(), written_.end());
+  return operands_ = next_entry_;
+}
+
+bool OperandTable::isWritten(const fb::Operand& operand) const {
+  return std::binary_search(written_.begin(), written_.end(), &operand);
+}
+
 void OperandTable::add(const fb::Operand* operand, uint64_t first_byte) {
   void** entry = next_entry_++;
   if (!operand) return;
@@ -53,7 +64,7 @@ void OperandTable::add(const fb::Operand* operand, uint64_t first_byte) {
                    .offset = offset,
                    .list = list_,
                    .command = list_->size(),
-                   .operand = static_cast<uint32_t>(entry - operands_)});
+                   .written = isWritten(*operand)});
   if (slotStride(buffer) != 0) out_.slot_pointers.push_back({entry, address, slotStride(buffer)});
   noteStrides(entry, *operand);
   noteAccess(entry, buffer.offset() + offset, *operand);
@@ -108,7 +119,7 @@ void OperandTable::noteAccess(void** entry, uint64_t begin, const fb::Operand& o
   if (!isMainStream()) return;
   const ByteRange bytes = overRepeats({begin, begin + operand.size()}, operand, repeat_counts_);
   out_.accesses.push_back({static_cast<uint32_t>(list_->size()), static_cast<uint32_t>(entry - operands_),
-                           bytes.begin, bytes.end, operand.size()});
+                           bytes.begin, bytes.end, operand.size(), isWritten(operand)});
 }
 
 //===----------------------------------------------------------------------===//
@@ -150,7 +161,7 @@ void OperandTable::placeInput(uint32_t port, bool is_output) {
                                 .readers = {}};
   input.readers.reserve(uses.size());
   for (const Use& use : uses) {
-    input.only_read &= !isWritten(commandOf(use), use.operand) || bringsInput(commandOf(use), port);
+    input.only_read &= !use.written || bringsInput(commandOf(use), port);
     input.readers.push_back({use.entry, use.offset});
   }
   for (const Use& use : uses)

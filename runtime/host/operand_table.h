@@ -39,7 +39,7 @@ class OperandTable {
   bool isMainStream() const { return list_ == &out_.streams[0]; }
 
   /// Where the next command's operands begin.
-  void** beginCommand() { return operands_ = next_entry_; }
+  void** beginCommand(const fb::Command& command);
   void endCommand(const HostCommand& command) { list_->push_back(command); }
 
   /// The next operand: its address in the arena, `first_byte` behind its beginning, or null where there is
@@ -73,7 +73,7 @@ class OperandTable {
     uint64_t offset;  // in it
     std::vector<HostCommand>* list;
     size_t command;
-    uint32_t operand;
+    bool written;
   };
 
   const fb::Buffer& bufferOf(uint32_t index) const { return *plan_.buffers()->Get(index); }
@@ -85,6 +85,7 @@ class OperandTable {
   bool bringsInput(const HostCommand& command, uint32_t port) const;
   void noteStrides(void** entry, const fb::Operand& operand);
   void noteAccess(void** entry, uint64_t begin, const fb::Operand& operand);
+  bool isWritten(const fb::Operand& operand) const;
   std::byte* stagingOf(uint32_t port);
 
   const fb::Plan& plan_;
@@ -94,6 +95,7 @@ class OperandTable {
   std::vector<HostCommand>* list_ = nullptr;
   void** next_entry_ = nullptr;
   void** operands_ = nullptr;                         // of the current command
+  std::vector<const fb::Operand*> written_;           // likewise, sorted
   std::vector<std::vector<MovingPointer>*> repeats_;  // outermost first
   std::vector<uint64_t> repeat_counts_;               // likewise
   int64_t iteration_ = 0;

@@ -258,15 +258,14 @@ class Touches {
     for (size_t i = first_[command]; i < first_[command + 1]; ++i) {
       const CommandAccess& access = accesses_[i];
       const Cut cut = cutOf(command, access);
-      const bool written = isWritten(commands_[command], access.operand);
       for (auto at = splitAt(access.begin); at != last_.end() && at->first < access.end;
            at = last_.erase(at)) {
         splitAt(access.end);
-        follow({access.end, command, cut, written, clock_}, at->second,
+        follow({access.end, command, cut, access.written, clock_}, at->second,
                std::min(at->second.end - at->first, access.bytes), times);
       }
       clock_ += access.bytes;
-      last_[access.begin] = {access.end, command, cut, written, clock_};
+      last_[access.begin] = {access.end, command, cut, access.written, clock_};
     }
   }
 

@@ -24,7 +24,8 @@ class Step {
     HostCommand command{};
     command.kind = HostCommand::Kind::copy;
     command.copy = {.bytes = bytes, .of_read_input = in_place};
-    accesses_.push_back({static_cast<uint32_t>(commands_.size()), 1, begin, begin + bytes, bytes});
+    accesses_.push_back(
+        {static_cast<uint32_t>(commands_.size()), 1, begin, begin + bytes, bytes, /*written=*/true});
     commands_.push_back(command);
     return *this;
   }
@@ -36,7 +37,8 @@ class Step {
     shape.m = m, shape.n = n, shape.k = k_;
     shape.transpose_b = transpose_b;
     HostCommand command = matmulOf(shape);
-    accesses_.push_back({static_cast<uint32_t>(commands_.size()), operand, begin, begin + bytes, bytes});
+    accesses_.push_back(
+        {static_cast<uint32_t>(commands_.size()), operand, begin, begin + bytes, bytes, operand == 2});
     commands_.push_back(command);
     return *this;
   }
@@ -97,9 +99,9 @@ class Step {
     command.launch = {.function = nullptr,
                       .first_tile = 0,
                       .tiles = tiles,
-                      .tile_ns = 10'000. / static_cast<double>(grain),
-                      .reads = 0};
-    accesses_.push_back({static_cast<uint32_t>(commands_.size()), 0, begin, end, end - begin});
+                      .tile_ns = 10'000. / static_cast<double>(grain)};
+    accesses_.push_back(
+        {static_cast<uint32_t>(commands_.size()), 0, begin, end, end - begin, /*written=*/true});
     commands_.push_back(command);
     return *this;
   }
