@@ -236,12 +236,12 @@ class LossScaleTest(ToolTest):
         model = self.write("tiny.mlir", MODEL)
         for flag, message in (("--loss-scale=dinamic", "error: --loss-scale: unknown loss scale 'dinamic': the nearest is 'dynamic'"),
                               ("--loss-scale=dynamic:grow=2", "loss scale dynamic has no key 'grow': the nearest is"),
-                              ("--loss-scale=dynamic:backoff_factor=1", "backoff_factor must lie between 0 and 1"),
-                              ("--loss-scale=dynamic:growth_factor=1", "growth_factor must be above 1"),
-                              ("--loss-scale=dynamic:growth_interval=0.5", "growth_interval is a whole number of steps"),
-                              ("--loss-scale=dynamic:min_scale=1e6", "min_scale is above 0, and not above init_scale"),
+                              ("--loss-scale=dynamic:backoff_factor=1", "backoff_factor must be above 0 and below 1, but is 1"),
+                              ("--loss-scale=dynamic:growth_factor=1", "growth_factor must be above 1, but is 1"),
+                              ("--loss-scale=dynamic:growth_interval=0.5", "growth_interval must be a whole number of steps from 1 to 2147483647, but is 0.5"),
+                              ("--loss-scale=dynamic:min_scale=1e6", "min_scale must not be above init_scale, but they are 1e+06 and 65536"),
                               ("--loss-scale=static", "loss scale static needs a value for 'scale'"),
-                              ("--loss-scale=static:scale=1e39", "a scale is above 0, and an f32"),
+                              ("--loss-scale=static:scale=1e39", "scale must be above 0, and within f32, but is 1e+39"),
                               ("--precision=fp8", "error: --precision: precision fp8: plans hold no products of 8 bits"),
                               ("--precision=bf16:f32=3", "precision: f32 lists layers and ops")):
             result = self.run_tool("gpuc-compile", model, "-o", self.path("no.plan"), flag)
