@@ -123,6 +123,20 @@ def opt():
                    max_position_embeddings=16, dropout=0)
 
 
+def bloom():
+    return decoder("Bloom", hidden_size=16, n_layer=2, n_head=2, hidden_dropout=0, attention_dropout=0)
+
+
+def wav2vec2():
+    import transformers
+    config = transformers.Wav2Vec2Config(
+        conv_dim=(8, 8), conv_kernel=(10, 3), conv_stride=(5, 2), num_feat_extract_layers=2, num_conv_pos_embeddings=8,
+        num_conv_pos_embedding_groups=2, classifier_proj_size=8, num_labels=CLASSES, hidden_dropout=0, attention_dropout=0,
+        feat_proj_dropout=0, activation_dropout=0, final_dropout=0, layerdrop=0, apply_spec_augment=False, **SIZES)
+    model = First(transformers.Wav2Vec2ForSequenceClassification(config), "logits")
+    return model, {"x": torch.randn(BATCH, 400)}, "cross_entropy"
+
+
 def t5_encoder():
     import transformers
     config = transformers.T5Config(vocab_size=WORDS, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2, dropout_rate=0)
@@ -211,6 +225,8 @@ MODELS = {
     "transformers-llama": llama,
     "transformers-gpt_neox": gpt_neox,
     "transformers-opt": opt,
+    "transformers-bloom": bloom,
+    "transformers-wav2vec2": wav2vec2,
     "transformers-t5_encoder": t5_encoder,
     "transformers-clip": clip,
     "smp-unet": lambda: segmentation("Unet", decoder_channels=(16, 8, 8, 8, 8)),
