@@ -1,7 +1,7 @@
 //===- Diagnostics.cpp - The first error, as one line -----------------------===//
 
 #include "passes/Diagnostics.h"
-#include "passes/Locations.h"
+#include "passes/base/Locations.h"
 
 #include "runtime/base/warn.h"
 

@@ -1,6 +1,7 @@
-//===- Passes.h - The compiler's passes and how they are registered ----------===//
+//===- Passes.h - The compiler's passes, and what they tell one another ------===//
 //
-// Each pass is described in Passes.td and lives in a file of its own; Pipelines.h strings them together.
+// Each pass is described in Passes.td and lives in a file of its own; Pipelines.h strings them together and
+// registers them.
 //
 #pragma once
 
@@ -31,11 +32,5 @@ inline constexpr llvm::StringLiteral kFusedForAttr = "gpuc.fused_for";
 
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
-
-/// Registers the dialects that the compiler reads and writes.
-void registerAllDialects(mlir::DialectRegistry &registry);
-
-/// Registers every pass and pipeline under the name by which `gpuc-opt` runs it.
-void registerAllPasses();
 
 } // namespace gpuc

@@ -4,7 +4,7 @@
 
 #include "dialects/plan/PlanOps.h"
 #include "passes/Passes.h"
-#include "passes/RecipeTexts.h"
+#include "passes/recipe/RecipeTexts.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"

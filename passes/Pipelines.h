@@ -40,4 +40,10 @@ void buildEvalPipeline(mlir::OpPassManager &passes, const PipelineOptions &optio
 /// `target`: host[:CPU] or cuda:ARCHITECTURE.
 void buildPlanPipeline(mlir::OpPassManager &passes, const std::string &target, Stage from = Stage::trainStep);
 
+/// Registers the dialects that the compiler reads and writes.
+void registerAllDialects(mlir::DialectRegistry &registry);
+
+/// Registers every pass and pipeline under the name by which `gpuc-opt` runs it.
+void registerAllPasses();
+
 } // namespace gpuc

@@ -3,7 +3,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "passes/OptionHelp.h"
-#include "passes/Passes.h"
+#include "passes/Pipelines.h"
 
 int main(int argc, char** argv) {
   gpuc::hideOptionsOfLibraries();

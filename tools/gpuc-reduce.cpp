@@ -5,7 +5,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 #include "passes/OptionHelp.h"
-#include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include "passes/ReduceGraph.h"
 #include "runtime/base/output_files.h"
 

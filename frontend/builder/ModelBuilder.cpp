@@ -2,7 +2,7 @@
 
 #include "frontend/builder/ModelBuilder.h"
 #include "frontend/builder/Graph.h"
-#include "passes/Optimizers.h"
+#include "passes/recipe/Optimizers.h"
 #include "runtime/base/file.h"
 
 #include "mlir/IR/Verifier.h"

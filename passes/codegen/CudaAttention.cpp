@@ -2,7 +2,7 @@
 
 #include "passes/codegen/CudaAttention.h"
 
-#include "passes/AttentionViews.h"
+#include "passes/base/AttentionViews.h"
 #include "passes/codegen/Philox.h"
 
 #include <limits>

@@ -3,7 +3,7 @@
 #include "test/gradients/Fixture.h"
 
 #include "dialects/gpuc/GpucOps.h"
-#include "passes/Passes.h"
+#include "passes/Pipelines.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"

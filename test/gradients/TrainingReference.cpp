@@ -2,7 +2,7 @@
 
 #include "test/gradients/TrainingReference.h"
 
-#include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include "test/reference/RunningError.h"
 
 #include "mlir/Parser/Parser.h"

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/ChannelsFirst.h"
-#include "passes/ChannelsLast.h"
+#include "passes/layout/ChannelsFirst.h"
+#include "passes/layout/ChannelsLast.h"
 #include "test/gradients/Fixture.h"
 
 #include "mlir/IR/Verifier.h"

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Compiler.h"
-#include "passes/FuseClusters.h"
-#include "passes/Inline.h"
+#include "passes/base/Inline.h"
+#include "passes/kernels/FuseClusters.h"
 
 #include "mlir/Pass/PassManager.h"
 

@@ -1,7 +1,7 @@
 // The table of gpuc-mixed-precision against PyTorch's autocast lists (autocast_lists.py), and against the
 // dialect: each op has a row.
 #include "dialects/gpuc/GpucOps.h"
-#include "passes/PrecisionLists.h"
+#include "passes/precision/PrecisionLists.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
@@ -60,7 +60,7 @@ TEST(PrecisionLists, EveryOpHasARule) {
   for (mlir::RegisteredOperationName name : context.getRegisteredOperationsByDialect("gpuc")) {
     known.insert(name.stripDialect());
     EXPECT_NE(findPrecisionRule(name.stripDialect()), nullptr)
-        << name.getStringRef().str() << " has no row in passes/PrecisionLists.cpp";
+        << name.getStringRef().str() << " has no row in passes/precision/PrecisionLists.cpp";
   }
   for (const PrecisionRule &rule : precisionRules())
     EXPECT_TRUE(known.contains(rule.op)) << rule.op.str() << " is no op of the dialect";

@@ -19,7 +19,7 @@ RULES = {
     "passes/placement/": ("passes/placement/", "runtime/base/"),
     "passes/": ("passes/", "dialects/", "runtime/base/", "runtime/plan/", *MLIR),
     "dialects/": ("dialects/", *MLIR),
-    "frontend/": ("frontend/", "dialects/", "passes/Optimizers.h", "runtime/base/", *MLIR),
+    "frontend/": ("frontend/", "dialects/", "passes/recipe/Optimizers.h", "runtime/base/", *MLIR),
 }
 
 # A vendor's headers, and the one folder that wraps them.

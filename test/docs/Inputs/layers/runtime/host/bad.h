@@ -1,3 +1,3 @@
 #include "mlir/IR/Value.h"
-#include "passes/Specs.h"
+#include "passes/base/Specs.h"
 #include "runtime/base/status.h"

@@ -1,0 +1,21 @@
+//===- Entries.cpp - Functions that are entries of a plan -------------------===//
+
+#include "passes/base/Entries.h"
+
+#include "dialects/gpuc/GpucOps.h"
+
+namespace gpuc {
+
+using namespace mlir;
+
+bool isExpanded(ModuleOp module) {
+  return module.getOps<ir::RecipeOp>().empty() && module.lookupSymbol("init");
+}
+
+std::string argumentName(func::FuncOp function, unsigned index) {
+  if (auto name = function.getArgAttrOfType<StringAttr>(index, kNameAttr))
+    return name.str();
+  return "arg" + std::to_string(index);
+}
+
+} // namespace gpuc

@@ -1,0 +1,43 @@
+//===- BatchBinding.cpp - A number for the leading `?` ------------------------===//
+
+#include "passes/batch/BatchBinding.h"
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/AttrTypeSubElements.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+bool isDynamic(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && !tensor.hasStaticShape();
+}
+
+void bindBatch(Operation *root, int64_t batch) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([batch](RankedTensorType type) -> std::optional<Type> {
+    if (type.getRank() == 0 || !type.isDynamicDim(0))
+      return std::nullopt;
+    SmallVector<int64_t> shape(type.getShape());
+    shape.front() = batch;
+    return type.clone(shape);
+  });
+  replacer.recursivelyReplaceElementsIn(root, /*replaceAttrs=*/true, /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+}
+
+void markRows(func::FuncOp function) {
+  auto mark = UnitAttr::get(function.getContext());
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (isDynamic(type))
+      function.setArgAttr(index, kPerRowAttr, mark);
+  function.walk([&](Operation *op) {
+    if (isa<ir::RandomOpInterface, ir::AttentionOp>(op) && isDynamic(op->getResult(0).getType()))
+      op->setAttr(kPerRowAttr, mark);
+  });
+}
+
+} // namespace gpuc

@@ -1,0 +1,130 @@
+//===- MaskPadding.cpp - Rows that hold no sample count nothing --------------===//
+//
+// Contract: the last batch of a data set may be padded with rows that hold no sample. Each function that the
+// recipe names gets an argument `rows : tensor<i32>`, how many rows hold one, and each loss in it
+// (LossOpInterface) that has no mask of its own gets the mask iota < rows. A function without losses is left
+// alone: padding it is for the runtime to refuse.
+//
+// A loss over more rows than the batch (the tokens of a batch of sentences) is taken to hold each sample's
+// rows together.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/Passes.h"
+#include "passes/base/Entries.h"
+#include "passes/base/Inline.h"
+
+namespace gpuc {
+#define GEN_PASS_DEF_MASKPADDINGPASS
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto batch = module->getAttrOfType<IntegerAttr>("gpuc.batch");
+    if (!batch)
+      return; // Nothing says how many rows a sample has.
+    for (auto recipe : module.getOps<ir::RecipeOp>())
+      for (StringRef key : {"loss", "accuracy"})
+        if (auto symbol = recipe->getAttrOfType<FlatSymbolRefAttr>(key))
+          if (failed(maskFunction(recipe, key, symbol, batch.getInt())))
+            return signalPassFailure();
+    for (auto function : llvm::to_vector(module.getOps<func::FuncOp>()))
+      if (auto shards = function->getAttrOfType<IntegerAttr>(kShardsAttr))
+        if (failed(maskLosses(function, batch.getInt() / shards.getInt())))
+          return signalPassFailure();
+  }
+
+  /// Masks the losses of the function under `key` of the recipe. Others may use that function, by calls or
+  /// gradients, so that it is a copy which gets the argument; it takes the place of a function that nobody
+  /// else uses.
+  static LogicalResult maskFunction(ir::RecipeOp recipe, StringRef key, FlatSymbolRefAttr symbol,
+                                    int64_t batch) {
+    auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(recipe, symbol);
+    if (!function || function.isExternal())
+      return recipe.emitOpError("names @") << symbol.getValue() << ", which has no body in this module";
+    if (isMasked(function))
+      return success();
+    OpBuilder builder(function);
+    builder.setInsertionPointAfter(function);
+    auto copy = cast<func::FuncOp>(builder.clone(*function));
+    copy.setName((symbol.getValue() + "_of_rows").str());
+    copy.setPrivate();
+    if (failed(inlineCalls(copy)))
+      return failure();
+    if (unmaskedLosses(copy).empty()) {
+      copy.erase();
+      return success();
+    }
+    recipe->setAttr(key, FlatSymbolRefAttr::get(copy.getSymNameAttr()));
+    if (SymbolTable::symbolKnownUseEmpty(function, function->getParentOp())) {
+      function.erase();
+      copy.setName(symbol.getValue());
+      recipe->setAttr(key, symbol);
+    }
+    return maskLosses(copy, batch);
+  }
+
+  static bool isMasked(func::FuncOp function) {
+    for (unsigned index = 0; index < function.getNumArguments(); ++index)
+      if (auto role = function.getArgAttrOfType<StringAttr>(index, "gpuc.role");
+          role && role.getValue() == "rows")
+        return true;
+    return false;
+  }
+
+  static SmallVector<ir::LossOpInterface> unmaskedLosses(func::FuncOp function) {
+    SmallVector<ir::LossOpInterface> losses;
+    function.walk([&](ir::LossOpInterface loss) {
+      if (!loss.getRowMask())
+        losses.push_back(loss);
+    });
+    return losses;
+  }
+
+  /// Adds the argument, if there are losses for it.
+  static LogicalResult maskLosses(func::FuncOp function, int64_t batch) {
+    SmallVector<ir::LossOpInterface> losses = unmaskedLosses(function);
+    if (losses.empty() || isMasked(function))
+      return success();
+    Builder attributes(function.getContext());
+    auto count = RankedTensorType::get({}, attributes.getI32Type());
+    NamedAttribute named[] = {attributes.getNamedAttr(kNameAttr, attributes.getStringAttr("rows")),
+                              attributes.getNamedAttr("gpuc.role", attributes.getStringAttr("rows"))};
+    unsigned end = function.getNumArguments();
+    if (failed(function.insertArgument(end, count, attributes.getDictionaryAttr(named), function.getLoc())))
+      return failure();
+    for (ir::LossOpInterface loss : losses) {
+      if (loss->getBlock() != &function.getBody().front())
+        return loss->emitOpError("stands in a loop: give it a mask for rows that are padding, or compute it "
+                                 "behind the loop, of what the loop stacks");
+      if (loss.getRows() % batch != 0)
+        return loss->emitOpError("is over ") << loss.getRows() << " rows, not a multiple of the batch of "
+                                             << batch << ": give it a mask for rows that are padding";
+      loss.setRowMask(buildMask(loss, function.getArgument(end), batch));
+    }
+    return success();
+  }
+
+  /// iota < rows · (rows of the loss / batch), as tensor<rows of the loss x i1>.
+  static Value buildMask(ir::LossOpInterface loss, Value rows, int64_t batch) {
+    OpBuilder builder(loss);
+    Location location = loss->getLoc();
+    if (int64_t each = loss.getRows() / batch; each != 1) {
+      Value factor = ir::ConstantOp::create(builder, location, rows.getType(), double(each));
+      rows = ir::MulOp::create(builder, location, rows.getType(), rows, factor);
+    }
+    auto type = RankedTensorType::get({loss.getRows()}, builder.getI32Type());
+    Value index = ir::IotaOp::create(builder, location, type, builder.getI64IntegerAttr(0));
+    Value limit = ir::BroadcastOp::create(builder, location, type, rows, builder.getDenseI64ArrayAttr({}));
+    return ir::CompareOp::create(builder, location, ir::Comparison::lt, index, limit);
+  }
+};
+
+} // namespace
+} // namespace gpuc

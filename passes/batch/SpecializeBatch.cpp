@@ -1,0 +1,113 @@
+//===- SpecializeBatch.cpp - Binds the batch --------------------------------===//
+//
+// Contract: a leading `?` is the same number wherever it stands in a module, so binding it is a replacement
+// of types, and nothing has to be inferred. Every type is replaced where it is kept: in results, in block
+// arguments and in attributes (function types). The module then has static shapes only, which this pass
+// checks before it claims so. Loops with `batch_first` become loops over their first dimension.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/Passes.h"
+#include "passes/base/Entries.h"
+#include "passes/base/TensorSizes.h"
+#include "passes/batch/BatchBinding.h"
+#include "passes/batch/TimeFirst.h"
+
+namespace gpuc {
+#define GEN_PASS_DEF_SPECIALIZEBATCHPASS
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// The first op under `root` that has a `?` in a type that it keeps, or null.
+Operation *findDynamic(Operation *root) {
+  Operation *found = nullptr;
+  auto holdsDynamic = [](auto element) {
+    return element
+        .walk([](Type type) { return isDynamic(type) ? WalkResult::interrupt() : WalkResult::advance(); })
+        .wasInterrupted();
+  };
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    bool dynamic = llvm::any_of(op->getResultTypes(), isDynamic) || holdsDynamic(op->getAttrDictionary());
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        dynamic |= llvm::any_of(block.getArgumentTypes(), isDynamic);
+    if (!dynamic)
+      return WalkResult::advance();
+    found = op;
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
+class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatchPass> {
+  using SpecializeBatchPassBase::SpecializeBatchPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    // Passes may well compute with nothing: the steps between a loop's first and its last, of one step.
+    if (!isExpanded(module) && failed(checkExtents(module)))
+      return signalPassFailure();
+    FailureOr<int64_t> chosen = chooseBatch(module);
+    if (failed(chosen))
+      return signalPassFailure();
+    if (*chosen == 0)
+      return turnLoops(); // Static shapes and nothing that says how many rows they have.
+
+    module->setAttr("gpuc.batch", Builder(module).getI64IntegerAttr(*chosen));
+    if (accumulates(module))
+      llvm::for_each(module.getOps<func::FuncOp>(), markRows);
+    bindBatch(module, *chosen);
+    if (Operation *left = findDynamic(module)) {
+      left->emitOpError("has a `?` that is not the leading dimension: only the batch may be unknown");
+      return signalPassFailure();
+    }
+    if (failed(checkTensorSizes(module)))
+      return signalPassFailure();
+    turnLoops();
+  }
+
+  static bool accumulates(ModuleOp module) {
+    return llvm::any_of(module.getOps<ir::RecipeOp>(),
+                        [](ir::RecipeOp recipe) { return recipe.getAccumulate().value_or(1) != 1; });
+  }
+
+  /// Nothing needs the batch to lead any more: loops over time get that first.
+  void turnLoops() {
+    SmallVector<ir::ScanOp> scans;
+    getOperation().walk([&](ir::ScanOp scan) {
+      if (scan.getBatchFirst())
+        scans.push_back(scan);
+    });
+    llvm::for_each(scans, putTimeFirst);
+  }
+
+  /// The batch, 0 if none is known and none is needed.
+  FailureOr<int64_t> chooseBatch(ModuleOp module) {
+    int64_t given = batch, chosen = given;
+    if (given < 0)
+      return module.emitError("batch must be at least 1, not ") << given;
+    auto recipes = module.getOps<ir::RecipeOp>();
+    if (chosen == 0 && !recipes.empty())
+      chosen = (*recipes.begin()).getBatch().value_or(0);
+
+    bool needed = findDynamic(module) != nullptr;
+    if (needed && chosen == 0)
+      return module.emitError("no batch is known: pass --batch=N or give the recipe `batch = N`");
+    auto bound = module->getAttrOfType<IntegerAttr>("gpuc.batch");
+    if (!needed && bound) {
+      if (given != 0 && given != bound.getInt())
+        return module.emitError("the batch is already bound to ") << bound.getInt() << ", not to " << given;
+      return bound.getInt();
+    }
+    if (!needed && given != 0)
+      module.emitWarning("batch=") << given << " changes nothing: no shape has a leading `?`";
+    return chosen;
+  }
+};
+
+} // namespace
+} // namespace gpuc

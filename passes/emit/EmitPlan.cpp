@@ -1,0 +1,485 @@
+//===- EmitPlan.cpp - Write a placed plan as a file -------------------------===//
+//
+// One walk over the module fills the schema's tables (runtime/plan/plan.fbs), in their order. Machine code is
+// made last, by the target's code generator, from the kernels' bodies.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/emit/EmitPlan.h"
+
+#include "dialects/plan/PlanOps.h"
+#include "passes/base/Locations.h"
+#include "passes/emit/EmitShapes.h"
+#include "passes/emit/KernelCode.h"
+#include "passes/plan/AttentionShapes.h"
+#include "passes/plan/ConvShapes.h"
+#include "passes/plan/PinnedBytes.h"
+
+#include "runtime/base/quote.h"
+#include "runtime/base/version.h"
+#include "runtime/plan/header.h"
+#include "runtime/plan/plan.h"
+#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/seal.h"
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+fb::DataType dataType(Type element) {
+  if (auto integer = dyn_cast<IntegerType>(element)) {
+    switch (integer.getWidth()) {
+    case 64:
+      return fb::DataType::i64;
+    case 32:
+      return fb::DataType::i32;
+    case 8:
+      return integer.isUnsigned() ? fb::DataType::ui8 : fb::DataType::i8;
+    default:
+      return fb::DataType::i1;
+    }
+  }
+  if (element.isF64())
+    return fb::DataType::f64;
+  if (element.isF16())
+    return fb::DataType::f16;
+  return element.isBF16() ? fb::DataType::bf16 : fb::DataType::f32;
+}
+
+/// The layer that something came from, for profiles and errors.
+std::string locationText(Location location) { return printable(layerName(location)); }
+
+std::string specText(ir::SpecAttr spec) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  Attribute(spec).print(stream);
+  StringRef bare = text; // #gpuc.spec<NAME(…)>
+  bare.consume_front("#gpuc.spec<");
+  bare.consume_back(">");
+  return bare.str();
+}
+
+/// The bytes of a constant in memory; i1 takes a byte.
+std::vector<uint8_t> bytesOf(DenseElementsAttr elements) {
+  std::vector<uint8_t> bytes;
+  auto append = [&](const APInt &number) {
+    unsigned size = llvm::divideCeil(number.getBitWidth(), 8);
+    uint64_t word = number.getZExtValue();
+    for (unsigned byte = 0; byte < size; ++byte)
+      bytes.push_back(static_cast<uint8_t>(word >> (8 * byte)));
+  };
+  if (isa<FloatType>(elements.getElementType()))
+    for (const APFloat &number : elements.getValues<APFloat>())
+      append(number.bitcastToAPInt());
+  else
+    for (const APInt &number : elements.getValues<APInt>())
+      append(number);
+  return bytes;
+}
+
+class Emitter {
+public:
+  Emitter(ModuleOp module, const EmitOptions &options)
+      : module(module), symbols(module), options(options), arena(*module.getOps<plan::ArenaOp>().begin()) {}
+
+  LogicalResult run() {
+    emitFacts();
+    for (auto variable : module.getOps<plan::VariableOp>())
+      emitVariable(variable);
+    for (auto constant : module.getOps<plan::ConstantOp>())
+      if (failed(emitConstant(constant)))
+        return failure();
+    if (failed(emitKernels()))
+      return failure();
+    for (auto program : module.getOps<plan::ProgramOp>())
+      emitProgram(program);
+    if (code.targetKind == plan::TargetKind::cuda)
+      file.pinned_bytes = pinnedBytesOf(module, arena.getSlots());
+    return success();
+  }
+
+  std::string seal() {
+    flatbuffers::FlatBufferBuilder builder(1 << 16);
+    builder.Finish(fb::Plan::Pack(builder, &file), fb::PlanIdentifier());
+    return sealPlan({reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()});
+  }
+
+private:
+  int64_t moduleNumber(StringRef name, int64_t otherwise) {
+    auto attribute = module->getAttrOfType<IntegerAttr>(name);
+    return attribute ? attribute.getInt() : otherwise;
+  }
+
+  void emitFacts() {
+    file.name = module.getSymName().value_or("model").str(); // a plan has a name, a module need not
+    file.compiler_version = GPUC_VERSION;
+    file.seed = options.defaultSeed.value_or(moduleNumber(plan::kSeedAttr, 0));
+    file.batch = moduleNumber(plan::kBatchAttr, 0);
+    file.global_batch = file.batch * moduleNumber(plan::kAccumulateAttr, 1);
+    file.arena_bytes = arena.getBytes();
+    file.alignment = kBufferAlignment;
+    file.input_slots = arena.getSlots();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Buffers
+  //===--------------------------------------------------------------------===//
+
+  /// `key` is what identityOf says of all who use it.
+  uint32_t addBuffer(const void *key, Location location, StringRef name, RankedTensorType type,
+                     plan::Category category, uint64_t place, uint64_t slotStride = 0) {
+    auto buffer = std::make_unique<fb::BufferT>();
+    buffer->name = printable(name);
+    buffer->type = dataType(type.getElementType());
+    buffer->shape.assign(type.getShape().begin(), type.getShape().end());
+    buffer->offset = place;
+    buffer->size = ir::sizeInBytes(type);
+    buffer->slot_stride = slotStride;
+    buffer->category = static_cast<fb::Category>(category);
+    buffer->location = locationText(location);
+    file.buffers.push_back(std::move(buffer));
+    return bufferIndex[key] = file.buffers.size() - 1;
+  }
+
+  /// A variable's or constant's buffer is shared by all programs that use it.
+  uint32_t indexOf(plan::BufferOpInterface buffer) { return bufferIndex.lookup(plan::identityOf(buffer)); }
+
+  void emitVariable(plan::VariableOp variable) {
+    auto entry = std::make_unique<fb::VariableT>();
+    entry->name = variable.getSymName().str();
+    entry->kind = llvm::StringSwitch<fb::VariableKind>(variable.getKind())
+                      .Case("statistic", fb::VariableKind::statistic)
+                      .Case("optimizer", fb::VariableKind::optimizer)
+                      .Case("counter", fb::VariableKind::counter)
+                      .Default(fb::VariableKind::parameter);
+    entry->buffer = addBuffer(variable.getSymNameAttr().getAsOpaquePointer(), variable.getLoc(),
+                              variable.getSymName(), cast<RankedTensorType>(variable.getType()),
+                              variable.getCategory(), variable.getPlace().value_or(0));
+    entry->initializer = specText(variable.getInitializer());
+    entry->trainable = entry->kind == fb::VariableKind::parameter && !variable.getFrozen();
+    file.variables.push_back(std::move(entry));
+  }
+
+  LogicalResult emitConstant(plan::ConstantOp constant) {
+    auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
+    if (!elements)
+      return constant.emitOpError("has elements that are not stored in the module");
+    auto entry = std::make_unique<fb::ConstantT>();
+    entry->buffer = addBuffer(constant.getSymNameAttr().getAsOpaquePointer(), constant.getLoc(),
+                              constant.getSymName(), cast<RankedTensorType>(elements.getType()),
+                              plan::Category::constant, constant.getPlace().value_or(0));
+    entry->data = bytesOf(elements);
+    file.constants.push_back(std::move(entry));
+    return success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Kernels
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult emitKernels() {
+    FailureOr<KernelCode> compiled = compileKernels(module, options.codegen);
+    if (failed(compiled))
+      return failure();
+    code = std::move(*compiled);
+    file.target = std::make_unique<fb::TargetT>();
+    file.target->kind = static_cast<fb::TargetKind>(code.targetKind);
+    file.target->name = code.targetName;
+    file.target->features = code.targetFeatures;
+    for (const auto &[name, version] : code.libraries) {
+      auto library = std::make_unique<fb::LibraryT>();
+      library->name = name;
+      library->version = version;
+      file.libraries.push_back(std::move(library));
+    }
+    for (auto kernel : module.getOps<plan::KernelOp>()) {
+      auto entry = std::make_unique<fb::KernelT>();
+      entry->name = printable(kernel.getSymName());
+      entry->symbol = code.schedules[kernel].symbol;
+      entry->operands =
+          kernel.getBody().getNumArguments() + kernel.getBody().front().getTerminator()->getNumOperands();
+      entry->location = locationText(kernel.getLoc());
+      kernelIndex[kernel.getSymName()] = file.kernels.size();
+      file.kernels.push_back(std::move(entry));
+    }
+    for (KernelCode::Object &object : code.objects) {
+      auto entry = std::make_unique<fb::CodeT>();
+      entry->kind = object.kind;
+      entry->architecture = object.architecture;
+      entry->data.assign(object.bytes.begin(), object.bytes.end());
+      file.code.push_back(std::move(entry));
+    }
+    return success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Programs
+  //===--------------------------------------------------------------------===//
+
+  void emitProgram(plan::ProgramOp op) {
+    program = std::make_unique<fb::ProgramT>();
+    program->name = op.getSymName().str();
+    program->peak_bytes = op.getPeakBytes().value_or(0);
+    eventIndex.clear();
+    inputPort.clear();
+    outputPorts.clear();
+    for (auto input : op.getBody().getOps<plan::InputOp>())
+      emitInput(input);
+    for (auto buffer : op.getBody().getOps<plan::AllocOp>())
+      if (buffer.getPlace()) // none if nothing uses it
+        addBuffer(buffer, buffer.getLoc(), buffer.getName(), cast<RankedTensorType>(buffer.getType()),
+                  buffer.getCategory(), *buffer.getPlace());
+    for (auto event : op.getBody().getOps<plan::EventOp>()) {
+      eventIndex[event] = program->events.size();
+      program->events.push_back(event.getName().str());
+    }
+    for (auto output : op.getBody().getOps<plan::OutputOp>()) {
+      auto entry = std::make_unique<fb::OutputT>();
+      entry->name = output.getName().str();
+      entry->buffer = indexOf(plan::bufferOf(output.getBuffer()));
+      emitChecks(output, *entry);
+      outputPorts[output.getBuffer()].push_back(program->outputs.size());
+      program->outputs.push_back(std::move(entry));
+    }
+    for (auto stream : op.getBody().getOps<plan::StreamOp>()) {
+      auto entry = std::make_unique<fb::StreamT>();
+      entry->name = stream.getName().str();
+      emitCommands(stream.getBody().front(), entry->commands);
+      program->streams.push_back(std::move(entry));
+    }
+    file.programs.push_back(std::move(program));
+  }
+
+  static void emitChecks(plan::OutputOp output, fb::OutputT &entry) {
+    if (!output.getChecks())
+      return;
+    for (auto check : output.getChecks()->getAsRange<ir::CheckAttr>()) {
+      auto label = std::make_unique<fb::CheckT>();
+      label->op = check.getOp().str();
+      label->layer = printable(check.getLayer());
+      label->location = printable(check.getLocation());
+      label->backward = check.getBackward();
+      entry.checks.push_back(std::move(label));
+    }
+  }
+
+  void emitInput(plan::InputOp input) {
+    auto entry = std::make_unique<fb::InputT>();
+    entry->name = input.getName().str();
+    entry->role = input.getRows() ? fb::InputRole::rows : fb::InputRole::data;
+    entry->buffer =
+        addBuffer(input, input.getLoc(), input.getName(), cast<RankedTensorType>(input.getType()),
+                  plan::Category::input, input.getPlace().value_or(0), input.getSlotStride().value_or(0));
+    entry->range = input.getRange().value_or(-1);
+    entry->ignored = input.getIgnored().value_or(0);
+    inputPort[input.getBuffer()] = program->inputs.size();
+    program->inputs.push_back(std::move(entry));
+  }
+
+  void emitCommands(Block &block, std::vector<std::unique_ptr<fb::CommandT>> &commands) {
+    for (auto op : block.getOps<plan::CommandOpInterface>()) {
+      if (auto download = dyn_cast<plan::DownloadOp>(*op)) {
+        emitDownloads(download, commands);
+        continue;
+      }
+      auto command = std::make_unique<fb::CommandT>();
+      command->location = locationText(op.getLoc());
+      TypeSwitch<Operation *>(op)
+          .Case([&](plan::LaunchOp launch) { command->work.Set(emitLaunch(launch)); })
+          .Case([&](plan::MatmulOp matmul) { command->work.Set(emitMatmul(matmul)); })
+          .Case([&](plan::ConvOp conv) { command->work.Set(emitConv(conv)); })
+          .Case([&](plan::AttentionOp attention) { command->work.Set(emitAttention(attention)); })
+          .Case([&](plan::AttentionGradientOp gradient) { command->work.Set(emitAttention(gradient)); })
+          .Case([&](plan::UploadOp upload) { command->work.Set(emitUpload(upload)); })
+          .Case([&](plan::CopyOp copy) { command->work.Set(emitCopy(copy)); })
+          .Case([&](plan::FillOp fill) { command->work.Set(emitFill(fill)); })
+          .Case([&](plan::RecordOp record) {
+            fb::RecordT entry;
+            entry.event = eventIndex.lookup(record.getEvent());
+            command->work.Set(std::move(entry));
+          })
+          .Case([&](plan::WaitOp wait) {
+            fb::WaitT entry;
+            entry.event = eventIndex.lookup(wait.getEvent());
+            entry.distance = wait.getDistance();
+            command->work.Set(std::move(entry));
+          })
+          .Case([&](plan::RepeatOp repeat) {
+            fb::RepeatT entry;
+            entry.count = repeat.getCount();
+            emitCommands(repeat.getBody().front(), entry.commands);
+            command->work.Set(std::move(entry));
+          });
+      commands.push_back(std::move(command));
+    }
+  }
+
+  std::unique_ptr<fb::OperandT> optionalOperand(Value value) { return value ? operand(value) : nullptr; }
+  std::unique_ptr<fb::OperandT> operand(Value value) {
+    plan::Range range = plan::rangeOf(value);
+    auto entry = std::make_unique<fb::OperandT>();
+    entry->buffer = indexOf(range.buffer);
+    entry->offset = range.offset;
+    entry->size = range.size;
+    entry->strides.assign(range.strides.begin(), range.strides.end());
+    return entry;
+  }
+
+  fb::LaunchT emitLaunch(plan::LaunchOp launch) {
+    auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
+    const KernelCode::Schedule &schedule = code.schedules[kernel];
+    fb::LaunchT entry;
+    entry.kernel = kernelIndex.lookup(launch.getKernel());
+    for (Value input : launch.getInputs())
+      entry.reads.push_back(operand(input));
+    for (Value output : launch.getOutputs())
+      entry.writes.push_back(operand(output));
+    entry.tiles = schedule.tiles;
+    entry.grain = schedule.grain;
+    entry.bands = schedule.bands;
+    entry.cut.assign(schedule.cut.begin(), schedule.cut.end());
+    entry.grid = schedule.grid;
+    entry.block = schedule.block;
+    return entry;
+  }
+
+  fb::MatmulT emitMatmul(plan::MatmulOp matmul) {
+    fb::MatmulT entry;
+    entry.type = dataType(matmul.getElement());
+    entry.a = operand(matmul.getLhs());
+    entry.b = operand(matmul.getRhs());
+    entry.c = operand(matmul.getResult());
+    entry.bias = optionalOperand(matmul.getBias());
+    entry.mask = optionalOperand(matmul.getMask());
+    entry.relu = matmul.getRelu();
+    entry.accumulate = matmul.getAccumulate();
+    entry.workspace = optionalOperand(matmul.getWorkspace());
+    entry.batch = matmul.getBatch();
+    entry.m = matmul.getM();
+    entry.n = matmul.getN();
+    entry.k = matmul.getK();
+    entry.transpose_a = matmul.getTransposeLhs();
+    entry.transpose_b = matmul.getTransposeRhs();
+    entry.batch_stride_a = entry.batch > 1 ? entry.m * entry.k : 0;
+    entry.batch_stride_b = entry.batch > 1 ? entry.k * entry.n : 0;
+    entry.tf32 = matmul.getTf32();
+    return entry;
+  }
+
+  fb::ConvT emitConv(plan::ConvOp conv) {
+    fb::ConvT entry;
+    emitShape(convShapeOf(conv), entry);
+    entry.type = dataType(conv.getElement());
+    entry.a = operand(conv.getLhs());
+    entry.b = operand(conv.getRhs());
+    entry.c = operand(conv.getResult());
+    entry.workspace = optionalOperand(conv.getWorkspace());
+    entry.tf32 = conv.getTf32();
+    entry.bias = optionalOperand(conv.getBias());
+    entry.mask = optionalOperand(conv.getMask());
+    entry.relu = conv.getRelu();
+    return entry;
+  }
+
+  fb::AttentionT emitAttention(plan::AttentionOp attention) {
+    fb::AttentionT entry;
+    emitShape(attentionShapeOf(attention), entry);
+    emitOperands(attention, entry);
+    return entry;
+  }
+
+  fb::AttentionT emitAttention(plan::AttentionGradientOp gradient) {
+    fb::AttentionT entry;
+    emitShape(attentionShapeOf(gradient), entry);
+    emitOperands(gradient, entry);
+    entry.cotangent = operand(gradient.getCotangent());
+    entry.query_cotangent = operand(gradient.getQueryCotangent());
+    entry.key_cotangent = operand(gradient.getKeyCotangent());
+    entry.value_cotangent = operand(gradient.getValueCotangent());
+    entry.mask_cotangent = optionalOperand(gradient.getMaskCotangent());
+    entry.workspace = optionalOperand(gradient.getWorkspace());
+    return entry;
+  }
+
+  template <typename Op> void emitOperands(Op op, fb::AttentionT &entry) {
+    entry.query = operand(op.getQuery());
+    entry.key = operand(op.getKey());
+    entry.value = operand(op.getValue());
+    entry.result = operand(op.getResult());
+    entry.log_sum_exp = operand(op.getLogSumExp());
+    entry.mask = optionalOperand(op.getMask());
+    entry.seed = optionalOperand(op.getSeed());
+    entry.step = optionalOperand(op.getStep());
+  }
+
+  fb::CopyT emitUpload(plan::UploadOp upload) {
+    fb::CopyT entry;
+    entry.kind = fb::CopyKind::host_to_device;
+    entry.port = inputPort.lookup(upload.getTo());
+    entry.to = operand(upload.getTo());
+    return entry;
+  }
+
+  /// One copy for each output that the buffer is.
+  void emitDownloads(plan::DownloadOp download, std::vector<std::unique_ptr<fb::CommandT>> &commands) {
+    for (uint32_t port : outputPorts.lookup(download.getFrom())) {
+      fb::CopyT entry;
+      entry.kind = fb::CopyKind::device_to_host;
+      entry.port = port;
+      entry.from = operand(download.getFrom());
+      auto command = std::make_unique<fb::CommandT>();
+      command->location = locationText(download.getLoc());
+      command->work.Set(std::move(entry));
+      commands.push_back(std::move(command));
+    }
+  }
+
+  fb::CopyT emitCopy(plan::CopyOp copy) {
+    fb::CopyT entry;
+    entry.kind = fb::CopyKind::device_to_device;
+    entry.from = operand(copy.getFrom());
+    entry.to = operand(copy.getTo());
+    return entry;
+  }
+
+  fb::FillT emitFill(plan::FillOp fill) {
+    fb::FillT entry;
+    entry.to = operand(fill.getTo());
+    auto type = RankedTensorType::get({1}, cast<TypedAttr>(fill.getValue()).getType());
+    entry.pattern = bytesOf(DenseElementsAttr::get(type, Attribute(fill.getValue())));
+    return entry;
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  const EmitOptions &options;
+  plan::ArenaOp arena;
+  fb::PlanT file;
+  KernelCode code;
+  std::unique_ptr<fb::ProgramT> program; // the one that is being written
+  DenseMap<const void *, uint32_t> bufferIndex;
+  llvm::StringMap<uint32_t> kernelIndex;
+  DenseMap<Value, uint32_t> eventIndex;
+  DenseMap<Value, uint32_t> inputPort;
+  DenseMap<Value, SmallVector<uint32_t>>
+      outputPorts; // of a buffer; it may be several outputs, and an input, too
+};
+
+} // namespace
+
+FailureOr<std::string> emitPlan(ModuleOp module, const EmitOptions &options) {
+  if (module.getOps<plan::ArenaOp>().empty())
+    return module.emitError("has no plan.arena: plan-place-buffers comes before a plan is written"),
+           failure();
+  Emitter emitter(module, options);
+  if (failed(emitter.run()))
+    return failure();
+  std::string file = emitter.seal();
+  // Who wrote a file that no runtime reads would find that out too late.
+  if (Result<Plan> plan = Plan::parse(file); !plan.ok())
+    return module.emitError("cannot be written as a plan: ") << plan.message(), failure();
+  return file;
+}
+
+} // namespace gpuc

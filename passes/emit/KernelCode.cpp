@@ -1,0 +1,109 @@
+//===- KernelCode.cpp - Machine code for the kernels of a plan --------------===//
+
+#include "passes/emit/KernelCode.h"
+
+#include "passes/codegen/Codegen.h"
+#include "passes/emit/LibraryVersions.h"
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+/// They are numbered: a kernel's name may hold characters that no assembler takes.
+std::vector<KernelSource> sourcesOf(ModuleOp module) {
+  std::vector<KernelSource> sources;
+  for (auto kernel : module.getOps<plan::KernelOp>())
+    sources.push_back(
+        {"gpuc_kernel_" + std::to_string(sources.size()), &kernel.getBody().front(), kernel.getLoc()});
+  return sources;
+}
+
+/// A plan names the library that computes these commands, if it has any.
+template <typename... Commands>
+void nameLibrary(ModuleOp module, StringRef name, StringRef version, KernelCode &code) {
+  auto visit = [](Operation *op) {
+    return isa<Commands...>(op) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  bool used = module.walk(visit).wasInterrupted();
+  if (used && !version.empty())
+    code.libraries.emplace_back(name.str(), version.str());
+}
+
+FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, const CodegenOptions &options) {
+  std::string error;
+  FailureOr<HostTarget> target = cpu.empty() ? HostTarget::native(&error) : HostTarget::parse(cpu, &error);
+  if (failed(target))
+    return module.emitError(error), failure();
+
+  KernelCode code;
+  code.targetKind = plan::TargetKind::host;
+  code.targetName = target->cpu;
+  for (StringRef feature : target->features)
+    if (feature.consume_front("+"))
+      code.targetFeatures.push_back(feature.str());
+  nameLibrary<plan::MatmulOp, plan::ConvOp, plan::AttentionOp, plan::AttentionGradientOp>(
+      module, "libxsmm", kLibxsmmVersion, code);
+
+  std::vector<KernelSource> sources = sourcesOf(module);
+  FailureOr<HostCode> compiled = compileHostKernels(sources, *target, options);
+  if (failed(compiled))
+    return failure();
+  if (!sources.empty()) // a program may be library calls alone
+    code.objects.push_back({fb::CodeKind::host_object, target->cpu, std::move(compiled->object)});
+  for (auto [source, symbol] : llvm::zip_equal(sources, compiled->symbols)) {
+    KernelSchedule schedule = scheduleHostKernel(*source.body, *target);
+    KernelCode::Schedule &entry = code.schedules[source.body->getParentOp()];
+    entry.symbol = symbol;
+    entry.tiles = schedule.tiles;
+    entry.grain = schedule.grain;
+    entry.bands = schedule.bands;
+    entry.cut = std::move(schedule.cut);
+  }
+  return code;
+}
+
+FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, const CodegenOptions &options) {
+  std::string error;
+  FailureOr<CudaTarget> target = CudaTarget::parse(architecture, &error);
+  if (failed(target))
+    return emitError(UnknownLoc::get(module.getContext()), error),
+           failure(); // no place in the model is at fault
+
+  KernelCode code;
+  code.targetKind = plan::TargetKind::cuda;
+  code.targetName = target->architecture;
+  code.targetFeatures = {target->architecture};
+  nameLibrary<plan::MatmulOp>(module, "cublasLt", kCublasVersion, code);
+  nameLibrary<plan::ConvOp>(module, "cudnn", kCudnnVersion, code);
+  std::vector<KernelSource> sources = sourcesOf(module);
+  FailureOr<CudaCode> compiled = compileCudaKernels(sources, *target, options);
+  if (failed(compiled))
+    return failure();
+  // Machine code for this architecture; text for newer ones, which the driver compiles.
+  if (!compiled->cubin.empty())
+    code.objects.push_back({fb::CodeKind::cubin, target->architecture, std::move(compiled->cubin)});
+  if (!compiled->ptx.empty())
+    code.objects.push_back({fb::CodeKind::ptx, target->architecture, std::move(compiled->ptx)});
+  for (auto [source, symbol] : llvm::zip_equal(sources, compiled->symbols)) {
+    CudaSchedule schedule = scheduleCudaKernel(*source.body);
+    KernelCode::Schedule &entry = code.schedules[source.body->getParentOp()];
+    entry.symbol = symbol;
+    entry.grid = schedule.grid;
+    entry.block = schedule.block;
+  }
+  return code;
+}
+
+} // namespace
+
+FailureOr<KernelCode> compileKernels(ModuleOp module, const CodegenOptions &options) {
+  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+  if (!target)
+    return module.emitError("has no plan.target"), failure();
+  if (target.getKind() == plan::TargetKind::host)
+    return compileForHost(module, target.getName(), options);
+  return compileForCuda(module, target.getName(), options);
+}
+
+} // namespace gpuc

@@ -1,0 +1,255 @@
+//===- Epilogues.cpp - What follows a product, element by element -----------===//
+//
+// Contract: a product to which a bias is added, or of which relu is taken, or one after the other, stands
+// with these ops in the region of one gpuc.fused, if nobody else reads what is between them; and so does a
+// product that is the cotangent of a relu, with relu's gradient, which a mask makes of it. The library that
+// multiplies does it all. On the host every element is rounded as the ops would do one by one; cuBLASLt and
+// cuDNN add a bias to the f32 sum and round that once to 16 bits.
+//
+// An addition of a whole tensor (a residual, another product) is not taken in: a library begins the sum of
+// products with it, which gives other bits.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/Epilogues.h"
+
+#include "passes/Passes.h"
+#include "passes/codegen/Codegen.h"
+#include "passes/kernels/FusedKernel.h"
+#include "passes/kernels/OuterProducts.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace gpuc {
+#define GEN_PASS_DEF_EPILOGUESPASS
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+/// The dimension of the product's result along which a bias has an element each: columns, or channels.
+int64_t biasDimension(Operation *product) {
+  if (isa<ir::MatmulOp>(product))
+    return cast<RankedTensorType>(product->getResultTypes().front()).getRank() - 1;
+  auto convolution = dyn_cast<ir::Conv2dOp>(product);
+  return convolution && convolution.getChannelsLast() ? 3 : 1;
+}
+
+/// Part of a vector, without gaps.
+bool isRange(Operation *op) {
+  auto slice = dyn_cast<ir::SliceOp>(op);
+  return slice && slice.getType().getRank() == 1 && slice.getStrides().front() == 1;
+}
+
+/// What `value` repeats along all dimensions but the bias's; null if it is no bias of the product.
+ir::BroadcastOp biasOf(Operation *product, Value value) {
+  auto broadcast = value.getDefiningOp<ir::BroadcastOp>();
+  bool isBias = broadcast && broadcast.getDims() == ArrayRef(biasDimension(product)) &&
+                shapeOf(broadcast.getOperand())[0] == shapeOf(value)[biasDimension(product)] &&
+                !broadcast.getOperand().getDefiningOp<ir::ConstantOp>();
+  return isBias ? broadcast : ir::BroadcastOp();
+}
+
+bool isZero(Value value) {
+  auto constant = value.getDefiningOp<ir::ConstantOp>();
+  auto number = constant ? dyn_cast_or_null<FloatAttr>(constant.getSplat()) : FloatAttr();
+  return number && number.getValue().isPosZero();
+}
+
+/// Whether the value is in memory, whatever kernels there will be.
+bool isStored(Value value) {
+  auto isKernels = [](Operation *op) { return isInlinable(op) || isRoot(op); };
+  Operation *op = value.getDefiningOp();
+  return !op || !isKernels(op) ||
+         llvm::any_of(value.getUsers(), [&](Operation *user) { return !isKernels(user); });
+}
+
+/// The comparison by which the select is relu's gradient of `cotangent`, y ≤ 0 ? 0 : cotangent; or null.
+ir::CompareOp maskOf(ir::SelectOp select, Value cotangent) {
+  auto compare = select.getCondition().getDefiningOp<ir::CompareOp>();
+  bool isMask = compare && compare.getPredicate() == ir::Comparison::le && isZero(compare.getRhs()) &&
+                compare.getLhs().getType() == cotangent.getType() && isStored(compare.getLhs()) &&
+                isZero(select.getOnTrue()) && select.getOnFalse() == cotangent;
+  return isMask ? compare : ir::CompareOp();
+}
+
+/// What follows one product, as far as its epilogue goes.
+class Chain {
+public:
+  Chain(Operation *product, plan::TargetKind target) : ops_{product}, target_(target) {
+    while (Operation *next = nextReader())
+      if (!take(next))
+        break;
+  }
+
+  bool isWorthIt() const {
+    Value result = ops_.back()->getResult(0);
+    // The kernel of the only reader does the rest as well.
+    if (ops_.size() == 1 || (result.hasOneUse() && (*result.user_begin())->hasTrait<ir::Pointwise>()))
+      return false;
+    // A bias that is cast is a kernel of its own. It must take the place of one.
+    return !castBias_ || relu_ || llvm::none_of(ops_.back()->getUsers(), [](Operation *user) {
+      return isInlinable(user) || isRoot(user);
+    });
+  }
+
+  void build(KernelNames &names) {
+    if (castBias_)
+      castAhead();
+    Value result = ops_.back()->getResult(0);
+    std::string name = names.nameFor(ops_);
+    OpBuilder builder(ops_.back());
+    FusedKernel region(ops_, result, [&](Operation *op) {
+      return op == bias_ || isRange(op) || op == mask_ || (mask_ && isa<ir::ConstantOp>(op));
+    });
+    region.build(builder, name);
+    for (Operation *op : llvm::reverse(ops_))
+      op->erase();
+    if (bias_ && bias_->use_empty()) // the region has its own
+      bias_->erase();
+  }
+
+private:
+  Operation *product() const { return ops_.front(); }
+
+  /// The only reader of what there is, if it stands in the same block.
+  Operation *nextReader() const {
+    Value value = ops_.back()->getResult(0);
+    if (!value.hasOneUse())
+      return nullptr;
+    Operation *reader = *value.user_begin();
+    return reader->getBlock() == product()->getBlock() ? reader : nullptr;
+  }
+
+  bool take(Operation *op) {
+    if (relu_ || mask_)
+      return false;
+    relu_ = isa<ir::ReluOp>(op) && takesRelu(target_, product(), bias_ != nullptr);
+    if (!relu_ && !takeAddition(op) && !takeMask(op))
+      return false;
+    ops_.push_back(op);
+    return true;
+  }
+
+  bool takeMask(Operation *op) {
+    auto select = dyn_cast<ir::SelectOp>(op);
+    if (select && ops_.size() == 1 && takesMask(target_, product()))
+      mask_ = maskOf(select, product()->getResult(0));
+    return mask_ != nullptr;
+  }
+
+  bool takeAddition(Operation *add) {
+    if (!isa<ir::AddOp>(add) || bias_ || !takesBias(target_, product()))
+      return false;
+    Value value = ops_.back()->getResult(0);
+    Value other = add->getOperand(add->getOperand(0) == value);
+    auto cast = other.getDefiningOp<ir::CastOp>();
+    bias_ = biasOf(product(), cast ? cast.getOperand() : other);
+    castBias_ = bias_ ? cast : ir::CastOp();
+    return bias_ != nullptr;
+  }
+
+  /// Casts the bias itself, instead of each of its repetitions.
+  void castAhead() {
+    OpBuilder builder(castBias_);
+    Value bias = bias_.getOperand();
+    Type element = getElementTypeOrSelf(castBias_.getType());
+    Value narrow = ir::CastOp::create(builder, castBias_.getLoc(),
+                                      cast<RankedTensorType>(bias.getType()).clone(element), bias);
+    bias_ = ir::BroadcastOp::create(builder, bias_.getLoc(), cast<RankedTensorType>(castBias_.getType()),
+                                    narrow, bias_.getDims());
+    castBias_.replaceAllUsesWith(bias_.getResult());
+  }
+
+  SmallVector<Operation *, 4> ops_;
+  plan::TargetKind target_;
+  ir::BroadcastOp bias_;
+  ir::CastOp castBias_; ///< Between the bias and its addition.
+  ir::CompareOp mask_;
+  bool relu_ = false;
+};
+
+class EpiloguesPass : public impl::EpiloguesPassBase<EpiloguesPass> {
+  using EpiloguesPassBase::EpiloguesPassBase;
+
+  void runOnOperation() override {
+    std::optional<plan::TargetKind> kind = plan::symbolizeTargetKind(StringRef(target).split(':').first);
+    if (!kind) {
+      getOperation().emitError("unknown target '") << target << "': host or cuda";
+      return signalPassFailure();
+    }
+    kind_ = *kind;
+    KernelNames names;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal())
+        fold(function.getBody().front(), names);
+  }
+
+  /// The products of a block, and those of the loops in it; not those that have their epilogues already.
+  void fold(Block &block, KernelNames &names) {
+    SmallVector<Operation *> products;
+    for (Operation &op : block)
+      if (takesEpilogue(&op) && !contractsOneElement(&op))
+        products.push_back(&op);
+    for (Operation *product : products)
+      if (Chain chain(product, kind_); chain.isWorthIt())
+        chain.build(names);
+    for (auto scan : block.getOps<ir::ScanOp>())
+      fold(scan.getBlock(), names);
+  }
+
+  bool takesEpilogue(Operation *op) const {
+    return takesBias(kind_, op) || takesRelu(kind_, op, /*behindBias=*/false) || takesMask(kind_, op);
+  }
+
+  plan::TargetKind kind_ = plan::TargetKind::host;
+};
+
+} // namespace
+
+std::optional<Epilogue> epilogueOf(ir::FusedOp fused) {
+  Epilogue epilogue;
+  for (Operation &op : fused.getBody().front().without_terminator()) {
+    if (isa<ir::MatmulOp, ir::Conv2dOp, ir::Conv2dInputGradientOp>(op))
+      epilogue.product = &op;
+    else if (isa<ir::ReluOp>(op))
+      epilogue.relu = true;
+    else if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
+      epilogue.bias = broadcast.getOperand();
+    else if (auto compare = dyn_cast<ir::CompareOp>(op))
+      epilogue.mask = compare.getLhs();
+  }
+  return epilogue.product ? std::optional(epilogue) : std::nullopt;
+}
+
+bool takesBias(plan::TargetKind target, Operation *product) {
+  if (!isa<ir::MatmulOp, ir::Conv2dOp>(product))
+    return false;
+  if (target == plan::TargetKind::host)
+    return true;
+  return !getElementTypeOrSelf(product->getResult(0)).isF64();
+}
+
+// cuBLASLt and cuDNN have none of this for f64, and cuDNN no engine for a convolution with relu right behind
+// it.
+bool takesRelu(plan::TargetKind target, Operation *product, bool behindBias) {
+  if (target == plan::TargetKind::host)
+    return isa<ir::MatmulOp, ir::Conv2dOp>(product);
+  if (isa<ir::Conv2dOp>(product))
+    return behindBias;
+  return isa<ir::MatmulOp>(product) && !getElementTypeOrSelf(product->getResult(0)).isF64();
+}
+
+// cuBLASLt's gradient of relu reads bits that its relu has written, which would be kept beside relu's result.
+bool takesMask(plan::TargetKind target, Operation *product) {
+  return target == plan::TargetKind::host && isa<ir::MatmulOp, ir::Conv2dInputGradientOp>(product);
+}
+
+bool mayUpdateInPlace(ir::FusedOp fused, unsigned argument, unsigned result) {
+  return !epilogueOf(fused) && canUpdateInPlace(fused.getBody().front(), argument, result);
+}
+
+} // namespace gpuc

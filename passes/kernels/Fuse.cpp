@@ -1,0 +1,357 @@
+//===- Fuse.cpp - Ops into kernels -------------------------------------------===//
+//
+// Contract: afterwards every op that a kernel computes stands in the region of a gpuc.fused, on CUDA
+// attention too, by itself; what is left outside are library calls, reshapes, reads and assigns. Kernels form
+// no cycle; what a kernel may hold is for the emitter to say (codegen/Codegen.h); the result depends on the
+// order of ops alone.
+//
+// Every op begins as a kernel of its own (FuseClusters.h). Then, in block order, the kernel of an op takes in
+// others, in three rounds; the region of a scan is a block of its own:
+//
+//   1. kernels of its operands whose values nobody else reads: they vanish, be it into a pointwise kernel or
+//   into a reduction;
+//   2. kernels of its operands over the same elements whose values others read too: these become results of
+//   the larger kernel;
+//   3. kernels that work on the same rows, reductions or not, where one kernel is faster by FuseCost.h: it
+//   sweeps over a row while that is in the cache. They are those of its operands, and those that reduce the
+//   same operand.
+//
+// At last, a result that is as cheap to compute as to load is computed by each of its readers.
+//
+// In this order a value for the backward pass is computed there, if that takes no more than what is kept
+// anyway (the mask of a relu, from its result), and not kept from the forward pass. What is read through a
+// broadcast would be computed once for each element: it stays outside, unless it is cheap and vanishes. So
+// the powers in Adam's bias corrections are computed once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernels/FuseClusters.h"
+#include "passes/kernels/FuseCost.h"
+
+#include "dialects/gpuc/ScanParts.h"
+#include "dialects/gpuc/Windows.h"
+#include "passes/Passes.h"
+#include "passes/base/AttentionViews.h"
+#include "passes/codegen/Codegen.h"
+#include "passes/kernels/AttentionKernels.h"
+#include "passes/kernels/LongSums.h"
+#include "passes/kernels/OuterProducts.h"
+
+namespace gpuc {
+#define GEN_PASS_DEF_FUSEPASS
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+/// Whether a value is read where the kernel of `reduction` computes it: of its own element, or, with one for
+/// each row, along that row.
+bool staysInRow(Value value, Way way, Operation *reduction) {
+  ArrayRef<int64_t> whole = shapeOf(reduction->getOperand(0));
+  if (shapeOf(value) == whole)
+    return way.moves == 0;
+  if (shapeOf(value) != shapeOf(reduction->getResult(0)))
+    return false;
+  SmallVector<int64_t> folded = foldedDims(reduction), kept;
+  for (int64_t dim = 0; dim < static_cast<int64_t>(whole.size()); ++dim)
+    if (!llvm::is_contained(folded, dim))
+      kept.push_back(dim);
+  return way.moves == 0 || (way.moves == 1 && way.repeated && shapeOf(way.repeated) == whole &&
+                            way.repeated.getDims() == ArrayRef(kept));
+}
+
+/// Of a value that more ops read than this, not all are looked at for kernels beside one another; nor are
+/// more of these tried.
+constexpr unsigned kMostReaders = 256, kMostSiblings = 16;
+
+/// Merges the clusters of one block.
+class Fusion {
+public:
+  Fusion(FuseClusters &clusters, const FuseCost &cost) : clusters_(clusters), cost_(cost) {}
+
+  void run() {
+    mergeWhile(Round::Vanishing);
+    mergeWhile(Round::Shared);
+    mergeWhile(Round::Rows);
+    llvm::SetVector<Cluster *> merged;
+    for (Operation &op : clusters_.block())
+      if (Cluster *cluster = clusters_.of(&op))
+        merged.insert(cluster);
+    for (Cluster *cluster : merged)
+      repeatCheapResults(*cluster);
+  }
+
+private:
+  enum class Round { Vanishing, Shared, Rows };
+
+  void mergeWhile(Round round) {
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (Operation &op : clusters_.block()) {
+        Cluster *cluster = clusters_.of(&op);
+        if (!cluster)
+          continue;
+        for (Cluster *producer : clusters_.producersOf(&op))
+          changed |= tryMerge(*producer, *cluster, round);
+        if (round == Round::Rows && isReduction(&op))
+          changed |= takeInSiblings(&op, *cluster);
+      }
+    }
+  }
+
+  /// Takes in kernels that reduce what `reduction` does, or something of the same rows that comes from there.
+  bool takeInSiblings(Operation *reduction, Cluster &cluster) {
+    llvm::SetVector<Cluster *> siblings;
+    for (Value input : clusters_.inputsOf(cluster.ops))
+      if (shapeOf(input) == shapeOf(reduction->getOperand(0)))
+        addSiblings(input, cluster, siblings);
+    for (Cluster *sibling : siblings)
+      if (clusters_.comesFirst(*sibling, cluster) ? tryMerge(*sibling, cluster, Round::Rows)
+                                                  : tryMerge(cluster, *sibling, Round::Rows))
+        return true; // and `cluster` may be no more
+    return false;
+  }
+
+  /// The kernels that reduce and read `input`, of its first readers.
+  void addSiblings(Value input, Cluster &cluster, llvm::SetVector<Cluster *> &siblings) const {
+    unsigned looks = 0;
+    clusters_.forEachReader(input, [&](Operation *reader) {
+      Cluster *other = clusters_.of(reader);
+      if (other && other != &cluster && reductionOf(*other) &&
+          cluster.reductions + other->reductions <= kMostReductions)
+        siblings.insert(other);
+      return ++looks < kMostReaders && siblings.size() < kMostSiblings;
+    });
+  }
+
+  /// Moves the ops of `producer` into `consumer` if it pays and may be.
+  bool tryMerge(Cluster &producer, Cluster &consumer, Round round) {
+    if (producer.ops.size() + consumer.ops.size() > kMaxKernelOps || clusters_.isStored(producer))
+      return false;
+    bool wanted = round == Round::Rows ? paysByRow(producer, consumer) : pays(producer, consumer, round);
+    if (!wanted || clusters_.isReachedOtherwise(producer, consumer) ||
+        !clusters_.canBeOneKernel(producer, consumer))
+      return false;
+    clusters_.merge(producer, consumer);
+    return true;
+  }
+
+  bool pays(const Cluster &producer, const Cluster &consumer, Round round) const {
+    bool moved = false, repeated = false;
+    unsigned reads = 0, here = 0; // of what the producer makes, and those by the two
+    for (Operation *op : producer.ops)
+      for (Value result : op->getResults())
+        reads += clusters_.readsOf(result);
+    forEachReadOf(producer, producer, [&](Value, Way) { ++here; });
+    forEachReadOf(producer, consumer, [&](Value, Way way) {
+      ++here;
+      moved |= way.moves > 0;
+      repeated |= way.repeated != nullptr;
+    });
+    const bool vanishes = reads == here;
+    if (!vanishes && round == Round::Vanishing)
+      return false;
+    if (producer.root()) // What follows a reduction reads its result where that is computed.
+      return !consumer.root() && !moved;
+    if (repeated && !isCheapToRepeat(producer.ops))
+      return false;
+    // A value that is kept, and read at another index or by a reduction, would be computed twice.
+    return vanishes || (!moved && !consumer.root());
+  }
+
+  /// Calls `visit` for each read of what `producer` makes by an op of `reader`.
+  void forEachReadOf(const Cluster &producer, const Cluster &reader,
+                     llvm::function_ref<void(Value, Way)> visit) const {
+    for (Operation *op : reader.ops)
+      clusters_.forEachRead(op, [&](Value value, Way way) {
+        if (Operation *maker = value.getDefiningOp(); maker && clusters_.of(maker) == &producer)
+          visit(value, way);
+      });
+  }
+
+  static Operation *reductionOf(const Cluster &cluster) {
+    Operation *root = cluster.root();
+    return root && isReduction(root) ? root : nullptr;
+  }
+
+  /// Whether both work on the same rows, and one kernel does it faster.
+  bool paysByRow(const Cluster &a, const Cluster &b) const {
+    Operation *reduction = reductionOf(a) ? reductionOf(a) : reductionOf(b);
+    return reduction && readsInRow(a, b, reduction) && readsInRow(b, a, reduction) &&
+           nanoseconds(clusters_.together(a, b)) < nanoseconds(a.ops) + nanoseconds(b.ops);
+  }
+
+  /// Whether `reader` reads what `cluster` computes in the row of `reduction` alone.
+  bool readsInRow(const Cluster &reader, const Cluster &cluster, Operation *reduction) const {
+    bool inRow = true;
+    forEachReadOf(cluster, reader, [&](Value value, Way way) { inRow &= staysInRow(value, way, reduction); });
+    return inRow;
+  }
+
+  double nanoseconds(ArrayRef<Operation *> ops) const {
+    return cost_.nanoseconds({ops, clusters_.inputsOf(ops).getArrayRef(), clusters_.outputsOf(ops)});
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Results that are as cheap to compute as to load
+  //===--------------------------------------------------------------------===//
+
+  void repeatCheapResults(Cluster &cluster) {
+    for (Value result : clusters_.outputsOf(cluster.ops)) {
+      SmallVector<Operation *> ops = ownOps(result, cluster);
+      llvm::SetVector<Cluster *> readers = readersOf(result, cluster);
+      if (ops.empty() || readers.empty() || !isCheapToRepeat(ops) ||
+          !paysToRepeat(cluster, result, ops, readers))
+        continue;
+      for (Cluster *reader : readers)
+        clusters_.repeatIn(*reader, result, ops);
+      clusters_.shrink(cluster);
+    }
+  }
+
+  /// The ops of the cluster by which it computes `value` from what it reads and from what it yields anyway,
+  /// or from what is not cheap; in block order.
+  SmallVector<Operation *> ownOps(Value value, const Cluster &cluster) const {
+    SmallVector<Value> yielded = clusters_.outputsOf(cluster.ops);
+    llvm::SetVector<Operation *> found;
+    llvm::SmallPtrSet<Operation *, 16> seen;
+    auto visit = [&](auto &self, Value wanted) -> void {
+      Operation *op = wanted.getDefiningOp();
+      if (!seen.insert(op).second || !op || clusters_.of(op) != &cluster ||
+          (wanted != value && llvm::is_contained(yielded, wanted)) || !isCheapToRepeat({op}) ||
+          shapeOf(wanted) != shapeOf(value))
+        return;
+      for (Value operand : op->getOperands())
+        self(self, operand);
+      found.insert(op);
+    };
+    visit(visit, value);
+    return found.takeVector();
+  }
+
+  /// The other clusters that read `value`, each element at its own index; none if anything else reads it too.
+  llvm::SetVector<Cluster *> readersOf(Value value, const Cluster &cluster) const {
+    llvm::SetVector<Cluster *> readers;
+    for (Operation *user : value.getUsers()) {
+      Cluster *reader = clusters_.of(user);
+      if (!reader || (reader->root() && !reductionOf(*reader)))
+        return {};
+      if (reader != &cluster)
+        readers.insert(reader);
+    }
+    return readers;
+  }
+
+  /// Whether the cluster is still a kernel if it has this result, too, beside one that it has: of the same
+  /// shape, or of that of its rows or their elements.
+  static bool mayPutOut(const Cluster &cluster, Value value, Value beside) {
+    Operation *reduction = reductionOf(cluster);
+    return shapeOf(value) == shapeOf(beside) ||
+           (reduction && (shapeOf(value) == shapeOf(reduction->getResult(0)) ||
+                          shapeOf(value) == shapeOf(reduction->getOperand(0))));
+  }
+
+  /// Whether all kernels together take less time if `readers` compute `result` by `ops`.
+  bool paysToRepeat(const Cluster &cluster, Value result, ArrayRef<Operation *> ops,
+                    const llvm::SetVector<Cluster *> &readers) const {
+    llvm::SetVector<Value> needed = clusters_.inputsOf(ops), outputs;
+    outputs.insert_range(clusters_.outputsOf(cluster.ops));
+    double before = nanoseconds(cluster.ops), after = 0;
+    outputs.remove(result);
+    for (Value value : needed)
+      if (clusters_.of(value.getDefiningOp()) == &cluster) {
+        if (!mayPutOut(cluster, value, result))
+          return false;
+        outputs.insert(value);
+      }
+    if (!outputs.empty()) // else the kernel vanishes
+      after = cost_.nanoseconds(
+          {cluster.ops, clusters_.inputsOf(cluster.ops).getArrayRef(), outputs.getArrayRef()});
+    for (Cluster *reader : readers) {
+      if (reader->ops.size() + ops.size() > kMaxKernelOps)
+        return false;
+      llvm::SetVector<Value> inputs = clusters_.inputsOf(reader->ops);
+      SmallVector<Value> results = clusters_.outputsOf(reader->ops);
+      inputs.remove(result);
+      inputs.insert_range(needed);
+      before += nanoseconds(reader->ops);
+      after += cost_.nanoseconds({reader->ops, inputs.getArrayRef(), results});
+    }
+    return after < before;
+  }
+
+  FuseClusters &clusters_;
+  const FuseCost &cost_;
+};
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+class FusePass : public impl::FusePassBase<FusePass> {
+  using FusePassBase::FusePassBase;
+
+  void runOnOperation() override {
+    std::optional<plan::TargetKind> kind = plan::symbolizeTargetKind(StringRef(target).split(':').first);
+    if (!kind) {
+      getOperation().emitError("unknown target '") << target << "': host or cuda";
+      return signalPassFailure();
+    }
+    isCuda_ = *kind == plan::TargetKind::cuda;
+    FuseCost cost(describe(*kind));
+    KernelNames names;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      if (failed(fuse(function.getBody().front(), cost, names)))
+        return signalPassFailure();
+    }
+    getOperation()->setAttr(kFusedForAttr, StringAttr::get(&getContext(), target));
+  }
+
+  bool isCuda_ = false;
+
+  /// The ops of a block, and those of the loops in it.
+  LogicalResult fuse(Block &block, const FuseCost &cost, KernelNames &names) {
+    if (enable) {
+      multiplyOuterProducts(block);
+      splitLongSums(block);
+    }
+    FuseClusters clusters(block, enable, /*joins=*/!isCuda_);
+    if (failed(clusters.make()))
+      return failure();
+    if (enable)
+      Fusion(clusters, cost).run();
+    if (failed(clusters.build(names)))
+      return failure();
+    if (isCuda_)
+      buildAttentionKernels(block, names);
+    if (failed(checkLeft(block)))
+      return failure();
+    for (auto scan : block.getOps<ir::ScanOp>())
+      if (failed(fuse(scan.getBlock(), cost, names)))
+        return failure();
+    return success();
+  }
+
+  /// Whether the op only says where attention reads or writes.
+  static bool isView(Operation *op) { return isAttentionView(op) || isResultView(op); }
+
+  /// Whether what stands outside of kernels needs none: it is a library's, moves nothing, or is state.
+  static LogicalResult checkLeft(Block &block) {
+    for (Operation &op : block.without_terminator())
+      if (!ir::isConvolution(&op) && !isView(&op) &&
+          !(isa<ir::ConstantOp>(op) && llvm::all_of(op.getUses(), ir::isSplatInit)) &&
+          !isa<ir::FusedOp, ir::MatmulOp, ir::ReshapeOp, ir::ScanOp, ir::ReadOp, ir::AssignOp,
+               ir::CompositeOpInterface>(op))
+        return op.emitOpError("has no kernel on any target");
+    return success();
+  }
+};
+
+} // namespace
+} // namespace gpuc

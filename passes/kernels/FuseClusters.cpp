@@ -1,0 +1,398 @@
+//===- FuseClusters.cpp - The ops of a block in groups that become kernels --===//
+
+#include "passes/kernels/FuseClusters.h"
+
+#include "dialects/gpuc/ScanParts.h"
+#include "passes/base/AttentionViews.h"
+#include "passes/codegen/Codegen.h"
+#include "passes/kernels/OuterProducts.h"
+
+#include "passes/kernels/BlockOrder.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/Statistic.h"
+
+#define DEBUG_TYPE "gpuc-fuse"
+
+using namespace mlir;
+
+namespace gpuc {
+
+ALWAYS_ENABLED_STATISTIC(visits, "Looks from an op to another");
+
+uint64_t fusionVisits() { return visits; }
+
+/// So many copied ops a kernel may take in for one operand, whatever they stand on counted as often as it is
+/// read: what stands on more is stored.
+constexpr unsigned kMostCopies = 32;
+
+static bool isKernelOp(Operation *op) { return isInlinable(op) || isRoot(op); }
+
+/// Whether the op reads 16-bit numbers as f32. Stored, they would take twice the bytes of what they came
+/// from.
+static bool isWideningCast(Operation *op) {
+  auto cast = dyn_cast<ir::CastOp>(op);
+  if (!cast)
+    return false;
+  Type from = getElementTypeOrSelf(cast.getOperand().getType());
+  return (from.isF16() || from.isBF16()) && getElementTypeOrSelf(cast.getType()).isF32();
+}
+
+Operation *Cluster::root() const {
+  auto found = llvm::find_if(ops, isRoot);
+  return found == ops.end() ? nullptr : *found;
+}
+
+Way Way::then(Operation *copied) const {
+  auto broadcast = dyn_cast<ir::BroadcastOp>(copied);
+  return {moves + !copied->hasTrait<ir::Pointwise>(), broadcast ? broadcast : repeated};
+}
+
+Way Way::behind(Operation *copied) const {
+  Way through = Way().then(copied);
+  return {moves + through.moves, repeated ? repeated : through.repeated};
+}
+
+//===----------------------------------------------------------------------===//
+// Making clusters
+//===----------------------------------------------------------------------===//
+
+static void eraseUnread(Operation *op) {
+  while (op && op->use_empty() && isa<ir::TransposeOp, ir::SliceOp, ir::ReshapeOp>(op)) {
+    Operation *from = op->getOperand(0).getDefiningOp();
+    op->erase();
+    op = from;
+  }
+}
+
+bool FuseClusters::isCopied(Operation *op) const {
+  if (of(op) || views_.contains(op) || tooLong_.contains(op))
+    return false;
+  return isa<ir::ConstantOp>(op) ||
+         (copies_ && (isa<ir::IotaOp, ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, ir::ReverseOp>(op) ||
+                      isWideningCast(op) || isOuterProduct(op)));
+}
+
+/// Gives attention transposes, slices and reshapes of its own, which stay what they are: it reads and
+/// writes through strides.
+void FuseClusters::keepAttentionViews() {
+  SmallVector<Operation *> attentions;
+  for (Operation &op : block_)
+    if (isAttention(&op))
+      attentions.push_back(&op);
+  for (Operation *op : attentions)
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!isReadStrided(operand))
+        continue;
+      Value value = operand.get();
+      StridedView view = viewOf(value);
+      if (view.base == value || !isReadable(cast<RankedTensorType>(value.getType()).getShape(), view.strides))
+        continue;
+      OpBuilder builder(op);
+      operand.set(copyView(builder, value, view.base));
+      eraseUnread(value.getDefiningOp());
+    }
+  for (Operation *op : attentions)
+    for (OpResult result : op->getResults())
+      if (ir::TransposeOp transpose = transposeOfResult(result))
+        views_.insert(transpose);
+  if (joins_)
+    for (Operation &op : block_)
+      if (isResultView(&op))
+        views_.insert(&op);
+}
+
+Value FuseClusters::copyView(OpBuilder &builder, Value value, Value base) {
+  Operation *op = value.getDefiningOp();
+  if (value == base || !isa<ir::TransposeOp, ir::SliceOp, ir::ReshapeOp>(op))
+    return value;
+  Value operand = copyView(builder, op->getOperand(0), base);
+  Operation *copy = builder.clone(*op);
+  copy->setOperand(0, operand);
+  views_.insert(copy);
+  return copy->getResult(0);
+}
+
+void FuseClusters::eraseDead() {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block_)))
+    if (isKernelOp(&op) && op.use_empty())
+      op.erase();
+}
+
+/// Has what stands on many copied ops stored, not copied: each kernel would compute all of them again, for
+/// each of its elements.
+void FuseClusters::limitCopies() {
+  DenseMap<Operation *, unsigned> copies;
+  for (Operation &op : block_) {
+    if (!isCopied(&op))
+      continue;
+    unsigned count = 1;
+    for (Value operand : op.getOperands())
+      count += copies.lookup(operand.getDefiningOp());
+    if (count > kMostCopies)
+      tooLong_.insert(&op);
+    else
+      copies[&op] = count;
+  }
+}
+
+/// Gives the readers that are no kernels (library calls, assigns, the return) a copy of their own of what
+/// is copied into kernels, so that it can be told apart.
+void FuseClusters::separateCopies() {
+  for (Operation &op : llvm::make_early_inc_range(block_)) {
+    if (!isCopied(&op))
+      continue;
+    auto outside = [&](OpOperand &use) {
+      Operation *reader = use.getOwner();
+      return (!isKernelOp(reader) || views_.contains(reader)) && !ir::isSplatInit(use);
+    };
+    if (llvm::none_of(op.getUses(), outside))
+      continue;
+    Operation *copy = OpBuilder(&op).clone(op);
+    op.getResult(0).replaceUsesWithIf(copy->getResult(0), outside);
+    materialized_.insert(copy);
+  }
+}
+
+LogicalResult FuseClusters::make() {
+  if (copies_)
+    keepAttentionViews();
+  eraseDead();
+  limitCopies();
+  separateCopies();
+  for (auto [position, op] : llvm::enumerate(block_)) {
+    positions_[&op] = position;
+    ops_.push_back(&op);
+  }
+  order_ = KernelOrder(ops_.size());
+  for (Operation &op : block_) {
+    if (!isKernelOp(&op) || views_.contains(&op) || (isCopied(&op) && !materialized_.contains(&op)))
+      continue;
+    storage_.push_back(std::make_unique<Cluster>());
+    storage_.back()->ops.push_back(&op);
+    storage_.back()->node = positions_.lookup(&op);
+    storage_.back()->reductions = isReduction(&op);
+    clusters_[&op] = storage_.back().get();
+  }
+  countReads();
+  for (auto &cluster : storage_)
+    if (failed(checkKernel(kernelOf(cluster->ops).body())))
+      return cluster->ops.front()->emitOpError("cannot be compiled into a kernel");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Who reads what
+//===----------------------------------------------------------------------===//
+
+bool FuseClusters::forEachReader(Value value, function_ref<bool(Operation *)> visit) const {
+  for (Operation *user : value.getUsers()) {
+    ++visits;
+    if (isCopied(user) ? !forEachReader(user->getResult(0), visit) : !visit(user))
+      return false;
+  }
+  return true;
+}
+
+void FuseClusters::forEachRead(Operation *reader, function_ref<void(Value, Way)> visit, Way way) const {
+  for (Value operand : reader->getOperands()) {
+    ++visits;
+    visit(operand, way);
+    if (Operation *op = operand.getDefiningOp(); op && isCopied(op))
+      forEachRead(op, visit, way.behind(op));
+  }
+}
+
+void FuseClusters::countReads() {
+  for (Operation &op : llvm::reverse(block_))
+    for (Value result : op.getResults())
+      for (Operation *user : result.getUsers())
+        reads_[result] += isCopied(user) ? readsOf(user->getResult(0)) : 1;
+}
+
+void FuseClusters::addReads(Operation *reader, int sign) {
+  forEachRead(reader, [&](Value value, Way) { reads_[value] += sign; });
+}
+
+SmallVector<Value> FuseClusters::outputsOf(ArrayRef<Operation *> ops) const {
+  llvm::SmallDenseMap<Value, unsigned, 32> inside;
+  for (Operation *op : ops)
+    forEachRead(op, [&](Value value, Way) { ++inside[value]; });
+  SmallVector<Value> outputs;
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      if (yieldsAllResults(op) || readsOf(result) > inside.lookup(result))
+        outputs.push_back(result);
+  return outputs;
+}
+
+llvm::SetVector<Value> FuseClusters::inputsOf(ArrayRef<Operation *> ops) const {
+  llvm::SetVector<Value> inputs;
+  auto add = [&](auto &self, Value value) -> void {
+    ++visits;
+    Operation *op = value.getDefiningOp();
+    if (op && isCopied(op))
+      llvm::for_each(op->getOperands(), [&](Value operand) { self(self, operand); });
+    else if (!op || !llvm::is_contained(ops, op))
+      inputs.insert(value);
+  };
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands())
+      add(add, operand);
+  return inputs;
+}
+
+llvm::SetVector<Cluster *> FuseClusters::producersOf(Operation *op) const {
+  llvm::SetVector<Cluster *> producers;
+  auto collect = [&](auto &self, Operation *reader) -> void {
+    for (Value operand : reader->getOperands())
+      if (Operation *producer = operand.getDefiningOp()) {
+        if (isCopied(producer))
+          self(self, producer);
+        else if (Cluster *cluster = of(producer); cluster && cluster != of(op))
+          producers.insert(cluster);
+      }
+  };
+  collect(collect, op);
+  return producers;
+}
+
+bool FuseClusters::isReachedOtherwise(const Cluster &producer, const Cluster &consumer) {
+  return order_.isReachedOtherwise(
+      producer.node, consumer.node,
+      [&](unsigned node, VisitNode visit) { return forEachReaderOf(node, visit); },
+      [&](unsigned node, VisitNode visit) { return forEachReadOf(node, visit); });
+}
+
+/// The ops of a node: a kernel gives nothing before it has everything.
+ArrayRef<Operation *> FuseClusters::opsOf(unsigned node) const {
+  Cluster *cluster = of(ops_[node]);
+  return cluster ? ArrayRef(cluster->ops) : ArrayRef(ops_[node]);
+}
+
+/// The kernel of an op, or else the op itself, in order_.
+unsigned FuseClusters::nodeOf(Operation *op) const {
+  Cluster *cluster = of(op);
+  return cluster ? cluster->node : positions_.lookup(block_.findAncestorOpInBlock(*op));
+}
+
+bool FuseClusters::forEachReaderOf(unsigned node, function_ref<bool(unsigned)> visit) const {
+  for (Operation *op : opsOf(node))
+    for (Value result : op->getResults())
+      if (!forEachReader(result, [&](Operation *reader) {
+            unsigned other = nodeOf(reader);
+            return other == node || visit(other);
+          }))
+        return false;
+  return true;
+}
+
+bool FuseClusters::forEachReadOf(unsigned node, function_ref<bool(unsigned)> visit) const {
+  bool goesOn = true;
+  auto visitMaker = [&](Value value, Way) {
+    Operation *maker = value.getDefiningOp();
+    if (!goesOn || !maker || maker->getBlock() != &block_ || isCopied(maker))
+      return;
+    unsigned other = nodeOf(maker);
+    goesOn = other == node || visit(other);
+  };
+  for (Operation *op : opsOf(node))
+    op->walk([&](Operation *inner) { forEachRead(inner, visitMaker); });
+  return goesOn;
+}
+
+//===----------------------------------------------------------------------===//
+// Merging
+//===----------------------------------------------------------------------===//
+
+void FuseClusters::sortByPosition(SmallVectorImpl<Operation *> &ops) const {
+  llvm::sort(ops, [&](Operation *a, Operation *b) { return positions_.lookup(a) < positions_.lookup(b); });
+}
+
+SmallVector<Operation *> FuseClusters::together(const Cluster &a, const Cluster &b) const {
+  SmallVector<Operation *> ops(a.ops);
+  llvm::append_range(ops, b.ops);
+  sortByPosition(ops);
+  return ops;
+}
+
+bool FuseClusters::isStored(const Cluster &cluster) const {
+  return llvm::any_of(cluster.ops, [&](Operation *op) { return tooLong_.contains(op); });
+}
+
+bool FuseClusters::canBeOneKernel(const Cluster &a, const Cluster &b) const {
+  FusedKernel kernel = kernelOf(together(a, b));
+  return !repeatsElements(kernel.body()) && succeeded(checkKernel(kernel.body()));
+}
+
+void FuseClusters::merge(Cluster &producer, Cluster &consumer) {
+  order_.merge(
+      producer.node, consumer.node,
+      [&](unsigned node, VisitNode visit) { return forEachReaderOf(node, visit); },
+      [&](unsigned node, VisitNode visit) { return forEachReadOf(node, visit); });
+  consumer.ops = together(producer, consumer);
+  consumer.reductions += producer.reductions;
+  for (Operation *op : producer.ops)
+    clusters_[op] = &consumer;
+  producer.ops.clear();
+}
+
+void FuseClusters::repeatIn(Cluster &reader, Value value, ArrayRef<Operation *> ops) {
+  IRMapping copies;
+  for (Operation *op : ops) {
+    Operation *copy = OpBuilder(op).clone(*op, copies);
+    positions_[copy] = positions_.lookup(op);
+    clusters_[copy] = &reader;
+    reader.ops.push_back(copy);
+    reader.reductions += isReduction(copy);
+    addReads(copy, 1);
+  }
+  for (Operation *op : ArrayRef(reader.ops).drop_back(ops.size()))
+    if (llvm::is_contained(op->getOperands(), value)) {
+      addReads(op, -1);
+      op->replaceUsesOfWith(value, copies.lookup(value));
+      addReads(op, 1);
+    }
+  sortByPosition(reader.ops);
+}
+
+void FuseClusters::shrink(Cluster &cluster) {
+  SmallVector<Operation *> ops(cluster.ops);
+  for (Operation *op : llvm::reverse(ops))
+    if (op->use_empty()) {
+      llvm::erase(cluster.ops, op);
+      cluster.reductions -= isReduction(op);
+      clusters_.erase(op);
+      addReads(op, -1);
+      op->erase();
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+FusedKernel FuseClusters::kernelOf(ArrayRef<Operation *> ops) const {
+  return FusedKernel(ops, outputsOf(ops), [this](Operation *op) { return isCopied(op); });
+}
+
+LogicalResult FuseClusters::build(KernelNames &names) {
+  llvm::SetVector<Cluster *> ordered;
+  for (Operation &op : block_)
+    if (Cluster *cluster = of(&op))
+      ordered.insert(cluster);
+  for (Cluster *cluster : ordered) {
+    FusedKernel kernel = kernelOf(cluster->ops);
+    OpBuilder builder(block_.getParentOp());
+    builder.setInsertionPointAfter(cluster->ops.back());
+    kernel.build(builder, names.nameFor(cluster->ops));
+  }
+  eraseDead(); // What the kernels replace.
+  // A result that is read between the first and the last op of its kernel is now read before it is
+  // computed.
+  if (failed(sortBehindOperands(block_)))
+    return block_.getParentOp()->emitOpError("has kernels that wait for one another");
+  return success();
+}
+
+} // namespace gpuc

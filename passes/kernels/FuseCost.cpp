@@ -1,0 +1,84 @@
+//===- FuseCost.cpp - Whether one kernel is faster than two -----------------===//
+
+#include "passes/kernels/FuseCost.h"
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/codegen/Codegen.h"
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+bool isCheap(Operation *op) {
+  return op->hasTrait<ir::Pointwise>() &&
+         isa<ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp, ir::MinOp, ir::FmaOp, ir::NegOp, ir::AbsOp,
+             ir::ReluOp, ir::AndOp, ir::OrOp, ir::XorOp, ir::NotOp, ir::CompareOp, ir::SelectOp, ir::CastOp,
+             ir::StopGradientOp>(op);
+}
+
+ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+int64_t bytesOf(Value value) { return ir::sizeInBytes(value.getType()); }
+
+/// What a kernel with reductions works on: rows that it folds to one element each.
+struct Rows {
+  ArrayRef<int64_t> shape; ///< Of what is folded.
+  int64_t count, length = 1;
+  bool contiguous; ///< In memory; else neighbouring rows lie side by side.
+
+  explicit Rows(Operation *reduction)
+      : shape(shapeOf(reduction->getOperand(0))), count(ir::elementCount(reduction->getResult(0).getType())) {
+    SmallVector<int64_t> folded = foldedDims(reduction);
+    for (int64_t dim : folded)
+      length *= shape[dim];
+    contiguous = !folded.empty() && folded.back() + 1 == static_cast<int64_t>(shape.size());
+  }
+
+  bool isWhole(Value value) const { return shapeOf(value) == shape; }
+  /// Into how many pieces the work falls: columns side by side go into the lanes of a few vectors.
+  int64_t pieces() const { return std::max<int64_t>(1, contiguous ? count : count / 64); }
+};
+
+} // namespace
+
+bool isCheapToRepeat(ArrayRef<Operation *> ops) {
+  constexpr size_t most = 8;
+  return ops.size() <= most && llvm::all_of(ops, isCheap);
+}
+
+double FuseCost::nanoseconds(const KernelParts &kernel) const {
+  int64_t bytes = 0, wholeRows = 0; // of the latter those that have an element for each of a row's
+  auto reduction = llvm::find_if(kernel.ops, isReduction);
+  std::optional<Rows> rows;
+  if (reduction != kernel.ops.end())
+    rows.emplace(*reduction);
+  for (Value value : llvm::concat<const Value>(kernel.inputs, kernel.outputs)) {
+    bytes += bytesOf(value);
+    if (rows && rows->isWhole(value))
+      wholeRows += bytesOf(value);
+  }
+  double repeated = 0;
+  int64_t pieces = std::numeric_limits<int64_t>::max();
+  if (rows) {
+    pieces = rows->pieces();
+    // What a sweep over the row leaves in the cache, the next one finds there.
+    int64_t sweeps = llvm::count_if(kernel.ops, isReduction) + 1;
+    int64_t footprint = rows->contiguous ? wholeRows / std::max<int64_t>(1, rows->count) : wholeRows;
+    if (footprint > target_.cacheBytes)
+      bytes += wholeRows * (sweeps - 1);
+    // What is not kept from one sweep to the next is computed again: on a GPU, where it takes next to
+    // nothing, all of it; on a CPU what is too long.
+    if (rows->length * 4 > target_.keptBytes)
+      for (Operation *op : kernel.ops)
+        if (!isReduction(op) && !isCheap(op) && rows->isWhole(op->getResult(0)))
+          repeated += static_cast<double>(ir::elementCount(op->getResult(0).getType())) *
+                      target_.costlyNanoseconds * static_cast<double>(sweeps - 1);
+  }
+  double alone = static_cast<double>(bytes) / target_.coreBytesPerNanosecond + repeated;
+  double cores = std::min({static_cast<double>(target_.cores), static_cast<double>(pieces),
+                           std::max(1.0, alone / target_.spreadNanoseconds)});
+  return target_.commandNanoseconds + alone / cores;
+}
+
+} // namespace gpuc

@@ -1,0 +1,37 @@
+//===- FuseCost.h - Whether one kernel is faster than two -------------------===//
+//
+// All figures by which gpuc-fuse chooses. They come from shapes and from the target's description alone and
+// are rough: they decide speed, never results.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/base/TargetDescription.h"
+
+namespace gpuc {
+
+/// Kernels with more ops than this are not widened: registers would spill, and compiling slows down.
+constexpr size_t kMaxKernelOps = 96;
+
+/// Whether these ops may be computed anew for each element that their result is broadcast to.
+bool isCheapToRepeat(llvm::ArrayRef<mlir::Operation *> ops);
+
+/// Ops that are to become one kernel, what it reads, and what it yields.
+struct KernelParts {
+  llvm::ArrayRef<mlir::Operation *> ops;
+  llvm::ArrayRef<mlir::Value> inputs, outputs;
+};
+
+class FuseCost {
+public:
+  explicit FuseCost(const TargetDescription &target) : target_(target) {}
+
+  /// How long the kernel takes with nothing beside it: the bytes that it moves, what it computes twice, on as
+  /// many cores as its rows can be spread over.
+  double nanoseconds(const KernelParts &kernel) const;
+
+private:
+  TargetDescription target_;
+};
+
+} // namespace gpuc

@@ -1,0 +1,193 @@
+//===- ChannelsLast.cpp - Images turned around -------------------------------===//
+//
+// Every op of the groups is built anew beside the old one, from operands in the new order. Old ops are taken
+// away in the end; by then what still reads their results stands outside of the groups.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/layout/ChannelsLast.h"
+
+#include "dialects/gpuc/Windows.h"
+#include "passes/codegen/Codegen.h"
+#include "passes/layout/LayoutCost.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+constexpr int64_t rank = 4;
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Where dimension `dim` of (N, C, H, W) lies in (N, H, W, C).
+int64_t lastOf(int64_t dim) { return ir::kToChannelsFirst[dim]; }
+
+SmallVector<int64_t> numbersInOrder(ArrayRef<int64_t> numbers) {
+  return llvm::map_to_vector(ir::kToChannelsLast, [&](int64_t dim) { return numbers[dim]; });
+}
+
+/// The dimensions `dims` in the new order of the image, which need not increase.
+SmallVector<int64_t> dimsInOrder(ArrayRef<int64_t> dims) { return llvm::map_to_vector(dims, lastOf); }
+
+/// The permutation that sorts these numbers.
+SmallVector<int64_t> sortingOf(ArrayRef<int64_t> numbers) {
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, numbers.size()));
+  llvm::sort(order, [&](int64_t a, int64_t b) { return numbers[a] < numbers[b]; });
+  return order;
+}
+
+class Turning {
+public:
+  Turning(Block &block, ArrayRef<LayoutGroup> groups) : block_(block), builder_(block.getParentOp()) {
+    for (const LayoutGroup &group : groups) {
+      images_.insert_range(group.images);
+      ops_.insert_range(group.ops);
+    }
+  }
+
+  void run() {
+    SmallVector<Operation *> old;
+    for (Operation &op : llvm::make_early_inc_range(block_)) {
+      builder_.setInsertionPoint(&op);
+      if (ops_.contains(&op)) {
+        rebuild(&op);
+        old.push_back(&op);
+      } else if (isReduction(&op) && images_.contains(op.getOperand(0))) {
+        op.getResult(0).replaceAllUsesWith(reduce(&op));
+        op.erase();
+      }
+    }
+    for (Operation *op : llvm::reverse(old)) {
+      for (Value result : op->getResults())
+        if (!result.use_empty())
+          result.replaceAllUsesWith(transpose(last_.lookup(result), ir::kToChannelsFirst));
+      op->erase();
+    }
+  }
+
+private:
+  /// Behind what makes the value.
+  Value transpose(Value value, ArrayRef<int64_t> permutation) {
+    OpBuilder::InsertionGuard guard(builder_);
+    builder_.setInsertionPointAfterValue(value);
+    return ir::TransposeOp::create(builder_, value.getLoc(), value, permutation);
+  }
+
+  /// The image in the new order.
+  Value last(Value image) {
+    Value &found = last_[image];
+    if (!found)
+      found = isMadeAnew(image) ? madeAnew(image) : transpose(image, ir::kToChannelsLast);
+    return found;
+  }
+
+  Value madeAnew(Value image) {
+    Operation *op = image.getDefiningOp();
+    OpBuilder::InsertionGuard guard(builder_);
+    builder_.setInsertionPoint(op);
+    if (auto broadcast = dyn_cast<ir::BroadcastOp>(op)) {
+      SmallVector<int64_t> dims = dimsInOrder(broadcast.getDims()), order = sortingOf(dims);
+      Value operand = broadcast.getOperand();
+      if (!llvm::is_sorted(dims))
+        operand = ir::TransposeOp::create(builder_, op->getLoc(), operand, order);
+      llvm::sort(dims);
+      return ir::BroadcastOp::create(builder_, op->getLoc(), ir::permuted(typeOf(image), ir::kToChannelsLast),
+                                     operand, dims);
+    }
+    Operation *made = builder_.clone(*op);
+    made->getResult(0).setType(ir::permuted(typeOf(image), ir::kToChannelsLast));
+    if (auto iota = dyn_cast<ir::IotaOp>(made))
+      iota.setDim(lastOf(iota.getDim()));
+    return made->getResult(0);
+  }
+
+  void rebuild(Operation *op) {
+    IRMapping mapping;
+    for (Value operand : op->getOperands())
+      mapping.map(operand, last(operand));
+    Operation *made = builder_.clone(*op, mapping);
+    for (auto [before, after] : llvm::zip_equal(op->getResults(), made->getResults())) {
+      after.setType(ir::permuted(typeOf(before), ir::kToChannelsLast));
+      last_[before] = after;
+    }
+    turnNumbers(made);
+  }
+
+  /// What the op says of single dimensions.
+  static void turnNumbers(Operation *op) {
+    TypeSwitch<Operation *>(op)
+        .Case<ir::Conv2dOp, ir::Conv2dInputGradientOp, ir::Conv2dFilterGradientOp, ir::MaxPool2dOp,
+              ir::MaxPool2dGradientOp, ir::MaxPool2dGatherOp, ir::AvgPool2dOp, ir::AvgPool2dGradientOp>(
+            [](auto windowed) { windowed.setChannelsLast(true); })
+        .Case([](ir::SliceOp slice) {
+          slice.setStarts(numbersInOrder(slice.getStarts()));
+          slice.setLimits(numbersInOrder(slice.getLimits()));
+          slice.setStrides(numbersInOrder(slice.getStrides()));
+        })
+        .Case([](ir::PadOp pad) {
+          pad.setLow(numbersInOrder(pad.getLow()));
+          pad.setHigh(numbersInOrder(pad.getHigh()));
+          pad.setInterior(numbersInOrder(pad.getInterior()));
+        })
+        .Case([](ir::ConcatOp concat) { concat.setDim(lastOf(concat.getDim())); })
+        .Case([](ir::ReverseOp reverse) {
+          SmallVector<int64_t> dims = dimsInOrder(reverse.getDims());
+          llvm::sort(dims);
+          reverse.setDims(dims);
+        });
+  }
+
+  /// The reduction of an image, in the order that it had.
+  Value reduce(Operation *op) {
+    SmallVector<int64_t> folded = dimsInOrder(foldedDims(op)), kept;
+    llvm::sort(folded);
+    for (int64_t dim = 0; dim < rank; ++dim)
+      if (!llvm::is_contained(foldedDims(op), dim))
+        kept.push_back(lastOf(dim));
+    Value image = last(op->getOperand(0));
+    Value result;
+    if (foldsAllButChannels(op)) // else a few blocks of threads would do it all
+      result = fold(op, fold(op, image, {1, 2}), {0});
+    else
+      result = fold(op, image, folded);
+    if (llvm::is_sorted(kept))
+      return result;
+    // kept[i] is where dimension i of the result lies in the image; of those that are left it is the …th.
+    SmallVector<int64_t> back(kept.size());
+    for (auto [position, dim] : llvm::enumerate(sortingOf(kept)))
+      back[dim] = position;
+    return ir::TransposeOp::create(builder_, op->getLoc(), result, back);
+  }
+
+  Value fold(Operation *op, Value operand, ArrayRef<int64_t> dims) {
+    IRMapping mapping;
+    mapping.map(op->getOperand(0), operand);
+    Operation *made = builder_.clone(*op, mapping);
+    if (auto argmax = dyn_cast<ir::ArgmaxOp>(made))
+      argmax.setDim(dims.front());
+    else
+      made->setAttr("dims", builder_.getDenseI64ArrayAttr(dims));
+    SmallVector<int64_t> shape;
+    for (auto [dim, extent] : llvm::enumerate(typeOf(operand).getShape()))
+      if (!llvm::is_contained(dims, dim))
+        shape.push_back(extent);
+    made->getResult(0).setType(typeOf(op->getResult(0)).clone(shape));
+    return made->getResult(0);
+  }
+
+  Block &block_;
+  OpBuilder builder_;
+  DenseSet<Value> images_;
+  DenseSet<Operation *> ops_;
+  DenseMap<Value, Value> last_;
+};
+
+} // namespace
+
+void turnChannelsLast(Block &block, ArrayRef<LayoutGroup> groups) { Turning(block, groups).run(); }
+
+} // namespace gpuc

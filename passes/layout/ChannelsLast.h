@@ -1,0 +1,12 @@
+//===- ChannelsLast.h - Images turned around ---------------------------------===//
+#pragma once
+
+#include "passes/layout/LayoutGroups.h"
+
+namespace gpuc {
+
+/// Gives the images of these groups, all of one block, the order (N, H, W, C). What reads or makes one of
+/// them elsewhere gets it by way of a transpose; reductions read them as they are.
+void turnChannelsLast(mlir::Block &block, llvm::ArrayRef<LayoutGroup> groups);
+
+} // namespace gpuc

@@ -1,0 +1,240 @@
+//===- PadProducts.cpp - Extents that tensor cores take at full speed -------===//
+//
+// cuBLASLt loads 16 bytes at once if rows of each of the three matrices begin at multiples of that: 8
+// elements of 16 bits, 4 of f32. Rows are as long as the innermost extent: k or m of the left operand, n or k
+// of the right one, n of the result. One that is not gets zeros up to the next multiple, which changes no
+// sum.
+//
+// The cost, by the figures of an H200: a product takes the longer of its arithmetic, which is twice as slow
+// where rows are not aligned, and of its bytes. Zeros cost nothing where a kernel makes the operand, nor the
+// slice where kernels alone read the result; else each is a copy and a launch. A product that is added to
+// what is there already is not padded: it writes where the sum lies.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/layout/PadProducts.h"
+
+#include "dialects/gpuc/ScanParts.h"
+#include "passes/base/TargetDescription.h"
+#include "passes/codegen/Codegen.h"
+#include "passes/layout/LayoutGroups.h"
+
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+/// Dense products of 16-bit floats; half of it for TF32.
+constexpr double kTensorFlopsPerNanosecond = 800'000, kUnalignedSlowdown = 2;
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// The last two extents, as the product sees them, of all matrices of the batch.
+struct Extents {
+  int64_t batch = 1, m, n, k;
+  bool operator==(const Extents &) const = default;
+
+  int64_t flops() const { return 2 * batch * m * n * k; }
+  int64_t elements() const { return batch * (m * k + k * n + m * n); }
+  std::string text() const {
+    std::string text = batch > 1 ? std::to_string(batch) + " of " : "";
+    return text + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+  }
+};
+
+Extents extentsOf(ir::MatmulOp matmul) {
+  ArrayRef<int64_t> result = typeOf(matmul.getResult()).getShape(), lhs = typeOf(matmul.getLhs()).getShape();
+  Extents extents;
+  extents.m = result.end()[-2];
+  extents.n = result.end()[-1];
+  extents.k = lhs.end()[matmul.getTransposeLhs() ? -2 : -1];
+  // With one rhs for all, the rows of all matrices are those of one.
+  for (int64_t extent : result.drop_back(2))
+    (matmul.hasSharedRhs() ? extents.m : extents.batch) *= extent;
+  return extents;
+}
+
+Extents paddedOf(ir::MatmulOp matmul, Extents extents) {
+  const int64_t multiple = 16 / ir::elementBytes(typeOf(matmul.getResult()).getElementType());
+  auto round = [&](int64_t &extent) { extent = llvm::alignTo(extent, multiple); };
+  round(matmul.getTransposeLhs() ? extents.m : extents.k);
+  round(matmul.getTransposeRhs() ? extents.k : extents.n);
+  round(extents.n);
+  return extents;
+}
+
+bool isOfKernel(Operation *op) { return op && (isInlinable(op) || isRoot(op)); }
+
+/// Whether the result is added to a value that a loop carries: then the product may write where that lies.
+bool isAddedUp(ir::MatmulOp matmul) {
+  return llvm::any_of(matmul->getUsers(), [&](Operation *user) {
+    auto add = dyn_cast<ir::AddOp>(user);
+    return add && (isa<BlockArgument>(add.getLhs()) || isa<BlockArgument>(add.getRhs()));
+  });
+}
+
+/// A product, and what it is to become.
+struct Product {
+  explicit Product(ir::MatmulOp matmul)
+      : matmul(matmul), before(extentsOf(matmul)), after(paddedOf(matmul, before)) {}
+
+  /// Rows and columns of zeros that an operand, as it lies in memory, or the result gets.
+  using Zeros = std::pair<int64_t, int64_t>;
+  Zeros zerosOf(unsigned operand) {
+    if (operand == 0)
+      return matmul.getTransposeLhs() ? Zeros(k(), m()) : Zeros(m(), k());
+    return matmul.getTransposeRhs() ? Zeros(n(), k()) : Zeros(k(), n());
+  }
+  Zeros zerosOfResult() const { return {m(), n()}; }
+
+  ir::MatmulOp matmul;
+  Extents before, after;
+
+private:
+  int64_t m() const { return after.m - before.m; }
+  int64_t n() const { return after.n - before.n; }
+  int64_t k() const { return after.k - before.k; }
+};
+
+/// What a loop captures comes from outside, and so do its zeros: gpuc-hoist-from-scans takes them there.
+Operation *producerOf(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto scan = argument ? dyn_cast<ir::ScanOp>(argument.getOwner()->getParentOp()) : ir::ScanOp();
+  if (!scan)
+    return value.getDefiningOp();
+  for (const ir::ScanParts::Argument &capture : ir::ScanParts(scan).captures)
+    if (capture.inner == value)
+      return capture.outer.getDefiningOp();
+  return nullptr;
+}
+
+/// The products of a block. All are to be padded at first; those that do not pay are left out one after
+/// another, since a kernel makes zeros for nothing only if all who read the operand want the same.
+class Padding {
+public:
+  explicit Padding(Block &block) {
+    for (Operation &op : block)
+      if (auto matmul = dyn_cast<ir::MatmulOp>(op);
+          matmul && matmul.getType().hasStaticShape() && multipliesOnTensorCores(matmul))
+        products_.insert({matmul, Product(matmul)});
+  }
+
+  void run(SmallVectorImpl<LayoutEntry> &entries) {
+    for (auto &[op, product] : products_)
+      if (StringRef reason = reasonAgainst(product); reason.empty())
+        chosen_.insert(op);
+      else
+        reasons_[op] = reason.str();
+    while (llvm::any_of(products_, [&](auto &entry) { return leaveOutIfDear(entry.second); }))
+      ;
+    for (auto &[op, product] : products_) {
+      LayoutEntry entry = LayoutEntry::of(op);
+      entry.from = product.before.text();
+      entry.to = chosen_.contains(op) ? product.after.text() : entry.from;
+      entry.why = reasons_[op];
+      entries.push_back(std::move(entry));
+    }
+    for (auto &[op, product] : products_)
+      if (chosen_.contains(op))
+        pad(product);
+  }
+
+private:
+  static StringRef reasonAgainst(const Product &product) {
+    if (product.before == product.after)
+      return "rows are multiples of 16 bytes";
+    if (product.before.k == 1)
+      return "a product of two vectors";
+    return isAddedUp(product.matmul) ? "added up where it lies" : "";
+  }
+
+  /// Whether the product was to be padded, and is not any more.
+  bool leaveOutIfDear(Product &product) {
+    if (!chosen_.contains(product.matmul))
+      return false;
+    const double saved = nanoseconds(product, product.before, kUnalignedSlowdown) -
+                         nanoseconds(product, product.after, 1),
+                 spent = copies(product);
+    reasons_[product.matmul] =
+        llvm::formatv("{0:f1} us less for {1:f1} us of copies", std::max(saved, 0.0) / 1000, spent / 1000);
+    return saved <= spent && chosen_.erase(product.matmul);
+  }
+
+  double nanoseconds(Product &product, const Extents &extents, double slowdown) const {
+    const int64_t bytes = ir::elementBytes(typeOf(product.matmul.getResult()).getElementType());
+    const double rate = bytes == 2 ? kTensorFlopsPerNanosecond : kTensorFlopsPerNanosecond / 2;
+    return std::max(slowdown * static_cast<double>(extents.flops()) / rate,
+                    static_cast<double>(extents.elements() * bytes) / device_.bytesPerNanosecond);
+  }
+
+  /// What pads and slices take that no kernel takes in.
+  double copies(Product &product) {
+    double total = 0;
+    auto add = [&](Value value, bool needed, bool absorbed) {
+      if (needed && !absorbed)
+        total += device_.commandNanoseconds +
+                 2.0 * static_cast<double>(ir::sizeInBytes(value.getType())) / device_.bytesPerNanosecond;
+    };
+    constexpr Product::Zeros none = {0, 0};
+    for (OpOperand &operand : product.matmul->getOpOperands()) {
+      const Product::Zeros zeros = product.zerosOf(operand.getOperandNumber());
+      add(operand.get(), zeros != none, isMadeWithZeros(operand.get(), zeros));
+    }
+    add(product.matmul.getResult(), product.zerosOfResult() != none,
+        llvm::all_of(product.matmul->getUsers(), isOfKernel));
+    return total;
+  }
+
+  /// Whether the kernel that makes the value makes it with these zeros instead.
+  bool isMadeWithZeros(Value value, Product::Zeros zeros) {
+    return isOfKernel(producerOf(value)) && llvm::all_of(value.getUses(), [&](OpOperand &use) {
+             return chosen_.contains(use.getOwner()) &&
+                    products_.find(use.getOwner())->second.zerosOf(use.getOperandNumber()) == zeros;
+           });
+  }
+
+  void pad(Product &product) {
+    ir::MatmulOp matmul = product.matmul;
+    OpBuilder builder(matmul);
+    auto made = cast<ir::MatmulOp>(builder.clone(*matmul));
+    made->setOperands(
+        {padded(matmul.getLhs(), product.zerosOf(0)), padded(matmul.getRhs(), product.zerosOf(1))});
+    RankedTensorType type = typeOf(matmul.getResult());
+    SmallVector<int64_t> shape(type.getShape());
+    auto [rows, columns] = product.zerosOfResult();
+    shape.end()[-2] += rows;
+    shape.end()[-1] += columns;
+    made.getResult().setType(type.clone(shape));
+    Value result = made.getResult();
+    if (result.getType() != type) {
+      SmallVector<int64_t> zeros(shape.size(), 0), ones(shape.size(), 1);
+      result = ir::SliceOp::create(builder, matmul.getLoc(), type, result, zeros, type.getShape(), ones);
+    }
+    matmul.getResult().replaceAllUsesWith(result);
+    matmul.erase();
+  }
+
+  /// With so many rows and columns of zeros more, behind the value's own definition.
+  static Value padded(Value value, Product::Zeros zeros) {
+    if (zeros == Product::Zeros(0, 0))
+      return value;
+    OpBuilder builder(value.getContext());
+    builder.setInsertionPointAfterValue(value);
+    SmallVector<int64_t> none(typeOf(value).getRank(), 0), high = none;
+    std::tie(high.end()[-2], high.end()[-1]) = zeros;
+    return ir::PadOp::create(builder, value.getLoc(), value, none, high, none, APFloat(0.0));
+  }
+
+  TargetDescription device_ = describe(plan::TargetKind::cuda);
+  llvm::MapVector<Operation *, Product> products_;
+  DenseSet<Operation *> chosen_;
+  DenseMap<Operation *, std::string> reasons_;
+};
+
+} // namespace
+
+void padProducts(Block &block, SmallVectorImpl<LayoutEntry> &entries) { Padding(block).run(entries); }
+
+} // namespace gpuc

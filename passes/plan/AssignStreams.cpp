@@ -1,0 +1,120 @@
+//===- AssignStreams.cpp - Put commands on streams and order them by events -===//
+//
+// Compute runs on one stream. On a device with memory of its own, uploads of the batch get a stream too; the
+// batch then has two slots, so that step k+1's upload runs beside step k's compute:
+//
+//   copy:     wait %free distance 2 · upload … · record %ready
+//   compute:  wait %ready · …                  · record %free
+//
+// The n-th upload into a slot waits until step n-2, which used that slot, has read it. Outputs are copied
+// back where compute ends. The host reads inputs where the caller has them; what it must copy, it copies at
+// the head of compute.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/plan/CommandGraph.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+#define GEN_PASS_DEF_ASSIGNSTREAMSPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Of the batch, where copies run beside compute.
+constexpr int64_t kSlots = 2;
+
+plan::StreamOp makeStream(OpBuilder &builder, plan::ProgramOp program, StringRef name) {
+  auto stream = plan::StreamOp::create(builder, program.getLoc(), name);
+  stream.getBody().emplaceBlock();
+  return stream;
+}
+
+struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+    if (!target) {
+      module.emitError("has no plan.target: gpuc-to-plan comes before plan-assign-streams");
+      return signalPassFailure();
+    }
+    const bool isDevice = target.getKind() == plan::TargetKind::cuda;
+    int64_t slots = 1;
+    for (auto program : module.getOps<plan::ProgramOp>()) {
+      if (!program.getBody().getOps<plan::StreamOp>().empty()) {
+        program.emitOpError("has streams already");
+        return signalPassFailure();
+      }
+      bool copyStream = isDevice && !program.getBody().getOps<plan::UploadOp>().empty();
+      if (copyStream)
+        slots = kSlots;
+      assign(program, copyStream, isDevice);
+    }
+    module->setAttr(plan::kSlotsAttr, OpBuilder(module).getI64IntegerAttr(slots));
+  }
+
+  void assign(plan::ProgramOp program, bool copyStream, bool downloads) {
+    Block &body = program.getBody().front();
+    std::vector<plan::CommandOpInterface> commands = commandsOf(body);
+    auto firstOutput = llvm::find_if(body, [](Operation &op) { return isa<plan::OutputOp>(op); });
+    OpBuilder builder(&body, firstOutput);
+    Value ready, free;
+    if (copyStream) {
+      ready = plan::EventOp::create(builder, program.getLoc(), "batch_ready");
+      free = plan::EventOp::create(builder, program.getLoc(), "slot_free");
+    }
+    plan::StreamOp compute = makeStream(builder, program, "compute");
+    plan::StreamOp copy = copyStream ? makeStream(builder, program, "copy") : compute;
+    for (plan::CommandOpInterface command : commands) {
+      Block &stream = (isa<plan::UploadOp>(command) ? copy : compute).getBody().front();
+      command->moveBefore(&stream, stream.end());
+    }
+    if (downloads)
+      addDownloads(program, compute);
+    if (copyStream)
+      addEvents(compute, copy, ready, free);
+  }
+
+  /// A buffer that is several outputs is one command here: the plan file has one for each.
+  void addDownloads(plan::ProgramOp program, plan::StreamOp compute) {
+    OpBuilder end = OpBuilder::atBlockEnd(&compute.getBody().front());
+    DenseSet<Value> downloaded;
+    for (auto output : program.getBody().getOps<plan::OutputOp>())
+      if (downloaded.insert(output.getBuffer()).second)
+        plan::DownloadOp::create(end, output.getLoc(), output.getBuffer());
+  }
+
+  void addEvents(plan::StreamOp compute, plan::StreamOp copy, Value ready, Value free) {
+    Block &computeBlock = compute.getBody().front(), &copyBlock = copy.getBody().front();
+    Location location = compute.getLoc();
+    OpBuilder copyStart = OpBuilder::atBlockBegin(&copyBlock), copyEnd = OpBuilder::atBlockEnd(&copyBlock);
+    plan::WaitOp::create(copyStart, location, free, kSlots);
+    plan::RecordOp::create(copyEnd, location, ready);
+
+    OpBuilder computeStart = OpBuilder::atBlockBegin(&computeBlock);
+    plan::WaitOp::create(computeStart, location, ready, 0);
+    OpBuilder behindLastReader(&computeBlock, ++Block::iterator(lastReaderOfInputs(computeBlock)));
+    plan::RecordOp::create(behindLastReader, location, free);
+  }
+
+  /// The last command that reads an input slot; the wait at the head of the stream if none does.
+  Operation *lastReaderOfInputs(Block &stream) {
+    Operation *last = &stream.front();
+    for (auto command : stream.getOps<plan::CommandOpInterface>())
+      for (Value read : command.getReads())
+        if (isa<plan::InputOp>(plan::bufferOf(read)))
+          last = command;
+    // A slot that is an output must stay as it is until the step ends.
+    for (auto output :
+         stream.getParentOp()->getParentOfType<plan::ProgramOp>().getBody().getOps<plan::OutputOp>())
+      if (isa<plan::InputOp>(plan::bufferOf(output.getBuffer())))
+        last = &stream.back();
+    return last;
+  }
+};
+
+} // namespace
+} // namespace gpuc

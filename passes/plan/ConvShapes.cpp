@@ -1,0 +1,87 @@
+//===- ConvShapes.cpp - Convolutions as the runtime describes them ----------===//
+
+#include "passes/plan/ConvShapes.h"
+
+#include "dialects/gpuc/Windows.h"
+#include "runtime/plan/conv_workspace.h"
+#include "runtime/plan/cudnn_workspace.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+static DataType typeOf(Type element) {
+  if (element.isF64())
+    return DataType::f64;
+  if (element.isF16())
+    return DataType::f16;
+  return element.isBF16() ? DataType::bf16 : DataType::f32;
+}
+
+static ConvAxis axisOf(const ir::Windows &windows, int64_t input, int64_t output) {
+  return {.input = input,
+          .output = output,
+          .kernel = windows.size,
+          .stride = windows.stride,
+          .low = windows.low,
+          .high = windows.high,
+          .dilation = windows.dilation};
+}
+
+static ConvShape shapeOf(ConvKind kind, const ir::Convolution &convolution) {
+  ArrayRef<int64_t> input = convolution.input.getShape(), result = convolution.result.getShape();
+  ConvShape shape;
+  shape.kind = kind;
+  shape.type = typeOf(convolution.input.getElementType());
+  shape.batch = input[0];
+  shape.channels_last = convolution.channelsLast;
+  shape.groups = convolution.groups;
+  shape.in_channels = input[1];
+  shape.out_channels = result[1];
+  shape.height = axisOf(convolution.windows.rows, input[2], result[2]);
+  shape.width = axisOf(convolution.windows.columns, input[3], result[3]);
+  return shape;
+}
+
+ConvShape convShapeOf(Operation *op) {
+  if (auto conv = dyn_cast<ir::Conv2dOp>(op))
+    return shapeOf(ConvKind::forward, ir::convolutionOf(conv));
+  if (auto conv = dyn_cast<ir::Conv2dInputGradientOp>(op))
+    return shapeOf(ConvKind::input_gradient, ir::convolutionOf(conv));
+  return shapeOf(ConvKind::filter_gradient, ir::convolutionOf(cast<ir::Conv2dFilterGradientOp>(op)));
+}
+
+ConvShape convShapeOf(plan::ConvOp conv) {
+  ArrayRef<int64_t> input = conv.getInput(), output = conv.getOutput(), filter = conv.getFilter();
+  ir::Windows2d windows =
+      ir::windowsOf(filter.drop_front(2), conv.getStrides(), conv.getPadding(), conv.getDilation());
+  ConvShape shape;
+  shape.kind = static_cast<ConvKind>(conv.getKind());
+  shape.type = typeOf(conv.getElement());
+  shape.batch = conv.getBatch();
+  shape.channels_last = conv.getChannelsLast();
+  shape.groups = conv.getGroups();
+  shape.in_channels = input[0];
+  shape.out_channels = output[0];
+  shape.height = axisOf(windows.rows, input[1], output[1]);
+  shape.width = axisOf(windows.columns, input[2], output[2]);
+  return shape;
+}
+
+int64_t convWorkspace(plan::TargetAttr target, const ConvShape &shape, bool tf32) {
+  return target.getKind() == plan::TargetKind::cuda ? cudnnWorkspaceBytes(shape, tf32)
+                                                    : convWorkspaceBytes(shape);
+}
+
+plan::ConvOp createConv(OpBuilder &builder, Location location, const ConvShape &s, Type element,
+                        const ConvBuffers &b, bool tf32) {
+  return plan::ConvOp::create(
+      builder, location, static_cast<plan::ConvKind>(s.kind), b.lhs, b.rhs, b.result, b.bias, b.mask,
+      b.workspace, element, s.batch, {s.in_channels, s.height.input, s.width.input},
+      {s.out_channels, s.groupInputs(), s.height.kernel, s.width.kernel},
+      {s.out_channels, s.height.output, s.width.output}, {s.height.stride, s.width.stride},
+      {s.height.low, s.height.high, s.width.low, s.width.high}, {s.height.dilation, s.width.dilation},
+      s.groups, b.relu, tf32, s.channels_last);
+}
+
+} // namespace gpuc

@@ -1,0 +1,416 @@
+//===- GroupLaunches.cpp - Many small launches of one kind as one ------------===//
+//
+// Horizontal fusion. A launch may stand further back in its stream if nothing between needs what it does;
+// what dies in it then lives for longer. From the last launch to the first, each joins the last group of its
+// kind that it can reach without the sum of live bytes growing beyond what it was at its peak: the lower
+// bound of the placement stays. The kernel of a group is segmented (codegen/Segments.h); an element's
+// arithmetic is what it was, and so are all bits.
+//
+// Three kinds are worth it, of which a step has one for each parameter: updates, the sums of a gradient's
+// norm, and the parts of such sums. They are short, and alone each would begin and end on one core. In
+// repeats nothing is grouped.
+//
+// The host's threads share a group as they share any launch: each takes a part of its tiles. Weights that are
+// long enough to be shared on their own are then cut elsewhere than in the products that read them and that
+// make their gradients, and what one core wrote another reads. There such launches stay alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/codegen/Codegen.h"
+#include "passes/codegen/KernelText.h"
+#include "passes/plan/CommandGraph.h"
+#include "passes/plan/InPlaceChains.h"
+#include "passes/plan/PlanAccess.h"
+
+#include "runtime/plan/header.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <map>
+#include <optional>
+#include <tuple>
+
+using namespace mlir;
+
+namespace gpuc {
+
+#define GEN_PASS_DEF_GROUPLAUNCHESPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// The kernels of a module, and how many launches each has.
+struct Kernels {
+  SymbolTable symbols;
+  DenseMap<Operation *, unsigned> launches;
+
+  explicit Kernels(ModuleOp module) : symbols(module) {
+    module.walk([&](plan::LaunchOp launch) { ++launches[of(launch)]; });
+  }
+
+  plan::KernelOp of(plan::LaunchOp launch) const {
+    return symbols.lookup<plan::KernelOp>(launch.getKernel());
+  }
+
+  void drop(plan::KernelOp kernel) {
+    if (--launches[kernel] == 0)
+      symbols.erase(kernel);
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Kinds
+//===----------------------------------------------------------------------===//
+
+/// The name of the variable behind a buffer, if one is.
+StringAttr variableOf(Value buffer) {
+  auto use = dyn_cast<plan::UseOp>(*plan::bufferOf(buffer));
+  return use ? use.getSymbolAttr().getAttr() : StringAttr();
+}
+
+/// Whether the launch computes new values of variables, one at least from its old, element by element.
+bool isUpdate(plan::LaunchOp launch, Block &body) {
+  bool readsOwn = false;
+  for (Value output : launch.getOutputs()) {
+    StringAttr variable = variableOf(output);
+    if (!variable)
+      return false;
+    readsOwn |= llvm::any_of(launch.getInputs(), [&](Value input) { return variableOf(input) == variable; });
+  }
+  return readsOwn && llvm::all_of(body.without_terminator(), [](Operation &op) { return isInlinable(&op); });
+}
+
+bool folds(Block &body) {
+  return llvm::any_of(body, [](Operation &op) { return isReduction(&op); });
+}
+
+/// Whether the kernel folds what it reads to one row of one element.
+bool foldsToOne(Block &body) {
+  return folds(body) && llvm::all_of(body.getTerminator()->getOperands(),
+                                     [](Value result) { return ir::elementCount(result.getType()) == 1; });
+}
+
+/// Whether what the launch folds is folded on to one element, and read by nobody else.
+bool makesPartsOfSums(const Kernels &kernels, plan::LaunchOp launch, Block &body) {
+  return folds(body) && llvm::all_of(launch.getOutputs(), [&](Value parts) {
+           return llvm::all_of(parts.getUsers(), [&](Operation *user) {
+             auto reader = dyn_cast<plan::LaunchOp>(user);
+             return user == launch || (reader && foldsToOne(kernels.of(reader).getBody().front()));
+           });
+         });
+}
+
+/// What only launches of the same kind have, in the order in which kinds are grouped: what follows makes room
+/// for what comes before it. A gradient's norm may be taken as late as its update, a part as late as its sum.
+struct Kind {
+  enum Role { Update, Sum, Part } role;
+  std::string work;
+
+  bool operator<(const Kind &other) const { return std::tie(role, work) < std::tie(other.role, other.work); }
+};
+
+/// Of all that the launch reads and writes.
+int64_t touchedBytes(const Kernels &kernels, plan::LaunchOp launch) {
+  Block &body = kernels.of(launch).getBody().front();
+  int64_t bytes = 0;
+  for (Type type : llvm::concat<const Type>(body.getArgumentTypes(), body.getTerminator()->getOperandTypes()))
+    bytes += ir::sizeInBytes(type);
+  return bytes;
+}
+
+std::optional<Kind> kindOf(const Kernels &kernels, plan::LaunchOp launch) {
+  Block &body = kernels.of(launch).getBody().front();
+  if (isUpdate(launch, body))
+    return Kind{Kind::Update, ""};
+  if (foldsToOne(body))
+    return Kind{Kind::Sum, codegen::textWithoutShapes(body)};
+  if (makesPartsOfSums(kernels, launch, body))
+    return Kind{Kind::Part, codegen::textWithoutShapes(body)};
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Live bytes
+//===----------------------------------------------------------------------===//
+
+/// The bytes that are live at each position of a program's main stream.
+class LiveBytes {
+public:
+  LiveBytes(ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes)
+      : chains_(module, program, lifetimes), bytes_(positionsOf(program) + 1) {
+    for (auto [buffer, lifetime] : lifetimes) {
+      auto [entry, isNew] = spans_.insert({chains_.leader(buffer), {lifetime.lower, lifetime.upper, 0}});
+      Span &span = entry->second;
+      span.lower = std::min(span.lower, lifetime.lower);
+      span.upper = std::max(span.upper, lifetime.upper);
+      span.bytes = llvm::alignTo(ir::sizeInBytes(buffer.getType()), kBufferAlignment);
+    }
+    for (const auto &[leader, span] : spans_)
+      add(span.bytes, span.lower, span.upper);
+    peak_ = *llvm::max_element(bytes_);
+  }
+
+  /// Lets what the command at `from` needs live until `to`, unless more bytes than ever before would be live
+  /// at once: then it changes nothing and returns false.
+  bool extend(plan::CommandOpInterface command, int64_t from, int64_t to) {
+    SmallVector<std::pair<Span *, int64_t>> former;
+    for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites())) {
+      auto buffer = dyn_cast<plan::AllocOp>(*plan::bufferOf(value));
+      if (!buffer)
+        continue;
+      Span &span = spans_.find(chains_.leader(buffer))->second;
+      if (span.upper > to)
+        continue;
+      former.emplace_back(&span, span.upper);
+      add(span.bytes, span.upper, to + 1);
+      span.upper = to + 1;
+    }
+    if (*std::max_element(bytes_.begin() + from, bytes_.begin() + to + 1) <= peak_)
+      return true;
+    for (auto [span, upper] : llvm::reverse(former)) {
+      add(-span->bytes, upper, span->upper);
+      span->upper = upper;
+    }
+    return false;
+  }
+
+private:
+  struct Span {
+    int64_t lower, upper, bytes;
+  };
+
+  void add(int64_t bytes, int64_t lower, int64_t upper) {
+    for (int64_t position = lower; position < upper; ++position)
+      bytes_[position] += bytes;
+  }
+
+  InPlaceChains chains_;
+  llvm::MapVector<Operation *, Span> spans_; ///< By the chain's leader.
+  std::vector<int64_t> bytes_;
+  int64_t peak_ = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+struct Group {
+  unsigned last; ///< Where it stands among the stream's commands.
+  SmallVector<plan::LaunchOp> members;
+  SetVector<Value> inputs; ///< Each once.
+  size_t outputs = 0;
+};
+
+/// `fc1.weight.sgd_update_3` → `fc1.weight` and `sgd_update`: the number only makes the name its own.
+std::pair<StringRef, StringRef> layerAndWork(StringRef name) {
+  auto [head, number] = name.rsplit('_');
+  if (!number.empty() && llvm::all_of(number, llvm::isDigit))
+    name = head;
+  return name.contains('.') ? name.rsplit('.') : std::make_pair(StringRef(), name);
+}
+
+/// The pieces that both begin with, or `fromEnd` end with.
+std::string commonPieces(StringRef a, StringRef b, StringRef separator, bool fromEnd) {
+  SmallVector<StringRef> left, right, common;
+  a.split(left, separator);
+  b.split(right, separator);
+  if (fromEnd) {
+    std::reverse(left.begin(), left.end());
+    std::reverse(right.begin(), right.end());
+  }
+  for (auto [piece, other] : llvm::zip(left, right)) {
+    if (piece != other)
+      break;
+    common.push_back(piece);
+  }
+  if (fromEnd)
+    std::reverse(common.begin(), common.end());
+  return llvm::join(common, separator);
+}
+
+/// What the members' names have in common: the layer that all of theirs are in, or `update` or `sums`, and
+/// the last ops.
+std::string nameOf(const Group &group, Kind::Role role) {
+  std::string layer, work;
+  for (plan::LaunchOp member : group.members) {
+    auto [memberLayer, memberWork] = layerAndWork(member.getKernel());
+    bool first = member == group.members.front();
+    layer = first ? memberLayer.str() : commonPieces(layer, memberLayer, ".", /*fromEnd=*/false);
+    work = first ? memberWork.str() : commonPieces(work, memberWork, "_", /*fromEnd=*/true);
+  }
+  if (role == Kind::Update)
+    layer = "update";
+  if (layer.empty())
+    layer = "sums";
+  return layer + "." + (work.empty() ? "several" : work);
+}
+
+class Grouping {
+public:
+  Grouping(Kernels &kernels, plan::ProgramOp program, plan::StreamOp stream, LiveBytes &bytes,
+           int64_t mostOperands, int64_t mostBytes)
+      : kernels_(kernels), program_(program), graph_(commandsOf(stream.getBody().front())), bytes_(bytes),
+        mostOperands_(mostOperands), mostBytes_(mostBytes) {
+    for (plan::CommandOpInterface command : graph_.commands)
+      positions_.push_back(positions_.back() + positionsOf(command));
+    llvm::append_range(places_, llvm::seq<unsigned>(0, graph_.commands.size()));
+    for (auto other : program.getBody().getOps<plan::StreamOp>())
+      if (other != stream)
+        for (auto command : other.getBody().getOps<plan::CommandOpInterface>())
+          for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites()))
+            elsewhere_.insert(plan::identityOf(plan::bufferOf(value)));
+  }
+
+  void run() {
+    std::map<Kind, SmallVector<unsigned>> kinds;
+    for (auto [index, command] : llvm::enumerate(graph_.commands))
+      if (auto launch = dyn_cast<plan::LaunchOp>(*command);
+          launch && staysOnItsStream(launch) && touchedBytes(kernels_, launch) <= mostBytes_)
+        if (std::optional<Kind> kind = kindOf(kernels_, launch))
+          kinds[*kind].push_back(index);
+    for (auto &[kind, launches] : kinds)
+      for (const Group &group : groupsOf(launches))
+        if (group.members.size() > 1)
+          build(group, kind.role);
+  }
+
+private:
+  /// Whether no other stream touches what the launch does, so that events do not hold it.
+  bool staysOnItsStream(plan::LaunchOp launch) const {
+    return llvm::none_of(launch->getOperands(), [&](Value value) {
+      return elsewhere_.contains(plan::identityOf(plan::bufferOf(value)));
+    });
+  }
+
+  std::vector<Group> groupsOf(ArrayRef<unsigned> launches) {
+    std::vector<Group> groups;
+    for (unsigned index : llvm::reverse(launches)) {
+      auto found = llvm::find_if(groups, [&](Group &group) { return join(index, group); });
+      if (found == groups.end())
+        join(index, groups.emplace_back(Group{index, {}, {}, 0}));
+    }
+    for (Group &group : groups)
+      std::reverse(group.members.begin(), group.members.end());
+    return groups;
+  }
+
+  /// Whether the launch may stand where the group does.
+  bool join(unsigned index, Group &group) {
+    auto launch = cast<plan::LaunchOp>(*graph_.commands[index]);
+    SetVector<Value> inputs = group.inputs;
+    inputs.insert_range(launch.getInputs());
+    size_t outputs = group.outputs + launch.getOutputs().size();
+    if (!group.members.empty() && static_cast<int64_t>(inputs.size() + outputs) > mostOperands_)
+      return false;
+    if (llvm::any_of(graph_.successors[index],
+                     [&](unsigned successor) { return places_[successor] <= group.last; }) ||
+        !bytes_.extend(launch, positions_[index], positions_[group.last]))
+      return false;
+    group.members.push_back(launch);
+    places_[index] = group.last;
+    group.inputs = std::move(inputs);
+    group.outputs = outputs;
+    return true;
+  }
+
+  /// Puts one launch in the place of the last member.
+  void build(const Group &group, Kind::Role role) {
+    std::string name = nameOf(group, role);
+    Location location =
+        NameLoc::get(StringAttr::get(program_.getContext(), StringRef(name).rsplit('.').first));
+    OpBuilder unattached(program_.getContext());
+    auto kernel = plan::KernelOp::create(unattached, location, name);
+    Block &body = kernel.getBody().emplaceBlock();
+    llvm::MapVector<std::pair<Value, Type>, Value> arguments; // what members share is one
+    SmallVector<Value> inputs, outputs, results;
+    for (plan::LaunchOp member : group.members) {
+      SmallVector<Value> own;
+      for (auto [input, argument] :
+           llvm::zip_equal(member.getInputs(), kernels_.of(member).getBody().getArguments())) {
+        Value &known = arguments[{input, argument.getType()}];
+        if (!known) {
+          known = body.addArgument(argument.getType(), argument.getLoc());
+          inputs.push_back(input);
+        }
+        own.push_back(known);
+      }
+      llvm::append_range(results, addSegment(body, member, own).getResults());
+      llvm::append_range(outputs, member.getOutputs());
+    }
+    OpBuilder end = OpBuilder::atBlockEnd(&body);
+    ir::YieldOp::create(end, location, results);
+    OpBuilder builder(group.members.back());
+    SmallVector<plan::KernelOp> parts =
+        llvm::map_to_vector(group.members, [&](plan::LaunchOp member) { return kernels_.of(member); });
+    for (plan::KernelOp part : parts)
+      kernels_.drop(part);
+    kernels_.symbols.insert(kernel, Block::iterator(program_)); // renames it if the name is taken
+    plan::LaunchOp::create(builder, location, FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs,
+                           outputs);
+    for (plan::LaunchOp member : group.members)
+      member.erase();
+  }
+
+  ir::FusedOp addSegment(Block &body, plan::LaunchOp member, ValueRange operands) {
+    plan::KernelOp kernel = kernels_.of(member);
+    OpBuilder builder = OpBuilder::atBlockEnd(&body);
+    auto segment = ir::FusedOp::create(builder, kernel.getLoc(),
+                                       kernel.getBody().front().getTerminator()->getOperandTypes(),
+                                       kernel.getSymName(), operands);
+    IRMapping mapping;
+    kernel.getBody().cloneInto(&segment.getBody(), mapping);
+    return segment;
+  }
+
+  Kernels &kernels_;
+  plan::ProgramOp program_;
+  CommandGraph graph_;
+  SmallVector<unsigned> places_; ///< Where each command stands by now.
+  LiveBytes &bytes_;
+  int64_t mostOperands_, mostBytes_;
+  std::vector<int64_t> positions_ = {0}; ///< Of each command, and the end.
+  DenseSet<const void *> elsewhere_;     ///< Buffers that other streams touch.
+};
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// What two threads of a host share gladly: some 2.5 µs in a core's cache.
+constexpr int64_t kMostHostBytes = 256 * 1024;
+
+struct GroupLaunches : impl::GroupLaunchesPassBase<GroupLaunches> {
+  using GroupLaunchesPassBase::GroupLaunchesPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+    bool cuda = target && target.getKind() == plan::TargetKind::cuda;
+    int64_t operands = mostOperands > 0 ? mostOperands : cuda ? kMostCudaOperands : INT64_MAX;
+    int64_t bytes = mostBytes > 0 ? mostBytes : cuda ? INT64_MAX : kMostHostBytes;
+    Kernels kernels(module);
+    for (auto program : module.getOps<plan::ProgramOp>())
+      if (failed(group(module, program, kernels, operands, bytes)))
+        return signalPassFailure();
+  }
+
+  static LogicalResult group(ModuleOp module, plan::ProgramOp program, Kernels &kernels, int64_t mostOperands,
+                             int64_t mostBytes) {
+    auto streams = program.getBody().getOps<plan::StreamOp>();
+    if (streams.empty())
+      return program.emitOpError("has no streams: plan-assign-streams comes before plan-group-launches");
+    FailureOr<Lifetimes> lifetimes = computeLifetimes(program);
+    if (failed(lifetimes))
+      return failure();
+    LiveBytes bytes(module, program, *lifetimes);
+    Grouping(kernels, program, *streams.begin(), bytes, mostOperands, mostBytes).run();
+    return success();
+  }
+};
+
+} // namespace
+} // namespace gpuc

@@ -1,0 +1,91 @@
+//===- InPlaceChains.cpp - Buffers that lie over one another -----------------===//
+
+#include "passes/plan/InPlaceChains.h"
+
+#include "passes/codegen/Codegen.h"
+#include "passes/plan/IterationBuffers.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+InPlaceChains::InPlaceChains(ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes)
+    : kernels_(module), lifetimes_(lifetimes) {
+  for (auto &[buffer, lifetime] : lifetimes_)
+    chains_.insert(buffer);
+  program.walk([&](plan::LaunchOp launch) { join(launch); });
+  program.walk([&](plan::RepeatOp repeat) {
+    if (repeat.getParallel())
+      join(repeat);
+  });
+}
+
+void InPlaceChains::join(plan::RepeatOp repeat) {
+  for (ArrayRef<plan::AllocOp> group : buffersInTurn(repeat))
+    for (plan::AllocOp buffer : group.drop_front())
+      chains_.unionSets(group.front(), buffer);
+}
+
+static bool isOutput(plan::AllocOp buffer) {
+  return llvm::any_of(buffer->getUsers(), [](Operation *user) { return isa<plan::OutputOp>(user); });
+}
+
+namespace {
+/// The inputs of a launch over which a kernel may write, if it writes what is as large.
+class Inputs {
+public:
+  Inputs(plan::LaunchOp launch, const Lifetimes &lifetimes) : launch_(launch) {
+    for (auto [argument, input] : llvm::enumerate(launch.getInputs())) {
+      readers_[plan::bufferOf(input)].push_back(argument);
+      auto buffer = input.getDefiningOp<plan::AllocOp>();
+      auto lifetime = buffer ? lifetimes.find(buffer) : lifetimes.end();
+      if (lifetime != lifetimes.end() && !isOutput(buffer) && isOfThisIteration(lifetime->second))
+        ending_[{lifetime->second.upper, plan::sizeInBytes(buffer)}].push_back(buffer);
+    }
+  }
+
+  /// Whole buffers of its size; the launch is their last command and the output's first, in each iteration if
+  /// it is repeated.
+  ArrayRef<plan::AllocOp> endingWhere(const Lifetime &output, int64_t bytes) const {
+    auto buffers = ending_.find({output.lower + 1, bytes});
+    return buffers != ending_.end() && isOfThisIteration(output) ? buffers->second
+                                                                 : ArrayRef<plan::AllocOp>();
+  }
+
+  /// Whether the kernel allows it, through whichever of its arguments it reads the buffer.
+  bool mayOverwrite(plan::KernelOp kernel, plan::AllocOp input, unsigned result) const {
+    return llvm::all_of(readers_.lookup(input), [&](unsigned argument) {
+      return canUpdateInPlace(kernel.getBody().front(), argument, result);
+    });
+  }
+
+private:
+  bool isOfThisIteration(const Lifetime &lifetime) const {
+    return !isa<plan::RepeatOp>(launch_->getParentOp()) || lifetime.scope == launch_->getBlock();
+  }
+
+  plan::LaunchOp launch_;
+  DenseMap<Operation *, SmallVector<unsigned, 1>> readers_;                     ///< Arguments of each buffer.
+  DenseMap<std::pair<int64_t, int64_t>, SmallVector<plan::AllocOp, 1>> ending_; ///< By end and bytes.
+};
+} // namespace
+
+void InPlaceChains::join(plan::LaunchOp launch) {
+  auto kernel = kernels_.lookup<plan::KernelOp>(launch.getKernel());
+  Inputs inputs(launch, lifetimes_);
+  for (auto [result, output] : llvm::enumerate(launch.getOutputs())) {
+    auto to = output.getDefiningOp<plan::AllocOp>();
+    auto lifetime = to ? lifetimes_.find(to) : lifetimes_.end();
+    if (lifetime == lifetimes_.end())
+      continue;
+    for (plan::AllocOp from : inputs.endingWhere(lifetime->second, plan::sizeInBytes(to)))
+      // Two outputs cannot lie over one input.
+      if (from != to && !overwritten_.contains(from) && inputs.mayOverwrite(kernel, from, result)) {
+        overwritten_.insert(from);
+        chains_.unionSets(to, from);
+        break;
+      }
+  }
+}
+
+} // namespace gpuc

@@ -1,0 +1,32 @@
+//===- InPlaceChains.h - Buffers that lie over one another -------------------===//
+#pragma once
+
+#include "passes/plan/Lifetimes.h"
+
+#include "llvm/ADT/EquivalenceClasses.h"
+
+namespace gpuc {
+
+/// Buffers that share one place because each is written over the one before it: a kernel reads the one for
+/// the last time and may write the other, element by element, in its place; or they are one size and parts of
+/// them are needed in turn in each iteration of a parallel repeat.
+class InPlaceChains {
+public:
+  InPlaceChains(mlir::ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes);
+
+  /// The buffer that stands for all of a chain.
+  plan::AllocOp leader(plan::AllocOp buffer) const {
+    return mlir::cast<plan::AllocOp>(chains_.getLeaderValue(buffer));
+  }
+
+private:
+  void join(plan::LaunchOp launch);
+  void join(plan::RepeatOp repeat);
+
+  mlir::SymbolTable kernels_;
+  const Lifetimes &lifetimes_;
+  llvm::EquivalenceClasses<mlir::Operation *> chains_;
+  mlir::DenseSet<mlir::Operation *> overwritten_;
+};
+
+} // namespace gpuc

@@ -1,0 +1,155 @@
+//===- PlaceBuffers.cpp - Give every buffer its place in the one arena ------===//
+//
+//   | variables and constants | workspace | input slots |
+//
+// Variables keep their place for good. The workspaces of the programs overlay one another: only one program
+// runs at a time. Input slots lie outside of the overlay, so that the next batch can arrive while this one is
+// computed.
+//
+// Within a program, buffers whose lifetimes do not meet may share bytes; placement/ finds the offsets. Where
+// a kernel reads a buffer for the last time and may write its result over it, element by element, the two
+// become one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/plan/InPlaceChains.h"
+#include "passes/plan/IterationBuffers.h"
+
+#include "passes/placement/Solver.h"
+#include "passes/placement/Validator.h"
+#include "runtime/plan/header.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+#define GEN_PASS_DEF_PLACEBUFFERSPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); }
+
+/// Offsets of a program's buffers within the workspace.
+struct Workspace {
+  llvm::MapVector<plan::AllocOp, int64_t> offsets;
+  int64_t bytes = 0;
+  int64_t lowerBound = 0;
+};
+
+FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program) {
+  FailureOr<Lifetimes> lifetimes = computeLifetimes(program);
+  if (failed(lifetimes))
+    return failure();
+  InPlaceChains chains(module, program, *lifetimes);
+
+  placement::Problem problem;
+  llvm::MapVector<Operation *, size_t> indices; // of each chain's leader
+  for (auto &[buffer, lifetime] : *lifetimes) {
+    auto [entry, inserted] = indices.insert({chains.leader(buffer), problem.buffers.size()});
+    if (inserted)
+      problem.buffers.push_back({buffer.getName().str(), lifetime.lower, lifetime.upper,
+                                 ir::sizeInBytes(buffer.getType()), static_cast<int64_t>(kBufferAlignment)});
+    placement::Buffer &chain = problem.buffers[entry->second];
+    chain.lower = std::min(chain.lower, lifetime.lower);
+    chain.upper = std::max(chain.upper, lifetime.upper);
+  }
+
+  Result<placement::Solution> solution = placement::solve(problem);
+  if (!solution.ok())
+    return program.emitError(solution.message()), failure();
+  if (Status valid = placement::validate(problem, *solution); !valid.ok())
+    return program.emitError("placement is wrong: ") << valid.message(), failure();
+
+  Workspace workspace;
+  workspace.bytes = aligned(solution->height);
+  workspace.lowerBound = placement::lowerBound(problem);
+  for (auto &[buffer, lifetime] : *lifetimes)
+    workspace.offsets[buffer] = solution->offsets[indices[chains.leader(buffer)]];
+  return workspace;
+}
+
+struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto slotsAttr = module->getAttrOfType<IntegerAttr>(plan::kSlotsAttr);
+    if (!slotsAttr) {
+      module.emitError("has no streams: plan-assign-streams comes before plan-place-buffers");
+      return signalPassFailure();
+    }
+    slots = slotsAttr.getInt();
+    module.walk([](plan::RepeatOp repeat) {
+      if (repeat.getParallel())
+        alignInTurn(repeat);
+    });
+    int64_t workspaceBegin = placeVariables(module);
+    int64_t workspaceBytes = 0, lowerBound = 0, inputBytes = 0;
+    std::vector<Workspace> workspaces;
+    for (auto program : module.getOps<plan::ProgramOp>()) {
+      FailureOr<Workspace> workspace = placeWorkspace(module, program);
+      if (failed(workspace))
+        return signalPassFailure();
+      workspaceBytes = std::max(workspaceBytes, workspace->bytes);
+      lowerBound = std::max(lowerBound, workspace->lowerBound);
+      inputBytes = std::max(inputBytes, inputBytesOf(program));
+      workspaces.push_back(std::move(*workspace));
+    }
+
+    int64_t inputsBegin = workspaceBegin + workspaceBytes;
+    for (auto [program, workspace] : llvm::zip(module.getOps<plan::ProgramOp>(), workspaces)) {
+      for (auto &[buffer, offset] : workspace.offsets)
+        setPlace(buffer, workspaceBegin + offset);
+      placeInputs(program, inputsBegin);
+      program.setPeakBytes(workspaceBegin + workspace.bytes + inputBytesOf(program));
+    }
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    plan::ArenaOp::create(builder, module.getLoc(), inputsBegin + inputBytes, 0, workspaceBegin, inputsBegin,
+                          slots, workspaceBegin + lowerBound + inputBytes);
+    module->removeAttr(plan::kSlotsAttr);
+  }
+
+  /// Returns where the workspace begins.
+  int64_t placeVariables(ModuleOp module) {
+    int64_t next = 0;
+    for (auto variable : module.getOps<plan::VariableOp>()) {
+      setPlace(variable, next);
+      next += aligned(ir::sizeInBytes(variable.getType()));
+    }
+    for (auto constant : module.getOps<plan::ConstantOp>()) {
+      setPlace(constant, next);
+      next += aligned(ir::sizeInBytes(constant.getValue().getType()));
+    }
+    return next;
+  }
+
+  int64_t inputBytesOf(plan::ProgramOp program) {
+    int64_t bytes = 0;
+    for (auto input : program.getBody().getOps<plan::InputOp>())
+      bytes += slots * aligned(ir::sizeInBytes(input.getType()));
+    return bytes;
+  }
+
+  /// Inputs that do not fill their last line of memory come first: the padding lies between inputs, and the
+  /// arena ends with a byte that is used.
+  void placeInputs(plan::ProgramOp program, int64_t next) {
+    for (bool fillsLines : {false, true})
+      for (auto input : program.getBody().getOps<plan::InputOp>()) {
+        int64_t bytes = ir::sizeInBytes(input.getType()), stride = aligned(bytes);
+        if ((bytes == stride) != fillsLines)
+          continue;
+        setPlace(input, next);
+        input.setSlotStride(stride);
+        next += slots * stride;
+      }
+  }
+
+  static void setPlace(Operation *op, int64_t place) {
+    op->setAttr("place", OpBuilder(op).getI64IntegerAttr(place));
+  }
+
+  int64_t slots = 1;
+};
+
+} // namespace
+} // namespace gpuc

@@ -1,0 +1,521 @@
+//===- ToPlan.cpp - From tensors to buffers and commands --------------------===//
+//
+// Each entry function becomes a plan.program: a fused region becomes a kernel and its launch, a matmul or
+// a convolution a library command, a value a buffer of its own. A reshape is another name for its operand's
+// buffer; what attention sees through strides (AttentionViews.h) is none at all. An assigned value is written
+// where the variable lies (VariableUpdates.h makes that legal first), so that an update moves no byte twice.
+// A scan becomes repeated commands (ScanToPlan.h). Order, streams and places come later; here the list keeps
+// the order of the function.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/base/AttentionViews.h"
+#include "passes/base/Entries.h"
+#include "passes/base/Locations.h"
+#include "passes/base/TensorSizes.h"
+#include "passes/kernels/Epilogues.h"
+#include "passes/plan/AttentionShapes.h"
+#include "passes/plan/ConvShapes.h"
+#include "passes/plan/IterationBuffers.h"
+#include "passes/plan/ScanToPlan.h"
+#include "passes/plan/VariableUpdates.h"
+
+#include "dialects/gpuc/ScanParts.h"
+#include "dialects/gpuc/Tf32.h"
+#include "dialects/gpuc/Windows.h"
+#include "dialects/plan/PlanOps.h"
+#include "runtime/plan/matmul_workspace.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+#define GEN_PASS_DEF_TOPLANPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+constexpr StringLiteral kChecksAttr = "gpuc.checks";
+constexpr StringLiteral kRangeAttr = "gpuc.range";
+constexpr StringLiteral kIgnoredAttr = "gpuc.ignored";
+constexpr StringLiteral kRoleAttr = "gpuc.role";
+
+/// What the device's matmul may use beside its operands, in bytes. cuBLASLt splits K over partial results of
+/// the size of the whole: 16 of them are plenty, and 32 MiB is what cuBLAS itself takes on Hopper.
+int64_t matmulWorkspace(plan::TargetAttr target, const MatmulShape &shape, RankedTensorType result) {
+  if (target.getKind() == plan::TargetKind::cuda)
+    return std::clamp<int64_t>(16 * ir::sizeInBytes(result), 64 << 10, 32 << 20);
+  return matmulWorkspaceBytes(shape);
+}
+
+class ProgramBuilder : public ProgramWriter {
+public:
+  ProgramBuilder(func::FuncOp function, SymbolTable &planSymbols, plan::TargetAttr target)
+      : ProgramWriter(function.getContext()), function(function), planSymbols(planSymbols), target(target),
+        bufferType(plan::BufferType::get(function.getContext())) {}
+
+  LogicalResult build() {
+    OpBuilder unattached(builder.getContext());
+    program =
+        plan::ProgramOp::create(unattached, function.getLoc(), function.getSymNameAttr(), IntegerAttr());
+    planSymbols.insert(program);
+    builder.setInsertionPointToStart(builder.createBlock(&program.getBody()));
+    for (auto assign : function.getBody().getOps<ir::AssignOp>())
+      variableOfValue[assign.getValue()] = assign.getVariableAttr();
+    declareInputs();
+    Block &body = function.getBody().front();
+    prepareScans(*this, body);
+    if (failed(convertOps(body)))
+      return failure();
+    if (failed(convertReturn(cast<func::ReturnOp>(body.getTerminator()))))
+      return failure();
+    // Now all users of a buffer are there.
+    program.walk([](plan::RepeatOp repeat) {
+      if (repeat.getParallel())
+        separateIterations(repeat);
+    });
+    return success();
+  }
+
+  LogicalResult convertOps(Block &block) override {
+    for (Operation &op : block.without_terminator())
+      if (failed(convert(&op)))
+        return failure();
+    return success();
+  }
+
+  bool isAssigned(Value value) const override { return variableOfValue.contains(value); }
+
+private:
+  void declareInputs() {
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned index = argument.getArgNumber();
+      auto name = function.getArgAttrOfType<StringAttr>(index, kNameAttr);
+      auto range = function.getArgAttrOfType<IntegerAttr>(index, kRangeAttr);
+      auto ignored = function.getArgAttrOfType<IntegerAttr>(index, kIgnoredAttr);
+      auto role = function.getArgAttrOfType<StringAttr>(index, kRoleAttr);
+      bool rows = role && role.getValue() == "rows";
+      if (!name)
+        name = builder.getStringAttr(rows ? "rows" : "arg" + std::to_string(index));
+      buffers[argument] = plan::InputOp::create(
+          builder, argument.getLoc(), bufferType, name, TypeAttr::get(argument.getType()), range, ignored,
+          rows ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(), IntegerAttr());
+    }
+    for (BlockArgument argument : function.getArguments())
+      plan::UploadOp::create(builder, argument.getLoc(), buffers.lookup(argument));
+  }
+
+  /// Whether the target computes the op as it is to be computed.
+  LogicalResult checkTf32(Operation *op) {
+    if (ir::isTf32(op) && target.getKind() != plan::TargetKind::cuda)
+      return op->emitOpError(
+          "is to be computed in TF32, which the host has not: compile with --target=cuda:sm_80 or newer, or "
+          "the model, not a later stage of it, with --precision=f32");
+    return success();
+  }
+
+  LogicalResult convert(Operation *op) {
+    if (failed(checkTf32(op)))
+      return failure();
+    if (auto fused = dyn_cast<ir::FusedOp>(op))
+      return convertFused(fused);
+    if (auto matmul = dyn_cast<ir::MatmulOp>(op))
+      return convertMatmul(matmul, plainProduct(op, "matmul"));
+    if (ir::isConvolution(op))
+      return convertConvolution(op, plainProduct(op, "conv"));
+    if (isAttention(op))
+      return convertAttention(op);
+    if (isa<ir::TransposeOp, ir::SliceOp>(op) || (isa<ir::ConcatOp>(op) && isResultView(op)))
+      return success(); // attention's: what reads or writes it knows where it lies
+    if (auto read = dyn_cast<ir::ReadOp>(op))
+      return buffers[read.getResult()] = useOf(read.getVariable(), op->getLoc()), success();
+    if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
+      return buffers[reshape.getResult()] = buffers.lookup(reshape.getOperand()), success();
+    if (auto constant = dyn_cast<ir::ConstantOp>(op))
+      return llvm::all_of(op->getUses(), ir::isSplatInit) ? success() : convertConstant(constant);
+    if (isa<ir::AssignOp>(op))
+      return success(); // its value was written in place
+    if (auto scan = dyn_cast<ir::ScanOp>(op))
+      return convertScan(*this, scan);
+    return op->emitOpError("cannot become a command: gpuc-decompose and gpuc-fuse come before gpuc-to-plan");
+  }
+
+  LogicalResult convertFused(ir::FusedOp fused) {
+    if (Value sum = addedElsewhere.lookup(fused)) // a matmul has done it
+      return buffers[fused.getOutputs()[0]] = sum, success();
+    if (std::optional<Epilogue> epilogue = epilogueOf(fused))
+      return convertProduct(fused, *epilogue);
+    auto kernel = makeKernel(fused);
+    SmallVector<Value> inputs, outputs;
+    for (Value input : fused.getInputs())
+      inputs.push_back(buffers.lookup(input));
+    for (Value output : fused.getOutputs())
+      outputs.push_back(bufferFor(output, fused.getName()));
+    plan::LaunchOp::create(builder, fused.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs,
+                           outputs);
+    return success();
+  }
+
+  plan::KernelOp makeKernel(ir::FusedOp fused) {
+    OpBuilder unattached(builder.getContext());
+    auto kernel = plan::KernelOp::create(unattached, fused.getLoc(), fused.getNameAttr());
+    kernel.getBody().takeBody(fused.getBody());
+    planSymbols.insert(kernel, Block::iterator(program)); // renames it if the name is taken
+    return kernel;
+  }
+
+  /// A product with an epilogue: the region's arguments are names of what they stand for.
+  LogicalResult convertProduct(ir::FusedOp fused, const Epilogue &epilogue) {
+    if (failed(checkTf32(epilogue.product)))
+      return failure();
+    plan::TargetKind kind = target.getKind();
+    if ((epilogue.relu && !takesRelu(kind, epilogue.product, epilogue.bias != nullptr)) ||
+        (epilogue.bias && !takesBias(kind, epilogue.product)) ||
+        (epilogue.mask && !takesMask(kind, epilogue.product)))
+      return fused.emitOpError(
+          "was made for the host, and cuda's library does not do what follows the product: "
+          "compile the model, not a later stage of it, with --target=cuda");
+    for (auto [argument, input] : llvm::zip_equal(fused.getBody().getArguments(), fused.getInputs()))
+      buffers[argument] = buffers.lookup(input);
+    Product product{epilogue, fused.getOutputs()[0], fused.getName().str(), fused.getLoc()};
+    if (auto matmul = dyn_cast<ir::MatmulOp>(epilogue.product))
+      return convertMatmul(matmul, product);
+    return convertConvolution(epilogue.product, product);
+  }
+
+  /// Where a bias lies: a vector, or a part of one.
+  Value biasBuffer(Value bias) {
+    auto slice = bias ? bias.getDefiningOp<ir::SliceOp>() : ir::SliceOp();
+    if (!slice)
+      return bias ? buffers.lookup(bias) : Value();
+    auto type = cast<RankedTensorType>(bias.getType());
+    OpBuilder head = declarations();
+    return plan::ViewOp::create(head, bias.getLoc(), bufferType, buffers.lookup(slice.getOperand()),
+                                slice.getStarts().front() * ir::elementBytes(type.getElementType()), type,
+                                ArrayRef<int64_t>());
+  }
+
+  Value maskBuffer(const Epilogue &epilogue) {
+    return epilogue.mask ? buffers.lookup(epilogue.mask) : Value();
+  }
+
+  /// A product to be converted: what follows it, what stands for its result, its name and place.
+  struct Product {
+    Epilogue epilogue;
+    Value result;
+    std::string name;
+    Location location;
+  };
+
+  /// One with nothing behind it.
+  static Product plainProduct(Operation *op, StringRef kind) {
+    std::string layer = layerName(op->getLoc());
+    return {{op, {}, {}, false},
+            op->getResult(0),
+            layer.empty() ? kind.str() : layer + "." + kind.str(),
+            op->getLoc()};
+  }
+
+  LogicalResult convertMatmul(ir::MatmulOp matmul, const Product &product) {
+    auto result = cast<RankedTensorType>(matmul.getType());
+    auto lhs = cast<RankedTensorType>(matmul.getLhs().getType());
+    MatmulShape shape;
+    shape.m = result.getShape().end()[-2];
+    shape.n = result.getShape().end()[-1];
+    shape.k = lhs.getShape().end()[matmul.getTransposeLhs() ? -2 : -1];
+    // With one rhs for all, the rows of all matrices are those of one.
+    for (int64_t extent : result.getShape().drop_back(2))
+      (matmul.hasSharedRhs() ? shape.m : shape.batch) *= extent;
+    shape.transpose_a = matmul.getTransposeLhs();
+    shape.transpose_b = matmul.getTransposeRhs();
+
+    Value workspace;
+    if (int64_t bytes = matmulWorkspace(target, shape, result))
+      workspace = newBuffer(product.name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
+                            plan::Category::workspace, product.location);
+    const Epilogue &epilogue = product.epilogue;
+    Value sum = sums.lookup(matmul.getResult());
+    plan::MatmulOp::create(
+        builder, product.location, buffers.lookup(matmul.getLhs()), buffers.lookup(matmul.getRhs()),
+        sum ? sum : bufferFor(product.result, product.name), biasBuffer(epilogue.bias), maskBuffer(epilogue),
+        workspace,
+        /*accumulate=*/sum != nullptr, epilogue.relu, ir::isTf32(matmul), matmul.getTransposeLhs(),
+        matmul.getTransposeRhs(), result.getElementType(), shape.batch, shape.m, shape.n, shape.k);
+    return success();
+  }
+
+  LogicalResult convertConvolution(Operation *op, const Product &product) {
+    ConvShape shape = convShapeOf(op);
+    if (shape.channels_last && target.getKind() != plan::TargetKind::cuda)
+      return op->emitOpError(
+          "has its channels last, which no convolution of the host has: compile the model, "
+          "not a later stage of it, with --target=host");
+    ConvBuffers b;
+    if (int64_t bytes = convWorkspace(target, shape, ir::isTf32(op)))
+      b.workspace =
+          newBuffer(product.name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
+                    plan::Category::workspace, product.location);
+    b.lhs = buffers.lookup(op->getOperand(0));
+    b.rhs = buffers.lookup(op->getOperand(1));
+    b.result = bufferFor(product.result, product.name);
+    b.bias = biasBuffer(product.epilogue.bias);
+    b.mask = maskBuffer(product.epilogue);
+    b.relu = product.epilogue.relu;
+    createConv(builder, product.location, shape, getElementTypeOrSelf(product.result), b, ir::isTf32(op));
+    return success();
+  }
+
+  LogicalResult convertAttention(Operation *op) {
+    if (target.getKind() == plan::TargetKind::cuda)
+      return op->emitOpError(
+          "was kept whole for the host, and cuda has no kernel for it: compile the model, not "
+          "a later stage of it, with --target=cuda");
+    std::string layer = layerName(op->getLoc());
+    std::string name = layer.empty() ? "attention" : layer + ".attention";
+    auto attention = dyn_cast<ir::AttentionOp>(op);
+    return attention ? convertAttention(attention, name)
+                     : convertAttention(cast<ir::AttentionGradientOp>(op), name);
+  }
+
+  LogicalResult convertAttention(ir::AttentionOp attention, const std::string &name) {
+    AttentionShape shape = attentionShapeOf(attention);
+    AttentionBuffers b = readOperands(attention, shape);
+    b.result = writeHeads(attention.getResult(), name, shape.result);
+    b.logSumExp = bufferFor(attention.getLogSumExp(), name + ".log_sum_exp");
+    createAttention(builder, attention.getLoc(), shape, getElementTypeOrSelf(attention.getQuery()), b);
+    return success();
+  }
+
+  LogicalResult convertAttention(ir::AttentionGradientOp gradient, const std::string &name) {
+    AttentionShape shape = attentionShapeOf(gradient);
+    AttentionBuffers b = readOperands(gradient, shape);
+    b.result = readHeads(gradient.getResult(), shape.result);
+    b.logSumExp = buffers.lookup(gradient.getLogSumExp());
+    b.cotangent = readHeads(gradient.getCotangent(), shape.cotangent);
+    b.queryCotangent = writeHeads(gradient.getQueryCotangent(), name + ".query", shape.query_cotangent);
+    b.keyCotangent = writeHeads(gradient.getKeyCotangent(), name + ".key", shape.key_cotangent);
+    b.valueCotangent = writeHeads(gradient.getValueCotangent(), name + ".value", shape.value_cotangent);
+    if (shape.mask_gradient)
+      b.maskCotangent = bufferFor(gradient.getMaskCotangent(), name + ".mask");
+    if (int64_t bytes = attentionWorkspaceBytes(shape))
+      b.workspace = newBuffer(name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
+                              plan::Category::workspace, gradient.getLoc());
+    createAttention(builder, gradient.getLoc(), shape, getElementTypeOrSelf(gradient.getQuery()), b);
+    return success();
+  }
+
+  /// What attention and its gradient both read.
+  template <typename Op> AttentionBuffers readOperands(Op op, AttentionShape &shape) {
+    AttentionBuffers b;
+    b.query = readHeads(op.getQuery(), shape.query);
+    b.key = readHeads(op.getKey(), shape.key);
+    b.value = readHeads(op.getValue(), shape.value);
+    if (op.getMask())
+      b.mask = buffers.lookup(op.getMask());
+    if (dropsByCounters(op)) {
+      b.seed = useOf("seed", op.getLoc());
+      b.step = useOf("step", op.getLoc());
+    }
+    return b;
+  }
+
+  Value readHeads(Value value, AttentionLayout &layout) {
+    StridedView view = viewOf(value);
+    return rangeOfHeads(value, view, buffers.lookup(view.base), layout);
+  }
+
+  Value writeHeads(Value value, StringRef name, AttentionLayout &layout) {
+    StridedView view = viewOf(value);
+    bool isJoined = view.base.getDefiningOp<ir::ConcatOp>() && buffers.contains(view.base);
+    return rangeOfHeads(value, view, isJoined ? buffers.lookup(view.base) : bufferFor(view.base, name),
+                        layout);
+  }
+
+  /// The bytes of `buffer` from the first element of the heads to the last, and how they lie in there.
+  Value rangeOfHeads(Value value, const StridedView &view, Value buffer, AttentionLayout &layout) {
+    auto type = cast<RankedTensorType>(value.getType());
+    ArrayRef<int64_t> shape = type.getShape();
+    layout = {view.strides[0], view.strides[1], std::max(view.strides[2], shape[3])}; // one row may have any
+    int64_t elements = shape[3];
+    for (auto [extent, stride] : llvm::zip(shape.take_front(3), view.strides))
+      elements += (extent - 1) * stride;
+    if (elements == ir::elementCount(view.base.getType()))
+      return buffer;
+    OpBuilder head = declarations();
+    return plan::ViewOp::create(
+        head, value.getLoc(), bufferType, buffer, view.offset * ir::elementBytes(type.getElementType()),
+        RankedTensorType::get({elements}, type.getElementType()), ArrayRef<int64_t>());
+  }
+
+  LogicalResult convertConstant(ir::ConstantOp constant) {
+    auto type = cast<RankedTensorType>(constant.getType());
+    ElementsAttr elements = dyn_cast<ElementsAttr>(constant.getValue());
+    if (!elements)
+      elements = DenseElementsAttr::get(type, constant.getSplat());
+    OpBuilder unattached(builder.getContext());
+    auto symbol = plan::ConstantOp::create(unattached, constant.getLoc(), builder.getStringAttr("constant"),
+                                           elements, IntegerAttr());
+    planSymbols.insert(symbol, Block::iterator(program));
+    buffers[constant.getResult()] = useOf(symbol.getSymName(), constant.getLoc());
+    return success();
+  }
+
+  LogicalResult convertReturn(func::ReturnOp terminator) {
+    for (Value value : terminator.getOperands())
+      makeWhole(value);
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      unsigned index = operand.getOperandNumber();
+      auto name = function.getResultAttrOfType<StringAttr>(index, kNameAttr);
+      if (!name)
+        name = builder.getStringAttr("result" + std::to_string(index));
+      plan::OutputOp::create(builder, terminator.getLoc(), name, buffers.lookup(operand.get()),
+                             function.getResultAttrOfType<ArrayAttr>(index, kChecksAttr));
+    }
+    return success();
+  }
+
+  /// The caller reads whole buffers: what is a part of one is copied.
+  void makeWhole(Value value) {
+    Value &buffer = buffers[value];
+    if (!buffer.getDefiningOp<plan::ViewOp>())
+      return;
+    std::string layer = layerName(value.getLoc());
+    Value whole =
+        newBuffer((layer.empty() ? "" : layer + ".") + "copy", cast<RankedTensorType>(value.getType()),
+                  plan::Category::activation, value.getLoc());
+    plan::CopyOp::create(builder, value.getLoc(), buffer, whole);
+    buffer = whole;
+  }
+
+  Value bufferFor(Value value, StringRef name) {
+    if (Value place = places.lookup(value))
+      return buffers[value] = place;
+    if (auto variable = variableOfValue.lookup(value))
+      return buffers[value] = useOf(variable.getValue(), value.getLoc());
+    return buffers[value] =
+               newBuffer(name, cast<RankedTensorType>(value.getType()), categoryOf(value), value.getLoc());
+  }
+
+  Value newBuffer(StringRef name, RankedTensorType type, plan::Category category,
+                  Location location) override {
+    unsigned count = names[name]++;
+    std::string unique = count == 0 ? name.str() : (name + "_" + Twine(count)).str();
+    OpBuilder head = declarations();
+    return plan::AllocOp::create(head, location, bufferType, builder.getStringAttr(unique),
+                                 TypeAttr::get(type), plan::CategoryAttr::get(builder.getContext(), category),
+                                 IntegerAttr());
+  }
+
+  Value useOf(StringRef variable, Location location) {
+    Value &use = uses[variable];
+    if (!use) {
+      OpBuilder head = declarations();
+      use = plan::UseOp::create(head, location, planSymbols.lookup(variable));
+    }
+    return use;
+  }
+
+  /// Declarations stand at the head of the program, commands behind them.
+  OpBuilder declarations() override {
+    Block &body = program.getBody().front();
+    if (!firstCommand && !body.empty() && isa<plan::CommandOpInterface>(body.back()))
+      firstCommand = &*llvm::find_if(body, [](Operation &op) { return isa<plan::CommandOpInterface>(op); });
+    return firstCommand ? OpBuilder(firstCommand) : OpBuilder::atBlockEnd(&body);
+  }
+
+  /// A gradient is what an op reads, beside the variable, that writes a parameter of the same shape; or those
+  /// of all shards, one behind the other.
+  plan::Category categoryOf(Value value) const override {
+    Type type = value.getType();
+    if (auto scan = value.getDefiningOp<ir::ScanOp>(); scan && scan.getParallel())
+      type = ir::ScanOp::sliceType(type);
+    for (Operation *user : value.getUsers())
+      for (Value result : user->getResults())
+        if (variableOfValue.contains(result) && result.getType() == type)
+          return plan::Category::gradient;
+    return plan::Category::activation;
+  }
+
+  func::FuncOp function;
+  SymbolTable &planSymbols;
+  plan::TargetAttr target;
+  Type bufferType;
+  plan::ProgramOp program;
+  Operation *firstCommand = nullptr; ///< Once there is one: none is erased, and none comes before it.
+  DenseMap<Value, FlatSymbolRefAttr> variableOfValue;
+  llvm::StringMap<Value> uses;
+  llvm::StringMap<unsigned> names;
+};
+
+struct ToPlan : impl::ToPlanPassBase<ToPlan> {
+  using ToPlanPassBase::ToPlanPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<plan::TargetAttr> target = parseTarget(module);
+    if (failed(target))
+      return signalPassFailure();
+    module->setAttr(plan::kTargetAttr, *target);
+    module->removeAttr(kFusedForAttr);
+
+    SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+    for (func::FuncOp function : functions) {
+      if (failed(checkEntry(function)))
+        return signalPassFailure();
+      makeUpdatesInPlace(function);
+    }
+
+    SmallVector<ir::VariableOp> variables(module.getOps<ir::VariableOp>());
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    replaceVariables(variables, builder);
+    SymbolTable symbols(module);
+    for (func::FuncOp function : functions) {
+      symbols.remove(function); // the program takes its name
+      if (failed(ProgramBuilder(function, symbols, *target).build()))
+        return signalPassFailure();
+      function.erase();
+    }
+  }
+
+  LogicalResult checkEntry(func::FuncOp function) {
+    if (!function.isPublic())
+      return function.emitOpError("is private: calls are inlined before gpuc-to-plan");
+    if (function.isExternal())
+      return function.emitOpError("has no body");
+    if (!function.getBody().hasOneBlock())
+      return function.emitOpError("has control flow, which a program cannot have");
+    if (failed(checkValues(function)))
+      return failure();
+    for (BlockArgument argument : function.getArguments())
+      if (llvm::is_contained(cast<RankedTensorType>(argument.getType()).getShape(), 0))
+        return emitError(argument.getLoc()) << "input of type " << argument.getType()
+                                            << " holds nothing: every extent of an input must be at least 1",
+               failure();
+    return checkTensorSizes(function);
+  }
+
+  FailureOr<plan::TargetAttr> parseTarget(ModuleOp module) {
+    StringRef kind = target, name;
+    std::tie(kind, name) = kind.split(':');
+    std::optional<plan::TargetKind> known = plan::symbolizeTargetKind(kind);
+    if (!known)
+      return module.emitError("unknown target '") << kind << "': host or cuda", failure();
+    return plan::TargetAttr::get(&getContext(), *known, name);
+  }
+
+  void replaceVariables(ArrayRef<ir::VariableOp> variables, OpBuilder &builder) {
+    for (ir::VariableOp variable : variables) {
+      plan::VariableOp::create(builder, variable.getLoc(), variable.getSymName(), variable.getType(),
+                               variable.getKind(), variable.getInitializer(), variable.getFrozen(),
+                               IntegerAttr());
+      variable.erase();
+    }
+  }
+};
+
+} // namespace
+} // namespace gpuc

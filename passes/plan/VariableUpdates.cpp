@@ -1,0 +1,189 @@
+//===- VariableUpdates.cpp - Let updates write their variables in place -----===//
+//
+// An optimizer's kernel may write a weight where it lies only if nobody needs the old weight afterwards. Ops
+// are pure, so their order is ours to choose: "reads the old value" becomes an edge of the dependence graph
+// beside "uses the result", and a stable topological sort of both gives the order. An edge that would close a
+// cycle means that old and new value are needed at once; then, and only then, the new value is computed
+// elsewhere and copied at the end.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/plan/VariableUpdates.h"
+
+#include "passes/base/AttentionViews.h"
+#include "passes/kernels/Epilogues.h"
+
+#include "dialects/gpuc/Windows.h"
+#include "passes/plan/ScanToPlan.h"
+
+#include "llvm/ADT/StringSet.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+/// Ops that touch the bytes behind `value`: its users, and those of its reshapes and other views of it.
+void collectUsers(Value value, SetVector<Operation *> &users) {
+  for (Operation *user : value.getUsers()) {
+    if (isa<ir::ReshapeOp, ir::TransposeOp, ir::SliceOp>(user))
+      collectUsers(user->getResult(0), users);
+    users.insert(user);
+  }
+}
+
+class Updates {
+public:
+  explicit Updates(func::FuncOp function) : function(function), block(function.getBody().front()) {}
+
+  void run() {
+    collect();
+    for (ir::AssignOp assign : assigns)
+      place(assign);
+    sort();
+  }
+
+private:
+  void collect() {
+    llvm::StringSet<> assigned; // once each: the dialect's verifier sees to that
+    for (auto assign : block.getOps<ir::AssignOp>()) {
+      assigns.push_back(assign);
+      assigned.insert(assign.getVariable());
+    }
+    copyReturnedReshapes();
+    copyReturnedReads(assigned);
+    for (auto read : block.getOps<ir::ReadOp>())
+      collectUsers(read.getResult(), readers[read.getVariable()]);
+    for (Operation &op : block)
+      if (dropsByCounters(&op))
+        for (StringRef counter : {"seed", "step"})
+          readers[counter].insert(&op);
+  }
+
+  /// A result has the shape of the buffer that it is: under another shape it takes a buffer of its own.
+  void copyReturnedReshapes() {
+    for (OpOperand &operand : block.getTerminator()->getOpOperands())
+      if (throughReshapes(operand.get()).getType() != operand.get().getType())
+        insertCopy(operand, "reshape");
+  }
+
+  /// The caller reads a result after the step, when an assigned variable has lost the value that it had.
+  void copyReturnedReads(const llvm::StringSet<> &assigned) {
+    for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
+      auto read = throughReshapes(operand.get()).getDefiningOp<ir::ReadOp>();
+      if (read && assigned.contains(read.getVariable()))
+        operand.set(insertCopy(operand, read.getVariable())->getResult(0));
+    }
+  }
+
+  /// Makes the assign's value one that is written in place, with a copy if it must be.
+  void place(ir::AssignOp assign) {
+    Operation *producer = assign.getValue().getDefiningOp();
+    if (!canWrite(producer, assign) || !orderBehindReaders(producer, assign.getVariable())) {
+      producer = insertCopy(assign.getValueMutable(), assign.getVariable());
+      orderBehindReaders(producer, assign.getVariable());
+    }
+    taken.insert(assign.getValue());
+  }
+
+  /// Whether the op may write the variable's bytes while it reads them, and no other variable takes the same
+  /// value.
+  bool canWrite(Operation *producer, ir::AssignOp assign) {
+    if (!producer || !(isa<ir::FusedOp, ir::MatmulOp>(producer) || ir::isConvolution(producer)) ||
+        taken.contains(assign.getValue()))
+      return false;
+    unsigned result = cast<OpResult>(assign.getValue()).getResultNumber();
+    for (OpOperand &operand : producer->getOpOperands()) {
+      auto read = throughReshapes(operand.get()).getDefiningOp<ir::ReadOp>();
+      if (!read || read.getVariable() != assign.getVariable())
+        continue;
+      auto fused = dyn_cast<ir::FusedOp>(producer);
+      if (!fused || !mayUpdateInPlace(fused, operand.getOperandNumber(), result))
+        return false;
+    }
+    return true;
+  }
+
+  /// Adds an edge from each other reader of the variable to `producer`; false, and no edge, if that closes a
+  /// cycle.
+  bool orderBehindReaders(Operation *producer, StringRef variable) {
+    SetVector<Operation *> reachable = reachableFrom(producer);
+    for (Operation *reader : readers[variable])
+      if (reader != producer && reachable.contains(reader))
+        return false;
+    for (Operation *reader : readers[variable])
+      if (reader != producer)
+        later[reader].push_back(producer);
+    return true;
+  }
+
+  SetVector<Operation *> reachableFrom(Operation *start) {
+    SetVector<Operation *> reached;
+    reached.insert(start);
+    for (size_t next = 0; next < reached.size(); ++next)
+      forEachSuccessor(reached[next], [&](Operation *successor) { reached.insert(successor); });
+    return reached;
+  }
+
+  template <typename Callback> void forEachSuccessor(Operation *op, Callback callback) {
+    for (Operation *user : op->getUsers())
+      callback(user);
+    for (Operation *successor : later.lookup(op))
+      callback(successor);
+  }
+
+  /// Puts a kernel that copies between a value and its user.
+  Operation *insertCopy(OpOperand &operand, StringRef name) {
+    Value value = operand.get();
+    Location location = operand.getOwner()->getLoc();
+    OpBuilder builder(operand.getOwner());
+    auto copy = ir::FusedOp::create(builder, location, value.getType(), (name + ".copy").str(), value);
+    Block *body = builder.createBlock(&copy.getBody(), {}, value.getType(), location);
+    ir::YieldOp::create(builder, location, body->getArguments());
+    operand.set(copy->getResult(0));
+    if (auto read = throughReshapes(value).getDefiningOp<ir::ReadOp>())
+      readers[read.getVariable()].insert(copy);
+    return copy;
+  }
+
+  /// Kahn's algorithm; among the ops that are ready the first one of the former order goes first.
+  void sort() {
+    DenseMap<Operation *, unsigned> position, waiting;
+    SmallVector<Operation *> ops;
+    for (Operation &op : block.without_terminator()) {
+      position[&op] = ops.size();
+      ops.push_back(&op);
+    }
+    for (Operation *op : ops)
+      forEachSuccessor(op, [&](Operation *successor) { ++waiting[successor]; });
+
+    std::set<unsigned> ready;
+    for (Operation *op : ops)
+      if (waiting.lookup(op) == 0)
+        ready.insert(position[op]);
+    while (!ready.empty()) {
+      Operation *op = ops[*ready.begin()];
+      ready.erase(ready.begin());
+      op->moveBefore(block.getTerminator());
+      forEachSuccessor(op, [&](Operation *successor) {
+        if (--waiting[successor] == 0 && successor != block.getTerminator())
+          ready.insert(position[successor]);
+      });
+    }
+  }
+
+  func::FuncOp function;
+  Block &block;
+  SmallVector<ir::AssignOp> assigns;
+  llvm::StringMap<SetVector<Operation *>> readers;       // of the old value, for each variable
+  DenseMap<Operation *, SmallVector<Operation *>> later; // reader → the op that overwrites what it reads
+  DenseSet<Value> taken;                                 // values that are some variable's already
+};
+
+} // namespace
+
+void makeUpdatesInPlace(func::FuncOp function) { Updates(function).run(); }
+
+} // namespace gpuc

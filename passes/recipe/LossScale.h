@@ -1,0 +1,65 @@
+//===- LossScale.h - Gradients that f16 can hold ----------------------------===//
+//
+// f16 ends at 65504 and loses digits below 6e-5, where many gradients lie. So the loss is multiplied by a
+// scale before it is differentiated, and gradients are divided by it afterwards [Micikevicius et al. 2018].
+// A scale that is too large makes a gradient infinite or NaN: that step is skipped, and the scale lowered;
+// after many steps without it is raised. Names, defaults and arithmetic are those of PyTorch's GradScaler,
+// with a least scale beside them.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/recipe/StepBuilder.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace gpuc {
+
+/// What a recipe's `loss_scale` says.
+struct LossScale {
+  double scale; ///< At first, or always.
+  bool dynamic;
+  double growthFactor = 2, backoffFactor = 0.5, minScale = 1;
+  int64_t growthInterval = 2000;
+
+  /// None for `none`. Errors: unknown names and keys, numbers that GradScaler refuses.
+  static llvm::FailureOr<std::optional<LossScale>>
+  fromSpec(ir::SpecAttr spec, llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+  /// The recipe's; if it says nothing, `dynamic` for fp16, else none.
+  static llvm::FailureOr<std::optional<LossScale>> fromRecipe(ir::RecipeOp recipe);
+};
+
+/// What the scale is computed with: counters of the module; null for a scale that stays.
+struct ScaleVariables {
+  /// @loss_scale : tensor<f32>.
+  ir::VariableOp scale;
+  /// @growth_tracker : tensor<i32>, steps since the scale changed.
+  ir::VariableOp growthTracker;
+
+  /// Declares those that the module does not have. Errors: a name that is taken.
+  static llvm::FailureOr<ScaleVariables> find(mlir::ModuleOp module, const LossScale &lossScale);
+};
+
+/// The scale of this step, tensor<f32>.
+mlir::Value buildScale(StepBuilder &ops, const LossScale &lossScale, const ScaleVariables &variables);
+
+/// max(count, 1): of the sum that a loss is, f16 holds no gradient, but of the mean it does. Where `function`
+/// is over a shard, times the number of shards: the mean is to be the batch's, or the scale would grow with
+/// it.
+mlir::Value buildLocalDivisor(StepBuilder &ops, mlir::Value count, mlir::func::FuncOp function);
+
+/// A private copy of `loss` whose gradients come back times scale / max(count, 1).
+llvm::FailureOr<mlir::func::FuncOp> buildScaledLoss(mlir::func::FuncOp loss, const LossScale &lossScale);
+
+/// i1: whether all elements of all tensors are numbers below infinity.
+mlir::Value buildAllFinite(StepBuilder &ops, llvm::ArrayRef<mlir::Value> tensors);
+
+/// The next scale and growth tracker of GradScaler.update().
+struct NextScale {
+  mlir::Value scale, growthTracker;
+};
+NextScale buildScaleUpdate(StepBuilder &ops, const LossScale &lossScale, mlir::Value scale,
+                           mlir::Value growthTracker, mlir::Value allFinite);
+
+} // namespace gpuc

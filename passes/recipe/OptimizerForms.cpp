@@ -1,0 +1,288 @@
+//===- OptimizerForms.cpp - The registry of optimizers -----------------------===//
+
+#include "passes/recipe/OptimizerForms.h"
+
+#include <cmath>
+
+namespace gpuc {
+
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// What they share
+//===----------------------------------------------------------------------===//
+
+static std::string checkNothing(const Optimizer &) { return ""; }
+
+static SmallVector<OptimizerSlot> likeVariable(RankedTensorType variable, ArrayRef<StringRef> names) {
+  return llvm::map_to_vector(names, [&](StringRef name) { return OptimizerSlot{name, variable}; });
+}
+
+/// Weight decay, and what it is of if the spec does not say: optimizers that add it to the gradient have it
+/// of all variables, as in PyTorch; where it is apart from the gradient, of matrices.
+static void addDecay(SmallVector<SpecKey> &keys, double weightDecay, double decay) {
+  keys.push_back({"weight_decay", weightDecay, kNotNegative});
+  keys.push_back({.name = "decay", .otherwise = decay, .choices = {"all", "matrices"}});
+}
+
+static SmallVector<SpecKey> keysOf(SmallVector<SpecKey> keys, double weightDecay, double decay) {
+  addDecay(keys, weightDecay, decay);
+  return keys;
+}
+
+namespace {
+
+/// Builds the attributes of an update from the optimizer's numbers.
+struct Numbers {
+  const Optimizer &optimizer;
+  OpBuilder &builder;
+
+  FloatAttr operator()(StringRef key) const { return builder.getF64FloatAttr(optimizer.number(key)); }
+  BoolAttr flag(StringRef key) const { return builder.getBoolAttr(optimizer.flag(key)); }
+};
+
+} // namespace
+
+/// The types of the new weight and the new slots.
+static SmallVector<Type> resultTypes(const UpdateOperands &operands) {
+  SmallVector<Type> types = {operands.weight.getType()};
+  llvm::append_range(types, ValueRange(operands.slots).getTypes());
+  return types;
+}
+
+static SmallVector<Value> resultsOf(Operation *update) { return SmallVector<Value>(update->getResults()); }
+
+//===----------------------------------------------------------------------===//
+// sgd
+//===----------------------------------------------------------------------===//
+
+static std::string checkSgd(const Optimizer &sgd) {
+  double momentum = sgd.number("momentum"), dampening = sgd.number("dampening");
+  if (!sgd.flag("nesterov") || (momentum > 0 && dampening == 0))
+    return "";
+  return "nesterov needs a momentum above 0 and a dampening of 0, but they are " + numberText(momentum) +
+         " and " + numberText(dampening);
+}
+
+static SmallVector<OptimizerSlot> sgdSlots(const Optimizer &sgd, RankedTensorType variable) {
+  return sgd.number("momentum") == 0 ? SmallVector<OptimizerSlot>()
+                                     : likeVariable(variable, {"momentum_buffer"});
+}
+
+static SmallVector<Value> updateSgd(const Optimizer &sgd, OpBuilder &builder, Location location,
+                                    const UpdateOperands &operands) {
+  Numbers number{sgd, builder};
+  Value buffer = operands.slots.empty() ? Value() : operands.slots.front();
+  return resultsOf(ir::SgdUpdateOp::create(
+      builder, location, resultTypes(operands), operands.weight, operands.gradient, buffer, operands.step,
+      operands.lr, number("momentum"), number("dampening"), number("weight_decay"), number.flag("nesterov")));
+}
+
+//===----------------------------------------------------------------------===//
+// adam, adamw
+//===----------------------------------------------------------------------===//
+
+static SmallVector<OptimizerSlot> adamSlots(const Optimizer &adam, RankedTensorType variable) {
+  SmallVector<OptimizerSlot> slots = likeVariable(variable, {"exp_avg", "exp_avg_sq"});
+  if (adam.flag("amsgrad"))
+    slots.push_back({"max_exp_avg_sq", variable});
+  return slots;
+}
+
+template <bool decoupled>
+static SmallVector<Value> updateAdam(const Optimizer &adam, OpBuilder &builder, Location location,
+                                     const UpdateOperands &operands) {
+  Numbers number{adam, builder};
+  Value largest = operands.slots.size() > 2 ? operands.slots[2] : Value();
+  return resultsOf(ir::AdamUpdateOp::create(
+      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots[0],
+      operands.slots[1], largest, operands.step, operands.lr, number("beta1"), number("beta2"), number("eps"),
+      number("weight_decay"), decoupled ? builder.getUnitAttr() : UnitAttr()));
+}
+
+static SmallVector<SpecKey> adamKeys(double weightDecay, double decay) {
+  return keysOf({{"lr", 1e-3, kNotNegative},
+                 {"beta1", 0.9, kBelowOne},
+                 {"beta2", 0.999, kBelowOne},
+                 {"eps", 1e-8, kNotNegative},
+                 {"amsgrad", 0.0, kFlag}},
+                weightDecay, decay);
+}
+
+//===----------------------------------------------------------------------===//
+// rmsprop
+//===----------------------------------------------------------------------===//
+
+static SmallVector<OptimizerSlot> rmspropSlots(const Optimizer &rmsprop, RankedTensorType variable) {
+  SmallVector<OptimizerSlot> slots = likeVariable(variable, {"square_avg"});
+  if (rmsprop.number("momentum") != 0)
+    slots.push_back({"momentum_buffer", variable});
+  if (rmsprop.flag("centered"))
+    slots.push_back({"grad_avg", variable});
+  return slots;
+}
+
+static SmallVector<Value> updateRmsprop(const Optimizer &rmsprop, OpBuilder &builder, Location location,
+                                        const UpdateOperands &operands) {
+  Numbers number{rmsprop, builder};
+  Value buffer = rmsprop.number("momentum") != 0 ? operands.slots[1] : Value();
+  Value mean = rmsprop.flag("centered") ? operands.slots.back() : Value();
+  return resultsOf(ir::RmspropUpdateOp::create(
+      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots[0], buffer,
+      mean, operands.lr, number("alpha"), number("eps"), number("weight_decay"), number("momentum")));
+}
+
+//===----------------------------------------------------------------------===//
+// adagrad
+//===----------------------------------------------------------------------===//
+
+static SmallVector<OptimizerSlot> adagradSlots(const Optimizer &adagrad, RankedTensorType variable) {
+  return {{"sum", variable, adagrad.number("initial_accumulator_value")}};
+}
+
+static SmallVector<Value> updateAdagrad(const Optimizer &adagrad, OpBuilder &builder, Location location,
+                                        const UpdateOperands &operands) {
+  Numbers number{adagrad, builder};
+  return resultsOf(ir::AdagradUpdateOp::create(
+      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots[0],
+      operands.step, operands.lr, number("lr_decay"), number("eps"), number("weight_decay")));
+}
+
+//===----------------------------------------------------------------------===//
+// lion
+//===----------------------------------------------------------------------===//
+
+static SmallVector<OptimizerSlot> lionSlots(const Optimizer &, RankedTensorType variable) {
+  return likeVariable(variable, {"exp_avg"});
+}
+
+static SmallVector<Value> updateLion(const Optimizer &lion, OpBuilder &builder, Location location,
+                                     const UpdateOperands &operands) {
+  Numbers number{lion, builder};
+  return resultsOf(ir::LionUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
+                                            operands.gradient, operands.slots[0], operands.lr,
+                                            number("beta1"), number("beta2"), number("weight_decay")));
+}
+
+//===----------------------------------------------------------------------===//
+// adafactor
+//===----------------------------------------------------------------------===//
+
+static const SpecRange kNotPositive = {"0 or below", [](double number) { return number <= 0; }};
+static const SpecRange kFromOne = {"1 or above", [](double number) { return number >= 1; }};
+
+static SmallVector<OptimizerSlot> adafactorSlots(const Optimizer &, RankedTensorType variable) {
+  SmallVector<Type> types = ir::AdafactorUpdateOp::getVarianceTypes(variable);
+  if (types.size() == 1)
+    return {{"variance", types[0]}};
+  return {{"row_var", types[0]}, {"col_var", types[1]}};
+}
+
+/// An eps1 of 0, the default, is the distance from 1 to the next number of the variable's type.
+static double leastScale(const Optimizer &adafactor, Type element) {
+  if (adafactor.number("eps1") != 0)
+    return adafactor.number("eps1");
+  return std::ldexp(1.0, 1 - static_cast<int>(cast<FloatType>(element).getFPMantissaWidth()));
+}
+
+static SmallVector<Value> updateAdafactor(const Optimizer &adafactor, OpBuilder &builder, Location location,
+                                          const UpdateOperands &operands) {
+  Numbers number{adafactor, builder};
+  double eps1 = leastScale(adafactor, getElementTypeOrSelf(operands.weight.getType()));
+  return resultsOf(ir::AdafactorUpdateOp::create(
+      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots,
+      operands.step, operands.lr, number("beta2_decay"), builder.getF64FloatAttr(eps1), number("eps2"),
+      number("d"), number("weight_decay")));
+}
+
+//===----------------------------------------------------------------------===//
+// muon
+//===----------------------------------------------------------------------===//
+
+static const SpecRange kIterations = {"a whole number from 1 to 99", [](double number) {
+                                        return number >= 1 && number <= 99 && number == std::floor(number);
+                                      }};
+
+static SmallVector<OptimizerSlot> muonSlots(const Optimizer &, RankedTensorType variable) {
+  return likeVariable(variable, {"momentum_buffer"});
+}
+
+static SmallVector<Value> updateMuon(const Optimizer &muon, OpBuilder &builder, Location location,
+                                     const UpdateOperands &operands) {
+  Numbers number{muon, builder};
+  auto steps = static_cast<int64_t>(muon.number("ns_steps"));
+  return resultsOf(ir::MuonUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
+                                            operands.gradient, operands.slots[0], operands.lr,
+                                            number("momentum"), number.flag("nesterov"),
+                                            builder.getI64IntegerAttr(steps), number("weight_decay")));
+}
+
+/// Defaults of both parts are the author's. `use_muon` is for groups: embeddings and heads are matrices, but
+/// better left to adam.
+static SmallVector<SpecKey> muonKeys() {
+  return keysOf({{"lr", 0.02, kNotNegative},
+                 {"momentum", 0.95, kBelowOne},
+                 {"nesterov", 1.0, kFlag},
+                 {"ns_steps", 5.0, kIterations},
+                 {"use_muon", 1.0, kFlag},
+                 {"adam_lr", 3e-4, kNotNegative},
+                 {"adam_beta1", 0.9, kBelowOne},
+                 {"adam_beta2", 0.95, kBelowOne},
+                 {"adam_eps", 1e-10, kNotNegative},
+                 {"adam_weight_decay", 0.0, kNotNegative}},
+                0.0, kDecayMatrices);
+}
+
+//===----------------------------------------------------------------------===//
+// The registry
+//===----------------------------------------------------------------------===//
+
+ArrayRef<OptimizerForm> optimizerForms() {
+  static const OptimizerForm forms[] = {
+      {{"adafactor", keysOf({{"lr", 1e-2, kNotNegative},
+                             {"beta2_decay", -0.8, kNotPositive},
+                             {"eps1", 0.0, kNotNegative},
+                             {"eps2", 1e-3, kNotNegative},
+                             {"d", 1.0, kFromOne}},
+                            0.0, kDecayMatrices)},
+       checkNothing,
+       adafactorSlots,
+       updateAdafactor},
+      {{"adagrad", keysOf({{"lr", 1e-2, kNotNegative},
+                           {"lr_decay", 0.0, kNotNegative},
+                           {"initial_accumulator_value", 0.0, kNotNegative},
+                           {"eps", 1e-10, kNotNegative}},
+                          0.0, kDecayAll)},
+       checkNothing,
+       adagradSlots,
+       updateAdagrad},
+      {{"adam", adamKeys(0.0, kDecayAll)}, checkNothing, adamSlots, updateAdam<false>},
+      {{"adamw", adamKeys(0.01, kDecayMatrices)}, checkNothing, adamSlots, updateAdam<true>},
+      {{"lion", keysOf({{"lr", 1e-4, kNotNegative}, {"beta1", 0.9, kBelowOne}, {"beta2", 0.99, kBelowOne}},
+                       0.0, kDecayMatrices)},
+       checkNothing,
+       lionSlots,
+       updateLion},
+      {{"muon", muonKeys()}, checkNothing, muonSlots, updateMuon},
+      {{"rmsprop", keysOf({{"lr", 1e-2, kNotNegative},
+                           {"alpha", 0.99, kNotNegative},
+                           {"eps", 1e-8, kNotNegative},
+                           {"momentum", 0.0, kNotNegative},
+                           {"centered", 0.0, kFlag}},
+                          0.0, kDecayAll)},
+       checkNothing,
+       rmspropSlots,
+       updateRmsprop},
+      {{"sgd", keysOf({{"lr", 1e-3, kNotNegative},
+                       {"momentum", 0.0, kNotNegative},
+                       {"dampening", 0.0},
+                       {"nesterov", 0.0, kFlag}},
+                      0.0, kDecayAll)},
+       checkSgd,
+       sgdSlots,
+       updateSgd},
+  };
+  return forms;
+}
+
+} // namespace gpuc

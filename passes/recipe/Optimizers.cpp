@@ -1,0 +1,74 @@
+//===- Optimizers.cpp - What a recipe's optimizer does to a variable ---------===//
+
+#include "passes/recipe/Optimizers.h"
+
+#include "passes/recipe/OptimizerForms.h"
+
+namespace gpuc {
+
+using namespace mlir;
+
+static const OptimizerForm *findForm(StringRef name) {
+  return llvm::find_if(optimizerForms(), [&](const OptimizerForm &form) { return form.spec.name == name; });
+}
+
+FailureOr<Optimizer> Optimizer::fromSpec(ir::SpecAttr spec, EmitError emitError) {
+  auto specs = llvm::map_to_vector(optimizerForms(), [](const OptimizerForm &form) { return form.spec; });
+  FailureOr<SpecNumbers> numbers = readSpec(spec, "optimizer", specs, emitError);
+  if (failed(numbers))
+    return failure();
+  Optimizer optimizer;
+  optimizer.form_ = findForm(spec.getName());
+  optimizer.numbers_ = std::move(*numbers);
+  if (std::string error = optimizer.form_->check(optimizer); !error.empty())
+    return emitError() << "optimizer " << spec.getName() << ": " << error;
+  return optimizer;
+}
+
+FailureOr<SpecNumbers> Optimizer::readGroup(ir::SpecAttr spec, ArrayRef<StringRef> others,
+                                            EmitError emitError) const {
+  FailureOr<SpecNumbers> group = readGivenKeys(spec, "optimizer", form_->spec, emitError, others);
+  if (failed(group))
+    return failure();
+  Optimizer changed = *this;
+  for (const auto &[key, number] : *group)
+    changed.numbers_[key] = number;
+  if (std::string error = form_->check(changed); !error.empty())
+    return emitError() << "optimizer " << form_->spec.name << ": " << error;
+  return group;
+}
+
+Optimizer Optimizer::forVariable(RankedTensorType variable, const SpecNumbers &group) const {
+  Optimizer optimizer = *this;
+  bool isMatrix = variable.getRank() >= 2;
+  double decay = group.contains("decay") ? group.lookup("decay") : number("decay");
+  if (!isMatrix && decay == kDecayMatrices)
+    for (StringRef key : {"weight_decay", "adam_weight_decay"})
+      if (auto found = optimizer.numbers_.find(key); found != optimizer.numbers_.end())
+        found->second = 0;
+  for (const auto &[key, number] : group)
+    optimizer.numbers_[key] = number;
+  bool isAdam = form_->spec.name == "muon" && (!isMatrix || !optimizer.flag("use_muon"));
+  return isAdam ? optimizer.asOther("adamw", "adam_") : optimizer;
+}
+
+Optimizer Optimizer::asOther(StringRef name, StringRef prefix) const {
+  Optimizer other;
+  other.form_ = findForm(name);
+  for (const SpecKey &key : other.form_->spec.keys) {
+    auto found = numbers_.find((prefix + key.name).str());
+    other.numbers_[key.name] = found == numbers_.end() ? *key.otherwise : found->second;
+  }
+  return other;
+}
+
+SmallVector<OptimizerSlot> Optimizer::slots(RankedTensorType variable) const {
+  return form_->slots(*this, variable);
+}
+
+SmallVector<Value> Optimizer::buildUpdate(OpBuilder &builder, Location location,
+                                          const UpdateOperands &operands) const {
+  return form_->update(*this, builder, location, operands);
+}
+
+} // namespace gpuc

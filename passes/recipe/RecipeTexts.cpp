@@ -1,0 +1,52 @@
+//===- RecipeTexts.cpp - What the command line says of a recipe --------------===//
+
+#include "passes/recipe/RecipeTexts.h"
+
+#include "passes/precision/PrecisionPolicy.h"
+#include "passes/recipe/LossScale.h"
+#include "passes/recipe/Outliers.h"
+#include "passes/recipe/ParameterGroups.h"
+#include "passes/recipe/Schedules.h"
+#include "passes/recipe/WeightMeans.h"
+
+namespace gpuc {
+
+using namespace mlir;
+
+std::string joinRecipeTexts(const RecipeTexts &texts) {
+  std::string joined;
+  for (const auto &[key, text] : texts)
+    joined += (joined.empty() ? "" : ";") + key + "=" + text;
+  return joined;
+}
+
+RecipeTexts splitRecipeTexts(StringRef joined) {
+  RecipeTexts texts;
+  for (StringRef part : llvm::split(joined, ';')) {
+    auto [key, text] = part.split('=');
+    if (!part.trim().empty())
+      texts.emplace_back(key.trim().str(), text.trim().str());
+  }
+  return texts;
+}
+
+LogicalResult checkRecipeEntry(StringRef key, Attribute value, function_ref<InFlightDiagnostic()> emitError) {
+  // Whoever reads an entry knows what it may say.
+  if (key == "optimizer")
+    return Optimizer::fromSpec(cast<ir::SpecAttr>(value), emitError);
+  if (key == "schedule")
+    return LearningRate::fromSpecs(cast<ArrayAttr>(value), emitError);
+  if (key == "skip")
+    return Outliers::fromSpec(cast<ir::SpecAttr>(value), emitError);
+  if (key == "precision")
+    return PrecisionPolicy::fromSpec(cast<ir::SpecAttr>(value), emitError);
+  if (key == "loss_scale")
+    return LossScale::fromSpec(cast<ir::SpecAttr>(value), emitError);
+  if (key == "groups")
+    return ParameterGroups::check(cast<ArrayAttr>(value), emitError);
+  if (key == "ema")
+    return WeightMeans::fromSpec(cast<ir::SpecAttr>(value), emitError);
+  return success();
+}
+
+} // namespace gpuc

@@ -1,0 +1,72 @@
+//===- StepBuilder.cpp - The arithmetic of a recipe, as ops ------------------===//
+
+#include "passes/recipe/StepBuilder.h"
+
+namespace gpuc {
+
+using namespace mlir;
+
+static RankedTensorType tensor(Type type) { return mlir::cast<RankedTensorType>(type); }
+
+Value StepBuilder::read(ir::VariableOp variable) {
+  return ir::ReadOp::create(builder_, location_, variable.getType(),
+                            FlatSymbolRefAttr::get(variable.getSymNameAttr()));
+}
+
+void StepBuilder::assign(ir::VariableOp variable, Value value) {
+  ir::AssignOp::create(builder_, location_, FlatSymbolRefAttr::get(variable.getSymNameAttr()), value);
+}
+
+Value StepBuilder::cast(Value value, Type element) {
+  RankedTensorType type = tensor(value.getType());
+  return type.getElementType() == element
+             ? value
+             : ir::CastOp::create(builder_, location_, type.clone(element), value).getResult();
+}
+
+Value StepBuilder::spread(Value scalar, Type type) {
+  scalar = cast(scalar, tensor(type).getElementType());
+  if (scalar.getType() == type)
+    return scalar;
+  return ir::BroadcastOp::create(builder_, location_, type, scalar, builder_.getDenseI64ArrayAttr({}));
+}
+
+Value StepBuilder::select(Value condition, Value yes, Value no) {
+  Value everywhere = spread(condition, tensor(yes.getType()).clone(builder_.getI1Type()));
+  return ir::SelectOp::create(builder_, location_, yes.getType(), everywhere, yes, no);
+}
+
+Value StepBuilder::sumOfAll(Value value) {
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, tensor(value.getType()).getRank()));
+  return dims.empty() ? value : ir::SumOp::create(builder_, location_, value, dims).getResult();
+}
+
+ir::VariableOp declareVariable(ModuleOp module, Location location, StringRef name, RankedTensorType type,
+                               ir::SpecAttr initializer, StringRef kind) {
+  OpBuilder builder(module.getBodyRegion());
+  // Behind the last one, which few functions follow.
+  auto isVariable = [](Operation &op) { return isa<ir::VariableOp>(op); };
+  Block::reverse_iterator last = llvm::find_if(llvm::reverse(*module.getBody()), isVariable);
+  if (last != module.getBody()->rend())
+    builder.setInsertionPointAfter(&*last);
+  return ir::VariableOp::create(builder, location, name, type, initializer, /*frozen=*/false, kind);
+}
+
+ir::VariableOp findCounter(ModuleOp module, StringRef name) {
+  auto type = RankedTensorType::get({}, IntegerType::get(module.getContext(), 64));
+  Operation *known = module.lookupSymbol(name);
+  if (!known)
+    return declareVariable(module, module.getLoc(), name, type, zerosInitializer(module.getContext()),
+                           "counter");
+  auto variable = dyn_cast<ir::VariableOp>(known);
+  if (variable && variable.getType() == type && variable.getKind() == "counter")
+    return variable;
+  known->emitOpError("is named @") << name << ", which is the name of a counter, a variable of type " << type;
+  return {};
+}
+
+ir::SpecAttr zerosInitializer(MLIRContext *context) {
+  return ir::SpecAttr::get(context, "zeros", DictionaryAttr::get(context));
+}
+
+} // namespace gpuc

@@ -1,0 +1,53 @@
+//===- WeightMeans.cpp - A running mean of the weights -----------------------===//
+
+#include "passes/recipe/WeightMeans.h"
+
+#include "passes/base/Specs.h"
+
+namespace gpuc {
+
+using namespace mlir;
+
+static std::string meanOf(StringRef variable) { return (variable + "/ema").str(); }
+
+FailureOr<WeightMeans> WeightMeans::fromSpec(ir::SpecAttr spec,
+                                             function_ref<InFlightDiagnostic()> emitError) {
+  static const SpecRange fraction = {"from 0 to 1", [](double number) { return number >= 0 && number <= 1; }};
+  static const SpecForm form = {"ema", {{"decay", 0.999, fraction}, {"evaluate", 1.0, kFlag}}};
+  FailureOr<SpecNumbers> numbers = readSpec(spec, "running mean", form, emitError);
+  if (failed(numbers))
+    return failure();
+  return WeightMeans{numbers->lookup("decay"), numbers->lookup("evaluate") != 0};
+}
+
+void WeightMeans::build(ModuleOp module, StepBuilder &ops, ir::VariableOp variable, Value updated,
+                        Value step) const {
+  Builder attributes(module.getContext());
+  auto copy = ir::SpecAttr::get(module.getContext(), "copy",
+                                attributes.getDictionaryAttr(attributes.getNamedAttr(
+                                    "variable", attributes.getStringAttr(variable.getSymName()))));
+  ir::VariableOp mean = declareVariable(module, variable.getLoc(), meanOf(variable.getSymName()),
+                                        cast<RankedTensorType>(variable.getType()), copy, "optimizer");
+  Value old = ops.read(mean);
+  Value kept = ops.binary<ir::MulOp>(old, ops.constantLike(old, decay));
+  Value added = ops.binary<ir::MulOp>(updated, ops.constantLike(updated, 1 - decay));
+  Value isFirst = ops.compare(ir::Comparison::eq, step, ops.constantLike(step, 1));
+  ops.assign(mean, ops.select(isFirst, updated, ops.binary<ir::AddOp>(kept, added)));
+}
+
+void readMeans(func::FuncOp function) {
+  auto module = function->getParentOfType<ModuleOp>();
+  function.walk([&](ir::ReadOp read) {
+    std::string mean = meanOf(read.getVariable());
+    if (module.lookupSymbol<ir::VariableOp>(mean))
+      read.setVariable(mean);
+  });
+}
+
+StringRef copiedVariable(ir::VariableOp variable) {
+  ir::SpecAttr spec = variable.getInitializer();
+  auto source = dyn_cast_or_null<StringAttr>(spec.getArguments().get("variable"));
+  return spec.getName() == "copy" && source ? source.getValue() : "";
+}
+
+} // namespace gpuc

@@ -1,0 +1,193 @@
+//===- Report.cpp - What the compiler knows of a plan, as JSON --------------===//
+
+#include "passes/report/Report.h"
+
+#include "dialects/plan/PlanOps.h"
+#include "passes/base/Locations.h"
+#include "passes/base/TargetDescription.h"
+#include "passes/layout/LayoutReport.h"
+#include "passes/plan/Lifetimes.h"
+#include "passes/plan/PinnedBytes.h"
+#include "passes/precision/PrecisionReport.h"
+#include "passes/report/KernelReport.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+constexpr StringLiteral kCategories[] = {"parameter",  "gradient",  "optimizer",
+                                         "activation", "workspace", "input"};
+
+/// Constants are listed with the parameters: both are there from the first step to the last.
+StringRef categoryName(plan::Category category) {
+  return plan::stringifyCategory(category == plan::Category::constant ? plan::Category::parameter : category);
+}
+
+/// Bytes by category that are in use while a program executes one position.
+struct Instant {
+  std::map<StringRef, int64_t> bytes;
+  int64_t total = 0;
+
+  void add(StringRef category, int64_t size) {
+    bytes[category] += size;
+    total += size;
+  }
+};
+
+Instant lastingBytes(ModuleOp module) {
+  Instant instant;
+  for (auto variable : module.getOps<plan::VariableOp>())
+    instant.add(variable.getKind() == "optimizer" ? "optimizer" : "parameter",
+                ir::sizeInBytes(variable.getType()));
+  for (auto constant : module.getOps<plan::ConstantOp>())
+    instant.add("parameter", ir::sizeInBytes(constant.getValue().getType()));
+  return instant;
+}
+
+/// The instant at which the program has the most bytes live. Buffers that lie over one another count once.
+FailureOr<Instant> peakInstant(plan::ProgramOp program, int64_t slots, const Instant &lasting) {
+  FailureOr<Lifetimes> lifetimes = computeLifetimes(program);
+  if (failed(lifetimes))
+    return failure();
+  Instant base = lasting;
+  for (auto input : program.getBody().getOps<plan::InputOp>())
+    base.add("input", slots * ir::sizeInBytes(input.getType()));
+
+  Instant peak = base;
+  for (int64_t position = 0, end = positionsOf(program); position <= end; ++position) {
+    Instant instant = base;
+    DenseSet<int64_t> counted;
+    for (auto &[buffer, lifetime] : *lifetimes)
+      if (lifetime.lower <= position && position < lifetime.upper &&
+          counted.insert(*buffer.getPlace()).second)
+        instant.add(categoryName(buffer.getCategory()), ir::sizeInBytes(buffer.getType()));
+    if (instant.total > peak.total)
+      peak = instant;
+  }
+  return peak;
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+struct Work {
+  int64_t flops = 0;
+  int64_t commands = 0;
+  int64_t streams = 0;
+  double nanoseconds = 0;
+};
+
+Work workOf(plan::ProgramOp program, const TargetDescription &device) {
+  Work work;
+  work.streams = llvm::range_size(program.getBody().getOps<plan::StreamOp>());
+  program.walk([&](plan::CommandOpInterface command) {
+    ++work.commands;
+    if (isa<plan::RepeatOp>(*command))
+      return; // what it repeats counts
+    const int64_t executions = executionsOf(command), flops = flopsOf(command);
+    const int64_t bytes = bytesRead(command) + bytesWritten(command);
+    work.flops += executions * flops;
+    work.nanoseconds +=
+        executions * (device.commandNanoseconds +
+                      std::max(flops / device.flopsPerNanosecond, bytes / device.bytesPerNanosecond));
+  });
+  return work;
+}
+
+//===----------------------------------------------------------------------===//
+// Residuals
+//===----------------------------------------------------------------------===//
+
+std::string shapeText(RankedTensorType type) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  for (int64_t extent : type.getShape())
+    stream << extent << 'x';
+  stream << type.getElementType();
+  return text;
+}
+
+/// What the forward pass writes and the backward pass reads.
+llvm::json::Array residualsOf(plan::ProgramOp program) {
+  DenseMap<Operation *, Operation *> forwardWriter;
+  DenseSet<Operation *> readByBackward;
+  program.walk([&](plan::CommandOpInterface command) {
+    bool backward = isBackward(command.getLoc());
+    for (Value value : command.getReads())
+      if (backward)
+        readByBackward.insert(plan::bufferOf(value));
+    for (Value value : command.getWrites())
+      if (!backward)
+        forwardWriter.try_emplace(plan::bufferOf(value), command);
+  });
+  llvm::json::Array residuals;
+  for (auto buffer : program.getBody().getOps<plan::AllocOp>()) {
+    Operation *writer = forwardWriter.lookup(buffer);
+    if (!writer || !readByBackward.contains(buffer))
+      continue;
+    auto type = cast<RankedTensorType>(buffer.getType());
+    residuals.push_back(llvm::json::Object{{"name", buffer.getName()},
+                                           {"shape", shapeText(type)},
+                                           {"bytes", ir::sizeInBytes(type)},
+                                           {"op", writer->getName().stripDialect()},
+                                           {"loc", layerName(buffer.getLoc())},
+                                           {"state", "kept"}});
+  }
+  return residuals;
+}
+
+} // namespace
+
+FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
+  auto arenas = module.getOps<plan::ArenaOp>();
+  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+  if (arenas.empty() || !target)
+    return module.emitError("has no plan.arena: plan-place-buffers comes before a report"), failure();
+  plan::ArenaOp arena = *arenas.begin();
+  TargetDescription device = describe(target);
+
+  Instant lasting = lastingBytes(module), peak = lasting;
+  for (auto program : module.getOps<plan::ProgramOp>()) {
+    FailureOr<Instant> instant = peakInstant(program, arena.getSlots(), lasting);
+    if (failed(instant))
+      return failure();
+    if (instant->total > peak.total)
+      peak = *instant;
+  }
+  llvm::json::Object categories;
+  for (StringRef category : kCategories)
+    categories[category] = peak.bytes[category];
+  categories["alignment_and_gaps"] = static_cast<int64_t>(arena.getBytes()) - peak.total;
+
+  auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
+  Work work = step ? workOf(step, device) : Work();
+  llvm::json::Object report;
+  report["peak_bytes"] = static_cast<int64_t>(arena.getBytes());
+  report["lower_bound_bytes"] = static_cast<int64_t>(arena.getLowerBound());
+  report["by_category"] = std::move(categories);
+  report["pinned_bytes"] =
+      target.getKind() == plan::TargetKind::cuda ? pinnedBytesOf(module, arena.getSlots()) : 0;
+  report["library_bytes"] = 0;
+  report["flops"] = work.flops;
+  report["recompute_flops"] = 0;
+  report["commands"] = work.commands;
+  report["kernels"] = llvm::range_size(module.getOps<plan::KernelOp>());
+  report["streams"] = work.streams;
+  report["all_reduce_buckets"] = 0;
+  report["predicted_step_us"] = work.nanoseconds / 1000;
+  report["layout"] = layoutsOf(module);
+  report["work"] = workListOf(module);
+  report["precision"] = precisionOf(module);
+  report["residuals"] = step ? residualsOf(step) : llvm::json::Array();
+  return report;
+}
+
+} // namespace gpuc

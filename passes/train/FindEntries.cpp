@@ -1,0 +1,71 @@
+//===- FindEntries.cpp - Which functions of the model are entries of the plan -===//
+//
+// Contract: a public function that has no part in training, and that nobody calls, gets the attribute
+// `gpuc.entry`: gpuc-expand-recipe keeps it, in inference form, as it does @predict. A private function that
+// no entry leads to is left out, and a warning says so. Comes first: later passes leave functions behind that
+// nobody calls any more.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/base/Entries.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace gpuc {
+#define GEN_PASS_DEF_FINDENTRIESPASS
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+using Functions = llvm::SetVector<func::FuncOp>;
+
+class FindEntriesPass : public impl::FindEntriesPassBase<FindEntriesPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (isExpanded(module))
+      return; // All functions are entries.
+    DenseMap<func::FuncOp, Functions> callees;
+    Functions called, reached;
+    for (auto function : module.getOps<func::FuncOp>()) {
+      callees[function] = functionsIn(function);
+      for (func::FuncOp callee : callees[function])
+        if (callee != function)
+          called.insert(callee);
+    }
+    for (auto recipe : module.getOps<ir::RecipeOp>())
+      for (FlatSymbolRefAttr symbol : {recipe.getLossAttr(), recipe.getAccuracyAttr()})
+        if (auto function = symbol ? module.lookupSymbol<func::FuncOp>(symbol.getAttr()) : func::FuncOp())
+          reached.insert(function);
+    if (auto predict = module.lookupSymbol<func::FuncOp>("predict"))
+      reached.insert(predict);
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!called.contains(function) && function.isPublic() && reached.insert(function))
+        function->setAttr(kEntryAttr, UnitAttr::get(module.getContext()));
+    for (size_t next = 0; next < reached.size(); ++next)
+      reached.insert_range(callees[reached[next]]);
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!reached.contains(function) && !function.isExternal())
+        function.emitWarning() << "@" << function.getName() << " is left out: "
+                               << (function.isPublic() ? "only functions that it calls call it"
+                                                       : "it is private, and no entry of the plan calls it; "
+                                                         "a public function is an entry itself");
+  }
+
+  /// Those that the function names, to call them or take their gradient.
+  static Functions functionsIn(func::FuncOp function) {
+    Functions found;
+    if (function.isExternal())
+      return found;
+    if (auto uses = SymbolTable::getSymbolUses(&function.getBody()))
+      for (SymbolTable::SymbolUse use : *uses)
+        if (auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(function, use.getSymbolRef()))
+          found.insert(callee);
+    return found;
+  }
+};
+
+} // namespace
+} // namespace gpuc

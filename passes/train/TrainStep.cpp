@@ -1,0 +1,350 @@
+//===- TrainStep.cpp - What a recipe does with gradients ---------------------===//
+//
+// In this order, whatever the order of the recipe's entries or the command line's flags:
+//
+//   1. forward and backward pass, over all microbatches: loss, count, and sums of gradients
+//   2. divide by the loss scale, if there is one, and by the count: gradients of the mean
+//   3. clip, each element by its value, then all together by their norm
+//   4. whether the update is made: gradients of a scaled loss are finite, the step no outlier
+//   5. the counters, and with them the learning rate
+//   6. update each variable, by the optimizer with the numbers of its group, then the running mean of it;
+//   where the
+//      update is not made, they keep their values
+//   7. the next loss scale
+//
+// Nothing is divided or clipped more than once, and never in place of one another: it is one step.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/train/TrainStep.h"
+
+#include "passes/recipe/LossScale.h"
+#include "passes/recipe/Outliers.h"
+#include "passes/recipe/Schedules.h"
+#include "passes/recipe/WeightMeans.h"
+#include "passes/train/EntryBuilder.h"
+
+#include <map>
+
+namespace gpuc {
+
+using namespace mlir;
+
+namespace {
+
+/// A variable and its gradient.
+struct Trained {
+  ir::VariableOp variable;
+  Value gradient;
+};
+
+class TrainStep {
+public:
+  TrainStep(ModuleOp module, ir::RecipeOp recipe)
+      : module_(module), recipe_(recipe), entry_(module, "train_step"),
+        ops_(entry_.builder(), NameLoc::get(entry_.builder().getStringAttr("update"))) {}
+
+  LogicalResult build(func::FuncOp gradients, ir::VariableOp step) {
+    FailureOr<SmallVector<Value>> computed = entry_.append(gradients);
+    if (failed(computed))
+      return failure();
+    Value loss = (*computed)[0], count = (*computed)[1];
+    collect(gradients, ArrayRef(*computed).drop_front(2));
+    if (failed(readRecipe()))
+      return failure();
+
+    if (failed(unscale()))
+      return failure();
+    divideBy(divisorOf(count));
+    leaveOutBroken();
+    clipValues();
+    Value norm = buildNorm();
+    clipNorm(norm);
+    if (failed(leaveOutOutliers(loss, norm)) || failed(countStep(step)))
+      return failure();
+    Value lr = rateOf(groups_.optimizer());
+    for (Trained &trained : trained_)
+      update(trained);
+    if (keep_)
+      assignIfKept();
+    updateScale();
+
+    entry_.addResult("loss_sum", loss);
+    entry_.addResult("count", count);
+    entry_.addResult("lr", lr);
+    entry_.addResult("grad_norm", norm);
+    if (lossScale_)
+      entry_.addResult("loss_scale", scale_);
+    if (keep_)
+      entry_.addResult("skipped", ops_.negate(keep_));
+    entry_.finish();
+    return success();
+  }
+
+private:
+  /// At the location of a variable: its kernels are named after it.
+  StepBuilder at(ir::VariableOp variable) {
+    return {entry_.builder(), NameLoc::get(variable.getSymNameAttr())};
+  }
+
+  void collect(func::FuncOp gradients, ArrayRef<Value> sums) {
+    for (auto [index, sum] : llvm::enumerate(sums)) {
+      auto symbol = gradients.getResultAttrOfType<FlatSymbolRefAttr>(2 + index, "gpuc.variable");
+      trained_.push_back({module_.lookupSymbol<ir::VariableOp>(symbol.getAttr()), sum});
+    }
+  }
+
+  /// What the recipe says of updates.
+  LogicalResult readRecipe() {
+    auto variables = llvm::map_to_vector(trained_, [](const Trained &trained) { return trained.variable; });
+    FailureOr<ParameterGroups> groups = ParameterGroups::fromRecipe(recipe_, variables);
+    if (failed(groups))
+      return failure();
+    groups_ = std::move(*groups);
+    if (!recipe_.getEma())
+      return success();
+    FailureOr<WeightMeans> means =
+        WeightMeans::fromSpec(*recipe_.getEma(), [&] { return recipe_.emitOpError(); });
+    if (succeeded(means))
+      means_ = *means;
+    return means;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // The loss scale
+  //===--------------------------------------------------------------------===//
+
+  /// Gradients of the loss from those of the scaled loss.
+  LogicalResult unscale() {
+    FailureOr<std::optional<LossScale>> lossScale = LossScale::fromRecipe(recipe_);
+    if (failed(lossScale) || !*lossScale)
+      return lossScale;
+    FailureOr<ScaleVariables> variables = ScaleVariables::find(module_, **lossScale);
+    if (failed(variables))
+      return failure();
+    lossScale_ = *lossScale;
+    scaleVariables_ = *variables;
+    scale_ = buildScale(ops_, *lossScale_, scaleVariables_);
+    multiplyGradients(ops_.reciprocal(scale_));
+    return success();
+  }
+
+  void leaveOutBroken() {
+    if (!lossScale_)
+      return;
+    allFinite_ = buildAllFinite(
+        ops_, llvm::map_to_vector(trained_, [](const Trained &trained) { return trained.gradient; }));
+    keepIf(allFinite_);
+    sums_.clear(); // so that the norm is that of the gradients which were tested
+  }
+
+  void updateScale() {
+    if (!lossScale_ || !lossScale_->dynamic)
+      return;
+    NextScale next =
+        buildScaleUpdate(ops_, *lossScale_, scale_, ops_.read(scaleVariables_.growthTracker), allFinite_);
+    ops_.assign(scaleVariables_.scale, next.scale);
+    ops_.assign(scaleVariables_.growthTracker, next.growthTracker);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Gradients of the mean
+  //===--------------------------------------------------------------------===//
+
+  /// The count, or 1 where nothing counts: the sums are zero then, and so is what is left of them.
+  Value divisorOf(Value count) {
+    Value any = ops_.compare(ir::Comparison::gt, count, ops_.constantLike(count, 0));
+    return ops_.select(any, count, ops_.constantLike(count, 1));
+  }
+
+  void divideBy(Value divisor) {
+    divisor_ = divisor;
+    for (Trained &trained : trained_)
+      sums_.push_back(trained.gradient);
+    multiplyGradients(ops_.reciprocal(divisor));
+  }
+
+  /// By one number, which was divided by once: dividing each gradient takes as long as the whole update.
+  void multiplyGradients(Value factor) {
+    for (Trained &trained : trained_)
+      trained.gradient = at(trained.variable).scale(trained.gradient, factor);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Clipping
+  //===--------------------------------------------------------------------===//
+
+  /// torch.nn.utils.clip_grad_value_.
+  void clipValues() {
+    std::optional<APFloat> bound = recipe_.getClipValue();
+    if (!bound)
+      return;
+    APFloat low = *bound;
+    low.changeSign();
+    for (Trained &trained : trained_)
+      trained.gradient = ir::ClampOp::create(entry_.builder(), at(trained.variable).location(),
+                                             trained.gradient.getType(), trained.gradient, low, *bound);
+    sums_.clear(); // their norm is not that of the gradients any more
+  }
+
+  /// The 2-norm of all gradients together. Where it can be, it is taken of the sums and divided after, so
+  /// that the gradients need not be kept for it.
+  Value buildNorm() {
+    bool ofSums = !sums_.empty();
+    SmallVector<Value> parts(sums_);
+    if (!ofSums)
+      parts = llvm::map_to_vector(trained_, [](const Trained &trained) { return trained.gradient; });
+    StepBuilder ops(entry_.builder(), NameLoc::get(entry_.builder().getStringAttr("grad_norm")));
+    Type element = entry_.builder().getF32Type();
+    for (Value part : parts)
+      if (getElementTypeOrSelf(part.getType()).isF64())
+        element = getElementTypeOrSelf(part.getType());
+    Value squares;
+    for (Value part : parts) {
+      Value wide = ops.cast(part, element);
+      Value sum = ops.sumOfAll(ops.binary<ir::MulOp>(wide, wide));
+      squares = squares ? ops.binary<ir::AddOp>(squares, sum) : sum;
+    }
+    Value root = ir::SqrtOp::create(entry_.builder(), ops.location(), squares.getType(), squares);
+    return ofSums ? ops.divide(root, divisor_) : root;
+  }
+
+  /// torch.nn.utils.clip_grad_norm_: gradients times min(1, bound / (norm + 1e-6)).
+  void clipNorm(Value norm) {
+    std::optional<APFloat> bound = recipe_.getClipNorm();
+    if (!bound)
+      return;
+    Value room = ops_.binary<ir::AddOp>(norm, ops_.constantLike(norm, 1e-6));
+    Value ratio = ops_.binary<ir::DivOp>(ops_.constantLike(norm, bound->convertToDouble()), room);
+    Value factor = ops_.binary<ir::MinOp>(ratio, ops_.constantLike(norm, 1));
+    for (Trained &trained : trained_) {
+      StepBuilder ops = at(trained.variable);
+      trained.gradient =
+          ops.binary<ir::MulOp>(trained.gradient, ops.spread(factor, trained.gradient.getType()));
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Updates that are left out
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult leaveOutOutliers(Value loss, Value norm) {
+    if (!recipe_.getSkip())
+      return success();
+    FailureOr<Outliers> outliers =
+        Outliers::fromSpec(*recipe_.getSkip(), [&] { return recipe_.emitOpError(); });
+    if (failed(outliers))
+      return failure();
+    Location location = NameLoc::get(entry_.builder().getStringAttr("skip"));
+    keepIf(outliers->buildKeep(module_, entry_.builder(), location, ops_.divide(loss, divisor_), norm));
+    return success();
+  }
+
+  /// The update is made only if `condition` holds too.
+  void keepIf(Value condition) { keep_ = keep_ ? ops_.binary<ir::AndOp>(keep_, condition) : condition; }
+
+  /// What is assigned to parameters, the optimizer's slots and running statistics holds only if the update is
+  /// made. Counters go on.
+  void assignIfKept() {
+    for (auto assign : llvm::to_vector(entry_.function().getBody().front().getOps<ir::AssignOp>())) {
+      auto variable = module_.lookupSymbol<ir::VariableOp>(assign.getVariable());
+      if (variable.getKind() == "counter")
+        continue;
+      StepBuilder ops(entry_.builder(), assign.getLoc());
+      ops.assign(variable, ops.select(keep_, assign.getValue(), ops.read(variable)));
+      assign.erase();
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Updates
+  //===--------------------------------------------------------------------===//
+
+  /// @step counts all steps, @updates those in which the update was made, if that may not be all: schedule
+  /// and optimizer go by these.
+  LogicalResult countStep(ir::VariableOp step) {
+    FailureOr<LearningRate> rate =
+        LearningRate::fromSpecs(recipe_.getScheduleAttr(), [&] { return recipe_.emitOpError(); });
+    ir::VariableOp updates = keep_ ? findCounter(module_, "updates") : step;
+    if (failed(rate) || !updates)
+      return failure();
+    Value completed = ops_.read(updates);
+    step_ = increment(completed);
+    ops_.assign(updates, keep_ ? ops_.select(keep_, step_, completed) : step_);
+    if (updates != step)
+      ops_.assign(step, increment(ops_.read(step)));
+    schedule_ = std::move(*rate);
+    updates_ = completed;
+    return success();
+  }
+
+  Value increment(Value counter) { return ops_.binary<ir::AddOp>(counter, ops_.constantLike(counter, 1)); }
+
+  /// The learning rate of this update.
+  Value rateOf(const Optimizer &optimizer) {
+    Value &rate = rates_[optimizer.learningRate()];
+    if (!rate)
+      rate = schedule_.build(entry_.builder(), ops_.location(), updates_, optimizer.learningRate());
+    return rate;
+  }
+
+  void update(const Trained &trained) {
+    StepBuilder ops = at(trained.variable);
+    Optimizer optimizer = groups_.optimizerOf(trained.variable);
+    UpdateOperands operands;
+    operands.weight = ops.read(trained.variable);
+    auto type = cast<RankedTensorType>(operands.weight.getType());
+    operands.gradient = trained.gradient;
+    operands.step = step_;
+    operands.lr = rateOf(optimizer);
+    SmallVector<ir::VariableOp> variables{trained.variable};
+    for (const OptimizerSlot &slot : optimizer.slots(type)) {
+      variables.push_back(addSlot(trained.variable, slot));
+      operands.slots.push_back(ops.read(variables.back()));
+    }
+    SmallVector<Value> updated = optimizer.buildUpdate(entry_.builder(), ops.location(), operands);
+    for (auto [variable, value] : llvm::zip_equal(variables, updated))
+      ops.assign(variable, value);
+    if (means_)
+      means_->build(module_, ops, trained.variable, updated.front(), step_);
+  }
+
+  /// Declares `<variable>/<slot>`.
+  ir::VariableOp addSlot(ir::VariableOp variable, const OptimizerSlot &slot) {
+    return declareVariable(module_, variable.getLoc(), (variable.getSymName() + "/" + slot.name).str(),
+                           cast<RankedTensorType>(slot.type), initializerOf(slot), "optimizer");
+  }
+
+  ir::SpecAttr initializerOf(const OptimizerSlot &slot) {
+    if (slot.initial == 0)
+      return zerosInitializer(module_.getContext());
+    Builder &builder = entry_.builder();
+    NamedAttribute value = builder.getNamedAttr("value", builder.getF64FloatAttr(slot.initial));
+    return ir::SpecAttr::get(builder.getContext(), "constant", builder.getDictionaryAttr(value));
+  }
+
+  ModuleOp module_;
+  ir::RecipeOp recipe_;
+  ParameterGroups groups_;
+  std::optional<WeightMeans> means_;
+  EntryBuilder entry_;
+  StepBuilder ops_;
+  SmallVector<Trained> trained_;
+  SmallVector<Value> sums_;     // the gradients before they were divided, if nothing else was done to them
+  Value divisor_, step_, keep_; // keep_: null if every update is made
+  LearningRate schedule_;
+  Value updates_;                 // made before this one
+  std::map<double, Value> rates_; // of optimizers, by their own learning rates
+  std::optional<LossScale> lossScale_;
+  ScaleVariables scaleVariables_;
+  Value scale_, allFinite_; // null without a loss scale
+};
+
+} // namespace
+
+LogicalResult buildTrainStep(ModuleOp module, ir::RecipeOp recipe, func::FuncOp gradients,
+                             ir::VariableOp step) {
+  return TrainStep(module, recipe).build(gradients, step);
+}
+
+} // namespace gpuc
