@@ -4,8 +4,10 @@
 //   GPUC_ASSIGN_OR_RETURN(gpuc::Session session, gpuc::Session::create(plan));
 //   GPUC_RETURN_IF_ERROR(session.initialize());
 //   GPUC_ASSIGN_OR_RETURN(gpuc::ProgramId step, session.program("train_step"));
-//   gpuc::HostTensorView batch[] = {{pixels, gpuc::DataType::ui8, x_shape}, {labels, gpuc::DataType::i32,
-//   labels_shape}}; GPUC_RETURN_IF_ERROR(session.run(step, batch)); GPUC_RETURN_IF_ERROR(session.wait());
+//   gpuc::HostTensorView batch[] = {{pixels, gpuc::DataType::ui8, x_shape},
+//                                   {labels, gpuc::DataType::i32, labels_shape}};
+//   GPUC_RETURN_IF_ERROR(session.run(step, batch));
+//   GPUC_RETURN_IF_ERROR(session.wait());
 //   float loss_sum = *static_cast<const float*>(session.output(step, 0).data);
 #pragma once
 

@@ -71,11 +71,11 @@ bool yieldsAllResults(mlir::Operation *op);
 ///   up to four bytes or all of eight, among inlinable ops. Rows are what is folded to one element. Whatever
 ///   reads a reduction reads it of its own row, be it through a broadcast along that row. Every result has
 ///   the shape that is folded, or the one that is left.
-/// - Others: one root, whose operands are inlinable expressions, and every result is the root's or a
-/// pointwise
+/// - Others: one root, whose operands are inlinable expressions. Every result is the root's or a pointwise
 ///   expression of it and of inlinable others, in the root's shape. scatter_add, sort and top_k take nothing
 ///   after them.
 /// - Segmented kernels: several of these as one launch (Segments.h).
+///
 /// Fails without a diagnostic: fusion asks this to learn how far it may go.
 mlir::LogicalResult checkKernel(mlir::Block &body);
 

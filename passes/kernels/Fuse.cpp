@@ -9,12 +9,12 @@
 // others, in three rounds; the region of a scan is a block of its own:
 //
 //   1. kernels of its operands whose values nobody else reads: they vanish, be it into a pointwise kernel or
-//   into a reduction;
+//      into a reduction;
 //   2. kernels of its operands over the same elements whose values others read too: these become results of
-//   the larger kernel;
+//      the larger kernel;
 //   3. kernels that work on the same rows, reductions or not, where one kernel is faster by FuseCost.h: it
-//   sweeps over a row while that is in the cache. They are those of its operands, and those that reduce the
-//   same operand.
+//      sweeps over a row while that is in the cache. They are those of its operands, and those that reduce
+//      the same operand.
 //
 // At last, a result that is as cheap to compute as to load is computed by each of its readers.
 //

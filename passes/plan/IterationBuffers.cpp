@@ -1,11 +1,10 @@
 //===- IterationBuffers.cpp - Iterations that do not meet ---------------------===//
 //
-//   %h = plan.buffer "h" : tensor<8x64xf32>         %h = plan.buffer "h" : tensor<2x8x64xf32>
-//   plan.repeat 2 parallel {                        plan.repeat 2 parallel {
-//                                            =>       %mine = plan.view %h[0] strides [2048] :
-//                                            tensor<8x64xf32>
-//     plan.launch @tanh(%x) -> (%h)                   plan.launch @tanh(%x) -> (%mine)
-//     …                                               …
+//   %h = plan.buffer "h" : tensor<8x64xf32>      %h = plan.buffer "h" : tensor<2x8x64xf32>
+//   plan.repeat 2 parallel {                     plan.repeat 2 parallel {
+//                                           =>     %mine = plan.view %h[0] strides [2048]
+//     plan.launch @tanh(%x) -> (%h)                plan.launch @tanh(%x) -> (%mine)
+//     …                                            …
 //
 // A part is a multiple of kBufferAlignment long: threads that execute the iterations side by side share no
 // line of their caches.

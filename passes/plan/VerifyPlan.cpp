@@ -4,11 +4,10 @@
 // program is also seen after each other one. Two things are proven of that:
 //
 //   1. Of two accesses to the same bytes from different streams, one of them a write, one happens before the
-//   other.
+//      other.
 //   2. Walking through the executions in any one order that the first proof allows (they all give the same
-//   memory), each
-//      read finds bytes that the buffer which it names has written, in this step, and nobody after it. A
-//      variable's and a constant's bytes are their own from the start.
+//      memory), each read finds bytes that the buffer which it names has written, in this step, and nobody
+//      after it. A variable's and a constant's bytes are their own from the start.
 //
 // Within one command, a range that is written may be one that is read only if it is the whole of it and the
 // kernel reads each element no later than it writes it. Two may be written into each other's gaps, as

@@ -6,9 +6,8 @@
 //   1. An op on captures alone is computed once, before the loop.
 //   2. A product of an input's slice and a capture, x_t · W, is one of the stack, before the loop.
 //   3. An output that is a product with a capture, y_t = v_t · W, is one of a stack of the v_t, behind it.
-//   4. A sum that is carried only to be added to, s ← s + a_tᵀ · b_t (a weight's gradient) or s ← s + Σ u_t
-//   (a
-//      bias's), is one product, or sum, over stacks, behind the loop.
+//   4. A sum that is carried only to be added to, s ← s + a_tᵀ · b_t (a weight's gradient) or
+//      s ← s + Σ u_t (a bias's), is one product, or sum, over stacks, behind the loop.
 //
 // What a canonicalisation can do then (drop a carry that stays what it was, an output that nobody reads) is
 // left to it. Stacks take memory: most of them are there already, as what the backward pass reads. Of a scan

@@ -8,8 +8,7 @@
 //   4. whether the update is made: gradients of a scaled loss are finite, the step no outlier
 //   5. the counters, and with them the learning rate
 //   6. update each variable, by the optimizer with the numbers of its group, then the running mean of it;
-//   where the
-//      update is not made, they keep their values
+//      where the update is not made, they keep their values
 //   7. the next loss scale
 //
 // Nothing is divided or clipped more than once, and never in place of one another: it is one step.

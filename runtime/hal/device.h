@@ -1,7 +1,7 @@
 // What a device is to the rest of the runtime. A device prepares a plan once (arena, code, constants,
 // commands resolved to addresses) and then runs its programs with nothing left to decide: the host walks a
-// flat list of commands, CUDA launches a captured graph. Streams and events are the plan's own, so they need
-// no interface of their own here.
+// flat list of commands, CUDA enqueues them on CUDA streams. Streams and events are the plan's own, so they
+// need no interface of their own here.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct ProfileEvent {
 struct MemoryUse {
   uint64_t arena_bytes = 0;        // the length of the one allocation
   uint64_t arena_allocations = 0;  // made since the plan was prepared, that one included
-  uint64_t touched_bytes = 0;  // with check_memory: up to and with the last byte that is not poison; else 0
+  uint64_t touched_bytes = 0;      // with check_memory: up to the last byte that is not poison; else 0
 };
 
 /// A plan made ready on a device. Calls come from one thread at a time.

@@ -1,9 +1,9 @@
 // Events: each recorded by one command, waited for as often as recorded, and no stream left waiting for ever.
 //
-// Because records and waits of an event are executed equally often in a run, run r's i-th wait needs record i
-// - distance of the same run, or one of an earlier run, which is over. So it is enough to play one run.
-// Streams and counters are a Kahn network: if playing each stream as far as it goes gets stuck, every order
-// does.
+// Because records and waits of an event are executed equally often in a run, the i-th wait of a run needs
+// record (i - distance) of the same run, or one of an earlier run, which is over. So it is enough to play one
+// run. Streams and counters are a Kahn network: if playing each stream as far as it goes gets stuck, every
+// order does.
 #include <cinttypes>
 #include <vector>
 
