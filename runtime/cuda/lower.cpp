@@ -6,16 +6,13 @@
 
 #include "runtime/plan/access.h"
 #include "runtime/plan/header.h"
+#include "runtime/plan/operands.h"
 #include "runtime/plan/pinned_bytes.h"
 
 namespace gpuc::cuda {
 namespace {
 
 using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
-
-constexpr size_t kMatmulOperands = 5;  // a, b, c, bias, workspace
-constexpr size_t kConvOperands = 5;    // a, b, c, bias, workspace
-constexpr size_t kCopyOperands = 2;    // from, to
 
 /// What must be set aside before commands can point to it.
 struct Counts {
@@ -24,17 +21,9 @@ struct Counts {
 
   void add(const Commands* commands) {
     for (const fb::Command* command : each(commands)) {
-      if (const fb::Launch* launch = command->work_as_Launch())
-        addresses += countOf(launch->reads()) + countOf(launch->writes());
-      else if (command->work_as_Matmul())
-        addresses += kMatmulOperands;
-      else if (command->work_as_Conv())
-        addresses += kConvOperands;
-      else if (command->work_as_Copy())
-        addresses += kCopyOperands;
-      else if (command->work_as_Fill())
-        addresses += 1;
-      else if (const fb::Wait* wait = command->work_as_Wait())
+      addresses +=
+          command->work_as_Copy() ? 2 : operandsOf(*command).size();  // of copies the host's side, too
+      if (const fb::Wait* wait = command->work_as_Wait())
         longest_distance = std::max<uint64_t>(longest_distance, wait->distance());
       else if (const fb::Repeat* repeat = command->work_as_Repeat())
         add(repeat->commands());
@@ -75,8 +64,6 @@ class Lowering {
   }
 
  private:
-  using ConvOperands = std::array<const fb::Operand*, kConvOperands>;
-
   struct OpenRepeat {
     std::vector<MovingAddress>* moving;
     uint64_t count;
@@ -152,17 +139,17 @@ class Lowering {
     result.operands = out_.addresses.data() + used_addresses_;
     switch (command.work_type()) {
       case fb::Work::Launch:
-        lower(*command.work_as_Launch(), result);
+        lowerLaunch(command, result);
         break;
       case fb::Work::Matmul:
-        GPUC_RETURN_IF_ERROR(lower(*command.work_as_Matmul(), result));
+        GPUC_RETURN_IF_ERROR(lowerMatmul(command, result));
         break;
       case fb::Work::Attention:
         return errorf(
             "attention: cuda has no kernel for it whole; compile the model, not a later stage of it, "
             "with --target=cuda");
       case fb::Work::Conv:
-        GPUC_RETURN_IF_ERROR(lower(*command.work_as_Conv(), result));
+        GPUC_RETURN_IF_ERROR(lowerConv(command, result));
         break;
       case fb::Work::Copy:
         GPUC_RETURN_IF_ERROR(lower(*command.work_as_Copy(), result));
@@ -184,59 +171,61 @@ class Lowering {
     return okStatus();
   }
 
-  void lower(const fb::Launch& launch, CudaCommand& result) {
+  void lowerLaunch(const fb::Command& command, CudaCommand& result) {
+    const fb::Launch& launch = *command.work_as_Launch();
     result.kind = CudaCommand::Kind::launch;
     result.launch = {.function = context_.kernels[launch.kernel()],
                      .parameters = out_.parameters.data() + used_addresses_,
                      .grid = launch.grid(),
                      .block = launch.block()};
-    for (const fb::Operand* operand : each(launch.reads())) addOperand(operand);
-    for (const fb::Operand* operand : each(launch.writes())) addOperand(operand);
+    for (const auto& [operand, use] : operandsOf(command)) addOperand(operand);
   }
 
-  Status lower(const fb::Matmul& matmul, CudaCommand& result) {
-    uint64_t alignment = kBufferAlignment;
-    for (const fb::Operand* operand :
-         {matmul.a(), matmul.b(), matmul.c(), matmul.bias(), matmul.workspace()}) {
-      alignment = std::min(alignment, alignmentOf(operand));
-      addOperand(operand);
-    }
+  Status lowerMatmul(const fb::Command& command, CudaCommand& result) {
+    const uint32_t alignment = addAligned(operandsOf(command));
     GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Matmul> kernel,
-                          Matmul::create(context_.blas, matmul, static_cast<uint32_t>(alignment)));
+                          Matmul::create(context_.blas, *command.work_as_Matmul(), alignment));
     result.kind = CudaCommand::Kind::matmul;
     result.matmul = out_.matmuls.emplace_back(std::move(kernel)).get();
     return okStatus();
   }
 
-  Status lower(const fb::Conv& conv, CudaCommand& result) {
-    const ConvOperands operands = {conv.a(), conv.b(), conv.c(), conv.bias(), conv.workspace()};
-    uint64_t alignment = kBufferAlignment;
-    for (const fb::Operand* operand : operands) {
-      alignment = std::min(alignment, alignmentOf(operand));
-      addOperand(operand);
-    }
+  Status lowerConv(const fb::Command& command, CudaCommand& result) {
+    const std::vector<CommandOperand> operands = operandsOf(command);
+    const uint32_t alignment = addAligned(operands);
     const DnnHandle& handle = context_.dnn[out_.streams.size() - 1];
     GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Conv> kernel,
-                          Conv::create(handle, conv, static_cast<uint32_t>(alignment)));
+                          Conv::create(handle, *command.work_as_Conv(), alignment));
     result.kind = CudaCommand::Kind::conv;
     result.conv = kernel.get();
     out_.convs.push_back(std::move(kernel));
     return bindConv(*out_.convs.back(), operands, result.operands);
   }
 
+  /// The next operands; by how much all of their addresses are aligned.
+  uint32_t addAligned(const std::vector<CommandOperand>& operands) {
+    uint64_t alignment = kBufferAlignment;
+    for (const auto& [operand, use] : operands) {
+      alignment = std::min(alignment, alignmentOf(operand));
+      addOperand(operand);
+    }
+    return static_cast<uint32_t>(alignment);
+  }
+
   /// Binds whatever addresses the command will see: in each slot, in each iteration of the repeats around it.
   /// `first`: those of the first slot and iterations.
-  Status bindConv(Conv& conv, const ConvOperands& operands, const CUdeviceptr* first) {
+  Status bindConv(Conv& conv, const std::vector<CommandOperand>& operands, const CUdeviceptr* first) {
     // The loops in which an operand moves, and by how much: the slots, then the repeats from the outermost.
     struct Loop {
       uint64_t count;
-      std::array<uint64_t, kConvOperands> strides;
+      std::array<uint64_t, kConvOperands.size()> strides;
     };
     std::vector<Loop> loops;
     auto add = [&](uint64_t count, auto strideOfOperand) {
       Loop loop{count, {}};
-      for (size_t i = 0; i < kConvOperands; ++i)
-        if (operands[i]) loop.strides[i] = static_cast<uint64_t>(strideOfOperand(*operands[i]));
+      for (size_t i = 0; i < operands.size(); ++i)
+        if (const fb::Operand* operand = operands[i].operand)
+          loop.strides[i] = static_cast<uint64_t>(strideOfOperand(*operand));
       if (loop.strides != Loop{}.strides) loops.push_back(loop);
     };
     add(plan_.input_slots(),
@@ -247,11 +236,11 @@ class Lowering {
     uint64_t combinations = 1;
     for (const Loop& loop : loops) combinations *= loop.count;
     for (uint64_t number = 0; number < combinations; ++number) {
-      std::array<CUdeviceptr, kConvOperands> now;
-      std::copy_n(first, kConvOperands, now.begin());
+      std::array<CUdeviceptr, kConvOperands.size()> now;
+      std::copy_n(first, now.size(), now.begin());
       uint64_t rest = number;
       for (const Loop& loop : loops) {
-        for (size_t i = 0; i < kConvOperands; ++i) now[i] += rest % loop.count * loop.strides[i];
+        for (size_t i = 0; i < now.size(); ++i) now[i] += rest % loop.count * loop.strides[i];
         rest /= loop.count;
       }
       GPUC_RETURN_IF_ERROR(conv.bind({now[0], now[1], now[2], now[3], now[4]}));

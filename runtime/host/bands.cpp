@@ -7,6 +7,7 @@
 #include "runtime/host/lower.h"
 #include "runtime/host/matmul/plan.h"
 #include "runtime/plan/footprint.h"
+#include "runtime/plan/operands.h"
 
 namespace gpuc {
 namespace {
@@ -59,61 +60,14 @@ class Collector {
 
  private:
   bool add(const fb::Command& command) {
-    switch (command.work_type()) {
-      case fb::Work::Launch:
-        return add(*command.work_as_Launch());
-      case fb::Work::Matmul:
-        return add(*command.work_as_Matmul());
-      case fb::Work::Fill:
-        return add(*command.work_as_Fill());
-      case fb::Work::Copy:
-        return add(*command.work_as_Copy());
-      case fb::Work::Repeat:
-        return add(*command.work_as_Repeat());
-      default:
-        return false;
-    }
-  }
-
-  bool add(const fb::Launch& launch) {
-    const uint32_t reads = countOf(launch.reads());
-    for (uint32_t i = 0; i < countOf(launch.cut()); ++i)
-      touch(i < reads ? launch.reads()->Get(i) : launch.writes()->Get(i - reads), launch.cut()->Get(i),
-            i >= reads);
-    return cutInto(launch.bands());
-  }
-
-  bool add(const fb::Matmul& matmul) {
-    if (matmul.batch() != 1 || matmul.transpose_a() || matmul.workspace()) return false;
-    touch(matmul.a(), true, false);
-    touch(matmul.b(), false, false);
-    touch(matmul.bias(), false, false);
-    touch(matmul.mask(), true, false);
-    touch(matmul.c(), true, true);
-    products_.push_back(&matmul);
-    return cutInto(matmul.m());
-  }
-
-  bool add(const fb::Fill& fill) {
-    touch(fill.to(), true, true);
-    return cutInto(fill.to()->size() / std::max<uint32_t>(1, countOf(fill.pattern())));
-  }
-
-  bool add(const fb::Copy& copy) {
-    if (copy.kind() != fb::CopyKind::device_to_device) return false;
-    touch(copy.from(), true, false);
-    touch(copy.to(), true, true);
-    return cutInto(copy.to()->size());
-  }
-
-  bool cutInto(uint64_t rows) {
+    if (const fb::Repeat* repeat = command.work_as_Repeat()) return add(*repeat);
+    for (const auto& [operand, use] : operandsOf(command))
+      if (operand && operand->size() > 0)
+        touches_.push_back({footprintOf(plan_, *operand, counts_), use.by_rows, isWritten(use.role)});
+    if (const fb::Matmul* matmul = command.work_as_Matmul()) products_.push_back(matmul);
+    const uint64_t rows = rowsOf(command);
     rows_ = std::gcd(rows_, rows);
     return rows > 1 && rows_ > 1 && touches_.size() <= kMostOperands;
-  }
-
-  void touch(const fb::Operand* operand, bool cut, bool written) {
-    if (operand && operand->size() > 0)
-      touches_.push_back({footprintOf(plan_, *operand, counts_), cut, written});
   }
 
   const fb::Plan& plan_;

@@ -10,10 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/host/attention.h"
 #include "runtime/host/code.h"
-#include "runtime/host/conv.h"
-#include "runtime/host/matmul.h"
+#include "runtime/host/library_kernel.h"
 
 namespace gpuc {
 
@@ -44,7 +42,7 @@ inline constexpr uint64_t kCopyTileBytes = 4096;
 inline constexpr double kCopyTileNs = 410;
 
 struct HostCommand {
-  enum class Kind : uint8_t { launch, matmul, conv, attention, copy, fill, record, wait, repeat, bands };
+  enum class Kind : uint8_t { launch, library, copy, fill, record, wait, repeat, bands };
 
   struct Launch {
     KernelFunction function;
@@ -52,14 +50,8 @@ struct HostCommand {
     int64_t tiles;
     double tile_ns;
   };
-  struct Matmul {
-    const MatmulKernel* kernel;
-  };
-  struct Conv {
-    const ConvKernel* kernel;
-  };
-  struct Attention {
-    const AttentionKernel* kernel;
+  struct Library {
+    const LibraryKernel* kernel;
   };
   struct Copy {
     uint64_t bytes;
@@ -100,9 +92,7 @@ struct HostCommand {
   void** operands = nullptr;            // into the pointer table: as many as the kind takes
   union {
     Launch launch = {};
-    Matmul matmul;
-    Conv conv;
-    Attention attention;
+    Library library;
     Copy copy;
     Fill fill;
     Record record;
@@ -118,6 +108,7 @@ struct CommandAccess {
   uint32_t command, operand;
   uint64_t begin, end, bytes;
   bool written;
+  bool by_rows = false;  // parts of the command's rows touch their part of it alone
 };
 
 /// Zeros that take no memory before they are written to: a plan may name one large buffer as many outputs.
@@ -179,9 +170,7 @@ struct HostProgram {
   std::vector<InputPlace> inputs;
   std::vector<OutputPlace> outputs;
   std::vector<EventCounter> events;
-  std::list<MatmulKernel> matmuls;
-  std::list<ConvKernel> convolutions;
-  std::list<AttentionKernel> attentions;
+  std::vector<std::unique_ptr<LibraryKernel>> library_kernels;
   std::list<std::vector<MovingPointer>> moving;  // one for each repeat
   std::list<std::vector<std::vector<HostCommand>>> bands;
   std::list<std::vector<void*>> band_pointers;  // the pointer tables of bands

@@ -23,54 +23,13 @@ void launch(const HostCommand& command, ThreadPool& pool) {
   pool.parallelFor(command.launch.tiles, partGrain(command.launch.tile_ns), {tiles, &command});
 }
 
-void multiply(const HostCommand& command, ThreadPool& pool) {
+void runLibrary(const HostCommand& command, ThreadPool& pool) {
   struct Phase {
-    const MatmulKernel& kernel;
-    MatmulOperands operands;
+    const LibraryKernel& kernel;
+    void* const* operands;
     int phase;
   };
-  void** operands = command.operands;
-  Phase phase{*command.matmul.kernel,
-              {operands[0], operands[1], operands[2], operands[3], operands[4], operands[5]},
-              0};
-  auto tiles = [](const void* context, int64_t begin, int64_t end) {
-    const Phase& phase = *static_cast<const Phase*>(context);
-    phase.kernel.run(phase.phase, phase.operands, begin, end);
-  };
-  for (; phase.phase < phase.kernel.phaseCount(); ++phase.phase)
-    pool.parallelFor(phase.kernel.tiles(phase.phase), partGrain(phase.kernel.tileNs(phase.phase)),
-                     {tiles, &phase});
-}
-
-void convolve(const HostCommand& command, ThreadPool& pool) {
-  struct Phase {
-    const ConvKernel& kernel;
-    ConvOperands operands;
-    int phase;
-  };
-  void** operands = command.operands;
-  Phase phase{*command.conv.kernel,
-              {operands[0], operands[1], operands[2], operands[3], operands[4], operands[5]},
-              0};
-  auto tiles = [](const void* context, int64_t begin, int64_t end) {
-    const Phase& phase = *static_cast<const Phase*>(context);
-    phase.kernel.run(phase.phase, phase.operands, begin, end);
-  };
-  for (; phase.phase < phase.kernel.phaseCount(); ++phase.phase)
-    pool.parallelFor(phase.kernel.tiles(phase.phase), partGrain(phase.kernel.tileNs(phase.phase)),
-                     {tiles, &phase});
-}
-
-void attend(const HostCommand& command, ThreadPool& pool) {
-  struct Phase {
-    const AttentionKernel& kernel;
-    AttentionOperands operands;
-    int phase;
-  };
-  void** o = command.operands;
-  Phase phase{*command.attention.kernel,
-              {o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11], o[12], o[13]},
-              0};
+  Phase phase{*command.library.kernel, command.operands, 0};
   auto tiles = [](const void* context, int64_t begin, int64_t end) {
     const Phase& phase = *static_cast<const Phase*>(context);
     phase.kernel.run(phase.phase, phase.operands, begin, end);
@@ -183,14 +142,8 @@ void StreamWalk::run() const {
       case HostCommand::Kind::launch:
         launch(command, threads);
         break;
-      case HostCommand::Kind::matmul:
-        multiply(command, threads);
-        break;
-      case HostCommand::Kind::conv:
-        convolve(command, threads);
-        break;
-      case HostCommand::Kind::attention:
-        attend(command, threads);
+      case HostCommand::Kind::library:
+        runLibrary(command, threads);
         break;
       case HostCommand::Kind::copy:
         // A copy on a stream of its own leaves the pool to what it runs beside.

@@ -53,9 +53,8 @@ class Collector {
         continue;
       }
       if (!isOfTheArena(*command)) return false;
-      const CommandOperands operands = operandsOf(*command);
-      for (const fb::Operand* operand : operands.reads) touch(*operand, false);
-      for (const fb::Operand* operand : operands.writes) touch(*operand, true);
+      for (const auto& [operand, use] : operandsOf(*command))
+        if (operand) touch(*operand, isWritten(use.role));
     }
     return true;
   }

@@ -6,36 +6,26 @@
 #include "runtime/host/bands.h"
 #include "runtime/host/iterations.h"
 #include "runtime/host/operand_table.h"
+#include "runtime/plan/operands.h"
 
 namespace gpuc {
 namespace {
 
 using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
 
-constexpr uint32_t kMatmulOperands = 6;      // a, b, c, bias, workspace, mask
-constexpr uint32_t kConvOperands = 6;        // a, b, c, bias, workspace, mask
-constexpr uint32_t kAttentionOperands = 14;  // AttentionOperands, in its order
-constexpr uint32_t kCopyOperands = 2;        // from, to
+/// Entries of the pointer table that a command takes; a copy from or to the host has one for the host's side.
+size_t countPointers(const fb::Command& command) {
+  return command.work_as_Copy() ? 2 : operandsOf(command).size();
+}
 
-/// Entries of the pointer table that the commands will take.
+/// Those that the commands will take.
 size_t countPointers(const Commands* commands) {
   size_t count = 0;
-  for (const fb::Command* command : each(commands)) {
-    if (const fb::Launch* launch = command->work_as_Launch())
-      count += countOf(launch->reads()) + countOf(launch->writes());
-    else if (command->work_as_Matmul())
-      count += kMatmulOperands;
-    else if (command->work_as_Conv())
-      count += kConvOperands;
-    else if (command->work_as_Attention())
-      count += kAttentionOperands;
-    else if (command->work_as_Copy())
-      count += kCopyOperands;
-    else if (command->work_as_Fill())
-      count += 1;
-    else if (const fb::Repeat* repeat = command->work_as_Repeat())
+  for (const fb::Command* command : each(commands))
+    if (const fb::Repeat* repeat = command->work_as_Repeat())
       count += countPointers(repeat->commands());
-  }
+    else
+      count += countPointers(*command);
   return count;
 }
 
@@ -113,19 +103,10 @@ class Lowering {
     if (command.work_type() == fb::Work::Repeat) return lowerRepeat(command);
     HostCommand result{};
     result.source = &command;
-    result.operands = table_.beginCommand(command);
+    result.operands = table_.beginCommand();
     switch (command.work_type()) {
       case fb::Work::Launch:
-        lower(*command.work_as_Launch(), result);
-        break;
-      case fb::Work::Matmul:
-        GPUC_RETURN_IF_ERROR(lower(*command.work_as_Matmul(), result));
-        break;
-      case fb::Work::Conv:
-        GPUC_RETURN_IF_ERROR(lower(*command.work_as_Conv(), result));
-        break;
-      case fb::Work::Attention:
-        GPUC_RETURN_IF_ERROR(lower(*command.work_as_Attention(), result));
+        lowerLaunch(command, result);
         break;
       case fb::Work::Copy:
         lower(*command.work_as_Copy(), result);
@@ -137,19 +118,23 @@ class Lowering {
         result.kind = HostCommand::Kind::record;
         result.record = {.event = &out_.events[command.work_as_Record()->event()]};
         break;
-      default: {
+      case fb::Work::Wait: {
         const fb::Wait& wait = *command.work_as_Wait();
         result.kind = HostCommand::Kind::wait;
         result.wait = {.event = &out_.events[wait.event()], .distance = wait.distance(), .executions = 0};
+        break;
       }
+      default:
+        GPUC_RETURN_IF_ERROR(lowerLibraryCall(command, result));
     }
     table_.endCommand(result);
     return okStatus();
   }
 
-  void lower(const fb::Launch& launch, HostCommand& result) {
-    for (const fb::Operand* operand : each(launch.reads())) table_.add(operand);
-    for (const fb::Operand* operand : each(launch.writes())) table_.add(operand);
+  /// Which of a launch's tiles a band has tells where it begins.
+  void lowerLaunch(const fb::Command& command, HostCommand& result) {
+    for (const CommandOperand& operand : operandsOf(command)) table_.add(operand);
+    const fb::Launch& launch = *command.work_as_Launch();
     result.kind = HostCommand::Kind::launch;
     const int64_t tiles = static_cast<int64_t>(launch.tiles()) / band_.count;
     result.launch = {
@@ -160,128 +145,34 @@ class Lowering {
     };
   }
 
-  Status lower(const fb::Matmul& matmul, HostCommand& result) {
-    MatmulShape shape = gpuc::shapeOf(matmul);
-    shape.m /= band_.count;
-    int64_t workspace_bytes = matmul.workspace() ? static_cast<int64_t>(matmul.workspace()->size()) : 0;
-    GPUC_ASSIGN_OR_RETURN(MatmulKernel kernel, MatmulKernel::create(shape, workspace_bytes));
-    out_.matmuls.push_back(std::move(kernel));
-    addRows(matmul.a());
-    table_.add(matmul.b());
-    addRows(matmul.c());
-    table_.add(matmul.bias());
-    table_.add(matmul.workspace());
-    addRows(matmul.mask());
-    result.kind = HostCommand::Kind::matmul;
-    result.matmul = {.kernel = &out_.matmuls.back()};
-    return okStatus();
-  }
-
-  static ConvAxis axisOf(const fb::ConvAxis& axis) {
-    return {.input = static_cast<int64_t>(axis.input()),
-            .output = static_cast<int64_t>(axis.output()),
-            .kernel = static_cast<int64_t>(axis.kernel()),
-            .stride = static_cast<int64_t>(axis.stride()),
-            .low = static_cast<int64_t>(axis.low()),
-            .high = static_cast<int64_t>(axis.high()),
-            .dilation = static_cast<int64_t>(axis.dilation())};
-  }
-
-  Status lower(const fb::Conv& conv, HostCommand& result) {
-    ConvShape shape{.kind = static_cast<ConvKind>(conv.kind()),
-                    .type = static_cast<DataType>(conv.type()),
-                    .batch = static_cast<int64_t>(conv.batch()),
-                    .groups = static_cast<int64_t>(conv.groups()),
-                    .in_channels = static_cast<int64_t>(conv.in_channels()),
-                    .out_channels = static_cast<int64_t>(conv.out_channels()),
-                    .height = axisOf(*conv.height()),
-                    .width = axisOf(*conv.width()),
-                    .bias = conv.bias() != nullptr,
-                    .relu = conv.relu(),
-                    .mask = conv.mask() != nullptr};
-    int64_t workspace_bytes = conv.workspace() ? static_cast<int64_t>(conv.workspace()->size()) : 0;
-    GPUC_ASSIGN_OR_RETURN(ConvKernel kernel, ConvKernel::create(shape, workspace_bytes));
-    out_.convolutions.push_back(std::move(kernel));
-    for (const fb::Operand* operand :
-         {conv.a(), conv.b(), conv.c(), conv.bias(), conv.workspace(), conv.mask()})
-      table_.add(operand);
-    result.kind = HostCommand::Kind::conv;
-    result.conv = {.kernel = &out_.convolutions.back()};
-    return okStatus();
-  }
-
-  static AttentionLayout layoutOf(const fb::AttentionLayout* layout) {
-    if (!layout) return {};
-    return {static_cast<int64_t>(layout->batch()), static_cast<int64_t>(layout->head()),
-            static_cast<int64_t>(layout->row())};
-  }
-
-  static AttentionShape shapeOf(const fb::Attention& attention) {
-    AttentionShape shape{.kind = static_cast<AttentionKind>(attention.kind()),
-                         .type = static_cast<DataType>(attention.type()),
-                         .batch = static_cast<int64_t>(attention.batch()),
-                         .heads = static_cast<int64_t>(attention.heads()),
-                         .groups = static_cast<int64_t>(attention.groups()),
-                         .queries = static_cast<int64_t>(attention.queries()),
-                         .keys = static_cast<int64_t>(attention.keys()),
-                         .width = static_cast<int64_t>(attention.width()),
-                         .value_width = static_cast<int64_t>(attention.value_width()),
-                         .scale = attention.scale(),
-                         .causal = attention.causal(),
-                         .mask = static_cast<AttentionMask>(attention.mask_kind()),
-                         .dropout = attention.dropout(),
-                         .id = static_cast<int64_t>(attention.id()),
-                         .query = layoutOf(attention.query_layout()),
-                         .key = layoutOf(attention.key_layout()),
-                         .value = layoutOf(attention.value_layout()),
-                         .result = layoutOf(attention.result_layout()),
-                         .cotangent = layoutOf(attention.cotangent_layout()),
-                         .query_cotangent = layoutOf(attention.query_cotangent_layout()),
-                         .key_cotangent = layoutOf(attention.key_cotangent_layout()),
-                         .value_cotangent = layoutOf(attention.value_cotangent_layout()),
-                         .mask_gradient = attention.mask_cotangent() != nullptr};
-    if (const fb::MaskStrides* strides = attention.mask_strides()) {
-      const uint64_t along[] = {strides->batch(), strides->head(), strides->query(), strides->key()};
-      std::copy(along, along + 4, shape.mask_strides);
-    }
-    return shape;
-  }
-
-  Status lower(const fb::Attention& attention, HostCommand& result) {
-    int64_t workspace_bytes = attention.workspace() ? static_cast<int64_t>(attention.workspace()->size()) : 0;
-    GPUC_ASSIGN_OR_RETURN(AttentionKernel kernel,
-                          AttentionKernel::create(shapeOf(attention), workspace_bytes));
-    out_.attentions.push_back(std::move(kernel));
-    for (const fb::Operand* operand :
-         {attention.query(), attention.key(), attention.value(), attention.result(), attention.log_sum_exp(),
-          attention.mask(), attention.seed(), attention.step(), attention.cotangent(),
-          attention.query_cotangent(), attention.key_cotangent(), attention.value_cotangent(),
-          attention.mask_cotangent(), attention.workspace()})
-      table_.add(operand);
-    result.kind = HostCommand::Kind::attention;
-    result.attention = {.kernel = &out_.attentions.back()};
+  Status lowerLibraryCall(const fb::Command& command, HostCommand& result) {
+    GPUC_ASSIGN_OR_RETURN(std::unique_ptr<LibraryKernel> kernel, makeLibraryKernel(command, band_.count));
+    for (const CommandOperand& operand : operandsOf(command)) addRows(operand);
+    result.kind = HostCommand::Kind::library;
+    result.library = {.kernel = kernel.get()};
+    out_.library_kernels.push_back(std::move(kernel));
     return okStatus();
   }
 
   void lower(const fb::Copy& copy, HostCommand& result) {
     result.kind = HostCommand::Kind::copy;
     if (copy.kind() == fb::CopyKind::device_to_device) {
-      addRows(copy.from());
-      addRows(copy.to());
+      addRows({copy.from(), kSource});
+      addRows({copy.to(), kDestination});
       result.copy = {.bytes = copy.from()->size() / bands(), .of_read_input = false};
     } else if (copy.kind() == fb::CopyKind::host_to_device) {
       table_.addInput(copy.from(), copy.port());
-      table_.add(copy.to());
+      table_.add({copy.to(), kDestination});
       result.copy = {.bytes = copy.to()->size(), .of_read_input = false};
     } else {
-      table_.add(copy.from());
+      table_.add({copy.from(), kSource});
       table_.addOutput(copy.to(), copy.port());
       result.copy = {.bytes = copy.from()->size(), .of_read_input = false};
     }
   }
 
   void lower(const fb::Fill& fill, HostCommand& result) {
-    addRows(fill.to());
+    addRows({fill.to(), kDestination});
     result.kind = HostCommand::Kind::fill;
     result.fill = {.bytes = fill.to()->size() / bands(),
                    .pattern = repeatedElement(fill),
@@ -373,9 +264,10 @@ class Lowering {
     return okStatus();
   }
 
-  /// The next operand, of which a band has its part alone.
-  void addRows(const fb::Operand* operand) {
-    table_.add(operand, operand ? operand->size() / bands() * static_cast<uint64_t>(band_.number) : 0);
+  /// The next operand, of which a band may have its part alone.
+  void addRows(const CommandOperand& added) {
+    const bool is_part = added.operand && added.use.by_rows;
+    table_.add(added, is_part ? added.operand->size() / bands() * static_cast<uint64_t>(band_.number) : 0);
   }
 
   const fb::Plan& plan_;
@@ -390,22 +282,6 @@ class Lowering {
 };
 
 }  // namespace
-
-MatmulShape shapeOf(const fb::Matmul& matmul) {
-  return {.type = static_cast<DataType>(matmul.type()),
-          .batch = static_cast<int64_t>(matmul.batch()),
-          .m = static_cast<int64_t>(matmul.m()),
-          .n = static_cast<int64_t>(matmul.n()),
-          .k = static_cast<int64_t>(matmul.k()),
-          .transpose_a = matmul.transpose_a(),
-          .transpose_b = matmul.transpose_b(),
-          .batch_stride_a = static_cast<int64_t>(matmul.batch_stride_a()),
-          .batch_stride_b = static_cast<int64_t>(matmul.batch_stride_b()),
-          .bias = matmul.bias() != nullptr,
-          .accumulate = matmul.accumulate(),
-          .relu = matmul.relu(),
-          .mask = matmul.mask() != nullptr};
-}
 
 Result<std::unique_ptr<HostProgram>> lowerProgram(const Plan& plan, size_t program, const Arena& arena,
                                                   const std::vector<KernelFunction>& kernels, int threads) {

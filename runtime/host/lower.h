@@ -12,8 +12,6 @@
 
 namespace gpuc {
 
-MatmulShape shapeOf(const fb::Matmul& matmul);
-
 /// Resolves every operand of a program to an address in `arena` and every kernel to its function, `kernels`
 /// being in the plan's order; repeats may get bands for up to `threads` threads. Errors: a matmul that the
 /// host has no kernel for, named by its layer.

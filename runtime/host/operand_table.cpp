@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "runtime/plan/footprint.h"
-#include "runtime/plan/operands.h"
 
 namespace gpuc {
 
@@ -41,33 +40,24 @@ uint64_t OperandTable::slotStride(const fb::Buffer& buffer) const {
 // Operands
 //===----------------------------------------------------------------------===//
 
-void** OperandTable::beginCommand(const fb::Command& command) {
-  written_ = operandsOf(command).writes;
-  std::sort(written_.begin(), written_.end());
-  return operands_ = next_entry_;
-}
-
-bool OperandTable::isWritten(const fb::Operand& operand) const {
-  return std::binary_search(written_.begin(), written_.end(), &operand);
-}
-
-void OperandTable::add(const fb::Operand* operand, uint64_t first_byte) {
+void OperandTable::add(const CommandOperand& added, uint64_t first_byte) {
   void** entry = next_entry_++;
-  if (!operand) return;
-  const fb::Buffer& buffer = bufferOf(operand->buffer());
+  if (!added.operand) return;
+  const fb::Operand& operand = *added.operand;
+  const fb::Buffer& buffer = bufferOf(operand.buffer());
   const uint64_t offset =
-      operand->offset() + first_byte + static_cast<uint64_t>(strideOf(*operand, 0) * iteration_);
+      operand.offset() + first_byte + static_cast<uint64_t>(strideOf(operand, 0) * iteration_);
   std::byte* address = arena_.data() + buffer.offset() + offset;
   *entry = address;
   uses_.push_back({.entry = entry,
-                   .buffer = operand->buffer(),
+                   .buffer = operand.buffer(),
                    .offset = offset,
                    .list = list_,
                    .command = list_->size(),
-                   .written = isWritten(*operand)});
+                   .written = isWritten(added.use.role)});
   if (slotStride(buffer) != 0) out_.slot_pointers.push_back({entry, address, slotStride(buffer)});
-  noteStrides(entry, *operand);
-  noteAccess(entry, buffer.offset() + offset, *operand);
+  noteStrides(entry, operand);
+  noteAccess(entry, buffer.offset() + offset, added);
 }
 
 void OperandTable::addInput(const fb::Operand* operand, uint32_t port) {
@@ -115,11 +105,17 @@ void OperandTable::noteStrides(void** entry, const fb::Operand& operand) {
 }
 
 /// What the main stream touches; strides of repeats make the range longer, at either end.
-void OperandTable::noteAccess(void** entry, uint64_t begin, const fb::Operand& operand) {
+void OperandTable::noteAccess(void** entry, uint64_t begin, const CommandOperand& added) {
   if (!isMainStream()) return;
+  const fb::Operand& operand = *added.operand;
   const ByteRange bytes = overRepeats({begin, begin + operand.size()}, operand, repeat_counts_);
-  out_.accesses.push_back({static_cast<uint32_t>(list_->size()), static_cast<uint32_t>(entry - operands_),
-                           bytes.begin, bytes.end, operand.size(), isWritten(operand)});
+  out_.accesses.push_back({.command = static_cast<uint32_t>(list_->size()),
+                           .operand = static_cast<uint32_t>(entry - operands_),
+                           .begin = bytes.begin,
+                           .end = bytes.end,
+                           .bytes = operand.size(),
+                           .written = isWritten(added.use.role),
+                           .by_rows = added.use.by_rows});
 }
 
 //===----------------------------------------------------------------------===//

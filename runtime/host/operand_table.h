@@ -7,7 +7,7 @@
 
 #include "runtime/host/arena.h"
 #include "runtime/host/command.h"
-#include "runtime/plan/access.h"
+#include "runtime/plan/operands.h"
 
 namespace gpuc {
 
@@ -39,12 +39,12 @@ class OperandTable {
   bool isMainStream() const { return list_ == &out_.streams[0]; }
 
   /// Where the next command's operands begin.
-  void** beginCommand(const fb::Command& command);
+  void** beginCommand() { return operands_ = next_entry_; }
   void endCommand(const HostCommand& command) { list_->push_back(command); }
 
   /// The next operand: its address in the arena, `first_byte` behind its beginning, or null where there is
   /// none.
-  void add(const fb::Operand* operand, uint64_t first_byte = 0);
+  void add(const CommandOperand& operand, uint64_t first_byte = 0);
 
   /// The next operand, which lies at `port` of the caller's inputs, or outputs.
   void addInput(const fb::Operand* operand, uint32_t port);
@@ -84,8 +84,7 @@ class OperandTable {
   std::span<const Use> usesOf(uint32_t buffer) const;
   bool bringsInput(const HostCommand& command, uint32_t port) const;
   void noteStrides(void** entry, const fb::Operand& operand);
-  void noteAccess(void** entry, uint64_t begin, const fb::Operand& operand);
-  bool isWritten(const fb::Operand& operand) const;
+  void noteAccess(void** entry, uint64_t begin, const CommandOperand& operand);
   std::byte* stagingOf(uint32_t port);
 
   const fb::Plan& plan_;
@@ -95,7 +94,6 @@ class OperandTable {
   std::vector<HostCommand>* list_ = nullptr;
   void** next_entry_ = nullptr;
   void** operands_ = nullptr;                         // of the current command
-  std::vector<const fb::Operand*> written_;           // likewise, sorted
   std::vector<std::vector<MovingPointer>*> repeats_;  // outermost first
   std::vector<uint64_t> repeat_counts_;               // likewise
   int64_t iteration_ = 0;

@@ -38,27 +38,18 @@ struct Work {
   }
 };
 
-template <typename Kernel>
-void addPhases(const Kernel& kernel, Work& work) {
-  for (int phase = 0; phase < kernel.phaseCount(); ++phase)
-    work.add(kernel.tiles(phase), kernel.tileNs(phase));
-}
-
 Work workOf(const HostCommand& command, int threads) {
   Work work{.threads = threads};
   switch (command.kind) {
     case HostCommand::Kind::launch:
       work.add(command.launch.tiles, command.launch.tile_ns);
       break;
-    case HostCommand::Kind::matmul:
-      addPhases(*command.matmul.kernel, work);
+    case HostCommand::Kind::library: {
+      const LibraryKernel& kernel = *command.library.kernel;
+      for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+        work.add(kernel.tiles(phase), kernel.tileNs(phase));
       break;
-    case HostCommand::Kind::conv:
-      addPhases(*command.conv.kernel, work);
-      break;
-    case HostCommand::Kind::attention:
-      addPhases(*command.attention.kernel, work);
-      break;
+    }
     case HostCommand::Kind::copy:
       if (!command.copy.of_read_input)
         work.add(static_cast<int64_t>(command.copy.bytes / kCopyTileBytes), kCopyTileNs);
@@ -77,33 +68,15 @@ enum class Cut : uint8_t {
   by_iteration,  // such parts of what each iteration of a repeat touches
 };
 
-/// Whether the parts of a product's operand (a, b, c, …) lie one behind the other.
-bool isCutInOrder(const MatmulPlan& plan, uint32_t operand) {
-  const MatmulShape& p = plan.problem;
-  if (operand == 5) operand = 2;  // the mask lies as c does
-  if (plan.swapped && operand < 2) operand = 1 - operand;
-  if (p.batch >= 2) return operand >= 2 || (operand == 0 ? p.batch_stride_a : p.batch_stride_b) != 0;
-  if (plan.rowTiles() >= 2) return (operand == 2 && !plan.turned) || (operand == 0 && !p.transpose_a);
-  return (operand == 2 && p.m == 1) || (operand == 1 && p.transpose_b);
-}
-
-/// The same for any command: images, heads and rows come in order, what all tiles read does not.
+/// Whether the parts of an operand that the threads take lie one behind the other: images, heads and rows
+/// come in order, what all tiles read does not.
 bool isCutInOrder(const HostCommand& command, uint32_t operand) {
-  switch (command.kind) {
-    case HostCommand::Kind::matmul:
-      return isCutInOrder(command.matmul.kernel->plan(), operand);
-    case HostCommand::Kind::conv:
-      return operand == 0 || operand == 2 || operand == 5;  // the image, c and its mask
-    default:
-      return true;
-  }
+  return command.kind != HostCommand::Kind::library || command.library.kernel->isCutInOrder(operand);
 }
 
-/// The same for a command of a repeat that the threads take by bands.
+/// How a command of a repeat that the threads take by bands touches an operand.
 Cut cutIntoBands(const HostCommand& command, const CommandAccess& access) {
-  const uint32_t operand = access.operand;
-  const bool has_rows = operand == 0 || operand == 2 || operand == 5;  // a, c and its mask
-  if (command.kind == HostCommand::Kind::matmul && !has_rows) return Cut::otherwise;
+  if (command.kind == HostCommand::Kind::library && !access.by_rows) return Cut::otherwise;
   return access.end - access.begin == access.bytes ? Cut::in_order : Cut::by_iteration;
 }
 
@@ -133,7 +106,7 @@ class Bands {
     const HostCommand& whole = commands_[command];
     if (bands().by_iterations)  // which the threads take in turns
       return workOf(whole, threads_).alone_ns * times_[command] * std::ceil(count() / threads_) / count();
-    if (whole.kind != HostCommand::Kind::matmul)
+    if (whole.kind != HostCommand::Kind::library)
       return workOf(whole, threads_).alone_ns / count() * times_[command];
     const HostCommand& part = bands().lists->front()[command - place_ - 1];
     return workOf(part, threads_).alone_ns * times_[command];
@@ -156,8 +129,8 @@ class Bands {
   uint64_t bytesReadByAll(const std::vector<CommandAccess>& accesses) const {
     uint64_t bytes = 0;
     for (const CommandAccess& access : accesses)
-      if (access.command > place_ && access.command <= bands().last && access.operand == 1 &&
-          commands_[access.command].kind == HostCommand::Kind::matmul)
+      if (access.command > place_ && access.command <= bands().last && !access.by_rows &&
+          commands_[access.command].kind == HostCommand::Kind::library)
         bytes += access.bytes;
     return bytes;
   }

@@ -1,44 +1,87 @@
 #include "runtime/plan/operands.h"
 
+#include <algorithm>
+#include <span>
+
 namespace gpuc {
 namespace {
 
-/// Appends those that are there.
-void append(std::vector<const fb::Operand*>& list, std::initializer_list<const fb::Operand*> operands) {
-  for (const fb::Operand* operand : operands)
-    if (operand) list.push_back(operand);
+using Operands = std::vector<CommandOperand>;
+
+Operands pair(std::span<const OperandUse> uses, std::initializer_list<const fb::Operand*> operands) {
+  Operands list;
+  list.reserve(operands.size());
+  for (const fb::Operand* operand : operands) list.push_back({operand, uses[list.size()]});
+  return list;
+}
+
+Operands operandsOf(const fb::Launch& launch) {
+  Operands list;
+  list.reserve(size_t{countOf(launch.reads())} + countOf(launch.writes()));
+  auto add = [&](const fb::Operand* operand, const char* name, Role role) {
+    const auto index = static_cast<uint32_t>(list.size());
+    const bool by_rows = index < countOf(launch.cut()) && launch.cut()->Get(index);
+    list.push_back({operand, {.name = name, .role = role, .by_rows = by_rows}});
+  };
+  for (const fb::Operand* operand : each(launch.reads())) add(operand, "operand", Role::read);
+  for (const fb::Operand* operand : each(launch.writes())) add(operand, "result", Role::write);
+  return list;
+}
+
+Operands operandsOf(const fb::Matmul& m) {
+  return pair(m.accumulate() ? kAccumulatingMatmulOperands : kMatmulOperands,
+              {m.a(), m.b(), m.c(), m.bias(), m.workspace(), m.mask()});
+}
+
+Operands operandsOf(const fb::Conv& c) {
+  return pair(kConvOperands, {c.a(), c.b(), c.c(), c.bias(), c.workspace(), c.mask()});
+}
+
+Operands operandsOf(const fb::Attention& a) {
+  return pair(a.kind() == fb::AttentionKind::forward ? kAttentionOperands : kAttentionGradientOperands,
+              {a.query(), a.key(), a.value(), a.result(), a.log_sum_exp(), a.mask(), a.seed(), a.step(),
+               a.cotangent(), a.query_cotangent(), a.key_cotangent(), a.value_cotangent(), a.mask_cotangent(),
+               a.workspace()});
+}
+
+/// The host's side of a copy is no place in the arena.
+Operands operandsOf(const fb::Copy& copy) {
+  Operands list;
+  if (copy.kind() != fb::CopyKind::host_to_device) list.push_back({copy.from(), kSource});
+  if (copy.kind() != fb::CopyKind::device_to_host) list.push_back({copy.to(), kDestination});
+  return list;
 }
 
 }  // namespace
 
-CommandOperands operandsOf(const fb::Command& command) {
-  CommandOperands operands;
-  if (const fb::Launch* launch = command.work_as_Launch()) {
-    for (const fb::Operand* operand : each(launch->reads())) operands.reads.push_back(operand);
-    for (const fb::Operand* operand : each(launch->writes())) operands.writes.push_back(operand);
-  } else if (const fb::Matmul* matmul = command.work_as_Matmul()) {
-    const fb::Operand* added_to = matmul->accumulate() ? matmul->c() : nullptr;
-    append(operands.reads, {matmul->a(), matmul->b(), matmul->bias(), matmul->mask(), added_to});
-    append(operands.writes, {matmul->c(), matmul->workspace()});
-  } else if (const fb::Conv* conv = command.work_as_Conv()) {
-    append(operands.reads, {conv->a(), conv->b(), conv->bias(), conv->mask()});
-    append(operands.writes, {conv->c(), conv->workspace()});
-  } else if (const fb::Attention* attention = command.work_as_Attention()) {
-    const bool is_forward = attention->kind() == fb::AttentionKind::forward;
-    append(operands.reads, {attention->query(), attention->key(), attention->value(), attention->mask(),
-                            attention->seed(), attention->step(), attention->cotangent()});
-    append(is_forward ? operands.writes : operands.reads, {attention->result(), attention->log_sum_exp()});
-    append(operands.writes,
-           {attention->query_cotangent(), attention->key_cotangent(), attention->value_cotangent(),
-            attention->mask_cotangent(), attention->workspace()});
-  } else if (const fb::Copy* copy = command.work_as_Copy()) {
-    // The host's side of a copy is no place in the arena.
-    if (copy->kind() != fb::CopyKind::host_to_device) append(operands.reads, {copy->from()});
-    if (copy->kind() != fb::CopyKind::device_to_host) append(operands.writes, {copy->to()});
-  } else if (const fb::Fill* fill = command.work_as_Fill()) {
-    append(operands.writes, {fill->to()});
+std::vector<CommandOperand> operandsOf(const fb::Command& command) {
+  switch (command.work_type()) {
+    case fb::Work::Launch:
+      return operandsOf(*command.work_as_Launch());
+    case fb::Work::Matmul:
+      return operandsOf(*command.work_as_Matmul());
+    case fb::Work::Conv:
+      return operandsOf(*command.work_as_Conv());
+    case fb::Work::Attention:
+      return operandsOf(*command.work_as_Attention());
+    case fb::Work::Copy:
+      return operandsOf(*command.work_as_Copy());
+    case fb::Work::Fill:
+      return {{command.work_as_Fill()->to(), kDestination}};
+    default:
+      return {};
   }
-  return operands;
+}
+
+uint64_t rowsOf(const fb::Command& command) {
+  if (const fb::Launch* launch = command.work_as_Launch()) return launch->bands();
+  if (const fb::Matmul* matmul = command.work_as_Matmul())
+    return matmul->batch() == 1 && !matmul->transpose_a() && !matmul->workspace() ? matmul->m() : 0;
+  if (const fb::Copy* copy = command.work_as_Copy())
+    return copy->kind() == fb::CopyKind::device_to_device ? copy->to()->size() : 0;
+  if (const fb::Fill* fill = command.work_as_Fill())
+    return fill->to()->size() / std::max<uint32_t>(1, countOf(fill->pattern()));
+  return 0;
 }
 
 }  // namespace gpuc

@@ -1,17 +1,27 @@
-// What a command touches in the arena.
+// What a command touches in the arena, and into which parts it may be cut.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "runtime/plan/access.h"
+#include "runtime/plan/roles.h"
 
 namespace gpuc {
 
-/// The ranges that a command reads and writes; of a repeat none.
-struct CommandOperands {
-  std::vector<const fb::Operand*> reads;
-  std::vector<const fb::Operand*> writes;
+/// An operand of a command, null if the command goes without it, and what it is there for.
+struct CommandOperand {
+  const fb::Operand* operand;
+  OperandUse use;
 };
-CommandOperands operandsOf(const fb::Command& command);
+
+/// Its operands in the arena, in the order of its kind's table, of a launch in the kernel's; of a repeat, a
+/// record and a wait none.
+std::vector<CommandOperand> operandsOf(const fb::Command& command);
+
+/// The rows of a command: it may be executed in n parts, in any order, if n divides these, and then the i-th
+/// part touches the i-th of n equal parts of the operands that go by rows, and all of the others. 0 or 1: it
+/// is executed whole.
+uint64_t rowsOf(const fb::Command& command);
 
 }  // namespace gpuc

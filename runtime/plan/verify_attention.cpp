@@ -61,10 +61,8 @@ class AttentionVerifier {
 
  private:
   Status verifyNumbers() const {
-    if (a_.kind() > fb::AttentionKind::MAX || a_.mask_kind() > fb::AttentionMask::MAX ||
-        !isFloat(static_cast<DataType>(a_.type())))
-      return errorf("attention: unknown kind %d, mask %d or element type %d", int(a_.kind()),
-                    int(a_.mask_kind()), int(a_.type()));
+    if (a_.mask_kind() > fb::AttentionMask::MAX || !isFloat(static_cast<DataType>(a_.type())))
+      return errorf("attention: unknown mask %d or element type %d", int(a_.mask_kind()), int(a_.type()));
     for (uint64_t extent :
          {a_.batch(), a_.heads(), a_.groups(), a_.queries(), a_.keys(), a_.width(), a_.value_width()})
       if (extent == 0 || extent > kMostNumber) return errorf("attention: an extent of %" PRIu64, extent);

@@ -7,6 +7,7 @@
 
 #include "runtime/base/data_type.h"
 #include "runtime/base/quote.h"
+#include "runtime/plan/operands.h"
 #include "runtime/plan/verify.h"
 
 namespace gpuc {
@@ -42,15 +43,17 @@ class CommandVerifier {
   }
 
   Status verifyWork(const fb::Command& command) {
+    GPUC_ASSIGN_OR_RETURN(const What what, whatOf(command));
+    GPUC_RETURN_IF_ERROR(verifyOperands(command, what));
     switch (command.work_type()) {
       case fb::Work::Launch:
-        return verify(*command.work_as_Launch());
+        return verify(*command.work_as_Launch(), what);
       case fb::Work::Matmul:
         return verify(*command.work_as_Matmul());
       case fb::Work::Conv:
         return verify(*command.work_as_Conv());
       case fb::Work::Attention:
-        return verify(*command.work_as_Attention());
+        return verifyAttention(*command.work_as_Attention());
       case fb::Work::Copy:
         return verify(*command.work_as_Copy());
       case fb::Work::Fill:
@@ -59,26 +62,60 @@ class CommandVerifier {
         return verifyEvent(command.work_as_Record()->event());
       case fb::Work::Wait:
         return verify(*command.work_as_Wait());
-      case fb::Work::Repeat:
+      default:
         return verify(*command.work_as_Repeat());
+    }
+  }
+
+  Result<What> whatOf(const fb::Command& command) {
+    switch (command.work_type()) {
+      case fb::Work::Launch:
+        return whatOf(*command.work_as_Launch());
+      case fb::Work::Matmul:
+        return What{"matmul"};
+      case fb::Work::Conv:
+        return What{"conv"};
+      case fb::Work::Attention:
+        return whatOf("attention", command.work_as_Attention()->kind(), fb::AttentionKind::MAX);
+      case fb::Work::Copy:
+        return whatOf("copy", command.work_as_Copy()->kind(), fb::CopyKind::MAX);
+      case fb::Work::Fill:
+        return What{"fill"};
+      case fb::Work::Record:
+      case fb::Work::Wait:
+      case fb::Work::Repeat:
+        return What{""};  // has no operands
       default:
         return errorf("a command of unknown kind %d", int(command.work_type()));
     }
   }
 
-  Status verify(const fb::Launch& launch) {
+  Result<What> whatOf(const fb::Launch& launch) {
     if (launch.kernel() >= countOf(plan_.kernels()))
       return errorf("launch of kernel %" PRIu32 " of %" PRIu32, launch.kernel(), countOf(plan_.kernels()));
+    return What{"launch of ", plan_.kernels()->Get(launch.kernel())->name()};
+  }
+
+  /// Of a command whose kind says what its operands are for.
+  template <typename Kind>
+  static Result<What> whatOf(const char* name, Kind kind, Kind most) {
+    if (kind > most) return errorf("%s of unknown kind %d", name, int(kind));
+    return What{name};
+  }
+
+  /// All of its operands lie within their buffers; those that it cannot go without are there.
+  Status verifyOperands(const fb::Command& command, const What& what) {
+    for (const auto& [operand, use] : operandsOf(command))
+      if (operand || !use.optional) GPUC_RETURN_IF_ERROR(verify(operand, what, use.name));
+    return okStatus();
+  }
+
+  Status verify(const fb::Launch& launch, const What& what) {
     const fb::Kernel& kernel = *plan_.kernels()->Get(launch.kernel());
-    const What what = {"launch of ", kernel.name()};
     uint64_t operands = uint64_t{countOf(launch.reads())} + countOf(launch.writes());
     if (operands != kernel.operands())
       return errorf("%s: %" PRIu64 " operands, the kernel takes %" PRIu32, what.str().c_str(), operands,
                     kernel.operands());
-    for (const fb::Operand* operand : each(launch.reads()))
-      GPUC_RETURN_IF_ERROR(verify(operand, what, "operand"));
-    for (const fb::Operand* operand : each(launch.writes()))
-      GPUC_RETURN_IF_ERROR(verify(operand, what, "result"));
     GPUC_RETURN_IF_ERROR(verifyExtents(launch, what));
     return verifyBands(launch, what);
   }
@@ -116,13 +153,9 @@ class CommandVerifier {
   }
 
   Status verify(const fb::Matmul& matmul) {
-    const What what = {"matmul"};
     if (matmul.type() > fb::DataType::MAX || !isFloat(static_cast<DataType>(matmul.type())))
       return errorf("matmul: unknown element type %d", int(matmul.type()));
-    GPUC_RETURN_IF_ERROR(verifyTf32(matmul, what));
-    GPUC_RETURN_IF_ERROR(verify(matmul.a(), what, "a"));
-    GPUC_RETURN_IF_ERROR(verify(matmul.b(), what, "b"));
-    GPUC_RETURN_IF_ERROR(verify(matmul.c(), what, "c"));
+    GPUC_RETURN_IF_ERROR(verifyTf32(matmul, "matmul"));
     for (uint64_t extent : {matmul.batch(), matmul.m(), matmul.n(), matmul.k()})
       if (extent == 0 || extent > kMostArenaBytes) return errorf("matmul: an extent of %" PRIu64, extent);
     uint64_t batch = matmul.batch(), m = matmul.m(), n = matmul.n(), k = matmul.k();
@@ -134,26 +167,19 @@ class CommandVerifier {
     if (matmul.mask() && (matmul.bias() || matmul.relu()))
       return errorf("matmul: a mask, of a gradient, with a bias or relu");
     if (matmul.mask()) {
-      GPUC_RETURN_IF_ERROR(verify(matmul.mask(), what, "mask"));
       GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.mask(), "mask", m, n, batch));
       if (plan_.target()->kind() == fb::TargetKind::cuda)
         return errorf("matmul: with a mask, which follows products on the host alone");
     }
-    if (matmul.bias()) {
-      GPUC_RETURN_IF_ERROR(verify(matmul.bias(), what, "bias"));
-      GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.bias(), "bias", 1, n, 1));
-    }
-    return matmul.workspace() ? verify(matmul.workspace(), what, "workspace") : okStatus();
+    return matmul.bias() ? verifyDense(matmul, *matmul.bias(), "bias", 1, n, 1) : okStatus();
   }
 
   template <typename Product>
-  Status verifyTf32(const Product& product, const What& what) {
+  Status verifyTf32(const Product& product, const char* what) {
     if (!product.tf32()) return okStatus();
-    if (product.type() != fb::DataType::f32)
-      return errorf("%s: rounds to TF32 what is not f32", what.str().c_str());
+    if (product.type() != fb::DataType::f32) return errorf("%s: rounds to TF32 what is not f32", what);
     if (plan_.target()->kind() != fb::TargetKind::cuda)
-      return errorf("%s: in TF32, which the host does not compute; compile for cuda, or without tf32",
-                    what.str().c_str());
+      return errorf("%s: in TF32, which the host does not compute; compile for cuda, or without tf32", what);
     return okStatus();
   }
 
@@ -182,14 +208,7 @@ class CommandVerifier {
   }
 
   Status verify(const fb::Conv& conv) {
-    const What what = {"conv"};
-    GPUC_RETURN_IF_ERROR(verify(conv.a(), what, "a"));
-    GPUC_RETURN_IF_ERROR(verify(conv.b(), what, "b"));
-    GPUC_RETURN_IF_ERROR(verify(conv.c(), what, "c"));
-    if (conv.bias()) GPUC_RETURN_IF_ERROR(verify(conv.bias(), what, "bias"));
-    if (conv.mask()) GPUC_RETURN_IF_ERROR(verify(conv.mask(), what, "mask"));
-    if (conv.workspace()) GPUC_RETURN_IF_ERROR(verify(conv.workspace(), what, "workspace"));
-    GPUC_RETURN_IF_ERROR(verifyTf32(conv, what));
+    GPUC_RETURN_IF_ERROR(verifyTf32(conv, "conv"));
     if (conv.channels_last() && plan_.target()->kind() != fb::TargetKind::cuda)
       return errorf("conv: channels lie last, which the host does not compute; compile for cuda");
     if (plan_.target()->kind() == fb::TargetKind::cuda) GPUC_RETURN_IF_ERROR(verifyCudaEpilogue(conv));
@@ -206,41 +225,17 @@ class CommandVerifier {
     return okStatus();
   }
 
-  Status verify(const fb::Attention& attention) {
-    const std::pair<const char*, const fb::Operand*> operands[] = {
-        {"query", attention.query()},
-        {"key", attention.key()},
-        {"value", attention.value()},
-        {"result", attention.result()},
-        {"log_sum_exp", attention.log_sum_exp()},
-        {"mask", attention.mask()},
-        {"seed", attention.seed()},
-        {"step", attention.step()},
-        {"cotangent", attention.cotangent()},
-        {"query's cotangent", attention.query_cotangent()},
-        {"key's cotangent", attention.key_cotangent()},
-        {"value's cotangent", attention.value_cotangent()},
-        {"mask's cotangent", attention.mask_cotangent()},
-        {"workspace", attention.workspace()}};
-    for (auto [name, operand] : operands)
-      if (operand) GPUC_RETURN_IF_ERROR(verify(operand, {"attention"}, name));
-    return verifyAttention(attention);
-  }
-
   Status verify(const fb::Copy& copy) {
     switch (copy.kind()) {
       case fb::CopyKind::host_to_device:
         return verifyPort(copy, countOf(program_.inputs()), "input", copy.to(), copy.from());
       case fb::CopyKind::device_to_host:
         return verifyPort(copy, countOf(program_.outputs()), "output", copy.from(), copy.to());
-      case fb::CopyKind::device_to_device:
-        GPUC_RETURN_IF_ERROR(verify(copy.from(), {"copy"}, "source"));
-        GPUC_RETURN_IF_ERROR(verify(copy.to(), {"copy"}, "destination"));
+      default:
         if (copy.from()->size() != copy.to()->size())
           return errorf("copy of %" PRIu64 " bytes to %" PRIu64, copy.from()->size(), copy.to()->size());
         return okStatus();
     }
-    return errorf("copy of unknown kind %d", int(copy.kind()));
   }
 
   /// A copy between the arena and the host's image of an input or output, which has the size of its buffer.
@@ -251,7 +246,6 @@ class CommandVerifier {
     bool is_input = copy.kind() == fb::CopyKind::host_to_device;
     uint32_t buffer = is_input ? program_.inputs()->Get(copy.port())->buffer()
                                : program_.outputs()->Get(copy.port())->buffer();
-    GPUC_RETURN_IF_ERROR(verify(device, {"copy"}, is_input ? "destination" : "source"));
     uint64_t bytes = plan_.buffers()->Get(buffer)->size();
     if (host) {
       if (host->buffer() != buffer)
@@ -267,7 +261,6 @@ class CommandVerifier {
   }
 
   Status verify(const fb::Fill& fill) {
-    GPUC_RETURN_IF_ERROR(verify(fill.to(), {"fill"}, "destination"));
     uint32_t element = countOf(fill.pattern());
     bool known = element == 0 || element == 1 || element == 2 || element == 4 || element == 8;
     if (!known || (element != 0 && fill.to()->size() % element != 0))

@@ -104,10 +104,10 @@ class Timeline {
 
   void execute(const fb::Command& command) {
     if (const fb::Record* record = command.work_as_Record()) recorded_[record->event()] = true;
-    CommandOperands operands = operandsOf(command);
-    for (const fb::Operand* operand : operands.reads) touch(operand->buffer());
-    for (const fb::Operand* operand : operands.writes) touch(operand->buffer());
-    if (!operands.reads.empty() || !operands.writes.empty()) ++time_;
+    const std::vector<CommandOperand> operands = operandsOf(command);
+    for (const auto& [operand, use] : operands)
+      if (operand) touch(operand->buffer());
+    if (!operands.empty()) ++time_;
   }
 
   void touch(uint32_t buffer) {

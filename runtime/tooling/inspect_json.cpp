@@ -42,9 +42,11 @@ Json inputJson(const InputInfo& input) {
   return entry;
 }
 
-Json operandsJson(const fb::Plan& plan, const std::vector<const fb::Operand*>& operands) {
+Json operandsJson(const fb::Plan& plan, const std::vector<CommandOperand>& operands,
+                  bool (*is_listed)(Role)) {
   Json list = Json::array();
-  for (const fb::Operand* operand : operands) {
+  for (const auto& [operand, use] : operands) {
+    if (!operand || !is_listed(use.role)) continue;
     const fb::Buffer& buffer = *plan.buffers()->Get(operand->buffer());
     Json entry = {{"buffer", std::string(textOf(buffer.name()))},
                   {"offset", buffer.offset() + operand->offset()},
@@ -129,14 +131,14 @@ void writeCommands(const fb::Plan& plan, const fb::Program& program, const fb::S
                    const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>* commands, int depth,
                    Page& page) {
   for (const fb::Command* command : each(commands)) {
-    CommandOperands operands = operandsOf(*command);
+    const std::vector<CommandOperand> operands = operandsOf(*command);
     page.member({{"entry", std::string(textOf(program.name()))},
                  {"stream", std::string(textOf(stream.name()))},
                  {"kind", kindOf(*command)},
                  {"name", nameOf(plan, program, *command)},
                  {"depth", depth},
-                 {"reads", operandsJson(plan, operands.reads)},
-                 {"writes", operandsJson(plan, operands.writes)},
+                 {"reads", operandsJson(plan, operands, isRead)},
+                 {"writes", operandsJson(plan, operands, isWritten)},
                  {"location", std::string(textOf(command->location()))}});
     if (const fb::Repeat* repeat = command->work_as_Repeat())
       writeCommands(plan, program, stream, repeat->commands(), depth + 1, page);

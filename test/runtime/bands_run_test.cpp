@@ -276,12 +276,12 @@ TEST_P(Networks, AllocateNothingInAStep) {
 std::string kindsOf(const std::vector<HostCommand>& commands) {
   std::string letters;
   for (const HostCommand& command : commands)
-    letters += command.kind == HostCommand::Kind::bands    ? 'B'
-               : command.kind == HostCommand::Kind::repeat ? ')'
-               : command.kind == HostCommand::Kind::matmul ? 'm'
-               : command.kind == HostCommand::Kind::launch ? 'l'
-               : command.kind == HostCommand::Kind::fill   ? 'f'
-                                                           : 'c';
+    letters += command.kind == HostCommand::Kind::bands     ? 'B'
+               : command.kind == HostCommand::Kind::repeat  ? ')'
+               : command.kind == HostCommand::Kind::library ? 'm'
+               : command.kind == HostCommand::Kind::launch  ? 'l'
+               : command.kind == HostCommand::Kind::fill    ? 'f'
+                                                            : 'c';
   return letters;
 }
 
@@ -300,6 +300,19 @@ TEST(Bands, StandInFrontOfTheOutermostRepeatThatHasSome) {
   EXPECT_EQ(around.commands()[10].bands.last, 14u);
 }
 
+/// '#' for each row of the whole product's result that a band's product writes to.
+std::string rowsWrittenBy(const HostCommand& product, const HostCommand& whole) {
+  auto* result = static_cast<std::byte*>(whole.operands[2]);
+  std::memset(result, 0xff, 16 * kRowBytes);
+  const LibraryKernel& kernel = *product.library.kernel;
+  for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+    kernel.run(phase, product.operands, 0, kernel.tiles(phase));
+  std::string rows;
+  for (int64_t row = 0; row < 16; ++row)
+    rows += result[row * static_cast<int64_t>(kRowBytes)] == std::byte{0xff} ? '-' : '#';
+  return rows;
+}
+
 TEST(Bands, EachHaveAllCommandsOfTheirPartOfTheRows) {
   Lowered lowered(planOf("OneLayer"), 4);
   const std::vector<HostCommand>& commands = lowered.commands();
@@ -314,7 +327,8 @@ TEST(Bands, EachHaveAllCommandsOfTheirPartOfTheRows) {
     const HostCommand &product = lists[band][0], &sum = lists[band][1];
     EXPECT_EQ(placeOf(product, 0) - placeOf(commands[6], 0), static_cast<ptrdiff_t>(band * 4 * kRowBytes));
     EXPECT_EQ(placeOf(product, 1), placeOf(commands[6], 1)) << "the weight is all theirs";
-    EXPECT_EQ(product.matmul.kernel->plan().problem.m, 4);
+    EXPECT_EQ(rowsWrittenBy(product, commands[6]),
+              std::string(4 * band, '-') + "####" + std::string(12 - 4 * band, '-'));
     EXPECT_EQ(placeOf(sum, 0), placeOf(commands[7], 0)) << "a launch counts from its first tile";
     EXPECT_EQ(sum.launch.first_tile, static_cast<int64_t>(band) * 8);
     EXPECT_EQ(sum.launch.tiles, 8);

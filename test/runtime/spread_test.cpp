@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace gpuc {
 namespace {
@@ -37,8 +40,9 @@ class Step {
     shape.m = m, shape.n = n, shape.k = k_;
     shape.transpose_b = transpose_b;
     HostCommand command = matmulOf(shape);
-    accesses_.push_back(
-        {static_cast<uint32_t>(commands_.size()), operand, begin, begin + bytes, bytes, operand == 2});
+    accesses_.push_back({static_cast<uint32_t>(commands_.size()), operand, begin, begin + bytes, bytes,
+                         operand == 2,
+                         /*by_rows=*/operand != 1});
     commands_.push_back(command);
     return *this;
   }
@@ -110,8 +114,9 @@ class Step {
     Result<MatmulKernel> kernel = MatmulKernel::create(shape, matmulWorkspaceBytes(shape));
     EXPECT_TRUE(kernel.ok()) << kernel.message();
     HostCommand command{};
-    command.kind = HostCommand::Kind::matmul;
-    command.matmul = {.kernel = &products_.emplace_back(*std::move(kernel))};
+    command.kind = HostCommand::Kind::library;
+    command.library = {.kernel = products_.emplace_back(asLibraryKernel(*std::move(kernel))).get()};
+    shapes_[command.library.kernel] = shape;
     return command;
   }
 
@@ -121,8 +126,8 @@ class Step {
     for (std::vector<HostCommand>& list : *bands.lists) {
       list.assign(commands_.begin() + static_cast<ptrdiff_t>(bands_) + 1, commands_.end());
       for (HostCommand& command : list) {
-        if (command.kind != HostCommand::Kind::matmul) continue;
-        MatmulShape shape = command.matmul.kernel->plan().problem;
+        if (command.kind != HostCommand::Kind::library) continue;
+        MatmulShape shape = shapes_[command.library.kernel];
         shape.m /= static_cast<int64_t>(bands.lists->size());
         command = matmulOf(shape);
       }
@@ -131,7 +136,8 @@ class Step {
 
   static constexpr size_t kNone = ~size_t{0};
 
-  std::deque<MatmulKernel> products_;
+  std::vector<std::unique_ptr<LibraryKernel>> products_;
+  std::map<const LibraryKernel*, MatmulShape> shapes_;
   std::deque<std::vector<std::vector<HostCommand>>> lists_;  // of bands
   std::vector<HostCommand> commands_;
   std::vector<CommandAccess> accesses_;

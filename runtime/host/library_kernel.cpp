@@ -1,0 +1,182 @@
+#include "runtime/host/library_kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/host/attention.h"
+#include "runtime/host/conv.h"
+#include "runtime/plan/roles.h"
+
+namespace gpuc {
+namespace {
+
+/// One of the classes that prepare kernels, whose operands are a struct with the fields of `kUses`, in order.
+template <typename Kernel, typename Operands, const auto& kUses>
+class PreparedKernel : public LibraryKernel {
+ public:
+  explicit PreparedKernel(Kernel kernel) : kernel_(std::move(kernel)) {}
+
+  int phaseCount() const final { return kernel_.phaseCount(); }
+  int64_t tiles(int phase) const final { return kernel_.tiles(phase); }
+  double tileNs(int phase) const final { return kernel_.tileNs(phase); }
+  void run(int phase, void* const* operands, int64_t begin, int64_t end) const final {
+    kernel_.run(phase, gather(operands, std::make_index_sequence<kUses.size()>()), begin, end);
+  }
+
+ protected:
+  template <size_t... indices>
+  static Operands gather(void* const* operands, std::index_sequence<indices...>) {
+    return {operands[indices]...};
+  }
+
+  const Kernel kernel_;
+};
+
+class MatmulLibraryKernel final : public PreparedKernel<MatmulKernel, MatmulOperands, kMatmulOperands> {
+ public:
+  using PreparedKernel::PreparedKernel;
+
+  bool isCutInOrder(uint32_t operand) const override {
+    enum { a, b, c, mask = 5 };
+    const MatmulPlan& plan = kernel_.plan();
+    const MatmulShape& p = plan.problem;
+    if (operand == mask) operand = c;  // as which it lies
+    if (plan.swapped && operand < c) operand = b - operand;
+    if (p.batch >= 2) return operand >= c || (operand == a ? p.batch_stride_a : p.batch_stride_b) != 0;
+    if (plan.rowTiles() >= 2) return (operand == c && !plan.turned) || (operand == a && !p.transpose_a);
+    return (operand == c && p.m == 1) || (operand == b && p.transpose_b);
+  }
+};
+
+class ConvLibraryKernel final : public PreparedKernel<ConvKernel, ConvOperands, kConvOperands> {
+ public:
+  using PreparedKernel::PreparedKernel;
+
+  /// Images come in order, what all tiles read does not.
+  bool isCutInOrder(uint32_t operand) const override {
+    enum { image = 0, c = 2, mask = 5 };
+    return operand == image || operand == c || operand == mask;
+  }
+};
+
+class AttentionLibraryKernel final
+    : public PreparedKernel<AttentionKernel, AttentionOperands, kAttentionOperands> {
+ public:
+  using PreparedKernel::PreparedKernel;
+
+  /// Heads do.
+  bool isCutInOrder(uint32_t) const override { return true; }
+};
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+ConvAxis axisOf(const fb::ConvAxis& axis) {
+  return {.input = static_cast<int64_t>(axis.input()),
+          .output = static_cast<int64_t>(axis.output()),
+          .kernel = static_cast<int64_t>(axis.kernel()),
+          .stride = static_cast<int64_t>(axis.stride()),
+          .low = static_cast<int64_t>(axis.low()),
+          .high = static_cast<int64_t>(axis.high()),
+          .dilation = static_cast<int64_t>(axis.dilation())};
+}
+
+ConvShape shapeOf(const fb::Conv& conv) {
+  return {.kind = static_cast<ConvKind>(conv.kind()),
+          .type = static_cast<DataType>(conv.type()),
+          .batch = static_cast<int64_t>(conv.batch()),
+          .groups = static_cast<int64_t>(conv.groups()),
+          .in_channels = static_cast<int64_t>(conv.in_channels()),
+          .out_channels = static_cast<int64_t>(conv.out_channels()),
+          .height = axisOf(*conv.height()),
+          .width = axisOf(*conv.width()),
+          .bias = conv.bias() != nullptr,
+          .relu = conv.relu(),
+          .mask = conv.mask() != nullptr};
+}
+
+AttentionLayout layoutOf(const fb::AttentionLayout* layout) {
+  if (!layout) return {};
+  return {static_cast<int64_t>(layout->batch()), static_cast<int64_t>(layout->head()),
+          static_cast<int64_t>(layout->row())};
+}
+
+AttentionShape shapeOf(const fb::Attention& attention) {
+  AttentionShape shape{.kind = static_cast<AttentionKind>(attention.kind()),
+                       .type = static_cast<DataType>(attention.type()),
+                       .batch = static_cast<int64_t>(attention.batch()),
+                       .heads = static_cast<int64_t>(attention.heads()),
+                       .groups = static_cast<int64_t>(attention.groups()),
+                       .queries = static_cast<int64_t>(attention.queries()),
+                       .keys = static_cast<int64_t>(attention.keys()),
+                       .width = static_cast<int64_t>(attention.width()),
+                       .value_width = static_cast<int64_t>(attention.value_width()),
+                       .scale = attention.scale(),
+                       .causal = attention.causal(),
+                       .mask = static_cast<AttentionMask>(attention.mask_kind()),
+                       .dropout = attention.dropout(),
+                       .id = static_cast<int64_t>(attention.id()),
+                       .query = layoutOf(attention.query_layout()),
+                       .key = layoutOf(attention.key_layout()),
+                       .value = layoutOf(attention.value_layout()),
+                       .result = layoutOf(attention.result_layout()),
+                       .cotangent = layoutOf(attention.cotangent_layout()),
+                       .query_cotangent = layoutOf(attention.query_cotangent_layout()),
+                       .key_cotangent = layoutOf(attention.key_cotangent_layout()),
+                       .value_cotangent = layoutOf(attention.value_cotangent_layout()),
+                       .mask_gradient = attention.mask_cotangent() != nullptr};
+  if (const fb::MaskStrides* strides = attention.mask_strides()) {
+    const uint64_t along[] = {strides->batch(), strides->head(), strides->query(), strides->key()};
+    std::copy(along, along + 4, shape.mask_strides);
+  }
+  return shape;
+}
+
+int64_t bytesOf(const fb::Operand* workspace) {
+  return workspace ? static_cast<int64_t>(workspace->size()) : 0;
+}
+
+}  // namespace
+
+MatmulShape shapeOf(const fb::Matmul& matmul) {
+  return {.type = static_cast<DataType>(matmul.type()),
+          .batch = static_cast<int64_t>(matmul.batch()),
+          .m = static_cast<int64_t>(matmul.m()),
+          .n = static_cast<int64_t>(matmul.n()),
+          .k = static_cast<int64_t>(matmul.k()),
+          .transpose_a = matmul.transpose_a(),
+          .transpose_b = matmul.transpose_b(),
+          .batch_stride_a = static_cast<int64_t>(matmul.batch_stride_a()),
+          .batch_stride_b = static_cast<int64_t>(matmul.batch_stride_b()),
+          .bias = matmul.bias() != nullptr,
+          .accumulate = matmul.accumulate(),
+          .relu = matmul.relu(),
+          .mask = matmul.mask() != nullptr};
+}
+
+std::unique_ptr<LibraryKernel> asLibraryKernel(MatmulKernel kernel) {
+  return std::make_unique<MatmulLibraryKernel>(std::move(kernel));
+}
+
+Result<std::unique_ptr<LibraryKernel>> makeLibraryKernel(const fb::Command& command, int64_t parts) {
+  using Made = std::unique_ptr<LibraryKernel>;
+  if (const fb::Matmul* matmul = command.work_as_Matmul()) {
+    MatmulShape shape = shapeOf(*matmul);
+    shape.m /= parts;
+    GPUC_ASSIGN_OR_RETURN(MatmulKernel kernel, MatmulKernel::create(shape, bytesOf(matmul->workspace())));
+    return asLibraryKernel(std::move(kernel));
+  }
+  if (const fb::Conv* conv = command.work_as_Conv()) {
+    GPUC_ASSIGN_OR_RETURN(ConvKernel kernel, ConvKernel::create(shapeOf(*conv), bytesOf(conv->workspace())));
+    return Made(std::make_unique<ConvLibraryKernel>(std::move(kernel)));
+  }
+  if (const fb::Attention* attention = command.work_as_Attention()) {
+    GPUC_ASSIGN_OR_RETURN(AttentionKernel kernel,
+                          AttentionKernel::create(shapeOf(*attention), bytesOf(attention->workspace())));
+    return Made(std::make_unique<AttentionLibraryKernel>(std::move(kernel)));
+  }
+  return Made();
+}
+
+}  // namespace gpuc

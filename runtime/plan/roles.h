@@ -1,0 +1,74 @@
+// What commands do with their operands: for each kind one table, which the compiler's dialect, the reader,
+// the listings and all who execute a plan ask. A kind's operands have the order of its table everywhere.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace gpuc {
+
+enum class Role : uint8_t {
+  read,
+  write,
+  accumulate,  // added to: read and written
+  workspace,   // written before it is read, within the command
+};
+
+constexpr bool isRead(Role role) { return role == Role::read || role == Role::accumulate; }
+constexpr bool isWritten(Role role) { return role != Role::read; }
+
+/// What a kind of command does with one of its operands.
+struct OperandUse {
+  const char* name;  // in messages
+  Role role = Role::read;
+  bool optional = false;
+  bool by_rows = false;  // the i-th of n parts of a command's rows touches the i-th part of it alone
+};
+
+/// c = a · b and what follows each element. The rows are those of a, c and the mask.
+constexpr std::array<OperandUse, 6> matmulOperands(bool accumulates) {
+  return {{{.name = "a", .by_rows = true},
+           {.name = "b"},
+           {.name = "c", .role = accumulates ? Role::accumulate : Role::write, .by_rows = true},
+           {.name = "bias", .optional = true},
+           {.name = "workspace", .role = Role::workspace, .optional = true},
+           {.name = "mask", .optional = true, .by_rows = true}}};
+}
+inline constexpr auto kMatmulOperands = matmulOperands(false);
+inline constexpr auto kAccumulatingMatmulOperands = matmulOperands(true);
+
+/// c is what the kind of convolution computes of a and b.
+inline constexpr std::array<OperandUse, 6> kConvOperands = {
+    {{.name = "a"},
+     {.name = "b"},
+     {.name = "c", .role = Role::write},
+     {.name = "bias", .optional = true},
+     {.name = "workspace", .role = Role::workspace, .optional = true},
+     {.name = "mask", .optional = true}}};
+
+/// Of attention, which has no cotangents, or of its gradient, which reads what attention wrote.
+constexpr std::array<OperandUse, 14> attentionOperands(bool is_gradient) {
+  const Role computed = is_gradient ? Role::read : Role::write;
+  return {{{.name = "query"},
+           {.name = "key"},
+           {.name = "value"},
+           {.name = "result", .role = computed},
+           {.name = "log_sum_exp", .role = computed},
+           {.name = "mask", .optional = true},
+           {.name = "seed", .optional = true},
+           {.name = "step", .optional = true},
+           {.name = "cotangent", .optional = !is_gradient},
+           {.name = "query's cotangent", .role = Role::write, .optional = !is_gradient},
+           {.name = "key's cotangent", .role = Role::write, .optional = !is_gradient},
+           {.name = "value's cotangent", .role = Role::write, .optional = !is_gradient},
+           {.name = "mask's cotangent", .role = Role::write, .optional = true},
+           {.name = "workspace", .role = Role::workspace, .optional = true}}};
+}
+inline constexpr auto kAttentionOperands = attentionOperands(false);
+inline constexpr auto kAttentionGradientOperands = attentionOperands(true);
+
+/// Of copies and fills; those from and to the host have one of them in the arena.
+inline constexpr OperandUse kSource = {.name = "source", .by_rows = true};
+inline constexpr OperandUse kDestination = {.name = "destination", .role = Role::write, .by_rows = true};
+
+}  // namespace gpuc
