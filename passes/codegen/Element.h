@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "passes/codegen/Expr.h"
+#include "passes/codegen/math/Expr.h"
 
 namespace gpuc::codegen {
 

@@ -3,8 +3,8 @@
 #include "passes/codegen/ElementEmitter.h"
 
 #include "dialects/gpuc/GpucOps.h"
-#include "passes/codegen/Philox.h"
 #include "passes/codegen/Pointwise.h"
+#include "passes/codegen/math/Philox.h"
 
 using namespace mlir;
 using namespace gpuc::ir;

@@ -4,7 +4,7 @@
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Element.h"
-#include "passes/codegen/Math.h"
+#include "passes/codegen/math/Math.h"
 
 using namespace mlir;
 using namespace gpuc::ir;

@@ -1,7 +1,7 @@
 //===- Pointwise.h - One op, one element ------------------------------------===//
 #pragma once
 
-#include "passes/codegen/Expr.h"
+#include "passes/codegen/math/Expr.h"
 
 namespace gpuc::codegen {
 

@@ -2,7 +2,8 @@
 
 #include "passes/emit/KernelCode.h"
 
-#include "passes/codegen/Codegen.h"
+#include "passes/codegen/cuda/CudaCode.h"
+#include "passes/codegen/host/HostCode.h"
 #include "passes/emit/LibraryVersions.h"
 
 using namespace mlir;

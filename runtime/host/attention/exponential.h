@@ -1,6 +1,6 @@
 // exp and log of vectors; included by score_kernels_*.cpp alone (see runtime/host/matmul/vector.h). The
-// formulas of generated kernels (passes/codegen/MathExp.cpp and MathLog.cpp, with their sources), for what
-// attention needs of them.
+// formulas of generated kernels (passes/codegen/math/MathExp.cpp and MathLog.cpp, with their sources), for
+// what attention needs of them.
 #pragma once
 
 #include <cstdint>

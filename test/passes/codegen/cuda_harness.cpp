@@ -1,7 +1,8 @@
 #include "test/passes/codegen/cuda_harness.h"
 
-#include "passes/codegen/CudaKernel.h"
-#include "passes/codegen/CudaMachine.h"
+#include "passes/codegen/cuda/CudaKernel.h"
+#include "passes/codegen/cuda/CudaMachine.h"
+#include "passes/codegen/host/HostMachine.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -3,6 +3,7 @@
 // tested where there is no GPU.
 #pragma once
 
+#include "passes/codegen/cuda/CudaCode.h"
 #include "test/passes/codegen/kernel_harness.h"
 
 #include <set>

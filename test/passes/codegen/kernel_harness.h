@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dialects/gpuc/GpucOps.h"
-#include "passes/codegen/Codegen.h"
+#include "passes/codegen/host/HostCode.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

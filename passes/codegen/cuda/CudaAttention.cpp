@@ -1,0 +1,322 @@
+//===- CudaAttention.cpp - What attention's kernels share -------------------===//
+
+#include "passes/codegen/cuda/CudaAttention.h"
+
+#include "passes/base/AttentionViews.h"
+#include "passes/codegen/math/Philox.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace gpuc::codegen {
+
+//===----------------------------------------------------------------------===//
+// The kernel's body
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Reads an AttentionKernel off a body. The kernel's parameters are the block's arguments, then what it
+/// yields.
+template <typename Op> class Parser {
+public:
+  Parser(Op op, Block &body, AttentionKernel &kernel) : op_(op), body_(body), kernel_(kernel) {}
+
+  LogicalResult readOperands() {
+    kernel_.shape = attentionShapeOf(op_);
+    if (failed(read(op_.getQuery(), kernel_.query)) || failed(read(op_.getKey(), kernel_.key)) ||
+        failed(read(op_.getValue(), kernel_.value)))
+      return failure();
+    if (Value mask = op_.getMask()) {
+      kernel_.maskKind = elementKind(mask.getType());
+      if (failed(parameterOf(mask, kernel_.mask)))
+        return failure();
+    }
+    if (kernel_.shape.dropout > 0) { // the last two arguments are read by nothing but dropout
+      if (body_.getNumArguments() < 2)
+        return failure();
+      kernel_.seed = body_.getNumArguments() - 2;
+      kernel_.step = body_.getNumArguments() - 1;
+    }
+    return success();
+  }
+
+  LogicalResult read(Value value, AttentionTensor &tensor) {
+    StridedView view = viewOf(value);
+    locate(value, view, tensor);
+    return parameterOf(view.base, tensor.pointer);
+  }
+
+  LogicalResult parameterOf(Value value, unsigned &number) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument)
+      return failure();
+    number = argument.getArgNumber();
+    return success();
+  }
+
+  /// Leaves out what is not yielded. `yielded` counts what is.
+  void readYielded(Value value, std::optional<AttentionTensor> &tensor, unsigned &yielded) {
+    StridedView view = viewOf(value);
+    if (std::optional<unsigned> number = yieldOf(view.base)) {
+      locate(value, view, tensor.emplace());
+      tensor->pointer = *number;
+      ++yielded;
+    }
+  }
+
+  std::optional<unsigned> yieldOf(Value value) {
+    auto yields = body_.getTerminator()->getOperands();
+    auto found = llvm::find(yields, value);
+    if (found == yields.end())
+      return std::nullopt;
+    return body_.getNumArguments() + static_cast<unsigned>(found - yields.begin());
+  }
+
+private:
+  static void locate(Value value, const StridedView &view, AttentionTensor &tensor) {
+    auto type = cast<RankedTensorType>(value.getType());
+    tensor.kind = elementKind(type);
+    tensor.offset = view.offset;
+    tensor.layout = {view.strides[0], view.strides[1], view.strides[2]};
+    tensor.rows = type.getDimSize(2);
+    tensor.width = type.getDimSize(3);
+  }
+
+  Op op_;
+  Block &body_;
+  AttentionKernel &kernel_;
+};
+
+} // namespace
+
+static LogicalResult parseForward(ir::AttentionOp op, Block &body, AttentionKernel &kernel) {
+  Parser parser(op, body, kernel);
+  unsigned yielded = 0;
+  parser.readYielded(op.getResult(), kernel.yieldedResult, yielded);
+  kernel.logSumExp = parser.yieldOf(op.getLogSumExp());
+  yielded += kernel.logSumExp.has_value();
+  return success(yielded == body.getTerminator()->getNumOperands() && succeeded(parser.readOperands()));
+}
+
+static LogicalResult parseGradient(ir::AttentionGradientOp op, Block &body, AttentionKernel &kernel) {
+  Parser parser(op, body, kernel);
+  unsigned yielded = 0, logSumExp = 0;
+  parser.readYielded(op.getQueryCotangent(), kernel.queryCotangent, yielded);
+  parser.readYielded(op.getKeyCotangent(), kernel.keyCotangent, yielded);
+  parser.readYielded(op.getValueCotangent(), kernel.valueCotangent, yielded);
+  bool isOfKeys = kernel.keyCotangent || kernel.valueCotangent;
+  kernel.part = isOfKeys ? AttentionPart::KeyValueGradient : AttentionPart::QueryGradient;
+  if (yielded != body.getTerminator()->getNumOperands() || (isOfKeys && kernel.queryCotangent) ||
+      failed(parser.readOperands()) || failed(parser.read(op.getResult(), kernel.result)) ||
+      failed(parser.read(op.getCotangent(), kernel.cotangent)) ||
+      failed(parser.parameterOf(op.getLogSumExp(), logSumExp)))
+    return failure();
+  kernel.logSumExp = logSumExp;
+  return success();
+}
+
+FailureOr<AttentionKernel> AttentionKernel::parse(Block &body) {
+  Operation *attention = nullptr;
+  for (Operation &op : body.without_terminator()) {
+    if (!isAttention(&op) && !isa<ir::TransposeOp, ir::SliceOp, ir::ReshapeOp>(op))
+      return failure();
+    if (isAttention(&op) && std::exchange(attention, &op))
+      return failure();
+  }
+  AttentionKernel kernel;
+  if (!attention || body.getTerminator()->getNumOperands() == 0)
+    return failure();
+  auto forward = dyn_cast<ir::AttentionOp>(attention);
+  if (failed(forward ? parseForward(forward, body, kernel)
+                     : parseGradient(cast<ir::AttentionGradientOp>(attention), body, kernel)))
+    return failure();
+  return kernel;
+}
+
+CudaSchedule AttentionKernel::schedule() const {
+  int64_t blocks =
+      part == AttentionPart::KeyValueGradient ? shape.groups * keyTiles() : shape.heads * queryTiles();
+  return {static_cast<uint32_t>(shape.batch * blocks), static_cast<uint32_t>(TileEmitter::threads)};
+}
+
+//===----------------------------------------------------------------------===//
+// Who computes what
+//===----------------------------------------------------------------------===//
+
+AttentionEmitter::AttentionEmitter(gpu::GPUFuncOp function, const AttentionKernel &kernel)
+    : kernel_(kernel),
+      builder_(ImplicitLocOpBuilder::atBlockBegin(function.getLoc(), &function.getBody().front())),
+      pointers_(llvm::to_vector_of<Value>(function.getArguments())), tiles_(function, builder_) {
+  if (drops()) {
+    seed_ = tiles_.load(pointers_[kernel.seed], ElementKind::I64, wideNumber(0));
+    step_ = tiles_.load(pointers_[kernel.step], ElementKind::I64, wideNumber(0));
+  }
+  if (kernel.part == AttentionPart::KeyValueGradient) {
+    logarithms_ = tiles_.shared(builder_.getF32Type(), TileEmitter::size);
+    deltas_ = tiles_.shared(builder_.getF32Type(), TileEmitter::size);
+  }
+}
+
+void AttentionEmitter::run() {
+  switch (kernel_.part) {
+  case AttentionPart::Forward:
+    emitForward();
+    break;
+  case AttentionPart::QueryGradient:
+    emitQueryGradient();
+    break;
+  case AttentionPart::KeyValueGradient:
+    emitKeyValueGradient();
+    break;
+  }
+  gpu::ReturnOp::create(builder_);
+}
+
+void emitAttention(gpu::GPUFuncOp function, const AttentionKernel &kernel) {
+  AttentionEmitter(function, kernel).run();
+}
+
+static std::pair<Expr, Expr> divideWithRest(ImplicitLocOpBuilder &builder, Expr a, int64_t b) {
+  Value divisor = a.integer(b).value();
+  return {{builder, arith::DivUIOp::create(builder, a.value(), divisor)},
+          {builder, arith::RemUIOp::create(builder, a.value(), divisor)}};
+}
+
+std::pair<Expr, Expr> AttentionEmitter::splitBlock(int64_t tiles, bool lastFirst) {
+  Value block = gpu::BlockIdOp::create(builder_, gpu::Dimension::x);
+  Expr number(builder_, arith::IndexCastOp::create(builder_, builder_.getI32Type(), block));
+  auto [rest, tile] = divideWithRest(builder_, number, tiles);
+  return {(lastFirst ? tile.integer(tiles - 1) - tile : tile) * tile.integer(TileEmitter::size), rest};
+}
+
+AttentionEmitter::Head AttentionEmitter::headOf(Expr batch, Expr head) {
+  Expr group = divideWithRest(builder_, head, kernel_.shape.headsPerGroup()).first;
+  Expr row = (batch * wideNumber(kernel_.shape.heads) + head) * wideNumber(kernel_.shape.queries);
+  return {batch, head, group, row};
+}
+
+std::pair<Expr, AttentionEmitter::Head> AttentionEmitter::enterQueries() {
+  // The last causal queries see most: those blocks begin first.
+  auto [query0, rest] = splitBlock(kernel_.queryTiles(), /*lastFirst=*/kernel_.shape.causal);
+  auto [batch, head] = divideWithRest(builder_, rest, kernel_.shape.heads);
+  return {query0, headOf(wide(batch), wide(head))};
+}
+
+GlobalRows AttentionEmitter::rowsOf(const AttentionTensor &tensor, Expr batch, Expr head) {
+  Expr first = wideNumber(tensor.offset) + batch * wideNumber(tensor.layout.batch) +
+               head * wideNumber(tensor.layout.head);
+  return {tiles_.advance(pointers_[tensor.pointer], tensor.kind, first), tensor.kind, tensor.rows,
+          tensor.width, tensor.layout.row};
+}
+
+Expr AttentionEmitter::endOfKeys(Expr query0) {
+  Expr all = number(kernel_.shape.keys);
+  if (!kernel_.shape.causal)
+    return all;
+  Expr seen = query0 + number(TileEmitter::size);
+  return select(less(seen, all), seen, all);
+}
+
+//===----------------------------------------------------------------------===//
+// Scores and probabilities
+//===----------------------------------------------------------------------===//
+
+Expr AttentionEmitter::score(Expr product, const Head &head, Expr query, Expr key) {
+  const AttentionShape &shape = kernel_.shape;
+  Expr score = product * shape.scale, exists, isSeen;
+  auto require = [](Expr &all, Expr condition) { all = all ? all & condition : condition; };
+  if (shape.queries % TileEmitter::size)
+    require(exists, less(query, number(shape.queries)));
+  if (shape.keys % TileEmitter::size)
+    require(exists, less(key, number(shape.keys)));
+  isSeen = exists;
+  if (shape.causal)
+    require(isSeen, lessEqual(key, query));
+  if (shape.mask != AttentionMask::none) {
+    Expr position = wideNumber(0);
+    const Expr coordinates[] = {head.batch, head.head, wide(query), wide(key)};
+    for (auto [coordinate, stride] : llvm::zip(coordinates, shape.mask_strides))
+      position = position + coordinate * wideNumber(stride);
+    if (exists)
+      position = select(exists, position, wideNumber(0));
+    Expr mask = tiles_.load(pointers_[kernel_.mask], kernel_.maskKind, position);
+    if (shape.mask == AttentionMask::flags)
+      require(isSeen, mask);
+    else
+      score = score + mask;
+  }
+  return isSeen ? select(isSeen, score, score.real(-std::numeric_limits<double>::infinity())) : score;
+}
+
+SmallVector<Expr, 4> AttentionEmitter::keptBy(const Head &head, Expr query, Expr firstKey) {
+  Expr first = (head.firstRow + wide(query)) * wideNumber(kernel_.shape.keys) + wide(firstKey);
+  Expr id = wideNumber(kernel_.shape.id);
+  SmallVector<Expr, 4> kept;
+  // Where rows begin at multiples of 4, four keys that adjoin are the words of one counter.
+  if (kernel_.shape.keys % 4 == 0)
+    kept = emitPhiloxWords(shiftRight(first, 2), seed_, step_, id);
+  else
+    for (int64_t j = 0; j < 4; ++j)
+      kept.push_back(emitPhilox(first + wideNumber(j), seed_, step_, id));
+  for (Expr &word : kept) {
+    // As the op `dropout`: the highest 24 bits are a fraction, and exact.
+    Expr fraction = toFloat(shiftRight(word, 8), builder_.getF32Type()) * 0x1p-24;
+    word = greaterEqual(fraction, fraction.real(kernel_.shape.dropout));
+  }
+  return kept;
+}
+
+Expr AttentionEmitter::dropped(Expr x, Expr isKept) {
+  return select(isKept, x * (1 / (1 - kernel_.shape.dropout)), x.real(0));
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+Expr AttentionEmitter::logSumExpOf(const Head &head, Expr query) {
+  Expr exists = less(query, number(kernel_.shape.queries));
+  Expr position = head.firstRow + wide(select(exists, query, number(0)));
+  Expr log = tiles_.load(pointers_[*kernel_.logSumExp], ElementKind::F32, position);
+  Expr isNumber = notEqual(log, log.real(-std::numeric_limits<double>::infinity()));
+  return select(exists & isNumber, log, log.real(0));
+}
+
+Expr AttentionEmitter::deltaOf(const Head &head, Expr query) {
+  GlobalRows cotangent = queriesOf(kernel_.cotangent, head), result = queriesOf(kernel_.result, head);
+  Expr exists = less(query, number(cotangent.rows)), sum = tiles_.real(0);
+  for (int64_t first = 0; first < cotangent.width; first += TileEmitter::side) {
+    Expr column = tiles_.column() + number(first), here = exists & less(column, number(cotangent.width));
+    auto elementOf = [&](const GlobalRows &rows) {
+      Expr position = wide(query) * wideNumber(rows.stride) + wide(column);
+      return tiles_.load(rows.pointer, rows.kind, select(here, position, wideNumber(0)));
+    };
+    sum = select(here, fma(elementOf(cotangent), elementOf(result), sum), sum);
+  }
+  return tiles_.acrossColumns(sum, [](Expr a, Expr b) { return a + b; });
+}
+
+void AttentionEmitter::ifBelow(Expr a, int64_t limit, int64_t multiple, llvm::function_ref<void()> body) {
+  limit % multiple == 0 ? body() : tiles_.ifHolds(less(a, number(limit)), body);
+}
+
+void AttentionEmitter::storeRows(const Registers &sums, const GlobalRows &to, Expr row0,
+                                 llvm::function_ref<Expr(int64_t, Expr)> transform) {
+  int64_t columns = TileEmitter::columnsOf(to.width);
+  for (int64_t i = 0; i < each; ++i) {
+    Expr at = row0 + row(i);
+    ifBelow(at, to.rows, TileEmitter::size, [&] {
+      for (int64_t j = 0; j < columns; ++j) {
+        Expr column = tiles_.columnOf(to.width, j);
+        ifBelow(column, to.width, TileEmitter::side, [&] {
+          tiles_.store(transform(i, sums[i * columns + j]), to.pointer, to.kind,
+                       wide(at) * wideNumber(to.stride) + wide(column));
+        });
+      }
+    });
+  }
+}
+
+} // namespace gpuc::codegen

@@ -1,0 +1,126 @@
+//===- CudaAttention.h - Attention as a kernel of a GPU ---------------------===//
+//
+// A kernel whose body holds gpuc.attention, or gpuc.attention_gradient, among the transposes, slices and
+// reshapes through which that reads and writes. Scores are computed tile by tile and never stored [Dao 2023,
+// "FlashAttention-2"]. Which of the three kernels it is, what it yields says:
+//
+//   Forward            result, log_sum_exp    a block for each tile of queries; running maximum and sum
+//   QueryGradient      query_cotangent        a block for each tile of queries, over tiles of keys
+//   KeyValueGradient   key_, value_cotangent  a block for each tile of keys, over heads and tiles of queries
+//
+// The gradient is two kernels, each of which computes the probabilities again, so that every sum is made by
+// one block, in a fixed order, and bits repeat.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/codegen/cuda/CudaTiles.h"
+
+#include "dialects/gpuc/GpucOps.h"
+#include "passes/codegen/cuda/CudaCode.h"
+#include "runtime/plan/attention_shape.h"
+
+namespace gpuc::codegen {
+
+enum class AttentionPart { Forward, QueryGradient, KeyValueGradient };
+
+/// Where an operand or a result [batch, heads, rows, width] lies.
+struct AttentionTensor {
+  unsigned pointer = 0; ///< The number of the kernel's parameter.
+  ElementKind kind = ElementKind::F32;
+  int64_t offset = 0; ///< Elements before the first.
+  AttentionLayout layout;
+  int64_t rows = 0, width = 0;
+};
+
+struct AttentionKernel {
+  /// Fails for a body that is none.
+  static mlir::FailureOr<AttentionKernel> parse(mlir::Block &body);
+
+  AttentionPart part = AttentionPart::Forward;
+  AttentionShape shape; ///< Its layouts are those of the tensors below.
+  AttentionTensor query, key, value, result, cotangent;
+  /// What is yielded: of Forward the result, and of gradients their cotangents.
+  std::optional<AttentionTensor> yieldedResult, queryCotangent, keyCotangent, valueCotangent;
+  std::optional<unsigned> logSumExp; ///< Parameters: yielded by Forward, read by gradients.
+  unsigned mask = 0, seed = 0, step = 0;
+  ElementKind maskKind = ElementKind::F32;
+
+  int64_t queryTiles() const { return llvm::divideCeil(shape.queries, TileEmitter::size); }
+  int64_t keyTiles() const { return llvm::divideCeil(shape.keys, TileEmitter::size); }
+  CudaSchedule schedule() const;
+};
+
+/// Emits `symbol(ptr, ptr, …)` into `module`.
+void emitAttention(mlir::gpu::GPUFuncOp function, const AttentionKernel &kernel);
+
+/// What the three kernels share.
+class AttentionEmitter {
+public:
+  AttentionEmitter(mlir::gpu::GPUFuncOp function, const AttentionKernel &kernel);
+  void run();
+
+private:
+  static constexpr int64_t each = TileEmitter::each;
+  /// A head of queries; i64.
+  struct Head {
+    Expr batch, head, group;
+    Expr firstRow; ///< Of its queries among all.
+  };
+
+  void emitForward();
+  Registers forwardTile(const Head &head, Expr query0, Expr key0, const Registers &carried);
+  void emitQueryGradient();
+  void emitKeyValueGradient();
+  Registers keyValueTile(const Head &head, Expr key0, Expr query0, const Registers &carried);
+
+  /// This block's tile of `tiles` in a row, and what is left of its number: batch times heads.
+  std::pair<Expr, Expr> splitBlock(int64_t tiles, bool lastFirst);
+  Head headOf(Expr batch, Expr head);
+  /// The tile of queries that this block computes, and their head.
+  std::pair<Expr, Head> enterQueries();
+  /// The rows of one head.
+  GlobalRows rowsOf(const AttentionTensor &tensor, Expr batch, Expr head);
+  GlobalRows queriesOf(const AttentionTensor &tensor, const Head &head) {
+    return rowsOf(tensor, head.batch, head.head);
+  }
+  GlobalRows keysOf(const AttentionTensor &tensor, const Head &head) {
+    return rowsOf(tensor, head.batch, head.group);
+  }
+  /// The keys that queries from query0 on see: up to here, in tiles.
+  Expr endOfKeys(Expr query0);
+
+  /// scale · product + mask, -∞ where nothing is seen.
+  Expr score(Expr product, const Head &head, Expr query, Expr key);
+  /// Which of four keys that adjoin dropout keeps, as i1.
+  llvm::SmallVector<Expr, 4> keptBy(const Head &head, Expr query, Expr firstKey);
+  /// `x` as dropout leaves it.
+  Expr dropped(Expr x, Expr isKept);
+  bool drops() const { return kernel_.shape.dropout > 0; }
+
+  /// log_sum_exp of a query, 0 where it sees nothing or there is no such query.
+  Expr logSumExpOf(const Head &head, Expr query);
+  /// Σ cotangent ∘ result of the query, by all threads along a tile's row.
+  Expr deltaOf(const Head &head, Expr query);
+
+  /// transform(i, sum of row i) to the rows from row0 on.
+  void storeRows(const Registers &sums, const GlobalRows &to, Expr row0,
+                 llvm::function_ref<Expr(int64_t, Expr)> transform);
+  /// `body` where a < limit, which holds if `multiple` divides the limit.
+  void ifBelow(Expr a, int64_t limit, int64_t multiple, llvm::function_ref<void()> body);
+
+  Expr wide(Expr a) { return zeroExtend(a, builder_.getI64Type()); }
+  Expr wideNumber(int64_t a) { return constantInt(builder_, builder_.getI64Type(), a); }
+  Expr number(int64_t a) { return tiles_.number(a); }
+  Expr row(int64_t i) { return tiles_.firstRow() + number(i); }
+  Expr column(int64_t j) { return tiles_.firstColumn() + number(j); }
+
+  const AttentionKernel &kernel_;
+  mlir::ImplicitLocOpBuilder builder_;
+  llvm::SmallVector<mlir::Value> pointers_;
+  TileEmitter tiles_;
+  Expr seed_, step_;                // of dropout
+  mlir::Value logarithms_, deltas_; // of KeyValueGradient, in shared memory: one for each query of a tile
+};
+
+} // namespace gpuc::codegen

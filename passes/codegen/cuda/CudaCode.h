@@ -1,0 +1,49 @@
+//===- CudaCode.h - Kernels as machine code of a GPU ------------------------===//
+//
+// On CUDA a kernel is `.entry symbol(ptr, ptr, …)`: the same buffers, one pointer parameter for each,
+// launched as scheduleCudaKernel says and not otherwise. Beside what checkKernel says, a kernel may be
+// attention or a part of its gradient (CudaAttention.h).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/codegen/Codegen.h"
+
+namespace gpuc {
+
+/// A GPU architecture to compile for.
+struct CudaTarget {
+  std::string architecture; ///< "sm_90".
+  std::string ptxFeature;   ///< The PTX version that it needs, as LLVM names it: "+ptx81".
+
+  /// Fails, with those that are known in `error`, for any other.
+  static mlir::FailureOr<CudaTarget> parse(llvm::StringRef architecture, std::string *error = nullptr);
+  static llvm::ArrayRef<CudaTarget> known();
+};
+
+/// How a kernel is launched: thread blocks, threads in each.
+struct CudaSchedule {
+  uint32_t grid = 1, block = 1;
+};
+
+/// From shapes alone.
+CudaSchedule scheduleCudaKernel(mlir::Block &body);
+
+/// What kernels became: text that the driver compiles for this or any later architecture, and machine code
+/// for this one.
+struct CudaCode {
+  std::string ptx;
+  std::string cubin;                ///< Empty where there is no ptxas.
+  std::vector<std::string> symbols; ///< Of each kernel. Equal kernels have the same.
+};
+
+/// Compiles kernels into one module, each named as the first of those that are equal to it. Equal inputs give
+/// equal bytes, with the same ptxas. Emits a diagnostic at the kernel that cannot be compiled, and a warning,
+/// with the cure, where there is no ptxas.
+mlir::FailureOr<CudaCode> compileCudaKernels(llvm::ArrayRef<KernelSource> kernels, const CudaTarget &target,
+                                             const CodegenOptions &options = {});
+
+/// ptxas, from $CUDA_HOME/bin or the path. Fails if there is none.
+mlir::FailureOr<std::string> findPtxas();
+
+} // namespace gpuc

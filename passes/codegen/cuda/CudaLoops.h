@@ -1,0 +1,32 @@
+//===- CudaLoops.h - How a kernel is cut into blocks and threads ------------===//
+#pragma once
+
+#include "passes/codegen/Kernel.h"
+#include "passes/codegen/cuda/CudaCode.h"
+
+namespace gpuc::codegen {
+
+/// Of a kernel, or of a segment: twice what an H200's 132 multiprocessors hold at once, at 8 blocks each.
+inline constexpr int64_t kMostBlocks = 2048;
+
+/// A kernel's threads, from shapes alone. A tile is `columns` outputs (elements of the results; for running
+/// sums and sorts, of what is parallel in them; for scatters, of that and of the parts of the slots, which
+/// are outermost); `parts` threads share the folding of each. A block takes every grid-th tile.
+struct CudaLoops {
+  llvm::SmallVector<size_t> outputGroups; ///< Outermost first.
+  llvm::SmallVector<size_t> foldedGroups; ///< Of reductions, outermost first.
+  int64_t outputs = 1, folded = 1;
+  int64_t columns = 1, parts = 1; ///< parts is a power of two.
+  bool adjacentColumns = true;    ///< Neighbouring threads are of neighbouring outputs, else parts of one.
+  int64_t grid = 1;
+  int64_t slotParts = 1, slotsOfPart = 1; ///< Of scatter_add; the last part may have fewer.
+
+  explicit CudaLoops(const Kernel &kernel);
+  int64_t tiles() const { return llvm::divideCeil(outputs, columns); }
+  int64_t block() const { return columns * parts; }
+
+private:
+  void shareSlots(const Kernel &kernel);
+};
+
+} // namespace gpuc::codegen

@@ -1,0 +1,234 @@
+//===- CudaTiles.cpp - Products of tiles by the threads of a block ----------===//
+
+#include "passes/codegen/cuda/CudaTiles.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace gpuc::codegen {
+
+constexpr unsigned sharedAddressSpace = 3; // as PTX numbers it
+
+// Strides of rows in shared memory: multiples of 4, so that 4 numbers are one access, and 4 more than a
+// multiple of 32, so that the accesses of 8 neighbouring threads meet in no bank.
+constexpr int64_t depth = 32; ///< Elements of a row that are staged at a time for `products`.
+constexpr int64_t stagedStride = depth + 4;
+constexpr int64_t keptStride = TileEmitter::size + 4;
+constexpr int64_t stagedElements = 2 * TileEmitter::size * stagedStride;
+
+TileEmitter::TileEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder)
+    : function_(function), builder_(builder) {
+  Value thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
+  thread_ = {builder, arith::IndexCastOp::create(builder, builder.getI32Type(), thread)};
+  column_ = remainder(thread_, side);
+  firstColumn_ = column_ * number(each);
+  firstRow_ = divide(thread_, side) * number(each);
+  staged_ = shared(builder.getF32Type(), stagedElements);
+  otherStaged_ = advance(staged_, ElementKind::F32, number(stagedElements / 2));
+  kept_ = shared(builder.getF32Type(), size * keptStride);
+}
+
+Expr TileEmitter::divide(Expr a, int64_t b) {
+  return {builder_, arith::DivUIOp::create(builder_, a.value(), a.integer(b).value())};
+}
+
+Expr TileEmitter::remainder(Expr a, int64_t b) {
+  return {builder_, arith::RemUIOp::create(builder_, a.value(), a.integer(b).value())};
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+Registers TileEmitter::loop(Expr low, Expr high, int64_t step, const Registers &start,
+                            llvm::function_ref<Registers(Expr, const Registers &)> body) {
+  auto valueOf = [](Expr expr) { return expr.value(); };
+  auto registersOf = [&](ValueRange values) {
+    return llvm::map_to_vector<6>(values, [&](Value value) { return Expr(builder_, value); });
+  };
+  auto loop = scf::ForOp::create(builder_, low.value(), high.value(), number(step).value(),
+                                 llvm::map_to_vector(start, valueOf));
+  OpBuilder::InsertionGuard guard(builder_);
+  builder_.setInsertionPointToStart(loop.getBody());
+  Registers next = body({builder_, loop.getInductionVar()}, registersOf(loop.getRegionIterArgs()));
+  if (!start.empty())
+    scf::YieldOp::create(builder_, llvm::map_to_vector(next, valueOf));
+  return registersOf(loop.getResults());
+}
+
+void TileEmitter::ifHolds(Expr condition, llvm::function_ref<void()> body) {
+  auto guarded = scf::IfOp::create(builder_, condition.value(), /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder_);
+  builder_.setInsertionPointToStart(guarded.thenBlock());
+  body();
+}
+
+Expr TileEmitter::acrossColumns(Expr x, llvm::function_ref<Expr(Expr, Expr)> combine) {
+  // Both threads of a pair combine the same two numbers, and each operation is commutative.
+  for (int64_t distance = side / 2; distance > 0; distance /= 2) {
+    Value other = NVVM::ShflOp::create(builder_, x.type(), number(-1).value(), x.value(),
+                                       number(distance).value(), number(31).value(), NVVM::ShflKind::bfly,
+                                       /*return_value_and_is_valid=*/UnitAttr());
+    x = combine(x, {builder_, other});
+  }
+  return x;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Value TileEmitter::shared(Type element, int64_t count) {
+  auto module = function_->getParentOfType<gpu::GPUModuleOp>();
+  std::string name =
+      (function_.getName() + ".shared" + Twine(module.getBody()->getOperations().size())).str();
+  OpBuilder head = OpBuilder::atBlockBegin(module.getBody());
+  LLVM::GlobalOp::create(head, builder_.getLoc(), LLVM::LLVMArrayType::get(element, count),
+                         /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(), /*alignment=*/16,
+                         sharedAddressSpace);
+  return LLVM::AddressOfOp::create(
+      builder_, LLVM::LLVMPointerType::get(builder_.getContext(), sharedAddressSpace), name);
+}
+
+Value TileEmitter::advance(Value pointer, ElementKind kind, Expr elements) {
+  return LLVM::GEPOp::create(builder_, pointer.getType(), memoryType(builder_.getContext(), kind, 1), pointer,
+                             ArrayRef<LLVM::GEPArg>{elements.value()});
+}
+
+Expr TileEmitter::loadShared(Value array, Expr position, int64_t lanes) {
+  Type type = registerType(builder_.getContext(), ElementKind::F32, lanes);
+  return {builder_, LLVM::LoadOp::create(builder_, type, advance(array, ElementKind::F32, position),
+                                         /*alignment=*/4 * lanes)};
+}
+
+void TileEmitter::storeShared(Value array, Expr position, Expr value) {
+  LLVM::StoreOp::create(builder_, value.value(), advance(array, ElementKind::F32, position),
+                        /*alignment=*/4 * value.lanes());
+}
+
+Expr TileEmitter::load(Value pointer, ElementKind kind, Expr position) {
+  Value loaded = LLVM::LoadOp::create(builder_, memoryType(builder_.getContext(), kind, 1),
+                                      advance(pointer, kind, position));
+  return toCompute(fromMemory({builder_, loaded}, kind), kind);
+}
+
+void TileEmitter::store(Expr value, Value pointer, ElementKind kind, Expr position) {
+  LLVM::StoreOp::create(builder_, toMemory(fromCompute(value, kind), kind).value(),
+                        advance(pointer, kind, position));
+}
+
+Expr TileEmitter::lane(Expr vector, int64_t number) {
+  if (vector.lanes() == 1)
+    return vector;
+  return {builder_, LLVM::ExtractElementOp::create(builder_, vector.value(), this->number(number).value())};
+}
+
+void TileEmitter::stage(const GlobalRows &from, Expr row0, int64_t rows, Expr column0, int64_t columns,
+                        int64_t stride, bool split, Value array) {
+  bool isWhole = from.rows % rows == 0 && from.width % columns == 0;
+  Type wide = builder_.getI64Type();
+  SmallVector<std::pair<Expr, Expr>> moves; // places and values: all loads come before the stores
+  for (int64_t first = 0; first < rows * columns; first += threads) {
+    Expr element = thread_ + number(first);
+    Expr row = divide(element, columns), column = remainder(element, columns);
+    Expr fromRow = row0 + row, fromColumn = column0 + column;
+    Expr position =
+        zeroExtend(fromRow, wide) * constantInt(builder_, wide, from.stride) + zeroExtend(fromColumn, wide);
+    Expr value;
+    if (isWhole) {
+      value = load(from.pointer, from.kind, position);
+    } else {
+      Expr exists = less(fromRow, number(from.rows)) & less(fromColumn, number(from.width));
+      value = load(from.pointer, from.kind, select(exists, position, position.integer(0)));
+      value = select(exists, value, value.real(0));
+    }
+    Expr place = split ? remainder(row, each) * number(side) + divide(row, each) : row;
+    moves.emplace_back(place * number(stride) + column, value);
+  }
+  for (auto [place, value] : moves)
+    storeShared(array, place, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+Registers TileEmitter::products(const GlobalRows &a, Expr a0, const GlobalRows &b, Expr b0) {
+  int64_t columns = std::min(depth, paddedWidth(a.width));
+  Registers start(each * each, real(0));
+  return loop(number(0), number(paddedWidth(a.width)), columns, start, [&](Expr at, const Registers &sums) {
+    barrier(); // what lies there has been read
+    stage(a, a0, size, at, columns, stagedStride, /*split=*/false, staged_);
+    stage(b, b0, size, at, columns, stagedStride, /*split=*/true, otherStaged_);
+    barrier();
+    return loop(number(0), number(columns), each, sums, [&](Expr k, const Registers &carried) {
+      SmallVector<Expr> lhs, rhs; // 4 elements of each row
+      for (int64_t i = 0; i < each; ++i) {
+        lhs.push_back(loadShared(staged_, (firstRow_ + number(i)) * number(stagedStride) + k, each));
+        rhs.push_back(
+            loadShared(otherStaged_, (column_ + number(side * i)) * number(stagedStride) + k, each));
+      }
+      Registers next(carried);
+      for (int64_t step = 0; step < each; ++step)
+        for (int64_t i = 0; i < each; ++i)
+          for (int64_t j = 0; j < each; ++j)
+            next[each * i + j] = fma(lane(lhs[i], step), lane(rhs[j], step), next[each * i + j]);
+      return next;
+    });
+  });
+}
+
+void TileEmitter::keep(const Registers &tile) {
+  Type row = registerType(builder_.getContext(), ElementKind::F32, each);
+  for (int64_t i = 0; i < each; ++i) {
+    Value four = LLVM::PoisonOp::create(builder_, row);
+    for (int64_t j = 0; j < each; ++j)
+      four = LLVM::InsertElementOp::create(builder_, four, tile[each * i + j].value(), number(j).value());
+    storeShared(kept_, (firstRow_ + number(i)) * number(keptStride) + firstColumn_, {builder_, four});
+  }
+}
+
+int64_t TileEmitter::adjacentColumns(int64_t width) {
+  return paddedWidth(width) % (4 * side) == 0 ? 4 : paddedWidth(width) % (2 * side) == 0 ? 2 : 1;
+}
+
+Expr TileEmitter::columnOf(int64_t width, int64_t j) {
+  int64_t adjacent = adjacentColumns(width);
+  return column_ * number(adjacent) + number(j / adjacent * adjacent * side + j % adjacent);
+}
+
+Registers TileEmitter::zeros(int64_t width) { return Registers(each * columnsOf(width), real(0)); }
+
+Registers TileEmitter::accumulate(const Registers &sums, const GlobalRows &b, Expr b0) {
+  int64_t width = paddedWidth(b.width), columns = columnsOf(b.width), adjacent = adjacentColumns(b.width);
+  int64_t rows = size;
+  while (rows * width > stagedElements)
+    rows /= 2;
+  return loop(number(0), number(size), rows, sums, [&](Expr part, const Registers &before) {
+    barrier(); // what lies there has been read, and the tile was kept
+    stage(b, b0 + part, rows, number(0), width, width, /*split=*/false, staged_);
+    barrier();
+    return loop(number(0), number(rows), each, before, [&](Expr n, const Registers &carried) {
+      SmallVector<Expr> lhs;
+      for (int64_t i = 0; i < each; ++i)
+        lhs.push_back(loadShared(kept_, (firstRow_ + number(i)) * number(keptStride) + part + n, each));
+      Registers next(carried);
+      for (int64_t step = 0; step < each; ++step)
+        for (int64_t first = 0; first < columns; first += adjacent) {
+          Expr rhs =
+              loadShared(staged_, (n + number(step)) * number(width) + columnOf(b.width, first), adjacent);
+          for (int64_t i = 0; i < each; ++i)
+            for (int64_t j = 0; j < adjacent; ++j) {
+              Expr &sum = next[columns * i + first + j];
+              sum = fma(lane(lhs[i], step), lane(rhs, j), sum);
+            }
+        }
+      return next;
+    });
+  });
+}
+
+} // namespace gpuc::codegen

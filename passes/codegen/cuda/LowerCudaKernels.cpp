@@ -1,0 +1,80 @@
+//===- LowerCudaKernels.cpp - GPU kernels to the NVVM dialect ---------------===//
+//
+// Math ops become LLVM's intrinsics, which NVPTX has instructions for, rather than calls into NVIDIA's
+// libdevice: what kernels need beyond those, gpuc computes itself.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/codegen/cuda/CudaMachine.h"
+#include "passes/codegen/cuda/CudaSegments.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+using namespace mlir;
+
+namespace gpuc::codegen {
+
+static LogicalResult lowerLoops(gpu::GPUModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  populateSCFToControlFlowConversionPatterns(patterns);
+  ConversionTarget target(*module.getContext());
+  target.addIllegalDialect<scf::SCFDialect>();
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
+/// By itself and first: the patterns for gpu ops would turn math into calls of libdevice.
+static LogicalResult lowerMath(gpu::GPUModuleOp module) {
+  LLVMTypeConverter types(module.getContext());
+  RewritePatternSet patterns(module.getContext());
+  populateMathToLLVMConversionPatterns(types, patterns);
+  ConversionTarget target(*module.getContext());
+  target.addIllegalDialect<math::MathDialect>();
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
+/// The pointer becomes an array of pointers that lies in parameter memory. Nobody writes it, so that no
+/// thread needs a copy.
+static void passOperandsAsArray(gpu::GPUModuleOp module) {
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
+    auto operands = dyn_cast_or_null<IntegerAttr>(function->removeAttr(kOperandArrayAttr));
+    if (!operands)
+      continue;
+    auto array = LLVM::LLVMArrayType::get(function.getArgument(0).getType(), operands.getInt());
+    function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(array));
+    function.setArgAttr(0, NVVM::NVVMDialect::getGridConstantAttrName(), UnitAttr::get(module.getContext()));
+  }
+}
+
+LogicalResult lowerToNvvm(gpu::GPUModuleOp module) {
+  if (failed(lowerLoops(module)) || failed(lowerMath(module)))
+    return failure();
+  MLIRContext *context = module.getContext();
+  LowerToLLVMOptions options(context);
+  LLVMTypeConverter types(context, options);
+  configureGpuToNVVMTypeConverter(types);
+  RewritePatternSet patterns(context);
+  arith::populateArithToLLVMConversionPatterns(types, patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+  populateGpuToNVVMConversionPatterns(types, patterns);
+  LLVMConversionTarget target(*context);
+  target.addLegalDialect<NVVM::NVVMDialect>();
+  target.addLegalOp<gpu::GPUModuleOp>();
+  if (failed(applyFullConversion(module, target, std::move(patterns))))
+    return failure();
+  passOperandsAsArray(module);
+  return success();
+}
+
+} // namespace gpuc::codegen

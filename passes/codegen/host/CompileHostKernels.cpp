@@ -1,0 +1,97 @@
+//===- CompileHostKernels.cpp - Blocks in, shared object out ----------------===//
+//
+// Most kernels of a deep model are equal to others: layers repeat. Those of equal bodies share their code,
+// and so do those that differ in numbers alone (emitHostKernel's parameters), such as the updates of weights
+// of different sizes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/codegen/KernelText.h"
+#include "passes/codegen/host/HostEntries.h"
+#include "passes/codegen/host/HostKernel.h"
+#include "passes/codegen/host/HostObjects.h"
+#include "passes/codegen/host/HostSegments.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+using namespace codegen;
+
+static FailureOr<HostCode> fail(Location location, const Twine &message) {
+  emitError(location) << message;
+  return failure();
+}
+
+namespace {
+/// Collects kernels, each body once.
+class HostKernels {
+public:
+  HostKernels(const HostTarget &target, const CodegenOptions &options)
+      : target_(target), objects_(target, options) {}
+
+  /// The symbol of a kernel of this body.
+  std::string add(Block &body) {
+    std::string text = textOfBody(body);
+    if (auto known = symbolOfBody_.find(text); known != symbolOfBody_.end())
+      return known->second;
+    return symbolOfBody_[text] = isSegmented(body) ? addSegments(body) : addSingle(body);
+  }
+
+  FailureOr<std::vector<std::string>> finish(std::string &error) {
+    if (!entries_.empty())
+      objects_.add(entries_.emit(objects_.context()));
+    return objects_.finish(error);
+  }
+
+private:
+  std::string addSingle(Block &body) {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(objects_.context()));
+    std::vector<int64_t> parameters = emitHostKernel(*module, "kernel", body, target_);
+    std::string symbol = objects_.add(std::move(module), "kernel");
+    return parameters.empty() ? symbol : entries_.add(symbol, parameters);
+  }
+
+  std::string addSegments(Block &body) {
+    SmallVector<Segment> segments = segmentsOf(body);
+    SmallVector<HostSegment> functions;
+    for (const Segment &segment : segments)
+      functions.push_back(
+          {add(*segment.body), scheduleHostKernel(*segment.body, target_).tiles, segment.operands});
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(objects_.context()));
+    emitHostSegments(*module, "kernel", functions);
+    return objects_.add(std::move(module), "kernel");
+  }
+
+  const HostTarget &target_;
+  HostObjects objects_;
+  HostEntries entries_;
+  llvm::StringMap<std::string> symbolOfBody_;
+};
+} // namespace
+
+FailureOr<HostCode> compileHostKernels(ArrayRef<KernelSource> kernels, const HostTarget &target,
+                                       const CodegenOptions &options) {
+  HostCode code;
+  if (kernels.empty())
+    return code;
+  HostKernels collected(target, options);
+  for (const KernelSource &kernel : kernels) {
+    if (failed(checkKernel(*kernel.body)))
+      return fail(kernel.location, "kernel '" + kernel.symbol +
+                                       "' holds ops that cannot be one kernel: split the fused region");
+    code.symbols.push_back(collected.add(*kernel.body));
+  }
+
+  std::string error;
+  FailureOr<std::vector<std::string>> compiled = collected.finish(error);
+  if (failed(compiled))
+    return fail(kernels.front().location, error);
+  FailureOr<std::string> shared = linkSharedObject(*compiled, error);
+  if (failed(shared))
+    return fail(kernels.front().location, error);
+  code.object = std::move(*shared);
+  return code;
+}
+
+} // namespace gpuc

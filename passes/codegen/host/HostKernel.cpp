@@ -1,0 +1,226 @@
+//===- HostKernel.cpp - A kernel as a function over tiles -------------------===//
+
+#include "passes/codegen/host/HostKernel.h"
+
+#include "dialects/gpuc/GpucOps.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace gpuc::ir;
+
+namespace gpuc::codegen {
+
+HostKernelEmitter::HostKernelEmitter(func::FuncOp function, const Kernel &kernel, const HostLoops &loops)
+    : kernel_(kernel), loops_(loops), builder_(function.getLoc(), function.getContext()) {
+  builder_.setInsertionPointToStart(function.addEntryBlock());
+  begin_ = function.getArgument(1);
+  end_ = function.getArgument(2);
+  parameterPointer_ = function.getArgument(3);
+  Type pointer = LLVM::LLVMPointerType::get(builder_.getContext());
+  unsigned count = kernel.body->getNumArguments() + kernel.yields().size();
+  for (unsigned number = 0; number < count; ++number) {
+    Value slot = LLVM::GEPOp::create(builder_, pointer, pointer, function.getArgument(0),
+                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(number)});
+    pointers_.push_back(LLVM::LoadOp::create(builder_, pointer, slot));
+  }
+  emitter_ = std::make_unique<ElementEmitter>(builder_, kernel,
+                                              ArrayRef(pointers_).take_front(kernel.body->getNumArguments()));
+  emitTables(*emitter_, kernel, *function->getParentOfType<ModuleOp>().getBody(), function.getName());
+  for (auto random : kernel.body->getOps<RandomBitsOp>())
+    emitter_->setRandomId(random, parameter(random.getId()));
+  if (!kernel.body->getOps<RandomBitsOp>().empty())
+    setNumbers();
+  if (kernel.form == Form::Elementwise && kernel.groups.size() == 1 && loops.laneGroup == 0) {
+    laneExtent_ = parameter(loops.laneExtent);
+    chunk_ = parameter(loops.chunk);
+  }
+}
+
+/// Initial weights of layers differ in their scale alone, and each such kernel takes LLVM 25 ms.
+void HostKernelEmitter::setNumbers() {
+  for (auto constant : kernel_.body->getOps<ConstantOp>()) {
+    auto splat = dyn_cast_or_null<FloatAttr>(constant.getSplat());
+    if (!splat || !splat.getType().isF32())
+      continue;
+    int64_t bits = llvm::bit_cast<int64_t>(splat.getValueAsDouble());
+    Value wide = arith::BitcastOp::create(builder_, builder_.getF64Type(), parameter(bits));
+    emitter_->setNumber(constant, arith::TruncFOp::create(builder_, builder_.getF32Type(), wide));
+  }
+}
+
+Value HostKernelEmitter::parameter(int64_t number) {
+  Type pointer = LLVM::LLVMPointerType::get(builder_.getContext()), integer = builder_.getI64Type();
+  auto place = static_cast<int32_t>(parameters_.size());
+  parameters_.push_back(number);
+  Value address =
+      LLVM::GEPOp::create(builder_, pointer, integer, parameterPointer_, ArrayRef<LLVM::GEPArg>{place});
+  return LLVM::LoadOp::create(builder_, integer, address);
+}
+
+SmallVector<size_t> HostKernelEmitter::groupsOf(Role role) const {
+  SmallVector<size_t> result;
+  for (auto [number, group] : llvm::enumerate(kernel_.groups))
+    if (group.role == role && number != loops_.laneGroup)
+      result.push_back(number);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+State HostKernelEmitter::loop(Value low, Value high, int64_t step, const State &start,
+                              llvm::function_ref<State(Value, const State &)> body) {
+  return emitLoop(*emitter_, low, high, step, start, body);
+}
+
+static Value lesserOf(ImplicitLocOpBuilder &builder, Value a, Value b) {
+  return arith::MinSIOp::create(builder, a, b);
+}
+
+void HostKernelEmitter::forTiles(Body body) {
+  loop(begin_, end_, 1, {}, [&](Value tile, const State &) {
+    rowTile_ = tile;
+    if (laneExtent_) {
+      low_ = arith::MulIOp::create(builder_, tile, chunk_);
+      high_ = lesserOf(builder_, arith::AddIOp::create(builder_, low_, chunk_), laneExtent_);
+      body();
+      return State();
+    }
+    low_ = index(0);
+    high_ = index(loops_.laneExtent);
+    if (loops_.chunks() > 1) {
+      Value chunks = index(loops_.chunks()), chunk = index(loops_.chunk);
+      rowTile_ = arith::DivUIOp::create(builder_, tile, chunks);
+      low_ = arith::MulIOp::create(builder_, arith::RemUIOp::create(builder_, tile, chunks), chunk);
+      high_ = lesserOf(builder_, arith::AddIOp::create(builder_, low_, chunk), high_);
+    }
+    body();
+    return State();
+  });
+}
+
+void HostKernelEmitter::forRows(Body body) {
+  if (loops_.rowGroups.empty())
+    return body();
+  Value first = arith::MulIOp::create(builder_, rowTile_, index(loops_.rowsPerTile));
+  Value last = lesserOf(builder_, arith::AddIOp::create(builder_, first, index(loops_.rowsPerTile)),
+                        index(loops_.rows));
+  loop(first, last, 1, {}, [&](Value row, const State &) {
+    for (size_t group : llvm::reverse(loops_.rowGroups)) {
+      bool outermost = group == loops_.rowGroups.front();
+      Value extent = outermost ? Value() : index(kernel_.groups[group].extent);
+      emitter_->setCoordinate(group,
+                              outermost ? row : arith::RemUIOp::create(builder_, row, extent).getResult());
+      if (!outermost)
+        row = arith::DivUIOp::create(builder_, row, extent);
+    }
+    body();
+    return State();
+  });
+}
+
+Expr maskBelow(ImplicitLocOpBuilder &builder, Value count, int64_t lanes) {
+  auto type = VectorType::get({lanes}, builder.getI32Type());
+  auto numbers = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
+  Expr lane(builder,
+            arith::ConstantOp::create(builder, type, DenseElementsAttr::get(type, ArrayRef(numbers))));
+  return less(lane, splat(narrow(Expr(builder, count), builder.getI32Type()), lanes));
+}
+
+void HostKernelEmitter::forLanes(Body body) {
+  if (loops_.laneGroup == HostLoops::none)
+    return body();
+  for (Range range : loops_.laneRanges) {
+    // A tile begins and ends at a multiple of the lanes, or at the group's end, and so do ranges.
+    Value low = range.low == 0 ? low_ : arith::MaxSIOp::create(builder_, low_, index(range.low)).getResult();
+    Value high = range.high == wholeLanes().high ? high_ : lesserOf(builder_, high_, index(range.high));
+    forLanes(low, high, range, body);
+  }
+}
+
+void HostKernelEmitter::forLanes(Value low, Value high, Range range, Body body) {
+  int64_t lanes = loops_.lanes;
+  auto lanesFrom = [&](Value first) {
+    emitter_->setCoordinate(loops_.laneGroup, first, range);
+    emitter_->setLanes(loops_.laneGroup, lanes);
+  };
+  Value length = arith::SubIOp::create(builder_, high, low);
+  Value rest = arith::AndIOp::create(builder_, length, index(lanes - 1));
+  Value middle = arith::SubIOp::create(builder_, high, rest);
+  loop(low, middle, lanes, {}, [&](Value first, const State &) {
+    lanesFrom(first);
+    body();
+    return State();
+  });
+  if (range.high % lanes == 0)
+    return;
+  Value any = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ne, rest, index(0));
+  auto tail = scf::IfOp::create(builder_, any, /*withElseRegion=*/false);
+  emitter_->enter(tail.getThenRegion());
+  lanesFrom(middle);
+  emitter_->setTail(maskBelow(builder_, rest, lanes), range.high % lanes);
+  body();
+  emitter_->leave();
+}
+
+void HostKernelEmitter::forGroups(ArrayRef<size_t> groups, Body body) {
+  if (groups.empty())
+    return body();
+  loop(index(0), index(kernel_.groups[groups.front()].extent), 1, {}, [&](Value position, const State &) {
+    emitter_->setCoordinate(groups.front(), position);
+    forGroups(groups.drop_front(), body);
+    return State();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Forms
+//===----------------------------------------------------------------------===//
+
+void HostKernelEmitter::emitElementwise() {
+  forTiles(
+      [&] { forRows([&] { forLanes([&] { emitResults(kernel_.resultNumbers(/*wholeRows=*/false)); }); }); });
+}
+
+void HostKernelEmitter::run() {
+  switch (kernel_.form) {
+  case Form::Elementwise:
+    emitElementwise();
+    break;
+  case Form::Reduction:
+    emitReduction();
+    break;
+  case Form::Cumsum:
+    emitCumsum();
+    break;
+  case Form::ScatterAdd:
+    emitScatterAdd();
+    break;
+  case Form::Sort:
+  case Form::TopK:
+    emitSort();
+    break;
+  }
+  func::ReturnOp::create(builder_);
+}
+
+std::vector<int64_t> emitHostKernel(ModuleOp module, StringRef symbol, Block &body,
+                                    const HostTarget &target) {
+  MLIRContext *context = module.getContext();
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  Type pointer = LLVM::LLVMPointerType::get(context), integer = builder.getI64Type();
+  auto type = builder.getFunctionType({pointer, integer, integer, pointer}, {});
+  auto function = func::FuncOp::create(builder, module.getLoc(), symbol, type);
+  Kernel kernel(body);
+  HostLoops loops(kernel, target);
+  HostKernelEmitter emitter(function, kernel, loops);
+  emitter.run();
+  if (emitter.parameters().empty())
+    (void)function.eraseArgument(3); // without a use, so it can be
+  return emitter.parameters();
+}
+
+} // namespace gpuc::codegen

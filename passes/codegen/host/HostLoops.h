@@ -1,0 +1,32 @@
+//===- HostLoops.h - How a kernel is cut into tiles and vectors -------------===//
+#pragma once
+
+#include "passes/codegen/Kernel.h"
+#include "passes/codegen/host/HostCode.h"
+
+namespace gpuc::codegen {
+
+/// Picoseconds for one element of one op, a vector at a time: measured on AVX-512, rounded up for narrower
+/// vectors. Tiles are cut by it, so it is the same everywhere.
+int64_t picosecondsPerElement(mlir::Operation &op);
+
+/// A kernel's loops on a CPU, from shapes and target alone. Its parallel groups, but for the one along the
+/// lanes, form `rows`; a tile is `rowsPerTile` rows of one chunk of the lane group. What is ordered is
+/// visited inside, whole.
+struct HostLoops {
+  static constexpr size_t none = ~size_t(0);
+
+  llvm::SmallVector<size_t> rowGroups; ///< Outermost first.
+  size_t laneGroup = none;             ///< The innermost group, if there is one.
+  int64_t lanes = 1;                   ///< A power of two.
+  llvm::SmallVector<Range> laneRanges; ///< Of the lane group: see Ranges.h.
+  int64_t rows = 1, rowsPerTile = 1;
+  int64_t laneExtent = 1, chunk = 1; ///< Elements of the lane group, of which a tile takes `chunk`.
+  int64_t tiles = 1, grain = 1;
+  int64_t picosecondsPerTile = 1; ///< Estimated work, of a tile that is full.
+
+  HostLoops(const Kernel &kernel, const HostTarget &target);
+  int64_t chunks() const { return llvm::divideCeil(laneExtent, chunk); }
+};
+
+} // namespace gpuc::codegen

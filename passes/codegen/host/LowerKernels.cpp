@@ -1,0 +1,60 @@
+//===- LowerKernels.cpp - Kernels to the LLVM dialect -----------------------===//
+
+#include "passes/codegen/host/HostMachine.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+using namespace mlir;
+
+namespace gpuc::codegen {
+
+static RewritePatternSet loopPatterns(MLIRContext *context) {
+  RewritePatternSet patterns(context);
+  populateSCFToControlFlowConversionPatterns(patterns);
+  return patterns;
+}
+
+static RewritePatternSet otherPatterns(LLVMTypeConverter &types) {
+  RewritePatternSet patterns(&types.getContext());
+  arith::populateArithToLLVMConversionPatterns(types, patterns);
+  populateMathToLLVMConversionPatterns(types, patterns);
+  vector::populateVectorExtractStridedSliceToExtractInsertChainPatterns(
+      patterns, [](vector::ExtractStridedSliceOp) { return false; });
+  vector::populateVectorInsertExtractStridedSliceTransforms(
+      patterns); // slices of one dimension become shuffles
+  populateVectorToLLVMConversionPatterns(types, patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+  populateFuncToLLVMConversionPatterns(types, patterns);
+  return patterns;
+}
+
+KernelLowering::KernelLowering(MLIRContext *context)
+    : types_(context, LowerToLLVMOptions(context)), loops_(loopPatterns(context)),
+      rest_(otherPatterns(types_)) {}
+
+LogicalResult KernelLowering::run(ModuleOp module) const {
+  ConversionTarget noLoops(*module.getContext());
+  noLoops.addIllegalDialect<scf::SCFDialect>();
+  noLoops.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  if (failed(applyPartialConversion(module, noLoops, loops_)))
+    return failure();
+  LLVMConversionTarget target(*module.getContext());
+  target.addLegalOp<ModuleOp>();
+  return applyFullConversion(module, target, rest_);
+}
+
+} // namespace gpuc::codegen
