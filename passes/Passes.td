@@ -446,14 +446,14 @@ def LayoutPass : Pass<"gpuc-layout", "::mlir::ModuleOp"> {
   let description = [{
     Of a GPU's tensor cores: they multiply f16, bf16, and f32 that is marked `gpuc.tf32`. The host's kernels read
     images as models write them; what changes there is *what loops multiply by*. A product of up to 64 rows with the
-    transpose of what a loop of 16 iterations or more only reads, x_t · Wᵀ, packs that in each of them: now it is turned
-    once, before the loop.
+    transpose of what a loop of 16 iterations or more only reads, x_t · Wᵀ, packs that in each of them: such weights are
+    pre-transposed, once before the loop.
 
     *Channels last.* Convolutions, poolings, and whatever is computed element by element between them, get their images
     as (N, H, W, C) and their filters as (O, kh, kw, C / groups). Transposes are left where such images come from or go to
     something else, and at filters and their gradients; gpuc-fuse lets the kernels there read or write in the other
-    order. What hangs together is turned around together, and only if the transposes that are left move fewer bytes than
-    the library would to turn around the operands of each convolution by itself. Sums over all images are cut in two, first
+    order. What hangs together is transposed together, and only if the transposes that are left move fewer bytes than
+    the library would to transpose the operands of each convolution by itself. Sums over all images are cut in two, first
     within each image, then over images: else, with few channels, a few blocks of threads would have all the work.
 
     *Padding.* Products of matrices whose extents are no multiple of 16 bytes get zeros around them, up to the next

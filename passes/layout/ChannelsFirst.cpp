@@ -28,7 +28,7 @@ template <typename Op> static Operation *between(Op op) {
   return op;
 }
 
-void turnChannelsFirst(Block &block, bool poolings) {
+void transposeToChannelsFirst(Block &block, bool poolings) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     Operation *old = TypeSwitch<Operation *, Operation *>(&op)
                          .Case<ir::Conv2dOp, ir::Conv2dInputGradientOp, ir::Conv2dFilterGradientOp>(

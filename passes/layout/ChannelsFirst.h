@@ -7,6 +7,6 @@ namespace gpuc {
 
 /// Puts convolutions that are written channels last, and poolings if `poolings`, between transposes, channels
 /// first themselves.
-void turnChannelsFirst(mlir::Block &block, bool poolings);
+void transposeToChannelsFirst(mlir::Block &block, bool poolings);
 
 } // namespace gpuc

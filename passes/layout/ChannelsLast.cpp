@@ -1,4 +1,4 @@
-//===- ChannelsLast.cpp - Images turned around -------------------------------===//
+//===- ChannelsLast.cpp - Images transposed ---------------------------------===//
 //
 // Every op of the groups is built anew beside the old one, from operands in the new order. Old ops are taken
 // away in the end; by then what still reads their results stands outside of the groups.
@@ -40,9 +40,9 @@ SmallVector<int64_t> sortingOf(ArrayRef<int64_t> numbers) {
   return order;
 }
 
-class Turning {
+class Transposing {
 public:
-  Turning(Block &block, ArrayRef<LayoutGroup> groups) : block_(block), builder_(block.getParentOp()) {
+  Transposing(Block &block, ArrayRef<LayoutGroup> groups) : block_(block), builder_(block.getParentOp()) {
     for (const LayoutGroup &group : groups) {
       images_.insert_range(group.images);
       ops_.insert_range(group.ops);
@@ -114,11 +114,11 @@ private:
       after.setType(ir::permuted(typeOf(before), ir::kToChannelsLast));
       last_[before] = after;
     }
-    turnNumbers(made);
+    permuteNumbers(made);
   }
 
   /// What the op says of single dimensions.
-  static void turnNumbers(Operation *op) {
+  static void permuteNumbers(Operation *op) {
     TypeSwitch<Operation *>(op)
         .Case<ir::Conv2dOp, ir::Conv2dInputGradientOp, ir::Conv2dFilterGradientOp, ir::MaxPool2dOp,
               ir::MaxPool2dGradientOp, ir::MaxPool2dGatherOp, ir::AvgPool2dOp, ir::AvgPool2dGradientOp>(
@@ -188,6 +188,6 @@ private:
 
 } // namespace
 
-void turnChannelsLast(Block &block, ArrayRef<LayoutGroup> groups) { Turning(block, groups).run(); }
+void transposeToChannelsLast(Block &block, ArrayRef<LayoutGroup> groups) { Transposing(block, groups).run(); }
 
 } // namespace gpuc

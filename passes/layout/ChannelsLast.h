@@ -1,4 +1,4 @@
-//===- ChannelsLast.h - Images turned around ---------------------------------===//
+//===- ChannelsLast.h - Images transposed -----------------------------------===//
 #pragma once
 
 #include "passes/layout/LayoutGroups.h"
@@ -7,6 +7,6 @@ namespace gpuc {
 
 /// Gives the images of these groups, all of one block, the order (N, H, W, C). What reads or makes one of
 /// them elsewhere gets it by way of a transpose; reductions read them as they are.
-void turnChannelsLast(mlir::Block &block, llvm::ArrayRef<LayoutGroup> groups);
+void transposeToChannelsLast(mlir::Block &block, llvm::ArrayRef<LayoutGroup> groups);
 
 } // namespace gpuc

@@ -5,7 +5,8 @@
 // computed between them, where that moves fewer bytes than it saves (LayoutCost.h): decided for each group of
 // images that hang together (LayoutGroups.h), the region of a scan being a block of its own. Transposes are
 // left at the edges of a group. The host's convolutions have their channels first: those that are written
-// otherwise get transposes. What its loops multiply by, transposed, is turned before them (TurnedWeights.h).
+// otherwise get transposes. Weights that its loops multiply by, transposed, are pre-transposed
+// (PreTransposedWeights.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +17,7 @@
 #include "passes/layout/LayoutCost.h"
 #include "passes/layout/LayoutReport.h"
 #include "passes/layout/PadProducts.h"
-#include "passes/layout/TurnedWeights.h"
+#include "passes/layout/PreTransposedWeights.h"
 
 #include "dialects/plan/PlanOps.h"
 
@@ -61,7 +62,7 @@ class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
   }
 
   void layOut(Block &block, bool cuda, SmallVectorImpl<LayoutEntry> &entries) {
-    turnChannelsFirst(block, /*poolings=*/cuda);
+    transposeToChannelsFirst(block, /*poolings=*/cuda);
     if (cuda) {
       chooseLayouts(block, entries);
       padProducts(block, entries);
@@ -69,7 +70,7 @@ class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
     for (auto scan : llvm::make_early_inc_range(block.getOps<ir::ScanOp>())) {
       layOut(scan.getBlock(), cuda, entries);
       if (!cuda)
-        turnWeights(scan);
+        preTransposeWeights(scan);
     }
   }
 
@@ -86,7 +87,7 @@ class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
     for (Operation &op : block)
       if (ir::isConvolution(&op))
         report(&op, verdicts, entries);
-    turnChannelsLast(block, chosen);
+    transposeToChannelsLast(block, chosen);
   }
 
   static void report(Operation *convolution, const Verdicts &verdicts,

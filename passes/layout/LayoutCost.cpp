@@ -1,4 +1,4 @@
-//===- LayoutCost.cpp - What turning images around moves, and what it saves -===//
+//===- LayoutCost.cpp - What transposing images moves, and what it saves ----===//
 
 #include "passes/layout/LayoutCost.h"
 

@@ -1,8 +1,8 @@
-//===- LayoutCost.h - What turning images around moves, and what it saves ---===//
+//===- LayoutCost.h - What transposing images moves, and what it saves ------===//
 //
 // Bytes and kernels, from shapes alone; a copy counts its bytes twice, as it reads and writes them.
 //
-// Saved: with channels first, cuDNN's engines on tensor cores turn around all three tensors of a convolution
+// Saved: with channels first, cuDNN's engines on tensor cores transpose all three tensors of a convolution
 // in its workspace. With channels last they read them where they lie, if the channels fill 16 bytes; else
 // they are copied either way.
 //

@@ -1,7 +1,7 @@
 //===- LayoutGroups.h - Images that lie in memory in one order --------------===//
 //
 // An image is a value of rank 4, as models have it (N, C, H, W). Where one op reads images of one order and
-// gives some of the same, they are linked; whatever is linked is turned around together or not at all.
+// gives some of the same, they are linked; whatever is linked is transposed together or not at all.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

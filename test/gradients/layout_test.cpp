@@ -240,7 +240,7 @@ TEST_P(LayoutTest, KeepsWhatIsComputed) {
   const std::vector<Tensor> arguments = makeArguments(network, lookup(*before, "f")),
                             expected = interpret(*before, "f", arguments);
   Block &block = lookup(*after, "f").getBody().front();
-  turnChannelsLast(block, findLayoutGroups(block));
+  transposeToChannelsLast(block, findLayoutGroups(block));
   ASSERT_TRUE(succeeded(verify(*after)));
   ASSERT_GE(channelsLastOps(*after), 2); // the first convolution and the last
   expectClose(expected, interpret(*after, "f", arguments), 1e-12, "channels last");
@@ -252,8 +252,8 @@ TEST_P(LayoutTest, KeepsWhatIsComputed) {
   // And back again.
   OwningOpRef<ModuleOp> back = parse(text);
   Block &backAgain = lookup(*back, "f").getBody().front();
-  turnChannelsLast(backAgain, findLayoutGroups(backAgain));
-  turnChannelsFirst(backAgain, /*poolings=*/true);
+  transposeToChannelsLast(backAgain, findLayoutGroups(backAgain));
+  transposeToChannelsFirst(backAgain, /*poolings=*/true);
   EXPECT_EQ(channelsLastOps(*back), 0);
   expectClose(expected, interpret(*back, "f", arguments), 1e-12, "channels first again");
 }

@@ -1,11 +1,11 @@
 // RUN: gpuc-opt %s --gpuc-layout --canonicalize | FileCheck %s
 // RUN: gpuc-opt %s --gpuc-layout=target=cuda:sm_90 --canonicalize | FileCheck %s --check-prefix=CUDA
 
-// What a loop multiplies few rows by, transposed, is turned once, before it.
+// What a loop multiplies few rows by, transposed, is pre-transposed: once, before it.
 // CHECK-LABEL: func.func @recurrent(
 // CHECK-SAME:      %[[XS:.*]]: tensor<16x8x32xf32>, %[[H:.*]]: tensor<8x32xf32>, %[[W:.*]]: tensor<32x32xf32>)
-// CHECK:         %[[TURNED:.*]] = gpuc.transpose %[[W]] permutation [1, 0]
-// CHECK:         gpuc.scan over(%[[XS]]) carry(%[[H]]) captures(%[[TURNED]])
+// CHECK:         %[[TRANSPOSED:.*]] = gpuc.transpose %[[W]] permutation [1, 0]
+// CHECK:         gpuc.scan over(%[[XS]]) carry(%[[H]]) captures(%[[TRANSPOSED]])
 // CHECK-NEXT:    ^bb0(%{{.*}}, %[[CARRIED:.*]]: tensor<8x32xf32>, %[[INNER:.*]]: tensor<32x32xf32>):
 // CHECK-NEXT:      gpuc.matmul %[[CARRIED]], %[[INNER]]
 // CUDA-LABEL:  func.func @recurrent(
@@ -24,8 +24,8 @@ func.func @recurrent(%xs: tensor<16x8x32xf32>, %h0: tensor<8x32xf32>, %w: tensor
 // Who else reads it reads it as it is, and so do products that have it straight.
 // CHECK-LABEL: func.func @both_ways(
 // CHECK-SAME:      %[[W:[^:]*]]: tensor<32x32xf32>)
-// CHECK:         %[[TURNED:.*]] = gpuc.transpose %[[W]] permutation [1, 0]
-// CHECK:         captures(%[[W]], %[[TURNED]])
+// CHECK:         %[[TRANSPOSED:.*]] = gpuc.transpose %[[W]] permutation [1, 0]
+// CHECK:         captures(%[[W]], %[[TRANSPOSED]])
 // CHECK:         ^bb0(%[[X:.*]]: tensor<8x32xf32>, %[[C:.*]]: tensor<8x32xf32>, %[[V:.*]]: tensor<32x32xf32>, %[[VT:.*]]: tensor<32x32xf32>):
 // CHECK-DAG:       gpuc.matmul %[[C]], %[[VT]] :
 // CHECK-DAG:       gpuc.matmul %[[X]], %[[V]] :

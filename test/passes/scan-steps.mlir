@@ -1,4 +1,4 @@
-// What is compiled for a loop does not depend on how often it iterates, from 16 times on, when its weights are turned: as
+// What is compiled for a loop does not depend on how often it iterates, from 16 times on, when its weights are pre-transposed: as
 // many kernels and commands as for 4,000, and the same bytes of workspace for what lives in one iteration only.
 // RUN: sed s/TIME/16/g %s | gpuc-opt --gpuc-train-pipeline --gpuc-plan-pipeline -o %t.16
 // RUN: sed s/TIME/4000/g %s | gpuc-opt --gpuc-train-pipeline --gpuc-plan-pipeline -o %t.4000
