@@ -1,19 +1,19 @@
 #ifndef GPUC_OPS
 #define GPUC_OPS
 
-include "dialects/gpuc/ElementwiseOps.td"
-include "dialects/gpuc/ShapeOps.td"
-include "dialects/gpuc/ReduceOps.td"
-include "dialects/gpuc/ContractOps.td"
-include "dialects/gpuc/ConvOps.td"
-include "dialects/gpuc/NetworkOps.td"
-include "dialects/gpuc/NormOps.td"
-include "dialects/gpuc/AttentionOps.td"
-include "dialects/gpuc/LossOps.td"
-include "dialects/gpuc/LinearLossOps.td"
-include "dialects/gpuc/RandomOps.td"
-include "dialects/gpuc/ScanOp.td"
-include "dialects/gpuc/TrainingOps.td"
-include "dialects/gpuc/UpdateOps.td"
+include "dialects/gpuc/ops/ElementwiseOps.td"
+include "dialects/gpuc/ops/ShapeOps.td"
+include "dialects/gpuc/ops/ReduceOps.td"
+include "dialects/gpuc/ops/ContractOps.td"
+include "dialects/gpuc/ops/ConvOps.td"
+include "dialects/gpuc/ops/NetworkOps.td"
+include "dialects/gpuc/ops/NormOps.td"
+include "dialects/gpuc/ops/AttentionOps.td"
+include "dialects/gpuc/ops/LossOps.td"
+include "dialects/gpuc/ops/LinearLossOps.td"
+include "dialects/gpuc/ops/RandomOps.td"
+include "dialects/gpuc/ops/ScanOp.td"
+include "dialects/gpuc/ops/TrainingOps.td"
+include "dialects/gpuc/ops/UpdateOps.td"
 
 #endif

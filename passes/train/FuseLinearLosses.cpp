@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/LinearLosses.h"
 #include "dialects/gpuc/Tf32.h"
+#include "dialects/gpuc/definitions/LinearLosses.h"
 #include "passes/Passes.h"
 #include "passes/base/Inline.h"
 

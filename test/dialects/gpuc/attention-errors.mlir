@@ -1,4 +1,4 @@
-// Attention that is refused, each with the constraint's label in dialects/gpuc/AttentionOps.td.
+// Attention that is refused, each with the constraint's label in dialects/gpuc/ops/AttentionOps.td.
 // RUN: gpuc-opt %s --split-input-file --verify-diagnostics
 
 // Without heads.

@@ -1,4 +1,4 @@
-// Losses that are refused, each with the constraint's label in dialects/gpuc/LossOps.td.
+// Losses that are refused, each with the constraint's label in dialects/gpuc/ops/LossOps.td.
 // RUN: gpuc-opt %s --split-input-file --verify-diagnostics
 
 // A row without classes.

@@ -1,4 +1,4 @@
-// Normalisations that are refused, each with the constraint's label in dialects/gpuc/NormOps.td.
+// Normalisations that are refused, each with the constraint's label in dialects/gpuc/ops/NormOps.td.
 // RUN: gpuc-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%x: tensor<5x4xf32>) {

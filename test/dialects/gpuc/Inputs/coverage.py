@@ -23,7 +23,7 @@ if what == "ops":
     missing = {name for name in names if not re.search(rf"= {name} |^ *{name} ", tests, re.MULTILINE)}
     unknown = set()
 else:
-    names = set(re.findall(r"\((\w+_C\d+)\)", read(glob.glob(declared + "/*.td"))))
+    names = set(re.findall(r"\((\w+_C\d+)\)", read(glob.glob(declared + "/**/*.td", recursive=True))))
     tested = set(re.findall(r"\[(\w+_C\d+)\]", tests))
     missing, unknown = names - tested, tested - names
 

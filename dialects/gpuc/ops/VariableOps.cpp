@@ -1,7 +1,7 @@
 //===- VariableOps.cpp - Variables, and how ops refer to them ---------------===//
 
-#include "dialects/gpuc/SymbolChecks.h"
 #include "dialects/gpuc/TypeChecks.h"
+#include "dialects/gpuc/ops/SymbolChecks.h"
 
 using namespace mlir;
 

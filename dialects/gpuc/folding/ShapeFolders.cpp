@@ -1,6 +1,6 @@
 //===- ShapeFolders.cpp - Moves that move nothing, and moves of moves -------===//
 
-#include "dialects/gpuc/Folding.h"
+#include "dialects/gpuc/folding/Folding.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 

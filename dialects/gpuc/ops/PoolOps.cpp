@@ -1,7 +1,7 @@
 //===- PoolOps.cpp - Types, costs and derivatives of poolings ---------------===//
 
 #include "dialects/gpuc/VjpHelpers.h"
-#include "dialects/gpuc/WindowChecks.h"
+#include "dialects/gpuc/ops/WindowChecks.h"
 
 using namespace mlir;
 

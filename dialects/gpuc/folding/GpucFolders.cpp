@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/Folding.h"
+#include "dialects/gpuc/folding/Folding.h"
 
 using namespace mlir;
 

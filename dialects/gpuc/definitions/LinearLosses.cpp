@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/LinearLosses.h"
-#include "dialects/gpuc/DefinitionVjp.h"
+#include "dialects/gpuc/definitions/LinearLosses.h"
 #include "dialects/gpuc/ExprHelpers.h"
+#include "dialects/gpuc/definitions/DefinitionVjp.h"
 
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/MathExtras.h"

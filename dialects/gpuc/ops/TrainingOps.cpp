@@ -2,8 +2,8 @@
 
 #include "dialects/gpuc/NumberText.h"
 #include "dialects/gpuc/RecipeEntries.h"
-#include "dialects/gpuc/SymbolChecks.h"
 #include "dialects/gpuc/TypeChecks.h"
+#include "dialects/gpuc/ops/SymbolChecks.h"
 
 #include "llvm/Support/Format.h"
 

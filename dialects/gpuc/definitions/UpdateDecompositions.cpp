@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/UpdateHelpers.h"
+#include "dialects/gpuc/definitions/UpdateHelpers.h"
 
 using namespace mlir;
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/DefinitionVjp.h"
 #include "dialects/gpuc/ExprHelpers.h"
+#include "dialects/gpuc/definitions/DefinitionVjp.h"
 
 #include <limits>
 

@@ -1,6 +1,6 @@
 //===- DefinitionVjp.cpp - Derivatives by way of definitions ----------------===//
 
-#include "dialects/gpuc/DefinitionVjp.h"
+#include "dialects/gpuc/definitions/DefinitionVjp.h"
 
 using namespace mlir;
 

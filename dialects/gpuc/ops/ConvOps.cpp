@@ -1,7 +1,7 @@
 //===- ConvOps.cpp - Types, costs and derivatives of convolutions -----------===//
 
 #include "dialects/gpuc/VjpHelpers.h"
-#include "dialects/gpuc/WindowChecks.h"
+#include "dialects/gpuc/ops/WindowChecks.h"
 
 using namespace mlir;
 
