@@ -1,0 +1,2 @@
+#include "dialects/gpuc/TypeChecks.h"
+#include "dialects/gpuc/definitions/LinearLosses.h"

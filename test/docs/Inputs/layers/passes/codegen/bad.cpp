@@ -1,0 +1,2 @@
+#include "passes/codegen/host/HostLoops.h"
+#include "passes/codegen/math/Math.h"

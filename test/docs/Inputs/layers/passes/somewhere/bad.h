@@ -1,0 +1,1 @@
+#include "passes/base/Specs.h"
