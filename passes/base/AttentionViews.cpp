@@ -172,12 +172,12 @@ static SmallVector<int64_t, 4> stridesBefore(ir::TransposeOp transpose) {
 }
 
 /// What a value passes through, read by nobody else, on its way to a concat, and the concat; else nothing.
-static SmallVector<Operation *> wayToConcat(Value value) {
-  SmallVector<Operation *> way;
+static SmallVector<Operation *> pathToConcat(Value value) {
+  SmallVector<Operation *> path;
   while (value.hasOneUse()) {
-    Operation *reader = way.emplace_back(*value.getUsers().begin());
+    Operation *reader = path.emplace_back(*value.getUsers().begin());
     if (isa<ir::ConcatOp>(reader))
-      return way;
+      return path;
     if (!isa<ir::TransposeOp, ir::ReshapeOp>(reader))
       return {};
     value = reader->getResult(0);
@@ -192,14 +192,14 @@ static Value sourceOf(Value value) {
   return value;
 }
 
-/// `value` as a view of the concat that ends the way.
-static FailureOr<StridedView> viewAlong(ArrayRef<Operation *> way, Value value) {
-  auto concat = cast<ir::ConcatOp>(way.back());
+/// `value` as a view of the concat that ends the path.
+static FailureOr<StridedView> viewAlong(ArrayRef<Operation *> path, Value value) {
+  auto concat = cast<ir::ConcatOp>(path.back());
   StridedView view{concat.getResult(), 0, denseStrides(shapeOf(concat.getResult()))};
-  Value piece = way.size() > 1 ? way.drop_back().back()->getResult(0) : value;
+  Value piece = path.size() > 1 ? path.drop_back().back()->getResult(0) : value;
   for (Value before : llvm::make_range(concat.getOperands().begin(), llvm::find(concat.getOperands(), piece)))
     view.offset += shapeOf(before)[concat.getDim()] * view.strides[concat.getDim()];
-  for (Operation *op : llvm::reverse(way.drop_back())) {
+  for (Operation *op : llvm::reverse(path.drop_back())) {
     auto transpose = dyn_cast<ir::TransposeOp>(op);
     FailureOr<SmallVector<int64_t, 4>> before =
         transpose ? stridesBefore(transpose, view.strides)
@@ -222,10 +222,10 @@ static bool isPieceOfRows(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
 /// The result as a view of the concat that it ends in, if attention can write it there.
 static FailureOr<StridedView> viewInConcat(OpResult result) {
   bool isOfHeads = isa<ir::AttentionGradientOp>(result.getOwner()) && result.getResultNumber() < 3;
-  SmallVector<Operation *> way = isOfHeads ? wayToConcat(result) : SmallVector<Operation *>();
-  if (way.empty())
+  SmallVector<Operation *> path = isOfHeads ? pathToConcat(result) : SmallVector<Operation *>();
+  if (path.empty())
     return failure();
-  FailureOr<StridedView> view = viewAlong(way, result);
+  FailureOr<StridedView> view = viewAlong(path, result);
   if (failed(view) || !isReadable(shapeOf(result), view->strides) ||
       !isPieceOfRows(shapeOf(result), view->strides))
     return failure();
@@ -306,7 +306,7 @@ ir::TransposeOp transposeOfResult(OpResult result) {
 ir::ConcatOp concatOfResult(OpResult result) {
   if (failed(viewInConcat(result)))
     return {};
-  auto concat = cast<ir::ConcatOp>(wayToConcat(result).back());
+  auto concat = cast<ir::ConcatOp>(pathToConcat(result).back());
   bool areResults = llvm::all_of(concat.getOperands(), [&](Value operand) {
     auto other = dyn_cast<OpResult>(sourceOf(operand));
     return other && other.getOwner() == result.getOwner() && succeeded(viewInConcat(other));

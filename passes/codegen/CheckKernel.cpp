@@ -103,7 +103,7 @@ LogicalResult checkKernel(Block &body) {
 }
 
 namespace {
-/// At how many places each value of a kernel is wanted, if no two ways of getting there lead to one place.
+/// At how many places each value of a kernel is wanted, if no two access paths lead to one place.
 class Places {
 public:
   explicit Places(size_t most) : left_(most) {}

@@ -148,7 +148,7 @@ SmallVector<unsigned> Kernel::resultNumbers(bool wholeRows) const {
 
 namespace {
 /// Walks from a value to its leaves, each value once for each position at which it is wanted. ElementEmitter
-/// takes the same ways.
+/// follows the same access paths.
 class AccessCollector {
 public:
   using OnRead = llvm::function_ref<void(BlockArgument, const Index &)>;

@@ -49,18 +49,18 @@ ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.get
 
 /// Whether a value is read where the kernel of `reduction` computes it: of its own element, or, with one for
 /// each row, along that row.
-bool staysInRow(Value value, Way way, Operation *reduction) {
+bool staysInRow(Value value, AccessPath path, Operation *reduction) {
   ArrayRef<int64_t> whole = shapeOf(reduction->getOperand(0));
   if (shapeOf(value) == whole)
-    return way.moves == 0;
+    return path.moves == 0;
   if (shapeOf(value) != shapeOf(reduction->getResult(0)))
     return false;
   SmallVector<int64_t> folded = foldedDims(reduction), kept;
   for (int64_t dim = 0; dim < static_cast<int64_t>(whole.size()); ++dim)
     if (!llvm::is_contained(folded, dim))
       kept.push_back(dim);
-  return way.moves == 0 || (way.moves == 1 && way.repeated && shapeOf(way.repeated) == whole &&
-                            way.repeated.getDims() == ArrayRef(kept));
+  return path.moves == 0 || (path.moves == 1 && path.repeated && shapeOf(path.repeated) == whole &&
+                             path.repeated.getDims() == ArrayRef(kept));
 }
 
 /// Of a value that more ops read than this, not all are looked at for kernels beside one another; nor are
@@ -146,11 +146,11 @@ private:
     for (Operation *op : producer.ops)
       for (Value result : op->getResults())
         reads += clusters_.readsOf(result);
-    forEachReadOf(producer, producer, [&](Value, Way) { ++here; });
-    forEachReadOf(producer, consumer, [&](Value, Way way) {
+    forEachReadOf(producer, producer, [&](Value, AccessPath) { ++here; });
+    forEachReadOf(producer, consumer, [&](Value, AccessPath path) {
       ++here;
-      moved |= way.moves > 0;
-      repeated |= way.repeated != nullptr;
+      moved |= path.moves > 0;
+      repeated |= path.repeated != nullptr;
     });
     const bool vanishes = reads == here;
     if (!vanishes && round == Round::Vanishing)
@@ -165,11 +165,11 @@ private:
 
   /// Calls `visit` for each read of what `producer` makes by an op of `reader`.
   void forEachReadOf(const Cluster &producer, const Cluster &reader,
-                     llvm::function_ref<void(Value, Way)> visit) const {
+                     llvm::function_ref<void(Value, AccessPath)> visit) const {
     for (Operation *op : reader.ops)
-      clusters_.forEachRead(op, [&](Value value, Way way) {
+      clusters_.forEachRead(op, [&](Value value, AccessPath path) {
         if (Operation *maker = value.getDefiningOp(); maker && clusters_.of(maker) == &producer)
-          visit(value, way);
+          visit(value, path);
       });
   }
 
@@ -188,7 +188,8 @@ private:
   /// Whether `reader` reads what `cluster` computes in the row of `reduction` alone.
   bool readsInRow(const Cluster &reader, const Cluster &cluster, Operation *reduction) const {
     bool inRow = true;
-    forEachReadOf(cluster, reader, [&](Value value, Way way) { inRow &= staysInRow(value, way, reduction); });
+    forEachReadOf(cluster, reader,
+                  [&](Value value, AccessPath path) { inRow &= staysInRow(value, path, reduction); });
     return inRow;
   }
 

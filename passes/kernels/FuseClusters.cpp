@@ -43,13 +43,13 @@ Operation *Cluster::root() const {
   return found == ops.end() ? nullptr : *found;
 }
 
-Way Way::then(Operation *copied) const {
+AccessPath AccessPath::then(Operation *copied) const {
   auto broadcast = dyn_cast<ir::BroadcastOp>(copied);
   return {moves + !copied->hasTrait<ir::Pointwise>(), broadcast ? broadcast : repeated};
 }
 
-Way Way::behind(Operation *copied) const {
-  Way through = Way().then(copied);
+AccessPath AccessPath::behind(Operation *copied) const {
+  AccessPath through = AccessPath().then(copied);
   return {moves + through.moves, repeated ? repeated : through.repeated};
 }
 
@@ -194,12 +194,13 @@ bool FuseClusters::forEachReader(Value value, function_ref<bool(Operation *)> vi
   return true;
 }
 
-void FuseClusters::forEachRead(Operation *reader, function_ref<void(Value, Way)> visit, Way way) const {
+void FuseClusters::forEachRead(Operation *reader, function_ref<void(Value, AccessPath)> visit,
+                               AccessPath path) const {
   for (Value operand : reader->getOperands()) {
     ++visits;
-    visit(operand, way);
+    visit(operand, path);
     if (Operation *op = operand.getDefiningOp(); op && isCopied(op))
-      forEachRead(op, visit, way.behind(op));
+      forEachRead(op, visit, path.behind(op));
   }
 }
 
@@ -211,13 +212,13 @@ void FuseClusters::countReads() {
 }
 
 void FuseClusters::addReads(Operation *reader, int sign) {
-  forEachRead(reader, [&](Value value, Way) { reads_[value] += sign; });
+  forEachRead(reader, [&](Value value, AccessPath) { reads_[value] += sign; });
 }
 
 SmallVector<Value> FuseClusters::outputsOf(ArrayRef<Operation *> ops) const {
   llvm::SmallDenseMap<Value, unsigned, 32> inside;
   for (Operation *op : ops)
-    forEachRead(op, [&](Value value, Way) { ++inside[value]; });
+    forEachRead(op, [&](Value value, AccessPath) { ++inside[value]; });
   SmallVector<Value> outputs;
   for (Operation *op : ops)
     for (Value result : op->getResults())
@@ -289,7 +290,7 @@ bool FuseClusters::forEachReaderOf(unsigned node, function_ref<bool(unsigned)> v
 
 bool FuseClusters::forEachReadOf(unsigned node, function_ref<bool(unsigned)> visit) const {
   bool goesOn = true;
-  auto visitMaker = [&](Value value, Way) {
+  auto visitMaker = [&](Value value, AccessPath) {
     Operation *maker = value.getDefiningOp();
     if (!goesOn || !maker || maker->getBlock() != &block_ || isCopied(maker))
       return;

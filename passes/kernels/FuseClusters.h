@@ -24,13 +24,13 @@ struct Cluster {
 };
 
 /// How a reader sees a value: at its own index, or through copied ops that move or repeat its elements.
-struct Way {
+struct AccessPath {
   unsigned moves = 0;            ///< Copied ops that move or repeat elements.
   ir::BroadcastOp repeated = {}; ///< The last of them that is one.
 
-  Way then(mlir::Operation *copied) const;
-  /// The way that leads through `copied` before this one.
-  Way behind(mlir::Operation *copied) const;
+  AccessPath then(mlir::Operation *copied) const;
+  /// The path that leads through `copied` before this one.
+  AccessPath behind(mlir::Operation *copied) const;
 };
 
 /// How often fusion has looked from an op to another in this process, for tests: it must grow as the number
@@ -57,8 +57,8 @@ public:
   bool forEachReader(mlir::Value value, llvm::function_ref<bool(mlir::Operation *)> visit) const;
   /// Calls `visit` for each value that the op reads, be it through copied ops: for these, too, and for what
   /// they read.
-  void forEachRead(mlir::Operation *reader, llvm::function_ref<void(mlir::Value, Way)> visit,
-                   Way way = {}) const;
+  void forEachRead(mlir::Operation *reader, llvm::function_ref<void(mlir::Value, AccessPath)> visit,
+                   AccessPath path = {}) const;
   /// How many reads of the value by ops other than copied ones there are: those that forEachRead() meets.
   unsigned readsOf(mlir::Value value) const { return reads_.lookup(value); }
   /// The other clusters that the op reads.
@@ -75,7 +75,7 @@ public:
   bool canBeOneKernel(const Cluster &a, const Cluster &b) const;
   /// Whether others are to read what it computes, and not to compute it with all that it stands on.
   bool isStored(const Cluster &cluster) const;
-  /// Whether a way from `producer` to `consumer` leads through other kernels or ops: merged, they would wait
+  /// Whether a path from `producer` to `consumer` leads through other kernels or ops: merged, they would wait
   /// for themselves.
   bool isReachedOtherwise(const Cluster &producer, const Cluster &consumer);
   /// Of two clusters the one that cannot depend on the other comes first; else they may be in any order.

@@ -25,7 +25,7 @@ public:
 
   bool isDone() const { return next_ == seen.size(); }
 
-  /// Looks on from one node; false if that leads to the other end, by a way through others, to what the
+  /// Looks on from one node; false if that leads to the other end, by a path through others, to what the
   /// search from there has seen, or after too much effort.
   bool step(const Search *fromEnd = nullptr) {
     const unsigned node = seen[next_++];

@@ -9,7 +9,7 @@
 namespace gpuc {
 
 /// Kernels, and the ops between them, in an order in which each stands after what it reads. Kept while
-/// kernels merge, it says how far a search may have to go: no way leads back in it, so that a question costs
+/// kernels merge, it says how far a search may have to go: no path leads back in it, so that a question costs
 /// what lies between two kernels, and not what lies in the whole program, and never more than a fixed effort.
 /// [Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", 2006]
 class KernelOrder {
@@ -21,12 +21,12 @@ public:
   /// false; then it does.
   using Neighbours = llvm::function_ref<bool(unsigned, llvm::function_ref<bool(unsigned)>)>;
 
-  /// Whether a way from `from` to `to`, which reads it, leads through other nodes; yes, too, if that cannot
+  /// Whether a path from `from` to `to`, which reads it, leads through other nodes; yes, too, if that cannot
   /// be told by looking at kMostLooks neighbours. It looks from both ends, and so no further than from the
   /// better.
   bool isReachedOtherwise(unsigned from, unsigned to, Neighbours readers, Neighbours reads);
 
-  /// Whether `a` stands before `b`: no way leads from `b` to `a`.
+  /// Whether `a` stands before `b`: no path leads from `b` to `a`.
   bool precedes(unsigned a, unsigned b) const { return rank_[a] < rank_[b]; }
 
   /// Takes `from` into `to`, which is not reached otherwise.

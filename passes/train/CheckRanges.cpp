@@ -150,7 +150,7 @@ private:
 
   void connect(ValueRange from, ValueRange to) {
     for (auto [source, target] : llvm::zip(from, to))
-      ways_[source].push_back(target);
+      edges_[source].push_back(target);
   }
 
   /// Of a gradient the callee's results come first, as of a call.
@@ -184,14 +184,14 @@ private:
       known = declared;
       for (OpOperand &use : next.getUses())
         forEachCopy(use, [&](Value copy) { changed.push_back(copy); });
-      auto ways = ways_.find(next);
-      if (ways != ways_.end())
-        llvm::append_range(changed, ways->second);
+      auto edges = edges_.find(next);
+      if (edges != edges_.end())
+        llvm::append_range(changed, edges->second);
     }
   }
 
   DenseMap<Value, Declared> declared_;
-  DenseMap<Value, SmallVector<Value, 1>> ways_; ///< Into and out of functions and loops.
+  DenseMap<Value, SmallVector<Value, 1>> edges_; ///< Into and out of functions and loops.
 };
 
 class CheckRangesPass : public impl::CheckRangesPassBase<CheckRangesPass> {

@@ -68,10 +68,10 @@ bool MinCut::findLevels() {
   return levels_[sink_] >= 0;
 }
 
-/// Along one way from the source to the sink on which levels rise; the walk is a loop, since it may be as
-/// long as there are nodes. Returns how much, 0 if there is no such way any more.
+/// Along one path from the source to the sink on which levels rise; the walk is a loop, since it may be as
+/// long as there are nodes. Returns how much, 0 if there is no such path any more.
 int64_t MinCut::push(int64_t most) {
-  std::vector<size_t> way;
+  std::vector<size_t> path;
   for (size_t node = source_; node != sink_;) {
     size_t& next = next_[node];
     while (next < degree(node)) {
@@ -80,18 +80,18 @@ int64_t MinCut::push(int64_t most) {
       ++next;
     }
     if (next < degree(node)) {
-      way.push_back(from_[first_[node] + next]);
-      node = edges_[way.back()].to;
-    } else if (way.empty()) {
+      path.push_back(from_[first_[node] + next]);
+      node = edges_[path.back()].to;
+    } else if (path.empty()) {
       return 0;
     } else {  // a dead end: never again by this edge
-      node = edges_[way.back() ^ 1].to;
-      way.pop_back();
+      node = edges_[path.back() ^ 1].to;
+      path.pop_back();
       ++next_[node];
     }
   }
-  for (size_t edge : way) most = std::min(most, edges_[edge].room);
-  for (size_t edge : way) edges_[edge].room -= most, edges_[edge ^ 1].room += most;
+  for (size_t edge : path) most = std::min(most, edges_[edge].room);
+  for (size_t edge : path) edges_[edge].room -= most, edges_[edge ^ 1].room += most;
   return most;
 }
 
