@@ -16,7 +16,7 @@ namespace gpuc::onnx {
 
 struct LossSpec {
   std::string text;           ///< As it was given.
-  std::string name;           ///< One of lossNames().
+  std::string name;           ///< One that docs/onnx.md lists, of PyTorch's functions.
   std::string output;         ///< Of the model, that the loss is over, or that is the loss; "" is the first.
   std::vector<double> weight; ///< Of each class, or of what is positive; empty is 1.
   std::optional<int64_t> ignoreIndex;

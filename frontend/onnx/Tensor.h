@@ -45,7 +45,7 @@ private:
   mlir::Value value_;
 };
 
-/// Adds ops to a module, and keeps the first error since clearError().
+/// Adds ops to a module, and keeps the first error since takeError().
 class Emitter {
 public:
   explicit Emitter(mlir::OpBuilder &builder) : builder(builder) {}

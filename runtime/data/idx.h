@@ -19,8 +19,7 @@ Result<std::vector<int64_t>> parseIdx(std::string_view bytes, size_t rank, const
 std::vector<std::string> idxPaths(const std::string& prefix);
 
 /// Opens PREFIX-images-idx3-ubyte and PREFIX-labels-idx1-ubyte, each plain or with .gz. Fields: `x`
-/// (rows x columns, ui8) and `labels` (labelType(); may idle). Errors name the file
-/// and both numbers.
+/// (rows x columns, ui8) and `labels` (labelType(); may idle). Errors name the file and both numbers.
 Result<std::unique_ptr<Dataset>> openIdx(const std::string& prefix, std::span<const InputSpec> inputs = {});
 
 }  // namespace gpuc
