@@ -12,7 +12,7 @@
 #include <string>
 
 #include "runtime/tooling/program_inputs.h"
-#include "runtime/tooling/variable_store.h"
+#include "runtime/weights/variable_store.h"
 
 using namespace gpuc;
 

@@ -1,4 +1,4 @@
-// gpuc-inspect: says what a plan holds. See runtime/tooling/inspect.h.
+// gpuc-inspect: says what a plan holds. See runtime/report/inspect.h.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include "runtime/base/flags.h"
 #include "runtime/base/output_files.h"
 #include "runtime/base/tool_main.h"
-#include "runtime/tooling/inspect.h"
+#include "runtime/report/inspect.h"
 
 using namespace gpuc;
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "dialects/gpuc/GpucOps.h"
-#include "runtime/plan/attention_shape.h"
+#include "runtime/workspace/attention_shape.h"
 
 namespace gpuc {
 

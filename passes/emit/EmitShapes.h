@@ -1,9 +1,9 @@
 //===- EmitShapes.h - Shapes of library calls in the plan file -------------===//
 #pragma once
 
-#include "runtime/plan/attention_shape.h"
-#include "runtime/plan/conv_shape.h"
 #include "runtime/plan/plan_generated.h"
+#include "runtime/workspace/attention_shape.h"
+#include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dialects/plan/PlanOps.h"
-#include "runtime/plan/attention_shape.h"
+#include "runtime/workspace/attention_shape.h"
 
 namespace gpuc {
 

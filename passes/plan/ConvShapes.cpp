@@ -3,8 +3,8 @@
 #include "passes/plan/ConvShapes.h"
 
 #include "dialects/gpuc/Windows.h"
-#include "runtime/plan/conv_workspace.h"
-#include "runtime/plan/cudnn_workspace.h"
+#include "runtime/workspace/conv_workspace.h"
+#include "runtime/workspace/cudnn_workspace.h"
 
 using namespace mlir;
 

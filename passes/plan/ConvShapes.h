@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dialects/plan/PlanOps.h"
-#include "runtime/plan/conv_shape.h"
+#include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
 

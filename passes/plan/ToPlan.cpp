@@ -25,7 +25,7 @@
 #include "dialects/gpuc/Tf32.h"
 #include "dialects/gpuc/Windows.h"
 #include "dialects/plan/PlanOps.h"
-#include "runtime/plan/matmul_workspace.h"
+#include "runtime/workspace/matmul_workspace.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/MathExtras.h"

@@ -8,7 +8,7 @@
 #include "runtime/base/warn.h"
 #include "runtime/generate/prompt.h"
 #include "runtime/state/safetensors.h"
-#include "runtime/tooling/variable_store.h"
+#include "runtime/weights/variable_store.h"
 
 namespace gpuc {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/host/attention/problem.h"
-#include "runtime/plan/attention_shape.h"
+#include "runtime/workspace/attention_shape.h"
 
 namespace gpuc {
 

@@ -6,7 +6,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/host/conv/problem.h"
-#include "runtime/plan/conv_workspace.h"
+#include "runtime/workspace/conv_workspace.h"
 
 namespace gpuc {
 

@@ -8,7 +8,7 @@
 #include "runtime/host/matmul/micro_kernel.h"
 #include "runtime/host/matmul/plan.h"
 #include "runtime/host/matmul/vector_kernels.h"
-#include "runtime/plan/matmul_workspace.h"
+#include "runtime/workspace/matmul_workspace.h"
 
 namespace gpuc {
 

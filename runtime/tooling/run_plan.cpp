@@ -8,10 +8,10 @@
 #include "runtime/base/file.h"
 #include "runtime/base/output_files.h"
 #include "runtime/base/warn.h"
+#include "runtime/report/chrome_trace.h"
 #include "runtime/state/npy.h"
-#include "runtime/tooling/chrome_trace.h"
 #include "runtime/tooling/program_inputs.h"
-#include "runtime/tooling/variable_store.h"
+#include "runtime/weights/variable_store.h"
 
 namespace gpuc {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/tooling/nonfinite.h"
+#include "runtime/report/nonfinite.h"
 
 namespace gpuc {
 namespace {

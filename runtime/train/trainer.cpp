@@ -2,7 +2,7 @@
 #include "runtime/train/trainer.h"
 
 #include "runtime/base/file.h"
-#include "runtime/tooling/chrome_trace.h"
+#include "runtime/report/chrome_trace.h"
 
 namespace gpuc {
 namespace {

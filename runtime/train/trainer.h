@@ -6,8 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/tooling/nonfinite.h"
-#include "runtime/tooling/variable_store.h"
+#include "runtime/report/nonfinite.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/feed.h"
 #include "runtime/train/metrics_file.h"
@@ -15,6 +14,7 @@
 #include "runtime/train/step_outputs.h"
 #include "runtime/train/train_options.h"
 #include "runtime/train/training_state.h"
+#include "runtime/weights/variable_store.h"
 
 namespace gpuc {
 

@@ -7,7 +7,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/output_files.h"
 #include "runtime/base/warn.h"
-#include "runtime/tooling/inspect.h"
+#include "runtime/report/inspect.h"
 #include "runtime/train/trainer.h"
 
 namespace gpuc {

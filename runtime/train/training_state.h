@@ -7,7 +7,7 @@
 #include "runtime/data/sampler.h"
 #include "runtime/state/checkpoint.h"
 #include "runtime/state/folder_lock.h"
-#include "runtime/tooling/variable_store.h"
+#include "runtime/weights/variable_store.h"
 
 namespace gpuc {
 

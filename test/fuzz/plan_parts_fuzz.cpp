@@ -10,8 +10,8 @@
 #include "runtime/plan/access.h"
 #include "runtime/plan/header.h"
 #include "runtime/plan/seal.h"
+#include "runtime/report/inspect.h"
 #include "runtime/tooling/allocation_hook.h"
-#include "runtime/tooling/inspect.h"
 #include "test/fuzz/fuzz_check.h"
 
 namespace gpuc {

@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/plan/access.h"
+#include "runtime/report/chrome_trace.h"
+#include "runtime/report/inspect.h"
 #include "runtime/state/npy.h"
 #include "runtime/state/safetensors.h"
-#include "runtime/tooling/chrome_trace.h"
-#include "runtime/tooling/inspect.h"
 #include "runtime/tooling/program_inputs.h"
 #include "runtime/tooling/run_plan.h"
-#include "runtime/tooling/variable_store.h"
+#include "runtime/weights/variable_store.h"
 #include "test/runtime/session_helpers.h"
 #include "test/runtime/temporary_folder.h"
 

@@ -18,7 +18,7 @@
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/cuda/CudaCode.h"
-#include "runtime/plan/attention_shape.h"
+#include "runtime/workspace/attention_shape.h"
 
 namespace gpuc::codegen {
 

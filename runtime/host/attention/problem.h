@@ -8,7 +8,7 @@
 #include "runtime/host/attention/score_kernels.h"
 #include "runtime/host/matmul/micro_kernel.h"
 #include "runtime/host/matmul/vector_kernels.h"
-#include "runtime/plan/attention_shape.h"
+#include "runtime/workspace/attention_shape.h"
 
 namespace gpuc {
 

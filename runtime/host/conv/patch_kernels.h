@@ -6,7 +6,7 @@
 #include "runtime/host/conv/direct.h"
 #include "runtime/host/conv/images.h"
 #include "runtime/host/matmul/element.h"
-#include "runtime/plan/conv_shape.h"
+#include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
 

@@ -9,7 +9,7 @@
 #include "runtime/host/conv/patch_kernels.h"
 #include "runtime/host/matmul/micro_kernel.h"
 #include "runtime/host/matmul/vector_kernels.h"
-#include "runtime/plan/conv_workspace.h"
+#include "runtime/workspace/conv_workspace.h"
 
 namespace gpuc {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "runtime/base/status.h"
-#include "runtime/plan/matmul_workspace.h"
+#include "runtime/workspace/matmul_workspace.h"
 
 namespace gpuc {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/plan/conv_shape.h"
+#include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
 

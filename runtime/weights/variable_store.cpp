@@ -1,4 +1,4 @@
-#include "runtime/tooling/variable_store.h"
+#include "runtime/weights/variable_store.h"
 
 #include "runtime/state/binding.h"
 

@@ -6,7 +6,7 @@
 
 #include "runtime/gpuc.h"
 #include "runtime/state/named_tensors.h"
-#include "runtime/tooling/weights_selection.h"
+#include "runtime/weights/weights_selection.h"
 
 namespace gpuc {
 

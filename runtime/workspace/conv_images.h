@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/plan/conv_shape.h"
+#include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
 

@@ -1,10 +1,10 @@
-#include "runtime/tooling/chrome_trace.h"
+#include "runtime/report/chrome_trace.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "runtime/tooling/command_text.h"
+#include "runtime/report/command_text.h"
 
 namespace gpuc {
 

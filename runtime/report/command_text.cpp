@@ -1,4 +1,4 @@
-#include "runtime/tooling/command_text.h"
+#include "runtime/report/command_text.h"
 
 #include <utility>
 

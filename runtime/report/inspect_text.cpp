@@ -5,8 +5,8 @@
 #include "runtime/base/integer_range.h"
 #include "runtime/base/text_table.h"
 #include "runtime/plan/describe.h"
-#include "runtime/tooling/command_text.h"
-#include "runtime/tooling/inspect.h"
+#include "runtime/report/command_text.h"
+#include "runtime/report/inspect.h"
 
 namespace gpuc {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "runtime/plan/conv_direct.h"
-#include "runtime/plan/conv_shape.h"
+#include "runtime/workspace/conv_direct.h"
+#include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
 

@@ -3,8 +3,8 @@
 #include "runtime/base/integer_range.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/operands.h"
-#include "runtime/tooling/command_text.h"
-#include "runtime/tooling/inspect.h"
+#include "runtime/report/command_text.h"
+#include "runtime/report/inspect.h"
 
 namespace gpuc {
 namespace {

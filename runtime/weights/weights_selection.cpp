@@ -1,4 +1,4 @@
-#include "runtime/tooling/weights_selection.h"
+#include "runtime/weights/weights_selection.h"
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 
 #include "runtime/base/quote.h"
 #include "runtime/plan/operands.h"
-#include "runtime/tooling/command_text.h"
-#include "runtime/tooling/inspect.h"
+#include "runtime/report/command_text.h"
+#include "runtime/report/inspect.h"
 
 namespace gpuc {
 namespace {

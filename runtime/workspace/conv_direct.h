@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "runtime/plan/conv_images.h"
-#include "runtime/plan/conv_shape.h"
+#include "runtime/workspace/conv_images.h"
+#include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
 

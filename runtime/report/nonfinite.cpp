@@ -1,4 +1,4 @@
-#include "runtime/tooling/nonfinite.h"
+#include "runtime/report/nonfinite.h"
 
 #include <algorithm>
 #include <cinttypes>

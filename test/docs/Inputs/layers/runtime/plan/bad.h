@@ -1,0 +1,2 @@
+#include "runtime/base/status.h"
+#include "runtime/workspace/cudnn_workspace.h"

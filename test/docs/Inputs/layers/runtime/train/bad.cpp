@@ -1,0 +1,2 @@
+#include "runtime/report/nonfinite.h"
+#include "runtime/tooling/program_inputs.h"
