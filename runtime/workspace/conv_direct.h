@@ -22,19 +22,19 @@ inline constexpr int64_t kDirectPackedBytes = 64 * 1024;
 constexpr int64_t mostPackedOutputs(const ConvShape& shape) { return 128 / sizeOf(computedType(shape.type)); }
 
 /// What is correlated with the filter: for the input's gradient the output's cotangent, with the filter
-/// turned round, which is a forward convolution where no stride is taken. Its `low` may be negative.
+/// flipped, which is a forward convolution where no stride is taken. Its `low` may be negative.
 constexpr ConvShape correlationOf(const ConvShape& shape) {
   if (shape.kind != ConvKind::input_gradient) return shape;
-  ConvShape turned = shape;
-  turned.in_channels = shape.out_channels, turned.out_channels = shape.in_channels;
+  ConvShape flipped = shape;
+  flipped.in_channels = shape.out_channels, flipped.out_channels = shape.in_channels;
   for (ConvAxis ConvShape::* axis : {&ConvShape::height, &ConvShape::width}) {
     const ConvAxis& from = shape.*axis;
-    ConvAxis& to = turned.*axis;
+    ConvAxis& to = flipped.*axis;
     to.input = from.output, to.output = from.input;
     to.low = (from.kernel - 1) * from.dilation - from.low;
     to.high = (from.kernel - 1) * from.dilation - from.high;
   }
-  return turned;
+  return flipped;
 }
 
 /// How the direct method cuts a convolution. A tile of forward and of the input's gradient is a strip of rows

@@ -1,4 +1,4 @@
-// y = filter correlated with x, and dx = the filter turned round correlated with dy, a strip of rows at a
+// y = filter correlated with x, and dx = the flipped filter correlated with dy, a strip of rows at a
 // time.
 #include "runtime/host/conv/direct_strip.h"
 #include "runtime/host/conv/finish.h"
@@ -22,7 +22,7 @@ void computeDirectTile(const ConvProblem& problem, const ConvOperands& operands,
   kernels.pack(strip, static_cast<const S*>(operands.a) + inputOffset(c, image, group), packed);
 
   // The filter as it lies: [outputs, inputs, taps] of the convolution, whichever of them are summed up here.
-  const bool turned = problem.shape.kind == ConvKind::input_gradient;
+  const bool flipped = problem.shape.kind == ConvKind::input_gradient;
   const int64_t output_stride = problem.shape.patchRows(), input_stride = c.taps();
   const int64_t rows = std::min(cut.strip_rows, c.height.output - row);
   S* result = static_cast<S*>(operands.c) + outputOffset(c, image, group) + row * c.width.output;
@@ -34,8 +34,8 @@ void computeDirectTile(const ConvProblem& problem, const ConvOperands& operands,
                      .image_channel = strip.channelStride(),
                      .image_row = cut.row_stride,
                      .filter = filterOf<S>(operands) + filterOffset(problem.shape, group),
-                     .filter_output = turned ? input_stride : output_stride,
-                     .filter_channel = turned ? output_stride : input_stride,
+                     .filter_output = flipped ? input_stride : output_stride,
+                     .filter_channel = flipped ? output_stride : input_stride,
                      .taps = problem.direct.taps.data(),
                      .kernel_rows = c.height.kernel,
                      .taps_per_row = c.width.kernel,

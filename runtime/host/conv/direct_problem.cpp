@@ -23,12 +23,12 @@ void cutForDirect(ConvProblem& problem) {
   const ConvShape& c = direct.correlation;
   const DirectCut& cut = direct.cut;
   const int64_t rows = cut.strip_rows + cut.more_rows;
-  const bool turned = s.kind == ConvKind::input_gradient;
+  const bool flipped = s.kind == ConvKind::input_gradient;
   for (int64_t i = 0; i < c.height.kernel; ++i)
     for (int64_t j = 0; j < c.width.kernel; ++j) {
       const int64_t tap = i * c.width.kernel + j;
       direct.taps.push_back({.image = static_cast<int32_t>(tapPlace(direct, rows, i, j)),
-                             .filter = static_cast<int32_t>(turned ? c.taps() - 1 - tap : tap)});
+                             .filter = static_cast<int32_t>(flipped ? c.taps() - 1 - tap : tap)});
     }
 
   const double packed = static_cast<double>(cut.packedElements(c, cut.strip_rows));

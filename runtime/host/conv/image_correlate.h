@@ -32,7 +32,7 @@ struct ImageBlock {
 template <int kOutputs, int kPixels, typename T>
 __attribute__((always_inline)) inline void imageBlock(const ImageCorrelation<T>& c, const ImageBlock& b) {
   constexpr int64_t kPixel = kPackedImages<T>;
-  const int64_t turn = c.turned ? -1 : 1;
+  const int64_t direction = c.flipped ? -1 : 1;
   const T* filter = c.filter + b.output * c.filter_output;
   T* to = c.sums + (b.output * c.rows * c.columns + b.pixel) * kPixel;
   Vector<T> sums[kOutputs][kPixels][kPixelVectors<T>] = {};
@@ -40,14 +40,14 @@ __attribute__((always_inline)) inline void imageBlock(const ImageCorrelation<T>&
     for (int64_t i = b.row; i < b.row_end; ++i) {
       const T* from =
           c.packed + channel * c.packed_channel + i * c.row_dilation * c.packed_row + b.image_pixel * kPixel;
-      const T* weights = filter + channel * c.filter_channel + turn * i * c.kernel_columns;
+      const T* weights = filter + channel * c.filter_channel + direction * i * c.kernel_columns;
       for (int64_t j = b.column; j < b.column_end; ++j) {
         Vector<T> x[kPixels][kPixelVectors<T>];
         for (int q = 0; q < kPixels; ++q)
           for (int v = 0; v < kPixelVectors<T>; ++v)
             x[q][v] = load(from + (q * c.column_step + j * c.column_dilation) * kPixel + v * kLanes<T>);
         for (int o = 0; o < kOutputs; ++o) {
-          const Vector<T> w = weights[turn * j + o * c.filter_output] - Vector<T>{};
+          const Vector<T> w = weights[direction * j + o * c.filter_output] - Vector<T>{};
           for (int q = 0; q < kPixels; ++q)
             for (int v = 0; v < kPixelVectors<T>; ++v)
               sums[o][q][v] = multiplyAdd<T>(w, x[q][v], sums[o][q][v]);

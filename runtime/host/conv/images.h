@@ -37,7 +37,7 @@ struct ImageCorrelation {
   int64_t packed_row, packed_channel;
   const T* filter;  // that of tap (0, 0)
   int64_t filter_output, filter_channel;
-  bool turned;  // filter's taps run backwards from there
+  bool flipped;  // filter's taps run backwards from there
   T* sums;
 };
 

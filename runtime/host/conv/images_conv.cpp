@@ -1,4 +1,4 @@
-// y = filter correlated with x, and dx = the filter turned round correlated with dy, an image in each lane.
+// y = filter correlated with x, and dx = the flipped filter correlated with dy, an image in each lane.
 #include "runtime/host/conv/finish.h"
 #include "runtime/host/conv/patch_block.h"
 
@@ -57,7 +57,7 @@ void computeImagesTile(const ConvProblem& problem, const ConvOperands& operands,
                packed);
 
   // The filter as it lies: [outputs, inputs, taps] of the convolution, whichever of them are summed up here.
-  const bool turned = problem.shape.kind == ConvKind::input_gradient;
+  const bool flipped = problem.shape.kind == ConvKind::input_gradient;
   const int64_t output_stride = problem.shape.patchRows(), input_stride = c.taps();
   const int64_t packed_row = cut.packed_columns * kPackedImages<T>;
   ImageCorrelation<T> correlation{.outputs = 0,
@@ -78,11 +78,11 @@ void computeImagesTile(const ConvProblem& problem, const ConvOperands& operands,
                                   .packed_row = packed_row,
                                   .packed_channel = cut.packed_rows * packed_row,
                                   .filter = nullptr,
-                                  .filter_output = turned ? input_stride : output_stride,
-                                  .filter_channel = turned ? output_stride : input_stride,
-                                  .turned = turned,
+                                  .filter_output = flipped ? input_stride : output_stride,
+                                  .filter_channel = flipped ? output_stride : input_stride,
+                                  .flipped = flipped,
                                   .sums = sums};
-  const T* filter = filterOf<S>(operands) + filterOffset(problem.shape, group) + (turned ? c.taps() - 1 : 0);
+  const T* filter = filterOf<S>(operands) + filterOffset(problem.shape, group) + (flipped ? c.taps() - 1 : 0);
   for (int64_t output = 0; output < c.groupOutputs(); output += cut.outputs) {
     correlation.outputs = std::min(cut.outputs, c.groupOutputs() - output);
     correlation.filter = filter + output * correlation.filter_output;
