@@ -202,7 +202,7 @@ std::vector<Method> methodsFor(const MatmulShape& shape) {
   const bool transpose_a = folded.problem.transpose_a, transpose_b = folded.problem.transpose_b;
   std::vector<Method> methods = {{"chosen", planMatmul(shape)}};
   if (transpose_b && !transpose_a) planDot(methods.emplace_back(Method{"dot", folded}).plan);
-  if (canTurn(folded)) planTurned(methods.emplace_back(Method{"turned", folded}).plan);
+  if (canTranspose(folded)) planTransposed(methods.emplace_back(Method{"transposed", folded}).plan);
   if (!transpose_b) planFewRows(methods.emplace_back(Method{"few rows", folded}).plan);
   if (!transpose_b) planTiled(methods.emplace_back(Method{"unpacked", folded}).plan, false, false);
   planTiled(methods.emplace_back(Method{"pack b", folded}).plan, false, true);

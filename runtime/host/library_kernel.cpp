@@ -43,7 +43,7 @@ class MatmulLibraryKernel final : public PreparedKernel<MatmulKernel, MatmulOper
     if (operand == mask) operand = c;  // as which it lies
     if (plan.swapped && operand < c) operand = b - operand;
     if (p.batch >= 2) return operand >= c || (operand == a ? p.batch_stride_a : p.batch_stride_b) != 0;
-    if (plan.rowTiles() >= 2) return (operand == c && !plan.turned) || (operand == a && !p.transpose_a);
+    if (plan.rowTiles() >= 2) return (operand == c && !plan.transposed) || (operand == a && !p.transpose_a);
     return (operand == c && p.m == 1) || (operand == b && p.transpose_b);
   }
 };

@@ -113,7 +113,7 @@ void checkVariants(int64_t m, int64_t n, int64_t k) {
     checkShape(makeShape(m, n, k, variant), static_cast<uint64_t>(7 * m + 5 * n + 3 * k + variant));
 }
 
-TEST(MatmulHalf, TurnedProducts) {
+TEST(MatmulHalf, TransposedProducts) {
   for (int64_t m : {16, 32})
     for (int64_t k : {7, 64, 1000})
       for (int variant : {2, 2 + 4, 2 + 8}) checkShape(makeShape(m, 192, k, variant), m + k + variant);

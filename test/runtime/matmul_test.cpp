@@ -168,12 +168,12 @@ TEST(Matmul, PackedOperands) {
 }
 
 // c^T = b · a^T: one and several strips of rows and blocks of k, alone, with a bias, added, and in batches.
-TEST(Matmul, TurnedProducts) {
+TEST(Matmul, TransposedProducts) {
   for (int64_t m : {16, 32})
     for (int64_t n : {64, 112, 192})
       for (int64_t k : {2, 7, 64, 784, 1000}) {
         const MatmulShape shape = makeShape(m, n, k, false, true, false);
-        EXPECT_TRUE(planMatmul(shape).turned) << describe(shape);
+        EXPECT_TRUE(planMatmul(shape).transposed) << describe(shape);
         checkBothTypes(shape, m + n + k);
         MatmulShape biased = makeShape(m, n, k, false, true, true);
         checkBothTypes(biased, m + n + k);
@@ -189,7 +189,7 @@ TEST(Matmul, TurnedProducts) {
         batched.batch_stride_b = n * k + 3;
         checkBothTypes(batched, m + n + k);
       }
-  EXPECT_FALSE(planMatmul(makeShape(16, 72, 64, false, true, false)).turned)
+  EXPECT_FALSE(planMatmul(makeShape(16, 72, 64, false, true, false)).transposed)
       << "rows of c are no whole vectors";
 }
 

@@ -186,7 +186,7 @@ TEST(Spread, ColumnsOfAProductAreNotRowsOfAKernel) {
 }
 
 // b^T is what is cut: its rows stay where they were written, but c comes in columns.
-TEST(Spread, RowsOfATurnedProduct) {
+TEST(Spread, RowsOfATransposedProduct) {
   constexpr uint64_t kBytes = 4096 * 16 * 4;
   EXPECT_EQ(Step().matmul(16, 4096, true, 1, 0, kBytes).launch(10, 0, kBytes).spread(), "ss");
   EXPECT_EQ(Step().matmul(16, 4096, true, 2, 0, kBytes).launch(10, 0, kBytes).spread(), "--");

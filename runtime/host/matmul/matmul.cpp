@@ -210,9 +210,10 @@ void turnBack(const VectorKernelTable& kernels, const TilePlace& place, const Ti
               S* c, int64_t ldc) {
   using T = Computed<S>;
   if constexpr (kIsWidened<S>) {
-    alignas(64) T turned[kMatmulTurnedSide * kMatmulTurnedSide];
-    kernels.of<T>().transpose({place.rows, place.columns, sums.c, sums.ldc, turned, kMatmulTurnedSide});
-    kernels.of<S>().narrow({place.columns, place.rows, turned, kMatmulTurnedSide, c, ldc});
+    alignas(64) T transposed[kMatmulTransposedSide * kMatmulTransposedSide];
+    kernels.of<T>().transpose(
+        {place.rows, place.columns, sums.c, sums.ldc, transposed, kMatmulTransposedSide});
+    kernels.of<S>().narrow({place.columns, place.rows, transposed, kMatmulTransposedSide, c, ldc});
   } else {
     kernels.of<T>().transpose({place.rows, place.columns, sums.c, sums.ldc, c, ldc});
   }
@@ -220,11 +221,12 @@ void turnBack(const VectorKernelTable& kernels, const TilePlace& place, const Ti
 
 /// A tile of c^T: summed up in scratch, then transposed to where it belongs.
 template <typename S>
-__attribute__((noinline)) void computeTurnedTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
-                                                 const VectorKernelTable& kernels,
-                                                 const Matrices<S>& matrices, const TilePlace& place) {
+__attribute__((noinline)) void computeTransposedTile(const MatmulPlan& plan,
+                                                     const MicroKernelSet& micro_kernels,
+                                                     const VectorKernelTable& kernels,
+                                                     const Matrices<S>& matrices, const TilePlace& place) {
   using T = Computed<S>;
-  alignas(64) T room[kMatmulTurnedSide * kMatmulTurnedSide];
+  alignas(64) T room[kMatmulTransposedSide * kMatmulTransposedSide];
   const TypedVectorKernels<S>& own = kernels.of<S>();
   S* c = matrices.c + place.column * plan.ldc + place.row;
   const TileSums<T> sums{room, plan.sumStride()};
@@ -306,8 +308,8 @@ void MatmulKernel::runTiles(const MatmulOperands& operands, int64_t begin, int64
   for (int64_t index = begin; index < end; ++index) {
     const TilePlace place = placeOf(plan_, index);
     const Matrices<S> matrices(plan_, operands, place.batch);
-    if (plan_.turned) {
-      computeTurnedTile(plan_, micro_kernels_, *vector_kernels_, matrices, place);
+    if (plan_.transposed) {
+      computeTransposedTile(plan_, micro_kernels_, *vector_kernels_, matrices, place);
       continue;
     }
     const TypedVectorKernels<S>& vector_kernels = vector_kernels_->of<S>();

@@ -14,9 +14,9 @@ inline constexpr int64_t kMatmulStripBytes = 32 * 1024;   // of op(a): block_k x
 /// 16-bit operands are all packed, as f32, in strips of up to 256 rows, and c is summed up in f32 first.
 inline constexpr int64_t kMatmulWidenedStripBytes = 96 * 1024;
 inline constexpr int64_t kMatmulSumBytes = 256 * 1024;  // tile_m x tile_n
-inline constexpr int64_t kMatmulTurnedSide = 64;        // at most, of a tile that is transposed
+inline constexpr int64_t kMatmulTransposedSide = 64;    // at most, of a tile that is transposed
 inline constexpr int64_t kMatmulStackBytes = kMatmulPanelBytes + kMatmulWidenedStripBytes + kMatmulSumBytes +
-                                             kMatmulTurnedSide * kMatmulTurnedSide * 4;
+                                             kMatmulTransposedSide * kMatmulTransposedSide * 4;
 
 /// Packed rows are padded to whole vectors of the widest kind, 64 bytes.
 inline constexpr int64_t kMatmulPackBytes = 64;
@@ -42,7 +42,7 @@ struct MatmulPlan {
   DataType storage = DataType::f32;   // of the operands in memory
   int64_t lda = 0, ldb = 0, ldc = 0;  // elements from one stored row to the next
   bool swapped = false;               // the operands a and b have changed places
-  bool turned = false;                // so have rows and columns of c: its tiles are transposed at the end
+  bool transposed = false;            // so have rows and columns of c: its tiles are transposed at the end
   int64_t bias_step = 1;              // elements from one column's bias to the next's; 0 where all share one
 
   MatmulMethod method = MatmulMethod::tiled;
@@ -62,7 +62,7 @@ struct MatmulPlan {
   bool isWidened() const { return storage != problem.type; }
 
   /// Whether tiles are summed up beside c and then moved there.
-  bool sumsAside() const { return isWidened() || turned; }
+  bool sumsAside() const { return isWidened() || transposed; }
 
   /// Whether each element of c is summed up from the first product to the last, one fused multiply-add after
   /// another. Then it has the same bits in a product of other rows.
@@ -104,13 +104,13 @@ MatmulPlan foldMatmul(const MatmulShape& shape);
 /// reads b in long runs; b must not be transposed. (16-bit operands are packed all the same.)
 void planFewRows(MatmulPlan& plan);
 
-/// Whether planTurned() takes this folded problem: b is transposed, a is not, and rows of c are whole
+/// Whether planTransposed() takes this folded problem: b is transposed, a is not, and rows of c are whole
 /// vectors.
-bool canTurn(const MatmulPlan& plan);
+bool canTranspose(const MatmulPlan& plan);
 
-/// Turns a folded problem into that of c^T = b · a^T, where a is transposed instead of b, and fills in tiles
+/// Makes of a folded problem that of c^T = b · a^T, where a is transposed instead of b, and fills in tiles
 /// and blocks of the tiled method: for when a is the smaller one.
-void planTurned(MatmulPlan& plan);
+void planTransposed(MatmulPlan& plan);
 
 /// Fills in tiles and blocks of the tiled method for a folded problem, packing as told: a only if it is
 /// transposed, b always if it is.
