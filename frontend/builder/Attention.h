@@ -8,8 +8,8 @@
 namespace gpuc::nn {
 
 struct AttentionOptions {
-  Tensor mask =
-      {}; ///< Broadcast to [batch, heads, queries, keys]: i1, true where it is seen, or added to scores.
+  /// Broadcast to [batch, heads, queries, keys]: i1, true where it is seen, or added to scores.
+  Tensor mask = {};
   std::optional<double> scale = {}; ///< Of scores; none: 1 / √(length of a key).
   bool causal = false;              ///< A query sees keys up to its own position.
   double dropout = 0;               ///< Of probabilities, while training; in [0, 1).

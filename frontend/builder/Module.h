@@ -103,8 +103,8 @@ private:
   std::string pathTo(const std::string &name) const;
 
   std::string name_;
-  std::string
-      mistake_; // of a call of add(); reported when the module is used, for only then is there a model
+  // Of a call of add(); reported when the module is used, for only then is there a model.
+  std::string mistake_;
   Module *parent_ = nullptr;
   std::optional<bool> trained_; // none: as the parent's
   bool lacksAdapter_ = false;

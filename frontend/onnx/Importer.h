@@ -132,8 +132,8 @@ private:
   /// By pattern of `freeze` and of `train`: what it names.
   std::map<std::string, std::vector<HostTensorPtr>> frozenBy_, trainedBy_;
   std::set<std::string> computed_; ///< What the exporter computed of parameters, as far as it is read.
-  std::map<std::string, std::vector<std::string>>
-      decided_; ///< Names, by what was decided without being told.
+  /// Names, by what was decided without being told.
+  std::map<std::string, std::vector<std::string>> decided_;
   std::map<HostTensorPtr, ir::VariableOp> declared_;
   std::map<mlir::Operation *, ir::AssignOp> assigns_; ///< By variable.
 };

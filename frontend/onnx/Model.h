@@ -98,8 +98,8 @@ struct Model {
   std::string producer; ///< The tool that wrote the file, as that calls itself.
   Graph graph;
   std::vector<Function> functions;
-  std::vector<std::string>
-      externalFiles; ///< Whose bytes its tensors hold; one may stand there several times.
+  /// Whose bytes its tensors hold; one may stand there several times.
+  std::vector<std::string> externalFiles;
 };
 
 } // namespace gpuc::onnx

@@ -40,8 +40,8 @@ struct ImportedModel {
   std::vector<HostTensorPtr> weights;      ///< The variables' values, named by spec.name.
   std::vector<ImportedVariable> variables; ///< In the module's order.
   std::vector<Problem> problems;           ///< All of them, in the order of the nodes.
-  std::vector<std::string>
-      warnings; ///< What was decided that may be meant otherwise, with the cure; one line each.
+  /// What was decided that may be meant otherwise, with the cure; one line each.
+  std::vector<std::string> warnings;
   std::vector<std::string> notes; ///< How the model was understood, where that may not be what was meant.
 };
 

@@ -462,8 +462,8 @@ private:
   llvm::StringMap<uint32_t> kernelIndex;
   DenseMap<Value, uint32_t> eventIndex;
   DenseMap<Value, uint32_t> inputPort;
-  DenseMap<Value, SmallVector<uint32_t>>
-      outputPorts; // of a buffer; it may be several outputs, and an input, too
+  // Of a buffer; it may be several outputs, and an input, too.
+  DenseMap<Value, SmallVector<uint32_t>> outputPorts;
 };
 
 } // namespace

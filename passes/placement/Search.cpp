@@ -307,8 +307,8 @@ class BranchAndBound {
   const Instance& instance_;
   const int64_t capacity_;
   Budget& budget_;
-  std::vector<int64_t>
-      lowest_;  // unplaced item → the lowest offset above all placed ones in conflict with it
+  // Unplaced item → the lowest offset above all placed ones in conflict with it.
+  std::vector<int64_t> lowest_;
   std::vector<int64_t> offsets_;  // placed item → its offset
   std::vector<char> placed_;
   std::vector<PutDown> put_down_;  // what was put down and not taken back, in order

@@ -31,9 +31,9 @@ public:
   llvm::DenseMap<mlir::Value, mlir::Value> buffers; // tensor → buffer
   llvm::DenseMap<mlir::Value, mlir::Value> places;  // tensor that is yet to be computed → buffer to write
   llvm::DenseMap<mlir::Value, mlir::Value> sums;    // product → buffer that it is added to
-  llvm::DenseMap<mlir::Operation *, mlir::Value>
-      addedElsewhere; // kernel that a sum makes needless → its buffer
-  int64_t depth = 0;  // repeats around that place
+  // Kernel that a sum makes needless → its buffer.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> addedElsewhere;
+  int64_t depth = 0; // repeats around that place
 };
 
 /// A reshape is no op of its own in a plan, but another name for its operand's bytes.

@@ -15,8 +15,8 @@ bool isFloat(mlir::Value value);
 /// and asks each (DifferentiableOpInterface) for the cotangents of its operands, adding up where a value has
 /// several uses. Only what varies is visited.
 ///
-/// An op's backward ops may read of the forward pass only what the op declares in getResiduals: recomputation
-/// later trusts that list, so a breach is an error here, at the op. A scan is replaced by one that stacks
+/// An op's backward ops may read of the forward pass only what the op declares in getResiduals, so that what
+/// is kept for them is known: a breach is an error here, at the op. A scan is replaced by one that stacks
 /// what its backward scan will read (ScanDerivative.h).
 class BackwardPass {
 public:

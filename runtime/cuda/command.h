@@ -118,8 +118,8 @@ struct CudaProgram {
   std::vector<std::unique_ptr<Matmul>> matmuls;
   std::vector<std::unique_ptr<Conv>> convs;
   std::deque<std::vector<MovingAddress>> moving;  // one for each repeat
-  std::vector<std::vector<Event>>
-      staging_read;  // for each slot and stream: its last upload from the slot's staging
+  // For each slot and stream: its last upload from the slot's staging.
+  std::vector<std::vector<Event>> staging_read;
   uint64_t runs = 0;
   uint64_t last_slot = 0;
 };

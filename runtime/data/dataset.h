@@ -17,8 +17,8 @@ namespace gpuc {
 struct InputSpec {
   TensorSpec tensor;  // with the batch as the first extent: x : 64x1x28x28xui8
   int64_t range = 0;  // values lie in [0, range): classes or vocabulary; 0: any value
-  int64_t ignored =
-      0;  // or are this: what marks a label that is left out; 0, a value of the range: there is none
+  // A value besides those, which marks a label that is left out; 0, a value of the range: there is none.
+  int64_t ignored = 0;
 };
 
 /// The input of this name, or null.

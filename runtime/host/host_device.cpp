@@ -161,8 +161,8 @@ class HostExecutable : public Executable {
   std::vector<std::unique_ptr<HostProgram>> programs_;
   std::vector<std::vector<StreamWalk>> walks_;  // for each program and stream
   std::vector<ProfileRing> profiles_;           // for each stream
-  std::vector<std::unique_ptr<Worker>>
-      streams_;  // all but the first; last, so that they end before what they use
+  // All but the first; last, so that they end before what they use.
+  std::vector<std::unique_ptr<Worker>> streams_;
 };
 
 class HostDevice : public Device {

@@ -34,8 +34,8 @@ struct VariableInfo {
 struct InputInfo {
   TensorSpec spec;
   int64_t range = -1;  // labels and tokens lie in [0, range); -1: not bounded
-  int64_t ignored =
-      0;  // or are this: what marks a label that is left out; 0, a value of the range: there is none
+  // A value besides those, which marks a label that is left out; 0, a value of the range: there is none.
+  int64_t ignored = 0;
 };
 
 /// What an element of an output counts: values that are NaN or infinite and that an op made of finite ones.

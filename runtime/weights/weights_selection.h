@@ -53,8 +53,8 @@ class WeightsSelection {
   std::unordered_map<std::string_view, const VariableInfo*> variables_;
   size_t trained_ = 0, misfits_ = 0;   // parameters; those that a file has under another shape
   int state_ = 0, missing_state_ = 0;  // tensors of the optimizer
-  std::map<std::string_view, std::string>
-      fresh_;  // what is trained and begins anew; why, if it is not missing
+  // What is trained and begins anew; why, if it is not missing.
+  std::map<std::string_view, std::string> fresh_;
   std::map<const SafetensorsFile*, bool> holds_frozen_;  // of the files that were asked about
   bool freezes_ = false;
   bool continues_;  // has the optimizer's state

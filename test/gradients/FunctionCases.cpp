@@ -9,8 +9,8 @@ namespace {
 struct Function {
   std::string op;
   double low = 0, high = 0;
-  std::vector<double> special =
-      {};           ///< Inputs at which kernels are compared; NaN and infinities come by themselves.
+  /// Inputs at which kernels are compared; NaN and infinities come by themselves.
+  std::vector<double> special = {};
   double inner = 0; ///< Case::inner
   std::string attributes = "";
   std::string name = "";

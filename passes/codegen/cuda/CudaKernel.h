@@ -23,8 +23,8 @@ mlir::Value asI64(mlir::ImplicitLocOpBuilder &builder, mlir::Value index);
 struct CudaTiles {
   mlir::Value first, end; ///< i64
   int64_t step;
-  mlir::Value
-      outputs;  ///< i64: what all tiles together have, which may be less than the kernel's own shape says.
+  /// i64: what all tiles together have, which may be less than the kernel's own shape says.
+  mlir::Value outputs;
   bool several; ///< There may be more than one.
 };
 
