@@ -123,7 +123,8 @@ std::vector<RecipeFlag> recipeFlags() {
       {"skip", "skip", "SPEC", "leave out updates: outliers:loss=6,grad_norm=6, in standard deviations"},
       {"accumulate", "accumulate", "K", "microbatches to an update, each of --batch rows"},
       {"precision", "precision", "SPEC",
-       "what products are computed in: f32, bf16 or fp16; bf16:f32=(head.*,gelu) makes exceptions"},
+       "what products are computed in: f32, bf16, fp16 or, on CUDA, tf32; bf16:f32=(head.*,gelu) makes "
+       "exceptions"},
       {"loss-scale", "loss_scale", "SPEC",
        "of gradients: dynamic:init_scale=65536 (which fp16 has by itself), static:scale=1024 or none"},
       {"ema", "ema", "SPEC",
