@@ -94,9 +94,21 @@ def CommandOpInterface : OpInterface<"CommandOpInterface"> {
   let cppNamespace = "::gpuc::plan";
   let description = "What a stream executes.";
   let methods = [
-    InterfaceMethod<"Buffers (or views) that the command reads.", "::llvm::SmallVector<::mlir::Value>", "getReads">,
-    InterfaceMethod<"Buffers (or views) that the command writes.", "::llvm::SmallVector<::mlir::Value>", "getWrites">,
+    InterfaceMethod<"The buffers (or views) that the command touches, in the order of its kind's table in "
+                    "runtime/plan/roles.h; of a repeat those of its commands.",
+                    "::llvm::SmallVector<::gpuc::plan::CommandOperand>", "getCommandOperands">,
   ];
+  let extraSharedClassDeclaration = [{
+    /// Buffers (or views) that the command reads, or adds to.
+    ::llvm::SmallVector<::mlir::Value> getReads() {
+      return ::gpuc::plan::buffersOf($_op.getCommandOperands(), ::gpuc::isRead);
+    }
+
+    /// Buffers (or views) that the command writes.
+    ::llvm::SmallVector<::mlir::Value> getWrites() {
+      return ::gpuc::plan::buffersOf($_op.getCommandOperands(), ::gpuc::isWritten);
+    }
+  }];
 }
 
 #endif

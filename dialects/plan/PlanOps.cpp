@@ -406,64 +406,59 @@ LogicalResult RepeatOp::verify() {
 // What commands read and write
 //===----------------------------------------------------------------------===//
 
-using Values = SmallVector<Value>;
+using Operands = SmallVector<CommandOperand>;
 
-Values LaunchOp::getReads() { return llvm::to_vector(getInputs()); }
-Values LaunchOp::getWrites() { return llvm::to_vector(getOutputs()); }
-
-Values MatmulOp::getReads() {
-  Values reads = {getLhs(), getRhs()};
-  if (getBias())
-    reads.push_back(getBias());
-  if (getMask())
-    reads.push_back(getMask());
-  if (getAccumulate())
-    reads.push_back(getResult());
-  return reads;
-}
-// The workspace is written before it is read, within the command.
-Values MatmulOp::getWrites() {
-  Values writes = {getResult()};
-  if (getWorkspace())
-    writes.push_back(getWorkspace());
-  return writes;
+SmallVector<Value> buffersOf(ArrayRef<CommandOperand> operands, bool (*isWanted)(Role)) {
+  SmallVector<Value> buffers;
+  for (const CommandOperand &operand : operands)
+    if (isWanted(operand.use.role))
+      buffers.push_back(operand.buffer);
+  return buffers;
 }
 
-Values ConvOp::getReads() {
-  Values reads = {getLhs(), getRhs()};
-  if (getBias())
-    reads.push_back(getBias());
-  if (getMask())
-    reads.push_back(getMask());
-  return reads;
-}
-// As for a matmul.
-Values ConvOp::getWrites() {
-  Values writes = {getResult()};
-  if (getWorkspace())
-    writes.push_back(getWorkspace());
-  return writes;
+/// Those that are there, of an op whose operands have the order of the table.
+template <typename Op> static Operands present(Op op, ArrayRef<OperandUse> uses) {
+  Operands operands;
+  for (auto [index, use] : llvm::enumerate(uses))
+    for (Value buffer : op.getODSOperands(index))
+      operands.push_back({buffer, use});
+  return operands;
 }
 
-/// Those that are there.
-static Values present(std::initializer_list<Value> values) {
-  Values list;
-  llvm::copy_if(values, std::back_inserter(list), [](Value value) { return value != nullptr; });
-  return list;
+Operands LaunchOp::getCommandOperands() {
+  Operands operands;
+  for (Value input : getInputs())
+    operands.push_back({input, {.name = "operand"}});
+  for (Value output : getOutputs())
+    operands.push_back({output, {.name = "result", .role = Role::write}});
+  return operands;
 }
 
-Values AttentionOp::getReads() {
-  return present({getQuery(), getKey(), getValue(), getMask(), getSeed(), getStep()});
+Operands MatmulOp::getCommandOperands() {
+  return present(*this, getAccumulate() ? kAccumulatingMatmulOperands : kMatmulOperands);
 }
-Values AttentionOp::getWrites() { return {getResult(), getLogSumExp()}; }
+Operands ConvOp::getCommandOperands() { return present(*this, kConvOperands); }
+Operands AttentionOp::getCommandOperands() {
+  return present(*this, ArrayRef(kAttentionOperands).take_front(kForwardAttentionOperands));
+}
+Operands AttentionGradientOp::getCommandOperands() { return present(*this, kAttentionGradientOperands); }
 
-Values AttentionGradientOp::getReads() {
-  return present({getCotangent(), getResult(), getLogSumExp(), getQuery(), getKey(), getValue(), getMask(),
-                  getSeed(), getStep()});
-}
-Values AttentionGradientOp::getWrites() {
-  return present(
-      {getQueryCotangent(), getKeyCotangent(), getValueCotangent(), getMaskCotangent(), getWorkspace()});
+Operands UploadOp::getCommandOperands() { return {{getTo(), kDestination}}; }
+Operands DownloadOp::getCommandOperands() { return {{getFrom(), kSource}}; }
+Operands CopyOp::getCommandOperands() { return {{getFrom(), kSource}, {getTo(), kDestination}}; }
+Operands FillOp::getCommandOperands() { return {{getTo(), kDestination}}; }
+Operands RecordOp::getCommandOperands() { return {}; }
+Operands WaitOp::getCommandOperands() { return {}; }
+
+/// Each buffer once for each way in which it is used.
+Operands RepeatOp::getCommandOperands() {
+  Operands operands;
+  DenseSet<std::pair<Value, unsigned>> seen;
+  for (auto command : getBody().getOps<CommandOpInterface>())
+    for (const CommandOperand &operand : command.getCommandOperands())
+      if (seen.insert({operand.buffer, static_cast<unsigned>(operand.use.role)}).second)
+        operands.push_back(operand);
+  return operands;
 }
 
 LogicalResult FillOp::verify() {
@@ -477,28 +472,5 @@ LogicalResult FillOp::verify() {
     return emitOpError("writes ") << getValue() << ", which is no number";
   return success();
 }
-
-Values UploadOp::getReads() { return {}; }
-Values UploadOp::getWrites() { return {getTo()}; }
-Values DownloadOp::getReads() { return {getFrom()}; }
-Values DownloadOp::getWrites() { return {}; }
-Values CopyOp::getReads() { return {getFrom()}; }
-Values CopyOp::getWrites() { return {getTo()}; }
-Values FillOp::getReads() { return {}; }
-Values FillOp::getWrites() { return {getTo()}; }
-Values RecordOp::getReads() { return {}; }
-Values RecordOp::getWrites() { return {}; }
-Values WaitOp::getReads() { return {}; }
-Values WaitOp::getWrites() { return {}; }
-
-static Values collect(RepeatOp repeat, Values (CommandOpInterface::*accesses)()) {
-  llvm::SetVector<Value> values;
-  for (auto command : repeat.getBody().getOps<CommandOpInterface>())
-    for (Value value : (command.*accesses)())
-      values.insert(value);
-  return values.takeVector();
-}
-Values RepeatOp::getReads() { return collect(*this, &CommandOpInterface::getReads); }
-Values RepeatOp::getWrites() { return collect(*this, &CommandOpInterface::getWrites); }
 
 } // namespace gpuc::plan

@@ -9,6 +9,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "runtime/plan/roles.h"
 
 #include <optional>
 
@@ -21,6 +22,19 @@
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/plan/PlanAttributes.h.inc"
+
+namespace gpuc::plan {
+
+/// A buffer, or a view of one, that a command touches, and what it is there for.
+struct CommandOperand {
+  mlir::Value buffer;
+  OperandUse use;
+};
+
+/// Those whose role is wanted.
+llvm::SmallVector<mlir::Value> buffersOf(llvm::ArrayRef<CommandOperand> operands, bool (*isWanted)(Role));
+
+} // namespace gpuc::plan
 
 #include "dialects/plan/PlanInterfaces.h.inc"
 

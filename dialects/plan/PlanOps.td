@@ -13,6 +13,7 @@ class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemo
 def BufferOp : DeclareOpInterfaceMethods<BufferOpInterface>;
 def CommandOp : DeclareOpInterfaceMethods<CommandOpInterface>;
 
+/// Its operands have the order of its kind's table in runtime/plan/roles.h.
 class Plan_Command<string mnemonic, list<Trait> traits = []> : Plan_Op<mnemonic, traits # [CommandOp]>;
 
 /// A place in the arena, in hexadecimal: `at 0x1A00`.
@@ -183,8 +184,8 @@ def MatmulOp : Plan_Command<"matmul", [AttrSizedOperandSegments]> {
     f32; the host has no such products. The workspace's size is the cap within which the device chooses its algorithm.
   }];
   let arguments = (ins Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
-                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$mask,
-                       Optional<Plan_AnyBuffer>:$workspace, UnitAttr:$accumulate,
+                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace,
+                       Optional<Plan_AnyBuffer>:$mask, UnitAttr:$accumulate,
                        UnitAttr:$relu, UnitAttr:$tf32,
                        UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, TypeAttr:$element, I64Attr:$batch, I64Attr:$m, I64Attr:$n, I64Attr:$k);
   let assemblyFormat = [{
@@ -208,8 +209,8 @@ def ConvOp : Plan_Command<"conv", [AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins Plan_ConvKindAttr:$kind, Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
-                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$mask,
-                       Optional<Plan_AnyBuffer>:$workspace, TypeAttr:$element, I64Attr:$batch,
+                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace,
+                       Optional<Plan_AnyBuffer>:$mask, TypeAttr:$element, I64Attr:$batch,
                        DenseI64ArrayAttr:$input,
                        DenseI64ArrayAttr:$filter, DenseI64ArrayAttr:$output, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, I64Attr:$groups, UnitAttr:$relu,
@@ -243,9 +244,9 @@ def AttentionOp : Plan_Attention<"attention"> {
     plan.attention %q, %k, %v mask %m strides [64, 0, 0, 1] -> %y, %lse : f32 batch 12 heads 4 groups 4 queries 64 keys 64 width 32 value_width 32 scale 1.767767e-01 strides [24576, 32, 384, 24576, 32, 384, 24576, 32, 384, 8192, 32, 128] causal
     ```
   }];
-  let arguments = !con((ins Plan_AnyBuffer:$query, Plan_AnyBuffer:$key, Plan_AnyBuffer:$value,
-                            Optional<Plan_AnyBuffer>:$mask, Optional<Plan_AnyBuffer>:$seed,
-                            Optional<Plan_AnyBuffer>:$step, Plan_AnyBuffer:$result, Plan_AnyBuffer:$log_sum_exp), shape);
+  let arguments = !con((ins Plan_AnyBuffer:$query, Plan_AnyBuffer:$key, Plan_AnyBuffer:$value, Plan_AnyBuffer:$result,
+                            Plan_AnyBuffer:$log_sum_exp, Optional<Plan_AnyBuffer>:$mask,
+                            Optional<Plan_AnyBuffer>:$seed, Optional<Plan_AnyBuffer>:$step), shape);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` $mask^ `strides` $mask_strides)? (`dropout` $dropout^ `id` $id `of` $seed `,` $step)?
     `->` $result `,` $log_sum_exp `:` $element `batch` $batch `heads` $heads `groups` $groups `queries` $queries `keys` $keys
@@ -259,10 +260,10 @@ def AttentionGradientOp : Plan_Attention<"attention_gradient"> {
     As `gpuc.attention_gradient` says. `strides` goes on with cotangent and the cotangents of query, key and value; the
     mask's cotangent lies as the mask does. The workspace is what the target's gradient of this shape needs.
   }];
-  let arguments = !con((ins Plan_AnyBuffer:$cotangent, Plan_AnyBuffer:$result, Plan_AnyBuffer:$log_sum_exp,
-                            Plan_AnyBuffer:$query, Plan_AnyBuffer:$key, Plan_AnyBuffer:$value,
-                            Optional<Plan_AnyBuffer>:$mask, Optional<Plan_AnyBuffer>:$seed,
-                            Optional<Plan_AnyBuffer>:$step, Plan_AnyBuffer:$query_cotangent,
+  let arguments = !con((ins Plan_AnyBuffer:$query, Plan_AnyBuffer:$key, Plan_AnyBuffer:$value, Plan_AnyBuffer:$result,
+                            Plan_AnyBuffer:$log_sum_exp, Optional<Plan_AnyBuffer>:$mask,
+                            Optional<Plan_AnyBuffer>:$seed, Optional<Plan_AnyBuffer>:$step,
+                            Plan_AnyBuffer:$cotangent, Plan_AnyBuffer:$query_cotangent,
                             Plan_AnyBuffer:$key_cotangent, Plan_AnyBuffer:$value_cotangent,
                             Optional<Plan_AnyBuffer>:$mask_cotangent, Optional<Plan_AnyBuffer>:$workspace), shape);
   let assemblyFormat = [{

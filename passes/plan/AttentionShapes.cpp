@@ -87,10 +87,11 @@ void createAttention(OpBuilder &builder, Location location, const AttentionShape
                          causal, builder.getDenseI64ArrayAttr(strides), maskStrides, dropout, id);
   };
   if (shape.kind == AttentionKind::forward)
-    create(plan::AttentionOp(), b.query, b.key, b.value, b.mask, b.seed, b.step, b.result, b.logSumExp);
+    create(plan::AttentionOp(), b.query, b.key, b.value, b.result, b.logSumExp, b.mask, b.seed, b.step);
   else
-    create(plan::AttentionGradientOp(), b.cotangent, b.result, b.logSumExp, b.query, b.key, b.value, b.mask,
-           b.seed, b.step, b.queryCotangent, b.keyCotangent, b.valueCotangent, b.maskCotangent, b.workspace);
+    create(plan::AttentionGradientOp(), b.query, b.key, b.value, b.result, b.logSumExp, b.mask, b.seed,
+           b.step, b.cotangent, b.queryCotangent, b.keyCotangent, b.valueCotangent, b.maskCotangent,
+           b.workspace);
 }
 
 } // namespace gpuc

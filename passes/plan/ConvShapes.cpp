@@ -76,8 +76,8 @@ int64_t convWorkspace(plan::TargetAttr target, const ConvShape &shape, bool tf32
 plan::ConvOp createConv(OpBuilder &builder, Location location, const ConvShape &s, Type element,
                         const ConvBuffers &b, bool tf32) {
   return plan::ConvOp::create(
-      builder, location, static_cast<plan::ConvKind>(s.kind), b.lhs, b.rhs, b.result, b.bias, b.mask,
-      b.workspace, element, s.batch, {s.in_channels, s.height.input, s.width.input},
+      builder, location, static_cast<plan::ConvKind>(s.kind), b.lhs, b.rhs, b.result, b.bias, b.workspace,
+      b.mask, element, s.batch, {s.in_channels, s.height.input, s.width.input},
       {s.out_channels, s.groupInputs(), s.height.kernel, s.width.kernel},
       {s.out_channels, s.height.output, s.width.output}, {s.height.stride, s.width.stride},
       {s.height.low, s.height.high, s.width.low, s.width.high}, {s.height.dilation, s.width.dilation},

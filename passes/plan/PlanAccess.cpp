@@ -91,14 +91,18 @@ LogicalResult AddressSpace::append(plan::CommandOpInterface command, uint64_t ru
     counts.pop_back();
     return success();
   }
+  const SmallVector<plan::CommandOperand> operands = command.getCommandOperands();
   for (bool write : {false, true})
-    for (Value value : write ? command.getWrites() : command.getReads()) {
+    for (const auto &[value, use] : operands) {
+      if (!(write ? isWritten(use.role) : isRead(use.role)))
+        continue;
       plan::Range range = plan::rangeOf(value);
       FailureOr<int64_t> base = address(range.buffer, run, command);
       if (failed(base))
         return failure();
-      Access access{command,    value, write, ownerOf(range.buffer), *base + range.offsetAt(iterations),
-                    range.size, {}};
+      Access access{
+          command,    value, write, use.role, ownerOf(range.buffer), *base + range.offsetAt(iterations),
+          range.size, {}};
       for (auto [index, count] : llvm::enumerate(counts)) {
         size_t depth = iterations.size() + index;
         access.loops.push_back({depth < range.strides.size() ? range.strides[depth] : 0, count});

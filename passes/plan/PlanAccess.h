@@ -26,7 +26,8 @@ private:
 struct Access {
   plan::CommandOpInterface command;
   mlir::Value value; // the command's operand
-  bool write;
+  bool write;        // of an operand that is added to one access is a write, and one is not
+  Role role;
   mlir::Operation *owner; // what the bytes belong to: a variable, a constant, or a buffer of the program
   int64_t first, size;    // bytes of the arena in the first iteration
   llvm::SmallVector<Loop, 2> loops; // outermost first

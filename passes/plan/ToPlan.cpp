@@ -241,8 +241,8 @@ private:
     Value sum = sums.lookup(matmul.getResult());
     plan::MatmulOp::create(
         builder, product.location, buffers.lookup(matmul.getLhs()), buffers.lookup(matmul.getRhs()),
-        sum ? sum : bufferFor(product.result, product.name), biasBuffer(epilogue.bias), maskBuffer(epilogue),
-        workspace,
+        sum ? sum : bufferFor(product.result, product.name), biasBuffer(epilogue.bias), workspace,
+        maskBuffer(epilogue),
         /*accumulate=*/sum != nullptr, epilogue.relu, ir::isTf32(matmul), matmul.getTransposeLhs(),
         matmul.getTransposeRhs(), result.getElementType(), shape.batch, shape.m, shape.n, shape.k);
     return success();

@@ -228,7 +228,7 @@ private:
     }
     bool apart = a.first + a.size <= b.first || b.first + b.size <= a.first;
     return apart ||
-           (a.write != b.write && a.first == b.first && a.size == b.size && updatesInPlace(a.command, i, j));
+           (a.write != b.write && a.first == b.first && a.size == b.size && updatesInPlace(a, i, b, j));
   }
 
   /// Whether the distance of the two is the same in all iterations.
@@ -237,13 +237,12 @@ private:
                         [](auto pair) { return std::get<0>(pair).stride == std::get<1>(pair).stride; });
   }
 
-  /// Reads come first in the list of accesses, then writes.
-  bool updatesInPlace(Operation *command, size_t read, size_t write) {
-    if (auto matmul = dyn_cast<plan::MatmulOp>(command)) {
-      size_t reads = matmul.getReads().size();
-      return matmul.getAccumulate() && read == reads - 1 && write == reads; // each element by itself
-    }
-    auto launch = dyn_cast<plan::LaunchOp>(command);
+  /// Whether a command may read and write the same bytes by these two. Reads come first in the list of
+  /// accesses, then writes.
+  bool updatesInPlace(const Access &a, size_t read, const Access &b, size_t write) {
+    if (a.value == b.value && a.role == Role::accumulate && b.role == Role::accumulate)
+      return true; // each element by itself
+    auto launch = dyn_cast<plan::LaunchOp>(*a.command);
     if (!launch)
       return false;
     auto kernel = kernels.lookup<plan::KernelOp>(launch.getKernel());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace gpuc {
@@ -66,6 +67,9 @@ constexpr std::array<OperandUse, 14> attentionOperands(bool is_gradient) {
 }
 inline constexpr auto kAttentionOperands = attentionOperands(false);
 inline constexpr auto kAttentionGradientOperands = attentionOperands(true);
+
+/// Those from the first on that attention itself may have.
+inline constexpr size_t kForwardAttentionOperands = 8;
 
 /// Of copies and fills; those from and to the host have one of them in the arena.
 inline constexpr OperandUse kSource = {.name = "source", .by_rows = true};
