@@ -14,33 +14,12 @@ namespace gpuc {
 // Access
 //===----------------------------------------------------------------------===//
 
-/// By how much all iterations of a loop but the first lie off, or the nearest number that one can still count
-/// with.
-static int64_t reach(Loop loop) {
-  constexpr int64_t most = 4 * plan::kMostNumber;
-  return std::clamp(plan::saturatingProduct({loop.stride, loop.count - 1}), -most, most);
-}
-
-int64_t Access::lower() const {
-  int64_t at = first;
-  for (Loop loop : loops)
-    at += std::min<int64_t>(0, reach(loop));
-  return at;
-}
-
-int64_t Access::upper() const {
-  int64_t at = first + size;
-  for (Loop loop : loops)
-    at += std::max<int64_t>(0, reach(loop));
-  return at;
-}
-
 bool Access::isDense() const {
   int64_t extent = size; // of the loops inside
   for (Loop loop : llvm::reverse(loops)) {
     if (loop.count > 1 && std::abs(loop.stride) > extent)
       return false;
-    extent += std::abs(reach(loop));
+    extent += std::abs(reachOf(loop));
   }
   return true;
 }
@@ -53,7 +32,7 @@ Access Access::inIteration(int64_t iteration) const {
 }
 
 bool Access::meets(const Access &other, Effort &effort) const {
-  if (upper() <= other.lower() || other.upper() <= lower())
+  if (!bytes().meets(other.bytes()))
     return false;
   if (isDense() && other.isDense())
     return true;
@@ -115,7 +94,7 @@ LogicalResult AddressSpace::append(plan::CommandOpInterface command, uint64_t ru
 }
 
 LogicalResult AddressSpace::check(const Access &access, plan::BufferOpInterface buffer, int64_t base) const {
-  int64_t lower = access.lower(), upper = access.upper();
+  const auto [lower, upper] = access.bytes();
   Operation *command = access.command;
   if (lower < 0 || upper > bytes_)
     return command->emitOpError("touches ") << buffer.getBufferName() << " at bytes [" << lower << ", "

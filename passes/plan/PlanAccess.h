@@ -3,13 +3,9 @@
 
 #include "dialects/plan/PlanOps.h"
 
-namespace gpuc {
+#include "runtime/plan/footprint.h"
 
-/// Iterations 0 … count - 1, each `stride` bytes on.
-struct Loop {
-  int64_t stride;
-  int64_t count;
-};
+namespace gpuc {
 
 /// How many iterations may be looked at one by one, where their addresses follow no rule that spares it.
 class Effort {
@@ -33,8 +29,9 @@ struct Access {
   llvm::SmallVector<Loop, 2> loops; // outermost first
 
   /// The smallest range that holds all of it.
-  int64_t lower() const;
-  int64_t upper() const;
+  ByteRange bytes() const { return overLoops({first, first + size}, loops); }
+  int64_t lower() const { return bytes().begin; }
+  int64_t upper() const { return bytes().end; }
 
   /// Whether it touches every byte of that range.
   bool isDense() const;

@@ -23,7 +23,7 @@ struct Touch {
 
 /// Two that are cut alike at whatever iteration they meet: their places are then the same, or apart.
 bool fallOnOneGrid(const Footprint& a, const Footprint& b) {
-  const uint64_t between = std::max(a.bytes.begin, b.bytes.begin) - std::min(a.bytes.begin, b.bytes.begin);
+  const int64_t between = std::max(a.bytes.begin, b.bytes.begin) - std::min(a.bytes.begin, b.bytes.begin);
   return a.size == b.size && a.step % a.size == 0 && b.step % b.size == 0 && between % a.size == 0;
 }
 

@@ -84,8 +84,8 @@ class Collector {
     for (Touched& touched : iterations_) {
       touched.all.push_back(range);
       if (written) touched.written.push_back(range);
-      range.begin += static_cast<uint64_t>(strideOf(operand, 0));
-      range.end += static_cast<uint64_t>(strideOf(operand, 0));
+      range.begin += strideOf(operand, 0);
+      range.end += strideOf(operand, 0);
     }
   }
 

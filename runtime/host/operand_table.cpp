@@ -108,11 +108,12 @@ void OperandTable::noteStrides(void** entry, const fb::Operand& operand) {
 void OperandTable::noteAccess(void** entry, uint64_t begin, const CommandOperand& added) {
   if (!isMainStream()) return;
   const fb::Operand& operand = *added.operand;
-  const ByteRange bytes = overRepeats({begin, begin + operand.size()}, operand, repeat_counts_);
+  const auto first = static_cast<int64_t>(begin), size = static_cast<int64_t>(operand.size());
+  const ByteRange bytes = overLoops({first, first + size}, loopsOf(operand, repeat_counts_));
   out_.accesses.push_back({.command = static_cast<uint32_t>(list_->size()),
                            .operand = static_cast<uint32_t>(entry - operands_),
-                           .begin = bytes.begin,
-                           .end = bytes.end,
+                           .begin = static_cast<uint64_t>(bytes.begin),
+                           .end = static_cast<uint64_t>(bytes.end),
                            .bytes = operand.size(),
                            .written = isWritten(added.use.role),
                            .by_rows = added.use.by_rows});

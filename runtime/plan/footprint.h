@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "runtime/plan/access.h"
 
@@ -11,21 +12,34 @@ namespace gpuc {
 
 /// Bytes [begin, end) of the arena.
 struct ByteRange {
-  uint64_t begin, end;
+  int64_t begin, end;
 
   bool meets(const ByteRange& other) const { return begin < other.end && other.begin < end; }
 };
 
-/// All that lies at `first` in the first iterations and moves with `operand`'s strides. `counts` are those of
-/// the repeats around it, outermost first, of which the first takes the stride of depth `outermost`.
-ByteRange overRepeats(ByteRange first, const fb::Operand& operand, std::span<const uint64_t> counts,
-                      uint32_t outermost = 0);
+/// Iterations 0 … count - 1 of a repeat, or slots of an input, each `stride` bytes on.
+struct Loop {
+  int64_t stride;
+  int64_t count;
+};
+
+/// By how much the last iteration lies off the first. What lies farther off than any arena reaches is given
+/// as that far off, so that nobody's numbers need be proven before they are added up.
+int64_t reachOf(Loop loop);
+
+/// The smallest range that holds `first` in all iterations of the loops.
+ByteRange overLoops(ByteRange first, std::span<const Loop> loops);
+
+/// How an operand moves with the repeats around it, whose `counts` are outermost first, and of which the
+/// first takes the stride of depth `outermost`.
+std::vector<Loop> loopsOf(const fb::Operand& operand, std::span<const uint64_t> counts,
+                          uint32_t outermost = 0);
 
 /// All that an operand ever touches.
 struct Footprint {
   ByteRange bytes;
-  uint64_t size;  // touched at a time
-  uint64_t step;  // the places of these differ by multiples of it; 0: there is one
+  int64_t size;  // touched at a time
+  int64_t step;  // the places of these differ by multiples of it; 0: there is one
 };
 
 /// In any slot of an input, and with `counts` and `outermost` as above.
