@@ -8,9 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/cuda/conv.h"
 #include "runtime/cuda/driver.h"
-#include "runtime/cuda/matmul.h"
+#include "runtime/cuda/library_call.h"
 
 namespace gpuc::cuda {
 
@@ -28,7 +27,7 @@ struct MovingAddress {
 };
 
 struct CudaCommand {
-  enum class Kind : uint8_t { launch, matmul, conv, upload, download, copy, fill, record, wait, repeat };
+  enum class Kind : uint8_t { launch, library, upload, download, copy, fill, record, wait, repeat };
 
   struct Launch {
     CUfunction function;
@@ -62,8 +61,7 @@ struct CudaCommand {
   CUdeviceptr* operands = nullptr;  // into the address table
   union {
     Launch launch = {};
-    const Matmul* matmul;
-    const Conv* conv;
+    const LibraryCall* library;
     Copy copy;
     Fill fill;
     EventRing* record;
@@ -115,8 +113,7 @@ struct CudaProgram {
   std::vector<DirectInput> direct_inputs;
   std::vector<Output> outputs;
   std::deque<EventRing> events;
-  std::vector<std::unique_ptr<Matmul>> matmuls;
-  std::vector<std::unique_ptr<Conv>> convs;
+  std::vector<std::unique_ptr<LibraryCall>> library_calls;
   std::deque<std::vector<MovingAddress>> moving;  // one for each repeat
   // For each slot and stream: its last upload from the slot's staging.
   std::vector<std::vector<Event>> staging_read;

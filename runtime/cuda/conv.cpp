@@ -1,5 +1,6 @@
 #include "runtime/cuda/conv.h"
 
+#include <algorithm>
 #include <cinttypes>
 
 namespace gpuc::cuda {
@@ -32,8 +33,14 @@ Result<std::unique_ptr<Conv>> Conv::create(const DnnHandle& handle, const fb::Co
   return std::unique_ptr<Conv>(new Conv(handle, conv.kind(), std::move(graph), *std::move(engine)));
 }
 
-Status Conv::bind(const ConvAddresses& addresses) {
-  if (packs_.count(addresses)) return okStatus();
+Conv::Addresses Conv::keyOf(const CUdeviceptr* addresses) {
+  Addresses key;
+  std::copy_n(addresses, key.size(), key.begin());
+  return key;
+}
+
+Status Conv::bind(const CUdeviceptr* addresses) {
+  if (packs_.count(keyOf(addresses))) return okStatus();
   // What is read and what is written is the tensor that the kind says.
   const bool forward = kind_ == fb::ConvKind::forward;
   const int64_t read = forward ? ConvGraph::kInput : ConvGraph::kOutput;
@@ -42,23 +49,23 @@ Status Conv::bind(const ConvAddresses& addresses) {
                           : kind_ == fb::ConvKind::input_gradient ? ConvGraph::kInput
                                                                   : ConvGraph::kFilter;
   const int64_t ids[] = {read, other, written, ConvGraph::kBias};
-  auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
-  void* pointers[] = {pointer(addresses.a), pointer(addresses.b), pointer(addresses.c),
-                      pointer(addresses.bias)};
-  const int64_t count = addresses.bias ? 4 : 3;
-  void* workspace = pointer(addresses.workspace);
+  auto pointer = [&](size_t operand) { return reinterpret_cast<void*>(addresses[operand]); };
+  enum { a, b, c, bias, scratch };
+  void* pointers[] = {pointer(a), pointer(b), pointer(c), pointer(bias)};
+  const int64_t count = addresses[bias] ? 4 : 3;
+  void* workspace = pointer(scratch);
   GPUC_ASSIGN_OR_RETURN(DnnDescriptor pack,
                         DnnDescriptor::create(dnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));
   GPUC_RETURN_IF_ERROR(pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, ids));
   GPUC_RETURN_IF_ERROR(pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, pointers));
   GPUC_RETURN_IF_ERROR(pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace));
   GPUC_RETURN_IF_ERROR(pack.finalize());
-  packs_[addresses] = std::move(pack);
+  packs_[keyOf(addresses)] = std::move(pack);
   return okStatus();
 }
 
-Status Conv::enqueue(const ConvAddresses& addresses) const {
-  auto pack = packs_.find(addresses);
+Status Conv::enqueue(const CUdeviceptr* addresses, CUstream) const {
+  auto pack = packs_.find(keyOf(addresses));
   if (pack == packs_.end()) return errorf("conv: an address that was not there when the plan was loaded");
   return dnn_.check(dnn_.cudnnBackendExecute(handle_, engine_.plan.get(), pack->second.get()),
                     "cudnnBackendExecute");

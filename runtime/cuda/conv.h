@@ -1,21 +1,17 @@
 // A plan's convolution through cuDNN: graph, engine and addresses are fixed when the plan is loaded.
 #pragma once
 
-#include <compare>
+#include <array>
 #include <map>
 #include <memory>
 
 #include "runtime/cuda/conv_engine.h"
+#include "runtime/cuda/library_call.h"
+#include "runtime/plan/roles.h"
 
 namespace gpuc::cuda {
 
-/// Addresses of one execution, in the order of the command's operands.
-struct ConvAddresses {
-  CUdeviceptr a = 0, b = 0, c = 0, bias = 0, workspace = 0;  // bias: 0 where there is none
-  auto operator<=>(const ConvAddresses&) const = default;
-};
-
-class Conv {
+class Conv final : public LibraryCall {
  public:
   /// Chooses an engine within the command's workspace. f32 is computed in f32, or in TF32 where the command
   /// says so; f16 and bf16 are summed in f32. `alignment`: of every address that the command will see, in
@@ -24,12 +20,16 @@ class Conv {
                                               uint32_t alignment);
 
   /// Makes cuDNN's pack of these addresses, so that a step makes none. Twice is once.
-  Status bind(const ConvAddresses& addresses);
+  bool mustBeBound() const override { return true; }
+  Status bind(const CUdeviceptr* addresses) override;
 
-  /// Enqueues one execution on the handle's stream. Error: the addresses were not bound.
-  Status enqueue(const ConvAddresses& addresses) const;
+  /// On the handle's stream. Error: the addresses were not bound.
+  Status enqueue(const CUdeviceptr* addresses, CUstream stream) const override;
 
  private:
+  using Addresses = std::array<CUdeviceptr, kConvOperands.size()>;
+  static Addresses keyOf(const CUdeviceptr* addresses);
+
   Conv(const DnnHandle& handle, fb::ConvKind kind, ConvGraph graph, ConvEngine engine)
       : dnn_(handle.dnn()),
         handle_(handle.get()),
@@ -42,7 +42,7 @@ class Conv {
   fb::ConvKind kind_;
   ConvGraph graph_;
   ConvEngine engine_;
-  std::map<ConvAddresses, DnnDescriptor> packs_;
+  std::map<Addresses, DnnDescriptor> packs_;
 };
 
 }  // namespace gpuc::cuda

@@ -87,15 +87,8 @@ Status enqueue(const Driver& driver, CudaCommand& command, CUstream stream) {
   switch (command.kind) {
     case CudaCommand::Kind::launch:
       return launch(driver, command, stream);
-    case CudaCommand::Kind::matmul: {
-      const CUdeviceptr* operands = command.operands;
-      return command.matmul->enqueue({operands[0], operands[1], operands[2], operands[3], operands[4]},
-                                     stream);
-    }
-    case CudaCommand::Kind::conv: {
-      const CUdeviceptr* operands = command.operands;
-      return command.conv->enqueue({operands[0], operands[1], operands[2], operands[3], operands[4]});
-    }
+    case CudaCommand::Kind::library:
+      return command.library->enqueue(command.operands, stream);
     case CudaCommand::Kind::upload:
     case CudaCommand::Kind::download:
     case CudaCommand::Kind::copy:

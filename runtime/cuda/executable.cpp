@@ -43,11 +43,7 @@ class CudaExecutable : public Executable {
     std::vector<CUfunction> kernels;
     GPUC_RETURN_IF_ERROR(loadCode(kernels));
     GPUC_RETURN_IF_ERROR(copyConstants());
-    if (hasMatmul(plan_.root())) {
-      GPUC_ASSIGN_OR_RETURN(const Blas* blas, Blas::get());
-      GPUC_ASSIGN_OR_RETURN(blas_, BlasHandle::create(*blas));
-    }
-    GPUC_RETURN_IF_ERROR(openDnn());
+    GPUC_ASSIGN_OR_RETURN(libraries_, Libraries::open(plan_.root(), streams_));
     GPUC_RETURN_IF_ERROR(lowerPrograms(kernels));
     return wait();
   }
@@ -154,17 +150,6 @@ class CudaExecutable : public Executable {
     return okStatus();
   }
 
-  /// A context for each stream that convolves, so that a step need not move one from stream to stream.
-  Status openDnn() {
-    dnn_.resize(streams_.size());
-    for (size_t s = 0; s < streams_.size(); ++s) {
-      if (!hasConvOnStream(plan_.root(), s)) continue;
-      GPUC_ASSIGN_OR_RETURN(const Dnn* dnn, Dnn::get());
-      GPUC_ASSIGN_OR_RETURN(dnn_[s], DnnHandle::create(*dnn, streams_[s].get()));
-    }
-    return okStatus();
-  }
-
   Status copyConstants() {
     for (const fb::Constant* constant : each(plan_.root().constants()))
       GPUC_RETURN_IF_ERROR(write(plan_.root().buffers()->Get(constant->buffer())->offset(),
@@ -174,7 +159,7 @@ class CudaExecutable : public Executable {
 
   Status lowerPrograms(const std::vector<CUfunction>& kernels) {
     auto* pinned = static_cast<std::byte*>(pinned_.get());
-    LoweringContext context{driver_, blas_, dnn_, arena_.get(), kernels};
+    LoweringContext context{driver_, libraries_, arena_.get(), kernels};
     for (const fb::Program* program : each(plan_.root().programs())) {
       Result<std::unique_ptr<CudaProgram>> lowered = lowerProgram(plan_.root(), *program, pinned, context);
       if (!lowered.ok())
@@ -264,9 +249,8 @@ class CudaExecutable : public Executable {
   DeviceMemory arena_;
   PinnedMemory pinned_;
   Module module_;
-  BlasHandle blas_;
   std::vector<Stream> streams_;
-  std::vector<DnnHandle> dnn_;  // by stream
+  Libraries libraries_;
   std::vector<Event> stream_ends_;
   std::vector<std::unique_ptr<CudaProgram>> programs_;
   size_t last_program_ = ~size_t{0};

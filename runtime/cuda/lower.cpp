@@ -1,7 +1,6 @@
 #include "runtime/cuda/lower.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "runtime/plan/access.h"
@@ -141,16 +140,6 @@ class Lowering {
       case fb::Work::Launch:
         lowerLaunch(command, result);
         break;
-      case fb::Work::Matmul:
-        GPUC_RETURN_IF_ERROR(lowerMatmul(command, result));
-        break;
-      case fb::Work::Attention:
-        return errorf(
-            "attention: cuda has no kernel for it whole; compile the model, not a later stage of it, "
-            "with --target=cuda");
-      case fb::Work::Conv:
-        GPUC_RETURN_IF_ERROR(lowerConv(command, result));
-        break;
       case fb::Work::Copy:
         GPUC_RETURN_IF_ERROR(lower(*command.work_as_Copy(), result));
         break;
@@ -161,11 +150,14 @@ class Lowering {
         result.kind = CudaCommand::Kind::record;
         result.record = &out_.events[command.work_as_Record()->event()];
         break;
-      default: {
+      case fb::Work::Wait: {
         const fb::Wait& wait = *command.work_as_Wait();
         result.kind = CudaCommand::Kind::wait;
         result.wait = {.event = &out_.events[wait.event()], .distance = wait.distance(), .executions = 0};
+        break;
       }
+      default:
+        GPUC_RETURN_IF_ERROR(lowerLibraryCall(command, result));
     }
     stream_->commands.push_back(result);
     return okStatus();
@@ -181,25 +173,15 @@ class Lowering {
     for (const auto& [operand, use] : operandsOf(command)) addOperand(operand);
   }
 
-  Status lowerMatmul(const fb::Command& command, CudaCommand& result) {
-    const uint32_t alignment = addAligned(operandsOf(command));
-    GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Matmul> kernel,
-                          Matmul::create(context_.blas, *command.work_as_Matmul(), alignment));
-    result.kind = CudaCommand::Kind::matmul;
-    result.matmul = out_.matmuls.emplace_back(std::move(kernel)).get();
-    return okStatus();
-  }
-
-  Status lowerConv(const fb::Command& command, CudaCommand& result) {
+  Status lowerLibraryCall(const fb::Command& command, CudaCommand& result) {
     const std::vector<CommandOperand> operands = operandsOf(command);
     const uint32_t alignment = addAligned(operands);
-    const DnnHandle& handle = context_.dnn[out_.streams.size() - 1];
-    GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Conv> kernel,
-                          Conv::create(handle, *command.work_as_Conv(), alignment));
-    result.kind = CudaCommand::Kind::conv;
-    result.conv = kernel.get();
-    out_.convs.push_back(std::move(kernel));
-    return bindConv(*out_.convs.back(), operands, result.operands);
+    GPUC_ASSIGN_OR_RETURN(std::unique_ptr<LibraryCall> call,
+                          context_.libraries.prepare(command, out_.streams.size() - 1, alignment));
+    result.kind = CudaCommand::Kind::library;
+    result.library = call.get();
+    LibraryCall& prepared = *out_.library_calls.emplace_back(std::move(call));
+    return prepared.mustBeBound() ? bind(prepared, operands, result.operands) : okStatus();
   }
 
   /// The next operands; by how much all of their addresses are aligned.
@@ -214,19 +196,20 @@ class Lowering {
 
   /// Binds whatever addresses the command will see: in each slot, in each iteration of the repeats around it.
   /// `first`: those of the first slot and iterations.
-  Status bindConv(Conv& conv, const std::vector<CommandOperand>& operands, const CUdeviceptr* first) {
+  Status bind(LibraryCall& call, const std::vector<CommandOperand>& operands, const CUdeviceptr* first) {
     // The loops in which an operand moves, and by how much: the slots, then the repeats from the outermost.
     struct Loop {
       uint64_t count;
-      std::array<uint64_t, kConvOperands.size()> strides;
+      std::vector<uint64_t> strides;  // of each operand
     };
     std::vector<Loop> loops;
     auto add = [&](uint64_t count, auto strideOfOperand) {
-      Loop loop{count, {}};
+      Loop loop{count, std::vector<uint64_t>(operands.size())};
       for (size_t i = 0; i < operands.size(); ++i)
         if (const fb::Operand* operand = operands[i].operand)
           loop.strides[i] = static_cast<uint64_t>(strideOfOperand(*operand));
-      if (loop.strides != Loop{}.strides) loops.push_back(loop);
+      const bool moves = std::any_of(loop.strides.begin(), loop.strides.end(), [](uint64_t s) { return s; });
+      if (moves) loops.push_back(std::move(loop));
     };
     add(plan_.input_slots(),
         [&](const fb::Operand& operand) { return slotStride(bufferOf(operand.buffer())); });
@@ -236,14 +219,13 @@ class Lowering {
     uint64_t combinations = 1;
     for (const Loop& loop : loops) combinations *= loop.count;
     for (uint64_t number = 0; number < combinations; ++number) {
-      std::array<CUdeviceptr, kConvOperands.size()> now;
-      std::copy_n(first, now.size(), now.begin());
+      std::vector<CUdeviceptr> now(first, first + operands.size());
       uint64_t rest = number;
       for (const Loop& loop : loops) {
         for (size_t i = 0; i < now.size(); ++i) now[i] += rest % loop.count * loop.strides[i];
         rest /= loop.count;
       }
-      GPUC_RETURN_IF_ERROR(conv.bind({now[0], now[1], now[2], now[3], now[4]}));
+      GPUC_RETURN_IF_ERROR(call.bind(now.data()));
     }
     return okStatus();
   }
@@ -350,32 +332,7 @@ class Lowering {
   size_t used_addresses_ = 0;
 };
 
-/// Whether any of the commands, or of those that they repeat, does this work.
-bool has(const Commands* commands, fb::Work work) {
-  for (const fb::Command* command : each(commands)) {
-    if (command->work_type() == work) return true;
-    if (const fb::Repeat* repeat = command->work_as_Repeat(); repeat && has(repeat->commands(), work))
-      return true;
-  }
-  return false;
-}
-
 }  // namespace
-
-bool hasMatmul(const fb::Plan& plan) {
-  for (const fb::Program* program : each(plan.programs()))
-    for (const fb::Stream* stream : each(program->streams()))
-      if (has(stream->commands(), fb::Work::Matmul)) return true;
-  return false;
-}
-
-bool hasConvOnStream(const fb::Plan& plan, size_t stream) {
-  for (const fb::Program* program : each(plan.programs()))
-    if (stream < countOf(program->streams()) &&
-        has(program->streams()->Get(static_cast<uint32_t>(stream))->commands(), fb::Work::Conv))
-      return true;
-  return false;
-}
 
 Result<std::unique_ptr<CudaProgram>> lowerProgram(const fb::Plan& plan, const fb::Program& program,
                                                   std::byte* pinned, const LoweringContext& context) {

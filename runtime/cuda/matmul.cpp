@@ -146,19 +146,18 @@ Status Matmul::choose(const fb::Matmul& matmul, uint32_t alignment) {
   return okStatus();
 }
 
-Status Matmul::enqueue(const MatmulAddresses& addresses, CUstream stream) const {
+Status Matmul::enqueue(const CUdeviceptr* addresses, CUstream stream) const {
   const float one = 1, beta = accumulate_ ? 1 : 0;
   const double wide_one = 1, wide_beta = beta;
-  auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
-  if (addresses.bias)
-    GPUC_RETURN_IF_ERROR(
-        setAttribute(blas_, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointer(addresses.bias)));
+  auto pointer = [&](size_t operand) { return reinterpret_cast<void*>(addresses[operand]); };
+  enum { a, b, c, bias, workspace };
+  if (addresses[bias])
+    GPUC_RETURN_IF_ERROR(setAttribute(blas_, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointer(bias)));
   return blas_.check(
       blas_.cublasLtMatmul(handle_, operation_, wide_ ? static_cast<const void*>(&wide_one) : &one,
-                           pointer(addresses.b), left_, pointer(addresses.a), right_,
-                           wide_ ? static_cast<const void*>(&wide_beta) : &beta, pointer(addresses.c),
-                           result_, pointer(addresses.c), result_, &algorithm_, pointer(addresses.workspace),
-                           workspace_bytes_, stream),
+                           pointer(b), left_, pointer(a), right_,
+                           wide_ ? static_cast<const void*>(&wide_beta) : &beta, pointer(c), result_,
+                           pointer(c), result_, &algorithm_, pointer(workspace), workspace_bytes_, stream),
       "cublasLtMatmul");
 }
 

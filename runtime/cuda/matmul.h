@@ -5,17 +5,11 @@
 
 #include <memory>
 
-#include "runtime/cuda/blas.h"
-#include "runtime/plan/access.h"
+#include "runtime/cuda/library_call.h"
 
 namespace gpuc::cuda {
 
-/// Addresses of one execution, in the order of the command's operands.
-struct MatmulAddresses {
-  CUdeviceptr a = 0, b = 0, c = 0, bias = 0, workspace = 0;
-};
-
-class Matmul {
+class Matmul final : public LibraryCall {
  public:
   /// Chooses the first of cuBLASLt's suggestions that fits the command's workspace and always sums in one
   /// order: no atomics, no partial results rounded to the output's type. f32 is computed in f32, in TF32
@@ -23,11 +17,11 @@ class Matmul {
   /// command will see, in bytes. Error: nothing fits.
   static Result<std::unique_ptr<Matmul>> create(const BlasHandle& handle, const fb::Matmul& matmul,
                                                 uint32_t alignment);
-  ~Matmul();
+  ~Matmul() override;
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  Status enqueue(const MatmulAddresses& addresses, CUstream stream) const;
+  Status enqueue(const CUdeviceptr* addresses, CUstream stream) const override;
 
  private:
   explicit Matmul(const BlasHandle& handle) : blas_(handle.blas()), handle_(handle.get()) {}
