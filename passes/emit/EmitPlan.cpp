@@ -16,6 +16,7 @@
 #include "passes/plan/PinnedBytes.h"
 
 #include "runtime/base/quote.h"
+#include "runtime/base/same_numbers.h"
 #include "runtime/base/version.h"
 #include "runtime/plan/header.h"
 #include "runtime/plan/plan.h"
@@ -26,6 +27,18 @@ using namespace mlir;
 
 namespace gpuc {
 namespace {
+
+static_assert(haveSameNumbers<fb::Category, plan::Category>(
+    fb::Category::MAX, {{fb::Category::parameter, plan::Category::parameter},
+                        {fb::Category::gradient, plan::Category::gradient},
+                        {fb::Category::optimizer, plan::Category::optimizer},
+                        {fb::Category::activation, plan::Category::activation},
+                        {fb::Category::workspace, plan::Category::workspace},
+                        {fb::Category::input, plan::Category::input},
+                        {fb::Category::constant, plan::Category::constant}}));
+static_assert(haveSameNumbers<fb::TargetKind, plan::TargetKind>(
+    fb::TargetKind::MAX,
+    {{fb::TargetKind::host, plan::TargetKind::host}, {fb::TargetKind::cuda, plan::TargetKind::cuda}}));
 
 fb::DataType dataType(Type element) {
   if (auto integer = dyn_cast<IntegerType>(element)) {

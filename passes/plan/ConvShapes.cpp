@@ -3,12 +3,19 @@
 #include "passes/plan/ConvShapes.h"
 
 #include "dialects/gpuc/Windows.h"
+#include "runtime/base/same_numbers.h"
 #include "runtime/workspace/conv_workspace.h"
 #include "runtime/workspace/cudnn_workspace.h"
 
 using namespace mlir;
 
 namespace gpuc {
+
+static_assert(haveSameNumbers<plan::ConvKind, ConvKind>(
+    static_cast<plan::ConvKind>(plan::getMaxEnumValForConvKind()),
+    {{plan::ConvKind::forward, ConvKind::forward},
+     {plan::ConvKind::input_gradient, ConvKind::input_gradient},
+     {plan::ConvKind::filter_gradient, ConvKind::filter_gradient}}));
 
 static DataType typeOf(Type element) {
   if (element.isF64())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/same_numbers.h"
 #include "runtime/host/attention.h"
 #include "runtime/host/conv.h"
 #include "runtime/plan/roles.h"
@@ -71,6 +72,18 @@ class AttentionLibraryKernel final
 //===----------------------------------------------------------------------===//
 // Shapes
 //===----------------------------------------------------------------------===//
+
+static_assert(haveSameNumbers<fb::ConvKind, ConvKind>(
+    fb::ConvKind::MAX, {{fb::ConvKind::forward, ConvKind::forward},
+                        {fb::ConvKind::input_gradient, ConvKind::input_gradient},
+                        {fb::ConvKind::filter_gradient, ConvKind::filter_gradient}}));
+static_assert(haveSameNumbers<fb::AttentionKind, AttentionKind>(
+    fb::AttentionKind::MAX, {{fb::AttentionKind::forward, AttentionKind::forward},
+                             {fb::AttentionKind::gradient, AttentionKind::gradient}}));
+static_assert(haveSameNumbers<fb::AttentionMask, AttentionMask>(
+    fb::AttentionMask::MAX, {{fb::AttentionMask::none, AttentionMask::none},
+                             {fb::AttentionMask::flags, AttentionMask::flags},
+                             {fb::AttentionMask::addends, AttentionMask::addends}}));
 
 ConvAxis axisOf(const fb::ConvAxis& axis) {
   return {.input = static_cast<int64_t>(axis.input()),

@@ -1,7 +1,29 @@
 #include "runtime/plan/describe.h"
 
+#include "runtime/base/data_type.h"
+#include "runtime/base/same_numbers.h"
+
 namespace gpuc {
 namespace {
+
+static_assert(haveSameNumbers<fb::VariableKind, VariableKind>(
+    fb::VariableKind::MAX, {{fb::VariableKind::parameter, VariableKind::parameter},
+                            {fb::VariableKind::statistic, VariableKind::statistic},
+                            {fb::VariableKind::optimizer, VariableKind::optimizer},
+                            {fb::VariableKind::counter, VariableKind::counter}}));
+static_assert(haveSameNumbers<fb::TargetKind, TargetKind>(fb::TargetKind::MAX,
+                                                          {{fb::TargetKind::host, TargetKind::host},
+                                                           {fb::TargetKind::cuda, TargetKind::cuda}}));
+static_assert(haveSameNumbers<fb::DataType, DataType>(fb::DataType::MAX,
+                                                      {{fb::DataType::f64, DataType::f64},
+                                                       {fb::DataType::f32, DataType::f32},
+                                                       {fb::DataType::f16, DataType::f16},
+                                                       {fb::DataType::bf16, DataType::bf16},
+                                                       {fb::DataType::i64, DataType::i64},
+                                                       {fb::DataType::i32, DataType::i32},
+                                                       {fb::DataType::i8, DataType::i8},
+                                                       {fb::DataType::ui8, DataType::ui8},
+                                                       {fb::DataType::i1, DataType::i1}}));
 
 VariableInfo describeVariable(const fb::Plan& plan, const fb::Variable& variable) {
   const fb::Buffer& buffer = *plan.buffers()->Get(variable.buffer());
