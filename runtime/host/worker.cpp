@@ -16,7 +16,10 @@ cpu_set_t coresOfThisThread() {
 }  // namespace
 
 Worker::Worker(SpinPolicy policy)
-    : policy_(policy), cores_(coresOfThisThread()), thread_([this] { loop(); }) {}
+    : policy_(policy), cores_(coresOfThisThread()), thread_([this] { loop(); }) {
+  // A thread's first moments may allocate on its behalf; they belong to construction, not to a step.
+  begun_.wait();
+}
 
 Worker::~Worker() {
   mailbox_.stop.store(true, std::memory_order_relaxed);
@@ -69,6 +72,7 @@ void Worker::leaveCore(int core) {
 }
 
 void Worker::loop() {
+  begun_.count_down();
   const SpinPolicy policy = policy_;  // not from a line that the caller writes to
   for (uint32_t seen = 0;;) {
     waitForChange(mailbox_.number, seen, policy);

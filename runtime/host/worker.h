@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <latch>
 #include <thread>
 
 #include "runtime/host/backoff.h"
@@ -23,6 +24,7 @@ struct RangeTask {
 /// start() and join() alternate and come from one thread at a time.
 class Worker {
  public:
+  /// Returns when the thread runs.
   explicit Worker(SpinPolicy policy);
   ~Worker();
   Worker(const Worker&) = delete;
@@ -63,6 +65,7 @@ class Worker {
   int late_in_a_row_ = 0;
   Mailbox mailbox_;
   alignas(64) std::atomic<uint32_t> progress_{0};
+  std::latch begun_{1};
   std::thread thread_;
 };
 
