@@ -1,7 +1,8 @@
 #include "passes/placement/Problem.h"
 
 #include <algorithm>
-#include <tuple>
+
+#include "passes/placement/LiveBytes.h"
 
 namespace gpuc::placement {
 namespace {
@@ -19,26 +20,6 @@ Status checkBuffer(const Buffer& buffer) {
   if (buffer.alignment < 1)
     return bufferError(buffer, "the alignment " + std::to_string(buffer.alignment) + " is less than 1");
   return okStatus();
-}
-
-struct Event {
-  int64_t time;
-  bool starts;
-  size_t buffer;
-};
-
-/// Starts and ends of all buffers in time; at equal times the ends come first, because intervals are
-/// half-open.
-std::vector<Event> eventsInTime(const Problem& problem) {
-  std::vector<Event> events;
-  for (size_t i = 0; i < problem.buffers.size(); ++i) {
-    events.push_back({problem.buffers[i].lower, true, i});
-    events.push_back({problem.buffers[i].upper, false, i});
-  }
-  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
-    return std::tie(a.time, a.starts, a.buffer) < std::tie(b.time, b.starts, b.buffer);
-  });
-  return events;
 }
 
 }  // namespace
@@ -66,16 +47,20 @@ Status checkProblem(const Problem& problem) {
 }
 
 Peak findPeak(const Problem& problem) {
+  std::vector<int64_t> starts;  // at no other time are there more bytes than before
+  for (const Buffer& buffer : problem.buffers) starts.push_back(buffer.lower);
+  std::sort(starts.begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  auto placeOf = [&](int64_t time) {
+    return std::lower_bound(starts.begin(), starts.end(), time) - starts.begin();
+  };
+
+  LiveBytes bytes(static_cast<int64_t>(starts.size()));
+  for (const Buffer& buffer : problem.buffers)
+    bytes.add(occupiedBytes(buffer), placeOf(buffer.lower), placeOf(buffer.upper));
   Peak peak;
-  int64_t live = 0;
-  for (const Event& event : eventsInTime(problem)) {
-    int64_t bytes = occupiedBytes(problem.buffers[event.buffer]);
-    live += event.starts ? bytes : -bytes;
-    if (live > peak.bytes) {
-      peak.bytes = live;
-      peak.time = event.time;
-    }
-  }
+  peak.bytes = bytes.peak();
+  if (peak.bytes > 0) peak.time = starts[static_cast<size_t>(bytes.peakTime())];
   for (size_t i = 0; i < problem.buffers.size(); ++i) {
     const Buffer& buffer = problem.buffers[i];
     if (buffer.size > 0 && buffer.lower <= peak.time && peak.time < buffer.upper) peak.live.push_back(i);

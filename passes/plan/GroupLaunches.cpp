@@ -19,6 +19,7 @@
 #include "passes/Passes.h"
 #include "passes/codegen/Codegen.h"
 #include "passes/codegen/KernelText.h"
+#include "passes/placement/LiveBytes.h"
 #include "passes/plan/CommandGraph.h"
 #include "passes/plan/InPlaceChains.h"
 #include "passes/plan/PlanAccess.h"
@@ -134,14 +135,14 @@ std::optional<Kind> kindOf(const Kernels &kernels, plan::LaunchOp launch) {
 }
 
 //===----------------------------------------------------------------------===//
-// Live bytes
+// How long buffers live
 //===----------------------------------------------------------------------===//
 
-/// The bytes that are live at each position of a program's main stream.
-class LiveBytes {
+/// Until when buffers live on a program's main stream, and how long they may.
+class Extents {
 public:
-  LiveBytes(ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes)
-      : chains_(module, program, lifetimes), bytes_(positionsOf(program) + 1) {
+  Extents(ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes)
+      : chains_(module, program, lifetimes), live_(positionsOf(program) + 1) {
     for (auto [buffer, lifetime] : lifetimes) {
       auto [entry, isNew] = spans_.insert({chains_.leader(buffer), {lifetime.lower, lifetime.upper, 0}});
       Span &span = entry->second;
@@ -150,8 +151,8 @@ public:
       span.bytes = llvm::alignTo(ir::sizeInBytes(buffer.getType()), kBufferAlignment);
     }
     for (const auto &[leader, span] : spans_)
-      add(span.bytes, span.lower, span.upper);
-    peak_ = *llvm::max_element(bytes_);
+      live_.add(span.bytes, span.lower, span.upper);
+    peak_ = live_.peak();
   }
 
   /// Lets what the command at `from` needs live until `to`, unless more bytes than ever before would be live
@@ -166,13 +167,13 @@ public:
       if (span.upper > to)
         continue;
       former.emplace_back(&span, span.upper);
-      add(span.bytes, span.upper, to + 1);
+      live_.add(span.bytes, span.upper, to + 1);
       span.upper = to + 1;
     }
-    if (*std::max_element(bytes_.begin() + from, bytes_.begin() + to + 1) <= peak_)
+    if (live_.most(from, to + 1) <= peak_)
       return true;
     for (auto [span, upper] : llvm::reverse(former)) {
-      add(-span->bytes, upper, span->upper);
+      live_.add(-span->bytes, upper, span->upper);
       span->upper = upper;
     }
     return false;
@@ -183,14 +184,9 @@ private:
     int64_t lower, upper, bytes;
   };
 
-  void add(int64_t bytes, int64_t lower, int64_t upper) {
-    for (int64_t position = lower; position < upper; ++position)
-      bytes_[position] += bytes;
-  }
-
   InPlaceChains chains_;
   llvm::MapVector<Operation *, Span> spans_; ///< By the chain's leader.
-  std::vector<int64_t> bytes_;
+  placement::LiveBytes live_;
   int64_t peak_ = 0;
 };
 
@@ -251,9 +247,9 @@ std::string nameOf(const Group &group, Kind::Role role) {
 
 class Grouping {
 public:
-  Grouping(Kernels &kernels, plan::ProgramOp program, plan::StreamOp stream, LiveBytes &bytes,
+  Grouping(Kernels &kernels, plan::ProgramOp program, plan::StreamOp stream, Extents &extents,
            int64_t mostOperands, int64_t mostBytes)
-      : kernels_(kernels), program_(program), graph_(commandsOf(stream.getBody().front())), bytes_(bytes),
+      : kernels_(kernels), program_(program), graph_(commandsOf(stream.getBody().front())), extents_(extents),
         mostOperands_(mostOperands), mostBytes_(mostBytes) {
     for (plan::CommandOpInterface command : graph_.commands)
       positions_.push_back(positions_.back() + positionsOf(command));
@@ -308,7 +304,7 @@ private:
       return false;
     if (llvm::any_of(graph_.successors[index],
                      [&](unsigned successor) { return places_[successor] <= group.last; }) ||
-        !bytes_.extend(launch, positions_[index], positions_[group.last]))
+        !extents_.extend(launch, positions_[index], positions_[group.last]))
       return false;
     group.members.push_back(launch);
     places_[index] = group.last;
@@ -370,7 +366,7 @@ private:
   plan::ProgramOp program_;
   CommandGraph graph_;
   SmallVector<unsigned> places_; ///< Where each command stands by now.
-  LiveBytes &bytes_;
+  Extents &extents_;
   int64_t mostOperands_, mostBytes_;
   std::vector<int64_t> positions_ = {0}; ///< Of each command, and the end.
   DenseSet<const void *> elsewhere_;     ///< Buffers that other streams touch.
@@ -406,8 +402,8 @@ struct GroupLaunches : impl::GroupLaunchesPassBase<GroupLaunches> {
     FailureOr<Lifetimes> lifetimes = computeLifetimes(program);
     if (failed(lifetimes))
       return failure();
-    LiveBytes bytes(module, program, *lifetimes);
-    Grouping(kernels, program, *streams.begin(), bytes, mostOperands, mostBytes).run();
+    Extents extents(module, program, *lifetimes);
+    Grouping(kernels, program, *streams.begin(), extents, mostOperands, mostBytes).run();
     return success();
   }
 };

@@ -6,6 +6,7 @@
 #include "passes/base/Locations.h"
 #include "passes/base/TargetDescription.h"
 #include "passes/layout/LayoutReport.h"
+#include "passes/placement/LiveBytes.h"
 #include "passes/plan/Lifetimes.h"
 #include "passes/plan/PinnedBytes.h"
 #include "passes/precision/PrecisionReport.h"
@@ -51,7 +52,25 @@ Instant lastingBytes(ModuleOp module) {
   return instant;
 }
 
-/// The instant at which the program has the most bytes live. Buffers that lie over one another count once.
+/// Where the program has the most bytes live. Buffers that lie over one another count once: what lives in one
+/// place, one after the other and at times together, is one span.
+int64_t peakPosition(const Lifetimes &lifetimes, int64_t positions) {
+  std::map<int64_t, SmallVector<std::pair<Lifetime, int64_t>>> places;
+  for (auto [buffer, lifetime] : lifetimes)
+    places[*buffer.getPlace()].push_back({lifetime, ir::sizeInBytes(buffer.getType())});
+  placement::LiveBytes live(positions);
+  for (auto &[place, buffers] : places) {
+    llvm::stable_sort(buffers, [](auto &a, auto &b) { return a.first.lower < b.first.lower; });
+    int64_t end = 0;
+    for (auto [lifetime, bytes] : buffers) {
+      live.add(bytes, std::max(end, lifetime.lower), lifetime.upper);
+      end = std::max(end, lifetime.upper);
+    }
+  }
+  return live.peakTime();
+}
+
+/// The bytes there.
 FailureOr<Instant> peakInstant(plan::ProgramOp program, int64_t slots, const Instant &lasting) {
   FailureOr<Lifetimes> lifetimes = computeLifetimes(program);
   if (failed(lifetimes))
@@ -60,17 +79,12 @@ FailureOr<Instant> peakInstant(plan::ProgramOp program, int64_t slots, const Ins
   for (auto input : program.getBody().getOps<plan::InputOp>())
     base.add("input", slots * ir::sizeInBytes(input.getType()));
 
+  const int64_t position = peakPosition(*lifetimes, positionsOf(program) + 1);
   Instant peak = base;
-  for (int64_t position = 0, end = positionsOf(program); position <= end; ++position) {
-    Instant instant = base;
-    DenseSet<int64_t> counted;
-    for (auto &[buffer, lifetime] : *lifetimes)
-      if (lifetime.lower <= position && position < lifetime.upper &&
-          counted.insert(*buffer.getPlace()).second)
-        instant.add(categoryName(buffer.getCategory()), ir::sizeInBytes(buffer.getType()));
-    if (instant.total > peak.total)
-      peak = instant;
-  }
+  DenseSet<int64_t> counted;
+  for (auto &[buffer, lifetime] : *lifetimes)
+    if (lifetime.lower <= position && position < lifetime.upper && counted.insert(*buffer.getPlace()).second)
+      peak.add(categoryName(buffer.getCategory()), ir::sizeInBytes(buffer.getType()));
   return peak;
 }
 
