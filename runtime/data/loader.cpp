@@ -27,21 +27,6 @@ void pauseBriefly() {
 
 size_t alignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-class HeapAllocator : public SlotAllocator {
- public:
-  Result<void*> allocate(size_t bytes) override {
-    void* memory = std::aligned_alloc(kAlignment, alignUp(bytes));
-    if (!memory) return errorf("no memory for %zu bytes of batch slots; lower --prefetch or --batch", bytes);
-    return memory;
-  }
-  void free(void* memory, size_t) override { std::free(memory); }
-};
-
-SlotAllocator* heapAllocator() {
-  static HeapAllocator allocator;
-  return &allocator;
-}
-
 double microsecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
 }
@@ -79,7 +64,6 @@ Loader::Loader(BoundDataset data, std::vector<InputSpec> inputs, const Sampler& 
     : data_(std::move(data)),
       inputs_(std::move(inputs)),
       sampler_(sampler),
-      allocator_(options.allocator ? options.allocator : heapAllocator()),
       has_workers_(options.workers > 0),
       first_step_(static_cast<uint64_t>(options.start.epoch * sampler.stepsPerEpoch() + options.start.step)),
       wake_distance_(std::max<int64_t>(0, (options.prefetch - 2) / 2)),
@@ -93,17 +77,19 @@ Loader::~Loader() {
     slot.turn.notify_all();
   }
   for (std::thread& worker : workers_) worker.join();
-  if (memory_) allocator_->free(memory_, memory_bytes_);
 }
 
 Status Loader::allocateSlots() {
   size_t slot_bytes = 0;
   for (const InputSpec& input : inputs_) slot_bytes += alignUp(static_cast<size_t>(input.tensor.sizeBytes()));
-  memory_bytes_ = std::max(kAlignment, slot_bytes * slots_.size());
-  GPUC_ASSIGN_OR_RETURN(void* memory, allocator_->allocate(memory_bytes_));
-  memory_ = static_cast<std::byte*>(memory);
-  std::memset(memory_, 0, memory_bytes_);  // pages in, before the first step is timed
-  std::byte* place = memory_;
+  const bool is_countable = !__builtin_mul_overflow(slot_bytes, slots_.size(), &memory_bytes_);
+  memory_bytes_ = std::max(kAlignment, memory_bytes_);  // of a model without inputs, too
+  if (is_countable) memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, memory_bytes_)));
+  if (!memory_)
+    return errorf("no memory for %zu batches of %zu bytes; lower --prefetch or --batch", slots_.size(),
+                  slot_bytes);
+  std::memset(memory_.get(), 0, memory_bytes_);  // pages in, before the first step is timed
+  std::byte* place = memory_.get();
   for (Slot& slot : slots_) {
     slot.indices.resize(static_cast<size_t>(sampler_.options().batch));
     for (const InputSpec& input : inputs_) {

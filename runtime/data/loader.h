@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <thread>
@@ -16,21 +17,10 @@
 
 namespace gpuc {
 
-/// Where the slots' memory comes from, so that a CUDA runtime can hand out pinned memory. Must outlive the
-/// loader.
-class SlotAllocator {
- public:
-  virtual ~SlotAllocator() = default;
-  /// `bytes` bytes, aligned to 64.
-  virtual Result<void*> allocate(size_t bytes) = 0;
-  virtual void free(void* memory, size_t bytes) = 0;
-};
-
 struct LoaderOptions {
-  int64_t workers = 1;                 // threads that gather; 0: the thread that calls next()
-  int64_t prefetch = 4;                // slots
-  LoaderPosition start = {};           // the first batch, for resuming
-  SlotAllocator* allocator = nullptr;  // null: the heap
+  int64_t workers = 1;        // threads that gather; 0: the thread that calls next()
+  int64_t prefetch = 4;       // slots
+  LoaderPosition start = {};  // the first batch, for resuming
 };
 
 /// One batch; valid until it is released.
@@ -93,12 +83,14 @@ class Loader {
   BoundDataset data_;
   std::vector<InputSpec> inputs_;
   Sampler sampler_;
-  SlotAllocator* allocator_;
   bool has_workers_;
   uint64_t first_step_;    // steps from the very start to batch number 0
   int64_t wake_distance_;  // a sleeping worker wakes when this many slots beyond its own are free too
   std::vector<Slot> slots_;
-  std::byte* memory_ = nullptr;
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;
   size_t memory_bytes_ = 0;
   std::atomic<uint64_t> next_to_fill_{0};
   std::atomic<bool> stopped_{false};

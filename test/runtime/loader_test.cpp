@@ -177,25 +177,9 @@ TEST(Loader, CanBeTakenDownAtAnyTime) {
   }
 }
 
-TEST(Loader, SlotsComeFromTheGivenAllocator) {
-  struct Counting : SlotAllocator {
-    Result<void*> allocate(size_t bytes) override {
-      allocated += bytes;
-      return std::aligned_alloc(64, bytes);
-    }
-    void free(void* memory, size_t bytes) override {
-      freed += bytes;
-      std::free(memory);
-    }
-    size_t allocated = 0, freed = 0;
-  } allocator;
-  std::unique_ptr<Loader> loader = makeLoader(50, 8, {.prefetch = 3, .allocator = &allocator});
+TEST(Loader, SaysWhatItsSlotsTake) {
   // x: 8 * 15 * 4 = 480, aligned 512; labels: 32, aligned 64.
-  EXPECT_EQ(loader->slotBytes(), 3u * (512 + 64));
-  EXPECT_EQ(allocator.allocated, loader->slotBytes());
-  take(*loader, 3, 8);
-  loader.reset();
-  EXPECT_EQ(allocator.freed, allocator.allocated);
+  EXPECT_EQ(makeLoader(50, 8, {.prefetch = 3})->slotBytes(), 3u * (512 + 64));
 }
 
 TEST(Loader, RefusesWhatCannotWork) {
@@ -206,11 +190,13 @@ TEST(Loader, RefusesWhatCannotWork) {
   expectError(create({.prefetch = 0}), "prefetch of 0 batches, expected 1 to 65536");
   expectError(create({.start = {0, 6}}), "cannot start at step 6 of epoch 0: an epoch has 6 steps");
   expectError(create({}, 9), "input x: 9x3x5xf32 does not take batches of 8 rows");
-  struct Empty : SlotAllocator {
-    Result<void*> allocate(size_t) override { return Status::error("no pinned memory"); }
-    void free(void*, size_t) override { ADD_FAILURE(); }
-  } empty;
-  expectError(create({.allocator = &empty}), "no pinned memory");
+}
+
+TEST(Loader, SlotsOfMoreBytesThanThereAreAreNoMemory) {
+  std::vector<InputSpec> inputs = inputsOf(8);
+  inputs[0].tensor.shape = {8, int64_t{1} << 50};  // 2^55 bytes, in 2^16 slots
+  expectError(Loader::create(syntheticData(50), inputs, samplerOf(50, 8), {.prefetch = 65536}),
+              "no memory for 65536 batches of ");
 }
 
 TEST(AllocationHook, SeesEveryWayToAllocate) {
