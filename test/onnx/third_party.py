@@ -1,6 +1,8 @@
 """Models of packages on PyPI, exported by both of PyTorch's exporters: gpuc predicts and trains as PyTorch, or refuses.
 
-    PYTHON test/onnx/third_party.py [--only=TEXT] [--exporter=NAME]      # docs/onnx.md says which packages PYTHON needs
+    PYTHONPATH=test/end-to-end PYTHON test/onnx/third_party.py [--only=TEXT] [--exporter=NAME]
+
+docs/onnx.md says which packages PYTHON needs.
 
 For each model of third_party_models.py and each way to export it: the prediction before training, the losses of STEPS steps
 of SGD with momentum, every variable after them, and the prediction with those. In f64, from the weights and the
