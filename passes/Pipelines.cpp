@@ -24,6 +24,14 @@ void cleanUp(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
+/// A pass, and behind it what holds of the stage that it leaves: whoever breaks that is named where it
+/// happens.
+void addVerified(OpPassManager &passes, std::unique_ptr<Pass> pass, StringRef stage) {
+  std::string name = pass->getArgument().str();
+  passes.addPass(std::move(pass));
+  passes.addPass(createVerifyStagePass({stage.str(), name}));
+}
+
 /// What both pipelines take.
 template <typename Flags> struct ModelFlags : PassPipelineOptions<Flags> {
   template <typename T> using Option = typename PassPipelineOptions<Flags>::template Option<T>;
@@ -67,22 +75,26 @@ void checkModel(OpPassManager &passes) {
 void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
   cleanUp(passes);
   // Composites that the target has no kernels for.
-  passes.addPass(createDecomposePass({/*keep=*/{}, options.target}));
+  addVerified(passes, createDecomposePass({/*keep=*/{}, options.target}), "entries");
   cleanUp(passes);
   // Loops over time keep only what hangs on what they carry: weights' gradients leave them here.
-  passes.addPass(createHoistFromScansPass());
+  addVerified(passes, createHoistFromScansPass(), "entries");
   cleanUp(passes);
   // Behind decomposition, where norms are sums and elements; before fusion, which takes transposes into
   // kernels.
-  passes.addPass(createLayoutPass({options.target}));
+  addVerified(passes, createLayoutPass({options.target}), "entries");
   // Zeros around what a loop only reads are put there once, before it.
-  passes.addPass(createHoistFromScansPass());
+  addVerified(passes, createHoistFromScansPass(), "entries");
   cleanUp(passes);
   // What a library does to the elements of a product is no kernel's any more.
   if (options.fuse)
-    passes.addPass(createEpiloguesPass({options.target}));
+    addVerified(passes, createEpiloguesPass({options.target}), "entries");
   // Everything but library calls becomes kernels.
-  passes.addPass(createFusePass({options.fuse, options.target}));
+  if (!options.checkNumerics)
+    return addVerified(passes, createFusePass({options.fuse, options.target}), "kernels");
+  addVerified(passes, createFusePass({options.fuse, options.target}), "entries");
+  // Only now does one function hold both: no pass can let the step hang on who counts what.
+  addVerified(passes, createJoinChecksPass(), "kernels");
 }
 
 } // namespace
@@ -113,19 +125,16 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // What is added up is there now: a batch becomes a loop over its shards, or a large one over small ones.
   passes.addPass(createAccumulatePass());
   // The step, evaluation, prediction and initialisation as functions of their own.
-  passes.addPass(createExpandRecipePass());
+  addVerified(passes, createExpandRecipePass(), "step");
   if (options.checkNumerics) {
     // Ops are counted whole, by the names that the model has, in a copy of the step. What leaves loops over
     // time leaves them first: in them a count would hold it back.
     cleanUp(passes);
     passes.addPass(createHoistFromScansPass());
     cleanUp(passes);
-    passes.addPass(createCheckNumericsPass());
+    addVerified(passes, createCheckNumericsPass(), "entries");
   }
   buildKernels(passes, options);
-  // Only now does one function hold both: no pass can let the step hang on who counts what.
-  if (options.checkNumerics)
-    passes.addPass(createJoinChecksPass());
 }
 
 void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
@@ -136,17 +145,17 @@ void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createMaskPaddingPass());
   passes.addPass(createFuseLinearLossesPass());
   passes.addPass(createMixedPrecisionPass({options.target}));
-  passes.addPass(createExpandRecipePass({/*training=*/false}));
+  addVerified(passes, createExpandRecipePass({/*training=*/false}), "step");
   buildKernels(passes, options);
 }
 
 void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage from) {
   // Tensors become buffers, ops commands.
   if (from < Stage::commands)
-    passes.addPass(createToPlanPass({target}));
+    addVerified(passes, createToPlanPass({target}), "commands");
   if (from < Stage::streams) {
     // The order decides how much is live at once, so it comes before memory is placed.
-    passes.addPass(createOrderPass());
+    addVerified(passes, createOrderPass(), "commands");
     // Streams and events decide what may happen at once, and so what may share bytes.
     passes.addPass(createAssignStreamsPass());
     // What can wait for the last of its kind without more bytes being live becomes one launch: when bytes are

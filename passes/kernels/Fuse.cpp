@@ -34,6 +34,7 @@
 #include "passes/base/AttentionViews.h"
 #include "passes/codegen/Codegen.h"
 #include "passes/kernels/AttentionKernels.h"
+#include "passes/kernels/CommandForms.h"
 #include "passes/kernels/LongSums.h"
 #include "passes/kernels/OuterProducts.h"
 
@@ -314,8 +315,6 @@ class FusePass : public impl::FusePassBase<FusePass> {
     getOperation()->setAttr(kFusedForAttr, StringAttr::get(&getContext(), target));
   }
 
-  bool isCuda_ = false;
-
   /// The ops of a block, and those of the loops in it.
   LogicalResult fuse(Block &block, const FuseCost &cost, KernelNames &names) {
     if (enable) {
@@ -339,19 +338,15 @@ class FusePass : public impl::FusePassBase<FusePass> {
     return success();
   }
 
-  /// Whether the op only says where attention reads or writes.
-  static bool isView(Operation *op) { return isAttentionView(op) || isResultView(op); }
-
-  /// Whether what stands outside of kernels needs none: it is a library's, moves nothing, or is state.
+  /// Whether what stands outside of kernels needs none. Composites that were to be kept may be anyone's.
   static LogicalResult checkLeft(Block &block) {
     for (Operation &op : block.without_terminator())
-      if (!ir::isConvolution(&op) && !isView(&op) &&
-          !(isa<ir::ConstantOp>(op) && llvm::all_of(op.getUses(), ir::isSplatInit)) &&
-          !isa<ir::FusedOp, ir::MatmulOp, ir::ReshapeOp, ir::ScanOp, ir::ReadOp, ir::AssignOp,
-               ir::CompositeOpInterface>(op))
+      if (!commandFormOf(&op) && !isa<ir::CompositeOpInterface>(op))
         return op.emitOpError("has no kernel on any target");
     return success();
   }
+
+  bool isCuda_ = false;
 };
 
 } // namespace

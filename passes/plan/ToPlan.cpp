@@ -14,6 +14,7 @@
 #include "passes/base/Entries.h"
 #include "passes/base/Locations.h"
 #include "passes/base/TensorSizes.h"
+#include "passes/kernels/CommandForms.h"
 #include "passes/kernels/Epilogues.h"
 #include "passes/plan/AttentionShapes.h"
 #include "passes/plan/ConvShapes.h"
@@ -121,27 +122,36 @@ private:
   LogicalResult convert(Operation *op) {
     if (failed(checkTf32(op)))
       return failure();
-    if (auto fused = dyn_cast<ir::FusedOp>(op))
-      return convertFused(fused);
-    if (auto matmul = dyn_cast<ir::MatmulOp>(op))
-      return convertMatmul(matmul, plainProduct(op, "matmul"));
-    if (ir::isConvolution(op))
+    std::optional<CommandForm> form = commandFormOf(op);
+    if (!form)
+      return op->emitOpError(
+          "cannot become a command: gpuc-decompose and gpuc-fuse come before gpuc-to-plan");
+    switch (*form) {
+    case CommandForm::launch:
+      return convertFused(cast<ir::FusedOp>(op));
+    case CommandForm::matmul:
+      return convertMatmul(cast<ir::MatmulOp>(op), plainProduct(op, "matmul"));
+    case CommandForm::convolution:
       return convertConvolution(op, plainProduct(op, "conv"));
-    if (isAttention(op))
+    case CommandForm::attention:
       return convertAttention(op);
-    if (isa<ir::TransposeOp, ir::SliceOp>(op) || (isa<ir::ConcatOp>(op) && isResultView(op)))
-      return success(); // attention's: what reads or writes it knows where it lies
+    case CommandForm::repeat:
+      return convertScan(*this, cast<ir::ScanOp>(op));
+    case CommandForm::none:
+      return nameBuffer(op);
+    }
+  }
+
+  /// What moves nothing: an assigned value is written in place, and who computes attention knows where it
+  /// lies.
+  LogicalResult nameBuffer(Operation *op) {
     if (auto read = dyn_cast<ir::ReadOp>(op))
-      return buffers[read.getResult()] = useOf(read.getVariable(), op->getLoc()), success();
-    if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
-      return buffers[reshape.getResult()] = buffers.lookup(reshape.getOperand()), success();
-    if (auto constant = dyn_cast<ir::ConstantOp>(op))
+      buffers[read.getResult()] = useOf(read.getVariable(), op->getLoc());
+    else if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
+      buffers[reshape.getResult()] = buffers.lookup(reshape.getOperand());
+    else if (auto constant = dyn_cast<ir::ConstantOp>(op))
       return llvm::all_of(op->getUses(), ir::isSplatInit) ? success() : convertConstant(constant);
-    if (isa<ir::AssignOp>(op))
-      return success(); // its value was written in place
-    if (auto scan = dyn_cast<ir::ScanOp>(op))
-      return convertScan(*this, scan);
-    return op->emitOpError("cannot become a command: gpuc-decompose and gpuc-fuse come before gpuc-to-plan");
+    return success();
   }
 
   LogicalResult convertFused(ir::FusedOp fused) {

@@ -1,0 +1,41 @@
+//===- VerifyStage.cpp - What one stage may take for granted of the one before ===//
+
+#include "passes/Passes.h"
+#include "passes/base/VerifyEntries.h"
+#include "passes/kernels/VerifyKernels.h"
+#include "passes/plan/VerifyCommands.h"
+#include "passes/train/VerifyStep.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+#define GEN_PASS_DEF_VERIFYSTAGEPASS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+using Verifier = LogicalResult (*)(ModuleOp, const Blame &);
+
+struct VerifyStagePass : impl::VerifyStagePassBase<VerifyStagePass> {
+  using VerifyStagePassBase::VerifyStagePassBase;
+
+  void runOnOperation() override {
+    Verifier verifier = llvm::StringSwitch<Verifier>(stage)
+                            .Case("step", verifyStep)
+                            .Case("entries", verifyEntries)
+                            .Case("kernels", verifyKernels)
+                            .Case("commands", verifyCommands)
+                            .Default(nullptr);
+    if (!verifier)
+      getOperation().emitError("unknown stage '") << stage << "': step, entries, kernels or commands";
+    if (!verifier || failed(verifier(getOperation(), Blame(after))))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
+} // namespace gpuc

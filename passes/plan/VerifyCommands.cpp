@@ -1,0 +1,210 @@
+//===- VerifyCommands.cpp - What holds of commands whose buffers have no place ===//
+//
+// Commands are walked through in their order, those of a repeat once: what its first iteration reads must be
+// written by then, and what later ones read by then or in the repeat. Bytes between the places of a moving
+// view count as written: it is plan-verify that proves contents byte by byte, once there are addresses.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/plan/VerifyCommands.h"
+
+#include "dialects/plan/PlanOps.h"
+#include "runtime/plan/footprint.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+/// Bytes of one buffer.
+class ByteSet {
+public:
+  void add(ByteRange range) {
+    auto next = ranges_.upper_bound(range.begin);
+    if (next != ranges_.begin() && std::prev(next)->second >= range.begin)
+      --next;
+    for (; next != ranges_.end() && next->first <= range.end; next = ranges_.erase(next))
+      range = {std::min(range.begin, next->first), std::max(range.end, next->second)};
+    ranges_[range.begin] = range.end;
+  }
+
+  bool holds(ByteRange range) const {
+    auto next = ranges_.upper_bound(range.begin);
+    return range.begin == range.end || (next != ranges_.begin() && std::prev(next)->second >= range.end);
+  }
+
+private:
+  std::map<int64_t, int64_t> ranges_; // from begin to end; apart, with gaps between them
+};
+
+class ProgramVerifier {
+public:
+  ProgramVerifier(plan::ProgramOp program, const Blame &blame) : program_(program), blame_(blame) {}
+
+  LogicalResult run() {
+    if (failed(walk(program_.getBody().front())))
+      return failure();
+    for (auto output : program_.getBody().getOps<plan::OutputOp>()) {
+      plan::Range range = plan::rangeOf(output.getBuffer());
+      if (!isWritten(range.buffer, {range.offset, range.offset + range.size}))
+        return blame_.report(output.getLoc(), "the output '" + output.getName() + "' of " + name() +
+                                                  ", which nothing has written");
+    }
+    return verifyState();
+  }
+
+private:
+  std::string name() { return "@" + program_.getSymName().str(); }
+
+  std::string textOf(Operation *command) {
+    auto launch = dyn_cast<plan::LaunchOp>(command);
+    return (command->getName().getStringRef() + (launch ? " @" + launch.getKernel() : "") + " in ").str() +
+           name();
+  }
+
+  /// Variables and constants hold something from the start.
+  bool isWritten(plan::BufferOpInterface buffer, ByteRange bytes) {
+    return isa<plan::UseOp>(*buffer) || written_[plan::identityOf(buffer)].holds(bytes);
+  }
+
+  LogicalResult walk(Block &block) {
+    for (auto command : block.getOps<plan::CommandOpInterface>()) {
+      auto repeat = dyn_cast<plan::RepeatOp>(*command);
+      if (!repeat) {
+        if (failed(visit(command)))
+          return failure();
+        continue;
+      }
+      counts_.push_back(repeat.getCount());
+      if (failed(walk(repeat.getBody().front())) || failed(finish(repeat)))
+        return failure();
+      counts_.pop_back();
+    }
+    return success();
+  }
+
+  /// A command in the first iteration of the repeats around it.
+  LogicalResult visit(plan::CommandOpInterface command) {
+    if (auto upload = dyn_cast<plan::UploadOp>(*command);
+        upload && !uploaded_.insert(plan::bufferOf(upload.getTo())).second)
+      return blame_.report(command->getLoc(), "a second upload of '" +
+                                                  plan::bufferOf(upload.getTo()).getBufferName() + "' in " +
+                                                  name());
+    const SmallVector<plan::CommandOperand> operands = command.getCommandOperands();
+    for (bool write : {false, true})
+      for (const auto &[value, use] : operands)
+        if ((write ? gpuc::isWritten(use.role) : isRead(use.role)) &&
+            failed(visit(command, plan::rangeOf(value), write)))
+          return failure();
+    return success();
+  }
+
+  LogicalResult visit(plan::CommandOpInterface command, const plan::Range &range, bool write) {
+    const ByteRange bytes = {range.offset, range.offset + range.size}, whole = inAllIterations(range);
+    const int64_t size = plan::sizeInBytes(range.buffer);
+    plan::BufferOpInterface touched = range.buffer;
+    const StringRef buffer = touched.getBufferName();
+    if (range.strides.size() > counts_.size() || whole.begin < 0 || whole.end > size)
+      return blame_.report(command->getLoc(), textOf(command) + " to touch bytes [" + Twine(whole.begin) +
+                                                  ", " + Twine(whole.end) + ") of '" + buffer +
+                                                  "', which has " + Twine(size));
+    if (!write)
+      return isWritten(range.buffer, bytes) ? success() : reportUnwritten(command, bytes, buffer);
+    const bool isInput = isa<plan::InputOp>(*touched) && !isa<plan::UploadOp>(*command);
+    if (isInput || touched.getBufferCategory() == plan::Category::constant)
+      return blame_.report(command->getLoc(), textOf(command) + " to write '" + buffer + "', which is " +
+                                                  (isInput ? "an input" : "a constant"));
+    written_[plan::identityOf(range.buffer)].add(bytes);
+    return success();
+  }
+
+  LogicalResult reportUnwritten(Operation *command, ByteRange bytes, StringRef buffer) {
+    return blame_.report(command->getLoc(), textOf(command) + " to read bytes [" + Twine(bytes.begin) + ", " +
+                                                Twine(bytes.end) + ") of '" + buffer +
+                                                "' before anything has written them");
+  }
+
+  ByteRange inAllIterations(const plan::Range &range) {
+    SmallVector<Loop> loops;
+    for (auto [stride, count] : llvm::zip(range.strides, counts_))
+      loops.push_back({stride, count});
+    return overLoops({range.offset, range.offset + range.size}, loops);
+  }
+
+  /// The later iterations of a repeat: all writes, then all reads.
+  LogicalResult finish(plan::RepeatOp repeat) {
+    return success(succeeded(finish(repeat, /*write=*/true)) && succeeded(finish(repeat, /*write=*/false)));
+  }
+
+  LogicalResult finish(plan::RepeatOp repeat, bool write) {
+    for (auto command : repeat.getBody().getOps<plan::CommandOpInterface>()) {
+      if (auto inner = dyn_cast<plan::RepeatOp>(*command)) {
+        counts_.push_back(inner.getCount());
+        if (failed(finish(inner, write)))
+          return failure();
+        counts_.pop_back();
+        continue;
+      }
+      for (const auto &[value, use] : command.getCommandOperands()) {
+        if (!(write ? gpuc::isWritten(use.role) : isRead(use.role)))
+          continue;
+        plan::Range range = plan::rangeOf(value);
+        const ByteRange bytes = inAllIterations(range);
+        if (write)
+          written_[plan::identityOf(range.buffer)].add(bytes);
+        else if (!isWritten(range.buffer, bytes))
+          return reportUnwritten(command, bytes, range.buffer.getBufferName());
+      }
+    }
+    return success();
+  }
+
+  /// Whether variables have got what they must.
+  LogicalResult verifyState() {
+    const bool isInit = program_.getSymName() == "init", isStep = program_.getSymName() == "train_step";
+    llvm::StringSet<> used;
+    for (auto use : program_.getBody().getOps<plan::UseOp>())
+      used.insert(use.getSymbol());
+    for (auto variable : program_->getParentOfType<ModuleOp>().getOps<plan::VariableOp>()) {
+      const StringRef symbol = variable.getSymName();
+      const bool isDue =
+          isInit ? symbol != "seed" // which the runtime gives
+                 : isStep && variable.getCategory() == plan::Category::optimizer && used.contains(symbol);
+      const ByteRange whole = {0, ir::sizeInBytes(variable.getType())};
+      if (isDue && !written_[variable.getSymNameAttr().getAsOpaquePointer()].holds(whole))
+        return blame_.report(variable.getLoc(), "@" + symbol + " without a value in " + name());
+    }
+    return success();
+  }
+
+  plan::ProgramOp program_;
+  const Blame &blame_;
+  DenseMap<const void *, ByteSet> written_; // by identityOf()
+  DenseSet<Operation *> uploaded_;
+  SmallVector<int64_t> counts_; // of the repeats around, outermost first
+};
+
+} // namespace
+
+LogicalResult verifyCommands(ModuleOp module, const Blame &blame) {
+  llvm::StringSet<> launched;
+  module.walk([&](plan::LaunchOp launch) { launched.insert(launch.getKernel()); });
+  for (Operation &op : *module.getBody()) {
+    if (isa<func::FuncOp, ir::VariableOp>(op))
+      return blame.report(op.getLoc(), "@" + SymbolTable::getSymbolName(&op).getValue() +
+                                           ", which should be a program or a variable of the plan by now");
+    if (auto kernel = dyn_cast<plan::KernelOp>(op); kernel && !launched.contains(kernel.getSymName()))
+      return blame.report(op.getLoc(), "@" + kernel.getSymName() + ", a kernel that nothing launches");
+    if (auto program = dyn_cast<plan::ProgramOp>(op);
+        program && failed(ProgramVerifier(program, blame).run()))
+      return failure();
+  }
+  return success();
+}
+
+} // namespace gpuc
