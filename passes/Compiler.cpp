@@ -162,7 +162,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   if (stage == Stage::model)
     buildRecipePipeline(passes, train);
   else if (from < Stage::trainStep)
-    buildTrainPipeline(passes, train);
+    buildTrainPipeline(passes, train, from);
   else if (from == Stage::trainStep)
     passes.addPass(createJoinChecksPass()); // which is all that may be left, and does nothing twice
   if (stage == Stage::plan)

@@ -606,7 +606,7 @@ def VerifyStagePass : Pass<"gpuc-verify-stage", "::mlir::ModuleOp"> {
 
     `step`: that, and what holds when the step was just made.
     - Outside of `@train_step` no op does what it does in training alone.
-    - What takes `rows` has a loss with a mask.
+    - Where a function takes `rows`, its results depend on them: its losses are masked.
     - `@train_step` returns loss_sum, and assigns each parameter, unless it is frozen, on which that depends by way of floats.
     - No two ops of `@init` draw under one id.
 

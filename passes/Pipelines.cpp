@@ -24,13 +24,23 @@ void cleanUp(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-/// A pass, and behind it what holds of the stage that it leaves: whoever breaks that is named where it
-/// happens.
-void addVerified(OpPassManager &passes, std::unique_ptr<Pass> pass, StringRef stage) {
-  std::string name = pass->getArgument().str();
-  passes.addPass(std::move(pass));
-  passes.addPass(createVerifyStagePass({stage.str(), name}));
-}
+/// Adds passes with doors behind them: whoever breaks what holds of a stage is named where it happens. The
+/// text of a later stage may be anyone's, and hold less.
+class Doors {
+public:
+  Doors(OpPassManager &passes, Stage from) : passes_(passes), isModel_(from == Stage::model) {}
+
+  void add(std::unique_ptr<Pass> pass, StringRef stage) {
+    std::string name = pass->getArgument().str();
+    passes_.addPass(std::move(pass));
+    if (isModel_)
+      passes_.addPass(createVerifyStagePass({stage.str(), name}));
+  }
+
+private:
+  OpPassManager &passes_;
+  bool isModel_;
+};
 
 /// What both pipelines take.
 template <typename Flags> struct ModelFlags : PassPipelineOptions<Flags> {
@@ -72,29 +82,29 @@ void checkModel(OpPassManager &passes) {
 }
 
 /// From functions in which everything is explicit to kernels and library calls.
-void buildKernels(OpPassManager &passes, const PipelineOptions &options) {
+void buildKernels(OpPassManager &passes, const PipelineOptions &options, Doors &doors) {
   cleanUp(passes);
   // Composites that the target has no kernels for.
-  addVerified(passes, createDecomposePass({/*keep=*/{}, options.target}), "entries");
+  doors.add(createDecomposePass({/*keep=*/{}, options.target}), "entries");
   cleanUp(passes);
   // Loops over time keep only what hangs on what they carry: weights' gradients leave them here.
-  addVerified(passes, createHoistFromScansPass(), "entries");
+  doors.add(createHoistFromScansPass(), "entries");
   cleanUp(passes);
   // Behind decomposition, where norms are sums and elements; before fusion, which takes transposes into
   // kernels.
-  addVerified(passes, createLayoutPass({options.target}), "entries");
+  doors.add(createLayoutPass({options.target}), "entries");
   // Zeros around what a loop only reads are put there once, before it.
-  addVerified(passes, createHoistFromScansPass(), "entries");
+  doors.add(createHoistFromScansPass(), "entries");
   cleanUp(passes);
   // What a library does to the elements of a product is no kernel's any more.
   if (options.fuse)
-    addVerified(passes, createEpiloguesPass({options.target}), "entries");
+    doors.add(createEpiloguesPass({options.target}), "entries");
   // Everything but library calls becomes kernels.
   if (!options.checkNumerics)
-    return addVerified(passes, createFusePass({options.fuse, options.target}), "kernels");
-  addVerified(passes, createFusePass({options.fuse, options.target}), "entries");
+    return doors.add(createFusePass({options.fuse, options.target}), "kernels");
+  doors.add(createFusePass({options.fuse, options.target}), "entries");
   // Only now does one function hold both: no pass can let the step hang on who counts what.
-  addVerified(passes, createJoinChecksPass(), "kernels");
+  doors.add(createJoinChecksPass(), "kernels");
 }
 
 } // namespace
@@ -103,7 +113,8 @@ void buildRecipePipeline(OpPassManager &passes, const PipelineOptions &options) 
   passes.addPass(createOverrideRecipePass({joinRecipeTexts(options.recipe), /*optimizer=*/"", options.seed}));
 }
 
-void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
+void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, Stage from) {
+  Doors doors(passes, from);
   // The command line has the last word on the recipe; whatever follows reads the recipe alone.
   buildRecipePipeline(passes, options);
   checkModel(passes);
@@ -125,19 +136,20 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // What is added up is there now: a batch becomes a loop over its shards, or a large one over small ones.
   passes.addPass(createAccumulatePass());
   // The step, evaluation, prediction and initialisation as functions of their own.
-  addVerified(passes, createExpandRecipePass(), "step");
+  doors.add(createExpandRecipePass(), "step");
   if (options.checkNumerics) {
     // Ops are counted whole, by the names that the model has, in a copy of the step. What leaves loops over
     // time leaves them first: in them a count would hold it back.
     cleanUp(passes);
     passes.addPass(createHoistFromScansPass());
     cleanUp(passes);
-    addVerified(passes, createCheckNumericsPass(), "entries");
+    doors.add(createCheckNumericsPass(), "entries");
   }
-  buildKernels(passes, options);
+  buildKernels(passes, options, doors);
 }
 
 void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
+  Doors doors(passes, Stage::model);
   // What is not trained needs no optimizer, no gradients and no slots; the rest is as for training.
   passes.addPass(createOverrideRecipePass({/*entries=*/"", /*optimizer=*/"", options.seed}));
   checkModel(passes);
@@ -145,17 +157,18 @@ void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createMaskPaddingPass());
   passes.addPass(createFuseLinearLossesPass());
   passes.addPass(createMixedPrecisionPass({options.target}));
-  addVerified(passes, createExpandRecipePass({/*training=*/false}), "step");
-  buildKernels(passes, options);
+  doors.add(createExpandRecipePass({/*training=*/false}), "step");
+  buildKernels(passes, options, doors);
 }
 
 void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage from) {
+  Doors doors(passes, from);
   // Tensors become buffers, ops commands.
   if (from < Stage::commands)
-    addVerified(passes, createToPlanPass({target}), "commands");
+    doors.add(createToPlanPass({target}), "commands");
   if (from < Stage::streams) {
     // The order decides how much is live at once, so it comes before memory is placed.
-    addVerified(passes, createOrderPass(), "commands");
+    doors.add(createOrderPass(), "commands");
     // Streams and events decide what may happen at once, and so what may share bytes.
     passes.addPass(createAssignStreamsPass());
     // What can wait for the last of its kind without more bytes being live becomes one launch: when bytes are

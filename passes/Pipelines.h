@@ -28,9 +28,10 @@ struct PipelineOptions {
 /// What --emit=gpuc is more than the model that was read: the command line's wishes in its recipe.
 void buildRecipePipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 
-/// From a model and its recipe to functions in which everything is explicit and every op has a kernel or a
-/// library call.
-void buildTrainPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
+/// From a model and its recipe, or from where a module at a later stage stands, to functions in which
+/// everything is explicit and every op has a kernel or a library call.
+void buildTrainPipeline(mlir::OpPassManager &passes, const PipelineOptions &options,
+                        Stage from = Stage::model);
 
 /// The same without training: @init, @predict and, with a recipe, @eval_step. What the recipe, and `options`
 /// for it, says of training is left aside.

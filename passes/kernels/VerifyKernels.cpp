@@ -28,11 +28,14 @@ LogicalResult verify(Block &block, plan::TargetKind target, StringRef name, cons
   for (Operation &op : block.without_terminator()) {
     std::optional<CommandForm> form = commandFormOf(&op);
     if (!form || (form == CommandForm::attention && target == plan::TargetKind::cuda))
-      return blame.report(op.getLoc(), "'" + op.getName().getStringRef() + "' in @" + name +
-                                           " outside of every kernel, and no command does what it does");
+      return blame.report(op.getLoc(),
+                          "'" + op.getName().getStringRef() + "' in @" + name +
+                              " outside of every kernel, and no command does what it does",
+                          "gpuc-fuse");
     if (auto fused = dyn_cast<ir::FusedOp>(op); fused && !isKernel(fused))
       return blame.report(op.getLoc(),
-                          "gpuc.fused \"" + fused.getName() + "\" in @" + name + ", which is not one kernel");
+                          "gpuc.fused \"" + fused.getName() + "\" in @" + name + ", which is not one kernel",
+                          "gpuc-fuse");
     if (auto scan = dyn_cast<ir::ScanOp>(op); scan && failed(verify(scan.getBlock(), target, name, blame)))
       return failure();
   }

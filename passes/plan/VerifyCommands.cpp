@@ -129,23 +129,27 @@ private:
                                                 "' before anything has written them");
   }
 
-  ByteRange inAllIterations(const plan::Range &range) {
+  /// What a command touches in all iterations of the repeats around it, but for the `outermost` ones: in the
+  /// first of those.
+  ByteRange inAllIterations(const plan::Range &range, size_t outermost = 0) {
     SmallVector<Loop> loops;
-    for (auto [stride, count] : llvm::zip(range.strides, counts_))
-      loops.push_back({stride, count});
+    for (size_t depth = outermost; depth < std::min(range.strides.size(), counts_.size()); ++depth)
+      loops.push_back({range.strides[depth], counts_[depth]});
     return overLoops({range.offset, range.offset + range.size}, loops);
   }
 
   /// The later iterations of a repeat: all writes, then all reads.
   LogicalResult finish(plan::RepeatOp repeat) {
-    return success(succeeded(finish(repeat, /*write=*/true)) && succeeded(finish(repeat, /*write=*/false)));
+    const size_t outer = counts_.size() - 1;
+    return success(succeeded(finish(repeat, outer, /*write=*/true)) &&
+                   succeeded(finish(repeat, outer, /*write=*/false)));
   }
 
-  LogicalResult finish(plan::RepeatOp repeat, bool write) {
+  LogicalResult finish(plan::RepeatOp repeat, size_t outer, bool write) {
     for (auto command : repeat.getBody().getOps<plan::CommandOpInterface>()) {
       if (auto inner = dyn_cast<plan::RepeatOp>(*command)) {
         counts_.push_back(inner.getCount());
-        if (failed(finish(inner, write)))
+        if (failed(finish(inner, outer, write)))
           return failure();
         counts_.pop_back();
         continue;
@@ -154,7 +158,7 @@ private:
         if (!(write ? gpuc::isWritten(use.role) : isRead(use.role)))
           continue;
         plan::Range range = plan::rangeOf(value);
-        const ByteRange bytes = inAllIterations(range);
+        const ByteRange bytes = inAllIterations(range, outer);
         if (write)
           written_[plan::identityOf(range.buffer)].add(bytes);
         else if (!isWritten(range.buffer, bytes))

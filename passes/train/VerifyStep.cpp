@@ -21,11 +21,24 @@ bool isOfTraining(Operation *op) {
   return isa<ir::TrainingOpInterface>(op) && (!isAttention(op) || dropsByCounters(op));
 }
 
-bool takesRows(func::FuncOp function) {
-  return llvm::any_of(llvm::seq(function.getNumArguments()), [&](unsigned index) {
-    auto role = function.getArgAttrOfType<StringAttr>(index, "gpuc.role");
-    return role && role.getValue() == "rows";
-  });
+/// How many rows hold a sample, if the function is told; else null.
+Value rowsOf(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments())
+    if (auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "gpuc.role");
+        role && role.getValue() == "rows")
+      return argument;
+  return {};
+}
+
+/// Whether a result, or what is assigned, depends on the value.
+bool matters(Value value) {
+  SetVector<Operation *> users(llvm::from_range, value.getUsers());
+  for (size_t next = 0; next < users.size(); ++next) {
+    if (isa<func::ReturnOp, ir::AssignOp>(users[next]))
+      return true;
+    users.insert_range(users[next]->getUsers());
+  }
+  return false;
 }
 
 /// Adds what the value is made of, one op back; in a scan, of the same place in its region.
@@ -83,19 +96,13 @@ private:
                                               function.getName());
   }
 
-  /// Losses of a model's own gradients have none: of all one is enough.
+  /// Whether losses count those rows alone that hold a sample.
   LogicalResult verifyMasks(func::FuncOp function) {
-    ir::LossOpInterface first;
-    bool isMasked = false;
-    function.walk([&](ir::LossOpInterface loss) {
-      first = first ? first : loss;
-      isMasked |= loss.getRowMask() != nullptr;
-    });
-    if (!first || isMasked || !takesRows(function))
+    Value rows = rowsOf(function);
+    if (!rows || matters(rows))
       return success();
-    return blame_.report(first.getLoc(),
-                         "'" + first->getName().getStringRef() + "' in @" + function.getName() +
-                             ", which takes `rows`, without a mask",
+    return blame_.report(rows.getLoc(),
+                         "@" + function.getName() + ", which takes `rows`, without a mask of them",
                          "gpuc-mask-padding");
   }
 

@@ -22,6 +22,24 @@ plan.program @f {
 
 // -----
 
+// Nor with loops in loops: each outer iteration fills a row of its own before it reads it.
+plan.program @f {
+  %t = plan.buffer "t" : tensor<2x8xf32> activation
+  %y = plan.buffer "y" : tensor<2x3x4xf32> activation
+  plan.repeat 2 {
+    %row = plan.view %t[0] strides [32] : tensor<8xf32>
+    plan.fill %row with 1.0 : f32
+    plan.repeat 3 {
+      %half = plan.view %row[0] strides [0, 8] : tensor<4xf32>
+      %out = plan.view %y[0] strides [48, 16] : tensor<4xf32>
+      plan.copy %half -> %out
+    }
+  }
+  plan.output "y" %y
+}
+
+// -----
+
 // CHECK: :[[#@LINE+2]]:{{.*}} error: gpuc-to-plan left @predict, which should be a program or a variable of the plan by now
 // CHECK: note: unless the text was changed by hand this is a bug of gpuc: please report it with the model
 func.func @predict() {
