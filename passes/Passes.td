@@ -777,6 +777,32 @@ def PlaceBuffersPass : Pass<"plan-place-buffers", "::mlir::ModuleOp"> {
   }];
 }
 
+def ParallelizePass : Pass<"plan-parallelize", "::mlir::ModuleOp"> {
+  let summary = "Make a plan.parallel of loops that threads may take by rows, or by iterations";
+  let description = [{
+    For the host. A loop over time in which no row needs what is computed of another one is cut by rows; an outermost one whose
+    iterations touch nothing that another one writes, by iterations. Kernels say there which of their operands go by rows. No bit
+    hangs on it: the runtime chooses how many threads take parts, and whether.
+
+    Before:
+    ```mlir
+    plan.repeat 100 {
+      %h1 = plan.view %hs[4096] strides [4096] : tensor<32x32xf32>
+      …
+    }
+    ```
+    After:
+    ```mlir
+    plan.parallel rows 32 {
+      plan.repeat 100 {
+        %h1 = plan.view %hs[4096] strides [0, 4096] : tensor<32x32xf32>
+        …
+      }
+    }
+    ```
+  }];
+}
+
 def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
   let summary = "Prove that no two commands conflict and that every read finds what was meant";
   let description = [{

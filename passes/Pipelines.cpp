@@ -175,8 +175,11 @@ void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage f
     // live is known now.
     passes.addPass(createGroupLaunchesPass());
   }
-  if (from < Stage::plan)
+  if (from < Stage::plan) {
     passes.addPass(createPlaceBuffersPass());
+    // Behind placement: parts may not share bytes at any time.
+    passes.addPass(createParallelizePass());
+  }
   // Nothing leaves the compiler unproven.
   passes.addPass(createVerifyPlanPass());
 }

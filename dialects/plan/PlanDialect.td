@@ -95,7 +95,7 @@ def CommandOpInterface : OpInterface<"CommandOpInterface"> {
   let description = "What a stream executes.";
   let methods = [
     InterfaceMethod<"The buffers (or views) that the command touches, in the order of its kind's table in "
-                    "runtime/plan/roles.h; of a repeat those of its commands.",
+                    "runtime/plan/roles.h; of a loop those of its commands.",
                     "::llvm::SmallVector<::gpuc::plan::CommandOperand>", "getCommandOperands">,
   ];
   let extraSharedClassDeclaration = [{
@@ -109,6 +109,18 @@ def CommandOpInterface : OpInterface<"CommandOpInterface"> {
       return ::gpuc::plan::buffersOf($_op.getCommandOperands(), ::gpuc::isWritten);
     }
   }];
+}
+
+def LoopOpInterface : OpInterface<"LoopOpInterface"> {
+  let cppNamespace = "::gpuc::plan";
+  let description = "A command whose commands are executed again and again, with views that move.";
+  let methods = [
+    InterfaceMethod<"How often: the iterations of a repeat, the parts of a parallel, 1 if it is by rows.", "int64_t",
+                    "getTripCount">,
+    InterfaceMethod<"The commands, and their views.", "::mlir::Block &", "getCommands", (ins), [{
+      return $_op.getBody().front();
+    }]>,
+  ];
 }
 
 #endif

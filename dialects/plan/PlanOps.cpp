@@ -383,24 +383,38 @@ LogicalResult AttentionGradientOp::verify() {
   return verifyAttention(*this, roles);
 }
 
+static LogicalResult holdsCommands(Operation *loop) {
+  for (Operation &op : loop->getRegion(0).front())
+    if (!isa<CommandOpInterface, ViewOp>(op))
+      return op.emitOpError("may not stand in a ") << loop->getName();
+  return success();
+}
+
 LogicalResult RepeatOp::verify() {
   if (getCount() < 1)
     return emitOpError("of ") << getCount() << " iterations; there must be at least one";
-  for (Operation &op : getBody().front())
-    if (!isa<CommandOpInterface, ViewOp>(op))
-      return op.emitOpError("may not stand in a plan.repeat");
-  if (!getParallel())
-    return success();
-  if (isa<RepeatOp>((*this)->getParentOp()))
-    return emitOpError("is parallel and stands in another: only an outermost one may be");
+  return holdsCommands(*this);
+}
+
+int64_t RepeatOp::getTripCount() { return getCount(); }
+
+LogicalResult ParallelOp::verify() {
+  if (getParts() < 2)
+    return emitOpError("of ") << getParts() << " parts; there must be at least two";
+  if ((*this)->getParentOfType<ParallelOp>())
+    return emitOpError("stands in another");
+  if (!getByRows() && (*this)->getParentOfType<RepeatOp>())
+    return emitOpError("stands in a plan.repeat, where only one by rows may be");
   WalkResult walk = getBody().walk([](Operation *op) {
-    if (!isa<RecordOp, WaitOp>(op))
+    if (!isa<RecordOp, WaitOp, UploadOp, DownloadOp>(op))
       return WalkResult::advance();
-    op->emitOpError("may not stand in a parallel plan.repeat: its iterations wait for nothing");
+    op->emitOpError("may not stand in a plan.parallel: its parts wait for nothing");
     return WalkResult::interrupt();
   });
-  return failure(walk.wasInterrupted());
+  return failure(walk.wasInterrupted() || failed(holdsCommands(*this)));
 }
+
+int64_t ParallelOp::getTripCount() { return getByRows() ? 1 : getParts(); }
 
 //===----------------------------------------------------------------------===//
 // What commands read and write
@@ -451,15 +465,18 @@ Operands RecordOp::getCommandOperands() { return {}; }
 Operands WaitOp::getCommandOperands() { return {}; }
 
 /// Each buffer once for each way in which it is used.
-Operands RepeatOp::getCommandOperands() {
+static Operands operandsIn(Block &commands) {
   Operands operands;
   DenseSet<std::pair<Value, unsigned>> seen;
-  for (auto command : getBody().getOps<CommandOpInterface>())
+  for (auto command : commands.getOps<CommandOpInterface>())
     for (const CommandOperand &operand : command.getCommandOperands())
       if (seen.insert({operand.buffer, static_cast<unsigned>(operand.use.role)}).second)
         operands.push_back(operand);
   return operands;
 }
+
+Operands RepeatOp::getCommandOperands() { return operandsIn(getBody().front()); }
+Operands ParallelOp::getCommandOperands() { return operandsIn(getBody().front()); }
 
 LogicalResult FillOp::verify() {
   Type element = rangeOf(getTo()).buffer.getTensorType().getElementType();

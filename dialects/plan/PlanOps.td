@@ -12,6 +12,7 @@ class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemo
 
 def BufferOp : DeclareOpInterfaceMethods<BufferOpInterface>;
 def CommandOp : DeclareOpInterfaceMethods<CommandOpInterface>;
+def LoopOp : DeclareOpInterfaceMethods<LoopOpInterface>;
 
 /// Its operands have the order of its kind's table in runtime/plan/roles.h.
 class Plan_Command<string mnemonic, list<Trait> traits = []> : Plan_Op<mnemonic, traits # [CommandOp]>;
@@ -69,8 +70,12 @@ def KernelOp : Plan_Op<"kernel", [Symbol, HasParent<"::mlir::ModuleOp">, Isolate
     Its machine code is made when the plan is written. The block's arguments are what it reads, `gpuc.yield` gives what
     it writes. Kernels with equal bodies share their code. A body that is a list of `gpuc.fused`, over the arguments and all
     yielded, is several kernels in one launch.
+
+    `rows` stands where a `plan.parallel` cuts launches of it: part i of n touches only the i-th of n equal parts of what is
+    listed, numbers of arguments and, counting on, of results. Its schedule on the target says so.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name);
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$rows, OptionalAttr<DenseI64ArrayAttr>:$by_rows);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name), [{ build($_builder, $_state, name, nullptr, nullptr); }]>];
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -127,7 +132,7 @@ def AllocOp : Plan_Op<"buffer", [BufferOp]> {
 }
 
 def ViewOp : Plan_Op<"view"> {
-  let summary = "A part of a buffer; inside `plan.repeat`s it moves by strides[d] bytes with the d-th iteration, outermost first";
+  let summary = "A part of a buffer; inside loops it moves by strides[d] bytes with the d-th one's iteration, outermost first";
   let arguments = (ins Plan_AnyBuffer:$source, I64Attr:$offset, TypeAttrOf<AnyRankedTensor>:$type,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$strides);
   let results = (outs Plan_AnyBuffer:$buffer);
@@ -312,19 +317,43 @@ def WaitOp : Plan_Command<"wait"> {
   let assemblyFormat = "$event (`distance` $distance^)? attr-dict";
 }
 
-def RepeatOp : Plan_Command<"repeat", [NoTerminator, SingleBlock]> {
+def RepeatOp : Plan_Command<"repeat", [NoTerminator, SingleBlock, LoopOp]> {
   let summary = "Executes its commands `count` times";
   let description = [{
-    With `parallel` no iteration touches bytes that another one writes, as `plan-verify` proves: they may be executed in
-    any order, or at once. Buffers that only such a repeat uses have a part for each iteration.
-
     - (repeat_C1) There is at least one iteration.
     - (repeat_C2) It holds commands and views.
-    - (repeat_C3) With `parallel` it stands in no other, and nothing in it waits for an event or records one.
   }];
-  let arguments = (ins I64Attr:$count, UnitAttr:$parallel);
+  let arguments = (ins I64Attr:$count);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$count (`parallel` $parallel^)? attr-dict-with-keyword $body";
+  let assemblyFormat = "$count attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def ParallelOp : Plan_Command<"parallel", [NoTerminator, SingleBlock, LoopOp]> {
+  let summary = "A fork and a join of `parts`, which may be executed in any order, or at once";
+  let description = [{
+    No part touches bytes that another one writes, as `plan-verify` proves and whoever reads the file checks. The commands
+    are those of one part, and views move with the parts as with the iterations of a `plan.repeat`. Buffers that only a
+    parallel uses have a place for each part: so are the slices of a batch computed.
+
+    With `rows` the commands are those of all parts: the rows of each of them may be cut into any number of equal parts that
+    divides `parts`, and the runtime chooses how many. Views are those of all rows then, and do not move. So is a loop over
+    time in which no row needs what is computed of another one.
+
+    - (parallel_C1) There are at least two parts.
+    - (parallel_C2) It holds commands and views.
+    - (parallel_C3) Nothing in it waits for an event, records one, or moves bytes between host and arena.
+    - (parallel_C4) It stands in no other, and without `rows` in no `plan.repeat`.
+    - (parallel_C5) With `rows`, `parts` divides the rows of each command in it.
+
+    ```mlir
+    plan.parallel 4 { … }
+    plan.parallel rows 32 { plan.repeat 100 { … } }
+    ```
+  }];
+  let arguments = (ins I64Attr:$parts, UnitAttr:$by_rows);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "(`rows` $by_rows^)? $parts attr-dict-with-keyword $body";
   let hasVerifier = 1;
 }
 

@@ -323,6 +323,13 @@ private:
             entry.count = repeat.getCount();
             emitCommands(repeat.getBody().front(), entry.commands);
             command->work.Set(std::move(entry));
+          })
+          .Case([&](plan::ParallelOp parallel) {
+            fb::ParallelT entry;
+            entry.parts = parallel.getParts();
+            entry.by_rows = parallel.getByRows();
+            emitCommands(parallel.getBody().front(), entry.commands);
+            command->work.Set(std::move(entry));
           });
       commands.push_back(std::move(command));
     }
@@ -350,8 +357,8 @@ private:
       entry.writes.push_back(operand(output));
     entry.tiles = schedule.tiles;
     entry.grain = schedule.grain;
-    entry.bands = schedule.bands;
-    entry.cut.assign(schedule.cut.begin(), schedule.cut.end());
+    entry.rows = schedule.rows;
+    entry.by_rows.assign(schedule.byRows.begin(), schedule.byRows.end());
     entry.grid = schedule.grid;
     entry.block = schedule.block;
     return entry;

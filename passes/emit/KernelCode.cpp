@@ -31,6 +31,15 @@ void nameLibrary(ModuleOp module, StringRef name, StringRef version, KernelCode 
     code.libraries.emplace_back(name.str(), version.str());
 }
 
+/// For each operand whether it goes by rows, as the kernel says.
+std::vector<bool> rowsIn(plan::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  std::vector<bool> byRows(body.getNumArguments() + body.getTerminator()->getNumOperands());
+  for (int64_t operand : kernel.getByRows().value_or(ArrayRef<int64_t>()))
+    byRows[operand] = true;
+  return byRows;
+}
+
 FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, const CodegenOptions &options) {
   std::string error;
   FailureOr<HostTarget> target = cpu.empty() ? HostTarget::native(&error) : HostTarget::parse(cpu, &error);
@@ -58,8 +67,14 @@ FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, const Codeg
     entry.symbol = symbol;
     entry.tiles = schedule.tiles;
     entry.grain = schedule.grain;
-    entry.bands = schedule.bands;
-    entry.cut = std::move(schedule.cut);
+    auto kernel = cast<plan::KernelOp>(source.body->getParentOp());
+    if (!kernel.getRows())
+      continue;
+    if (rowsIn(kernel) != schedule.byRows || static_cast<int64_t>(*kernel.getRows()) != schedule.rows)
+      return kernel.emitOpError("has other rows than its schedule for ")
+             << target->cpu << ", which has " << schedule.rows << ": leave them out, or run plan-parallelize";
+    entry.rows = schedule.rows;
+    entry.byRows = std::move(schedule.byRows);
   }
   return code;
 }

@@ -22,8 +22,8 @@ struct KernelCode {
   struct Schedule {
     std::string symbol;
     uint64_t tiles = 0, grain = 0; // host
-    uint64_t bands = 0;            // host
-    std::vector<bool> cut;         // host
+    uint64_t rows = 0;             // host, where the kernel is to say them
+    std::vector<bool> byRows;      // host, likewise
     uint32_t grid = 0, block = 0;  // cuda
   };
 

@@ -3,7 +3,7 @@
 #include "passes/plan/InPlaceChains.h"
 
 #include "passes/codegen/Codegen.h"
-#include "passes/plan/IterationBuffers.h"
+#include "passes/plan/PartBuffers.h"
 
 using namespace mlir;
 
@@ -14,14 +14,11 @@ InPlaceChains::InPlaceChains(ModuleOp module, plan::ProgramOp program, const Lif
   for (auto &[buffer, lifetime] : lifetimes_)
     chains_.insert(buffer);
   program.walk([&](plan::LaunchOp launch) { join(launch); });
-  program.walk([&](plan::RepeatOp repeat) {
-    if (repeat.getParallel())
-      join(repeat);
-  });
+  program.walk([&](plan::ParallelOp parallel) { join(parallel); });
 }
 
-void InPlaceChains::join(plan::RepeatOp repeat) {
-  for (ArrayRef<plan::AllocOp> group : buffersInTurn(repeat))
+void InPlaceChains::join(plan::ParallelOp parallel) {
+  for (ArrayRef<plan::AllocOp> group : buffersInTurn(parallel))
     for (plan::AllocOp buffer : group.drop_front())
       chains_.unionSets(group.front(), buffer);
 }
@@ -61,7 +58,7 @@ public:
 
 private:
   bool isOfThisIteration(const Lifetime &lifetime) const {
-    return !isa<plan::RepeatOp>(launch_->getParentOp()) || lifetime.scope == launch_->getBlock();
+    return !isa<plan::LoopOpInterface>(launch_->getParentOp()) || lifetime.scope == launch_->getBlock();
   }
 
   plan::LaunchOp launch_;

@@ -21,7 +21,7 @@ public:
 
 private:
   void join(plan::LaunchOp launch);
-  void join(plan::RepeatOp repeat);
+  void join(plan::ParallelOp parallel);
 
   mlir::SymbolTable kernels_;
   const Lifetimes &lifetimes_;

@@ -73,7 +73,7 @@ bool overwrites(plan::CommandOpInterface command, Operation *buffer) {
     return range.buffer == buffer && range.size == plan::sizeInBytes(range.buffer) &&
            llvm::all_of(range.strides, [](int64_t stride) { return stride == 0; });
   };
-  return !isa<plan::RepeatOp>(*command) && llvm::any_of(command.getWrites(), isWhole) &&
+  return !isa<plan::LoopOpInterface>(*command) && llvm::any_of(command.getWrites(), isWhole) &&
          llvm::none_of(command.getReads(), [&](Value value) { return plan::bufferOf(value) == buffer; });
 }
 
@@ -89,12 +89,12 @@ public:
     int64_t positions = 0;
   };
 
-  const Users &of(plan::RepeatOp repeat) {
+  const Users &of(plan::LoopOpInterface repeat) {
     std::unique_ptr<Users> &users = users_[repeat];
     if (users)
       return *users;
     users = std::make_unique<Users>();
-    for (auto command : repeat.getBody().getOps<plan::CommandOpInterface>()) {
+    for (auto command : repeat.getCommands().getOps<plan::CommandOpInterface>()) {
       const int64_t positions = positionsOf(command);
       for (Operation *buffer : buffersOf(command))
         users->ofBuffer[buffer].push_back({command, users->positions, positions});
@@ -109,7 +109,8 @@ private:
 };
 
 /// When a buffer that nothing outside of the repeat uses is needed, if the repeat begins at `begin`.
-Lifetime lifetimeIn(plan::RepeatOp repeat, int64_t begin, Operation *buffer, RepeatUsers &repeatUsers) {
+Lifetime lifetimeIn(plan::LoopOpInterface repeat, int64_t begin, Operation *buffer,
+                    RepeatUsers &repeatUsers) {
   const RepeatUsers::Users &all = repeatUsers.of(repeat);
   ArrayRef<RepeatUsers::User> users = all.ofBuffer.find(buffer)->second;
   Lifetime whole = {begin, begin + all.positions};
@@ -117,10 +118,10 @@ Lifetime lifetimeIn(plan::RepeatOp repeat, int64_t begin, Operation *buffer, Rep
                     nullptr};
   plan::CommandOpInterface first = users.front().command;
   if (overwrites(first, buffer)) {
-    found.scope = &repeat.getBody().front();
+    found.scope = &repeat.getCommands();
     return found;
   }
-  auto inner = dyn_cast<plan::RepeatOp>(*first);
+  auto inner = dyn_cast<plan::LoopOpInterface>(*first);
   if (inner && users.size() == 1) {
     Lifetime deeper = lifetimeIn(inner, begin + users.front().position, buffer, repeatUsers);
     if (deeper.scope)
@@ -130,7 +131,7 @@ Lifetime lifetimeIn(plan::RepeatOp repeat, int64_t begin, Operation *buffer, Rep
 }
 
 /// The repeat that holds all uses of a buffer, itself not in a repeat; null if there is none.
-plan::RepeatOp repeatAround(plan::AllocOp buffer) {
+plan::LoopOpInterface repeatAround(plan::AllocOp buffer) {
   Operation *around = nullptr;
   SmallVector<Operation *> users(buffer->getUsers());
   while (!users.empty()) {
@@ -141,23 +142,23 @@ plan::RepeatOp repeatAround(plan::AllocOp buffer) {
     }
     Operation *outermost = nullptr;
     for (Operation *op = user; op; op = op->getParentOp())
-      if (isa<plan::RepeatOp>(op))
+      if (isa<plan::LoopOpInterface>(op))
         outermost = op;
     if (!outermost || (around && around != outermost))
       return {};
     around = outermost;
   }
-  return cast_or_null<plan::RepeatOp>(around);
+  return cast_or_null<plan::LoopOpInterface>(around);
 }
 
 } // namespace
 
 int64_t positionsOf(plan::CommandOpInterface command) {
-  auto repeat = dyn_cast<plan::RepeatOp>(*command);
+  auto repeat = dyn_cast<plan::LoopOpInterface>(*command);
   if (!repeat)
     return 1;
   int64_t positions = 0;
-  for (auto inner : repeat.getBody().getOps<plan::CommandOpInterface>())
+  for (auto inner : repeat.getCommands().getOps<plan::CommandOpInterface>())
     positions += positionsOf(inner);
   return std::max<int64_t>(1, positions);
 }
@@ -186,7 +187,7 @@ FailureOr<Lifetimes> computeLifetimes(plan::ProgramOp program) {
   };
   for (unsigned index = 0; index < order.executions().size(); ++index) {
     plan::CommandOpInterface command = order.executions()[index].command;
-    auto repeat = dyn_cast<plan::RepeatOp>(*command);
+    auto repeat = dyn_cast<plan::LoopOpInterface>(*command);
     Lifetime at = positions.of(index);
     for (Operation *buffer : buffersOf(command)) {
       bool isInside =

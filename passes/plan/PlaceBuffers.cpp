@@ -14,7 +14,7 @@
 
 #include "passes/Passes.h"
 #include "passes/plan/InPlaceChains.h"
-#include "passes/plan/IterationBuffers.h"
+#include "passes/plan/PartBuffers.h"
 
 #include "passes/placement/Solver.h"
 #include "passes/placement/Validator.h"
@@ -79,10 +79,7 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
       return signalPassFailure();
     }
     slots = slotsAttr.getInt();
-    module.walk([](plan::RepeatOp repeat) {
-      if (repeat.getParallel())
-        alignInTurn(repeat);
-    });
+    module.walk([](plan::ParallelOp parallel) { alignInTurn(parallel); });
     int64_t workspaceBegin = placeVariables(module);
     int64_t workspaceBytes = 0, lowerBound = 0, inputBytes = 0;
     std::vector<Workspace> workspaces;

@@ -62,9 +62,9 @@ LogicalResult AddressSpace::append(plan::CommandOpInterface command, uint64_t ru
 LogicalResult AddressSpace::append(plan::CommandOpInterface command, uint64_t run,
                                    ArrayRef<int64_t> iterations, SmallVectorImpl<int64_t> &counts,
                                    SmallVectorImpl<Access> &accesses) const {
-  if (auto repeat = dyn_cast<plan::RepeatOp>(*command)) {
-    counts.push_back(repeat.getCount());
-    for (auto inner : repeat.getBody().getOps<plan::CommandOpInterface>())
+  if (auto loop = dyn_cast<plan::LoopOpInterface>(*command)) {
+    counts.push_back(loop.getTripCount());
+    for (auto inner : loop.getCommands().getOps<plan::CommandOpInterface>())
       if (failed(append(inner, run, iterations, counts, accesses)))
         return failure();
     counts.pop_back();

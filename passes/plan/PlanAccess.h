@@ -63,6 +63,9 @@ public:
   /// Where a buffer begins in the given run of its program.
   mlir::FailureOr<int64_t> address(plan::BufferOpInterface buffer, uint64_t run, mlir::Operation *user) const;
 
+  /// Of each input.
+  int64_t slots() const { return static_cast<int64_t>(slots_); }
+
   /// What its bytes belong to: a variable, a constant, or the buffer itself.
   mlir::Operation *ownerOf(plan::BufferOpInterface buffer) const;
 

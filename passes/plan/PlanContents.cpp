@@ -70,7 +70,7 @@ PlanContents::PlanContents(ModuleOp module, const AddressSpace &addresses, Effor
 LogicalResult PlanContents::execute(plan::CommandOpInterface command, unsigned step, uint64_t run,
                                     ArrayRef<int64_t> iterations) {
   Moment moment{step, run, llvm::to_vector(iterations)};
-  if (auto repeat = dyn_cast<plan::RepeatOp>(*command))
+  if (auto repeat = dyn_cast<plan::LoopOpInterface>(*command))
     return executeRepeat(repeat, moment);
   return executeOnce(command, moment);
 }
@@ -88,16 +88,17 @@ LogicalResult PlanContents::executeOnce(plan::CommandOpInterface command, const 
   return success();
 }
 
-LogicalResult PlanContents::executeRepeat(plan::RepeatOp repeat, Moment &moment) {
+LogicalResult PlanContents::executeRepeat(plan::LoopOpInterface repeat, Moment &moment) {
   SmallVector<Access> accesses;
   SmallVector<size_t> positions; // of each access's command in the region
-  int64_t count = repeat.getCount();
+  int64_t count = repeat.getTripCount();
   bool regular = count > 2;
   if (regular) {
     size_t position = 0;
-    if (failed(addresses_.append(repeat, moment.run, moment.iterations, accesses)))
+    if (failed(addresses_.append(cast<plan::CommandOpInterface>(*repeat), moment.run, moment.iterations,
+                                 accesses)))
       return failure();
-    for (auto command : repeat.getBody().getOps<plan::CommandOpInterface>()) {
+    for (auto command : repeat.getCommands().getOps<plan::CommandOpInterface>()) {
       while (positions.size() < accesses.size() && command->isAncestor(accesses[positions.size()].command))
         positions.push_back(position);
       ++position;
@@ -107,12 +108,12 @@ LogicalResult PlanContents::executeRepeat(plan::RepeatOp repeat, Moment &moment)
   for (int64_t iteration = 0; iteration < (regular ? 2 : count); ++iteration) {
     moment.iterations.push_back(iteration);
     if (!effort_.spend())
-      return repeat.emitOpError("of ") << count
-                                       << " iterations cannot be walked through, with those inside it, one "
-                                          "by one: nest fewer, or let its views "
-                                       << "move by whole strides, without gaps";
-    for (auto command : repeat.getBody().getOps<plan::CommandOpInterface>()) {
-      auto inner = dyn_cast<plan::RepeatOp>(*command);
+      return repeat->emitOpError("of ") << count
+                                        << " iterations cannot be walked through, with those inside it, one "
+                                           "by one: nest fewer, or let its views "
+                                        << "move by whole strides, without gaps";
+    for (auto command : repeat.getCommands().getOps<plan::CommandOpInterface>()) {
+      auto inner = dyn_cast<plan::LoopOpInterface>(*command);
       if (failed(inner ? executeRepeat(inner, moment) : executeOnce(command, moment)))
         return failure();
     }

@@ -36,7 +36,7 @@ private:
   };
 
   mlir::LogicalResult executeOnce(plan::CommandOpInterface command, const Moment &moment);
-  mlir::LogicalResult executeRepeat(plan::RepeatOp repeat, Moment &moment);
+  mlir::LogicalResult executeRepeat(plan::LoopOpInterface repeat, Moment &moment);
   bool isRegular(llvm::ArrayRef<Access> accesses, llvm::ArrayRef<size_t> positions, unsigned step) const;
   bool staysFound(const Access &read, size_t position, llvm::ArrayRef<Access> accesses,
                   llvm::ArrayRef<size_t> positions, unsigned step) const;

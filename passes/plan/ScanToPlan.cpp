@@ -153,10 +153,8 @@ public:
 
   LogicalResult run() {
     placeInits();
-    auto repeat =
-        plan::RepeatOp::create(writer_.builder, scan_.getLoc(), scan_.getTripCount(), scan_.getParallel());
     OpBuilder::InsertionGuard guard(writer_.builder);
-    writer_.builder.createBlock(&repeat.getBody());
+    writer_.builder.createBlock(&createLoop());
     ++writer_.depth;
     bindArguments();
     placeYields();
@@ -170,6 +168,14 @@ public:
   }
 
 private:
+  /// Where its commands are to stand. A single part is a loop like any other.
+  Region &createLoop() {
+    const int64_t count = scan_.getTripCount();
+    if (scan_.getParallel() && count > 1)
+      return plan::ParallelOp::create(writer_.builder, scan_.getLoc(), count, /*by_rows=*/false).getBody();
+    return plan::RepeatOp::create(writer_.builder, scan_.getLoc(), count).getBody();
+  }
+
   void copy(Value from, Value to) { plan::CopyOp::create(writer_.builder, scan_.getLoc(), from, to); }
 
   void placeInits() {

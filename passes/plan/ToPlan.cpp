@@ -18,7 +18,7 @@
 #include "passes/kernels/Epilogues.h"
 #include "passes/plan/AttentionShapes.h"
 #include "passes/plan/ConvShapes.h"
-#include "passes/plan/IterationBuffers.h"
+#include "passes/plan/PartBuffers.h"
 #include "passes/plan/ScanToPlan.h"
 #include "passes/plan/VariableUpdates.h"
 
@@ -75,10 +75,7 @@ public:
     if (failed(convertReturn(cast<func::ReturnOp>(body.getTerminator()))))
       return failure();
     // Now all users of a buffer are there.
-    program.walk([](plan::RepeatOp repeat) {
-      if (repeat.getParallel())
-        separateIterations(repeat);
-    });
+    program.walk([](plan::ParallelOp parallel) { separateParts(parallel); });
     return success();
   }
 

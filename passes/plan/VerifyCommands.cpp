@@ -74,14 +74,14 @@ private:
 
   LogicalResult walk(Block &block) {
     for (auto command : block.getOps<plan::CommandOpInterface>()) {
-      auto repeat = dyn_cast<plan::RepeatOp>(*command);
+      auto repeat = dyn_cast<plan::LoopOpInterface>(*command);
       if (!repeat) {
         if (failed(visit(command)))
           return failure();
         continue;
       }
-      counts_.push_back(repeat.getCount());
-      if (failed(walk(repeat.getBody().front())) || failed(finish(repeat)))
+      counts_.push_back(repeat.getTripCount());
+      if (failed(walk(repeat.getCommands())) || failed(finish(repeat)))
         return failure();
       counts_.pop_back();
     }
@@ -139,16 +139,16 @@ private:
   }
 
   /// The later iterations of a repeat: all writes, then all reads.
-  LogicalResult finish(plan::RepeatOp repeat) {
+  LogicalResult finish(plan::LoopOpInterface repeat) {
     const size_t outer = counts_.size() - 1;
     return success(succeeded(finish(repeat, outer, /*write=*/true)) &&
                    succeeded(finish(repeat, outer, /*write=*/false)));
   }
 
-  LogicalResult finish(plan::RepeatOp repeat, size_t outer, bool write) {
-    for (auto command : repeat.getBody().getOps<plan::CommandOpInterface>()) {
-      if (auto inner = dyn_cast<plan::RepeatOp>(*command)) {
-        counts_.push_back(inner.getCount());
+  LogicalResult finish(plan::LoopOpInterface repeat, size_t outer, bool write) {
+    for (auto command : repeat.getCommands().getOps<plan::CommandOpInterface>()) {
+      if (auto inner = dyn_cast<plan::LoopOpInterface>(*command)) {
+        counts_.push_back(inner.getTripCount());
         if (failed(finish(inner, outer, write)))
           return failure();
         counts_.pop_back();

@@ -14,8 +14,8 @@
 // attention does, if together they leave none.
 //
 // The number of a repeat's iterations costs nothing as long as their addresses are regular, which is how the
-// compiler makes them; PlanContents.cpp says why two of them then stand for all. Those of a parallel repeat
-// are compared with one another, with the few whose bytes may meet.
+// compiler makes them; PlanContents.cpp says why two of them then stand for all. The parts of a parallel are
+// held apart by the rule of runtime/plan/parts.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +23,9 @@
 #include "passes/plan/AttentionWrites.h"
 #include "passes/plan/HappensBefore.h"
 #include "passes/plan/PlanContents.h"
+#include "passes/plan/PlanParts.h"
 
 #include "passes/codegen/Codegen.h"
-
-#include "llvm/Support/MathExtras.h"
 
 #include <limits>
 #include <map>
@@ -46,7 +45,7 @@ public:
       : module(module), kernels(module), arena(*module.getOps<plan::ArenaOp>().begin()), addresses(arena) {}
 
   LogicalResult run() {
-    if (failed(unroll()) || failed(order.finish()) || failed(collectAccesses()))
+    if (failed(unroll()) || failed(order.finish()) || failed(collectAccesses()) || failed(checkParallels()))
       return failure();
     return success(succeeded(checkRaces()) && succeeded(checkContents()));
   }
@@ -89,25 +88,7 @@ private:
           return failure();
         rest = rest.drop_front(count);
       }
-      auto repeat = dyn_cast<plan::RepeatOp>(*execution.command);
-      if (repeat && repeat.getParallel() && failed(checkIterations(accesses)))
-        return failure();
     }
-    return success();
-  }
-
-  /// What an iteration of a parallel repeat writes, no other touches.
-  LogicalResult checkIterations(ArrayRef<Access> accesses) {
-    for (const Access &write : accesses)
-      for (const Access &other : accesses)
-        if (write.write && write.meets(other, effort) && meetInDifferentIterations(write, other)) {
-          Operation *command = write.command;
-          if (effort.isSpent())
-            return giveUp(command);
-          return command->emitOpError("writes ")
-                 << write.text() << ", and another iteration of the parallel plan.repeat touches "
-                 << other.text();
-        }
     return success();
   }
 
@@ -117,30 +98,6 @@ private:
     return command->emitOpError(
         "stands in repeats of so many iterations, and at addresses so unlike, that nothing "
         "can be proven of it: let its views move by whole strides, without gaps");
-  }
-
-  bool meetInDifferentIterations(const Access &a, const Access &b) {
-    // Where both move alike it is their distance that counts: the first iteration stands for all.
-    if (a.loops.front().stride == b.loops.front().stride)
-      return meetsOther(a, b, 0) || meetsOther(b, a, 0);
-    return llvm::any_of(llvm::seq(a.loops.front().count),
-                        [&](int64_t at) { return !effort.spend() || meetsOther(a, b, at); });
-  }
-
-  /// Whether `a` in iteration `at` meets `b` in another one.
-  bool meetsOther(const Access &a, const Access &b, int64_t at) {
-    Access now = a.inIteration(at), first = b.inIteration(0);
-    int64_t count = b.loops.front().count, stride = b.loops.front().stride;
-    if (stride == 0) // all are alike
-      return count > 1 && now.meets(first, effort);
-    // Those whose range is behind now's beginning and before its end.
-    int64_t below = stride > 0 ? now.lower() - first.upper() : first.lower() - now.upper();
-    int64_t above = stride > 0 ? now.upper() - first.lower() : first.upper() - now.lower();
-    int64_t begin = std::max<int64_t>(0, llvm::divideFloorSigned(below, std::abs(stride)) + 1);
-    int64_t end = std::min(count, llvm::divideCeilSigned(above, std::abs(stride)));
-    return llvm::any_of(llvm::seq(begin, std::max(begin, end)), [&](int64_t iteration) {
-      return !effort.spend() || (iteration != at && now.meets(b.inIteration(iteration), effort));
-    });
   }
 
   /// The pairs of accesses of which both have bytes in a range, in the order of their addresses.
@@ -247,6 +204,27 @@ private:
       return false;
     auto kernel = kernels.lookup<plan::KernelOp>(launch.getKernel());
     return canUpdateInPlace(kernel.getBody().front(), read, write - launch.getInputs().size());
+  }
+
+  /// By the rule that the file's reader has.
+  LogicalResult checkParallels() {
+    WalkResult walk = module.walk([&](plan::ParallelOp parallel) {
+      PlanParts parts(addresses, kernels, parallel);
+      if (failed(parts.add(parallel.getBody().front())))
+        return WalkResult::interrupt();
+      if (parallel.getByRows() && parts.rows() % parallel.getParts() != 0) {
+        parallel.emitOpError("of ") << parallel.getParts() << " parts by the rows of commands that have "
+                                    << parts.rows() << " in common";
+        return WalkResult::interrupt();
+      }
+      std::optional<std::string> meeting =
+          parts.meeting({static_cast<int64_t>(parallel.getParts()), parallel.getByRows()});
+      if (!meeting)
+        return WalkResult::advance();
+      parallel.emitOpError("has parts that may meet: ") << *meeting;
+      return WalkResult::interrupt();
+    });
+    return failure(walk.wasInterrupted());
   }
 
   //===--------------------------------------------------------------------===//

@@ -87,9 +87,9 @@ int64_t bytesWritten(plan::CommandOpInterface command) { return bytesOf(command.
 
 int64_t executionsOf(plan::CommandOpInterface command) {
   int64_t executions = 1;
-  for (auto repeat = command->getParentOfType<plan::RepeatOp>(); repeat;
-       repeat = repeat->getParentOfType<plan::RepeatOp>())
-    executions *= repeat.getCount();
+  for (auto loop = command->getParentOfType<plan::LoopOpInterface>(); loop;
+       loop = loop->getParentOfType<plan::LoopOpInterface>())
+    executions *= loop.getTripCount();
   return executions;
 }
 

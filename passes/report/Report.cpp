@@ -104,7 +104,7 @@ Work workOf(plan::ProgramOp program, const TargetDescription &device) {
   work.streams = llvm::range_size(program.getBody().getOps<plan::StreamOp>());
   program.walk([&](plan::CommandOpInterface command) {
     ++work.commands;
-    if (isa<plan::RepeatOp>(*command))
+    if (isa<plan::LoopOpInterface>(*command))
       return; // what it repeats counts
     const int64_t executions = executionsOf(command), flops = flopsOf(command);
     const int64_t bytes = bytesRead(command) + bytesWritten(command);

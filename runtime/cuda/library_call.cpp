@@ -6,13 +6,11 @@
 namespace gpuc::cuda {
 namespace {
 
-using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
-
 /// Whether any of the commands, or of those that they repeat, does this work.
 bool has(const Commands* commands, fb::Work work) {
   for (const fb::Command* command : each(commands)) {
     if (command->work_type() == work) return true;
-    if (const fb::Repeat* repeat = command->work_as_Repeat(); repeat && has(repeat->commands(), work))
+    if (const std::optional<CommandLoop> loop = loopOf(*command); loop && has(loop->commands, work))
       return true;
   }
   return false;

@@ -11,8 +11,6 @@
 namespace gpuc::cuda {
 namespace {
 
-using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
-
 /// What must be set aside before commands can point to it.
 struct Counts {
   size_t addresses = 0;
@@ -24,8 +22,8 @@ struct Counts {
           command->work_as_Copy() ? 2 : operandsOf(*command).size();  // of copies the host's side, too
       if (const fb::Wait* wait = command->work_as_Wait())
         longest_distance = std::max<uint64_t>(longest_distance, wait->distance());
-      else if (const fb::Repeat* repeat = command->work_as_Repeat())
-        add(repeat->commands());
+      else if (const std::optional<CommandLoop> loop = loopOf(*command))
+        add(loop->commands);
     }
   }
 };
@@ -133,7 +131,7 @@ class Lowering {
   }
 
   Status lower(const fb::Command& command) {
-    if (command.work_type() == fb::Work::Repeat) return lowerRepeat(*command.work_as_Repeat());
+    if (const std::optional<CommandLoop> loop = loopOf(command)) return lowerLoop(*loop);
     CudaCommand result{};
     result.operands = out_.addresses.data() + used_addresses_;
     switch (command.work_type()) {
@@ -276,15 +274,15 @@ class Lowering {
 
   /// The repeated commands, then one that jumps back to them. Addresses that move are noted on the way, for
   /// each repeat.
-  Status lowerRepeat(const fb::Repeat& repeat) {
+  Status lowerLoop(const CommandLoop& loop) {
     std::vector<MovingAddress>& moving = out_.moving.emplace_back();
-    repeats_.push_back({&moving, repeat.count()});
+    repeats_.push_back({&moving, loop.count});
     size_t first = stream_->commands.size();
-    GPUC_RETURN_IF_ERROR(lower(repeat.commands()));
+    GPUC_RETURN_IF_ERROR(lower(loop.commands));
     repeats_.pop_back();
     CudaCommand end{};
     end.kind = CudaCommand::Kind::repeat;
-    end.repeat = {.count = repeat.count(), .iteration = 0, .first = first, .moving = &moving};
+    end.repeat = {.count = loop.count, .iteration = 0, .first = first, .moving = &moving};
     stream_->commands.push_back(end);
     return okStatus();
   }

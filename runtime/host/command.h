@@ -42,7 +42,7 @@ inline constexpr uint64_t kCopyTileBytes = 4096;
 inline constexpr double kCopyTileNs = 410;
 
 struct HostCommand {
-  enum class Kind : uint8_t { launch, library, copy, fill, record, wait, repeat, bands };
+  enum class Kind : uint8_t { launch, library, copy, fill, record, wait, repeat, fork };
 
   struct Launch {
     KernelFunction function;
@@ -77,13 +77,12 @@ struct HostCommand {
     uint32_t first;  // of the repeated commands
     const std::vector<MovingPointer>* moving;
   };
-  /// Stands in front of a repeat that the threads may take by bands of rows, one each, through all
-  /// iterations (see bands.h), or by iterations (see iterations.h). What they execute instead of the repeat
-  /// is spread.
-  struct Bands {
-    std::vector<std::vector<HostCommand>>* lists;  // of each band
-    uint32_t last;                                 // the repeat's marker
-    bool by_iterations;                            // each list is an iteration, not a band of rows in all
+  /// Stands in front of the commands of a parallel. If it is spread, threads take the lists of its parts
+  /// instead.
+  struct Fork {
+    std::vector<std::vector<HostCommand>>* lists;
+    uint32_t last;  // of the commands that are not executed then
+    bool by_rows;   // a list has some of the rows of all commands
   };
 
   Kind kind = Kind::launch;
@@ -98,7 +97,7 @@ struct HostCommand {
     Record record;
     Wait wait;
     Repeat repeat;
-    Bands bands;
+    Fork fork;
   };
 };
 
@@ -171,10 +170,10 @@ struct HostProgram {
   std::vector<OutputPlace> outputs;
   std::vector<EventCounter> events;
   std::vector<std::unique_ptr<LibraryKernel>> library_kernels;
-  std::list<std::vector<MovingPointer>> moving;  // one for each repeat
-  std::list<std::vector<std::vector<HostCommand>>> bands;
-  std::list<std::vector<void*>> band_pointers;  // the pointer tables of bands
-  std::list<StagingMemory> staging;             // outputs that are copied out of the arena
+  std::list<std::vector<MovingPointer>> moving;                 // one for each loop
+  std::list<std::vector<std::vector<HostCommand>>> part_lists;  // of each parallel that has some
+  std::list<std::vector<void*>> part_pointers;                  // the pointer tables of these lists
+  std::list<StagingMemory> staging;                             // outputs that are copied out of the arena
   uint64_t runs = 0;
   uint64_t last_slot = 0;
 };

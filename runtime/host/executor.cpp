@@ -99,30 +99,30 @@ bool repeatAgain(HostCommand& command) {
   return again;
 }
 
-/// Each list is walked by one thread. The profile has what the caller does: its band, which stands for all,
-/// or its iterations.
-void runBands(const HostCommand& command, const StreamWalk& walk) {
-  struct Bands {
-    const HostCommand::Bands& bands;
+/// Each list is walked by one thread. The profile has what the caller does: of a parallel by rows its first
+/// part, which stands for all.
+void runParts(const HostCommand& command, const StreamWalk& walk) {
+  struct Parts {
+    const HostCommand::Fork& fork;
     const StreamWalk& walk;
     std::thread::id caller;
 
     bool isSeen(int64_t list) const {
-      return bands.by_iterations ? std::this_thread::get_id() == caller : list == 0;
+      return fork.by_rows ? list == 0 : std::this_thread::get_id() == caller;
     }
   };
-  const Bands bands = {command.bands, walk, std::this_thread::get_id()};
+  const Parts parts = {command.fork, walk, std::this_thread::get_id()};
   auto run = [](const void* context, int64_t begin, int64_t end) {
     static ProfileRing unseen(0);
-    const Bands& bands = *static_cast<const Bands*>(context);
+    const Parts& parts = *static_cast<const Parts*>(context);
     for (int64_t i = begin; i < end; ++i) {
-      StreamWalk band = bands.walk;
-      band.commands = &(*bands.bands.lists)[static_cast<size_t>(i)];
-      if (!bands.isSeen(i)) band.profile = &unseen;
-      band.run();
+      StreamWalk part = parts.walk;
+      part.commands = &(*parts.fork.lists)[static_cast<size_t>(i)];
+      if (!parts.isSeen(i)) part.profile = &unseen;
+      part.run();
     }
   };
-  walk.pool->parallelFor(static_cast<int64_t>(command.bands.lists->size()), 1, {run, &bands});
+  walk.pool->parallelFor(static_cast<int64_t>(command.fork.lists->size()), 1, {run, &parts});
 }
 
 }  // namespace
@@ -161,10 +161,10 @@ void StreamWalk::run() const {
       case HostCommand::Kind::repeat:
         if (repeatAgain(command)) i = size_t{command.repeat.first} - 1;  // wraps to before 0, the loop adds 1
         continue;
-      case HostCommand::Kind::bands:
+      case HostCommand::Kind::fork:
         if (!command.spread) continue;
-        runBands(command, *this);
-        i = command.bands.last;
+        runParts(command, *this);
+        i = command.fork.last;
         continue;
     }
     if (profiled) profile->add({command.source, program, stream, begin, now()});

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/host/bands.h"
-#include "runtime/host/iterations.h"
 #include "runtime/host/operand_table.h"
+#include "runtime/host/row_parts.h"
 #include "runtime/plan/operands.h"
 
 namespace gpuc {
 namespace {
-
-using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
 
 /// Entries of the pointer table that a command takes; a copy from or to the host has one for the host's side.
 size_t countPointers(const fb::Command& command) {
@@ -22,25 +19,28 @@ size_t countPointers(const fb::Command& command) {
 size_t countPointers(const Commands* commands) {
   size_t count = 0;
   for (const fb::Command* command : each(commands))
-    if (const fb::Repeat* repeat = command->work_as_Repeat())
-      count += countPointers(repeat->commands());
+    if (const std::optional<CommandLoop> loop = loopOf(*command))
+      count += countPointers(loop->commands);
     else
       count += countPointers(*command);
   return count;
 }
 
-/// The host's commands for them: of a repeat its own, its end, and perhaps a fork in front of it.
+/// The host's commands for them, at most: of a loop its own, its end, and perhaps a fork in front of it.
 size_t countHostCommands(const Commands* commands) {
   size_t count = countOf(commands);
   for (const fb::Command* command : each(commands))
-    if (const fb::Repeat* repeat = command->work_as_Repeat())
-      count += 1 + countHostCommands(repeat->commands());
+    if (const std::optional<CommandLoop> loop = loopOf(*command))
+      count += 1 + countHostCommands(loop->commands);
   return count;
 }
 
-/// What lists of a repeat's own, one for each band or iteration, may take together: a constant, and as much
-/// for each byte of the plan's file as reading it does.
+/// What the lists of parallels, one for each part, may take together: a constant, and as much for each byte
+/// of the plan's file as reading it does.
 constexpr uint64_t kMostListBytes = uint64_t{16} << 20, kListBytesPerByte = 4;
+
+/// A parallel of more is executed part after part.
+constexpr uint64_t kMostLists = 64;
 
 uint64_t repeatedElement(const fb::Fill& fill) {
   uint8_t bytes[8] = {};
@@ -83,11 +83,11 @@ class Lowering {
   }
 
  private:
-  /// The rows of which commands are lowered: all, or one of the bands of a repeat.
-  struct Band {
+  /// The rows of which commands are lowered: all, or one of equal parts.
+  struct RowPart {
     int64_t number = 0, count = 1;
   };
-  uint64_t bands() const { return static_cast<uint64_t>(band_.count); }
+  uint64_t rowParts() const { return static_cast<uint64_t>(row_part_.count); }
 
   Status lower(const Commands* commands) {
     for (const fb::Command* command : each(commands)) {
@@ -100,7 +100,7 @@ class Lowering {
   }
 
   Status lower(const fb::Command& command) {
-    if (command.work_type() == fb::Work::Repeat) return lowerRepeat(command);
+    if (const std::optional<CommandLoop> loop = loopOf(command)) return lowerLoop(command, *loop);
     HostCommand result{};
     result.source = &command;
     result.operands = table_.beginCommand();
@@ -131,22 +131,22 @@ class Lowering {
     return okStatus();
   }
 
-  /// Which of a launch's tiles a band has tells where it begins.
+  /// Which of a launch's tiles a part of the rows has tells where it begins.
   void lowerLaunch(const fb::Command& command, HostCommand& result) {
     for (const CommandOperand& operand : operandsOf(command)) table_.add(operand);
     const fb::Launch& launch = *command.work_as_Launch();
     result.kind = HostCommand::Kind::launch;
-    const int64_t tiles = static_cast<int64_t>(launch.tiles()) / band_.count;
+    const int64_t tiles = static_cast<int64_t>(launch.tiles()) / row_part_.count;
     result.launch = {
         .function = kernels_[launch.kernel()],
-        .first_tile = tiles * band_.number,
+        .first_tile = tiles * row_part_.number,
         .tiles = tiles,
         .tile_ns = 10'000 / static_cast<double>(launch.grain()),
     };
   }
 
   Status lowerLibraryCall(const fb::Command& command, HostCommand& result) {
-    GPUC_ASSIGN_OR_RETURN(std::unique_ptr<LibraryKernel> kernel, makeLibraryKernel(command, band_.count));
+    GPUC_ASSIGN_OR_RETURN(std::unique_ptr<LibraryKernel> kernel, makeLibraryKernel(command, row_part_.count));
     for (const CommandOperand& operand : operandsOf(command)) addRows(operand);
     result.kind = HostCommand::Kind::library;
     result.library = {.kernel = kernel.get()};
@@ -159,7 +159,7 @@ class Lowering {
     if (copy.kind() == fb::CopyKind::device_to_device) {
       addRows({copy.from(), kSource});
       addRows({copy.to(), kDestination});
-      result.copy = {.bytes = copy.from()->size() / bands(), .of_read_input = false};
+      result.copy = {.bytes = copy.from()->size() / rowParts(), .of_read_input = false};
     } else if (copy.kind() == fb::CopyKind::host_to_device) {
       table_.addInput(copy.from(), copy.port());
       table_.add({copy.to(), kDestination});
@@ -174,100 +174,87 @@ class Lowering {
   void lower(const fb::Fill& fill, HostCommand& result) {
     addRows({fill.to(), kDestination});
     result.kind = HostCommand::Kind::fill;
-    result.fill = {.bytes = fill.to()->size() / bands(),
+    result.fill = {.bytes = fill.to()->size() / rowParts(),
                    .pattern = repeatedElement(fill),
                    .element_bytes = std::max<uint32_t>(1, countOf(fill.pattern()))};
   }
 
-  /// The repeat, and in front of it its bands or iterations, if threads may take such side by side.
-  Status lowerRepeat(const fb::Command& command) {
-    const fb::Repeat& repeat = *command.work_as_Repeat();
-    // Neither another stream's, nor within a band, nor within a repeat that has bands.
-    const bool may_be_cut = threads_ > 1 && table_.isMainStream() && !is_forked_;
-    if (!may_be_cut) return lowerCommandsOf(command);
-    const uint64_t most_lists = list_bytes_left_ / std::max<uint64_t>(1, listBytes(repeat));
-    const int most_bands = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(threads_), most_lists));
-    const int bands = bandsOf(plan_, repeat, table_.repeatCounts(), most_bands);
-    const bool by_iterations = bands == 1 && table_.repeatCounts().empty() && repeat.count() <= most_lists &&
-                               areIndependent(plan_, repeat);
-    if (bands == 1 && !by_iterations) return lowerCommandsOf(command);
-    list_bytes_left_ -= listBytes(repeat) * (by_iterations ? repeat.count() : static_cast<uint64_t>(bands));
+  /// The loop, and in front of it the lists of its parts, if it has parts that threads may take side by side.
+  Status lowerLoop(const fb::Command& command, const CommandLoop& loop) {
+    const fb::Parallel* parallel = command.work_as_Parallel();
+    const uint64_t lists = parallel ? listsOf(*parallel) : 1;
+    if (lists == 1) return lowerCommandsOf(command, loop);
+    list_bytes_left_ -= listBytes(loop.commands) * lists;
     const size_t place = table_.list().size();
     HostCommand fork{};
-    fork.kind = HostCommand::Kind::bands;
+    fork.kind = HostCommand::Kind::fork;
     fork.source = &command;
     table_.endCommand(fork);
-    is_forked_ = true;
-    GPUC_RETURN_IF_ERROR(lowerCommandsOf(command));
-    is_forked_ = false;
-    GPUC_RETURN_IF_ERROR(by_iterations ? lowerIterations(repeat) : lowerBands(command, bands));
-    table_.list()[place].bands = {.lists = &out_.bands.back(),
-                                  .last = static_cast<uint32_t>(table_.list().size() - 1),
-                                  .by_iterations = by_iterations};
+    GPUC_RETURN_IF_ERROR(lowerCommandsOf(command, loop));
+    GPUC_RETURN_IF_ERROR(lowerParts(*parallel, lists));
+    table_.list()[place].fork = {.lists = &out_.part_lists.back(),
+                                 .last = static_cast<uint32_t>(table_.list().size() - 1),
+                                 .by_rows = parallel->by_rows()};
     return okStatus();
   }
 
-  /// What one more list of the repeat's commands takes.
-  static uint64_t listBytes(const fb::Repeat& repeat) {
-    return (2 + countHostCommands(repeat.commands())) * sizeof(HostCommand) +
-           countPointers(repeat.commands()) * OperandTable::kBytesPerOperand;
+  /// Into how many parts a parallel falls here; 1: it is executed as a loop.
+  uint64_t listsOf(const fb::Parallel& parallel) const {
+    if (threads_ < 2 || !table_.isMainStream()) return 1;
+    const uint64_t most = list_bytes_left_ / listBytes(parallel.commands());
+    if (parallel.by_rows())
+      return rowPartsOf(parallel, std::min<uint64_t>(static_cast<uint64_t>(threads_), most));
+    return parallel.parts() <= std::min(most, kMostLists) ? parallel.parts() : 1;
   }
 
-  /// Entries for another list of the repeat's commands.
-  void** newEntries(const fb::Repeat& repeat) {
-    return out_.band_pointers.emplace_back(countPointers(repeat.commands())).data();
+  /// What one more list of these commands takes.
+  static uint64_t listBytes(const Commands* commands) {
+    return (2 + countHostCommands(commands)) * sizeof(HostCommand) +
+           countPointers(commands) * OperandTable::kBytesPerOperand;
   }
 
-  /// The repeat once for each band of rows.
-  Status lowerBands(const fb::Command& command, int count) {
-    std::vector<std::vector<HostCommand>>& lists = out_.bands.emplace_back(static_cast<size_t>(count));
-    for (int band = 0; band < count; ++band) {
-      band_ = {.number = band, .count = count};
-      lists[static_cast<size_t>(band)].reserve(1 + countHostCommands(command.work_as_Repeat()->commands()));
-      const OperandTable::Section section(table_, lists[static_cast<size_t>(band)],
-                                          newEntries(*command.work_as_Repeat()));
-      GPUC_RETURN_IF_ERROR(lowerCommandsOf(command));
+  /// The commands of each part as a list of its own, whose operands lie where that part's do.
+  Status lowerParts(const fb::Parallel& parallel, uint64_t count) {
+    std::vector<std::vector<HostCommand>>& lists = out_.part_lists.emplace_back(count);
+    table_.enterRepeat(count, nullptr);
+    for (size_t part = 0; part < count; ++part) {
+      if (parallel.by_rows())
+        row_part_ = {.number = static_cast<int64_t>(part), .count = static_cast<int64_t>(count)};
+      else
+        table_.setIteration(part);
+      lists[part].reserve(countHostCommands(parallel.commands()));
+      void** entries = out_.part_pointers.emplace_back(countPointers(parallel.commands())).data();
+      const OperandTable::Section section(table_, lists[part], entries);
+      GPUC_RETURN_IF_ERROR(lower(parallel.commands()));
     }
-    band_ = {};
-    return okStatus();
-  }
-
-  /// The commands of each iteration as a list of its own, whose operands lie where that iteration's do.
-  Status lowerIterations(const fb::Repeat& repeat) {
-    std::vector<std::vector<HostCommand>>& lists = out_.bands.emplace_back(repeat.count());
-    table_.enterRepeat(repeat.count(), nullptr);
-    for (size_t iteration = 0; iteration < lists.size(); ++iteration) {
-      table_.setIteration(iteration);
-      lists[iteration].reserve(countHostCommands(repeat.commands()));
-      const OperandTable::Section section(table_, lists[iteration], newEntries(repeat));
-      GPUC_RETURN_IF_ERROR(lower(repeat.commands()));
-    }
+    row_part_ = {};
     table_.setIteration(0);
     table_.leaveRepeat();
     return okStatus();
   }
 
   /// The repeated commands, then one that jumps back to them. Operands that move are noted on the way, for
-  /// each repeat.
-  Status lowerCommandsOf(const fb::Command& command) {
-    const fb::Repeat& repeat = *command.work_as_Repeat();
+  /// each loop.
+  Status lowerCommandsOf(const fb::Command& command, const CommandLoop& loop) {
     std::vector<MovingPointer>& moving = out_.moving.emplace_back();
     const uint32_t first = static_cast<uint32_t>(table_.list().size());
-    table_.enterRepeat(repeat.count(), &moving);
-    GPUC_RETURN_IF_ERROR(lower(repeat.commands()));
+    table_.enterRepeat(loop.count, &moving);
+    GPUC_RETURN_IF_ERROR(lower(loop.commands));
     table_.leaveRepeat();
+    if (loop.count == 1) return okStatus();
     HostCommand end{};
     end.kind = HostCommand::Kind::repeat;
     end.source = &command;
-    end.repeat = {.count = repeat.count(), .iteration = 0, .first = first, .moving = &moving};
+    end.repeat = {.count = loop.count, .iteration = 0, .first = first, .moving = &moving};
     table_.endCommand(end);
     return okStatus();
   }
 
-  /// The next operand, of which a band may have its part alone.
+  /// The next operand, of which a part of the rows may have its part alone.
   void addRows(const CommandOperand& added) {
     const bool is_part = added.operand && added.use.by_rows;
-    table_.add(added, is_part ? added.operand->size() / bands() * static_cast<uint64_t>(band_.number) : 0);
+    table_.add(added,
+               is_part ? added.operand->size() / rowParts() * static_cast<uint64_t>(row_part_.number) : 0);
   }
 
   const fb::Plan& plan_;
@@ -277,8 +264,7 @@ class Lowering {
   int threads_;
   HostProgram& out_;
   OperandTable table_;
-  Band band_;
-  bool is_forked_ = false;  // a repeat around the current command, of which there are other lists
+  RowPart row_part_;
 };
 
 }  // namespace

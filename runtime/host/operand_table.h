@@ -32,7 +32,7 @@ class OperandTable {
     void** next_entry_;
   };
 
-  /// For all operands of the commands to come, but for lists of bands and iterations.
+  /// For all operands of the commands to come, but for the lists of parallels' parts.
   void reserve(size_t operands);
 
   std::vector<HostCommand>& list() { return *list_; }
@@ -50,13 +50,12 @@ class OperandTable {
   void addInput(const fb::Operand* operand, uint32_t port);
   void addOutput(const fb::Operand* operand, uint32_t port);
 
-  /// The repeats around the next commands. What moves with the innermost one's iterations is noted in
-  /// `moving`; if that is null, commands are those of one iteration: see setIteration().
+  /// The loops around the next commands. What moves with the innermost one's iterations is noted in
+  /// `moving`; if that is null, commands are those of one part: see setIteration().
   void enterRepeat(uint64_t count, std::vector<MovingPointer>* moving);
   void leaveRepeat();
-  const std::vector<uint64_t>& repeatCounts() const { return repeat_counts_; }
 
-  /// Of the outermost repeat, whose iterations have lists of their own.
+  /// Of the outermost loop, a parallel whose parts have lists of their own.
   void setIteration(uint64_t iteration) { iteration_ = static_cast<int64_t>(iteration); }
 
   /// When all commands are there: how each input is to be found at the start of a run.

@@ -74,8 +74,8 @@ bool isCutInOrder(const HostCommand& command, uint32_t operand) {
   return command.kind != HostCommand::Kind::library || command.library.kernel->isCutInOrder(operand);
 }
 
-/// How a command of a repeat that the threads take by bands touches an operand.
-Cut cutIntoBands(const HostCommand& command, const CommandAccess& access) {
+/// How a command of a parallel whose parts the threads take touches an operand.
+Cut cutIntoParts(const HostCommand& command, const CommandAccess& access) {
   if (command.kind == HostCommand::Kind::library && !access.by_rows) return Cut::otherwise;
   return access.end - access.begin == access.bytes ? Cut::in_order : Cut::by_iteration;
 }
@@ -90,71 +90,70 @@ std::vector<double> timesOf(const std::vector<HostCommand>& commands) {
   return times;
 }
 
-/// What the commands of a repeat take by bands, each through all iterations, or by iterations, and what one
-/// by one.
-class Bands {
+/// What the commands of a parallel take by its parts, and what one by one.
+class Fork {
  public:
-  Bands(const std::vector<HostCommand>& commands, const std::vector<double>& times, size_t place, int threads)
+  Fork(const std::vector<HostCommand>& commands, const std::vector<double>& times, size_t place, int threads)
       : commands_(commands), times_(times), place_(place), threads_(threads) {}
 
   double forkNs() const {
     return (kForkNs + kForkNsOfThread * std::min<double>(count(), threads_)) * times_[place_];
   }
 
-  /// A band's product is one of fewer rows, which reads as much of b.
+  /// Of some of the rows a product reads as much of b.
   double spreadNs(size_t command) const {
     const HostCommand& whole = commands_[command];
-    if (bands().by_iterations)  // which the threads take in turns
+    if (!fork().by_rows)  // which the threads take in turns
       return workOf(whole, threads_).alone_ns * times_[command] * std::ceil(count() / threads_) / count();
     if (whole.kind != HostCommand::Kind::library)
       return workOf(whole, threads_).alone_ns / count() * times_[command];
-    const HostCommand& part = bands().lists->front()[command - place_ - 1];
+    const HostCommand& part = fork().lists->front()[command - place_ - 1];
     return workOf(part, threads_).alone_ns * times_[command];
   }
 
-  /// Whether they are better than to share command by command. Threads that share a product of few rows have
-  /// some of b's columns each, and find them in their caches again; by bands each reads all of b.
-  bool areWorthIt(const std::vector<CommandAccess>& accesses, uint64_t cache_bytes) const {
-    if (!bands().by_iterations && bytesReadByAll(accesses) > cache_bytes) return false;
-    double by_bands = forkNs(), one_by_one = 0;
-    for (size_t c = place_ + 1; c <= bands().last; ++c) {
+  /// Whether that is better than to share command by command. Threads that share a product of few rows have
+  /// some of b's columns each, and find them in their caches again; by rows each reads all of b.
+  bool isWorthIt(const std::vector<CommandAccess>& accesses, uint64_t cache_bytes) const {
+    if (fork().by_rows && bytesReadByAll(accesses) > cache_bytes) return false;
+    double by_parts = forkNs(), one_by_one = 0;
+    for (size_t c = place_ + 1; c <= fork().last; ++c) {
       const Work work = workOf(commands_[c], threads_);
-      by_bands += spreadNs(c);
+      by_parts += spreadNs(c);
       one_by_one += std::min(work.alone_ns, work.spread_ns) * times_[c];
     }
-    return by_bands <= one_by_one;
+    return by_parts <= one_by_one;
   }
 
  private:
   uint64_t bytesReadByAll(const std::vector<CommandAccess>& accesses) const {
     uint64_t bytes = 0;
     for (const CommandAccess& access : accesses)
-      if (access.command > place_ && access.command <= bands().last && !access.by_rows &&
+      if (access.command > place_ && access.command <= fork().last && !access.by_rows &&
           commands_[access.command].kind == HostCommand::Kind::library)
         bytes += access.bytes;
     return bytes;
   }
 
-  const HostCommand::Bands& bands() const { return commands_[place_].bands; }
-  double count() const { return static_cast<double>(bands().lists->size()); }
+  const HostCommand::Fork& fork() const { return commands_[place_].fork; }
+  double count() const { return static_cast<double>(fork().lists->size()); }
 
   const std::vector<HostCommand>& commands_;
   const std::vector<double>& times_;
-  size_t place_;  // of the Kind::bands
+  size_t place_;  // of the Kind::fork
   int threads_;
 };
 
-/// For each command the place of the Kind::bands in front of the repeat that it stands in; its own if there
+/// For each command the place of the Kind::fork in front of the parallel that it stands in; its own if there
 /// is none that is worth it.
-std::vector<size_t> placesOfBands(const std::vector<HostCommand>& commands,
+std::vector<size_t> placesOfForks(const std::vector<HostCommand>& commands,
                                   const std::vector<CommandAccess>& accesses,
                                   const std::vector<double>& times, int threads, uint64_t cache_bytes) {
   std::vector<size_t> places(commands.size());
   std::iota(places.begin(), places.end(), size_t{0});
   for (size_t c = 0; c < commands.size(); ++c)
-    if (commands[c].kind == HostCommand::Kind::bands &&
-        Bands(commands, times, c, threads).areWorthIt(accesses, cache_bytes))
-      std::fill(places.begin() + static_cast<ptrdiff_t>(c), places.begin() + commands[c].bands.last + 1, c);
+    if (commands[c].kind == HostCommand::Kind::fork &&
+        Fork(commands, times, c, threads).isWorthIt(accesses, cache_bytes))
+      std::fill(places.begin() + static_cast<ptrdiff_t>(c), places.begin() + commands[c].fork.last + 1, c);
   return places;
 }
 
@@ -163,10 +162,10 @@ std::vector<size_t> placesOfBands(const std::vector<HostCommand>& commands,
 class Touches {
  public:
   Touches(const std::vector<HostCommand>& commands, const std::vector<CommandAccess>& accesses,
-          const std::vector<size_t>& places_of_bands, uint64_t cache_bytes, double moved_share, MinCut& cut)
+          const std::vector<size_t>& places_of_forks, uint64_t cache_bytes, double moved_share, MinCut& cut)
       : commands_(commands),
         accesses_(accesses),
-        places_of_bands_(places_of_bands),
+        places_of_forks_(places_of_forks),
         cache_bytes_(cache_bytes),
         moved_share_(moved_share),
         cut_(cut) {
@@ -243,7 +242,7 @@ class Touches {
   }
 
   Cut cutOf(size_t command, const CommandAccess& access) const {
-    if (places_of_bands_[command] != command) return cutIntoBands(commands_[command], access);
+    if (places_of_forks_[command] != command) return cutIntoParts(commands_[command], access);
     return isCutInOrder(commands_[command], access.operand) ? Cut::in_order : Cut::otherwise;
   }
 
@@ -280,7 +279,7 @@ class Touches {
 
   const std::vector<HostCommand>& commands_;
   const std::vector<CommandAccess>& accesses_;
-  const std::vector<size_t>& places_of_bands_;
+  const std::vector<size_t>& places_of_forks_;
   std::vector<size_t> first_;                      // of each command's accesses
   std::map<size_t, std::vector<size_t>> repeats_;  // markers, innermost first, by the first command
   uint64_t cache_bytes_;
@@ -302,15 +301,15 @@ void chooseSpread(std::vector<HostCommand>& commands, const std::vector<CommandA
   if (threads < 2) return;
   MinCut cut(commands.size());
   const std::vector<double> times = timesOf(commands);
-  const std::vector<size_t> places_of_bands = placesOfBands(commands, accesses, times, threads, cache_bytes);
+  const std::vector<size_t> places_of_forks = placesOfForks(commands, accesses, times, threads, cache_bytes);
   for (size_t c = 0; c < commands.size(); ++c) {
     const Work work = workOf(commands[c], threads);
-    const size_t place = places_of_bands[c];
-    const bool is_fork = place == c && c + 1 < commands.size() && places_of_bands[c + 1] == c;
+    const size_t place = places_of_forks[c];
+    const bool is_fork = place == c && c + 1 < commands.size() && places_of_forks[c + 1] == c;
     if (is_fork || place != c) {
-      // All of the repeat or nothing, with one fork.
-      const Bands bands(commands, times, place, threads);
-      addCosts(cut, c, work.alone_ns * times[c], is_fork ? bands.forkNs() : bands.spreadNs(c));
+      // All of the parallel or nothing, with one fork.
+      const Fork fork(commands, times, place, threads);
+      addCosts(cut, c, work.alone_ns * times[c], is_fork ? fork.forkNs() : fork.spreadNs(c));
       if (!is_fork) cut.addPair(place, c, kNever);
     } else if (work.divisible) {
       addCosts(cut, c, work.alone_ns * times[c], work.spread_ns * times[c]);
@@ -318,7 +317,7 @@ void chooseSpread(std::vector<HostCommand>& commands, const std::vector<CommandA
       cut.addCosts(c, 0, kNever);
     }
   }
-  Touches(commands, accesses, places_of_bands, cache_bytes, 1 - 1.0 / threads, cut).walk();
+  Touches(commands, accesses, places_of_forks, cache_bytes, 1 - 1.0 / threads, cut).walk();
   const std::vector<bool> spread = cut.solve();
   for (size_t c = 0; c < commands.size(); ++c) commands[c].spread = spread[c];
 }

@@ -11,10 +11,10 @@
 namespace gpuc {
 
 /// Sets `spread` of each command of the main stream so that a step takes least time by this model: a command
-/// takes work / threads when it is spread, work otherwise; a repeat that may be taken by bands is so, whole,
-/// or by one thread, unless it is better to share its commands one by one; and where a command that is spread
-/// and one that is not touch the same bytes one after the other, in this step or across two steps, those
-/// bytes move, unless `cache_bytes` or more came between. It never changes a result.
+/// takes work / threads when it is spread, work otherwise; the parts of a parallel are taken by
+/// threads, or all by one, unless it is better to share its commands one by one; and where a command that is
+/// spread and one that is not touch the same bytes one after the other, in this step or across two steps,
+/// those bytes move, unless `cache_bytes` or more came between. It never changes a result.
 void chooseSpread(std::vector<HostCommand>& commands, const std::vector<CommandAccess>& accesses, int threads,
                   uint64_t cache_bytes);
 

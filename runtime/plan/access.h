@@ -1,8 +1,9 @@
 // Reading a FlatBuffer whose optional parts may be missing: an absent vector is empty, an absent string is
-// "".
+// "". And commands that hold others.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "runtime/plan/plan_generated.h"
@@ -36,7 +37,22 @@ EachOf<T> each(const flatbuffers::Vector<T>* vector) {
   return {vector};
 }
 
-/// Of the d-th enclosing repeat, in bytes; strides that are not written are 0.
+using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
+
+/// What a repeat executes `count` times, or a parallel for each of its parts; those of one by rows once.
+struct CommandLoop {
+  const Commands* commands;
+  uint64_t count;
+};
+inline std::optional<CommandLoop> loopOf(const fb::Command& command) {
+  if (const fb::Repeat* repeat = command.work_as_Repeat())
+    return CommandLoop{repeat->commands(), repeat->count()};
+  if (const fb::Parallel* parallel = command.work_as_Parallel())
+    return CommandLoop{parallel->commands(), parallel->by_rows() ? 1 : parallel->parts()};
+  return std::nullopt;
+}
+
+/// Of the d-th enclosing repeat or parallel, in bytes; strides that are not written are 0.
 inline int64_t strideOf(const fb::Operand& operand, uint32_t d) {
   return d < countOf(operand.strides()) ? operand.strides()->Get(d) : 0;
 }

@@ -20,7 +20,7 @@ Operands operandsOf(const fb::Launch& launch) {
   list.reserve(size_t{countOf(launch.reads())} + countOf(launch.writes()));
   auto add = [&](const fb::Operand* operand, const char* name, Role role) {
     const auto index = static_cast<uint32_t>(list.size());
-    const bool by_rows = index < countOf(launch.cut()) && launch.cut()->Get(index);
+    const bool by_rows = index < countOf(launch.by_rows()) && launch.by_rows()->Get(index);
     list.push_back({operand, {.name = name, .role = role, .by_rows = by_rows}});
   };
   for (const fb::Operand* operand : each(launch.reads())) add(operand, "operand", Role::read);
@@ -74,9 +74,9 @@ std::vector<CommandOperand> operandsOf(const fb::Command& command) {
 }
 
 uint64_t rowsOf(const fb::Command& command) {
-  if (const fb::Launch* launch = command.work_as_Launch()) return launch->bands();
+  if (const fb::Launch* launch = command.work_as_Launch()) return launch->rows();
   if (const fb::Matmul* matmul = command.work_as_Matmul())
-    return matmul->batch() == 1 && !matmul->transpose_a() && !matmul->workspace() ? matmul->m() : 0;
+    return rowsOfMatmul(matmul->batch(), matmul->m(), matmul->transpose_a(), matmul->workspace() != nullptr);
   if (const fb::Copy* copy = command.work_as_Copy())
     return copy->kind() == fb::CopyKind::device_to_device ? copy->to()->size() : 0;
   if (const fb::Fill* fill = command.work_as_Fill())

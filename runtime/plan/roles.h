@@ -35,6 +35,10 @@ constexpr std::array<OperandUse, 6> matmulOperands(bool accumulates) {
            {.name = "workspace", .role = Role::workspace, .optional = true},
            {.name = "mask", .optional = true, .by_rows = true}}};
 }
+/// Rows that may be computed apart: those of the one matrix c, each from its own of a.
+constexpr uint64_t rowsOfMatmul(uint64_t batch, uint64_t m, bool transposes_a, bool has_workspace) {
+  return batch == 1 && !transposes_a && !has_workspace ? m : 0;
+}
 inline constexpr auto kMatmulOperands = matmulOperands(false);
 inline constexpr auto kAccumulatingMatmulOperands = matmulOperands(true);
 

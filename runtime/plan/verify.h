@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "runtime/base/data_type.h"
@@ -39,6 +40,10 @@ Status verifyTables(const fb::Plan& plan);
 Status verifyProgram(const fb::Plan& plan, const fb::Program& program);
 /// `executions` adds up, over all programs, the records and waits of which a run is played.
 Status verifyEvents(const fb::Program& program, uint64_t& executions);
+
+/// A parallel, within repeats of `counts`, outermost first, whose commands have passed: its parts wait for
+/// nothing and do not touch one another.
+Status verifyParallel(const fb::Plan& plan, const fb::Parallel& parallel, std::span<const uint64_t> counts);
 
 /// A convolution whose operands lie within their buffers: its numbers, and that the operands have just the
 /// bytes that they say.

@@ -12,7 +12,7 @@
 namespace gpuc {
 namespace {
 
-/// A stream without all that does not concern events, as a flat list. A repeat is a Begin and an End that
+/// A stream without all that does not concern events, as a flat list. A loop is a Begin and an End that
 /// name each other's places.
 struct Step {
   enum Kind { record, wait, begin, end } kind;
@@ -28,8 +28,6 @@ struct EventUse {
   uint64_t records = 0;  // executions in a run
 };
 
-using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
-
 /// Flattens one stream and counts who records what how often.
 class StepCollector {
  public:
@@ -44,17 +42,17 @@ class StepCollector {
         add({.kind = Step::record, .event = record->event()}, times);
       } else if (const fb::Wait* wait = command->work_as_Wait()) {
         add({.kind = Step::wait, .event = wait->event(), .distance = wait->distance()}, times);
-      } else if (const fb::Repeat* repeat = command->work_as_Repeat()) {
-        collect(*repeat, times);
+      } else if (const std::optional<CommandLoop> loop = loopOf(*command)) {
+        collect(*loop, times);
       }
     }
   }
 
  private:
-  void collect(const fb::Repeat& repeat, uint64_t times) {
+  void collect(const CommandLoop& loop, uint64_t times) {
     size_t begin = steps_.size();
-    steps_.push_back({.kind = Step::begin, .count = repeat.count()});
-    collect(repeat.commands(), times * repeat.count());
+    steps_.push_back({.kind = Step::begin, .count = loop.count});
+    collect(loop.commands, times * loop.count);
     if (steps_.size() == begin + 1)
       steps_.pop_back();  // nothing in it waits or records
     else
@@ -74,8 +72,8 @@ class StepCollector {
 Status verifyWaits(const fb::Program& program, const Commands* commands, const std::vector<EventUse>& uses,
                    uint64_t times) {
   for (const fb::Command* command : each(commands)) {
-    if (const fb::Repeat* repeat = command->work_as_Repeat())
-      GPUC_RETURN_IF_ERROR(verifyWaits(program, repeat->commands(), uses, times * repeat->count()));
+    if (const std::optional<CommandLoop> loop = loopOf(*command))
+      GPUC_RETURN_IF_ERROR(verifyWaits(program, loop->commands, uses, times * loop->count));
     const fb::Wait* wait = command->work_as_Wait();
     if (!wait) continue;
     const EventUse& use = uses[wait->event()];

@@ -63,7 +63,7 @@ class CommandVerifier {
       case fb::Work::Wait:
         return verify(*command.work_as_Wait());
       default:
-        return verify(*command.work_as_Repeat());
+        return verifyLoop(command);
     }
   }
 
@@ -84,6 +84,7 @@ class CommandVerifier {
       case fb::Work::Record:
       case fb::Work::Wait:
       case fb::Work::Repeat:
+      case fb::Work::Parallel:
         return What{""};  // has no operands
       default:
         return errorf("a command of unknown kind %d", int(command.work_type()));
@@ -117,23 +118,23 @@ class CommandVerifier {
       return errorf("%s: %" PRIu64 " operands, the kernel takes %" PRIu32, what.str().c_str(), operands,
                     kernel.operands());
     GPUC_RETURN_IF_ERROR(verifyExtents(launch, what));
-    return verifyBands(launch, what);
+    return verifyRows(launch, what);
   }
 
-  Status verifyBands(const fb::Launch& launch, const What& what) {
-    const uint32_t cut = countOf(launch.cut()), reads = countOf(launch.reads());
-    if (launch.bands() == 0 && cut == 0) return okStatus();
-    if (launch.bands() == 0 || launch.tiles() % launch.bands() != 0)
-      return errorf("%s: %" PRIu64 " tiles in %" PRIu64 " bands, expected equally many in each",
-                    what.str().c_str(), launch.tiles(), launch.bands());
-    if (cut != reads + countOf(launch.writes()))
-      return errorf("%s: says of %" PRIu32 " operands whether bands cut them, it has %" PRIu32,
-                    what.str().c_str(), cut, reads + countOf(launch.writes()));
-    for (uint32_t i = 0; i < cut; ++i) {
+  Status verifyRows(const fb::Launch& launch, const What& what) {
+    const uint32_t by_rows = countOf(launch.by_rows()), reads = countOf(launch.reads());
+    if (launch.rows() == 0 && by_rows == 0) return okStatus();
+    if (launch.rows() == 0 || launch.tiles() % launch.rows() != 0)
+      return errorf("%s: %" PRIu64 " tiles in %" PRIu64 " rows, expected equally many in each",
+                    what.str().c_str(), launch.tiles(), launch.rows());
+    if (by_rows != reads + countOf(launch.writes()))
+      return errorf("%s: says of %" PRIu32 " operands whether they go by rows, it has %" PRIu32,
+                    what.str().c_str(), by_rows, reads + countOf(launch.writes()));
+    for (uint32_t i = 0; i < by_rows; ++i) {
       const fb::Operand& operand = *(i < reads ? launch.reads()->Get(i) : launch.writes()->Get(i - reads));
-      if (launch.cut()->Get(i) && operand.size() % launch.bands() != 0)
-        return errorf("%s: an operand of %" PRIu64 " bytes, cut into %" PRIu64 " bands", what.str().c_str(),
-                      operand.size(), launch.bands());
+      if (launch.by_rows()->Get(i) && operand.size() % launch.rows() != 0)
+        return errorf("%s: an operand of %" PRIu64 " bytes goes by %" PRIu64 " rows", what.str().c_str(),
+                      operand.size(), launch.rows());
     }
     return okStatus();
   }
@@ -281,20 +282,22 @@ class CommandVerifier {
     return okStatus();
   }
 
-  Status verify(const fb::Repeat& repeat) {
+  Status verifyLoop(const fb::Command& command) {
+    const CommandLoop loop = *loopOf(command);
     if (counts_.size() == kMostRepeatDepth)
       return errorf("repeats nested deeper than %" PRIu32, kMostRepeatDepth);
     uint64_t executions = executions_;
-    if (repeat.count() == 0 || __builtin_mul_overflow(executions, repeat.count(), &executions) ||
+    if (loop.count == 0 || __builtin_mul_overflow(executions, loop.count, &executions) ||
         executions > kMostExecutions)
-      return errorf("repeat %" PRIu64 " times: expected 1 to %" PRIu64 " with those around it",
-                    repeat.count(), kMostExecutions);
+      return errorf("repeat %" PRIu64 " times: expected 1 to %" PRIu64 " with those around it", loop.count,
+                    kMostExecutions);
     std::swap(executions, executions_);
-    counts_.push_back(repeat.count());
-    Status status = verify(repeat.commands());
+    counts_.push_back(loop.count);
+    Status status = verify(loop.commands);
     counts_.pop_back();
     std::swap(executions, executions_);
-    return status;
+    if (!status.ok() || !command.work_as_Parallel()) return status;
+    return verifyParallel(plan_, *command.work_as_Parallel(), counts_);
   }
 
   /// The start moves by stride · (0 … count - 1) for each repeat around it: the extremes must lie in the

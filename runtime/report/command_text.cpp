@@ -77,8 +77,10 @@ const char* kindOf(const fb::Command& command) {
       return "record";
     case fb::Work::Wait:
       return "wait";
-    default:
+    case fb::Work::Repeat:
       return "repeat";
+    default:
+      return "parallel";
   }
 }
 
@@ -95,6 +97,8 @@ std::string nameOf(const fb::Plan& plan, const fb::Program& program, const fb::C
     return "wait " + std::string(textOf(program.events()->Get(wait->event()))) +
            (wait->distance() ? " - " + std::to_string(wait->distance()) : "");
   if (const fb::Repeat* repeat = command.work_as_Repeat()) return "repeat " + std::to_string(repeat->count());
+  if (const fb::Parallel* parallel = command.work_as_Parallel())
+    return (parallel->by_rows() ? "parallel rows " : "parallel ") + std::to_string(parallel->parts());
   return kindOf(command);
 }
 

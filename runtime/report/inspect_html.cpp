@@ -72,13 +72,11 @@ class Timeline {
   const std::map<uint32_t, Span>& spans() const { return spans_; }
 
  private:
-  using Commands = flatbuffers::Vector<flatbuffers::Offset<fb::Command>>;
-
-  /// Each repeat is drawn once.
+  /// Each loop is drawn once.
   void flatten(const Commands* commands, std::vector<const fb::Command*>& list) {
     for (const fb::Command* command : each(commands))
-      if (const fb::Repeat* repeat = command->work_as_Repeat())
-        flatten(repeat->commands(), list);
+      if (const std::optional<CommandLoop> loop = loopOf(*command))
+        flatten(loop->commands, list);
       else
         list.push_back(command);
   }

@@ -126,10 +126,9 @@ void writeEntry(const ProgramInfo& program, Page& page) {
   page.end("}");
 }
 
-/// The commands of a list and of the repeats in it, in order; a repeat comes before what it repeats.
+/// The commands of a list and of the loops in it, in order; a loop comes before what it repeats.
 void writeCommands(const fb::Plan& plan, const fb::Program& program, const fb::Stream& stream,
-                   const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>* commands, int depth,
-                   Page& page) {
+                   const Commands* commands, int depth, Page& page) {
   for (const fb::Command* command : each(commands)) {
     const std::vector<CommandOperand> operands = operandsOf(*command);
     page.member({{"entry", std::string(textOf(program.name()))},
@@ -140,8 +139,8 @@ void writeCommands(const fb::Plan& plan, const fb::Program& program, const fb::S
                  {"reads", operandsJson(plan, operands, isRead)},
                  {"writes", operandsJson(plan, operands, isWritten)},
                  {"location", std::string(textOf(command->location()))}});
-    if (const fb::Repeat* repeat = command->work_as_Repeat())
-      writeCommands(plan, program, stream, repeat->commands(), depth + 1, page);
+    if (const std::optional<CommandLoop> loop = loopOf(*command))
+      writeCommands(plan, program, stream, loop->commands, depth + 1, page);
   }
 }
 

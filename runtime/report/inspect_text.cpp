@@ -17,10 +17,12 @@ std::string hex(uint64_t value) {
   return text;
 }
 
-uint64_t countCommands(const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>* commands) {
+uint64_t countCommands(const Commands* commands) {
   uint64_t count = 0;
-  for (const fb::Command* command : each(commands))
-    count += command->work_as_Repeat() ? countCommands(command->work_as_Repeat()->commands()) : 1;
+  for (const fb::Command* command : each(commands)) {
+    const std::optional<CommandLoop> loop = loopOf(*command);
+    count += loop ? countCommands(loop->commands) : 1;
+  }
   return count;
 }
 

@@ -151,7 +151,7 @@ class CheckNumericsTest(ToolTest):
     %out = gpuc.log %a : tensor<?x3xf32> loc("head")"""
         text = self.compile(plant, "--batch=16", "--target=host", "--emit=plan")
         with open(self.path("planted.plan"), encoding="utf-8") as file:
-            self.assertIn("plan.repeat 2 parallel {", file.read())
+            self.assertIn("plan.parallel 2 {", file.read())
         self.compile(plant, "--batch=16", "--target=host")
         self.assert_named(self.train(), rf"log in layer 'head' \(planted.mlir:{line_of(text, 'gpuc.log')}\)")
 

@@ -2,6 +2,7 @@
 for the order of sums, with dropout on and padding in ragged places; and with any number of threads the same bits."""
 
 import math
+import re
 import unittest
 
 from gpuc_tools import ToolTest
@@ -29,7 +30,7 @@ class Shards(ToolTest):
         """What the plan says; 1 if it says nothing."""
         plan = self.compiled("text", keys, rows, "--emit=plan", *flags)
         with open(plan, encoding="utf-8") as file:
-            parallel = [line.split()[1] for line in file if "plan.repeat" in line and " parallel {" in line]
+            parallel = re.findall(r"plan\.parallel (\d+) {", file.read())
         self.assertLessEqual(len(parallel), 1)
         return int(parallel[0]) if parallel else 1
 

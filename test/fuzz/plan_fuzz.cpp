@@ -22,8 +22,8 @@ double costOf(const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>* comma
   double cost = 0;
   for (const fb::Command* command : each(commands)) {
     cost += 1;
-    if (const fb::Repeat* repeat = command->work_as_Repeat())
-      cost += static_cast<double>(repeat->count()) * (1 + costOf(repeat->commands()));
+    if (const std::optional<CommandLoop> loop = loopOf(*command))
+      cost += static_cast<double>(loop->count) * (1 + costOf(loop->commands));
     if (const fb::Conv* conv = command->work_as_Conv())  // products, many at a time
       cost += 0.05 *
               static_cast<double>((conv->kind() == fb::ConvKind::forward ? conv->c() : conv->a())->size()) *

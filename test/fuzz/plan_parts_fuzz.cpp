@@ -131,7 +131,7 @@ class Generator {
   Ref<fb::Command> command(int depth) {
     return part<fb::Command>(commands, [&] {
       const auto location = below(4) == 0 ? sharedName() : Ref<Text>();
-      switch (below(depth < 3 ? 7 : 6)) {
+      switch (below(depth < 3 ? 8 : 6)) {
         case 0:
         case 1:
           // An event is recorded by one command.
@@ -149,6 +149,15 @@ class Generator {
           const auto count = is_valid_ ? oneOf<uint64_t>({1, 2, 4, 64, uint64_t{1} << 12})
                                        : oneOf<uint64_t>({1, 2, 4, 64, uint64_t{1} << 40, uint64_t{1} << 62});
           return wrap(fb::Work::Repeat, fb::CreateRepeat(builder_, count, inside), location);
+        }
+        case 7: {
+          // What is valid stands at the top, and its parts touch nothing: they would touch one another.
+          const bool may_be_full = !is_valid_;
+          const auto inside = may_be_full ? commandList(bodies, depth + 1) : List<fb::Command>();
+          const auto parts = is_valid_ ? oneOf<uint64_t>({2, 4, 64})
+                                       : oneOf<uint64_t>({0, 1, 2, 3, 64, uint64_t{1} << 40, UINT64_MAX});
+          const bool by_rows = (is_valid_ && depth > 0) || below(2) == 0;
+          return wrap(fb::Work::Parallel, fb::CreateParallel(builder_, parts, by_rows, inside), location);
         }
         default:
           return clear(location);

@@ -119,7 +119,7 @@ module @iterations attributes {plan.slots = 1 : i64} {
   // CHECK: plan.buffer "a" : tensor<2x64x16xf32> activation at 0x[[A:[0-9A-F]+]]
   // CHECK: plan.buffer "b" : tensor<2x32x16xf32> activation at 0x
   // CHECK: plan.buffer "c" : tensor<2x1024xf32> activation at 0x[[A]]
-  // CHECK: plan.repeat 2 parallel
+  // CHECK: plan.parallel 2
   // CHECK: plan.view %{{.*}}[0] strides [4096] : tensor<64x16xf32>
   // CHECK: plan.view %{{.*}}[0] strides [2048] : tensor<32x16xf32>
   // CHECK: plan.view %{{.*}}[0] strides [4096] : tensor<32x16xf32>
@@ -131,7 +131,7 @@ module @iterations attributes {plan.slots = 1 : i64} {
     %y = plan.buffer "y" : tensor<2x16xf32> activation
     plan.stream "compute" {
       plan.launch @make() -> (%d)
-      plan.repeat 2 parallel {
+      plan.parallel 2 {
         %my_a = plan.view %a[0] strides [4096] : tensor<64x16xf32>
         %my_b = plan.view %b[0] strides [2048] : tensor<32x16xf32>
         %my_c = plan.view %c[0] strides [2048] : tensor<32x16xf32>

@@ -267,7 +267,7 @@ module @product_of_carry {
 // CHECK-LABEL: module @parallel
 // CHECK: %[[H:.*]] = plan.buffer "rnn.carry" : tensor<2x32xf32> activation
 // CHECK: %[[Z:.*]] = plan.buffer "wave" : tensor<2x16xf32> activation
-// CHECK: plan.repeat 2 parallel {
+// CHECK: plan.parallel 2 {
 // CHECK: %[[MYH:.*]] = plan.view %[[H]][0] strides [128] : tensor<6x1x4xf32>
 // CHECK: %[[FIRST:.*]] = plan.view %[[MYH]][0] : tensor<1x4xf32>
 // CHECK: %[[MYZ:.*]] = plan.view %[[Z]][0] strides [64] : tensor<1x4xf32>

@@ -321,7 +321,7 @@ plan.program @apart {
 
 // -----
 
-// Both iterations write where the second one reads.
+// Both parts write where the second one reads.
 plan.arena 192 bytes, variables at 0x0, workspace at 0x0, inputs at 0xC0, slots 1, lower_bound 192
 plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
 plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
@@ -329,9 +329,9 @@ plan.program @f {
   %a = plan.buffer "a" : tensor<16xf32> activation at 0x0
   %b = plan.buffer "b" : tensor<2x16xf32> activation at 0x40
   plan.stream "compute" {
-    plan.repeat 2 parallel {
+    // expected-error @+1 {{has parts that may meet: the result a [0x0, 0x40) and the result a [0x0, 0x40)}}
+    plan.parallel 2 {
       %part = plan.view %b[0] strides [64] : tensor<16xf32>
-      // expected-error @+1 {{writes a [0x0, 0x40), and another iteration of the parallel plan.repeat touches a [0x0, 0x40)}}
       plan.launch @make() -> (%a)
       plan.launch @copy(%a) -> (%part)
     }
@@ -340,7 +340,7 @@ plan.program @f {
 
 // -----
 
-// A part for each of three iterations, of which the last reads that of the second.
+// A place for each of three parts, of which the last reads that of the second.
 plan.arena 640 bytes, variables at 0x0, workspace at 0x0, inputs at 0x280, slots 1, lower_bound 640
 plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
 plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
@@ -352,11 +352,11 @@ plan.program @f {
     plan.repeat 7 {
       plan.launch @make() -> (%all)
     }
-    plan.repeat 3 parallel {
+    // expected-error @+1 {{has parts that may meet: the result a [0x0, 0x40) and the operand a [0x140, 0x180)}}
+    plan.parallel 3 {
       %mine = plan.view %a[0] strides [64] : tensor<16xf32>
       %twice = plan.view %a[320] strides [-128] : tensor<16xf32>
       %part = plan.view %b[0] strides [64] : tensor<16xf32>
-      // expected-error @+1 {{writes a [0x0, 0xC0), and another iteration of the parallel plan.repeat touches a [0x40, 0x180)}}
       plan.launch @make() -> (%mine)
       plan.launch @copy(%twice) -> (%part)
     }
@@ -365,7 +365,7 @@ plan.program @f {
 
 // -----
 
-// Each iteration reads what the next one writes.
+// Each part reads what the next one writes.
 plan.arena 448 bytes, variables at 0x0, workspace at 0x0, inputs at 0x1C0, slots 1, lower_bound 448
 plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
 plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
@@ -377,13 +377,54 @@ plan.program @f {
     plan.repeat 4 {
       plan.launch @make() -> (%all)
     }
-    plan.repeat 3 parallel {
+    // expected-error @+1 {{has parts that may meet: the result a [0x0, 0x40) and the operand a [0x40, 0x80)}}
+    plan.parallel 3 {
       %mine = plan.view %a[0] strides [64] : tensor<16xf32>
       %next = plan.view %a[64] strides [64] : tensor<16xf32>
       %part = plan.view %b[0] strides [64] : tensor<16xf32>
       plan.launch @copy(%next) -> (%part)
-      // expected-error @+1 {{writes a [0x0, 0xC0), and another iteration of the parallel plan.repeat touches a [0x40, 0x100)}}
       plan.launch @make() -> (%mine)
+    }
+  }
+}
+
+// -----
+
+// What is written is read half a row further on.
+plan.arena 640 bytes, variables at 0x0, workspace at 0x0, inputs at 0x280, slots 1, lower_bound 640
+plan.kernel @copy (%a: tensor<4x16xf32>) attributes {rows = 4 : i64, by_rows = array<i64: 0, 1>} { gpuc.yield %a : tensor<4x16xf32> }
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<80xf32> gpuc.yield %0 : tensor<80xf32> }
+plan.program @f {
+  %a = plan.buffer "a" : tensor<80xf32> activation at 0x0
+  %b = plan.buffer "b" : tensor<4x16xf32> activation at 0x140
+  %first = plan.view %a[0] : tensor<4x16xf32>
+  %later = plan.view %a[32] : tensor<4x16xf32>
+  plan.stream "compute" {
+    plan.launch @make() -> (%a)
+    // expected-error @+1 {{has parts that may meet: the operand a [0x0, 0x100) and the result a [0x20, 0x120)}}
+    plan.parallel rows 4 {
+      plan.repeat 2 {
+        plan.launch @copy(%first) -> (%b)
+        plan.launch @copy(%b) -> (%later)
+      }
+    }
+  }
+}
+
+// -----
+
+// A product of four rows has no thirds.
+plan.arena 512 bytes, variables at 0x0, workspace at 0x0, inputs at 0x200, slots 1, lower_bound 512
+plan.program @f {
+  %a = plan.buffer "a" : tensor<4x4xf32> activation at 0x0
+  %b = plan.buffer "b" : tensor<4x4xf32> activation at 0x40
+  %c = plan.buffer "c" : tensor<4x4xf32> activation at 0x80
+  plan.stream "compute" {
+    plan.fill %a with 1.0 : f32
+    plan.fill %b with 1.0 : f32
+    // expected-error @+1 {{of 3 parts by the rows of commands that have 4 in common}}
+    plan.parallel rows 3 {
+      plan.matmul %a, %b -> %c : f32 batch 1 m 4 n 4 k 4
     }
   }
 }

@@ -65,7 +65,7 @@ plan.program @side_by_side {
 
 // -----
 
-// Each iteration of a parallel repeat has its part of %t; all read %w.
+// Each part has its place in %t; all read %w.
 // CHECK-LABEL: module @parallel
 module @parallel {
   plan.arena 448 bytes, variables at 0x0, workspace at 0x0, inputs at 0x1C0, slots 1, lower_bound 448
@@ -80,7 +80,7 @@ module @parallel {
     %y = plan.buffer "y" : tensor<3x16xf32> activation at 0x100
     plan.stream "compute" {
       plan.launch @make() -> (%w)
-      plan.repeat 3 parallel {
+      plan.parallel 3 {
         %mine = plan.view %t[0] strides [64] : tensor<16xf32>
         %out = plan.view %y[128] strides [-64] : tensor<16xf32>
         plan.launch @make() -> (%mine)

@@ -161,6 +161,11 @@ PlanBuilder codelessPlan() {
   CommandList& inner = PlanBuilder::repeat(PlanBuilder::repeat(compute, 2), 3);
   builder.copy(inner, {x, 0, 64, {0, 64}}, {stack, 0, 64, {768, 256}});
   builder.fill(inner, {stack, 64, 64, {768, 256}});
+  CommandList& parts = PlanBuilder::parallel(compute, 3);
+  builder.fill(parts, {stack, 128, 64, {256}}, patternOf(2.0f));
+  builder.copy(parts, {stack, 128, 64, {256}}, {stack, 192, 64, {256}});
+  CommandList& by_rows = PlanBuilder::repeat(PlanBuilder::parallel(compute, 16, /*by_rows=*/true), 2);
+  builder.copy(by_rows, {stack, 512, 256, {0, 256}}, {y});
   builder.copy(compute, {stack, 512, 256}, {y});
   builder.copyOut(compute, 1, {w});
   PlanBuilder::record(compute, 1);

@@ -152,11 +152,11 @@ void PlanBuilder::launch(CommandList& list, uint32_t kernel, const std::vector<O
   }
 }
 
-void PlanBuilder::bands(CommandList& list, uint64_t count, const std::string& cut) {
+void PlanBuilder::rows(CommandList& list, uint64_t count, const std::string& by_rows) {
   fb::LaunchT& launch = *list.back()->work.AsLaunch();
-  launch.bands = count;
-  launch.cut.clear();
-  for (char letter : cut) launch.cut.push_back(letter == 'c');
+  launch.rows = count;
+  launch.by_rows.clear();
+  for (char letter : by_rows) launch.by_rows.push_back(letter == 'r');
 }
 
 void PlanBuilder::copyIn(CommandList& list, uint32_t port, OperandOf to) {
@@ -269,6 +269,13 @@ CommandList& PlanBuilder::repeat(CommandList& list, uint64_t count) {
   fb::RepeatT& repeat = append(list, fb::RepeatT());
   repeat.count = count;
   return repeat.commands;
+}
+
+CommandList& PlanBuilder::parallel(CommandList& list, uint64_t parts, bool by_rows) {
+  fb::ParallelT& parallel = append(list, fb::ParallelT());
+  parallel.parts = parts;
+  parallel.by_rows = by_rows;
+  return parallel.commands;
 }
 
 std::string PlanBuilder::seal() const {

@@ -51,8 +51,8 @@ class PlanBuilder {
   // Commands, appended to a list.
   void launch(CommandList& list, uint32_t kernel, const std::vector<OperandOf>& reads,
               const std::vector<OperandOf>& writes, uint64_t tiles = 1, uint64_t grain = 1);
-  /// The last launch's tiles fall into so many bands, which cut the operands with a c: "c-c".
-  static void bands(CommandList& list, uint64_t count, const std::string& cut);
+  /// The last launch's tiles fall into so many rows, by which the operands with an r go: "r-r".
+  static void rows(CommandList& list, uint64_t count, const std::string& by_rows);
   void copyIn(CommandList& list, uint32_t port, OperandOf to);
   void copyOut(CommandList& list, uint32_t port, OperandOf from);
   void copy(CommandList& list, OperandOf from, OperandOf to);
@@ -70,8 +70,9 @@ class PlanBuilder {
                             uint32_t y, uint32_t logs);
   static void record(CommandList& list, uint32_t event);
   static void wait(CommandList& list, uint32_t event, uint32_t distance = 0);
-  /// Appends a repeat and returns the list of what it repeats.
+  /// Appends a repeat, or a parallel, and returns the list of what it holds.
   static CommandList& repeat(CommandList& list, uint64_t count);
+  static CommandList& parallel(CommandList& list, uint64_t parts, bool by_rows = false);
 
   /// The file.
   std::string seal() const;

@@ -143,6 +143,13 @@ class Mutator {
         change(repeat->count);
       else
         mutateList(repeat->commands);
+    } else if (fb::ParallelT* parallel = command.work.AsParallel()) {
+      if (below(3) == 0)
+        change(parallel->parts);
+      else if (below(8) == 0)
+        parallel->by_rows = !parallel->by_rows;
+      else
+        mutateList(parallel->commands);
     }
   }
 

@@ -139,23 +139,23 @@ TEST_P(PlanVerifier, RefusesWithTheReason) {
 
 constexpr uint64_t kHuge = UINT64_MAX - 63;
 
-/// Four tiles of 64 bytes, of h and of the stack, in two bands.
-fb::LaunchT& launchInBands(fb::PlanT& plan) {
+/// Four tiles of 64 bytes, of h and of the stack, in two rows.
+fb::LaunchT& launchInRows(fb::PlanT& plan) {
   fb::LaunchT& launch = launchOf(plan);
-  launch.bands = 2;
-  launch.cut = {true, true};
+  launch.rows = 2;
+  launch.by_rows = {true, true};
   return launch;
 }
 
-TEST(PlanVerifier, AcceptsBandsOfWholeTiles) {
-  for (uint64_t bands : {1, 2, 4}) {
+TEST(PlanVerifier, AcceptsRowsOfWholeTiles) {
+  for (uint64_t rows : {1, 2, 4}) {
     PlanBuilder builder = everythingPlan();
-    launchInBands(builder.plan).bands = bands;
-    EXPECT_EQ(errorOf(builder.seal()), "") << bands;
+    launchInRows(builder.plan).rows = rows;
+    EXPECT_EQ(errorOf(builder.seal()), "") << rows;
   }
   PlanBuilder builder = everythingPlan();
-  fb::LaunchT& launch = launchInBands(builder.plan);
-  launch.cut = {false, true};
+  fb::LaunchT& launch = launchInRows(builder.plan);
+  launch.by_rows = {false, true};
   launch.reads[0]->size = 255;
   EXPECT_EQ(errorOf(builder.seal()), "") << "what is not cut has any size";
 }
@@ -247,20 +247,20 @@ const Case kPrograms[] = {
     {"NoTiles", [](fb::PlanT& p) { launchOf(p).tiles = 0; }, "0 tiles"},
     {"ManyTiles", [](fb::PlanT& p) { launchOf(p).tiles = kHuge; }, "tiles with a grain"},
     {"NoGrain", [](fb::PlanT& p) { launchOf(p).grain = 0; }, "a grain of 0"},
-    {"BandsOfUnequallyManyTiles", [](fb::PlanT& p) { launchInBands(p).bands = 3; },
-     "4 tiles in 3 bands, expected equally many in each"},
-    {"MoreBandsThanTiles", [](fb::PlanT& p) { launchInBands(p).bands = 8; }, "4 tiles in 8 bands"},
-    {"NoBandsThatCut", [](fb::PlanT& p) { launchInBands(p).bands = 0; }, "4 tiles in 0 bands"},
-    {"BandsThatCutTooFewOperands", [](fb::PlanT& p) { launchInBands(p).cut.pop_back(); },
-     "launch of 'test_double': says of 1 operands whether bands cut them, it has 2"},
-    {"BandsThatCutTooManyOperands", [](fb::PlanT& p) { launchInBands(p).cut.push_back(false); },
-     "says of 3 operands whether bands cut them, it has 2"},
-    {"BandsThatSayNothingOfOperands", [](fb::PlanT& p) { launchInBands(p).cut.clear(); },
-     "says of 0 operands whether bands cut them, it has 2"},
-    {"BandsThatCutAnOperandUnequally", [](fb::PlanT& p) { launchInBands(p).reads[0]->size = 255; },
-     "an operand of 255 bytes, cut into 2 bands"},
-    {"BandsThatCutAResultUnequally", [](fb::PlanT& p) { launchInBands(p).writes[0]->size = 255; },
-     "an operand of 255 bytes, cut into 2 bands"},
+    {"RowsOfUnequallyManyTiles", [](fb::PlanT& p) { launchInRows(p).rows = 3; },
+     "4 tiles in 3 rows, expected equally many in each"},
+    {"MoreRowsThanTiles", [](fb::PlanT& p) { launchInRows(p).rows = 8; }, "4 tiles in 8 rows"},
+    {"NoRowsThatCut", [](fb::PlanT& p) { launchInRows(p).rows = 0; }, "4 tiles in 0 rows"},
+    {"RowsThatCutTooFewOperands", [](fb::PlanT& p) { launchInRows(p).by_rows.pop_back(); },
+     "launch of 'test_double': says of 1 operands whether they go by rows, it has 2"},
+    {"RowsThatCutTooManyOperands", [](fb::PlanT& p) { launchInRows(p).by_rows.push_back(false); },
+     "says of 3 operands whether they go by rows, it has 2"},
+    {"RowsThatSayNothingOfOperands", [](fb::PlanT& p) { launchInRows(p).by_rows.clear(); },
+     "says of 0 operands whether they go by rows, it has 2"},
+    {"RowsThatCutAnOperandUnequally", [](fb::PlanT& p) { launchInRows(p).reads[0]->size = 255; },
+     "an operand of 255 bytes goes by 2 rows"},
+    {"RowsThatCutAResultUnequally", [](fb::PlanT& p) { launchInRows(p).writes[0]->size = 255; },
+     "an operand of 255 bytes goes by 2 rows"},
     {"OperandBuffer", [](fb::PlanT& p) { launchOf(p).reads[0]->buffer = 9; }, "in buffer 9 of 9"},
     {"OperandEmpty", [](fb::PlanT& p) { launchOf(p).reads[0]->size = 0; }, "empty operand in 'h'"},
     {"OperandSize", [](fb::PlanT& p) { launchOf(p).reads[0]->size = 257; }, "leaves buffer 'h' of 256 bytes"},

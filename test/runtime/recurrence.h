@@ -1,10 +1,10 @@
-// A repeat as a recurrent network's, built command by command.
+// A loop over time as a recurrent network's, taken by rows, built command by command.
 #pragma once
 
 #include <string>
 #include <utility>
 
-#include "runtime/host/bands.h"
+#include "runtime/host/row_parts.h"
 #include "test/runtime/plan_builder.h"
 
 namespace gpuc::test {
@@ -14,12 +14,13 @@ inline constexpr int64_t kSteps = 5, kColumns = 32;
 inline constexpr uint64_t kGrain = 100;  // tiles of 100 ns: few threads would share such launches one by one
 inline constexpr uint64_t kRowBytes = kColumns * 4;  // two tiles of 16 floats
 
-/// A program whose first command is a repeat of kSteps iterations over matrices of `rows` rows.
+/// A program whose first command is a parallel by rows of a repeat of kSteps iterations over matrices of
+/// `rows` rows.
 class Recurrence {
  public:
   explicit Recurrence(int64_t rows = 16, uint32_t input_slots = 1)
       : builder(input_slots, TargetKind::host), rows_(rows), program_(&builder.program("recur", 2)) {
-    body = &PlanBuilder::repeat(commands(), kSteps);
+    body = &PlanBuilder::repeat(PlanBuilder::parallel(commands(), this->rows(), /*by_rows=*/true), kSteps);
   }
 
   PlanBuilder builder;
@@ -38,18 +39,24 @@ class Recurrence {
   uint32_t weight(const std::string& name) {
     return builder.buffer(name, DataType::f32, {kColumns, kColumns});
   }
-  /// A matrix of a stack, which moves by `strides` matrices.
+  /// A matrix of a stack, which moves by `strides` matrices in the repeats around it.
   OperandOf at(uint32_t stack, int64_t matrix, std::vector<int64_t> strides) const {
     for (int64_t& stride : strides) stride *= static_cast<int64_t>(bytes());
-    return {stack, static_cast<uint64_t>(matrix) * bytes(), bytes(), std::move(strides)};
+    return {stack, static_cast<uint64_t>(matrix) * bytes(), bytes(), throughParallel(std::move(strides))};
+  }
+  /// Strides, of which those that the parallel has are 0.
+  std::vector<int64_t> throughParallel(std::vector<int64_t> strides) const {
+    if (strides.size() > repeats_around_)
+      strides.insert(strides.begin() + static_cast<ptrdiff_t>(repeats_around_), 0);
+    return strides;
   }
 
   /// c = a + b, b = 2 a: two tiles of each row.
-  void add(const OperandOf& a, const OperandOf& b, const OperandOf& c, const std::string& cut = "ccc") {
-    launch("test_add", {a, b}, c, cut);
+  void add(const OperandOf& a, const OperandOf& b, const OperandOf& c, const std::string& by_rows = "rrr") {
+    launch("test_add", {a, b}, c, by_rows);
   }
-  void doubled(const OperandOf& a, const OperandOf& b, const std::string& cut = "cc") {
-    launch("test_double", {a}, b, cut);
+  void doubled(const OperandOf& a, const OperandOf& b, const std::string& by_rows = "rr") {
+    launch("test_double", {a}, b, by_rows);
   }
   /// c = a · w
   fb::MatmulT& multiply(const OperandOf& a, uint32_t w, const OperandOf& c) {
@@ -60,25 +67,54 @@ class Recurrence {
     return matmul;
   }
 
-  /// Of the repeat that is `commands`' first, for so many threads.
-  int bands(int threads) {
+  /// The parts of the parallel, which are its rows where nobody says otherwise.
+  void setParts(uint64_t parts) { commands()[0]->work.AsParallel()->parts = parts; }
+
+  /// Makes the first command a repeat of kSteps iterations around a parallel, whose own has `steps`.
+  void setRepeatAround(uint64_t steps) {
+    around_ = &PlanBuilder::repeat(commands(), kSteps);
+    commands().front() = std::move(commands().back());
+    commands().pop_back();
+    body = &PlanBuilder::repeat(PlanBuilder::parallel(*around_, rows(), /*by_rows=*/true), steps);
+    repeats_around_ = 1;
+  }
+  /// Appends to the repeat around the parallel what `build` does.
+  template <typename Build>
+  void inFront(Build build) {
+    std::unique_ptr<fb::CommandT> parallel = std::move(around_->back());
+    around_->pop_back();
+    CommandList* within = std::exchange(body, around_);
+    build();
+    body = within;
+    around_->push_back(std::move(parallel));
+  }
+
+  /// What the reader has against it.
+  std::string error() const {
+    Result<Plan> plan = Plan::parse(builder.seal());
+    return plan.ok() ? "" : plan.message();
+  }
+
+  /// Into how many parts the parallel that is `commands`' first falls for so many threads.
+  uint64_t parts(uint64_t threads) const {
     const Plan plan = builder.parse();
     const fb::Program& program = *plan.root().programs()->Get(0);
-    return bandsOf(plan.root(), *program.streams()->Get(0)->commands()->Get(0)->work_as_Repeat(), {},
-                   threads);
+    return rowPartsOf(*program.streams()->Get(0)->commands()->Get(0)->work_as_Parallel(), threads);
   }
 
  private:
   void launch(const std::string& symbol, const std::vector<OperandOf>& reads, const OperandOf& write,
-              const std::string& cut) {
+              const std::string& by_rows) {
     const auto [found, is_new] = kernels_.try_emplace(symbol);
     if (is_new) found->second = builder.kernel(symbol, static_cast<uint32_t>(reads.size()) + 1);
     builder.launch(*body, found->second, reads, {write}, 2 * rows(), kGrain);
-    PlanBuilder::bands(*body, rows(), cut);
+    PlanBuilder::rows(*body, rows(), by_rows);
   }
 
   int64_t rows_;
   fb::ProgramT* program_;
+  CommandList* around_ = nullptr;
+  size_t repeats_around_ = 0;  // the parallel
   std::map<std::string, uint32_t> kernels_;
 };
 

@@ -56,15 +56,15 @@ class Step {
     first_ = static_cast<uint32_t>(commands_.size());
     return *this;
   }
-  /// The same, and threads may take it by so many bands of rows.
-  Step& repeatInBands(size_t count) { return repeatInParts(count, /*by_iterations=*/false); }
+  /// The same by rows, which threads may take in so many parts.
+  Step& parallelRows(size_t count) { return parallel(count, /*by_rows=*/true); }
   /// The same by iterations, of which there are so many.
-  Step& repeatByIterations(size_t count) { return repeatInParts(count, /*by_iterations=*/true); }
-  Step& repeatInParts(size_t count, bool by_iterations) {
+  Step& parallelParts(size_t count) { return parallel(count, /*by_rows=*/false); }
+  Step& parallel(size_t count, bool by_rows) {
     HostCommand command{};
-    command.kind = HostCommand::Kind::bands;
-    command.bands = {.lists = &lists_.emplace_back(count), .last = 0, .by_iterations = by_iterations};
-    bands_ = commands_.size();
+    command.kind = HostCommand::Kind::fork;
+    command.fork = {.lists = &lists_.emplace_back(count), .last = 0, .by_rows = by_rows};
+    fork_ = commands_.size();
     commands_.push_back(command);
     return repeat();
   }
@@ -78,8 +78,8 @@ class Step {
     command.kind = HostCommand::Kind::repeat;
     command.repeat = {.count = count, .iteration = 0, .first = first_, .moving = nullptr};
     commands_.push_back(command);
-    if (bands_ != kNone) fillBands(commands_[bands_].bands);
-    bands_ = kNone;
+    if (fork_ != kNone) fillParts(commands_[fork_].fork);
+    fork_ = kNone;
     return *this;
   }
 
@@ -120,15 +120,15 @@ class Step {
     return command;
   }
 
-  /// The same commands for each band, but products of its rows.
-  void fillBands(HostCommand::Bands& bands) {
-    bands.last = static_cast<uint32_t>(commands_.size() - 1);
-    for (std::vector<HostCommand>& list : *bands.lists) {
-      list.assign(commands_.begin() + static_cast<ptrdiff_t>(bands_) + 1, commands_.end());
+  /// The same commands for each part, but products of its rows.
+  void fillParts(HostCommand::Fork& fork) {
+    fork.last = static_cast<uint32_t>(commands_.size() - 1);
+    for (std::vector<HostCommand>& list : *fork.lists) {
+      list.assign(commands_.begin() + static_cast<ptrdiff_t>(fork_) + 1, commands_.end());
       for (HostCommand& command : list) {
         if (command.kind != HostCommand::Kind::library) continue;
         MatmulShape shape = shapes_[command.library.kernel];
-        shape.m /= static_cast<int64_t>(bands.lists->size());
+        shape.m /= static_cast<int64_t>(fork.lists->size());
         command = matmulOf(shape);
       }
     }
@@ -138,12 +138,12 @@ class Step {
 
   std::vector<std::unique_ptr<LibraryKernel>> products_;
   std::map<const LibraryKernel*, MatmulShape> shapes_;
-  std::deque<std::vector<std::vector<HostCommand>>> lists_;  // of bands
+  std::deque<std::vector<std::vector<HostCommand>>> lists_;  // of parts
   std::vector<HostCommand> commands_;
   std::vector<CommandAccess> accesses_;
   uint32_t first_ = 0;
   int64_t k_ = 16;
-  size_t bands_ = kNone;  // the command in front of the repeat that is open
+  size_t fork_ = kNone;  // the command in front of the repeat that is open
 };
 
 TEST(Spread, WorkThatIsWorthIt) {
@@ -212,78 +212,78 @@ TEST(Spread, RepeatsCountEachTime) {
 }
 
 // 20 steps of 1 us are too short to be shared one by one, and all of them are worth one fork.
-TEST(Spread, ARepeatByBandsIsOneFork) {
+TEST(Spread, AParallelByRowsIsOneFork) {
   EXPECT_EQ(Step().repeat().launch(1, 0, 4096).end(20).spread(), "--");
-  EXPECT_EQ(Step().repeatInBands(2).launch(1, 0, 4096).end(20).spread(), "sss");
-  EXPECT_EQ(Step().repeatInBands(2).single(0, 4096).single(0, 4096).end(20).spread(), "ssss")
+  EXPECT_EQ(Step().parallelRows(2).launch(1, 0, 4096).end(20).spread(), "sss");
+  EXPECT_EQ(Step().parallelRows(2).single(0, 4096).single(0, 4096).end(20).spread(), "ssss")
       << "what is one tile for all has a part of its own in each band";
 }
 
 // A fork and join of two threads costs 0.9 us, of three 1.0.
-TEST(Spread, ARepeatByBandsMustBeWorthItsFork) {
-  EXPECT_EQ(Step().repeatInBands(2).single(0, 4096).end(1).spread(), "---");
-  EXPECT_EQ(Step().repeatInBands(2).single(0, 4096).end(2).spread(), "sss");
-  EXPECT_EQ(Step().repeatInBands(2).launch(100, 0, 4096).end(20).spread(1), "---");
-  EXPECT_EQ(Step().repeatInBands(8).single(0, 4096).end(1).spread(8), "---") << "eight threads: 1.5 us";
-  EXPECT_EQ(Step().repeatInBands(4).single(0, 4096).end(2).spread(4), "sss") << "a quarter of 2 us, and 1.1";
+TEST(Spread, AParallelByRowsMustBeWorthItsFork) {
+  EXPECT_EQ(Step().parallelRows(2).single(0, 4096).end(1).spread(), "---");
+  EXPECT_EQ(Step().parallelRows(2).single(0, 4096).end(2).spread(), "sss");
+  EXPECT_EQ(Step().parallelRows(2).launch(100, 0, 4096).end(20).spread(1), "---");
+  EXPECT_EQ(Step().parallelRows(8).single(0, 4096).end(1).spread(8), "---") << "eight threads: 1.5 us";
+  EXPECT_EQ(Step().parallelRows(4).single(0, 4096).end(2).spread(4), "sss") << "a quarter of 2 us, and 1.1";
 }
 
 // The repeat around it forks in each of its iterations.
-TEST(Spread, ARepeatByBandsIsAForkEachTime) {
-  EXPECT_EQ(Step().repeatInBands(2).launch(1, 0, 64).end(1).endAround(100).spread(), "----");
-  EXPECT_EQ(Step().repeatInBands(2).launch(3, 0, 64).end(1).endAround(100).spread(), "sss-");
+TEST(Spread, AParallelByRowsIsAForkEachTime) {
+  EXPECT_EQ(Step().parallelRows(2).launch(1, 0, 64).end(1).endAround(100).spread(), "----");
+  EXPECT_EQ(Step().parallelRows(2).launch(3, 0, 64).end(1).endAround(100).spread(), "sss-");
 }
 
 // 8 rows take as long as there is to multiply, 4 half of it; of 2 rows one takes as long to read b as both.
-TEST(Spread, ARepeatByBandsMustBeBetterThanOneByOne) {
-  EXPECT_EQ(Step().repeatInBands(2).weight(8, 1024, 256, 0).end(20).spread(), "sss");
-  EXPECT_EQ(Step().repeatInBands(2).weight(2, 1024, 256, 0).end(20).spread(), "-s-");
+TEST(Spread, AParallelByRowsMustBeBetterThanOneByOne) {
+  EXPECT_EQ(Step().parallelRows(2).weight(8, 1024, 256, 0).end(20).spread(), "sss");
+  EXPECT_EQ(Step().parallelRows(2).weight(2, 1024, 256, 0).end(20).spread(), "-s-");
 }
 
 // Half of 4 MiB stays in the cache of a thread that has half of the columns, the whole does not.
-TEST(Spread, ARepeatByBandsReadsWeightsFromTheCache) {
-  EXPECT_EQ(Step().repeatInBands(2).weight(32, 2048, 512, 0).end(20).spread(2, kCache), "-s-");
-  EXPECT_EQ(Step().repeatInBands(2).weight(32, 2048, 512, 0).end(20).spread(2, 2 * kCache), "sss");
+TEST(Spread, AParallelByRowsReadsWeightsFromTheCache) {
+  EXPECT_EQ(Step().parallelRows(2).weight(32, 2048, 512, 0).end(20).spread(2, kCache), "-s-");
+  EXPECT_EQ(Step().parallelRows(2).weight(32, 2048, 512, 0).end(20).spread(2, 2 * kCache), "sss");
 }
 
 // Two threads take as long for three iterations as for four.
 TEST(Spread, ARepeatByIterationsTakesAsLongAsTheBusiestThread) {
-  EXPECT_EQ(Step().repeatByIterations(2).single(0, 4096).end(2).spread(2), "sss");
-  EXPECT_EQ(Step().repeatByIterations(2).single(0, 4096).end(2).spread(8), "sss");
-  EXPECT_EQ(Step().repeatByIterations(4).launch(6, 0, 4096).end(4).spread(2), "sss");
-  EXPECT_EQ(Step().repeatByIterations(3).launch(6, 0, 4096).end(3).spread(2), "-s-");
-  EXPECT_EQ(Step().repeatByIterations(3).launch(6, 0, 4096).end(3).spread(3), "sss");
+  EXPECT_EQ(Step().parallelParts(2).single(0, 4096).end(2).spread(2), "sss");
+  EXPECT_EQ(Step().parallelParts(2).single(0, 4096).end(2).spread(8), "sss");
+  EXPECT_EQ(Step().parallelParts(4).launch(6, 0, 4096).end(4).spread(2), "sss");
+  EXPECT_EQ(Step().parallelParts(3).launch(6, 0, 4096).end(3).spread(2), "-s-");
+  EXPECT_EQ(Step().parallelParts(3).launch(6, 0, 4096).end(3).spread(3), "sss");
 }
 
 // An iteration reads a weight as often alone as beside others.
 TEST(Spread, ARepeatByIterationsMayReadMoreThanTheCacheHolds) {
-  EXPECT_EQ(Step().repeatByIterations(2).weight(32, 2048, 512, 0).end(2).spread(2, kCache), "sss");
+  EXPECT_EQ(Step().parallelParts(2).weight(32, 2048, 512, 0).end(2).spread(2, kCache), "sss");
 }
 
 // What one thread has written, or is to read, moves as with any other command.
-TEST(Spread, ARepeatByBandsIsSpreadWholeOrNotAtAll) {
+TEST(Spread, AParallelByRowsIsSpreadWholeOrNotAtAll) {
   Step apart, together;
-  apart.single(0, 800'000).repeatInBands(2).launch(2, 0, 800'000).launch(30, 800'000, 804'096).end(2);
+  apart.single(0, 800'000).parallelRows(2).launch(2, 0, 800'000).launch(30, 800'000, 804'096).end(2);
   EXPECT_EQ(apart.spread(), "-----") << "the other launch alone would be worth it";
-  together.launch(50, 0, 800'000).repeatInBands(2).launch(2, 0, 800'000).launch(30, 800'000, 804'096).end(2);
+  together.launch(50, 0, 800'000).parallelRows(2).launch(2, 0, 800'000).launch(30, 800'000, 804'096).end(2);
   EXPECT_EQ(together.spread(), "sssss");
 }
 
 // Four matrices one behind the other: a band takes its rows of each, a kernel over all of them half of them.
-TEST(Spread, BandsOfAStackAreNotPartsOfTheWhole) {
+TEST(Spread, RowsOfAStackAreNotPartsOfTheWhole) {
   constexpr uint64_t kMatrix = 100'000;
   Step stack, matrix;
-  stack.repeatInBands(2).launch(1, 0, 4 * kMatrix).moving(kMatrix).end(4).launch(10, 0, 4 * kMatrix);
+  stack.parallelRows(2).launch(1, 0, 4 * kMatrix).moving(kMatrix).end(4).launch(10, 0, 4 * kMatrix);
   EXPECT_EQ(stack.spread(), "----");
-  matrix.repeatInBands(2).launch(1, 0, 4 * kMatrix).end(4).launch(10, 0, 4 * kMatrix);
+  matrix.parallelRows(2).launch(1, 0, 4 * kMatrix).end(4).launch(10, 0, 4 * kMatrix);
   EXPECT_EQ(matrix.spread(), "ssss");
 }
 
 // As in WhatAllReadMovesToEach.
-TEST(Spread, WhatAllBandsReadMovesToEach) {
+TEST(Spread, WhatAllPartsReadMovesToEach) {
   auto spread = [](uint64_t bytes) {
     Step step;
-    step.single(0, bytes).repeatInBands(2).matmul(4096, 16, false, 1, 0, bytes).end(1);
+    step.single(0, bytes).parallelRows(2).matmul(4096, 16, false, 1, 0, bytes).end(1);
     return step.spread();
   };
   EXPECT_EQ(spread(24'000), "-sss");

@@ -29,10 +29,10 @@ struct HostTarget {
 struct KernelSchedule {
   int64_t tiles = 1; ///< Valid tile numbers are [0, tiles).
   int64_t grain = 1; ///< Tiles that take about 10 µs; may be more than there are.
-  /// Tiles fall into so many bands of equally many, the i-th of which touches the i-th equal part of each
-  /// operand that is `cut` (arguments, then results), and any part of others. 0: there are none.
-  int64_t bands = 0;
-  std::vector<bool> cut;
+  /// Tiles fall into so many rows of equally many, the i-th of which touches the i-th equal part of each
+  /// operand that goes `byRows` (arguments, then results), and any part of others. 0: there are none.
+  int64_t rows = 0;
+  std::vector<bool> byRows;
 };
 
 /// Number and size of tiles, from shapes and target alone.

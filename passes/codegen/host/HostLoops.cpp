@@ -5,7 +5,7 @@
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Element.h"
 #include "passes/codegen/Segments.h"
-#include "passes/codegen/host/HostBands.h"
+#include "passes/codegen/host/HostRows.h"
 #include "passes/codegen/host/Ranges.h"
 
 using namespace mlir;
@@ -82,7 +82,7 @@ constexpr int64_t grainPicoseconds = 10'000'000;
 
 /// `extent` cut into parts of about `most` each, at most so many: into a multiple of 16 where there are that
 /// many. Halves, quarters and eighths of all kernels on the same rows then begin at the same ones, and
-/// threads that take a loop over time by bands of rows can share the shortest of them.
+/// threads that take a loop over time by rows can share the shortest of them.
 static int64_t partOf(int64_t extent, int64_t most) {
   int64_t parts = llvm::alignTo(llvm::divideCeil(extent, most), 16);
   return llvm::divideCeil(extent, parts);
@@ -168,8 +168,8 @@ KernelSchedule scheduleHostKernel(Block &body, const HostTarget &target) {
     return codegen::scheduleSegments(body, target);
   codegen::Kernel kernel(body);
   codegen::HostLoops loops(kernel, target);
-  codegen::HostBands bands(kernel, loops);
-  return {loops.tiles, loops.grain, bands.count, std::move(bands.cut)};
+  codegen::HostRows rows(kernel, loops);
+  return {loops.tiles, loops.grain, rows.count, std::move(rows.byRows)};
 }
 
 } // namespace gpuc

@@ -137,11 +137,11 @@ std::vector<Buffer> TestKernel::run(const std::vector<Buffer> &arguments, bool s
       function(operands.data(), tile, tile + 1);
   for (const Buffer &buffer : results)
     EXPECT_TRUE(buffer.intact()) << "wrote behind the end of a result";
-  checkBands(arguments, results);
+  checkRows(arguments, results);
   return results;
 }
 
-/// What no band may read, and what no band may leave behind: as an index it is far outside of any table, as a
+/// What no row may read, and what no row may leave behind: as an index it is far outside of any table, as a
 /// float no number.
 constexpr unsigned char kOfOthers = 0xFF, kUntouched = 0x5A;
 
@@ -151,59 +151,59 @@ static Buffer filled(size_t bytes, unsigned char byte) {
   return buffer;
 }
 
-static unsigned char *partOf(const Buffer &buffer, int64_t band, int64_t bands) {
-  return static_cast<unsigned char *>(buffer.data()) + buffer.bytes() / bands * band;
+static unsigned char *partOf(const Buffer &buffer, int64_t row, int64_t rows) {
+  return static_cast<unsigned char *>(buffer.data()) + buffer.bytes() / rows * row;
 }
 
 /// Whether the part holds what `whole` does there, and the rest is untouched.
-static bool isThatPart(const Buffer &part, const Buffer &whole, int64_t band, int64_t bands) {
-  const size_t bytes = part.bytes() / bands;
-  const unsigned char *begin = partOf(part, band, bands), *first = partOf(part, 0, bands);
+static bool isThatPart(const Buffer &part, const Buffer &whole, int64_t row, int64_t rows) {
+  const size_t bytes = part.bytes() / rows;
+  const unsigned char *begin = partOf(part, row, rows), *first = partOf(part, 0, rows);
   auto untouched = [](unsigned char byte) { return byte == kUntouched; };
-  return part.intact() && std::memcmp(begin, partOf(whole, band, bands), bytes) == 0 &&
+  return part.intact() && std::memcmp(begin, partOf(whole, row, rows), bytes) == 0 &&
          std::all_of(first, begin, untouched) && std::all_of(begin + bytes, first + part.bytes(), untouched);
 }
 
-void TestKernel::checkBands(const std::vector<Buffer> &arguments, const std::vector<Buffer> &results) {
-  const int64_t bands = schedule_.bands;
-  if (bands == 0) {
-    EXPECT_TRUE(schedule_.cut.empty());
+void TestKernel::checkRows(const std::vector<Buffer> &arguments, const std::vector<Buffer> &results) {
+  const int64_t rows = schedule_.rows;
+  if (rows == 0) {
+    EXPECT_TRUE(schedule_.byRows.empty());
     return;
   }
-  ASSERT_GT(bands, 1);
-  ASSERT_EQ(schedule_.tiles % bands, 0);
-  ASSERT_EQ(schedule_.cut.size(), arguments.size() + results.size());
+  ASSERT_GT(rows, 1);
+  ASSERT_EQ(schedule_.tiles % rows, 0);
+  ASSERT_EQ(schedule_.byRows.size(), arguments.size() + results.size());
   std::vector<Buffer> own;
-  for (size_t i = 0; i < schedule_.cut.size(); ++i) {
+  for (size_t i = 0; i < schedule_.byRows.size(); ++i) {
     const bool isResult = i >= arguments.size();
     const Buffer &operand = isResult ? results[i - arguments.size()] : arguments[i];
-    ASSERT_TRUE(schedule_.cut[i] || !isResult) << "result " << i - arguments.size() << " is not cut";
-    ASSERT_TRUE(!schedule_.cut[i] || operand.bytes() % bands == 0) << "operand " << i;
-    own.push_back(schedule_.cut[i] ? filled(operand.bytes(), isResult ? kUntouched : kOfOthers) : operand);
+    ASSERT_TRUE(schedule_.byRows[i] || !isResult) << "result " << i - arguments.size() << " is not cut";
+    ASSERT_TRUE(!schedule_.byRows[i] || operand.bytes() % rows == 0) << "operand " << i;
+    own.push_back(schedule_.byRows[i] ? filled(operand.bytes(), isResult ? kUntouched : kOfOthers) : operand);
   }
   // Of hundreds, those at either end and some between: what is wrong with one is wrong with its like.
-  const int64_t step = std::max<int64_t>(1, (bands - 1) / 16);
-  for (int64_t band = 0; band < bands; band = band == bands - 1 ? bands : std::min(band + step, bands - 1)) {
+  const int64_t step = std::max<int64_t>(1, (rows - 1) / 16);
+  for (int64_t row = 0; row < rows; row = row == rows - 1 ? rows : std::min(row + step, rows - 1)) {
     for (size_t i = 0; i < arguments.size(); ++i)
-      if (schedule_.cut[i])
-        std::memcpy(partOf(own[i], band, bands), partOf(arguments[i], band, bands), own[i].bytes() / bands);
-    checkBand(band, own, results);
+      if (schedule_.byRows[i])
+        std::memcpy(partOf(own[i], row, rows), partOf(arguments[i], row, rows), own[i].bytes() / rows);
+    checkRow(row, own, results);
     for (size_t i = 0; i < own.size(); ++i)
-      if (schedule_.cut[i])
-        std::memset(partOf(own[i], band, bands), i < arguments.size() ? kOfOthers : kUntouched,
-                    own[i].bytes() / bands);
+      if (schedule_.byRows[i])
+        std::memset(partOf(own[i], row, rows), i < arguments.size() ? kOfOthers : kUntouched,
+                    own[i].bytes() / rows);
   }
 }
 
-void TestKernel::checkBand(int64_t band, const std::vector<Buffer> &own, const std::vector<Buffer> &results) {
+void TestKernel::checkRow(int64_t row, const std::vector<Buffer> &own, const std::vector<Buffer> &results) {
   std::vector<void *> operands;
   for (const Buffer &buffer : own)
     operands.push_back(buffer.data());
-  const int64_t tiles = schedule_.tiles / schedule_.bands;
-  loaded_->find(symbol_)(operands.data(), tiles * band, tiles * (band + 1));
+  const int64_t tiles = schedule_.tiles / schedule_.rows;
+  loaded_->find(symbol_)(operands.data(), tiles * row, tiles * (row + 1));
   for (size_t i = 0; i < results.size(); ++i)
-    EXPECT_TRUE(isThatPart(own[own.size() - results.size() + i], results[i], band, schedule_.bands))
-        << "result " << i << " of band " << band << " of " << schedule_.bands;
+    EXPECT_TRUE(isThatPart(own[own.size() - results.size() + i], results[i], row, schedule_.rows))
+        << "result " << i << " of row " << row << " of " << schedule_.rows;
 }
 
 std::vector<Buffer> TestKernel::runInPlace(std::vector<Buffer> &arguments, unsigned argument,

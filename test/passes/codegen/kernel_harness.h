@@ -79,7 +79,7 @@ public:
   TestKernel(const std::vector<std::string> &argumentTypes, const std::vector<std::string> &resultTypes,
              const std::string &body, const HostTarget &target);
   /// Runs all tiles in one call, or one by one in the order of a stride when `scattered`. If the kernel has
-  /// bands, checks that each of them alone makes its part of the results from its part of what is cut.
+  /// rows, checks that each of them alone makes its part of the results from its part of what is cut.
   std::vector<Buffer> run(const std::vector<Buffer> &arguments, bool scattered = false);
   /// Runs with result `result` in the buffer of argument `argument`.
   std::vector<Buffer> runInPlace(std::vector<Buffer> &arguments, unsigned argument, unsigned result);
@@ -88,9 +88,9 @@ public:
   const std::string &object() const { return object_; }
 
 private:
-  void checkBands(const std::vector<Buffer> &arguments, const std::vector<Buffer> &results);
-  /// Runs band `band` on `own`, of which each operand that is cut holds the band's part alone.
-  void checkBand(int64_t band, const std::vector<Buffer> &own, const std::vector<Buffer> &results);
+  void checkRows(const std::vector<Buffer> &arguments, const std::vector<Buffer> &results);
+  /// Runs row `row` on `own`, of which each operand that is cut holds the row's part alone.
+  void checkRow(int64_t row, const std::vector<Buffer> &own, const std::vector<Buffer> &results);
 
   KernelText text_;
   KernelSchedule schedule_;

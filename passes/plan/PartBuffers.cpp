@@ -1,17 +1,17 @@
-//===- IterationBuffers.cpp - Iterations that do not meet ---------------------===//
+//===- PartBuffers.cpp - Parts that do not meet -----------------------------===//
 //
 //   %h = plan.buffer "h" : tensor<8x64xf32>      %h = plan.buffer "h" : tensor<2x8x64xf32>
-//   plan.repeat 2 parallel {                     plan.repeat 2 parallel {
+//   plan.parallel 2 {                            plan.parallel 2 {
 //                                           =>     %mine = plan.view %h[0] strides [2048]
 //     plan.launch @tanh(%x) -> (%h)                plan.launch @tanh(%x) -> (%mine)
 //     …                                            …
 //
-// A part is a multiple of kBufferAlignment long: threads that execute the iterations side by side share no
+// A part's place is a multiple of kBufferAlignment long: threads that execute the parts side by side share no
 // line of their caches.
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/plan/IterationBuffers.h"
+#include "passes/plan/PartBuffers.h"
 
 #include "runtime/plan/header.h"
 
@@ -26,50 +26,49 @@ using namespace mlir;
 namespace gpuc {
 namespace {
 
-/// Whether all commands that use a buffer, or a part of it, stand in the repeat.
-bool isUsedOnlyIn(plan::RepeatOp repeat, Value buffer) {
+/// Whether all commands that use a buffer, or a view of it, stand in the parallel.
+bool isUsedOnlyIn(plan::ParallelOp parallel, Value buffer) {
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     auto view = dyn_cast<plan::ViewOp>(user);
-    return view ? isUsedOnlyIn(repeat, view.getBuffer()) : repeat->isAncestor(user);
+    return view ? isUsedOnlyIn(parallel, view.getBuffer()) : parallel->isAncestor(user);
   });
 }
 
-/// Parts of a buffer that are declared for the whole program move into the repeat, behind what they are of.
-void moveViews(plan::RepeatOp repeat, Operation *behind) {
+/// Views that are declared for the whole program move into the parallel, behind what they are of.
+void moveViews(plan::ParallelOp parallel, Operation *behind) {
   for (Operation *user : llvm::make_early_inc_range(behind->getUsers()))
-    if (isa<plan::ViewOp>(user) && !repeat->isAncestor(user)) {
+    if (isa<plan::ViewOp>(user) && !parallel->isAncestor(user)) {
       user->moveAfter(behind);
-      moveViews(repeat, user);
+      moveViews(parallel, user);
     }
 }
 
-/// As many as there are iterations, each `stride` bytes long.
-RankedTensorType stackOf(RankedTensorType part, int64_t iterations, int64_t stride) {
+/// As many as there are parts, each `stride` bytes long.
+RankedTensorType stackOf(RankedTensorType part, int64_t parts, int64_t stride) {
   if (ir::sizeInBytes(part) == stride)
-    return ir::ScanOp::stackType(part, iterations);
-  return RankedTensorType::get({iterations, stride / ir::elementBytes(part.getElementType())},
+    return ir::ScanOp::stackType(part, parts);
+  return RankedTensorType::get({parts, stride / ir::elementBytes(part.getElementType())},
                                part.getElementType());
 }
 
-/// The part that each iteration has of a buffer; null if it is not one for which separateIterations() made
-/// some.
-plan::ViewOp partIn(plan::RepeatOp repeat, plan::AllocOp buffer) {
+/// What each part has of a buffer; null if it is not one for which separateParts() made places.
+plan::ViewOp partIn(plan::ParallelOp parallel, plan::AllocOp buffer) {
   auto part = buffer->hasOneUse() ? dyn_cast<plan::ViewOp>(*buffer->user_begin()) : plan::ViewOp();
-  int64_t count = repeat.getCount();
-  bool isPart = part && part->getParentOp() == repeat && part.getOffset() == 0 &&
+  int64_t count = parallel.getParts();
+  bool isPart = part && part->getParentOp() == parallel && part.getOffset() == 0 &&
                 part.getStrides().size() == 1 &&
                 part.getStrides().front() * count == ir::sizeInBytes(buffer.getType());
   return isPart ? part : plan::ViewOp();
 }
 
-/// From the first command of an iteration that uses a value, or a part of it, to the last.
+/// From the first command of a part that uses a value, or a view of it, to the last.
 struct Turn {
   int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
 };
 
 class Turns {
 public:
-  explicit Turns(plan::RepeatOp repeat) : body_(&repeat.getBody().front()) {
+  explicit Turns(plan::ParallelOp parallel) : body_(&parallel.getBody().front()) {
     for (auto command : body_->getOps<plan::CommandOpInterface>())
       positions_[command] = positions_.size();
   }
@@ -99,28 +98,28 @@ private:
 
 } // namespace
 
-void separateIterations(plan::RepeatOp repeat) {
-  OpBuilder builder = OpBuilder::atBlockBegin(&repeat.getBody().front());
-  auto program = repeat->getParentOfType<plan::ProgramOp>();
+void separateParts(plan::ParallelOp parallel) {
+  OpBuilder builder = OpBuilder::atBlockBegin(&parallel.getBody().front());
+  auto program = parallel->getParentOfType<plan::ProgramOp>();
   for (auto buffer : program.getBody().getOps<plan::AllocOp>()) {
-    if (buffer->use_empty() || !isUsedOnlyIn(repeat, buffer.getBuffer()))
+    if (buffer->use_empty() || !isUsedOnlyIn(parallel, buffer.getBuffer()))
       continue;
     auto part = cast<RankedTensorType>(buffer.getType());
     int64_t stride = llvm::alignTo(ir::sizeInBytes(part), kBufferAlignment);
-    buffer.setType(stackOf(part, repeat.getCount(), stride));
+    buffer.setType(stackOf(part, parallel.getParts(), stride));
     auto mine = plan::ViewOp::create(builder, buffer.getLoc(), buffer.getBuffer().getType(),
                                      buffer.getBuffer(), /*offset=*/0, part, ArrayRef<int64_t>{stride});
     buffer.getBuffer().replaceAllUsesExcept(mine.getBuffer(), mine);
-    moveViews(repeat, mine);
+    moveViews(parallel, mine);
   }
 }
 
-SmallVector<SmallVector<plan::AllocOp>> buffersInTurn(plan::RepeatOp repeat) {
-  Turns turns(repeat);
+SmallVector<SmallVector<plan::AllocOp>> buffersInTurn(plan::ParallelOp parallel) {
+  Turns turns(parallel);
   std::multimap<int64_t, std::pair<plan::AllocOp, Turn>, std::greater<>> buffers; // by bytes of a part
-  for (auto view : repeat.getBody().getOps<plan::ViewOp>())
+  for (auto view : parallel.getBody().getOps<plan::ViewOp>())
     if (auto buffer = view.getSource().getDefiningOp<plan::AllocOp>();
-        buffer && partIn(repeat, buffer) == view)
+        buffer && partIn(parallel, buffer) == view)
       buffers.insert({ir::sizeInBytes(view.getType()), {buffer, turns.of(view.getBuffer())}});
 
   struct Group {
@@ -142,12 +141,12 @@ SmallVector<SmallVector<plan::AllocOp>> buffersInTurn(plan::RepeatOp repeat) {
   return llvm::map_to_vector(groups, [](Group &group) { return std::move(group.buffers); });
 }
 
-void alignInTurn(plan::RepeatOp repeat) {
-  for (ArrayRef<plan::AllocOp> group : buffersInTurn(repeat)) {
-    int64_t stride = partIn(repeat, group.front()).getStrides().front(); // of the largest
+void alignInTurn(plan::ParallelOp parallel) {
+  for (ArrayRef<plan::AllocOp> group : buffersInTurn(parallel)) {
+    int64_t stride = partIn(parallel, group.front()).getStrides().front(); // of the largest
     for (plan::AllocOp buffer : group.drop_front()) {
-      plan::ViewOp part = partIn(repeat, buffer);
-      buffer.setType(stackOf(cast<RankedTensorType>(part.getType()), repeat.getCount(), stride));
+      plan::ViewOp part = partIn(parallel, buffer);
+      buffer.setType(stackOf(cast<RankedTensorType>(part.getType()), parallel.getParts(), stride));
       part.setStrides({stride});
     }
   }

@@ -1,4 +1,4 @@
-// Bands and iterations of random repeats need nothing of one another.
+// Parts of random parallels that the reader takes need nothing of one another.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kPiece = 256;  // bytes of most operands of a random plan: 4 tiles of 16 numbers
 
-/// c = a + 3 b + 1, in whole numbers; and where b is read from its end, which no band cuts.
+/// c = a + 3 b + 1, in whole numbers; and where b is read from its end, which does not go by rows.
 void mix(void* const* operands, int64_t begin, int64_t end) {
   const auto *a = static_cast<const uint32_t*>(operands[0]), *b = static_cast<const uint32_t*>(operands[1]);
   auto* c = static_cast<uint32_t*>(operands[2]);
@@ -23,15 +23,15 @@ void mixBackwards(void* const* operands, int64_t begin, int64_t end) {
   for (int64_t i = begin * 16; i < end * 16; ++i) c[i] = a[i] + 3 * b[63 - i] + 1;
 }
 
-/// A repeat of a few commands, some of them in a repeat within, all on two buffers that may overlap. Without
-/// `cut` no launch says into which bands it falls.
+/// A parallel of a few commands, some of them in a repeat within, all on two buffers that may overlap. If it
+/// goes by rows, around it or within stands a repeat.
 class RandomPlan {
  public:
-  RandomPlan(uint32_t seed, bool cut) : builder(1, TargetKind::host), random_(seed), cut_(cut) {
+  RandomPlan(uint32_t seed, bool by_rows) : builder(1, TargetKind::host), random_(seed), by_rows_(by_rows) {
     for (const char* name : {"one", "two"}) builder.buffer(name, DataType::i32, {16, 64});
     if (draw(3) == 0) builder.plan.buffers[1]->offset = 64 * draw(32);
     for (const char* symbol : {"test_add", "test_double"}) builder.kernel(symbol, 3);
-    CommandList& body = add(builder.program("random").streams[0]->commands);
+    CommandList& body = addParallel(builder.program("random").streams[0]->commands);
     for (uint64_t commands = 1 + draw(3); commands > 0; --commands) addCommand(body);
     if (draw(2) == 0) addCommand(add(body));
   }
@@ -39,6 +39,13 @@ class RandomPlan {
 
  private:
   uint64_t draw(uint64_t below) { return random_() % below; }
+
+  CommandList& addParallel(CommandList& list) {
+    const uint64_t parts = by_rows_ ? 4 : 2 + draw(3);
+    counts_.push_back(by_rows_ ? 1 : static_cast<int64_t>(parts));
+    CommandList& body = PlanBuilder::parallel(list, parts, by_rows_);
+    return by_rows_ ? add(body) : body;
+  }
 
   CommandList& add(CommandList& list) {
     counts_.push_back(static_cast<int64_t>(1 + draw(4)));
@@ -54,7 +61,7 @@ class RandomPlan {
     } else {
       const bool backwards = draw(4) == 0;
       builder.launch(list, backwards, {operand(kPiece), operand(kPiece)}, {operand(kPiece)}, 4);
-      if (cut_) PlanBuilder::bands(list, 4, backwards ? "c-c" : "ccc");
+      if (by_rows_) PlanBuilder::rows(list, 4, backwards ? "r-r" : "rrr");
     }
   }
 
@@ -75,7 +82,7 @@ class RandomPlan {
   }
 
   std::mt19937 random_;
-  bool cut_;
+  bool by_rows_;
   std::vector<int64_t> counts_;
 };
 
@@ -97,40 +104,28 @@ void expectIndependence(uint32_t seed, Lowered& lowered) {
   for (HostCommand& command : commands) command.spread = false;
   const std::vector<uint32_t> expected = leftBy({&commands}, lowered);
   std::vector<std::vector<HostCommand>*> lists;
-  for (std::vector<HostCommand>& list : *commands[0].bands.lists) lists.insert(lists.begin(), &list);
+  for (std::vector<HostCommand>& list : *commands[0].fork.lists) lists.insert(lists.begin(), &list);
   ASSERT_EQ(leftBy(lists, lowered), expected) << "seed " << seed;
 }
 
-/// That of `all` repeats some, but not most, may be taken side by side.
-void expectSome(int found, int all) {
+/// Of random plans those that the reader takes; some, but not most.
+void expectIndependentParts(bool by_rows) {
+  int found = 0, all = 0;
+  for (uint32_t seed = 0; seed < 3000; ++seed, ++all) {
+    const RandomPlan plan(seed, by_rows);
+    if (!Plan::parse(plan.builder.seal()).ok()) continue;
+    ++found;
+    Lowered lowered(plan.builder, 4, {mix, mixBackwards});
+    ASSERT_EQ(lowered.commands()[0].kind, HostCommand::Kind::fork);
+    ASSERT_EQ(lowered.commands()[0].fork.by_rows, by_rows);
+    ASSERT_NO_FATAL_FAILURE(expectIndependence(seed, lowered));
+  }
   EXPECT_GT(found, all / 20);
   EXPECT_LT(found, all * 9 / 10);
 }
 
-TEST(RandomRepeats, HaveBandsThatNeedNothingOfOneAnother) {
-  int found = 0, all = 0;
-  for (uint32_t seed = 0; seed < 3000; ++seed, ++all) {
-    Lowered lowered(RandomPlan(seed, /*cut=*/true).builder, 4, {mix, mixBackwards});
-    const HostCommand& fork = lowered.commands()[0];
-    if (fork.kind != HostCommand::Kind::bands || fork.bands.by_iterations) continue;
-    ++found;
-    ASSERT_EQ(fork.bands.lists->size(), 4u);
-    ASSERT_NO_FATAL_FAILURE(expectIndependence(seed, lowered));
-  }
-  expectSome(found, all);
-}
-
-TEST(RandomRepeats, HaveIterationsThatNeedNothingOfOneAnother) {
-  int found = 0, all = 0;
-  for (uint32_t seed = 0; seed < 3000; ++seed, ++all) {
-    Lowered lowered(RandomPlan(seed, /*cut=*/false).builder, 4, {mix, mixBackwards});
-    const HostCommand& fork = lowered.commands()[0];
-    if (fork.kind != HostCommand::Kind::bands || !fork.bands.by_iterations) continue;
-    ++found;
-    ASSERT_NO_FATAL_FAILURE(expectIndependence(seed, lowered));
-  }
-  expectSome(found, all);
-}
+TEST(RandomParallels, HavePartsThatNeedNothingOfOneAnother) { expectIndependentParts(/*by_rows=*/false); }
+TEST(RandomParallels, HaveRowsThatNeedNothingOfOneAnother) { expectIndependentParts(/*by_rows=*/true); }
 
 }  // namespace
 }  // namespace gpuc::test

@@ -1,5 +1,5 @@
-// Recurrent networks that the threads take by bands of rows leave what the plan's words say, with any number
-// of threads.
+// Recurrent networks that the threads take by rows leave what the plan's words say, with any number of
+// threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,6 +34,10 @@ class Interpreter {
         iterations_.push_back(0);
         for (; iterations_.back() < static_cast<int64_t>(repeat->count); ++iterations_.back())
           run(repeat->commands);
+        iterations_.pop_back();
+      } else if (const auto* parallel = command->work.AsParallel()) {
+        iterations_.push_back(0);
+        run(parallel->commands);
         iterations_.pop_back();
       } else if (const auto* launch = command->work.AsLaunch()) {
         run(*launch);
@@ -132,10 +136,12 @@ const Network kNetworks[] = {
      [](Recurrence& p, uint32_t x, uint32_t w) {
        const uint32_t h = p.matrix("h"), z = p.matrix("z"), y = p.stack("y", 2 * kSteps),
                       all = p.stack("all", 4);
-       p.doubled(p.at(x, 0, {1}), {z});
-       p.builder.fill(*p.body, p.at(all, 0, {}), patternOf(3.0f));
-       p.builder.fill(*p.body, {all}, patternOf(2.0f));  // for which the outer one has no bands
-       p.body = &PlanBuilder::repeat(*p.body, 2);
+       p.setRepeatAround(2);
+       p.inFront([&] {
+         p.doubled(p.at(x, 0, {1}), {z});
+         p.builder.fill(*p.body, p.at(all, 0, {}), patternOf(3.0f));
+         p.builder.fill(*p.body, {all}, patternOf(2.0f));  // of other rows
+       });
        p.multiply(p.at(x, 0, {1}), w, {z});
        p.add({z}, {h}, {h});
        p.add({h}, p.at(all, 2, {0, 1}), p.at(y, 0, {2, 1}));
@@ -143,7 +149,7 @@ const Network kNetworks[] = {
 };
 
 /// A network of `rows` rows: x and w are inputs, x in slots if there are several, and outputs all other
-/// buffers, which begin as zeros. Behind the repeat its first buffer is doubled.
+/// buffers, which begin as zeros. Behind the loop its first buffer is doubled.
 PlanBuilder planOf(const Network& network, int64_t rows, uint32_t input_slots = 1) {
   Recurrence plan(rows, input_slots);
   PlanBuilder& builder = plan.builder;
@@ -156,7 +162,7 @@ PlanBuilder planOf(const Network& network, int64_t rows, uint32_t input_slots = 
     builder.fill(plan.commands(), {buffer}, patternOf(0.0f));
     PlanBuilder::output(plan.program(), builder.plan.buffers[buffer]->name, buffer);
   }
-  std::rotate(plan.commands().begin(), plan.commands().begin() + 1, plan.commands().end());  // the repeat
+  std::rotate(plan.commands().begin(), plan.commands().begin() + 1, plan.commands().end());  // the loop
   plan.body = &plan.commands();
   plan.doubled(plan.at(w + 1, 0, {}), {twice});
   return std::move(builder);
@@ -209,17 +215,17 @@ std::vector<float> runOn(Interpreter& interpreter, const fb::PlanT& plan, const 
   return all;
 }
 
-/// In how many bands a session executes its repeat.
-size_t bandsUsed(const PlanBuilder& builder, int threads) {
+/// In how many parts a session executes its loop.
+size_t partsUsed(const PlanBuilder& builder, int threads) {
   Lowered lowered(builder, threads);
-  size_t bands = 1;
+  size_t parts = 1;
   for (const HostCommand& command : lowered.commands())
-    if (command.kind == HostCommand::Kind::bands && command.spread) bands *= command.bands.lists->size();
-  return bands;
+    if (command.kind == HostCommand::Kind::fork && command.spread) parts *= command.fork.lists->size();
+  return parts;
 }
 
 class Networks : public testing::TestWithParam<Network> {};
-INSTANTIATE_TEST_SUITE_P(Bands, Networks, testing::ValuesIn(kNetworks),
+INSTANTIATE_TEST_SUITE_P(ParallelRows, Networks, testing::ValuesIn(kNetworks),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(Networks, LeaveTheSameBytesForAnyNumberOfThreads) {
@@ -229,7 +235,7 @@ TEST_P(Networks, LeaveTheSameBytesForAnyNumberOfThreads) {
         SCOPED_TRACE(std::to_string(rows) + " rows in " + std::to_string(threads) + " threads");
         const PlanBuilder builder = planOf(GetParam(), rows, 2);
         const size_t expected = rows % threads == 0 ? static_cast<size_t>(threads) : threads == 4 ? 3 : 2;
-        EXPECT_EQ(bandsUsed(builder, threads), expected);
+        EXPECT_EQ(partsUsed(builder, threads), expected);
         Interpreter interpreter(builder.plan);
         Session session = open(builder, {.threads = threads}), alone = open(builder, {.threads = 1});
         for (int run = 0; run < 4; ++run) {
@@ -240,7 +246,7 @@ TEST_P(Networks, LeaveTheSameBytesForAnyNumberOfThreads) {
       }
 }
 
-// Each list as its band's part of the rows; the profile has what the first band did.
+// The profile has what the first part did.
 TEST_P(Networks, HaveEachCommandOnceForEachIterationInTheirProfile) {
   for (int threads : {1, 4}) {
     Session session = open(planOf(GetParam(), 16), {.threads = threads, .profile_events = 10'000});
@@ -249,8 +255,8 @@ TEST_P(Networks, HaveEachCommandOnceForEachIterationInTheirProfile) {
     std::function<void(const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>&, uint64_t)> count =
         [&](const auto& commands, uint64_t times) {
           for (const fb::Command* command : commands)
-            if (const fb::Repeat* repeat = command->work_as_Repeat())
-              count(*repeat->commands(), times * repeat->count());
+            if (const std::optional<CommandLoop> loop = loopOf(*command))
+              count(*loop->commands, times * loop->count);
             else
               expected[command] = times;
         };
@@ -276,7 +282,7 @@ TEST_P(Networks, AllocateNothingInAStep) {
 std::string kindsOf(const std::vector<HostCommand>& commands) {
   std::string letters;
   for (const HostCommand& command : commands)
-    letters += command.kind == HostCommand::Kind::bands     ? 'B'
+    letters += command.kind == HostCommand::Kind::fork      ? 'F'
                : command.kind == HostCommand::Kind::repeat  ? ')'
                : command.kind == HostCommand::Kind::library ? 'm'
                : command.kind == HostCommand::Kind::launch  ? 'l'
@@ -292,15 +298,15 @@ PlanBuilder planOf(const std::string& network) {
 }
 
 // In front stand two inputs and four or five outputs.
-TEST(Bands, StandInFrontOfTheOutermostRepeatThatHasSome) {
+TEST(ParallelRows, StandInFrontOfTheirCommands) {
   Lowered within(planOf("ARepeatWithin"), 4), around(planOf("ARepeatAround"), 4);
-  EXPECT_EQ(kindsOf(within.commands()), "ccffffBmll)ll)l");
-  EXPECT_EQ(within.commands()[6].bands.last, 13u);
-  EXPECT_EQ(kindsOf(around.commands()), "ccffffflffBmll))l");
-  EXPECT_EQ(around.commands()[10].bands.last, 14u);
+  EXPECT_EQ(kindsOf(within.commands()), "ccffffFmll)ll)l");
+  EXPECT_EQ(within.commands()[6].fork.last, 13u);
+  EXPECT_EQ(kindsOf(around.commands()), "ccffffflffFmll))l");
+  EXPECT_EQ(around.commands()[10].fork.last, 14u);
 }
 
-/// '#' for each row of the whole product's result that a band's product writes to.
+/// '#' for each row of the whole product's result that a part's product writes to.
 std::string rowsWrittenBy(const HostCommand& product, const HostCommand& whole) {
   auto* result = static_cast<std::byte*>(whole.operands[2]);
   std::memset(result, 0xff, 16 * kRowBytes);
@@ -313,68 +319,68 @@ std::string rowsWrittenBy(const HostCommand& product, const HostCommand& whole) 
   return rows;
 }
 
-TEST(Bands, EachHaveAllCommandsOfTheirPartOfTheRows) {
+TEST(ParallelRows, EachHaveAllCommandsOfTheirPartOfTheRows) {
   Lowered lowered(planOf("OneLayer"), 4);
   const std::vector<HostCommand>& commands = lowered.commands();
-  ASSERT_EQ(kindsOf(commands), "ccfffBml)l");
-  const auto& lists = *commands[5].bands.lists;
+  ASSERT_EQ(kindsOf(commands), "ccfffFml)l");
+  const auto& lists = *commands[5].fork.lists;
   ASSERT_EQ(lists.size(), 4u);
   auto placeOf = [](const HostCommand& command, size_t operand) {
     return static_cast<const std::byte*>(command.operands[operand]);
   };
-  for (size_t band = 0; band < 4; ++band) {
-    ASSERT_EQ(kindsOf(lists[band]), "ml)");
-    const HostCommand &product = lists[band][0], &sum = lists[band][1];
-    EXPECT_EQ(placeOf(product, 0) - placeOf(commands[6], 0), static_cast<ptrdiff_t>(band * 4 * kRowBytes));
+  for (size_t part = 0; part < 4; ++part) {
+    ASSERT_EQ(kindsOf(lists[part]), "ml)");
+    const HostCommand &product = lists[part][0], &sum = lists[part][1];
+    EXPECT_EQ(placeOf(product, 0) - placeOf(commands[6], 0), static_cast<ptrdiff_t>(part * 4 * kRowBytes));
     EXPECT_EQ(placeOf(product, 1), placeOf(commands[6], 1)) << "the weight is all theirs";
     EXPECT_EQ(rowsWrittenBy(product, commands[6]),
-              std::string(4 * band, '-') + "####" + std::string(12 - 4 * band, '-'));
+              std::string(4 * part, '-') + "####" + std::string(12 - 4 * part, '-'));
     EXPECT_EQ(placeOf(sum, 0), placeOf(commands[7], 0)) << "a launch counts from its first tile";
-    EXPECT_EQ(sum.launch.first_tile, static_cast<int64_t>(band) * 8);
+    EXPECT_EQ(sum.launch.first_tile, static_cast<int64_t>(part) * 8);
     EXPECT_EQ(sum.launch.tiles, 8);
-    EXPECT_EQ(lists[band][2].repeat.first, 0u);
+    EXPECT_EQ(lists[part][2].repeat.first, 0u);
   }
 }
 
-TEST(Bands, ReadInputsInPlace) {
+TEST(ParallelRows, ReadInputsInPlace) {
   Lowered lowered(planOf("OneLayer"), 4);
   EXPECT_TRUE(lowered.commands()[0].copy.of_read_input);
   EXPECT_TRUE(lowered.commands()[1].copy.of_read_input);
 }
 
-TEST(Bands, AreWalkedInPlaceOfTheRepeatWhereItIsSpread) {
+TEST(ParallelRows, AreWalkedInPlaceOfTheRepeatWhereItIsSpread) {
   Recurrence plan;
   const uint32_t y = plan.stack("y");
   plan.builder.fill(*plan.body, plan.at(y, 0, {1}), patternOf(uint8_t{1}));
   Lowered lowered(plan.builder, 2);
-  HostCommand& bands = lowered.commands()[0];
-  ASSERT_EQ(kindsOf(lowered.commands()), "Bf)");
+  HostCommand& fork = lowered.commands()[0];
+  ASSERT_EQ(kindsOf(lowered.commands()), "Ff)");
   ThreadPool pool(2), alone(1);
   ProfileRing profile(0);
   const StreamWalk walk{&lowered.commands(), &pool, &alone, &profile, {}, 0, 0};
   auto onesOf = [&](bool spread) {
     std::fill_n(lowered.arena.data(), lowered.arena.bytes(), std::byte{0});
-    bands.spread = spread;
+    fork.spread = spread;
     walk.run();
     return std::count(lowered.arena.data(), lowered.arena.data() + lowered.arena.bytes(), std::byte{1});
   };
   const auto all = static_cast<ptrdiff_t>(kSteps * plan.bytes());
   EXPECT_EQ(onesOf(true), all);
   EXPECT_EQ(onesOf(false), all);
-  (*bands.bands.lists)[1].clear();
+  (*fork.fork.lists)[1].clear();
   EXPECT_EQ(onesOf(true), all / 2);
   EXPECT_EQ(onesOf(false), all);
 }
 
-TEST(Bands, AreTheMainStreamsAlone) {
+TEST(ParallelRows, AreTheMainStreamsAlone) {
   Recurrence plan;
   CommandList& other = plan.program().streams[1]->commands;
   const uint32_t x = plan.matrix("x"), y = plan.matrix("y");
-  plan.body = &PlanBuilder::repeat(other, kSteps);
+  plan.body = &PlanBuilder::parallel(other, plan.rows(), /*by_rows=*/true);
   plan.doubled({x}, {y});
   plan.commands().clear();
   Lowered lowered(plan.builder, 4);
-  EXPECT_EQ(kindsOf(lowered.program->streams[1]), "l)");
+  EXPECT_EQ(kindsOf(lowered.program->streams[1]), "l");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-//===- HostBands.cpp - Which rows of an operand a kernel's tiles touch ------===//
+//===- HostRows.cpp - Which rows of an operand a kernel's tiles touch -------===//
 //
 // Tiles count along the outermost parallel group first. Whatever has that group's dimensions as its own first
 // ones, at the same coordinates, is cut where the tiles are: wherever else in a row a tile reads, the row is
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/codegen/host/HostBands.h"
+#include "passes/codegen/host/HostRows.h"
 
 #include "llvm/ADT/BitVector.h"
 
@@ -39,7 +39,7 @@ static SmallVector<size_t> dimensionsOf(const Group &group, ArrayRef<int64_t> ex
 }
 
 /// Into how many equal parts of the group whole tiles fall.
-static int64_t bandsAlong(const Group &group, const HostLoops &loops) {
+static int64_t rowsAlong(const Group &group, const HostLoops &loops) {
   if (loops.rowGroups.empty())
     return loops.laneExtent % loops.chunk == 0 ? loops.chunks() : 0;
   if (loops.rows % loops.rowsPerTile != 0)
@@ -62,27 +62,27 @@ static bool comeFirst(ArrayRef<size_t> dims, ArrayRef<int64_t> shape, const Inde
   return dims.empty();
 }
 
-HostBands::HostBands(const Kernel &kernel, const HostLoops &loops) {
+HostRows::HostRows(const Kernel &kernel, const HostLoops &loops) {
   size_t group = outermostGroup(kernel, loops);
   if (group == HostLoops::none || (kernel.form != Form::Elementwise && kernel.form != Form::Reduction))
     return;
   SmallVector<size_t> dims = dimensionsOf(kernel.groups[group], kernel.extents);
   unsigned arguments = kernel.body->getNumArguments();
-  cut.assign(arguments, false); // what nobody reads may have any number of rows
+  byRows.assign(arguments, false); // what nobody reads may have any number of rows
   llvm::BitVector readElsewhere(arguments);
   forEachRead(kernel, [&](BlockArgument argument, const Index &index) {
     unsigned number = argument.getArgNumber();
     if (!comeFirst(dims, shapeOf(argument), index, kernel.extents))
       readElsewhere.set(number);
-    cut[number] = !readElsewhere[number];
+    byRows[number] = !readElsewhere[number];
   });
   for (Value yield : kernel.yields())
-    cut.push_back(comeFirst(dims, shapeOf(yield), kernel.indexOf(yield), kernel.extents));
-  if (std::all_of(cut.begin() + arguments, cut.end(), [](bool isCut) { return isCut; }))
-    count = bandsAlong(kernel.groups[group], loops);
+    byRows.push_back(comeFirst(dims, shapeOf(yield), kernel.indexOf(yield), kernel.extents));
+  if (std::all_of(byRows.begin() + arguments, byRows.end(), [](bool isByRows) { return isByRows; }))
+    count = rowsAlong(kernel.groups[group], loops);
   if (count < 2) {
     count = 0;
-    cut.clear();
+    byRows.clear();
   }
 }
 

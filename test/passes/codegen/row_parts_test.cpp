@@ -1,4 +1,4 @@
-// Into how many bands a kernel's tiles fall, and which operands they cut. That each band keeps to its parts
+// Into how many rows a kernel's tiles fall, and which operands go by them. That each row keeps to its parts
 // is checked wherever a kernel runs: see kernel_harness.cpp.
 #include "test/passes/codegen/kernel_harness.h"
 
@@ -16,7 +16,7 @@ struct Case {
   const char *name;
   Texts arguments, results;
   std::string body;
-  int64_t bands;   ///< 0: none.
+  int64_t rows;    ///< 0: none.
   std::string cut; ///< A letter for each operand: c where it is cut.
 };
 
@@ -25,7 +25,7 @@ void PrintTo(const Case &value, std::ostream *out) { *out << value.name; }
 /// How each operand is cut, as in Case.
 std::string cutOf(const KernelSchedule &schedule) {
   std::string letters;
-  for (bool cut : schedule.cut)
+  for (bool cut : schedule.byRows)
     letters += cut ? 'c' : '-';
   return letters;
 }
@@ -67,30 +67,30 @@ std::string yield(const Texts &types, const std::string &values = "%y") {
 
 /// %y = one op, its name without "gpuc.".
 Case oneOp(const char *name, const Texts &arguments, const std::string &result, const std::string &op,
-           int64_t bands, const std::string &cut) {
+           int64_t rows, const std::string &cut) {
   return {
       name,     arguments,
       {result}, "%y = gpuc." + op + " : (" + joined(arguments) + ") -> " + result + "\n" + yield({result}),
-      bands,    cut};
+      rows,     cut};
 }
 
 /// %a0 + what `op` makes of %a1, which is %b.
 Case sum(const char *name, const std::string &type, const std::string &other, const std::string &op,
-         int64_t bands, const std::string &cut) {
+         int64_t rows, const std::string &cut) {
   return {name,   {type, other},
           {type}, "%b = gpuc." + op + "\n%y = gpuc.add %a0, %b : " + type + "\n" + yield({type}),
-          bands,  cut};
+          rows,   cut};
 }
 
 /// %a0 + %a1, the latter along dimensions `dims` alone.
 Case sumOfBroadcast(const char *name, const std::string &type, const std::string &other,
-                    const std::string &dims, int64_t bands, const std::string &cut) {
-  return sum(name, type, other, "broadcast %a1 dims " + dims + " : " + other + " to " + type, bands, cut);
+                    const std::string &dims, int64_t rows, const std::string &cut) {
+  return sum(name, type, other, "broadcast %a1 dims " + dims + " : " + other + " to " + type, rows, cut);
 }
 
 /// -%a0.
-Case negative(const char *name, const std::string &type, int64_t bands, const std::string &cut) {
-  return {name, {type}, {type}, "%y = gpuc.neg %a0 : " + type + "\n" + yield({type}), bands, cut};
+Case negative(const char *name, const std::string &type, int64_t rows, const std::string &cut) {
+  return {name, {type}, {type}, "%y = gpuc.neg %a0 : " + type + "\n" + yield({type}), rows, cut};
 }
 
 // What is transposed is read in blocks of 16 rows, or of 8.
@@ -237,7 +237,7 @@ const Case kCases[] = {
      0,
      ""},
 
-    // Those that put elements in order, or add them to one another, have no bands.
+    // Those that put elements in order, or add them to one another, have no rows.
     {"RunningSum",
      {kMatrix},
      {kMatrix},
@@ -255,21 +255,21 @@ const Case kCases[] = {
           "scatter_add %a0, %a1, %a2 dim 0", 0, ""),
 };
 
-class BandsTest : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Kernels, BandsTest, testing::ValuesIn(kCases),
+class RowPartsTest : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Kernels, RowPartsTest, testing::ValuesIn(kCases),
                          [](const auto &info) { return info.param.name; });
 
-TEST_P(BandsTest, AreAsManyAndCutAsExpected) {
+TEST_P(RowPartsTest, AreAsManyAndGoAsExpected) {
   const Case &expected = GetParam();
   for (const HostTarget &target : testTargets()) {
     KernelText text(expected.arguments, expected.results, expected.body);
     KernelSchedule schedule = scheduleHostKernel(text.block(), target);
-    EXPECT_EQ(schedule.bands, expected.bands) << target.cpu;
+    EXPECT_EQ(schedule.rows, expected.rows) << target.cpu;
     EXPECT_EQ(cutOf(schedule), expected.cut) << target.cpu;
   }
 }
 
-TEST_P(BandsTest, KeepToTheirParts) {
+TEST_P(RowPartsTest, KeepToTheirParts) {
   const Case &kernel = GetParam();
   std::vector<Buffer> arguments;
   for (const std::string &type : kernel.arguments)
@@ -277,15 +277,15 @@ TEST_P(BandsTest, KeepToTheirParts) {
   TestKernel(kernel.arguments, kernel.results, kernel.body, testTargets().back()).run(arguments);
 }
 
-/// Threads share the shortest of loops over time by bands of rows, so that few rows still fall into several.
-TEST(Bands, OfHalvesQuartersAndEighthsOfARecurrentNetworksRows) {
+/// Threads share the shortest of loops over time by rows, so that few rows still fall into several.
+TEST(RowParts, OfHalvesQuartersAndEighthsOfARecurrentNetworksRows) {
   for (int64_t rows : {2, 4, 8, 16, 32, 48, 64, 96, 128, 256}) {
     const std::string matrix = "tensor<" + std::to_string(rows) + "x24xf32>";
     KernelText text({matrix, "tensor<24xf32>"}, {matrix},
                     "%0 = gpuc.broadcast %a1 dims [1] : tensor<24xf32> to " + matrix +
                         "\n%1 = gpuc.add %a0, %0 : " + matrix + "\n%2 = gpuc.tanh %1 : " + matrix + "\n" +
                         yield({matrix}, "%2"));
-    EXPECT_EQ(scheduleHostKernel(text.block(), testTargets().front()).bands, std::min<int64_t>(rows, 16))
+    EXPECT_EQ(scheduleHostKernel(text.block(), testTargets().front()).rows, std::min<int64_t>(rows, 16))
         << rows;
   }
 }
