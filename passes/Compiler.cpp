@@ -8,6 +8,7 @@
 #include "passes/ModuleText.h"
 #include "passes/Passes.h"
 #include "passes/SourcePlaces.h"
+#include "passes/base/Target.h"
 #include "passes/base/TensorSizes.h"
 #include "passes/codegen/KernelCache.h"
 #include "passes/codegen/cuda/CudaCode.h"
@@ -102,19 +103,17 @@ std::string targetOf(ModuleOp module, const CompilerOptions &options) {
 } // namespace
 
 Status checkTarget(const std::string &target) {
-  const auto [kind, name] = StringRef(target).split(':');
-  if (kind != "host" && kind != "cuda")
-    return target == "auto"
-               ? okStatus()
-               : Status::error("unknown target '" + target + "': auto, host[:CPU] or cuda:ARCHITECTURE");
+  std::string error;
+  FailureOr<Target> parsed = Target::parse(target, error);
+  if (failed(parsed))
+    return target == "auto" ? okStatus() : Status::error(error + ", or auto");
   if (target == "host" || target == "host:native")
     return okStatus();
-  if (name.empty())
+  if (parsed->name.empty())
     return Status::error("'" + target +
                          "' does not say which: host:CPU (x86-64-v3) or cuda:ARCHITECTURE (sm_90)");
-  std::string error;
-  bool holds = kind == "host" ? succeeded(HostTarget::parse(name, &error))
-                              : succeeded(CudaTarget::parse(name, &error));
+  bool holds = parsed->isCuda() ? succeeded(CudaTarget::parse(parsed->name, &error))
+                                : succeeded(HostTarget::parse(parsed->name, &error));
   return holds ? okStatus() : Status::error(error);
 }
 

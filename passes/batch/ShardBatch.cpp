@@ -13,6 +13,7 @@
 
 #include "passes/Passes.h"
 #include "passes/base/Inline.h"
+#include "passes/base/Target.h"
 #include "passes/batch/BatchBinding.h"
 #include "passes/batch/Rows.h"
 
@@ -27,33 +28,25 @@ using namespace mlir;
 
 namespace {
 
-/// An LSTM of 64 units takes half as long for 8 rows as for 16, but 0.54 times as long for 4 as for 8.
-constexpr int64_t kLeastRows = 8;
-constexpr int64_t kMostShards = 4;
-
-/// A loop of fewer steps is little of the whole: an LSTM of 128 units took 2.05 times as long with one step,
-/// 0.65 with eight, but on one thread 1.17 times; with 28 steps as long on one thread.
-constexpr int64_t kLeastSteps = 16;
-
-/// Each shard reads all weights and writes as many sums: both are to stay in a core's cache.
-constexpr int64_t kMostWeightBytes = 512 << 10;
-
 class ShardBatchPass : public impl::ShardBatchPassBase<ShardBatchPass> {
   using ShardBatchPassBase::ShardBatchPassBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    FailureOr<Target> parsed = Target::parse(target, module);
+    if (failed(parsed))
+      return signalPassFailure();
+    device_ = describe(*parsed);
     for (auto recipe : module.getOps<ir::RecipeOp>())
       if (failed(shard(module, recipe)))
         return signalPassFailure();
   }
 
-  /// Threads that share memory are the host's; a GPU's are busy with all rows at once.
   LogicalResult shard(ModuleOp module, ir::RecipeOp recipe) {
     int64_t shards = shardsOf(batch != 0 ? batch : recipe.getBatch().value_or(0));
     auto loss = module.lookupSymbol<func::FuncOp>(recipe.getLoss());
-    if (!StringRef(target).starts_with("host") || shards == 1 || recipe.getAccumulate().value_or(1) != 1 ||
-        !recipe.getOptimizer() || !loss || loss.isExternal() || module.lookupSymbol("gradients"))
+    if (shards == 1 || recipe.getAccumulate().value_or(1) != 1 || !recipe.getOptimizer() || !loss ||
+        loss.isExternal() || module.lookupSymbol("gradients"))
       return success();
     OpBuilder builder(loss);
     auto copy = cast<func::FuncOp>(loss->clone());
@@ -73,25 +66,27 @@ class ShardBatchPass : public impl::ShardBatchPassBase<ShardBatchPass> {
     return success();
   }
 
-  static int64_t shardsOf(int64_t rows) {
-    int64_t shards = kMostShards;
-    while (shards > 1 && (rows % shards != 0 || rows / shards < kLeastRows))
+  int64_t shardsOf(int64_t rows) const {
+    int64_t shards = device_.mostShards;
+    while (shards > 1 && (rows % shards != 0 || rows / shards < device_.leastShardRows))
       shards /= 2;
     return shards;
   }
 
-  static bool isWorthIt(func::FuncOp loss) {
+  bool isWorthIt(func::FuncOp loss) const {
     bool recurs = false;
     int64_t weightBytes = 0;
     loss.walk([&](Operation *op) {
       auto scan = dyn_cast<ir::ScanOp>(op);
-      recurs |=
-          scan && scan.getTripCount() >= kLeastSteps && llvm::any_of(scan.getInits().getTypes(), isDynamic);
+      recurs |= scan && scan.getTripCount() >= device_.leastShardSteps &&
+                llvm::any_of(scan.getInits().getTypes(), isDynamic);
       if (auto read = dyn_cast<ir::ReadOp>(op))
         weightBytes += ir::sizeInBytes(read.getType());
     });
-    return recurs && weightBytes <= kMostWeightBytes;
+    return recurs && weightBytes <= device_.mostShardWeightBytes;
   }
+
+  TargetDescription device_ = kHostDescription;
 };
 
 } // namespace

@@ -32,9 +32,6 @@ bool isReduction(mlir::Operation *op);
 /// registers.
 inline constexpr size_t kMostReductions = 8;
 
-/// So many buffers a kernel takes on CUDA: a pointer each, in the 32,764 bytes that PTX gives parameters.
-inline constexpr int64_t kMostCudaOperands = 4095;
-
 /// The dimensions that a reduction folds, in increasing order.
 llvm::SmallVector<int64_t> foldedDims(mlir::Operation *reduction);
 

@@ -10,6 +10,7 @@
 #include "passes/Passes.h"
 #include "passes/base/AttentionViews.h"
 #include "passes/base/CompositeOps.h"
+#include "passes/base/Target.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -33,8 +34,10 @@ class DecomposePass : public impl::DecomposePassBase<DecomposePass> {
       kept.insert(full);
     }
 
-    StringRef kind = StringRef(target).split(':').first;
-    const bool isHost = kind == "host", isCuda = kind == "cuda";
+    FailureOr<Target> parsed = target.empty() ? Target() : Target::parse(target, getOperation());
+    if (failed(parsed))
+      return signalPassFailure();
+    const bool isCuda = !target.empty() && parsed->isCuda(), isHost = !target.empty() && !isCuda;
     if (isHost)
       widenAttention();
     auto isDue = [&](ir::CompositeOpInterface op) {

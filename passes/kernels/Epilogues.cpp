@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernels/Epilogues.h"
+#include "passes/base/Target.h"
 
 #include "passes/Passes.h"
 #include "passes/codegen/Codegen.h"
@@ -176,12 +177,10 @@ class EpiloguesPass : public impl::EpiloguesPassBase<EpiloguesPass> {
   using EpiloguesPassBase::EpiloguesPassBase;
 
   void runOnOperation() override {
-    std::optional<plan::TargetKind> kind = plan::symbolizeTargetKind(StringRef(target).split(':').first);
-    if (!kind) {
-      getOperation().emitError("unknown target '") << target << "': host or cuda";
+    FailureOr<Target> parsed = Target::parse(target, getOperation());
+    if (failed(parsed))
       return signalPassFailure();
-    }
-    kind_ = *kind;
+    kind_ = parsed->kind;
     KernelNames names;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())

@@ -32,6 +32,7 @@
 #include "dialects/gpuc/Windows.h"
 #include "passes/Passes.h"
 #include "passes/base/AttentionViews.h"
+#include "passes/base/Target.h"
 #include "passes/codegen/Codegen.h"
 #include "passes/kernels/AttentionKernels.h"
 #include "passes/kernels/CommandForms.h"
@@ -298,13 +299,12 @@ class FusePass : public impl::FusePassBase<FusePass> {
   using FusePassBase::FusePassBase;
 
   void runOnOperation() override {
-    std::optional<plan::TargetKind> kind = plan::symbolizeTargetKind(StringRef(target).split(':').first);
-    if (!kind) {
-      getOperation().emitError("unknown target '") << target << "': host or cuda";
+    FailureOr<Target> parsed = Target::parse(target, getOperation());
+    if (failed(parsed))
       return signalPassFailure();
-    }
-    isCuda_ = *kind == plan::TargetKind::cuda;
-    FuseCost cost(describe(*kind));
+    isCuda_ = parsed->isCuda();
+    device_ = describe(*parsed);
+    FuseCost cost(device_);
     KernelNames names;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
@@ -319,7 +319,7 @@ class FusePass : public impl::FusePassBase<FusePass> {
   LogicalResult fuse(Block &block, const FuseCost &cost, KernelNames &names) {
     if (enable) {
       multiplyOuterProducts(block);
-      splitLongSums(block);
+      splitLongSums(block, device_);
     }
     FuseClusters clusters(block, enable, /*joins=*/!isCuda_);
     if (failed(clusters.make()))
@@ -347,6 +347,7 @@ class FusePass : public impl::FusePassBase<FusePass> {
   }
 
   bool isCuda_ = false;
+  TargetDescription device_ = kHostDescription;
 };
 
 } // namespace

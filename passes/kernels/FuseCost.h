@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "passes/base/TargetDescription.h"
+#include "passes/target/TargetDescription.h"
 
 namespace gpuc {
 

@@ -4,6 +4,7 @@
 
 #include "passes/Passes.h"
 #include "passes/base/AttentionViews.h"
+#include "passes/base/Target.h"
 #include "passes/base/VerifyEntries.h"
 #include "passes/codegen/Codegen.h"
 #include "passes/kernels/CommandForms.h"
@@ -48,15 +49,16 @@ LogicalResult verifyKernels(ModuleOp module, const Blame &blame) {
   if (failed(verifyEntries(module, blame)))
     return failure();
   auto target = module->getAttrOfType<StringAttr>(kFusedForAttr);
-  auto kind = target ? plan::symbolizeTargetKind(target.getValue().split(':').first) : std::nullopt;
-  if (!kind)
+  std::string error;
+  FailureOr<Target> kind = Target::parse(target ? target.getValue() : "", error);
+  if (failed(kind))
     return blame.report(module.getLoc(), "a module that does not say which target its kernels are for",
                         "gpuc-fuse");
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!function.isPublic())
       return blame.report(function.getLoc(), "@" + function.getName() + " beside the step that it counts for",
                           "gpuc-join-checks");
-    if (failed(verify(function.getBody().front(), *kind, function.getName(), blame)))
+    if (failed(verify(function.getBody().front(), kind->kind, function.getName(), blame)))
       return failure();
   }
   return success();

@@ -12,6 +12,7 @@
 
 #include "dialects/gpuc/Windows.h"
 #include "passes/Passes.h"
+#include "passes/base/Target.h"
 #include "passes/layout/ChannelsFirst.h"
 #include "passes/layout/ChannelsLast.h"
 #include "passes/layout/LayoutCost.h"
@@ -48,15 +49,14 @@ class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
   using LayoutPassBase::LayoutPassBase;
 
   void runOnOperation() override {
-    std::optional<plan::TargetKind> kind = plan::symbolizeTargetKind(StringRef(target).split(':').first);
-    if (!kind) {
-      getOperation().emitError("unknown target '") << target << "': host or cuda";
+    FailureOr<Target> parsed = Target::parse(target, getOperation());
+    if (failed(parsed))
       return signalPassFailure();
-    }
+    device_ = describe(*parsed);
     SmallVector<LayoutEntry> entries;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
-        layOut(function.getBody().front(), *kind == plan::TargetKind::cuda, entries);
+        layOut(function.getBody().front(), parsed->isCuda(), entries);
     if (!entries.empty())
       getOperation()->setAttr(kLayoutAttr, toAttribute(entries, &getContext()));
   }
@@ -65,12 +65,12 @@ class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
     transposeToChannelsFirst(block, /*poolings=*/cuda);
     if (cuda) {
       chooseLayouts(block, entries);
-      padProducts(block, entries);
+      padProducts(block, device_, entries);
     }
     for (auto scan : llvm::make_early_inc_range(block.getOps<ir::ScanOp>())) {
       layOut(scan.getBlock(), cuda, entries);
       if (!cuda)
-        preTransposeWeights(scan);
+        preTransposeWeights(scan, device_);
     }
   }
 
@@ -78,7 +78,7 @@ class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
     Verdicts verdicts;
     SmallVector<LayoutGroup> chosen;
     for (LayoutGroup &group : findLayoutGroups(block)) {
-      LayoutCost cost(group);
+      LayoutCost cost(group, device_);
       for (Operation *convolution : group.convolutions)
         verdicts[convolution] = {cost.pays() ? kLast : kFirst, textOf(cost)};
       if (cost.pays())
@@ -99,6 +99,8 @@ class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
       std::tie(entry.layout, entry.why) = found->second;
     entries.push_back(std::move(entry));
   }
+
+  TargetDescription device_ = kHostDescription;
 };
 
 } // namespace

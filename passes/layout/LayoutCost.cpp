@@ -3,15 +3,13 @@
 #include "passes/layout/LayoutCost.h"
 
 #include "dialects/gpuc/Windows.h"
-#include "passes/base/TargetDescription.h"
 #include "passes/codegen/Codegen.h"
 
 using namespace mlir;
 
 namespace gpuc {
 
-double LayoutCost::Work::nanoseconds() const {
-  TargetDescription device = describe(plan::TargetKind::cuda);
+double LayoutCost::Work::nanoseconds(const TargetDescription &device) const {
   return static_cast<double>(bytes) / device.bytesPerNanosecond +
          static_cast<double>(kernels) * device.commandNanoseconds;
 }
@@ -86,8 +84,7 @@ private:
 };
 
 /// Whether channels, and of a filter its outputs, too, fill what tensor cores load at once.
-bool fillsCores(Value value, bool isFilter) {
-  constexpr int64_t coreBytes = 16;
+bool fillsCores(Value value, bool isFilter, int64_t coreBytes) {
   auto type = cast<RankedTensorType>(value.getType());
   auto fills = [&](int64_t dim) {
     return type.getDimSize(dim) * ir::elementBytes(type.getElementType()) % coreBytes == 0;
@@ -97,7 +94,7 @@ bool fillsCores(Value value, bool isFilter) {
 
 } // namespace
 
-LayoutCost::LayoutCost(const LayoutGroup &group) {
+LayoutCost::LayoutCost(const LayoutGroup &group, const TargetDescription &device) : device(device) {
   Counter counter(group, left);
   for (Value image : group.images)
     counter.addImage(image);
@@ -105,7 +102,7 @@ LayoutCost::LayoutCost(const LayoutGroup &group) {
     Value filter = filterOf(convolution);
     counter.addFilter(convolution);
     for (Value value : llvm::concat<Value>(convolution->getOperands(), convolution->getResults()))
-      if (fillsCores(value, value == filter))
+      if (fillsCores(value, value == filter, device.tensorBytes))
         saved.addCopy(value);
   }
 }

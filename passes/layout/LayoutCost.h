@@ -17,6 +17,7 @@
 #pragma once
 
 #include "passes/layout/LayoutGroups.h"
+#include "passes/target/TargetDescription.h"
 
 namespace gpuc {
 
@@ -27,14 +28,18 @@ struct LayoutCost {
   struct Work {
     int64_t bytes = 0, kernels = 0;
 
-    double nanoseconds() const;
+    double nanoseconds(const TargetDescription &device) const;
     void addCopy(mlir::Value value);
   };
   Work saved; ///< That cuDNN does not do.
   Work left;  ///< That transposes do.
 
-  explicit LayoutCost(const LayoutGroup &group);
-  bool pays() const { return left.bytes < saved.bytes && left.nanoseconds() < saved.nanoseconds(); }
+  LayoutCost(const LayoutGroup &group, const TargetDescription &device);
+  bool pays() const {
+    return left.bytes < saved.bytes && left.nanoseconds(device) < saved.nanoseconds(device);
+  }
+
+  const TargetDescription &device;
 };
 
 } // namespace gpuc

@@ -15,7 +15,6 @@
 #include "passes/layout/PadProducts.h"
 
 #include "dialects/gpuc/ScanParts.h"
-#include "passes/base/TargetDescription.h"
 #include "passes/codegen/Codegen.h"
 #include "passes/layout/LayoutGroups.h"
 
@@ -25,9 +24,6 @@ using namespace mlir;
 
 namespace gpuc {
 namespace {
-
-/// Dense products of 16-bit floats; half of it for TF32.
-constexpr double kTensorFlopsPerNanosecond = 800'000, kUnalignedSlowdown = 2;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -56,8 +52,8 @@ Extents extentsOf(ir::MatmulOp matmul) {
   return extents;
 }
 
-Extents paddedOf(ir::MatmulOp matmul, Extents extents) {
-  const int64_t multiple = 16 / ir::elementBytes(typeOf(matmul.getResult()).getElementType());
+Extents paddedOf(ir::MatmulOp matmul, Extents extents, int64_t tensorBytes) {
+  const int64_t multiple = tensorBytes / ir::elementBytes(typeOf(matmul.getResult()).getElementType());
   auto round = [&](int64_t &extent) { extent = llvm::alignTo(extent, multiple); };
   round(matmul.getTransposeLhs() ? extents.m : extents.k);
   round(matmul.getTransposeRhs() ? extents.k : extents.n);
@@ -77,8 +73,8 @@ bool isAddedUp(ir::MatmulOp matmul) {
 
 /// A product, and what it is to become.
 struct Product {
-  explicit Product(ir::MatmulOp matmul)
-      : matmul(matmul), before(extentsOf(matmul)), after(paddedOf(matmul, before)) {}
+  Product(ir::MatmulOp matmul, int64_t tensorBytes)
+      : matmul(matmul), before(extentsOf(matmul)), after(paddedOf(matmul, before, tensorBytes)) {}
 
   /// Rows and columns of zeros that an operand, as it lies in memory, or the result gets.
   using Zeros = std::pair<int64_t, int64_t>;
@@ -114,11 +110,11 @@ Operation *producerOf(Value value) {
 /// another, since a kernel makes zeros for nothing only if all who read the operand want the same.
 class Padding {
 public:
-  explicit Padding(Block &block) {
+  Padding(Block &block, const TargetDescription &device) : device_(device) {
     for (Operation &op : block)
       if (auto matmul = dyn_cast<ir::MatmulOp>(op);
           matmul && matmul.getType().hasStaticShape() && multipliesOnTensorCores(matmul))
-        products_.insert({matmul, Product(matmul)});
+        products_.insert({matmul, Product(matmul, device.tensorBytes)});
   }
 
   void run(SmallVectorImpl<LayoutEntry> &entries) {
@@ -154,7 +150,7 @@ private:
   bool leaveOutIfDear(Product &product) {
     if (!chosen_.contains(product.matmul))
       return false;
-    const double saved = nanoseconds(product, product.before, kUnalignedSlowdown) -
+    const double saved = nanoseconds(product, product.before, device_.unalignedSlowdown) -
                          nanoseconds(product, product.after, 1),
                  spent = copies(product);
     reasons_[product.matmul] =
@@ -164,7 +160,7 @@ private:
 
   double nanoseconds(Product &product, const Extents &extents, double slowdown) const {
     const int64_t bytes = ir::elementBytes(typeOf(product.matmul.getResult()).getElementType());
-    const double rate = bytes == 2 ? kTensorFlopsPerNanosecond : kTensorFlopsPerNanosecond / 2;
+    const double rate = bytes == 2 ? device_.tensorFlopsPerNanosecond : device_.tensorFlopsPerNanosecond / 2;
     return std::max(slowdown * static_cast<double>(extents.flops()) / rate,
                     static_cast<double>(extents.elements() * bytes) / device_.bytesPerNanosecond);
   }
@@ -227,7 +223,7 @@ private:
     return ir::PadOp::create(builder, value.getLoc(), value, none, high, none, APFloat(0.0));
   }
 
-  TargetDescription device_ = describe(plan::TargetKind::cuda);
+  const TargetDescription &device_;
   llvm::MapVector<Operation *, Product> products_;
   DenseSet<Operation *> chosen_;
   DenseMap<Operation *, std::string> reasons_;
@@ -235,6 +231,8 @@ private:
 
 } // namespace
 
-void padProducts(Block &block, SmallVectorImpl<LayoutEntry> &entries) { Padding(block).run(entries); }
+void padProducts(Block &block, const TargetDescription &device, SmallVectorImpl<LayoutEntry> &entries) {
+  Padding(block, device).run(entries);
+}
 
 } // namespace gpuc

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/base/Target.h"
 #include "passes/plan/CommandGraph.h"
 
 using namespace mlir;
@@ -23,9 +24,6 @@ namespace gpuc {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-/// Of the batch, where copies run beside compute.
-constexpr int64_t kSlots = 2;
 
 plan::StreamOp makeStream(OpBuilder &builder, plan::ProgramOp program, StringRef name) {
   auto stream = plan::StreamOp::create(builder, program.getLoc(), name);
@@ -41,6 +39,7 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
       module.emitError("has no plan.target: gpuc-to-plan comes before plan-assign-streams");
       return signalPassFailure();
     }
+    mostSlots_ = describe(target).inputSlots;
     const bool isDevice = target.getKind() == plan::TargetKind::cuda;
     int64_t slots = 1;
     for (auto program : module.getOps<plan::ProgramOp>()) {
@@ -50,7 +49,7 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
       }
       bool copyStream = isDevice && !program.getBody().getOps<plan::UploadOp>().empty();
       if (copyStream)
-        slots = kSlots;
+        slots = mostSlots_;
       assign(program, copyStream, isDevice);
     }
     module->setAttr(plan::kSlotsAttr, OpBuilder(module).getI64IntegerAttr(slots));
@@ -91,7 +90,7 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
     Block &computeBlock = compute.getBody().front(), &copyBlock = copy.getBody().front();
     Location location = compute.getLoc();
     OpBuilder copyStart = OpBuilder::atBlockBegin(&copyBlock), copyEnd = OpBuilder::atBlockEnd(&copyBlock);
-    plan::WaitOp::create(copyStart, location, free, kSlots);
+    plan::WaitOp::create(copyStart, location, free, mostSlots_);
     plan::RecordOp::create(copyEnd, location, ready);
 
     OpBuilder computeStart = OpBuilder::atBlockBegin(&computeBlock);
@@ -114,6 +113,8 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
         last = &stream.back();
     return last;
   }
+
+  int64_t mostSlots_ = 1; ///< Batches on their way at once, where copies run beside compute.
 };
 
 } // namespace

@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/base/Target.h"
 #include "passes/codegen/Codegen.h"
 #include "passes/codegen/KernelText.h"
 #include "passes/placement/LiveBytes.h"
@@ -376,18 +377,15 @@ private:
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// What two threads of a host share gladly: some 2.5 µs in a core's cache.
-constexpr int64_t kMostHostBytes = 256 * 1024;
-
 struct GroupLaunches : impl::GroupLaunchesPassBase<GroupLaunches> {
   using GroupLaunchesPassBase::GroupLaunchesPassBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
-    bool cuda = target && target.getKind() == plan::TargetKind::cuda;
-    int64_t operands = mostOperands > 0 ? mostOperands : cuda ? kMostCudaOperands : INT64_MAX;
-    int64_t bytes = mostBytes > 0 ? mostBytes : cuda ? INT64_MAX : kMostHostBytes;
+    const TargetDescription &device = target ? describe(target) : kHostDescription;
+    int64_t operands = mostOperands > 0 ? mostOperands : device.launchOperands;
+    int64_t bytes = mostBytes > 0 ? mostBytes : device.groupedBytes;
     Kernels kernels(module);
     for (auto program : module.getOps<plan::ProgramOp>())
       if (failed(group(module, program, kernels, operands, bytes)))

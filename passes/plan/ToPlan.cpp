@@ -13,6 +13,7 @@
 #include "passes/base/AttentionViews.h"
 #include "passes/base/Entries.h"
 #include "passes/base/Locations.h"
+#include "passes/base/Target.h"
 #include "passes/base/TensorSizes.h"
 #include "passes/kernels/CommandForms.h"
 #include "passes/kernels/Epilogues.h"
@@ -46,10 +47,12 @@ constexpr StringLiteral kIgnoredAttr = "gpuc.ignored";
 constexpr StringLiteral kRoleAttr = "gpuc.role";
 
 /// What the device's matmul may use beside its operands, in bytes. cuBLASLt splits K over partial results of
-/// the size of the whole: 16 of them are plenty, and 32 MiB is what cuBLAS itself takes on Hopper.
+/// the size of the whole: 16 of them are plenty.
 int64_t matmulWorkspace(plan::TargetAttr target, const MatmulShape &shape, RankedTensorType result) {
+  const TargetDescription &device = describe(target);
   if (target.getKind() == plan::TargetKind::cuda)
-    return std::clamp<int64_t>(16 * ir::sizeInBytes(result), 64 << 10, 32 << 20);
+    return std::clamp<int64_t>(16 * ir::sizeInBytes(result), device.leastMatmulWorkspaceBytes,
+                               device.mostMatmulWorkspaceBytes);
   return matmulWorkspaceBytes(shape);
 }
 
@@ -463,10 +466,11 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    FailureOr<plan::TargetAttr> target = parseTarget(module);
-    if (failed(target))
+    FailureOr<Target> parsed = Target::parse(target, module);
+    if (failed(parsed))
       return signalPassFailure();
-    module->setAttr(plan::kTargetAttr, *target);
+    auto attribute = plan::TargetAttr::get(&getContext(), parsed->kind, parsed->name);
+    module->setAttr(plan::kTargetAttr, attribute);
     module->removeAttr(kFusedForAttr);
 
     SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
@@ -482,7 +486,7 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
     SymbolTable symbols(module);
     for (func::FuncOp function : functions) {
       symbols.remove(function); // the program takes its name
-      if (failed(ProgramBuilder(function, symbols, *target).build()))
+      if (failed(ProgramBuilder(function, symbols, attribute).build()))
         return signalPassFailure();
       function.erase();
     }
@@ -503,15 +507,6 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
                                             << " holds nothing: every extent of an input must be at least 1",
                failure();
     return checkTensorSizes(function);
-  }
-
-  FailureOr<plan::TargetAttr> parseTarget(ModuleOp module) {
-    StringRef kind = target, name;
-    std::tie(kind, name) = kind.split(':');
-    std::optional<plan::TargetKind> known = plan::symbolizeTargetKind(kind);
-    if (!known)
-      return module.emitError("unknown target '") << kind << "': host or cuda", failure();
-    return plan::TargetAttr::get(&getContext(), *known, name);
   }
 
   void replaceVariables(ArrayRef<ir::VariableOp> variables, OpBuilder &builder) {

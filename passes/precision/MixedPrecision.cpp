@@ -369,7 +369,8 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
     ModuleOp module = getOperation();
     auto emitHere = [&] { return recipe.emitOpError(); };
     FailureOr<PrecisionPolicy> policy = PrecisionPolicy::fromSpec(*recipe.getPrecision(), emitHere);
-    if (failed(policy) || failed(policy->checkTarget(target, emitHere)))
+    FailureOr<Target> parsed = Target::parse(target, module);
+    if (failed(parsed) || failed(policy) || failed(policy->checkTarget(*parsed, emitHere)))
       return failure();
     if (policy->lower() && policy->lower().isF16() && recipe.getLossScale() &&
         recipe.getLossScale()->getName() == "none")

@@ -78,18 +78,18 @@ FailureOr<PrecisionPolicy> PrecisionPolicy::fromSpec(ir::SpecAttr spec, EmitErro
 // Checking
 //===----------------------------------------------------------------------===//
 
-LogicalResult PrecisionPolicy::checkTarget(StringRef target, EmitError emitError) const {
+LogicalResult PrecisionPolicy::checkTarget(const Target &target, EmitError emitError) const {
   constexpr int kFirstTensorCores = 80; // with bf16 and tf32
   if (name_ != "bf16" && name_ != "tf32")
     return success();
-  if (!target.consume_front("cuda:")) {
+  if (!target.isCuda()) {
     if (isTf32())
       return emitError() << "precision tf32: the host has no TF32 units; take f32, or compile for cuda:sm_80 "
                             "and newer";
     return success();
   }
   SmallVector<StringRef> architectures;
-  target.split(architectures, ',');
+  StringRef(target.name).split(architectures, ',');
   for (StringRef name : architectures) {
     int architecture = 0;
     StringRef digits = name;

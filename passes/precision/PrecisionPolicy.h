@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/gpuc/GpucOps.h"
+#include "passes/base/Target.h"
 #include "passes/precision/PrecisionLists.h"
 
 #include <string>
@@ -29,7 +30,7 @@ public:
   bool isTf32() const { return lower_ && llvm::isa<mlir::FloatTF32Type>(lower_); }
 
   /// Checks that the target (host[:CPU], cuda:sm_N) computes in it.
-  llvm::LogicalResult checkTarget(llvm::StringRef target,
+  llvm::LogicalResult checkTarget(const Target &target,
                                   llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
 
   /// Checks that each pattern means an op of the dialect, or one of `layers` at least.

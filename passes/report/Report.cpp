@@ -4,7 +4,7 @@
 
 #include "dialects/plan/PlanOps.h"
 #include "passes/base/Locations.h"
-#include "passes/base/TargetDescription.h"
+#include "passes/base/Target.h"
 #include "passes/layout/LayoutReport.h"
 #include "passes/placement/LiveBytes.h"
 #include "passes/plan/Lifetimes.h"

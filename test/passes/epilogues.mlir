@@ -3,7 +3,7 @@
 // RUN: gpuc-opt %s --gpuc-epilogues --gpuc-fuse --split-input-file | FileCheck %s --check-prefix=FUSE
 // RUN: not gpuc-opt %s --gpuc-epilogues=target=tpu --split-input-file 2>&1 | FileCheck %s --check-prefix=ERROR
 
-// ERROR: error: unknown target 'tpu': host or cuda
+// ERROR: error: unknown target 'tpu': host[:CPU] or cuda:ARCHITECTURE
 
 // Bias and relu, of whichever side of the addition.
 // CHECK-LABEL: func.func @layer(

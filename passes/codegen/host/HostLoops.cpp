@@ -7,6 +7,7 @@
 #include "passes/codegen/Segments.h"
 #include "passes/codegen/host/HostRows.h"
 #include "passes/codegen/host/Ranges.h"
+#include "passes/target/TargetDescription.h"
 
 using namespace mlir;
 using namespace gpuc::ir;
@@ -71,14 +72,11 @@ static int64_t lanesFor(const Kernel &kernel, const HostTarget &target, int64_t 
   return std::min<int64_t>(lanes, llvm::PowerOf2Ceil(std::max<int64_t>(1, laneExtent)));
 }
 
-/// Short, so that threads that share a kernel find what they have written, wherever another kernel of the
-/// same rows was cut.
-constexpr int64_t tilePicoseconds = 500'000;
+constexpr int64_t tilePicoseconds = 1000 * static_cast<int64_t>(kHostDescription.tileNanoseconds),
+                  grainPicoseconds = 1000 * static_cast<int64_t>(kHostDescription.spreadNanoseconds);
 
 /// At least, of what gathers an operand's elements: 3.6 us for 16,384.
 constexpr int64_t picosecondsPerElementAcross = 220;
-
-constexpr int64_t grainPicoseconds = 10'000'000;
 
 /// `extent` cut into parts of about `most` each, at most so many: into a multiple of 16 where there are that
 /// many. Halves, quarters and eighths of all kernels on the same rows then begin at the same ones, and

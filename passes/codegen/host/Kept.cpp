@@ -6,15 +6,13 @@
 #include "passes/codegen/Element.h"
 #include "passes/codegen/Pointwise.h"
 #include "passes/codegen/host/HostLoops.h"
+#include "passes/target/TargetDescription.h"
 
 using namespace mlir;
 using namespace gpuc::ir;
 
 namespace gpuc::codegen {
 namespace {
-
-/// Beside what the row itself takes of a 32 KiB first-level cache and of a thread's stack.
-constexpr int64_t kMostBytes = 32 << 10;
 
 /// Walks what each sweep computes, in the order of the sweeps.
 class Keeping {
@@ -62,7 +60,7 @@ private:
   SmallVector<SmallVector<Value, 1>> kept_;
   llvm::DenseMap<Value, size_t> computedIn_;
   size_t sweep_ = 0;
-  int64_t left_ = kMostBytes;
+  int64_t left_ = kHostDescription.keptBytes;
 };
 
 } // namespace

@@ -1,0 +1,119 @@
+//===- TargetDescription.h - What the compiler takes for granted of a device ===//
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace gpuc {
+
+/// Figures by which the compiler weighs one choice against another, each in the unit that its name ends in.
+/// Those of rates decide speed alone; where a sum is cut by one of the others, it decides last bits, too.
+struct TargetDescription {
+  //===--------------------------------------------------------------------===//
+  // Rates
+  //===--------------------------------------------------------------------===//
+
+  double commandNanoseconds;       ///< What each command costs before it does anything.
+  double flopsPerNanosecond;       ///< f32 contractions.
+  double bytesPerNanosecond;       ///< What kernels read and write.
+  double coreBytesPerNanosecond;   ///< The same of one core.
+  double costlyNanoseconds;        ///< For one element of exp and its like.
+  double tensorFlopsPerNanosecond; ///< Dense products of 16-bit floats on tensor cores; half of it for TF32.
+  double unalignedSlowdown;        ///< Of those, where rows are no multiple of tensorBytes.
+
+  //===--------------------------------------------------------------------===//
+  // Cores and caches
+  //===--------------------------------------------------------------------===//
+
+  int64_t cores;            ///< CPU cores that a plan is likely to find, multiprocessors of a GPU.
+  double spreadNanoseconds; ///< The least work that is worth another core.
+  double tileNanoseconds;   ///< Of a tile: short, so that cores find in their caches what they have written.
+  int64_t cacheBytes;       ///< What a kernel finds again, of what a core read before.
+  int64_t keptBytes;        ///< What a kernel keeps of a row that it will need again.
+  int64_t tensorBytes;      ///< What tensor cores load at once.
+
+  //===--------------------------------------------------------------------===//
+  // Thresholds
+  //===--------------------------------------------------------------------===//
+
+  int64_t launchOperands; ///< Buffers that a launch takes.
+  int64_t groupedBytes;   ///< Of the buffers of a launch that may join a group.
+  int64_t inputSlots;     ///< Batches on their way at once.
+  int64_t leastMatmulWorkspaceBytes, mostMatmulWorkspaceBytes; ///< That a library's product may use.
+
+  int64_t mostShards;           ///< Of a recurrent network's batch, for threads to take side by side.
+  int64_t leastShardRows;       ///< Of each.
+  int64_t leastShardSteps;      ///< Of a loop over time that is worth it.
+  int64_t mostShardWeightBytes; ///< Each shard reads all weights and writes as many sums.
+
+  int64_t mostPreTransposedRows;   ///< Of products for which a loop's weights are transposed before it.
+  int64_t leastPreTransposedTrips; ///< Of such a loop.
+
+  int64_t leastLongSumElements = 32 << 10; ///< Shorter sums are done before a second launch would have begun.
+  int64_t leastLongSumParts = 16;          ///< Fewer would leave a core idle.
+};
+
+/// One core of a CPU with AVX-512, a Sapphire Rapids, as measured on two of them by bench/ unless it is said
+/// otherwise.
+inline constexpr TargetDescription kHostDescription = {
+    .commandNanoseconds = 200,
+    .flopsPerNanosecond = 150,
+    .bytesPerNanosecond = 20,
+    .coreBytesPerNanosecond = 20,
+    .costlyNanoseconds = 0.5,
+    .tensorFlopsPerNanosecond = 0,
+    .unalignedSlowdown = 1,
+    .cores = 8, // a guess
+    .spreadNanoseconds = 10'000,
+    .tileNanoseconds = 500,
+    .cacheBytes = 256 << 10, // of 1 to 2 MiB of second-level cache
+    // Beside what the row itself takes of a 32 KiB first-level cache and of a thread's stack.
+    .keptBytes = 32 << 10,
+    .tensorBytes = 0,
+    .launchOperands = std::numeric_limits<int64_t>::max(),
+    .groupedBytes = 256 << 10, // what two threads share gladly: some 2.5 µs in a core's cache
+    .inputSlots = 1,           // inputs are read where the caller has them
+    .leastMatmulWorkspaceBytes = 0,
+    .mostMatmulWorkspaceBytes = 0,
+    .mostShards = 4,
+    // An LSTM of 64 units takes half as long for 8 rows as for 16, but 0.54 times as long for 4 as for 8.
+    .leastShardRows = 8,
+    // A loop of fewer steps is little of the whole: an LSTM of 128 units took 2.05 times as long with one
+    // step, 0.65 with eight, but on one thread 1.17 times; with 28 steps as long on one thread.
+    .leastShardSteps = 16,
+    .mostShardWeightBytes = 512 << 10, // weights and sums are to stay in a core's cache
+    // 16 x 256 x 64 takes 2.6 us instead of 3.6, 8 rows 1.4 instead of 2.9, 64 rows 10.7 instead of 12.2.
+    .mostPreTransposedRows = 64,
+    .leastPreTransposedTrips = 16, // to transpose 256 x 64 weights takes as long as a few products
+};
+
+/// An H200, by NVIDIA's data sheet and what cuBLAS and PTX say of themselves.
+inline constexpr TargetDescription kCudaDescription = {
+    .commandNanoseconds = 2000,
+    .flopsPerNanosecond = 50'000,
+    .bytesPerNanosecond = 4000,
+    .coreBytesPerNanosecond = 30,
+    .costlyNanoseconds = 0.1,
+    .tensorFlopsPerNanosecond = 800'000,
+    .unalignedSlowdown = 2,
+    .cores = 132,
+    .spreadNanoseconds = 0,
+    .tileNanoseconds = 0,
+    .cacheBytes = 128 << 10,
+    .keptBytes = 0, // what is needed again is computed again
+    .tensorBytes = 16,
+    .launchOperands = 4095, // a pointer each, in the 32,764 bytes that PTX gives parameters
+    .groupedBytes = std::numeric_limits<int64_t>::max(),
+    .inputSlots = 2, // copies run beside compute
+    // cuBLASLt splits K over partial results; 32 MiB is what cuBLAS itself takes on Hopper.
+    .leastMatmulWorkspaceBytes = 64 << 10,
+    .mostMatmulWorkspaceBytes = 32 << 20,
+    .mostShards = 1, // a GPU is busy with all rows at once
+    .leastShardRows = 1,
+    .leastShardSteps = 1,
+    .mostShardWeightBytes = 0,
+    .mostPreTransposedRows = 0,
+    .leastPreTransposedTrips = 1,
+};
+
+} // namespace gpuc
