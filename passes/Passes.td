@@ -617,7 +617,7 @@ def VerifyStagePass : Pass<"gpuc-verify-stage", "::mlir::ModuleOp"> {
 
     `commands`: what holds as long as commands have no streams.
     - There are programs and variables of the plan, no functions; each kernel is launched.
-    - Each command touches bytes that its buffers have, in all iterations of the repeats around it.
+    - Each command touches bytes that its buffers have, in all iterations of the loops around it.
     - Bytes are written before they are read, and inputs uploaded once. Outputs are written.
     - Nothing but an upload writes an input, and nothing a constant.
     - `@init` writes each variable but `@seed`, `@train_step` each optimizer's slot that it uses, and both in whole.
@@ -673,7 +673,8 @@ def ToPlanPass : Pass<"gpuc-to-plan", "::mlir::ModuleOp"> {
 def OrderPass : Pass<"plan-order", "::mlir::ModuleOp"> {
   let summary = "Order each program's commands so that little memory is live at once";
   let description = [{
-    Greedy list scheduling over the commands' reads and writes; the given order stays if the new one has no lower peak.
+    Greedy list scheduling over the commands' reads and writes, in each loop by itself, innermost first, then in the
+    program; the given order stays if the new one has no lower peak, of bytes that are counted as placement will count them.
 
     Before, both `%a` and `%b` are live at once:
     ```mlir

@@ -20,9 +20,8 @@
 #include "passes/base/Target.h"
 #include "passes/codegen/Codegen.h"
 #include "passes/codegen/KernelText.h"
-#include "passes/placement/LiveBytes.h"
 #include "passes/plan/CommandGraph.h"
-#include "passes/plan/InPlaceChains.h"
+#include "passes/plan/LiveBuffers.h"
 #include "passes/plan/PlanAccess.h"
 
 #include "runtime/plan/header.h"
@@ -136,62 +135,6 @@ std::optional<Kind> kindOf(const Kernels &kernels, plan::LaunchOp launch) {
 }
 
 //===----------------------------------------------------------------------===//
-// How long buffers live
-//===----------------------------------------------------------------------===//
-
-/// Until when buffers live on a program's main stream, and how long they may.
-class Extents {
-public:
-  Extents(ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes)
-      : chains_(module, program, lifetimes), live_(positionsOf(program) + 1) {
-    for (auto [buffer, lifetime] : lifetimes) {
-      auto [entry, isNew] = spans_.insert({chains_.leader(buffer), {lifetime.lower, lifetime.upper, 0}});
-      Span &span = entry->second;
-      span.lower = std::min(span.lower, lifetime.lower);
-      span.upper = std::max(span.upper, lifetime.upper);
-      span.bytes = llvm::alignTo(ir::sizeInBytes(buffer.getType()), kBufferAlignment);
-    }
-    for (const auto &[leader, span] : spans_)
-      live_.add(span.bytes, span.lower, span.upper);
-    peak_ = live_.peak();
-  }
-
-  /// Lets what the command at `from` needs live until `to`, unless more bytes than ever before would be live
-  /// at once: then it changes nothing and returns false.
-  bool extend(plan::CommandOpInterface command, int64_t from, int64_t to) {
-    SmallVector<std::pair<Span *, int64_t>> former;
-    for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites())) {
-      auto buffer = dyn_cast<plan::AllocOp>(*plan::bufferOf(value));
-      if (!buffer)
-        continue;
-      Span &span = spans_.find(chains_.leader(buffer))->second;
-      if (span.upper > to)
-        continue;
-      former.emplace_back(&span, span.upper);
-      live_.add(span.bytes, span.upper, to + 1);
-      span.upper = to + 1;
-    }
-    if (live_.most(from, to + 1) <= peak_)
-      return true;
-    for (auto [span, upper] : llvm::reverse(former)) {
-      live_.add(-span->bytes, upper, span->upper);
-      span->upper = upper;
-    }
-    return false;
-  }
-
-private:
-  struct Span {
-    int64_t lower, upper, bytes;
-  };
-
-  InPlaceChains chains_;
-  llvm::MapVector<Operation *, Span> spans_; ///< By the chain's leader.
-  placement::LiveBytes live_;
-  int64_t peak_ = 0;
-};
-
-//===----------------------------------------------------------------------===//
 // Groups
 //===----------------------------------------------------------------------===//
 
@@ -248,9 +191,9 @@ std::string nameOf(const Group &group, Kind::Role role) {
 
 class Grouping {
 public:
-  Grouping(Kernels &kernels, plan::ProgramOp program, plan::StreamOp stream, Extents &extents,
+  Grouping(Kernels &kernels, plan::ProgramOp program, plan::StreamOp stream, LiveBuffers &live,
            int64_t mostOperands, int64_t mostBytes)
-      : kernels_(kernels), program_(program), graph_(commandsOf(stream.getBody().front())), extents_(extents),
+      : kernels_(kernels), program_(program), graph_(commandsOf(stream.getBody().front())), live_(live),
         mostOperands_(mostOperands), mostBytes_(mostBytes) {
     for (plan::CommandOpInterface command : graph_.commands)
       positions_.push_back(positions_.back() + positionsOf(command));
@@ -305,7 +248,7 @@ private:
       return false;
     if (llvm::any_of(graph_.successors[index],
                      [&](unsigned successor) { return places_[successor] <= group.last; }) ||
-        !extents_.extend(launch, positions_[index], positions_[group.last]))
+        !live_.extend(launch, positions_[index], positions_[group.last]))
       return false;
     group.members.push_back(launch);
     places_[index] = group.last;
@@ -367,7 +310,7 @@ private:
   plan::ProgramOp program_;
   CommandGraph graph_;
   SmallVector<unsigned> places_; ///< Where each command stands by now.
-  Extents &extents_;
+  LiveBuffers &live_;
   int64_t mostOperands_, mostBytes_;
   std::vector<int64_t> positions_ = {0}; ///< Of each command, and the end.
   DenseSet<const void *> elsewhere_;     ///< Buffers that other streams touch.
@@ -400,8 +343,8 @@ struct GroupLaunches : impl::GroupLaunchesPassBase<GroupLaunches> {
     FailureOr<Lifetimes> lifetimes = computeLifetimes(program);
     if (failed(lifetimes))
       return failure();
-    Extents extents(module, program, *lifetimes);
-    Grouping(kernels, program, *streams.begin(), extents, mostOperands, mostBytes).run();
+    LiveBuffers live(module, program, *lifetimes);
+    Grouping(kernels, program, *streams.begin(), live, mostOperands, mostBytes).run();
     return success();
   }
 };

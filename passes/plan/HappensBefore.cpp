@@ -40,6 +40,9 @@ LogicalResult HappensBefore::addStep(plan::ProgramOp program) {
         barrier.push_back(*last);
   }
   SmallVector<int64_t> iterations;
+  if (program.getBody().getOps<plan::StreamOp>().empty() &&
+      failed(addBlock(program.getBody().front(), streamNumber(""), iterations)))
+    return failure();
   for (auto stream : program.getBody().getOps<plan::StreamOp>())
     if (failed(addBlock(stream.getBody().front(), streamNumber(stream.getName()), iterations)))
       return failure();

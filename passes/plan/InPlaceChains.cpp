@@ -10,10 +10,10 @@ using namespace mlir;
 namespace gpuc {
 
 InPlaceChains::InPlaceChains(ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes)
-    : kernels_(module), lifetimes_(lifetimes) {
-  for (auto &[buffer, lifetime] : lifetimes_)
+    : kernels_(module) {
+  for (auto &[buffer, lifetime] : lifetimes)
     chains_.insert(buffer);
-  program.walk([&](plan::LaunchOp launch) { join(launch); });
+  program.walk([&](plan::LaunchOp launch) { join(launch, lifetimes); });
   program.walk([&](plan::ParallelOp parallel) { join(parallel); });
 }
 
@@ -67,13 +67,13 @@ private:
 };
 } // namespace
 
-void InPlaceChains::join(plan::LaunchOp launch) {
+void InPlaceChains::join(plan::LaunchOp launch, const Lifetimes &lifetimes) {
   auto kernel = kernels_.lookup<plan::KernelOp>(launch.getKernel());
-  Inputs inputs(launch, lifetimes_);
+  Inputs inputs(launch, lifetimes);
   for (auto [result, output] : llvm::enumerate(launch.getOutputs())) {
     auto to = output.getDefiningOp<plan::AllocOp>();
-    auto lifetime = to ? lifetimes_.find(to) : lifetimes_.end();
-    if (lifetime == lifetimes_.end())
+    auto lifetime = to ? lifetimes.find(to) : lifetimes.end();
+    if (lifetime == lifetimes.end())
       continue;
     for (plan::AllocOp from : inputs.endingWhere(lifetime->second, plan::sizeInBytes(to)))
       // Two outputs cannot lie over one input.

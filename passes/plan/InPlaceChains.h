@@ -20,11 +20,10 @@ public:
   }
 
 private:
-  void join(plan::LaunchOp launch);
+  void join(plan::LaunchOp launch, const Lifetimes &lifetimes);
   void join(plan::ParallelOp parallel);
 
   mlir::SymbolTable kernels_;
-  const Lifetimes &lifetimes_;
   llvm::EquivalenceClasses<mlir::Operation *> chains_;
   mlir::DenseSet<mlir::Operation *> overwritten_;
 };

@@ -4,8 +4,6 @@
 
 #include "passes/plan/HappensBefore.h"
 
-#include <memory>
-
 using namespace mlir;
 
 namespace gpuc {
@@ -16,7 +14,8 @@ namespace {
 class Positions {
 public:
   Positions(plan::ProgramOp program, const HappensBefore &order) : order(order) {
-    plan::StreamOp main = *program.getBody().getOps<plan::StreamOp>().begin();
+    auto streams = program.getBody().getOps<plan::StreamOp>();
+    Operation *main = streams.empty() ? program.getOperation() : *streams.begin();
     for (unsigned index = 0; index < order.executions().size(); ++index) {
       plan::CommandOpInterface command = order.executions()[index].command;
       if (!main->isProperAncestor(command))
@@ -77,6 +76,8 @@ bool overwrites(plan::CommandOpInterface command, Operation *buffer) {
          llvm::none_of(command.getReads(), [&](Value value) { return plan::bufferOf(value) == buffer; });
 }
 
+} // namespace
+
 /// Which commands of a repeat use each buffer, and where: found once for all buffers.
 class RepeatUsers {
 public:
@@ -107,6 +108,8 @@ public:
 private:
   DenseMap<Operation *, std::unique_ptr<Users>> users_;
 };
+
+namespace {
 
 /// When a buffer that nothing outside of the repeat uses is needed, if the repeat begins at `begin`.
 Lifetime lifetimeIn(plan::LoopOpInterface repeat, int64_t begin, Operation *buffer,
@@ -153,6 +156,14 @@ plan::LoopOpInterface repeatAround(plan::AllocOp buffer) {
 
 } // namespace
 
+IterationScopes::IterationScopes() : users_(std::make_unique<RepeatUsers>()) {}
+IterationScopes::~IterationScopes() = default;
+
+Block *IterationScopes::of(plan::AllocOp buffer) {
+  plan::LoopOpInterface repeat = repeatAround(buffer);
+  return repeat ? lifetimeIn(repeat, 0, buffer, *users_).scope : nullptr;
+}
+
 int64_t positionsOf(plan::CommandOpInterface command) {
   auto repeat = dyn_cast<plan::LoopOpInterface>(*command);
   if (!repeat)
@@ -171,8 +182,6 @@ int64_t positionsOf(plan::ProgramOp program) {
 
 FailureOr<Lifetimes> computeLifetimes(plan::ProgramOp program) {
   HappensBefore order;
-  if (program.getBody().getOps<plan::StreamOp>().empty())
-    return program.emitOpError("has no streams: plan-assign-streams comes first");
   if (failed(order.addStep(program)) || failed(order.finish()))
     return failure();
   Positions positions(program, order);

@@ -4,10 +4,13 @@
 #include "dialects/plan/PlanOps.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <memory>
+
 namespace gpuc {
 
-/// Half-open interval of positions on the program's main stream. What other streams do is widened to all
-/// positions at which it may happen, so buffers whose intervals do not meet are never live at once.
+/// Half-open interval of positions on the program's main stream, or, before there are streams, in its order.
+/// What other streams do is widened to all positions at which it may happen, so buffers whose intervals do
+/// not meet are never live at once.
 ///
 /// Each command in a repeat has one position. A buffer that holds something in the course of one iteration
 /// only lives at those positions where it does; others may lie there at the positions between. One that
@@ -15,13 +18,26 @@ namespace gpuc {
 struct Lifetime {
   int64_t lower;
   int64_t upper;
-  mlir::Block *scope = nullptr; // the region of the repeat in one iteration of which it lives, if it does
+  mlir::Block *scope = nullptr; // the commands of the loop in one iteration of which it lives, if it does
 };
 
 using Lifetimes = llvm::MapVector<plan::AllocOp, Lifetime>;
 
 /// Lifetimes of the buffers that the program itself allocates. An output lives until the program's end.
 mlir::FailureOr<Lifetimes> computeLifetimes(plan::ProgramOp program);
+
+/// Of buffers, the region of the repeat in one iteration of which they live.
+class IterationScopes {
+public:
+  IterationScopes();
+  ~IterationScopes();
+
+  /// Null if the buffer lives longer.
+  mlir::Block *of(plan::AllocOp buffer);
+
+private:
+  std::unique_ptr<class RepeatUsers> users_;
+};
 
 /// How many positions a command takes: as many as it repeats, at least one.
 int64_t positionsOf(plan::CommandOpInterface command);

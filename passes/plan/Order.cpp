@@ -2,13 +2,19 @@
 //
 // List scheduling: of the commands whose predecessors have run, the one goes next that leaves the fewest
 // bytes live; among equals the one that came first. Greedy choices can end worse than they began, so the
-// program's own order stays unless the new one has the lower peak. The order is a function of the program
-// alone.
+// given order stays unless the new one has the lower peak, as placement would see it. The order is a function
+// of the program alone.
+//
+// The commands of a loop are ordered by themselves, innermost first, by the buffers that live in one
+// iteration; what else they touch is live in all of it, whatever their order. What iterations hand on stays
+// in order, for within each of them nothing overtakes what it depends on.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
 #include "passes/plan/CommandGraph.h"
+#include "passes/plan/LiveBuffers.h"
+#include "passes/plan/PartBuffers.h"
 
 using namespace mlir;
 
@@ -19,68 +25,69 @@ namespace gpuc {
 
 namespace {
 
-/// Bytes of the program's own buffers that are live while commands run in some order.
-class LiveBytes {
+/// The block in whose order a buffer has its place: that of the loop in one iteration of which it lives, or
+/// the program's.
+class Homes {
 public:
-  LiveBytes(const CommandGraph &graph, plan::ProgramOp program) {
-    for (const plan::CommandOpInterface &command : graph.commands) {
-      touched.push_back(ownBuffers(command));
-      for (Operation *buffer : touched.back())
-        ++initialUses[buffer];
+  explicit Homes(plan::ProgramOp program) {
+    IterationScopes scopes;
+    for (auto buffer : program.getBody().getOps<plan::AllocOp>()) {
+      Block *scope = scopes.of(buffer);
+      homes_[buffer] = scope ? scope : &program.getBody().front();
     }
-    for (auto output : program.getBody().getOps<plan::OutputOp>())
-      ++initialUses[plan::bufferOf(output.getBuffer())]; // never freed
-    reset();
+    program.walk([&](plan::ParallelOp parallel) { // each part has a place in these
+      for (ArrayRef<plan::AllocOp> group : buffersInTurn(parallel))
+        for (plan::AllocOp buffer : group)
+          homes_[buffer] = &parallel.getBody().front();
+    });
   }
 
-  void reset() {
-    remainingUses = initialUses;
-    live.clear();
-    current = peak = 0;
+  Block *of(Operation *buffer) const { return homes_.lookup(buffer); }
+
+private:
+  DenseMap<Operation *, Block *> homes_;
+};
+
+/// The buffers that live and die by the order of a block's commands.
+class BlockBuffers {
+public:
+  BlockBuffers(const CommandGraph &graph, Block &block, const Homes &homes)
+      : touched_(graph.commands.size()) {
+    for (auto [index, known] : llvm::enumerate(graph.commands)) {
+      plan::CommandOpInterface command = known;
+      for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites()))
+        if (Operation *buffer = plan::bufferOf(value); homes.of(buffer) == &block)
+          if (touched_[index].insert(buffer))
+            ++uses_[buffer];
+    }
+    for (auto output : block.getOps<plan::OutputOp>())
+      ++uses_[plan::bufferOf(output.getBuffer())]; // after all commands
+    left_ = uses_;
   }
 
-  /// How many bytes more will be live once the command has run.
+  /// How many bytes more would be live behind the command, if it came next.
   int64_t growth(unsigned command) const {
     int64_t bytes = 0;
-    for (Operation *buffer : touched[command]) {
-      if (!live.contains(buffer))
-        bytes += size(buffer);
-      if (remainingUses.lookup(buffer) == 1)
-        bytes -= size(buffer);
+    for (Operation *buffer : touched_[command]) {
+      const unsigned left = left_.lookup(buffer);
+      const int64_t size = plan::sizeInBytes(cast<plan::BufferOpInterface>(buffer));
+      bytes += (left == uses_.lookup(buffer) ? size : 0) - (left == 1 ? size : 0);
     }
     return bytes;
   }
 
-  void run(unsigned command) {
-    for (Operation *buffer : touched[command])
-      if (live.insert(buffer).second)
-        current += size(buffer);
-    peak = std::max(peak, current);
-    for (Operation *buffer : touched[command])
-      if (--remainingUses[buffer] == 0)
-        current -= size(buffer);
+  /// The command comes next.
+  void take(unsigned command) {
+    for (Operation *buffer : touched_[command])
+      --left_[buffer];
   }
-
-  int64_t peak = 0;
 
 private:
-  static int64_t size(Operation *buffer) { return plan::sizeInBytes(cast<plan::BufferOpInterface>(buffer)); }
-
-  static SetVector<Operation *> ownBuffers(plan::CommandOpInterface command) {
-    SetVector<Operation *> buffers;
-    for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites()))
-      if (Operation *buffer = plan::bufferOf(value); isa<plan::AllocOp>(buffer))
-        buffers.insert(buffer);
-    return buffers;
-  }
-
-  std::vector<SetVector<Operation *>> touched;
-  DenseMap<Operation *, unsigned> initialUses, remainingUses;
-  DenseSet<Operation *> live;
-  int64_t current = 0;
+  std::vector<SetVector<Operation *>> touched_; ///< By each command.
+  DenseMap<Operation *, unsigned> uses_, left_; ///< Commands that touch a buffer; of which are to come.
 };
 
-std::vector<unsigned> scheduleGreedily(const CommandGraph &graph, LiveBytes &bytes) {
+std::vector<unsigned> scheduleGreedily(const CommandGraph &graph, BlockBuffers &buffers) {
   std::vector<unsigned> waiting, order;
   for (const std::vector<unsigned> &predecessors : graph.predecessors)
     waiting.push_back(predecessors.size());
@@ -90,11 +97,12 @@ std::vector<unsigned> scheduleGreedily(const CommandGraph &graph, LiveBytes &byt
     if (waiting[command] == 0)
       ready.push_back(command);
   while (!ready.empty()) {
-    auto best = std::min_element(ready.begin(), ready.end(),
-                                 [&](unsigned a, unsigned b) { return bytes.growth(a) < bytes.growth(b); });
+    auto best = std::min_element(ready.begin(), ready.end(), [&](unsigned a, unsigned b) {
+      return buffers.growth(a) < buffers.growth(b);
+    });
     unsigned command = *best;
     ready.erase(best);
-    bytes.run(command);
+    buffers.take(command);
     order.push_back(command);
     for (unsigned successor : graph.successors[command])
       if (--waiting[successor] == 0)
@@ -103,29 +111,81 @@ std::vector<unsigned> scheduleGreedily(const CommandGraph &graph, LiveBytes &byt
   return order;
 }
 
+class ProgramOrder {
+public:
+  ProgramOrder(ModuleOp module, plan::ProgramOp program)
+      : module_(module), program_(program), homes_(program) {}
+
+  LogicalResult run() { return order(program_.getBody().front()); }
+
+private:
+  /// Orders the commands of the loops in a block, then its own.
+  LogicalResult order(Block &block) {
+    for (auto loop : block.getOps<plan::LoopOpInterface>())
+      if (failed(order(loop.getCommands())))
+        return failure();
+    CommandGraph graph(commandsOf(block));
+    BlockBuffers buffers(graph, block, homes_);
+    std::vector<unsigned> better = scheduleGreedily(graph, buffers);
+    if (llvm::is_sorted(better))
+      return success();
+    if (!live_ && !(live_ = findLive()))
+      return failure();
+    std::vector<plan::CommandOpInterface> commands;
+    for (unsigned command : better)
+      commands.push_back(graph.commands[command]);
+    put(block, commands);
+    std::unique_ptr<LiveBuffers> after = findLive();
+    if (!after)
+      return failure();
+    const auto [begin, end] = positionsIn(block);
+    if (after->most(begin, end) < live_->most(begin, end))
+      live_ = std::move(after);
+    else
+      put(block, graph.commands);
+    return success();
+  }
+
+  /// As the program stands; null if there is an error.
+  std::unique_ptr<LiveBuffers> findLive() {
+    FailureOr<Lifetimes> lifetimes = computeLifetimes(program_);
+    return succeeded(lifetimes) ? std::make_unique<LiveBuffers>(module_, program_, *lifetimes) : nullptr;
+  }
+
+  /// The positions that the block's commands take, whatever their order.
+  std::pair<int64_t, int64_t> positionsIn(Block &block) {
+    int64_t begin = 0;
+    for (Operation *op = block.getParentOp(); op != program_; op = op->getParentOp())
+      for (auto command : op->getBlock()->getOps<plan::CommandOpInterface>()) {
+        if (command.getOperation() == op)
+          break;
+        begin += positionsOf(command);
+      }
+    int64_t end = begin;
+    for (auto command : block.getOps<plan::CommandOpInterface>())
+      end += positionsOf(command);
+    return {begin, std::max(end, begin + 1)};
+  }
+
+  /// Views that commands use and outputs may stand among the commands: all that is no command goes first.
+  static void put(Block &block, ArrayRef<plan::CommandOpInterface> commands) {
+    for (Operation *command : commands)
+      command->moveBefore(&block, block.end());
+    for (plan::OutputOp output : llvm::to_vector(block.getOps<plan::OutputOp>()))
+      output->moveBefore(&block, block.end());
+  }
+
+  ModuleOp module_;
+  plan::ProgramOp program_;
+  Homes homes_;
+  std::unique_ptr<LiveBuffers> live_; ///< In the order that there is, once somebody asks.
+};
+
 struct Order : impl::OrderPassBase<Order> {
   void runOnOperation() override {
     for (auto program : getOperation().getOps<plan::ProgramOp>())
-      order(program);
-  }
-
-  void order(plan::ProgramOp program) {
-    Block &body = program.getBody().front();
-    CommandGraph graph(commandsOf(body));
-    LiveBytes bytes(graph, program);
-    for (unsigned command = 0; command < graph.commands.size(); ++command)
-      bytes.run(command);
-    int64_t before = bytes.peak;
-
-    bytes.reset();
-    std::vector<unsigned> better = scheduleGreedily(graph, bytes);
-    if (bytes.peak >= before)
-      return;
-    // Views that commands use and outputs may stand among the commands: all that is no command goes first.
-    for (unsigned command : better)
-      graph.commands[command]->moveBefore(&body, body.end());
-    for (plan::OutputOp output : llvm::to_vector(body.getOps<plan::OutputOp>()))
-      output->moveBefore(&body, body.end());
+      if (failed(ProgramOrder(getOperation(), program).run()))
+        return signalPassFailure();
   }
 };
 

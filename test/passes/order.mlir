@@ -48,3 +48,141 @@ module @keeps_hazards {
     plan.output "old" %old
   }
 }
+
+// -----
+
+// In a loop, too: iterations need 4 KiB at a time, not 8.
+
+// CHECK-LABEL: module @in_a_loop
+module @in_a_loop {
+  plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<1024xf32> gpuc.yield %0 : tensor<1024xf32> }
+  plan.kernel @sum (%a: tensor<1024xf32>) {
+    %0 = gpuc.sum %a dims [0] : (tensor<1024xf32>) -> tensor<f32>
+    gpuc.yield %0 : tensor<f32>
+  }
+  // CHECK: plan.repeat 3
+  // CHECK: plan.launch @make() -> (%[[A:.*]])
+  // CHECK-NEXT: plan.launch @sum(%[[A]]) -> (%{{.*}})
+  // CHECK-NEXT: plan.launch @make() -> (%[[B:.*]])
+  // CHECK-NEXT: plan.launch @sum(%[[B]]) -> (%{{.*}})
+  // CHECK-NEXT: }
+  plan.program @f {
+    %a = plan.buffer "a" : tensor<1024xf32> activation
+    %b = plan.buffer "b" : tensor<1024xf32> activation
+    %c = plan.buffer "c" : tensor<3xf32> activation
+    %d = plan.buffer "d" : tensor<3xf32> activation
+    plan.repeat 3 {
+      %ci = plan.view %c[0] strides [4] : tensor<f32>
+      %di = plan.view %d[0] strides [4] : tensor<f32>
+      plan.launch @make() -> (%a)
+      plan.launch @make() -> (%b)
+      plan.launch @sum(%a) -> (%ci)
+      plan.launch @sum(%b) -> (%di)
+    }
+    plan.output "c" %c
+    plan.output "d" %d
+  }
+}
+
+// -----
+
+// In a loop of a loop. %c and %d hand on what the inner one adds up: they are live all the time, and their updates stay
+// behind what reads their old values.
+
+// CHECK-LABEL: module @in_loops_of_loops
+module @in_loops_of_loops {
+  plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<1024xf32> gpuc.yield %0 : tensor<1024xf32> }
+  plan.kernel @sum (%a: tensor<1024xf32>, %b: tensor<f32>) {
+    %0 = gpuc.sum %a dims [0] : (tensor<1024xf32>) -> tensor<f32>
+    %1 = gpuc.add %0, %b : tensor<f32>
+    gpuc.yield %1 : tensor<f32>
+  }
+  // CHECK: plan.repeat 2
+  // CHECK: plan.repeat 3
+  // CHECK: plan.launch @make() -> (%[[A:.*]])
+  // CHECK-NEXT: plan.launch @sum(%[[A]], %[[C:.*]]) -> (%[[D:.*]])
+  // CHECK-NEXT: plan.launch @make() -> (%[[B:.*]])
+  // CHECK-NEXT: plan.launch @sum(%[[B]], %[[D]]) -> (%[[C]])
+  // CHECK-NEXT: }
+  plan.program @f {
+    %a = plan.buffer "a" : tensor<1024xf32> activation
+    %b = plan.buffer "b" : tensor<1024xf32> activation
+    %c = plan.buffer "c" : tensor<f32> activation
+    %d = plan.buffer "d" : tensor<f32> activation
+    plan.fill %c with 0.0 : f32
+    plan.repeat 2 {
+      plan.repeat 3 {
+        plan.launch @make() -> (%a)
+        plan.launch @make() -> (%b)
+        plan.launch @sum(%a, %c) -> (%d)
+        plan.launch @sum(%b, %d) -> (%c)
+      }
+    }
+    plan.output "c" %c
+  }
+}
+
+// -----
+
+// Parts that are taken side by side: each has a place of its own in %a and %b, and needs them one after the other.
+
+// CHECK-LABEL: module @in_a_parallel
+module @in_a_parallel {
+  plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<1024xf32> gpuc.yield %0 : tensor<1024xf32> }
+  plan.kernel @sum (%a: tensor<1024xf32>) {
+    %0 = gpuc.sum %a dims [0] : (tensor<1024xf32>) -> tensor<f32>
+    gpuc.yield %0 : tensor<f32>
+  }
+  // CHECK: plan.parallel 2
+  // CHECK: plan.launch @make() -> (%[[A:.*]])
+  // CHECK-NEXT: plan.launch @sum(%[[A]]) -> (%{{.*}})
+  // CHECK-NEXT: plan.launch @make() -> (%[[B:.*]])
+  // CHECK-NEXT: plan.launch @sum(%[[B]]) -> (%{{.*}})
+  // CHECK-NEXT: }
+  plan.program @f {
+    %a = plan.buffer "a" : tensor<2x1024xf32> activation
+    %b = plan.buffer "b" : tensor<2x1024xf32> activation
+    %c = plan.buffer "c" : tensor<2xf32> activation
+    %d = plan.buffer "d" : tensor<2xf32> activation
+    plan.parallel 2 {
+      %ai = plan.view %a[0] strides [4096] : tensor<1024xf32>
+      %bi = plan.view %b[0] strides [4096] : tensor<1024xf32>
+      %ci = plan.view %c[0] strides [4] : tensor<f32>
+      %di = plan.view %d[0] strides [4] : tensor<f32>
+      plan.launch @make() -> (%ai)
+      plan.launch @make() -> (%bi)
+      plan.launch @sum(%ai) -> (%ci)
+      plan.launch @sum(%bi) -> (%di)
+    }
+    plan.output "c" %c
+    plan.output "d" %d
+  }
+}
+
+// -----
+
+// What lives throughout the loop decides nothing: the order that was given stays.
+
+// CHECK-LABEL: module @what_is_handed_on_stays
+module @what_is_handed_on_stays {
+  plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<1024xf32> gpuc.yield %0 : tensor<1024xf32> }
+  plan.kernel @half (%a: tensor<512xf32>) { gpuc.yield %a : tensor<512xf32> }
+  // CHECK: plan.launch @make() -> (%[[A:.*]])
+  // CHECK-NEXT: plan.launch @make() -> (%[[B:.*]])
+  // CHECK-NEXT: plan.launch @half(
+  // CHECK-NEXT: plan.launch @half(
+  plan.program @f {
+    %a = plan.buffer "a" : tensor<1024xf32> activation
+    %b = plan.buffer "b" : tensor<1024xf32> activation
+    %lower = plan.view %a[0] : tensor<512xf32>
+    %upper = plan.view %a[2048] : tensor<512xf32>
+    plan.repeat 3 {
+      plan.launch @make() -> (%a)
+      plan.launch @make() -> (%b)
+      plan.launch @half(%lower) -> (%upper)
+      plan.launch @half(%upper) -> (%lower)
+    }
+    plan.output "a" %a
+    plan.output "b" %b
+  }
+}

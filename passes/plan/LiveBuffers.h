@@ -1,0 +1,32 @@
+//===- LiveBuffers.h - How many bytes are live at each time of a program -----===//
+#pragma once
+
+#include "passes/placement/LiveBytes.h"
+#include "passes/plan/InPlaceChains.h"
+
+namespace gpuc {
+
+/// What a program's buffers take at each position of its main stream, those that lie over one another as one.
+class LiveBuffers {
+public:
+  LiveBuffers(mlir::ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes);
+
+  /// The most bytes at any of the positions [lower, upper).
+  int64_t most(int64_t lower, int64_t upper) const { return live_.most(lower, upper); }
+
+  /// Lets what the command at `from` needs live until `to`, unless more bytes than there were ever live at
+  /// once would be: then it changes nothing and returns false.
+  bool extend(plan::CommandOpInterface command, int64_t from, int64_t to);
+
+private:
+  struct Span {
+    int64_t lower, upper, bytes;
+  };
+
+  InPlaceChains chains_;
+  llvm::MapVector<mlir::Operation *, Span> spans_; ///< By the chain's leader.
+  placement::LiveBytes live_;
+  int64_t peak_ = 0;
+};
+
+} // namespace gpuc
