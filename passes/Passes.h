@@ -11,13 +11,6 @@
 
 namespace gpuc {
 
-/// Of an argument, or an op that draws random numbers: its first dimension is the batch. Set by
-/// gpuc-specialize-batch and gpuc-shard-batch, where the batch will be cut, for gpuc-accumulate.
-inline constexpr llvm::StringLiteral kPerRowAttr = "gpuc.per_row";
-
-/// Of a loss, or its gradients: they are those of a shard, and so many shards make the batch.
-inline constexpr llvm::StringLiteral kShardsAttr = "gpuc.shards";
-
 /// Of a copy of a function, beside it, that counts what the function makes of NaN and infinities: the
 /// function. Set by gpuc-check-numerics, for gpuc-join-checks.
 inline constexpr llvm::StringLiteral kChecksOfAttr = "gpuc.checks_of";

@@ -187,13 +187,36 @@ def MixedPrecisionPass : Pass<"gpuc-mixed-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
+def DifferentiateLossPass : Pass<"gpuc-differentiate-loss", "::mlir::ModuleOp"> {
+  let summary = "Add @gradients, the gradient of the recipe's loss by what is trained";
+  let description = [{
+    If the recipe has an optimizer, adds `@gradients`: the recipe's loss, or a slice's (see `gpuc-slice-batch`), and its
+    gradient by each variable that is trained, for `gpuc-autodiff`. A variable that the loss does not reach is left out,
+    with a warning. What flows back from the loss is the last argument; `gpuc-expand-recipe` gives it.
+
+    Before:
+    ```mlir
+    func.func @loss(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) { … }
+    ```
+    After:
+    ```mlir
+    func.func @loss(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) { … }
+    func.func private @gradients(%x: tensor<8x4xf32> {gpuc.name = "x"}, %seed: tensor<f32> {gpuc.role = "seed"})
+        -> (tensor<f32>, tensor<f32>, tensor<4xf32> {gpuc.variable = @w}) {
+      %0:3 = gpuc.gradient @loss(%x) seed %seed : tensor<f32> wrt [@w]
+          : (tensor<8x4xf32>) -> (tensor<f32>, tensor<f32>, tensor<4xf32>)
+      return %0#0, %0#1, %0#2 : tensor<f32>, tensor<f32>, tensor<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 def AutodiffPass : Pass<"gpuc-autodiff", "::mlir::ModuleOp"> {
   let summary = "Put forward and backward pass in the place of each gpuc.gradient";
   let description = [{
-    If the module has a recipe with an optimizer, first adds `@gradients`: the recipe's loss and its gradient by each
-    variable that is trained. Then expands every `gpuc.gradient`, those inside of differentiated functions first. A
-    forward op keeps its location; what stands for it in the backward pass gets `fused<"backward">[…]` around it. A
-    variable that the loss does not reach is left out, with a warning.
+    Those inside of differentiated functions come first. A forward op keeps its location; what stands for it in the
+    backward pass gets `fused<"backward">[…]` around it. What flows back from the result is the gradient's `seed`, else 1.
 
     The gradient of a `gpuc.scan` is a scan in the other direction. The forward one gets an output for each value that
     the backward one reads (the carried values, and the residuals of the ops in its region); inputs and captures are read
@@ -228,16 +251,16 @@ def AutodiffPass : Pass<"gpuc-autodiff", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def ShardBatchPass : Pass<"gpuc-shard-batch", "::mlir::ModuleOp"> {
-  let summary = "Let the host's threads take shards of a recurrent network's batch side by side";
+def SliceBatchPass : Pass<"gpuc-slice-batch", "::mlir::ModuleOp"> {
+  let summary = "Let the host's threads take slices of a recurrent network's batch side by side";
   let description = [{
     A loop over time does little work in each command, and threads that share each of them wait for one another most of
-    the time. Where the recipe's loss has such a loop of 16 steps or more, weights of at most 512 kB and 16 rows or more, this pass adds a
-    copy of the loss over a half of the rows or a quarter, at least 8, with the attribute `gpuc.shards`. `gpuc-autodiff`
-    takes the gradients of the copy, and `gpuc-accumulate` makes of these a loop over the shards whose iterations are
-    independent: threads execute them side by side. All that the loss returns must be sums over rows, and no row may
-    depend on another, as with batch_norm; otherwise, with `accumulate` and on CUDA the pass does nothing. The number of
-    shards depends on the model alone, so that bits do not depend on the number of threads.
+    the time. Where the recipe's loss has such a loop of 16 steps or more, weights of at most 512 kB and 16 rows or more,
+    this pass adds a copy of the loss over a half of the rows or a quarter, at least 8, which says so by `gpuc.partition`.
+    `gpuc-differentiate-loss` takes the gradient of the copy, and `gpuc-expand-recipe` makes of it a loop over the slices
+    whose iterations are independent: threads execute them side by side. All that the loss returns must be sums over rows,
+    and no row may depend on another, as with batch_norm; otherwise, with `accumulate` and on CUDA the pass does nothing.
+    The number of slices depends on the model alone, so that bits do not depend on the number of threads.
 
     Before, with `batch=16`:
     ```mlir
@@ -249,8 +272,9 @@ def ShardBatchPass : Pass<"gpuc-shard-batch", "::mlir::ModuleOp"> {
     func.func @loss(%x: tensor<?x32x8xf32>, %labels: tensor<?xi32>) -> (tensor<f32>, tensor<f32>) {
       %h = gpuc.scan over(%x) … batch_first
     …
-    func.func private @loss_of_shard(%x: tensor<8x32x8xf32> {gpuc.per_row}, %labels: tensor<8xi32> {gpuc.per_row})
-        -> (tensor<f32>, tensor<f32>) attributes {gpuc.shards = 2 : i64} {
+    func.func private @loss_of_slice(%x: tensor<8x32x8xf32> {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>},
+                                     %labels: tensor<8xi32> {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>})
+        -> (tensor<f32>, tensor<f32>) attributes {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>} {
       %h = gpuc.scan over(%x) … batch_first
     ```
   }];
@@ -262,57 +286,26 @@ def ShardBatchPass : Pass<"gpuc-shard-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def AccumulatePass : Pass<"gpuc-accumulate", "::mlir::ModuleOp"> {
-  let summary = "Cut a batch into microbatches, one after the other, or shards side by side";
-  let description = [{
-    The recipe's `accumulate = K` makes of `@gradients`, over b rows, one over K · b rows: a loop that adds up loss,
-    count and gradients, in the memory of b rows. Variables are read once; those that a microbatch assigns are carried
-    to the next one. Dropout draws by an element's place in the whole batch. The module gets the attribute
-    `gpuc.accumulate`. Gradients of a shard, which have the attribute `gpuc.shards` (see `gpuc-shard-batch`), become
-    those of the batch likewise, but by a `parallel` scan that carries nothing: what each shard has computed is added
-    up behind it.
-
-    Before, with `accumulate = 4`:
-    ```mlir
-    func.func private @gradients(%x: tensor<8x4xf32> {gpuc.name = "x", gpuc.per_row}) -> (tensor<f32>, …) {
-      %w = gpuc.read @w : tensor<4xf32>
-      …
-      return %loss_sum, %count, %d_w : …
-    }
-    ```
-    After:
-    ```mlir
-    func.func private @gradients(%x: tensor<32x4xf32> {gpuc.name = "x"}) -> (tensor<f32>, …) {
-      %xs = gpuc.reshape %x : tensor<32x4xf32> to tensor<4x8x4xf32>
-      %numbers = gpuc.iota dim 0 : tensor<4xi64>
-      %w = gpuc.read @w : tensor<4xf32>
-      %0:3 = gpuc.scan over(%xs, %numbers) carry(%zero, %zero, %zeros) captures(%w) chunked : … {
-      ^bb0(%x_i: tensor<8x4xf32>, %i: tensor<i64>, %sum: tensor<f32>, …):
-        …
-        %d_w_sum_next = gpuc.add %d_w_sum, %d_w : tensor<4xf32>
-        gpuc.yield …
-      }
-      return %0#0, %0#1, %0#2 : …
-    }
-    ```
-  }];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
-}
-
 def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
   let summary = "Turn the recipe into @init, @train_step, @eval_step and @predict";
   let description = [{
     `@init` gives every variable its first value, drawn from `@seed`. `@train_step` holds forward and backward pass (from
-    `@gradients`, which `gpuc-autodiff` made), divides the gradients once by the count, and updates each variable by the
-    optimizer; it returns loss_sum, count, lr and grad_norm. `@eval_step` returns loss_sum, count, correct and
+    `@gradients`), divides the gradients once, and updates each variable by the optimizer; it returns loss_sum, count, lr
+    and grad_norm. Gradients are divided by the count; with a loss scale what flows back from the loss is the scale over
+    the count, and gradients are divided by the scale. `@eval_step` returns loss_sum, count, correct and
     correct_count, and like `@predict` holds every op in its inference form. Model functions and recipe are erased; the
     counters `@seed` and `@step` and the optimizer's slots become variables. Without an optimizer, or with
     `training=false`, there is no `@train_step` and no slot; without a recipe no `@eval_step` either.
 
+    Where `@gradients` is over a part of the batch (`gpuc.partition`), a loop in `@train_step` adds up loss, count and
+    gradients of all of them, in the memory of one if they are microbatches, and side by side if they are slices. Variables
+    are read once; those that a microbatch assigns are carried to the next one. Random numbers are those of an element's
+    place in the whole batch. The module gets the attribute `gpuc.partition`.
+
     Before:
     ```mlir
     gpuc.variable @w : tensor<4xf32> init uniform(bound = 0.5)
-    func.func private @gradients(%x: tensor<8x4xf32> {gpuc.name = "x"})
+    func.func private @gradients(%x: tensor<8x4xf32> {gpuc.name = "x"}, %seed: tensor<f32> {gpuc.role = "seed"})
         -> (tensor<f32>, tensor<f32>, tensor<4xf32> {gpuc.variable = @w}) { … }
     gpuc.recipe {
       loss = @loss,
@@ -326,7 +319,7 @@ def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
     gpuc.variable @step kind counter : tensor<i64> init zeros
     func.func @train_step(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, …) {
       …
-      %g = gpuc.div %g_sum, %count_4 : tensor<4xf32>
+      %g = gpuc.mul %g_sum, %one_over_count : tensor<4xf32>
       %w_new = gpuc.sgd_update %w gradient %g step %t lr %lr …
       gpuc.assign @w, %w_new : tensor<4xf32>
       return %loss_sum, %count, %lr, %grad_norm : …
@@ -336,6 +329,19 @@ def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
       %w = gpuc.random_uniform seed %seed step %zero id 134217728 low -0.5 high 0.5 …
       gpuc.assign @w, %w : tensor<4xf32>
       …
+    ```
+    The loop, where `@gradients` is over a quarter of the batch, with
+    `%x: tensor<8x4xf32> {gpuc.partition = #gpuc.partition<microbatches = 4, rows = 8>}`:
+    ```mlir
+      %xs = gpuc.reshape %x : tensor<32x4xf32> to tensor<4x8x4xf32>
+      %places = gpuc.iota dim 0 : tensor<4xi64>
+      %w = gpuc.read @w : tensor<4xf32>
+      %0:3 = gpuc.scan over(%xs, %places) carry(%zero, %zero, %zeros) captures(%w) chunked : … {
+      ^bb0(%x_i: tensor<8x4xf32>, %i: tensor<i64>, %sum: tensor<f32>, …):
+        …
+        %d_w_sum_next = gpuc.add %d_w_sum, %d_w : tensor<4xf32>
+        gpuc.yield …
+      }
     ```
   }];
   let options = [

@@ -120,7 +120,7 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, S
   checkModel(passes);
   // What has rows is seen by the `?` in its shape, as long as there is one.
   if (options.fuse)
-    passes.addPass(createShardBatchPass({options.batch, options.target}));
+    passes.addPass(createSliceBatchPass({options.batch, options.target}));
   // Shapes must be known before anything can be counted.
   passes.addPass(createSpecializeBatchPass({options.batch}));
   // The mask must be there when losses are differentiated.
@@ -131,11 +131,12 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, S
   passes.addPass(createFuseLinearLossesPass());
   // Before derivatives are taken: the backward pass is of the precision of the forward pass.
   passes.addPass(createMixedPrecisionPass({options.target}));
+  // What the recipe wants to be differentiated; from here on it is a gradient like any other.
+  passes.addPass(createDifferentiateLossPass());
   // Derivatives are taken of whole ops: a composite's own is better than its definition's.
   passes.addPass(createAutodiffPass());
-  // What is added up is there now: a batch becomes a loop over its shards, or a large one over small ones.
-  passes.addPass(createAccumulatePass());
-  // The step, evaluation, prediction and initialisation as functions of their own.
+  // The step over all parts of the batch, evaluation, prediction and initialisation as functions of their
+  // own.
   doors.add(createExpandRecipePass(), "step");
   if (options.checkNumerics) {
     // Ops are counted whole, by the names that the model has, in a copy of the step. What leaves loops over

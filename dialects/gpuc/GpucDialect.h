@@ -22,6 +22,9 @@ int64_t elementBytes(mlir::Type element);
 int64_t elementwiseFlops(mlir::Operation *op);
 int64_t touchedBytes(mlir::Operation *op);
 
+/// Under which a `#gpuc.partition` stands: see there.
+inline constexpr llvm::StringLiteral kPartitionAttr = "gpuc.partition";
+
 } // namespace gpuc::ir
 
 #include "dialects/gpuc/GpucDialect.h.inc"

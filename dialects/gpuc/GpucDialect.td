@@ -30,6 +30,10 @@ def Gpuc_Dialect : Dialect {
     - (tf32_C2) It stands at products, convolutions, attention and linear losses of f32. Their operands are rounded to
       TF32 before they are multiplied, where the target has units for that (`gpuc-mixed-precision`).
 
+    - (partition_C1) The attribute `gpuc.partition` is a `#gpuc.partition`.
+    - (partition_C2) It stands at a module, at a function over one part, at such a function's arguments, and at ops that
+      draw random numbers. Of an argument and of what is drawn, the first dimension is the rows of a part.
+
     Each constraint has such a label, which stands in the error message too.
 
     **A loss is a pair** `(sum, count)`, both `tensor<f32>` or `tensor<f64>`: the recipe divides once, by the count over all microbatches and
@@ -39,6 +43,7 @@ def Gpuc_Dialect : Dialect {
   let dependentDialects = ["::mlir::func::FuncDialect"];
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -114,5 +119,42 @@ def Gpuc_CheckAttr : AttrDef<Gpuc_Dialect, "Check"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 def Gpuc_CheckArrayAttr : TypedArrayAttrBase<Gpuc_CheckAttr, "checks">;
+
+def Gpuc_PartitionAttr : AttrDef<Gpuc_Dialect, "Partition"> {
+  let mnemonic = "partition";
+  let summary = "How the rows of a batch are cut into parts: #gpuc.partition<microbatches = 4, rows = 8>";
+  let description = [{
+    The batch is cut into microbatches, one after the other, and each of these into slices, which threads take side by
+    side; `rows` is how many rows are left in a part. Parts are numbered in the order of their rows, so that part i begins
+    at row i · rows of the batch. What a part must know of the whole follows from its number: which of its rows hold
+    samples, and where its random numbers begin.
+
+    As `gpuc.partition` it stands at each function that is computed over one part, at those arguments of it that hold the
+    part's rows, and at the ops that draw for each of these; and at the module whose train step goes through the parts.
+
+    ```mlir
+    #gpuc.partition<microbatches = 4, rows = 8>
+    #gpuc.partition<microbatches = 4, slices = 2, rows = 8>
+    ```
+
+    - (partition_C3) microbatches, slices and rows are at least 1.
+    - (partition_C4) There are fewer than 2^31 rows in all: the runtime counts them in i32.
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$microbatches, DefaultValuedParameter<"int64_t", "1">:$slices,
+                        "int64_t":$rows);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Rows in all.
+    int64_t getBatchRows() const { return getMicrobatches() * getSlices() * getRows(); }
+
+    /// The innermost cut, by which one loop goes: into so many parts, side by side or one after the other.
+    bool isSideBySide() const { return getSlices() != 1; }
+    int64_t getInnermostParts() const { return isSideBySide() ? getSlices() : getMicrobatches(); }
+
+    /// The cut without the innermost one; null where the batch is whole then.
+    PartitionAttr withoutInnermost() const;
+  }];
+}
 
 #endif

@@ -19,10 +19,8 @@ void markTf32(Operation *op) {
   });
 }
 
-LogicalResult GpucDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  if (attribute.getName() != kTf32Attr)
-    return success();
-  if (!isa<UnitAttr>(attribute.getValue()))
+LogicalResult verifyTf32(Operation *op, Attribute mark) {
+  if (!isa<UnitAttr>(mark))
     return op->emitOpError("gpuc.tf32 is a mark without a value [tf32_C1]");
   if (!holdsF32Products(op))
     return op->emitOpError("gpuc.tf32 marks products of f32 alone [tf32_C2]");

@@ -17,6 +17,9 @@ constexpr llvm::StringLiteral kTf32Attr = "gpuc.tf32";
 /// Whether the op multiplies matrices of f32: a product, a convolution, or an op whose definition holds some.
 bool holdsF32Products(mlir::Operation *op);
 
+/// What the dialect's description says of the mark.
+llvm::LogicalResult verifyTf32(mlir::Operation *op, mlir::Attribute mark);
+
 inline bool isTf32(mlir::Operation *op) { return op->hasAttr(kTf32Attr); }
 
 /// Marks the op, and what is in its regions, where they hold products.

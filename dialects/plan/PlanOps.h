@@ -47,7 +47,6 @@ namespace gpuc::plan {
 inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
 inline constexpr llvm::StringLiteral kSlotsAttr = "plan.slots";
 inline constexpr llvm::StringLiteral kBatchAttr = "gpuc.batch";
-inline constexpr llvm::StringLiteral kAccumulateAttr = "gpuc.accumulate"; // microbatches to an update
 inline constexpr llvm::StringLiteral kSeedAttr = "gpuc.seed";
 
 /// How many batches may be on their way at once.

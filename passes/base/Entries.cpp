@@ -18,4 +18,12 @@ std::string argumentName(func::FuncOp function, unsigned index) {
   return "arg" + std::to_string(index);
 }
 
+BlockArgument argumentOfRole(func::FuncOp function, StringRef role) {
+  for (BlockArgument argument : function.getArguments())
+    if (auto given = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr))
+      if (given.getValue() == role)
+        return argument;
+  return {};
+}
+
 } // namespace gpuc

@@ -18,4 +18,13 @@ std::string argumentName(mlir::func::FuncOp function, unsigned index);
 /// The attribute of an argument or a result in which its name stands.
 inline constexpr llvm::StringLiteral kNameAttr = "gpuc.name";
 
+/// Of an argument that is no input of the model: what it is for.
+inline constexpr llvm::StringLiteral kRoleAttr = "gpuc.role";
+
+/// The role of the argument that says how many rows of a batch hold a sample.
+inline constexpr llvm::StringLiteral kRowsRole = "rows";
+
+/// The argument with the role, or null.
+mlir::BlockArgument argumentOfRole(mlir::func::FuncOp function, llvm::StringRef role);
+
 } // namespace gpuc

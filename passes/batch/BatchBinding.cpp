@@ -2,9 +2,6 @@
 
 #include "passes/batch/BatchBinding.h"
 
-#include "dialects/gpuc/GpucOps.h"
-#include "passes/Passes.h"
-
 #include "mlir/IR/AttrTypeSubElements.h"
 
 using namespace mlir;
@@ -29,14 +26,13 @@ void bindBatch(Operation *root, int64_t batch) {
                                         /*replaceTypes=*/true);
 }
 
-void markRows(func::FuncOp function) {
-  auto mark = UnitAttr::get(function.getContext());
+void markRows(func::FuncOp function, ir::PartitionAttr partition) {
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
     if (isDynamic(type))
-      function.setArgAttr(index, kPerRowAttr, mark);
+      function.setArgAttr(index, ir::kPartitionAttr, partition);
   function.walk([&](Operation *op) {
     if (isa<ir::RandomOpInterface, ir::AttentionOp>(op) && isDynamic(op->getResult(0).getType()))
-      op->setAttr(kPerRowAttr, mark);
+      op->setAttr(ir::kPartitionAttr, partition);
   });
 }
 

@@ -34,9 +34,10 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
         if (auto symbol = recipe->getAttrOfType<FlatSymbolRefAttr>(key))
           if (failed(maskFunction(recipe, key, symbol, batch.getInt())))
             return signalPassFailure();
-    for (auto function : llvm::to_vector(module.getOps<func::FuncOp>()))
-      if (auto shards = function->getAttrOfType<IntegerAttr>(kShardsAttr))
-        if (failed(maskLosses(function, batch.getInt() / shards.getInt())))
+    // What gpuc-slice-batch has made of the loss.
+    for (auto function : module.getOps<func::FuncOp>())
+      if (auto partition = function->getAttrOfType<ir::PartitionAttr>(ir::kPartitionAttr))
+        if (failed(maskLosses(function, partition.getRows())))
           return signalPassFailure();
   }
 
@@ -48,7 +49,7 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
     auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(recipe, symbol);
     if (!function || function.isExternal())
       return recipe.emitOpError("names @") << symbol.getValue() << ", which has no body in this module";
-    if (isMasked(function))
+    if (argumentOfRole(function, kRowsRole))
       return success();
     OpBuilder builder(function);
     builder.setInsertionPointAfter(function);
@@ -62,20 +63,14 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
       return success();
     }
     recipe->setAttr(key, FlatSymbolRefAttr::get(copy.getSymNameAttr()));
+    function->removeAttr(ir::kPartitionAttr); // It is the copy that is the loss now.
     if (SymbolTable::symbolKnownUseEmpty(function, function->getParentOp())) {
       function.erase();
       copy.setName(symbol.getValue());
       recipe->setAttr(key, symbol);
     }
-    return maskLosses(copy, batch);
-  }
-
-  static bool isMasked(func::FuncOp function) {
-    for (unsigned index = 0; index < function.getNumArguments(); ++index)
-      if (auto role = function.getArgAttrOfType<StringAttr>(index, "gpuc.role");
-          role && role.getValue() == "rows")
-        return true;
-    return false;
+    auto partition = copy->getAttrOfType<ir::PartitionAttr>(ir::kPartitionAttr);
+    return maskLosses(copy, partition ? partition.getRows() : batch);
   }
 
   static SmallVector<ir::LossOpInterface> unmaskedLosses(func::FuncOp function) {
@@ -90,12 +85,12 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
   /// Adds the argument, if there are losses for it.
   static LogicalResult maskLosses(func::FuncOp function, int64_t batch) {
     SmallVector<ir::LossOpInterface> losses = unmaskedLosses(function);
-    if (losses.empty() || isMasked(function))
+    if (losses.empty() || argumentOfRole(function, kRowsRole))
       return success();
     Builder attributes(function.getContext());
     auto count = RankedTensorType::get({}, attributes.getI32Type());
-    NamedAttribute named[] = {attributes.getNamedAttr(kNameAttr, attributes.getStringAttr("rows")),
-                              attributes.getNamedAttr("gpuc.role", attributes.getStringAttr("rows"))};
+    NamedAttribute named[] = {attributes.getNamedAttr(kNameAttr, attributes.getStringAttr(kRowsRole)),
+                              attributes.getNamedAttr(kRoleAttr, attributes.getStringAttr(kRowsRole))};
     unsigned end = function.getNumArguments();
     if (failed(function.insertArgument(end, count, attributes.getDictionaryAttr(named), function.getLoc())))
       return failure();

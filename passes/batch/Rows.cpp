@@ -13,6 +13,7 @@
 #include "passes/batch/Rows.h"
 
 #include "dialects/gpuc/GpucOps.h"
+#include "passes/base/Entries.h"
 #include "passes/batch/BatchBinding.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -74,7 +75,7 @@ private:
   }
 
   /// What has the same in each row. Row numbers differ, as do the numbers of what is drawn, but of those
-  /// gpuc-accumulate takes care, unless the op says itself from where it draws.
+  /// addPartNumber takes care, unless the op says itself from where it draws.
   static bool repeats(Operation *op) {
     auto iota = dyn_cast<ir::IotaOp>(op);
     return isa<ir::ConstantOp, ir::BroadcastOp>(op) || (iota && iota.getDim() != 0) || isPlainRandom(op);
@@ -113,15 +114,9 @@ private:
 
 } // namespace
 
-/// An argument that says how many rows there are: in a shard that is another number.
-static bool knowsRows(func::FuncOp function) {
-  return llvm::any_of(llvm::seq(function.getNumArguments()),
-                      [&](unsigned index) { return function.getArgAttr(index, "gpuc.role") != nullptr; });
-}
-
 bool addsUpIndependentRows(func::FuncOp function) {
-  if (knowsRows(function))
-    return false;
+  if (argumentOfRole(function, kRowsRole))
+    return false; // In a slice that is another number.
   Walk walk;
   Block &body = function.getBody().front();
   return walk.visit(body, /*maySum=*/true) &&

@@ -58,8 +58,9 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
       return turnLoops(); // Static shapes and nothing that says how many rows they have.
 
     module->setAttr("gpuc.batch", Builder(module).getI64IntegerAttr(*chosen));
-    if (accumulates(module))
-      llvm::for_each(module.getOps<func::FuncOp>(), markRows);
+    for (auto recipe : module.getOps<ir::RecipeOp>())
+      if (failed(markMicrobatches(module, recipe, *chosen)))
+        return signalPassFailure();
     bindBatch(module, *chosen);
     if (Operation *left = findDynamic(module)) {
       left->emitOpError("has a `?` that is not the leading dimension: only the batch may be unknown");
@@ -70,9 +71,22 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
     turnLoops();
   }
 
-  static bool accumulates(ModuleOp module) {
-    return llvm::any_of(module.getOps<ir::RecipeOp>(),
-                        [](ir::RecipeOp recipe) { return recipe.getAccumulate().value_or(1) != 1; });
+  /// Where the recipe accumulates, what is bound here is a microbatch. The loss may be in functions that it
+  /// calls, so what has rows is marked in all of them.
+  static LogicalResult markMicrobatches(ModuleOp module, ir::RecipeOp recipe, int64_t rows) {
+    int64_t microbatches = recipe.getAccumulate().value_or(1);
+    auto loss = module.lookupSymbol<func::FuncOp>(recipe.getLoss());
+    if (microbatches == 1 || !loss)
+      return success();
+    // The runtime counts rows in i32.
+    if (microbatches > INT32_MAX / rows)
+      return recipe.emitOpError("accumulates over ")
+             << microbatches << " microbatches of " << rows << " rows, which are 2^31 or more: take fewer";
+    auto partition = ir::PartitionAttr::get(recipe.getContext(), microbatches, /*slices=*/1, rows);
+    loss->setAttr(ir::kPartitionAttr, partition);
+    for (auto function : module.getOps<func::FuncOp>())
+      markRows(function, partition);
+    return success();
   }
 
   /// Nothing needs the batch to lead any more: loops over time get that first.

@@ -125,11 +125,12 @@ private:
   }
 
   void emitFacts() {
+    auto partition = module->getAttrOfType<ir::PartitionAttr>(ir::kPartitionAttr);
     file.name = module.getSymName().value_or("model").str(); // a plan has a name, a module need not
     file.compiler_version = GPUC_VERSION;
     file.seed = options.defaultSeed.value_or(moduleNumber(plan::kSeedAttr, 0));
     file.batch = moduleNumber(plan::kBatchAttr, 0);
-    file.global_batch = file.batch * moduleNumber(plan::kAccumulateAttr, 1);
+    file.global_batch = partition ? partition.getBatchRows() : file.batch;
     file.arena_bytes = arena.getBytes();
     file.alignment = kBufferAlignment;
     file.input_slots = arena.getSlots();

@@ -44,7 +44,6 @@ namespace {
 constexpr StringLiteral kChecksAttr = "gpuc.checks";
 constexpr StringLiteral kRangeAttr = "gpuc.range";
 constexpr StringLiteral kIgnoredAttr = "gpuc.ignored";
-constexpr StringLiteral kRoleAttr = "gpuc.role";
 
 /// What the device's matmul may use beside its operands, in bytes. cuBLASLt splits K over partial results of
 /// the size of the whole: 16 of them are plenty.
@@ -99,9 +98,9 @@ private:
       auto range = function.getArgAttrOfType<IntegerAttr>(index, kRangeAttr);
       auto ignored = function.getArgAttrOfType<IntegerAttr>(index, kIgnoredAttr);
       auto role = function.getArgAttrOfType<StringAttr>(index, kRoleAttr);
-      bool rows = role && role.getValue() == "rows";
+      bool rows = role && role.getValue() == kRowsRole;
       if (!name)
-        name = builder.getStringAttr(rows ? "rows" : "arg" + std::to_string(index));
+        name = builder.getStringAttr(rows ? kRowsRole.str() : "arg" + std::to_string(index));
       buffers[argument] = plan::InputOp::create(
           builder, argument.getLoc(), bufferType, name, TypeAttr::get(argument.getType()), range, ignored,
           rows ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(), IntegerAttr());
@@ -438,7 +437,7 @@ private:
   }
 
   /// A gradient is what an op reads, beside the variable, that writes a parameter of the same shape; or those
-  /// of all shards, one behind the other.
+  /// of all slices, one behind the other.
   plan::Category categoryOf(Value value) const override {
     Type type = value.getType();
     if (auto scan = value.getDefiningOp<ir::ScanOp>(); scan && scan.getParallel())

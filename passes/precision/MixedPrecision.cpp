@@ -400,7 +400,7 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
           function && !function.isExternal())
         functions.insert(function);
     for (auto function : module.getOps<func::FuncOp>())
-      if (function->hasAttr(kShardsAttr) || function->hasAttr(kEntryAttr))
+      if (function->hasAttr(ir::kPartitionAttr) || function->hasAttr(kEntryAttr))
         functions.insert(function);
     for (func::FuncOp function : functions)
       if (failed(inlineCalls(function)))

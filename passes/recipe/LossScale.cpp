@@ -2,7 +2,6 @@
 
 #include "passes/recipe/LossScale.h"
 
-#include "passes/Passes.h"
 #include "passes/base/Specs.h"
 
 #include "llvm/ADT/APFloat.h"
@@ -101,42 +100,10 @@ FailureOr<ScaleVariables> ScaleVariables::find(ModuleOp module, const LossScale 
   return variables;
 }
 
-//===----------------------------------------------------------------------===//
-// The loss
-//===----------------------------------------------------------------------===//
-
 Value buildScale(StepBuilder &ops, const LossScale &lossScale, const ScaleVariables &variables) {
   if (variables.scale)
     return ops.read(variables.scale);
   return ops.constant(RankedTensorType::get({}, ops.builder().getF32Type()), lossScale.scale);
-}
-
-Value buildLocalDivisor(StepBuilder &ops, Value count, func::FuncOp function) {
-  Value rows = ops.binary<ir::MaxOp>(count, ops.constantLike(count, 1));
-  auto shards = function->getAttrOfType<IntegerAttr>(kShardsAttr);
-  return shards ? ops.binary<ir::MulOp>(rows, ops.constantLike(rows, shards.getInt())) : rows;
-}
-
-FailureOr<func::FuncOp> buildScaledLoss(func::FuncOp loss, const LossScale &lossScale) {
-  auto module = loss->getParentOfType<ModuleOp>();
-  FailureOr<ScaleVariables> variables = ScaleVariables::find(module, lossScale);
-  if (failed(variables))
-    return failure();
-  OpBuilder builder(loss);
-  builder.setInsertionPointAfter(loss);
-  auto scaled = cast<func::FuncOp>(builder.clone(*loss));
-  scaled.setName((loss.getName() + "_scaled").str());
-  SymbolTable(module).insert(scaled); // under another name, if that one is taken
-  scaled.setPrivate();
-
-  Operation *end = scaled.getBody().front().getTerminator();
-  builder.setInsertionPoint(end);
-  StepBuilder ops(builder, NameLoc::get(builder.getStringAttr("loss_scale")));
-  Value sum = end->getOperand(0), count = end->getOperand(1);
-  Value scale = ops.cast(buildScale(ops, lossScale, *variables), getElementTypeOrSelf(sum.getType()));
-  Value factor = ops.divide(scale, buildLocalDivisor(ops, count, loss));
-  end->setOperand(0, ops.binary<ir::ScaleGradientOp>(sum, factor));
-  return scaled;
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,8 +11,6 @@
 
 #include "passes/recipe/StepBuilder.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-
 namespace gpuc {
 
 /// What a recipe's `loss_scale` says.
@@ -43,14 +41,6 @@ struct ScaleVariables {
 
 /// The scale of this step, tensor<f32>.
 mlir::Value buildScale(StepBuilder &ops, const LossScale &lossScale, const ScaleVariables &variables);
-
-/// max(count, 1): of the sum that a loss is, f16 holds no gradient, but of the mean it does. Where `function`
-/// is over a shard, times the number of shards: the mean is to be the batch's, or the scale would grow with
-/// it.
-mlir::Value buildLocalDivisor(StepBuilder &ops, mlir::Value count, mlir::func::FuncOp function);
-
-/// A private copy of `loss` whose gradients come back times scale / max(count, 1).
-llvm::FailureOr<mlir::func::FuncOp> buildScaledLoss(mlir::func::FuncOp loss, const LossScale &lossScale);
 
 /// i1: whether all elements of all tensors are numbers below infinity.
 mlir::Value buildAllFinite(StepBuilder &ops, llvm::ArrayRef<mlir::Value> tensors);

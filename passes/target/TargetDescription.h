@@ -41,10 +41,10 @@ struct TargetDescription {
   int64_t inputSlots;     ///< Batches on their way at once.
   int64_t leastMatmulWorkspaceBytes, mostMatmulWorkspaceBytes; ///< That a library's product may use.
 
-  int64_t mostShards;           ///< Of a recurrent network's batch, for threads to take side by side.
-  int64_t leastShardRows;       ///< Of each.
-  int64_t leastShardSteps;      ///< Of a loop over time that is worth it.
-  int64_t mostShardWeightBytes; ///< Each shard reads all weights and writes as many sums.
+  int64_t mostSlices;           ///< Of a recurrent network's batch, for threads to take side by side.
+  int64_t leastSliceRows;       ///< Of each.
+  int64_t leastSliceSteps;      ///< Of a loop over time that is worth it.
+  int64_t mostSliceWeightBytes; ///< Each slice reads all weights and writes as many sums.
 
   int64_t mostPreTransposedRows;   ///< Of products for which a loop's weights are transposed before it.
   int64_t leastPreTransposedTrips; ///< Of such a loop.
@@ -75,13 +75,13 @@ inline constexpr TargetDescription kHostDescription = {
     .inputSlots = 1,           // inputs are read where the caller has them
     .leastMatmulWorkspaceBytes = 0,
     .mostMatmulWorkspaceBytes = 0,
-    .mostShards = 4,
+    .mostSlices = 4,
     // An LSTM of 64 units takes half as long for 8 rows as for 16, but 0.54 times as long for 4 as for 8.
-    .leastShardRows = 8,
+    .leastSliceRows = 8,
     // A loop of fewer steps is little of the whole: an LSTM of 128 units took 2.05 times as long with one
     // step, 0.65 with eight, but on one thread 1.17 times; with 28 steps as long on one thread.
-    .leastShardSteps = 16,
-    .mostShardWeightBytes = 512 << 10, // weights and sums are to stay in a core's cache
+    .leastSliceSteps = 16,
+    .mostSliceWeightBytes = 512 << 10, // weights and sums are to stay in a core's cache
     // 16 x 256 x 64 takes 2.6 us instead of 3.6, 8 rows 1.4 instead of 2.9, 64 rows 10.7 instead of 12.2.
     .mostPreTransposedRows = 64,
     .leastPreTransposedTrips = 16, // to transpose 256 x 64 weights takes as long as a few products
@@ -108,10 +108,10 @@ inline constexpr TargetDescription kCudaDescription = {
     // cuBLASLt splits K over partial results; 32 MiB is what cuBLAS itself takes on Hopper.
     .leastMatmulWorkspaceBytes = 64 << 10,
     .mostMatmulWorkspaceBytes = 32 << 20,
-    .mostShards = 1, // a GPU is busy with all rows at once
-    .leastShardRows = 1,
-    .leastShardSteps = 1,
-    .mostShardWeightBytes = 0,
+    .mostSlices = 1, // a GPU is busy with all rows at once
+    .leastSliceRows = 1,
+    .leastSliceSteps = 1,
+    .mostSliceWeightBytes = 0,
     .mostPreTransposedRows = 0,
     .leastPreTransposedTrips = 1,
 };

@@ -1,11 +1,12 @@
 //===- ExpandRecipe.cpp - From a recipe to functions with everything explicit ===//
 //
-// Contract: takes the model functions, `@gradients` (from gpuc-autodiff) and the recipe, and leaves the
-// entries of a plan in their place:
+// Contract: takes the model functions, `@gradients` (from gpuc-differentiate-loss) and the recipe, and leaves
+// the entries of a plan in their place:
 //
 //   @init        gives every variable its first value, drawn from @seed alone
-//   @train_step  forward, backward, gradients / count, their norm, optimizer updates, and what the model
-//                assigns (running statistics); (loss_sum, count, lr, grad_norm)
+//   @train_step  forward and backward pass over all parts of the batch, gradients of the mean, their norm,
+//                optimizer updates, and what the model assigns (running statistics); (loss_sum, count, lr,
+//                grad_norm)
 //   @eval_step   loss and accuracy in inference form; (loss_sum, count, correct, correct_count)
 //   @predict     the model in inference form, and so each function with `gpuc.entry`
 //
@@ -101,9 +102,9 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
 
   LogicalResult expandTraining(ModuleOp module, ir::RecipeOp recipe, ir::VariableOp step) {
     auto gradients = module.lookupSymbol<func::FuncOp>("gradients");
-    if (!gradients)
-      return recipe.emitOpError(
-          "has an optimizer, but there is no @gradients for it: run gpuc-autodiff first");
+    if (!gradients || !gradients.getOps<ir::GradientOp>().empty())
+      return recipe.emitOpError("has an optimizer, but there is no @gradients for it: run "
+                                "gpuc-differentiate-loss and gpuc-autodiff first");
     return buildTrainStep(module, recipe, gradients, step);
   }
 
@@ -175,11 +176,20 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     }
   }
 
+  /// An entry is over a whole batch.
+  static void eraseParts(func::FuncOp function) {
+    for (unsigned index = 0; index < function.getNumArguments(); ++index)
+      function.removeArgAttr(index, ir::kPartitionAttr);
+    function.walk([](Operation *op) { op->removeAttr(ir::kPartitionAttr); });
+  }
+
   static void eraseModel(ModuleOp module, ir::RecipeOp recipe) {
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
       if (!function->removeAttr(kEntryAttr) &&
           !llvm::is_contained({"init", "train_step", "eval_step", "predict"}, function.getName()))
         function.erase();
+      else
+        eraseParts(function);
     if (recipe)
       recipe.erase();
   }

@@ -2,14 +2,13 @@
 //
 // In this order, whatever the order of the recipe's entries or the command line's flags:
 //
-//   1. forward and backward pass, over all microbatches: loss, count, and sums of gradients
-//   2. divide by the loss scale, if there is one, and by the count: gradients of the mean
-//   3. clip, each element by its value, then all together by their norm
-//   4. whether the update is made: gradients of a scaled loss are finite, the step no outlier
-//   5. the counters, and with them the learning rate
-//   6. update each variable, by the optimizer with the numbers of its group, then the running mean of it;
+//   1. forward and backward pass, and of these the gradients of the batch's mean (MeanGradients.h)
+//   2. clip, each element by its value, then all together by their norm
+//   3. whether the update is made: gradients of a scaled loss are finite, the step no outlier
+//   4. the counters, and with them the learning rate
+//   5. update each variable, by the optimizer with the numbers of its group, then the running mean of it;
 //      where the update is not made, they keep their values
-//   7. the next loss scale
+//   6. the next loss scale
 //
 // Nothing is divided or clipped more than once, and never in place of one another: it is one step.
 //
@@ -21,7 +20,7 @@
 #include "passes/recipe/Outliers.h"
 #include "passes/recipe/Schedules.h"
 #include "passes/recipe/WeightMeans.h"
-#include "passes/train/EntryBuilder.h"
+#include "passes/train/MeanGradients.h"
 
 #include <map>
 
@@ -31,12 +30,6 @@ using namespace mlir;
 
 namespace {
 
-/// A variable and its gradient.
-struct Trained {
-  ir::VariableOp variable;
-  Value gradient;
-};
-
 class TrainStep {
 public:
   TrainStep(ModuleOp module, ir::RecipeOp recipe)
@@ -44,36 +37,34 @@ public:
         ops_(entry_.builder(), NameLoc::get(entry_.builder().getStringAttr("update"))) {}
 
   LogicalResult build(func::FuncOp gradients, ir::VariableOp step) {
-    FailureOr<SmallVector<Value>> computed = entry_.append(gradients);
-    if (failed(computed))
+    if (failed(readLossScale()))
       return failure();
-    Value loss = (*computed)[0], count = (*computed)[1];
-    collect(gradients, ArrayRef(*computed).drop_front(2));
+    FailureOr<MeanGradients> mean =
+        buildMeanGradients(entry_, ops_.location(), recipe_, gradients, lossScale_, scaleVariables_);
+    if (failed(mean))
+      return failure();
+    mean_ = std::move(*mean);
     if (failed(readRecipe()))
       return failure();
-
-    if (failed(unscale()))
-      return failure();
-    divideBy(divisorOf(count));
     leaveOutBroken();
     clipValues();
     Value norm = buildNorm();
     clipNorm(norm);
-    if (failed(leaveOutOutliers(loss, norm)) || failed(countStep(step)))
+    if (failed(leaveOutOutliers(norm)) || failed(countStep(step)))
       return failure();
     Value lr = rateOf(groups_.optimizer());
-    for (Trained &trained : trained_)
+    for (Trained &trained : mean_.trained)
       update(trained);
     if (keep_)
       assignIfKept();
     updateScale();
 
-    entry_.addResult("loss_sum", loss);
-    entry_.addResult("count", count);
+    entry_.addResult("loss_sum", mean_.loss);
+    entry_.addResult("count", mean_.count);
     entry_.addResult("lr", lr);
     entry_.addResult("grad_norm", norm);
     if (lossScale_)
-      entry_.addResult("loss_scale", scale_);
+      entry_.addResult("loss_scale", mean_.scale);
     if (keep_)
       entry_.addResult("skipped", ops_.negate(keep_));
     entry_.finish();
@@ -86,16 +77,10 @@ private:
     return {entry_.builder(), NameLoc::get(variable.getSymNameAttr())};
   }
 
-  void collect(func::FuncOp gradients, ArrayRef<Value> sums) {
-    for (auto [index, sum] : llvm::enumerate(sums)) {
-      auto symbol = gradients.getResultAttrOfType<FlatSymbolRefAttr>(2 + index, "gpuc.variable");
-      trained_.push_back({module_.lookupSymbol<ir::VariableOp>(symbol.getAttr()), sum});
-    }
-  }
-
   /// What the recipe says of updates.
   LogicalResult readRecipe() {
-    auto variables = llvm::map_to_vector(trained_, [](const Trained &trained) { return trained.variable; });
+    auto variables =
+        llvm::map_to_vector(mean_.trained, [](const Trained &trained) { return trained.variable; });
     FailureOr<ParameterGroups> groups = ParameterGroups::fromRecipe(recipe_, variables);
     if (failed(groups))
       return failure();
@@ -113,8 +98,7 @@ private:
   // The loss scale
   //===--------------------------------------------------------------------===//
 
-  /// Gradients of the loss from those of the scaled loss.
-  LogicalResult unscale() {
+  LogicalResult readLossScale() {
     FailureOr<std::optional<LossScale>> lossScale = LossScale::fromRecipe(recipe_);
     if (failed(lossScale) || !*lossScale)
       return lossScale;
@@ -123,8 +107,6 @@ private:
       return failure();
     lossScale_ = *lossScale;
     scaleVariables_ = *variables;
-    scale_ = buildScale(ops_, *lossScale_, scaleVariables_);
-    multiplyGradients(ops_.reciprocal(scale_));
     return success();
   }
 
@@ -132,41 +114,18 @@ private:
     if (!lossScale_)
       return;
     allFinite_ = buildAllFinite(
-        ops_, llvm::map_to_vector(trained_, [](const Trained &trained) { return trained.gradient; }));
+        ops_, llvm::map_to_vector(mean_.trained, [](const Trained &trained) { return trained.gradient; }));
     keepIf(allFinite_);
-    sums_.clear(); // so that the norm is that of the gradients which were tested
+    mean_.sums.clear(); // so that the norm is that of the gradients which were tested
   }
 
   void updateScale() {
     if (!lossScale_ || !lossScale_->dynamic)
       return;
-    NextScale next =
-        buildScaleUpdate(ops_, *lossScale_, scale_, ops_.read(scaleVariables_.growthTracker), allFinite_);
+    NextScale next = buildScaleUpdate(ops_, *lossScale_, mean_.scale,
+                                      ops_.read(scaleVariables_.growthTracker), allFinite_);
     ops_.assign(scaleVariables_.scale, next.scale);
     ops_.assign(scaleVariables_.growthTracker, next.growthTracker);
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Gradients of the mean
-  //===--------------------------------------------------------------------===//
-
-  /// The count, or 1 where nothing counts: the sums are zero then, and so is what is left of them.
-  Value divisorOf(Value count) {
-    Value any = ops_.compare(ir::Comparison::gt, count, ops_.constantLike(count, 0));
-    return ops_.select(any, count, ops_.constantLike(count, 1));
-  }
-
-  void divideBy(Value divisor) {
-    divisor_ = divisor;
-    for (Trained &trained : trained_)
-      sums_.push_back(trained.gradient);
-    multiplyGradients(ops_.reciprocal(divisor));
-  }
-
-  /// By one number, which was divided by once: dividing each gradient takes as long as the whole update.
-  void multiplyGradients(Value factor) {
-    for (Trained &trained : trained_)
-      trained.gradient = at(trained.variable).scale(trained.gradient, factor);
   }
 
   //===--------------------------------------------------------------------===//
@@ -180,19 +139,19 @@ private:
       return;
     APFloat low = *bound;
     low.changeSign();
-    for (Trained &trained : trained_)
+    for (Trained &trained : mean_.trained)
       trained.gradient = ir::ClampOp::create(entry_.builder(), at(trained.variable).location(),
                                              trained.gradient.getType(), trained.gradient, low, *bound);
-    sums_.clear(); // their norm is not that of the gradients any more
+    mean_.sums.clear(); // their norm is not that of the gradients any more
   }
 
   /// The 2-norm of all gradients together. Where it can be, it is taken of the sums and divided after, so
   /// that the gradients need not be kept for it.
   Value buildNorm() {
-    bool ofSums = !sums_.empty();
-    SmallVector<Value> parts(sums_);
+    bool ofSums = !mean_.sums.empty();
+    SmallVector<Value> parts(mean_.sums);
     if (!ofSums)
-      parts = llvm::map_to_vector(trained_, [](const Trained &trained) { return trained.gradient; });
+      parts = llvm::map_to_vector(mean_.trained, [](const Trained &trained) { return trained.gradient; });
     StepBuilder ops(entry_.builder(), NameLoc::get(entry_.builder().getStringAttr("grad_norm")));
     Type element = entry_.builder().getF32Type();
     for (Value part : parts)
@@ -205,7 +164,7 @@ private:
       squares = squares ? ops.binary<ir::AddOp>(squares, sum) : sum;
     }
     Value root = ir::SqrtOp::create(entry_.builder(), ops.location(), squares.getType(), squares);
-    return ofSums ? ops.divide(root, divisor_) : root;
+    return ofSums ? ops.divide(root, mean_.divisor) : root;
   }
 
   /// torch.nn.utils.clip_grad_norm_: gradients times min(1, bound / (norm + 1e-6)).
@@ -216,7 +175,7 @@ private:
     Value room = ops_.binary<ir::AddOp>(norm, ops_.constantLike(norm, 1e-6));
     Value ratio = ops_.binary<ir::DivOp>(ops_.constantLike(norm, bound->convertToDouble()), room);
     Value factor = ops_.binary<ir::MinOp>(ratio, ops_.constantLike(norm, 1));
-    for (Trained &trained : trained_) {
+    for (Trained &trained : mean_.trained) {
       StepBuilder ops = at(trained.variable);
       trained.gradient =
           ops.binary<ir::MulOp>(trained.gradient, ops.spread(factor, trained.gradient.getType()));
@@ -227,7 +186,7 @@ private:
   // Updates that are left out
   //===--------------------------------------------------------------------===//
 
-  LogicalResult leaveOutOutliers(Value loss, Value norm) {
+  LogicalResult leaveOutOutliers(Value norm) {
     if (!recipe_.getSkip())
       return success();
     FailureOr<Outliers> outliers =
@@ -235,7 +194,8 @@ private:
     if (failed(outliers))
       return failure();
     Location location = NameLoc::get(entry_.builder().getStringAttr("skip"));
-    keepIf(outliers->buildKeep(module_, entry_.builder(), location, ops_.divide(loss, divisor_), norm));
+    keepIf(outliers->buildKeep(module_, entry_.builder(), location, ops_.divide(mean_.loss, mean_.divisor),
+                               norm));
     return success();
   }
 
@@ -328,15 +288,14 @@ private:
   std::optional<WeightMeans> means_;
   EntryBuilder entry_;
   StepBuilder ops_;
-  SmallVector<Trained> trained_;
-  SmallVector<Value> sums_;     // the gradients before they were divided, if nothing else was done to them
-  Value divisor_, step_, keep_; // keep_: null if every update is made
+  MeanGradients mean_; // its sums: none any more once more was done to the gradients than to divide them
+  Value step_, keep_;  // keep_: null if every update is made
   LearningRate schedule_;
   Value updates_;                 // made before this one
   std::map<double, Value> rates_; // of optimizers, by their own learning rates
   std::optional<LossScale> lossScale_;
   ScaleVariables scaleVariables_;
-  Value scale_, allFinite_; // null without a loss scale
+  Value allFinite_; // null without a loss scale
 };
 
 } // namespace

@@ -21,15 +21,6 @@ bool isOfTraining(Operation *op) {
   return isa<ir::TrainingOpInterface>(op) && (!isAttention(op) || dropsByCounters(op));
 }
 
-/// How many rows hold a sample, if the function is told; else null.
-Value rowsOf(func::FuncOp function) {
-  for (BlockArgument argument : function.getArguments())
-    if (auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "gpuc.role");
-        role && role.getValue() == "rows")
-      return argument;
-  return {};
-}
-
 /// Whether a result, or what is assigned, depends on the value.
 bool matters(Value value) {
   SetVector<Operation *> users(llvm::from_range, value.getUsers());
@@ -98,7 +89,7 @@ private:
 
   /// Whether losses count those rows alone that hold a sample.
   LogicalResult verifyMasks(func::FuncOp function) {
-    Value rows = rowsOf(function);
+    Value rows = argumentOfRole(function, kRowsRole);
     if (!rows || matters(rows))
       return success();
     return blame_.report(rows.getLoc(),
@@ -106,7 +97,7 @@ private:
                          "gpuc-mask-padding");
   }
 
-  /// Whether what the loss depends on is trained, by the rule by which gpuc-autodiff finds it.
+  /// Whether what the loss depends on is trained, by the rule by which gpuc-differentiate-loss finds it.
   LogicalResult verifyTrained(func::FuncOp step) {
     Operation *end = step.getBody().front().getTerminator();
     SetVector<Value> sources;

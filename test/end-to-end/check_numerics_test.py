@@ -141,8 +141,8 @@ class CheckNumericsTest(ToolTest):
                             '    %out = gpuc.log %a : tensor<?x3xf32> loc("head")', "--accumulate=4")
         self.assert_named(self.train(), rf"log in layer 'head' \(planted.mlir:{line_of(text, 'gpuc.log')}\)", "3")
 
-    def test_shards(self):
-        """The loop's 16 rows are two shards, and the second one has a row of zeros, which have no logarithm."""
+    def test_slices(self):
+        """The loop's 16 rows are two slices, and the second one has a row of zeros, which have no logarithm."""
         x = uniform([16, 3], 5, 1.0)
         x[12 * 3:13 * 3] = [0.0, 0.0, 0.0]
         self.batch(steps=4, x=x)

@@ -7,7 +7,8 @@ import unittest
 from gpuc_tools import ToolTest, sha256
 
 # As passes/Pipelines.cpp strings them together.
-PASSES = """gpuc-override-recipe gpuc-specialize-batch gpuc-mask-padding gpuc-autodiff gpuc-expand-recipe canonicalize cse
+PASSES = """gpuc-override-recipe gpuc-specialize-batch gpuc-mask-padding gpuc-differentiate-loss gpuc-autodiff
+gpuc-expand-recipe canonicalize cse
 gpuc-decompose canonicalize cse gpuc-fuse gpuc-to-plan plan-order plan-assign-streams plan-place-buffers
 plan-verify""".split()
 

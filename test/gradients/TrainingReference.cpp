@@ -25,7 +25,7 @@ using reference::Tensor;
 //===----------------------------------------------------------------------===//
 
 static constexpr const char *kToEntries =
-    "gpuc-specialize-batch,gpuc-mask-padding,gpuc-autodiff,gpuc-accumulate,gpuc-expand-recipe";
+    "gpuc-specialize-batch,gpuc-mask-padding,gpuc-differentiate-loss,gpuc-autodiff,gpuc-expand-recipe";
 
 /// Runs passes by name; the first diagnostic is the error.
 static Status runPasses(ModuleOp module, const char *pipeline, const std::string &diagnostic) {

@@ -1,4 +1,4 @@
-// RUN: gpuc-opt %s --gpuc-autodiff --split-input-file | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-differentiate-loss --gpuc-autodiff --split-input-file | FileCheck %s
 
 // A frozen layer costs no gradient: of y = (x · Aᵀ) · Bᵀ with A frozen the backward pass is one product, that of B. Were
 // B frozen and A not, it would be two.

@@ -149,45 +149,31 @@ func.func @second(%x: tensor<f64>) -> tensor<f64> {
 
 // -----
 
-// A recipe with an optimizer gets @gradients: the loss, the count, then each variable that is trained. Frozen variables
-// and statistics are not.
-// CHECK-LABEL: func.func private @gradients(
-// CHECK-SAME:    %[[X:.*]]: tensor<4x2xf32> {gpuc.name = "x"}
-// CHECK-SAME:    -> (tensor<f32> {gpuc.name = "loss_sum"}, tensor<f32>, tensor<2xf32> {gpuc.variable = @w})
-// CHECK:         %[[COLD:.*]] = gpuc.read @cold
-// CHECK:         %[[SUM:.*]], %[[COUNT:.*]] = gpuc.mse
-// CHECK:         %[[DPRODUCT:.*]] = gpuc.sum %{{.*}} dims [0] : (tensor<4x2xf32>) -> tensor<2xf32>
-// CHECK-NEXT:    %[[DW:.*]] = gpuc.mul %[[DPRODUCT]], %[[COLD]]
-// CHECK:         return %[[SUM]], %[[COUNT]], %[[DW]]
-gpuc.variable @w : tensor<2xf32> init ones
-gpuc.variable @cold frozen : tensor<2xf32> init ones
-gpuc.variable @mean kind statistic : tensor<2xf32> init ones
-func.func @loss(%x: tensor<4x2xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, tensor<f32>) {
-  %w = gpuc.read @w : tensor<2xf32>
-  %cold = gpuc.read @cold : tensor<2xf32>
-  %mean = gpuc.read @mean : tensor<2xf32>
-  %0 = gpuc.mul %w, %cold : tensor<2xf32>
-  %1 = gpuc.sub %0, %mean : tensor<2xf32>
-  %2 = gpuc.broadcast %1 dims [1] : tensor<2xf32> to tensor<4x2xf32>
-  %sum, %count = gpuc.mse %2, %x : (tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<f32>, tensor<f32>)
-  return %sum, %count : tensor<f32>, tensor<f32>
+// What flows back is the seed that the gradient names.
+// CHECK-LABEL: func.func @seeded(
+// CHECK-SAME:    %[[X:.*]]: tensor<4xf64>, %[[SEED:.*]]: tensor<f64>
+// CHECK-NOT:     gpuc.constant
+// CHECK:         %[[Y:.*]] = gpuc.sum %[[X]]
+// CHECK:         %[[DX:.*]] = gpuc.broadcast %[[SEED]] dims [] : tensor<f64> to tensor<4xf64>
+// CHECK:         return %[[Y]], %[[DX]]
+func.func @total(%x: tensor<4xf64>) -> tensor<f64> {
+  %0 = gpuc.sum %x dims [0] : (tensor<4xf64>) -> tensor<f64>
+  return %0 : tensor<f64>
 }
-gpuc.recipe {
-  loss = @loss,
-  optimizer = sgd
+func.func @seeded(%x: tensor<4xf64>, %seed: tensor<f64>) -> (tensor<f64>, tensor<4xf64>) {
+  %y, %dx = gpuc.gradient @total(%x) seed %seed : tensor<f64> wrt arguments [0] : (tensor<4xf64>) -> (tensor<f64>, tensor<4xf64>)
+  return %y, %dx : tensor<f64>, tensor<4xf64>
 }
 
 // -----
 
-// Without an optimizer nothing is trained.
-// CHECK-LABEL: @evaluated
+// A recipe is nothing that is differentiated.
+// CHECK-LABEL: func.func @loss(
 // CHECK-NOT:   @gradients
 gpuc.variable @w : tensor<2xf32> init ones
-func.func @evaluated(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
   %w = gpuc.read @w : tensor<2xf32>
   %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
   return %sum, %count : tensor<f32>, tensor<f32>
 }
-gpuc.recipe {
-  loss = @evaluated
-}
+gpuc.recipe { loss = @loss, optimizer = sgd, loss_scale = static(scale = 8.0) }

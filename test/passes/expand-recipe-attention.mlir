@@ -1,4 +1,4 @@
-// RUN: gpuc-opt %s --gpuc-autodiff --gpuc-expand-recipe | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe | FileCheck %s
 
 // Attention outside of training has no dropout; in the train step forward and backward pass drop the same.
 // CHECK-LABEL: func.func @predict(

@@ -1,11 +1,11 @@
 // RUN: split-file %s %t
 // RUN: not gpuc-opt %t/gradients.mlir --gpuc-expand-recipe 2>&1 | FileCheck %s --check-prefix=GRADIENTS
-// RUN: gpuc-opt %t/rest.mlir --gpuc-autodiff --gpuc-expand-recipe --split-input-file --verify-diagnostics
+// RUN: gpuc-opt %t/rest.mlir --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe --split-input-file --verify-diagnostics
 
 //--- gradients.mlir
 
 // Derivatives come first.
-// GRADIENTS: gradients.mlir:{{.*}}: error: 'gpuc.recipe' op has an optimizer, but there is no @gradients for it: run gpuc-autodiff first
+// GRADIENTS: gradients.mlir:{{.*}}: error: 'gpuc.recipe' op has an optimizer, but there is no @gradients for it: run gpuc-differentiate-loss and gpuc-autodiff first
 gpuc.variable @w : tensor<2xf32> init ones
 func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
   %w = gpuc.read @w : tensor<2xf32>

@@ -1,5 +1,5 @@
-// RUN: gpuc-opt %s --gpuc-autodiff --gpuc-expand-recipe | FileCheck %s
-// RUN: gpuc-opt %s --gpuc-autodiff --gpuc-expand-recipe --gpuc-decompose --canonicalize --cse | FileCheck %s --check-prefix=SIMPLE
+// RUN: gpuc-opt %s --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe --gpuc-decompose --canonicalize --cse | FileCheck %s --check-prefix=SIMPLE
 // RUN: gpuc-opt %s --gpuc-expand-recipe=training=false --canonicalize --cse | FileCheck %s --check-prefix=EVAL
 
 // Running statistics are read and assigned by the train step alone: it normalises by the batch, the others by what the

@@ -1,4 +1,4 @@
-// RUN: gpuc-opt %s --gpuc-autodiff --gpuc-expand-recipe --split-input-file | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe --split-input-file | FileCheck %s
 
 // The model y = dropout(w · x) with sgd and momentum. Of the recipe, only @init and the steps are left, the counters and
 // the optimizer's slot are variables now, behind the model's own.

@@ -1,4 +1,4 @@
-// RUN: gpuc-opt %s --gpuc-autodiff --split-input-file --verify-diagnostics
+// RUN: gpuc-opt %s --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe --split-input-file --verify-diagnostics
 
 // A counter's name is taken by something else.
 module {

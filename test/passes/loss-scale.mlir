@@ -1,32 +1,29 @@
-// RUN: gpuc-opt %s --gpuc-autodiff | FileCheck %s --check-prefix=GRADIENTS
-// RUN: gpuc-opt %s --gpuc-autodiff --gpuc-expand-recipe | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-differentiate-loss --gpuc-autodiff | FileCheck %s --check-prefix=GRADIENTS
+// RUN: gpuc-opt %s --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe | FileCheck %s
 
-// What flows back from the loss is @loss_scale / max(count, 1), the scaled gradient of a mean; times that count the
-// gradients are sums again, still scaled.
-// GRADIENTS:       gpuc.variable @loss_scale kind counter : tensor<f32> init constant(value = 1024
-// GRADIENTS-NEXT:  gpuc.variable @growth_tracker kind counter : tensor<i32> init zeros
+// The gradients know of no scale.
+// GRADIENTS-NOT:   loss_scale
 // GRADIENTS-LABEL: func.func private @gradients(
-// GRADIENTS:         %[[SUM:.*]], %[[COUNT:.*]] = gpuc.mse
-// GRADIENTS:         %[[SCALE:.*]] = gpuc.read @loss_scale
-// GRADIENTS:         %[[MOST:.*]] = gpuc.max %[[COUNT]], %{{.*}} : tensor<f32>
-// GRADIENTS:         %[[FACTOR:.*]] = gpuc.div %[[SCALE]], %[[MOST]] : tensor<f32>
-// GRADIENTS:         %[[LOSS:.*]] = gpuc.scale_gradient %[[SUM]], %[[FACTOR]]
-// GRADIENTS:         gpuc.mul %{{.*}}, %[[FACTOR]] : tensor<f32>
-// GRADIENTS:         %[[TIMES:.*]] = gpuc.max %[[COUNT]], %{{.*}} : tensor<f32>
-// GRADIENTS:         %[[EACH:.*]] = gpuc.broadcast %[[TIMES]] dims [] : tensor<f32> to tensor<2xf32>
-// GRADIENTS:         %[[DW:.*]] = gpuc.mul %{{.*}}, %[[EACH]] : tensor<2xf32>
-// GRADIENTS:         return %[[LOSS]], %[[COUNT]], %[[DW]]
+// GRADIENTS-NOT:     gpuc.div
+// GRADIENTS:         return
+// GRADIENTS:       gpuc.recipe
 
-// The step: gradients times 1 / scale and 1 / count, tested, and all that is assigned chosen by that test, but for @step. The
+// What flows back from the loss is @loss_scale / count (1 where nothing counts): gradients are those of the scaled mean.
+// CHECK:       gpuc.variable @loss_scale kind counter : tensor<f32> init constant(value = 1024
+// CHECK-NEXT:  gpuc.variable @growth_tracker kind counter : tensor<i32> init zeros
+// They are multiplied by 1 / scale, tested, and all that is assigned chosen by that test, but for @step. The
 // optimizer counts by @updates. The last two results are the scale that the step used and whether it was skipped.
 // CHECK-LABEL: func.func @train_step(
 // CHECK-SAME:    tensor<f32> {gpuc.name = "loss_scale"}, tensor<i1> {gpuc.name = "skipped"})
-// CHECK:         gpuc.scale_gradient
+// CHECK:         %{{.*}}, %[[COUNT:.*]] = gpuc.mse
+// CHECK:         %[[FIRST:.*]] = gpuc.read @loss_scale
+// CHECK:         %[[DIVISOR:.*]] = gpuc.select %{{.*}}, %[[COUNT]],
+// CHECK:         %[[FACTOR:.*]] = gpuc.div %[[FIRST]], %[[DIVISOR]] : tensor<f32>
+// CHECK:         gpuc.broadcast %[[FACTOR]]
 // CHECK:         %[[SCALE:.*]] = gpuc.read @loss_scale
 // CHECK:         %[[INVERSE:.*]] = gpuc.div %{{.*}}, %[[SCALE]] : tensor<f32>
 // CHECK:         %[[INVERSES:.*]] = gpuc.broadcast %[[INVERSE]] dims [] : tensor<f32> to tensor<2xf32>
-// CHECK:         %[[UNSCALED:.*]] = gpuc.mul %{{.*}}, %[[INVERSES]] : tensor<2xf32>
-// CHECK:         %[[GRADIENT:.*]] = gpuc.mul %[[UNSCALED]], %{{.*}} : tensor<2xf32>
+// CHECK:         %[[GRADIENT:.*]] = gpuc.mul %{{.*}}, %[[INVERSES]] : tensor<2xf32>
 // CHECK:         %[[FINITE:.*]] = gpuc.is_finite %[[GRADIENT]]
 // CHECK:         %[[BROKEN:.*]] = gpuc.sum
 // CHECK:         %[[OK:.*]] = gpuc.compare eq %[[BROKEN]], %{{.*}} : tensor<f32>

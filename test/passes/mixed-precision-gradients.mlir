@@ -1,4 +1,4 @@
-// RUN: gpuc-opt %s --gpuc-mixed-precision --gpuc-autodiff | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-mixed-precision --gpuc-differentiate-loss --gpuc-autodiff | FileCheck %s
 
 // What flows back is of the type that went forward: the gradient of the weight is a product in bf16, rounded to bf16, and
 // only then cast to f32, as PyTorch's is. The loss's own gradient is f32.

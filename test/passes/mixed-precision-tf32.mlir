@@ -1,5 +1,5 @@
 // RUN: gpuc-opt %s --gpuc-mixed-precision=target=cuda:sm_80 | FileCheck %s
-// RUN: gpuc-opt %s --gpuc-mixed-precision=target=cuda:sm_80 --gpuc-autodiff | FileCheck %s --check-prefix=GRAD
+// RUN: gpuc-opt %s --gpuc-mixed-precision=target=cuda:sm_80 --gpuc-differentiate-loss --gpuc-autodiff | FileCheck %s --check-prefix=GRAD
 // RUN: gpuc-opt %s --gpuc-mixed-precision=target=cuda:sm_80 --gpuc-decompose=target=cuda:sm_80 | FileCheck %s --check-prefix=PARTS
 // RUN: not gpuc-opt %s --gpuc-mixed-precision=target=cuda:sm_90,sm_75 2>&1 | FileCheck %s --check-prefix=OLD
 // RUN: gpuc-compile %s --target=cuda:sm_80 --emit=plan -o - | FileCheck %s --check-prefix=PLAN

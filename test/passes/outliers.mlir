@@ -1,4 +1,4 @@
-// RUN: gpuc-opt %s --gpuc-autodiff --gpuc-expand-recipe --canonicalize --cse | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe --canonicalize --cse | FileCheck %s
 
 // Scores are those of the loss alone; there is no window for the norm. Windows are counters: initialised and kept, but no
 // state that an optimizer needs to go on.

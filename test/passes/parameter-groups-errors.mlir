@@ -1,5 +1,5 @@
 // What groups of variables and running means refuse.
-// RUN: gpuc-opt %s --split-input-file --gpuc-autodiff --gpuc-expand-recipe --verify-diagnostics
+// RUN: gpuc-opt %s --split-input-file --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe --verify-diagnostics
 
 // A misspelt layer.
 gpuc.variable @head.weight : tensor<2xf32> init zeros

@@ -1,5 +1,5 @@
 // Which variable is trained with which numbers. Updates stand in the order of the variables.
-// RUN: gpuc-opt %s --split-input-file --gpuc-autodiff --gpuc-expand-recipe --canonicalize --cse | FileCheck %s
+// RUN: gpuc-opt %s --split-input-file --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe --canonicalize --cse | FileCheck %s
 
 // adamw does not decay what is no matrix.
 // CHECK-LABEL: module @matrices

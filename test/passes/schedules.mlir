@@ -1,4 +1,4 @@
-// RUN: gpuc-opt %s --gpuc-autodiff --gpuc-expand-recipe --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe --canonicalize --cse --split-input-file | FileCheck %s
 
 // 4 updates of warm-up from 0.25 to 0.5 of the rate 2, then half a wave over 6. What is computed hangs on @step alone,
 // the number of updates made, and is the rate of the update and the step's result.

@@ -271,10 +271,10 @@ module @product_of_carry {
 // CHECK: %[[MYH:.*]] = plan.view %[[H]][0] strides [128] : tensor<6x1x4xf32>
 // CHECK: %[[FIRST:.*]] = plan.view %[[MYH]][0] : tensor<1x4xf32>
 // CHECK: %[[MYZ:.*]] = plan.view %[[Z]][0] strides [64] : tensor<1x4xf32>
-// CHECK: %[[SHARD:.*]] = plan.view %{{.*}}[0] strides [80] : tensor<5x1x4xf32>
+// CHECK: %[[SLICE:.*]] = plan.view %{{.*}}[0] strides [80] : tensor<5x1x4xf32>
 // CHECK: plan.fill %[[FIRST]] with 0.0
 // CHECK: plan.repeat 5 {
-// CHECK-DAG: plan.view %[[SHARD]][0] strides [0, 16] : tensor<1x4xf32>
+// CHECK-DAG: plan.view %[[SLICE]][0] strides [0, 16] : tensor<1x4xf32>
 // CHECK-DAG: plan.view %[[MYH]][0] strides [0, 16] : tensor<1x4xf32>
 // CHECK-DAG: plan.view %[[MYH]][16] strides [0, 16] : tensor<1x4xf32>
 // CHECK: }
@@ -284,9 +284,9 @@ module @parallel {
   func.func @f(%x: tensor<2x5x1x4xf32> {gpuc.name = "x"}) -> (tensor<2xf32> {gpuc.name = "y"}, tensor<2x5x1x4xf32> {gpuc.name = "hs"}) {
     %zeros = gpuc.constant 0.0 : tensor<1x4xf32>
     %y, %all = gpuc.scan over(%x) parallel : (tensor<2x5x1x4xf32>) -> (tensor<2xf32>, tensor<2x5x1x4xf32>) {
-    ^bb0(%shard: tensor<5x1x4xf32>):
+    ^bb0(%slice: tensor<5x1x4xf32>):
       %start = gpuc.constant 0.0 : tensor<1x4xf32>
-      %hn, %hs = gpuc.scan over(%shard) carry(%start) : (tensor<5x1x4xf32>, tensor<1x4xf32>) -> (tensor<1x4xf32>, tensor<5x1x4xf32>) {
+      %hn, %hs = gpuc.scan over(%slice) carry(%start) : (tensor<5x1x4xf32>, tensor<1x4xf32>) -> (tensor<1x4xf32>, tensor<5x1x4xf32>) {
       ^bb0(%xi: tensor<1x4xf32>, %h: tensor<1x4xf32>):
         %n = gpuc.fused "cell" (%xi, %h) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32> {
         ^bb0(%a: tensor<1x4xf32>, %b: tensor<1x4xf32>):
@@ -305,7 +305,7 @@ module @parallel {
         %0 = gpuc.mean %a dims [0, 1] : (tensor<1x4xf32>) -> tensor<f32>
         gpuc.yield %0 : tensor<f32>
       }
-      gpuc.yield %mean, %shard : tensor<f32>, tensor<5x1x4xf32>
+      gpuc.yield %mean, %slice : tensor<f32>, tensor<5x1x4xf32>
     }
     return %y, %all : tensor<2xf32>, tensor<2x5x1x4xf32>
   }

@@ -1,6 +1,6 @@
 // A running mean of the weights: `<variable>/ema`, which begins as the weight does.
-// RUN: gpuc-opt %s --gpuc-autodiff --gpuc-expand-recipe --canonicalize --cse | FileCheck %s
-// RUN: gpuc-opt %s --gpuc-override-recipe="entries=ema=ema:evaluate=false" --gpuc-autodiff --gpuc-expand-recipe --canonicalize --cse | FileCheck %s --check-prefix=WEIGHTS
+// RUN: gpuc-opt %s --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe --canonicalize --cse | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-override-recipe="entries=ema=ema:evaluate=false" --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe --canonicalize --cse | FileCheck %s --check-prefix=WEIGHTS
 
 // CHECK: gpuc.variable @"w/ema" kind optimizer : tensor<2xf32> init copy(variable = "w")
 // e ← 0.75 · e + 0.25 · w with the new w; in step 1 e ← w.

@@ -65,6 +65,9 @@ LogicalResult GradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "the first result of '" << getCallee()
                          << "' must be a floating-point scalar, but it returns (" << callee->getResultTypes()
                          << ") [gradient_C3]";
+  if (getSeed() && getSeed().getType() != scalar)
+    return emitOpError() << "the seed must be of the type of the first result, " << scalar << ", but is of "
+                         << getSeed().getType() << " [gradient_C8]";
   FailureOr<SmallVector<Type>> expected = gradientResults(*this, *callee, symbols);
   if (failed(expected))
     return failure();
@@ -220,6 +223,8 @@ static std::string checkRecipeNumber(StringRef key, Attribute value) {
   llvm::raw_string_ostream stream(error);
   if (auto number = dyn_cast<IntegerAttr>(value); counts && number.getInt() < 1)
     stream << "must be at least 1, but is " << number.getInt() << " [recipe_C1]";
+  if (auto number = dyn_cast<IntegerAttr>(value); key == "accumulate" && number.getInt() > INT32_MAX)
+    stream << "must be below 2^31, but is " << number.getInt() << " [recipe_C1]";
   if (auto number = dyn_cast<FloatAttr>(value); bounds && !(number.getValueAsDouble() > 0))
     stream << "must be above 0, but is " << llvm::format("%g", number.getValueAsDouble()) << " [recipe_C4]";
   return error;

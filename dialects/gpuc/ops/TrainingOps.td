@@ -56,16 +56,18 @@ def AssignOp : Gpuc_Op<"assign", [DeclareOpInterfaceMethods<SymbolUserOpInterfac
 // Derivatives and the recipe
 //===----------------------------------------------------------------------===//
 
-def GradientOp : Gpuc_Op<"gradient", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def GradientOp : Gpuc_Op<"gradient", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, AttrSizedOperandSegments]> {
   let summary = "A function's results, and the gradient of the first of them";
   let description = [{
     The first result of `callee` is a scalar. After the callee's results come its gradients by the arguments with the
-    given numbers, then by the given variables. `gpuc-autodiff` puts the forward and backward pass in its place.
+    given numbers, then by the given variables, each times `seed` where there is one. `gpuc-autodiff` puts the forward
+    and backward pass in its place.
 
     ```mlir
     %sum, %count, %d_w = gpuc.gradient @loss(%x, %labels) wrt [@fc.weight]
         : (tensor<64x784xf32>, tensor<64xi32>) -> (tensor<f32>, tensor<f32>, tensor<10x784xf32>)
     %y, %d_x = gpuc.gradient @f(%x) wrt arguments [0] : (tensor<4xf64>) -> (tensor<f64>, tensor<4xf64>)
+    %y, %d_x = gpuc.gradient @f(%x) seed %s : tensor<f64> wrt arguments [0] : (tensor<4xf64>) -> (tensor<f64>, tensor<4xf64>)
     ```
 
     - (gradient_C1) callee is a function of the module.
@@ -75,12 +77,14 @@ def GradientOp : Gpuc_Op<"gradient", [DeclareOpInterfaceMethods<SymbolUserOpInte
     - (gradient_C5) What is derived by is of floating point.
     - (gradient_C6) The results are the callee's, then the gradients.
     - (gradient_C7) Variables are declared.
+    - (gradient_C8) seed is of the type of the first result.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Gpuc_Tensor>:$inputs,
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Gpuc_Tensor>:$inputs, Optional<Gpuc_FloatTensor>:$seed,
                        OptionalAttr<DenseI64ArrayAttr>:$arguments, OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "variables">>:$variables);
   let results = (outs Variadic<Gpuc_Tensor>:$outputs);
   let assemblyFormat = [{
-    $callee `(` $inputs `)` `wrt` (`arguments` $arguments^)? ($variables^)? attr-dict `:` functional-type($inputs, $outputs)
+    $callee `(` $inputs `)` (`seed` $seed^ `:` type($seed))? `wrt` (`arguments` $arguments^)? ($variables^)? attr-dict `:`
+    functional-type($inputs, $outputs)
   }];
 }
 
@@ -110,7 +114,7 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
     - `optimizer`, and `groups` of variables for which it has other numbers; `schedule`, what becomes of the learning
       rate: several follow one another. `ema`: a running mean of the weights.
 
-    - (recipe_C1) batch and accumulate are at least 1.
+    - (recipe_C1) batch and accumulate are at least 1, and accumulate is below 2^31: rows are counted in i32.
     - (recipe_C2) loss and accuracy are functions of the module.
     - (recipe_C3) They return two scalars, both f32 or both f64.
     - (recipe_C4) clip_norm and clip_value are above 0.

@@ -31,7 +31,7 @@ func.func @chunks(%x: tensor<3x4xf32>, %a: tensor<4xf32>, %w: tensor<4xf32>) -> 
 // CHECK-COUNT-2: gpuc.scan
 // CHECK-LABEL: func.func @times(
 // CHECK-COUNT-2: gpuc.scan
-// CHECK-LABEL: func.func @shards(
+// CHECK-LABEL: func.func @slices(
 // CHECK-COUNT-2: gpuc.scan
 func.func @waits(%x: tensor<3x4xf32>, %a: tensor<4xf32>) -> tensor<4xf32> {
   %s = gpuc.scan over(%x) carry(%a) chunked : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<4xf32> {
@@ -59,7 +59,7 @@ func.func @times(%x: tensor<3x4xf32>, %a: tensor<4xf32>) -> (tensor<4xf32>, tens
   }
   return %s, %t : tensor<4xf32>, tensor<4xf32>
 }
-func.func @shards(%x: tensor<3x4xf32>, %a: tensor<4xf32>) -> (tensor<3x4xf32>, tensor<4xf32>) {
+func.func @slices(%x: tensor<3x4xf32>, %a: tensor<4xf32>) -> (tensor<3x4xf32>, tensor<4xf32>) {
   %s = gpuc.scan over(%x) chunked parallel : (tensor<3x4xf32>) -> tensor<3x4xf32> {
   ^bb0(%i: tensor<4xf32>):
     %n = gpuc.exp %i : tensor<4xf32>

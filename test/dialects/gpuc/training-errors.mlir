@@ -156,6 +156,19 @@ func.func @case(%a: tensor<4xf32>, %n: tensor<4xi32>) {
 
 // -----
 
+func.func @loss(%a: tensor<4xf32>) -> tensor<f32> {
+  %0 = gpuc.sum %a dims [0] : (tensor<4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+func.func @case(%a: tensor<4xf32>, %s: tensor<f64>) {
+  // expected-error @below {{the seed must be of the type of the first result, 'tensor<f32>', but is of 'tensor<f64>' [gradient_C8]}}
+  %0:2 = gpuc.gradient @loss(%a) seed %s : tensor<f64> wrt arguments [0] : (tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
 func.func @loss(%a: tensor<4xf32>, %n: tensor<4xi32>) -> tensor<f32> {
   %0 = gpuc.sum %a dims [0] : (tensor<4xf32>) -> tensor<f32>
   return %0 : tensor<f32>
@@ -216,6 +229,16 @@ func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
 // Steps of no samples.
 // expected-error @below {{accumulate must be at least 1, but is 0 [recipe_C1]}}
 gpuc.recipe { loss = @loss, accumulate = 0 }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
+// Steps of no samples.
+// expected-error @below {{accumulate must be below 2^31, but is 2147483648 [recipe_C1]}}
+gpuc.recipe { loss = @loss, accumulate = 2147483648 }
 
 // -----
 

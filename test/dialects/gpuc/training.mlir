@@ -54,6 +54,8 @@ func.func @gradients(%x: tensor<?x3xf32>, %labels: tensor<?xi32>) {
   %0:3 = gpuc.gradient @loss(%x, %labels) wrt [@w] : (tensor<?x3xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x3xf32>)
   // CHECK: gpuc.gradient @loss(%{{.*}}, %{{.*}}) wrt arguments [0] : (
   %1:3 = gpuc.gradient @loss(%x, %labels) wrt arguments [0] : (tensor<?x3xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>, tensor<?x3xf32>)
+  // CHECK: gpuc.gradient @loss(%{{.*}}, %{{.*}}) seed %{{.*}} : tensor<f32> wrt [@w] : (
+  %2:3 = gpuc.gradient @loss(%x, %labels) seed %0#1 : tensor<f32> wrt [@w] : (tensor<?x3xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x3xf32>)
   return
 }
 

@@ -1,4 +1,4 @@
-"""A recurrent network's batch in shards that threads take side by side is the batch: the same update of each variable, but
+"""A recurrent network's batch in slices that threads take side by side is the batch: the same update of each variable, but
 for the order of sums, with dropout on and padding in ragged places; and with any number of threads the same bits."""
 
 import math
@@ -10,7 +10,7 @@ from tensor_files import read_safetensors
 
 SMALL = ["steps=16", "width=4", "hidden=6", "classes=3", "dropout=0.3"]
 
-# keys of the model, rows, shards
+# keys of the model, rows, slices
 MODELS = [
     (["rnn-classifier", "cell=lstm", "layers=2", *SMALL], 16, 2),
     (["rnn-classifier", "cell=gru", "bidirectional=true", *SMALL], 64, 4),
@@ -19,14 +19,14 @@ MODELS = [
 ]
 
 
-class Shards(ToolTest):
+class Slices(ToolTest):
     def compiled(self, name, keys, rows, *flags):
         self.gpuc("gpuc-model", *keys, "-o", self.path(name + ".mlir"))
         self.gpuc("gpuc-compile", self.path(name + ".mlir"), "-o", self.path(name + ".plan"), f"--batch={rows}",
                   "--target=host", "--optimizer=sgd:lr=1", "--seed=7", *flags)
         return self.path(name + ".plan")
 
-    def shards_of(self, keys, rows, *flags):
+    def slices_of(self, keys, rows, *flags):
         """What the plan says; 1 if it says nothing."""
         plan = self.compiled("text", keys, rows, "--emit=plan", *flags)
         with open(plan, encoding="utf-8") as file:
@@ -49,13 +49,13 @@ class Shards(ToolTest):
         self.gpuc("gpuc-run", plan, "--entry=train_step", "--repeat=3", "--save-variables=" + variables, *flags)
         return variables
 
-    def test_shards_equal_the_batch(self):
-        for keys, rows, shards in MODELS:
+    def test_slices_equal_the_batch(self):
+        for keys, rows, slices in MODELS:
             for dtype, tolerance in (("f64", 1e-12), ("f32", 1e-5)):
                 with self.subTest(keys, dtype=dtype):
                     model = [*keys, "dtype=" + dtype]
-                    self.assertEqual(self.shards_of(model, rows), shards)
-                    self.assertEqual(self.shards_of(model, rows, "-O0"), 1)
+                    self.assertEqual(self.slices_of(model, rows), slices)
+                    self.assertEqual(self.slices_of(model, rows, "-O0"), 1)
                     parts = self.updated(self.compiled("parts", model, rows))
                     self.compare(parts, self.updated(self.compiled("whole", model, rows, "-O0")), tolerance)
 
@@ -69,7 +69,7 @@ class Shards(ToolTest):
                     self.assertEqual(len(bits), 1)
 
     def test_rows_without_a_sample_count_nothing(self):
-        """Of 16 rows five hold a sample: the second shard has none."""
+        """Of 16 rows five hold a sample: the second slice has none."""
         keys = [*MODELS[0][0], "dtype=f64"]
         for precision in ([], ["--loss-scale=static:scale=64"]):
             with self.subTest(precision=precision):

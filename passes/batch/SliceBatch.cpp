@@ -1,12 +1,12 @@
-//===- ShardBatch.cpp - A batch in shards, side by side -----------------------===//
+//===- SliceBatch.cpp - A batch in slices, side by side -----------------------===//
 //
 // Contract: where the recipe's loss is a recurrent network's, adds a copy of it over a part of the batch's
-// rows, with the attribute `gpuc.shards`, how many of them make the batch. gpuc-autodiff takes the gradients
-// of that copy and gpuc-accumulate adds up those of all shards. Calls in the copy are inlined.
+// rows, with the attribute `gpuc.partition`, which says how many of them make the batch. The gradients are
+// taken of that copy, and gpuc-expand-recipe adds up those of all slices. Calls in the copy are inlined.
 //
 // A loop over time does little work in each command, and threads that share each of them spend their time
-// waiting for one another. A shard goes through all of the step without the others. What that costs, a sum
-// for each weight, is little where weights are small. How many shards there are depends on the model alone,
+// waiting for one another. A slice goes through all of the step without the others. What that costs, a sum
+// for each weight, is little where weights are small. How many slices there are depends on the model alone,
 // not on the machine: the same plan gives the same bits with any number of threads.
 //
 //===----------------------------------------------------------------------===//
@@ -21,15 +21,15 @@
 #include "dialects/plan/PlanOps.h"
 
 namespace gpuc {
-#define GEN_PASS_DEF_SHARDBATCHPASS
+#define GEN_PASS_DEF_SLICEBATCHPASS
 #include "passes/Passes.h.inc"
 
 using namespace mlir;
 
 namespace {
 
-class ShardBatchPass : public impl::ShardBatchPassBase<ShardBatchPass> {
-  using ShardBatchPassBase::ShardBatchPassBase;
+class SliceBatchPass : public impl::SliceBatchPassBase<SliceBatchPass> {
+  using SliceBatchPassBase::SliceBatchPassBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -38,19 +38,18 @@ class ShardBatchPass : public impl::ShardBatchPassBase<ShardBatchPass> {
       return signalPassFailure();
     device_ = describe(*parsed);
     for (auto recipe : module.getOps<ir::RecipeOp>())
-      if (failed(shard(module, recipe)))
+      if (failed(slice(module, recipe)))
         return signalPassFailure();
   }
 
-  LogicalResult shard(ModuleOp module, ir::RecipeOp recipe) {
-    int64_t shards = shardsOf(batch != 0 ? batch : recipe.getBatch().value_or(0));
+  LogicalResult slice(ModuleOp module, ir::RecipeOp recipe) {
+    int64_t rows = batch != 0 ? batch : recipe.getBatch().value_or(0), slices = slicesOf(rows);
     auto loss = module.lookupSymbol<func::FuncOp>(recipe.getLoss());
-    if (shards == 1 || recipe.getAccumulate().value_or(1) != 1 || !recipe.getOptimizer() || !loss ||
+    if (slices == 1 || recipe.getAccumulate().value_or(1) != 1 || !recipe.getOptimizer() || !loss ||
         loss.isExternal() || module.lookupSymbol("gradients"))
       return success();
-    OpBuilder builder(loss);
-    auto copy = cast<func::FuncOp>(loss->clone());
-    copy.setName((loss.getName() + "_of_shard").str());
+    auto copy = loss.clone();
+    copy.setName((loss.getName() + "_of_slice").str());
     copy.setPrivate();
     // Under another name, if that one is taken.
     SymbolTable(module).insert(copy, std::next(Block::iterator(loss)));
@@ -60,17 +59,18 @@ class ShardBatchPass : public impl::ShardBatchPassBase<ShardBatchPass> {
       copy.erase();
       return success();
     }
-    markRows(copy);
-    bindBatch(copy, (batch != 0 ? batch : *recipe.getBatch()) / shards);
-    copy->setAttr(kShardsAttr, builder.getI64IntegerAttr(shards));
+    auto partition = ir::PartitionAttr::get(&getContext(), /*microbatches=*/1, slices, rows / slices);
+    copy->setAttr(ir::kPartitionAttr, partition);
+    markRows(copy, partition);
+    bindBatch(copy, partition.getRows());
     return success();
   }
 
-  int64_t shardsOf(int64_t rows) const {
-    int64_t shards = device_.mostShards;
-    while (shards > 1 && (rows % shards != 0 || rows / shards < device_.leastShardRows))
-      shards /= 2;
-    return shards;
+  int64_t slicesOf(int64_t rows) const {
+    int64_t slices = device_.mostSlices;
+    while (slices > 1 && (rows % slices != 0 || rows / slices < device_.leastSliceRows))
+      slices /= 2;
+    return slices;
   }
 
   bool isWorthIt(func::FuncOp loss) const {
@@ -78,12 +78,12 @@ class ShardBatchPass : public impl::ShardBatchPassBase<ShardBatchPass> {
     int64_t weightBytes = 0;
     loss.walk([&](Operation *op) {
       auto scan = dyn_cast<ir::ScanOp>(op);
-      recurs |= scan && scan.getTripCount() >= device_.leastShardSteps &&
+      recurs |= scan && scan.getTripCount() >= device_.leastSliceSteps &&
                 llvm::any_of(scan.getInits().getTypes(), isDynamic);
       if (auto read = dyn_cast<ir::ReadOp>(op))
         weightBytes += ir::sizeInBytes(read.getType());
     });
-    return recurs && weightBytes <= device_.mostShardWeightBytes;
+    return recurs && weightBytes <= device_.mostSliceWeightBytes;
   }
 
   TargetDescription device_ = kHostDescription;

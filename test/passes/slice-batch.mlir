@@ -1,22 +1,22 @@
-// RUN: gpuc-opt %s --gpuc-shard-batch --split-input-file --verify-diagnostics | FileCheck %s
-// RUN: gpuc-opt %s --gpuc-shard-batch=target=cuda:sm_90 --split-input-file | FileCheck %s --check-prefix=CUDA
-// RUN: gpuc-opt %s --gpuc-shard-batch=batch=12 --split-input-file | FileCheck %s --check-prefix=TWELVE
-// CUDA-NOT: gpuc.shards
-// TWELVE-NOT: gpuc.shards
+// RUN: gpuc-opt %s --gpuc-slice-batch --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-slice-batch=target=cuda:sm_90 --split-input-file | FileCheck %s --check-prefix=CUDA
+// RUN: gpuc-opt %s --gpuc-slice-batch=batch=12 --split-input-file | FileCheck %s --check-prefix=TWELVE
+// CUDA-NOT: gpuc.partition
+// TWELVE-NOT: gpuc.partition
 
 // The loss stays as it is; beside it stands its copy over half of the rows. Calls are inlined.
-// CHECK-LABEL: module @two_shards
+// CHECK-LABEL: module @two_slices
 // CHECK-LABEL: func.func @loss(
 // CHECK-SAME:    tensor<?x16x3xf32> {gpuc.name = "x"}
 // CHECK:         call @states
-// CHECK-LABEL: func.func private @loss_of_shard(
-// CHECK-SAME:    %[[X:.*]]: tensor<8x16x3xf32> {gpuc.name = "x", gpuc.per_row}, %[[Y:.*]]: tensor<8x3xf32> {gpuc.name = "y", gpuc.per_row}
-// CHECK-SAME:    attributes {gpuc.shards = 2 : i64}
+// CHECK-LABEL: func.func private @loss_of_slice(
+// CHECK-SAME:    %[[X:.*]]: tensor<8x16x3xf32> {gpuc.name = "x", gpuc.partition = #gpuc.partition<slices = 2, rows = 8>}, %[[Y:.*]]: tensor<8x3xf32> {gpuc.name = "y", gpuc.partition = #gpuc.partition<slices = 2, rows = 8>}
+// CHECK-SAME:    attributes {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>}
 // CHECK:         %[[H:.*]] = gpuc.scan over(%[[X]]) carry(%[[Y]])
 // CHECK:           gpuc.mul {{.*}} : tensor<8x3xf32>
-// CHECK:         %[[KEPT:.*]] = gpuc.dropout %[[H]] p 5.000000e-01 id 7 {gpuc.per_row} : tensor<8x3xf32>
+// CHECK:         %[[KEPT:.*]] = gpuc.dropout %[[H]] p 5.000000e-01 id 7 {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>} : tensor<8x3xf32>
 // CHECK:         gpuc.mse %[[KEPT]], %[[Y]]
-module @two_shards {
+module @two_slices {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @states(%x: tensor<?x16x3xf32>, %y: tensor<?x3xf32>) -> tensor<?x3xf32> {
     %w = gpuc.read @w : tensor<3xf32>
@@ -41,9 +41,9 @@ module @two_shards {
 
 // -----
 
-// CHECK-LABEL: module @four_shards
-// CHECK:         attributes {gpuc.shards = 4 : i64}
-module @four_shards {
+// CHECK-LABEL: module @four_slices
+// CHECK:         attributes {gpuc.partition = #gpuc.partition<slices = 4, rows = 16>}
+module @four_slices {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
     %w = gpuc.read @w : tensor<3xf32>
@@ -65,7 +65,7 @@ module @four_shards {
 
 // A quarter would have 6 rows.
 // CHECK-LABEL: module @half_of_more
-// CHECK:         attributes {gpuc.shards = 2 : i64}
+// CHECK:         attributes {gpuc.partition = #gpuc.partition<slices = 2, rows = 12>}
 module @half_of_more {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -87,7 +87,7 @@ module @half_of_more {
 // -----
 
 // CHECK-LABEL: module @odd
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @odd {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -109,7 +109,7 @@ module @odd {
 // -----
 
 // CHECK-LABEL: module @few
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @few {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -132,7 +132,7 @@ module @few {
 
 // A batch in microbatches is cut already.
 // CHECK-LABEL: module @microbatches
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @microbatches {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -154,7 +154,7 @@ module @microbatches {
 // -----
 
 // CHECK-LABEL: module @large_weights
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @large_weights {
   gpuc.variable @w : tensor<3xf32> init ones
   gpuc.variable @large : tensor<131072x3xf32> init ones
@@ -181,7 +181,7 @@ module @large_weights {
 
 // Commands of other networks are long enough to share.
 // CHECK-LABEL: module @no_loop
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @no_loop {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -196,7 +196,7 @@ module @no_loop {
 // -----
 
 // CHECK-LABEL: module @multiples_and_sums_of_sums
-// CHECK:         attributes {gpuc.shards = 2 : i64}
+// CHECK:         attributes {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>}
 module @multiples_and_sums_of_sums {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -223,7 +223,7 @@ module @multiples_and_sums_of_sums {
 // -----
 
 // CHECK-LABEL: module @what_keeps_rows_apart
-// CHECK:         attributes {gpuc.shards = 2 : i64}
+// CHECK:         attributes {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>}
 module @what_keeps_rows_apart {
   gpuc.variable @w : tensor<3xf32> init ones
   gpuc.variable @m : tensor<3x5xf32> init ones
@@ -259,7 +259,7 @@ module @what_keeps_rows_apart {
 
 // The mean of a half is not a half of the mean.
 // CHECK-LABEL: module @a_mean
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @a_mean {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -282,7 +282,7 @@ module @a_mean {
 // -----
 
 // CHECK-LABEL: module @a_count_that_is_no_sum
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @a_count_that_is_no_sum {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -304,9 +304,9 @@ module @a_count_that_is_no_sum {
 
 // -----
 
-// What every shard adds, the batch adds once.
+// What every slice adds, the batch adds once.
 // CHECK-LABEL: module @a_penalty
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @a_penalty {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -330,7 +330,7 @@ module @a_penalty {
 // -----
 
 // CHECK-LABEL: module @a_product_of_sums
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @a_product_of_sums {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -353,7 +353,7 @@ module @a_product_of_sums {
 // -----
 
 // CHECK-LABEL: module @a_quotient_of_sums
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @a_quotient_of_sums {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -376,7 +376,7 @@ module @a_quotient_of_sums {
 // -----
 
 // CHECK-LABEL: module @a_function_of_a_sum
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @a_function_of_a_sum {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -399,7 +399,7 @@ module @a_function_of_a_sum {
 // -----
 
 // CHECK-LABEL: module @a_number_by_a_sum
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @a_number_by_a_sum {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -423,7 +423,7 @@ module @a_number_by_a_sum {
 // -----
 
 // CHECK-LABEL: module @rows_that_know_their_sum
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @rows_that_know_their_sum {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -448,7 +448,7 @@ module @rows_that_know_their_sum {
 // -----
 
 // CHECK-LABEL: module @rows_that_know_the_largest
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @rows_that_know_the_largest {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -471,7 +471,7 @@ module @rows_that_know_the_largest {
 // -----
 
 // CHECK-LABEL: module @rows_that_know_their_number
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @rows_that_know_their_number {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -495,7 +495,7 @@ module @rows_that_know_their_number {
 // -----
 
 // CHECK-LABEL: module @rows_along_which_is_summed
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @rows_along_which_is_summed {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -518,7 +518,7 @@ module @rows_along_which_is_summed {
 // -----
 
 // CHECK-LABEL: module @rows_that_meet_in_a_product
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @rows_that_meet_in_a_product {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -541,7 +541,7 @@ module @rows_that_meet_in_a_product {
 // -----
 
 // CHECK-LABEL: module @rows_that_meet_in_a_loop
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @rows_that_meet_in_a_loop {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -563,7 +563,7 @@ module @rows_that_meet_in_a_loop {
 // -----
 
 // CHECK-LABEL: module @a_sum_in_a_loop
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @a_sum_in_a_loop {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -585,7 +585,7 @@ module @a_sum_in_a_loop {
 // -----
 
 // CHECK-LABEL: module @what_is_assigned
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @what_is_assigned {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -608,7 +608,7 @@ module @what_is_assigned {
 // -----
 
 // CHECK-LABEL: module @an_op_of_which_nothing_is_known
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @an_op_of_which_nothing_is_known {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -631,7 +631,7 @@ module @an_op_of_which_nothing_is_known {
 // -----
 
 // CHECK-LABEL: module @few_steps
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @few_steps {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x15x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -654,7 +654,7 @@ module @few_steps {
 
 // Each row is a class for all others.
 // CHECK-LABEL: module @rows_as_classes
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @rows_as_classes {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -678,7 +678,7 @@ module @rows_as_classes {
 // -----
 
 // CHECK-LABEL: module @rows_as_classes_of_the_accuracy
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @rows_as_classes_of_the_accuracy {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -705,7 +705,7 @@ module @rows_as_classes_of_the_accuracy {
 
 // A part of the sum is rounded, and then the sum of parts is another.
 // CHECK-LABEL: module @whole_numbers
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @whole_numbers {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -730,7 +730,7 @@ module @whole_numbers {
 
 // By its id this may be taken for dropout of rows.
 // CHECK-LABEL: module @weights_of_which_some_are_dropped
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @weights_of_which_some_are_dropped {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -754,7 +754,7 @@ module @weights_of_which_some_are_dropped {
 // -----
 
 // CHECK-LABEL: module @bits_from_a_place
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @bits_from_a_place {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -781,7 +781,7 @@ module @bits_from_a_place {
 // -----
 
 // CHECK-LABEL: module @a_function_that_is_told_its_rows
-// CHECK-NOT:     gpuc.shards
+// CHECK-NOT:     gpuc.partition
 module @a_function_that_is_told_its_rows {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"},
@@ -806,9 +806,9 @@ module @a_function_that_is_told_its_rows {
 // -----
 
 // CHECK-LABEL: module @a_name_that_is_taken
-// CHECK:         func.func private @loss_of_shard_0(
-// CHECK-SAME:      attributes {gpuc.shards = 2 : i64}
-// CHECK:         func.func @loss_of_shard(
+// CHECK:         func.func private @loss_of_slice_0(
+// CHECK-SAME:      attributes {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>}
+// CHECK:         func.func @loss_of_slice(
 module @a_name_that_is_taken {
   gpuc.variable @w : tensor<3xf32> init ones
   func.func @loss(%x: tensor<?x16x3xf32> {gpuc.name = "x"}, %y: tensor<?x3xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
@@ -824,7 +824,7 @@ module @a_name_that_is_taken {
     %loss, %count = gpuc.mse %h, %y : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
     return %loss, %count : tensor<f32>, tensor<f32>
   }
-  func.func @loss_of_shard(%y: tensor<?x3xf32>) -> tensor<?x3xf32> {
+  func.func @loss_of_slice(%y: tensor<?x3xf32>) -> tensor<?x3xf32> {
     return %y : tensor<?x3xf32>
   }
   gpuc.recipe { loss = @loss, batch = 16, optimizer = sgd(lr = 0.1) }

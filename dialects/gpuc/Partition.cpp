@@ -1,0 +1,66 @@
+//===- Partition.cpp - The parts of a batch ----------------------------------===//
+
+#include "dialects/gpuc/GpucOps.h"
+#include "dialects/gpuc/Tf32.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace gpuc::ir {
+
+LogicalResult PartitionAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t microbatches,
+                                    int64_t slices, int64_t rows) {
+  if (microbatches < 1 || slices < 1 || rows < 1)
+    return emitError() << "microbatches, slices and rows must be at least 1, but are " << microbatches << ", "
+                       << slices << " and " << rows << " [partition_C3]";
+  if (microbatches > INT32_MAX / rows || slices > INT32_MAX / rows / microbatches)
+    return emitError() << microbatches << " microbatches of " << slices << " slices of " << rows
+                       << " rows are 2^31 rows or more [partition_C4]";
+  return success();
+}
+
+PartitionAttr PartitionAttr::withoutInnermost() const {
+  if (!isSideBySide() || getMicrobatches() == 1)
+    return {};
+  return get(getContext(), getMicrobatches(), /*slices=*/1, getSlices() * getRows());
+}
+
+/// `type` is what holds the rows, or null where nothing does.
+static LogicalResult verifyPartition(Operation *op, Attribute attribute, Type type) {
+  auto partition = dyn_cast<PartitionAttr>(attribute);
+  if (!partition)
+    return op->emitOpError() << kPartitionAttr << " must be a #gpuc.partition, but is " << attribute
+                             << " [partition_C1]";
+  auto tensor = dyn_cast_or_null<RankedTensorType>(type);
+  // Before gpuc-specialize-batch a `?` stands for the rows.
+  if (!type || (tensor && tensor.getRank() != 0 &&
+                (tensor.isDynamicDim(0) || tensor.getDimSize(0) == partition.getRows())))
+    return success();
+  return op->emitOpError() << kPartitionAttr << " says that " << type << " begins with the "
+                           << partition.getRows() << " rows of a part [partition_C2]";
+}
+
+LogicalResult GpucDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kTf32Attr)
+    return verifyTf32(op, attribute.getValue());
+  if (attribute.getName() != kPartitionAttr)
+    return success();
+  if (isa<ModuleOp, func::FuncOp>(op))
+    return verifyPartition(op, attribute.getValue(), Type());
+  if (isa<RandomOpInterface, AttentionOp, AttentionGradientOp>(op))
+    return verifyPartition(op, attribute.getValue(), op->getResult(0).getType());
+  return op->emitOpError() << kPartitionAttr
+                           << " stands at modules, functions, their arguments and what draws "
+                           << "random numbers alone [partition_C2]";
+}
+
+LogicalResult GpucDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument,
+                                                    NamedAttribute attribute) {
+  if (attribute.getName() != kPartitionAttr)
+    return success();
+  return verifyPartition(op, attribute.getValue(),
+                         cast<FunctionOpInterface>(op).getArgumentTypes()[argument]);
+}
+
+} // namespace gpuc::ir

@@ -1,0 +1,65 @@
+// RUN: gpuc-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{gpuc.partition must be a #gpuc.partition, but is 2 : i64 [partition_C1]}}
+func.func private @case(tensor<8xf32>) attributes {gpuc.partition = 2 : i64}
+
+// -----
+
+// expected-error @below {{gpuc.partition must be a #gpuc.partition, but is unit [partition_C1]}}
+func.func private @case(tensor<8xf32> {gpuc.partition})
+
+// -----
+
+// A weight has no rows.
+// expected-error @below {{gpuc.partition says that 'tensor<4x8xf32>' begins with the 8 rows of a part [partition_C2]}}
+func.func private @case(tensor<4x8xf32> {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>})
+
+// -----
+
+// expected-error @below {{gpuc.partition says that 'tensor<f32>' begins with the 1 rows of a part [partition_C2]}}
+func.func private @case(tensor<f32> {gpuc.partition = #gpuc.partition<slices = 2, rows = 1>})
+
+// -----
+
+func.func @case(%x: tensor<4x2xf32>) {
+  // expected-error @below {{gpuc.partition says that 'tensor<4x2xf32>' begins with the 8 rows of a part [partition_C2]}}
+  %0 = gpuc.dropout %x p 0.5 id 7 {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>} : tensor<4x2xf32>
+  return
+}
+
+// -----
+
+// What draws nothing is the same wherever its rows stand.
+func.func @case(%x: tensor<8x2xf32>) {
+  // expected-error @below {{gpuc.partition stands at modules, functions, their arguments and what draws random numbers alone [partition_C2]}}
+  %0 = gpuc.relu %x {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>} : tensor<8x2xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{microbatches, slices and rows must be at least 1, but are 0, 1 and 8 [partition_C3]}}
+func.func private @case() attributes {gpuc.partition = #gpuc.partition<microbatches = 0, rows = 8>}
+
+// -----
+
+// expected-error @below {{microbatches, slices and rows must be at least 1, but are 1, -2 and 8 [partition_C3]}}
+func.func private @case() attributes {gpuc.partition = #gpuc.partition<slices = -2, rows = 8>}
+
+// -----
+
+// The product of three is 2^31.
+// expected-error @below {{1024 microbatches of 1024 slices of 2048 rows are 2^31 rows or more [partition_C4]}}
+func.func private @case() attributes {gpuc.partition = #gpuc.partition<microbatches = 1024, slices = 1024, rows = 2048>}
+
+// -----
+
+// And this one is 0 in 64 bits.
+// expected-error @below {{are 2^31 rows or more [partition_C4]}}
+func.func private @case() attributes {gpuc.partition = #gpuc.partition<microbatches = 4294967296, slices = 4294967296, rows = 1>}
+
+// -----
+
+// No op reduces over ranks.
+// expected-error @below {{duplicate or unknown struct parameter name: ranks}}
+func.func private @case() attributes {gpuc.partition = #gpuc.partition<ranks = 2, rows = 8>}
