@@ -621,6 +621,9 @@ def VerifyStagePass : Pass<"gpuc-verify-stage", "::mlir::ModuleOp"> {
     - Each `gpuc.fused` is one kernel, or a product with what follows it: the question that the emitter asks.
     - The module says for which target it is, and no copy stands beside the step.
 
+    `updates`: what holds when each assigned value is computed where its variable lies, half-way through `gpuc-to-plan`.
+    - No op reads a variable's old value, or draws by `@seed` or `@step`, behind the op that computes the new one.
+
     `commands`: what holds as long as commands have no streams.
     - There are programs and variables of the plan, no functions; each kernel is launched.
     - Each command touches bytes that its buffers have, in all iterations of the loops around it.
@@ -634,7 +637,7 @@ def VerifyStagePass : Pass<"gpuc-verify-stage", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"stage", "stage", "std::string", /*default=*/"\"entries\"", "step, entries, kernels or commands">,
+    Option<"stage", "stage", "std::string", /*default=*/"\"entries\"", "step, entries, kernels, updates or commands">,
     Option<"after", "after", "std::string", /*default=*/"\"the pass before\"", "The pass that has run last">,
   ];
 }

@@ -3,6 +3,7 @@
 #include "passes/Passes.h"
 #include "passes/base/VerifyEntries.h"
 #include "passes/kernels/VerifyKernels.h"
+#include "passes/plan/VariableUpdates.h"
 #include "passes/plan/VerifyCommands.h"
 #include "passes/train/VerifyStep.h"
 
@@ -19,6 +20,13 @@ namespace {
 
 using Verifier = LogicalResult (*)(ModuleOp, const Blame &);
 
+LogicalResult verifyUpdates(ModuleOp module, const Blame &blame) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (failed(verifyUpdates(function, blame)))
+      return failure();
+  return success();
+}
+
 struct VerifyStagePass : impl::VerifyStagePassBase<VerifyStagePass> {
   using VerifyStagePassBase::VerifyStagePassBase;
 
@@ -27,10 +35,12 @@ struct VerifyStagePass : impl::VerifyStagePassBase<VerifyStagePass> {
                             .Case("step", verifyStep)
                             .Case("entries", verifyEntries)
                             .Case("kernels", verifyKernels)
+                            .Case("updates", verifyUpdates)
                             .Case("commands", verifyCommands)
                             .Default(nullptr);
     if (!verifier)
-      getOperation().emitError("unknown stage '") << stage << "': step, entries, kernels or commands";
+      getOperation().emitError("unknown stage '")
+          << stage << "': step, entries, kernels, updates or commands";
     if (!verifier || failed(verifier(getOperation(), Blame(after))))
       signalPassFailure();
     markAllAnalysesPreserved();

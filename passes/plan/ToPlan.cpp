@@ -477,6 +477,8 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
       if (failed(checkEntry(function)))
         return signalPassFailure();
       makeUpdatesInPlace(function);
+      if (failed(verifyUpdates(function, Blame(getArgument()))))
+        return signalPassFailure();
     }
 
     SmallVector<ir::VariableOp> variables(module.getOps<ir::VariableOp>());

@@ -186,4 +186,36 @@ private:
 
 void makeUpdatesInPlace(func::FuncOp function) { Updates(function).run(); }
 
+/// What reshapes and other views of it lead back to.
+static Value throughViews(Value value) {
+  while (isa_and_nonnull<ir::ReshapeOp, ir::TransposeOp, ir::SliceOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+LogicalResult verifyUpdates(func::FuncOp function, const Blame &blame) {
+  Block &block = function.getBody().front();
+  DenseMap<Operation *, SmallVector<StringRef, 1>> writes;
+  for (auto assign : block.getOps<ir::AssignOp>())
+    writes[assign.getValue().getDefiningOp()].push_back(assign.getVariable());
+  llvm::StringSet<> written;
+  for (Operation &op : block) {
+    SmallVector<StringRef> wanted; // as they were when the step began
+    if (dropsByCounters(&op))
+      wanted = {"seed", "step"};
+    if (!isa<ir::AssignOp, ir::ReshapeOp, ir::TransposeOp, ir::SliceOp>(op))
+      for (Value operand : op.getOperands())
+        if (auto read = throughViews(operand).getDefiningOp<ir::ReadOp>())
+          wanted.push_back(read.getVariable());
+    for (StringRef variable : wanted)
+      if (written.contains(variable))
+        return blame.report(op.getLoc(), "'" + op.getName().getStringRef() + "' in @" + function.getName() +
+                                             " to read the old value of @" + variable +
+                                             " behind what writes the new one over it");
+    for (StringRef variable : writes.lookup(&op))
+      written.insert(variable);
+  }
+  return success();
+}
+
 } // namespace gpuc

@@ -1,6 +1,8 @@
 //===- VariableUpdates.h - Let updates write their variables in place -------===//
 #pragma once
 
+#include "passes/base/Blame.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace gpuc {
@@ -11,5 +13,9 @@ namespace gpuc {
 /// has a value of its own, the result of a `gpuc.fused` or `gpuc.matmul`, and the function returns values in
 /// the shape that they were computed in.
 void makeUpdatesInPlace(mlir::func::FuncOp function);
+
+/// Whether each op that reads a variable stands before the one that computes what is assigned to it: that is
+/// written where the variable lies, and no later proof knows which of both values was meant.
+mlir::LogicalResult verifyUpdates(mlir::func::FuncOp function, const Blame &blame);
 
 } // namespace gpuc

@@ -4,7 +4,7 @@
 // RUN:   | FileCheck %s --implicit-check-not=error:
 // RUN: not gpuc-opt %s --gpuc-verify-stage=stage=kernel -o /dev/null 2>&1 | FileCheck %s --check-prefix=STAGE
 
-// STAGE: error: unknown stage 'kernel': step, entries, kernels or commands
+// STAGE: error: unknown stage 'kernel': step, entries, kernels, updates or commands
 
 module attributes {gpuc.fused_for = "host"} {
   func.func @predict(%x: tensor<4xf32>) -> tensor<4xf32> {
