@@ -187,8 +187,10 @@ class CheckNumericsTest(ToolTest):
         result = self.train()
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, "\nNaN or infinite, by where they were made:\n +[1-9][0-9]*  ")
-        skipped = [event["skipped"] for event in self.metrics(self.path("metrics.jsonl"), "step")]
-        self.assertEqual((skipped[0], skipped[-1]), (True, False))
+        steps = self.metrics(self.path("metrics.jsonl"), "step")
+        # It comes down to where most gradients are below f32's largest number, not all.
+        self.assertEqual({event["skipped"] for event in steps if event["loss_scale"] == steps[0]["loss_scale"]}, {True})
+        self.assertIn(False, [event["skipped"] for event in steps])
 
     def test_forward_pass_of_a_scaled_loss(self):
         """What the forward pass makes no scale can mend: it is named though the update is skipped. Step 1 is skipped for
