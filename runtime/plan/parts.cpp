@@ -49,9 +49,9 @@ class Cluster {
     Extreme low = {0, *written}, high = {0, *written};
     for (size_t member : members_) {
       const PartTouch& touch = touches_[member];
-      if (touch.stride == 0 || touch.stride != reference.stride || touch.period != reference.period)
+      if (touch.stride == 0 || touch.stride != reference.stride)
         return std::pair(*written, member);
-      const int64_t begin = distance(reference, touch);
+      const int64_t begin = (touch.window.begin - reference.window.begin) % reference.period;
       low = std::min(low, {begin, member});
       high = std::max(high, {begin + touch.window.end - touch.window.begin, member});
       if (high.place - low.place > std::abs(reference.stride)) return std::pair(low.member, high.member);
@@ -65,13 +65,6 @@ class Cluster {
     size_t member;
     bool operator<(const Extreme& other) const { return place < other.place; }
   };
-
-  /// From one's window to the other's nearest one, in whichever period that lies.
-  static int64_t distance(const PartTouch& from, const PartTouch& to) {
-    const int64_t forward = (to.window.begin - from.window.begin) % from.period;
-    if (forward > from.period / 2) return forward - from.period;
-    return forward < -(from.period / 2) ? forward + from.period : forward;
-  }
 
   std::span<const PartTouch> touches_;
   std::vector<size_t> members_;
