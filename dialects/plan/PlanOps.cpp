@@ -35,6 +35,16 @@ static void printSpec(OpAsmPrinter &printer, Operation *, gpuc::ir::SpecAttr spe
   spec.printBare(printer);
 }
 
+/// Those that are there, of an op whose operands have the order of the table.
+template <typename Op>
+static SmallVector<gpuc::plan::CommandOperand> operandsByTable(Op op, ArrayRef<gpuc::OperandUse> uses) {
+  SmallVector<gpuc::plan::CommandOperand> operands;
+  for (auto [index, use] : llvm::enumerate(uses))
+    for (Value buffer : op.getODSOperands(index))
+      operands.push_back({buffer, use});
+  return operands;
+}
+
 #define GET_OP_CLASSES
 #include "dialects/plan/PlanOps.cpp.inc"
 
@@ -430,15 +440,6 @@ SmallVector<Value> buffersOf(ArrayRef<CommandOperand> operands, bool (*isWanted)
   return buffers;
 }
 
-/// Those that are there, of an op whose operands have the order of the table.
-template <typename Op> static Operands present(Op op, ArrayRef<OperandUse> uses) {
-  Operands operands;
-  for (auto [index, use] : llvm::enumerate(uses))
-    for (Value buffer : op.getODSOperands(index))
-      operands.push_back({buffer, use});
-  return operands;
-}
-
 Operands LaunchOp::getCommandOperands() {
   Operands operands;
   for (Value input : getInputs())
@@ -447,15 +448,6 @@ Operands LaunchOp::getCommandOperands() {
     operands.push_back({output, {.name = "result", .role = Role::write}});
   return operands;
 }
-
-Operands MatmulOp::getCommandOperands() {
-  return present(*this, getAccumulate() ? kAccumulatingMatmulOperands : kMatmulOperands);
-}
-Operands ConvOp::getCommandOperands() { return present(*this, kConvOperands); }
-Operands AttentionOp::getCommandOperands() {
-  return present(*this, ArrayRef(kAttentionOperands).take_front(kForwardAttentionOperands));
-}
-Operands AttentionGradientOp::getCommandOperands() { return present(*this, kAttentionGradientOperands); }
 
 Operands UploadOp::getCommandOperands() { return {{getTo(), kDestination}}; }
 Operands DownloadOp::getCommandOperands() { return {{getFrom(), kSource}}; }

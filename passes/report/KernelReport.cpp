@@ -50,7 +50,10 @@ int64_t flopsOf(plan::CommandOpInterface command) {
       .Case<plan::AttentionOp, plan::AttentionGradientOp>(
           [](auto attention) { return flopsOf(attentionShapeOf(attention)); })
       .Case([](plan::LaunchOp launch) { return flopsOf(kernelOf(launch)); })
-      .Default([](Operation *) { return 0; });
+      .Default([](Operation *op) {
+        auto cost = dyn_cast<ir::CostOpInterface>(op);
+        return cost ? cost.getFlops() : 0;
+      });
 }
 
 static int64_t bytesOf(ValueRange values) {

@@ -1,7 +1,9 @@
 #include "runtime/plan/operands.h"
 
 #include <algorithm>
+#include <cctype>
 #include <span>
+#include <string>
 
 namespace gpuc {
 namespace {
@@ -53,6 +55,18 @@ Operands operandsOf(const fb::Copy& copy) {
 }
 
 }  // namespace
+
+const char* kindOf(const fb::Command& command) {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> made;
+    for (fb::Work kind : fb::EnumValuesWork()) {
+      std::string& name = made.emplace_back(fb::EnumNameWork(kind));
+      name.front() = static_cast<char>(std::tolower(name.front()));
+    }
+    return made;
+  }();
+  return names[static_cast<size_t>(command.work_type())].c_str();
+}
 
 std::vector<CommandOperand> operandsOf(const fb::Command& command) {
   switch (command.work_type()) {

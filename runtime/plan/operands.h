@@ -9,6 +9,9 @@
 
 namespace gpuc {
 
+/// What kind of command it is, in small letters: "launch".
+const char* kindOf(const fb::Command& command);
+
 /// An operand of a command, null if the command goes without it, and what it is there for.
 struct CommandOperand {
   const fb::Operand* operand;

@@ -53,12 +53,10 @@ class PartsCollector {
     const fb::Copy* copy = command.work_as_Copy();
     if (command.work_as_Record() || command.work_as_Wait() ||
         (copy && copy->kind() != fb::CopyKind::device_to_device))
-      return errorf("a %s stands in it, and its parts wait for nothing", copy ? "copy from or to the host"
-                                                                         : command.work_as_Wait() ? "wait"
-                                                                                                  : "record");
+      return errorf("a %s%s stands in it, and its parts wait for nothing", kindOf(command),
+                    copy ? " from or to the host" : "");
     if (const uint64_t rows = rowsOf(command); parts_.by_rows && (rows == 0 || rows % parallel_.parts() != 0))
-      return errorf("a %s of %" PRIu64 " rows does not fall into its parts",
-                    fb::EnumNameWork(command.work_type()), rows);
+      return errorf("a %s of %" PRIu64 " rows does not fall into its parts", kindOf(command), rows);
     return okStatus();
   }
 

@@ -71,23 +71,14 @@ class CommandVerifier {
     switch (command.work_type()) {
       case fb::Work::Launch:
         return whatOf(*command.work_as_Launch());
-      case fb::Work::Matmul:
-        return What{"matmul"};
-      case fb::Work::Conv:
-        return What{"conv"};
       case fb::Work::Attention:
-        return whatOf("attention", command.work_as_Attention()->kind(), fb::AttentionKind::MAX);
+        return whatOf(command, command.work_as_Attention()->kind(), fb::AttentionKind::MAX);
       case fb::Work::Copy:
-        return whatOf("copy", command.work_as_Copy()->kind(), fb::CopyKind::MAX);
-      case fb::Work::Fill:
-        return What{"fill"};
-      case fb::Work::Record:
-      case fb::Work::Wait:
-      case fb::Work::Repeat:
-      case fb::Work::Parallel:
-        return What{""};  // has no operands
+        return whatOf(command, command.work_as_Copy()->kind(), fb::CopyKind::MAX);
       default:
-        return errorf("a command of unknown kind %d", int(command.work_type()));
+        if (command.work_type() > fb::Work::MAX)
+          return errorf("a command of unknown kind %d", int(command.work_type()));
+        return What{kindOf(command)};
     }
   }
 
@@ -99,9 +90,9 @@ class CommandVerifier {
 
   /// Of a command whose kind says what its operands are for.
   template <typename Kind>
-  static Result<What> whatOf(const char* name, Kind kind, Kind most) {
-    if (kind > most) return errorf("%s of unknown kind %d", name, int(kind));
-    return What{name};
+  static Result<What> whatOf(const fb::Command& command, Kind kind, Kind most) {
+    if (kind > most) return errorf("%s of unknown kind %d", kindOf(command), int(kind));
+    return What{kindOf(command)};
   }
 
   /// All of its operands lie within their buffers; those that it cannot go without are there.

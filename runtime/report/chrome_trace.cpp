@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runtime/plan/operands.h"
 #include "runtime/report/command_text.h"
 
 namespace gpuc {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/plan/operands.h"
+
 namespace gpuc {
 namespace {
 
@@ -58,31 +60,6 @@ std::string nameOf(const fb::Program& program, const fb::Copy& copy) {
 }
 
 }  // namespace
-
-const char* kindOf(const fb::Command& command) {
-  switch (command.work_type()) {
-    case fb::Work::Launch:
-      return "launch";
-    case fb::Work::Matmul:
-      return "matmul";
-    case fb::Work::Conv:
-      return "conv";
-    case fb::Work::Attention:
-      return "attention";
-    case fb::Work::Copy:
-      return "copy";
-    case fb::Work::Fill:
-      return "fill";
-    case fb::Work::Record:
-      return "record";
-    case fb::Work::Wait:
-      return "wait";
-    case fb::Work::Repeat:
-      return "repeat";
-    default:
-      return "parallel";
-  }
-}
 
 std::string nameOf(const fb::Plan& plan, const fb::Program& program, const fb::Command& command) {
   if (const fb::Launch* launch = command.work_as_Launch())

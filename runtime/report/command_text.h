@@ -8,9 +8,6 @@
 
 namespace gpuc {
 
-/// "launch", "matmul", "conv", "attention", "copy", "fill", "record", "wait", "repeat".
-const char* kindOf(const fb::Command& command);
-
 /// What it does in a few words: the kernel's name, "matmul 64x128x784", "copy h2d", "fill", "wait
 /// batch_ready".
 std::string nameOf(const fb::Plan& plan, const fb::Program& program, const fb::Command& command);

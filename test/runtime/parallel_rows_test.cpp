@@ -48,7 +48,7 @@ TEST(ParallelRows, CutTheRowsOfAllCommands) {
                  long_y = plan.builder.buffer("long y", DataType::f32, {16, 16});
   plan.builder.launch(*plan.body, kernel, {{long_x}}, {{long_y}}, 16);
   PlanBuilder::rows(*plan.body, 16, "rr");
-  EXPECT_NE(plan.error().find("parallel of 12 rows: a Launch of 16 rows does not fall into its parts"),
+  EXPECT_NE(plan.error().find("parallel of 12 rows: a launch of 16 rows does not fall into its parts"),
             std::string::npos)
       << plan.error();
   plan.setParts(4);
