@@ -2,6 +2,7 @@
 #define PLAN_OPS
 
 include "dialects/gpuc/GpucDialect.td"
+include "dialects/gpuc/GpucInterfaces.td"
 include "dialects/plan/PlanDialect.td"
 
 def Plan_Sound : NativeOpTrait<"Sound"> {
@@ -18,12 +19,13 @@ class Plan_Command<string mnemonic, list<Trait> traits = []> : Plan_Op<mnemonic,
 
 /// One whose operands have the order of a table in runtime/plan/roles.h.
 class Plan_TableCommand<string mnemonic, string table, list<Trait> traits = []>
-    : Plan_Command<mnemonic, traits # [AttrSizedOperandSegments]> {
-  let extraClassDefinition = [{
+    : Plan_Command<mnemonic, traits> {
+  code operandsDefinition = [{
     ::llvm::SmallVector<::gpuc::plan::CommandOperand> $cppClass::getCommandOperands() {
       return operandsByTable(*this, }] # table # [{);
     }
   }];
+  let extraClassDefinition = operandsDefinition;
 }
 
 /// A place in the arena, in hexadecimal: `at 0x1A00`.
@@ -188,7 +190,8 @@ def LaunchOp : Plan_Command<"launch", [AttrSizedOperandSegments, DeclareOpInterf
   let assemblyFormat = "$kernel `(` $inputs `)` `->` `(` $outputs `)` attr-dict";
 }
 
-def MatmulOp : Plan_TableCommand<"matmul", "getAccumulate() ? kAccumulatingMatmulOperands : kMatmulOperands"> {
+def MatmulOp : Plan_TableCommand<"matmul", "getAccumulate() ? kAccumulatingMatmulOperands : kMatmulOperands",
+                                 [AttrSizedOperandSegments]> {
   let summary = "result[batch, m, n] = lhs[batch, m, k] · rhs[batch, k, n], and what follows each element";
   let description = [{
     `transpose` before an operand: stored as [k, m], or [n, k]. With `accumulate` the product is added to what the result
@@ -212,7 +215,7 @@ def MatmulOp : Plan_TableCommand<"matmul", "getAccumulate() ? kAccumulatingMatmu
   let hasVerifier = 1;
 }
 
-def ConvOp : Plan_TableCommand<"conv", "kConvOperands"> {
+def ConvOp : Plan_TableCommand<"conv", "kConvOperands", [AttrSizedOperandSegments]> {
   let summary = "A convolution of images, or the gradient of its input or its filter";
   let description = [{
     `forward`: lhs is the input (batch, C, H, W), rhs the filter (O, C / groups, kh, kw), result the output (batch, O, OH, OW).
@@ -242,7 +245,7 @@ def ConvOp : Plan_TableCommand<"conv", "kConvOperands"> {
   let hasVerifier = 1;
 }
 
-class Plan_Attention<string mnemonic, string table> : Plan_TableCommand<mnemonic, table> {
+class Plan_Attention<string mnemonic, string table> : Plan_TableCommand<mnemonic, table, [AttrSizedOperandSegments]> {
   /// What both commands say of their shape.
   dag shape = (ins TypeAttr:$element, I64Attr:$batch, I64Attr:$heads, I64Attr:$groups, I64Attr:$queries, I64Attr:$keys,
                    I64Attr:$width, I64Attr:$value_width, F64Attr:$scale, UnitAttr:$causal, DenseI64ArrayAttr:$strides,
@@ -294,6 +297,28 @@ def AttentionGradientOp : Plan_Attention<"attention_gradient", "kAttentionGradie
     `->` $query_cotangent `,` $key_cotangent `,` $value_cotangent (`,` $mask_cotangent^)? (`workspace` $workspace^)?
     `:` $element `batch` $batch `heads` $heads `groups` $groups `queries` $queries `keys` $keys `width` $width `value_width`
     $value_width `scale` $scale `strides` $strides (`causal` $causal^)? attr-dict
+  }];
+}
+
+def SumOp : Plan_TableCommand<"sum", "kSumOperands", [DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
+  let summary = "result[i] = 0 + parts[0, i] + parts[1, i] + …: what the parts of a plan.parallel have computed, in their order";
+  let description = [{
+    16-bit floats are added in f32 and rounded once. On the host alone.
+
+    - (sum_C1) The parts are a whole number of results.
+  }];
+  let arguments = (ins Plan_AnyBuffer:$parts, Plan_AnyBuffer:$result, TypeAttr:$element);
+  let assemblyFormat = "$parts `->` $result `:` $element attr-dict";
+  let hasVerifier = 1;
+  let extraClassDefinition = operandsDefinition # [{
+    int64_t $cppClass::getFlops() { return rangeOf(getParts()).size / ::gpuc::ir::elementBytes(getElement()); }
+
+    ::llvm::LogicalResult $cppClass::verify() {
+      int64_t parts = rangeOf(getParts()).size, result = rangeOf(getResult()).size;
+      if (parts % result == 0)
+        return ::mlir::success();
+      return emitOpError("of ") << parts << " bytes of parts, which is no whole number of results of " << result;
+    }
   }];
 }
 

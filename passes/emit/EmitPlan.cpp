@@ -305,6 +305,7 @@ private:
           .Case([&](plan::ConvOp conv) { command->work.Set(emitConv(conv)); })
           .Case([&](plan::AttentionOp attention) { command->work.Set(emitAttention(attention)); })
           .Case([&](plan::AttentionGradientOp gradient) { command->work.Set(emitAttention(gradient)); })
+          .Case([&](plan::SumOp sum) { command->work.Set(emitSum(sum)); })
           .Case([&](plan::UploadOp upload) { command->work.Set(emitUpload(upload)); })
           .Case([&](plan::CopyOp copy) { command->work.Set(emitCopy(copy)); })
           .Case([&](plan::FillOp fill) { command->work.Set(emitFill(fill)); })
@@ -385,6 +386,14 @@ private:
     entry.batch_stride_a = entry.batch > 1 ? entry.m * entry.k : 0;
     entry.batch_stride_b = entry.batch > 1 ? entry.k * entry.n : 0;
     entry.tf32 = matmul.getTf32();
+    return entry;
+  }
+
+  fb::SumT emitSum(plan::SumOp sum) {
+    fb::SumT entry;
+    entry.type = dataType(sum.getElement());
+    entry.parts = operand(sum.getParts());
+    entry.result = operand(sum.getResult());
     return entry;
   }
 

@@ -158,6 +158,8 @@ private:
       return buffers[fused.getOutputs()[0]] = sum, success();
     if (std::optional<Epilogue> epilogue = epilogueOf(fused))
       return convertProduct(fused, *epilogue);
+    if (Value parts = summedParts(fused))
+      return convertSum(fused, parts);
     auto kernel = makeKernel(fused);
     SmallVector<Value> inputs, outputs;
     for (Value input : fused.getInputs())
@@ -166,6 +168,23 @@ private:
       outputs.push_back(bufferFor(output, fused.getName()));
     plan::LaunchOp::create(builder, fused.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs,
                            outputs);
+    return success();
+  }
+
+  /// What the parts of a parallel have computed, if all that the kernel does is to add it up; null otherwise.
+  static Value summedParts(ir::FusedOp fused) {
+    Block &body = fused.getBody().front();
+    auto sum = dyn_cast<ir::SumOp>(body.front());
+    if (!sum || body.getTerminator() != sum->getNextNode() || sum.getDims() != ArrayRef<int64_t>{0})
+      return {};
+    auto scan = throughReshapes(fused.getInputs().front()).getDefiningOp<ir::ScanOp>();
+    return scan && scan.getParallel() ? fused.getInputs().front() : Value();
+  }
+
+  LogicalResult convertSum(ir::FusedOp fused, Value parts) {
+    Value result = fused.getOutputs().front();
+    plan::SumOp::create(builder, fused.getLoc(), buffers.lookup(parts), bufferFor(result, fused.getName()),
+                        getElementTypeOrSelf(result));
     return success();
   }
 

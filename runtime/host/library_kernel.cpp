@@ -1,8 +1,10 @@
 #include "runtime/host/library_kernel.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
+#include "runtime/base/half.h"
 #include "runtime/base/same_numbers.h"
 #include "runtime/host/attention.h"
 #include "runtime/host/conv.h"
@@ -67,6 +69,58 @@ class AttentionLibraryKernel final
 
   /// Heads do.
   bool isCutInOrder(uint32_t) const override { return true; }
+};
+
+/// As gpuc.sum adds up its first dimension.
+class SumLibraryKernel final : public LibraryKernel {
+ public:
+  explicit SumLibraryKernel(const fb::Sum& sum)
+      : type_(static_cast<DataType>(sum.type())),
+        parts_(static_cast<int64_t>(sum.parts()->size() / sum.result()->size())),
+        elements_(static_cast<int64_t>(sum.result()->size()) / sizeOf(type_)) {}
+
+  int phaseCount() const override { return 1; }
+  int64_t tiles(int) const override { return (elements_ + kTile - 1) / kTile; }
+  double tileNs(int) const override { return static_cast<double>(kTile * (parts_ + 1) * sizeOf(type_)) / 10; }
+  bool isCutInOrder(uint32_t operand) const override { return operand == 1; }
+
+  void run(int, void* const* operands, int64_t begin, int64_t end) const override {
+    const int64_t first = begin * kTile, last = std::min(end * kTile, elements_);
+    switch (type_) {
+      case DataType::f64:
+        return add<double, double>(operands, first, last, std::identity(), std::identity());
+      case DataType::f32:
+        return add<float, float>(operands, first, last, std::identity(), std::identity());
+      case DataType::f16:
+        return add<uint16_t, float>(operands, first, last, halfToFloat, floatToHalf);
+      case DataType::bf16:
+        return add<uint16_t, float>(operands, first, last, bfloat16ToFloat, floatToBfloat16);
+      case DataType::i64:
+        return add<uint64_t, uint64_t>(operands, first, last, std::identity(), std::identity());
+      default:
+        return add<uint32_t, uint32_t>(operands, first, last, std::identity(), std::identity());
+    }
+  }
+
+ private:
+  static constexpr int64_t kTile = 1024, kBlock = 32;
+
+  template <typename T, typename Total, typename Widen, typename Round>
+  void add(void* const* operands, int64_t first, int64_t last, Widen widen, Round round) const {
+    const T* parts = static_cast<const T*>(operands[0]);
+    T* result = static_cast<T*>(operands[1]);
+    auto addBlock = [&](int64_t count) {  // a constant for all but the last: totals stay in registers
+      Total totals[kBlock] = {};
+      for (int64_t part = 0; part < parts_; ++part)
+        for (int64_t i = 0; i < count; ++i) totals[i] += widen(parts[part * elements_ + first + i]);
+      for (int64_t i = 0; i < count; ++i) result[first + i] = round(totals[i]);
+    };
+    for (; first + kBlock <= last; first += kBlock) addBlock(kBlock);
+    if (first < last) addBlock(last - first);
+  }
+
+  DataType type_;
+  int64_t parts_, elements_;
 };
 
 //===----------------------------------------------------------------------===//
@@ -189,6 +243,7 @@ Result<std::unique_ptr<LibraryKernel>> makeLibraryKernel(const fb::Command& comm
                           AttentionKernel::create(shapeOf(*attention), bytesOf(attention->workspace())));
     return Made(std::make_unique<AttentionLibraryKernel>(std::move(kernel)));
   }
+  if (const fb::Sum* sum = command.work_as_Sum()) return Made(std::make_unique<SumLibraryKernel>(*sum));
   return Made();
 }
 

@@ -80,6 +80,8 @@ std::vector<CommandOperand> operandsOf(const fb::Command& command) {
       return operandsOf(*command.work_as_Attention());
     case fb::Work::Copy:
       return operandsOf(*command.work_as_Copy());
+    case fb::Work::Sum:
+      return pair(kSumOperands, {command.work_as_Sum()->parts(), command.work_as_Sum()->result()});
     case fb::Work::Fill:
       return {{command.work_as_Fill()->to(), kDestination}};
     default:

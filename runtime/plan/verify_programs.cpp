@@ -58,6 +58,8 @@ class CommandVerifier {
         return verify(*command.work_as_Copy());
       case fb::Work::Fill:
         return verify(*command.work_as_Fill());
+      case fb::Work::Sum:
+        return verify(*command.work_as_Sum());
       case fb::Work::Record:
         return verifyEvent(command.work_as_Record()->event());
       case fb::Work::Wait:
@@ -258,6 +260,19 @@ class CommandVerifier {
     if (!known || (element != 0 && fill.to()->size() % element != 0))
       return errorf("fill of %" PRIu64 " bytes with a pattern of %" PRIu32 " bytes", fill.to()->size(),
                     element);
+    return okStatus();
+  }
+
+  Status verify(const fb::Sum& sum) {
+    const auto type = static_cast<DataType>(sum.type());
+    if (sum.type() > fb::DataType::i32) return errorf("sum: of unknown element type %d", int(sum.type()));
+    if (plan_.target()->kind() != fb::TargetKind::host)
+      return errorf("sum: of a parallel's parts, which the host alone has");
+    const uint64_t result = sum.result()->size();
+    if (result % static_cast<uint64_t>(sizeOf(type)) != 0 || sum.parts()->size() % result != 0)
+      return errorf("sum: parts of %" PRIu64 " bytes for a result of %" PRIu64, sum.parts()->size(), result);
+    if (!beginsAtElement(*sum.parts(), type) || !beginsAtElement(*sum.result(), type))
+      return errorf("sum: an operand begins within an element");
     return okStatus();
   }
 

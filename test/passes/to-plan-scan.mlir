@@ -261,6 +261,51 @@ module @product_of_carry {
 
 // -----
 
+// What adds up the parts of a parallel scan, and does nothing else, is no kernel's.
+
+// CHECK-LABEL: module @sum_of_parts
+// CHECK-NOT: plan.kernel @total
+// CHECK: plan.kernel @scaled
+// CHECK: plan.kernel @columns
+// CHECK: %[[PARTS:.*]] = plan.buffer "part.stack" : tensor<2x4xf32> activation
+// CHECK: plan.parallel 2 {
+// CHECK: plan.sum %[[PARTS]] -> %{{.*}} : f32
+// CHECK: plan.launch @scaled
+// CHECK: plan.launch @columns
+module @sum_of_parts {
+  func.func @f(%x: tensor<2x4xf32> {gpuc.name = "x"})
+      -> (tensor<4xf32> {gpuc.name = "y"}, tensor<4xf32> {gpuc.name = "z"}, tensor<2xf32> {gpuc.name = "c"}) {
+    %parts = gpuc.scan over(%x) parallel : (tensor<2x4xf32>) -> tensor<2x4xf32> {
+    ^bb0(%xi: tensor<4xf32>):
+      %0 = gpuc.fused "part" (%xi) : (tensor<4xf32>) -> tensor<4xf32> {
+      ^bb0(%a: tensor<4xf32>):
+        %1 = gpuc.sin %a : tensor<4xf32>
+        gpuc.yield %1 : tensor<4xf32>
+      }
+      gpuc.yield %0 : tensor<4xf32>
+    }
+    %y = gpuc.fused "total" (%parts) : (tensor<2x4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<2x4xf32>):
+      %0 = gpuc.sum %a dims [0] : (tensor<2x4xf32>) -> tensor<4xf32>
+      gpuc.yield %0 : tensor<4xf32>
+    }
+    %z = gpuc.fused "scaled" (%parts) : (tensor<2x4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<2x4xf32>):
+      %0 = gpuc.sum %a dims [0] : (tensor<2x4xf32>) -> tensor<4xf32>
+      %1 = gpuc.neg %0 : tensor<4xf32>
+      gpuc.yield %1 : tensor<4xf32>
+    }
+    %c = gpuc.fused "columns" (%parts) : (tensor<2x4xf32>) -> tensor<2xf32> {
+    ^bb0(%a: tensor<2x4xf32>):
+      %0 = gpuc.sum %a dims [1] : (tensor<2x4xf32>) -> tensor<2xf32>
+      gpuc.yield %0 : tensor<2xf32>
+    }
+    return %y, %z, %c : tensor<4xf32>, tensor<4xf32>, tensor<2xf32>
+  }
+}
+
+// -----
+
 // A parallel scan: what only its iterations use has a part for each, as long as a line of the cache at least, and so has the
 // carry of the scan within. Results lie in the stacks.
 

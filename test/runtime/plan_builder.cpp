@@ -257,6 +257,14 @@ fb::MatmulT& PlanBuilder::matmul(CommandList& list, uint32_t a, uint32_t b, uint
   return matmul;
 }
 
+fb::SumT& PlanBuilder::sum(CommandList& list, DataType type, uint32_t x, uint32_t y) {
+  fb::SumT& sum = append(list, fb::SumT());
+  sum.type = static_cast<fb::DataType>(type);
+  sum.parts = operand({x});
+  sum.result = operand({y});
+  return sum;
+}
+
 void PlanBuilder::record(CommandList& list, uint32_t event) { append(list, fb::RecordT()).event = event; }
 
 void PlanBuilder::wait(CommandList& list, uint32_t event, uint32_t distance) {

@@ -68,6 +68,8 @@ class PlanBuilder {
   /// h, t, d), k (b, g, s, d), v (b, g, s, e).
   fb::AttentionT& attention(CommandList& list, fb::AttentionKind kind, uint32_t q, uint32_t k, uint32_t v,
                             uint32_t y, uint32_t logs);
+  /// y = the sum of as many parts as x holds of it.
+  fb::SumT& sum(CommandList& list, DataType type, uint32_t x, uint32_t y);
   static void record(CommandList& list, uint32_t event);
   static void wait(CommandList& list, uint32_t event, uint32_t distance = 0);
   /// Appends a repeat, or a parallel, and returns the list of what it holds.

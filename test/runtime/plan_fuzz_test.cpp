@@ -126,6 +126,9 @@ class Mutator {
     if (fb::CopyT* copy = command.work.AsCopy()) {
       mutateOperand(below(2) ? copy->from : copy->to);
       if (below(4) == 0) change(copy->port);
+    } else if (fb::SumT* sum = command.work.AsSum()) {
+      mutateOperand(below(2) ? sum->parts : sum->result);
+      if (below(3) == 0) sum->type = anyType();
     } else if (fb::FillT* fill = command.work.AsFill()) {
       mutateOperand(fill->to);
     } else if (fb::RecordT* record = command.work.AsRecord()) {

@@ -105,6 +105,34 @@ TEST(PlanReader, MasksAreTheHosts) {
             std::string::npos);
 }
 
+/// y = the sum of two parts of x, of 16 floats each, with what `change` makes of it.
+std::string errorOfSum(TargetKind target, void (*change)(fb::SumT&)) {
+  PlanBuilder builder(1, target);
+  uint32_t x = builder.buffer("x", DataType::f32, {2, 16}), y = builder.buffer("y", DataType::f32, {16});
+  change(builder.sum(builder.program("f").streams[0]->commands, DataType::f32, x, y));
+  return errorOf(builder.seal());
+}
+
+TEST(PlanReader, SumsAreOfWholeParts) {
+  auto expectError = [](void (*change)(fb::SumT&), const char* expected) {
+    const std::string error = errorOfSum(TargetKind::host, change);
+    EXPECT_NE(error.find(expected), std::string::npos) << error;
+  };
+  EXPECT_EQ(errorOfSum(TargetKind::host, [](fb::SumT&) {}), "");
+  expectError([](fb::SumT& s) { s.parts->size = 96; }, "sum: parts of 96 bytes for a result of 64");
+  expectError([](fb::SumT& s) { s.result->size = 6; }, "sum: parts of 128 bytes for a result of 6");
+  expectError([](fb::SumT& s) { s.type = fb::DataType::i1; }, "sum: of unknown element type 8");
+  expectError(
+      [](fb::SumT& s) {
+        s.parts->size = 64;
+        s.parts->offset = 2;
+      },
+      "sum: an operand begins within an element");
+  expectError([](fb::SumT& s) { s.parts.reset(); }, "sum without parts");
+  EXPECT_NE(errorOfSum(TargetKind::cuda, [](fb::SumT&) {}).find("which the host alone has"),
+            std::string::npos);
+}
+
 // everythingPlan: programs 0 init, 1 train_step, 2 predict.
 fb::StreamT& computeOf(fb::PlanT& plan) { return *plan.programs[1]->streams[0]; }
 fb::StreamT& copiesOf(fb::PlanT& plan) { return *plan.programs[1]->streams[1]; }
