@@ -49,8 +49,7 @@ class Cluster {
     Extreme low = {0, *written}, high = {0, *written};
     for (size_t member : members_) {
       const PartTouch& touch = touches_[member];
-      if (touch.stride == 0 || touch.stride != reference.stride)
-        return std::pair(*written, member);
+      if (touch.stride == 0 || touch.stride != reference.stride) return std::pair(*written, member);
       const int64_t begin = (touch.window.begin - reference.window.begin) % reference.period;
       low = std::min(low, {begin, member});
       high = std::max(high, {begin + touch.window.end - touch.window.begin, member});

@@ -78,7 +78,7 @@ class CommandVerifier {
       case fb::Work::Copy:
         return whatOf(command, command.work_as_Copy()->kind(), fb::CopyKind::MAX);
       default:
-        if (command.work_type() > fb::Work::MAX)
+        if (command.work_type() == fb::Work::NONE || command.work_type() > fb::Work::MAX)
           return errorf("a command of unknown kind %d", int(command.work_type()));
         return What{kindOf(command)};
     }
