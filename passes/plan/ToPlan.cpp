@@ -171,11 +171,13 @@ private:
     return success();
   }
 
-  /// What the parts of a parallel have computed, if all that the kernel does is to add it up; null otherwise.
+  /// What the parts of a parallel have computed, numbers, if all that the kernel does is to add it up; null
+  /// otherwise.
   static Value summedParts(ir::FusedOp fused) {
     Block &body = fused.getBody().front();
     auto sum = dyn_cast<ir::SumOp>(body.front());
-    if (!sum || body.getTerminator() != sum->getNextNode() || sum.getDims() != ArrayRef<int64_t>{0})
+    if (!sum || !isa<FloatType>(getElementTypeOrSelf(sum)) || body.getTerminator() != sum->getNextNode() ||
+        sum.getDims() != ArrayRef<int64_t>{0})
       return {};
     auto scan = throughReshapes(fused.getInputs().front()).getDefiningOp<ir::ScanOp>();
     return scan && scan.getParallel() ? fused.getInputs().front() : Value();

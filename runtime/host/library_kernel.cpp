@@ -93,12 +93,8 @@ class SumLibraryKernel final : public LibraryKernel {
         return add<float, float>(operands, first, last, std::identity(), std::identity());
       case DataType::f16:
         return add<uint16_t, float>(operands, first, last, halfToFloat, floatToHalf);
-      case DataType::bf16:
-        return add<uint16_t, float>(operands, first, last, bfloat16ToFloat, floatToBfloat16);
-      case DataType::i64:
-        return add<uint64_t, uint64_t>(operands, first, last, std::identity(), std::identity());
       default:
-        return add<uint32_t, uint32_t>(operands, first, last, std::identity(), std::identity());
+        return add<uint16_t, float>(operands, first, last, bfloat16ToFloat, floatToBfloat16);
     }
   }
 

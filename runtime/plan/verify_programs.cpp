@@ -265,7 +265,8 @@ class CommandVerifier {
 
   Status verify(const fb::Sum& sum) {
     const auto type = static_cast<DataType>(sum.type());
-    if (sum.type() > fb::DataType::i32) return errorf("sum: of unknown element type %d", int(sum.type()));
+    if (sum.type() > fb::DataType::MAX || !isFloat(type))
+      return errorf("sum: unknown element type %d", int(sum.type()));
     if (plan_.target()->kind() != fb::TargetKind::host)
       return errorf("sum: of a parallel's parts, which the host alone has");
     const uint64_t result = sum.result()->size();

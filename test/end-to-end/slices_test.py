@@ -59,6 +59,14 @@ class Slices(ToolTest):
                     parts = self.updated(self.compiled("parts", model, rows))
                     self.compare(parts, self.updated(self.compiled("whole", model, rows, "-O0")), tolerance)
 
+    def test_slices_equal_the_batch_where_the_norm_of_all_gradients_is_needed(self):
+        keys, rows, slices = MODELS[0]
+        model, clipped = [*keys, "dtype=f64"], "--clip-norm=0.1"
+        with open(self.compiled("text", model, rows, "--emit=plan", clipped), encoding="utf-8") as file:
+            self.assertGreater(file.read().count("plan.sum"), 5)
+        self.compare(self.updated(self.compiled("parts", model, rows, clipped)),
+                     self.updated(self.compiled("whole", model, rows, clipped, "-O0")), 1e-12)
+
     def test_any_number_of_threads_gives_the_same_bits(self):
         for keys, rows, _ in MODELS:
             for flags in ([], ["--precision=bf16"]):

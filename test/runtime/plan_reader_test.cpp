@@ -121,7 +121,7 @@ TEST(PlanReader, SumsAreOfWholeParts) {
   EXPECT_EQ(errorOfSum(TargetKind::host, [](fb::SumT&) {}), "");
   expectError([](fb::SumT& s) { s.parts->size = 96; }, "sum: parts of 96 bytes for a result of 64");
   expectError([](fb::SumT& s) { s.result->size = 6; }, "sum: parts of 128 bytes for a result of 6");
-  expectError([](fb::SumT& s) { s.type = fb::DataType::i1; }, "sum: of unknown element type 8");
+  expectError([](fb::SumT& s) { s.type = fb::DataType::i32; }, "sum: unknown element type 5");
   expectError(
       [](fb::SumT& s) {
         s.parts->size = 64;
