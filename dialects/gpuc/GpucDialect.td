@@ -34,6 +34,8 @@ def Gpuc_Dialect : Dialect {
     - (partition_C2) It stands at a module, at a function over one part, at such a function's arguments, and at ops that
       draw random numbers. Of an argument and of what is drawn, the first dimension is the rows of a part.
 
+    - (partition_C5) The marks that stood in its place, `gpuc.accumulate`, `gpuc.shards` and `gpuc.per_row`, are refused.
+
     Each constraint has such a label, which stands in the error message too.
 
     **A loss is a pair** `(sum, count)`, both `tensor<f32>` or `tensor<f64>`: the recipe divides once, by the count over all microbatches and

@@ -27,11 +27,16 @@ PartitionAttr PartitionAttr::withoutInnermost() const {
 }
 
 /// `type` is what holds the rows, or null where nothing does.
-static LogicalResult verifyPartition(Operation *op, Attribute attribute, Type type) {
-  auto partition = dyn_cast<PartitionAttr>(attribute);
+static LogicalResult verifyPartition(Operation *op, NamedAttribute attribute, Type type) {
+  if (llvm::is_contained({"gpuc.accumulate", "gpuc.shards", "gpuc.per_row"}, attribute.getName()))
+    return op->emitOpError() << attribute.getName().strref() << " is of an older gpuc, which had no "
+                             << kPartitionAttr << ": emit this text anew [partition_C5]";
+  if (attribute.getName() != kPartitionAttr)
+    return success();
+  auto partition = dyn_cast<PartitionAttr>(attribute.getValue());
   if (!partition)
-    return op->emitOpError() << kPartitionAttr << " must be a #gpuc.partition, but is " << attribute
-                             << " [partition_C1]";
+    return op->emitOpError() << kPartitionAttr << " must be a #gpuc.partition, but is "
+                             << attribute.getValue() << " [partition_C1]";
   auto tensor = dyn_cast_or_null<RankedTensorType>(type);
   // Before gpuc-specialize-batch a `?` stands for the rows.
   if (!type || (tensor && tensor.getRank() != 0 &&
@@ -44,12 +49,10 @@ static LogicalResult verifyPartition(Operation *op, Attribute attribute, Type ty
 LogicalResult GpucDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kTf32Attr)
     return verifyTf32(op, attribute.getValue());
-  if (attribute.getName() != kPartitionAttr)
-    return success();
-  if (isa<ModuleOp, func::FuncOp>(op))
-    return verifyPartition(op, attribute.getValue(), Type());
   if (isa<RandomOpInterface, AttentionOp, AttentionGradientOp>(op))
-    return verifyPartition(op, attribute.getValue(), op->getResult(0).getType());
+    return verifyPartition(op, attribute, op->getResult(0).getType());
+  if (isa<ModuleOp, func::FuncOp>(op) || attribute.getName() != kPartitionAttr)
+    return verifyPartition(op, attribute, Type());
   return op->emitOpError() << kPartitionAttr
                            << " stands at modules, functions, their arguments and what draws "
                            << "random numbers alone [partition_C2]";
@@ -57,10 +60,7 @@ LogicalResult GpucDialect::verifyOperationAttribute(Operation *op, NamedAttribut
 
 LogicalResult GpucDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument,
                                                     NamedAttribute attribute) {
-  if (attribute.getName() != kPartitionAttr)
-    return success();
-  return verifyPartition(op, attribute.getValue(),
-                         cast<FunctionOpInterface>(op).getArgumentTypes()[argument]);
+  return verifyPartition(op, attribute, cast<FunctionOpInterface>(op).getArgumentTypes()[argument]);
 }
 
 } // namespace gpuc::ir

@@ -63,3 +63,20 @@ func.func private @case() attributes {gpuc.partition = #gpuc.partition<microbatc
 // No op reduces over ranks.
 // expected-error @below {{duplicate or unknown struct parameter name: ranks}}
 func.func private @case() attributes {gpuc.partition = #gpuc.partition<ranks = 2, rows = 8>}
+
+// -----
+
+// How many rows make an update would be forgotten.
+// expected-error @below {{gpuc.accumulate is of an older gpuc, which had no gpuc.partition: emit this text anew [partition_C5]}}
+module attributes {gpuc.accumulate = 4 : i64} {
+}
+
+// -----
+
+// expected-error @below {{gpuc.shards is of an older gpuc, which had no gpuc.partition: emit this text anew [partition_C5]}}
+func.func private @case() attributes {gpuc.shards = 2 : i64}
+
+// -----
+
+// expected-error @below {{gpuc.per_row is of an older gpuc, which had no gpuc.partition: emit this text anew [partition_C5]}}
+func.func private @case(tensor<8xf32> {gpuc.per_row})
