@@ -73,9 +73,9 @@ class Accumulate(ToolTest):
         return {variable: [before - after for before, after in zip(first[variable], last[variable])]
                 for variable in first if variable not in ("seed", "step")}, step
 
-    def check(self, model, dtype, tolerance):
-        parts, step = self.gradients(model, dtype, "parts", f"--batch={ROWS}", f"--accumulate={MICROBATCHES}")
-        whole, whole_step = self.gradients(model, dtype, "whole", f"--batch={ROWS * MICROBATCHES}")
+    def check(self, model, dtype, tolerance, *flags):
+        parts, step = self.gradients(model, dtype, "parts", f"--batch={ROWS}", f"--accumulate={MICROBATCHES}", *flags)
+        whole, whole_step = self.gradients(model, dtype, "whole", f"--batch={ROWS * MICROBATCHES}", *flags)
         self.assertEqual(parts.keys(), whole.keys())
         for variable, expected in whole.items():
             norm = math.sqrt(math.fsum(value * value for value in expected))
@@ -90,6 +90,41 @@ class Accumulate(ToolTest):
             for dtype, tolerance in (("f64", 1e-12), ("f32", 1e-5)):
                 with self.subTest(model, dtype=dtype):
                     self.check(model, dtype, tolerance)
+
+    def test_a_scaled_loss_is_that_of_the_batch(self):
+        """Of ragged sequences the microbatches' counts differ, and the mean is over all of them."""
+        for model in ("mlp", "transformer", "gpt2 with dropout"):
+            with self.subTest(model):
+                self.check(model, "f64", 1e-12, "--loss-scale=static:scale=1000")
+
+    def test_a_batch_that_is_cut_both_ways_is_the_batch(self):
+        """Three microbatches of two slices of two rows, as text: dropout and the mask of the tail are those of twelve rows."""
+        cut = "gpuc.partition = #gpuc.partition<microbatches = 3, slices = 2, rows = 2>"
+        write_npy(self.path("x.npy"), "f64", [11, 3], uniform([11, 3], 1, 1))
+        for scale in ("none", "static(scale = 24.0)"):
+            ends = []
+            for rows, on_argument, on_op in ((2, ", " + cut, "{" + cut + "}"), (12, "", "")):
+                attributes = f"attributes {{{cut}}}" if on_op else ""
+                self.write("cut.mlir", f"""
+                    module @cut attributes {{gpuc.batch = {12 if rows == 12 else 4} : i64}} {{
+                      gpuc.variable @w : tensor<3xf64> init ones
+                      func.func private @loss(%x: tensor<{rows}x3xf64> {{gpuc.name = "x"{on_argument}}})
+                          -> (tensor<f64>, tensor<f64>) {attributes} {{
+                        %w = gpuc.read @w : tensor<3xf64>
+                        %0 = gpuc.broadcast %w dims [1] : tensor<3xf64> to tensor<{rows}x3xf64>
+                        %1 = gpuc.dropout %0 p 0.4 id 7 {on_op} : tensor<{rows}x3xf64>
+                        %sum, %count = gpuc.mse %1, %x : (tensor<{rows}x3xf64>, tensor<{rows}x3xf64>) -> (tensor<f64>, tensor<f64>)
+                        return %sum, %count : tensor<f64>, tensor<f64>
+                      }}
+                      gpuc.recipe {{ loss = @loss, optimizer = sgd(lr = 0.1), loss_scale = {scale} }}
+                    }}""")
+                self.gpuc("gpuc-compile", self.path("cut.mlir"), "-o", self.path("cut.plan"))
+                self.gpuc("gpuc-train", self.path("cut.plan"), f"--data=npy:x={self.path('x.npy')}", "--steps=3", "--no-shuffle",
+                          "--last-batch=pad", "--log-every=0", "--save-variables=" + self.path("cut.safetensors"))
+                ends.append(read_safetensors(self.path("cut.safetensors"))["w"])
+            self.assertNotEqual(ends[0], [1, 1, 1])
+            for ours, theirs in zip(*ends):
+                self.assertLessEqual(abs(ours - theirs), 1e-14, scale)
 
     def peak(self, model, *flags):
         self.compiled(model, "f32", "peak", *flags)

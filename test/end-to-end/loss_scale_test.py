@@ -67,6 +67,22 @@ def single(number):
         return math.inf
 
 
+# Of four rows one has a gradient, 100 times what flows back from its loss.
+LARGE = """
+module @large {
+  gpuc.variable @a : tensor<1x1xf32> init ones
+  func.func @loss(%x: tensor<?x1xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %a = gpuc.read @a : tensor<1x1xf32>
+    %0 = gpuc.matmul %x, %a : (tensor<?x1xf32>, tensor<1x1xf32>) -> tensor<?x1xf32>
+    %y = gpuc.constant 0.0 : tensor<?x1xf32>
+    %sum, %count = gpuc.l1 %0, %y : (tensor<?x1xf32>, tensor<?x1xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, precision = fp16, optimizer = sgd(lr = 0.125), loss_scale = static(scale = 1024) }
+}
+"""
+
+
 class GradScaler:
     """torch.cuda.amp.GradScaler.update(): _amp_update_scale_ of aten/src/ATen/native/cuda/AmpKernels.cu; and a floor."""
 
@@ -133,6 +149,18 @@ class LossScaleTest(ToolTest):
         flags = ["--loss-scale=dynamic:init_scale=1000,growth_factor=1.3,backoff_factor=0.7,growth_interval=8,min_scale=3"]
         steps, variables = self.train("lively", bad, flags=flags)
         self.compare(bad, steps, variables, GradScaler(1000, 1.3, 0.7, 8, 3))
+
+    def test_the_scale_is_of_the_batchs_mean(self):
+        """A microbatch's own mean would flow back as 1024, and 1024 * 100 is more than f16 holds; a quarter of it is not."""
+        write_npy(self.path("x.npy"), "f32", [4, 1], [100.0, 0.0, 0.0, 0.0])
+        for rows, microbatches in ((4, 1), (2, 2), (1, 4)):
+            plan = self.path("large.plan")
+            self.gpuc("gpuc-compile", self.write("large.mlir", LARGE), "-o", plan, f"--batch={rows}", f"--accumulate={microbatches}")
+            self.gpuc("gpuc-train", plan, f"--data=npy:x={self.path('x.npy')}", "--no-shuffle", "--steps=1", "--log-every=0",
+                      f"--metrics={self.path('large.jsonl')}", f"--save-variables={self.path('large.safetensors')}")
+            event = self.metrics(self.path("large.jsonl"), "step")[0]
+            self.assertEqual((event["skipped"], event["grad_norm"]), (False, 25.0), microbatches)
+            self.assertEqual(read_safetensors(self.path("large.safetensors"))["a"], [1 - 0.125 * 25], microbatches)
 
     def test_floor(self):
         bad = [h % 3 != 0 for h in hashed(200, 23)]
