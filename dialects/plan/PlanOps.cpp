@@ -2,6 +2,8 @@
 
 #include "dialects/plan/PlanOps.h"
 
+#include "runtime/plan/cost.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -43,6 +45,14 @@ static SmallVector<gpuc::plan::CommandOperand> operandsByTable(Op op, ArrayRef<g
     for (Value buffer : op.getODSOperands(index))
       operands.push_back({buffer, use});
   return operands;
+}
+
+/// Bytes read and written.
+static int64_t bytesTouchedBy(ArrayRef<gpuc::plan::CommandOperand> operands) {
+  int64_t bytes = 0;
+  for (const auto &[buffer, use] : operands)
+    bytes += (isRead(use.role) + isWritten(use.role)) * gpuc::plan::rangeOf(buffer).size;
+  return bytes;
 }
 
 #define GET_OP_CLASSES
@@ -425,6 +435,31 @@ LogicalResult ParallelOp::verify() {
 }
 
 int64_t ParallelOp::getTripCount() { return getByRows() ? 1 : getParts(); }
+
+//===----------------------------------------------------------------------===//
+// What commands cost
+//===----------------------------------------------------------------------===//
+
+/// Operations on each element behind a product: an addition, a maximum, relu's gradient.
+template <typename Product> static int64_t opsBehind(Product product) {
+  return (product.getBias() ? 1 : 0) + product.getRelu() + (product.getMask() ? 2 : 0);
+}
+
+int64_t MatmulOp::getFlops() { return flopsOfMatmul(getBatch(), getM(), getN(), getK(), opsBehind(*this)); }
+
+int64_t ConvOp::getFlops() {
+  auto elementsOf = [](ArrayRef<int64_t> shape) { return ShapedType::getNumElements(shape); };
+  return flopsOfConv(getBatch() * elementsOf(getOutput()), elementsOf(getFilter().drop_front()),
+                     rangeOf(getResult()).size / ir::elementBytes(getElement()), opsBehind(*this));
+}
+
+template <typename Op> static int64_t attentionFlops(Op op, bool isGradient) {
+  return flopsOfAttention(isGradient, op.getBatch() * op.getHeads() * op.getQueries() * op.getKeys(),
+                          op.getWidth(), op.getValueWidth());
+}
+
+int64_t AttentionOp::getFlops() { return attentionFlops(*this, /*isGradient=*/false); }
+int64_t AttentionGradientOp::getFlops() { return attentionFlops(*this, /*isGradient=*/true); }
 
 //===----------------------------------------------------------------------===//
 // What commands read and write

@@ -17,13 +17,15 @@ def LoopOp : DeclareOpInterfaceMethods<LoopOpInterface>;
 
 class Plan_Command<string mnemonic, list<Trait> traits = []> : Plan_Op<mnemonic, traits # [CommandOp]>;
 
-/// One whose operands have the order of a table in runtime/plan/roles.h.
+/// One whose operands have the order of a table in runtime/plan/roles.h, with a cost of its own.
 class Plan_TableCommand<string mnemonic, string table, list<Trait> traits = []>
-    : Plan_Command<mnemonic, traits> {
+    : Plan_Command<mnemonic, traits # [DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>]> {
   code operandsDefinition = [{
     ::llvm::SmallVector<::gpuc::plan::CommandOperand> $cppClass::getCommandOperands() {
       return operandsByTable(*this, }] # table # [{);
     }
+
+    int64_t $cppClass::getBytes() { return bytesTouchedBy(getCommandOperands()); }
   }];
   let extraClassDefinition = operandsDefinition;
 }
@@ -300,7 +302,7 @@ def AttentionGradientOp : Plan_Attention<"attention_gradient", "kAttentionGradie
   }];
 }
 
-def SumOp : Plan_TableCommand<"sum", "kSumOperands", [DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
+def SumOp : Plan_TableCommand<"sum", "kSumOperands"> {
   let summary = "result[i] = 0 + parts[0, i] + parts[1, i] + …: what the parts of a plan.parallel have computed, in their order";
   let description = [{
     16-bit floats are added in f32 and rounded once. On the host alone.

@@ -63,12 +63,6 @@ AttentionShape attentionShapeOf(plan::AttentionGradientOp gradient) {
   return shape;
 }
 
-int64_t flopsOf(const AttentionShape &s) {
-  bool isForward = s.kind == AttentionKind::forward;
-  int64_t products = isForward ? s.width + s.value_width : 3 * s.width + 2 * s.value_width;
-  return s.batch * s.heads * s.queries * s.keys * (2 * products + 7);
-}
-
 void createAttention(OpBuilder &builder, Location location, const AttentionShape &shape, Type element,
                      const AttentionBuffers &b) {
   AttentionShape copy = shape;

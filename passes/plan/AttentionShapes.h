@@ -9,9 +9,6 @@ namespace gpuc {
 AttentionShape attentionShapeOf(plan::AttentionOp attention);
 AttentionShape attentionShapeOf(plan::AttentionGradientOp gradient);
 
-/// Multiply-adds count two; the exponentials and what is between the products 7 for each score.
-int64_t flopsOf(const AttentionShape &shape);
-
 /// Buffers by role; those that the command has not are null.
 struct AttentionBuffers {
   mlir::Value query, key, value, mask, seed, step, result, logSumExp;

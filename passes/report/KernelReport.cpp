@@ -3,11 +3,8 @@
 #include "passes/report/KernelReport.h"
 
 #include "passes/base/Locations.h"
-#include "passes/plan/AttentionShapes.h"
-#include "passes/plan/ConvShapes.h"
 
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -36,24 +33,10 @@ template <typename Product> static SmallVector<StringRef> epilogueOf(Product pro
 }
 
 int64_t flopsOf(plan::CommandOpInterface command) {
-  return TypeSwitch<Operation *, int64_t>(command)
-      .Case([](plan::MatmulOp matmul) {
-        auto following = static_cast<int64_t>(epilogueOf(matmul).size());
-        return matmul.getBatch() * matmul.getM() * matmul.getN() * (2 * matmul.getK() + following);
-      })
-      .Case([](plan::ConvOp conv) {
-        ConvShape shape = convShapeOf(conv);
-        auto following = static_cast<int64_t>(epilogueOf(conv).size());
-        return 2 * shape.batch * shape.outputPixels() * shape.filterElements() +
-               following * plan::rangeOf(conv.getResult()).size / ir::elementBytes(conv.getElement());
-      })
-      .Case<plan::AttentionOp, plan::AttentionGradientOp>(
-          [](auto attention) { return flopsOf(attentionShapeOf(attention)); })
-      .Case([](plan::LaunchOp launch) { return flopsOf(kernelOf(launch)); })
-      .Default([](Operation *op) {
-        auto cost = dyn_cast<ir::CostOpInterface>(op);
-        return cost ? cost.getFlops() : 0;
-      });
+  if (auto launch = dyn_cast<plan::LaunchOp>(*command))
+    return flopsOf(kernelOf(launch));
+  auto cost = dyn_cast<ir::CostOpInterface>(*command);
+  return cost ? cost.getFlops() : 0;
 }
 
 static int64_t bytesOf(ValueRange values) {
@@ -182,8 +165,7 @@ llvm::json::Array workListOf(ModuleOp module) {
   llvm::json::Array list;
   for (auto program : module.getOps<plan::ProgramOp>())
     program.walk<WalkOrder::PreOrder>([&](plan::CommandOpInterface command) {
-      if (isa<plan::LaunchOp, plan::MatmulOp, plan::ConvOp, plan::AttentionOp, plan::AttentionGradientOp>(
-              *command))
+      if (isa<plan::LaunchOp, ir::CostOpInterface>(*command))
         list.push_back(describe(program, command));
     });
   return list;

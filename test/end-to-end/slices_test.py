@@ -1,6 +1,7 @@
 """A recurrent network's batch in slices that threads take side by side is the batch: the same update of each variable, but
 for the order of sums, with dropout on and padding in ragged places; and with any number of threads the same bits."""
 
+import json
 import math
 import re
 import unittest
@@ -64,8 +65,13 @@ class Slices(ToolTest):
         model, clipped = [*keys, "dtype=f64"], "--clip-norm=0.1"
         with open(self.compiled("text", model, rows, "--emit=plan", clipped), encoding="utf-8") as file:
             self.assertGreater(file.read().count("plan.sum"), 5)
-        self.compare(self.updated(self.compiled("parts", model, rows, clipped)),
+        report = "--report=" + self.path("parts.json")
+        self.compare(self.updated(self.compiled("parts", model, rows, clipped, report)),
                      self.updated(self.compiled("whole", model, rows, clipped, "-O0")), 1e-12)
+        with open(self.path("parts.json"), encoding="utf-8") as file:
+            costs = [work["flops"] for work in json.load(file)["work"] if work["kind"] == "sum"]
+        self.assertGreater(len(costs), 5)
+        self.assertGreater(min(costs), 0)
 
     def test_any_number_of_threads_gives_the_same_bits(self):
         for keys, rows, _ in MODELS:
