@@ -17,7 +17,7 @@
 #include "passes/base/TensorSizes.h"
 #include "passes/kernels/CommandForms.h"
 #include "passes/kernels/Epilogues.h"
-#include "passes/plan/AttentionShapes.h"
+#include "passes/plan/AttentionToPlan.h"
 #include "passes/plan/ConvShapes.h"
 #include "passes/plan/PartBuffers.h"
 #include "passes/plan/ScanToPlan.h"
@@ -133,7 +133,7 @@ private:
     case CommandForm::convolution:
       return convertConvolution(op, plainProduct(op, "conv"));
     case CommandForm::attention:
-      return convertAttention(op);
+      return convertAttention(*this, op, target);
     case CommandForm::repeat:
       return convertScan(*this, cast<ir::ScanOp>(op));
     case CommandForm::none:
@@ -299,88 +299,6 @@ private:
     return success();
   }
 
-  LogicalResult convertAttention(Operation *op) {
-    if (target.getKind() == plan::TargetKind::cuda)
-      return op->emitOpError(
-          "was kept whole for the host, and cuda has no kernel for it: compile the model, not "
-          "a later stage of it, with --target=cuda");
-    std::string layer = layerName(op->getLoc());
-    std::string name = layer.empty() ? "attention" : layer + ".attention";
-    auto attention = dyn_cast<ir::AttentionOp>(op);
-    return attention ? convertAttention(attention, name)
-                     : convertAttention(cast<ir::AttentionGradientOp>(op), name);
-  }
-
-  LogicalResult convertAttention(ir::AttentionOp attention, const std::string &name) {
-    AttentionShape shape = attentionShapeOf(attention);
-    AttentionBuffers b = readOperands(attention, shape);
-    b.result = writeHeads(attention.getResult(), name, shape.result);
-    b.logSumExp = bufferFor(attention.getLogSumExp(), name + ".log_sum_exp");
-    createAttention(builder, attention.getLoc(), shape, getElementTypeOrSelf(attention.getQuery()), b);
-    return success();
-  }
-
-  LogicalResult convertAttention(ir::AttentionGradientOp gradient, const std::string &name) {
-    AttentionShape shape = attentionShapeOf(gradient);
-    AttentionBuffers b = readOperands(gradient, shape);
-    b.result = readHeads(gradient.getResult(), shape.result);
-    b.logSumExp = buffers.lookup(gradient.getLogSumExp());
-    b.cotangent = readHeads(gradient.getCotangent(), shape.cotangent);
-    b.queryCotangent = writeHeads(gradient.getQueryCotangent(), name + ".query", shape.query_cotangent);
-    b.keyCotangent = writeHeads(gradient.getKeyCotangent(), name + ".key", shape.key_cotangent);
-    b.valueCotangent = writeHeads(gradient.getValueCotangent(), name + ".value", shape.value_cotangent);
-    if (shape.mask_gradient)
-      b.maskCotangent = bufferFor(gradient.getMaskCotangent(), name + ".mask");
-    if (int64_t bytes = attentionWorkspaceBytes(shape))
-      b.workspace = newBuffer(name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
-                              plan::Category::workspace, gradient.getLoc());
-    createAttention(builder, gradient.getLoc(), shape, getElementTypeOrSelf(gradient.getQuery()), b);
-    return success();
-  }
-
-  /// What attention and its gradient both read.
-  template <typename Op> AttentionBuffers readOperands(Op op, AttentionShape &shape) {
-    AttentionBuffers b;
-    b.query = readHeads(op.getQuery(), shape.query);
-    b.key = readHeads(op.getKey(), shape.key);
-    b.value = readHeads(op.getValue(), shape.value);
-    if (op.getMask())
-      b.mask = buffers.lookup(op.getMask());
-    if (dropsByCounters(op)) {
-      b.seed = useOf("seed", op.getLoc());
-      b.step = useOf("step", op.getLoc());
-    }
-    return b;
-  }
-
-  Value readHeads(Value value, AttentionLayout &layout) {
-    StridedView view = viewOf(value);
-    return rangeOfHeads(value, view, buffers.lookup(view.base), layout);
-  }
-
-  Value writeHeads(Value value, StringRef name, AttentionLayout &layout) {
-    StridedView view = viewOf(value);
-    bool isJoined = view.base.getDefiningOp<ir::ConcatOp>() && buffers.contains(view.base);
-    return rangeOfHeads(value, view, isJoined ? buffers.lookup(view.base) : bufferFor(view.base, name),
-                        layout);
-  }
-
-  /// The bytes of `buffer` from the first element of the heads to the last, and how they lie in there.
-  Value rangeOfHeads(Value value, const StridedView &view, Value buffer, AttentionLayout &layout) {
-    auto type = cast<RankedTensorType>(value.getType());
-    ArrayRef<int64_t> shape = type.getShape();
-    layout = {view.strides[0], view.strides[1], std::max(view.strides[2], shape[3])}; // one row may have any
-    int64_t elements = shape[3];
-    for (auto [extent, stride] : llvm::zip(shape.take_front(3), view.strides))
-      elements += (extent - 1) * stride;
-    if (elements == ir::elementCount(view.base.getType()))
-      return buffer;
-    OpBuilder head = declarations();
-    return plan::ViewOp::create(
-        head, value.getLoc(), bufferType, buffer, view.offset * ir::elementBytes(type.getElementType()),
-        RankedTensorType::get({elements}, type.getElementType()), ArrayRef<int64_t>());
-  }
-
   LogicalResult convertConstant(ir::ConstantOp constant) {
     auto type = cast<RankedTensorType>(constant.getType());
     ElementsAttr elements = dyn_cast<ElementsAttr>(constant.getValue());
@@ -421,7 +339,7 @@ private:
     buffer = whole;
   }
 
-  Value bufferFor(Value value, StringRef name) {
+  Value bufferFor(Value value, StringRef name) override {
     if (Value place = places.lookup(value))
       return buffers[value] = place;
     if (auto variable = variableOfValue.lookup(value))
@@ -440,7 +358,7 @@ private:
                                  IntegerAttr());
   }
 
-  Value useOf(StringRef variable, Location location) {
+  Value useOf(StringRef variable, Location location) override {
     Value &use = uses[variable];
     if (!use) {
       OpBuilder head = declarations();
