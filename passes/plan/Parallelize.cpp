@@ -41,9 +41,7 @@ public:
       if (!streams.empty() && failed(visit((*streams.begin()).getBody().front())))
         return failure();
     }
-    for (auto kernel : module_.getOps<plan::KernelOp>())
-      if (!cut_.contains(kernel))
-        setRows(kernel, {});
+    forgetRows();
     return success();
   }
 
@@ -61,7 +59,8 @@ private:
   FailureOr<bool> makeParallel(plan::RepeatOp repeat) {
     if (!mayFork(repeat))
       return false;
-    noteRows(repeat);
+    if (mayHaveRows(repeat))
+      noteRows(repeat);
     PlanParts parts(addresses_, kernels_, repeat);
     if (failed(parts.add(repeat.getBody().front())))
       return failure();
@@ -88,6 +87,16 @@ private:
                 .wasInterrupted();
   }
 
+  /// Whether all other commands have some: only then are kernels asked, which takes time.
+  bool mayHaveRows(plan::RepeatOp repeat) const {
+    return !repeat
+                .walk([&](plan::CommandOpInterface command) {
+                  const bool isOther = !isa<plan::LoopOpInterface, plan::LaunchOp>(*command);
+                  return WalkResult(failure(isOther && rowsOf(command, kernels_) == 0));
+                })
+                .wasInterrupted();
+  }
+
   /// Kernels say the rows that they have on the target.
   void noteRows(plan::RepeatOp repeat) {
     repeat.walk([&](plan::LaunchOp launch) {
@@ -110,6 +119,18 @@ private:
     kernel.setByRows(operands);
   }
 
+  /// Of kernels that no parallel cuts.
+  void forgetRows() {
+    DenseSet<Operation *> cut;
+    module_.walk([&](plan::ParallelOp parallel) {
+      if (parallel.getByRows())
+        parallel.walk([&](plan::LaunchOp launch) { cut.insert(kernels_.lookup(launch.getKernel())); });
+    });
+    for (auto kernel : module_.getOps<plan::KernelOp>())
+      if (!cut.contains(kernel))
+        setRows(kernel, {});
+  }
+
   void cutByRows(plan::RepeatOp repeat, int64_t rows) {
     size_t depth = 0;
     for (Operation *op = repeat->getParentOp(); isa<plan::LoopOpInterface>(op); op = op->getParentOp())
@@ -123,7 +144,6 @@ private:
         strides.insert(strides.begin() + depth, 0); // of the parallel, in which nothing moves
       view.setStrides(strides);
     });
-    repeat.walk([&](plan::LaunchOp launch) { cut_.insert(kernels_.lookup(launch.getKernel())); });
   }
 
   static void cutByIterations(plan::RepeatOp repeat) {
@@ -137,7 +157,7 @@ private:
   const HostTarget &target_;
   SymbolTable kernels_;
   AddressSpace addresses_;
-  DenseSet<Operation *> noted_, cut_; // kernels that say their rows, and those of which these count
+  DenseSet<Operation *> noted_; // kernels that have been asked for their rows
 };
 
 struct Parallelize : impl::ParallelizePassBase<Parallelize> {

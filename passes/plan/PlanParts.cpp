@@ -11,6 +11,23 @@ using namespace mlir;
 
 namespace gpuc {
 
+int64_t rowsOf(plan::CommandOpInterface command, const SymbolTable &kernels) {
+  return TypeSwitch<Operation *, int64_t>(command)
+      .Case([&](plan::LaunchOp launch) -> int64_t {
+        return kernels.lookup<plan::KernelOp>(launch.getKernel()).getRows().value_or(0);
+      })
+      .Case([&](plan::MatmulOp matmul) -> int64_t {
+        return rowsOfMatmul(matmul.getBatch(), matmul.getM(), matmul.getTransposeLhs(),
+                            matmul.getWorkspace() != nullptr);
+      })
+      .Case([&](plan::CopyOp copy) -> int64_t { return plan::rangeOf(copy.getTo()).size; })
+      .Case([&](plan::FillOp fill) -> int64_t {
+        return plan::rangeOf(fill.getTo()).size /
+               ir::elementBytes(cast<TypedAttr>(fill.getValue()).getType());
+      })
+      .Default(int64_t{0});
+}
+
 PlanParts::PlanParts(const AddressSpace &addresses, const SymbolTable &kernels, plan::LoopOpInterface loop)
     : addresses_(addresses), kernels_(kernels), tripCount_(loop.getTripCount()) {
   for (auto around = loop->getParentOfType<plan::LoopOpInterface>(); around;
@@ -34,7 +51,7 @@ LogicalResult PlanParts::add(plan::CommandOpInterface command) {
     counts_.pop_back();
     return added;
   }
-  const int64_t rows = rowsOf(command);
+  const int64_t rows = rowsOf(command, kernels_);
   rows_ = rows == 0 || rows_ == 1 ? 1 : std::gcd(rows_, rows);
   for (const auto &[index, operand] : llvm::enumerate(command.getCommandOperands())) {
     const plan::Range range = plan::rangeOf(operand.buffer);
@@ -53,23 +70,6 @@ LogicalResult PlanParts::add(plan::CommandOpInterface command) {
     touches_.push_back(std::move(touch));
   }
   return success();
-}
-
-int64_t PlanParts::rowsOf(plan::CommandOpInterface command) const {
-  return TypeSwitch<Operation *, int64_t>(command)
-      .Case([&](plan::LaunchOp launch) -> int64_t {
-        return kernels_.lookup<plan::KernelOp>(launch.getKernel()).getRows().value_or(0);
-      })
-      .Case([&](plan::MatmulOp matmul) -> int64_t {
-        return rowsOfMatmul(matmul.getBatch(), matmul.getM(), matmul.getTransposeLhs(),
-                            matmul.getWorkspace() != nullptr);
-      })
-      .Case([&](plan::CopyOp copy) -> int64_t { return plan::rangeOf(copy.getTo()).size; })
-      .Case([&](plan::FillOp fill) -> int64_t {
-        return plan::rangeOf(fill.getTo()).size /
-               ir::elementBytes(cast<TypedAttr>(fill.getValue()).getType());
-      })
-      .Default(int64_t{0});
 }
 
 bool PlanParts::goesByRows(plan::CommandOpInterface command, size_t operand, const OperandUse &use) const {

@@ -7,6 +7,10 @@
 
 namespace gpuc {
 
+/// The rows by which a command may be cut (runtime/plan/roles.h), of a launch those that its kernel says; 0:
+/// it is executed whole.
+int64_t rowsOf(plan::CommandOpInterface command, const mlir::SymbolTable &kernels);
+
 /// Commands that a parallel executes, or could.
 class PlanParts {
 public:
@@ -16,8 +20,7 @@ public:
   /// Adds its commands. Fails, with an error, for a buffer without a place.
   mlir::LogicalResult add(mlir::Block &commands);
 
-  /// The rows that all commands have in common, of which any divisor cuts them; 0 or 1: they cannot be cut. A
-  /// launch has those that its kernel says.
+  /// The rows that all commands have in common, of which any divisor cuts them; 0 or 1: they cannot be cut.
   int64_t rows() const { return rows_; }
 
   /// Why no one may execute such parts at once: two operands, by name. None if they may.
@@ -34,7 +37,6 @@ private:
   };
 
   mlir::LogicalResult add(plan::CommandOpInterface command);
-  int64_t rowsOf(plan::CommandOpInterface command) const;
   bool goesByRows(plan::CommandOpInterface command, size_t operand, const OperandUse &use) const;
   std::string textOf(const Touch &touch) const;
 

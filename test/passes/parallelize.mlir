@@ -1,5 +1,7 @@
 // Loops whose rows, or iterations, threads may take side by side.
 // RUN: gpuc-opt %s -plan-parallelize -plan-verify -split-input-file | FileCheck %s
+// Once more changes nothing.
+// RUN: gpuc-opt %s -plan-parallelize -plan-parallelize -plan-verify -split-input-file | FileCheck %s
 
 // Each row goes through all steps without the others. What moves does so by the repeat's strides, one level further in.
 // CHECK-LABEL: module @over_time

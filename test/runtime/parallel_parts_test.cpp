@@ -130,6 +130,17 @@ TEST(Parts, NameBothOperandsWhereTheyMeet) {
       << parallel.error();
 }
 
+TEST(Parts, LeaveTheirBufferByNoStride) {
+  for (int64_t stride : {INT64_MAX, INT64_MIN, int64_t{1} << 62, int64_t{-64}}) {
+    Parallel parallel;
+    parallel.copy({0, 0, 64, {64}}, {1, 0, 64, {stride}});
+    EXPECT_NE(
+        parallel.error().find("copy: destination at offset 0, 64 bytes, leaves buffer 'two' of 3072 bytes"),
+        std::string::npos)
+        << parallel.error();
+  }
+}
+
 // Each writes its part of a buffer of which there are two, in turn for each run, and reads what lies where
 // the second one of another part does.
 TEST(Parts, KeepToTheirPlacesInAllSlots) {
