@@ -131,9 +131,11 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, S
   passes.addPass(createFuseLinearLossesPass());
   // Before derivatives are taken: the backward pass is of the precision of the forward pass.
   passes.addPass(createMixedPrecisionPass({options.target}));
-  // What the recipe wants to be differentiated; from here on it is a gradient like any other.
+  // Derivatives are taken of whole ops: a composite's own is better than its definition's. The model's own
+  // come first: which variables the loss depends on is seen once they are there.
+  passes.addPass(createAutodiffPass());
+  // What the recipe wants to be differentiated is a gradient like any other.
   passes.addPass(createDifferentiateLossPass());
-  // Derivatives are taken of whole ops: a composite's own is better than its definition's.
   passes.addPass(createAutodiffPass());
   // The step over all parts of the batch, evaluation, prediction and initialisation as functions of their
   // own.

@@ -113,6 +113,10 @@ class DifferentiateLossPass : public impl::DifferentiateLossPassBase<Differentia
     queue.insert(copy.getBody().front().getTerminator()->getOperand(0));
     for (size_t next = 0; next < queue.size(); ++next) {
       Operation *op = queue[next].getDefiningOp();
+      if (auto gradient = dyn_cast_or_null<ir::GradientOp>(op))
+        return gradient.emitOpError(
+            "does not say yet which variables matter to it: gpuc-autodiff comes before "
+            "gpuc-differentiate-loss");
       if (auto read = dyn_cast_or_null<ir::ReadOp>(op))
         reached.insert(read.getVariable());
       else if (op && !isa<ir::StopGradientOp>(op))

@@ -39,3 +39,22 @@ gpuc.variable @w : tensor<2xf32> init ones
 func.func private @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
 // expected-error @below {{trains by @loss, which has no body in this module}}
 gpuc.recipe { loss = @loss, optimizer = sgd }
+
+// -----
+
+// Whether the loss depends on @w is not seen before the gradient is expanded.
+gpuc.variable @w : tensor<2xf32> init ones
+func.func private @energy() -> tensor<f32> {
+  %w = gpuc.read @w : tensor<2xf32>
+  %0 = gpuc.sum %w dims [0] : (tensor<2xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+func.func @loss() -> (tensor<f32>, tensor<f32>) {
+  // expected-error @below {{does not say yet which variables matter to it: gpuc-autodiff comes before gpuc-differentiate-loss}}
+  %e, %g = gpuc.gradient @energy() wrt [@w] : () -> (tensor<f32>, tensor<2xf32>)
+  return %e, %e : tensor<f32>, tensor<f32>
+}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = sgd
+}
