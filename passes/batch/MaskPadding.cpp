@@ -5,6 +5,8 @@
 // (LossOpInterface) that has no mask of its own gets the mask iota < rows. A function without losses is left
 // alone: padding it is for the runtime to refuse.
 //
+// So do functions whose gradient such a function takes, if there are losses in them.
+//
 // A loss over more rows than the batch (the tokens of a batch of sentences) is taken to hold each sample's
 // rows together.
 //
@@ -14,6 +16,8 @@
 #include "passes/Passes.h"
 #include "passes/base/Entries.h"
 #include "passes/base/Inline.h"
+
+#include "llvm/ADT/SetVector.h"
 
 namespace gpuc {
 #define GEN_PASS_DEF_MASKPADDINGPASS
@@ -82,10 +86,32 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
     return losses;
   }
 
+  /// Whether there are losses without a mask in the function, or in those that it uses.
+  static bool countsRows(func::FuncOp function) {
+    llvm::SetVector<func::FuncOp> functions;
+    functions.insert(function);
+    for (size_t next = 0; next < functions.size(); ++next) {
+      func::FuncOp current = functions[next];
+      if (!unmaskedLosses(current).empty())
+        return true;
+      current.walk([&](Operation *op) {
+        FlatSymbolRefAttr callee;
+        if (auto call = dyn_cast<func::CallOp>(op))
+          callee = call.getCalleeAttr();
+        else if (auto gradient = dyn_cast<ir::GradientOp>(op))
+          callee = gradient.getCalleeAttr();
+        if (auto used =
+                callee ? SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, callee) : func::FuncOp())
+          functions.insert(used);
+      });
+    }
+    return false;
+  }
+
   /// Adds the argument, if there are losses for it.
   static LogicalResult maskLosses(func::FuncOp function, int64_t batch) {
     SmallVector<ir::LossOpInterface> losses = unmaskedLosses(function);
-    if (losses.empty() || argumentOfRole(function, kRowsRole))
+    if (!countsRows(function) || argumentOfRole(function, kRowsRole))
       return success();
     Builder attributes(function.getContext());
     auto count = RankedTensorType::get({}, attributes.getI32Type());
@@ -103,6 +129,30 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
                                              << batch << ": give it a mask for rows that are padding";
       loss.setRowMask(buildMask(loss, function.getArgument(end), batch));
     }
+    SmallVector<ir::GradientOp> gradients;
+    function.walk([&](ir::GradientOp gradient) { gradients.push_back(gradient); });
+    for (ir::GradientOp gradient : gradients)
+      if (failed(maskGradient(gradient, function.getArgument(end), batch)))
+        return failure();
+    return success();
+  }
+
+  /// Has the gradient be taken of a copy of its function that is told the rows.
+  static LogicalResult maskGradient(ir::GradientOp gradient, Value rows, int64_t batch) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(gradient, gradient.getCalleeAttr());
+    if (!countsRows(callee) || argumentOfRole(callee, kRowsRole))
+      return success();
+    func::FuncOp copy = callee.clone();
+    copy.setPrivate();
+    copy.setName((callee.getName() + "_of_rows").str());
+    SymbolTable(callee->getParentOfType<ModuleOp>()).insert(copy); // under a name of its own
+    if (failed(inlineCalls(copy)) || failed(maskLosses(copy, batch)))
+      return failure();
+    if (gradient->getBlock() != &gradient->getParentOfType<func::FuncOp>().getBody().front())
+      return gradient.emitOpError(
+          "stands in a loop, and is of losses: give these a mask for rows that are padding");
+    gradient.setCallee(copy.getName());
+    gradient.getInputsMutable().append(rows);
     return success();
   }
 
