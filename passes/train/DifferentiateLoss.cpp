@@ -29,11 +29,24 @@ class DifferentiateLossPass : public impl::DifferentiateLossPassBase<Differentia
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (auto recipe : module.getOps<ir::RecipeOp>()) {
-      if (!recipe.getOptimizer() || module.lookupSymbol("gradients"))
-        continue; // Nothing is trained, or this is the output of an earlier run.
+      if (!recipe.getOptimizer())
+        continue;
+      if (Operation *gradients = module.lookupSymbol("gradients")) {
+        if (isOurs(gradients))
+          continue; // This is the output of an earlier run.
+        return gradients->emitOpError(
+                   "is named @gradients, as gpuc-differentiate-loss names what it makes: rename it"),
+               signalPassFailure();
+      }
       if (failed(addGradients(module, recipe)))
         return signalPassFailure();
     }
+  }
+
+  /// Its results say of which variables they are gradients.
+  static bool isOurs(Operation *gradients) {
+    auto function = dyn_cast<func::FuncOp>(gradients);
+    return function && function.getNumResults() > 2 && function.getResultAttr(2, "gpuc.variable");
   }
 
   static LogicalResult addGradients(ModuleOp module, ir::RecipeOp recipe) {

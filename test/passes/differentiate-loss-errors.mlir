@@ -58,3 +58,21 @@ gpuc.recipe {
   loss = @loss,
   optimizer = sgd
 }
+
+// -----
+
+// A function of the model's own.
+gpuc.variable @w : tensor<2xf32> init ones
+// expected-error @below {{is named @gradients, as gpuc-differentiate-loss names what it makes: rename it}}
+func.func @gradients(%x: tensor<2xf32>) -> tensor<2xf32> {
+  return %x : tensor<2xf32>
+}
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = sgd
+}
