@@ -1,8 +1,6 @@
 #include "runtime/plan/footprint.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <numeric>
 
 namespace gpuc {
 
@@ -22,26 +20,12 @@ ByteRange overLoops(ByteRange first, std::span<const Loop> loops) {
   return first;
 }
 
-std::vector<Loop> loopsOf(const fb::Operand& operand, std::span<const uint64_t> counts, uint32_t outermost) {
+std::vector<Loop> loopsOf(const fb::Operand& operand, std::span<const uint64_t> counts) {
   std::vector<Loop> loops;
   loops.reserve(counts.size());
   for (uint32_t d = 0; d < counts.size(); ++d)
-    loops.push_back({strideOf(operand, outermost + d), static_cast<int64_t>(counts[d])});
+    loops.push_back({strideOf(operand, d), static_cast<int64_t>(counts[d])});
   return loops;
-}
-
-Footprint footprintOf(const fb::Plan& plan, const fb::Operand& operand, std::span<const uint64_t> counts,
-                      uint32_t outermost) {
-  const fb::Buffer& buffer = *plan.buffers()->Get(operand.buffer());
-  const auto begin = static_cast<int64_t>(buffer.offset() + operand.offset());
-  const auto size = static_cast<int64_t>(operand.size());
-  std::vector<Loop> loops = loopsOf(operand, counts, outermost);
-  loops.push_back({static_cast<int64_t>(buffer.slot_stride()), static_cast<int64_t>(plan.input_slots())});
-  Footprint footprint = {overLoops({begin, begin + size}, loops), size, 0};
-  for (Loop loop : loops)
-    if (loop.count > 1)  // a stride that is never taken may be any number
-      footprint.step = std::gcd(footprint.step, std::abs(loop.stride));
-  return footprint;
 }
 
 }  // namespace gpuc

@@ -1,4 +1,4 @@
-// Which bytes of the arena an operand touches, over the iterations of the repeats around it and the slots of
+// Which bytes of the arena an operand touches over the iterations of the loops around it, or the slots of
 // inputs. verify_programs.cpp, which believes nothing of the file yet, computes the same in wider numbers.
 #pragma once
 
@@ -30,20 +30,7 @@ int64_t reachOf(Loop loop);
 /// The smallest range that holds `first` in all iterations of the loops.
 ByteRange overLoops(ByteRange first, std::span<const Loop> loops);
 
-/// How an operand moves with the repeats around it, whose `counts` are outermost first, and of which the
-/// first takes the stride of depth `outermost`.
-std::vector<Loop> loopsOf(const fb::Operand& operand, std::span<const uint64_t> counts,
-                          uint32_t outermost = 0);
-
-/// All that an operand ever touches.
-struct Footprint {
-  ByteRange bytes;
-  int64_t size;  // touched at a time
-  int64_t step;  // the places of these differ by multiples of it; 0: there is one
-};
-
-/// In any slot of an input, and with `counts` and `outermost` as above.
-Footprint footprintOf(const fb::Plan& plan, const fb::Operand& operand, std::span<const uint64_t> counts,
-                      uint32_t outermost = 0);
+/// How an operand moves with the loops around it, whose `counts` are outermost first.
+std::vector<Loop> loopsOf(const fb::Operand& operand, std::span<const uint64_t> counts);
 
 }  // namespace gpuc
