@@ -27,7 +27,7 @@ def Gpuc_Dialect : Dialect {
     - (inferred_C1) Where operands and attributes determine the result's type, it is that.
 
     - (tf32_C1) The mark `gpuc.tf32` of an op has no value.
-    - (tf32_C2) It stands at products, convolutions, attention and linear losses of f32. Their operands are rounded to
+    - (tf32_C2) It stands at ops of f32 that multiply matrices, or whose definition does. Their operands are rounded to
       TF32 before they are multiplied, where the target has units for that (`gpuc-mixed-precision`).
 
     - (partition_C1) The attribute `gpuc.partition` is a `#gpuc.partition`.

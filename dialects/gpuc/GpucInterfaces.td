@@ -43,6 +43,24 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
   ];
 }
 
+def ProductOpInterface : OpInterface<"ProductOpInterface"> {
+  let cppNamespace = "::gpuc::ir";
+  let description = [{
+    Matrices, or images and filters, multiplied: a command of its own, which may do what follows each element of the result.
+  }];
+  let methods = [
+    InterfaceMethod<"The result's dimension along which a layer's bias has an element each: columns, or channels; none of a "
+                    "gradient that no bias follows.",
+      "::std::optional<int64_t>", "getBiasDimension", (ins), [{}], [{ return ::std::nullopt; }]>,
+    InterfaceMethod<"Whether the result may be the cotangent of what relu gave.",
+      "bool", "mayBeInputCotangent", (ins), [{}], [{ return false; }]>,
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Whether a layer, or the derivative of one with respect to its input, is such a product.
+    bool isOfLayer() { return $_op.getBiasDimension() || $_op.mayBeInputCotangent(); }
+  }];
+}
+
 def RandomOpInterface : OpInterface<"RandomOpInterface"> {
   let cppNamespace = "::gpuc::ir";
   let description = [{

@@ -21,6 +21,15 @@ class Gpuc_ShapeOp<string mnemonic, list<Trait> traits = [], list<string> costs 
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 def Composite : DeclareOpInterfaceMethods<CompositeOpInterface>;
 
+/// The op, or its definition, multiplies matrices.
+def MultipliesMatrices : NativeOpTrait<"MultipliesMatrices"> {
+  let cppNamespace = "::gpuc::ir";
+}
+
+/// A product; `methods` are those of ProductOpInterface that it defines itself.
+class Product<list<string> methods = []>
+    : TraitList<[MultipliesMatrices, DeclareOpInterfaceMethods<ProductOpInterface, methods>]>;
+
 /// Result types follow from the operands. Verified before MLIR's own check, which would add a second, empty message.
 def InferredTypes : NativeOpTrait<"InferredTypes"> {
   let cppNamespace = "::gpuc::ir";

@@ -25,6 +25,16 @@ namespace gpuc::ir {
 template <typename ConcreteType>
 class Pointwise : public mlir::OpTrait::TraitBase<ConcreteType, Pointwise> {};
 
+/// The op, or its definition, multiplies matrices.
+template <typename ConcreteType>
+class MultipliesMatrices : public mlir::OpTrait::TraitBase<ConcreteType, MultipliesMatrices> {};
+
+/// `batch` products of m x k and k x n elements.
+struct ProductExtents {
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+  bool operator==(const ProductExtents &) const = default;
+};
+
 /// `value` as a number of the element type.
 mlir::TypedAttr splatNumber(mlir::Type element, double value);
 

@@ -7,9 +7,12 @@ using namespace mlir;
 namespace gpuc::ir {
 
 bool holdsF32Products(Operation *op) {
-  return isa<MatmulOp, Conv2dOp, Conv2dInputGradientOp, Conv2dFilterGradientOp, AttentionOp,
-             AttentionGradientOp, LinearCrossEntropyOp, LinearCrossEntropyGradientOp, LinearAccuracyOp>(op) &&
-         getElementTypeOrSelf(op->getOperand(0)).isF32();
+  return op->hasTrait<MultipliesMatrices>() && getElementTypeOrSelf(op->getOperand(0)).isF32();
+}
+
+bool multipliesOnTensorCores(Operation *op) {
+  Type element = getElementTypeOrSelf(op->getOperand(0));
+  return element.isF16() || element.isBF16() || isTf32(op);
 }
 
 void markTf32(Operation *op) {

@@ -14,8 +14,11 @@ namespace gpuc::ir {
 
 constexpr llvm::StringLiteral kTf32Attr = "gpuc.tf32";
 
-/// Whether the op multiplies matrices of f32: a product, a convolution, or an op whose definition holds some.
+/// Whether the op, or its definition, multiplies matrices of f32.
 bool holdsF32Products(mlir::Operation *op);
+
+/// Whether tensor cores multiply what the op multiplies: f16, bf16, or f32 that may be rounded.
+bool multipliesOnTensorCores(mlir::Operation *op);
 
 /// What the dialect's description says of the mark.
 llvm::LogicalResult verifyTf32(mlir::Operation *op, mlir::Attribute mark);

@@ -1,4 +1,4 @@
-//===- Windows.h - Where the windows of convolutions and poolings lie -------===//
+//===- Windows.h - Where windows lie in images ------------------------------===//
 #pragma once
 
 #include "dialects/gpuc/GpucOps.h"
@@ -74,33 +74,9 @@ inline constexpr int64_t kToChannelsLast[] = {0, 2, 3, 1}, kToChannelsFirst[] = 
 /// The type with its dimensions in that order; of rank 4.
 mlir::RankedTensorType permuted(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> permutation);
 
-/// The type of conv2d's result, or an error that speaks of `op`. The window is the filter's: `numbers.window`
-/// is not read.
-mlir::FailureOr<mlir::RankedTensorType> inferConv2d(std::optional<mlir::Location> location,
-                                                    llvm::StringRef op, mlir::RankedTensorType input,
-                                                    mlir::RankedTensorType filter, WindowNumbers numbers,
-                                                    int64_t groups);
-
 /// The type of what a pooling of `image` gives, or an error that speaks of `op`.
 mlir::FailureOr<mlir::RankedTensorType> inferPooling(std::optional<mlir::Location> location,
                                                      llvm::StringRef op, mlir::RankedTensorType image,
                                                      const WindowNumbers &numbers);
-
-/// One of the three convolutions, by what each operand and result is to conv2d itself. The types are those of
-/// (N, C, H, W), even if the channels lie last.
-struct Convolution {
-  mlir::RankedTensorType input, filter, result;
-  Windows2d windows;
-  int64_t groups;
-  bool channelsLast;
-};
-/// conv2d and its two gradients.
-inline bool isConvolution(mlir::Operation *op) {
-  return llvm::isa<Conv2dOp, Conv2dInputGradientOp, Conv2dFilterGradientOp>(op);
-}
-
-Convolution convolutionOf(Conv2dOp op);
-Convolution convolutionOf(Conv2dInputGradientOp op);
-Convolution convolutionOf(Conv2dFilterGradientOp op);
 
 } // namespace gpuc::ir

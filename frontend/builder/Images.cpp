@@ -4,7 +4,7 @@
 
 #include "frontend/builder/Graph.h"
 
-#include "dialects/gpuc/Windows.h"
+#include "dialects/gpuc/Convolutions.h"
 
 #include "llvm/Support/FormatVariadic.h"
 

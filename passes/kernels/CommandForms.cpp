@@ -2,7 +2,6 @@
 
 #include "passes/kernels/CommandForms.h"
 
-#include "dialects/gpuc/Windows.h"
 #include "passes/base/AttentionViews.h"
 
 using namespace mlir;
@@ -12,10 +11,8 @@ namespace gpuc {
 std::optional<CommandForm> commandFormOf(Operation *op) {
   if (isa<ir::FusedOp>(op))
     return CommandForm::launch;
-  if (isa<ir::MatmulOp>(op))
-    return CommandForm::matmul;
-  if (ir::isConvolution(op))
-    return CommandForm::convolution;
+  if (isa<ir::ProductOpInterface>(op))
+    return CommandForm::product;
   if (isAttention(op))
     return CommandForm::attention;
   if (isa<ir::ScanOp>(op))

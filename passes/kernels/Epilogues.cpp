@@ -31,14 +31,6 @@ namespace {
 
 ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
-/// The dimension of the product's result along which a bias has an element each: columns, or channels.
-int64_t biasDimension(Operation *product) {
-  if (isa<ir::MatmulOp>(product))
-    return cast<RankedTensorType>(product->getResultTypes().front()).getRank() - 1;
-  auto convolution = dyn_cast<ir::Conv2dOp>(product);
-  return convolution && convolution.getChannelsLast() ? 3 : 1;
-}
-
 /// Part of a vector, without gaps.
 bool isRange(Operation *op) {
   auto slice = dyn_cast<ir::SliceOp>(op);
@@ -48,8 +40,9 @@ bool isRange(Operation *op) {
 /// What `value` repeats along all dimensions but the bias's; null if it is no bias of the product.
 ir::BroadcastOp biasOf(Operation *product, Value value) {
   auto broadcast = value.getDefiningOp<ir::BroadcastOp>();
-  bool isBias = broadcast && broadcast.getDims() == ArrayRef(biasDimension(product)) &&
-                shapeOf(broadcast.getOperand())[0] == shapeOf(value)[biasDimension(product)] &&
+  const int64_t dim = *cast<ir::ProductOpInterface>(product).getBiasDimension();
+  bool isBias = broadcast && broadcast.getDims() == ArrayRef(dim) &&
+                shapeOf(broadcast.getOperand())[0] == shapeOf(value)[dim] &&
                 !broadcast.getOperand().getDefiningOp<ir::ConstantOp>();
   return isBias ? broadcast : ir::BroadcastOp();
 }
@@ -212,7 +205,7 @@ class EpiloguesPass : public impl::EpiloguesPassBase<EpiloguesPass> {
 std::optional<Epilogue> epilogueOf(ir::FusedOp fused) {
   Epilogue epilogue;
   for (Operation &op : fused.getBody().front().without_terminator()) {
-    if (isa<ir::MatmulOp, ir::Conv2dOp, ir::Conv2dInputGradientOp>(op))
+    if (isa<ir::ProductOpInterface>(op))
       epilogue.product = &op;
     else if (isa<ir::ReluOp>(op))
       epilogue.relu = true;
@@ -224,27 +217,28 @@ std::optional<Epilogue> epilogueOf(ir::FusedOp fused) {
   return epilogue.product ? std::optional(epilogue) : std::nullopt;
 }
 
-bool takesBias(plan::TargetKind target, Operation *product) {
-  if (!isa<ir::MatmulOp, ir::Conv2dOp>(product))
-    return false;
-  if (target == plan::TargetKind::host)
-    return true;
-  return !getElementTypeOrSelf(product->getResult(0)).isF64();
+/// Whether a layer's bias may follow the op.
+static bool isLayer(Operation *op) {
+  auto product = dyn_cast<ir::ProductOpInterface>(op);
+  return product && product.getBiasDimension();
 }
 
-// cuBLASLt and cuDNN have none of this for f64, and cuDNN no engine for a convolution with relu right behind
-// it.
+bool takesBias(plan::TargetKind target, Operation *product) {
+  return isLayer(product) &&
+         (target == plan::TargetKind::host || !getElementTypeOrSelf(product->getResult(0)).isF64());
+}
+
+// cuBLASLt and cuDNN have none of this for f64, and cuDNN no engine with relu right behind the product.
 bool takesRelu(plan::TargetKind target, Operation *product, bool behindBias) {
-  if (target == plan::TargetKind::host)
-    return isa<ir::MatmulOp, ir::Conv2dOp>(product);
-  if (isa<ir::Conv2dOp>(product))
-    return behindBias;
-  return isa<ir::MatmulOp>(product) && !getElementTypeOrSelf(product->getResult(0)).isF64();
+  if (target == plan::TargetKind::host || !isLayer(product))
+    return isLayer(product);
+  return isa<ir::MatmulOp>(product) ? !getElementTypeOrSelf(product->getResult(0)).isF64() : behindBias;
 }
 
 // cuBLASLt's gradient of relu reads bits that its relu has written, which would be kept beside relu's result.
-bool takesMask(plan::TargetKind target, Operation *product) {
-  return target == plan::TargetKind::host && isa<ir::MatmulOp, ir::Conv2dInputGradientOp>(product);
+bool takesMask(plan::TargetKind target, Operation *op) {
+  auto product = dyn_cast<ir::ProductOpInterface>(op);
+  return target == plan::TargetKind::host && product && product.mayBeInputCotangent();
 }
 
 bool mayUpdateInPlace(ir::FusedOp fused, unsigned argument, unsigned result) {

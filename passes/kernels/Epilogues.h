@@ -12,9 +12,9 @@ namespace gpuc {
 /// or 0 where the mask is 0 or less. Made of the region of a gpuc.fused by gpuc-epilogues; its values are the
 /// region's.
 struct Epilogue {
-  mlir::Operation *product = nullptr; ///< A matmul, a convolution or an input's gradient.
-  mlir::Value bias;                   ///< An argument, a slice of one, or null; of the result's columns,
-                                      ///< of a convolution's channels.
+  mlir::Operation *product = nullptr; ///< A ProductOpInterface.
+  mlir::Value bias;                   ///< An argument, a slice of one, or null; of the result's columns, or
+                                      ///< channels.
   mlir::Value mask;                   ///< An argument, or null.
   bool relu = false;
 };

@@ -29,7 +29,6 @@
 #include "passes/kernels/FuseCost.h"
 
 #include "dialects/gpuc/ScanParts.h"
-#include "dialects/gpuc/Windows.h"
 #include "passes/Passes.h"
 #include "passes/base/AttentionViews.h"
 #include "passes/base/Target.h"

@@ -13,7 +13,6 @@
 #include "passes/base/AttentionViews.h"
 #include "passes/kernels/Epilogues.h"
 
-#include "dialects/gpuc/Windows.h"
 #include "passes/plan/ScanToPlan.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -91,8 +90,7 @@ private:
   /// Whether the op may write the variable's bytes while it reads them, and no other variable takes the same
   /// value.
   bool canWrite(Operation *producer, ir::AssignOp assign) {
-    if (!producer || !(isa<ir::FusedOp, ir::MatmulOp>(producer) || ir::isConvolution(producer)) ||
-        taken.contains(assign.getValue()))
+    if (!producer || !isa<ir::FusedOp, ir::ProductOpInterface>(producer) || taken.contains(assign.getValue()))
       return false;
     unsigned result = cast<OpResult>(assign.getValue()).getResultNumber();
     for (OpOperand &operand : producer->getOpOperands()) {

@@ -63,7 +63,8 @@ static bool comesOfProduct(Value value, int depth) {
     return comesOfProduct(op->getOperand(0), depth - 1);
   if (isa<ir::AddOp>(op))
     return comesOfProduct(op->getOperand(0), depth - 1) || comesOfProduct(op->getOperand(1), depth - 1);
-  return isa<ir::MatmulOp, ir::Conv2dOp, ir::Conv2dInputGradientOp>(op);
+  auto product = dyn_cast<ir::ProductOpInterface>(op);
+  return product && product.isOfLayer();
 }
 
 bool comesOfProduct(Value value) { return comesOfProduct(value, /*depth=*/8); }

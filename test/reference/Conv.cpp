@@ -1,6 +1,6 @@
 //===- Conv.cpp - Convolution and pooling ------------------------------------===//
 
-#include "dialects/gpuc/Windows.h"
+#include "dialects/gpuc/Convolutions.h"
 #include "test/reference/OpTable.h"
 
 #include <cmath>

@@ -4,7 +4,7 @@
 include "dialects/gpuc/GpucOpBase.td"
 
 class Gpuc_Attention<string mnemonic, list<Trait> traits>
-    : Gpuc_PureOp<mnemonic, traits # [Differentiable, Composite], ["getFlops"]> {
+    : Gpuc_PureOp<mnemonic, traits # [Differentiable, Composite, MultipliesMatrices], ["getFlops"]> {
   let hasVerifier = 1;
   code shared = [{
     /// What each score is multiplied by: `scale`, or 1 / sqrt of the length of a key.

@@ -45,6 +45,14 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
 
 bool MatmulOp::hasSharedRhs() { return shapeOf(getRhs()).size() < shapeOf(getLhs()).size(); }
 
+ProductExtents MatmulOp::getExtents() {
+  auto [m, k] = matrixExtents(getLhs(), getTransposeLhs());
+  ProductExtents extents{.m = m, .n = shapeOf(getResult()).back(), .k = k};
+  for (int64_t extent : shapeOf(getResult()).drop_back(2))
+    (hasSharedRhs() ? extents.m : extents.batch) *= extent;
+  return extents;
+}
+
 int64_t MatmulOp::getFlops() {
   int64_t inner = matrixExtents(getLhs(), getTransposeLhs()).second;
   return 2 * elementCount(getType()) * (ShapedType::isDynamic(inner) ? 1 : inner);

@@ -3,7 +3,8 @@
 
 include "dialects/gpuc/GpucOpBase.td"
 
-def MatmulOp : Gpuc_PureOp<"matmul", [Differentiable, Infer], ["getFlops"]> {
+def MatmulOp
+    : Gpuc_PureOp<"matmul", [Differentiable, Infer, Product<["getBiasDimension", "mayBeInputCotangent"]>], ["getFlops"]> {
   let summary = "Matrix product of the last two dimensions, batched over the leading ones";
   let description = [{
     `transpose` before an operand says that its last two dimensions are stored the other way round. The leading
@@ -33,6 +34,13 @@ def MatmulOp : Gpuc_PureOp<"matmul", [Differentiable, Infer], ["getFlops"]> {
   let extraClassDeclaration = [{
     /// Whether rhs is one matrix for all leading indices of lhs.
     bool hasSharedRhs();
+
+    /// Of static shapes. With one rhs for all, the rows of all matrices are those of one.
+    ProductExtents getExtents();
+  }];
+  let extraClassDefinition = [{
+    ::std::optional<int64_t> $cppClass::getBiasDimension() { return getType().getRank() - 1; }
+    bool $cppClass::mayBeInputCotangent() { return true; }
   }];
 }
 

@@ -1,5 +1,6 @@
 //===- ConvOps.cpp - Types, costs and derivatives of convolutions -----------===//
 
+#include "dialects/gpuc/Convolutions.h"
 #include "dialects/gpuc/VjpHelpers.h"
 #include "dialects/gpuc/ops/WindowChecks.h"
 

@@ -22,7 +22,7 @@ class Gpuc_Convolution<string mnemonic, string lhs, string rhs, list<Trait> trai
   }];
 }
 
-def Conv2dOp : Gpuc_Convolution<"conv2d", "input", "filter", [Infer]> {
+def Conv2dOp : Gpuc_Convolution<"conv2d", "input", "filter", [Infer, Product<["getBiasDimension"]>]> {
   let summary = "Convolution of images with a filter, as torch.nn.functional.conv2d";
   let description = [{
     A cross-correlation, as every framework's convolution is [Dumoulin and Visin 2016, A guide to convolution arithmetic
@@ -52,9 +52,10 @@ def Conv2dOp : Gpuc_Convolution<"conv2d", "input", "filter", [Infer]> {
     - (conv_C4) The dilated filter fits into the padded input, and no extent is 0 or as large as 2³¹.
   }];
   let arguments = !con((ins Gpuc_FloatTensor:$input, Gpuc_FloatTensor:$filter), numbers);
+  let extraClassDefinition = "::std::optional<int64_t> $cppClass::getBiasDimension() { return getChannelsLast() ? 3 : 1; }";
 }
 
-def Conv2dInputGradientOp : Gpuc_Convolution<"conv2d_input_gradient", "cotangent", "filter"> {
+def Conv2dInputGradientOp : Gpuc_Convolution<"conv2d_input_gradient", "cotangent", "filter", [Product<["mayBeInputCotangent"]>]> {
   let summary = "The cotangent of conv2d's input; the transposed convolution";
   let description = [{
     dx[n, g·C/groups + c, h, v] = Σ cotangent[n, o, p, q] · w[o, c, i, j] over all o of the group g and all p, q, i, j with
@@ -71,10 +72,11 @@ def Conv2dInputGradientOp : Gpuc_Convolution<"conv2d_input_gradient", "cotangent
     ```
   }];
   let arguments = !con((ins Gpuc_FloatTensor:$cotangent, Gpuc_FloatTensor:$filter), numbers);
+  let extraClassDefinition = "bool $cppClass::mayBeInputCotangent() { return true; }";
   let hasVerifier = 1;
 }
 
-def Conv2dFilterGradientOp : Gpuc_Convolution<"conv2d_filter_gradient", "cotangent", "input"> {
+def Conv2dFilterGradientOp : Gpuc_Convolution<"conv2d_filter_gradient", "cotangent", "input", [Product<>]> {
   let summary = "The cotangent of conv2d's filter";
   let description = [{
     dw[o, c, i, j] = Σ cotangent[n, o, p, q] · x[n, g·C/groups + c, p·sh - top + i·dh, q·sw - left + j·dw] over all n, p and q,

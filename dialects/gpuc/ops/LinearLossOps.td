@@ -5,7 +5,7 @@ include "dialects/gpuc/GpucOpBase.td"
 
 /// What is counted of logits that a linear layer makes, a chunk of rows at a time: the logits are never stored whole.
 class Gpuc_LinearLoss<string mnemonic, list<Trait> traits = []>
-    : Gpuc_PureOp<mnemonic, traits # [Composite, Infer, AttrSizedOperandSegments], ["getFlops"]> {
+    : Gpuc_PureOp<mnemonic, traits # [Composite, Infer, AttrSizedOperandSegments, MultipliesMatrices], ["getFlops"]> {
   dag layer = (ins Gpuc_FloatTensor:$hidden, Gpuc_FloatTensor:$weight, Optional<Gpuc_FloatTensor>:$bias,
                    Gpuc_IndexTensor:$labels);
   dag mask = (ins Optional<Gpuc_BoolTensor>:$mask);

@@ -1,4 +1,4 @@
-//===- WindowChecks.h - What convolutions and poolings check of their windows ===//
+//===- WindowChecks.h - What ops check of their windows ---------------------===//
 //
 // Internal to the dialect.
 //
