@@ -59,10 +59,6 @@ def Plan_TargetKind : Plan_Enum<"TargetKind", "Where a plan runs", [
   Plan_EnumCase<"host", 0>, Plan_EnumCase<"cuda", 1>]>;
 def Plan_TargetKindAttr : EnumAttr<Plan_Dialect, Plan_TargetKind, "target_kind">;
 
-def Plan_ConvKind : Plan_Enum<"ConvKind", "Which of the three convolutions", [
-  Plan_EnumCase<"forward", 0>, Plan_EnumCase<"input_gradient", 1>, Plan_EnumCase<"filter_gradient", 2>]>;
-def Plan_ConvKindAttr : EnumAttr<Plan_Dialect, Plan_ConvKind, "conv_kind">;
-
 def Plan_TargetAttr : AttrDef<Plan_Dialect, "Target"> {
   let mnemonic = "target";
   let summary = "The device that a plan is made for";
@@ -109,6 +105,27 @@ def CommandOpInterface : OpInterface<"CommandOpInterface"> {
       return ::gpuc::plan::buffersOf($_op.getCommandOperands(), ::gpuc::isWritten);
     }
   }];
+}
+
+def LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
+  let cppNamespace = "::gpuc::plan";
+  let description = "A command that a library computes.";
+  let methods = [
+    InterfaceMethod<"Its name, by which the plan's file lists it; empty where the target has none.", "::llvm::StringRef",
+                    "getLibrary", (ins "::gpuc::plan::TargetKind":$target)>,
+  ];
+}
+
+def ProductCommand : OpInterface<"ProductOpInterface"> {
+  let cppNamespace = "::gpuc::plan";
+  let description = "A product of matrices, or of images and filters, and what follows each element of it.";
+  let methods = [
+    InterfaceMethod<"Of the result's elements.", "::mlir::Type", "getElement">,
+    InterfaceMethod<"What is added, a vector, or null.", "::mlir::Value", "getBias">,
+    InterfaceMethod<"Whether max(…, 0) is taken.", "bool", "getRelu">,
+    InterfaceMethod<"Where an element is 0 or less, the result is 0; null for nowhere.", "::mlir::Value", "getMask">,
+    InterfaceMethod<"Whether f32 is rounded to TF32.", "bool", "getTf32">,
+  ];
 }
 
 def LoopOpInterface : OpInterface<"LoopOpInterface"> {

@@ -2,8 +2,6 @@
 
 #include "dialects/plan/PlanOps.h"
 
-#include "runtime/plan/cost.h"
-
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -267,142 +265,6 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
   return success();
 }
 
-/// TF32 is how f32 is multiplied.
-template <typename Op> static LogicalResult verifyTf32(Op op) {
-  if (op.getTf32() && !op.getElement().isF32())
-    return op.emitOpError("rounds f32 to TF32, but its elements are ") << op.getElement();
-  return success();
-}
-
-LogicalResult ConvOp::verify() {
-  if (failed(verifyTf32(*this)))
-    return failure();
-  if (getInput().size() != 3 || getFilter().size() != 4 || getOutput().size() != 3 ||
-      getStrides().size() != 2 || getPadding().size() != 4 || getDilation().size() != 2)
-    return emitOpError(
-        "wants input [C, H, W], filter [O, C / groups, kh, kw], output [O, OH, OW], two strides, four "
-        "paddings and two dilations");
-  auto check = [&](Value buffer, StringRef name, ArrayRef<int64_t> extents, int64_t count) -> LogicalResult {
-    int64_t has = rangeOf(buffer).size,
-            needs = saturatingProduct({count, ir::elementBytes(getElement()), saturatingProduct(extents)});
-    if (has == needs)
-      return success();
-    return emitOpError() << name << " has " << has << " bytes, " << count << " x [" << extents << "] take "
-                         << needs;
-  };
-  int64_t batch = getBatch();
-  struct Role {
-    StringRef name;
-    ArrayRef<int64_t> extents;
-    int64_t count;
-  };
-  Role input{"input", getInput(), batch}, filter{"filter", getFilter(), 1},
-      output{"output", getOutput(), batch};
-  Role roles[3][3] = {{input, filter, output}, {output, filter, input}, {output, input, filter}};
-  const Value buffers[] = {getLhs(), getRhs(), getResult()};
-  for (auto [buffer, role] : llvm::zip_equal(buffers, roles[static_cast<size_t>(getKind())]))
-    if (failed(check(buffer, role.name, role.extents, role.count)))
-      return failure();
-  if ((getBias() || getRelu()) && getKind() != ConvKind::forward)
-    return emitOpError("is a gradient, which neither bias nor relu follows");
-  if (getMask() && getKind() != ConvKind::input_gradient)
-    return emitOpError("has a mask, which follows an input_gradient alone");
-  if (getMask() && failed(check(getMask(), "mask", getInput(), batch)))
-    return failure();
-  return getBias() ? check(getBias(), "bias", getOutput().front(), 1) : success();
-}
-
-LogicalResult MatmulOp::verify() {
-  if (failed(verifyTf32(*this)))
-    return failure();
-  if (getAccumulate() && (getBias() || getRelu() || getMask()))
-    return emitOpError("adds to its result, which neither bias nor relu nor mask follows");
-  if (getMask() && (getBias() || getRelu()))
-    return emitOpError("has a mask, of a gradient, which neither bias nor relu follows");
-  auto check = [&](Value buffer, StringRef name, int64_t elements) -> LogicalResult {
-    int64_t has = rangeOf(buffer).size, needs = saturatingProduct({elements, ir::elementBytes(getElement())});
-    if (has != needs)
-      return emitOpError() << name << " has " << has << " bytes, " << elements << " elements take " << needs;
-    return success();
-  };
-  if (getMask() &&
-      failed(check(getMask(), "mask",
-                   saturatingProduct({static_cast<int64_t>(getBatch()), static_cast<int64_t>(getM()),
-                                      static_cast<int64_t>(getN())}))))
-    return failure();
-  return getBias() ? check(getBias(), "bias", getN()) : success();
-}
-
-/// From the first element to the last of what lies with these strides; they are as many as the extents.
-static int64_t spanOf(ArrayRef<int64_t> extents, ArrayRef<int64_t> strides) {
-  __int128 elements = 1;
-  for (auto [extent, stride] : llvm::zip_equal(extents, strides))
-    elements += static_cast<__int128>(extent - 1) * stride;
-  return std::clamp<__int128>(elements, -kMostNumber, 2 * kMostNumber);
-}
-
-/// What an operand of attention is an instance of: heads of so many rows of so many elements.
-struct AttentionRole {
-  StringRef name;
-  Value buffer;
-  int64_t heads, rows, width;
-};
-
-/// Whether each buffer is as long as its layout says; `roles` are in the order of `strides`.
-template <typename Op> static LogicalResult verifyAttention(Op op, ArrayRef<AttentionRole> roles) {
-  const int64_t bytes = ir::elementBytes(op.getElement());
-  auto check = [&](StringRef name, Value buffer, int64_t needs) -> LogicalResult {
-    int64_t has = rangeOf(buffer).size;
-    if (has == needs)
-      return success();
-    return op.emitOpError() << name << " has " << has << " bytes, its layout takes " << needs;
-  };
-  if (op.getStrides().size() != 3 * roles.size())
-    return op.emitOpError("wants three strides for each of ")
-           << roles.size() << " operands, has " << op.getStrides().size();
-  const int64_t batch = op.getBatch();
-  for (auto [index, role] : llvm::enumerate(roles)) {
-    ArrayRef<int64_t> strides = op.getStrides().slice(3 * index, 3);
-    int64_t elements = spanOf({batch, role.heads, role.rows}, strides) - 1 + role.width;
-    if (failed(check(role.name, role.buffer, elements * bytes)))
-      return failure();
-  }
-  const int64_t heads = op.getHeads(), queries = op.getQueries();
-  if (failed(check("log_sum_exp", op.getLogSumExp(), saturatingProduct({batch, heads, queries, bytes}))))
-    return failure();
-  if (!op.getMask())
-    return success();
-  if (!op.getMaskStrides() || op.getMaskStrides()->size() != 4)
-    return op.emitOpError("wants four strides of the mask");
-  const int64_t scores[] = {batch, heads, queries, static_cast<int64_t>(op.getKeys())};
-  const int64_t elements = spanOf(scores, *op.getMaskStrides()), has = rangeOf(op.getMask()).size;
-  if (has == elements || has == elements * bytes)
-    return success();
-  return op.emitOpError("mask has ") << has << " bytes, " << elements << " elements of i1 or "
-                                     << op.getElement() << " take " << elements << " or " << elements * bytes;
-}
-
-template <typename Op> static SmallVector<AttentionRole> attentionRoles(Op op) {
-  const int64_t heads = op.getHeads(), groups = op.getGroups(), queries = op.getQueries(),
-                keys = op.getKeys(), width = op.getWidth(), valueWidth = op.getValueWidth();
-  return {{"query", op.getQuery(), heads, queries, width},
-          {"key", op.getKey(), groups, keys, width},
-          {"value", op.getValue(), groups, keys, valueWidth},
-          {"result", op.getResult(), heads, queries, valueWidth}};
-}
-
-LogicalResult AttentionOp::verify() { return verifyAttention(*this, attentionRoles(*this)); }
-
-LogicalResult AttentionGradientOp::verify() {
-  SmallVector<AttentionRole> roles = attentionRoles(*this);
-  AttentionRole query = roles[0], key = roles[1], value = roles[2], result = roles[3];
-  roles.push_back({"cotangent", getCotangent(), result.heads, result.rows, result.width});
-  roles.push_back({"query's cotangent", getQueryCotangent(), query.heads, query.rows, query.width});
-  roles.push_back({"key's cotangent", getKeyCotangent(), key.heads, key.rows, key.width});
-  roles.push_back({"value's cotangent", getValueCotangent(), value.heads, value.rows, value.width});
-  return verifyAttention(*this, roles);
-}
-
 static LogicalResult holdsCommands(Operation *loop) {
   for (Operation &op : loop->getRegion(0).front())
     if (!isa<CommandOpInterface, ViewOp>(op))
@@ -435,31 +297,6 @@ LogicalResult ParallelOp::verify() {
 }
 
 int64_t ParallelOp::getTripCount() { return getByRows() ? 1 : getParts(); }
-
-//===----------------------------------------------------------------------===//
-// What commands cost
-//===----------------------------------------------------------------------===//
-
-/// Operations on each element behind a product: an addition, a maximum, relu's gradient.
-template <typename Product> static int64_t opsBehind(Product product) {
-  return (product.getBias() ? 1 : 0) + product.getRelu() + (product.getMask() ? 2 : 0);
-}
-
-int64_t MatmulOp::getFlops() { return flopsOfMatmul(getBatch(), getM(), getN(), getK(), opsBehind(*this)); }
-
-int64_t ConvOp::getFlops() {
-  auto elementsOf = [](ArrayRef<int64_t> shape) { return ShapedType::getNumElements(shape); };
-  return flopsOfConv(getBatch() * elementsOf(getOutput()), elementsOf(getFilter().drop_front()),
-                     rangeOf(getResult()).size / ir::elementBytes(getElement()), opsBehind(*this));
-}
-
-template <typename Op> static int64_t attentionFlops(Op op, bool isGradient) {
-  return flopsOfAttention(isGradient, op.getBatch() * op.getHeads() * op.getQueries() * op.getKeys(),
-                          op.getWidth(), op.getValueWidth());
-}
-
-int64_t AttentionOp::getFlops() { return attentionFlops(*this, /*isGradient=*/false); }
-int64_t AttentionGradientOp::getFlops() { return attentionFlops(*this, /*isGradient=*/true); }
 
 //===----------------------------------------------------------------------===//
 // What commands read and write

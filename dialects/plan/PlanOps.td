@@ -1,37 +1,10 @@
 #ifndef PLAN_OPS
 #define PLAN_OPS
 
-include "dialects/gpuc/GpucDialect.td"
-include "dialects/gpuc/GpucInterfaces.td"
-include "dialects/plan/PlanDialect.td"
-
-def Plan_Sound : NativeOpTrait<"Sound"> {
-  let cppNamespace = "::gpuc::plan";
-}
-
-class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits # [Plan_Sound]>;
-
-def BufferOp : DeclareOpInterfaceMethods<BufferOpInterface>;
-def CommandOp : DeclareOpInterfaceMethods<CommandOpInterface>;
-def LoopOp : DeclareOpInterfaceMethods<LoopOpInterface>;
-
-class Plan_Command<string mnemonic, list<Trait> traits = []> : Plan_Op<mnemonic, traits # [CommandOp]>;
-
-/// One whose operands have the order of a table in runtime/plan/roles.h, with a cost of its own.
-class Plan_TableCommand<string mnemonic, string table, list<Trait> traits = []>
-    : Plan_Command<mnemonic, traits # [DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>]> {
-  code operandsDefinition = [{
-    ::llvm::SmallVector<::gpuc::plan::CommandOperand> $cppClass::getCommandOperands() {
-      return operandsByTable(*this, }] # table # [{);
-    }
-
-    int64_t $cppClass::getBytes() { return bytesTouchedBy(getCommandOperands()); }
-  }];
-  let extraClassDefinition = operandsDefinition;
-}
-
-/// A place in the arena, in hexadecimal: `at 0x1A00`.
-def Plan_Place : OptionalAttr<I64Attr>;
+include "dialects/plan/AttentionCommands.td"
+include "dialects/plan/ConvCommand.td"
+include "dialects/plan/MatmulCommand.td"
+include "dialects/plan/PlanOpBase.td"
 
 //===----------------------------------------------------------------------===//
 // What lives across programs
@@ -190,116 +163,6 @@ def LaunchOp : Plan_Command<"launch", [AttrSizedOperandSegments, DeclareOpInterf
   let summary = "Runs a generated kernel";
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Plan_AnyBuffer>:$inputs, Variadic<Plan_AnyBuffer>:$outputs);
   let assemblyFormat = "$kernel `(` $inputs `)` `->` `(` $outputs `)` attr-dict";
-}
-
-def MatmulOp : Plan_TableCommand<"matmul", "getAccumulate() ? kAccumulatingMatmulOperands : kMatmulOperands",
-                                 [AttrSizedOperandSegments]> {
-  let summary = "result[batch, m, n] = lhs[batch, m, k] · rhs[batch, k, n], and what follows each element";
-  let description = [{
-    `transpose` before an operand: stored as [k, m], or [n, k]. With `accumulate` the product is added to what the result
-    holds; nothing follows then. Otherwise `bias`, of n elements, is added to each row, and `relu` makes max(…, 0) of
-    that. Or an element becomes 0 where that of `mask`, which lies as the result does, is 0 or less: relu's gradient, of
-    which the mask is the result; on the host alone. With `tf32` the device rounds f32 operands to TF32's 10 bits of mantissa
-    before it multiplies them, and sums in f32; the host has no such products. The workspace's size is the cap within which the
-    device chooses its algorithm.
-  }];
-  let arguments = (ins Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
-                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace,
-                       Optional<Plan_AnyBuffer>:$mask, UnitAttr:$accumulate,
-                       UnitAttr:$relu, UnitAttr:$tf32,
-                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, TypeAttr:$element, I64Attr:$batch, I64Attr:$m,
-                       I64Attr:$n, I64Attr:$k);
-  let assemblyFormat = [{
-    (`transpose` $transpose_lhs^)? $lhs `,` (`transpose` $transpose_rhs^)? $rhs `->` $result (`accumulate` $accumulate^)?
-    (`bias` $bias^)? (`relu` $relu^)? (`mask` $mask^)? (`tf32` $tf32^)? (`workspace` $workspace^)? `:` $element `batch` $batch
-    `m` $m `n` $n `k` $k attr-dict
-  }];
-  let hasVerifier = 1;
-}
-
-def ConvOp : Plan_TableCommand<"conv", "kConvOperands", [AttrSizedOperandSegments]> {
-  let summary = "A convolution of images, or the gradient of its input or its filter";
-  let description = [{
-    `forward`: lhs is the input (batch, C, H, W), rhs the filter (O, C / groups, kh, kw), result the output (batch, O, OH, OW).
-    `input_gradient`: of the output's cotangent and the filter. `filter_gradient`: of the output's cotangent and the
-    input. The numbers mean the same for all three; see `gpuc.conv2d`. `bias`, of O elements, and `relu` follow a forward
-    convolution as they do a `plan.matmul`, and a `mask` an input's gradient. The workspace is what the target's convolution of
-    this shape needs. `tf32` is as in `plan.matmul`. With `channels_last` images lie as (batch, H, W, C) and filters as
-    (O, kh, kw, C / groups), on CUDA alone; the numbers stay in the order above.
-
-    ```mlir
-    plan.conv forward %x, %w -> %y : f32 batch 32 input [3, 224, 224] filter [64, 3, 7, 7] output [64, 112, 112]
-      strides [2, 2] padding [3, 3, 3, 3] dilation [1, 1] groups 1
-    ```
-  }];
-  let arguments = (ins Plan_ConvKindAttr:$kind, Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
-                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace,
-                       Optional<Plan_AnyBuffer>:$mask, TypeAttr:$element, I64Attr:$batch,
-                       DenseI64ArrayAttr:$input,
-                       DenseI64ArrayAttr:$filter, DenseI64ArrayAttr:$output, DenseI64ArrayAttr:$strides,
-                       DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, I64Attr:$groups, UnitAttr:$relu,
-                       UnitAttr:$tf32, UnitAttr:$channels_last);
-  let assemblyFormat = [{
-    $kind $lhs `,` $rhs `->` $result (`bias` $bias^)? (`relu` $relu^)? (`mask` $mask^)? (`tf32` $tf32^)?
-    (`channels_last` $channels_last^)? (`workspace` $workspace^)? `:` $element `batch` $batch `input` $input `filter` $filter
-    `output` $output `strides` $strides `padding` $padding `dilation` $dilation `groups` $groups attr-dict
-  }];
-  let hasVerifier = 1;
-}
-
-class Plan_Attention<string mnemonic, string table> : Plan_TableCommand<mnemonic, table, [AttrSizedOperandSegments]> {
-  /// What both commands say of their shape.
-  dag shape = (ins TypeAttr:$element, I64Attr:$batch, I64Attr:$heads, I64Attr:$groups, I64Attr:$queries, I64Attr:$keys,
-                   I64Attr:$width, I64Attr:$value_width, F64Attr:$scale, UnitAttr:$causal, DenseI64ArrayAttr:$strides,
-                   OptionalAttr<DenseI64ArrayAttr>:$mask_strides, OptionalAttr<F64Attr>:$dropout,
-                   OptionalAttr<I64Attr>:$id);
-  let hasVerifier = 1;
-}
-
-def AttentionOp
-    : Plan_Attention<"attention", "::llvm::ArrayRef(kAttentionOperands).take_front(kForwardAttentionOperands)"> {
-  let summary = "softmax(scale · query · keyᵀ + mask) · value, and the logarithms of the sums of exponentials";
-  let description = [{
-    As `gpuc.attention` says, of query (batch, heads, queries, width), key (batch, groups, keys, width) and value (batch,
-    groups, keys, value_width). `strides` holds three numbers for each of query, key, value and result: elements from one
-    batch item, head and row to the next, so that heads are read where a projection left them. A buffer reaches from an
-    operand's first element to its last. The mask has a stride for each dimension of the scores, 0 where it repeats.
-    Dropout reads seed and step.
-
-    ```mlir
-    plan.attention %q, %k, %v mask %m strides [64, 0, 0, 1] -> %y, %lse : f32 batch 12 heads 4 groups 4 queries 64
-      keys 64 width 32 value_width 32 scale 1.767767e-01 strides [24576, 32, 384, 24576, 32, 384, 24576, 32, 384, 8192, 32, 128] causal
-    ```
-  }];
-  let arguments = !con((ins Plan_AnyBuffer:$query, Plan_AnyBuffer:$key, Plan_AnyBuffer:$value, Plan_AnyBuffer:$result,
-                            Plan_AnyBuffer:$log_sum_exp, Optional<Plan_AnyBuffer>:$mask,
-                            Optional<Plan_AnyBuffer>:$seed, Optional<Plan_AnyBuffer>:$step), shape);
-  let assemblyFormat = [{
-    $query `,` $key `,` $value (`mask` $mask^ `strides` $mask_strides)? (`dropout` $dropout^ `id` $id `of` $seed `,` $step)?
-    `->` $result `,` $log_sum_exp `:` $element `batch` $batch `heads` $heads `groups` $groups `queries` $queries `keys` $keys
-    `width` $width `value_width` $value_width `scale` $scale `strides` $strides (`causal` $causal^)? attr-dict
-  }];
-}
-
-def AttentionGradientOp : Plan_Attention<"attention_gradient", "kAttentionGradientOperands"> {
-  let summary = "The cotangents of attention's query, key, value and, where it is asked for, of its mask";
-  let description = [{
-    As `gpuc.attention_gradient` says. `strides` goes on with cotangent and the cotangents of query, key and value; the
-    mask's cotangent lies as the mask does. The workspace is what the target's gradient of this shape needs.
-  }];
-  let arguments = !con((ins Plan_AnyBuffer:$query, Plan_AnyBuffer:$key, Plan_AnyBuffer:$value, Plan_AnyBuffer:$result,
-                            Plan_AnyBuffer:$log_sum_exp, Optional<Plan_AnyBuffer>:$mask,
-                            Optional<Plan_AnyBuffer>:$seed, Optional<Plan_AnyBuffer>:$step,
-                            Plan_AnyBuffer:$cotangent, Plan_AnyBuffer:$query_cotangent,
-                            Plan_AnyBuffer:$key_cotangent, Plan_AnyBuffer:$value_cotangent,
-                            Optional<Plan_AnyBuffer>:$mask_cotangent, Optional<Plan_AnyBuffer>:$workspace), shape);
-  let assemblyFormat = [{
-    $cotangent `of` $result `,` $log_sum_exp `query` $query `key` $key `value` $value
-    (`mask` $mask^ `strides` $mask_strides)? (`dropout` $dropout^ `id` $id `of` $seed `,` $step)?
-    `->` $query_cotangent `,` $key_cotangent `,` $value_cotangent (`,` $mask_cotangent^)? (`workspace` $workspace^)?
-    `:` $element `batch` $batch `heads` $heads `groups` $groups `queries` $queries `keys` $keys `width` $width `value_width`
-    $value_width `scale` $scale `strides` $strides (`causal` $causal^)? attr-dict
-  }];
 }
 
 def SumOp : Plan_TableCommand<"sum", "kSumOperands"> {

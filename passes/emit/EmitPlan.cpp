@@ -9,10 +9,8 @@
 
 #include "dialects/plan/PlanOps.h"
 #include "passes/base/Locations.h"
-#include "passes/emit/EmitShapes.h"
+#include "passes/emit/EmitLibraryCommand.h"
 #include "passes/emit/KernelCode.h"
-#include "passes/plan/AttentionShapes.h"
-#include "passes/plan/ConvShapes.h"
 #include "passes/plan/PinnedBytes.h"
 
 #include "runtime/base/quote.h"
@@ -39,26 +37,6 @@ static_assert(haveSameNumbers<fb::Category, plan::Category>(
 static_assert(haveSameNumbers<fb::TargetKind, plan::TargetKind>(
     fb::TargetKind::MAX,
     {{fb::TargetKind::host, plan::TargetKind::host}, {fb::TargetKind::cuda, plan::TargetKind::cuda}}));
-
-fb::DataType dataType(Type element) {
-  if (auto integer = dyn_cast<IntegerType>(element)) {
-    switch (integer.getWidth()) {
-    case 64:
-      return fb::DataType::i64;
-    case 32:
-      return fb::DataType::i32;
-    case 8:
-      return integer.isUnsigned() ? fb::DataType::ui8 : fb::DataType::i8;
-    default:
-      return fb::DataType::i1;
-    }
-  }
-  if (element.isF64())
-    return fb::DataType::f64;
-  if (element.isF16())
-    return fb::DataType::f16;
-  return element.isBF16() ? fb::DataType::bf16 : fb::DataType::f32;
-}
 
 /// The layer that something came from, for profiles and errors.
 std::string locationText(Location location) { return printable(layerName(location)); }
@@ -145,7 +123,7 @@ private:
                      plan::Category category, uint64_t place, uint64_t slotStride = 0) {
     auto buffer = std::make_unique<fb::BufferT>();
     buffer->name = printable(name);
-    buffer->type = dataType(type.getElementType());
+    buffer->type = dataTypeOf(type.getElementType());
     buffer->shape.assign(type.getShape().begin(), type.getShape().end());
     buffer->offset = place;
     buffer->size = ir::sizeInBytes(type);
@@ -301,11 +279,6 @@ private:
       command->location = locationText(op.getLoc());
       TypeSwitch<Operation *>(op)
           .Case([&](plan::LaunchOp launch) { command->work.Set(emitLaunch(launch)); })
-          .Case([&](plan::MatmulOp matmul) { command->work.Set(emitMatmul(matmul)); })
-          .Case([&](plan::ConvOp conv) { command->work.Set(emitConv(conv)); })
-          .Case([&](plan::AttentionOp attention) { command->work.Set(emitAttention(attention)); })
-          .Case([&](plan::AttentionGradientOp gradient) { command->work.Set(emitAttention(gradient)); })
-          .Case([&](plan::SumOp sum) { command->work.Set(emitSum(sum)); })
           .Case([&](plan::UploadOp upload) { command->work.Set(emitUpload(upload)); })
           .Case([&](plan::CopyOp copy) { command->work.Set(emitCopy(copy)); })
           .Case([&](plan::FillOp fill) { command->work.Set(emitFill(fill)); })
@@ -332,13 +305,18 @@ private:
             entry.by_rows = parallel.getByRows();
             emitCommands(parallel.getBody().front(), entry.commands);
             command->work.Set(std::move(entry));
+          })
+          .Default([&](Operation *other) {
+            command->work = emitLibraryCommand(other, [&](Value value) { return operand(value); });
           });
       commands.push_back(std::move(command));
     }
   }
 
-  std::unique_ptr<fb::OperandT> optionalOperand(Value value) { return value ? operand(value) : nullptr; }
+  /// Null of null.
   std::unique_ptr<fb::OperandT> operand(Value value) {
+    if (!value)
+      return nullptr;
     plan::Range range = plan::rangeOf(value);
     auto entry = std::make_unique<fb::OperandT>();
     entry->buffer = indexOf(range.buffer);
@@ -364,83 +342,6 @@ private:
     entry.grid = schedule.grid;
     entry.block = schedule.block;
     return entry;
-  }
-
-  fb::MatmulT emitMatmul(plan::MatmulOp matmul) {
-    fb::MatmulT entry;
-    entry.type = dataType(matmul.getElement());
-    entry.a = operand(matmul.getLhs());
-    entry.b = operand(matmul.getRhs());
-    entry.c = operand(matmul.getResult());
-    entry.bias = optionalOperand(matmul.getBias());
-    entry.mask = optionalOperand(matmul.getMask());
-    entry.relu = matmul.getRelu();
-    entry.accumulate = matmul.getAccumulate();
-    entry.workspace = optionalOperand(matmul.getWorkspace());
-    entry.batch = matmul.getBatch();
-    entry.m = matmul.getM();
-    entry.n = matmul.getN();
-    entry.k = matmul.getK();
-    entry.transpose_a = matmul.getTransposeLhs();
-    entry.transpose_b = matmul.getTransposeRhs();
-    entry.batch_stride_a = entry.batch > 1 ? entry.m * entry.k : 0;
-    entry.batch_stride_b = entry.batch > 1 ? entry.k * entry.n : 0;
-    entry.tf32 = matmul.getTf32();
-    return entry;
-  }
-
-  fb::SumT emitSum(plan::SumOp sum) {
-    fb::SumT entry;
-    entry.type = dataType(sum.getElement());
-    entry.parts = operand(sum.getParts());
-    entry.result = operand(sum.getResult());
-    return entry;
-  }
-
-  fb::ConvT emitConv(plan::ConvOp conv) {
-    fb::ConvT entry;
-    emitShape(convShapeOf(conv), entry);
-    entry.type = dataType(conv.getElement());
-    entry.a = operand(conv.getLhs());
-    entry.b = operand(conv.getRhs());
-    entry.c = operand(conv.getResult());
-    entry.workspace = optionalOperand(conv.getWorkspace());
-    entry.tf32 = conv.getTf32();
-    entry.bias = optionalOperand(conv.getBias());
-    entry.mask = optionalOperand(conv.getMask());
-    entry.relu = conv.getRelu();
-    return entry;
-  }
-
-  fb::AttentionT emitAttention(plan::AttentionOp attention) {
-    fb::AttentionT entry;
-    emitShape(attentionShapeOf(attention), entry);
-    emitOperands(attention, entry);
-    return entry;
-  }
-
-  fb::AttentionT emitAttention(plan::AttentionGradientOp gradient) {
-    fb::AttentionT entry;
-    emitShape(attentionShapeOf(gradient), entry);
-    emitOperands(gradient, entry);
-    entry.cotangent = operand(gradient.getCotangent());
-    entry.query_cotangent = operand(gradient.getQueryCotangent());
-    entry.key_cotangent = operand(gradient.getKeyCotangent());
-    entry.value_cotangent = operand(gradient.getValueCotangent());
-    entry.mask_cotangent = optionalOperand(gradient.getMaskCotangent());
-    entry.workspace = optionalOperand(gradient.getWorkspace());
-    return entry;
-  }
-
-  template <typename Op> void emitOperands(Op op, fb::AttentionT &entry) {
-    entry.query = operand(op.getQuery());
-    entry.key = operand(op.getKey());
-    entry.value = operand(op.getValue());
-    entry.result = operand(op.getResult());
-    entry.log_sum_exp = operand(op.getLogSumExp());
-    entry.mask = optionalOperand(op.getMask());
-    entry.seed = optionalOperand(op.getSeed());
-    entry.step = optionalOperand(op.getStep());
   }
 
   fb::CopyT emitUpload(plan::UploadOp upload) {

@@ -6,6 +6,8 @@
 #include "passes/codegen/host/HostCode.h"
 #include "passes/emit/LibraryVersions.h"
 
+#include "llvm/ADT/StringSet.h"
+
 using namespace mlir;
 
 namespace gpuc {
@@ -20,15 +22,17 @@ std::vector<KernelSource> sourcesOf(ModuleOp module) {
   return sources;
 }
 
-/// A plan names the library that computes these commands, if it has any.
-template <typename... Commands>
-void nameLibrary(ModuleOp module, StringRef name, StringRef version, KernelCode &code) {
-  auto visit = [](Operation *op) {
-    return isa<Commands...>(op) ? WalkResult::interrupt() : WalkResult::advance();
-  };
-  bool used = module.walk(visit).wasInterrupted();
-  if (used && !version.empty())
-    code.libraries.emplace_back(name.str(), version.str());
+/// The libraries that the plan's commands call, with the versions that the build found.
+std::vector<std::pair<std::string, std::string>> librariesOf(ModuleOp module, plan::TargetKind target) {
+  static constexpr std::pair<StringLiteral, StringLiteral> kVersions[] = {
+      {"libxsmm", kLibxsmmVersion}, {"cublasLt", kCublasVersion}, {"cudnn", kCudnnVersion}};
+  llvm::StringSet<> called;
+  module.walk([&](plan::LibraryOpInterface command) { called.insert(command.getLibrary(target)); });
+  std::vector<std::pair<std::string, std::string>> libraries;
+  for (auto [name, version] : kVersions)
+    if (called.contains(name) && !version.empty())
+      libraries.emplace_back(name.str(), version.str());
+  return libraries;
 }
 
 /// For each operand whether it goes by rows, as the kernel says.
@@ -48,12 +52,11 @@ FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, const Codeg
 
   KernelCode code;
   code.targetKind = plan::TargetKind::host;
+  code.libraries = librariesOf(module, code.targetKind);
   code.targetName = target->cpu;
   for (StringRef feature : target->features)
     if (feature.consume_front("+"))
       code.targetFeatures.push_back(feature.str());
-  nameLibrary<plan::MatmulOp, plan::ConvOp, plan::AttentionOp, plan::AttentionGradientOp>(
-      module, "libxsmm", kLibxsmmVersion, code);
 
   std::vector<KernelSource> sources = sourcesOf(module);
   FailureOr<HostCode> compiled = compileHostKernels(sources, *target, options);
@@ -88,10 +91,9 @@ FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, co
 
   KernelCode code;
   code.targetKind = plan::TargetKind::cuda;
+  code.libraries = librariesOf(module, code.targetKind);
   code.targetName = target->architecture;
   code.targetFeatures = {target->architecture};
-  nameLibrary<plan::MatmulOp>(module, "cublasLt", kCublasVersion, code);
-  nameLibrary<plan::ConvOp>(module, "cudnn", kCudnnVersion, code);
   std::vector<KernelSource> sources = sourcesOf(module);
   FailureOr<CudaCode> compiled = compileCudaKernels(sources, *target, options);
   if (failed(compiled))

@@ -21,7 +21,7 @@ static int64_t flopsOf(plan::KernelOp kernel) {
 }
 
 /// What follows each element of a product: an addition, a maximum, relu's gradient.
-template <typename Product> static SmallVector<StringRef> epilogueOf(Product product) {
+static SmallVector<StringRef> epilogueOf(plan::ProductOpInterface product) {
   SmallVector<StringRef> ops;
   if (product.getBias())
     ops.push_back(ir::AddOp::getOperationName());
@@ -121,9 +121,9 @@ static std::string shapeOf(plan::MatmulOp matmul) {
   return shape + std::to_string(matmul.getK());
 }
 
-/// What a product's command computes, as opsOf() has it.
-template <typename Product> static llvm::json::Array opsOf(Product product, StringRef op) {
-  llvm::json::Array ops{op};
+/// What a product's command computes, as a kernel's.
+static llvm::json::Array opsOf(plan::ProductOpInterface product) {
+  llvm::json::Array ops{product->getName().stripDialect()};
   for (StringRef name : epilogueOf(product))
     ops.push_back(name.split('.').second);
   return ops;
@@ -152,12 +152,10 @@ static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInter
     entry["ops"] = opsOf(kernelOf(launch));
     entry["layers"] = layersOf(kernelOf(launch));
   }
-  if (auto matmul = dyn_cast<plan::MatmulOp>(*command)) {
-    entry["ops"] = opsOf(matmul, "matmul");
+  if (auto product = dyn_cast<plan::ProductOpInterface>(*command))
+    entry["ops"] = opsOf(product);
+  if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
     entry["shape"] = shapeOf(matmul);
-  }
-  if (auto conv = dyn_cast<plan::ConvOp>(*command))
-    entry["ops"] = opsOf(conv, "conv");
   return entry;
 }
 

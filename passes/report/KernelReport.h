@@ -19,8 +19,7 @@ int64_t bytesWritten(plan::CommandOpInterface command);
 /// How often the repeats around a command execute it in a run of its program.
 int64_t executionsOf(plan::CommandOpInterface command);
 
-/// Kernels, products, convolutions and attentions of all programs, in the order of each: docs/report.md
-/// explains each field.
+/// All that computes something in any program, in the order of each: docs/report.md explains each field.
 llvm::json::Array workListOf(mlir::ModuleOp module);
 
 } // namespace gpuc

@@ -1,30 +1,15 @@
-//===- EmitShapes.cpp - Shapes of library calls in the plan file -----------===//
+//===- EmitAttention.cpp - Attention in the plan file -----------------------===//
 
-#include "passes/emit/EmitShapes.h"
+#include "passes/emit/EmitLibraryCommand.h"
+#include "passes/plan/AttentionShapes.h"
 
 namespace gpuc {
-
-static std::unique_ptr<fb::ConvAxis> emitAxis(const ConvAxis &axis) {
-  return std::make_unique<fb::ConvAxis>(axis.input, axis.output, axis.kernel, axis.stride, axis.low,
-                                        axis.high, axis.dilation);
-}
-
-void emitShape(const ConvShape &shape, fb::ConvT &entry) {
-  entry.kind = static_cast<fb::ConvKind>(shape.kind);
-  entry.batch = shape.batch;
-  entry.groups = shape.groups;
-  entry.in_channels = shape.in_channels;
-  entry.out_channels = shape.out_channels;
-  entry.height = emitAxis(shape.height);
-  entry.width = emitAxis(shape.width);
-  entry.channels_last = shape.channels_last;
-}
 
 static std::unique_ptr<fb::AttentionLayout> emitLayout(const AttentionLayout &layout) {
   return std::make_unique<fb::AttentionLayout>(layout.batch, layout.head, layout.row);
 }
 
-void emitShape(const AttentionShape &shape, fb::AttentionT &entry) {
+static void emitShape(const AttentionShape &shape, fb::AttentionT &entry) {
   entry.kind = static_cast<fb::AttentionKind>(shape.kind);
   entry.type = static_cast<fb::DataType>(shape.type);
   entry.batch = shape.batch;
@@ -52,6 +37,36 @@ void emitShape(const AttentionShape &shape, fb::AttentionT &entry) {
   entry.query_cotangent_layout = emitLayout(shape.query_cotangent);
   entry.key_cotangent_layout = emitLayout(shape.key_cotangent);
   entry.value_cotangent_layout = emitLayout(shape.value_cotangent);
+}
+
+/// What attention and its gradient both have.
+template <typename Op> static fb::AttentionT emitCommon(Op op, EmitOperand operand) {
+  fb::AttentionT entry;
+  emitShape(attentionShapeOf(op), entry);
+  entry.query = operand(op.getQuery());
+  entry.key = operand(op.getKey());
+  entry.value = operand(op.getValue());
+  entry.result = operand(op.getResult());
+  entry.log_sum_exp = operand(op.getLogSumExp());
+  entry.mask = operand(op.getMask());
+  entry.seed = operand(op.getSeed());
+  entry.step = operand(op.getStep());
+  return entry;
+}
+
+fb::AttentionT emit(plan::AttentionOp attention, EmitOperand operand) {
+  return emitCommon(attention, operand);
+}
+
+fb::AttentionT emit(plan::AttentionGradientOp gradient, EmitOperand operand) {
+  fb::AttentionT entry = emitCommon(gradient, operand);
+  entry.cotangent = operand(gradient.getCotangent());
+  entry.query_cotangent = operand(gradient.getQueryCotangent());
+  entry.key_cotangent = operand(gradient.getKeyCotangent());
+  entry.value_cotangent = operand(gradient.getValueCotangent());
+  entry.mask_cotangent = operand(gradient.getMaskCotangent());
+  entry.workspace = operand(gradient.getWorkspace());
+  return entry;
 }
 
 } // namespace gpuc

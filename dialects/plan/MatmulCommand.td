@@ -1,0 +1,31 @@
+#ifndef PLAN_MATMUL_COMMAND
+#define PLAN_MATMUL_COMMAND
+
+include "dialects/plan/PlanOpBase.td"
+
+def MatmulOp
+    : Plan_LibraryCommand<"matmul", "getAccumulate() ? kAccumulatingMatmulOperands : kMatmulOperands", "cublasLt",
+                          [ProductCommand]> {
+  let summary = "result[batch, m, n] = lhs[batch, m, k] · rhs[batch, k, n], and what follows each element";
+  let description = [{
+    `transpose` before an operand: stored as [k, m], or [n, k]. With `accumulate` the product is added to what the result
+    holds; nothing follows then. Otherwise `bias`, of n elements, is added to each row, and `relu` makes max(…, 0) of
+    that. Or an element becomes 0 where that of `mask`, which lies as the result does, is 0 or less: relu's gradient, of
+    which the mask is the result; on the host alone. With `tf32` the device rounds f32 operands to TF32's 10 bits of mantissa
+    before it multiplies them, and sums in f32; the host has no such products. The workspace's size is the cap within which the
+    device chooses its algorithm.
+  }];
+  let arguments = (ins Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
+                       Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace,
+                       Optional<Plan_AnyBuffer>:$mask, UnitAttr:$accumulate,
+                       UnitAttr:$relu, UnitAttr:$tf32,
+                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, TypeAttr:$element, I64Attr:$batch, I64Attr:$m,
+                       I64Attr:$n, I64Attr:$k);
+  let assemblyFormat = [{
+    (`transpose` $transpose_lhs^)? $lhs `,` (`transpose` $transpose_rhs^)? $rhs `->` $result (`accumulate` $accumulate^)?
+    (`bias` $bias^)? (`relu` $relu^)? (`mask` $mask^)? (`tf32` $tf32^)? (`workspace` $workspace^)? `:` $element `batch` $batch
+    `m` $m `n` $n `k` $k attr-dict
+  }];
+}
+
+#endif
