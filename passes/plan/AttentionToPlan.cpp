@@ -40,10 +40,7 @@ public:
     b.valueCotangent = writeHeads(gradient.getValueCotangent(), name + ".value", shape.value_cotangent);
     if (shape.mask_gradient)
       b.maskCotangent = writer_.bufferFor(gradient.getMaskCotangent(), name + ".mask");
-    if (int64_t bytes = attentionWorkspaceBytes(shape))
-      b.workspace =
-          writer_.newBuffer(name + ".workspace", RankedTensorType::get({bytes}, writer_.builder.getI8Type()),
-                            plan::Category::workspace, gradient.getLoc());
+    b.workspace = writer_.workspaceFor(name, attentionWorkspaceBytes(shape), gradient.getLoc());
     createAttention(writer_.builder, gradient.getLoc(), shape, getElementTypeOrSelf(gradient.getQuery()), b);
   }
 

@@ -18,6 +18,14 @@ public:
   virtual mlir::Value newBuffer(llvm::StringRef name, mlir::RankedTensorType type, plan::Category category,
                                 mlir::Location location) = 0;
 
+  /// A workspace of this name and ".workspace"; null for one of no bytes.
+  mlir::Value workspaceFor(llvm::StringRef name, int64_t bytes, mlir::Location location) {
+    if (bytes == 0)
+      return {};
+    return newBuffer((name + ".workspace").str(), mlir::RankedTensorType::get({bytes}, builder.getI8Type()),
+                     plan::Category::workspace, location);
+  }
+
   /// The buffer that the value is to be computed in: its place if it has one, else a new one of this name.
   virtual mlir::Value bufferFor(mlir::Value value, llvm::StringRef name) = 0;
 

@@ -1,7 +1,7 @@
 //===- ToPlan.cpp - From tensors to buffers and commands --------------------===//
 //
-// Each entry function becomes a plan.program: a fused region becomes a kernel and its launch, a matmul or
-// a convolution a library command, a value a buffer of its own. A reshape is another name for its operand's
+// Each entry function becomes a plan.program: a fused region becomes a kernel and its launch, a product a
+// library command, a value a buffer of its own. A reshape is another name for its operand's
 // buffer; what attention sees through strides (AttentionViews.h) is none at all. An assigned value is written
 // where the variable lies (VariableUpdates.h makes that legal first), so that an update moves no byte twice.
 // A scan becomes repeated commands (ScanToPlan.h). Order, streams and places come later; here the list keeps
@@ -18,16 +18,14 @@
 #include "passes/kernels/CommandForms.h"
 #include "passes/kernels/Epilogues.h"
 #include "passes/plan/AttentionToPlan.h"
-#include "passes/plan/ConvShapes.h"
 #include "passes/plan/PartBuffers.h"
+#include "passes/plan/ProductToPlan.h"
 #include "passes/plan/ScanToPlan.h"
 #include "passes/plan/VariableUpdates.h"
 
 #include "dialects/gpuc/ScanParts.h"
 #include "dialects/gpuc/Tf32.h"
-#include "dialects/gpuc/Windows.h"
 #include "dialects/plan/PlanOps.h"
-#include "runtime/workspace/matmul_workspace.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -44,16 +42,6 @@ namespace {
 constexpr StringLiteral kChecksAttr = "gpuc.checks";
 constexpr StringLiteral kRangeAttr = "gpuc.range";
 constexpr StringLiteral kIgnoredAttr = "gpuc.ignored";
-
-/// What the device's matmul may use beside its operands, in bytes. cuBLASLt splits K over partial results of
-/// the size of the whole: 16 of them are plenty.
-int64_t matmulWorkspace(plan::TargetAttr target, const MatmulShape &shape, RankedTensorType result) {
-  const TargetDescription &device = describe(target);
-  if (target.getKind() == plan::TargetKind::cuda)
-    return std::clamp<int64_t>(16 * ir::sizeInBytes(result), device.leastMatmulWorkspaceBytes,
-                               device.mostMatmulWorkspaceBytes);
-  return matmulWorkspaceBytes(shape);
-}
 
 class ProgramBuilder : public ProgramWriter {
 public:
@@ -109,18 +97,7 @@ private:
       plan::UploadOp::create(builder, argument.getLoc(), buffers.lookup(argument));
   }
 
-  /// Whether the target computes the op as it is to be computed.
-  LogicalResult checkTf32(Operation *op) {
-    if (ir::isTf32(op) && target.getKind() != plan::TargetKind::cuda)
-      return op->emitOpError(
-          "is to be computed in TF32, which the host has not: compile with --target=cuda:sm_80 or newer, or "
-          "the model, not a later stage of it, with --precision=f32");
-    return success();
-  }
-
   LogicalResult convert(Operation *op) {
-    if (failed(checkTf32(op)))
-      return failure();
     std::optional<CommandForm> form = commandFormOf(op);
     if (!form)
       return op->emitOpError(
@@ -128,10 +105,8 @@ private:
     switch (*form) {
     case CommandForm::launch:
       return convertFused(cast<ir::FusedOp>(op));
-    case CommandForm::matmul:
-      return convertMatmul(cast<ir::MatmulOp>(op), plainProduct(op, "matmul"));
-    case CommandForm::convolution:
-      return convertConvolution(op, plainProduct(op, "conv"));
+    case CommandForm::product:
+      return convertProduct(*this, op, target);
     case CommandForm::attention:
       return convertAttention(*this, op, target);
     case CommandForm::repeat:
@@ -157,7 +132,7 @@ private:
     if (Value sum = addedElsewhere.lookup(fused)) // a matmul has done it
       return buffers[fused.getOutputs()[0]] = sum, success();
     if (std::optional<Epilogue> epilogue = epilogueOf(fused))
-      return convertProduct(fused, *epilogue);
+      return convertProduct(*this, fused, *epilogue, target);
     if (Value parts = summedParts(fused))
       return convertSum(fused, parts);
     auto kernel = makeKernel(fused);
@@ -196,107 +171,6 @@ private:
     kernel.getBody().takeBody(fused.getBody());
     planSymbols.insert(kernel, Block::iterator(program)); // renames it if the name is taken
     return kernel;
-  }
-
-  /// A product with an epilogue: the region's arguments are names of what they stand for.
-  LogicalResult convertProduct(ir::FusedOp fused, const Epilogue &epilogue) {
-    if (failed(checkTf32(epilogue.product)))
-      return failure();
-    plan::TargetKind kind = target.getKind();
-    if ((epilogue.relu && !takesRelu(kind, epilogue.product, epilogue.bias != nullptr)) ||
-        (epilogue.bias && !takesBias(kind, epilogue.product)) ||
-        (epilogue.mask && !takesMask(kind, epilogue.product)))
-      return fused.emitOpError(
-          "was made for the host, and cuda's library does not do what follows the product: "
-          "compile the model, not a later stage of it, with --target=cuda");
-    for (auto [argument, input] : llvm::zip_equal(fused.getBody().getArguments(), fused.getInputs()))
-      buffers[argument] = buffers.lookup(input);
-    Product product{epilogue, fused.getOutputs()[0], fused.getName().str(), fused.getLoc()};
-    if (auto matmul = dyn_cast<ir::MatmulOp>(epilogue.product))
-      return convertMatmul(matmul, product);
-    return convertConvolution(epilogue.product, product);
-  }
-
-  /// Where a bias lies: a vector, or a part of one.
-  Value biasBuffer(Value bias) {
-    auto slice = bias ? bias.getDefiningOp<ir::SliceOp>() : ir::SliceOp();
-    if (!slice)
-      return bias ? buffers.lookup(bias) : Value();
-    auto type = cast<RankedTensorType>(bias.getType());
-    OpBuilder head = declarations();
-    return plan::ViewOp::create(head, bias.getLoc(), bufferType, buffers.lookup(slice.getOperand()),
-                                slice.getStarts().front() * ir::elementBytes(type.getElementType()), type,
-                                ArrayRef<int64_t>());
-  }
-
-  Value maskBuffer(const Epilogue &epilogue) {
-    return epilogue.mask ? buffers.lookup(epilogue.mask) : Value();
-  }
-
-  /// A product to be converted: what follows it, what stands for its result, its name and place.
-  struct Product {
-    Epilogue epilogue;
-    Value result;
-    std::string name;
-    Location location;
-  };
-
-  /// One with nothing behind it.
-  static Product plainProduct(Operation *op, StringRef kind) {
-    std::string layer = layerName(op->getLoc());
-    return {{op, {}, {}, false},
-            op->getResult(0),
-            layer.empty() ? kind.str() : layer + "." + kind.str(),
-            op->getLoc()};
-  }
-
-  LogicalResult convertMatmul(ir::MatmulOp matmul, const Product &product) {
-    auto result = cast<RankedTensorType>(matmul.getType());
-    auto lhs = cast<RankedTensorType>(matmul.getLhs().getType());
-    MatmulShape shape;
-    shape.m = result.getShape().end()[-2];
-    shape.n = result.getShape().end()[-1];
-    shape.k = lhs.getShape().end()[matmul.getTransposeLhs() ? -2 : -1];
-    // With one rhs for all, the rows of all matrices are those of one.
-    for (int64_t extent : result.getShape().drop_back(2))
-      (matmul.hasSharedRhs() ? shape.m : shape.batch) *= extent;
-    shape.transpose_a = matmul.getTransposeLhs();
-    shape.transpose_b = matmul.getTransposeRhs();
-
-    Value workspace;
-    if (int64_t bytes = matmulWorkspace(target, shape, result))
-      workspace = newBuffer(product.name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
-                            plan::Category::workspace, product.location);
-    const Epilogue &epilogue = product.epilogue;
-    Value sum = sums.lookup(matmul.getResult());
-    plan::MatmulOp::create(
-        builder, product.location, buffers.lookup(matmul.getLhs()), buffers.lookup(matmul.getRhs()),
-        sum ? sum : bufferFor(product.result, product.name), biasBuffer(epilogue.bias), workspace,
-        maskBuffer(epilogue),
-        /*accumulate=*/sum != nullptr, epilogue.relu, ir::isTf32(matmul), matmul.getTransposeLhs(),
-        matmul.getTransposeRhs(), result.getElementType(), shape.batch, shape.m, shape.n, shape.k);
-    return success();
-  }
-
-  LogicalResult convertConvolution(Operation *op, const Product &product) {
-    ConvShape shape = convShapeOf(op);
-    if (shape.channels_last && target.getKind() != plan::TargetKind::cuda)
-      return op->emitOpError(
-          "has its channels last, which no convolution of the host has: compile the model, "
-          "not a later stage of it, with --target=host");
-    ConvBuffers b;
-    if (int64_t bytes = convWorkspace(target, shape, ir::isTf32(op)))
-      b.workspace =
-          newBuffer(product.name + ".workspace", RankedTensorType::get({bytes}, builder.getI8Type()),
-                    plan::Category::workspace, product.location);
-    b.lhs = buffers.lookup(op->getOperand(0));
-    b.rhs = buffers.lookup(op->getOperand(1));
-    b.result = bufferFor(product.result, product.name);
-    b.bias = biasBuffer(product.epilogue.bias);
-    b.mask = maskBuffer(product.epilogue);
-    b.relu = product.epilogue.relu;
-    createConv(builder, product.location, shape, getElementTypeOrSelf(product.result), b, ir::isTf32(op));
-    return success();
   }
 
   LogicalResult convertConstant(ir::ConstantOp constant) {
@@ -413,7 +287,7 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
 
     SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
     for (func::FuncOp function : functions) {
-      if (failed(checkEntry(function)))
+      if (failed(checkEntry(function, *parsed)))
         return signalPassFailure();
       makeUpdatesInPlace(function);
       if (failed(verifyUpdates(function, Blame(getArgument()))))
@@ -432,14 +306,14 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
     }
   }
 
-  LogicalResult checkEntry(func::FuncOp function) {
+  LogicalResult checkEntry(func::FuncOp function, const Target &target) {
     if (!function.isPublic())
       return function.emitOpError("is private: calls are inlined before gpuc-to-plan");
     if (function.isExternal())
       return function.emitOpError("has no body");
     if (!function.getBody().hasOneBlock())
       return function.emitOpError("has control flow, which a program cannot have");
-    if (failed(checkValues(function)))
+    if (failed(checkValues(function)) || failed(checkTf32(function, target)))
       return failure();
     for (BlockArgument argument : function.getArguments())
       if (llvm::is_contained(cast<RankedTensorType>(argument.getType()).getShape(), 0))
@@ -447,6 +321,19 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
                                             << " holds nothing: every extent of an input must be at least 1",
                failure();
     return checkTensorSizes(function);
+  }
+
+  /// Whether the target computes products as they are to be computed.
+  LogicalResult checkTf32(func::FuncOp function, const Target &target) {
+    WalkResult walk = function.walk([&](Operation *op) {
+      if (!ir::isTf32(op) || target.isCuda())
+        return WalkResult::advance();
+      op->emitOpError(
+          "is to be computed in TF32, which the host has not: compile with --target=cuda:sm_80 or newer, or "
+          "the model, not a later stage of it, with --precision=f32");
+      return WalkResult::interrupt();
+    });
+    return failure(walk.wasInterrupted());
   }
 
   void replaceVariables(ArrayRef<ir::VariableOp> variables, OpBuilder &builder) {

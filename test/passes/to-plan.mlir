@@ -336,8 +336,8 @@ module @side_by_side {
 module @epilogue {
   // CHECK: %[[X:.*]] = plan.input "x" : tensor<4x3xf32>
   // CHECK: %[[BS:.*]] = plan.input "bs" : tensor<9xf32>
-  // CHECK: %[[Y:.*]] = plan.buffer "fc.matmul_add_relu" : tensor<4x3xf32> activation
   // CHECK: %[[B:.*]] = plan.view %[[BS]][12] : tensor<3xf32>
+  // CHECK: %[[Y:.*]] = plan.buffer "fc.matmul_add_relu" : tensor<4x3xf32> activation
   // CHECK: plan.matmul %[[X]], %{{.*}} -> %[[Y]] bias %[[B]] relu : f32 batch 1 m 4 n 3 k 3
   // CHECK-NEXT: plan.output "result0" %[[Y]]
   func.func @predict(%x: tensor<4x3xf32> {gpuc.name = "x"}, %w: tensor<3x3xf32> {gpuc.name = "w"}, %bs: tensor<9xf32> {gpuc.name = "bs"}) -> tensor<4x3xf32> {

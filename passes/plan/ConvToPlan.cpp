@@ -1,11 +1,12 @@
-//===- ConvShapes.cpp - Convolutions as the runtime describes them ----------===//
+//===- ConvToPlan.cpp - Convolutions as a library's command -------------------===//
 
-#include "passes/plan/ConvShapes.h"
+#include "passes/plan/ConvToPlan.h"
 
-#include "dialects/gpuc/Windows.h"
+#include "dialects/gpuc/Convolutions.h"
+#include "dialects/gpuc/Tf32.h"
 #include "runtime/base/same_numbers.h"
+#include "runtime/workspace/conv_cudnn_workspace.h"
 #include "runtime/workspace/conv_workspace.h"
-#include "runtime/workspace/cudnn_workspace.h"
 
 using namespace mlir;
 
@@ -50,7 +51,8 @@ static ConvShape shapeOf(ConvKind kind, const ir::Convolution &convolution) {
   return shape;
 }
 
-ConvShape convShapeOf(Operation *op) {
+/// Of conv2d or one of its gradients, with static shapes.
+static ConvShape convShapeOf(Operation *op) {
   if (auto conv = dyn_cast<ir::Conv2dOp>(op))
     return shapeOf(ConvKind::forward, ir::convolutionOf(conv));
   if (auto conv = dyn_cast<ir::Conv2dInputGradientOp>(op))
@@ -75,20 +77,31 @@ ConvShape convShapeOf(plan::ConvOp conv) {
   return shape;
 }
 
-int64_t convWorkspace(plan::TargetAttr target, const ConvShape &shape, bool tf32) {
+/// What the target's convolution may use beside its operands, in bytes.
+static int64_t workspaceBytes(plan::TargetAttr target, const ConvShape &shape, bool tf32) {
   return target.getKind() == plan::TargetKind::cuda ? cudnnWorkspaceBytes(shape, tf32)
                                                     : convWorkspaceBytes(shape);
 }
 
-plan::ConvOp createConv(OpBuilder &builder, Location location, const ConvShape &s, Type element,
-                        const ConvBuffers &b, bool tf32) {
-  return plan::ConvOp::create(
-      builder, location, static_cast<plan::ConvKind>(s.kind), b.lhs, b.rhs, b.result, b.bias, b.workspace,
-      b.mask, element, s.batch, {s.in_channels, s.height.input, s.width.input},
-      {s.out_channels, s.groupInputs(), s.height.kernel, s.width.kernel},
-      {s.out_channels, s.height.output, s.width.output}, {s.height.stride, s.width.stride},
-      {s.height.low, s.height.high, s.width.low, s.width.high}, {s.height.dilation, s.width.dilation},
-      s.groups, b.relu, tf32, s.channels_last);
+LogicalResult convertConvolution(ProgramWriter &writer, const Product &product, plan::TargetAttr target) {
+  Operation *op = product.op;
+  const ConvShape s = convShapeOf(op);
+  const bool tf32 = ir::isTf32(op);
+  if (s.channels_last && target.getKind() != plan::TargetKind::cuda)
+    return op->emitOpError("has its channels last, which no convolution of the host has: compile the model, "
+                           "not a later stage of it, with --target=host");
+  const std::string name = product.name.empty() ? commandName(op, "conv") : product.name;
+  Value workspace = writer.workspaceFor(name, workspaceBytes(target, s, tf32), product.location);
+  plan::ConvOp::create(writer.builder, product.location, static_cast<plan::ConvKind>(s.kind),
+                       writer.buffers.lookup(op->getOperand(0)), writer.buffers.lookup(op->getOperand(1)),
+                       writer.bufferFor(product.result, name), product.bias, workspace, product.mask,
+                       getElementTypeOrSelf(product.result), s.batch,
+                       {s.in_channels, s.height.input, s.width.input},
+                       {s.out_channels, s.groupInputs(), s.height.kernel, s.width.kernel},
+                       {s.out_channels, s.height.output, s.width.output}, {s.height.stride, s.width.stride},
+                       {s.height.low, s.height.high, s.width.low, s.width.high},
+                       {s.height.dilation, s.width.dilation}, s.groups, product.relu, tf32, s.channels_last);
+  return success();
 }
 
 } // namespace gpuc

@@ -1,0 +1,104 @@
+//===- ProductToPlan.cpp - Products as libraries' commands --------------------===//
+
+#include "passes/plan/ProductToPlan.h"
+
+#include "passes/base/Locations.h"
+#include "passes/base/Target.h"
+#include "passes/plan/ConvToPlan.h"
+
+#include "dialects/gpuc/Tf32.h"
+#include "runtime/workspace/matmul_workspace.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+std::string commandName(Operation *op, StringRef command) {
+  std::string layer = layerName(op->getLoc());
+  return layer.empty() ? command.str() : layer + "." + command.str();
+}
+
+/// What the device's matmul may use beside its operands, in bytes. cuBLASLt splits K over partial results of
+/// the size of the whole: 16 of them are plenty.
+static int64_t workspaceBytes(plan::TargetAttr target, const MatmulShape &shape, RankedTensorType result) {
+  const TargetDescription &device = describe(target);
+  if (target.getKind() == plan::TargetKind::cuda)
+    return std::clamp<int64_t>(16 * ir::sizeInBytes(result), device.leastMatmulWorkspaceBytes,
+                               device.mostMatmulWorkspaceBytes);
+  return matmulWorkspaceBytes(shape);
+}
+
+static MatmulShape shapeOf(ir::MatmulOp matmul) {
+  const ir::ProductExtents extents = matmul.getExtents();
+  MatmulShape shape;
+  shape.batch = extents.batch;
+  shape.m = extents.m;
+  shape.n = extents.n;
+  shape.k = extents.k;
+  shape.transpose_a = matmul.getTransposeLhs();
+  shape.transpose_b = matmul.getTransposeRhs();
+  return shape;
+}
+
+static LogicalResult convertMatmul(ProgramWriter &writer, const Product &product, plan::TargetAttr target) {
+  auto matmul = cast<ir::MatmulOp>(product.op);
+  const MatmulShape shape = shapeOf(matmul);
+  const std::string name = product.name.empty() ? commandName(matmul, "matmul") : product.name;
+  Value workspace =
+      writer.workspaceFor(name, workspaceBytes(target, shape, matmul.getType()), product.location);
+  Value sum = writer.sums.lookup(matmul.getResult());
+  plan::MatmulOp::create(writer.builder, product.location, writer.buffers.lookup(matmul.getLhs()),
+                         writer.buffers.lookup(matmul.getRhs()),
+                         sum ? sum : writer.bufferFor(product.result, name), product.bias, workspace,
+                         product.mask, /*accumulate=*/sum != nullptr, product.relu, ir::isTf32(matmul),
+                         shape.transpose_a, shape.transpose_b, matmul.getType().getElementType(), shape.batch,
+                         shape.m, shape.n, shape.k);
+  return success();
+}
+
+static LogicalResult convert(ProgramWriter &writer, const Product &product, plan::TargetAttr target) {
+  return isa<ir::MatmulOp>(product.op) ? convertMatmul(writer, product, target)
+                                       : convertConvolution(writer, product, target);
+}
+
+LogicalResult convertProduct(ProgramWriter &writer, Operation *op, plan::TargetAttr target) {
+  return convert(writer, {.op = op, .result = op->getResult(0), .name = "", .location = op->getLoc()},
+                 target);
+}
+
+/// Where a bias lies: a vector, or a part of one.
+static Value biasBuffer(ProgramWriter &writer, Value bias) {
+  auto slice = bias ? bias.getDefiningOp<ir::SliceOp>() : ir::SliceOp();
+  if (!slice)
+    return bias ? writer.buffers.lookup(bias) : Value();
+  auto type = cast<RankedTensorType>(bias.getType());
+  OpBuilder head = writer.declarations();
+  Value whole = writer.buffers.lookup(slice.getOperand());
+  return plan::ViewOp::create(head, bias.getLoc(), whole.getType(), whole,
+                              slice.getStarts().front() * ir::elementBytes(type.getElementType()), type,
+                              ArrayRef<int64_t>());
+}
+
+LogicalResult convertProduct(ProgramWriter &writer, ir::FusedOp fused, const Epilogue &epilogue,
+                             plan::TargetAttr target) {
+  plan::TargetKind kind = target.getKind();
+  if ((epilogue.relu && !takesRelu(kind, epilogue.product, epilogue.bias != nullptr)) ||
+      (epilogue.bias && !takesBias(kind, epilogue.product)) ||
+      (epilogue.mask && !takesMask(kind, epilogue.product)))
+    return fused.emitOpError(
+        "was made for the host, and cuda's library does not do what follows the product: "
+        "compile the model, not a later stage of it, with --target=cuda");
+  for (auto [argument, input] : llvm::zip_equal(fused.getBody().getArguments(), fused.getInputs()))
+    writer.buffers[argument] = writer.buffers.lookup(input);
+  return convert(writer,
+                 {.op = epilogue.product,
+                  .result = fused.getOutputs()[0],
+                  .name = fused.getName().str(),
+                  .location = fused.getLoc(),
+                  .bias = biasBuffer(writer, epilogue.bias),
+                  .mask = epilogue.mask ? writer.buffers.lookup(epilogue.mask) : Value(),
+                  .relu = epilogue.relu},
+                 target);
+}
+
+} // namespace gpuc
