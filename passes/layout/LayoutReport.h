@@ -9,10 +9,10 @@
 
 namespace gpuc {
 
-/// One decision of gpuc-layout, over one convolution or product of matrices.
+/// One decision of gpuc-layout, over one product.
 struct LayoutEntry {
   std::string op, layer, loc;
-  std::string layout;   ///< channels_last or channels_first; empty of a product of matrices.
+  std::string layout;   ///< channels_last or channels_first, of images; else empty.
   std::string from, to; ///< Extents before and after padding, as 64x768x50257; equal if there is none.
   std::string why;
 

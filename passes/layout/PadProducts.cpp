@@ -15,8 +15,8 @@
 #include "passes/layout/PadProducts.h"
 
 #include "dialects/gpuc/ScanParts.h"
+#include "dialects/gpuc/Tf32.h"
 #include "passes/codegen/Codegen.h"
-#include "passes/layout/LayoutGroups.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -27,32 +27,15 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The last two extents, as the product sees them, of all matrices of the batch.
-struct Extents {
-  int64_t batch = 1, m, n, k;
-  bool operator==(const Extents &) const = default;
+using ir::ProductExtents;
 
-  int64_t flops() const { return 2 * batch * m * n * k; }
-  int64_t elements() const { return batch * (m * k + k * n + m * n); }
-  std::string text() const {
-    std::string text = batch > 1 ? std::to_string(batch) + " of " : "";
-    return text + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
-  }
-};
-
-Extents extentsOf(ir::MatmulOp matmul) {
-  ArrayRef<int64_t> result = typeOf(matmul.getResult()).getShape(), lhs = typeOf(matmul.getLhs()).getShape();
-  Extents extents;
-  extents.m = result.end()[-2];
-  extents.n = result.end()[-1];
-  extents.k = lhs.end()[matmul.getTransposeLhs() ? -2 : -1];
-  // With one rhs for all, the rows of all matrices are those of one.
-  for (int64_t extent : result.drop_back(2))
-    (matmul.hasSharedRhs() ? extents.m : extents.batch) *= extent;
-  return extents;
+std::string textOf(const ProductExtents &extents) {
+  auto [batch, m, n, k] = extents;
+  return (batch > 1 ? std::to_string(batch) + " of " : "") + std::to_string(m) + "x" + std::to_string(n) +
+         "x" + std::to_string(k);
 }
 
-Extents paddedOf(ir::MatmulOp matmul, Extents extents, int64_t tensorBytes) {
+ProductExtents paddedOf(ir::MatmulOp matmul, ProductExtents extents, int64_t tensorBytes) {
   const int64_t multiple = tensorBytes / ir::elementBytes(typeOf(matmul.getResult()).getElementType());
   auto round = [&](int64_t &extent) { extent = llvm::alignTo(extent, multiple); };
   round(matmul.getTransposeLhs() ? extents.m : extents.k);
@@ -74,7 +57,7 @@ bool isAddedUp(ir::MatmulOp matmul) {
 /// A product, and what it is to become.
 struct Product {
   Product(ir::MatmulOp matmul, int64_t tensorBytes)
-      : matmul(matmul), before(extentsOf(matmul)), after(paddedOf(matmul, before, tensorBytes)) {}
+      : matmul(matmul), before(matmul.getExtents()), after(paddedOf(matmul, before, tensorBytes)) {}
 
   /// Rows and columns of zeros that an operand, as it lies in memory, or the result gets.
   using Zeros = std::pair<int64_t, int64_t>;
@@ -86,7 +69,7 @@ struct Product {
   Zeros zerosOfResult() const { return {m(), n()}; }
 
   ir::MatmulOp matmul;
-  Extents before, after;
+  ProductExtents before, after;
 
 private:
   int64_t m() const { return after.m - before.m; }
@@ -113,7 +96,7 @@ public:
   Padding(Block &block, const TargetDescription &device) : device_(device) {
     for (Operation &op : block)
       if (auto matmul = dyn_cast<ir::MatmulOp>(op);
-          matmul && matmul.getType().hasStaticShape() && multipliesOnTensorCores(matmul))
+          matmul && matmul.getType().hasStaticShape() && ir::multipliesOnTensorCores(matmul))
         products_.insert({matmul, Product(matmul, device.tensorBytes)});
   }
 
@@ -127,8 +110,8 @@ public:
       ;
     for (auto &[op, product] : products_) {
       LayoutEntry entry = LayoutEntry::of(op);
-      entry.from = product.before.text();
-      entry.to = chosen_.contains(op) ? product.after.text() : entry.from;
+      entry.from = textOf(product.before);
+      entry.to = chosen_.contains(op) ? textOf(product.after) : entry.from;
       entry.why = reasons_[op];
       entries.push_back(std::move(entry));
     }
@@ -158,11 +141,13 @@ private:
     return saved <= spent && chosen_.erase(product.matmul);
   }
 
-  double nanoseconds(Product &product, const Extents &extents, double slowdown) const {
+  double nanoseconds(Product &product, const ProductExtents &extents, double slowdown) const {
+    auto [batch, m, n, k] = extents;
+    const int64_t flops = 2 * batch * m * n * k, elements = batch * (m * k + k * n + m * n);
     const int64_t bytes = ir::elementBytes(typeOf(product.matmul.getResult()).getElementType());
     const double rate = bytes == 2 ? device_.tensorFlopsPerNanosecond : device_.tensorFlopsPerNanosecond / 2;
-    return std::max(slowdown * static_cast<double>(extents.flops()) / rate,
-                    static_cast<double>(extents.elements() * bytes) / device_.bytesPerNanosecond);
+    return std::max(slowdown * static_cast<double>(flops) / rate,
+                    static_cast<double>(elements * bytes) / device_.bytesPerNanosecond);
   }
 
   /// What pads and slices take that no kernel takes in.

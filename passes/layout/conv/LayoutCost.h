@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "passes/layout/LayoutGroups.h"
+#include "passes/layout/conv/LayoutGroups.h"
 #include "passes/target/TargetDescription.h"
 
 namespace gpuc {

@@ -1,8 +1,8 @@
 //===- LayoutCost.cpp - What transposing images moves, and what it saves ----===//
 
-#include "passes/layout/LayoutCost.h"
+#include "passes/layout/conv/LayoutCost.h"
 
-#include "dialects/gpuc/Windows.h"
+#include "dialects/gpuc/Convolutions.h"
 #include "passes/codegen/Codegen.h"
 
 using namespace mlir;

@@ -1,9 +1,9 @@
 //===- LayoutGroups.cpp - Images that lie in memory in one order ------------===//
 
-#include "passes/layout/LayoutGroups.h"
+#include "passes/layout/conv/LayoutGroups.h"
 
+#include "dialects/gpuc/Convolutions.h"
 #include "dialects/gpuc/Tf32.h"
-#include "dialects/gpuc/Windows.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
@@ -28,7 +28,7 @@ bool keepsOrder(Operation *op) {
 /// The images that the op links.
 SmallVector<Value> linkedBy(Operation *op) {
   SmallVector<Value> images;
-  if (!keepsOrder(op) && !(ir::isConvolution(op) && multipliesOnTensorCores(op)))
+  if (!keepsOrder(op) && !(ir::isConvolution(op) && ir::multipliesOnTensorCores(op)))
     return images;
   Value filter = ir::isConvolution(op) ? filterOf(op) : Value();
   for (Value value : llvm::concat<Value>(op->getOperands(), op->getResults())) {
@@ -43,11 +43,6 @@ SmallVector<Value> linkedBy(Operation *op) {
 }
 
 } // namespace
-
-bool multipliesOnTensorCores(Operation *op) {
-  Type element = getElementTypeOrSelf(op->getOperand(0));
-  return element.isF16() || element.isBF16() || ir::isTf32(op);
-}
 
 bool isMadeAnew(Value value) {
   Operation *op = value.getDefiningOp();

@@ -18,9 +18,6 @@ struct LayoutGroup {
   llvm::SmallVector<mlir::Operation *> convolutions; ///< Those of `ops` that are.
 };
 
-/// Whether tensor cores multiply what the op multiplies: f16, bf16, or f32 that may be rounded to TF32.
-bool multipliesOnTensorCores(mlir::Operation *op);
-
 /// Whether the value costs as little in one order as in another: one number, an index, or a broadcast.
 bool isMadeAnew(mlir::Value value);
 

@@ -1,7 +1,7 @@
 //===- ChannelsLast.h - Images transposed -----------------------------------===//
 #pragma once
 
-#include "passes/layout/LayoutGroups.h"
+#include "passes/layout/conv/LayoutGroups.h"
 
 namespace gpuc {
 

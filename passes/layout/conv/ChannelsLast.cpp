@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/layout/ChannelsLast.h"
+#include "passes/layout/conv/ChannelsLast.h"
 
 #include "dialects/gpuc/Windows.h"
 #include "passes/codegen/Codegen.h"
-#include "passes/layout/LayoutCost.h"
+#include "passes/layout/conv/LayoutCost.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/TypeSwitch.h"
