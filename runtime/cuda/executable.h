@@ -30,8 +30,7 @@ class Context {
   CUcontext context_ = nullptr;
 };
 
-/// Allocates the arena and the pinned staging, loads code and constants, fixes matmul algorithms and
-/// convolution engines.
+/// Allocates the arena and the pinned staging, loads code and constants, prepares the libraries' calls.
 Result<std::unique_ptr<Executable>> createExecutable(std::shared_ptr<Context> context,
                                                      Architecture architecture, const Plan& plan,
                                                      const DeviceOptions& options);

@@ -1,5 +1,5 @@
-// What vendors' libraries compute of a plan: products by cuBLASLt, convolutions by cuDNN. The rest of this
-// folder knows them by this alone.
+// What vendors' libraries compute of a plan: cuBLASLt and cuDNN. The rest of this folder knows them by this
+// alone.
 #pragma once
 
 #include <cuda.h>

@@ -1,5 +1,5 @@
-// What the runtime brings along for commands that no generated kernel computes: products, convolutions,
-// attention. The rest of the host knows them by this alone.
+// What the runtime brings along for commands that no generated kernel computes. The rest of the host knows
+// them by this alone.
 #pragma once
 
 #include <cstdint>

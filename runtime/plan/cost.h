@@ -11,7 +11,7 @@ constexpr int64_t flopsOfMatmul(int64_t batch, int64_t m, int64_t n, int64_t k, 
   return batch * m * n * (2 * k + following);
 }
 
-/// Of each of the three convolutions: as many as if none of its taps fell on padding. `taps` are those of one
+/// Of each of the three kinds: as many as if none of the taps fell on padding. `taps` are those of one
 /// output channel, `following` the operations on each of the `results`.
 constexpr int64_t flopsOfConv(int64_t outputs, int64_t taps, int64_t results, int64_t following) {
   return 2 * outputs * taps + following * results;

@@ -42,7 +42,7 @@ constexpr uint64_t rowsOfMatmul(uint64_t batch, uint64_t m, bool transposes_a, b
 inline constexpr auto kMatmulOperands = matmulOperands(false);
 inline constexpr auto kAccumulatingMatmulOperands = matmulOperands(true);
 
-/// c is what the kind of convolution computes of a and b.
+/// c is what the kind computes of a and b.
 inline constexpr std::array<OperandUse, 6> kConvOperands = {
     {{.name = "a"},
      {.name = "b"},

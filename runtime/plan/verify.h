@@ -45,12 +45,18 @@ Status verifyEvents(const fb::Program& program, uint64_t& executions);
 /// nothing and do not touch one another.
 Status verifyParallel(const fb::Plan& plan, const fb::Parallel& parallel, std::span<const uint64_t> counts);
 
-/// A convolution whose operands lie within their buffers: its numbers, and that the operands have just the
-/// bytes that they say.
-Status verifyConv(const fb::Conv& conv);
-
 /// What attention says of itself. Its operands lie in their buffers.
 Status verifyAttention(const fb::Attention& attention);
+
+/// TF32 is how tensor cores multiply f32. `what` names the command.
+template <typename Product>
+Status verifyTf32(const Product& product, const char* what, fb::TargetKind target) {
+  if (!product.tf32()) return okStatus();
+  if (product.type() != fb::DataType::f32) return errorf("%s: rounds to TF32 what is not f32", what);
+  if (target != fb::TargetKind::cuda)
+    return errorf("%s: in TF32, which the host does not compute; compile for cuda, or without tf32", what);
+  return okStatus();
+}
 
 /// A name that will be shown or looked up: there, not empty, of sane length, printable. `what` says whose it
 /// is.

@@ -1,8 +1,9 @@
 // Convolutions: numbers within bounds, windows that are what the shape says, operands of just these sizes.
+#include "runtime/plan/verify_conv.h"
+
 #include <cinttypes>
 
 #include "runtime/base/data_type.h"
-#include "runtime/plan/verify.h"
 
 namespace gpuc {
 namespace {
@@ -42,9 +43,27 @@ Status verifyTensor(const fb::Conv& conv, const fb::Operand& operand, const char
   return okStatus();
 }
 
+/// cuDNN adds a bias to sums of f32, and has relu behind that alone.
+Status verifyForCuda(const fb::Conv& conv) {
+  if (conv.mask()) return errorf("conv: with a mask, which follows convolutions on the host alone");
+  if (conv.bias() && conv.type() == fb::DataType::f64)
+    return errorf("conv: with a bias in f64, which cuda adds to sums of f32 alone");
+  if (conv.relu() && !conv.bias())
+    return errorf("conv: with relu and without a bias, which cuda has no convolution for");
+  return okStatus();
+}
+
+Status verifyForHost(const fb::Conv& conv) {
+  if (conv.channels_last())
+    return errorf("conv: channels lie last, which the host does not compute; compile for cuda");
+  return okStatus();
+}
+
 }  // namespace
 
-Status verifyConv(const fb::Conv& conv) {
+Status verifyConv(const fb::Conv& conv, fb::TargetKind target) {
+  GPUC_RETURN_IF_ERROR(verifyTf32(conv, "conv", target));
+  GPUC_RETURN_IF_ERROR(target == fb::TargetKind::cuda ? verifyForCuda(conv) : verifyForHost(conv));
   if (conv.kind() > fb::ConvKind::MAX || !isFloat(static_cast<DataType>(conv.type())))
     return errorf("conv: unknown kind %d or element type %d", int(conv.kind()), int(conv.type()));
   for (uint64_t number : {conv.batch(), conv.groups(), conv.in_channels(), conv.out_channels()})

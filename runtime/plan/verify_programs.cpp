@@ -9,6 +9,7 @@
 #include "runtime/base/quote.h"
 #include "runtime/plan/operands.h"
 #include "runtime/plan/verify.h"
+#include "runtime/plan/verify_conv.h"
 
 namespace gpuc {
 namespace {
@@ -51,7 +52,7 @@ class CommandVerifier {
       case fb::Work::Matmul:
         return verify(*command.work_as_Matmul());
       case fb::Work::Conv:
-        return verify(*command.work_as_Conv());
+        return verifyConv(*command.work_as_Conv(), plan_.target()->kind());
       case fb::Work::Attention:
         return verifyAttention(*command.work_as_Attention());
       case fb::Work::Copy:
@@ -149,7 +150,7 @@ class CommandVerifier {
   Status verify(const fb::Matmul& matmul) {
     if (matmul.type() > fb::DataType::MAX || !isFloat(static_cast<DataType>(matmul.type())))
       return errorf("matmul: unknown element type %d", int(matmul.type()));
-    GPUC_RETURN_IF_ERROR(verifyTf32(matmul, "matmul"));
+    GPUC_RETURN_IF_ERROR(verifyTf32(matmul, "matmul", plan_.target()->kind()));
     for (uint64_t extent : {matmul.batch(), matmul.m(), matmul.n(), matmul.k()})
       if (extent == 0 || extent > kMostArenaBytes) return errorf("matmul: an extent of %" PRIu64, extent);
     uint64_t batch = matmul.batch(), m = matmul.m(), n = matmul.n(), k = matmul.k();
@@ -166,15 +167,6 @@ class CommandVerifier {
         return errorf("matmul: with a mask, which follows products on the host alone");
     }
     return matmul.bias() ? verifyDense(matmul, *matmul.bias(), "bias", 1, n, 1) : okStatus();
-  }
-
-  template <typename Product>
-  Status verifyTf32(const Product& product, const char* what) {
-    if (!product.tf32()) return okStatus();
-    if (product.type() != fb::DataType::f32) return errorf("%s: rounds to TF32 what is not f32", what);
-    if (plan_.target()->kind() != fb::TargetKind::cuda)
-      return errorf("%s: in TF32, which the host does not compute; compile for cuda, or without tf32", what);
-    return okStatus();
   }
 
   /// An operand of `batch` matrices that lie `stride` elements apart, or of one that serves the whole batch.
@@ -198,24 +190,6 @@ class CommandVerifier {
                     name, operand.size(), batch, rows, columns);
     if (!beginsAtElement(operand, static_cast<DataType>(matmul.type())))
       return errorf("matmul: %s begins within an element", name);
-    return okStatus();
-  }
-
-  Status verify(const fb::Conv& conv) {
-    GPUC_RETURN_IF_ERROR(verifyTf32(conv, "conv"));
-    if (conv.channels_last() && plan_.target()->kind() != fb::TargetKind::cuda)
-      return errorf("conv: channels lie last, which the host does not compute; compile for cuda");
-    if (plan_.target()->kind() == fb::TargetKind::cuda) GPUC_RETURN_IF_ERROR(verifyCudaEpilogue(conv));
-    return verifyConv(conv);
-  }
-
-  /// cuDNN adds a bias to sums of f32, and has relu behind that alone.
-  static Status verifyCudaEpilogue(const fb::Conv& conv) {
-    if (conv.mask()) return errorf("conv: with a mask, which follows convolutions on the host alone");
-    if (conv.bias() && conv.type() == fb::DataType::f64)
-      return errorf("conv: with a bias in f64, which cuda adds to sums of f32 alone");
-    if (conv.relu() && !conv.bias())
-      return errorf("conv: with relu and without a bias, which cuda has no convolution for");
     return okStatus();
   }
 

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/layout/ChannelsFirst.h"
-#include "passes/layout/ChannelsLast.h"
+#include "passes/layout/conv/ChannelsFirst.h"
+#include "passes/layout/conv/ChannelsLast.h"
 #include "test/gradients/Fixture.h"
 
 #include "mlir/IR/Verifier.h"

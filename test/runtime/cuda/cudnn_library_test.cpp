@@ -8,7 +8,7 @@
 #include <string>
 
 #include "runtime/cuda/conv_engine.h"
-#include "runtime/workspace/cudnn_workspace.h"
+#include "runtime/workspace/conv_cudnn_workspace.h"
 
 namespace gpuc::cuda {
 namespace {

@@ -1,2 +1,2 @@
 #include "runtime/base/status.h"
-#include "runtime/workspace/cudnn_workspace.h"
+#include "runtime/workspace/conv_cudnn_workspace.h"
