@@ -22,10 +22,10 @@ std::string text(const Conv2dOptions &options) {
          (options.bias ? "" : ", bias=false");
 }
 
-std::string text(int64_t window, const Pool2dOptions &options) {
-  return std::to_string(window) + unless("stride", options.stride, 0) +
+std::string text(const std::string &name, int64_t window, const Pool2dOptions &options) {
+  return name + "(" + std::to_string(window) + unless("stride", options.stride, 0) +
          unless("padding", options.padding, 0) + (options.ceilMode ? ", ceil_mode=true" : "") +
-         (options.countIncludePad ? "" : ", count_include_pad=false");
+         (options.countIncludePad ? ")" : ", count_include_pad=false)");
 }
 
 ConvOptions toOptions(const Conv2dOptions &options) {
@@ -72,47 +72,35 @@ PoolOptions poolOptions(const Tensor &x, int64_t window, const Pool2dOptions &op
 // Convolution
 //===----------------------------------------------------------------------===//
 
-std::string Conv2d::describe() const {
-  return llvm::formatv("Conv2d({0}, {1}, {2}{3})", in_, out_, kernel_, text(options_));
-}
-
-Tensor Conv2d::forward(const Tensor &x) {
-  if (std::string mistake = mistakeIn(in_, out_, kernel_, options_); !mistake.empty())
-    return x.graph()->fail(describe() + " " + mistake);
-  const int64_t each = in_ / options_.groups, fanIn = each * kernel_ * kernel_;
-  Tensor weight = parameter(x, "weight", {out_, each, kernel_, kernel_},
-                            options_.weight.value_or(Initializer::kaimingUniform(fanIn)));
-  Tensor y = conv2d(x, weight, toOptions(options_));
-  return options_.bias ? plusBias(y, parameter(x, "bias", {out_}, uniformBy(fanIn))) : y;
-}
-
-std::string Conv1d::describe() const {
-  return llvm::formatv("Conv1d({0}, {1}, {2}{3})", in_, out_, kernel_, text(options_));
-}
-
-Tensor Conv1d::forward(const Tensor &x) {
-  if (std::string mistake = mistakeIn(in_, out_, kernel_, options_); !mistake.empty())
-    return x.graph()->fail(describe() + " " + mistake);
-  const int64_t each = in_ / options_.groups, fanIn = each * kernel_;
-  Tensor weight = parameter(x, "weight", {out_, each, kernel_},
-                            options_.weight.value_or(Initializer::kaimingUniform(fanIn)));
-  Tensor y = conv1d(x, weight, options_.stride, {options_.padding, options_.padding}, options_.dilation,
-                    options_.groups);
-  return options_.bias ? plusBias(y, parameter(x, "bias", {out_}, uniformBy(fanIn))) : y;
-}
-
-std::string ConvTranspose2d::describe() const {
-  return llvm::formatv("ConvTranspose2d({0}, {1}, {2}{3}{4})", in_, out_, kernel_, text(options_),
+std::string Convolution::describe() const {
+  const char *name = kind_ == Kind::rows ? "Conv1d" : kind_ == Kind::images ? "Conv2d" : "ConvTranspose2d";
+  return llvm::formatv("{0}({1}, {2}, {3}{4}{5})", name, in_, out_, kernel_, text(options_),
                        unless("output_padding", outputPadding_, 0));
 }
 
-Tensor ConvTranspose2d::forward(const Tensor &x) {
+Tensor Convolution::convolve(const Tensor &x, const Tensor &weight) const {
+  switch (kind_) {
+  case Kind::rows:
+    return conv1d(x, weight, options_.stride, {options_.padding, options_.padding}, options_.dilation,
+                  options_.groups);
+  case Kind::images:
+    return conv2d(x, weight, toOptions(options_));
+  case Kind::transposed:
+    return convTranspose2d(x, weight, toOptions(options_), {outputPadding_, outputPadding_});
+  }
+  return {};
+}
+
+Tensor Convolution::forward(const Tensor &x) {
   if (std::string mistake = mistakeIn(in_, out_, kernel_, options_); !mistake.empty())
     return x.graph()->fail(describe() + " " + mistake);
-  const int64_t each = out_ / options_.groups, fanIn = each * kernel_ * kernel_;
-  Tensor weight = parameter(x, "weight", {in_, each, kernel_, kernel_},
-                            options_.weight.value_or(Initializer::kaimingUniform(fanIn)));
-  Tensor y = convTranspose2d(x, weight, toOptions(options_), {outputPadding_, outputPadding_});
+  const bool transposed = kind_ == Kind::transposed;
+  const int64_t each = (transposed ? out_ : in_) / options_.groups;
+  const int64_t fanIn = each * kernel_ * (kind_ == Kind::rows ? 1 : kernel_);
+  Shape shape = {transposed ? in_ : out_, each};
+  shape.insert(shape.end(), kind_ == Kind::rows ? 1 : 2, kernel_);
+  Tensor weight = parameter(x, "weight", shape, options_.weight.value_or(Initializer::kaimingUniform(fanIn)));
+  Tensor y = convolve(x, weight);
   return options_.bias ? plusBias(y, parameter(x, "bias", {out_}, uniformBy(fanIn))) : y;
 }
 
@@ -120,35 +108,35 @@ Tensor ConvTranspose2d::forward(const Tensor &x) {
 // Pooling
 //===----------------------------------------------------------------------===//
 
-std::string MaxPool2d::describe() const { return "MaxPool2d(" + text(window_, options_) + ")"; }
+MaxPool2d::MaxPool2d(int64_t window, Pool2dOptions options)
+    : FunctionLayer(text("MaxPool2d", window, options), [=](const Tensor &x) {
+        return maxPool2d(x, {window, window}, poolOptions(x, window, options)).values;
+      }) {}
 
-Tensor MaxPool2d::forward(const Tensor &x) {
-  return maxPool2d(x, {window_, window_}, poolOptions(x, window_, options_)).values;
-}
+AvgPool2d::AvgPool2d(int64_t window, Pool2dOptions options)
+    : FunctionLayer(text("AvgPool2d", window, options), [=](const Tensor &x) {
+        // PyTorch counts padding that was asked for, but not what ceil_mode reaches beyond it.
+        if (options.ceilMode && options.countIncludePad && options.padding > 0)
+          return x.graph()->fail(text("AvgPool2d", window, options) +
+                                 ": ceil_mode with padding needs count_include_pad=false");
+        const bool countIncludePad = options.countIncludePad && !options.ceilMode;
+        return avgPool2d(x, {window, window}, poolOptions(x, window, options), countIncludePad);
+      }) {}
 
-std::string AvgPool2d::describe() const { return "AvgPool2d(" + text(window_, options_) + ")"; }
-
-Tensor AvgPool2d::forward(const Tensor &x) {
-  // PyTorch counts padding that was asked for, but not what ceil_mode reaches beyond it.
-  if (options_.ceilMode && options_.countIncludePad && options_.padding > 0)
-    return x.graph()->fail(describe() + ": ceil_mode with padding needs count_include_pad=false");
-  const bool countIncludePad = options_.countIncludePad && !options_.ceilMode;
-  return avgPool2d(x, {window_, window_}, poolOptions(x, window_, options_), countIncludePad);
-}
-
-std::string AdaptiveAvgPool2d::describe() const {
-  return llvm::formatv("AdaptiveAvgPool2d({0}, {1})", rows_, columns_);
-}
-
-Tensor AdaptiveAvgPool2d::forward(const Tensor &x) {
+static Tensor adaptiveAvgPool2d(const Tensor &x, int64_t rows, int64_t columns) {
   const Shape image = x.shape();
-  if (image.size() != 4 || rows_ < 1 || columns_ < 1 || image[2] % rows_ != 0 || image[3] % columns_ != 0)
-    return x.graph()->fail(llvm::formatv("{0} takes [?, channels, n · {1}, n · {2}], got {3}", describe(),
-                                         rows_, columns_, toString(image)));
-  if (rows_ == 1 && columns_ == 1)
+  if (image.size() != 4 || rows < 1 || columns < 1 || image[2] % rows != 0 || image[3] % columns != 0)
+    return x.graph()->fail(
+        llvm::formatv("AdaptiveAvgPool2d({0}, {1}) takes [?, channels, n · {0}, n · {1}], got {2}", rows,
+                      columns, toString(image)));
+  if (rows == 1 && columns == 1)
     return reshape(mean(x, {2, 3}), {image[0], image[1], 1, 1});
-  Pair window = {image[2] / rows_, image[3] / columns_};
+  Pair window = {image[2] / rows, image[3] / columns};
   return avgPool2d(x, window, {.stride = window});
 }
+
+AdaptiveAvgPool2d::AdaptiveAvgPool2d(int64_t rows, int64_t columns)
+    : FunctionLayer(llvm::formatv("AdaptiveAvgPool2d({0}, {1})", rows, columns),
+                    [=](const Tensor &x) { return adaptiveAvgPool2d(x, rows, columns); }) {}
 
 } // namespace gpuc::nn

@@ -19,54 +19,49 @@ struct Conv2dOptions {
   std::optional<Initializer> weight = {}; ///< Instead of the default.
 };
 
-/// Parameters `weight` [out, in / groups, kernel, kernel] and `bias` [out], both uniform in ±1/√(in / groups
-/// · kernel²).
-class Conv2d : public Layer {
+/// What layers of convolution share: parameters, and what is said of them.
+class Convolution : public Layer {
 public:
-  Conv2d(int64_t in, int64_t out, int64_t kernel, Conv2dOptions options = {})
-      : in_(in), out_(out), kernel_(kernel), options_(std::move(options)) {}
   std::string describe() const override;
 
 protected:
+  enum class Kind { rows, images, transposed };
+
+  Convolution(Kind kind, int64_t in, int64_t out, int64_t kernel, Conv2dOptions options,
+              int64_t outputPadding = 0)
+      : kind_(kind), in_(in), out_(out), kernel_(kernel), options_(std::move(options)),
+        outputPadding_(outputPadding) {}
   Tensor forward(const Tensor &x) override;
 
 private:
+  Tensor convolve(const Tensor &x, const Tensor &weight) const;
+
+  Kind kind_;
   int64_t in_, out_, kernel_;
   Conv2dOptions options_;
+  int64_t outputPadding_;
+};
+
+/// Parameters `weight` [out, in / groups, kernel, kernel] and `bias` [out], both uniform in ±1/√(in / groups
+/// · kernel²).
+struct Conv2d : Convolution {
+  Conv2d(int64_t in, int64_t out, int64_t kernel, Conv2dOptions options = {})
+      : Convolution(Kind::images, in, out, kernel, std::move(options)) {}
 };
 
 /// The same over sequences: x [batch, in, length], `weight` [out, in / groups, kernel].
-class Conv1d : public Layer {
-public:
+struct Conv1d : Convolution {
   Conv1d(int64_t in, int64_t out, int64_t kernel, Conv2dOptions options = {})
-      : in_(in), out_(out), kernel_(kernel), options_(std::move(options)) {}
-  std::string describe() const override;
-
-protected:
-  Tensor forward(const Tensor &x) override;
-
-private:
-  int64_t in_, out_, kernel_;
-  Conv2dOptions options_;
+      : Convolution(Kind::rows, in, out, kernel, std::move(options)) {}
 };
 
 /// The transpose of Conv2d(out, in, …): extents become (extent - 1) · stride - 2 · padding + dilation ·
 /// (kernel - 1) + outputPadding + 1. Parameters `weight` [in, out / groups, kernel, kernel] and `bias` [out],
 /// both uniform in ±1/√(out / groups · kernel²).
-class ConvTranspose2d : public Layer {
-public:
+struct ConvTranspose2d : Convolution {
   ConvTranspose2d(int64_t in, int64_t out, int64_t kernel, Conv2dOptions options = {},
                   int64_t outputPadding = 0)
-      : in_(in), out_(out), kernel_(kernel), options_(std::move(options)), outputPadding_(outputPadding) {}
-  std::string describe() const override;
-
-protected:
-  Tensor forward(const Tensor &x) override;
-
-private:
-  int64_t in_, out_, kernel_;
-  Conv2dOptions options_;
-  int64_t outputPadding_;
+      : Convolution(Kind::transposed, in, out, kernel, std::move(options), outputPadding) {}
 };
 
 /// Windows lie `stride` apart; 0, PyTorch's default: as far as they are wide.
@@ -76,44 +71,18 @@ struct Pool2dOptions {
   bool countIncludePad = true; ///< AvgPool2d: padding counts in the mean.
 };
 
-class MaxPool2d : public Layer {
-public:
-  explicit MaxPool2d(int64_t window, Pool2dOptions options = {}) : window_(window), options_(options) {}
-  std::string describe() const override;
-
-protected:
-  Tensor forward(const Tensor &x) override;
-
-private:
-  int64_t window_;
-  Pool2dOptions options_;
+struct MaxPool2d : FunctionLayer {
+  explicit MaxPool2d(int64_t window, Pool2dOptions options = {});
 };
 
-class AvgPool2d : public Layer {
-public:
-  explicit AvgPool2d(int64_t window, Pool2dOptions options = {}) : window_(window), options_(options) {}
-  std::string describe() const override;
-
-protected:
-  Tensor forward(const Tensor &x) override;
-
-private:
-  int64_t window_;
-  Pool2dOptions options_;
+struct AvgPool2d : FunctionLayer {
+  explicit AvgPool2d(int64_t window, Pool2dOptions options = {});
 };
 
 /// Means over windows that cut the image into `rows` and `columns`, which must divide the image's.
-class AdaptiveAvgPool2d : public Layer {
-public:
-  AdaptiveAvgPool2d(int64_t rows, int64_t columns) : rows_(rows), columns_(columns) {}
+struct AdaptiveAvgPool2d : FunctionLayer {
+  AdaptiveAvgPool2d(int64_t rows, int64_t columns);
   explicit AdaptiveAvgPool2d(int64_t both) : AdaptiveAvgPool2d(both, both) {}
-  std::string describe() const override;
-
-protected:
-  Tensor forward(const Tensor &x) override;
-
-private:
-  int64_t rows_, columns_;
 };
 
 } // namespace gpuc::nn

@@ -13,9 +13,19 @@ std::string Linear::describe() const {
   return llvm::formatv("Linear({0}, {1}{2})", in_, out_, bias_ ? "" : ", bias=false");
 }
 
-std::string LeakyReLU::describe() const { return "LeakyReLU(" + detail::numberText(slope_) + ")"; }
+LeakyReLU::LeakyReLU(double slope)
+    : FunctionLayer("LeakyReLU(" + detail::numberText(slope) + ")",
+                    [=](const Tensor &x) { return leakyRelu(x, slope); }) {}
 
-std::string Dropout::describe() const { return "Dropout(" + detail::numberText(p_) + ")"; }
+GELU::GELU(bool approximate)
+    : FunctionLayer(approximate ? "GELU(tanh)" : "GELU",
+                    [=](const Tensor &x) { return gelu(x, approximate); }) {}
+
+Dropout::Dropout(double p)
+    : FunctionLayer("Dropout(" + detail::numberText(p) + ")",
+                    [=](const Tensor &x) { return dropout(x, p); }) {}
+
+Flatten::Flatten() : FunctionLayer("Flatten", [](const Tensor &x) { return flatten(x); }) {}
 
 Tensor Linear::forward(const Tensor &x) {
   Tensor y = product(x, 0, out_);

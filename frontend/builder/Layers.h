@@ -35,83 +35,39 @@ private:
   std::optional<LoraAdapter> lora_;
 };
 
-class ReLU : public Layer {
-public:
-  std::string describe() const override { return "ReLU"; }
-
-protected:
-  Tensor forward(const Tensor &x) override { return relu(x); }
+struct ReLU : FunctionLayer {
+  ReLU() : FunctionLayer("ReLU", relu) {}
 };
 
-class LeakyReLU : public Layer {
-public:
-  explicit LeakyReLU(double slope = 0.01) : slope_(slope) {}
-  std::string describe() const override;
-
-protected:
-  Tensor forward(const Tensor &x) override { return leakyRelu(x, slope_); }
-
-private:
-  double slope_;
+struct LeakyReLU : FunctionLayer {
+  explicit LeakyReLU(double slope = 0.01);
 };
 
-class GELU : public Layer {
-public:
+struct GELU : FunctionLayer {
   /// `approximate`: by tanh, as PyTorch's GELU(approximate="tanh").
-  explicit GELU(bool approximate = false) : approximate_(approximate) {}
-  std::string describe() const override { return approximate_ ? "GELU(tanh)" : "GELU"; }
-
-protected:
-  Tensor forward(const Tensor &x) override { return gelu(x, approximate_); }
-
-private:
-  bool approximate_;
+  explicit GELU(bool approximate = false);
 };
 
-class SiLU : public Layer {
-public:
-  std::string describe() const override { return "SiLU"; }
-
-protected:
-  Tensor forward(const Tensor &x) override { return silu(x); }
+struct SiLU : FunctionLayer {
+  SiLU() : FunctionLayer("SiLU", silu) {}
 };
 
-class Tanh : public Layer {
-public:
-  std::string describe() const override { return "Tanh"; }
-
-protected:
-  Tensor forward(const Tensor &x) override { return tanh(x); }
+struct Tanh : FunctionLayer {
+  Tanh() : FunctionLayer("Tanh", tanh) {}
 };
 
-class Sigmoid : public Layer {
-public:
-  std::string describe() const override { return "Sigmoid"; }
-
-protected:
-  Tensor forward(const Tensor &x) override { return sigmoid(x); }
+struct Sigmoid : FunctionLayer {
+  Sigmoid() : FunctionLayer("Sigmoid", sigmoid) {}
 };
 
 /// Zeroes elements with probability p in [0, 1) while training; the identity otherwise.
-class Dropout : public Layer {
-public:
-  explicit Dropout(double p = 0.5) : p_(p) {}
-  std::string describe() const override;
-
-protected:
-  Tensor forward(const Tensor &x) override { return dropout(x, p_); }
-
-private:
-  double p_;
+struct Dropout : FunctionLayer {
+  explicit Dropout(double p = 0.5);
 };
 
 /// [batch, …] to [batch, n].
-class Flatten : public Layer {
-public:
-  std::string describe() const override { return "Flatten"; }
-
-protected:
-  Tensor forward(const Tensor &x) override { return flatten(x); }
+struct Flatten : FunctionLayer {
+  Flatten();
 };
 
 } // namespace gpuc::nn

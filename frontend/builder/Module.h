@@ -120,6 +120,21 @@ protected:
   virtual Tensor forward(const Tensor &x) = 0;
 };
 
+/// A layer without parameters: a function, under the name that a summary prints.
+class FunctionLayer : public Layer {
+public:
+  FunctionLayer(std::string description, std::function<Tensor(const Tensor &)> function)
+      : description_(std::move(description)), function_(std::move(function)) {}
+  std::string describe() const override { return description_; }
+
+protected:
+  Tensor forward(const Tensor &x) override { return function_(x); }
+
+private:
+  std::string description_;
+  std::function<Tensor(const Tensor &)> function_;
+};
+
 /// A layer in a Sequential under a name of its own.
 struct NamedLayer {
   std::string name;
