@@ -65,8 +65,7 @@ Tensor attention(const Tensor &query, const Tensor &key, const Tensor &value,
   auto op = graph->emit<ir::AttentionOp>(
       graph->tensorType({q[0], q[1], q[2], v[3]}, query.dtype()),
       graph->tensorType({q[0], q[1], q[2]}, query.dtype() == DataType::f64 ? DataType::f64 : DataType::f32),
-      Graph::unwrap(query), Graph::unwrap(key), Graph::unwrap(value),
-      mask.graph() ? Graph::unwrap(mask) : Value(),
+      Graph::unwrap(query), Graph::unwrap(key), Graph::unwrap(value), Graph::unwrap(mask),
       options.scale ? builder.getF64FloatAttr(*options.scale) : FloatAttr(),
       options.causal ? builder.getUnitAttr() : UnitAttr(), builder.getF64FloatAttr(options.dropout),
       builder.getI64IntegerAttr(options.dropout > 0 ? graph->nextRandomId() : 0));

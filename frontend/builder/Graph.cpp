@@ -3,6 +3,8 @@
 #include "frontend/builder/Graph.h"
 #include "frontend/ElementType.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
 #include <array>
 #include <charconv>
 
@@ -56,6 +58,26 @@ bool Graph::usable(const char *op, ArrayRef<const Tensor *> operands) {
     }
   }
   return true;
+}
+
+Graph *Graph::of(const char *op, ArrayRef<const Tensor *> operands) {
+  auto inGraph = [](const Tensor *operand) { return operand->graph() != nullptr; };
+  const auto *first = llvm::find_if(operands, inGraph);
+  return first != operands.end() && (*first)->graph()->usable(op, operands) ? (*first)->graph() : nullptr;
+}
+
+bool Graph::isFloating(const char *op, const Tensor &x) {
+  if (!isFloat(x.dtype()))
+    fail(llvm::formatv("{0} takes floating point, got {1}; convert with to()", op, nameOf(x.dtype())));
+  return isFloat(x.dtype());
+}
+
+std::optional<int64_t> Graph::dimension(const char *op, const Tensor &x, int64_t dim) {
+  if (dim >= -x.rank() && dim < x.rank())
+    return dim < 0 ? dim + x.rank() : dim;
+  fail(
+      llvm::formatv("{0} along dimension {1} of {2}, which has {3}", op, dim, toString(x.shape()), x.rank()));
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

@@ -44,6 +44,12 @@ public:
 
   /// True if op `name` can be added on these: all valid, of this graph and of the function being built.
   bool usable(const char *name, llvm::ArrayRef<const Tensor *> operands);
+  /// The graph of the operands if op `name` can be added on them, else null.
+  static Graph *of(const char *name, llvm::ArrayRef<const Tensor *> operands);
+  /// Whether x, which is usable, is of floating point, as op `name` wants it.
+  bool isFloating(const char *name, const Tensor &x);
+  /// Dimension `dim` of x, which is usable, from the front; none if it has no such one.
+  std::optional<int64_t> dimension(const char *name, const Tensor &x, int64_t dim);
 
   //===-- Types ------------------------------------------------------------===//
 
@@ -64,6 +70,7 @@ public:
     return wrap(emit<OpType>(std::forward<Args>(args)...)->getResult(0));
   }
   Tensor wrap(mlir::Value value) { return Tensor(this, value.getAsOpaquePointer()); }
+  /// Null of a tensor that is left out.
   static mlir::Value unwrap(const Tensor &tensor) {
     return mlir::Value::getFromOpaquePointer(tensor.value());
   }

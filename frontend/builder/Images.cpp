@@ -51,20 +51,11 @@ FailureOr<RankedTensorType> inferredPooling(Graph *graph, const char *name, cons
   });
 }
 
-/// Whether the operands can be used together; rank and extents are for the dialect to judge.
+/// The graph of operands of floating point, or null; rank and extents are for the dialect to judge.
 Graph *graphOf(const char *name, ArrayRef<const Tensor *> operands) {
-  Graph *graph = nullptr;
-  for (const Tensor *operand : operands)
-    graph = graph ? graph : operand->graph();
-  if (!graph || !graph->usable(name, operands))
-    return nullptr;
-  for (const Tensor *operand : operands)
-    if (!isFloat(operand->dtype())) {
-      graph->fail(llvm::formatv("{0} takes floating point, got {1}; convert with to()", name,
-                                nameOf(operand->dtype())));
-      return nullptr;
-    }
-  return graph;
+  Graph *graph = Graph::of(name, operands);
+  auto isFloating = [&](const Tensor *operand) { return graph->isFloating(name, *operand); };
+  return graph && llvm::all_of(operands, isFloating) ? graph : nullptr;
 }
 
 } // namespace

@@ -12,15 +12,11 @@ using detail::Graph;
 
 namespace {
 
-/// `dim` counted from the front; an error of the model if x has no such dimension.
+/// The same, of an x that may not be usable.
 std::optional<int64_t> dimensionOf(const char *op, const Tensor &x, int64_t dim) {
   if (!x.graph() || !x.graph()->usable(op, {&x}))
     return std::nullopt;
-  if (dim >= -x.rank() && dim < x.rank())
-    return dim < 0 ? dim + x.rank() : dim;
-  x.graph()->fail(
-      llvm::formatv("{0} along dimension {1} of {2}, which has {3}", op, dim, toString(x.shape()), x.rank()));
-  return std::nullopt;
+  return x.graph()->dimension(op, x, dim);
 }
 
 } // namespace

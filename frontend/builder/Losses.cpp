@@ -16,8 +16,8 @@ namespace {
 /// Logits [batch, …, classes] and one integer label a row; otherwise the model holds an error that begins
 /// with `name`.
 bool areLogitsAndLabels(const char *name, const Tensor &logits, const Tensor &labels) {
-  Graph *graph = logits.graph() ? logits.graph() : labels.graph();
-  if (!graph || !graph->usable(name, {&logits, &labels}))
+  Graph *graph = Graph::of(name, {&logits, &labels});
+  if (!graph)
     return false;
   const Shape rows = logits.shape();
   bool indices = labels.dtype() == DataType::i32 || labels.dtype() == DataType::i64;
@@ -87,8 +87,8 @@ bool isLayerAndLabels(const char *name, const Tensor &hidden, const Tensor &weig
 
 /// A prediction and a target of one floating-point type and shape.
 bool arePairs(const char *name, const Tensor &prediction, const Tensor &target) {
-  Graph *graph = prediction.graph() ? prediction.graph() : target.graph();
-  if (!graph || !graph->usable(name, {&prediction, &target}))
+  Graph *graph = Graph::of(name, {&prediction, &target});
+  if (!graph)
     return false;
   if (prediction.dtype() != target.dtype() || !isFloat(prediction.dtype()))
     graph->fail(
@@ -101,9 +101,6 @@ bool arePairs(const char *name, const Tensor &prediction, const Tensor &target) 
     return true;
   return false;
 }
-
-/// Null if the tensor is left out.
-Value optionalValue(const Tensor &tensor) { return tensor.graph() ? Graph::unwrap(tensor) : Value(); }
 
 /// The op; sums of half precision are f32.
 template <typename OpType, typename... Args> Loss emitLoss(Graph &graph, DataType type, Args... arguments) {
@@ -135,7 +132,7 @@ Loss crossEntropy(const Tensor &logits, const Tensor &labels, CrossEntropyOption
   if (!isSmoothing("crossEntropy", options.smoothing, graph))
     return {};
   return emitLoss<ir::CrossEntropyOp>(graph, logits.dtype(), Graph::unwrap(logits), Graph::unwrap(labels),
-                                      optionalValue(options.weight), /*mask=*/Value(),
+                                      Graph::unwrap(options.weight), /*mask=*/Value(),
                                       graph.builder.getF64FloatAttr(options.smoothing),
                                       graph.builder.getI64IntegerAttr(options.ignoreIndex));
 }
@@ -152,8 +149,8 @@ Loss linearCrossEntropy(const Tensor &hidden, const Tensor &weight, const Tensor
       !isSmoothing(kName, options.smoothing, graph))
     return {};
   return emitLoss<ir::LinearCrossEntropyOp>(
-      graph, hidden.dtype(), Graph::unwrap(hidden), Graph::unwrap(weight), optionalValue(bias),
-      Graph::unwrap(labels), optionalValue(options.weight), /*mask=*/Value(),
+      graph, hidden.dtype(), Graph::unwrap(hidden), Graph::unwrap(weight), Graph::unwrap(bias),
+      Graph::unwrap(labels), Graph::unwrap(options.weight), /*mask=*/Value(),
       graph.builder.getF64FloatAttr(options.smoothing), graph.builder.getI64IntegerAttr(options.ignoreIndex),
       /*chunk=*/IntegerAttr());
 }
@@ -164,7 +161,7 @@ Loss nll(const Tensor &logProbabilities, const Tensor &labels, NllOptions option
     return {};
   Graph &graph = *logProbabilities.graph();
   return emitLoss<ir::NllOp>(graph, logProbabilities.dtype(), Graph::unwrap(logProbabilities),
-                             Graph::unwrap(labels), optionalValue(options.weight), /*mask=*/Value(),
+                             Graph::unwrap(labels), Graph::unwrap(options.weight), /*mask=*/Value(),
                              graph.builder.getI64IntegerAttr(options.ignoreIndex));
 }
 
@@ -182,7 +179,7 @@ Loss linearAccuracy(const Tensor &hidden, const Tensor &weight, const Tensor &bi
     return {};
   Graph &graph = *hidden.graph();
   return emitLoss<ir::LinearAccuracyOp>(graph, hidden.dtype(), Graph::unwrap(hidden), Graph::unwrap(weight),
-                                        optionalValue(bias), Graph::unwrap(labels), /*mask=*/Value(),
+                                        Graph::unwrap(bias), Graph::unwrap(labels), /*mask=*/Value(),
                                         graph.builder.getI64IntegerAttr(ignoreIndex),
                                         /*chunk=*/IntegerAttr());
 }
@@ -220,7 +217,7 @@ Loss bceWithLogits(const Tensor &logits, const Tensor &targets, const Tensor &po
     return {};
   // Whether it repeats to the logits is the op's to say.
   return emitLoss<ir::BceWithLogitsOp>(graph, logits.dtype(), Graph::unwrap(logits), Graph::unwrap(targets),
-                                       optionalValue(positiveWeight), /*mask=*/Value());
+                                       Graph::unwrap(positiveWeight), /*mask=*/Value());
 }
 
 } // namespace gpuc::nn

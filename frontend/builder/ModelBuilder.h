@@ -156,14 +156,9 @@ private:
     return [function](const std::vector<Tensor> &t) mutable -> Value {
       if (t.size() != arity)
         return {};
-      if constexpr (arity == 1)
-        return function(t[0]);
-      else if constexpr (arity == 2)
-        return function(t[0], t[1]);
-      else if constexpr (arity == 3)
-        return function(t[0], t[1], t[2]);
-      else
-        return function(t[0], t[1], t[2], t[3]);
+      return [&]<size_t... index>(std::index_sequence<index...>) {
+        return function(t[index]...);
+      }(std::make_index_sequence<arity>());
     };
   }
 

@@ -13,9 +13,6 @@ using detail::Graph;
 
 namespace {
 
-/// Null if the tensor is left out.
-Value optionalValue(const Tensor &tensor) { return tensor.graph() ? Graph::unwrap(tensor) : Value(); }
-
 /// x, and those of `others` that are given, are floating point of one element type.
 bool areFloats(const char *name, const Tensor &x, ArrayRef<const Tensor *> others) {
   if (!x.graph() || !x.graph()->usable(name, {&x}))
@@ -30,10 +27,7 @@ bool areFloats(const char *name, const Tensor &x, ArrayRef<const Tensor *> other
                                     name, nameOf(x.dtype()), nameOf(other->dtype())));
       return false;
     }
-  if (!isFloat(x.dtype()))
-    x.graph()->fail(
-        llvm::formatv("{0} takes floating point, got {1}; convert with to()", name, nameOf(x.dtype())));
-  return isFloat(x.dtype());
+  return x.graph()->isFloating(name, x);
 }
 
 /// Each of `tensors` that is given has this shape; `name` and `what` are for the message.
@@ -49,13 +43,8 @@ bool haveShape(const char *name, const Tensor &x, const Shape &expected, ArrayRe
 
 /// `dim` from the front, if x can be normalised over it and all after it.
 std::optional<int64_t> firstDimension(const char *name, const Tensor &x, int64_t dim) {
-  const int64_t first = dim < 0 ? dim + x.rank() : dim;
-  if (first < 0 || first >= x.rank()) {
-    x.graph()->fail(llvm::formatv("{0} along dimension {1} of {2}, which has {3}", name, dim,
-                                  toString(x.shape()), x.rank()));
-    return std::nullopt;
-  }
-  if (x.shape()[first] == kBatch) {
+  std::optional<int64_t> first = x.graph()->dimension(name, x, dim);
+  if (first && x.shape()[*first] == kBatch) {
     x.graph()->fail(llvm::formatv("{0} of {1} over the batch: samples do not know their neighbours", name,
                                   toString(x.shape())));
     return std::nullopt;
@@ -93,7 +82,7 @@ Tensor layerNorm(const Tensor &x, int64_t dim, const Tensor &weight, const Tenso
   const Shape shape = x.shape();
   Type rows = statisticType(graph, x.dtype(), Shape(shape.begin(), shape.begin() + *first));
   auto op = graph.emit<ir::LayerNormOp>(graph.tensorType(shape, x.dtype()), rows, rows, Graph::unwrap(x),
-                                        optionalValue(weight), optionalValue(bias),
+                                        Graph::unwrap(weight), Graph::unwrap(bias),
                                         static_cast<uint64_t>(*first), APFloat(eps));
   return graph.wrap(op.getResult());
 }
@@ -108,7 +97,7 @@ Tensor rmsNorm(const Tensor &x, int64_t dim, const Tensor &weight, double eps) {
   const Shape shape = x.shape();
   Type rows = statisticType(graph, x.dtype(), Shape(shape.begin(), shape.begin() + *first));
   auto op = graph.emit<ir::RmsNormOp>(graph.tensorType(shape, x.dtype()), rows, Graph::unwrap(x),
-                                      optionalValue(weight), static_cast<uint64_t>(*first), APFloat(eps));
+                                      Graph::unwrap(weight), static_cast<uint64_t>(*first), APFloat(eps));
   return graph.wrap(op.getResult());
 }
 
@@ -143,8 +132,8 @@ BatchNormalized batchNorm(const Tensor &x, const Tensor &runningMean, const Tens
   Type statistic = statisticType(graph, x.dtype(), {shape[1]});
   auto op = graph.emit<ir::BatchNormOp>(graph.tensorType(shape, x.dtype()), statistic, statistic, statistic,
                                         statistic, Graph::unwrap(x), Graph::unwrap(runningMean),
-                                        Graph::unwrap(runningVariance), optionalValue(weight),
-                                        optionalValue(bias), APFloat(momentum), APFloat(eps));
+                                        Graph::unwrap(runningVariance), Graph::unwrap(weight),
+                                        Graph::unwrap(bias), APFloat(momentum), APFloat(eps));
   return {graph.wrap(op.getResult()), graph.wrap(op.getNewRunningMean()),
           graph.wrap(op.getNewRunningVariance())};
 }

@@ -31,8 +31,8 @@ std::optional<Shape> commonShape(const Shape &a, const Shape &b) {
 
 /// `x op y` for two tensors; `name` is what errors call it.
 template <typename OpType> Tensor binary(const char *name, const Tensor &x, const Tensor &y) {
-  Graph *graph = x.graph() ? x.graph() : y.graph();
-  if (!graph || !graph->usable(name, {&x, &y}))
+  Graph *graph = Graph::of(name, {&x, &y});
+  if (!graph)
     return {};
   if (x.dtype() != y.dtype())
     return graph->fail(
@@ -53,11 +53,8 @@ template <typename OpType> Tensor binary(const char *name, const Tensor &x, cons
 /// A function of floating-point elements; `arguments` are the op's attributes.
 template <typename OpType, typename... Args>
 Tensor unary(const char *name, const Tensor &x, Args... arguments) {
-  if (!x.graph() || !x.graph()->usable(name, {&x}))
+  if (!x.graph() || !x.graph()->usable(name, {&x}) || !x.graph()->isFloating(name, x))
     return {};
-  if (!isFloat(x.dtype()))
-    return x.graph()->fail(
-        llvm::formatv("{0} takes floating point, got {1}; convert with to()", name, nameOf(x.dtype())));
   return x.graph()->emitTensor<OpType>(typeOf(x), Graph::unwrap(x), arguments...);
 }
 
@@ -65,9 +62,8 @@ Tensor unary(const char *name, const Tensor &x, Args... arguments) {
 Tensor constantLike(const Tensor &x, double number) {
   if (!x.graph() || !x.graph()->usable("a constant", {&x}))
     return {};
-  if (!isFloat(x.dtype()))
-    return x.graph()->fail(llvm::formatv(
-        "arithmetic with a number takes floating point, got {0}; convert with to()", nameOf(x.dtype())));
+  if (!x.graph()->isFloating("arithmetic with a number", x))
+    return {};
   return x.graph()->emitTensor<ir::ConstantOp>(typeOf(x), number);
 }
 

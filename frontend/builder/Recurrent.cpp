@@ -221,7 +221,7 @@ Tensor Recurrent::runLayer(const Tensor &x, const RecurrentInputs &given, const 
   if (counts.valid())
     inputs.push_back(counts);
   auto step = [&](const std::vector<Tensor> &slices, const State &state,
-                  const std::vector<Tensor> &parameters) -> ScanStep {
+                  const std::vector<Tensor> &parameters) -> ScanValues {
     Tensor a = matmul(slices[0], parameters[0], /*transposeRhs=*/true);
     Tensor b = matmul(state[0], parameters[1], /*transposeRhs=*/true);
     if (parameters.size() > 2)
@@ -238,7 +238,7 @@ Tensor Recurrent::runLayer(const Tensor &x, const RecurrentInputs &given, const 
   };
   for (int64_t direction = 0; direction < directions(); ++direction) {
     const bool reverse = direction == 1;
-    ScanResult loop =
+    ScanValues loop =
         scan(inputs, initialState(x, given, layer * directions() + direction),
              parametersOf(x, layer, reverse), step, {.batchFirst = options_.batchFirst, .reverse = reverse});
     if (loop.outputs.empty())

@@ -53,7 +53,7 @@ int64_t stepsOf(Graph &graph, const std::vector<Tensor> &inputs, int64_t dim) {
 }
 
 /// Whether a step gives values of the types that it got.
-bool checkStep(Graph &graph, const std::vector<Tensor> &inits, const ScanStep &step) {
+bool checkStep(Graph &graph, const std::vector<Tensor> &inits, const ScanValues &step) {
   if (graph.failed() || !graph.usable("scan", pointersTo({&step.carried, &step.outputs})))
     return false;
   bool same = step.carried.size() == inits.size();
@@ -66,7 +66,7 @@ bool checkStep(Graph &graph, const std::vector<Tensor> &inits, const ScanStep &s
 
 } // namespace
 
-ScanResult scan(const std::vector<Tensor> &inputs, const std::vector<Tensor> &inits,
+ScanValues scan(const std::vector<Tensor> &inputs, const std::vector<Tensor> &inits,
                 const std::vector<Tensor> &captures, const ScanBody &body, ScanOptions options) {
   if (inputs.empty() || !inputs.front().valid())
     return {};
@@ -80,7 +80,7 @@ ScanResult scan(const std::vector<Tensor> &inputs, const std::vector<Tensor> &in
   bool complete = true;
   auto build = [&](OpBuilder &, Location, ValueRange slices, ValueRange carried, ValueRange captured) {
     Graph::LoopScope loop(graph, steps);
-    ScanStep step = body(wrap(graph, slices), wrap(graph, carried), wrap(graph, captured));
+    ScanValues step = body(wrap(graph, slices), wrap(graph, carried), wrap(graph, captured));
     complete = checkStep(graph, inits, step);
     if (!complete)
       return SmallVector<Value>(carried);

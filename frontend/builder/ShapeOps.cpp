@@ -42,18 +42,6 @@ int64_t staticCount(const Shape &shape) {
 
 bool hasBatch(const Shape &shape) { return !shape.empty() && shape[0] == kBatch; }
 
-/// `dim` counted from the front, or none if there is no such dimension.
-std::optional<int64_t> dimension(int64_t dim, int64_t rank) {
-  if (dim < -rank || dim >= rank)
-    return std::nullopt;
-  return dim < 0 ? dim + rank : dim;
-}
-
-Tensor failDimension(const Tensor &x, const char *op, int64_t dim) {
-  return x.graph()->fail(
-      llvm::formatv("{0} along dimension {1} of {2}, which has {3}", op, dim, toString(x.shape()), x.rank()));
-}
-
 /// Replaces an extent of -1 by what is left over; false if nothing fits.
 bool inferExtent(const Shape &from, Shape &to) {
   auto open = llvm::find(to, -1);
@@ -100,9 +88,9 @@ Tensor flatten(const Tensor &x, int64_t first) {
   if (!x.graph() || !x.graph()->usable("flatten", {&x}))
     return {};
   Shape shape = x.shape();
-  std::optional<int64_t> from = dimension(first, x.rank());
+  std::optional<int64_t> from = x.graph()->dimension("flatten", x, first);
   if (!from)
-    return failDimension(x, "flatten", first);
+    return {};
   if (*from == 0 && hasBatch(shape) && x.rank() > 1)
     return x.graph()->fail("flatten of " + toString(shape) +
                            " from dimension 0 would merge the batch; begin at 1");
@@ -115,9 +103,10 @@ Tensor flatten(const Tensor &x, int64_t first) {
 Tensor transpose(const Tensor &x, int64_t first, int64_t second) {
   if (!x.graph() || !x.graph()->usable("transpose", {&x}))
     return {};
-  std::optional<int64_t> a = dimension(first, x.rank()), b = dimension(second, x.rank());
+  std::optional<int64_t> a = x.graph()->dimension("transpose", x, first),
+                         b = x.graph()->dimension("transpose", x, second);
   if (!a || !b)
-    return failDimension(x, "transpose", a ? second : first);
+    return {};
   Shape shape = x.shape();
   if (*a != *b && hasBatch(shape) && (*a == 0 || *b == 0))
     return x.graph()->fail("transpose of " + toString(shape) + " would move the batch, which stays first");
@@ -164,8 +153,8 @@ Tensor broadcastTo(const Tensor &x, const Shape &shape) {
 //===----------------------------------------------------------------------===//
 
 Tensor matmul(const Tensor &lhs, const Tensor &rhs, bool transposeRhs) {
-  Graph *graph = lhs.graph() ? lhs.graph() : rhs.graph();
-  if (!graph || !graph->usable("matmul", {&lhs, &rhs}))
+  Graph *graph = Graph::of("matmul", {&lhs, &rhs});
+  if (!graph)
     return {};
   if (lhs.dtype() != rhs.dtype() || !isFloat(lhs.dtype()))
     return graph->fail(llvm::formatv("matmul takes operands of one floating-point type, got {0} and {1}",
@@ -196,15 +185,17 @@ template <typename OpType> Tensor reduce(const char *name, const Tensor &x, cons
     return {};
   SmallVector<int64_t> sorted;
   for (int64_t dim : dims) {
-    std::optional<int64_t> index = dimension(dim, x.rank());
-    if (!index || llvm::is_contained(sorted, *index))
-      return failDimension(x, index ? (std::string(name) + " twice").c_str() : name, dim);
+    std::optional<int64_t> index = x.graph()->dimension(name, x, dim);
+    if (!index)
+      return {};
+    if (llvm::is_contained(sorted, *index))
+      return x.graph()->fail(llvm::formatv("{0} twice along dimension {1} of {2}, which has {3}", name, dim,
+                                           toString(x.shape()), x.rank()));
     sorted.push_back(*index);
   }
   llvm::sort(sorted);
-  if (!isFloat(x.dtype()))
-    return x.graph()->fail(
-        llvm::formatv("{0} takes floating point, got {1}; convert with to()", name, nameOf(x.dtype())));
+  if (!x.graph()->isFloating(name, x))
+    return {};
   Shape shape;
   for (auto [i, extent] : llvm::enumerate(x.shape()))
     if (!llvm::is_contained(sorted, i))
@@ -215,12 +206,9 @@ template <typename OpType> Tensor reduce(const char *name, const Tensor &x, cons
 template <typename OpType> Tensor along(const char *name, const Tensor &x, int64_t dim) {
   if (!x.graph() || !x.graph()->usable(name, {&x}))
     return {};
-  std::optional<int64_t> index = dimension(dim, x.rank());
-  if (!index)
-    return failDimension(x, name, dim);
-  if (!isFloat(x.dtype()))
-    return x.graph()->fail(
-        llvm::formatv("{0} takes floating point, got {1}; convert with to()", name, nameOf(x.dtype())));
+  std::optional<int64_t> index = x.graph()->dimension(name, x, dim);
+  if (!index || !x.graph()->isFloating(name, x))
+    return {};
   return x.graph()->emitTensor<OpType>(x.graph()->tensorType(x.shape(), x.dtype()), Graph::unwrap(x),
                                        x.graph()->builder.getI64IntegerAttr(*index));
 }
@@ -240,10 +228,10 @@ Tensor logSoftmax(const Tensor &x, int64_t dim) { return along<ir::LogSoftmaxOp>
 static std::optional<int64_t> orderedDimension(const char *name, const Tensor &x, int64_t dim) {
   if (!x.graph() || !x.graph()->usable(name, {&x}))
     return std::nullopt;
-  std::optional<int64_t> index = dimension(dim, x.rank());
+  std::optional<int64_t> index = x.graph()->dimension(name, x, dim);
   if (!index)
-    failDimension(x, name, dim);
-  else if (x.shape()[*index] == kBatch)
+    return std::nullopt;
+  if (x.shape()[*index] == kBatch)
     x.graph()->fail(llvm::formatv("{0} along the batch of {1}: samples do not know their neighbours", name,
                                   toString(x.shape())));
   else if (x.dtype() == DataType::i1)

@@ -23,7 +23,7 @@ struct Recurrent : Layer {
   Tensor forward(const Tensor &x) override {
     Tensor w = parameter(x, "weight", {4, 4}, Initializer::ones());
     return scan({x}, {sum(x, {1})}, {w},
-                [](const auto &slices, const auto &carried, const auto &captures) -> ScanStep {
+                [](const auto &slices, const auto &carried, const auto &captures) -> ScanValues {
                   Tensor next = tanh(slices[0] + matmul(carried[0], captures[0]));
                   return {{next}, {next}};
                 })
@@ -43,7 +43,7 @@ TEST(Scan, IsALoop) {
 TEST(Scan, GoesBackAndCarriesOut) {
   std::string text = built([](Tensor x, Tensor h) {
     return scan({x}, {h}, {},
-                [](const auto &slices, const auto &carried, const auto &) -> ScanStep {
+                [](const auto &slices, const auto &carried, const auto &) -> ScanValues {
                   return {{slices[0] * carried[0]}, {}};
                 },
                 {.reverse = true})
@@ -66,8 +66,8 @@ TEST(Scan, CostsAllItsSteps) {
 TEST(Scan, RefusesWhatNoStepCanHave) {
   auto step = [](auto next) {
     return [next](Tensor x, Tensor h) {
-      ScanResult result =
-          scan({x}, {h}, {}, [&](const auto &slices, const auto &carried, const auto &) -> ScanStep {
+      ScanValues result =
+          scan({x}, {h}, {}, [&](const auto &slices, const auto &carried, const auto &) -> ScanValues {
             return {{next(slices[0], carried[0], h)}, {}};
           });
       return result.carried.empty() ? Tensor() : result.carried[0];
@@ -88,7 +88,7 @@ TEST(Scan, RefusesInputsWithoutCommonSteps) {
   auto over = [](auto inputs) {
     return [inputs](Tensor x, Tensor h) {
       scan(inputs(x, h), {}, {},
-           [](const auto &slices, const auto &, const auto &) -> ScanStep { return {{}, {slices[0]}}; });
+           [](const auto &slices, const auto &, const auto &) -> ScanValues { return {{}, {slices[0]}}; });
       return h;
     };
   };
