@@ -125,8 +125,6 @@ void addActivations(OpTable &table) {
                      n.output(x.isFloat() ? unary("relu", x) : binary("max", x, like(x, 0)));
                    },
                    {}};
-  table["Tanh"] = {[](NodeScope &n) { n.output(unary("tanh", n.input(0))); }, {}};
-  table["Sigmoid"] = {[](NodeScope &n) { n.output(unary("sigmoid", n.input(0))); }, {}};
   table["LeakyRelu"] = {[](NodeScope &n) { n.output(leakyRelu(n.input(0), n.number("alpha", 0.01))); },
                         {"alpha"}};
   table["PRelu"] = {lowerPRelu, {}};

@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/Reader.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +16,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 //===----------------------------------------------------------------------===//
 // Arithmetic
 //===----------------------------------------------------------------------===//
+
+/// The dialect's name of the node's op.
+std::string dialectName(NodeScope &node) { return llvm::StringRef(node.node.op).lower(); }
+
+void lowerUnary(NodeScope &node) { node.output(unary(dialectName(node), node.input(0))); }
+void lowerBinary(NodeScope &node) { node.output(binary(dialectName(node), node.input(0), node.input(1))); }
 
 void lowerMod(NodeScope &node) {
   Tensor a = node.input(0), b = node.input(1);
@@ -103,31 +110,6 @@ void lowerIsInf(NodeScope &node) {
   node.output(binary("or", up, down));
 }
 
-/// The element type of ONNX's number for it.
-std::optional<DataType> elementTypeOf(int64_t number) {
-  switch (number) {
-  case 1:
-    return DataType::f32;
-  case 2:
-    return DataType::ui8;
-  case 3:
-    return DataType::i8;
-  case 6:
-    return DataType::i32;
-  case 7:
-    return DataType::i64;
-  case 9:
-    return DataType::i1;
-  case 10:
-    return DataType::f16;
-  case 11:
-    return DataType::f64;
-  case 16:
-    return DataType::bf16;
-  }
-  return std::nullopt;
-}
-
 void lowerCast(NodeScope &node) {
   std::optional<DataType> type = castTarget(node);
   if (type)
@@ -145,9 +127,7 @@ Tensor alongAxis(NodeScope &node, const Tensor &parameter, const Tensor &x) {
   int64_t axis = dimension(x, node.integer("axis", 1));
   if (parameter.rank() != 1 || axis < 0)
     return node.fail("scale and zero point are one number, or one for each index along axis");
-  Shape shape(x.rank() - axis, 1);
-  shape[0] = parameter.extent(0);
-  return reshape(parameter, shape);
+  return beside(parameter, axis, x.rank());
 }
 
 /// round(x / scale) + zero point, ties to even, saturated.
@@ -208,7 +188,7 @@ std::optional<DataType> castTarget(NodeScope &node) {
                      : node.hasAttribute("output_datatype") ? "output_datatype"
                                                             : "dtype";
   int64_t number = node.integer(name, 1);
-  std::optional<DataType> type = elementTypeOf(number);
+  std::optional<DataType> type = elementTypeNumbered(number);
   if (!type)
     node.fail(std::string("attribute '") + name + "' = " + std::to_string(number) +
               " is an element type that gpuc does not have");
@@ -216,25 +196,12 @@ std::optional<DataType> castTarget(NodeScope &node) {
 }
 
 void addElementwise(OpTable &table) {
-  // Those that gpuc has as they are.
-  table["Add"] = {[](NodeScope &n) { n.output(binary("add", n.input(0), n.input(1))); }, {}};
-  table["Sub"] = {[](NodeScope &n) { n.output(binary("sub", n.input(0), n.input(1))); }, {}};
-  table["Mul"] = {[](NodeScope &n) { n.output(binary("mul", n.input(0), n.input(1))); }, {}};
-  table["Div"] = {[](NodeScope &n) { n.output(binary("div", n.input(0), n.input(1))); }, {}};
-  table["Neg"] = {[](NodeScope &n) { n.output(unary("neg", n.input(0))); }, {}};
-  table["Abs"] = {[](NodeScope &n) { n.output(unary("abs", n.input(0))); }, {}};
-  table["Sign"] = {[](NodeScope &n) { n.output(unary("sign", n.input(0))); }, {}};
-  table["Floor"] = {[](NodeScope &n) { n.output(unary("floor", n.input(0))); }, {}};
-  table["Ceil"] = {[](NodeScope &n) { n.output(unary("ceil", n.input(0))); }, {}};
-  table["Round"] = {[](NodeScope &n) { n.output(unary("round", n.input(0))); }, {}};
-  table["Exp"] = {[](NodeScope &n) { n.output(unary("exp", n.input(0))); }, {}};
-  table["Log"] = {[](NodeScope &n) { n.output(unary("log", n.input(0))); }, {}};
-  table["Sqrt"] = {[](NodeScope &n) { n.output(unary("sqrt", n.input(0))); }, {}};
-  table["Sin"] = {[](NodeScope &n) { n.output(unary("sin", n.input(0))); }, {}};
-  table["Cos"] = {[](NodeScope &n) { n.output(unary("cos", n.input(0))); }, {}};
-  table["Tan"] = {[](NodeScope &n) { n.output(unary("tan", n.input(0))); }, {}};
-  table["Atan"] = {[](NodeScope &n) { n.output(unary("atan", n.input(0))); }, {}};
-  table["Erf"] = {[](NodeScope &n) { n.output(unary("erf", n.input(0))); }, {}};
+  // Those that gpuc has as they are, under the same name.
+  for (const char *op : {"Add", "Sub", "Mul", "Div"})
+    table[op] = {lowerBinary, {}};
+  for (const char *op : {"Neg", "Abs", "Sign", "Floor", "Ceil", "Round", "Exp", "Log", "Sqrt", "Sin", "Cos",
+                         "Tan", "Tanh", "Sigmoid", "Atan", "Erf"})
+    table[op] = {lowerUnary, {}};
   table["Reciprocal"] = {[](NodeScope &n) { n.output(1.0 / n.input(0)); }, {}};
   table["Asin"] = {lowerFunction<asin>, {}};
   table["Acos"] = {lowerFunction<acos>, {}};

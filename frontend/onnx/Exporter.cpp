@@ -14,12 +14,10 @@ bool isDigits(std::string_view text) {
 /// A value that the exporter numbered, as val_16: a node's or a constant's, never a parameter's.
 bool isNumbered(std::string_view name) { return name.starts_with("val_") && isDigits(name.substr(4)); }
 
-const std::string *noteOf(const Graph &graph, const std::string &value, const char *key) {
+const std::string &noteOf(const Graph &graph, const std::string &value, const char *key) {
+  static const Notes none;
   auto notes = graph.notes.find(value);
-  if (notes == graph.notes.end())
-    return nullptr;
-  auto note = notes->second.find(key);
-  return note == notes->second.end() ? nullptr : &note->second;
+  return onnx::noteOf(notes == graph.notes.end() ? none : notes->second, key);
 }
 
 /// What was folded is named by the op that reads it: onnx::MatMul_12, of old exporters 12.
@@ -42,6 +40,12 @@ std::string nameAt(std::string_view text, size_t at) {
 
 } // namespace
 
+const std::string &noteOf(const Notes &notes, const std::string &key) {
+  static const std::string none;
+  auto note = notes.find(key);
+  return note == notes.end() ? none : note->second;
+}
+
 Exporter exporterOf(const Model &model) {
   if (model.producer != "pytorch")
     return Exporter::other;
@@ -62,9 +66,9 @@ Origins::Origins(const Model &model) : graph_(model.graph), exporter_(exporterOf
 }
 
 Origin Origins::torchExport(const std::string &name) const {
-  if (const std::string *kind = noteOf(graph_, name, kKindNote))
-    return *kind == "PARAMETER" ? Origin::parameter : Origin::buffer;
-  if (!noteOf(graph_, name, kFoldedNote))
+  if (const std::string &kind = noteOf(graph_, name, kKindNote); !kind.empty())
+    return kind == "PARAMETER" ? Origin::parameter : Origin::buffer;
+  if (noteOf(graph_, name, kFoldedNote).empty())
     return isNumbered(name) ? Origin::constant : Origin::unknown;
   for (const std::string &source : listOf(graph_.notes.at(name), kFoldedNote))
     if (!isNumbered(source) && !computedLater_.count(source))
@@ -86,10 +90,7 @@ Origin Origins::of(const std::string &initializer) const {
 
 std::vector<std::string> listOf(const Notes &notes, const std::string &key) {
   std::vector<std::string> list;
-  auto note = notes.find(key);
-  if (note == notes.end())
-    return list;
-  const std::string &text = note->second;
+  const std::string &text = noteOf(notes, key);
   for (size_t at = text.find('\''); at != std::string::npos; at = text.find('\'', at)) {
     size_t end = text.find('\'', at + 1);
     if (end == std::string::npos)
@@ -108,22 +109,18 @@ std::vector<std::string> namesIn(std::string_view arguments) {
 }
 
 std::string exportedNode(const Node &node) {
-  auto note = node.notes.find(kExportedNodeNote);
-  return note == node.notes.end() || !note->second.starts_with("%") ? "" : nameAt(note->second, 1);
+  const std::string &note = noteOf(node.notes, kExportedNodeNote);
+  return note.starts_with("%") ? nameAt(note, 1) : "";
 }
 
 std::string TorchName::of(const Graph &graph, const std::string &initializer) {
-  const std::string *name = noteOf(graph, initializer, kTorchNameNote);
-  return name ? *name : "";
+  return noteOf(graph, initializer, kTorchNameNote);
 }
 
 std::vector<std::string> TorchName::usedBy(const Node &node) {
   std::vector<std::string> names;
-  auto note = node.notes.find(kExportedNodeNote);
-  size_t at = note == node.notes.end() ? std::string::npos : note->second.find("](args");
-  if (at == std::string::npos)
-    return names;
-  for (const std::string &name : namesIn(std::string_view(note->second).substr(at))) {
+  const std::string_view note = noteOf(node.notes, kExportedNodeNote);
+  for (const std::string &name : namesIn(note.substr(std::min(note.find("](args"), note.size())))) {
     bool isTensor = name.starts_with("p_") || name.starts_with("b_") || name.starts_with("c_");
     if (isTensor && std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(name);

@@ -53,6 +53,8 @@ struct TorchName {
   static std::string dotted(const std::string &name, const Node &node);
 };
 
+/// The note under `key`; "" if there is none.
+const std::string &noteOf(const Notes &notes, const std::string &key);
 /// The node of the export that a node of the graph was made of; "" if there is no note of it.
 std::string exportedNode(const Node &node);
 /// The names behind each % of a node of the export.

@@ -47,6 +47,11 @@ struct Binary {
   bool toBool = false;
 };
 
+template <typename Compare> Binary comparison() {
+  return {[](int64_t a, int64_t b) -> int64_t { return Compare()(a, b); },
+          [](double a, double b) -> double { return Compare()(a, b); }, /*toBool=*/true};
+}
+
 const Binary *binaryNamed(const std::string &op) {
   static const std::map<std::string, Binary> table = {
       {"Add", {wrapAdd, [](double a, double b) { return a + b; }}},
@@ -59,21 +64,11 @@ const Binary *binaryNamed(const std::string &op) {
       {"And", {[](int64_t a, int64_t b) { return a & b; }, nullptr}},
       {"Or", {[](int64_t a, int64_t b) { return a | b; }, nullptr}},
       {"Xor", {[](int64_t a, int64_t b) { return a ^ b; }, nullptr}},
-      {"Equal",
-       {[](int64_t a, int64_t b) -> int64_t { return a == b; },
-        [](double a, double b) -> double { return a == b; }, true}},
-      {"Less",
-       {[](int64_t a, int64_t b) -> int64_t { return a < b; },
-        [](double a, double b) -> double { return a < b; }, true}},
-      {"LessOrEqual",
-       {[](int64_t a, int64_t b) -> int64_t { return a <= b; },
-        [](double a, double b) -> double { return a <= b; }, true}},
-      {"Greater",
-       {[](int64_t a, int64_t b) -> int64_t { return a > b; },
-        [](double a, double b) -> double { return a > b; }, true}},
-      {"GreaterOrEqual",
-       {[](int64_t a, int64_t b) -> int64_t { return a >= b; },
-        [](double a, double b) -> double { return a >= b; }, true}},
+      {"Equal", comparison<std::equal_to<>>()},
+      {"Less", comparison<std::less<>>()},
+      {"LessOrEqual", comparison<std::less_equal<>>()},
+      {"Greater", comparison<std::greater<>>()},
+      {"GreaterOrEqual", comparison<std::greater_equal<>>()},
   };
   auto found = table.find(op);
   return found == table.end() ? nullptr : &found->second;
@@ -183,14 +178,12 @@ HostTensorPtr foldRange(NodeScope &node) {
 
 HostTensorPtr foldConstantOfShape(NodeScope &node) {
   Shape shape = integersOf(*node.known(0));
-  const NodeAttribute *value = node.node.find("value");
-  if (countOf(shape) > kMostFoldedElements || (value && (!value->tensor || !value->tensor->supported)))
+  const NodeAttribute *attribute = node.node.find("value");
+  HostTensorPtr value =
+      attribute ? attribute->tensor() : fromNumbers(DataType::f32, {}, {0.0}); // What is left out is 0.
+  if (countOf(shape) > kMostFoldedElements || !value || !value->supported || value->spec.elementCount() != 1)
     return nullptr;
-  if (!value)
-    return fromNumbers(DataType::f32, shape, std::vector<double>(countOf(shape), 0.0));
-  if (value->tensor->spec.elementCount() != 1)
-    return nullptr;
-  return pick(*value->tensor, shape, Shape(countOf(shape), 0));
+  return pick(*value, shape, Shape(countOf(shape), 0));
 }
 
 /// Sum, product, least and greatest of a list of integers.

@@ -45,15 +45,8 @@ Shape stridesOf(const Shape &shape) {
 }
 
 std::optional<Shape> common(const Shape &lhs, const Shape &rhs) {
-  Shape out(std::max(lhs.size(), rhs.size()));
-  for (size_t i = 0; i < out.size(); ++i) {
-    int64_t a = i < lhs.size() ? lhs[lhs.size() - 1 - i] : 1,
-            b = i < rhs.size() ? rhs[rhs.size() - 1 - i] : 1;
-    if (a != b && a != 1 && b != 1)
-      return std::nullopt;
-    out[out.size() - 1 - i] = a == 1 ? b : a;
-  }
-  return countOf(out) <= kMostFoldedElements ? std::optional(out) : std::nullopt;
+  std::optional<Shape> shape = broadcastShapes(lhs, rhs);
+  return shape && countOf(*shape) <= kMostFoldedElements ? shape : std::nullopt;
 }
 
 HostTensorPtr broadcast(const HostTensorPtr &tensor, const Shape &shape) {
@@ -116,40 +109,20 @@ HostTensorPtr foldConcat(NodeScope &node) {
 
 HostTensorPtr foldSlice(NodeScope &node) {
   HostTensorPtr x = node.known(0);
-  Shape starts = integersOf(*node.known(1)), ends = integersOf(*node.known(2)), shape = x->spec.shape;
-  Shape axes(starts.size()), steps(starts.size(), 1), strides = stridesOf(shape);
-  std::iota(axes.begin(), axes.end(), 0);
-  if (node.has(3))
-    axes = integersOf(*node.known(3));
-  if (node.has(4))
-    steps = integersOf(*node.known(4));
-  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
+  std::optional<std::vector<DimSlice>> slices = readSlices(node);
+  if (!slices)
     return nullptr;
+  Shape shape = x->spec.shape, strides = stridesOf(shape);
   int64_t origin = 0;
-  for (size_t i = 0; i < starts.size(); ++i) {
-    int64_t dim = wrapDim(axes[i], shape.size()), step = steps[i];
-    if (dim < 0 || dim >= static_cast<int64_t>(shape.size()) || step == 0)
+  for (const DimSlice &given : *slices) {
+    const int64_t dim = wrapDim(given.dim, shape.size());
+    if (dim < 0 || dim >= static_cast<int64_t>(shape.size()) || given.step == 0)
       return nullptr;
-    auto bound = [extent = shape[dim]](int64_t at) {
-      return std::clamp<int64_t>(at < 0 ? (at < -extent ? 0 : at + extent) : at, 0, extent);
-    };
-    if (step < 0) { // From `start` down to the one behind `end`.
-      const int64_t extent = shape[dim];
-      auto last = [extent](int64_t at) {
-        return std::clamp<int64_t>(at < 0 ? (at < -extent ? -1 : at + extent) : at, -1, extent - 1);
-      };
-      const int64_t start = last(starts[i]), end = std::min(last(ends[i]), start);
-      step = std::min(step == INT64_MIN ? INT64_MAX : -step, std::max<int64_t>(extent, 1));
-      origin += std::max<int64_t>(start, 0) * strides[dim];
-      strides[dim] *= -step;
-      shape[dim] = (start - end + step - 1) / step;
-      continue;
-    }
-    int64_t start = bound(starts[i]), end = std::max(bound(ends[i]), start);
-    origin += start * strides[dim];
-    step = std::min(step, std::max<int64_t>(shape[dim], 1));
-    strides[dim] *= step;
-    shape[dim] = (end - start + step - 1) / step;
+    const DimSlice slice = within(given, shape[dim]);
+    origin += std::max<int64_t>(slice.start, 0) * strides[dim];
+    strides[dim] *= slice.step;
+    const int64_t step = std::abs(slice.step);
+    shape[dim] = (std::abs(slice.end - slice.start) + step - 1) / step;
   }
   return pick(*x, shape, walk(shape, strides, origin));
 }
@@ -159,10 +132,9 @@ HostTensorPtr foldTranspose(NodeScope &node) {
   Shape from = x->spec.shape, permutation(from.size()), strides = stridesOf(from), shape, walked;
   std::iota(permutation.rbegin(), permutation.rend(), 0);
   permutation = node.integers("perm", permutation);
-  Shape sorted = permutation, all(from.size());
+  Shape sorted = permutation;
   std::sort(sorted.begin(), sorted.end());
-  std::iota(all.begin(), all.end(), 0);
-  if (sorted != all)
+  if (sorted != dimsFrom(0, static_cast<int64_t>(from.size())))
     return nullptr;
   for (int64_t dim : permutation) {
     shape.push_back(from[dim]);
@@ -178,54 +150,11 @@ HostTensorPtr foldExpand(NodeScope &node) {
   return shape ? broadcast(node.known(0), *shape) : nullptr;
 }
 
-/// Reshape, Squeeze, Unsqueeze, Flatten: the same bytes under another shape.
+/// Reshape, Squeeze, Unsqueeze: the same bytes under another shape.
 HostTensorPtr foldView(NodeScope &node) {
+  std::optional<Shape> shape = viewShape(node);
   HostTensorPtr x = node.known(0);
-  Shape shape = x->spec.shape;
-  if (node.node.op == "Reshape") {
-    Shape asked = integersOf(*node.known(1));
-    int64_t rest = 1, open = -1;
-    for (size_t i = 0; i < asked.size(); ++i) {
-      if (asked[i] == 0 && !node.integer("allowzero", 0))
-        asked[i] = i < shape.size() ? shape[i] : -2;
-      if (asked[i] == -1 && open < 0)
-        open = static_cast<int64_t>(i);
-      else if (asked[i] < 0 || __builtin_mul_overflow(rest, asked[i], &rest))
-        return nullptr;
-    }
-    if (open >= 0 && rest > 0)
-      asked[open] = countOf(shape) / rest;
-    shape = asked;
-  } else {
-    Shape axes;
-    if (node.inputCount() > 1)
-      axes = integersOf(*node.known(1));
-    else if (node.node.op == "Unsqueeze")
-      return nullptr;
-    const size_t rank = shape.size() + (node.node.op == "Unsqueeze" ? axes.size() : 0);
-    for (int64_t &axis : axes)
-      if ((axis = wrapDim(axis, rank)) < 0 || axis >= static_cast<int64_t>(rank))
-        return nullptr;
-    std::sort(axes.begin(), axes.end());
-    if (node.node.op == "Unsqueeze") {
-      for (int64_t axis : axes) {
-        if (axis > static_cast<int64_t>(shape.size()))
-          return nullptr;
-        shape.insert(shape.begin() + axis, 1);
-      }
-    } else {
-      Shape kept;
-      for (size_t i = 0; i < shape.size(); ++i) {
-        bool named = std::count(axes.begin(), axes.end(), static_cast<int64_t>(i)) > 0;
-        if (named && shape[i] != 1)
-          return nullptr;
-        if (!(named || (node.inputCount() < 2 && shape[i] == 1)))
-          kept.push_back(shape[i]);
-      }
-      shape = kept;
-    }
-  }
-  return countOf(shape) == x->spec.elementCount() ? withShape(x, shape) : nullptr;
+  return shape && countOf(*shape) == x->spec.elementCount() ? withShape(x, *shape) : nullptr;
 }
 
 } // namespace gpuc::onnx

@@ -21,15 +21,6 @@ template <typename Element> void storeAs(char *to, Element element) {
   std::memcpy(to, &element, sizeof(Element));
 }
 
-/// f16 is read by its definition: sign, 5 bits of exponent, 10 of fraction.
-double halfToDouble(uint16_t bits) {
-  int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
-                     : exponent     ? std::ldexp(1024 + fraction, exponent - 25)
-                                    : std::ldexp(fraction, -24);
-  return bits & 0x8000 ? -magnitude : magnitude;
-}
-
 double loadNumber(DataType type, const char *from) {
   switch (type) {
   case DataType::f64:
@@ -37,7 +28,7 @@ double loadNumber(DataType type, const char *from) {
   case DataType::f32:
     return loadAs<float>(from);
   case DataType::f16:
-    return halfToDouble(loadAs<uint16_t>(from));
+    return halfToFloat(loadAs<uint16_t>(from));
   case DataType::bf16:
     return bfloat16ToFloat(loadAs<uint16_t>(from));
   default:
@@ -157,6 +148,18 @@ HostTensorPtr fromIntegers(DataType type, std::vector<int64_t> shape, const std:
 
 HostTensorPtr fromNumbers(DataType type, std::vector<int64_t> shape, const std::vector<double> &elements) {
   return build(type, std::move(shape), elements);
+}
+
+HostTensorPtr tensorOf(const NodeAttribute &attribute) {
+  if (auto *number = attribute.as<double>())
+    return fromNumbers(DataType::f32, {}, {*number});
+  if (auto *integer = attribute.as<int64_t>())
+    return fromIntegers(DataType::i64, {}, {*integer});
+  if (auto *numbers = attribute.as<std::vector<double>>())
+    return fromNumbers(DataType::f32, {static_cast<int64_t>(numbers->size())}, *numbers);
+  if (auto *integers = attribute.as<std::vector<int64_t>>())
+    return fromIntegers(DataType::i64, {static_cast<int64_t>(integers->size())}, *integers);
+  return attribute.tensor();
 }
 
 HostTensorPtr pick(const HostTensor &tensor, std::vector<int64_t> shape,

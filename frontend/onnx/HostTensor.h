@@ -14,6 +14,9 @@ std::vector<double> numbersOf(const HostTensor &tensor);
 HostTensorPtr fromIntegers(DataType type, std::vector<int64_t> shape, const std::vector<int64_t> &elements);
 HostTensorPtr fromNumbers(DataType type, std::vector<int64_t> shape, const std::vector<double> &elements);
 
+/// What the attribute holds, a number or a list of such as a tensor; null if it is of another kind.
+HostTensorPtr tensorOf(const NodeAttribute &attribute);
+
 /// Element i of the result is element sources[i] of `tensor`; -1 gives zero.
 HostTensorPtr pick(const HostTensor &tensor, std::vector<int64_t> shape, const std::vector<int64_t> &sources);
 

@@ -233,8 +233,8 @@ void Importer::checkInside(const Node &node, const Function *function) {
   if (function && checked_.insert(function).second)
     checkNodes(function->nodes);
   for (const NodeAttribute &attribute : node.attributes)
-    if (attribute.graph)
-      checkNodes(attribute.graph->nodes);
+    if (attribute.graph())
+      checkNodes(attribute.graph()->nodes);
   prefix_ = outer;
 }
 

@@ -27,13 +27,6 @@ Tensor wrap(const Tensor &indices, int64_t extent) {
   return select(compare("lt", indices, 0), indices + static_cast<double>(extent), indices);
 }
 
-int64_t countOf(const Shape &shape, size_t from, size_t to) {
-  int64_t count = 1;
-  for (size_t i = from; i < to && i < shape.size(); ++i)
-    count *= shape[i];
-  return count;
-}
-
 bool refuseBatch(NodeScope &node, const Tensor &x) {
   if (x.hasBatch())
     node.fail("indexes elements of a tensor with an open batch: bind it with --dim NAME=N");
@@ -42,12 +35,11 @@ bool refuseBatch(NodeScope &node, const Tensor &x) {
 
 /// The index whose row PyTorch's embedding does not train; -1 if it has none, or no note says so.
 int64_t notedPadding(const Node &node) {
-  auto note = node.notes.find(kExportedNodeNote);
-  const std::string call = "aten.embedding.default](args = (";
-  size_t begin = note == node.notes.end() ? std::string::npos : note->second.find(call);
+  const std::string &note = noteOf(node.notes, kExportedNodeNote);
+  const size_t begin = note.find("aten.embedding.default](args = (");
   if (begin == std::string::npos)
     return -1;
-  const std::string arguments = note->second.substr(begin, note->second.find(')', begin) - begin);
+  const std::string arguments = note.substr(begin, note.find(')', begin) - begin);
   size_t table = arguments.find(','), indices = arguments.find(',', table + 1);
   return table == std::string::npos || indices == std::string::npos
              ? -1

@@ -6,8 +6,6 @@
 
 #include "llvm/ADT/StringExtras.h"
 
-#include <numeric>
-
 using namespace mlir;
 
 namespace gpuc::onnx {
@@ -216,8 +214,7 @@ private:
   Tensor classesLast(const Tensor &scores) {
     if (!spec_.isOfClasses() || classDim_ == scores.rank() - 1)
       return scores;
-    SmallVector<int64_t> permutation(scores.rank());
-    std::iota(permutation.begin(), permutation.end(), 0);
+    Shape permutation = dimsFrom(0, scores.rank());
     permutation.erase(permutation.begin() + classDim_);
     permutation.push_back(classDim_);
     return transpose(scores, permutation);

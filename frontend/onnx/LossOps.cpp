@@ -9,7 +9,6 @@
 #include "frontend/onnx/OpTable.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace gpuc::onnx {
 namespace {
@@ -30,8 +29,7 @@ bool isRowwise(NodeScope &node, const Tensor &scores, const Tensor &labels, cons
 void lowerToLoss(NodeScope &node, const char *name, const Tensor &scores, const Tensor &labels,
                  const std::string &how) {
   Emitter &e = node.emitter;
-  llvm::SmallVector<int64_t> classesLast(scores.rank());
-  std::iota(classesLast.begin(), classesLast.end(), 0);
+  Shape classesLast = dimsFrom(0, scores.rank());
   std::rotate(classesLast.begin() + 1, classesLast.begin() + 2, classesLast.end());
   std::vector<Tensor> operands = {scores.rank() == 2 ? scores : transpose(scores, classesLast), labels};
   if (node.has(2))
@@ -55,9 +53,7 @@ void lowerByFormula(NodeScope &node, const Tensor &logProbabilities, const Tenso
   Tensor loss = unary("neg", reduce("sum", select(chosen, logProbabilities, zero), {1}, /*keep=*/false));
   Tensor weight = like(loss, 1);
   if (node.has(2)) {
-    Shape shape(logProbabilities.rank() - 1, 1);
-    shape[0] = logProbabilities.extent(1);
-    Tensor each = broadcastTo(reshape(node.input(2), shape), logProbabilities.shape());
+    Tensor each = broadcastTo(beside(node.input(2), 1, logProbabilities.rank()), logProbabilities.shape());
     weight = reduce("sum", select(chosen, each, zero), {1}, /*keep=*/false);
   }
   if (std::optional<int64_t> label = ignoredLabel(node)) {
@@ -65,8 +61,7 @@ void lowerByFormula(NodeScope &node, const Tensor &logProbabilities, const Tenso
     weight = select(ignored, like(weight, 0), weight);
   }
   loss = select(compare("eq", weight, 0), like(loss, 0), loss * weight);
-  Shape all(loss.rank());
-  std::iota(all.begin(), all.end(), 0);
+  const Shape all = dimsFrom(0, loss.rank());
   Tensor sum = reduce("sum", loss, all, /*keep=*/false);
   if (how == "none")
     node.output(loss);
@@ -80,10 +75,7 @@ void lowerByFormula(NodeScope &node, const Tensor &logProbabilities, const Tenso
 /// argument of "… aten.cross_entropy_loss.default](args = (%logits, %labels, None, 1, -100, 0.1), kwargs =
 /// {})".
 std::string droppedSmoothing(const Node &node) {
-  auto note = node.notes.find(kExportedNodeNote);
-  if (note == node.notes.end())
-    return "";
-  llvm::StringRef text = note->second;
+  llvm::StringRef text = noteOf(node.notes, kExportedNodeNote);
   auto [before, arguments] = text.split("aten.cross_entropy_loss.default](args = (");
   llvm::StringRef named = text.split("label_smoothing: ").second;
   llvm::SmallVector<llvm::StringRef> parts;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace gpuc::onnx {
@@ -35,18 +36,19 @@ struct Graph;
 using Notes = std::map<std::string, std::string>;
 
 struct NodeAttribute {
-  enum class Kind { number, integer, text, tensor, graph, numbers, integers, texts, other };
   std::string name;
-  Kind kind = Kind::other;
   std::string reference; ///< In a function: the name of the function's attribute that stands here.
-  double number = 0;
-  int64_t integer = 0;
-  std::string text;
-  HostTensorPtr tensor;
-  std::shared_ptr<const Graph> graph;
-  std::vector<double> numbers;
-  std::vector<int64_t> integers;
-  std::vector<std::string> texts;
+  std::variant<std::monostate, double, int64_t, std::string, HostTensorPtr, std::shared_ptr<const Graph>,
+               std::vector<double>, std::vector<int64_t>, std::vector<std::string>>
+      value; ///< Nothing if it is of another kind.
+
+  /// The value if it is of this kind, else null.
+  template <typename Value> const Value *as() const { return std::get_if<Value>(&value); }
+  HostTensorPtr tensor() const { return as<HostTensorPtr>() ? *as<HostTensorPtr>() : nullptr; }
+  const Graph *graph() const {
+    auto *graph = as<std::shared_ptr<const Graph>>();
+    return graph ? graph->get() : nullptr;
+  }
 };
 
 struct Node {

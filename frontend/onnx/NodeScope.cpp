@@ -75,33 +75,29 @@ std::optional<double> NodeScope::requireNumber(size_t index, const char *role) {
   return std::nullopt;
 }
 
-const NodeAttribute *NodeScope::typed(const char *name, NodeAttribute::Kind kind, const char *what) {
+template <typename Value>
+Value NodeScope::attribute(const char *name, const char *kind, const Value &otherwise) {
   const NodeAttribute *attribute = node.find(name);
-  if (attribute && attribute->kind != kind) {
-    fail(std::string("attribute '") + name + "' is not " + what);
-    return nullptr;
-  }
-  return attribute;
+  const Value *value = attribute ? attribute->as<Value>() : nullptr;
+  if (attribute && !value)
+    fail(std::string("attribute '") + name + "' is not " + kind);
+  return value ? *value : otherwise;
 }
 
 int64_t NodeScope::integer(const char *name, int64_t otherwise) {
-  const NodeAttribute *attribute = typed(name, NodeAttribute::Kind::integer, "an integer");
-  return attribute ? attribute->integer : otherwise;
+  return attribute<int64_t>(name, "an integer", otherwise);
 }
 
 double NodeScope::number(const char *name, double otherwise) {
-  const NodeAttribute *attribute = typed(name, NodeAttribute::Kind::number, "a number");
-  return attribute ? attribute->number : otherwise;
+  return attribute<double>(name, "a number", otherwise);
 }
 
 std::string NodeScope::text(const char *name, const std::string &otherwise) {
-  const NodeAttribute *attribute = typed(name, NodeAttribute::Kind::text, "text");
-  return attribute ? attribute->text : otherwise;
+  return attribute<std::string>(name, "text", otherwise);
 }
 
 Shape NodeScope::integers(const char *name, const Shape &otherwise) {
-  const NodeAttribute *attribute = typed(name, NodeAttribute::Kind::integers, "a list of integers");
-  return attribute ? attribute->integers : otherwise;
+  return attribute<Shape>(name, "a list of integers", otherwise);
 }
 
 std::optional<Shape> NodeScope::attributeOrInput(const char *name, size_t index) {

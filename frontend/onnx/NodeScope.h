@@ -82,7 +82,7 @@ public:
   std::vector<Operand> outputs;
 
 private:
-  const NodeAttribute *typed(const char *name, NodeAttribute::Kind kind, const char *what);
+  template <typename Value> Value attribute(const char *name, const char *kind, const Value &otherwise);
 
   Importer &importer_;
   std::vector<Operand *> inputs_;

@@ -4,23 +4,12 @@
 #include "frontend/onnx/OpTable.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace gpuc::onnx {
 namespace {
 
-Shape dimsFrom(int64_t first, int64_t rank) {
-  Shape dims(std::max<int64_t>(rank - first, 0));
-  std::iota(dims.begin(), dims.end(), first);
-  return dims;
-}
-
-/// [C] as [1, C, 1, …]: one number a channel of x.
-Tensor perChannel(const Tensor &vector, const Tensor &x) {
-  Shape shape(std::max<int64_t>(x.rank() - 1, 1), 1);
-  shape[0] = vector.extent(0);
-  return reshape(vector, shape);
-}
+/// One number a channel of x.
+Tensor perChannel(const Tensor &vector, const Tensor &x) { return beside(vector, 1, x.rank()); }
 
 struct Moments {
   Tensor centred, mean, variance;

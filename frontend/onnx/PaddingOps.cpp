@@ -3,7 +3,6 @@
 #include "frontend/onnx/OpTable.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace gpuc::onnx {
 namespace {
@@ -36,8 +35,7 @@ Tensor padWith(const Tensor &x, const Shape &low, const Shape &high, const Tenso
 void lowerPad(NodeScope &node) {
   Tensor x = node.input(0);
   std::optional<Shape> pads = node.requireIntegers(1, "pads");
-  Shape axes(x.rank());
-  std::iota(axes.begin(), axes.end(), 0);
+  Shape axes = dimsFrom(0, x.rank());
   if (node.has(3))
     if (std::optional<Shape> given = node.requireIntegers(3, "axes"))
       axes = *given;
@@ -88,9 +86,7 @@ void lowerPad(NodeScope &node) {
 void lowerCenterCropPad(NodeScope &node) {
   Tensor x = node.input(0);
   std::optional<Shape> asked = node.requireIntegers(1, "shape");
-  Shape axes(x.rank());
-  std::iota(axes.begin(), axes.end(), 0);
-  axes = node.integers("axes", axes);
+  const Shape axes = node.integers("axes", dimsFrom(0, x.rank()));
   if (node.failed())
     return;
   if (asked->size() != axes.size())

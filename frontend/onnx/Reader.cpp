@@ -16,6 +16,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
+#include <algorithm>
 #include <charconv>
 #include <climits>
 #include <cmath>
@@ -29,7 +30,7 @@ constexpr int64_t kLastOpset = 27;
 
 /// ONNX's data types by their numbers, also those newer than the message definition that this is built with.
 struct ElementType {
-  int number;
+  int64_t number;
   const char *name;
   std::optional<DataType> type;
 };
@@ -73,7 +74,7 @@ double decimalOf(float number) {
   return meant;
 }
 
-ElementType elementType(int number) {
+ElementType elementType(int64_t number) {
   for (const ElementType &candidate : kElementTypes)
     if (candidate.number == number)
       return candidate;
@@ -232,50 +233,41 @@ ValueInfo Reader::valueInfo(const ::onnx::ValueInfoProto &proto) {
 }
 
 Status Reader::attribute(::onnx::AttributeProto &proto, const std::string &node, NodeAttribute &out) {
-  using Kind = NodeAttribute::Kind;
   out.name = proto.name();
   out.reference = proto.ref_attr_name();
   switch (proto.type()) {
   case ::onnx::AttributeProto::FLOAT:
-    out.kind = Kind::number;
-    out.number = decimalOf(proto.f());
+    out.value = decimalOf(proto.f());
     break;
   case ::onnx::AttributeProto::INT:
-    out.kind = Kind::integer;
-    out.integer = proto.i();
+    out.value = int64_t{proto.i()};
     break;
   case ::onnx::AttributeProto::STRING:
-    out.kind = Kind::text;
-    out.text = proto.s();
+    out.value = proto.s();
     break;
   case ::onnx::AttributeProto::TENSOR: {
-    out.kind = Kind::tensor;
-    GPUC_ASSIGN_OR_RETURN(out.tensor,
-                          tensor(*proto.mutable_t(), node + ": attribute '" + proto.name() + "'"));
+    GPUC_ASSIGN_OR_RETURN(out.value, tensor(*proto.mutable_t(), node + ": attribute '" + proto.name() + "'"));
     break;
   }
   case ::onnx::AttributeProto::GRAPH: {
-    out.kind = Kind::graph;
     auto body = std::make_shared<Graph>();
     GPUC_RETURN_IF_ERROR(graph(*proto.mutable_g(), *body));
-    out.graph = body;
+    out.value = std::shared_ptr<const Graph>(body);
     break;
   }
-  case ::onnx::AttributeProto::FLOATS:
-    out.kind = Kind::numbers;
-    for (float number : proto.floats())
-      out.numbers.push_back(decimalOf(number));
+  case ::onnx::AttributeProto::FLOATS: {
+    auto &numbers = out.value.emplace<std::vector<double>>();
+    std::transform(proto.floats().begin(), proto.floats().end(), std::back_inserter(numbers), decimalOf);
     break;
+  }
   case ::onnx::AttributeProto::INTS:
-    out.kind = Kind::integers;
-    out.integers.assign(proto.ints().begin(), proto.ints().end());
+    out.value = std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
     break;
   case ::onnx::AttributeProto::STRINGS:
-    out.kind = Kind::texts;
-    out.texts.assign(proto.strings().begin(), proto.strings().end());
+    out.value = std::vector<std::string>(proto.strings().begin(), proto.strings().end());
     break;
   default:
-    out.kind = Kind::other;
+    break;
   }
   return okStatus();
 }
@@ -357,6 +349,8 @@ Status parseMessage(std::string_view bytes, const std::string &file, const char 
 }
 
 } // namespace
+
+std::optional<DataType> elementTypeNumbered(int64_t number) { return elementType(number).type; }
 
 Result<Model> parseModel(std::string_view bytes, const std::string &file) {
   ::onnx::ModelProto proto;

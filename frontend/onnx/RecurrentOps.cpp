@@ -57,14 +57,11 @@ bool expectShape(NodeScope &node, size_t index, const Shape &shape, const char *
   return false;
 }
 
-std::vector<std::string> texts(NodeScope &node, const char *name, std::vector<std::string> otherwise) {
+/// The list that the attribute holds, or none.
+template <typename Value> std::vector<Value> listOf(NodeScope &node, const char *name) {
   const NodeAttribute *attribute = node.node.find(name);
-  return attribute ? attribute->texts : otherwise;
-}
-
-std::vector<double> numbers(NodeScope &node, const char *name) {
-  const NodeAttribute *attribute = node.node.find(name);
-  return attribute ? attribute->numbers : std::vector<double>();
+  auto *list = attribute ? attribute->as<std::vector<Value>>() : nullptr;
+  return list ? *list : std::vector<Value>();
 }
 
 /// Whether the activations have taken all of their numbers; says so if one is left over.
@@ -78,16 +75,16 @@ bool allTaken(NodeScope &node, const char *name, const std::vector<double> &numb
 
 /// The activations of all directions; alphas and betas are taken by those that have one, in order.
 bool readActivations(NodeScope &node, Layer &layer, const std::vector<std::string> &defaults) {
-  std::vector<std::string> all;
-  for (int64_t i = 0; i < layer.directions; ++i)
+  std::vector<std::string> all = listOf<std::string>(node, "activations");
+  for (int64_t i = 0; i < layer.directions && !node.hasAttribute("activations"); ++i)
     all.insert(all.end(), defaults.begin(), defaults.end());
-  all = texts(node, "activations", all);
   if (all.size() != defaults.size() * layer.directions) {
     node.fail("attribute 'activations' has " + std::to_string(all.size()) + " names, expected " +
               std::to_string(defaults.size()) + " for each direction");
     return false;
   }
-  std::vector<double> alphas = numbers(node, "activation_alpha"), betas = numbers(node, "activation_beta");
+  std::vector<double> alphas = listOf<double>(node, "activation_alpha"),
+                      betas = listOf<double>(node, "activation_beta");
   size_t alpha = 0, beta = 0;
   for (const std::string &name : all) {
     std::optional<Activation> activation = activationNamed(name);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 namespace gpuc::onnx {
 namespace {
@@ -29,8 +28,7 @@ Reduction readReduction(NodeScope &node) {
   } else if (node.integer("noop_with_empty_axes", 0)) {
     made.nothing = true;
   } else {
-    made.dims.resize(made.x.rank());
-    std::iota(made.dims.begin(), made.dims.end(), 0);
+    made.dims = dimsFrom(0, made.x.rank());
   }
   return made;
 }
@@ -48,18 +46,19 @@ int64_t countOf(const Reduction &over) {
   return count;
 }
 
-Tensor mean(NodeScope &node, const Reduction &over) {
+Tensor mean(const Reduction &over) {
   if (over.nothing)
     return over.x;
   if (over.x.isFloat())
     return apply(over, "mean", over.x);
   if (over.x.hasBatch() && std::count(over.dims.begin(), over.dims.end(), 0))
-    return node.fail("the mean of integers over the batch, which is open: bind it with --dim NAME=N");
+    return over.x.emitter()->fail(
+        "the mean of integers over the batch, which is open: bind it with --dim NAME=N");
   return sum(over, over.x) / static_cast<double>(std::max<int64_t>(countOf(over), 1));
 }
 
 /// Over no elements the greatest is the least number there is, and the other way round.
-Tensor extreme(NodeScope &node, const Reduction &over, bool greatest) {
+template <bool greatest> Tensor extreme(const Reduction &over) {
   const DataType type = over.x.type();
   if (over.nothing)
     return over.x;
@@ -69,18 +68,16 @@ Tensor extreme(NodeScope &node, const Reduction &over, bool greatest) {
   }
   // Truth values are numbers to gpuc's reductions.
   Tensor numbers = type == DataType::i1 ? cast(over.x, DataType::i32) : over.x;
-  (void)node;
   return cast(apply(over, greatest ? "reduce_max" : "reduce_min", numbers), type);
 }
 
 /// The greatest is taken off first, so that nothing overflows; where it is infinite, nothing is.
-Tensor logSumExp(NodeScope &node, const Reduction &over) {
+Tensor logSumExp(const Reduction &over) {
   if (over.nothing)
     return over.x;
   Reduction kept = over;
   kept.keep = true;
-  Tensor top = extreme(node, kept, /*greatest=*/true);
-  Tensor finite = node.failed() ? Tensor() : node.emitter.op("is_finite", {top});
+  Tensor top = extreme</*greatest=*/true>(kept), finite = unary("is_finite", top);
   Tensor shift = select(finite, top, like(top, 0));
   Tensor total = unary("log", sum(kept, unary("exp", over.x - shift))) + shift;
   return over.keep ? total : reshape(total, sum(over, over.x).shape());
@@ -92,13 +89,16 @@ Tensor rootOf(const Tensor &x) {
   return x.isFloat() ? unary("sqrt", x) : cast(unary("sqrt", cast(x, DataType::f64)), x.type());
 }
 
-template <typename Function> void addReduce(OpTable &table, const char *name, Function) {
-  table[name] = {[](NodeScope &node) {
-                   Reduction over = readReduction(node);
-                   if (!node.failed())
-                     node.output(Function()(node, over));
-                 },
-                 {"axes", "keepdims", "noop_with_empty_axes"}};
+Tensor l1(const Reduction &over) { return sum(over, unary("abs", over.x)); }
+Tensor l2(const Reduction &over) { return rootOf(squares(over)); }
+Tensor product(const Reduction &over) { return apply(over, "prod", over.x); }
+Tensor total(const Reduction &over) { return sum(over, over.x); }
+Tensor logSum(const Reduction &over) { return unary("log", total(over)); }
+
+template <Tensor (*function)(const Reduction &over)> void lowerReduce(NodeScope &node) {
+  Reduction over = readReduction(node);
+  if (!node.failed())
+    node.output(function(over));
 }
 
 //===----------------------------------------------------------------------===//
@@ -180,22 +180,17 @@ void lowerCumProd(NodeScope &node) {
 } // namespace
 
 void addReductions(OpTable &table) {
-  addReduce(table, "ReduceSum", [](NodeScope &, const Reduction &over) { return sum(over, over.x); });
-  addReduce(table, "ReduceMean", [](NodeScope &node, const Reduction &over) { return mean(node, over); });
-  addReduce(table, "ReduceProd",
-            [](NodeScope &, const Reduction &over) { return apply(over, "prod", over.x); });
-  addReduce(table, "ReduceMax",
-            [](NodeScope &node, const Reduction &over) { return extreme(node, over, true); });
-  addReduce(table, "ReduceMin",
-            [](NodeScope &node, const Reduction &over) { return extreme(node, over, false); });
-  addReduce(table, "ReduceL1",
-            [](NodeScope &, const Reduction &over) { return sum(over, unary("abs", over.x)); });
-  addReduce(table, "ReduceL2", [](NodeScope &, const Reduction &over) { return rootOf(squares(over)); });
-  addReduce(table, "ReduceSumSquare", [](NodeScope &, const Reduction &over) { return squares(over); });
-  addReduce(table, "ReduceLogSum",
-            [](NodeScope &, const Reduction &over) { return unary("log", sum(over, over.x)); });
-  addReduce(table, "ReduceLogSumExp",
-            [](NodeScope &node, const Reduction &over) { return logSumExp(node, over); });
+  const std::vector<std::string> reduction = {"axes", "keepdims", "noop_with_empty_axes"};
+  table["ReduceSum"] = {lowerReduce<total>, reduction};
+  table["ReduceMean"] = {lowerReduce<mean>, reduction};
+  table["ReduceProd"] = {lowerReduce<product>, reduction};
+  table["ReduceMax"] = {lowerReduce<extreme<true>>, reduction};
+  table["ReduceMin"] = {lowerReduce<extreme<false>>, reduction};
+  table["ReduceL1"] = {lowerReduce<l1>, reduction};
+  table["ReduceL2"] = {lowerReduce<l2>, reduction};
+  table["ReduceSumSquare"] = {lowerReduce<squares>, reduction};
+  table["ReduceLogSum"] = {lowerReduce<logSum>, reduction};
+  table["ReduceLogSumExp"] = {lowerReduce<logSumExp>, reduction};
   table["ArgMax"] = {lowerArg<true>, {"axis", "keepdims", "select_last_index"}};
   table["ArgMin"] = {lowerArg<false>, {"axis", "keepdims", "select_last_index"}};
   table["TopK"] = {lowerTopK, {"axis", "largest", "sorted"}};

@@ -140,16 +140,12 @@ Tensor resizeOne(const Settings &s, const Tensor &x, const Axis &axis) {
   for (const Taps &taps : all)
     outside.push_back(taps.outside);
   Tensor mask = x.emitter()->constant(*fromIntegers(DataType::i1, {axis.out}, outside));
-  Shape shape(x.rank() - axis.dim, 1);
-  shape[0] = axis.out;
-  return select(reshape(mask, shape), like(result, s.extrapolation), result);
+  return select(beside(mask, axis.dim, x.rank()), like(result, s.extrapolation), result);
 }
 
 /// Extents and scales from `scales` or `sizes`; false after an error.
 bool readAxes(NodeScope &node, const Tensor &x, std::vector<Axis> &axes) {
-  Shape dims(x.rank());
-  std::iota(dims.begin(), dims.end(), 0);
-  dims = node.integers("axes", dims);
+  const Shape dims = node.integers("axes", dimsFrom(0, x.rank()));
   HostTensorPtr roi = node.has(1) && node.shapeOf(1) != Shape{0} ? node.require(1, "roi") : nullptr;
   const bool scaled = node.has(2) && node.shapeOf(2) != Shape{0};
   HostTensorPtr given = scaled ? node.require(2, "scales") : node.require(3, "sizes");

@@ -54,12 +54,12 @@ std::optional<Steps> readSteps(NodeScope &node, size_t operands) {
   const int64_t count = node.integer("num_scan_inputs", 0);
   if (node.failed())
     return std::nullopt;
-  if (!body || !body->graph || count < 1 || count > static_cast<int64_t>(operands))
+  if (!body || !body->graph() || count < 1 || count > static_cast<int64_t>(operands))
     return node.fail("needs a body, and at least as many inputs as the " + std::to_string(count) +
                      " of num_scan_inputs, which is at least 1"),
            std::nullopt;
   Steps steps;
-  steps.body = body->graph.get();
+  steps.body = body->graph();
   steps.inputs = count;
   const size_t results = node.outputs.size();
   if (steps.body->outputs.size() < results)

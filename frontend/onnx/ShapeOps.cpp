@@ -1,5 +1,6 @@
 //===- ShapeOps.cpp - Ops that move elements and compute none ---------------===//
 
+#include "frontend/onnx/Folding.h"
 #include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
 
@@ -8,13 +9,6 @@
 
 namespace gpuc::onnx {
 namespace {
-
-int64_t product(const Shape &shape, size_t from, size_t to) {
-  int64_t count = 1;
-  for (size_t i = from; i < to; ++i)
-    count *= shape[i];
-  return count;
-}
 
 //===----------------------------------------------------------------------===//
 // Views
@@ -47,7 +41,7 @@ std::optional<Shape> resolveShape(NodeScope &node, const Shape &from, Shape to, 
   }
   if (open < 0)
     return to;
-  int64_t count = product(from, hasBatch, from.size());
+  int64_t count = countOf(from, hasBatch, from.size());
   const bool batchPlaced = !to.empty() && to[0] == kBatch;
   if (hasBatch && !batchPlaced) {
     if (open != 0 || rest != count)
@@ -61,11 +55,30 @@ std::optional<Shape> resolveShape(NodeScope &node, const Shape &from, Shape to, 
   return to;
 }
 
-void lowerReshape(NodeScope &node) {
-  HostTensorPtr asked = node.require(1, "shape");
-  if (!asked)
-    return;
-  if (std::optional<Shape> shape = resolveShape(node, node.shapeOf(0), integersOf(*asked), asked->symbolic))
+/// The shape without the dimensions `axes`, or without all of extent 1; none after an error.
+std::optional<Shape> squeezedShape(NodeScope &node, const Shape &shape, const std::optional<Shape> &axes) {
+  std::vector<bool> dropped(shape.size());
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    dropped[dim] = !axes && shape[dim] == 1;
+  for (int64_t axis : axes.value_or(Shape())) {
+    int64_t dim = dimension(node.input(0), axis);
+    if (dim < 0)
+      return std::nullopt;
+    if (shape[dim] != 1) {
+      node.fail("axis " + std::to_string(axis) + " of shape " + toString(shape) + " has not extent 1");
+      return std::nullopt;
+    }
+    dropped[dim] = true;
+  }
+  Shape kept;
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    if (!dropped[dim])
+      kept.push_back(shape[dim]);
+  return kept;
+}
+
+void lowerView(NodeScope &node) {
+  if (std::optional<Shape> shape = viewShape(node))
     node.output(reshape(node.input(0), *shape));
 }
 
@@ -83,42 +96,7 @@ void lowerFlatten(NodeScope &node) {
     node.fail("Flatten would merge the batch with other dimensions; --dim NAME=N makes it a number");
     return;
   }
-  node.output(reshape(x, {hasBatch ? kBatch : product(shape, 0, axis), product(shape, axis, rank)}));
-}
-
-void lowerSqueeze(NodeScope &node) {
-  Tensor x = node.input(0);
-  std::optional<Shape> axes = node.attributeOrInput("axes", 1);
-  if (node.failed())
-    return;
-  std::vector<bool> dropped(x.rank());
-  if (axes) {
-    for (int64_t axis : *axes) {
-      int64_t dim = dimension(x, axis);
-      if (dim < 0)
-        return;
-      if (x.extent(dim) != 1) {
-        node.fail("axis " + std::to_string(axis) + " of shape " + toString(x.shape()) + " has not extent 1");
-        return;
-      }
-      dropped[dim] = true;
-    }
-  } else {
-    for (int64_t dim = 0; dim < x.rank(); ++dim)
-      dropped[dim] = x.extent(dim) == 1;
-  }
-  Shape kept;
-  for (int64_t dim = 0; dim < x.rank(); ++dim)
-    if (!dropped[dim])
-      kept.push_back(x.extent(dim));
-  node.output(reshape(x, kept));
-}
-
-void lowerUnsqueeze(NodeScope &node) {
-  if (std::optional<Shape> axes = node.attributeOrInput("axes", 1))
-    node.output(unsqueeze(node.input(0), *axes));
-  else
-    node.fail("needs axes");
+  node.output(reshape(x, {hasBatch ? kBatch : countOf(shape, 0, axis), countOf(shape, axis, rank)}));
 }
 
 void lowerTranspose(NodeScope &node) {
@@ -150,7 +128,7 @@ void lowerSize(NodeScope &node) {
     node.fail("the number of elements depends on the batch, which is open: bind it with --dim NAME=N");
     return;
   }
-  node.output(fromIntegers(DataType::i64, {}, {product(shape, 0, shape.size())}));
+  node.output(fromIntegers(DataType::i64, {}, {countOf(shape, 0, shape.size())}));
 }
 
 //===----------------------------------------------------------------------===//
@@ -191,51 +169,31 @@ void lowerSplit(NodeScope &node) {
   }
 }
 
-/// One dimension of ONNX's Slice: ends beyond the operand are clamped, a negative step runs backwards.
-Tensor sliceOne(Tensor x, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  const int64_t extent = x.extent(dim);
+Tensor sliceOne(const Tensor &x, const DimSlice &given) {
+  const int64_t dim = given.dim, extent = x.extent(dim);
   if (extent == kBatch)
-    return start == 0 && end >= INT32_MAX && step == 1
+    return given.start == 0 && given.end >= INT32_MAX && given.step == 1
                ? x
                : x.emitter()->fail("a slice of the batch, which is open: bind it with --dim NAME=N");
-  auto wrapped = [extent](int64_t at) { return at < 0 ? (at < -extent ? -1 : at + extent) : at; };
-  if (step > 0) {
-    start = std::clamp<int64_t>(wrapped(start), 0, extent);
-    end = std::clamp<int64_t>(wrapped(end), start, extent);
-    return slice(x, dim, start, end, std::min(step, std::max<int64_t>(extent, 1)));
-  }
-  start = std::clamp<int64_t>(wrapped(start), -1, extent - 1);
-  end = std::clamp<int64_t>(wrapped(end), -1, start);
+  const auto [_, start, end, step] = within(given, extent);
+  if (step > 0)
+    return slice(x, dim, start, end, step);
   // Backwards, element i stands at extent - 1 - i.
-  return slice(reverse(x, {dim}), dim, extent - 1 - start, extent - 1 - end,
-               std::min(step == INT64_MIN ? INT64_MAX : -step, std::max<int64_t>(extent, 1)));
+  return slice(reverse(x, {dim}), dim, extent - 1 - start, extent - 1 - end, -step);
 }
 
 void lowerSlice(NodeScope &node) {
-  std::optional<Shape> starts = node.requireIntegers(1, "starts"), ends = node.requireIntegers(2, "ends");
-  std::optional<Shape> axes, steps;
-  if (node.has(3))
-    axes = node.requireIntegers(3, "axes");
-  if (node.has(4))
-    steps = node.requireIntegers(4, "steps");
+  std::optional<std::vector<DimSlice>> slices = readSlices(node);
   Tensor x = node.input(0);
-  if (node.failed())
+  if (!slices)
     return;
-  if (!axes) {
-    axes.emplace(starts->size());
-    std::iota(axes->begin(), axes->end(), 0);
-  }
-  if (!steps)
-    steps.emplace(starts->size(), 1);
-  if (ends->size() != starts->size() || axes->size() != starts->size() || steps->size() != starts->size())
-    return void(node.fail("starts, ends, axes and steps are not equally many"));
-  for (size_t i = 0; i < starts->size() && x; ++i) {
-    int64_t dim = dimension(x, (*axes)[i]);
-    if (dim < 0)
+  for (DimSlice &slice : *slices) {
+    slice.dim = dimension(x, slice.dim);
+    if (slice.dim < 0)
       return;
-    if ((*steps)[i] == 0)
+    if (slice.step == 0)
       return void(node.fail("a step of 0"));
-    x = sliceOne(x, dim, (*starts)[i], (*ends)[i], (*steps)[i]);
+    x = sliceOne(x, slice);
   }
   node.output(x);
 }
@@ -335,34 +293,22 @@ void lowerEyeLike(NodeScope &node) {
 }
 
 void lowerConstant(NodeScope &node) {
-  using Kind = NodeAttribute::Kind;
   if (node.node.attributes.size() != 1)
     return void(node.fail("a Constant has one attribute"));
   const NodeAttribute &value = node.node.attributes.front();
-  int64_t count =
-      static_cast<int64_t>(value.kind == Kind::numbers ? value.numbers.size() : value.integers.size());
-  switch (value.kind) {
-  case Kind::tensor:
-    return node.output(value.tensor);
-  case Kind::number:
-    return node.output(fromNumbers(DataType::f32, {}, {value.number}));
-  case Kind::integer:
-    return node.output(fromIntegers(DataType::i64, {}, {value.integer}));
-  case Kind::numbers:
-    return node.output(fromNumbers(DataType::f32, {count}, value.numbers));
-  case Kind::integers:
-    return node.output(fromIntegers(DataType::i64, {count}, value.integers));
-  default:
+  if (HostTensorPtr tensor = tensorOf(value))
+    node.output(tensor);
+  else
     node.fail("attribute '" + value.name + "' is no number or tensor");
-  }
 }
 
 void lowerConstantOfShape(NodeScope &node) {
   HostTensorPtr asked = node.require(0, "shape");
   if (!asked)
     return;
-  const NodeAttribute *value = node.node.find("value");
-  if (value && (!value->tensor || !value->tensor->supported || value->tensor->spec.elementCount() != 1))
+  const NodeAttribute *attribute = node.node.find("value");
+  HostTensorPtr value = attribute ? attribute->tensor() : nullptr;
+  if (attribute && (!value || !value->supported || value->spec.elementCount() != 1))
     return void(node.fail("attribute 'value' is not one number of a type that gpuc has"));
   Shape shape = integersOf(*asked);
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -374,8 +320,7 @@ void lowerConstantOfShape(NodeScope &node) {
     if (shape[i] < 0 && !isBatch)
       return void(node.fail("shape " + toString(shape) + " has a negative extent"));
   }
-  node.output(value ? node.emitter.constant(shape, *value->tensor)
-                    : node.emitter.constant(shape, DataType::f32, 0));
+  node.output(value ? node.emitter.constant(shape, *value) : node.emitter.constant(shape, DataType::f32, 0));
 }
 
 void lowerRange(NodeScope &node) {
@@ -392,9 +337,9 @@ void lowerIf(NodeScope &node) {
       condition ? node.node.find(*condition ? "then_branch" : "else_branch") : nullptr;
   if (!condition)
     return;
-  if (!branch || !branch->graph)
+  if (!branch || !branch->graph())
     return void(node.fail("has no such branch"));
-  std::vector<Operand> results = node.importer().runBranch(*branch->graph);
+  std::vector<Operand> results = node.importer().runBranch(*branch->graph());
   for (size_t i = 0; i < results.size() && i < node.outputs.size(); ++i)
     node.outputs[i] = results[i];
 }
@@ -420,11 +365,58 @@ void lowerOneHot(NodeScope &node) {
 
 } // namespace
 
+std::optional<Shape> viewShape(NodeScope &node) {
+  const Shape shape = node.shapeOf(0);
+  if (node.node.op == "Reshape") {
+    HostTensorPtr asked = node.require(1, "shape");
+    return asked ? resolveShape(node, shape, integersOf(*asked), asked->symbolic) : std::nullopt;
+  }
+  std::optional<Shape> axes = node.attributeOrInput("axes", 1);
+  if (node.node.op == "Unsqueeze" && !axes)
+    node.fail("needs axes");
+  if (node.failed())
+    return std::nullopt;
+  return node.node.op == "Unsqueeze" ? unsqueeze(node.emitter, shape, *axes)
+                                     : squeezedShape(node, shape, axes);
+}
+
+std::optional<std::vector<DimSlice>> readSlices(NodeScope &node) {
+  std::optional<Shape> starts = node.requireIntegers(1, "starts"), ends = node.requireIntegers(2, "ends");
+  Shape axes = dimsFrom(0, starts ? static_cast<int64_t>(starts->size()) : 0), steps(axes.size(), 1);
+  if (node.has(3))
+    axes = node.requireIntegers(3, "axes").value_or(Shape());
+  if (node.has(4))
+    steps = node.requireIntegers(4, "steps").value_or(Shape());
+  if (!node.failed() &&
+      (ends->size() != starts->size() || axes.size() != starts->size() || steps.size() != starts->size()))
+    node.fail("starts, ends, axes and steps are not equally many");
+  if (node.failed())
+    return std::nullopt;
+  std::vector<DimSlice> slices;
+  for (size_t i = 0; i < axes.size(); ++i)
+    slices.push_back({axes[i], (*starts)[i], (*ends)[i], steps[i]});
+  return slices;
+}
+
+DimSlice within(DimSlice slice, int64_t extent) {
+  auto wrapped = [extent](int64_t at) { return at < 0 ? (at < -extent ? -1 : at + extent) : at; };
+  const int64_t longest = std::max<int64_t>(extent, 1);
+  if (slice.step > 0) {
+    slice.start = std::clamp<int64_t>(wrapped(slice.start), 0, extent);
+    slice.end = std::clamp<int64_t>(wrapped(slice.end), slice.start, extent);
+  } else {
+    slice.start = std::clamp<int64_t>(wrapped(slice.start), -1, extent - 1);
+    slice.end = std::clamp<int64_t>(wrapped(slice.end), -1, slice.start);
+  }
+  slice.step = std::clamp(slice.step, -longest, longest);
+  return slice;
+}
+
 void addShapeOps(OpTable &table) {
-  table["Reshape"] = {lowerReshape, {"allowzero"}};
+  table["Reshape"] = {lowerView, {"allowzero"}};
   table["Flatten"] = {lowerFlatten, {"axis"}};
-  table["Squeeze"] = {lowerSqueeze, {"axes"}};
-  table["Unsqueeze"] = {lowerUnsqueeze, {"axes"}};
+  table["Squeeze"] = {lowerView, {"axes"}};
+  table["Unsqueeze"] = {lowerView, {"axes"}};
   table["Transpose"] = {lowerTranspose, {"perm"}};
   table["Shape"] = {lowerShape, {"start", "end"}};
   table["Size"] = {lowerSize, {}};

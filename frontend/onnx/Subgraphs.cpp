@@ -105,8 +105,8 @@ static void collectFreeNames(const Graph &graph, std::set<std::string> defined, 
     for (const std::string &name : node.inputs)
       use(name);
     for (const NodeAttribute &attribute : node.attributes)
-      if (attribute.graph)
-        collectFreeNames(*attribute.graph, defined, free);
+      if (attribute.graph())
+        collectFreeNames(*attribute.graph(), defined, free);
     defined.insert(node.outputs.begin(), node.outputs.end());
   }
   for (const ValueInfo &output : graph.outputs)

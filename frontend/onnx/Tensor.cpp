@@ -6,6 +6,9 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <functional>
+#include <numeric>
+
 using namespace mlir;
 
 namespace gpuc::onnx {
@@ -42,18 +45,23 @@ bool Tensor::hasBatch() const { return rank() > 0 && extent(0) == kBatch; }
 
 Tensor unary(StringRef name, const Tensor &x) { return x ? x.emitter()->op(name, {x}) : Tensor(); }
 
-std::optional<Shape> broadcastShapes(Emitter &emitter, const Shape &lhs, const Shape &rhs) {
+std::optional<Shape> broadcastShapes(const Shape &lhs, const Shape &rhs) {
   Shape out(std::max(lhs.size(), rhs.size()));
   for (size_t i = 0; i < out.size(); ++i) {
     int64_t a = i < lhs.size() ? lhs[lhs.size() - 1 - i] : 1;
     int64_t b = i < rhs.size() ? rhs[rhs.size() - 1 - i] : 1;
-    if (a != b && a != 1 && b != 1) {
-      emitter.fail("shapes " + toString(lhs) + " and " + toString(rhs) + " do not broadcast");
+    if (a != b && a != 1 && b != 1)
       return std::nullopt;
-    }
     out[out.size() - 1 - i] = a == 1 ? b : a;
   }
   return out;
+}
+
+std::optional<Shape> broadcastShapes(Emitter &emitter, const Shape &lhs, const Shape &rhs) {
+  std::optional<Shape> shape = broadcastShapes(lhs, rhs);
+  if (!shape)
+    emitter.fail("shapes " + toString(lhs) + " and " + toString(rhs) + " do not broadcast");
+  return shape;
 }
 
 /// Broadcasts both to one shape; false after an error.
@@ -127,6 +135,19 @@ Tensor cast(const Tensor &x, DataType type) {
 //===----------------------------------------------------------------------===//
 // Shape
 //===----------------------------------------------------------------------===//
+
+int64_t countOf(const Shape &shape, size_t from, size_t to) {
+  to = std::min(to, shape.size());
+  return from < to
+             ? std::accumulate(shape.begin() + from, shape.begin() + to, int64_t{1}, std::multiplies<>())
+             : 1;
+}
+
+Shape dimsFrom(int64_t first, int64_t rank) {
+  Shape dims(std::max<int64_t>(rank - first, 0));
+  std::iota(dims.begin(), dims.end(), first);
+  return dims;
+}
 
 int64_t dimension(const Tensor &x, int64_t dim) {
   if (!x)
@@ -238,21 +259,31 @@ Tensor iota(Emitter &emitter, const Shape &shape, DataType type, int64_t dim) {
   return emitter.op("iota", {}, emitter.attribute("dim", dim), emitter.tensorType(shape, type));
 }
 
-Tensor unsqueeze(const Tensor &x, Shape dims) {
-  if (!x)
-    return {};
-  const int64_t rank = x.rank() + static_cast<int64_t>(dims.size());
+std::optional<Shape> unsqueeze(Emitter &emitter, const Shape &shape, Shape dims) {
+  const int64_t rank = static_cast<int64_t>(shape.size() + dims.size());
   for (int64_t &dim : dims)
     dim = dim < 0 ? dim + rank : dim;
   llvm::sort(dims);
-  Shape shape = x.shape();
+  Shape made = shape;
   for (int64_t dim : dims) {
-    if (dim < 0 || dim > static_cast<int64_t>(shape.size()))
-      return x.emitter()->fail("no axis " + std::to_string(dim) + " can be put into shape " +
-                               toString(x.shape()));
-    shape.insert(shape.begin() + dim, 1);
+    if (dim < 0 || dim > static_cast<int64_t>(made.size())) {
+      emitter.fail("no axis " + std::to_string(dim) + " can be put into shape " + toString(shape));
+      return std::nullopt;
+    }
+    made.insert(made.begin() + dim, 1);
   }
-  return reshape(x, shape);
+  return made;
+}
+
+Tensor unsqueeze(const Tensor &x, Shape dims) {
+  std::optional<Shape> shape = x ? unsqueeze(*x.emitter(), x.shape(), std::move(dims)) : std::nullopt;
+  return shape ? reshape(x, *shape) : Tensor();
+}
+
+Tensor beside(const Tensor &vector, int64_t dim, int64_t rank) {
+  Shape shape(std::max<int64_t>(rank - dim, 1), 1);
+  shape.front() = vector.extent(0);
+  return reshape(vector, shape);
 }
 
 //===----------------------------------------------------------------------===//

@@ -57,9 +57,6 @@ public:
   mlir::Type elementType(DataType type);
   mlir::RankedTensorType tensorType(llvm::ArrayRef<int64_t> shape, DataType type);
 
-  /// Whether the dialect has gpuc.`name`.
-  bool has(llvm::StringRef name) const;
-
   /// Adds gpuc.`name`; result types are inferred, or `types` where they cannot be. Whatever the dialect says
   /// against it is the error. Empty if an operand is.
   std::vector<Tensor> emit(llvm::StringRef name, llvm::ArrayRef<Tensor> operands,
@@ -119,12 +116,18 @@ Tensor cast(const Tensor &x, DataType type);
 // Shape
 //===----------------------------------------------------------------------===//
 
+/// The product of the extents of dimensions `from` to `to` - 1.
+int64_t countOf(const Shape &shape, size_t from, size_t to);
+/// first, first + 1, … up to the last of `rank` dimensions.
+Shape dimsFrom(int64_t first, int64_t rank);
+
 /// `dim` counted from the front; -1 after an error.
 int64_t dimension(const Tensor &x, int64_t dim);
 
 Tensor reshape(const Tensor &x, const Shape &shape);
 Tensor broadcastTo(const Tensor &x, const Shape &shape);
-/// The shape that both broadcast to; nothing after an error.
+/// The shape that both broadcast to, if there is one; with an emitter it is an error if not.
+std::optional<Shape> broadcastShapes(const Shape &lhs, const Shape &rhs);
 std::optional<Shape> broadcastShapes(Emitter &emitter, const Shape &lhs, const Shape &rhs);
 Tensor transpose(const Tensor &x, llvm::ArrayRef<int64_t> permutation);
 /// `x[starts : limits : strides]` in one dimension.
@@ -134,8 +137,11 @@ Tensor pad(const Tensor &x, const Shape &low, const Shape &high, double value);
 Tensor reverse(const Tensor &x, llvm::ArrayRef<int64_t> dims);
 /// The index along `dim`, in the given shape and type.
 Tensor iota(Emitter &emitter, const Shape &shape, DataType type, int64_t dim);
-/// x with dimensions of extent 1 put in, so that `dims` are theirs in the result.
+/// x, or a shape, with dimensions of extent 1 put in, so that `dims` are theirs in the result.
 Tensor unsqueeze(const Tensor &x, Shape dims);
+std::optional<Shape> unsqueeze(Emitter &emitter, const Shape &shape, Shape dims);
+/// A tensor [n] as [n, 1, …], to stand beside dimension `dim` of one of this rank.
+Tensor beside(const Tensor &vector, int64_t dim, int64_t rank);
 
 //===----------------------------------------------------------------------===//
 // Reductions and contractions

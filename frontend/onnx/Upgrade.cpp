@@ -34,40 +34,13 @@ const std::map<std::string, Moved> &movedAttributes() {
   return all;
 }
 
-/// The attribute's value as a tensor; null if it is of another kind.
-HostTensorPtr tensorOf(const NodeAttribute &attribute) {
-  using Kind = NodeAttribute::Kind;
-  switch (attribute.kind) {
-  case Kind::number:
-    return fromNumbers(DataType::f32, {}, {attribute.number});
-  case Kind::integer:
-    return fromIntegers(DataType::i64, {1}, {attribute.integer});
-  case Kind::numbers:
-    return fromNumbers(DataType::f32, {static_cast<int64_t>(attribute.numbers.size())}, attribute.numbers);
-  case Kind::integers:
-    return fromIntegers(DataType::i64, {static_cast<int64_t>(attribute.integers.size())}, attribute.integers);
-  default:
-    return nullptr;
-  }
-}
-
 Node constantNode(const std::string &name, HostTensorPtr value) {
   Node node;
   node.name = name;
   node.op = "Constant";
   node.outputs = {name};
-  NodeAttribute &attribute = node.attributes.emplace_back();
-  attribute.name = "value";
-  attribute.kind = NodeAttribute::Kind::tensor;
-  attribute.tensor = std::move(value);
+  node.attributes.push_back({.name = "value", .reference = "", .value = std::move(value)});
   return node;
-}
-
-void setText(Node &node, const char *name, const char *text) {
-  NodeAttribute &attribute = node.attributes.emplace_back();
-  attribute.name = name;
-  attribute.kind = NodeAttribute::Kind::text;
-  attribute.text = text;
 }
 
 void dropAttribute(Node &node, const std::string &name) {
@@ -81,8 +54,11 @@ void upgradeResize(Node &node, int64_t opset) {
   node.op = "Resize";
   if (node.find("coordinate_transformation_mode"))
     return;
-  setText(node, "coordinate_transformation_mode", "asymmetric");
-  setText(node, "nearest_mode", "floor");
+  auto setText = [&](const char *name, const char *text) {
+    node.attributes.push_back({.name = name, .reference = "", .value = std::string(text)});
+  };
+  setText("coordinate_transformation_mode", "asymmetric");
+  setText("nearest_mode", "floor");
 }
 
 class Upgrader {
@@ -98,13 +74,13 @@ public:
       if (node.op == "Scatter")
         node.op = "ScatterElements";
       if (const NodeAttribute *spatial = node.find("spatial"); node.op == "BatchNormalization" && spatial)
-        if (spatial->integer == 1)
+        if (spatial->as<int64_t>() && *spatial->as<int64_t>() == 1)
           dropAttribute(node, "spatial");
       for (NodeAttribute &attribute : node.attributes)
-        if (attribute.graph) {
-          auto body = std::make_shared<Graph>(*attribute.graph);
+        if (attribute.graph()) {
+          auto body = std::make_shared<Graph>(*attribute.graph());
           run(body->nodes);
-          attribute.graph = body;
+          attribute.value = std::shared_ptr<const Graph>(body);
         }
       upgraded.push_back(std::move(node));
     }
@@ -119,7 +95,7 @@ private:
       return;
     for (auto [name, input] : found->second.attributes) {
       const NodeAttribute *attribute = node.find(name);
-      HostTensorPtr value = attribute ? tensorOf(*attribute) : nullptr;
+      HostTensorPtr value = attribute && !attribute->tensor() ? tensorOf(*attribute) : nullptr;
       if (!value)
         continue;
       if (node.inputs.size() <= input)

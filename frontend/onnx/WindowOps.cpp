@@ -185,7 +185,7 @@ void lowerMaxPool(NodeScope &node) {
   if (!readPool(node, x, w) || failIfMissing(node, x, w))
     return;
   Emitter &e = node.emitter;
-  if (x.rank() == 4 && x.isFloat() && e.has("max_pool2d")) {
+  if (x.rank() == 4 && x.isFloat()) {
     std::vector<Tensor> results =
         e.emit("max_pool2d", {x},
                {e.attribute("window", w.kernel), e.attribute("strides", w.strides),
@@ -238,7 +238,7 @@ void lowerAveragePool(NodeScope &node) {
                !missesImage(w, spatial);
   for (size_t d = 0; d < w.rank(); ++d)
     plain &= !padding || highOf(w, spatial, d) <= w.high[d];
-  if (x.rank() == 4 && plain && e.has("avg_pool2d")) {
+  if (x.rank() == 4 && plain) {
     std::vector<mlir::NamedAttribute> attributes = {e.attribute("window", w.kernel),
                                                     e.attribute("strides", w.strides),
                                                     e.attribute("padding", imagePadding(w, spatial))};
@@ -266,10 +266,7 @@ void lowerLpPool(NodeScope &node) {
 
 void lowerGlobal(NodeScope &node, const char *reduction) {
   Tensor x = node.input(0);
-  Shape dims;
-  for (int64_t d = 2; d < x.rank(); ++d)
-    dims.push_back(d);
-  node.output(reduce(reduction, x, dims, /*keep=*/true));
+  node.output(reduce(reduction, x, dimsFrom(2, x.rank()), /*keep=*/true));
 }
 
 //===----------------------------------------------------------------------===//
@@ -318,12 +315,8 @@ void outputConvolution(NodeScope &node, Tensor result, int64_t rank) {
     shape.erase(shape.begin() + 2);
     result = reshape(result, shape);
   }
-  if (node.has(2)) {
-    Tensor bias = node.input(2);
-    Shape shape(rank - 1, 1);
-    shape[0] = bias.extent(0);
-    result = result + reshape(bias, shape);
-  }
+  if (node.has(2))
+    result = result + beside(node.input(2), 1, rank);
   node.output(result);
 }
 
