@@ -97,6 +97,12 @@ int64_t Range::offsetAt(ArrayRef<int64_t> iterations) const {
   return at;
 }
 
+DataType dataTypeOf(Type element) {
+  std::string name;
+  llvm::raw_string_ostream(name) << element;
+  return *parseDataType(name);
+}
+
 int64_t sizeInBytes(BufferOpInterface buffer) { return ir::sizeInBytes(buffer.getTensorType()); }
 
 const void *identityOf(BufferOpInterface buffer) {

@@ -9,6 +9,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "runtime/base/data_type.h"
 #include "runtime/plan/roles.h"
 
 #include <optional>
@@ -68,6 +69,9 @@ struct Range {
 
 /// The bytes that a value names, seen through views.
 Range rangeOf(mlir::Value value);
+
+/// How plans number the elements of a storable type.
+DataType dataTypeOf(mlir::Type element);
 
 /// Bytes of the tensor in a buffer.
 int64_t sizeInBytes(BufferOpInterface buffer);

@@ -22,8 +22,8 @@ def ArenaOp : Plan_Op<"arena", [HasParent<"::mlir::ModuleOp">]> {
     plan.arena 1623040 bytes, variables at 0x0, workspace at 0x125400, inputs at 0x185400, slots 2, lower_bound 1623040
     ```
   }];
-  let arguments = (ins I64Attr:$bytes, I64Attr:$variables, I64Attr:$workspace, I64Attr:$inputs, I64Attr:$slots,
-                       I64Attr:$lower_bound);
+  let arguments = (ins I64Attr:$bytes, I64Attr:$variables, I64Attr:$workspace, I64Attr:$inputs,
+      I64Attr:$slots, I64Attr:$lower_bound);
   let assemblyFormat = [{
     $bytes `bytes` `,` `variables` `at` custom<Hexadecimal>($variables) `,` `workspace` `at`
     custom<Hexadecimal>($workspace) `,` `inputs` `at` custom<Hexadecimal>($inputs) `,` `slots` $slots `,` `lower_bound`
@@ -34,9 +34,10 @@ def ArenaOp : Plan_Op<"arena", [HasParent<"::mlir::ModuleOp">]> {
 
 def VariableOp : Plan_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "A tensor that lives across steps and programs";
-  let description = "`kind` is parameter, statistic, optimizer or counter; the initializer is kept as it was written.";
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, StrAttr:$kind, Gpuc_SpecAttr:$initializer,
-                       UnitAttr:$frozen, Plan_Place:$place);
+  let description =
+      "`kind` is parameter, statistic, optimizer or counter; the initializer is kept as it was written.";
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, StrAttr:$kind,
+      Gpuc_SpecAttr:$initializer, UnitAttr:$frozen, Plan_Place:$place);
   let assemblyFormat = [{
     $sym_name `:` $type $kind (`frozen` $frozen^)? `init` custom<Spec>($initializer) (`at` custom<Hexadecimal>($place)^)? attr-dict
   }];
@@ -60,8 +61,10 @@ def KernelOp : Plan_Op<"kernel", [Symbol, HasParent<"::mlir::ModuleOp">, Isolate
     `rows` stands where a `plan.parallel` cuts launches of it: part i of n touches only the i-th of n equal parts of what is
     listed, numbers of arguments and, counting on, of results. Its schedule on the target says so.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$rows, OptionalAttr<DenseI64ArrayAttr>:$by_rows);
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name), [{ build($_builder, $_state, name, nullptr, nullptr); }]>];
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$rows,
+      OptionalAttr<DenseI64ArrayAttr>:$by_rows);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name),
+                            [{ build($_builder, $_state, name, nullptr, nullptr); }]>];
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -71,7 +74,8 @@ def KernelOp : Plan_Op<"kernel", [Symbol, HasParent<"::mlir::ModuleOp">, Isolate
 // Programs and their buffers
 //===----------------------------------------------------------------------===//
 
-def ProgramOp : Plan_Op<"program", [Symbol, HasParent<"::mlir::ModuleOp">, IsolatedFromAbove, NoTerminator, SingleBlock, SymbolTable]> {
+def ProgramOp : Plan_Op<"program", [Symbol, HasParent<"::mlir::ModuleOp">, IsolatedFromAbove, NoTerminator,
+                                    SingleBlock, SymbolTable]> {
   let summary = "What one call of the runtime executes: a training step, an evaluation step, …";
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$peak_bytes);
   let regions = (region SizedRegion<1>:$body);
@@ -87,8 +91,7 @@ def InputOp : Plan_Op<"input", [BufferOp]> {
     or are `ignored`, a label that is left out.
   }];
   let arguments = (ins StrAttr:$name, TypeAttrOf<AnyRankedTensor>:$type, OptionalAttr<I64Attr>:$range,
-                       OptionalAttr<I64Attr>:$ignored, UnitAttr:$rows,
-                       Plan_Place:$place, OptionalAttr<I64Attr>:$slot_stride);
+      OptionalAttr<I64Attr>:$ignored, UnitAttr:$rows, Plan_Place:$place, OptionalAttr<I64Attr>:$slot_stride);
   let results = (outs Plan_AnyBuffer:$buffer);
   let assemblyFormat = [{
     $name `:` $type (`range` $range^)? (`ignored` $ignored^)? (`rows` $rows^)?
@@ -103,7 +106,8 @@ def UseOp : Plan_Op<"use", [BufferOp, DeclareOpInterfaceMethods<SymbolUserOpInte
 
     - (use_C1) `symbol` is a `plan.variable` or a `plan.constant` of the same type and category.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$symbol, TypeAttrOf<AnyRankedTensor>:$type, Plan_CategoryAttr:$category);
+  let arguments = (ins FlatSymbolRefAttr:$symbol, TypeAttrOf<AnyRankedTensor>:$type,
+      Plan_CategoryAttr:$category);
   let results = (outs Plan_AnyBuffer:$buffer);
   let builders = [OpBuilder<(ins "::mlir::Operation *":$symbol)>];
   let assemblyFormat = "$symbol `:` $type $category attr-dict";
@@ -111,16 +115,19 @@ def UseOp : Plan_Op<"use", [BufferOp, DeclareOpInterfaceMethods<SymbolUserOpInte
 }
 
 def AllocOp : Plan_Op<"buffer", [BufferOp]> {
-  let summary = "Bytes that a program needs from the first command that writes them to the last that reads them";
-  let arguments = (ins StrAttr:$name, TypeAttrOf<AnyRankedTensor>:$type, Plan_CategoryAttr:$category, Plan_Place:$place);
+  let summary =
+      "Bytes that a program needs from the first command that writes them to the last that reads them";
+  let arguments = (ins StrAttr:$name, TypeAttrOf<AnyRankedTensor>:$type, Plan_CategoryAttr:$category,
+      Plan_Place:$place);
   let results = (outs Plan_AnyBuffer:$buffer);
   let assemblyFormat = "$name `:` $type $category (`at` custom<Hexadecimal>($place)^)? attr-dict";
 }
 
 def ViewOp : Plan_Op<"view"> {
-  let summary = "A part of a buffer; inside loops it moves by strides[d] bytes with the d-th one's iteration, outermost first";
+  let summary = "A part of a buffer; inside loops it moves by strides[d] bytes with the d-th one's "
+                "iteration, outermost first";
   let arguments = (ins Plan_AnyBuffer:$source, I64Attr:$offset, TypeAttrOf<AnyRankedTensor>:$type,
-                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$strides);
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$strides);
   let results = (outs Plan_AnyBuffer:$buffer);
   let assemblyFormat = "$source `[` $offset `]` (`strides` $strides^)? `:` $type attr-dict";
   let hasVerifier = 1;
@@ -159,14 +166,17 @@ def StreamOp : Plan_Op<"stream", [NoTerminator, SingleBlock, HasParent<"ProgramO
 // Commands
 //===----------------------------------------------------------------------===//
 
-def LaunchOp : Plan_Command<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def LaunchOp
+    : Plan_Command<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a generated kernel";
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Plan_AnyBuffer>:$inputs, Variadic<Plan_AnyBuffer>:$outputs);
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Plan_AnyBuffer>:$inputs,
+      Variadic<Plan_AnyBuffer>:$outputs);
   let assemblyFormat = "$kernel `(` $inputs `)` `->` `(` $outputs `)` attr-dict";
 }
 
 def SumOp : Plan_TableCommand<"sum", "kSumOperands"> {
-  let summary = "result[i] = 0 + parts[0, i] + parts[1, i] + …: what the parts of a plan.parallel have computed, in their order";
+  let summary = "result[i] = 0 + parts[0, i] + parts[1, i] + …: what the parts of a plan.parallel have "
+                "computed, in their order";
   let description = [{
     16-bit floats are added in f32 and rounded once. On the host alone.
 
@@ -175,7 +185,7 @@ def SumOp : Plan_TableCommand<"sum", "kSumOperands"> {
   let arguments = (ins Plan_AnyBuffer:$parts, Plan_AnyBuffer:$result, TypeAttr:$element);
   let assemblyFormat = "$parts `->` $result `:` $element attr-dict";
   let hasVerifier = 1;
-  let extraClassDefinition = operandsDefinition # [{
+  let extraClassDefinition = operandsDefinition#[{
     int64_t $cppClass::getFlops() { return rangeOf(getParts()).size / ::gpuc::ir::elementBytes(getElement()); }
 
     ::llvm::LogicalResult $cppClass::verify() {

@@ -1,27 +1,28 @@
 //===- EmitConv.cpp - Convolutions in the plan file -------------------------===//
 
 #include "passes/emit/EmitLibraryCommand.h"
-#include "passes/plan/ConvToPlan.h"
 
 namespace gpuc {
 
-static std::unique_ptr<fb::ConvAxis> emitAxis(const ConvAxis &axis) {
-  return std::make_unique<fb::ConvAxis>(axis.input, axis.output, axis.kernel, axis.stride, axis.low,
-                                        axis.high, axis.dilation);
+/// Down (0) or across (1) the images.
+static std::unique_ptr<fb::ConvAxis> axisOf(plan::ConvOp conv, size_t along) {
+  llvm::ArrayRef<int64_t> padding = conv.getPadding().drop_front(2 * along);
+  return std::make_unique<fb::ConvAxis>(conv.getInput()[1 + along], conv.getOutput()[1 + along],
+                                        conv.getFilter()[2 + along], conv.getStrides()[along], padding[0],
+                                        padding[1], conv.getDilation()[along]);
 }
 
 fb::ConvT emit(plan::ConvOp conv, EmitOperand operand) {
-  const ConvShape shape = convShapeOf(conv);
   fb::ConvT entry;
-  entry.kind = static_cast<fb::ConvKind>(shape.kind);
+  entry.kind = static_cast<fb::ConvKind>(conv.getKind());
   entry.type = dataTypeOf(conv.getElement());
-  entry.batch = shape.batch;
-  entry.groups = shape.groups;
-  entry.in_channels = shape.in_channels;
-  entry.out_channels = shape.out_channels;
-  entry.height = emitAxis(shape.height);
-  entry.width = emitAxis(shape.width);
-  entry.channels_last = shape.channels_last;
+  entry.batch = conv.getBatch();
+  entry.groups = conv.getGroups();
+  entry.in_channels = conv.getInput()[0];
+  entry.out_channels = conv.getOutput()[0];
+  entry.height = axisOf(conv, 0);
+  entry.width = axisOf(conv, 1);
+  entry.channels_last = conv.getChannelsLast();
   entry.a = operand(conv.getLhs());
   entry.b = operand(conv.getRhs());
   entry.c = operand(conv.getResult());

@@ -13,25 +13,7 @@ fb::AttentionT emit(plan::AttentionOp attention, EmitOperand operand);
 fb::AttentionT emit(plan::AttentionGradientOp gradient, EmitOperand operand);
 fb::ConvT emit(plan::ConvOp conv, EmitOperand operand);
 
-fb::DataType dataTypeOf(Type element) {
-  if (auto integer = dyn_cast<IntegerType>(element)) {
-    switch (integer.getWidth()) {
-    case 64:
-      return fb::DataType::i64;
-    case 32:
-      return fb::DataType::i32;
-    case 8:
-      return integer.isUnsigned() ? fb::DataType::ui8 : fb::DataType::i8;
-    default:
-      return fb::DataType::i1;
-    }
-  }
-  if (element.isF64())
-    return fb::DataType::f64;
-  if (element.isF16())
-    return fb::DataType::f16;
-  return element.isBF16() ? fb::DataType::bf16 : fb::DataType::f32;
-}
+fb::DataType dataTypeOf(Type element) { return static_cast<fb::DataType>(plan::dataTypeOf(element)); }
 
 static fb::MatmulT emit(plan::MatmulOp matmul, EmitOperand operand) {
   fb::MatmulT entry;

@@ -18,14 +18,6 @@ static_assert(haveSameNumbers<plan::ConvKind, ConvKind>(
      {plan::ConvKind::input_gradient, ConvKind::input_gradient},
      {plan::ConvKind::filter_gradient, ConvKind::filter_gradient}}));
 
-static DataType typeOf(Type element) {
-  if (element.isF64())
-    return DataType::f64;
-  if (element.isF16())
-    return DataType::f16;
-  return element.isBF16() ? DataType::bf16 : DataType::f32;
-}
-
 static ConvAxis axisOf(const ir::Windows &windows, int64_t input, int64_t output) {
   return {.input = input,
           .output = output,
@@ -40,7 +32,7 @@ static ConvShape shapeOf(ConvKind kind, const ir::Convolution &convolution) {
   ArrayRef<int64_t> input = convolution.input.getShape(), result = convolution.result.getShape();
   ConvShape shape;
   shape.kind = kind;
-  shape.type = typeOf(convolution.input.getElementType());
+  shape.type = plan::dataTypeOf(convolution.input.getElementType());
   shape.batch = input[0];
   shape.channels_last = convolution.channelsLast;
   shape.groups = convolution.groups;
@@ -58,23 +50,6 @@ static ConvShape convShapeOf(Operation *op) {
   if (auto conv = dyn_cast<ir::Conv2dInputGradientOp>(op))
     return shapeOf(ConvKind::input_gradient, ir::convolutionOf(conv));
   return shapeOf(ConvKind::filter_gradient, ir::convolutionOf(cast<ir::Conv2dFilterGradientOp>(op)));
-}
-
-ConvShape convShapeOf(plan::ConvOp conv) {
-  ArrayRef<int64_t> input = conv.getInput(), output = conv.getOutput(), filter = conv.getFilter();
-  ir::Windows2d windows =
-      ir::windowsOf(filter.drop_front(2), conv.getStrides(), conv.getPadding(), conv.getDilation());
-  ConvShape shape;
-  shape.kind = static_cast<ConvKind>(conv.getKind());
-  shape.type = typeOf(conv.getElement());
-  shape.batch = conv.getBatch();
-  shape.channels_last = conv.getChannelsLast();
-  shape.groups = conv.getGroups();
-  shape.in_channels = input[0];
-  shape.out_channels = output[0];
-  shape.height = axisOf(windows.rows, input[1], output[1]);
-  shape.width = axisOf(windows.columns, input[2], output[2]);
-  return shape;
 }
 
 /// What the target's convolution may use beside its operands, in bytes.

@@ -2,15 +2,11 @@
 #pragma once
 
 #include "passes/plan/ProductToPlan.h"
-#include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
 
 /// Writes conv2d or one of its gradients as a plan.conv. An error for a layout that the target has not.
 mlir::LogicalResult convertConvolution(ProgramWriter &writer, const Product &product,
                                        plan::TargetAttr target);
-
-/// The command's shape, as the runtime describes it.
-ConvShape convShapeOf(plan::ConvOp conv);
 
 } // namespace gpuc
