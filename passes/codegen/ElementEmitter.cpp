@@ -134,10 +134,7 @@ Known ElementEmitter::emitPointwiseOp(Operation *op, const Index &index, const G
   return combine(operands, [&](ArrayRef<Expr> inputs) { return emitPointwise(op, inputs); });
 }
 
-Expr ElementEmitter::emitLanes(Value value, const Index &index) {
-  Known known = emit(value, index, {});
-  return at(known.level, [&] { return splat(known.expr, lanes_); }).expr;
-}
+Expr ElementEmitter::emitLanes(Value value, const Index &index) { return widened(emit(value, index, {})); }
 
 /// Whether the lanes are elements one behind the other, the first at a multiple of four: loops over lanes
 /// begin at multiples of their number.
@@ -191,12 +188,7 @@ Known ElementEmitter::emitRandomBits(Operation *op, const Index &index) {
 // Coordinates as numbers
 //===----------------------------------------------------------------------===//
 
-Expr ElementEmitter::laneNumbers() {
-  auto numbers = llvm::to_vector(llvm::seq<int64_t>(0, lanes_));
-  auto type = VectorType::get({lanes_}, builder_.getI64Type());
-  return {builder_,
-          arith::ConstantOp::create(builder_, type, DenseElementsAttr::get(type, ArrayRef(numbers)))};
-}
+Expr ElementEmitter::laneNumbers() { return codegen::laneNumbers(builder_, builder_.getI64Type(), lanes_); }
 
 int ElementEmitter::levelOf(const Affine &affine) const {
   int innermost = 0;
@@ -252,18 +244,14 @@ Expr ElementEmitter::laneCoordinate(size_t group) {
 //===----------------------------------------------------------------------===//
 
 ElementEmitter::Guard ElementEmitter::both(const Guard &a, const Guard &b) {
-  if (!a.expr)
-    return b;
+  if (!a.expr || !b.expr)
+    return a.expr ? a : b;
   return combine({a, b}, [](ArrayRef<Expr> x) { return x[0] & x[1]; });
 }
 
 /// 0 <= position < extent, by one unsigned comparison.
 Known ElementEmitter::within(Known position, int64_t extent) {
-  return combine({position}, [&](ArrayRef<Expr> x) {
-    Value inside = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ult, x[0].value(),
-                                         x[0].integer(extent).value());
-    return Expr(builder_, inside);
-  });
+  return combine({position}, [&](ArrayRef<Expr> x) { return below(x[0], x[0].integer(extent)); });
 }
 
 ElementEmitter::Where ElementEmitter::whereIs(const Affine &position, int64_t extent) const {
@@ -359,11 +347,11 @@ Known ElementEmitter::emitPad(Operation *op, const Index &index, const Guard &gu
     if (where == Where::Outside)
       return {value.expr, decided};
     if (where == Where::Either)
-      inside = eachOf(within(materialize(at[dim]), span), inside);
+      inside = both(within(materialize(at[dim]), span), inside);
     if (step > 1)
-      inside = eachOf(toGrid(at[dim], step), inside);
+      inside = both(toGrid(at[dim], step), inside);
   }
-  Known result = emit(pad.getOperand(), at, eachOf(guard, inside));
+  Known result = emit(pad.getOperand(), at, both(guard, inside));
   if (inside.expr)
     result = choose(inside, result, value);
   // As with a concat: a constant's element is the same in every range, but beyond this one may lie padding.

@@ -155,8 +155,6 @@ private:
   Known isProduct(const Known &number, const Known &factor, int64_t other);
   /// In as many lanes as the code has now.
   Expr widened(const Known &known);
-  /// Both, where `b` may be null.
-  Guard eachOf(const Guard &a, const Guard &b);
 
   /// The window's first position along `dim`, clamped so that it fits.
   Known windowStart(mlir::Value start, int64_t dim, int64_t last, const Guard &guard);
@@ -186,6 +184,7 @@ private:
   Known at(int level, llvm::function_ref<Expr()> make);
   /// Emits at the innermost level of `operands`, widened to vectors if any is one.
   Known combine(llvm::ArrayRef<Known> operands, llvm::function_ref<Expr(llvm::ArrayRef<Expr>)> make);
+  /// Of two that may be null.
   Guard both(const Guard &a, const Guard &b);
 
   mlir::ImplicitLocOpBuilder &builder_;

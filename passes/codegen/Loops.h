@@ -9,14 +9,6 @@ namespace gpuc::codegen {
 State emitLoop(ElementEmitter &emitter, mlir::Value low, mlir::Value high, int64_t step, const State &start,
                llvm::function_ref<State(mlir::Value, const State &)> body);
 
-/// These of the kernel's results at the present position. `pointers`: of its arguments, then of its results.
-void emitResults(ElementEmitter &emitter, const Kernel &kernel, llvm::ArrayRef<mlir::Value> pointers,
-                 llvm::ArrayRef<unsigned> numbers);
-
-/// Dense constants of the kernel become read-only data beside the code: globals at the head of `globals`,
-/// named after `symbol`.
-void emitTables(ElementEmitter &emitter, const Kernel &kernel, mlir::Block &globals, llvm::StringRef symbol);
-
 /// The address of read-only data beside the code: these numbers, an i64 each. `globals` makes the global, in
 /// the given address space, the builder its address.
 mlir::Value emitNumbers(mlir::ImplicitLocOpBuilder &builder, mlir::OpBuilder globals, llvm::StringRef name,

@@ -23,10 +23,6 @@ Expr ElementEmitter::widened(const Known &known) {
   return at(known.level, [&] { return splat(known.expr, lanes_); }).expr;
 }
 
-ElementEmitter::Guard ElementEmitter::eachOf(const Guard &a, const Guard &b) {
-  return b.expr ? both(a, b) : a;
-}
-
 State ElementEmitter::forSteps(int64_t count, State state,
                                llvm::function_ref<State(const Affine &, State)> body) {
   size_t space = kernel_.space();
@@ -68,7 +64,7 @@ State ElementEmitter::overWindow(const Windows2d &windows, ArrayRef<int64_t> ima
   };
   return along(windows.rowDim, windows.rows, start, [&](const Guard &rowInside, State state) {
     return along(windows.columnDim(), windows.columns, state, [&](const Guard &columnInside, State carried) {
-      return body(at, eachOf(columnInside, rowInside), carried);
+      return body(at, both(columnInside, rowInside), carried);
     });
   });
 }
@@ -86,7 +82,7 @@ Known ElementEmitter::emitMaxPool(MaxPool2dOp op, unsigned result, const Index &
   Expr none = constantInt(builder_, registerType(builder_.getContext(), ElementKind::I64, lanes_), -1);
   State best = overWindow(
       windows, image, index, {lowest, none}, [&](const Index &at, const Guard &inside, State best) {
-        Expr element = toCompute(widened(emit(op.getOperand(), at, eachOf(guard, inside))), kind);
+        Expr element = toCompute(widened(emit(op.getOperand(), at, both(guard, inside))), kind);
         Expr place = widened(emitPlace(windows, image, at));
         // The first, whatever it is; then what is larger; then the first NaN.
         Expr better = less(best[1], best[1].integer(0)) | greater(element, best[0]) |
@@ -129,7 +125,7 @@ Known ElementEmitter::emitAvgPool(AvgPool2dOp op, const Index &index, const Guar
   Windows2d windows = windowsOf(op);
   Expr zero = toCompute(numberIn(builder_, kind, lanes_, 0), kind);
   State sum = overWindow(windows, image, index, {zero}, [&](const Index &at, const Guard &inside, State sum) {
-    Expr element = toCompute(widened(emit(op.getOperand(), at, eachOf(guard, inside))), kind);
+    Expr element = toCompute(widened(emit(op.getOperand(), at, both(guard, inside))), kind);
     return State{sum[0] + (inside.expr ? select(widened(inside), element, zero) : element)};
   });
   Expr count = divisor(windows, image, op.getExcludePadding(), index, zero.type());
@@ -173,10 +169,7 @@ Expr ElementEmitter::overHoldingWindows(const Windows2d &windows, ArrayRef<int64
 Known ElementEmitter::quotient(const Known &dividend, int64_t divisor) {
   if (divisor == 1)
     return dividend;
-  return combine({dividend}, [&](ArrayRef<Expr> x) {
-    return Expr(builder_,
-                arith::DivUIOp::create(builder_, x[0].value(), x[0].integer(divisor).value()).getResult());
-  });
+  return combine({dividend}, [&](ArrayRef<Expr> x) { return divideUnsigned(x[0], divisor); });
 }
 
 Known ElementEmitter::isProduct(const Known &number, const Known &factor, int64_t other) {
@@ -201,7 +194,7 @@ Known ElementEmitter::emitMaxPoolGradient(MaxPool2dGradientOp op, const Index &i
   Expr here = widened(emitPlace(windows, shapeOf(op.getResult()), index));
   Expr total = overHoldingWindows(windows, shapeOf(op.getIndices()), index, zero,
                                   [&](const Index &window, const Guard &holds) {
-                                    Guard read = eachOf(holds, guard);
+                                    Guard read = both(holds, guard);
                                     Expr chosen = widened(emit(op.getIndices(), window, read));
                                     Expr cotangent = widened(emit(op.getCotangent(), window, read));
                                     return select(equal(chosen, here), toCompute(cotangent, kind), zero);
@@ -216,7 +209,7 @@ Known ElementEmitter::emitAvgPoolGradient(AvgPool2dGradientOp op, const Index &i
   Expr zero = toCompute(numberIn(builder_, kind, lanes_, 0), kind);
   Expr total = overHoldingWindows(
       windows, shapeOf(op.getCotangent()), index, zero, [&](const Index &window, const Guard &holds) {
-        Expr cotangent = toCompute(widened(emit(op.getCotangent(), window, eachOf(holds, guard))), kind);
+        Expr cotangent = toCompute(widened(emit(op.getCotangent(), window, both(holds, guard))), kind);
         return cotangent / divisor(windows, image, op.getExcludePadding(), window, zero.type());
       });
   return {fromCompute(total, kind), level()};
@@ -239,7 +232,7 @@ Known ElementEmitter::emitMaxPoolGather(MaxPool2dGatherOp op, const Index &index
   Index at = index;
   at[rowDim] = dynamicAffine(row, kernel_.space());
   at[columnDim] = dynamicAffine(column, kernel_.space());
-  return choose(inside, emit(op.getOperand(), at, eachOf(inside, guard)),
+  return choose(inside, emit(op.getOperand(), at, both(inside, guard)),
                 number(elementKind(op.getResult().getType()), 0));
 }
 

@@ -3,6 +3,7 @@
 #include "passes/codegen/cuda/CudaAttention.h"
 
 #include "passes/base/AttentionViews.h"
+#include "passes/codegen/cuda/CudaKernel.h"
 #include "passes/codegen/math/Philox.h"
 
 #include <limits>
@@ -154,8 +155,8 @@ AttentionEmitter::AttentionEmitter(gpu::GPUFuncOp function, const AttentionKerne
     step_ = tiles_.load(pointers_[kernel.step], ElementKind::I64, wideNumber(0));
   }
   if (kernel.part == AttentionPart::KeyValueGradient) {
-    logarithms_ = tiles_.shared(builder_.getF32Type(), TileEmitter::size);
-    deltas_ = tiles_.shared(builder_.getF32Type(), TileEmitter::size);
+    logarithms_ = sharedArray(function, builder_, builder_.getF32Type(), TileEmitter::size);
+    deltas_ = sharedArray(function, builder_, builder_.getF32Type(), TileEmitter::size);
   }
 }
 
@@ -178,21 +179,15 @@ void emitAttention(gpu::GPUFuncOp function, const AttentionKernel &kernel) {
   AttentionEmitter(function, kernel).run();
 }
 
-static std::pair<Expr, Expr> divideWithRest(ImplicitLocOpBuilder &builder, Expr a, int64_t b) {
-  Value divisor = a.integer(b).value();
-  return {{builder, arith::DivUIOp::create(builder, a.value(), divisor)},
-          {builder, arith::RemUIOp::create(builder, a.value(), divisor)}};
-}
-
 std::pair<Expr, Expr> AttentionEmitter::splitBlock(int64_t tiles, bool lastFirst) {
   Value block = gpu::BlockIdOp::create(builder_, gpu::Dimension::x);
   Expr number(builder_, arith::IndexCastOp::create(builder_, builder_.getI32Type(), block));
-  auto [rest, tile] = divideWithRest(builder_, number, tiles);
+  Expr rest = divideUnsigned(number, tiles), tile = remainderUnsigned(number, tiles);
   return {(lastFirst ? tile.integer(tiles - 1) - tile : tile) * tile.integer(TileEmitter::size), rest};
 }
 
 AttentionEmitter::Head AttentionEmitter::headOf(Expr batch, Expr head) {
-  Expr group = divideWithRest(builder_, head, kernel_.shape.headsPerGroup()).first;
+  Expr group = divideUnsigned(head, kernel_.shape.headsPerGroup());
   Expr row = (batch * wideNumber(kernel_.shape.heads) + head) * wideNumber(kernel_.shape.queries);
   return {batch, head, group, row};
 }
@@ -200,7 +195,8 @@ AttentionEmitter::Head AttentionEmitter::headOf(Expr batch, Expr head) {
 std::pair<Expr, AttentionEmitter::Head> AttentionEmitter::enterQueries() {
   // The last causal queries see most: those blocks begin first.
   auto [query0, rest] = splitBlock(kernel_.queryTiles(), /*lastFirst=*/kernel_.shape.causal);
-  auto [batch, head] = divideWithRest(builder_, rest, kernel_.shape.heads);
+  const int64_t heads = kernel_.shape.heads;
+  Expr batch = divideUnsigned(rest, heads), head = remainderUnsigned(rest, heads);
   return {query0, headOf(wide(batch), wide(head))};
 }
 

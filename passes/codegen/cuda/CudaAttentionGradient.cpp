@@ -96,9 +96,7 @@ Registers AttentionEmitter::keyValueTile(const Head &head, Expr key0, Expr query
 void AttentionEmitter::emitKeyValueGradient() {
   const AttentionShape &shape = kernel_.shape;
   auto [key0, rest] = splitBlock(kernel_.keyTiles(), /*lastFirst=*/false);
-  Expr groups = number(shape.groups);
-  Expr batch = wide({builder_, arith::DivUIOp::create(builder_, rest.value(), groups.value())});
-  Expr group = wide({builder_, arith::RemUIOp::create(builder_, rest.value(), groups.value())});
+  Expr batch = wide(divideUnsigned(rest, shape.groups)), group = wide(remainderUnsigned(rest, shape.groups));
   Registers start = tiles_.zeros(kernel_.key.width);
   start.append(tiles_.zeros(kernel_.value.width));
   auto addHead = [&, key0 = key0](Expr inGroup, const Registers &before) {

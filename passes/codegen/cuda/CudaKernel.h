@@ -1,7 +1,7 @@
 //===- CudaKernel.h - A kernel as a function over threads -------------------===//
 #pragma once
 
-#include "passes/codegen/Loops.h"
+#include "passes/codegen/KernelEmitter.h"
 #include "passes/codegen/cuda/CudaLoops.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -17,6 +17,10 @@ void emitCudaKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef symbol, mlir:
 mlir::gpu::GPUFuncOp createCudaFunction(mlir::gpu::GPUModuleOp module, llvm::StringRef symbol,
                                         size_t parameters, int64_t threads);
 
+/// One element for each of so many threads, in the memory that a block's threads share.
+mlir::Value sharedArray(mlir::gpu::GPUFuncOp function, mlir::ImplicitLocOpBuilder &builder,
+                        mlir::Type element, int64_t count);
+
 mlir::Value asI64(mlir::ImplicitLocOpBuilder &builder, mlir::Value index);
 
 /// Which of a kernel's tiles a block of threads computes: first, first + step, … below end.
@@ -28,75 +32,47 @@ struct CudaTiles {
   bool several; ///< There may be more than one.
 };
 
-class CudaKernelEmitter {
+class CudaKernelEmitter : public KernelEmitter {
 public:
-  /// Emits into `function`, from where the builder stands. `pointers`: a buffer for each argument of the
-  /// kernel, then for each of its results.
+  /// Emits into `function`, from where the builder stands.
   CudaKernelEmitter(mlir::gpu::GPUFuncOp function, mlir::ImplicitLocOpBuilder &builder, const Kernel &kernel,
                     const CudaLoops &loops, llvm::ArrayRef<mlir::Value> pointers, const CudaTiles &tiles);
-  void run();
 
 private:
-  using Body = llvm::function_ref<void()>;
-
   // Loops (CudaKernel.cpp).
   /// The block's tiles; `body` is called once in the loop, with `output_` and `exists_` of this thread set.
   void forTiles(Body body);
   /// The coordinates of `groups` at position `linear` of their row-major product.
   void setCoordinates(llvm::ArrayRef<size_t> groups, mlir::Value linear, int64_t count);
-  void forGroups(llvm::ArrayRef<size_t> groups, Body body);
-  void ifHolds(mlir::Value condition, Body body);
   /// One thread for each output, alone.
-  void forOutputs(Body body);
-
-  /// These of the kernel's results at the present position.
-  void emitResults(llvm::ArrayRef<unsigned> numbers) {
-    codegen::emitResults(*emitter_, kernel_, pointers_, numbers);
-  }
-  void emitCumsum();
-  void emitSort();
+  void forOutputs(Body body) override;
 
   // Scatters (CudaScatter.cpp).
-  void emitScatterAdd();
+  void emitScatterAdd() override;
   /// Slots [first, end) as they are at the beginning.
   void copySlots(mlir::Value first, mlir::Value end);
   /// What the indices add to slots [first, end), in their order.
   void addUpdates(mlir::Value first, mlir::Value end);
   /// Calls `body` with each index, at its position.
   void forIndices(llvm::function_ref<void(mlir::Value chosen)> body);
-  mlir::Value chosenSlot();
-  void setSlot(mlir::Value slot);
-  Affine resultAddress() const;
-  ElementKind resultKind() const;
 
   // Reductions (CudaReduction.cpp).
-  void emitReduction();
+  void emitReduction() override;
   /// The row that this thread has a part in.
   void emitRow();
   /// What this thread folds of its row.
   State foldPart(Folds &folds);
   /// The parts of each row merged in a fixed tree; valid in the threads of part 0 or, `forAll`, in every one.
   State mergeParts(Folds &folds, const State &part, bool forAll);
-  mlir::Value sharedArray(mlir::Type element);
   mlir::Value sharedElement(mlir::Value array, mlir::Type element, mlir::Value part);
 
-  llvm::SmallVector<size_t> groupsOf(Role role) const;
-  mlir::Value index(int64_t number) { return constantInt(builder_, builder_.getI64Type(), number).value(); }
-  mlir::Value add(mlir::Value a, mlir::Value b) { return mlir::arith::AddIOp::create(builder_, a, b); }
   mlir::Value multiply(mlir::Value a, int64_t b) {
     return mlir::arith::MulIOp::create(builder_, a, index(b));
   }
-  mlir::Value below(mlir::Value a, mlir::Value limit);
-  mlir::Value below(mlir::Value a, int64_t limit) { return below(a, index(limit)); }
-  mlir::Value resultPointer(unsigned result) { return pointers_[kernel_.body->getNumArguments() + result]; }
 
   mlir::gpu::GPUFuncOp function_;
-  const Kernel &kernel_;
   const CudaLoops &loops_;
-  mlir::ImplicitLocOpBuilder &builder_;
-  llvm::SmallVector<mlir::Value> pointers_;
   CudaTiles tiles_;
-  std::unique_ptr<ElementEmitter> emitter_;
   mlir::Value column_, part_; ///< Of this thread, as i64.
   mlir::Value output_;        ///< The last one, if this thread has none.
   mlir::Value exists_;        ///< i1: this thread has one.

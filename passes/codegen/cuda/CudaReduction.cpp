@@ -15,30 +15,14 @@ using namespace mlir;
 
 namespace gpuc::codegen {
 
-constexpr unsigned sharedAddressSpace = 3; // as PTX numbers it
-
 State CudaKernelEmitter::foldPart(Folds &folds) {
   if (loops_.foldedGroups.empty())
     return folds.elements({});
-  return emitLoop(*emitter_, part_, index(loops_.folded), loops_.parts, folds.identity(1),
+  return emitLoop(emitter_, part_, index(loops_.folded), loops_.parts, folds.identity(1),
                   [&](Value position, const State &carried) {
                     setCoordinates(loops_.foldedGroups, position, loops_.folded);
                     return folds.merge(carried, folds.elements({}));
                   });
-}
-
-/// One element for each thread of the block.
-Value CudaKernelEmitter::sharedArray(Type element) {
-  auto module = function_->getParentOfType<gpu::GPUModuleOp>();
-  std::string name =
-      (function_.getName() + ".shared" + Twine(module.getBody()->getOperations().size())).str();
-  OpBuilder head = OpBuilder::atBlockBegin(module.getBody());
-  auto type = LLVM::LLVMArrayType::get(element, loops_.block());
-  LLVM::GlobalOp::create(head, builder_.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::Internal, name,
-                         Attribute(),
-                         /*alignment=*/16, sharedAddressSpace);
-  return LLVM::AddressOfOp::create(
-      builder_, LLVM::LLVMPointerType::get(builder_.getContext(), sharedAddressSpace), name);
 }
 
 Value CudaKernelEmitter::sharedElement(Value array, Type element, Value part) {
@@ -49,7 +33,7 @@ Value CudaKernelEmitter::sharedElement(Value array, Type element, Value part) {
 State CudaKernelEmitter::mergeParts(Folds &folds, const State &part, bool forAll) {
   SmallVector<Value> arrays;
   for (Expr register_ : part)
-    arrays.push_back(sharedArray(register_.type()));
+    arrays.push_back(sharedArray(function_, builder_, register_.type(), loops_.block()));
   auto store = [&](const State &state) {
     for (auto [array, register_] : llvm::zip_equal(arrays, state))
       LLVM::StoreOp::create(builder_, register_.value(), sharedElement(array, register_.type(), part_));
@@ -64,7 +48,8 @@ State CudaKernelEmitter::mergeParts(Folds &folds, const State &part, bool forAll
   store(part);
   for (int64_t half = loops_.parts / 2; half >= 1; half /= 2) {
     gpu::BarrierOp::create(builder_);
-    ifHolds(below(part_, half), [&] { store(folds.merge(load(part_), load(add(part_, index(half))))); });
+    ifHolds(below(part_, index(half)),
+            [&] { store(folds.merge(load(part_), load(add(part_, index(half))))); });
   }
   if (!forAll)
     return load(part_); // a thread reads only what it wrote itself: no barrier
@@ -77,14 +62,14 @@ void CudaKernelEmitter::emitRow() {
   SmallVector<unsigned> rows = kernel_.resultNumbers(/*wholeRows=*/true),
                         single = kernel_.resultNumbers(/*wholeRows=*/false);
   for (ArrayRef<Operation *> sweep : kernel_.sweeps) {
-    Folds folds(sweep, kernel_, *emitter_);
+    Folds folds(sweep, kernel_, emitter_);
     State part = foldPart(folds);
     bool isLast = sweep.data() == kernel_.sweeps.back().data();
     folds.bind(shares ? mergeParts(folds, part, /*forAll=*/!isLast || !rows.empty()) : part);
   }
   if (!rows.empty())
     ifHolds(exists_, [&] {
-      emitLoop(*emitter_, part_, index(loops_.folded), loops_.parts, {}, [&](Value position, const State &) {
+      emitLoop(emitter_, part_, index(loops_.folded), loops_.parts, {}, [&](Value position, const State &) {
         setCoordinates(loops_.foldedGroups, position, loops_.folded);
         emitResults(rows);
         return State();
@@ -96,7 +81,7 @@ void CudaKernelEmitter::emitRow() {
     return emitResults(single);
   if (!rows.empty())
     gpu::BarrierOp::create(builder_); // others may still read what one of these takes the place of
-  Value first = below(part_, 1);
+  Value first = below(part_, index(1));
   ifHolds(arith::AndIOp::create(builder_, first, exists_), [&] { emitResults(single); });
 }
 

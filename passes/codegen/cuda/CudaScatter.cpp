@@ -35,27 +35,19 @@ void CudaKernelEmitter::emitScatterAdd() {
 }
 
 void CudaKernelEmitter::copySlots(Value first, Value end) {
-  auto [init, initIndex] = rootOperands(kernel_)[0];
-  emitLoop(*emitter_, first, end, 1, {},
-           [&, &init = init, &initIndex = initIndex](Value slot, const State &) {
-             setSlot(slot);
-             emitter_->store(emitter_->emitLanes(init, initIndex), resultPointer(0), resultKind(),
-                             resultAddress());
-             return State();
-           });
+  emitLoop(emitter_, first, end, 1, {}, [&](Value slot, const State &) {
+    setSlot(slot);
+    copySlot();
+    return State();
+  });
 }
 
 void CudaKernelEmitter::addUpdates(Value first, Value end) {
-  auto [updates, updatesIndex] = rootOperands(kernel_)[2];
-  ElementKind kind = resultKind();
   Value count = arith::SubIOp::create(builder_, end, first);
-  forIndices([&, &updates = updates, &updatesIndex = updatesIndex](Value chosen) {
-    Value inPart = below(arith::SubIOp::create(builder_, chosen, first), count);
-    ifHolds(inPart, [&] {
-      Expr update = toCompute(emitter_->emitLanes(updates, updatesIndex), kind);
+  forIndices([&](Value chosen) {
+    ifHolds(below(arith::SubIOp::create(builder_, chosen, first), count), [&] {
       setSlot(chosen);
-      Expr total = toCompute(emitter_->load(resultPointer(0), kind, resultAddress()), kind) + update;
-      emitter_->store(fromCompute(total, kind), resultPointer(0), kind, resultAddress());
+      addUpdate();
     });
   });
 }
@@ -69,15 +61,15 @@ void CudaKernelEmitter::forIndices(llvm::function_ref<void(Value chosen)> body) 
   auto visit = [&](int64_t begin, int64_t end, int64_t count) {
     if (begin == end)
       return;
-    emitLoop(*emitter_, index(begin), index(end), count, {}, [&](Value position, const State &) {
+    emitLoop(emitter_, index(begin), index(end), count, {}, [&](Value position, const State &) {
       SmallVector<std::pair<Value, Value>, indicesAtOnce> loaded; // position, slot
       for (int64_t i = 0; i < count; ++i) {
         Value at = add(position, index(i));
-        emitter_->setCoordinate(innermost, at);
+        emitter_.setCoordinate(innermost, at);
         loaded.push_back({at, chosenSlot()});
       }
       for (auto [at, chosen] : loaded) {
-        emitter_->setCoordinate(innermost, at);
+        emitter_.setCoordinate(innermost, at);
         body(chosen);
       }
       return State();
@@ -89,23 +81,5 @@ void CudaKernelEmitter::forIndices(llvm::function_ref<void(Value chosen)> body) 
     visit(together, extent, 1);
   });
 }
-
-/// The index at the present position, as i64.
-Value CudaKernelEmitter::chosenSlot() {
-  auto [indices, position] = rootOperands(kernel_)[1];
-  return castElement(emitter_->emit(indices, position).expr, elementKind(indices.getType()), ElementKind::I64)
-      .value();
-}
-
-void CudaKernelEmitter::setSlot(Value slot) {
-  for (size_t group : groupsOf(Role::Slot)) // none if there is one slot
-    emitter_->setCoordinate(group, slot);
-}
-
-Affine CudaKernelEmitter::resultAddress() const {
-  return linearAddress(kernel_.resultIndex, shapeOf(kernel_.yields().front()), kernel_.space());
-}
-
-ElementKind CudaKernelEmitter::resultKind() const { return elementKind(kernel_.yields().front().getType()); }
 
 } // namespace gpuc::codegen

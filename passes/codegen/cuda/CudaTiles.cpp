@@ -2,6 +2,8 @@
 
 #include "passes/codegen/cuda/CudaTiles.h"
 
+#include "passes/codegen/cuda/CudaKernel.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -10,8 +12,6 @@ using namespace mlir;
 
 namespace gpuc::codegen {
 
-constexpr unsigned sharedAddressSpace = 3; // as PTX numbers it
-
 // Strides of rows in shared memory: multiples of 4, so that 4 numbers are one access, and 4 more than a
 // multiple of 32, so that the accesses of 8 neighbouring threads meet in no bank.
 constexpr int64_t depth = 32; ///< Elements of a row that are staged at a time for `products`.
@@ -19,24 +19,15 @@ constexpr int64_t stagedStride = depth + 4;
 constexpr int64_t keptStride = TileEmitter::size + 4;
 constexpr int64_t stagedElements = 2 * TileEmitter::size * stagedStride;
 
-TileEmitter::TileEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder)
-    : function_(function), builder_(builder) {
+TileEmitter::TileEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder) : builder_(builder) {
   Value thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
   thread_ = {builder, arith::IndexCastOp::create(builder, builder.getI32Type(), thread)};
-  column_ = remainder(thread_, side);
+  column_ = remainderUnsigned(thread_, side);
   firstColumn_ = column_ * number(each);
-  firstRow_ = divide(thread_, side) * number(each);
-  staged_ = shared(builder.getF32Type(), stagedElements);
+  firstRow_ = divideUnsigned(thread_, side) * number(each);
+  staged_ = sharedArray(function, builder, builder.getF32Type(), stagedElements);
   otherStaged_ = advance(staged_, ElementKind::F32, number(stagedElements / 2));
-  kept_ = shared(builder.getF32Type(), size * keptStride);
-}
-
-Expr TileEmitter::divide(Expr a, int64_t b) {
-  return {builder_, arith::DivUIOp::create(builder_, a.value(), a.integer(b).value())};
-}
-
-Expr TileEmitter::remainder(Expr a, int64_t b) {
-  return {builder_, arith::RemUIOp::create(builder_, a.value(), a.integer(b).value())};
+  kept_ = sharedArray(function, builder, builder.getF32Type(), size * keptStride);
 }
 
 //===----------------------------------------------------------------------===//
@@ -81,18 +72,6 @@ Expr TileEmitter::acrossColumns(Expr x, llvm::function_ref<Expr(Expr, Expr)> com
 // Memory
 //===----------------------------------------------------------------------===//
 
-Value TileEmitter::shared(Type element, int64_t count) {
-  auto module = function_->getParentOfType<gpu::GPUModuleOp>();
-  std::string name =
-      (function_.getName() + ".shared" + Twine(module.getBody()->getOperations().size())).str();
-  OpBuilder head = OpBuilder::atBlockBegin(module.getBody());
-  LLVM::GlobalOp::create(head, builder_.getLoc(), LLVM::LLVMArrayType::get(element, count),
-                         /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(), /*alignment=*/16,
-                         sharedAddressSpace);
-  return LLVM::AddressOfOp::create(
-      builder_, LLVM::LLVMPointerType::get(builder_.getContext(), sharedAddressSpace), name);
-}
-
 Value TileEmitter::advance(Value pointer, ElementKind kind, Expr elements) {
   return LLVM::GEPOp::create(builder_, pointer.getType(), memoryType(builder_.getContext(), kind, 1), pointer,
                              ArrayRef<LLVM::GEPArg>{elements.value()});
@@ -133,7 +112,7 @@ void TileEmitter::stage(const GlobalRows &from, Expr row0, int64_t rows, Expr co
   SmallVector<std::pair<Expr, Expr>> moves; // places and values: all loads come before the stores
   for (int64_t first = 0; first < rows * columns; first += threads) {
     Expr element = thread_ + number(first);
-    Expr row = divide(element, columns), column = remainder(element, columns);
+    Expr row = divideUnsigned(element, columns), column = remainderUnsigned(element, columns);
     Expr fromRow = row0 + row, fromColumn = column0 + column;
     Expr position =
         zeroExtend(fromRow, wide) * constantInt(builder_, wide, from.stride) + zeroExtend(fromColumn, wide);
@@ -145,7 +124,7 @@ void TileEmitter::stage(const GlobalRows &from, Expr row0, int64_t rows, Expr co
       value = load(from.pointer, from.kind, select(exists, position, position.integer(0)));
       value = select(exists, value, value.real(0));
     }
-    Expr place = split ? remainder(row, each) * number(side) + divide(row, each) : row;
+    Expr place = split ? remainderUnsigned(row, each) * number(side) + divideUnsigned(row, each) : row;
     moves.emplace_back(place * number(stride) + column, value);
   }
   for (auto [place, value] : moves)

@@ -67,8 +67,7 @@ public:
   void ifHolds(Expr condition, llvm::function_ref<void()> body);
   void barrier() { mlir::gpu::BarrierOp::create(builder_); }
 
-  /// An array in shared memory.
-  mlir::Value shared(mlir::Type element, int64_t count);
+  /// Of arrays in shared memory.
   Expr loadShared(mlir::Value array, Expr position, int64_t lanes);
   void storeShared(mlir::Value array, Expr position, Expr value);
   /// Element `position` (i64) at a global pointer, in compute form, and back.
@@ -83,15 +82,12 @@ public:
 private:
   static int64_t paddedWidth(int64_t width) { return llvm::divideCeil(width, side) * side; }
   static int64_t adjacentColumns(int64_t width);
-  Expr divide(Expr a, int64_t b);
-  Expr remainder(Expr a, int64_t b);
   Expr lane(Expr vector, int64_t number);
   /// Puts columns [column0, column0 + columns) of rows [row0, row0 + rows) to `array` + place, a row every
   /// `stride` elements; `split`: row r to place (r mod 4) · 16 + r / 4.
   void stage(const GlobalRows &from, Expr row0, int64_t rows, Expr column0, int64_t columns, int64_t stride,
              bool split, mlir::Value array);
 
-  mlir::gpu::GPUFuncOp function_;
   mlir::ImplicitLocOpBuilder &builder_;
   Expr thread_, column_, firstRow_, firstColumn_;
   mlir::Value staged_, otherStaged_, kept_; // f32 arrays in shared memory; the first two adjoin

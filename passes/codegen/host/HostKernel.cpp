@@ -5,31 +5,20 @@
 #include "dialects/gpuc/GpucOps.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace gpuc::ir;
 
 namespace gpuc::codegen {
 
-HostKernelEmitter::HostKernelEmitter(func::FuncOp function, const Kernel &kernel, const HostLoops &loops)
-    : kernel_(kernel), loops_(loops), builder_(function.getLoc(), function.getContext()) {
-  builder_.setInsertionPointToStart(function.addEntryBlock());
-  begin_ = function.getArgument(1);
-  end_ = function.getArgument(2);
-  parameterPointer_ = function.getArgument(3);
-  Type pointer = LLVM::LLVMPointerType::get(builder_.getContext());
-  unsigned count = kernel.body->getNumArguments() + kernel.yields().size();
-  for (unsigned number = 0; number < count; ++number) {
-    Value slot = LLVM::GEPOp::create(builder_, pointer, pointer, function.getArgument(0),
-                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(number)});
-    pointers_.push_back(LLVM::LoadOp::create(builder_, pointer, slot));
-  }
-  emitter_ = std::make_unique<ElementEmitter>(builder_, kernel,
-                                              ArrayRef(pointers_).take_front(kernel.body->getNumArguments()));
-  emitTables(*emitter_, kernel, *function->getParentOfType<ModuleOp>().getBody(), function.getName());
+HostKernelEmitter::HostKernelEmitter(func::FuncOp function, ImplicitLocOpBuilder &builder,
+                                     const Kernel &kernel, const HostLoops &loops, ArrayRef<Value> pointers)
+    : KernelEmitter(builder, kernel, pointers, *function->getParentOfType<ModuleOp>().getBody(),
+                    function.getName(), loops.laneGroup),
+      loops_(loops), begin_(function.getArgument(1)), end_(function.getArgument(2)),
+      parameterPointer_(function.getArgument(3)) {
   for (auto random : kernel.body->getOps<RandomBitsOp>())
-    emitter_->setRandomId(random, parameter(random.getId()));
+    emitter_.setRandomId(random, parameter(random.getId()));
   if (!kernel.body->getOps<RandomBitsOp>().empty())
     setNumbers();
   if (kernel.form == Form::Elementwise && kernel.groups.size() == 1 && loops.laneGroup == 0) {
@@ -46,7 +35,7 @@ void HostKernelEmitter::setNumbers() {
       continue;
     int64_t bits = llvm::bit_cast<int64_t>(splat.getValueAsDouble());
     Value wide = arith::BitcastOp::create(builder_, builder_.getF64Type(), parameter(bits));
-    emitter_->setNumber(constant, arith::TruncFOp::create(builder_, builder_.getF32Type(), wide));
+    emitter_.setNumber(constant, arith::TruncFOp::create(builder_, builder_.getF32Type(), wide));
   }
 }
 
@@ -59,22 +48,9 @@ Value HostKernelEmitter::parameter(int64_t number) {
   return LLVM::LoadOp::create(builder_, integer, address);
 }
 
-SmallVector<size_t> HostKernelEmitter::groupsOf(Role role) const {
-  SmallVector<size_t> result;
-  for (auto [number, group] : llvm::enumerate(kernel_.groups))
-    if (group.role == role && number != loops_.laneGroup)
-      result.push_back(number);
-  return result;
-}
-
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
-
-State HostKernelEmitter::loop(Value low, Value high, int64_t step, const State &start,
-                              llvm::function_ref<State(Value, const State &)> body) {
-  return emitLoop(*emitter_, low, high, step, start, body);
-}
 
 static Value lesserOf(ImplicitLocOpBuilder &builder, Value a, Value b) {
   return arith::MinSIOp::create(builder, a, b);
@@ -112,8 +88,8 @@ void HostKernelEmitter::forRows(Body body) {
     for (size_t group : llvm::reverse(loops_.rowGroups)) {
       bool outermost = group == loops_.rowGroups.front();
       Value extent = outermost ? Value() : index(kernel_.groups[group].extent);
-      emitter_->setCoordinate(group,
-                              outermost ? row : arith::RemUIOp::create(builder_, row, extent).getResult());
+      emitter_.setCoordinate(group,
+                             outermost ? row : arith::RemUIOp::create(builder_, row, extent).getResult());
       if (!outermost)
         row = arith::DivUIOp::create(builder_, row, extent);
     }
@@ -123,10 +99,7 @@ void HostKernelEmitter::forRows(Body body) {
 }
 
 Expr maskBelow(ImplicitLocOpBuilder &builder, Value count, int64_t lanes) {
-  auto type = VectorType::get({lanes}, builder.getI32Type());
-  auto numbers = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
-  Expr lane(builder,
-            arith::ConstantOp::create(builder, type, DenseElementsAttr::get(type, ArrayRef(numbers))));
+  Expr lane = laneNumbers(builder, builder.getI32Type(), lanes);
   return less(lane, splat(narrow(Expr(builder, count), builder.getI32Type()), lanes));
 }
 
@@ -144,8 +117,8 @@ void HostKernelEmitter::forLanes(Body body) {
 void HostKernelEmitter::forLanes(Value low, Value high, Range range, Body body) {
   int64_t lanes = loops_.lanes;
   auto lanesFrom = [&](Value first) {
-    emitter_->setCoordinate(loops_.laneGroup, first, range);
-    emitter_->setLanes(loops_.laneGroup, lanes);
+    emitter_.setCoordinate(loops_.laneGroup, first, range);
+    emitter_.setLanes(loops_.laneGroup, lanes);
   };
   Value length = arith::SubIOp::create(builder_, high, low);
   Value rest = arith::AndIOp::create(builder_, length, index(lanes - 1));
@@ -158,53 +131,35 @@ void HostKernelEmitter::forLanes(Value low, Value high, Range range, Body body) 
   if (range.high % lanes == 0)
     return;
   Value any = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ne, rest, index(0));
-  auto tail = scf::IfOp::create(builder_, any, /*withElseRegion=*/false);
-  emitter_->enter(tail.getThenRegion());
-  lanesFrom(middle);
-  emitter_->setTail(maskBelow(builder_, rest, lanes), range.high % lanes);
-  body();
-  emitter_->leave();
-}
-
-void HostKernelEmitter::forGroups(ArrayRef<size_t> groups, Body body) {
-  if (groups.empty())
-    return body();
-  loop(index(0), index(kernel_.groups[groups.front()].extent), 1, {}, [&](Value position, const State &) {
-    emitter_->setCoordinate(groups.front(), position);
-    forGroups(groups.drop_front(), body);
-    return State();
+  ifHolds(any, [&] {
+    lanesFrom(middle);
+    emitter_.setTail(maskBelow(builder_, rest, lanes), range.high % lanes);
+    body();
   });
 }
 
-//===----------------------------------------------------------------------===//
-// Forms
-//===----------------------------------------------------------------------===//
-
-void HostKernelEmitter::emitElementwise() {
-  forTiles(
-      [&] { forRows([&] { forLanes([&] { emitResults(kernel_.resultNumbers(/*wholeRows=*/false)); }); }); });
+void HostKernelEmitter::forOutputs(Body body) {
+  forTiles([&] { forRows([&] { forLanes(body); }); });
 }
 
-void HostKernelEmitter::run() {
-  switch (kernel_.form) {
-  case Form::Elementwise:
-    emitElementwise();
-    break;
-  case Form::Reduction:
-    emitReduction();
-    break;
-  case Form::Cumsum:
-    emitCumsum();
-    break;
-  case Form::ScatterAdd:
-    emitScatterAdd();
-    break;
-  case Form::Sort:
-  case Form::TopK:
-    emitSort();
-    break;
-  }
-  func::ReturnOp::create(builder_);
+/// Copies init, then adds the updates in row-major order of the indices. A tile is a part of what the indices
+/// do not address, so no two tiles write the same element.
+void HostKernelEmitter::emitScatterAdd() {
+  int64_t slots = shapeOf(kernel_.yields().front())[cast<ScatterAddOp>(kernel_.root).getDim()];
+  auto addAll = [&] {
+    Value chosen = chosenSlot();
+    ifHolds(below(chosen, index(slots)), [&] {
+      setSlot(chosen);
+      forLanes([&] { addUpdate(); });
+    });
+  };
+  // Row by row, as they lie in memory; indices never vary along the lanes.
+  forTiles([&] {
+    forRows([&] {
+      forGroups(groupsOf(Role::Slot), [&] { forLanes([&] { copySlot(); }); });
+      forGroups(groupsOf(Role::Ordered), addAll);
+    });
+  });
 }
 
 std::vector<int64_t> emitHostKernel(ModuleOp module, StringRef symbol, Block &body,
@@ -216,8 +171,16 @@ std::vector<int64_t> emitHostKernel(ModuleOp module, StringRef symbol, Block &bo
   auto function = func::FuncOp::create(builder, module.getLoc(), symbol, type);
   Kernel kernel(body);
   HostLoops loops(kernel, target);
-  HostKernelEmitter emitter(function, kernel, loops);
+  auto inside = ImplicitLocOpBuilder::atBlockBegin(module.getLoc(), function.addEntryBlock());
+  SmallVector<Value> pointers;
+  for (size_t number = 0; number < body.getNumArguments() + kernel.yields().size(); ++number) {
+    Value slot = LLVM::GEPOp::create(inside, pointer, pointer, function.getArgument(0),
+                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(number)});
+    pointers.push_back(LLVM::LoadOp::create(inside, pointer, slot));
+  }
+  HostKernelEmitter emitter(function, inside, kernel, loops, pointers);
   emitter.run();
+  func::ReturnOp::create(inside);
   if (emitter.parameters().empty())
     (void)function.eraseArgument(3); // without a use, so it can be
   return emitter.parameters();

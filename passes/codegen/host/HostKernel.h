@@ -1,8 +1,7 @@
 //===- HostKernel.h - A kernel as a function over tiles ---------------------===//
 #pragma once
 
-#include "passes/codegen/ElementEmitter.h"
-#include "passes/codegen/Loops.h"
+#include "passes/codegen/KernelEmitter.h"
 #include "passes/codegen/host/HostLoops.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -20,17 +19,17 @@ std::vector<int64_t> emitHostKernel(mlir::ModuleOp module, llvm::StringRef symbo
 /// One bit a lane: true of those below `count`, an i64.
 Expr maskBelow(mlir::ImplicitLocOpBuilder &builder, mlir::Value count, int64_t lanes);
 
-/// What the forms of kernels share: the loops over tiles, rows and lanes.
-class HostKernelEmitter {
+/// The loops over tiles, rows and lanes.
+class HostKernelEmitter : public KernelEmitter {
 public:
-  HostKernelEmitter(mlir::func::FuncOp function, const Kernel &kernel, const HostLoops &loops);
-  void run();
+  /// Emits into `function`, from where the builder stands; `pointers`: see KernelEmitter.
+  HostKernelEmitter(mlir::func::FuncOp function, mlir::ImplicitLocOpBuilder &builder, const Kernel &kernel,
+                    const HostLoops &loops, llvm::ArrayRef<mlir::Value> pointers);
   const std::vector<int64_t> &parameters() const { return parameters_; }
 
 private:
-  using Body = llvm::function_ref<void()>;
-
   // Loops (HostKernel.cpp). Each calls `body` with the builder and the emitter standing inside.
+  void forOutputs(Body body) override;
   void forTiles(Body body);
   void forRows(Body body);
   /// The tile's part of the lane group, range by range.
@@ -39,19 +38,15 @@ private:
   /// vectors, then what is left under a mask.
   void forLanes(mlir::Value low, mlir::Value high, Range range, Body body);
   Range wholeLanes() const { return {0, kernel_.groups[loops_.laneGroup].extent}; }
-  void forGroups(llvm::ArrayRef<size_t> groups, Body body);
   /// A loop that carries a state.
   State loop(mlir::Value low, mlir::Value high, int64_t step, const State &start,
-             llvm::function_ref<State(mlir::Value, const State &)> body);
-
-  void emitElementwise();
-  /// These of the kernel's results at the present position.
-  void emitResults(llvm::ArrayRef<unsigned> numbers) {
-    codegen::emitResults(*emitter_, kernel_, pointers_, numbers);
+             llvm::function_ref<State(mlir::Value, const State &)> body) {
+    return emitLoop(emitter_, low, high, step, start, body);
   }
+  void emitScatterAdd() override;
 
   // Reductions (HostReduction.cpp).
-  void emitReduction();
+  void emitReduction() override;
   /// The row, or with parallel lanes the rows, that the loops are in.
   void emitRow();
   /// The same where each lane folds a column, in one sweep: four vectors of columns at a time, then one.
@@ -68,25 +63,13 @@ private:
   /// Where the row's kept values lie: on the stack.
   void reserveKept();
 
-  // Running sums, scatters and sorts (HostOrdered.cpp).
-  void emitCumsum();
-  void emitScatterAdd();
-  void emitSort();
-
-  llvm::SmallVector<size_t> groupsOf(Role role) const;
   /// A number that is no part of the code. Only where the function begins.
   mlir::Value parameter(int64_t number);
   void setNumbers();
-  mlir::Value index(int64_t number) { return constantInt(builder_, builder_.getI64Type(), number).value(); }
-  mlir::Value resultPointer(unsigned result) { return pointers_[kernel_.body->getNumArguments() + result]; }
 
-  const Kernel &kernel_;
   const HostLoops &loops_;
-  mlir::ImplicitLocOpBuilder builder_;
   mlir::Value begin_, end_, parameterPointer_;
   std::vector<int64_t> parameters_;
-  llvm::SmallVector<mlir::Value> pointers_;
-  std::unique_ptr<ElementEmitter> emitter_;
   mlir::Value laneExtent_, chunk_; ///< HostLoops' as parameters, of a kernel that is one row; else null.
   mlir::Value rowTile_;
   mlir::Value low_, high_; ///< The tile's part of the lane group, when that is parallel.

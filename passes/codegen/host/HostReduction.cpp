@@ -70,7 +70,7 @@ State HostKernelEmitter::foldGroups(Folds &folds, ArrayRef<size_t> groups, unsig
   int64_t lanes = loops_.laneGroup == HostLoops::none ? 1 : loops_.lanes;
   return blocked(folds, index(0), index(extent), 1, blockLevels(extent), lanes, copies,
                  [&](Value position, const State &state) {
-                   emitter_->setCoordinate(groups.front(), position);
+                   emitter_.setCoordinate(groups.front(), position);
                    State next = foldGroups(folds, groups.drop_front(), copies, innermost);
                    return mergeCopies(folds, state, next, copies);
                  });
@@ -82,12 +82,12 @@ State HostKernelEmitter::foldAlongLanes(Folds &folds) {
   unsigned copies = extent >= 4 * lanes ? 4 : 1;
   int64_t step = copies * lanes, whole = extent / step * step;
   auto elementsAt = [&](Value first, Expr mask, int64_t count) {
-    emitter_->setCoordinate(loops_.laneGroup, first);
-    emitter_->setLanes(loops_.laneGroup, lanes);
-    emitter_->setTail(mask, count);
+    emitter_.setCoordinate(loops_.laneGroup, first);
+    emitter_.setLanes(loops_.laneGroup, lanes);
+    emitter_.setTail(mask, count);
     for (auto [value, pointer] : keeping_)
-      emitter_->store(emitter_->emitLanes(value, kernel_.everywhere), pointer, elementKind(value.getType()),
-                      coordinate(kernel_.groups[loops_.laneGroup].last, kernel_.space()));
+      emitter_.store(emitter_.emitLanes(value, kernel_.everywhere), pointer, elementKind(value.getType()),
+                     coordinate(kernel_.groups[loops_.laneGroup].last, kernel_.space()));
     return folds.elements(mask);
   };
   State state = blocked(folds, index(0), index(whole), step, blockLevels(whole / step), lanes, copies,
@@ -167,11 +167,11 @@ void HostKernelEmitter::reserveKept() {
 
 void HostKernelEmitter::emitRow() {
   for (auto [number, sweep] : llvm::enumerate(kernel_.sweeps)) {
-    Folds folds(sweep, kernel_, *emitter_);
+    Folds folds(sweep, kernel_, emitter_);
     keeping_ = kept_[number];
     folds.bind(foldRow(folds));
     for (auto [value, pointer] : keeping_)
-      emitter_->readKept(value, pointer);
+      emitter_.readKept(value, pointer);
   }
   if (SmallVector<unsigned> rows = kernel_.resultNumbers(/*wholeRows=*/true); !rows.empty())
     forGroups(groupsOf(Role::Ordered), [&] {
@@ -187,14 +187,14 @@ void HostKernelEmitter::emitColumns() {
   constexpr unsigned copies = 4;
   int64_t lanes = loops_.lanes;
   auto standAt = [&](Value first, unsigned copy) {
-    emitter_->setCoordinate(loops_.laneGroup, arith::AddIOp::create(builder_, first, index(copy * lanes)));
-    emitter_->setLanes(loops_.laneGroup, lanes);
+    emitter_.setCoordinate(loops_.laneGroup, arith::AddIOp::create(builder_, first, index(copy * lanes)));
+    emitter_.setLanes(loops_.laneGroup, lanes);
   };
   Value length = arith::SubIOp::create(builder_, high_, low_);
   Value rest = arith::AndIOp::create(builder_, length, index(copies * lanes - 1));
   Value middle = arith::SubIOp::create(builder_, high_, rest);
   loop(low_, middle, copies * lanes, {}, [&](Value first, const State &) {
-    Folds folds(kernel_.sweeps.front(), kernel_, *emitter_);
+    Folds folds(kernel_.sweeps.front(), kernel_, emitter_);
     State state = foldGroups(folds, groupsOf(Role::Ordered), copies, [&] {
       State elements;
       for (unsigned copy = 0; copy < copies; ++copy) {

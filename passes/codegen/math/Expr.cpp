@@ -38,6 +38,14 @@ Expr constant(ImplicitLocOpBuilder &builder, Type type, double number) {
   return {builder, arith::ConstantOp::create(builder, attribute)};
 }
 
+Expr laneNumbers(ImplicitLocOpBuilder &builder, Type integer, int64_t lanes) {
+  auto numbers = llvm::map_to_vector(llvm::seq<int64_t>(0, lanes), [&](int64_t lane) -> Attribute {
+    return builder.getIntegerAttr(integer, lane);
+  });
+  auto type = VectorType::get({lanes}, integer);
+  return {builder, arith::ConstantOp::create(builder, type, DenseElementsAttr::get(type, numbers))};
+}
+
 Expr Expr::real(double number) const { return constant(*builder_, type(), number); }
 Expr Expr::integer(int64_t number) const { return constantInt(*builder_, type(), number); }
 
@@ -58,6 +66,8 @@ Expr operator*(Expr a, Expr b) { return binary<arith::MulFOp, arith::MulIOp>(a, 
 Expr operator/(Expr a, Expr b) {
   return {a.builder(), arith::DivFOp::create(a.builder(), a.value(), b.value())};
 }
+Expr divideUnsigned(Expr a, int64_t b) { return binary<arith::DivUIOp, arith::DivUIOp>(a, a.integer(b)); }
+Expr remainderUnsigned(Expr a, int64_t b) { return binary<arith::RemUIOp, arith::RemUIOp>(a, a.integer(b)); }
 Expr operator-(Expr a) { return a.isFloat() ? unary<arith::NegFOp>(a) : a.integer(0) - a; }
 
 Expr fma(Expr a, Expr b, Expr c) {
@@ -91,6 +101,9 @@ Expr lessEqual(Expr a, Expr b) { return compare(a, b, arith::CmpFPredicate::OLE,
 Expr equal(Expr a, Expr b) { return compare(a, b, arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq); }
 Expr notEqual(Expr a, Expr b) { return compare(a, b, arith::CmpFPredicate::UNE, arith::CmpIPredicate::ne); }
 Expr isNan(Expr a) { return compare(a, a, arith::CmpFPredicate::UNO, arith::CmpIPredicate::ne); }
+Expr below(Expr a, Expr b) {
+  return {a.builder(), arith::CmpIOp::create(a.builder(), arith::CmpIPredicate::ult, a.value(), b.value())};
+}
 Expr select(Expr condition, Expr onTrue, Expr onFalse) {
   return {onTrue.builder(),
           arith::SelectOp::create(onTrue.builder(), condition.value(), onTrue.value(), onFalse.value())};

@@ -45,6 +45,9 @@ private:
 Expr constant(mlir::ImplicitLocOpBuilder &builder, mlir::Type type, double number);
 Expr constantInt(mlir::ImplicitLocOpBuilder &builder, mlir::Type type, int64_t number);
 
+/// 0, 1, 2 …: a vector of these integers.
+Expr laneNumbers(mlir::ImplicitLocOpBuilder &builder, mlir::Type integer, int64_t lanes);
+
 // Arithmetic on floats, or on integers where the type is one. Integers wrap.
 Expr operator+(Expr a, Expr b);
 Expr operator-(Expr a, Expr b);
@@ -56,6 +59,10 @@ inline Expr operator-(Expr a, double b) { return a - a.real(b); }
 inline Expr operator*(Expr a, double b) { return a * a.real(b); }
 inline Expr operator-(double a, Expr b) { return b.real(a) - b; }
 inline Expr operator/(double a, Expr b) { return b.real(a) / b; }
+
+// Of integers without a sign.
+Expr divideUnsigned(Expr a, int64_t b);
+Expr remainderUnsigned(Expr a, int64_t b);
 
 /// a · b + c with one rounding.
 Expr fma(Expr a, Expr b, Expr c);
@@ -79,6 +86,8 @@ Expr equal(Expr a, Expr b);
 Expr notEqual(Expr a, Expr b);
 inline Expr greater(Expr a, Expr b) { return less(b, a); }
 inline Expr greaterEqual(Expr a, Expr b) { return lessEqual(b, a); }
+/// Of integers without a sign.
+Expr below(Expr a, Expr b);
 Expr isNan(Expr a);
 Expr select(Expr condition, Expr onTrue, Expr onFalse);
 

@@ -35,10 +35,7 @@ SmallVector<Expr, 4> emitPhiloxWords(Expr group, Expr seed, Expr step, Expr id) 
 
 Expr emitPhiloxRun(Expr first, int64_t lanes, Expr seed, Expr step, Expr id) {
   ImplicitLocOpBuilder &builder = first.builder();
-  auto numbers = llvm::to_vector(llvm::seq<int64_t>(0, lanes / 4));
-  auto type = VectorType::get({lanes / 4}, builder.getI64Type());
-  Expr counts(builder,
-              arith::ConstantOp::create(builder, type, DenseElementsAttr::get(type, ArrayRef(numbers))));
+  Expr counts = laneNumbers(builder, builder.getI64Type(), lanes / 4);
   auto spread = [&](Expr x) { return splat(x, lanes / 4); };
   SmallVector<Expr, 4> words =
       emitPhiloxWords(spread(shiftRight(first, 2)) + counts, spread(seed), spread(step), spread(id));
