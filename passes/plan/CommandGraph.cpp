@@ -20,6 +20,14 @@ std::vector<plan::CommandOpInterface> commandsOf(Block &block) {
   return {range.begin(), range.end()};
 }
 
+SmallVector<int64_t> tripCountsAround(Operation *command) {
+  SmallVector<int64_t> counts;
+  for (auto loop = command->getParentOfType<plan::LoopOpInterface>(); loop;
+       loop = loop->getParentOfType<plan::LoopOpInterface>())
+    counts.insert(counts.begin(), loop.getTripCount());
+  return counts;
+}
+
 CommandGraph::CommandGraph(ArrayRef<plan::CommandOpInterface> list)
     : commands(list.begin(), list.end()), predecessors(list.size()), successors(list.size()) {
   DenseMap<const void *, Accesses> last;

@@ -18,4 +18,7 @@ struct CommandGraph {
 /// The commands of a block, in order; those inside a plan.repeat stay inside.
 std::vector<plan::CommandOpInterface> commandsOf(mlir::Block &block);
 
+/// How often each loop around the command repeats, outermost first.
+llvm::SmallVector<int64_t> tripCountsAround(mlir::Operation *command);
+
 } // namespace gpuc

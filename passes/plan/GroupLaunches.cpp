@@ -24,12 +24,9 @@
 #include "passes/plan/LiveBuffers.h"
 #include "passes/plan/PlanAccess.h"
 
-#include "runtime/plan/header.h"
-
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <map>
 #include <optional>

@@ -76,8 +76,6 @@ bool overwrites(plan::CommandOpInterface command, Operation *buffer) {
          llvm::none_of(command.getReads(), [&](Value value) { return plan::bufferOf(value) == buffer; });
 }
 
-} // namespace
-
 /// Which commands of a repeat use each buffer, and where: found once for all buffers.
 class RepeatUsers {
 public:
@@ -108,8 +106,6 @@ public:
 private:
   DenseMap<Operation *, std::unique_ptr<Users>> users_;
 };
-
-namespace {
 
 /// When a buffer that nothing outside of the repeat uses is needed, if the repeat begins at `begin`.
 Lifetime lifetimeIn(plan::LoopOpInterface repeat, int64_t begin, Operation *buffer,
@@ -156,12 +152,14 @@ plan::LoopOpInterface repeatAround(plan::AllocOp buffer) {
 
 } // namespace
 
-IterationScopes::IterationScopes() : users_(std::make_unique<RepeatUsers>()) {}
-IterationScopes::~IterationScopes() = default;
-
-Block *IterationScopes::of(plan::AllocOp buffer) {
-  plan::LoopOpInterface repeat = repeatAround(buffer);
-  return repeat ? lifetimeIn(repeat, 0, buffer, *users_).scope : nullptr;
+DenseMap<Operation *, Block *> iterationScopes(plan::ProgramOp program) {
+  RepeatUsers users;
+  DenseMap<Operation *, Block *> scopes;
+  for (auto buffer : program.getBody().getOps<plan::AllocOp>())
+    if (plan::LoopOpInterface repeat = repeatAround(buffer))
+      if (Block *scope = lifetimeIn(repeat, 0, buffer, users).scope)
+        scopes[buffer] = scope;
+  return scopes;
 }
 
 int64_t positionsOf(plan::CommandOpInterface command) {

@@ -4,8 +4,6 @@
 #include "dialects/plan/PlanOps.h"
 #include "llvm/ADT/MapVector.h"
 
-#include <memory>
-
 namespace gpuc {
 
 /// Half-open interval of positions on the program's main stream, or, before there are streams, in its order.
@@ -26,18 +24,8 @@ using Lifetimes = llvm::MapVector<plan::AllocOp, Lifetime>;
 /// Lifetimes of the buffers that the program itself allocates. An output lives until the program's end.
 mlir::FailureOr<Lifetimes> computeLifetimes(plan::ProgramOp program);
 
-/// Of buffers, the region of the repeat in one iteration of which they live.
-class IterationScopes {
-public:
-  IterationScopes();
-  ~IterationScopes();
-
-  /// Null if the buffer lives longer.
-  mlir::Block *of(plan::AllocOp buffer);
-
-private:
-  std::unique_ptr<class RepeatUsers> users_;
-};
+/// Of the buffers that live in one iteration of a repeat, its commands.
+llvm::DenseMap<mlir::Operation *, mlir::Block *> iterationScopes(plan::ProgramOp program);
 
 /// How many positions a command takes: as many as it repeats, at least one.
 int64_t positionsOf(plan::CommandOpInterface command);

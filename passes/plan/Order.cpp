@@ -30,11 +30,9 @@ namespace {
 class Homes {
 public:
   explicit Homes(plan::ProgramOp program) {
-    IterationScopes scopes;
-    for (auto buffer : program.getBody().getOps<plan::AllocOp>()) {
-      Block *scope = scopes.of(buffer);
-      homes_[buffer] = scope ? scope : &program.getBody().front();
-    }
+    homes_ = iterationScopes(program);
+    for (auto buffer : program.getBody().getOps<plan::AllocOp>())
+      homes_.try_emplace(buffer, &program.getBody().front());
     program.walk([&](plan::ParallelOp parallel) { // each part has a place in these
       for (ArrayRef<plan::AllocOp> group : buffersInTurn(parallel))
         for (plan::AllocOp buffer : group)

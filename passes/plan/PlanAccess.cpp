@@ -2,6 +2,7 @@
 
 #include "passes/plan/PlanAccess.h"
 
+#include "passes/plan/CommandGraph.h"
 #include "runtime/plan/header.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -55,21 +56,13 @@ std::string Access::text() const {
 
 LogicalResult AddressSpace::append(plan::CommandOpInterface command, uint64_t run,
                                    ArrayRef<int64_t> iterations, SmallVectorImpl<Access> &accesses) const {
-  SmallVector<int64_t> counts;
-  return append(command, run, iterations, counts, accesses);
-}
-
-LogicalResult AddressSpace::append(plan::CommandOpInterface command, uint64_t run,
-                                   ArrayRef<int64_t> iterations, SmallVectorImpl<int64_t> &counts,
-                                   SmallVectorImpl<Access> &accesses) const {
   if (auto loop = dyn_cast<plan::LoopOpInterface>(*command)) {
-    counts.push_back(loop.getTripCount());
     for (auto inner : loop.getCommands().getOps<plan::CommandOpInterface>())
-      if (failed(append(inner, run, iterations, counts, accesses)))
+      if (failed(append(inner, run, iterations, accesses)))
         return failure();
-    counts.pop_back();
     return success();
   }
+  const SmallVector<int64_t> counts = tripCountsAround(command);
   const SmallVector<plan::CommandOperand> operands = command.getCommandOperands();
   for (bool write : {false, true})
     for (const auto &[value, use] : operands) {
@@ -82,10 +75,8 @@ LogicalResult AddressSpace::append(plan::CommandOpInterface command, uint64_t ru
       Access access{
           command,    value, write, use.role, ownerOf(range.buffer), *base + range.offsetAt(iterations),
           range.size, {}};
-      for (auto [index, count] : llvm::enumerate(counts)) {
-        size_t depth = iterations.size() + index;
-        access.loops.push_back({depth < range.strides.size() ? range.strides[depth] : 0, count});
-      }
+      for (size_t depth = iterations.size(); depth < counts.size(); ++depth)
+        access.loops.push_back({depth < range.strides.size() ? range.strides[depth] : 0, counts[depth]});
       if (failed(check(access, range.buffer, *base)))
         return failure();
       accesses.push_back(std::move(access));

@@ -70,9 +70,6 @@ public:
   mlir::Operation *ownerOf(plan::BufferOpInterface buffer) const;
 
 private:
-  mlir::LogicalResult append(plan::CommandOpInterface command, uint64_t run,
-                             llvm::ArrayRef<int64_t> iterations, llvm::SmallVectorImpl<int64_t> &counts,
-                             llvm::SmallVectorImpl<Access> &accesses) const;
   mlir::LogicalResult check(const Access &access, plan::BufferOpInterface buffer, int64_t base) const;
 
   mlir::SymbolTable symbols_;

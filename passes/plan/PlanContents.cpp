@@ -67,15 +67,9 @@ PlanContents::PlanContents(ModuleOp module, const AddressSpace &addresses, Effor
 // Commands
 //===----------------------------------------------------------------------===//
 
-LogicalResult PlanContents::execute(plan::CommandOpInterface command, unsigned step, uint64_t run,
-                                    ArrayRef<int64_t> iterations) {
-  Moment moment{step, run, llvm::to_vector(iterations)};
+LogicalResult PlanContents::execute(plan::CommandOpInterface command, const Moment &moment) {
   if (auto repeat = dyn_cast<plan::LoopOpInterface>(*command))
     return executeRepeat(repeat, moment);
-  return executeOnce(command, moment);
-}
-
-LogicalResult PlanContents::executeOnce(plan::CommandOpInterface command, const Moment &moment) {
   SmallVector<Access> accesses;
   if (failed(addresses_.append(command, moment.run, moment.iterations, accesses)))
     return failure();
@@ -88,7 +82,7 @@ LogicalResult PlanContents::executeOnce(plan::CommandOpInterface command, const 
   return success();
 }
 
-LogicalResult PlanContents::executeRepeat(plan::LoopOpInterface repeat, Moment &moment) {
+LogicalResult PlanContents::executeRepeat(plan::LoopOpInterface repeat, Moment moment) {
   SmallVector<Access> accesses;
   SmallVector<size_t> positions; // of each access's command in the region
   int64_t count = repeat.getTripCount();
@@ -112,11 +106,9 @@ LogicalResult PlanContents::executeRepeat(plan::LoopOpInterface repeat, Moment &
                                         << " iterations cannot be walked through, with those inside it, one "
                                            "by one: nest fewer, or let its views "
                                         << "move by whole strides, without gaps";
-    for (auto command : repeat.getCommands().getOps<plan::CommandOpInterface>()) {
-      auto inner = dyn_cast<plan::LoopOpInterface>(*command);
-      if (failed(inner ? executeRepeat(inner, moment) : executeOnce(command, moment)))
+    for (auto command : repeat.getCommands().getOps<plan::CommandOpInterface>())
+      if (failed(execute(command, moment)))
         return failure();
-    }
     moment.iterations.pop_back();
   }
   if (regular)
@@ -144,7 +136,7 @@ bool PlanContents::isRegular(ArrayRef<Access> accesses, ArrayRef<size_t> positio
 /// Whether (b) holds of a moving read.
 bool PlanContents::staysFound(const Access &read, size_t position, ArrayRef<Access> accesses,
                               ArrayRef<size_t> positions, unsigned step) const {
-  if (holds(read.lower(), read.upper(), read.owner, step))
+  if (!findOther(read.lower(), read.upper(), read.owner, step))
     return true;
   for (auto [index, write] : llvm::enumerate(accesses)) {
     if (!write.write || write.owner != read.owner || write.loops.front().stride != read.loops.front().stride)
@@ -168,10 +160,6 @@ std::optional<PlanContents::Content> PlanContents::findOther(int64_t lower, int6
     if (entry->second.owner != owner || (!isLasting(owner) && entry->second.step != step))
       return entry->second;
   return std::nullopt;
-}
-
-bool PlanContents::holds(int64_t lower, int64_t upper, Operation *owner, unsigned step) const {
-  return !findOther(lower, upper, owner, step);
 }
 
 LogicalResult PlanContents::check(int64_t lower, int64_t upper, Operation *owner, unsigned step,

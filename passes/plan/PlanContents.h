@@ -14,10 +14,15 @@ class PlanContents {
 public:
   PlanContents(mlir::ModuleOp module, const AddressSpace &addresses, Effort &effort);
 
-  /// Executes a command; fails, with an error, if a read finds something else. `run` and `iterations` as for
-  /// AddressSpace.
-  mlir::LogicalResult execute(plan::CommandOpInterface command, unsigned step, uint64_t run,
-                              llvm::ArrayRef<int64_t> iterations);
+  /// The step that is being executed; `run` and `iterations` as for AddressSpace.
+  struct Moment {
+    unsigned step;
+    uint64_t run;
+    llvm::SmallVector<int64_t> iterations;
+  };
+
+  /// Executes a command; fails, with an error, if a read finds something else.
+  mlir::LogicalResult execute(plan::CommandOpInterface command, const Moment &moment);
 
   /// Checks bytes that `reader` needs.
   mlir::LogicalResult check(int64_t lower, int64_t upper, mlir::Operation *owner, unsigned step,
@@ -28,19 +33,11 @@ private:
     mlir::Operation *owner;
     unsigned step;
   };
-  /// The step that is being executed, of which program run it is, and where its repeats are.
-  struct Moment {
-    unsigned step;
-    uint64_t run;
-    llvm::SmallVector<int64_t> iterations;
-  };
 
-  mlir::LogicalResult executeOnce(plan::CommandOpInterface command, const Moment &moment);
-  mlir::LogicalResult executeRepeat(plan::LoopOpInterface repeat, Moment &moment);
+  mlir::LogicalResult executeRepeat(plan::LoopOpInterface repeat, Moment moment);
   bool isRegular(llvm::ArrayRef<Access> accesses, llvm::ArrayRef<size_t> positions, unsigned step) const;
   bool staysFound(const Access &read, size_t position, llvm::ArrayRef<Access> accesses,
                   llvm::ArrayRef<size_t> positions, unsigned step) const;
-  bool holds(int64_t lower, int64_t upper, mlir::Operation *owner, unsigned step) const;
   std::optional<Content> findOther(int64_t lower, int64_t upper, mlir::Operation *owner, unsigned step) const;
   void write(int64_t lower, int64_t upper, Content content);
 

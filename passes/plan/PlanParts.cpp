@@ -2,6 +2,8 @@
 
 #include "passes/plan/PlanParts.h"
 
+#include "passes/plan/CommandGraph.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -29,13 +31,8 @@ int64_t rowsOf(plan::CommandOpInterface command, const SymbolTable &kernels) {
 }
 
 PlanParts::PlanParts(const AddressSpace &addresses, const SymbolTable &kernels, plan::LoopOpInterface loop)
-    : addresses_(addresses), kernels_(kernels), tripCount_(loop.getTripCount()) {
-  for (auto around = loop->getParentOfType<plan::LoopOpInterface>(); around;
-       around = around->getParentOfType<plan::LoopOpInterface>())
-    counts_.insert(counts_.begin(), around.getTripCount());
-  depth_ = counts_.size();
-  counts_.push_back(1);
-}
+    : addresses_(addresses), kernels_(kernels), tripCount_(loop.getTripCount()),
+      depth_(tripCountsAround(loop).size()) {}
 
 LogicalResult PlanParts::add(Block &commands) {
   for (auto command : commands.getOps<plan::CommandOpInterface>())
@@ -45,12 +42,10 @@ LogicalResult PlanParts::add(Block &commands) {
 }
 
 LogicalResult PlanParts::add(plan::CommandOpInterface command) {
-  if (auto loop = dyn_cast<plan::LoopOpInterface>(*command)) {
-    counts_.push_back(loop.getTripCount());
-    LogicalResult added = add(loop.getCommands());
-    counts_.pop_back();
-    return added;
-  }
+  if (auto loop = dyn_cast<plan::LoopOpInterface>(*command))
+    return add(loop.getCommands());
+  SmallVector<int64_t> counts = tripCountsAround(command);
+  counts[depth_] = 1;
   const int64_t rows = rowsOf(command, kernels_);
   rows_ = rows == 0 || rows_ == 1 ? 1 : std::gcd(rows_, rows);
   for (const auto &[index, operand] : llvm::enumerate(command.getCommandOperands())) {
@@ -62,7 +57,7 @@ LogicalResult PlanParts::add(plan::CommandOpInterface command) {
         operand.buffer, operand.use, {*base + range.offset, *base + range.offset + range.size}, {}, 0};
     touch.use.by_rows = goesByRows(command, index, operand.use);
     auto strideAt = [&](size_t depth) { return depth < range.strides.size() ? range.strides[depth] : 0; };
-    for (auto [depth, count] : llvm::enumerate(counts_))
+    for (auto [depth, count] : llvm::enumerate(counts))
       touch.loops.push_back({strideAt(depth), count});
     touch.stride = strideAt(depth_);
     if (auto input = dyn_cast<plan::InputOp>(*range.buffer))

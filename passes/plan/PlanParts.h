@@ -43,9 +43,7 @@ private:
   const AddressSpace &addresses_;
   const mlir::SymbolTable &kernels_;
   int64_t tripCount_;
-  llvm::SmallVector<int64_t>
-      counts_;   // of the loops around the current command, outermost first; 1 for that of the parts
-  size_t depth_; // of the parts among them
+  size_t depth_; // of the parts among the loops around a command
   int64_t rows_ = 0;
   std::vector<Touch> touches_;
 };

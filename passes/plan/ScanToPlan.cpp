@@ -44,6 +44,12 @@ void forEachUse(Value value, function_ref<void(OpOperand &)> visit) {
   }
 }
 
+bool isUsedOnce(Value root) {
+  unsigned uses = 0;
+  forEachUse(root, [&](OpOperand &) { ++uses; });
+  return uses == 1;
+}
+
 /// Whether the op can write this value wherever it is told to.
 bool isPlaceable(Value value) {
   Operation *op = value.getDefiningOp();
@@ -78,14 +84,14 @@ public:
 
   /// Slot `slot` of a stacked carry.
   Value slot(Value buffer, size_t carry, int64_t slot) {
-    OpBuilder head = writer_.declarations();
-    return view(head, buffer, slot * carryBytes(carry), scan_.getInits()[carry].getType(), 0);
+    return slots(buffer, carry, slot, scan_.getInits()[carry].getType());
   }
 
   /// The slots that begin with `slot`, one for each iteration, as an output.
   Value slots(Value buffer, size_t carry, int64_t slot, Type type) {
     OpBuilder head = writer_.declarations();
-    return view(head, buffer, slot * carryBytes(carry), type, 0);
+    int64_t bytes = ir::sizeInBytes(scan_.getInits()[carry].getType());
+    return view(head, buffer, slot * bytes, type, 0);
   }
 
   /// The slot at which a value lies before the first iteration, and after the last.
@@ -100,8 +106,6 @@ public:
   }
 
 private:
-  int64_t carryBytes(size_t carry) { return ir::sizeInBytes(scan_.getInits()[carry].getType()); }
-
   Value view(OpBuilder &builder, Value source, int64_t offset, Type type, int64_t stride) {
     SmallVector<int64_t> strides;
     if (stride != 0) {
@@ -121,13 +125,7 @@ private:
 // Inits
 //===----------------------------------------------------------------------===//
 
-/// Whether nothing but the scan needs the init, so that the loop may write over it.
-bool isUsedOnce(Value root) {
-  unsigned uses = 0;
-  forEachUse(root, [&](OpOperand &) { ++uses; });
-  return uses == 1;
-}
-
+/// An init that nothing but the scan needs the loop may write over.
 void prepareScan(ProgramWriter &writer, ir::ScanOp scan) {
   ScanBuffers carried(writer, scan);
   for (auto [index, init] : llvm::enumerate(scan.getInits())) {
@@ -320,9 +318,7 @@ private:
     if (first != sum && second != sum)
       return {};
     auto matmul = product.getDefiningOp<ir::MatmulOp>();
-    unsigned readers = 0;
-    forEachUse(product, [&](OpOperand &) { ++readers; });
-    return matmul && matmul->getBlock() == &block_ && readers == 1 ? product : Value();
+    return matmul && matmul->getBlock() == &block_ && isUsedOnce(product) ? product : Value();
   }
 
   static bool updatesInPlace(Operation *producer, OpOperand &operand, OpResult result) {

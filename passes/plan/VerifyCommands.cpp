@@ -8,7 +8,7 @@
 
 #include "passes/plan/VerifyCommands.h"
 
-#include "dialects/plan/PlanOps.h"
+#include "passes/plan/CommandGraph.h"
 #include "runtime/plan/footprint.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -75,16 +75,18 @@ private:
   LogicalResult walk(Block &block) {
     for (auto command : block.getOps<plan::CommandOpInterface>()) {
       auto repeat = dyn_cast<plan::LoopOpInterface>(*command);
-      if (!repeat) {
-        if (failed(visit(command)))
-          return failure();
-        continue;
-      }
-      counts_.push_back(repeat.getTripCount());
-      if (failed(walk(repeat.getCommands())) || failed(finish(repeat)))
+      if (failed(repeat ? walk(repeat.getCommands()) : visit(command)) || (repeat && failed(finish(repeat))))
         return failure();
-      counts_.pop_back();
     }
+    return success();
+  }
+
+  /// Calls `visit` for each range that the command writes, or reads.
+  static LogicalResult forEachRange(plan::CommandOpInterface command, bool write,
+                                    function_ref<LogicalResult(const plan::Range &)> visit) {
+    for (const auto &[value, use] : command.getCommandOperands())
+      if ((write ? gpuc::isWritten(use.role) : isRead(use.role)) && failed(visit(plan::rangeOf(value))))
+        return failure();
     return success();
   }
 
@@ -95,21 +97,20 @@ private:
       return blame_.report(command->getLoc(), "a second upload of '" +
                                                   plan::bufferOf(upload.getTo()).getBufferName() + "' in " +
                                                   name());
-    const SmallVector<plan::CommandOperand> operands = command.getCommandOperands();
     for (bool write : {false, true})
-      for (const auto &[value, use] : operands)
-        if ((write ? gpuc::isWritten(use.role) : isRead(use.role)) &&
-            failed(visit(command, plan::rangeOf(value), write)))
-          return failure();
+      if (failed(forEachRange(command, write,
+                              [&](const plan::Range &range) { return visit(command, range, write); })))
+        return failure();
     return success();
   }
 
   LogicalResult visit(plan::CommandOpInterface command, const plan::Range &range, bool write) {
-    const ByteRange bytes = {range.offset, range.offset + range.size}, whole = inAllIterations(range);
+    const ByteRange bytes = {range.offset, range.offset + range.size},
+                    whole = inAllIterations(command, range);
     const int64_t size = plan::sizeInBytes(range.buffer);
     plan::BufferOpInterface touched = range.buffer;
     const StringRef buffer = touched.getBufferName();
-    if (range.strides.size() > counts_.size() || whole.begin < 0 || whole.end > size)
+    if (range.strides.size() > tripCountsAround(command).size() || whole.begin < 0 || whole.end > size)
       return blame_.report(command->getLoc(), textOf(command) + " to touch bytes [" + Twine(whole.begin) +
                                                   ", " + Twine(whole.end) + ") of '" + buffer +
                                                   "', which has " + Twine(size));
@@ -131,39 +132,33 @@ private:
 
   /// What a command touches in all iterations of the repeats around it, but for the `outermost` ones: in the
   /// first of those.
-  ByteRange inAllIterations(const plan::Range &range, size_t outermost = 0) {
+  static ByteRange inAllIterations(Operation *command, const plan::Range &range, size_t outermost = 0) {
+    const SmallVector<int64_t> counts = tripCountsAround(command);
     SmallVector<Loop> loops;
-    for (size_t depth = outermost; depth < std::min(range.strides.size(), counts_.size()); ++depth)
-      loops.push_back({range.strides[depth], counts_[depth]});
+    for (size_t depth = outermost; depth < std::min(range.strides.size(), counts.size()); ++depth)
+      loops.push_back({range.strides[depth], counts[depth]});
     return overLoops({range.offset, range.offset + range.size}, loops);
   }
 
   /// The later iterations of a repeat: all writes, then all reads.
   LogicalResult finish(plan::LoopOpInterface repeat) {
-    const size_t outer = counts_.size() - 1;
-    return success(succeeded(finish(repeat, outer, /*write=*/true)) &&
-                   succeeded(finish(repeat, outer, /*write=*/false)));
-  }
-
-  LogicalResult finish(plan::LoopOpInterface repeat, size_t outer, bool write) {
-    for (auto command : repeat.getCommands().getOps<plan::CommandOpInterface>()) {
-      if (auto inner = dyn_cast<plan::LoopOpInterface>(*command)) {
-        counts_.push_back(inner.getTripCount());
-        if (failed(finish(inner, outer, write)))
-          return failure();
-        counts_.pop_back();
-        continue;
-      }
-      for (const auto &[value, use] : command.getCommandOperands()) {
-        if (!(write ? gpuc::isWritten(use.role) : isRead(use.role)))
-          continue;
-        plan::Range range = plan::rangeOf(value);
-        const ByteRange bytes = inAllIterations(range, outer);
+    const size_t outer = tripCountsAround(repeat).size();
+    auto finishCommand = [&](plan::CommandOpInterface command, bool write) {
+      return forEachRange(command, write, [&](plan::Range range) -> LogicalResult {
+        const ByteRange bytes = inAllIterations(command, range, outer);
         if (write)
           written_[plan::identityOf(range.buffer)].add(bytes);
         else if (!isWritten(range.buffer, bytes))
           return reportUnwritten(command, bytes, range.buffer.getBufferName());
-      }
+        return success();
+      });
+    };
+    for (bool write : {true, false}) {
+      WalkResult walked = repeat.getCommands().walk([&](plan::CommandOpInterface command) -> WalkResult {
+        return isa<plan::LoopOpInterface>(*command) ? success() : finishCommand(command, write);
+      });
+      if (walked.wasInterrupted())
+        return failure();
     }
     return success();
   }
@@ -190,7 +185,6 @@ private:
   const Blame &blame_;
   DenseMap<const void *, ByteSet> written_; // by identityOf()
   DenseSet<Operation *> uploaded_;
-  SmallVector<int64_t> counts_; // of the repeats around, outermost first
 };
 
 } // namespace

@@ -302,8 +302,8 @@ private:
           failed(checkOutputs(contents, *step)))
         return failure();
       step = execution.step;
-      if (failed(contents.execute(execution.command, execution.step, stepOfProgram[execution.step],
-                                  execution.iterations)))
+      if (failed(contents.execute(execution.command,
+                                  {execution.step, stepOfProgram[execution.step], execution.iterations})))
         return failure();
     }
     return step ? checkOutputs(contents, *step) : success();
