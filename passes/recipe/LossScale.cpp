@@ -4,8 +4,6 @@
 
 #include "passes/base/Specs.h"
 
-#include "llvm/ADT/APFloat.h"
-
 namespace gpuc {
 
 using namespace mlir;
@@ -68,33 +66,14 @@ FailureOr<std::optional<LossScale>> LossScale::fromRecipe(ir::RecipeOp recipe) {
 // Variables
 //===----------------------------------------------------------------------===//
 
-/// The counter `name`, declared if the module has it not; null after an error.
-static ir::VariableOp findScalar(ModuleOp module, StringRef name, Type element, double first) {
-  auto type = RankedTensorType::get({}, element);
-  if (Operation *known = module.lookupSymbol(name)) {
-    auto variable = dyn_cast<ir::VariableOp>(known);
-    if (variable && variable.getType() == type && variable.getKind() == "counter")
-      return variable;
-    known->emitOpError("is named @")
-        << name << ", which is the name of a counter that scales the loss, a variable of type " << type;
-    return {};
-  }
-  Builder builder(module.getContext());
-  ir::SpecAttr initializer = zerosInitializer(module.getContext());
-  if (first != 0) {
-    NamedAttribute value = builder.getNamedAttr("value", builder.getF64FloatAttr(first));
-    initializer = ir::SpecAttr::get(module.getContext(), "constant", builder.getDictionaryAttr(value));
-  }
-  return declareVariable(module, module.getLoc(), name, type, initializer, "counter");
-}
-
 FailureOr<ScaleVariables> ScaleVariables::find(ModuleOp module, const LossScale &lossScale) {
   Builder builder(module.getContext());
   ScaleVariables variables;
   if (!lossScale.dynamic)
     return variables;
-  variables.scale = findScalar(module, "loss_scale", builder.getF32Type(), lossScale.scale);
-  variables.growthTracker = findScalar(module, "growth_tracker", builder.getI32Type(), 0);
+  constexpr StringLiteral what = "a counter that scales the loss";
+  variables.scale = findCounter(module, "loss_scale", builder.getF32Type(), lossScale.scale, what);
+  variables.growthTracker = findCounter(module, "growth_tracker", builder.getI32Type(), 0, what);
   if (!variables.scale || !variables.growthTracker)
     return failure();
   return variables;

@@ -70,7 +70,7 @@ Value Outliers::buildKeep(ModuleOp module, OpBuilder &builder, Location location
   // Slots of @step by name: a plan without them passes over them in a file.
   auto declare = [&](StringRef name, ArrayRef<int64_t> shape, Type element) {
     return declareVariable(module, location, name, RankedTensorType::get(shape, element),
-                           zerosInitializer(builder.getContext()), "counter");
+                           constantInitializer(builder.getContext(), 0), "counter");
   };
   StepBuilder ops(builder, location);
   ir::VariableOp counter = declare("step/recorded", {}, builder.getI64Type());

@@ -52,21 +52,27 @@ ir::VariableOp declareVariable(ModuleOp module, Location location, StringRef nam
   return ir::VariableOp::create(builder, location, name, type, initializer, /*frozen=*/false, kind);
 }
 
-ir::VariableOp findCounter(ModuleOp module, StringRef name) {
-  auto type = RankedTensorType::get({}, IntegerType::get(module.getContext(), 64));
+ir::VariableOp findCounter(ModuleOp module, StringRef name, Type element, double first, StringRef what) {
+  MLIRContext *context = module.getContext();
+  auto type = RankedTensorType::get({}, element ? element : IntegerType::get(context, 64));
   Operation *known = module.lookupSymbol(name);
   if (!known)
-    return declareVariable(module, module.getLoc(), name, type, zerosInitializer(module.getContext()),
+    return declareVariable(module, module.getLoc(), name, type, constantInitializer(context, first),
                            "counter");
   auto variable = dyn_cast<ir::VariableOp>(known);
   if (variable && variable.getType() == type && variable.getKind() == "counter")
     return variable;
-  known->emitOpError("is named @") << name << ", which is the name of a counter, a variable of type " << type;
+  known->emitOpError("is named @") << name << ", which is the name of " << what << ", a variable of type "
+                                   << type;
   return {};
 }
 
-ir::SpecAttr zerosInitializer(MLIRContext *context) {
-  return ir::SpecAttr::get(context, "zeros", DictionaryAttr::get(context));
+ir::SpecAttr constantInitializer(MLIRContext *context, double number) {
+  Builder builder(context);
+  if (number == 0)
+    return ir::SpecAttr::get(context, "zeros", builder.getDictionaryAttr({}));
+  NamedAttribute value = builder.getNamedAttr("value", builder.getF64FloatAttr(number));
+  return ir::SpecAttr::get(context, "constant", builder.getDictionaryAttr(value));
 }
 
 } // namespace gpuc

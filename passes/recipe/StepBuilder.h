@@ -64,11 +64,12 @@ private:
 ir::VariableOp declareVariable(mlir::ModuleOp module, mlir::Location location, llvm::StringRef name,
                                mlir::RankedTensorType type, ir::SpecAttr initializer, llvm::StringRef kind);
 
-/// The counter `name`, tensor<i64>, declared if the model has not done so; null after an error: another thing
-/// has its name.
-ir::VariableOp findCounter(mlir::ModuleOp module, llvm::StringRef name);
+/// The counter `name`, a scalar of i64 or `element`, declared, with `first` in it, if the model has not done
+/// so; null after an error: another thing has its name, which is that of `what`.
+ir::VariableOp findCounter(mlir::ModuleOp module, llvm::StringRef name, mlir::Type element = {},
+                           double first = 0, llvm::StringRef what = "a counter");
 
-/// The initializer `zeros`.
-ir::SpecAttr zerosInitializer(mlir::MLIRContext *context);
+/// The initializer of tensors that hold `number` everywhere.
+ir::SpecAttr constantInitializer(mlir::MLIRContext *context, double number);
 
 } // namespace gpuc

@@ -271,15 +271,8 @@ private:
   /// Declares `<variable>/<slot>`.
   ir::VariableOp addSlot(ir::VariableOp variable, const OptimizerSlot &slot) {
     return declareVariable(module_, variable.getLoc(), (variable.getSymName() + "/" + slot.name).str(),
-                           cast<RankedTensorType>(slot.type), initializerOf(slot), "optimizer");
-  }
-
-  ir::SpecAttr initializerOf(const OptimizerSlot &slot) {
-    if (slot.initial == 0)
-      return zerosInitializer(module_.getContext());
-    Builder &builder = entry_.builder();
-    NamedAttribute value = builder.getNamedAttr("value", builder.getF64FloatAttr(slot.initial));
-    return ir::SpecAttr::get(builder.getContext(), "constant", builder.getDictionaryAttr(value));
+                           cast<RankedTensorType>(slot.type),
+                           constantInitializer(module_.getContext(), slot.initial), "optimizer");
   }
 
   ModuleOp module_;
