@@ -12,20 +12,10 @@ namespace {
 
 /// "FILE:LINE:COLUMN: ", or the layer if all that is known is a name, or nothing.
 std::string prefixOf(Location location) {
-  std::string prefix;
-  location->walk([&](Location part) {
-    auto file = dyn_cast<FileLineColRange>(part);
-    if (!file)
-      return WalkResult::advance();
-    prefix = (file.getFilename().getValue() + ":" + Twine(file.getStartLine()) + ":" +
-              Twine(file.getStartColumn()) + ": ")
-                 .str();
-    return WalkResult::interrupt();
-  });
-  if (prefix.empty())
-    if (std::string layer = layerName(location); !layer.empty())
-      prefix = "layer " + layer + ": ";
-  return prefix;
+  if (std::string place = filePlace(location); !place.empty())
+    return place + ": ";
+  std::string layer = layerName(location);
+  return layer.empty() ? "" : "layer " + layer + ": ";
 }
 
 std::string textOf(Diagnostic &diagnostic) {

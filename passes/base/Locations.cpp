@@ -19,51 +19,51 @@ Location backwardOf(Location forward) { return isBackward(forward) ? forward : t
 
 Location partOf(Location whole, StringRef op) { return wholeOf(whole).empty() ? tagged(whole, op) : whole; }
 
-/// The first tag in the location for which `matches` holds, else "".
-static StringRef findTag(Location location, function_ref<bool(StringRef)> matches) {
-  StringRef found;
+/// What `textOf` gives for the first part of the location for which that is not empty; else "".
+static std::string findFirst(Location location, function_ref<std::string(Location)> textOf) {
+  std::string text;
   location->walk([&](Location part) {
-    auto fused = dyn_cast<FusedLoc>(part);
-    auto tag = fused ? dyn_cast_or_null<StringAttr>(fused.getMetadata()) : StringAttr();
-    if (!tag || !matches(tag.getValue()))
-      return WalkResult::advance();
-    found = tag.getValue();
-    return WalkResult::interrupt();
+    text = textOf(part);
+    return text.empty() ? WalkResult::advance() : WalkResult::interrupt();
   });
-  return found;
+  return text;
+}
+
+static std::string tagOf(Location part) {
+  auto fused = dyn_cast<FusedLoc>(part);
+  auto tag = fused ? dyn_cast_or_null<StringAttr>(fused.getMetadata()) : StringAttr();
+  return tag ? tag.str() : "";
 }
 
 bool isBackward(Location location) {
-  return !findTag(location, [](StringRef tag) { return tag == kBackward; }).empty();
+  return !findFirst(location, [](Location part) {
+            return tagOf(part) == kBackward ? kBackward.str() : "";
+          }).empty();
 }
 
 std::string wholeOf(Location location) {
-  return findTag(location, [](StringRef tag) { return tag != kBackward; }).str();
+  return findFirst(location, [](Location part) {
+    std::string tag = tagOf(part);
+    return tag == kBackward ? "" : tag;
+  });
 }
 
 std::string layerName(Location location) {
-  std::string name;
-  location->walk([&](Location part) {
+  return findFirst(location, [](Location part) {
     auto named = dyn_cast<NameLoc>(part);
-    if (!named)
-      return WalkResult::advance();
-    name = named.getName().str();
-    return WalkResult::interrupt();
+    return named ? named.getName().str() : "";
   });
-  return name;
 }
 
 std::string filePlace(Location location) {
-  std::string text;
-  location->walk([&](Location part) {
-    auto file = dyn_cast<FileLineColLoc>(part);
+  return findFirst(location, [](Location part) -> std::string {
+    auto file = dyn_cast<FileLineColRange>(part);
     if (!file)
-      return WalkResult::advance();
-    text =
-        (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" + Twine(file.getColumn())).str();
-    return WalkResult::interrupt();
+      return "";
+    return (file.getFilename().getValue() + ":" + Twine(file.getStartLine()) + ":" +
+            Twine(file.getStartColumn()))
+        .str();
   });
-  return text;
 }
 
 } // namespace gpuc

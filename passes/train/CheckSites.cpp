@@ -153,25 +153,11 @@ bool Guarded::isGuardedUse(OpOperand &use) const {
 // Who is to blame
 //===----------------------------------------------------------------------===//
 
-/// `model.mlir:12:5`, the first place in the location; empty if there is none.
-static std::string placeText(Location location) {
-  std::string text;
-  location->walk([&](Location part) {
-    auto place = dyn_cast<FileLineColLoc>(part);
-    if (!place)
-      return WalkResult::advance();
-    text = (place.getFilename().getValue() + ":" + Twine(place.getLine()) + ":" + Twine(place.getColumn()))
-               .str();
-    return WalkResult::interrupt();
-  });
-  return text;
-}
-
 ir::CheckAttr checkOf(Operation *op) {
   Location location = op->getLoc();
   std::string whole = wholeOf(location);
   StringRef name = whole.empty() ? op->getName().stripDialect() : StringRef(whole);
-  return ir::CheckAttr::get(op->getContext(), name, layerName(location), placeText(location),
+  return ir::CheckAttr::get(op->getContext(), name, layerName(location), filePlace(location),
                             isBackward(location));
 }
 
