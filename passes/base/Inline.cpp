@@ -18,6 +18,17 @@ ALWAYS_ENABLED_STATISTIC(clonedOps, "Ops cloned for calls");
 
 uint64_t inlinedOps() { return clonedOps; }
 
+llvm::SetVector<func::FuncOp> functionsIn(func::FuncOp function) {
+  llvm::SetVector<func::FuncOp> found;
+  if (function.isExternal())
+    return found;
+  if (auto uses = SymbolTable::getSymbolUses(&function.getBody()))
+    for (SymbolTable::SymbolUse use : *uses)
+      if (auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(function, use.getSymbolRef()))
+        found.insert(callee);
+  return found;
+}
+
 SmallVector<Value> cloneBody(OpBuilder &builder, func::FuncOp callee, ValueRange arguments) {
   Block &body = callee.getBody().front();
   IRMapping mapping;

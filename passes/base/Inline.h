@@ -3,8 +3,12 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace gpuc {
+
+/// The functions that a function names, to call them or take their gradient.
+llvm::SetVector<mlir::func::FuncOp> functionsIn(mlir::func::FuncOp function);
 
 /// Clones the body of `callee`, a function of one block, to where `builder` stands, with `arguments` for its
 /// own, and returns what it returns. Locations and attributes (the ids of random ops among them) are kept.

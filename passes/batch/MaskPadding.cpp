@@ -17,8 +17,6 @@
 #include "passes/base/Entries.h"
 #include "passes/base/Inline.h"
 
-#include "llvm/ADT/SetVector.h"
-
 namespace gpuc {
 #define GEN_PASS_DEF_MASKPADDINGPASS
 #include "passes/Passes.h.inc"
@@ -91,19 +89,9 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
     llvm::SetVector<func::FuncOp> functions;
     functions.insert(function);
     for (size_t next = 0; next < functions.size(); ++next) {
-      func::FuncOp current = functions[next];
-      if (!unmaskedLosses(current).empty())
+      if (!unmaskedLosses(functions[next]).empty())
         return true;
-      current.walk([&](Operation *op) {
-        FlatSymbolRefAttr callee;
-        if (auto call = dyn_cast<func::CallOp>(op))
-          callee = call.getCalleeAttr();
-        else if (auto gradient = dyn_cast<ir::GradientOp>(op))
-          callee = gradient.getCalleeAttr();
-        if (auto used =
-                callee ? SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, callee) : func::FuncOp())
-          functions.insert(used);
-      });
+      functions.insert_range(functionsIn(functions[next]));
     }
     return false;
   }

@@ -40,23 +40,9 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
   /// A function whose gradients are to be expanded once those in the functions that it uses are.
   struct Use {
     func::FuncOp function;
-    SmallVector<func::FuncOp> callees;
+    SmallVector<func::FuncOp, 0> callees;
     size_t next = 0;
   };
-
-  static Use useOf(func::FuncOp function, const SymbolTable &symbols) {
-    Use use{function, {}};
-    function.walk([&](Operation *op) {
-      StringRef callee;
-      if (auto call = dyn_cast<func::CallOp>(op))
-        callee = call.getCallee();
-      else if (auto gradient = dyn_cast<ir::GradientOp>(op))
-        callee = gradient.getCallee();
-      if (auto known = callee.empty() ? func::FuncOp() : symbols.lookup<func::FuncOp>(callee))
-        use.callees.push_back(known);
-    });
-    return use;
-  }
 
   /// Expands the gradients in `function`, after those in the functions that it uses. Those may use others, as
   /// deeply as there are functions, so this does not recurse.
@@ -68,7 +54,7 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
       if (!underway_.insert(next).second)
         return next.emitOpError("@") << next.getName()
                                      << " is used by itself: recursion has no end known when compiling";
-      uses.push_back(useOf(next, symbols));
+      uses.push_back({next, functionsIn(next).takeVector()});
       return success();
     };
     if (failed(begin(function)))

@@ -9,8 +9,7 @@
 
 #include "passes/Passes.h"
 #include "passes/base/Entries.h"
-
-#include "llvm/ADT/SetVector.h"
+#include "passes/base/Inline.h"
 
 namespace gpuc {
 #define GEN_PASS_DEF_FINDENTRIESPASS
@@ -52,18 +51,6 @@ class FindEntriesPass : public impl::FindEntriesPassBase<FindEntriesPass> {
                                << (function.isPublic() ? "only functions that it calls call it"
                                                        : "it is private, and no entry of the plan calls it; "
                                                          "a public function is an entry itself");
-  }
-
-  /// Those that the function names, to call them or take their gradient.
-  static Functions functionsIn(func::FuncOp function) {
-    Functions found;
-    if (function.isExternal())
-      return found;
-    if (auto uses = SymbolTable::getSymbolUses(&function.getBody()))
-      for (SymbolTable::SymbolUse use : *uses)
-        if (auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(function, use.getSymbolRef()))
-          found.insert(callee);
-    return found;
   }
 };
 
