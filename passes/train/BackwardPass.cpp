@@ -28,12 +28,7 @@ void BackwardPass::findVaried() {
   }
 }
 
-void BackwardPass::seed(Value value, Value cotangent) {
-  if (!varied_.contains(value))
-    return;
-  Value &sum = cotangents_[value];
-  sum = sum ? add(backwardOf(value.getLoc()), sum, cotangent) : cotangent;
-}
+void BackwardPass::seed(Value value, Value cotangent) { accumulate(value.getLoc(), {value}, {cotangent}); }
 
 LogicalResult BackwardPass::run() {
   SmallVector<Operation *> forward;
@@ -60,7 +55,7 @@ Value BackwardPass::ofVariable(StringRef variable) {
   Value sum;
   for (ir::ReadOp read : reads_[variable])
     if (Value cotangent = cotangents_.lookup(read.getResult()))
-      sum = sum ? add(backwardOf(read.getLoc()), sum, cotangent) : cotangent;
+      sum = add(read.getLoc(), sum, cotangent);
   return sum;
 }
 
@@ -83,7 +78,7 @@ LogicalResult BackwardPass::visit(Operation *op) {
     return op->emitOpError("has no derivative for these operands");
   if (failed(checkVJP(differentiable, given, computed, before)))
     return failure();
-  accumulate(op, llvm::to_vector(op->getOperands()), computed);
+  accumulate(op->getLoc(), llvm::to_vector(op->getOperands()), computed);
   return success();
 }
 
@@ -100,15 +95,15 @@ LogicalResult BackwardPass::visitScan(ir::ScanOp scan, ArrayRef<Value> given) {
     varied_.erase(old);
   }
   scan.erase();
-  accumulate(*stacking, operands, computed);
+  accumulate((*stacking)->getLoc(), operands, computed);
   return success();
 }
 
-void BackwardPass::accumulate(Operation *op, ArrayRef<Value> operands, ArrayRef<Value> computed) {
-  for (auto [operand, cotangent] : llvm::zip_equal(operands, computed))
-    if (cotangent && varied_.contains(operand)) {
-      Value &sum = cotangents_[operand];
-      sum = sum ? add(backwardOf(op->getLoc()), sum, cotangent) : cotangent;
+void BackwardPass::accumulate(Location forward, ArrayRef<Value> values, ArrayRef<Value> computed) {
+  for (auto [value, cotangent] : llvm::zip_equal(values, computed))
+    if (cotangent && varied_.contains(value)) {
+      Value &sum = cotangents_[value];
+      sum = add(forward, sum, cotangent);
     }
 }
 
@@ -139,8 +134,8 @@ LogicalResult BackwardPass::checkVJP(ir::DifferentiableOpInterface op, ArrayRef<
   return success();
 }
 
-Value BackwardPass::add(Location location, Value lhs, Value rhs) {
-  return ir::AddOp::create(builder_, location, lhs.getType(), lhs, rhs);
+Value BackwardPass::add(Location forward, Value sum, Value term) {
+  return sum ? ir::AddOp::create(builder_, backwardOf(forward), sum.getType(), sum, term).getResult() : term;
 }
 
 /// Erases the backward ops, all after `lastForward`, that no argument's and no variable's cotangent needs.

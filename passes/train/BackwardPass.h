@@ -48,9 +48,10 @@ private:
   mlir::LogicalResult visitScan(ir::ScanOp scan, llvm::ArrayRef<mlir::Value> given);
   mlir::LogicalResult checkVJP(ir::DifferentiableOpInterface op, llvm::ArrayRef<mlir::Value> given,
                                llvm::ArrayRef<mlir::Value> computed, mlir::Operation *before);
-  void accumulate(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands,
+  void accumulate(mlir::Location forward, llvm::ArrayRef<mlir::Value> values,
                   llvm::ArrayRef<mlir::Value> computed);
-  mlir::Value add(mlir::Location location, mlir::Value lhs, mlir::Value rhs);
+  /// `sum` may be null.
+  mlir::Value add(mlir::Location forward, mlir::Value sum, mlir::Value term);
   void eraseDead(mlir::Operation *lastForward);
 
   mlir::Block &block_;

@@ -31,6 +31,13 @@ namespace gpuc {
 
 using namespace mlir;
 
+/// Marks what varies with these arguments of the region.
+static void findVaried(BackwardPass &body, ir::ScanOp scan, const llvm::BitVector &varied) {
+  for (unsigned index : varied.set_bits())
+    body.differentiateBy(scan.getBlock().getArgument(index));
+  body.findVaried();
+}
+
 /// For each argument of the region whether it varies: a carried one does if its init does, or what an
 /// iteration hands on.
 static llvm::BitVector variedArguments(ir::ScanOp scan, VariesFn varies) {
@@ -41,9 +48,7 @@ static llvm::BitVector variedArguments(ir::ScanOp scan, VariesFn varies) {
   for (bool changed = true; changed;) {
     changed = false;
     BackwardPass body(scan.getBlock());
-    for (unsigned index : varied.set_bits())
-      body.differentiateBy(scan.getBlock().getArgument(index));
-    body.findVaried();
+    findVaried(body, scan, varied);
     for (auto [index, next] : llvm::enumerate(scan.getNextCarries()))
       if (!varied[firstCarry + index] && body.varies(next))
         varied[firstCarry + index] = changed = true;
@@ -54,9 +59,7 @@ static llvm::BitVector variedArguments(ir::ScanOp scan, VariesFn varies) {
 SmallVector<Value> variedResults(ir::ScanOp scan, VariesFn varies) {
   llvm::BitVector varied = variedArguments(scan, varies);
   BackwardPass body(scan.getBlock());
-  for (unsigned index : varied.set_bits())
-    body.differentiateBy(scan.getBlock().getArgument(index));
-  body.findVaried();
+  findVaried(body, scan, varied);
   SmallVector<Value> results;
   size_t firstCarry = scan.getInputs().size(), carries = scan.getInits().size();
   for (auto [index, yielded] : llvm::enumerate(scan.getBlock().getTerminator()->getOperands()))
@@ -75,10 +78,7 @@ namespace {
 struct Joint {
   Joint(ir::ScanOp scan, const llvm::BitVector &varied, const llvm::BitVector &active, ArrayRef<Value> given)
       : op(cast<ir::ScanOp>(OpBuilder(scan).clone(*scan))), forward(op), backward(op.getBlock()) {
-    Block &block = op.getBlock();
-    for (unsigned index : varied.set_bits())
-      backward.differentiateBy(block.getArgument(index));
-    backward.findVaried();
+    findVaried(backward, op, varied);
     auto scalar = RankedTensorType::get({}, backward.builder().getF32Type());
     marker = ir::ConstantOp::create(backward.builder(), scan.getLoc(), scalar, 0.0);
     for (auto [index, carry] : llvm::enumerate(forward.carries))
