@@ -3,11 +3,16 @@
 
 include "mlir/Pass/PassBase.td"
 
+/// Over a module, and makes ops of gpuc's dialect.
+class GpucPass<string argument> : Pass<argument, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::gpuc::ir::GpucDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Train step: from the model and its recipe to functions with everything explicit
 //===----------------------------------------------------------------------===//
 
-def SpecializeBatchPass : Pass<"gpuc-specialize-batch", "::mlir::ModuleOp"> {
+def SpecializeBatchPass : GpucPass<"gpuc-specialize-batch"> {
   let summary = "Bind the batch: every leading `?` becomes one number";
   let description = [{
     The number is the option's, else the recipe's. Afterwards the module has no `?`, and holds the number as its
@@ -27,10 +32,9 @@ def SpecializeBatchPass : Pass<"gpuc-specialize-batch", "::mlir::ModuleOp"> {
     Option<"batch", "batch", "int64_t", /*default=*/"0",
            "Rows of a batch, per rank and microbatch; 0 takes the recipe's">,
   ];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def FindEntriesPass : Pass<"gpuc-find-entries", "::mlir::ModuleOp"> {
+def FindEntriesPass : GpucPass<"gpuc-find-entries"> {
   let summary = "Find the functions of the model that are entries of the plan by themselves";
   let description = [{
     A public function that the recipe does not name, that is not `@predict`, and that nobody calls, gets the attribute
@@ -47,10 +51,9 @@ def FindEntriesPass : Pass<"gpuc-find-entries", "::mlir::ModuleOp"> {
         attributes {gpuc.entry} {
     ```
   }];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def CheckRangesPass : Pass<"gpuc-check-ranges", "::mlir::ModuleOp"> {
+def CheckRangesPass : GpucPass<"gpuc-check-ranges"> {
   let summary = "Refuse an index whose declared range is larger than what it names";
   let description = [{
     Changes nothing. `gpuc.range` of an argument says below which number its integers lie. Where such an argument, or a
@@ -65,10 +68,9 @@ def CheckRangesPass : Pass<"gpuc-check-ranges", "::mlir::ModuleOp"> {
       %sum, %count = gpuc.cross_entropy %logits, %labels : (tensor<?x10xf32>, tensor<?xi32>) -> …
     ```
   }];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def OverrideRecipePass : Pass<"gpuc-override-recipe", "::mlir::ModuleOp"> {
+def OverrideRecipePass : GpucPass<"gpuc-override-recipe"> {
   let summary = "Write the command line's wishes into the recipe";
   let description = [{
     Whatever follows reads the recipe alone. `entries` are KEY=VALUE;… with the recipe's keys; specs are written as on
@@ -98,10 +100,9 @@ def OverrideRecipePass : Pass<"gpuc-override-recipe", "::mlir::ModuleOp"> {
            "NAME[:key=value,…]: short for the entry of this name">,
     Option<"seed", "seed", "int64_t", /*default=*/"-1", "The plan's default seed; -1 keeps the recipe's">,
   ];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def MaskPaddingPass : Pass<"gpuc-mask-padding", "::mlir::ModuleOp"> {
+def MaskPaddingPass : GpucPass<"gpuc-mask-padding"> {
   let summary = "Let rows that hold no sample count nothing";
   let description = [{
     The last batch of a data set may be padded. The functions that the recipe names get an argument that says how many
@@ -124,10 +125,9 @@ def MaskPaddingPass : Pass<"gpuc-mask-padding", "::mlir::ModuleOp"> {
       %sum, %count = gpuc.cross_entropy %logits, %labels mask %mask : …
     ```
   }];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def FuseLinearLossesPass : Pass<"gpuc-fuse-linear-losses", "::mlir::ModuleOp"> {
+def FuseLinearLossesPass : GpucPass<"gpuc-fuse-linear-losses"> {
   let summary = "Make one op of a linear layer and the loss of its logits, so that they are never stored whole";
   let description = [{
     A `gpuc.cross_entropy` or `gpuc.accuracy` of a matmul with one matrix for all rows, with or without a bias that is
@@ -146,10 +146,9 @@ def FuseLinearLossesPass : Pass<"gpuc-fuse-linear-losses", "::mlir::ModuleOp"> {
     %sum, %count = gpuc.linear_cross_entropy %h, %w labels %labels : …
     ```
   }];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def MixedPrecisionPass : Pass<"gpuc-mixed-precision", "::mlir::ModuleOp"> {
+def MixedPrecisionPass : GpucPass<"gpuc-mixed-precision"> {
   let summary = "Compute the products of loss, accuracy and predict in bf16, f16 or tf32";
   let description = [{
     The recipe's `precision` is `f32`, which changes nothing, `bf16`, `fp16` or `tf32`. Each op has a class, as in PyTorch's
@@ -184,10 +183,9 @@ def MixedPrecisionPass : Pass<"gpuc-mixed-precision", "::mlir::ModuleOp"> {
     Option<"target", "target", "std::string", /*default=*/"\"host\"",
            "host[:CPU] or cuda:ARCHITECTURE: what has no units for the precision is refused">,
   ];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def DifferentiateLossPass : Pass<"gpuc-differentiate-loss", "::mlir::ModuleOp"> {
+def DifferentiateLossPass : GpucPass<"gpuc-differentiate-loss"> {
   let summary = "Add @gradients, the gradient of the recipe's loss by what is trained";
   let description = [{
     If the recipe has an optimizer, adds `@gradients`: the recipe's loss, or a slice's (see `gpuc-slice-batch`), and its
@@ -209,10 +207,9 @@ def DifferentiateLossPass : Pass<"gpuc-differentiate-loss", "::mlir::ModuleOp"> 
     }
     ```
   }];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def AutodiffPass : Pass<"gpuc-autodiff", "::mlir::ModuleOp"> {
+def AutodiffPass : GpucPass<"gpuc-autodiff"> {
   let summary = "Put forward and backward pass in the place of each gpuc.gradient";
   let description = [{
     Those inside of differentiated functions come first. A forward op keeps its location; what stands for it in the
@@ -248,10 +245,9 @@ def AutodiffPass : Pass<"gpuc-autodiff", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def SliceBatchPass : Pass<"gpuc-slice-batch", "::mlir::ModuleOp"> {
+def SliceBatchPass : GpucPass<"gpuc-slice-batch"> {
   let summary = "Let the host's threads take slices of a recurrent network's batch side by side";
   let description = [{
     A loop over time does little work in each command, and threads that share each of them wait for one another most of
@@ -283,10 +279,9 @@ def SliceBatchPass : Pass<"gpuc-slice-batch", "::mlir::ModuleOp"> {
     Option<"target", "target", "std::string", /*default=*/"\"host\"",
            "host[:CPU] or cuda:ARCHITECTURE, for which nothing is done">,
   ];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
+def ExpandRecipePass : GpucPass<"gpuc-expand-recipe"> {
   let summary = "Turn the recipe into @init, @train_step, @eval_step and @predict";
   let description = [{
     `@init` gives every variable its first value, drawn from `@seed`. `@train_step` holds forward and backward pass (from
@@ -347,10 +342,9 @@ def ExpandRecipePass : Pass<"gpuc-expand-recipe", "::mlir::ModuleOp"> {
   let options = [
     Option<"training", "training", "bool", /*default=*/"true", "Off, only what is run outside of training is made">,
   ];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def CheckNumericsPass : Pass<"gpuc-check-numerics", "::mlir::ModuleOp"> {
+def CheckNumericsPass : GpucPass<"gpuc-check-numerics"> {
   let summary = "Count what each op of @train_step makes of NaN and infinities";
   let description = [{
     Beside `@train_step` a copy of it, `@train_step_checks`, gives one result, `nonfinite` : tensor<n x i32>. Element i
@@ -387,14 +381,13 @@ def CheckNumericsPass : Pass<"gpuc-check-numerics", "::mlir::ModuleOp"> {
       …
     ```
   }];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
 //===----------------------------------------------------------------------===//
 // Kernels: what becomes one launch
 //===----------------------------------------------------------------------===//
 
-def DecomposePass : Pass<"gpuc-decompose", "::mlir::ModuleOp"> {
+def DecomposePass : GpucPass<"gpuc-decompose"> {
   let summary = "Replace composite ops by their definitions";
   let description = [{
     Repeats until no composite op is left but those that the target has kernels for: attention and its gradient in f32 and
@@ -416,10 +409,9 @@ def DecomposePass : Pass<"gpuc-decompose", "::mlir::ModuleOp"> {
     Option<"target", "target", "std::string", /*default=*/"\"\"",
            "host[:CPU] or cuda:ARCHITECTURE: what it has kernels for stays whole, too; none by default">,
   ];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def HoistFromScansPass : Pass<"gpuc-hoist-from-scans", "::mlir::ModuleOp"> {
+def HoistFromScansPass : GpucPass<"gpuc-hoist-from-scans"> {
   let summary = "Do before or behind a loop what need not be done in each of its iterations";
   let description = [{
     What depends on captures alone is computed once. Products of an input, or of what an output needs, with a capture
@@ -444,10 +436,9 @@ def HoistFromScansPass : Pass<"gpuc-hoist-from-scans", "::mlir::ModuleOp"> {
     %dw = gpuc.matmul transpose %0, %1 : (tensor<256x16xf32>, tensor<256x16xf32>) -> tensor<16x16xf32>
     ```
   }];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def LayoutPass : Pass<"gpuc-layout", "::mlir::ModuleOp"> {
+def LayoutPass : GpucPass<"gpuc-layout"> {
   let summary = "Give convolutions the layout, and products the extents, that the target multiplies fastest";
   let description = [{
     Of a GPU's tensor cores: they multiply f16, bf16, and f32 that is marked `gpuc.tf32`. The host's kernels read
@@ -485,10 +476,9 @@ def LayoutPass : Pass<"gpuc-layout", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"host\"", "host[:CPU] or cuda:ARCHITECTURE">,
   ];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def EpiloguesPass : Pass<"gpuc-epilogues", "::mlir::ModuleOp"> {
+def EpiloguesPass : GpucPass<"gpuc-epilogues"> {
   let summary = "Put what follows each element of a product beside it";
   let description = [{
     A bias that is added to a product, a relu of it: libraries do these to the elements that they have just summed up.
@@ -520,10 +510,9 @@ def EpiloguesPass : Pass<"gpuc-epilogues", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"host\"", "host[:CPU] or cuda:ARCHITECTURE: whose libraries">,
   ];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def JoinChecksPass : Pass<"gpuc-join-checks", "::mlir::ModuleOp"> {
+def JoinChecksPass : GpucPass<"gpuc-join-checks"> {
   let summary = "Put the copy that counts NaN and infinities into the step";
   let description = [{
     What `gpuc-check-numerics` made beside `@train_step` stands at the step's front afterwards, and its result `nonfinite`
@@ -551,10 +540,9 @@ def JoinChecksPass : Pass<"gpuc-join-checks", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
-def FusePass : Pass<"gpuc-fuse", "::mlir::ModuleOp"> {
+def FusePass : GpucPass<"gpuc-fuse"> {
   let summary = "Gather ops into kernels";
   let description = [{
     Afterwards every op that a kernel computes stands in a `gpuc.fused`, named after the layer and the ops that it came
@@ -590,7 +578,6 @@ def FusePass : Pass<"gpuc-fuse", "::mlir::ModuleOp"> {
     Option<"target", "target", "std::string", /*default=*/"\"host\"",
            "host[:CPU] or cuda:ARCHITECTURE: what costs are those of">,
   ];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
 //===----------------------------------------------------------------------===//
@@ -731,7 +718,7 @@ def AssignStreamsPass : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
   }];
 }
 
-def GroupLaunchesPass : Pass<"plan-group-launches", "::mlir::ModuleOp"> {
+def GroupLaunchesPass : GpucPass<"plan-group-launches"> {
   let summary = "Make one launch of the optimizer's updates, and one of the norms of the gradients";
   let description = [{
     Three kinds of launches of a program's main stream are grouped, each launch with those of its kind that wait for
@@ -766,7 +753,6 @@ def GroupLaunchesPass : Pass<"plan-group-launches", "::mlir::ModuleOp"> {
     Option<"mostOperands", "most-operands", "int64_t", "0", "Buffers that a launch takes; 0: as many as the target's does">,
     Option<"mostBytes", "most-bytes", "int64_t", "0", "Bytes of the buffers of a launch that may join a group; 0: what suits the target">,
   ];
-  let dependentDialects = ["::gpuc::ir::GpucDialect"];
 }
 
 def PlaceBuffersPass : Pass<"plan-place-buffers", "::mlir::ModuleOp"> {
