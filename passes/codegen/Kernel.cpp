@@ -4,7 +4,6 @@
 
 #include "dialects/gpuc/Windows.h"
 #include "passes/codegen/Codegen.h"
-#include "passes/codegen/Pointwise.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -153,20 +152,30 @@ class AccessCollector {
 public:
   using OnRead = llvm::function_ref<void(BlockArgument, const Index &)>;
 
-  AccessCollector(const Kernel &kernel, SmallVectorImpl<Access> &accesses, OnRead onRead = {})
-      : kernel_(kernel), space_(kernel.space()), accesses_(accesses), onRead_(onRead) {}
+  /// Of all operands and results.
+  explicit AccessCollector(const Kernel &kernel, OnRead onRead = {})
+      : kernel_(kernel), space_(kernel.space()), onRead_(onRead) {
+    for (auto &[operand, index] : rootOperands(kernel))
+      collect(operand, index);
+    for (Value yield : kernel.yields()) {
+      const Index &index = kernel.indexOf(yield);
+      collect(yield, index);
+      coordinateAsNumber(linearAddress(index, shapeOf(yield), space_));
+    }
+  }
 
-  void collect(Value value, const Index &index);
   bool staysInItsRow() const { return staysInItsRow_; }
-  void coordinateAsNumber(const Affine &affine) { accesses_.push_back({Value(), affine}); }
+  SmallVector<Access> take() { return std::move(accesses_); }
 
 private:
+  void collect(Value value, const Index &index);
   void collectConcat(ConcatOp op, Index at);
   void collectPad(PadOp op, Index at);
   void collectUpdate(DynamicUpdateSliceOp op, const Index &index);
   void collectGather(GatherOp op, const Index &index);
   void collectPool(Operation *op, const Index &index);
   void collectLeaf(Value leaf, const Index &index);
+  void coordinateAsNumber(const Affine &affine) { accesses_.push_back({Value(), affine}); }
 
   Affine unknown() const {
     Affine result = constantAffine(0, space_);
@@ -181,7 +190,7 @@ private:
 
   const Kernel &kernel_;
   size_t space_;
-  SmallVectorImpl<Access> &accesses_;
+  SmallVector<Access> accesses_;
   OnRead onRead_;
   llvm::DenseMap<Value, SmallVector<Index, 1>> seen_;
   bool staysInItsRow_ = true;
@@ -313,34 +322,12 @@ SmallVector<std::pair<Value, Index>, 1> rootOperands(const Kernel &kernel) {
           std::make_pair(Value(scatter.getUpdates()), updates)};
 }
 
-static void collectAll(AccessCollector &collector, const Kernel &kernel) {
-  for (auto &[operand, index] : rootOperands(kernel))
-    collector.collect(operand, index);
-  for (Value yield : kernel.yields()) {
-    const Index &index = kernel.indexOf(yield);
-    collector.collect(yield, index);
-    collector.coordinateAsNumber(linearAddress(index, shapeOf(yield), kernel.space()));
-  }
-}
-
-SmallVector<Access> allAccesses(const Kernel &kernel) {
-  SmallVector<Access> accesses;
-  AccessCollector collector(kernel, accesses);
-  collectAll(collector, kernel);
-  return accesses;
-}
+SmallVector<Access> allAccesses(const Kernel &kernel) { return AccessCollector(kernel).take(); }
 
 void forEachRead(const Kernel &kernel, llvm::function_ref<void(BlockArgument, const Index &)> onRead) {
-  SmallVector<Access> accesses;
-  AccessCollector collector(kernel, accesses, onRead);
-  collectAll(collector, kernel);
+  (void)AccessCollector(kernel, onRead);
 }
 
-bool staysInItsRow(const Kernel &kernel) {
-  SmallVector<Access> accesses;
-  AccessCollector collector(kernel, accesses);
-  collectAll(collector, kernel);
-  return collector.staysInItsRow();
-}
+bool staysInItsRow(const Kernel &kernel) { return AccessCollector(kernel).staysInItsRow(); }
 
 } // namespace gpuc::codegen

@@ -77,7 +77,6 @@ public:
 
   Expr number(int64_t value) { return constantInt(builder_, builder_.getI32Type(), value); }
   Expr real(double value) { return constant(builder_, builder_.getF32Type(), value); }
-  mlir::ImplicitLocOpBuilder &builder() { return builder_; }
 
 private:
   static int64_t paddedWidth(int64_t width) { return llvm::divideCeil(width, side) * side; }

@@ -24,22 +24,10 @@ using namespace mlir;
 
 namespace gpuc::codegen {
 
-static LogicalResult lowerLoops(gpu::GPUModuleOp module) {
-  RewritePatternSet patterns(module.getContext());
-  populateSCFToControlFlowConversionPatterns(patterns);
+/// Rewrites what is of the dialect, and leaves the rest as it is.
+template <typename Dialect> static LogicalResult lower(gpu::GPUModuleOp module, RewritePatternSet patterns) {
   ConversionTarget target(*module.getContext());
-  target.addIllegalDialect<scf::SCFDialect>();
-  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  return applyPartialConversion(module, target, std::move(patterns));
-}
-
-/// By itself and first: the patterns for gpu ops would turn math into calls of libdevice.
-static LogicalResult lowerMath(gpu::GPUModuleOp module) {
-  LLVMTypeConverter types(module.getContext());
-  RewritePatternSet patterns(module.getContext());
-  populateMathToLLVMConversionPatterns(types, patterns);
-  ConversionTarget target(*module.getContext());
-  target.addIllegalDialect<math::MathDialect>();
+  target.addIllegalDialect<Dialect>();
   target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
   return applyPartialConversion(module, target, std::move(patterns));
 }
@@ -58,11 +46,15 @@ static void passOperandsAsArray(gpu::GPUModuleOp module) {
 }
 
 LogicalResult lowerToNvvm(gpu::GPUModuleOp module) {
-  if (failed(lowerLoops(module)) || failed(lowerMath(module)))
-    return failure();
   MLIRContext *context = module.getContext();
-  LowerToLLVMOptions options(context);
-  LLVMTypeConverter types(context, options);
+  LLVMTypeConverter types(context);
+  RewritePatternSet ofLoops(context), ofMath(context);
+  populateSCFToControlFlowConversionPatterns(ofLoops);
+  populateMathToLLVMConversionPatterns(types, ofMath);
+  // Math by itself and first: the patterns for gpu ops would turn it into calls of libdevice.
+  if (failed(lower<scf::SCFDialect>(module, std::move(ofLoops))) ||
+      failed(lower<math::MathDialect>(module, std::move(ofMath))))
+    return failure();
   configureGpuToNVVMTypeConverter(types);
   RewritePatternSet patterns(context);
   arith::populateArithToLLVMConversionPatterns(types, patterns);

@@ -7,10 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/codegen/KernelText.h"
-#include "passes/codegen/host/HostEntries.h"
+#include "passes/codegen/Loops.h"
 #include "passes/codegen/host/HostKernel.h"
 #include "passes/codegen/host/HostObjects.h"
 #include "passes/codegen/host/HostSegments.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -22,6 +26,60 @@ static FailureOr<HostCode> fail(Location location, const Twine &message) {
   emitError(location) << message;
   return failure();
 }
+
+//===----------------------------------------------------------------------===//
+// Functions that hand on parameters
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Functions `entry(ptr operands, i64 begin, i64 end)` that call `implementation` with one argument more, a
+/// table of numbers. A kernel whose code is another's but for such numbers is a jump of two instructions.
+class HostEntries {
+public:
+  /// The entry's symbol; the same for the same implementation and parameters.
+  std::string add(const std::string &implementation, const std::vector<int64_t> &parameters);
+  bool empty() const { return symbols_.empty(); }
+  OwningOpRef<ModuleOp> emit(MLIRContext *context) const;
+
+private:
+  std::map<std::string, std::map<std::vector<int64_t>, std::string>> symbols_; ///< Of each implementation.
+};
+} // namespace
+
+std::string HostEntries::add(const std::string &implementation, const std::vector<int64_t> &parameters) {
+  auto &entries = symbols_[implementation];
+  auto [entry, isNew] = entries.try_emplace(parameters);
+  if (isNew)
+    entry->second = implementation + "_" + std::to_string(entries.size());
+  return entry->second;
+}
+
+OwningOpRef<ModuleOp> HostEntries::emit(MLIRContext *context) const {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(context));
+  OpBuilder globals = OpBuilder::atBlockEnd(module->getBody());
+  ImplicitLocOpBuilder builder(module->getLoc(), context);
+  Type pointer = LLVM::LLVMPointerType::get(context), integer = builder.getI64Type();
+  Type nothing = LLVM::LLVMVoidType::get(context);
+  auto entryType = LLVM::LLVMFunctionType::get(nothing, {pointer, integer, integer});
+  auto implementationType = LLVM::LLVMFunctionType::get(nothing, {pointer, integer, integer, pointer});
+  for (const auto &[implementation, entries] : symbols_) {
+    auto callee = LLVM::LLVMFuncOp::create(globals, module->getLoc(), implementation, implementationType);
+    for (const auto &[parameters, symbol] : entries) {
+      auto entry = LLVM::LLVMFuncOp::create(globals, module->getLoc(), symbol, entryType);
+      builder.setInsertionPointToStart(entry.addEntryBlock(builder));
+      SmallVector<Value> arguments(entry.getArguments());
+      arguments.push_back(emitNumbers(builder, globals, symbol + ".parameters", parameters));
+      auto call = LLVM::CallOp::create(builder, callee, arguments);
+      call.setTailCallKind(LLVM::TailCallKind::Tail); // a jump
+      LLVM::ReturnOp::create(builder, ValueRange());
+    }
+  }
+  return module;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
 
 namespace {
 /// Collects kernels, each body once.

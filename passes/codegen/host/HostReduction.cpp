@@ -36,13 +36,17 @@ static State repeat(const State &state, unsigned copies) {
   return result;
 }
 
-/// Merges `copies` states that lie one after another, copy by copy.
+/// One of `copies` states that lie one after another.
+static State copyOf(const State &all, unsigned copies, unsigned copy) {
+  size_t size = all.size() / copies;
+  return State(ArrayRef(all).slice(copy * size, size));
+}
+
+/// Merges two lists of so many states, copy by copy.
 static State mergeCopies(Folds &folds, const State &a, const State &b, unsigned copies) {
   State result;
-  size_t size = a.size() / copies;
   for (unsigned copy = 0; copy < copies; ++copy)
-    result.append(folds.merge(State(ArrayRef(a).slice(copy * size, size)),
-                              State(ArrayRef(b).slice(copy * size, size))));
+    result.append(folds.merge(copyOf(a, copies, copy), copyOf(b, copies, copy)));
   return result;
 }
 
@@ -100,9 +104,8 @@ State HostKernelEmitter::foldAlongLanes(Folds &folds) {
                           return mergeCopies(folds, carried, elements, copies);
                         });
   SmallVector<State> partials;
-  size_t size = state.size() / copies;
   for (unsigned copy = 0; copy < copies; ++copy)
-    partials.push_back(State(ArrayRef(state).slice(copy * size, size)));
+    partials.push_back(copyOf(state, copies, copy));
   for (int64_t first = whole, copy = 0; first < extent; first += lanes, ++copy) {
     Expr mask = first + lanes <= extent ? Expr() : maskBelow(builder_, index(extent - first), lanes);
     partials[copy % copies] =
@@ -203,10 +206,9 @@ void HostKernelEmitter::emitColumns() {
       }
       return elements;
     });
-    size_t size = state.size() / copies;
     for (unsigned copy = 0; copy < copies; ++copy) {
       standAt(first, copy);
-      folds.bind(State(ArrayRef(state).slice(copy * size, size)));
+      folds.bind(copyOf(state, copies, copy));
       emitResults(kernel_.resultNumbers(/*wholeRows=*/false));
     }
     return State();
