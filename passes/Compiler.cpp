@@ -8,6 +8,7 @@
 #include "passes/ModuleText.h"
 #include "passes/Passes.h"
 #include "passes/SourcePlaces.h"
+#include "passes/base/Entries.h"
 #include "passes/base/Target.h"
 #include "passes/base/TensorSizes.h"
 #include "passes/codegen/KernelCache.h"
@@ -32,8 +33,7 @@ Stage stageOf(ModuleOp module) {
     return Stage::commands;
   if (module->hasAttr(kFusedForAttr))
     return Stage::trainStep;
-  bool expanded = module.getOps<ir::RecipeOp>().empty() && module.lookupSymbol("init");
-  return expanded ? Stage::expanded : Stage::model;
+  return isExpanded(module) ? Stage::expanded : Stage::model;
 }
 
 namespace {

@@ -78,16 +78,13 @@ template <typename Op> static bool fits(Op op, int64_t mostWidth) {
          std::isfinite(op.getScaleOrDefault()) && (mayDrop || op.getDropout().isZero());
 }
 
-template <typename Op> static bool fitsHost(Op op) {
-  Type element = getElementTypeOrSelf(op.getQuery());
-  return (element.isF32() || element.isF64()) && fits(op, kMostAttentionWidth);
-}
-
 bool hasHostAttention(Operation *op) {
-  if (auto attention = dyn_cast<ir::AttentionOp>(op))
-    return fitsHost(attention);
-  auto gradient = dyn_cast<ir::AttentionGradientOp>(op);
-  return gradient && fitsHost(gradient);
+  return TypeSwitch<Operation *, bool>(op)
+      .Case<ir::AttentionOp, ir::AttentionGradientOp>([](auto attention) {
+        Type element = getElementTypeOrSelf(attention.getQuery());
+        return (element.isF32() || element.isF64()) && fits(attention, kMostAttentionWidth);
+      })
+      .Default(false);
 }
 
 /// A block of threads takes at least one tile; a grid holds so many.
@@ -113,10 +110,10 @@ bool hasCudaAttention(Operation *op) {
 }
 
 bool dropsByCounters(Operation *op) {
-  if (auto attention = dyn_cast<ir::AttentionOp>(op))
-    return !attention.getDropout().isZero();
-  auto gradient = dyn_cast<ir::AttentionGradientOp>(op);
-  return gradient && !gradient.getDropout().isZero();
+  return TypeSwitch<Operation *, bool>(op)
+      .Case<ir::AttentionOp, ir::AttentionGradientOp>(
+          [](auto attention) { return !attention.getDropout().isZero(); })
+      .Default(false);
 }
 
 //===----------------------------------------------------------------------===//

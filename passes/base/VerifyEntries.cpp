@@ -35,12 +35,9 @@ private:
     if (!function.isPublic() && !function->hasAttr(kChecksOfAttr))
       return blame_.report(function.getLoc(), name + ", which is no entry", "gpuc-expand-recipe");
     const std::string place = " in " + name;
-    bool holds = true;
-    function.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      holds = succeeded(verify(op, place));
-      return holds ? WalkResult::advance() : WalkResult::interrupt();
-    });
-    return success(holds && succeeded(verifyAssigns(function)));
+    auto walked =
+        function.walk<WalkOrder::PreOrder>([&](Operation *op) { return WalkResult(verify(op, place)); });
+    return success(!walked.wasInterrupted() && succeeded(verifyAssigns(function)));
   }
 
   LogicalResult verify(Operation *op, const std::string &place) {

@@ -28,7 +28,6 @@
 #include "passes/kernels/FuseClusters.h"
 #include "passes/kernels/FuseCost.h"
 
-#include "dialects/gpuc/ScanParts.h"
 #include "passes/Passes.h"
 #include "passes/base/AttentionViews.h"
 #include "passes/base/Target.h"

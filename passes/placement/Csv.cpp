@@ -14,6 +14,12 @@ constexpr std::string_view kColumnNames[] = {"id", "lower", "upper", "size", "of
 
 std::string_view nameOf(CsvColumn column) { return kColumnNames[static_cast<size_t>(column)]; }
 
+/// Where the number of a column stands; not of the id and of the offset.
+int64_t Buffer::* memberOf(CsvColumn column) {
+  constexpr int64_t Buffer::* kMembers[] = {nullptr, &Buffer::lower, &Buffer::upper, &Buffer::size};
+  return kMembers[static_cast<size_t>(column)];
+}
+
 bool has(const std::vector<CsvColumn>& columns, CsvColumn column) {
   return std::find(columns.begin(), columns.end(), column) != columns.end();
 }
@@ -91,10 +97,7 @@ Result<Buffer> parseRow(std::string_view line, const std::vector<CsvColumn>& col
       buffer.id = fields[i];
       continue;
     }
-    GPUC_ASSIGN_OR_RETURN(int64_t number, parseNumber(columns[i], fields[i]));
-    if (columns[i] == CsvColumn::kLower) buffer.lower = number;
-    if (columns[i] == CsvColumn::kUpper) buffer.upper = number;
-    if (columns[i] == CsvColumn::kSize) buffer.size = number;
+    GPUC_ASSIGN_OR_RETURN(buffer.*memberOf(columns[i]), parseNumber(columns[i], fields[i]));
   }
   if (buffer.id.empty()) return Status::error("the id is empty");
   return buffer;
@@ -144,19 +147,8 @@ std::string quoteIfNeeded(const std::string& field) {
 }
 
 std::string fieldText(CsvColumn column, const Buffer& buffer, int64_t offset) {
-  switch (column) {
-    case CsvColumn::kId:
-      return quoteIfNeeded(buffer.id);
-    case CsvColumn::kLower:
-      return std::to_string(buffer.lower);
-    case CsvColumn::kUpper:
-      return std::to_string(buffer.upper);
-    case CsvColumn::kSize:
-      return std::to_string(buffer.size);
-    case CsvColumn::kOffset:
-      return std::to_string(offset);
-  }
-  return "";
+  if (column == CsvColumn::kId) return quoteIfNeeded(buffer.id);
+  return std::to_string(column == CsvColumn::kOffset ? offset : buffer.*memberOf(column));
 }
 
 }  // namespace
