@@ -38,8 +38,8 @@ def Gpuc_Dialect : Dialect {
 
     Each constraint has such a label, which stands in the error message too.
 
-    **A loss is a pair** `(sum, count)`, both `tensor<f32>` or `tensor<f64>`: the recipe divides once, by the count over all microbatches and
-    ranks.
+    **A loss is a pair** `(sum, count)`, both `tensor<f32>` or `tensor<f64>`: the recipe divides once, by the count over all
+    microbatches and ranks.
   }];
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::mlir::func::FuncDialect"];

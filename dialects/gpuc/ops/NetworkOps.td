@@ -3,7 +3,8 @@
 
 include "dialects/gpuc/GpucOpBase.td"
 
-class Gpuc_AlongDim<string mnemonic> : Gpuc_PureOp<mnemonic, [SameTensorTypes, SameOperandsAndResultType, Differentiable, Composite], ["getFlops"]> {
+class Gpuc_AlongDim<string mnemonic>
+    : Gpuc_PureOp<mnemonic, [SameTensorTypes, SameOperandsAndResultType, Differentiable, Composite], ["getFlops"]> {
   let arguments = (ins Gpuc_FloatTensor:$operand, I64Attr:$dim);
   let results = (outs Gpuc_FloatTensor:$result);
   let assemblyFormat = "$operand `dim` $dim attr-dict `:` type($result)";

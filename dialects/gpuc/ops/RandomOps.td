@@ -57,7 +57,9 @@ def RandomNormalOp : Gpuc_PureOp<"random_normal", [Random, Composite]> {
   }];
   let arguments = (ins Gpuc_IndexTensor:$seed, Gpuc_IndexTensor:$step, I64Attr:$id, F64Attr:$mean, F64Attr:$deviation);
   let results = (outs Gpuc_FloatTensor:$result);
-  let assemblyFormat = "`seed` $seed `step` $step `id` $id `mean` $mean `deviation` $deviation attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    `seed` $seed `step` $step `id` $id `mean` $mean `deviation` $deviation attr-dict `:` functional-type(operands, results)
+  }];
   let hasVerifier = 1;
 }
 

@@ -80,7 +80,8 @@ def GradientOp : Gpuc_Op<"gradient", [DeclareOpInterfaceMethods<SymbolUserOpInte
     - (gradient_C8) seed is of the type of the first result.
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Gpuc_Tensor>:$inputs, Optional<Gpuc_FloatTensor>:$seed,
-                       OptionalAttr<DenseI64ArrayAttr>:$arguments, OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "variables">>:$variables);
+                       OptionalAttr<DenseI64ArrayAttr>:$arguments,
+                       OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "variables">>:$variables);
   let results = (outs Variadic<Gpuc_Tensor>:$outputs);
   let assemblyFormat = [{
     $callee `(` $inputs `)` (`seed` $seed^ `:` type($seed))? `wrt` (`arguments` $arguments^)? ($variables^)? attr-dict `:`
