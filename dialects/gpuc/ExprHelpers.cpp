@@ -10,6 +10,10 @@ Type wideElement(Type element) {
   return element.getIntOrFloatBitWidth() < 32 ? Float32Type::get(element.getContext()) : element;
 }
 
+RankedTensorType wideType(Value operand, ArrayRef<int64_t> shape) {
+  return RankedTensorType::get(shape, wideElement(tensorType(operand).getElementType()));
+}
+
 bool isBroadcastable(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   return from.size() <= to.size() &&
          llvm::all_of(llvm::zip_equal(from, to.take_back(from.size())), [](auto extents) {

@@ -11,6 +11,9 @@ namespace gpuc::ir {
 /// The type that an op computes in which promises f32 for f16 and bf16.
 mlir::Type wideElement(mlir::Type element);
 
+/// A tensor of `shape` with that element type, of an operand's.
+mlir::RankedTensorType wideType(mlir::Value operand, llvm::ArrayRef<int64_t> shape);
+
 /// x in that type.
 inline Expr widen(Expr x) { return cast(x, wideElement(x.elementType())); }
 

@@ -67,6 +67,11 @@ int64_t elementCount(Type type) {
   return count;
 }
 
+int64_t rowCount(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getRank() == 0 ? 1 : tensor.getShape().front();
+}
+
 int64_t elementBytes(Type element) { return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8); }
 
 int64_t sizeInBytes(Type tensor) {

@@ -12,6 +12,9 @@ bool hasStaticOrBatchShape(mlir::Type type);
 /// Elements of a tensor; the batch counts as one.
 int64_t elementCount(mlir::Type tensor);
 
+/// The first extent of a tensor; of a scalar 1.
+int64_t rowCount(mlir::Type tensor);
+
 /// Bytes of a tensor with static shape; i1 takes a byte.
 int64_t sizeInBytes(mlir::Type tensor);
 

@@ -16,7 +16,8 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents,
            "::llvm::SmallVectorImpl<::mlir::Value> &":$operandCotangents)>,
     InterfaceMethod<"The operands and results that the VJP reads: what must be kept, or recomputed, until then.",
-      "::llvm::SmallVector<::mlir::Value>", "getResiduals", (ins)>,
+      "::llvm::SmallVector<::mlir::Value>", "getResiduals", (ins), [{}],
+      [{ return ::llvm::SmallVector<::mlir::Value>($_op->getOperands()); }]>,
   ];
 }
 
@@ -90,7 +91,8 @@ def LossOpInterface : OpInterface<"LossOpInterface"> {
     InterfaceMethod<"The mask, or null.", "::mlir::Value", "getRowMask", (ins), [{}], [{ return $_op.getMask(); }]>,
     InterfaceMethod<"Masks rows out.", "void", "setRowMask", (ins "::mlir::Value":$mask), [{}],
                     [{ $_op.getMaskMutable().assign(mask); }]>,
-    InterfaceMethod<"How many rows a mask has.", "int64_t", "getRows", (ins)>,
+    InterfaceMethod<"How many rows a mask has: those of the first operand.", "int64_t", "getRows", (ins), [{}],
+                    [{ return ::gpuc::ir::rowCount($_op->getOperand(0).getType()); }]>,
   ];
 }
 

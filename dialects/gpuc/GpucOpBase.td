@@ -16,9 +16,13 @@ class Gpuc_PureOp<string mnemonic, list<Trait> traits = [], list<string> costs =
 
 /// An op that moves elements and computes nothing.
 class Gpuc_ShapeOp<string mnemonic, list<Trait> traits = [], list<string> costs = []>
-    : Gpuc_PureOp<mnemonic, traits, costs # ["getFlops"]>;
+    : Gpuc_PureOp<mnemonic, traits, costs # ["getFlops"]> {
+  let extraClassDefinition = "int64_t $cppClass::getFlops() { return 0; }";
+}
 
-def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
+def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface, ["getResiduals"]>;
+/// The VJP reads the operands, all of them.
+def DifferentiableByOperands : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 def Composite : DeclareOpInterfaceMethods<CompositeOpInterface>;
 
 /// The op, or its definition, multiplies matrices.

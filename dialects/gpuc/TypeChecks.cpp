@@ -93,8 +93,7 @@ FailureOr<int64_t> reducedCount(Operation *op, Value operand, ArrayRef<int64_t> 
 
 FailureOr<RankedTensorType> inferGatherType(std::optional<Location> location, StringRef op, Value operand,
                                             Value indices, int64_t dim) {
-  StringRef prefix = op.drop_front(op.find('.') + 1);
-  if (failed(checkDim(location, op, (prefix + "_C1").str(), dim, operand.getType())))
+  if (failed(checkDim(location, op, labelOf(op, 1), dim, operand.getType())))
     return failure();
   ArrayRef<int64_t> shape = shapeOf(operand);
   Shape result(shape.take_front(dim));
@@ -104,7 +103,7 @@ FailureOr<RankedTensorType> inferGatherType(std::optional<Location> location, St
   if (ShapedType::isDynamic(shape[dim]) || !hasStaticOrBatchShape(type))
     return emitOptionalError(
         location, "'", op, "' op the batch must stay the leading dimension and cannot be indexed: operand ",
-        operand.getType(), ", indices ", indices.getType(), ", dim ", dim, " [", prefix, "_C2]");
+        operand.getType(), ", indices ", indices.getType(), ", dim ", dim, " [", labelOf(op, 2), "]");
   return type;
 }
 

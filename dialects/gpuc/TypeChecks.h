@@ -26,6 +26,11 @@ mlir::LogicalResult emitTypeError(std::optional<mlir::Location> location, Args &
   return mlir::emitOptionalError(location, "'", Op::getOperationName(), "' op ", std::forward<Args>(args)...);
 }
 
+/// The label that constraint `number` of an op has in its description: "layer_norm_C1".
+inline std::string labelOf(llvm::StringRef op, int number) {
+  return (op.split('.').second + "_C" + llvm::Twine(number)).str();
+}
+
 /// The extent as types are written: a number, or `?` for the batch.
 std::string extentText(int64_t extent);
 

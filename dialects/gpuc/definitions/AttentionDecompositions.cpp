@@ -190,8 +190,6 @@ SmallVector<Value> AttentionGradientOp::decompose(OpBuilder &builder) {
   return cotangents;
 }
 
-SmallVector<Value> AttentionGradientOp::getResiduals() { return SmallVector<Value>(getOperands()); }
-
 LogicalResult AttentionGradientOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
                                             SmallVectorImpl<Value> &operandCotangents) {
   if (llvm::any_of(cotangents, [](Value value) { return value != nullptr; }))

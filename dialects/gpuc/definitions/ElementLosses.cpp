@@ -42,13 +42,6 @@ struct Pairs {
 };
 } // namespace
 
-template <typename Op> static SmallVector<Value> residualsOf(Op op) {
-  SmallVector<Value> values{op.getPrediction(), op.getTarget()};
-  if (op.getMask())
-    values.push_back(op.getMask());
-  return values;
-}
-
 //===----------------------------------------------------------------------===//
 // Functions of the difference
 //===----------------------------------------------------------------------===//
@@ -60,7 +53,6 @@ template <typename Op> static SmallVector<Value> residualsOf(Op op) {
     Expr d = pairs.prediction - pairs.target;                                                                \
     return pairs.sumCounted(VALUE);                                                                          \
   }                                                                                                          \
-  SmallVector<Value> OP::getResiduals() { return residualsOf(*this); }                                       \
   LogicalResult OP::buildVJP(OpBuilder &builder, ValueRange cotangents,                                      \
                              SmallVectorImpl<Value> &operandCotangents) {                                    \
     operandCotangents.append((*this)->getNumOperands(), Value());                                            \
@@ -113,13 +105,6 @@ SmallVector<Value> BceWithLogitsOp::decompose(OpBuilder &builder) {
   Pairs pairs(builder, *this);
   Expr x = pairs.prediction, t = pairs.target, p = positiveWeight(*this, pairs);
   return pairs.sumCounted((1 - t) * x + timesFactor(softplusOfNegative(x), p, t));
-}
-
-SmallVector<Value> BceWithLogitsOp::getResiduals() {
-  SmallVector<Value> values = residualsOf(*this);
-  if (getPositiveWeight())
-    values.push_back(getPositiveWeight());
-  return values;
 }
 
 /// By the prediction (1 - t) - (1 + (p - 1) t) sigmoid(-x), by the target (p - 1) softplus(-x) - x.

@@ -230,8 +230,6 @@ SmallVector<Value> LinearAccuracyOp::decompose(OpBuilder &builder) {
 // Derivatives
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> LinearCrossEntropyOp::getResiduals() { return SmallVector<Value>(getOperands()); }
-
 /// The gradients of the sum, times its cotangent. The count is constant.
 LogicalResult LinearCrossEntropyOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
                                              SmallVectorImpl<Value> &operandCotangents) {
@@ -253,8 +251,6 @@ LogicalResult LinearCrossEntropyOp::buildVJP(OpBuilder &builder, ValueRange cota
     operandCotangents[2] = scaled(gradient.getBiasGradient());
   return success();
 }
-
-SmallVector<Value> LinearCrossEntropyGradientOp::getResiduals() { return SmallVector<Value>(getOperands()); }
 
 LogicalResult LinearCrossEntropyGradientOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
                                                      SmallVectorImpl<Value> &operandCotangents) {

@@ -72,11 +72,6 @@ struct Rows {
 };
 } // namespace
 
-/// What is not null among these.
-static SmallVector<Value> present(std::initializer_list<Value> values) {
-  return llvm::to_vector(llvm::make_filter_range(values, [](Value value) { return value != nullptr; }));
-}
-
 //===----------------------------------------------------------------------===//
 // Cross entropy
 //===----------------------------------------------------------------------===//
@@ -91,10 +86,6 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
     loss = (1 - smoothing) * loss -
            (smoothing / static_cast<double>(rows.classes)) * sum(logProbabilities, rows.dim);
   return rows.sumCounted(loss);
-}
-
-SmallVector<Value> CrossEntropyOp::getResiduals() {
-  return present({getLogits(), getLabels(), getWeight(), getMask()});
 }
 
 /// With target the factors a of -log p: (Σ a · softmax(logits) - a), times the cotangent of the sum. Without
@@ -125,7 +116,7 @@ SmallVector<Value> NllOp::decompose(OpBuilder &builder) {
   return rows.sumCounted(-rows.atLabel(rows.weighted(rows.logits)));
 }
 
-SmallVector<Value> NllOp::getResiduals() { return present({getLabels(), getWeight(), getMask()}); }
+SmallVector<Value> NllOp::getResiduals() { return SmallVector<Value>(llvm::drop_begin(getOperands())); }
 
 /// -weight at the label, times the cotangent of the sum. The values of the operand have no part in it: a
 /// constant of the wide type stands for them.

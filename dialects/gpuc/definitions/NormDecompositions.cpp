@@ -95,6 +95,28 @@ static bool isZero(ValueRange cotangents) {
   return llvm::none_of(cotangents, [](Value value) { return value != nullptr; });
 }
 
+/// The cotangents of weight, operand number `weightAt`, and of bias, the last one, from that of the result
+/// (null: zero); returns the cotangent of x̂.
+static Expr unitCotangent(const Groups &groups, Value cotangent, Expr unit, Value weight, Value bias,
+                          unsigned weightAt, SmallVectorImpl<Value> &operandCotangents) {
+  if (!cotangent)
+    return {};
+  Expr ct = widen(groups.x.at(cotangent));
+  Expr g = weight ? ct * groups.spreadAffine(weight) : ct;
+  if (weight)
+    operandCotangents[weightAt] = groups.affineCotangent(weight, ct * unit);
+  if (bias)
+    operandCotangents.back() = groups.affineCotangent(bias, ct);
+  return g;
+}
+
+/// These, and the weight if there is one.
+static SmallVector<Value> withWeight(SmallVector<Value> values, Value weight) {
+  if (weight)
+    values.push_back(weight);
+  return values;
+}
+
 static Expr optional(Expr at, Value value) { return value ? at.at(value) : Expr(); }
 
 //===----------------------------------------------------------------------===//
@@ -120,10 +142,7 @@ SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
 }
 
 SmallVector<Value> LayerNormOp::getResiduals() {
-  SmallVector<Value> values{getOperand(), getMean(), getInverseDeviation()};
-  if (getWeight())
-    values.push_back(getWeight());
-  return values;
+  return withWeight({getOperand(), getMean(), getInverseDeviation()}, getWeight());
 }
 
 LogicalResult LayerNormOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
@@ -133,15 +152,8 @@ LogicalResult LayerNormOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
     return success();
   Groups rows = rowsOf(builder, *this);
   Expr inverse = rows.x.at(getInverseDeviation());
-  Expr unit = (rows.x - rows.spread(rows.x.at(getMean()))) * rows.spread(inverse), g;
-  if (cotangents[0]) {
-    Expr ct = widen(rows.x.at(cotangents[0]));
-    g = getWeight() ? ct * rows.spreadAffine(getWeight()) : ct;
-    if (getWeight())
-      operandCotangents[1] = rows.affineCotangent(getWeight(), ct * unit);
-    if (getBias())
-      operandCotangents.back() = rows.affineCotangent(getBias(), ct);
-  }
+  Expr unit = (rows.x - rows.spread(rows.x.at(getMean()))) * rows.spread(inverse);
+  Expr g = unitCotangent(rows, cotangents[0], unit, getWeight(), getBias(), 1, operandCotangents);
   StatisticCotangents statistics{optional(rows.x, cotangents[1]), optional(rows.x, cotangents[2]), {}};
   operandCotangents[0] = groupCotangent(rows, g, unit, inverse, /*isCentred=*/true, statistics, getOperand());
   return success();
@@ -158,10 +170,7 @@ SmallVector<Value> RmsNormOp::decompose(OpBuilder &builder) {
 }
 
 SmallVector<Value> RmsNormOp::getResiduals() {
-  SmallVector<Value> values{getOperand(), getInverseRms()};
-  if (getWeight())
-    values.push_back(getWeight());
-  return values;
+  return withWeight({getOperand(), getInverseRms()}, getWeight());
 }
 
 LogicalResult RmsNormOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
@@ -171,13 +180,8 @@ LogicalResult RmsNormOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
     return success();
   Groups rows = rowsOf(builder, *this);
   Expr inverse = rows.x.at(getInverseRms());
-  Expr unit = rows.x * rows.spread(inverse), g;
-  if (cotangents[0]) {
-    Expr ct = widen(rows.x.at(cotangents[0]));
-    g = getWeight() ? ct * rows.spreadAffine(getWeight()) : ct;
-    if (getWeight())
-      operandCotangents[1] = rows.affineCotangent(getWeight(), ct * unit);
-  }
+  Expr unit = rows.x * rows.spread(inverse);
+  Expr g = unitCotangent(rows, cotangents[0], unit, getWeight(), /*bias=*/{}, 1, operandCotangents);
   StatisticCotangents statistics{{}, optional(rows.x, cotangents[1]), {}};
   operandCotangents[0] =
       groupCotangent(rows, g, unit, inverse, /*isCentred=*/false, statistics, getOperand());
@@ -230,10 +234,7 @@ SmallVector<Value> BatchNormOp::buildInference(OpBuilder &builder) {
 }
 
 SmallVector<Value> BatchNormOp::getResiduals() {
-  SmallVector<Value> values{getOperand(), getMean(), getInverseDeviation()};
-  if (getWeight())
-    values.push_back(getWeight());
-  return values;
+  return withWeight({getOperand(), getMean(), getInverseDeviation()}, getWeight());
 }
 
 /// The running statistics are sums of the old ones and the batch's, and pass their cotangents to both.
@@ -247,15 +248,8 @@ LogicalResult BatchNormOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
     return failure();
   double momentum = getMomentum().convertToDouble();
   Expr inverse = channels->x.at(getInverseDeviation());
-  Expr unit = (channels->x - channels->spread(inverse.at(getMean()))) * channels->spread(inverse), g;
-  if (cotangents[0]) {
-    Expr ct = widen(inverse.at(cotangents[0]));
-    g = getWeight() ? ct * channels->spreadAffine(getWeight()) : ct;
-    if (getWeight())
-      operandCotangents[3] = channels->affineCotangent(getWeight(), ct * unit);
-    if (getBias())
-      operandCotangents.back() = channels->affineCotangent(getBias(), ct);
-  }
+  Expr unit = (channels->x - channels->spread(inverse.at(getMean()))) * channels->spread(inverse);
+  Expr g = unitCotangent(*channels, cotangents[0], unit, getWeight(), getBias(), 3, operandCotangents);
   StatisticCotangents statistics{optional(inverse, cotangents[3]), optional(inverse, cotangents[4]), {}};
   if (Expr running = optional(inverse, cotangents[1]); running.value()) {
     operandCotangents[1] = (1 - momentum) * running;

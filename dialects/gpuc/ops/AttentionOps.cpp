@@ -21,41 +21,36 @@ template <typename Op> static double scaleOf(Op op) {
 double AttentionOp::getScaleOrDefault() { return scaleOf(*this); }
 double AttentionGradientOp::getScaleOrDefault() { return scaleOf(*this); }
 
-/// Labels of what is wrong: `prefix`, then _C1 and so on, or one label for all of it.
-struct AttentionLabels {
-  StringRef operation, operands, shapes, mask, dropout, extents, scale;
-};
-static constexpr AttentionLabels attentionLabels{"gpuc.attention", "attention_C1", "attention_C2",
-                                                 "attention_C3",   "attention_C4", "attention_C5",
-                                                 "attention_C6"};
-static constexpr AttentionLabels gradientLabels{
-    "gpuc.attention_gradient", "attention_gradient_C1", "attention_gradient_C1", "attention_gradient_C1",
-    "attention_gradient_C1",   "attention_gradient_C1", "attention_gradient_C1"};
+/// The label of constraint `number`; a gradient has one for all that attention asks for.
+template <typename Op> static std::string label(int number) {
+  return labelOf(Op::getOperationName(), std::is_same_v<Op, AttentionOp> ? number : 1);
+}
 
 /// The types of result and log_sum_exp, or a message.
-static LogicalResult inferAttention(std::optional<Location> location, const AttentionLabels &labels,
-                                    Value query, Value key, Value value, SmallVectorImpl<Type> &types) {
-  auto fail = [&](StringRef label, const auto &...text) {
-    return emitOptionalError(location, "'", labels.operation, "' op query ", query.getType(), ", key ",
-                             key.getType(), " and value ", value.getType(), " ", text..., " [", label, "]");
+template <typename Op>
+static LogicalResult inferAttention(std::optional<Location> location, Value query, Value key, Value value,
+                                    SmallVectorImpl<Type> &types) {
+  auto fail = [&](int constraint, const char *text) {
+    return emitTypeError<Op>(location, "query ", query.getType(), ", key ", key.getType(), " and value ",
+                             value.getType(), " ", text, " [", label<Op>(constraint), "]");
   };
   auto q = tensorType(query), k = tensorType(key), v = tensorType(value);
   if (q.getRank() != 4 || k.getRank() != 4 || v.getRank() != 4 || q.getElementType() != k.getElementType() ||
       q.getElementType() != v.getElementType())
-    return fail(labels.operands, "must have rank 4 and one element type");
+    return fail(1, "must have rank 4 and one element type");
   ArrayRef<int64_t> queries = q.getShape(), keys = k.getShape(), values = v.getShape();
   if (queries[0] != keys[0] || queries[3] != keys[3] || keys.take_front(3) != values.take_front(3) ||
       keys[1] < 1 || queries[1] % keys[1] != 0)
-    return fail(labels.shapes, "do not fit: [B, H, T, D], [B, G, S, D] and [B, G, S, E], H a multiple of G");
+    return fail(2, "do not fit: [B, H, T, D], [B, G, S, D] and [B, G, S, E], H a multiple of G");
   if (queries[3] == 0 || keys[2] == 0)
-    return fail(labels.extents, "leave nothing to attend to: D and S are at least 1");
+    return fail(5, "leave nothing to attend to: D and S are at least 1");
   types.push_back(withShape(query, {queries[0], queries[1], queries[2], values[3]}));
-  types.push_back(RankedTensorType::get(queries.take_front(3), wideElement(q.getElementType())));
+  types.push_back(wideType(query, queries.take_front(3)));
   return success();
 }
 
 /// Mask, scale and dropout.
-template <typename Op> static LogicalResult checkScores(Op op, const AttentionLabels &labels) {
+template <typename Op> static LogicalResult checkScores(Op op) {
   if (Value mask = op.getMask()) {
     ArrayRef<int64_t> queries = shapeOf(op.getQuery());
     int64_t scores[] = {queries[0], queries[1], queries[2], shapeOf(op.getKey())[2]};
@@ -64,17 +59,17 @@ template <typename Op> static LogicalResult checkScores(Op op, const AttentionLa
         !(element.isInteger(1) || element == tensorType(op.getQuery()).getElementType()))
       return op.emitOpError() << "mask " << mask.getType() << " must be i1 or of the element type of query "
                               << op.getQuery().getType() << ", and broadcast to the scores "
-                              << withShape(op.getQuery(), scores) << " [" << labels.mask << "]";
+                              << withShape(op.getQuery(), scores) << " [" << label<Op>(3) << "]";
   }
   if (std::optional<APFloat> scale = op.getScale(); scale && !scale->isFinite())
     return op.emitOpError() << "scale must be finite, but is " << numberText(scale->convertToDouble()) << " ["
-                            << labels.scale << "]";
+                            << label<Op>(6) << "]";
   double p = op.getDropout().convertToDouble();
   auto id = static_cast<int64_t>(op.getId());
   if (p >= 0 && p <= 1 && id >= 0 && id < randomDrawStride)
     return success();
   return op.emitOpError() << "dropout must lie in [0, 1] and id in [0, " << randomDrawStride << "), but are "
-                          << numberText(p) << " and " << id << " [" << labels.dropout << "]";
+                          << numberText(p) << " and " << id << " [" << label<Op>(4) << "]";
 }
 
 /// Multiply-adds of `products` matrices [T, S] with an inner extent each, and `pointwise` operations a score.
@@ -91,11 +86,11 @@ template <typename Op> static int64_t countFlops(Op op, int64_t byKey, int64_t b
 
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                             SmallVectorImpl<Type> &types) {
-  return inferAttention(location, attentionLabels, adaptor.getQuery(), adaptor.getKey(), adaptor.getValue(),
-                        types);
+  return inferAttention<AttentionOp>(location, adaptor.getQuery(), adaptor.getKey(), adaptor.getValue(),
+                                     types);
 }
 
-LogicalResult AttentionOp::verify() { return checkScores(*this, attentionLabels); }
+LogicalResult AttentionOp::verify() { return checkScores(*this); }
 
 /// Scores and result; scale, mask, maximum, difference, exponential, sum and quotient.
 int64_t AttentionOp::getFlops() { return countFlops(*this, 1, 1, 7); }
@@ -106,8 +101,8 @@ int64_t AttentionOp::getFlops() { return countFlops(*this, 1, 1, 7); }
 
 LogicalResult AttentionGradientOp::verify() {
   SmallVector<Type> types;
-  if (failed(inferAttention(getLoc(), gradientLabels, getQuery(), getKey(), getValue(), types)) ||
-      failed(checkScores(*this, gradientLabels)) ||
+  if (failed(inferAttention<AttentionGradientOp>(getLoc(), getQuery(), getKey(), getValue(), types)) ||
+      failed(checkScores(*this)) ||
       failed(checkType(*this, "attention_gradient_C2", "cotangent", getCotangent().getType(), types[0])) ||
       failed(checkType(*this, "attention_gradient_C2", "result", getResult().getType(), types[0])) ||
       failed(checkType(*this, "attention_gradient_C2", "log_sum_exp", getLogSumExp().getType(), types[1])))

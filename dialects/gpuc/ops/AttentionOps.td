@@ -4,7 +4,7 @@
 include "dialects/gpuc/GpucOpBase.td"
 
 class Gpuc_Attention<string mnemonic, list<Trait> traits>
-    : Gpuc_PureOp<mnemonic, traits # [Differentiable, Composite, MultipliesMatrices], ["getFlops"]> {
+    : Gpuc_PureOp<mnemonic, traits # [Composite, MultipliesMatrices], ["getFlops"]> {
   let hasVerifier = 1;
   code shared = [{
     /// What each score is multiplied by: `scale`, or 1 / sqrt of the length of a key.
@@ -12,7 +12,7 @@ class Gpuc_Attention<string mnemonic, list<Trait> traits>
   }];
 }
 
-def AttentionOp : Gpuc_Attention<"attention", [Infer, DeclareOpInterfaceMethods<TrainingOpInterface>]> {
+def AttentionOp : Gpuc_Attention<"attention", [Differentiable, Infer, DeclareOpInterfaceMethods<TrainingOpInterface>]> {
   let summary = "softmax(scale · query · keyᵀ + mask) · value";
   let description = [{
     PyTorch's scaled_dot_product_attention [Vaswani et al. 2017] of query [B, H, T, D], key [B, G, S, D] and value
@@ -55,7 +55,7 @@ def AttentionOp : Gpuc_Attention<"attention", [Infer, DeclareOpInterfaceMethods<
   let extraClassDeclaration = shared;
 }
 
-def AttentionGradientOp : Gpuc_Attention<"attention_gradient", []> {
+def AttentionGradientOp : Gpuc_Attention<"attention_gradient", [DifferentiableByOperands]> {
   let summary = "The cotangents of query, key and value from that of attention's result";
   let description = [{
     Flash attention's backward pass [Dao et al. 2022, algorithm 4], made by the VJP of `attention`; one op, so that a

@@ -72,9 +72,6 @@ LogicalResult DynamicUpdateSliceOp::verify() {
                        << " [dynamic_update_slice_C2]";
 }
 
-int64_t GatherOp::getFlops() { return 0; }
-int64_t DynamicSliceOp::getFlops() { return 0; }
-int64_t DynamicUpdateSliceOp::getFlops() { return 0; }
 int64_t ScatterAddOp::getFlops() { return elementCount(getUpdates().getType()); }
 
 /// What is not chosen is not read.

@@ -12,9 +12,7 @@ namespace gpuc::ir {
 //===----------------------------------------------------------------------===//
 
 /// Sum and count: f16 and bf16 are summed as f32.
-static void inferSums(Value hidden, SmallVectorImpl<Type> &types) {
-  types.assign(2, RankedTensorType::get({}, wideElement(tensorType(hidden).getElementType())));
-}
+static void inferSums(Value hidden, SmallVectorImpl<Type> &types) { types.assign(2, wideType(hidden, {})); }
 
 LogicalResult LinearCrossEntropyOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
                                                      SmallVectorImpl<Type> &types) {
@@ -39,10 +37,6 @@ LogicalResult LinearCrossEntropyGradientOp::inferReturnTypes(MLIRContext *, std:
 // Costs
 //===----------------------------------------------------------------------===//
 
-static int64_t sampleCount(Value hidden) { return shapeOf(hidden).empty() ? 1 : shapeOf(hidden).front(); }
-int64_t LinearCrossEntropyOp::getRows() { return sampleCount(getHidden()); }
-int64_t LinearAccuracyOp::getRows() { return sampleCount(getHidden()); }
-
 /// Of `products` with a multiply-add for each feature of each logit, and of what is done to each logit
 /// beside.
 template <typename Op> static int64_t countFlops(Op op, int64_t products, int64_t pointwise) {
@@ -61,67 +55,55 @@ int64_t LinearAccuracyOp::getFlops() { return countFlops(*this, 1, 1); }
 // Verifiers
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// Labels of what can be wrong.
-struct LinearLabels {
-  StringRef layer, bias, labels, mask, chunk, classWeight = "", smoothing = "";
-};
-constexpr LinearLabels crossEntropyLabels{"linear_cross_entropy_C1", "linear_cross_entropy_C2",
-                                          "linear_cross_entropy_C3", "linear_cross_entropy_C4",
-                                          "linear_cross_entropy_C7", "linear_cross_entropy_C5",
-                                          "linear_cross_entropy_C6"};
-constexpr StringRef gradientLabel = "linear_cross_entropy_gradient_C1";
-constexpr LinearLabels gradientLabels{gradientLabel, gradientLabel, gradientLabel, gradientLabel,
-                                      gradientLabel, gradientLabel, gradientLabel};
-constexpr LinearLabels accuracyLabels{"linear_accuracy_C1", "linear_accuracy_C2", "linear_accuracy_C3",
-                                      "linear_accuracy_C4", "linear_accuracy_C5"};
-} // namespace
+/// The label of constraint `number`; a gradient has one, that it is what a linear_cross_entropy is.
+template <typename Op> static std::string label(int number) {
+  constexpr bool isGradient = std::is_same_v<Op, LinearCrossEntropyGradientOp>;
+  return labelOf(Op::getOperationName(), isGradient ? 1 : number);
+}
 
 /// Layer, labels, mask and chunk.
-template <typename Op> static LogicalResult checkLinear(Op op, const LinearLabels &labels) {
+template <typename Op> static LogicalResult checkLinear(Op op) {
   RankedTensorType hidden = tensorType(op.getHidden()), weight = tensorType(op.getWeight());
   if (hidden.getRank() < 2 || weight.getRank() != 2 || hidden.getElementType() != weight.getElementType() ||
       hidden.getShape().back() != weight.getDimSize(1))
     return op.emitOpError() << "hidden " << hidden << " and weight " << weight
                             << " do not fit: [rows, features] and [classes, features] of one element type ["
-                            << labels.layer << "]";
+                            << label<Op>(1) << "]";
   if (llvm::is_contained(weight.getShape(), 0))
     return op.emitOpError() << "weight " << weight
-                            << " is empty: there must be at least one class and one feature [" << labels.layer
+                            << " is empty: there must be at least one class and one feature [" << label<Op>(1)
                             << "]";
   Type perClass = withShape(op.getWeight(), {weight.getDimSize(0)});
-  if (op.getBias() && failed(checkType(op, labels.bias, "bias", op.getBias().getType(), perClass)))
+  if (op.getBias() && failed(checkType(op, label<Op>(2), "bias", op.getBias().getType(), perClass)))
     return failure();
-  if (failed(checkType(op, labels.labels, "labels", op.getLabels().getType(),
+  if (failed(checkType(op, label<Op>(3), "labels", op.getLabels().getType(),
                        withShape(op.getLabels(), hidden.getShape().drop_back()))))
     return failure();
   auto flags = RankedTensorType::get(hidden.getShape().take_front(), IntegerType::get(op.getContext(), 1));
-  if (op.getMask() && failed(checkType(op, labels.mask, "mask", op.getMask().getType(), flags)))
+  if (op.getMask() && failed(checkType(op, label<Op>(4), "mask", op.getMask().getType(), flags)))
     return failure();
   if (auto chunk = static_cast<int64_t>(op.getChunk().value_or(1)); chunk < 1)
-    return op.emitOpError() << "chunk must be at least 1 row, but is " << chunk << " [" << labels.chunk
-                            << "]";
+    return op.emitOpError() << "chunk must be at least 1 row, but is " << chunk << " ["
+                            << label<Op>(std::is_same_v<Op, LinearAccuracyOp> ? 5 : 7) << "]";
   return success();
 }
 
-template <typename Op> static LogicalResult checkLinearCrossEntropy(Op op, const LinearLabels &labels) {
-  if (failed(checkLinear(op, labels)))
+template <typename Op> static LogicalResult checkLinearCrossEntropy(Op op) {
+  if (failed(checkLinear(op)))
     return failure();
   Type perClass = withShape(op.getWeight(), shapeOf(op.getWeight()).take_front());
   if (op.getClassWeight() &&
-      failed(checkType(op, labels.classWeight, "class_weight", op.getClassWeight().getType(), perClass)))
+      failed(checkType(op, label<Op>(5), "class_weight", op.getClassWeight().getType(), perClass)))
     return failure();
   double smoothing = op.getSmoothing().convertToDouble();
   if (smoothing >= 0 && smoothing <= 1)
     return success();
   return op.emitOpError() << "smoothing must lie in [0, 1], but is " << numberText(smoothing) << " ["
-                          << labels.smoothing << "]";
+                          << label<Op>(6) << "]";
 }
 
-LogicalResult LinearCrossEntropyOp::verify() { return checkLinearCrossEntropy(*this, crossEntropyLabels); }
-LogicalResult LinearCrossEntropyGradientOp::verify() {
-  return checkLinearCrossEntropy(*this, gradientLabels);
-}
-LogicalResult LinearAccuracyOp::verify() { return checkLinear(*this, accuracyLabels); }
+LogicalResult LinearCrossEntropyOp::verify() { return checkLinearCrossEntropy(*this); }
+LogicalResult LinearCrossEntropyGradientOp::verify() { return checkLinearCrossEntropy(*this); }
+LogicalResult LinearAccuracyOp::verify() { return checkLinear(*this); }
 
 } // namespace gpuc::ir

@@ -14,7 +14,8 @@ class Gpuc_LinearLoss<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
-class Gpuc_LinearCrossEntropy<string mnemonic, list<Trait> traits> : Gpuc_LinearLoss<mnemonic, traits> {
+class Gpuc_LinearCrossEntropy<string mnemonic, list<Trait> traits>
+    : Gpuc_LinearLoss<mnemonic, traits # [DifferentiableByOperands]> {
   let arguments = !con(layer, (ins Optional<Gpuc_FloatTensor>:$class_weight), mask,
                        (ins DefaultValuedAttr<F64Attr, "0.0">:$smoothing), ignored, chunked);
   let assemblyFormat = [{
@@ -23,8 +24,7 @@ class Gpuc_LinearCrossEntropy<string mnemonic, list<Trait> traits> : Gpuc_Linear
   }];
 }
 
-def LinearCrossEntropyOp : Gpuc_LinearCrossEntropy<"linear_cross_entropy", [Differentiable,
-    DeclareOpInterfaceMethods<LossOpInterface, ["getRows"]>]> {
+def LinearCrossEntropyOp : Gpuc_LinearCrossEntropy<"linear_cross_entropy", [LossOpInterface]> {
   let summary = "cross_entropy of hidden · weightᵀ + bias, without ever holding all the logits";
   let description = [{
     `cross_entropy` with logits [rows, classes] that a linear layer makes of hidden [rows, features], weight [classes,
@@ -63,7 +63,7 @@ def LinearCrossEntropyOp : Gpuc_LinearCrossEntropy<"linear_cross_entropy", [Diff
   let hasCanonicalizer = 1;
 }
 
-def LinearCrossEntropyGradientOp : Gpuc_LinearCrossEntropy<"linear_cross_entropy_gradient", [Differentiable]> {
+def LinearCrossEntropyGradientOp : Gpuc_LinearCrossEntropy<"linear_cross_entropy_gradient", []> {
   let summary = "linear_cross_entropy, and the gradients of its sum";
   let description = [{
     Made by the VJP of `linear_cross_entropy`: sum and count, and the derivatives of sum by hidden, weight and, if there
@@ -77,7 +77,7 @@ def LinearCrossEntropyGradientOp : Gpuc_LinearCrossEntropy<"linear_cross_entropy
                       Gpuc_FloatTensor:$weight_gradient, Optional<Gpuc_FloatTensor>:$bias_gradient);
 }
 
-def LinearAccuracyOp : Gpuc_LinearLoss<"linear_accuracy", [DeclareOpInterfaceMethods<LossOpInterface, ["getRows"]>]> {
+def LinearAccuracyOp : Gpuc_LinearLoss<"linear_accuracy", [LossOpInterface]> {
   let summary = "accuracy of hidden · weightᵀ + bias, without ever holding all the logits";
   let description = [{
     `accuracy` of the logits of a linear layer, in chunks as `linear_cross_entropy`. No derivative.

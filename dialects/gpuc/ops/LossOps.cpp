@@ -11,20 +11,12 @@ namespace gpuc::ir {
 // Types and costs
 //===----------------------------------------------------------------------===//
 
-/// Half-precision losses would lose what they sum, so that f16 and bf16 are summed as f32.
-static RankedTensorType lossType(Value operand) {
-  return RankedTensorType::get({}, wideElement(tensorType(operand).getElementType()));
-}
-
+// Half-precision losses would lose what they sum, so that f16 and bf16 are summed as f32.
 #define GPUC_LOSS(OP, OPERAND, FLOPS)                                                                        \
   LogicalResult OP::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,                \
                                      SmallVectorImpl<Type> &types) {                                         \
-    types.assign(2, lossType(adaptor.OPERAND()));                                                            \
+    types.assign(2, wideType(adaptor.OPERAND(), {}));                                                        \
     return success();                                                                                        \
-  }                                                                                                          \
-  int64_t OP::getRows() {                                                                                    \
-    ArrayRef<int64_t> shape = shapeOf(OPERAND());                                                            \
-    return shape.empty() ? 1 : shape.front();                                                                \
   }                                                                                                          \
   int64_t OP::getFlops() { return (FLOPS) * elementCount(OPERAND().getType()); }
 

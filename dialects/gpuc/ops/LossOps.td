@@ -4,7 +4,7 @@
 include "dialects/gpuc/GpucOpBase.td"
 
 class Gpuc_Loss<string mnemonic, list<Trait> traits = []> : Gpuc_PureOp<mnemonic, traits # [Composite, Infer,
-    DeclareOpInterfaceMethods<LossOpInterface, ["getRows"]>], ["getFlops"]> {
+    LossOpInterface], ["getFlops"]> {
   let results = (outs Gpuc_FloatTensor:$sum, Gpuc_FloatTensor:$count);
   let hasVerifier = 1;
 }
@@ -13,7 +13,7 @@ class Gpuc_Loss<string mnemonic, list<Trait> traits = []> : Gpuc_PureOp<mnemonic
 // By class
 //===----------------------------------------------------------------------===//
 
-def CrossEntropyOp : Gpuc_Loss<"cross_entropy", [Differentiable, AttrSizedOperandSegments]> {
+def CrossEntropyOp : Gpuc_Loss<"cross_entropy", [DifferentiableByOperands, AttrSizedOperandSegments]> {
   let summary = "Sum over rows of -log softmax(logits)[label], and how many rows counted";
   let description = [{
     PyTorch's cross_entropy with reduction="sum", its label smoothing ε [Szegedy et al. 2016] and its weight w of each
@@ -83,7 +83,7 @@ def AccuracyOp : Gpuc_Loss<"accuracy"> {
 /// - (element_loss_C1) A masked prediction has rank 1 or more.
 /// - (element_loss_C2) target has the type of prediction.
 /// - (element_loss_C3) mask is an i1 for each sample: the first dimension of the prediction.
-class Gpuc_ElementLoss<string mnemonic> : Gpuc_Loss<mnemonic, [Differentiable]> {
+class Gpuc_ElementLoss<string mnemonic> : Gpuc_Loss<mnemonic, [DifferentiableByOperands]> {
   dag inputs = (ins Gpuc_FloatTensor:$prediction, Gpuc_FloatTensor:$target, Optional<Gpuc_BoolTensor>:$mask);
   let arguments = inputs;
   let assemblyFormat = "$prediction `,` $target (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
@@ -127,7 +127,7 @@ def HuberOp : Gpuc_ElementLoss<"huber"> {
   let arguments = !con(inputs, (ins DefaultValuedAttr<F64Attr, "1.0">:$delta));
 }
 
-def BceWithLogitsOp : Gpuc_Loss<"bce_with_logits", [Differentiable, AttrSizedOperandSegments]> {
+def BceWithLogitsOp : Gpuc_Loss<"bce_with_logits", [DifferentiableByOperands, AttrSizedOperandSegments]> {
   let summary = "Sum of the binary cross entropy of sigmoid(prediction), and how many elements counted";
   let description = [{
     PyTorch's binary_cross_entropy_with_logits with reduction="sum": with x the prediction (a logit), t the target and p

@@ -7,24 +7,19 @@ using namespace mlir;
 
 namespace gpuc::ir {
 
-/// The type of statistics with this shape: of the operand, but never half precision.
-static RankedTensorType statisticType(Value operand, ArrayRef<int64_t> shape) {
-  return RankedTensorType::get(shape, wideElement(tensorType(operand).getElementType()));
-}
-
 /// Appends the operand's type and that of `statistics` results with one number a row.
 template <typename Op>
 static LogicalResult inferRows(std::optional<Location> location, Value operand, int64_t dim, int statistics,
                                SmallVectorImpl<Type> &types) {
-  StringRef name = Op::getOperationName(), prefix = name.drop_front(name.find('.') + 1);
-  if (failed(checkDim(location, name, (prefix + "_C1").str(), dim, operand.getType())))
+  StringRef name = Op::getOperationName();
+  if (failed(checkDim(location, name, labelOf(name, 1), dim, operand.getType())))
     return failure();
   for (int64_t extent : shapeOf(operand).drop_front(dim))
     if (extent == 0 || ShapedType::isDynamic(extent))
       return emitTypeError<Op>(location, "cannot normalise ", operand.getType(), " over its dimensions from ",
-                               dim, ": one is ", extentText(extent), " [", prefix, "_C2]");
+                               dim, ": one is ", extentText(extent), " [", labelOf(name, 2), "]");
   types.push_back(operand.getType());
-  types.append(statistics, statisticType(operand, shapeOf(operand).take_front(dim)));
+  types.append(statistics, wideType(operand, shapeOf(operand).take_front(dim)));
   return success();
 }
 
@@ -48,7 +43,7 @@ LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
     return emitTypeError<BatchNormOp>(location, "operand ", operand.getType(),
                                       " has no elements in a channel [batch_norm_C5]");
   types.push_back(operand.getType());
-  types.append(4, statisticType(operand, shape[1]));
+  types.append(4, wideType(operand, shape[1]));
   return success();
 }
 
@@ -80,7 +75,7 @@ LogicalResult RmsNormOp::verify() {
 
 LogicalResult BatchNormOp::verify() {
   int64_t channels = shapeOf(getOperand())[1];
-  Type affine = withShape(getOperand(), channels), statistic = statisticType(getOperand(), channels);
+  Type affine = withShape(getOperand(), channels), statistic = wideType(getOperand(), channels);
   if (failed(checkType(*this, "batch_norm_C2", "running_mean", getRunningMean().getType(), statistic)) ||
       failed(
           checkType(*this, "batch_norm_C2", "running_variance", getRunningVariance().getType(), statistic)) ||

@@ -173,14 +173,6 @@ LogicalResult ReverseOp::verify() {
   return success();
 }
 
-int64_t ReshapeOp::getFlops() { return 0; }
-int64_t TransposeOp::getFlops() { return 0; }
-int64_t BroadcastOp::getFlops() { return 0; }
-int64_t SliceOp::getFlops() { return 0; }
-int64_t PadOp::getFlops() { return 0; }
-int64_t ConcatOp::getFlops() { return 0; }
-int64_t ReverseOp::getFlops() { return 0; }
-
 /// A reshape is another name for its operand's buffer.
 int64_t ReshapeOp::getBytes() { return 0; }
 /// What is not in the slice is not read.

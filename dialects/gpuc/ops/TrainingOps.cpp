@@ -8,7 +8,6 @@
 #include "llvm/Support/Format.h"
 
 #include <cmath>
-#include <variant>
 
 using namespace mlir;
 
@@ -83,136 +82,109 @@ LogicalResult GradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 namespace {
 
-using Recipe = RecipeOp::Properties;
+/// What an entry of a recipe holds.
+enum class EntryKind { symbol, integer, number, spec, specs };
 
-/// An entry of a recipe by its name: one of these kinds. They are printed in this order.
-using RecipeSlot = std::variant<FlatSymbolRefAttr Recipe::*, IntegerAttr Recipe::*, FloatAttr Recipe::*,
-                                SpecAttr Recipe::*, ArrayAttr Recipe::*>;
-const std::pair<StringLiteral, RecipeSlot> recipeEntries[] = {
-    {"loss", &Recipe::loss},
-    {"accuracy", &Recipe::accuracy},
-    {"batch", &Recipe::batch},
-    {"accumulate", &Recipe::accumulate},
-    {"precision", &Recipe::precision},
-    {"loss_scale", &Recipe::loss_scale},
-    {"clip_value", &Recipe::clip_value},
-    {"clip_norm", &Recipe::clip_norm},
-    {"skip", &Recipe::skip},
-    {"optimizer", &Recipe::optimizer},
-    {"groups", &Recipe::groups},
-    {"schedule", &Recipe::schedule},
-    {"ema", &Recipe::ema},
-    {"seed", &Recipe::seed},
+/// The entries by their names, in the order in which they are printed.
+const std::pair<StringLiteral, EntryKind> recipeEntries[] = {
+    {"loss", EntryKind::symbol},        {"accuracy", EntryKind::symbol},  {"batch", EntryKind::integer},
+    {"accumulate", EntryKind::integer}, {"precision", EntryKind::spec},   {"loss_scale", EntryKind::spec},
+    {"clip_value", EntryKind::number},  {"clip_norm", EntryKind::number}, {"skip", EntryKind::spec},
+    {"optimizer", EntryKind::spec},     {"groups", EntryKind::specs},     {"schedule", EntryKind::specs},
+    {"ema", EntryKind::spec},           {"seed", EntryKind::integer},
 };
 
 SmallVector<StringRef> recipeKeys() {
   return llvm::map_to_vector(recipeEntries, [](const auto &entry) -> StringRef { return entry.first; });
 }
 
-/// The entry named `key`, or null.
-const RecipeSlot *findRecipeSlot(StringRef key) {
+/// The kind of the entry named `key`, if there is one.
+std::optional<EntryKind> findRecipeEntry(StringRef key) {
   auto *entry = llvm::find_if(recipeEntries, [&](const auto &entry) { return entry.first == key; });
-  return entry == std::end(recipeEntries) ? nullptr : &entry->second;
+  return entry == std::end(recipeEntries) ? std::nullopt : std::optional(entry->second);
 }
 
-/// Reads the value of one entry into `slot`, by its kind.
-struct RecipeParser {
-  OpAsmParser &parser;
+template <typename Value> Attribute parseTyped(OpAsmParser &parser, Type type = {}) {
+  Value value;
+  return failed(parser.parseAttribute(value, type)) ? Attribute() : value;
+}
 
-  ParseResult operator()(FlatSymbolRefAttr &slot) { return parser.parseAttribute(slot); }
-  ParseResult operator()(IntegerAttr &slot) {
-    return parser.parseAttribute(slot, parser.getBuilder().getI64Type());
-  }
-  ParseResult operator()(FloatAttr &slot) {
-    return parser.parseAttribute(slot, parser.getBuilder().getF64Type());
-  }
-  ParseResult operator()(SpecAttr &slot) {
+/// One spec, or a list of them in parentheses; null after an error.
+Attribute parseSpecs(OpAsmParser &parser) {
+  SmallVector<Attribute> specs;
+  auto parseSpec = [&]() -> ParseResult {
     FailureOr<SpecAttr> spec = SpecAttr::parseBare(parser);
-    slot = failed(spec) ? SpecAttr() : *spec;
+    if (succeeded(spec))
+      specs.push_back(*spec);
     return success(succeeded(spec));
-  }
-  /// One spec, or a list of them in parentheses.
-  ParseResult operator()(ArrayAttr &slot) {
-    SmallVector<Attribute> specs;
-    auto parseSpec = [&]() -> ParseResult {
-      SpecAttr spec;
-      if ((*this)(spec))
-        return failure();
-      specs.push_back(spec);
-      return success();
-    };
-    bool isList = succeeded(parser.parseOptionalLParen());
-    if (!isList && parseSpec())
-      return failure();
-    bool isEmpty = isList && succeeded(parser.parseOptionalRParen());
-    if (isList && !isEmpty && (parser.parseCommaSeparatedList(parseSpec) || parser.parseRParen()))
-      return failure();
-    slot = parser.getBuilder().getArrayAttr(specs);
-    return success();
-  }
-};
+  };
+  bool isList = succeeded(parser.parseOptionalLParen());
+  if (!isList && parseSpec())
+    return {};
+  bool isEmpty = isList && succeeded(parser.parseOptionalRParen());
+  if (isList && !isEmpty && (parser.parseCommaSeparatedList(parseSpec) || parser.parseRParen()))
+    return {};
+  return parser.getBuilder().getArrayAttr(specs);
+}
 
-/// Writes the value of one entry.
-struct RecipePrinter {
-  OpAsmPrinter &printer;
-
-  void operator()(FlatSymbolRefAttr symbol) { printer.printSymbolName(symbol.getValue()); }
-  void operator()(IntegerAttr number) { printer << number.getInt(); }
-  /// Infinity as its bits, which are all that an attribute can be read from.
-  void operator()(FloatAttr number) {
-    if (number.getValue().isFinite())
-      printFloat(printer.getStream(), number.getValue());
-    else
-      printer.printAttributeWithoutType(number);
+/// Reads the value of one entry; null after an error.
+Attribute parseEntryValue(OpAsmParser &parser, EntryKind kind) {
+  switch (kind) {
+  case EntryKind::symbol:
+    return parseTyped<FlatSymbolRefAttr>(parser);
+  case EntryKind::integer:
+    return parseTyped<IntegerAttr>(parser, parser.getBuilder().getI64Type());
+  case EntryKind::number:
+    return parseTyped<FloatAttr>(parser, parser.getBuilder().getF64Type());
+  case EntryKind::spec:
+    return SpecAttr::parseBare(parser).value_or(SpecAttr());
+  case EntryKind::specs:
+    return parseSpecs(parser);
   }
-  void operator()(SpecAttr spec) { spec.printBare(printer); }
-  void operator()(ArrayAttr specs) {
+  llvm_unreachable("an entry is one of these");
+}
+
+/// Reads the value of one entry from the command line, one spec of a list. Null and an error if it is wrong.
+Attribute entryFromText(Builder builder, EntryKind kind, StringRef text, std::string &error) {
+  int64_t integer;
+  double number;
+  switch (kind) {
+  case EntryKind::symbol:
+    return FlatSymbolRefAttr::get(builder.getContext(), text);
+  case EntryKind::integer:
+    if (!text.getAsInteger(10, integer))
+      return builder.getI64IntegerAttr(integer);
+    error = ("'" + text + "' is not an integer").str();
+    return {};
+  case EntryKind::number:
+    if (!text.getAsDouble(number) && std::isfinite(number))
+      return builder.getF64FloatAttr(number);
+    error = ("'" + text + "' is not a finite number").str();
+    return {};
+  case EntryKind::spec:
+  case EntryKind::specs:
+    return SpecAttr::fromText(builder.getContext(), text, error).value_or(SpecAttr());
+  }
+  llvm_unreachable("an entry is one of these");
+}
+
+void printEntryValue(OpAsmPrinter &printer, Attribute value) {
+  if (auto symbol = dyn_cast<FlatSymbolRefAttr>(value)) {
+    printer.printSymbolName(symbol.getValue());
+  } else if (auto number = dyn_cast<IntegerAttr>(value)) {
+    printer << number.getInt();
+  } else if (auto spec = dyn_cast<SpecAttr>(value)) {
+    spec.printBare(printer);
+  } else if (auto specs = dyn_cast<ArrayAttr>(value)) {
     printer << (specs.size() == 1 ? "" : "(");
-    llvm::interleaveComma(specs.getAsRange<SpecAttr>(), printer, *this);
+    llvm::interleaveComma(specs, printer, [&](Attribute spec) { printEntryValue(printer, spec); });
     printer << (specs.size() == 1 ? "" : ")");
+  } else if (auto number = cast<FloatAttr>(value); number.getValue().isFinite()) {
+    printFloat(printer.getStream(), number.getValue());
+  } else { // Infinity as its bits, which are all that an attribute can be read from.
+    printer.printAttributeWithoutType(number);
   }
-};
-
-/// Reads the value of one entry from the command line. What is wrong with it; empty if nothing is.
-struct RecipeTextReader {
-  Builder builder;
-  StringRef text;
-
-  std::string operator()(FlatSymbolRefAttr &slot) {
-    slot = FlatSymbolRefAttr::get(builder.getContext(), text);
-    return "";
-  }
-  std::string operator()(IntegerAttr &slot) {
-    int64_t number;
-    if (text.getAsInteger(10, number))
-      return ("'" + text + "' is not an integer").str();
-    slot = builder.getI64IntegerAttr(number);
-    return "";
-  }
-  std::string operator()(FloatAttr &slot) {
-    double number;
-    if (text.getAsDouble(number) || !std::isfinite(number))
-      return ("'" + text + "' is not a finite number").str();
-    slot = builder.getF64FloatAttr(number);
-    return "";
-  }
-  std::string operator()(SpecAttr &slot) {
-    std::string error;
-    FailureOr<SpecAttr> spec = SpecAttr::fromText(builder.getContext(), text, error);
-    slot = failed(spec) ? SpecAttr() : *spec;
-    return error;
-  }
-  /// One more spec of the list.
-  std::string operator()(ArrayAttr &slot) {
-    SpecAttr spec;
-    std::string error = (*this)(spec);
-    SmallVector<Attribute> specs(slot ? slot.getValue() : ArrayRef<Attribute>());
-    specs.push_back(spec);
-    if (spec)
-      slot = builder.getArrayAttr(specs);
-    return error;
-  }
-};
+}
 
 } // namespace
 
@@ -232,46 +204,43 @@ static std::string checkRecipeNumber(StringRef key, Attribute value) {
 
 FailureOr<Attribute> recipeEntryFromTexts(MLIRContext *context, StringRef key, ArrayRef<std::string> texts,
                                           std::string &error) {
-  const RecipeSlot *slot = findRecipeSlot(key);
-  if (!slot) {
+  std::optional<EntryKind> kind = findRecipeEntry(key);
+  if (!kind) {
     error = "unknown entry of a recipe: there are " + llvm::join(recipeKeys(), ", ");
     return failure();
   }
-  if (texts.size() > 1 && !std::holds_alternative<ArrayAttr Recipe::*>(*slot)) {
+  if (texts.size() > 1 && *kind != EntryKind::specs) {
     error = "given twice, '" + texts[0] + "' and '" + texts[1] + "'";
     return failure();
   }
-  Recipe recipe;
-  auto read = [&](auto member) -> Attribute {
-    for (const std::string &text : texts)
-      if (error = RecipeTextReader{Builder(context), text}(recipe.*member); !error.empty())
-        return {};
-    return recipe.*member;
-  };
-  Attribute value = std::visit(read, *slot);
-  if (value)
-    error = checkRecipeNumber(key, value);
+  Builder builder(context);
+  SmallVector<Attribute> values;
+  for (const std::string &text : texts) {
+    values.push_back(entryFromText(builder, *kind, text, error));
+    if (!values.back())
+      return failure();
+  }
+  Attribute value = *kind == EntryKind::specs ? builder.getArrayAttr(values) : values.front();
+  error = checkRecipeNumber(key, value);
   if (!error.empty())
     return failure();
   return value;
 }
 
-static ParseResult parseRecipeEntry(OpAsmParser &parser, Recipe &recipe) {
+static ParseResult parseRecipeEntry(OpAsmParser &parser, RecipeOp::Properties &recipe) {
   StringRef key;
   SMLoc location = parser.getCurrentLocation();
   if (parser.parseKeyword(&key) || parser.parseEqual())
     return failure();
-  const RecipeSlot *slot = findRecipeSlot(key);
-  if (!slot)
+  std::optional<EntryKind> kind = findRecipeEntry(key);
+  if (!kind)
     return parser.emitError(location)
            << "unknown entry '" << key << "' of a recipe: there are " << llvm::join(recipeKeys(), ", ");
-  return std::visit(
-      [&](auto member) -> ParseResult {
-        if (recipe.*member)
-          return parser.emitError(location) << "'" << key << "' is given twice";
-        return RecipeParser{parser}(recipe.*member);
-      },
-      *slot);
+  if (*RecipeOp::getInherentAttr(parser.getContext(), recipe, key))
+    return parser.emitError(location) << "'" << key << "' is given twice";
+  Attribute value = parseEntryValue(parser, *kind);
+  RecipeOp::setInherentAttr(recipe, key, value);
+  return success(value != nullptr);
 }
 
 ParseResult RecipeOp::parse(OpAsmParser &parser, OperationState &state) {
@@ -289,18 +258,14 @@ void RecipeOp::print(OpAsmPrinter &printer) {
   printer << " {";
   printer.increaseIndent();
   const char *separator = "";
-  for (const auto &[key, slot] : recipeEntries)
-    std::visit(
-        [&](auto member) {
-          if (!(getProperties().*member))
-            return;
-          printer << separator;
-          printer.printNewline();
-          printer << key << " = ";
-          RecipePrinter{printer}(getProperties().*member);
-          separator = ",";
-        },
-        slot);
+  for (const auto &[key, kind] : recipeEntries)
+    if (Attribute value = *getInherentAttr(getContext(), getProperties(), key)) {
+      printer << separator;
+      printer.printNewline();
+      printer << key << " = ";
+      printEntryValue(printer, value);
+      separator = ",";
+    }
   printer.decreaseIndent();
   printer.printNewline();
   printer << "}";
@@ -308,8 +273,8 @@ void RecipeOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult RecipeOp::verify() {
-  for (const auto &[key, slot] : recipeEntries) {
-    Attribute value = std::visit([&](auto member) -> Attribute { return getProperties().*member; }, slot);
+  for (StringRef key : recipeKeys()) {
+    Attribute value = *getInherentAttr(getContext(), getProperties(), key);
     std::string error = value ? checkRecipeNumber(key, value) : "";
     if (!error.empty())
       return emitOpError() << key << ' ' << error;
