@@ -114,7 +114,7 @@ MaxPool2d::MaxPool2d(int64_t window, Pool2dOptions options)
       }) {}
 
 AvgPool2d::AvgPool2d(int64_t window, Pool2dOptions options)
-    : FunctionLayer(text("AvgPool2d", window, options), [=](const Tensor &x) {
+    : FunctionLayer(text("AvgPool2d", window, options), [=](const Tensor &x) -> Tensor {
         // PyTorch counts padding that was asked for, but not what ceil_mode reaches beyond it.
         if (options.ceilMode && options.countIncludePad && options.padding > 0)
           return x.graph()->fail(text("AvgPool2d", window, options) +

@@ -30,7 +30,7 @@ Graph::Graph(std::string name, DataType floats)
 // Errors
 //===----------------------------------------------------------------------===//
 
-Tensor Graph::fail(const std::string &text) {
+Failure Graph::fail(const std::string &text) {
   if (error_.ok()) {
     std::string where = paths_.empty() || paths_.back().empty() ? entry_ : paths_.back();
     error_ = Status::error((where.empty() ? name : where) + ": " + text);
@@ -42,20 +42,16 @@ bool Graph::usable(const char *op, ArrayRef<const Tensor *> operands) {
   if (failed())
     return false;
   for (const Tensor *operand : operands) {
-    if (!operand->valid()) {
-      fail(std::string(op) + " takes a tensor of the model, got an empty one");
-      return false;
-    }
+    if (!operand->valid())
+      return fail(std::string(op) + " takes a tensor of the model, got an empty one");
     Value value = unwrap(*operand);
     if (operand->graph() != this || !builder.getInsertionBlock() ||
-        value.getParentBlock() != builder.getInsertionBlock()) {
-      fail(std::string(op) +
-           (loops_ == 0
-                ? " takes tensors of the function being built, got one of another; pass it as an input"
-                : " in a scan takes tensors of the step being built, got one of outside; pass it as a "
-                  "capture"));
-      return false;
-    }
+        value.getParentBlock() != builder.getInsertionBlock())
+      return fail(std::string(op) +
+                  (loops_ == 0
+                       ? " takes tensors of the function being built, got one of another; pass it as an input"
+                       : " in a scan takes tensors of the step being built, got one of outside; pass it as a "
+                         "capture"));
   }
   return true;
 }
@@ -75,9 +71,8 @@ bool Graph::isFloating(const char *op, const Tensor &x) {
 std::optional<int64_t> Graph::dimension(const char *op, const Tensor &x, int64_t dim) {
   if (dim >= -x.rank() && dim < x.rank())
     return dim < 0 ? dim + x.rank() : dim;
-  fail(
+  return fail(
       llvm::formatv("{0} along dimension {1} of {2}, which has {3}", op, dim, toString(x.shape()), x.rank()));
-  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,11 +7,18 @@
 #pragma once
 
 #include "dialects/gpuc/GpucOps.h"
-#include "frontend/builder/Module.h"
+#include "frontend/Failure.h"
+#include "frontend/builder/Losses.h"
+#include "frontend/builder/Norms.h"
 #include "frontend/builder/Tensor.h"
 #include "runtime/base/status.h"
 
 #include "llvm/ADT/StringMap.h"
+
+template <> inline constexpr bool gpuc::kEmptyIsFailure<gpuc::nn::Tensor> = true;
+template <> inline constexpr bool gpuc::kEmptyIsFailure<gpuc::nn::Loss> = true;
+template <> inline constexpr bool gpuc::kEmptyIsFailure<gpuc::nn::Sorted> = true;
+template <> inline constexpr bool gpuc::kEmptyIsFailure<gpuc::nn::BatchNormalized> = true;
 
 namespace gpuc::nn::detail {
 
@@ -37,8 +44,8 @@ public:
 
   //===-- Errors -----------------------------------------------------------===//
 
-  /// Keeps the first error, with the layer before it: "fc2: …". Returns a tensor that is not valid.
-  Tensor fail(const std::string &text);
+  /// Keeps the first error, with the layer before it: "fc2: …".
+  Failure fail(const std::string &text);
   bool failed() const { return !error_.ok(); }
   const Status &error() const { return error_; }
 

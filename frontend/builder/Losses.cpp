@@ -22,14 +22,12 @@ bool areLogitsAndLabels(const char *name, const Tensor &logits, const Tensor &la
   const Shape rows = logits.shape();
   bool indices = labels.dtype() == DataType::i32 || labels.dtype() == DataType::i64;
   if (!isFloat(logits.dtype()) || !indices)
-    graph->fail(llvm::formatv("{0} takes floating-point logits and i32 or i64 labels, got {1} and {2}", name,
-                              nameOf(logits.dtype()), nameOf(labels.dtype())));
-  else if (rows.size() < 2 || labels.shape() != Shape(rows.begin(), rows.end() - 1))
-    graph->fail(llvm::formatv("{0} takes logits [batch, classes] and labels [batch], got {1} and {2}", name,
-                              toString(rows), toString(labels.shape())));
-  else
-    return true;
-  return false;
+    return graph->fail(llvm::formatv("{0} takes floating-point logits and i32 or i64 labels, got {1} and {2}",
+                                     name, nameOf(logits.dtype()), nameOf(labels.dtype())));
+  if (rows.size() < 2 || labels.shape() != Shape(rows.begin(), rows.end() - 1))
+    return graph->fail(llvm::formatv("{0} takes logits [batch, classes] and labels [batch], got {1} and {2}",
+                                     name, toString(rows), toString(labels.shape())));
+  return true;
 }
 
 /// A weight for each class, if it is given.
@@ -40,10 +38,9 @@ bool isClassWeight(const char *name, const Shape &logits, DataType type, const T
     return false;
   if (weight.dtype() == type && weight.shape() == Shape{logits.back()})
     return true;
-  graph.fail(llvm::formatv("{0} takes a weight [classes] of the type of the logits, {1} {2}, got {3} {4}",
-                           name, toString(logits), nameOf(type), toString(weight.shape()),
-                           nameOf(weight.dtype())));
-  return false;
+  return graph.fail(
+      llvm::formatv("{0} takes a weight [classes] of the type of the logits, {1} {2}, got {3} {4}", name,
+                    toString(logits), nameOf(type), toString(weight.shape()), nameOf(weight.dtype())));
 }
 
 bool isClassWeight(const char *name, const Tensor &logits, const Tensor &weight) {
@@ -54,8 +51,8 @@ bool isClassWeight(const char *name, const Tensor &logits, const Tensor &weight)
 bool isSmoothing(const char *name, double smoothing, Graph &graph) {
   if (smoothing >= 0 && smoothing < 1)
     return true;
-  graph.fail(std::string(name) + " with smoothing " + detail::numberText(smoothing) + "; it lies in [0, 1)");
-  return false;
+  return graph.fail(std::string(name) + " with smoothing " + detail::numberText(smoothing) +
+                    "; it lies in [0, 1)");
 }
 
 /// A linear layer's input, its parameters, and one integer label a row.
@@ -68,21 +65,21 @@ bool isLayerAndLabels(const char *name, const Tensor &hidden, const Tensor &weig
   const Shape rows = hidden.shape(), layer = weight.shape();
   const bool indices = labels.dtype() == DataType::i32 || labels.dtype() == DataType::i64;
   if (!isFloat(hidden.dtype()) || weight.dtype() != hidden.dtype() || !indices)
-    graph->fail(llvm::formatv("{0} takes hidden and weight of one floating-point type and i32 or i64 labels, "
-                              "got {1}, {2} and {3}",
-                              name, nameOf(hidden.dtype()), nameOf(weight.dtype()), nameOf(labels.dtype())));
-  else if (rows.size() < 2 || layer.size() != 2 || rows.back() != layer[1] ||
-           labels.shape() != Shape(rows.begin(), rows.end() - 1))
-    graph->fail(llvm::formatv("{0} takes hidden [batch, features], weight [classes, features] and labels "
-                              "[batch], got {1}, {2} and {3}",
-                              name, toString(rows), toString(layer), toString(labels.shape())));
-  else if (bias.graph() && (bias.dtype() != hidden.dtype() || bias.shape() != Shape{layer[0]}))
-    graph->fail(llvm::formatv("{0} takes a bias [classes] of the type of the weight, {1} {2}, got {3} {4}",
-                              name, toString(layer), nameOf(weight.dtype()), toString(bias.shape()),
-                              nameOf(bias.dtype())));
-  else
-    return true;
-  return false;
+    return graph->fail(
+        llvm::formatv("{0} takes hidden and weight of one floating-point type and i32 or i64 labels, "
+                      "got {1}, {2} and {3}",
+                      name, nameOf(hidden.dtype()), nameOf(weight.dtype()), nameOf(labels.dtype())));
+  if (rows.size() < 2 || layer.size() != 2 || rows.back() != layer[1] ||
+      labels.shape() != Shape(rows.begin(), rows.end() - 1))
+    return graph->fail(
+        llvm::formatv("{0} takes hidden [batch, features], weight [classes, features] and labels "
+                      "[batch], got {1}, {2} and {3}",
+                      name, toString(rows), toString(layer), toString(labels.shape())));
+  if (bias.graph() && (bias.dtype() != hidden.dtype() || bias.shape() != Shape{layer[0]}))
+    return graph->fail(
+        llvm::formatv("{0} takes a bias [classes] of the type of the weight, {1} {2}, got {3} {4}", name,
+                      toString(layer), nameOf(weight.dtype()), toString(bias.shape()), nameOf(bias.dtype())));
+  return true;
 }
 
 /// A prediction and a target of one floating-point type and shape.
@@ -91,15 +88,13 @@ bool arePairs(const char *name, const Tensor &prediction, const Tensor &target) 
   if (!graph)
     return false;
   if (prediction.dtype() != target.dtype() || !isFloat(prediction.dtype()))
-    graph->fail(
+    return graph->fail(
         llvm::formatv("{0} takes a prediction and a target of one floating-point type, got {1} and {2}", name,
                       nameOf(prediction.dtype()), nameOf(target.dtype())));
-  else if (prediction.shape() != target.shape())
-    graph->fail(llvm::formatv("{0} takes a prediction and a target of one shape, got {1} and {2}", name,
-                              toString(prediction.shape()), toString(target.shape())));
-  else
-    return true;
-  return false;
+  if (prediction.shape() != target.shape())
+    return graph->fail(llvm::formatv("{0} takes a prediction and a target of one shape, got {1} and {2}",
+                                     name, toString(prediction.shape()), toString(target.shape())));
+  return true;
 }
 
 /// The op; sums of half precision are f32.
@@ -197,10 +192,9 @@ Loss l1(const Tensor &prediction, const Tensor &target) {
 }
 
 Loss huber(const Tensor &prediction, const Tensor &target, double delta) {
-  if (prediction.graph() && !(delta > 0)) {
-    prediction.graph()->fail("huber with delta " + detail::numberText(delta) + "; it is greater than 0");
-    return {};
-  }
+  if (prediction.graph() && !(delta > 0))
+    return prediction.graph()->fail("huber with delta " + detail::numberText(delta) +
+                                    "; it is greater than 0");
   return pairLoss<ir::HuberOp>("huber", prediction, target, APFloat(delta));
 }
 

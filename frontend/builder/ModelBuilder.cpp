@@ -49,10 +49,8 @@ std::optional<SmallVector<Type>> inputTypes(Graph &graph, llvm::ArrayRef<Input> 
   SmallVector<Type> types;
   for (const Input &input : inputs) {
     DataType dtype = input.dtype.value_or(graph.floats);
-    if (std::string mistake = mistakeIn(input, dtype, taken); !mistake.empty()) {
-      graph.fail(mistake);
-      return std::nullopt;
-    }
+    if (std::string mistake = mistakeIn(input, dtype, taken); !mistake.empty())
+      return graph.fail(mistake);
     taken.insert(input.name);
     types.push_back(graph.tensorType(input.shape, dtype));
   }
@@ -98,10 +96,8 @@ void ModelBuilder::buildPredict(const std::vector<Input> &inputs, const std::vec
                                 const Body<std::vector<Tensor>> &body) {
   if (graph_->failed())
     return;
-  if (graph_->predict) {
-    graph_->fail("predict is built twice");
-    return;
-  }
+  if (graph_->predict)
+    return void(graph_->fail("predict is built twice"));
   std::optional<SmallVector<Type>> types = inputTypes(*graph_, inputs, {});
   if (!types)
     return;
@@ -115,11 +111,9 @@ void ModelBuilder::buildPredict(const std::vector<Input> &inputs, const std::vec
         return;
       results.push_back(Graph::unwrap(tensor));
     }
-    if (tensors.empty() || tensors.size() != outputs.size()) {
-      graph_->fail("predict returns " + std::to_string(tensors.size()) + " tensors for " +
-                   std::to_string(outputs.size()) + " names");
-      return;
-    }
+    if (tensors.empty() || tensors.size() != outputs.size())
+      return void(graph_->fail("predict returns " + std::to_string(tensors.size()) + " tensors for " +
+                               std::to_string(outputs.size()) + " names"));
     root.setOutput(tensors.front());
   }
   graph_->endFunction(function, results, llvm::to_vector_of<StringRef>(outputs));
@@ -179,12 +173,10 @@ void ModelBuilder::endMetric(const std::string &entry, const Loss &result) {
   if (!graph_->usable(entry == "loss" ? "loss" : "accuracy", {&result.sum, &result.count}))
     return;
   if (!isFloat(result.sum.dtype()) || !isScalarOf(result.sum, result.sum.dtype()) ||
-      !isScalarOf(result.count, result.sum.dtype())) {
-    graph_->fail("sum and count are scalars of one floating-point type, got " + toString(result.sum.shape()) +
-                 " " + nameOf(result.sum.dtype()) + " and " + toString(result.count.shape()) + " " +
-                 nameOf(result.count.dtype()));
-    return;
-  }
+      !isScalarOf(result.count, result.sum.dtype()))
+    return void(graph_->fail("sum and count are scalars of one floating-point type, got " +
+                             toString(result.sum.shape()) + " " + nameOf(result.sum.dtype()) + " and " +
+                             toString(result.count.shape()) + " " + nameOf(result.count.dtype())));
   static constexpr StringRef kLossNames[] = {"loss_sum", "count"},
                              kAccuracyNames[] = {"correct", "correct_count"};
   auto function = cast<func::FuncOp>(graph_->builder.getInsertionBlock()->getParentOp());
@@ -222,26 +214,19 @@ private:
 void ModelBuilder::recipe(const Recipe &recipe) {
   if (graph_->failed())
     return;
-  if (!graph_->loss || graph_->recipe) {
-    graph_->fail(graph_->recipe ? "recipe is given twice" : "a recipe needs a loss; build loss first");
-    return;
-  }
-  if (recipe.batch < 1) {
-    graph_->fail("recipe with batch " + std::to_string(recipe.batch) + "; it is at least 1");
-    return;
-  }
+  if (!graph_->loss || graph_->recipe)
+    return void(
+        graph_->fail(graph_->recipe ? "recipe is given twice" : "a recipe needs a loss; build loss first"));
+  if (recipe.batch < 1)
+    return void(graph_->fail("recipe with batch " + std::to_string(recipe.batch) + "; it is at least 1"));
   std::string mistake;
   FailureOr<ir::SpecAttr> optimizer = ir::SpecAttr::fromText(&graph_->context, recipe.optimizer, mistake);
-  if (failed(optimizer)) {
-    graph_->fail("optimizer: " + mistake);
-    return;
-  }
+  if (failed(optimizer))
+    return void(graph_->fail("optimizer: " + mistake));
   FirstError unknown(&graph_->context);
   auto emitUnknown = [&] { return emitError(UnknownLoc::get(&graph_->context)); };
-  if (failed(Optimizer::fromSpec(*optimizer, emitUnknown))) {
-    graph_->fail(unknown.text);
-    return;
-  }
+  if (failed(Optimizer::fromSpec(*optimizer, emitUnknown)))
+    return void(graph_->fail(unknown.text));
   graph_->builder.setInsertionPointToEnd(graph_->module->getBody());
   graph_->recipe = ir::RecipeOp::create(
       graph_->builder, graph_->named("recipe"), FlatSymbolRefAttr::get(&graph_->context, "loss"),

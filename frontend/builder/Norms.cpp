@@ -21,34 +21,30 @@ bool areFloats(const char *name, const Tensor &x, ArrayRef<const Tensor *> other
     if (other->graph() && !x.graph()->usable(name, {other}))
       return false;
   for (const Tensor *other : others)
-    if (other->graph() && other->dtype() != x.dtype()) {
-      x.graph()->fail(llvm::formatv("{0} takes tensors of one element type, got {1} and {2}; convert one "
-                                    "with to()",
-                                    name, nameOf(x.dtype()), nameOf(other->dtype())));
-      return false;
-    }
+    if (other->graph() && other->dtype() != x.dtype())
+      return x.graph()->fail(
+          llvm::formatv("{0} takes tensors of one element type, got {1} and {2}; convert one "
+                        "with to()",
+                        name, nameOf(x.dtype()), nameOf(other->dtype())));
   return x.graph()->isFloating(name, x);
 }
 
 /// Each of `tensors` that is given has this shape; `name` and `what` are for the message.
 bool haveShape(const char *name, const Tensor &x, const Shape &expected, ArrayRef<const Tensor *> tensors) {
   for (const Tensor *tensor : tensors)
-    if (tensor->graph() && tensor->shape() != expected) {
-      x.graph()->fail(llvm::formatv("{0} of {1} takes weight, bias and statistics {2}, got {3}", name,
-                                    toString(x.shape()), toString(expected), toString(tensor->shape())));
-      return false;
-    }
+    if (tensor->graph() && tensor->shape() != expected)
+      return x.graph()->fail(llvm::formatv("{0} of {1} takes weight, bias and statistics {2}, got {3}", name,
+                                           toString(x.shape()), toString(expected),
+                                           toString(tensor->shape())));
   return true;
 }
 
 /// `dim` from the front, if x can be normalised over it and all after it.
 std::optional<int64_t> firstDimension(const char *name, const Tensor &x, int64_t dim) {
   std::optional<int64_t> first = x.graph()->dimension(name, x, dim);
-  if (first && x.shape()[*first] == kBatch) {
-    x.graph()->fail(llvm::formatv("{0} of {1} over the batch: samples do not know their neighbours", name,
-                                  toString(x.shape())));
-    return std::nullopt;
-  }
+  if (first && x.shape()[*first] == kBatch)
+    return x.graph()->fail(llvm::formatv("{0} of {1} over the batch: samples do not know their neighbours",
+                                         name, toString(x.shape())));
   return first;
 }
 
@@ -123,10 +119,8 @@ BatchNormalized batchNorm(const Tensor &x, const Tensor &runningMean, const Tens
     return {};
   Graph &graph = *x.graph();
   const Shape shape = x.shape();
-  if (shape.size() < 2) {
-    graph.fail("batchNorm takes [batch, channels, …], got " + toString(shape));
-    return {};
-  }
+  if (shape.size() < 2)
+    return graph.fail("batchNorm takes [batch, channels, …], got " + toString(shape));
   if (!haveShape("batchNorm", x, {shape[1]}, {&runningMean, &runningVariance, &weight, &bias}))
     return {};
   Type statistic = statisticType(graph, x.dtype(), {shape[1]});

@@ -253,11 +253,9 @@ Sorted topK(const Tensor &x, int64_t k, int64_t dim, bool largest) {
   std::optional<int64_t> index = orderedDimension("topK", x, dim);
   if (!index)
     return {};
-  if (k < 1 || k > x.shape()[*index]) {
-    x.graph()->fail(llvm::formatv("topK of {0} with k = {1}: dimension {2} has {3}", toString(x.shape()), k,
-                                  dim, x.shape()[*index]));
-    return {};
-  }
+  if (k < 1 || k > x.shape()[*index])
+    return x.graph()->fail(llvm::formatv("topK of {0} with k = {1}: dimension {2} has {3}",
+                                         toString(x.shape()), k, dim, x.shape()[*index]));
   auto op = x.graph()->emit<ir::TopKOp>(Graph::unwrap(x), k, *index, !largest);
   return {x.graph()->wrap(op.getValues()), x.graph()->wrap(op.getIndices())};
 }

@@ -28,10 +28,8 @@ void lowerMod(NodeScope &node) {
   Tensor remainder = binary("rem", a, b); // The sign of a.
   if (node.integer("fmod", 0))
     return node.output(remainder);
-  if (a.isFloat()) {
-    node.fail("fmod=0 is for integers");
-    return;
-  }
+  if (a.isFloat())
+    return void(node.fail("fmod=0 is for integers"));
   // The sign of b: where remainder and b differ in sign, one b more.
   Tensor differs = compare("lt", binary("xor", remainder, b), 0);
   Tensor wrong = binary("and", compare("ne", remainder, 0), differs);

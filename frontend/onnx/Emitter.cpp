@@ -11,12 +11,13 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
 namespace gpuc::onnx {
 
-Tensor Emitter::fail(const std::string &text) {
+Failure Emitter::fail(const std::string &text) {
   if (error_.empty())
     error_ = text;
   return {};
@@ -43,8 +44,7 @@ NamedAttribute Emitter::segments(ArrayRef<int32_t> sizes) {
   return builder.getNamedAttr("operandSegmentSizes", builder.getDenseI32ArrayAttr(sizes));
 }
 
-/// A tensor that no machine holds: 2^40 elements are 4 TiB of f32.
-static bool isAbsurd(Type type) {
+bool isAbsurd(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
     return false;
@@ -53,6 +53,12 @@ static bool isAbsurd(Type type) {
   for (int64_t &extent : shape)
     extent = extent == kBatch ? 1 : extent;
   return !checkedElementCount(shape, count) || count > (int64_t{1} << 40);
+}
+
+void eraseUnused(Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
 }
 
 /// The result types that the dialect infers.
@@ -86,10 +92,8 @@ static LogicalResult inferTypes(OperationState &state, ArrayRef<NamedAttribute> 
 
 std::vector<Tensor> Emitter::emit(StringRef name, ArrayRef<Tensor> operands,
                                   ArrayRef<NamedAttribute> attributes, TypeRange types) {
-  if (failed() || llvm::any_of(operands, [](const Tensor &operand) { return !operand; })) {
-    fail("an operand of " + name.str() + " could not be computed");
-    return {};
-  }
+  if (failed() || llvm::any_of(operands, [](const Tensor &operand) { return !operand; }))
+    return fail("an operand of " + name.str() + " could not be computed");
   std::string said;
   ScopedDiagnosticHandler handler(builder.getContext(), [&](Diagnostic &diagnostic) {
     if (said.empty())
@@ -102,15 +106,12 @@ std::vector<Tensor> Emitter::emit(StringRef name, ArrayRef<Tensor> operands,
   state.addAttributes(attributes);
   state.addTypes(types);
   auto reject = [&]() -> std::vector<Tensor> {
-    fail(said.empty() ? "gpuc." + name.str() + " does not take these operands" : said);
-    return {};
+    return fail(said.empty() ? "gpuc." + name.str() + " does not take these operands" : said);
   };
   if (types.empty() && mlir::failed(inferTypes(state, attributes, builder)))
     return reject();
-  if (llvm::any_of(state.types, isAbsurd)) {
-    fail("the result has an absurd shape");
-    return {};
-  }
+  if (llvm::any_of(state.types, isAbsurd))
+    return fail("the result has an absurd shape");
   Operation *op = builder.create(state);
   if (mlir::failed(verify(op, /*verifyRecursively=*/false))) {
     op->erase();

@@ -7,7 +7,6 @@
 #include "frontend/onnx/Text.h"
 
 #include "mlir/IR/Verifier.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -39,12 +38,13 @@ bool Importer::isOutput(const std::string &name) const {
 }
 
 /// What asks for the batch to be bound says NAME, which by now may be known.
-void Importer::report(std::string text, std::set<std::string> unknown) {
+Failure Importer::report(std::string text, std::set<std::string> unknown) {
   constexpr std::string_view kCure = "--dim NAME=";
   size_t cure = text.find(kCure);
   if (cure != std::string::npos && batch_ && !batch_->empty())
     text.replace(cure, kCure.size(), "--dim " + *batch_ + "=");
   out_.problems.push_back({oneLine(text), std::move(unknown)});
+  return {};
 }
 
 static std::string describe(const std::string &prefix, const Node &node) {
@@ -74,15 +74,11 @@ void Importer::bindInitializers(const Graph &graph, NameScope &scope) {
 /// The shape of an input, the batch with `?`; none after a problem.
 std::optional<Shape> Importer::inputShape(const ValueInfo &input) {
   const std::string what = "input '" + input.name + "'";
-  if (!input.type) {
-    report(what + " is " + input.typeName +
-           ": gpuc knows FLOAT DOUBLE FLOAT16 BFLOAT16 INT64 INT32 INT8 UINT8 BOOL");
-    return std::nullopt;
-  }
-  if (!input.shape) {
-    report(what + " has no shape");
-    return std::nullopt;
-  }
+  if (!input.type)
+    return report(what + " is " + input.typeName +
+                  ": gpuc knows FLOAT DOUBLE FLOAT16 BFLOAT16 INT64 INT32 INT8 UINT8 BOOL");
+  if (!input.shape)
+    return report(what + " has no shape");
   Shape shape;
   for (const Extent &extent : *input.shape) {
     const std::string where = what + ": dimension " + std::to_string(shape.size());
@@ -93,19 +89,15 @@ std::optional<Shape> Importer::inputShape(const ValueInfo &input) {
     if (number && *number >= 0) {
       shape.push_back(*number);
     } else if (number && *number < -1) {
-      report(where + " has extent " + std::to_string(*number));
-      return std::nullopt;
+      return report(where + " has extent " + std::to_string(*number));
     } else if (!shape.empty()) {
-      report(where + (extent.name.empty()
-                          ? " has neither extent nor name: only the first may be open"
-                          : " ('" + extent.name + "') is open: pass --dim " + extent.name + "=N"));
-      return std::nullopt;
+      return report(where + (extent.name.empty()
+                                 ? " has neither extent nor name: only the first may be open"
+                                 : " ('" + extent.name + "') is open: pass --dim " + extent.name + "=N"));
     } else {
-      if (batch_ && *batch_ != extent.name) {
-        report(where + " ('" + extent.name + "') and '" + *batch_ +
-               "' are both open, but only one can be the batch: bind the other with --dim");
-        return std::nullopt;
-      }
+      if (batch_ && *batch_ != extent.name)
+        return report(where + " ('" + extent.name + "') and '" + *batch_ +
+                      "' are both open, but only one can be the batch: bind the other with --dim");
       batch_ = extent.name;
       shape.push_back(kBatch);
     }
@@ -127,10 +119,7 @@ void Importer::bindInputs() {
       operand.known = constant->second;
     } else if (std::optional<Shape> shape = inputShape(input)) {
       RankedTensorType type = emitter_.tensorType(*shape, *input.type);
-      int64_t count = 0;
-      for (int64_t &extent : *shape)
-        extent = extent == kBatch ? 1 : extent;
-      if (!checkedElementCount(*shape, count) || count > int64_t{1} << 40) {
+      if (isAbsurd(type)) {
         report("input '" + input.name + "' has an absurd shape");
         operand.failed = true;
       } else {
@@ -163,10 +152,8 @@ bool Importer::check(const Node &node, const Function *function) {
   if (function)
     return true;
   const OpRecord *record = node.domain.empty() ? findOp(node.op) : nullptr;
-  if (!record) {
-    report(describe(prefix_, node) + ": the op is not supported");
-    return false;
-  }
+  if (!record)
+    return report(describe(prefix_, node) + ": the op is not supported");
   bool sound = true;
   for (const NodeAttribute &attribute : node.attributes)
     if (!llvm::is_contained(record->attributes, attribute.name)) {
@@ -358,9 +345,7 @@ void Importer::finishPredict() {
   for (auto [index, name] : llvm::enumerate(names))
     predict_.setResultAttr(index, "gpuc.name", builder_.getStringAttr(name));
   // What only shapes were taken of, or what was read for nothing.
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(predict_.getBody().front())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  eraseUnused(predict_.getBody().front());
   checkExtents();
 }
 

@@ -66,7 +66,7 @@ public:
                      LoopOptions options);
 
 private:
-  void report(std::string text, std::set<std::string> unknown = {});
+  Failure report(std::string text, std::set<std::string> unknown = {});
 
   void bindInitializers(const Graph &graph, NameScope &scope);
   void bindInputs();
@@ -86,6 +86,8 @@ private:
 
   Tensor readVariable(const Operand &operand);
   ir::VariableOp declareVariable(const Operand &operand);
+  ir::VariableOp addVariable(mlir::Operation *after, const std::string &name, mlir::Type type,
+                             ir::SpecAttr initializer, bool frozen, llvm::StringRef kind);
   ir::SpecAttr initializerOf(const HostTensor &tensor);
   bool isVariable(const std::string &name, const HostTensor &tensor, Origin origin);
   bool isFrozen(const Operand &operand);

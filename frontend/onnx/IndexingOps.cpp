@@ -138,8 +138,8 @@ bool checkTuples(NodeScope &node, const Tensor &x, const Tensor &indices, size_t
   if (tuples.size() > batchDims && batchDims < static_cast<size_t>(x.rank()) + 1 && tuples.back() >= 1 &&
       batchDims + tuples.back() <= static_cast<size_t>(x.rank()))
     return true;
-  node.fail("indices of shape " + toString(tuples) + " do not suit data of shape " + toString(x.shape()));
-  return false;
+  return node.fail("indices of shape " + toString(tuples) + " do not suit data of shape " +
+                   toString(x.shape()));
 }
 
 void lowerGatherNd(NodeScope &node) {

@@ -36,21 +36,16 @@ static int64_t stepsOf(Emitter &e, const std::vector<Tensor> &inputs, int64_t di
 static bool checkStep(Emitter &e, const std::vector<Tensor> &inits, const LoopValues &step, bool batchFirst) {
   auto isEmpty = [](const Tensor &tensor) { return !tensor; };
   if (e.failed() || llvm::any_of(step.carried, isEmpty) || llvm::any_of(step.outputs, isEmpty) ||
-      step.carried.size() != inits.size()) {
-    e.fail("a step of the loop could not be computed");
-    return false;
-  }
+      step.carried.size() != inits.size())
+    return e.fail("a step of the loop could not be computed");
   for (auto [before, after] : llvm::zip_equal(inits, step.carried))
-    if (before.value().getType() != after.value().getType()) {
-      e.fail("a state of shape " + toString(before.shape()) + " leaves a step of the loop with shape " +
-             toString(after.shape()) + " or another element type");
-      return false;
-    }
+    if (before.value().getType() != after.value().getType())
+      return e.fail("a state of shape " + toString(before.shape()) +
+                    " leaves a step of the loop with shape " + toString(after.shape()) +
+                    " or another element type");
   for (const Tensor &output : step.outputs)
-    if (batchFirst && output.rank() == 0) {
-      e.fail("a scalar is the output of a loop over an open batch: bind it with --dim NAME=N");
-      return false;
-    }
+    if (batchFirst && output.rank() == 0)
+      return e.fail("a scalar is the output of a loop over an open batch: bind it with --dim NAME=N");
   return true;
 }
 
@@ -59,7 +54,7 @@ LoopValues loop(Emitter &e, const std::vector<Tensor> &inputs, const std::vector
   for (const std::vector<Tensor> *group : {&inputs, &inits, &captures})
     for (const Tensor &tensor : *group)
       if (e.failed() || !tensor)
-        return e.fail("an operand of a loop could not be computed"), LoopValues();
+        return e.fail("an operand of a loop could not be computed");
   const int64_t steps = stepsOf(e, inputs, options.batchFirst ? 1 : 0);
   if (steps == 0)
     return {};
@@ -83,8 +78,7 @@ LoopValues loop(Emitter &e, const std::vector<Tensor> &inputs, const std::vector
                                options.batchFirst, options.reverse, build);
   if (!complete || mlir::failed(verify(op, /*verifyRecursively=*/false))) {
     op.erase();
-    e.fail(said.empty() ? "gpuc.scan does not take these operands" : said);
-    return {};
+    return e.fail(said.empty() ? "gpuc.scan does not take these operands" : said);
   }
   return {wrap(e, op.getFinals()), wrap(e, op.getOutputs())};
 }

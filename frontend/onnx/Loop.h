@@ -14,6 +14,12 @@ struct LoopValues {
   std::vector<Tensor> outputs;
 };
 
+} // namespace gpuc::onnx
+
+template <> inline constexpr bool gpuc::kEmptyIsFailure<gpuc::onnx::LoopValues> = true;
+
+namespace gpuc::onnx {
+
 struct LoopOptions {
   bool batchFirst = false; ///< Inputs and outputs are [batch, time, …], else [time, …].
   bool reverse = false;    ///< From the last step to the first; slices stay where they are.

@@ -34,10 +34,8 @@ void lowerMatMul(NodeScope &node) {
   const bool row = lhs.rank() == 1, column = rhs.rank() == 1;
   if (!lhs || !rhs)
     return;
-  if (lhs.rank() == 0 || rhs.rank() == 0) {
-    node.fail("MatMul of shapes " + toString(lhs.shape()) + " and " + toString(rhs.shape()));
-    return;
-  }
+  if (lhs.rank() == 0 || rhs.rank() == 0)
+    return void(node.fail("MatMul of shapes " + toString(lhs.shape()) + " and " + toString(rhs.shape())));
   if (row)
     lhs = unsqueeze(lhs, {0});
   if (column)
@@ -75,10 +73,8 @@ void lowerGemm(NodeScope &node) {
   Tensor a = node.input(0), b = node.input(1);
   double alpha = node.number("alpha", 1), beta = node.number("beta", 1);
   bool transposeA = node.integer("transA", 0), transposeB = node.integer("transB", 0);
-  if (a && b && (a.rank() != 2 || b.rank() != 2)) {
-    node.fail("Gemm of shapes " + toString(a.shape()) + " and " + toString(b.shape()));
-    return;
-  }
+  if (a && b && (a.rank() != 2 || b.rank() != 2))
+    return void(node.fail("Gemm of shapes " + toString(a.shape()) + " and " + toString(b.shape())));
   Tensor result;
   if (a.isFloat())
     result = matmul(a, b, transposeA, transposeB);
@@ -116,10 +112,8 @@ std::optional<Equation> parseEquation(NodeScope &node, std::vector<Tensor> &oper
     equation.inputs.push_back(left.substr(begin, end - begin));
     begin = end + 1;
   }
-  if (equation.inputs.size() != operands.size()) {
-    node.fail("equation '" + text + "' has not one term for each input");
-    return std::nullopt;
-  }
+  if (equation.inputs.size() != operands.size())
+    return node.fail("equation '" + text + "' has not one term for each input");
   std::string dots;
   for (size_t i = 0; i < operands.size(); ++i) {
     std::string &term = equation.inputs[i];
@@ -133,10 +127,9 @@ std::optional<Equation> parseEquation(NodeScope &node, std::vector<Tensor> &oper
       dots = letters.size() > dots.size() ? letters : dots;
     }
     if (static_cast<int64_t>(term.size()) != operands[i].rank() ||
-        term.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != std::string::npos) {
-      node.fail("equation '" + text + "' does not suit an input of shape " + toString(operands[i].shape()));
-      return std::nullopt;
-    }
+        term.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != std::string::npos)
+      return node.fail("equation '" + text + "' does not suit an input of shape " +
+                       toString(operands[i].shape()));
   }
   if (arrow != std::string::npos) {
     equation.output = text.substr(arrow + 2);
@@ -197,10 +190,8 @@ void lowerEinsum(NodeScope &node) {
   std::string all = equation->output;
   for (char letter : all)
     if (std::none_of(equation->inputs.begin(), equation->inputs.end(),
-                     [&](const std::string &term) { return term.find(letter) != std::string::npos; })) {
-      node.fail(std::string("equation: the output has '") + letter + "', which no input has");
-      return;
-    }
+                     [&](const std::string &term) { return term.find(letter) != std::string::npos; }))
+      return void(node.fail(std::string("equation: the output has '") + letter + "', which no input has"));
   // What only one input has and the output has not is summed away in that input.
   std::string summed;
   for (const std::string &term : equation->inputs)

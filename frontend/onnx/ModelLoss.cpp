@@ -9,8 +9,6 @@
 
 #include "frontend/onnx/Loss.h"
 
-#include "mlir/Interfaces/SideEffectInterfaces.h"
-
 using namespace mlir;
 
 namespace gpuc::onnx {
@@ -90,12 +88,6 @@ std::vector<Tensor> makePair(Emitter &e, func::FuncOp function, Value value, boo
   return {number, like(number, 1)};
 }
 
-void removeUnused(func::FuncOp function) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 /// Takes the loss out of what is predicted, and the inputs that nothing else hangs on.
 void dropFromPredict(func::FuncOp predict, unsigned index) {
   BitVector usedBefore(predict.getNumArguments()), unused(predict.getNumArguments()),
@@ -105,7 +97,7 @@ void dropFromPredict(func::FuncOp predict, unsigned index) {
   terminatorOf(predict)->eraseOperand(index);
   result.set(index);
   (void)predict.eraseResults(result);
-  removeUnused(predict);
+  eraseUnused(predict.getBody().front());
   for (BlockArgument argument : predict.getArguments())
     unused[argument.getArgNumber()] = argument.use_empty() && usedBefore[argument.getArgNumber()];
   (void)predict.eraseArguments(unused);
@@ -144,7 +136,7 @@ Status addModelsLoss(Emitter &e, func::FuncOp predict, const LossSpec &spec,
         e.builder.getDictionaryAttr(e.builder.getNamedAttr("gpuc.name", e.builder.getStringAttr(result))));
   loss.setType(e.builder.getFunctionType(loss.getArgumentTypes(), TypeRange(ValueRange(values))));
   loss.setResAttrsAttr(e.builder.getArrayAttr(names));
-  removeUnused(loss);
+  eraseUnused(loss.getBody().front());
   const bool alone = predict.getNumResults() == 1;
   if (!alone)
     dropFromPredict(predict, index);

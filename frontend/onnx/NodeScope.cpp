@@ -40,10 +40,8 @@ HostTensorPtr NodeScope::known(size_t index) const {
 }
 
 HostTensorPtr NodeScope::require(size_t index, const char *role) {
-  if (!has(index)) {
-    fail(std::string("input ") + std::to_string(index) + " (" + role + ") is missing");
-    return nullptr;
-  }
+  if (!has(index))
+    return fail(std::string("input ") + std::to_string(index) + " (" + role + ") is missing");
   const Operand &operand = *inputs_[index];
   if (operand.known && operand.known->supported)
     return operand.known;
@@ -51,9 +49,8 @@ HostTensorPtr NodeScope::require(size_t index, const char *role) {
   for (const std::string &origin : operand.origins)
     from += (from.empty() ? "; it comes from the graph's input '" : "', '") + origin;
   unknownOrigins_.insert(operand.origins.begin(), operand.origins.end());
-  fail("input " + std::to_string(index) + " (" + role + ") must be known when the model is imported" +
-       (from.empty() ? "" : from + "'"));
-  return nullptr;
+  return fail("input " + std::to_string(index) + " (" + role + ") must be known when the model is imported" +
+              (from.empty() ? "" : from + "'"));
 }
 
 std::optional<Shape> NodeScope::requireIntegers(size_t index, const char *role) {
@@ -70,9 +67,8 @@ std::optional<double> NodeScope::requireNumber(size_t index, const char *role) {
   std::vector<double> numbers = numbersOf(*tensor);
   if (numbers.size() == 1)
     return numbers.front();
-  fail("input " + std::to_string(index) + " (" + role + ") must be one number, but has shape " +
-       toString(tensor->spec.shape));
-  return std::nullopt;
+  return fail("input " + std::to_string(index) + " (" + role + ") must be one number, but has shape " +
+              toString(tensor->spec.shape));
 }
 
 template <typename Value>

@@ -34,7 +34,7 @@ public:
       : node(node), emitter(emitter), outputs(node.outputs.size()), importer_(importer),
         inputs_(std::move(inputs)) {}
 
-  Tensor fail(const std::string &text) { return emitter.fail(text); }
+  Failure fail(const std::string &text) { return emitter.fail(text); }
   bool failed() const { return emitter.failed(); }
 
   //===-- Inputs -----------------------------------------------------------===//

@@ -44,7 +44,7 @@ template <bool like> std::optional<std::pair<Shape, DataType>> targetOf(NodeScop
   if (!type || node.failed())
     return std::nullopt;
   if (!like && !node.hasAttribute("shape"))
-    return node.fail("needs a shape"), std::nullopt;
+    return node.fail("needs a shape");
   return std::pair(like ? node.shapeOf(0) : node.integers("shape", {}), *type);
 }
 

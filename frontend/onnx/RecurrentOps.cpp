@@ -52,9 +52,8 @@ using Cell = llvm::function_ref<std::vector<Tensor>(const Tensor &x, const std::
 bool expectShape(NodeScope &node, size_t index, const Shape &shape, const char *role) {
   if (!node.has(index) || node.shapeOf(index) == shape)
     return true;
-  node.fail("input " + std::to_string(index) + " (" + role + ") has shape " + toString(node.shapeOf(index)) +
-            ", expected " + toString(shape));
-  return false;
+  return node.fail("input " + std::to_string(index) + " (" + role + ") has shape " +
+                   toString(node.shapeOf(index)) + ", expected " + toString(shape));
 }
 
 /// The list that the attribute holds, or none.
@@ -68,9 +67,8 @@ template <typename Value> std::vector<Value> listOf(NodeScope &node, const char 
 bool allTaken(NodeScope &node, const char *name, const std::vector<double> &numbers, size_t taken) {
   if (taken == numbers.size())
     return true;
-  node.fail(std::string("attribute '") + name + "' has " + std::to_string(numbers.size()) +
-            " numbers, but the activations take " + std::to_string(taken));
-  return false;
+  return node.fail(std::string("attribute '") + name + "' has " + std::to_string(numbers.size()) +
+                   " numbers, but the activations take " + std::to_string(taken));
 }
 
 /// The activations of all directions; alphas and betas are taken by those that have one, in order.
@@ -78,22 +76,19 @@ bool readActivations(NodeScope &node, Layer &layer, const std::vector<std::strin
   std::vector<std::string> all = listOf<std::string>(node, "activations");
   for (int64_t i = 0; i < layer.directions && !node.hasAttribute("activations"); ++i)
     all.insert(all.end(), defaults.begin(), defaults.end());
-  if (all.size() != defaults.size() * layer.directions) {
-    node.fail("attribute 'activations' has " + std::to_string(all.size()) + " names, expected " +
-              std::to_string(defaults.size()) + " for each direction");
-    return false;
-  }
+  if (all.size() != defaults.size() * layer.directions)
+    return node.fail("attribute 'activations' has " + std::to_string(all.size()) + " names, expected " +
+                     std::to_string(defaults.size()) + " for each direction");
   std::vector<double> alphas = listOf<double>(node, "activation_alpha"),
                       betas = listOf<double>(node, "activation_beta");
   size_t alpha = 0, beta = 0;
   for (const std::string &name : all) {
     std::optional<Activation> activation = activationNamed(name);
-    if (!activation) {
-      node.fail("attribute 'activations': '" + name +
-                "' is none of Relu Tanh Sigmoid Affine LeakyRelu ThresholdedRelu ScaledTanh HardSigmoid Elu "
-                "Softsign Softplus");
-      return false;
-    }
+    if (!activation)
+      return node.fail(
+          "attribute 'activations': '" + name +
+          "' is none of Relu Tanh Sigmoid Affine LeakyRelu ThresholdedRelu ScaledTanh HardSigmoid Elu "
+          "Softsign Softplus");
     if (activation->parameters >= 1 && alpha < alphas.size())
       activation->alpha = alphas[alpha++];
     if (activation->parameters >= 2 && beta < betas.size())
@@ -136,21 +131,18 @@ std::optional<Layer> readLayer(NodeScope &node, int64_t gates, const std::vector
   if (!checkNumbers(node))
     return std::nullopt;
   if (!node.has(1) || !node.has(2))
-    return node.fail("inputs 0 to 2 (X, W, R) are needed"), std::nullopt;
+    return node.fail("inputs 0 to 2 (X, W, R) are needed");
   if (direction != "forward" && !layer.reverse && layer.directions == 1)
-    return node.fail("attribute 'direction' = '" + direction + "': forward, reverse or bidirectional"),
-           std::nullopt;
+    return node.fail("attribute 'direction' = '" + direction + "': forward, reverse or bidirectional");
   if (layer.x.rank() != 3 || r.size() != 3 || r[2] < 1)
     return node.fail("inputs 0 (X) and 2 (R) have shapes " + toString(layer.x.shape()) + " and " +
-                     toString(r) + ", expected three dimensions and hidden units"),
-           std::nullopt;
+                     toString(r) + ", expected three dimensions and hidden units");
   const int64_t d = layer.directions, h = layer.hidden = r[2], all = gates * h;
   layer.steps = layer.x.extent(layer.timeDim());
   layer.batch = layer.x.extent(1 - layer.timeDim());
   if (h != node.integer("hidden_size", h))
     return node.fail("attribute 'hidden_size' = " + std::to_string(node.integer("hidden_size", h)) +
-                     ", but input 2 (R) has shape " + toString(r)),
-           std::nullopt;
+                     ", but input 2 (R) has shape " + toString(r));
   Shape states = layer.batchFirst ? Shape{layer.batch, d, h} : Shape{d, layer.batch, h};
   if (!expectShape(node, 1, {d, all, layer.x.extent(2)}, "W") || !expectShape(node, 2, {d, all, h}, "R") ||
       !expectShape(node, 3, {d, 2 * all}, "B") || !expectShape(node, 4, {layer.batch}, "sequence_lens") ||

@@ -152,10 +152,8 @@ bool readAxes(NodeScope &node, const Tensor &x, std::vector<Axis> &axes) {
   if (node.failed())
     return false;
   std::vector<double> numbers = numbersOf(*given), region = roi ? numbersOf(*roi) : std::vector<double>();
-  if (numbers.size() != dims.size() || (!region.empty() && region.size() != 2 * dims.size())) {
-    node.fail("scales, sizes or roi have not one entry for each axis");
-    return false;
-  }
+  if (numbers.size() != dims.size() || (!region.empty() && region.size() != 2 * dims.size()))
+    return node.fail("scales, sizes or roi have not one entry for each axis");
   for (size_t i = 0; i < dims.size(); ++i) {
     Axis axis;
     axis.dim = dimension(x, dims[i]);
@@ -166,15 +164,12 @@ bool readAxes(NodeScope &node, const Tensor &x, std::vector<Axis> &axes) {
       // Sizes that were taken from the batch, or a scale of 1, leave it as it is.
       if (numbers[i] == 1 || (!scaled && given->symbolic))
         continue;
-      node.fail("resizes the batch, which is open: bind it with --dim NAME=N");
-      return false;
+      return node.fail("resizes the batch, which is open: bind it with --dim NAME=N");
     }
     axis.scale = scaled ? numbers[i] : numbers[i] / static_cast<double>(axis.in);
     double out = scaled ? std::floor(static_cast<double>(axis.in) * numbers[i]) : numbers[i];
-    if (!(axis.scale > 0) || !(out >= 1) || axis.in < 1 || axis.in > kMostExtent || out > kMostExtent) {
-      node.fail("extent " + std::to_string(axis.in) + " becomes " + std::to_string(out));
-      return false;
-    }
+    if (!(axis.scale > 0) || !(out >= 1) || axis.in < 1 || axis.in > kMostExtent || out > kMostExtent)
+      return node.fail("extent " + std::to_string(axis.in) + " becomes " + std::to_string(out));
     axis.out = static_cast<int64_t>(out);
     if (!region.empty())
       axis.roiBegin = region[i], axis.roiEnd = region[i + dims.size()];

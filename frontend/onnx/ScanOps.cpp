@@ -29,9 +29,8 @@ std::optional<Shape> each(NodeScope &node, const char *name, size_t count) {
   Shape numbers = node.integers(name, Shape(count, 0));
   if (numbers.size() == count)
     return numbers;
-  node.fail(std::string("attribute '") + name + "' has " + std::to_string(numbers.size()) +
-            " numbers, expected " + std::to_string(count));
-  return std::nullopt;
+  return node.fail(std::string("attribute '") + name + "' has " + std::to_string(numbers.size()) +
+                   " numbers, expected " + std::to_string(count));
 }
 
 bool isBackwards(int64_t direction) { return direction != 0; }
@@ -56,16 +55,14 @@ std::optional<Steps> readSteps(NodeScope &node, size_t operands) {
     return std::nullopt;
   if (!body || !body->graph() || count < 1 || count > static_cast<int64_t>(operands))
     return node.fail("needs a body, and at least as many inputs as the " + std::to_string(count) +
-                     " of num_scan_inputs, which is at least 1"),
-           std::nullopt;
+                     " of num_scan_inputs, which is at least 1");
   Steps steps;
   steps.body = body->graph();
   steps.inputs = count;
   const size_t results = node.outputs.size();
   if (steps.body->outputs.size() < results)
     return node.fail("has " + std::to_string(results) + " outputs, but its body only " +
-                     std::to_string(steps.body->outputs.size())),
-           std::nullopt;
+                     std::to_string(steps.body->outputs.size()));
   steps.outputs = results - std::min(results, operands - steps.inputs);
   std::optional<Shape> inputAxes = each(node, "scan_input_axes", steps.inputs),
                        inputDirections = each(node, "scan_input_directions", steps.inputs),

@@ -37,8 +37,7 @@ std::optional<int64_t> position(NodeScope &node, size_t input, int64_t count, in
   int64_t at = static_cast<int64_t>(*number);
   if (at >= -count && at < count)
     return at < 0 ? at + count : at;
-  node.fail("position " + std::to_string(at) + " of a sequence of " + std::to_string(count));
-  return std::nullopt;
+  return node.fail("position " + std::to_string(at) + " of a sequence of " + std::to_string(count));
 }
 
 /// More would take longer to write down than any model needs.
@@ -52,16 +51,13 @@ std::optional<Shape> partSizes(NodeScope &node, int64_t extent) {
   if (!split || (node.has(1) && node.shapeOf(1).size() == 1))
     return split;
   if (split->size() != 1)
-    return node.fail("split of shape " + toString(node.shapeOf(1)) + ": it is one number or a list"),
-           std::nullopt;
+    return node.fail("split of shape " + toString(node.shapeOf(1)) + ": it is one number or a list");
   const int64_t part = split->front();
   if (part < 1 || extent == kBatch)
     return node.fail(extent == kBatch ? "splits the batch, which is open: bind it with --dim NAME=N"
-                                      : "parts of " + std::to_string(part)),
-           std::nullopt;
+                                      : "parts of " + std::to_string(part));
   if (extent / part > kMostParts)
-    return node.fail(std::to_string(extent / part) + " parts; at most " + std::to_string(kMostParts)),
-           std::nullopt;
+    return node.fail(std::to_string(extent / part) + " parts; at most " + std::to_string(kMostParts));
   Shape sizes(extent / part, part);
   if (extent % part != 0)
     sizes.push_back(extent % part);

@@ -18,9 +18,9 @@ namespace {
 std::optional<Shape> resolveShape(NodeScope &node, const Shape &from, Shape to, bool batchAsked) {
   const bool hasBatch = !from.empty() && from[0] == kBatch, keepZeros = node.integer("allowzero", 0);
   auto misfit = [&]() -> std::optional<Shape> {
-    node.fail("shape " + toString(from) + " cannot become " + toString(to) +
-              (hasBatch ? ": the batch stays first and by itself; --dim NAME=N makes it a number" : ""));
-    return std::nullopt;
+    return node.fail(
+        "shape " + toString(from) + " cannot become " + toString(to) +
+        (hasBatch ? ": the batch stays first and by itself; --dim NAME=N makes it a number" : ""));
   };
   int64_t rest = 1, open = -1;
   for (size_t i = 0; i < to.size(); ++i) {
@@ -64,10 +64,8 @@ std::optional<Shape> squeezedShape(NodeScope &node, const Shape &shape, const st
     int64_t dim = dimension(node.input(0), axis);
     if (dim < 0)
       return std::nullopt;
-    if (shape[dim] != 1) {
-      node.fail("axis " + std::to_string(axis) + " of shape " + toString(shape) + " has not extent 1");
-      return std::nullopt;
-    }
+    if (shape[dim] != 1)
+      return node.fail("axis " + std::to_string(axis) + " of shape " + toString(shape) + " has not extent 1");
     dropped[dim] = true;
   }
   Shape kept;
@@ -86,16 +84,13 @@ void lowerFlatten(NodeScope &node) {
   Tensor x = node.input(0);
   int64_t axis = node.integer("axis", 1), rank = x.rank();
   axis = axis < 0 ? axis + rank : axis;
-  if (axis < 0 || axis > rank) {
-    node.fail("axis " + std::to_string(axis) + " of shape " + toString(x.shape()));
-    return;
-  }
+  if (axis < 0 || axis > rank)
+    return void(node.fail("axis " + std::to_string(axis) + " of shape " + toString(x.shape())));
   Shape shape = x.shape();
   const bool hasBatch = x.hasBatch();
-  if (hasBatch && axis != 1) {
-    node.fail("Flatten would merge the batch with other dimensions; --dim NAME=N makes it a number");
-    return;
-  }
+  if (hasBatch && axis != 1)
+    return void(
+        node.fail("Flatten would merge the batch with other dimensions; --dim NAME=N makes it a number"));
   node.output(reshape(x, {hasBatch ? kBatch : countOf(shape, 0, axis), countOf(shape, axis, rank)}));
 }
 
@@ -124,10 +119,9 @@ void lowerShape(NodeScope &node) {
 
 void lowerSize(NodeScope &node) {
   Shape shape = node.shapeOf(0);
-  if (std::count(shape.begin(), shape.end(), kBatch)) {
-    node.fail("the number of elements depends on the batch, which is open: bind it with --dim NAME=N");
-    return;
-  }
+  if (std::count(shape.begin(), shape.end(), kBatch))
+    return void(
+        node.fail("the number of elements depends on the batch, which is open: bind it with --dim NAME=N"));
   node.output(fromIntegers(DataType::i64, {}, {countOf(shape, 0, shape.size())}));
 }
 
@@ -159,11 +153,9 @@ void lowerSplit(NodeScope &node) {
   int64_t begin = 0;
   for (int64_t i = 0; i < std::min<int64_t>(parts, sizes->size()); ++i) {
     int64_t size = (*sizes)[i];
-    if (size < 0 || begin + size > extent) {
-      node.fail("parts " + toString(*sizes) + " of axis " + std::to_string(dim) + " of shape " +
-                toString(x.shape()));
-      return;
-    }
+    if (size < 0 || begin + size > extent)
+      return void(node.fail("parts " + toString(*sizes) + " of axis " + std::to_string(dim) + " of shape " +
+                            toString(x.shape())));
     node.output(slice(x, dim, begin, begin + size), i);
     begin += size;
   }

@@ -43,11 +43,9 @@ static std::vector<Node> bindAttributes(const Function &function, const Node &ca
 }
 
 void Importer::call(const Function &function, NodeScope &scope) {
-  if (llvm::is_contained(calls_, &function) || depth_ >= kDeepest) {
-    scope.fail(llvm::is_contained(calls_, &function) ? "the function calls itself"
-                                                     : "calls of functions go too deep");
-    return;
-  }
+  if (llvm::is_contained(calls_, &function) || depth_ >= kDeepest)
+    return void(scope.fail(llvm::is_contained(calls_, &function) ? "the function calls itself"
+                                                                 : "calls of functions go too deep"));
   NameScope names;
   for (size_t i = 0; i < function.inputs.size(); ++i)
     if (scope.has(i))
@@ -155,7 +153,7 @@ LoopValues Importer::runBody(const Graph &body, NameScope &names, size_t states)
   for (const ValueInfo &output : body.outputs) {
     Operand *result = names.find(output.name);
     if (!result || result->failed || !result->absent.empty())
-      return emitter_.fail("its body does not compute the output '" + output.name + "'"), LoopValues();
+      return emitter_.fail("its body does not compute the output '" + output.name + "'");
     (values.carried.size() < states ? values.carried : values.outputs).push_back(materialize(*result));
   }
   return values;
@@ -164,14 +162,12 @@ LoopValues Importer::runBody(const Graph &body, NameScope &names, size_t states)
 LoopValues Importer::runLoop(const Graph &body, const std::vector<Tensor> &states,
                              const std::vector<Tensor> &inputs, LoopOptions options) {
   if (depth_ >= kDeepest)
-    return emitter_.fail("loops go too deep"), LoopValues();
-  if (body.inputs.size() != states.size() + inputs.size() || body.outputs.size() < states.size()) {
-    emitter_.fail("its body has " + std::to_string(body.inputs.size()) + " inputs and " +
-                  std::to_string(body.outputs.size()) + " outputs, expected " +
-                  std::to_string(states.size() + inputs.size()) + " inputs and at least " +
-                  std::to_string(states.size()) + " outputs");
-    return {};
-  }
+    return emitter_.fail("loops go too deep");
+  if (body.inputs.size() != states.size() + inputs.size() || body.outputs.size() < states.size())
+    return emitter_.fail("its body has " + std::to_string(body.inputs.size()) + " inputs and " +
+                         std::to_string(body.outputs.size()) + " outputs, expected " +
+                         std::to_string(states.size() + inputs.size()) + " inputs and at least " +
+                         std::to_string(states.size()) + " outputs");
   NameScope names;
   std::vector<Tensor> captures;
   std::vector<std::string> captured = capture(body, names, captures);

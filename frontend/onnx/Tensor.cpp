@@ -266,10 +266,8 @@ std::optional<Shape> unsqueeze(Emitter &emitter, const Shape &shape, Shape dims)
   llvm::sort(dims);
   Shape made = shape;
   for (int64_t dim : dims) {
-    if (dim < 0 || dim > static_cast<int64_t>(made.size())) {
-      emitter.fail("no axis " + std::to_string(dim) + " can be put into shape " + toString(shape));
-      return std::nullopt;
-    }
+    if (dim < 0 || dim > static_cast<int64_t>(made.size()))
+      return emitter.fail("no axis " + std::to_string(dim) + " can be put into shape " + toString(shape));
     made.insert(made.begin() + dim, 1);
   }
   return made;

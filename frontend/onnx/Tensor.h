@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "frontend/Failure.h"
 #include "frontend/onnx/Model.h"
 
 #include "dialects/gpuc/GpucOps.h"
@@ -45,12 +46,25 @@ private:
   mlir::Value value_;
 };
 
+} // namespace gpuc::onnx
+
+template <> inline constexpr bool gpuc::kEmptyIsFailure<gpuc::onnx::Tensor> = true;
+template <> inline constexpr bool gpuc::kEmptyIsFailure<gpuc::onnx::HostTensorPtr> = true;
+
+namespace gpuc::onnx {
+
+/// Whether no machine holds such a tensor: 2^40 elements are 4 TiB of f32.
+bool isAbsurd(mlir::Type type);
+
+/// Erases what nothing uses any more in the function's body, the last op first.
+void eraseUnused(mlir::Block &body);
+
 /// Adds ops to a module, and keeps the first error since takeError().
 class Emitter {
 public:
   explicit Emitter(mlir::OpBuilder &builder) : builder(builder) {}
 
-  Tensor fail(const std::string &text);
+  Failure fail(const std::string &text);
   bool failed() const { return !error_.empty(); }
   std::string takeError() { return std::exchange(error_, {}); }
 

@@ -166,6 +166,19 @@ void Importer::checkFrozen() {
   }
 }
 
+/// A variable behind another one, or at the top of the module.
+ir::VariableOp Importer::addVariable(Operation *after, const std::string &name, Type type,
+                                     ir::SpecAttr initializer, bool frozen, StringRef kind) {
+  OpBuilder builder(&context_);
+  if (after)
+    builder.setInsertionPointAfter(after);
+  else
+    builder.setInsertionPointToStart(module_->getBody());
+  StringAttr symbol = builder.getStringAttr(name);
+  return ir::VariableOp::create(builder, NameLoc::get(symbol), symbol, TypeAttr::get(type), initializer,
+                                frozen ? builder.getUnitAttr() : UnitAttr(), builder.getStringAttr(kind));
+}
+
 ir::VariableOp Importer::declareVariable(const Operand &operand) {
   // One tensor may be known under several names: outside and inside of a function.
   ir::VariableOp &declared = declared_[operand.known];
@@ -177,17 +190,9 @@ ir::VariableOp Importer::declareVariable(const Operand &operand) {
   std::string name = operand.name;
   while (kReserved.count(name) || variables_.count(name))
     name += "_";
-  OpBuilder atTop(&context_);
-  if (lastVariable_)
-    atTop.setInsertionPointAfter(lastVariable_);
-  else
-    atTop.setInsertionPointToStart(module_->getBody());
   const HostTensor &value = *operand.known;
-  UnitAttr frozen = isFrozen(operand) ? builder_.getUnitAttr() : UnitAttr();
-  auto variable =
-      ir::VariableOp::create(atTop, NameLoc::get(builder_.getStringAttr(name)), builder_.getStringAttr(name),
-                             TypeAttr::get(emitter_.tensorType(value.spec.shape, value.spec.type)),
-                             initializerOf(value), frozen, builder_.getStringAttr("parameter"));
+  auto variable = addVariable(lastVariable_, name, emitter_.tensorType(value.spec.shape, value.spec.type),
+                              initializerOf(value), isFrozen(operand), "parameter");
   lastVariable_ = variable;
   declared = variable;
   variables_.insert(name);
@@ -201,12 +206,8 @@ ir::VariableOp Importer::declareVariable(const Operand &operand) {
 Tensor Importer::readCounter(const std::string &name) {
   auto type = emitter_.tensorType({}, DataType::i64);
   if (!module_->lookupSymbol(name)) {
-    OpBuilder atTop(&context_);
-    atTop.setInsertionPointToStart(module_->getBody());
     auto zeros = ir::SpecAttr::get(&context_, "zeros", builder_.getDictionaryAttr({}));
-    auto counter = ir::VariableOp::create(atTop, NameLoc::get(builder_.getStringAttr(name)),
-                                          builder_.getStringAttr(name), TypeAttr::get(type), zeros,
-                                          UnitAttr(), builder_.getStringAttr("counter"));
+    auto counter = addVariable(/*after=*/nullptr, name, type, zeros, /*frozen=*/false, "counter");
     if (!lastVariable_)
       lastVariable_ = counter;
   }

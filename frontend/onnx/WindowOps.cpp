@@ -35,11 +35,9 @@ bool placeWindows(NodeScope &node, const Shape &spatial, Windows &w) {
            std::all_of(list.begin(), list.end(), [&](int64_t n) { return n >= least && n < INT32_MAX; });
   };
   if (!sound(w.kernel, 1) || !sound(w.strides, 1) || !sound(w.dilations, 1) || pads.size() != 2 * rank ||
-      std::any_of(pads.begin(), pads.end(), [](int64_t n) { return n < 0 || n >= INT32_MAX; })) {
-    node.fail("kernel_shape, strides, dilations or pads do not suit " + std::to_string(rank) +
-              " spatial dimensions");
-    return false;
-  }
+      std::any_of(pads.begin(), pads.end(), [](int64_t n) { return n < 0 || n >= INT32_MAX; }))
+    return node.fail("kernel_shape, strides, dilations or pads do not suit " + std::to_string(rank) +
+                     " spatial dimensions");
   w.low.assign(pads.begin(), pads.begin() + rank);
   w.high.assign(pads.begin() + rank, pads.end());
   w.count.resize(rank);
@@ -54,15 +52,12 @@ bool placeWindows(NodeScope &node, const Shape &spatial, Windows &w) {
     if (automatic == "VALID")
       w.low[d] = w.high[d] = 0;
     else if (automatic != "NOTSET") {
-      node.fail("attribute 'auto_pad' = '" + automatic + "'");
-      return false;
+      return node.fail("attribute 'auto_pad' = '" + automatic + "'");
     }
     int64_t room = spatial[d] + w.low[d] + w.high[d] - w.reach(d);
-    if (room < 0) {
-      node.fail("a window of " + std::to_string(w.reach(d)) + " does not fit into " +
-                std::to_string(spatial[d]) + " with padding");
-      return false;
-    }
+    if (room < 0)
+      return node.fail("a window of " + std::to_string(w.reach(d)) + " does not fit into " +
+                       std::to_string(spatial[d]) + " with padding");
     w.count[d] = (ceiling ? (room + w.strides[d] - 1) / w.strides[d] : room / w.strides[d]) + 1;
     // A last window that would begin in the padding behind is left out.
     if (ceiling && (w.count[d] - 1) * w.strides[d] >= spatial[d] + w.low[d])
@@ -158,10 +153,8 @@ bool fitsSlices(NodeScope &node, const Windows &w) {
 bool readPool(NodeScope &node, const Tensor &x, Windows &w) {
   if (!x)
     return false;
-  if (x.rank() < 3) {
-    node.fail("pooling of shape " + toString(x.shape()));
-    return false;
-  }
+  if (x.rank() < 3)
+    return node.fail("pooling of shape " + toString(x.shape()));
   const Shape spatial = spatialOf(x), ones(spatial.size(), 1);
   w.kernel = node.integers("kernel_shape", {});
   w.strides = node.integers("strides", ones);
@@ -287,19 +280,17 @@ void asImage(Windows &w) {
 bool readConvolution(NodeScope &node, const Tensor &x, const Tensor &filter, Windows &w) {
   if (!x || !filter)
     return false;
-  if ((x.rank() != 3 && x.rank() != 4) || filter.rank() != x.rank()) {
-    node.fail("convolution of shapes " + toString(x.shape()) + " and " + toString(filter.shape()) +
-              ": one or two spatial dimensions are supported");
-    return false;
-  }
+  if ((x.rank() != 3 && x.rank() != 4) || filter.rank() != x.rank())
+    return node.fail("convolution of shapes " + toString(x.shape()) + " and " + toString(filter.shape()) +
+                     ": one or two spatial dimensions are supported");
   const Shape spatial = spatialOf(filter), ones(spatial.size(), 1);
   w.kernel = node.integers("kernel_shape", spatial);
   w.strides = node.integers("strides", ones);
   w.dilations = node.integers("dilations", ones);
   if (w.kernel == spatial)
     return true;
-  node.fail("kernel_shape " + toString(w.kernel) + " of a filter of shape " + toString(filter.shape()));
-  return false;
+  return node.fail("kernel_shape " + toString(w.kernel) + " of a filter of shape " +
+                   toString(filter.shape()));
 }
 
 std::vector<mlir::NamedAttribute> convolutionAttributes(Emitter &e, const Windows &w, const Shape &padding,
