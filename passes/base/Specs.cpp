@@ -20,8 +20,6 @@ constinit const SpecRange kAboveZero = {"above 0", [](double number) { return nu
 constinit const SpecRange kBelowOne = {"0 or above, and below 1",
                                        [](double number) { return number >= 0 && number < 1; }};
 
-using EmitError = function_ref<InFlightDiagnostic()>;
-
 /// "the nearest is lr; known are beta1, beta2, lr"
 static std::string nearestOf(StringRef name, ArrayRef<std::string> known) {
   std::string nearest = nearestName(name.str(), known.vec());

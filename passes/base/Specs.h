@@ -35,17 +35,19 @@ struct SpecForm {
 /// The number of each key; a flag is 0 or 1.
 using SpecNumbers = llvm::StringMap<double>;
 
+/// Begins an error where the spec stands.
+using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
+
 /// Reads what `spec` gives as keys of `form`, whatever its own name is; keys in `others` are not looked at.
 llvm::FailureOr<SpecNumbers> readGivenKeys(ir::SpecAttr spec, llvm::StringRef what, const SpecForm &form,
-                                           llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
-                                           llvm::ArrayRef<llvm::StringRef> others = {});
+                                           EmitError emitError, llvm::ArrayRef<llvm::StringRef> others = {});
 
 /// Reads `spec` by the form of its name. A list under a plural stands for numbered keys: betas = (0.9, 0.99)
 /// is beta1 = 0.9, beta2 = 0.99, and eps = (0.1, 0.2) is eps1 and eps2 where those are keys. An unknown name
 /// or key, a key that is missing and a value that is no number, or out of the key's range (of a key with
 /// choices: none of them) are errors, which call the spec a `what` and name the nearest known name.
 llvm::FailureOr<SpecNumbers> readSpec(ir::SpecAttr spec, llvm::StringRef what, llvm::ArrayRef<SpecForm> forms,
-                                      llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+                                      EmitError emitError);
 
 /// A number as errors write it: with `digits` at most.
 std::string numberText(double number, int digits = 6);

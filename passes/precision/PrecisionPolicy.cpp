@@ -3,7 +3,6 @@
 #include "passes/precision/PrecisionPolicy.h"
 
 #include "passes/base/Locations.h"
-#include "passes/base/Specs.h"
 #include "runtime/base/flags.h"
 
 #include "llvm/Support/GlobPattern.h"
@@ -11,8 +10,6 @@
 namespace gpuc {
 
 using namespace mlir;
-
-using EmitError = function_ref<InFlightDiagnostic()>;
 
 //===----------------------------------------------------------------------===//
 // Reading

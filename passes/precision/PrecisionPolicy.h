@@ -1,7 +1,7 @@
 //===- PrecisionPolicy.h - What a recipe says of precision ------------------===//
 #pragma once
 
-#include "dialects/gpuc/GpucOps.h"
+#include "passes/base/Specs.h"
 #include "passes/base/Target.h"
 #include "passes/precision/PrecisionLists.h"
 
@@ -20,8 +20,7 @@ struct PrecisionChoice {
 class PrecisionPolicy {
 public:
   /// Errors: an unknown precision or key, a pattern that is no text.
-  static llvm::FailureOr<PrecisionPolicy> fromSpec(ir::SpecAttr spec,
-                                                   llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+  static llvm::FailureOr<PrecisionPolicy> fromSpec(ir::SpecAttr spec, EmitError emitError);
 
   /// bf16, f16 or tf32; null where all stays f32.
   mlir::FloatType lower() const { return lower_; }
@@ -30,12 +29,10 @@ public:
   bool isTf32() const { return lower_ && llvm::isa<mlir::FloatTF32Type>(lower_); }
 
   /// Checks that the target (host[:CPU], cuda:sm_N) computes in it.
-  llvm::LogicalResult checkTarget(const Target &target,
-                                  llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
+  llvm::LogicalResult checkTarget(const Target &target, EmitError emitError) const;
 
   /// Checks that each pattern means an op of the dialect, or one of `layers` at least.
-  llvm::LogicalResult checkPatterns(llvm::ArrayRef<std::string> layers,
-                                    llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
+  llvm::LogicalResult checkPatterns(llvm::ArrayRef<std::string> layers, EmitError emitError) const;
 
   PrecisionChoice choose(mlir::Operation *op) const;
 

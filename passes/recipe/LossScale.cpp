@@ -2,13 +2,9 @@
 
 #include "passes/recipe/LossScale.h"
 
-#include "passes/base/Specs.h"
-
 namespace gpuc {
 
 using namespace mlir;
-
-using EmitError = function_ref<InFlightDiagnostic()>;
 
 //===----------------------------------------------------------------------===//
 // The recipe's wish

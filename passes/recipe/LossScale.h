@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "passes/base/Specs.h"
 #include "passes/recipe/StepBuilder.h"
 
 namespace gpuc {
@@ -21,8 +22,7 @@ struct LossScale {
   int64_t growthInterval = 2000;
 
   /// None for `none`. Errors: unknown names and keys, numbers that GradScaler refuses.
-  static llvm::FailureOr<std::optional<LossScale>>
-  fromSpec(ir::SpecAttr spec, llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+  static llvm::FailureOr<std::optional<LossScale>> fromSpec(ir::SpecAttr spec, EmitError emitError);
 
   /// The recipe's; if it says nothing, `dynamic` for fp16, else none.
   static llvm::FailureOr<std::optional<LossScale>> fromRecipe(ir::RecipeOp recipe);

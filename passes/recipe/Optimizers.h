@@ -29,8 +29,6 @@ struct UpdateOperands {
 /// An optimizer with all its numbers.
 class Optimizer {
 public:
-  using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
-
   /// Unknown names and keys, and values that PyTorch refuses, are errors.
   static llvm::FailureOr<Optimizer> fromSpec(ir::SpecAttr spec, EmitError emitError);
 

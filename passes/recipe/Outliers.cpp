@@ -29,7 +29,7 @@ static std::string checkBound(StringRef key, double bound, double window) {
   return "";
 }
 
-FailureOr<Outliers> Outliers::fromSpec(ir::SpecAttr spec, function_ref<InFlightDiagnostic()> emitError) {
+FailureOr<Outliers> Outliers::fromSpec(ir::SpecAttr spec, EmitError emitError) {
   const SpecForm form = {"outliers", {{"loss", 0.0}, {"grad_norm", 0.0}, {"window", 128.0}}};
   FailureOr<SpecNumbers> numbers = readSpec(spec, "skip", form, emitError);
   if (failed(numbers))

@@ -12,8 +12,7 @@ namespace gpuc {
 class Outliers {
 public:
   /// Unknown names and keys, and bounds that nothing can exceed, are errors.
-  static llvm::FailureOr<Outliers> fromSpec(ir::SpecAttr spec,
-                                            llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+  static llvm::FailureOr<Outliers> fromSpec(ir::SpecAttr spec, EmitError emitError);
 
   /// Builds whether an update with this mean loss and this norm (floating-point scalars) is made: tensor<i1>.
   /// The windows are counters of the module, which are declared and assigned.

@@ -12,8 +12,6 @@ namespace gpuc {
 /// them; the first group that matches a variable holds.
 class ParameterGroups {
 public:
-  using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
-
   /// Reads the recipe's. `trained` are the variables that have a gradient: a group that none of them belongs
   /// to is an error, and so are unknown keys.
   static llvm::FailureOr<ParameterGroups> fromRecipe(ir::RecipeOp recipe,

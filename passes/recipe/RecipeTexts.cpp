@@ -30,7 +30,7 @@ RecipeTexts splitRecipeTexts(StringRef joined) {
   return texts;
 }
 
-LogicalResult checkRecipeEntry(StringRef key, Attribute value, function_ref<InFlightDiagnostic()> emitError) {
+LogicalResult checkRecipeEntry(StringRef key, Attribute value, EmitError emitError) {
   // Whoever reads an entry knows what it may say.
   if (key == "optimizer")
     return Optimizer::fromSpec(cast<ir::SpecAttr>(value), emitError);

@@ -5,7 +5,7 @@
 //
 #pragma once
 
-#include "dialects/gpuc/GpucOps.h"
+#include "passes/base/Specs.h"
 
 #include <string>
 #include <utility>
@@ -21,7 +21,6 @@ std::string joinRecipeTexts(const RecipeTexts &texts);
 RecipeTexts splitRecipeTexts(llvm::StringRef joined);
 
 /// Checks the value of an entry as far as that goes without a model: names, keys and numbers of specs.
-llvm::LogicalResult checkRecipeEntry(llvm::StringRef key, mlir::Attribute value,
-                                     llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+llvm::LogicalResult checkRecipeEntry(llvm::StringRef key, mlir::Attribute value, EmitError emitError);
 
 } // namespace gpuc

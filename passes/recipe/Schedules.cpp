@@ -252,8 +252,7 @@ static std::string checkSteps(ir::SpecAttr spec, double steps, bool isLast) {
   return isPositiveInteger(steps) ? "" : "Expected positive integer steps, but got " + numberText(steps);
 }
 
-FailureOr<LearningRate> LearningRate::fromSpecs(ArrayAttr specs,
-                                                function_ref<InFlightDiagnostic()> emitError) {
+FailureOr<LearningRate> LearningRate::fromSpecs(ArrayAttr specs, EmitError emitError) {
   LearningRate rate;
   int64_t begin = 0;
   size_t count = specs ? specs.size() : 0;

@@ -17,8 +17,7 @@ public:
   /// Of a recipe's `schedule`: specs that follow one another, each but the last with the `steps` that it
   /// lasts; null is a rate that never changes. Unknown names and keys, and values that make no schedule, are
   /// errors.
-  static llvm::FailureOr<LearningRate> fromSpecs(mlir::ArrayAttr specs,
-                                                 llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+  static llvm::FailureOr<LearningRate> fromSpecs(mlir::ArrayAttr specs, EmitError emitError);
 
   /// Builds the rate, a tensor<f64>, of the update that follows `completedUpdates` (tensor<i64>), where the
   /// optimizer's own is `base`.

@@ -2,16 +2,13 @@
 
 #include "passes/recipe/WeightMeans.h"
 
-#include "passes/base/Specs.h"
-
 namespace gpuc {
 
 using namespace mlir;
 
 static std::string meanOf(StringRef variable) { return (variable + "/ema").str(); }
 
-FailureOr<WeightMeans> WeightMeans::fromSpec(ir::SpecAttr spec,
-                                             function_ref<InFlightDiagnostic()> emitError) {
+FailureOr<WeightMeans> WeightMeans::fromSpec(ir::SpecAttr spec, EmitError emitError) {
   static const SpecRange fraction = {"from 0 to 1", [](double number) { return number >= 0 && number <= 1; }};
   static const SpecForm form = {"ema", {{"decay", 0.999, fraction}, {"evaluate", 1.0, kFlag}}};
   FailureOr<SpecNumbers> numbers = readSpec(spec, "running mean", form, emitError);

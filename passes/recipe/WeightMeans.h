@@ -1,6 +1,7 @@
 //===- WeightMeans.h - A running mean of the weights -------------------------===//
 #pragma once
 
+#include "passes/base/Specs.h"
 #include "passes/recipe/StepBuilder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,8 +16,7 @@ struct WeightMeans {
   bool evaluate; ///< Whether @eval_step and @predict see the means in the weights' place.
 
   /// Unknown keys and a decay outside of [0, 1] are errors.
-  static llvm::FailureOr<WeightMeans> fromSpec(ir::SpecAttr spec,
-                                               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+  static llvm::FailureOr<WeightMeans> fromSpec(ir::SpecAttr spec, EmitError emitError);
 
   /// Declares `<variable>/ema` and assigns it the mean. `step` counts this update, from 1.
   void build(mlir::ModuleOp module, StepBuilder &ops, ir::VariableOp variable, mlir::Value updated,
