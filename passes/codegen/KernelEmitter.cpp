@@ -64,12 +64,10 @@ SmallVector<size_t> KernelEmitter::groupsOf(Role role) const {
 void KernelEmitter::forGroups(ArrayRef<size_t> groups, Body body) {
   if (groups.empty())
     return body();
-  emitLoop(emitter_, index(0), index(kernel_.groups[groups.front()].extent), 1, {},
-           [&](Value position, const State &) {
-             emitter_.setCoordinate(groups.front(), position);
-             forGroups(groups.drop_front(), body);
-             return State();
-           });
+  emitLoop(emitter_, index(0), index(kernel_.groups[groups.front()].extent), 1, [&](Value position) {
+    emitter_.setCoordinate(groups.front(), position);
+    forGroups(groups.drop_front(), body);
+  });
 }
 
 void KernelEmitter::ifHolds(Value condition, Body body) {

@@ -26,6 +26,14 @@ State emitLoop(ElementEmitter &emitter, Value low, Value high, int64_t step, con
   return llvm::map_to_vector<2>(loop.getResults(), [&](Value result) { return Expr(builder, result); });
 }
 
+void emitLoop(ElementEmitter &emitter, Value low, Value high, int64_t step,
+              llvm::function_ref<void(Value)> body) {
+  emitLoop(emitter, low, high, step, {}, [&](Value position, const State &) {
+    body(position);
+    return State();
+  });
+}
+
 Value emitNumbers(ImplicitLocOpBuilder &builder, OpBuilder globals, StringRef name, ArrayRef<int64_t> numbers,
                   unsigned addressSpace) {
   auto count = static_cast<int64_t>(numbers.size());

@@ -81,13 +81,6 @@ Expr RowSorter::precedes(const Entry &a, const Entry &b) {
 // sort
 //===----------------------------------------------------------------------===//
 
-void RowSorter::loop(Value count, llvm::function_ref<void(Value)> body) {
-  emitLoop(emitter_, number(0), count, 1, {}, [&](Value position, const State &) {
-    body(position);
-    return State();
-  });
-}
-
 /// The operand may lie where a result does: each of its elements is read before its place is written, and
 /// never again.
 void RowSorter::copyOperand() {
@@ -149,14 +142,13 @@ void RowSorter::emitTopK() {
   copyOperand();
   if (kept_ < extent_) {
     sortResults(Order::WorstFirst);
-    emitLoop(emitter_, number(kept_), number(extent_), 1, {}, [&](Value position, const State &) {
+    emitLoop(emitter_, number(kept_), number(extent_), 1, [&](Value position) {
       Entry entry = operandAt(position);
       Expr isBetter = precedes(entry, load(number(0)));
       auto better = scf::IfOp::create(builder_, isBetter.value(), /*withElseRegion=*/false);
       emitter_.enter(better.getThenRegion());
       replaceWorst(entry);
       emitter_.leave();
-      return State();
     });
   }
   sortResults(Order::BestFirst);

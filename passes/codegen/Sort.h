@@ -43,7 +43,9 @@ private:
   State descend(const Entry &entry, Expr hole);
 
   mlir::Value number(int64_t value) { return constantInt(builder_, builder_.getI64Type(), value).value(); }
-  void loop(mlir::Value count, llvm::function_ref<void(mlir::Value)> body);
+  void loop(mlir::Value count, llvm::function_ref<void(mlir::Value)> body) {
+    emitLoop(emitter_, number(0), count, 1, body);
+  }
 
   ElementEmitter &emitter_;
   mlir::ImplicitLocOpBuilder &builder_;

@@ -45,11 +45,6 @@ static std::unique_ptr<MLIRContext> kernelContext() {
   return context;
 }
 
-static FailureOr<CudaCode> fail(Location location, const Twine &message) {
-  emitError(location) << message;
-  return failure();
-}
-
 /// Optimises and writes the module as text.
 static FailureOr<std::string> writePtx(llvm::Module &module, llvm::TargetMachine &machine, int optLevel,
                                        std::string &error) {
@@ -124,8 +119,8 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
   llvm::StringMap<std::string> symbolOfBody;
   for (const KernelSource &kernel : kernels) {
     if (failed(AttentionKernel::parse(*kernel.body)) && failed(checkKernel(*kernel.body)))
-      return fail(kernel.location, "kernel '" + kernel.symbol +
-                                       "' holds ops that cannot be one kernel: split the fused region");
+      return emitError(kernel.location) << "kernel '" << kernel.symbol
+                                        << "' holds ops that cannot be one kernel: split the fused region";
     std::string text = textOfBody(*kernel.body);
     auto [known, isNew] = symbolOfBody.try_emplace(text, kernel.symbol);
     code.symbols.push_back(known->second);
@@ -151,12 +146,12 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
   std::string error;
   FailureOr<std::string> ptx = compileToPtx(distinct, target, options.optLevel, error);
   if (failed(ptx))
-    return fail(first, error);
+    return emitError(first) << error;
   code.ptx = std::move(*ptx);
   if (succeeded(ptxas)) {
     FailureOr<std::string> cubin = assembleCubin(*ptxas, code.ptx, target, error);
     if (failed(cubin))
-      return fail(first, error);
+      return emitError(first) << error;
     code.cubin = std::move(*cubin);
   }
   if (options.cache)

@@ -175,10 +175,6 @@ void AttentionEmitter::run() {
   gpu::ReturnOp::create(builder_);
 }
 
-void emitAttention(gpu::GPUFuncOp function, const AttentionKernel &kernel) {
-  AttentionEmitter(function, kernel).run();
-}
-
 std::pair<Expr, Expr> AttentionEmitter::splitBlock(int64_t tiles, bool lastFirst) {
   Value block = gpu::BlockIdOp::create(builder_, gpu::Dimension::x);
   Expr number(builder_, arith::IndexCastOp::create(builder_, builder_.getI32Type(), block));

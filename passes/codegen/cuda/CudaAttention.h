@@ -51,10 +51,7 @@ struct AttentionKernel {
   CudaSchedule schedule() const;
 };
 
-/// Emits `symbol(ptr, ptr, …)` into `module`.
-void emitAttention(mlir::gpu::GPUFuncOp function, const AttentionKernel &kernel);
-
-/// What the three kernels share.
+/// Emits a kernel's function; what the three kernels share.
 class AttentionEmitter {
 public:
   AttentionEmitter(mlir::gpu::GPUFuncOp function, const AttentionKernel &kernel);

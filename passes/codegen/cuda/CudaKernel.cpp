@@ -46,12 +46,11 @@ CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuild
 //===----------------------------------------------------------------------===//
 
 void CudaKernelEmitter::forTiles(Body body) {
-  emitLoop(emitter_, tiles_.first, tiles_.end, tiles_.step, {}, [&](Value tile, const State &) {
+  emitLoop(emitter_, tiles_.first, tiles_.end, tiles_.step, [&](Value tile) {
     Value mine = add(multiply(tile, loops_.columns), column_);
     exists_ = below(mine, tiles_.outputs);
     output_ = arith::MinUIOp::create(builder_, mine, add(tiles_.outputs, index(-1)));
     body();
-    return State();
   });
 }
 
@@ -100,7 +99,7 @@ void emitCudaKernel(gpu::GPUModuleOp module, StringRef symbol, Block &body) {
       createCudaFunction(module, symbol, body.getNumArguments() + body.getTerminator()->getNumOperands(),
                          scheduleCudaKernel(body).block);
   if (FailureOr<AttentionKernel> attention = AttentionKernel::parse(body); succeeded(attention))
-    return emitAttention(function, *attention);
+    return AttentionEmitter(function, *attention).run();
   Kernel kernel(body);
   CudaLoops loops(kernel);
   ImplicitLocOpBuilder builder(function.getLoc(), function.getContext());

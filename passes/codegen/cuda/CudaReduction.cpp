@@ -69,10 +69,9 @@ void CudaKernelEmitter::emitRow() {
   }
   if (!rows.empty())
     ifHolds(exists_, [&] {
-      emitLoop(emitter_, part_, index(loops_.folded), loops_.parts, {}, [&](Value position, const State &) {
+      emitLoop(emitter_, part_, index(loops_.folded), loops_.parts, [&](Value position) {
         setCoordinates(loops_.foldedGroups, position, loops_.folded);
         emitResults(rows);
-        return State();
       });
     });
   if (single.empty())

@@ -35,10 +35,9 @@ void CudaKernelEmitter::emitScatterAdd() {
 }
 
 void CudaKernelEmitter::copySlots(Value first, Value end) {
-  emitLoop(emitter_, first, end, 1, {}, [&](Value slot, const State &) {
+  emitLoop(emitter_, first, end, 1, [&](Value slot) {
     setSlot(slot);
     copySlot();
-    return State();
   });
 }
 
@@ -61,7 +60,7 @@ void CudaKernelEmitter::forIndices(llvm::function_ref<void(Value chosen)> body) 
   auto visit = [&](int64_t begin, int64_t end, int64_t count) {
     if (begin == end)
       return;
-    emitLoop(emitter_, index(begin), index(end), count, {}, [&](Value position, const State &) {
+    emitLoop(emitter_, index(begin), index(end), count, [&](Value position) {
       SmallVector<std::pair<Value, Value>, indicesAtOnce> loaded; // position, slot
       for (int64_t i = 0; i < count; ++i) {
         Value at = add(position, index(i));
@@ -72,7 +71,6 @@ void CudaKernelEmitter::forIndices(llvm::function_ref<void(Value chosen)> body) 
         emitter_.setCoordinate(innermost, at);
         body(chosen);
       }
-      return State();
     });
   };
   int64_t extent = kernel_.groups[innermost].extent, together = extent - extent % indicesAtOnce;

@@ -22,11 +22,6 @@ namespace gpuc {
 
 using namespace codegen;
 
-static FailureOr<HostCode> fail(Location location, const Twine &message) {
-  emitError(location) << message;
-  return failure();
-}
-
 //===----------------------------------------------------------------------===//
 // Functions that hand on parameters
 //===----------------------------------------------------------------------===//
@@ -136,18 +131,18 @@ FailureOr<HostCode> compileHostKernels(ArrayRef<KernelSource> kernels, const Hos
   HostKernels collected(target, options);
   for (const KernelSource &kernel : kernels) {
     if (failed(checkKernel(*kernel.body)))
-      return fail(kernel.location, "kernel '" + kernel.symbol +
-                                       "' holds ops that cannot be one kernel: split the fused region");
+      return emitError(kernel.location) << "kernel '" << kernel.symbol
+                                        << "' holds ops that cannot be one kernel: split the fused region";
     code.symbols.push_back(collected.add(*kernel.body));
   }
 
   std::string error;
   FailureOr<std::vector<std::string>> compiled = collected.finish(error);
   if (failed(compiled))
-    return fail(kernels.front().location, error);
+    return emitError(kernels.front().location) << error;
   FailureOr<std::string> shared = linkSharedObject(*compiled, error);
   if (failed(shared))
-    return fail(kernels.front().location, error);
+    return emitError(kernels.front().location) << error;
   code.object = std::move(*shared);
   return code;
 }

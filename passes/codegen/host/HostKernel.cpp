@@ -57,13 +57,12 @@ static Value lesserOf(ImplicitLocOpBuilder &builder, Value a, Value b) {
 }
 
 void HostKernelEmitter::forTiles(Body body) {
-  loop(begin_, end_, 1, {}, [&](Value tile, const State &) {
+  emitLoop(emitter_, begin_, end_, 1, [&](Value tile) {
     rowTile_ = tile;
     if (laneExtent_) {
       low_ = arith::MulIOp::create(builder_, tile, chunk_);
       high_ = lesserOf(builder_, arith::AddIOp::create(builder_, low_, chunk_), laneExtent_);
-      body();
-      return State();
+      return body();
     }
     low_ = index(0);
     high_ = index(loops_.laneExtent);
@@ -74,7 +73,6 @@ void HostKernelEmitter::forTiles(Body body) {
       high_ = lesserOf(builder_, arith::AddIOp::create(builder_, low_, chunk), high_);
     }
     body();
-    return State();
   });
 }
 
@@ -84,7 +82,7 @@ void HostKernelEmitter::forRows(Body body) {
   Value first = arith::MulIOp::create(builder_, rowTile_, index(loops_.rowsPerTile));
   Value last = lesserOf(builder_, arith::AddIOp::create(builder_, first, index(loops_.rowsPerTile)),
                         index(loops_.rows));
-  loop(first, last, 1, {}, [&](Value row, const State &) {
+  emitLoop(emitter_, first, last, 1, [&](Value row) {
     for (size_t group : llvm::reverse(loops_.rowGroups)) {
       bool outermost = group == loops_.rowGroups.front();
       Value extent = outermost ? Value() : index(kernel_.groups[group].extent);
@@ -94,7 +92,6 @@ void HostKernelEmitter::forRows(Body body) {
         row = arith::DivUIOp::create(builder_, row, extent);
     }
     body();
-    return State();
   });
 }
 
@@ -123,10 +120,9 @@ void HostKernelEmitter::forLanes(Value low, Value high, Range range, Body body) 
   Value length = arith::SubIOp::create(builder_, high, low);
   Value rest = arith::AndIOp::create(builder_, length, index(lanes - 1));
   Value middle = arith::SubIOp::create(builder_, high, rest);
-  loop(low, middle, lanes, {}, [&](Value first, const State &) {
+  emitLoop(emitter_, low, middle, lanes, [&](Value first) {
     lanesFrom(first);
     body();
-    return State();
   });
   if (range.high % lanes == 0)
     return;

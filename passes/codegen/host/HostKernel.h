@@ -38,11 +38,6 @@ private:
   /// vectors, then what is left under a mask.
   void forLanes(mlir::Value low, mlir::Value high, Range range, Body body);
   Range wholeLanes() const { return {0, kernel_.groups[loops_.laneGroup].extent}; }
-  /// A loop that carries a state.
-  State loop(mlir::Value low, mlir::Value high, int64_t step, const State &start,
-             llvm::function_ref<State(mlir::Value, const State &)> body) {
-    return emitLoop(emitter_, low, high, step, start, body);
-  }
   void emitScatterAdd() override;
 
   // Reductions (HostReduction.cpp).

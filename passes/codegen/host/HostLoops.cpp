@@ -166,8 +166,9 @@ KernelSchedule scheduleHostKernel(Block &body, const HostTarget &target) {
     return codegen::scheduleSegments(body, target);
   codegen::Kernel kernel(body);
   codegen::HostLoops loops(kernel, target);
-  codegen::HostRows rows(kernel, loops);
-  return {loops.tiles, loops.grain, rows.count, std::move(rows.byRows)};
+  KernelSchedule schedule{loops.tiles, loops.grain, 0, {}};
+  codegen::findRows(schedule, kernel, loops);
+  return schedule;
 }
 
 } // namespace gpuc

@@ -49,38 +49,29 @@ HostObjects::HostObjects(const HostTarget &target, const CodegenOptions &options
 
 std::string HostObjects::add(OwningOpRef<ModuleOp> module, StringRef name) {
   std::string text = textOfModule(*module);
-  auto [entry, isNew] = symbols_.try_emplace(text);
-  if (isNew) {
-    entry->second = "gpuc_" + hashOfTexts({text});
-    add(std::move(module), text, name, entry->second);
-  }
-  return entry->second;
-}
-
-void HostObjects::add(OwningOpRef<ModuleOp> module) {
-  std::string text = textOfModule(*module);
-  add(std::move(module), text, "", "");
-}
-
-void HostObjects::add(OwningOpRef<ModuleOp> module, StringRef text, StringRef name, StringRef symbol) {
+  auto [entry, isNew] = symbols_.try_emplace(text, "gpuc_" + hashOfTexts({text}));
+  const std::string &symbol = entry->second;
+  if (!isNew)
+    return symbol;
   Job &job = jobs_.emplace_back();
   if (options_.cache) {
     job.key = hashOfTexts({fingerprint_, text});
     if (std::optional<std::string> object = options_.cache->load(job.key)) {
       job.object = std::move(*object);
       job.isCached = true;
-      return;
+      return symbol;
     }
   }
-  if (!symbol.empty())
+  if (!name.empty())
     SymbolTable::setSymbolName(SymbolTable::lookupSymbolIn(*module, name), symbol);
   if (failed(lower(*module, job)))
-    return;
+    return symbol;
   if (threads_)
     // An exception (no memory) would be kept with a result that nobody asks for, and the job pass for done.
     threads_->async([this, &job]() noexcept { compile(job); });
   else
     compile(job);
+  return symbol;
 }
 
 LogicalResult HostObjects::lower(ModuleOp module, Job &job) {

@@ -19,11 +19,9 @@ public:
   /// The context in which modules are to be made.
   mlir::MLIRContext *context() { return context_.get(); }
 
-  /// Takes a module in the dialects that kernels are emitted in, and renames its function `name` after the
-  /// module's text, so that no two modules define the same symbol. Returns the new name.
-  std::string add(mlir::OwningOpRef<mlir::ModuleOp> module, llvm::StringRef name);
-  /// As it is. The names that it defines must be its own.
-  void add(mlir::OwningOpRef<mlir::ModuleOp> module);
+  /// Takes a module in the dialects that kernels are emitted in, and renames its function `name`, if that is
+  /// not empty, after the module's text, so that no two modules define the same symbol. Returns the new name.
+  std::string add(mlir::OwningOpRef<mlir::ModuleOp> module, llvm::StringRef name = {});
 
   /// All objects, in the order in which they were first added.
   mlir::FailureOr<std::vector<std::string>> finish(std::string &error);
@@ -37,8 +35,6 @@ private:
     bool isCached = false;
   };
 
-  void add(mlir::OwningOpRef<mlir::ModuleOp> module, llvm::StringRef text, llvm::StringRef name,
-           llvm::StringRef symbol);
   /// Lowers to LLVM IR, which is the job's own, so that any thread can go on with it.
   mlir::LogicalResult lower(mlir::ModuleOp module, Job &job);
   void compile(Job &job);

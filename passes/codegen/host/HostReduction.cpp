@@ -54,11 +54,11 @@ State HostKernelEmitter::blocked(Folds &folds, Value low, Value high, int64_t st
                                  unsigned copies, llvm::function_ref<State(Value, const State &)> body) {
   State start = repeat(folds.identity(lanes), copies);
   if (levels == 0)
-    return loop(low, high, step, start, body);
+    return emitLoop(emitter_, low, high, step, start, body);
   int64_t block = step;
   for (int level = 0; level < levels; ++level)
     block *= blockIterations;
-  return loop(low, high, block, start, [&](Value first, const State &state) {
+  return emitLoop(emitter_, low, high, block, start, [&](Value first, const State &state) {
     Value end = arith::AddIOp::create(builder_, first, index(block));
     Value last = arith::MinSIOp::create(builder_, end, high);
     State partial = blocked(folds, first, last, step, levels - 1, lanes, copies, body);
@@ -149,9 +149,10 @@ State HostKernelEmitter::foldRow(Folds &folds) {
   if (!foldsLanes())
     return foldGroups(folds, ordered, 1, [&] { return folds.elements({}); });
   // Lanes are set inside a region of their own: what follows it are scalars again.
-  State vector = loop(index(0), index(1), 1, folds.identity(loops_.lanes), [&](Value, const State &) {
-    return foldGroups(folds, ordered, 1, [&] { return foldAlongLanes(folds); });
-  });
+  State vector =
+      emitLoop(emitter_, index(0), index(1), 1, folds.identity(loops_.lanes), [&](Value, const State &) {
+        return foldGroups(folds, ordered, 1, [&] { return foldAlongLanes(folds); });
+      });
   return foldLanes(folds, vector, loops_.lanes);
 }
 
@@ -196,7 +197,7 @@ void HostKernelEmitter::emitColumns() {
   Value length = arith::SubIOp::create(builder_, high_, low_);
   Value rest = arith::AndIOp::create(builder_, length, index(copies * lanes - 1));
   Value middle = arith::SubIOp::create(builder_, high_, rest);
-  loop(low_, middle, copies * lanes, {}, [&](Value first, const State &) {
+  emitLoop(emitter_, low_, middle, copies * lanes, [&](Value first) {
     Folds folds(kernel_.sweeps.front(), kernel_, emitter_);
     State state = foldGroups(folds, groupsOf(Role::Ordered), copies, [&] {
       State elements;
@@ -211,7 +212,6 @@ void HostKernelEmitter::emitColumns() {
       folds.bind(copyOf(state, copies, copy));
       emitResults(kernel_.resultNumbers(/*wholeRows=*/false));
     }
-    return State();
   });
   forLanes(middle, high_, wholeLanes(), [&] { emitRow(); });
 }

@@ -62,13 +62,13 @@ static bool comeFirst(ArrayRef<size_t> dims, ArrayRef<int64_t> shape, const Inde
   return dims.empty();
 }
 
-HostRows::HostRows(const Kernel &kernel, const HostLoops &loops) {
+void findRows(KernelSchedule &schedule, const Kernel &kernel, const HostLoops &loops) {
   size_t group = outermostGroup(kernel, loops);
   if (group == HostLoops::none || (kernel.form != Form::Elementwise && kernel.form != Form::Reduction))
     return;
   SmallVector<size_t> dims = dimensionsOf(kernel.groups[group], kernel.extents);
   unsigned arguments = kernel.body->getNumArguments();
-  byRows.assign(arguments, false); // what nobody reads may have any number of rows
+  std::vector<bool> byRows(arguments, false); // what nobody reads may have any number of rows
   llvm::BitVector readElsewhere(arguments);
   forEachRead(kernel, [&](BlockArgument argument, const Index &index) {
     unsigned number = argument.getArgNumber();
@@ -78,11 +78,11 @@ HostRows::HostRows(const Kernel &kernel, const HostLoops &loops) {
   });
   for (Value yield : kernel.yields())
     byRows.push_back(comeFirst(dims, shapeOf(yield), kernel.indexOf(yield), kernel.extents));
-  if (std::all_of(byRows.begin() + arguments, byRows.end(), [](bool isByRows) { return isByRows; }))
-    count = rowsAlong(kernel.groups[group], loops);
-  if (count < 2) {
-    count = 0;
-    byRows.clear();
+  if (!std::all_of(byRows.begin() + arguments, byRows.end(), [](bool isByRows) { return isByRows; }))
+    return;
+  if (int64_t rows = rowsAlong(kernel.groups[group], loops); rows >= 2) {
+    schedule.rows = rows;
+    schedule.byRows = std::move(byRows);
   }
 }
 
