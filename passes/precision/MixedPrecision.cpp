@@ -96,7 +96,8 @@ private:
     case PrecisionClass::promote:
       if (Type element = widestOf(op); element != policy_.lower() || !hasNumberBeyond(op))
         return clone(op, builder, element, choice);
-      return cloneWide(op, builder, policy_.lower(), {choice.kind, "a number that its type cannot hold"});
+      return cloneWide(op, builder, policy_.lower(),
+                       {PrecisionClass::wide, "a number that its type cannot hold"});
     case PrecisionClass::wide:
       return cloneWide(op, builder, elementOf(values_.lookup(op->getOperand(0))), choice);
     case PrecisionClass::fixed:
@@ -177,14 +178,11 @@ private:
 
   /// The op in f32, its first result stored in `element`.
   LogicalResult cloneWide(Operation *op, OpBuilder &builder, Type element, const PrecisionChoice &choice) {
-    bool cast = false;
-    FailureOr<Operation *> copy = cloneIn(op, builder, builder.getF32Type(), cast);
-    if (failed(copy))
+    if (failed(clone(op, builder, builder.getF32Type(), choice)))
       return failure();
-    values_.map(op->getResults(), (*copy)->getResults());
-    if (isSingle(op->getResult(0))) // a comparison has none
-      values_.map(op->getResult(0), casted((*copy)->getResult(0), element));
-    note(op, builder.getF32Type(), choice);
+    Value result = op->getResult(0);
+    if (isSingle(result)) // a comparison has none
+      values_.map(result, casted(values_.lookup(result), element));
     return success();
   }
 

@@ -47,16 +47,13 @@ std::optional<Indexed> oneHotOf(ir::CompareOp op) {
   if (op.getPredicate() != ir::Comparison::eq)
     return std::nullopt;
   for (auto [places, index] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
-    Value numbers = places;
-    int64_t dim = -1;
-    if (auto broadcast = places.getDefiningOp<ir::BroadcastOp>())
-      numbers = broadcast.getOperand();
-    auto iota = numbers.getDefiningOp<ir::IotaOp>();
+    auto repeated = places.getDefiningOp<ir::BroadcastOp>();
+    auto iota = (repeated ? repeated.getOperand() : places).getDefiningOp<ir::IotaOp>();
     if (!iota)
       continue;
-    dim = iota.getDim();
-    if (auto broadcast = places.getDefiningOp<ir::BroadcastOp>())
-      dim = broadcast.getDims()[dim];
+    int64_t dim = iota.getDim();
+    if (repeated)
+      dim = repeated.getDims()[dim];
     // Else it asks something of the places themselves.
     auto spread = index.getDefiningOp<ir::BroadcastOp>();
     if (spread && !llvm::is_contained(spread.getDims(), dim))
