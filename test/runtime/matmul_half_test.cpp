@@ -317,7 +317,7 @@ std::vector<uint16_t> narrow(const VectorKernelTable& table, const std::vector<f
 /// are all that lie half way between two, and those beside them.
 template <typename S>
 void checkConversions(int vector_bytes, DataType type) {
-  const VectorKernelTable& table = *vectorKernels(vector_bytes);
+  const VectorKernelTable& table = *kernelsFor<VectorKernelTable>(vector_bytes);
   std::vector<uint16_t> halves(1 << 16);
   for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<uint16_t>(i);
   const std::vector<float> floats = widen<S>(table, halves);
@@ -352,7 +352,7 @@ TEST(HalfVectors, NansHaveTheSameBitsEverywhere) {
   for (uint32_t bits : {0x7f800001u, 0xff800001u, 0x7fc00000u, 0xffffffffu, 0x7fabc123u})
     nans.push_back(std::bit_cast<float>(bits));
   for (int vector_bytes : {16, 32, 64}) {
-    const VectorKernelTable& table = *vectorKernels(vector_bytes);
+    const VectorKernelTable& table = *kernelsFor<VectorKernelTable>(vector_bytes);
     EXPECT_EQ(narrow<Half>(table, nans), (std::vector<uint16_t>{0x7e00, 0xfe00, 0x7e00, 0xffff, 0x7f5e}));
     EXPECT_EQ(narrow<Bfloat16>(table, nans), (std::vector<uint16_t>{0x7fc0, 0xffc0, 0x7fc0, 0xffff, 0x7feb}));
   }

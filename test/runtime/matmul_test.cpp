@@ -128,7 +128,7 @@ TEST(Matmul, ReluKeepsNanAndDropsTheSignOfZero) {
     std::vector<float> c(37, -0.0f);
     c[3] = c[35] = std::numeric_limits<float>::quiet_NaN();
     c[4] = c[36] = 2;
-    vectorKernels(vector_bytes)
+    kernelsFor<VectorKernelTable>(vector_bytes)
         ->of<float>()
         .finish({.rows = 1,
                  .columns = 37,

@@ -1,4 +1,4 @@
-// Dropout's factors; included by score_kernels_*.cpp alone (see runtime/host/matmul/vector.h).
+// Dropout's factors; included by score_kernels.cpp alone (see runtime/host/matmul/vector.h).
 #pragma once
 
 #include "runtime/host/attention/score_kernels.h"

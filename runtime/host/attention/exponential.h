@@ -1,4 +1,4 @@
-// exp and log of vectors; included by score_kernels_*.cpp alone (see runtime/host/matmul/vector.h). The
+// exp and log of vectors; included by score_kernels.cpp alone (see runtime/host/matmul/vector.h). The
 // formulas of generated kernels (passes/codegen/math/MathExp.cpp and MathLog.cpp, with their sources), for
 // what attention needs of them.
 #pragma once

@@ -132,9 +132,9 @@ Result<AttentionProblem> makeAttentionProblem(const AttentionShape& shape) {
   problem.shape = shape;
   problem.cut = cutAttention(shape);
   const int vector_bytes = microKernelVectorBytes();
-  problem.score_kernels = scoreKernels(vector_bytes);
-  problem.vector_kernels = vectorKernels(vector_bytes);
-  problem.lanes = scoreKernelVectorBytes(vector_bytes) / sizeOf(shape.type);
+  problem.score_kernels = kernelsFor<ScoreKernelTable>(vector_bytes);
+  problem.vector_kernels = kernelsFor<VectorKernelTable>(vector_bytes);
+  problem.lanes = kernelVectorBytes(vector_bytes) / sizeOf(shape.type);
   problem.partial = problem.summed() ? denseAttentionLayout(shape.heads, shape.queries, shape.width)
                                      : shape.query_cotangent;
   // Elements are kept whose uniform number in f32, a multiple of 2^-24, is at least p.

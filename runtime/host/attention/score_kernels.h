@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "runtime/host/matmul/kernel_table.h"
+
 namespace gpuc {
 
 /// Block[keys, stride], with `queries` columns rounded up to whole vectors of the table's width. Columns
@@ -60,27 +62,12 @@ struct TypedScoreKernels {
   void (*drop)(const DropoutBits& bits, int64_t queries, int64_t keys, T factor, T* factors, int64_t stride);
 };
 
-struct ScoreKernelTable {
-  TypedScoreKernels<float> f32;
-  TypedScoreKernels<double> f64;
-
-  template <typename T>
-  const TypedScoreKernels<T>& of() const;
-};
-
+using ScoreKernelTable = KernelTable<TypedScoreKernels, float, double>;
 template <>
-inline const TypedScoreKernels<float>& ScoreKernelTable::of<float>() const {
-  return f32;
-}
+const ScoreKernelTable& kernelsOf<ScoreKernelTable, 16>();
 template <>
-inline const TypedScoreKernels<double>& ScoreKernelTable::of<double>() const {
-  return f64;
-}
-
-/// The kernels for the widest vectors that both this CPU has and `most_vector_bytes` allows. Never null.
-const ScoreKernelTable* scoreKernels(int most_vector_bytes);
-
-/// The bytes of vectors of that table.
-int scoreKernelVectorBytes(int most_vector_bytes);
+const ScoreKernelTable& kernelsOf<ScoreKernelTable, 32>();
+template <>
+const ScoreKernelTable& kernelsOf<ScoreKernelTable, 64>();
 
 }  // namespace gpuc

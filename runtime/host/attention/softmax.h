@@ -1,4 +1,4 @@
-// Blocks of scores to probabilities, and to their derivatives; included by score_kernels_*.cpp alone (see
+// Blocks of scores to probabilities, and to their derivatives; included by score_kernels.cpp alone (see
 // runtime/host/matmul/vector.h).
 #pragma once
 

@@ -1,4 +1,4 @@
-// Correlation with lanes along the rows of the result; included by patch_kernels_*.cpp alone (see
+// Correlation with lanes along the rows of the result; included by patch_kernels.cpp alone (see
 // runtime/host/matmul/vector.h).
 #pragma once
 

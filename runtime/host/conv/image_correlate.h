@@ -1,4 +1,4 @@
-// Correlation with an image in each lane; included by patch_kernels_*.cpp alone (see
+// Correlation with an image in each lane; included by patch_kernels.cpp alone (see
 // runtime/host/matmul/vector.h).
 #pragma once
 

@@ -1,4 +1,4 @@
-// A filter's gradient with an output in each lane; included by patch_kernels_*.cpp alone (see
+// A filter's gradient with an output in each lane; included by patch_kernels.cpp alone (see
 // runtime/host/matmul/vector.h).
 #pragma once
 

@@ -1,5 +1,5 @@
 // Bringing images side by side and apart again, by squares that are transposed in registers; included by
-// patch_kernels_*.cpp alone (see runtime/host/matmul/vector.h).
+// patch_kernels.cpp alone (see runtime/host/matmul/vector.h).
 #pragma once
 
 #include "runtime/host/conv/images.h"

@@ -1,4 +1,4 @@
-// Packing padded images; included by patch_kernels_*.cpp alone (see runtime/host/matmul/vector.h).
+// Packing padded images; included by patch_kernels.cpp alone (see runtime/host/matmul/vector.h).
 #pragma once
 
 #include "runtime/host/conv/direct.h"

@@ -1,21 +1,31 @@
+// Compiled for each width of vectors (see runtime/host/matmul/vector.h).
 #include "runtime/host/conv/patch_kernels.h"
 
+#include "runtime/host/conv/correlate.h"
+#include "runtime/host/conv/image_correlate.h"
+#include "runtime/host/conv/output_products.h"
+#include "runtime/host/conv/pack_images.h"
+#include "runtime/host/conv/pack_strip.h"
+#include "runtime/host/conv/patches.h"
+#include "runtime/host/conv/row_products.h"
+
 namespace gpuc {
+namespace {
 
-extern const PatchKernelTable kPatchKernels16;
-#if defined(__x86_64__)
-extern const PatchKernelTable kPatchKernels32;
-extern const PatchKernelTable kPatchKernels64;
-#endif
+template <typename S>
+constexpr TypedPatchKernels<S> kKernels = {
+    gatherPatches<S>,
+    scatterPatches<Computed<S>>,
+    {packStrip<S>, correlate<S>, filterProducts<Computed<S>>, outputProducts<Computed<S>>},
+    {packImages<S>, correlateImages<Computed<S>>, unpackImages<S>}};
 
-const PatchKernelTable* patchKernels(int most_vector_bytes) {
-#if defined(__x86_64__)
-  if (most_vector_bytes >= 64 && __builtin_cpu_supports("avx512f")) return &kPatchKernels64;
-  if (most_vector_bytes >= 32 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c"))
-    return &kPatchKernels32;
-#endif
-  return &kPatchKernels16;
+constexpr PatchKernelTable kTable = {kKernels<float>, kKernels<double>, kKernels<Half>, kKernels<Bfloat16>};
+
+}  // namespace
+
+template <>
+const PatchKernelTable& kernelsOf<PatchKernelTable, kVectorBytes>() {
+  return kTable;
 }
 
 }  // namespace gpuc

@@ -5,7 +5,7 @@
 
 #include "runtime/host/conv/direct.h"
 #include "runtime/host/conv/images.h"
-#include "runtime/host/matmul/element.h"
+#include "runtime/host/matmul/kernel_table.h"
 #include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
@@ -35,34 +35,12 @@ struct TypedPatchKernels {
   TypedImageKernels<S> images;
 };
 
-struct PatchKernelTable {
-  TypedPatchKernels<float> f32;
-  TypedPatchKernels<double> f64;
-  TypedPatchKernels<Half> f16;
-  TypedPatchKernels<Bfloat16> bf16;
-
-  template <typename S>
-  const TypedPatchKernels<S>& of() const;
-};
-
+using PatchKernelTable = KernelTable<TypedPatchKernels, float, double, Half, Bfloat16>;
 template <>
-inline const TypedPatchKernels<float>& PatchKernelTable::of<float>() const {
-  return f32;
-}
+const PatchKernelTable& kernelsOf<PatchKernelTable, 16>();
 template <>
-inline const TypedPatchKernels<double>& PatchKernelTable::of<double>() const {
-  return f64;
-}
+const PatchKernelTable& kernelsOf<PatchKernelTable, 32>();
 template <>
-inline const TypedPatchKernels<Half>& PatchKernelTable::of<Half>() const {
-  return f16;
-}
-template <>
-inline const TypedPatchKernels<Bfloat16>& PatchKernelTable::of<Bfloat16>() const {
-  return bf16;
-}
-
-/// The kernels for the widest vectors that both this CPU has and `most_vector_bytes` allows. Never null.
-const PatchKernelTable* patchKernels(int most_vector_bytes);
+const PatchKernelTable& kernelsOf<PatchKernelTable, 64>();
 
 }  // namespace gpuc

@@ -1,5 +1,4 @@
-// Gathering and scattering patches; included by patch_kernels_*.cpp alone, each with other machine flags (see
-// runtime/host/matmul/vector.h).
+// Gathering and scattering patches; included by patch_kernels.cpp alone (see runtime/host/matmul/vector.h).
 #pragma once
 
 #include "runtime/host/conv/patch_kernels.h"

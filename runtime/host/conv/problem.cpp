@@ -183,8 +183,8 @@ Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
   const bool direct = problem.method != ConvMethod::patches;
   problem.valid_rows = validRanges(direct ? correlationOf(shape).height : shape.height);
   problem.valid_columns = validRanges(shape.width);
-  problem.patch_kernels = patchKernels(microKernelVectorBytes());
-  problem.vector_kernels = vectorKernels(microKernelVectorBytes());
+  problem.patch_kernels = kernelsFor<PatchKernelTable>(microKernelVectorBytes());
+  problem.vector_kernels = kernelsFor<VectorKernelTable>(microKernelVectorBytes());
   if (problem.widened_filter > 0)
     problem.phases.push_back({ConvStep::widen_filter, ceilDivide(shape.filterElements(), kConvSumElements),
                               convTileNs(0, kConvSumElements, DataType::f32)});

@@ -1,4 +1,4 @@
-// Cutting work into blocks whose sums stay in registers; included by patch_kernels_*.cpp alone (see
+// Cutting work into blocks whose sums stay in registers; included by patch_kernels.cpp alone (see
 // runtime/host/matmul/vector.h).
 #pragma once
 

@@ -1,4 +1,4 @@
-// A filter's gradient with lanes along the rows of the cotangent; included by patch_kernels_*.cpp alone (see
+// A filter's gradient with lanes along the rows of the cotangent; included by patch_kernels.cpp alone (see
 // runtime/host/matmul/vector.h).
 #pragma once
 

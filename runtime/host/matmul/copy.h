@@ -1,4 +1,4 @@
-// Copying blocks between the type in memory and the type of arithmetic; included by vector_kernels_*.cpp
+// Copying blocks between the type in memory and the type of arithmetic; included by vector_kernels.cpp
 // alone (see vector.h).
 #pragma once
 

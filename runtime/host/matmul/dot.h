@@ -1,4 +1,4 @@
-// Products of rows with rows; included by vector_kernels_*.cpp alone (see vector.h).
+// Products of rows with rows; included by vector_kernels.cpp alone (see vector.h).
 #pragma once
 
 #include "runtime/host/matmul/load.h"

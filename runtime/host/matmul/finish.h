@@ -1,4 +1,4 @@
-// What follows each element of a product; included by vector_kernels_*.cpp alone (see vector.h).
+// What follows each element of a product; included by vector_kernels.cpp alone (see vector.h).
 #pragma once
 
 #include "runtime/host/matmul/load.h"

@@ -1,4 +1,4 @@
-// Vectors of 16-bit floats to vectors of f32 and back; included by vector_kernels_*.cpp and their like alone
+// Vectors of 16-bit floats to vectors of f32 and back; included by vector_kernels.cpp and its like alone
 // (see vector.h).
 //
 // Every CPU gives the same bits: those of runtime/base/half.h, but that a NaN keeps the upper bits of its

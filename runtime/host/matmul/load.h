@@ -1,5 +1,5 @@
 // Loading and storing vectors, of elements that are computed as they are stored and of 16-bit floats, which
-// are f32 in registers; included by vector_kernels_*.cpp and their like alone (see vector.h).
+// are f32 in registers; included by vector_kernels.cpp and its like alone (see vector.h).
 #pragma once
 
 #include "runtime/host/matmul/half_vector.h"

@@ -296,7 +296,7 @@ Result<MatmulKernel> MatmulKernel::createFromPlan(const MatmulPlan& plan) {
                   plan.tile_m, plan.tile_n, kMatmulSumBytes);
   MatmulKernel kernel;
   kernel.plan_ = plan;
-  kernel.vector_kernels_ = vectorKernels(microKernelVectorBytes());
+  kernel.vector_kernels_ = kernelsFor<VectorKernelTable>(microKernelVectorBytes());
   if (plan.method == MatmulMethod::tiled) {
     GPUC_ASSIGN_OR_RETURN(kernel.micro_kernels_, makeMicroKernels(plan));
   }

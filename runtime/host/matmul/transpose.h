@@ -1,4 +1,4 @@
-// Transposing by squares of kLanes x kLanes in registers; included by vector_kernels_*.cpp alone (see
+// Transposing by squares of kLanes x kLanes in registers; included by vector_kernels.cpp alone (see
 // vector.h).
 #pragma once
 

@@ -1,8 +1,8 @@
 // Vectors as wide as the file that includes this is compiled for.
 //
-// Included by vector_kernels_*.cpp alone, each with other machine flags. Everything lies in an unnamed
-// namespace, and nothing of the standard library is called: a function that the linker merges between those
-// files could be the copy with AVX-512 in it, and crash a CPU without.
+// Included by vector_kernels.cpp and its like alone, which are compiled three times, with other machine flags
+// each. Everything lies in an unnamed namespace, and nothing of the standard library is called: a function
+// that the linker merges between those objects could be the copy with AVX-512 in it, and crash a CPU without.
 #pragma once
 
 #include <cstddef>

@@ -1,21 +1,25 @@
+// Compiled for each width of vectors (see vector.h).
 #include "runtime/host/matmul/vector_kernels.h"
 
+#include "runtime/host/matmul/copy.h"
+#include "runtime/host/matmul/dot.h"
+#include "runtime/host/matmul/finish.h"
+#include "runtime/host/matmul/transpose.h"
+
 namespace gpuc {
+namespace {
 
-extern const VectorKernelTable kVectorKernels16;
-#if defined(__x86_64__)
-extern const VectorKernelTable kVectorKernels32;
-extern const VectorKernelTable kVectorKernels64;
-#endif
+template <typename S>
+constexpr TypedVectorKernels<S> kKernels = {dotTile<S>, transposeTile<S>, copyTile<S, Computed<S>>,
+                                            copyTile<Computed<S>, S>, finishTile<S>};
 
-const VectorKernelTable* vectorKernels(int most_vector_bytes) {
-#if defined(__x86_64__)
-  if (most_vector_bytes >= 64 && __builtin_cpu_supports("avx512f")) return &kVectorKernels64;
-  if (most_vector_bytes >= 32 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c"))
-    return &kVectorKernels32;
-#endif
-  return &kVectorKernels16;
+constexpr VectorKernelTable kTable = {kKernels<float>, kKernels<double>, kKernels<Half>, kKernels<Bfloat16>};
+
+}  // namespace
+
+template <>
+const VectorKernelTable& kernelsOf<VectorKernelTable, kVectorBytes>() {
+  return kTable;
 }
 
 }  // namespace gpuc

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "runtime/host/matmul/element.h"
+#include "runtime/host/matmul/kernel_table.h"
 
 namespace gpuc {
 
@@ -66,34 +66,12 @@ struct TypedVectorKernels {
   void (*finish)(const FinishTile<S>&);
 };
 
-struct VectorKernelTable {
-  TypedVectorKernels<float> f32;
-  TypedVectorKernels<double> f64;
-  TypedVectorKernels<Half> f16;
-  TypedVectorKernels<Bfloat16> bf16;
-
-  template <typename T>
-  const TypedVectorKernels<T>& of() const;
-};
-
+using VectorKernelTable = KernelTable<TypedVectorKernels, float, double, Half, Bfloat16>;
 template <>
-inline const TypedVectorKernels<float>& VectorKernelTable::of<float>() const {
-  return f32;
-}
+const VectorKernelTable& kernelsOf<VectorKernelTable, 16>();
 template <>
-inline const TypedVectorKernels<double>& VectorKernelTable::of<double>() const {
-  return f64;
-}
+const VectorKernelTable& kernelsOf<VectorKernelTable, 32>();
 template <>
-inline const TypedVectorKernels<Half>& VectorKernelTable::of<Half>() const {
-  return f16;
-}
-template <>
-inline const TypedVectorKernels<Bfloat16>& VectorKernelTable::of<Bfloat16>() const {
-  return bf16;
-}
-
-/// The kernels for the widest vectors that both this CPU has and `most_vector_bytes` allows. Never null.
-const VectorKernelTable* vectorKernels(int most_vector_bytes);
+const VectorKernelTable& kernelsOf<VectorKernelTable, 64>();
 
 }  // namespace gpuc
