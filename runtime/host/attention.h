@@ -33,8 +33,6 @@ class AttentionKernel {
   /// Computes tiles [begin, end) of a phase. Allocates nothing; uses up to kAttentionStackBytes of stack.
   void run(int phase, const AttentionOperands& operands, int64_t begin, int64_t end) const;
 
-  const AttentionProblem& problem() const { return problem_; }
-
  private:
   AttentionProblem problem_;
 };

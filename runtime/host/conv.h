@@ -34,12 +34,7 @@ class ConvKernel {
   /// Computes tiles [begin, end) of a phase. Allocates nothing; uses up to kConvStackBytes of stack.
   void run(int phase, const ConvOperands& operands, int64_t begin, int64_t end) const;
 
-  const ConvProblem& problem() const { return problem_; }
-
  private:
-  template <typename S>
-  void runTiles(ConvStep step, const ConvOperands& operands, int64_t begin, int64_t end) const;
-
   ConvProblem problem_;
 };
 

@@ -16,8 +16,7 @@ Result<AttentionKernel> AttentionKernel::create(const AttentionShape& shape, int
 }
 
 void AttentionKernel::run(int phase, const AttentionOperands& operands, int64_t begin, int64_t end) const {
-  const AttentionPhase& work = problem_.phases[phase];
-  auto compute = problem_.shape.type == DataType::f64 ? work.f64 : work.f32;
+  const AttentionTile compute = problem_.phases[phase].compute;
   for (int64_t tile = begin; tile < end; ++tile) compute(problem_, operands, tile);
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/host/attention/score_block.h"
 
 namespace gpuc {
+namespace {
 
 /// Tiles count query blocks first, then heads, then the batch.
 template <typename T>
@@ -45,7 +46,10 @@ void computeAttentionTile(const AttentionProblem& problem, const AttentionOperan
             static_cast<T*>(operands.log_sum_exp) + (batch * s.heads + head) * s.queries + first);
 }
 
-template void computeAttentionTile<float>(const AttentionProblem&, const AttentionOperands&, int64_t);
-template void computeAttentionTile<double>(const AttentionProblem&, const AttentionOperands&, int64_t);
+}  // namespace
+
+AttentionTile attentionTile(DataType type) {
+  return type == DataType::f64 ? computeAttentionTile<double> : computeAttentionTile<float>;
+}
 
 }  // namespace gpuc

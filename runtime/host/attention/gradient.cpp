@@ -110,8 +110,6 @@ class GradientTile {
   GradientBlock<T> block_;
 };
 
-}  // namespace
-
 template <typename T>
 void computeAttentionGradientTile(const AttentionProblem& problem, const AttentionOperands& operands,
                                   int64_t tile) {
@@ -135,10 +133,14 @@ void sumQueryCotangent(const AttentionProblem& problem, const AttentionOperands&
   }
 }
 
-template void computeAttentionGradientTile<float>(const AttentionProblem&, const AttentionOperands&, int64_t);
-template void computeAttentionGradientTile<double>(const AttentionProblem&, const AttentionOperands&,
-                                                   int64_t);
-template void sumQueryCotangent<float>(const AttentionProblem&, const AttentionOperands&, int64_t);
-template void sumQueryCotangent<double>(const AttentionProblem&, const AttentionOperands&, int64_t);
+}  // namespace
+
+AttentionTile attentionGradientTile(DataType type) {
+  return type == DataType::f64 ? computeAttentionGradientTile<double> : computeAttentionGradientTile<float>;
+}
+
+AttentionTile sumQueryCotangentTile(DataType type) {
+  return type == DataType::f64 ? sumQueryCotangent<double> : sumQueryCotangent<float>;
+}
 
 }  // namespace gpuc

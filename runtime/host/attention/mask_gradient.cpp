@@ -88,6 +88,13 @@ class MaskTile {
 static_assert(sizeof(MaskTile<float>) <= kAttentionStackBytes &&
               sizeof(MaskTile<double>) <= kAttentionStackBytes);
 
+/// Tiles count what the mask has of key blocks first, then of query blocks, heads and the batch.
+template <typename T>
+void computeMaskGradientTile(const AttentionProblem& problem, const AttentionOperands& operands,
+                             int64_t tile) {
+  MaskTile<T>(problem, operands, tile).compute();
+}
+
 }  // namespace
 
 int64_t maskGradientTiles(const AttentionProblem& problem) {
@@ -99,14 +106,8 @@ int64_t maskGradientTiles(const AttentionProblem& problem) {
   return tiles;
 }
 
-/// Tiles count what the mask has of key blocks first, then of query blocks, heads and the batch.
-template <typename T>
-void computeMaskGradientTile(const AttentionProblem& problem, const AttentionOperands& operands,
-                             int64_t tile) {
-  MaskTile<T>(problem, operands, tile).compute();
+AttentionTile maskGradientTile(DataType type) {
+  return type == DataType::f64 ? computeMaskGradientTile<double> : computeMaskGradientTile<float>;
 }
-
-template void computeMaskGradientTile<float>(const AttentionProblem&, const AttentionOperands&, int64_t);
-template void computeMaskGradientTile<double>(const AttentionProblem&, const AttentionOperands&, int64_t);
 
 }  // namespace gpuc

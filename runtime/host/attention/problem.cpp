@@ -16,10 +16,9 @@ void planForward(AttentionProblem& problem) {
   const AttentionShape& s = problem.shape;
   const double scores = static_cast<double>(problem.cut.block_queries) * static_cast<double>(s.keys);
   problem.phases[0] = {
+      .compute = attentionTile(s.type),
       .tiles = s.batch * s.heads * problem.cut.query_blocks,
-      .tile_ns = tileNs(2 * scores * static_cast<double>(s.width + s.value_width), scores, s.type),
-      .f32 = computeAttentionTile<float>,
-      .f64 = computeAttentionTile<double>};
+      .tile_ns = tileNs(2 * scores * static_cast<double>(s.width + s.value_width), scores, s.type)};
 }
 
 void planGradient(AttentionProblem& problem) {
@@ -28,26 +27,23 @@ void planGradient(AttentionProblem& problem) {
   const double keys = static_cast<double>(std::min(s.keys, cut.blocks_per_part * cut.block_keys));
   const double scores = keys * static_cast<double>(s.queries) * static_cast<double>(s.headsPerGroup());
   const double flops = 2 * scores * static_cast<double>(3 * s.width + 2 * s.value_width);
-  problem.phases[0] = {.tiles = s.batch * s.groups * cut.parts,
-                       .tile_ns = tileNs(flops, scores, s.type),
-                       .f32 = computeAttentionGradientTile<float>,
-                       .f64 = computeAttentionGradientTile<double>};
+  problem.phases[0] = {.compute = attentionGradientTile(s.type),
+                       .tiles = s.batch * s.groups * cut.parts,
+                       .tile_ns = tileNs(flops, scores, s.type)};
   const double block = static_cast<double>(cut.block_queries);
   if (problem.summed())
     problem.phases[problem.phase_count++] = {
+        .compute = sumQueryCotangentTile(s.type),
         .tiles = s.batch * s.heads * cut.query_blocks,
-        .tile_ns = tileNs(0, block * static_cast<double>(s.width * cut.parts) / 4, s.type),
-        .f32 = sumQueryCotangent<float>,
-        .f64 = sumQueryCotangent<double>};
+        .tile_ns = tileNs(0, block * static_cast<double>(s.width * cut.parts) / 4, s.type)};
   if (s.mask_gradient) {
     const int64_t tiles = maskGradientTiles(problem);
     const double all = static_cast<double>(s.batch * s.heads) * static_cast<double>(s.queries) *
                        static_cast<double>(s.keys) / static_cast<double>(tiles);
     problem.phases[problem.phase_count++] = {
+        .compute = maskGradientTile(s.type),
         .tiles = tiles,
-        .tile_ns = tileNs(2 * all * static_cast<double>(s.width + s.value_width), all, s.type),
-        .f32 = computeMaskGradientTile<float>,
-        .f64 = computeMaskGradientTile<double>};
+        .tile_ns = tileNs(2 * all * static_cast<double>(s.width + s.value_width), all, s.type)};
   }
 }
 

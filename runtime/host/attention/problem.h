@@ -55,12 +55,14 @@ struct AttentionMicroKernels {
 
 struct AttentionProblem;
 
-/// What the tiles of a phase compute.
+/// Computes one tile of a phase.
+using AttentionTile = void (*)(const AttentionProblem& problem, const AttentionOperands& operands,
+                               int64_t tile);
+
 struct AttentionPhase {
+  AttentionTile compute = nullptr;
   int64_t tiles = 1;
   double tile_ns = 0;
-  void (*f32)(const AttentionProblem&, const AttentionOperands&, int64_t tile) = nullptr;
-  void (*f64)(const AttentionProblem&, const AttentionOperands&, int64_t tile) = nullptr;
 };
 
 struct AttentionProblem {
@@ -115,19 +117,13 @@ Status checkAttentionShape(const AttentionShape& shape);
 /// Cuts a shape that checkAttentionShape accepts, and generates its machine code.
 Result<AttentionProblem> makeAttentionProblem(const AttentionShape& shape);
 
-// One tile of each kind; `tile` counts as the functions' comments say.
-template <typename T>
-void computeAttentionTile(const AttentionProblem& problem, const AttentionOperands& operands, int64_t tile);
-template <typename T>
-void computeAttentionGradientTile(const AttentionProblem& problem, const AttentionOperands& operands,
-                                  int64_t tile);
+// What computes a tile of each kind, in f32 or f64.
+AttentionTile attentionTile(DataType type);
+AttentionTile attentionGradientTile(DataType type);
 /// Adds up the parts of the query's cotangent for a block of queries.
-template <typename T>
-void sumQueryCotangent(const AttentionProblem& problem, const AttentionOperands& operands, int64_t tile);
+AttentionTile sumQueryCotangentTile(DataType type);
 /// The cotangent of a block of the mask.
-template <typename T>
-void computeMaskGradientTile(const AttentionProblem& problem, const AttentionOperands& operands,
-                             int64_t tile);
+AttentionTile maskGradientTile(DataType type);
 int64_t maskGradientTiles(const AttentionProblem& problem);
 
 }  // namespace gpuc

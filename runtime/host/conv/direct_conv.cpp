@@ -4,12 +4,13 @@
 #include "runtime/host/conv/finish.h"
 
 namespace gpuc {
+namespace {
 
 /// Tiles count strips first, then groups, then images.
 template <typename S>
 void computeDirectTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
   using T = Computed<S>;
-  const ConvShape& c = problem.direct.correlation;
+  const ConvShape& c = problem.correlation;
   const DirectCut& cut = problem.direct.cut;
   const TypedDirectKernels<S>& kernels = problem.patch_kernels->of<S>().direct;
   const int64_t row = tile % cut.strips * cut.strip_rows;
@@ -18,7 +19,7 @@ void computeDirectTile(const ConvProblem& problem, const ConvOperands& operands,
 
   alignas(64) std::byte scratch[kDirectPackedBytes];
   T* packed = reinterpret_cast<T*>(scratch);
-  const PackedStrip strip = packedStrip(problem.direct, row);
+  const PackedStrip strip = packedStrip(problem, row);
   kernels.pack(strip, static_cast<const S*>(operands.a) + inputOffset(c, image, group), packed);
 
   // The filter as it lies: [outputs, inputs, taps] of the convolution, whichever of them are summed up here.
@@ -47,8 +48,10 @@ void computeDirectTile(const ConvProblem& problem, const ConvOperands& operands,
             {c.groupOutputs(), rows * c.width.output, result, c.outputPixels()});
 }
 
-#define GPUC_INSTANTIATE(S) \
-  template void computeDirectTile<S>(const ConvProblem&, const ConvOperands&, int64_t);
-GPUC_FOR_EACH_ELEMENT(GPUC_INSTANTIATE)
+}  // namespace
+
+ConvTile directTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return computeDirectTile<S>; });
+}
 
 }  // namespace gpuc

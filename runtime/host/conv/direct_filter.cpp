@@ -22,8 +22,6 @@ void placeCotangent(const ConvProblem& problem, const DirectChunk& chunk, const 
   }
 }
 
-}  // namespace
-
 /// Tiles count groups first, then parts; a part is a range of all chunks.
 template <typename S>
 void computeDirectFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
@@ -35,12 +33,12 @@ void computeDirectFilterTile(const ConvProblem& problem, const ConvOperands& ope
   alignas(64) std::byte packed_scratch[kDirectPackedBytes];
   alignas(64) std::byte cotangent_scratch[kIsWidened<S> ? kDirectPackedBytes : 1];
   T* packed = reinterpret_cast<T*>(packed_scratch);
-  T* sums = static_cast<T*>(problem.summed() ? operands.workspace : operands.c) + part * s.filterElements() +
-            filterOffset(s, group);
+  T* sums = static_cast<T*>(problem.sums_in_workspace ? operands.workspace : operands.c) +
+            part * s.filterElements() + filterOffset(s, group);
 
   const int64_t first = cut.chunks * part / cut.parts, end = cut.chunks * (part + 1) / cut.parts;
   for (int64_t index = first; index < end; ++index) {
-    const DirectChunk chunk(problem.direct, index);
+    const DirectChunk chunk(problem, index);
     packChunk<S>(problem, chunk, static_cast<const S*>(operands.b), group, packed);
 
     // Of 16-bit types as many outputs at once as fit when they are widened.
@@ -57,7 +55,7 @@ void computeDirectFilterTile(const ConvProblem& problem, const ConvOperands& ope
                                  .rows = chunk.rows,
                                  .columns = s.width.output,
                                  .image = packed,
-                                 .image_image = imageElements(problem.direct),
+                                 .image_image = imageElements(problem),
                                  .image_row = cut.row_stride,
                                  .tap_places = problem.direct.tap_places.data(),
                                  .dy = nullptr,
@@ -72,8 +70,10 @@ void computeDirectFilterTile(const ConvProblem& problem, const ConvOperands& ope
   }
 }
 
-#define GPUC_INSTANTIATE(S) \
-  template void computeDirectFilterTile<S>(const ConvProblem&, const ConvOperands&, int64_t);
-GPUC_FOR_EACH_ELEMENT(GPUC_INSTANTIATE)
+}  // namespace
+
+ConvTile directFilterTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return computeDirectFilterTile<S>; });
+}
 
 }  // namespace gpuc

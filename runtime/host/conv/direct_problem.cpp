@@ -5,9 +5,9 @@ namespace gpuc {
 namespace {
 
 /// Elements from a packed strip's first to the one that tap (i, j) of output (0, 0) reads.
-int64_t tapPlace(const DirectProblem& direct, int64_t rows, int64_t i, int64_t j) {
-  const ConvAxis &height = direct.correlation.height, &width = direct.correlation.width;
-  const DirectCut& cut = direct.cut;
+int64_t tapPlace(const ConvProblem& problem, int64_t rows, int64_t i, int64_t j) {
+  const ConvAxis &height = problem.correlation.height, &width = problem.correlation.width;
+  const DirectCut& cut = problem.direct.cut;
   const int64_t row = i * height.dilation, column = j * width.dilation;
   const int64_t phase = row % height.stride * cut.column_phases + column % width.stride;
   return (phase * rows + row / height.stride) * cut.row_stride + column / width.stride;
@@ -18,16 +18,15 @@ int64_t tapPlace(const DirectProblem& direct, int64_t rows, int64_t i, int64_t j
 void cutForDirect(ConvProblem& problem) {
   const ConvShape& s = problem.shape;
   DirectProblem& direct = problem.direct;
-  direct.correlation = correlationOf(s);
   direct.cut = cutDirect(s, problem.method);
-  const ConvShape& c = direct.correlation;
+  const ConvShape& c = problem.correlation;
   const DirectCut& cut = direct.cut;
   const int64_t rows = cut.strip_rows + cut.more_rows;
   const bool flipped = s.kind == ConvKind::input_gradient;
   for (int64_t i = 0; i < c.height.kernel; ++i)
     for (int64_t j = 0; j < c.width.kernel; ++j) {
       const int64_t tap = i * c.width.kernel + j;
-      direct.taps.push_back({.image = static_cast<int32_t>(tapPlace(direct, rows, i, j)),
+      direct.taps.push_back({.image = static_cast<int32_t>(tapPlace(problem, rows, i, j)),
                              .filter = static_cast<int32_t>(flipped ? c.taps() - 1 - tap : tap)});
     }
 
@@ -36,7 +35,7 @@ void cutForDirect(ConvProblem& problem) {
   const double flops = 2 * pixels * static_cast<double>(c.groupOutputs() * c.patchRows());
   if (s.kind != ConvKind::filter_gradient) {
     problem.phases.push_back(
-        {ConvStep::direct, s.batch * s.groups * cut.strips, convTileNs(flops, packed, s.type)});
+        {directTile(problem.storage), s.batch * s.groups * cut.strips, convTileNs(flops, packed, s.type)});
     return;
   }
   const int64_t channel = cut.row_phases * cut.column_phases * rows * cut.row_stride;
@@ -47,7 +46,7 @@ void cutForDirect(ConvProblem& problem) {
   problem.parts = cut.parts;
   problem.sums_in_workspace = cut.parts > 1 || problem.isWidened();
   const double images = static_cast<double>(s.batch * cut.strips) / static_cast<double>(cut.parts);
-  problem.phases.push_back({by_outputs ? ConvStep::output_filter : ConvStep::direct_filter,
+  problem.phases.push_back({(by_outputs ? outputFilterTile : directFilterTile)(problem.storage),
                             cut.parts * s.groups, convTileNs(images * flops, images * packed, s.type)});
 }
 

@@ -8,9 +8,9 @@
 namespace gpuc {
 
 /// A strip of one image's rows as the problem's tap places want it.
-inline PackedStrip packedStrip(const DirectProblem& direct, int64_t first_row) {
-  const ConvShape& c = direct.correlation;
-  const DirectCut& cut = direct.cut;
+inline PackedStrip packedStrip(const ConvProblem& problem, int64_t first_row) {
+  const ConvShape& c = problem.correlation;
+  const DirectCut& cut = problem.direct.cut;
   return {.channels = c.groupInputs(),
           .height = c.height.input,
           .width = c.width.input,
@@ -30,29 +30,28 @@ struct DirectChunk {
   int64_t first, end;
   int64_t row, rows;
 
-  DirectChunk(const DirectProblem& direct, int64_t index) {
-    const DirectCut& cut = direct.cut;
+  DirectChunk(const ConvProblem& problem, int64_t index) {
+    const DirectCut& cut = problem.direct.cut;
     first = index / cut.strips * cut.images;
-    end = std::min(first + cut.images, direct.correlation.batch);
+    end = std::min(first + cut.images, problem.shape.batch);
     row = index % cut.strips * cut.strip_rows;
-    rows = std::min(cut.strip_rows, direct.correlation.height.output - row);
+    rows = std::min(cut.strip_rows, problem.correlation.height.output - row);
   }
 };
 
 /// Packed elements of one image's strip.
-inline int64_t imageElements(const DirectProblem& direct) {
-  return direct.cut.packedElements(direct.correlation, direct.cut.strip_rows);
+inline int64_t imageElements(const ConvProblem& problem) {
+  return problem.direct.cut.packedElements(problem.correlation, problem.direct.cut.strip_rows);
 }
 
 /// Packs a chunk's images, one behind the other; x is the whole input.
 template <typename S>
 void packChunk(const ConvProblem& problem, const DirectChunk& chunk, const S* x, int64_t group,
                Computed<S>* packed) {
-  const PackedStrip strip = packedStrip(problem.direct, chunk.row);
+  const PackedStrip strip = packedStrip(problem, chunk.row);
   for (int64_t image = chunk.first; image < chunk.end; ++image)
-    problem.patch_kernels->of<S>().direct.pack(
-        strip, x + inputOffset(problem.shape, image, group),
-        packed + (image - chunk.first) * imageElements(problem.direct));
+    problem.patch_kernels->of<S>().direct.pack(strip, x + inputOffset(problem.shape, image, group),
+                                               packed + (image - chunk.first) * imageElements(problem));
 }
 
 }  // namespace gpuc

@@ -28,8 +28,6 @@ struct FilterTile {
   }
 };
 
-}  // namespace
-
 /// A part is a range of all blocks of pixels, image by image.
 template <typename S>
 void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& operands, int64_t index) {
@@ -63,9 +61,9 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
 
   // Transposed into the parts, or the result; of 16-bit types first to where the patches lay.
   const int64_t offset = filterOffset(s, tile.group) + tile.output * b.m + tile.row;
-  const bool rounds = kIsWidened<S> && !problem.summed();
+  const bool rounds = kIsWidened<S> && !problem.sums_in_workspace;
   T* target = rounds ? patches
-                     : static_cast<T*>(problem.summed() ? operands.workspace : operands.c) +
+                     : static_cast<T*>(problem.sums_in_workspace ? operands.workspace : operands.c) +
                            tile.part * s.filterElements() + offset;
   const int64_t stride = rounds ? tile.rows : b.m;
   for (int64_t output = 0; output < tile.outputs; ++output)
@@ -92,9 +90,14 @@ void sumFilterGradient(const ConvProblem& problem, const ConvOperands& operands,
   if (kIsWidened<S>) problem.vector_kernels->of<S>().narrow({1, count, sums, 0, dw, 0});
 }
 
-#define GPUC_INSTANTIATE(S)                                                                     \
-  template void computeFilterGradientTile<S>(const ConvProblem&, const ConvOperands&, int64_t); \
-  template void sumFilterGradient<S>(const ConvProblem&, const ConvOperands&, int64_t);
-GPUC_FOR_EACH_ELEMENT(GPUC_INSTANTIATE)
+}  // namespace
+
+ConvTile filterGradientTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return computeFilterGradientTile<S>; });
+}
+
+ConvTile sumFilterGradientTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return sumFilterGradient<S>; });
+}
 
 }  // namespace gpuc

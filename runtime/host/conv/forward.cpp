@@ -5,6 +5,7 @@
 #include "runtime/host/conv/patch_block.h"
 
 namespace gpuc {
+namespace {
 
 /// Tiles count blocks of pixels first, then of outputs, then groups, then images.
 template <typename S>
@@ -37,8 +38,10 @@ void computeForwardTile(const ConvProblem& problem, const ConvOperands& operands
   finish<S>(problem, operands, group * s.groupOutputs() + output, {outputs, pixels, y, b.n});
 }
 
-#define GPUC_INSTANTIATE(S) \
-  template void computeForwardTile<S>(const ConvProblem&, const ConvOperands&, int64_t);
-GPUC_FOR_EACH_ELEMENT(GPUC_INSTANTIATE)
+}  // namespace
+
+ConvTile forwardTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return computeForwardTile<S>; });
+}
 
 }  // namespace gpuc

@@ -5,26 +5,25 @@
 namespace gpuc {
 
 void cutForImages(ConvProblem& problem) {
-  ImagesProblem& images = problem.images;
-  images.correlation = correlationOf(problem.shape);
-  images.cut = cutImages(images.correlation);
-  const ConvShape& c = images.correlation;
-  const ImagesCut& cut = images.cut;
+  const ConvShape& c = problem.correlation;
+  const ImagesCut cut = problem.images = cutImages(c);
   const double pixels = static_cast<double>(cut.strip_rows * c.width.output * imageLanes(c));
   const double outputs = static_cast<double>(c.groupOutputs());
   const double packed =
       static_cast<double>(c.groupInputs() * cut.packed_rows * cut.packed_columns * imageLanes(c));
-  problem.phases.push_back({ConvStep::images, cut.image_groups * c.groups * cut.strips,
+  problem.phases.push_back({imagesTile(problem.storage), cut.image_groups * c.groups * cut.strips,
                             convTileNs(2 * pixels * outputs * static_cast<double>(c.patchRows()),
                                        packed + pixels * outputs, c.type)});
 }
+
+namespace {
 
 /// Tiles count strips first, then groups, then groups of images.
 template <typename S>
 void computeImagesTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
   using T = Computed<S>;
-  const ConvShape& c = problem.images.correlation;
-  const ImagesCut& cut = problem.images.cut;
+  const ConvShape& c = problem.correlation;
+  const ImagesCut& cut = problem.images;
   const TypedImageKernels<S>& kernels = problem.patch_kernels->of<S>().images;
   const int64_t row = tile % cut.strips * cut.strip_rows;
   const int64_t rows = std::min(cut.strip_rows, c.height.output - row);
@@ -102,8 +101,10 @@ void computeImagesTile(const ConvProblem& problem, const ConvOperands& operands,
   }
 }
 
-#define GPUC_INSTANTIATE(S) \
-  template void computeImagesTile<S>(const ConvProblem&, const ConvOperands&, int64_t);
-GPUC_FOR_EACH_ELEMENT(GPUC_INSTANTIATE)
+}  // namespace
+
+ConvTile imagesTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return computeImagesTile<S>; });
+}
 
 }  // namespace gpuc

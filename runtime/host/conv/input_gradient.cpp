@@ -6,6 +6,7 @@
 #include "runtime/host/conv/patch_block.h"
 
 namespace gpuc {
+namespace {
 
 /// Tiles count blocks of channels first, then groups, then images. A tile begins with zeros and adds block of
 /// patch rows by block, in each pixels from the first to the last. Of 16-bit types it adds in the workspace,
@@ -58,8 +59,10 @@ void computeInputGradientTile(const ConvProblem& problem, const ConvOperands& op
   finish<S>(problem, operands, group * s.groupInputs() + channel, {1, elements, dx + first, 0});
 }
 
-#define GPUC_INSTANTIATE(S) \
-  template void computeInputGradientTile<S>(const ConvProblem&, const ConvOperands&, int64_t);
-GPUC_FOR_EACH_ELEMENT(GPUC_INSTANTIATE)
+}  // namespace
+
+ConvTile inputGradientTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return computeInputGradientTile<S>; });
+}
 
 }  // namespace gpuc

@@ -3,6 +3,7 @@
 #include "runtime/host/conv/direct_strip.h"
 
 namespace gpuc {
+namespace {
 
 /// Tiles count groups first, then parts; a part is a range of all chunks.
 template <typename S>
@@ -15,13 +16,13 @@ void computeOutputFilterTile(const ConvProblem& problem, const ConvOperands& ope
   alignas(64) std::byte cotangent_scratch[kDirectPackedBytes];
   T* packed = reinterpret_cast<T*>(packed_scratch);
   T* packed_dy = reinterpret_cast<T*>(cotangent_scratch);
-  T* sums = static_cast<T*>(problem.summed() ? operands.workspace : operands.c) + part * s.filterElements() +
-            filterOffset(s, group);
+  T* sums = static_cast<T*>(problem.sums_in_workspace ? operands.workspace : operands.c) +
+            part * s.filterElements() + filterOffset(s, group);
 
   const int64_t lanes = kConvPackBytes / static_cast<int64_t>(sizeof(T)), most = mostPackedOutputs(s);
   const int64_t first = cut.chunks * part / cut.parts, end = cut.chunks * (part + 1) / cut.parts;
   for (int64_t index = first; index < end; ++index) {
-    const DirectChunk chunk(problem.direct, index);
+    const DirectChunk chunk(problem, index);
     packChunk<S>(problem, chunk, static_cast<const S*>(operands.b), group, packed);
     const int64_t pixels = chunk.rows * s.width.output;
     for (int64_t output = 0; output < s.groupOutputs(); output += most) {
@@ -40,7 +41,7 @@ void computeOutputFilterTile(const ConvProblem& problem, const ConvOperands& ope
                                                             .rows = chunk.rows,
                                                             .columns = s.width.output,
                                                             .image = packed,
-                                                            .image_image = imageElements(problem.direct),
+                                                            .image_image = imageElements(problem),
                                                             .image_row = cut.row_stride,
                                                             .run_places = problem.direct.tap_places.data(),
                                                             .dy = packed_dy,
@@ -52,8 +53,10 @@ void computeOutputFilterTile(const ConvProblem& problem, const ConvOperands& ope
   }
 }
 
-#define GPUC_INSTANTIATE(S) \
-  template void computeOutputFilterTile<S>(const ConvProblem&, const ConvOperands&, int64_t);
-GPUC_FOR_EACH_ELEMENT(GPUC_INSTANTIATE)
+}  // namespace
+
+ConvTile outputFilterTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return computeOutputFilterTile<S>; });
+}
 
 }  // namespace gpuc

@@ -37,8 +37,4 @@ const Computed<S>* filterOf(const ConvOperands& operands) {
   return static_cast<const Computed<S>*>(kIsWidened<S> ? operands.workspace : operands.b);
 }
 
-/// Makes `instantiate(S)` for each type in memory.
-#define GPUC_FOR_EACH_ELEMENT(instantiate) \
-  instantiate(float) instantiate(double) instantiate(Half) instantiate(Bfloat16)
-
 }  // namespace gpuc

@@ -43,7 +43,7 @@ void cutForward(ConvProblem& problem) {
   b.block_m = evenConvPart(b.m, others >= 16 ? 256 : 64, 16);
   problem.stride_b = packedStride(b.block_n, s.type);
   const double elements = static_cast<double>(b.block_n) * static_cast<double>(b.k);
-  problem.phases.push_back({ConvStep::compute, others * b.blocksM(),
+  problem.phases.push_back({forwardTile(problem.storage), others * b.blocksM(),
                             convTileNs(2 * elements * static_cast<double>(b.block_m), elements, s.type)});
 }
 
@@ -64,7 +64,7 @@ void cutInputGradient(ConvProblem& problem) {
   b.m = tile_rows <= kRows ? s.patchRows() : tile_rows;
   b.block_m = evenConvPart(tile_rows, kRows, 16);
   const double elements = static_cast<double>(tile_rows) * static_cast<double>(b.n);
-  problem.phases.push_back({ConvStep::compute,
+  problem.phases.push_back({inputGradientTile(problem.storage),
                             s.batch * s.groups * ceilDivide(s.groupInputs(), problem.channels_per_tile),
                             convTileNs(2 * elements * static_cast<double>(b.k), 2 * elements, s.type)});
 }
@@ -84,7 +84,8 @@ void cutFilter(ConvProblem& problem) {
   problem.stride_b = packedStride(cut.outputs, s.type);
   const double depth = static_cast<double>(s.batch * cut.pixel_blocks * cut.pixels / cut.parts);
   const double rows = static_cast<double>(cut.rows), outputs = static_cast<double>(cut.outputs);
-  problem.phases.push_back({ConvStep::compute, cut.parts * s.groups * cut.row_blocks * cut.output_blocks,
+  problem.phases.push_back({filterGradientTile(problem.storage),
+                            cut.parts * s.groups * cut.row_blocks * cut.output_blocks,
                             convTileNs(2 * rows * outputs * depth, (rows + outputs) * depth, s.type)});
 }
 
@@ -177,16 +178,18 @@ Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
   problem.shape = shape;
   problem.storage = shape.type;
   problem.shape.type = computedType(shape.type);
+  problem.correlation = correlationOf(problem.shape);
   problem.widened_filter = convWidenedFilter(shape);
   problem.method = convMethod(shape);
   const bool by_images = problem.method == ConvMethod::by_images;
   const bool direct = problem.method != ConvMethod::patches;
-  problem.valid_rows = validRanges(direct ? correlationOf(shape).height : shape.height);
+  problem.valid_rows = validRanges(direct ? problem.correlation.height : shape.height);
   problem.valid_columns = validRanges(shape.width);
   problem.patch_kernels = kernelsFor<PatchKernelTable>(microKernelVectorBytes());
   problem.vector_kernels = kernelsFor<VectorKernelTable>(microKernelVectorBytes());
   if (problem.widened_filter > 0)
-    problem.phases.push_back({ConvStep::widen_filter, ceilDivide(shape.filterElements(), kConvSumElements),
+    problem.phases.push_back({widenFilterTile(problem.storage),
+                              ceilDivide(shape.filterElements(), kConvSumElements),
                               convTileNs(0, kConvSumElements, DataType::f32)});
   if (by_images)
     cutForImages(problem);
@@ -198,9 +201,9 @@ Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
     cutInputGradient(problem);
   else
     cutFilter(problem);
-  if (problem.summed())
+  if (problem.sums_in_workspace)
     problem.phases.push_back(
-        {ConvStep::sum_parts, ceilDivide(shape.filterElements(), kConvSumElements),
+        {sumFilterGradientTile(problem.storage), ceilDivide(shape.filterElements(), kConvSumElements),
          convTileNs(0, static_cast<double>(kConvSumElements * problem.parts) / 4, problem.shape.type)});
   if (!direct) {
     GPUC_ASSIGN_OR_RETURN(problem.micro_kernels, makeBlockKernels(problem));

@@ -43,43 +43,31 @@ struct GemmBlocks {
   int64_t blocksK() const { return (k + block_k - 1) / block_k; }
 };
 
-/// What the tiles of one phase do.
-enum class ConvStep : uint8_t {
-  widen_filter,
-  compute,
-  direct,
-  direct_filter,
-  output_filter,
-  images,
-  sum_parts
-};
+struct ConvProblem;
+
+/// Computes one tile of a phase.
+using ConvTile = void (*)(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
 
 struct ConvPhase {
-  ConvStep step;
+  ConvTile compute;
   int64_t tiles;
   double tile_ns;
 };
 
 /// What the direct method needs beyond the shape.
 struct DirectProblem {
-  ConvShape correlation;  // correlationOf(shape)
   DirectCut cut{};
   std::vector<DirectTap> taps;      // of one channel, in the order in which they are added up
   std::vector<int32_t> tap_places;  // filter_gradient: in the packed strip, of every patch row, or
                                     // (by_outputs) of the first in each row of the filter
 };
 
-/// What the method by images needs beyond the shape.
-struct ImagesProblem {
-  ConvShape correlation;  // correlationOf(shape)
-  ImagesCut cut{};
-};
-
 struct ConvProblem {
   ConvMethod method = ConvMethod::patches;
   DirectProblem direct;              // where that is the method
-  ImagesProblem images;              // likewise
+  ImagesCut images{};                // likewise
   ConvShape shape;                   // its type is that of the arithmetic
+  ConvShape correlation;             // correlationOf(shape)
   DataType storage = DataType::f32;  // of the operands in memory
   GemmBlocks blocks;
   int64_t channels_per_tile = 1;   // input_gradient
@@ -95,7 +83,6 @@ struct ConvProblem {
   const PatchKernelTable* patch_kernels = nullptr;
   const VectorKernelTable* vector_kernels = nullptr;
 
-  bool summed() const { return sums_in_workspace; }
   /// 16-bit operands: f32 in the arithmetic and in the workspace.
   bool isWidened() const { return storage != shape.type; }
   /// input_gradient: whether the patches are the result itself, in memory too.
@@ -124,27 +111,18 @@ void cutForImages(ConvProblem& problem);
 /// What a tile takes: 120 GFLOP/s in f32 and 60 in f64, and 0.3 ns for each packed element.
 double convTileNs(double flops, double packed, DataType type);
 
-// One tile of each kind; `tile` counts as the functions' comments say. S is the type in memory.
-template <typename S>
-void computeForwardTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
-template <typename S>
-void computeInputGradientTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
-template <typename S>
-void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
+// What computes a tile of each kind, whose operands have the type `storage` in memory.
+ConvTile forwardTile(DataType storage);
+ConvTile inputGradientTile(DataType storage);
+ConvTile filterGradientTile(DataType storage);
 /// The direct method's: of forward and the input's gradient, and of the filter's.
-template <typename S>
-void computeDirectTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
-template <typename S>
-void computeDirectFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
-template <typename S>
-void computeOutputFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
-template <typename S>
-void computeImagesTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
+ConvTile directTile(DataType storage);
+ConvTile directFilterTile(DataType storage);
+ConvTile outputFilterTile(DataType storage);
+ConvTile imagesTile(DataType storage);
 /// Adds up the parts of a range of elements of the filter's gradient.
-template <typename S>
-void sumFilterGradient(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
+ConvTile sumFilterGradientTile(DataType storage);
 /// Converts a range of elements of the filter into the workspace; of 16-bit types alone.
-template <typename S>
-void widenFilter(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
+ConvTile widenFilterTile(DataType storage);
 
 }  // namespace gpuc

@@ -4,6 +4,7 @@
 #include "runtime/host/conv/patch_block.h"
 
 namespace gpuc {
+namespace {
 
 /// kConvSumElements elements.
 template <typename S>
@@ -14,7 +15,10 @@ void widenFilter(const ConvProblem& problem, const ConvOperands& operands, int64
                                          static_cast<Computed<S>*>(operands.workspace) + begin, 0});
 }
 
-#define GPUC_INSTANTIATE(S) template void widenFilter<S>(const ConvProblem&, const ConvOperands&, int64_t);
-GPUC_FOR_EACH_ELEMENT(GPUC_INSTANTIATE)
+}  // namespace
+
+ConvTile widenFilterTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return widenFilter<S>; });
+}
 
 }  // namespace gpuc

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "runtime/base/data_type.h"
+
 namespace gpuc {
 
 /// f16 and bf16 in memory: bits, with no arithmetic of their own (see runtime/base/half.h).
@@ -33,5 +35,20 @@ using Computed = typename ComputedAs<T>::Type;
 /// Whether T is another type in memory than in arithmetic.
 template <typename T>
 inline constexpr bool kIsWidened = sizeof(T) == 2;
+
+/// visit(S()), S being the type in memory of elements of `type`, a float.
+template <typename Visit>
+auto withElement(DataType type, Visit visit) {
+  switch (type) {
+    case DataType::f64:
+      return visit(double());
+    case DataType::f16:
+      return visit(Half());
+    case DataType::bf16:
+      return visit(Bfloat16());
+    default:
+      return visit(float());
+  }
+}
 
 }  // namespace gpuc

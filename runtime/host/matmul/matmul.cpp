@@ -323,16 +323,7 @@ void MatmulKernel::runTiles(const MatmulOperands& operands, int64_t begin, int64
 }
 
 void MatmulKernel::run(int /*phase*/, const MatmulOperands& operands, int64_t begin, int64_t end) const {
-  switch (plan_.storage) {
-    case DataType::f64:
-      return runTiles<double>(operands, begin, end);
-    case DataType::f16:
-      return runTiles<Half>(operands, begin, end);
-    case DataType::bf16:
-      return runTiles<Bfloat16>(operands, begin, end);
-    default:
-      return runTiles<float>(operands, begin, end);
-  }
+  withElement(plan_.storage, [&]<typename S>(S) { runTiles<S>(operands, begin, end); });
 }
 
 }  // namespace gpuc
