@@ -21,11 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-int fail(const gpuc::Status& status) {
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  return 1;
-}
-
 /// mlp.mlir → mlp.plan, beside it.
 std::string defaultOutput(const std::string& input, const std::string& emit) {
   if (input == "-" || emit != "plan-file") return "-";
@@ -267,8 +262,7 @@ static int tool(int argc, char** argv) {
   if (emit == "gpuc") warnOfLaterChoices(request.options);
   for (const RecipeFlag& flag : request.recipe)
     for (const std::string& text : flag.texts()) request.options.train.recipe.emplace_back(flag.entry, text);
-  gpuc::Status status = compile(request);
-  return status.ok() ? 0 : fail(status);
+  return gpuc::exitStatus(compile(request));
 }
 
 int main(int argc, char** argv) { return gpuc::runTool(argc, argv, tool); }

@@ -1,6 +1,4 @@
 // gpuc-generate: text from a trained model. See runtime/generate/generator.h.
-#include <cstdio>
-
 #include "runtime/base/flags.h"
 #include "runtime/base/tool_main.h"
 #include "runtime/exec/devices.h"
@@ -34,10 +32,7 @@ static int tool(int argc, char** argv) {
     return CommandLine::usageError("--device: " + device.message());
   options.sampling.seed = static_cast<uint64_t>(seed);
 
-  Status status = generate(options);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  return 1;
+  return exitStatus(generate(options));
 }
 
 int main(int argc, char** argv) { return runTool(argc, argv, tool); }

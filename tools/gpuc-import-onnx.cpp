@@ -18,11 +18,6 @@
 
 namespace {
 
-int fail(const gpuc::Status& status) {
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  return 1;
-}
-
 /// NAME=N of each --dim.
 gpuc::Status parseDims(const std::vector<std::string>& texts, std::map<std::string, int64_t>& dims) {
   for (const std::string& text : texts) {
@@ -179,26 +174,25 @@ static int tool(int argc, char** argv) {
     if (gpuc::Status known = gpuc::onnx::checkLoss(options.loss); !known.ok())
       return cli.usageError("--loss: " + known.message());
   if (!output) output = input == "-" ? "-" : std::filesystem::path(input).replace_extension(".mlir").string();
-  if (gpuc::Status apart = checkOutput(input, *output); !apart.ok()) return fail(apart);
+  if (gpuc::Status apart = checkOutput(input, *output); !apart.ok()) return gpuc::exitStatus(apart);
   gpuc::Result<std::string> bytes = gpuc::readFile(input);
-  if (!bytes.ok()) return fail(bytes.status());
+  if (!bytes.ok()) return gpuc::exitStatus(bytes.status());
   gpuc::Result<gpuc::onnx::Model> model = gpuc::onnx::parseModel(*bytes, input);
-  if (!model.ok()) return fail(model.status());
+  if (!model.ok()) return gpuc::exitStatus(model.status());
   bytes->clear();
   bytes->shrink_to_fit();
-  if (gpuc::Status known = checkDims(*model, options.dims); !known.ok()) return fail(known);
+  if (gpuc::Status known = checkDims(*model, options.dims); !known.ok()) return gpuc::exitStatus(known);
 
   gpuc::onnx::ImportedModel imported = gpuc::onnx::importModel(*model, options);
   for (const gpuc::onnx::Problem& problem : imported.problems)
-    fail(gpuc::Status::error(input + ": " + problem.text));
+    gpuc::exitStatus(gpuc::Status::error(input + ": " + problem.text));
   for (const std::string& warning : imported.warnings) gpuc::warn(input + ": " + warning);
   if (!imported.problems.empty()) return 1;
   if (gpuc::Status apart = checkFiles(input, *model, *output, !imported.weights.empty()); !apart.ok())
-    return fail(apart);
+    return gpuc::exitStatus(apart);
   if (!imported.variables.empty()) listVariables(imported.variables);
   for (const std::string& note : imported.notes) std::fprintf(stderr, "%s\n", note.c_str());
-  gpuc::Status written = write(imported, *output);
-  return written.ok() ? 0 : fail(written);
+  return gpuc::exitStatus(write(imported, *output));
 }
 
 int main(int argc, char** argv) { return gpuc::runTool(argc, argv, tool); }

@@ -56,10 +56,7 @@ static int tool(int argc, char** argv) {
   cli.addString("html", &options.html, "FILE", "draw the arena over time as a web page");
   if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
 
-  Status status = run(options);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  return 1;
+  return exitStatus(run(options));
 }
 
 int main(int argc, char** argv) { return runTool(argc, argv, tool); }

@@ -10,12 +10,6 @@
 
 namespace {
 
-/// Prints "error: …" and returns 1: for what is not the command line's fault.
-int fail(const gpuc::Status& status) {
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  return 1;
-}
-
 /// What is neither trained nor adapted, though the model was asked for adapters.
 void warnOfLeftOut(const std::vector<std::string>& names) {
   if (names.empty()) return;
@@ -45,25 +39,20 @@ static int tool(int argc, char** argv) {
   if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
 
   if (list && (name || summary || output)) return cli.usageError("--list stands alone");
-  if (list) {
-    gpuc::Status written = gpuc::writeFileAtomically("-", gpuc::models::describeZoo());
-    return written.ok() ? 0 : fail(written);
-  }
+  if (list) return gpuc::exitStatus(gpuc::writeFileAtomically("-", gpuc::models::describeZoo()));
   if (!name) return cli.usageError("missing NAME; --list names the models");
   if (summary && output == "-") return cli.usageError("--summary prints on stdout; give -o a file");
 
   if (output)
     if (gpuc::Status writable = gpuc::checkOutputFiles({&*output, 1}, {}); !writable.ok())
-      return fail(writable);
+      return gpuc::exitStatus(writable);
   gpuc::Result<gpuc::nn::Model> model = gpuc::models::buildZooModel(*name, settings);
   if (!model.ok()) return cli.usageError(model.message());
   warnOfLeftOut(model->leftOut());
-  if (!summary || output)
-    if (gpuc::Status written = model->write(output.value_or("-")); !written.ok()) return fail(written);
-  if (summary)
-    if (gpuc::Status written = gpuc::writeFileAtomically("-", model->summary()); !written.ok())
-      return fail(written);
-  return 0;
+  gpuc::Status written;
+  if (!summary || output) written = model->write(output.value_or("-"));
+  if (summary && written.ok()) written = gpuc::writeFileAtomically("-", model->summary());
+  return gpuc::exitStatus(written);
 }
 
 int main(int argc, char** argv) { return gpuc::runTool(argc, argv, tool); }

@@ -1,13 +1,12 @@
 //===- gpuc-reduce.cpp - Shrinks a module that shows a defect ---------------===//
 
-#include <cstdio>
-
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 #include "passes/OptionHelp.h"
 #include "passes/Pipelines.h"
 #include "passes/ReduceGraph.h"
 #include "runtime/base/output_files.h"
+#include "runtime/base/tool_main.h"
 
 /// The shrunken module may not take the place of the only copy of the whole one. `-o FILE` and the other
 /// files as they stand on the command line, which MLIR takes apart by itself later.
@@ -26,10 +25,7 @@ static gpuc::Status checkOutput(int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
-  if (gpuc::Status apart = checkOutput(argc, argv); !apart.ok()) {
-    std::fprintf(stderr, "error: %s\n", apart.message().c_str());
-    return 1;
-  }
+  if (gpuc::Status apart = checkOutput(argc, argv); !apart.ok()) return gpuc::exitStatus(apart);
   gpuc::hideOptionsOfLibraries();
   mlir::DialectRegistry registry;
   gpuc::registerAllDialects(registry);

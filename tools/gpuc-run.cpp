@@ -13,12 +13,6 @@ using namespace gpuc;
 
 namespace {
 
-int finish(const Status& status) {
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  return 1;
-}
-
 /// What is wrong with the values of flags; empty if nothing is.
 std::string findMalformed(const RunOptions& options) {
   if (Status device = checkDeviceName(options.device); !device.ok()) return "--device: " + device.message();
@@ -56,7 +50,7 @@ static int tool(int argc, char** argv) {
   if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
 
   if (list_devices) {
-    return finish(
+    return exitStatus(
         writeFileAtomically(options.json.empty() ? "-" : options.json, deviceList(!options.json.empty())));
   }
   if (!plan) return CommandLine::usageError("no plan given: gpuc-run PLAN --entry=NAME");
@@ -65,7 +59,7 @@ static int tool(int argc, char** argv) {
     return CommandLine::usageError(malformed);
   options.plan = *plan;
   options.entry = *entry;
-  return finish(runPlan(options, [] { return allocationCount().total(); }));
+  return exitStatus(runPlan(options, [] { return allocationCount().total(); }));
 }
 
 int main(int argc, char** argv) { return runTool(argc, argv, tool); }

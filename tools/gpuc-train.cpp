@@ -75,11 +75,6 @@ std::string joinArguments(int argc, char** argv) {
   return line;
 }
 
-int fail(const Status& status) {
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  return 1;
-}
-
 }  // namespace
 
 static int tool(int argc, char** argv) {
@@ -97,9 +92,9 @@ static int tool(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // `gpuc-train … | head` trains on
   const std::atomic<bool>& stop = listenForStop();
   Result<std::unique_ptr<Trainer>> trainer = Trainer::create(options);
-  if (!trainer.ok()) return fail(trainer.status());
+  if (!trainer.ok()) return exitStatus(trainer.status());
   Result<TrainOutcome> outcome = (*trainer)->run(stop);
-  if (!outcome.ok()) return fail(outcome.status());
+  if (!outcome.ok()) return exitStatus(outcome.status());
   return *outcome == TrainOutcome::stopped ? kStoppedExitCode : 0;
 }
 

@@ -55,4 +55,9 @@ int runTool(int argc, char** argv, int (*tool)(int, char**)) {
   }
 }
 
+int exitStatus(const Status& status) {
+  if (!status.ok()) std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  return status.ok() ? 0 : 1;
+}
+
 }  // namespace gpuc

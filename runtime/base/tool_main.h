@@ -1,6 +1,8 @@
 // What every program of gpuc owes its caller, whatever happens to it: one line on stderr and an exit status.
 #pragma once
 
+#include "runtime/base/status.h"
+
 namespace gpuc {
 
 /// Runs `tool` as main: `int main(int argc, char** argv) { return gpuc::runTool(argc, argv, run); }`. What
@@ -9,5 +11,8 @@ namespace gpuc {
 /// closed. A limit on the size of files is an error of the write that meets it. Standard descriptors that are
 /// closed stay so for reading and writing, but no file that is opened takes their numbers.
 int runTool(int argc, char** argv, int (*tool)(int, char**));
+
+/// 0; of an error 1, after "error: …" on stderr.
+int exitStatus(const Status& status);
 
 }  // namespace gpuc
