@@ -44,13 +44,19 @@ struct DatasetField {
 /// `size()` samples of the same fields. Immutable once opened; any number of threads may read at once.
 class Dataset {
  public:
+  Dataset(int64_t size, std::vector<DatasetField> fields) : size_(size), fields_(std::move(fields)) {}
   virtual ~Dataset() = default;
-  virtual int64_t size() const = 0;
-  virtual std::span<const DatasetField> fields() const = 0;
+
+  int64_t size() const { return size_; }
+  std::span<const DatasetField> fields() const { return fields_; }
 
   /// Copies samples `rows` (each in [0, size())) of one field side by side to `destination`, which has room
   /// for rows.size() samples. Allocates nothing.
   virtual Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const = 0;
+
+ private:
+  int64_t size_;
+  std::vector<DatasetField> fields_;
 };
 
 }  // namespace gpuc

@@ -115,10 +115,7 @@ Result<IdxFile> readIdx(const std::string& base, size_t rank) {
 class IdxDataset : public Dataset {
  public:
   IdxDataset(std::vector<DatasetField> fields, std::string images, std::string labels, int64_t size)
-      : fields_(std::move(fields)), images_(std::move(images)), labels_(std::move(labels)), size_(size) {}
-
-  int64_t size() const override { return size_; }
-  std::span<const DatasetField> fields() const override { return fields_; }
+      : Dataset(size, std::move(fields)), images_(std::move(images)), labels_(std::move(labels)) {}
 
   Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
     if (field == 0)
@@ -132,7 +129,7 @@ class IdxDataset : public Dataset {
   static constexpr size_t kImageHeader = 16, kLabelHeader = 8;
 
   void copyImages(std::span<const int64_t> rows, std::byte* destination) const {
-    size_t image_bytes = static_cast<size_t>(fields_[0].sample.sizeBytes());
+    size_t image_bytes = static_cast<size_t>(fields()[0].sample.sizeBytes());
     for (int64_t row : rows) {
       std::memcpy(destination, images_.data() + kImageHeader + static_cast<size_t>(row) * image_bytes,
                   image_bytes);
@@ -142,14 +139,12 @@ class IdxDataset : public Dataset {
 
   void copyLabels(std::span<const int64_t> rows, std::byte* destination) const {
     for (size_t i = 0; i < rows.size(); ++i)
-      storeInteger(destination, fields_[1].sample.type, static_cast<int64_t>(i),
+      storeInteger(destination, fields()[1].sample.type, static_cast<int64_t>(i),
                    static_cast<uint8_t>(labels_[kLabelHeader + static_cast<size_t>(rows[i])]));
   }
 
-  std::vector<DatasetField> fields_;
   std::string images_;  // the whole file, header included: (size, rows, columns)
   std::string labels_;  // (size)
-  int64_t size_;
 };
 
 }  // namespace

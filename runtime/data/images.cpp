@@ -25,28 +25,24 @@ struct Picture {
 class ImageDataset : public Dataset {
  public:
   ImageDataset(std::vector<DatasetField> fields, ScratchFile pixels, std::vector<Picture> pictures)
-      : fields_(std::move(fields)), pixels_(std::move(pixels)) {
+      : Dataset(static_cast<int64_t>(pictures.size()), std::move(fields)), pixels_(std::move(pixels)) {
     for (const Picture& picture : pictures) labels_.push_back(picture.label);
   }
 
-  int64_t size() const override { return static_cast<int64_t>(labels_.size()); }
-  std::span<const DatasetField> fields() const override { return fields_; }
-
   Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
-    size_t sample_bytes = static_cast<size_t>(fields_[field].sample.sizeBytes());
+    size_t sample_bytes = static_cast<size_t>(fields()[field].sample.sizeBytes());
     for (int64_t row : rows) {
       size_t index = static_cast<size_t>(row);
       if (field == 0)
         std::memcpy(destination, pixels_.bytes().data() + index * sample_bytes, sample_bytes);
       else
-        storeInteger(destination, fields_[1].sample.type, 0, labels_[index]);
+        storeInteger(destination, fields()[1].sample.type, 0, labels_[index]);
       destination += sample_bytes;
     }
     return okStatus();
   }
 
  private:
-  std::vector<DatasetField> fields_;
   ScratchFile pixels_;           // (size, channels, height, width)
   std::vector<int32_t> labels_;  // (size)
 };

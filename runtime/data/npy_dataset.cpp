@@ -14,14 +14,11 @@ int64_t elementOf(const NpyArray& array, int64_t element) {
 class NpyDataset : public Dataset {
  public:
   NpyDataset(std::vector<DatasetField> fields, std::vector<NpyArray> arrays, int64_t size)
-      : fields_(std::move(fields)), arrays_(std::move(arrays)), size_(size) {}
-
-  int64_t size() const override { return size_; }
-  std::span<const DatasetField> fields() const override { return fields_; }
+      : Dataset(size, std::move(fields)), arrays_(std::move(arrays)) {}
 
   Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
-    if (fields_[field].sample.type != arrays_[field].spec.type) return convertRows(rows, field, destination);
-    size_t sample_bytes = static_cast<size_t>(fields_[field].sample.sizeBytes());
+    if (fields()[field].sample.type != arrays_[field].spec.type) return convertRows(rows, field, destination);
+    size_t sample_bytes = static_cast<size_t>(fields()[field].sample.sizeBytes());
     for (int64_t row : rows) {
       std::memcpy(destination, arrays_[field].data.data() + static_cast<size_t>(row) * sample_bytes,
                   sample_bytes);
@@ -32,7 +29,7 @@ class NpyDataset : public Dataset {
 
  private:
   Status convertRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const {
-    const TensorSpec& sample = fields_[field].sample;
+    const TensorSpec& sample = fields()[field].sample;
     const int64_t count = sample.elementCount();
     for (int64_t row : rows) {
       for (int64_t i = 0; i < count; ++i)
@@ -42,9 +39,7 @@ class NpyDataset : public Dataset {
     return okStatus();
   }
 
-  std::vector<DatasetField> fields_;
-  std::vector<NpyArray> arrays_;  // arrays_[i] : (size, …fields_[i].sample.shape)
-  int64_t size_;
+  std::vector<NpyArray> arrays_;  // arrays_[i] : (size, …fields()[i].sample.shape)
 };
 
 Status checkCount(const NpyArray& array, const NpyArray& first) {

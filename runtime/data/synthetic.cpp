@@ -70,32 +70,31 @@ int64_t largestRange(DataType type) {
   }
 }
 
+std::vector<DatasetField> fieldsOf(std::span<const InputSpec> inputs) {
+  std::vector<DatasetField> fields;
+  for (const InputSpec& input : inputs) {
+    TensorSpec sample = input.tensor;
+    sample.shape.erase(sample.shape.begin());
+    fields.push_back({std::move(sample), "synthetic data"});
+  }
+  return fields;
+}
+
 class SyntheticDataset : public Dataset {
  public:
-  SyntheticDataset(std::vector<InputSpec> inputs, int64_t size, uint64_t seed)
-      : inputs_(std::move(inputs)), size_(size), seed_(seed) {
-    for (const InputSpec& input : inputs_) {
-      TensorSpec sample = input.tensor;
-      sample.shape.erase(sample.shape.begin());
-      fields_.push_back({std::move(sample), "synthetic data"});
-    }
-  }
-
-  int64_t size() const override { return size_; }
-  std::span<const DatasetField> fields() const override { return fields_; }
+  SyntheticDataset(std::span<const InputSpec> inputs, int64_t size, uint64_t seed)
+      : Dataset(size, fieldsOf(inputs)), inputs_(inputs.begin(), inputs.end()), seed_(seed) {}
 
   Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
     for (int64_t row : rows) {
       fillSyntheticSample(inputs_[field], field, seed_, row, destination);
-      destination += fields_[field].sample.sizeBytes();
+      destination += fields()[field].sample.sizeBytes();
     }
     return okStatus();
   }
 
  private:
   std::vector<InputSpec> inputs_;
-  std::vector<DatasetField> fields_;
-  int64_t size_;
   uint64_t seed_;
 };
 
@@ -129,7 +128,7 @@ Result<std::unique_ptr<Dataset>> makeSyntheticDataset(std::span<const InputSpec>
       return errorf("input %s: a range of %lld does not fit into %s", input.tensor.name.c_str(),
                     static_cast<long long>(input.range), nameOf(type));
   }
-  return std::unique_ptr<Dataset>(new SyntheticDataset({inputs.begin(), inputs.end()}, size, seed));
+  return std::unique_ptr<Dataset>(new SyntheticDataset(inputs, size, seed));
 }
 
 }  // namespace gpuc

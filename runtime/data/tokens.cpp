@@ -8,17 +8,15 @@
 namespace gpuc {
 namespace {
 
+/// Its fields are x, then labels.
 class TokenDataset : public Dataset {
  public:
   TokenDataset(std::vector<DatasetField> fields, MappedFile file, TokenFormat format, int64_t length,
                int64_t size)
-      : fields_(std::move(fields)), file_(std::move(file)), format_(format), length_(length), size_(size) {}
-
-  int64_t size() const override { return size_; }
-  std::span<const DatasetField> fields() const override { return fields_; }
+      : Dataset(size, std::move(fields)), file_(std::move(file)), format_(format), length_(length) {}
 
   Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
-    const TensorSpec& sample = fields_[field].sample;
+    const TensorSpec& sample = fields()[field].sample;
     for (int64_t row : rows) {
       int64_t first = row * length_ + static_cast<int64_t>(field);  // labels lie one token later
       if (sample.type == DataType::i64)
@@ -46,11 +44,9 @@ class TokenDataset : public Dataset {
                                  static_cast<uint8_t>(bytes[2 * index + 1]) << 8);
   }
 
-  std::vector<DatasetField> fields_;  // x, then labels
   MappedFile file_;
   TokenFormat format_;
   int64_t length_;  // tokens of a sample
-  int64_t size_;
 };
 
 /// The type of an input that takes tokens; i32 if there is none of that name.

@@ -120,9 +120,8 @@ TEST(Loader, SeveralBatchesCanBeHeld) {
 /// Fails at one sample, sleeps before each copy.
 class TroubledDataset : public Dataset {
  public:
-  TroubledDataset(int64_t bad_sample, int64_t delay_us) : bad_sample_(bad_sample), delay_us_(delay_us) {}
-  int64_t size() const override { return 64; }
-  std::span<const DatasetField> fields() const override { return fields_; }
+  TroubledDataset(int64_t bad_sample, int64_t delay_us)
+      : Dataset(64, {{{"x", DataType::i64, {}}, "trouble"}}), bad_sample_(bad_sample), delay_us_(delay_us) {}
   Status copyRows(std::span<const int64_t> rows, size_t, std::byte* destination) const override {
     std::this_thread::sleep_for(std::chrono::microseconds(delay_us_));
     for (int64_t row : rows) {
@@ -135,7 +134,6 @@ class TroubledDataset : public Dataset {
 
  private:
   int64_t bad_sample_, delay_us_;
-  std::vector<DatasetField> fields_ = {{{"x", DataType::i64, {}}, "trouble"}};
 };
 
 std::unique_ptr<Loader> troubledLoader(int64_t bad_sample, int64_t delay_us, const LoaderOptions& options) {
