@@ -1,7 +1,5 @@
 #include "runtime/cuda/blas.h"
 
-#include <utility>
-
 #include "runtime/cuda/library.h"
 
 namespace gpuc::cuda {
@@ -69,20 +67,12 @@ std::string Blas::version() const {
 }
 
 Result<BlasHandle> BlasHandle::create(const Blas& blas) {
+  cublasLtHandle_t handle = nullptr;
+  GPUC_RETURN_IF_ERROR(blas.check(blas.cublasLtCreate(&handle), "cublasLtCreate"));
   BlasHandle result;
-  GPUC_RETURN_IF_ERROR(blas.check(blas.cublasLtCreate(&result.handle_), "cublasLtCreate"));
   result.blas_ = &blas;
+  result.handle_ = {handle, blas.cublasLtDestroy};
   return result;
-}
-
-BlasHandle& BlasHandle::operator=(BlasHandle&& other) noexcept {
-  std::swap(blas_, other.blas_);
-  std::swap(handle_, other.handle_);
-  return *this;
-}
-
-BlasHandle::~BlasHandle() {
-  if (blas_) blas_->cublasLtDestroy(handle_);
 }
 
 }  // namespace gpuc::cuda

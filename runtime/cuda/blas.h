@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/base/status.h"
+#include "runtime/cuda/owned.h"
 
 namespace gpuc::cuda {
 
@@ -45,20 +46,15 @@ void useBlas(const Blas* blas);
 /// One context of the library, for the device that was current when it was made.
 class BlasHandle {
  public:
-  BlasHandle() = default;
-  BlasHandle(BlasHandle&& other) noexcept { *this = std::move(other); }
-  BlasHandle& operator=(BlasHandle&& other) noexcept;
-  ~BlasHandle();
-
   static Result<BlasHandle> create(const Blas& blas);
 
   const Blas& blas() const { return *blas_; }
-  cublasLtHandle_t get() const { return handle_; }
-  explicit operator bool() const { return handle_ != nullptr; }
+  cublasLtHandle_t get() const { return handle_.get(); }
+  explicit operator bool() const { return get() != nullptr; }
 
  private:
   const Blas* blas_ = nullptr;
-  cublasLtHandle_t handle_ = nullptr;
+  Owned<cublasLtHandle_t, cublasStatus_t> handle_;
 };
 
 }  // namespace gpuc::cuda

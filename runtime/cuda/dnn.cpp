@@ -84,62 +84,45 @@ std::string Dnn::version() const {
 }
 
 Result<DnnHandle> DnnHandle::create(const Dnn& dnn, CUstream stream) {
+  cudnnHandle_t handle = nullptr;
+  GPUC_RETURN_IF_ERROR(dnn.check(dnn.cudnnCreate(&handle), "cudnnCreate"));
   DnnHandle result;
-  GPUC_RETURN_IF_ERROR(dnn.check(dnn.cudnnCreate(&result.handle_), "cudnnCreate"));
   result.dnn_ = &dnn;
-  GPUC_RETURN_IF_ERROR(dnn.check(dnn.cudnnSetStream(result.handle_, stream), "cudnnSetStream"));
+  result.handle_ = {handle, dnn.cudnnDestroy};
+  GPUC_RETURN_IF_ERROR(dnn.check(dnn.cudnnSetStream(handle, stream), "cudnnSetStream"));
   return result;
-}
-
-DnnHandle& DnnHandle::operator=(DnnHandle&& other) noexcept {
-  std::swap(dnn_, other.dnn_);
-  std::swap(handle_, other.handle_);
-  return *this;
-}
-
-DnnHandle::~DnnHandle() {
-  if (dnn_) dnn_->cudnnDestroy(handle_);
 }
 
 Result<DnnDescriptor> DnnDescriptor::create(const Dnn& dnn, cudnnBackendDescriptorType_t type) {
-  DnnDescriptor result;
+  cudnnBackendDescriptor_t descriptor = nullptr;
   GPUC_RETURN_IF_ERROR(
-      dnn.check(dnn.cudnnBackendCreateDescriptor(type, &result.descriptor_), "cudnnBackendCreateDescriptor"));
+      dnn.check(dnn.cudnnBackendCreateDescriptor(type, &descriptor), "cudnnBackendCreateDescriptor"));
+  DnnDescriptor result;
   result.dnn_ = &dnn;
+  result.descriptor_ = {descriptor, dnn.cudnnBackendDestroyDescriptor};
   return result;
-}
-
-DnnDescriptor& DnnDescriptor::operator=(DnnDescriptor&& other) noexcept {
-  std::swap(dnn_, other.dnn_);
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-DnnDescriptor::~DnnDescriptor() {
-  if (dnn_) dnn_->cudnnBackendDestroyDescriptor(descriptor_);
 }
 
 Status DnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
                           const void* values) {
-  return dnn_->check(dnn_->cudnnBackendSetAttribute(descriptor_, name, type, count, values),
+  return dnn_->check(dnn_->cudnnBackendSetAttribute(get(), name, type, count, values),
                      "cudnnBackendSetAttribute");
 }
 
 Result<int64_t> DnnDescriptor::read(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                                     int64_t most, void* values) const {
   int64_t count = 0;
-  GPUC_RETURN_IF_ERROR(
-      dnn_->check(dnn_->cudnnBackendGetAttribute(descriptor_, name, type, most, &count, values),
-                  "cudnnBackendGetAttribute"));
+  GPUC_RETURN_IF_ERROR(dnn_->check(dnn_->cudnnBackendGetAttribute(get(), name, type, most, &count, values),
+                                   "cudnnBackendGetAttribute"));
   return count;
 }
 
 Status DnnDescriptor::finalize() {
-  return dnn_->check(dnn_->cudnnBackendFinalize(descriptor_), "cudnnBackendFinalize");
+  return dnn_->check(dnn_->cudnnBackendFinalize(get()), "cudnnBackendFinalize");
 }
 
 Result<bool> DnnDescriptor::finalizeIfSupported() {
-  cudnnStatus_t status = dnn_->cudnnBackendFinalize(descriptor_);
+  cudnnStatus_t status = dnn_->cudnnBackendFinalize(get());
   if (isUnsupported(status)) return false;
   GPUC_RETURN_IF_ERROR(dnn_->check(status, "cudnnBackendFinalize"));
   return true;

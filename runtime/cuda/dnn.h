@@ -5,9 +5,9 @@
 #include <cudnn.h>
 
 #include <string>
-#include <utility>
 
 #include "runtime/base/status.h"
+#include "runtime/cuda/owned.h"
 
 namespace gpuc::cuda {
 
@@ -46,33 +46,23 @@ void useDnn(const Dnn* dnn);
 /// executes is enqueued there.
 class DnnHandle {
  public:
-  DnnHandle() = default;
-  DnnHandle(DnnHandle&& other) noexcept { *this = std::move(other); }
-  DnnHandle& operator=(DnnHandle&& other) noexcept;
-  ~DnnHandle();
-
   static Result<DnnHandle> create(const Dnn& dnn, CUstream stream);
 
   const Dnn& dnn() const { return *dnn_; }
-  cudnnHandle_t get() const { return handle_; }
+  cudnnHandle_t get() const { return handle_.get(); }
 
  private:
   const Dnn* dnn_ = nullptr;
-  cudnnHandle_t handle_ = nullptr;
+  Owned<cudnnHandle_t, cudnnStatus_t> handle_;
 };
 
 /// A descriptor of the backend: made, given its attributes, finalized, and then only read. What it refers to
 /// must outlive it.
 class DnnDescriptor {
  public:
-  DnnDescriptor() = default;
-  DnnDescriptor(DnnDescriptor&& other) noexcept { *this = std::move(other); }
-  DnnDescriptor& operator=(DnnDescriptor&& other) noexcept;
-  ~DnnDescriptor();
-
   static Result<DnnDescriptor> create(const Dnn& dnn, cudnnBackendDescriptorType_t type);
 
-  cudnnBackendDescriptor_t get() const { return descriptor_; }
+  cudnnBackendDescriptor_t get() const { return descriptor_.get(); }
   Status finalize();
   /// False if the library has nothing for it on this GPU; an error is whatever else goes wrong.
   Result<bool> finalizeIfSupported();
@@ -86,7 +76,8 @@ class DnnDescriptor {
     return set(name, CUDNN_TYPE_DATA_TYPE, 1, &value);
   }
   Status set(cudnnBackendAttributeName_t name, const DnnDescriptor& value) {
-    return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.descriptor_);
+    const cudnnBackendDescriptor_t descriptor = value.get();
+    return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &descriptor);
   }
 
   /// Reads up to `most` values, and returns how many there are. Of descriptors `values` is an array of ones
@@ -96,7 +87,7 @@ class DnnDescriptor {
 
  private:
   const Dnn* dnn_ = nullptr;
-  cudnnBackendDescriptor_t descriptor_ = nullptr;
+  Owned<cudnnBackendDescriptor_t, cudnnStatus_t> descriptor_;
 };
 
 }  // namespace gpuc::cuda

@@ -3,9 +3,8 @@
 
 #include <cuda.h>
 
-#include <utility>
-
 #include "runtime/base/status.h"
+#include "runtime/cuda/owned.h"
 
 namespace gpuc::cuda {
 
@@ -63,37 +62,12 @@ struct Driver {
 /// Makes get() return `driver` instead of the machine's; null for the machine's again. For tests.
 void useDriver(const Driver* driver);
 
-/// What is given back to the driver when it is no longer needed: a stream, an event, a module, memory.
-template <typename Handle>
-class Owned {
- public:
-  using Release = CUresult (*)(Handle);
-
-  Owned() = default;
-  Owned(Handle handle, Release release) : handle_(handle), release_(release) {}
-  Owned(Owned&& other) noexcept
-      : handle_(std::exchange(other.handle_, Handle{})), release_(std::exchange(other.release_, nullptr)) {}
-  Owned& operator=(Owned&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    std::swap(release_, other.release_);
-    return *this;
-  }
-  ~Owned() {
-    if (release_) release_(handle_);
-  }
-
-  Handle get() const { return handle_; }
-
- private:
-  Handle handle_{};
-  Release release_ = nullptr;
-};
-
-using Stream = Owned<CUstream>;
-using Event = Owned<CUevent>;
-using Module = Owned<CUmodule>;
-using DeviceMemory = Owned<CUdeviceptr>;
-using PinnedMemory = Owned<void*>;
+// What is given back to the driver.
+using Stream = Owned<CUstream, CUresult>;
+using Event = Owned<CUevent, CUresult>;
+using Module = Owned<CUmodule, CUresult>;
+using DeviceMemory = Owned<CUdeviceptr, CUresult>;
+using PinnedMemory = Owned<void*, CUresult>;
 
 Result<Stream> createStream(const Driver& driver);
 Result<Event> createEvent(const Driver& driver);
