@@ -16,19 +16,18 @@ namespace {
 using Setter = std::function<Result<double>(const std::string&)>;
 
 // Texts are not held against a range: their number is 0, and only numbers are given one.
-template <typename Target>
-Setter textSetter(Target* target) {
-  return [target](const std::string& text) -> Result<double> {
-    *target = text;
+Setter textSetter(std::function<void(std::string)> set) {
+  return [set = std::move(set)](const std::string& text) -> Result<double> {
+    set(text);
     return 0.0;
   };
 }
 
-template <typename Target, typename Number>
-Setter numberSetter(Target* target, Result<Number> (*parse)(std::string_view)) {
-  return [target, parse](const std::string& text) -> Result<double> {
+template <typename Number>
+Setter numberSetter(std::function<void(Number)> set, Result<Number> (*parse)(std::string_view)) {
+  return [set = std::move(set), parse](const std::string& text) -> Result<double> {
     GPUC_ASSIGN_OR_RETURN(Number number, parse(text));
-    *target = number;
+    set(number);
     return static_cast<double>(number);
   };
 }
@@ -150,42 +149,27 @@ Flag& CommandLine::add(std::string name, std::string value_name, std::string hel
   return flag;
 }
 
-Flag& CommandLine::addString(std::string name, std::string* value, std::string value_name, std::string help) {
-  return add(std::move(name), std::move(value_name), std::move(help), *value, textSetter(value));
-}
-
-Flag& CommandLine::addString(std::string name, std::optional<std::string>* value, std::string value_name,
+Flag& CommandLine::addString(std::string name, FlagTarget<std::string> value, std::string value_name,
                              std::string help) {
-  return add(std::move(name), std::move(value_name), std::move(help), "", textSetter(value));
+  return add(std::move(name), std::move(value_name), std::move(help), value.initial.value_or(""),
+             textSetter(value.set));
 }
 
-Flag& CommandLine::addInt(std::string name, int64_t* value, std::string value_name, std::string help) {
-  return add(std::move(name), std::move(value_name), std::move(help), std::to_string(*value),
-             numberSetter(value, parseInt64));
-}
-
-Flag& CommandLine::addInt(std::string name, std::optional<int64_t>* value, std::string value_name,
+Flag& CommandLine::addInt(std::string name, FlagTarget<int64_t> value, std::string value_name,
                           std::string help) {
-  return add(std::move(name), std::move(value_name), std::move(help), "", numberSetter(value, parseInt64));
+  return add(std::move(name), std::move(value_name), std::move(help),
+             value.initial ? std::to_string(*value.initial) : "", numberSetter(value.set, parseInt64));
 }
 
-Flag& CommandLine::addDouble(std::string name, double* value, std::string value_name, std::string help) {
-  return add(std::move(name), std::move(value_name), std::move(help), shortest(*value),
-             numberSetter(value, parseDouble));
-}
-
-Flag& CommandLine::addDouble(std::string name, std::optional<double>* value, std::string value_name,
+Flag& CommandLine::addDouble(std::string name, FlagTarget<double> value, std::string value_name,
                              std::string help) {
-  return add(std::move(name), std::move(value_name), std::move(help), "", numberSetter(value, parseDouble));
+  return add(std::move(name), std::move(value_name), std::move(help),
+             value.initial ? shortest(*value.initial) : "", numberSetter(value.set, parseDouble));
 }
 
-Flag& CommandLine::addSize(std::string name, int64_t* bytes, std::string help) {
-  return add(std::move(name), "SIZE", std::move(help), std::to_string(*bytes),
-             numberSetter(bytes, parseSize));
-}
-
-Flag& CommandLine::addSize(std::string name, std::optional<int64_t>* bytes, std::string help) {
-  return add(std::move(name), "SIZE", std::move(help), "", numberSetter(bytes, parseSize));
+Flag& CommandLine::addSize(std::string name, FlagTarget<int64_t> bytes, std::string help) {
+  return add(std::move(name), "SIZE", std::move(help), bytes.initial ? std::to_string(*bytes.initial) : "",
+             numberSetter(bytes.set, parseSize));
 }
 
 Flag& CommandLine::addBool(std::string name, bool* value, std::string help) {
@@ -199,24 +183,15 @@ Flag& CommandLine::addBool(std::string name, bool* value, std::string help) {
 
 Flag& CommandLine::addStrings(std::string name, std::vector<std::string>* values, std::string value_name,
                               std::string help) {
-  auto set = [values](const std::string& text) -> Result<double> {
-    values->push_back(text);
-    return 0.0;
-  };
-  Flag& flag = add(std::move(name), std::move(value_name), std::move(help), "", set);
+  auto append = [values](const std::string& text) { values->push_back(text); };
+  Flag& flag = add(std::move(name), std::move(value_name), std::move(help), "", textSetter(append));
   flag.repeatable_ = true;
   return flag;
 }
 
-void CommandLine::addPositional(std::string name, std::string* value, std::string help) {
-  positionals_.push_back({std::move(name), std::move(help),
-                          [value](const std::string& text) { *value = text; },
-                          /*required=*/true});
-}
-
-void CommandLine::addPositional(std::string name, std::optional<std::string>* value, std::string help) {
-  positionals_.push_back(
-      {std::move(name), std::move(help), [value](const std::string& text) { *value = text; }});
+void CommandLine::addPositional(std::string name, FlagTarget<std::string> value, std::string help) {
+  positionals_.push_back({std::move(name), std::move(help), std::move(value.set),
+                          /*required=*/value.initial.has_value()});
 }
 
 void CommandLine::addPositionals(std::string name, std::vector<std::string>* values, std::string help) {

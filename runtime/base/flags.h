@@ -67,6 +67,17 @@ class Flag {
   bool seen_ = false;
 };
 
+/// The variable that a flag's value goes to. A plain one holds the default; one of std::optional stays empty
+/// when the flag is not given.
+template <typename T>
+struct FlagTarget {
+  FlagTarget(T* value) : set([value](T text) { *value = std::move(text); }), initial(*value) {}  // NOLINT
+  FlagTarget(std::optional<T>* value) : set([value](T text) { *value = std::move(text); }) {}    // NOLINT
+
+  std::function<void(T)> set;
+  std::optional<T> initial;
+};
+
 /// What parsing came to: `exit_code` is set when the tool must end now, after printing the texts.
 struct ParseOutcome {
   std::optional<int> exit_code;
@@ -79,19 +90,13 @@ class CommandLine {
  public:
   CommandLine(std::string tool, std::string summary);
 
-  // One kind of value each. With std::optional the variable stays empty when the flag is not given.
-  // `value_name` is what help calls the value: FILE, N, SIZE.
-  Flag& addString(std::string name, std::string* value, std::string value_name, std::string help);
-  Flag& addString(std::string name, std::optional<std::string>* value, std::string value_name,
-                  std::string help);
-  Flag& addInt(std::string name, int64_t* value, std::string value_name, std::string help);
-  Flag& addInt(std::string name, std::optional<int64_t>* value, std::string value_name, std::string help);
-  Flag& addDouble(std::string name, double* value, std::string value_name, std::string help);
-  Flag& addDouble(std::string name, std::optional<double>* value, std::string value_name, std::string help);
+  // One kind of value each. `value_name` is what help calls the value: FILE, N, SIZE.
+  Flag& addString(std::string name, FlagTarget<std::string> value, std::string value_name, std::string help);
+  Flag& addInt(std::string name, FlagTarget<int64_t> value, std::string value_name, std::string help);
+  Flag& addDouble(std::string name, FlagTarget<double> value, std::string value_name, std::string help);
 
   /// A size in bytes, written as parseSize reads it.
-  Flag& addSize(std::string name, int64_t* bytes, std::string help);
-  Flag& addSize(std::string name, std::optional<int64_t>* bytes, std::string help);
+  Flag& addSize(std::string name, FlagTarget<int64_t> bytes, std::string help);
 
   /// A switch: `--name`, or `--name=true|false`.
   Flag& addBool(std::string name, bool* value, std::string help);
@@ -100,10 +105,9 @@ class CommandLine {
   Flag& addStrings(std::string name, std::vector<std::string>* values, std::string value_name,
                    std::string help);
 
-  /// Positional arguments, filled in the order of their declaration: one that must be there, one that may be,
-  /// and last all the rest.
-  void addPositional(std::string name, std::string* value, std::string help);
-  void addPositional(std::string name, std::optional<std::string>* value, std::string help);
+  /// Positional arguments, filled in the order of their declaration: one that must be there, unless it goes
+  /// to a std::optional, and last all the rest.
+  void addPositional(std::string name, FlagTarget<std::string> value, std::string help);
   void addPositionals(std::string name, std::vector<std::string>* values, std::string help);
 
   /// Flags whose name starts with `prefix` are not interpreted but appended to `arguments` as written
