@@ -5,22 +5,13 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
-#include <random>
-#include <string>
-#include <vector>
 
+#include "bench/operands.h"
 #include "runtime/host/attention.h"
 
 namespace {
 
 using namespace gpuc;
-
-double nowUs() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
-}
 
 struct Case {
   const char* name;
@@ -54,47 +45,28 @@ AttentionShape shapeOf(const Case& c, DataType type) {
   return s;
 }
 
-/// Operands, 64-byte aligned as a plan's buffers are.
-class Buffers {
- public:
-  explicit Buffers(const AttentionShape& s) {
-    const int64_t bytes = sizeOf(s.type), rows = s.batch * std::max(s.queries, s.keys);
-    const int64_t heads = rows * (s.heads + 2 * s.groups) * s.width * bytes;
-    // In turn: the three projections, the rest, and the workspace.
-    stride_ = (heads + 63) / 64 * 64;
-    storage_.resize(static_cast<size_t>(8 * stride_ + attentionWorkspaceBytes(s) + 64));
-    begin_ = storage_.data() + 63 - (reinterpret_cast<uintptr_t>(storage_.data()) + 63) % 64;
-    std::mt19937 random(1);
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    for (int64_t i = 0; i < 8 * stride_ / bytes; ++i)
-      if (s.type == DataType::f32)
-        reinterpret_cast<float*>(begin_)[i] = static_cast<float>(uniform(random));
-      else
-        reinterpret_cast<double*>(begin_)[i] = uniform(random);
-    std::byte* qkv = begin_;
-    operands_ = {.query = qkv,
-                 .key = qkv + s.heads * s.width * bytes,
-                 .value = qkv + (s.heads + s.groups) * s.width * bytes,
-                 .result = begin_ + stride_,
-                 .log_sum_exp = begin_ + 2 * stride_,
-                 .seed = &counter_,
-                 .step = &counter_,
-                 .cotangent = begin_ + 3 * stride_,
-                 .query_cotangent = begin_ + 4 * stride_,
-                 .key_cotangent = begin_ + 5 * stride_,
-                 .value_cotangent = begin_ + 6 * stride_,
-                 .workspace = begin_ + 8 * stride_};
-  }
+/// The bytes of each of eight operands: the three projections together, or the workspace, or less.
+int64_t mostBytes(const AttentionShape& s) {
+  const int64_t rows = s.batch * std::max(s.queries, s.keys);
+  return std::max(rows * (s.heads + 2 * s.groups) * s.width * sizeOf(s.type), attentionWorkspaceBytes(s));
+}
 
-  const AttentionOperands& operands() const { return operands_; }
-
- private:
-  int64_t stride_ = 0;
-  std::vector<std::byte> storage_;
-  std::byte* begin_ = nullptr;
-  int64_t counter_ = 7;
-  AttentionOperands operands_;
-};
+AttentionOperands operandsOf(const AttentionShape& s, const RandomBuffers& buffers) {
+  static constexpr int64_t kCounter = 7;
+  const int64_t head_bytes = s.width * sizeOf(s.type);
+  return {.query = buffers[0],
+          .key = buffers[0] + s.heads * head_bytes,
+          .value = buffers[0] + (s.heads + s.groups) * head_bytes,
+          .result = buffers[1],
+          .log_sum_exp = buffers[2],
+          .seed = &kCounter,
+          .step = &kCounter,
+          .cotangent = buffers[3],
+          .query_cotangent = buffers[4],
+          .key_cotangent = buffers[5],
+          .value_cotangent = buffers[6],
+          .workspace = buffers[7]};
+}
 
 void runWhole(const AttentionKernel& kernel, const AttentionOperands& operands) {
   for (int phase = 0; phase < kernel.phaseCount(); ++phase)
@@ -107,9 +79,9 @@ double timeUs(const AttentionKernel& kernel, const AttentionOperands& operands) 
   double least = 1e30;
   for (int round = 0; round < 9; ++round) {
     int runs = 0;
-    const double begin = nowUs();
+    const double begin = processorUs();
     double elapsed = 0;
-    for (; elapsed < 1000; ++runs, elapsed = nowUs() - begin) runWhole(kernel, operands);
+    for (; elapsed < 1000; ++runs, elapsed = processorUs() - begin) runWhole(kernel, operands);
     least = std::min(least, elapsed / runs);
   }
   return least;
@@ -121,13 +93,14 @@ void bench(const Case& c, DataType type) {
   const double scores = static_cast<double>(c.batch * c.heads * c.queries * c.keys) * (c.causal ? 0.5 : 1);
   const double product_flops = 2 * scores * static_cast<double>(c.width);
   shape.kind = AttentionKind::gradient;  // which wants the more
-  Buffers buffers(shape);
+  const RandomBuffers buffers(type, 8, mostBytes(shape));
+  const AttentionOperands operands = operandsOf(shape, buffers);
   std::printf("%-20s", c.name);
   for (AttentionKind kind : {AttentionKind::forward, AttentionKind::gradient}) {
     shape.kind = kind;
     Result<AttentionKernel> kernel = AttentionKernel::create(shape, attentionWorkspaceBytes(shape));
     if (!kernel.ok()) return static_cast<void>(std::printf("%s\n", kernel.message().c_str()));
-    const double us = timeUs(*kernel, buffers.operands());
+    const double us = timeUs(*kernel, operands);
     const double flops = product_flops * (kind == AttentionKind::forward ? 2 : 5);
     std::printf("  %9.1f us %6.1f GFLOP/s", us, flops / us / 1e3);
   }

@@ -4,23 +4,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "runtime/base/half.h"
+#include "bench/operands.h"
 #include "runtime/host/conv.h"
 
 namespace {
 
 using namespace gpuc;
-
-double nowUs() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
-}
 
 struct Layer {
   const char* name;
@@ -53,49 +45,16 @@ ConvShape shapeOf(const Layer& layer, int64_t batch, DataType type) {
   return shape;
 }
 
-/// Operands of any of the three kinds, 64-byte aligned as a plan's buffers are.
-class Buffers {
- public:
-  explicit Buffers(int64_t bytes) : stride_((bytes + 63) / 64 * 64) {
-    storage_.resize(static_cast<size_t>(4 * stride_ + 64));
-    begin_ = storage_.data() + 63 - (reinterpret_cast<uintptr_t>(storage_.data()) + 63) % 64;
-  }
-  /// Random in [-1, 1].
-  void fill(DataType type) {
-    std::mt19937 random(1);
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    for (int64_t i = 0; i < 2 * stride_ / sizeOf(type); ++i) place(type, i, uniform(random));
-  }
-  ConvOperands operands() {
-    return {begin_, begin_ + stride_, begin_ + 2 * stride_, nullptr, begin_ + 3 * stride_};
-  }
-
- private:
-  void place(DataType type, int64_t i, float value) {
-    if (type == DataType::f64)
-      reinterpret_cast<double*>(begin_)[i] = value;
-    else if (type == DataType::f32)
-      reinterpret_cast<float*>(begin_)[i] = value;
-    else
-      reinterpret_cast<uint16_t*>(begin_)[i] =
-          type == DataType::f16 ? floatToHalf(value) : floatToBfloat16(value);
-  }
-
-  int64_t stride_;
-  std::vector<char> storage_;
-  char* begin_;
-};
-
 /// Microseconds of one run: the least of nine rounds.
 double timeOf(const ConvKernel& kernel, const ConvOperands& operands, double flops) {
   const int repeats = std::clamp(static_cast<int>(2e7 / flops), 1, 2000);
   std::vector<double> times;
   for (int round = 0; round < 10; ++round) {
-    const double start = nowUs();
+    const double start = processorUs();
     for (int r = 0; r < repeats; ++r)
       for (int phase = 0; phase < kernel.phaseCount(); ++phase)
         kernel.run(phase, operands, 0, kernel.tiles(phase));
-    if (round > 0) times.push_back((nowUs() - start) / repeats);  // round 0 warms up
+    if (round > 0) times.push_back((processorUs() - start) / repeats);  // round 0 warms up
   }
   return *std::min_element(times.begin(), times.end());
 }
@@ -127,8 +86,8 @@ int main(int argc, char** argv) {
     for (int64_t batch : {1, 32}) {
       if (!std::strstr(layer.name, wanted)) continue;
       ConvShape shape = shapeOf(layer, batch, type);
-      Buffers buffers(mostBytes(shape));
-      buffers.fill(type);
+      const RandomBuffers buffers(type, 4, mostBytes(shape));
+      const ConvOperands operands = {buffers[0], buffers[1], buffers[2], nullptr, buffers[3]};
       const double flops = 2.0 * static_cast<double>(batch * shape.outputPixels() * shape.filterElements());
       const std::string what = std::to_string(layer.in) + ">" + std::to_string(layer.out) + " " +
                                std::to_string(layer.extent) + "x" + std::to_string(layer.extent);
@@ -140,7 +99,7 @@ int main(int argc, char** argv) {
           std::fprintf(stderr, "error: %s\n", kernel.message().c_str());
           return 1;
         }
-        const double us = timeOf(*kernel, buffers.operands(), flops);
+        const double us = timeOf(*kernel, operands, flops);
         std::printf(" %9.1f us %5.1f G", us, flops / us / 1e3);
       }
       std::printf("\n");

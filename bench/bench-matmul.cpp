@@ -11,12 +11,11 @@
 #include <cstring>
 #include <functional>
 #include <optional>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "runtime/base/half.h"
+#include "bench/operands.h"
 #include "runtime/host/matmul.h"
 
 namespace {
@@ -109,36 +108,6 @@ std::vector<Case> allCases(DataType type) {
   return cases;
 }
 
-/// Operands for the largest case, 64-byte aligned as a plan's buffers are.
-class Arena {
- public:
-  Arena(DataType type, int64_t elements) {
-    stride_ = (elements * sizeOf(type) + 63) / 64 * 64;
-    storage_.resize(static_cast<size_t>(3 * stride_ + 64));
-    begin_ = storage_.data() + 63 - (reinterpret_cast<uintptr_t>(storage_.data()) + 63) % 64;
-    std::mt19937 random(1);
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    for (int64_t i = 0; i < 3 * stride_ / sizeOf(type); ++i) place(type, i, uniform(random));
-  }
-  MatmulOperands operands() { return {begin_, begin_ + stride_, begin_ + 2 * stride_, nullptr, nullptr}; }
-
- private:
-  void place(DataType type, int64_t i, double value) {
-    if (type == DataType::f64)
-      reinterpret_cast<double*>(begin_)[i] = value;
-    else if (type == DataType::f32)
-      reinterpret_cast<float*>(begin_)[i] = static_cast<float>(value);
-    else if (type == DataType::f16)
-      reinterpret_cast<uint16_t*>(begin_)[i] = floatToHalf(static_cast<float>(value));
-    else
-      reinterpret_cast<uint16_t*>(begin_)[i] = floatToBfloat16(static_cast<float>(value));
-  }
-
-  int64_t stride_;
-  std::vector<char> storage_;
-  char* begin_;
-};
-
 double operationsOf(const MatmulShape& s) { return 2.0 * s.batch * s.m * s.n * s.k; }
 
 std::string describe(const Case& c) {
@@ -166,7 +135,7 @@ std::vector<double> timeInterleaved(const std::vector<std::function<void()>>& ca
   return medians;
 }
 
-void printThreads(const std::vector<Case>& cases, Arena& arena) {
+void printThreads(const std::vector<Case>& cases, const MatmulOperands& operands) {
   Partner partner;
   std::printf("%-42s %9s %10s %9s %10s\n", "batch x m x n x k, transposes", "1 thread", "GFLOP/s",
               "2 threads", "GFLOP/s");
@@ -176,7 +145,6 @@ void printThreads(const std::vector<Case>& cases, Arena& arena) {
       std::fprintf(stderr, "error: %s\n", kernel.message().c_str());
       continue;
     }
-    const MatmulOperands operands = arena.operands();
     const int64_t tiles = kernel->tiles(0);
     // As the pool does: in two where both parts are worth it.
     const bool pays = tiles >= 2 && static_cast<double>(tiles) * kernel->tileNs(0) >= 2500;
@@ -211,7 +179,7 @@ std::vector<Method> methodsFor(const MatmulShape& shape) {
   return methods;
 }
 
-void printMethods(const std::vector<Case>& cases, Arena& arena) {
+void printMethods(const std::vector<Case>& cases, const MatmulOperands& operands) {
   for (const Case& c : cases) {
     std::printf("%-42s", describe(c).c_str());
     std::vector<MatmulKernel> kernels;
@@ -223,7 +191,7 @@ void printMethods(const std::vector<Case>& cases, Arena& arena) {
       }
     std::vector<std::function<void()>> calls;
     for (const MatmulKernel& kernel : kernels)
-      calls.push_back([&arena, &kernel] { kernel.run(0, arena.operands(), 0, kernel.tiles(0)); });
+      calls.push_back([&operands, &kernel] { kernel.run(0, operands, 0, kernel.tiles(0)); });
     const std::vector<double> us = timeInterleaved(calls, operationsOf(c.shape));
     for (size_t i = 0; i < us.size(); ++i) std::printf("  %s %.2f us", names[i].c_str(), us[i]);
     std::printf("\n");
@@ -264,7 +232,9 @@ int main(int argc, char** argv) {
   }
   const std::vector<Case> cases = allCases(type);
   printLoadTimes(cases);
-  Arena arena(type, 3072 * 1024);
-  methods ? printMethods(cases, arena) : printThreads(cases, arena);
+  // For the largest case.
+  const RandomBuffers buffers(type, 3, 3072 * 1024 * sizeOf(type));
+  const MatmulOperands operands = {buffers[0], buffers[1], buffers[2]};
+  methods ? printMethods(cases, operands) : printThreads(cases, operands);
   return 0;
 }

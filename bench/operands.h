@@ -1,0 +1,52 @@
+// What the benchmarks of kernels have in common: a clock, and operands as a plan's buffers are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <random>
+#include <vector>
+
+#include "runtime/base/data_type.h"
+#include "runtime/base/half.h"
+
+namespace gpuc {
+
+/// Of this thread's time on the processor, so that other processes disturb it less.
+inline double processorUs() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
+
+/// Buffers one behind the other, each aligned to 64 bytes and full of random numbers in [-1, 1].
+class RandomBuffers {
+ public:
+  RandomBuffers(DataType type, int64_t count, int64_t bytes) : stride_((bytes + 63) / 64 * 64) {
+    storage_.resize(static_cast<size_t>(count * stride_ + 64));
+    begin_ = storage_.data() + 63 - (reinterpret_cast<uintptr_t>(storage_.data()) + 63) % 64;
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (int64_t i = 0; i < count * stride_ / sizeOf(type); ++i) place(type, i, uniform(random));
+  }
+
+  std::byte* operator[](int64_t index) const { return begin_ + index * stride_; }
+
+ private:
+  void place(DataType type, int64_t i, double value) {
+    const float narrow = static_cast<float>(value);
+    if (type == DataType::f64)
+      reinterpret_cast<double*>(begin_)[i] = value;
+    else if (type == DataType::f32)
+      reinterpret_cast<float*>(begin_)[i] = narrow;
+    else
+      reinterpret_cast<uint16_t*>(begin_)[i] =
+          type == DataType::f16 ? floatToHalf(narrow) : floatToBfloat16(narrow);
+  }
+
+  int64_t stride_;
+  std::vector<std::byte> storage_;
+  std::byte* begin_;
+};
+
+}  // namespace gpuc
