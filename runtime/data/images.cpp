@@ -48,15 +48,13 @@ class ImageDataset : public Dataset {
 };
 
 Result<ImageShape> pictureShape(const std::string& folder, std::span<const InputSpec> inputs) {
-  for (const InputSpec& input : inputs) {
-    const std::vector<int64_t>& shape = input.tensor.shape;
-    if (input.tensor.name != "x") continue;
-    if (input.tensor.type != DataType::ui8 || shape.size() != 4 || (shape[1] != 1 && shape[1] != 3))
-      return errorf("%s: the plan's input x is %s, but pictures feed ui8 of [batch, 1 or 3, height, width]",
-                    folder.c_str(), input.tensor.str().c_str());
-    return ImageShape{shape[1], shape[2], shape[3]};
-  }
-  return Status::error(folder + ": the plan has no input x, which is what takes pictures");
+  const InputSpec* x = findInput(inputs, "x");
+  if (!x) return Status::error(folder + ": the plan has no input x, which is what takes pictures");
+  const std::vector<int64_t>& shape = x->tensor.shape;
+  if (x->tensor.type != DataType::ui8 || shape.size() != 4 || (shape[1] != 1 && shape[1] != 3))
+    return errorf("%s: the plan's input x is %s, but pictures feed ui8 of [batch, 1 or 3, height, width]",
+                  folder.c_str(), x->tensor.str().c_str());
+  return ImageShape{shape[1], shape[2], shape[3]};
 }
 
 /// The entries of a folder that `wanted` takes, by name in byte order.
@@ -87,10 +85,10 @@ bool isPicture(const fs::directory_entry& entry) {
 /// A class that this folder lacks would shift the numbers of those behind it: training and evaluation would
 /// mean different things by the same label.
 Status checkClassCount(const std::string& folder, size_t classes, std::span<const InputSpec> inputs) {
-  for (const InputSpec& input : inputs)
-    if (input.tensor.name == "labels" && input.range > 0 && input.range != static_cast<int64_t>(classes))
-      return errorf("%s: has %zu class folders, but the plan's labels have %lld classes", folder.c_str(),
-                    classes, static_cast<long long>(input.range));
+  const InputSpec* labels = findInput(inputs, "labels");
+  if (labels && labels->range > 0 && labels->range != static_cast<int64_t>(classes))
+    return errorf("%s: has %zu class folders, but the plan's labels have %lld classes", folder.c_str(),
+                  classes, static_cast<long long>(labels->range));
   return okStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "runtime/base/integer_range.h"
 #include "runtime/base/warn.h"
 #include "runtime/generate/prompt.h"
 #include "runtime/state/safetensors.h"
@@ -12,14 +13,6 @@
 
 namespace gpuc {
 namespace {
-
-template <typename Integer>
-void copyTokens(std::span<const int64_t> tokens, std::vector<std::byte>& destination) {
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    Integer token = static_cast<Integer>(tokens[i]);
-    std::memcpy(destination.data() + i * sizeof(token), &token, sizeof(token));
-  }
-}
 
 template <typename Float>
 void copyLogits(const void* data, size_t first, std::vector<double>& destination) {
@@ -115,12 +108,10 @@ size_t Generator::fillWindow() {
   const auto length = static_cast<size_t>(length_);
   if (states_.empty() && text_.size() > length) begin_ = text_.size() - length;
   size_t count = std::min(text_.size() - begin_, length);
-  std::span<const int64_t> window(text_.data() + begin_, count);
   std::fill(inputs_[x_].begin(), inputs_[x_].end(), std::byte{0});
-  if (session_->plan().info().programs[predict_.index].inputs[x_].spec.type == DataType::i64)
-    copyTokens<int64_t>(window, inputs_[x_]);
-  else
-    copyTokens<int32_t>(window, inputs_[x_]);
+  const DataType type = session_->plan().info().programs[predict_.index].inputs[x_].spec.type;
+  for (size_t i = 0; i < count; ++i)
+    storeInteger(inputs_[x_].data(), type, static_cast<int64_t>(i), text_[begin_ + i]);
   return count;
 }
 

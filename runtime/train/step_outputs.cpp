@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "runtime/base/integer_range.h"
+
 namespace gpuc {
 namespace {
 
@@ -15,20 +17,9 @@ double load(const void* data) {
 }
 
 double scalarAt(const void* data, DataType type) {
-  switch (type) {
-    case DataType::f64:
-      return load<double>(data);
-    case DataType::f32:
-      return load<float>(data);
-    case DataType::i64:
-      return load<int64_t>(data);
-    case DataType::i32:
-      return load<int32_t>(data);
-    case DataType::i8:
-      return load<int8_t>(data);
-    default:
-      return load<uint8_t>(data);  // ui8, i1
-  }
+  if (type == DataType::f64) return load<double>(data);
+  if (type == DataType::f32) return load<float>(data);
+  return static_cast<double>(integerAt(data, type, 0));
 }
 
 /// Looks up several outputs, each under its name.
