@@ -54,9 +54,6 @@ class MatmulKernel {
   const MatmulPlan& plan() const { return plan_; }
 
  private:
-  template <typename T>
-  void runTiles(const MatmulOperands& operands, int64_t begin, int64_t end) const;
-
   MatmulPlan plan_;
   MicroKernelSet micro_kernels_;
   const VectorKernelTable* vector_kernels_ = nullptr;

@@ -22,15 +22,15 @@ void computeAttentionTile(const AttentionProblem& problem, const AttentionOperan
   alignas(64) T scores[GradientBlock<T>::kScores];           // [keys, queries]
   alignas(64) T largest[kMostQueries], sum[kMostQueries], factor[kMostQueries], logs[kMostQueries];
   BlockScratch<T> scratch;
-  const T* query = rowOf(static_cast<const T*>(operands.query), s.query, batch, head, first);
+  const T* query = rowOf<T>(operands.query, s.query, batch, head, first);
   packTransposed(problem, query, s.query.row, queries, s.width, static_cast<T>(s.scale), packed);
-  T* result = rowOf(static_cast<T*>(operands.result), s.result, batch, head, first);
+  T* result = rowOf<T>(operands.result, s.result, batch, head, first);
 
   const int64_t key_blocks = problem.keyBlocksSeen(query_block);
   for (int64_t key_block = 0; key_block < key_blocks; ++key_block) {
     const int64_t first_key = key_block * problem.cut.block_keys;
-    const T* key = rowOf(static_cast<const T*>(operands.key), s.key, batch, group, first_key);
-    const T* value = rowOf(static_cast<const T*>(operands.value), s.value, batch, group, first_key);
+    const T* key = rowOf<T>(operands.key, s.key, batch, group, first_key);
+    const T* value = rowOf<T>(operands.value, s.value, batch, group, first_key);
     const bool keys_cut = problem.keysCut(key_block), accumulate = key_block > 0;
     kernels.multiply(kernels.scores[queries_cut][keys_cut], key, packed, scores);
     const ScoreBlock<T> block =

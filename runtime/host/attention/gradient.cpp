@@ -58,9 +58,8 @@ class GradientTile {
     const bool queries_cut = problem_.queriesCut(place.query_block),
                keys_cut = problem_.keysCut(place.key_block);
     const int64_t first_query = place.query_block * problem_.cut.block_queries;
-    const T* cotangent =
-        rowOf(static_cast<const T*>(operands_.cotangent), s.cotangent, batch_, place.head, first_query);
-    const T* query = rowOf(static_cast<const T*>(operands_.query), s.query, batch_, place.head, first_query);
+    const T* cotangent = rowOf<T>(operands_.cotangent, s.cotangent, batch_, place.head, first_query);
+    const T* query = rowOf<T>(operands_.query, s.query, batch_, place.head, first_query);
     kernels.multiply(kernels.value_cotangent[queries_cut][keys_cut][accumulate], block_.probabilities,
                      cotangent, valueCotangent(place.key_block));
     kernels.multiply(kernels.key_cotangent[queries_cut][keys_cut][accumulate], block_.slopes, query,
@@ -72,8 +71,7 @@ class GradientTile {
     const AttentionMicroKernels& kernels = problem_.micro_kernels;
     const bool queries_cut = problem_.queriesCut(place.query_block),
                keys_cut = problem_.keysCut(place.key_block);
-    const T* key = rowOf(static_cast<const T*>(operands_.key), s.key, batch_, group_,
-                         place.key_block * problem_.cut.block_keys);
+    const T* key = rowOf<T>(operands_.key, s.key, batch_, group_, place.key_block * problem_.cut.block_keys);
     kernels.multiply(kernels.query_cotangent[queries_cut][keys_cut][accumulate], block_.slopes, key,
                      query_cotangent);
   }
@@ -83,15 +81,16 @@ class GradientTile {
     T* base = static_cast<T*>(operands_.query_cotangent);
     if (problem_.summed())
       base = static_cast<T*>(operands_.workspace) + part_ * s.batch * s.heads * s.queries * s.width;
-    return rowOf(base, problem_.partial, batch_, place.head, place.query_block * problem_.cut.block_queries);
+    return rowOf<T>(base, problem_.partial, batch_, place.head,
+                    place.query_block * problem_.cut.block_queries);
   }
   T* keyCotangent(int64_t block) const {
-    return rowOf(static_cast<T*>(operands_.key_cotangent), problem_.shape.key_cotangent, batch_, group_,
-                 block * problem_.cut.block_keys);
+    return rowOf<T>(operands_.key_cotangent, problem_.shape.key_cotangent, batch_, group_,
+                    block * problem_.cut.block_keys);
   }
   T* valueCotangent(int64_t block) const {
-    return rowOf(static_cast<T*>(operands_.value_cotangent), problem_.shape.value_cotangent, batch_, group_,
-                 block * problem_.cut.block_keys);
+    return rowOf<T>(operands_.value_cotangent, problem_.shape.value_cotangent, batch_, group_,
+                    block * problem_.cut.block_keys);
   }
 
   /// Keys that no query sees.
@@ -123,8 +122,8 @@ void sumQueryCotangent(const AttentionProblem& problem, const AttentionOperands&
   const int64_t block = tile % problem.cut.query_blocks, head = tile / problem.cut.query_blocks % s.heads;
   const int64_t batch = tile / problem.cut.query_blocks / s.heads, first = block * problem.cut.block_queries;
   const int64_t elements = s.batch * s.heads * s.queries * s.width;
-  const T* parts = rowOf(static_cast<const T*>(operands.workspace), problem.partial, batch, head, first);
-  T* to = rowOf(static_cast<T*>(operands.query_cotangent), s.query_cotangent, batch, head, first);
+  const T* parts = rowOf<T>(operands.workspace, problem.partial, batch, head, first);
+  T* to = rowOf<T>(operands.query_cotangent, s.query_cotangent, batch, head, first);
   for (int64_t row = 0; row < problem.queriesOf(block);
        ++row, parts += s.width, to += s.query_cotangent.row) {
     std::copy(parts, parts + s.width, to);

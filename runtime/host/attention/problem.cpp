@@ -47,63 +47,49 @@ void planGradient(AttentionProblem& problem) {
   }
 }
 
-/// Generates the micro-kernels of one block size after another.
-class KernelMaker {
- public:
-  explicit KernelMaker(AttentionProblem& problem) : problem_(problem), s_(problem.shape) {}
-
-  Status make() {
-    problem_.micro_kernels.after = afterMicroKernels();
-    for (bool queries_cut : {false, true})
-      for (bool keys_cut : {false, true}) {
-        const int64_t queries = extent(s_.queries, problem_.cut.block_queries, queries_cut);
-        const int64_t keys = extent(s_.keys, problem_.cut.block_keys, keys_cut);
-        if (queries == 0 || keys == 0) continue;
-        GPUC_RETURN_IF_ERROR(makeBlock(queries_cut, keys_cut, queries, keys));
-      }
-    return okStatus();
-  }
-
- private:
-  static int64_t extent(int64_t all, int64_t block, bool cut) { return cut ? all % block : block; }
-
-  Status makeBlock(bool queries_cut, bool keys_cut, int64_t queries, int64_t keys) {
-    AttentionMicroKernels& kernels = problem_.micro_kernels;
-    const int64_t stride = problem_.strideOf(queries);
-    const MicroKernelShape scores{s_.type, keys, stride, s_.width, s_.key.row, stride, stride, false, false};
-    GPUC_ASSIGN_OR_RETURN(kernels.scores[queries_cut][keys_cut], makeMicroKernel(scores));
-    const bool is_forward = s_.kind == AttentionKind::forward;
-    if (!is_forward) {
-      const MicroKernelShape slopes{s_.type, keys,   stride, s_.value_width, s_.value.row,
-                                    stride,  stride, false,  false};
-      GPUC_ASSIGN_OR_RETURN(kernels.slopes[queries_cut][keys_cut], makeMicroKernel(slopes));
-    }
+/// Generates the micro-kernels of one block size.
+Status makeBlockKernels(AttentionProblem& problem, bool queries_cut, bool keys_cut, int64_t queries,
+                        int64_t keys) {
+  const AttentionShape& s = problem.shape;
+  AttentionMicroKernels& kernels = problem.micro_kernels;
+  const int64_t stride = problem.strideOf(queries);
+  auto make = [&](MicroKernel(&table)[2][2][2], int64_t m, int64_t n, int64_t k, int64_t ldb, int64_t ldc,
+                  bool transpose) -> Status {
     for (bool accumulate : {false, true}) {
-      auto make = [&](MicroKernel(&table)[2][2][2], int64_t m, int64_t n, int64_t k, int64_t ldb, int64_t ldc,
-                      bool transpose) {
-        Result<MicroKernel> kernel =
-            makeMicroKernel({s_.type, m, n, k, stride, ldb, ldc, transpose, accumulate});
-        if (kernel.ok()) table[queries_cut][keys_cut][accumulate] = *kernel;
-        return kernel.ok() ? okStatus() : kernel.status();
-      };
-      if (is_forward) {
-        GPUC_RETURN_IF_ERROR(
-            make(kernels.result, queries, s_.value_width, keys, s_.value.row, s_.result.row, true));
-        continue;
-      }
-      GPUC_RETURN_IF_ERROR(make(kernels.value_cotangent, keys, s_.value_width, queries, s_.cotangent.row,
-                                s_.value_cotangent.row, false));
-      GPUC_RETURN_IF_ERROR(
-          make(kernels.key_cotangent, keys, s_.width, queries, s_.query.row, s_.key_cotangent.row, false));
-      GPUC_RETURN_IF_ERROR(
-          make(kernels.query_cotangent, queries, s_.width, keys, s_.key.row, problem_.partial.row, true));
+      GPUC_ASSIGN_OR_RETURN(table[queries_cut][keys_cut][accumulate],
+                            makeMicroKernel({s.type, m, n, k, stride, ldb, ldc, transpose, accumulate}));
     }
     return okStatus();
-  }
+  };
+  GPUC_ASSIGN_OR_RETURN(
+      kernels.scores[queries_cut][keys_cut],
+      makeMicroKernel({s.type, keys, stride, s.width, s.key.row, stride, stride, false, false}));
+  if (s.kind == AttentionKind::forward)
+    return make(kernels.result, queries, s.value_width, keys, s.value.row, s.result.row, true);
+  GPUC_ASSIGN_OR_RETURN(
+      kernels.slopes[queries_cut][keys_cut],
+      makeMicroKernel({s.type, keys, stride, s.value_width, s.value.row, stride, stride, false, false}));
+  GPUC_RETURN_IF_ERROR(make(kernels.value_cotangent, keys, s.value_width, queries, s.cotangent.row,
+                            s.value_cotangent.row, false));
+  GPUC_RETURN_IF_ERROR(
+      make(kernels.key_cotangent, keys, s.width, queries, s.query.row, s.key_cotangent.row, false));
+  return make(kernels.query_cotangent, queries, s.width, keys, s.key.row, problem.partial.row, true);
+}
 
-  AttentionProblem& problem_;
-  const AttentionShape& s_;
-};
+/// For whole blocks and for those cut short.
+Status makeMicroKernels(AttentionProblem& problem) {
+  const AttentionShape& s = problem.shape;
+  problem.micro_kernels.after = afterMicroKernels();
+  auto extent = [](int64_t all, int64_t block, bool cut) { return cut ? all % block : block; };
+  for (bool queries_cut : {false, true})
+    for (bool keys_cut : {false, true}) {
+      const int64_t queries = extent(s.queries, problem.cut.block_queries, queries_cut);
+      const int64_t keys = extent(s.keys, problem.cut.block_keys, keys_cut);
+      if (queries == 0 || keys == 0) continue;
+      GPUC_RETURN_IF_ERROR(makeBlockKernels(problem, queries_cut, keys_cut, queries, keys));
+    }
+  return okStatus();
+}
 
 }  // namespace
 
@@ -140,7 +126,7 @@ Result<AttentionProblem> makeAttentionProblem(const AttentionShape& shape) {
     planForward(problem);
   else
     planGradient(problem);
-  GPUC_RETURN_IF_ERROR(KernelMaker(problem).make());
+  GPUC_RETURN_IF_ERROR(makeMicroKernels(problem));
   return problem;
 }
 

@@ -108,12 +108,12 @@ void GradientBlock<T>::pack(const AttentionProblem& problem, const AttentionOper
   const AttentionShape& s = problem.shape;
   const int64_t first = place.query_block * problem.cut.block_queries;
   const int64_t queries = problem.queriesOf(place.query_block);
-  const T* rows = rowOf(static_cast<const T*>(operands.query), s.query, place.batch, place.head, first);
+  const T* rows = rowOf<T>(operands.query, s.query, place.batch, place.head, first);
   packTransposed(problem, rows, s.query.row, queries, s.width, static_cast<T>(s.scale), query);
-  const T* ct = rowOf(static_cast<const T*>(operands.cotangent), s.cotangent, place.batch, place.head, first);
+  const T* ct = rowOf<T>(operands.cotangent, s.cotangent, place.batch, place.head, first);
   packTransposed(problem, ct, s.cotangent.row, queries, s.value_width, factor, cotangent);
 
-  const T* result = rowOf(static_cast<const T*>(operands.result), s.result, place.batch, place.head, first);
+  const T* result = rowOf<T>(operands.result, s.result, place.batch, place.head, first);
   problem.score_kernels->of<T>().rowProducts(queries, s.value_width, ct, s.cotangent.row, result,
                                              s.result.row, factor, delta);
   const T* logs =
@@ -128,8 +128,8 @@ void GradientBlock<T>::compute(const AttentionProblem& problem, const AttentionO
                                const BlockPlace& place) {
   const AttentionShape& s = problem.shape;
   const int64_t group = place.head / s.headsPerGroup(), first = place.key_block * problem.cut.block_keys;
-  const T* key = rowOf(static_cast<const T*>(operands.key), s.key, place.batch, group, first);
-  const T* value = rowOf(static_cast<const T*>(operands.value), s.value, place.batch, group, first);
+  const T* key = rowOf<T>(operands.key, s.key, place.batch, group, first);
+  const T* value = rowOf<T>(operands.value, s.value, place.batch, group, first);
   const bool queries_cut = problem.queriesCut(place.query_block), keys_cut = problem.keysCut(place.key_block);
   const AttentionMicroKernels& kernels = problem.micro_kernels;
   kernels.multiply(kernels.scores[queries_cut][keys_cut], key, query, probabilities);

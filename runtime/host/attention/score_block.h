@@ -10,10 +10,14 @@ struct BlockPlace {
   int64_t batch, head, query_block, key_block;
 };
 
-/// The address of a row of an operand.
+/// The address of a row of an operand, which is read, or written.
 template <typename T>
-T* rowOf(T* data, const AttentionLayout& layout, int64_t batch, int64_t head, int64_t row) {
-  return data + batch * layout.batch + head * layout.head + row * layout.row;
+const T* rowOf(const void* data, const AttentionLayout& layout, int64_t batch, int64_t head, int64_t row) {
+  return static_cast<const T*>(data) + batch * layout.batch + head * layout.head + row * layout.row;
+}
+template <typename T>
+T* rowOf(void* data, const AttentionLayout& layout, int64_t batch, int64_t head, int64_t row) {
+  return const_cast<T*>(rowOf<T>(static_cast<const void*>(data), layout, batch, head, row));
 }
 
 /// Room for mask and dropout of one block, both [keys, queries], and for one of them before it is transposed.

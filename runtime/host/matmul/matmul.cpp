@@ -55,56 +55,62 @@ struct TileSums {
   int64_t ldc;
 };
 
-/// What follows rows [row, row + rows) of a tile of c, while they are in the cache.
+/// One tile of c; of a transposed plan one of c^T.
 template <typename S>
-void finish(const MatmulPlan& plan, const TypedVectorKernels<S>& vector_kernels, const Matrices<S>& matrices,
-            const TilePlace& place, int64_t row, int64_t rows) {
-  if (!matrices.bias && !matrices.mask && !plan.problem.relu) return;
-  const int64_t first = (place.row + row) * plan.ldc + place.column;
-  vector_kernels.finish({.rows = rows,
-                         .columns = place.columns,
-                         .c = matrices.c + first,
-                         .ldc = plan.ldc,
-                         .bias = matrices.bias ? matrices.bias + place.column * plan.bias_step : nullptr,
-                         .bias_of_rows = plan.bias_step == 0,  // of the only row that there is then
-                         .relu = plan.problem.relu,
-                         .mask = matrices.mask ? matrices.mask + first : nullptr});
-}
-
-template <typename S>
-void computeDotTile(const MatmulPlan& plan, const TypedVectorKernels<S>& vector_kernels,
-                    const Matrices<S>& matrices, const TilePlace& place, const TileSums<Computed<S>>& sums) {
-  vector_kernels.dot({.rows = place.rows,
-                      .columns = place.columns,
-                      .k = plan.problem.k,
-                      .a = matrices.a + place.row * plan.lda,
-                      .lda = plan.lda,
-                      .b = matrices.b + place.column * plan.ldb,
-                      .ldb = plan.ldb,
-                      .c = sums.c,
-                      .ldc = sums.ldc,
-                      .accumulate = plan.problem.accumulate});
-  if (!plan.sumsAside()) finish(plan, vector_kernels, matrices, place, 0, place.rows);
-}
-
-/// One tile by micro-kernels: for each block of k, for each strip of rows, for each panel of columns.
-template <typename S>
-class TiledTile {
+class MatmulTile {
  public:
-  using T = Computed<S>;
-
-  TiledTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
-            const TypedVectorKernels<S>& vector_kernels, const Matrices<S>& matrices, const TilePlace& place,
-            const TileSums<T>& sums)
+  MatmulTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels, const VectorKernelTable& kernels,
+             const MatmulOperands& operands, int64_t tile)
       : plan_(plan),
         micro_kernels_(micro_kernels),
-        vector_kernels_(vector_kernels),
-        matrices_(matrices),
-        place_(place),
-        sums_(sums) {}
+        kernels_(kernels),
+        own_(kernels.of<S>()),
+        place_(placeOf(plan, tile)),
+        matrices_(plan, operands, place_.batch) {}
 
-  /// `panel` and `strip` are room for packed b and a; null where the plan does not pack them.
-  void compute(T* panel, T* strip) {
+  void compute() {
+    if (plan_.transposed) return computeTransposed();
+    if constexpr (kIsWidened<S>)
+      computeWidened();
+    else
+      sumUp({matrices_.c + place_.row * plan_.ldc + place_.column, plan_.ldc});
+  }
+
+ private:
+  using T = Computed<S>;
+
+  void sumUp(const TileSums<T>& sums) {
+    if (plan_.method == MatmulMethod::dot) return sumUpDot(sums);
+    if (plan_.pack_a || plan_.pack_b) return sumUpPacked(sums);
+    sumUpTiled(sums, nullptr, nullptr);
+  }
+
+  void sumUpDot(const TileSums<T>& sums) {
+    own_.dot({.rows = place_.rows,
+              .columns = place_.columns,
+              .k = plan_.problem.k,
+              .a = matrices_.a + place_.row * plan_.lda,
+              .lda = plan_.lda,
+              .b = matrices_.b + place_.column * plan_.ldb,
+              .ldb = plan_.ldb,
+              .c = sums.c,
+              .ldc = sums.ldc,
+              .accumulate = plan_.problem.accumulate});
+    if (!plan_.sumsAside()) finish(place_, 0, place_.rows);
+  }
+
+  /// By itself, so that only tiles that pack touch this much stack.
+  __attribute__((noinline)) void sumUpPacked(const TileSums<T>& sums) {
+    constexpr int64_t kStripBytes = kIsWidened<S> ? kMatmulWidenedStripBytes : kMatmulStripBytes;
+    alignas(64) std::byte panel[kMatmulPanelBytes];
+    alignas(64) std::byte strip[kStripBytes];
+    sumUpTiled(sums, plan_.pack_b ? reinterpret_cast<T*>(panel) : nullptr,
+               plan_.pack_a ? reinterpret_cast<T*>(strip) : nullptr);
+  }
+
+  /// By micro-kernels: for each block of k, for each strip of rows, for each panel of columns. `panel` and
+  /// `strip` are room for packed b and a; null where the plan does not pack them.
+  void sumUpTiled(const TileSums<T>& sums, T* panel, T* strip) {
     MatmulDepth depth;
     for (int64_t k = 0; k < plan_.problem.k; k += depth.length) {
       depth = plan_.depthAt(k);
@@ -112,14 +118,62 @@ class TiledTile {
       for (int64_t row = 0; row < place_.rows; row += plan_.strip_m) {
         const int64_t rows = std::min(plan_.strip_m, place_.rows - row);
         if (strip) packStrip(strip, row, rows, k, depth.length);
-        multiplyStrip(strip ? strip : inPlace(addressOfA(row, k)), panel, row, rows, k, depth.kind);
+        multiplyStrip(sums, strip ? strip : inPlace(addressOfA(row, k)), panel, row, rows, k, depth.kind);
         const bool is_last = k + depth.length == plan_.problem.k;
-        if (is_last && !plan_.sumsAside()) finish(plan_, vector_kernels_, matrices_, place_, row, rows);
+        if (is_last && !plan_.sumsAside()) finish(place_, row, rows);
       }
     }
   }
 
- private:
+  /// Summed up in scratch, then transposed to where it belongs; 16-bit elements are rounded once.
+  __attribute__((noinline)) void computeTransposed() {
+    alignas(64) T room[kMatmulTransposedSide * kMatmulTransposedSide];
+    S* c = matrices_.c + place_.column * plan_.ldc + place_.row;
+    const TileSums<T> sums{room, plan_.sumStride()};
+    if (plan_.problem.accumulate)
+      own_.transpose({place_.columns, place_.rows, c, plan_.ldc, sums.c, sums.ldc});
+    sumUp(sums);
+    turnBack(sums, c);
+    const TilePlace of_c = {place_.batch, place_.column, place_.columns, place_.row, place_.rows};
+    finish(of_c, 0, of_c.rows);
+  }
+
+  void turnBack(const TileSums<T>& sums, S* c) {
+    if constexpr (kIsWidened<S>) {
+      alignas(64) T transposed[kMatmulTransposedSide * kMatmulTransposedSide];
+      kernels_.of<T>().transpose(
+          {place_.rows, place_.columns, sums.c, sums.ldc, transposed, kMatmulTransposedSide});
+      own_.narrow({place_.columns, place_.rows, transposed, kMatmulTransposedSide, c, plan_.ldc});
+    } else {
+      own_.transpose({place_.rows, place_.columns, sums.c, sums.ldc, c, plan_.ldc});
+    }
+  }
+
+  /// Of 16-bit c: summed up in f32 and rounded once, before what follows it.
+  __attribute__((noinline)) void computeWidened() {
+    alignas(64) float sums[kMatmulSumBytes / sizeof(float)];
+    S* c = matrices_.c + place_.row * plan_.ldc + place_.column;
+    const int64_t stride = plan_.sumStride();
+    if (plan_.problem.accumulate) own_.widen({place_.rows, place_.columns, c, plan_.ldc, sums, stride});
+    sumUp({sums, stride});
+    own_.narrow({place_.rows, place_.columns, sums, stride, c, plan_.ldc});
+    finish(place_, 0, place_.rows);
+  }
+
+  /// What follows rows [row, row + rows) of a tile of c, while they are in the cache.
+  void finish(const TilePlace& place, int64_t row, int64_t rows) {
+    if (!matrices_.bias && !matrices_.mask && !plan_.problem.relu) return;
+    const int64_t first = (place.row + row) * plan_.ldc + place.column;
+    own_.finish({.rows = rows,
+                 .columns = place.columns,
+                 .c = matrices_.c + first,
+                 .ldc = plan_.ldc,
+                 .bias = matrices_.bias ? matrices_.bias + place.column * plan_.bias_step : nullptr,
+                 .bias_of_rows = plan_.bias_step == 0,  // of the only row that there is then
+                 .relu = plan_.problem.relu,
+                 .mask = matrices_.mask ? matrices_.mask + first : nullptr});
+  }
+
   /// op(b)[k : k + depth, the tile's columns] as panels of panel_n columns, one after another.
   void packPanels(T* panel, int64_t k, int64_t depth) {
     const int64_t stride = plan_.panelStride();
@@ -127,9 +181,9 @@ class TiledTile {
       const int64_t columns = std::min(plan_.panel_n, place_.columns - column);
       const S* source = addressOfB(column, k);
       if (plan_.problem.transpose_b)
-        vector_kernels_.transpose({columns, depth, source, plan_.ldb, panel, stride});
+        own_.transpose({columns, depth, source, plan_.ldb, panel, stride});
       else
-        vector_kernels_.widen({depth, columns, source, plan_.ldb, panel, stride});
+        own_.widen({depth, columns, source, plan_.ldb, panel, stride});
     }
   }
 
@@ -137,19 +191,19 @@ class TiledTile {
   void packStrip(T* strip, int64_t row, int64_t rows, int64_t k, int64_t depth) {
     const S* source = addressOfA(row, k);
     if (plan_.problem.transpose_a) std::swap(rows, depth);
-    vector_kernels_.widen({rows, depth, source, plan_.lda, strip, plan_.stripStride()});
+    own_.widen({rows, depth, source, plan_.lda, strip, plan_.stripStride()});
   }
 
   // The call reaches generated code, which carries no type for a sanitizer to look at.
-  __attribute__((no_sanitize("undefined"))) void multiplyStrip(const T* a, const T* panel, int64_t row,
-                                                               int64_t rows, int64_t k,
-                                                               MatmulDepth::Kind depth) {
+  __attribute__((no_sanitize("undefined"))) void multiplyStrip(const TileSums<T>& sums, const T* a,
+                                                               const T* panel, int64_t row, int64_t rows,
+                                                               int64_t k, MatmulDepth::Kind depth) {
     const auto& kernels = micro_kernels_.kernels[rows < plan_.strip_m];
     const bool accumulate = k > 0 || plan_.problem.accumulate;
     for (int64_t column = 0; column < place_.columns; column += plan_.panel_n) {
       const bool column_cut = place_.columns - column < plan_.panel_n;
       const T* b = panel ? panel + column / plan_.panel_n * panelElements() : inPlace(addressOfB(column, k));
-      kernels[column_cut][depth][accumulate](b, a, sums_.c + row * sums_.ldc + column);
+      kernels[column_cut][depth][accumulate](b, a, sums.c + row * sums.ldc + column);
     }
     if (micro_kernels_.after) micro_kernels_.after();
   }
@@ -175,81 +229,11 @@ class TiledTile {
 
   const MatmulPlan& plan_;
   const MicroKernelSet& micro_kernels_;
-  const TypedVectorKernels<S>& vector_kernels_;
-  const Matrices<S>& matrices_;
-  const TilePlace& place_;
-  const TileSums<T>& sums_;
+  const VectorKernelTable& kernels_;
+  const TypedVectorKernels<S>& own_;  // for the type in memory
+  const TilePlace place_;
+  const Matrices<S> matrices_;
 };
-
-/// Kept out of the callers, so that only tiles that pack touch this much stack.
-template <typename S>
-__attribute__((noinline)) void computePacked(TiledTile<S>& tile, bool pack_a, bool pack_b) {
-  constexpr int64_t kStripBytes = kIsWidened<S> ? kMatmulWidenedStripBytes : kMatmulStripBytes;
-  using T = Computed<S>;
-  alignas(64) std::byte panel[kMatmulPanelBytes];
-  alignas(64) std::byte strip[kStripBytes];
-  tile.compute(pack_b ? reinterpret_cast<T*>(panel) : nullptr,
-               pack_a ? reinterpret_cast<T*>(strip) : nullptr);
-}
-
-template <typename S>
-void computeTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
-                 const TypedVectorKernels<S>& vector_kernels, const Matrices<S>& matrices,
-                 const TilePlace& place, const TileSums<Computed<S>>& sums) {
-  if (plan.method == MatmulMethod::dot) return computeDotTile(plan, vector_kernels, matrices, place, sums);
-  TiledTile<S> tile(plan, micro_kernels, vector_kernels, matrices, place, sums);
-  if (plan.pack_a || plan.pack_b)
-    computePacked(tile, plan.pack_a, plan.pack_b);
-  else
-    tile.compute(nullptr, nullptr);
-}
-
-/// Moves the sums of a tile of c^T to c; 16-bit elements are rounded once.
-template <typename S>
-void turnBack(const VectorKernelTable& kernels, const TilePlace& place, const TileSums<Computed<S>>& sums,
-              S* c, int64_t ldc) {
-  using T = Computed<S>;
-  if constexpr (kIsWidened<S>) {
-    alignas(64) T transposed[kMatmulTransposedSide * kMatmulTransposedSide];
-    kernels.of<T>().transpose(
-        {place.rows, place.columns, sums.c, sums.ldc, transposed, kMatmulTransposedSide});
-    kernels.of<S>().narrow({place.columns, place.rows, transposed, kMatmulTransposedSide, c, ldc});
-  } else {
-    kernels.of<T>().transpose({place.rows, place.columns, sums.c, sums.ldc, c, ldc});
-  }
-}
-
-/// A tile of c^T: summed up in scratch, then transposed to where it belongs.
-template <typename S>
-__attribute__((noinline)) void computeTransposedTile(const MatmulPlan& plan,
-                                                     const MicroKernelSet& micro_kernels,
-                                                     const VectorKernelTable& kernels,
-                                                     const Matrices<S>& matrices, const TilePlace& place) {
-  using T = Computed<S>;
-  alignas(64) T room[kMatmulTransposedSide * kMatmulTransposedSide];
-  const TypedVectorKernels<S>& own = kernels.of<S>();
-  S* c = matrices.c + place.column * plan.ldc + place.row;
-  const TileSums<T> sums{room, plan.sumStride()};
-  if (plan.problem.accumulate) own.transpose({place.columns, place.rows, c, plan.ldc, sums.c, sums.ldc});
-  computeTile(plan, micro_kernels, own, matrices, place, sums);
-  turnBack(kernels, place, sums, c, plan.ldc);
-  const TilePlace of_c = {place.batch, place.column, place.columns, place.row, place.rows};
-  finish(plan, own, matrices, of_c, 0, of_c.rows);
-}
-
-/// Sums up a tile of 16-bit c in f32 and rounds it once, before what follows it.
-template <typename S>
-__attribute__((noinline)) void computeWidenedTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels,
-                                                  const TypedVectorKernels<S>& vector_kernels,
-                                                  const Matrices<S>& matrices, const TilePlace& place) {
-  alignas(64) float sums[kMatmulSumBytes / sizeof(float)];
-  S* c = matrices.c + place.row * plan.ldc + place.column;
-  const int64_t stride = plan.sumStride();
-  if (plan.problem.accumulate) vector_kernels.widen({place.rows, place.columns, c, plan.ldc, sums, stride});
-  computeTile(plan, micro_kernels, vector_kernels, matrices, place, TileSums<float>{sums, stride});
-  vector_kernels.narrow({place.rows, place.columns, sums, stride, c, plan.ldc});
-  finish(plan, vector_kernels, matrices, place, 0, place.rows);
-}
 
 Result<MicroKernelSet> makeMicroKernels(const MatmulPlan& plan) {
   const MatmulShape& p = plan.problem;
@@ -303,27 +287,11 @@ Result<MatmulKernel> MatmulKernel::createFromPlan(const MatmulPlan& plan) {
   return kernel;
 }
 
-template <typename S>
-void MatmulKernel::runTiles(const MatmulOperands& operands, int64_t begin, int64_t end) const {
-  for (int64_t index = begin; index < end; ++index) {
-    const TilePlace place = placeOf(plan_, index);
-    const Matrices<S> matrices(plan_, operands, place.batch);
-    if (plan_.transposed) {
-      computeTransposedTile(plan_, micro_kernels_, *vector_kernels_, matrices, place);
-      continue;
-    }
-    const TypedVectorKernels<S>& vector_kernels = vector_kernels_->of<S>();
-    if constexpr (kIsWidened<S>) {
-      computeWidenedTile(plan_, micro_kernels_, vector_kernels, matrices, place);
-    } else {
-      const TileSums<S> sums = {matrices.c + place.row * plan_.ldc + place.column, plan_.ldc};
-      computeTile(plan_, micro_kernels_, vector_kernels, matrices, place, sums);
-    }
-  }
-}
-
 void MatmulKernel::run(int /*phase*/, const MatmulOperands& operands, int64_t begin, int64_t end) const {
-  withElement(plan_.storage, [&]<typename S>(S) { runTiles<S>(operands, begin, end); });
+  withElement(plan_.storage, [&]<typename S>(S) {
+    for (int64_t tile = begin; tile < end; ++tile)
+      MatmulTile<S>(plan_, micro_kernels_, *vector_kernels_, operands, tile).compute();
+  });
 }
 
 }  // namespace gpuc
