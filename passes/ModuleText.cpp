@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 namespace gpuc {

@@ -5,7 +5,6 @@
 #include "frontend/onnx/Reader.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace gpuc::onnx {

@@ -4,7 +4,6 @@
 
 #include "runtime/base/half.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 

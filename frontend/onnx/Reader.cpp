@@ -20,7 +20,6 @@
 #include <charconv>
 #include <climits>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
 namespace gpuc::onnx {

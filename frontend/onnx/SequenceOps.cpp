@@ -7,8 +7,6 @@
 
 #include "frontend/onnx/OpTable.h"
 
-#include <algorithm>
-
 namespace gpuc::onnx {
 namespace {
 

@@ -4,8 +4,6 @@
 
 #include "frontend/onnx/HostTensor.h"
 
-#include "llvm/Support/FormatVariadic.h"
-
 #include <functional>
 #include <numeric>
 

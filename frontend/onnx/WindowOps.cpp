@@ -8,7 +8,6 @@
 #include "frontend/onnx/OpTable.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 

@@ -11,7 +11,6 @@
 #include "mlir/Support/LLVM.h"
 
 #include <string>
-#include <vector>
 
 namespace gpuc {
 

@@ -6,7 +6,6 @@
 
 #include "runtime/plan/plan_generated.h"
 
-#include <map>
 #include <string>
 #include <vector>
 

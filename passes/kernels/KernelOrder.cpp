@@ -3,7 +3,6 @@
 #include "passes/kernels/KernelOrder.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
 
 namespace gpuc {
 

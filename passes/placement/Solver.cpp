@@ -1,7 +1,6 @@
 #include "passes/placement/Solver.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <utility>
 

@@ -28,7 +28,6 @@
 #include "dialects/plan/PlanOps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 

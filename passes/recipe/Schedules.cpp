@@ -10,8 +10,6 @@
 
 #include "dialects/gpuc/Expr.h"
 
-#include "llvm/Support/MathExtras.h"
-
 #include <cmath>
 
 namespace gpuc {

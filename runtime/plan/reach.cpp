@@ -1,7 +1,6 @@
 #include "runtime/plan/reach.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstring>
 
 #include "runtime/plan/plan_generated.h"

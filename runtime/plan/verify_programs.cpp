@@ -1,6 +1,5 @@
 // Programs: every operand inside its buffer for all iterations of the repeats around it, every index in
 // range, every count and size what its command says it is.
-#include <algorithm>
 #include <cinttypes>
 #include <unordered_set>
 #include <vector>

@@ -2,7 +2,6 @@
 // a buffer from the first command that touches it to the last; what lives across steps reaches from edge to
 // edge.
 #include <algorithm>
-#include <map>
 #include <vector>
 
 #include "runtime/base/quote.h"

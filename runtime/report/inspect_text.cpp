@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <cinttypes>
-#include <vector>
 
 #include "runtime/base/integer_range.h"
 #include "runtime/base/text_table.h"

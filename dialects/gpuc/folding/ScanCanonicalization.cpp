@@ -3,7 +3,6 @@
 #include "dialects/gpuc/ScanParts.h"
 #include "dialects/gpuc/TypeChecks.h"
 
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
