@@ -108,42 +108,38 @@ onnx::NodeAttribute attribute(Choices& choices, const std::string& name) {
                                        "tf_crop_and_resize",
                                        "reverse",
                                        "bidirectional"};
-  using Kind = onnx::NodeAttribute::Kind;
   onnx::NodeAttribute made;
   made.name = name;
   switch (name == "body" || name.ends_with("_branch") ? 7 : choices.below(7)) {
     case 0:
-      made.kind = Kind::integer;
-      made.integer = choices.integer();
+      made.value = choices.integer();
       break;
     case 1:
-      made.kind = Kind::integers;
-      made.integers = integers(choices, 6);
+      made.value = integers(choices, 6);
       break;
     case 2:
-      made.kind = Kind::number;
-      made.number = static_cast<double>(choices.integer()) / 2;
+      made.value = static_cast<double>(choices.integer()) / 2;
       break;
     case 3:
-      made.kind = Kind::text;
-      made.text = kTexts[choices.below(std::size(kTexts))];
+      made.value = std::string(kTexts[choices.below(std::size(kTexts))]);
       break;
     case 4:
-      made.kind = Kind::tensor;
-      made.tensor = tensor(choices);
+      made.value = onnx::HostTensorPtr(tensor(choices));
       break;
-    case 5:
-      made.kind = Kind::numbers;
-      for (int64_t number : integers(choices, 6)) made.numbers.push_back(static_cast<double>(number) / 2);
+    case 5: {
+      const std::vector<int64_t> halves = integers(choices, 6);
+      std::vector<double> numbers;
+      for (int64_t half : halves) numbers.push_back(static_cast<double>(half) / 2);
+      made.value = std::move(numbers);
       break;
+    }
     case 6:
-      made.kind = Kind::texts;
+      made.value = std::vector<std::string>();
       for (size_t i = choices.below(7); i > 0; --i)
-        made.texts.push_back(choices.below(8) ? "Tanh" : "HardSigmoid");
+        std::get<std::vector<std::string>>(made.value).push_back(choices.below(8) ? "Tanh" : "HardSigmoid");
       break;
     case 7:
-      made.kind = Kind::graph;
-      made.graph = graph(choices);
+      made.value = std::shared_ptr<const onnx::Graph>(graph(choices));
       break;
   }
   return made;
