@@ -96,6 +96,14 @@ Shape NodeScope::integers(const char *name, const Shape &otherwise) {
   return attribute<Shape>(name, "a list of integers", otherwise);
 }
 
+std::vector<double> NodeScope::numbers(const char *name) {
+  return attribute<std::vector<double>>(name, "a list of numbers", {});
+}
+
+std::vector<std::string> NodeScope::texts(const char *name, const std::vector<std::string> &otherwise) {
+  return attribute<std::vector<std::string>>(name, "a list of texts", otherwise);
+}
+
 std::optional<Shape> NodeScope::attributeOrInput(const char *name, size_t index) {
   if (hasAttribute(name))
     return integers(name, {});

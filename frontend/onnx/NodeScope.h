@@ -65,6 +65,8 @@ public:
   double number(const char *name, double otherwise);
   std::string text(const char *name, const std::string &otherwise);
   Shape integers(const char *name, const Shape &otherwise);
+  std::vector<double> numbers(const char *name);
+  std::vector<std::string> texts(const char *name, const std::vector<std::string> &otherwise);
   /// A list that is an attribute or, in newer opsets, input `index`; none if neither is given.
   std::optional<Shape> attributeOrInput(const char *name, size_t index);
 

@@ -56,13 +56,6 @@ bool expectShape(NodeScope &node, size_t index, const Shape &shape, const char *
                    toString(node.shapeOf(index)) + ", expected " + toString(shape));
 }
 
-/// The list that the attribute holds, or none.
-template <typename Value> std::vector<Value> listOf(NodeScope &node, const char *name) {
-  const NodeAttribute *attribute = node.node.find(name);
-  auto *list = attribute ? attribute->as<std::vector<Value>>() : nullptr;
-  return list ? *list : std::vector<Value>();
-}
-
 /// Whether the activations have taken all of their numbers; says so if one is left over.
 bool allTaken(NodeScope &node, const char *name, const std::vector<double> &numbers, size_t taken) {
   if (taken == numbers.size())
@@ -73,14 +66,16 @@ bool allTaken(NodeScope &node, const char *name, const std::vector<double> &numb
 
 /// The activations of all directions; alphas and betas are taken by those that have one, in order.
 bool readActivations(NodeScope &node, Layer &layer, const std::vector<std::string> &defaults) {
-  std::vector<std::string> all = listOf<std::string>(node, "activations");
-  for (int64_t i = 0; i < layer.directions && !node.hasAttribute("activations"); ++i)
+  std::vector<std::string> all;
+  for (int64_t i = 0; i < layer.directions; ++i)
     all.insert(all.end(), defaults.begin(), defaults.end());
+  all = node.texts("activations", all);
+  std::vector<double> alphas = node.numbers("activation_alpha"), betas = node.numbers("activation_beta");
+  if (node.failed())
+    return false;
   if (all.size() != defaults.size() * layer.directions)
     return node.fail("attribute 'activations' has " + std::to_string(all.size()) + " names, expected " +
                      std::to_string(defaults.size()) + " for each direction");
-  std::vector<double> alphas = listOf<double>(node, "activation_alpha"),
-                      betas = listOf<double>(node, "activation_beta");
   size_t alpha = 0, beta = 0;
   for (const std::string &name : all) {
     std::optional<Activation> activation = activationNamed(name);
