@@ -3,6 +3,7 @@
 #include "passes/report/KernelReport.h"
 
 #include "passes/base/Locations.h"
+#include "passes/plan/CommandGraph.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -71,13 +72,7 @@ int64_t bytesRead(plan::CommandOpInterface command) {
 
 int64_t bytesWritten(plan::CommandOpInterface command) { return bytesOf(command.getWrites()); }
 
-int64_t executionsOf(plan::CommandOpInterface command) {
-  int64_t executions = 1;
-  for (auto loop = command->getParentOfType<plan::LoopOpInterface>(); loop;
-       loop = loop->getParentOfType<plan::LoopOpInterface>())
-    executions *= loop.getTripCount();
-  return executions;
-}
+int64_t executionsOf(plan::CommandOpInterface command) { return llvm::product_of(tripCountsAround(command)); }
 
 //===----------------------------------------------------------------------===//
 // The list
