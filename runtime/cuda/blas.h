@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "runtime/base/status.h"
+#include "runtime/cuda/library.h"
 #include "runtime/cuda/owned.h"
 
 namespace gpuc::cuda {
@@ -27,21 +27,16 @@ namespace gpuc::cuda {
   X(cublasLtMatmulAlgoGetHeuristic)       \
   X(cublasLtMatmul)
 
-struct Blas {
+/// Of the major version that gpuc was built for.
+struct Blas : LoadedTable<Blas> {
 #define GPUC_CUBLASLT_ENTRY(name) decltype(&::name) name = nullptr;
   GPUC_CUBLASLT_FUNCTIONS(GPUC_CUBLASLT_ENTRY)
 #undef GPUC_CUBLASLT_ENTRY
 
-  /// The library of this machine, of the major version that gpuc was built for; opened once a process. Error:
-  /// it is not there, with what to install.
-  static Result<const Blas*> get();
-
+  static Result<Blas> load();
   Status check(cublasStatus_t status, const char* call) const;
   std::string version() const;  // "13.1.0"
 };
-
-/// Makes get() return `blas` instead of the machine's; null for the machine's again. For tests.
-void useBlas(const Blas* blas);
 
 /// One context of the library, for the device that was current when it was made.
 class BlasHandle {

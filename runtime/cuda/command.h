@@ -1,11 +1,12 @@
 // What is enqueued: a program as flat lists of small commands, every address resolved when the plan is
-// loaded.
+// loaded; and its way from the plan (lower.cpp) onto CUDA's streams (enqueue.cpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/cuda/driver.h"
@@ -120,5 +121,26 @@ struct CudaProgram {
   uint64_t runs = 0;
   uint64_t last_slot = 0;
 };
+
+/// What the programs of a plan share.
+struct LoweringContext {
+  const Driver& driver;
+  const Libraries& libraries;
+  CUdeviceptr arena;
+  std::span<const CUfunction> kernels;  // in the plan's order
+};
+
+/// Resolves a program. `pinned`: pinnedBytes(plan, program) bytes for its inputs and outputs. Errors: what no
+/// library computes, a copy onto itself; named by their layer.
+Result<std::unique_ptr<CudaProgram>> lowerProgram(const fb::Plan& plan, const fb::Program& program,
+                                                  std::byte* pinned, const LoweringContext& context);
+
+/// Enqueues every command once, repeats as often as they say. streams[s] takes the program's stream s.
+///
+/// CUDA waits for the record of an event that was enqueued last, so a wait may only be enqueued behind the
+/// record that it means: streams take turns, each going on until it meets a record that another has not
+/// enqueued yet. Error: none can go on, or the driver's own; the session cannot go on then. Allocates
+/// nothing.
+Status enqueueProgram(const Driver& driver, CudaProgram& program, std::span<const Stream> streams);
 
 }  // namespace gpuc::cuda

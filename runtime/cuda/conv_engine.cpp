@@ -16,20 +16,18 @@ constexpr cudnnBackendNumericalNote_t kNever[] = {
 Result<std::vector<DnnDescriptor>> suggestions(const Dnn& dnn, const DnnTarget& target,
                                                const ConvGraph& graph, cudnnBackendHeurMode_t mode) {
   std::vector<DnnDescriptor> configs;
-  GPUC_ASSIGN_OR_RETURN(DnnDescriptor heuristics,
-                        DnnDescriptor::create(dnn, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR));
-  GPUC_RETURN_IF_ERROR(heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.get()));
-  GPUC_RETURN_IF_ERROR(heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode));
-  if (target.properties)
-    GPUC_RETURN_IF_ERROR(heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *target.properties));
+  DnnDescriptor heuristics(dnn, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.get());
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+  if (target.properties) heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *target.properties);
   GPUC_ASSIGN_OR_RETURN(bool supported, heuristics.finalizeIfSupported());
   if (!supported) return configs;
   GPUC_ASSIGN_OR_RETURN(int64_t most, heuristics.read(CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr));
   std::vector<cudnnBackendDescriptor_t> raw;
   for (int64_t i = 0; i < most; ++i) {
-    GPUC_ASSIGN_OR_RETURN(DnnDescriptor config,
-                          DnnDescriptor::create(dnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+    DnnDescriptor config(dnn, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    GPUC_RETURN_IF_ERROR(config.status());
     raw.push_back(config.get());
     configs.push_back(std::move(config));
   }
@@ -42,7 +40,8 @@ Result<std::vector<DnnDescriptor>> suggestions(const Dnn& dnn, const DnnTarget& 
 
 /// Whether the numbers of the config's engine are those that the rules allow.
 Result<bool> keepsNumbers(const Dnn& dnn, const DnnDescriptor& config, const EngineRules& rules) {
-  GPUC_ASSIGN_OR_RETURN(DnnDescriptor engine, DnnDescriptor::create(dnn, CUDNN_BACKEND_ENGINE_DESCRIPTOR));
+  DnnDescriptor engine(dnn, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  GPUC_RETURN_IF_ERROR(engine.status());
   cudnnBackendDescriptor_t raw = engine.get();
   GPUC_RETURN_IF_ERROR(
       config.read(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw).status());
@@ -60,13 +59,10 @@ Result<std::optional<ConvEngine>> prepare(const Dnn& dnn, const DnnTarget& targe
                                           const EngineRules& rules) {
   ConvEngine engine;
   engine.config = std::move(config);
-  GPUC_ASSIGN_OR_RETURN(engine.plan, DnnDescriptor::create(dnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
-  if (target.handle)
-    GPUC_RETURN_IF_ERROR(
-        engine.plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &target.handle));
-  GPUC_RETURN_IF_ERROR(engine.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine.config));
-  if (target.properties)
-    GPUC_RETURN_IF_ERROR(engine.plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.properties));
+  engine.plan = DnnDescriptor(dnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  if (target.handle) engine.plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &target.handle);
+  engine.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine.config);
+  if (target.properties) engine.plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.properties);
   GPUC_ASSIGN_OR_RETURN(bool supported, engine.plan.finalizeIfSupported());
   if (!supported) return std::optional<ConvEngine>();
   int64_t bytes = 0;

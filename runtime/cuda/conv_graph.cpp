@@ -49,15 +49,14 @@ struct Memory {
 };
 
 Result<DnnDescriptor> describeTensor(const Dnn& dnn, const Memory& memory, const Tensor& tensor) {
-  GPUC_ASSIGN_OR_RETURN(DnnDescriptor result, DnnDescriptor::create(dnn, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
+  DnnDescriptor result(dnn, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   const Extents strides = stridesOf(tensor.extents, memory.channels_last);
-  GPUC_RETURN_IF_ERROR(result.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, tensor.id));
-  GPUC_RETURN_IF_ERROR(
-      result.set(CUDNN_ATTR_TENSOR_DATA_TYPE, tensor.is_virtual ? CUDNN_DATA_FLOAT : memory.type));
-  GPUC_RETURN_IF_ERROR(result.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, memory.alignment));
-  GPUC_RETURN_IF_ERROR(result.set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, tensor.extents.data()));
-  GPUC_RETURN_IF_ERROR(result.set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides.data()));
-  GPUC_RETURN_IF_ERROR(result.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &tensor.is_virtual));
+  result.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, tensor.id);
+  result.set(CUDNN_ATTR_TENSOR_DATA_TYPE, tensor.is_virtual ? CUDNN_DATA_FLOAT : memory.type);
+  result.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, memory.alignment);
+  result.set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, tensor.extents.data());
+  result.set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides.data());
+  result.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &tensor.is_virtual);
   GPUC_RETURN_IF_ERROR(result.finalize());
   return result;
 }
@@ -69,22 +68,20 @@ struct Elementwise {
 };
 
 Result<DnnDescriptor> describeFunction(const Dnn& dnn, cudnnPointwiseMode_t mode) {
-  GPUC_ASSIGN_OR_RETURN(DnnDescriptor function,
-                        DnnDescriptor::create(dnn, CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
-  GPUC_RETURN_IF_ERROR(function.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode));
-  GPUC_RETURN_IF_ERROR(function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT));
+  DnnDescriptor function(dnn, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  function.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+  function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
   GPUC_RETURN_IF_ERROR(function.finalize());
   return function;
 }
 
 Result<DnnDescriptor> describeOperation(const Dnn& dnn, const DnnDescriptor& function,
                                         const Elementwise& work) {
-  GPUC_ASSIGN_OR_RETURN(DnnDescriptor operation,
-                        DnnDescriptor::create(dnn, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));
-  GPUC_RETURN_IF_ERROR(operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function));
-  GPUC_RETURN_IF_ERROR(operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, *work.from));
-  if (work.other) GPUC_RETURN_IF_ERROR(operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *work.other));
-  GPUC_RETURN_IF_ERROR(operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, *work.result));
+  DnnDescriptor operation(dnn, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, *work.from);
+  if (work.other) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *work.other);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, *work.result);
   GPUC_RETURN_IF_ERROR(operation.finalize());
   return operation;
 }
@@ -128,9 +125,9 @@ OperationNames namesOf(fb::ConvKind kind) {
 }
 
 /// One number for the height, one for the width.
-Status setPair(DnnDescriptor& descriptor, cudnnBackendAttributeName_t name, uint64_t height, uint64_t width) {
+void setPair(DnnDescriptor& descriptor, cudnnBackendAttributeName_t name, uint64_t height, uint64_t width) {
   const int64_t values[] = {static_cast<int64_t>(height), static_cast<int64_t>(width)};
-  return descriptor.set(name, CUDNN_TYPE_INT64, 2, values);
+  descriptor.set(name, CUDNN_TYPE_INT64, 2, values);
 }
 
 int64_t extent(uint64_t number) { return static_cast<int64_t>(number); }
@@ -185,35 +182,33 @@ Status ConvGraph::describeBias(const fb::Conv& conv, int64_t alignment) {
 Status ConvGraph::describeWindows(const fb::Conv& conv) {
   const fb::ConvAxis &height = *conv.height(), &width = *conv.width();
   const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-  GPUC_ASSIGN_OR_RETURN(windows_, DnnDescriptor::create(*dnn_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR));
-  GPUC_RETURN_IF_ERROR(windows_.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE,
-                                    type_ == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT));
-  GPUC_RETURN_IF_ERROR(windows_.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode));
-  GPUC_RETURN_IF_ERROR(windows_.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, int64_t{2}));
-  GPUC_RETURN_IF_ERROR(
-      setPair(windows_, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, height.stride(), width.stride()));
-  GPUC_RETURN_IF_ERROR(
-      setPair(windows_, CUDNN_ATTR_CONVOLUTION_DILATIONS, height.dilation(), width.dilation()));
-  GPUC_RETURN_IF_ERROR(setPair(windows_, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, height.low(), width.low()));
-  GPUC_RETURN_IF_ERROR(setPair(windows_, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, height.high(), width.high()));
+  windows_ = DnnDescriptor(*dnn_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  windows_.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE,
+               type_ == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT);
+  windows_.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+  windows_.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, int64_t{2});
+  setPair(windows_, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, height.stride(), width.stride());
+  setPair(windows_, CUDNN_ATTR_CONVOLUTION_DILATIONS, height.dilation(), width.dilation());
+  setPair(windows_, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, height.low(), width.low());
+  setPair(windows_, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, height.high(), width.high());
   return windows_.finalize();
 }
 
 Status ConvGraph::describeConvolution(const fb::Conv& conv) {
   const OperationNames names = namesOf(conv.kind());
-  GPUC_ASSIGN_OR_RETURN(DnnDescriptor operation, DnnDescriptor::create(*dnn_, names.operation));
-  GPUC_RETURN_IF_ERROR(operation.set(names.input, input_));
-  GPUC_RETURN_IF_ERROR(operation.set(names.filter, filter_));
-  GPUC_RETURN_IF_ERROR(operation.set(names.output, conv.bias() ? sum_ : output_));
-  GPUC_RETURN_IF_ERROR(operation.set(names.windows, windows_));
+  DnnDescriptor operation(*dnn_, names.operation);
+  operation.set(names.input, input_);
+  operation.set(names.filter, filter_);
+  operation.set(names.output, conv.bias() ? sum_ : output_);
+  operation.set(names.windows, windows_);
   // result = 1 · convolution + 0 · result
   const double wide[] = {1, 0};
   const float narrow[] = {1, 0};
   const bool is_wide = type_ == CUDNN_DATA_DOUBLE;
   const auto type = is_wide ? CUDNN_TYPE_DOUBLE : CUDNN_TYPE_FLOAT;
   auto scalar = [&](int i) { return is_wide ? static_cast<const void*>(&wide[i]) : &narrow[i]; };
-  GPUC_RETURN_IF_ERROR(operation.set(names.alpha, type, 1, scalar(0)));
-  GPUC_RETURN_IF_ERROR(operation.set(names.beta, type, 1, scalar(1)));
+  operation.set(names.alpha, type, 1, scalar(0));
+  operation.set(names.beta, type, 1, scalar(1));
   GPUC_RETURN_IF_ERROR(operation.finalize());
   operations_.push_back(std::move(operation));
   return okStatus();
@@ -233,13 +228,12 @@ Status ConvGraph::describeEpilogue(const fb::Conv& conv) {
 }
 
 Status ConvGraph::describeGraph(const DnnTarget& target) {
-  GPUC_ASSIGN_OR_RETURN(graph_, DnnDescriptor::create(*dnn_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
-  if (target.handle)
-    GPUC_RETURN_IF_ERROR(graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &target.handle));
+  graph_ = DnnDescriptor(*dnn_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  if (target.handle) graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &target.handle);
   std::vector<cudnnBackendDescriptor_t> operations;
   for (const DnnDescriptor& operation : operations_) operations.push_back(operation.get());
-  GPUC_RETURN_IF_ERROR(graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                  static_cast<int64_t>(operations.size()), operations.data()));
+  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+             static_cast<int64_t>(operations.size()), operations.data());
   return graph_.finalize();
 }
 

@@ -3,30 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/cuda/library.h"
-
 namespace gpuc::cuda {
 namespace {
-
-const Dnn* dnn_of_tests = nullptr;
-
-#define GPUC_CUDA_TEXT(name) #name
-#define GPUC_CUDA_NUMBER(name) GPUC_CUDA_TEXT(name)
-constexpr char kFile[] = "libcudnn.so." GPUC_CUDA_NUMBER(CUDNN_MAJOR);
-
-Result<Dnn> load() {
-  Result<Library> library = Library::open(kFile);
-  if (!library.ok())
-    return Status::error("no cuDNN: " + library.message() + " (install cuDNN " + std::to_string(CUDNN_MAJOR) +
-                         ", or name its folder in LD_LIBRARY_PATH)");
-  Dnn dnn;
-#define GPUC_CUDNN_FIND(name)                                       \
-  if (Status status = library->find(#name, dnn.name); !status.ok()) \
-    return Status::error("no cuDNN: " + status.message());
-  GPUC_CUDNN_FUNCTIONS(GPUC_CUDNN_FIND)
-#undef GPUC_CUDNN_FIND
-  return dnn;
-}
 
 /// What a user can do about an error; null where that is not known.
 const char* cureOf(cudnnStatus_t status) {
@@ -50,20 +28,17 @@ const char* cureOf(cudnnStatus_t status) {
   }
 }
 
-/// Not on this GPU, or not of this shape; no more is wrong.
-bool isUnsupported(cudnnStatus_t status) {
-  return CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED;
-}
-
 }  // namespace
 
-void useDnn(const Dnn* dnn) { dnn_of_tests = dnn; }
-
-Result<const Dnn*> Dnn::get() {
-  if (dnn_of_tests) return dnn_of_tests;
-  static const Result<Dnn> dnn = load();
-  if (!dnn.ok()) return dnn.status();
-  return &*dnn;
+Result<Dnn> Dnn::load() {
+  constexpr LibraryFile kFile = {
+      "no cuDNN: ", "libcudnn.so." GPUC_CUDA_TEXT(CUDNN_MAJOR),
+      " (install cuDNN " GPUC_CUDA_TEXT(CUDNN_MAJOR) ", or name its folder in LD_LIBRARY_PATH)"};
+  Dnn dnn;
+#define GPUC_CUDNN_FUNCTION(name) {GPUC_CUDA_TEXT(name), &dnn.name},
+  GPUC_RETURN_IF_ERROR(loadFunctions(kFile, {GPUC_CUDNN_FUNCTIONS(GPUC_CUDNN_FUNCTION)}));
+#undef GPUC_CUDNN_FUNCTION
+  return dnn;
 }
 
 Status Dnn::check(cudnnStatus_t status, const char* call) const {
@@ -77,11 +52,7 @@ Status Dnn::check(cudnnStatus_t status, const char* call) const {
   return Status::error(text);
 }
 
-std::string Dnn::version() const {
-  size_t number = cudnnGetVersion();  // 91900
-  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
-         std::to_string(number % 100);
-}
+std::string Dnn::version() const { return versionText(cudnnGetVersion()); }
 
 Result<DnnHandle> DnnHandle::create(const Dnn& dnn, CUstream stream) {
   cudnnHandle_t handle = nullptr;
@@ -93,20 +64,17 @@ Result<DnnHandle> DnnHandle::create(const Dnn& dnn, CUstream stream) {
   return result;
 }
 
-Result<DnnDescriptor> DnnDescriptor::create(const Dnn& dnn, cudnnBackendDescriptorType_t type) {
+DnnDescriptor::DnnDescriptor(const Dnn& dnn, cudnnBackendDescriptorType_t type) : dnn_(&dnn) {
   cudnnBackendDescriptor_t descriptor = nullptr;
-  GPUC_RETURN_IF_ERROR(
-      dnn.check(dnn.cudnnBackendCreateDescriptor(type, &descriptor), "cudnnBackendCreateDescriptor"));
-  DnnDescriptor result;
-  result.dnn_ = &dnn;
-  result.descriptor_ = {descriptor, dnn.cudnnBackendDestroyDescriptor};
-  return result;
+  status_ = dnn.check(dnn.cudnnBackendCreateDescriptor(type, &descriptor), "cudnnBackendCreateDescriptor");
+  if (status_.ok()) descriptor_ = {descriptor, dnn.cudnnBackendDestroyDescriptor};
 }
 
-Status DnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
-                          const void* values) {
-  return dnn_->check(dnn_->cudnnBackendSetAttribute(get(), name, type, count, values),
-                     "cudnnBackendSetAttribute");
+void DnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+                        const void* values) {
+  if (status_.ok())
+    status_ = dnn_->check(dnn_->cudnnBackendSetAttribute(get(), name, type, count, values),
+                          "cudnnBackendSetAttribute");
 }
 
 Result<int64_t> DnnDescriptor::read(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
@@ -118,12 +86,14 @@ Result<int64_t> DnnDescriptor::read(cudnnBackendAttributeName_t name, cudnnBacke
 }
 
 Status DnnDescriptor::finalize() {
-  return dnn_->check(dnn_->cudnnBackendFinalize(get()), "cudnnBackendFinalize");
+  if (status_.ok()) status_ = dnn_->check(dnn_->cudnnBackendFinalize(get()), "cudnnBackendFinalize");
+  return status_;
 }
 
 Result<bool> DnnDescriptor::finalizeIfSupported() {
-  cudnnStatus_t status = dnn_->cudnnBackendFinalize(get());
-  if (isUnsupported(status)) return false;
+  GPUC_RETURN_IF_ERROR(status_);
+  const cudnnStatus_t status = dnn_->cudnnBackendFinalize(get());
+  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return false;
   GPUC_RETURN_IF_ERROR(dnn_->check(status, "cudnnBackendFinalize"));
   return true;
 }

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "runtime/base/status.h"
+#include "runtime/cuda/library.h"
 #include "runtime/cuda/owned.h"
 
 namespace gpuc::cuda {
@@ -25,22 +25,17 @@ namespace gpuc::cuda {
   X(cudnnBackendFinalize)          \
   X(cudnnBackendExecute)
 
-struct Dnn {
+/// Of the major version that gpuc was built for.
+struct Dnn : LoadedTable<Dnn> {
 #define GPUC_CUDNN_ENTRY(name) decltype(&::name) name = nullptr;
   GPUC_CUDNN_FUNCTIONS(GPUC_CUDNN_ENTRY)
 #undef GPUC_CUDNN_ENTRY
 
-  /// The library of this machine, of the major version that gpuc was built for; opened once a process. Error:
-  /// it is not there, with what to install.
-  static Result<const Dnn*> get();
-
+  static Result<Dnn> load();
   /// "cudnnBackendFinalize: CUDNN_STATUS_BAD_PARAM (what the library says of it): the cure".
   Status check(cudnnStatus_t status, const char* call) const;
   std::string version() const;  // "9.19.0"
 };
-
-/// Makes get() return `dnn` instead of the machine's; null for the machine's again. For tests.
-void useDnn(const Dnn* dnn);
 
 /// One context of the library, for the device that is current when it is made and for one stream: what it
 /// executes is enqueued there.
@@ -56,28 +51,28 @@ class DnnHandle {
   Owned<cudnnHandle_t, cudnnStatus_t> handle_;
 };
 
-/// A descriptor of the backend: made, given its attributes, finalized, and then only read. What it refers to
-/// must outlive it.
+/// A descriptor of the backend: made, given its attributes, finalized, and then only read. What goes wrong on
+/// the way is the error of finalize(). What it refers to must outlive it.
 class DnnDescriptor {
  public:
-  static Result<DnnDescriptor> create(const Dnn& dnn, cudnnBackendDescriptorType_t type);
+  DnnDescriptor() = default;
+  DnnDescriptor(const Dnn& dnn, cudnnBackendDescriptorType_t type);
 
   cudnnBackendDescriptor_t get() const { return descriptor_.get(); }
+  const Status& status() const { return status_; }
   Status finalize();
   /// False if the library has nothing for it on this GPU; an error is whatever else goes wrong.
   Result<bool> finalizeIfSupported();
 
-  Status set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
-             const void* values);
-  Status set(cudnnBackendAttributeName_t name, int64_t value) {
-    return set(name, CUDNN_TYPE_INT64, 1, &value);
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+           const void* values);
+  void set(cudnnBackendAttributeName_t name, int64_t value) { set(name, CUDNN_TYPE_INT64, 1, &value); }
+  void set(cudnnBackendAttributeName_t name, cudnnDataType_t value) {
+    set(name, CUDNN_TYPE_DATA_TYPE, 1, &value);
   }
-  Status set(cudnnBackendAttributeName_t name, cudnnDataType_t value) {
-    return set(name, CUDNN_TYPE_DATA_TYPE, 1, &value);
-  }
-  Status set(cudnnBackendAttributeName_t name, const DnnDescriptor& value) {
+  void set(cudnnBackendAttributeName_t name, const DnnDescriptor& value) {
     const cudnnBackendDescriptor_t descriptor = value.get();
-    return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &descriptor);
+    set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &descriptor);
   }
 
   /// Reads up to `most` values, and returns how many there are. Of descriptors `values` is an array of ones
@@ -88,6 +83,7 @@ class DnnDescriptor {
  private:
   const Dnn* dnn_ = nullptr;
   Owned<cudnnBackendDescriptor_t, cudnnStatus_t> descriptor_;
+  Status status_;
 };
 
 }  // namespace gpuc::cuda

@@ -1,30 +1,7 @@
 #include "runtime/cuda/driver.h"
 
-#include "runtime/cuda/library.h"
-
 namespace gpuc::cuda {
 namespace {
-
-const Driver* driver_of_tests = nullptr;
-
-// The symbol behind a name that cuda.h may have renamed.
-#define GPUC_CUDA_SYMBOL(name) GPUC_CUDA_TEXT(name)
-#define GPUC_CUDA_TEXT(name) #name
-
-Result<Driver> load() {
-  Result<Library> library = Library::open("libcuda.so.1");
-  if (!library.ok())
-    return Status::error("no CUDA device: " + library.message() + " (NVIDIA's driver is not installed)");
-  Driver driver;
-#define GPUC_CUDA_FIND(name)                                                            \
-  if (Status status = library->find(GPUC_CUDA_SYMBOL(name), driver.name); !status.ok()) \
-    return Status::error("no CUDA device: " + status.message() + ", install a newer NVIDIA driver");
-  GPUC_CUDA_DRIVER_FUNCTIONS(GPUC_CUDA_FIND)
-#undef GPUC_CUDA_FIND
-  if (Status status = driver.check(driver.cuInit(0), "cuInit"); !status.ok())
-    return Status::error("no CUDA device: " + status.message());
-  return driver;
-}
 
 /// What a user can do about an error; null where that is not known.
 const char* cureOf(CUresult result) {
@@ -51,13 +28,15 @@ const char* cureOf(CUresult result) {
 
 }  // namespace
 
-void useDriver(const Driver* driver) { driver_of_tests = driver; }
-
-Result<const Driver*> Driver::get() {
-  if (driver_of_tests) return driver_of_tests;
-  static const Result<Driver> driver = load();
-  if (!driver.ok()) return driver.status();
-  return &*driver;
+Result<Driver> Driver::load() {
+  constexpr LibraryFile kFile = {"no CUDA device: ", "libcuda.so.1", " (NVIDIA's driver is not installed)",
+                                 ", install a newer NVIDIA driver"};
+  Driver driver;
+#define GPUC_CUDA_FUNCTION(name) {GPUC_CUDA_TEXT(name), &driver.name},
+  GPUC_RETURN_IF_ERROR(loadFunctions(kFile, {GPUC_CUDA_DRIVER_FUNCTIONS(GPUC_CUDA_FUNCTION)}));
+#undef GPUC_CUDA_FUNCTION
+  GPUC_RETURN_IF_ERROR(driver.check(driver.cuInit(0), "no CUDA device: cuInit"));
+  return driver;
 }
 
 Status Driver::check(CUresult result, const char* call, const char* memory_cure) const {

@@ -3,7 +3,7 @@
 
 #include <cuda.h>
 
-#include "runtime/base/status.h"
+#include "runtime/cuda/library.h"
 #include "runtime/cuda/owned.h"
 
 namespace gpuc::cuda {
@@ -46,21 +46,18 @@ namespace gpuc::cuda {
   X(cuEventRecord)                    \
   X(cuEventSynchronize)
 
-struct Driver {
+struct Driver : LoadedTable<Driver> {
 #define GPUC_CUDA_ENTRY(name) decltype(&::name) name = nullptr;
   GPUC_CUDA_DRIVER_FUNCTIONS(GPUC_CUDA_ENTRY)
 #undef GPUC_CUDA_ENTRY
 
-  /// The driver of this machine, opened and initialised once a process. Error: why there is no CUDA device.
-  static Result<const Driver*> get();
+  /// Opened and initialised.
+  static Result<Driver> load();
 
   /// A driver's result as a status: "cuMemAlloc: out of memory: …", with what to do where that is known.
   /// `memory_cure`: what to do if it is not the GPU's memory that is used up.
   Status check(CUresult result, const char* call, const char* memory_cure = nullptr) const;
 };
-
-/// Makes get() return `driver` instead of the machine's; null for the machine's again. For tests.
-void useDriver(const Driver* driver);
 
 // What is given back to the driver.
 using Stream = Owned<CUstream, CUresult>;

@@ -1,4 +1,4 @@
-#include "runtime/cuda/enqueue.h"
+#include "runtime/cuda/command.h"
 
 namespace gpuc::cuda {
 namespace {

@@ -11,8 +11,7 @@
 #include <cinttypes>
 #include <cstring>
 
-#include "runtime/cuda/enqueue.h"
-#include "runtime/cuda/lower.h"
+#include "runtime/cuda/command.h"
 #include "runtime/plan/pinned_bytes.h"
 
 namespace gpuc::cuda {

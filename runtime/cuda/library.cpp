@@ -2,20 +2,21 @@
 
 #include <dlfcn.h>
 
+#include <cstring>
+
 namespace gpuc::cuda {
 
-Result<Library> Library::open(const char* file) {
-  Library library;
-  library.file_ = file;
-  library.handle_ = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (!library.handle_) return errorf("%s", dlerror());
-  return library;
-}
-
-Result<void*> Library::address(const char* symbol) const {
-  void* address = dlsym(handle_, symbol);
-  if (!address) return errorf("%s has no %s: it is too old", file_.c_str(), symbol);
-  return address;
+Status loadFunctions(const LibraryFile& library, std::initializer_list<LibraryFunction> functions) {
+  void* handle = dlopen(library.file, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) return errorf("%s%s%s", library.begin_of_errors, dlerror(), library.cure_if_missing);
+  for (const LibraryFunction& function : functions) {
+    void* address = dlsym(handle, function.symbol);
+    if (!address)
+      return errorf("%s%s has no %s: it is too old%s", library.begin_of_errors, library.file, function.symbol,
+                    library.cure_if_old);
+    std::memcpy(function.pointer, &address, sizeof(address));
+  }
+  return okStatus();
 }
 
 }  // namespace gpuc::cuda

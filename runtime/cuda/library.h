@@ -1,31 +1,56 @@
 // Shared libraries that may be missing: opened when they are needed, their functions looked up by name.
 #pragma once
 
-#include <string>
+#include <initializer_list>
 
 #include "runtime/base/status.h"
 
+// A name as text, after the headers' macros: they rename functions, and give versions as numbers.
+#define GPUC_CUDA_TEXT(name) GPUC_CUDA_WRITTEN(name)
+#define GPUC_CUDA_WRITTEN(name) #name
+
 namespace gpuc::cuda {
 
-/// A library that stays open as long as the process lives, as drivers must.
-class Library {
- public:
-  /// Error: the loader's own words.
-  static Result<Library> open(const char* file);
+/// A library, and what errors say of it.
+struct LibraryFile {
+  const char* begin_of_errors;  // "no cuBLASLt: "
+  const char* file;
+  const char* cure_if_missing;
+  const char* cure_if_old = "";
+};
 
-  /// Sets `function` to the symbol of this name. Error: the library is older than the symbol.
-  template <typename Function>
-  Status find(const char* symbol, Function& function) const {
-    GPUC_ASSIGN_OR_RETURN(void* address, address(symbol));
-    function = reinterpret_cast<Function>(address);
-    return okStatus();
+struct LibraryFunction {
+  const char* symbol;
+  void* pointer;  // to the pointer that is set to it
+};
+
+/// Opens a library, which stays open as long as the process lives, as drivers must, and sets the pointers.
+/// Errors: it is not there, in the loader's own words; it is older than a symbol.
+Status loadFunctions(const LibraryFile& library, std::initializer_list<LibraryFunction> functions);
+
+/// What tables of a library's functions have in common.
+template <typename Table>
+class LoadedTable {
+ public:
+  /// The table of this machine, which Table::load() makes once a process. Error: why there is none.
+  static Result<const Table*> get() {
+    if (of_tests_) return of_tests_;
+    static const Result<Table> loaded = Table::load();
+    if (!loaded.ok()) return loaded.status();
+    return &*loaded;
   }
 
- private:
-  Result<void*> address(const char* symbol) const;
+  /// Makes get() return `table` instead of the machine's; null for the machine's again. For tests.
+  static void use(const Table* table) { of_tests_ = table; }
 
-  void* handle_ = nullptr;
-  std::string file_;
+ private:
+  inline static const Table* of_tests_ = nullptr;
 };
+
+/// "13.1.0" of 130100, as cuBLASLt and cuDNN number their versions.
+inline std::string versionText(size_t number) {
+  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+         std::to_string(number % 100);
+}
 
 }  // namespace gpuc::cuda

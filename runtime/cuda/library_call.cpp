@@ -1,8 +1,5 @@
 #include "runtime/cuda/library_call.h"
 
-#include "runtime/cuda/conv.h"
-#include "runtime/cuda/matmul.h"
-
 namespace gpuc::cuda {
 namespace {
 
@@ -44,15 +41,8 @@ Result<Libraries> Libraries::open(const fb::Plan& plan, std::span<const Stream> 
 
 Result<std::unique_ptr<LibraryCall>> Libraries::prepare(const fb::Command& command, size_t stream,
                                                         uint32_t alignment) const {
-  using Prepared = std::unique_ptr<LibraryCall>;
-  if (const fb::Matmul* matmul = command.work_as_Matmul()) {
-    GPUC_ASSIGN_OR_RETURN(Prepared call, Matmul::create(blas_, *matmul, alignment));
-    return call;
-  }
-  if (const fb::Conv* conv = command.work_as_Conv()) {
-    GPUC_ASSIGN_OR_RETURN(Prepared call, Conv::create(dnn_[stream], *conv, alignment));
-    return call;
-  }
+  if (const fb::Matmul* matmul = command.work_as_Matmul()) return prepareMatmul(blas_, *matmul, alignment);
+  if (const fb::Conv* conv = command.work_as_Conv()) return prepareConv(dnn_[stream], *conv, alignment);
   return errorf(
       "attention: cuda has no kernel for it whole; compile the model, not a later stage of it, "
       "with --target=cuda");

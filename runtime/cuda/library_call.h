@@ -28,6 +28,18 @@ class LibraryCall {
   virtual Status enqueue(const CUdeviceptr* addresses, CUstream stream) const = 0;
 };
 
+/// A product through cuBLASLt, by the first of its suggestions that fits the command's workspace and always
+/// sums in one order: no atomics, no partial results rounded to the output's type. f32 is computed in f32, in
+/// TF32 where the command says so, f16 and bf16 are summed in f32. `alignment`: of every address that the
+/// command will see, in bytes. Error: nothing fits.
+Result<std::unique_ptr<LibraryCall>> prepareMatmul(const BlasHandle& handle, const fb::Matmul& matmul,
+                                                   uint32_t alignment);
+
+/// A convolution through cuDNN, by an engine (see chooseEngine) within the command's workspace; its addresses
+/// must be bound. Types and alignment likewise.
+Result<std::unique_ptr<LibraryCall>> prepareConv(const DnnHandle& handle, const fb::Conv& conv,
+                                                 uint32_t alignment);
+
 /// The libraries that a plan calls, opened.
 class Libraries {
  public:

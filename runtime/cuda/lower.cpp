@@ -1,8 +1,7 @@
-#include "runtime/cuda/lower.h"
-
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/cuda/command.h"
 #include "runtime/plan/access.h"
 #include "runtime/plan/header.h"
 #include "runtime/plan/operands.h"

@@ -28,10 +28,9 @@ constexpr char kBoth[] = R"("maxGridSize": [2147483647, 65535, 65535], "maxBlock
 
 Result<DnnDescriptor> describe(const Dnn& dnn, const std::string& device) {
   const std::string text = device + kBoth;
-  GPUC_ASSIGN_OR_RETURN(DnnDescriptor properties,
-                        DnnDescriptor::create(dnn, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR));
-  GPUC_RETURN_IF_ERROR(properties.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                                      static_cast<int64_t>(text.size() + 1), text.c_str()));
+  DnnDescriptor properties(dnn, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+  properties.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                 static_cast<int64_t>(text.size() + 1), text.c_str());
   GPUC_RETURN_IF_ERROR(properties.finalize());
   return properties;
 }
@@ -103,7 +102,7 @@ class Command {
 };
 
 Result<bool> usesTensorCores(const Dnn& dnn, const ConvEngine& chosen) {
-  GPUC_ASSIGN_OR_RETURN(DnnDescriptor engine, DnnDescriptor::create(dnn, CUDNN_BACKEND_ENGINE_DESCRIPTOR));
+  DnnDescriptor engine(dnn, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.get();
   GPUC_RETURN_IF_ERROR(
       chosen.config.read(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw).status());

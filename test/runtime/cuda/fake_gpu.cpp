@@ -34,16 +34,16 @@ FakeGpu::FakeGpu(uint64_t seed)
   current = this;
   calls.reserve(kLogEntries);
   done.reserve(kLogEntries);
-  cuda::useDriver(&driver_);
-  cuda::useBlas(&blas_);
-  cuda::useDnn(&dnn_);
+  cuda::Driver::use(&driver_);
+  cuda::Blas::use(&blas_);
+  cuda::Dnn::use(&dnn_);
 }
 
 FakeGpu::~FakeGpu() {
   current = nullptr;
-  cuda::useDriver(nullptr);
-  cuda::useBlas(nullptr);
-  cuda::useDnn(nullptr);
+  cuda::Driver::use(nullptr);
+  cuda::Blas::use(nullptr);
+  cuda::Dnn::use(nullptr);
   auto alive = [](const auto& list) {
     return std::count_if(list.begin(), list.end(), [](const auto& entry) { return entry->alive; });
   };
