@@ -4,11 +4,7 @@
 #include "runtime/base/parse.h"
 #include "runtime/base/quote.h"
 #include "runtime/data/binding.h"
-#include "runtime/data/idx.h"
-#include "runtime/data/images.h"
-#include "runtime/data/npy_dataset.h"
-#include "runtime/data/synthetic.h"
-#include "runtime/data/tokens.h"
+#include "runtime/data/formats.h"
 
 namespace gpuc {
 namespace {

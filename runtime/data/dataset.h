@@ -52,7 +52,17 @@ class Dataset {
 
   /// Copies samples `rows` (each in [0, size())) of one field side by side to `destination`, which has room
   /// for rows.size() samples. Allocates nothing.
-  virtual Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const = 0;
+  Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const {
+    const int64_t sample_bytes = fields_[field].sample.sizeBytes();
+    for (int64_t row : rows) {
+      GPUC_RETURN_IF_ERROR(copySample(row, field, destination));
+      destination += sample_bytes;
+    }
+    return okStatus();
+  }
+
+ protected:
+  virtual Status copySample(int64_t row, size_t field, std::byte* destination) const = 0;
 
  private:
   int64_t size_;

@@ -1,10 +1,9 @@
-#include "runtime/data/idx.h"
-
 #include <sys/stat.h>
 
 #include <cstring>
 
 #include "runtime/base/file_kind.h"
+#include "runtime/data/formats.h"
 #include "runtime/data/gzip.h"
 #include "runtime/state/mapped_file.h"
 
@@ -117,32 +116,18 @@ class IdxDataset : public Dataset {
   IdxDataset(std::vector<DatasetField> fields, std::string images, std::string labels, int64_t size)
       : Dataset(size, std::move(fields)), images_(std::move(images)), labels_(std::move(labels)) {}
 
-  Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
+  Status copySample(int64_t row, size_t field, std::byte* destination) const override {
+    constexpr size_t kImageHeader = 16, kLabelHeader = 8;
+    const DatasetField& copied = fields()[field];
+    const auto index = static_cast<size_t>(row), bytes = static_cast<size_t>(copied.sample.sizeBytes());
     if (field == 0)
-      copyImages(rows, destination);
+      std::memcpy(destination, images_.data() + kImageHeader + index * bytes, bytes);
     else
-      copyLabels(rows, destination);
+      storeInteger(destination, copied.sample.type, 0, static_cast<uint8_t>(labels_[kLabelHeader + index]));
     return okStatus();
   }
 
  private:
-  static constexpr size_t kImageHeader = 16, kLabelHeader = 8;
-
-  void copyImages(std::span<const int64_t> rows, std::byte* destination) const {
-    size_t image_bytes = static_cast<size_t>(fields()[0].sample.sizeBytes());
-    for (int64_t row : rows) {
-      std::memcpy(destination, images_.data() + kImageHeader + static_cast<size_t>(row) * image_bytes,
-                  image_bytes);
-      destination += image_bytes;
-    }
-  }
-
-  void copyLabels(std::span<const int64_t> rows, std::byte* destination) const {
-    for (size_t i = 0; i < rows.size(); ++i)
-      storeInteger(destination, fields()[1].sample.type, static_cast<int64_t>(i),
-                   static_cast<uint8_t>(labels_[kLabelHeader + static_cast<size_t>(rows[i])]));
-  }
-
   std::string images_;  // the whole file, header included: (size, rows, columns)
   std::string labels_;  // (size)
 };

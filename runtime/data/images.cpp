@@ -1,5 +1,3 @@
-#include "runtime/data/images.h"
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -10,6 +8,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/data/decode_image.h"
+#include "runtime/data/formats.h"
 #include "runtime/data/scratch_file.h"
 
 namespace gpuc {
@@ -29,16 +28,13 @@ class ImageDataset : public Dataset {
     for (const Picture& picture : pictures) labels_.push_back(picture.label);
   }
 
-  Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
-    size_t sample_bytes = static_cast<size_t>(fields()[field].sample.sizeBytes());
-    for (int64_t row : rows) {
-      size_t index = static_cast<size_t>(row);
-      if (field == 0)
-        std::memcpy(destination, pixels_.bytes().data() + index * sample_bytes, sample_bytes);
-      else
-        storeInteger(destination, fields()[1].sample.type, 0, labels_[index]);
-      destination += sample_bytes;
-    }
+  Status copySample(int64_t row, size_t field, std::byte* destination) const override {
+    const DatasetField& copied = fields()[field];
+    const auto index = static_cast<size_t>(row), bytes = static_cast<size_t>(copied.sample.sizeBytes());
+    if (field == 0)
+      std::memcpy(destination, pixels_.bytes().data() + index * bytes, bytes);
+    else
+      storeInteger(destination, copied.sample.type, 0, labels_[index]);
     return okStatus();
   }
 

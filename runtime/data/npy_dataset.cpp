@@ -1,7 +1,6 @@
-#include "runtime/data/npy_dataset.h"
-
 #include <cstring>
 
+#include "runtime/data/formats.h"
 #include "runtime/state/npy.h"
 
 namespace gpuc {
@@ -16,29 +15,19 @@ class NpyDataset : public Dataset {
   NpyDataset(std::vector<DatasetField> fields, std::vector<NpyArray> arrays, int64_t size)
       : Dataset(size, std::move(fields)), arrays_(std::move(arrays)) {}
 
-  Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
-    if (fields()[field].sample.type != arrays_[field].spec.type) return convertRows(rows, field, destination);
-    size_t sample_bytes = static_cast<size_t>(fields()[field].sample.sizeBytes());
-    for (int64_t row : rows) {
-      std::memcpy(destination, arrays_[field].data.data() + static_cast<size_t>(row) * sample_bytes,
-                  sample_bytes);
-      destination += sample_bytes;
-    }
+  Status copySample(int64_t row, size_t field, std::byte* destination) const override {
+    const TensorSpec& sample = fields()[field].sample;
+    const NpyArray& array = arrays_[field];
+    const int64_t count = sample.elementCount(), bytes = sample.sizeBytes();
+    if (sample.type == array.spec.type)
+      std::memcpy(destination, array.data.data() + row * bytes, static_cast<size_t>(bytes));
+    else
+      for (int64_t i = 0; i < count; ++i)
+        storeInteger(destination, sample.type, i, elementOf(array, row * count + i));
     return okStatus();
   }
 
  private:
-  Status convertRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const {
-    const TensorSpec& sample = fields()[field].sample;
-    const int64_t count = sample.elementCount();
-    for (int64_t row : rows) {
-      for (int64_t i = 0; i < count; ++i)
-        storeInteger(destination, sample.type, i, elementOf(arrays_[field], row * count + i));
-      destination += sample.sizeBytes();
-    }
-    return okStatus();
-  }
-
   std::vector<NpyArray> arrays_;  // arrays_[i] : (size, …fields()[i].sample.shape)
 };
 

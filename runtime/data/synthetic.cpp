@@ -1,9 +1,8 @@
-#include "runtime/data/synthetic.h"
-
 #include <cstring>
 
 #include "runtime/base/half.h"
 #include "runtime/base/philox.h"
+#include "runtime/data/formats.h"
 
 namespace gpuc {
 namespace {
@@ -33,8 +32,6 @@ void store(std::byte* destination, int64_t element, T value) {
 }
 
 void storeElement(std::byte* destination, int64_t element, DataType type, int64_t range, uint32_t word) {
-  // 32 bits stretched to 64, so that one rule serves every range.
-  auto integer = [&] { return uniformBelow(uint64_t{word} << 32 | word, static_cast<uint64_t>(range)); };
   switch (type) {
     case DataType::f64:
       return store(destination, element, static_cast<double>(normalLike(word)));
@@ -44,30 +41,17 @@ void storeElement(std::byte* destination, int64_t element, DataType type, int64_
       return store(destination, element, floatToHalf(normalLike(word)));
     case DataType::bf16:
       return store(destination, element, floatToBfloat16(normalLike(word)));
-    case DataType::i64:
-      return store(destination, element, static_cast<int64_t>(integer()));
-    case DataType::i32:
-      return store(destination, element, static_cast<int32_t>(integer()));
-    case DataType::i8:
-    case DataType::ui8:
-    case DataType::i1:
-      return store(destination, element, static_cast<uint8_t>(integer()));
+    default:
+      // 32 bits stretched to 64, so that one rule serves every range.
+      return storeInteger(
+          destination, type, element,
+          static_cast<int64_t>(uniformBelow(uint64_t{word} << 32 | word, static_cast<uint64_t>(range))));
   }
 }
 
-int64_t largestRange(DataType type) {
-  switch (type) {
-    case DataType::i64:
-      return INT64_MAX;
-    case DataType::i32:
-      return int64_t{1} << 31;
-    case DataType::i1:
-      return 2;
-    case DataType::i8:
-      return 128;
-    default:
-      return 256;
-  }
+/// Whether integers of [0, range) can be told apart.
+bool holdsRange(DataType type, int64_t range) {
+  return type == DataType::i1 ? range <= 2 : fitsInto(type, range - 1);
 }
 
 std::vector<DatasetField> fieldsOf(std::span<const InputSpec> inputs) {
@@ -85,11 +69,8 @@ class SyntheticDataset : public Dataset {
   SyntheticDataset(std::span<const InputSpec> inputs, int64_t size, uint64_t seed)
       : Dataset(size, fieldsOf(inputs)), inputs_(inputs.begin(), inputs.end()), seed_(seed) {}
 
-  Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
-    for (int64_t row : rows) {
-      fillSyntheticSample(inputs_[field], field, seed_, row, destination);
-      destination += fields()[field].sample.sizeBytes();
-    }
+  Status copySample(int64_t row, size_t field, std::byte* destination) const override {
+    fillSyntheticSample(inputs_[field], field, seed_, row, destination);
     return okStatus();
   }
 
@@ -124,7 +105,7 @@ Result<std::unique_ptr<Dataset>> makeSyntheticDataset(std::span<const InputSpec>
       return Status::error("input " + input.tensor.name + ": " + input.tensor.str() +
                            " has no batch extent to be fed by");
     DataType type = input.tensor.type;
-    if (input.range > 0 && !isFloat(type) && input.range > largestRange(type))
+    if (input.range > 0 && !isFloat(type) && !holdsRange(type, input.range))
       return errorf("input %s: a range of %lld does not fit into %s", input.tensor.name.c_str(),
                     static_cast<long long>(input.range), nameOf(type));
   }

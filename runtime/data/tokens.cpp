@@ -1,8 +1,5 @@
-#include "runtime/data/tokens.h"
-
-#include <cstring>
-
 #include "runtime/base/file_kind.h"
+#include "runtime/data/formats.h"
 #include "runtime/state/mapped_file.h"
 
 namespace gpuc {
@@ -15,28 +12,14 @@ class TokenDataset : public Dataset {
                int64_t size)
       : Dataset(size, std::move(fields)), file_(std::move(file)), format_(format), length_(length) {}
 
-  Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const override {
-    const TensorSpec& sample = fields()[field].sample;
-    for (int64_t row : rows) {
-      int64_t first = row * length_ + static_cast<int64_t>(field);  // labels lie one token later
-      if (sample.type == DataType::i64)
-        copyRun<int64_t>(first, destination);
-      else
-        copyRun<int32_t>(first, destination);
-      destination += sample.sizeBytes();
-    }
+  Status copySample(int64_t row, size_t field, std::byte* destination) const override {
+    const auto first = static_cast<size_t>(row * length_) + field;  // labels lie one token later
+    for (int64_t i = 0; i < length_; ++i)
+      storeInteger(destination, fields()[field].sample.type, i, tokenAt(first + static_cast<size_t>(i)));
     return okStatus();
   }
 
  private:
-  template <typename Integer>
-  void copyRun(int64_t first, std::byte* destination) const {
-    for (int64_t i = 0; i < length_; ++i) {
-      Integer token = tokenAt(static_cast<size_t>(first + i));
-      std::memcpy(destination + static_cast<size_t>(i) * sizeof(token), &token, sizeof(token));
-    }
-  }
-
   uint16_t tokenAt(size_t index) const {
     const char* bytes = file_.bytes().data();
     if (format_ == TokenFormat::bytes) return static_cast<uint8_t>(bytes[index]);

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "runtime/base/integer_range.h"
-#include "runtime/data/synthetic.h"
+#include "runtime/data/formats.h"
 #include "runtime/state/npy.h"
 
 namespace gpuc {

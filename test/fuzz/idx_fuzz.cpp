@@ -3,7 +3,7 @@
 
 #include "runtime/base/tensor_spec.h"
 #include "runtime/data/gzip.h"
-#include "runtime/data/idx.h"
+#include "runtime/data/formats.h"
 #include "test/fuzz/fuzz_check.h"
 
 namespace {

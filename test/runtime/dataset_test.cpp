@@ -11,9 +11,7 @@
 #include "runtime/data/binding.h"
 #include "runtime/data/data_spec.h"
 #include "runtime/data/gzip.h"
-#include "runtime/data/idx.h"
-#include "runtime/data/npy_dataset.h"
-#include "runtime/data/synthetic.h"
+#include "runtime/data/formats.h"
 #include "runtime/state/npy.h"
 #include "test/runtime/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 // Folders of pictures: order, labels, colours, and what is refused.
-#include "runtime/data/images.h"
+#include "runtime/data/formats.h"
 
 #include <gtest/gtest.h>
 #include <png.h>

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/data/synthetic.h"
+#include "runtime/data/formats.h"
 #include "test/runtime/allocation_hook.h"
 #include "test/runtime/temporary_folder.h"
 
@@ -122,13 +122,10 @@ class TroubledDataset : public Dataset {
  public:
   TroubledDataset(int64_t bad_sample, int64_t delay_us)
       : Dataset(64, {{{"x", DataType::i64, {}}, "trouble"}}), bad_sample_(bad_sample), delay_us_(delay_us) {}
-  Status copyRows(std::span<const int64_t> rows, size_t, std::byte* destination) const override {
+  Status copySample(int64_t row, size_t, std::byte* destination) const override {
     std::this_thread::sleep_for(std::chrono::microseconds(delay_us_));
-    for (int64_t row : rows) {
-      if (row == bad_sample_) return Status::error("sample 17 cannot be read");
-      std::memcpy(destination, &row, 8);
-      destination += 8;
-    }
+    if (row == bad_sample_) return Status::error("sample 17 cannot be read");
+    std::memcpy(destination, &row, 8);
     return okStatus();
   }
 

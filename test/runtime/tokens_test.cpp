@@ -1,5 +1,5 @@
 // Text and token files: which samples they make, and what they refuse.
-#include "runtime/data/tokens.h"
+#include "runtime/data/formats.h"
 
 #include <gtest/gtest.h>
 
