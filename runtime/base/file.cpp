@@ -2,15 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <utility>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/exceptions.h"
 
 namespace gpuc {
@@ -21,23 +20,6 @@ Status systemError(const char* action, const std::string& path) {
   int code = errno;
   return Status::error(std::string("cannot ") + action + " " + path + ": " + std::strerror(code));
 }
-
-/// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return number_; }
-  bool ok() const { return number_ >= 0; }
-
- private:
-  int number_;
-};
 
 Result<std::string> readAll(int descriptor, const std::string& name) {
   std::string bytes;

@@ -21,18 +21,16 @@ Result<ScratchFile> ScratchFile::create(size_t bytes) {
                   folder.c_str(), bytes, std::strerror(code));
   };
   std::string path = folder + "/gpuc-XXXXXX";
-  int file = ::mkostemp(path.data(), O_CLOEXEC);
-  if (file < 0) return fail(errno);
+  const Descriptor file(::mkostemp(path.data(), O_CLOEXEC));
+  if (!file.ok()) return fail(errno);
   ::unlink(path.c_str());
-  int code = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
-  void* data = code == 0 ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  int code = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
+  void* data =
+      code == 0 ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
   if (data == MAP_FAILED && code == 0) code = errno;
-  ::close(file);  // the mapping keeps the file
   if (code != 0) return fail(code);
   ScratchFile scratch;
-  scratch.size_ = bytes;
-  scratch.data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(data),
-                                             [bytes](std::byte* mapped) { ::munmap(mapped, bytes); });
+  scratch.memory_ = Mapping(data, {bytes});  // which keeps the file
   return scratch;
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/status.h"
 
 namespace gpuc {
@@ -15,11 +15,12 @@ class ScratchFile {
   /// claimed here, so that touching a byte later cannot fail. Errors name the folder and the size.
   static Result<ScratchFile> create(size_t bytes);
 
-  std::span<std::byte> bytes() const { return {data_.get(), size_}; }
+  std::span<std::byte> bytes() const {
+    return {static_cast<std::byte*>(memory_.get()), memory_.get_deleter().bytes};
+  }
 
  private:
-  std::shared_ptr<std::byte> data_;  // unmaps
-  size_t size_ = 0;
+  Mapping memory_;
 };
 
 }  // namespace gpuc

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstring>
-#include <utility>
 
 namespace gpuc {
 namespace {
@@ -20,32 +19,17 @@ uint64_t roundUp(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / un
 
 void observeArenas(ArenaObserver observer) { arena_observer = observer; }
 
-Arena::Arena(Arena&& other) noexcept { *this = std::move(other); }
-
-Arena& Arena::operator=(Arena&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(mapping_, other.mapping_);
-  std::swap(mapped_bytes_, other.mapped_bytes_);
-  return *this;
-}
-
-Arena::~Arena() {
-  if (mapping_) munmap(mapping_, mapped_bytes_);
-}
-
 Result<Arena> Arena::map(uint64_t bytes, bool guarded) {
   Arena arena;
   arena.bytes_ = bytes;
   if (ArenaObserver observer = arena_observer) observer(bytes);
   if (bytes == 0) return arena;
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  arena.mapped_bytes_ = guarded ? roundUp(bytes, page) + page : bytes;
-  void* mapping =
-      mmap(nullptr, arena.mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const uint64_t mapped_bytes = guarded ? roundUp(bytes, page) + page : bytes;
+  void* mapping = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED)
     return errorf("no memory for the arena of %" PRIu64 " bytes: %s", bytes, std::strerror(errno));
-  arena.mapping_ = mapping;
+  arena.mapping_ = Mapping(mapping, {mapped_bytes});
   arena.data_ = static_cast<std::byte*>(mapping);
   constexpr uint64_t kHugePage = uint64_t{1} << 21;
   if (!guarded) {

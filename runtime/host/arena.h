@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/status.h"
 
 namespace gpuc {
@@ -13,11 +14,6 @@ inline constexpr uint8_t kPoison = 0xFF;
 
 class Arena {
  public:
-  Arena() = default;
-  Arena(Arena&& other) noexcept;
-  Arena& operator=(Arena&& other) noexcept;
-  ~Arena();
-
   /// Maps `bytes` of zeros, aligned to a page. With `guarded` they are poison, aligned to 64 bytes if their
   /// number is, and the first byte behind them is the first of a page that cannot be touched. Error: the
   /// system has no such memory.
@@ -33,8 +29,7 @@ class Arena {
  private:
   std::byte* data_ = nullptr;
   uint64_t bytes_ = 0;
-  void* mapping_ = nullptr;
-  size_t mapped_bytes_ = 0;
+  Mapping mapping_;
 };
 
 /// Told of every arena that is mapped, with its length in bytes; for tests. Null to stop.

@@ -1,12 +1,9 @@
 #include "runtime/host/code.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <utility>
 
 #include "runtime/host/code_memory.h"
 
@@ -36,36 +33,23 @@ Status checkElf(std::span<const uint8_t> object) {
 
 }  // namespace
 
-HostCode::HostCode(HostCode&& other) noexcept { *this = std::move(other); }
-
-HostCode& HostCode::operator=(HostCode&& other) noexcept {
-  std::swap(library_, other.library_);
-  std::swap(file_, other.file_);
-  return *this;
-}
-
-HostCode::~HostCode() {
-  if (library_) dlclose(library_);
-  if (file_ >= 0) close(file_);
-}
-
 Result<HostCode> HostCode::load(std::span<const uint8_t> object) {
   GPUC_RETURN_IF_ERROR(checkElf(object));
   HostCode code;
   GPUC_ASSIGN_OR_RETURN(code.file_, openCodeFile());
-  GPUC_RETURN_IF_ERROR(writeCode(code.file_, object, 0));
-  std::string path = "/proc/self/fd/" + std::to_string(code.file_);
-  code.library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  GPUC_RETURN_IF_ERROR(writeCode(code.file_.get(), object, 0));
+  std::string path = "/proc/self/fd/" + std::to_string(code.file_.get());
+  code.library_.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!code.library_) return errorf("cannot load the plan's code: %s", dlerror());
   return code;
 }
 
 Result<KernelFunction> HostCode::find(const std::string& symbol) const {
-  void* address = dlsym(library_, symbol.c_str());
+  void* address = dlsym(library_.get(), symbol.c_str());
   link_map* map = nullptr;
   Dl_info found;
   // dlsym looks into the object's dependencies too: a plan could name `system`.
-  if (!address || dlinfo(library_, RTLD_DI_LINKMAP, &map) != 0 || dladdr(address, &found) == 0 ||
+  if (!address || dlinfo(library_.get(), RTLD_DI_LINKMAP, &map) != 0 || dladdr(address, &found) == 0 ||
       reinterpret_cast<uintptr_t>(found.dli_fbase) != map->l_addr)
     return errorf("the plan's code does not define the kernel symbol '%s'", symbol.c_str());
   return reinterpret_cast<KernelFunction>(address);

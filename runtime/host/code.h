@@ -1,10 +1,14 @@
 // The machine code of a plan, mapped into this process.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/status.h"
 
 namespace gpuc {
@@ -15,11 +19,6 @@ using KernelFunction = void (*)(void* const* operands, int64_t begin, int64_t en
 /// An ELF shared object that was in memory.
 class HostCode {
  public:
-  HostCode() = default;
-  HostCode(HostCode&& other) noexcept;
-  HostCode& operator=(HostCode&& other) noexcept;
-  ~HostCode();
-
   /// Maps `object`, which its plan's checksum has vouched for. Errors: not an object for this machine; the
   /// loader's own.
   static Result<HostCode> load(std::span<const uint8_t> object);
@@ -29,8 +28,11 @@ class HostCode {
   Result<KernelFunction> find(const std::string& symbol) const;
 
  private:
-  void* library_ = nullptr;
-  int file_ = -1;  // stays open: the loader knows libraries by path, and the path is this number's
+  struct Close {
+    void operator()(void* library) const { ::dlclose(library); }
+  };
+  Descriptor file_;  // stays open: the loader knows libraries by path, and the path is this number's
+  std::unique_ptr<void, Close> library_;
 };
 
 }  // namespace gpuc

@@ -29,12 +29,11 @@ bool mayRunFrom(int file) {
   return ftruncate(file, 0) == 0;
 }
 
-/// The file if code may run from it, else -1 and what it lacks.
-int fitting(int file, const std::string& place, std::string& lacks) {
-  if (file >= 0 && mayRunFrom(file)) return file;
+/// Whether it is open, and code may run from it; else what it lacks.
+bool fits(const Descriptor& file, const std::string& place, std::string& lacks) {
+  if (file.ok() && mayRunFrom(file.get())) return true;
   lacks += (lacks.empty() ? "" : ", ") + place + ": " + std::strerror(errno);
-  if (file >= 0) close(file);
-  return -1;
+  return false;
 }
 
 /// The system would end a process that writes more.
@@ -49,22 +48,20 @@ Status checkFileSize(uint64_t bytes) {
 
 /// Code is appended to it; what is mapped changes with it.
 struct Chunk {
-  int file = -1;
+  Descriptor file;
   uint8_t* memory = nullptr;
   uint64_t bytes = 0, used = 0;
 };
 
 Result<Chunk> mapChunk(uint64_t bytes) {
   GPUC_RETURN_IF_ERROR(checkFileSize(bytes));
-  GPUC_ASSIGN_OR_RETURN(int file, openCodeFile());
+  GPUC_ASSIGN_OR_RETURN(Descriptor file, openCodeFile());
   void* memory = MAP_FAILED;
-  if (ftruncate(file, static_cast<off_t>(bytes)) == 0)
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
-  if (memory != MAP_FAILED) return Chunk{file, static_cast<uint8_t*>(memory), bytes, 0};
-  const Status status =
-      errorf("no memory for %" PRIu64 " bytes of machine code: %s", bytes, std::strerror(errno));
-  close(file);
-  return status;
+  if (ftruncate(file.get(), static_cast<off_t>(bytes)) == 0)
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_EXEC, MAP_SHARED, file.get(), 0);
+  if (memory == MAP_FAILED)
+    return errorf("no memory for %" PRIu64 " bytes of machine code: %s", bytes, std::strerror(errno));
+  return Chunk{std::move(file), static_cast<uint8_t*>(memory), bytes, 0};
 }
 
 /// For systems that have no file to map: pages that are written before they may be executed.
@@ -82,17 +79,17 @@ Result<const void*> keepInOwnPages(std::span<const uint8_t> code, const Status& 
 
 }  // namespace
 
-Result<int> openCodeFile() {
+Result<Descriptor> openCodeFile() {
   GPUC_RETURN_IF_ERROR(checkFileSize(pageBytes()));
   std::string lacks;
   for (unsigned flags : {0u, kMayNotBeExecuted})
-    if (int file = fitting(memfd_create("gpuc-code", MFD_CLOEXEC | flags), "memfd_create", lacks); file >= 0)
+    if (Descriptor file(memfd_create("gpuc-code", MFD_CLOEXEC | flags)); fits(file, "memfd_create", lacks))
       return file;
   const char* chosen = std::getenv("TMPDIR");
   for (const char* folder : {chosen, "/tmp", "/var/tmp", "/dev/shm"}) {
     if (!folder || !*folder) continue;
-    int file = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
-    if (file = fitting(file, folder, lacks); file >= 0) return file;
+    Descriptor file(open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600));
+    if (fits(file, folder, lacks)) return file;
   }
   return Status::error("no file that machine code may be mapped from (" + lacks +
                        "); set TMPDIR to a folder that is writable and not mounted noexec");
@@ -122,10 +119,9 @@ Result<const void*> keepCode(std::span<const uint8_t> code) {
   if (chunk.bytes - chunk.used < bytes) {
     Result<Chunk> next = mapChunk(std::max(kChunkBytes, bytes));
     if (!next.ok()) return keepInOwnPages(code, next.status());
-    if (chunk.file >= 0) close(chunk.file);  // its memory stays
-    chunk = *next;
+    chunk = *std::move(next);  // the memory of that before stays
   }
-  if (Status status = writeCode(chunk.file, code, chunk.used); !status.ok())
+  if (Status status = writeCode(chunk.file.get(), code, chunk.used); !status.ok())
     return keepInOwnPages(code, status);
   const void* kept = chunk.memory + chunk.used;
   chunk.used += bytes;

@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/status.h"
 
 namespace gpuc {
 
-/// A descriptor of an empty file without a name, from which code may be mapped: in memory, or where the
+/// An empty file without a name, from which code may be mapped: in memory, or where the
 /// system has none such in $TMPDIR, /tmp, /var/tmp or /dev/shm, in which nobody else sees it. The error says
 /// what each of them lacks.
-Result<int> openCodeFile();
+Result<Descriptor> openCodeFile();
 
 /// Writes all of `bytes` at `offset`.
 Status writeCode(int file, std::span<const uint8_t> bytes, uint64_t offset);

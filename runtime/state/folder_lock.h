@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/status.h"
 
 namespace gpuc {
@@ -16,14 +17,8 @@ class FolderLock {
   /// A line for people where the file system knows no locks: nothing keeps others out. Else empty.
   const std::string& warning() const { return warning_; }
 
-  FolderLock(FolderLock&& other) noexcept;
-  FolderLock& operator=(FolderLock&& other) noexcept;
-  ~FolderLock();
-
  private:
-  explicit FolderLock(int descriptor) : descriptor_(descriptor) {}
-
-  int descriptor_;
+  Descriptor folder_;
   std::string warning_;
 };
 
