@@ -1,8 +1,7 @@
-#include "runtime/host/attention/problem.h"
-
 #include <algorithm>
-#include <cinttypes>
 #include <cmath>
+
+#include "runtime/host/attention.h"
 
 namespace gpuc {
 namespace {
@@ -15,10 +14,10 @@ double tileNs(double flops, double scores, DataType type) {
 void planForward(AttentionProblem& problem) {
   const AttentionShape& s = problem.shape;
   const double scores = static_cast<double>(problem.cut.block_queries) * static_cast<double>(s.keys);
-  problem.phases[0] = {
-      .compute = attentionTile(s.type),
-      .tiles = s.batch * s.heads * problem.cut.query_blocks,
-      .tile_ns = tileNs(2 * scores * static_cast<double>(s.width + s.value_width), scores, s.type)};
+  problem.phases.push_back(
+      {.compute = attentionTile(s.type),
+       .tiles = s.batch * s.heads * problem.cut.query_blocks,
+       .tile_ns = tileNs(2 * scores * static_cast<double>(s.width + s.value_width), scores, s.type)});
 }
 
 void planGradient(AttentionProblem& problem) {
@@ -27,23 +26,23 @@ void planGradient(AttentionProblem& problem) {
   const double keys = static_cast<double>(std::min(s.keys, cut.blocks_per_part * cut.block_keys));
   const double scores = keys * static_cast<double>(s.queries) * static_cast<double>(s.headsPerGroup());
   const double flops = 2 * scores * static_cast<double>(3 * s.width + 2 * s.value_width);
-  problem.phases[0] = {.compute = attentionGradientTile(s.type),
-                       .tiles = s.batch * s.groups * cut.parts,
-                       .tile_ns = tileNs(flops, scores, s.type)};
+  problem.phases.push_back({.compute = attentionGradientTile(s.type),
+                            .tiles = s.batch * s.groups * cut.parts,
+                            .tile_ns = tileNs(flops, scores, s.type)});
   const double block = static_cast<double>(cut.block_queries);
   if (problem.summed())
-    problem.phases[problem.phase_count++] = {
-        .compute = sumQueryCotangentTile(s.type),
-        .tiles = s.batch * s.heads * cut.query_blocks,
-        .tile_ns = tileNs(0, block * static_cast<double>(s.width * cut.parts) / 4, s.type)};
+    problem.phases.push_back(
+        {.compute = sumQueryCotangentTile(s.type),
+         .tiles = s.batch * s.heads * cut.query_blocks,
+         .tile_ns = tileNs(0, block * static_cast<double>(s.width * cut.parts) / 4, s.type)});
   if (s.mask_gradient) {
     const int64_t tiles = maskGradientTiles(problem);
     const double all = static_cast<double>(s.batch * s.heads) * static_cast<double>(s.queries) *
                        static_cast<double>(s.keys) / static_cast<double>(tiles);
-    problem.phases[problem.phase_count++] = {
-        .compute = maskGradientTile(s.type),
-        .tiles = tiles,
-        .tile_ns = tileNs(2 * all * static_cast<double>(s.width + s.value_width), all, s.type)};
+    problem.phases.push_back(
+        {.compute = maskGradientTile(s.type),
+         .tiles = tiles,
+         .tile_ns = tileNs(2 * all * static_cast<double>(s.width + s.value_width), all, s.type)});
   }
 }
 
@@ -91,8 +90,7 @@ Status makeMicroKernels(AttentionProblem& problem) {
   return okStatus();
 }
 
-}  // namespace
-
+/// An error that names what is wrong with the shape, or success.
 Status checkAttentionShape(const AttentionShape& s) {
   if (s.type != DataType::f32 && s.type != DataType::f64)
     return errorf("attention: element type %s is not supported on the host, only f32 and f64 are",
@@ -109,7 +107,11 @@ Status checkAttentionShape(const AttentionShape& s) {
   return okStatus();
 }
 
-Result<AttentionProblem> makeAttentionProblem(const AttentionShape& shape) {
+}  // namespace
+
+Result<AttentionKernel> AttentionKernel::create(const AttentionShape& shape, int64_t workspace_bytes) {
+  GPUC_RETURN_IF_ERROR(checkAttentionShape(shape));
+  GPUC_RETURN_IF_ERROR(checkWorkspace("attention", workspace_bytes, attentionWorkspaceBytes(shape)));
   AttentionProblem problem;
   problem.shape = shape;
   problem.cut = cutAttention(shape);
@@ -127,7 +129,7 @@ Result<AttentionProblem> makeAttentionProblem(const AttentionShape& shape) {
   else
     planGradient(problem);
   GPUC_RETURN_IF_ERROR(makeMicroKernels(problem));
-  return problem;
+  return AttentionKernel(std::move(problem));
 }
 
 }  // namespace gpuc

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
-#include "runtime/base/status.h"
 #include "runtime/host/attention/score_kernels.h"
 #include "runtime/host/matmul/micro_kernel.h"
 #include "runtime/host/matmul/vector_kernels.h"
+#include "runtime/host/tiled_kernel.h"
 #include "runtime/workspace/attention_shape.h"
 
 namespace gpuc {
@@ -55,21 +56,13 @@ struct AttentionMicroKernels {
 
 struct AttentionProblem;
 
-/// Computes one tile of a phase.
-using AttentionTile = void (*)(const AttentionProblem& problem, const AttentionOperands& operands,
-                               int64_t tile);
-
-struct AttentionPhase {
-  AttentionTile compute = nullptr;
-  int64_t tiles = 1;
-  double tile_ns = 0;
-};
+using AttentionPhase = TilePhase<AttentionProblem, AttentionOperands>;
+using AttentionTile = AttentionPhase::Compute;
 
 struct AttentionProblem {
   AttentionShape shape;
   AttentionCut cut{};
-  AttentionPhase phases[3];
-  int phase_count = 1;
+  std::vector<AttentionPhase> phases;
   AttentionMicroKernels micro_kernels;
   const ScoreKernelTable* score_kernels = nullptr;
   const VectorKernelTable* vector_kernels = nullptr;
@@ -110,12 +103,6 @@ struct AttentionProblem {
 inline int64_t foldedIndex(int64_t index, int64_t count) {
   return index % 2 == 0 ? index / 2 : count - 1 - index / 2;
 }
-
-/// An error that names what is wrong with the shape, or success.
-Status checkAttentionShape(const AttentionShape& shape);
-
-/// Cuts a shape that checkAttentionShape accepts, and generates its machine code.
-Result<AttentionProblem> makeAttentionProblem(const AttentionShape& shape);
 
 // What computes a tile of each kind, in f32 or f64.
 AttentionTile attentionTile(DataType type);

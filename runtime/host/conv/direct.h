@@ -52,31 +52,20 @@ struct Correlation {
 };
 
 /// sums[output, tap] (+)= Σ over images, rows and columns of dy[image, output, (row, column)] ·
-/// image[(row, column) + tap]. Each lane of a vector adds up its own columns, image by image and row by row;
-/// at the end the lanes are added up as a tree.
+/// image[(row, column) + tap]. By rows each lane of a vector adds up its own columns, image by image and row
+/// by row; at the end the lanes are added up as a tree. By outputs each lane has an output of its own, and
+/// adds up column by column as well; the taps come in runs that read adjacent elements.
 template <typename T>
 struct FilterProducts {
-  int64_t images, outputs, taps, rows, columns;
+  int64_t images, outputs, rows, columns;
   const T* image;
   int64_t image_image, image_row;
-  const int32_t* tap_places;
-  const T* dy;  // its rows lie one behind the other
-  int64_t dy_image, dy_output;
-  T* sums;
-  int64_t sums_output;
-  bool accumulate;
-};
-
-/// The same sums, where each lane has an output of its own: image by image, row by row and column by column.
-/// The taps come in runs of `run_taps` (3, 5 or 7) that read adjacent elements.
-template <typename T>
-struct OutputProducts {
-  int64_t images, outputs, runs, run_taps, rows, columns;
-  const T* image;
-  int64_t image_image, image_row;
-  const int32_t* run_places;
-  const T* dy;  // [image][row][column][output], whole vectors of outputs
-  int64_t dy_pixel;
+  int64_t taps, run_taps;  // run_taps: of a run, by outputs (3, 5 or 7)
+  const int32_t* places;   // of each tap, or of the first in each run
+  const T* dy;  // by rows, which lie one behind the other; or, by outputs, whole vectors of outputs:
+                // [image][row][column][output]
+  int64_t dy_image, dy_output;  // by rows
+  int64_t dy_pixel;             // by outputs
   T* sums;
   int64_t sums_output;
   bool accumulate;
@@ -88,7 +77,7 @@ struct TypedDirectKernels {
   void (*pack)(const PackedStrip& strip, const S* image, Computed<S>* packed);
   void (*correlate)(const Correlation<S>& c);
   void (*filterProducts)(const FilterProducts<Computed<S>>& p);
-  void (*outputProducts)(const OutputProducts<Computed<S>>& p);
+  void (*outputProducts)(const FilterProducts<Computed<S>>& p);
 };
 
 }  // namespace gpuc

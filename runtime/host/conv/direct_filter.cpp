@@ -5,69 +5,113 @@
 namespace gpuc {
 namespace {
 
-/// dy of `outputs` outputs in the type of the arithmetic: where it lies, or widened into `scratch`.
+/// A part of the sum for one group: a range of all chunks. Tiles count groups first, then parts.
 template <typename S>
-void placeCotangent(const ConvProblem& problem, const DirectChunk& chunk, const S* dy, int64_t outputs,
-                    Computed<S>* scratch, FilterProducts<Computed<S>>& products) {
-  const ConvShape& s = problem.shape;
-  const int64_t image_stride = s.out_channels * s.outputPixels(), pixels = chunk.rows * s.width.output;
-  if constexpr (!kIsWidened<S>) {
-    products.dy = dy, products.dy_image = image_stride, products.dy_output = s.outputPixels();
-  } else {
-    products.dy = scratch, products.dy_image = outputs * pixels, products.dy_output = pixels;
-    for (int64_t image = chunk.first; image < chunk.end; ++image)
-      problem.vector_kernels->of<S>().widen({outputs, pixels, dy + (image - chunk.first) * image_stride,
-                                             s.outputPixels(),
-                                             scratch + (image - chunk.first) * products.dy_image, pixels});
+class DirectFilterTile {
+ public:
+  DirectFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile)
+      : problem_(problem),
+        operands_(operands),
+        group_(tile % problem.shape.groups),
+        part_(tile / problem.shape.groups) {}
+
+  void compute() {
+    const ConvShape& s = problem_.shape;
+    const DirectCut& cut = problem_.direct.cut;
+    alignas(64) std::byte packed_scratch[kDirectPackedBytes];
+    T* packed = reinterpret_cast<T*>(packed_scratch);
+    T* sums = static_cast<T*>(problem_.sums_in_workspace ? operands_.workspace : operands_.c) +
+              part_ * s.filterElements() + filterOffset(s, group_);
+    const int64_t first = cut.chunks * part_ / cut.parts, end = cut.chunks * (part_ + 1) / cut.parts;
+    for (int64_t index = first; index < end; ++index) {
+      const DirectChunk chunk(problem_, index);
+      packChunk<S>(problem_, chunk, static_cast<const S*>(operands_.b), group_, packed);
+      const int64_t most = outputsAtOnce(chunk);
+      for (int64_t output = 0; output < s.groupOutputs(); output += most)
+        addOutputs(chunk, output,
+                   {.images = chunk.end - chunk.first,
+                    .outputs = std::min(most, s.groupOutputs() - output),
+                    .rows = chunk.rows,
+                    .columns = s.width.output,
+                    .image = packed,
+                    .image_image = imageElements(problem_),
+                    .image_row = cut.row_stride,
+                    .taps = s.patchRows(),
+                    .run_taps = s.width.kernel,
+                    .places = problem_.direct.tap_places.data(),
+                    .dy = nullptr,
+                    .dy_image = 0,
+                    .dy_output = 0,
+                    .dy_pixel = 0,
+                    .sums = sums + output * s.patchRows(),
+                    .sums_output = s.patchRows(),
+                    .accumulate = index > first});
+    }
   }
-}
 
-/// Tiles count groups first, then parts; a part is a range of all chunks.
-template <typename S>
-void computeDirectFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
+ private:
   using T = Computed<S>;
-  const ConvShape& s = problem.shape;
-  const DirectCut& cut = problem.direct.cut;
-  const TypedDirectKernels<S>& kernels = problem.patch_kernels->of<S>().direct;
-  const int64_t group = tile % s.groups, part = tile / s.groups;
-  alignas(64) std::byte packed_scratch[kDirectPackedBytes];
-  alignas(64) std::byte cotangent_scratch[kIsWidened<S> ? kDirectPackedBytes : 1];
-  T* packed = reinterpret_cast<T*>(packed_scratch);
-  T* sums = static_cast<T*>(problem.sums_in_workspace ? operands.workspace : operands.c) +
-            part * s.filterElements() + filterOffset(s, group);
+  using Products = FilterProducts<T>;
 
-  const int64_t first = cut.chunks * part / cut.parts, end = cut.chunks * (part + 1) / cut.parts;
-  for (int64_t index = first; index < end; ++index) {
-    const DirectChunk chunk(problem, index);
-    packChunk<S>(problem, chunk, static_cast<const S*>(operands.b), group, packed);
+  bool byOutputs() const { return problem_.method == ConvMethod::by_outputs; }
 
-    // Of 16-bit types as many outputs at once as fit when they are widened.
-    const int64_t pixels = (chunk.end - chunk.first) * chunk.rows * s.width.output;
-    const int64_t most =
-        kIsWidened<S> ? kDirectPackedBytes / (pixels * int64_t{sizeof(T)}) : s.groupOutputs();
-    for (int64_t output = 0; output < s.groupOutputs(); output += most) {
-      const int64_t outputs = std::min(most, s.groupOutputs() - output);
-      const S* dy = static_cast<const S*>(operands.a) + outputOffset(s, chunk.first, group) +
-                    output * s.outputPixels() + chunk.row * s.width.output;
-      FilterProducts<T> products{.images = chunk.end - chunk.first,
-                                 .outputs = outputs,
-                                 .taps = s.patchRows(),
-                                 .rows = chunk.rows,
-                                 .columns = s.width.output,
-                                 .image = packed,
-                                 .image_image = imageElements(problem),
-                                 .image_row = cut.row_stride,
-                                 .tap_places = problem.direct.tap_places.data(),
-                                 .dy = nullptr,
-                                 .dy_image = 0,
-                                 .dy_output = 0,
-                                 .sums = sums + output * s.patchRows(),
-                                 .sums_output = s.patchRows(),
-                                 .accumulate = index > first};
-      placeCotangent<S>(problem, chunk, dy, outputs, reinterpret_cast<T*>(cotangent_scratch), products);
+  /// By rows of 16-bit types as many as fit when they are widened.
+  int64_t outputsAtOnce(const DirectChunk& chunk) const {
+    if (byOutputs()) return mostPackedOutputs(problem_.shape);
+    const int64_t pixels = (chunk.end - chunk.first) * chunk.rows * problem_.shape.width.output;
+    return kIsWidened<S> ? kDirectPackedBytes / (pixels * int64_t{sizeof(T)}) : problem_.shape.groupOutputs();
+  }
+
+  void addOutputs(const DirectChunk& chunk, int64_t output, Products products) {
+    const ConvShape& s = problem_.shape;
+    const S* dy = static_cast<const S*>(operands_.a) + outputOffset(s, chunk.first, group_) +
+                  output * s.outputPixels() + chunk.row * s.width.output;
+    const TypedDirectKernels<S>& kernels = problem_.patch_kernels->of<S>().direct;
+    alignas(64) std::byte scratch[kDirectPackedBytes];
+    if (byOutputs()) {
+      packOutputs(dy, reinterpret_cast<T*>(scratch), products);
+      kernels.outputProducts(products);
+    } else {
+      placeRows(dy, reinterpret_cast<T*>(scratch), products);
       kernels.filterProducts(products);
     }
   }
+
+  /// dy with its outputs side by side, as many as two vectors hold.
+  void packOutputs(const S* dy, T* packed, Products& products) const {
+    const ConvShape& s = problem_.shape;
+    const int64_t lanes = kConvPackBytes / static_cast<int64_t>(sizeof(T));
+    const int64_t pixels = products.rows * products.columns;
+    products.dy = packed, products.dy_pixel = (products.outputs + lanes - 1) / lanes * lanes;
+    for (int64_t image = 0; image < products.images; ++image)
+      problem_.vector_kernels->of<S>().transpose(
+          {products.outputs, pixels, dy + image * s.out_channels * s.outputPixels(), s.outputPixels(),
+           packed + image * pixels * products.dy_pixel, products.dy_pixel});
+  }
+
+  /// dy in the type of the arithmetic: where it lies, or widened.
+  void placeRows(const S* dy, T* widened, Products& products) const {
+    const ConvShape& s = problem_.shape;
+    const int64_t image_stride = s.out_channels * s.outputPixels(), pixels = products.rows * products.columns;
+    if constexpr (!kIsWidened<S>) {
+      products.dy = dy, products.dy_image = image_stride, products.dy_output = s.outputPixels();
+    } else {
+      products.dy = widened, products.dy_image = products.outputs * pixels, products.dy_output = pixels;
+      for (int64_t image = 0; image < products.images; ++image)
+        problem_.vector_kernels->of<S>().widen({products.outputs, pixels, dy + image * image_stride,
+                                                s.outputPixels(), widened + image * products.dy_image,
+                                                pixels});
+    }
+  }
+
+  const ConvProblem& problem_;
+  const ConvOperands& operands_;
+  int64_t group_, part_;
+};
+
+template <typename S>
+void computeDirectFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
+  DirectFilterTile<S>(problem, operands, tile).compute();
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ void cutForDirect(ConvProblem& problem) {
   problem.parts = cut.parts;
   problem.sums_in_workspace = cut.parts > 1 || problem.isWidened();
   const double images = static_cast<double>(s.batch * cut.strips) / static_cast<double>(cut.parts);
-  problem.phases.push_back({(by_outputs ? outputFilterTile : directFilterTile)(problem.storage),
-                            cut.parts * s.groups, convTileNs(images * flops, images * packed, s.type)});
+  problem.phases.push_back({directFilterTile(problem.storage), cut.parts * s.groups,
+                            convTileNs(images * flops, images * packed, s.type)});
 }
 
 }  // namespace gpuc

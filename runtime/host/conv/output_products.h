@@ -11,14 +11,14 @@ namespace {
 
 /// kRuns x kTaps rows of kVectors vectors of sums; `run` is the first, `lane` the first output.
 template <int kVectors, int kTaps, int kRuns, typename T>
-__attribute__((noinline)) void outputBlock(const OutputProducts<T>& p, int64_t lane, int64_t run) {
+__attribute__((noinline)) void outputBlock(const FilterProducts<T>& p, int64_t lane, int64_t run) {
   Vector<T> sums[kRuns][kTaps][kVectors] = {};
   const T* dy = p.dy + lane;
   for (int64_t image = 0; image < p.images; ++image)
     for (int64_t row = 0; row < p.rows; ++row) {
       const T* from[kRuns];
       for (int r = 0; r < kRuns; ++r)
-        from[r] = p.image + image * p.image_image + row * p.image_row + p.run_places[run + r];
+        from[r] = p.image + image * p.image_image + row * p.image_row + p.places[run + r];
       for (int64_t column = 0; column < p.columns; ++column, dy += p.dy_pixel) {
         Vector<T> left[kVectors];
         for (int v = 0; v < kVectors; ++v) left[v] = load(dy + v * kLanes<T>);
@@ -50,19 +50,19 @@ inline void withRuns(int64_t runs, Run run) {
 }
 
 template <int kVectors, int kTaps, typename T>
-void outputBlocks(const OutputProducts<T>& p, int64_t lane) {
+void outputBlocks(const FilterProducts<T>& p, int64_t lane) {
   constexpr int kMost = (kMostSums + 1) / (kTaps * kVectors) > 0 ? (kMostSums + 1) / (kTaps * kVectors) : 1;
   constexpr int kRuns = kMost < 5 ? kMost : 5;
-  const int64_t blocks = (p.runs + kRuns - 1) / kRuns;
+  const int64_t all = p.taps / kTaps, blocks = (all + kRuns - 1) / kRuns;
   for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t run = evenBegin(p.runs, blocks, b);
-    withRuns<kRuns>(evenBegin(p.runs, blocks, b + 1) - run,
+    const int64_t run = evenBegin(all, blocks, b);
+    withRuns<kRuns>(evenBegin(all, blocks, b + 1) - run,
                     [&](auto runs) { outputBlock<kVectors, kTaps, runs, T>(p, lane, run); });
   }
 }
 
 template <int kVectors, typename T>
-void outputVectors(const OutputProducts<T>& p, int64_t lane) {
+void outputVectors(const FilterProducts<T>& p, int64_t lane) {
   if (p.run_taps == 3)
     outputBlocks<kVectors, 3>(p, lane);
   else if (p.run_taps == 5)
@@ -72,7 +72,7 @@ void outputVectors(const OutputProducts<T>& p, int64_t lane) {
 }
 
 template <typename T>
-void outputProducts(const OutputProducts<T>& p) {
+void outputProducts(const FilterProducts<T>& p) {
   constexpr int kVectors = kVectorBytes == 64 ? 2 : 1;  // 12 sums of 16 registers leave no room for two
   for (int64_t lane = 0; lane < p.outputs; lane += kVectors * kLanes<T>)
     if (p.outputs - lane > kLanes<T>)

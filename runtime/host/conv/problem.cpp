@@ -1,8 +1,6 @@
-#include "runtime/host/conv/problem.h"
-
 #include <algorithm>
-#include <cinttypes>
-#include <cmath>
+
+#include "runtime/host/conv.h"
 
 namespace gpuc {
 namespace {
@@ -145,8 +143,7 @@ bool isPossible(const ConvAxis& axis) {
   return room >= 0 && room / axis.stride + 1 == axis.output;
 }
 
-}  // namespace
-
+/// An error that names what is wrong with the shape, or success.
 Status checkConvShape(const ConvShape& s) {
   if (!isFloat(s.type)) return errorf("conv: of %s, but only floats are convolved", nameOf(s.type));
   constexpr int64_t kMost = INT32_MAX;
@@ -169,11 +166,15 @@ Status checkConvShape(const ConvShape& s) {
   return okStatus();
 }
 
+}  // namespace
+
 double convTileNs(double flops, double packed, DataType type) {
   return flops * static_cast<double>(sizeOf(type)) / 480 + 0.3 * packed + 20;
 }
 
-Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
+Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_bytes) {
+  GPUC_RETURN_IF_ERROR(checkConvShape(shape));
+  GPUC_RETURN_IF_ERROR(checkWorkspace("conv", workspace_bytes, convWorkspaceBytes(shape)));
   ConvProblem problem;
   problem.shape = shape;
   problem.storage = shape.type;
@@ -208,7 +209,7 @@ Result<ConvProblem> makeConvProblem(const ConvShape& shape) {
   if (!direct) {
     GPUC_ASSIGN_OR_RETURN(problem.micro_kernels, makeBlockKernels(problem));
   }
-  return problem;
+  return ConvKernel(std::move(problem));
 }
 
 }  // namespace gpuc

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/base/status.h"
 #include "runtime/host/conv/patch_kernels.h"
 #include "runtime/host/matmul/micro_kernel.h"
 #include "runtime/host/matmul/vector_kernels.h"
+#include "runtime/host/tiled_kernel.h"
 #include "runtime/workspace/conv_workspace.h"
 
 namespace gpuc {
@@ -45,14 +45,8 @@ struct GemmBlocks {
 
 struct ConvProblem;
 
-/// Computes one tile of a phase.
-using ConvTile = void (*)(const ConvProblem& problem, const ConvOperands& operands, int64_t tile);
-
-struct ConvPhase {
-  ConvTile compute;
-  int64_t tiles;
-  double tile_ns;
-};
+using ConvPhase = TilePhase<ConvProblem, ConvOperands>;
+using ConvTile = ConvPhase::Compute;
 
 /// What the direct method needs beyond the shape.
 struct DirectProblem {
@@ -97,13 +91,7 @@ struct ConvProblem {
   }
 };
 
-/// An error that names what is wrong with the shape, or success.
-Status checkConvShape(const ConvShape& shape);
-
-/// Cuts a shape that checkConvShape accepts, and generates its machine code.
-Result<ConvProblem> makeConvProblem(const ConvShape& shape);
-
-/// Cuts a shape for the direct method; called by makeConvProblem.
+/// Cuts a shape for the direct method.
 void cutForDirect(ConvProblem& problem);
 /// The same for by_images.
 void cutForImages(ConvProblem& problem);
@@ -118,7 +106,6 @@ ConvTile filterGradientTile(DataType storage);
 /// The direct method's: of forward and the input's gradient, and of the filter's.
 ConvTile directTile(DataType storage);
 ConvTile directFilterTile(DataType storage);
-ConvTile outputFilterTile(DataType storage);
 ConvTile imagesTile(DataType storage);
 /// Adds up the parts of a range of elements of the filter's gradient.
 ConvTile sumFilterGradientTile(DataType storage);

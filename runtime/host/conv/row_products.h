@@ -17,7 +17,7 @@ template <int kOutputs, int kTaps, typename T>
 __attribute__((noinline)) void filterBlock(const FilterProducts<T>& p, int64_t output, int64_t tap) {
   Vector<T> sums[kOutputs][kTaps] = {};
   const T* places[kTaps];
-  for (int t = 0; t < kTaps; ++t) places[t] = p.image + p.tap_places[tap + t];
+  for (int t = 0; t < kTaps; ++t) places[t] = p.image + p.places[tap + t];
   const int64_t whole = (p.columns - 1) / kLanes<T> * kLanes<T>, rest = p.columns - whole;
   auto step = [&](auto loadAt, const T* dy, int64_t at) __attribute__((always_inline)) {
     Vector<T> left[kOutputs];

@@ -4,6 +4,8 @@
 #include <cinttypes>
 #include <utility>
 
+#include "runtime/host/tiled_kernel.h"
+
 namespace gpuc {
 namespace {
 
@@ -267,10 +269,7 @@ Result<MicroKernelSet> makeMicroKernels(const MatmulPlan& plan) {
 
 Result<MatmulKernel> MatmulKernel::create(const MatmulShape& shape, int64_t workspace_bytes) {
   GPUC_RETURN_IF_ERROR(checkMatmulShape(shape));
-  if (const int64_t needed = matmulWorkspaceBytes(shape); workspace_bytes < needed)
-    return errorf("matmul: the plan gives %" PRId64 " bytes of workspace, %" PRId64
-                  " are needed; compile the plan again with this version of gpuc",
-                  workspace_bytes, needed);
+  GPUC_RETURN_IF_ERROR(checkWorkspace("matmul", workspace_bytes, matmulWorkspaceBytes(shape)));
   return createFromPlan(planMatmul(shape));
 }
 
