@@ -169,13 +169,13 @@ std::vector<Method> methodsFor(const MatmulShape& shape) {
   const MatmulPlan folded = foldMatmul(shape);
   const bool transpose_a = folded.problem.transpose_a, transpose_b = folded.problem.transpose_b;
   std::vector<Method> methods = {{"chosen", planMatmul(shape)}};
-  if (transpose_b && !transpose_a) planDot(methods.emplace_back(Method{"dot", folded}).plan);
-  if (canTranspose(folded)) planTransposed(methods.emplace_back(Method{"transposed", folded}).plan);
-  if (!transpose_b) planFewRows(methods.emplace_back(Method{"few rows", folded}).plan);
-  if (!transpose_b) planTiled(methods.emplace_back(Method{"unpacked", folded}).plan, false, false);
-  planTiled(methods.emplace_back(Method{"pack b", folded}).plan, false, true);
-  if (transpose_a && !transpose_b) planDownward(methods.emplace_back(Method{"downward", folded}).plan);
-  if (transpose_a) planTiled(methods.emplace_back(Method{"pack a, b", folded}).plan, true, true);
+  if (transpose_b && !transpose_a) methods.push_back({"dot", planDot(folded)});
+  if (canTranspose(folded)) methods.push_back({"transposed", planTransposed(folded)});
+  if (!transpose_b) methods.push_back({"few rows", planFewRows(folded)});
+  if (!transpose_b) methods.push_back({"unpacked", planTiled(folded, false, false)});
+  methods.push_back({"pack b", planTiled(folded, false, true)});
+  if (transpose_a && !transpose_b) methods.push_back({"downward", planDownward(folded)});
+  if (transpose_a) methods.push_back({"pack a, b", planTiled(folded, true, true)});
   return methods;
 }
 

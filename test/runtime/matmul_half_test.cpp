@@ -217,16 +217,14 @@ TEST(MatmulHalf, RowsThatAreAddedInOrderHaveTheSameBitsInAProductOfFewer) {
 /// The kernels of a shape by each of the methods that it allows, in one order.
 std::vector<MatmulKernel> everyMethod(MatmulShape shape, DataType type) {
   shape.type = type;
-  std::vector<MatmulPlan> plans(3, foldMatmul(shape));
-  planTiled(plans[0], false, shape.transpose_b);
-  planTiled(plans[1], shape.transpose_a, true);
-  if (shape.transpose_a && !shape.transpose_b) planDownward(plans.emplace_back(foldMatmul(shape)));
+  const MatmulPlan folded = foldMatmul(shape);
+  std::vector<MatmulPlan> plans = {planTiled(folded, false, shape.transpose_b),
+                                   planTiled(folded, shape.transpose_a, true)};
   if (!shape.transpose_b)
-    planFewRows(plans[2]);
+    plans.push_back(planFewRows(folded));
   else if (!shape.transpose_a)
-    planDot(plans[2]);
-  else
-    plans.pop_back();
+    plans.push_back(planDot(folded));
+  if (shape.transpose_a && !shape.transpose_b) plans.push_back(planDownward(folded));
   std::vector<MatmulKernel> kernels;
   for (const MatmulPlan& plan : plans) {
     Result<MatmulKernel> kernel = MatmulKernel::createFromPlan(plan);
@@ -291,9 +289,7 @@ TEST(MatmulHalf, RunAllocatesNothing) {
 TEST(MatmulHalf, TilesThatDoNotFitAreRefused) {
   MatmulShape shape = makeShape(1000, 1000, 10, 0);
   shape.type = DataType::f16;
-  MatmulPlan plan = foldMatmul(shape);
-  planFewRows(plan);
-  EXPECT_EQ(MatmulKernel::createFromPlan(plan).message(),
+  EXPECT_EQ(MatmulKernel::createFromPlan(planFewRows(foldMatmul(shape))).message(),
             "matmul: a tile of 1000x512 sums is larger than 262144 bytes");
 }
 

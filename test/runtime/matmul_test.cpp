@@ -363,17 +363,14 @@ TEST(Matmul, MethodsAgree) {
     SCOPED_TRACE(describe(shape));
     GuardedMatmul<float> problem(shape, 3);
     const MatmulPlan folded = foldMatmul(shape);
-    std::vector<MatmulPlan> plans(4, folded);
-    planTiled(plans[0], false, shape.transpose_b);
-    planTiled(plans[1], false, true);
-    planTiled(plans[2], shape.transpose_a, true);
-    if (shape.transpose_a && !shape.transpose_b) planDownward(plans.emplace_back(folded));
+    std::vector<MatmulPlan> plans = {planTiled(folded, false, shape.transpose_b),
+                                     planTiled(folded, false, true),
+                                     planTiled(folded, shape.transpose_a, true)};
     if (shape.transpose_b && !shape.transpose_a)
-      planDot(plans[3]);
+      plans.push_back(planDot(folded));
     else if (!shape.transpose_b)
-      planFewRows(plans[3]);
-    else
-      plans.pop_back();
+      plans.push_back(planFewRows(folded));
+    if (shape.transpose_a && !shape.transpose_b) plans.push_back(planDownward(folded));
     for (const MatmulPlan& plan : plans) {
       problem.poisonResult();
       Result<MatmulKernel> kernel = MatmulKernel::createFromPlan(plan);

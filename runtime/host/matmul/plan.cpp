@@ -27,14 +27,14 @@ int64_t rowBytesOfB(const MatmulPlan& plan) { return plan.ldb * sizeOf(plan.prob
 
 /// Estimates a tile's time: bound by arithmetic (160 GFLOP/s in f32, 80 in f64) or by reading b
 /// from the second-level cache, whichever is slower; 20 ns at least for the call.
-void setTileNs(MatmulPlan& plan) {
+double tileNs(const MatmulPlan& plan) {
   constexpr double kReadBytesPerNs = 100;
   const MatmulShape& p = plan.problem;
   const double element_bytes = static_cast<double>(sizeOf(p.type));
   const double columns = static_cast<double>(std::min(plan.tile_n, p.n)) * static_cast<double>(p.k);
   const double arithmetic_ns =
       columns * static_cast<double>(std::min(plan.tile_m, p.m)) * element_bytes / 320;
-  plan.tile_ns = std::max({arithmetic_ns, columns * element_bytes / kReadBytesPerNs, 20.0});
+  return std::max({arithmetic_ns, columns * element_bytes / kReadBytesPerNs, 20.0});
 }
 
 /// LIBXSMM adds up at most this many products at once, if there are no more; else four by four (in its
@@ -48,17 +48,21 @@ bool addsOneByOne(int64_t columns, int64_t lanes) {
   return left == 0 || left > lanes;
 }
 
-/// For 16-bit operands: packs both, cut along k so that they fit, which must not change the sums. A tile
-/// takes up to `most_panels`, as what is packed of a serves them all.
-void widen(MatmulPlan& plan, int64_t piece_k, int64_t most_panels) {
-  if (!plan.isWidened()) return;
+/// A plan whose tiles and blocks are chosen. For 16-bit operands it packs both, cut along k so that they fit,
+/// which must not change the sums. A tile then takes up to `most_panels`, as what is packed of a serves them
+/// all.
+MatmulPlan finished(MatmulPlan plan, int64_t piece_k, int64_t most_panels) {
   const MatmulShape& p = plan.problem;
-  plan.piece_k = piece_k;
-  plan.pack_a = plan.pack_b = true;
-  const int64_t others = p.batch * plan.rowTiles(), all_panels = ceilDivide(p.n, plan.panel_n);
-  int64_t panels = std::min(most_panels, all_panels);
-  while (panels > 1 && others * ceilDivide(all_panels, panels) < 16) --panels;
-  plan.tile_n = std::max(plan.tile_n, plan.panel_n * panels);
+  if (plan.isWidened()) {
+    plan.piece_k = piece_k;
+    plan.pack_a = plan.pack_b = true;
+    const int64_t others = p.batch * plan.rowTiles(), all_panels = ceilDivide(p.n, plan.panel_n);
+    int64_t panels = std::min(most_panels, all_panels);
+    while (panels > 1 && others * ceilDivide(all_panels, panels) < 16) --panels;
+    plan.tile_n = std::max(plan.tile_n, plan.panel_n * panels);
+  }
+  plan.tile_ns = tileNs(plan);
+  return plan;
 }
 
 /// Whether to multiply rows by rows instead of transposing b, which costs as much as 8 to 20 rows of a times
@@ -189,26 +193,24 @@ MatmulPlan foldMatmul(const MatmulShape& shape) {
   return plan;
 }
 
-void planDot(MatmulPlan& plan) {
+MatmulPlan planDot(MatmulPlan plan) {
   const MatmulShape& p = plan.problem;
   plan.method = MatmulMethod::dot;
   plan.tile_m = evenPart(p.m, 32, 4);
   plan.tile_n = evenPart(p.n, 16, 8);
-  setTileNs(plan);
+  plan.tile_ns = tileNs(plan);
+  return plan;
 }
 
-void planFewRows(MatmulPlan& plan) {
+MatmulPlan planFewRows(MatmulPlan plan) {
   const MatmulShape& p = plan.problem;
-  plan.method = MatmulMethod::tiled;
-  plan.pack_a = plan.pack_b = false;
   plan.strip_m = plan.tile_m = p.m;
   const bool narrow = prefersNarrowPanels(p);
   plan.tile_n = evenPart(p.n, 2048 / sizeOf(p.type), narrow ? kNarrowPanel : 16);
   plan.panel_n = narrow ? kNarrowPanel : plan.tile_n;
   // Rows of b in pages of their own: few at a time, so that the prefetcher can follow them.
   plan.block_k = rowBytesOfB(plan) >= kFarApartBytes ? std::min<int64_t>(16, p.k) : p.k;
-  widen(plan, 32, 1);
-  setTileNs(plan);
+  return finished(plan, 32, 1);
 }
 
 bool canTranspose(const MatmulPlan& plan) {
@@ -216,26 +218,22 @@ bool canTranspose(const MatmulPlan& plan) {
   return p.transpose_b && !p.transpose_a && p.n * sizeOf(plan.storage) % kMatmulPackBytes == 0;
 }
 
-void planTransposed(MatmulPlan& plan) {
+MatmulPlan planTransposed(MatmulPlan plan) {
   MatmulShape& p = plan.problem;
-  plan.method = MatmulMethod::tiled;
   plan.swapped = plan.transposed = true;
   std::swap(p.m, p.n);
   std::swap(p.batch_stride_a, p.batch_stride_b);
-  plan.pack_a = false;
   plan.pack_b = true;
   plan.panel_n = plan.tile_n = evenPart(p.n, kMatmulTransposedSide, 16);
   plan.strip_m = plan.tile_m = evenPart(p.m, kMatmulTransposedSide, 16);
   const int64_t panel_row_bytes = plan.padded(plan.panel_n) * sizeOf(p.type);
   plan.block_k = evenPart(p.k, 32 * 1024 / panel_row_bytes / 16 * 16, 16);
-  widen(plan, 64, 1);
-  setTileNs(plan);
+  return finished(plan, 64, 1);
 }
 
-void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b) {
+MatmulPlan planTiled(MatmulPlan plan, bool pack_a, bool pack_b) {
   const MatmulShape& p = plan.problem;
   const int64_t element_bytes = sizeOf(p.type);
-  plan.method = MatmulMethod::tiled;
   plan.pack_a = pack_a;
   plan.pack_b = pack_b;
   // 64 columns are what the micro-kernels like best; 32 give a narrow c more tiles to share.
@@ -263,20 +261,16 @@ void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b) {
   if (pack_b) most_k = std::min(most_k, kMatmulPanelBytes / (panel_row_bytes * panels));
   if (pack_a) most_k = std::min(most_k, kMatmulStripBytes / (plan.strip_m * element_bytes));
   plan.block_k = evenPart(p.k, most_k / 16 * 16, 16);
-  widen(plan, 64, 4);
-  setTileNs(plan);
+  return finished(plan, 64, 4);
 }
 
-void planDownward(MatmulPlan& plan) {
+MatmulPlan planDownward(MatmulPlan plan) {
   const MatmulShape& p = plan.problem;
-  plan.method = MatmulMethod::tiled;
-  plan.pack_a = plan.pack_b = false;
   plan.strip_m = plan.tile_m = evenPart(p.m, kDownwardSide, 8);
   plan.panel_n = plan.tile_n = evenPart(p.n, kDownwardSide, 16);
   // What a strip and a panel touch, a cache line or four of each row, stays in the second-level cache.
   plan.block_k = evenPart(p.k, 128, 16);
-  widen(plan, 64, 4);
-  setTileNs(plan);
+  return finished(plan, 64, 4);
 }
 
 // The thresholds come from bench-matmul on one core of a Sapphire Rapids, f32; each names what it was weighed
@@ -284,23 +278,11 @@ void planDownward(MatmulPlan& plan) {
 MatmulPlan planMatmul(const MatmulShape& shape) {
   MatmulPlan plan = foldMatmul(shape);
   const MatmulShape& p = plan.problem;
-  if (canTranspose(plan) && prefersTransposed(p)) {
-    planTransposed(plan);
-    return plan;
-  }
-  if (p.transpose_b && !p.transpose_a && prefersDot(p)) {
-    planDot(plan);
-    return plan;
-  }
+  if (canTranspose(plan) && prefersTransposed(p)) return planTransposed(plan);
+  if (p.transpose_b && !p.transpose_a && prefersDot(p)) return planDot(plan);
   // b is read once or twice: what counts is to read it in long runs (8 x 3072 x 768: 540 us instead of 740).
-  if (!p.transpose_b && p.m <= 16) {
-    planFewRows(plan);
-    return plan;
-  }
-  if (prefersDownward(plan)) {
-    planDownward(plan);
-    return plan;
-  }
+  if (!p.transpose_b && p.m <= 16) return planFewRows(plan);
+  if (prefersDownward(plan)) return planDownward(plan);
   // Copying b pays at once where its rows collide in the first-level cache (64 x 3072 x 768: 2.2 ms instead
   // of 3.7), and after enough rows of a where they straddle cache lines or are many (1024 x 768 x 2304: 21 ms
   // instead of 23).
@@ -310,8 +292,7 @@ MatmulPlan planMatmul(const MatmulShape& shape) {
   const bool pack_b = p.transpose_b || (p.n > 64 && worth_copying);
   // The same for a transposed a, down which a micro-kernel walks (2304 x 768 x 1024: 22 ms instead of 32).
   const bool pack_a = p.transpose_a && p.k >= 512 && p.n >= 256 && plan.lda * sizeOf(p.type) >= 2048;
-  planTiled(plan, pack_a, pack_b);
-  return plan;
+  return planTiled(plan, pack_a, pack_b);
 }
 
 }  // namespace gpuc

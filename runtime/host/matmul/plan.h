@@ -102,7 +102,7 @@ MatmulPlan foldMatmul(const MatmulShape& shape);
 
 /// Fills in tiles and blocks of the tiled method for a folded problem of few rows, which packs nothing and
 /// reads b in long runs; b must not be transposed. (16-bit operands are packed all the same.)
-void planFewRows(MatmulPlan& plan);
+MatmulPlan planFewRows(MatmulPlan plan);
 
 /// Whether planTransposed() takes this folded problem: b is transposed, a is not, and rows of c are whole
 /// vectors.
@@ -110,17 +110,17 @@ bool canTranspose(const MatmulPlan& plan);
 
 /// Makes of a folded problem that of c^T = b · a^T, where a is transposed instead of b, and fills in tiles
 /// and blocks of the tiled method: for when a is the smaller one.
-void planTransposed(MatmulPlan& plan);
+MatmulPlan planTransposed(MatmulPlan plan);
 
 /// Fills in tiles and blocks of the tiled method for a folded problem, packing as told: a only if it is
 /// transposed, b always if it is.
-void planTiled(MatmulPlan& plan, bool pack_a, bool pack_b);
+MatmulPlan planTiled(MatmulPlan plan, bool pack_a, bool pack_b);
 
 /// Fills in tiles and blocks of the tiled method for a folded problem with a transposed a and b as it is:
 /// tiles of 64 x 64 and short blocks, nothing packed (but 16-bit operands).
-void planDownward(MatmulPlan& plan);
+MatmulPlan planDownward(MatmulPlan plan);
 
 /// Fills in tiles of the dot method for a folded problem; needs transpose_b and not transpose_a.
-void planDot(MatmulPlan& plan);
+MatmulPlan planDot(MatmulPlan plan);
 
 }  // namespace gpuc
