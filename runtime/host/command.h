@@ -50,9 +50,6 @@ struct HostCommand {
     int64_t tiles;
     double tile_ns;
   };
-  struct Library {
-    const LibraryKernel* kernel;
-  };
   struct Copy {
     uint64_t bytes;
     bool of_read_input;  // which is read in place, if it is aligned
@@ -61,9 +58,6 @@ struct HostCommand {
     uint64_t bytes;
     uint64_t pattern;        // the element, repeated to 8 bytes
     uint32_t element_bytes;  // 1, 2, 4 or 8
-  };
-  struct Record {
-    EventCounter* event;
   };
   struct Wait {
     EventCounter* event;
@@ -91,10 +85,10 @@ struct HostCommand {
   void** operands = nullptr;            // into the pointer table: as many as the kind takes
   union {
     Launch launch = {};
-    Library library;
+    const LibraryKernel* library;
     Copy copy;
     Fill fill;
-    Record record;
+    EventCounter* record;
     Wait wait;
     Repeat repeat;
     Fork fork;

@@ -29,7 +29,7 @@ void runLibrary(const HostCommand& command, ThreadPool& pool) {
     void* const* operands;
     int phase;
   };
-  Phase phase{*command.library.kernel, command.operands, 0};
+  Phase phase{*command.library, command.operands, 0};
   auto tiles = [](const void* context, int64_t begin, int64_t end) {
     const Phase& phase = *static_cast<const Phase*>(context);
     phase.kernel.run(phase.phase, phase.operands, begin, end);
@@ -75,8 +75,8 @@ void fill(const HostCommand& command) {
 }
 
 void record(const HostCommand& command) {
-  command.record.event->records.fetch_add(1, std::memory_order_release);
-  command.record.event->records.notify_all();
+  command.record->records.fetch_add(1, std::memory_order_release);
+  command.record->records.notify_all();
 }
 
 void wait(HostCommand& command, const SpinPolicy& policy) {

@@ -13,20 +13,41 @@
 namespace gpuc {
 namespace {
 
+bool isCutInOrder(const MatmulKernel& kernel, uint32_t operand) {
+  enum { a, b, c, mask = 5 };
+  const MatmulPlan& plan = kernel.plan();
+  const MatmulShape& p = plan.problem;
+  if (operand == mask) operand = c;  // as which it lies
+  if (plan.swapped && operand < c) operand = b - operand;
+  if (p.batch >= 2) return operand >= c || (operand == a ? p.batch_stride_a : p.batch_stride_b) != 0;
+  if (plan.rowTiles() >= 2) return (operand == c && !plan.transposed) || (operand == a && !p.transpose_a);
+  return (operand == c && p.m == 1) || (operand == b && p.transpose_b);
+}
+
+/// Images come in order, what all tiles read does not.
+bool isCutInOrder(const ConvKernel&, uint32_t operand) {
+  enum { image = 0, c = 2, mask = 5 };
+  return operand == image || operand == c || operand == mask;
+}
+
+/// Heads do.
+bool isCutInOrder(const AttentionKernel&, uint32_t) { return true; }
+
 /// One of the classes that prepare kernels, whose operands are a struct with the fields of `kUses`, in order.
 template <typename Kernel, typename Operands, const auto& kUses>
-class PreparedKernel : public LibraryKernel {
+class PreparedKernel final : public LibraryKernel {
  public:
   explicit PreparedKernel(Kernel kernel) : kernel_(std::move(kernel)) {}
 
-  int phaseCount() const final { return kernel_.phaseCount(); }
-  int64_t tiles(int phase) const final { return kernel_.tiles(phase); }
-  double tileNs(int phase) const final { return kernel_.tileNs(phase); }
-  void run(int phase, void* const* operands, int64_t begin, int64_t end) const final {
+  int phaseCount() const override { return kernel_.phaseCount(); }
+  int64_t tiles(int phase) const override { return kernel_.tiles(phase); }
+  double tileNs(int phase) const override { return kernel_.tileNs(phase); }
+  bool isCutInOrder(uint32_t operand) const override { return gpuc::isCutInOrder(kernel_, operand); }
+  void run(int phase, void* const* operands, int64_t begin, int64_t end) const override {
     kernel_.run(phase, gather(operands, std::make_index_sequence<kUses.size()>()), begin, end);
   }
 
- protected:
+ private:
   template <size_t... indices>
   static Operands gather(void* const* operands, std::index_sequence<indices...>) {
     return {operands[indices]...};
@@ -35,41 +56,13 @@ class PreparedKernel : public LibraryKernel {
   const Kernel kernel_;
 };
 
-class MatmulLibraryKernel final : public PreparedKernel<MatmulKernel, MatmulOperands, kMatmulOperands> {
- public:
-  using PreparedKernel::PreparedKernel;
+using Made = std::unique_ptr<LibraryKernel>;
 
-  bool isCutInOrder(uint32_t operand) const override {
-    enum { a, b, c, mask = 5 };
-    const MatmulPlan& plan = kernel_.plan();
-    const MatmulShape& p = plan.problem;
-    if (operand == mask) operand = c;  // as which it lies
-    if (plan.swapped && operand < c) operand = b - operand;
-    if (p.batch >= 2) return operand >= c || (operand == a ? p.batch_stride_a : p.batch_stride_b) != 0;
-    if (plan.rowTiles() >= 2) return (operand == c && !plan.transposed) || (operand == a && !p.transpose_a);
-    return (operand == c && p.m == 1) || (operand == b && p.transpose_b);
-  }
-};
-
-class ConvLibraryKernel final : public PreparedKernel<ConvKernel, ConvOperands, kConvOperands> {
- public:
-  using PreparedKernel::PreparedKernel;
-
-  /// Images come in order, what all tiles read does not.
-  bool isCutInOrder(uint32_t operand) const override {
-    enum { image = 0, c = 2, mask = 5 };
-    return operand == image || operand == c || operand == mask;
-  }
-};
-
-class AttentionLibraryKernel final
-    : public PreparedKernel<AttentionKernel, AttentionOperands, kAttentionOperands> {
- public:
-  using PreparedKernel::PreparedKernel;
-
-  /// Heads do.
-  bool isCutInOrder(uint32_t) const override { return true; }
-};
+template <typename Operands, const auto& kUses, typename Kernel>
+Result<Made> prepared(Result<Kernel> kernel) {
+  if (!kernel.ok()) return kernel.status();
+  return Made(std::make_unique<PreparedKernel<Kernel, Operands, kUses>>(*std::move(kernel)));
+}
 
 /// As gpuc.sum adds up its first dimension.
 class SumLibraryKernel final : public LibraryKernel {
@@ -219,26 +212,22 @@ MatmulShape shapeOf(const fb::Matmul& matmul) {
 }
 
 std::unique_ptr<LibraryKernel> asLibraryKernel(MatmulKernel kernel) {
-  return std::make_unique<MatmulLibraryKernel>(std::move(kernel));
+  return *prepared<MatmulOperands, kMatmulOperands>(Result(std::move(kernel)));
 }
 
 Result<std::unique_ptr<LibraryKernel>> makeLibraryKernel(const fb::Command& command, int64_t parts) {
-  using Made = std::unique_ptr<LibraryKernel>;
   if (const fb::Matmul* matmul = command.work_as_Matmul()) {
     MatmulShape shape = shapeOf(*matmul);
     shape.m /= parts;
-    GPUC_ASSIGN_OR_RETURN(MatmulKernel kernel, MatmulKernel::create(shape, bytesOf(matmul->workspace())));
-    return asLibraryKernel(std::move(kernel));
+    return prepared<MatmulOperands, kMatmulOperands>(
+        MatmulKernel::create(shape, bytesOf(matmul->workspace())));
   }
-  if (const fb::Conv* conv = command.work_as_Conv()) {
-    GPUC_ASSIGN_OR_RETURN(ConvKernel kernel, ConvKernel::create(shapeOf(*conv), bytesOf(conv->workspace())));
-    return Made(std::make_unique<ConvLibraryKernel>(std::move(kernel)));
-  }
-  if (const fb::Attention* attention = command.work_as_Attention()) {
-    GPUC_ASSIGN_OR_RETURN(AttentionKernel kernel,
-                          AttentionKernel::create(shapeOf(*attention), bytesOf(attention->workspace())));
-    return Made(std::make_unique<AttentionLibraryKernel>(std::move(kernel)));
-  }
+  if (const fb::Conv* conv = command.work_as_Conv())
+    return prepared<ConvOperands, kConvOperands>(
+        ConvKernel::create(shapeOf(*conv), bytesOf(conv->workspace())));
+  if (const fb::Attention* attention = command.work_as_Attention())
+    return prepared<AttentionOperands, kAttentionOperands>(
+        AttentionKernel::create(shapeOf(*attention), bytesOf(attention->workspace())));
   if (const fb::Sum* sum = command.work_as_Sum()) return Made(std::make_unique<SumLibraryKernel>(*sum));
   return Made();
 }

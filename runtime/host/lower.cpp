@@ -116,7 +116,7 @@ class Lowering {
         break;
       case fb::Work::Record:
         result.kind = HostCommand::Kind::record;
-        result.record = {.event = &out_.events[command.work_as_Record()->event()]};
+        result.record = &out_.events[command.work_as_Record()->event()];
         break;
       case fb::Work::Wait: {
         const fb::Wait& wait = *command.work_as_Wait();
@@ -149,7 +149,7 @@ class Lowering {
     GPUC_ASSIGN_OR_RETURN(std::unique_ptr<LibraryKernel> kernel, makeLibraryKernel(command, row_part_.count));
     for (const CommandOperand& operand : operandsOf(command)) addRows(operand);
     result.kind = HostCommand::Kind::library;
-    result.library = {.kernel = kernel.get()};
+    result.library = kernel.get();
     out_.library_kernels.push_back(std::move(kernel));
     return okStatus();
   }

@@ -45,7 +45,7 @@ Work workOf(const HostCommand& command, int threads) {
       work.add(command.launch.tiles, command.launch.tile_ns);
       break;
     case HostCommand::Kind::library: {
-      const LibraryKernel& kernel = *command.library.kernel;
+      const LibraryKernel& kernel = *command.library;
       for (int phase = 0; phase < kernel.phaseCount(); ++phase)
         work.add(kernel.tiles(phase), kernel.tileNs(phase));
       break;
@@ -71,7 +71,7 @@ enum class Cut : uint8_t {
 /// Whether the parts of an operand that the threads take lie one behind the other: images, heads and rows
 /// come in order, what all tiles read does not.
 bool isCutInOrder(const HostCommand& command, uint32_t operand) {
-  return command.kind != HostCommand::Kind::library || command.library.kernel->isCutInOrder(operand);
+  return command.kind != HostCommand::Kind::library || command.library->isCutInOrder(operand);
 }
 
 /// How a command of a parallel whose parts the threads take touches an operand.

@@ -310,7 +310,7 @@ TEST(ParallelRows, StandInFrontOfTheirCommands) {
 std::string rowsWrittenBy(const HostCommand& product, const HostCommand& whole) {
   auto* result = static_cast<std::byte*>(whole.operands[2]);
   std::memset(result, 0xff, 16 * kRowBytes);
-  const LibraryKernel& kernel = *product.library.kernel;
+  const LibraryKernel& kernel = *product.library;
   for (int phase = 0; phase < kernel.phaseCount(); ++phase)
     kernel.run(phase, product.operands, 0, kernel.tiles(phase));
   std::string rows;

@@ -115,8 +115,8 @@ class Step {
     EXPECT_TRUE(kernel.ok()) << kernel.message();
     HostCommand command{};
     command.kind = HostCommand::Kind::library;
-    command.library = {.kernel = products_.emplace_back(asLibraryKernel(*std::move(kernel))).get()};
-    shapes_[command.library.kernel] = shape;
+    command.library = products_.emplace_back(asLibraryKernel(*std::move(kernel))).get();
+    shapes_[command.library] = shape;
     return command;
   }
 
@@ -127,7 +127,7 @@ class Step {
       list.assign(commands_.begin() + static_cast<ptrdiff_t>(fork_) + 1, commands_.end());
       for (HostCommand& command : list) {
         if (command.kind != HostCommand::Kind::library) continue;
-        MatmulShape shape = shapes_[command.library.kernel];
+        MatmulShape shape = shapes_[command.library];
         shape.m /= static_cast<int64_t>(fork.lists->size());
         command = matmulOf(shape);
       }
