@@ -1,11 +1,49 @@
-// Which of cuDNN's engines computes a convolution.
+// How cuDNN computes a convolution: its graph, and which of the engines.
 #pragma once
 
 #include <optional>
+#include <vector>
 
-#include "runtime/cuda/conv_graph.h"
+#include "runtime/cuda/dnn.h"
+#include "runtime/plan/access.h"
 
 namespace gpuc::cuda {
+
+/// The GPU for which engines are chosen: that of the handle; or, without one, whatever the properties
+/// describe. The second needs no GPU: tests ask the real library what it would do on one.
+struct DnnTarget {
+  cudnnHandle_t handle = nullptr;
+  const DnnDescriptor* properties = nullptr;  // CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR
+};
+
+/// A convolution as cuDNN's graph API sees it: an operation graph of one operation, or of one for each thing
+/// that is done to its elements before they are stored.
+class ConvGraph {
+ public:
+  // By which a pack of addresses names the tensors.
+  static constexpr int64_t kInput = 1, kFilter = 2, kOutput = 3, kBias = 4;
+
+  /// `alignment`: of every address that the command will see, in bytes. Errors: what cuDNN refuses.
+  static Result<ConvGraph> create(const Dnn& dnn, const DnnTarget& target, const fb::Conv& conv,
+                                  uint32_t alignment);
+
+  const DnnDescriptor& get() const { return graph_; }
+
+ private:
+  explicit ConvGraph(const Dnn& dnn) : dnn_(&dnn) {}
+  Status describeTensors(const fb::Conv& conv, int64_t alignment);
+  Status describeWindows(const fb::Conv& conv);
+  Status describeBias(const fb::Conv& conv, int64_t alignment);
+  Status describeConvolution(const fb::Conv& conv);
+  Status describeEpilogue(const fb::Conv& conv);
+  Status describeGraph(const DnnTarget& target);
+
+  const Dnn* dnn_;
+  cudnnDataType_t type_ = CUDNN_DATA_FLOAT;
+  DnnDescriptor input_, filter_, output_, windows_, graph_;
+  DnnDescriptor sum_, bias_, biased_;  // where a bias follows; the first and the last are never stored
+  std::vector<DnnDescriptor> functions_, operations_;
+};
 
 /// What an engine must keep to.
 struct EngineRules {

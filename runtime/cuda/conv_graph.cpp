@@ -1,6 +1,6 @@
-#include "runtime/cuda/conv_graph.h"
-
 #include <array>
+
+#include "runtime/cuda/conv_engine.h"
 
 namespace gpuc::cuda {
 namespace {

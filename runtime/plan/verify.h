@@ -48,6 +48,10 @@ Status verifyParallel(const fb::Plan& plan, const fb::Parallel& parallel, std::s
 /// What attention says of itself. Its operands lie in their buffers.
 Status verifyAttention(const fb::Attention& attention);
 
+/// A convolution whose operands lie within their buffers: its numbers, that the operands have just the bytes
+/// that they say, and that the target computes it.
+Status verifyConv(const fb::Conv& conv, fb::TargetKind target);
+
 /// TF32 is how tensor cores multiply f32. `what` names the command.
 template <typename Product>
 Status verifyTf32(const Product& product, const char* what, fb::TargetKind target) {

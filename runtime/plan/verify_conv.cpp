@@ -1,9 +1,8 @@
 // Convolutions: numbers within bounds, windows that are what the shape says, operands of just these sizes.
-#include "runtime/plan/verify_conv.h"
-
 #include <cinttypes>
 
 #include "runtime/base/data_type.h"
+#include "runtime/plan/verify.h"
 
 namespace gpuc {
 namespace {

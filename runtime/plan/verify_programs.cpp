@@ -8,7 +8,6 @@
 #include "runtime/base/quote.h"
 #include "runtime/plan/operands.h"
 #include "runtime/plan/verify.h"
-#include "runtime/plan/verify_conv.h"
 
 namespace gpuc {
 namespace {

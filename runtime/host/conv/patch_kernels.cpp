@@ -2,12 +2,10 @@
 #include "runtime/host/conv/patch_kernels.h"
 
 #include "runtime/host/conv/correlate.h"
+#include "runtime/host/conv/filter_products.h"
 #include "runtime/host/conv/image_correlate.h"
-#include "runtime/host/conv/output_products.h"
 #include "runtime/host/conv/pack_images.h"
-#include "runtime/host/conv/pack_strip.h"
 #include "runtime/host/conv/patches.h"
-#include "runtime/host/conv/row_products.h"
 
 namespace gpuc {
 namespace {
