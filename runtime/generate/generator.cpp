@@ -8,7 +8,6 @@
 #include "runtime/base/integer_range.h"
 #include "runtime/base/warn.h"
 #include "runtime/generate/prompt.h"
-#include "runtime/state/safetensors.h"
 #include "runtime/weights/variable_store.h"
 
 namespace gpuc {
@@ -54,13 +53,6 @@ Status writeToken(int64_t token, bool as_text, bool first) {
   else
     std::printf(first ? "%lld" : " %lld", static_cast<long long>(token));
   return flushStdout();
-}
-
-Status loadWeights(Session& session, std::span<const std::string> paths) {
-  GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(paths));
-  GPUC_ASSIGN_OR_RETURN(std::vector<std::string> warnings, VariableStore(session).start(NamedTensors(files)));
-  for (const std::string& warning : warnings) warn(warning);
-  return okStatus();
 }
 
 }  // namespace
@@ -164,7 +156,7 @@ Status generate(const GenerateOptions& options) {
   GPUC_ASSIGN_OR_RETURN(std::vector<int64_t> prompt,
                         as_text ? tokensOfText(options.prompt, generator.vocabulary())
                                 : tokensOfNumbers(options.prompt_tokens, generator.vocabulary()));
-  GPUC_RETURN_IF_ERROR(loadWeights(session, options.variables));
+  GPUC_RETURN_IF_ERROR(VariableStore(session).startFrom(options.variables));
 
   for (size_t i = 0; i < prompt.size(); ++i) {
     generator.append(prompt[i]);

@@ -34,12 +34,8 @@ Result<Session> openSession(const Plan& plan, const RunOptions& options) {
 /// Values for all variables, from files or from `init`. A seed that was asked for wins over the files'.
 Status prepareVariables(Session& session, const RunOptions& options) {
   if (options.variables.empty()) return options.entry == "init" ? okStatus() : session.initialize();
-  GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(options.variables));
-  GPUC_ASSIGN_OR_RETURN(
-      std::vector<std::string> warnings,
-      VariableStore(session).start(NamedTensors(files), options.seed ? SeedFrom::session : SeedFrom::file));
-  for (const std::string& warning : warnings) warn(warning);
-  return okStatus();
+  return VariableStore(session).startFrom(options.variables,
+                                          options.seed ? SeedFrom::session : SeedFrom::file);
 }
 
 /// Names are the plan's: none of them leads out of the folder.

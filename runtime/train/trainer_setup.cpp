@@ -131,11 +131,7 @@ Status Trainer::setVariables(const std::optional<Checkpoint>& checkpoint) {
       warn("--variables is not read: training goes on from " + checkpoint->file.name());
     return variables_.restore(checkpoint->file);
   }
-  if (options_.variables.empty()) return session_.initialize();
-  GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(options_.variables));
-  GPUC_ASSIGN_OR_RETURN(std::vector<std::string> warnings, variables_.start(NamedTensors(files)));
-  for (const std::string& warning : warnings) warn(warning);
-  return okStatus();
+  return options_.variables.empty() ? session_.initialize() : variables_.startFrom(options_.variables);
 }
 
 Status Trainer::startFeed() {

@@ -1,5 +1,6 @@
 #include "runtime/weights/variable_store.h"
 
+#include "runtime/base/warn.h"
 #include "runtime/state/binding.h"
 
 namespace gpuc {
@@ -69,6 +70,13 @@ Result<std::vector<std::string>> VariableStore::start(const NamedTensors& files,
           session_->writeVariable(mean->spec.name, std::as_bytes(std::span(entries[i]->data))));
   }
   return selection.warnings();
+}
+
+Status VariableStore::startFrom(std::span<const std::string> paths, SeedFrom seed) {
+  GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(paths));
+  GPUC_ASSIGN_OR_RETURN(std::vector<std::string> warnings, start(NamedTensors(files), seed));
+  for (const std::string& warning : warnings) warn(warning);
+  return okStatus();
 }
 
 }  // namespace gpuc

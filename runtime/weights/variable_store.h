@@ -43,6 +43,9 @@ class VariableStore {
   /// shape or type, or unknown.
   Result<std::vector<std::string>> start(const NamedTensors& files, SeedFrom seed = SeedFrom::session);
 
+  /// The same from the files at `paths`; the warnings go to stderr.
+  Status startFrom(std::span<const std::string> paths, SeedFrom seed = SeedFrom::session);
+
  private:
   Session* session_;
   std::vector<std::vector<std::byte>> values_;
