@@ -68,25 +68,6 @@ AttentionOperands operandsOf(const AttentionShape& s, const RandomBuffers& buffe
           .workspace = buffers[7]};
 }
 
-void runWhole(const AttentionKernel& kernel, const AttentionOperands& operands) {
-  for (int phase = 0; phase < kernel.phaseCount(); ++phase)
-    kernel.run(phase, operands, 0, kernel.tiles(phase));
-}
-
-/// Microseconds of one run: the least of nine rounds of 1 ms or more.
-double timeUs(const AttentionKernel& kernel, const AttentionOperands& operands) {
-  runWhole(kernel, operands);
-  double least = 1e30;
-  for (int round = 0; round < 9; ++round) {
-    int runs = 0;
-    const double begin = processorUs();
-    double elapsed = 0;
-    for (; elapsed < 1000; ++runs, elapsed = processorUs() - begin) runWhole(kernel, operands);
-    least = std::min(least, elapsed / runs);
-  }
-  return least;
-}
-
 void bench(const Case& c, DataType type) {
   AttentionShape shape = shapeOf(c, type);
   // A causal block above the diagonal is never computed: half of the scores count.
@@ -100,7 +81,7 @@ void bench(const Case& c, DataType type) {
     shape.kind = kind;
     Result<AttentionKernel> kernel = AttentionKernel::create(shape, attentionWorkspaceBytes(shape));
     if (!kernel.ok()) return static_cast<void>(std::printf("%s\n", kernel.message().c_str()));
-    const double us = timeUs(*kernel, operands);
+    const double us = leastUs(*kernel, operands);
     const double flops = product_flops * (kind == AttentionKind::forward ? 2 : 5);
     std::printf("  %9.1f us %6.1f GFLOP/s", us, flops / us / 1e3);
   }

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include "bench/operands.h"
 #include "runtime/host/conv.h"
@@ -43,20 +42,6 @@ ConvShape shapeOf(const Layer& layer, int64_t batch, DataType type) {
                                 .high = layer.padding,
                                 .dilation = 1};
   return shape;
-}
-
-/// Microseconds of one run: the least of nine rounds.
-double timeOf(const ConvKernel& kernel, const ConvOperands& operands, double flops) {
-  const int repeats = std::clamp(static_cast<int>(2e7 / flops), 1, 2000);
-  std::vector<double> times;
-  for (int round = 0; round < 10; ++round) {
-    const double start = processorUs();
-    for (int r = 0; r < repeats; ++r)
-      for (int phase = 0; phase < kernel.phaseCount(); ++phase)
-        kernel.run(phase, operands, 0, kernel.tiles(phase));
-    if (round > 0) times.push_back((processorUs() - start) / repeats);  // round 0 warms up
-  }
-  return *std::min_element(times.begin(), times.end());
 }
 
 int64_t mostBytes(const ConvShape& s) {
@@ -99,7 +84,7 @@ int main(int argc, char** argv) {
           std::fprintf(stderr, "error: %s\n", kernel.message().c_str());
           return 1;
         }
-        const double us = timeOf(*kernel, operands, flops);
+        const double us = leastUs(*kernel, operands);
         std::printf(" %9.1f us %5.1f G", us, flops / us / 1e3);
       }
       std::printf("\n");

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "runtime/base/tool_main.h"
 #include "runtime/gpuc.h"
 #include "test/runtime/plan_builder.h"
 
@@ -76,9 +77,4 @@ Status run() {
 
 }  // namespace
 
-int main() {
-  Status status = run();
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  return 1;
-}
+int main() { return exitStatus(run()); }

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 
+#include "runtime/base/tool_main.h"
 #include "runtime/tooling/program_inputs.h"
 #include "runtime/weights/variable_store.h"
 
@@ -136,7 +137,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "error: usage: bench-step PLAN VARIABLES.safetensors THREADS NAME=FILE.npy…\n");
     return 2;
   }
-  Status status = serve(argc, argv);
-  if (!status.ok()) std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  return status.ok() ? 0 : 1;
+  return exitStatus(serve(argc, argv));
 }

@@ -1,6 +1,7 @@
 // What the benchmarks of kernels have in common: a clock, and operands as a plan's buffers are.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
@@ -17,6 +18,24 @@ inline double processorUs() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
+
+/// Microseconds of one run of a kernel in this thread: the least of nine rounds of 1 ms or more.
+template <typename Kernel, typename Operands>
+double leastUs(const Kernel& kernel, const Operands& operands) {
+  auto run = [&] {
+    for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+      kernel.run(phase, operands, 0, kernel.tiles(phase));
+  };
+  run();
+  double least = 1e30;
+  for (int round = 0; round < 9; ++round) {
+    int runs = 0;
+    double elapsed = 0;
+    for (const double begin = processorUs(); elapsed < 1000; ++runs, elapsed = processorUs() - begin) run();
+    least = std::min(least, elapsed / runs);
+  }
+  return least;
 }
 
 /// Buffers one behind the other, each aligned to 64 bytes and full of random numbers in [-1, 1].
