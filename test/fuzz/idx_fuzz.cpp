@@ -2,8 +2,8 @@
 #include <cstdint>
 
 #include "runtime/base/tensor_spec.h"
-#include "runtime/data/gzip.h"
 #include "runtime/data/formats.h"
+#include "runtime/data/gzip.h"
 #include "test/fuzz/fuzz_check.h"
 
 namespace {

@@ -10,8 +10,8 @@
 
 #include "runtime/data/binding.h"
 #include "runtime/data/data_spec.h"
-#include "runtime/data/gzip.h"
 #include "runtime/data/formats.h"
+#include "runtime/data/gzip.h"
 #include "runtime/state/npy.h"
 #include "test/runtime/temporary_folder.h"
 

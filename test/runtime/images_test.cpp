@@ -1,6 +1,4 @@
 // Folders of pictures: order, labels, colours, and what is refused.
-#include "runtime/data/formats.h"
-
 #include <gtest/gtest.h>
 #include <png.h>
 #include <turbojpeg.h>
@@ -9,6 +7,7 @@
 
 #include "runtime/data/data_spec.h"
 #include "runtime/data/decode_image.h"
+#include "runtime/data/formats.h"
 #include "runtime/data/scratch_file.h"
 #include "test/runtime/temporary_folder.h"
 

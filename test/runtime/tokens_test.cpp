@@ -1,9 +1,8 @@
 // Text and token files: which samples they make, and what they refuse.
-#include "runtime/data/formats.h"
-
 #include <gtest/gtest.h>
 
 #include "runtime/data/data_spec.h"
+#include "runtime/data/formats.h"
 #include "test/runtime/temporary_folder.h"
 
 namespace gpuc {
