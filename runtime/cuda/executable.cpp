@@ -259,14 +259,11 @@ class CudaExecutable : public Executable {
 }  // namespace
 
 Result<std::shared_ptr<Context>> Context::create(const Driver& driver, CUdevice device) {
-  std::shared_ptr<Context> context(new Context(driver, device));
+  std::shared_ptr<Context> context(new Context(driver));
   GPUC_RETURN_IF_ERROR(
       driver.check(driver.cuDevicePrimaryCtxRetain(&context->context_, device), "cuDevicePrimaryCtxRetain"));
+  context->retained_ = {device, driver.cuDevicePrimaryCtxRelease};
   return context;
-}
-
-Context::~Context() {
-  if (context_) driver_.cuDevicePrimaryCtxRelease(device_);
 }
 
 Result<std::unique_ptr<Executable>> createExecutable(std::shared_ptr<Context> context,

@@ -1,8 +1,8 @@
-#include "runtime/cuda/module.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
+
+#include "runtime/cuda/executable.h"
 
 namespace gpuc::cuda {
 

@@ -1,6 +1,7 @@
 #include "runtime/tooling/run_plan.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cinttypes>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "runtime/base/output_files.h"
 #include "runtime/base/warn.h"
 #include "runtime/report/chrome_trace.h"
+#include "runtime/report/nonfinite.h"
 #include "runtime/state/npy.h"
 #include "runtime/tooling/program_inputs.h"
 #include "runtime/weights/variable_store.h"
@@ -17,6 +19,15 @@ namespace gpuc {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// How long steps took, and what they allocated.
+struct StepStatistics {
+  int64_t steps = 0;
+  double median_us = 0;
+  double min_us = 0;
+  double max_us = 0;
+  int64_t allocations_per_step = 0;  // by all threads, of the step that made the most
+};
 
 /// Of each stream; 64 bytes each are set aside when the session is made.
 constexpr size_t kProfiledCommands = size_t{1} << 18;
@@ -36,6 +47,46 @@ Status prepareVariables(Session& session, const RunOptions& options) {
   if (options.variables.empty()) return options.entry == "init" ? okStatus() : session.initialize();
   return VariableStore(session).startFrom(options.variables,
                                           options.seed ? SeedFrom::session : SeedFrom::file);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+Status runAndWait(Session& session, ProgramId id, std::span<const HostTensorView> inputs) {
+  GPUC_RETURN_IF_ERROR(session.run(id, inputs));
+  return session.wait();
+}
+
+/// Runs a program `warmup` times unmeasured, then `repeat` times; each is waited for. Errors: a step made NaN
+/// or infinities, of a plan that checks for them.
+Result<StepStatistics> measureSteps(Session& session, ProgramId id, std::span<const HostTensorView> inputs,
+                                    int64_t warmup, int64_t repeat, AllocationCounter allocations) {
+  Nonfinite nonfinite(session, id);
+  int64_t step = 0;
+  for (int64_t i = 0; i < warmup; ++i) {
+    GPUC_RETURN_IF_ERROR(runAndWait(session, id, inputs));
+    GPUC_RETURN_IF_ERROR(nonfinite.take(session, ++step));
+  }
+  StepStatistics statistics{.steps = repeat};
+  std::vector<double> times_us(static_cast<size_t>(repeat));
+  for (double& time_us : times_us) {
+    int64_t allocated = allocations();
+    auto begin = std::chrono::steady_clock::now();
+    GPUC_RETURN_IF_ERROR(runAndWait(session, id, inputs));
+    auto end = std::chrono::steady_clock::now();
+    GPUC_RETURN_IF_ERROR(nonfinite.take(session, ++step));
+    time_us = std::chrono::duration<double, std::micro>(end - begin).count();
+    statistics.allocations_per_step = std::max(statistics.allocations_per_step, allocations() - allocated);
+  }
+  if (times_us.empty()) return statistics;
+  auto [least, most] = std::minmax_element(times_us.begin(), times_us.end());
+  statistics.min_us = *least;
+  statistics.max_us = *most;
+  statistics.median_us = median(times_us);
+  return statistics;
 }
 
 /// Names are the plan's: none of them leads out of the folder.

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/tooling/step_statistics.h"
 
 namespace gpuc {
 
@@ -28,6 +27,9 @@ struct RunOptions {
   bool check_memory = false;
   bool strict = false;
 };
+
+/// Counts allocations of the whole process so far.
+using AllocationCounter = int64_t (*)();
 
 /// Loads the plan, gives its variables values, runs the entry, writes what was asked for.
 Status runPlan(const RunOptions& options, AllocationCounter allocations);

@@ -2,7 +2,7 @@
 // runtime/host/matmul/vector.h).
 #pragma once
 
-#include "runtime/host/conv/images.h"
+#include "runtime/host/conv/patch_kernels.h"
 #include "runtime/host/conv/register_blocks.h"
 #include "runtime/host/matmul/load.h"
 

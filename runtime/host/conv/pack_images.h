@@ -2,7 +2,7 @@
 // patch_kernels.cpp alone (see runtime/host/matmul/vector.h).
 #pragma once
 
-#include "runtime/host/conv/images.h"
+#include "runtime/host/conv/patch_kernels.h"
 #include "runtime/host/matmul/transpose.h"
 
 namespace gpuc {
