@@ -4,13 +4,12 @@
 
 namespace gpuc::models {
 
-void classify(nn::ModelBuilder &model, int64_t classes, double smoothing, const nn::Recipe &recipe) {
+void classify(nn::ModelBuilder &model, int64_t classes, double smoothing) {
   const nn::Input labels = {"labels", {nn::kBatch}, DataType::i32, classes};
   model.loss({labels}, [&](nn::Tensor logits, nn::Tensor labels) {
     return nn::crossEntropy(logits, labels, {.smoothing = smoothing});
   });
   model.accuracy({labels}, [](nn::Tensor logits, nn::Tensor labels) { return nn::accuracy(logits, labels); });
-  model.recipe(recipe);
 }
 
 } // namespace gpuc::models

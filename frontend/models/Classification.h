@@ -14,8 +14,8 @@ struct PixelsToUnit : nn::Layer {
   DataType floats;
 };
 
-/// Loss, accuracy and recipe of a model whose predict returns logits [batch, classes]: cross-entropy with
-/// `labels` (i32), label smoothing in [0, 1).
-void classify(nn::ModelBuilder &model, int64_t classes, double smoothing, const nn::Recipe &recipe);
+/// Loss and accuracy of a model whose predict returns logits [batch, classes]: cross-entropy with `labels`
+/// (i32), label smoothing in [0, 1).
+void classify(nn::ModelBuilder &model, int64_t classes, double smoothing = 0);
 
 } // namespace gpuc::models

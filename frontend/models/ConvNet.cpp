@@ -26,21 +26,18 @@ struct ConvNet : nn::Layer {
   nn::Linear &fc1, &fc2;
 };
 
-Result<nn::Model> build(Settings &settings) {
+Status build(Settings &settings, nn::ModelBuilder &model) {
   const int64_t channels = settings.integer("in_channels", 1, 1 << 16);
   const int64_t size = settings.integer("size", 4, 1 << 12);
   const int64_t classes = settings.integer("classes", 1, 1 << 24);
-  const int64_t batch = settings.integer("batch", 1, 1 << 30);
-  const DataType dtype = settings.floatType("dtype");
   GPUC_RETURN_IF_ERROR(settings.status());
 
-  nn::ModelBuilder model("convnet", dtype);
-  PixelsToUnit scale(dtype);
+  PixelsToUnit scale(model.floats());
   ConvNet net(channels, size, classes);
   model.predict({{"x", {nn::kBatch, channels, size, size}, DataType::ui8}}, "logits",
                 [&](nn::Tensor x) { return net(scale(x)); });
-  classify(model, classes, /*smoothing=*/0, {.batch = batch, .optimizer = settings.text("optimizer")});
-  return model.finish();
+  classify(model, classes);
+  return okStatus();
 }
 
 } // namespace
@@ -50,10 +47,8 @@ ZooModel convnet() {
           "Two convolutions with pooling and two linear layers that classify images, cross-entropy",
           {{"in_channels", "3", "channels of a picture: 1 is grey, 3 is colour"},
            {"size", "28", "rows and columns of a picture"},
-           {"classes", "10", "classes to tell apart"},
-           {"batch", "64", "rows a step"},
-           {"optimizer", "adam:lr=1e-3", "NAME[:key=value,…], as gpuc-compile --optimizer"},
-           {"dtype", "f32", "f32 or f64"}},
+           {"classes", "10", "classes to tell apart"}},
+          {},
           build};
 }
 

@@ -60,7 +60,7 @@ nn::Sequential layers(const Options &options) {
   return net;
 }
 
-Result<nn::Model> build(Settings &settings) {
+Status build(Settings &settings, nn::ModelBuilder &model) {
   Options options;
   options.input = settings.integers("input", 'x', 1 << 16);
   options.hidden = settings.integers("hidden", ',', 1 << 24, /*orNone=*/true);
@@ -69,43 +69,40 @@ Result<nn::Model> build(Settings &settings) {
   options.dropout = settings.number("dropout", 0, 1);
   const double smoothing = settings.number("smoothing", 0, 1);
   const bool pixels = settings.flag("pixels");
-  const int64_t batch = settings.integer("batch", 1, 1 << 30);
-  const DataType dtype = settings.floatType("dtype");
   GPUC_RETURN_IF_ERROR(settings.status());
   if (options.input.size() > 3 || product(options.input) > 1 << 24)
     return Status::error("input=" + settings.text("input") + ": at most 3 extents and 2^24 numbers");
 
-  nn::ModelBuilder model("mlp", dtype);
   nn::Sequential net = layers(options);
   if (pixels) {
     nn::Shape image = options.input;
     image.insert(image.begin(), nn::kBatch);
-    nn::Sequential front(nn::named("scale", PixelsToUnit(dtype)), nn::named("flatten", nn::Flatten()));
+    nn::Sequential front(nn::named("scale", PixelsToUnit(model.floats())),
+                         nn::named("flatten", nn::Flatten()));
     model.predict({{"x", image, DataType::ui8}}, "logits", [&](nn::Tensor x) { return net(front(x)); });
   } else {
     model.predict({{"x", {nn::kBatch, product(options.input)}}}, "logits", net);
   }
 
-  classify(model, options.classes, smoothing, {.batch = batch, .optimizer = settings.text("optimizer")});
-  return model.finish();
+  classify(model, options.classes, smoothing);
+  return okStatus();
 }
 
 } // namespace
 
 ZooModel mlp() {
-  return {"mlp",
-          "Multilayer perceptron that classifies images, cross-entropy",
-          {{"input", "1x28x28", "shape of a sample, extents joined by x"},
-           {"hidden", "128", "units of each hidden layer: 128, or 256,128 for two, or none"},
-           {"classes", "10", "classes to tell apart"},
-           {"activation", "relu", "relu, leaky_relu, gelu, gelu_tanh, silu, tanh or sigmoid"},
-           {"dropout", "0", "probability in [0, 1) after each activation"},
-           {"smoothing", "0", "label smoothing in [0, 1)"},
-           {"pixels", "true", "true: x is ui8, scaled to [0, 1]; false: x is floating point, a row a sample"},
-           {"batch", "64", "rows a step"},
-           {"optimizer", "adam:lr=1e-3", "NAME[:key=value,…], as gpuc-compile --optimizer"},
-           {"dtype", "f32", "f32 or f64"}},
-          build};
+  return {
+      "mlp",
+      "Multilayer perceptron that classifies images, cross-entropy",
+      {{"input", "1x28x28", "shape of a sample, extents joined by x"},
+       {"hidden", "128", "units of each hidden layer: 128, or 256,128 for two, or none"},
+       {"classes", "10", "classes to tell apart"},
+       {"activation", "relu", "relu, leaky_relu, gelu, gelu_tanh, silu, tanh or sigmoid"},
+       {"dropout", "0", "probability in [0, 1) after each activation"},
+       {"smoothing", "0", "label smoothing in [0, 1)"},
+       {"pixels", "true", "true: x is ui8, scaled to [0, 1]; false: x is floating point, a row a sample"}},
+      {},
+      build};
 }
 
 } // namespace gpuc::models

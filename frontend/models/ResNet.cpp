@@ -117,51 +117,48 @@ template <typename BlockType> struct ResNet : nn::Layer {
 };
 
 template <typename BlockType>
-Result<nn::Model> build(const char *name, std::array<int64_t, 4> depths, Settings &settings) {
+Status build(std::array<int64_t, 4> depths, Settings &settings, nn::ModelBuilder &model) {
   const int64_t channels = settings.integer("in_channels", 1, 1 << 16);
   const int64_t size = settings.integer("size", 32, 1 << 12);
   const int64_t width = settings.integer("width", 1, 1 << 12);
   const int64_t classes = settings.integer("classes", 1, 1 << 24);
   const double smoothing = settings.number("smoothing", 0, 1);
-  const int64_t batch = settings.integer("batch", 1, 1 << 30);
-  const DataType dtype = settings.floatType("dtype");
   GPUC_RETURN_IF_ERROR(settings.status());
 
-  nn::ModelBuilder model(name, dtype);
-  PixelsToUnit scale(dtype);
+  PixelsToUnit scale(model.floats());
   ResNet<BlockType> net(channels, width, classes, depths);
   model.predict({{"x", {nn::kBatch, channels, size, size}, DataType::ui8}}, "logits",
                 [&](nn::Tensor x) { return net(scale(x)); });
-  classify(model, classes, smoothing, {.batch = batch, .optimizer = settings.text("optimizer")});
-  return model.finish();
+  classify(model, classes, smoothing);
+  return okStatus();
 }
 
 ZooModel describe(const std::string &name, const std::string &blocks,
-                  Result<nn::Model> (*build)(Settings &settings)) {
+                  Status (*build)(Settings &settings, nn::ModelBuilder &model)) {
   return {name,
           "Residual network of " + blocks + " that classifies images, cross-entropy",
           {{"in_channels", "3", "channels of a picture"},
            {"size", "224", "rows and columns of a picture"},
            {"width", "64", "channels of the first convolution; each stage has twice those before it"},
            {"classes", "1000", "classes to tell apart"},
-           {"smoothing", "0", "label smoothing in [0, 1)"},
-           {"batch", "32", "rows a step"},
-           {"optimizer", "sgd:lr=0.1,momentum=0.9,weight_decay=1e-4",
-            "NAME[:key=value,…], as gpuc-compile --optimizer"},
-           {"dtype", "f32", "f32 or f64"}},
+           {"smoothing", "0", "label smoothing in [0, 1)"}},
+          {.batch = 32, .optimizer = "sgd:lr=0.1,momentum=0.9,weight_decay=1e-4"},
           build};
 }
 
 } // namespace
 
 ZooModel resnet18() {
-  return describe("resnet18", "two basic blocks a stage",
-                  [](Settings &settings) { return build<BasicBlock>("resnet18", {2, 2, 2, 2}, settings); });
+  return describe("resnet18", "two basic blocks a stage", [](Settings &settings, nn::ModelBuilder &model) {
+    return build<BasicBlock>({2, 2, 2, 2}, settings, model);
+  });
 }
 
 ZooModel resnet50() {
   return describe("resnet50", "3, 4, 6 and 3 bottleneck blocks",
-                  [](Settings &settings) { return build<Bottleneck>("resnet50", {3, 4, 6, 3}, settings); });
+                  [](Settings &settings, nn::ModelBuilder &model) {
+                    return build<Bottleneck>({3, 4, 6, 3}, settings, model);
+                  });
 }
 
 } // namespace gpuc::models

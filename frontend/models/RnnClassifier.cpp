@@ -40,7 +40,7 @@ struct RnnClassifier : nn::Layer {
   nn::Linear &fc;
 };
 
-Result<nn::Model> build(Settings &settings) {
+Status build(Settings &settings, nn::ModelBuilder &model) {
   Options options;
   options.cell = static_cast<nn::Cell>(settings.choice("cell", kCells));
   const int64_t steps = settings.integer("steps", 1, 1 << 20);
@@ -50,21 +50,17 @@ Result<nn::Model> build(Settings &settings) {
   options.layers.bidirectional = settings.flag("bidirectional");
   options.layers.dropout = settings.number("dropout", 0, 1);
   options.classes = settings.integer("classes", 1, 1 << 24);
-  const int64_t batch = settings.integer("batch", 1, 1 << 30);
-  const DataType dtype = settings.floatType("dtype");
   GPUC_RETURN_IF_ERROR(settings.status());
   if (options.layers.dropout > 0 && options.layers.layers == 1)
     return Status::error("dropout=" + settings.text("dropout") +
                          " acts between layers, and there is one: give layers=2, or dropout=0");
 
-  nn::ModelBuilder model("rnn-classifier", dtype);
-  PixelsToUnit scale(dtype);
+  PixelsToUnit scale(model.floats());
   RnnClassifier net(options);
   model.predict({{"x", {nn::kBatch, 1, steps, options.width}, DataType::ui8}}, "logits",
                 [&](nn::Tensor x) { return net(reshape(scale(x), {nn::kBatch, steps, options.width})); });
-  classify(model, options.classes, /*smoothing=*/0,
-           {.batch = batch, .optimizer = settings.text("optimizer")});
-  return model.finish();
+  classify(model, options.classes);
+  return okStatus();
 }
 
 } // namespace
@@ -79,10 +75,8 @@ ZooModel rnnClassifier() {
            {"layers", "2", "one above the other"},
            {"bidirectional", "false", "true: each layer also goes from the last row to the first"},
            {"dropout", "0", "probability in [0, 1) between layers"},
-           {"classes", "10", "classes to tell apart"},
-           {"batch", "64", "rows a step"},
-           {"optimizer", "adam:lr=1e-3", "NAME[:key=value,…], as gpuc-compile --optimizer"},
-           {"dtype", "f32", "f32 or f64"}},
+           {"classes", "10", "classes to tell apart"}},
+          {},
           build};
 }
 

@@ -62,7 +62,7 @@ struct Translator : nn::Module {
   nn::Linear &generator;
 };
 
-Result<nn::Model> build(Settings &settings) {
+Status build(Settings &settings, nn::ModelBuilder &model) {
   Options options;
   options.layer.width = settings.integer("width", 2, 1 << 24);
   options.layer.heads = settings.integer("heads", 1, 1 << 16);
@@ -73,14 +73,11 @@ Result<nn::Model> build(Settings &settings) {
   options.targetVocabulary = settings.integer("tgt_vocabulary", 1, 1 << 24);
   const int64_t length = settings.integer("length", 1, 1 << 24);
   const double smoothing = settings.number("smoothing", 0, 1);
-  const int64_t batch = settings.integer("batch", 1, 1 << 30);
-  const DataType dtype = settings.floatType("dtype");
   GPUC_RETURN_IF_ERROR(settings.status());
   if (options.layer.width % options.layer.heads != 0)
     return Status::error("heads=" + settings.text("heads") +
                          " do not divide width=" + settings.text("width"));
 
-  nn::ModelBuilder model("transformer", dtype);
   Translator net(options);
   const nn::Shape tokens = {nn::kBatch, length};
   model.predict({{"src", tokens, DataType::i32, options.sourceVocabulary},
@@ -93,29 +90,25 @@ Result<nn::Model> build(Settings &settings) {
   model.accuracy({labels}, [](nn::Tensor logits, nn::Tensor labels) {
     return nn::accuracy(logits, labels, /*ignoreIndex=*/kPad);
   });
-  model.recipe({.batch = batch, .optimizer = settings.text("optimizer")});
-  return model.finish();
+  return okStatus();
 }
 
 } // namespace
 
 ZooModel transformer() {
-  return {
-      "transformer",
-      "Encoder and decoder that translate; src, tgt and labels are tokens, 0 pads; cross-entropy",
-      {{"width", "512", "numbers for each token"},
-       {"heads", "8", "heads of attention; they divide the width"},
-       {"layers", "6", "of the encoder, and of the decoder"},
-       {"feedforward", "2048", "units between the two linear layers of a block"},
-       {"src_vocabulary", "5000", "different tokens of the source"},
-       {"tgt_vocabulary", "5000", "different tokens of the target"},
-       {"length", "32", "tokens of a sample, of source and target"},
-       {"dropout", "0.1", "probability in [0, 1)"},
-       {"smoothing", "0", "label smoothing in [0, 1)"},
-       {"batch", "32", "rows a step"},
-       {"optimizer", "adam:lr=1e-4,beta2=0.98,eps=1e-9", "NAME[:key=value,…], as gpuc-compile --optimizer"},
-       {"dtype", "f32", "f32 or f64"}},
-      build};
+  return {"transformer",
+          "Encoder and decoder that translate; src, tgt and labels are tokens, 0 pads; cross-entropy",
+          {{"width", "512", "numbers for each token"},
+           {"heads", "8", "heads of attention; they divide the width"},
+           {"layers", "6", "of the encoder, and of the decoder"},
+           {"feedforward", "2048", "units between the two linear layers of a block"},
+           {"src_vocabulary", "5000", "different tokens of the source"},
+           {"tgt_vocabulary", "5000", "different tokens of the target"},
+           {"length", "32", "tokens of a sample, of source and target"},
+           {"dropout", "0.1", "probability in [0, 1)"},
+           {"smoothing", "0", "label smoothing in [0, 1)"}},
+          {.batch = 32, .optimizer = "adam:lr=1e-4,beta2=0.98,eps=1e-9"},
+          build};
 }
 
 } // namespace gpuc::models

@@ -10,9 +10,16 @@
 namespace gpuc::models {
 
 const std::vector<ZooModel> &zoo() {
-  static const std::vector<ZooModel> models = {linearRegression(), mlp(),           convnet(),
-                                               rnnClassifier(),    lstmGenerator(), transformer(),
-                                               resnet18(),         resnet50(),      gpt2()};
+  static const std::vector<ZooModel> models = [] {
+    std::vector<ZooModel> all = {linearRegression(), mlp(),      convnet(),  rnnClassifier(), lstmGenerator(),
+                                 transformer(),      resnet18(), resnet50(), gpt2()};
+    for (auto &[name, summary, keys, recipe, build] : all) {
+      keys.push_back({"batch", std::to_string(recipe.batch), "rows a step"});
+      keys.push_back({"optimizer", recipe.optimizer, "NAME[:key=value,…], as gpuc-compile --optimizer"});
+      keys.push_back({"dtype", "f32", "f32 or f64"});
+    }
+    return all;
+  }();
   return models;
 }
 
@@ -23,7 +30,11 @@ Result<nn::Model> buildZooModel(const std::string &name, const std::vector<std::
     if (model.name != name)
       continue;
     GPUC_ASSIGN_OR_RETURN(Settings values, Settings::parse(name, model.keys, settings));
-    return model.build(values);
+    nn::ModelBuilder builder(name, values.floatType("dtype"));
+    const nn::Recipe recipe = {values.integer("batch", 1, 1 << 30), values.text("optimizer")};
+    GPUC_RETURN_IF_ERROR(model.build(values, builder));
+    builder.recipe(recipe);
+    return builder.finish();
   }
   return Status::error("no model '" + name + "'; the nearest is '" + nearestName(name, names) +
                        "', all are: " + llvm::join(names, " "));

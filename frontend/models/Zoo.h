@@ -8,9 +8,11 @@ namespace gpuc::models {
 
 struct ZooModel {
   std::string name;
-  std::string summary; ///< One line.
-  std::vector<Key> keys;
-  Result<nn::Model> (*build)(Settings &settings);
+  std::string summary;   ///< One line.
+  std::vector<Key> keys; ///< Its own; in zoo() followed by those that all models have.
+  nn::Recipe recipe;     ///< If nothing else is asked for.
+  /// Reads the model's own keys and adds its functions; an error says which value does not do.
+  Status (*build)(Settings &settings, nn::ModelBuilder &model);
 };
 
 // One for each file of this folder.
