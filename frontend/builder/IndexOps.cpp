@@ -25,7 +25,7 @@ Tensor slice(const Tensor &x, int64_t dim, int64_t start, int64_t end, int64_t s
   std::optional<int64_t> along = dimensionOf("slice", x, dim);
   if (!along)
     return {};
-  Shape shape = x.shape();
+  const Shape shape = x.shape();
   const int64_t extent = shape[*along];
   if (extent == kBatch)
     return x.graph()->fail("slice along the batch of " + toString(shape) +
@@ -38,9 +38,7 @@ Tensor slice(const Tensor &x, int64_t dim, int64_t start, int64_t end, int64_t s
   starts[*along] = first;
   limits[*along] = last;
   strides[*along] = step;
-  shape[*along] = (last - first + step - 1) / step;
-  return x.graph()->emitTensor<ir::SliceOp>(x.graph()->tensorType(shape, x.dtype()), Graph::unwrap(x), starts,
-                                            limits, strides);
+  return x.graph()->emitTensor<ir::SliceOp>(Graph::unwrap(x), starts, limits, strides);
 }
 
 Tensor select(const Tensor &x, int64_t dim, int64_t index) {
@@ -63,25 +61,22 @@ Tensor concat(const std::vector<Tensor> &parts, int64_t dim) {
     return {};
   const Tensor &first = parts.front();
   Graph &graph = *first.graph();
-  Shape shape = first.shape();
-  int64_t total = 0;
   SmallVector<Value> values;
   for (const Tensor &part : parts) {
     if (!graph.usable("concat", {&part}))
       return {};
-    Shape expected = shape;
+    Shape expected = first.shape();
     if (part.rank() == first.rank())
       expected[*along] = part.shape()[*along];
     if (part.dtype() != first.dtype() || part.shape() != expected || expected[*along] == kBatch)
-      return graph.fail(llvm::formatv(
-          "concat of {0} {1} and {2} {3}: they may differ in dimension {4} alone, "
-          "which is not the batch",
-          toString(shape), nameOf(first.dtype()), toString(part.shape()), nameOf(part.dtype()), *along));
-    total += expected[*along];
+      return graph.fail(
+          llvm::formatv("concat of {0} {1} and {2} {3}: they may differ in dimension {4} alone, "
+                        "which is not the batch",
+                        toString(first.shape()), nameOf(first.dtype()), toString(part.shape()),
+                        nameOf(part.dtype()), *along));
     values.push_back(Graph::unwrap(part));
   }
-  shape[*along] = total;
-  return graph.emitTensor<ir::ConcatOp>(graph.tensorType(shape, first.dtype()), values, *along);
+  return graph.emitTensor<ir::ConcatOp>(values, *along);
 }
 
 Tensor gather(const Tensor &x, const Tensor &indices, int64_t dim) {
@@ -100,11 +95,7 @@ Tensor gather(const Tensor &x, const Tensor &indices, int64_t dim) {
         llvm::formatv("gather along dimension {0} of {1} by {2}: the batch stays first, so "
                       "indices with a batch take dimension 0",
                       *along, toString(from), toString(places)));
-  Shape shape(from.begin(), from.begin() + *along);
-  shape.insert(shape.end(), places.begin(), places.end());
-  shape.insert(shape.end(), from.begin() + *along + 1, from.end());
-  return x.graph()->emitTensor<ir::GatherOp>(x.graph()->tensorType(shape, x.dtype()), Graph::unwrap(x),
-                                             Graph::unwrap(indices), *along);
+  return x.graph()->emitTensor<ir::GatherOp>(Graph::unwrap(x), Graph::unwrap(indices), *along);
 }
 
 Tensor constant(const Tensor &user, const Shape &shape, const std::vector<double> &numbers) {

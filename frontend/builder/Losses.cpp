@@ -97,10 +97,8 @@ bool arePairs(const char *name, const Tensor &prediction, const Tensor &target) 
   return true;
 }
 
-/// The op; sums of half precision are f32.
-template <typename OpType, typename... Args> Loss emitLoss(Graph &graph, DataType type, Args... arguments) {
-  Type scalar = graph.scalarType(type == DataType::f64 ? DataType::f64 : DataType::f32);
-  auto op = graph.emit<OpType>(scalar, scalar, arguments...);
+template <typename OpType, typename... Args> Loss emitLoss(Graph &graph, Args... arguments) {
+  auto op = graph.emit<OpType>(arguments...);
   return {graph.wrap(op.getSum()), graph.wrap(op.getCount())};
 }
 
@@ -109,8 +107,8 @@ template <typename OpType, typename... Args>
 Loss pairLoss(const char *name, const Tensor &prediction, const Tensor &target, Args... arguments) {
   if (!arePairs(name, prediction, target))
     return {};
-  return emitLoss<OpType>(*prediction.graph(), prediction.dtype(), Graph::unwrap(prediction),
-                          Graph::unwrap(target), /*mask=*/Value(), arguments...);
+  return emitLoss<OpType>(*prediction.graph(), Graph::unwrap(prediction), Graph::unwrap(target),
+                          /*mask=*/Value(), arguments...);
 }
 
 } // namespace
@@ -126,10 +124,9 @@ Loss crossEntropy(const Tensor &logits, const Tensor &labels, CrossEntropyOption
   Graph &graph = *logits.graph();
   if (!isSmoothing("crossEntropy", options.smoothing, graph))
     return {};
-  return emitLoss<ir::CrossEntropyOp>(graph, logits.dtype(), Graph::unwrap(logits), Graph::unwrap(labels),
-                                      Graph::unwrap(options.weight), /*mask=*/Value(),
-                                      graph.builder.getF64FloatAttr(options.smoothing),
-                                      graph.builder.getI64IntegerAttr(options.ignoreIndex));
+  return emitLoss<ir::CrossEntropyOp>(
+      graph, Graph::unwrap(logits), Graph::unwrap(labels), Graph::unwrap(options.weight), /*mask=*/Value(),
+      graph.builder.getF64FloatAttr(options.smoothing), graph.builder.getI64IntegerAttr(options.ignoreIndex));
 }
 
 Loss linearCrossEntropy(const Tensor &hidden, const Tensor &weight, const Tensor &bias, const Tensor &labels,
@@ -144,9 +141,9 @@ Loss linearCrossEntropy(const Tensor &hidden, const Tensor &weight, const Tensor
       !isSmoothing(kName, options.smoothing, graph))
     return {};
   return emitLoss<ir::LinearCrossEntropyOp>(
-      graph, hidden.dtype(), Graph::unwrap(hidden), Graph::unwrap(weight), Graph::unwrap(bias),
-      Graph::unwrap(labels), Graph::unwrap(options.weight), /*mask=*/Value(),
-      graph.builder.getF64FloatAttr(options.smoothing), graph.builder.getI64IntegerAttr(options.ignoreIndex),
+      graph, Graph::unwrap(hidden), Graph::unwrap(weight), Graph::unwrap(bias), Graph::unwrap(labels),
+      Graph::unwrap(options.weight), /*mask=*/Value(), graph.builder.getF64FloatAttr(options.smoothing),
+      graph.builder.getI64IntegerAttr(options.ignoreIndex),
       /*chunk=*/IntegerAttr());
 }
 
@@ -155,8 +152,8 @@ Loss nll(const Tensor &logProbabilities, const Tensor &labels, NllOptions option
       !isClassWeight("nll", logProbabilities, options.weight))
     return {};
   Graph &graph = *logProbabilities.graph();
-  return emitLoss<ir::NllOp>(graph, logProbabilities.dtype(), Graph::unwrap(logProbabilities),
-                             Graph::unwrap(labels), Graph::unwrap(options.weight), /*mask=*/Value(),
+  return emitLoss<ir::NllOp>(graph, Graph::unwrap(logProbabilities), Graph::unwrap(labels),
+                             Graph::unwrap(options.weight), /*mask=*/Value(),
                              graph.builder.getI64IntegerAttr(options.ignoreIndex));
 }
 
@@ -164,7 +161,7 @@ Loss accuracy(const Tensor &logits, const Tensor &labels, int64_t ignoreIndex) {
   if (!areLogitsAndLabels("accuracy", logits, labels))
     return {};
   Graph &graph = *logits.graph();
-  return emitLoss<ir::AccuracyOp>(graph, logits.dtype(), Graph::unwrap(logits), Graph::unwrap(labels),
+  return emitLoss<ir::AccuracyOp>(graph, Graph::unwrap(logits), Graph::unwrap(labels),
                                   /*mask=*/Value(), graph.builder.getI64IntegerAttr(ignoreIndex));
 }
 
@@ -173,7 +170,7 @@ Loss linearAccuracy(const Tensor &hidden, const Tensor &weight, const Tensor &bi
   if (!isLayerAndLabels("linearAccuracy", hidden, weight, bias, labels))
     return {};
   Graph &graph = *hidden.graph();
-  return emitLoss<ir::LinearAccuracyOp>(graph, hidden.dtype(), Graph::unwrap(hidden), Graph::unwrap(weight),
+  return emitLoss<ir::LinearAccuracyOp>(graph, Graph::unwrap(hidden), Graph::unwrap(weight),
                                         Graph::unwrap(bias), Graph::unwrap(labels), /*mask=*/Value(),
                                         graph.builder.getI64IntegerAttr(ignoreIndex),
                                         /*chunk=*/IntegerAttr());
@@ -210,7 +207,7 @@ Loss bceWithLogits(const Tensor &logits, const Tensor &targets, const Tensor &po
   if (positiveWeight.graph() && !graph.usable("bceWithLogits", {&positiveWeight}))
     return {};
   // Whether it repeats to the logits is the op's to say.
-  return emitLoss<ir::BceWithLogitsOp>(graph, logits.dtype(), Graph::unwrap(logits), Graph::unwrap(targets),
+  return emitLoss<ir::BceWithLogitsOp>(graph, Graph::unwrap(logits), Graph::unwrap(targets),
                                        Graph::unwrap(positiveWeight), /*mask=*/Value());
 }
 

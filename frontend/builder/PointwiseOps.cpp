@@ -47,7 +47,7 @@ template <typename OpType> Tensor binary(const char *name, const Tensor &x, cons
   Tensor lhs = broadcastTo(x, *shape), rhs = broadcastTo(y, *shape);
   if (!lhs.valid() || !rhs.valid())
     return {};
-  return graph->emitTensor<OpType>(typeOf(lhs), Graph::unwrap(lhs), Graph::unwrap(rhs));
+  return graph->emitTensor<OpType>(Graph::unwrap(lhs), Graph::unwrap(rhs));
 }
 
 /// A function of floating-point elements; `arguments` are the op's attributes.
@@ -55,7 +55,7 @@ template <typename OpType, typename... Args>
 Tensor unary(const char *name, const Tensor &x, Args... arguments) {
   if (!x.graph() || !x.graph()->usable(name, {&x}) || !x.graph()->isFloating(name, x))
     return {};
-  return x.graph()->emitTensor<OpType>(typeOf(x), Graph::unwrap(x), arguments...);
+  return x.graph()->emitTensor<OpType>(Graph::unwrap(x), arguments...);
 }
 
 /// A tensor like x, each element `number`.

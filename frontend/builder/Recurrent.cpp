@@ -59,8 +59,7 @@ Tensor where(const Tensor &counts, const Tensor &value, const Tensor &other) {
     return {};
   Tensor condition = graph.emitTensor<ir::BroadcastOp>(graph.tensorType(value.shape(), DataType::i1),
                                                        Graph::unwrap(counts), llvm::ArrayRef<int64_t>{0});
-  return graph.emitTensor<ir::SelectOp>(Graph::unwrap(value).getType(), Graph::unwrap(condition),
-                                        Graph::unwrap(value), Graph::unwrap(other));
+  return graph.emitTensor<ir::SelectOp>(Graph::unwrap(condition), Graph::unwrap(value), Graph::unwrap(other));
 }
 
 /// Which steps lie before a row's end: i1, of the first two dimensions of x.

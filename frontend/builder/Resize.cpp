@@ -34,13 +34,10 @@ Tensor repeat(const Tensor &x, int64_t dim, int64_t count) {
 /// The elements of dimension `dim` with these indices.
 Tensor pick(const Tensor &x, int64_t dim, const std::vector<int32_t> &indices) {
   Graph &graph = *x.graph();
-  Shape shape = x.shape();
-  shape[dim] = static_cast<int64_t>(indices.size());
-  auto type = graph.tensorType({shape[dim]}, DataType::i32);
+  auto type = graph.tensorType({static_cast<int64_t>(indices.size())}, DataType::i32);
   Tensor places = graph.emitTensor<ir::ConstantOp>(
       type, ir::canonicalConstant(DenseElementsAttr::get(type, ArrayRef(indices))));
-  return graph.emitTensor<ir::GatherOp>(graph.tensorType(shape, x.dtype()), Graph::unwrap(x),
-                                        Graph::unwrap(places), dim);
+  return graph.emitTensor<ir::GatherOp>(Graph::unwrap(x), Graph::unwrap(places), dim);
 }
 
 Tensor resizeNearest(const Tensor &x, int64_t dim, int64_t out) {

@@ -107,14 +107,12 @@ Tensor transpose(const Tensor &x, int64_t first, int64_t second) {
                          b = x.graph()->dimension("transpose", x, second);
   if (!a || !b)
     return {};
-  Shape shape = x.shape();
-  if (*a != *b && hasBatch(shape) && (*a == 0 || *b == 0))
-    return x.graph()->fail("transpose of " + toString(shape) + " would move the batch, which stays first");
+  if (*a != *b && hasBatch(x.shape()) && (*a == 0 || *b == 0))
+    return x.graph()->fail("transpose of " + toString(x.shape()) +
+                           " would move the batch, which stays first");
   SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
   std::swap(permutation[*a], permutation[*b]);
-  std::swap(shape[*a], shape[*b]);
-  return x.graph()->emitTensor<ir::TransposeOp>(x.graph()->tensorType(shape, x.dtype()), Graph::unwrap(x),
-                                                permutation);
+  return x.graph()->emitTensor<ir::TransposeOp>(Graph::unwrap(x), permutation);
 }
 
 Tensor broadcastTo(const Tensor &x, const Shape &shape) {
@@ -209,8 +207,7 @@ template <typename OpType> Tensor along(const char *name, const Tensor &x, int64
   std::optional<int64_t> index = x.graph()->dimension(name, x, dim);
   if (!index || !x.graph()->isFloating(name, x))
     return {};
-  return x.graph()->emitTensor<OpType>(x.graph()->tensorType(x.shape(), x.dtype()), Graph::unwrap(x),
-                                       x.graph()->builder.getI64IntegerAttr(*index));
+  return x.graph()->emitTensor<OpType>(Graph::unwrap(x), x.graph()->builder.getI64IntegerAttr(*index));
 }
 
 } // namespace
