@@ -3,33 +3,21 @@
 
 #include "runtime/base/data_type.h"
 
-#include "mlir/IR/Builders.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/BuiltinTypes.h"
 
 namespace gpuc {
 
-/// The MLIR type that holds elements of `type`.
-inline mlir::Type elementTypeOf(mlir::OpBuilder &builder, DataType type) {
-  switch (type) {
-  case DataType::f64:
-    return builder.getF64Type();
-  case DataType::f32:
-    return builder.getF32Type();
-  case DataType::f16:
-    return builder.getF16Type();
-  case DataType::bf16:
-    return builder.getBF16Type();
-  case DataType::i64:
-    return builder.getI64Type();
-  case DataType::i32:
-    return builder.getI32Type();
-  case DataType::i8:
-    return builder.getI8Type();
-  case DataType::ui8:
-    return builder.getIntegerType(8, /*isSigned=*/false);
-  case DataType::i1:
-    return builder.getI1Type();
-  }
-  llvm_unreachable("a DataType is one of these");
+/// The MLIR type that holds elements of `type`: both print alike.
+inline mlir::Type elementTypeOf(mlir::MLIRContext *context, DataType type) {
+  return mlir::parseType(nameOf(type), context);
+}
+
+/// And the other way round, of a tensor.
+inline DataType dataTypeOf(mlir::Value tensor) {
+  std::string name;
+  llvm::raw_string_ostream(name) << mlir::getElementTypeOrSelf(tensor);
+  return *parseDataType(name);
 }
 
 } // namespace gpuc

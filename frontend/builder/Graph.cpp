@@ -79,7 +79,7 @@ std::optional<int64_t> Graph::dimension(const char *op, const Tensor &x, int64_t
 // Types
 //===----------------------------------------------------------------------===//
 
-Type Graph::elementType(DataType type) { return elementTypeOf(builder, type); }
+Type Graph::elementType(DataType type) { return elementTypeOf(&context, type); }
 
 RankedTensorType Graph::tensorType(const Shape &shape, DataType type) {
   static_assert(kBatch == ShapedType::kDynamic, "a Shape is an MLIR shape");

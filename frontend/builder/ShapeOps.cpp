@@ -1,5 +1,6 @@
 //===- ShapeOps.cpp - Shapes, contractions, reductions ----------------------===//
 
+#include "frontend/ElementType.h"
 #include "frontend/builder/Graph.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -21,14 +22,7 @@ Shape Tensor::shape() const {
   return valid() ? Shape(cast<RankedTensorType>(Graph::unwrap(*this).getType()).getShape()) : Shape();
 }
 
-DataType Tensor::dtype() const {
-  if (valid())
-    for (int i = 0; i < kDataTypeCount; ++i)
-      if (graph_->elementType(static_cast<DataType>(i)) ==
-          cast<RankedTensorType>(Graph::unwrap(*this).getType()).getElementType())
-        return static_cast<DataType>(i);
-  return DataType::f32;
-}
+DataType Tensor::dtype() const { return valid() ? dataTypeOf(Graph::unwrap(*this)) : DataType::f32; }
 
 namespace {
 

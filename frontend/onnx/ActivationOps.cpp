@@ -50,6 +50,13 @@ Tensor leakyRelu(const Tensor &x, double alpha) {
   return x ? x.emitter()->op("leaky_relu", {x}, x.emitter()->attribute("slope", alpha)) : Tensor();
 }
 
+void lowerActivation(NodeScope &node) {
+  Activation activation = *activationNamed(node.node.op);
+  activation.alpha = node.number("alpha", activation.alpha);
+  activation.beta = node.number("beta", activation.beta);
+  node.output(activation(node.input(0)));
+}
+
 void lowerGelu(NodeScope &node) {
   std::string by = node.text("approximate", "none");
   if (by != "none" && by != "tanh")
@@ -80,13 +87,9 @@ template <typename Lower> void alongAxis(NodeScope &node, Lower lower) {
   if (!old || axis == x.rank() - 1)
     return node.output(lower(x, axis));
   Shape shape = x.shape(), rows(shape.begin(), shape.begin() + axis);
-  int64_t count = 1;
-  for (int64_t d = axis; d < x.rank(); ++d) {
-    if (x.extent(d) == kBatch)
-      return void(node.fail("goes along the batch, which is open: bind it with --dim NAME=N"));
-    count *= x.extent(d);
-  }
-  rows.push_back(count);
+  if (axis == 0 && x.hasBatch())
+    return void(node.fail("goes along the batch, which is open: bind it with --dim NAME=N"));
+  rows.push_back(countOf(shape, axis, shape.size()));
   node.output(reshape(lower(reshape(x, rows), axis), shape));
 }
 
@@ -120,17 +123,19 @@ std::optional<Activation> activationNamed(const std::string &name) {
 }
 
 void addActivations(OpTable &table) {
+  // Those that recurrent layers have too, with the same defaults.
+  for (const char *op : {"Softplus", "Softsign"})
+    table[op] = {lowerActivation, {}};
+  for (const char *op : {"Elu", "LeakyRelu", "ThresholdedRelu"})
+    table[op] = {lowerActivation, {"alpha"}};
+  table["HardSigmoid"] = {lowerActivation, {"alpha", "beta"}};
   table["Relu"] = {[](NodeScope &n) {
                      Tensor x = n.input(0);
                      n.output(x.isFloat() ? unary("relu", x) : binary("max", x, like(x, 0)));
                    },
                    {}};
-  table["LeakyRelu"] = {[](NodeScope &n) { n.output(leakyRelu(n.input(0), n.number("alpha", 0.01))); },
-                        {"alpha"}};
   table["PRelu"] = {lowerPRelu, {}};
   table["Gelu"] = {lowerGelu, {"approximate"}};
-  table["Elu"] = {[](NodeScope &n) { n.output(exponentialUnit(n.input(0), n.number("alpha", 1), 1)); },
-                  {"alpha"}};
   table["Celu"] = {[](NodeScope &n) {
                      double alpha = n.number("alpha", 1);
                      n.output(exponentialUnit(n.input(0), alpha, alpha));
@@ -142,9 +147,6 @@ void addActivations(OpTable &table) {
                      n.output(exponentialUnit(n.input(0), alpha, 1) * gamma);
                    },
                    {"alpha", "gamma"}};
-  table["HardSigmoid"] = {
-      [](NodeScope &n) { n.output(hardSigmoid(n.input(0), n.number("alpha", 0.2), n.number("beta", 0.5))); },
-      {"alpha", "beta"}};
   table["HardSwish"] = {[](NodeScope &n) {
                           Tensor x = n.input(0);
                           n.output(x * hardSigmoid(x, 1.0 / 6, 0.5));
@@ -161,10 +163,6 @@ void addActivations(OpTable &table) {
                      n.output(x * unary("tanh", softplus(x)));
                    },
                    {}};
-  table["Softplus"] = {[](NodeScope &n) { n.output(softplus(n.input(0))); }, {}};
-  table["Softsign"] = {[](NodeScope &n) { n.output(softsign(n.input(0))); }, {}};
-  table["ThresholdedRelu"] = {
-      [](NodeScope &n) { n.output(thresholdedRelu(n.input(0), n.number("alpha", 1))); }, {"alpha"}};
   table["Shrink"] = {lowerShrink, {"bias", "lambd"}};
   table["Softmax"] = {[](NodeScope &n) {
                         alongAxis(n, [](const Tensor &x, int64_t axis) { return along("softmax", x, axis); });

@@ -16,8 +16,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-/// The dialect's name of the node's op.
-std::string dialectName(NodeScope &node) { return llvm::StringRef(node.node.op).lower(); }
+/// The dialect's name of the node's op; of truth values and of integers it is one.
+std::string dialectName(NodeScope &node) {
+  llvm::StringRef name = node.node.op;
+  name.consume_front("Bitwise");
+  return name.lower();
+}
 
 void lowerUnary(NodeScope &node) { node.output(unary(dialectName(node), node.input(0))); }
 void lowerBinary(NodeScope &node) { node.output(binary(dialectName(node), node.input(0), node.input(1))); }
@@ -220,14 +224,10 @@ void addElementwise(OpTable &table) {
   table["LessOrEqual"] = {[](NodeScope &n) { n.output(compare("le", n.input(0), n.input(1))); }, {}};
   table["Greater"] = {[](NodeScope &n) { n.output(compare("gt", n.input(0), n.input(1))); }, {}};
   table["GreaterOrEqual"] = {[](NodeScope &n) { n.output(compare("ge", n.input(0), n.input(1))); }, {}};
-  for (const char *op : {"And", "BitwiseAnd"})
-    table[op] = {[](NodeScope &n) { n.output(binary("and", n.input(0), n.input(1))); }, {}};
-  for (const char *op : {"Or", "BitwiseOr"})
-    table[op] = {[](NodeScope &n) { n.output(binary("or", n.input(0), n.input(1))); }, {}};
-  for (const char *op : {"Xor", "BitwiseXor"})
-    table[op] = {[](NodeScope &n) { n.output(binary("xor", n.input(0), n.input(1))); }, {}};
+  for (const char *op : {"And", "Or", "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor"})
+    table[op] = {lowerBinary, {}};
   for (const char *op : {"Not", "BitwiseNot"})
-    table[op] = {[](NodeScope &n) { n.output(unary("not", n.input(0))); }, {}};
+    table[op] = {lowerUnary, {}};
   table["IsNaN"] = {[](NodeScope &n) { n.output(compare("ne", n.input(0), n.input(0))); }, {}};
   table["IsInf"] = {lowerIsInf, {"detect_positive", "detect_negative"}};
   table["Where"] = {[](NodeScope &n) { n.output(select(n.input(0), n.input(1), n.input(2))); }, {}};

@@ -23,7 +23,7 @@ Failure Emitter::fail(const std::string &text) {
   return {};
 }
 
-Type Emitter::elementType(DataType type) { return elementTypeOf(builder, type); }
+Type Emitter::elementType(DataType type) { return elementTypeOf(builder.getContext(), type); }
 
 RankedTensorType Emitter::tensorType(ArrayRef<int64_t> shape, DataType type) {
   return RankedTensorType::get(shape, elementType(type));

@@ -10,44 +10,36 @@
 namespace gpuc::onnx {
 namespace {
 
-template <typename Element> Element loadAs(const char *from) {
-  Element element;
-  std::memcpy(&element, from, sizeof(Element));
-  return element;
-}
+/// A number of half precision in its 16 bits.
+template <float (*load)(uint16_t), uint16_t (*store)(float)> struct Half {
+  Half() = default;
+  explicit Half(double number) : bits(store(static_cast<float>(number))) {}
+  explicit operator double() const { return load(bits); }
 
-template <typename Element> void storeAs(char *to, Element element) {
-  std::memcpy(to, &element, sizeof(Element));
-}
+  uint16_t bits = 0;
+};
 
-double loadNumber(DataType type, const char *from) {
+/// Calls `function` with 0 as what holds an element of `type`.
+template <typename Function> void withElement(DataType type, Function function) {
   switch (type) {
   case DataType::f64:
-    return loadAs<double>(from);
+    return function(double());
   case DataType::f32:
-    return loadAs<float>(from);
+    return function(float());
   case DataType::f16:
-    return halfToFloat(loadAs<uint16_t>(from));
+    return function(Half<halfToFloat, floatToHalf>());
   case DataType::bf16:
-    return bfloat16ToFloat(loadAs<uint16_t>(from));
-  default:
-    return 0;
-  }
-}
-
-int64_t loadInteger(DataType type, const char *from) {
-  switch (type) {
+    return function(Half<bfloat16ToFloat, floatToBfloat16>());
   case DataType::i64:
-    return loadAs<int64_t>(from);
+    return function(int64_t());
   case DataType::i32:
-    return loadAs<int32_t>(from);
+    return function(int32_t());
   case DataType::i8:
-    return loadAs<int8_t>(from);
+    return function(int8_t());
   case DataType::ui8:
+    return function(uint8_t());
   case DataType::i1:
-    return loadAs<uint8_t>(from);
-  default:
-    return 0;
+    return function(bool());
   }
 }
 
@@ -60,35 +52,15 @@ int64_t cut(double value) {
   return value <= -0x1p63 ? INT64_MIN : static_cast<int64_t>(value);
 }
 
-void storeInteger(DataType type, char *to, int64_t value) {
-  switch (type) {
-  case DataType::i64:
-    return storeAs<int64_t>(to, value);
-  case DataType::i32:
-    return storeAs<int32_t>(to, static_cast<int32_t>(value));
-  case DataType::i8:
-  case DataType::ui8:
-    return storeAs<uint8_t>(to, static_cast<uint8_t>(value));
-  case DataType::i1:
-    return storeAs<uint8_t>(to, value != 0);
-  default:
-    return;
-  }
-}
-
-void storeNumber(DataType type, char *to, double value) {
-  switch (type) {
-  case DataType::f64:
-    return storeAs<double>(to, value);
-  case DataType::f32:
-    return storeAs<float>(to, static_cast<float>(value));
-  case DataType::f16:
-    return storeAs<uint16_t>(to, floatToHalf(static_cast<float>(value)));
-  case DataType::bf16:
-    return storeAs<uint16_t>(to, floatToBfloat16(static_cast<float>(value)));
-  default:
-    return;
-  }
+/// Integers wrap around, floating point is rounded; to i1: whether it is not 0.
+template <typename To, typename From> To convert(From from) {
+  constexpr bool isInteger = std::is_integral_v<To> && !std::is_same_v<To, bool>;
+  if constexpr (isInteger && std::is_integral_v<From>)
+    return static_cast<To>(from);
+  else if constexpr (isInteger)
+    return static_cast<To>(cut(static_cast<double>(from)));
+  else
+    return static_cast<To>(static_cast<double>(from));
 }
 
 std::shared_ptr<HostTensor> emptyTensor(DataType type, std::vector<int64_t> shape) {
@@ -101,45 +73,32 @@ std::shared_ptr<HostTensor> emptyTensor(DataType type, std::vector<int64_t> shap
 template <typename Element>
 HostTensorPtr build(DataType type, std::vector<int64_t> shape, const std::vector<Element> &elements) {
   auto made = emptyTensor(type, std::move(shape));
-  const int64_t size = sizeOf(type);
-  std::string bytes(elements.size() * size, '\0');
-  for (size_t i = 0; i < elements.size(); ++i) {
-    if constexpr (std::is_same_v<Element, int64_t>)
-      gpuc::isFloat(type) ? storeNumber(type, &bytes[i * size], static_cast<double>(elements[i]))
-                          : storeInteger(type, &bytes[i * size], elements[i]);
-    else
-      gpuc::isFloat(type)
-          ? storeNumber(type, &bytes[i * size], elements[i])
-          : storeInteger(type, &bytes[i * size], type == DataType::i1 ? elements[i] != 0 : cut(elements[i]));
-  }
+  std::string bytes(elements.size() * sizeOf(type), '\0');
+  withElement(type, [&]<typename Stored>(Stored stored) {
+    for (size_t i = 0; i < elements.size(); ++i) {
+      stored = convert<Stored>(elements[i]);
+      std::memcpy(&bytes[i * sizeof(Stored)], &stored, sizeof(Stored));
+    }
+  });
   made->bytes = std::make_shared<const std::string>(std::move(bytes));
   return made;
 }
 
-template <typename Element, typename Load>
-std::vector<Element> elementsOf(const HostTensor &tensor, Load load) {
-  const int64_t size = sizeOf(tensor.spec.type);
-  std::vector<Element> elements(tensor.bytes ? tensor.bytes->size() / size : 0);
-  for (size_t i = 0; i < elements.size(); ++i)
-    elements[i] = load(tensor.bytes->data() + i * size);
+template <typename Element> std::vector<Element> elementsOf(const HostTensor &tensor) {
+  std::vector<Element> elements(tensor.bytes ? tensor.bytes->size() / sizeOf(tensor.spec.type) : 0);
+  withElement(tensor.spec.type, [&]<typename Stored>(Stored stored) {
+    for (size_t i = 0; i < elements.size(); ++i) {
+      std::memcpy(&stored, &(*tensor.bytes)[i * sizeof(Stored)], sizeof(Stored));
+      elements[i] = convert<Element>(stored);
+    }
+  });
   return elements;
 }
 
 } // namespace
 
-std::vector<int64_t> integersOf(const HostTensor &tensor) {
-  const DataType type = tensor.spec.type;
-  return elementsOf<int64_t>(tensor, [type](const char *from) {
-    return gpuc::isFloat(type) ? cut(loadNumber(type, from)) : loadInteger(type, from);
-  });
-}
-
-std::vector<double> numbersOf(const HostTensor &tensor) {
-  const DataType type = tensor.spec.type;
-  return elementsOf<double>(tensor, [type](const char *from) {
-    return gpuc::isFloat(type) ? loadNumber(type, from) : static_cast<double>(loadInteger(type, from));
-  });
-}
+std::vector<int64_t> integersOf(const HostTensor &tensor) { return elementsOf<int64_t>(tensor); }
+std::vector<double> numbersOf(const HostTensor &tensor) { return elementsOf<double>(tensor); }
 
 HostTensorPtr fromIntegers(DataType type, std::vector<int64_t> shape, const std::vector<int64_t> &elements) {
   return build(type, std::move(shape), elements);

@@ -20,10 +20,7 @@ Tensor productOfRows(const Tensor &lhs, const Tensor &rhs) {
   if (lhs.isFloat())
     return matmul(lhs, rhs);
   Shape shape = lhs.shape();
-  int64_t rows = 1;
-  for (size_t i = 0; i + 1 < shape.size(); ++i)
-    rows *= shape[i];
-  Tensor result = product(reshape(lhs, {rows, shape.back()}), rhs);
+  Tensor result = product(reshape(lhs, {countOf(shape, 0, shape.size() - 1), shape.back()}), rhs);
   shape.back() = result.extent(1);
   return reshape(result, shape);
 }
@@ -214,10 +211,7 @@ void lowerEinsum(NodeScope &node) {
     Shape lead = a.shape(), tail = b.shape();
     lead.resize(batch.size());
     auto count = [](const Tensor &x, size_t from, size_t number) {
-      int64_t elements = 1;
-      for (size_t i = 0; i < number; ++i)
-        elements *= x.extent(from + i);
-      return elements;
+      return countOf(x.shape(), from, from + number);
     };
     Shape left = lead, right = lead, result = lead;
     left.insert(left.end(),

@@ -138,10 +138,15 @@ void lowerTopK(NodeScope &node) {
     node.output(results[i], i);
 }
 
+/// The dimension that input 1 names; -1 after an error.
+int64_t axisOf(NodeScope &node, const Tensor &x) {
+  std::optional<double> axis = node.requireNumber(1, "axis");
+  return axis ? dimension(x, static_cast<int64_t>(*axis)) : -1;
+}
+
 void lowerCumSum(NodeScope &node) {
   Tensor x = node.input(0);
-  std::optional<double> axis = node.requireNumber(1, "axis");
-  int64_t dim = axis ? dimension(x, static_cast<int64_t>(*axis)) : -1;
+  const int64_t dim = axisOf(node, x);
   if (dim < 0)
     return;
   const bool backwards = node.integer("reverse", 0);
@@ -159,8 +164,7 @@ void lowerCumSum(NodeScope &node) {
 /// y_i is the product of a row of x, with ones in the place of what comes after i.
 void lowerCumProd(NodeScope &node) {
   Tensor x = node.input(0);
-  std::optional<double> axis = node.requireNumber(1, "axis");
-  int64_t dim = axis ? dimension(x, static_cast<int64_t>(*axis)) : -1;
+  const int64_t dim = axisOf(node, x);
   if (dim < 0)
     return;
   const int64_t extent = x.extent(dim);

@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/Tensor.h"
 
+#include "frontend/ElementType.h"
 #include "frontend/onnx/HostTensor.h"
 
 #include <functional>
@@ -27,13 +28,7 @@ int64_t Tensor::extent(int64_t dim) const {
   return dim >= 0 && dim < static_cast<int64_t>(all.size()) ? all[dim] : 1;
 }
 
-DataType Tensor::type() const {
-  if (value_)
-    for (int i = 0; i < kDataTypeCount; ++i)
-      if (emitter_->elementType(static_cast<DataType>(i)) == typeOf(*this).getElementType())
-        return static_cast<DataType>(i);
-  return DataType::f32;
-}
+DataType Tensor::type() const { return value_ ? dataTypeOf(value_) : DataType::f32; }
 
 bool Tensor::hasBatch() const { return rank() > 0 && extent(0) == kBatch; }
 
