@@ -11,6 +11,7 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/library_call.h"
+#include "runtime/hal/lowering.h"
 
 namespace gpuc::cuda {
 
@@ -40,11 +41,6 @@ struct CudaCommand {
   struct Copy {
     uint64_t bytes;  // operands: from, to
   };
-  struct Fill {
-    uint64_t bytes;
-    uint64_t pattern;        // the element, repeated to 8 bytes
-    uint32_t element_bytes;  // 1, 2, 4 or 8
-  };
   struct Wait {
     EventRing* event;
     uint64_t distance;
@@ -64,7 +60,7 @@ struct CudaCommand {
     Launch launch = {};
     const LibraryCall* library;
     Copy copy;
-    Fill fill;
+    LoweredFill fill;
     EventRing* record;
     Wait wait;
     Repeat repeat;

@@ -11,7 +11,7 @@ Status launch(const Driver& driver, const CudaCommand& command, CUstream stream)
 }
 
 /// Eight bytes at a time: the lower halves of all elements, then the upper.
-Status fillWide(const Driver& driver, CUdeviceptr to, const CudaCommand::Fill& fill, CUstream stream) {
+Status fillWide(const Driver& driver, CUdeviceptr to, const LoweredFill& fill, CUstream stream) {
   auto lower = static_cast<uint32_t>(fill.pattern), upper = static_cast<uint32_t>(fill.pattern >> 32);
   if (lower == upper)
     return driver.check(driver.cuMemsetD32Async(to, lower, fill.bytes / 4, stream), "cuMemsetD32Async");
@@ -22,7 +22,7 @@ Status fillWide(const Driver& driver, CUdeviceptr to, const CudaCommand::Fill& f
 }
 
 Status fill(const Driver& driver, const CudaCommand& command, CUstream stream) {
-  const CudaCommand::Fill& fill = command.fill;
+  const LoweredFill& fill = command.fill;
   CUdeviceptr to = command.operands[0];
   switch (fill.element_bytes) {
     case 1:

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/cuda/command.h"
 #include "runtime/plan/access.h"
@@ -26,15 +25,6 @@ struct Counts {
     }
   }
 };
-
-uint64_t repeatedElement(const fb::Fill& fill) {
-  uint8_t bytes[8] = {};
-  uint32_t element = countOf(fill.pattern());
-  for (uint32_t i = 0; element != 0 && i < sizeof(bytes); ++i) bytes[i] = fill.pattern()->Get(i % element);
-  uint64_t pattern;
-  std::memcpy(&pattern, bytes, sizeof(pattern));
-  return pattern;
-}
 
 CUdeviceptr asEntry(const void* host) { return reinterpret_cast<CUdeviceptr>(host); }
 
@@ -67,9 +57,7 @@ class Lowering {
 
   const fb::Buffer& bufferOf(uint32_t index) const { return *plan_.buffers()->Get(index); }
 
-  uint64_t slotStride(const fb::Buffer& buffer) const {
-    return plan_.input_slots() > 1 ? buffer.slot_stride() : 0;
-  }
+  uint64_t slotStride(const fb::Buffer& buffer) const { return slotStrideOf(plan_, buffer); }
 
   Status createEvents(uint64_t longest_distance) {
     out_.events.resize(countOf(program_.events()));
@@ -120,13 +108,7 @@ class Lowering {
   }
 
   Status lower(const Commands* commands) {
-    for (const fb::Command* command : each(commands)) {
-      Status status = lower(*command);
-      if (status.ok()) continue;
-      std::string location(textOf(command->location()));
-      return location.empty() ? status : Status::error(status.message() + " (" + location + ")");
-    }
-    return okStatus();
+    return lowerEach(commands, [&](const fb::Command& command) { return lower(command); });
   }
 
   Status lower(const fb::Command& command) {
@@ -266,9 +248,7 @@ class Lowering {
   void lower(const fb::Fill& fill, CudaCommand& result) {
     addOperand(fill.to());
     result.kind = CudaCommand::Kind::fill;
-    result.fill = {.bytes = fill.to()->size(),
-                   .pattern = repeatedElement(fill),
-                   .element_bytes = std::max<uint32_t>(1, countOf(fill.pattern()))};
+    result.fill = lowerFill(fill);
   }
 
   /// The repeated commands, then one that jumps back to them. Addresses that move are noted on the way, for

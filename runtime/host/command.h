@@ -10,14 +10,11 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/hal/lowering.h"
 #include "runtime/host/code.h"
 #include "runtime/host/library_kernel.h"
 
 namespace gpuc {
-
-namespace fb {
-struct Command;
-}
 
 /// An event: how often its record was executed in the life of the session.
 struct EventCounter {
@@ -54,11 +51,6 @@ struct HostCommand {
     uint64_t bytes;
     bool of_read_input;  // which is read in place, if it is aligned
   };
-  struct Fill {
-    uint64_t bytes;
-    uint64_t pattern;        // the element, repeated to 8 bytes
-    uint32_t element_bytes;  // 1, 2, 4 or 8
-  };
   struct Wait {
     EventCounter* event;
     uint64_t distance;
@@ -87,7 +79,7 @@ struct HostCommand {
     Launch launch = {};
     const LibraryKernel* library;
     Copy copy;
-    Fill fill;
+    LoweredFill fill;
     EventCounter* record;
     Wait wait;
     Repeat repeat;

@@ -1,7 +1,6 @@
 #include "runtime/host/lower.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/host/operand_table.h"
 #include "runtime/host/row_parts.h"
@@ -42,15 +41,6 @@ constexpr uint64_t kMostListBytes = uint64_t{16} << 20, kListBytesPerByte = 4;
 /// A parallel of more is executed part after part.
 constexpr uint64_t kMostLists = 64;
 
-uint64_t repeatedElement(const fb::Fill& fill) {
-  uint8_t bytes[8] = {};
-  uint32_t element = countOf(fill.pattern());
-  for (uint32_t i = 0; element != 0 && i < sizeof(bytes); ++i) bytes[i] = fill.pattern()->Get(i % element);
-  uint64_t pattern;
-  std::memcpy(&pattern, bytes, sizeof(pattern));
-  return pattern;
-}
-
 class Lowering {
  public:
   Lowering(const Plan& plan, const fb::Program& program, const Arena& arena,
@@ -90,13 +80,7 @@ class Lowering {
   uint64_t rowParts() const { return static_cast<uint64_t>(row_part_.count); }
 
   Status lower(const Commands* commands) {
-    for (const fb::Command* command : each(commands)) {
-      Status status = lower(*command);
-      if (status.ok()) continue;
-      std::string location(textOf(command->location()));
-      return location.empty() ? status : Status::error(status.message() + " (" + location + ")");
-    }
-    return okStatus();
+    return lowerEach(commands, [&](const fb::Command& command) { return lower(command); });
   }
 
   Status lower(const fb::Command& command) {
@@ -174,9 +158,7 @@ class Lowering {
   void lower(const fb::Fill& fill, HostCommand& result) {
     addRows({fill.to(), kDestination});
     result.kind = HostCommand::Kind::fill;
-    result.fill = {.bytes = fill.to()->size() / rowParts(),
-                   .pattern = repeatedElement(fill),
-                   .element_bytes = std::max<uint32_t>(1, countOf(fill.pattern()))};
+    result.fill = lowerFill(fill, rowParts());
   }
 
   /// The loop, and in front of it the lists of its parts, if it has parts that threads may take side by side.

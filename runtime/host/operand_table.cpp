@@ -32,10 +32,6 @@ void OperandTable::reserve(size_t operands) {
   out_.accesses.reserve(operands);
 }
 
-uint64_t OperandTable::slotStride(const fb::Buffer& buffer) const {
-  return plan_.input_slots() > 1 ? buffer.slot_stride() : 0;
-}
-
 //===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//

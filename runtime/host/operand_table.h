@@ -76,7 +76,7 @@ class OperandTable {
   };
 
   const fb::Buffer& bufferOf(uint32_t index) const { return *plan_.buffers()->Get(index); }
-  uint64_t slotStride(const fb::Buffer& buffer) const;
+  uint64_t slotStride(const fb::Buffer& buffer) const { return slotStrideOf(plan_, buffer); }
   HostCommand& commandOf(const Use& use) { return (*use.list)[use.command]; }
   void placeOutputs();
   void placeInput(uint32_t port, bool is_output);
