@@ -31,11 +31,11 @@ class ConvGraph {
 
  private:
   explicit ConvGraph(const Dnn& dnn) : dnn_(&dnn) {}
-  Status describeTensors(const fb::Conv& conv, int64_t alignment);
-  Status describeWindows(const fb::Conv& conv);
-  Status describeBias(const fb::Conv& conv, int64_t alignment);
-  Status describeConvolution(const fb::Conv& conv);
-  Status describeEpilogue(const fb::Conv& conv);
+  void describeTensors(const fb::Conv& conv, int64_t alignment);
+  void describeWindows(const fb::Conv& conv);
+  void describeBias(const fb::Conv& conv, int64_t alignment);
+  void describeConvolution(const fb::Conv& conv);
+  void describeEpilogue(const fb::Conv& conv);
   Status describeGraph(const DnnTarget& target);
 
   const Dnn* dnn_;

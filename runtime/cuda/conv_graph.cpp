@@ -1,23 +1,17 @@
 #include <array>
 
+#include "runtime/base/data_type.h"
 #include "runtime/cuda/conv_engine.h"
 
 namespace gpuc::cuda {
 namespace {
 
 Result<cudnnDataType_t> typeOf(fb::DataType type) {
-  switch (type) {
-    case fb::DataType::f64:
-      return CUDNN_DATA_DOUBLE;
-    case fb::DataType::f32:
-      return CUDNN_DATA_FLOAT;
-    case fb::DataType::f16:
-      return CUDNN_DATA_HALF;
-    case fb::DataType::bf16:
-      return CUDNN_DATA_BFLOAT16;
-    default:
-      return errorf("cuDNN has no convolution of %s", fb::EnumNameDataType(type));
-  }
+  constexpr cudnnDataType_t kFloats[] = {CUDNN_DATA_DOUBLE, CUDNN_DATA_FLOAT, CUDNN_DATA_HALF,
+                                         CUDNN_DATA_BFLOAT16};  // as DataType has them
+  if (!isFloat(static_cast<DataType>(type)))
+    return errorf("cuDNN has no convolution of %s", fb::EnumNameDataType(type));
+  return kFloats[static_cast<size_t>(type)];
 }
 
 using Extents = std::array<int64_t, 4>;
@@ -48,7 +42,7 @@ struct Memory {
   int64_t alignment;
 };
 
-Result<DnnDescriptor> describeTensor(const Dnn& dnn, const Memory& memory, const Tensor& tensor) {
+DnnDescriptor describeTensor(const Dnn& dnn, const Memory& memory, const Tensor& tensor) {
   DnnDescriptor result(dnn, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   const Extents strides = stridesOf(tensor.extents, memory.channels_last);
   result.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, tensor.id);
@@ -57,7 +51,7 @@ Result<DnnDescriptor> describeTensor(const Dnn& dnn, const Memory& memory, const
   result.set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, tensor.extents.data());
   result.set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides.data());
   result.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &tensor.is_virtual);
-  GPUC_RETURN_IF_ERROR(result.finalize());
+  result.finalize();
   return result;
 }
 
@@ -67,22 +61,21 @@ struct Elementwise {
   const DnnDescriptor *from, *other, *result;
 };
 
-Result<DnnDescriptor> describeFunction(const Dnn& dnn, cudnnPointwiseMode_t mode) {
+DnnDescriptor describeFunction(const Dnn& dnn, cudnnPointwiseMode_t mode) {
   DnnDescriptor function(dnn, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   function.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
   function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
-  GPUC_RETURN_IF_ERROR(function.finalize());
+  function.finalize();
   return function;
 }
 
-Result<DnnDescriptor> describeOperation(const Dnn& dnn, const DnnDescriptor& function,
-                                        const Elementwise& work) {
+DnnDescriptor describeOperation(const Dnn& dnn, const DnnDescriptor& function, const Elementwise& work) {
   DnnDescriptor operation(dnn, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function);
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, *work.from);
   if (work.other) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *work.other);
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, *work.result);
-  GPUC_RETURN_IF_ERROR(operation.finalize());
+  operation.finalize();
   return operation;
 }
 
@@ -143,43 +136,40 @@ Result<ConvGraph> ConvGraph::create(const Dnn& dnn, const DnnTarget& target, con
                                     uint32_t alignment) {
   ConvGraph result(dnn);
   GPUC_ASSIGN_OR_RETURN(result.type_, typeOf(conv.type()));
-  GPUC_RETURN_IF_ERROR(result.describeTensors(conv, alignment));
-  GPUC_RETURN_IF_ERROR(result.describeWindows(conv));
-  if (conv.bias()) GPUC_RETURN_IF_ERROR(result.describeBias(conv, alignment));
-  GPUC_RETURN_IF_ERROR(result.describeConvolution(conv));
-  if (conv.bias()) GPUC_RETURN_IF_ERROR(result.describeEpilogue(conv));
+  result.describeTensors(conv, alignment);
+  result.describeWindows(conv);
+  if (conv.bias()) result.describeBias(conv, alignment);
+  result.describeConvolution(conv);
+  if (conv.bias()) result.describeEpilogue(conv);
   GPUC_RETURN_IF_ERROR(result.describeGraph(target));
   return result;
 }
 
 /// Groups follow from the filter, which has the input channels of one. cuDNN's extents are in the order (N,
 /// C, H, W) however the elements lie.
-Status ConvGraph::describeTensors(const fb::Conv& conv, int64_t alignment) {
+void ConvGraph::describeTensors(const fb::Conv& conv, int64_t alignment) {
   const fb::ConvAxis &height = *conv.height(), &width = *conv.width();
   const Extents input = {extent(conv.batch()), extent(conv.in_channels()), extent(height.input()),
                          extent(width.input())};
   const Extents filter = {extent(conv.out_channels()), extent(conv.in_channels() / conv.groups()),
                           extent(height.kernel()), extent(width.kernel())};
   const Memory memory = {type_, conv.channels_last(), alignment};
-  GPUC_ASSIGN_OR_RETURN(input_, describeTensor(*dnn_, memory, {kInput, input}));
-  GPUC_ASSIGN_OR_RETURN(filter_, describeTensor(*dnn_, memory, {kFilter, filter}));
-  GPUC_ASSIGN_OR_RETURN(output_, describeTensor(*dnn_, memory, {kOutput, outputExtents(conv)}));
-  return okStatus();
+  input_ = describeTensor(*dnn_, memory, {kInput, input});
+  filter_ = describeTensor(*dnn_, memory, {kFilter, filter});
+  output_ = describeTensor(*dnn_, memory, {kOutput, outputExtents(conv)});
 }
 
 /// The bias, one element for each channel, and what stands between the convolution and its result.
-Status ConvGraph::describeBias(const fb::Conv& conv, int64_t alignment) {
+void ConvGraph::describeBias(const fb::Conv& conv, int64_t alignment) {
   const Memory memory = {type_, conv.channels_last(), alignment};
   const Extents channels = {1, extent(conv.out_channels()), 1, 1};
-  GPUC_ASSIGN_OR_RETURN(bias_, describeTensor(*dnn_, memory, {kBias, channels}));
-  GPUC_ASSIGN_OR_RETURN(sum_, describeTensor(*dnn_, memory, {kSum, outputExtents(conv), true}));
-  if (!conv.relu()) return okStatus();
-  GPUC_ASSIGN_OR_RETURN(biased_, describeTensor(*dnn_, memory, {kBiased, outputExtents(conv), true}));
-  return okStatus();
+  bias_ = describeTensor(*dnn_, memory, {kBias, channels});
+  sum_ = describeTensor(*dnn_, memory, {kSum, outputExtents(conv), true});
+  if (conv.relu()) biased_ = describeTensor(*dnn_, memory, {kBiased, outputExtents(conv), true});
 }
 
 /// f16 and bf16 are summed in f32.
-Status ConvGraph::describeWindows(const fb::Conv& conv) {
+void ConvGraph::describeWindows(const fb::Conv& conv) {
   const fb::ConvAxis &height = *conv.height(), &width = *conv.width();
   const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   windows_ = DnnDescriptor(*dnn_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
@@ -191,10 +181,10 @@ Status ConvGraph::describeWindows(const fb::Conv& conv) {
   setPair(windows_, CUDNN_ATTR_CONVOLUTION_DILATIONS, height.dilation(), width.dilation());
   setPair(windows_, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, height.low(), width.low());
   setPair(windows_, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, height.high(), width.high());
-  return windows_.finalize();
+  windows_.finalize();
 }
 
-Status ConvGraph::describeConvolution(const fb::Conv& conv) {
+void ConvGraph::describeConvolution(const fb::Conv& conv) {
   const OperationNames names = namesOf(conv.kind());
   DnnDescriptor operation(*dnn_, names.operation);
   operation.set(names.input, input_);
@@ -209,31 +199,24 @@ Status ConvGraph::describeConvolution(const fb::Conv& conv) {
   auto scalar = [&](int i) { return is_wide ? static_cast<const void*>(&wide[i]) : &narrow[i]; };
   operation.set(names.alpha, type, 1, scalar(0));
   operation.set(names.beta, type, 1, scalar(1));
-  GPUC_RETURN_IF_ERROR(operation.finalize());
+  operation.finalize();
   operations_.push_back(std::move(operation));
-  return okStatus();
 }
 
 /// The bias is added to each f32 sum, and relu taken of that, before it is rounded to the result's type.
-Status ConvGraph::describeEpilogue(const fb::Conv& conv) {
+void ConvGraph::describeEpilogue(const fb::Conv& conv) {
   std::vector<Elementwise> steps = {{CUDNN_POINTWISE_ADD, &sum_, &bias_, conv.relu() ? &biased_ : &output_}};
   if (conv.relu()) steps.push_back({CUDNN_POINTWISE_RELU_FWD, &biased_, nullptr, &output_});
   for (const Elementwise& step : steps) {
-    GPUC_ASSIGN_OR_RETURN(DnnDescriptor function, describeFunction(*dnn_, step.mode));
-    GPUC_ASSIGN_OR_RETURN(DnnDescriptor operation, describeOperation(*dnn_, function, step));
-    functions_.push_back(std::move(function));
-    operations_.push_back(std::move(operation));
+    functions_.push_back(describeFunction(*dnn_, step.mode));
+    operations_.push_back(describeOperation(*dnn_, functions_.back(), step));
   }
-  return okStatus();
 }
 
 Status ConvGraph::describeGraph(const DnnTarget& target) {
   graph_ = DnnDescriptor(*dnn_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   if (target.handle) graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &target.handle);
-  std::vector<cudnnBackendDescriptor_t> operations;
-  for (const DnnDescriptor& operation : operations_) operations.push_back(operation.get());
-  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-             static_cast<int64_t>(operations.size()), operations.data());
+  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
   return graph_.finalize();
 }
 

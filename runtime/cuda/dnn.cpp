@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 namespace gpuc::cuda {
 namespace {
@@ -77,6 +78,15 @@ void DnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeT
                           "cudnnBackendSetAttribute");
 }
 
+void DnnDescriptor::set(cudnnBackendAttributeName_t name, std::span<const DnnDescriptor> values) {
+  std::vector<cudnnBackendDescriptor_t> descriptors;
+  for (const DnnDescriptor& value : values) {
+    if (status_.ok()) status_ = value.status();
+    descriptors.push_back(value.get());
+  }
+  set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<int64_t>(descriptors.size()), descriptors.data());
+}
+
 Result<int64_t> DnnDescriptor::read(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                                     int64_t most, void* values) const {
   int64_t count = 0;
@@ -85,7 +95,7 @@ Result<int64_t> DnnDescriptor::read(cudnnBackendAttributeName_t name, cudnnBacke
   return count;
 }
 
-Status DnnDescriptor::finalize() {
+const Status& DnnDescriptor::finalize() {
   if (status_.ok()) status_ = dnn_->check(dnn_->cudnnBackendFinalize(get()), "cudnnBackendFinalize");
   return status_;
 }

@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <cudnn.h>
 
+#include <span>
 #include <string>
 
 #include "runtime/cuda/library.h"
@@ -52,7 +53,8 @@ class DnnHandle {
 };
 
 /// A descriptor of the backend: made, given its attributes, finalized, and then only read. What goes wrong on
-/// the way is the error of finalize(). What it refers to must outlive it.
+/// the way, or went wrong with one that it is given, is its status from then on. What it refers to must
+/// outlive it.
 class DnnDescriptor {
  public:
   DnnDescriptor() = default;
@@ -60,7 +62,7 @@ class DnnDescriptor {
 
   cudnnBackendDescriptor_t get() const { return descriptor_.get(); }
   const Status& status() const { return status_; }
-  Status finalize();
+  const Status& finalize();
   /// False if the library has nothing for it on this GPU; an error is whatever else goes wrong.
   Result<bool> finalizeIfSupported();
 
@@ -70,10 +72,8 @@ class DnnDescriptor {
   void set(cudnnBackendAttributeName_t name, cudnnDataType_t value) {
     set(name, CUDNN_TYPE_DATA_TYPE, 1, &value);
   }
-  void set(cudnnBackendAttributeName_t name, const DnnDescriptor& value) {
-    const cudnnBackendDescriptor_t descriptor = value.get();
-    set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &descriptor);
-  }
+  void set(cudnnBackendAttributeName_t name, const DnnDescriptor& value) { set(name, std::span(&value, 1)); }
+  void set(cudnnBackendAttributeName_t name, std::span<const DnnDescriptor> values);
 
   /// Reads up to `most` values, and returns how many there are. Of descriptors `values` is an array of ones
   /// that the caller has made, to be filled in.

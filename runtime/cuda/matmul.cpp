@@ -3,24 +3,18 @@
 // with leading dimension s; where we transpose, so does it.
 #include <cinttypes>
 
+#include "runtime/base/data_type.h"
 #include "runtime/cuda/library_call.h"
 
 namespace gpuc::cuda {
 namespace {
 
 Result<cudaDataType_t> typeOf(fb::DataType type) {
-  switch (type) {
-    case fb::DataType::f64:
-      return CUDA_R_64F;
-    case fb::DataType::f32:
-      return CUDA_R_32F;
-    case fb::DataType::f16:
-      return CUDA_R_16F;
-    case fb::DataType::bf16:
-      return CUDA_R_16BF;
-    default:
-      return errorf("cuBLASLt has no matmul of %s", fb::EnumNameDataType(type));
-  }
+  constexpr cudaDataType_t kFloats[] = {CUDA_R_64F, CUDA_R_32F, CUDA_R_16F,
+                                        CUDA_R_16BF};  // as DataType has them
+  if (!isFloat(static_cast<DataType>(type)))
+    return errorf("cuBLASLt has no matmul of %s", fb::EnumNameDataType(type));
+  return kFloats[static_cast<size_t>(type)];
 }
 
 using Operation = Owned<cublasLtMatmulDesc_t, cublasStatus_t>;

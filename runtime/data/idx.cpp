@@ -10,27 +10,17 @@
 namespace gpuc {
 namespace {
 
-constexpr int kUnsignedByte = 0x08;
+constexpr unsigned kUnsignedByte = 0x08;
 constexpr const char *kImagesName = "-images-idx3-ubyte", *kLabelsName = "-labels-idx1-ubyte",
                      *kGzipSuffix = ".gz";
 
-const char* idxTypeName(int code) {
-  switch (code) {
-    case 0x08:
-      return "unsigned byte";
-    case 0x09:
-      return "signed byte";
-    case 0x0B:
-      return "16-bit integer";
-    case 0x0C:
-      return "32-bit integer";
-    case 0x0D:
-      return "32-bit float";
-    case 0x0E:
-      return "64-bit float";
-    default:
-      return "unknown";
-  }
+const char* idxTypeName(unsigned code) {
+  constexpr std::pair<unsigned, const char*> kTypes[] = {
+      {kUnsignedByte, "unsigned byte"}, {0x09, "signed byte"},  {0x0B, "16-bit integer"},
+      {0x0C, "32-bit integer"},         {0x0D, "32-bit float"}, {0x0E, "64-bit float"}};
+  for (const auto& [known, name] : kTypes)
+    if (code == known) return name;
+  return "unknown";
 }
 
 unsigned byteAt(std::string_view bytes, size_t index) { return static_cast<uint8_t>(bytes[index]); }
@@ -49,7 +39,7 @@ Status checkMagic(std::string_view bytes, size_t rank, const std::string& name) 
                   byteAt(bytes, 0), byteAt(bytes, 1), explainFileKind(bytes, FileRole::data).c_str());
   if (byteAt(bytes, 2) != kUnsignedByte)
     return errorf("%s: IDX element type 0x%02x (%s), expected 0x08 (unsigned byte)", name.c_str(),
-                  byteAt(bytes, 2), idxTypeName(static_cast<int>(byteAt(bytes, 2))));
+                  byteAt(bytes, 2), idxTypeName(byteAt(bytes, 2)));
   if (byteAt(bytes, 3) != rank)
     return errorf("%s: IDX of rank %u, expected %zu", name.c_str(), byteAt(bytes, 3), rank);
   return okStatus();

@@ -1,5 +1,7 @@
 #include "runtime/plan/reach.h"
 
+#include <flatbuffers/minireflect.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -141,30 +143,12 @@ class Walk {
     uint32_t count = 0;
     GPUC_RETURN_IF_ERROR(follow(from, at, field));
     if (!read(at, count)) return damaged(field);
-    const uint64_t bytes = of_strings || inner ? sizeof(uint32_t) : elementBytes(code);
+    const auto element = static_cast<flatbuffers::ElementaryType>(code.base_type);
+    const uint64_t bytes = flatbuffers::InlineSize(element, inner);
     GPUC_RETURN_IF_ERROR(arrive(at, sizeof(count) + bytes * count, field));
     for (uint64_t place = at + sizeof(count); (of_strings || inner) && count > 0; --count, place += bytes)
       GPUC_RETURN_IF_ERROR(of_strings ? followString(place, field) : followTable(place, *inner, field));
     return okStatus();
-  }
-
-  /// Of a vector of numbers.
-  static uint64_t elementBytes(TypeCode code) {
-    switch (code.base_type) {
-      case flatbuffers::ET_SHORT:
-      case flatbuffers::ET_USHORT:
-        return 2;
-      case flatbuffers::ET_INT:
-      case flatbuffers::ET_UINT:
-      case flatbuffers::ET_FLOAT:
-        return 4;
-      case flatbuffers::ET_LONG:
-      case flatbuffers::ET_ULONG:
-      case flatbuffers::ET_DOUBLE:
-        return 8;
-      default:
-        return 1;
-    }
   }
 
   std::string_view payload_;

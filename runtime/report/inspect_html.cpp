@@ -29,24 +29,18 @@ rect { fill: var(--c) } .key span { background: var(--c); padding: 1px 8px; marg
 constexpr size_t kMostTextBytes = 100;
 
 std::string escaped(std::string_view text) {
+  constexpr std::pair<char, const char*> kEntities[] = {
+      {'<', "&lt;"}, {'>', "&gt;"}, {'&', "&amp;"}, {'"', "&quot;"}};
   const std::string_view shown = firstBytes(text, kMostTextBytes);
   std::string result;
-  for (char c : shown) switch (c) {
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '&':
-        result += "&amp;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
+  for (char c : shown) {
+    auto entity =
+        std::find_if(std::begin(kEntities), std::end(kEntities), [c](const auto& e) { return e.first == c; });
+    if (entity == std::end(kEntities))
+      result += c;
+    else
+      result += entity->second;
+  }
   return shown.size() < text.size() ? result + "…" : result;
 }
 

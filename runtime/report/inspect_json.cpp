@@ -1,3 +1,4 @@
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/integer_range.h"
@@ -71,6 +72,13 @@ class Page {
     sink_(bracket);
     is_first_ = false;
   }
+  /// A list with a member for each of `values`.
+  template <typename List, typename JsonOf>
+  void list(const char* key, const List& values, JsonOf json_of) {
+    begin(key, "[");
+    for (const auto& value : values) member(json_of(value));
+    end("]");
+  }
   void member(const Json& value) { line(text(value)); }
   void member(const char* key, const Json& value) { line(text(key) + ": " + text(value)); }
 
@@ -104,17 +112,13 @@ void writeOutput(const TensorSpec& output, const ChecksInfo* checks, Page& page)
   page.begin("{");
   const Json spec = specJson(output);  // items() refers to it
   for (const auto& [key, value] : spec.items()) page.member(key.c_str(), value);
-  page.begin("checks", "[");
-  for (const CheckInfo& check : checks->checks) page.member(checkJson(check));
-  page.end("]");
+  page.list("checks", checks->checks, checkJson);
   page.end("}");
 }
 
 void writeEntry(const ProgramInfo& program, Page& page) {
   page.begin(program.name, "{");
-  page.begin("inputs", "[");
-  for (const InputInfo& input : program.inputs) page.member(inputJson(input));
-  page.end("]");
+  page.list("inputs", program.inputs, inputJson);
   page.begin("outputs", "[");
   size_t next = 0;  // of those that have checks, which are in order
   for (size_t i = 0; i < program.outputs.size(); ++i) {
@@ -147,14 +151,11 @@ void writeCommands(const fb::Plan& plan, const fb::Program& program, const fb::S
 void writeFacts(const PlanInfo& info, Page& page) {
   page.member("name", info.name);
   page.member("target", std::string(nameOf(info.target)) + ":" + info.target_name);
-  page.begin("features", "[");
-  for (const std::string& feature : info.target_features) page.member(feature);
-  page.end("]");
+  page.list("features", info.target_features, std::identity());
   page.member("compiler_version", info.compiler_version);
-  page.begin("libraries", "[");
-  for (const LibraryInfo& library : info.libraries)
-    page.member({{"name", library.name}, {"version", library.version}});
-  page.end("]");
+  page.list("libraries", info.libraries, [](const LibraryInfo& library) -> Json {
+    return {{"name", library.name}, {"version", library.version}};
+  });
   page.member("seed", info.seed);
   page.member("batch", info.batch);
   page.member("global_batch", info.global_batch);
@@ -169,15 +170,12 @@ void inspectJson(const Plan& plan, const TextSink& sink) {
   Page page(sink);
   page.begin("{");
   writeFacts(plan.info(), page);
-  page.begin("variables", "[");
-  for (const VariableInfo& variable : plan.info().variables) page.member(variableJson(variable));
-  page.end("]");
+  page.list("variables", plan.info().variables, variableJson);
   page.begin("entries", "{");
   for (const ProgramInfo& program : plan.info().programs) writeEntry(program, page);
   page.end("}");
-  page.begin("buffers", "[");
-  for (const fb::Buffer* buffer : each(root.buffers())) page.member(bufferJson(root, *buffer));
-  page.end("]");
+  page.list("buffers", each(root.buffers()),
+            [&](const fb::Buffer* buffer) { return bufferJson(root, *buffer); });
   page.begin("commands", "[");
   for (const fb::Program* program : each(root.programs()))
     for (const fb::Stream* stream : each(program->streams()))
