@@ -4,7 +4,6 @@
 // --methods compares the ways in which a plan may compute each shape, from which planMatmul's thresholds
 // come.
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
@@ -12,11 +11,11 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "bench/operands.h"
 #include "runtime/host/matmul.h"
+#include "runtime/host/thread_pool.h"
 
 namespace {
 
@@ -31,42 +30,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
-
-/// A second thread that spins for work, as the runtime's pool does within a step.
-class Partner {
- public:
-  Partner() : thread_([this] { serve(); }) {}
-  ~Partner() {
-    state_ = kStop;
-    thread_.join();
-  }
-
-  /// Runs `mine` here and `theirs` in the partner; returns when both are done.
-  void runBoth(const std::function<void()>& mine, const std::function<void()>& theirs) {
-    work_ = &theirs;
-    state_.store(kWork, std::memory_order_release);
-    mine();
-    while (state_.load(std::memory_order_acquire) == kWork) __builtin_ia32_pause();
-  }
-
- private:
-  enum { kIdle, kWork, kStop };
-
-  void serve() {
-    for (int state; (state = state_.load(std::memory_order_acquire)) != kStop;) {
-      if (state == kWork) {
-        (*work_)();
-        state_.store(kIdle, std::memory_order_release);
-      } else {
-        __builtin_ia32_pause();
-      }
-    }
-  }
-
-  std::atomic<int> state_{kIdle};
-  const std::function<void()>* work_ = nullptr;
-  std::thread thread_;
-};
 
 struct Case {
   const char* name;
@@ -136,7 +99,7 @@ std::vector<double> timeInterleaved(const std::vector<std::function<void()>>& ca
 }
 
 void printThreads(const std::vector<Case>& cases, const MatmulOperands& operands) {
-  Partner partner;
+  ThreadPool pool(2);
   std::printf("%-42s %9s %10s %9s %10s\n", "batch x m x n x k, transposes", "1 thread", "GFLOP/s",
               "2 threads", "GFLOP/s");
   for (const Case& c : cases) {
@@ -146,13 +109,16 @@ void printThreads(const std::vector<Case>& cases, const MatmulOperands& operands
       continue;
     }
     const int64_t tiles = kernel->tiles(0);
-    // As the pool does: in two where both parts are worth it.
+    // As a step does: in two where both parts are worth it.
     const bool pays = tiles >= 2 && static_cast<double>(tiles) * kernel->tileNs(0) >= 2500;
-    const int64_t middle = pays ? (tiles + 1) / 2 : tiles;
-    const std::function<void()> mine = [&] { kernel->run(0, operands, 0, middle); };
-    const std::function<void()> theirs = [&] { kernel->run(0, operands, middle, tiles); };
-    const std::function<void()> whole = [&] { kernel->run(0, operands, 0, tiles); };
-    const std::function<void()> both = [&] { middle < tiles ? partner.runBoth(mine, theirs) : whole(); };
+    const std::function<void(int64_t, int64_t)> part = [&](int64_t begin, int64_t end) {
+      kernel->run(0, operands, begin, end);
+    };
+    auto run = [](const void* context, int64_t begin, int64_t end) {
+      (*static_cast<const std::function<void(int64_t, int64_t)>*>(context))(begin, end);
+    };
+    const std::function<void()> whole = [&] { part(0, tiles); };
+    const std::function<void()> both = [&] { pool.parallelFor(tiles, pays ? 1 : tiles, {run, &part}); };
     const double operations = operationsOf(c.shape);
     const std::vector<double> us = timeInterleaved({whole, both}, operations);
     std::printf("%-42s %9.2f %10.1f %9.2f %10.1f\n", describe(c).c_str(), us[0], operations / us[0] / 1e3,
