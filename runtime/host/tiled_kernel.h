@@ -1,4 +1,4 @@
-// What kernels of one shape have in common, whose work falls into tiles: convolution and attention.
+// What kernels of one shape have in common, whose work falls into tiles.
 #pragma once
 
 #include <cinttypes>
@@ -44,7 +44,7 @@ class TiledKernel {
     for (int64_t tile = begin; tile < end; ++tile) compute(problem_, operands, tile);
   }
 
- private:
+ protected:
   Problem problem_;
 };
 

@@ -4,8 +4,6 @@
 #include <cinttypes>
 #include <utility>
 
-#include "runtime/host/tiled_kernel.h"
-
 namespace gpuc {
 namespace {
 
@@ -61,14 +59,13 @@ struct TileSums {
 template <typename S>
 class MatmulTile {
  public:
-  MatmulTile(const MatmulPlan& plan, const MicroKernelSet& micro_kernels, const VectorKernelTable& kernels,
-             const MatmulOperands& operands, int64_t tile)
-      : plan_(plan),
-        micro_kernels_(micro_kernels),
-        kernels_(kernels),
-        own_(kernels.of<S>()),
-        place_(placeOf(plan, tile)),
-        matrices_(plan, operands, place_.batch) {}
+  MatmulTile(const MatmulProblem& problem, const MatmulOperands& operands, int64_t tile)
+      : plan_(problem.plan),
+        micro_kernels_(problem.micro_kernels),
+        kernels_(*problem.vector_kernels),
+        own_(kernels_.of<S>()),
+        place_(placeOf(plan_, tile)),
+        matrices_(plan_, operands, place_.batch) {}
 
   void compute() {
     if (plan_.transposed) return computeTransposed();
@@ -237,6 +234,11 @@ class MatmulTile {
   const Matrices<S> matrices_;
 };
 
+template <typename S>
+void computeMatmulTile(const MatmulProblem& problem, const MatmulOperands& operands, int64_t tile) {
+  MatmulTile<S>(problem, operands, tile).compute();
+}
+
 Result<MicroKernelSet> makeMicroKernels(const MatmulPlan& plan) {
   const MatmulShape& p = plan.problem;
   MicroKernelSet set;
@@ -277,20 +279,17 @@ Result<MatmulKernel> MatmulKernel::createFromPlan(const MatmulPlan& plan) {
   if (plan.sumsAside() && plan.tile_m * plan.sumStride() * sizeOf(plan.problem.type) > kMatmulSumBytes)
     return errorf("matmul: a tile of %" PRId64 "x%" PRId64 " sums is larger than %" PRId64 " bytes",
                   plan.tile_m, plan.tile_n, kMatmulSumBytes);
-  MatmulKernel kernel;
-  kernel.plan_ = plan;
-  kernel.vector_kernels_ = kernelsFor<VectorKernelTable>(microKernelVectorBytes());
+  MatmulProblem problem;
+  problem.plan = plan;
+  problem.vector_kernels = kernelsFor<VectorKernelTable>(microKernelVectorBytes());
   if (plan.method == MatmulMethod::tiled) {
-    GPUC_ASSIGN_OR_RETURN(kernel.micro_kernels_, makeMicroKernels(plan));
+    GPUC_ASSIGN_OR_RETURN(problem.micro_kernels, makeMicroKernels(plan));
   }
-  return kernel;
-}
-
-void MatmulKernel::run(int /*phase*/, const MatmulOperands& operands, int64_t begin, int64_t end) const {
-  withElement(plan_.storage, [&]<typename S>(S) {
-    for (int64_t tile = begin; tile < end; ++tile)
-      MatmulTile<S>(plan_, micro_kernels_, *vector_kernels_, operands, tile).compute();
+  const auto compute = withElement(plan.storage, []<typename S>(S) -> decltype(&computeMatmulTile<float>) {
+    return computeMatmulTile<S>;
   });
+  problem.phases = {{compute, plan.tileCount(), plan.tile_ns}};
+  return MatmulKernel(std::move(problem));
 }
 
 }  // namespace gpuc
