@@ -4,7 +4,6 @@
 
 #include "passes/codegen/Segments.h"
 #include "passes/codegen/cuda/CudaAttention.h"
-#include "passes/codegen/cuda/CudaSegments.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 

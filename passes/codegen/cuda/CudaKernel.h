@@ -13,6 +13,13 @@ namespace gpuc::codegen {
 /// (CudaSegments.cpp).
 void emitCudaKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef symbol, mlir::Block &body);
 
+/// The same for a segmented kernel (Segments.h) alone, and how that is launched.
+void emitCudaSegments(mlir::gpu::GPUModuleOp module, llvm::StringRef symbol, mlir::Block &body);
+CudaSchedule scheduleCudaSegments(mlir::Block &body);
+
+/// Of a kernel whose one parameter is an array: how many pointers it has. lowerToNvvm makes it so.
+inline constexpr llvm::StringLiteral kOperandArrayAttr = "gpuc.operand_array";
+
 /// An empty kernel of so many pointers, to be launched with so many threads a block.
 mlir::gpu::GPUFuncOp createCudaFunction(mlir::gpu::GPUModuleOp module, llvm::StringRef symbol,
                                         size_t parameters, int64_t threads);

@@ -4,7 +4,7 @@
 
 #include "passes/codegen/Segments.h"
 #include "passes/codegen/cuda/CudaAttention.h"
-#include "passes/codegen/cuda/CudaSegments.h"
+#include "passes/codegen/cuda/CudaKernel.h"
 
 using namespace mlir;
 

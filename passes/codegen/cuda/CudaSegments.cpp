@@ -10,13 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/codegen/cuda/CudaSegments.h"
+#include "passes/codegen/cuda/CudaKernel.h"
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/KernelText.h"
 #include "passes/codegen/Pointwise.h"
 #include "passes/codegen/Segments.h"
-#include "passes/codegen/cuda/CudaKernel.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/codegen/cuda/CudaKernel.h"
 #include "passes/codegen/cuda/CudaMachine.h"
-#include "passes/codegen/cuda/CudaSegments.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"

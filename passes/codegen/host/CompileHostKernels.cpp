@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/codegen/KernelText.h"
-#include "passes/codegen/Loops.h"
+#include "passes/codegen/Segments.h"
 #include "passes/codegen/host/HostKernel.h"
 #include "passes/codegen/host/HostObjects.h"
-#include "passes/codegen/host/HostSegments.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 

@@ -16,6 +16,17 @@ namespace gpuc::codegen {
 std::vector<int64_t> emitHostKernel(mlir::ModuleOp module, llvm::StringRef symbol, mlir::Block &body,
                                     const HostTarget &target);
 
+/// The function of one segment (Segments.h), over its own operands and tiles.
+struct HostSegment {
+  std::string symbol;
+  int64_t tiles;
+  llvm::ArrayRef<int64_t> operands; ///< As in Segment.
+};
+
+/// Emits `symbol(ptr operands, i64 begin, i64 end)` into `module`: the tiles of all segments are numbered one
+/// segment after another, and those from `begin` to `end` are handed to the segments that have them.
+void emitHostSegments(mlir::ModuleOp module, llvm::StringRef symbol, llvm::ArrayRef<HostSegment> segments);
+
 /// One bit a lane: true of those below `count`, an i64.
 Expr maskBelow(mlir::ImplicitLocOpBuilder &builder, mlir::Value count, int64_t lanes);
 

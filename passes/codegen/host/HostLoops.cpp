@@ -5,8 +5,6 @@
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Element.h"
 #include "passes/codegen/Segments.h"
-#include "passes/codegen/host/HostRows.h"
-#include "passes/codegen/host/Ranges.h"
 #include "passes/target/TargetDescription.h"
 
 using namespace mlir;

@@ -10,7 +10,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/codegen/host/HostKernel.h"
-#include "passes/codegen/host/Kept.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/codegen/host/HostRows.h"
+#include "passes/codegen/host/HostLoops.h"
 
 #include "llvm/ADT/BitVector.h"
 

@@ -10,11 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/codegen/host/HostSegments.h"
+#include "passes/codegen/host/HostKernel.h"
 
-#include "passes/codegen/Loops.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"

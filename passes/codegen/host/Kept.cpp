@@ -1,11 +1,10 @@
 //===- Kept.cpp - What a row is computed once for ----------------------------===//
 
-#include "passes/codegen/host/Kept.h"
+#include "passes/codegen/host/HostLoops.h"
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Element.h"
 #include "passes/codegen/Pointwise.h"
-#include "passes/codegen/host/HostLoops.h"
 #include "passes/target/TargetDescription.h"
 
 using namespace mlir;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/codegen/host/Ranges.h"
+#include "passes/codegen/host/HostLoops.h"
 
 #include "dialects/gpuc/GpucOps.h"
 

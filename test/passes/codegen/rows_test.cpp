@@ -1,6 +1,6 @@
 // Kernels with several reductions: each row has the bits that one kernel after another gives, of any length,
 // in any type, in place, and tile by tile.
-#include "passes/codegen/host/Kept.h"
+#include "passes/codegen/host/HostLoops.h"
 #include "test/passes/codegen/kernel_harness.h"
 
 #include "runtime/base/half.h"
