@@ -32,19 +32,8 @@ bool isFloat(ElementKind kind) { return kind <= ElementKind::BF16; }
 bool isUnsigned(ElementKind kind) { return kind >= ElementKind::UI8; }
 
 int64_t bytesOf(ElementKind kind) {
-  switch (kind) {
-  case ElementKind::F64:
-  case ElementKind::I64:
-    return 8;
-  case ElementKind::F32:
-  case ElementKind::I32:
-    return 4;
-  case ElementKind::F16:
-  case ElementKind::BF16:
-    return 2;
-  default:
-    return 1;
-  }
+  static constexpr int64_t bytes[] = {8, 4, 2, 2, 8, 4, 1, 1, 1}; // in the order of the kinds
+  return bytes[static_cast<size_t>(kind)];
 }
 
 static Type withLanes(Type element, int64_t lanes) {

@@ -2,7 +2,6 @@
 
 #include "passes/codegen/ElementEmitter.h"
 
-#include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Pointwise.h"
 #include "passes/codegen/math/Philox.h"
 
@@ -107,22 +106,9 @@ Known ElementEmitter::compute(Operation *op, const Index &index, const Guard &gu
   if (isPointwise(op))
     return emitPointwiseOp(op, index, guard);
   return TypeSwitch<Operation *, Known>(op)
-      .Case<ConstantOp>([&](auto) { return emitConstant(op, index, guard); })
-      .Case<IotaOp>([&](IotaOp iota) {
-        ElementKind kind = elementKind(iota.getResult().getType());
-        return combine({materialize(index[iota.getDim()])},
-                       [&](ArrayRef<Expr> x) { return castElement(x[0], ElementKind::I64, kind); });
-      })
-      .Case<RandomBitsOp>([&](auto) { return emitRandomBits(op, index); })
-      .Case<GatherOp>([&](auto) { return emitGather(op, index, guard); })
-      .Case<ConcatOp>([&](auto) { return emitConcat(op, index, guard); })
-      .Case<PadOp>([&](auto) { return emitPad(op, index, guard); })
-      .Case<MaxPool2dGradientOp>([&](auto pool) { return emitMaxPoolGradient(pool, index, guard); })
-      .Case<MaxPool2dGatherOp>([&](auto pool) { return emitMaxPoolGather(pool, index, guard); })
-      .Case<AvgPool2dOp>([&](auto pool) { return emitAvgPool(pool, index, guard); })
-      .Case<AvgPool2dGradientOp>([&](auto pool) { return emitAvgPoolGradient(pool, index, guard); })
-      .Case<DynamicSliceOp>([&](auto) { return emitDynamicSlice(op, index, guard); })
-      .Case<DynamicUpdateSliceOp>([&](auto) { return emitDynamicUpdateSlice(op, index, guard); })
+      .Case<ConstantOp, IotaOp, RandomBitsOp, GatherOp, ConcatOp, PadOp, DynamicSliceOp, DynamicUpdateSliceOp,
+            MaxPool2dGradientOp, MaxPool2dGatherOp, AvgPool2dOp, AvgPool2dGradientOp>(
+          [&](auto known) { return emitOp(known, index, guard); })
       .Default(
           [](Operation *) -> Known { llvm_unreachable("checkKernel let through what cannot be emitted"); });
 }
@@ -132,6 +118,12 @@ Known ElementEmitter::emitPointwiseOp(Operation *op, const Index &index, const G
   for (Value operand : op->getOperands())
     operands.push_back(emit(operand, index, guard));
   return combine(operands, [&](ArrayRef<Expr> inputs) { return emitPointwise(op, inputs); });
+}
+
+Known ElementEmitter::emitOp(IotaOp iota, const Index &index, const Guard &) {
+  ElementKind kind = elementKind(iota.getResult().getType());
+  return combine({materialize(index[iota.getDim()])},
+                 [&](ArrayRef<Expr> x) { return castElement(x[0], ElementKind::I64, kind); });
 }
 
 Expr ElementEmitter::emitLanes(Value value, const Index &index) { return widened(emit(value, index, {})); }
@@ -149,8 +141,7 @@ bool ElementEmitter::startsAtGroups(const Affine &linear) const {
   return true;
 }
 
-Known ElementEmitter::emitRandomBits(Operation *op, const Index &index) {
-  auto random = cast<RandomBitsOp>(op);
+Known ElementEmitter::emitOp(RandomBitsOp random, const Index &index, const Guard &) {
   Value result = random.getResult();
   auto scalar = [&](Value operand) {
     Known known = emit(operand, {}, {});
@@ -174,7 +165,7 @@ Known ElementEmitter::emitRandomBits(Operation *op, const Index &index) {
     }
   if (Value from = random.getFrom())
     inputs[0] = combine({inputs[0], scalar(from)}, [](ArrayRef<Expr> x) { return x[0] + x[1]; });
-  Value id = randomIds_.lookup(op);
+  Value id = randomIds_.lookup(random);
   inputs.push_back(at(0, [&] {
     return id ? Expr(builder_, id) : constantInt(builder_, builder_.getI64Type(), random.getId());
   }));
@@ -286,8 +277,7 @@ Known ElementEmitter::number(ElementKind kind, double value) {
   return at(0, [&] { return numberIn(builder_, kind, 1, value); });
 }
 
-Known ElementEmitter::emitGather(Operation *op, const Index &index, const Guard &guard) {
-  auto gather = cast<GatherOp>(op);
+Known ElementEmitter::emitOp(GatherOp gather, const Index &index, const Guard &guard) {
   size_t dim = gather.getDim(), count = shapeOf(gather.getIndices()).size();
   Known chosen = emit(gather.getIndices(), Index(index.begin() + dim, index.begin() + dim + count), guard);
   chosen = combine({chosen}, [&](ArrayRef<Expr> x) {
@@ -301,8 +291,7 @@ Known ElementEmitter::emitGather(Operation *op, const Index &index, const Guard 
                 number(elementKind(gather.getResult().getType()), 0));
 }
 
-Known ElementEmitter::emitConcat(Operation *op, const Index &index, const Guard &guard) {
-  auto concat = cast<ConcatOp>(op);
+Known ElementEmitter::emitOp(ConcatOp concat, const Index &index, const Guard &guard) {
   size_t dim = concat.getDim();
   Index at = index;
   Known result;
@@ -329,8 +318,7 @@ Known ElementEmitter::toGrid(Affine &position, int64_t step) {
   return isProduct(number, steps, step);
 }
 
-Known ElementEmitter::emitPad(Operation *op, const Index &index, const Guard &guard) {
-  auto pad = cast<PadOp>(op);
+Known ElementEmitter::emitOp(PadOp pad, const Index &index, const Guard &guard) {
   ArrayRef<int64_t> shape = shapeOf(pad.getOperand());
   Known value = number(elementKind(pad.getResult().getType()), pad.getValue().convertToDouble());
   Index at = index;
@@ -368,8 +356,7 @@ Known ElementEmitter::windowStart(Value start, int64_t dim, int64_t last, const 
   });
 }
 
-Known ElementEmitter::emitDynamicSlice(Operation *op, const Index &index, const Guard &guard) {
-  auto slice = cast<DynamicSliceOp>(op);
+Known ElementEmitter::emitOp(DynamicSliceOp slice, const Index &index, const Guard &guard) {
   Index at = index;
   for (size_t dim = 0; dim < at.size(); ++dim) {
     // The result's extents, not the sizes: a size of -1 is the operand's extent.
@@ -381,8 +368,7 @@ Known ElementEmitter::emitDynamicSlice(Operation *op, const Index &index, const 
   return emit(slice.getOperand(), at, guard);
 }
 
-Known ElementEmitter::emitDynamicUpdateSlice(Operation *op, const Index &index, const Guard &guard) {
-  auto update = cast<DynamicUpdateSliceOp>(op);
+Known ElementEmitter::emitOp(DynamicUpdateSliceOp update, const Index &index, const Guard &guard) {
   ArrayRef<int64_t> window = shapeOf(update.getUpdate());
   Index at = index;
   Known inside;

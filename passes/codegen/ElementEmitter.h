@@ -8,21 +8,12 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "dialects/gpuc/Windows.h"
 #include "passes/codegen/Element.h"
 #include "passes/codegen/Kernel.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
-
-namespace gpuc::ir {
-class MaxPool2dOp;
-class MaxPool2dGradientOp;
-class MaxPool2dGatherOp;
-class AvgPool2dOp;
-class AvgPool2dGradientOp;
-struct Windows;
-struct Windows2d;
-} // namespace gpuc::ir
 
 namespace gpuc::codegen {
 
@@ -32,6 +23,9 @@ struct Known {
   int level = 0;
   bool isVector() const { return expr.lanes() > 1; }
 };
+
+/// What a loop carries: of a reduction one register, or for argmax the value and its index.
+using State = llvm::SmallVector<Expr, 2>;
 
 /// A position that is only known when the kernel runs.
 Affine dynamicAffine(const Known &known, size_t space);
@@ -115,34 +109,32 @@ private:
   Known emit(mlir::Value value, const Index &index, const Guard &guard);
   Known compute(mlir::Operation *op, const Index &index, const Guard &guard);
   Known emitPointwiseOp(mlir::Operation *op, const Index &index, const Guard &guard);
-  Known emitConstant(mlir::Operation *op, const Index &index, const Guard &guard);
-  Known emitRandomBits(mlir::Operation *op, const Index &index);
+  Known emitOp(ir::ConstantOp op, const Index &index, const Guard &guard);
+  Known emitOp(ir::IotaOp op, const Index &index, const Guard &guard);
+  Known emitOp(ir::RandomBitsOp op, const Index &index, const Guard &guard);
   bool startsAtGroups(const Affine &linear) const;
-  Known emitGather(mlir::Operation *op, const Index &index, const Guard &guard);
-  Known emitConcat(mlir::Operation *op, const Index &index, const Guard &guard);
-  Known emitPad(mlir::Operation *op, const Index &index, const Guard &guard);
-  Known emitDynamicSlice(mlir::Operation *op, const Index &index, const Guard &guard);
-  Known emitDynamicUpdateSlice(mlir::Operation *op, const Index &index, const Guard &guard);
+  Known emitOp(ir::GatherOp op, const Index &index, const Guard &guard);
+  Known emitOp(ir::ConcatOp op, const Index &index, const Guard &guard);
+  Known emitOp(ir::PadOp op, const Index &index, const Guard &guard);
+  Known emitOp(ir::DynamicSliceOp op, const Index &index, const Guard &guard);
+  Known emitOp(ir::DynamicUpdateSliceOp op, const Index &index, const Guard &guard);
 
   // Pooling (Window.cpp).
-  using PoolState = llvm::SmallVector<Expr, 2>; ///< Fold.h calls it State.
   Known emitMaxPool(ir::MaxPool2dOp op, unsigned result, const Index &index, const Guard &guard);
-  Known emitMaxPoolGradient(ir::MaxPool2dGradientOp op, const Index &index, const Guard &guard);
-  Known emitMaxPoolGather(ir::MaxPool2dGatherOp op, const Index &index, const Guard &guard);
-  Known emitAvgPool(ir::AvgPool2dOp op, const Index &index, const Guard &guard);
-  Known emitAvgPoolGradient(ir::AvgPool2dGradientOp op, const Index &index, const Guard &guard);
+  Known emitOp(ir::MaxPool2dGradientOp op, const Index &index, const Guard &guard);
+  Known emitOp(ir::MaxPool2dGatherOp op, const Index &index, const Guard &guard);
+  Known emitOp(ir::AvgPool2dOp op, const Index &index, const Guard &guard);
+  Known emitOp(ir::AvgPool2dGradientOp op, const Index &index, const Guard &guard);
   /// What indices of max pooling count: h · W + v of a position in the image.
   Known emitPlace(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Index &at);
   /// Folds body(position, whether it is in the image, state) over the elements of the window at `window`.
-  PoolState overWindow(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Index &window,
-                       const PoolState &start,
-                       llvm::function_ref<PoolState(const Index &, const Guard &, PoolState)> body);
+  State overWindow(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Index &window,
+                   const State &start, llvm::function_ref<State(const Index &, const Guard &, State)> body);
   /// The sum of term(window, whether it holds the element) over the windows that hold the element.
   Expr overHoldingWindows(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> pooled, const Index &element,
                           Expr zero, llvm::function_ref<Expr(const Index &, const Guard &)> term);
   /// body(step, state) for each step below `count`.
-  PoolState forSteps(int64_t count, PoolState state,
-                     llvm::function_ref<PoolState(const Affine &, PoolState)> body);
+  State forSteps(int64_t count, State state, llvm::function_ref<State(const Affine &, State)> body);
   /// Whether the window holds the element at `padded`, counted from the start of the padding.
   Guard holdsElement(const ir::Windows &windows, const Known &padded, const Known &window);
   /// How many of the window's elements are no padding.

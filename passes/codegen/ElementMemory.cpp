@@ -7,8 +7,6 @@
 
 #include "passes/codegen/ElementEmitter.h"
 
-#include "dialects/gpuc/GpucOps.h"
-
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -126,10 +124,9 @@ void ElementEmitter::store(Expr value, Value pointer, ElementKind kind, const Af
     LLVM::StoreOp::create(builder_, memory.value(), target, bytesOf(kind));
 }
 
-Known ElementEmitter::emitConstant(Operation *op, const Index &index, const Guard &guard) {
-  auto constant = cast<ConstantOp>(op);
+Known ElementEmitter::emitOp(ConstantOp constant, const Index &index, const Guard &guard) {
   ElementKind kind = elementKind(constant.getResult().getType());
-  if (Value number = numbers_.lookup(op))
+  if (Value number = numbers_.lookup(constant))
     return {Expr(builder_, number), 0};
   if (TypedAttr splat = constant.getSplat()) {
     return at(0, [&] {
@@ -139,7 +136,7 @@ Known ElementEmitter::emitConstant(Operation *op, const Index &index, const Guar
                          cast<IntegerAttr>(splat).getValue().getSExtValue());
     });
   }
-  return loadAt(tables_.lookup(op), kind, shapeOf(constant.getResult()), index, guard);
+  return loadAt(tables_.lookup(constant), kind, shapeOf(constant.getResult()), index, guard);
 }
 
 } // namespace gpuc::codegen

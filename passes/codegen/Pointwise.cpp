@@ -90,12 +90,7 @@ static Expr emitIsFinite(Expr x) { return less(abs(x), x.real(std::numeric_limit
 // Dispatch
 //===----------------------------------------------------------------------===//
 
-bool isPointwise(Operation *op) {
-  return isa<AddOp, SubOp, MulOp, DivOp, RemOp, MaxOp, MinOp, PowOp, FmaOp, NegOp, AbsOp, SignOp, FloorOp,
-             CeilOp, RoundOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp, SinOp, CosOp, TanOp, AtanOp,
-             TanhOp, SigmoidOp, ErfOp, ReluOp, ClampOp, AndOp, OrOp, XorOp, NotOp, CompareOp, SelectOp,
-             CastOp, IsFiniteOp, ScaleGradientOp, StopGradientOp>(op);
-}
+bool isPointwise(Operation *op) { return op->hasTrait<Pointwise>() && !isa<CompositeOpInterface>(op); }
 
 /// On operands in the form that arithmetic is done in.
 static Expr emitArithmetic(Operation *op, ArrayRef<Expr> x, bool isUnsigned) {

@@ -9,8 +9,6 @@
 #include "passes/codegen/Loops.h"
 #include "passes/codegen/Pointwise.h"
 
-#include "dialects/gpuc/Windows.h"
-
 using namespace mlir;
 using namespace gpuc::ir;
 
@@ -119,7 +117,7 @@ Expr ElementEmitter::divisor(const Windows2d &windows, ArrayRef<int64_t> image, 
   return toFloat(widened(count), getElementTypeOrSelf(compute));
 }
 
-Known ElementEmitter::emitAvgPool(AvgPool2dOp op, const Index &index, const Guard &guard) {
+Known ElementEmitter::emitOp(AvgPool2dOp op, const Index &index, const Guard &guard) {
   ArrayRef<int64_t> image = shapeOf(op.getOperand());
   ElementKind kind = elementKind(op.getOperand().getType());
   Windows2d windows = windowsOf(op);
@@ -187,7 +185,7 @@ ElementEmitter::Guard ElementEmitter::holdsElement(const Windows &windows, const
   return both(holds, isProduct(offset, steps, windows.dilation));
 }
 
-Known ElementEmitter::emitMaxPoolGradient(MaxPool2dGradientOp op, const Index &index, const Guard &guard) {
+Known ElementEmitter::emitOp(MaxPool2dGradientOp op, const Index &index, const Guard &guard) {
   ElementKind kind = elementKind(op.getResult().getType());
   Windows2d windows = windowsOf(op);
   Expr zero = toCompute(numberIn(builder_, kind, lanes_, 0), kind);
@@ -202,7 +200,7 @@ Known ElementEmitter::emitMaxPoolGradient(MaxPool2dGradientOp op, const Index &i
   return {fromCompute(total, kind), level()};
 }
 
-Known ElementEmitter::emitAvgPoolGradient(AvgPool2dGradientOp op, const Index &index, const Guard &guard) {
+Known ElementEmitter::emitOp(AvgPool2dGradientOp op, const Index &index, const Guard &guard) {
   ElementKind kind = elementKind(op.getResult().getType());
   ArrayRef<int64_t> image = shapeOf(op.getResult());
   Windows2d windows = windowsOf(op);
@@ -216,7 +214,7 @@ Known ElementEmitter::emitAvgPoolGradient(AvgPool2dGradientOp op, const Index &i
 }
 
 /// The element that the window's index names, if it lies in the window.
-Known ElementEmitter::emitMaxPoolGather(MaxPool2dGatherOp op, const Index &index, const Guard &guard) {
+Known ElementEmitter::emitOp(MaxPool2dGatherOp op, const Index &index, const Guard &guard) {
   ArrayRef<int64_t> image = shapeOf(op.getOperand());
   Windows2d windows = windowsOf(op);
   Known chosen = emit(op.getIndices(), index, guard);
