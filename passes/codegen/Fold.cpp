@@ -10,13 +10,8 @@ using namespace gpuc::ir;
 
 namespace gpuc::codegen {
 
-Fold::Fold(Operation *reduction, const Kernel &kernel, ElementEmitter &emitter)
-    : reduction_(reduction), kernel_(kernel), emitter_(emitter), operand_(reduction->getOperand(0)),
-      kind_(elementKind(operand_.getType())), dimGroup_(kernel.groups.size()) {
-  for (auto [number, group] : llvm::enumerate(kernel.groups))
-    if (group.role == Role::Ordered)
-      dimGroup_ = number;
-}
+/// Of what the reduction folds.
+static ElementKind kindOf(Operation *reduction) { return elementKind(reduction->getOperand(0).getType()); }
 
 /// The least (or greatest) value of the type: what max (or min) of nothing is.
 static Expr extreme(ImplicitLocOpBuilder &builder, Type type, ElementKind kind, bool least) {
@@ -31,39 +26,18 @@ static Expr extreme(ImplicitLocOpBuilder &builder, Type type, ElementKind kind, 
   return constantInt(builder, type, value.getSExtValue());
 }
 
-Expr Fold::identityValue(int64_t lanes) {
-  ImplicitLocOpBuilder &builder = emitter_.builder();
-  Type type = registerType(builder.getContext(), kind_, lanes);
-  if (kind_ == ElementKind::F16 || kind_ == ElementKind::BF16)
-    type = registerType(builder.getContext(), ElementKind::F32, lanes);
-  if (isa<SumOp>(reduction_))
-    return constant(builder, type, 0);
-  if (isa<ProdOp>(reduction_))
-    return constant(builder, type, 1);
-  return extreme(builder, type, kind_, !isa<ReduceMinOp>(reduction_));
-}
-
-State Fold::identity(int64_t lanes) {
-  State state{identityValue(lanes)};
-  if (isa<ArgmaxOp>(reduction_)) { // an index behind all others, so that any element wins
-    ImplicitLocOpBuilder &builder = emitter_.builder();
+static State identityOf(Operation *reduction, ImplicitLocOpBuilder &builder, int64_t lanes) {
+  ElementKind kind = kindOf(reduction);
+  bool isHalf = kind == ElementKind::F16 || kind == ElementKind::BF16;
+  Type type = registerType(builder.getContext(), isHalf ? ElementKind::F32 : kind, lanes);
+  if (isa<SumOp>(reduction))
+    return {constant(builder, type, 0)};
+  if (isa<ProdOp>(reduction))
+    return {constant(builder, type, 1)};
+  State state{extreme(builder, type, kind, !isa<ReduceMinOp>(reduction))};
+  if (isa<ArgmaxOp>(reduction)) // an index behind all others, so that any element wins
     state.push_back(
         constantInt(builder, registerType(builder.getContext(), ElementKind::I64, lanes), INT64_MAX));
-  }
-  return state;
-}
-
-State Fold::elements(Expr mask) {
-  ImplicitLocOpBuilder &builder = emitter_.builder();
-  State state{toCompute(emitter_.emitLanes(operand_, kernel_.everywhere), kind_)};
-  if (isa<ArgmaxOp>(reduction_)) {
-    bool single = dimGroup_ == kernel_.groups.size(); // an extent of 1: the index is 0
-    state.push_back(single ? splat(constantInt(builder, builder.getI64Type(), 0), emitter_.lanes())
-                           : emitter_.laneCoordinate(dimGroup_));
-  }
-  if (mask)
-    for (auto [element, nothing] : llvm::zip_equal(state, identity(emitter_.lanes())))
-      element = select(mask, element, nothing);
   return state;
 }
 
@@ -84,63 +58,74 @@ static State mergeArgmax(const State &a, const State &b, bool isUnsigned) {
   return {select(takeB, b[0], a[0]), select(takeB, b[1], a[1])};
 }
 
-State Fold::merge(const State &a, const State &b) {
-  if (isa<ArgmaxOp>(reduction_))
-    return mergeArgmax(a, b, isUnsigned(kind_));
-  if (isa<SumOp>(reduction_))
+static State mergeOf(Operation *reduction, const State &a, const State &b) {
+  bool isWithoutSign = isUnsigned(kindOf(reduction));
+  if (isa<ArgmaxOp>(reduction))
+    return mergeArgmax(a, b, isWithoutSign);
+  if (isa<SumOp>(reduction))
     return {a[0] + b[0]};
-  if (isa<ProdOp>(reduction_))
+  if (isa<ProdOp>(reduction))
     return {a[0] * b[0]};
-  return {isa<ReduceMaxOp>(reduction_) ? maximum(a[0], b[0], isUnsigned(kind_))
-                                       : minimum(a[0], b[0], isUnsigned(kind_))};
+  return {isa<ReduceMaxOp>(reduction) ? maximum(a[0], b[0], isWithoutSign)
+                                      : minimum(a[0], b[0], isWithoutSign)};
 }
 
-Expr Fold::finish(const State &state) {
-  if (isa<ArgmaxOp>(reduction_))
-    return castElement(state[1], ElementKind::I64, elementKind(reduction_->getResult(0).getType()));
-  return fromCompute(state[0], kind_);
+/// The reduction's element, in register form.
+static Expr finish(Operation *reduction, const State &state) {
+  if (isa<ArgmaxOp>(reduction))
+    return castElement(state[1], ElementKind::I64, elementKind(reduction->getResult(0).getType()));
+  return fromCompute(state[0], kindOf(reduction));
 }
 
 //===----------------------------------------------------------------------===//
-// Folds
+// Side by side
 //===----------------------------------------------------------------------===//
 
-Folds::Folds(ArrayRef<Operation *> reductions, const Kernel &kernel, ElementEmitter &emitter)
-    : reductions_(reductions), emitter_(emitter), begins_{0} {
-  for (Operation *reduction : reductions) {
-    folds_.push_back(Fold(reduction, kernel, emitter));
-    begins_.push_back(begins_.back() + (isa<ArgmaxOp>(reduction) ? 2 : 1));
-  }
+/// The reduction's own state, taken off the front of what is left.
+static State takeFirst(Operation *reduction, ArrayRef<Expr> &rest) {
+  size_t registers = isa<ArgmaxOp>(reduction) ? 2 : 1;
+  State own(rest.take_front(registers));
+  rest = rest.drop_front(registers);
+  return own;
 }
 
 State Folds::identity(int64_t lanes) {
   State state;
-  for (Fold &fold : folds_)
-    state.append(fold.identity(lanes));
+  for (Operation *reduction : reductions_)
+    state.append(identityOf(reduction, emitter_.builder(), lanes));
   return state;
 }
 
 State Folds::elements(Expr mask) {
+  ImplicitLocOpBuilder &builder = emitter_.builder();
   State state;
-  for (Fold &fold : folds_)
-    state.append(fold.elements(mask));
+  for (Operation *reduction : reductions_) {
+    State own{toCompute(emitter_.emitLanes(reduction->getOperand(0), kernel_.everywhere), kindOf(reduction))};
+    if (std::optional<size_t> folded = kernel_.orderedGroup(); isa<ArgmaxOp>(reduction))
+      own.push_back(folded ? emitter_.laneCoordinate(*folded) // of an extent of 1 the index is 0
+                           : splat(constantInt(builder, builder.getI64Type(), 0), emitter_.lanes()));
+    if (mask)
+      for (auto [element, nothing] : llvm::zip_equal(own, identityOf(reduction, builder, emitter_.lanes())))
+        element = select(mask, element, nothing);
+    state.append(own);
+  }
   return state;
-}
-
-static State partOf(const State &state, ArrayRef<size_t> begins, size_t number) {
-  return State(ArrayRef(state).slice(begins[number], begins[number + 1] - begins[number]));
 }
 
 State Folds::merge(const State &a, const State &b) {
   State state;
-  for (auto [number, fold] : llvm::enumerate(folds_))
-    state.append(fold.merge(partOf(a, begins_, number), partOf(b, begins_, number)));
+  ArrayRef<Expr> restOfA = a, restOfB = b;
+  for (Operation *reduction : reductions_) {
+    State first = takeFirst(reduction, restOfA), second = takeFirst(reduction, restOfB);
+    state.append(mergeOf(reduction, first, second));
+  }
   return state;
 }
 
 void Folds::bind(const State &state) {
-  for (auto [number, reduction] : llvm::enumerate(reductions_))
-    emitter_.bind(reduction, folds_[number].finish(partOf(state, begins_, number)));
+  ArrayRef<Expr> rest = state;
+  for (Operation *reduction : reductions_)
+    emitter_.bind(reduction, finish(reduction, takeFirst(reduction, rest)));
 }
 
 } // namespace gpuc::codegen

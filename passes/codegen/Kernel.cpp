@@ -133,6 +133,13 @@ bool Kernel::isWholeRow(Value result) const {
   return form == Form::Reduction && shapeOf(result).size() == space();
 }
 
+std::optional<size_t> Kernel::orderedGroup() const {
+  for (size_t group = groups.size(); group-- > 0;)
+    if (groups[group].role == Role::Ordered)
+      return group;
+  return std::nullopt;
+}
+
 SmallVector<unsigned> Kernel::resultNumbers(bool wholeRows) const {
   SmallVector<unsigned> numbers;
   for (auto [number, yield] : llvm::enumerate(yields()))

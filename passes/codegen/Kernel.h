@@ -54,6 +54,8 @@ struct Kernel {
   /// Whether a result has an element for each of the row's, rather than one for the row.
   bool isWholeRow(mlir::Value result) const;
   const Index &indexOf(mlir::Value result) const { return isWholeRow(result) ? everywhere : resultIndex; }
+  /// The innermost group that is visited in order, if there is one.
+  std::optional<size_t> orderedGroup() const;
   /// The numbers of the results that are, or are not, whole rows.
   llvm::SmallVector<unsigned> resultNumbers(bool wholeRows) const;
 };

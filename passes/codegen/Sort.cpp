@@ -33,9 +33,7 @@ RowSorter::RowSorter(const Kernel &kernel, ElementEmitter &emitter, Value values
   extent_ = shapeOf(operand_)[sort ? sort.getDim() : topK.getDim()];
   kept_ = sort ? extent_ : topK.getK();
   address_ = linearAddress(kernel.resultIndex, shapeOf(kernel.root->getResult(0)), kernel.space());
-  for (auto [number, group] : llvm::enumerate(kernel.groups))
-    if (group.role == Role::Ordered)
-      group_ = number;
+  group_ = kernel.orderedGroup();
 }
 
 //===----------------------------------------------------------------------===//
