@@ -6,7 +6,6 @@
 #include "passes/codegen/Sort.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace gpuc::ir;
@@ -68,13 +67,6 @@ void KernelEmitter::forGroups(ArrayRef<size_t> groups, Body body) {
     emitter_.setCoordinate(groups.front(), position);
     forGroups(groups.drop_front(), body);
   });
-}
-
-void KernelEmitter::ifHolds(Value condition, Body body) {
-  auto guarded = scf::IfOp::create(builder_, condition, /*withElseRegion=*/false);
-  emitter_.enter(guarded.getThenRegion());
-  body();
-  emitter_.leave();
 }
 
 //===----------------------------------------------------------------------===//

@@ -29,7 +29,7 @@ protected:
   virtual void emitScatterAdd() = 0;
 
   void forGroups(llvm::ArrayRef<size_t> groups, Body body);
-  void ifHolds(mlir::Value condition, Body body);
+  void ifHolds(mlir::Value condition, Body body) { codegen::ifHolds(emitter_, condition, body); }
   /// These of the kernel's results at the present position.
   void emitResults(llvm::ArrayRef<unsigned> numbers);
 

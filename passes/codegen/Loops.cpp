@@ -4,26 +4,52 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/ScopeExit.h"
 
 using namespace mlir;
 
 namespace gpuc::codegen {
 
+State emitLoop(ImplicitLocOpBuilder &builder, Value low, Value high, Value step, const State &start,
+               llvm::function_ref<State(Value, const State &)> body) {
+  auto valueOf = [](Expr expr) { return expr.value(); };
+  auto stateOf = [&](ValueRange values) {
+    return llvm::map_to_vector<2>(values, [&](Value value) { return Expr(builder, value); });
+  };
+  auto loop = scf::ForOp::create(builder, low, high, step, llvm::map_to_vector(start, valueOf));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  State next = body(loop.getInductionVar(), stateOf(loop.getRegionIterArgs()));
+  builder.setInsertionPointToEnd(loop.getBody());
+  if (!start.empty())
+    scf::YieldOp::create(builder, llvm::map_to_vector(next, valueOf));
+  return stateOf(loop.getResults());
+}
+
+void ifHolds(ImplicitLocOpBuilder &builder, Value condition, llvm::function_ref<void()> body) {
+  auto guarded = scf::IfOp::create(builder, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(guarded.thenBlock());
+  body();
+}
+
+/// Calls `body` one level further in, with the emitter in the region that the builder stands in.
+template <typename Body> static auto oneLevelIn(ElementEmitter &emitter, Body body) {
+  emitter.enter(*emitter.builder().getInsertionBlock()->getParent());
+  llvm::scope_exit leave([&] { emitter.leave(); });
+  return body();
+}
+
 State emitLoop(ElementEmitter &emitter, Value low, Value high, int64_t step, const State &start,
                llvm::function_ref<State(Value, const State &)> body) {
-  ImplicitLocOpBuilder &builder = emitter.builder();
-  SmallVector<Value> initial = llvm::map_to_vector(start, [](Expr expr) { return expr.value(); });
-  Value stride = constantInt(builder, builder.getI64Type(), step).value();
-  auto loop = scf::ForOp::create(builder, low, high, stride, initial);
-  emitter.enter(loop.getRegion());
-  State carried;
-  for (Value argument : loop.getRegionIterArgs())
-    carried.push_back({builder, argument});
-  State next = body(loop.getInductionVar(), carried);
-  if (!start.empty())
-    scf::YieldOp::create(builder, llvm::map_to_vector(next, [](Expr expr) { return expr.value(); }));
-  emitter.leave();
-  return llvm::map_to_vector<2>(loop.getResults(), [&](Value result) { return Expr(builder, result); });
+  Value stride = constantInt(emitter.builder(), emitter.builder().getI64Type(), step).value();
+  return emitLoop(emitter.builder(), low, high, stride, start, [&](Value position, const State &carried) {
+    return oneLevelIn(emitter, [&] { return body(position, carried); });
+  });
+}
+
+void ifHolds(ElementEmitter &emitter, Value condition, llvm::function_ref<void()> body) {
+  ifHolds(emitter.builder(), condition, [&] { oneLevelIn(emitter, body); });
 }
 
 void emitLoop(ElementEmitter &emitter, Value low, Value high, int64_t step,

@@ -15,7 +15,6 @@
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Pointwise.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -143,10 +142,7 @@ void RowSorter::emitTopK() {
     emitLoop(emitter_, number(kept_), number(extent_), 1, [&](Value position) {
       Entry entry = operandAt(position);
       Expr isBetter = precedes(entry, load(number(0)));
-      auto better = scf::IfOp::create(builder_, isBetter.value(), /*withElseRegion=*/false);
-      emitter_.enter(better.getThenRegion());
-      replaceWorst(entry);
-      emitter_.leave();
+      ifHolds(emitter_, isBetter.value(), [&] { replaceWorst(entry); });
     });
   }
   sortResults(Order::BestFirst);
@@ -171,10 +167,7 @@ State RowSorter::descend(const Entry &entry, Expr hole) {
   Entry worse{select(isRight, rightEntry.value, leftEntry.value),
               select(isRight, rightEntry.index, leftEntry.index)};
   Expr goesDown = isInside & precedes(entry, worse);
-  auto move = scf::IfOp::create(builder_, goesDown.value(), /*withElseRegion=*/false);
-  emitter_.enter(move.getThenRegion());
-  store(hole.value(), worse);
-  emitter_.leave();
+  ifHolds(emitter_, goesDown.value(), [&] { store(hole.value(), worse); });
   return {select(goesDown, child, hole)};
 }
 

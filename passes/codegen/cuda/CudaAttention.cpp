@@ -294,7 +294,7 @@ void AttentionEmitter::ifBelow(Expr a, int64_t limit, int64_t multiple, llvm::fu
   limit % multiple == 0 ? body() : tiles_.ifHolds(less(a, number(limit)), body);
 }
 
-void AttentionEmitter::storeRows(const Registers &sums, const GlobalRows &to, Expr row0,
+void AttentionEmitter::storeRows(const State &sums, const GlobalRows &to, Expr row0,
                                  llvm::function_ref<Expr(int64_t, Expr)> transform) {
   int64_t columns = TileEmitter::columnsOf(to.width);
   for (int64_t i = 0; i < each; ++i) {

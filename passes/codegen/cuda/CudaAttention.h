@@ -66,10 +66,10 @@ private:
   };
 
   void emitForward();
-  Registers forwardTile(const Head &head, Expr query0, Expr key0, const Registers &carried);
+  State forwardTile(const Head &head, Expr query0, Expr key0, const State &carried);
   void emitQueryGradient();
   void emitKeyValueGradient();
-  Registers keyValueTile(const Head &head, Expr key0, Expr query0, const Registers &carried);
+  State keyValueTile(const Head &head, Expr key0, Expr query0, const State &carried);
 
   /// This block's tile of `tiles` in a row, and what is left of its number: batch times heads.
   std::pair<Expr, Expr> splitBlock(int64_t tiles, bool lastFirst);
@@ -101,7 +101,7 @@ private:
   Expr deltaOf(const Head &head, Expr query);
 
   /// transform(i, sum of row i) to the rows from row0 on.
-  void storeRows(const Registers &sums, const GlobalRows &to, Expr row0,
+  void storeRows(const State &sums, const GlobalRows &to, Expr row0,
                  llvm::function_ref<Expr(int64_t, Expr)> transform);
   /// `body` where a < limit, which holds if `multiple` divides the limit.
   void ifBelow(Expr a, int64_t limit, int64_t multiple, llvm::function_ref<void()> body);

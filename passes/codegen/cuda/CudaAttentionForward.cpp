@@ -25,9 +25,9 @@ static Expr shiftOf(Expr maximum) {
 }
 
 /// `carried`: m and l of each row, and the sums of its values.
-Registers AttentionEmitter::forwardTile(const Head &head, Expr query0, Expr key0, const Registers &carried) {
-  Registers scores = tiles_.products(queriesOf(kernel_.query, head), query0, keysOf(kernel_.key, head), key0);
-  Registers next(carried);
+State AttentionEmitter::forwardTile(const Head &head, Expr query0, Expr key0, const State &carried) {
+  State scores = tiles_.products(queriesOf(kernel_.query, head), query0, keysOf(kernel_.key, head), key0);
+  State next(carried);
   int64_t columns = TileEmitter::columnsOf(kernel_.value.width);
   for (int64_t i = 0; i < each; ++i) {
     Expr query = query0 + row(i), *mine = &scores[each * i];
@@ -53,24 +53,24 @@ Registers AttentionEmitter::forwardTile(const Head &head, Expr query0, Expr key0
         mine[j] = dropped(mine[j], isKept);
   }
   tiles_.keep(scores);
-  Registers sums(llvm::ArrayRef(next).drop_front(2 * each));
+  State sums(llvm::ArrayRef(next).drop_front(2 * each));
   llvm::copy(tiles_.accumulate(sums, keysOf(kernel_.value, head), key0), next.begin() + 2 * each);
   return next;
 }
 
 void AttentionEmitter::emitForward() {
   auto [query0, head] = enterQueries();
-  Registers start(each, tiles_.real(minusInfinity));
+  State start(each, tiles_.real(minusInfinity));
   start.append(each, tiles_.real(0));
   start.append(tiles_.zeros(kernel_.value.width));
-  Registers end = tiles_.loop(number(0), endOfKeys(query0), TileEmitter::size, start,
-                              [&, query0 = query0, &head = head](Expr key0, const Registers &carried) {
-                                return forwardTile(head, query0, key0, carried);
-                              });
+  State end = tiles_.loop(number(0), endOfKeys(query0), TileEmitter::size, start,
+                          [&, query0 = query0, &head = head](Expr key0, const State &carried) {
+                            return forwardTile(head, query0, key0, carried);
+                          });
 
   auto isNothing = [&](int64_t i) { return equal(end[each + i], tiles_.real(0)); };
   if (kernel_.yieldedResult)
-    storeRows(Registers(llvm::ArrayRef(end).drop_front(2 * each)), queriesOf(*kernel_.yieldedResult, head),
+    storeRows(State(llvm::ArrayRef(end).drop_front(2 * each)), queriesOf(*kernel_.yieldedResult, head),
               query0,
               [&](int64_t i, Expr sum) { return select(isNothing(i), sum.real(0), sum / end[each + i]); });
   if (!kernel_.logSumExp)

@@ -15,21 +15,21 @@ namespace gpuc::codegen {
 
 void AttentionEmitter::emitQueryGradient() {
   auto [query0, head] = enterQueries();
-  Registers logarithms, deltas;
+  State logarithms, deltas;
   for (int64_t i = 0; i < each; ++i) {
     logarithms.push_back(logSumExpOf(head, query0 + row(i)));
     deltas.push_back(deltaOf(head, query0 + row(i)));
   }
   GlobalRows query = queriesOf(kernel_.query, head), cotangent = queriesOf(kernel_.cotangent, head);
   GlobalRows key = keysOf(kernel_.key, head), value = keysOf(kernel_.value, head);
-  auto addTile = [&, query0 = query0, &head = head](Expr key0, const Registers &sums) {
-    Registers p = tiles_.products(query, query0, key, key0);
+  auto addTile = [&, query0 = query0, &head = head](Expr key0, const State &sums) {
+    State p = tiles_.products(query, query0, key, key0);
     for (int64_t i = 0; i < each; ++i)
       for (int64_t j = 0; j < each; ++j) {
         Expr &mine = p[each * i + j];
         mine = emitExp(score(mine, head, query0 + row(i), key0 + column(j)) - logarithms[i]);
       }
-    Registers slopes = tiles_.products(cotangent, query0, value, key0);
+    State slopes = tiles_.products(cotangent, query0, value, key0);
     for (int64_t i = 0; i < each; ++i) {
       Expr *mine = &slopes[each * i];
       if (drops())
@@ -41,7 +41,7 @@ void AttentionEmitter::emitQueryGradient() {
     tiles_.keep(slopes);
     return tiles_.accumulate(sums, key, key0);
   };
-  Registers sums =
+  State sums =
       tiles_.loop(number(0), endOfKeys(query0), TileEmitter::size, tiles_.zeros(kernel_.key.width), addTile);
   storeRows(sums, queriesOf(*kernel_.queryCotangent, head), query0,
             [&](int64_t, Expr sum) { return sum * kernel_.shape.scale; });
@@ -49,7 +49,7 @@ void AttentionEmitter::emitQueryGradient() {
 
 /// Rows of the tile are keys, its columns are queries. `carried`: sums of the key's cotangent, then of the
 /// value's.
-Registers AttentionEmitter::keyValueTile(const Head &head, Expr key0, Expr query0, const Registers &carried) {
+State AttentionEmitter::keyValueTile(const Head &head, Expr key0, Expr query0, const State &carried) {
   for (int64_t i = 0; i < each; ++i) { // here rows are queries
     Expr log = logSumExpOf(head, query0 + row(i)), delta = deltaOf(head, query0 + row(i));
     tiles_.ifHolds(equal(tiles_.column(), number(0)), [&] {
@@ -58,7 +58,7 @@ Registers AttentionEmitter::keyValueTile(const Head &head, Expr key0, Expr query
     });
   }
   GlobalRows query = queriesOf(kernel_.query, head), cotangent = queriesOf(kernel_.cotangent, head);
-  Registers p = tiles_.products(keysOf(kernel_.key, head), key0, query, query0);
+  State p = tiles_.products(keysOf(kernel_.key, head), key0, query, query0);
   SmallVector<SmallVector<Expr, 4>> kept; // of each query
   for (int64_t j = 0; j < each; ++j) {
     Expr log = tiles_.loadShared(logarithms_, column(j), 1);
@@ -69,19 +69,19 @@ Registers AttentionEmitter::keyValueTile(const Head &head, Expr key0, Expr query
     if (drops())
       kept.push_back(keptBy(head, query0 + column(j), key0 + row(0)));
   }
-  auto afterDropout = [&](const Registers &tile) {
-    Registers result(tile);
+  auto afterDropout = [&](const State &tile) {
+    State result(tile);
     for (int64_t i = 0; i < each; ++i)
       for (int64_t j = 0; j < each; ++j)
         result[each * i + j] = drops() ? dropped(tile[each * i + j], kept[j][i]) : tile[each * i + j];
     return result;
   };
-  Registers keySums(llvm::ArrayRef(carried).take_front(each * TileEmitter::columnsOf(kernel_.key.width)));
-  Registers valueSums(llvm::ArrayRef(carried).drop_front(keySums.size()));
+  State keySums(llvm::ArrayRef(carried).take_front(each * TileEmitter::columnsOf(kernel_.key.width)));
+  State valueSums(llvm::ArrayRef(carried).drop_front(keySums.size()));
   tiles_.keep(afterDropout(p));
   valueSums = tiles_.accumulate(valueSums, cotangent, query0);
 
-  Registers slopes = afterDropout(tiles_.products(keysOf(kernel_.value, head), key0, cotangent, query0));
+  State slopes = afterDropout(tiles_.products(keysOf(kernel_.value, head), key0, cotangent, query0));
   for (int64_t j = 0; j < each; ++j) {
     Expr delta = tiles_.loadShared(deltas_, column(j), 1);
     for (int64_t i = 0; i < each; ++i)
@@ -97,24 +97,24 @@ void AttentionEmitter::emitKeyValueGradient() {
   const AttentionShape &shape = kernel_.shape;
   auto [key0, rest] = splitBlock(kernel_.keyTiles(), /*lastFirst=*/false);
   Expr batch = wide(divideUnsigned(rest, shape.groups)), group = wide(remainderUnsigned(rest, shape.groups));
-  Registers start = tiles_.zeros(kernel_.key.width);
+  State start = tiles_.zeros(kernel_.key.width);
   start.append(tiles_.zeros(kernel_.value.width));
-  auto addHead = [&, key0 = key0](Expr inGroup, const Registers &before) {
+  auto addHead = [&, key0 = key0](Expr inGroup, const State &before) {
     Head head = headOf(batch, group * wideNumber(shape.headsPerGroup()) + wide(inGroup));
     // Queries before the first key see none of them.
     return tiles_.loop(
         shape.causal ? key0 : number(0), number(shape.queries), TileEmitter::size, before,
-        [&](Expr query0, const Registers &carried) { return keyValueTile(head, key0, query0, carried); });
+        [&](Expr query0, const State &carried) { return keyValueTile(head, key0, query0, carried); });
   };
-  Registers sums = tiles_.loop(number(0), number(shape.headsPerGroup()), 1, start, addHead);
+  State sums = tiles_.loop(number(0), number(shape.headsPerGroup()), 1, start, addHead);
 
   size_t ofKey = each * TileEmitter::columnsOf(kernel_.key.width);
   if (kernel_.keyCotangent)
-    storeRows(Registers(llvm::ArrayRef(sums).take_front(ofKey)), rowsOf(*kernel_.keyCotangent, batch, group),
+    storeRows(State(llvm::ArrayRef(sums).take_front(ofKey)), rowsOf(*kernel_.keyCotangent, batch, group),
               key0, [&](int64_t, Expr sum) { return sum * shape.scale; });
   if (kernel_.valueCotangent)
-    storeRows(Registers(llvm::ArrayRef(sums).drop_front(ofKey)),
-              rowsOf(*kernel_.valueCotangent, batch, group), key0, [](int64_t, Expr sum) { return sum; });
+    storeRows(State(llvm::ArrayRef(sums).drop_front(ofKey)), rowsOf(*kernel_.valueCotangent, batch, group),
+              key0, [](int64_t, Expr sum) { return sum; });
 }
 
 } // namespace gpuc::codegen

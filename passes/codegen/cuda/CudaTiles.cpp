@@ -6,7 +6,6 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
@@ -34,27 +33,10 @@ TileEmitter::TileEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder)
 // Control flow
 //===----------------------------------------------------------------------===//
 
-Registers TileEmitter::loop(Expr low, Expr high, int64_t step, const Registers &start,
-                            llvm::function_ref<Registers(Expr, const Registers &)> body) {
-  auto valueOf = [](Expr expr) { return expr.value(); };
-  auto registersOf = [&](ValueRange values) {
-    return llvm::map_to_vector<6>(values, [&](Value value) { return Expr(builder_, value); });
-  };
-  auto loop = scf::ForOp::create(builder_, low.value(), high.value(), number(step).value(),
-                                 llvm::map_to_vector(start, valueOf));
-  OpBuilder::InsertionGuard guard(builder_);
-  builder_.setInsertionPointToStart(loop.getBody());
-  Registers next = body({builder_, loop.getInductionVar()}, registersOf(loop.getRegionIterArgs()));
-  if (!start.empty())
-    scf::YieldOp::create(builder_, llvm::map_to_vector(next, valueOf));
-  return registersOf(loop.getResults());
-}
-
-void TileEmitter::ifHolds(Expr condition, llvm::function_ref<void()> body) {
-  auto guarded = scf::IfOp::create(builder_, condition.value(), /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(builder_);
-  builder_.setInsertionPointToStart(guarded.thenBlock());
-  body();
+State TileEmitter::loop(Expr low, Expr high, int64_t step, const State &start,
+                        llvm::function_ref<State(Expr, const State &)> body) {
+  return emitLoop(builder_, low.value(), high.value(), number(step).value(), start,
+                  [&](Value at, const State &carried) { return body({builder_, at}, carried); });
 }
 
 Expr TileEmitter::acrossColumns(Expr x, llvm::function_ref<Expr(Expr, Expr)> combine) {
@@ -135,22 +117,22 @@ void TileEmitter::stage(const GlobalRows &from, Expr row0, int64_t rows, Expr co
 // Products
 //===----------------------------------------------------------------------===//
 
-Registers TileEmitter::products(const GlobalRows &a, Expr a0, const GlobalRows &b, Expr b0) {
+State TileEmitter::products(const GlobalRows &a, Expr a0, const GlobalRows &b, Expr b0) {
   int64_t columns = std::min(depth, paddedWidth(a.width));
-  Registers start(each * each, real(0));
-  return loop(number(0), number(paddedWidth(a.width)), columns, start, [&](Expr at, const Registers &sums) {
+  State start(each * each, real(0));
+  return loop(number(0), number(paddedWidth(a.width)), columns, start, [&](Expr at, const State &sums) {
     barrier(); // what lies there has been read
     stage(a, a0, size, at, columns, stagedStride, /*split=*/false, staged_);
     stage(b, b0, size, at, columns, stagedStride, /*split=*/true, otherStaged_);
     barrier();
-    return loop(number(0), number(columns), each, sums, [&](Expr k, const Registers &carried) {
+    return loop(number(0), number(columns), each, sums, [&](Expr k, const State &carried) {
       SmallVector<Expr> lhs, rhs; // 4 elements of each row
       for (int64_t i = 0; i < each; ++i) {
         lhs.push_back(loadShared(staged_, (firstRow_ + number(i)) * number(stagedStride) + k, each));
         rhs.push_back(
             loadShared(otherStaged_, (column_ + number(side * i)) * number(stagedStride) + k, each));
       }
-      Registers next(carried);
+      State next(carried);
       for (int64_t step = 0; step < each; ++step)
         for (int64_t i = 0; i < each; ++i)
           for (int64_t j = 0; j < each; ++j)
@@ -160,7 +142,7 @@ Registers TileEmitter::products(const GlobalRows &a, Expr a0, const GlobalRows &
   });
 }
 
-void TileEmitter::keep(const Registers &tile) {
+void TileEmitter::keep(const State &tile) {
   Type row = registerType(builder_.getContext(), ElementKind::F32, each);
   for (int64_t i = 0; i < each; ++i) {
     Value four = LLVM::PoisonOp::create(builder_, row);
@@ -179,22 +161,22 @@ Expr TileEmitter::columnOf(int64_t width, int64_t j) {
   return column_ * number(adjacent) + number(j / adjacent * adjacent * side + j % adjacent);
 }
 
-Registers TileEmitter::zeros(int64_t width) { return Registers(each * columnsOf(width), real(0)); }
+State TileEmitter::zeros(int64_t width) { return State(each * columnsOf(width), real(0)); }
 
-Registers TileEmitter::accumulate(const Registers &sums, const GlobalRows &b, Expr b0) {
+State TileEmitter::accumulate(const State &sums, const GlobalRows &b, Expr b0) {
   int64_t width = paddedWidth(b.width), columns = columnsOf(b.width), adjacent = adjacentColumns(b.width);
   int64_t rows = size;
   while (rows * width > stagedElements)
     rows /= 2;
-  return loop(number(0), number(size), rows, sums, [&](Expr part, const Registers &before) {
+  return loop(number(0), number(size), rows, sums, [&](Expr part, const State &before) {
     barrier(); // what lies there has been read, and the tile was kept
     stage(b, b0 + part, rows, number(0), width, width, /*split=*/false, staged_);
     barrier();
-    return loop(number(0), number(rows), each, before, [&](Expr n, const Registers &carried) {
+    return loop(number(0), number(rows), each, before, [&](Expr n, const State &carried) {
       SmallVector<Expr> lhs;
       for (int64_t i = 0; i < each; ++i)
         lhs.push_back(loadShared(kept_, (firstRow_ + number(i)) * number(keptStride) + part + n, each));
-      Registers next(carried);
+      State next(carried);
       for (int64_t step = 0; step < each; ++step)
         for (int64_t first = 0; first < columns; first += adjacent) {
           Expr rhs =

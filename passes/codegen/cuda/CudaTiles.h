@@ -10,14 +10,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "passes/codegen/Element.h"
+#include "passes/codegen/Loops.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace gpuc::codegen {
-
-/// Registers that a loop carries.
-using Registers = llvm::SmallVector<Expr>;
 
 /// Rows of a matrix in global memory, of which those from `rows` on and columns from `width` on are zeros.
 struct GlobalRows {
@@ -44,27 +41,29 @@ public:
   Expr column() const { return column_; }
 
   /// a[a0 + row] · b[b0 + column], over all of their width. All threads of the block take part.
-  Registers products(const GlobalRows &a, Expr a0, const GlobalRows &b, Expr b0);
+  State products(const GlobalRows &a, Expr a0, const GlobalRows &b, Expr b0);
 
   /// Leaves a tile in shared memory for `accumulate`.
-  void keep(const Registers &tile);
+  void keep(const State &tile);
   /// sums[row, c] + Σ_n kept[row, n] · b[b0 + n, c] for all columns c of b: those of a thread are
   /// columnOf(b.width, j), and sums[i * columnsOf(b.width) + j] is row i's. All threads take part.
-  Registers accumulate(const Registers &sums, const GlobalRows &b, Expr b0);
+  State accumulate(const State &sums, const GlobalRows &b, Expr b0);
   /// How many columns of rows so wide a thread holds.
   static int64_t columnsOf(int64_t width) { return paddedWidth(width) / side; }
   /// Column number `j` of this thread, as i32. May lie behind the width.
   Expr columnOf(int64_t width, int64_t j);
   /// As many zeros as `accumulate` takes sums.
-  Registers zeros(int64_t width);
+  State zeros(int64_t width);
 
   /// `x` combined over the threads along a tile's row, in a fixed tree; every one of them gets the same bits.
   Expr acrossColumns(Expr x, llvm::function_ref<Expr(Expr, Expr)> combine);
 
   /// A loop on i32 that carries registers.
-  Registers loop(Expr low, Expr high, int64_t step, const Registers &start,
-                 llvm::function_ref<Registers(Expr, const Registers &)> body);
-  void ifHolds(Expr condition, llvm::function_ref<void()> body);
+  State loop(Expr low, Expr high, int64_t step, const State &start,
+             llvm::function_ref<State(Expr, const State &)> body);
+  void ifHolds(Expr condition, llvm::function_ref<void()> body) {
+    codegen::ifHolds(builder_, condition.value(), body);
+  }
   void barrier() { mlir::gpu::BarrierOp::create(builder_); }
 
   /// Of arrays in shared memory.

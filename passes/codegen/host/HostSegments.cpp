@@ -45,10 +45,10 @@ public:
   void run() {
     own_ = LLVM::AllocaOp::create(builder_, pointer_, pointer_, number(mostOperands_));
     Value one = number(1);
-    auto loop = scf::ForOp::create(builder_, number(0), number(parts_), one);
-    builder_.setInsertionPointToStart(loop.getBody());
-    emitPart(loop.getInductionVar());
-    builder_.setInsertionPointAfter(loop);
+    emitLoop(builder_, number(0), number(parts_), one, {}, [&](Value part, const State &) {
+      emitPart(part);
+      return State();
+    });
     func::ReturnOp::create(builder_);
   }
 
@@ -84,26 +84,26 @@ private:
     Value low = arith::MaxSIOp::create(builder_, function_.getArgument(1), first);
     Value high = arith::MinSIOp::create(builder_, function_.getArgument(2), next);
     Value any = arith::CmpIOp::create(builder_, arith::CmpIPredicate::slt, low, high);
-    auto guarded = scf::IfOp::create(builder_, any, /*withElseRegion=*/false);
-    builder_.setInsertionPointToStart(guarded.thenBlock());
-    copyOperands(row);
-    Value before = arith::SubIOp::create(builder_, first, entry(rowsTable_, plus(row, OwnFirstTile)));
-    Value ownLow = arith::SubIOp::create(builder_, low, before),
-          ownHigh = arith::SubIOp::create(builder_, high, before);
-    callOneOf(entry(rowsTable_, plus(row, Callee)), {own_, ownLow, ownHigh});
+    ifHolds(builder_, any, [&] {
+      copyOperands(row);
+      Value before = arith::SubIOp::create(builder_, first, entry(rowsTable_, plus(row, OwnFirstTile)));
+      Value ownLow = arith::SubIOp::create(builder_, low, before),
+            ownHigh = arith::SubIOp::create(builder_, high, before);
+      callOneOf(entry(rowsTable_, plus(row, Callee)), {own_, ownLow, ownHigh});
+    });
   }
 
   /// Gathers the segment's operands, as its function takes them.
   void copyOperands(Value row) {
     Value from = entry(rowsTable_, plus(row, FirstOperand)), to = entry(rowsTable_, plus(row, EndOfOperands));
-    auto loop = scf::ForOp::create(builder_, from, to, number(1));
-    OpBuilder::InsertionGuard guard(builder_);
-    builder_.setInsertionPointToStart(loop.getBody());
-    Value which = entry(operandsTable_, loop.getInductionVar());
-    Value operand =
-        LLVM::LoadOp::create(builder_, pointer_, address(function_.getArgument(0), pointer_, which));
-    Value place = arith::SubIOp::create(builder_, loop.getInductionVar(), from);
-    LLVM::StoreOp::create(builder_, operand, address(own_, pointer_, place));
+    emitLoop(builder_, from, to, number(1), {}, [&](Value at, const State &) {
+      Value which = entry(operandsTable_, at);
+      Value operand =
+          LLVM::LoadOp::create(builder_, pointer_, address(function_.getArgument(0), pointer_, which));
+      Value place = arith::SubIOp::create(builder_, at, from);
+      LLVM::StoreOp::create(builder_, operand, address(own_, pointer_, place));
+      return State();
+    });
   }
 
   void callOneOf(Value callee, ArrayRef<Value> arguments) {
