@@ -192,10 +192,7 @@ SmallVector<Value> AttentionGradientOp::decompose(OpBuilder &builder) {
 
 LogicalResult AttentionGradientOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
                                             SmallVectorImpl<Value> &operandCotangents) {
-  if (llvm::any_of(cotangents, [](Value value) { return value != nullptr; }))
-    return buildDefinitionVJP(*this, builder, cotangents, operandCotangents);
-  operandCotangents.append((*this)->getNumOperands(), Value());
-  return success();
+  return buildDefinitionVJP(*this, builder, cotangents, operandCotangents);
 }
 
 } // namespace gpuc::ir

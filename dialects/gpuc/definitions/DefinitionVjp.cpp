@@ -36,6 +36,10 @@ LogicalResult buildDefinitionVJP(CompositeOpInterface op, OpBuilder &builder, Va
 LogicalResult buildDefinitionVJP(Operation *op, OpBuilder &builder, ValueRange cotangents,
                                  SmallVectorImpl<Value> &operandCotangents,
                                  function_ref<SmallVector<Value>(OpBuilder &)> define) {
+  if (llvm::none_of(cotangents, [](Value value) { return value != nullptr; })) {
+    operandCotangents.append(op->getNumOperands(), Value());
+    return success();
+  }
   // What stands between these two iterators is the definition.
   Block *block = builder.getInsertionBlock();
   Block::iterator end = builder.getInsertionPoint();

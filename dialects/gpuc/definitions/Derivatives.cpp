@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/Expr.h"
+#include "dialects/gpuc/VjpHelpers.h"
 
 #include <numbers>
 
@@ -22,19 +22,12 @@ template <typename... Values> static SmallVector<Value> residuals(Values... valu
     NAMES(GPUC_VALUE)                                                                                        \
     return RESIDUALS;                                                                                        \
   }                                                                                                          \
-  LogicalResult OP::buildVJP(OpBuilder &builder, ValueRange cotangents,                                      \
-                             SmallVectorImpl<Value> &operandCotangents) {                                    \
-    if (!cotangents[0]) {                                                                                    \
-      operandCotangents.append((*this)->getNumOperands(), Value());                                          \
-      return success();                                                                                      \
-    }                                                                                                        \
-    [[maybe_unused]] Expr ct(builder, getLoc(), cotangents[0]);                                              \
+  GPUC_VJP_BODY(OP) {                                                                                        \
     NAMES(GPUC_EXPR)                                                                                         \
-    operandCotangents.append({__VA_ARGS__});                                                                 \
-    return success();                                                                                        \
+    return Cotangents{__VA_ARGS__};                                                                          \
   }
 #define GPUC_VALUE(NAME, GETTER) [[maybe_unused]] Value NAME = GETTER();
-#define GPUC_EXPR(NAME, GETTER) [[maybe_unused]] Expr NAME = ct.at(GETTER());
+#define GPUC_EXPR(NAME, GETTER) [[maybe_unused]] Expr NAME = ct.at(op.GETTER());
 
 #define GPUC_UNARY_NAMES(BIND) BIND(x, getOperand) BIND(y, getResult)
 #define GPUC_BINARY_NAMES(BIND) BIND(lhs, getLhs) BIND(rhs, getRhs) BIND(y, getResult)
@@ -118,11 +111,11 @@ static Expr siluDerivative(Expr x) {
 }
 
 UNARY(ReluOp, residuals(y), select(y <= 0, 0.0, ct))
-UNARY(LeakyReluOp, residuals(x), select(x > 0, ct, ct * getSlope().convertToDouble()))
-UNARY(GeluOp, residuals(x), ct * (getApproximate() ? geluTanhDerivative(x) : geluDerivative(x)))
+UNARY(LeakyReluOp, residuals(x), select(x > 0, ct, ct * op.getSlope().convertToDouble()))
+UNARY(GeluOp, residuals(x), ct * (op.getApproximate() ? geluTanhDerivative(x) : geluDerivative(x)))
 UNARY(SiluOp, residuals(x), ct * siluDerivative(x))
 UNARY(ClampOp, residuals(x),
-      select((x >= getLow().convertToDouble()) & (x <= getHigh().convertToDouble()), ct, 0.0))
+      select((x >= op.getLow().convertToDouble()) & (x <= op.getHigh().convertToDouble()), ct, 0.0))
 
 //===----------------------------------------------------------------------===//
 // Selection and casts
@@ -136,7 +129,7 @@ static Value castBack(Expr ct, CastOp op) {
   Type from = tensorType(op.getOperand()).getElementType();
   return isa<FloatType>(from) && isa<FloatType>(ct.elementType()) ? cast(ct, from).value() : Value();
 }
-UNARY(CastOp, residuals(), castBack(ct, *this))
+UNARY(CastOp, residuals(), castBack(ct, op))
 CONSTANT(StopGradientOp)
 BINARY(ScaleGradientOp, residuals(rhs), ct * rhs, Value())
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/gpuc/ExprHelpers.h"
+#include "dialects/gpuc/VjpHelpers.h"
 
 using namespace mlir;
 
@@ -15,10 +16,10 @@ static Expr abs(Expr x) { return x.make<AbsOp>(x.value()); }
 namespace {
 /// Prediction and target, f16 and bf16 as f32, and which elements count.
 struct Pairs {
+  /// Built where `place` is.
   template <typename Op>
-  Pairs(OpBuilder &builder, Op op)
-      : prediction(widen(Expr(builder, op.getLoc(), op.getPrediction()))),
-        target(widen(prediction.at(op.getTarget()))) {
+  Pairs(Op op, Expr place)
+      : prediction(widen(place.at(op.getPrediction()))), target(widen(place.at(op.getTarget()))) {
     if (op.getMask())
       counted = broadcast(prediction.at(op.getMask()), {0}, prediction.shape());
   }
@@ -49,21 +50,16 @@ struct Pairs {
 /// A loss f(d) of the difference d, and its slope f'(d).
 #define GPUC_DIFFERENCE_LOSS(OP, VALUE, SLOPE)                                                               \
   SmallVector<Value> OP::decompose(OpBuilder &builder) {                                                     \
-    Pairs pairs(builder, *this);                                                                             \
+    [[maybe_unused]] OP op = *this;                                                                          \
+    Pairs pairs(*this, Expr(builder, getLoc(), getPrediction()));                                            \
     Expr d = pairs.prediction - pairs.target;                                                                \
     return pairs.sumCounted(VALUE);                                                                          \
   }                                                                                                          \
-  LogicalResult OP::buildVJP(OpBuilder &builder, ValueRange cotangents,                                      \
-                             SmallVectorImpl<Value> &operandCotangents) {                                    \
-    operandCotangents.append((*this)->getNumOperands(), Value());                                            \
-    if (!cotangents[0])                                                                                      \
-      return success();                                                                                      \
-    Pairs pairs(builder, *this);                                                                             \
+  GPUC_VJP_BODY(OP) {                                                                                        \
+    Pairs pairs(op, ct);                                                                                     \
     Expr d = pairs.prediction - pairs.target;                                                                \
-    Expr slope = pairs.spreadCotangent(SLOPE, cotangents[0], getPrediction());                               \
-    operandCotangents[0] = slope;                                                                            \
-    operandCotangents[1] = -slope;                                                                           \
-    return success();                                                                                        \
+    Expr slope = pairs.spreadCotangent(SLOPE, ct, op.getPrediction());                                       \
+    return Cotangents{slope, -slope};                                                                        \
   }
 
 static Expr huber(Expr d, double delta) {
@@ -75,8 +71,8 @@ static Expr limited(Expr d, double delta) {
 
 GPUC_DIFFERENCE_LOSS(MseOp, d *d, 2 * d)
 GPUC_DIFFERENCE_LOSS(L1Op, abs(d), sign(d))
-GPUC_DIFFERENCE_LOSS(HuberOp, huber(d, getDelta().convertToDouble()),
-                     limited(d, getDelta().convertToDouble()))
+GPUC_DIFFERENCE_LOSS(HuberOp, huber(d, op.getDelta().convertToDouble()),
+                     limited(d, op.getDelta().convertToDouble()))
 #undef GPUC_DIFFERENCE_LOSS
 
 //===----------------------------------------------------------------------===//
@@ -102,24 +98,19 @@ static Expr positiveWeight(BceWithLogitsOp op, const Pairs &pairs) {
 static Expr timesFactor(Expr w, Expr p, Expr t) { return p.value() ? w * (1 + (p - 1) * t) : w; }
 
 SmallVector<Value> BceWithLogitsOp::decompose(OpBuilder &builder) {
-  Pairs pairs(builder, *this);
+  Pairs pairs(*this, Expr(builder, getLoc(), getPrediction()));
   Expr x = pairs.prediction, t = pairs.target, p = positiveWeight(*this, pairs);
   return pairs.sumCounted((1 - t) * x + timesFactor(softplusOfNegative(x), p, t));
 }
 
 /// By the prediction (1 - t) - (1 + (p - 1) t) sigmoid(-x), by the target (p - 1) softplus(-x) - x.
-LogicalResult BceWithLogitsOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
-                                        SmallVectorImpl<Value> &operandCotangents) {
-  operandCotangents.append((*this)->getNumOperands(), Value());
-  if (!cotangents[0])
-    return success();
-  Pairs pairs(builder, *this);
-  Expr x = pairs.prediction, t = pairs.target, p = positiveWeight(*this, pairs);
+GPUC_VJP_BODY(BceWithLogitsOp) {
+  Pairs pairs(op, ct);
+  Expr x = pairs.prediction, t = pairs.target, p = positiveWeight(op, pairs);
   Expr byTarget = p.value() ? (p - 1) * softplusOfNegative(x) - x : -x;
-  operandCotangents[0] =
-      pairs.spreadCotangent((1 - t) - timesFactor(sigmoid(-x), p, t), cotangents[0], getPrediction());
-  operandCotangents[1] = pairs.spreadCotangent(byTarget, cotangents[0], getTarget());
-  return success();
+  Expr byPrediction = (1 - t) - timesFactor(sigmoid(-x), p, t);
+  return Cotangents{pairs.spreadCotangent(byPrediction, ct, op.getPrediction()),
+                    pairs.spreadCotangent(byTarget, ct, op.getTarget())};
 }
 
 } // namespace gpuc::ir

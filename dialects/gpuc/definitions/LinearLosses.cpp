@@ -8,6 +8,7 @@
 
 #include "dialects/gpuc/definitions/LinearLosses.h"
 #include "dialects/gpuc/ExprHelpers.h"
+#include "dialects/gpuc/VjpHelpers.h"
 #include "dialects/gpuc/definitions/DefinitionVjp.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -231,35 +232,27 @@ SmallVector<Value> LinearAccuracyOp::decompose(OpBuilder &builder) {
 //===----------------------------------------------------------------------===//
 
 /// The gradients of the sum, times its cotangent. The count is constant.
-LogicalResult LinearCrossEntropyOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
-                                             SmallVectorImpl<Value> &operandCotangents) {
-  operandCotangents.append((*this)->getNumOperands(), Value());
-  if (!cotangents[0])
-    return success();
-  auto gradient = LinearCrossEntropyGradientOp::create(
-      builder, getLoc(), getHidden(), getWeight(), getBias(), getLabels(), getClassWeight(), getMask(),
-      getSmoothingAttr(), getIgnoreIndexAttr(), getChunkAttr());
+GPUC_VJP_BODY(LinearCrossEntropyOp) {
+  auto gradient = ct.makeOp<LinearCrossEntropyGradientOp>(
+      op.getHidden(), op.getWeight(), op.getBias(), op.getLabels(), op.getClassWeight(), op.getMask(),
+      op.getSmoothingAttr(), op.getIgnoreIndexAttr(), op.getChunkAttr());
   auto scaled = [&](Value unscaled) -> Value {
     // In f32 at least: a loss scale may be more than f16 holds.
-    Expr x(builder, getLoc(), unscaled), wide = widen(x);
-    Expr factor = cast(x.at(cotangents[0]), wide.elementType());
+    Expr x = ct.at(unscaled), wide = widen(x);
+    Expr factor = cast(ct, wide.elementType());
     return cast(wide * broadcastScalar(factor, x.shape()), x.elementType());
   };
-  operandCotangents[0] = scaled(gradient.getHiddenGradient());
-  operandCotangents[1] = scaled(gradient.getWeightGradient());
-  if (getBias())
-    operandCotangents[2] = scaled(gradient.getBiasGradient());
-  return success();
+  Cotangents cotangents{scaled(gradient.getHiddenGradient()), scaled(gradient.getWeightGradient())};
+  if (op.getBias())
+    cotangents.push_back(scaled(gradient.getBiasGradient()));
+  return cotangents;
 }
 
 LogicalResult LinearCrossEntropyGradientOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
                                                      SmallVectorImpl<Value> &operandCotangents) {
-  if (llvm::any_of(cotangents, [](Value value) { return value != nullptr; }))
-    return buildDefinitionVJP(*this, builder, cotangents, operandCotangents, [&](OpBuilder &builder) {
-      return Definition(builder, *this).build(/*whole=*/true);
-    });
-  operandCotangents.append((*this)->getNumOperands(), Value());
-  return success();
+  return buildDefinitionVJP(*this, builder, cotangents, operandCotangents, [&](OpBuilder &builder) {
+    return Definition(builder, *this).build(/*whole=*/true);
+  });
 }
 
 //===----------------------------------------------------------------------===//

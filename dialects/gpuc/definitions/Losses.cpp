@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/gpuc/ExprHelpers.h"
+#include "dialects/gpuc/VjpHelpers.h"
 
 using namespace mlir;
 
@@ -32,9 +33,9 @@ namespace {
 /// The rows of a loss: logits (or their like) and labels; f16 and bf16 are computed as f32.
 struct Rows {
   template <typename Op>
-  Rows(OpBuilder &builder, Op op, Value operand)
-      : logits(widen(Expr(builder, op.getLoc(), operand))), labels(logits.at(op.getLabels())),
-        dim(logits.rank() - 1), classes(logits.shape().back()),
+  Rows(Op op, Expr operand)
+      : logits(widen(operand)), labels(logits.at(op.getLabels())), dim(logits.rank() - 1),
+        classes(logits.shape().back()),
         counted(countedLabels(labels, op.getMask(), classes, op.getIgnoreIndex())) {
     if constexpr (requires { op.getWeight(); })
       if (op.getWeight())
@@ -77,7 +78,7 @@ struct Rows {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
-  Rows rows(builder, *this, getLogits());
+  Rows rows(*this, Expr(builder, getLoc(), getLogits()));
   double smoothing = getSmoothing().convertToDouble();
   Expr logProbabilities =
       rows.weighted(rows.logits.make<LogSoftmaxOp>(rows.logits.type(), rows.logits.value(), rows.dim));
@@ -90,21 +91,16 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
 
 /// With target the factors a of -log p: (Σ a · softmax(logits) - a), times the cotangent of the sum. Without
 /// weights Σ a is 1. The count is constant.
-LogicalResult CrossEntropyOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
-                                       SmallVectorImpl<Value> &operandCotangents) {
-  operandCotangents.append((*this)->getNumOperands(), Value());
-  if (!cotangents[0])
-    return success();
-  Rows rows(builder, *this, getLogits());
-  double smoothing = getSmoothing().convertToDouble(), uniform = smoothing / rows.classes;
+GPUC_VJP_BODY(CrossEntropyOp) {
+  Rows rows(op, ct.at(op.getLogits()));
+  double smoothing = op.getSmoothing().convertToDouble(), uniform = smoothing / rows.classes;
   Expr target =
       rows.weighted(select(labelPositions(rows.labels, rows.logits),
                            rows.logits.constant(1 - smoothing + uniform), rows.logits.constant(uniform)));
   Expr probabilities = rows.logits.make<SoftmaxOp>(rows.logits.type(), rows.logits.value(), rows.dim);
   if (rows.weight.value())
     probabilities = probabilities * broadcastAlong(sum(target, rows.dim), {rows.dim}, rows.logits.shape());
-  operandCotangents[0] = rows.spreadCotangent(probabilities - target, cotangents[0], getLogits());
-  return success();
+  return Cotangents{rows.spreadCotangent(probabilities - target, ct, op.getLogits())};
 }
 
 //===----------------------------------------------------------------------===//
@@ -112,7 +108,7 @@ LogicalResult CrossEntropyOp::buildVJP(OpBuilder &builder, ValueRange cotangents
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> NllOp::decompose(OpBuilder &builder) {
-  Rows rows(builder, *this, getLogProbabilities());
+  Rows rows(*this, Expr(builder, getLoc(), getLogProbabilities()));
   return rows.sumCounted(-rows.atLabel(rows.weighted(rows.logits)));
 }
 
@@ -120,16 +116,11 @@ SmallVector<Value> NllOp::getResiduals() { return SmallVector<Value>(llvm::drop_
 
 /// -weight at the label, times the cotangent of the sum. The values of the operand have no part in it: a
 /// constant of the wide type stands for them.
-LogicalResult NllOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
-                              SmallVectorImpl<Value> &operandCotangents) {
-  operandCotangents.append((*this)->getNumOperands(), Value());
-  if (!cotangents[0])
-    return success();
-  Type wide = RankedTensorType::get(shapeOf(getLogProbabilities()), tensorType(getSum()).getElementType());
-  Rows rows(builder, *this, ConstantOp::create(builder, getLoc(), wide, 0.0));
+GPUC_VJP_BODY(NllOp) {
+  Expr zeros = ct.constant(withShape(ct, shapeOf(op.getLogProbabilities())), 0.0);
+  Rows rows(op, zeros);
   Expr slope = select(labelPositions(rows.labels, rows.logits), -rows.weights(), 0.0);
-  operandCotangents[0] = rows.spreadCotangent(slope, cotangents[0], getLogProbabilities());
-  return success();
+  return Cotangents{rows.spreadCotangent(slope, ct, op.getLogProbabilities())};
 }
 
 //===----------------------------------------------------------------------===//
