@@ -2,6 +2,8 @@
 
 #include "dialects/gpuc/TypeChecks.h"
 
+#include "dialects/gpuc/NumberText.h"
+
 using namespace mlir;
 
 namespace gpuc::ir {
@@ -78,6 +80,21 @@ LogicalResult checkType(Operation *op, StringRef label, StringRef name, Type fou
   if (found == expected)
     return success();
   return op->emitOpError() << name << " must be " << expected << ", but is " << found << " [" << label << "]";
+}
+
+LogicalResult checkFraction(Operation *op, StringRef label, StringRef name, const APFloat &number) {
+  double value = number.convertToDouble();
+  if (value >= 0 && value <= 1)
+    return success();
+  return op->emitOpError() << name << " must lie in [0, 1], but is " << numberText(value) << " [" << label
+                           << "]";
+}
+
+LogicalResult checkNotNegative(Operation *op, StringRef label, StringRef name, const APFloat &number) {
+  if (number.convertToDouble() >= 0)
+    return success();
+  return op->emitOpError() << name << " must not be negative, but is " << numberText(number.convertToDouble())
+                           << " [" << label << "]";
 }
 
 FailureOr<int64_t> reducedCount(Operation *op, Value operand, ArrayRef<int64_t> dims) {

@@ -1,4 +1,4 @@
-//===- TypeChecks.h - What the verifiers of several ops share ---------------===//
+//===- TypeChecks.h - What verifiers and folders of several ops share -------===//
 //
 // Internal to the dialect. Each message names the operand, both types, and the constraint's label in the ODS.
 //
@@ -50,9 +50,18 @@ mlir::LogicalResult checkScalar(mlir::Operation *op, llvm::StringRef label, llvm
 mlir::LogicalResult checkType(mlir::Operation *op, llvm::StringRef label, llvm::StringRef name,
                               mlir::Type found, mlir::Type expected);
 
+/// `label` wants the number to lie in [0, 1], or not to be negative; NaN does neither.
+mlir::LogicalResult checkFraction(mlir::Operation *op, llvm::StringRef label, llvm::StringRef name,
+                                  const llvm::APFloat &number);
+mlir::LogicalResult checkNotNegative(mlir::Operation *op, llvm::StringRef label, llvm::StringRef name,
+                                     const llvm::APFloat &number);
+
 /// How many elements of `operand` go into one of a reduction over `dims`; an error where the batch is not yet
 /// bound.
 mlir::FailureOr<int64_t> reducedCount(mlir::Operation *op, mlir::Value operand, llvm::ArrayRef<int64_t> dims);
+
+/// The one number of a constant operand as FloatAttr or IntegerAttr, or null.
+mlir::TypedAttr splatOf(mlir::Attribute operand);
 
 /// The type of gather(operand, indices), or a message.
 mlir::FailureOr<mlir::RankedTensorType> inferGatherType(std::optional<mlir::Location> location,

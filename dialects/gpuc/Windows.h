@@ -38,34 +38,29 @@ struct Windows2d {
   bool operator==(const Windows2d &) const = default;
 };
 
-/// Of well-formed attributes; padding is [top, bottom, left, right].
-inline Windows2d windowsOf(llvm::ArrayRef<int64_t> size, llvm::ArrayRef<int64_t> strides,
-                           llvm::ArrayRef<int64_t> padding, llvm::ArrayRef<int64_t> dilation,
-                           bool channelsLast = false) {
-  return {{size[0], strides[0], padding[0], padding[1], dilation[0]},
-          {size[1], strides[1], padding[2], padding[3], dilation[1]},
-          channelsLast ? size_t(1) : size_t(2)};
-}
-
-/// Of an op of max pooling.
-template <typename Op> Windows2d windowsOf(Op op) {
-  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), op.getDilation(), op.getChannelsLast());
-}
-/// Means are over windows without gaps.
-inline Windows2d windowsOf(AvgPool2dOp op) {
-  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), {1, 1}, op.getChannelsLast());
-}
-inline Windows2d windowsOf(AvgPool2dGradientOp op) {
-  return windowsOf(op.getWindow(), op.getStrides(), op.getPadding(), {1, 1}, op.getChannelsLast());
-}
-
-/// Sizes, strides, padding and dilation as attributes have them, perhaps malformed.
+/// Sizes, strides, padding [top, bottom, left, right] and dilation as attributes have them, perhaps
+/// malformed.
 struct WindowNumbers {
   llvm::ArrayRef<int64_t> window, strides, padding, dilation;
   bool channelsLast = false;
 
-  Windows2d windows() const { return windowsOf(window, strides, padding, dilation, channelsLast); }
+  /// Of well-formed ones.
+  Windows2d windows() const {
+    return {{window[0], strides[0], padding[0], padding[1], dilation[0]},
+            {window[1], strides[1], padding[2], padding[3], dilation[1]},
+            channelsLast ? size_t(1) : size_t(2)};
+  }
 };
+
+/// Of an op of pooling, or of its adaptor. Means are over windows without gaps.
+template <typename Op> WindowNumbers windowNumbersOf(Op op) {
+  static constexpr int64_t undilated[] = {1, 1};
+  llvm::ArrayRef<int64_t> dilation = undilated;
+  if constexpr (requires { op.getDilation(); })
+    dilation = op.getDilation();
+  return {op.getWindow(), op.getStrides(), op.getPadding(), dilation, op.getChannelsLast()};
+}
+template <typename Op> Windows2d windowsOf(Op op) { return windowNumbersOf(op).windows(); }
 
 /// The order of an image's or a filter's dimensions, batch or outputs, channels, height, width, in memory;
 /// and the way back.

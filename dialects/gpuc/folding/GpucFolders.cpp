@@ -5,16 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/folding/Folding.h"
+#include "dialects/gpuc/TypeChecks.h"
 
 using namespace mlir;
 
 namespace gpuc::ir {
-
-Attribute splatOf(Attribute operand) {
-  Attribute value = operand ? canonicalConstant(operand) : operand;
-  return isa_and_nonnull<FloatAttr, IntegerAttr>(value) ? value : Attribute();
-}
 
 /// The constant is this number, with this sign of zero.
 static bool isNumber(Attribute operand, double number) {

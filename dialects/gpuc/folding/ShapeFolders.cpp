@@ -1,6 +1,6 @@
 //===- ShapeFolders.cpp - Moves that move nothing, and moves of moves -------===//
 
-#include "dialects/gpuc/folding/Folding.h"
+#include "dialects/gpuc/TypeChecks.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 

@@ -30,10 +30,12 @@ void ConstantOp::build(OpBuilder &, OperationState &state, Type type, double val
   state.addTypes(type);
 }
 
-TypedAttr ConstantOp::getSplat() {
-  Attribute value = canonicalConstant(getValue());
-  return isa<FloatAttr, IntegerAttr>(value) ? cast<TypedAttr>(value) : TypedAttr();
+TypedAttr splatOf(Attribute operand) {
+  Attribute value = operand ? canonicalConstant(operand) : operand;
+  return isa_and_nonnull<FloatAttr, IntegerAttr>(value) ? cast<TypedAttr>(value) : TypedAttr();
 }
+
+TypedAttr ConstantOp::getSplat() { return splatOf(getValue()); }
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 

@@ -1,7 +1,6 @@
 //===- LinearLossOps.cpp - Types, costs and verifiers of fused losses -------===//
 
 #include "dialects/gpuc/ExprHelpers.h"
-#include "dialects/gpuc/NumberText.h"
 
 using namespace mlir;
 
@@ -95,11 +94,7 @@ template <typename Op> static LogicalResult checkLinearCrossEntropy(Op op) {
   if (op.getClassWeight() &&
       failed(checkType(op, label<Op>(5), "class_weight", op.getClassWeight().getType(), perClass)))
     return failure();
-  double smoothing = op.getSmoothing().convertToDouble();
-  if (smoothing >= 0 && smoothing <= 1)
-    return success();
-  return op.emitOpError() << "smoothing must lie in [0, 1], but is " << numberText(smoothing) << " ["
-                          << label<Op>(6) << "]";
+  return checkFraction(op, label<Op>(6), "smoothing", op.getSmoothing());
 }
 
 LogicalResult LinearCrossEntropyOp::verify() { return checkLinearCrossEntropy(*this); }

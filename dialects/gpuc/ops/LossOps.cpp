@@ -67,11 +67,7 @@ LogicalResult CrossEntropyOp::verify() {
   if (failed(checkRows(*this, "cross_entropy", "logits", getLogits(), getLabels())) ||
       failed(checkWeight(*this, "cross_entropy_C5", getLogits(), getWeight())))
     return failure();
-  double smoothing = getSmoothing().convertToDouble();
-  if (smoothing >= 0 && smoothing <= 1)
-    return success();
-  return emitOpError() << "smoothing must lie in [0, 1], but is " << numberText(smoothing)
-                       << " [cross_entropy_C4]";
+  return checkFraction(*this, "cross_entropy_C4", "smoothing", getSmoothing());
 }
 
 LogicalResult NllOp::verify() {

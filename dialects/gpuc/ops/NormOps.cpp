@@ -1,7 +1,6 @@
 //===- NormOps.cpp - Types, costs and verifiers of normalisations -----------===//
 
 #include "dialects/gpuc/ExprHelpers.h"
-#include "dialects/gpuc/NumberText.h"
 
 using namespace mlir;
 
@@ -52,25 +51,19 @@ static LogicalResult checkOptional(Operation *op, StringRef label, StringRef nam
   return value ? checkType(op, label, name, value.getType(), expected) : success();
 }
 
-static LogicalResult checkEps(Operation *op, StringRef label, double eps) {
-  if (eps >= 0)
-    return success();
-  return op->emitOpError() << "eps must not be negative, but is " << numberText(eps) << " [" << label << "]";
-}
-
 LogicalResult LayerNormOp::verify() {
   Type affine = withShape(getOperand(), shapeOf(getOperand()).drop_front(getDim()));
   if (failed(checkOptional(*this, "layer_norm_C3", "weight", getWeight(), affine)) ||
       failed(checkOptional(*this, "layer_norm_C3", "bias", getBias(), affine)))
     return failure();
-  return checkEps(*this, "layer_norm_C4", getEps().convertToDouble());
+  return checkNotNegative(*this, "layer_norm_C4", "eps", getEps());
 }
 
 LogicalResult RmsNormOp::verify() {
   Type affine = withShape(getOperand(), shapeOf(getOperand()).drop_front(getDim()));
   if (failed(checkOptional(*this, "rms_norm_C3", "weight", getWeight(), affine)))
     return failure();
-  return checkEps(*this, "rms_norm_C4", getEps().convertToDouble());
+  return checkNotNegative(*this, "rms_norm_C4", "eps", getEps());
 }
 
 LogicalResult BatchNormOp::verify() {
@@ -81,13 +74,9 @@ LogicalResult BatchNormOp::verify() {
           checkType(*this, "batch_norm_C2", "running_variance", getRunningVariance().getType(), statistic)) ||
       failed(checkOptional(*this, "batch_norm_C3", "weight", getWeight(), affine)) ||
       failed(checkOptional(*this, "batch_norm_C3", "bias", getBias(), affine)) ||
-      failed(checkEps(*this, "batch_norm_C4", getEps().convertToDouble())))
+      failed(checkNotNegative(*this, "batch_norm_C4", "eps", getEps())))
     return failure();
-  double momentum = getMomentum().convertToDouble();
-  if (momentum >= 0 && momentum <= 1)
-    return success();
-  return emitOpError() << "momentum must lie in [0, 1], but is " << numberText(momentum)
-                       << " [batch_norm_C4]";
+  return checkFraction(*this, "batch_norm_C4", "momentum", getMomentum());
 }
 
 /// Mean, difference, square, sum, product, and product and sum with weight and bias.

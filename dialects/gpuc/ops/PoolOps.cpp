@@ -54,14 +54,6 @@ FailureOr<RankedTensorType> inferPooling(std::optional<Location> location, Strin
   return RankedTensorType::get(shape, image.getElementType());
 }
 
-static WindowNumbers maxNumbers(auto op) {
-  return {op.getWindow(), op.getStrides(), op.getPadding(), op.getDilation(), op.getChannelsLast()};
-}
-static constexpr int64_t undilated[] = {1, 1};
-static WindowNumbers avgNumbers(auto op) {
-  return {op.getWindow(), op.getStrides(), op.getPadding(), undilated, op.getChannelsLast()};
-}
-
 static RankedTensorType indicesOf(RankedTensorType values) {
   return values.clone(IntegerType::get(values.getContext(), 64));
 }
@@ -69,7 +61,7 @@ static RankedTensorType indicesOf(RankedTensorType values) {
 LogicalResult MaxPool2dOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                             SmallVectorImpl<Type> &types) {
   auto values = inferPooling(location, MaxPool2dOp::getOperationName(), tensorType(adaptor.getOperand()),
-                             maxNumbers(adaptor));
+                             windowNumbersOf(adaptor));
   if (failed(values))
     return failure();
   types.append({*values, indicesOf(*values)});
@@ -79,7 +71,7 @@ LogicalResult MaxPool2dOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
 LogicalResult AvgPool2dOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                             SmallVectorImpl<Type> &types) {
   auto type = inferPooling(location, AvgPool2dOp::getOperationName(), tensorType(adaptor.getOperand()),
-                           avgNumbers(adaptor));
+                           windowNumbersOf(adaptor));
   if (failed(type))
     return failure();
   types.push_back(*type);
@@ -97,13 +89,13 @@ static LogicalResult verifyPooled(Operation *op, Value image, const WindowNumber
 }
 
 LogicalResult MaxPool2dGradientOp::verify() {
-  return verifyPooled(*this, getResult(), maxNumbers(*this), "cotangent", getCotangent(), getIndices());
+  return verifyPooled(*this, getResult(), windowNumbersOf(*this), "cotangent", getCotangent(), getIndices());
 }
 LogicalResult MaxPool2dGatherOp::verify() {
-  return verifyPooled(*this, getOperand(), maxNumbers(*this), "result", getResult(), getIndices());
+  return verifyPooled(*this, getOperand(), windowNumbersOf(*this), "result", getResult(), getIndices());
 }
 LogicalResult AvgPool2dGradientOp::verify() {
-  return verifyPooled(*this, getResult(), avgNumbers(*this), "cotangent", getCotangent(), {});
+  return verifyPooled(*this, getResult(), windowNumbersOf(*this), "cotangent", getCotangent(), {});
 }
 
 //===----------------------------------------------------------------------===//

@@ -52,10 +52,7 @@ LogicalResult RandomNormalOp::verify() {
 LogicalResult DropoutOp::verify() {
   if (failed(checkId(*this, getId(), randomDrawStride)))
     return failure();
-  double p = getP().convertToDouble();
-  if (p >= 0 && p <= 1)
-    return success();
-  return emitOpError() << "p must lie in [0, 1], but is " << numberText(p) << " [dropout_C1]";
+  return checkFraction(*this, "dropout_C1", "p", getP());
 }
 
 } // namespace gpuc::ir

@@ -28,9 +28,8 @@ static LogicalResult checkScalars(Operation *op, StringRef label, ArrayRef<Named
 /// `label` wants numbers of at least 0; NaN is none.
 static LogicalResult checkNotNegative(Operation *op, StringRef label, ArrayRef<NamedNumber> numbers) {
   for (const auto &[name, number] : numbers)
-    if (!(number.convertToDouble() >= 0))
-      return op->emitOpError() << name << " must not be negative, but is "
-                               << numberText(number.convertToDouble()) << " [" << label << "]";
+    if (failed(checkNotNegative(op, label, name, number)))
+      return failure();
   return success();
 }
 
