@@ -152,6 +152,12 @@ SmallVector<unsigned> Kernel::resultNumbers(bool wholeRows) const {
 // Addresses
 //===----------------------------------------------------------------------===//
 
+static size_t rowDimOf(Operation *pooling) {
+  return TypeSwitch<Operation *, size_t>(pooling)
+      .Case<MaxPool2dOp, MaxPool2dGradientOp, MaxPool2dGatherOp, AvgPool2dOp, AvgPool2dGradientOp>(
+          [](auto op) { return windowsOf(op).rowDim; });
+}
+
 namespace {
 /// Walks from a value to its leaves, each value once for each position at which it is wanted. ElementEmitter
 /// follows the same access paths.
@@ -175,13 +181,6 @@ public:
   SmallVector<Access> take() { return std::move(accesses_); }
 
 private:
-  void collect(Value value, const Index &index);
-  void collectConcat(ConcatOp op, Index at);
-  void collectPad(PadOp op, Index at);
-  void collectUpdate(DynamicUpdateSliceOp op, const Index &index);
-  void collectGather(GatherOp op, const Index &index);
-  void collectPool(Operation *op, const Index &index);
-  void collectLeaf(Value leaf, const Index &index);
   void coordinateAsNumber(const Affine &affine) { accesses_.push_back({Value(), affine}); }
 
   Affine unknown() const {
@@ -195,6 +194,104 @@ private:
     return index;
   }
 
+  void collectLeaf(Value leaf, const Index &index) {
+    Affine address = linearAddress(index, shapeOf(leaf), space_);
+    address.isDynamic = llvm::any_of(index, [](const Affine &entry) { return entry.isDynamic; });
+    accesses_.push_back({leaf, address});
+    if (onRead_)
+      onRead_(cast<BlockArgument>(leaf), index);
+  }
+
+  void collectConcat(ConcatOp op, Index at) {
+    coordinateAsNumber(at[op.getDim()]);
+    for (Value operand : op.getOperands()) {
+      collect(operand, at);
+      at[op.getDim()] = scaled(at[op.getDim()], 1, -shapeOf(operand)[op.getDim()]);
+    }
+  }
+
+  void collectPad(PadOp op, Index at) {
+    for (auto [entry, low, high, interior] :
+         llvm::zip_equal(at, op.getLow(), op.getHigh(), op.getInterior())) {
+      if (low || high || interior)
+        coordinateAsNumber(entry);
+      entry = interior ? unknown() : scaled(entry, 1, -low);
+    }
+    collect(op.getOperand(), at);
+  }
+
+  void collectUpdate(DynamicUpdateSliceOp op, const Index &index) {
+    for (const Affine &entry : index)
+      coordinateAsNumber(entry);
+    collect(op.getOperand(), index);
+    collect(op.getUpdate(), shifted(index));
+    collect(op.getStart(), {unknown()});
+  }
+
+  void collectGather(GatherOp op, const Index &index) {
+    size_t dim = op.getDim(), count = shapeOf(op.getIndices()).size();
+    collect(op.getIndices(), Index(index.begin() + dim, index.begin() + dim + count));
+    Index at(index.begin(), index.begin() + dim);
+    at.push_back(unknown());
+    at.append(index.begin() + dim + count, index.end());
+    collect(op.getOperand(), at);
+  }
+
+  /// Windows lie along rows and columns, and a gradient or a gather compares where it stands.
+  void collectPool(Operation *op, const Index &index) {
+    Index at = index;
+    const size_t rows = rowDimOf(op);
+    for (size_t dim : {rows, rows + 1}) {
+      coordinateAsNumber(index[dim]);
+      at[dim] = unknown();
+    }
+    for (Value operand : op->getOperands())
+      collect(operand, at);
+    if (auto gather = dyn_cast<MaxPool2dGatherOp>(op))
+      collect(gather.getIndices(), index);
+  }
+
+  void collect(Value value, const Index &index) {
+    Operation *op = value.getDefiningOp();
+    if (kernel_.isBound(op)) { // its own reads are collected from its operands
+      staysInItsRow_ &= index == kernel_.resultIndex;
+      return;
+    }
+    SmallVector<Index, 1> &seen = seen_[value];
+    if (llvm::is_contained(seen, index))
+      return;
+    seen.push_back(index);
+    if (!op)
+      return collectLeaf(value, index);
+    if (isMovement(op))
+      return collect(op->getOperand(0), movedIndex(op, index));
+    if (auto iota = dyn_cast<IotaOp>(op))
+      return coordinateAsNumber(index[iota.getDim()]);
+    if (auto constant = dyn_cast<ConstantOp>(op)) {
+      if (!constant.getSplat())
+        coordinateAsNumber(linearAddress(index, shapeOf(value), space_));
+      return;
+    }
+    if (auto concat = dyn_cast<ConcatOp>(op))
+      return collectConcat(concat, index);
+    if (auto pad = dyn_cast<PadOp>(op))
+      return collectPad(pad, index);
+    if (auto update = dyn_cast<DynamicUpdateSliceOp>(op))
+      return collectUpdate(update, index);
+    if (auto gather = dyn_cast<GatherOp>(op))
+      return collectGather(gather, index);
+    if (isPooling(op))
+      return collectPool(op, index);
+    if (auto slice = dyn_cast<DynamicSliceOp>(op)) {
+      collect(slice.getOperand(), shifted(index));
+      return collect(slice.getStart(), {unknown()});
+    }
+    if (isa<RandomBitsOp>(op))
+      coordinateAsNumber(linearAddress(index, shapeOf(value), space_));
+    for (Value operand : op->getOperands())
+      collect(operand, isa<RandomBitsOp>(op) ? Index() : index);
+  }
+
   const Kernel &kernel_;
   size_t space_;
   SmallVector<Access> accesses_;
@@ -203,109 +300,6 @@ private:
   bool staysInItsRow_ = true;
 };
 } // namespace
-
-void AccessCollector::collectLeaf(Value leaf, const Index &index) {
-  Affine address = linearAddress(index, shapeOf(leaf), space_);
-  address.isDynamic = llvm::any_of(index, [](const Affine &entry) { return entry.isDynamic; });
-  accesses_.push_back({leaf, address});
-  if (onRead_)
-    onRead_(cast<BlockArgument>(leaf), index);
-}
-
-void AccessCollector::collectConcat(ConcatOp op, Index at) {
-  coordinateAsNumber(at[op.getDim()]);
-  for (Value operand : op.getOperands()) {
-    collect(operand, at);
-    at[op.getDim()] = scaled(at[op.getDim()], 1, -shapeOf(operand)[op.getDim()]);
-  }
-}
-
-void AccessCollector::collectPad(PadOp op, Index at) {
-  for (auto [entry, low, high, interior] : llvm::zip_equal(at, op.getLow(), op.getHigh(), op.getInterior())) {
-    if (low || high || interior)
-      coordinateAsNumber(entry);
-    entry = interior ? unknown() : scaled(entry, 1, -low);
-  }
-  collect(op.getOperand(), at);
-}
-
-void AccessCollector::collectUpdate(DynamicUpdateSliceOp op, const Index &index) {
-  for (const Affine &entry : index)
-    coordinateAsNumber(entry);
-  collect(op.getOperand(), index);
-  collect(op.getUpdate(), shifted(index));
-  collect(op.getStart(), {unknown()});
-}
-
-void AccessCollector::collectGather(GatherOp op, const Index &index) {
-  size_t dim = op.getDim(), count = shapeOf(op.getIndices()).size();
-  collect(op.getIndices(), Index(index.begin() + dim, index.begin() + dim + count));
-  Index at(index.begin(), index.begin() + dim);
-  at.push_back(unknown());
-  at.append(index.begin() + dim + count, index.end());
-  collect(op.getOperand(), at);
-}
-
-static size_t rowDimOf(Operation *pooling) {
-  return TypeSwitch<Operation *, size_t>(pooling)
-      .Case<MaxPool2dOp, MaxPool2dGradientOp, MaxPool2dGatherOp, AvgPool2dOp, AvgPool2dGradientOp>(
-          [](auto op) { return windowsOf(op).rowDim; });
-}
-
-/// Windows lie along rows and columns, and a gradient or a gather compares where it stands.
-void AccessCollector::collectPool(Operation *op, const Index &index) {
-  Index at = index;
-  const size_t rows = rowDimOf(op);
-  for (size_t dim : {rows, rows + 1}) {
-    coordinateAsNumber(index[dim]);
-    at[dim] = unknown();
-  }
-  for (Value operand : op->getOperands())
-    collect(operand, at);
-  if (auto gather = dyn_cast<MaxPool2dGatherOp>(op))
-    collect(gather.getIndices(), index);
-}
-
-void AccessCollector::collect(Value value, const Index &index) {
-  Operation *op = value.getDefiningOp();
-  if (kernel_.isBound(op)) { // its own reads are collected from its operands
-    staysInItsRow_ &= index == kernel_.resultIndex;
-    return;
-  }
-  SmallVector<Index, 1> &seen = seen_[value];
-  if (llvm::is_contained(seen, index))
-    return;
-  seen.push_back(index);
-  if (!op)
-    return collectLeaf(value, index);
-  if (isMovement(op))
-    return collect(op->getOperand(0), movedIndex(op, index));
-  if (auto iota = dyn_cast<IotaOp>(op))
-    return coordinateAsNumber(index[iota.getDim()]);
-  if (auto constant = dyn_cast<ConstantOp>(op)) {
-    if (!constant.getSplat())
-      coordinateAsNumber(linearAddress(index, shapeOf(value), space_));
-    return;
-  }
-  if (auto concat = dyn_cast<ConcatOp>(op))
-    return collectConcat(concat, index);
-  if (auto pad = dyn_cast<PadOp>(op))
-    return collectPad(pad, index);
-  if (auto update = dyn_cast<DynamicUpdateSliceOp>(op))
-    return collectUpdate(update, index);
-  if (auto gather = dyn_cast<GatherOp>(op))
-    return collectGather(gather, index);
-  if (isPooling(op))
-    return collectPool(op, index);
-  if (auto slice = dyn_cast<DynamicSliceOp>(op)) {
-    collect(slice.getOperand(), shifted(index));
-    return collect(slice.getStart(), {unknown()});
-  }
-  if (isa<RandomBitsOp>(op))
-    coordinateAsNumber(linearAddress(index, shapeOf(value), space_));
-  for (Value operand : op->getOperands())
-    collect(operand, isa<RandomBitsOp>(op) ? Index() : index);
-}
 
 SmallVector<std::pair<Value, Index>, 1> rootOperands(const Kernel &kernel) {
   SmallVector<std::pair<Value, Index>, 1> operands;
