@@ -69,9 +69,11 @@ bool Graph::isFloating(const char *op, const Tensor &x) {
 }
 
 std::optional<int64_t> Graph::dimension(const char *op, const Tensor &x, int64_t dim) {
+  if (!of(op, {&x}))
+    return std::nullopt;
   if (dim >= -x.rank() && dim < x.rank())
     return dim < 0 ? dim + x.rank() : dim;
-  return fail(
+  return x.graph()->fail(
       llvm::formatv("{0} along dimension {1} of {2}, which has {3}", op, dim, toString(x.shape()), x.rank()));
 }
 

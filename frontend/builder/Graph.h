@@ -55,8 +55,8 @@ public:
   static Graph *of(const char *name, llvm::ArrayRef<const Tensor *> operands);
   /// Whether x, which is usable, is of floating point, as op `name` wants it.
   bool isFloating(const char *name, const Tensor &x);
-  /// Dimension `dim` of x, which is usable, from the front; none if it has no such one.
-  std::optional<int64_t> dimension(const char *name, const Tensor &x, int64_t dim);
+  /// Dimension `dim` of x from the front; none if x is not usable by op `name`, or has no such one.
+  static std::optional<int64_t> dimension(const char *name, const Tensor &x, int64_t dim);
 
   //===-- Types ------------------------------------------------------------===//
 

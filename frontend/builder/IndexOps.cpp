@@ -10,19 +10,8 @@ namespace gpuc::nn {
 
 using detail::Graph;
 
-namespace {
-
-/// The same, of an x that may not be usable.
-std::optional<int64_t> dimensionOf(const char *op, const Tensor &x, int64_t dim) {
-  if (!x.graph() || !x.graph()->usable(op, {&x}))
-    return std::nullopt;
-  return x.graph()->dimension(op, x, dim);
-}
-
-} // namespace
-
 Tensor slice(const Tensor &x, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  std::optional<int64_t> along = dimensionOf("slice", x, dim);
+  std::optional<int64_t> along = Graph::dimension("slice", x, dim);
   if (!along)
     return {};
   const Shape shape = x.shape();
@@ -42,7 +31,7 @@ Tensor slice(const Tensor &x, int64_t dim, int64_t start, int64_t end, int64_t s
 }
 
 Tensor select(const Tensor &x, int64_t dim, int64_t index) {
-  std::optional<int64_t> along = dimensionOf("select", x, dim);
+  std::optional<int64_t> along = Graph::dimension("select", x, dim);
   if (!along)
     return {};
   Shape shape = x.shape();
@@ -56,7 +45,8 @@ Tensor select(const Tensor &x, int64_t dim, int64_t index) {
 }
 
 Tensor concat(const std::vector<Tensor> &parts, int64_t dim) {
-  std::optional<int64_t> along = parts.empty() ? std::nullopt : dimensionOf("concat", parts.front(), dim);
+  std::optional<int64_t> along =
+      parts.empty() ? std::nullopt : Graph::dimension("concat", parts.front(), dim);
   if (!along)
     return {};
   const Tensor &first = parts.front();
@@ -80,7 +70,7 @@ Tensor concat(const std::vector<Tensor> &parts, int64_t dim) {
 }
 
 Tensor gather(const Tensor &x, const Tensor &indices, int64_t dim) {
-  std::optional<int64_t> along = dimensionOf("gather", x, dim);
+  std::optional<int64_t> along = Graph::dimension("gather", x, dim);
   if (!along || !x.graph()->usable("gather", {&indices}))
     return {};
   if (indices.dtype() != DataType::i32 && indices.dtype() != DataType::i64)

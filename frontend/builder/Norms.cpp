@@ -41,7 +41,7 @@ bool haveShape(const char *name, const Tensor &x, const Shape &expected, ArrayRe
 
 /// `dim` from the front, if x can be normalised over it and all after it.
 std::optional<int64_t> firstDimension(const char *name, const Tensor &x, int64_t dim) {
-  std::optional<int64_t> first = x.graph()->dimension(name, x, dim);
+  std::optional<int64_t> first = Graph::dimension(name, x, dim);
   if (first && x.shape()[*first] == kBatch)
     return x.graph()->fail(llvm::formatv("{0} of {1} over the batch: samples do not know their neighbours",
                                          name, toString(x.shape())));
@@ -136,45 +136,40 @@ BatchNormalized batchNorm(const Tensor &x, const Tensor &runningMean, const Tens
 // Layers
 //===----------------------------------------------------------------------===//
 
-static std::string describeNorm(const char *name, const std::string &shape, double eps, bool affine) {
-  return std::string(name) + "(" + shape + (eps == 1e-5 ? "" : ", eps=" + detail::numberText(eps)) +
-         (affine ? ")" : ", affine=false)");
+std::string Norm::describe() const {
+  return text_ + (eps_ == 1e-5 ? "" : ", eps=" + detail::numberText(eps_)) +
+         (affine_ ? ")" : ", affine=false)");
 }
 
-std::string LayerNorm::describe() const { return describeNorm("LayerNorm", toString(shape_), eps_, affine_); }
-std::string RMSNorm::describe() const { return describeNorm("RMSNorm", toString(shape_), eps_, affine_); }
-std::string GroupNorm::describe() const {
-  return describeNorm("GroupNorm", std::to_string(groups_) + ", " + std::to_string(channels_), eps_, affine_);
+Tensor Norm::weight(const Tensor &x) {
+  return affine_ ? parameter(x, "weight", shape_, Initializer::ones()) : Tensor();
 }
-std::string BatchNorm::describe() const {
-  return describeNorm("BatchNorm", std::to_string(channels_), eps_, affine_);
+
+Tensor Norm::bias(const Tensor &x) {
+  return affine_ && bias_ ? parameter(x, "bias", shape_, Initializer::zeros()) : Tensor();
 }
 
 Tensor LayerNorm::forward(const Tensor &x) {
-  Tensor weight = affine_ ? parameter(x, "weight", shape_, Initializer::ones()) : Tensor();
-  Tensor bias = affine_ && bias_ ? parameter(x, "bias", shape_, Initializer::zeros()) : Tensor();
-  return layerNorm(x, -static_cast<int64_t>(shape_.size()), weight, bias, eps_);
+  Tensor w = weight(x), b = bias(x);
+  return layerNorm(x, -static_cast<int64_t>(shape_.size()), w, b, eps_);
 }
 
 Tensor RMSNorm::forward(const Tensor &x) {
-  Tensor weight = affine_ ? parameter(x, "weight", shape_, Initializer::ones()) : Tensor();
-  return rmsNorm(x, -static_cast<int64_t>(shape_.size()), weight, eps_);
+  return rmsNorm(x, -static_cast<int64_t>(shape_.size()), weight(x), eps_);
 }
 
 Tensor GroupNorm::forward(const Tensor &x) {
-  Tensor weight = affine_ ? parameter(x, "weight", {channels_}, Initializer::ones()) : Tensor();
-  Tensor bias = affine_ ? parameter(x, "bias", {channels_}, Initializer::zeros()) : Tensor();
-  return groupNorm(x, groups_, weight, bias, eps_);
+  Tensor w = weight(x), b = bias(x);
+  return groupNorm(x, groups_, w, b, eps_);
 }
 
 Tensor BatchNorm::forward(const Tensor &x) {
-  Tensor weight = affine_ ? parameter(x, "weight", {channels_}, Initializer::ones()) : Tensor();
-  Tensor bias = affine_ ? parameter(x, "bias", {channels_}, Initializer::zeros()) : Tensor();
+  Tensor w = weight(x), b = bias(x);
   const DataType floats = x.graph()->floats;
-  Tensor mean = statistic(x, "running_mean", {channels_}, floats, Initializer::zeros());
-  Tensor variance = statistic(x, "running_var", {channels_}, floats, Initializer::ones());
+  Tensor mean = statistic(x, "running_mean", shape_, floats, Initializer::zeros());
+  Tensor variance = statistic(x, "running_var", shape_, floats, Initializer::ones());
   Tensor batches = statistic(x, "num_batches_tracked", {}, DataType::i64, Initializer::zeros());
-  BatchNormalized normalized = batchNorm(x, mean, variance, weight, bias, momentum_, eps_);
+  BatchNormalized normalized = batchNorm(x, mean, variance, w, b, momentum_, eps_);
   if (!normalized.y.valid() || !batches.valid())
     return {};
   Graph &graph = *x.graph();

@@ -36,71 +36,77 @@ BatchNormalized batchNorm(const Tensor &x, const Tensor &runningMean, const Tens
                           double eps = 1e-5);
 
 //===----------------------------------------------------------------------===//
-// Layers, with PyTorch's parameters and names: `weight` begins as ones, `bias` as zeros
+// Layers, with PyTorch's parameters and names
 //===----------------------------------------------------------------------===//
 
-/// layerNorm over the last dimensions, which are `shape`.
-class LayerNorm : public Layer {
+/// What they share: `weight`, which begins as ones, and `bias`, as zeros, both of one shape.
+class Norm : public Layer {
 public:
-  explicit LayerNorm(Shape shape, double eps = 1e-5, bool affine = true, bool bias = true)
-      : shape_(std::move(shape)), eps_(eps), affine_(affine), bias_(bias) {}
   std::string describe() const override;
 
 protected:
-  Tensor forward(const Tensor &x) override;
+  /// `text` begins the description: "GroupNorm(2, 8".
+  Norm(std::string text, Shape shape, double eps, bool affine, bool bias = true)
+      : shape_(std::move(shape)), eps_(eps), text_(std::move(text)), affine_(affine), bias_(bias) {}
 
-private:
+  /// Not valid if there is none.
+  Tensor weight(const Tensor &x);
+  Tensor bias(const Tensor &x);
+
   Shape shape_;
   double eps_;
+
+private:
+  std::string text_;
   bool affine_, bias_;
 };
 
-/// rmsNorm over the last dimensions, which are `shape`.
-class RMSNorm : public Layer {
+/// layerNorm over the last dimensions, which are `shape`.
+class LayerNorm : public Norm {
 public:
-  explicit RMSNorm(Shape shape, double eps = 1e-5, bool affine = true)
-      : shape_(std::move(shape)), eps_(eps), affine_(affine) {}
-  std::string describe() const override;
+  explicit LayerNorm(Shape shape, double eps = 1e-5, bool affine = true, bool bias = true)
+      : Norm("LayerNorm(" + toString(shape), shape, eps, affine, bias) {}
 
 protected:
   Tensor forward(const Tensor &x) override;
-
-private:
-  Shape shape_;
-  double eps_;
-  bool affine_;
 };
 
-class GroupNorm : public Layer {
+/// rmsNorm over the last dimensions, which are `shape`.
+class RMSNorm : public Norm {
+public:
+  explicit RMSNorm(Shape shape, double eps = 1e-5, bool affine = true)
+      : Norm("RMSNorm(" + toString(shape), shape, eps, affine) {}
+
+protected:
+  Tensor forward(const Tensor &x) override;
+};
+
+class GroupNorm : public Norm {
 public:
   GroupNorm(int64_t groups, int64_t channels, double eps = 1e-5, bool affine = true)
-      : groups_(groups), channels_(channels), eps_(eps), affine_(affine) {}
-  std::string describe() const override;
+      : Norm("GroupNorm(" + std::to_string(groups) + ", " + std::to_string(channels), {channels}, eps,
+             affine),
+        groups_(groups) {}
 
 protected:
   Tensor forward(const Tensor &x) override;
 
 private:
-  int64_t groups_, channels_;
-  double eps_;
-  bool affine_;
+  int64_t groups_;
 };
 
 /// PyTorch's BatchNorm1d, BatchNorm2d and BatchNorm3d: x [batch, channels, …]. The statistics `running_mean`,
 /// `running_var` and `num_batches_tracked` are changed by training alone.
-class BatchNorm : public Layer {
+class BatchNorm : public Norm {
 public:
   explicit BatchNorm(int64_t channels, double eps = 1e-5, double momentum = 0.1, bool affine = true)
-      : channels_(channels), eps_(eps), momentum_(momentum), affine_(affine) {}
-  std::string describe() const override;
+      : Norm("BatchNorm(" + std::to_string(channels), {channels}, eps, affine), momentum_(momentum) {}
 
 protected:
   Tensor forward(const Tensor &x) override;
 
 private:
-  int64_t channels_;
-  double eps_, momentum_;
-  bool affine_;
+  double momentum_;
 };
 
 } // namespace gpuc::nn

@@ -79,12 +79,10 @@ Tensor reshape(const Tensor &x, Shape shape) {
 }
 
 Tensor flatten(const Tensor &x, int64_t first) {
-  if (!x.graph() || !x.graph()->usable("flatten", {&x}))
-    return {};
-  Shape shape = x.shape();
-  std::optional<int64_t> from = x.graph()->dimension("flatten", x, first);
+  std::optional<int64_t> from = Graph::dimension("flatten", x, first);
   if (!from)
     return {};
+  Shape shape = x.shape();
   if (*from == 0 && hasBatch(shape) && x.rank() > 1)
     return x.graph()->fail("flatten of " + toString(shape) +
                            " from dimension 0 would merge the batch; begin at 1");
@@ -95,10 +93,8 @@ Tensor flatten(const Tensor &x, int64_t first) {
 }
 
 Tensor transpose(const Tensor &x, int64_t first, int64_t second) {
-  if (!x.graph() || !x.graph()->usable("transpose", {&x}))
-    return {};
-  std::optional<int64_t> a = x.graph()->dimension("transpose", x, first),
-                         b = x.graph()->dimension("transpose", x, second);
+  std::optional<int64_t> a = Graph::dimension("transpose", x, first),
+                         b = Graph::dimension("transpose", x, second);
   if (!a || !b)
     return {};
   if (*a != *b && hasBatch(x.shape()) && (*a == 0 || *b == 0))
@@ -177,7 +173,7 @@ template <typename OpType> Tensor reduce(const char *name, const Tensor &x, cons
     return {};
   SmallVector<int64_t> sorted;
   for (int64_t dim : dims) {
-    std::optional<int64_t> index = x.graph()->dimension(name, x, dim);
+    std::optional<int64_t> index = Graph::dimension(name, x, dim);
     if (!index)
       return {};
     if (llvm::is_contained(sorted, *index))
@@ -196,9 +192,7 @@ template <typename OpType> Tensor reduce(const char *name, const Tensor &x, cons
 }
 
 template <typename OpType> Tensor along(const char *name, const Tensor &x, int64_t dim) {
-  if (!x.graph() || !x.graph()->usable(name, {&x}))
-    return {};
-  std::optional<int64_t> index = x.graph()->dimension(name, x, dim);
+  std::optional<int64_t> index = Graph::dimension(name, x, dim);
   if (!index || !x.graph()->isFloating(name, x))
     return {};
   return x.graph()->emitTensor<OpType>(Graph::unwrap(x), x.graph()->builder.getI64IntegerAttr(*index));
@@ -217,9 +211,7 @@ Tensor logSoftmax(const Tensor &x, int64_t dim) { return along<ir::LogSoftmaxOp>
 
 /// The dimension to put in order, or none after an error.
 static std::optional<int64_t> orderedDimension(const char *name, const Tensor &x, int64_t dim) {
-  if (!x.graph() || !x.graph()->usable(name, {&x}))
-    return std::nullopt;
-  std::optional<int64_t> index = x.graph()->dimension(name, x, dim);
+  std::optional<int64_t> index = Graph::dimension(name, x, dim);
   if (!index)
     return std::nullopt;
   if (x.shape()[*index] == kBatch)
