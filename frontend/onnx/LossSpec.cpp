@@ -1,8 +1,7 @@
 //===- LossSpec.cpp - What --loss says --------------------------------------===//
 
-#include "frontend/onnx/LossSpec.h"
+#include "frontend/onnx/Loss.h"
 
-#include "dialects/gpuc/GpucOps.h"
 #include "runtime/base/flags.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -153,7 +152,6 @@ private:
 
 Result<LossSpec> parseLoss(MLIRContext &context, const std::string &text) {
   LossSpec spec;
-  spec.text = text;
   // A name of the model's may hold anything.
   constexpr StringRef kOutput = "output";
   StringRef rest = text;
