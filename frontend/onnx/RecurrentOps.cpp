@@ -12,6 +12,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <functional>
+
 namespace gpuc::onnx {
 namespace {
 
@@ -40,9 +42,20 @@ struct Weights {
   Tensor input, recurrent, inputBias, recurrentBias, peepholes;
 };
 
-/// The next states, h first, of the input's part, the states and the captures.
-using Cell = llvm::function_ref<std::vector<Tensor>(const Tensor &x, const std::vector<Tensor> &states,
-                                                    const std::vector<Tensor> &captures)>;
+/// What one direction computes: x · Wᵀ + bias of all steps at once, and of each step's part of that, the
+/// states and the captures the next states, h first.
+struct Direction {
+  Tensor bias; ///< May be empty.
+  std::vector<Tensor> captures;
+  std::function<std::vector<Tensor>(const Tensor &x, const std::vector<Tensor> &states,
+                                    const std::vector<Tensor> &captures)>
+      step;
+};
+using Describe = Direction(NodeScope &node, const Layer &layer, const Weights &weights, int64_t direction);
+
+Tensor timesTransposed(const Tensor &lhs, const Tensor &rhs) {
+  return matmul(lhs, rhs, /*transposeLhs=*/false, /*transposeRhs=*/true);
+}
 
 //===----------------------------------------------------------------------===//
 // Attributes and operands
@@ -183,17 +196,22 @@ Tensor initialState(NodeScope &node, const Layer &layer, size_t index, int64_t d
 // Running a layer
 //===----------------------------------------------------------------------===//
 
-/// One direction over all steps. `projected`: [steps, batch, gates · hidden], or batch first.
-LoopValues runDirection(NodeScope &node, const Layer &layer, int64_t direction, const Tensor &projected,
-                        const std::vector<Tensor> &states, const std::vector<Tensor> &captures, Cell cell) {
-  std::vector<Tensor> inputs = {projected};
+/// One direction over all steps, which hand on so many states.
+LoopValues runDirection(NodeScope &node, const Layer &layer, Describe describe, size_t states,
+                        int64_t number) {
+  const Weights weights = weightsOf(node, layer, number);
+  const Direction direction = describe(node, layer, weights, number);
+  Tensor product = timesTransposed(layer.x, weights.input); // [steps, batch, gates · hidden], or batch first
+  std::vector<Tensor> inputs = {direction.bias ? product + direction.bias : product}, first;
+  for (size_t i = 0; i < states; ++i)
+    first.push_back(initialState(node, layer, 5 + i, number));
   if (layer.valid)
     inputs.push_back(layer.valid);
-  LoopOptions options = {layer.batchFirst, layer.reverse || direction == 1};
-  return loop(node.emitter, inputs, states, captures, options,
+  LoopOptions options = {layer.batchFirst, layer.reverse || number == 1};
+  return loop(node.emitter, inputs, first, direction.captures, options,
               [&](const std::vector<Tensor> &slices, const std::vector<Tensor> &carried,
                   const std::vector<Tensor> &captured) -> LoopValues {
-                std::vector<Tensor> next = cell(slices[0], carried, captured);
+                std::vector<Tensor> next = direction.step(slices[0], carried, captured);
                 Tensor output = next.front();
                 if (layer.valid) {
                   output = select(slices[1], output, like(output, 0));
@@ -204,32 +222,29 @@ LoopValues runDirection(NodeScope &node, const Layer &layer, int64_t direction, 
               });
 }
 
-/// Runs each direction by `run`, and gives the layer's outputs: all steps of h, the last h, the last c.
-template <typename Run> void runDirections(NodeScope &node, const Layer &layer, Run run) {
-  const int64_t d = layer.directions, time = layer.timeDim();
+/// A layer's outputs: all steps of h, the last h and, of two states, the last c.
+void lowerLayer(NodeScope &node, Describe describe, int64_t gates, size_t states,
+                const std::vector<std::string> &activations) {
+  std::optional<Layer> layer = readLayer(node, gates, activations);
+  if (!layer)
+    return;
+  const int64_t time = layer->timeDim(), beside = layer->batchFirst ? 2 : 1;
   std::vector<Tensor> steps;
-  std::vector<std::vector<Tensor>> last;
-  for (int64_t direction = 0; direction < d; ++direction) {
-    LoopValues values = run(direction);
+  std::vector<std::vector<Tensor>> last(states);
+  for (int64_t direction = 0; direction < layer->directions; ++direction) {
+    LoopValues values = runDirection(node, *layer, describe, states, direction);
     if (node.failed() || values.outputs.empty())
       return;
-    steps.push_back(unsqueeze(values.outputs.front(), {layer.batchFirst ? 2 : 1}));
-    last.resize(values.carried.size());
-    for (size_t i = 0; i < last.size(); ++i)
+    steps.push_back(unsqueeze(values.outputs.front(), {beside}));
+    for (size_t i = 0; i < states; ++i)
       last[i].push_back(unsqueeze(values.carried[i], {time}));
   }
   auto join = [&](const std::vector<Tensor> &parts, int64_t dim) {
     return parts.size() == 1 ? parts.front() : concat(parts, dim);
   };
-  node.output(join(steps, layer.batchFirst ? 2 : 1), 0);
-  for (size_t i = 0; i < last.size(); ++i)
+  node.output(join(steps, beside), 0);
+  for (size_t i = 0; i < states; ++i)
     node.output(join(last[i], time), i + 1);
-}
-
-/// X · Wᵀ plus `bias`, which may be empty.
-Tensor project(const Layer &layer, const Weights &weights, const Tensor &bias) {
-  Tensor product = matmul(layer.x, weights.input, false, /*transposeRhs=*/true);
-  return bias ? product + bias : product;
 }
 
 Tensor bothBiases(const Weights &weights) {
@@ -241,85 +256,58 @@ Tensor bothBiases(const Weights &weights) {
 //===----------------------------------------------------------------------===//
 
 /// h' = f(X Wᵀ + h Rᵀ + Wb + Rb).
-void lowerRnn(NodeScope &node) {
-  std::optional<Layer> layer = readLayer(node, 1, {"Tanh"});
-  if (!layer)
-    return;
-  runDirections(node, *layer, [&](int64_t d) {
-    Weights weights = weightsOf(node, *layer, d);
-    return runDirection(node, *layer, d, project(*layer, weights, bothBiases(weights)),
-                        {initialState(node, *layer, 5, d)}, {weights.recurrent},
-                        [&](const Tensor &x, const auto &states, const auto &captures) {
-                          return std::vector<Tensor>{layer->activate(
-                              d, 0, x + matmul(states[0], captures[0], false, /*transposeRhs=*/true))};
-                        });
-  });
+Direction describeRnn(NodeScope &, const Layer &layer, const Weights &weights, int64_t d) {
+  auto step = [&layer, d](const Tensor &x, const auto &states, const auto &captures) {
+    return std::vector<Tensor>{layer.activate(d, 0, x + timesTransposed(states[0], captures[0]))};
+  };
+  return {bothBiases(weights), {weights.recurrent}, step};
 }
 
 /// Gates i, o, f and the candidate c, in this order; peepholes are i, o, f.
-void lowerLstm(NodeScope &node) {
-  std::optional<Layer> layer = readLayer(node, 4, {"Sigmoid", "Tanh", "Tanh"});
-  if (!layer)
-    return;
+Direction describeLstm(NodeScope &node, const Layer &layer, const Weights &weights, int64_t d) {
   const bool coupled = node.integer("input_forget", 0);
-  runDirections(node, *layer, [&](int64_t d) {
-    Weights weights = weightsOf(node, *layer, d);
-    std::vector<Tensor> captures = {weights.recurrent};
-    if (weights.peepholes)
-      captures.push_back(weights.peepholes);
-    return runDirection(
-        node, *layer, d, project(*layer, weights, bothBiases(weights)),
-        {initialState(node, *layer, 5, d), initialState(node, *layer, 6, d)}, captures,
-        [&](const Tensor &x, const auto &states, const auto &captured) {
-          Tensor all = x + matmul(states[0], captured[0], false, /*transposeRhs=*/true);
-          auto gate = [&](int64_t index, const Tensor &cell, int64_t peephole) {
-            Tensor value = layer->gate(all, 1, index);
-            return captured.size() > 1 ? value + layer->gate(captured[1], 0, peephole) * cell : value;
-          };
-          const Tensor &before = states[1];
-          Tensor input = layer->activate(d, 0, gate(0, before, 0));
-          Tensor forget = coupled ? 1.0 - input : layer->activate(d, 0, gate(2, before, 2));
-          Tensor cell = forget * before + input * layer->activate(d, 1, layer->gate(all, 1, 3));
-          Tensor output = layer->activate(d, 0, gate(1, cell, 1));
-          return std::vector<Tensor>{output * layer->activate(d, 2, cell), cell};
-        });
-  });
+  std::vector<Tensor> captures = {weights.recurrent};
+  if (weights.peepholes)
+    captures.push_back(weights.peepholes);
+  auto step = [&layer, d, coupled](const Tensor &x, const auto &states, const auto &captured) {
+    Tensor all = x + timesTransposed(states[0], captured[0]);
+    auto gate = [&](int64_t index, const Tensor &cell, int64_t peephole) {
+      Tensor value = layer.gate(all, 1, index);
+      return captured.size() > 1 ? value + layer.gate(captured[1], 0, peephole) * cell : value;
+    };
+    const Tensor &before = states[1];
+    Tensor input = layer.activate(d, 0, gate(0, before, 0));
+    Tensor forget = coupled ? 1.0 - input : layer.activate(d, 0, gate(2, before, 2));
+    Tensor cell = forget * before + input * layer.activate(d, 1, layer.gate(all, 1, 3));
+    Tensor output = layer.activate(d, 0, gate(1, cell, 1));
+    return std::vector<Tensor>{output * layer.activate(d, 2, cell), cell};
+  };
+  return {bothBiases(weights), captures, step};
 }
 
 /// Gates z, r and the candidate h, in this order. `linear_before_reset`: r is applied behind the candidate's
 /// product, and so to its bias.
-void lowerGru(NodeScope &node) {
-  std::optional<Layer> layer = readLayer(node, 3, {"Sigmoid", "Tanh"});
-  if (!layer)
-    return;
+Direction describeGru(NodeScope &node, const Layer &layer, const Weights &weights, int64_t d) {
   const bool behind = node.integer("linear_before_reset", 0);
-  runDirections(node, *layer, [&](int64_t d) {
-    Weights weights = weightsOf(node, *layer, d);
-    std::vector<Tensor> captures = {layer->gate(weights.recurrent, 0, 0, 2),
-                                    layer->gate(weights.recurrent, 0, 2)};
-    Tensor bias = bothBiases(weights);
-    if (behind && bias) {
-      Tensor gates = layer->gate(weights.recurrentBias, 0, 0, 2);
-      captures.push_back(layer->gate(weights.recurrentBias, 0, 2));
-      bias = weights.inputBias + pad(gates, {0}, {layer->hidden}, 0);
-    }
-    return runDirection(node, *layer, d, project(*layer, weights, bias), {initialState(node, *layer, 5, d)},
-                        captures, [&](const Tensor &x, const auto &states, const auto &captured) {
-                          const Tensor &h = states[0];
-                          auto times = [](const Tensor &lhs, const Tensor &rhs) {
-                            return matmul(lhs, rhs, false, /*transposeRhs=*/true);
-                          };
-                          Tensor gates =
-                              layer->activate(d, 0, layer->gate(x, 1, 0, 2) + times(h, captured[0]));
-                          Tensor update = layer->gate(gates, 1, 0), reset = layer->gate(gates, 1, 1);
-                          Tensor own = behind ? times(h, captured[1]) : times(reset * h, captured[1]);
-                          if (captured.size() > 2)
-                            own = own + captured[2];
-                          Tensor candidate =
-                              layer->activate(d, 1, layer->gate(x, 1, 2) + (behind ? reset * own : own));
-                          return std::vector<Tensor>{(1.0 - update) * candidate + update * h};
-                        });
-  });
+  std::vector<Tensor> captures = {layer.gate(weights.recurrent, 0, 0, 2),
+                                  layer.gate(weights.recurrent, 0, 2)};
+  Tensor bias = bothBiases(weights);
+  if (behind && bias) {
+    Tensor gates = layer.gate(weights.recurrentBias, 0, 0, 2);
+    captures.push_back(layer.gate(weights.recurrentBias, 0, 2));
+    bias = weights.inputBias + pad(gates, {0}, {layer.hidden}, 0);
+  }
+  auto step = [&layer, d, behind](const Tensor &x, const auto &states, const auto &captured) {
+    const Tensor &h = states[0];
+    Tensor gates = layer.activate(d, 0, layer.gate(x, 1, 0, 2) + timesTransposed(h, captured[0]));
+    Tensor update = layer.gate(gates, 1, 0), reset = layer.gate(gates, 1, 1);
+    Tensor own = timesTransposed(behind ? h : reset * h, captured[1]);
+    if (captured.size() > 2)
+      own = own + captured[2];
+    Tensor candidate = layer.activate(d, 1, layer.gate(x, 1, 2) + (behind ? reset * own : own));
+    return std::vector<Tensor>{(1.0 - update) * candidate + update * h};
+  };
+  return {bias, captures, step};
 }
 
 std::vector<std::string> attributesWith(std::vector<std::string> own) {
@@ -331,9 +319,11 @@ std::vector<std::string> attributesWith(std::vector<std::string> own) {
 } // namespace
 
 void addRecurrent(OpTable &table) {
-  table["RNN"] = {lowerRnn, attributesWith({})};
-  table["LSTM"] = {lowerLstm, attributesWith({"input_forget"})};
-  table["GRU"] = {lowerGru, attributesWith({"linear_before_reset"})};
+  table["RNN"] = {[](NodeScope &n) { lowerLayer(n, describeRnn, 1, 1, {"Tanh"}); }, attributesWith({})};
+  table["LSTM"] = {[](NodeScope &n) { lowerLayer(n, describeLstm, 4, 2, {"Sigmoid", "Tanh", "Tanh"}); },
+                   attributesWith({"input_forget"})};
+  table["GRU"] = {[](NodeScope &n) { lowerLayer(n, describeGru, 3, 1, {"Sigmoid", "Tanh"}); },
+                  attributesWith({"linear_before_reset"})};
 }
 
 } // namespace gpuc::onnx
