@@ -23,16 +23,14 @@ namespace {
 using IntegerOperation = int64_t (*)(int64_t, int64_t);
 using NumberOperation = double (*)(double, double);
 
-int64_t wrapAdd(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+/// Integers wrap around.
+template <typename Operation> int64_t wrapped(int64_t a, int64_t b) {
+  return static_cast<int64_t>(Operation()(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
 }
-int64_t wrapSub(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-int64_t wrapMul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
-int64_t divide(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? wrapSub(0, a) : a / b; }
+constexpr IntegerOperation kAdd = wrapped<std::plus<>>, kSubtract = wrapped<std::minus<>>,
+                           kMultiply = wrapped<std::multiplies<>>;
+
+int64_t divide(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? kSubtract(0, a) : a / b; }
 int64_t floorMod(int64_t a, int64_t b) {
   if (b == 0 || b == -1)
     return 0;
@@ -53,9 +51,9 @@ template <typename Compare> Binary comparison() {
 
 const Binary *binaryNamed(const std::string &op) {
   static const std::map<std::string, Binary> table = {
-      {"Add", {wrapAdd, [](double a, double b) { return a + b; }}},
-      {"Sub", {wrapSub, [](double a, double b) { return a - b; }}},
-      {"Mul", {wrapMul, [](double a, double b) { return a * b; }}},
+      {"Add", {kAdd, [](double a, double b) { return a + b; }}},
+      {"Sub", {kSubtract, [](double a, double b) { return a - b; }}},
+      {"Mul", {kMultiply, [](double a, double b) { return a * b; }}},
       {"Div", {divide, [](double a, double b) { return a / b; }}},
       {"Mod", {floorMod, nullptr}},
       {"Min", {[](int64_t a, int64_t b) { return std::min(a, b); }, nullptr}},
@@ -73,7 +71,8 @@ const Binary *binaryNamed(const std::string &op) {
   return found == table.end() ? nullptr : &found->second;
 }
 
-HostTensorPtr foldBinary(NodeScope &node, const Binary &op) {
+HostTensorPtr foldBinary(NodeScope &node) {
+  const Binary &op = *binaryNamed(node.node.op);
   if (node.inputCount() != 2 || node.typeOf(0) != node.typeOf(1) || node.integer("fmod", 0) != 0)
     return nullptr;
   std::optional<Shape> shape = common(node.shapeOf(0), node.shapeOf(1));
@@ -114,7 +113,7 @@ HostTensorPtr foldUnary(NodeScope &node) {
   Shape integers = integersOf(*x);
   for (int64_t &integer : integers) {
     if (node.node.op == "Neg" || (node.node.op == "Abs" && integer < 0))
-      integer = wrapSub(0, integer);
+      integer = kSubtract(0, integer);
     else if (node.node.op == "Not")
       integer = !integer;
     else if (node.node.op != "Abs")
@@ -194,13 +193,13 @@ HostTensorPtr foldReduce(NodeScope &node) {
     return x;
   Shape numbers = integersOf(*x);
   const std::string &op = node.node.op;
-  IntegerOperation with = op == "ReduceSum"    ? wrapAdd
-                          : op == "ReduceProd" ? wrapMul
+  IntegerOperation with = op == "ReduceSum"    ? kAdd
+                          : op == "ReduceProd" ? kMultiply
                           : op == "ReduceMin"  ? binaryNamed("Min")->onIntegers
                                                : binaryNamed("Max")->onIntegers;
-  if (numbers.empty() && with != wrapAdd && with != wrapMul)
+  if (numbers.empty() && with != kAdd && with != kMultiply)
     return nullptr;
-  int64_t result = with == wrapAdd ? 0 : with == wrapMul ? 1 : numbers[0];
+  int64_t result = with == kAdd ? 0 : with == kMultiply ? 1 : numbers[0];
   for (int64_t number : numbers)
     result = with(result, number);
   return fromIntegers(x->spec.type, node.integer("keepdims", 1) ? Shape{1} : Shape{}, {result});
@@ -222,40 +221,43 @@ HostTensorPtr foldNonZero(NodeScope &node) {
                       indices);
 }
 
-const std::map<std::string, HostTensorPtr (*)(NodeScope &)> &folders() {
-  static const std::map<std::string, HostTensorPtr (*)(NodeScope &)> table = {
-      {"Neg", foldUnary},        {"Abs", foldUnary},
-      {"Floor", foldUnary},      {"Ceil", foldUnary},
-      {"Sqrt", foldUnary},       {"Reciprocal", foldUnary},
-      {"Not", foldUnary},        {"Cast", foldCast},
-      {"CastLike", foldCast},    {"Where", foldWhere},
-      {"Gather", foldGather},    {"Concat", foldConcat},
-      {"Slice", foldSlice},      {"Transpose", foldTranspose},
-      {"Expand", foldExpand},    {"Reshape", foldView},
-      {"Squeeze", foldView},     {"Unsqueeze", foldView},
-      {"Range", foldRange},      {"ConstantOfShape", foldConstantOfShape},
-      {"ReduceSum", foldReduce}, {"ReduceProd", foldReduce},
-      {"ReduceMin", foldReduce}, {"ReduceMax", foldReduce},
-      {"NonZero", foldNonZero}};
-  return table;
+HostTensorPtr foldIdentity(NodeScope &node) { return node.known(0); }
+
+struct Folder {
+  HostTensorPtr (*fold)(NodeScope &node);
+  size_t inputs = 1;      ///< That it cannot do without.
+  bool movesOnly = false; ///< It carries the batch's extent, which is no number, from place to place.
+};
+
+/// Null: the op is left to the machine.
+const Folder *folderOf(const std::string &op) {
+  static const std::map<std::string, Folder> table = {
+      {"Cast", {foldCast}},
+      {"CastLike", {foldCast, 2}},
+      {"Where", {foldWhere, 3, true}},
+      {"Gather", {foldGather, 2, true}},
+      {"Concat", {foldConcat, 1, true}},
+      {"Slice", {foldSlice, 3, true}},
+      {"Transpose", {foldTranspose}},
+      {"Expand", {foldExpand, 2}},
+      {"Identity", {foldIdentity, 1, true}},
+      {"Reshape", {foldView, 2, true}},
+      {"Squeeze", {foldView, 1, true}},
+      {"Unsqueeze", {foldView, 1, true}},
+      {"Range", {foldRange, 3}},
+      {"ConstantOfShape", {foldConstantOfShape}},
+      {"NonZero", {foldNonZero}},
+  };
+  static const Folder binary = {foldBinary}, unary = {foldUnary}, reduction = {foldReduce};
+  static const std::set<std::string> unaries = {"Neg", "Abs", "Floor", "Ceil", "Sqrt", "Reciprocal", "Not"};
+  static const std::set<std::string> reductions = {"ReduceSum", "ReduceProd", "ReduceMin", "ReduceMax"};
+  if (auto found = table.find(op); found != table.end())
+    return &found->second;
+  return binaryNamed(op) ? &binary : unaries.count(op) ? &unary : reductions.count(op) ? &reduction : nullptr;
 }
 
-/// Ops that carry the batch's extent, which is no number, from place to place.
-bool movesOnly(const std::string &op) {
-  static const std::set<std::string> ops = {"Gather",  "Concat", "Slice",     "Reshape",
-                                            "Squeeze", "Where",  "Unsqueeze", "Identity"};
-  return ops.count(op) > 0;
-}
-
-} // namespace
-
-/// Whether the inputs that the op cannot do without are there.
-static bool isComplete(NodeScope &node) {
-  static const std::map<std::string, size_t> least = {{"Slice", 3},   {"Where", 3},  {"Range", 3},
-                                                      {"Gather", 2},  {"Expand", 2}, {"Reshape", 2},
-                                                      {"CastLike", 2}};
-  auto found = least.find(node.node.op);
-  size_t needed = found == least.end() ? 1 : found->second;
+/// Whether the first `needed` inputs, and all that are not optional behind them, are there.
+bool isComplete(NodeScope &node, size_t needed) {
   bool optionalBetween = node.node.op == "Slice"; // Its axes may be left out, and steps given.
   for (size_t i = 0; i < std::max(needed, node.inputCount()); ++i)
     if (!node.has(i) && !(optionalBetween && i >= needed))
@@ -263,32 +265,29 @@ static bool isComplete(NodeScope &node) {
   return true;
 }
 
+} // namespace
+
 bool fold(NodeScope &node) {
-  if (node.outputs.size() != 1 || node.inputCount() == 0 || !isComplete(node))
+  const std::string &op = node.node.op;
+  const Folder *folder = folderOf(op);
+  if (!folder || node.outputs.size() != 1 || node.inputCount() == 0 || !isComplete(node, folder->inputs))
     return false;
   bool symbolic = false;
   for (size_t i = 0; i < node.inputCount(); ++i) {
     if (!node.has(i))
       continue;
-    if (node.node.op == "CastLike" && i == 1)
+    if (op == "CastLike" && i == 1)
       continue; // Only its type counts.
     HostTensorPtr known = node.known(i);
     if (!known || !known->supported || known->spec.elementCount() > kMostFoldedElements)
       return false;
     symbolic |= known->symbolic;
   }
-  const std::string &op = node.node.op;
   HostTensorPtr result;
-  if (op == "Identity")
+  if (symbolic && op == "Cast" && castTarget(node) == DataType::i64)
     result = node.known(0);
-  else if (symbolic && op == "Cast" && castTarget(node) == DataType::i64)
-    result = node.known(0);
-  else if (symbolic && !movesOnly(op))
-    return false;
-  else if (const Binary *binary = binaryNamed(op))
-    result = foldBinary(node, *binary);
-  else if (auto folder = folders().find(op); folder != folders().end())
-    result = folder->second(node);
+  else if (!symbolic || folder->movesOnly)
+    result = folder->fold(node);
   // A picked part of a shape need not have the batch in it any more.
   if (result && result->symbolic) {
     Shape elements = integersOf(*result);

@@ -193,21 +193,15 @@ private:
     const bool weighted = !spec_.weight.empty();
     if (weighted)
       operands.push_back(weight());
-    SmallVector<NamedAttribute> attributes;
-    if (spec_.isOfClasses()) {
-      attributes = ignored();
+    const bool isHuber = spec_.name == "huber" || spec_.name == "smooth_l1";
+    SmallVector<NamedAttribute> attributes = ignored();
+    if (spec_.isOfClasses() || spec_.name == "bce_with_logits")
       attributes.push_back(e_.segments({1, 1, weighted, 0}));
-      if (spec_.smoothing != 0)
-        attributes.push_back(e_.attribute("smoothing", spec_.smoothing));
-      return e_.emit(spec_.name, operands, attributes);
-    }
-    if (spec_.name == "bce_with_logits")
-      attributes.push_back(e_.segments({1, 1, weighted, 0}));
-    if (spec_.name == "huber" || spec_.name == "smooth_l1") {
+    if (spec_.smoothing != 0)
+      attributes.push_back(e_.attribute("smoothing", spec_.smoothing));
+    if (isHuber)
       attributes.push_back(e_.attribute("delta", spec_.threshold));
-      return e_.emit("huber", operands, attributes);
-    }
-    return e_.emit(spec_.name, operands, attributes);
+    return e_.emit(isHuber ? "huber" : spec_.name, operands, attributes);
   }
 
   /// The classes last, as the dialect has them.

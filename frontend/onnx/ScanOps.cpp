@@ -25,12 +25,12 @@ Tensor moveDim(const Tensor &x, int64_t from, int64_t to) {
 }
 
 /// The attribute, which has one number for each of `count` inputs or outputs; 0 if it is left out.
-std::optional<Shape> each(NodeScope &node, const char *name, size_t count) {
+Shape each(NodeScope &node, const char *name, size_t count) {
   Shape numbers = node.integers(name, Shape(count, 0));
-  if (numbers.size() == count)
-    return numbers;
-  return node.fail(std::string("attribute '") + name + "' has " + std::to_string(numbers.size()) +
-                   " numbers, expected " + std::to_string(count));
+  if (numbers.size() != count)
+    node.fail(std::string("attribute '") + name + "' has " + std::to_string(numbers.size()) +
+              " numbers, expected " + std::to_string(count));
+  return numbers;
 }
 
 bool isBackwards(int64_t direction) { return direction != 0; }
@@ -64,15 +64,11 @@ std::optional<Steps> readSteps(NodeScope &node, size_t operands) {
     return node.fail("has " + std::to_string(results) + " outputs, but its body only " +
                      std::to_string(steps.body->outputs.size()));
   steps.outputs = results - std::min(results, operands - steps.inputs);
-  std::optional<Shape> inputAxes = each(node, "scan_input_axes", steps.inputs),
-                       inputDirections = each(node, "scan_input_directions", steps.inputs),
-                       outputAxes = each(node, "scan_output_axes", steps.outputs),
-                       outputDirections = each(node, "scan_output_directions", steps.outputs);
-  if (node.failed())
-    return std::nullopt;
-  steps.inputAxes = *inputAxes, steps.inputDirections = *inputDirections;
-  steps.outputAxes = *outputAxes, steps.outputDirections = *outputDirections;
-  return steps;
+  steps.inputAxes = each(node, "scan_input_axes", steps.inputs);
+  steps.inputDirections = each(node, "scan_input_directions", steps.inputs);
+  steps.outputAxes = each(node, "scan_output_axes", steps.outputs);
+  steps.outputDirections = each(node, "scan_output_directions", steps.outputs);
+  return node.failed() ? std::nullopt : std::optional(steps);
 }
 
 /// The input with time as dimension `time`, in the loop's direction.

@@ -25,15 +25,15 @@ void outputSequence(NodeScope &node, Sequence sequence) {
     node.outputs[0].sequence = std::make_shared<const Sequence>(std::move(sequence));
 }
 
-/// The index of one of `count` elements, from the end if it is negative; `otherwise` if it is left out.
-std::optional<int64_t> position(NodeScope &node, size_t input, int64_t count, int64_t otherwise) {
+/// An index up to `last` of a sequence of `count`, from the end if it is negative; `last` if it is left out.
+std::optional<int64_t> position(NodeScope &node, size_t input, int64_t count, int64_t last) {
   if (!node.has(input))
-    return otherwise;
+    return last;
   std::optional<double> number = node.requireNumber(input, "position");
   if (!number)
     return std::nullopt;
   int64_t at = static_cast<int64_t>(*number);
-  if (at >= -count && at < count)
+  if (at >= -count && at <= last)
     return at < 0 ? at + count : at;
   return node.fail("position " + std::to_string(at) + " of a sequence of " + std::to_string(count));
 }
@@ -93,7 +93,8 @@ void lowerSequenceAt(NodeScope &node) {
   const Sequence &sequence = sequenceOf(node);
   if (!node.has(1))
     return void(node.fail("input 1 (position) is missing"));
-  if (std::optional<int64_t> at = position(node, 1, static_cast<int64_t>(sequence.size()), 0))
+  const int64_t count = static_cast<int64_t>(sequence.size());
+  if (std::optional<int64_t> at = position(node, 1, count, count - 1))
     node.output(sequence[*at]);
 }
 
@@ -101,15 +102,10 @@ void lowerSequenceInsert(NodeScope &node) {
   Sequence sequence = sequenceOf(node);
   const int64_t count = static_cast<int64_t>(sequence.size());
   Tensor element = node.input(1);
-  std::optional<double> given =
-      node.has(2) ? node.requireNumber(2, "position") : std::optional<double>(count);
-  if (!given || node.failed())
+  std::optional<int64_t> at = position(node, 2, count, count);
+  if (!at || node.failed())
     return;
-  int64_t at = static_cast<int64_t>(*given);
-  at = at < 0 ? at + count : at;
-  if (at < 0 || at > count)
-    return void(node.fail("position " + std::to_string(at) + " of a sequence of " + std::to_string(count)));
-  sequence.insert(sequence.begin() + at, element);
+  sequence.insert(sequence.begin() + *at, element);
   outputSequence(node, std::move(sequence));
 }
 

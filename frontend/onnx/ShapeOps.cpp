@@ -210,22 +210,16 @@ void lowerTile(NodeScope &node) {
     return;
   if (static_cast<int64_t>(repeats->size()) != x.rank())
     return void(node.fail("repeats has not one entry for each dimension of " + toString(x.shape())));
-  Shape spread, result;
+  // Each repeated dimension becomes two: how often, and what.
+  Shape unit, spread, result;
   for (size_t i = 0; i < repeats->size(); ++i) {
     int64_t times = (*repeats)[i], extent = x.extent(i);
     if (times < 0 || (extent == kBatch && times != 1))
       return void(node.fail("repeats " + toString(*repeats) + " of shape " + toString(x.shape())));
     if (times != 1)
-      spread.push_back(times);
-    spread.push_back(extent);
+      unit.push_back(1), spread.push_back(times);
+    unit.push_back(extent), spread.push_back(extent);
     result.push_back(extent == kBatch ? kBatch : times * extent);
-  }
-  // Each repeated dimension becomes two: how often, and what.
-  Shape unit;
-  for (size_t i = 0; i < repeats->size(); ++i) {
-    if ((*repeats)[i] != 1)
-      unit.push_back(1);
-    unit.push_back(x.extent(i));
   }
   node.output(reshape(broadcastTo(reshape(x, unit), spread), result));
 }
