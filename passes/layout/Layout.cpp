@@ -1,20 +1,17 @@
 //===- Layout.cpp - The layout that the target multiplies fastest -----------===//
 //
 // Contract: the results stay the same up to the order of sums, and every type outside of a function's body
-// does. On CUDA, images that tensor cores multiply lie channels last where that pays (conv/ChooseLayouts.h),
-// the region of a scan being a block of its own, and products get the extents that are multiplied fastest
-// (PadProducts.h). The host has channels first: what is written otherwise gets transposes. Weights that its
-// loops multiply by, transposed, are pre-transposed (PreTransposedWeights.h).
+// does. On CUDA, images that tensor cores multiply lie channels last where that pays
+// (conv/ChooseLayouts.cpp), the region of a scan being a block of its own, and products get the extents that
+// are multiplied fastest (PadProducts.cpp). The host has channels first: what is written otherwise gets
+// transposes. Weights that its loops multiply by, transposed, are pre-transposed (PreTransposedWeights.cpp).
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/base/Decisions.h"
 #include "passes/base/Target.h"
-#include "passes/layout/LayoutReport.h"
-#include "passes/layout/PadProducts.h"
-#include "passes/layout/PreTransposedWeights.h"
-#include "passes/layout/conv/ChannelsFirst.h"
-#include "passes/layout/conv/ChooseLayouts.h"
+#include "passes/layout/LayoutSteps.h"
 
 #include "dialects/plan/PlanOps.h"
 
@@ -34,22 +31,22 @@ class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
     if (failed(parsed))
       return signalPassFailure();
     device_ = describe(*parsed);
-    SmallVector<LayoutEntry> entries;
+    SmallVector<Attribute> decisions;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
-        layOut(function.getBody().front(), parsed->isCuda(), entries);
-    if (!entries.empty())
-      getOperation()->setAttr(kLayoutAttr, toAttribute(entries, &getContext()));
+        layOut(function.getBody().front(), parsed->isCuda(), decisions);
+    if (!decisions.empty())
+      getOperation()->setAttr(kLayoutAttr, ArrayAttr::get(&getContext(), decisions));
   }
 
-  void layOut(Block &block, bool cuda, SmallVectorImpl<LayoutEntry> &entries) {
+  void layOut(Block &block, bool cuda, SmallVectorImpl<Attribute> &decisions) {
     transposeToChannelsFirst(block, /*poolings=*/cuda);
     if (cuda) {
-      chooseLayouts(block, device_, entries);
-      padProducts(block, device_, entries);
+      chooseLayouts(block, device_, decisions);
+      padProducts(block, device_, decisions);
     }
     for (auto scan : llvm::make_early_inc_range(block.getOps<ir::ScanOp>())) {
-      layOut(scan.getBlock(), cuda, entries);
+      layOut(scan.getBlock(), cuda, decisions);
       if (!cuda)
         preTransposeWeights(scan, device_);
     }

@@ -12,10 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/layout/PadProducts.h"
+#include "passes/layout/LayoutSteps.h"
 
 #include "dialects/gpuc/ScanParts.h"
 #include "dialects/gpuc/Tf32.h"
+#include "passes/base/Decisions.h"
 #include "passes/codegen/Codegen.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -100,7 +101,7 @@ public:
         products_.insert({matmul, Product(matmul, device.tensorBytes)});
   }
 
-  void run(SmallVectorImpl<LayoutEntry> &entries) {
+  void run(SmallVectorImpl<Attribute> &decisions) {
     for (auto &[op, product] : products_)
       if (StringRef reason = reasonAgainst(product); reason.empty())
         chosen_.insert(op);
@@ -109,11 +110,9 @@ public:
     while (llvm::any_of(products_, [&](auto &entry) { return leaveOutIfDear(entry.second); }))
       ;
     for (auto &[op, product] : products_) {
-      LayoutEntry entry = LayoutEntry::of(op);
-      entry.from = textOf(product.before);
-      entry.to = chosen_.contains(op) ? textOf(product.after) : entry.from;
-      entry.why = reasons_[op];
-      entries.push_back(std::move(entry));
+      const std::string from = textOf(product.before);
+      const std::string to = chosen_.contains(op) ? textOf(product.after) : from;
+      decisions.push_back(decisionOver(op, {/*layout=*/"", from, to, reasons_[op]}));
     }
     for (auto &[op, product] : products_)
       if (chosen_.contains(op))
@@ -216,8 +215,8 @@ private:
 
 } // namespace
 
-void padProducts(Block &block, const TargetDescription &device, SmallVectorImpl<LayoutEntry> &entries) {
-  Padding(block, device).run(entries);
+void padProducts(Block &block, const TargetDescription &device, SmallVectorImpl<Attribute> &decisions) {
+  Padding(block, device).run(decisions);
 }
 
 } // namespace gpuc

@@ -1,6 +1,6 @@
 //===- PreTransposedWeights.cpp - Transposed once, before a loop ------------===//
 
-#include "passes/layout/PreTransposedWeights.h"
+#include "passes/layout/LayoutSteps.h"
 
 #include "dialects/gpuc/ScanParts.h"
 #include "dialects/gpuc/Tf32.h"

@@ -14,11 +14,11 @@
 
 #include "dialects/gpuc/Tf32.h"
 #include "passes/Passes.h"
+#include "passes/base/Decisions.h"
 #include "passes/base/Inline.h"
 #include "passes/base/Locations.h"
 #include "passes/precision/PrecisionOperands.h"
 #include "passes/precision/PrecisionPolicy.h"
-#include "passes/precision/PrecisionReport.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
@@ -44,14 +44,20 @@ bool hasOtherFloats(Operation *op) {
   return llvm::any_of(op->getOperands(), isOther) || llvm::any_of(op->getResults(), isOther);
 }
 
+Attribute decisionOver(Operation *op, Type element, StringRef why) {
+  std::string type;
+  llvm::raw_string_ostream(type) << element;
+  return gpuc::decisionOver(op, {type, why});
+}
+
 //===----------------------------------------------------------------------===//
 // A function
 //===----------------------------------------------------------------------===//
 
 class Rewriter {
 public:
-  Rewriter(const PrecisionPolicy &policy, SmallVectorImpl<PrecisionEntry> &entries)
-      : policy_(policy), entries_(entries) {}
+  Rewriter(const PrecisionPolicy &policy, SmallVectorImpl<Attribute> &decisions)
+      : policy_(policy), decisions_(decisions) {}
 
   LogicalResult run(func::FuncOp function) {
     Block &before = function.getBody().front();
@@ -239,7 +245,7 @@ private:
   void note(Operation *op, Type element, const PrecisionChoice &choice) {
     bool computes = llvm::any_of(op->getOperands(), isSingle) || llvm::any_of(op->getResults(), isSingle);
     if (computes)
-      entries_.push_back(PrecisionEntry::of(op, element, choice.why));
+      decisions_.push_back(decisionOver(op, element, choice.why));
   }
 
   //===--------------------------------------------------------------------===//
@@ -256,7 +262,7 @@ private:
       for (auto [init, element] : llvm::zip_equal(scan.getInits(), carried))
         inits.push_back(casted(values_.lookup(init), element));
       auto outerCasts = casts_;
-      size_t entries = entries_.size();
+      size_t decided = decisions_.size();
       SmallVector<Type> yielded;
       FailureOr<ir::ScanOp> copy = buildScan(scan, builder, inits, yielded);
       if (failed(copy))
@@ -274,7 +280,7 @@ private:
       }
       copy->erase();
       casts_ = std::move(outerCasts);
-      entries_.truncate(entries);
+      decisions_.truncate(decided);
     }
   }
 
@@ -330,14 +336,14 @@ private:
   }
 
   const PrecisionPolicy &policy_;
-  SmallVectorImpl<PrecisionEntry> &entries_;
+  SmallVectorImpl<Attribute> &decisions_;
   IRMapping values_;
   DenseMap<std::pair<Value, Type>, Value> casts_;
 };
 
 /// TF32 has no type of its own: the products are marked, and no value is cast.
 void markProducts(func::FuncOp function, const PrecisionPolicy &policy,
-                  SmallVectorImpl<PrecisionEntry> &entries) {
+                  SmallVectorImpl<Attribute> &decisions) {
   function.walk([&](Operation *op) {
     if (!ir::holdsF32Products(op))
       return;
@@ -346,7 +352,7 @@ void markProducts(func::FuncOp function, const PrecisionPolicy &policy,
     if (lower)
       ir::markTf32(op);
     Type element = lower ? Type(policy.lower()) : Type(Float32Type::get(op->getContext()));
-    entries.push_back(PrecisionEntry::of(op, element, choice.why));
+    decisions.push_back(decisionOver(op, element, choice.why));
   });
 }
 
@@ -379,13 +385,13 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
     if (failed(functions) || failed(policy->checkPatterns(layersOf(functions->getArrayRef()), emitHere)))
       return failure();
     for (func::FuncOp function : *functions) {
-      SmallVector<PrecisionEntry> entries;
+      SmallVector<Attribute> decisions;
       if (policy->isTf32())
-        markProducts(function, *policy, entries);
-      else if (failed(Rewriter(*policy, entries).run(function)))
+        markProducts(function, *policy, decisions);
+      else if (failed(Rewriter(*policy, decisions).run(function)))
         return failure();
       if (function.getName() == recipe.getLoss())
-        module->setAttr(kPrecisionAttr, toAttribute(entries, &getContext()));
+        module->setAttr(kPrecisionAttr, ArrayAttr::get(&getContext(), decisions));
     }
     return success();
   }

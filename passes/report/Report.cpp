@@ -3,13 +3,12 @@
 #include "passes/report/Report.h"
 
 #include "dialects/plan/PlanOps.h"
+#include "passes/base/Decisions.h"
 #include "passes/base/Locations.h"
 #include "passes/base/Target.h"
-#include "passes/layout/LayoutReport.h"
 #include "passes/placement/LiveBytes.h"
 #include "passes/plan/Lifetimes.h"
 #include "passes/plan/PinnedBytes.h"
-#include "passes/precision/PrecisionReport.h"
 #include "passes/report/KernelReport.h"
 
 #include <map>
@@ -197,9 +196,9 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   report["streams"] = work.streams;
   report["all_reduce_buckets"] = 0;
   report["predicted_step_us"] = work.nanoseconds / 1000;
-  report["layout"] = layoutsOf(module);
+  report["layout"] = decisionsIn(module, kLayoutAttr, {"layout", "from", "to", "why"});
   report["work"] = workListOf(module);
-  report["precision"] = precisionOf(module);
+  report["precision"] = decisionsIn(module, kPrecisionAttr, {"type", "why"});
   report["residuals"] = step ? residualsOf(step) : llvm::json::Array();
   return report;
 }

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/layout/conv/ChannelsFirst.h"
+#include "passes/layout/LayoutSteps.h"
 #include "passes/layout/conv/ChannelsLast.h"
 #include "test/gradients/Fixture.h"
 

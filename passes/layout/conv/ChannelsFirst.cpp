@@ -1,6 +1,6 @@
 //===- ChannelsFirst.cpp - Back to the order that models have ---------------===//
 
-#include "passes/layout/conv/ChannelsFirst.h"
+#include "passes/layout/LayoutSteps.h"
 
 #include "dialects/gpuc/Windows.h"
 

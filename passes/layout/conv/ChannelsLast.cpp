@@ -9,7 +9,6 @@
 
 #include "dialects/gpuc/Windows.h"
 #include "passes/codegen/Codegen.h"
-#include "passes/layout/conv/LayoutCost.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -187,6 +186,10 @@ private:
 };
 
 } // namespace
+
+bool foldsAllButChannels(Operation *reduction) {
+  return !isa<ir::ArgmaxOp>(reduction) && foldedDims(reduction) == ArrayRef<int64_t>{0, 2, 3};
+}
 
 void transposeToChannelsLast(Block &block, ArrayRef<LayoutGroup> groups) { Transposing(block, groups).run(); }
 
