@@ -8,6 +8,7 @@
 #include "passes/recipe/StepBuilder.h"
 
 using namespace mlir;
+using gpuc::ir::Expr;
 
 namespace gpuc {
 
@@ -20,12 +21,12 @@ static LogicalResult moveBits(ir::RandomBitsOp bits, Value number, int64_t eleme
     return bits.emitOpError("draws for each row of the batch within a loop, but the batch is cut into parts: "
                             "draw outside of the loop, and pass the numbers as an input");
   OpBuilder builder(bits);
-  StepBuilder ops(builder, bits.getLoc());
-  Value from = ops.constantLike(number, static_cast<double>(elements));
+  Expr part(builder, bits.getLoc(), number);
+  Expr from = part.constant(static_cast<double>(elements));
   if (elements != 0)
-    from = ops.binary<ir::MulOp>(number, from);
+    from = part * from;
   if (given)
-    from = ops.binary<ir::AddOp>(ops.cast(given, getElementTypeOrSelf(number)), from);
+    from = cast(part.at(given), part.elementType()) + from;
   bits.getFromMutable().assign(from);
   return success();
 }
@@ -57,10 +58,8 @@ static LogicalResult moveRandom(func::FuncOp function, Value number) {
 /// are is all.
 static void countRows(BlockArgument rows, Value number, int64_t rowsOfPart, Location location) {
   OpBuilder builder = OpBuilder::atBlockBegin(rows.getOwner());
-  StepBuilder ops(builder, location);
-  Value part = ops.cast(number, getElementTypeOrSelf(rows.getType()));
-  Value before = ops.binary<ir::MulOp>(part, ops.constantLike(rows, static_cast<double>(rowsOfPart)));
-  Value left = ops.binary<ir::SubOp>(rows, before);
+  Expr all(builder, location, rows);
+  Value left = all - cast(all.at(number), all.elementType()) * static_cast<double>(rowsOfPart);
   rows.replaceAllUsesExcept(left, left.getDefiningOp());
 }
 

@@ -5,6 +5,7 @@
 namespace gpuc {
 
 using namespace mlir;
+using ir::Expr;
 
 //===----------------------------------------------------------------------===//
 // The recipe's wish
@@ -62,60 +63,53 @@ FailureOr<std::optional<LossScale>> LossScale::fromRecipe(ir::RecipeOp recipe) {
 // Variables
 //===----------------------------------------------------------------------===//
 
-FailureOr<ScaleVariables> ScaleVariables::find(ModuleOp module, const LossScale &lossScale) {
+LogicalResult LossScale::declareVariables(ModuleOp module) {
+  if (!dynamic)
+    return success();
   Builder builder(module.getContext());
-  ScaleVariables variables;
-  if (!lossScale.dynamic)
-    return variables;
   constexpr StringLiteral what = "a counter that scales the loss";
-  variables.scale = findCounter(module, "loss_scale", builder.getF32Type(), lossScale.scale, what);
-  variables.growthTracker = findCounter(module, "growth_tracker", builder.getI32Type(), 0, what);
-  if (!variables.scale || !variables.growthTracker)
-    return failure();
-  return variables;
+  scaleVariable = findCounter(module, "loss_scale", builder.getF32Type(), scale, what);
+  growthTracker = findCounter(module, "growth_tracker", builder.getI32Type(), 0, what);
+  return success(scaleVariable && growthTracker);
 }
 
-Value buildScale(StepBuilder &ops, const LossScale &lossScale, const ScaleVariables &variables) {
-  if (variables.scale)
-    return ops.read(variables.scale);
-  return ops.constant(RankedTensorType::get({}, ops.builder().getF32Type()), lossScale.scale);
+Expr LossScale::build(StepBuilder &ops) const {
+  if (scaleVariable)
+    return ops.read(scaleVariable);
+  return ops.constant(RankedTensorType::get({}, ops.builder().getF32Type()), scale);
 }
 
 //===----------------------------------------------------------------------===//
 // After the backward pass
 //===----------------------------------------------------------------------===//
 
-Value buildAllFinite(StepBuilder &ops, ArrayRef<Value> tensors) {
-  Type f32 = ops.builder().getF32Type();
-  Value broken; // how many are not finite
+Expr buildAllFinite(StepBuilder &ops, ArrayRef<Value> tensors) {
+  Expr broken; // how many are not finite
   for (Value tensor : tensors) {
-    Value finite = ir::IsFiniteOp::create(ops.builder(), ops.location(), tensor);
-    Value count = ops.sumOfAll(ops.cast(ops.negate(finite), f32));
-    broken = broken ? ops.binary<ir::AddOp>(broken, count) : count;
+    Expr count = sumAll(cast(!isFinite(ops.at(tensor)), ops.builder().getF32Type()));
+    broken = broken.value() ? broken + count : count;
   }
-  return ops.compare(ir::Comparison::eq, broken, ops.constantLike(broken, 0));
+  return broken == 0;
 }
 
-NextScale buildScaleUpdate(StepBuilder &ops, const LossScale &lossScale, Value scale, Value growthTracker,
-                           Value allFinite) {
-  Type f32 = ops.builder().getF32Type();
+void LossScale::buildUpdate(StepBuilder &ops, Expr scale, Value allFinite) const {
+  if (!dynamic)
+    return;
+  Expr tracker = ops.read(growthTracker);
   // As PyTorch's kernel: the product is one of f64, rounded once.
-  Value wide = ops.cast(scale, ops.builder().getF64Type());
-  auto times = [&](double factor) {
-    return ops.cast(ops.binary<ir::MulOp>(wide, ops.constantLike(wide, factor)), f32);
-  };
-  Value grown = times(lossScale.growthFactor);
-  Value grownIsFinite = ir::IsFiniteOp::create(ops.builder(), ops.location(), grown);
-  grown = ops.select(grownIsFinite, grown, scale);
-  Value lowered =
-      ops.binary<ir::MaxOp>(times(lossScale.backoffFactor), ops.constantLike(scale, lossScale.minScale));
+  Expr wide = cast(scale, ops.builder().getF64Type());
+  auto times = [&](double factor) { return cast(wide * factor, scale.elementType()); };
+  Expr grown = times(growthFactor);
+  grown = select(isFinite(grown), grown, scale);
+  Expr lowered = max(times(backoffFactor), minScale);
 
-  Value steps = ops.binary<ir::AddOp>(growthTracker, ops.constantLike(growthTracker, 1));
-  Value due = ops.compare(ir::Comparison::eq, steps,
-                          ops.constantLike(growthTracker, static_cast<double>(lossScale.growthInterval)));
-  Value zero = ops.constantLike(growthTracker, 0);
-  return {ops.select(allFinite, ops.select(due, grown, scale), lowered),
-          ops.select(allFinite, ops.select(due, zero, steps), zero)};
+  Expr steps = tracker + 1;
+  Expr due = steps == static_cast<double>(growthInterval);
+  Expr zero = tracker.constant(0);
+  Expr nextScale = choose(allFinite, choose(due, grown, scale), lowered);
+  Expr nextTracker = choose(allFinite, choose(due, zero, steps), zero);
+  ops.assign(scaleVariable, nextScale);
+  ops.assign(growthTracker, nextTracker);
 }
 
 } // namespace gpuc

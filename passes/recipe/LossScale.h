@@ -14,42 +14,34 @@
 
 namespace gpuc {
 
-/// What a recipe's `loss_scale` says.
+/// What a recipe's `loss_scale` says, and what the scale is computed with.
 struct LossScale {
   double scale; ///< At first, or always.
   bool dynamic;
   double growthFactor = 2, backoffFactor = 0.5, minScale = 1;
   int64_t growthInterval = 2000;
 
+  /// Counters of the module, once they are declared: @loss_scale : tensor<f32>, and @growth_tracker :
+  /// tensor<i32>, steps since the scale changed. Null for a scale that stays.
+  ir::VariableOp scaleVariable = {}, growthTracker = {};
+
   /// None for `none`. Errors: unknown names and keys, numbers that GradScaler refuses.
   static llvm::FailureOr<std::optional<LossScale>> fromSpec(ir::SpecAttr spec, EmitError emitError);
 
   /// The recipe's; if it says nothing, `dynamic` for fp16, else none.
   static llvm::FailureOr<std::optional<LossScale>> fromRecipe(ir::RecipeOp recipe);
+
+  /// Declares those counters that the module does not have. Errors: a name that is taken.
+  llvm::LogicalResult declareVariables(mlir::ModuleOp module);
+
+  /// The scale of this step, tensor<f32>.
+  ir::Expr build(StepBuilder &ops) const;
+
+  /// GradScaler.update(): assigns the next scale and growth tracker of a dynamic scale.
+  void buildUpdate(StepBuilder &ops, ir::Expr scale, mlir::Value allFinite) const;
 };
-
-/// What the scale is computed with: counters of the module; null for a scale that stays.
-struct ScaleVariables {
-  /// @loss_scale : tensor<f32>.
-  ir::VariableOp scale;
-  /// @growth_tracker : tensor<i32>, steps since the scale changed.
-  ir::VariableOp growthTracker;
-
-  /// Declares those that the module does not have. Errors: a name that is taken.
-  static llvm::FailureOr<ScaleVariables> find(mlir::ModuleOp module, const LossScale &lossScale);
-};
-
-/// The scale of this step, tensor<f32>.
-mlir::Value buildScale(StepBuilder &ops, const LossScale &lossScale, const ScaleVariables &variables);
 
 /// i1: whether all elements of all tensors are numbers below infinity.
-mlir::Value buildAllFinite(StepBuilder &ops, llvm::ArrayRef<mlir::Value> tensors);
-
-/// The next scale and growth tracker of GradScaler.update().
-struct NextScale {
-  mlir::Value scale, growthTracker;
-};
-NextScale buildScaleUpdate(StepBuilder &ops, const LossScale &lossScale, mlir::Value scale,
-                           mlir::Value growthTracker, mlir::Value allFinite);
+ir::Expr buildAllFinite(StepBuilder &ops, llvm::ArrayRef<mlir::Value> tensors);
 
 } // namespace gpuc

@@ -2,7 +2,6 @@
 
 #include "passes/recipe/Outliers.h"
 
-#include "dialects/gpuc/Expr.h"
 #include "passes/recipe/StepBuilder.h"
 
 #include <cmath>
@@ -74,7 +73,7 @@ Value Outliers::buildKeep(ModuleOp module, OpBuilder &builder, Location location
   };
   StepBuilder ops(builder, location);
   ir::VariableOp counter = declare("step/recorded", {}, builder.getI64Type());
-  Expr recorded(builder, location, ops.read(counter));
+  Expr recorded = ops.read(counter);
   auto wide = [&](Value value) { return cast(recorded.at(value), builder.getF64Type()); };
   Expr isFinite = ir::isFinite(wide(loss)) & ir::isFinite(wide(norm));
   Expr isFull = recorded >= static_cast<double>(window_);
@@ -83,11 +82,11 @@ Value Outliers::buildKeep(ModuleOp module, OpBuilder &builder, Location location
   /// Puts `value` in place of the oldest one. Whether it may stay within `bound`.
   auto record = [&](StringRef name, Expr value, double bound) {
     ir::VariableOp variable = declare(name, {window_}, builder.getF64Type());
-    Expr window = value.at(ops.read(variable));
+    Expr window = ops.read(variable);
     Expr index = value.make<ir::IotaOp>(RankedTensorType::get({window_}, builder.getI64Type()), 0);
     Expr isPlace = index == broadcastScalar(place, {window_});
     Expr values = select(isPlace, broadcastScalar(value, {window_}), window);
-    ops.assign(variable, ops.select(isFinite, values, window));
+    ops.assign(variable, choose(isFinite, values, window));
     return !(isFull & (scoreOf(value, values) > bound));
   };
   Expr keep = isFinite;

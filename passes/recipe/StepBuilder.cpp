@@ -6,39 +6,21 @@ namespace gpuc {
 
 using namespace mlir;
 
-static RankedTensorType tensor(Type type) { return mlir::cast<RankedTensorType>(type); }
-
-Value StepBuilder::read(ir::VariableOp variable) {
-  return ir::ReadOp::create(builder_, location_, variable.getType(),
-                            FlatSymbolRefAttr::get(variable.getSymNameAttr()));
+ir::Expr StepBuilder::read(ir::VariableOp variable) {
+  return at(ir::ReadOp::create(builder_, location_, variable.getType(),
+                               FlatSymbolRefAttr::get(variable.getSymNameAttr())));
 }
 
 void StepBuilder::assign(ir::VariableOp variable, Value value) {
   ir::AssignOp::create(builder_, location_, FlatSymbolRefAttr::get(variable.getSymNameAttr()), value);
 }
 
-Value StepBuilder::cast(Value value, Type element) {
-  RankedTensorType type = tensor(value.getType());
-  return type.getElementType() == element
-             ? value
-             : ir::CastOp::create(builder_, location_, type.clone(element), value).getResult();
+ir::Expr spread(Value scalar, ir::Expr like) {
+  return broadcastScalar(cast(like.at(scalar), like.elementType()), like.shape());
 }
 
-Value StepBuilder::spread(Value scalar, Type type) {
-  scalar = cast(scalar, tensor(type).getElementType());
-  if (scalar.getType() == type)
-    return scalar;
-  return ir::BroadcastOp::create(builder_, location_, type, scalar, builder_.getDenseI64ArrayAttr({}));
-}
-
-Value StepBuilder::select(Value condition, Value yes, Value no) {
-  Value everywhere = spread(condition, tensor(yes.getType()).clone(builder_.getI1Type()));
-  return ir::SelectOp::create(builder_, location_, yes.getType(), everywhere, yes, no);
-}
-
-Value StepBuilder::sumOfAll(Value value) {
-  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, tensor(value.getType()).getRank()));
-  return dims.empty() ? value : ir::SumOp::create(builder_, location_, value, dims).getResult();
+ir::Expr choose(Value condition, ir::Expr yes, ir::Expr no) {
+  return select(broadcastScalar(yes.at(condition), yes.shape()), yes, no);
 }
 
 ir::VariableOp declareVariable(ModuleOp module, Location location, StringRef name, RankedTensorType type,

@@ -5,6 +5,7 @@
 namespace gpuc {
 
 using namespace mlir;
+using ir::Expr;
 
 static std::string meanOf(StringRef variable) { return (variable + "/ema").str(); }
 
@@ -17,7 +18,7 @@ FailureOr<WeightMeans> WeightMeans::fromSpec(ir::SpecAttr spec, EmitError emitEr
   return WeightMeans{numbers->lookup("decay"), numbers->lookup("evaluate") != 0};
 }
 
-void WeightMeans::build(ModuleOp module, StepBuilder &ops, ir::VariableOp variable, Value updated,
+void WeightMeans::build(ModuleOp module, StepBuilder &ops, ir::VariableOp variable, Expr updated,
                         Value step) const {
   Builder attributes(module.getContext());
   auto copy = ir::SpecAttr::get(module.getContext(), "copy",
@@ -25,11 +26,9 @@ void WeightMeans::build(ModuleOp module, StepBuilder &ops, ir::VariableOp variab
                                     "variable", attributes.getStringAttr(variable.getSymName()))));
   ir::VariableOp mean = declareVariable(module, variable.getLoc(), meanOf(variable.getSymName()),
                                         cast<RankedTensorType>(variable.getType()), copy, "optimizer");
-  Value old = ops.read(mean);
-  Value kept = ops.binary<ir::MulOp>(old, ops.constantLike(old, decay));
-  Value added = ops.binary<ir::MulOp>(updated, ops.constantLike(updated, 1 - decay));
-  Value isFirst = ops.compare(ir::Comparison::eq, step, ops.constantLike(step, 1));
-  ops.assign(mean, ops.select(isFirst, updated, ops.binary<ir::AddOp>(kept, added)));
+  Expr kept = ops.read(mean) * decay, added = updated * (1 - decay);
+  Expr isFirst = ops.at(step) == 1;
+  ops.assign(mean, choose(isFirst, updated, kept + added));
 }
 
 void readMeans(func::FuncOp function) {

@@ -19,7 +19,7 @@ struct WeightMeans {
   static llvm::FailureOr<WeightMeans> fromSpec(ir::SpecAttr spec, EmitError emitError);
 
   /// Declares `<variable>/ema` and assigns it the mean. `step` counts this update, from 1.
-  void build(mlir::ModuleOp module, StepBuilder &ops, ir::VariableOp variable, mlir::Value updated,
+  void build(mlir::ModuleOp module, StepBuilder &ops, ir::VariableOp variable, ir::Expr updated,
              mlir::Value step) const;
 };
 

@@ -21,10 +21,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/gpuc/Expr.h"
 #include "dialects/gpuc/ScanParts.h"
 #include "passes/Passes.h"
 #include "passes/base/Entries.h"
-#include "passes/recipe/StepBuilder.h"
 #include "passes/train/CheckSites.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -35,6 +35,7 @@ namespace gpuc {
 #include "passes/Passes.h.inc"
 
 using namespace mlir;
+using ir::Expr;
 
 namespace {
 
@@ -148,11 +149,9 @@ private:
   Value buildCount(Value value) {
     OpBuilder::InsertionGuard guard(rewriter_);
     rewriter_.setInsertionPointAfterValue(value);
-    StepBuilder ops(rewriter_, value.getLoc());
-    Value wrong = masked_.contains(value)
-                      ? ops.compare(ir::Comparison::ne, value, value)
-                      : ops.negate(ir::IsFiniteOp::create(rewriter_, value.getLoc(), value).getResult());
-    return ops.sumOfAll(ops.cast(wrong, rewriter_.getI32Type()));
+    Expr number(rewriter_, value.getLoc(), value);
+    Expr wrong = masked_.contains(value) ? number != number : !isFinite(number);
+    return sumAll(cast(wrong, rewriter_.getI32Type()));
   }
 
   /// By which counts the value is known to be finite.
@@ -307,7 +306,7 @@ private:
   unsigned addList(Value list, const Counted &counted) {
     lists_.push_back({checks_.size(), {list, counted.checks}});
     rewriter_.setInsertionPointAfterValue(list);
-    return addCount(StepBuilder(rewriter_, list.getLoc()).sumOfAll(list));
+    return addCount(sumAll(Expr(rewriter_, list.getLoc(), list)));
   }
 
   //===--------------------------------------------------------------------===//
@@ -362,13 +361,10 @@ private:
 
   /// What each op has made: tensor<checks x i32>.
   Value buildMade() {
-    StepBuilder ops(rewriter_, location());
     SmallVector<Value> lists = listCounts();
-    Value made = sumsOf(lists, &Check::own);
-    Value dirt = sumsOf(lists, &Check::before);
-    Value none = ops.constantLike(made, 0);
-    return ir::SelectOp::create(rewriter_, location(), made.getType(),
-                                ops.compare(ir::Comparison::eq, dirt, none), made, none);
+    Expr made(rewriter_, location(), sumsOf(lists, &Check::own));
+    Expr dirt = made.at(sumsOf(lists, &Check::before)), none = made.constant(0);
+    return select(dirt == none, made, none);
   }
 
   /// Checks and the lists of loops, in the order of the program.

@@ -14,11 +14,12 @@
 namespace gpuc {
 
 using namespace mlir;
+using ir::Expr;
 
 /// The count, or 1 where nothing counts: the sums are zero then, and so is what is left of them.
-static Value divisorOf(StepBuilder &ops, Value count) {
-  Value any = ops.compare(ir::Comparison::gt, count, ops.constantLike(count, 0));
-  return ops.select(any, count, ops.constantLike(count, 1));
+static Expr divisorOf(Expr count) {
+  Expr any = count > 0;
+  return select(any, count, 1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -85,8 +86,7 @@ static LogicalResult seedWithOne(func::FuncOp gradients) {
 
 /// Gradients are those of the mean, times the scale. `count` gives the count of the whole batch; null where
 /// `gradients` itself is over all of it.
-static LogicalResult seedWithScale(func::FuncOp gradients, func::FuncOp count, const LossScale &lossScale,
-                                   const ScaleVariables &variables) {
+static LogicalResult seedWithScale(func::FuncOp gradients, func::FuncOp count, const LossScale &lossScale) {
   Block &body = gradients.getBody().front();
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   Value counted = body.getTerminator()->getOperand(1);
@@ -99,8 +99,8 @@ static LogicalResult seedWithScale(func::FuncOp gradients, func::FuncOp count, c
     builder.setInsertionPointAfterValue(counted);
   }
   StepBuilder ops(builder, NameLoc::get(builder.getStringAttr("loss_scale")));
-  Value scale = ops.cast(buildScale(ops, lossScale, variables), getElementTypeOrSelf(counted.getType()));
-  return setSeed(gradients, ops.divide(scale, divisorOf(ops, counted)));
+  Expr scale = cast(lossScale.build(ops), getElementTypeOrSelf(counted));
+  return setSeed(gradients, scale / divisorOf(ops.at(counted)));
 }
 
 /// What the recipe wants to be cut must have been cut.
@@ -118,8 +118,7 @@ static LogicalResult checkMicrobatches(ir::RecipeOp recipe, func::FuncOp gradien
 
 /// Makes of `gradients` a function over the whole batch, without a seed.
 static LogicalResult sumGradients(func::FuncOp &gradients, ir::RecipeOp recipe,
-                                  const std::optional<LossScale> &lossScale,
-                                  const ScaleVariables &variables) {
+                                  const std::optional<LossScale> &lossScale) {
   auto module = gradients->getParentOfType<ModuleOp>();
   Attribute partition = gradients->getAttr(ir::kPartitionAttr);
   if (failed(checkMicrobatches(recipe, gradients)))
@@ -135,7 +134,7 @@ static LogicalResult sumGradients(func::FuncOp &gradients, ir::RecipeOp recipe,
   }
   if (failed(sumOverParts(gradients)))
     return failure();
-  if (lossScale && failed(seedWithScale(gradients, count, *lossScale, variables)))
+  if (lossScale && failed(seedWithScale(gradients, count, *lossScale)))
     return failure();
   if (!partition)
     return success();
@@ -148,9 +147,9 @@ static LogicalResult sumGradients(func::FuncOp &gradients, ir::RecipeOp recipe,
 //===----------------------------------------------------------------------===//
 
 FailureOr<MeanGradients> buildMeanGradients(EntryBuilder &entry, Location location, ir::RecipeOp recipe,
-                                            func::FuncOp gradients, const std::optional<LossScale> &lossScale,
-                                            const ScaleVariables &variables) {
-  if (failed(sumGradients(gradients, recipe, lossScale, variables)))
+                                            func::FuncOp gradients,
+                                            const std::optional<LossScale> &lossScale) {
+  if (failed(sumGradients(gradients, recipe, lossScale)))
     return failure();
   FailureOr<SmallVector<Value>> computed = entry.append(gradients);
   if (failed(computed))
@@ -160,16 +159,17 @@ FailureOr<MeanGradients> buildMeanGradients(EntryBuilder &entry, Location locati
   result.loss = (*computed)[0];
   result.count = (*computed)[1];
   result.sums.assign(computed->begin() + 2, computed->end());
-  result.divisor = divisorOf(ops, result.count);
+  result.divisor = divisorOf(ops.at(result.count));
   if (lossScale)
-    result.scale = buildScale(ops, *lossScale, variables);
+    result.scale = lossScale->build(ops);
   // By one number, which was divided by once: dividing each gradient takes as long as the whole update.
-  Value factor = ops.reciprocal(lossScale ? result.scale : result.divisor);
+  Expr factor = 1 / ops.at(lossScale ? result.scale : result.divisor);
   for (auto [index, sum] : llvm::enumerate(result.sums)) {
     auto symbol = gradients.getResultAttrOfType<FlatSymbolRefAttr>(2 + index, "gpuc.variable");
     auto variable = gradients->getParentOfType<ModuleOp>().lookupSymbol<ir::VariableOp>(symbol.getAttr());
     StepBuilder atVariable(entry.builder(), NameLoc::get(variable.getSymNameAttr()));
-    result.trained.push_back({variable, atVariable.scale(sum, factor)});
+    Expr gradient = atVariable.at(sum);
+    result.trained.push_back({variable, gradient * spread(factor, gradient)});
   }
   return result;
 }

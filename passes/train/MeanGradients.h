@@ -43,7 +43,6 @@ struct MeanGradients {
 /// all gradients at once stands at `location`.
 llvm::FailureOr<MeanGradients> buildMeanGradients(EntryBuilder &entry, mlir::Location location,
                                                   ir::RecipeOp recipe, mlir::func::FuncOp gradients,
-                                                  const std::optional<LossScale> &lossScale,
-                                                  const ScaleVariables &variables);
+                                                  const std::optional<LossScale> &lossScale);
 
 } // namespace gpuc

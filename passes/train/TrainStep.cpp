@@ -27,6 +27,7 @@
 namespace gpuc {
 
 using namespace mlir;
+using ir::Expr;
 
 namespace {
 
@@ -40,7 +41,7 @@ public:
     if (failed(readLossScale()))
       return failure();
     FailureOr<MeanGradients> mean =
-        buildMeanGradients(entry_, ops_.location(), recipe_, gradients, lossScale_, scaleVariables_);
+        buildMeanGradients(entry_, ops_.location(), recipe_, gradients, lossScale_);
     if (failed(mean))
       return failure();
     mean_ = std::move(*mean);
@@ -57,7 +58,8 @@ public:
       update(trained);
     if (keep_)
       assignIfKept();
-    updateScale();
+    if (lossScale_)
+      lossScale_->buildUpdate(ops_, ops_.at(mean_.scale), allFinite_);
 
     entry_.addResult("loss_sum", mean_.loss);
     entry_.addResult("count", mean_.count);
@@ -66,7 +68,7 @@ public:
     if (lossScale_)
       entry_.addResult("loss_scale", mean_.scale);
     if (keep_)
-      entry_.addResult("skipped", ops_.negate(keep_));
+      entry_.addResult("skipped", !ops_.at(keep_));
     entry_.finish();
     return success();
   }
@@ -102,12 +104,8 @@ private:
     FailureOr<std::optional<LossScale>> lossScale = LossScale::fromRecipe(recipe_);
     if (failed(lossScale) || !*lossScale)
       return lossScale;
-    FailureOr<ScaleVariables> variables = ScaleVariables::find(module_, **lossScale);
-    if (failed(variables))
-      return failure();
     lossScale_ = *lossScale;
-    scaleVariables_ = *variables;
-    return success();
+    return lossScale_->declareVariables(module_);
   }
 
   void leaveOutBroken() {
@@ -117,15 +115,6 @@ private:
         ops_, llvm::map_to_vector(mean_.trained, [](const Trained &trained) { return trained.gradient; }));
     keepIf(allFinite_);
     mean_.sums.clear(); // so that the norm is that of the gradients which were tested
-  }
-
-  void updateScale() {
-    if (!lossScale_ || !lossScale_->dynamic)
-      return;
-    NextScale next = buildScaleUpdate(ops_, *lossScale_, mean_.scale,
-                                      ops_.read(scaleVariables_.growthTracker), allFinite_);
-    ops_.assign(scaleVariables_.scale, next.scale);
-    ops_.assign(scaleVariables_.growthTracker, next.growthTracker);
   }
 
   //===--------------------------------------------------------------------===//
@@ -157,14 +146,14 @@ private:
     for (Value part : parts)
       if (getElementTypeOrSelf(part.getType()).isF64())
         element = getElementTypeOrSelf(part.getType());
-    Value squares;
+    Expr squares;
     for (Value part : parts) {
-      Value wide = ops.cast(part, element);
-      Value sum = ops.sumOfAll(ops.binary<ir::MulOp>(wide, wide));
-      squares = squares ? ops.binary<ir::AddOp>(squares, sum) : sum;
+      Expr wide = cast(ops.at(part), element);
+      Expr sum = sumAll(wide * wide);
+      squares = squares.value() ? squares + sum : sum;
     }
-    Value root = ir::SqrtOp::create(entry_.builder(), ops.location(), squares.getType(), squares);
-    return ofSums ? ops.divide(root, mean_.divisor) : root;
+    Expr root = sqrt(squares);
+    return ofSums ? root / spread(mean_.divisor, root) : root;
   }
 
   /// torch.nn.utils.clip_grad_norm_: gradients times min(1, bound / (norm + 1e-6)).
@@ -172,13 +161,10 @@ private:
     std::optional<APFloat> bound = recipe_.getClipNorm();
     if (!bound)
       return;
-    Value room = ops_.binary<ir::AddOp>(norm, ops_.constantLike(norm, 1e-6));
-    Value ratio = ops_.binary<ir::DivOp>(ops_.constantLike(norm, bound->convertToDouble()), room);
-    Value factor = ops_.binary<ir::MinOp>(ratio, ops_.constantLike(norm, 1));
+    Expr factor = min(bound->convertToDouble() / (ops_.at(norm) + 1e-6), 1);
     for (Trained &trained : mean_.trained) {
-      StepBuilder ops = at(trained.variable);
-      trained.gradient =
-          ops.binary<ir::MulOp>(trained.gradient, ops.spread(factor, trained.gradient.getType()));
+      Expr gradient = at(trained.variable).at(trained.gradient);
+      trained.gradient = gradient * spread(factor, gradient);
     }
   }
 
@@ -194,13 +180,14 @@ private:
     if (failed(outliers))
       return failure();
     Location location = NameLoc::get(entry_.builder().getStringAttr("skip"));
-    keepIf(outliers->buildKeep(module_, entry_.builder(), location, ops_.divide(mean_.loss, mean_.divisor),
-                               norm));
+    Expr loss = ops_.at(mean_.loss);
+    keepIf(
+        outliers->buildKeep(module_, entry_.builder(), location, loss / spread(mean_.divisor, loss), norm));
     return success();
   }
 
   /// The update is made only if `condition` holds too.
-  void keepIf(Value condition) { keep_ = keep_ ? ops_.binary<ir::AndOp>(keep_, condition) : condition; }
+  void keepIf(Value condition) { keep_ = keep_ ? ops_.at(keep_) & ops_.at(condition) : condition; }
 
   /// What is assigned to parameters, the optimizer's slots and running statistics holds only if the update is
   /// made. Counters go on.
@@ -210,7 +197,7 @@ private:
       if (variable.getKind() == "counter")
         continue;
       StepBuilder ops(entry_.builder(), assign.getLoc());
-      ops.assign(variable, ops.select(keep_, assign.getValue(), ops.read(variable)));
+      ops.assign(variable, choose(keep_, ops.at(assign.getValue()), ops.read(variable)));
       assign.erase();
     }
   }
@@ -227,17 +214,15 @@ private:
     ir::VariableOp updates = keep_ ? findCounter(module_, "updates") : step;
     if (failed(rate) || !updates)
       return failure();
-    Value completed = ops_.read(updates);
-    step_ = increment(completed);
-    ops_.assign(updates, keep_ ? ops_.select(keep_, step_, completed) : step_);
+    Expr completed = ops_.read(updates), next = completed + 1;
+    step_ = next;
+    ops_.assign(updates, keep_ ? choose(keep_, next, completed) : next);
     if (updates != step)
-      ops_.assign(step, increment(ops_.read(step)));
+      ops_.assign(step, ops_.read(step) + 1);
     schedule_ = std::move(*rate);
     updates_ = completed;
     return success();
   }
-
-  Value increment(Value counter) { return ops_.binary<ir::AddOp>(counter, ops_.constantLike(counter, 1)); }
 
   /// The learning rate of this update.
   Value rateOf(const Optimizer &optimizer) {
@@ -265,7 +250,7 @@ private:
     for (auto [variable, value] : llvm::zip_equal(variables, updated))
       ops.assign(variable, value);
     if (means_)
-      means_->build(module_, ops, trained.variable, updated.front(), step_);
+      means_->build(module_, ops, trained.variable, ops.at(updated.front()), step_);
   }
 
   /// Declares `<variable>/<slot>`.
@@ -287,7 +272,6 @@ private:
   Value updates_;                 // made before this one
   std::map<double, Value> rates_; // of optimizers, by their own learning rates
   std::optional<LossScale> lossScale_;
-  ScaleVariables scaleVariables_;
   Value allFinite_; // null without a loss scale
 };
 
