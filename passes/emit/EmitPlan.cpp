@@ -85,7 +85,7 @@ public:
       return failure();
     for (auto program : module.getOps<plan::ProgramOp>())
       emitProgram(program);
-    if (code.targetKind == plan::TargetKind::cuda)
+    if (file.target->kind == fb::TargetKind::cuda)
       file.pinned_bytes = pinnedBytesOf(module, arena.getSlots());
     return success();
   }
@@ -171,36 +171,19 @@ private:
   //===--------------------------------------------------------------------===//
 
   LogicalResult emitKernels() {
-    FailureOr<KernelCode> compiled = compileKernels(module, options.codegen);
+    FailureOr<DenseMap<Operation *, KernelCode>> compiled = compileKernels(module, options.codegen, file);
     if (failed(compiled))
       return failure();
-    code = std::move(*compiled);
-    file.target = std::make_unique<fb::TargetT>();
-    file.target->kind = static_cast<fb::TargetKind>(code.targetKind);
-    file.target->name = code.targetName;
-    file.target->features = code.targetFeatures;
-    for (const auto &[name, version] : code.libraries) {
-      auto library = std::make_unique<fb::LibraryT>();
-      library->name = name;
-      library->version = version;
-      file.libraries.push_back(std::move(library));
-    }
+    codes = std::move(*compiled);
     for (auto kernel : module.getOps<plan::KernelOp>()) {
       auto entry = std::make_unique<fb::KernelT>();
       entry->name = printable(kernel.getSymName());
-      entry->symbol = code.schedules[kernel].symbol;
+      entry->symbol = codes[kernel].symbol;
       entry->operands =
           kernel.getBody().getNumArguments() + kernel.getBody().front().getTerminator()->getNumOperands();
       entry->location = locationText(kernel.getLoc());
       kernelIndex[kernel.getSymName()] = file.kernels.size();
       file.kernels.push_back(std::move(entry));
-    }
-    for (KernelCode::Object &object : code.objects) {
-      auto entry = std::make_unique<fb::CodeT>();
-      entry->kind = object.kind;
-      entry->architecture = object.architecture;
-      entry->data.assign(object.bytes.begin(), object.bytes.end());
-      file.code.push_back(std::move(entry));
     }
     return success();
   }
@@ -327,20 +310,12 @@ private:
   }
 
   fb::LaunchT emitLaunch(plan::LaunchOp launch) {
-    auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
-    const KernelCode::Schedule &schedule = code.schedules[kernel];
-    fb::LaunchT entry;
+    fb::LaunchT entry = codes[symbols.lookup(launch.getKernel())].launch;
     entry.kernel = kernelIndex.lookup(launch.getKernel());
     for (Value input : launch.getInputs())
       entry.reads.push_back(operand(input));
     for (Value output : launch.getOutputs())
       entry.writes.push_back(operand(output));
-    entry.tiles = schedule.tiles;
-    entry.grain = schedule.grain;
-    entry.rows = schedule.rows;
-    entry.by_rows.assign(schedule.byRows.begin(), schedule.byRows.end());
-    entry.grid = schedule.grid;
-    entry.block = schedule.block;
     return entry;
   }
 
@@ -387,8 +362,8 @@ private:
   const EmitOptions &options;
   plan::ArenaOp arena;
   fb::PlanT file;
-  KernelCode code;
-  std::unique_ptr<fb::ProgramT> program; // the one that is being written
+  DenseMap<Operation *, KernelCode> codes; // of each plan.kernel
+  std::unique_ptr<fb::ProgramT> program;   // the one that is being written
   DenseMap<const void *, uint32_t> bufferIndex;
   llvm::StringMap<uint32_t> kernelIndex;
   DenseMap<Value, uint32_t> eventIndex;

@@ -22,17 +22,32 @@ std::vector<KernelSource> sourcesOf(ModuleOp module) {
   return sources;
 }
 
-/// The libraries that the plan's commands call, with the versions that the build found.
-std::vector<std::pair<std::string, std::string>> librariesOf(ModuleOp module, plan::TargetKind target) {
+using KernelCodes = DenseMap<Operation *, KernelCode>;
+
+/// What the plan is for, and the libraries that its commands call, with the versions that the build found.
+void emitTarget(ModuleOp module, plan::TargetKind target, StringRef name, fb::PlanT &file) {
+  file.target = std::make_unique<fb::TargetT>();
+  file.target->kind = static_cast<fb::TargetKind>(target);
+  file.target->name = name.str();
   static constexpr std::pair<StringLiteral, StringLiteral> kVersions[] = {
       {"libxsmm", kLibxsmmVersion}, {"cublasLt", kCublasVersion}, {"cudnn", kCudnnVersion}};
   llvm::StringSet<> called;
   module.walk([&](plan::LibraryOpInterface command) { called.insert(command.getLibrary(target)); });
-  std::vector<std::pair<std::string, std::string>> libraries;
-  for (auto [name, version] : kVersions)
-    if (called.contains(name) && !version.empty())
-      libraries.emplace_back(name.str(), version.str());
-  return libraries;
+  for (auto [library, version] : kVersions)
+    if (called.contains(library) && !version.empty()) {
+      auto entry = std::make_unique<fb::LibraryT>();
+      entry->name = library.str();
+      entry->version = version.str();
+      file.libraries.push_back(std::move(entry));
+    }
+}
+
+void emitCode(fb::CodeKind kind, StringRef architecture, StringRef bytes, fb::PlanT &file) {
+  auto entry = std::make_unique<fb::CodeT>();
+  entry->kind = kind;
+  entry->architecture = architecture.str();
+  entry->data.assign(bytes.begin(), bytes.end());
+  file.code.push_back(std::move(entry));
 }
 
 /// For each operand whether it goes by rows, as the kernel says.
@@ -44,84 +59,82 @@ std::vector<bool> rowsIn(plan::KernelOp kernel) {
   return byRows;
 }
 
-FailureOr<KernelCode> compileForHost(ModuleOp module, StringRef cpu, const CodegenOptions &options) {
+FailureOr<KernelCodes> compileForHost(ModuleOp module, StringRef cpu, const CodegenOptions &options,
+                                      fb::PlanT &file) {
   std::string error;
   FailureOr<HostTarget> target = cpu.empty() ? HostTarget::native(&error) : HostTarget::parse(cpu, &error);
   if (failed(target))
     return module.emitError(error), failure();
 
-  KernelCode code;
-  code.targetKind = plan::TargetKind::host;
-  code.libraries = librariesOf(module, code.targetKind);
-  code.targetName = target->cpu;
+  emitTarget(module, plan::TargetKind::host, target->cpu, file);
   for (StringRef feature : target->features)
     if (feature.consume_front("+"))
-      code.targetFeatures.push_back(feature.str());
+      file.target->features.push_back(feature.str());
 
   std::vector<KernelSource> sources = sourcesOf(module);
   FailureOr<HostCode> compiled = compileHostKernels(sources, *target, options);
   if (failed(compiled))
     return failure();
   if (!sources.empty()) // a program may be library calls alone
-    code.objects.push_back({fb::CodeKind::host_object, target->cpu, std::move(compiled->object)});
+    emitCode(fb::CodeKind::host_object, target->cpu, compiled->object, file);
+  KernelCodes codes;
   for (auto [source, symbol] : llvm::zip_equal(sources, compiled->symbols)) {
     KernelSchedule schedule = scheduleHostKernel(*source.body, *target);
-    KernelCode::Schedule &entry = code.schedules[source.body->getParentOp()];
-    entry.symbol = symbol;
-    entry.tiles = schedule.tiles;
-    entry.grain = schedule.grain;
     auto kernel = cast<plan::KernelOp>(source.body->getParentOp());
+    auto &[name, launch] = codes[kernel];
+    name = symbol;
+    launch.tiles = schedule.tiles;
+    launch.grain = schedule.grain;
     if (!kernel.getRows())
       continue;
     if (rowsIn(kernel) != schedule.byRows || static_cast<int64_t>(*kernel.getRows()) != schedule.rows)
       return kernel.emitOpError("has other rows than its schedule for ")
              << target->cpu << ", which has " << schedule.rows << ": leave them out, or run plan-parallelize";
-    entry.rows = schedule.rows;
-    entry.byRows = std::move(schedule.byRows);
+    launch.rows = schedule.rows;
+    launch.by_rows = std::move(schedule.byRows);
   }
-  return code;
+  return codes;
 }
 
-FailureOr<KernelCode> compileForCuda(ModuleOp module, StringRef architecture, const CodegenOptions &options) {
+FailureOr<KernelCodes> compileForCuda(ModuleOp module, StringRef architecture, const CodegenOptions &options,
+                                      fb::PlanT &file) {
   std::string error;
   FailureOr<CudaTarget> target = CudaTarget::parse(architecture, &error);
   if (failed(target))
     return emitError(UnknownLoc::get(module.getContext()), error),
            failure(); // no place in the model is at fault
 
-  KernelCode code;
-  code.targetKind = plan::TargetKind::cuda;
-  code.libraries = librariesOf(module, code.targetKind);
-  code.targetName = target->architecture;
-  code.targetFeatures = {target->architecture};
+  emitTarget(module, plan::TargetKind::cuda, target->architecture, file);
+  file.target->features = {target->architecture};
   std::vector<KernelSource> sources = sourcesOf(module);
   FailureOr<CudaCode> compiled = compileCudaKernels(sources, *target, options);
   if (failed(compiled))
     return failure();
   // Machine code for this architecture; text for newer ones, which the driver compiles.
   if (!compiled->cubin.empty())
-    code.objects.push_back({fb::CodeKind::cubin, target->architecture, std::move(compiled->cubin)});
+    emitCode(fb::CodeKind::cubin, target->architecture, compiled->cubin, file);
   if (!compiled->ptx.empty())
-    code.objects.push_back({fb::CodeKind::ptx, target->architecture, std::move(compiled->ptx)});
+    emitCode(fb::CodeKind::ptx, target->architecture, compiled->ptx, file);
+  KernelCodes codes;
   for (auto [source, symbol] : llvm::zip_equal(sources, compiled->symbols)) {
     CudaSchedule schedule = scheduleCudaKernel(*source.body);
-    KernelCode::Schedule &entry = code.schedules[source.body->getParentOp()];
-    entry.symbol = symbol;
-    entry.grid = schedule.grid;
-    entry.block = schedule.block;
+    auto &[name, launch] = codes[source.body->getParentOp()];
+    name = symbol;
+    launch.grid = schedule.grid;
+    launch.block = schedule.block;
   }
-  return code;
+  return codes;
 }
 
 } // namespace
 
-FailureOr<KernelCode> compileKernels(ModuleOp module, const CodegenOptions &options) {
+FailureOr<KernelCodes> compileKernels(ModuleOp module, const CodegenOptions &options, fb::PlanT &file) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   if (!target)
     return module.emitError("has no plan.target"), failure();
   if (target.getKind() == plan::TargetKind::host)
-    return compileForHost(module, target.getName(), options);
-  return compileForCuda(module, target.getName(), options);
+    return compileForHost(module, target.getName(), options, file);
+  return compileForCuda(module, target.getName(), options, file);
 }
 
 } // namespace gpuc

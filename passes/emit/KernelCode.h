@@ -6,36 +6,17 @@
 
 #include "runtime/plan/plan_generated.h"
 
-#include <string>
-#include <vector>
-
 namespace gpuc {
 
-/// What a plan's kernels became on its target.
+/// A plan.kernel as machine code: its symbol, and what every launch of it says of how it is cut.
 struct KernelCode {
-  struct Object {
-    fb::CodeKind kind;
-    std::string architecture;
-    std::string bytes;
-  };
-  struct Schedule {
-    std::string symbol;
-    uint64_t tiles = 0, grain = 0; // host
-    uint64_t rows = 0;             // host, where the kernel is to say them
-    std::vector<bool> byRows;      // host, likewise
-    uint32_t grid = 0, block = 0;  // cuda
-  };
-
-  plan::TargetKind targetKind = plan::TargetKind::host;
-  std::string targetName;
-  std::vector<std::string> targetFeatures;
-  std::vector<std::pair<std::string, std::string>> libraries; // name, version
-  std::vector<Object> objects;
-  llvm::DenseMap<mlir::Operation *, Schedule> schedules; // of each plan.kernel
+  std::string symbol;
+  fb::LaunchT launch;
 };
 
-/// Compiles every plan.kernel of the module for the module's plan.target. Errors are diagnostics at the
-/// kernel, or at the module if the target is unknown.
-mlir::FailureOr<KernelCode> compileKernels(mlir::ModuleOp module, const CodegenOptions &options);
+/// Compiles every plan.kernel of the module for the module's plan.target: the file gets target, libraries and
+/// code. Errors are diagnostics at the kernel, or at the module if the target is unknown.
+mlir::FailureOr<llvm::DenseMap<mlir::Operation *, KernelCode>>
+compileKernels(mlir::ModuleOp module, const CodegenOptions &options, fb::PlanT &file);
 
 } // namespace gpuc
