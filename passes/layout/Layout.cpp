@@ -12,6 +12,7 @@
 #include "passes/base/Decisions.h"
 #include "passes/base/Target.h"
 #include "passes/layout/LayoutSteps.h"
+#include "passes/layout/conv/Channels.h"
 
 #include "dialects/plan/PlanOps.h"
 

@@ -1,4 +1,4 @@
-//===- LayoutSteps.h - What gpuc-layout does to a block ----------------------===//
+//===- LayoutSteps.h - What gpuc-layout does to matrix products ---------------===//
 #pragma once
 
 #include "dialects/gpuc/GpucOps.h"
@@ -6,19 +6,8 @@
 
 namespace gpuc {
 
-/// Puts convolutions that are written channels last, and poolings if `poolings`, between transposes, channels
-/// first themselves.
-void transposeToChannelsFirst(mlir::Block &block, bool poolings);
-
-/// Puts the images that convolutions on tensor cores read and write channels last, with whatever is computed
-/// between them, where that moves fewer bytes than it saves: decided for each group of images of the block
-/// that hang together (conv/LayoutGroups.h). Transposes are left at the edges of a group. Adds a decision
-/// (base/Decisions.h) over each convolution.
-void chooseLayouts(mlir::Block &block, const TargetDescription &device,
-                   llvm::SmallVectorImpl<mlir::Attribute> &decisions);
-
 /// Puts zeros around the operands of a block's matrix products on tensor cores, where their extents miss 16
-/// bytes and that pays; adds a decision over each of these products.
+/// bytes and that pays; adds a decision (base/Decisions.h) over each of these products.
 void padProducts(mlir::Block &block, const TargetDescription &device,
                  llvm::SmallVectorImpl<mlir::Attribute> &decisions);
 

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/layout/LayoutSteps.h"
+#include "passes/layout/conv/Channels.h"
 #include "passes/layout/conv/ChannelsLast.h"
 #include "test/gradients/Fixture.h"
 

@@ -1,6 +1,6 @@
 //===- ChannelsFirst.cpp - Back to the order that models have ---------------===//
 
-#include "passes/layout/LayoutSteps.h"
+#include "passes/layout/conv/Channels.h"
 
 #include "dialects/gpuc/Windows.h"
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/layout/conv/ChannelsLast.h"
+#include "passes/layout/conv/Channels.h"
 
 #include "dialects/gpuc/Windows.h"
 #include "passes/codegen/Codegen.h"

@@ -16,12 +16,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/layout/LayoutSteps.h"
+#include "passes/layout/conv/Channels.h"
 
 #include "dialects/gpuc/Convolutions.h"
 #include "passes/base/Decisions.h"
 #include "passes/codegen/Codegen.h"
-#include "passes/layout/conv/ChannelsLast.h"
 
 using namespace mlir;
 
