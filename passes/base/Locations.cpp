@@ -55,6 +55,11 @@ std::string layerName(Location location) {
   });
 }
 
+std::string nameInLayer(Location location, StringRef name) {
+  std::string layer = layerName(location);
+  return layer.empty() ? name.str() : layer + "." + name.str();
+}
+
 std::string filePlace(Location location) {
   return findFirst(location, [](Location part) -> std::string {
     auto file = dyn_cast<FileLineColRange>(part);

@@ -26,6 +26,9 @@ std::string wholeOf(mlir::Location location);
 /// The first layer's name in the location: `fc1`; empty if there is none.
 std::string layerName(mlir::Location location);
 
+/// The name with its layer before it, "fc1.matmul", or alone where there is no layer.
+std::string nameInLayer(mlir::Location location, llvm::StringRef name);
+
 /// FILE:LINE:COLUMN, the first in the location; empty if there is none.
 std::string filePlace(mlir::Location location);
 

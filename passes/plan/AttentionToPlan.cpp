@@ -5,11 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/plan/AttentionToPlan.h"
-
 #include "passes/base/AttentionViews.h"
 #include "passes/base/Locations.h"
 #include "passes/plan/AttentionShapes.h"
+#include "passes/plan/ProgramWriter.h"
 
 using namespace mlir;
 
@@ -94,13 +93,12 @@ private:
 
 } // namespace
 
-LogicalResult convertAttention(ProgramWriter &writer, Operation *op, plan::TargetAttr target) {
-  if (target.getKind() == plan::TargetKind::cuda)
+LogicalResult convertAttention(ProgramWriter &writer, Operation *op) {
+  if (writer.target.getKind() == plan::TargetKind::cuda)
     return op->emitOpError(
         "was kept whole for the host, and cuda has no kernel for it: compile the model, not "
         "a later stage of it, with --target=cuda");
-  std::string layer = layerName(op->getLoc());
-  std::string name = layer.empty() ? "attention" : layer + ".attention";
+  const std::string name = nameInLayer(op->getLoc(), "attention");
   if (auto attention = dyn_cast<ir::AttentionOp>(op))
     Conversion(writer).convert(attention, name);
   else

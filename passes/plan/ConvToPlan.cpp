@@ -4,6 +4,7 @@
 
 #include "dialects/gpuc/Convolutions.h"
 #include "dialects/gpuc/Tf32.h"
+#include "passes/base/Locations.h"
 #include "runtime/base/same_numbers.h"
 #include "runtime/workspace/conv_cudnn_workspace.h"
 #include "runtime/workspace/conv_workspace.h"
@@ -58,15 +59,15 @@ static int64_t workspaceBytes(plan::TargetAttr target, const ConvShape &shape, b
                                                     : convWorkspaceBytes(shape);
 }
 
-LogicalResult convertConvolution(ProgramWriter &writer, const Product &product, plan::TargetAttr target) {
+LogicalResult convertConvolution(ProgramWriter &writer, const Product &product) {
   Operation *op = product.op;
   const ConvShape s = convShapeOf(op);
   const bool tf32 = ir::isTf32(op);
-  if (s.channels_last && target.getKind() != plan::TargetKind::cuda)
+  if (s.channels_last && writer.target.getKind() != plan::TargetKind::cuda)
     return op->emitOpError("has its channels last, which no convolution of the host has: compile the model, "
                            "not a later stage of it, with --target=host");
-  const std::string name = product.name.empty() ? commandName(op, "conv") : product.name;
-  Value workspace = writer.workspaceFor(name, workspaceBytes(target, s, tf32), product.location);
+  const std::string name = product.name.empty() ? nameInLayer(op->getLoc(), "conv") : product.name;
+  Value workspace = writer.workspaceFor(name, workspaceBytes(writer.target, s, tf32), product.location);
   plan::ConvOp::create(writer.builder, product.location, static_cast<plan::ConvKind>(s.kind),
                        writer.buffers.lookup(op->getOperand(0)), writer.buffers.lookup(op->getOperand(1)),
                        writer.bufferFor(product.result, name), product.bias, workspace, product.mask,

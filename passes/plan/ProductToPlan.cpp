@@ -1,7 +1,5 @@
 //===- ProductToPlan.cpp - Products as libraries' commands --------------------===//
 
-#include "passes/plan/ProductToPlan.h"
-
 #include "passes/base/Locations.h"
 #include "passes/base/Target.h"
 #include "passes/plan/ConvToPlan.h"
@@ -12,11 +10,6 @@
 using namespace mlir;
 
 namespace gpuc {
-
-std::string commandName(Operation *op, StringRef command) {
-  std::string layer = layerName(op->getLoc());
-  return layer.empty() ? command.str() : layer + "." + command.str();
-}
 
 /// What the device's matmul may use beside its operands, in bytes. cuBLASLt splits K over partial results of
 /// the size of the whole: 16 of them are plenty.
@@ -40,12 +33,12 @@ static MatmulShape shapeOf(ir::MatmulOp matmul) {
   return shape;
 }
 
-static LogicalResult convertMatmul(ProgramWriter &writer, const Product &product, plan::TargetAttr target) {
+static LogicalResult convertMatmul(ProgramWriter &writer, const Product &product) {
   auto matmul = cast<ir::MatmulOp>(product.op);
   const MatmulShape shape = shapeOf(matmul);
-  const std::string name = product.name.empty() ? commandName(matmul, "matmul") : product.name;
+  const std::string name = product.name.empty() ? nameInLayer(matmul.getLoc(), "matmul") : product.name;
   Value workspace =
-      writer.workspaceFor(name, workspaceBytes(target, shape, matmul.getType()), product.location);
+      writer.workspaceFor(name, workspaceBytes(writer.target, shape, matmul.getType()), product.location);
   Value sum = writer.sums.lookup(matmul.getResult());
   plan::MatmulOp::create(writer.builder, product.location, writer.buffers.lookup(matmul.getLhs()),
                          writer.buffers.lookup(matmul.getRhs()),
@@ -56,14 +49,12 @@ static LogicalResult convertMatmul(ProgramWriter &writer, const Product &product
   return success();
 }
 
-static LogicalResult convert(ProgramWriter &writer, const Product &product, plan::TargetAttr target) {
-  return isa<ir::MatmulOp>(product.op) ? convertMatmul(writer, product, target)
-                                       : convertConvolution(writer, product, target);
+static LogicalResult convert(ProgramWriter &writer, const Product &product) {
+  return isa<ir::MatmulOp>(product.op) ? convertMatmul(writer, product) : convertConvolution(writer, product);
 }
 
-LogicalResult convertProduct(ProgramWriter &writer, Operation *op, plan::TargetAttr target) {
-  return convert(writer, {.op = op, .result = op->getResult(0), .name = "", .location = op->getLoc()},
-                 target);
+LogicalResult convertProduct(ProgramWriter &writer, Operation *op) {
+  return convert(writer, {.op = op, .result = op->getResult(0), .location = op->getLoc()});
 }
 
 /// Where a bias lies: a vector, or a part of one.
@@ -79,9 +70,8 @@ static Value biasBuffer(ProgramWriter &writer, Value bias) {
                               ArrayRef<int64_t>());
 }
 
-LogicalResult convertProduct(ProgramWriter &writer, ir::FusedOp fused, const Epilogue &epilogue,
-                             plan::TargetAttr target) {
-  plan::TargetKind kind = target.getKind();
+LogicalResult convertProduct(ProgramWriter &writer, ir::FusedOp fused, const Epilogue &epilogue) {
+  plan::TargetKind kind = writer.target.getKind();
   if ((epilogue.relu && !takesRelu(kind, epilogue.product, epilogue.bias != nullptr)) ||
       (epilogue.bias && !takesBias(kind, epilogue.product)) ||
       (epilogue.mask && !takesMask(kind, epilogue.product)))
@@ -90,15 +80,13 @@ LogicalResult convertProduct(ProgramWriter &writer, ir::FusedOp fused, const Epi
         "compile the model, not a later stage of it, with --target=cuda");
   for (auto [argument, input] : llvm::zip_equal(fused.getBody().getArguments(), fused.getInputs()))
     writer.buffers[argument] = writer.buffers.lookup(input);
-  return convert(writer,
-                 {.op = epilogue.product,
-                  .result = fused.getOutputs()[0],
-                  .name = fused.getName().str(),
-                  .location = fused.getLoc(),
-                  .bias = biasBuffer(writer, epilogue.bias),
-                  .mask = epilogue.mask ? writer.buffers.lookup(epilogue.mask) : Value(),
-                  .relu = epilogue.relu},
-                 target);
+  return convert(writer, {.op = epilogue.product,
+                          .result = fused.getOutputs()[0],
+                          .name = fused.getName().str(),
+                          .location = fused.getLoc(),
+                          .bias = biasBuffer(writer, epilogue.bias),
+                          .mask = epilogue.mask ? writer.buffers.lookup(epilogue.mask) : Value(),
+                          .relu = epilogue.relu});
 }
 
 } // namespace gpuc

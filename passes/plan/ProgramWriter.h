@@ -1,14 +1,14 @@
 //===- ProgramWriter.h - A plan.program that is being written ----------------===//
 #pragma once
 
-#include "dialects/plan/PlanOps.h"
+#include "passes/kernels/Epilogues.h"
 
 namespace gpuc {
 
 /// A program that is being written, as the conversions of loops and library calls see it.
 class ProgramWriter {
 public:
-  explicit ProgramWriter(mlir::MLIRContext *context) : builder(context) {}
+  explicit ProgramWriter(plan::TargetAttr target) : target(target), builder(target.getContext()) {}
   virtual ~ProgramWriter() = default;
 
   /// Converts the ops of a block but its terminator, at the builder's place.
@@ -41,6 +41,7 @@ public:
   /// Whether the value is written where a variable lies.
   virtual bool isAssigned(mlir::Value value) const = 0;
 
+  const plan::TargetAttr target;
   mlir::OpBuilder builder;                          // where the next command goes
   llvm::DenseMap<mlir::Value, mlir::Value> buffers; // tensor → buffer
   llvm::DenseMap<mlir::Value, mlir::Value> places;  // tensor that is yet to be computed → buffer to write
@@ -49,5 +50,36 @@ public:
   llvm::DenseMap<mlir::Operation *, mlir::Value> addedElsewhere;
   int64_t depth = 0; // repeats around that place
 };
+
+//===----------------------------------------------------------------------===//
+// Conversions
+//===----------------------------------------------------------------------===//
+
+/// Writes gpuc.attention, or its gradient, as a plan.attention. An error for a target that has none.
+mlir::LogicalResult convertAttention(ProgramWriter &writer, mlir::Operation *op);
+
+/// Writes a product with nothing behind it, or that of the region, whose arguments are names of what they
+/// stand for. An error where the target's library does not do what follows.
+mlir::LogicalResult convertProduct(ProgramWriter &writer, mlir::Operation *op);
+mlir::LogicalResult convertProduct(ProgramWriter &writer, ir::FusedOp fused, const Epilogue &epilogue);
+
+/// A product that becomes a command, with what follows it.
+struct Product {
+  mlir::Operation *op;   ///< A ProductOpInterface.
+  mlir::Value result;    ///< What the last op of it gives.
+  std::string name = ""; ///< Of the result's buffer; empty if that is called by layer and command.
+  mlir::Location location;
+  mlir::Value bias = {}, mask = {}; ///< Buffers; null where there are none.
+  bool relu = false;
+};
+
+/// Lets the scans of a block have their inits written where they carry their values. Before convertOps.
+void prepareScans(ProgramWriter &writer, mlir::Block &block);
+
+/// Writes a scan as a plan.repeat; prepareScans has seen its block.
+mlir::LogicalResult convertScan(ProgramWriter &writer, ir::ScanOp scan);
+
+/// A reshape is no op of its own in a plan, but another name for its operand's bytes.
+mlir::Value throughReshapes(mlir::Value value);
 
 } // namespace gpuc

@@ -17,10 +17,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/plan/ScanToPlan.h"
-
 #include "passes/base/Locations.h"
-#include "passes/kernels/Epilogues.h"
+#include "passes/plan/ProgramWriter.h"
 
 using namespace mlir;
 

@@ -4,8 +4,8 @@
 // library command, a value a buffer of its own. A reshape is another name for its operand's
 // buffer; what attention sees through strides (AttentionViews.h) is none at all. An assigned value is written
 // where the variable lies (VariableUpdates.h makes that legal first), so that an update moves no byte twice.
-// A scan becomes repeated commands (ScanToPlan.h). Order, streams and places come later; here the list keeps
-// the order of the function.
+// A scan becomes repeated commands (ScanToPlan.cpp). Order, streams and places come later; here the list
+// keeps the order of the function.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,16 +16,12 @@
 #include "passes/base/Target.h"
 #include "passes/base/TensorSizes.h"
 #include "passes/kernels/CommandForms.h"
-#include "passes/kernels/Epilogues.h"
-#include "passes/plan/AttentionToPlan.h"
 #include "passes/plan/PartBuffers.h"
-#include "passes/plan/ProductToPlan.h"
-#include "passes/plan/ScanToPlan.h"
+#include "passes/plan/ProgramWriter.h"
 #include "passes/plan/VariableUpdates.h"
 
 #include "dialects/gpuc/ScanParts.h"
 #include "dialects/gpuc/Tf32.h"
-#include "dialects/plan/PlanOps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -45,7 +41,7 @@ constexpr StringLiteral kIgnoredAttr = "gpuc.ignored";
 class ProgramBuilder : public ProgramWriter {
 public:
   ProgramBuilder(func::FuncOp function, SymbolTable &planSymbols, plan::TargetAttr target)
-      : ProgramWriter(function.getContext()), function(function), planSymbols(planSymbols), target(target),
+      : ProgramWriter(target), function(function), planSymbols(planSymbols),
         bufferType(plan::BufferType::get(function.getContext())) {}
 
   LogicalResult build() {
@@ -105,9 +101,9 @@ private:
     case CommandForm::launch:
       return convertFused(cast<ir::FusedOp>(op));
     case CommandForm::product:
-      return convertProduct(*this, op, target);
+      return convertProduct(*this, op);
     case CommandForm::attention:
-      return convertAttention(*this, op, target);
+      return convertAttention(*this, op);
     case CommandForm::repeat:
       return convertScan(*this, cast<ir::ScanOp>(op));
     case CommandForm::none:
@@ -131,7 +127,7 @@ private:
     if (Value sum = addedElsewhere.lookup(fused)) // a matmul has done it
       return buffers[fused.getOutputs()[0]] = sum, success();
     if (std::optional<Epilogue> epilogue = epilogueOf(fused))
-      return convertProduct(*this, fused, *epilogue, target);
+      return convertProduct(*this, fused, *epilogue);
     if (Value parts = summedParts(fused))
       return convertSum(fused, parts);
     auto kernel = makeKernel(fused);
@@ -204,10 +200,8 @@ private:
     Value &buffer = buffers[value];
     if (!buffer.getDefiningOp<plan::ViewOp>())
       return;
-    std::string layer = layerName(value.getLoc());
-    Value whole =
-        newBuffer((layer.empty() ? "" : layer + ".") + "copy", cast<RankedTensorType>(value.getType()),
-                  plan::Category::activation, value.getLoc());
+    Value whole = newBuffer(nameInLayer(value.getLoc(), "copy"), cast<RankedTensorType>(value.getType()),
+                            plan::Category::activation, value.getLoc());
     plan::CopyOp::create(builder, value.getLoc(), buffer, whole);
     buffer = whole;
   }
@@ -263,7 +257,6 @@ private:
 
   func::FuncOp function;
   SymbolTable &planSymbols;
-  plan::TargetAttr target;
   Type bufferType;
   plan::ProgramOp program;
   Operation *firstCommand = nullptr; ///< Once there is one: none is erased, and none comes before it.

@@ -11,9 +11,7 @@
 #include "passes/plan/VariableUpdates.h"
 
 #include "passes/base/AttentionViews.h"
-#include "passes/kernels/Epilogues.h"
-
-#include "passes/plan/ScanToPlan.h"
+#include "passes/plan/ProgramWriter.h"
 
 #include "llvm/ADT/StringSet.h"
 

@@ -20,7 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
-#include "passes/plan/AttentionWrites.h"
+#include "passes/plan/AttentionShapes.h"
 #include "passes/plan/HappensBefore.h"
 #include "passes/plan/PlanContents.h"
 #include "passes/plan/PlanParts.h"
