@@ -23,6 +23,16 @@ inline constexpr llvm::StringLiteral kEntryAttr = "gpuc.entry";
 /// gone with gpuc-to-plan.
 inline constexpr llvm::StringLiteral kFusedForAttr = "gpuc.fused_for";
 
+class Blame; // base/Blame.h
+
+/// What gpuc-verify-stage asks behind each stage, as Passes.td says there: whether the module is as
+/// gpuc-expand-recipe leaves it; whether its functions are entries; whether it is as gpuc-fuse and
+/// gpuc-join-checks leave it; and as gpuc-to-plan does.
+mlir::LogicalResult verifyStep(mlir::ModuleOp module, const Blame &blame);
+mlir::LogicalResult verifyEntries(mlir::ModuleOp module, const Blame &blame);
+mlir::LogicalResult verifyKernels(mlir::ModuleOp module, const Blame &blame);
+mlir::LogicalResult verifyCommands(mlir::ModuleOp module, const Blame &blame);
+
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
 

@@ -1,11 +1,7 @@
 //===- VerifyStage.cpp - What one stage may take for granted of the one before ===//
 
 #include "passes/Passes.h"
-#include "passes/base/VerifyEntries.h"
-#include "passes/kernels/VerifyKernels.h"
 #include "passes/plan/VariableUpdates.h"
-#include "passes/plan/VerifyCommands.h"
-#include "passes/train/VerifyStep.h"
 
 #include "llvm/ADT/StringSwitch.h"
 

@@ -1,9 +1,8 @@
 //===- VerifyEntries.cpp - What holds of entries from the step to the plan --===//
 
-#include "passes/base/VerifyEntries.h"
-
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/Passes.h"
+#include "passes/base/Blame.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"

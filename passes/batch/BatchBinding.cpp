@@ -1,6 +1,6 @@
 //===- BatchBinding.cpp - A number for the leading `?` ------------------------===//
 
-#include "passes/batch/BatchBinding.h"
+#include "passes/batch/Parts.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 

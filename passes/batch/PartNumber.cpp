@@ -1,6 +1,6 @@
 //===- PartNumber.cpp - What a part must know of the batch ----------------------===//
 
-#include "passes/batch/PartNumber.h"
+#include "passes/batch/Parts.h"
 
 #include "passes/base/AttentionViews.h"
 #include "passes/base/CompositeOps.h"

@@ -10,11 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/batch/Rows.h"
+#include "passes/batch/Parts.h"
 
-#include "dialects/gpuc/GpucOps.h"
 #include "passes/base/Entries.h"
-#include "passes/batch/BatchBinding.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

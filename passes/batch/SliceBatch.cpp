@@ -14,10 +14,8 @@
 #include "passes/Passes.h"
 #include "passes/base/Inline.h"
 #include "passes/base/Target.h"
-#include "passes/batch/BatchBinding.h"
-#include "passes/batch/Rows.h"
+#include "passes/batch/Parts.h"
 
-#include "dialects/gpuc/GpucOps.h"
 #include "dialects/plan/PlanOps.h"
 
 namespace gpuc {

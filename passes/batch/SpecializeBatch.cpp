@@ -7,11 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/GpucOps.h"
 #include "passes/Passes.h"
 #include "passes/base/Entries.h"
 #include "passes/base/TensorSizes.h"
-#include "passes/batch/BatchBinding.h"
+#include "passes/batch/Parts.h"
 
 namespace gpuc {
 #define GEN_PASS_DEF_SPECIALIZEBATCHPASS

@@ -17,10 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/batch/SumOverParts.h"
-
-#include "dialects/gpuc/GpucOps.h"
-#include "passes/batch/PartNumber.h"
+#include "passes/batch/Parts.h"
 
 #include "mlir/IR/IRMapping.h"
 

@@ -24,6 +24,9 @@ bool isInlinable(mlir::Operation *op);
 /// gather, scatter_add, concat, pad, dynamic_slice, dynamic_update_slice and poolings.
 bool isRoot(mlir::Operation *op);
 
+/// Whether a kernel computes the op.
+inline bool isKernelOp(mlir::Operation *op) { return isInlinable(op) || isRoot(op); }
+
 /// True of sum, prod, reduce_max, reduce_min and argmax: the roots of which a kernel may hold several.
 bool isReduction(mlir::Operation *op);
 

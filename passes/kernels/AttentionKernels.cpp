@@ -1,6 +1,6 @@
 //===- AttentionKernels.cpp - Attention in kernels of its own ---------------===//
 
-#include "passes/kernels/AttentionKernels.h"
+#include "passes/kernels/FuseSteps.h"
 
 #include "passes/base/AttentionViews.h"
 

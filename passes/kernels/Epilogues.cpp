@@ -16,8 +16,7 @@
 
 #include "passes/Passes.h"
 #include "passes/codegen/Codegen.h"
-#include "passes/kernels/FusedKernel.h"
-#include "passes/kernels/OuterProducts.h"
+#include "passes/kernels/FuseSteps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -55,10 +54,8 @@ bool isZero(Value value) {
 
 /// Whether the value is in memory, whatever kernels there will be.
 bool isStored(Value value) {
-  auto isKernels = [](Operation *op) { return isInlinable(op) || isRoot(op); };
   Operation *op = value.getDefiningOp();
-  return !op || !isKernels(op) ||
-         llvm::any_of(value.getUsers(), [&](Operation *user) { return !isKernels(user); });
+  return !op || !isKernelOp(op) || !llvm::all_of(value.getUsers(), isKernelOp);
 }
 
 /// The comparison by which the select is relu's gradient of `cotangent`, y ≤ 0 ? 0 : cotangent; or null.
@@ -85,9 +82,7 @@ public:
     if (ops_.size() == 1 || (result.hasOneUse() && (*result.user_begin())->hasTrait<ir::Pointwise>()))
       return false;
     // A bias that is cast is a kernel of its own. It must take the place of one.
-    return !castBias_ || relu_ || llvm::none_of(ops_.back()->getUsers(), [](Operation *user) {
-      return isInlinable(user) || isRoot(user);
-    });
+    return !castBias_ || relu_ || llvm::none_of(ops_.back()->getUsers(), isKernelOp);
   }
 
   void build(KernelNames &names) {

@@ -32,10 +32,8 @@
 #include "passes/base/AttentionViews.h"
 #include "passes/base/Target.h"
 #include "passes/codegen/Codegen.h"
-#include "passes/kernels/AttentionKernels.h"
 #include "passes/kernels/CommandForms.h"
-#include "passes/kernels/LongSums.h"
-#include "passes/kernels/OuterProducts.h"
+#include "passes/kernels/FuseSteps.h"
 
 namespace gpuc {
 #define GEN_PASS_DEF_FUSEPASS
@@ -70,7 +68,7 @@ constexpr unsigned kMostReaders = 256, kMostSiblings = 16;
 /// Merges the clusters of one block.
 class Fusion {
 public:
-  Fusion(FuseClusters &clusters, const FuseCost &cost) : clusters_(clusters), cost_(cost) {}
+  Fusion(FuseClusters &clusters, const TargetDescription &device) : clusters_(clusters), device_(device) {}
 
   void run() {
     mergeWhile(Round::Vanishing);
@@ -194,7 +192,7 @@ private:
   }
 
   double nanoseconds(ArrayRef<Operation *> ops) const {
-    return cost_.nanoseconds({ops, clusters_.inputsOf(ops).getArrayRef(), clusters_.outputsOf(ops)});
+    return kernelNanoseconds({ops, clusters_.inputsOf(ops).getArrayRef(), clusters_.outputsOf(ops)}, device_);
   }
 
   //===--------------------------------------------------------------------===//
@@ -270,8 +268,8 @@ private:
         outputs.insert(value);
       }
     if (!outputs.empty()) // else the kernel vanishes
-      after = cost_.nanoseconds(
-          {cluster.ops, clusters_.inputsOf(cluster.ops).getArrayRef(), outputs.getArrayRef()});
+      after = kernelNanoseconds(
+          {cluster.ops, clusters_.inputsOf(cluster.ops).getArrayRef(), outputs.getArrayRef()}, device_);
     for (Cluster *reader : readers) {
       if (reader->ops.size() + ops.size() > kMaxKernelOps)
         return false;
@@ -280,13 +278,13 @@ private:
       inputs.remove(result);
       inputs.insert_range(needed);
       before += nanoseconds(reader->ops);
-      after += cost_.nanoseconds({reader->ops, inputs.getArrayRef(), results});
+      after += kernelNanoseconds({reader->ops, inputs.getArrayRef(), results}, device_);
     }
     return after < before;
   }
 
   FuseClusters &clusters_;
-  const FuseCost &cost_;
+  const TargetDescription &device_;
 };
 
 //===----------------------------------------------------------------------===//
@@ -302,19 +300,18 @@ class FusePass : public impl::FusePassBase<FusePass> {
       return signalPassFailure();
     isCuda_ = parsed->isCuda();
     device_ = describe(*parsed);
-    FuseCost cost(device_);
     KernelNames names;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      if (failed(fuse(function.getBody().front(), cost, names)))
+      if (failed(fuse(function.getBody().front(), names)))
         return signalPassFailure();
     }
     getOperation()->setAttr(kFusedForAttr, StringAttr::get(&getContext(), target));
   }
 
   /// The ops of a block, and those of the loops in it.
-  LogicalResult fuse(Block &block, const FuseCost &cost, KernelNames &names) {
+  LogicalResult fuse(Block &block, KernelNames &names) {
     if (enable) {
       multiplyOuterProducts(block);
       splitLongSums(block, device_);
@@ -323,7 +320,7 @@ class FusePass : public impl::FusePassBase<FusePass> {
     if (failed(clusters.make()))
       return failure();
     if (enable)
-      Fusion(clusters, cost).run();
+      Fusion(clusters, device_).run();
     if (failed(clusters.build(names)))
       return failure();
     if (isCuda_)
@@ -331,7 +328,7 @@ class FusePass : public impl::FusePassBase<FusePass> {
     if (failed(checkLeft(block)))
       return failure();
     for (auto scan : block.getOps<ir::ScanOp>())
-      if (failed(fuse(scan.getBlock(), cost, names)))
+      if (failed(fuse(scan.getBlock(), names)))
         return failure();
     return success();
   }

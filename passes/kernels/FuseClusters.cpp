@@ -5,9 +5,8 @@
 #include "dialects/gpuc/ScanParts.h"
 #include "passes/base/AttentionViews.h"
 #include "passes/codegen/Codegen.h"
-#include "passes/kernels/OuterProducts.h"
-
 #include "passes/kernels/BlockOrder.h"
+#include "passes/kernels/FuseSteps.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/Statistic.h"
@@ -25,8 +24,6 @@ uint64_t fusionVisits() { return visits; }
 /// So many copied ops a kernel may take in for one operand, whatever they stand on counted as often as it is
 /// read: what stands on more is stored.
 constexpr unsigned kMostCopies = 32;
-
-static bool isKernelOp(Operation *op) { return isInlinable(op) || isRoot(op); }
 
 /// Whether the op reads 16-bit numbers as f32. Stored, they would take twice the bytes of what they came
 /// from.

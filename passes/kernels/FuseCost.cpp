@@ -47,7 +47,7 @@ bool isCheapToRepeat(ArrayRef<Operation *> ops) {
   return ops.size() <= most && llvm::all_of(ops, isCheap);
 }
 
-double FuseCost::nanoseconds(const KernelParts &kernel) const {
+double kernelNanoseconds(const KernelParts &kernel, const TargetDescription &device) {
   int64_t bytes = 0, wholeRows = 0; // of the latter those that have an element for each of a row's
   auto reduction = llvm::find_if(kernel.ops, isReduction);
   std::optional<Rows> rows;
@@ -65,20 +65,20 @@ double FuseCost::nanoseconds(const KernelParts &kernel) const {
     // What a sweep over the row leaves in the cache, the next one finds there.
     int64_t sweeps = llvm::count_if(kernel.ops, isReduction) + 1;
     int64_t footprint = rows->contiguous ? wholeRows / std::max<int64_t>(1, rows->count) : wholeRows;
-    if (footprint > target_.cacheBytes)
+    if (footprint > device.cacheBytes)
       bytes += wholeRows * (sweeps - 1);
     // What is not kept from one sweep to the next is computed again: on a GPU, where it takes next to
     // nothing, all of it; on a CPU what is too long.
-    if (rows->length * 4 > target_.keptBytes)
+    if (rows->length * 4 > device.keptBytes)
       for (Operation *op : kernel.ops)
         if (!isReduction(op) && !isCheap(op) && rows->isWhole(op->getResult(0)))
           repeated += static_cast<double>(ir::elementCount(op->getResult(0).getType())) *
-                      target_.costlyNanoseconds * static_cast<double>(sweeps - 1);
+                      device.costlyNanoseconds * static_cast<double>(sweeps - 1);
   }
-  double alone = static_cast<double>(bytes) / target_.coreBytesPerNanosecond + repeated;
-  double cores = std::min({static_cast<double>(target_.cores), static_cast<double>(pieces),
-                           std::max(1.0, alone / target_.spreadNanoseconds)});
-  return target_.commandNanoseconds + alone / cores;
+  double alone = static_cast<double>(bytes) / device.coreBytesPerNanosecond + repeated;
+  double cores = std::min({static_cast<double>(device.cores), static_cast<double>(pieces),
+                           std::max(1.0, alone / device.spreadNanoseconds)});
+  return device.commandNanoseconds + alone / cores;
 }
 
 } // namespace gpuc

@@ -22,16 +22,8 @@ struct KernelParts {
   llvm::ArrayRef<mlir::Value> inputs, outputs;
 };
 
-class FuseCost {
-public:
-  explicit FuseCost(const TargetDescription &target) : target_(target) {}
-
-  /// How long the kernel takes with nothing beside it: the bytes that it moves, what it computes twice, on as
-  /// many cores as its rows can be spread over.
-  double nanoseconds(const KernelParts &kernel) const;
-
-private:
-  TargetDescription target_;
-};
+/// How long the kernel takes with nothing beside it: the bytes that it moves, what it computes twice, on as
+/// many cores as its rows can be spread over.
+double kernelNanoseconds(const KernelParts &kernel, const TargetDescription &device);
 
 } // namespace gpuc

@@ -1,6 +1,6 @@
 //===- LongSums.cpp - Sums of a whole tensor ----------------------------------===//
 
-#include "passes/kernels/LongSums.h"
+#include "passes/kernels/FuseSteps.h"
 
 #include "llvm/ADT/Sequence.h"
 

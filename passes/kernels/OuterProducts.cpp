@@ -1,6 +1,6 @@
 //===- OuterProducts.cpp - Products over one element -------------------------===//
 
-#include "passes/kernels/OuterProducts.h"
+#include "passes/kernels/FuseSteps.h"
 
 namespace gpuc {
 

@@ -1,11 +1,9 @@
 //===- VerifyKernels.cpp - What holds of entries that consist of kernels ----===//
 
-#include "passes/kernels/VerifyKernels.h"
-
 #include "passes/Passes.h"
 #include "passes/base/AttentionViews.h"
+#include "passes/base/Blame.h"
 #include "passes/base/Target.h"
-#include "passes/base/VerifyEntries.h"
 #include "passes/codegen/Codegen.h"
 #include "passes/kernels/CommandForms.h"
 #include "passes/kernels/Epilogues.h"

@@ -45,7 +45,7 @@ ProductExtents paddedOf(ir::MatmulOp matmul, ProductExtents extents, int64_t ten
   return extents;
 }
 
-bool isOfKernel(Operation *op) { return op && (isInlinable(op) || isRoot(op)); }
+bool isOfKernel(Operation *op) { return op && isKernelOp(op); }
 
 /// Whether the result is added to a value that a loop carries: then the product may write where that lies.
 bool isAddedUp(ir::MatmulOp matmul) {

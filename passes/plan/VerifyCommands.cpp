@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/plan/VerifyCommands.h"
-
+#include "passes/Passes.h"
+#include "passes/base/Blame.h"
 #include "passes/plan/CommandGraph.h"
 #include "runtime/plan/footprint.h"
 

@@ -7,7 +7,7 @@
 #include "passes/base/Inline.h"
 #include "passes/base/Locations.h"
 #include "passes/base/TensorSizes.h"
-#include "passes/batch/SumOverParts.h"
+#include "passes/batch/Parts.h"
 
 #include "llvm/ADT/SetVector.h"
 

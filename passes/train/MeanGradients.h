@@ -6,7 +6,7 @@
 //   seed    what flows back from the loss. It is 1, so that gradients are those of the sum; or, where the
 //           recipe has a loss scale, the scale over the batch's count: of a sum f16 holds no gradient, but of
 //           the scaled mean it does
-//   sums    over the parts of the batch (SumOverParts.h)
+//   sums    over the parts of the batch (batch/SumOverParts.cpp)
 //   means   the sums over the count; of a mean that was scaled, over the scale
 //
 // So each gradient is divided once, and nothing is multiplied back. Where there is a scale and there are

@@ -1,10 +1,9 @@
 //===- VerifyStep.cpp - What holds of the step that was just made -----------===//
 
-#include "passes/train/VerifyStep.h"
-
+#include "passes/Passes.h"
 #include "passes/base/AttentionViews.h"
+#include "passes/base/Blame.h"
 #include "passes/base/Entries.h"
-#include "passes/base/VerifyEntries.h"
 #include "passes/train/BackwardPass.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -48,7 +48,7 @@ struct Work {
 };
 
 /// Whether a kernel computes the op, and so may read or write in any order.
-bool isOfKernel(Operation *op) { return op && (isInlinable(op) || isRoot(op)); }
+bool isOfKernel(Operation *op) { return op && isKernelOp(op); }
 
 /// Adds up what is left of a group.
 class Counter {

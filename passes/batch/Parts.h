@@ -1,0 +1,35 @@
+//===- Parts.h - The batch, a number for it, and its parts ---------------------===//
+#pragma once
+
+#include "dialects/gpuc/GpucOps.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace gpuc {
+
+/// Whether a tensor type has a `?`.
+bool isDynamic(mlir::Type type);
+
+/// Makes every leading `?` under `root`, in types and in attributes, `batch`.
+void bindBatch(mlir::Operation *root, int64_t batch);
+
+/// Gives the function's arguments and random ops that have rows the attribute `gpuc.partition`, as long as a
+/// `?` shows which these are.
+void markRows(mlir::func::FuncOp function, ir::PartitionAttr partition);
+
+/// Whether all that the function returns are sums over the rows of the batch (the leading `?`), and each row
+/// goes its way without the others. The results over all rows are then the sums of those over parts of them.
+/// Calls are inlined. False for ops of which this is not known.
+bool addsUpIndependentRows(mlir::func::FuncOp function);
+
+/// Gives a function over one part of the batch (`gpuc.partition`) a last argument, the part's number, a
+/// tensor<i64>, by which it masks those of the part's rows that hold no sample, and draws the random numbers
+/// that the whole batch has there.
+llvm::LogicalResult addPartNumber(mlir::func::FuncOp function);
+
+/// Puts in the place of `part`, a function over one part of the batch (`gpuc.partition`) that returns sums
+/// over its rows, one over the whole batch that returns the sums over all rows. A function without that
+/// attribute is one over the whole batch.
+llvm::LogicalResult sumOverParts(mlir::func::FuncOp &part);
+
+} // namespace gpuc
