@@ -7,7 +7,6 @@
 #include "passes/Diagnostics.h"
 #include "passes/ModuleText.h"
 #include "passes/Passes.h"
-#include "passes/SourcePlaces.h"
 #include "passes/base/Entries.h"
 #include "passes/base/Target.h"
 #include "passes/base/TensorSizes.h"
@@ -18,7 +17,10 @@
 #include "passes/recipe/RecipeTexts.h"
 #include "passes/report/Report.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/AsmParser/AsmParserState.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 
@@ -37,6 +39,44 @@ Stage stageOf(ModuleOp module) {
 }
 
 namespace {
+
+/// Parses a module. Where the location of an op of a model is written as no more than a name, loc("fc1"), it
+/// becomes loc("fc1"("model.mlir":12:5)), with the place of the op in the text, which MLIR's parser drops.
+/// Null after an error, which goes to the context's handler.
+OwningOpRef<ModuleOp> parseWithPlaces(const std::string &text, const std::string &fileName,
+                                      MLIRContext *context) {
+  llvm::SourceMgr source;
+  source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, fileName), SMLoc());
+  AsmParserState state;
+  Block parsed;
+  if (failed(parseAsmSourceFile(source, &parsed, ParserConfig(context), &state)))
+    return nullptr;
+  auto file = StringAttr::get(context, fileName);
+  auto whole = FileLineColLoc::get(file, /*line=*/1, /*column=*/1);
+  auto module = detail::constructContainerOpForParserIfNecessary<ModuleOp>(&parsed, context, whole);
+  if (!module)
+    return module;
+  bool isModel = stageOf(*module) == Stage::model, located = false;
+  module->walk([&](Operation *op) {
+    const AsmParserState::OperationDefinition *definition = state.getOpDef(op);
+    if (!definition)
+      return;
+    auto [line, column] = source.getLineAndColumn(definition->loc.Start);
+    auto place = FileLineColLoc::get(file, line, column);
+    located |= op->getLoc() != place;
+    // What has no place at a later stage is of the compiler's own making.
+    auto name = dyn_cast<NameLoc>(op->getLoc());
+    if (isModel && name && isa<UnknownLoc>(name.getChildLoc()))
+      op->setLoc(NameLoc::get(name.getName(), place));
+  });
+  if (!isModel && !located)
+    emitWarning(UnknownLoc::get(context))
+        << fileName
+        << " is without locations: what is compiled from it names no layers and lines, and its report no "
+        << "residuals; --emit writes them unless --no-locations is given, gpuc-opt with "
+           "--mlir-print-debuginfo";
+  return module;
+}
 
 /// -O of the text, where it is not what there is without a flag.
 constexpr StringLiteral kOptLevelAttr = "gpuc.opt_level";

@@ -1,5 +1,6 @@
 #include "passes/placement/Search.h"
 
+#include <array>
 #include <iterator>
 #include <numeric>
 #include <tuple>
@@ -10,10 +11,11 @@ namespace {
 enum class Outcome { kFound, kNone, kStopped };
 
 /// By which properties candidates at the same offset are tried, the larger first.
-enum class Heuristic { kDurationAreaTotal, kTotalAreaDuration, kTotalDurationArea };
+enum Property { kDuration, kArea, kTotal };
+using Heuristic = std::array<Property, 3>;
 
-constexpr Heuristic kHeuristics[] = {Heuristic::kDurationAreaTotal, Heuristic::kTotalAreaDuration,
-                                     Heuristic::kTotalDurationArea};
+constexpr Heuristic kHeuristics[] = {
+    {kDuration, kArea, kTotal}, {kTotal, kArea, kDuration}, {kTotal, kDuration, kArea}};
 
 /// Items that are searched for together, since they are in conflict directly or through one another:
 /// positions are their order of preference. All lie within sections [first, last).
@@ -169,8 +171,7 @@ class BranchAndBound {
   }
 
   void sortByPreference(Part& part) const {
-    using Key = std::tuple<double, double, double, uint32_t>;
-    std::vector<Key> keys;
+    std::vector<std::tuple<double, double, double, uint32_t>> keys;
     for (uint32_t i : part.items) {
       const Item& item = instance_[i];
       double change = variant_ == 0 ? 1 : 0.85 + 0.3 * static_cast<double>(mix(i, variant_) >> 11) * 0x1p-53;
@@ -178,17 +179,9 @@ class BranchAndBound {
       double area = duration * static_cast<double>(item.size);
       double total = change * static_cast<double>(*std::max_element(totals_.begin() + item.first,
                                                                     totals_.begin() + item.last));
-      switch (heuristic_) {
-        case Heuristic::kDurationAreaTotal:
-          keys.emplace_back(-duration, -area, -total, i);
-          break;
-        case Heuristic::kTotalAreaDuration:
-          keys.emplace_back(-total, -area, -duration, i);
-          break;
-        case Heuristic::kTotalDurationArea:
-          keys.emplace_back(-total, -duration, -area, i);
-          break;
-      }
+      const double properties[] = {duration, area, total};
+      const auto [first, second, third] = heuristic_;
+      keys.emplace_back(-properties[first], -properties[second], -properties[third], i);
     }
     std::sort(keys.begin(), keys.end());
     for (size_t k = 0; k < keys.size(); ++k) part.items[k] = std::get<uint32_t>(keys[k]);
@@ -321,7 +314,7 @@ class BranchAndBound {
   // heuristic has ruled out no other looks at again.
   std::vector<uint64_t> failed_ = std::vector<uint64_t>(size_t{1} << 20, 0);
   uint64_t variant_ = 0;
-  Heuristic heuristic_ = Heuristic::kDurationAreaTotal;
+  Heuristic heuristic_ = kHeuristics[0];
   int64_t remaining_ = 0;
 };
 

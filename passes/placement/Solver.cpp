@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <random>
 #include <utility>
 
 #include "passes/placement/Fit.h"
-#include "passes/placement/LocalSearch.h"
 #include "passes/placement/Orders.h"
 #include "passes/placement/Search.h"
 
@@ -47,6 +47,41 @@ Greedy bestGreedy(const Instance& instance, int64_t goal, Budget& budget) {
   }
   if (!best) best = Greedy{orderByStart(instance), placeInTime(instance)};
   return *std::move(best);
+}
+
+/// A random one of the places in `order` whose item ends at the height.
+size_t pickTopPlace(const Instance& instance, const Order& order, const Placement& placement,
+                    std::mt19937_64& random) {
+  std::vector<size_t> places;
+  for (size_t place = 0; place < order.size(); ++place) {
+    size_t item = order[place];
+    if (placement.offsets[item] + instance[item].size == placement.height) places.push_back(place);
+  }
+  return places[random() % places.size()];
+}
+
+/// Again and again takes an item that reaches the height, moves it to an earlier place in the order and
+/// places all anew; keeps what is not higher. Ends at a height of `goal` or less, or with the budget. `order`
+/// is first-fit; the result is never higher than its placement, but for one of no height if the clock did not
+/// leave time for that.
+Placement improveOrder(const Instance& instance, Order order, int64_t goal, uint64_t seed, Budget& budget) {
+  Budget clock(INT64_MAX, budget.deadline());  // what a placement costs is counted once it is there
+  Placement best = placeInOrder(instance, order, FitRule::kFirst, INT64_MAX, clock);
+  std::mt19937_64 random(seed);
+  while (best.height > goal && !clock.exhausted()) {
+    size_t from = pickTopPlace(instance, order, best, random);
+    // The first in the order lies at the bottom: if it reaches the height, it alone is as large as the bound.
+    if (from == 0) return best;
+    size_t to = random() % from;
+    std::rotate(order.begin() + to, order.begin() + from, order.begin() + from + 1);
+    Placement next = placeInOrder(instance, order, FitRule::kFirst, best.height, clock);
+    if (!budget.spend(next.work)) return best;
+    if (next.height <= best.height)
+      best = std::move(next);
+    else
+      std::rotate(order.begin() + to, order.begin() + to + 1, order.begin() + from + 1);
+  }
+  return best;
 }
 
 Deadline deadlineOf(const SolverOptions& options) {
