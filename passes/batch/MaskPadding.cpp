@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/GpucOps.h"
+#include "dialects/gpuc/Expr.h"
 #include "passes/Passes.h"
 #include "passes/base/Entries.h"
 #include "passes/base/Inline.h"
@@ -147,15 +147,12 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
   /// iota < rows · (rows of the loss / batch), as tensor<rows of the loss x i1>.
   static Value buildMask(ir::LossOpInterface loss, Value rows, int64_t batch) {
     OpBuilder builder(loss);
-    Location location = loss->getLoc();
-    if (int64_t each = loss.getRows() / batch; each != 1) {
-      Value factor = ir::ConstantOp::create(builder, location, rows.getType(), double(each));
-      rows = ir::MulOp::create(builder, location, rows.getType(), rows, factor);
-    }
+    ir::Expr limit(builder, loss->getLoc(), rows);
+    if (int64_t each = loss.getRows() / batch; each != 1)
+      limit = limit * static_cast<double>(each);
     auto type = RankedTensorType::get({loss.getRows()}, builder.getI32Type());
-    Value index = ir::IotaOp::create(builder, location, type, builder.getI64IntegerAttr(0));
-    Value limit = ir::BroadcastOp::create(builder, location, type, rows, builder.getDenseI64ArrayAttr({}));
-    return ir::CompareOp::create(builder, location, ir::Comparison::lt, index, limit);
+    ir::Expr index = limit.make<ir::IotaOp>(type, 0);
+    return index < broadcastScalar(limit, index.shape());
   }
 };
 

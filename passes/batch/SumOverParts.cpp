@@ -19,6 +19,8 @@
 
 #include "passes/batch/Parts.h"
 
+#include "dialects/gpuc/Expr.h"
+
 #include "mlir/IR/IRMapping.h"
 
 namespace gpuc {
@@ -196,9 +198,8 @@ private:
   Value numberOf(OpBuilder &builder, Value place, ValueRange captured) {
     if (!outer_)
       return place;
-    Value parts = ir::ConstantOp::create(builder, location(), place.getType(), double(parts_));
-    Value before = ir::MulOp::create(builder, location(), place.getType(), captured.back(), parts);
-    return ir::AddOp::create(builder, location(), place.getType(), before, place);
+    ir::Expr here(builder, location(), place);
+    return here.at(captured.back()) * static_cast<double>(parts_) + here;
   }
 
   func::FuncOp each_, whole_;

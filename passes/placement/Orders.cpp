@@ -22,20 +22,22 @@ Order sortedBy(const Instance& instance, Key key) {
 /// In double: the product may pass 2^63, and only the order counts.
 double area(const Item& item) { return static_cast<double>(item.size) * item.duration; }
 
-}  // namespace
-
+/// Larger items first: short-lived giants cannot be squeezed in later.
 Order orderBySize(const Instance& instance) {
   return sortedBy(instance, [&](size_t i) { return std::tuple(-instance[i].size, -instance[i].duration); });
 }
 
+/// Larger size × lifetime first: what blocks most of the memory-time plane goes down first.
 Order orderByArea(const Instance& instance) {
   return sortedBy(instance, [&](size_t i) { return std::tuple(-area(instance[i]), -instance[i].size); });
 }
 
+/// Longer lifetime first, then larger.
 Order orderByLifetime(const Instance& instance) {
   return sortedBy(instance, [&](size_t i) { return std::tuple(-instance[i].duration, -instance[i].size); });
 }
 
+/// More bytes in conflict with the item first: it has the least freedom.
 Order orderByConflicts(const Instance& instance) {
   // Of the items that begin before one ends, those that end before it begins are no neighbours in time.
   const size_t sections = instance.sectionCount();
@@ -56,8 +58,6 @@ Order orderByConflicts(const Instance& instance) {
   }
   return sortedBy(instance, [&](size_t i) { return std::tuple(-bytes[i], -instance[i].size); });
 }
-
-namespace {
 
 /// The largest of any run of numbers, from those of runs of 1, 2, 4 … of them.
 class RunMaxima {
@@ -80,8 +80,8 @@ class RunMaxima {
   std::vector<std::vector<int64_t>> levels_;
 };
 
-}  // namespace
-
+/// Where memory is fullest first: by the largest section total that the item lives through, then lifetime and
+/// size.
 Order orderByContention(const Instance& instance) {
   RunMaxima totals(instance.sectionTotals());
   return sortedBy(instance, [&](size_t i) {
@@ -90,16 +90,16 @@ Order orderByContention(const Instance& instance) {
   });
 }
 
-Order orderByStart(const Instance& instance) {
-  return sortedBy(instance, [&](size_t i) { return std::tuple(instance[i].first, -instance[i].size); });
-}
-
+/// By end, latest first: the mirror image of the above, which suits a backward pass.
 Order orderByEnd(const Instance& instance) {
   return sortedBy(instance, [&](size_t i) {
     return std::tuple(-static_cast<int64_t>(instance[i].last), -instance[i].size);
   });
 }
 
+/// The items from low to high in a packing by skyline: at each step the item that can lie lowest on all that
+/// is placed goes there; of several the one that lives longest, then the larger. O(n²); the others are O(n
+/// log n). Empty if the budget ends first.
 Order orderBySkyline(const Instance& instance, Budget& budget) {
   std::vector<int64_t> lowest(instance.size(), 0);  // where each item would lie on those placed so far
   Order waiting = orderByLifetime(instance);
@@ -117,6 +117,21 @@ Order orderBySkyline(const Instance& instance, Budget& budget) {
         lowest[other] = alignUp(end, instance[other].alignment);
   }
   return order;
+}
+
+}  // namespace
+
+Order orderByStart(const Instance& instance) {
+  return sortedBy(instance, [&](size_t i) { return std::tuple(instance[i].first, -instance[i].size); });
+}
+
+Order orderOf(const Instance& instance, size_t number, Budget& budget) {
+  constexpr size_t kSkyline = 2;  // the only one that takes long
+  constexpr Order (*kOthers[])(const Instance&) = {orderByArea,     orderBySize,      orderByContention,
+                                                   orderByLifetime, orderByConflicts, orderByStart,
+                                                   orderByEnd};
+  if (number == kSkyline) return orderBySkyline(instance, budget);
+  return kOthers[number < kSkyline ? number : number - 1](instance);
 }
 
 }  // namespace gpuc::placement

@@ -18,18 +18,6 @@ struct Greedy {
   Placement placement;
 };
 
-/// How the items are put in order; empty if the budget ended.
-Order orderOf(const Instance& instance, size_t number, Budget& budget) {
-  constexpr Order (*kFirst[])(const Instance&) = {orderByArea, orderBySize};
-  constexpr Order (*kRest[])(const Instance&) = {orderByContention, orderByLifetime, orderByConflicts,
-                                                 orderByStart, orderByEnd};
-  if (number < std::size(kFirst)) return kFirst[number](instance);
-  number -= std::size(kFirst);
-  return number == 0 ? orderBySkyline(instance, budget) : kRest[number - 1](instance);
-}
-
-constexpr size_t kOrders = 8;
-
 /// Runs the greedies from the one that most often reaches the bound, until one of them reaches the goal or
 /// the budget ends: then, if there is none yet, takes what a single pass over time gives.
 Greedy bestGreedy(const Instance& instance, int64_t goal, Budget& budget) {
