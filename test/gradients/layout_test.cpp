@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/layout/conv/Channels.h"
-#include "passes/layout/conv/ChannelsLast.h"
 #include "test/gradients/Fixture.h"
 
 #include "mlir/IR/Verifier.h"
