@@ -1,7 +1,5 @@
 // gpuc-inspect: says what a plan holds. See runtime/report/inspect.h.
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
@@ -27,8 +25,7 @@ Status print(const std::function<void(const TextSink&)>& write) {
   write([&](std::string_view piece) {
     failed = failed || std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size();
   });
-  if (failed || std::fflush(stdout) != 0)
-    return Status::error(std::string("cannot write stdout: ") + std::strerror(errno));
+  if (failed || std::fflush(stdout) != 0) return systemError("write", "stdout");
   return okStatus();
 }
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 
 #include "runtime/base/descriptor.h"
@@ -14,12 +15,6 @@
 
 namespace gpuc {
 namespace {
-
-/// "cannot <action> <path>: <the system's reason>", from errno.
-Status systemError(const char* action, const std::string& path) {
-  int code = errno;
-  return Status::error(std::string("cannot ") + action + " " + path + ": " + std::strerror(code));
-}
 
 Result<std::string> readAll(int descriptor, const std::string& name) {
   std::string bytes;
@@ -43,16 +38,6 @@ Result<std::string> readAll(int descriptor, const std::string& name) {
 /// The file may be larger than the memory.
 Result<std::string> readAllOrSay(int descriptor, const std::string& name) {
   return withoutExceptions("cannot read " + name, [&] { return readAll(descriptor, name); });
-}
-
-Status writeAll(int descriptor, std::string_view bytes, const std::string& name) {
-  while (!bytes.empty()) {
-    ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return systemError("write", name);
-    bytes.remove_prefix(static_cast<size_t>(count));
-  }
-  return okStatus();
 }
 
 Status writePieces(int descriptor, std::span<const std::string_view> pieces, const std::string& name) {
@@ -182,6 +167,27 @@ Status writeFileAtomically(const std::string& path, std::span<const std::string_
   GPUC_RETURN_IF_ERROR(replaced ? *replaced : replaceThroughNamed(replacement));
   syncFolderOf(target);
   return okStatus();
+}
+
+Status writeAll(int descriptor, std::string_view bytes, const std::string& name) {
+  while (!bytes.empty()) {
+    ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return systemError("write", name);
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return okStatus();
+}
+
+Status makeFolder(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::create_directories(path, failed);
+  return failed ? Status::error("cannot make the folder " + path + ": " + failed.message()) : okStatus();
+}
+
+Status systemError(const char* action, const std::string& path) {
+  int code = errno;
+  return Status::error(std::string("cannot ") + action + " " + path + ": " + std::strerror(code));
 }
 
 }  // namespace gpuc

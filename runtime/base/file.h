@@ -23,4 +23,13 @@ Status writeFileAtomically(const std::string& path, std::string_view bytes);
 /// As above, from pieces that are written one after the other: a large file need not be put together first.
 Status writeFileAtomically(const std::string& path, std::span<const std::string_view> pieces);
 
+/// All of `bytes` to an open file, which errors call `name`. Allocates nothing unless it fails.
+Status writeAll(int descriptor, std::string_view bytes, const std::string& name);
+
+/// With the folders that it lies in; one that is there stays as it is.
+Status makeFolder(const std::string& path);
+
+/// "cannot <action> <path>: <the system's reason>", from errno.
+Status systemError(const char* action, const std::string& path);
+
 }  // namespace gpuc

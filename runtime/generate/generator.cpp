@@ -1,10 +1,10 @@
 #include "runtime/generate/generator.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
+#include "runtime/base/file.h"
 #include "runtime/base/integer_range.h"
 #include "runtime/base/warn.h"
 #include "runtime/generate/prompt.h"
@@ -42,10 +42,7 @@ Status checkLogits(const ProgramInfo& predict, const TensorSpec& x) {
                        "): f32 or f64 of [batch, length, vocabulary]");
 }
 
-Status flushStdout() {
-  if (std::fflush(stdout) == 0) return okStatus();
-  return Status::error(std::string("cannot write stdout: ") + std::strerror(errno));
-}
+Status flushStdout() { return std::fflush(stdout) == 0 ? okStatus() : systemError("write", "stdout"); }
 
 Status writeToken(int64_t token, bool as_text, bool first) {
   if (as_text)

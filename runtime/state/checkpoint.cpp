@@ -115,9 +115,7 @@ bool isCheckpointName(const std::string& name) { return name == kLatest || stepO
 Result<CheckpointFolder> CheckpointFolder::open(const std::string& path, int64_t keep) {
   if (keep < 1)
     return errorf("cannot keep %lld checkpoints, expected at least 1", static_cast<long long>(keep));
-  std::error_code code;
-  fs::create_directories(path, code);
-  if (code) return Status::error("cannot make the folder " + path + ": " + code.message());
+  GPUC_RETURN_IF_ERROR(makeFolder(path));
   return CheckpointFolder(path, keep);
 }
 

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "runtime/base/file.h"
+
 namespace gpuc {
 
 // flock, and not fcntl: its locks go with the descriptor alone, and a folder can be locked without a file
@@ -13,8 +15,7 @@ namespace gpuc {
 Result<FolderLock> FolderLock::take(const std::string& folder) {
   FolderLock lock;
   lock.folder_ = Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!lock.folder_.ok())
-    return Status::error("cannot open the folder " + folder + ": " + std::strerror(errno));
+  if (!lock.folder_.ok()) return systemError("open the folder", folder);
   int outcome;
   do {
     outcome = ::flock(lock.folder_.get(), LOCK_EX | LOCK_NB);

@@ -4,9 +4,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cerrno>
-#include <cstring>
-
 #include "runtime/base/descriptor.h"
 #include "runtime/base/file.h"
 #include "runtime/base/mapped_ranges.h"
@@ -32,7 +29,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   if (descriptor.ok() && ::fstat(descriptor.get(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
     size_t size = static_cast<size_t>(info.st_size);
     void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
-    if (address == MAP_FAILED) return Status::error("cannot map " + path + ": " + std::strerror(errno));
+    if (address == MAP_FAILED) return systemError("map", path);
     file.owner_ = std::make_shared<const NamedMapping>(address, size, path);
     file.bytes_ = {static_cast<const char*>(address), size};
     return file;

@@ -97,9 +97,7 @@ std::string outputPath(const std::string& folder, const TensorSpec& output) {
 }
 
 Status writeOutputs(Session& session, ProgramId id, const std::string& folder) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) return Status::error("cannot make the folder " + folder + ": " + failed.message());
+  GPUC_RETURN_IF_ERROR(makeFolder(folder));
   const ProgramInfo& program = session.plan().info().programs[id.index];
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const TensorSpec& output = program.outputs[i];

@@ -5,10 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <utility>
 
 #include "runtime/base/file.h"
 
@@ -17,11 +14,6 @@ namespace {
 
 constexpr size_t kBufferBytes = 64 * 1024;
 constexpr std::chrono::seconds kMostDelay{1};
-
-Status systemError(const char* action, const std::string& path) {
-  int code = errno;
-  return Status::error(std::string("cannot ") + action + " " + path + ": " + std::strerror(code));
-}
 
 constexpr std::string_view kBegin = "{\"event\":\"";
 
@@ -80,28 +72,15 @@ Result<int64_t> lastMetricsStep(const std::string& path) {
   return last;
 }
 
-MetricsFile::MetricsFile(std::string path, int descriptor)
-    : path_(std::move(path)),
-      descriptor_(descriptor),
-      buffer_(kBufferBytes),
-      last_flush_(std::chrono::steady_clock::now()) {}
-
-MetricsFile::MetricsFile(MetricsFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      buffer_(std::move(other.buffer_)),
-      used_(std::exchange(other.used_, 0)),
-      last_flush_(other.last_flush_) {}
-
-MetricsFile::~MetricsFile() {
-  if (descriptor_ < 0) return;
-  (void)flush().ok();  // nobody is left to tell
-  if (descriptor_ != STDOUT_FILENO) ::close(descriptor_);
+MetricsFile::MetricsFile(const std::string& path, int descriptor)
+    : name_(path == "-" ? "stdout" : path), file_(descriptor) {
+  buffer_.reserve(kBufferBytes);
 }
 
 Result<MetricsFile> MetricsFile::create(const std::string& path) {
-  if (path == "-") return MetricsFile(path, STDOUT_FILENO);
-  int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // stdout stays open when the file is closed.
+  int descriptor = path == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+                               : ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) return systemError("write", path);
   return MetricsFile(path, descriptor);
 }
@@ -123,26 +102,18 @@ Result<MetricsFile> MetricsFile::resume(const std::string& path, int64_t step) {
 }
 
 Status MetricsFile::write(const MetricsLine& line) {
-  if (buffer_.size() - used_ < line.text().size()) GPUC_RETURN_IF_ERROR(flush());
-  std::memcpy(buffer_.data() + used_, line.text().data(), line.text().size());
-  used_ += line.text().size();
+  const std::string_view text = line.text();
+  if (buffer_.size() + text.size() > kBufferBytes) GPUC_RETURN_IF_ERROR(flush());
+  buffer_.insert(buffer_.end(), text.begin(), text.end());
   if (std::chrono::steady_clock::now() - last_flush_ < kMostDelay) return okStatus();
   return flush();
 }
 
 Status MetricsFile::flush() {
-  for (size_t done = 0; done < used_;) {
-    ssize_t count = ::write(descriptor_, buffer_.data() + done, used_ - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      used_ = 0;
-      return systemError("write", path_ == "-" ? "stdout" : path_);
-    }
-    done += static_cast<size_t>(count);
-  }
-  used_ = 0;
-  last_flush_ = std::chrono::steady_clock::now();
-  return okStatus();
+  Status written = writeAll(file_.get(), {buffer_.data(), buffer_.size()}, name_);
+  buffer_.clear();
+  if (written.ok()) last_flush_ = std::chrono::steady_clock::now();
+  return written;
 }
 
 }  // namespace gpuc

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/status.h"
 #include "runtime/train/metrics.h"
 
@@ -25,23 +26,21 @@ class MetricsFile {
   /// made.
   static Result<MetricsFile> resume(const std::string& path, int64_t step);
 
-  MetricsFile(MetricsFile&&) noexcept;
-  MetricsFile& operator=(MetricsFile&&) = delete;
+  MetricsFile(MetricsFile&&) = default;
   /// Writes what is left.
-  ~MetricsFile();
+  ~MetricsFile() { (void)flush().ok(); }  // nobody is left to tell
 
   Status write(const MetricsLine& line);
   /// Hands all lines to the system: they outlive the process.
   Status flush();
 
  private:
-  MetricsFile(std::string path, int descriptor);
+  MetricsFile(const std::string& path, int descriptor);
 
-  std::string path_;
-  int descriptor_;
-  std::vector<char> buffer_;
-  size_t used_ = 0;
-  std::chrono::steady_clock::time_point last_flush_;
+  std::string name_;
+  Descriptor file_;
+  std::vector<char> buffer_;  // its room never changes
+  std::chrono::steady_clock::time_point last_flush_ = std::chrono::steady_clock::now();
 };
 
 /// The last step of which a file of metrics tells: 0 if it is empty or not there, or no regular file. An

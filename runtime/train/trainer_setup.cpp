@@ -212,13 +212,12 @@ void Trainer::warnOfFormerRun() const {
 
 /// What is needed to understand a run later: how it was called, and what the plan was.
 Status Trainer::writeLogFolder() const {
-  std::error_code failed;
-  std::filesystem::create_directories(options_.log_dir, failed);
-  if (failed) return Status::error("cannot make the folder " + options_.log_dir + ": " + failed.message());
+  GPUC_RETURN_IF_ERROR(makeFolder(options_.log_dir));
   // A run that goes on was called more than once.
   const std::string command = options_.log_dir + "/" + kCommandName;
+  std::error_code ignored;
   std::string former;
-  if (options_.resume && step_ > 0 && std::filesystem::exists(command, failed)) {
+  if (options_.resume && step_ > 0 && std::filesystem::exists(command, ignored)) {
     GPUC_ASSIGN_OR_RETURN(former, readFile(command));
   }
   GPUC_RETURN_IF_ERROR(writeFileAtomically(command, former + options_.command_line + "\n"));
