@@ -21,16 +21,6 @@ bool fit(const Shape &query, const Shape &key, const Shape &value) {
          query[1] % key[1] == 0;
 }
 
-/// Whether `mask`, aligned at the last dimension, repeats to `scores`.
-bool repeatsTo(const Shape &mask, const Shape &scores) {
-  if (mask.size() > scores.size())
-    return false;
-  for (size_t i = 1; i <= mask.size(); ++i)
-    if (mask[mask.size() - i] != 1 && mask[mask.size() - i] != scores[scores.size() - i])
-      return false;
-  return true;
-}
-
 } // namespace
 
 Tensor attention(const Tensor &query, const Tensor &key, const Tensor &value,
@@ -53,8 +43,8 @@ Tensor attention(const Tensor &query, const Tensor &key, const Tensor &value,
                       "d] and value [batch, groups, keys, e], got {0}, {1} and {2}",
                       toString(q), toString(k), toString(v)));
   const Shape scores = {q[0], q[1], q[2], k[2]};
-  if (mask.graph() &&
-      ((mask.dtype() != DataType::i1 && mask.dtype() != query.dtype()) || !repeatsTo(mask.shape(), scores)))
+  if (mask.graph() && ((mask.dtype() != DataType::i1 && mask.dtype() != query.dtype()) ||
+                       !repetitionOf(mask.shape(), scores)))
     return graph->fail(llvm::formatv("attention takes a mask of i1 or {0} that repeats to {1}, got {2} {3}",
                                      nameOf(query.dtype()), toString(scores), toString(mask.shape()),
                                      nameOf(mask.dtype())));

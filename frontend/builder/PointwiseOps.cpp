@@ -14,21 +14,6 @@ namespace {
 
 RankedTensorType typeOf(const Tensor &x) { return cast<RankedTensorType>(Graph::unwrap(x).getType()); }
 
-/// The shape to which both are broadcast, or none. Aligned at the last dimension, as in PyTorch.
-std::optional<Shape> commonShape(const Shape &a, const Shape &b) {
-  const Shape &longer = a.size() >= b.size() ? a : b, &shorter = a.size() >= b.size() ? b : a;
-  Shape common = longer;
-  for (size_t i = 0; i < shorter.size(); ++i) {
-    int64_t &extent = common[common.size() - 1 - i];
-    int64_t other = shorter[shorter.size() - 1 - i];
-    if (extent == 1)
-      extent = other;
-    else if (other != 1 && other != extent)
-      return std::nullopt;
-  }
-  return common;
-}
-
 /// `x op y` for two tensors; `name` is what errors call it.
 template <typename OpType> Tensor binary(const char *name, const Tensor &x, const Tensor &y) {
   Graph *graph = Graph::of(name, {&x, &y});
@@ -40,7 +25,7 @@ template <typename OpType> Tensor binary(const char *name, const Tensor &x, cons
                       nameOf(x.dtype()), nameOf(y.dtype())));
   if (x.dtype() == DataType::i1)
     return graph->fail(llvm::formatv("{0} takes numbers, got i1", name));
-  std::optional<Shape> shape = commonShape(x.shape(), y.shape());
+  std::optional<Shape> shape = broadcastShapes(x.shape(), y.shape());
   if (!shape)
     return graph->fail(llvm::formatv("{0} of {1} and {2}: the shapes do not broadcast to one another", name,
                                      toString(x.shape()), toString(y.shape())));

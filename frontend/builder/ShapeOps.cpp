@@ -11,13 +11,6 @@ namespace gpuc::nn {
 
 using detail::Graph;
 
-std::string toString(const Shape &shape) {
-  std::string text = "[";
-  for (int64_t extent : shape)
-    text += (text.size() > 1 ? ", " : "") + (extent == kBatch ? "?" : std::to_string(extent));
-  return text + "]";
-}
-
 Shape Tensor::shape() const {
   return valid() ? Shape(cast<RankedTensorType>(Graph::unwrap(*this).getType()).getShape()) : Shape();
 }
@@ -111,29 +104,15 @@ Tensor broadcastTo(const Tensor &x, const Shape &shape) {
   const Shape from = x.shape();
   if (from == shape)
     return x;
-  auto misfit = [&] {
+  std::optional<Repetition> repetition = repetitionOf(from, shape);
+  if (!repetition)
     return x.graph()->fail(llvm::formatv("broadcast of {0} to {1}: an extent is neither 1 nor equal",
                                          toString(from), toString(shape)));
-  };
-  if (from.size() > shape.size())
-    return misfit();
-  // Dimensions of extent 1 are dropped; gpuc.broadcast then repeats along what the operand does not have.
-  Shape kept;
-  SmallVector<int64_t> dims;
-  const size_t lead = shape.size() - from.size();
-  for (size_t i = 0; i < from.size(); ++i) {
-    if (from[i] == shape[lead + i]) {
-      kept.push_back(from[i]);
-      dims.push_back(lead + i);
-    } else if (from[i] != 1) {
-      return misfit();
-    }
-  }
-  Tensor dense = reshape(x, kept);
+  Tensor dense = reshape(x, repetition->kept);
   if (!dense.valid())
     return {};
   return x.graph()->emitTensor<ir::BroadcastOp>(x.graph()->tensorType(shape, x.dtype()), Graph::unwrap(dense),
-                                                dims);
+                                                repetition->dims);
 }
 
 //===----------------------------------------------------------------------===//

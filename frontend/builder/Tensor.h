@@ -10,12 +10,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "frontend/Shapes.h"
 #include "runtime/base/data_type.h"
-
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
 
 namespace gpuc::nn {
 
@@ -23,13 +19,9 @@ namespace detail {
 class Graph;
 }
 
-/// The extent of the first dimension of whatever has one row a sample; `?` in the IR.
-inline constexpr int64_t kBatch = std::numeric_limits<int64_t>::min();
-
-using Shape = std::vector<int64_t>;
-
-/// "[?, 1, 28, 28]".
-std::string toString(const Shape &shape);
+using gpuc::kBatch;
+using gpuc::Shape;
+using gpuc::toString;
 
 class Tensor {
 public:

@@ -45,7 +45,7 @@ Shape stridesOf(const Shape &shape) {
 }
 
 std::optional<Shape> common(const Shape &lhs, const Shape &rhs) {
-  std::optional<Shape> shape = broadcastShapes(lhs, rhs);
+  std::optional<Shape> shape = gpuc::broadcastShapes(lhs, rhs);
   return shape && countOf(*shape) <= kMostFoldedElements ? shape : std::nullopt;
 }
 

@@ -12,13 +12,6 @@ using namespace mlir;
 
 namespace gpuc::onnx {
 
-std::string toString(ArrayRef<int64_t> shape) {
-  std::string text = "[";
-  for (int64_t extent : shape)
-    text += (text.size() > 1 ? ", " : "") + (extent == kBatch ? "?" : std::to_string(extent));
-  return text + "]";
-}
-
 static RankedTensorType typeOf(const Tensor &x) { return cast<RankedTensorType>(x.value().getType()); }
 
 Shape Tensor::shape() const { return value_ ? Shape(typeOf(*this).getShape()) : Shape(); }
@@ -38,20 +31,8 @@ bool Tensor::hasBatch() const { return rank() > 0 && extent(0) == kBatch; }
 
 Tensor unary(StringRef name, const Tensor &x) { return x ? x.emitter()->op(name, {x}) : Tensor(); }
 
-std::optional<Shape> broadcastShapes(const Shape &lhs, const Shape &rhs) {
-  Shape out(std::max(lhs.size(), rhs.size()));
-  for (size_t i = 0; i < out.size(); ++i) {
-    int64_t a = i < lhs.size() ? lhs[lhs.size() - 1 - i] : 1;
-    int64_t b = i < rhs.size() ? rhs[rhs.size() - 1 - i] : 1;
-    if (a != b && a != 1 && b != 1)
-      return std::nullopt;
-    out[out.size() - 1 - i] = a == 1 ? b : a;
-  }
-  return out;
-}
-
 std::optional<Shape> broadcastShapes(Emitter &emitter, const Shape &lhs, const Shape &rhs) {
-  std::optional<Shape> shape = broadcastShapes(lhs, rhs);
+  std::optional<Shape> shape = gpuc::broadcastShapes(lhs, rhs);
   if (!shape)
     emitter.fail("shapes " + toString(lhs) + " and " + toString(rhs) + " do not broadcast");
   return shape;
@@ -161,29 +142,17 @@ Tensor broadcastTo(const Tensor &x, const Shape &shape) {
   const Shape from = x.shape();
   if (!x || from == shape)
     return x;
-  if (from.size() > shape.size())
+  std::optional<Repetition> repetition = repetitionOf(from, shape);
+  if (!repetition)
     return x.emitter()->fail("shape " + toString(from) + " does not broadcast to " + toString(shape));
-  // Dimensions of extent 1 are dropped; gpuc.broadcast then repeats along what the operand does not have.
-  Shape kept, dims;
-  const size_t lead = shape.size() - from.size();
-  for (size_t i = 0; i < from.size(); ++i) {
-    if (from[i] == shape[lead + i]) {
-      kept.push_back(from[i]);
-      dims.push_back(lead + i);
-    } else if (from[i] != 1) {
-      return x.emitter()->fail("shape " + toString(from) + " does not broadcast to " + toString(shape));
-    }
-  }
   // What only gains dimensions of extent 1 is another view of the same elements.
-  Shape added = shape;
-  for (size_t i = 0; i < lead; ++i)
-    if (shape[i] != 1)
-      added.clear();
-  if (!added.empty() && Shape(shape.begin() + lead, shape.end()) == from)
+  ArrayRef<int64_t> extents = shape;
+  if (llvm::all_of(extents.drop_back(from.size()), [](int64_t extent) { return extent == 1; }) &&
+      extents.take_back(from.size()) == ArrayRef(from))
     return reshape(x, shape);
-  Tensor dense = reshape(x, kept);
+  Tensor dense = reshape(x, repetition->kept);
   Emitter &emitter = *x.emitter();
-  return emitter.op("broadcast", {dense}, emitter.attribute("dims", dims),
+  return emitter.op("broadcast", {dense}, emitter.attribute("dims", repetition->dims),
                     emitter.tensorType(shape, x.type()));
 }
 

@@ -8,19 +8,12 @@
 #pragma once
 
 #include "frontend/Failure.h"
+#include "frontend/Shapes.h"
 #include "frontend/onnx/Model.h"
 
 #include "dialects/gpuc/GpucOps.h"
 
 namespace gpuc::onnx {
-
-using Shape = std::vector<int64_t>;
-
-/// The batch's extent, `?` in the IR.
-inline constexpr int64_t kBatch = mlir::ShapedType::kDynamic;
-
-/// "[?, 1, 28, 28]".
-std::string toString(llvm::ArrayRef<int64_t> shape);
 
 class Emitter;
 
@@ -140,8 +133,7 @@ int64_t dimension(const Tensor &x, int64_t dim);
 
 Tensor reshape(const Tensor &x, const Shape &shape);
 Tensor broadcastTo(const Tensor &x, const Shape &shape);
-/// The shape that both broadcast to, if there is one; with an emitter it is an error if not.
-std::optional<Shape> broadcastShapes(const Shape &lhs, const Shape &rhs);
+/// The shape that both broadcast to; it is an error if there is none.
 std::optional<Shape> broadcastShapes(Emitter &emitter, const Shape &lhs, const Shape &rhs);
 Tensor transpose(const Tensor &x, llvm::ArrayRef<int64_t> permutation);
 /// `x[starts : limits : strides]` in one dimension.
