@@ -156,10 +156,8 @@ bool Importer::check(const Node &node, const Function *function) {
     return report(describe(prefix_, node) + ": the op is not supported");
   bool sound = true;
   for (const NodeAttribute &attribute : node.attributes)
-    if (!llvm::is_contained(record->attributes, attribute.name)) {
-      report(describe(prefix_, node) + ": attribute '" + attribute.name + "' is not supported");
-      sound = false;
-    }
+    if (!llvm::is_contained(record->attributes, attribute.name))
+      sound = report(describe(prefix_, node) + ": attribute '" + attribute.name + "' is not supported");
   return sound;
 }
 
@@ -176,19 +174,15 @@ bool Importer::gatherInputs(const Node &node, NameScope &scope, std::vector<Oper
   for (const std::string &name : node.inputs) {
     Operand *operand = name.empty() ? nullptr : scope.find(name);
     inputs.push_back(operand);
-    if (operand && !operand->absent.empty()) {
-      report(describe(prefix_, node) + ": reads '" + name +
-             "', which gpuc does not compute: " + operand->absent);
-      sound = false;
-    } else if (operand && operand->sequence && !takesSequence(node, inputs.size() - 1)) {
-      report(describe(prefix_, node) + ": input '" + name +
-             "' is a sequence, which gpuc only takes apart and joins");
-      sound = false;
-    } else if (operand && operand->known && !operand->known->supported) {
-      report(describe(prefix_, node) + ": input '" + name + "' is " + operand->known->typeName +
-             ", an element type that gpuc does not have");
-      sound = false;
-    }
+    if (operand && !operand->absent.empty())
+      sound = report(describe(prefix_, node) + ": reads '" + name +
+                     "', which gpuc does not compute: " + operand->absent);
+    else if (operand && operand->sequence && !takesSequence(node, inputs.size() - 1))
+      sound = report(describe(prefix_, node) + ": input '" + name +
+                     "' is a sequence, which gpuc only takes apart and joins");
+    else if (operand && operand->known && !operand->known->supported)
+      sound = report(describe(prefix_, node) + ": input '" + name + "' is " + operand->known->typeName +
+                     ", an element type that gpuc does not have");
     sound &= name.empty() || (operand && !operand->failed);
     if (operand || name.empty())
       continue;
@@ -245,10 +239,8 @@ void Importer::runNode(const Node &node, NameScope &scope) {
       call(*function, lowering);
     else if (!fold(lowering) && !lowering.failed())
       findOp(node.op)->lower(lowering);
-    if (emitter_.failed()) {
-      report(describe(prefix_, node) + ": " + emitter_.takeError(), lowering.unknownOrigins());
-      sound = false;
-    }
+    if (emitter_.failed())
+      sound = report(describe(prefix_, node) + ": " + emitter_.takeError(), lowering.unknownOrigins());
     sound &= out_.problems.size() == before; // A call reports for itself.
   }
   bindOutputs(lowering, sound, scope);

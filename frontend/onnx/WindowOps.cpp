@@ -292,9 +292,9 @@ bool readConvolution(NodeScope &node, const Tensor &x, const Tensor &filter, Win
                    toString(filter.shape()));
 }
 
-std::vector<mlir::NamedAttribute> convolutionAttributes(Emitter &e, const Windows &w, const Shape &padding,
-                                                        int64_t groups) {
-  return {e.attribute("strides", w.strides), e.attribute("padding", padding),
+std::vector<mlir::NamedAttribute> convolutionAttributes(Emitter &e, const Windows &w, int64_t groups) {
+  return {e.attribute("strides", w.strides),
+          e.attribute("padding", Shape{w.low[0], w.high[0], w.low[1], w.high[1]}),
           e.attribute("dilation", w.dilations), e.attribute("groups", groups)};
 }
 
@@ -316,10 +316,9 @@ void lowerConv(NodeScope &node) {
   if (!readConvolution(node, x, filter, w) || !placeWindows(node, spatialOf(x), w))
     return;
   asImage(w);
-  Shape padding = {w.low[0], w.high[0], w.low[1], w.high[1]};
   Emitter &e = node.emitter;
-  Tensor result = e.op("conv2d", {asImage(x), asImage(filter)},
-                       convolutionAttributes(e, w, padding, node.integer("group", 1)));
+  Tensor result =
+      e.op("conv2d", {asImage(x), asImage(filter)}, convolutionAttributes(e, w, node.integer("group", 1)));
   outputConvolution(node, result, x.rank());
 }
 
@@ -373,9 +372,8 @@ void lowerConvTranspose(NodeScope &node) {
       w.high[d] = std::max<int64_t>(w.high[d] + zeros[d + 2], 0);
     }
   Emitter &e = node.emitter;
-  Shape padding = {w.low[0], w.high[0], w.low[1], w.high[1]};
   Tensor value = e.op("conv2d_input_gradient", {asImage(x), asImage(filter)},
-                      convolutionAttributes(e, w, padding, groups), e.tensorType(computed, x.type()));
+                      convolutionAttributes(e, w, groups), e.tensorType(computed, x.type()));
   outputConvolution(node, pad(value, Shape(computed.size(), 0), zeros, 0), x.rank());
 }
 
