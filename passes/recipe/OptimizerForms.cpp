@@ -12,12 +12,6 @@ using namespace mlir;
 // What they share
 //===----------------------------------------------------------------------===//
 
-static std::string checkNothing(const Optimizer &) { return ""; }
-
-static SmallVector<OptimizerSlot> likeVariable(RankedTensorType variable, ArrayRef<StringRef> names) {
-  return llvm::map_to_vector(names, [&](StringRef name) { return OptimizerSlot{name, variable}; });
-}
-
 /// Weight decay, and what it is of if the spec does not say: optimizers that add it to the gradient have it
 /// of all variables, as in PyTorch; where it is apart from the gradient, of matrices.
 static void addDecay(SmallVector<SpecKey> &keys, double weightDecay, double decay) {
@@ -50,8 +44,6 @@ static SmallVector<Type> resultTypes(const UpdateOperands &operands) {
   return types;
 }
 
-static SmallVector<Value> resultsOf(Operation *update) { return SmallVector<Value>(update->getResults()); }
-
 //===----------------------------------------------------------------------===//
 // sgd
 //===----------------------------------------------------------------------===//
@@ -64,40 +56,28 @@ static std::string checkSgd(const Optimizer &sgd) {
          " and " + numberText(dampening);
 }
 
-static SmallVector<OptimizerSlot> sgdSlots(const Optimizer &sgd, RankedTensorType variable) {
-  return sgd.number("momentum") == 0 ? SmallVector<OptimizerSlot>()
-                                     : likeVariable(variable, {"momentum_buffer"});
-}
-
-static SmallVector<Value> updateSgd(const Optimizer &sgd, OpBuilder &builder, Location location,
-                                    const UpdateOperands &operands) {
+static Operation *updateSgd(const Optimizer &sgd, OpBuilder &builder, Location location,
+                            const UpdateOperands &operands) {
   Numbers number{sgd, builder};
   Value buffer = operands.slots.empty() ? Value() : operands.slots.front();
-  return resultsOf(ir::SgdUpdateOp::create(
-      builder, location, resultTypes(operands), operands.weight, operands.gradient, buffer, operands.step,
-      operands.lr, number("momentum"), number("dampening"), number("weight_decay"), number.flag("nesterov")));
+  return ir::SgdUpdateOp::create(builder, location, resultTypes(operands), operands.weight, operands.gradient,
+                                 buffer, operands.step, operands.lr, number("momentum"), number("dampening"),
+                                 number("weight_decay"), number.flag("nesterov"));
 }
 
 //===----------------------------------------------------------------------===//
 // adam, adamw
 //===----------------------------------------------------------------------===//
 
-static SmallVector<OptimizerSlot> adamSlots(const Optimizer &adam, RankedTensorType variable) {
-  SmallVector<OptimizerSlot> slots = likeVariable(variable, {"exp_avg", "exp_avg_sq"});
-  if (adam.flag("amsgrad"))
-    slots.push_back({"max_exp_avg_sq", variable});
-  return slots;
-}
-
 template <bool decoupled>
-static SmallVector<Value> updateAdam(const Optimizer &adam, OpBuilder &builder, Location location,
-                                     const UpdateOperands &operands) {
+static Operation *updateAdam(const Optimizer &adam, OpBuilder &builder, Location location,
+                             const UpdateOperands &operands) {
   Numbers number{adam, builder};
   Value largest = operands.slots.size() > 2 ? operands.slots[2] : Value();
-  return resultsOf(ir::AdamUpdateOp::create(
-      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots[0],
-      operands.slots[1], largest, operands.step, operands.lr, number("beta1"), number("beta2"), number("eps"),
-      number("weight_decay"), decoupled ? builder.getUnitAttr() : UnitAttr()));
+  return ir::AdamUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
+                                  operands.gradient, operands.slots[0], operands.slots[1], largest,
+                                  operands.step, operands.lr, number("beta1"), number("beta2"), number("eps"),
+                                  number("weight_decay"), decoupled ? builder.getUnitAttr() : UnitAttr());
 }
 
 static SmallVector<SpecKey> adamKeys(double weightDecay, double decay) {
@@ -113,55 +93,38 @@ static SmallVector<SpecKey> adamKeys(double weightDecay, double decay) {
 // rmsprop
 //===----------------------------------------------------------------------===//
 
-static SmallVector<OptimizerSlot> rmspropSlots(const Optimizer &rmsprop, RankedTensorType variable) {
-  SmallVector<OptimizerSlot> slots = likeVariable(variable, {"square_avg"});
-  if (rmsprop.number("momentum") != 0)
-    slots.push_back({"momentum_buffer", variable});
-  if (rmsprop.flag("centered"))
-    slots.push_back({"grad_avg", variable});
-  return slots;
-}
-
-static SmallVector<Value> updateRmsprop(const Optimizer &rmsprop, OpBuilder &builder, Location location,
-                                        const UpdateOperands &operands) {
+static Operation *updateRmsprop(const Optimizer &rmsprop, OpBuilder &builder, Location location,
+                                const UpdateOperands &operands) {
   Numbers number{rmsprop, builder};
   Value buffer = rmsprop.number("momentum") != 0 ? operands.slots[1] : Value();
   Value mean = rmsprop.flag("centered") ? operands.slots.back() : Value();
-  return resultsOf(ir::RmspropUpdateOp::create(
+  return ir::RmspropUpdateOp::create(
       builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots[0], buffer,
-      mean, operands.lr, number("alpha"), number("eps"), number("weight_decay"), number("momentum")));
+      mean, operands.lr, number("alpha"), number("eps"), number("weight_decay"), number("momentum"));
 }
 
 //===----------------------------------------------------------------------===//
 // adagrad
 //===----------------------------------------------------------------------===//
 
-static SmallVector<OptimizerSlot> adagradSlots(const Optimizer &adagrad, RankedTensorType variable) {
-  return {{"sum", variable, adagrad.number("initial_accumulator_value")}};
-}
-
-static SmallVector<Value> updateAdagrad(const Optimizer &adagrad, OpBuilder &builder, Location location,
-                                        const UpdateOperands &operands) {
+static Operation *updateAdagrad(const Optimizer &adagrad, OpBuilder &builder, Location location,
+                                const UpdateOperands &operands) {
   Numbers number{adagrad, builder};
-  return resultsOf(ir::AdagradUpdateOp::create(
-      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots[0],
-      operands.step, operands.lr, number("lr_decay"), number("eps"), number("weight_decay")));
+  return ir::AdagradUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
+                                     operands.gradient, operands.slots[0], operands.step, operands.lr,
+                                     number("lr_decay"), number("eps"), number("weight_decay"));
 }
 
 //===----------------------------------------------------------------------===//
 // lion
 //===----------------------------------------------------------------------===//
 
-static SmallVector<OptimizerSlot> lionSlots(const Optimizer &, RankedTensorType variable) {
-  return likeVariable(variable, {"exp_avg"});
-}
-
-static SmallVector<Value> updateLion(const Optimizer &lion, OpBuilder &builder, Location location,
-                                     const UpdateOperands &operands) {
+static Operation *updateLion(const Optimizer &lion, OpBuilder &builder, Location location,
+                             const UpdateOperands &operands) {
   Numbers number{lion, builder};
-  return resultsOf(ir::LionUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
-                                            operands.gradient, operands.slots[0], operands.lr,
-                                            number("beta1"), number("beta2"), number("weight_decay")));
+  return ir::LionUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
+                                  operands.gradient, operands.slots[0], operands.lr, number("beta1"),
+                                  number("beta2"), number("weight_decay"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -171,7 +134,7 @@ static SmallVector<Value> updateLion(const Optimizer &lion, OpBuilder &builder, 
 static const SpecRange kNotPositive = {"0 or below", [](double number) { return number <= 0; }};
 static const SpecRange kFromOne = {"1 or above", [](double number) { return number >= 1; }};
 
-static SmallVector<OptimizerSlot> adafactorSlots(const Optimizer &, RankedTensorType variable) {
+static SmallVector<OptimizerSlot> adafactorSlots(RankedTensorType variable) {
   SmallVector<Type> types = ir::AdafactorUpdateOp::getVarianceTypes(variable);
   if (types.size() == 1)
     return {{"variance", types[0]}};
@@ -185,14 +148,14 @@ static double leastScale(const Optimizer &adafactor, Type element) {
   return std::ldexp(1.0, 1 - static_cast<int>(cast<FloatType>(element).getFPMantissaWidth()));
 }
 
-static SmallVector<Value> updateAdafactor(const Optimizer &adafactor, OpBuilder &builder, Location location,
-                                          const UpdateOperands &operands) {
+static Operation *updateAdafactor(const Optimizer &adafactor, OpBuilder &builder, Location location,
+                                  const UpdateOperands &operands) {
   Numbers number{adafactor, builder};
   double eps1 = leastScale(adafactor, getElementTypeOrSelf(operands.weight.getType()));
-  return resultsOf(ir::AdafactorUpdateOp::create(
-      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots,
-      operands.step, operands.lr, number("beta2_decay"), builder.getF64FloatAttr(eps1), number("eps2"),
-      number("d"), number("weight_decay")));
+  return ir::AdafactorUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
+                                       operands.gradient, operands.slots, operands.step, operands.lr,
+                                       number("beta2_decay"), builder.getF64FloatAttr(eps1), number("eps2"),
+                                       number("d"), number("weight_decay"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -203,18 +166,14 @@ static const SpecRange kIterations = {"a whole number from 1 to 99", [](double n
                                         return number >= 1 && number <= 99 && number == std::floor(number);
                                       }};
 
-static SmallVector<OptimizerSlot> muonSlots(const Optimizer &, RankedTensorType variable) {
-  return likeVariable(variable, {"momentum_buffer"});
-}
-
-static SmallVector<Value> updateMuon(const Optimizer &muon, OpBuilder &builder, Location location,
-                                     const UpdateOperands &operands) {
+static Operation *updateMuon(const Optimizer &muon, OpBuilder &builder, Location location,
+                             const UpdateOperands &operands) {
   Numbers number{muon, builder};
   auto steps = static_cast<int64_t>(muon.number("ns_steps"));
-  return resultsOf(ir::MuonUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
-                                            operands.gradient, operands.slots[0], operands.lr,
-                                            number("momentum"), number.flag("nesterov"),
-                                            builder.getI64IntegerAttr(steps), number("weight_decay")));
+  return ir::MuonUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
+                                  operands.gradient, operands.slots[0], operands.lr, number("momentum"),
+                                  number.flag("nesterov"), builder.getI64IntegerAttr(steps),
+                                  number("weight_decay"));
 }
 
 /// Defaults of both parts are the author's. `use_muon` is for groups: embeddings and heads are matrices, but
@@ -238,6 +197,7 @@ static SmallVector<SpecKey> muonKeys() {
 //===----------------------------------------------------------------------===//
 
 ArrayRef<OptimizerForm> optimizerForms() {
+  const SmallVector<SlotForm> adamSlots = {{"exp_avg"}, {"exp_avg_sq"}, {"max_exp_avg_sq", "amsgrad"}};
   static const OptimizerForm forms[] = {
       {{"adafactor", keysOf({{"lr", 1e-2, kNotNegative},
                              {"beta2_decay", -0.8, kNotPositive},
@@ -245,42 +205,40 @@ ArrayRef<OptimizerForm> optimizerForms() {
                              {"eps2", 1e-3, kNotNegative},
                              {"d", 1.0, kFromOne}},
                             0.0, kDecayMatrices)},
-       checkNothing,
-       adafactorSlots,
-       updateAdafactor},
+       {},
+       updateAdafactor,
+       /*check=*/nullptr,
+       adafactorSlots},
       {{"adagrad", keysOf({{"lr", 1e-2, kNotNegative},
                            {"lr_decay", 0.0, kNotNegative},
                            {"initial_accumulator_value", 0.0, kNotNegative},
                            {"eps", 1e-10, kNotNegative}},
                           0.0, kDecayAll)},
-       checkNothing,
-       adagradSlots,
+       {{"sum", /*unless0=*/"", "initial_accumulator_value"}},
        updateAdagrad},
-      {{"adam", adamKeys(0.0, kDecayAll)}, checkNothing, adamSlots, updateAdam<false>},
-      {{"adamw", adamKeys(0.01, kDecayMatrices)}, checkNothing, adamSlots, updateAdam<true>},
+      {{"adam", adamKeys(0.0, kDecayAll)}, adamSlots, updateAdam<false>},
+      {{"adamw", adamKeys(0.01, kDecayMatrices)}, adamSlots, updateAdam<true>},
       {{"lion", keysOf({{"lr", 1e-4, kNotNegative}, {"beta1", 0.9, kBelowOne}, {"beta2", 0.99, kBelowOne}},
                        0.0, kDecayMatrices)},
-       checkNothing,
-       lionSlots,
+       {{"exp_avg"}},
        updateLion},
-      {{"muon", muonKeys()}, checkNothing, muonSlots, updateMuon},
+      {{"muon", muonKeys()}, {{"momentum_buffer"}}, updateMuon},
       {{"rmsprop", keysOf({{"lr", 1e-2, kNotNegative},
                            {"alpha", 0.99, kNotNegative},
                            {"eps", 1e-8, kNotNegative},
                            {"momentum", 0.0, kNotNegative},
                            {"centered", 0.0, kFlag}},
                           0.0, kDecayAll)},
-       checkNothing,
-       rmspropSlots,
+       {{"square_avg"}, {"momentum_buffer", "momentum"}, {"grad_avg", "centered"}},
        updateRmsprop},
       {{"sgd", keysOf({{"lr", 1e-3, kNotNegative},
                        {"momentum", 0.0, kNotNegative},
                        {"dampening", 0.0},
                        {"nesterov", 0.0, kFlag}},
                       0.0, kDecayAll)},
-       checkSgd,
-       sgdSlots,
-       updateSgd},
+       {{"momentum_buffer", "momentum"}},
+       updateSgd,
+       checkSgd},
   };
   return forms;
 }

@@ -5,14 +5,21 @@
 
 namespace gpuc {
 
-/// An optimizer: its keys, what of numbers that each are within their range it refuses (empty if nothing),
-/// its slots and its update.
+/// A slot of the variable's type.
+struct SlotForm {
+  llvm::StringRef name;
+  llvm::StringRef unless0 = ""; ///< It is there unless the number of this key is 0; always if empty.
+  llvm::StringRef initial = ""; ///< The key of the number in it at first, which is 0 if empty.
+};
+
+/// An optimizer: its keys, its slots, its update; if there is something, what of numbers that each are within
+/// their range it refuses; and slots of other types.
 struct OptimizerForm {
   SpecForm spec;
-  std::string (*check)(const Optimizer &);
-  llvm::SmallVector<OptimizerSlot> (*slots)(const Optimizer &, mlir::RankedTensorType variable);
-  llvm::SmallVector<mlir::Value> (*update)(const Optimizer &, mlir::OpBuilder &, mlir::Location,
-                                           const UpdateOperands &);
+  llvm::SmallVector<SlotForm> slots;
+  mlir::Operation *(*update)(const Optimizer &, mlir::OpBuilder &, mlir::Location, const UpdateOperands &);
+  std::string (*check)(const Optimizer &) = nullptr;
+  llvm::SmallVector<OptimizerSlot> (*otherSlots)(mlir::RankedTensorType variable) = nullptr;
 };
 
 /// In the order of their names.

@@ -20,9 +20,14 @@ FailureOr<Optimizer> Optimizer::fromSpec(ir::SpecAttr spec, EmitError emitError)
   Optimizer optimizer;
   optimizer.form_ = findForm(spec.getName());
   optimizer.numbers_ = std::move(*numbers);
-  if (std::string error = optimizer.form_->check(optimizer); !error.empty())
-    return emitError() << "optimizer " << spec.getName() << ": " << error;
+  if (failed(optimizer.check(emitError)))
+    return failure();
   return optimizer;
+}
+
+LogicalResult Optimizer::check(EmitError emitError) const {
+  std::string error = form_->check ? form_->check(*this) : "";
+  return error.empty() ? success() : emitError() << "optimizer " << form_->spec.name << ": " << error;
 }
 
 FailureOr<SpecNumbers> Optimizer::readGroup(ir::SpecAttr spec, ArrayRef<StringRef> others,
@@ -33,8 +38,8 @@ FailureOr<SpecNumbers> Optimizer::readGroup(ir::SpecAttr spec, ArrayRef<StringRe
   Optimizer changed = *this;
   for (const auto &[key, number] : *group)
     changed.numbers_[key] = number;
-  if (std::string error = form_->check(changed); !error.empty())
-    return emitError() << "optimizer " << form_->spec.name << ": " << error;
+  if (failed(changed.check(emitError)))
+    return failure();
   return group;
 }
 
@@ -63,12 +68,18 @@ Optimizer Optimizer::asOther(StringRef name, StringRef prefix) const {
 }
 
 SmallVector<OptimizerSlot> Optimizer::slots(RankedTensorType variable) const {
-  return form_->slots(*this, variable);
+  SmallVector<OptimizerSlot> slots;
+  for (const SlotForm &slot : form_->slots)
+    if (slot.unless0.empty() || number(slot.unless0) != 0)
+      slots.push_back({slot.name, variable, slot.initial.empty() ? 0 : number(slot.initial)});
+  if (form_->otherSlots)
+    llvm::append_range(slots, form_->otherSlots(variable));
+  return slots;
 }
 
 SmallVector<Value> Optimizer::buildUpdate(OpBuilder &builder, Location location,
                                           const UpdateOperands &operands) const {
-  return form_->update(*this, builder, location, operands);
+  return llvm::to_vector_of<Value>(form_->update(*this, builder, location, operands)->getResults());
 }
 
 } // namespace gpuc

@@ -54,6 +54,9 @@ public:
   bool flag(llvm::StringRef key) const { return number(key) != 0; }
 
 private:
+  /// Whether its numbers go together.
+  llvm::LogicalResult check(EmitError emitError) const;
+
   /// The optimizer under another name, with the numbers of the keys behind `prefix`.
   Optimizer asOther(llvm::StringRef name, llvm::StringRef prefix) const;
 
