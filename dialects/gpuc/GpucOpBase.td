@@ -34,11 +34,24 @@ def MultipliesMatrices : NativeOpTrait<"MultipliesMatrices"> {
 class Product<list<string> methods = []>
     : TraitList<[MultipliesMatrices, DeclareOpInterfaceMethods<ProductOpInterface, methods>]>;
 
-/// Result types follow from the operands. Verified before MLIR's own check, which would add a second, empty message.
-def InferredTypes : NativeOpTrait<"InferredTypes"> {
+/// Result types follow from the operands: `inferTypes` gives them, or says why there are none. Verified before MLIR's own
+/// check, which would add a second, empty message.
+def InferredTypes : NativeOpTrait<"InferredTypes", [], [{
+  static ::mlir::FailureOr<::gpuc::ir::Types> inferTypes(::std::optional<::mlir::Location> location, Adaptor adaptor);
+}], [{
+  ::llvm::LogicalResult $cppClass::inferReturnTypes(
+      ::mlir::MLIRContext *, ::std::optional<::mlir::Location> location, ::mlir::ValueRange operands,
+      ::mlir::DictionaryAttr attributes, ::mlir::OpaqueProperties properties, ::mlir::RegionRange regions,
+      ::llvm::SmallVectorImpl<::mlir::Type> &types) {
+    auto inferred = inferTypes(location, Adaptor(operands, attributes, properties, regions));
+    if (::mlir::succeeded(inferred))
+      types.assign(*inferred);
+    return inferred;
+  }
+}]> {
   let cppNamespace = "::gpuc::ir";
 }
-def Infer : TraitList<[InferredTypes, InferTypeOpAdaptor]>;
+def Infer : TraitList<[InferredTypes, DeclareOpInterfaceMethods<InferTypeOpInterface>]>;
 
 /// Each element of the result is a function of the elements at the same index in the operands.
 def Pointwise : NativeOpTrait<"Pointwise"> {

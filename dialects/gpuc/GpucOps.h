@@ -29,6 +29,9 @@ class Pointwise : public mlir::OpTrait::TraitBase<ConcreteType, Pointwise> {};
 template <typename ConcreteType>
 class MultipliesMatrices : public mlir::OpTrait::TraitBase<ConcreteType, MultipliesMatrices> {};
 
+/// Of an op's results.
+using Types = llvm::SmallVector<mlir::Type>;
+
 /// `batch` products of m x k and k x n elements.
 struct ProductExtents {
   int64_t batch = 1, m = 1, n = 1, k = 1;
@@ -40,6 +43,10 @@ mlir::TypedAttr splatNumber(mlir::Type element, double value);
 
 /// Dense elements that are all one number become that number, so that a constant has one form only.
 mlir::Attribute canonicalConstant(mlir::Attribute value);
+
+/// A spec without its mnemonic, in assembly formats: custom<Spec>.
+mlir::ParseResult parseSpec(mlir::OpAsmParser &parser, SpecAttr &spec);
+void printSpec(mlir::OpAsmPrinter &printer, mlir::Operation *op, SpecAttr spec);
 
 /// An op that needs several 32-bit draws for an element takes draw k from id `id + k * randomDrawStride`.
 constexpr int64_t randomDraws = 4;

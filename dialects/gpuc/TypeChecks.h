@@ -63,6 +63,11 @@ mlir::FailureOr<int64_t> reducedCount(mlir::Operation *op, mlir::Value operand, 
 /// The one number of a constant operand as FloatAttr or IntegerAttr, or null.
 mlir::TypedAttr splatOf(mlir::Attribute operand);
 
+/// Those of an op with one result.
+inline mlir::FailureOr<Types> oneType(mlir::FailureOr<mlir::RankedTensorType> type) {
+  return mlir::failed(type) ? mlir::FailureOr<Types>(mlir::failure()) : Types{*type};
+}
+
 /// The type of gather(operand, indices), or a message.
 mlir::FailureOr<mlir::RankedTensorType> inferGatherType(std::optional<mlir::Location> location,
                                                         llvm::StringRef op, mlir::Value operand,

@@ -28,8 +28,8 @@ template <typename Op> static std::string label(int number) {
 
 /// The types of result and log_sum_exp, or a message.
 template <typename Op>
-static LogicalResult inferAttention(std::optional<Location> location, Value query, Value key, Value value,
-                                    SmallVectorImpl<Type> &types) {
+static FailureOr<Types> inferAttention(std::optional<Location> location, Value query, Value key,
+                                       Value value) {
   auto fail = [&](int constraint, const char *text) {
     return emitTypeError<Op>(location, "query ", query.getType(), ", key ", key.getType(), " and value ",
                              value.getType(), " ", text, " [", label<Op>(constraint), "]");
@@ -44,9 +44,8 @@ static LogicalResult inferAttention(std::optional<Location> location, Value quer
     return fail(2, "do not fit: [B, H, T, D], [B, G, S, D] and [B, G, S, E], H a multiple of G");
   if (queries[3] == 0 || keys[2] == 0)
     return fail(5, "leave nothing to attend to: D and S are at least 1");
-  types.push_back(withShape(query, {queries[0], queries[1], queries[2], values[3]}));
-  types.push_back(wideType(query, queries.take_front(3)));
-  return success();
+  return Types{withShape(query, {queries[0], queries[1], queries[2], values[3]}),
+               wideType(query, queries.take_front(3))};
 }
 
 /// Mask, scale and dropout.
@@ -84,10 +83,8 @@ template <typename Op> static int64_t countFlops(Op op, int64_t byKey, int64_t b
 // Attention
 //===----------------------------------------------------------------------===//
 
-LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                            SmallVectorImpl<Type> &types) {
-  return inferAttention<AttentionOp>(location, adaptor.getQuery(), adaptor.getKey(), adaptor.getValue(),
-                                     types);
+FailureOr<Types> AttentionOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
+  return inferAttention<AttentionOp>(location, adaptor.getQuery(), adaptor.getKey(), adaptor.getValue());
 }
 
 LogicalResult AttentionOp::verify() { return checkScores(*this); }
@@ -100,12 +97,11 @@ int64_t AttentionOp::getFlops() { return countFlops(*this, 1, 1, 7); }
 //===----------------------------------------------------------------------===//
 
 LogicalResult AttentionGradientOp::verify() {
-  SmallVector<Type> types;
-  if (failed(inferAttention<AttentionGradientOp>(getLoc(), getQuery(), getKey(), getValue(), types)) ||
-      failed(checkScores(*this)) ||
-      failed(checkType(*this, "attention_gradient_C2", "cotangent", getCotangent().getType(), types[0])) ||
-      failed(checkType(*this, "attention_gradient_C2", "result", getResult().getType(), types[0])) ||
-      failed(checkType(*this, "attention_gradient_C2", "log_sum_exp", getLogSumExp().getType(), types[1])))
+  auto types = inferAttention<AttentionGradientOp>(getLoc(), getQuery(), getKey(), getValue());
+  if (failed(types) || failed(checkScores(*this)) ||
+      failed(checkType(*this, "attention_gradient_C2", "cotangent", getCotangent().getType(), (*types)[0])) ||
+      failed(checkType(*this, "attention_gradient_C2", "result", getResult().getType(), (*types)[0])) ||
+      failed(checkType(*this, "attention_gradient_C2", "log_sum_exp", getLogSumExp().getType(), (*types)[1])))
     return failure();
   SmallVector<Type> expected{getQuery().getType(), getKey().getType(), getValue().getType()};
   if (Value mask = getMask(); mask && isa<FloatType>(tensorType(mask).getElementType()))

@@ -12,8 +12,7 @@ static std::pair<int64_t, int64_t> matrixExtents(Value operand, bool transposed)
   return transposed ? std::pair(shape[1], shape[0]) : std::pair(shape[0], shape[1]);
 }
 
-LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                         SmallVectorImpl<Type> &types) {
+FailureOr<Types> MatmulOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
   Value lhs = adaptor.getLhs(), rhs = adaptor.getRhs();
   auto fail = [&](auto... text) {
     return emitTypeError<MatmulOp>(location, "lhs ", lhs.getType(), " and rhs ", rhs.getType(), " ", text...);
@@ -39,8 +38,7 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   RankedTensorType type = withShape(lhs, shape);
   if (!hasStaticOrBatchShape(type))
     return fail("give ", type, ", where the batch no longer leads [matmul_C5]");
-  types.push_back(type);
-  return success();
+  return Types{type};
 }
 
 bool MatmulOp::hasSharedRhs() { return shapeOf(getRhs()).size() < shapeOf(getLhs()).size(); }

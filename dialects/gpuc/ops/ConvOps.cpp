@@ -71,14 +71,9 @@ static WindowNumbers numbersOf(auto op) {
   return {{}, op.getStrides(), op.getPadding(), op.getDilation(), op.getChannelsLast()};
 }
 
-LogicalResult Conv2dOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                         SmallVectorImpl<Type> &types) {
-  auto type = inferConv2d(location, Conv2dOp::getOperationName(), tensorType(adaptor.getInput()),
-                          tensorType(adaptor.getFilter()), numbersOf(adaptor), adaptor.getGroups());
-  if (failed(type))
-    return failure();
-  types.push_back(*type);
-  return success();
+FailureOr<Types> Conv2dOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
+  return oneType(inferConv2d(location, Conv2dOp::getOperationName(), tensorType(adaptor.getInput()),
+                             tensorType(adaptor.getFilter()), numbersOf(adaptor), adaptor.getGroups()));
 }
 
 template <typename Op> static LogicalResult verifyGradient(Op op, Value input, Value filter) {

@@ -11,16 +11,12 @@ static RankedTensorType boolTensorLike(Value value) {
   return RankedTensorType::get(shapeOf(value), IntegerType::get(value.getContext(), 1));
 }
 
-LogicalResult CompareOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
-                                          SmallVectorImpl<Type> &types) {
-  types.push_back(boolTensorLike(adaptor.getLhs()));
-  return success();
+FailureOr<Types> CompareOp::inferTypes(std::optional<Location>, Adaptor adaptor) {
+  return Types{boolTensorLike(adaptor.getLhs())};
 }
 
-LogicalResult IsFiniteOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
-                                           SmallVectorImpl<Type> &types) {
-  types.push_back(boolTensorLike(adaptor.getOperand()));
-  return success();
+FailureOr<Types> IsFiniteOp::inferTypes(std::optional<Location>, Adaptor adaptor) {
+  return Types{boolTensorLike(adaptor.getOperand())};
 }
 
 LogicalResult LeakyReluOp::verify() {

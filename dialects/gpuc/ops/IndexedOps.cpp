@@ -6,14 +6,9 @@ using namespace mlir;
 
 namespace gpuc::ir {
 
-LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                         SmallVectorImpl<Type> &types) {
-  auto type = inferGatherType(location, GatherOp::getOperationName(), adaptor.getOperand(),
-                              adaptor.getIndices(), adaptor.getDim());
-  if (failed(type))
-    return failure();
-  types.push_back(*type);
-  return success();
+FailureOr<Types> GatherOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
+  return oneType(inferGatherType(location, GatherOp::getOperationName(), adaptor.getOperand(),
+                                 adaptor.getIndices(), adaptor.getDim()));
 }
 
 LogicalResult ScatterAddOp::verify() {
@@ -34,8 +29,7 @@ static LogicalResult checkStart(std::optional<Location> location, StringRef op, 
                            label, "]");
 }
 
-LogicalResult DynamicSliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
-                                               Adaptor adaptor, SmallVectorImpl<Type> &types) {
+FailureOr<Types> DynamicSliceOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
   Value operand = adaptor.getOperand();
   if (failed(checkStart(location, DynamicSliceOp::getOperationName(), "dynamic_slice_C1", operand,
                         adaptor.getStart())))
@@ -53,8 +47,7 @@ LogicalResult DynamicSliceOp::inferReturnTypes(MLIRContext *, std::optional<Loca
                                            " [dynamic_slice_C3]");
     result.push_back(size == -1 ? shape[dim] : size);
   }
-  types.push_back(withShape(operand, result));
-  return success();
+  return Types{withShape(operand, result)};
 }
 
 LogicalResult DynamicUpdateSliceOp::verify() {

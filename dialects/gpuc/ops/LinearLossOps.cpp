@@ -11,25 +11,22 @@ namespace gpuc::ir {
 //===----------------------------------------------------------------------===//
 
 /// Sum and count: f16 and bf16 are summed as f32.
-static void inferSums(Value hidden, SmallVectorImpl<Type> &types) { types.assign(2, wideType(hidden, {})); }
+static Types sumsOf(Value hidden) { return Types(2, wideType(hidden, {})); }
 
-LogicalResult LinearCrossEntropyOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
-                                                     SmallVectorImpl<Type> &types) {
-  return inferSums(adaptor.getHidden(), types), success();
+FailureOr<Types> LinearCrossEntropyOp::inferTypes(std::optional<Location>, Adaptor adaptor) {
+  return sumsOf(adaptor.getHidden());
 }
 
-LogicalResult LinearAccuracyOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
-                                                 SmallVectorImpl<Type> &types) {
-  return inferSums(adaptor.getHidden(), types), success();
+FailureOr<Types> LinearAccuracyOp::inferTypes(std::optional<Location>, Adaptor adaptor) {
+  return sumsOf(adaptor.getHidden());
 }
 
-LogicalResult LinearCrossEntropyGradientOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                                             Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  inferSums(adaptor.getHidden(), types);
+FailureOr<Types> LinearCrossEntropyGradientOp::inferTypes(std::optional<Location>, Adaptor adaptor) {
+  Types types = sumsOf(adaptor.getHidden());
   types.append({adaptor.getHidden().getType(), adaptor.getWeight().getType()});
   if (Value bias = adaptor.getBias())
     types.push_back(bias.getType());
-  return success();
+  return types;
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,10 +13,8 @@ namespace gpuc::ir {
 
 // Half-precision losses would lose what they sum, so that f16 and bf16 are summed as f32.
 #define GPUC_LOSS(OP, OPERAND, FLOPS)                                                                        \
-  LogicalResult OP::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,                \
-                                     SmallVectorImpl<Type> &types) {                                         \
-    types.assign(2, wideType(adaptor.OPERAND(), {}));                                                        \
-    return success();                                                                                        \
+  FailureOr<Types> OP::inferTypes(std::optional<Location>, Adaptor adaptor) {                                \
+    return Types(2, wideType(adaptor.OPERAND(), {}));                                                        \
   }                                                                                                          \
   int64_t OP::getFlops() { return (FLOPS) * elementCount(OPERAND().getType()); }
 

@@ -6,10 +6,10 @@ using namespace mlir;
 
 namespace gpuc::ir {
 
-/// Appends the operand's type and that of `statistics` results with one number a row.
+/// The operand's type and that of `statistics` results with one number a row.
 template <typename Op>
-static LogicalResult inferRows(std::optional<Location> location, Value operand, int64_t dim, int statistics,
-                               SmallVectorImpl<Type> &types) {
+static FailureOr<Types> inferRows(std::optional<Location> location, Value operand, int64_t dim,
+                                  int statistics) {
   StringRef name = Op::getOperationName();
   if (failed(checkDim(location, name, labelOf(name, 1), dim, operand.getType())))
     return failure();
@@ -17,22 +17,19 @@ static LogicalResult inferRows(std::optional<Location> location, Value operand, 
     if (extent == 0 || ShapedType::isDynamic(extent))
       return emitTypeError<Op>(location, "cannot normalise ", operand.getType(), " over its dimensions from ",
                                dim, ": one is ", extentText(extent), " [", labelOf(name, 2), "]");
-  types.push_back(operand.getType());
+  Types types{operand.getType()};
   types.append(statistics, wideType(operand, shapeOf(operand).take_front(dim)));
-  return success();
+  return types;
 }
 
-LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                            SmallVectorImpl<Type> &types) {
-  return inferRows<LayerNormOp>(location, adaptor.getOperand(), adaptor.getDim(), 2, types);
+FailureOr<Types> LayerNormOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
+  return inferRows<LayerNormOp>(location, adaptor.getOperand(), adaptor.getDim(), 2);
 }
-LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                          SmallVectorImpl<Type> &types) {
-  return inferRows<RmsNormOp>(location, adaptor.getOperand(), adaptor.getDim(), 1, types);
+FailureOr<Types> RmsNormOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
+  return inferRows<RmsNormOp>(location, adaptor.getOperand(), adaptor.getDim(), 1);
 }
 
-LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                            SmallVectorImpl<Type> &types) {
+FailureOr<Types> BatchNormOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
   Value operand = adaptor.getOperand();
   ArrayRef<int64_t> shape = shapeOf(operand);
   if (shape.size() < 2)
@@ -41,9 +38,9 @@ LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
   if (shape.front() == 0 || llvm::is_contained(shape.drop_front(2), 0))
     return emitTypeError<BatchNormOp>(location, "operand ", operand.getType(),
                                       " has no elements in a channel [batch_norm_C5]");
-  types.push_back(operand.getType());
+  Types types{operand.getType()};
   types.append(4, wideType(operand, shape[1]));
-  return success();
+  return types;
 }
 
 static LogicalResult checkOptional(Operation *op, StringRef label, StringRef name, Value value,

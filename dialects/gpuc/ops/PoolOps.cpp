@@ -58,24 +58,17 @@ static RankedTensorType indicesOf(RankedTensorType values) {
   return values.clone(IntegerType::get(values.getContext(), 64));
 }
 
-LogicalResult MaxPool2dOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                            SmallVectorImpl<Type> &types) {
+FailureOr<Types> MaxPool2dOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
   auto values = inferPooling(location, MaxPool2dOp::getOperationName(), tensorType(adaptor.getOperand()),
                              windowNumbersOf(adaptor));
   if (failed(values))
     return failure();
-  types.append({*values, indicesOf(*values)});
-  return success();
+  return Types{*values, indicesOf(*values)};
 }
 
-LogicalResult AvgPool2dOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                            SmallVectorImpl<Type> &types) {
-  auto type = inferPooling(location, AvgPool2dOp::getOperationName(), tensorType(adaptor.getOperand()),
-                           windowNumbersOf(adaptor));
-  if (failed(type))
-    return failure();
-  types.push_back(*type);
-  return success();
+FailureOr<Types> AvgPool2dOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
+  return oneType(inferPooling(location, AvgPool2dOp::getOperationName(), tensorType(adaptor.getOperand()),
+                              windowNumbersOf(adaptor)));
 }
 
 /// `pooled` (and `indices`) are what a pooling of `image` gives.

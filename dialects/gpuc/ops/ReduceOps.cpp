@@ -15,31 +15,30 @@ static Shape withoutDims(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
 }
 
 template <typename Op>
-static LogicalResult inferReduction(std::optional<Location> location, Value operand, ArrayRef<int64_t> dims,
-                                    SmallVectorImpl<Type> &types) {
+static FailureOr<Types> inferReduction(std::optional<Location> location, Value operand,
+                                       ArrayRef<int64_t> dims) {
   if (failed(checkDims(location, Op::getOperationName(), "reduction_C1", dims, operand.getType())))
     return failure();
-  types.push_back(withShape(operand, withoutDims(shapeOf(operand), dims)));
-  return success();
+  return Types{withShape(operand, withoutDims(shapeOf(operand), dims))};
 }
 
 /// The largest of no elements does not exist, so that an extreme needs at least one.
 template <typename Op>
-static LogicalResult inferExtreme(std::optional<Location> location, Value operand, ArrayRef<int64_t> dims,
-                                  SmallVectorImpl<Type> &types) {
-  if (failed(inferReduction<Op>(location, operand, dims, types)))
+static FailureOr<Types> inferExtreme(std::optional<Location> location, Value operand,
+                                     ArrayRef<int64_t> dims) {
+  FailureOr<Types> types = inferReduction<Op>(location, operand, dims);
+  if (failed(types))
     return failure();
   for (int64_t dim : dims)
     if (shapeOf(operand)[dim] == 0)
       return emitTypeError<Op>(location, "dim ", dim, " of the operand ", operand.getType(),
                                " has no elements to choose from [reduction_C2]");
-  return success();
+  return types;
 }
 
 #define GPUC_REDUCTION(OP, INFER)                                                                            \
-  LogicalResult OP::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,       \
-                                     SmallVectorImpl<Type> &types) {                                         \
-    return INFER<OP>(location, adaptor.getOperand(), adaptor.getDims(), types);                              \
+  FailureOr<Types> OP::inferTypes(std::optional<Location> location, Adaptor adaptor) {                       \
+    return INFER<OP>(location, adaptor.getOperand(), adaptor.getDims());                                     \
   }                                                                                                          \
   int64_t OP::getFlops() { return elementCount(getOperand().getType()); }
 
@@ -50,8 +49,7 @@ GPUC_REDUCTION(ReduceMinOp, inferExtreme)
 GPUC_REDUCTION(ProdOp, inferReduction)
 #undef GPUC_REDUCTION
 
-LogicalResult ArgmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
-                                         Adaptor adaptor, SmallVectorImpl<Type> &types) {
+FailureOr<Types> ArgmaxOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
   int64_t dim = adaptor.getDim();
   if (failed(
           checkDim(location, ArgmaxOp::getOperationName(), "argmax_C1", dim, adaptor.getOperand().getType())))
@@ -60,8 +58,8 @@ LogicalResult ArgmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Loc
   if (shape[dim] == 0)
     return emitTypeError<ArgmaxOp>(location, "dim ", dim, " of the operand ", adaptor.getOperand().getType(),
                                    " has no elements to choose from [argmax_C2]");
-  types.push_back(RankedTensorType::get(withoutDims(shape, dim), IntegerType::get(context, 64)));
-  return success();
+  auto index = IntegerType::get(adaptor.getOperand().getContext(), 64);
+  return Types{RankedTensorType::get(withoutDims(shape, dim), index)};
 }
 
 int64_t ArgmaxOp::getFlops() { return elementCount(getOperand().getType()); }

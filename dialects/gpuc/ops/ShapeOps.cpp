@@ -29,8 +29,7 @@ LogicalResult ReshapeOp::verify() {
   return success();
 }
 
-LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                            SmallVectorImpl<Type> &types) {
+FailureOr<Types> TransposeOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
   Value operand = adaptor.getOperand();
   ArrayRef<int64_t> permutation = adaptor.getPermutation(), shape = shapeOf(operand);
   if (permutation.size() != shape.size() || !isPermutationVector(permutation))
@@ -39,8 +38,7 @@ LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
   if (hasBatch(operand) && permutation[0] != 0)
     return emitTypeError<TransposeOp>(location, "the batch of the operand ", operand.getType(),
                                       " must stay in front [transpose_C2]");
-  types.push_back(withShape(operand, applyPermutation(shape, permutation)));
-  return success();
+  return Types{withShape(operand, applyPermutation(shape, permutation))};
 }
 
 LogicalResult BroadcastOp::verify() {
@@ -62,8 +60,7 @@ LogicalResult BroadcastOp::verify() {
 }
 
 /// Extents of operand[starts : limits : strides]; a limit of -1 is the operand's extent.
-LogicalResult SliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                        SmallVectorImpl<Type> &types) {
+FailureOr<Types> SliceOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
   Value operand = adaptor.getOperand();
   ArrayRef<int64_t> starts = adaptor.getStarts(), limits = adaptor.getLimits(),
                     strides = adaptor.getStrides();
@@ -87,8 +84,7 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> l
                                     " of the operand ", operand.getType(), " must be at least 1 [slice_C4]");
     shape.push_back(whole ? extent : llvm::divideCeil(limit - starts[dim], strides[dim]));
   }
-  types.push_back(withShape(operand, shape));
-  return success();
+  return Types{withShape(operand, shape)};
 }
 
 /// factor · times + offset, all at least 0; as large as can be where that is larger: no tensor has such an
@@ -105,8 +101,7 @@ static bool holds(IntegerType type, const APFloat &number) {
   return isExact || number.isZero(); // -0 is not called exact
 }
 
-LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                      SmallVectorImpl<Type> &types) {
+FailureOr<Types> PadOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
   Value operand = adaptor.getOperand();
   ArrayRef<int64_t> low = adaptor.getLow(), high = adaptor.getHigh(), interior = adaptor.getInterior();
   size_t rank = shapeOf(operand).size();
@@ -133,14 +128,12 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc
     int64_t inside = saturatedExtent(interior[dim], std::max<int64_t>(extent - 1, 0), extent);
     shape.push_back(saturatedExtent(1, low[dim], saturatedExtent(1, high[dim], inside)));
   }
-  types.push_back(withShape(operand, shape));
-  return success();
+  return Types{withShape(operand, shape)};
 }
 
 int64_t PadOp::getStep(size_t dim) { return shapeOf(getOperand())[dim] > 1 ? getInterior()[dim] + 1 : 1; }
 
-LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                         SmallVectorImpl<Type> &types) {
+FailureOr<Types> ConcatOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
   if (adaptor.getOperands().empty())
     return emitTypeError<ConcatOp>(location, "needs at least one operand [concat_C1]");
   Value first = adaptor.getOperands().front();
@@ -161,8 +154,7 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
                                      " elsewhere than in dimension ", dim, " [concat_C4]");
     shape[dim] = saturatedExtent(1, shape[dim], expected[dim]);
   }
-  types.push_back(withShape(first, shape));
-  return success();
+  return Types{withShape(first, shape)};
 }
 
 LogicalResult ReverseOp::verify() {

@@ -26,22 +26,19 @@ static LogicalResult checkSorted(std::optional<Location> location, StringRef lab
 }
 
 /// values and indices of the shape.
-static void pushTypes(Value operand, ArrayRef<int64_t> shape, SmallVectorImpl<Type> &types) {
-  types.push_back(withShape(operand, shape));
-  types.push_back(RankedTensorType::get(shape, IntegerType::get(operand.getContext(), 64)));
+static Types typesOf(Value operand, ArrayRef<int64_t> shape) {
+  auto index = IntegerType::get(operand.getContext(), 64);
+  return {withShape(operand, shape), RankedTensorType::get(shape, index)};
 }
 
-LogicalResult SortOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                       SmallVectorImpl<Type> &types) {
+FailureOr<Types> SortOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
   Value operand = adaptor.getOperand();
   if (failed(checkSorted<SortOp>(location, "sort", operand, adaptor.getDim())))
     return failure();
-  pushTypes(operand, shapeOf(operand), types);
-  return success();
+  return typesOf(operand, shapeOf(operand));
 }
 
-LogicalResult TopKOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
-                                       SmallVectorImpl<Type> &types) {
+FailureOr<Types> TopKOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
   Value operand = adaptor.getOperand();
   int64_t dim = adaptor.getDim(), k = adaptor.getK();
   if (failed(checkSorted<TopKOp>(location, "top_k", operand, dim)))
@@ -52,8 +49,7 @@ LogicalResult TopKOp::inferReturnTypes(MLIRContext *, std::optional<Location> lo
                                  shape[dim], " of dim ", dim, " of the operand ", operand.getType(),
                                  " [top_k_C3]");
   shape[dim] = k;
-  pushTypes(operand, shape, types);
-  return success();
+  return typesOf(operand, shape);
 }
 
 //===----------------------------------------------------------------------===//
