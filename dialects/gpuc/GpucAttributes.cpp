@@ -110,6 +110,14 @@ void SpecAttr::printBare(AsmPrinter &printer) const {
   printer << ")";
 }
 
+ParseResult parseSpec(OpAsmParser &parser, SpecAttr &spec) {
+  FailureOr<SpecAttr> parsed = SpecAttr::parseBare(parser);
+  spec = parsed.value_or(SpecAttr());
+  return success(succeeded(parsed));
+}
+
+void printSpec(OpAsmPrinter &printer, Operation *, SpecAttr spec) { spec.printBare(printer); }
+
 Attribute SpecAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess())
     return {};

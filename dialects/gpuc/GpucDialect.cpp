@@ -15,6 +15,29 @@ using namespace mlir;
 #define GET_ATTRDEF_CLASSES
 #include "dialects/gpuc/GpucAttributes.cpp.inc"
 
+static ParseResult parseWord(OpAsmParser &parser, StringAttr &word) {
+  StringRef keyword;
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  word = parser.getBuilder().getStringAttr(keyword);
+  return success();
+}
+
+static void printWord(OpAsmPrinter &printer, Operation *, StringAttr word) { printer << word.getValue(); }
+
+/// What is no tensor is refused where it stands.
+static ParseResult parseColonTensor(OpAsmParser &parser, TypeAttr &type) {
+  RankedTensorType tensor;
+  if (parser.parseColonType(tensor))
+    return failure();
+  type = TypeAttr::get(tensor);
+  return success();
+}
+
+static void printColonTensor(OpAsmPrinter &printer, Operation *, TypeAttr type) {
+  printer << ": " << type.getValue();
+}
+
 #define GET_OP_CLASSES
 #include "dialects/gpuc/GpucOps.cpp.inc"
 

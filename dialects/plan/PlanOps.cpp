@@ -23,18 +23,6 @@ static void printHexadecimal(OpAsmPrinter &printer, Operation *, IntegerAttr att
   printer << llvm::formatv("{0:X}", static_cast<uint64_t>(attribute.getInt()));
 }
 
-static ParseResult parseSpec(OpAsmParser &parser, gpuc::ir::SpecAttr &spec) {
-  FailureOr<gpuc::ir::SpecAttr> parsed = gpuc::ir::SpecAttr::parseBare(parser);
-  if (failed(parsed))
-    return failure();
-  spec = *parsed;
-  return success();
-}
-
-static void printSpec(OpAsmPrinter &printer, Operation *, gpuc::ir::SpecAttr spec) {
-  spec.printBare(printer);
-}
-
 /// Those that are there, of an op whose operands have the order of the table.
 template <typename Op>
 static SmallVector<gpuc::plan::CommandOperand> operandsByTable(Op op, ArrayRef<gpuc::OperandUse> uses) {

@@ -26,7 +26,10 @@ def VariableOp : Gpuc_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Gpuc_Tensor>:$type, Gpuc_SpecAttr:$initializer,
                        UnitAttr:$frozen, DefaultValuedAttr<StrAttr, "\"parameter\"">:$kind);
-  let hasCustomAssemblyFormat = 1;
+  let assemblyFormat = [{
+    $sym_name (`frozen` $frozen^)? (`kind` custom<Word>($kind)^)? custom<ColonTensor>($type) `init`
+    custom<Spec>($initializer) attr-dict
+  }];
   let hasVerifier = 1;
 }
 

@@ -8,44 +8,10 @@ using namespace mlir;
 namespace gpuc::ir {
 
 //===----------------------------------------------------------------------===//
-// gpuc.variable @name [frozen] [kind WORD] : type init SPEC
+// gpuc.variable
 //===----------------------------------------------------------------------===//
 
 static constexpr StringRef kinds[] = {"parameter", "statistic", "optimizer", "counter"};
-
-ParseResult VariableOp::parse(OpAsmParser &parser, OperationState &state) {
-  Properties &properties = state.getOrAddProperties<Properties>();
-  RankedTensorType type;
-  if (parser.parseSymbolName(properties.sym_name))
-    return failure();
-  if (succeeded(parser.parseOptionalKeyword("frozen")))
-    properties.frozen = parser.getBuilder().getUnitAttr();
-  if (StringRef kind; succeeded(parser.parseOptionalKeyword("kind"))) {
-    if (parser.parseKeyword(&kind))
-      return failure();
-    properties.kind = parser.getBuilder().getStringAttr(kind);
-  }
-  if (parser.parseColonType(type) || parser.parseKeyword("init"))
-    return failure();
-  properties.type = TypeAttr::get(type);
-  FailureOr<SpecAttr> initializer = SpecAttr::parseBare(parser);
-  if (failed(initializer))
-    return failure();
-  properties.initializer = *initializer;
-  return parser.parseOptionalAttrDict(state.attributes);
-}
-
-void VariableOp::print(OpAsmPrinter &printer) {
-  printer << ' ';
-  printer.printSymbolName(getSymName());
-  if (getFrozen())
-    printer << " frozen";
-  if (getKind() != "parameter")
-    printer << " kind " << getKind();
-  printer << " : " << getType() << " init ";
-  getInitializer().printBare(printer);
-  printer.printOptionalAttrDict((*this)->getAttrs(), {"sym_name", "type", "initializer", "frozen", "kind"});
-}
 
 LogicalResult VariableOp::verify() {
   if (getSymName().empty())
