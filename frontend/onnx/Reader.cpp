@@ -118,39 +118,50 @@ void normalizeBools(std::string &bytes) {
     byte = byte != 0;
 }
 
-void keepNote(const ::onnx::StringStringEntryProto &entry, Notes &notes) {
-  if (entry.key() != "pkg.torch.onnx.stack_trace") // Long, and of no use here.
-    notes[entry.key()] = entry.value();
-}
-
-/// The field `metadata_props` of a message. Definitions of the format before IR version 10 do not have it, as
-/// Debian's: there it is among what protobuf kept without knowing it, under the field's number.
-template <typename Message> Notes notesOf(const Message &message, int field) {
+/// A repeated field that the definition of the format may be too old to have, as Debian's is: then it is
+/// among what protobuf kept of the message without knowing it, under the field's number.
+template <typename Entry> std::vector<Entry> unknownEntries(const std::string &unknown, uint32_t field) {
   namespace pb = google::protobuf;
-  Notes notes;
-  if constexpr (requires { message.metadata_props(); }) {
-    for (const auto &entry : message.metadata_props())
-      keepNote(entry, notes);
-  } else {
-    const std::string &unknown = message.unknown_fields();
-    pb::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(unknown.data()),
-                                    static_cast<int>(unknown.size()));
-    while (uint32_t tag = stream.ReadTag()) {
-      ::onnx::StringStringEntryProto entry;
-      std::string bytes;
-      if (tag != static_cast<uint32_t>(field << 3 | 2)) { // 2: of a length that precedes it.
-        if (!pb::internal::WireFormatLite::SkipField(&stream, tag))
-          break;
-      } else if (!pb::internal::WireFormatLite::ReadBytes(&stream, &bytes)) {
+  std::vector<Entry> entries;
+  pb::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(unknown.data()),
+                                  static_cast<int>(unknown.size()));
+  while (uint32_t tag = stream.ReadTag()) {
+    std::string bytes;
+    if (tag != (field << 3 | 2)) { // 2: of a length that precedes it.
+      if (!pb::internal::WireFormatLite::SkipField(&stream, tag))
         break;
-      } else if (entry.ParseFromString(bytes)) {
-        keepNote(entry, notes);
-      }
+    } else if (!pb::internal::WireFormatLite::ReadBytes(&stream, &bytes)) {
+      break;
+    } else if (Entry entry; entry.ParseFromString(bytes)) {
+      entries.push_back(std::move(entry));
     }
   }
+  return entries;
+}
+
+/// The field `metadata_props` of a message, of IR version 10 on.
+template <typename Message> Notes notesOf(const Message &message, uint32_t field) {
+  Notes notes;
+  auto keep = [&](const auto &entries) {
+    for (const ::onnx::StringStringEntryProto &entry : entries)
+      if (entry.key() != "pkg.torch.onnx.stack_trace") // Long, and of no use here.
+        notes[entry.key()] = entry.value();
+  };
+  if constexpr (requires { message.metadata_props(); })
+    keep(message.metadata_props());
+  else
+    keep(unknownEntries<::onnx::StringStringEntryProto>(message.unknown_fields(), field));
   return notes;
 }
-constexpr int kNotesOfNode = 9, kNotesOfValue = 4;
+constexpr uint32_t kNotesOfNode = 9, kNotesOfValue = 4;
+
+/// The field `attribute_proto`, of IR version 9 on.
+template <typename Function> std::vector<::onnx::AttributeProto> defaultsOf(const Function &function) {
+  if constexpr (requires { function.attribute_proto(); })
+    return {function.attribute_proto().begin(), function.attribute_proto().end()};
+  else
+    return unknownEntries<::onnx::AttributeProto>(function.unknown_fields(), 11);
+}
 
 class Reader {
 public:
@@ -326,6 +337,8 @@ Result<Model> Reader::model(::onnx::ModelProto &proto) {
     made.name = function.name();
     made.inputs.assign(function.input().begin(), function.input().end());
     made.outputs.assign(function.output().begin(), function.output().end());
+    for (::onnx::AttributeProto &otherwise : defaultsOf(function))
+      GPUC_RETURN_IF_ERROR(attribute(otherwise, "of function " + made.name, made.defaults.emplace_back()));
     GPUC_RETURN_IF_ERROR(nodes(*function.mutable_node(), made.nodes));
   }
   upgrade(out);
