@@ -6,6 +6,11 @@
 
 namespace gpuc::ir {
 
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) { return tensorType(value).getShape(); }
+
 /// Static, or with a leading `?`, which is the batch wherever it stands.
 bool hasStaticOrBatchShape(mlir::Type type);
 

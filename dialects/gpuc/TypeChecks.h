@@ -10,11 +10,6 @@ namespace gpuc::ir {
 
 using Shape = llvm::SmallVector<int64_t>;
 
-inline mlir::RankedTensorType tensorType(mlir::Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType());
-}
-inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) { return tensorType(value).getShape(); }
-
 /// The operand's type with another shape.
 inline mlir::RankedTensorType withShape(mlir::Value value, llvm::ArrayRef<int64_t> shape) {
   return mlir::RankedTensorType::get(shape, tensorType(value).getElementType());

@@ -10,8 +10,6 @@ using namespace mlir;
 
 namespace gpuc {
 
-static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
-
 bool isAttention(Operation *op) { return isa<ir::AttentionOp, ir::AttentionGradientOp>(op); }
 
 //===----------------------------------------------------------------------===//
@@ -24,7 +22,7 @@ static void describeMask(Value mask, AttentionShape &shape) {
     return;
   bool isFlags = getElementTypeOrSelf(mask).isInteger(1);
   shape.mask = isFlags ? AttentionMask::flags : AttentionMask::addends;
-  ArrayRef<int64_t> extents = shapeOf(mask);
+  ArrayRef<int64_t> extents = ir::shapeOf(mask);
   int64_t stride = 1;
   for (size_t dim = extents.size(); dim-- > 0; stride *= extents[dim])
     if (extents[dim] > 1)
@@ -32,7 +30,7 @@ static void describeMask(Value mask, AttentionShape &shape) {
 }
 
 template <typename Op> static AttentionShape describe(Op op, AttentionKind kind) {
-  ArrayRef<int64_t> queries = shapeOf(op.getQuery()), keys = shapeOf(op.getKey());
+  ArrayRef<int64_t> queries = ir::shapeOf(op.getQuery()), keys = ir::shapeOf(op.getKey());
   AttentionShape shape;
   shape.kind = kind;
   shape.type = getElementTypeOrSelf(op.getQuery()).isF64() ? DataType::f64 : DataType::f32;
@@ -42,7 +40,7 @@ template <typename Op> static AttentionShape describe(Op op, AttentionKind kind)
   shape.queries = queries[2];
   shape.keys = keys[2];
   shape.width = queries[3];
-  shape.value_width = shapeOf(op.getValue())[3];
+  shape.value_width = ir::shapeOf(op.getValue())[3];
   shape.scale = op.getScaleOrDefault();
   shape.causal = op.getCausal();
   shape.dropout = op.getDropout().convertToDouble();
@@ -68,8 +66,8 @@ AttentionShape attentionShapeOf(ir::AttentionGradientOp gradient) {
 
 /// What any kernel asks for, of heads up to `mostWidth` wide.
 template <typename Op> static bool fits(Op op, int64_t mostWidth) {
-  ArrayRef<int64_t> queries = shapeOf(op.getQuery()), keys = shapeOf(op.getKey()),
-                    values = shapeOf(op.getValue());
+  ArrayRef<int64_t> queries = ir::shapeOf(op.getQuery()), keys = ir::shapeOf(op.getKey()),
+                    values = ir::shapeOf(op.getValue());
   auto isExtent = [](int64_t extent) { return extent >= 1 && extent <= INT32_MAX; };
   // What drops everything needs no attention. In a loop the counters, by which it drops, cannot be read.
   bool mayDrop = isa<func::FuncOp>(op->getParentOp());
@@ -89,7 +87,7 @@ bool hasHostAttention(Operation *op) {
 
 /// A block of threads takes at least one tile; a grid holds so many.
 template <typename Op> static bool fitsCuda(Op op) {
-  ArrayRef<int64_t> queries = shapeOf(op.getQuery()), keys = shapeOf(op.getKey());
+  ArrayRef<int64_t> queries = ir::shapeOf(op.getQuery()), keys = ir::shapeOf(op.getKey());
   Type element = getElementTypeOrSelf(op.getQuery());
   bool isNarrow = element.isF32() || element.isF16() || element.isBF16();
   return isNarrow && !ir::isTf32(op) && fits(op, kMostCudaAttentionWidth) &&
@@ -165,7 +163,7 @@ static SmallVector<int64_t, 4> stridesBefore(ir::TransposeOp transpose, ArrayRef
 
 /// Where the elements of a transpose's operand lie if its result has no gaps.
 static SmallVector<int64_t, 4> stridesBefore(ir::TransposeOp transpose) {
-  return stridesBefore(transpose, denseStrides(shapeOf(transpose.getResult())));
+  return stridesBefore(transpose, denseStrides(ir::shapeOf(transpose.getResult())));
 }
 
 /// What a value passes through, read by nobody else, on its way to a concat, and the concat; else nothing.
@@ -192,15 +190,16 @@ static Value sourceOf(Value value) {
 /// `value` as a view of the concat that ends the path.
 static FailureOr<StridedView> viewAlong(ArrayRef<Operation *> path, Value value) {
   auto concat = cast<ir::ConcatOp>(path.back());
-  StridedView view{concat.getResult(), 0, denseStrides(shapeOf(concat.getResult()))};
+  StridedView view{concat.getResult(), 0, denseStrides(ir::shapeOf(concat.getResult()))};
   Value piece = path.size() > 1 ? path.drop_back().back()->getResult(0) : value;
   for (Value before : llvm::make_range(concat.getOperands().begin(), llvm::find(concat.getOperands(), piece)))
-    view.offset += shapeOf(before)[concat.getDim()] * view.strides[concat.getDim()];
+    view.offset += ir::shapeOf(before)[concat.getDim()] * view.strides[concat.getDim()];
   for (Operation *op : llvm::reverse(path.drop_back())) {
     auto transpose = dyn_cast<ir::TransposeOp>(op);
     FailureOr<SmallVector<int64_t, 4>> before =
-        transpose ? stridesBefore(transpose, view.strides)
-                  : reshapeStrides(shapeOf(op->getResult(0)), view.strides, shapeOf(op->getOperand(0)));
+        transpose
+            ? stridesBefore(transpose, view.strides)
+            : reshapeStrides(ir::shapeOf(op->getResult(0)), view.strides, ir::shapeOf(op->getOperand(0)));
     if (failed(before))
       return failure();
     view.strides = *before;
@@ -223,8 +222,8 @@ static FailureOr<StridedView> viewInConcat(OpResult result) {
   if (path.empty())
     return failure();
   FailureOr<StridedView> view = viewAlong(path, result);
-  if (failed(view) || !isReadable(shapeOf(result), view->strides) ||
-      !isPieceOfRows(shapeOf(result), view->strides))
+  if (failed(view) || !isReadable(ir::shapeOf(result), view->strides) ||
+      !isPieceOfRows(ir::shapeOf(result), view->strides))
     return failure();
   return view;
 }
@@ -253,11 +252,11 @@ StridedView viewOf(Value value) {
   }
   if (auto reshape = dyn_cast_or_null<ir::ReshapeOp>(op)) {
     StridedView view = viewOf(reshape.getOperand());
-    auto strides = reshapeStrides(shapeOf(reshape.getOperand()), view.strides, shapeOf(value));
+    auto strides = reshapeStrides(ir::shapeOf(reshape.getOperand()), view.strides, ir::shapeOf(value));
     if (succeeded(strides))
       return {view.base, view.offset, *strides};
   }
-  return {value, 0, denseStrides(shapeOf(value))};
+  return {value, 0, denseStrides(ir::shapeOf(value))};
 }
 
 bool isReadable(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
@@ -297,7 +296,7 @@ ir::TransposeOp transposeOfResult(OpResult result) {
       return {};
     found = transpose;
   }
-  return found && isReadable(shapeOf(result), stridesBefore(found)) ? found : ir::TransposeOp();
+  return found && isReadable(ir::shapeOf(result), stridesBefore(found)) ? found : ir::TransposeOp();
 }
 
 ir::ConcatOp concatOfResult(OpResult result) {

@@ -28,8 +28,6 @@ using namespace mlir;
 
 namespace {
 
-ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
-
 /// Part of a vector, without gaps.
 bool isRange(Operation *op) {
   auto slice = dyn_cast<ir::SliceOp>(op);
@@ -41,7 +39,7 @@ ir::BroadcastOp biasOf(Operation *product, Value value) {
   auto broadcast = value.getDefiningOp<ir::BroadcastOp>();
   const int64_t dim = *cast<ir::ProductOpInterface>(product).getBiasDimension();
   bool isBias = broadcast && broadcast.getDims() == ArrayRef(dim) &&
-                shapeOf(broadcast.getOperand())[0] == shapeOf(value)[dim] &&
+                ir::shapeOf(broadcast.getOperand())[0] == ir::shapeOf(value)[dim] &&
                 !broadcast.getOperand().getDefiningOp<ir::ConstantOp>();
   return isBias ? broadcast : ir::BroadcastOp();
 }

@@ -43,21 +43,19 @@ using namespace mlir;
 
 namespace {
 
-ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
-
 /// Whether a value is read where the kernel of `reduction` computes it: of its own element, or, with one for
 /// each row, along that row.
 bool staysInRow(Value value, AccessPath path, Operation *reduction) {
-  ArrayRef<int64_t> whole = shapeOf(reduction->getOperand(0));
-  if (shapeOf(value) == whole)
+  ArrayRef<int64_t> whole = ir::shapeOf(reduction->getOperand(0));
+  if (ir::shapeOf(value) == whole)
     return path.moves == 0;
-  if (shapeOf(value) != shapeOf(reduction->getResult(0)))
+  if (ir::shapeOf(value) != ir::shapeOf(reduction->getResult(0)))
     return false;
   SmallVector<int64_t> folded = foldedDims(reduction), kept;
   for (int64_t dim = 0; dim < static_cast<int64_t>(whole.size()); ++dim)
     if (!llvm::is_contained(folded, dim))
       kept.push_back(dim);
-  return path.moves == 0 || (path.moves == 1 && path.repeated && shapeOf(path.repeated) == whole &&
+  return path.moves == 0 || (path.moves == 1 && path.repeated && ir::shapeOf(path.repeated) == whole &&
                              path.repeated.getDims() == ArrayRef(kept));
 }
 
@@ -105,7 +103,7 @@ private:
   bool takeInSiblings(Operation *reduction, Cluster &cluster) {
     llvm::SetVector<Cluster *> siblings;
     for (Value input : clusters_.inputsOf(cluster.ops))
-      if (shapeOf(input) == shapeOf(reduction->getOperand(0)))
+      if (ir::shapeOf(input) == ir::shapeOf(reduction->getOperand(0)))
         addSiblings(input, cluster, siblings);
     for (Cluster *sibling : siblings)
       if (clusters_.comesFirst(*sibling, cluster) ? tryMerge(*sibling, cluster, Round::Rows)
@@ -222,7 +220,7 @@ private:
       Operation *op = wanted.getDefiningOp();
       if (!seen.insert(op).second || !op || clusters_.of(op) != &cluster ||
           (wanted != value && llvm::is_contained(yielded, wanted)) || !isCheapToRepeat({op}) ||
-          shapeOf(wanted) != shapeOf(value))
+          ir::shapeOf(wanted) != ir::shapeOf(value))
         return;
       for (Value operand : op->getOperands())
         self(self, operand);
@@ -249,9 +247,9 @@ private:
   /// shape, or of that of its rows or their elements.
   static bool mayPutOut(const Cluster &cluster, Value value, Value beside) {
     Operation *reduction = reductionOf(cluster);
-    return shapeOf(value) == shapeOf(beside) ||
-           (reduction && (shapeOf(value) == shapeOf(reduction->getResult(0)) ||
-                          shapeOf(value) == shapeOf(reduction->getOperand(0))));
+    return ir::shapeOf(value) == ir::shapeOf(beside) ||
+           (reduction && (ir::shapeOf(value) == ir::shapeOf(reduction->getResult(0)) ||
+                          ir::shapeOf(value) == ir::shapeOf(reduction->getOperand(0))));
   }
 
   /// Whether all kernels together take less time if `readers` compute `result` by `ops`.

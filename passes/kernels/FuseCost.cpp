@@ -17,8 +17,6 @@ bool isCheap(Operation *op) {
              ir::StopGradientOp>(op);
 }
 
-ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
-
 int64_t bytesOf(Value value) { return ir::sizeInBytes(value.getType()); }
 
 /// What a kernel with reductions works on: rows that it folds to one element each.
@@ -28,14 +26,15 @@ struct Rows {
   bool contiguous; ///< In memory; else neighbouring rows lie side by side.
 
   explicit Rows(Operation *reduction)
-      : shape(shapeOf(reduction->getOperand(0))), count(ir::elementCount(reduction->getResult(0).getType())) {
+      : shape(ir::shapeOf(reduction->getOperand(0))),
+        count(ir::elementCount(reduction->getResult(0).getType())) {
     SmallVector<int64_t> folded = foldedDims(reduction);
     for (int64_t dim : folded)
       length *= shape[dim];
     contiguous = !folded.empty() && folded.back() + 1 == static_cast<int64_t>(shape.size());
   }
 
-  bool isWhole(Value value) const { return shapeOf(value) == shape; }
+  bool isWhole(Value value) const { return ir::shapeOf(value) == shape; }
   /// Into how many pieces the work falls: columns side by side go into the lanes of a few vectors.
   int64_t pieces() const { return std::max<int64_t>(1, contiguous ? count : count / 64); }
 };

@@ -6,13 +6,11 @@ namespace gpuc {
 
 using namespace mlir;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 bool contractsOneElement(Operation *op) {
   auto matmul = dyn_cast<ir::MatmulOp>(op);
   if (!matmul)
     return false;
-  RankedTensorType lhs = typeOf(matmul.getLhs());
+  RankedTensorType lhs = ir::tensorType(matmul.getLhs());
   return matmul.getType().hasStaticShape() && lhs.getShape().end()[matmul.getTransposeLhs() ? -2 : -1] == 1;
 }
 
@@ -44,13 +42,13 @@ static Value multiply(ir::MatmulOp matmul) {
 static bool isSquaredNorm(ir::SumOp sum, Value value) {
   auto square = sum.getOperand().getDefiningOp<ir::MulOp>();
   return square && square.getLhs() == value && square.getRhs() == value &&
-         static_cast<int64_t>(sum.getDims().size()) == typeOf(value).getRank();
+         static_cast<int64_t>(sum.getDims().size()) == ir::tensorType(value).getRank();
 }
 
 static Value squaredNorm(OpBuilder &builder, Location location, Value value) {
   Value squares = ir::MulOp::create(builder, location, value, value);
   return ir::SumOp::create(builder, location, squares,
-                           llvm::to_vector(llvm::seq<int64_t>(0, typeOf(value).getRank())));
+                           llvm::to_vector(llvm::seq<int64_t>(0, ir::tensorType(value).getRank())));
 }
 
 /// Σ (aᵢ bⱼ)² = Σ aᵢ² · Σ bⱼ²: two short sums in the place of a long one.

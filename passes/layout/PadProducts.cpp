@@ -26,8 +26,6 @@ using namespace mlir;
 namespace gpuc {
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 using ir::ProductExtents;
 
 std::string textOf(const ProductExtents &extents) {
@@ -37,7 +35,8 @@ std::string textOf(const ProductExtents &extents) {
 }
 
 ProductExtents paddedOf(ir::MatmulOp matmul, ProductExtents extents, int64_t tensorBytes) {
-  const int64_t multiple = tensorBytes / ir::elementBytes(typeOf(matmul.getResult()).getElementType());
+  const int64_t multiple =
+      tensorBytes / ir::elementBytes(ir::tensorType(matmul.getResult()).getElementType());
   auto round = [&](int64_t &extent) { extent = llvm::alignTo(extent, multiple); };
   round(matmul.getTransposeLhs() ? extents.m : extents.k);
   round(matmul.getTransposeRhs() ? extents.k : extents.n);
@@ -143,7 +142,7 @@ private:
   double nanoseconds(Product &product, const ProductExtents &extents, double slowdown) const {
     auto [batch, m, n, k] = extents;
     const int64_t flops = 2 * batch * m * n * k, elements = batch * (m * k + k * n + m * n);
-    const int64_t bytes = ir::elementBytes(typeOf(product.matmul.getResult()).getElementType());
+    const int64_t bytes = ir::elementBytes(ir::tensorType(product.matmul.getResult()).getElementType());
     const double rate = bytes == 2 ? device_.tensorFlopsPerNanosecond : device_.tensorFlopsPerNanosecond / 2;
     return std::max(slowdown * static_cast<double>(flops) / rate,
                     static_cast<double>(elements * bytes) / device_.bytesPerNanosecond);
@@ -181,7 +180,7 @@ private:
     auto made = cast<ir::MatmulOp>(builder.clone(*matmul));
     made->setOperands(
         {padded(matmul.getLhs(), product.zerosOf(0)), padded(matmul.getRhs(), product.zerosOf(1))});
-    RankedTensorType type = typeOf(matmul.getResult());
+    RankedTensorType type = ir::tensorType(matmul.getResult());
     SmallVector<int64_t> shape(type.getShape());
     auto [rows, columns] = product.zerosOfResult();
     shape.end()[-2] += rows;
@@ -202,7 +201,7 @@ private:
       return value;
     OpBuilder builder(value.getContext());
     builder.setInsertionPointAfterValue(value);
-    SmallVector<int64_t> none(typeOf(value).getRank(), 0), high = none;
+    SmallVector<int64_t> none(ir::tensorType(value).getRank(), 0), high = none;
     std::tie(high.end()[-2], high.end()[-1]) = zeros;
     return ir::PadOp::create(builder, value.getLoc(), value, none, high, none, APFloat(0.0));
   }

@@ -32,7 +32,6 @@ using namespace mlir;
 
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 Type elementOf(Value value) { return getElementTypeOrSelf(value.getType()); }
 
 /// Whether a value as the model has it is one that the pass may change the type of.
@@ -164,7 +163,7 @@ private:
     if (!known) {
       OpBuilder builder(value.getContext());
       builder.setInsertionPointAfterValue(value);
-      known = ir::CastOp::create(builder, value.getLoc(), typeOf(value).clone(element), value);
+      known = ir::CastOp::create(builder, value.getLoc(), ir::tensorType(value).clone(element), value);
     }
     return known;
   }
@@ -235,7 +234,7 @@ private:
         return op->emitOpError("has no type in ") << element;
     } else {
       for (Value result : op->getResults())
-        types.push_back(isSingle(result) ? Type(typeOf(result).clone(element)) : result.getType());
+        types.push_back(isSingle(result) ? Type(ir::tensorType(result).clone(element)) : result.getType());
     }
     for (auto [result, type] : llvm::zip_equal(op->getResults(), types))
       result.setType(type);
@@ -327,7 +326,7 @@ private:
           }))
         continue;
       scan->setOperand(number, casted(scan->getOperand(number), policy_.lower()));
-      argument.setType(typeOf(argument).clone(policy_.lower()));
+      argument.setType(ir::tensorType(argument).clone(policy_.lower()));
       for (Operation *user : llvm::make_early_inc_range(argument.getUsers())) {
         user->getResult(0).replaceAllUsesWith(argument);
         user->erase();

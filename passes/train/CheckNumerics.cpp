@@ -67,8 +67,7 @@ struct Counted {
 
 std::optional<CarriedSum> carriedSum(Value carry, Value next) {
   auto add = next.getDefiningOp<ir::AddOp>();
-  if (!isFloatTensor(carry) || !add || !carry.hasOneUse() || !next.hasOneUse() ||
-      *carry.getUsers().begin() != add)
+  if (!isFloat(carry) || !add || !carry.hasOneUse() || !next.hasOneUse() || *carry.getUsers().begin() != add)
     return std::nullopt;
   CarriedSum sum{add, {add}};
   Value term = add.getLhs() == carry ? add.getRhs() : add.getLhs();
@@ -108,7 +107,7 @@ public:
 
   /// What comes into the program with the argument: NaN there is somebody's mistake.
   void checkArgument(BlockArgument argument, ir::CheckAttr check) {
-    if (isFloatTensor(argument) && !argument.use_empty())
+    if (isFloat(argument) && !argument.use_empty())
       checkSource(argument, check);
   }
 
@@ -160,7 +159,7 @@ private:
     if (known != sources_.end())
       return known->second;
     Sources own;
-    if (isFloatTensor(value))
+    if (isFloat(value))
       own.insert(addCount(buildCount(value)));
     return sources_[value] = own;
   }
@@ -197,12 +196,12 @@ private:
   }
 
   void countRead(ir::ReadOp read) {
-    if (isFloatTensor(read) && !read->use_empty())
+    if (isFloat(read) && !read->use_empty())
       checkSource(read, checkOfSource(read.getContext(), "variable", read.getVariable()));
   }
 
   void visit(Operation *op) {
-    if (llvm::none_of(op->getResults(), isFloatTensor))
+    if (llvm::none_of(op->getResults(), isFloat))
       return;
     Sources before = sourcesBefore(op);
     Operation *maker = makerBefore(op);
@@ -210,7 +209,7 @@ private:
       maker = op;
     Check check{ir::CheckAttr(), {}, before};
     for (Value result : op->getResults()) {
-      if (!maker || guarded_.contains(result) || !isFloatTensor(result)) {
+      if (!maker || guarded_.contains(result) || !isFloat(result)) {
         sources_[result] = before;
         if (maker && guarded_.contains(result))
           makers_[result] = maker;
@@ -250,7 +249,7 @@ private:
         inner.leaveOut(sum->ops);
       }
     for (ir::ScanParts::Argument &capture : llvm::to_vector(parts.captures))
-      if (isFloatTensor(capture.inner))
+      if (isFloat(capture.inner))
         inner.setSources(capture.inner, llvm::map_to_vector(countsOf(capture.outer), [&](Value count) {
                            return parts.addCapture(count);
                          }));

@@ -8,8 +8,6 @@ namespace gpuc {
 
 using namespace mlir;
 
-bool isFloatTensor(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); }
-
 /// Ops whose results are elements of their operands.
 static bool isMove(Operation *op) {
   return isa<ir::ReshapeOp, ir::TransposeOp, ir::BroadcastOp, ir::SliceOp, ir::PadOp, ir::ConcatOp,
@@ -55,7 +53,7 @@ bool canMakeNonfinite(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 static bool holdsNonfinite(ir::ConstantOp constant) {
-  if (!isFloatTensor(constant))
+  if (!isFloat(constant))
     return false;
   if (auto number = dyn_cast_or_null<FloatAttr>(constant.getSplat()))
     return !number.getValue().isFinite();
@@ -90,7 +88,7 @@ Masked::Masked(func::FuncOp function) {
 
 /// The mask, and what it is a copy or a part of.
 void Masked::seedFromAttention(Value mask) {
-  if (!isFloatTensor(mask) || !add(mask))
+  if (!isFloat(mask) || !add(mask))
     return;
   if (auto argument = dyn_cast<BlockArgument>(mask)) {
     if (auto scan = dyn_cast<ir::ScanOp>(argument.getOwner()->getParentOp()))
@@ -111,7 +109,7 @@ bool Masked::spread(Operation *op) {
     return false;
   bool changed = false;
   for (Value result : op->getResults())
-    changed |= isFloatTensor(result) && add(result);
+    changed |= isFloat(result) && add(result);
   return changed;
 }
 
@@ -144,7 +142,7 @@ bool Guarded::isGuardedUse(OpOperand &use) const {
     return true;
   if (user->getNumResults() == 0)
     return false; // it is assigned, yielded or returned
-  if (llvm::none_of(user->getResults(), isFloatTensor))
+  if (llvm::none_of(user->getResults(), isFloat))
     return true;
   return user->hasTrait<ir::Pointwise>() && contains(user->getResult(0));
 }

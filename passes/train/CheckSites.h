@@ -1,14 +1,9 @@
 //===- CheckSites.h - Where NaN and infinities can begin ---------------------===//
 #pragma once
 
-#include "dialects/gpuc/GpucOps.h"
-
-#include "llvm/ADT/DenseSet.h"
+#include "passes/train/BackwardPass.h"
 
 namespace gpuc {
-
-/// Whether the elements can be NaN or infinite at all.
-bool isFloatTensor(mlir::Value value);
 
 /// Whether the op can make NaN or an infinity of operands that are finite.
 bool canMakeNonfinite(mlir::Operation *op);

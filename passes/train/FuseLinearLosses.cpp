@@ -22,14 +22,12 @@ using namespace mlir;
 
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// A reshape of rows alone: the last dimension stays.
 Value throughRowReshape(Value logits) {
   auto reshape = logits.getDefiningOp<ir::ReshapeOp>();
   if (!reshape || !reshape->hasOneUse())
     return logits;
-  RankedTensorType from = typeOf(reshape.getOperand()), to = reshape.getType();
+  RankedTensorType from = ir::tensorType(reshape.getOperand()), to = reshape.getType();
   bool keepsClasses =
       from.getRank() >= 2 && to.getRank() >= 2 && from.getShape().back() == to.getShape().back();
   return keepsClasses ? reshape.getOperand() : logits;
@@ -38,9 +36,9 @@ Value throughRowReshape(Value logits) {
 /// The bias that is added to each row; null if `addend` is something else.
 Value biasOf(Value addend) {
   auto repeated = addend.getDefiningOp<ir::BroadcastOp>();
-  if (!repeated || typeOf(repeated.getOperand()).getRank() != 1 ||
+  if (!repeated || ir::tensorType(repeated.getOperand()).getRank() != 1 ||
       repeated.getDims().front() != repeated.getType().getRank() - 1 ||
-      typeOf(repeated.getOperand()).getDimSize(0) != repeated.getType().getShape().back())
+      ir::tensorType(repeated.getOperand()).getDimSize(0) != repeated.getType().getShape().back())
     return {};
   return repeated.getOperand();
 }
@@ -62,7 +60,7 @@ struct LinearLayer {
     }
     auto matmul = logits.getDefiningOp<ir::MatmulOp>();
     bool fits = matmul && matmul->hasOneUse() && !matmul.getTransposeLhs() &&
-                typeOf(matmul.getRhs()).getRank() == 2 && matmul.getType().hasStaticShape();
+                ir::tensorType(matmul.getRhs()).getRank() == 2 && matmul.getType().hasStaticShape();
     return fits ? LinearLayer{matmul, bias} : LinearLayer{};
   }
 };
@@ -70,7 +68,7 @@ struct LinearLayer {
 class Fusion {
 public:
   explicit Fusion(Operation *loss, Value logits, LinearLayer layer)
-      : loss_(loss), logits_(typeOf(logits)), layer_(layer), builder_(loss) {}
+      : loss_(loss), logits_(ir::tensorType(logits)), layer_(layer), builder_(loss) {}
 
   bool pays() const {
     int64_t classes = logits_.getShape().back();
@@ -99,8 +97,8 @@ private:
   Value hidden() {
     Value rows = layer_.matmul.getLhs();
     SmallVector<int64_t> shape(logits_.getShape());
-    shape.back() = typeOf(rows).getShape().back();
-    auto type = typeOf(rows).clone(shape);
+    shape.back() = ir::tensorType(rows).getShape().back();
+    auto type = ir::tensorType(rows).clone(shape);
     return type == rows.getType() ? rows
                                   : ir::ReshapeOp::create(builder_, location(), type, rows).getResult();
   }

@@ -30,8 +30,6 @@ using namespace mlir;
 
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// Ops that cost nothing within a kernel: they are moved only with what they serve.
 bool isFree(Operation *op) {
   return isa<ir::ConstantOp, ir::IotaOp, ir::BroadcastOp, ir::ReshapeOp, ir::TransposeOp, ir::SliceOp,
@@ -40,8 +38,8 @@ bool isFree(Operation *op) {
 
 /// A product of two matrices of known extents.
 bool isPlainMatmul(ir::MatmulOp matmul) {
-  return typeOf(matmul.getLhs()).getRank() == 2 && typeOf(matmul.getRhs()).getRank() == 2 &&
-         typeOf(matmul.getLhs()).hasStaticShape() && typeOf(matmul.getRhs()).hasStaticShape();
+  return ir::tensorType(matmul.getLhs()).getRank() == 2 && ir::tensorType(matmul.getRhs()).getRank() == 2 &&
+         ir::tensorType(matmul.getLhs()).hasStaticShape() && ir::tensorType(matmul.getRhs()).hasStaticShape();
 }
 
 class Hoisting {
@@ -136,7 +134,7 @@ private:
 
   /// [T, B, K] as [T · B, K].
   Value asRows(Location location, Value stack) {
-    RankedTensorType type = typeOf(stack);
+    RankedTensorType type = ir::tensorType(stack);
     auto rows = type.clone({type.getDimSize(0) * type.getDimSize(1), type.getDimSize(2)});
     return ir::ReshapeOp::create(rewriter_, location, rows, stack);
   }

@@ -20,8 +20,6 @@ namespace {
 
 constexpr int64_t rank = 4;
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// Where dimension `dim` of (N, C, H, W) lies in (N, H, W, C).
 int64_t lastOf(int64_t dim) { return ir::kToChannelsFirst[dim]; }
 
@@ -94,11 +92,11 @@ private:
       if (!llvm::is_sorted(dims))
         operand = ir::TransposeOp::create(builder_, op->getLoc(), operand, order);
       llvm::sort(dims);
-      return ir::BroadcastOp::create(builder_, op->getLoc(), ir::permuted(typeOf(image), ir::kToChannelsLast),
-                                     operand, dims);
+      return ir::BroadcastOp::create(builder_, op->getLoc(),
+                                     ir::permuted(ir::tensorType(image), ir::kToChannelsLast), operand, dims);
     }
     Operation *made = builder_.clone(*op);
-    made->getResult(0).setType(ir::permuted(typeOf(image), ir::kToChannelsLast));
+    made->getResult(0).setType(ir::permuted(ir::tensorType(image), ir::kToChannelsLast));
     if (auto iota = dyn_cast<ir::IotaOp>(made))
       iota.setDim(lastOf(iota.getDim()));
     return made->getResult(0);
@@ -110,7 +108,7 @@ private:
       mapping.map(operand, last(operand));
     Operation *made = builder_.clone(*op, mapping);
     for (auto [before, after] : llvm::zip_equal(op->getResults(), made->getResults())) {
-      after.setType(ir::permuted(typeOf(before), ir::kToChannelsLast));
+      after.setType(ir::permuted(ir::tensorType(before), ir::kToChannelsLast));
       last_[before] = after;
     }
     permuteNumbers(made);
@@ -171,10 +169,10 @@ private:
     else
       made->setAttr("dims", builder_.getDenseI64ArrayAttr(dims));
     SmallVector<int64_t> shape;
-    for (auto [dim, extent] : llvm::enumerate(typeOf(operand).getShape()))
+    for (auto [dim, extent] : llvm::enumerate(ir::tensorType(operand).getShape()))
       if (!llvm::is_contained(dims, dim))
         shape.push_back(extent);
-    made->getResult(0).setType(typeOf(op->getResult(0)).clone(shape));
+    made->getResult(0).setType(ir::tensorType(op->getResult(0)).clone(shape));
     return made->getResult(0);
   }
 
