@@ -1,6 +1,5 @@
 //===- GpucDialect.cpp - Registration and what all ops share ----------------===//
 
-#include "dialects/gpuc/ElementTypes.h"
 #include "dialects/gpuc/GpucOps.h"
 
 #include "mlir/IR/DialectImplementation.h"

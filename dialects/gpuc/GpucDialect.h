@@ -11,6 +11,10 @@ inline mlir::RankedTensorType tensorType(mlir::Value value) {
 }
 inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) { return tensorType(value).getShape(); }
 
+/// f64 f32 f16 bf16 i64 i32 i8 ui8 i1: those of Gpuc_Element, for types that no op of the dialect has
+/// checked.
+bool isElement(mlir::Type type);
+
 /// Static, or with a leading `?`, which is the batch wherever it stands.
 bool hasStaticOrBatchShape(mlir::Type type);
 

@@ -1,8 +1,4 @@
 //===- Sound.cpp - What every op of the plan dialect is checked for ---------===//
-
-#include "dialects/plan/Sound.h"
-
-#include "dialects/gpuc/ElementTypes.h"
 #include "dialects/plan/PlanOps.h"
 
 #include "llvm/Support/MathExtras.h"

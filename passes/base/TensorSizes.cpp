@@ -2,7 +2,6 @@
 
 #include "passes/base/TensorSizes.h"
 
-#include "dialects/gpuc/ElementTypes.h"
 #include "dialects/gpuc/GpucOps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

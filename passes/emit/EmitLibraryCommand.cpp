@@ -1,6 +1,6 @@
 //===- EmitLibraryCommand.cpp - Commands of libraries in the plan file ------===//
 
-#include "passes/emit/EmitLibraryCommand.h"
+#include "passes/emit/EmitParts.h"
 
 #include "passes/plan/AttentionShapes.h"
 

@@ -9,8 +9,7 @@
 
 #include "dialects/plan/PlanOps.h"
 #include "passes/base/Locations.h"
-#include "passes/emit/EmitLibraryCommand.h"
-#include "passes/emit/KernelCode.h"
+#include "passes/emit/EmitParts.h"
 #include "passes/plan/PinnedBytes.h"
 
 #include "runtime/base/quote.h"

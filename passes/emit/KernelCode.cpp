@@ -1,6 +1,6 @@
 //===- KernelCode.cpp - Machine code for the kernels of a plan --------------===//
 
-#include "passes/emit/KernelCode.h"
+#include "passes/emit/EmitParts.h"
 
 #include "passes/codegen/cuda/CudaCode.h"
 #include "passes/codegen/host/HostCode.h"

@@ -1,10 +1,30 @@
 //===- Channels.h - Where the channels of images lie --------------------------===//
 #pragma once
 
-#include "passes/layout/conv/LayoutGroups.h"
+#include "dialects/gpuc/GpucOps.h"
 #include "passes/target/TargetDescription.h"
 
+#include "llvm/ADT/SetVector.h"
+
 namespace gpuc {
+
+/// Images that lie in memory in one order. An image is a value of rank 4, as models have it (N, C, H, W).
+/// Where one op reads images of one order and gives some of the same, they are linked; whatever is linked is
+/// transposed together or not at all.
+struct LayoutGroup {
+  llvm::SetVector<mlir::Value> images;               ///< In the order of the block.
+  llvm::SetVector<mlir::Operation *> ops;            ///< That link them, in the order of the block.
+  llvm::SmallVector<mlir::Operation *> convolutions; ///< Those of `ops` that are.
+};
+
+/// Whether the value costs as little in one order as in another: one number, an index, or a broadcast.
+bool isMadeAnew(mlir::Value value);
+
+/// The groups of a block that hold convolutions on tensor cores, in the order of the first of them.
+llvm::SmallVector<LayoutGroup> findLayoutGroups(mlir::Block &block);
+
+/// The filter that a convolution reads, or the gradient of it that it gives.
+mlir::Value filterOf(mlir::Operation *convolution);
 
 /// Puts convolutions that are written channels last, and poolings if `poolings`, between transposes, channels
 /// first themselves.
@@ -12,7 +32,7 @@ void transposeToChannelsFirst(mlir::Block &block, bool poolings);
 
 /// Puts the images that convolutions on tensor cores read and write channels last, with whatever is computed
 /// between them, where that moves fewer bytes than it saves: decided for each group of images of the block
-/// that hang together (LayoutGroups.h). Transposes are left at the edges of a group. Adds a decision
+/// that hang together. Transposes are left at the edges of a group. Adds a decision
 /// (base/Decisions.h) over each convolution.
 void chooseLayouts(mlir::Block &block, const TargetDescription &device,
                    llvm::SmallVectorImpl<mlir::Attribute> &decisions);

@@ -1,6 +1,6 @@
 //===- LayoutGroups.cpp - Images that lie in memory in one order ------------===//
 
-#include "passes/layout/conv/LayoutGroups.h"
+#include "passes/layout/conv/Channels.h"
 
 #include "dialects/gpuc/Convolutions.h"
 #include "dialects/gpuc/Tf32.h"

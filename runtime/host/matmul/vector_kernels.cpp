@@ -1,13 +1,28 @@
 // Compiled for each width of vectors (see vector.h).
 #include "runtime/host/matmul/vector_kernels.h"
 
-#include "runtime/host/matmul/copy.h"
 #include "runtime/host/matmul/dot.h"
 #include "runtime/host/matmul/finish.h"
+#include "runtime/host/matmul/load.h"
 #include "runtime/host/matmul/transpose.h"
 
 namespace gpuc {
 namespace {
+
+/// Copies a block between the type in memory and the type of arithmetic.
+template <typename From, typename To>
+void copyTile(const CopyTile<From, To>& t) {
+  constexpr int64_t kStep = kLanes<Computed<From>>;
+  const bool adjoin = t.source_stride == t.columns && t.target_stride == t.columns;  // as one long row
+  const int64_t rows = adjoin ? 1 : t.rows, columns = adjoin ? t.rows * t.columns : t.columns;
+  for (int64_t row = 0; row < rows; ++row) {
+    const From* source = t.source + row * t.source_stride;
+    To* target = t.target + row * t.target_stride;
+    int64_t i = 0;
+    for (; i + kStep <= columns; i += kStep) store(target + i, load(source + i));
+    if (i < columns) storeFirst(target + i, loadFirst(source + i, columns - i), columns - i);
+  }
+}
 
 template <typename S>
 constexpr TypedVectorKernels<S> kKernels = {dotTile<S>, transposeTile<S>, copyTile<S, Computed<S>>,

@@ -1,4 +1,4 @@
-//===- KernelCode.h - Machine code for the kernels of a plan ----------------===//
+//===- EmitParts.h - What the writer of a plan file asks of others -----------===//
 #pragma once
 
 #include "dialects/plan/PlanOps.h"
@@ -18,5 +18,13 @@ struct KernelCode {
 /// code. Errors are diagnostics at the kernel, or at the module if the target is unknown.
 mlir::FailureOr<llvm::DenseMap<mlir::Operation *, KernelCode>>
 compileKernels(mlir::ModuleOp module, const CodegenOptions &options, fb::PlanT &file);
+
+fb::DataType dataTypeOf(mlir::Type element);
+
+/// Writes a buffer, or a view of one, as an operand; null of null.
+using EmitOperand = llvm::function_ref<std::unique_ptr<fb::OperandT>(mlir::Value)>;
+
+/// The entry of a command that has a table of operands (runtime/plan/roles.h).
+fb::WorkUnion emitLibraryCommand(mlir::Operation *command, EmitOperand operand);
 
 } // namespace gpuc
