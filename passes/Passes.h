@@ -23,6 +23,9 @@ inline constexpr llvm::StringLiteral kEntryAttr = "gpuc.entry";
 /// gone with gpuc-to-plan.
 inline constexpr llvm::StringLiteral kFusedForAttr = "gpuc.fused_for";
 
+/// Of an op, and of the command that it becomes, that computes again what was not kept.
+inline constexpr llvm::StringLiteral kRecomputedAttr = "gpuc.recomputed";
+
 class Blame; // base/Blame.h
 
 /// What gpuc-verify-stage asks behind each stage, as Passes.td says there: whether the module is as

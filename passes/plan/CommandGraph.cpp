@@ -2,6 +2,8 @@
 
 #include "passes/plan/CommandGraph.h"
 
+#include "passes/Passes.h"
+
 using namespace mlir;
 
 namespace gpuc {
@@ -31,6 +33,7 @@ SmallVector<int64_t> tripCountsAround(Operation *command) {
 CommandGraph::CommandGraph(ArrayRef<plan::CommandOpInterface> list)
     : commands(list.begin(), list.end()), predecessors(list.size()), successors(list.size()) {
   DenseMap<const void *, Accesses> last;
+  std::optional<unsigned> original; // the last command that computes nothing again
   for (unsigned index = 0; index < commands.size(); ++index) {
     std::vector<unsigned> &before = predecessors[index];
     for (Value read : commands[index].getReads()) {
@@ -46,6 +49,12 @@ CommandGraph::CommandGraph(ArrayRef<plan::CommandOpInterface> list)
       llvm::append_range(before, accesses.readers);
       accesses = {index, {}};
     }
+    // Before what it stands behind it would free nothing.
+    const bool again = commands[index]->hasAttr(kRecomputedAttr);
+    if (again && original)
+      before.push_back(*original);
+    if (!again)
+      original = index;
     llvm::sort(before);
     before.erase(std::unique(before.begin(), before.end()), before.end());
     llvm::erase(before, index);

@@ -205,8 +205,9 @@ public:
   void run() {
     std::map<Kind, SmallVector<unsigned>> kinds;
     for (auto [index, command] : llvm::enumerate(graph_.commands))
-      if (auto launch = dyn_cast<plan::LaunchOp>(*command);
-          launch && staysOnItsStream(launch) && touchedBytes(kernels_, launch) <= mostBytes_)
+      if (auto launch = dyn_cast<plan::LaunchOp>(*command); launch && !launch->hasAttr(kRecomputedAttr) &&
+                                                            staysOnItsStream(launch) &&
+                                                            touchedBytes(kernels_, launch) <= mostBytes_)
         if (std::optional<Kind> kind = kindOf(kernels_, launch))
           kinds[*kind].push_back(index);
     for (auto &[kind, launches] : kinds)

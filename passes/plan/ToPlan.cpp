@@ -24,6 +24,7 @@
 #include "dialects/gpuc/Tf32.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 
@@ -38,11 +39,22 @@ constexpr StringLiteral kChecksAttr = "gpuc.checks";
 constexpr StringLiteral kRangeAttr = "gpuc.range";
 constexpr StringLiteral kIgnoredAttr = "gpuc.ignored";
 
+/// Lets a command say that it computes again, as the op does that becomes it.
+struct RecomputedMark : OpBuilder::Listener {
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint previous) override {
+    if (isSet && isa<plan::CommandOpInterface>(op))
+      op->setAttr(kRecomputedAttr, UnitAttr::get(op->getContext()));
+  }
+  bool isSet = false;
+};
+
 class ProgramBuilder : public ProgramWriter {
 public:
   ProgramBuilder(func::FuncOp function, SymbolTable &planSymbols, plan::TargetAttr target)
       : ProgramWriter(target), function(function), planSymbols(planSymbols),
-        bufferType(plan::BufferType::get(function.getContext())) {}
+        bufferType(plan::BufferType::get(function.getContext())) {
+    builder.setListener(&recomputed);
+  }
 
   LogicalResult build() {
     OpBuilder unattached(builder.getContext());
@@ -65,9 +77,11 @@ public:
   }
 
   LogicalResult convertOps(Block &block) override {
-    for (Operation &op : block.without_terminator())
+    for (Operation &op : block.without_terminator()) {
+      llvm::SaveAndRestore marked(recomputed.isSet, recomputed.isSet || op.hasAttr(kRecomputedAttr));
       if (failed(convert(&op)))
         return failure();
+    }
     return success();
   }
 
@@ -259,6 +273,7 @@ private:
   SymbolTable &planSymbols;
   Type bufferType;
   plan::ProgramOp program;
+  RecomputedMark recomputed;
   Operation *firstCommand = nullptr; ///< Once there is one: none is erased, and none comes before it.
   DenseMap<Value, FlatSymbolRefAttr> variableOfValue;
   llvm::StringMap<Value> uses;

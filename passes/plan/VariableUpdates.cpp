@@ -10,6 +10,7 @@
 
 #include "passes/plan/VariableUpdates.h"
 
+#include "passes/Passes.h"
 #include "passes/base/AttentionViews.h"
 #include "passes/plan/ProgramWriter.h"
 
@@ -78,7 +79,8 @@ private:
   /// Makes the assign's value one that is written in place, with a copy if it must be.
   void place(ir::AssignOp assign) {
     Operation *producer = assign.getValue().getDefiningOp();
-    if (!canWrite(producer, assign) || !orderBehindReaders(producer, assign.getVariable())) {
+    if (!canWrite(producer, assign) || isReadAgainBehind(producer, assign.getVariable()) ||
+        !orderBehindReaders(producer, assign.getVariable())) {
       producer = insertCopy(assign.getValueMutable(), assign.getVariable());
       orderBehindReaders(producer, assign.getVariable());
     }
@@ -100,6 +102,14 @@ private:
         return false;
     }
     return true;
+  }
+
+  /// Whether an op behind the producer reads the old value to compute something again: before the producer
+  /// that would free nothing.
+  bool isReadAgainBehind(Operation *producer, StringRef variable) {
+    return llvm::any_of(readers[variable], [&](Operation *reader) {
+      return reader->hasAttr(kRecomputedAttr) && producer->isBeforeInBlock(reader);
+    });
   }
 
   /// Adds an edge from each other reader of the variable to `producer`; false, and no edge, if that closes a

@@ -186,3 +186,41 @@ module @what_is_handed_on_stays {
     plan.output "b" %b
   }
 }
+
+// -----
+
+// What is computed again stays behind what it stands behind, though it would cost no byte to run it as soon as there is
+// what it reads: there it would free nothing. The first two buffers are a reason for another order.
+
+// CHECK-LABEL: module @again
+module @again {
+  plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<4096xf32> gpuc.yield %0 : tensor<4096xf32> }
+  plan.kernel @sum (%a: tensor<4096xf32>) {
+    %0 = gpuc.sum %a dims [0] : (tensor<4096xf32>) -> tensor<f32>
+    gpuc.yield %0 : tensor<f32>
+  }
+  plan.kernel @keep () { %0 = gpuc.constant 1.0 : tensor<1024xf32> gpuc.yield %0 : tensor<1024xf32> }
+  plan.kernel @copy (%a: tensor<1024xf32>) { gpuc.yield %a : tensor<1024xf32> }
+  // CHECK: plan.launch @keep() -> (%[[KEPT:.*]])
+  // CHECK-NOT: plan.launch @copy
+  // CHECK: plan.launch @sum
+  // CHECK: plan.launch @sum
+  // CHECK-NEXT: plan.launch @copy(%[[KEPT]]) -> (%{{.*}}) {gpuc.recomputed}
+  plan.program @f {
+    %k = plan.buffer "k" : tensor<1024xf32> activation
+    %a = plan.buffer "a" : tensor<4096xf32> activation
+    %b = plan.buffer "b" : tensor<4096xf32> activation
+    %c = plan.buffer "c" : tensor<f32> activation
+    %d = plan.buffer "d" : tensor<f32> activation
+    %e = plan.buffer "e" : tensor<1024xf32> activation
+    plan.launch @keep() -> (%k)
+    plan.launch @make() -> (%a)
+    plan.launch @make() -> (%b)
+    plan.launch @sum(%a) -> (%c)
+    plan.launch @sum(%b) -> (%d)
+    plan.launch @copy(%k) -> (%e) {gpuc.recomputed}
+    plan.output "c" %c
+    plan.output "d" %d
+    plan.output "e" %e
+  }
+}
