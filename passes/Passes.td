@@ -581,6 +581,46 @@ def FusePass : GpucPass<"gpuc-fuse"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Recomputation
+//===----------------------------------------------------------------------===//
+
+def CheckpointPass : GpucPass<"gpuc-checkpoint"> {
+  let summary = "Compute values of the forward pass again instead of keeping them";
+  let description = [{
+    What the backward pass of `@train_step` reads of the forward pass lives from the one to the other. Afterwards it
+    reads, in place of what the policy does not keep, copies that are computed again before their first backward reader,
+    by the same kernels from what is kept: memory for time, and not a bit changes. Loops over parts of the batch are
+    treated by themselves, a loop over time as one op.
+
+    - `none` keeps everything.
+    - `sqrt` cuts the forward pass, of n ops, into about √n segments at places that few bytes cross, and keeps what
+      crosses, and the last segment.
+    - `full` takes as many segments as leave the fewest bytes live.
+    - `save=matmul,attention` keeps the results of kernels and library calls with one of these ops, and what stands
+      behind the last of them, where the backward pass begins; nothing else.
+
+    Before, with `policy=save=matmul`:
+    ```mlir
+    %h = gpuc.matmul %x, transpose %w : … loc("fc1")
+    %a = gpuc.fused "act.gelu"(%h) : …
+    …
+    %dw = gpuc.matmul transpose %da, %a : … loc(fused<"backward">["fc2"])
+    ```
+    After:
+    ```mlir
+    %h = gpuc.matmul %x, transpose %w : … loc("fc1")
+    %a = gpuc.fused "act.gelu"(%h) : …
+    …
+    %b = gpuc.fused "act.gelu"(%h) {gpuc.recomputed} : …
+    %dw = gpuc.matmul transpose %da, %b : … loc(fused<"backward">["fc2"])
+    ```
+  }];
+  let options = [
+    Option<"policy", "policy", "std::string", /*default=*/"\"none\"", "none, sqrt, full or save=OP,OP…">,
+  ];
+}
+
+//===----------------------------------------------------------------------===//
 // Between stages
 //===----------------------------------------------------------------------===//
 

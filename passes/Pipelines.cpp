@@ -63,6 +63,9 @@ struct TrainPipelineFlags : ModelFlags<TrainPipelineFlags> {
   Option<std::string> entries{*this, "entries",
                               llvm::cl::desc("Instead of the recipe's entries: KEY=VALUE;KEY=VALUE…")};
   Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("Short for its entry: NAME:key=value,…")};
+  Option<std::string> checkpoint{
+      *this, "checkpoint", llvm::cl::desc("What is kept for gradients: none, sqrt, full or save=OP,OP…"),
+      llvm::cl::init("none")};
   Option<bool> checkNumerics{*this, "check-numerics",
                              llvm::cl::desc("Count what is NaN or infinite, by the op that made it"),
                              llvm::cl::init(false)};
@@ -149,6 +152,10 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, S
     doors.add(createCheckNumericsPass(), "entries");
   }
   buildKernels(passes, options, doors);
+  // Behind fusion: what is computed again has the kernel of what it repeats, and nothing makes one of the
+  // two.
+  if (options.checkpoint != "none")
+    doors.add(createCheckpointPass({options.checkpoint}), "kernels");
 }
 
 void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
@@ -201,8 +208,8 @@ void registerAllPasses() {
         RecipeTexts recipe = splitRecipeTexts(flags.entries);
         if (!flags.optimizer.empty())
           recipe.emplace_back("optimizer", flags.optimizer);
-        buildTrainPipeline(passes,
-                           {flags.batch, recipe, flags.seed, flags.fuse, flags.target, flags.checkNumerics});
+        buildTrainPipeline(passes, {flags.batch, recipe, flags.seed, flags.fuse, flags.target,
+                                    flags.checkpoint, flags.checkNumerics});
       });
   PassPipelineRegistration<EvalPipelineFlags>(
       "gpuc-eval-pipeline",

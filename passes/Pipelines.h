@@ -22,7 +22,9 @@ struct PipelineOptions {
   int64_t seed = -1;           // the plan's default; -1 keeps the recipe's
   bool fuse = true;            // off, each op is a kernel of its own
   std::string target = "host"; // host[:CPU] or cuda:ARCHITECTURE: what it has kernels for stays whole
-  bool checkNumerics = false;  // the train step counts what is NaN or infinite, by the op that made it
+  std::string checkpoint =
+      "none";                 // what is kept for gradients and what computed again: gpuc-checkpoint's policy
+  bool checkNumerics = false; // the train step counts what is NaN or infinite, by the op that made it
 };
 
 /// What --emit=gpuc is more than the model that was read: the command line's wishes in its recipe.

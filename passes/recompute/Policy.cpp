@@ -1,0 +1,80 @@
+//===- Policy.cpp - What of the forward pass is kept -------------------------===//
+
+#include "passes/recompute/Policy.h"
+
+#include "passes/recompute/Segments.h"
+
+#include "dialects/gpuc/GpucOps.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+FailureOr<CheckpointPolicy> CheckpointPolicy::parse(StringRef text, MLIRContext *context,
+                                                    std::string &error) {
+  CheckpointPolicy policy;
+  if (StringRef names = text; names.consume_front("save=")) {
+    policy.kind = Kind::save;
+    for (StringRef name : llvm::split(names, ',')) {
+      if (!RegisteredOperationName::lookup(("gpuc." + name).str(), context))
+        return error =
+                   ("'" + name + "' is no op: save= takes names such as matmul, conv2d and attention").str(),
+               failure();
+      policy.saved.push_back(name.str());
+    }
+    return policy;
+  }
+  auto kind = llvm::StringSwitch<std::optional<Kind>>(text)
+                  .Case("none", Kind::none)
+                  .Case("sqrt", Kind::sqrt)
+                  .Case("full", Kind::full)
+                  .Default(std::nullopt);
+  if (!kind)
+    return error = ("'" + text + "' is no policy: none, sqrt, full or save=OP,OP…").str(), failure();
+  policy.kind = *kind;
+  return policy;
+}
+
+/// Whether the op is one of these, or a kernel that holds one.
+static bool computesOne(Operation *op, ArrayRef<std::string> names) {
+  auto isOne = [&](Operation *inner) {
+    return llvm::is_contained(names, inner->getName().stripDialect().str());
+  };
+  return op
+      ->walk([&](Operation *inner) { return isOne(inner) ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+/// The results of ops that compute one of these, and of all behind the last of them, where the backward pass
+/// begins.
+static DenseSet<Value> resultsOf(ArrayRef<std::string> names, const ForwardPass &forward) {
+  DenseSet<Value> kept;
+  bool isBehind = true;
+  for (Operation *op : llvm::reverse(forward.ops())) {
+    const bool isSaved = computesOne(op, names);
+    if (isSaved || isBehind)
+      kept.insert_range(op->getResults());
+    isBehind &= !isSaved;
+  }
+  return kept;
+}
+
+DenseSet<Value> valuesKept(const CheckpointPolicy &policy, const ForwardPass &forward) {
+  if (policy.kind == CheckpointPolicy::Kind::save)
+    return resultsOf(policy.saved, forward);
+  Segments segments(forward);
+  if (policy.kind == CheckpointPolicy::Kind::sqrt)
+    segments.cutByRoot();
+  if (policy.kind == CheckpointPolicy::Kind::full)
+    segments.cutToLeast();
+  DenseSet<Value> kept;
+  for (Operation *op : forward.ops())
+    for (Value result : op->getResults())
+      if (segments.keeps(result))
+        kept.insert(result);
+  return kept;
+}
+
+} // namespace gpuc

@@ -1,0 +1,30 @@
+//===- Policy.h - What of the forward pass is kept ---------------------------===//
+#pragma once
+
+#include "passes/recompute/ForwardPass.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Support/LLVM.h"
+
+#include <string>
+#include <vector>
+
+namespace gpuc {
+
+/// Says what the backward pass may read without computing it again.
+struct CheckpointPolicy {
+  enum class Kind { none, sqrt, full, save };
+
+  Kind kind = Kind::none;
+  std::vector<std::string> saved; ///< Of `save`: mnemonics of ops whose results are kept.
+
+  /// none, sqrt, full or save=OP,OP… Fails, saying why in `error`, for other texts and for ops that the
+  /// dialect, which `context` has loaded, does not have.
+  static mlir::FailureOr<CheckpointPolicy> parse(llvm::StringRef text, mlir::MLIRContext *context,
+                                                 std::string &error);
+};
+
+/// The values of the forward pass that are kept. `full` and `sqrt` keep all where cutting frees nothing.
+llvm::DenseSet<mlir::Value> valuesKept(const CheckpointPolicy &policy, const ForwardPass &forward);
+
+} // namespace gpuc

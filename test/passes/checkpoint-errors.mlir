@@ -1,0 +1,11 @@
+// RUN: not gpuc-opt %s --gpuc-checkpoint=policy=half 2>&1 | FileCheck %s --check-prefix=POLICY
+// POLICY: error: 'half' is no policy: none, sqrt, full or save=OP,OP…
+// RUN: not gpuc-opt %s --gpuc-checkpoint=policy=save=matmul,gemm 2>&1 | FileCheck %s --check-prefix=OP
+// OP: error: 'gemm' is no op: save= takes names such as matmul, conv2d and attention
+// RUN: not gpuc-opt %s --gpuc-checkpoint=policy=full 2>&1 | FileCheck %s --check-prefix=PLACES
+// PLACES: error: what belongs to gradients is known by locations, and @train_step has none
+
+func.func @train_step(%x: tensor<3xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}) {
+  %0 = gpuc.sum %x dims [0] : (tensor<3xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}

@@ -1,0 +1,140 @@
+// RUN: gpuc-opt %s -split-input-file --gpuc-checkpoint=policy=save=matmul | FileCheck %s --check-prefixes=CHECK,SAVE
+// RUN: gpuc-opt %s -split-input-file --gpuc-checkpoint=policy=full | FileCheck %s --check-prefixes=CHECK,FULL
+// RUN: gpuc-opt %s -split-input-file --gpuc-checkpoint=policy=none | FileCheck %s --check-prefix=NONE
+// NONE-NOT: gpuc.recomputed
+
+// What is not kept is computed again before its first backward reader, once for all of them, from what is kept. Who is
+// forward reads the first.
+
+// CHECK-LABEL: module @chain
+// SAVE:        %[[H:.*]] = gpuc.matmul %{{.*}}, %{{.*}} :
+// SAVE-NEXT:   %[[A:.*]] = gpuc.fused "act"(%[[H]]) :
+// SAVE:        %[[Y:.*]] = gpuc.matmul %[[A]],
+// SAVE:        gpuc.fused "loss"(%[[Y]])
+// SAVE:        %[[AGAIN:.*]] = gpuc.fused "act"(%[[H]]) {gpuc.recomputed}
+// SAVE:        gpuc.matmul transpose %[[AGAIN]],
+// SAVE-NEXT:   gpuc.fused "mask"(%{{.*}}, %[[AGAIN]])
+// SAVE-NOT:    gpuc.recomputed
+module @chain {
+  func.func @train_step(%x: tensor<64x8xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}) {
+    %w = gpuc.read @w : tensor<8x8xf32>
+    %v = gpuc.read @v : tensor<8x8xf32>
+    %h = gpuc.matmul %x, %w : (tensor<64x8xf32>, tensor<8x8xf32>) -> tensor<64x8xf32>
+    %a = gpuc.fused "act"(%h) : (tensor<64x8xf32>) -> tensor<64x8xf32> {
+    ^bb0(%in: tensor<64x8xf32>):
+      %0 = gpuc.exp %in : tensor<64x8xf32>
+      gpuc.yield %0 : tensor<64x8xf32>
+    }
+    %y = gpuc.matmul %a, %v : (tensor<64x8xf32>, tensor<8x8xf32>) -> tensor<64x8xf32>
+    %loss = gpuc.fused "loss"(%y) : (tensor<64x8xf32>) -> tensor<f32> {
+    ^bb0(%in: tensor<64x8xf32>):
+      %0 = gpuc.sum %in dims [0, 1] : (tensor<64x8xf32>) -> tensor<f32>
+      gpuc.yield %0 : tensor<f32>
+    }
+    %dy = gpuc.fused "seed"() : () -> tensor<64x8xf32> {
+      %0 = gpuc.constant 1.0 : tensor<64x8xf32>
+      gpuc.yield %0 : tensor<64x8xf32>
+    } loc(fused<"backward">["loss"])
+    %dv = gpuc.matmul transpose %a, %dy : (tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<8x8xf32> loc(fused<"backward">["v"])
+    %dh = gpuc.fused "mask"(%dy, %a) : (tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<64x8xf32> {
+    ^bb0(%in: tensor<64x8xf32>, %other: tensor<64x8xf32>):
+      %0 = gpuc.mul %in, %other : tensor<64x8xf32>
+      gpuc.yield %0 : tensor<64x8xf32>
+    } loc(fused<"backward">["act"])
+    %dw = gpuc.matmul transpose %x, %dh : (tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<8x8xf32> loc(fused<"backward">["w"])
+    gpuc.assign @w, %dw : tensor<8x8xf32>
+    gpuc.assign @v, %dv : tensor<8x8xf32>
+    return %loss : tensor<f32>
+  }
+  gpuc.variable @w : tensor<8x8xf32> init zeros
+  gpuc.variable @v : tensor<8x8xf32> init zeros
+}
+
+// -----
+
+// Four ops, each read by the backward pass, the narrow places between them of 4 elements: the cut that leaves the
+// fewest bytes live keeps what crosses there, and the last segment.
+
+// CHECK-LABEL: module @segments
+// FULL:        %[[WIDE:.*]] = gpuc.fused "wide"(
+// FULL:        %[[NARROW:.*]] = gpuc.fused "narrow"(%[[WIDE]])
+// FULL:        %[[LAST:.*]] = gpuc.fused "wide"(%[[NARROW]])
+// FULL:        gpuc.fused "use"(%{{.*}}, %[[LAST]])
+// FULL:        %[[AGAIN:.*]] = gpuc.fused "wide"(%{{.*}}) {gpuc.recomputed}
+// FULL:        gpuc.fused "use"(%{{.*}}, %[[AGAIN]])
+// FULL-NOT:    gpuc.recomputed
+module @segments {
+  func.func @train_step(%x: tensor<4xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, tensor<f32>) {
+    %0 = gpuc.fused "wide"(%x) : (tensor<4xf32>) -> tensor<1000x4xf32> {
+    ^bb0(%in: tensor<4xf32>):
+      %b = gpuc.broadcast %in dims [1] : tensor<4xf32> to tensor<1000x4xf32>
+      gpuc.yield %b : tensor<1000x4xf32>
+    }
+    %1 = gpuc.fused "narrow"(%0) : (tensor<1000x4xf32>) -> tensor<4xf32> {
+    ^bb0(%in: tensor<1000x4xf32>):
+      %s = gpuc.sum %in dims [0] : (tensor<1000x4xf32>) -> tensor<4xf32>
+      gpuc.yield %s : tensor<4xf32>
+    }
+    %2 = gpuc.fused "wide"(%1) : (tensor<4xf32>) -> tensor<1000x4xf32> {
+    ^bb0(%in: tensor<4xf32>):
+      %b = gpuc.broadcast %in dims [1] : tensor<4xf32> to tensor<1000x4xf32>
+      gpuc.yield %b : tensor<1000x4xf32>
+    }
+    %loss = gpuc.fused "loss"(%2) : (tensor<1000x4xf32>) -> tensor<f32> {
+    ^bb0(%in: tensor<1000x4xf32>):
+      %s = gpuc.sum %in dims [0, 1] : (tensor<1000x4xf32>) -> tensor<f32>
+      gpuc.yield %s : tensor<f32>
+    }
+    %3 = gpuc.fused "use"(%loss, %2) : (tensor<f32>, tensor<1000x4xf32>) -> tensor<f32> {
+    ^bb0(%a: tensor<f32>, %in: tensor<1000x4xf32>):
+      %s = gpuc.sum %in dims [0, 1] : (tensor<1000x4xf32>) -> tensor<f32>
+      %t = gpuc.mul %a, %s : tensor<f32>
+      gpuc.yield %t : tensor<f32>
+    } loc(fused<"backward">["b"])
+    %4 = gpuc.fused "use"(%3, %0) : (tensor<f32>, tensor<1000x4xf32>) -> tensor<f32> {
+    ^bb0(%a: tensor<f32>, %in: tensor<1000x4xf32>):
+      %s = gpuc.sum %in dims [0, 1] : (tensor<1000x4xf32>) -> tensor<f32>
+      %t = gpuc.mul %a, %s : tensor<f32>
+      gpuc.yield %t : tensor<f32>
+    } loc(fused<"backward">["a"])
+    return %loss, %4 : tensor<f32>, tensor<f32>
+  }
+}
+
+// -----
+
+// A running mean is updated once: what computes it a second time takes the new mean, of which nothing that is read
+// hangs, so that the update may go on where the variable lies.
+
+// CHECK-LABEL: module @statistics
+// SAVE:        %[[OLD:.*]] = gpuc.read @mean
+// SAVE:        %[[NORM:.*]]:2 = gpuc.fused "norm"(%{{.*}}, %[[OLD]])
+// SAVE:        gpuc.fused "norm"(%{{.*}}, %[[NORM]]#1) {gpuc.recomputed}
+// SAVE:        gpuc.assign @mean, %[[NORM]]#1
+module @statistics {
+  gpuc.variable @mean : tensor<8xf32> init zeros
+  func.func @train_step(%x: tensor<64x8xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, tensor<f32>) {
+    %old = gpuc.read @mean : tensor<8xf32>
+    %norm:2 = gpuc.fused "norm"(%x, %old) : (tensor<64x8xf32>, tensor<8xf32>) -> (tensor<64x8xf32>, tensor<8xf32>) {
+    ^bb0(%in: tensor<64x8xf32>, %mean: tensor<8xf32>):
+      %s = gpuc.sum %in dims [0] : (tensor<64x8xf32>) -> tensor<8xf32>
+      %b = gpuc.broadcast %s dims [1] : tensor<8xf32> to tensor<64x8xf32>
+      %y = gpuc.sub %in, %b : tensor<64x8xf32>
+      %new = gpuc.add %mean, %s : tensor<8xf32>
+      gpuc.yield %y, %new : tensor<64x8xf32>, tensor<8xf32>
+    }
+    %y = gpuc.matmul %norm#0, transpose %norm#0 : (tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<64x64xf32>
+    %loss = gpuc.fused "loss"(%y) : (tensor<64x64xf32>) -> tensor<f32> {
+    ^bb0(%in: tensor<64x64xf32>):
+      %s = gpuc.sum %in dims [0, 1] : (tensor<64x64xf32>) -> tensor<f32>
+      gpuc.yield %s : tensor<f32>
+    }
+    %d = gpuc.fused "use"(%norm#0) : (tensor<64x8xf32>) -> tensor<f32> {
+    ^bb0(%in: tensor<64x8xf32>):
+      %s = gpuc.sum %in dims [0, 1] : (tensor<64x8xf32>) -> tensor<f32>
+      gpuc.yield %s : tensor<f32>
+    } loc(fused<"backward">["norm"])
+    gpuc.assign @mean, %norm#1 : tensor<8xf32>
+    return %loss, %d : tensor<f32>, tensor<f32>
+  }
+}
