@@ -15,6 +15,7 @@
 #include "passes/codegen/host/HostCode.h"
 #include "passes/emit/EmitPlan.h"
 #include "passes/recipe/RecipeTexts.h"
+#include "passes/recompute/Policy.h"
 #include "passes/report/Report.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -107,6 +108,8 @@ Status checkUndecided(ModuleOp module, Stage from, const CompilerOptions &option
   if (options.target != "auto" && (!target || target != options.target))
     return Status::error((target ? "the train step is made for " + target.str() + " already: " : already) +
                          "its target can be chosen no more");
+  if (options.train.checkpoint != "none")
+    return Status::error(already + "--checkpoint can be chosen no more");
   if (options.train.checkNumerics && !checksNumerics(module))
     return Status::error(already + "--check-numerics can be chosen no more");
   return okStatus();
@@ -132,6 +135,32 @@ void writeChoices(ModuleOp module, const CompilerOptions &options) {
     module->setAttr(kOptLevelAttr, builder.getI64IntegerAttr(*options.optLevel));
   if (options.seed)
     module->setAttr(plan::kSeedAttr, builder.getI64IntegerAttr(static_cast<int64_t>(*options.seed)));
+}
+
+/// The bytes of the arena of a module at Stage::plan.
+int64_t peakOf(ModuleOp module) {
+  auto arenas = module.getOps<plan::ArenaOp>();
+  return arenas.empty() ? 0 : (*arenas.begin()).getBytes();
+}
+
+/// The peak of the plan that keeps everything. None if there is no such plan: what is wrong with the module
+/// is said of the other.
+std::optional<int64_t> peakOfKept(ModuleOp module, PipelineOptions options, Stage from) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  ScopedDiagnosticHandler said(module.getContext(), [](Diagnostic &) { return success(); });
+  options.checkpoint = "none";
+  PassManager passes(module.getContext());
+  buildTrainPipeline(passes, options, from);
+  buildPlanPipeline(passes, options.target);
+  return succeeded(passes.run(*copy)) ? std::optional(peakOf(*copy)) : std::nullopt;
+}
+
+/// A policy is a rule of thumb: where it frees nothing, time is paid for nothing.
+void warnIfNothingIsFreed(ModuleOp module, StringRef policy, int64_t kept) {
+  if (peakOf(module) >= kept)
+    emitWarning(UnknownLoc::get(module.getContext()))
+        << "--checkpoint=" << policy << " frees nothing here: " << peakOf(module) << " bytes, and " << kept
+        << " if everything is kept, which is faster: leave it out";
 }
 
 /// The target that passes are given.
@@ -186,6 +215,11 @@ Status Compiler::checkRecipe(const std::string &key, const std::vector<std::stri
   return holds ? okStatus() : state->errors.take("not an entry of a recipe");
 }
 
+Status Compiler::checkCheckpoint(const std::string &text) {
+  std::string error;
+  return succeeded(CheckpointPolicy::parse(text, &state->context, error)) ? okStatus() : Status::error(error);
+}
+
 Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &options,
                          std::function<Status(PassManager &)> configure) {
   PassManager passes(&state->context);
@@ -198,6 +232,9 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   GPUC_RETURN_IF_ERROR(checkUndecided(module, from, options));
   PipelineOptions train = options.train;
   train.target = targetOf(module, options);
+  std::optional<int64_t> kept;
+  if (stage == Stage::plan && from < Stage::trainStep && train.checkpoint != "none")
+    kept = peakOfKept(module, train, from);
   if (stage == Stage::model)
     buildRecipePipeline(passes, train);
   else if (from < Stage::trainStep)
@@ -208,6 +245,8 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
     buildPlanPipeline(passes, train.target, from);
   if (failed(passes.run(module)))
     return state->errors.take("compilation failed");
+  if (kept)
+    warnIfNothingIsFreed(module, train.checkpoint, *kept);
   if (stage != Stage::model)
     writeChoices(module, options);
   else if (train.batch != 0)

@@ -42,6 +42,9 @@ public:
   /// Whether `texts` say the entry `key` of a recipe: {"adam:lr=0.1"} an optimizer, say. Lists take several.
   Status checkRecipe(const std::string &key, const std::vector<std::string> &texts);
 
+  /// Whether `text` is a policy of gpuc-checkpoint.
+  Status checkCheckpoint(const std::string &text);
+
   /// Runs the passes between the module's stage and `stage`. `configure` may add instrumentation.
   Status advance(mlir::ModuleOp module, Stage stage, const CompilerOptions &options,
                  std::function<Status(mlir::PassManager &)> configure);

@@ -144,6 +144,8 @@ std::string findMalformed(const Request& request) {
     gpuc::Status known = gpuc::Compiler().checkRecipe(flag.entry, flag.texts());
     if (!known.ok()) return "--" + flag.name + ": " + known.message();
   }
+  gpuc::Status policy = gpuc::Compiler().checkCheckpoint(request.options.train.checkpoint);
+  if (!policy.ok()) return "--checkpoint: " + policy.message();
   gpuc::Status target = gpuc::checkTarget(request.options.target);
   return target.ok() ? parseMlirFlags(request.mlirFlags) : "--target: " + target.message();
 }
@@ -161,6 +163,7 @@ void warnOfLaterChoices(const gpuc::CompilerOptions& options) {
   std::string flags;
   if (options.target != "auto") flags += " --target=" + options.target;
   if (options.optLevel) flags += " -O" + std::to_string(*options.optLevel);
+  if (options.train.checkpoint != "none") flags += " --checkpoint=" + options.train.checkpoint;
   if (options.train.checkNumerics) flags += " --check-numerics";
   if (!flags.empty())
     std::fprintf(stderr,
@@ -221,6 +224,9 @@ static int tool(int argc, char** argv) {
                 "auto, host, host:CPU (x86-64-v3, sapphirerapids, …) or cuda:ARCHITECTURE (sm_90)");
   cli.addInt("batch", &batch, "N", "rows of a microbatch, instead of the recipe's").range(1);
   for (RecipeFlag& flag : request.recipe) flag.declare(cli);
+  cli.addString("checkpoint", &request.options.train.checkpoint, "POLICY",
+                "what of the forward pass is computed again for gradients, not kept: none (default), sqrt, "
+                "full, or all but the results of some ops: save=matmul,conv2d,attention");
   cli.addInt("seed", &seed, "N", "the plan's default seed").range(0);
   cli.addBool(
       "check-numerics", &request.options.train.checkNumerics,

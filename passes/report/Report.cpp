@@ -3,6 +3,7 @@
 #include "passes/report/Report.h"
 
 #include "dialects/plan/PlanOps.h"
+#include "passes/Passes.h"
 #include "passes/base/Decisions.h"
 #include "passes/base/Locations.h"
 #include "passes/base/Target.h"
@@ -93,6 +94,7 @@ FailureOr<Instant> peakInstant(plan::ProgramOp program, int64_t slots, const Ins
 
 struct Work {
   int64_t flops = 0;
+  int64_t recomputed = 0; // of which
   int64_t commands = 0;
   int64_t streams = 0;
   double nanoseconds = 0;
@@ -108,6 +110,8 @@ Work workOf(plan::ProgramOp program, const TargetDescription &device) {
     const int64_t executions = executionsOf(command), flops = flopsOf(command);
     const int64_t bytes = bytesRead(command) + bytesWritten(command);
     work.flops += executions * flops;
+    if (command->hasAttr(kRecomputedAttr))
+      work.recomputed += executions * flops;
     work.nanoseconds +=
         executions * (device.commandNanoseconds +
                       std::max(flops / device.flopsPerNanosecond, bytes / device.bytesPerNanosecond));
@@ -128,7 +132,7 @@ std::string shapeText(RankedTensorType type) {
   return text;
 }
 
-/// What the forward pass writes and the backward pass reads.
+/// What the forward pass writes, or is computed again for it, and the backward pass reads.
 llvm::json::Array residualsOf(plan::ProgramOp program) {
   DenseMap<Operation *, Operation *> forwardWriter;
   DenseSet<Operation *> readByBackward;
@@ -147,12 +151,13 @@ llvm::json::Array residualsOf(plan::ProgramOp program) {
     if (!writer || !readByBackward.contains(buffer))
       continue;
     auto type = cast<RankedTensorType>(buffer.getType());
-    residuals.push_back(llvm::json::Object{{"name", buffer.getName()},
-                                           {"shape", shapeText(type)},
-                                           {"bytes", ir::sizeInBytes(type)},
-                                           {"op", writer->getName().stripDialect()},
-                                           {"loc", layerName(buffer.getLoc())},
-                                           {"state", "kept"}});
+    residuals.push_back(
+        llvm::json::Object{{"name", buffer.getName()},
+                           {"shape", shapeText(type)},
+                           {"bytes", ir::sizeInBytes(type)},
+                           {"op", writer->getName().stripDialect()},
+                           {"loc", layerName(buffer.getLoc())},
+                           {"state", writer->hasAttr(kRecomputedAttr) ? "recomputed" : "kept"}});
   }
   return residuals;
 }
@@ -190,7 +195,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
       target.getKind() == plan::TargetKind::cuda ? pinnedBytesOf(module, arena.getSlots()) : 0;
   report["library_bytes"] = 0;
   report["flops"] = work.flops;
-  report["recompute_flops"] = 0;
+  report["recompute_flops"] = work.recomputed;
   report["commands"] = work.commands;
   report["kernels"] = llvm::range_size(module.getOps<plan::KernelOp>());
   report["streams"] = work.streams;

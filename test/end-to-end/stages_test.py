@@ -29,7 +29,7 @@ ZOO = [["linear-regression"], ["convnet", "size=8", "batch=4"], ["rnn-classifier
 MUCH = ["--precision=bf16", "--accumulate=2", "--ema=ema:decay=0.9", "--batch=6", "--seed=5", "--clip-norm=1"]
 
 # What is no part of a model's text, and so has to be said again for that alone.
-LATER = [["-O0"], ["-O2"], ["--check-numerics"], ["--target=cuda:sm_90"], ["--target=host:x86-64-v3"]]
+LATER = [["-O0"], ["-O2"], ["--check-numerics"], ["--checkpoint=save=matmul"], ["--target=cuda:sm_90"], ["--target=host:x86-64-v3"]]
 OPTIONS = [["--precision=fp16"], ["--precision=bf16:f32=(fc1)"], ["--accumulate=3"], ["--batch=6"], ["--seed=7"],
            ["--optimizer=muon", "--clip-value=2", "--group=match=*,lr=1e-3", "--skip=outliers:loss=6"],
            ["--schedule=linear:total_iters=10,steps=10", "--schedule=cosine:T_max=90"], MUCH]
@@ -97,6 +97,7 @@ class Stages(ToolTest):
         for flag, error in (("--optimizer=sgd", made + "batch and recipe can be chosen no more"),
                             ("--batch=8", made + "batch and recipe can be chosen no more"),
                             ("--check-numerics", made + "--check-numerics can be chosen no more"),
+                            ("--checkpoint=full", made + "--checkpoint can be chosen no more"),
                             ("--target=cuda:sm_90", "error: the train step is made for host already: its target can be chosen no more")):
             result = self.run_tool("gpuc-compile", "step.mlir", flag, "-o", "none.plan")
             self.assertEqual((result.returncode, result.stderr), (1, error + "\n"))

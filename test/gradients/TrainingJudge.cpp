@@ -31,6 +31,7 @@ public:
     options.optLevel = as.optLevel;
     options.train.fuse = as.optLevel > 0;
     options.train.checkNumerics = as.checkNumerics;
+    options.train.checkpoint = as.checkpoint;
     GPUC_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, compiler.parse(text, "graph.mlir"));
     GPUC_RETURN_IF_ERROR(
         compiler.advance(*module, Stage::plan, options, [](PassManager &) { return okStatus(); }));
@@ -213,7 +214,8 @@ private:
 } // namespace
 
 std::string CompiledAs::name() const {
-  return "-O" + std::to_string(optLevel) + (checkNumerics ? " --check-numerics" : "");
+  return "-O" + std::to_string(optLevel) + (checkNumerics ? " --check-numerics" : "") +
+         (checkpoint != "none" ? " --checkpoint=" + checkpoint : "");
 }
 
 Result<Verdict> judgeTraining(const std::string &text, ArrayRef<CompiledAs> ways, uint64_t seed) {

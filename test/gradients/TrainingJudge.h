@@ -15,6 +15,7 @@ struct Verdict {
 struct CompiledAs {
   int optLevel;
   bool checkNumerics = false;
+  std::string checkpoint = "none";
   std::string name() const;
 };
 
@@ -22,8 +23,8 @@ struct CompiledAs {
 /// -O3 and one below, @init, a few train steps, the last of them with padding rows, @eval_step and @predict.
 /// Each starts from the variables that the last way has, on numbers drawn from `seed`. Results and all
 /// variables must be those of the reference within its tolerances, and the same bits at all levels above 0,
-/// and with checks or without. A module that does not compile is a fault, too. Errors: the text is no module
-/// with a recipe.
+/// and with checks or recomputation and without. A module that does not compile is a fault, too. Errors: the
+/// text is no module with a recipe.
 Result<Verdict> judgeTraining(const std::string &text, llvm::ArrayRef<CompiledAs> ways, uint64_t seed = 0);
 
 } // namespace gpuc::gradients

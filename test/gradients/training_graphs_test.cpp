@@ -3,9 +3,9 @@
 // For each seed: a random model with a recipe (TrainingGraph.h), compiled whole at -O0, which fuses nothing,
 // and at -O3. After @init and each of three steps losses, the gradient's norm and all variables, an
 // optimizer's among them, must be what the reference interpreter makes of the expanded step within
-// 64 · ε · Σ|terms| (test/reference/RunningError.h). With --check-numerics the bits must be the same. One
-// seed of 25 is compiled at -O1 and -O2 as well, which differ from -O3 in LLVM's optimizations alone: the
-// bits must be the same.
+// 64 · ε · Σ|terms| (test/reference/RunningError.h). With --check-numerics, and with recomputation, the bits
+// must be the same. One seed of 25 is compiled at -O1 and -O2 as well, which differ from -O3 in LLVM's
+// optimizations alone: the bits must be the same.
 //
 // A module that fails is written to a file, and the command printed that shrinks it.
 //
@@ -50,8 +50,10 @@ protected:
 
 TEST_P(TrainingGraphTest, TrainsAsItIsMeant) {
   std::vector<CompiledAs> ways = {{0}, {3}, {3, /*checkNumerics=*/true}};
+  for (const char *policy : {"sqrt", "full", "save=matmul"})
+    ways.push_back({3, false, policy});
   if (GetParam() % 25 == 3)
-    ways = {{0}, {0, true}, {1}, {2}, {3}, {3, true}};
+    ways = {{0}, {0, true}, {0, true, "full"}, {1}, {2}, {3}, {3, true}, {3, true, "full"}};
   Result<Verdict> verdict = judgeTraining(text_, ways);
   ASSERT_TRUE(verdict.ok()) << verdict.message();
   EXPECT_EQ(verdict->fault, "");
