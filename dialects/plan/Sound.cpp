@@ -1,4 +1,5 @@
 //===- Sound.cpp - What every op of the plan dialect is checked for ---------===//
+
 #include "dialects/plan/PlanOps.h"
 
 #include "llvm/Support/MathExtras.h"
