@@ -30,7 +30,7 @@ class CheckpointPass : public impl::CheckpointPassBase<CheckpointPass> {
     std::string error;
     FailureOr<CheckpointPolicy> policy = CheckpointPolicy::parse(this->policy, &getContext(), error);
     if (failed(policy)) {
-      getOperation().emitError(error);
+      emitError(getOperation().getLoc()) << error;
       return signalPassFailure();
     }
     auto step = getOperation().lookupSymbol<func::FuncOp>("train_step");
@@ -39,9 +39,10 @@ class CheckpointPass : public impl::CheckpointPassBase<CheckpointPass> {
     bool hasBackward = false;
     step.walk([&](Operation *op) { hasBackward |= isBackward(op->getLoc()); });
     if (!hasBackward) {
-      step.emitError("what belongs to gradients is known by locations, and @train_step has none: give "
-                     "gpuc-checkpoint text with them (gpuc-opt --mlir-print-debuginfo, --emit without "
-                     "--no-locations)");
+      emitError(step.getLoc())
+          << "what belongs to gradients is known by locations, and @train_step has none: give "
+             "gpuc-checkpoint text with them (gpuc-opt --mlir-print-debuginfo, --emit without "
+             "--no-locations)";
       return signalPassFailure();
     }
     for (unsigned result = 0; result < step.getNumResults(); ++result)
