@@ -332,6 +332,11 @@ Result<Model> Reader::model(::onnx::ModelProto &proto) {
                 " to " + std::to_string(kLastOpset) + "; convert it with onnx.version_converter");
   GPUC_RETURN_IF_ERROR(graph(*proto.mutable_graph(), out.graph));
   for (::onnx::FunctionProto &function : *proto.mutable_functions()) {
+    // Which of overloads (IR version 10) a call means is not read: it would be the first one's numbers.
+    for (const Function &other : out.functions)
+      if (other.domain == function.domain() && other.name == function.name())
+        return fail("function '" + other.name + "' of domain '" + other.domain +
+                    "' is there twice, which gpuc does not know: inline functions before (onnx.inliner)");
     Function &made = out.functions.emplace_back();
     made.domain = function.domain();
     made.name = function.name();
