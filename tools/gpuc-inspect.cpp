@@ -48,7 +48,8 @@ static int tool(int argc, char** argv) {
   CommandLine cli("gpuc-inspect", "Says what a plan holds: entries, variables, memory, commands.");
   cli.addPositional("PLAN", &options.plan, "the plan; - is stdin");
   cli.addBool("variables", &options.variables, "list the variables");
-  cli.addBool("activations", &options.activations, "list the activations: tensors between commands that are no gradients");
+  cli.addBool("activations", &options.activations,
+              "list the activations: tensors between commands that are no gradients");
   cli.addBool("json", &options.json, "everything, as JSON");
   cli.addString("html", &options.html, "FILE", "draw the arena over time as a web page");
   if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
