@@ -49,7 +49,8 @@ static int tool(int argc, char** argv) {
   cli.addPositional("PLAN", &options.plan, "the plan; - is stdin");
   cli.addBool("variables", &options.variables, "list the variables");
   cli.addBool("activations", &options.activations,
-              "list the activations: tensors between commands that are no gradients");
+              "list the activations, tensors between commands that are no gradients, and which of them are "
+              "recomputed");
   cli.addBool("json", &options.json, "everything, as JSON");
   cli.addString("html", &options.html, "FILE", "draw the arena over time as a web page");
   if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;

@@ -8,6 +8,7 @@
 #include "passes/emit/EmitPlan.h"
 
 #include "dialects/plan/PlanOps.h"
+#include "passes/Passes.h"
 #include "passes/base/Locations.h"
 #include "passes/emit/EmitParts.h"
 #include "passes/plan/PinnedBytes.h"
@@ -129,6 +130,7 @@ private:
     buffer->slot_stride = slotStride;
     buffer->category = static_cast<fb::Category>(category);
     buffer->location = locationText(location);
+    buffer->source = printable(filePlace(location));
     file.buffers.push_back(std::move(buffer));
     return bufferIndex[key] = file.buffers.size() - 1;
   }
@@ -251,14 +253,22 @@ private:
     program->inputs.push_back(std::move(entry));
   }
 
+  /// What every command says of itself.
+  static std::unique_ptr<fb::CommandT> commandOf(Operation *op) {
+    auto command = std::make_unique<fb::CommandT>();
+    command->location = locationText(op->getLoc());
+    command->backward = isBackward(op->getLoc());
+    command->recomputed = op->hasAttr(kRecomputedAttr);
+    return command;
+  }
+
   void emitCommands(Block &block, std::vector<std::unique_ptr<fb::CommandT>> &commands) {
     for (auto op : block.getOps<plan::CommandOpInterface>()) {
       if (auto download = dyn_cast<plan::DownloadOp>(*op)) {
         emitDownloads(download, commands);
         continue;
       }
-      auto command = std::make_unique<fb::CommandT>();
-      command->location = locationText(op.getLoc());
+      std::unique_ptr<fb::CommandT> command = commandOf(op);
       TypeSwitch<Operation *>(op)
           .Case([&](plan::LaunchOp launch) { command->work.Set(emitLaunch(launch)); })
           .Case([&](plan::UploadOp upload) { command->work.Set(emitUpload(upload)); })
@@ -333,8 +343,7 @@ private:
       entry.kind = fb::CopyKind::device_to_host;
       entry.port = port;
       entry.from = operand(download.getFrom());
-      auto command = std::make_unique<fb::CommandT>();
-      command->location = locationText(download.getLoc());
+      std::unique_ptr<fb::CommandT> command = commandOf(download);
       command->work.Set(std::move(entry));
       commands.push_back(std::move(command));
     }

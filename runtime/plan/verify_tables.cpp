@@ -57,6 +57,7 @@ bool tensorBytes(const fb::Buffer& buffer, uint64_t& bytes) {
 Status verifyBuffer(const fb::Plan& plan, const fb::Buffer& buffer) {
   GPUC_RETURN_IF_ERROR(verifyName(buffer.name(), "buffer"));
   GPUC_RETURN_IF_ERROR(verifyText(buffer.location(), "a buffer's location"));
+  GPUC_RETURN_IF_ERROR(verifyText(buffer.source(), "a buffer's source"));
   const flatbuffers::String* name = buffer.name();
   if (buffer.type() > fb::DataType::MAX || buffer.category() > fb::Category::MAX)
     return errorf("buffer %s: unknown element type %d or category %d", quoted(name).c_str(),

@@ -6,6 +6,7 @@
 #include "runtime/plan/operands.h"
 #include "runtime/report/command_text.h"
 #include "runtime/report/inspect.h"
+#include "runtime/report/residuals.h"
 
 namespace gpuc {
 namespace {
@@ -26,13 +27,15 @@ Json variableJson(const VariableInfo& variable) {
   return entry;
 }
 
-Json bufferJson(const fb::Plan& plan, const fb::Buffer& buffer) {
+Json bufferJson(const fb::Plan& plan, const fb::Buffer& buffer, Residual residual) {
   Json entry = specJson(describeTensor(buffer, textOf(buffer.name())));
   entry["category"] = fb::EnumNameCategory(buffer.category());
   entry["bytes"] = buffer.size();
   entry["offset"] = buffer.offset();
   entry["slots"] = buffer.slot_stride() ? plan.input_slots() : 1;
   entry["location"] = std::string(textOf(buffer.location()));
+  entry["source"] = std::string(textOf(buffer.source()));
+  entry["residual"] = residual == Residual::none ? Json() : Json(nameOf(residual));
   return entry;
 }
 
@@ -142,7 +145,9 @@ void writeCommands(const fb::Plan& plan, const fb::Program& program, const fb::S
                  {"depth", depth},
                  {"reads", operandsJson(plan, operands, isRead)},
                  {"writes", operandsJson(plan, operands, isWritten)},
-                 {"location", std::string(textOf(command->location()))}});
+                 {"location", std::string(textOf(command->location()))},
+                 {"backward", command->backward()},
+                 {"recomputed", command->recomputed()}});
     if (const std::optional<CommandLoop> loop = loopOf(*command))
       writeCommands(plan, program, stream, loop->commands, depth + 1, page);
   }
@@ -174,8 +179,11 @@ void inspectJson(const Plan& plan, const TextSink& sink) {
   page.begin("entries", "{");
   for (const ProgramInfo& program : plan.info().programs) writeEntry(program, page);
   page.end("}");
-  page.list("buffers", each(root.buffers()),
-            [&](const fb::Buffer* buffer) { return bufferJson(root, *buffer); });
+  const std::vector<Residual> residuals = residualsOf(root);
+  page.begin("buffers", "[");
+  for (uint32_t i = 0; i < residuals.size(); ++i)
+    page.member(bufferJson(root, *root.buffers()->Get(i), residuals[i]));
+  page.end("]");
   page.begin("commands", "[");
   for (const fb::Program* program : each(root.programs()))
     for (const fb::Stream* stream : each(program->streams()))

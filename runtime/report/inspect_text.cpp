@@ -5,6 +5,7 @@
 #include "runtime/plan/describe.h"
 #include "runtime/report/command_text.h"
 #include "runtime/report/inspect.h"
+#include "runtime/report/residuals.h"
 
 namespace gpuc {
 namespace {
@@ -67,11 +68,29 @@ void addVariables(const PlanInfo& info, const AddRow& add) {
          std::to_string(variable.spec.sizeBytes()), hex(variable.offset), variable.initializer});
 }
 
-void addActivations(const fb::Plan& plan, const AddRow& add) {
-  for (const fb::Buffer* buffer : each(plan.buffers()))
-    if (buffer->category() == fb::Category::activation)
-      add({std::string(textOf(buffer->name())), describeTensor(*buffer, "").str(),
-           std::to_string(buffer->size()), hex(buffer->offset()), std::string(textOf(buffer->location()))});
+void addActivations(const fb::Plan& plan, const std::vector<Residual>& residuals, const AddRow& add) {
+  for (uint32_t i = 0; i < countOf(plan.buffers()); ++i) {
+    const fb::Buffer& buffer = *plan.buffers()->Get(i);
+    if (buffer.category() != fb::Category::activation) continue;
+    const bool is_residual = residuals[i] != Residual::none;
+    add({std::string(textOf(buffer.name())), describeTensor(buffer, "").str(), std::to_string(buffer.size()),
+         hex(buffer.offset()), is_residual ? nameOf(residuals[i]) : "-",
+         std::string(textOf(buffer.location())), std::string(textOf(buffer.source()))});
+  }
+}
+
+/// "2 kept, 96 bytes, and 1 recomputed, 64 bytes": of those that the backward pass reads; "none", too, where
+/// a plan does not say which commands are of it.
+std::string residualsText(const fb::Plan& plan, const std::vector<Residual>& residuals) {
+  auto sumOf = [&](Residual residual) {
+    uint64_t count = 0, bytes = 0;
+    for (uint32_t i = 0; i < residuals.size(); ++i)
+      if (residuals[i] == residual) ++count, bytes += plan.buffers()->Get(i)->size();
+    return std::to_string(count) + " " + nameOf(residual) + ", " + std::to_string(bytes) + " bytes";
+  };
+  const bool has_any = std::any_of(residuals.begin(), residuals.end(),
+                                   [](Residual residual) { return residual != Residual::none; });
+  return has_any ? sumOf(Residual::kept) + ", and " + sumOf(Residual::recomputed) : "none";
 }
 
 }  // namespace
@@ -85,8 +104,12 @@ void inspectText(const Plan& plan, bool variables, bool activations, const TextS
     writeTable([&](const AddRow& add) { addVariables(plan.info(), add); }, sink);
   }
   if (activations) {
-    sink("\nactivations: name, type, bytes, offset, layer\n");
-    writeTable([&](const AddRow& add) { addActivations(plan.root(), add); }, sink);
+    const std::vector<Residual> residuals = residualsOf(plan.root());
+    sink(
+        "\nactivations: name, type, bytes, offset, kept or recomputed for the backward pass, layer, "
+        "source\n");
+    writeTable([&](const AddRow& add) { addActivations(plan.root(), residuals, add); }, sink);
+    sink("for the backward pass: " + residualsText(plan.root(), residuals) + "\n");
   }
 }
 

@@ -138,6 +138,7 @@ Texts textsOf(fb::PlanT& plan) {
           {"version", &plan.libraries.back()->version},
           {"buffer", &plan.buffers[0]->name},
           {"buffer's location", &plan.buffers[0]->location},
+          {"buffer's source", &plan.buffers[0]->source},
           {"variable", &plan.variables[0]->name},
           {"initializer", &plan.variables[0]->initializer},
           {"kernel", &plan.kernels[0]->name},
