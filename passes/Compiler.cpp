@@ -5,6 +5,7 @@
 #include "dialects/gpuc/RecipeEntries.h"
 #include "dialects/plan/PlanOps.h"
 #include "passes/Diagnostics.h"
+#include "passes/MemoryBudget.h"
 #include "passes/ModuleText.h"
 #include "passes/Passes.h"
 #include "passes/base/Entries.h"
@@ -108,6 +109,10 @@ Status checkUndecided(ModuleOp module, Stage from, const CompilerOptions &option
   if (options.target != "auto" && (!target || target != options.target))
     return Status::error((target ? "the train step is made for " + target.str() + " already: " : already) +
                          "its target can be chosen no more");
+  if (options.memoryBudget || options.tradeoff)
+    return Status::error(already + "what it keeps can be chosen no more: give --" +
+                         (options.memoryBudget ? "memory-budget" : "report-tradeoff") +
+                         " where it is made from the model");
   if (options.train.checkpoint != "none")
     return Status::error(already + "--checkpoint can be chosen no more");
   if (options.train.checkNumerics && !checksNumerics(module))
@@ -137,12 +142,6 @@ void writeChoices(ModuleOp module, const CompilerOptions &options) {
     module->setAttr(plan::kSeedAttr, builder.getI64IntegerAttr(static_cast<int64_t>(*options.seed)));
 }
 
-/// The bytes of the arena of a module at Stage::plan.
-int64_t peakOf(ModuleOp module) {
-  auto arenas = module.getOps<plan::ArenaOp>();
-  return arenas.empty() ? 0 : (*arenas.begin()).getBytes();
-}
-
 /// The peak of the plan that keeps everything. None if there is no such plan: what is wrong with the module
 /// is said of the other.
 std::optional<int64_t> peakOfKept(ModuleOp module, PipelineOptions options, Stage from) {
@@ -161,6 +160,16 @@ void warnIfNothingIsFreed(ModuleOp module, StringRef policy, int64_t kept) {
     emitWarning(UnknownLoc::get(module.getContext()))
         << "--checkpoint=" << policy << " frees nothing here: " << peakOf(module) << " bytes, and " << kept
         << " if everything is kept, which is faster: leave it out";
+}
+
+/// Whether the plan is as short as it has to be.
+Status checkFits(ModuleOp module, const CompilerOptions &options) {
+  if (!options.memoryBudget || peakOf(module) <= *options.memoryBudget)
+    return okStatus();
+  return Status::error("--checkpoint=" + options.train.checkpoint + " takes " +
+                       std::to_string(peakOf(module)) + " bytes, and --memory-budget allows " +
+                       std::to_string(*options.memoryBudget) +
+                       ": leave --checkpoint out, and what fits is chosen");
 }
 
 /// The target that passes are given.
@@ -189,6 +198,7 @@ Status checkTarget(const std::string &target) {
 struct Compiler::State {
   MLIRContext context{MLIRContext::Threading::DISABLED};
   FirstError errors{&context};
+  llvm::json::Array tradeoff;
 };
 
 Compiler::Compiler() : state(std::make_unique<State>()) {
@@ -216,14 +226,14 @@ Status Compiler::checkRecipe(const std::string &key, const std::vector<std::stri
 }
 
 Status Compiler::checkCheckpoint(const std::string &text) {
+  if (text == kBudgetPolicy)
+    return okStatus();
   std::string error;
   return succeeded(CheckpointPolicy::parse(text, &state->context, error)) ? okStatus() : Status::error(error);
 }
 
 Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &options,
                          std::function<Status(PassManager &)> configure) {
-  PassManager passes(&state->context);
-  GPUC_RETURN_IF_ERROR(configure(passes));
   Stage from = stageOf(module);
   if (failed(checkValues(module)))
     return state->errors.take("not a module of tensors");
@@ -232,26 +242,62 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   GPUC_RETURN_IF_ERROR(checkUndecided(module, from, options));
   PipelineOptions train = options.train;
   train.target = targetOf(module, options);
+  const bool chooses = from < Stage::trainStep && (train.checkpoint == kBudgetPolicy || options.tradeoff);
   std::optional<int64_t> kept;
-  if (stage == Stage::plan && from < Stage::trainStep && train.checkpoint != "none")
+  if (stage == Stage::plan && from < Stage::trainStep && !chooses && train.checkpoint != "none")
     kept = peakOfKept(module, train, from);
-  if (stage == Stage::model)
-    buildRecipePipeline(passes, train);
-  else if (from < Stage::trainStep)
-    buildTrainPipeline(passes, train, from);
-  else if (from == Stage::trainStep)
-    passes.addPass(createJoinChecksPass()); // which is all that may be left, and does nothing twice
-  if (stage == Stage::plan)
-    buildPlanPipeline(passes, train.target, from);
-  if (failed(passes.run(module)))
-    return state->errors.take("compilation failed");
+  if (chooses)
+    train.checkpoint = "none"; // so far
+
+  auto toStep = [&](PassManager &passes) {
+    if (stage == Stage::model)
+      buildRecipePipeline(passes, train);
+    else if (from < Stage::trainStep)
+      buildTrainPipeline(passes, train, from);
+    else if (from == Stage::trainStep)
+      passes.addPass(createJoinChecksPass()); // which is all that may be left, and does nothing twice
+  };
+  auto toPlan = [&](PassManager &passes) {
+    if (stage == Stage::plan)
+      buildPlanPipeline(passes, train.target, from);
+  };
+  auto run = [&](std::initializer_list<llvm::function_ref<void(PassManager &)>> parts) -> Status {
+    PassManager passes(&state->context);
+    GPUC_RETURN_IF_ERROR(configure(passes));
+    for (auto part : parts)
+      part(passes);
+    return succeeded(passes.run(module)) ? okStatus() : state->errors.take("compilation failed");
+  };
+  if (chooses && stage != Stage::model) {
+    GPUC_RETURN_IF_ERROR(run({toStep}));
+    GPUC_RETURN_IF_ERROR(chooseKept(module, options, train.target));
+    GPUC_RETURN_IF_ERROR(run({toPlan}));
+  } else {
+    GPUC_RETURN_IF_ERROR(run({toStep, toPlan}));
+  }
   if (kept)
     warnIfNothingIsFreed(module, train.checkpoint, *kept);
+  if (stage == Stage::plan)
+    GPUC_RETURN_IF_ERROR(checkFits(module, options));
   if (stage != Stage::model)
     writeChoices(module, options);
   else if (train.batch != 0)
     writeBatch(module, train.batch);
   return okStatus();
+}
+
+Status Compiler::chooseKept(ModuleOp module, const CompilerOptions &options, const std::string &target) {
+  PlanChoices choices(module, target);
+  const bool isBudget = options.train.checkpoint == kBudgetPolicy;
+  const bool holds =
+      succeeded(choices.explore(isBudget ? "none" : options.train.checkpoint)) &&
+      succeeded(isBudget ? choices.chooseWithin(*options.memoryBudget) : choices.choosePolicy());
+  state->tradeoff = choices.describe();
+  return holds ? okStatus() : state->errors.take("no plan was found");
+}
+
+std::string Compiler::tradeoff() const {
+  return llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Array(state->tradeoff))).str();
 }
 
 Result<std::string> Compiler::emit(ModuleOp module, const CompilerOptions &options) {

@@ -17,8 +17,14 @@ namespace gpuc {
 /// The stage of a module, from which the compiler continues.
 Stage stageOf(mlir::ModuleOp module);
 
+/// --checkpoint=budget: what is kept is whatever makes the fastest plan that fits.
+inline constexpr llvm::StringLiteral kBudgetPolicy = "budget";
+
 struct CompilerOptions {
   PipelineOptions train;
+  /// That the plan's arena may have. With kBudgetPolicy it is made to fit, else it has to.
+  std::optional<int64_t> memoryBudget;
+  bool tradeoff = false;          // whether advance() writes the curve of memory against time
   std::string target = "auto";    // auto, host[:CPU], cuda:sm_90
   std::optional<uint64_t> seed;   // the plan's default
   std::optional<int> optLevel;    // -O: that of the text that is continued from, else 3
@@ -45,7 +51,8 @@ public:
   /// Whether `text` is a policy of gpuc-checkpoint.
   Status checkCheckpoint(const std::string &text);
 
-  /// Runs the passes between the module's stage and `stage`. `configure` may add instrumentation.
+  /// Runs the passes between the module's stage and `stage`. `configure` may add instrumentation. With
+  /// kBudgetPolicy many plans are tried on the way.
   Status advance(mlir::ModuleOp module, Stage stage, const CompilerOptions &options,
                  std::function<Status(mlir::PassManager &)> configure);
 
@@ -55,7 +62,12 @@ public:
   /// The report on a module at Stage::plan, as indented JSON.
   Result<std::string> report(mlir::ModuleOp module, int64_t compileMilliseconds);
 
+  /// What options.tradeoff asks for: the plans that there could have been, as indented JSON.
+  std::string tradeoff() const;
+
 private:
+  Status chooseKept(mlir::ModuleOp module, const CompilerOptions &options, const std::string &target);
+
   struct State;
   std::unique_ptr<State> state;
 };

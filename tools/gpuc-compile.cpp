@@ -163,7 +163,9 @@ void warnOfLaterChoices(const gpuc::CompilerOptions& options) {
   std::string flags;
   if (options.target != "auto") flags += " --target=" + options.target;
   if (options.optLevel) flags += " -O" + std::to_string(*options.optLevel);
-  if (options.train.checkpoint != "none") flags += " --checkpoint=" + options.train.checkpoint;
+  if (options.train.checkpoint != "none" && options.train.checkpoint != gpuc::kBudgetPolicy)
+    flags += " --checkpoint=" + options.train.checkpoint;
+  if (options.memoryBudget) flags += " --memory-budget=" + std::to_string(*options.memoryBudget);
   if (options.train.checkNumerics) flags += " --check-numerics";
   if (!flags.empty())
     std::fprintf(stderr,
@@ -201,7 +203,9 @@ gpuc::Status compile(const Request& request) {
     GPUC_ASSIGN_OR_RETURN(std::string report, compiler.report(*module, elapsed.count()));
     GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(*request.report, report));
   }
-  return gpuc::writeFileAtomically(output, result);
+  GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(output, result));
+  if (request.options.tradeoff) GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically("-", compiler.tradeoff()));
+  return gpuc::okStatus();
 }
 
 }  // namespace
@@ -213,7 +217,7 @@ static int tool(int argc, char** argv) {
   std::optional<int64_t> batch, seed;
   std::optional<int64_t> optLevel;
   int64_t threads = 0, cacheBytes = int64_t{1} << 30;
-  std::optional<std::string> cacheFolder;
+  std::optional<std::string> checkpoint, cacheFolder;
   bool noCache = false, noLocations = false;
   gpuc::CommandLine cli("gpuc-compile", "Compiles a model, or any later stage of it, to an executable plan.");
   cli.addPositional("FILE", &request.input, ".mlir of any stage; - is stdin");
@@ -224,9 +228,17 @@ static int tool(int argc, char** argv) {
                 "auto, host, host:CPU (x86-64-v3, sapphirerapids, …) or cuda:ARCHITECTURE (sm_90)");
   cli.addInt("batch", &batch, "N", "rows of a microbatch, instead of the recipe's").range(1);
   for (RecipeFlag& flag : request.recipe) flag.declare(cli);
-  cli.addString("checkpoint", &request.options.train.checkpoint, "POLICY",
+  cli.addString("checkpoint", &checkpoint, "POLICY",
                 "what of the forward pass is computed again for gradients, not kept: none (default), sqrt, "
-                "full, or all but the results of some ops: save=matmul,conv2d,attention");
+                "full, all but the results of some ops: save=matmul,conv2d,attention, or, as it is with "
+                "--memory-budget, what that takes: budget");
+  cli.addSize(
+         "memory-budget", &request.options.memoryBudget,
+         "of the plan's whole arena: what is computed again is chosen so that it fits, at the least time; "
+         "with --checkpoint it only has to fit")
+      .range(1);
+  cli.addBool("report-tradeoff", &request.options.tradeoff,
+              "writes to stdout, as JSON, the plans that there could be, by memory and time");
   cli.addInt("seed", &seed, "N", "the plan's default seed").range(0);
   cli.addBool(
       "check-numerics", &request.options.train.checkNumerics,
@@ -259,6 +271,12 @@ static int tool(int argc, char** argv) {
   if (noLocations && !emit) return cli.usageError("--no-locations is for the text that --emit writes");
   if (optLevel) request.options.optLevel = static_cast<int>(*optLevel);
   request.options.train.fuse = optLevel != 0;
+  const bool hasBudget = request.options.memoryBudget.has_value();
+  request.options.train.checkpoint = checkpoint.value_or(hasBudget ? gpuc::kBudgetPolicy.str() : "none");
+  if (checkpoint == gpuc::kBudgetPolicy && !hasBudget)
+    return cli.usageError("--checkpoint=budget needs a budget: give --memory-budget=SIZE");
+  if (request.options.tradeoff && request.output.value_or(defaultOutput(request.input, request.emit)) == "-")
+    return cli.usageError("--report-tradeoff writes to stdout beside a plan: name a file with -o");
   if (noCache && cacheFolder) return cli.usageError("--cache-dir names a cache and --no-cache wants none");
   request.options.threads = threads;
   if (!noCache) request.options.cacheFolder = cacheFolder ? *cacheFolder : defaultCacheFolder();

@@ -61,7 +61,7 @@ static DenseSet<Value> resultsOf(ArrayRef<std::string> names, const ForwardPass 
   return kept;
 }
 
-DenseSet<Value> valuesKept(const CheckpointPolicy &policy, const ForwardPass &forward) {
+static DenseSet<Value> valuesKept(const CheckpointPolicy &policy, const ForwardPass &forward) {
   if (policy.kind == CheckpointPolicy::Kind::save)
     return resultsOf(policy.saved, forward);
   Segments segments(forward);
@@ -74,6 +74,15 @@ DenseSet<Value> valuesKept(const CheckpointPolicy &policy, const ForwardPass &fo
     for (Value result : op->getResults())
       if (segments.keeps(result))
         kept.insert(result);
+  return kept;
+}
+
+llvm::BitVector valuesKept(const CheckpointPolicy &policy, const StepForward &step) {
+  llvm::BitVector kept(step.values().size(), policy.kind == CheckpointPolicy::Kind::none);
+  if (policy.kind != CheckpointPolicy::Kind::none)
+    for (const ForwardPass &forward : step.passes())
+      for (Value value : valuesKept(policy, forward))
+        kept.set(step.numberOf(value));
   return kept;
 }
 

@@ -1,7 +1,7 @@
 //===- Policy.h - What of the forward pass is kept ---------------------------===//
 #pragma once
 
-#include "passes/recompute/ForwardPass.h"
+#include "passes/recompute/StepForward.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/LLVM.h"
@@ -24,7 +24,7 @@ struct CheckpointPolicy {
                                                  std::string &error);
 };
 
-/// The values of the forward pass that are kept. `full` and `sqrt` keep all where cutting frees nothing.
-llvm::DenseSet<mlir::Value> valuesKept(const CheckpointPolicy &policy, const ForwardPass &forward);
+/// The numbers of the values that are kept. `full` and `sqrt` keep all where cutting frees nothing.
+llvm::BitVector valuesKept(const CheckpointPolicy &policy, const StepForward &step);
 
 } // namespace gpuc

@@ -92,16 +92,8 @@ FailureOr<Instant> peakInstant(plan::ProgramOp program, int64_t slots, const Ins
 // Work
 //===----------------------------------------------------------------------===//
 
-struct Work {
-  int64_t flops = 0;
-  int64_t recomputed = 0; // of which
-  int64_t commands = 0;
-  int64_t streams = 0;
-  double nanoseconds = 0;
-};
-
-Work workOf(plan::ProgramOp program, const TargetDescription &device) {
-  Work work;
+StepWork workOf(plan::ProgramOp program, const TargetDescription &device) {
+  StepWork work;
   work.streams = llvm::range_size(program.getBody().getOps<plan::StreamOp>());
   program.walk([&](plan::CommandOpInterface command) {
     ++work.commands;
@@ -164,13 +156,18 @@ llvm::json::Array residualsOf(plan::ProgramOp program) {
 
 } // namespace
 
+StepWork stepWorkOf(ModuleOp module) {
+  auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
+  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+  return step && target ? workOf(step, describe(target)) : StepWork();
+}
+
 FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   auto arenas = module.getOps<plan::ArenaOp>();
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   if (arenas.empty() || !target)
     return module.emitError("has no plan.arena: plan-place-buffers comes before a report"), failure();
   plan::ArenaOp arena = *arenas.begin();
-  TargetDescription device = describe(target);
 
   Instant lasting = lastingBytes(module), peak = lasting;
   for (auto program : module.getOps<plan::ProgramOp>()) {
@@ -186,7 +183,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   categories["alignment_and_gaps"] = static_cast<int64_t>(arena.getBytes()) - peak.total;
 
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
-  Work work = step ? workOf(step, device) : Work();
+  StepWork work = stepWorkOf(module);
   llvm::json::Object report;
   report["peak_bytes"] = static_cast<int64_t>(arena.getBytes());
   report["lower_bound_bytes"] = static_cast<int64_t>(arena.getLowerBound());

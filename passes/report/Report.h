@@ -6,6 +6,16 @@
 
 namespace gpuc {
 
+/// What a run of @train_step does; nothing, if a plan has none.
+struct StepWork {
+  int64_t flops = 0;
+  int64_t recomputed = 0; ///< Of which.
+  int64_t commands = 0;
+  int64_t streams = 0;
+  double nanoseconds = 0; ///< As predicted.
+};
+StepWork stepWorkOf(mlir::ModuleOp module);
+
 /// The figures of a placed plan: its memory to the byte and by category at the instant of its peak, its work,
 /// and what the forward pass keeps for the backward pass. docs/report.md explains each field.
 mlir::FailureOr<llvm::json::Object> reportOf(mlir::ModuleOp module);

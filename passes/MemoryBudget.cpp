@@ -1,0 +1,110 @@
+//===- MemoryBudget.cpp - The fastest plan that fits ----------------------------===//
+
+#include "passes/MemoryBudget.h"
+
+#include "dialects/plan/PlanOps.h"
+#include "passes/Pipelines.h"
+#include "passes/recompute/Policy.h"
+#include "passes/report/Report.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+static func::FuncOp stepOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("train_step"); }
+
+int64_t peakOf(ModuleOp module) {
+  auto arenas = module.getOps<plan::ArenaOp>();
+  return arenas.empty() ? 0 : (*arenas.begin()).getBytes();
+}
+
+PlanChoices::PlanChoices(ModuleOp module, std::string target) : module_(module), target_(std::move(target)) {}
+
+FailureOr<OwningOpRef<ModuleOp>> PlanChoices::planKeeping(const llvm::BitVector &kept) {
+  OwningOpRef<ModuleOp> plan = module_.clone();
+  if (func::FuncOp step = stepOf(*plan))
+    StepForward(step).recompute(kept);
+  // What a plan is warned of, it is when it is chosen.
+  ScopedDiagnosticHandler errorsAlone(module_.getContext(), [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
+  });
+  PassManager passes(module_.getContext());
+  buildPlanPipeline(passes, target_);
+  if (failed(passes.run(*plan)))
+    return failure();
+  return plan;
+}
+
+LogicalResult PlanChoices::explore(StringRef policy) {
+  if (func::FuncOp step = stepOf(module_); step && failed(checkGradientsAreKnown(step)))
+    return failure();
+  auto tryPlan = [&](const llvm::BitVector &kept) -> FailureOr<PlanFigures> {
+    FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(kept);
+    if (failed(plan))
+      return failure();
+    const StepWork work = stepWorkOf(**plan);
+    return PlanFigures{peakOf(**plan), work.nanoseconds, work.recomputed};
+  };
+  std::optional<StepForward> forward;
+  if (func::FuncOp step = stepOf(module_))
+    forward.emplace(step);
+  FailureOr<Tradeoff> tradeoff = exploreTradeoff(forward ? &*forward : nullptr, policy, tryPlan);
+  if (failed(tradeoff))
+    return failure();
+  points_ = std::move(tradeoff->points);
+  ofPolicy_ = tradeoff->ofPolicy;
+  return success();
+}
+
+void PlanChoices::choose(size_t point) {
+  chosen_ = point;
+  if (func::FuncOp step = stepOf(module_))
+    StepForward(step).recompute(points_[point].kept);
+}
+
+LogicalResult PlanChoices::choosePolicy() { return choose(ofPolicy_), success(); }
+
+LogicalResult PlanChoices::chooseWithin(int64_t bytes) {
+  for (auto [number, point] : llvm::enumerate(points_))
+    if (point.figures.peakBytes <= bytes)
+      return choose(number), success();
+  return nothingFits(bytes);
+}
+
+LogicalResult PlanChoices::nothingFits(int64_t bytes) {
+  const TradeoffPoint &least = points_.back();
+  FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(least.kept);
+  if (failed(plan))
+    return failure();
+  FailureOr<llvm::json::Object> report = reportOf(**plan);
+  if (failed(report))
+    return failure();
+  SmallVector<std::pair<int64_t, StringRef>> parts;
+  for (auto &[category, size] : *report->getObject("by_category"))
+    if (std::optional<int64_t> bytes = size.getAsInteger(); bytes && *bytes > 0)
+      parts.push_back({-*bytes, category});
+  llvm::sort(parts); // the largest first
+  std::string list;
+  for (auto &[bytes, category] : parts)
+    list += (list.empty() ? "" : ", ") + category.str() + " " + std::to_string(-bytes);
+  return emitError(UnknownLoc::get(module_.getContext()))
+         << "no plan that was found fits --memory-budget=" << bytes << " bytes: the least takes "
+         << least.figures.peakBytes << " (" << list << "), and " << points_.front().figures.peakBytes
+         << " if everything is kept; give at least --memory-budget=" << least.figures.peakBytes
+         << ", or a smaller --batch with --accumulate";
+}
+
+llvm::json::Array PlanChoices::describe() const {
+  llvm::json::Array list;
+  for (auto [number, point] : llvm::enumerate(points_))
+    list.push_back(llvm::json::Object{{"peak_bytes", point.figures.peakBytes},
+                                      {"predicted_step_us", point.figures.nanoseconds / 1000},
+                                      {"recompute_flops", point.figures.recomputeFlops},
+                                      {"kept", point.name},
+                                      {"chosen", chosen_ == number}});
+  return list;
+}
+
+} // namespace gpuc

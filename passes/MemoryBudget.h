@@ -1,0 +1,48 @@
+//===- MemoryBudget.h - The fastest plan that fits ------------------------------===//
+#pragma once
+
+#include "passes/recompute/Tradeoff.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/JSON.h"
+
+namespace gpuc {
+
+/// Plans that a module at Stage::trainStep could become for a target, by what they keep.
+class PlanChoices {
+public:
+  /// The module stays as it is until one is chosen.
+  PlanChoices(mlir::ModuleOp module, std::string target);
+
+  /// Makes plans, as far as their placement, that trade time for memory. `policy` is among them.
+  mlir::LogicalResult explore(llvm::StringRef policy);
+
+  /// By falling memory and rising time; only that of the policy may be worse than another in both.
+  llvm::ArrayRef<TradeoffPoint> points() const { return points_; }
+
+  /// Computes again in the module what the plan of the policy, or the fastest that takes at most so many
+  /// bytes, does not keep. The latter fails, with an error that tells what takes the least memory, if no plan
+  /// does.
+  mlir::LogicalResult choosePolicy();
+  mlir::LogicalResult chooseWithin(int64_t bytes);
+
+  /// The points, as docs/memory.md explains them.
+  llvm::json::Array describe() const;
+
+private:
+  mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> planKeeping(const llvm::BitVector &kept);
+  void choose(size_t point);
+  mlir::LogicalResult nothingFits(int64_t bytes);
+
+  mlir::ModuleOp module_;
+  std::string target_;
+  std::vector<TradeoffPoint> points_;
+  size_t ofPolicy_ = 0;
+  std::optional<size_t> chosen_;
+};
+
+/// The bytes of the arena of a module at Stage::plan.
+int64_t peakOf(mlir::ModuleOp module);
+
+} // namespace gpuc

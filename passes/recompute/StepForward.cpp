@@ -1,0 +1,51 @@
+//===- StepForward.cpp - All that a step's backward pass may compute again -----===//
+
+#include "passes/recompute/StepForward.h"
+
+#include "passes/base/Entries.h"
+#include "passes/base/Locations.h"
+#include "passes/recompute/Recompute.h"
+
+#include "dialects/gpuc/GpucOps.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+LogicalResult checkGradientsAreKnown(func::FuncOp step) {
+  bool known = step.walk([](Operation *op) {
+                     return isBackward(op->getLoc()) ? WalkResult::interrupt() : WalkResult::advance();
+                   })
+                   .wasInterrupted();
+  if (known)
+    return success();
+  return emitError(step.getLoc())
+         << "what belongs to gradients is known by locations, and @train_step has none: give text with them "
+            "(gpuc-opt --mlir-print-debuginfo, --emit without --no-locations)";
+}
+
+StepForward::StepForward(func::FuncOp step) : context_(step.getContext()) {
+  for (unsigned result = 0; result < step.getNumResults(); ++result)
+    if (auto name = step.getResultAttrOfType<StringAttr>(result, kNameAttr); name && name == "loss_sum")
+      visit(step.getBody().front(), result);
+}
+
+void StepForward::visit(Block &block, ArrayRef<unsigned> results) {
+  auto losses = llvm::map_to_vector(
+      results, [&](unsigned result) { return block.getTerminator()->getOperand(result); });
+  const ForwardPass &forward = passes_.emplace_back(block, losses);
+  for (Operation *op : forward.ops())
+    for (Value value : op->getResults()) {
+      numbers_[value] = values_.size();
+      values_.push_back(value);
+    }
+  for (const ForwardPass::Loop &loop : forward.loops())
+    visit(cast<ir::ScanOp>(loop.op).getBlock(), loop.results);
+}
+
+void StepForward::recompute(const llvm::BitVector &kept) {
+  for (const ForwardPass &forward : passes_)
+    gpuc::recompute(forward, [&](Value value) { return kept.test(numberOf(value)); });
+}
+
+} // namespace gpuc

@@ -1,0 +1,41 @@
+//===- StepForward.h - All that a step's backward pass may compute again -------===//
+#pragma once
+
+#include "passes/recompute/ForwardPass.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/BitVector.h"
+
+#include <deque>
+
+namespace gpuc {
+
+/// Fails, with an error, if no op of the step is known to belong to gradients: locations say it.
+mlir::LogicalResult checkGradientsAreKnown(mlir::func::FuncOp step);
+
+/// The forward pass of a training step, and those of its loops over parts of the batch. What they compute has
+/// numbers, the same in each clone of the step.
+class StepForward {
+public:
+  explicit StepForward(mlir::func::FuncOp step);
+
+  mlir::MLIRContext *context() const { return context_; }
+  const std::deque<ForwardPass> &passes() const { return passes_; }
+
+  /// The values that ops of the passes compute.
+  llvm::ArrayRef<mlir::Value> values() const { return values_; }
+  unsigned numberOf(mlir::Value value) const { return numbers_.lookup(value); }
+
+  /// Lets the backward pass compute again what is not kept, by numbers. The passes are of no use afterwards.
+  void recompute(const llvm::BitVector &kept);
+
+private:
+  void visit(mlir::Block &block, llvm::ArrayRef<unsigned> results);
+
+  mlir::MLIRContext *context_;
+  std::deque<ForwardPass> passes_;
+  std::vector<mlir::Value> values_;
+  llvm::DenseMap<mlir::Value, unsigned> numbers_;
+};
+
+} // namespace gpuc

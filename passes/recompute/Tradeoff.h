@@ -1,0 +1,41 @@
+//===- Tradeoff.h - What a step takes in memory and in time --------------------===//
+#pragma once
+
+#include "passes/recompute/StepForward.h"
+
+#include "mlir/Support/LLVM.h"
+
+#include <string>
+#include <vector>
+
+namespace gpuc {
+
+/// What a plan takes.
+struct PlanFigures {
+  int64_t peakBytes = 0;      ///< Of its arena.
+  double nanoseconds = 0;     ///< That a step is predicted to take.
+  int64_t recomputeFlops = 0; ///< Of a step.
+};
+
+/// A plan that there is, by what it keeps.
+struct TradeoffPoint {
+  std::string name; ///< Where it comes from: a policy, say.
+  llvm::BitVector kept;
+  PlanFigures figures;
+};
+
+/// Makes the plan that keeps these values, by their numbers.
+using PlanTrial = llvm::function_ref<mlir::FailureOr<PlanFigures>(const llvm::BitVector &kept)>;
+
+/// The plans among those tried that no other betters in both memory and time, by falling memory and rising
+/// time, so that the first keeps the most; and that of a policy.
+struct Tradeoff {
+  std::vector<TradeoffPoint> points;
+  size_t ofPolicy = 0; ///< Which of them is the policy's.
+};
+
+/// Which plans are tried depends on the step alone, null if nothing is trained, never on how much memory
+/// there is: whoever takes the first that fits gets no faster plan for less memory, nor a larger one.
+mlir::FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, llvm::StringRef policy, PlanTrial tryPlan);
+
+} // namespace gpuc
