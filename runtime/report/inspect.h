@@ -1,4 +1,4 @@
-// What gpuc-inspect shows of a plan: a table, JSON, or a drawing of the arena.
+// What gpuc-inspect shows of a plan: a table, JSON, or a page of pictures.
 #pragma once
 
 #include <functional>
@@ -24,8 +24,7 @@ std::string inspectText(const Plan& plan, bool variables, bool activations);
 void inspectJson(const Plan& plan, const TextSink& sink);
 std::string inspectJson(const Plan& plan);
 
-/// A page that needs nothing else: for each program the arena, time from left to right, bytes from bottom to
-/// top.
+/// A page that needs nothing else: for each program the arena over time, the training step first.
 void inspectHtml(const Plan& plan, const TextSink& sink);
 std::string inspectHtml(const Plan& plan);
 
