@@ -31,8 +31,9 @@ struct SessionOptions {
   int threads = 0;              // host: threads that compute, the caller's included; 0 is one for each core
   std::optional<uint64_t> seed = {};  // instead of the plan's own
   bool strict = false;                // refuse a library of another minor version, whose bits may differ
-  bool check_memory = false;          // host: poison the arena, guard its end, copy every input into it
-  size_t profile_events = 0;          // host: keep the times of so many commands of each stream
+  bool check_memory = false;  // poison the arena; host: again what is dead between commands, guard its end,
+                              // copy every input into it
+  size_t profile_events = 0;  // host: keep the times of so many commands of each stream
 };
 
 /// A program of a session's plan; see Session::program.

@@ -43,8 +43,9 @@ static int tool(int argc, char** argv) {
   cli.addInt("seed", &options.seed, "N", "instead of the plan's seed").range(0);
   cli.addString("json", &options.json, "FILE", "write the report as JSON; - is stdout").impliedValue("-");
   cli.addString("profile", &options.profile, "FILE", "write the commands' times as a Chrome trace");
-  cli.addBool("check-memory", &options.check_memory,
-              "poison the arena, guard its end, say how far it was touched");
+  cli.addBool(
+      "check-memory", &options.check_memory,
+      "poison the arena, and between commands what is dead; guard its end, say how far it was touched");
   cli.addBool("strict", &options.strict, "refuse libraries whose bits may differ from the plan's");
   cli.addBool("list-devices", &list_devices, "say what there is to run on");
   if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;

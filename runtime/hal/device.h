@@ -31,7 +31,7 @@ struct DeviceInfo {
 
 struct DeviceOptions {
   int threads = 0;            // that compute, the caller's included; 0: one for each core
-  bool check_memory = false;  // poison the arena, put an unreadable page behind it
+  bool check_memory = false;  // poison the arena; host: dead bytes too, and put an unreadable page behind it
   size_t profile_events = 0;  // how many of the last commands of each stream to keep times of
 };
 

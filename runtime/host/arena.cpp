@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cinttypes>
@@ -45,10 +46,14 @@ Result<Arena> Arena::map(uint64_t bytes, bool guarded) {
   return arena;
 }
 
-uint64_t Arena::touchedBytes() const {
-  uint64_t touched = bytes_;
-  while (touched > 0 && data_[touched - 1] == std::byte{kPoison}) --touched;
-  return touched;
+void Arena::poison(uint64_t begin, uint64_t end) {
+  if (end > touched_bytes_) touched_bytes_ = touchedBefore(end);
+  std::memset(data_ + begin, kPoison, end - begin);
+}
+
+uint64_t Arena::touchedBefore(uint64_t end) const {
+  while (end > touched_bytes_ && data_[end - 1] == std::byte{kPoison}) --end;
+  return std::max(end, touched_bytes_);
 }
 
 }  // namespace gpuc

@@ -22,13 +22,20 @@ class Arena {
   std::byte* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
 
-  /// Up to and with the last byte that is not poison: at least what was written, for whoever wrote poison
-  /// itself.
-  uint64_t touchedBytes() const;
+  /// Fills bytes [begin, end) with poison. They were touched, if they were, all the same.
+  void poison(uint64_t begin, uint64_t end);
+
+  /// Up to and with the last byte that is not poison, or was not when it was filled with it: at least what
+  /// was written, for whoever wrote poison itself.
+  uint64_t touchedBytes() const { return touchedBefore(bytes_); }
 
  private:
+  /// The same if nothing from `end` on was.
+  uint64_t touchedBefore(uint64_t end) const;
+
   std::byte* data_ = nullptr;
   uint64_t bytes_ = 0;
+  uint64_t touched_bytes_ = 0;  // of what is poison again
   Mapping mapping_;
 };
 

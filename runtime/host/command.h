@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "runtime/hal/lowering.h"
+#include "runtime/host/arena.h"
 #include "runtime/host/code.h"
 #include "runtime/host/library_kernel.h"
+#include "runtime/plan/dead_bytes.h"
 
 namespace gpuc {
 
@@ -39,7 +41,7 @@ inline constexpr uint64_t kCopyTileBytes = 4096;
 inline constexpr double kCopyTileNs = 410;
 
 struct HostCommand {
-  enum class Kind : uint8_t { launch, library, copy, fill, record, wait, repeat, fork };
+  enum class Kind : uint8_t { launch, library, copy, fill, record, wait, repeat, fork, poison };
 
   struct Launch {
     KernelFunction function;
@@ -71,6 +73,12 @@ struct HostCommand {
     bool by_rows;   // a list has some of the rows of all commands
   };
 
+  /// Stands behind a command of the plan where memory is checked.
+  struct Poison {
+    Arena* arena;
+    const std::vector<ByteRange>* dead;
+  };
+
   Kind kind = Kind::launch;
   bool spread = false;                  // whether the pool's threads share it (see spread.h)
   const fb::Command* source = nullptr;  // for profiles
@@ -84,6 +92,7 @@ struct HostCommand {
     Wait wait;
     Repeat repeat;
     Fork fork;
+    Poison poison;
   };
 };
 
@@ -160,6 +169,7 @@ struct HostProgram {
   std::list<std::vector<std::vector<HostCommand>>> part_lists;  // of each parallel that has some
   std::list<std::vector<void*>> part_pointers;                  // the pointer tables of these lists
   std::list<StagingMemory> staging;                             // outputs that are copied out of the arena
+  DeadBytes dead;                                               // where memory is checked
   uint64_t runs = 0;
   uint64_t last_slot = 0;
 };

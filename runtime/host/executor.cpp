@@ -88,6 +88,11 @@ void wait(HostCommand& command, const SpinPolicy& policy) {
     waitForChange(records, seen, policy);
 }
 
+void poison(const HostCommand& command) {
+  for (const ByteRange& bytes : *command.poison.dead)
+    command.poison.arena->poison(static_cast<uint64_t>(bytes.begin), static_cast<uint64_t>(bytes.end));
+}
+
 /// Moves operands on to the next iteration, or back to the first. True if the commands are to be repeated.
 bool repeatAgain(HostCommand& command) {
   HostCommand::Repeat& repeat = command.repeat;
@@ -165,6 +170,9 @@ void StreamWalk::run() const {
         if (!command.spread) continue;
         runParts(command, *this);
         i = command.fork.last;
+        continue;
+      case HostCommand::Kind::poison:
+        poison(command);
         continue;
     }
     if (profiled) profile->add({command.source, program, stream, begin, now()});

@@ -2,7 +2,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "runtime/hal/device.h"
 #include "runtime/host/cpu_features.h"
@@ -26,7 +28,8 @@ class HostExecutable : public Executable {
     GPUC_RETURN_IF_ERROR(loadCode(kernels));
     copyConstants();
     for (size_t i = 0; i < plan_.info().programs.size(); ++i) {
-      Result<std::unique_ptr<HostProgram>> program = lowerProgram(plan_, i, arena_, kernels, pool_.threads());
+      Result<std::unique_ptr<HostProgram>> program =
+          lowerProgram(plan_, i, arena_, kernels, pool_.threads(), options_.check_memory);
       if (!program.ok())
         return Status::error("program '" + plan_.info().programs[i].name + "': " + program.message());
       programs_.push_back(*std::move(program));
@@ -115,6 +118,7 @@ class HostExecutable : public Executable {
 
   /// Sets what differs from run to run: the input slot, the caller's inputs.
   void beginRun(HostProgram& program, std::span<const void* const> inputs) {
+    for (const ByteRange& bytes : program.dead.at_start) poisonBut(inputs, bytes);
     uint64_t slot = program.runs++ % plan_.root().input_slots();
     program.last_slot = slot;
     for (const HostProgram::SlotPointer& pointer : program.slot_pointers)
@@ -126,6 +130,15 @@ class HostExecutable : public Executable {
       std::byte* place = placeOf(program, input, inputs[input.port], slot);
       for (const auto& [entry, offset] : input.readers) *entry = place + offset;
     }
+  }
+
+  /// Poisons a range that does not hold an input of this run: a caller may give what an earlier run left.
+  void poisonBut(std::span<const void* const> inputs, ByteRange bytes) {
+    const std::byte* begin = arena_.data() + bytes.begin;
+    const std::byte* end = arena_.data() + bytes.end;
+    auto isIn = [&](const void* input) { return !std::less<>()(input, begin) && std::less<>()(input, end); };
+    if (std::none_of(inputs.begin(), inputs.end(), isIn))
+      arena_.poison(static_cast<uint64_t>(bytes.begin), static_cast<uint64_t>(bytes.end));
   }
 
   /// Where this run's commands find an input. Who checks the arena's memory wants all of it to be used.

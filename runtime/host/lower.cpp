@@ -43,11 +43,12 @@ constexpr uint64_t kMostLists = 64;
 
 class Lowering {
  public:
-  Lowering(const Plan& plan, const fb::Program& program, const Arena& arena,
+  Lowering(const Plan& plan, const fb::Program& program, Arena& arena,
            const std::vector<KernelFunction>& kernels, int threads, HostProgram& out)
       : plan_(plan.root()),
         list_bytes_left_(kMostListBytes + kListBytesPerByte * plan.fileBytes()),
         program_(program),
+        arena_(arena),
         kernels_(kernels),
         threads_(threads),
         out_(out),
@@ -64,7 +65,7 @@ class Lowering {
     for (uint32_t i = 0; i < countOf(program_.streams()); ++i) {
       const OperandTable::Section section(table_, out_.streams[i], out_.pointers.data() + first);
       const Commands* commands = program_.streams()->Get(i)->commands();
-      out_.streams[i].reserve(countHostCommands(commands));
+      out_.streams[i].reserve(countHostCommands(commands) + out_.dead.behind.size());
       GPUC_RETURN_IF_ERROR(lower(commands));
       first += countPointers(commands);
     }
@@ -80,7 +81,23 @@ class Lowering {
   uint64_t rowParts() const { return static_cast<uint64_t>(row_part_.count); }
 
   Status lower(const Commands* commands) {
-    return lowerEach(commands, [&](const fb::Command& command) { return lower(command); });
+    return lowerEach(commands, [&](const fb::Command& command) {
+      GPUC_RETURN_IF_ERROR(lower(command));
+      poisonBehind(command);
+      return okStatus();
+    });
+  }
+
+  /// Threads that take parts of a parallel side by side are not at the same command: a part's list has
+  /// nothing to poison, but its commands at the same places.
+  void poisonBehind(const fb::Command& command) {
+    static const std::vector<ByteRange> nothing;
+    auto found = out_.dead.behind.find(&command);
+    if (found == out_.dead.behind.end()) return;
+    HostCommand poison{};
+    poison.kind = HostCommand::Kind::poison;
+    poison.poison = {.arena = &arena_, .dead = table_.isMainStream() ? &found->second : &nothing};
+    table_.endCommand(poison);
   }
 
   Status lower(const fb::Command& command) {
@@ -242,6 +259,7 @@ class Lowering {
   const fb::Plan& plan_;
   uint64_t list_bytes_left_;
   const fb::Program& program_;
+  Arena& arena_;
   const std::vector<KernelFunction>& kernels_;
   int threads_;
   HostProgram& out_;
@@ -251,10 +269,12 @@ class Lowering {
 
 }  // namespace
 
-Result<std::unique_ptr<HostProgram>> lowerProgram(const Plan& plan, size_t program, const Arena& arena,
-                                                  const std::vector<KernelFunction>& kernels, int threads) {
+Result<std::unique_ptr<HostProgram>> lowerProgram(const Plan& plan, size_t program, Arena& arena,
+                                                  const std::vector<KernelFunction>& kernels, int threads,
+                                                  bool check_memory) {
   auto result = std::make_unique<HostProgram>();
   const fb::Program& source = *plan.root().programs()->Get(static_cast<uint32_t>(program));
+  if (check_memory) result->dead = deadBytesOf(plan.root(), source);
   GPUC_RETURN_IF_ERROR(Lowering(plan, source, arena, kernels, threads, *result).lower());
   for (const StagingMemory& staging : result->staging)
     if (!staging.data()) return errorf("no memory for an output of %zu bytes", staging.size());

@@ -9,6 +9,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/output_files.h"
 #include "runtime/base/warn.h"
+#include "runtime/plan/contents.h"
 #include "runtime/report/chrome_trace.h"
 #include "runtime/report/nonfinite.h"
 #include "runtime/state/npy.h"
@@ -40,6 +41,19 @@ Result<Session> openSession(const Plan& plan, const RunOptions& options) {
                                  .profile_events = options.profile.empty() ? 0 : kProfiledCommands};
   if (options.seed) session_options.seed = static_cast<uint64_t>(*options.seed);
   return Session::create(plan, session_options);
+}
+
+/// What the poison would only show as a NaN somewhere behind has a name in the plan.
+Status checkMemory(const Plan& plan, const Session& session) {
+  GPUC_ASSIGN_OR_RETURN(bool is_whole, checkContents(plan.root()));
+  if (!is_whole)
+    warn(
+        "the plan repeats too much to be played: --check-memory poisons dead bytes, but names no command "
+        "that reads "
+        "some");
+  if (session.device().kind != TargetKind::host)
+    warn("on a GPU --check-memory poisons the arena once, not between commands");
+  return okStatus();
 }
 
 /// Values for all variables, from files or from `init`. A seed that was asked for wins over the files'.
@@ -181,6 +195,7 @@ Status runPlan(const RunOptions& options, AllocationCounter allocations) {
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
   GPUC_ASSIGN_OR_RETURN(Session session, openSession(plan, options));
   for (const std::string& warning : session.warnings()) warn(warning);
+  if (options.check_memory) GPUC_RETURN_IF_ERROR(checkMemory(plan, session));
   GPUC_ASSIGN_OR_RETURN(ProgramId id, session.program(options.entry));
   GPUC_RETURN_IF_ERROR(checkOutputs(plan.info().programs[id.index], options));
   uint64_t seed = options.seed ? static_cast<uint64_t>(*options.seed) : plan.info().seed;

@@ -17,12 +17,11 @@ std::string nameOf(const ZooSpec &spec) {
 }
 
 Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std::string &target,
-                                              const std::string &precision) {
+                                              PipelineOptions train) {
   auto plan = std::make_unique<ZooPlan>();
   CompilerOptions options;
   options.target = target;
-  if (!precision.empty())
-    options.train.recipe.emplace_back("precision", precision);
+  options.train = std::move(train);
   GPUC_ASSIGN_OR_RETURN(plan->module, plan->compiler.parse(model.text(), "model.mlir"));
   GPUC_RETURN_IF_ERROR(plan->compiler.advance(*plan->module, Stage::plan, options,
                                               [](mlir::PassManager &) { return okStatus(); }));
@@ -32,15 +31,18 @@ Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std:
 
 Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std::string &target) {
   std::vector<std::string> keys;
-  std::string precision;
+  PipelineOptions train;
   for (llvm::StringRef key : spec.keys) {
-    if (key.consume_front("precision="))
-      precision = key;
+    const auto [name, text] = key.split('=');
+    if (name == "checkpoint")
+      train.checkpoint = text;
+    else if (name == "precision" || name == "accumulate")
+      train.recipe.emplace_back(name, text);
     else
       keys.push_back(key.str());
   }
   GPUC_ASSIGN_OR_RETURN(nn::Model model, models::buildZooModel(spec.model, keys));
-  return compileModel(model, target, precision);
+  return compileModel(model, target, std::move(train));
 }
 
 } // namespace gpuc::test

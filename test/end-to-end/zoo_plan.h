@@ -10,8 +10,8 @@
 
 namespace gpuc::test {
 
-/// A model and its keys, as gpuc-model takes them: {"mlp", {"dropout=0.5"}}; and precision=bf16, as
-/// gpuc-compile does.
+/// A model and its keys, as gpuc-model takes them: {"mlp", {"dropout=0.5"}}; and precision=bf16, accumulate=4
+/// and checkpoint=full, as gpuc-compile does.
 struct ZooSpec {
   std::string model;
   std::vector<std::string> keys;
@@ -29,7 +29,7 @@ struct ZooPlan {
 };
 
 Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std::string &target,
-                                              const std::string &precision = "");
+                                              PipelineOptions train = {});
 
 Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std::string &target);
 

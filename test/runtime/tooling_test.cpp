@@ -162,6 +162,23 @@ TEST_F(Tools, RunReportsArenaAllocationsAndTimes) {
   EXPECT_LE(report["step_us"]["median"], report["step_us"]["max"]);
 }
 
+TEST_F(Tools, RunNamesTheCommandThatReadsDeadBytes) {
+  PlanBuilder builder(1, TargetKind::host);
+  const uint32_t a = builder.buffer("a", DataType::f32, {16}), y = builder.buffer("y", DataType::f32, {16});
+  fb::ProgramT& program = builder.program("predict");
+  builder.copy(program.streams[0]->commands, {a}, {y});
+  PlanBuilder::output(program, "y", y);
+  builder.program("init");
+  plan_ = folder_.write("dead.plan", builder.seal());
+  EXPECT_EQ(execute(run("--entry=predict")).exit_code, 0);
+  const Outcome outcome = execute(run("--entry=predict --check-memory"));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(
+      outcome.text,
+      "error: program 'predict': copy (test) reads buffer 'a' at bytes [0, 64) of the arena, some of which "
+      "nothing in this run has written\n");
+}
+
 TEST_F(Tools, RunWritesOutputsAndStateAndContinuesFromIt) {
   std::string state = folder_ / "state", out = folder_ / "out";
   Outcome outcome = execute(
