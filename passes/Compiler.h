@@ -66,7 +66,9 @@ public:
   std::string tradeoff() const;
 
 private:
-  Status chooseKept(mlir::ModuleOp module, const CompilerOptions &options, const std::string &target);
+  /// Returns the effort with which its buffers are to be placed.
+  Result<std::optional<int64_t>> chooseKept(mlir::ModuleOp module, const CompilerOptions &options,
+                                            const std::string &target);
 
   struct State;
   std::unique_ptr<State> state;

@@ -4,6 +4,7 @@
 
 #include "dialects/plan/PlanOps.h"
 #include "passes/Pipelines.h"
+#include "passes/base/Target.h"
 #include "passes/recompute/Policy.h"
 #include "passes/report/Report.h"
 
@@ -15,6 +16,11 @@ namespace gpuc {
 
 static func::FuncOp stepOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("train_step"); }
 
+/// Of plan-place-buffers: many plans are made, and few of them need more.
+static std::optional<int64_t> effortOf(bool isThorough) {
+  return isThorough ? std::nullopt : std::optional<int64_t>(50'000'000);
+}
+
 int64_t peakOf(ModuleOp module) {
   auto arenas = module.getOps<plan::ArenaOp>();
   return arenas.empty() ? 0 : (*arenas.begin()).getBytes();
@@ -22,7 +28,7 @@ int64_t peakOf(ModuleOp module) {
 
 PlanChoices::PlanChoices(ModuleOp module, std::string target) : module_(module), target_(std::move(target)) {}
 
-FailureOr<OwningOpRef<ModuleOp>> PlanChoices::planKeeping(const llvm::BitVector &kept) {
+FailureOr<OwningOpRef<ModuleOp>> PlanChoices::planKeeping(const llvm::BitVector &kept, bool isThorough) {
   OwningOpRef<ModuleOp> plan = module_.clone();
   if (func::FuncOp step = stepOf(*plan))
     StepForward(step).recompute(kept);
@@ -31,7 +37,7 @@ FailureOr<OwningOpRef<ModuleOp>> PlanChoices::planKeeping(const llvm::BitVector 
     return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
   });
   PassManager passes(module_.getContext());
-  buildPlanPipeline(passes, target_);
+  buildPlanPipeline(passes, target_, Stage::trainStep, effortOf(isThorough));
   if (failed(passes.run(*plan)))
     return failure();
   return plan;
@@ -40,8 +46,8 @@ FailureOr<OwningOpRef<ModuleOp>> PlanChoices::planKeeping(const llvm::BitVector 
 LogicalResult PlanChoices::explore(StringRef policy) {
   if (func::FuncOp step = stepOf(module_); step && failed(checkGradientsAreKnown(step)))
     return failure();
-  auto tryPlan = [&](const llvm::BitVector &kept) -> FailureOr<PlanFigures> {
-    FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(kept);
+  auto tryPlan = [&](const llvm::BitVector &kept, bool isThorough) -> FailureOr<PlanFigures> {
+    FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(kept, isThorough);
     if (failed(plan))
       return failure();
     const StepWork work = stepWorkOf(**plan);
@@ -50,12 +56,20 @@ LogicalResult PlanChoices::explore(StringRef policy) {
   std::optional<StepForward> forward;
   if (func::FuncOp step = stepOf(module_))
     forward.emplace(step);
-  FailureOr<Tradeoff> tradeoff = exploreTradeoff(forward ? &*forward : nullptr, policy, tryPlan);
+  FailureOr<Target> target = Target::parse(target_, module_);
+  if (failed(target))
+    return failure();
+  FailureOr<Tradeoff> tradeoff =
+      exploreTradeoff(forward ? &*forward : nullptr, gpuc::describe(*target), policy, tryPlan);
   if (failed(tradeoff))
     return failure();
   points_ = std::move(tradeoff->points);
   ofPolicy_ = tradeoff->ofPolicy;
   return success();
+}
+
+std::optional<int64_t> PlanChoices::placementEffort() const {
+  return chosen_ ? effortOf(points_[*chosen_].isThorough) : std::nullopt;
 }
 
 void PlanChoices::choose(size_t point) {
@@ -75,7 +89,7 @@ LogicalResult PlanChoices::chooseWithin(int64_t bytes) {
 
 LogicalResult PlanChoices::nothingFits(int64_t bytes) {
   const TradeoffPoint &least = points_.back();
-  FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(least.kept);
+  FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(least.kept, least.isThorough);
   if (failed(plan))
     return failure();
   FailureOr<llvm::json::Object> report = reportOf(**plan);

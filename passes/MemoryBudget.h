@@ -27,11 +27,16 @@ public:
   mlir::LogicalResult choosePolicy();
   mlir::LogicalResult chooseWithin(int64_t bytes);
 
+  /// plan-place-buffers' effort with which the chosen plan's arena is as long as its point says; none: its
+  /// own.
+  std::optional<int64_t> placementEffort() const;
+
   /// The points, as docs/memory.md explains them.
   llvm::json::Array describe() const;
 
 private:
-  mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> planKeeping(const llvm::BitVector &kept);
+  mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> planKeeping(const llvm::BitVector &kept,
+                                                                 bool isThorough);
   void choose(size_t point);
   mlir::LogicalResult nothingFits(int64_t bytes);
 

@@ -811,6 +811,10 @@ def PlaceBuffersPass : Pass<"plan-place-buffers", "::mlir::ModuleOp"> {
     %h = plan.buffer "fc1.matmul" : tensor<64x128xf32> activation at 0x156400
     ```
   }];
+  let options = [
+    Option<"effort", "effort", "int64_t", /*default=*/"1'000'000'000",
+           "How hard to search where greedies miss the lower bound, in steps of about a nanosecond">,
+  ];
 }
 
 def ParallelizePass : Pass<"plan-parallelize", "::mlir::ModuleOp"> {

@@ -171,7 +171,8 @@ void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   buildKernels(passes, options, doors);
 }
 
-void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage from) {
+void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage from,
+                       std::optional<int64_t> placementEffort) {
   Doors doors(passes, from);
   // Tensors become buffers, ops commands.
   if (from < Stage::commands)
@@ -186,7 +187,9 @@ void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage f
     passes.addPass(createGroupLaunchesPass());
   }
   if (from < Stage::plan) {
-    passes.addPass(createPlaceBuffersPass());
+    PlaceBuffersPassOptions placement;
+    placement.effort = placementEffort.value_or(placement.effort);
+    passes.addPass(createPlaceBuffersPass(placement));
     // Behind placement: parts may not share bytes at any time.
     passes.addPass(createParallelizePass());
   }

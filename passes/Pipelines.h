@@ -3,6 +3,7 @@
 
 #include "mlir/Pass/PassManager.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,8 +41,10 @@ void buildTrainPipeline(mlir::OpPassManager &passes, const PipelineOptions &opti
 void buildEvalPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 
 /// From those functions, or from where a module at a later stage stands, to a placed and verified plan for
-/// `target`: host[:CPU] or cuda:ARCHITECTURE.
-void buildPlanPipeline(mlir::OpPassManager &passes, const std::string &target, Stage from = Stage::trainStep);
+/// `target`: host[:CPU] or cuda:ARCHITECTURE. `placementEffort` is plan-place-buffers' own, if it says
+/// nothing.
+void buildPlanPipeline(mlir::OpPassManager &passes, const std::string &target, Stage from = Stage::trainStep,
+                       std::optional<int64_t> placementEffort = std::nullopt);
 
 /// Registers the dialects that the compiler reads and writes.
 void registerAllDialects(mlir::DialectRegistry &registry);

@@ -38,7 +38,7 @@ struct Workspace {
   int64_t lowerBound = 0;
 };
 
-FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program) {
+FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, int64_t effort) {
   FailureOr<Lifetimes> lifetimes = computeLifetimes(program);
   if (failed(lifetimes))
     return failure();
@@ -56,7 +56,7 @@ FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program) {
     chain.upper = std::max(chain.upper, lifetime.upper);
   }
 
-  Result<placement::Solution> solution = placement::solve(problem);
+  Result<placement::Solution> solution = placement::solve(problem, {.effort = effort});
   if (!solution.ok())
     return program.emitError(solution.message()), failure();
   if (Status valid = placement::validate(problem, *solution); !valid.ok())
@@ -71,6 +71,8 @@ FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program) {
 }
 
 struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
+  using PlaceBuffersPassBase::PlaceBuffersPassBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto slotsAttr = module->getAttrOfType<IntegerAttr>(plan::kSlotsAttr);
@@ -84,7 +86,7 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
     int64_t workspaceBytes = 0, lowerBound = 0, inputBytes = 0;
     std::vector<Workspace> workspaces;
     for (auto program : module.getOps<plan::ProgramOp>()) {
-      FailureOr<Workspace> workspace = placeWorkspace(module, program);
+      FailureOr<Workspace> workspace = placeWorkspace(module, program, effort);
       if (failed(workspace))
         return signalPassFailure();
       workspaceBytes = std::max(workspaceBytes, workspace->bytes);

@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace gpuc {
 
-static bool isCommand(Operation *op) {
+bool becomesCommand(Operation *op) {
   std::optional<CommandForm> form = commandFormOf(op);
   return form && *form != CommandForm::none;
 }
@@ -21,7 +21,7 @@ SmallVector<Value, 1> bytesOf(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return {};
-  if (isCommand(op))
+  if (becomesCommand(op))
     return {value};
   SmallVector<Value, 1> values;
   for (Value operand : op->getOperands())
@@ -40,7 +40,7 @@ ForwardPass::ForwardPass(Block &block, ArrayRef<Value> losses) : block_(block) {
   findNeeded(losses);
   findBackward();
   for (Operation &op : block) {
-    if (!needed_.contains(&op) || !isCommand(&op))
+    if (!needed_.contains(&op) || !becomesCommand(&op))
       continue;
     if (holdsGradients(&op))
       loops_.push_back({&op, needed_.lookup(&op)});
@@ -89,7 +89,7 @@ void ForwardPass::findReaders() {
   for (Operation &op : block_)
     for (Value operand : op.getOperands())
       for (Value read : bytesOf(operand))
-        if (auto found = readers_.find(read); found != readers_.end() && isCommand(&op)) {
+        if (auto found = readers_.find(read); found != readers_.end() && becomesCommand(&op)) {
           found->second.backward |= isBackward(&op);
           if (auto number = numbers.find(&op); number != numbers.end())
             found->second.lastForward = std::max(found->second.lastForward, number->second);

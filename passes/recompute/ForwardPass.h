@@ -56,6 +56,9 @@ private:
   llvm::DenseMap<mlir::Value, Readers> readers_;
 };
 
+/// Whether the op becomes a command, and its results bytes.
+bool becomesCommand(mlir::Operation *op);
+
 /// The values whose bytes `value` names: itself if a command computes it, none for state and constants.
 llvm::SmallVector<mlir::Value, 1> bytesOf(mlir::Value value);
 

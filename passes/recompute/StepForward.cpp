@@ -43,6 +43,24 @@ void StepForward::visit(Block &block, ArrayRef<unsigned> results) {
     visit(cast<ir::ScanOp>(loop.op).getBlock(), loop.results);
 }
 
+llvm::BitVector StepForward::normalized(const llvm::BitVector &kept) const {
+  llvm::BitVector normal(kept.size(), true);
+  SmallVector<Value> open;
+  for (const ForwardPass &forward : passes_)
+    for (Operation &op : forward.block())
+      if (forward.isBackward(&op))
+        llvm::append_range(open, op.getOperands());
+  while (!open.empty())
+    for (Value value : bytesOf(open.pop_back_val())) {
+      auto number = numbers_.find(value);
+      if (number == numbers_.end() || kept.test(number->second) || !normal.test(number->second))
+        continue;
+      normal.reset(number->second);
+      llvm::append_range(open, value.getDefiningOp()->getOperands());
+    }
+  return normal;
+}
+
 void StepForward::recompute(const llvm::BitVector &kept) {
   for (const ForwardPass &forward : passes_)
     gpuc::recompute(forward, [&](Value value) { return kept.test(numberOf(value)); });

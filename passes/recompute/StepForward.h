@@ -26,6 +26,9 @@ public:
   llvm::ArrayRef<mlir::Value> values() const { return values_; }
   unsigned numberOf(mlir::Value value) const { return numbers_.lookup(value); }
 
+  /// The same choice, with all kept that nothing computed again would read: equal ones are the same plan.
+  llvm::BitVector normalized(const llvm::BitVector &kept) const;
+
   /// Lets the backward pass compute again what is not kept, by numbers. The passes are of no use afterwards.
   void recompute(const llvm::BitVector &kept);
 

@@ -3,6 +3,7 @@
 #include "passes/recompute/Tradeoff.h"
 
 #include "passes/recompute/Policy.h"
+#include "passes/recompute/Selection.h"
 
 using namespace mlir;
 
@@ -15,19 +16,47 @@ public:
   Exploration(const StepForward &step, PlanTrial tryPlan) : step_(step), tryPlan_(tryPlan) {}
 
   /// Makes a plan, unless one like it was made.
-  LogicalResult attempt(std::string name, llvm::BitVector kept) {
+  LogicalResult attempt(std::string name, llvm::BitVector kept, bool isThorough = false) {
+    kept = step_.normalized(kept);
     if (llvm::any_of(points_, [&](const TradeoffPoint &point) { return point.kept == kept; }))
       return success();
-    FailureOr<PlanFigures> figures = tryPlan_(kept);
+    FailureOr<PlanFigures> figures = tryPlan_(kept, isThorough);
     if (succeeded(figures))
-      points_.push_back({std::move(name), std::move(kept), *figures});
+      points_.push_back({std::move(name), std::move(kept), *figures, isThorough});
     return success(succeeded(figures));
   }
 
-  LogicalResult attemptPolicy(StringRef text) {
+  LogicalResult attemptPolicy(StringRef text, bool isThorough = false) {
     std::string error;
     FailureOr<CheckpointPolicy> policy = CheckpointPolicy::parse(text, step_.context(), error);
-    return success(succeeded(policy) && succeeded(attempt(text.str(), valuesKept(*policy, step_))));
+    return success(succeeded(policy) &&
+                   succeeded(attempt(text.str(), valuesKept(*policy, step_), isThorough)));
+  }
+
+  /// Each step of the memory, in all blocks at once.
+  LogicalResult attemptSelections(const TargetDescription &device) {
+    // What cutting into segments comes to is where the search ends, from whichever side.
+    const llvm::BitVector least = valuesKept({CheckpointPolicy::Kind::full, {}}, step_);
+    std::vector<std::vector<llvm::BitVector>> selections;
+    size_t most = 0;
+    for (unsigned begin = 0; const ForwardPass &forward : step_.passes()) {
+      const BlockModel model(forward, device);
+      llvm::BitVector ofBlock(model.size());
+      for (unsigned value = 0; value < model.size(); ++value)
+        ofBlock[value] = least[begin + value];
+      begin += model.size();
+      selections.push_back(selectValues(model, std::move(ofBlock), kSteps));
+      most = std::max(most, selections.back().size());
+    }
+    for (size_t number = 0; number < most; ++number) {
+      llvm::BitVector kept;
+      for (ArrayRef<llvm::BitVector> ofBlock : selections)
+        for (unsigned value = 0; value < ofBlock.front().size(); ++value)
+          kept.push_back(ofBlock[std::min(number, ofBlock.size() - 1)].test(value));
+      if (failed(attempt("selection " + std::to_string(number + 1), std::move(kept))))
+        return failure();
+    }
+    return success();
   }
 
   /// Those that none betters, and that of the policy.
@@ -50,6 +79,8 @@ public:
   }
 
 private:
+  static constexpr int kSteps = 24;
+
   const StepForward &step_;
   PlanTrial tryPlan_;
   std::vector<TradeoffPoint> points_;
@@ -57,19 +88,24 @@ private:
 
 } // namespace
 
-FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, StringRef policy, PlanTrial tryPlan) {
+FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const TargetDescription &device,
+                                    StringRef policy, PlanTrial tryPlan) {
   if (!step) {
-    FailureOr<PlanFigures> figures = tryPlan({});
+    FailureOr<PlanFigures> figures = tryPlan({}, /*isThorough=*/true);
     if (failed(figures))
       return failure();
-    return Tradeoff{{{"none", {}, *figures}}, 0};
+    return Tradeoff{{{"none", {}, *figures, true}}, 0};
   }
   Exploration exploration(*step, tryPlan);
-  // The user's comes first: what is equal has its name.
-  for (StringRef text : {policy, StringRef("none"), StringRef("save=matmul,conv2d,attention"),
-                         StringRef("sqrt"), StringRef("full")})
+  // The user's comes first: what is equal has its name. What there is without a budget is what it always is.
+  for (StringRef text : {policy, StringRef("none")})
+    if (failed(exploration.attemptPolicy(text, /*isThorough=*/true)))
+      return failure();
+  for (StringRef text : {"save=matmul,conv2d,attention", "sqrt", "full"})
     if (failed(exploration.attemptPolicy(text)))
       return failure();
+  if (failed(exploration.attemptSelections(device)))
+    return failure();
   return std::move(exploration).front(policy);
 }
 

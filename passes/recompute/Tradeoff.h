@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/recompute/StepForward.h"
+#include "passes/target/TargetDescription.h"
 
 #include "mlir/Support/LLVM.h"
 
@@ -22,10 +23,12 @@ struct TradeoffPoint {
   std::string name; ///< Where it comes from: a policy, say.
   llvm::BitVector kept;
   PlanFigures figures;
+  bool isThorough = false; ///< Whether its memory was placed as well as it can be, which takes its time.
 };
 
-/// Makes the plan that keeps these values, by their numbers.
-using PlanTrial = llvm::function_ref<mlir::FailureOr<PlanFigures>(const llvm::BitVector &kept)>;
+/// Makes the plan that keeps these values, by their numbers; `isThorough` as of a point.
+using PlanTrial =
+    llvm::function_ref<mlir::FailureOr<PlanFigures>(const llvm::BitVector &kept, bool isThorough)>;
 
 /// The plans among those tried that no other betters in both memory and time, by falling memory and rising
 /// time, so that the first keeps the most; and that of a policy.
@@ -36,6 +39,7 @@ struct Tradeoff {
 
 /// Which plans are tried depends on the step alone, null if nothing is trained, never on how much memory
 /// there is: whoever takes the first that fits gets no faster plan for less memory, nor a larger one.
-mlir::FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, llvm::StringRef policy, PlanTrial tryPlan);
+mlir::FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const TargetDescription &device,
+                                          llvm::StringRef policy, PlanTrial tryPlan);
 
 } // namespace gpuc
