@@ -28,39 +28,73 @@ int64_t peakOf(ModuleOp module) {
 
 PlanChoices::PlanChoices(ModuleOp module, std::string target) : module_(module), target_(std::move(target)) {}
 
-FailureOr<OwningOpRef<ModuleOp>> PlanChoices::planKeeping(const llvm::BitVector &kept, bool isThorough) {
-  OwningOpRef<ModuleOp> plan = module_.clone();
-  if (func::FuncOp step = stepOf(*plan))
-    StepForward(step).recompute(kept);
+static int64_t workspaceOf(ModuleOp module) {
+  plan::ArenaOp arena = *module.getOps<plan::ArenaOp>().begin();
+  return static_cast<int64_t>(arena.getInputs()) - static_cast<int64_t>(arena.getWorkspace());
+}
+
+LogicalResult PlanChoices::toPlan(ModuleOp module, bool isThorough) {
   // What a plan is warned of, it is when it is chosen.
-  ScopedDiagnosticHandler errorsAlone(module_.getContext(), [](Diagnostic &diagnostic) {
+  ScopedDiagnosticHandler errorsAlone(module.getContext(), [](Diagnostic &diagnostic) {
     return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
   });
-  PassManager passes(module_.getContext());
+  PassManager passes(module.getContext());
   buildPlanPipeline(passes, target_, Stage::trainStep, effortOf(isThorough));
-  if (failed(passes.run(*plan)))
+  return passes.run(module);
+}
+
+FailureOr<PlanChoices::Module> PlanChoices::planKeeping(const llvm::BitVector &kept, bool isThorough) {
+  Module plan = module_.clone();
+  if (func::FuncOp step = stepOf(*plan))
+    StepForward(step).recompute(kept);
+  if (failed(toPlan(*plan, isThorough)))
     return failure();
-  return plan;
+  return std::move(plan);
+}
+
+FailureOr<PlanFigures> PlanChoices::tryPlan(const llvm::BitVector &kept, bool isThorough) {
+  FailureOr<Module> plan = isThorough ? planKeeping(kept, isThorough) : stepKeeping(kept);
+  if (failed(plan))
+    return failure();
+  if (isThorough)
+    around_ = peakOf(**plan) - workspaceOf(**plan);
+  if (!isThorough && !workspaceOfOthers_) {
+    Module others = module_.clone();
+    stepOf(*others).erase();
+    if (failed(toPlan(*others, isThorough)))
+      return failure();
+    workspaceOfOthers_ = workspaceOf(*others);
+  }
+  const int64_t workspace = std::max(workspaceOf(**plan), isThorough ? 0 : *workspaceOfOthers_);
+  const StepWork work = stepWorkOf(**plan);
+  return PlanFigures{around_ + workspace, work.nanoseconds, work.recomputed};
+}
+
+/// Most of the work is spared by a plan of the step alone: the plans of the other programs hang on nothing
+/// that is chosen, and all of them lie between the same variables and inputs.
+FailureOr<PlanChoices::Module> PlanChoices::stepKeeping(const llvm::BitVector &kept) {
+  Module plan = module_.clone();
+  for (func::FuncOp entry : llvm::make_early_inc_range(plan->getOps<func::FuncOp>()))
+    if (entry != stepOf(*plan))
+      entry.erase();
+  StepForward(stepOf(*plan)).recompute(kept);
+  if (failed(toPlan(*plan, /*isThorough=*/false)))
+    return failure();
+  return std::move(plan);
 }
 
 LogicalResult PlanChoices::explore(StringRef policy) {
   if (func::FuncOp step = stepOf(module_); step && failed(checkGradientsAreKnown(step)))
     return failure();
-  auto tryPlan = [&](const llvm::BitVector &kept, bool isThorough) -> FailureOr<PlanFigures> {
-    FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(kept, isThorough);
-    if (failed(plan))
-      return failure();
-    const StepWork work = stepWorkOf(**plan);
-    return PlanFigures{peakOf(**plan), work.nanoseconds, work.recomputed};
-  };
   std::optional<StepForward> forward;
   if (func::FuncOp step = stepOf(module_))
     forward.emplace(step);
   FailureOr<Target> target = Target::parse(target_, module_);
   if (failed(target))
     return failure();
-  FailureOr<Tradeoff> tradeoff =
-      exploreTradeoff(forward ? &*forward : nullptr, gpuc::describe(*target), policy, tryPlan);
+  FailureOr<Tradeoff> tradeoff = exploreTradeoff(
+      forward ? &*forward : nullptr, gpuc::describe(*target), policy,
+      [this](const llvm::BitVector &kept, bool isThorough) { return tryPlan(kept, isThorough); });
   if (failed(tradeoff))
     return failure();
   points_ = std::move(tradeoff->points);

@@ -35,8 +35,12 @@ public:
   llvm::json::Array describe() const;
 
 private:
-  mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> planKeeping(const llvm::BitVector &kept,
-                                                                 bool isThorough);
+  using Module = mlir::OwningOpRef<mlir::ModuleOp>;
+
+  mlir::FailureOr<Module> planKeeping(const llvm::BitVector &kept, bool isThorough);
+  mlir::FailureOr<Module> stepKeeping(const llvm::BitVector &kept);
+  mlir::LogicalResult toPlan(mlir::ModuleOp module, bool isThorough);
+  mlir::FailureOr<PlanFigures> tryPlan(const llvm::BitVector &kept, bool isThorough);
   void choose(size_t point);
   mlir::LogicalResult nothingFits(int64_t bytes);
 
@@ -45,6 +49,8 @@ private:
   std::vector<TradeoffPoint> points_;
   size_t ofPolicy_ = 0;
   std::optional<size_t> chosen_;
+  int64_t around_ = 0;                       ///< Of the arena what is no workspace, once a plan was made.
+  std::optional<int64_t> workspaceOfOthers_; ///< Of the largest program but the step; once it was asked for.
 };
 
 /// The bytes of the arena of a module at Stage::plan.
