@@ -1,5 +1,6 @@
 """gpuc-inspect --html: every buffer of every program is a rectangle that lies on its axes and is as large as the plan says; what the
-picture says of the peak is what the compiler's report says; the page needs no other file; and text of a model stays text."""
+picture says of the peak is what the compiler's report says; each command stands on its stream, and who waits stands behind whom it
+waits for; the page needs no other file; and text of a model stays text."""
 
 import html.parser
 import json
@@ -20,6 +21,7 @@ MODELS = [  # name, keys, flags
     ("gpt2", TEXT, ["--accumulate=4", "--precision=bf16"]),
     ("gpt2", ["layers=2", "width=64", "heads=2", "batch=12"], ["--accumulate=4"]),  # loops in a loop
     ("gpt2", TEXT, ["--target=cuda:sm_90"]),
+    ("rnn-classifier", ["cell=lstm", "steps=6", "hidden=24", "batch=8"], ["--target=cuda:sm_90", "--accumulate=2", "--precision=bf16"]),
 ]
 HOSTILE = ['</title></svg><script>document.title = 1</script>', '"><img src=x onerror=alert(1)>', "' onfocus='alert(1)", "a&lt;b&amp;c",
            "<!-- ]]> %s {{x}} ${x} `x`", "tête/注意 🙂"]
@@ -30,22 +32,27 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
-        self.tags, self.programs, self.open, self.heading = [], {}, [], []
+        self.tags, self.programs, self.open, self.heading = [], {}, [], []  # of each program its pictures, by name
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
         self.tags.append((tag, attributes))
-        if tag in ("meta", "path"):
+        if tag == "meta":
             return
+        if tag == "path" and "wait" in attributes["class"].split():
+            self.last["paths"].append(attributes)
         self.open.append((tag, attributes))
         if tag == "h2":
             self.heading.append("")
         if tag == "summary":
-            self.last = {"rects": [], "ticks": {"x": [], "y": []}, "table": [], "peak": "", "summary": ""}
+            self.program = {}
+        if tag == "figure":
+            self.last = {"rects": [], "paths": [], "ticks": {"x": [], "y": []}, "table": [], "peak": ""}
+            self.program[attributes["class"].split()[0]] = self.last
         if tag == "svg":
-            self.last.update(view=[float(n) for n in attributes["viewbox"].split()], unit=float(attributes["data-unit"]))
+            self.last.update(view=[float(n) for n in attributes["viewbox"].split()], unit=float(attributes.get("data-unit", 0)))
         if tag == "rect":
             box = {name: float(attributes[name]) for name in ("x", "y", "width", "height")}
             self.last["rects"].append({"kind": attributes["class"], "title": "", **box})
@@ -56,13 +63,15 @@ class Page(html.parser.HTMLParser):
         if tag in ("th", "td"):
             self.last["table"][-1].append("")
 
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.handle_endtag(tag)
+
     def handle_endtag(self, tag):
-        if tag == "path":
-            return
         assert self.open[-1][0] == tag, f"</{tag}> closes <{self.open[-1][0]}>"
         self.open.pop()
         if tag == "h2":
-            self.programs[self.heading[-1]] = self.last
+            self.programs[self.heading[-1]] = self.program
 
     def handle_data(self, data):
         tag = self.open[-1][0] if self.open else ""
@@ -157,6 +166,29 @@ class Pictures(ToolTest):
         for category, bytes in report["by_category"].items():
             self.assertAlmostEqual(table.get(category, 0), bytes, delta=slots, msg=category)
 
+    def check_streams(self, pictures, commands):
+        """Where there are several: each command that touches memory on its lane, in the lane's order, and lines from records to
+        waits, which lead forward."""
+        streams = list(dict.fromkeys(c["stream"] for c in commands))
+        self.assertEqual("streams" in pictures, len(streams) > 1)
+        if len(streams) < 2:
+            return
+        picture = pictures["streams"]
+        rects, paths = picture["rects"], [path for path in picture["paths"] if "end" not in path["class"]]
+        self.assertEqual(picture["view"], [0, 0, pictures["memory"]["view"][2], len(streams)])
+        self.assertEqual([rect["x"] for rect in rects], list(range(len(rects))))
+        for lane, stream in enumerate(streams):
+            expected = [c["name"] for c in commands if c["stream"] == stream and (c["reads"] or c["writes"])]
+            drawn = [rect for rect in rects if lane < rect["y"] < rect["y"] + rect["height"] < lane + 1]
+            self.assertEqual([rect["title"].split("\n")[0] for rect in drawn], expected)
+            self.assertTrue(all(f"stream {stream}" in rect["title"] for rect in drawn))
+        self.assertEqual({rect["title"].split("\n")[0] for rect in rects if rect["kind"] == "upload"},
+                         {c["name"] for c in commands if c["name"].startswith("copy h2d")})
+        self.assertEqual(len(paths), sum(c["kind"] == "wait" for c in commands))
+        for path in paths:
+            x, y, to_x, to_y = map(float, re.fullmatch(r"M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)", path["d"]).groups())
+            self.assertTrue(0 <= x <= to_x <= len(rects) and y != to_y and {y % 1, to_y % 1} == {0.5}, path)
+
     def test_rectangles_axes_and_peak(self):
         for model, keys, flags in MODELS:
             with self.subTest(model=model, keys=keys, flags=flags):
@@ -169,19 +201,21 @@ class Pictures(ToolTest):
                 page = Page(text)
                 self.assertEqual(page.heading[0], "train_step")
                 self.assertEqual(set(page.heading), set(facts["entries"]))
-                for name, program in page.programs.items():
+                for name, pictures in page.programs.items():
+                    program = pictures["memory"]
                     boxes = self.check_rectangles(program, facts)
                     self.check_ticks(program)
                     table = self.check_peak(program, boxes, facts["arena_bytes"])
                     if name == "train_step":
                         self.check_report(table, report)
+                    self.check_streams(pictures, [c for c in facts["commands"] if c["entry"] == name])
                 self.check_all_are_drawn(page, facts)
 
     def check_all_are_drawn(self, page, facts):
-        drawn = {rect["title"].split("\n")[0] for program in page.programs.values() for rect in program["rects"]}
+        rects = [rect for program in page.programs.values() for rect in program["memory"]["rects"]]
+        drawn = {rect["title"].split("\n")[0] for rect in rects}
         self.assertEqual(drawn, {b["name"] for b in facts["buffers"]})
         recomputed = sum(b["residual"] == "recomputed" and b["category"] == "activation" for b in facts["buffers"])
-        rects = [rect for program in page.programs.values() for rect in program["rects"]]
         self.assertEqual(sum(rect["kind"] == "recomputed" for rect in rects), recomputed)
         self.assertTrue(all("recomputed for the backward pass" in r["title"] for r in rects if r["kind"] == "recomputed"))
 
@@ -208,7 +242,7 @@ class Pictures(ToolTest):
                            "tabindex", "role", "aria-label", "lang", "charset", "name", "content", "open"}
                 self.assertEqual({name for _, attributes in page.tags for name in attributes} - allowed, set())
                 self.assertNotIn("img", {tag for tag, _ in page.tags})
-                titles = [rect["title"] for rect in page.programs["predict"]["rects"]]
+                titles = [rect["title"] for rect in page.programs["predict"]["memory"]["rects"]]
                 self.assertTrue(any("layer " + layer in title for title in titles), titles)
 
     def test_what_turns_text_around_is_spelled_out(self):

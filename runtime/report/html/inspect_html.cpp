@@ -5,6 +5,7 @@
 #include "runtime/report/html/markup.h"
 #include "runtime/report/html/memory_picture.h"
 #include "runtime/report/html/page_files.h"
+#include "runtime/report/html/streams_picture.h"
 #include "runtime/report/inspect.h"
 
 namespace gpuc {
@@ -40,6 +41,7 @@ void drawProgram(const fb::Plan& plan, const fb::Program& program, bool is_first
        html::escaped(textOf(program.name())) + "</h2> " + html::countText(timeline.length(), "command") +
        " that touch memory, needs " + html::bytesText(program.peak_bytes()) + "</summary>\n");
   html::drawMemory(plan, program, timeline, residuals, sink);
+  if (countOf(program.streams()) > 1) html::drawStreams(plan, program, timeline, sink);
   sink("</details>\n");
 }
 

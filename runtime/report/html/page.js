@@ -81,7 +81,7 @@ class Picture {
     const part = between(this.start, this.pointOf(event)), pixel = this.pixel();
     this.start = null;
     this.drag.hidden = true;
-    if (part.width > 8 * pixel.x && part.height > 8 * pixel.y) this.show(part);
+    if (part.width > 8 * pixel.x && (!this.unit || part.height > 8 * pixel.y)) this.show(part);
   }
 
   press(event) {
@@ -133,14 +133,15 @@ class Picture {
     element.hidden = false;
   }
 
-  show(view) {
-    this.view = view;
+  show(part) {
+    // Without a unit there are lanes, of which all stay in sight.
+    const view = this.view = this.unit ? part : {...part, y: 0, height: this.whole.height};
     this.svg.setAttribute('viewBox', `${view.x} ${view.y} ${view.width} ${view.height}`);
     if (this.boxes[this.selected]) this.place(this.mark, this.boxes[this.selected]);
-    if (this.peak) this.peak.style.visibility = view === this.whole ? '' : 'hidden';
+    if (this.peak) this.peak.style.visibility = part === this.whole ? '' : 'hidden';
     const bottom = this.whole.height - view.y - view.height;
     writeTicks(this.axes.x, 'left', view.x, view.width, 1);
-    if (this.axes.y && this.unit) writeTicks(this.axes.y, 'bottom', bottom, view.height, this.unit);
+    if (this.unit) writeTicks(this.axes.y, 'bottom', bottom, view.height, this.unit);
     this.writeNames();
   }
 

@@ -63,7 +63,9 @@ bool Timeline::ready(const fb::Command& command) const {
 }
 
 void Timeline::execute(const Placed& placed, uint32_t stream) {
-  if (const fb::Record* record = placed.command->work_as_Record()) recorded_[record->event()] = true;
+  const fb::Record* record = placed.command->work_as_Record();
+  if (record) recorded_[record->event()] = true;
+  if (record || placed.command->work_as_Wait()) signals_.push_back({placed.command, stream, length()});
   const std::vector<CommandOperand> operands = operandsOf(*placed.command);
   if (operands.empty()) return;
   for (uint32_t loop = placed.loop; loop != kNone; loop = loops_[loop].parent) {

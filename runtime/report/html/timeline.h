@@ -25,9 +25,17 @@ class Timeline {
     uint32_t stream;
   };
 
+  /// A record or a wait: behind so many of the steps, on which stream.
+  struct Signal {
+    const fb::Command* command;
+    uint32_t stream;
+    uint32_t steps;
+  };
+
   Timeline(const fb::Plan& plan, const fb::Program& program);
 
   const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<Signal>& signals() const { return signals_; }
   uint32_t length() const { return static_cast<uint32_t>(steps_.size()); }
   /// Of each buffer of the plan; none of those that hold nothing in this program. Variables, constants and
   /// the program's inputs do from start to end, outputs to the end. What goes into a loop or comes out of it
@@ -74,6 +82,7 @@ class Timeline {
   std::vector<Loop> loops_;
   std::vector<Touched> touched_;
   std::vector<Step> steps_;
+  std::vector<Signal> signals_;
   std::vector<std::optional<Span>> spans_;
 };
 
