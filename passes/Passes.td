@@ -294,8 +294,8 @@ def ExpandRecipePass : GpucPass<"gpuc-expand-recipe"> {
 
     Where `@gradients` is over a part of the batch (`gpuc.partition`), a loop in `@train_step` adds up loss, count and
     gradients of all of them, in the memory of one if they are microbatches, and side by side if they are slices. Variables
-    are read once; those that a microbatch assigns are carried to the next one. Random numbers are those of an element's
-    place in the whole batch. The module gets the attribute `gpuc.partition`.
+    are read once; those that a microbatch assigns are carried to the next one, and of ranks' the mean is assigned.
+    Random numbers are those of an element's place in the whole batch. The module gets the attribute `gpuc.partition`.
 
     Before:
     ```mlir

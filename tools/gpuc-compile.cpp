@@ -117,6 +117,8 @@ std::vector<RecipeFlag> recipeFlags() {
       {"clip-norm", "clip_norm", "X", "scale the gradient down to the norm X where it is longer"},
       {"skip", "skip", "SPEC", "leave out updates: outliers:loss=6,grad_norm=6, in standard deviations"},
       {"accumulate", "accumulate", "K", "microbatches to an update, each of --batch rows"},
+      {"emulate-ranks", "emulate_ranks", "N",
+       "train as N ranks would, each with microbatches of its own, one after the other on one device"},
       {"precision", "precision", "SPEC",
        "what products are computed in: f32, bf16, fp16 or, on CUDA, tf32; bf16:f32=(head.*,gelu) makes "
        "exceptions"},

@@ -126,33 +126,36 @@ def Gpuc_PartitionAttr : AttrDef<Gpuc_Dialect, "Partition"> {
   let mnemonic = "partition";
   let summary = "How the rows of a batch are cut into parts: #gpuc.partition<microbatches = 4, rows = 8>";
   let description = [{
-    The batch is cut into microbatches, one after the other, and each of these into slices, which threads take side by
-    side; `rows` is how many rows are left in a part. Parts are numbered in the order of their rows, so that part i begins
-    at row i · rows of the batch. What a part must know of the whole follows from its number: which of its rows hold
-    samples, and where its random numbers begin.
+    The batch is cut into the shares of ranks, each of these into microbatches, one after the other, and these into
+    slices, which threads take side by side; `rows` is how many rows are left in a part. Parts are numbered in the order
+    of their rows, so that part i begins at row i · rows of the batch. What a part must know of the whole follows from its
+    number: which of its rows hold samples, and where its random numbers begin.
 
     As `gpuc.partition` it stands at each function that is computed over one part, at those arguments of it that hold the
     part's rows, and at the ops that draw for each of these; and at the module whose train step goes through the parts.
 
     ```mlir
     #gpuc.partition<microbatches = 4, rows = 8>
-    #gpuc.partition<microbatches = 4, slices = 2, rows = 8>
+    #gpuc.partition<ranks = 2, microbatches = 4, slices = 2, rows = 8>
     ```
 
-    - (partition_C3) microbatches, slices and rows are at least 1.
+    - (partition_C3) ranks, microbatches, slices and rows are at least 1.
     - (partition_C4) There are fewer than 2^31 rows in all: the runtime counts them in i32.
   }];
-  let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$microbatches, DefaultValuedParameter<"int64_t", "1">:$slices,
-                        "int64_t":$rows);
+  let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$ranks, DefaultValuedParameter<"int64_t", "1">:$microbatches,
+                        DefaultValuedParameter<"int64_t", "1">:$slices, "int64_t":$rows);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Rows in all.
-    int64_t getBatchRows() const { return getMicrobatches() * getSlices() * getRows(); }
+    int64_t getBatchRows() const { return getRanks() * getMicrobatches() * getSlices() * getRows(); }
 
     /// The innermost cut, by which one loop goes: into so many parts, side by side or one after the other.
     bool isSideBySide() const { return getSlices() != 1; }
-    int64_t getInnermostParts() const { return isSideBySide() ? getSlices() : getMicrobatches(); }
+    bool isOverRanks() const { return !isSideBySide() && getMicrobatches() == 1; }
+    int64_t getInnermostParts() const {
+      return isSideBySide() ? getSlices() : isOverRanks() ? getRanks() : getMicrobatches();
+    }
 
     /// The cut without the innermost one; null where the batch is whole then.
     PartitionAttr withoutInnermost() const;

@@ -9,21 +9,26 @@ using namespace mlir;
 
 namespace gpuc::ir {
 
-LogicalResult PartitionAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t microbatches,
-                                    int64_t slices, int64_t rows) {
-  if (microbatches < 1 || slices < 1 || rows < 1)
-    return emitError() << "microbatches, slices and rows must be at least 1, but are " << microbatches << ", "
-                       << slices << " and " << rows << " [partition_C3]";
-  if (microbatches > INT32_MAX / rows || slices > INT32_MAX / rows / microbatches)
-    return emitError() << microbatches << " microbatches of " << slices << " slices of " << rows
-                       << " rows are 2^31 rows or more [partition_C4]";
+LogicalResult PartitionAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t ranks,
+                                    int64_t microbatches, int64_t slices, int64_t rows) {
+  const int64_t counts[] = {ranks, microbatches, slices, rows};
+  if (llvm::any_of(counts, [](int64_t count) { return count < 1; }))
+    return emitError() << "ranks, microbatches, slices and rows must be at least 1, but are " << ranks << ", "
+                       << microbatches << ", " << slices << " and " << rows << " [partition_C3]";
+  int64_t most = INT32_MAX;
+  for (int64_t count : counts)
+    most /= count;
+  if (most == 0)
+    return emitError() << ranks << " ranks of " << microbatches << " microbatches of " << slices
+                       << " slices of " << rows << " rows are 2^31 rows or more: take fewer [partition_C4]";
   return success();
 }
 
 PartitionAttr PartitionAttr::withoutInnermost() const {
-  if (!isSideBySide() || getMicrobatches() == 1)
+  const int64_t rows = getInnermostParts() * getRows();
+  if (getBatchRows() == rows)
     return {};
-  return get(getContext(), getMicrobatches(), /*slices=*/1, getSlices() * getRows());
+  return get(getContext(), getRanks(), isSideBySide() ? getMicrobatches() : 1, /*slices=*/1, rows);
 }
 
 /// `type` is what holds the rows, or null where nothing does.

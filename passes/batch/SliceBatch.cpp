@@ -57,7 +57,11 @@ class SliceBatchPass : public impl::SliceBatchPassBase<SliceBatchPass> {
       copy.erase();
       return success();
     }
-    auto partition = ir::PartitionAttr::get(&getContext(), /*microbatches=*/1, slices, rows / slices);
+    const int64_t ranks = recipe.getEmulateRanks().value_or(1);
+    auto partition = ir::PartitionAttr::getChecked([&] { return recipe.emitOpError(); }, &getContext(), ranks,
+                                                   /*microbatches=*/int64_t{1}, slices, rows / slices);
+    if (!partition)
+      return failure();
     copy->setAttr(ir::kPartitionAttr, partition);
     markRows(copy, partition);
     bindBatch(copy, partition.getRows());

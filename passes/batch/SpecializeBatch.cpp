@@ -85,7 +85,7 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
 
     module->setAttr("gpuc.batch", Builder(module).getI64IntegerAttr(*chosen));
     for (auto recipe : module.getOps<ir::RecipeOp>())
-      if (failed(markMicrobatches(module, recipe, *chosen)))
+      if (failed(markParts(module, recipe, *chosen)))
         return signalPassFailure();
     bindBatch(module, *chosen);
     if (Operation *left = findDynamic(module)) {
@@ -97,18 +97,18 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
     turnLoops();
   }
 
-  /// Where the recipe accumulates, what is bound here is a microbatch. The loss may be in functions that it
-  /// calls, so what has rows is marked in all of them.
-  static LogicalResult markMicrobatches(ModuleOp module, ir::RecipeOp recipe, int64_t rows) {
-    int64_t microbatches = recipe.getAccumulate().value_or(1);
+  /// Where the recipe accumulates, what is bound here is a microbatch, of one rank if it emulates several.
+  /// The loss may be in functions that it calls, so what has rows is marked in all of them.
+  static LogicalResult markParts(ModuleOp module, ir::RecipeOp recipe, int64_t rows) {
+    const int64_t ranks = recipe.getEmulateRanks().value_or(1),
+                  microbatches = recipe.getAccumulate().value_or(1);
     auto loss = module.lookupSymbol<func::FuncOp>(recipe.getLoss());
-    if (microbatches == 1 || !loss)
+    if ((ranks == 1 && microbatches == 1) || !loss)
       return success();
-    // The runtime counts rows in i32.
-    if (microbatches > INT32_MAX / rows)
-      return recipe.emitOpError("accumulates over ")
-             << microbatches << " microbatches of " << rows << " rows, which are 2^31 or more: take fewer";
-    auto partition = ir::PartitionAttr::get(recipe.getContext(), microbatches, /*slices=*/1, rows);
+    auto partition = ir::PartitionAttr::getChecked([&] { return recipe.emitOpError(); }, recipe.getContext(),
+                                                   ranks, microbatches, /*slices=*/int64_t{1}, rows);
+    if (!partition)
+      return failure();
     loss->setAttr(ir::kPartitionAttr, partition);
     for (auto function : module.getOps<func::FuncOp>())
       markRows(function, partition);

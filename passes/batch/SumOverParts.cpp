@@ -4,10 +4,12 @@
 // each returns. All of that are sums, so that what the recipe divides by is the count of the whole batch,
 // however ragged the parts are. Microbatches follow one another, and the loop carries the sums. Slices are
 // taken by threads side by side: the loop is parallel, carries nothing, and puts out what each has computed,
-// which is added up behind it. A batch that is cut both ways has a loop within a loop.
+// which is added up behind it. Ranks are emulated, one after the other. A batch that is cut in several ways
+// has loops within loops, ranks around microbatches around slices.
 //
 //   - Variables are read once, before the loop. One that is assigned (running statistics) is carried: part
-//     i + 1 reads what i assigned.
+//     i + 1 reads what i assigned. Ranks know nothing of one another: all read what was there before the
+//     step, and the mean of what they assign is assigned.
 //   - What a part must know of the whole follows from its number i. Random bits begin i · elements further
 //   on,
 //     so that dropout does not depend on how the batch is cut; what does not depend on the batch is the same
@@ -26,6 +28,7 @@
 namespace gpuc {
 
 using namespace mlir;
+using ir::Expr;
 
 namespace {
 
@@ -43,9 +46,11 @@ public:
       : each_(each), body_(each.getBody().front()),
         partition_(each->getAttrOfType<ir::PartitionAttr>(ir::kPartitionAttr)),
         outer_(partition_.withoutInnermost()), parts_(partition_.getInnermostParts()),
-        parallel_(partition_.isSideBySide()), builder_(each) {}
+        parallel_(partition_.isSideBySide()), overRanks_(partition_.isOverRanks()), builder_(each) {}
 
-  func::FuncOp build() {
+  FailureOr<func::FuncOp> build() {
+    if (failed(checkAssigned()))
+      return failure();
     whole_ = declareWhole();
     builder_.setInsertionPointToStart(whole_.addEntryBlock());
     cutArguments();
@@ -63,6 +68,15 @@ private:
   //===--------------------------------------------------------------------===//
   // Before the loop
   //===--------------------------------------------------------------------===//
+
+  LogicalResult checkAssigned() {
+    for (auto assign : body_.getOps<ir::AssignOp>())
+      if (overRanks_ && getElementTypeOrSelf(assign.getValue()).isInteger(1))
+        return assign.emitOpError("assigns ")
+               << assign.getValue().getType()
+               << " in each rank, of which the mean is taken: have it assign numbers";
+    return success();
+  }
 
   RankedTensorType wholeType(Type each) {
     auto type = cast<RankedTensorType>(each);
@@ -119,7 +133,7 @@ private:
     };
     for (auto read : body_.getOps<ir::ReadOp>()) {
       Value value = readOnce(read.getLoc(), read.getVariable(), read.getType());
-      if (!assigns.contains(read.getVariable()))
+      if (overRanks_ || !assigns.contains(read.getVariable()))
         captures_.push_back({read.getResult(), value});
     }
     for (auto assign : body_.getOps<ir::AssignOp>()) {
@@ -130,8 +144,10 @@ private:
 
   void startSums() {
     for (Type type : each_.getResultTypes())
-      sums_.push_back(ir::ConstantOp::create(builder_, location(), type, 0.0));
+      sums_.push_back(zero(type));
   }
+
+  Value zero(Type type) { return ir::ConstantOp::create(builder_, location(), type, 0.0); }
 
   //===--------------------------------------------------------------------===//
   // The loop
@@ -143,7 +159,7 @@ private:
       inputs.push_back(outer);
     inputs.push_back(places_);
     for (Carried &carry : carried_)
-      inits.push_back(carry.before);
+      inits.push_back(overRanks_ ? zero(carry.before.getType()) : carry.before);
     for (auto &[inner, outer] : captures_)
       captures.push_back(outer);
     if (outer_)
@@ -158,11 +174,19 @@ private:
     scan.setParallel(parallel_);
     builder_.setInsertionPointAfter(scan);
     for (auto [carry, value] : llvm::zip_equal(carried_, scan.getFinals().drop_front(sums_.size())))
-      ir::AssignOp::create(builder_, carry.assign.getLoc(), carry.assign.getVariableAttr(), value);
+      assign(carry.assign, value);
     SmallVector<Value> results(scan.getFinals().take_front(sums_.size()));
     for (Value parts : scan.getOutputs())
       results.push_back(ir::SumOp::create(builder_, parts.getLoc(), parts, ArrayRef<int64_t>{0}));
     func::ReturnOp::create(builder_, location(), results);
+  }
+
+  /// Behind the loop, of what it carried.
+  void assign(ir::AssignOp each, Value value) {
+    Expr last(builder_, each.getLoc(), value);
+    if (overRanks_)
+      last = last / static_cast<double>(parts_);
+    ir::AssignOp::create(builder_, each.getLoc(), each.getVariableAttr(), last);
   }
 
   /// One part: what it computes, added to the sums, and what it assigns.
@@ -177,20 +201,24 @@ private:
     ValueRange state = carries.drop_front(sums_.size());
     for (auto [carry, inner] : llvm::zip_equal(carried_, state))
       for (auto read : body_.getOps<ir::ReadOp>())
-        if (carry.assign.getVariable() == read.getVariable())
+        if (!overRanks_ && carry.assign.getVariable() == read.getVariable())
           values.map(read.getResult(), inner);
 
     for (Operation &op : body_.without_terminator())
       if (!isa<ir::ReadOp, ir::AssignOp>(op))
         builder.clone(op, values)->walk([](ir::ScanOp inner) { inner.setParallel(false); });
     SmallVector<Value> next;
+    auto add = [&](Value sum, Value part) -> Value {
+      return ir::AddOp::create(builder, part.getLoc(), part.getType(), sum, part);
+    };
     for (auto [index, term] : llvm::enumerate(body_.getTerminator()->getOperands())) {
       Value part = values.lookup(term);
-      next.push_back(
-          parallel_ ? part : ir::AddOp::create(builder, part.getLoc(), part.getType(), carries[index], part));
+      next.push_back(parallel_ ? part : add(carries[index], part));
     }
-    for (Carried &carry : carried_)
-      next.push_back(values.lookup(carry.assign.getValue()));
+    for (auto [carry, inner] : llvm::zip_equal(carried_, state)) {
+      Value value = values.lookup(carry.assign.getValue());
+      next.push_back(overRanks_ ? add(inner, value) : value);
+    }
     return next;
   }
 
@@ -198,7 +226,7 @@ private:
   Value numberOf(OpBuilder &builder, Value place, ValueRange captured) {
     if (!outer_)
       return place;
-    ir::Expr here(builder, location(), place);
+    Expr here(builder, location(), place);
     return here.at(captured.back()) * static_cast<double>(parts_) + here;
   }
 
@@ -206,7 +234,7 @@ private:
   Block &body_;
   ir::PartitionAttr partition_, outer_; // outer_: null where no other loop is around this one
   int64_t parts_;
-  bool parallel_;
+  bool parallel_, overRanks_;
   OpBuilder builder_;
   SmallVector<std::pair<Value, Value>> inputs_, captures_; // of a part, of the batch
   SmallVector<Carried> carried_;
@@ -221,8 +249,12 @@ LogicalResult sumOverParts(func::FuncOp &part) {
     return success();
   if (failed(addPartNumber(part)))
     return failure();
-  while (part->hasAttr(ir::kPartitionAttr))
-    part = PartLoop(part).build();
+  while (part->hasAttr(ir::kPartitionAttr)) {
+    FailureOr<func::FuncOp> whole = PartLoop(part).build();
+    if (failed(whole))
+      return failure();
+    part = *whole;
+  }
   return part.eraseArgument(part.getNumArguments() - 1);
 }
 

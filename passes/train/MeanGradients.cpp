@@ -104,16 +104,20 @@ static LogicalResult seedWithScale(func::FuncOp gradients, func::FuncOp count, c
 }
 
 /// What the recipe wants to be cut must have been cut.
-static LogicalResult checkMicrobatches(ir::RecipeOp recipe, func::FuncOp gradients) {
-  int64_t microbatches = recipe.getAccumulate().value_or(1);
+static LogicalResult checkParts(ir::RecipeOp recipe, func::FuncOp gradients) {
+  const int64_t ranks = recipe.getEmulateRanks().value_or(1),
+                microbatches = recipe.getAccumulate().value_or(1);
   bool hasRows = llvm::any_of(llvm::seq(gradients.getNumArguments()), [&](unsigned index) {
     return gradients.getArgAttr(index, ir::kPartitionAttr) != nullptr;
   });
-  if (microbatches == 1 || hasRows)
+  if ((ranks == 1 && microbatches == 1) || hasRows)
     return success();
-  return recipe.emitOpError("accumulates over ")
-         << microbatches << " microbatches, but no input of @" << recipe.getLoss()
-         << " has rows to cut: give it a leading `?`";
+  InFlightDiagnostic error = recipe.emitOpError();
+  if (ranks != 1)
+    error << "emulates " << ranks << " ranks";
+  else
+    error << "accumulates over " << microbatches << " microbatches";
+  return error << ", but no input of @" << recipe.getLoss() << " has rows to cut: give it a leading `?`";
 }
 
 /// Makes of `gradients` a function over the whole batch, without a seed.
@@ -121,7 +125,7 @@ static LogicalResult sumGradients(func::FuncOp &gradients, ir::RecipeOp recipe,
                                   const std::optional<LossScale> &lossScale) {
   auto module = gradients->getParentOfType<ModuleOp>();
   Attribute partition = gradients->getAttr(ir::kPartitionAttr);
-  if (failed(checkMicrobatches(recipe, gradients)))
+  if (failed(checkParts(recipe, gradients)))
     return failure();
   if (!lossScale && failed(seedWithOne(gradients)))
     return failure();

@@ -1,5 +1,5 @@
 """K microbatches of b rows are one batch of K * b: the same update of each variable, with dropout on and padding in ragged
-places, in the memory of b rows."""
+places, in the memory of b rows. So are N ranks of K microbatches, which assign the mean of their statistics."""
 
 import json
 import math
@@ -73,8 +73,8 @@ class Accumulate(ToolTest):
         return {variable: [before - after for before, after in zip(first[variable], last[variable])]
                 for variable in first if variable not in ("seed", "step")}, step
 
-    def check(self, model, dtype, tolerance, *flags):
-        parts, step = self.gradients(model, dtype, "parts", f"--batch={ROWS}", f"--accumulate={MICROBATCHES}", *flags)
+    def check(self, model, dtype, tolerance, *flags, cut=(f"--accumulate={MICROBATCHES}",)):
+        parts, step = self.gradients(model, dtype, "parts", f"--batch={ROWS}", *cut, *flags)
         whole, whole_step = self.gradients(model, dtype, "whole", f"--batch={ROWS * MICROBATCHES}", *flags)
         self.assertEqual(parts.keys(), whole.keys())
         for variable, expected in whole.items():
@@ -90,6 +90,61 @@ class Accumulate(ToolTest):
             for dtype, tolerance in (("f64", 1e-12), ("f32", 1e-5)):
                 with self.subTest(model, dtype=dtype):
                     self.check(model, dtype, tolerance)
+
+    def test_ranks_equal_the_batch(self):
+        for model in MODELS:
+            with self.subTest(model):
+                self.check(model, "f64", 1e-12, cut=("--emulate-ranks=2", f"--accumulate={MICROBATCHES // 2}"))
+
+    def test_ranks_of_one_microbatch_are_microbatches(self):
+        """To the bit: they are added up in the same order."""
+        for model in MODELS:
+            with self.subTest(model):
+                ranks, microbatches = (self.gradients(model, "f32", flag, f"--batch={ROWS}", f"--{flag}={MICROBATCHES}")
+                                       for flag in ("emulate-ranks", "accumulate"))
+                self.assertEqual(ranks[0], microbatches[0])
+                self.assertEqual(ranks[1]["loss"], microbatches[1]["loss"])
+
+    def test_ranks_that_take_slices(self):
+        """The batch of a recurrent network is cut by threads as well, in each rank."""
+        keys = ["cell=gru", "steps=16", "width=4", "hidden=6", "classes=3", "dropout=0.3", "dtype=f64"]
+        ends = []
+        for flags in (["--batch=16", "--emulate-ranks=3"], ["--batch=48"]):
+            plan = self.compile_model("rnn-classifier", *keys, flags=["--seed=7", *flags])
+            self.gpuc("gpuc-train", plan, "--data=synthetic:size=96", "--steps=2", "--no-shuffle", "--log-every=0",
+                      "--save-variables=" + self.path("last.safetensors"))
+            ends.append(read_safetensors(self.path("last.safetensors")))
+        for variable, expected in ends[1].items():
+            for ours, theirs in zip(ends[0][variable], expected):
+                self.assertLessEqual(abs(ours - theirs), 1e-12, variable)
+
+    def test_what_ranks_do_added_by_hand(self):
+        """Two ranks, of two microbatches of two rows each: the mean of what each would do by itself, running statistics among
+        it, is what both do together."""
+        keys = ["in_channels=1", "size=32", "width=2", "classes=3", "dtype=f64"]
+        self.gpuc("gpuc-model", "resnet18", *keys, "-o", self.path("model.mlir"))
+        pixels, labels = list(hashed(8 * 32 * 32, 1)), list(hashed(8, 2))
+
+        def trained(first, last, *flags):
+            write_npy(self.path("x.npy"), "ui8", [last - first, 1, 32, 32],
+                      [value % 256 for value in pixels[first * 1024:last * 1024]])
+            write_npy(self.path("labels.npy"), "i32", [last - first], [value % 3 for value in labels[first:last]])
+            plan = self.path("rank.plan")
+            self.gpuc("gpuc-compile", self.path("model.mlir"), "-o", plan, "--seed=7", "--batch=2", "--accumulate=2",
+                      "--optimizer=sgd:lr=1", *flags)
+            self.gpuc("gpuc-run", plan, "--entry=init", "--save-variables=" + self.path("first.safetensors"))
+            self.gpuc("gpuc-train", plan, f"--data=npy:x={self.path('x.npy')},labels={self.path('labels.npy')}", "--steps=1",
+                      "--no-shuffle", "--log-every=0", "--save-variables=" + self.path("last.safetensors"))
+            return read_safetensors(self.path("last.safetensors"))
+
+        both, one, other = trained(0, 8, "--emulate-ranks=2"), trained(0, 4), trained(4, 8)
+        before = read_safetensors(self.path("first.safetensors"))
+        moved = 0
+        for variable in set(both) - {"seed", "step"}:
+            for together, a, b, start in zip(both[variable], one[variable], other[variable], before[variable]):
+                self.assertLessEqual(abs(together - (a + b) / 2), 1e-11 * max(1, abs(a), abs(b)), variable)
+                moved += "running" in variable and together != start
+        self.assertGreater(moved, 0)
 
     def test_a_scaled_loss_is_that_of_the_batch(self):
         """Of ragged sequences the microbatches' counts differ, and the mean is over all of them."""

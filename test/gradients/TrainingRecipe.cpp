@@ -57,6 +57,8 @@ std::string trainingRecipe(std::mt19937_64 &random) {
     text += ",\n  schedule = (" + schedule(random) + ")";
   if (oneIn(4))
     text += ",\n  ema = ema(decay = 0.5)";
+  if (oneIn(4))
+    text += ",\n  emulate_ranks = " + std::to_string(2 + below(random, 2));
   return text + "\n}\n";
 }
 

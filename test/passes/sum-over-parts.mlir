@@ -100,7 +100,7 @@ module @many {
     %loss, %count = gpuc.mse %2, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
     return %loss, %count : tensor<f32>, tensor<f32>
   }
-  // expected-error @below {{accumulates over 1073741824 microbatches of 2 rows, which are 2^31 or more: take fewer}}
+  // expected-error @below {{1 ranks of 1073741824 microbatches of 1 slices of 2 rows are 2^31 rows or more: take fewer [partition_C4]}}
   gpuc.recipe { loss = @loss, batch = 2, accumulate = 1073741824, optimizer = sgd(lr = 0.1) }
 }
 
@@ -236,4 +236,82 @@ module @parallel_within {
     return %loss, %count : tensor<f32>, tensor<f32>
   }
   gpuc.recipe { loss = @loss, batch = 4, accumulate = 3, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// Ranks around microbatches around slices: slice s of microbatch m of rank r is part 2 (3 r + m) + s. A statistic goes on from
+// microbatch to microbatch, but each rank begins with that of the step before, and the mean of both is assigned.
+// CHECK-LABEL: module @ranks
+// CHECK-SAME:    gpuc.partition = #gpuc.partition<ranks = 2, microbatches = 3, rows = 4>
+// CHECK-LABEL: func.func @train_step(
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<24x3xf32> {gpuc.name = "x"}
+// CHECK:         %[[XS:.*]] = gpuc.reshape %[[X]] : tensor<24x3xf32> to tensor<2x12x3xf32>
+// CHECK:         %[[RS:.*]] = gpuc.iota dim 0 : tensor<2xi64>
+// CHECK:         %[[MEAN:.*]] = gpuc.read @mean
+// CHECK:         gpuc.constant 0.0 : tensor<3xf32>
+// CHECK-NEXT:    %[[ZEROS:.*]] = gpuc.constant 0.0 : tensor<3xf32>
+// CHECK-NEXT:    %[[RANKS:.*]]:4 = gpuc.scan over(%[[XS]], %[[RS]]) carry(%{{.*}}, %{{.*}}, %{{.*}}, %[[ZEROS]]) captures({{.*}}%[[MEAN]]{{.*}}) chunked :
+// CHECK-NEXT:    ^bb0(%[[XR:[^:]*]]: tensor<12x3xf32>, %[[R:[^:]*]]: tensor<i64>, %{{[^:]*}}: tensor<f32>, %{{[^:]*}}: tensor<f32>, %{{[^:]*}}: tensor<3xf32>, %[[SUM:[^:]*]]: tensor<3xf32>
+// CHECK:           %[[MICROBATCHES:.*]]:4 = gpuc.scan {{.*}} captures({{.*}}%[[R]]) chunked :
+// CHECK-NEXT:      ^bb0(%{{[^:]*}}: tensor<4x3xf32>, %[[M:[^:]*]]: tensor<i64>, {{.*}}, %[[OUTER:[^:]*]]: tensor<i64>):
+// CHECK:             %[[THREE:.*]] = gpuc.constant 3 : tensor<i64>
+// CHECK:             %[[BEFORE:.*]] = gpuc.mul %[[OUTER]], %[[THREE]]
+// CHECK:             %[[PART:.*]] = gpuc.add %[[BEFORE]], %[[M]]
+// CHECK:             %[[TWELVE:.*]] = gpuc.constant 12 : tensor<i64>
+// CHECK:             %[[FROM:.*]] = gpuc.mul %[[PART]], %[[TWELVE]]
+// CHECK:             gpuc.random_bits {{.*}} id 7 from %[[FROM]]
+// CHECK:           %[[ADDED:.*]] = gpuc.add %[[SUM]], %[[MICROBATCHES]]#3
+// CHECK:           gpuc.yield {{.*}}, %[[ADDED]] :
+// CHECK:         %[[TWO:.*]] = gpuc.constant 2.0 : tensor<3xf32>
+// CHECK:         %[[HALF:.*]] = gpuc.div %[[RANKS]]#3, %[[TWO]]
+// CHECK:         gpuc.assign @mean, %[[HALF]]
+module @ranks {
+  gpuc.variable @w : tensor<3xf32> init ones
+  gpuc.variable @mean kind statistic : tensor<3xf32> init zeros
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %0 = gpuc.dropout %x p 0.5 id 7 : tensor<?x3xf32>
+    %1 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %2 = gpuc.mul %0, %1 : tensor<?x3xf32>
+    %mean = gpuc.read @mean : tensor<3xf32>
+    %new = gpuc.mul %mean, %mean : tensor<3xf32>
+    gpuc.assign @mean, %new : tensor<3xf32>
+    %loss, %count = gpuc.mse %2, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, accumulate = 3, emulate_ranks = 2, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+module @ranks_without_rows {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<4x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %2 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<4x3xf32>
+    %loss, %count = gpuc.mse %2, %x : (tensor<4x3xf32>, tensor<4x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  // expected-error @below {{emulates 2 ranks, but no input of @loss has rows to cut: give it a leading `?`}}
+  gpuc.recipe { loss = @loss, emulate_ranks = 2, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// What is the mean of two answers?
+module @answered_by_ranks {
+  gpuc.variable @w : tensor<3xf32> init ones
+  gpuc.variable @seen kind statistic : tensor<i1> init zeros
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %seen = gpuc.read @seen : tensor<i1>
+    %not = gpuc.not %seen : tensor<i1>
+    // expected-error @below {{assigns 'tensor<i1>' in each rank, of which the mean is taken: have it assign numbers}}
+    gpuc.assign @seen, %not : tensor<i1>
+    %2 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %loss, %count = gpuc.mse %2, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, emulate_ranks = 2, optimizer = sgd(lr = 0.1) }
 }

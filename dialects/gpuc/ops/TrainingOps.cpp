@@ -87,11 +87,14 @@ enum class EntryKind { symbol, integer, number, spec, specs };
 
 /// The entries by their names, in the order in which they are printed.
 const std::pair<StringLiteral, EntryKind> recipeEntries[] = {
-    {"loss", EntryKind::symbol},        {"accuracy", EntryKind::symbol},  {"batch", EntryKind::integer},
-    {"accumulate", EntryKind::integer}, {"precision", EntryKind::spec},   {"loss_scale", EntryKind::spec},
-    {"clip_value", EntryKind::number},  {"clip_norm", EntryKind::number}, {"skip", EntryKind::spec},
-    {"optimizer", EntryKind::spec},     {"groups", EntryKind::specs},     {"schedule", EntryKind::specs},
-    {"ema", EntryKind::spec},           {"seed", EntryKind::integer},
+    {"loss", EntryKind::symbol},           {"accuracy", EntryKind::symbol},
+    {"batch", EntryKind::integer},         {"accumulate", EntryKind::integer},
+    {"emulate_ranks", EntryKind::integer}, {"precision", EntryKind::spec},
+    {"loss_scale", EntryKind::spec},       {"clip_value", EntryKind::number},
+    {"clip_norm", EntryKind::number},      {"skip", EntryKind::spec},
+    {"optimizer", EntryKind::spec},        {"groups", EntryKind::specs},
+    {"schedule", EntryKind::specs},        {"ema", EntryKind::spec},
+    {"seed", EntryKind::integer},
 };
 
 SmallVector<StringRef> recipeKeys() {
@@ -190,12 +193,13 @@ void printEntryValue(OpAsmPrinter &printer, Attribute value) {
 
 /// What is wrong with the number of entry `key`; empty if nothing is.
 static std::string checkRecipeNumber(StringRef key, Attribute value) {
-  bool counts = key == "batch" || key == "accumulate", bounds = key == "clip_value" || key == "clip_norm";
+  bool cuts = key == "accumulate" || key == "emulate_ranks", counts = key == "batch" || cuts;
+  bool bounds = key == "clip_value" || key == "clip_norm";
   std::string error;
   llvm::raw_string_ostream stream(error);
   if (auto number = dyn_cast<IntegerAttr>(value); counts && number.getInt() < 1)
     stream << "must be at least 1, but is " << number.getInt() << " [recipe_C1]";
-  if (auto number = dyn_cast<IntegerAttr>(value); key == "accumulate" && number.getInt() > INT32_MAX)
+  if (auto number = dyn_cast<IntegerAttr>(value); cuts && number.getInt() > INT32_MAX)
     stream << "must be below 2^31, but is " << number.getInt() << " [recipe_C1]";
   if (auto number = dyn_cast<FloatAttr>(value); bounds && !(number.getValueAsDouble() > 0))
     stream << "must be above 0, but is " << llvm::format("%g", number.getValueAsDouble()) << " [recipe_C4]";

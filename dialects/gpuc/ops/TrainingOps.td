@@ -111,20 +111,22 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
     Only `loss` must be there. Names, keys and defaults of specs are PyTorch's where PyTorch has them.
 
     - `loss` names a function that returns (sum, count); so does `accuracy`, which is only evaluated.
-    - `batch`: rows of a microbatch. `accumulate`: microbatches to an update, 1 if it is not said.
+    - `batch`: rows of a microbatch. `accumulate`: microbatches to an update, 1 if it is not said. `emulate_ranks`: so many
+      ranks, each with microbatches of its own, take part in an update, one after the other; 1 if it is not said.
     - `precision` of forward and backward pass: see `gpuc-mixed-precision`. `loss_scale` goes with it.
     - `clip_value` bounds each element of the gradient, `clip_norm` the norm of the whole of it.
     - `skip`: which updates are left out as outliers.
     - `optimizer`, and `groups` of variables for which it has other numbers; `schedule`, what becomes of the learning
       rate: several follow one another. `ema`: a running mean of the weights.
 
-    - (recipe_C1) batch and accumulate are at least 1, and accumulate is below 2^31: rows are counted in i32.
+    - (recipe_C1) batch, accumulate and emulate_ranks are at least 1, the latter two below 2^31: rows are counted in i32.
     - (recipe_C2) loss and accuracy are functions of the module.
     - (recipe_C3) They return two scalars, both f32 or both f64.
     - (recipe_C4) clip_norm and clip_value are above 0.
   }];
   let arguments = (ins FlatSymbolRefAttr:$loss, OptionalAttr<FlatSymbolRefAttr>:$accuracy, OptionalAttr<I64Attr>:$batch,
-                       OptionalAttr<I64Attr>:$accumulate, OptionalAttr<Gpuc_SpecAttr>:$precision,
+                       OptionalAttr<I64Attr>:$accumulate, OptionalAttr<I64Attr>:$emulate_ranks,
+                       OptionalAttr<Gpuc_SpecAttr>:$precision,
                        OptionalAttr<Gpuc_SpecAttr>:$loss_scale, OptionalAttr<F64Attr>:$clip_value,
                        OptionalAttr<F64Attr>:$clip_norm, OptionalAttr<Gpuc_SpecAttr>:$skip,
                        OptionalAttr<Gpuc_SpecAttr>:$optimizer, OptionalAttr<Gpuc_SpecArrayAttr>:$groups,

@@ -38,31 +38,35 @@ func.func @case(%x: tensor<8x2xf32>) {
 
 // -----
 
-// expected-error @below {{microbatches, slices and rows must be at least 1, but are 0, 1 and 8 [partition_C3]}}
+// expected-error @below {{ranks, microbatches, slices and rows must be at least 1, but are 1, 0, 1 and 8 [partition_C3]}}
 func.func private @case() attributes {gpuc.partition = #gpuc.partition<microbatches = 0, rows = 8>}
 
 // -----
 
-// expected-error @below {{microbatches, slices and rows must be at least 1, but are 1, -2 and 8 [partition_C3]}}
+// expected-error @below {{ranks, microbatches, slices and rows must be at least 1, but are 1, 1, -2 and 8 [partition_C3]}}
 func.func private @case() attributes {gpuc.partition = #gpuc.partition<slices = -2, rows = 8>}
 
 // -----
 
 // The product of three is 2^31.
-// expected-error @below {{1024 microbatches of 1024 slices of 2048 rows are 2^31 rows or more [partition_C4]}}
+// expected-error @below {{1 ranks of 1024 microbatches of 1024 slices of 2048 rows are 2^31 rows or more: take fewer [partition_C4]}}
 func.func private @case() attributes {gpuc.partition = #gpuc.partition<microbatches = 1024, slices = 1024, rows = 2048>}
 
 // -----
 
 // And this one is 0 in 64 bits.
-// expected-error @below {{are 2^31 rows or more [partition_C4]}}
+// expected-error @below {{are 2^31 rows or more: take fewer [partition_C4]}}
 func.func private @case() attributes {gpuc.partition = #gpuc.partition<microbatches = 4294967296, slices = 4294967296, rows = 1>}
 
 // -----
 
-// No op reduces over ranks.
-// expected-error @below {{duplicate or unknown struct parameter name: ranks}}
-func.func private @case() attributes {gpuc.partition = #gpuc.partition<ranks = 2, rows = 8>}
+// expected-error @below {{ranks, microbatches, slices and rows must be at least 1, but are 0, 1, 1 and 8 [partition_C3]}}
+func.func private @case() attributes {gpuc.partition = #gpuc.partition<ranks = 0, rows = 8>}
+
+// -----
+
+// expected-error @below {{65536 ranks of 65536 microbatches of 1 slices of 8 rows are 2^31 rows or more: take fewer [partition_C4]}}
+func.func private @case() attributes {gpuc.partition = #gpuc.partition<ranks = 65536, microbatches = 65536, rows = 8>}
 
 // -----
 

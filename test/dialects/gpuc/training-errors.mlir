@@ -288,7 +288,7 @@ func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
 }
 
 // A misspelt entry.
-// expected-error @below {{unknown entry 'optimiser' of a recipe: there are loss, accuracy, batch, accumulate, precision, loss_scale, clip_value, clip_norm, skip, optimizer, groups, schedule, ema, seed}}
+// expected-error @below {{unknown entry 'optimiser' of a recipe: there are loss, accuracy, batch, accumulate, emulate_ranks, precision, loss_scale, clip_value, clip_norm, skip, optimizer, groups, schedule, ema, seed}}
 gpuc.recipe { loss = @loss, optimiser = sgd(lr = 0.1) }
 
 // -----
