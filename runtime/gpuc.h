@@ -84,6 +84,9 @@ class Session {
   const Plan& plan() const;
   const DeviceInfo& device() const;
   const std::vector<std::string>& warnings() const;  // of create(): one line each
+
+  /// What the session has allocated: the arena, by what its bytes are for, and what lies beside it. It takes
+  /// as long as a walk through the plan.
   MemoryUse memory() const;
   std::vector<ProfileEvent> profile() const;
 

@@ -87,7 +87,10 @@ class CudaExecutable : public Executable {
   MemoryUse memory() const override {
     return {.arena_bytes = plan_.root().arena_bytes(),
             .arena_allocations = 1,
-            .touched_bytes = options_.check_memory ? touchedBytes() : 0};
+            .touched_bytes = options_.check_memory ? touchedBytes() : 0,
+            .by_category = {},  // of the plan, not of the device
+            .staging_bytes = pinnedBytes(plan_.root()),
+            .code_bytes = code_bytes_};
   }
 
   std::vector<ProfileEvent> profile() const override { return {}; }
@@ -145,6 +148,7 @@ class CudaExecutable : public Executable {
       return Status::error("the plan's code is " + describeCode(plan_.root()) + ", the device is " +
                            architecture_.str() + ": compile with --target=cuda:" + architecture_.str());
     GPUC_ASSIGN_OR_RETURN(module_, loadModule(driver_, *code));
+    code_bytes_ = code->data()->size();
     GPUC_ASSIGN_OR_RETURN(kernels, findKernels(driver_, module_.get(), plan_.root()));
     return okStatus();
   }
@@ -248,6 +252,7 @@ class CudaExecutable : public Executable {
   DeviceMemory arena_;
   PinnedMemory pinned_;
   Module module_;
+  uint64_t code_bytes_ = 0;
   std::vector<Stream> streams_;
   Libraries libraries_;
   std::vector<Event> stream_ends_;

@@ -7,6 +7,7 @@
 #include "runtime/exec/library_versions.h"
 #include "runtime/gpuc.h"
 #include "runtime/plan/access.h"
+#include "runtime/plan/live_bytes.h"
 
 namespace gpuc {
 namespace {
@@ -63,7 +64,7 @@ struct Session::State {
   Plan plan;
   std::unique_ptr<Device> device;
   std::unique_ptr<Executable> executable;
-  std::vector<InputPorts> ports;  // for each program
+  std::vector<InputPorts> ports;           // for each program
   std::map<std::string, const VariableInfo*> variables;
   std::vector<std::string> warnings;
   uint64_t seed = 0;
@@ -187,7 +188,11 @@ Status Session::writeVariable(const std::string& name, std::span<const std::byte
 const Plan& Session::plan() const { return state_->plan; }
 const DeviceInfo& Session::device() const { return state_->device->info(); }
 const std::vector<std::string>& Session::warnings() const { return state_->warnings; }
-MemoryUse Session::memory() const { return state_->executable->memory(); }
+MemoryUse Session::memory() const {
+  MemoryUse memory = state_->executable->memory();
+  memory.by_category = memoryByCategory(state_->plan.root());
+  return memory;
+}
 std::vector<ProfileEvent> Session::profile() const { return state_->executable->profile(); }
 
 }  // namespace gpuc

@@ -48,6 +48,11 @@ struct MemoryUse {
   uint64_t arena_bytes = 0;        // the length of the one allocation
   uint64_t arena_allocations = 0;  // made since the plan was prepared, that one included
   uint64_t touched_bytes = 0;      // with check_memory: up to the last byte that is not poison; else 0
+  MemoryByCategory by_category;    // of arena_bytes, to which they add up
+
+  // Beside the arena, in host memory. What libraries keep for themselves nobody knows.
+  uint64_t staging_bytes = 0;  // through which inputs and outputs are copied; for a GPU it is pinned
+  uint64_t code_bytes = 0;     // the plan's machine code, as it is loaded; a GPU has it in its own memory
 };
 
 /// A plan made ready on a device. Calls come from one thread at a time.

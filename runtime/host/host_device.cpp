@@ -70,7 +70,10 @@ class HostExecutable : public Executable {
   MemoryUse memory() const override {
     return {.arena_bytes = arena_.bytes(),
             .arena_allocations = 1,
-            .touched_bytes = options_.check_memory ? arena_.touchedBytes() : 0};
+            .touched_bytes = options_.check_memory ? arena_.touchedBytes() : 0,
+            .by_category = {},  // of the plan, not of the device
+            .staging_bytes = stagingBytes(),
+            .code_bytes = code_bytes_};
   }
 
   std::vector<ProfileEvent> profile() const override {
@@ -84,11 +87,19 @@ class HostExecutable : public Executable {
     if (countOf(plan_.root().kernels()) == 0) return okStatus();
     const auto& object = *plan_.root().code()->Get(0)->data();
     GPUC_ASSIGN_OR_RETURN(code_, HostCode::load({object.data(), object.size()}));
+    code_bytes_ = object.size();
     for (const fb::Kernel* kernel : each(plan_.root().kernels())) {
       GPUC_ASSIGN_OR_RETURN(KernelFunction function, code_.find(std::string(textOf(kernel->symbol()))));
       kernels.push_back(function);
     }
     return okStatus();
+  }
+
+  uint64_t stagingBytes() const {
+    uint64_t bytes = 0;
+    for (const auto& program : programs_)
+      for (const StagingMemory& output : program->staging) bytes += output.size();
+    return bytes;
   }
 
   void copyConstants() {
@@ -169,6 +180,7 @@ class HostExecutable : public Executable {
   DeviceOptions options_;
   Arena arena_;
   HostCode code_;
+  uint64_t code_bytes_ = 0;
   ThreadPool pool_;
   ThreadPool alone_{1};
   std::vector<std::unique_ptr<HostProgram>> programs_;

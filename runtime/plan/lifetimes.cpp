@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "runtime/plan/live_bytes.h"
 #include "runtime/plan/operands.h"
 
 namespace gpuc {
@@ -121,9 +122,8 @@ void collectTouched(const Commands* commands, std::set<uint32_t>& read, std::set
 
 ByteRange bytesOf(const fb::Plan& plan, uint32_t index) {
   const fb::Buffer& buffer = *plan.buffers()->Get(index);
-  const auto begin = static_cast<int64_t>(buffer.offset()), size = static_cast<int64_t>(buffer.size());
-  const Loop slots = {static_cast<int64_t>(buffer.slot_stride()), plan.input_slots()};
-  return overLoops({begin, begin + size}, {&slots, 1});
+  const auto begin = static_cast<int64_t>(buffer.offset());
+  return {begin, begin + static_cast<int64_t>(extentOf(plan, buffer))};
 }
 
 ProgramLifetimes lifetimesOf(const fb::Plan& plan, const fb::Program& program) {

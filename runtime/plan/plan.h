@@ -61,6 +61,22 @@ struct ProgramInfo {
   bool counts_rows = false;  // has the hidden input that says how many rows of the batch hold samples
 };
 
+/// What an arena's bytes are for at the instant at which most of them are in use; as in the compiler's
+/// report.
+struct MemoryByCategory {
+  uint64_t parameter = 0;  // variables that are not the optimizer's, and constants
+  uint64_t gradient = 0;
+  uint64_t optimizer = 0;
+  uint64_t activation = 0;
+  uint64_t workspace = 0;  // of library calls
+  uint64_t input = 0;      // all slots
+  uint64_t alignment_and_gaps = 0;
+
+  uint64_t sum() const {
+    return parameter + gradient + optimizer + activation + workspace + input + alignment_and_gaps;
+  }
+};
+
 struct LibraryInfo {
   std::string name;
   std::string version;

@@ -120,6 +120,13 @@ Status writeOutputs(Session& session, ProgramId id, const std::string& folder) {
   return okStatus();
 }
 
+Json byCategory(const MemoryByCategory& memory) {
+  return {{"activation", memory.activation}, {"alignment_and_gaps", memory.alignment_and_gaps},
+          {"gradient", memory.gradient},     {"input", memory.input},
+          {"optimizer", memory.optimizer},   {"parameter", memory.parameter},
+          {"workspace", memory.workspace}};
+}
+
 std::string reportJson(const Session& session, const RunOptions& options, const StepStatistics& statistics) {
   MemoryUse memory = session.memory();
   Json report = {
@@ -128,6 +135,9 @@ std::string reportJson(const Session& session, const RunOptions& options, const 
       {"device", nameOf(session.device().kind)},
       {"arena_bytes", memory.arena_bytes},
       {"arena_allocations", memory.arena_allocations},
+      {"by_category", byCategory(memory.by_category)},
+      {"staging_bytes", memory.staging_bytes},
+      {"code_bytes", memory.code_bytes},
       {"allocations_per_step", statistics.allocations_per_step},
       {"steps", statistics.steps},
       {"step_us",

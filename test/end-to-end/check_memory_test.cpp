@@ -11,11 +11,15 @@
 #include "runtime/gpuc.h"
 #include "runtime/plan/contents.h"
 #include "runtime/plan/lifetimes.h"
+#include "runtime/plan/live_bytes.h"
 #include "runtime/plan/seal.h"
 #include "runtime/tooling/program_inputs.h"
 #include "test/end-to-end/zoo_plan.h"
 
+#include "llvm/Support/JSON.h"
+
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 #include <set>
 
@@ -103,6 +107,36 @@ TEST_P(CheckMemory, ChangesNoBit) {
             << plan.info().programs[program].name << " with " << threads << " threads";
     }
   }
+}
+
+/// The runtime reads off the plan what the compiler's report says of the arena.
+TEST_P(CheckMemory, HasTheReportsCategories) {
+  for (const char *target : {"host", "cuda:sm_90"})
+    for (const char *accumulate : {"1", "4"}) {
+      const ZooSpec spec = withKeys(GetParam(), {std::string("accumulate=") + accumulate});
+      SCOPED_TRACE(nameOf(spec) + " for " + target);
+      Result<std::unique_ptr<ZooPlan>> model = compileZooModel(spec, target);
+      ASSERT_TRUE(model.ok()) << model.message();
+      Result<std::string> report = (*model)->compiler.report(*(*model)->module, 0);
+      ASSERT_TRUE(report.ok()) << report.message();
+      llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(*report);
+      ASSERT_TRUE(bool(parsed));
+      const llvm::json::Object &expected = *parsed->getAsObject()->getObject("by_category");
+      const Result<Plan> plan = Plan::parse((*model)->bytes);
+      ASSERT_TRUE(plan.ok()) << plan.message();
+      const MemoryByCategory found = memoryByCategory(plan->root());
+      const std::map<std::string, uint64_t> byName = {{"parameter", found.parameter},
+                                                      {"gradient", found.gradient},
+                                                      {"optimizer", found.optimizer},
+                                                      {"activation", found.activation},
+                                                      {"workspace", found.workspace},
+                                                      {"input", found.input},
+                                                      {"alignment_and_gaps", found.alignment_and_gaps}};
+      EXPECT_EQ(expected.size(), byName.size());
+      for (const auto &[name, bytes] : byName)
+        EXPECT_EQ(expected.getInteger(name), static_cast<int64_t>(bytes)) << name;
+      EXPECT_EQ(found.sum(), plan->info().arena_bytes);
+    }
 }
 
 /// How many results of kernels lie where one of their operands does. Only who knows the kernel can tell

@@ -27,6 +27,7 @@ class Memory(ToolTest):
         plan, report = self.compiled(*model)
         self.assertEqual(sum(report["by_category"].values()), report["peak_bytes"])
         run = self.ran(plan, "--repeat=990", "--warmup=10", *THREADS)
+        self.assertEqual(run["by_category"], report["by_category"])
         self.assertEqual((run["arena_bytes"], run["arena_allocations"]), (report["peak_bytes"], 1))
         self.assertEqual(run["allocations_per_step"], 0)
         # The arena is poisoned before, and the page behind its end cannot be touched.

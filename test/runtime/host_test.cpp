@@ -62,8 +62,34 @@ TEST(Arena, IsTheOneAllocationOfASessionAndExactlyAsLongAsThePlanSays) {
   EXPECT_EQ(observed_arenas, 1u);
   EXPECT_EQ(observed_bytes, builder.plan.arena_bytes);
   EXPECT_EQ(session.memory().arena_bytes, builder.plan.arena_bytes);
+  EXPECT_EQ(session.memory().by_category.sum(), builder.plan.arena_bytes);
   EXPECT_EQ(session.memory().touched_bytes, builder.plan.arena_bytes)
       << "y lies last and fills its cache lines";
+}
+
+TEST(Arena, AndWhatLiesBesideItIsAllThatASessionTakes) {
+  PlanBuilder builder(1, TargetKind::host);
+  constexpr int64_t kRows = 1 << 16;
+  const uint32_t y = builder.buffer("y", DataType::f32, {kRows, 16});
+  builder.plan.buffers[y]->category = fb::Category::activation;
+  builder.kernel("test_double", 2);
+  fb::ProgramT& program = builder.program("predict");
+  builder.fill(program.streams[0]->commands, {y}, patternOf(1.0f));
+  for (const char* name : {"one", "other"})
+    builder.copyOut(program.streams[0]->commands, PlanBuilder::output(program, name, y), {y});
+  {
+    Session once = open(builder, {.threads = 1});
+  }
+  const int64_t held = heldBytes();
+  Session session = open(builder, {.threads = 1});
+  const MemoryUse memory = session.memory();
+  EXPECT_EQ(memory.by_category.activation, kRows * 64u);
+  EXPECT_EQ(memory.by_category.sum(), memory.arena_bytes);
+  EXPECT_EQ(memory.staging_bytes, 2 * kRows * 64u);
+  EXPECT_EQ(memory.code_bytes, testKernels(TargetKind::host).size());
+  const int64_t beside = heldBytes() - held;
+  EXPECT_GE(beside, static_cast<int64_t>(memory.staging_bytes));
+  EXPECT_LT(beside, static_cast<int64_t>(memory.staging_bytes) + (1 << 18)) << "lists of commands, names";
 }
 
 TEST(Inputs, AreReadInPlaceWhereTheyAreAligned) {

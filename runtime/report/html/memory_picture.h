@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "runtime/report/html/live_bytes.h"
+#include "runtime/plan/live_bytes.h"
 #include "runtime/report/inspect.h"
 #include "runtime/report/residuals.h"
 

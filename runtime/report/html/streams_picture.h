@@ -1,7 +1,7 @@
 // The commands of a program on its streams.
 #pragma once
 
-#include "runtime/report/html/timeline.h"
+#include "runtime/plan/timeline.h"
 #include "runtime/report/inspect.h"
 
 namespace gpuc::html {

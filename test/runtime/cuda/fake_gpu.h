@@ -118,6 +118,9 @@ class FakeGpu {
   size_t count(const std::string& call) const;
   size_t countBlocked() const;
 
+  /// Of the GPU's memory and of pinned memory, not yet given back.
+  uint64_t usedBytes() const { return used_bytes_; }
+
   // For the tables of functions (fake_driver.cpp, fake_blas.cpp, fake_dnn.cpp).
 
   static FakeGpu* current;

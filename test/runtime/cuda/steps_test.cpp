@@ -120,6 +120,9 @@ TEST(Arena, OfAGpuIsOneAllocationAndPinnedMemoryAnother) {
   EXPECT_EQ(gpu.count("cuMemHostAlloc"), 1u);
   EXPECT_EQ(session.memory().arena_bytes, builder.plan.arena_bytes);
   EXPECT_EQ(session.memory().touched_bytes, builder.plan.arena_bytes);
+  EXPECT_EQ(session.memory().by_category.sum(), builder.plan.arena_bytes);
+  EXPECT_EQ(session.memory().arena_bytes + session.memory().staging_bytes, gpu.usedBytes());
+  EXPECT_GT(session.memory().staging_bytes, 0u);
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 
 #include <map>
 
-#include "runtime/report/html/timeline.h"
+#include "runtime/plan/plan.h"
+#include "runtime/plan/timeline.h"
 
 namespace gpuc {
 
@@ -12,12 +13,16 @@ namespace gpuc {
 struct Peak {
   uint32_t step = 0;                             // the first at which most bytes hold something
   uint64_t bytes = 0;                            // these
-  std::map<fb::Category, uint64_t> by_category;  // they, by what they are for
+  std::map<fb::Category, uint64_t> by_category;  // they, less what lies between slots, by what they are for
 };
 
 /// All bytes of a buffer, its slots and what lies between them among them.
 uint64_t extentOf(const fb::Plan& plan, const fb::Buffer& buffer);
 
 Peak peakOf(const fb::Plan& plan, const Timeline& timeline);
+
+/// What fills the arena at the peak of the program that has most bytes in use, in the categories of the
+/// compiler's report. They add up to the arena's bytes.
+MemoryByCategory memoryByCategory(const fb::Plan& plan);
 
 }  // namespace gpuc

@@ -1,4 +1,4 @@
-#include "runtime/report/html/timeline.h"
+#include "runtime/plan/timeline.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "runtime/report/html/live_bytes.h"
+#include "runtime/plan/live_bytes.h"
 
 #include <algorithm>
 
@@ -78,19 +78,20 @@ std::vector<uint64_t> endsOf(const fb::Plan& plan, const Timeline& timeline) {
 }
 
 /// The bytes at the peak, from the bottom of the arena to its top: each counts for the buffer that begins
-/// first.
+/// first, and what lies between two slots for none.
 void addCategories(const fb::Plan& plan, const Timeline& timeline, Peak& peak) {
   std::vector<std::pair<uint64_t, const fb::Buffer*>> live;
   for (uint32_t i = 0; i < timeline.spans().size(); ++i)
     if (const std::optional<Span>& span = timeline.spans()[i];
         span && span->first <= peak.step && peak.step <= span->last) {
       const fb::Buffer* buffer = plan.buffers()->Get(i);
-      live.emplace_back(buffer->offset(), buffer);
+      for (uint32_t slot = 0; slot < (buffer->slot_stride() ? plan.input_slots() : 1); ++slot)
+        live.emplace_back(buffer->offset() + slot * buffer->slot_stride(), buffer);
     }
   std::sort(live.begin(), live.end());
   uint64_t counted = 0;  // up to here
   for (const auto& [offset, buffer] : live) {
-    const uint64_t begin = std::max(counted, offset), end = offset + extentOf(plan, *buffer);
+    const uint64_t begin = std::max(counted, offset), end = offset + buffer->size();
     if (begin < end) peak.by_category[buffer->category()] += end - begin;
     counted = std::max(counted, end);
   }
@@ -117,6 +118,22 @@ Peak peakOf(const fb::Plan& plan, const Timeline& timeline) {
   }
   addCategories(plan, timeline, peak);
   return peak;
+}
+
+MemoryByCategory memoryByCategory(const fb::Plan& plan) {
+  Peak most;
+  for (const fb::Program* program : each(plan.programs()))
+    if (Peak peak = peakOf(plan, Timeline(plan, *program)); peak.bytes > most.bytes) most = std::move(peak);
+  auto bytesOf = [&](fb::Category category) { return most.by_category[category]; };
+  MemoryByCategory memory = {.parameter = bytesOf(fb::Category::parameter) + bytesOf(fb::Category::constant),
+                             .gradient = bytesOf(fb::Category::gradient),
+                             .optimizer = bytesOf(fb::Category::optimizer),
+                             .activation = bytesOf(fb::Category::activation),
+                             .workspace = bytesOf(fb::Category::workspace),
+                             .input = bytesOf(fb::Category::input),
+                             .alignment_and_gaps = 0};
+  memory.alignment_and_gaps = plan.arena_bytes() - memory.sum();
+  return memory;
 }
 
 }  // namespace gpuc
