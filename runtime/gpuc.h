@@ -36,6 +36,12 @@ struct SessionOptions {
   size_t profile_events = 0;  // host: keep the times of so many commands of each stream
 };
 
+/// An output, and a hold on the memory that it lies in: the session may end, and the bytes stay until the
+/// last such view is gone. A HostTensorView that is made of it has no hold.
+struct OutputView : HostTensorView {
+  std::shared_ptr<const void> memory;
+};
+
 /// A program of a session's plan; see Session::program.
 struct ProgramId {
   uint32_t index = 0;
@@ -43,7 +49,8 @@ struct ProgramId {
 
 /// A plan on a device, with the state of its variables. One thread at a time uses a session; sessions do not
 /// know of one another. All memory is allocated by create(): run, wait, output, readVariable and
-/// writeVariable allocate nothing unless they fail.
+/// writeVariable allocate nothing unless they fail. It is given back, all of it, when the session ends and no
+/// OutputView of it is left.
 class Session {
  public:
   /// Loads the plan's code and constants into the device's one arena. Variables hold nothing useful yet, but
@@ -73,9 +80,9 @@ class Session {
   /// Returns when all that was enqueued is done.
   Status wait();
 
-  /// Output `index` of the last run of a program, after wait(). The view is valid until the next run of any
-  /// program.
-  HostTensorView output(ProgramId id, size_t index);
+  /// Output `index` of the last run of a program, after wait(). The view shows it until the next run of any
+  /// program, or for good if the session ends before.
+  OutputView output(ProgramId id, size_t index);
 
   /// Copies a variable out of or into the device, after wait(). `bytes` has exactly its size.
   Status readVariable(const std::string& name, std::span<std::byte> bytes);

@@ -63,7 +63,7 @@ struct Session::State {
 
   Plan plan;
   std::unique_ptr<Device> device;
-  std::unique_ptr<Executable> executable;
+  std::shared_ptr<Executable> executable;  // outputs share it
   std::vector<InputPorts> ports;           // for each program
   std::map<std::string, const VariableInfo*> variables;
   std::vector<std::string> warnings;
@@ -171,8 +171,9 @@ Status Session::run(ProgramId id, std::span<const HostTensorView> inputs, int32_
 
 Status Session::wait() { return state_->executable->wait(); }
 
-HostTensorView Session::output(ProgramId id, size_t index) {
-  return {state_->executable->output(id.index, index), state_->programInfo(id).outputs[index]};
+OutputView Session::output(ProgramId id, size_t index) {
+  return {{state_->executable->output(id.index, index), state_->programInfo(id).outputs[index]},
+          state_->executable};
 }
 
 Status Session::readVariable(const std::string& name, std::span<std::byte> bytes) {

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "runtime/exec/library_versions.h"
 #include "runtime/host/arena.h"
@@ -67,6 +70,44 @@ TEST(Arena, IsTheOneAllocationOfASessionAndExactlyAsLongAsThePlanSays) {
       << "y lies last and fills its cache lines";
 }
 
+/// Whether the page at an address is there.
+bool isMapped(const void* address) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  return msync(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) / page * page), page, MS_ASYNC) ==
+         0;
+}
+
+TEST(Arena, OutlivesItsSessionForViews) {
+  PlanBuilder builder = everythingPlan();
+  {
+    Session once = open(builder);
+  }  // what stays for the process
+  const int64_t held = heldBytes();
+  OutputView kept;
+  const void* address = nullptr;
+  {
+    Session session = open(builder);
+    std::vector<float> ones(64, 1.0f);
+    const int64_t shape[] = {4, 16};
+    HostTensorView x = viewOf(ones, DataType::f32, shape);
+    ASSERT_TRUE(session.initialize().ok());
+    const ProgramId step = programOf(session, "train_step");
+    runOnce(session, step, {&x, 1});
+    kept = session.output(step, 0);
+    const HostTensorView only_seen = session.output(programOf(session, "predict"), 0);
+    address = only_seen.data;
+    EXPECT_TRUE(isMapped(address));
+  }
+  EXPECT_TRUE(isMapped(address));
+  EXPECT_EQ(valuesOf<float>(kept).front(), 16.0f);
+  EXPECT_EQ(kept.shape.size(), 2u) << "of the plan, which is there too";
+  const OutputView copy = std::exchange(kept, {});
+  EXPECT_TRUE(isMapped(address));
+  const_cast<OutputView&>(copy) = {};
+  EXPECT_FALSE(isMapped(address));
+  EXPECT_LE(heldBytes(), held);
+}
+
 TEST(Arena, AndWhatLiesBesideItIsAllThatASessionTakes) {
   PlanBuilder builder(1, TargetKind::host);
   constexpr int64_t kRows = 1 << 16;
@@ -90,6 +131,23 @@ TEST(Arena, AndWhatLiesBesideItIsAllThatASessionTakes) {
   const int64_t beside = heldBytes() - held;
   EXPECT_GE(beside, static_cast<int64_t>(memory.staging_bytes));
   EXPECT_LT(beside, static_cast<int64_t>(memory.staging_bytes) + (1 << 18)) << "lists of commands, names";
+}
+
+/// A session that is closed, and one that makes room for another, give back what they have.
+TEST(Arena, IsGivenBackWithItsSession) {
+  PlanBuilder builder = everythingPlan();
+  {
+    Session once = open(builder), beside = open(builder);
+  }  // what stays for the process
+  const int64_t held = heldBytes();
+  Session session = open(builder);
+  const void* first = session.output(programOf(session, "predict"), 0).data;
+  session = open(builder);
+  EXPECT_FALSE(isMapped(first));
+  {
+    Session closed = std::move(session);
+  }
+  EXPECT_LE(heldBytes(), held);
 }
 
 TEST(Inputs, AreReadInPlaceWhereTheyAreAligned) {

@@ -125,5 +125,25 @@ TEST(Arena, OfAGpuIsOneAllocationAndPinnedMemoryAnother) {
   EXPECT_GT(session.memory().staging_bytes, 0u);
 }
 
+/// As long as a view of an output lives, so does the memory that it shows.
+TEST(Arena, OfAGpuOutlivesItsSessionForViews) {
+  FakeGpu gpu;
+  defineTestKernels(gpu);
+  OutputView kept;
+  {
+    Session session = open(everythingPlan(TargetKind::cuda));
+    ASSERT_TRUE(session.initialize().ok());
+    std::vector<float> ones(64, 1.0f);
+    HostTensorView x = viewOf(ones, DataType::f32, kShape);
+    const ProgramId step = programOf(session, "train_step");
+    runOnce(session, step, {&x, 1});
+    kept = session.output(step, 0);
+  }
+  EXPECT_GT(gpu.usedBytes(), 0u);
+  EXPECT_EQ(valuesOf<float>(kept), std::vector<float>(64, 16.0f));
+  kept = {};
+  EXPECT_EQ(gpu.usedBytes(), 0u);
+}
+
 }  // namespace
 }  // namespace gpuc::test
