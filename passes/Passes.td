@@ -598,6 +598,9 @@ def CheckpointPass : GpucPass<"gpuc-checkpoint"> {
     - `full` takes as many segments as leave the fewest bytes live.
     - `save=matmul,attention` keeps the results of kernels and library calls with one of these ops, and what stands
       behind the last of them, where the backward pass begins; nothing else.
+    - `blocks=h.*,head` computes layers with such names again as a whole: it keeps what they read of one another, kernels
+      that belong to more than one of them or to none, and drops the rest. A pattern is matched as a shell matches files;
+      of an op's layer `h.0.attn` the outermost that one matches, here `h.0`, is its block.
 
     Before, with `policy=save=matmul`:
     ```mlir
@@ -616,7 +619,7 @@ def CheckpointPass : GpucPass<"gpuc-checkpoint"> {
     ```
   }];
   let options = [
-    Option<"policy", "policy", "std::string", /*default=*/"\"none\"", "none, sqrt, full or save=OP,OP…">,
+    Option<"policy", "policy", "std::string", /*default=*/"\"none\"", "none, sqrt, full, save=OP,OP… or blocks=LAYER,LAYER…">,
   ];
 }
 

@@ -64,7 +64,8 @@ struct TrainPipelineFlags : ModelFlags<TrainPipelineFlags> {
                               llvm::cl::desc("Instead of the recipe's entries: KEY=VALUE;KEY=VALUE…")};
   Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("Short for its entry: NAME:key=value,…")};
   Option<std::string> checkpoint{
-      *this, "checkpoint", llvm::cl::desc("What is kept for gradients: none, sqrt, full or save=OP,OP…"),
+      *this, "checkpoint",
+      llvm::cl::desc("What is kept for gradients: none, sqrt, full, save=OP,OP… or blocks=LAYER,LAYER…"),
       llvm::cl::init("none")};
   Option<bool> checkNumerics{*this, "check-numerics",
                              llvm::cl::desc("Count what is NaN or infinite, by the op that made it"),

@@ -232,8 +232,8 @@ static int tool(int argc, char** argv) {
   for (RecipeFlag& flag : request.recipe) flag.declare(cli);
   cli.addString("checkpoint", &checkpoint, "POLICY",
                 "what of the forward pass is computed again for gradients, not kept: none (default), sqrt, "
-                "full, all but the results of some ops: save=matmul,conv2d,attention, or, as it is with "
-                "--memory-budget, what that takes: budget");
+                "full, all but the results of some ops: save=matmul,conv2d,attention, layers as a whole: "
+                "blocks='h.*', or, as it is with --memory-budget, what that takes: budget");
   cli.addSize(
          "memory-budget", &request.options.memoryBudget,
          "of the plan's whole arena: what is computed again is chosen so that it fits, at the least time; "

@@ -3,6 +3,7 @@
 #include "passes/base/Locations.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Operation.h"
 
 namespace gpuc {
 
@@ -53,6 +54,15 @@ std::string layerName(Location location) {
     auto named = dyn_cast<NameLoc>(part);
     return named ? named.getName().str() : "";
   });
+}
+
+std::set<std::string> layersIn(Operation *root) {
+  std::set<std::string> layers;
+  root->walk([&](Operation *op) {
+    if (std::string layer = layerName(op->getLoc()); !layer.empty())
+      layers.insert(std::move(layer));
+  });
+  return layers;
 }
 
 std::string nameInLayer(Location location, StringRef name) {

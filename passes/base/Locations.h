@@ -7,6 +7,7 @@
 
 #include "mlir/IR/Location.h"
 
+#include <set>
 #include <string>
 
 namespace gpuc {
@@ -25,6 +26,9 @@ std::string wholeOf(mlir::Location location);
 
 /// The first layer's name in the location: `fc1`; empty if there is none.
 std::string layerName(mlir::Location location);
+
+/// The names of the layers of ops under `root`.
+std::set<std::string> layersIn(mlir::Operation *root);
 
 /// The name with its layer before it, "fc1.matmul", or alone where there is no layer.
 std::string nameInLayer(mlir::Location location, llvm::StringRef name);

@@ -22,7 +22,6 @@
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringSet.h"
 
 namespace gpuc {
 #define GEN_PASS_DEF_MIXEDPRECISIONPASS
@@ -381,7 +380,12 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
     if (!policy->lower() || module->hasAttr(kPrecisionAttr))
       return success(); // nothing to do, or done by an earlier run
     FailureOr<llvm::SetVector<func::FuncOp>> functions = findFunctions(module, recipe);
-    if (failed(functions) || failed(policy->checkPatterns(layersOf(functions->getArrayRef()), emitHere)))
+    if (failed(functions))
+      return failure();
+    std::set<std::string> layers;
+    for (func::FuncOp function : *functions)
+      layers.merge(layersIn(function));
+    if (failed(policy->checkPatterns(layers, emitHere)))
       return failure();
     for (func::FuncOp function : *functions) {
       SmallVector<Attribute> decisions;
@@ -409,18 +413,6 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
       if (failed(inlineCalls(function)))
         return failure();
     return functions;
-  }
-
-  /// The names of layers in the functions, in order, each once.
-  static std::vector<std::string> layersOf(ArrayRef<func::FuncOp> functions) {
-    std::vector<std::string> layers;
-    llvm::StringSet<> known;
-    for (func::FuncOp function : functions)
-      function.walk([&](Operation *op) {
-        if (std::string layer = layerName(op->getLoc()); !layer.empty() && known.insert(layer).second)
-          layers.push_back(layer);
-      });
-    return layers;
   }
 };
 

@@ -111,7 +111,7 @@ bool PrecisionPolicy::Override::matchesLayer(StringRef layer) const {
   return !layer.empty() && glob->match(layer);
 }
 
-LogicalResult PrecisionPolicy::checkPatterns(ArrayRef<std::string> layers, EmitError emitError) const {
+LogicalResult PrecisionPolicy::checkPatterns(const std::set<std::string> &layers, EmitError emitError) const {
   for (const Override &entry : overrides_) {
     bool known =
         llvm::any_of(layers, [&](StringRef layer) { return entry.matchesLayer(layer); }) ||

@@ -32,7 +32,7 @@ public:
   llvm::LogicalResult checkTarget(const Target &target, EmitError emitError) const;
 
   /// Checks that each pattern means an op of the dialect, or one of `layers` at least.
-  llvm::LogicalResult checkPatterns(llvm::ArrayRef<std::string> layers, EmitError emitError) const;
+  llvm::LogicalResult checkPatterns(const std::set<std::string> &layers, EmitError emitError) const;
 
   PrecisionChoice choose(mlir::Operation *op) const;
 

@@ -29,7 +29,10 @@ class CheckpointPass : public impl::CheckpointPassBase<CheckpointPass> {
     if (failed(checkGradientsAreKnown(step)))
       return signalPassFailure();
     StepForward forward(step);
-    forward.recompute(valuesKept(*policy, forward));
+    FailureOr<llvm::BitVector> kept = valuesKept(*policy, forward);
+    if (failed(kept))
+      return signalPassFailure();
+    forward.recompute(*kept);
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include "passes/recompute/Policy.h"
 
+#include "passes/recompute/Blocks.h"
 #include "passes/recompute/Segments.h"
 
 #include "dialects/gpuc/GpucOps.h"
@@ -12,17 +13,22 @@ using namespace mlir;
 
 namespace gpuc {
 
+static std::string findUnknownOp(StringRef name, MLIRContext *context) {
+  bool isKnown = RegisteredOperationName::lookup(("gpuc." + name).str(), context).has_value();
+  return isKnown ? "" : "is no op: save= takes names such as matmul, conv2d and attention";
+}
+
 FailureOr<CheckpointPolicy> CheckpointPolicy::parse(StringRef text, MLIRContext *context,
                                                     std::string &error) {
   CheckpointPolicy policy;
-  if (StringRef names = text; names.consume_front("save=")) {
-    policy.kind = Kind::save;
+  auto [word, names] = text.split('=');
+  if (word == "save" || word == "blocks") {
+    policy.kind = word == "save" ? Kind::save : Kind::blocks;
     for (StringRef name : llvm::split(names, ',')) {
-      if (!RegisteredOperationName::lookup(("gpuc." + name).str(), context))
-        return error =
-                   ("'" + name + "' is no op: save= takes names such as matmul, conv2d and attention").str(),
-               failure();
-      policy.saved.push_back(name.str());
+      error = policy.kind == Kind::save ? findUnknownOp(name, context) : findMalformedBlock(name);
+      if (!error.empty())
+        return error = ("'" + name + "' " + error).str(), failure();
+      policy.names.push_back(name.str());
     }
     return policy;
   }
@@ -32,7 +38,9 @@ FailureOr<CheckpointPolicy> CheckpointPolicy::parse(StringRef text, MLIRContext 
                   .Case("full", Kind::full)
                   .Default(std::nullopt);
   if (!kind)
-    return error = ("'" + text + "' is no policy: none, sqrt, full or save=OP,OP…").str(), failure();
+    return error =
+               ("'" + text + "' is no policy: none, sqrt, full, save=OP,OP… or blocks=LAYER,LAYER…").str(),
+           failure();
   policy.kind = *kind;
   return policy;
 }
@@ -63,7 +71,7 @@ static DenseSet<Value> resultsOf(ArrayRef<std::string> names, const ForwardPass 
 
 static DenseSet<Value> valuesKept(const CheckpointPolicy &policy, const ForwardPass &forward) {
   if (policy.kind == CheckpointPolicy::Kind::save)
-    return resultsOf(policy.saved, forward);
+    return resultsOf(policy.names, forward);
   Segments segments(forward);
   if (policy.kind == CheckpointPolicy::Kind::sqrt)
     segments.cutByRoot();
@@ -77,7 +85,9 @@ static DenseSet<Value> valuesKept(const CheckpointPolicy &policy, const ForwardP
   return kept;
 }
 
-llvm::BitVector valuesKept(const CheckpointPolicy &policy, const StepForward &step) {
+FailureOr<llvm::BitVector> valuesKept(const CheckpointPolicy &policy, const StepForward &step) {
+  if (policy.kind == CheckpointPolicy::Kind::blocks)
+    return valuesBetweenBlocks(step, policy.names);
   llvm::BitVector kept(step.values().size(), policy.kind == CheckpointPolicy::Kind::none);
   if (policy.kind != CheckpointPolicy::Kind::none)
     for (const ForwardPass &forward : step.passes())

@@ -13,18 +13,20 @@ namespace gpuc {
 
 /// Says what the backward pass may read without computing it again.
 struct CheckpointPolicy {
-  enum class Kind { none, sqrt, full, save };
+  enum class Kind { none, sqrt, full, save, blocks };
 
   Kind kind = Kind::none;
-  std::vector<std::string> saved; ///< Of `save`: mnemonics of ops whose results are kept.
+  /// Of `save` mnemonics of ops whose results are kept; of `blocks` patterns of layers that are not.
+  std::vector<std::string> names;
 
-  /// none, sqrt, full or save=OP,OP… Fails, saying why in `error`, for other texts and for ops that the
-  /// dialect, which `context` has loaded, does not have.
+  /// none, sqrt, full, save=OP,OP… or blocks=LAYER,LAYER… Fails, saying why in `error`, for other texts and
+  /// for ops that the dialect, which `context` has loaded, does not have.
   static mlir::FailureOr<CheckpointPolicy> parse(llvm::StringRef text, mlir::MLIRContext *context,
                                                  std::string &error);
 };
 
-/// The numbers of the values that are kept. `full` and `sqrt` keep all where cutting frees nothing.
-llvm::BitVector valuesKept(const CheckpointPolicy &policy, const StepForward &step);
+/// The numbers of the values that are kept. `full` and `sqrt` keep all where cutting frees nothing. Fails,
+/// with an error, for `blocks` that the step does not have.
+mlir::FailureOr<llvm::BitVector> valuesKept(const CheckpointPolicy &policy, const StepForward &step);
 
 } // namespace gpuc

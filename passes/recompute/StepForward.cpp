@@ -24,7 +24,7 @@ LogicalResult checkGradientsAreKnown(func::FuncOp step) {
             "(gpuc-opt --mlir-print-debuginfo, --emit without --no-locations)";
 }
 
-StepForward::StepForward(func::FuncOp step) : context_(step.getContext()) {
+StepForward::StepForward(func::FuncOp step) : function_(step) {
   for (unsigned result = 0; result < step.getNumResults(); ++result)
     if (auto name = step.getResultAttrOfType<StringAttr>(result, kNameAttr); name && name == "loss_sum")
       visit(step.getBody().front(), result);

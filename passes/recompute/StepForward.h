@@ -19,7 +19,7 @@ class StepForward {
 public:
   explicit StepForward(mlir::func::FuncOp step);
 
-  mlir::MLIRContext *context() const { return context_; }
+  mlir::func::FuncOp function() const { return function_; }
   const std::deque<ForwardPass> &passes() const { return passes_; }
 
   /// The values that ops of the passes compute.
@@ -35,7 +35,7 @@ public:
 private:
   void visit(mlir::Block &block, llvm::ArrayRef<unsigned> results);
 
-  mlir::MLIRContext *context_;
+  mlir::func::FuncOp function_;
   std::deque<ForwardPass> passes_;
   std::vector<mlir::Value> values_;
   llvm::DenseMap<mlir::Value, unsigned> numbers_;

@@ -28,15 +28,17 @@ public:
 
   LogicalResult attemptPolicy(StringRef text, bool isThorough = false) {
     std::string error;
-    FailureOr<CheckpointPolicy> policy = CheckpointPolicy::parse(text, step_.context(), error);
-    return success(succeeded(policy) &&
-                   succeeded(attempt(text.str(), valuesKept(*policy, step_), isThorough)));
+    FailureOr<CheckpointPolicy> policy = CheckpointPolicy::parse(text, step_.function().getContext(), error);
+    FailureOr<llvm::BitVector> kept = failure();
+    if (succeeded(policy))
+      kept = valuesKept(*policy, step_);
+    return failed(kept) ? failure() : attempt(text.str(), std::move(*kept), isThorough);
   }
 
   /// Each step of the memory, in all blocks at once.
   LogicalResult attemptSelections(const TargetDescription &device) {
     // What cutting into segments comes to is where the search ends, from whichever side.
-    const llvm::BitVector least = valuesKept({CheckpointPolicy::Kind::full, {}}, step_);
+    const llvm::BitVector least = *valuesKept({CheckpointPolicy::Kind::full, {}}, step_);
     std::vector<std::vector<llvm::BitVector>> selections;
     size_t most = 0;
     for (unsigned begin = 0; const ForwardPass &forward : step_.passes()) {

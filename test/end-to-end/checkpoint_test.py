@@ -9,7 +9,7 @@ from gpuc_tools import ToolTest, sha256
 from small_zoo import MODELS
 
 STEPS = 4
-POLICIES = ("sqrt", "full", "save=matmul,conv2d,attention")
+POLICIES = ("sqrt", "full", "save=matmul,conv2d,attention", "blocks=*")
 FLAGS = ([], ["--precision=bf16"], ["--accumulate=4", "--clip-norm=1"])  # for all policies; for `full`
 # Of the activations' bytes at the peak at most so many are left, for at most so many more operations.
 FREED = {"convnet": ("full", 0.6, 0.05), "resnet50": ("full", 0.5, 0.4), "gpt2": ("sqrt", 0.8, 0.35)}
@@ -47,6 +47,17 @@ class Checkpoint(ToolTest):
                     _, left, more = FREED[model]
                     self.assertLessEqual(report["by_category"]["activation"], left * kept["by_category"]["activation"])
                     self.assertLessEqual(report["recompute_flops"], more * kept["flops"])
+
+    def test_blocks_of_a_transformer(self):
+        """What its blocks read of one another is kept; the larger ones that layers within them are, the less."""
+        keys = ["layers=6", "heads=2", "width=32", "length=64", "vocabulary=50", "dropout=0.1", "batch=8"]
+        plan, kept = self.compiled("none", "gpt2", keys, [])
+        expected, _ = self.trained(plan, 1)
+        for policy in ("blocks=transformer.h.*", "blocks=transformer.h.*.attn,transformer.h.*.mlp"):
+            plan, report = self.compiled(policy, "gpt2", keys, [])
+            self.assertEqual(self.trained(plan, 2), (expected, report["peak_bytes"]))
+            self.assertLess(report["by_category"]["activation"], 0.8 * kept["by_category"]["activation"], policy)
+            self.assertGreater(report["recompute_flops"], 0)
 
     def test_every_model(self):
         listed = [line.split(":")[0] for line in self.gpuc("gpuc-model", "--list").splitlines() if line[0] != " "]

@@ -1,5 +1,5 @@
 // RUN: not gpuc-opt %s --gpuc-checkpoint=policy=half 2>&1 | FileCheck %s --check-prefix=POLICY
-// POLICY: error: 'half' is no policy: none, sqrt, full or save=OP,OP…
+// POLICY: error: 'half' is no policy: none, sqrt, full, save=OP,OP… or blocks=LAYER,LAYER…
 // RUN: not gpuc-opt %s --gpuc-checkpoint=policy=save=matmul,gemm 2>&1 | FileCheck %s --check-prefix=OP
 // OP: error: 'gemm' is no op: save= takes names such as matmul, conv2d and attention
 // RUN: not gpuc-opt %s --gpuc-checkpoint=policy=full 2>&1 | FileCheck %s --check-prefix=PLACES
