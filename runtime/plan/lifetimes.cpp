@@ -11,13 +11,6 @@
 namespace gpuc {
 namespace {
 
-/// Whether the operand is all of its buffer, in every iteration.
-bool isWhole(const fb::Plan& plan, const fb::Operand& operand) {
-  auto strides = each(operand.strides());
-  return operand.size() == plan.buffers()->Get(operand.buffer())->size() &&
-         std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 0; });
-}
-
 /// Walks through the main stream and keeps, for each buffer, the innermost list that all its users stand in.
 class LifetimeFinder {
  public:

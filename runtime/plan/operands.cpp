@@ -89,6 +89,12 @@ std::vector<CommandOperand> operandsOf(const fb::Command& command) {
   }
 }
 
+bool isWhole(const fb::Plan& plan, const fb::Operand& operand) {
+  auto strides = each(operand.strides());
+  return operand.size() == plan.buffers()->Get(operand.buffer())->size() &&
+         std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 0; });
+}
+
 uint64_t rowsOf(const fb::Command& command) {
   if (const fb::Launch* launch = command.work_as_Launch()) return launch->rows();
   if (const fb::Matmul* matmul = command.work_as_Matmul())

@@ -22,6 +22,9 @@ struct CommandOperand {
 /// record and a wait none.
 std::vector<CommandOperand> operandsOf(const fb::Command& command);
 
+/// Whether the operand is all of its buffer, in every iteration of the loops around its command.
+bool isWhole(const fb::Plan& plan, const fb::Operand& operand);
+
 /// The rows of a command: it may be executed in n parts, in any order, if n divides these, and then the i-th
 /// part touches the i-th of n equal parts of the operands that go by rows, and all of the others. 0 or 1: it
 /// is executed whole.

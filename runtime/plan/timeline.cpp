@@ -7,16 +7,11 @@ namespace {
 
 /// Whether the command of these operands writes all of the buffer, and reads nothing of it.
 bool overwrites(const std::vector<CommandOperand>& operands, const fb::Plan& plan, uint32_t buffer) {
-  auto isWhole = [&](const fb::Operand& operand) {
-    return operand.size() == plan.buffers()->Get(buffer)->size() &&
-           std::all_of(each(operand.strides()).begin(), each(operand.strides()).end(),
-                       [](int64_t stride) { return stride == 0; });
-  };
   bool is_written = false;
   for (const auto& [operand, use] : operands) {
     if (!operand || operand->buffer() != buffer) continue;
     if (isRead(use.role)) return false;
-    is_written = is_written || isWhole(*operand);
+    is_written = is_written || isWhole(plan, *operand);
   }
   return is_written;
 }
