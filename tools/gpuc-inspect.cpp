@@ -14,6 +14,8 @@ namespace {
 struct Options {
   std::string plan;
   std::string html;
+  std::string report;
+  std::string tradeoff;
   bool variables = false;
   bool activations = false;
   bool json = false;
@@ -29,12 +31,24 @@ Status print(const std::function<void(const TextSink&)>& write) {
   return okStatus();
 }
 
+Status writePage(const Options& options, const Plan& plan) {
+  PageFiles files;
+  if (!options.report.empty()) {
+    GPUC_ASSIGN_OR_RETURN(files.report, readReport(options.report, plan.info()));
+  }
+  if (!options.tradeoff.empty()) {
+    GPUC_ASSIGN_OR_RETURN(files.tradeoff, readTradeoff(options.tradeoff, plan.info()));
+  }
+  return writeFileAtomically(options.html, inspectHtml(plan, files));
+}
+
 Status run(const Options& options) {
   bool prints = options.json || options.html.empty() || options.variables || options.activations;
   std::string outputs[] = {options.html, prints ? "-" : ""};
-  GPUC_RETURN_IF_ERROR(checkOutputFiles(outputs, {&options.plan, 1}));
+  const std::string inputs[] = {options.plan, options.report, options.tradeoff};
+  GPUC_RETURN_IF_ERROR(checkOutputFiles(outputs, inputs));
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
-  if (!options.html.empty()) GPUC_RETURN_IF_ERROR(writeFileAtomically(options.html, inspectHtml(plan)));
+  if (!options.html.empty()) GPUC_RETURN_IF_ERROR(writePage(options, plan));
   if (options.json) return print([&](const TextSink& sink) { inspectJson(plan, sink); });
   if (!options.html.empty() && !options.variables && !options.activations) return okStatus();
   return print(
@@ -53,8 +67,17 @@ static int tool(int argc, char** argv) {
               "recomputed");
   cli.addBool("json", &options.json, "everything, as JSON");
   cli.addString("html", &options.html, "FILE", "draw the arena over time as a web page");
+  cli.addString("report", &options.report, "FILE",
+                "what gpuc-compile --report wrote with the plan: the page has a roofline of the commands");
+  cli.addString(
+      "tradeoff", &options.tradeoff, "FILE",
+      "what gpuc-compile --report-tradeoff wrote with it: the page has the plans that there could have been");
   if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
 
+  for (const auto& [flag, file] :
+       {std::pair("report", &options.report), std::pair("tradeoff", &options.tradeoff)})
+    if (!file->empty() && options.html.empty())
+      return cli.usageError(std::string("--") + flag + " adds to a page: give --html=FILE, too");
   return exitStatus(run(options));
 }
 

@@ -74,6 +74,12 @@ int64_t bytesWritten(plan::CommandOpInterface command) { return bytesOf(command.
 
 int64_t executionsOf(plan::CommandOpInterface command) { return llvm::product_of(tripCountsAround(command)); }
 
+double nanosecondsOf(plan::CommandOpInterface command, const TargetDescription &device) {
+  const int64_t bytes = bytesRead(command) + bytesWritten(command);
+  return device.commandNanoseconds +
+         std::max(flopsOf(command) / device.flopsPerNanosecond, bytes / device.bytesPerNanosecond);
+}
+
 //===----------------------------------------------------------------------===//
 // The list
 //===----------------------------------------------------------------------===//
@@ -133,7 +139,8 @@ static std::string nameOf(plan::CommandOpInterface command) {
   return buffer ? buffer.getName().str() : "";
 }
 
-static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInterface command) {
+static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInterface command,
+                                   const TargetDescription &device) {
   llvm::json::Object entry{{"entry", program.getSymName()},
                            {"kind", command->getName().stripDialect()},
                            {"name", nameOf(command)},
@@ -142,7 +149,8 @@ static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInter
                            {"bytes_read", bytesRead(command)},
                            {"bytes_written", bytesWritten(command)},
                            {"flops", flopsOf(command)},
-                           {"executions", executionsOf(command)}};
+                           {"executions", executionsOf(command)},
+                           {"predicted_us", nanosecondsOf(command, device) / 1000}};
   if (auto launch = dyn_cast<plan::LaunchOp>(*command)) {
     entry["ops"] = opsOf(kernelOf(launch));
     entry["layers"] = layersOf(kernelOf(launch));
@@ -154,12 +162,12 @@ static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInter
   return entry;
 }
 
-llvm::json::Array workListOf(ModuleOp module) {
+llvm::json::Array workListOf(ModuleOp module, const TargetDescription &device) {
   llvm::json::Array list;
   for (auto program : module.getOps<plan::ProgramOp>())
     program.walk<WalkOrder::PreOrder>([&](plan::CommandOpInterface command) {
       if (isa<plan::LaunchOp, ir::CostOpInterface>(*command))
-        list.push_back(describe(program, command));
+        list.push_back(describe(program, command, device));
     });
   return list;
 }

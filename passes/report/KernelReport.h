@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/plan/PlanOps.h"
+#include "passes/target/TargetDescription.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -19,7 +20,10 @@ int64_t bytesWritten(plan::CommandOpInterface command);
 /// How often the repeats around a command execute it in a run of its program.
 int64_t executionsOf(plan::CommandOpInterface command);
 
+/// What one execution is predicted to take.
+double nanosecondsOf(plan::CommandOpInterface command, const TargetDescription &device);
+
 /// All that computes something in any program, in the order of each: docs/report.md explains each field.
-llvm::json::Array workListOf(mlir::ModuleOp module);
+llvm::json::Array workListOf(mlir::ModuleOp module, const TargetDescription &device);
 
 } // namespace gpuc

@@ -92,6 +92,12 @@ FailureOr<Instant> peakInstant(plan::ProgramOp program, int64_t slots, const Ins
 // Work
 //===----------------------------------------------------------------------===//
 
+llvm::json::Object ratesOf(const TargetDescription &device) {
+  return llvm::json::Object{{"command_us", device.commandNanoseconds / 1000},
+                            {"flops_per_us", device.flopsPerNanosecond * 1000},
+                            {"bytes_per_us", device.bytesPerNanosecond * 1000}};
+}
+
 StepWork workOf(plan::ProgramOp program, const TargetDescription &device) {
   StepWork work;
   work.streams = llvm::range_size(program.getBody().getOps<plan::StreamOp>());
@@ -100,13 +106,10 @@ StepWork workOf(plan::ProgramOp program, const TargetDescription &device) {
     if (isa<plan::LoopOpInterface>(*command))
       return; // what it repeats counts
     const int64_t executions = executionsOf(command), flops = flopsOf(command);
-    const int64_t bytes = bytesRead(command) + bytesWritten(command);
     work.flops += executions * flops;
     if (command->hasAttr(kRecomputedAttr))
       work.recomputed += executions * flops;
-    work.nanoseconds +=
-        executions * (device.commandNanoseconds +
-                      std::max(flops / device.flopsPerNanosecond, bytes / device.bytesPerNanosecond));
+    work.nanoseconds += executions * nanosecondsOf(command, device);
   });
   return work;
 }
@@ -168,6 +171,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   if (arenas.empty() || !target)
     return module.emitError("has no plan.arena: plan-place-buffers comes before a report"), failure();
   plan::ArenaOp arena = *arenas.begin();
+  const TargetDescription device = describe(target);
 
   Instant lasting = lastingBytes(module), peak = lasting;
   for (auto program : module.getOps<plan::ProgramOp>()) {
@@ -199,7 +203,8 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   report["all_reduce_buckets"] = 0;
   report["predicted_step_us"] = work.nanoseconds / 1000;
   report["layout"] = decisionsIn(module, kLayoutAttr, {"layout", "from", "to", "why"});
-  report["work"] = workListOf(module);
+  report["work"] = workListOf(module, device);
+  report["rates"] = ratesOf(device);
   report["precision"] = decisionsIn(module, kPrecisionAttr, {"type", "why"});
   report["residuals"] = step ? residualsOf(step) : llvm::json::Array();
   return report;

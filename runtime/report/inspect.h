@@ -2,10 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/plan/plan.h"
+#include "runtime/report/compiler_files.h"
 
 namespace gpuc {
 
@@ -24,8 +27,16 @@ std::string inspectText(const Plan& plan, bool variables, bool activations);
 void inspectJson(const Plan& plan, const TextSink& sink);
 std::string inspectJson(const Plan& plan);
 
-/// A page that needs nothing else: for each program the arena over time, the training step first.
-void inspectHtml(const Plan& plan, const TextSink& sink);
-std::string inspectHtml(const Plan& plan);
+/// What gpuc-compile told of a plan, as far as it is at hand.
+struct PageFiles {
+  std::optional<CompilerReport> report;
+  std::vector<TradeoffPoint> tradeoff;
+};
+
+/// A page that needs nothing else: for each program the arena over time, the training step first; its
+/// streams, if there are several; of what is in `files` a roofline, and what memory could have been traded
+/// for.
+void inspectHtml(const Plan& plan, const PageFiles& files, const TextSink& sink);
+std::string inspectHtml(const Plan& plan, const PageFiles& files = {});
 
 }  // namespace gpuc

@@ -344,7 +344,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const TextSink count = [&](std::string_view piece) { length += piece.size(); };
   measured(bytes, "a table", [&] { return inspectText(*plan, true, true, count), length; });
   measured(bytes, "JSON", [&] { return inspectJson(*plan, count), length; });
-  measured(bytes, "a drawing", [&] { return inspectHtml(*plan, count), length; });
+  measured(bytes, "a drawing", [&] { return inspectHtml(*plan, {}, count), length; });
   for (int threads : {1, 2})
     measured(bytes, threads == 1 ? "a session" : "a session of two threads", [&] {
       return Session::create(*plan, {.device = "host", .threads = threads, .check_memory = true}).ok();

@@ -5,7 +5,9 @@
 #include "runtime/report/html/markup.h"
 #include "runtime/report/html/memory_picture.h"
 #include "runtime/report/html/page_files.h"
+#include "runtime/report/html/roofline_picture.h"
 #include "runtime/report/html/streams_picture.h"
+#include "runtime/report/html/tradeoff_picture.h"
 #include "runtime/report/inspect.h"
 
 namespace gpuc {
@@ -35,31 +37,33 @@ std::vector<const fb::Program*> trainStepFirst(const fb::Plan& plan) {
 }
 
 void drawProgram(const fb::Plan& plan, const fb::Program& program, bool is_first,
-                 const std::vector<Residual>& residuals, const TextSink& sink) {
+                 const std::vector<Residual>& residuals, const PageFiles& files, const TextSink& sink) {
   const Timeline timeline(plan, program);
   sink(std::string(is_first ? "<details open>" : "<details>") + "<summary><h2>" +
        html::escaped(textOf(program.name())) + "</h2> " + html::countText(timeline.length(), "command") +
        " that touch memory, needs " + html::bytesText(program.peak_bytes()) + "</summary>\n");
   html::drawMemory(plan, program, timeline, residuals, sink);
   if (countOf(program.streams()) > 1) html::drawStreams(plan, program, timeline, sink);
+  if (files.report) html::drawRoofline(*files.report, textOf(program.name()), sink);
+  if (is_first && !files.tradeoff.empty()) html::drawTradeoff(files.tradeoff, sink);
   sink("</details>\n");
 }
 
 }  // namespace
 
-void inspectHtml(const Plan& plan, const TextSink& sink) {
+void inspectHtml(const Plan& plan, const PageFiles& files, const TextSink& sink) {
   const fb::Plan& root = plan.root();
   sink(headOf(plan.info()) + html::memoryKey());
   const std::vector<Residual> residuals = residualsOf(root);
   const std::vector<const fb::Program*> programs = trainStepFirst(root);
   for (const fb::Program* program : programs)
-    drawProgram(root, *program, program == programs.front(), residuals, sink);
+    drawProgram(root, *program, program == programs.front(), residuals, files, sink);
   sink(std::string("<script>\n") + html::kPageScript + "</script></body></html>\n");
 }
 
-std::string inspectHtml(const Plan& plan) {
+std::string inspectHtml(const Plan& plan, const PageFiles& files) {
   std::string text;
-  inspectHtml(plan, [&](std::string_view piece) { text += piece; });
+  inspectHtml(plan, files, [&](std::string_view piece) { text += piece; });
   return text;
 }
 

@@ -13,14 +13,6 @@ constexpr size_t kMostTextBytes = 100;
 
 constexpr double kMostTicks = 8;
 
-/// 1, 2 or 5 times a power of ten.
-double stepOf(double end) {
-  const double least = end / kMostTicks, power = std::pow(10, std::floor(std::log10(least)));
-  for (double factor : {1, 2, 5})
-    if (factor * power >= least) return factor * power;
-  return 10 * power;
-}
-
 }  // namespace
 
 std::string escaped(std::string_view text) {
@@ -60,6 +52,25 @@ std::string number(double value) {
   result.erase(result.find_last_not_of('0') + 1);
   if (result.back() == '.') result.pop_back();
   return result;
+}
+
+std::string shortNumber(double value) {
+  const char* suffix = "";
+  for (const char* next : {"k", "M", "G", "T"}) {
+    if (value < (*suffix ? 1e3 : 1e4)) break;
+    value /= 1e3;
+    suffix = next;
+  }
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.4g%s", value, suffix);
+  return text;
+}
+
+double stepOf(double length) {
+  const double least = length / kMostTicks, power = std::pow(10, std::floor(std::log10(least)));
+  for (double factor : {1, 2, 5})
+    if (factor * power >= least) return factor * power;
+  return 10 * power;
 }
 
 std::string at(const char* side, double share) { return std::string(side) + ":" + number(100 * share) + "%"; }

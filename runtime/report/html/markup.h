@@ -18,6 +18,12 @@ std::string countText(uint64_t count, const std::string& noun);
 /// A number as attributes have it: at most six digits, no exponent.
 std::string number(double value);
 
+/// Four digits of it, in thousands, millions … from ten thousand on: "12.86M".
+std::string shortNumber(double value);
+
+/// 1, 2 or 5 times a power of ten: the distance of some eight marks on an axis of that length.
+double stepOf(double length);
+
 /// The style of a mark at `share` of an axis, which begins at `side`: `left:12.5%`.
 std::string at(const char* side, double share);
 

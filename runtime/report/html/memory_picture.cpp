@@ -25,7 +25,7 @@ class Drawing {
 
   void draw() {
     const Peak peak = peakOf(plan_, timeline_);
-    sink_("<figure class=\"memory zoomable\">\n" + peakLabel(peak) +
+    sink_("<figure class=\"memory picture zoomable\">\n" + peakLabel(peak) +
           axis("y", "bottom", bytes() / kMebibyte) +
           "<div class=\"field\" tabindex=\"0\" role=\"img\" aria-label=\"The arena over time\">\n"
           "<svg viewBox=\"0 0 " +

@@ -13,6 +13,7 @@ class Picture {
     const [, , width, height] = this.svg.getAttribute('viewBox').split(' ').map(Number);
     this.whole = {x: 0, y: 0, width, height};
     this.unit = Number(this.svg.dataset.unit);
+    this.isFixed = !figure.classList.contains('zoomable');
     this.names = this.layer('names');
     this.mark = this.layer('mark');
     this.drag = this.layer('drag');
@@ -50,9 +51,9 @@ class Picture {
     return {x: this.view.width / this.field.clientWidth, y: this.view.height / this.field.clientHeight};
   }
 
-  // The smallest box within three pixels: what is thin wins over what it lies on.
+  // The smallest box within a few pixels: what is thin wins over what it lies on.
   find(point) {
-    const pixel = this.pixel(), x = 3 * pixel.x, y = 3 * pixel.y;
+    const pixel = this.pixel(), near = this.isFixed ? 8 : 3, x = near * pixel.x, y = near * pixel.y;
     let best = -1, least = Infinity;
     this.boxes.forEach((box, i) => {
       const isNear = box.x - x <= point.x && point.x <= box.x + box.width + x &&
@@ -71,7 +72,7 @@ class Picture {
   }
 
   begin(event) {
-    if (event.button !== 0) return;
+    if (event.button !== 0 || this.isFixed) return;
     this.start = this.pointOf(event);
     this.field.setPointerCapture(event.pointerId);
   }
@@ -138,6 +139,7 @@ class Picture {
     const view = this.view = this.unit ? part : {...part, y: 0, height: this.whole.height};
     this.svg.setAttribute('viewBox', `${view.x} ${view.y} ${view.width} ${view.height}`);
     if (this.boxes[this.selected]) this.place(this.mark, this.boxes[this.selected]);
+    if (this.isFixed) return;
     if (this.peak) this.peak.style.visibility = part === this.whole ? '' : 'hidden';
     const bottom = this.whole.height - view.y - view.height;
     writeTicks(this.axes.x, 'left', view.x, view.width, 1);
@@ -147,6 +149,7 @@ class Picture {
 
   // On what has room for a name, the largest first.
   writeNames() {
+    if (this.isFixed) return;
     const pixel = this.pixel(), shown = [];
     for (const box of this.boxes) {
       const part = common(box, this.view);
@@ -206,7 +209,7 @@ function writeTicks(axis, side, first, length, unit) {
 for (const details of document.querySelectorAll('details')) {
   const draw = () => {
     if (!details.open) return;
-    for (const figure of details.querySelectorAll('.zoomable')) figure.picture ??= new Picture(figure);
+    for (const figure of details.querySelectorAll('.picture')) figure.picture ??= new Picture(figure);
   };
   details.addEventListener('toggle', draw);
   draw();

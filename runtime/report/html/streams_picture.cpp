@@ -45,7 +45,7 @@ class Drawing {
 
   void draw() {
     const double end = std::max(1u, timeline_.length());
-    sink_("<h3>Streams</h3>" + key() + "<figure class=\"streams zoomable\">\n" + lanes() +
+    sink_("<h3>Streams</h3>" + key() + "<figure class=\"streams picture zoomable\">\n" + lanes() +
           "<div class=\"field\" tabindex=\"0\" role=\"img\" aria-label=\"Commands on their streams\">\n"
           "<svg viewBox=\"0 0 " +
           number(end) + " " + number(countOf(program_.streams())) + "\" preserveAspectRatio=\"none\">\n");
