@@ -78,7 +78,7 @@ std::vector<uint64_t> endsOf(const fb::Plan& plan, const Timeline& timeline) {
 }
 
 /// The bytes at the peak, from the bottom of the arena to its top: each counts for the buffer that begins
-/// first, and what lies between two slots for none.
+/// first, and what lies between two slots not at all.
 void addCategories(const fb::Plan& plan, const Timeline& timeline, Peak& peak) {
   std::vector<std::pair<uint64_t, const fb::Buffer*>> live;
   for (uint32_t i = 0; i < timeline.spans().size(); ++i)
@@ -89,10 +89,14 @@ void addCategories(const fb::Plan& plan, const Timeline& timeline, Peak& peak) {
         live.emplace_back(buffer->offset() + slot * buffer->slot_stride(), buffer);
     }
   std::sort(live.begin(), live.end());
+  peak.bytes = 0;
   uint64_t counted = 0;  // up to here
   for (const auto& [offset, buffer] : live) {
     const uint64_t begin = std::max(counted, offset), end = offset + buffer->size();
-    if (begin < end) peak.by_category[buffer->category()] += end - begin;
+    if (begin < end) {
+      peak.by_category[buffer->category()] += end - begin;
+      peak.bytes += end - begin;
+    }
     counted = std::max(counted, end);
   }
 }

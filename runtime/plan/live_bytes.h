@@ -12,8 +12,8 @@ namespace gpuc {
 /// operand, count once.
 struct Peak {
   uint32_t step = 0;                             // the first at which most bytes hold something
-  uint64_t bytes = 0;                            // these
-  std::map<fb::Category, uint64_t> by_category;  // they, less what lies between slots, by what they are for
+  uint64_t bytes = 0;                            // these, less what lies between slots
+  std::map<fb::Category, uint64_t> by_category;  // they, by what they are for
 };
 
 /// All bytes of a buffer, its slots and what lies between them among them.

@@ -87,8 +87,7 @@ class Pictures(ToolTest):
         most = max(live.values())
         step = int(re.search(r"at command (\d+)", program["peak"])[1])
         self.assertEqual(step, min(at for at, bytes in live.items() if bytes == most))
-        # What lies between the slots of an input counts as in use.
-        self.assertTrue(most <= bytes_in(program["peak"]) <= most + 64 * 4, program["peak"])
+        self.assertEqual(most, bytes_in(program["peak"]))
         table = {name: bytes_in(bytes) for name, bytes in program["table"]}
         self.assertEqual(table.pop("arena"), arena)
         self.assertEqual(sum(table.values()), arena)
@@ -99,9 +98,8 @@ class Pictures(ToolTest):
         """The training step needs most: what it says of its peak is what the report says."""
         table["parameter"] = table.get("parameter", 0) + table.pop("constant", 0)
         table["alignment_and_gaps"] = table.pop("nothing")
-        slots = 4 * 64 if report["streams"] > 1 else 0  # of what lies between slots
         for category, bytes in report["by_category"].items():
-            self.assertAlmostEqual(table.get(category, 0), bytes, delta=slots, msg=category)
+            self.assertEqual(table.get(category, 0), bytes, category)
 
     def check_streams(self, pictures, commands):
         """Where there are several: each command that touches memory on its lane, in the lane's order, and lines from records to

@@ -82,12 +82,8 @@ class Drawing {
     auto add = [&](const std::string& name, uint64_t bytes) {
       text += "<tr><th>" + name + "</th><td>" + bytesText(bytes) + "</td></tr>\n";
     };
-    uint64_t nothing = plan_.arena_bytes();
-    for (const auto& [category, bytes] : peak.by_category) {
-      add(fb::EnumNameCategory(category), bytes);
-      nothing -= bytes;
-    }
-    add("nothing", nothing);
+    for (const auto& [category, bytes] : peak.by_category) add(fb::EnumNameCategory(category), bytes);
+    add("nothing", plan_.arena_bytes() - peak.bytes);
     add("arena", plan_.arena_bytes());
     return text + "</table>\n";
   }
