@@ -5,6 +5,7 @@
 #include "dialects/gpuc/RecipeEntries.h"
 #include "dialects/plan/PlanOps.h"
 #include "passes/Diagnostics.h"
+#include "passes/LargestBatch.h"
 #include "passes/MemoryBudget.h"
 #include "passes/ModuleText.h"
 #include "passes/Passes.h"
@@ -142,12 +143,12 @@ void writeChoices(ModuleOp module, const CompilerOptions &options) {
     module->setAttr(plan::kSeedAttr, builder.getI64IntegerAttr(static_cast<int64_t>(*options.seed)));
 }
 
-/// The peak of the plan that keeps everything. None if there is no such plan: what is wrong with the module
-/// is said of the other.
-std::optional<int64_t> peakOfKept(ModuleOp module, PipelineOptions options, Stage from) {
+/// The peak of the plan with that policy. None if there is no such plan: what is wrong with the module is
+/// said of the one that is asked for.
+std::optional<int64_t> peakWith(StringRef policy, ModuleOp module, PipelineOptions options, Stage from) {
   OwningOpRef<ModuleOp> copy = module.clone();
   ScopedDiagnosticHandler said(module.getContext(), [](Diagnostic &) { return success(); });
-  options.checkpoint = "none";
+  options.checkpoint = policy.str();
   PassManager passes(module.getContext());
   buildTrainPipeline(passes, options, from);
   buildPlanPipeline(passes, options.target);
@@ -232,6 +233,24 @@ Status Compiler::checkCheckpoint(const std::string &text) {
   return succeeded(CheckpointPolicy::parse(text, &state->context, error)) ? okStatus() : Status::error(error);
 }
 
+Result<LargestBatch> Compiler::largestBatch(ModuleOp module, const CompilerOptions &options) {
+  const Stage from = stageOf(module);
+  if (from != Stage::model)
+    return Status::error("--batch=max needs a model: of this text the batch is chosen already");
+  PipelineOptions train = options.train;
+  train.target = targetOf(module, options);
+  auto largestWith = [&](StringRef policy) {
+    return findLargestBatch(*options.memoryBudget, [&](int64_t rows) {
+      train.batch = rows;
+      return peakWith(policy, module, train, from);
+    });
+  };
+  const int64_t kept = largestWith("none");
+  if (train.checkpoint == kBudgetPolicy)
+    return LargestBatch{std::max(kept, largestWith("full")), kept};
+  return LargestBatch{train.checkpoint == "none" ? kept : largestWith(train.checkpoint), kept};
+}
+
 Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &options,
                          std::function<Status(PassManager &)> configure) {
   Stage from = stageOf(module);
@@ -245,7 +264,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   const bool chooses = from < Stage::trainStep && (train.checkpoint == kBudgetPolicy || options.tradeoff);
   std::optional<int64_t> kept;
   if (stage == Stage::plan && from < Stage::trainStep && !chooses && train.checkpoint != "none")
-    kept = peakOfKept(module, train, from);
+    kept = peakWith("none", module, train, from);
   if (chooses)
     train.checkpoint = "none"; // so far
 

@@ -33,6 +33,12 @@ struct CompilerOptions {
   uint64_t cacheBytes = 1u << 30; // that it may take
 };
 
+/// Rows of a batch; 0: not even one fits.
+struct LargestBatch {
+  int64_t rows = 0;     // with the policy, kBudgetPolicy by the better of `none` and `full`
+  int64_t rowsKept = 0; // with `none`
+};
+
 /// Whether there is such a target, and kernels can be made for it.
 Status checkTarget(const std::string &target);
 
@@ -50,6 +56,9 @@ public:
 
   /// Whether `text` is a policy of gpuc-checkpoint.
   Status checkCheckpoint(const std::string &text);
+
+  /// The largest batch whose plan fits options.memoryBudget (findLargestBatch).
+  Result<LargestBatch> largestBatch(mlir::ModuleOp module, const CompilerOptions &options);
 
   /// Runs the passes between the module's stage and `stage`. `configure` may add instrumentation. With
   /// kBudgetPolicy many plans are tried on the way.

@@ -137,11 +137,13 @@ LogicalResult PlanChoices::nothingFits(int64_t bytes) {
   std::string list;
   for (auto &[bytes, category] : parts)
     list += (list.empty() ? "" : ", ") + category.str() + " " + std::to_string(-bytes);
+  auto batch = module_->getAttrOfType<IntegerAttr>(plan::kBatchAttr);
+  const bool canBeSmaller = batch && batch.getInt() > 1;
   return emitError(UnknownLoc::get(module_.getContext()))
          << "no plan that was found fits --memory-budget=" << bytes << " bytes: the least takes "
          << least.figures.peakBytes << " (" << list << "), and " << points_.front().figures.peakBytes
          << " if everything is kept; give at least --memory-budget=" << least.figures.peakBytes
-         << ", or a smaller --batch with --accumulate";
+         << (canBeSmaller ? ", or a smaller --batch with --accumulate (--batch=max finds the largest)" : "");
 }
 
 llvm::json::Array PlanChoices::describe() const {

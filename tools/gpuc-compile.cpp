@@ -134,6 +134,7 @@ struct Request {
   std::optional<std::string> output, report;
   std::string emit = "plan-file";
   bool locations = true;
+  bool largestBatch = false;  // instead of options.train.batch
   std::vector<std::string> mlirFlags;
   std::vector<RecipeFlag> recipe = recipeFlags();
   gpuc::CompilerOptions options;
@@ -175,7 +176,21 @@ void warnOfLaterChoices(const gpuc::CompilerOptions& options) {
                  flags.c_str());
 }
 
-gpuc::Status compile(const Request& request) {
+/// Chooses the batch, and says which: who reads the log later wants to know.
+gpuc::Status takeLargestBatch(gpuc::Compiler& compiler, mlir::ModuleOp module,
+                              gpuc::CompilerOptions& options) {
+  GPUC_ASSIGN_OR_RETURN(gpuc::LargestBatch largest, compiler.largestBatch(module, options));
+  options.train.batch = std::max<int64_t>(largest.rows, 1);  // whose plan says what is in the way
+  if (largest.rows == 0) return gpuc::okStatus();
+  std::fprintf(stderr, "--batch=max: %lld rows", static_cast<long long>(largest.rows));
+  if (largest.rows != largest.rowsKept)
+    std::fprintf(stderr, ", %lld if nothing is computed again (--checkpoint=none)",
+                 static_cast<long long>(largest.rowsKept));
+  std::fprintf(stderr, "\n");
+  return gpuc::okStatus();
+}
+
+gpuc::Status compile(Request& request) {
   Clock::time_point begin = Clock::now();
   gpuc::Compiler compiler;
   std::string output = request.output.value_or(defaultOutput(request.input, request.emit));
@@ -192,6 +207,7 @@ gpuc::Status compile(const Request& request) {
   if (gpuc::stageOf(*module) > stage)
     return gpuc::Status::error(request.input + ": has passed the stage that --emit=" + request.emit +
                                " asks for");
+  if (request.largestBatch) GPUC_RETURN_IF_ERROR(takeLargestBatch(compiler, *module, request.options));
   GPUC_RETURN_IF_ERROR(compiler.advance(*module, stage, request.options, configure));
 
   std::string result;
@@ -228,7 +244,11 @@ static int tool(int argc, char** argv) {
       .shortName('o');
   cli.addString("target", &request.options.target, "TARGET",
                 "auto, host, host:CPU (x86-64-v3, sapphirerapids, …) or cuda:ARCHITECTURE (sm_90)");
-  cli.addInt("batch", &batch, "N", "rows of a microbatch, instead of the recipe's").range(1);
+  cli.addInt("batch", &batch, "N|max",
+             "rows of a microbatch, instead of the recipe's; max: the most, in steps of 8, that fit "
+             "--memory-budget")
+      .range(1)
+      .orWord("max", &request.largestBatch);
   for (RecipeFlag& flag : request.recipe) flag.declare(cli);
   cli.addString("checkpoint", &checkpoint, "POLICY",
                 "what of the forward pass is computed again for gradients, not kept: none (default), sqrt, "
@@ -274,6 +294,8 @@ static int tool(int argc, char** argv) {
   if (optLevel) request.options.optLevel = static_cast<int>(*optLevel);
   request.options.train.fuse = optLevel != 0;
   const bool hasBudget = request.options.memoryBudget.has_value();
+  if (request.largestBatch && !hasBudget)
+    return cli.usageError("--batch=max needs to know what there is room in: give --memory-budget=SIZE");
   request.options.train.checkpoint = checkpoint.value_or(hasBudget ? gpuc::kBudgetPolicy.str() : "none");
   if (checkpoint == gpuc::kBudgetPolicy && !hasBudget)
     return cli.usageError("--checkpoint=budget needs a budget: give --memory-budget=SIZE");

@@ -99,6 +99,12 @@ Flag& Flag::range(double low, double high) {
   return *this;
 }
 
+Flag& Flag::orWord(std::string word, bool* said) {
+  word_ = std::move(word);
+  word_said_ = said;
+  return *this;
+}
+
 Status Flag::accept(const std::string& text) {
   if (seen_ && !repeatable_) return Status::error("--" + name_ + " is given twice");
   seen_ = true;
@@ -113,9 +119,14 @@ Status Flag::store(const std::string& text) const {
     for (const std::string& choice : choices_) known += (known.empty() ? "" : ", ") + choice;
     return Status::error("'" + text + "' is none of " + known);
   }
-  GPUC_ASSIGN_OR_RETURN(double number, set_(text));
-  if (number < low_) return Status::error(text + " is less than " + shortest(low_));
-  if (number > high_) return Status::error(text + " is more than " + shortest(high_));
+  if (word_said_ && text == word_) {
+    *word_said_ = true;
+    return okStatus();
+  }
+  Result<double> number = set_(text);
+  if (!number.ok()) return Status::error(number.message() + (word_said_ ? ", nor '" + word_ + "'" : ""));
+  if (*number < low_) return Status::error(text + " is less than " + shortest(low_));
+  if (*number > high_) return Status::error(text + " is more than " + shortest(high_));
   return okStatus();
 }
 

@@ -43,6 +43,9 @@ class Flag {
   /// Numbers and sizes must lie within [low, high].
   Flag& range(double low, double high = std::numeric_limits<double>::infinity());
 
+  /// In place of a value, this word; `said` is set then, and the value is not.
+  Flag& orWord(std::string word, bool* said);
+
  private:
   friend class CommandLine;
 
@@ -58,6 +61,8 @@ class Flag {
   std::function<Result<double>(const std::string&)>
       set_;  // stores the text; gives the number to hold against the range
   std::vector<std::string> choices_;
+  std::string word_;
+  bool* word_said_ = nullptr;
   std::optional<std::string> implied_;
   double low_ = -std::numeric_limits<double>::infinity();
   double high_ = std::numeric_limits<double>::infinity();

@@ -187,6 +187,21 @@ TEST(Flags, MalformedValuesAreQuoted) {
   EXPECT_EQ(Tool().errorOf({"--precision=f31"}), "--precision: 'f31' is none of f32, bf16");
 }
 
+TEST(Flags, AWordMayStandForANumber) {
+  for (auto [text, error] :
+       {std::pair("--batch=max", ""), std::pair("--batch=12", ""),
+        std::pair("--batch=0", "error: --batch: 0 is less than 1\n"),
+        std::pair("--batch=most", "error: --batch: 'most' is not an integer, nor 'max'\n")}) {
+    std::optional<int64_t> batch;
+    bool largest = false;
+    CommandLine cli("gpuc-test", "");
+    cli.addInt("batch", &batch, "N|max", "").range(1).orWord("max", &largest);
+    EXPECT_EQ(cli.parse({text}).err, error);
+    EXPECT_EQ(largest, text == std::string("--batch=max"));
+    EXPECT_EQ(batch == 12, text == std::string("--batch=12"));
+  }
+}
+
 TEST(Flags, PositionalsFillInOrder) {
   std::string model;
   std::vector<std::string> keys;

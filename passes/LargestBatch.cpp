@@ -1,0 +1,78 @@
+//===- LargestBatch.cpp - How many rows fit ----------------------------------===//
+//
+// A plan's bytes grow with the rows about in a straight line, so that the line through two plans says nearly
+// where the budget ends. Where it bends (another layout, slices of the batch), halving finds the place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/LargestBatch.h"
+
+#include <algorithm>
+
+namespace gpuc {
+namespace {
+
+/// Above it no plan counts rows. A batch that changes nothing ends here.
+constexpr int64_t kMostRows = int64_t(1) << 30;
+
+class Bracket {
+public:
+  Bracket(int64_t bytes, int64_t step, llvm::function_ref<std::optional<int64_t>(int64_t)> peakOf)
+      : bytes_(bytes), step_(step), peakOf_(peakOf) {}
+
+  /// The largest multiple of the step below `end` that fits; 0 if none does.
+  int64_t find(int64_t end) {
+    end_ = end;
+    while (end_ - fits_ > step_)
+      attempt(guess());
+    return fits_;
+  }
+
+private:
+  void attempt(int64_t rows) {
+    ++attempts_;
+    const std::optional<int64_t> peak = peakOf_(rows);
+    if (peak && *peak <= bytes_) {
+      before_ = std::exchange(fits_, rows);
+      bytesBefore_ = std::exchange(bytesOfFit_, *peak);
+    } else {
+      end_ = rows;
+      bytesOfEnd_ = peak.value_or(0);
+    }
+  }
+
+  /// Strictly between what fits and what does not. Every third one halves what is left, so that there are few
+  /// whatever the bytes do.
+  int64_t guess() const {
+    int64_t rows = fits_ + (end_ - fits_) / 2;
+    if (fits_ == 0)
+      rows = std::min(rows, step_);
+    else if (before_ == 0)
+      rows = std::min(rows, 2 * fits_);
+    else if (const double each = bytesOfRow(); attempts_ % 3 != 0 && each > 0)
+      rows = fits_ + static_cast<int64_t>(std::min<double>((bytes_ - bytesOfFit_) / each, end_ - fits_));
+    return std::clamp(rows / step_ * step_, fits_ + step_, (end_ - 1) / step_ * step_);
+  }
+
+  /// By the plans on both sides of the budget, or by two that fit.
+  double bytesOfRow() const {
+    return bytesOfEnd_ > bytesOfFit_ ? static_cast<double>(bytesOfEnd_ - bytesOfFit_) / (end_ - fits_)
+                                     : static_cast<double>(bytesOfFit_ - bytesBefore_) / (fits_ - before_);
+  }
+
+  const int64_t bytes_, step_;
+  llvm::function_ref<std::optional<int64_t>(int64_t)> peakOf_;
+  int64_t fits_ = 0, bytesOfFit_ = 0;    ///< The most rows that are known to fit.
+  int64_t before_ = 0, bytesBefore_ = 0; ///< Those that were before.
+  int64_t end_ = 0, bytesOfEnd_ = 0;     ///< The fewest that are known not to; 0: no such plan was made.
+  int attempts_ = 0;
+};
+
+} // namespace
+
+int64_t findLargestBatch(int64_t bytes, llvm::function_ref<std::optional<int64_t>(int64_t rows)> peakOf) {
+  const int64_t rows = Bracket(bytes, kBatchStep, peakOf).find(kMostRows);
+  return rows != 0 ? rows : Bracket(bytes, 1, peakOf).find(kBatchStep);
+}
+
+} // namespace gpuc
