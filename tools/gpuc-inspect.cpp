@@ -6,6 +6,7 @@
 #include "runtime/base/output_files.h"
 #include "runtime/base/tool_main.h"
 #include "runtime/report/inspect.h"
+#include "runtime/report/memory_snapshot.h"
 
 using namespace gpuc;
 
@@ -16,6 +17,7 @@ struct Options {
   std::string html;
   std::string report;
   std::string tradeoff;
+  std::string memory_snapshot;
   bool variables = false;
   bool activations = false;
   bool json = false;
@@ -43,14 +45,17 @@ Status writePage(const Options& options, const Plan& plan) {
 }
 
 Status run(const Options& options) {
-  bool prints = options.json || options.html.empty() || options.variables || options.activations;
-  std::string outputs[] = {options.html, prints ? "-" : ""};
+  const bool writes_files = !options.html.empty() || !options.memory_snapshot.empty();
+  const bool prints = options.json || !writes_files || options.variables || options.activations;
+  std::string outputs[] = {options.html, options.memory_snapshot, prints ? "-" : ""};
   const std::string inputs[] = {options.plan, options.report, options.tradeoff};
   GPUC_RETURN_IF_ERROR(checkOutputFiles(outputs, inputs));
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
   if (!options.html.empty()) GPUC_RETURN_IF_ERROR(writePage(options, plan));
+  if (!options.memory_snapshot.empty())
+    GPUC_RETURN_IF_ERROR(writeFileAtomically(options.memory_snapshot, memorySnapshot(plan)));
+  if (!prints) return okStatus();
   if (options.json) return print([&](const TextSink& sink) { inspectJson(plan, sink); });
-  if (!options.html.empty() && !options.variables && !options.activations) return okStatus();
   return print(
       [&](const TextSink& sink) { inspectText(plan, options.variables, options.activations, sink); });
 }
@@ -67,6 +72,8 @@ static int tool(int argc, char** argv) {
               "recomputed");
   cli.addBool("json", &options.json, "everything, as JSON");
   cli.addString("html", &options.html, "FILE", "draw the arena over time as a web page");
+  cli.addString("memory-snapshot", &options.memory_snapshot, "FILE.pickle",
+                "the training step's memory in the form that PyTorch's memory visualiser reads");
   cli.addString("report", &options.report, "FILE",
                 "what gpuc-compile --report wrote with the plan: the page has a roofline of the commands");
   cli.addString(

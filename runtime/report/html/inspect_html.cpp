@@ -1,5 +1,4 @@
 // A page that needs nothing else: what a plan holds, as pictures. The training step comes first.
-#include <algorithm>
 #include <vector>
 
 #include "runtime/report/html/markup.h"
@@ -9,11 +8,10 @@
 #include "runtime/report/html/streams_picture.h"
 #include "runtime/report/html/tradeoff_picture.h"
 #include "runtime/report/inspect.h"
+#include "runtime/report/programs.h"
 
 namespace gpuc {
 namespace {
-
-constexpr std::string_view kTrainStep = "train_step";
 
 std::string headOf(const PlanInfo& info) {
   const std::string name = html::escaped(info.name);
@@ -24,16 +22,6 @@ std::string headOf(const PlanInfo& info) {
          nameOf(info.target) + " (" + html::escaped(info.target_name) + "), batch " +
          std::to_string(info.batch) + "</h1>\n<p>One arena of " + html::bytesText(info.arena_bytes) +
          ". From left to right: the commands of a run. From bottom to top: MiB of the arena.</p>\n";
-}
-
-std::vector<const fb::Program*> trainStepFirst(const fb::Plan& plan) {
-  std::vector<const fb::Program*> programs;
-  for (const fb::Program* program : each(plan.programs())) programs.push_back(program);
-  const auto step = std::find_if(programs.begin(), programs.end(), [](const fb::Program* program) {
-    return textOf(program->name()) == kTrainStep;
-  });
-  if (step != programs.end()) std::rotate(programs.begin(), step, step + 1);
-  return programs;
 }
 
 void drawProgram(const fb::Plan& plan, const fb::Program& program, bool is_first,
