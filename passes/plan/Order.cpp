@@ -1,9 +1,10 @@
 //===- Order.cpp - Order commands so that little memory is live at once -----===//
 //
-// List scheduling: of the commands whose predecessors have run, the one goes next that leaves the fewest
-// bytes live; among equals the one that came first. Greedy choices can end worse than they began, so the
-// given order stays unless the new one has the lower peak, as placement would see it. The order is a function
-// of the program alone.
+// List scheduling, in two ways: of the commands whose predecessors have run, the one goes next that leaves
+// the fewest bytes live, among equals the one that came first; or the one that came first, unless another
+// leaves fewer bytes live than there are. Greedy choices can end worse than they began, so the given order
+// stays unless a new one has the lower peak, as placement would see it. The order is a function of the
+// program alone.
 //
 // The commands of a loop are ordered by themselves, innermost first, by the buffers that live in one
 // iteration; what else they touch is live in all of it, whatever their order. What iterations hand on stays
@@ -85,7 +86,8 @@ private:
   DenseMap<Operation *, unsigned> uses_, left_; ///< Commands that touch a buffer; of which are to come.
 };
 
-std::vector<unsigned> scheduleGreedily(const CommandGraph &graph, BlockBuffers &buffers) {
+/// With `onlyWhatFrees` what leaves as many bytes live, or more, comes in the given order.
+std::vector<unsigned> scheduleGreedily(const CommandGraph &graph, BlockBuffers buffers, bool onlyWhatFrees) {
   std::vector<unsigned> waiting, order;
   for (const std::vector<unsigned> &predecessors : graph.predecessors)
     waiting.push_back(predecessors.size());
@@ -95,9 +97,12 @@ std::vector<unsigned> scheduleGreedily(const CommandGraph &graph, BlockBuffers &
     if (waiting[command] == 0)
       ready.push_back(command);
   while (!ready.empty()) {
-    auto best = std::min_element(ready.begin(), ready.end(), [&](unsigned a, unsigned b) {
-      return buffers.growth(a) < buffers.growth(b);
-    });
+    auto growth = [&](unsigned command) {
+      const int64_t bytes = buffers.growth(command);
+      return onlyWhatFrees ? std::min<int64_t>(bytes, 0) : bytes;
+    };
+    auto best = std::min_element(ready.begin(), ready.end(),
+                                 [&](unsigned a, unsigned b) { return growth(a) < growth(b); });
     unsigned command = *best;
     ready.erase(best);
     buffers.take(command);
@@ -123,24 +128,29 @@ private:
       if (failed(order(loop.getCommands())))
         return failure();
     CommandGraph graph(commandsOf(block));
-    BlockBuffers buffers(graph, block, homes_);
-    std::vector<unsigned> better = scheduleGreedily(graph, buffers);
-    if (llvm::is_sorted(better))
-      return success();
-    if (!live_ && !(live_ = findLive()))
-      return failure();
-    std::vector<plan::CommandOpInterface> commands;
-    for (unsigned command : better)
-      commands.push_back(graph.commands[command]);
-    put(block, commands);
-    std::unique_ptr<LiveBuffers> after = findLive();
-    if (!after)
-      return failure();
-    const auto [begin, end] = positionsIn(block);
-    if (after->most(begin, end) < live_->most(begin, end))
-      live_ = std::move(after);
-    else
-      put(block, graph.commands);
+    std::vector<plan::CommandOpInterface> best = graph.commands;
+    const BlockBuffers buffers(graph, block, homes_);
+    for (bool onlyWhatFrees : {false, true}) {
+      std::vector<unsigned> better = scheduleGreedily(graph, buffers, onlyWhatFrees);
+      if (llvm::is_sorted(better))
+        continue;
+      if (!live_ && !(live_ = findLive()))
+        return failure();
+      std::vector<plan::CommandOpInterface> commands;
+      for (unsigned command : better)
+        commands.push_back(graph.commands[command]);
+      put(block, commands);
+      std::unique_ptr<LiveBuffers> after = findLive();
+      if (!after)
+        return failure();
+      const auto [begin, end] = positionsIn(block);
+      if (after->most(begin, end) < live_->most(begin, end)) {
+        live_ = std::move(after);
+        best = std::move(commands);
+      } else {
+        put(block, best);
+      }
+    }
     return success();
   }
 

@@ -29,15 +29,17 @@ static double nanosecondsOf(Operation *op, const TargetDescription &device) {
 
 BlockModel::BlockModel(const ForwardPass &forward, const TargetDescription &device) {
   addOps(forward, device);
-  llvm::BitVector all(size(), true);
-  std::vector<Op> asWritten = ops_;
-  std::vector<unsigned> producers = producers_;
-  const int64_t peak = simulate(all, 0).peak;
-  hoistWhatFrees();
-  if (simulate(all, 0).peak < peak)
-    return;
-  ops_ = std::move(asWritten); // as plan-order decides
-  producers_ = std::move(producers);
+  const llvm::BitVector all(size(), true);
+  int64_t peak = simulate(all, 0).peak;
+  const BlockModel asWritten = *this;
+  for (bool onlyWhatFrees : {false, true}) {
+    BlockModel ordered = asWritten.inOrder(asWritten.schedule(onlyWhatFrees));
+    const int64_t orderedPeak = ordered.simulate(all, 0).peak;
+    if (orderedPeak < peak) {
+      peak = orderedPeak;
+      *this = std::move(ordered);
+    }
+  }
 }
 
 void BlockModel::addOps(const ForwardPass &forward, const TargetDescription &device) {
@@ -81,8 +83,7 @@ void BlockModel::addOps(const ForwardPass &forward, const TargetDescription &dev
   }
 }
 
-/// As plan-order does: of the ops that can run, the one that leaves the fewest bytes live goes next.
-void BlockModel::hoistWhatFrees() {
+std::vector<unsigned> BlockModel::schedule(bool onlyWhatFrees) const {
   std::vector<unsigned> left(bytes_.size()), waiting(ops_.size()), order;
   std::vector<SmallVector<unsigned, 4>> readers(bytes_.size());
   llvm::BitVector isWritten(bytes_.size());
@@ -101,7 +102,7 @@ void BlockModel::hoistWhatFrees() {
       bytes += left[value] ? bytes_[value] : 0;
     for (unsigned value : ops_[number].reads)
       bytes -= left[value] == 1 ? bytes_[value] : 0;
-    return bytes;
+    return onlyWhatFrees ? std::min<int64_t>(bytes, 0) : bytes;
   };
   SmallVector<unsigned> ready; // sorted
   for (unsigned number = 0; number < ops_.size(); ++number)
@@ -119,14 +120,19 @@ void BlockModel::hoistWhatFrees() {
         if (--waiting[reader] == 0)
           ready.insert(llvm::lower_bound(ready, reader), reader);
   }
-  std::vector<Op> ordered;
+  return order;
+}
+
+BlockModel BlockModel::inOrder(ArrayRef<unsigned> order) const {
+  BlockModel model = *this;
+  model.ops_.clear();
   for (unsigned number : order) {
     for (unsigned value : ops_[number].writes)
       if (value < size())
-        producers_[value] = ordered.size();
-    ordered.push_back(std::move(ops_[number]));
+        model.producers_[value] = model.ops_.size();
+    model.ops_.push_back(ops_[number]);
   }
-  ops_ = std::move(ordered);
+  return model;
 }
 
 /// The commands of a block in a row, those that compute again among them, and when their values live. The

@@ -48,7 +48,9 @@ private:
   class Run;
 
   void addOps(const ForwardPass &forward, const TargetDescription &device);
-  void hoistWhatFrees();
+  /// The numbers of the ops as plan-order would have them.
+  std::vector<unsigned> schedule(bool onlyWhatFrees) const;
+  BlockModel inOrder(llvm::ArrayRef<unsigned> order) const;
 
   std::vector<Op> ops_;             ///< In the order in which they run.
   std::vector<int64_t> bytes_;      ///< Of all values of the block; the first ones may be dropped.

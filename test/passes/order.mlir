@@ -224,3 +224,52 @@ module @again {
     plan.output "e" %e
   }
 }
+
+// -----
+
+// What takes little next is not always first: with the three small buffers before the big ones 7 KiB are live at once. In the
+// given order, but for what frees something and comes as soon as it can, it is 4.
+
+// CHECK-LABEL: module @big_ones_first
+module @big_ones_first {
+  plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<1024xf32> gpuc.yield %0 : tensor<1024xf32> }
+  plan.kernel @small () { %0 = gpuc.constant 1.0 : tensor<256xf32> gpuc.yield %0 : tensor<256xf32> }
+  plan.kernel @sum (%a: tensor<1024xf32>) {
+    %0 = gpuc.sum %a dims [0] : (tensor<1024xf32>) -> tensor<f32>
+    gpuc.yield %0 : tensor<f32>
+  }
+  plan.kernel @join (%a: tensor<256xf32>, %b: tensor<256xf32>, %c: tensor<256xf32>) {
+    %0 = gpuc.add %a, %b : tensor<256xf32>
+    %1 = gpuc.add %0, %c : tensor<256xf32>
+    gpuc.yield %1 : tensor<256xf32>
+  }
+  // CHECK:      plan.launch @make
+  // CHECK-NEXT: plan.launch @sum
+  // CHECK-NEXT: plan.launch @make
+  // CHECK-NEXT: plan.launch @sum
+  // CHECK-NEXT: plan.launch @small
+  // CHECK-NEXT: plan.launch @small
+  // CHECK-NEXT: plan.launch @small
+  // CHECK-NEXT: plan.launch @join
+  plan.program @f {
+    %x = plan.buffer "x" : tensor<1024xf32> activation
+    %y = plan.buffer "y" : tensor<1024xf32> activation
+    %a = plan.buffer "a" : tensor<256xf32> activation
+    %b = plan.buffer "b" : tensor<256xf32> activation
+    %c = plan.buffer "c" : tensor<256xf32> activation
+    %d = plan.buffer "d" : tensor<256xf32> activation
+    %p = plan.buffer "p" : tensor<f32> activation
+    %q = plan.buffer "q" : tensor<f32> activation
+    plan.launch @make() -> (%x)
+    plan.launch @make() -> (%y)
+    plan.launch @sum(%x) -> (%p)
+    plan.launch @sum(%y) -> (%q)
+    plan.launch @small() -> (%a)
+    plan.launch @small() -> (%b)
+    plan.launch @small() -> (%c)
+    plan.launch @join(%a, %b, %c) -> (%d)
+    plan.output "d" %d
+    plan.output "p" %p
+    plan.output "q" %q
+  }
+}
