@@ -3,8 +3,9 @@
 // An optimizer's kernel may write a weight where it lies only if nobody needs the old weight afterwards. Ops
 // are pure, so their order is ours to choose: "reads the old value" becomes an edge of the dependence graph
 // beside "uses the result", and a stable topological sort of both gives the order. An edge that would close a
-// cycle means that old and new value are needed at once; then, and only then, the new value is computed
-// elsewhere and copied at the end.
+// cycle means that old and new value are needed at once; then the new value is computed elsewhere and copied
+// at the end. So is that of a counter which gradients read, as those of dropout do: else the optimizer, which
+// computes its corrections beside it, would wait for the last of them, and with it all gradients.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 
 #include "passes/Passes.h"
 #include "passes/base/AttentionViews.h"
+#include "passes/base/Locations.h"
 #include "passes/plan/ProgramWriter.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -80,7 +82,7 @@ private:
   void place(ir::AssignOp assign) {
     Operation *producer = assign.getValue().getDefiningOp();
     if (!canWrite(producer, assign) || isReadAgainBehind(producer, assign.getVariable()) ||
-        !orderBehindReaders(producer, assign.getVariable())) {
+        keepsOthersWaiting(producer, assign) || !orderBehindReaders(producer, assign.getVariable())) {
       producer = insertCopy(assign.getValueMutable(), assign.getVariable());
       orderBehindReaders(producer, assign.getVariable());
     }
@@ -110,6 +112,17 @@ private:
     return llvm::any_of(readers[variable], [&](Operation *reader) {
       return reader->hasAttr(kRecomputedAttr) && producer->isBeforeInBlock(reader);
     });
+  }
+
+  /// Whether gradients read the old value of a counter, and others than the assign what the producer
+  /// computes.
+  bool keepsOthersWaiting(Operation *producer, ir::AssignOp assign) {
+    const bool isCounter =
+        ir::sizeInBytes(assign.getValue().getType()) <= static_cast<int64_t>(sizeof(int64_t));
+    return isCounter && llvm::any_of(producer->getUsers(), [&](Operation *user) { return user != assign; }) &&
+           llvm::any_of(readers[assign.getVariable()], [&](Operation *reader) {
+             return reader != producer && isBackward(reader->getLoc());
+           });
   }
 
   /// Adds an edge from each other reader of the variable to `producer`; false, and no edge, if that closes a
