@@ -139,11 +139,16 @@ LogicalResult PlanChoices::nothingFits(int64_t bytes) {
     list += (list.empty() ? "" : ", ") + category.str() + " " + std::to_string(-bytes);
   auto batch = module_->getAttrOfType<IntegerAttr>(plan::kBatchAttr);
   const bool canBeSmaller = batch && batch.getInt() > 1;
-  return emitError(UnknownLoc::get(module_.getContext()))
-         << "no plan that was found fits --memory-budget=" << bytes << " bytes: the least takes "
-         << least.figures.peakBytes << " (" << list << "), and " << points_.front().figures.peakBytes
-         << " if everything is kept; give at least --memory-budget=" << least.figures.peakBytes
-         << (canBeSmaller ? ", or a smaller --batch with --accumulate (--batch=max finds the largest)" : "");
+  auto error = emitError(UnknownLoc::get(module_.getContext()));
+  if (bytes < around_)
+    error << "no plan fits --memory-budget=" << bytes << " bytes: variables, constants and inputs alone take "
+          << around_ << ", and the least plan that was found takes ";
+  else
+    error << "no plan that was found fits --memory-budget=" << bytes << " bytes: the least takes ";
+  return error << least.figures.peakBytes << " (" << list << "), the fastest "
+               << points_.front().figures.peakBytes
+               << "; give at least --memory-budget=" << least.figures.peakBytes
+               << (canBeSmaller ? ", or a smaller --batch with --accumulate (--batch=max finds the largest)" : "");
 }
 
 llvm::json::Array PlanChoices::describe() const {

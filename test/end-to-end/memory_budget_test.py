@@ -41,8 +41,8 @@ class MemoryBudget(ToolTest):
         report = self.compiled(model, f"--memory-budget={budget}", *flags)
         if isinstance(report, dict):
             return report, True
-        said = re.fullmatch(rf"error: no plan that was found fits --memory-budget={budget} bytes: the least takes (\d+) \(.*\), "
-                            r"and \d+ if everything is kept; give at least --memory-budget=\1, or .*\n", report)
+        said = re.fullmatch(rf"error: no plan .*fits --memory-budget={budget} bytes: .*the least .*takes (\d+) \(.*\), "
+                            r"the fastest \d+; give at least --memory-budget=\1, or .*\n", report)
         self.assertTrue(said, report)
         least = int(said[1])
         self.assertGreater(least, budget)
@@ -55,7 +55,7 @@ class MemoryBudget(ToolTest):
         self.gpuc("gpuc-model", name, *keys, "-o", model)
         kept = self.compiled(model, *flags)
         bits, _ = self.trained(1)
-        before = kept
+        before = None
         for share in shares:
             with self.subTest(model=name, keys=keys, flags=flags, share=share):
                 budget = kept["peak_bytes"] - round((1 - share) * kept["by_category"]["activation"])
@@ -64,8 +64,9 @@ class MemoryBudget(ToolTest):
                 self.assertLessEqual(report["peak_bytes"], 1.01 * report["lower_bound_bytes"])
                 for threads in (1, 2, 3) if not flags and share == 0.5 else [2]:
                     self.assertEqual(self.trained(threads), (bits, report["peak_bytes"]))
-                self.assertLessEqual(report["peak_bytes"], before["peak_bytes"])
-                self.assertGreaterEqual(report["predicted_step_us"], before["predicted_step_us"])
+                if before:
+                    self.assertLessEqual(report["peak_bytes"], before["peak_bytes"])
+                    self.assertGreaterEqual(report["predicted_step_us"], before["predicted_step_us"])
                 extra = report["predicted_step_us"] / kept["predicted_step_us"] - 1
                 print(f"{name} {' '.join((*keys, *flags))}: {share:.0%} {'fits' if isReached else 'least'}, +{extra:.1%}",
                       flush=True)

@@ -32,11 +32,14 @@ public:
     options.train.fuse = as.optLevel > 0;
     options.train.checkNumerics = as.checkNumerics;
     options.train.checkpoint = as.checkpoint;
+    options.memoryBudget = as.memoryBudget;
     GPUC_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, compiler.parse(text, "graph.mlir"));
     GPUC_RETURN_IF_ERROR(
         compiler.advance(*module, Stage::plan, options, [](PassManager &) { return okStatus(); }));
     GPUC_ASSIGN_OR_RETURN(std::string bytes, compiler.emit(*module, options));
     GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::parse(std::move(bytes)));
+    if (as.memoryBudget && plan.info().arena_bytes > static_cast<uint64_t>(*as.memoryBudget))
+      return Status::error("the arena is longer than the budget");
     const int threads = as.optLevel == 3 ? 2 : 1; // which change no bit
     GPUC_ASSIGN_OR_RETURN(
         Session session, Session::create(plan, {.device = "host", .threads = threads, .check_memory = true}));
@@ -215,7 +218,8 @@ private:
 
 std::string CompiledAs::name() const {
   return "-O" + std::to_string(optLevel) + (checkNumerics ? " --check-numerics" : "") +
-         (checkpoint != "none" ? " --checkpoint=" + checkpoint : "");
+         (checkpoint != "none" ? " --checkpoint=" + checkpoint : "") +
+         (memoryBudget ? " --memory-budget=" + std::to_string(*memoryBudget) : "");
 }
 
 Result<Verdict> judgeTraining(const std::string &text, ArrayRef<CompiledAs> ways, uint64_t seed) {

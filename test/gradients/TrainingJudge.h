@@ -3,6 +3,8 @@
 
 #include "test/gradients/TrainingReference.h"
 
+#include <optional>
+
 namespace gpuc::gradients {
 
 /// What came of running a module.
@@ -16,6 +18,7 @@ struct CompiledAs {
   int optLevel;
   bool checkNumerics = false;
   std::string checkpoint = "none";
+  std::optional<int64_t> memoryBudget = std::nullopt;
   std::string name() const;
 };
 
