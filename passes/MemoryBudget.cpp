@@ -148,7 +148,8 @@ LogicalResult PlanChoices::nothingFits(int64_t bytes) {
   return error << least.figures.peakBytes << " (" << list << "), the fastest "
                << points_.front().figures.peakBytes
                << "; give at least --memory-budget=" << least.figures.peakBytes
-               << (canBeSmaller ? ", or a smaller --batch with --accumulate (--batch=max finds the largest)" : "");
+               << (canBeSmaller ? ", or a smaller --batch with --accumulate (--batch=max finds the largest)"
+                                : "");
 }
 
 llvm::json::Array PlanChoices::describe() const {
@@ -157,6 +158,8 @@ llvm::json::Array PlanChoices::describe() const {
     list.push_back(llvm::json::Object{{"peak_bytes", point.figures.peakBytes},
                                       {"predicted_step_us", point.figures.nanoseconds / 1000},
                                       {"recompute_flops", point.figures.recomputeFlops},
+                                      {"recomputed_values", point.recomputedValues},
+                                      {"recomputed_bytes", point.recomputedBytes},
                                       {"kept", point.name},
                                       {"chosen", chosen_ == number}});
   return list;

@@ -5,6 +5,8 @@
 #include "passes/recompute/Policy.h"
 #include "passes/recompute/Selection.h"
 
+#include "dialects/gpuc/GpucDialect.h"
+
 using namespace mlir;
 
 namespace gpuc {
@@ -21,9 +23,16 @@ public:
     if (llvm::any_of(points_, [&](const TradeoffPoint &point) { return point.kept == kept; }))
       return success();
     FailureOr<PlanFigures> figures = tryPlan_(kept, isThorough);
-    if (succeeded(figures))
-      points_.push_back({std::move(name), std::move(kept), *figures, isThorough});
-    return success(succeeded(figures));
+    if (failed(figures))
+      return failure();
+    int64_t values = 0, bytes = 0;
+    for (auto [number, value] : llvm::enumerate(step_.values()))
+      if (!kept.test(number)) {
+        ++values;
+        bytes += ir::sizeInBytes(value.getType());
+      }
+    points_.push_back({std::move(name), std::move(kept), values, bytes, *figures, isThorough});
+    return success();
   }
 
   LogicalResult attemptPolicy(StringRef text, bool isThorough = false) {
@@ -96,7 +105,7 @@ FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const TargetDescrip
     FailureOr<PlanFigures> figures = tryPlan({}, /*isThorough=*/true);
     if (failed(figures))
       return failure();
-    return Tradeoff{{{"none", {}, *figures, true}}, 0};
+    return Tradeoff{{{"none", {}, 0, 0, *figures, true}}, 0};
   }
   Exploration exploration(*step, tryPlan);
   // The user's comes first: what is equal has its name. What there is without a budget is what it always is.

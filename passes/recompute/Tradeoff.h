@@ -22,6 +22,7 @@ struct PlanFigures {
 struct TradeoffPoint {
   std::string name; ///< Where it comes from: a policy, say.
   llvm::BitVector kept;
+  int64_t recomputedValues = 0, recomputedBytes = 0; ///< Of values that are not.
   PlanFigures figures;
   bool isThorough = false; ///< Whether its memory was placed as well as it can be, which takes its time.
 };
