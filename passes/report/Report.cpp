@@ -7,86 +7,14 @@
 #include "passes/base/Decisions.h"
 #include "passes/base/Locations.h"
 #include "passes/base/Target.h"
-#include "passes/placement/LiveBytes.h"
-#include "passes/plan/Lifetimes.h"
 #include "passes/plan/PinnedBytes.h"
 #include "passes/report/KernelReport.h"
-
-#include <map>
+#include "passes/report/Peak.h"
 
 using namespace mlir;
 
 namespace gpuc {
 namespace {
-
-//===----------------------------------------------------------------------===//
-// Memory
-//===----------------------------------------------------------------------===//
-
-constexpr StringLiteral kCategories[] = {"parameter",  "gradient",  "optimizer",
-                                         "activation", "workspace", "input"};
-
-/// Constants are listed with the parameters: both are there from the first step to the last.
-StringRef categoryName(plan::Category category) {
-  return plan::stringifyCategory(category == plan::Category::constant ? plan::Category::parameter : category);
-}
-
-/// Bytes by category that are in use while a program executes one position.
-struct Instant {
-  std::map<StringRef, int64_t> bytes;
-  int64_t total = 0;
-
-  void add(StringRef category, int64_t size) {
-    bytes[category] += size;
-    total += size;
-  }
-};
-
-Instant lastingBytes(ModuleOp module) {
-  Instant instant;
-  for (auto variable : module.getOps<plan::VariableOp>())
-    instant.add(variable.getKind() == "optimizer" ? "optimizer" : "parameter",
-                ir::sizeInBytes(variable.getType()));
-  for (auto constant : module.getOps<plan::ConstantOp>())
-    instant.add("parameter", ir::sizeInBytes(constant.getValue().getType()));
-  return instant;
-}
-
-/// Where the program has the most bytes live. Buffers that lie over one another count once: what lives in one
-/// place, one after the other and at times together, is one span.
-int64_t peakPosition(const Lifetimes &lifetimes, int64_t positions) {
-  std::map<int64_t, SmallVector<std::pair<Lifetime, int64_t>>> places;
-  for (auto [buffer, lifetime] : lifetimes)
-    places[*buffer.getPlace()].push_back({lifetime, ir::sizeInBytes(buffer.getType())});
-  placement::LiveBytes live(positions);
-  for (auto &[place, buffers] : places) {
-    llvm::stable_sort(buffers, [](auto &a, auto &b) { return a.first.lower < b.first.lower; });
-    int64_t end = 0;
-    for (auto [lifetime, bytes] : buffers) {
-      live.add(bytes, std::max(end, lifetime.lower), lifetime.upper);
-      end = std::max(end, lifetime.upper);
-    }
-  }
-  return live.peakTime();
-}
-
-/// The bytes there.
-FailureOr<Instant> peakInstant(plan::ProgramOp program, int64_t slots, const Instant &lasting) {
-  FailureOr<Lifetimes> lifetimes = computeLifetimes(program);
-  if (failed(lifetimes))
-    return failure();
-  Instant base = lasting;
-  for (auto input : program.getBody().getOps<plan::InputOp>())
-    base.add("input", slots * ir::sizeInBytes(input.getType()));
-
-  const int64_t position = peakPosition(*lifetimes, positionsOf(program) + 1);
-  Instant peak = base;
-  DenseSet<int64_t> counted;
-  for (auto &[buffer, lifetime] : *lifetimes)
-    if (lifetime.lower <= position && position < lifetime.upper && counted.insert(*buffer.getPlace()).second)
-      peak.add(categoryName(buffer.getCategory()), ir::sizeInBytes(buffer.getType()));
-  return peak;
-}
 
 //===----------------------------------------------------------------------===//
 // Work
@@ -117,15 +45,6 @@ StepWork workOf(plan::ProgramOp program, const TargetDescription &device) {
 //===----------------------------------------------------------------------===//
 // Residuals
 //===----------------------------------------------------------------------===//
-
-std::string shapeText(RankedTensorType type) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  for (int64_t extent : type.getShape())
-    stream << extent << 'x';
-  stream << type.getElementType();
-  return text;
-}
 
 /// What the forward pass writes, or is computed again for it, and the backward pass reads.
 llvm::json::Array residualsOf(plan::ProgramOp program) {
@@ -173,25 +92,17 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
   plan::ArenaOp arena = *arenas.begin();
   const TargetDescription device = describe(target);
 
-  Instant lasting = lastingBytes(module), peak = lasting;
-  for (auto program : module.getOps<plan::ProgramOp>()) {
-    FailureOr<Instant> instant = peakInstant(program, arena.getSlots(), lasting);
-    if (failed(instant))
-      return failure();
-    if (instant->total > peak.total)
-      peak = *instant;
-  }
-  llvm::json::Object categories;
-  for (StringRef category : kCategories)
-    categories[category] = peak.bytes[category];
-  categories["alignment_and_gaps"] = static_cast<int64_t>(arena.getBytes()) - peak.total;
+  FailureOr<Peak> peak = findPeak(module);
+  if (failed(peak))
+    return failure();
 
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
   StepWork work = stepWorkOf(module);
   llvm::json::Object report;
   report["peak_bytes"] = static_cast<int64_t>(arena.getBytes());
   report["lower_bound_bytes"] = static_cast<int64_t>(arena.getLowerBound());
-  report["by_category"] = std::move(categories);
+  report["by_category"] = byCategory(*peak);
+  report["peak"] = describe(*peak);
   report["pinned_bytes"] =
       target.getKind() == plan::TargetKind::cuda ? pinnedBytesOf(module, arena.getSlots()) : 0;
   report["library_bytes"] = 0;

@@ -26,6 +26,7 @@ class Memory(ToolTest):
     def check_peak(self, *model):
         plan, report = self.compiled(*model)
         self.assertEqual(sum(report["by_category"].values()), report["peak_bytes"])
+        self.check_tensors(report)
         run = self.ran(plan, "--repeat=990", "--warmup=10", *THREADS)
         self.assertEqual(run["by_category"], report["by_category"])
         self.assertEqual((run["arena_bytes"], run["arena_allocations"]), (report["peak_bytes"], 1))
@@ -34,6 +35,21 @@ class Memory(ToolTest):
         touched = self.ran(plan, "--repeat=5", "--check-memory")["touched_bytes"]
         print(f"{model}: peak {report['peak_bytes']}, arena {run['arena_bytes']}, touched {touched}", flush=True)
         return report["peak_bytes"], touched
+
+    def check_tensors(self, report):
+        """What lies in the arena at its peak, by layer and by tensor, is what lies there by category."""
+        peak, categories = report["peak"], dict(report["by_category"])
+        self.assertEqual(peak["program"], "train_step")
+        used = report["peak_bytes"] - categories.pop("alignment_and_gaps")
+        self.assertEqual(sum(layer["bytes"] for layer in peak["by_layer"]), used)
+        for category, expected in categories.items():
+            self.assertEqual(sum(tensor["bytes"] for tensor in peak["tensors"] if tensor["category"] == category), expected)
+        sizes = [tensor["bytes"] for tensor in peak["tensors"]]
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        for tensor in peak["tensors"]:
+            if tensor["category"] in ("gradient", "activation") and tensor["layer"] != "update":  # which no model says
+                self.assertRegex(tensor["source"], r"\.mlir:\d+:\d+$", tensor)
+                self.assertTrue(tensor["layer"], tensor)
 
     def test_every_byte_is_touched(self):
         for model in (["mlp"], ["mlp", "dropout=0.2", "hidden=256,128"], ["linear-regression"],
