@@ -111,6 +111,41 @@ TEST(Inspect, ListsAndDraws) {
   EXPECT_EQ(page.find("<script>"), page.rfind("<script>")) << "names are escaped";
 }
 
+size_t countIn(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Inspect, TextOfAPlanIsNoMarkup) {
+  const std::string hostile = "\"'><img src=x></title><script>&";
+  const std::string page = inspectHtml(everythingPlan().parse());
+  auto textsOf = [](fb::PlanT& plan) -> std::vector<std::string*> {
+    fb::ProgramT& program = *plan.programs[1];
+    return {&plan.name,
+            &plan.target->name,
+            &plan.buffers[6]->name,
+            &program.name,
+            &plan.buffers[6]->location,
+            &plan.buffers[6]->source,
+            &program.events[0],
+            &program.streams[0]->name,
+            &program.streams[1]->name,
+            &plan.kernels[0]->name,
+            &program.inputs[0]->name,
+            &program.streams[0]->commands[1]->location};
+  };
+  PlanBuilder all = everythingPlan();
+  for (size_t i = 0; i < textsOf(all.plan).size(); ++i) {
+    PlanBuilder builder = everythingPlan();
+    *textsOf(builder.plan)[i] = hostile;
+    const std::string changed = inspectHtml(builder.parse());
+    for (const char* markup : {"<img", "<script", "</title>"})
+      EXPECT_EQ(countIn(changed, markup), countIn(page, markup)) << i << markup;
+    EXPECT_NE(changed.find("&quot;&#39;&gt;&lt;img"), std::string::npos) << "text " << i << " is not there";
+  }
+}
+
 TEST(ChromeTrace, HasAnEventForEachCommand) {
   Session session = open(everythingPlan(), {.profile_events = 100});
   ASSERT_TRUE(session.initialize().ok());
