@@ -6,7 +6,9 @@
 #include "passes/Pipelines.h"
 #include "passes/base/Target.h"
 #include "passes/recompute/Policy.h"
+#include "passes/report/Peak.h"
 #include "passes/report/Report.h"
+#include "runtime/base/quote.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -121,22 +123,33 @@ LogicalResult PlanChoices::chooseWithin(int64_t bytes) {
   return nothingFits(bytes);
 }
 
+/// By category, the most bytes first; and what is no variable, so that one could do something about it.
+static std::string partsOf(const Peak &peak) {
+  SmallVector<std::pair<int64_t, StringRef>> categories;
+  const llvm::json::Object bytes = byCategory(peak);
+  for (auto &[category, size] : bytes)
+    if (*size.getAsInteger() > 0)
+      categories.push_back({-*size.getAsInteger(), category});
+  llvm::sort(categories);
+  std::string text;
+  for (auto &[bytes, category] : categories)
+    text += (text.empty() ? "" : ", ") + category.str() + " " + std::to_string(-bytes);
+  size_t named = 0;
+  for (const Peak::Tensor &tensor : peak.tensors)
+    if (tensor.category != "parameter" && tensor.category != "optimizer" && named < 3)
+      text += (named++ == 0 ? "; in @" + peak.program + " " : ", ") + printable(tensor.name) + " of " +
+              std::to_string(tensor.bytes) + (tensor.place.empty() ? "" : " at " + tensor.place);
+  return text;
+}
+
 LogicalResult PlanChoices::nothingFits(int64_t bytes) {
   const TradeoffPoint &least = points_.back();
   FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(least.kept, least.isThorough);
   if (failed(plan))
     return failure();
-  FailureOr<llvm::json::Object> report = reportOf(**plan);
-  if (failed(report))
+  FailureOr<Peak> peak = findPeak(**plan);
+  if (failed(peak))
     return failure();
-  SmallVector<std::pair<int64_t, StringRef>> parts;
-  for (auto &[category, size] : *report->getObject("by_category"))
-    if (std::optional<int64_t> bytes = size.getAsInteger(); bytes && *bytes > 0)
-      parts.push_back({-*bytes, category});
-  llvm::sort(parts); // the largest first
-  std::string list;
-  for (auto &[bytes, category] : parts)
-    list += (list.empty() ? "" : ", ") + category.str() + " " + std::to_string(-bytes);
   auto batch = module_->getAttrOfType<IntegerAttr>(plan::kBatchAttr);
   const bool canBeSmaller = batch && batch.getInt() > 1;
   auto error = emitError(UnknownLoc::get(module_.getContext()));
@@ -145,7 +158,7 @@ LogicalResult PlanChoices::nothingFits(int64_t bytes) {
           << around_ << ", and the least plan that was found takes ";
   else
     error << "no plan that was found fits --memory-budget=" << bytes << " bytes: the least takes ";
-  return error << least.figures.peakBytes << " (" << list << "), the fastest "
+  return error << least.figures.peakBytes << " (" << partsOf(*peak) << "), the fastest "
                << points_.front().figures.peakBytes
                << "; give at least --memory-budget=" << least.figures.peakBytes
                << (canBeSmaller ? ", or a smaller --batch with --accumulate (--batch=max finds the largest)"
