@@ -42,6 +42,27 @@ BlockModel::BlockModel(const ForwardPass &forward, const TargetDescription &devi
   }
 }
 
+/// The ops of the block as they come if all that can be dropped is.
+static std::vector<Operation *> inOrderOfCopies(const ForwardPass &forward) {
+  const std::vector<Operation *> early = forward.earlyReaders([&](Value value) {
+    return llvm::any_of(bytesOf(value), [&](Value bytes) { return forward.computes(bytes); });
+  });
+  const DenseSet<Operation *> isEarly(early.begin(), early.end());
+  DenseMap<Operation *, SmallVector<Operation *, 1>> before; // which are put before what
+  for (Operation *op : early)
+    before[firstReader(op)].push_back(op);
+  std::vector<Operation *> order;
+  auto put = [&](auto &self, Operation *op) -> void {
+    for (Operation *first : before.lookup(op))
+      self(self, first);
+    order.push_back(op);
+  };
+  for (Operation &op : forward.block())
+    if (!isEarly.contains(&op))
+      put(put, &op);
+  return order;
+}
+
 void BlockModel::addOps(const ForwardPass &forward, const TargetDescription &device) {
   DenseMap<Value, unsigned> numbers;
   auto add = [&](Value value, int64_t bytes) {
@@ -54,7 +75,8 @@ void BlockModel::addOps(const ForwardPass &forward, const TargetDescription &dev
   producers_.resize(bytes_.size());
   residuals_.resize(bytes_.size());
 
-  for (Operation &op : forward.block()) {
+  for (Operation *next : inOrderOfCopies(forward)) {
+    Operation &op = *next;
     if (!becomesCommand(&op))
       continue;
     Op &made = ops_.emplace_back();

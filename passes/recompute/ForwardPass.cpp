@@ -96,6 +96,31 @@ void ForwardPass::findReaders() {
         }
 }
 
+std::vector<Operation *> ForwardPass::earlyReaders(llvm::function_ref<bool(Value)> isDropped) const {
+  std::vector<Operation *> early;
+  DenseSet<Operation *> known;
+  for (Operation &op : block_) {
+    if (ops_.empty() || &op == ops_.back())
+      break;
+    auto isWaitedFor = [&](Value operand) {
+      return isDropped(operand) || known.contains(operand.getDefiningOp());
+    };
+    if (isBackward(&op) && llvm::any_of(op.getOperands(), isWaitedFor)) {
+      known.insert(&op);
+      early.push_back(&op);
+    }
+  }
+  return early;
+}
+
+Operation *firstReader(Operation *op) {
+  Operation *first = op->getBlock()->getTerminator();
+  for (Operation *user : op->getUsers())
+    if (Operation *reader = op->getBlock()->findAncestorOpInBlock(*user); reader->isBeforeInBlock(first))
+      first = reader;
+  return first;
+}
+
 int64_t ForwardPass::residualBytes(Operation *op) const {
   int64_t bytes = 0;
   for (Value result : op->getResults())

@@ -33,6 +33,9 @@ public:
   /// Whether the op belongs to the gradients, or depends on one that does.
   bool isBackward(mlir::Operation *op) const { return backward_.contains(op); }
 
+  /// Backward ops that stand among `ops` and read what `isDropped` holds for, be it by way of others of them.
+  std::vector<mlir::Operation *> earlyReaders(llvm::function_ref<bool(mlir::Value)> isDropped) const;
+
   /// Who reads a result of one of `ops`.
   struct Readers {
     int64_t lastForward = -1; ///< The number, in `ops`, of the last forward reader; -1: none.
@@ -58,6 +61,9 @@ private:
 
 /// Whether the op becomes a command, and its results bytes.
 bool becomesCommand(mlir::Operation *op);
+
+/// The first op of the block that reads a result of `op`.
+mlir::Operation *firstReader(mlir::Operation *op);
 
 /// The values whose bytes `value` names: itself if a command computes it, none for state and constants.
 llvm::SmallVector<mlir::Value, 1> bytesOf(mlir::Value value);

@@ -94,6 +94,12 @@ void readNewValues(ir::FusedOp copy) {
 
 int64_t recompute(const ForwardPass &forward, llvm::function_ref<bool(Value)> keeps) {
   Recomputing recomputing(forward, keeps);
+  // What a gradient makes of forward values alone may stand right behind them: what it reads would be
+  // computed again there, and kept all the same.
+  const std::vector<Operation *> early =
+      forward.earlyReaders([&](Value value) { return recomputing.isDropped(value); });
+  for (Operation *op : llvm::reverse(early))
+    op->moveBefore(firstReader(op));
   for (Operation &op : forward.block())
     if (forward.isBackward(&op))
       for (OpOperand &operand : op.getOpOperands())

@@ -138,3 +138,44 @@ module @statistics {
     return %loss, %d : tensor<f32>, tensor<f32>
   }
 }
+
+// -----
+
+// What a gradient makes of a forward value alone stands right behind it here. With the copy of what it reads it goes to its
+// reader: in front of the forward pass's end nothing is computed again.
+
+// CHECK-LABEL: module @early_reader
+// SAVE:        gpuc.fused "act"
+// SAVE-NOT:    gpuc.fused "slope"
+// SAVE:        gpuc.fused "loss"
+// SAVE:        %[[AGAIN:.*]] = gpuc.fused "act"({{.*}}) {gpuc.recomputed}
+// SAVE:        %[[SLOPE:.*]] = gpuc.fused "slope"(%[[AGAIN]])
+// SAVE:        gpuc.fused "use"(%{{.*}}, %[[SLOPE]])
+module @early_reader {
+  func.func @train_step(%x: tensor<8x8xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, tensor<f32>) {
+    %h = gpuc.matmul %x, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    %a = gpuc.fused "act"(%h) : (tensor<8x8xf32>) -> tensor<8x8xf32> {
+    ^bb0(%in: tensor<8x8xf32>):
+      %0 = gpuc.exp %in : tensor<8x8xf32>
+      gpuc.yield %0 : tensor<8x8xf32>
+    }
+    %slope = gpuc.fused "slope"(%a) : (tensor<8x8xf32>) -> tensor<8x8xf32> {
+    ^bb0(%in: tensor<8x8xf32>):
+      %0 = gpuc.neg %in : tensor<8x8xf32>
+      gpuc.yield %0 : tensor<8x8xf32>
+    } loc(fused<"backward">["act"])
+    %y = gpuc.matmul %a, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    %loss = gpuc.fused "loss"(%y) : (tensor<8x8xf32>) -> tensor<f32> {
+    ^bb0(%in: tensor<8x8xf32>):
+      %s = gpuc.sum %in dims [0, 1] : (tensor<8x8xf32>) -> tensor<f32>
+      gpuc.yield %s : tensor<f32>
+    }
+    %d = gpuc.fused "use"(%loss, %slope) : (tensor<f32>, tensor<8x8xf32>) -> tensor<f32> {
+    ^bb0(%in: tensor<f32>, %other: tensor<8x8xf32>):
+      %s = gpuc.sum %other dims [0, 1] : (tensor<8x8xf32>) -> tensor<f32>
+      %t = gpuc.mul %in, %s : tensor<f32>
+      gpuc.yield %t : tensor<f32>
+    } loc(fused<"backward">["loss"])
+    return %loss, %d : tensor<f32>, tensor<f32>
+  }
+}
