@@ -5,6 +5,7 @@
 #include "passes/Compiler.h"
 #include "runtime/base/half.h"
 #include "runtime/gpuc.h"
+#include "runtime/plan/contents.h"
 #include "test/gradients/CaseModule.h"
 
 #include <cstdlib>
@@ -132,6 +133,7 @@ static Status setCounter(Session &session, const char *name, int64_t value) {
 Result<std::vector<Tensor>> runOnDevice(const std::string &text, ArrayRef<Tensor> arguments,
                                         ArrayRef<RankedTensorType> resultTypes, int optLevel) {
   GPUC_ASSIGN_OR_RETURN(Plan plan, compile(text, optLevel));
+  GPUC_ASSIGN_OR_RETURN([[maybe_unused]] bool isWhole, checkContents(plan.root()));
   const bool isHost = testDevice() == "host"; // whose memory can be guarded
   GPUC_ASSIGN_OR_RETURN(
       Session session, Session::create(plan, {.device = testDevice(), .threads = 1, .check_memory = isHost}));

@@ -4,6 +4,7 @@
 
 #include "passes/Compiler.h"
 #include "runtime/gpuc.h"
+#include "runtime/plan/contents.h"
 #include "test/gradients/DeviceRun.h"
 
 #include <cmath>
@@ -40,6 +41,7 @@ public:
     GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::parse(std::move(bytes)));
     if (as.memoryBudget && plan.info().arena_bytes > static_cast<uint64_t>(*as.memoryBudget))
       return Status::error("the arena is longer than the budget");
+    GPUC_ASSIGN_OR_RETURN([[maybe_unused]] bool isWhole, checkContents(plan.root()));
     const int threads = as.optLevel == 3 ? 2 : 1; // which change no bit
     GPUC_ASSIGN_OR_RETURN(
         Session session, Session::create(plan, {.device = "host", .threads = threads, .check_memory = true}));
