@@ -1,5 +1,5 @@
 """gpuc-compile --memory-budget: each model of the zoo at 75, 50 and 35% of its activations has an arena that fits, is as
-long as the report says and has next to no gap, and trains to the same bits as with everything kept; or the compiler says
+long as the report says and has little gap, and trains to the same bits as with everything kept; or the compiler says
 what the least is, and that fits. Over budgets that fall, arenas never grow and predicted times never shrink."""
 
 import json
@@ -61,7 +61,8 @@ class MemoryBudget(ToolTest):
                 budget = kept["peak_bytes"] - round((1 - share) * kept["by_category"]["activation"])
                 report, isReached = self.fitted(model, budget, flags)
                 self.assertTrue(report["peak_bytes"] <= budget or not isReached)
-                self.assertLessEqual(report["peak_bytes"], 1.01 * report["lower_bound_bytes"])
+                # Trials cap placement's effort, and what is chosen of them has the placement of its trial.
+                self.assertLessEqual(report["peak_bytes"], 1.02 * report["lower_bound_bytes"])
                 for threads in (1, 2, 3) if not flags and share == 0.5 else [2]:
                     self.assertEqual(self.trained(threads), (bits, report["peak_bytes"]))
                 if before:
