@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/base/file.h"
 #include "runtime/base/flags_elsewhere.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/quote.h"
@@ -330,8 +331,12 @@ ParseOutcome CommandLine::parse(const std::vector<std::string>& arguments) {
 
 std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
   ParseOutcome outcome = parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
-  std::fputs(outcome.out.c_str(), stdout);
   std::fputs(outcome.err.c_str(), stderr);
+  // A stream would take what fits its buffer, and forget why the rest could not be written.
+  if (Status written = writeFileAtomically("-", outcome.out); !written.ok()) {
+    std::fprintf(stderr, "error: %s\n", written.message().c_str());
+    return 1;
+  }
   return outcome.exit_code;
 }
 
