@@ -219,8 +219,8 @@ class CacheTest(ToolTest):
             self.assertEqual(data, whole[path])
 
     def test_twice_the_layers_have_as_many_different_kernels(self):
-        """Each kernel that is compiled has an entry: the time of code generation does not grow with depth. (The one
-        kernel more, if any, adds up the parts of the gradient's norm, of which there are more.)"""
+        """Each kernel that is compiled has an entry: the time of code generation does not grow with depth. (The few
+        that are more add up the parts of the gradient's norm, of which there are more.)"""
         compiled = []
         for layers in (3, 6, 12):
             self.cache = self.path(f"cache-{layers}")
@@ -228,8 +228,8 @@ class CacheTest(ToolTest):
             self.gpuc("gpuc-model", "gpt2", "size=nano", f"layers={layers}", "-o", path)
             self.cached(path)
             compiled.append(len(self.entries()))
-        self.assertLessEqual(compiled[1], compiled[0] + 1, compiled)
-        self.assertLessEqual(compiled[2], compiled[1] + 1, compiled)
+        self.assertLessEqual(compiled[1], compiled[0] + 2, compiled)
+        self.assertLessEqual(compiled[2], compiled[1] + 2, compiled)
 
 
 if __name__ == "__main__":
