@@ -268,7 +268,6 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   if (chooses)
     train.checkpoint = "none"; // so far
 
-  std::optional<int64_t> placementEffort;
   auto toStep = [&](PassManager &passes) {
     if (stage == Stage::model)
       buildRecipePipeline(passes, train);
@@ -279,7 +278,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   };
   auto toPlan = [&](PassManager &passes) {
     if (stage == Stage::plan)
-      buildPlanPipeline(passes, train.target, from, placementEffort);
+      buildPlanPipeline(passes, train.target, from);
   };
   auto run = [&](std::initializer_list<llvm::function_ref<void(PassManager &)>> parts) -> Status {
     PassManager passes(&state->context);
@@ -290,7 +289,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   };
   if (chooses && stage != Stage::model) {
     GPUC_RETURN_IF_ERROR(run({toStep}));
-    GPUC_ASSIGN_OR_RETURN(placementEffort, chooseKept(module, options, train.target));
+    GPUC_RETURN_IF_ERROR(chooseKept(module, options, train.target));
     GPUC_RETURN_IF_ERROR(run({toPlan}));
   } else {
     GPUC_RETURN_IF_ERROR(run({toStep, toPlan}));
@@ -306,17 +305,14 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   return okStatus();
 }
 
-Result<std::optional<int64_t>> Compiler::chooseKept(ModuleOp module, const CompilerOptions &options,
-                                                    const std::string &target) {
+Status Compiler::chooseKept(ModuleOp module, const CompilerOptions &options, const std::string &target) {
   PlanChoices choices(module, target);
   const bool isBudget = options.train.checkpoint == kBudgetPolicy;
   const bool holds =
       succeeded(choices.explore(isBudget ? "none" : options.train.checkpoint)) &&
       succeeded(isBudget ? choices.chooseWithin(*options.memoryBudget) : choices.choosePolicy());
   state->tradeoff = choices.describe();
-  if (!holds)
-    return state->errors.take("no plan was found");
-  return choices.placementEffort();
+  return holds ? okStatus() : state->errors.take("no plan was found");
 }
 
 std::string Compiler::tradeoff() const {

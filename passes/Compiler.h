@@ -75,9 +75,7 @@ public:
   std::string tradeoff() const;
 
 private:
-  /// Returns the effort with which its buffers are to be placed.
-  Result<std::optional<int64_t>> chooseKept(mlir::ModuleOp module, const CompilerOptions &options,
-                                            const std::string &target);
+  Status chooseKept(mlir::ModuleOp module, const CompilerOptions &options, const std::string &target);
 
   struct State;
   std::unique_ptr<State> state;

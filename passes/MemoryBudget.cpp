@@ -18,11 +18,6 @@ namespace gpuc {
 
 static func::FuncOp stepOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("train_step"); }
 
-/// Of plan-place-buffers: many plans are made, and few of them need more.
-static std::optional<int64_t> effortOf(bool isThorough) {
-  return isThorough ? std::nullopt : std::optional<int64_t>(50'000'000);
-}
-
 int64_t peakOf(ModuleOp module) {
   auto arenas = module.getOps<plan::ArenaOp>();
   return arenas.empty() ? 0 : (*arenas.begin()).getBytes();
@@ -35,41 +30,42 @@ static int64_t workspaceOf(ModuleOp module) {
   return static_cast<int64_t>(arena.getInputs()) - static_cast<int64_t>(arena.getWorkspace());
 }
 
-LogicalResult PlanChoices::toPlan(ModuleOp module, bool isThorough) {
+LogicalResult PlanChoices::toPlan(ModuleOp module) {
   // What a plan is warned of, it is when it is chosen.
   ScopedDiagnosticHandler errorsAlone(module.getContext(), [](Diagnostic &diagnostic) {
     return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
   });
   PassManager passes(module.getContext());
-  buildPlanPipeline(passes, target_, Stage::trainStep, effortOf(isThorough));
+  buildPlanPipeline(passes, target_, Stage::trainStep);
   return passes.run(module);
 }
 
-FailureOr<PlanChoices::Module> PlanChoices::planKeeping(const llvm::BitVector &kept, bool isThorough) {
+FailureOr<PlanChoices::Module> PlanChoices::planKeeping(const llvm::BitVector &kept) {
   Module plan = module_.clone();
   if (func::FuncOp step = stepOf(*plan))
     StepForward(step).recompute(kept);
-  if (failed(toPlan(*plan, isThorough)))
+  if (failed(toPlan(*plan)))
     return failure();
   return std::move(plan);
 }
 
-FailureOr<PlanFigures> PlanChoices::tryPlan(const llvm::BitVector &kept, bool isThorough) {
-  FailureOr<Module> plan = isThorough ? planKeeping(kept, isThorough) : stepKeeping(kept);
+FailureOr<PlanFigures> PlanChoices::tryPlan(const llvm::BitVector &kept) {
+  const bool isFirst = !around_;
+  FailureOr<Module> plan = isFirst ? planKeeping(kept) : stepKeeping(kept);
   if (failed(plan))
     return failure();
-  if (isThorough)
+  if (isFirst)
     around_ = peakOf(**plan) - workspaceOf(**plan);
-  if (!isThorough && !workspaceOfOthers_) {
+  if (!isFirst && !workspaceOfOthers_) {
     Module others = module_.clone();
     stepOf(*others).erase();
-    if (failed(toPlan(*others, isThorough)))
+    if (failed(toPlan(*others)))
       return failure();
     workspaceOfOthers_ = workspaceOf(*others);
   }
-  const int64_t workspace = std::max(workspaceOf(**plan), isThorough ? 0 : *workspaceOfOthers_);
+  const int64_t workspace = std::max(workspaceOf(**plan), isFirst ? 0 : *workspaceOfOthers_);
   const StepWork work = stepWorkOf(**plan);
-  return PlanFigures{around_ + workspace, work.nanoseconds, work.recomputed};
+  return PlanFigures{*around_ + workspace, work.nanoseconds, work.recomputed};
 }
 
 /// Most of the work is spared by a plan of the step alone: the plans of the other programs hang on nothing
@@ -80,7 +76,7 @@ FailureOr<PlanChoices::Module> PlanChoices::stepKeeping(const llvm::BitVector &k
     if (entry != stepOf(*plan))
       entry.erase();
   StepForward(stepOf(*plan)).recompute(kept);
-  if (failed(toPlan(*plan, /*isThorough=*/false)))
+  if (failed(toPlan(*plan)))
     return failure();
   return std::move(plan);
 }
@@ -94,18 +90,14 @@ LogicalResult PlanChoices::explore(StringRef policy) {
   FailureOr<Target> target = Target::parse(target_, module_);
   if (failed(target))
     return failure();
-  FailureOr<Tradeoff> tradeoff = exploreTradeoff(
-      forward ? &*forward : nullptr, gpuc::describe(*target), policy,
-      [this](const llvm::BitVector &kept, bool isThorough) { return tryPlan(kept, isThorough); });
+  FailureOr<Tradeoff> tradeoff =
+      exploreTradeoff(forward ? &*forward : nullptr, gpuc::describe(*target), policy,
+                      [this](const llvm::BitVector &kept) { return tryPlan(kept); });
   if (failed(tradeoff))
     return failure();
   points_ = std::move(tradeoff->points);
   ofPolicy_ = tradeoff->ofPolicy;
   return success();
-}
-
-std::optional<int64_t> PlanChoices::placementEffort() const {
-  return chosen_ ? effortOf(points_[*chosen_].isThorough) : std::nullopt;
 }
 
 void PlanChoices::choose(size_t point) {
@@ -144,7 +136,7 @@ static std::string partsOf(const Peak &peak) {
 
 LogicalResult PlanChoices::nothingFits(int64_t bytes) {
   const TradeoffPoint &least = points_.back();
-  FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(least.kept, least.isThorough);
+  FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(least.kept);
   if (failed(plan))
     return failure();
   FailureOr<Peak> peak = findPeak(**plan);
@@ -153,9 +145,9 @@ LogicalResult PlanChoices::nothingFits(int64_t bytes) {
   auto batch = module_->getAttrOfType<IntegerAttr>(plan::kBatchAttr);
   const bool canBeSmaller = batch && batch.getInt() > 1;
   auto error = emitError(UnknownLoc::get(module_.getContext()));
-  if (bytes < around_)
+  if (bytes < *around_)
     error << "no plan fits --memory-budget=" << bytes << " bytes: variables, constants and inputs alone take "
-          << around_ << ", and the least plan that was found takes ";
+          << *around_ << ", and the least plan that was found takes ";
   else
     error << "no plan that was found fits --memory-budget=" << bytes << " bytes: the least takes ";
   return error << least.figures.peakBytes << " (" << partsOf(*peak) << "), the fastest "

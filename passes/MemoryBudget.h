@@ -27,20 +27,16 @@ public:
   mlir::LogicalResult choosePolicy();
   mlir::LogicalResult chooseWithin(int64_t bytes);
 
-  /// plan-place-buffers' effort with which the chosen plan's arena is as long as its point says; none: its
-  /// own.
-  std::optional<int64_t> placementEffort() const;
-
   /// The points, as docs/memory.md explains them.
   llvm::json::Array describe() const;
 
 private:
   using Module = mlir::OwningOpRef<mlir::ModuleOp>;
 
-  mlir::FailureOr<Module> planKeeping(const llvm::BitVector &kept, bool isThorough);
+  mlir::FailureOr<Module> planKeeping(const llvm::BitVector &kept);
   mlir::FailureOr<Module> stepKeeping(const llvm::BitVector &kept);
-  mlir::LogicalResult toPlan(mlir::ModuleOp module, bool isThorough);
-  mlir::FailureOr<PlanFigures> tryPlan(const llvm::BitVector &kept, bool isThorough);
+  mlir::LogicalResult toPlan(mlir::ModuleOp module);
+  mlir::FailureOr<PlanFigures> tryPlan(const llvm::BitVector &kept);
   void choose(size_t point);
   mlir::LogicalResult nothingFits(int64_t bytes);
 
@@ -49,7 +45,7 @@ private:
   std::vector<TradeoffPoint> points_;
   size_t ofPolicy_ = 0;
   std::optional<size_t> chosen_;
-  int64_t around_ = 0;                       ///< Of the arena what is no workspace, once a plan was made.
+  std::optional<int64_t> around_;            ///< Of the arena what is no workspace, once a plan was made.
   std::optional<int64_t> workspaceOfOthers_; ///< Of the largest program but the step; once it was asked for.
 };
 

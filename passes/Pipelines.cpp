@@ -172,8 +172,7 @@ void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   buildKernels(passes, options, doors);
 }
 
-void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage from,
-                       std::optional<int64_t> placementEffort) {
+void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage from) {
   Doors doors(passes, from);
   // Tensors become buffers, ops commands.
   if (from < Stage::commands)
@@ -188,9 +187,7 @@ void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage f
     passes.addPass(createGroupLaunchesPass());
   }
   if (from < Stage::plan) {
-    PlaceBuffersPassOptions placement;
-    placement.effort = placementEffort.value_or(placement.effort);
-    passes.addPass(createPlaceBuffersPass(placement));
+    passes.addPass(createPlaceBuffersPass());
     // Behind placement: parts may not share bytes at any time.
     passes.addPass(createParallelizePass());
   }

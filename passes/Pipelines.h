@@ -41,10 +41,8 @@ void buildTrainPipeline(mlir::OpPassManager &passes, const PipelineOptions &opti
 void buildEvalPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 
 /// From those functions, or from where a module at a later stage stands, to a placed and verified plan for
-/// `target`: host[:CPU] or cuda:ARCHITECTURE. `placementEffort` is plan-place-buffers' own, if it says
-/// nothing.
-void buildPlanPipeline(mlir::OpPassManager &passes, const std::string &target, Stage from = Stage::trainStep,
-                       std::optional<int64_t> placementEffort = std::nullopt);
+/// `target`: host[:CPU] or cuda:ARCHITECTURE.
+void buildPlanPipeline(mlir::OpPassManager &passes, const std::string &target, Stage from = Stage::trainStep);
 
 /// Registers the dialects that the compiler reads and writes.
 void registerAllDialects(mlir::DialectRegistry &registry);

@@ -18,11 +18,11 @@ public:
   Exploration(const StepForward &step, PlanTrial tryPlan) : step_(step), tryPlan_(tryPlan) {}
 
   /// Makes a plan, unless one like it was made.
-  LogicalResult attempt(std::string name, llvm::BitVector kept, bool isThorough = false) {
+  LogicalResult attempt(std::string name, llvm::BitVector kept) {
     kept = step_.normalized(kept);
     if (llvm::any_of(points_, [&](const TradeoffPoint &point) { return point.kept == kept; }))
       return success();
-    FailureOr<PlanFigures> figures = tryPlan_(kept, isThorough);
+    FailureOr<PlanFigures> figures = tryPlan_(kept);
     if (failed(figures))
       return failure();
     int64_t values = 0, bytes = 0;
@@ -31,17 +31,17 @@ public:
         ++values;
         bytes += ir::sizeInBytes(value.getType());
       }
-    points_.push_back({std::move(name), std::move(kept), values, bytes, *figures, isThorough});
+    points_.push_back({std::move(name), std::move(kept), values, bytes, *figures});
     return success();
   }
 
-  LogicalResult attemptPolicy(StringRef text, bool isThorough = false) {
+  LogicalResult attemptPolicy(StringRef text) {
     std::string error;
     FailureOr<CheckpointPolicy> policy = CheckpointPolicy::parse(text, step_.function().getContext(), error);
     FailureOr<llvm::BitVector> kept = failure();
     if (succeeded(policy))
       kept = valuesKept(*policy, step_);
-    return failed(kept) ? failure() : attempt(text.str(), std::move(*kept), isThorough);
+    return failed(kept) ? failure() : attempt(text.str(), std::move(*kept));
   }
 
   /// Each step of the memory, in all blocks at once.
@@ -102,17 +102,15 @@ private:
 FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const TargetDescription &device,
                                     StringRef policy, PlanTrial tryPlan) {
   if (!step) {
-    FailureOr<PlanFigures> figures = tryPlan({}, /*isThorough=*/true);
+    FailureOr<PlanFigures> figures = tryPlan({});
     if (failed(figures))
       return failure();
-    return Tradeoff{{{"none", {}, 0, 0, *figures, true}}, 0};
+    return Tradeoff{{{"none", {}, 0, 0, *figures}}, 0};
   }
   Exploration exploration(*step, tryPlan);
-  // The user's comes first: what is equal has its name. What there is without a budget is what it always is.
-  for (StringRef text : {policy, StringRef("none")})
-    if (failed(exploration.attemptPolicy(text, /*isThorough=*/true)))
-      return failure();
-  for (StringRef text : {"save=matmul,conv2d,attention", "sqrt", "full"})
+  // The user's comes first: what is equal has its name.
+  for (StringRef text : {policy, StringRef("none"), StringRef("save=matmul,conv2d,attention"),
+                         StringRef("sqrt"), StringRef("full")})
     if (failed(exploration.attemptPolicy(text)))
       return failure();
   if (failed(exploration.attemptSelections(device)))

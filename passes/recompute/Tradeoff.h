@@ -24,12 +24,10 @@ struct TradeoffPoint {
   llvm::BitVector kept;
   int64_t recomputedValues = 0, recomputedBytes = 0; ///< Of values that are not.
   PlanFigures figures;
-  bool isThorough = false; ///< Whether its memory was placed as well as it can be, which takes its time.
 };
 
-/// Makes the plan that keeps these values, by their numbers; `isThorough` as of a point.
-using PlanTrial =
-    llvm::function_ref<mlir::FailureOr<PlanFigures>(const llvm::BitVector &kept, bool isThorough)>;
+/// Makes the plan that keeps these values, by their numbers.
+using PlanTrial = llvm::function_ref<mlir::FailureOr<PlanFigures>(const llvm::BitVector &kept)>;
 
 /// The plans among those tried that no other betters in both memory and time, by falling memory and rising
 /// time, so that the first keeps the most; and that of a policy.
