@@ -12,6 +12,7 @@
 #include "passes/base/Entries.h"
 #include "passes/base/Target.h"
 #include "passes/base/TensorSizes.h"
+#include "passes/batch/Parts.h"
 #include "passes/codegen/KernelCache.h"
 #include "passes/codegen/cuda/CudaCode.h"
 #include "passes/codegen/host/HostCode.h"
@@ -237,6 +238,9 @@ Result<LargestBatch> Compiler::largestBatch(ModuleOp module, const CompilerOptio
   const Stage from = stageOf(module);
   if (from != Stage::model)
     return Status::error("--batch=max needs a model: of this text the batch is chosen already");
+  auto hasRows = [](func::FuncOp function) { return llvm::any_of(function.getArgumentTypes(), isDynamic); };
+  if (llvm::none_of(module.getOps<func::FuncOp>(), hasRows))
+    return Status::error("--batch=max has nothing to choose: no input has a leading `?`");
   PipelineOptions train = options.train;
   train.target = targetOf(module, options);
   auto largestWith = [&](StringRef policy) {
