@@ -89,7 +89,7 @@ TEST_P(Assembled, UsesNoLocalMemory) {
   mlir::FailureOr<std::string> ptxas = findPtxas();
   if (failed(ptxas))
     GTEST_SKIP() << "no ptxas on the path or in $CUDA_HOME/bin";
-  for (const std::string architecture : {"sm_80", "sm_90"}) {
+  for (const std::string architecture : {"sm_80", "sm_89", "sm_90"}) {
     Result<std::unique_ptr<ZooPlan>> compiled = compileZooModel(GetParam(), "cuda:" + architecture);
     ASSERT_TRUE(compiled.ok()) << compiled.message();
     Result<Plan> plan = Plan::parse((*compiled)->bytes);

@@ -12,8 +12,11 @@ namespace gpuc {
 /// The oldest PTX version with the architecture and with more than 4 KiB of parameters (8.1, of CUDA 12.1),
 /// so that the oldest driver takes it.
 ArrayRef<CudaTarget> CudaTarget::known() {
-  static const CudaTarget targets[] = {
-      {"sm_80", "+ptx81"}, {"sm_90", "+ptx81"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"}};
+  static const CudaTarget targets[] = {{"sm_80", "+ptx81"},
+                                       {"sm_89", "+ptx81"},
+                                       {"sm_90", "+ptx81"},
+                                       {"sm_100", "+ptx86"},
+                                       {"sm_120", "+ptx87"}};
   return targets;
 }
 

@@ -252,14 +252,14 @@ TEST(Cuda, BlocksTakeTurns) {
 TEST(Cuda, NamesTheArchitecturesThatItKnows) {
   std::string error;
   EXPECT_TRUE(failed(CudaTarget::parse("sm_35", &error)));
-  EXPECT_EQ(error, "unknown GPU architecture 'sm_35': one of sm_80, sm_90, sm_100, sm_120");
+  EXPECT_EQ(error, "unknown GPU architecture 'sm_35': one of sm_80, sm_89, sm_90, sm_100, sm_120");
 }
 
 TEST(Cuda, GivesEqualBytesForEqualInputs) {
   Case test = cases()[0];
   KernelText first(test.arguments, test.results, test.body), second(test.arguments, test.results, test.body);
-  CudaCode a = compileForCuda(first, CudaTarget::known()[1]),
-           b = compileForCuda(second, CudaTarget::known()[1]);
+  CudaCode a = compileForCuda(first, *CudaTarget::parse("sm_90")),
+           b = compileForCuda(second, *CudaTarget::parse("sm_90"));
   EXPECT_EQ(a.ptx, b.ptx);
   EXPECT_EQ(a.cubin, b.cubin);
 }
@@ -277,7 +277,7 @@ TEST(Cuda, MakesDoWithPtxWhereThereIsNoPtxas) {
                                           warning = diagnostic.str();
                                           return mlir::success();
                                         });
-  CudaCode code = compileForCuda(text, CudaTarget::known()[1]);
+  CudaCode code = compileForCuda(text, *CudaTarget::parse("sm_90"));
   setenv("PATH", path.c_str(), 1);
   home.empty() ? unsetenv("CUDA_HOME") : setenv("CUDA_HOME", home.c_str(), 1);
   EXPECT_TRUE(code.cubin.empty());
