@@ -20,9 +20,12 @@
 #include "passes/recipe/RecipeTexts.h"
 #include "passes/recompute/Policy.h"
 #include "passes/report/Report.h"
+#include "runtime/base/flags.h"
+#include "runtime/base/quote.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -164,20 +167,32 @@ void warnIfNothingIsFreed(ModuleOp module, StringRef policy, int64_t kept) {
         << " if everything is kept, which is faster: leave it out";
 }
 
+/// How messages call the bytes that there are.
+std::string budgetOf(const CompilerOptions &options) {
+  const std::string bytes = std::to_string(*options.memoryBudget) + " bytes";
+  return options.budgetName.empty() ? bytes : options.budgetName + " (" + bytes + ")";
+}
+
 /// Whether the plan is as short as it has to be.
 Status checkFits(ModuleOp module, const CompilerOptions &options) {
   if (!options.memoryBudget || peakOf(module) <= *options.memoryBudget)
     return okStatus();
   return Status::error("--checkpoint=" + options.train.checkpoint + " takes " +
                        std::to_string(peakOf(module)) + " bytes, and --memory-budget allows " +
-                       std::to_string(*options.memoryBudget) +
-                       ": leave --checkpoint out, and what fits is chosen");
+                       budgetOf(options) + ": leave --checkpoint out, and what fits is chosen");
 }
 
 /// The target that passes are given.
 std::string targetOf(ModuleOp module, const CompilerOptions &options) {
   auto fusedFor = module->getAttrOfType<StringAttr>(kFusedForAttr);
   return fusedFor ? fusedFor.str() : options.target == "auto" ? "host" : options.target;
+}
+
+/// By what times are predicted.
+TargetDescription ratesOf(StringRef target, const CompilerOptions &options) {
+  if (options.device)
+    return describe(*options.device);
+  return target.starts_with("cuda") ? kCudaDescription : kHostDescription;
 }
 
 } // namespace
@@ -195,6 +210,25 @@ Status checkTarget(const std::string &target) {
   bool holds = parsed->isCuda() ? succeeded(CudaTarget::parse(parsed->name, &error))
                                 : succeeded(HostTarget::parse(parsed->name, &error));
   return holds ? okStatus() : Status::error(error);
+}
+
+Result<const NamedDevice *> findDevice(const std::string &name) {
+  std::vector<std::string> names;
+  for (const NamedDevice &device : kDevices) {
+    if (name == device.name)
+      return &device;
+    names.push_back(device.name);
+  }
+  return Status::error("unknown device " + inQuotes(name) + "; did you mean " + nearestName(name, names) +
+                       "? Known are " + llvm::join(names, ", "));
+}
+
+Result<std::string> targetOf(const NamedDevice &device, const std::string &target) {
+  const std::string own = std::string("cuda:") + device.architecture;
+  if (target == "auto" || target == own)
+    return own;
+  return Status::error(std::string(device.name) + " is an " + device.title + ", which plans for " + own +
+                       " are made for, and --target says " + target + ": leave --target out");
 }
 
 struct Compiler::State {
@@ -310,11 +344,11 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
 }
 
 Status Compiler::chooseKept(ModuleOp module, const CompilerOptions &options, const std::string &target) {
-  PlanChoices choices(module, target);
+  PlanChoices choices(module, target, ratesOf(target, options));
   const bool isBudget = options.train.checkpoint == kBudgetPolicy;
-  const bool holds =
-      succeeded(choices.explore(isBudget ? "none" : options.train.checkpoint)) &&
-      succeeded(isBudget ? choices.chooseWithin(*options.memoryBudget) : choices.choosePolicy());
+  const bool holds = succeeded(choices.explore(isBudget ? "none" : options.train.checkpoint)) &&
+                     succeeded(isBudget ? choices.chooseWithin(*options.memoryBudget, budgetOf(options))
+                                        : choices.choosePolicy());
   state->tradeoff = choices.describe();
   return holds ? okStatus() : state->errors.take("no plan was found");
 }
@@ -342,8 +376,11 @@ Result<std::string> Compiler::emit(ModuleOp module, const CompilerOptions &optio
   return std::move(*bytes);
 }
 
-Result<std::string> Compiler::report(ModuleOp module, int64_t compileMilliseconds) {
-  FailureOr<llvm::json::Object> report = reportOf(module);
+Result<std::string> Compiler::report(ModuleOp module, const CompilerOptions &options,
+                                     int64_t compileMilliseconds) {
+  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+  FailureOr<llvm::json::Object> report =
+      reportOf(module, ratesOf(target ? stringifyTargetKind(target.getKind()) : "host", options));
   if (failed(report))
     return state->errors.take("the report failed");
   (*report)["compile_ms"] = compileMilliseconds;

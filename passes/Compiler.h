@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/Pipelines.h"
+#include "passes/target/Devices.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -24,13 +25,15 @@ struct CompilerOptions {
   PipelineOptions train;
   /// That the plan's arena may have. With kBudgetPolicy it is made to fit, else it has to.
   std::optional<int64_t> memoryBudget;
-  bool tradeoff = false;          // whether advance() writes the curve of memory against time
-  std::string target = "auto";    // auto, host[:CPU], cuda:sm_90
-  std::optional<uint64_t> seed;   // the plan's default
-  std::optional<int> optLevel;    // -O: that of the text that is continued from, else 3
-  unsigned threads = 0;           // that generate code; 0: one for each core
-  std::string cacheFolder;        // of compiled kernels; empty: none
-  uint64_t cacheBytes = 1u << 30; // that it may take
+  std::string budgetName;              // what it was called, "l4" say, if it was not told in bytes
+  const NamedDevice *device = nullptr; // whose rates times are predicted by; null: those of the target
+  bool tradeoff = false;               // whether advance() writes the curve of memory against time
+  std::string target = "auto";         // auto, host[:CPU], cuda:sm_90
+  std::optional<uint64_t> seed;        // the plan's default
+  std::optional<int> optLevel;         // -O: that of the text that is continued from, else 3
+  unsigned threads = 0;                // that generate code; 0: one for each core
+  std::string cacheFolder;             // of compiled kernels; empty: none
+  uint64_t cacheBytes = 1u << 30;      // that it may take
 };
 
 /// Rows of a batch; 0: not even one fits.
@@ -41,6 +44,12 @@ struct LargestBatch {
 
 /// Whether there is such a target, and kernels can be made for it.
 Status checkTarget(const std::string &target);
+
+/// The GPU of that name.
+Result<const NamedDevice *> findDevice(const std::string &name);
+
+/// What plans for a device are made for; an error if `target` is something else than that, or auto.
+Result<std::string> targetOf(const NamedDevice &device, const std::string &target);
 
 /// A context with every dialect that the compiler reads, and with diagnostics kept as one-line errors.
 class Compiler {
@@ -69,7 +78,8 @@ public:
   Result<std::string> emit(mlir::ModuleOp module, const CompilerOptions &options);
 
   /// The report on a module at Stage::plan, as indented JSON.
-  Result<std::string> report(mlir::ModuleOp module, int64_t compileMilliseconds);
+  Result<std::string> report(mlir::ModuleOp module, const CompilerOptions &options,
+                             int64_t compileMilliseconds);
 
   /// What options.tradeoff asks for: the plans that there could have been, as indented JSON.
   std::string tradeoff() const;

@@ -4,7 +4,6 @@
 
 #include "dialects/plan/PlanOps.h"
 #include "passes/Pipelines.h"
-#include "passes/base/Target.h"
 #include "passes/recompute/Policy.h"
 #include "passes/report/Peak.h"
 #include "passes/report/Report.h"
@@ -23,7 +22,8 @@ int64_t peakOf(ModuleOp module) {
   return arenas.empty() ? 0 : (*arenas.begin()).getBytes();
 }
 
-PlanChoices::PlanChoices(ModuleOp module, std::string target) : module_(module), target_(std::move(target)) {}
+PlanChoices::PlanChoices(ModuleOp module, std::string target, const TargetDescription &device)
+    : module_(module), target_(std::move(target)), device_(device) {}
 
 static int64_t workspaceOf(ModuleOp module) {
   plan::ArenaOp arena = *module.getOps<plan::ArenaOp>().begin();
@@ -64,7 +64,7 @@ FailureOr<PlanFigures> PlanChoices::tryPlan(const llvm::BitVector &kept) {
     workspaceOfOthers_ = workspaceOf(*others);
   }
   const int64_t workspace = std::max(workspaceOf(**plan), isFirst ? 0 : *workspaceOfOthers_);
-  const StepWork work = stepWorkOf(**plan);
+  const StepWork work = stepWorkOf(**plan, device_);
   return PlanFigures{*around_ + workspace, work.nanoseconds, work.recomputed};
 }
 
@@ -87,11 +87,8 @@ LogicalResult PlanChoices::explore(StringRef policy) {
   std::optional<StepForward> forward;
   if (func::FuncOp step = stepOf(module_))
     forward.emplace(step);
-  FailureOr<Target> target = Target::parse(target_, module_);
-  if (failed(target))
-    return failure();
   FailureOr<Tradeoff> tradeoff =
-      exploreTradeoff(forward ? &*forward : nullptr, gpuc::describe(*target), policy,
+      exploreTradeoff(forward ? &*forward : nullptr, device_, policy,
                       [this](const llvm::BitVector &kept) { return tryPlan(kept); });
   if (failed(tradeoff))
     return failure();
@@ -108,11 +105,11 @@ void PlanChoices::choose(size_t point) {
 
 LogicalResult PlanChoices::choosePolicy() { return choose(ofPolicy_), success(); }
 
-LogicalResult PlanChoices::chooseWithin(int64_t bytes) {
+LogicalResult PlanChoices::chooseWithin(int64_t bytes, StringRef budget) {
   for (auto [number, point] : llvm::enumerate(points_))
     if (point.figures.peakBytes <= bytes)
       return choose(number), success();
-  return nothingFits(bytes);
+  return nothingFits(bytes, budget);
 }
 
 /// By category, the most bytes first; and what is no variable, so that one could do something about it.
@@ -134,7 +131,7 @@ static std::string partsOf(const Peak &peak) {
   return text;
 }
 
-LogicalResult PlanChoices::nothingFits(int64_t bytes) {
+LogicalResult PlanChoices::nothingFits(int64_t bytes, StringRef budget) {
   const TradeoffPoint &least = points_.back();
   FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(least.kept);
   if (failed(plan))
@@ -146,10 +143,10 @@ LogicalResult PlanChoices::nothingFits(int64_t bytes) {
   const bool canBeSmaller = batch && batch.getInt() > 1;
   auto error = emitError(UnknownLoc::get(module_.getContext()));
   if (bytes < *around_)
-    error << "no plan fits --memory-budget=" << bytes << " bytes: variables, constants and inputs alone take "
+    error << "no plan fits --memory-budget=" << budget << ": variables, constants and inputs alone take "
           << *around_ << ", and the least plan that was found takes ";
   else
-    error << "no plan that was found fits --memory-budget=" << bytes << " bytes: the least takes ";
+    error << "no plan that was found fits --memory-budget=" << budget << ": the least takes ";
   return error << least.figures.peakBytes << " (" << partsOf(*peak) << "), the fastest "
                << points_.front().figures.peakBytes
                << "; give at least --memory-budget=" << least.figures.peakBytes

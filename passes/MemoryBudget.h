@@ -12,8 +12,8 @@ namespace gpuc {
 /// Plans that a module at Stage::trainStep could become for a target, by what they keep.
 class PlanChoices {
 public:
-  /// The module stays as it is until one is chosen.
-  PlanChoices(mlir::ModuleOp module, std::string target);
+  /// The module stays as it is until one is chosen. Times are those of a device.
+  PlanChoices(mlir::ModuleOp module, std::string target, const TargetDescription &device);
 
   /// Makes plans, as far as their placement, that trade time for memory. `policy` is among them.
   mlir::LogicalResult explore(llvm::StringRef policy);
@@ -23,9 +23,9 @@ public:
 
   /// Computes again in the module what the plan of the policy, or the fastest that takes at most so many
   /// bytes, does not keep. The latter fails, with an error that tells what takes the least memory, if no plan
-  /// does.
+  /// does; `budget` is what it calls the bytes.
   mlir::LogicalResult choosePolicy();
-  mlir::LogicalResult chooseWithin(int64_t bytes);
+  mlir::LogicalResult chooseWithin(int64_t bytes, llvm::StringRef budget);
 
   /// The points, as docs/memory.md explains them.
   llvm::json::Array describe() const;
@@ -38,10 +38,11 @@ private:
   mlir::LogicalResult toPlan(mlir::ModuleOp module);
   mlir::FailureOr<PlanFigures> tryPlan(const llvm::BitVector &kept);
   void choose(size_t point);
-  mlir::LogicalResult nothingFits(int64_t bytes);
+  mlir::LogicalResult nothingFits(int64_t bytes, llvm::StringRef budget);
 
   mlir::ModuleOp module_;
   std::string target_;
+  TargetDescription device_;
   std::vector<TradeoffPoint> points_;
   size_t ofPolicy_ = 0;
   std::optional<size_t> chosen_;

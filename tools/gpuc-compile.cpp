@@ -1,5 +1,6 @@
 // gpuc-compile: from a model, or any later stage of it, to an executable plan.
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +15,10 @@
 #include "runtime/base/file_kind.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/output_files.h"
+#include "runtime/base/parse.h"
+#include "runtime/base/quote.h"
 #include "runtime/base/tool_main.h"
+#include "runtime/exec/devices.h"
 #include "tools/llvm_errors.h"
 
 namespace {
@@ -135,10 +139,29 @@ struct Request {
   std::string emit = "plan-file";
   bool locations = true;
   bool largestBatch = false;  // instead of options.train.batch
+  bool deviceBudget = false;  // instead of options.memoryBudget: what the device has free
   std::vector<std::string> mlirFlags;
   std::vector<RecipeFlag> recipe = recipeFlags();
   gpuc::CompilerOptions options;
 };
+
+/// Reads SIZE, `device`, or a GPU's name, which says the target, too.
+gpuc::Status readBudget(const std::string& text, Request& request) {
+  gpuc::CompilerOptions& options = request.options;
+  if (text == "device") {
+    request.deviceBudget = true;
+    return gpuc::okStatus();
+  }
+  if (std::isalpha(static_cast<unsigned char>(text.front()))) {
+    GPUC_ASSIGN_OR_RETURN(options.device, gpuc::findDevice(text));
+    GPUC_ASSIGN_OR_RETURN(options.target, gpuc::targetOf(*options.device, options.target));
+    options.memoryBudget = gpuc::arenaBytesOf(*options.device);
+    options.budgetName = options.device->name;
+    return gpuc::okStatus();
+  }
+  GPUC_ASSIGN_OR_RETURN(options.memoryBudget, gpuc::parseSize(text));
+  return *options.memoryBudget < 1 ? gpuc::Status::error(text + " is less than 1") : gpuc::okStatus();
+}
 
 /// What is wrong with the values of flags; empty if nothing is.
 std::string findMalformed(const Request& request) {
@@ -164,11 +187,13 @@ gpuc::Status checkIsModel(std::string_view bytes, const std::string& name) {
 /// Flags that have no place in the text of a model.
 void warnOfLaterChoices(const gpuc::CompilerOptions& options) {
   std::string flags;
-  if (options.target != "auto") flags += " --target=" + options.target;
+  if (options.target != "auto" && !options.device) flags += " --target=" + options.target;
   if (options.optLevel) flags += " -O" + std::to_string(*options.optLevel);
   if (options.train.checkpoint != "none" && options.train.checkpoint != gpuc::kBudgetPolicy)
     flags += " --checkpoint=" + options.train.checkpoint;
-  if (options.memoryBudget) flags += " --memory-budget=" + std::to_string(*options.memoryBudget);
+  if (options.memoryBudget)
+    flags += " --memory-budget=" +
+             (options.budgetName.empty() ? std::to_string(*options.memoryBudget) : options.budgetName);
   if (options.train.checkNumerics) flags += " --check-numerics";
   if (!flags.empty())
     std::fprintf(stderr,
@@ -190,8 +215,36 @@ gpuc::Status takeLargestBatch(gpuc::Compiler& compiler, mlir::ModuleOp module,
   return gpuc::okStatus();
 }
 
+/// What the device of the plan's target has free now. That differs from day to day, so it says how much.
+gpuc::Status takeDeviceMemory(gpuc::CompilerOptions& options) {
+  const bool isCuda = options.target.starts_with("cuda:");
+  GPUC_ASSIGN_OR_RETURN(std::unique_ptr<gpuc::Device> device,
+                        gpuc::openDevice(isCuda ? "cuda" : "host", gpuc::TargetKind::host));
+  const gpuc::DeviceInfo& info = device->info();
+  if (isCuda && options.target != "cuda:" + info.architecture)
+    return gpuc::Status::error("--memory-budget=device: the GPU here is an " + info.name + ", " +
+                               info.architecture + ", and --target says " + options.target +
+                               ": give --target=cuda:" + info.architecture);
+  GPUC_ASSIGN_OR_RETURN(uint64_t free, device->freeMemory());
+  const uint64_t kept = isCuda ? static_cast<uint64_t>(gpuc::kLibraryMebibytes) << 20 : 0;
+  options.memoryBudget = static_cast<int64_t>(free - std::min(free, kept));
+  options.budgetName = "device";
+  std::fprintf(stderr, "--memory-budget=device: %lld bytes, of %llu free on %s\n",
+               static_cast<long long>(*options.memoryBudget), static_cast<unsigned long long>(free),
+               gpuc::printable(isCuda ? info.name : "this host").c_str());
+  return gpuc::okStatus();
+}
+
+/// A name decides more than a size does.
+void sayWhatANameMeans(const gpuc::CompilerOptions& options) {
+  std::fprintf(stderr, "--memory-budget=%s: %lld bytes of an %s, in a plan for %s\n", options.device->name,
+               static_cast<long long>(*options.memoryBudget), options.device->title, options.target.c_str());
+}
+
 gpuc::Status compile(Request& request) {
   Clock::time_point begin = Clock::now();
+  if (request.deviceBudget) GPUC_RETURN_IF_ERROR(takeDeviceMemory(request.options));
+  if (request.options.device) sayWhatANameMeans(request.options);
   gpuc::Compiler compiler;
   std::string output = request.output.value_or(defaultOutput(request.input, request.emit));
   // Before the work begins, and before one of two files is written and the other cannot be.
@@ -218,7 +271,7 @@ gpuc::Status compile(Request& request) {
   }
   if (request.report) {
     auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
-    GPUC_ASSIGN_OR_RETURN(std::string report, compiler.report(*module, elapsed.count()));
+    GPUC_ASSIGN_OR_RETURN(std::string report, compiler.report(*module, request.options, elapsed.count()));
     GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(*request.report, report));
   }
   GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(output, result));
@@ -231,7 +284,7 @@ gpuc::Status compile(Request& request) {
 static int tool(int argc, char** argv) {
   gpuc::endInOneLineOnLlvmErrors();
   Request request;
-  std::optional<std::string> emit;
+  std::optional<std::string> emit, budget;
   std::optional<int64_t> batch, seed;
   std::optional<int64_t> optLevel;
   int64_t threads = 0, cacheBytes = int64_t{1} << 30;
@@ -254,11 +307,10 @@ static int tool(int argc, char** argv) {
                 "what of the forward pass is computed again for gradients, not kept: none (default), sqrt, "
                 "full, all but the results of some ops: save=matmul,conv2d,attention, layers as a whole: "
                 "blocks='h.*', or, as it is with --memory-budget, what that takes: budget");
-  cli.addSize(
-         "memory-budget", &request.options.memoryBudget,
-         "of the plan's whole arena: what is computed again is chosen so that it fits, at the least time; "
-         "with --checkpoint it only has to fit")
-      .range(1);
+  cli.addString("memory-budget", &budget, "SIZE|device|GPU",
+                "of the plan's whole arena: what is computed again is chosen so that it fits, at the least "
+                "time; with --checkpoint it only has to fit. device: what is free here; a GPU's name (l4, "
+                "a100, h100, h200, …): what a plan has on one, for which it is made then");
   cli.addBool("report-tradeoff", &request.options.tradeoff,
               "writes to stdout, as JSON, the plans that there could be, by memory and time");
   cli.addInt("seed", &seed, "N", "the plan's default seed").range(0);
@@ -293,7 +345,9 @@ static int tool(int argc, char** argv) {
   if (noLocations && !emit) return cli.usageError("--no-locations is for the text that --emit writes");
   if (optLevel) request.options.optLevel = static_cast<int>(*optLevel);
   request.options.train.fuse = optLevel != 0;
-  const bool hasBudget = request.options.memoryBudget.has_value();
+  const bool hasBudget = budget.has_value();
+  if (gpuc::Status status = budget ? readBudget(*budget, request) : gpuc::okStatus(); !status.ok())
+    return cli.usageError("--memory-budget: " + status.message());
   if (request.largestBatch && !hasBudget)
     return cli.usageError("--batch=max needs to know what there is room in: give --memory-budget=SIZE");
   request.options.train.checkpoint = checkpoint.value_or(hasBudget ? gpuc::kBudgetPolicy.str() : "none");

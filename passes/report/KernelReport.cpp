@@ -74,10 +74,20 @@ int64_t bytesWritten(plan::CommandOpInterface command) { return bytesOf(command.
 
 int64_t executionsOf(plan::CommandOpInterface command) { return llvm::product_of(tripCountsAround(command)); }
 
+/// Products of 16 bits, and those in TF32, are computed by tensor cores, where there are some.
+static double flopsPerNanosecond(plan::CommandOpInterface command, const TargetDescription &device) {
+  auto product = dyn_cast<plan::ProductOpInterface>(*command);
+  if (!product || device.tensorFlopsPerNanosecond == 0)
+    return device.flopsPerNanosecond;
+  if (product.getElement().getIntOrFloatBitWidth() == 16)
+    return device.tensorFlopsPerNanosecond;
+  return product.getTf32() ? device.tensorFlopsPerNanosecond / 2 : device.flopsPerNanosecond;
+}
+
 double nanosecondsOf(plan::CommandOpInterface command, const TargetDescription &device) {
   const int64_t bytes = bytesRead(command) + bytesWritten(command);
   return device.commandNanoseconds +
-         std::max(flopsOf(command) / device.flopsPerNanosecond, bytes / device.bytesPerNanosecond);
+         std::max(flopsOf(command) / flopsPerNanosecond(command, device), bytes / device.bytesPerNanosecond);
 }
 
 //===----------------------------------------------------------------------===//

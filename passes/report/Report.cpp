@@ -78,26 +78,24 @@ llvm::json::Array residualsOf(plan::ProgramOp program) {
 
 } // namespace
 
-StepWork stepWorkOf(ModuleOp module) {
+StepWork stepWorkOf(ModuleOp module, const TargetDescription &device) {
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
-  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
-  return step && target ? workOf(step, describe(target)) : StepWork();
+  return step ? workOf(step, device) : StepWork();
 }
 
-FailureOr<llvm::json::Object> reportOf(ModuleOp module) {
+FailureOr<llvm::json::Object> reportOf(ModuleOp module, const TargetDescription &device) {
   auto arenas = module.getOps<plan::ArenaOp>();
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   if (arenas.empty() || !target)
     return module.emitError("has no plan.arena: plan-place-buffers comes before a report"), failure();
   plan::ArenaOp arena = *arenas.begin();
-  const TargetDescription device = describe(target);
 
   FailureOr<Peak> peak = findPeak(module);
   if (failed(peak))
     return failure();
 
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
-  StepWork work = stepWorkOf(module);
+  StepWork work = stepWorkOf(module, device);
   llvm::json::Object report;
   report["peak_bytes"] = static_cast<int64_t>(arena.getBytes());
   report["lower_bound_bytes"] = static_cast<int64_t>(arena.getLowerBound());

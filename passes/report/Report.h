@@ -1,6 +1,8 @@
 //===- Report.h - What the compiler knows of a plan, as JSON ----------------===//
 #pragma once
 
+#include "passes/target/TargetDescription.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
 
@@ -12,12 +14,13 @@ struct StepWork {
   int64_t recomputed = 0; ///< Of which.
   int64_t commands = 0;
   int64_t streams = 0;
-  double nanoseconds = 0; ///< As predicted.
+  double nanoseconds = 0; ///< As predicted for a device.
 };
-StepWork stepWorkOf(mlir::ModuleOp module);
+StepWork stepWorkOf(mlir::ModuleOp module, const TargetDescription &device);
 
 /// The figures of a placed plan: its memory to the byte and by category at the instant of its peak, its work,
-/// and what the forward pass keeps for the backward pass. docs/report.md explains each field.
-mlir::FailureOr<llvm::json::Object> reportOf(mlir::ModuleOp module);
+/// as predicted for a device, and what the forward pass keeps for the backward pass. docs/report.md explains
+/// each field.
+mlir::FailureOr<llvm::json::Object> reportOf(mlir::ModuleOp module, const TargetDescription &device);
 
 } // namespace gpuc

@@ -50,6 +50,14 @@ class CudaDevice : public Device {
 
   const DeviceInfo& info() const override { return info_; }
 
+  Result<uint64_t> freeMemory() const override {
+    GPUC_RETURN_IF_ERROR(context_->makeCurrent());
+    size_t free = 0, total = 0;
+    GPUC_RETURN_IF_ERROR(
+        context_->driver().check(context_->driver().cuMemGetInfo(&free, &total), "cuMemGetInfo"));
+    return free;
+  }
+
   Result<std::unique_ptr<Executable>> prepare(const Plan& plan, const DeviceOptions& options) override {
     const PlanInfo& facts = plan.info();
     if (facts.target != TargetKind::cuda)

@@ -24,6 +24,7 @@ namespace gpuc::cuda {
   X(cuCtxSetCurrent)                  \
   X(cuMemAlloc)                       \
   X(cuMemFree)                        \
+  X(cuMemGetInfo)                     \
   X(cuMemHostAlloc)                   \
   X(cuMemFreeHost)                    \
   X(cuMemcpyHtoDAsync)                \

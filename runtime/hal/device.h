@@ -88,6 +88,9 @@ class Device {
 
   virtual const DeviceInfo& info() const = 0;
 
+  /// Bytes of its memory that an arena could have now.
+  virtual Result<uint64_t> freeMemory() const = 0;
+
   /// Allocates the arena, loads code and constants, resolves commands. Errors: the device lacks what the code
   /// needs, the arena does not fit, a library call that nothing here can do. `plan` is kept alive by the
   /// executable.

@@ -9,6 +9,7 @@
 #include "runtime/hal/device.h"
 #include "runtime/host/cpu_features.h"
 #include "runtime/host/executor.h"
+#include "runtime/host/free_memory.h"
 #include "runtime/host/lower.h"
 #include "runtime/host/spread.h"
 #include "runtime/plan/access.h"
@@ -203,6 +204,8 @@ class HostDevice : public Device {
   }
 
   const DeviceInfo& info() const override { return info_; }
+
+  Result<uint64_t> freeMemory() const override { return freeHostMemory(); }
 
   Result<std::unique_ptr<Executable>> prepare(const Plan& plan, const DeviceOptions& options) override {
     if (plan.info().target != TargetKind::host)

@@ -62,7 +62,7 @@ protected:
     GPUC_ASSIGN_OR_RETURN(auto module, compiler.parse(text_, "graph.mlir"));
     GPUC_RETURN_IF_ERROR(
         compiler.advance(*module, Stage::plan, options, [](mlir::PassManager &) { return okStatus(); }));
-    const StepWork work = stepWorkOf(*module);
+    const StepWork work = stepWorkOf(*module, kHostDescription);
     recomputing += work.recomputed > 0;
     return Compiled{peakOf(*module), work.nanoseconds, compiler.tradeoff()};
   }

@@ -132,6 +132,13 @@ CUresult allocate(CUdeviceptr* address, size_t bytes) {
   return result;
 }
 
+CUresult memoryInfo(size_t* free, size_t* total) {
+  GPUC_FAKE_ENTER("cuMemGetInfo");
+  *total = gpu().memory_bytes;
+  *free = gpu().memory_bytes - gpu().usedBytes();
+  return CUDA_SUCCESS;
+}
+
 CUresult release(CUdeviceptr address) {
   GPUC_FAKE_ENTER("cuMemFree");
   return gpu().release(at<void>(address), false);
@@ -347,6 +354,7 @@ cuda::Driver fakeDriver() {
   driver.cuCtxSetCurrent = setCurrent;
   driver.cuMemAlloc = allocate;
   driver.cuMemFree = release;
+  driver.cuMemGetInfo = memoryInfo;
   driver.cuMemHostAlloc = allocateHost;
   driver.cuMemFreeHost = releaseHost;
   driver.cuMemcpyHtoDAsync = upload;
