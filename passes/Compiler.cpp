@@ -118,7 +118,7 @@ Status checkUndecided(ModuleOp module, Stage from, const CompilerOptions &option
     return Status::error(already + "what it keeps can be chosen no more: give --" +
                          (options.memoryBudget ? "memory-budget" : "report-tradeoff") +
                          " where it is made from the model");
-  if (options.train.checkpoint != "none")
+  if (options.train.checkpoint != kModelPolicy)
     return Status::error(already + "--checkpoint can be chosen no more");
   if (options.train.checkNumerics && !checksNumerics(module))
     return Status::error(already + "--check-numerics can be chosen no more");
@@ -159,11 +159,19 @@ std::optional<int64_t> peakWith(StringRef policy, ModuleOp module, PipelineOptio
   return succeeded(passes.run(*copy)) ? std::optional(peakOf(*copy)) : std::nullopt;
 }
 
+/// The policy that is asked for: the model's where it is silent is `none`.
+std::string policyOf(ModuleOp module, const CompilerOptions &options) {
+  const bool isSilent = module.getOps<ir::CheckpointOp>().empty();
+  return options.train.checkpoint == kModelPolicy && isSilent ? "none" : options.train.checkpoint;
+}
+
 /// A policy is a rule of thumb: where it frees nothing, time is paid for nothing.
 void warnIfNothingIsFreed(ModuleOp module, StringRef policy, int64_t kept) {
   if (peakOf(module) >= kept)
     emitWarning(UnknownLoc::get(module.getContext()))
-        << "--checkpoint=" << policy << " frees nothing here: " << peakOf(module) << " bytes, and " << kept
+        << (policy == kModelPolicy ? "what the model says with gpuc.checkpoint"
+                                   : "--checkpoint=" + policy.str())
+        << " frees nothing here: " << peakOf(module) << " bytes, and " << kept
         << " if everything is kept, which is faster: leave it out";
 }
 
@@ -180,6 +188,12 @@ Status checkFits(ModuleOp module, const CompilerOptions &options) {
   return Status::error("--checkpoint=" + options.train.checkpoint + " takes " +
                        std::to_string(peakOf(module)) + " bytes, and --memory-budget allows " +
                        budgetOf(options) + ": leave --checkpoint out, and what fits is chosen");
+}
+
+/// What may be left of the way to a train step, and does nothing twice.
+void finishStep(OpPassManager &passes) {
+  passes.addPass(createJoinChecksPass());
+  passes.addPass(createCheckpointPass());
 }
 
 /// The target that passes are given.
@@ -262,7 +276,7 @@ Status Compiler::checkRecipe(const std::string &key, const std::vector<std::stri
 }
 
 Status Compiler::checkCheckpoint(const std::string &text) {
-  if (text == kBudgetPolicy)
+  if (text == kBudgetPolicy || text == kModelPolicy)
     return okStatus();
   std::string error;
   return succeeded(CheckpointPolicy::parse(text, &state->context, error)) ? okStatus() : Status::error(error);
@@ -286,6 +300,7 @@ Result<LargestBatch> Compiler::largestBatch(ModuleOp module, const CompilerOptio
   const int64_t kept = largestWith("none");
   if (train.checkpoint == kBudgetPolicy)
     return LargestBatch{std::max(kept, largestWith("full")), kept};
+  train.checkpoint = policyOf(module, options);
   return LargestBatch{train.checkpoint == "none" ? kept : largestWith(train.checkpoint), kept};
 }
 
@@ -299,12 +314,13 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   GPUC_RETURN_IF_ERROR(checkUndecided(module, from, options));
   PipelineOptions train = options.train;
   train.target = targetOf(module, options);
+  train.checkpoint = policyOf(module, options);
   const bool chooses = from < Stage::trainStep && (train.checkpoint == kBudgetPolicy || options.tradeoff);
   std::optional<int64_t> kept;
   if (stage == Stage::plan && from < Stage::trainStep && !chooses && train.checkpoint != "none")
     kept = peakWith("none", module, train, from);
   if (chooses)
-    train.checkpoint = "none"; // so far
+    train.checkpoint.clear(); // so far
 
   auto toStep = [&](PassManager &passes) {
     if (stage == Stage::model)
@@ -312,7 +328,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
     else if (from < Stage::trainStep)
       buildTrainPipeline(passes, train, from);
     else if (from == Stage::trainStep)
-      passes.addPass(createJoinChecksPass()); // which is all that may be left, and does nothing twice
+      finishStep(passes);
   };
   auto toPlan = [&](PassManager &passes) {
     if (stage == Stage::plan)
@@ -344,9 +360,12 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
 }
 
 Status Compiler::chooseKept(ModuleOp module, const CompilerOptions &options, const std::string &target) {
-  PlanChoices choices(module, target, ratesOf(target, options));
   const bool isBudget = options.train.checkpoint == kBudgetPolicy;
-  const bool holds = succeeded(choices.explore(isBudget ? "none" : options.train.checkpoint)) &&
+  // What the model says is one of the choices then.
+  FailureOr<CheckpointPolicy> policy =
+      takePolicy(isBudget ? kModelPolicy.str() : options.train.checkpoint, module);
+  PlanChoices choices(module, target, ratesOf(target, options));
+  const bool holds = succeeded(policy) && succeeded(choices.explore(policy->text())) &&
                      succeeded(isBudget ? choices.chooseWithin(*options.memoryBudget, budgetOf(options))
                                         : choices.choosePolicy());
   state->tradeoff = choices.describe();

@@ -23,6 +23,10 @@ inline constexpr llvm::StringLiteral kEntryAttr = "gpuc.entry";
 /// gone with gpuc-to-plan.
 inline constexpr llvm::StringLiteral kFusedForAttr = "gpuc.fused_for";
 
+/// The policy of gpuc-checkpoint by which the model itself says, with gpuc.checkpoint, what is computed
+/// again.
+inline constexpr llvm::StringLiteral kModelPolicy = "model";
+
 /// Of an op, and of the command that it becomes, that computes again what was not kept.
 inline constexpr llvm::StringLiteral kRecomputedAttr = "gpuc.recomputed";
 

@@ -592,6 +592,8 @@ def CheckpointPass : GpucPass<"gpuc-checkpoint"> {
     by the same kernels from what is kept: memory for time, and not a bit changes. Loops over parts of the batch are
     treated by themselves, a loop over time as one op.
 
+    - `model`, the default, does what the model's `gpuc.checkpoint` ops say: `blocks` with their patterns; `none` where there
+      are none.
     - `none` keeps everything.
     - `sqrt` cuts the forward pass, of n ops, into about √n segments at places that few bytes cross, and keeps what
       crosses, and the last segment.
@@ -601,6 +603,8 @@ def CheckpointPass : GpucPass<"gpuc-checkpoint"> {
     - `blocks=h.*,head` computes layers with such names again as a whole: it keeps what they read of one another, kernels
       that belong to more than one of them or to none, and drops the rest. A pattern is matched as a shell matches files;
       of an op's layer `h.0.attn` the outermost that one matches, here `h.0`, is its block.
+
+    Behind it there are no `gpuc.checkpoint` ops. Of those that another policy overrules a warning tells.
 
     Before, with `policy=save=matmul`:
     ```mlir
@@ -619,7 +623,7 @@ def CheckpointPass : GpucPass<"gpuc-checkpoint"> {
     ```
   }];
   let options = [
-    Option<"policy", "policy", "std::string", /*default=*/"\"none\"", "none, sqrt, full, save=OP,OP… or blocks=LAYER,LAYER…">,
+    Option<"policy", "policy", "std::string", /*default=*/"\"model\"", "model, none, sqrt, full, save=OP,OP… or blocks=LAYER,LAYER…">,
   ];
 }
 

@@ -65,8 +65,10 @@ struct TrainPipelineFlags : ModelFlags<TrainPipelineFlags> {
   Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("Short for its entry: NAME:key=value,…")};
   Option<std::string> checkpoint{
       *this, "checkpoint",
-      llvm::cl::desc("What is kept for gradients: none, sqrt, full, save=OP,OP… or blocks=LAYER,LAYER…"),
-      llvm::cl::init("none")};
+      llvm::cl::desc(
+          "What is kept for gradients: none, sqrt, full, save=OP,OP…, blocks=LAYER,LAYER… or model, "
+          "as gpuc.checkpoint says"),
+      llvm::cl::init(kModelPolicy.str())};
   Option<bool> checkNumerics{*this, "check-numerics",
                              llvm::cl::desc("Count what is NaN or infinite, by the op that made it"),
                              llvm::cl::init(false)};
@@ -155,7 +157,7 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, S
   buildKernels(passes, options, doors);
   // Behind fusion: what is computed again has the kernel of what it repeats, and nothing makes one of the
   // two.
-  if (options.checkpoint != "none")
+  if (!options.checkpoint.empty())
     doors.add(createCheckpointPass({options.checkpoint}), "kernels");
 }
 

@@ -1,6 +1,8 @@
 //===- Pipelines.h - The way of a model through the passes ------------------===//
 #pragma once
 
+#include "passes/Passes.h"
+
 #include "mlir/Pass/PassManager.h"
 
 #include <optional>
@@ -23,8 +25,9 @@ struct PipelineOptions {
   int64_t seed = -1;           // the plan's default; -1 keeps the recipe's
   bool fuse = true;            // off, each op is a kernel of its own
   std::string target = "host"; // host[:CPU] or cuda:ARCHITECTURE: what it has kernels for stays whole
-  std::string checkpoint =
-      "none";                 // what is kept for gradients and what computed again: gpuc-checkpoint's policy
+  /// What is kept for gradients and what computed again: gpuc-checkpoint's policy. Empty: nobody has chosen
+  /// yet.
+  std::string checkpoint = kModelPolicy.str();
   bool checkNumerics = false; // the train step counts what is NaN or infinite, by the op that made it
 };
 

@@ -189,7 +189,7 @@ void warnOfLaterChoices(const gpuc::CompilerOptions& options) {
   std::string flags;
   if (options.target != "auto" && !options.device) flags += " --target=" + options.target;
   if (options.optLevel) flags += " -O" + std::to_string(*options.optLevel);
-  if (options.train.checkpoint != "none" && options.train.checkpoint != gpuc::kBudgetPolicy)
+  if (options.train.checkpoint != gpuc::kModelPolicy && options.train.checkpoint != gpuc::kBudgetPolicy)
     flags += " --checkpoint=" + options.train.checkpoint;
   if (options.memoryBudget)
     flags += " --memory-budget=" +
@@ -303,10 +303,12 @@ static int tool(int argc, char** argv) {
       .range(1)
       .orWord("max", &request.largestBatch);
   for (RecipeFlag& flag : request.recipe) flag.declare(cli);
-  cli.addString("checkpoint", &checkpoint, "POLICY",
-                "what of the forward pass is computed again for gradients, not kept: none (default), sqrt, "
-                "full, all but the results of some ops: save=matmul,conv2d,attention, layers as a whole: "
-                "blocks='h.*', or, as it is with --memory-budget, what that takes: budget");
+  cli.addString(
+      "checkpoint", &checkpoint, "POLICY",
+      "what of the forward pass is computed again for gradients, not kept: none, sqrt, full, all but "
+      "the results of some ops: save=matmul,conv2d,attention, layers as a whole: blocks='h.*', those of "
+      "the model's own gpuc.checkpoint: model (default), or, as it is with --memory-budget, what that "
+      "takes: budget");
   cli.addString("memory-budget", &budget, "SIZE|device|GPU",
                 "of the plan's whole arena: what is computed again is chosen so that it fits, at the least "
                 "time; with --checkpoint it only has to fit. device: what is free here; a GPU's name (l4, "
@@ -350,7 +352,8 @@ static int tool(int argc, char** argv) {
     return cli.usageError("--memory-budget: " + status.message());
   if (request.largestBatch && !hasBudget)
     return cli.usageError("--batch=max needs to know what there is room in: give --memory-budget=SIZE");
-  request.options.train.checkpoint = checkpoint.value_or(hasBudget ? gpuc::kBudgetPolicy.str() : "none");
+  request.options.train.checkpoint =
+      checkpoint.value_or(hasBudget ? gpuc::kBudgetPolicy.str() : gpuc::kModelPolicy.str());
   if (checkpoint == gpuc::kBudgetPolicy && !hasBudget)
     return cli.usageError("--checkpoint=budget needs a budget: give --memory-budget=SIZE");
   if (request.options.tradeoff && request.output.value_or(defaultOutput(request.input, request.emit)) == "-")

@@ -291,6 +291,10 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
     auto attribute = plan::TargetAttr::get(&getContext(), parsed->kind, parsed->name);
     module->setAttr(plan::kTargetAttr, attribute);
     module->removeAttr(kFusedForAttr);
+    for (auto block : module.getOps<ir::CheckpointOp>()) {
+      block.emitOpError("is done before there is a plan: run gpuc-checkpoint before gpuc-to-plan");
+      return signalPassFailure();
+    }
 
     SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
     for (func::FuncOp function : functions) {

@@ -120,6 +120,7 @@ static constexpr PrecisionRule kRules[] = {
     {"gradient", fixed, ""},
     {"variable", fixed, ""},
     {"recipe", fixed, ""},
+    {"checkpoint", fixed, ""},
     {"fused", fixed, ""},
     {"yield", fixed, ""},
     // What backward passes and updates are made of: they come after, with the types that they find.

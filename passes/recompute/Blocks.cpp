@@ -14,11 +14,6 @@ using namespace mlir;
 
 namespace gpuc {
 
-std::string findMalformedBlock(StringRef pattern) {
-  llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern);
-  return glob ? "" : llvm::toString(glob.takeError());
-}
-
 namespace {
 
 /// `h`, `h.0`, `h.0.attn` of `h.0.attn`.
@@ -74,24 +69,27 @@ private:
 
 } // namespace
 
-static LogicalResult checkPatterns(func::FuncOp step, const std::vector<std::string> &patterns) {
+std::set<std::string> layersOfFunctions(ModuleOp module) {
   std::set<std::string> names;
-  for (const std::string &layer : layersIn(step))
-    for (StringRef around : layersAround(layer))
-      names.insert(around.str());
-  for (const std::string &pattern : patterns) {
-    llvm::GlobPattern glob = cantFail(llvm::GlobPattern::create(pattern));
-    if (llvm::none_of(names, [&](StringRef name) { return glob.match(name); }))
-      return emitError(step.getLoc()) << "blocks: no layer is named '" << pattern << "'; the nearest is '"
-                                      << nearestName(pattern, {names.begin(), names.end()}) << "'";
-  }
-  return success();
+  for (auto function : module.getOps<func::FuncOp>())
+    for (const std::string &layer : layersIn(function))
+      for (StringRef around : layersAround(layer))
+        names.insert(around.str());
+  return names;
 }
 
-FailureOr<llvm::BitVector> valuesBetweenBlocks(const StepForward &step,
-                                               const std::vector<std::string> &patterns) {
-  if (failed(checkPatterns(step.function(), patterns)))
-    return failure();
+LogicalResult checkBlock(StringRef pattern, const std::set<std::string> &layers,
+                         llvm::function_ref<InFlightDiagnostic()> emitHere) {
+  const llvm::GlobPattern glob = cantFail(llvm::GlobPattern::create(pattern));
+  if (llvm::any_of(layers, [&](const std::string &name) { return glob.match(name); }))
+    return success();
+  InFlightDiagnostic error = emitHere() << "no layer is named '" << pattern << "'";
+  if (layers.empty())
+    return error << ", nor anything: what was compiled is text without locations";
+  return error << "; the nearest is '" << nearestName(pattern.str(), {layers.begin(), layers.end()}) << "'";
+}
+
+llvm::BitVector valuesBetweenBlocks(const StepForward &step, const std::vector<std::string> &patterns) {
   Blocks blocks(patterns);
   llvm::BitVector between(step.values().size());
   for (const ForwardPass &forward : step.passes())

@@ -17,22 +17,16 @@ class CheckpointPass : public impl::CheckpointPassBase<CheckpointPass> {
   using CheckpointPassBase::CheckpointPassBase;
 
   void runOnOperation() override {
-    std::string error;
-    FailureOr<CheckpointPolicy> policy = CheckpointPolicy::parse(this->policy, &getContext(), error);
-    if (failed(policy)) {
-      emitError(getOperation().getLoc()) << error;
+    FailureOr<CheckpointPolicy> taken = takePolicy(policy, getOperation());
+    if (failed(taken))
       return signalPassFailure();
-    }
     auto step = getOperation().lookupSymbol<func::FuncOp>("train_step");
-    if (!step || policy->kind == CheckpointPolicy::Kind::none)
+    if (!step || taken->kind == CheckpointPolicy::Kind::none)
       return;
     if (failed(checkGradientsAreKnown(step)))
       return signalPassFailure();
     StepForward forward(step);
-    FailureOr<llvm::BitVector> kept = valuesKept(*policy, forward);
-    if (failed(kept))
-      return signalPassFailure();
-    forward.recompute(*kept);
+    forward.recompute(valuesKept(*taken, forward));
   }
 };
 

@@ -3,8 +3,8 @@
 
 #include "passes/recompute/StepForward.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Support/LLVM.h"
 
 #include <string>
 #include <vector>
@@ -23,10 +23,17 @@ struct CheckpointPolicy {
   /// for ops that the dialect, which `context` has loaded, does not have.
   static mlir::FailureOr<CheckpointPolicy> parse(llvm::StringRef text, mlir::MLIRContext *context,
                                                  std::string &error);
+
+  /// What reads back as the same.
+  std::string text() const;
 };
 
-/// The numbers of the values that are kept. `full` and `sqrt` keep all where cutting frees nothing. Fails,
-/// with an error, for `blocks` that the step does not have.
-mlir::FailureOr<llvm::BitVector> valuesKept(const CheckpointPolicy &policy, const StepForward &step);
+/// The policy that `text` names, of kModelPolicy that of the module's gpuc.checkpoint ops, which are taken
+/// away. Fails, with an error, for other texts and for blocks that are no layers of the module; of ops that
+/// another policy overrules a warning tells.
+mlir::FailureOr<CheckpointPolicy> takePolicy(llvm::StringRef text, mlir::ModuleOp module);
+
+/// The numbers of the values that are kept. `full` and `sqrt` keep all where cutting frees nothing.
+llvm::BitVector valuesKept(const CheckpointPolicy &policy, const StepForward &step);
 
 } // namespace gpuc

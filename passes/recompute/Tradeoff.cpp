@@ -38,16 +38,13 @@ public:
   LogicalResult attemptPolicy(StringRef text) {
     std::string error;
     FailureOr<CheckpointPolicy> policy = CheckpointPolicy::parse(text, step_.function().getContext(), error);
-    FailureOr<llvm::BitVector> kept = failure();
-    if (succeeded(policy))
-      kept = valuesKept(*policy, step_);
-    return failed(kept) ? failure() : attempt(text.str(), std::move(*kept));
+    return failed(policy) ? failure() : attempt(text.str(), valuesKept(*policy, step_));
   }
 
   /// Each step of the memory, in all blocks at once.
   LogicalResult attemptSelections(const TargetDescription &device) {
     // What cutting into segments comes to is where the search ends, from whichever side.
-    const llvm::BitVector least = *valuesKept({CheckpointPolicy::Kind::full, {}}, step_);
+    const llvm::BitVector least = valuesKept({CheckpointPolicy::Kind::full, {}}, step_);
     std::vector<std::vector<llvm::BitVector>> selections;
     size_t most = 0;
     for (unsigned begin = 0; const ForwardPass &forward : step_.passes()) {

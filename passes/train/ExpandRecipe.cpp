@@ -97,6 +97,9 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     if (recipe && recipe.getSeed())
       module->setAttr("gpuc.seed", recipe.getSeedAttr());
     eraseModel(module, recipe);
+    if (!training)
+      for (auto block : llvm::make_early_inc_range(module.getOps<ir::CheckpointOp>()))
+        block.erase(); // nothing is kept for gradients
     return success();
   }
 

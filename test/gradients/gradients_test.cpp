@@ -143,8 +143,9 @@ INSTANTIATE_TEST_SUITE_P(Registry, CompositeValueTest, testing::ValuesIn(casesWh
 
 /// Ops around which no function can be built: declarations, and what passes put functions together with.
 bool isStructure(StringRef op) {
-  static constexpr StringRef structure[] = {"gpuc.variable", "gpuc.read",  "gpuc.assign", "gpuc.gradient",
-                                            "gpuc.recipe",   "gpuc.fused", "gpuc.yield"};
+  static constexpr StringRef structure[] = {"gpuc.variable", "gpuc.read",   "gpuc.assign",
+                                            "gpuc.gradient", "gpuc.recipe", "gpuc.checkpoint",
+                                            "gpuc.fused",    "gpuc.yield"};
   return llvm::is_contained(structure, op);
 }
 

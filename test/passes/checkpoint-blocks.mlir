@@ -1,10 +1,23 @@
 // RUN: gpuc-opt %s --gpuc-checkpoint='policy=blocks=h.*' | FileCheck %s
+// The model may say the same itself, in one pattern or in several; afterwards it says no more.
+// RUN: sed '$a gpuc.checkpoint "h.*"' %s > %t.mlir && gpuc-opt %t.mlir --gpuc-checkpoint | FileCheck %s --implicit-check-not=gpuc.checkpoint
+// RUN: sed -e '1i gpuc.checkpoint "h.0"' -e '$a gpuc.checkpoint "?.1"' %s > %t.2.mlir && gpuc-opt %t.2.mlir --gpuc-checkpoint=policy=model | FileCheck %s --implicit-check-not=gpuc.checkpoint
+// Another policy overrules it, which is said.
+// RUN: gpuc-opt %t.2.mlir --gpuc-checkpoint=policy=none 2>&1 | FileCheck %s --check-prefix=OVERRULED --implicit-check-not=gpuc.recomputed
+// OVERRULED: {{.*}}checkpoint-blocks.mlir.tmp.2.mlir:1:1: warning: --checkpoint=none overrules the model's gpuc.checkpoint "h.0" and 1 more
+// OVERRULED: module
+// OVERRULED-NOT: gpuc.checkpoint
+// RUN: sed '$a gpuc.checkpoint "g.*"' %s > %t.mlir && not gpuc-opt %t.mlir --gpuc-checkpoint 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: {{.*}}checkpoint-blocks.mlir.tmp.mlir:[[#]]:1: error: 'gpuc.checkpoint' op no layer is named 'g.*'; the nearest is 'h.0'
+// No plan is made before it is done.
+// RUN: not gpuc-opt %t.2.mlir --gpuc-to-plan 2>&1 | FileCheck %s --check-prefix=PLAN
+// PLAN: error: 'gpuc.checkpoint' op is done before there is a plan: run gpuc-checkpoint before gpuc-to-plan
 // RUN: not gpuc-opt %s --gpuc-checkpoint='policy=blocks=h.*,g.0' 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // UNKNOWN: error: blocks: no layer is named 'g.0'; the nearest is 'h.0'
 // RUN: not gpuc-opt %s --gpuc-checkpoint='policy=blocks=h.[' 2>&1 | FileCheck %s --check-prefix=MALFORMED
 // MALFORMED: error: 'h.[' invalid glob pattern, unmatched '['
 // RUN: not gpuc-opt %s --gpuc-checkpoint='policy=blocks=' 2>&1 | FileCheck %s --check-prefix=EMPTY
-// EMPTY: error: blocks: no layer is named ''
+// EMPTY: error: '' names no layer
 
 // Two blocks, with a kernel between them that begins in the one and ends in the other: it is kept, as is what the second
 // block reads of the first one (%b). All else of a block is computed again; what the kernel alone reads (%c) is not kept for it.

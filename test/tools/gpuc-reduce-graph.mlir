@@ -15,6 +15,7 @@
 // CHECK: gpuc.recipe {
 // CHECK-NEXT: loss = @loss
 // CHECK-NEXT: }
+// CHECK-NOT: gpuc.checkpoint
 
 // What nobody finds interesting is not touched.
 // RUN: not gpuc-reduce %s -reduce-graph='test=%S/Inputs/never.sh' 2>&1 | FileCheck %s --check-prefix=NEVER
@@ -49,4 +50,5 @@ module {
     clip_norm = 1.0,
     optimizer = sgd(lr = 0.1)
   }
+  gpuc.checkpoint "h.*"
 }

@@ -1,4 +1,4 @@
-//===- TrainingOps.cpp - The gradient, the recipe and fused kernels ---------===//
+//===- TrainingOps.cpp - The gradient, the recipe, blocks and fused kernels --===//
 
 #include "dialects/gpuc/NumberText.h"
 #include "dialects/gpuc/RecipeEntries.h"
@@ -6,6 +6,7 @@
 #include "dialects/gpuc/ops/SymbolChecks.h"
 
 #include "llvm/Support/Format.h"
+#include "llvm/Support/GlobPattern.h"
 
 #include <cmath>
 
@@ -309,6 +310,26 @@ LogicalResult RecipeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(checkPair(*this, getLossAttr(), "loss", symbols)))
     return failure();
   return getAccuracyAttr() ? checkPair(*this, getAccuracyAttr(), "accuracy", symbols) : success();
+}
+
+//===----------------------------------------------------------------------===//
+// gpuc.checkpoint
+//===----------------------------------------------------------------------===//
+
+std::string CheckpointOp::findMalformed(StringRef layers) {
+  if (layers.empty())
+    return "names no layer";
+  llvm::Expected<llvm::GlobPattern> pattern = llvm::GlobPattern::create(layers);
+  return pattern ? "" : llvm::toString(pattern.takeError());
+}
+
+LogicalResult CheckpointOp::verify() {
+  if (std::string malformed = findMalformed(getLayers()); !malformed.empty())
+    return emitOpError() << "'" << getLayers() << "' " << malformed << " [checkpoint_C1]";
+  if (getLayers().contains(','))
+    return emitOpError() << "'" << getLayers()
+                         << "' has a comma: give each pattern an op of its own [checkpoint_C2]";
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

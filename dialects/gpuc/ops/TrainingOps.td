@@ -143,6 +143,30 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
   let hasVerifier = 1;
 }
 
+def CheckpointOp : Gpuc_Op<"checkpoint", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "Layers that are computed again for their gradients, not kept";
+  let description = [{
+    ```mlir
+    gpuc.checkpoint "transformer.h.*"
+    gpuc.checkpoint "head"
+    ```
+    `layers` is a pattern of layers' names, as a shell matches files. Of an op's layer `transformer.h.0.attn` the outermost
+    that a pattern matches, here `transformer.h.0`, is its block. What blocks read of one another is kept, and what is in
+    none; the rest of a block is computed again when the backward pass comes to it. Several of these ops are as one that
+    has all of their patterns. `gpuc-checkpoint` does what they say and takes them away; what is not trained needs none.
+
+    - (checkpoint_C1) layers is a pattern, and not empty.
+    - (checkpoint_C2) It is one: it has no comma, which would separate it from others on the command line.
+  }];
+  let arguments = (ins StrAttr:$layers);
+  let assemblyFormat = "$layers attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// What is wrong with the text as a pattern; empty if nothing is.
+    static std::string findMalformed(::llvm::StringRef layers);
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//

@@ -31,6 +31,33 @@ gpuc.variable @w : tensor<4xf32> init normal(a.b = 1)
 
 // -----
 
+// A pattern is one.
+// expected-error @below {{'h.[' invalid glob pattern, unmatched '[' [checkpoint_C1]}}
+gpuc.checkpoint "h.["
+
+// -----
+
+// It could match nothing.
+// expected-error @below {{'' names no layer [checkpoint_C1]}}
+gpuc.checkpoint ""
+
+// -----
+
+// The command line would take it for two.
+// expected-error @below {{'h.0,h.1' has a comma: give each pattern an op of its own [checkpoint_C2]}}
+gpuc.checkpoint "h.0,h.1"
+
+// -----
+
+// It speaks of the whole model.
+func.func @case() {
+  // expected-error @below {{expects parent op 'builtin.module'}}
+  gpuc.checkpoint "h.0"
+  return
+}
+
+// -----
+
 // An argument is given once.
 // expected-error @below {{'std' is given twice}}
 gpuc.variable @w : tensor<4xf32> init normal(std = 1.0, std = 2.0)

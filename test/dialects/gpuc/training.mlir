@@ -17,6 +17,9 @@ gpuc.variable @step kind counter : tensor<i64> init zeros
 // CHECK: init all(betas = (0.9, -0.999, 3), flag = true, limit = inf, name = "a\22b", small = 1.0e-45)
 gpuc.variable @spec : tensor<f64> init all(flag = true, betas = (0.9, -0.999, 3), name = "a\22b", limit = inf, small = 1.0e-45)
 
+// CHECK: gpuc.checkpoint "h.*.attn"
+gpuc.checkpoint "h.*.attn"
+
 // CHECK-LABEL: @predict
 func.func @predict(%x: tensor<?x3xf32>) -> tensor<?x4xf32> {
   // CHECK: gpuc.read @w : tensor<4x3xf32>

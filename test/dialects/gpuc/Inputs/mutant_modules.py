@@ -5,7 +5,7 @@ import re
 from generic_ops import Op
 from mutants import read_tensor
 
-MODULE_LEVEL = ("gpuc.variable", "gpuc.recipe")
+MODULE_LEVEL = ("gpuc.variable", "gpuc.recipe", "gpuc.checkpoint")
 FLOATS = ("f64", "f32", "f16", "bf16")
 # What ops that draw random numbers read when they are decomposed.
 COUNTERS = "".join(f"gpuc.variable @{name} kind counter : tensor<i64> init zeros\n" for name in ("seed", "step"))
