@@ -158,6 +158,24 @@ Tensor Graph::variable(const Module *owner, const std::string &name, RankedTenso
   return emitTensor<ir::ReadOp>(type, FlatSymbolRefAttr::get(&context, name));
 }
 
+void Graph::checkpoint(const std::string &layer) {
+  if (layer.empty())
+    fail("a whole model is no block that is computed again; its layers may be");
+  else if (layer.find_first_of("*?[]\\,") != std::string::npos)
+    fail(
+        "a block that is computed again cannot be named so: *, ?, [, ], \\ and commas are those of patterns");
+  else if (!llvm::is_contained(blocks, layer))
+    blocks.push_back(layer);
+}
+
+void Graph::declareBlocks() {
+  OpBuilder behind = OpBuilder::atBlockEnd(module->getBody());
+  if (recipe)
+    behind.setInsertionPoint(recipe);
+  for (const std::string &layer : blocks)
+    ir::CheckpointOp::create(behind, named(layer), layer);
+}
+
 //===----------------------------------------------------------------------===//
 // Entry functions
 //===----------------------------------------------------------------------===//

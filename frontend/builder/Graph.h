@@ -90,6 +90,11 @@ public:
   Tensor variable(const Module *owner, const std::string &name, mlir::RankedTensorType type,
                   const Initializer &initializer, llvm::StringRef kind);
 
+  /// The layer is a block that is computed again for its gradients.
+  void checkpoint(const std::string &layer);
+  /// Has the module say so of each of them, before its recipe.
+  void declareBlocks();
+
   /// The next id of a random op; ids are unique in the model and follow the order in which it is written.
   int64_t nextRandomId() { return randomIds_++; }
 
@@ -125,7 +130,8 @@ public:
   const std::string name;
   const DataType floats;
   std::vector<LayerCall> calls;
-  std::vector<std::string> leftOut;           ///< Frozen weights without an adapter, where others have one.
+  std::vector<std::string> blocks;  ///< That are computed again, each once, as they are first called.
+  std::vector<std::string> leftOut; ///< Frozen weights without an adapter, where others have one.
   mlir::func::FuncOp predict, loss, accuracy; ///< Null until they are built.
   ir::RecipeOp recipe;
 

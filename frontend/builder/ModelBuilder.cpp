@@ -245,6 +245,7 @@ Result<Model> ModelBuilder::finish() {
   if (graph->failed())
     return graph->error();
 
+  graph->declareBlocks();
   // A backstop: what the builder did not find, an op's verifier does.
   FirstError error(&graph->context);
   if (failed(verify(*graph->module)))

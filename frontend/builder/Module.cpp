@@ -8,7 +8,8 @@ namespace gpuc::nn {
 
 Module::Module(Module &&other)
     : name_(std::move(other.name_)), mistake_(std::move(other.mistake_)), trained_(other.trained_),
-      lacksAdapter_(other.lacksAdapter_), children_(std::move(other.children_)) {
+      lacksAdapter_(other.lacksAdapter_), checkpoint_(other.checkpoint_),
+      children_(std::move(other.children_)) {
   for (std::unique_ptr<Module> &child : children_)
     child->parent_ = this;
 }
@@ -72,6 +73,8 @@ Tensor Module::call(const Tensor &x, const std::function<Tensor()> &forward) {
     return x.graph()->fail(wrong);
   if (!x.graph()->usable("a layer", {&x}))
     return {};
+  if (checkpoint_)
+    x.graph()->checkpoint(path());
   Tensor y = forward();
   if (!y.valid())
     return x.graph()->fail("forward returns an empty tensor"); // kept only if nothing else failed before

@@ -63,6 +63,11 @@ public:
   void requiresGrad(bool trained) { trained_ = trained; }
   bool requiresGrad() const { return trained_.value_or(!parent_ || parent_->requiresGrad()); }
 
+  /// Whether this module is a block: when the backward pass comes to it, it is computed again from what it
+  /// reads of other layers, instead of being kept. The model says so with gpuc.checkpoint. PyTorch's
+  /// torch.utils.checkpoint.
+  void checkpoint(bool again) { checkpoint_ = again; }
+
   /// Calls `visit` for this module and all inside, outer ones first, in the order of add().
   void visit(const std::function<void(Module &)> &visit);
 
@@ -108,7 +113,16 @@ private:
   Module *parent_ = nullptr;
   std::optional<bool> trained_; // none: as the parent's
   bool lacksAdapter_ = false;
+  bool checkpoint_ = false;
   std::vector<std::unique_ptr<Module>> children_;
+};
+
+/// The module, under the same names, as a block that is computed again for its gradients, not kept:
+///
+///   Block &block = add("block", nn::Checkpoint(Block(256)));
+template <typename ModuleType> class Checkpoint : public ModuleType {
+public:
+  explicit Checkpoint(ModuleType module) : ModuleType(std::move(module)) { this->checkpoint(true); }
 };
 
 /// A module that makes one tensor of one tensor. Call it as a function; override forward.

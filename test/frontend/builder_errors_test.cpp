@@ -38,6 +38,18 @@ TEST(BuilderErrors, LayersNameThemselvesAndBothShapes) {
             "predict: Linear(6, 0) needs at least one input and one output");
 }
 
+TEST(BuilderErrors, BlocksThatAreComputedAgain) {
+  nn::Checkpoint whole(Linear(6, 2));
+  EXPECT_EQ(predictError([&](Tensor, Tensor, Tensor w) { return whole(w); }),
+            "predict: a whole model is no block that is computed again; its layers may be");
+  for (const char *name : {"h*", "h?", "h[0]", "h,0", "h\\0"}) {
+    Sequential net(named(name, nn::Checkpoint(Linear(6, 2))));
+    EXPECT_EQ(predictError([&](Tensor, Tensor, Tensor w) { return net(w); }),
+              name + std::string(": a block that is computed again cannot be named so: *, ?, [, ], \\ and "
+                                 "commas are those of patterns"));
+  }
+}
+
 TEST(BuilderErrors, TheFirstOneStays) {
   EXPECT_EQ(predictError([](Tensor x, Tensor i, Tensor w) { return matmul(relu(x + w), exp(i)); }),
             "predict: add of [?, 4, 6] and [3, 6]: the shapes do not broadcast to one another");

@@ -68,6 +68,47 @@ TEST(Builder, ALayerCalledTwiceSharesItsParameters) {
   EXPECT_EQ(count(text, "gpuc.read @weight"), 2u);
 }
 
+TEST(Builder, ABlockThatIsComputedAgainKeepsItsNames) {
+  struct Blocks : Layer {
+    Block &first = add("first", nn::Checkpoint(Block()));
+    Sequential &rest = add("rest", Sequential(named("second", nn::Checkpoint(Block())), Linear(4, 4),
+                                              nn::Checkpoint(Sequential(ReLU(), Linear(4, 2)))));
+    Tensor forward(const Tensor &x) override { return rest(first(first(x))); }
+  };
+  Blocks before;
+  Blocks net = std::move(before);
+  ModelBuilder model("test");
+  model.predict({{"x", {B, 4}}}, "y", net);
+  model.loss({{"t", {B, 2}}}, [](Tensor y, Tensor t) { return mse(y, t); });
+  model.recipe({.batch = 4, .optimizer = "sgd:lr=0.1"});
+  Result<Model> finished = model.finish();
+  ASSERT_TRUE(finished.ok()) << finished.message();
+  const std::string text = finished->text();
+  // Each block once, in the order of its first call, before the recipe.
+  EXPECT_HAS(text, R"(  gpuc.checkpoint "first" loc("first")
+  gpuc.checkpoint "rest.second" loc("rest.second")
+  gpuc.checkpoint "rest.2" loc("rest.2")
+  gpuc.recipe {)");
+  EXPECT_EQ(count(text, "gpuc.checkpoint"), 3u);
+  for (const char *name : {"first.fc.weight", "rest.second.tail.out.bias", "rest.2.1.weight"})
+    EXPECT_HAS(text, std::string("gpuc.variable @") + name + " : ");
+}
+
+TEST(Builder, AModuleOfSeveralInputsIsABlockToo) {
+  struct Encoder : Module {
+    TransformerEncoderLayer &layer =
+        add("layer", nn::Checkpoint(TransformerEncoderLayer({.width = 8, .heads = 2})));
+    TransformerEncoderLayer &plain = add("plain", TransformerEncoderLayer({.width = 8, .heads = 2}));
+    Tensor operator()(const Tensor &x) { return plain(layer(x, {}), {}); }
+  };
+  Encoder encoder;
+  EXPECT_HAS(textOf({B, 3, 8}, [&](Tensor x) { return encoder(x); }), "gpuc.checkpoint");
+  // And whatever is there already becomes one, or none.
+  encoder.layer.checkpoint(false);
+  encoder.plain.checkpoint(true);
+  EXPECT_HAS(textOf({B, 3, 8}, [&](Tensor x) { return encoder(x); }), "gpuc.checkpoint \"plain\"");
+}
+
 TEST(Builder, LinearTakesTokens) {
   Linear fc(4, 6);
   EXPECT_HAS(textOf({B, 5, 4}, [&](Tensor x) { return fc(x); }),
