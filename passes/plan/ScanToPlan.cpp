@@ -13,6 +13,10 @@
 //            else the next value is copied there when the iteration ends. A sum that a product is added to
 //            lets the matmul add it.
 //
+// Where iterations are chunks of time, with a loop over a chunk's steps in each (gpuc-cut-scans), and what
+// the inner loop stacks so is stacked by the outer one, too, there is one buffer of T + 1 slots for both: a
+// chunk of k steps has k + 1 of them, and the chunk behind it begins with the last.
+//
 // The init, too, is computed where it is needed, unless it lies somewhere else for a reason.
 //
 //===----------------------------------------------------------------------===//
@@ -54,19 +58,62 @@ bool isPlaceable(Value value) {
   return op && !isa<ir::ReadOp, ir::ReshapeOp, ir::ConstantOp>(op);
 }
 
+/// A carry of the loop in an iteration.
+struct InnerCarry {
+  ir::ScanOp scan;
+  size_t index = 0;
+  bool isStacked = false;
+};
+
 class ScanBuffers {
 public:
   ScanBuffers(ProgramWriter &writer, ir::ScanOp scan)
       : writer_(writer), scan_(scan), trips_(scan.getTripCount()) {}
 
+  /// The carry of an inner loop that lies where this one does, if there is such a loop: it begins with what
+  /// comes into an iteration, and what it ends with goes out.
+  std::optional<InnerCarry> innerOf(size_t carry) {
+    Value argument = scan_.getCarries()[carry];
+    auto next = dyn_cast<OpResult>(scan_.getNextCarries()[carry]);
+    auto inner = next ? dyn_cast<ir::ScanOp>(next.getOwner()) : ir::ScanOp();
+    if (!inner || inner->getBlock() != &scan_.getBlock() || inner.getReverse() != scan_.getReverse())
+      return std::nullopt;
+    const size_t index = next.getResultNumber();
+    if (index >= inner.getInits().size() || inner.getInits()[index] != argument)
+      return std::nullopt;
+    ScanBuffers within(writer_, inner);
+    const bool isWhole = llvm::any_of(
+        scan_.getOutputSlices(), [&](Value slice) { return within.slotOfOutput(slice, index).has_value(); });
+    // A single value that both write over and over is for the inner loop alone.
+    const bool isSingle = !within.isStacked(index) && !isStacked(carry) && argument.hasOneUse();
+    return isWhole || isSingle ? std::optional(InnerCarry{inner, index, isWhole}) : std::nullopt;
+  }
+
+  /// If these slices are what comes into the iterations, or goes out of them: the slot with which they begin.
+  std::optional<int64_t> slotOf(Value slice, size_t carry) {
+    Value root = throughReshapes(slice), next = throughReshapes(scan_.getNextCarries()[carry]);
+    if (root == scan_.getCarries()[carry])
+      return incoming();
+    const bool isOwn = next.getParentBlock() == &scan_.getBlock() && !isa<BlockArgument>(next);
+    return isOwn && root == next ? std::optional(outgoing()) : std::nullopt;
+  }
+
+  /// The same of a result of the loop.
+  std::optional<int64_t> slotOfOutput(Value result, size_t carry) {
+    auto output = llvm::find(scan_.getOutputs(), throughReshapes(result));
+    if (output == scan_.getOutputs().end())
+      return std::nullopt;
+    return slotOf(scan_.getOutputSlices()[output - scan_.getOutputs().begin()], carry);
+  }
+
+  /// Which slot iteration i reads, and which it writes, as a distance from i.
+  int64_t incoming() { return scan_.getReverse() ? 1 : 0; }
+  int64_t outgoing() { return scan_.getReverse() ? 0 : 1; }
+
   /// Whether the values carried are the slices of an output, before or after an iteration.
   bool isStacked(size_t carry) {
-    Value inner = scan_.getCarries()[carry], next = throughReshapes(scan_.getNextCarries()[carry]);
-    bool isOwn = next.getParentBlock() == &scan_.getBlock() && !isa<BlockArgument>(next);
-    return llvm::any_of(scan_.getOutputSlices(), [&](Value slice) {
-      Value root = throughReshapes(slice);
-      return root == inner || (isOwn && root == next);
-    });
+    return llvm::any_of(scan_.getOutputSlices(),
+                        [&](Value slice) { return slotOf(slice, carry).has_value(); });
   }
 
   /// The buffer of a carry: of T + 1 slots, or of one.
@@ -75,9 +122,16 @@ public:
     std::string layer = layerName(scan_.getLoc());
     std::string name =
         (layer.empty() ? "scan" : layer) + (isBackward(scan_.getLoc()) ? ".d_carry" : ".carry");
-    if (isStacked(carry))
-      type = ir::ScanOp::stackType(type, trips_ + 1);
+    if (const int64_t values = valuesOf(carry))
+      type = ir::ScanOp::stackType(type, values + 1);
     return writer_.newBuffer(name, type, writer_.categoryOf(scan_.getFinals()[carry]), scan_.getLoc());
+  }
+
+  /// How many values of a stacked carry follow one another; 0 if it is single.
+  int64_t valuesOf(size_t carry) {
+    if (std::optional<InnerCarry> inner = innerOf(carry); inner && inner->isStacked)
+      return trips_ * inner->scan.getTripCount();
+    return isStacked(carry) ? trips_ : 0;
   }
 
   /// Slot `slot` of a stacked carry.
@@ -88,22 +142,41 @@ public:
   /// The slots that begin with `slot`, one for each iteration, as an output.
   Value slots(Value buffer, size_t carry, int64_t slot, Type type) {
     OpBuilder head = writer_.declarations();
+    if (auto moving = buffer.getDefiningOp<plan::ViewOp>()) // in a loop around this one
+      head.setInsertionPointAfter(moving);
     int64_t bytes = ir::sizeInBytes(scan_.getInits()[carry].getType());
     return view(head, buffer, slot * bytes, type, 0);
   }
 
   /// The slot at which a value lies before the first iteration, and after the last.
-  int64_t initSlot() { return scan_.getReverse() ? trips_ : 0; }
-  int64_t finalSlot() { return scan_.getReverse() ? 0 : trips_; }
+  int64_t initSlot(size_t carry) { return scan_.getReverse() ? valuesOf(carry) : 0; }
+  int64_t finalSlot(size_t carry) { return scan_.getReverse() ? 0 : valuesOf(carry); }
 
   /// The part of a stack that moves with the iteration: element i, or i + `shift`, of slices of `type`.
   Value movingSlice(Value stack, Type type, int64_t shift = 0) {
-    int64_t bytes = ir::sizeInBytes(type);
-    int64_t first = shift + (scan_.getReverse() ? trips_ - 1 : 0);
-    return view(writer_.builder, stack, first * bytes, type, scan_.getReverse() ? -bytes : bytes);
+    const int64_t bytes = ir::sizeInBytes(type);
+    return moving(stack, type, shift * bytes, bytes);
+  }
+
+  /// The slots of the inner loop in iteration i, and of them the one that it begins with.
+  Value innerSlots(Value buffer, InnerCarry inner) {
+    const int64_t steps = inner.scan.getTripCount();
+    Type type = inner.scan.getInits()[inner.index].getType();
+    return moving(buffer, ir::ScanOp::stackType(type, steps + 1), 0, steps * ir::sizeInBytes(type));
+  }
+  Value innerInit(Value buffer, InnerCarry inner) {
+    Type type = inner.scan.getInits()[inner.index].getType();
+    const int64_t bytes = ir::sizeInBytes(type), steps = inner.scan.getTripCount();
+    return moving(buffer, type, incoming() * steps * bytes, steps * bytes);
   }
 
 private:
+  /// What begins at `offset` in iteration 0, and `stride` bytes further on in each.
+  Value moving(Value stack, Type type, int64_t offset, int64_t stride) {
+    const int64_t first = offset + (scan_.getReverse() ? (trips_ - 1) * stride : 0);
+    return view(writer_.builder, stack, first, type, scan_.getReverse() ? -stride : stride);
+  }
+
   Value view(OpBuilder &builder, Value source, int64_t offset, Type type, int64_t stride) {
     SmallVector<int64_t> strides;
     if (stride != 0) {
@@ -127,14 +200,14 @@ private:
 void prepareScan(ProgramWriter &writer, ir::ScanOp scan) {
   ScanBuffers carried(writer, scan);
   for (auto [index, init] : llvm::enumerate(scan.getInits())) {
-    bool stacked = carried.isStacked(index);
+    bool stacked = carried.valuesOf(index) != 0;
     Value root = throughReshapes(init);
     if (root.getParentBlock() != scan->getBlock() || !isPlaceable(root) || root.getDefiningOp<ir::ScanOp>() ||
         writer.places.contains(root) || writer.isAssigned(root) || (!stacked && !isUsedOnce(root)))
       continue;
     Value buffer = carried.makeCarryBuffer(index);
     writer.buffers[scan.getCarries()[index]] = buffer;
-    writer.places[root] = stacked ? carried.slot(buffer, index, carried.initSlot()) : buffer;
+    writer.places[root] = stacked ? carried.slot(buffer, index, carried.initSlot(index)) : buffer;
   }
 }
 
@@ -180,7 +253,7 @@ private:
       if (buffer)
         continue; // it was computed there
       buffer = carried_.makeCarryBuffer(index);
-      Value to = carried_.isStacked(index) ? carried_.slot(buffer, index, carried_.initSlot()) : buffer;
+      Value to = carried_.valuesOf(index) ? carried_.slot(buffer, index, carried_.initSlot(index)) : buffer;
       auto number = init.getDefiningOp<ir::ConstantOp>();
       if (number && number.getSplat())
         plan::FillOp::create(writer_.builder, scan_.getLoc(), to, number.getSplat());
@@ -192,23 +265,33 @@ private:
   void bindArguments() {
     for (auto [input, slice] : llvm::zip_equal(scan_.getInputs(), scan_.getSlices()))
       writer_.buffers[slice] = carried_.movingSlice(writer_.buffers.lookup(input), slice.getType());
-    for (auto [index, inner] : llvm::enumerate(scan_.getCarries()))
-      writer_.buffers[inner] = carried_.isStacked(index)
-                                   ? carried_.movingSlice(carryBuffers_[index], inner.getType(), incoming())
-                                   : carryBuffers_[index];
+    for (auto [index, argument] : llvm::enumerate(scan_.getCarries())) {
+      Value &buffer = writer_.buffers[argument];
+      if (std::optional<InnerCarry> inner = carried_.innerOf(index)) {
+        Value within = carryBuffers_[index];
+        buffer = inner->isStacked ? carried_.innerInit(within, *inner) : within;
+        writer_.buffers[inner->scan.getCarries()[inner->index]] =
+            inner->isStacked ? carried_.innerSlots(within, *inner) : within;
+      } else if (carried_.isStacked(index)) {
+        buffer = carried_.movingSlice(carryBuffers_[index], argument.getType(), carried_.incoming());
+      } else {
+        buffer = carryBuffers_[index];
+      }
+    }
     for (auto [capture, inner] : llvm::zip_equal(scan_.getCaptures(), scan_.getCaptured()))
       writer_.buffers[inner] = writer_.buffers.lookup(capture);
   }
 
-  /// Which slot iteration i reads, and which it writes, as a distance from i.
-  int64_t incoming() { return scan_.getReverse() ? 1 : 0; }
-  int64_t outgoing() { return scan_.getReverse() ? 0 : 1; }
-
   /// What is yielded is written where it is needed, if it can be.
   void placeYields() {
     for (auto [index, next] : llvm::enumerate(scan_.getNextCarries())) {
+      if (carried_.innerOf(index)) {
+        nextPlaces_.push_back(Value()); // where the inner loop leaves it
+        continue;
+      }
       if (carried_.isStacked(index))
-        nextPlaces_.push_back(carried_.movingSlice(carryBuffers_[index], next.getType(), outgoing()));
+        nextPlaces_.push_back(
+            carried_.movingSlice(carryBuffers_[index], next.getType(), carried_.outgoing()));
       else
         nextPlaces_.push_back(carryBuffers_[index]);
       if (carried_.isStacked(index) || mayOverwriteCarry(index))
@@ -241,15 +324,17 @@ private:
     for (auto [input, slice] : llvm::zip_equal(scan_.getInputs(), scan_.getSlices()))
       if (root == slice)
         return writer_.buffers.lookup(input);
-    for (size_t index = 0; index < carryBuffers_.size(); ++index) {
-      if (!carried_.isStacked(index))
-        continue;
-      if (root == scan_.getCarries()[index])
-        return carried_.slots(carryBuffers_[index], index, incoming(), type);
-      if (root == throughReshapes(scan_.getNextCarries()[index]))
-        return carried_.slots(carryBuffers_[index], index, outgoing(), type);
-    }
+    for (size_t index = 0; index < carryBuffers_.size(); ++index)
+      if (std::optional<int64_t> slot = slotOf(root, index))
+        return carried_.slots(carryBuffers_[index], index, *slot, type);
     return {};
+  }
+
+  /// The slot of a carry with which a stack of such slices begins.
+  std::optional<int64_t> slotOf(Value root, size_t index) {
+    if (std::optional<InnerCarry> inner = carried_.innerOf(index); inner && inner->isStacked)
+      return ScanBuffers(writer_, inner->scan).slotOfOutput(root, inner->index);
+    return carried_.slotOf(root, index);
   }
 
   std::string outputName(Value slice) {
@@ -333,7 +418,7 @@ private:
         copy(writer_.buffers.lookup(slice), place);
     SmallVector<std::pair<Value, Value>> last;
     for (auto [index, next] : llvm::enumerate(scan_.getNextCarries())) {
-      if (isAt(next, nextPlaces_[index]))
+      if (!nextPlaces_[index] || isAt(next, nextPlaces_[index]))
         continue;
       Value from = writer_.buffers.lookup(next);
       if (carried_.isStacked(index)) {
@@ -360,8 +445,8 @@ private:
   void bindResults() {
     for (auto [index, result] : llvm::enumerate(scan_.getFinals()))
       if (!result.use_empty())
-        writer_.buffers[result] = carried_.isStacked(index)
-                                      ? carried_.slot(carryBuffers_[index], index, carried_.finalSlot())
+        writer_.buffers[result] = carried_.valuesOf(index)
+                                      ? carried_.slot(carryBuffers_[index], index, carried_.finalSlot(index))
                                       : carryBuffers_[index];
     for (auto [stack, result] : llvm::zip_equal(stacks_, scan_.getOutputs()))
       writer_.buffers[result] = stack;
