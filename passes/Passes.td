@@ -411,6 +411,35 @@ def DecomposePass : GpucPass<"gpuc-decompose"> {
   ];
 }
 
+def CutScansPass : GpucPass<"gpuc-cut-scans"> {
+  let summary = "Make a loop over chunks of time of a long loop over time";
+  let description = [{
+    A loop of T steps, 128 or more, becomes a `chunked` one over T / k chunks, and in it one over the k steps of a chunk; k is
+    the least divisor of T from √T on, of 16 at least. What `gpuc-hoist-from-scans` takes out of the inner loop, products of
+    inputs and sums of weights' gradients, stays in the outer one, where its stacks are short. `gpuc-checkpoint` may then have
+    a chunk's forward pass computed again where its backward pass is. Loops of fewer steps, or of a T that has no such
+    divisor, stay as they are.
+
+    Before:
+    ```mlir
+    %h, %hs = gpuc.scan over(%xs) carry(%h0) captures(%w)
+        : (tensor<128x8x4xf32>, tensor<8x16xf32>, tensor<4x16xf32>) -> (tensor<8x16xf32>, tensor<128x8x16xf32>) {…}
+    ```
+    After:
+    ```mlir
+    %0 = gpuc.reshape %xs : tensor<128x8x4xf32> to tensor<8x16x8x4xf32>
+    %h, %1 = gpuc.scan over(%0) carry(%h0) captures(%w) chunked
+        : (tensor<8x16x8x4xf32>, tensor<8x16xf32>, tensor<4x16xf32>) -> (tensor<8x16xf32>, tensor<8x16x8x16xf32>) {
+    ^bb0(%x: tensor<16x8x4xf32>, %c: tensor<8x16xf32>, %v: tensor<4x16xf32>):
+      %next, %ys = gpuc.scan over(%x) carry(%c) captures(%v)
+          : (tensor<16x8x4xf32>, tensor<8x16xf32>, tensor<4x16xf32>) -> (tensor<8x16xf32>, tensor<16x8x16xf32>) {…}
+      gpuc.yield %next, %ys : tensor<8x16xf32>, tensor<16x8x16xf32>
+    }
+    %hs = gpuc.reshape %1 : tensor<8x16x8x16xf32> to tensor<128x8x16xf32>
+    ```
+  }];
+}
+
 def HoistFromScansPass : GpucPass<"gpuc-hoist-from-scans"> {
   let summary = "Do before or behind a loop what need not be done in each of its iterations";
   let description = [{
@@ -590,14 +619,15 @@ def CheckpointPass : GpucPass<"gpuc-checkpoint"> {
     What the backward pass of `@train_step` reads of the forward pass lives from the one to the other. Afterwards it
     reads, in place of what the policy does not keep, copies that are computed again before their first backward reader,
     by the same kernels from what is kept: memory for time, and not a bit changes. Loops over parts of the batch are
-    treated by themselves, a loop over time as one op.
+    treated by themselves. What a loop over chunks of time (`gpuc-cut-scans`) stacks for backward loops over the same chunks
+    alone, those compute again chunk by chunk; another loop over time is one op.
 
     - `model`, the default, does what the model's `gpuc.checkpoint` ops say: `blocks` with their patterns; `none` where there
       are none.
     - `none` keeps everything.
     - `sqrt` cuts the forward pass, of n ops, into about √n segments at places that few bytes cross, and keeps what
       crosses, and the last segment.
-    - `full` takes as many segments as leave the fewest bytes live.
+    - `full` takes as many segments as leave the fewest bytes live. Neither of the two keeps stacks of chunks.
     - `save=matmul,attention` keeps the results of kernels and library calls with one of these ops, and what stands
       behind the last of them, where the backward pass begins; nothing else.
     - `blocks=h.*,head` computes layers with such names again as a whole: it keeps what they read of one another, kernels

@@ -131,6 +131,9 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, S
   passes.addPass(createSpecializeBatchPass({options.batch}));
   // The mask must be there when losses are differentiated.
   passes.addPass(createMaskPaddingPass());
+  // Long loops are cut before they are differentiated: forward and backward pass then go by like chunks of
+  // time.
+  passes.addPass(createCutScansPass());
   // What leaves a loop over time now has a gradient that never was in one.
   passes.addPass(createHoistFromScansPass());
   // Large logits vanish into their loss, with a derivative of its own.

@@ -36,6 +36,13 @@ bool isFree(Operation *op) {
              ir::ReverseOp>(op);
 }
 
+/// Ops that cost nothing, but where a loop reads what they make: no kernel is there to take them in.
+bool isFreeHere(Operation *op) {
+  return isFree(op) && llvm::none_of(op->getUsers(), [&](Operation *user) {
+           return isa<ir::TransposeOp>(op) && isa<ir::ScanOp>(user);
+         });
+}
+
 /// A product of two matrices of known extents.
 bool isPlainMatmul(ir::MatmulOp matmul) {
   return ir::tensorType(matmul.getLhs()).getRank() == 2 && ir::tensorType(matmul.getRhs()).getRank() == 2 &&
@@ -86,7 +93,7 @@ private:
       if (!llvm::all_of(op->getOperands(), [&](Value value) { return invariant.contains(value); }))
         continue;
       invariant.insert_range(op->getResults());
-      if (isFree(op))
+      if (isFreeHere(op))
         continue;
       cloneOutside(op);
       for (Value result : op->getResults())

@@ -146,3 +146,26 @@ func.func @chunked(%x: tensor<3x2x4xf32>, %sum: tensor<4x5xf32>, %w: tensor<4x5x
   }
   return %y : tensor<4x5xf32>
 }
+
+// A transpose that a loop in the loop reads would be made in each iteration: no kernel takes it in.
+// CHECK-LABEL: func.func @transposed_for_inner(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<3x2x4xf32>, %[[H:[a-z0-9]+]]: tensor<4xf32>, %[[W:[a-z0-9]+]]: tensor<4x5xf32>
+// CHECK: %[[T:.*]] = gpuc.transpose %[[W]]
+// CHECK: gpuc.scan over(%[[X]]) carry(%[[H]]) captures(%[[T]]) chunked
+// CHECK-NOT: gpuc.transpose
+// CHECK: return
+func.func @transposed_for_inner(%x: tensor<3x2x4xf32>, %h: tensor<4xf32>, %w: tensor<4x5xf32>) -> tensor<4xf32> {
+  %y = gpuc.scan over(%x) carry(%h) captures(%w) chunked : (tensor<3x2x4xf32>, tensor<4xf32>, tensor<4x5xf32>) -> tensor<4xf32> {
+  ^bb0(%chunk: tensor<2x4xf32>, %c: tensor<4xf32>, %v: tensor<4x5xf32>):
+    %t = gpuc.transpose %v permutation [1, 0] : (tensor<4x5xf32>) -> tensor<5x4xf32>
+    %n = gpuc.scan over(%chunk) carry(%c) captures(%t) : (tensor<2x4xf32>, tensor<4xf32>, tensor<5x4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>, %d: tensor<4xf32>, %u: tensor<5x4xf32>):
+      %0 = gpuc.sum %u dims [0] : (tensor<5x4xf32>) -> tensor<4xf32>
+      %1 = gpuc.mul %d, %0 : tensor<4xf32>
+      %2 = gpuc.add %1, %a : tensor<4xf32>
+      gpuc.yield %2 : tensor<4xf32>
+    }
+    gpuc.yield %n : tensor<4xf32>
+  }
+  return %y : tensor<4xf32>
+}

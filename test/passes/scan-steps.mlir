@@ -1,29 +1,50 @@
-// What is compiled for a loop does not depend on how often it iterates, from 16 times on, when its weights are pre-transposed: as
-// many kernels and commands as for 4,000, and the same bytes of workspace for what lives in one iteration only.
+// What is compiled for a loop does not depend on how often it iterates: as many kernels and commands for 16 steps, from which on
+// weights are pre-transposed, as for 120, and for 128, which are cut into chunks, as for 4,000; and the same bytes of workspace
+// for what lives in one iteration only.
 // RUN: sed s/TIME/16/g %s | gpuc-opt --gpuc-train-pipeline --gpuc-plan-pipeline -o %t.16
+// RUN: sed s/TIME/120/g %s | gpuc-opt --gpuc-train-pipeline --gpuc-plan-pipeline -o %t.120
+// RUN: sed s/TIME/128/g %s | gpuc-opt --gpuc-train-pipeline --gpuc-plan-pipeline -o %t.128
 // RUN: sed s/TIME/4000/g %s | gpuc-opt --gpuc-train-pipeline --gpuc-plan-pipeline -o %t.4000
 // RUN: grep -oE "plan.(launch|matmul|copy|fill|repeat|kernel|upload)" %t.16 | sort > %t.16.commands
+// RUN: grep -oE "plan.(launch|matmul|copy|fill|repeat|kernel|upload)" %t.120 | sort > %t.120.commands
+// RUN: grep -oE "plan.(launch|matmul|copy|fill|repeat|kernel|upload)" %t.128 | sort > %t.128.commands
 // RUN: grep -oE "plan.(launch|matmul|copy|fill|repeat|kernel|upload)" %t.4000 | sort > %t.4000.commands
-// RUN: diff %t.16.commands %t.4000.commands
-// RUN: FileCheck %s < %t.4000
+// RUN: diff %t.16.commands %t.120.commands
+// RUN: diff %t.128.commands %t.4000.commands
+// RUN: FileCheck %s < %t.120
+// RUN: FileCheck %s --check-prefix=CHUNKS < %t.4000
 
 // A forward and a backward loop; weights' gradients are computed behind it, from stacks; nothing is copied.
 // CHECK: plan.program @train_step
 // CHECK-NOT: plan.copy
 // CHECK: plan.matmul
 // CHECK: plan.fill
-// CHECK: plan.repeat 4000 {
+// CHECK: plan.repeat 120 {
 // CHECK: plan.matmul
 // CHECK-NOT: plan.matmul
 // CHECK: plan.launch
 // CHECK-NOT: plan.copy
 // CHECK: }
-// CHECK: plan.repeat 4000 {
+// CHECK: plan.repeat 120 {
 // CHECK-NOT: plan.copy
 // CHECK: }
 // CHECK: plan.matmul transpose
 // CHECK-NOT: plan.copy
 // CHECK: plan.output
+
+// 4,000 steps are 50 chunks of 80. A chunk's part of the weights' gradients is added up behind its steps. What is carried lies
+// where it is stacked, for both loops: nothing is copied either.
+// CHUNKS: plan.program @train_step
+// CHUNKS-NOT: plan.copy
+// CHUNKS: plan.repeat 50 {
+// CHUNKS:   plan.repeat 80 {
+// CHUNKS:   }
+// CHUNKS: plan.repeat 50 {
+// CHUNKS:   plan.repeat 80 {
+// CHUNKS:   }
+// CHUNKS:   plan.matmul transpose
+// CHUNKS-NOT: plan.copy
+// CHUNKS: plan.output
 module @rnn {
   gpuc.variable @wx : tensor<4x16xf32> init uniform(bound = 0.25)
   gpuc.variable @wh : tensor<16x16xf32> init uniform(bound = 0.25)
