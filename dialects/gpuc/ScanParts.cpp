@@ -100,6 +100,7 @@ ScanOp ScanParts::rebuild(RewriterBase &rewriter) {
                      llvm::map_to_vector(outputs, sliceType), trips, scan.getReverse(), scan.getRecompute());
   built.setChunked(scan.getChunked());
   built.setParallel(scan.getParallel());
+  built->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
 
   updateYield(rewriter);
   Block &from = block(), &to = built.getBlock();

@@ -121,10 +121,21 @@ Operation *firstReader(Operation *op) {
   return first;
 }
 
+bool ForwardPass::isOfChunks(Value value) const {
+  auto loop = value.getDefiningOp<ir::ScanOp>();
+  if (!loop || !loop.getChunked() || !computes(value) || value.use_empty() ||
+      !llvm::is_contained(loop.getOutputs(), value))
+    return false;
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    auto reader = dyn_cast<ir::ScanOp>(use.getOwner());
+    return reader && isBackward(reader) && use.getOperandNumber() < reader.getInputs().size();
+  });
+}
+
 int64_t ForwardPass::residualBytes(Operation *op) const {
   int64_t bytes = 0;
   for (Value result : op->getResults())
-    if (readersOf(result).backward)
+    if (readersOf(result).backward && !isOfChunks(result))
       bytes += ir::sizeInBytes(result.getType());
   return bytes;
 }

@@ -43,7 +43,11 @@ public:
   };
   const Readers &readersOf(mlir::Value value) const { return readers_.find(value)->second; }
 
-  /// The bytes that the backward pass reads of what the op computes.
+  /// Whether the value is a stack of a loop over chunks of time (gpuc-cut-scans) that backward loops over the
+  /// same chunks alone read: they can compute it again chunk by chunk, from what is carried into each.
+  bool isOfChunks(mlir::Value value) const;
+
+  /// The bytes that the backward pass reads of what the op computes, but for those of chunks.
   int64_t residualBytes(mlir::Operation *op) const;
 
 private:

@@ -142,7 +142,7 @@ static DenseSet<Value> valuesKept(const CheckpointPolicy &policy, const ForwardP
   DenseSet<Value> kept;
   for (Operation *op : forward.ops())
     for (Value result : op->getResults())
-      if (segments.keeps(result))
+      if (segments.keeps(result) && !forward.isOfChunks(result))
         kept.insert(result);
   return kept;
 }

@@ -4,6 +4,7 @@
 
 #include "passes/base/Entries.h"
 #include "passes/base/Locations.h"
+#include "passes/recompute/LoopChunks.h"
 #include "passes/recompute/Recompute.h"
 
 #include "dialects/gpuc/GpucOps.h"
@@ -62,8 +63,15 @@ llvm::BitVector StepForward::normalized(const llvm::BitVector &kept) const {
 }
 
 void StepForward::recompute(const llvm::BitVector &kept) {
+  DenseSet<Value> dropped;
+  for (auto [number, value] : llvm::enumerate(values_))
+    if (!kept.test(number))
+      dropped.insert(value);
   for (const ForwardPass &forward : passes_)
-    gpuc::recompute(forward, [&](Value value) { return kept.test(numberOf(value)); });
+    recomputeInChunks(forward, dropped);
+  // Loops may be others by now.
+  for (const StepForward step(function_); const ForwardPass &forward : step.passes())
+    gpuc::recompute(forward, [&](Value value) { return !dropped.contains(value); });
 }
 
 } // namespace gpuc

@@ -7,7 +7,9 @@ MODELS = {
     "convnet": [["size=16", "batch=5"]],
     "rnn-classifier": [["cell=" + cell, "steps=6", "width=8", "hidden=24", "layers=2", "dropout=0.2", "batch=18"]
                        for cell in ("rnn", "lstm", "gru")],
-    "lstm-generator": [["embedding=8", "hidden=16", "length=8", "dropout=0.2", "batch=12"]],
+    # The second has loops over time that are cut into chunks.
+    "lstm-generator": [["embedding=8", "hidden=16", "length=8", "dropout=0.2", "batch=12"],
+                       ["embedding=8", "hidden=16", "length=144", "dropout=0.2", "batch=3"]],
     "transformer": [["width=16", "heads=2", "layers=2", "feedforward=32", "src_vocabulary=30", "tgt_vocabulary=40",
                      "length=20", "batch=3"]],
     "resnet18": [["size=40", "width=8", "classes=7", "batch=4"]],
