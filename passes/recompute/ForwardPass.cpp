@@ -29,11 +29,12 @@ SmallVector<Value, 1> bytesOf(Value value) {
   return values;
 }
 
-/// Whether gradients are computed in the op's region.
+/// Whether gradients are computed in the op's region, be it in a loop within.
 static bool holdsGradients(Operation *op) {
   auto scan = dyn_cast<ir::ScanOp>(op);
-  return scan && !isBackward(scan.getLoc()) &&
-         llvm::any_of(scan.getBlock(), [](Operation &inner) { return isBackward(inner.getLoc()); });
+  return scan && !isBackward(scan.getLoc()) && llvm::any_of(scan.getBlock(), [](Operation &inner) {
+           return isBackward(inner.getLoc()) || holdsGradients(&inner);
+         });
 }
 
 ForwardPass::ForwardPass(Block &block, ArrayRef<Value> losses) : block_(block) {

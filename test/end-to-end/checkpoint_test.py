@@ -67,6 +67,16 @@ class Checkpoint(ToolTest):
                 for flags in FLAGS:
                     self.check(model, keys, flags)
 
+    def test_ranks_one_after_the_other(self):
+        """Loops over microbatches stand in one over ranks then."""
+        keys, flags = ["hidden=24,24,24", "batch=16"], ["--emulate-ranks=2", "--accumulate=2"]
+        plan, kept = self.compiled("none", "mlp", keys, flags)
+        expected, _ = self.trained(plan, 1)
+        plan, report = self.compiled("full", "mlp", keys, flags)
+        self.assertGreater(report["recompute_flops"], 0)
+        self.assertEqual(report["flops"] - report["recompute_flops"], kept["flops"])
+        self.assertEqual(self.trained(plan, 2), (expected, report["peak_bytes"]))
+
     def test_a_policy_that_frees_nothing_says_so(self):
         self.gpuc("gpuc-model", "mlp", "-o", self.path("mlp.mlir"))
         compiled = self.run_tool("gpuc-compile", self.path("mlp.mlir"), "--checkpoint=full")
