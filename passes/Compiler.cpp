@@ -9,6 +9,7 @@
 #include "passes/MemoryBudget.h"
 #include "passes/ModuleText.h"
 #include "passes/Passes.h"
+#include "passes/WaysOut.h"
 #include "passes/base/Entries.h"
 #include "passes/base/Target.h"
 #include "passes/base/TensorSizes.h"
@@ -147,16 +148,20 @@ void writeChoices(ModuleOp module, const CompilerOptions &options) {
     module->setAttr(plan::kSeedAttr, builder.getI64IntegerAttr(static_cast<int64_t>(*options.seed)));
 }
 
-/// The peak of the plan with that policy. None if there is no such plan: what is wrong with the module is
+/// The peak of the plan with such options. None if there is no such plan: what is wrong with the module is
 /// said of the one that is asked for.
-std::optional<int64_t> peakWith(StringRef policy, ModuleOp module, PipelineOptions options, Stage from) {
+std::optional<int64_t> peakWith(const PipelineOptions &options, ModuleOp module, Stage from) {
   OwningOpRef<ModuleOp> copy = module.clone();
   ScopedDiagnosticHandler said(module.getContext(), [](Diagnostic &) { return success(); });
-  options.checkpoint = policy.str();
   PassManager passes(module.getContext());
   buildTrainPipeline(passes, options, from);
   buildPlanPipeline(passes, options.target);
   return succeeded(passes.run(*copy)) ? std::optional(peakOf(*copy)) : std::nullopt;
+}
+
+std::optional<int64_t> peakWith(StringRef policy, ModuleOp module, PipelineOptions options, Stage from) {
+  options.checkpoint = policy.str();
+  return peakWith(options, module, from);
 }
 
 /// The policy that is asked for: the model's where it is silent is `none`.
@@ -181,13 +186,47 @@ std::string budgetOf(const CompilerOptions &options) {
   return options.budgetName.empty() ? bytes : options.budgetName + " (" + bytes + ")";
 }
 
+/// What could be done where too much memory is asked for. Of later stages than a model nothing can.
+class Cures {
+public:
+  Cures(ModuleOp module, const PipelineOptions &options, std::optional<int64_t> bytes) : options_(options) {
+    if (bytes && stageOf(module) == Stage::model) {
+      model_ = module.clone();
+      bytes_ = *bytes;
+    }
+  }
+
+  /// `least` of what takes no other flags.
+  std::string waysOut(int64_t least) {
+    auto peak = [&](const PipelineOptions &options) { return peakWith(options, *model_, Stage::model); };
+    return model_ ? describeWaysOut(*model_, options_, bytes_, least, peak) : "";
+  }
+
+  /// Instead of the policy that was named.
+  std::string otherPolicies() {
+    const std::string text = ": leave --checkpoint out, and what fits is chosen";
+    const std::optional<int64_t> full =
+        model_ ? peakWith("full", *model_, options_, Stage::model) : std::nullopt;
+    if (!full)
+      return text;
+    const std::string taken = " (--checkpoint=full takes " + std::to_string(*full) + ")";
+    return *full <= bytes_ ? text + taken
+                           : ": leave --checkpoint out for the least that is found" + taken + waysOut(*full);
+  }
+
+private:
+  OwningOpRef<ModuleOp> model_;
+  PipelineOptions options_;
+  int64_t bytes_ = 0;
+};
+
 /// Whether the plan is as short as it has to be.
-Status checkFits(ModuleOp module, const CompilerOptions &options) {
+Status checkFits(ModuleOp module, const CompilerOptions &options, Cures &cures) {
   if (!options.memoryBudget || peakOf(module) <= *options.memoryBudget)
     return okStatus();
   return Status::error("--checkpoint=" + options.train.checkpoint + " takes " +
                        std::to_string(peakOf(module)) + " bytes, and --memory-budget allows " +
-                       budgetOf(options) + ": leave --checkpoint out, and what fits is chosen");
+                       budgetOf(options) + cures.otherPolicies());
 }
 
 /// What may be left of the way to a train step, and does nothing twice.
@@ -203,7 +242,7 @@ std::string targetOf(ModuleOp module, const CompilerOptions &options) {
 }
 
 /// By what times are predicted.
-TargetDescription ratesOf(StringRef target, const CompilerOptions &options) {
+TargetDescription ratesFor(StringRef target, const CompilerOptions &options) {
   if (options.device)
     return describe(*options.device);
   return target.starts_with("cuda") ? kCudaDescription : kHostDescription;
@@ -315,6 +354,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   PipelineOptions train = options.train;
   train.target = targetOf(module, options);
   train.checkpoint = policyOf(module, options);
+  Cures cures(module, train, options.memoryBudget);
   const bool chooses = from < Stage::trainStep && (train.checkpoint == kBudgetPolicy || options.tradeoff);
   std::optional<int64_t> kept;
   if (stage == Stage::plan && from < Stage::trainStep && !chooses && train.checkpoint != "none")
@@ -343,7 +383,8 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   };
   if (chooses && stage != Stage::model) {
     GPUC_RETURN_IF_ERROR(run({toStep}));
-    GPUC_RETURN_IF_ERROR(chooseKept(module, options, train.target));
+    GPUC_RETURN_IF_ERROR(
+        chooseKept(module, options, train.target, [&](int64_t least) { return cures.waysOut(least); }));
     GPUC_RETURN_IF_ERROR(run({toPlan}));
   } else {
     GPUC_RETURN_IF_ERROR(run({toStep, toPlan}));
@@ -351,7 +392,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   if (kept)
     warnIfNothingIsFreed(module, train.checkpoint, *kept);
   if (stage == Stage::plan)
-    GPUC_RETURN_IF_ERROR(checkFits(module, options));
+    GPUC_RETURN_IF_ERROR(checkFits(module, options, cures));
   if (stage != Stage::model)
     writeChoices(module, options);
   else if (train.batch != 0)
@@ -359,15 +400,17 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   return okStatus();
 }
 
-Status Compiler::chooseKept(ModuleOp module, const CompilerOptions &options, const std::string &target) {
+Status Compiler::chooseKept(ModuleOp module, const CompilerOptions &options, const std::string &target,
+                            llvm::function_ref<std::string(int64_t)> waysOut) {
   const bool isBudget = options.train.checkpoint == kBudgetPolicy;
   // What the model says is one of the choices then.
   FailureOr<CheckpointPolicy> policy =
       takePolicy(isBudget ? kModelPolicy.str() : options.train.checkpoint, module);
-  PlanChoices choices(module, target, ratesOf(target, options));
-  const bool holds = succeeded(policy) && succeeded(choices.explore(policy->text())) &&
-                     succeeded(isBudget ? choices.chooseWithin(*options.memoryBudget, budgetOf(options))
-                                        : choices.choosePolicy());
+  PlanChoices choices(module, target, ratesFor(target, options));
+  const bool holds =
+      succeeded(policy) && succeeded(choices.explore(policy->text())) &&
+      succeeded(isBudget ? choices.chooseWithin(*options.memoryBudget, budgetOf(options), waysOut)
+                         : choices.choosePolicy());
   state->tradeoff = choices.describe();
   return holds ? okStatus() : state->errors.take("no plan was found");
 }
@@ -399,7 +442,7 @@ Result<std::string> Compiler::report(ModuleOp module, const CompilerOptions &opt
                                      int64_t compileMilliseconds) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   FailureOr<llvm::json::Object> report =
-      reportOf(module, ratesOf(target ? stringifyTargetKind(target.getKind()) : "host", options));
+      reportOf(module, ratesFor(target ? stringifyTargetKind(target.getKind()) : "host", options));
   if (failed(report))
     return state->errors.take("the report failed");
   (*report)["compile_ms"] = compileMilliseconds;

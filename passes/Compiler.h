@@ -85,7 +85,8 @@ public:
   std::string tradeoff() const;
 
 private:
-  Status chooseKept(mlir::ModuleOp module, const CompilerOptions &options, const std::string &target);
+  Status chooseKept(mlir::ModuleOp module, const CompilerOptions &options, const std::string &target,
+                    llvm::function_ref<std::string(int64_t least)> waysOut);
 
   struct State;
   std::unique_ptr<State> state;

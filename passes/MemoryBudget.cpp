@@ -105,11 +105,11 @@ void PlanChoices::choose(size_t point) {
 
 LogicalResult PlanChoices::choosePolicy() { return choose(ofPolicy_), success(); }
 
-LogicalResult PlanChoices::chooseWithin(int64_t bytes, StringRef budget) {
+LogicalResult PlanChoices::chooseWithin(int64_t bytes, StringRef budget, WaysOut waysOut) {
   for (auto [number, point] : llvm::enumerate(points_))
     if (point.figures.peakBytes <= bytes)
       return choose(number), success();
-  return nothingFits(bytes, budget);
+  return nothingFits(bytes, budget, waysOut);
 }
 
 /// By category, the most bytes first; and what is no variable, so that one could do something about it.
@@ -131,7 +131,7 @@ static std::string partsOf(const Peak &peak) {
   return text;
 }
 
-LogicalResult PlanChoices::nothingFits(int64_t bytes, StringRef budget) {
+LogicalResult PlanChoices::nothingFits(int64_t bytes, StringRef budget, WaysOut waysOut) {
   const TradeoffPoint &least = points_.back();
   FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(least.kept);
   if (failed(plan))
@@ -139,8 +139,7 @@ LogicalResult PlanChoices::nothingFits(int64_t bytes, StringRef budget) {
   FailureOr<Peak> peak = findPeak(**plan);
   if (failed(peak))
     return failure();
-  auto batch = module_->getAttrOfType<IntegerAttr>(plan::kBatchAttr);
-  const bool canBeSmaller = batch && batch.getInt() > 1;
+  const std::string otherWays = waysOut(least.figures.peakBytes);
   auto error = emitError(UnknownLoc::get(module_.getContext()));
   if (bytes < *around_)
     error << "no plan fits --memory-budget=" << budget << ": variables, constants and inputs alone take "
@@ -149,9 +148,7 @@ LogicalResult PlanChoices::nothingFits(int64_t bytes, StringRef budget) {
     error << "no plan that was found fits --memory-budget=" << budget << ": the least takes ";
   return error << least.figures.peakBytes << " (" << partsOf(*peak) << "), the fastest "
                << points_.front().figures.peakBytes
-               << "; give at least --memory-budget=" << least.figures.peakBytes
-               << (canBeSmaller ? ", or a smaller --batch with --accumulate (--batch=max finds the largest)"
-                                : "");
+               << "; give at least --memory-budget=" << least.figures.peakBytes << otherWays;
 }
 
 llvm::json::Array PlanChoices::describe() const {

@@ -12,6 +12,8 @@ namespace gpuc {
 /// Plans that a module at Stage::trainStep could become for a target, by what they keep.
 class PlanChoices {
 public:
+  using WaysOut = llvm::function_ref<std::string(int64_t least)>;
+
   /// The module stays as it is until one is chosen. Times are those of a device.
   PlanChoices(mlir::ModuleOp module, std::string target, const TargetDescription &device);
 
@@ -23,9 +25,9 @@ public:
 
   /// Computes again in the module what the plan of the policy, or the fastest that takes at most so many
   /// bytes, does not keep. The latter fails, with an error that tells what takes the least memory, if no plan
-  /// does; `budget` is what it calls the bytes.
+  /// does; `budget` is what it calls the bytes, and what `waysOut` says stands at its end.
   mlir::LogicalResult choosePolicy();
-  mlir::LogicalResult chooseWithin(int64_t bytes, llvm::StringRef budget);
+  mlir::LogicalResult chooseWithin(int64_t bytes, llvm::StringRef budget, WaysOut waysOut);
 
   /// The points, as docs/memory.md explains them.
   llvm::json::Array describe() const;
@@ -38,7 +40,7 @@ private:
   mlir::LogicalResult toPlan(mlir::ModuleOp module);
   mlir::FailureOr<PlanFigures> tryPlan(const llvm::BitVector &kept);
   void choose(size_t point);
-  mlir::LogicalResult nothingFits(int64_t bytes, llvm::StringRef budget);
+  mlir::LogicalResult nothingFits(int64_t bytes, llvm::StringRef budget, WaysOut waysOut);
 
   mlir::ModuleOp module_;
   std::string target_;

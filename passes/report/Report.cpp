@@ -20,12 +20,6 @@ namespace {
 // Work
 //===----------------------------------------------------------------------===//
 
-llvm::json::Object ratesOf(const TargetDescription &device) {
-  return llvm::json::Object{{"command_us", device.commandNanoseconds / 1000},
-                            {"flops_per_us", device.flopsPerNanosecond * 1000},
-                            {"bytes_per_us", device.bytesPerNanosecond * 1000}};
-}
-
 StepWork workOf(plan::ProgramOp program, const TargetDescription &device) {
   StepWork work;
   work.streams = llvm::range_size(program.getBody().getOps<plan::StreamOp>());
@@ -77,6 +71,15 @@ llvm::json::Array residualsOf(plan::ProgramOp program) {
 }
 
 } // namespace
+
+llvm::json::Object ratesOf(const TargetDescription &device) {
+  llvm::json::Object rates{{"command_us", device.commandNanoseconds / 1000},
+                           {"flops_per_us", device.flopsPerNanosecond * 1000},
+                           {"bytes_per_us", device.bytesPerNanosecond * 1000}};
+  if (device.tensorFlopsPerNanosecond > 0)
+    rates["tensor_flops_per_us"] = device.tensorFlopsPerNanosecond * 1000;
+  return rates;
+}
 
 StepWork stepWorkOf(ModuleOp module, const TargetDescription &device) {
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");

@@ -18,6 +18,9 @@ struct StepWork {
 };
 StepWork stepWorkOf(mlir::ModuleOp module, const TargetDescription &device);
 
+/// What times are predicted by.
+llvm::json::Object ratesOf(const TargetDescription &device);
+
 /// The figures of a placed plan: its memory to the byte and by category at the instant of its peak, its work,
 /// as predicted for a device, and what the forward pass keeps for the backward pass. docs/report.md explains
 /// each field.

@@ -100,6 +100,13 @@ Result<CompilerReport> readReport(const std::string& path, const PlanInfo& plan)
     report.work.push_back(workOf(members));
     if (!members.wrong().empty()) return notOf(path, flag, "a command of `work` without " + members.wrong());
   }
+  // Only where something is computed by tensor cores is their rate the roof.
+  const Json& tensor = memberOf(memberOf(json, "rates"), "tensor_flops_per_us");
+  const bool is_above = std::any_of(report.work.begin(), report.work.end(), [&](const WorkItem& item) {
+    return item.flops > item.predicted_us * report.rates.flops_per_us;
+  });
+  if (tensor.is_number() && is_above)
+    report.rates.flops_per_us = std::max(report.rates.flops_per_us, tensor.get<double>());
   return report;
 }
 
