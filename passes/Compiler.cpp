@@ -4,6 +4,7 @@
 
 #include "dialects/gpuc/RecipeEntries.h"
 #include "dialects/plan/PlanOps.h"
+#include "passes/DeviceAnswers.h"
 #include "passes/Diagnostics.h"
 #include "passes/LargestBatch.h"
 #include "passes/MemoryBudget.h"
@@ -288,6 +289,7 @@ struct Compiler::State {
   MLIRContext context{MLIRContext::Threading::DISABLED};
   FirstError errors{&context};
   llvm::json::Array tradeoff;
+  std::vector<DeviceAnswer> answers;
 };
 
 Compiler::Compiler() : state(std::make_unique<State>()) {
@@ -415,6 +417,36 @@ Status Compiler::chooseKept(ModuleOp module, const CompilerOptions &options, con
   return holds ? okStatus() : state->errors.take("no plan was found");
 }
 
+Status Compiler::askDevices(ModuleOp module, const CompilerOptions &options,
+                            const std::vector<const NamedDevice *> &devices) {
+  if (stageOf(module) != Stage::model)
+    return Status::error("--devices needs a model: this text is made for one target already");
+  // What a plan is warned of, it is when it is made.
+  ScopedDiagnosticHandler errorsAlone(&state->context, [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
+  });
+  for (const NamedDevice *device : devices) {
+    OwningOpRef<ModuleOp> step = module.clone();
+    PipelineOptions train = options.train;
+    train.checkpoint = "none";
+    train.target = std::string("cuda:") + device->architecture;
+    PassManager passes(&state->context);
+    buildTrainPipeline(passes, train, Stage::model);
+    if (failed(passes.run(*step)))
+      return state->errors.take("compilation failed");
+    FailureOr<CheckpointPolicy> policy = takePolicy(kModelPolicy, *step); // one of the choices
+    FailureOr<DeviceAnswer> answer = failure();
+    if (succeeded(policy))
+      answer = answerFor(*device, *step, policy->text());
+    if (failed(answer))
+      return state->errors.take("no plan was found");
+    state->answers.push_back(std::move(*answer));
+  }
+  return okStatus();
+}
+
+std::string Compiler::deviceTable() const { return tableOf(state->answers); }
+
 std::string Compiler::tradeoff() const {
   return llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Array(state->tradeoff))).str();
 }
@@ -446,6 +478,8 @@ Result<std::string> Compiler::report(ModuleOp module, const CompilerOptions &opt
   if (failed(report))
     return state->errors.take("the report failed");
   (*report)["compile_ms"] = compileMilliseconds;
+  if (!state->answers.empty())
+    (*report)["devices"] = describe(state->answers);
   return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(*report))).str();
 }
 

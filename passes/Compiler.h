@@ -69,6 +69,11 @@ public:
   /// The largest batch whose plan fits options.memoryBudget (findLargestBatch).
   Result<LargestBatch> largestBatch(mlir::ModuleOp module, const CompilerOptions &options);
 
+  /// What each of these GPUs would make of a model, for deviceTable() and report().
+  Status askDevices(mlir::ModuleOp module, const CompilerOptions &options,
+                    const std::vector<const NamedDevice *> &devices);
+  std::string deviceTable() const;
+
   /// Runs the passes between the module's stage and `stage`. `configure` may add instrumentation. With
   /// kBudgetPolicy many plans are tried on the way.
   Status advance(mlir::ModuleOp module, Stage stage, const CompilerOptions &options,

@@ -81,6 +81,11 @@ FailureOr<PlanChoices::Module> PlanChoices::stepKeeping(const llvm::BitVector &k
   return std::move(plan);
 }
 
+FailureOr<PlanFigures> PlanChoices::tryKeepingAll() {
+  func::FuncOp step = stepOf(module_);
+  return tryPlan(step ? llvm::BitVector(StepForward(step).values().size(), true) : llvm::BitVector());
+}
+
 LogicalResult PlanChoices::explore(StringRef policy) {
   if (func::FuncOp step = stepOf(module_); step && failed(checkGradientsAreKnown(step)))
     return failure();

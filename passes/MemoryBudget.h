@@ -20,6 +20,9 @@ public:
   /// Makes plans, as far as their placement, that trade time for memory. `policy` is among them.
   mlir::LogicalResult explore(llvm::StringRef policy);
 
+  /// The plan that keeps everything.
+  mlir::FailureOr<PlanFigures> tryKeepingAll();
+
   /// By falling memory and rising time; only that of the policy may be worse than another in both.
   llvm::ArrayRef<TradeoffPoint> points() const { return points_; }
 

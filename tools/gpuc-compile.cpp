@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
@@ -138,8 +139,10 @@ struct Request {
   std::optional<std::string> output, report;
   std::string emit = "plan-file";
   bool locations = true;
-  bool largestBatch = false;  // instead of options.train.batch
-  bool deviceBudget = false;  // instead of options.memoryBudget: what the device has free
+  bool largestBatch = false;                      // instead of options.train.batch
+  bool deviceBudget = false;                      // instead of options.memoryBudget: what the device has free
+  std::vector<const gpuc::NamedDevice*> devices;  // that are asked about
+  bool onlyAsks = false;                          // no plan is wanted
   std::vector<std::string> mlirFlags;
   std::vector<RecipeFlag> recipe = recipeFlags();
   gpuc::CompilerOptions options;
@@ -161,6 +164,16 @@ gpuc::Status readBudget(const std::string& text, Request& request) {
   }
   GPUC_ASSIGN_OR_RETURN(options.memoryBudget, gpuc::parseSize(text));
   return *options.memoryBudget < 1 ? gpuc::Status::error(text + " is less than 1") : gpuc::okStatus();
+}
+
+/// Reads GPUs' names.
+gpuc::Status readDevices(const std::string& text, Request& request) {
+  std::istringstream names(text + ",");
+  for (std::string name; std::getline(names, name, ',');) {
+    GPUC_ASSIGN_OR_RETURN(const gpuc::NamedDevice* device, gpuc::findDevice(name));
+    request.devices.push_back(device);
+  }
+  return gpuc::okStatus();
 }
 
 /// What is wrong with the values of flags; empty if nothing is.
@@ -248,7 +261,7 @@ gpuc::Status compile(Request& request) {
   gpuc::Compiler compiler;
   std::string output = request.output.value_or(defaultOutput(request.input, request.emit));
   // Before the work begins, and before one of two files is written and the other cannot be.
-  std::string outputs[] = {output, request.report.value_or("")};
+  std::string outputs[] = {request.onlyAsks ? "" : output, request.report.value_or("")};
   GPUC_RETURN_IF_ERROR(gpuc::checkOutputFiles(outputs, {&request.input, 1}));
   GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(request.input));
   GPUC_RETURN_IF_ERROR(checkIsModel(text, request.input));
@@ -261,6 +274,9 @@ gpuc::Status compile(Request& request) {
     return gpuc::Status::error(request.input + ": has passed the stage that --emit=" + request.emit +
                                " asks for");
   if (request.largestBatch) GPUC_RETURN_IF_ERROR(takeLargestBatch(compiler, *module, request.options));
+  if (!request.devices.empty())
+    GPUC_RETURN_IF_ERROR(compiler.askDevices(*module, request.options, request.devices));
+  if (request.onlyAsks) return gpuc::writeFileAtomically("-", compiler.deviceTable());
   GPUC_RETURN_IF_ERROR(compiler.advance(*module, stage, request.options, configure));
 
   std::string result;
@@ -276,6 +292,7 @@ gpuc::Status compile(Request& request) {
   }
   GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(output, result));
   if (request.options.tradeoff) GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically("-", compiler.tradeoff()));
+  if (!request.devices.empty()) return gpuc::writeFileAtomically("-", compiler.deviceTable());
   return gpuc::okStatus();
 }
 
@@ -284,7 +301,7 @@ gpuc::Status compile(Request& request) {
 static int tool(int argc, char** argv) {
   gpuc::endInOneLineOnLlvmErrors();
   Request request;
-  std::optional<std::string> emit, budget;
+  std::optional<std::string> emit, budget, devices;
   std::optional<int64_t> batch, seed;
   std::optional<int64_t> optLevel;
   int64_t threads = 0, cacheBytes = int64_t{1} << 30;
@@ -313,6 +330,10 @@ static int tool(int argc, char** argv) {
                 "of the plan's whole arena: what is computed again is chosen so that it fits, at the least "
                 "time; with --checkpoint it only has to fit. device: what is free here; a GPU's name (l4, "
                 "a100, h100, h200, …): what a plan has on one, for which it is made then");
+  cli.addString("devices", &devices, "GPU,GPU,…",
+                "writes to stdout whether the model fits these GPUs (l4, a100, h100, h200, …), what "
+                "--memory-budget would make of it, and what a step is predicted to take; a plan only with "
+                "-o, --emit, --report or --memory-budget");
   cli.addBool("report-tradeoff", &request.options.tradeoff,
               "writes to stdout, as JSON, the plans that there could be, by memory and time");
   cli.addInt("seed", &seed, "N", "the plan's default seed").range(0);
@@ -356,6 +377,16 @@ static int tool(int argc, char** argv) {
       checkpoint.value_or(hasBudget ? gpuc::kBudgetPolicy.str() : gpuc::kModelPolicy.str());
   if (checkpoint == gpuc::kBudgetPolicy && !hasBudget)
     return cli.usageError("--checkpoint=budget needs a budget: give --memory-budget=SIZE");
+  if (gpuc::Status status = devices ? readDevices(*devices, request) : gpuc::okStatus(); !status.ok())
+    return cli.usageError("--devices: " + status.message());
+  request.onlyAsks = devices && !request.output && !emit && !request.report && !budget;
+  if (devices && checkpoint)
+    return cli.usageError("--devices asks what --memory-budget would make of it: not with --checkpoint");
+  if (devices && request.options.tradeoff)
+    return cli.usageError("--devices and --report-tradeoff both write to stdout: ask for one of them");
+  if (devices && !request.onlyAsks &&
+      request.output.value_or(defaultOutput(request.input, request.emit)) == "-")
+    return cli.usageError("--devices writes to stdout beside a plan: name a file with -o");
   if (request.options.tradeoff && request.output.value_or(defaultOutput(request.input, request.emit)) == "-")
     return cli.usageError("--report-tradeoff writes to stdout beside a plan: name a file with -o");
   if (noCache && cacheFolder) return cli.usageError("--cache-dir names a cache and --no-cache wants none");

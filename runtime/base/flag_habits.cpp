@@ -84,7 +84,7 @@ const std::vector<Habit>& habits() {
       // Devices.
       {"gpu gpu-id cuda use-cuda accelerator", {"--device=cuda:0", "--target=cuda:sm_90"}},
       {"cpu no-cuda use-cpu no-gpu", {"--device=host", "--target=host"}},
-      {"gpus devices n-gpu n-gpus num-gpus nproc nproc-per-node nnodes num-nodes num-processes node-rank "
+      {"gpus n-gpu n-gpus num-gpus nproc nproc-per-node nnodes num-nodes num-processes node-rank "
        "rank ranks "
        "local-rank world-size master-addr master-port rdzv-backend rdzv-endpoint rdzv-id standalone ddp fsdp "
        "distributed data-parallel dist-backend dist-url strategy shard tensor-parallel pipeline-parallel "
