@@ -471,13 +471,16 @@ Result<std::string> Compiler::emit(ModuleOp module, const CompilerOptions &optio
 }
 
 Result<std::string> Compiler::report(ModuleOp module, const CompilerOptions &options,
-                                     int64_t compileMilliseconds) {
+                                     const ReportFacts &facts) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   FailureOr<llvm::json::Object> report =
       reportOf(module, ratesFor(target ? stringifyTargetKind(target.getKind()) : "host", options));
   if (failed(report))
     return state->errors.take("the report failed");
-  (*report)["compile_ms"] = compileMilliseconds;
+  (*report)["compile_ms"] = facts.compileMilliseconds;
+  (*report)["library_bytes"] =
+      facts.libraryBytes ? llvm::json::Value(*facts.libraryBytes) : llvm::json::Value(nullptr);
+  (*report)["library_bytes_source"] = facts.librarySource;
   if (!state->answers.empty())
     (*report)["devices"] = describe(state->answers);
   return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(*report))).str();

@@ -21,6 +21,13 @@ Stage stageOf(mlir::ModuleOp module);
 /// --checkpoint=budget: what is kept is whatever makes the fastest plan that fits.
 inline constexpr llvm::StringLiteral kBudgetPolicy = "budget";
 
+/// What of a report only who asks for it can know.
+struct ReportFacts {
+  int64_t compileMilliseconds = 0;
+  std::optional<int64_t> libraryBytes; // that libraries take beside the arena
+  std::string librarySource;           // whose word that is, or why nobody knows
+};
+
 struct CompilerOptions {
   PipelineOptions train;
   /// That the plan's arena may have. With kBudgetPolicy it is made to fit, else it has to.
@@ -83,8 +90,7 @@ public:
   Result<std::string> emit(mlir::ModuleOp module, const CompilerOptions &options);
 
   /// The report on a module at Stage::plan, as indented JSON.
-  Result<std::string> report(mlir::ModuleOp module, const CompilerOptions &options,
-                             int64_t compileMilliseconds);
+  Result<std::string> report(mlir::ModuleOp module, const CompilerOptions &options, const ReportFacts &facts);
 
   /// What options.tradeoff asks for: the plans that there could have been, as indented JSON.
   std::string tradeoff() const;

@@ -254,6 +254,21 @@ void sayWhatANameMeans(const gpuc::CompilerOptions& options) {
                static_cast<long long>(*options.memoryBudget), options.device->title, options.target.c_str());
 }
 
+/// What libraries take beside a plan's arena. The host's are here to be asked; empty if it is not a file yet.
+gpuc::ReportFacts libraryFacts(const std::string& bytes) {
+  gpuc::Result<gpuc::Plan> plan = gpuc::Plan::parse(bytes);
+  if (!plan.ok()) return {0, std::nullopt, "unknown: only of a plan's file"};
+  std::string called;
+  for (const gpuc::LibraryInfo& library : plan->info().libraries)
+    called += (called.empty() ? "" : ", ") + library.name + " " + library.version;
+  if (called.empty()) return {0, 0, "the plan calls no library"};
+  if (plan->info().target != gpuc::TargetKind::host)
+    return {0, std::nullopt, "unknown: " + called + " take what they want when the plan is loaded"};
+  gpuc::Result<uint64_t> kept = gpuc::hostLibraryBytes(*plan);
+  if (!kept.ok()) return {0, std::nullopt, "unknown: " + kept.message()};
+  return {0, static_cast<int64_t>(*kept), "code that " + called + " generates on this CPU"};
+}
+
 gpuc::Status compile(Request& request) {
   Clock::time_point begin = Clock::now();
   if (request.deviceBudget) GPUC_RETURN_IF_ERROR(takeDeviceMemory(request.options));
@@ -287,7 +302,9 @@ gpuc::Status compile(Request& request) {
   }
   if (request.report) {
     auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
-    GPUC_ASSIGN_OR_RETURN(std::string report, compiler.report(*module, request.options, elapsed.count()));
+    gpuc::ReportFacts facts = libraryFacts(request.emit == "plan-file" ? result : "");
+    facts.compileMilliseconds = elapsed.count();
+    GPUC_ASSIGN_OR_RETURN(std::string report, compiler.report(*module, request.options, facts));
     GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(*request.report, report));
   }
   GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(output, result));

@@ -106,7 +106,6 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module, const TargetDescription 
   report["peak"] = describe(*peak);
   report["pinned_bytes"] =
       target.getKind() == plan::TargetKind::cuda ? pinnedBytesOf(module, arena.getSlots()) : 0;
-  report["library_bytes"] = 0;
   report["flops"] = work.flops;
   report["recompute_flops"] = work.recomputed;
   report["commands"] = work.commands;

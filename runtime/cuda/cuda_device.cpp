@@ -52,10 +52,7 @@ class CudaDevice : public Device {
 
   Result<uint64_t> freeMemory() const override {
     GPUC_RETURN_IF_ERROR(context_->makeCurrent());
-    size_t free = 0, total = 0;
-    GPUC_RETURN_IF_ERROR(
-        context_->driver().check(context_->driver().cuMemGetInfo(&free, &total), "cuMemGetInfo"));
-    return free;
+    return freeBytes(context_->driver());
   }
 
   Result<std::unique_ptr<Executable>> prepare(const Plan& plan, const DeviceOptions& options) override {

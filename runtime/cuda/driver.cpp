@@ -61,4 +61,10 @@ Result<Event> createEvent(const Driver& driver) {
   return Event(event, driver.cuEventDestroy);
 }
 
+Result<uint64_t> freeBytes(const Driver& driver) {
+  size_t free = 0, total = 0;
+  GPUC_RETURN_IF_ERROR(driver.check(driver.cuMemGetInfo(&free, &total), "cuMemGetInfo"));
+  return free;
+}
+
 }  // namespace gpuc::cuda

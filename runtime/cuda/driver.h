@@ -70,4 +70,7 @@ using PinnedMemory = Owned<void*, CUresult>;
 Result<Stream> createStream(const Driver& driver);
 Result<Event> createEvent(const Driver& driver);
 
+/// Of the memory of the current context's GPU.
+Result<uint64_t> freeBytes(const Driver& driver);
+
 }  // namespace gpuc::cuda

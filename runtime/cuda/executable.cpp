@@ -42,8 +42,11 @@ class CudaExecutable : public Executable {
     std::vector<CUfunction> kernels;
     GPUC_RETURN_IF_ERROR(loadCode(kernels));
     GPUC_RETURN_IF_ERROR(copyConstants());
+    GPUC_ASSIGN_OR_RETURN(const uint64_t free_before, freeBytes());
     GPUC_ASSIGN_OR_RETURN(libraries_, Libraries::open(plan_.root(), streams_));
     GPUC_RETURN_IF_ERROR(lowerPrograms(kernels));
+    GPUC_ASSIGN_OR_RETURN(const uint64_t free_after, freeBytes());
+    library_bytes_ = free_before - std::min(free_before, free_after);
     return wait();
   }
 
@@ -90,13 +93,16 @@ class CudaExecutable : public Executable {
             .touched_bytes = options_.check_memory ? touchedBytes() : 0,
             .by_category = {},  // of the plan, not of the device
             .staging_bytes = pinnedBytes(plan_.root()),
-            .code_bytes = code_bytes_};
+            .code_bytes = code_bytes_,
+            .library_bytes = library_bytes_};
   }
 
   std::vector<ProfileEvent> profile() const override { return {}; }
 
  private:
   CUstream main() const { return streams_[0].get(); }
+
+  Result<uint64_t> freeBytes() const { return gpuc::cuda::freeBytes(driver_); }
 
   Status synchronize(const Stream& stream) const {
     return driver_.check(driver_.cuStreamSynchronize(stream.get()), "cuStreamSynchronize");
@@ -252,7 +258,7 @@ class CudaExecutable : public Executable {
   DeviceMemory arena_;
   PinnedMemory pinned_;
   Module module_;
-  uint64_t code_bytes_ = 0;
+  uint64_t code_bytes_ = 0, library_bytes_ = 0;
   std::vector<Stream> streams_;
   Libraries libraries_;
   std::vector<Event> stream_ends_;

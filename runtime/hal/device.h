@@ -50,9 +50,12 @@ struct MemoryUse {
   uint64_t touched_bytes = 0;      // with check_memory: up to the last byte that is not poison; else 0
   MemoryByCategory by_category;    // of arena_bytes, to which they add up
 
-  // Beside the arena, in host memory. What libraries keep for themselves nobody knows.
+  // Beside the arena, in host memory.
   uint64_t staging_bytes = 0;  // through which inputs and outputs are copied; for a GPU it is pinned
   uint64_t code_bytes = 0;     // the plan's machine code, as it is loaded; a GPU has it in its own memory
+  // What the libraries that a plan calls took by the time it was loaded. Host: code that LIBXSMM generated,
+  // for all plans of the process. A GPU: by how much less was free then.
+  uint64_t library_bytes = 0;
 };
 
 /// A plan made ready on a device. Calls come from one thread at a time.
@@ -99,6 +102,9 @@ class Device {
 
 // The implementations; which ones are linked decides what there is.
 std::unique_ptr<Device> openHostDevice();
+/// What MemoryUse will call library_bytes on this CPU, where no other plan is loaded and no product is cut by
+/// threads. Errors: what the host has no kernel for.
+Result<uint64_t> hostLibraryBytes(const Plan& plan);
 Result<std::unique_ptr<Device>> openCudaDevice(int index);
 std::vector<DeviceInfo> listCudaDevices();
 

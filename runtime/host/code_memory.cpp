@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdlib>
@@ -107,10 +108,15 @@ Status writeCode(int file, std::span<const uint8_t> bytes, uint64_t offset) {
   return okStatus();
 }
 
+namespace {
+std::atomic<uint64_t> kept_bytes = 0;
+}  // namespace
+
+uint64_t keptCodeBytes() { return kept_bytes; }
+
 Result<const void*> keepCode(std::span<const uint8_t> code) {
   constexpr uint64_t kChunkBytes = uint64_t{1} << 20, kMostBytes = uint64_t{1} << 30, kLine = 64;
   static Chunk chunk;
-  static uint64_t kept_bytes = 0;
   const uint64_t bytes = (code.size() + kLine - 1) / kLine * kLine;
   if (kMostBytes - kept_bytes < bytes)
     return errorf("more than %" PRIu64 " bytes of machine code for the products of all plans of this process",

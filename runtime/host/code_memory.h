@@ -23,4 +23,7 @@ Status writeCode(int file, std::span<const uint8_t> bytes, uint64_t offset);
 /// thread at a time.
 Result<const void*> keepCode(std::span<const uint8_t> code);
 
+/// What all that is kept takes, in whole lines of a cache.
+uint64_t keptCodeBytes();
+
 }  // namespace gpuc

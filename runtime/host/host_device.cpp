@@ -7,9 +7,11 @@
 #include <functional>
 
 #include "runtime/hal/device.h"
+#include "runtime/host/code_memory.h"
 #include "runtime/host/cpu_features.h"
 #include "runtime/host/executor.h"
 #include "runtime/host/free_memory.h"
+#include "runtime/host/library_kernel.h"
 #include "runtime/host/lower.h"
 #include "runtime/host/spread.h"
 #include "runtime/plan/access.h"
@@ -74,7 +76,8 @@ class HostExecutable : public Executable {
             .touched_bytes = options_.check_memory ? arena_.touchedBytes() : 0,
             .by_category = {},  // of the plan, not of the device
             .staging_bytes = stagingBytes(),
-            .code_bytes = code_bytes_};
+            .code_bytes = code_bytes_,
+            .library_bytes = keptCodeBytes()};
   }
 
   std::vector<ProfileEvent> profile() const override {
@@ -222,6 +225,26 @@ class HostDevice : public Device {
 };
 
 }  // namespace
+
+namespace {
+
+Status makeLibraryKernels(const Commands* commands) {
+  for (const fb::Command* command : each(commands)) {
+    GPUC_RETURN_IF_ERROR(makeLibraryKernel(*command).status());
+    if (const std::optional<CommandLoop> loop = loopOf(*command))
+      GPUC_RETURN_IF_ERROR(makeLibraryKernels(loop->commands));
+  }
+  return okStatus();
+}
+
+}  // namespace
+
+Result<uint64_t> hostLibraryBytes(const Plan& plan) {
+  for (const fb::Program* program : each(plan.root().programs()))
+    for (const fb::Stream* stream : each(program->streams()))
+      GPUC_RETURN_IF_ERROR(makeLibraryKernels(stream->commands()));
+  return keptCodeBytes();
+}
 
 std::unique_ptr<Device> openHostDevice() { return std::make_unique<HostDevice>(); }
 

@@ -138,6 +138,7 @@ std::string reportJson(const Session& session, const RunOptions& options, const 
       {"by_category", byCategory(memory.by_category)},
       {"staging_bytes", memory.staging_bytes},
       {"code_bytes", memory.code_bytes},
+      {"library_bytes", memory.library_bytes},
       {"allocations_per_step", statistics.allocations_per_step},
       {"steps", statistics.steps},
       {"step_us",

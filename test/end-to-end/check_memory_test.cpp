@@ -117,7 +117,7 @@ TEST_P(CheckMemory, HasTheReportsCategories) {
       SCOPED_TRACE(nameOf(spec) + " for " + target);
       Result<std::unique_ptr<ZooPlan>> model = compileZooModel(spec, target);
       ASSERT_TRUE(model.ok()) << model.message();
-      Result<std::string> report = (*model)->compiler.report(*(*model)->module, {}, 0);
+      Result<std::string> report = (*model)->compiler.report(*(*model)->module, {}, {});
       ASSERT_TRUE(report.ok()) << report.message();
       llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(*report);
       ASSERT_TRUE(bool(parsed));

@@ -66,6 +66,30 @@ class Memory(ToolTest):
         self.assertLess(touched, peak)
         self.assertLess(peak - touched, ALIGNMENT)
 
+    def test_what_libraries_take(self):
+        """Of the host's, the report says what a run on one thread finds; of a GPU's nobody knows."""
+        for model in (["mlp"], ["convnet", "batch=8"], ["gpt2", "layers=1"], ["lstm-generator", "length=8"]):
+            with self.subTest(model=model):
+                plan, report = self.compiled(*model)
+                run = self.ran(plan, "--threads=1", "--repeat=1")
+                self.assertGreater(report["library_bytes"], 0)
+                self.assertEqual(report["library_bytes"], run["library_bytes"])
+                self.assertRegex(report["library_bytes_source"], r"^code that libxsmm \S+ generates on this CPU$")
+        model, report = self.path("mlp.mlir"), self.path("report.json")
+        for flags, known, source in ((["--target=cuda:sm_90"], None, "unknown: cublasLt .* take what they want .*"),
+                                     (["--emit=plan"], None, "unknown: only of a plan's file")):
+            self.gpuc("gpuc-compile", model, "-o", self.path("other"), "--report=" + report, *flags)
+            with open(report, encoding="utf-8") as file:
+                said = json.load(file)
+            self.assertEqual(said["library_bytes"], known)
+            self.assertRegex(said["library_bytes_source"], f"^{source}$")
+        self.write("exp.mlir", "func.func @predict(%x: tensor<8xf32>) -> tensor<8xf32> {\n"
+                   "  %0 = gpuc.exp %x : tensor<8xf32>\n  return %0 : tensor<8xf32>\n}\n")
+        self.gpuc("gpuc-compile", self.path("exp.mlir"), "-o", self.path("other"), "--report=" + report)
+        with open(report, encoding="utf-8") as file:
+            said = json.load(file)
+        self.assertEqual((said["library_bytes"], said["library_bytes_source"]), (0, "the plan calls no library"))
+
     def test_steps_10_to_1000_allocate_nothing(self):
         plan, report = self.compiled("mlp")
         hooked = os.path.join(BIN, "..", "test", "end_to_end_allocations")

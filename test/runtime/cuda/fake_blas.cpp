@@ -142,11 +142,13 @@ const char* statusString(cublasStatus_t status) {
 
 cublasStatus_t create(cublasLtHandle_t* handle) {
   GPUC_FAKE_ENTER("cublasLtCreate");
+  ++gpu().live_blas_contexts;
   return make(handle, 0);
 }
 
 cublasStatus_t destroyHandle(cublasLtHandle_t handle) {
   GPUC_FAKE_ENTER("cublasLtDestroy");
+  --gpu().live_blas_contexts;
   return destroy(handle);
 }
 

@@ -135,7 +135,8 @@ CUresult allocate(CUdeviceptr* address, size_t bytes) {
 CUresult memoryInfo(size_t* free, size_t* total) {
   GPUC_FAKE_ENTER("cuMemGetInfo");
   *total = gpu().memory_bytes;
-  *free = gpu().memory_bytes - gpu().usedBytes();
+  *free = gpu().memory_bytes - gpu().usedBytes() -
+          static_cast<uint64_t>(gpu().live_blas_contexts) * gpu().blas_context_bytes;
   return CUDA_SUCCESS;
 }
 

@@ -79,7 +79,9 @@ class FakeGpu {
   int major = 9, minor = 0, devices = 1;
   uint64_t memory_bytes = uint64_t{1} << 36;
   size_t blas_version = CUBLAS_VERSION;
-  uint64_t blas_workspace_bytes = 0;  // what each of cuBLASLt's algorithms needs
+  uint64_t blas_workspace_bytes = 0;    // what each of cuBLASLt's algorithms needs
+  uint64_t blas_context_bytes = 12345;  // of the GPU's memory, as long as a context of cuBLASLt lives
+  int live_blas_contexts = 0;
   size_t dnn_version = CUDNN_VERSION;
   std::vector<FakeEngine> dnn_engines = fakeEngines();  // what cuDNN suggests for every convolution
   size_t dnn_engine = ~size_t{0};                       // which of them was executed last

@@ -101,6 +101,7 @@ void check(const Case& c, DataType type) {
   PlanBuilder::output(program, "c", result);
 
   Session session = open(builder);
+  EXPECT_EQ(session.memory().library_bytes, FakeGpu::current->blas_context_bytes);
   std::vector<T> values_a = randomValues<T>(c.sizeA(), 1), values_b = randomValues<T>(c.sizeB(), 2),
                  values_bias = randomValues<T>(c.n, 3);
   ASSERT_TRUE(session.writeVariable("a", std::as_bytes(std::span(values_a))).ok());
