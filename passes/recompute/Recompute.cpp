@@ -77,14 +77,17 @@ DenseSet<Value> argumentsRead(ir::FusedOp kernel) {
 }
 
 /// A kernel that also updates a variable (a running mean) needs the old value for that alone, and of its copy
-/// nobody reads the update. The copy takes the new value instead, so that the update may go on in place.
+/// nobody reads the update. The copy takes the new value instead, so that the update may go on in place. What
+/// no op of the kernel uses is not for the update: the code of attention draws by the step that it is given
+/// so.
 void readNewValues(ir::FusedOp copy) {
   llvm::StringMap<Value> assigned;
   for (auto assign : copy->getBlock()->getOps<ir::AssignOp>())
     assigned[assign.getVariable()] = assign.getValue();
   const DenseSet<Value> read = argumentsRead(copy);
   for (auto [operand, argument] : llvm::zip_equal(copy->getOpOperands(), copy.getBody().getArguments()))
-    if (auto old = operand.get().getDefiningOp<ir::ReadOp>(); old && !read.contains(argument))
+    if (auto old = operand.get().getDefiningOp<ir::ReadOp>();
+        old && !argument.use_empty() && !read.contains(argument))
       if (Value value = assigned.lookup(old.getVariable());
           value && value.getDefiningOp()->isBeforeInBlock(copy))
         operand.set(value);
