@@ -53,6 +53,7 @@ Json operandsJson(const fb::Plan& plan, const std::vector<CommandOperand>& opera
     if (!operand || !is_listed(use.role)) continue;
     const fb::Buffer& buffer = *plan.buffers()->Get(operand->buffer());
     Json entry = {{"buffer", std::string(textOf(buffer.name()))},
+                  {"index", operand->buffer()},  // names may repeat, in "buffers" too
                   {"offset", buffer.offset() + operand->offset()},
                   {"bytes", operand->size()}};
     if (countOf(operand->strides()) > 0)
@@ -110,23 +111,25 @@ Json checkJson(const CheckInfo& check) {
       {"op", check.op}, {"layer", check.layer}, {"location", check.location}, {"backward", check.backward}};
 }
 
-void writeOutput(const TensorSpec& output, const ChecksInfo* checks, Page& page) {
-  if (!checks) return page.member(specJson(output));
+void writeOutput(const TensorSpec& output, uint32_t buffer, const ChecksInfo* checks, Page& page) {
+  Json spec = specJson(output);
+  spec["index"] = buffer;
+  if (!checks) return page.member(spec);
   page.begin("{");
-  const Json spec = specJson(output);  // items() refers to it
   for (const auto& [key, value] : spec.items()) page.member(key.c_str(), value);
   page.list("checks", checks->checks, checkJson);
   page.end("}");
 }
 
-void writeEntry(const ProgramInfo& program, Page& page) {
+void writeEntry(const ProgramInfo& program, const fb::Program& root, Page& page) {
   page.begin(program.name, "{");
   page.list("inputs", program.inputs, inputJson);
   page.begin("outputs", "[");
   size_t next = 0;  // of those that have checks, which are in order
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const bool has_checks = next < program.checks.size() && program.checks[next].output == i;
-    writeOutput(program.outputs[i], has_checks ? &program.checks[next++] : nullptr, page);
+    writeOutput(program.outputs[i], root.outputs()->Get(i)->buffer(),
+                has_checks ? &program.checks[next++] : nullptr, page);
   }
   page.end("]");
   page.member("peak_bytes", program.peak_bytes);
@@ -177,7 +180,8 @@ void inspectJson(const Plan& plan, const TextSink& sink) {
   writeFacts(plan.info(), page);
   page.list("variables", plan.info().variables, variableJson);
   page.begin("entries", "{");
-  for (const ProgramInfo& program : plan.info().programs) writeEntry(program, page);
+  for (uint32_t i = 0; i < plan.info().programs.size(); ++i)
+    writeEntry(plan.info().programs[i], *root.programs()->Get(i), page);
   page.end("}");
   const std::vector<Residual> residuals = residualsOf(root);
   page.begin("buffers", "[");

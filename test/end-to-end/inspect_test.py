@@ -51,6 +51,21 @@ class Inspect(ToolTest):
                         f"{len(sizes)} {state}, {sum(sizes)} bytes" for state, sizes in sums.items()))
                     self.assertEqual(bool(sums["recomputed"]), policy != "none")
 
+    def test_buffers_have_numbers_where_names_repeat(self):
+        """A program after another one has buffers of the same names at other places."""
+        plan = self.compile_model("gpt2", *MODELS["gpt2"])
+        page = json.loads(self.gpuc("gpuc-inspect", plan, "--json"))
+        names = [b["name"] for b in page["buffers"]]
+        self.assertGreater(len(names), len(set(names)))
+        for command in page["commands"]:
+            for operand in command["reads"] + command["writes"]:
+                buffer = page["buffers"][operand["index"]]
+                self.assertEqual(buffer["name"], operand["buffer"])
+                inside = operand["offset"] - buffer["offset"]
+                self.assertTrue(0 <= inside <= inside + operand["bytes"] <= buffer["bytes"], operand)
+        for output in page["entries"]["train_step"]["outputs"]:
+            self.assertEqual([page["buffers"][output["index"]][key] for key in ("shape", "dtype")], [output["shape"], output["dtype"]])
+
     def test_a_source_line_is_named_where_the_model_has_one(self):
         self.write("unnamed.mlir", UNNAMED)
         self.gpuc("gpuc-compile", "unnamed.mlir", "-o", "unnamed.plan")
