@@ -1,23 +1,28 @@
 """gpuc-compile --memory-budget: each model of the zoo at 75, 50 and 35% of its activations has an arena that fits, is as
-long as the report says and has little gap, and trains to the same bits as with everything kept; or the compiler says
-what the least is, and that fits. Over budgets that fall, arenas never grow and predicted times never shrink."""
+long as the report says and within 1% of what the buffers of the plan file need, and trains to the same bits as with everything kept
+(losses of 20 steps, and weights); or the compiler says what the least is, and that fits. Over budgets that fall, arenas never grow and
+predicted times never shrink. With GPUC_ALL_PLANS: all of this in f32 and bf16, by itself and in parts, with 1, 2 and 3 threads, and but
+for the bits for CUDA."""
 
 import json
 import re
 import unittest
 
-from gpuc_tools import ToolTest, sha256
+from recompute_tools import ALL, COMBINATIONS, PARTS, PRECISION, RecomputeTest
 from small_zoo import MODELS
 
-STEPS = 3
 SHARES = (0.75, 0.5, 0.35)  # of the bytes that activations take where the most are live
-FLAGS = {(): SHARES, ("--precision=bf16",): (0.5,), ("--accumulate=4", "--clip-norm=1"): (0.5,)}
+CUDA = ["--target=cuda:sm_90"]
+EVERY = {(*target, *flags): SHARES for target in ([], CUDA) for flags in COMBINATIONS}
+FLAGS = EVERY if ALL else {(): SHARES, tuple(PRECISION): (0.5,), tuple(PARTS): (0.5,), (*PRECISION, *PARTS): (0.35,), tuple(CUDA): (0.5,)}
+# Of these CUDA plans of every day leave out the search, which takes long.
+SLOW = {} if ALL else {"transformer", "resnet18", "resnet50"}
 # What these have to reach, for at most so much more predicted time.
 # Commands are short here: that there is one more costs as much as what it does.
 REACHED = {("resnet50", 0.75): 0.1, ("resnet50", 0.5): 0.2, ("resnet50", 0.35): 0.2, ("gpt2", 0.75): 0.1}
 
 
-class MemoryBudget(ToolTest):
+class MemoryBudget(RecomputeTest):
     def compiled(self, model, *flags):
         """The report, or the error."""
         report = self.path("report.json")
@@ -28,13 +33,6 @@ class MemoryBudget(ToolTest):
         self.assertEqual(done.stderr, "")
         with open(report, encoding="utf-8") as file:
             return json.load(file)
-
-    def trained(self, threads):
-        """SHA-256 of all variables, and the arena's bytes."""
-        variables = self.path("trained.safetensors")
-        ran = json.loads(self.gpuc("gpuc-run", self.path("model.plan"), "--entry=train_step", f"--repeat={STEPS}",
-                                   f"--threads={threads}", "--save-variables=" + variables, "--check-memory", "--json=-"))
-        return sha256(variables), ran["arena_bytes"]
 
     def fitted(self, model, budget, flags):
         """The report with the budget, or with the least one that there is, as the error says, and which of both."""
@@ -53,18 +51,20 @@ class MemoryBudget(ToolTest):
     def check(self, name, keys, flags, shares):
         model = self.path("model.mlir")
         self.gpuc("gpuc-model", name, *keys, "-o", model)
+        plan, runs = self.path("model.plan"), CUDA[0] not in flags
         kept = self.compiled(model, *flags)
-        bits, _ = self.trained(1)
+        bits = self.trained(plan, 1) if runs else None
         before = None
         for share in shares:
             with self.subTest(model=name, keys=keys, flags=flags, share=share):
                 budget = kept["peak_bytes"] - round((1 - share) * kept["by_category"]["activation"])
                 report, isReached = self.fitted(model, budget, flags)
                 self.assertTrue(report["peak_bytes"] <= budget or not isReached)
-                # Trials cap placement's effort, and what is chosen of them has the placement of its trial.
-                self.assertLessEqual(report["peak_bytes"], 1.01 * report["lower_bound_bytes"])
-                for threads in (1, 2, 3) if not flags and share == 0.5 else [2]:
-                    self.assertEqual(self.trained(threads), (bits, report["peak_bytes"]))
+                self.check_memory(plan, report)
+                if runs:
+                    self.assertEqual(self.arena(plan), report["peak_bytes"])
+                    for threads in (1, 2, 3) if ALL or not flags and share == 0.5 else [2]:
+                        self.assertEqual(self.trained(plan, threads), bits)
                 if before:
                     self.assertLessEqual(report["peak_bytes"], before["peak_bytes"])
                     self.assertGreaterEqual(report["predicted_step_us"], before["predicted_step_us"])
@@ -82,7 +82,8 @@ class MemoryBudget(ToolTest):
         for name, sizes in MODELS.items():
             for keys in sizes:
                 for flags, shares in FLAGS.items():
-                    self.check(name, keys, flags, shares)
+                    if CUDA[0] not in flags or name not in SLOW:
+                        self.check(name, keys, flags, shares)
 
     def test_the_curve_is_what_budgets_give(self):
         model = self.path("model.mlir")
