@@ -1,4 +1,4 @@
-# MLIR and LLVM for what compiles; nothing under runtime/ or passes/placement/ sees this.
+# MLIR and LLVM for what compiles; nothing under runtime/ or passes/ordering/ and passes/placement/ sees this.
 if(NOT MLIR_DIR)
   find_program(GPUC_LLVM_CONFIG NAMES llvm-config-22 llvm-config)
   if(GPUC_LLVM_CONFIG)
