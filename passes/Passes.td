@@ -746,8 +746,9 @@ def ToPlanPass : Pass<"gpuc-to-plan", "::mlir::ModuleOp"> {
 def OrderPass : Pass<"plan-order", "::mlir::ModuleOp"> {
   let summary = "Order each program's commands so that little memory is live at once";
   let description = [{
-    Greedy list scheduling over the commands' reads and writes, in each loop by itself, innermost first, then in the
-    program; the given order stays if the new one has no lower peak, of bytes that are counted as placement will count them.
+    By the commands' reads and writes, in each loop by itself, innermost first, then in the program: greedily, through
+    minimum cuts, and by a search that proves the order of a few dozen commands to be the best (`passes/ordering/`). The given
+    order stays if the new one has no lower peak, of bytes that are counted as placement will count them.
 
     Before, both `%a` and `%b` are live at once:
     ```mlir

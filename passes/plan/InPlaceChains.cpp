@@ -23,6 +23,13 @@ void InPlaceChains::join(plan::ParallelOp parallel) {
       chains_.unionSets(group.front(), buffer);
 }
 
+bool mayWriteOver(plan::LaunchOp launch, plan::KernelOp kernel, plan::AllocOp input, unsigned result) {
+  return llvm::all_of(llvm::enumerate(launch.getInputs()), [&](auto read) {
+    return plan::bufferOf(read.value()) != input ||
+           canUpdateInPlace(kernel.getBody().front(), read.index(), result);
+  });
+}
+
 static bool isOutput(plan::AllocOp buffer) {
   return llvm::any_of(buffer->getUsers(), [](Operation *user) { return isa<plan::OutputOp>(user); });
 }
@@ -32,8 +39,7 @@ namespace {
 class Inputs {
 public:
   Inputs(plan::LaunchOp launch, const Lifetimes &lifetimes) : launch_(launch) {
-    for (auto [argument, input] : llvm::enumerate(launch.getInputs())) {
-      readers_[plan::bufferOf(input)].push_back(argument);
+    for (Value input : launch.getInputs()) {
       auto buffer = input.getDefiningOp<plan::AllocOp>();
       auto lifetime = buffer ? lifetimes.find(buffer) : lifetimes.end();
       if (lifetime != lifetimes.end() && !isOutput(buffer) && isOfThisIteration(lifetime->second))
@@ -49,20 +55,12 @@ public:
                                                                  : ArrayRef<plan::AllocOp>();
   }
 
-  /// Whether the kernel allows it, through whichever of its arguments it reads the buffer.
-  bool mayOverwrite(plan::KernelOp kernel, plan::AllocOp input, unsigned result) const {
-    return llvm::all_of(readers_.lookup(input), [&](unsigned argument) {
-      return canUpdateInPlace(kernel.getBody().front(), argument, result);
-    });
-  }
-
 private:
   bool isOfThisIteration(const Lifetime &lifetime) const {
     return !isa<plan::LoopOpInterface>(launch_->getParentOp()) || lifetime.scope == launch_->getBlock();
   }
 
   plan::LaunchOp launch_;
-  DenseMap<Operation *, SmallVector<unsigned, 1>> readers_;                     ///< Arguments of each buffer.
   DenseMap<std::pair<int64_t, int64_t>, SmallVector<plan::AllocOp, 1>> ending_; ///< By end and bytes.
 };
 } // namespace
@@ -77,7 +75,7 @@ void InPlaceChains::join(plan::LaunchOp launch, const Lifetimes &lifetimes) {
       continue;
     for (plan::AllocOp from : inputs.endingWhere(lifetime->second, plan::sizeInBytes(to)))
       // Two outputs cannot lie over one input.
-      if (from != to && !overwritten_.contains(from) && inputs.mayOverwrite(kernel, from, result)) {
+      if (from != to && !overwritten_.contains(from) && mayWriteOver(launch, kernel, from, result)) {
         overwritten_.insert(from);
         chains_.unionSets(to, from);
         break;

@@ -7,6 +7,10 @@
 
 namespace gpuc {
 
+/// Whether the kernel of a launch may write a result over an input of the same size, through whichever of its
+/// arguments it reads that.
+bool mayWriteOver(plan::LaunchOp launch, plan::KernelOp kernel, plan::AllocOp input, unsigned result);
+
 /// Buffers that share one place because each is written over the one before it: a kernel reads the one for
 /// the last time and may write the other, element by element, in its place; or they are one size and parts of
 /// them are needed in turn in each iteration of a parallel repeat.
