@@ -14,7 +14,10 @@ inline constexpr llvm::StringLiteral kPrecisionAttr = "gpuc.precision";
 /// else empty; extents `from` before and `to` after padding, as 64x768x50257, equal if there is none; `why`.
 inline constexpr llvm::StringLiteral kLayoutAttr = "gpuc.layout";
 
-/// A row of such an attribute: the op, its layer, FILE:LINE:COLUMN or an empty text where the model has none,
+/// What of the recipe makes the updates wait for all gradients: names of its entries, as clip_norm.
+inline constexpr llvm::StringLiteral kWholeGradientsAttr = "gpuc.whole_gradients";
+
+/// A row of the two before: the op, its layer, FILE:LINE:COLUMN or an empty text where the model has none,
 /// and what was decided.
 mlir::Attribute decisionOver(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> texts);
 

@@ -256,15 +256,17 @@ private:
     return firstCommand ? OpBuilder(firstCommand) : OpBuilder::atBlockEnd(&body);
   }
 
-  /// A gradient is what an op reads, beside the variable, that writes a parameter of the same shape; or those
-  /// of all slices, one behind the other.
+  /// A gradient is what an op reads, beside the variable, that writes a parameter of the same shape, in
+  /// whatever precision; or those of all slices, one behind the other.
   plan::Category categoryOf(Value value) const override {
-    Type type = value.getType();
+    auto type = cast<RankedTensorType>(value.getType());
     if (auto scan = value.getDefiningOp<ir::ScanOp>(); scan && scan.getParallel())
-      type = ir::ScanOp::sliceType(type);
+      type = cast<RankedTensorType>(ir::ScanOp::sliceType(type));
+    if (!isa<FloatType>(type.getElementType()))
+      return plan::Category::activation;
     for (Operation *user : value.getUsers())
       for (Value result : user->getResults())
-        if (variableOfValue.contains(result) && result.getType() == type)
+        if (variableOfValue.contains(result) && ir::shapeOf(result) == type.getShape())
           return plan::Category::gradient;
     return plan::Category::activation;
   }

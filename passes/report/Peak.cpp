@@ -4,8 +4,6 @@
 
 #include "dialects/plan/PlanOps.h"
 #include "passes/base/Locations.h"
-#include "passes/placement/LiveBytes.h"
-#include "passes/plan/Lifetimes.h"
 
 #include <map>
 
@@ -44,9 +42,7 @@ static std::vector<Peak::Tensor> lastingTensors(ModuleOp module) {
   return tensors;
 }
 
-/// Where the program has the most bytes live. Buffers that lie over one another count once: what lives in one
-/// place, one after the other and at times together, is one span.
-static int64_t peakPosition(const Lifetimes &lifetimes, int64_t positions) {
+placement::LiveBytes liveBytes(const Lifetimes &lifetimes, int64_t positions) {
   std::map<int64_t, SmallVector<std::pair<Lifetime, int64_t>>> places;
   for (auto [buffer, lifetime] : lifetimes)
     places[*buffer.getPlace()].push_back({lifetime, ir::sizeInBytes(buffer.getType())});
@@ -59,7 +55,7 @@ static int64_t peakPosition(const Lifetimes &lifetimes, int64_t positions) {
       end = std::max(end, lifetime.upper);
     }
   }
-  return live.peakTime();
+  return live;
 }
 
 /// What is live there, beside what lasts.
@@ -73,7 +69,7 @@ static FailureOr<std::vector<Peak::Tensor>> tensorsAtPeak(plan::ProgramOp progra
     tensors.push_back({input.getName().str(), layerName(input.getLoc()), filePlace(input.getLoc()), type,
                        "input", slots * static_cast<int64_t>(ir::sizeInBytes(type))});
   }
-  const int64_t position = peakPosition(*lifetimes, positionsOf(program) + 1);
+  const int64_t position = liveBytes(*lifetimes, positionsOf(program) + 1).peakTime();
   DenseSet<int64_t> counted;
   for (auto &[buffer, lifetime] : *lifetimes)
     if (lifetime.lower <= position && position < lifetime.upper &&

@@ -1,6 +1,9 @@
 //===- Peak.h - What lies in the arena when it is fullest --------------------===//
 #pragma once
 
+#include "passes/placement/LiveBytes.h"
+#include "passes/plan/Lifetimes.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/JSON.h"
@@ -25,6 +28,10 @@ struct Peak {
 };
 
 mlir::FailureOr<Peak> findPeak(mlir::ModuleOp module);
+
+/// How many bytes of buffers that have their places are live at each position. Those that lie over one
+/// another count once: what lives in one place, one after the other and at times together, is one span.
+placement::LiveBytes liveBytes(const Lifetimes &lifetimes, int64_t positions);
 
 /// The report's `by_category`, with all categories and what lies between: they sum up to the arena.
 llvm::json::Object byCategory(const Peak &peak);

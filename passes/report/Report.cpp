@@ -10,6 +10,7 @@
 #include "passes/plan/PinnedBytes.h"
 #include "passes/report/KernelReport.h"
 #include "passes/report/Peak.h"
+#include "passes/report/WholeGradients.h"
 
 using namespace mlir;
 
@@ -94,7 +95,8 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module, const TargetDescription 
   plan::ArenaOp arena = *arenas.begin();
 
   FailureOr<Peak> peak = findPeak(module);
-  if (failed(peak))
+  FailureOr<llvm::json::Object> wholeGradients = wholeGradientsOf(module);
+  if (failed(peak) || failed(wholeGradients))
     return failure();
 
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
@@ -104,6 +106,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module, const TargetDescription 
   report["lower_bound_bytes"] = static_cast<int64_t>(arena.getLowerBound());
   report["by_category"] = byCategory(*peak);
   report["peak"] = describe(*peak);
+  report["whole_gradients"] = std::move(*wholeGradients);
   report["pinned_bytes"] =
       target.getKind() == plan::TargetKind::cuda ? pinnedBytesOf(module, arena.getSlots()) : 0;
   report["flops"] = work.flops;

@@ -16,6 +16,7 @@
 
 #include "passes/train/TrainStep.h"
 
+#include "passes/base/Decisions.h"
 #include "passes/recipe/LossScale.h"
 #include "passes/recipe/Outliers.h"
 #include "passes/recipe/Schedules.h"
@@ -47,6 +48,8 @@ public:
     mean_ = std::move(*mean);
     if (failed(readRecipe()))
       return failure();
+    if (recipe_.getAccumulate().value_or(1) > 1)
+      waitsForAll_.push_back("accumulate");
     leaveOutBroken();
     clipValues();
     Value norm = buildNorm();
@@ -70,6 +73,8 @@ public:
     if (keep_)
       entry_.addResult("skipped", !ops_.at(keep_));
     entry_.finish();
+    if (!waitsForAll_.empty())
+      module_->setAttr(kWholeGradientsAttr, entry_.builder().getStrArrayAttr(waitsForAll_));
     return success();
   }
 
@@ -114,6 +119,7 @@ private:
     allFinite_ = buildAllFinite(
         ops_, llvm::map_to_vector(mean_.trained, [](const Trained &trained) { return trained.gradient; }));
     keepIf(allFinite_);
+    waitsForAll_.push_back("loss_scale");
     mean_.sums.clear(); // so that the norm is that of the gradients which were tested
   }
 
@@ -161,6 +167,7 @@ private:
     std::optional<APFloat> bound = recipe_.getClipNorm();
     if (!bound)
       return;
+    waitsForAll_.push_back("clip_norm");
     Expr factor = min(bound->convertToDouble() / (ops_.at(norm) + 1e-6), 1);
     for (Trained &trained : mean_.trained) {
       Expr gradient = at(trained.variable).at(trained.gradient);
@@ -179,6 +186,7 @@ private:
         Outliers::fromSpec(*recipe_.getSkip(), [&] { return recipe_.emitOpError(); });
     if (failed(outliers))
       return failure();
+    waitsForAll_.push_back("skip");
     Location location = NameLoc::get(entry_.builder().getStringAttr("skip"));
     Expr loss = ops_.at(mean_.loss);
     keepIf(
@@ -272,7 +280,8 @@ private:
   Value updates_;                 // made before this one
   std::map<double, Value> rates_; // of optimizers, by their own learning rates
   std::optional<LossScale> lossScale_;
-  Value allFinite_; // null without a loss scale
+  Value allFinite_;                    // null without a loss scale
+  SmallVector<StringRef> waitsForAll_; // entries for which no update is made before all gradients are there
 };
 
 } // namespace
