@@ -59,12 +59,16 @@ def adamw(settings, parameters, gradients, state):
     return parameters, {"exp_avg": mean, "exp_avg_sq": square, "step": step}
 
 
+def forms(case, folder):
+    weights, inputs = worker.read_safetensors(folder + "/weights.safetensors"), worker.read_inputs(case, folder)
+    return {name: lambda predict=predict: Jit(case, weights, inputs, predict)
+            for name, predict in jax_models.forms(case["model"]).items()}
+
+
 def main():
     case, folder, _ = worker.arguments()
-    weights, inputs = worker.read_safetensors(folder + "/weights.safetensors"), worker.read_inputs(case, folder)
-    forms = {name: lambda predict=predict: Jit(case, weights, inputs, predict)
-             for name, predict in jax_models.forms(case["model"]).items()}
-    worker.serve(f"JAX {jax.__version__}", forms)
+    worker.serve(f"JAX {jax.__version__}", forms(case, folder))
 
 
-main()
+if __name__ == "__main__":
+    main()

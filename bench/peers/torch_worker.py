@@ -98,21 +98,24 @@ def adamw(settings, parameters, gradients, state):
         value.sub_(size * mean / (square.sqrt() / scale + settings["eps"]))
 
 
+def forms(case, folder, how):
+    weights = {name: torch.tensor(value) for name, value in worker.read_safetensors(folder + "/weights.safetensors").items()}
+    inputs = {name: torch.tensor(value) for name, value in worker.read_inputs(case, folder).items()}
+    inputs["labels"] = inputs["labels"].long()
+    if how == "eager":
+        return {"torch.optim as it comes": lambda: Modules(case, weights, inputs, {}),
+                "torch.optim fused": lambda: Modules(case, weights, inputs, {"fused": True})}
+    return {"whole step in one graph": lambda: WholeStep(case, weights, inputs),
+            "model compiled, torch.optim fused": lambda: Modules(case, weights, inputs, {"fused": True}, True),
+            "model and torch.optim compiled": lambda: Modules(case, weights, inputs, {}, True, True)}
+
+
 def main():
     case, folder, threads = worker.arguments()
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
-    weights = {name: torch.tensor(value) for name, value in worker.read_safetensors(folder + "/weights.safetensors").items()}
-    inputs = {name: torch.tensor(value) for name, value in worker.read_inputs(case, folder).items()}
-    inputs["labels"] = inputs["labels"].long()
-    if sys.argv[3] == "eager":
-        forms = {"torch.optim as it comes": lambda: Modules(case, weights, inputs, {}),
-                 "torch.optim fused": lambda: Modules(case, weights, inputs, {"fused": True})}
-    else:
-        forms = {"whole step in one graph": lambda: WholeStep(case, weights, inputs),
-                 "model compiled, torch.optim fused": lambda: Modules(case, weights, inputs, {"fused": True}, True),
-                 "model and torch.optim compiled": lambda: Modules(case, weights, inputs, {}, True, True)}
-    worker.serve(f"PyTorch {torch.__version__}", forms)
+    worker.serve(f"PyTorch {torch.__version__}", forms(case, folder, sys.argv[3]))
 
 
-main()
+if __name__ == "__main__":
+    main()
