@@ -243,10 +243,18 @@ std::string targetOf(ModuleOp module, const CompilerOptions &options) {
 }
 
 /// By what times are predicted.
-TargetDescription ratesFor(StringRef target, const CompilerOptions &options) {
-  if (options.device)
-    return describe(*options.device);
-  return target.starts_with("cuda") ? kCudaDescription : kHostDescription;
+CostModel costModelOf(StringRef target, const CompilerOptions &options) {
+  const auto [kind, cpu] = target.split(':');
+  CostModel cost = options.device   ? CostModel(describe(*options.device))
+                   : kind == "cuda" ? CostModel(kCudaDescription)
+                                    : CostModel::ofHost(cpu, options.rates);
+  cost.setProfile(options.profile);
+  return cost;
+}
+
+/// As on the command line.
+std::string textOf(plan::TargetAttr target) {
+  return stringifyTargetKind(target.getKind()).str() + ":" + target.getName().str();
 }
 
 } // namespace
@@ -395,6 +403,8 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
     warnIfNothingIsFreed(module, train.checkpoint, *kept);
   if (stage == Stage::plan)
     GPUC_RETURN_IF_ERROR(checkFits(module, options, cures));
+  if (stage == Stage::plan && failed(checkProfile(module, costModelOf(train.target, options))))
+    return state->errors.take("not a profile of this plan");
   if (stage != Stage::model)
     writeChoices(module, options);
   else if (train.batch != 0)
@@ -408,7 +418,7 @@ Status Compiler::chooseKept(ModuleOp module, const CompilerOptions &options, con
   // What the model says is one of the choices then.
   FailureOr<CheckpointPolicy> policy =
       takePolicy(isBudget ? kModelPolicy.str() : options.train.checkpoint, module);
-  PlanChoices choices(module, target, ratesFor(target, options));
+  PlanChoices choices(module, target, costModelOf(target, options));
   const bool holds =
       succeeded(policy) && succeeded(choices.explore(policy->text())) &&
       succeeded(isBudget ? choices.chooseWithin(*options.memoryBudget, budgetOf(options), waysOut)
@@ -474,7 +484,7 @@ Result<std::string> Compiler::report(ModuleOp module, const CompilerOptions &opt
                                      const ReportFacts &facts) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   FailureOr<llvm::json::Object> report =
-      reportOf(module, ratesFor(target ? stringifyTargetKind(target.getKind()) : "host", options));
+      reportOf(module, costModelOf(target ? textOf(target) : targetOf(module, options), options));
   if (failed(report))
     return state->errors.take("the report failed");
   (*report)["compile_ms"] = facts.compileMilliseconds;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "passes/Pipelines.h"
+#include "passes/cost/Profile.h"
+#include "passes/cost/Rates.h"
 #include "passes/target/Devices.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -32,15 +34,17 @@ struct CompilerOptions {
   PipelineOptions train;
   /// That the plan's arena may have. With kBudgetPolicy it is made to fit, else it has to.
   std::optional<int64_t> memoryBudget;
-  std::string budgetName;              // what it was called, "l4" say, if it was not told in bytes
-  const NamedDevice *device = nullptr; // whose rates times are predicted by; null: those of the target
-  bool tradeoff = false;               // whether advance() writes the curve of memory against time
-  std::string target = "auto";         // auto, host[:CPU], cuda:sm_90
-  std::optional<uint64_t> seed;        // the plan's default
-  std::optional<int> optLevel;         // -O: that of the text that is continued from, else 3
-  unsigned threads = 0;                // that generate code; 0: one for each core
-  std::string cacheFolder;             // of compiled kernels; empty: none
-  uint64_t cacheBytes = 1u << 30;      // that it may take
+  std::string budgetName;                 // what it was called, "l4" say, if it was not told in bytes
+  const NamedDevice *device = nullptr;    // whose rates times are predicted by; null: those of the target
+  std::optional<HostRates> rates;         // of this machine, by which times on the host are predicted
+  std::shared_ptr<const Profile> profile; // of a plan of the model, which goes before rates
+  bool tradeoff = false;                  // whether advance() writes the curve of memory against time
+  std::string target = "auto";            // auto, host[:CPU], cuda:sm_90
+  std::optional<uint64_t> seed;           // the plan's default
+  std::optional<int> optLevel;            // -O: that of the text that is continued from, else 3
+  unsigned threads = 0;                   // that generate code; 0: one for each core
+  std::string cacheFolder;                // of compiled kernels; empty: none
+  uint64_t cacheBytes = 1u << 30;         // that it may take
 };
 
 /// Rows of a batch; 0: not even one fits.

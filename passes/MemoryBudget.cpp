@@ -22,8 +22,8 @@ int64_t peakOf(ModuleOp module) {
   return arenas.empty() ? 0 : (*arenas.begin()).getBytes();
 }
 
-PlanChoices::PlanChoices(ModuleOp module, std::string target, const TargetDescription &device)
-    : module_(module), target_(std::move(target)), device_(device) {}
+PlanChoices::PlanChoices(ModuleOp module, std::string target, const CostModel &cost)
+    : module_(module), target_(std::move(target)), cost_(cost) {}
 
 static int64_t workspaceOf(ModuleOp module) {
   plan::ArenaOp arena = *module.getOps<plan::ArenaOp>().begin();
@@ -64,7 +64,7 @@ FailureOr<PlanFigures> PlanChoices::tryPlan(const llvm::BitVector &kept) {
     workspaceOfOthers_ = workspaceOf(*others);
   }
   const int64_t workspace = std::max(workspaceOf(**plan), isFirst ? 0 : *workspaceOfOthers_);
-  const StepWork work = stepWorkOf(**plan, device_);
+  const StepWork work = stepWorkOf(**plan, cost_);
   return PlanFigures{*around_ + workspace, work.nanoseconds, work.recomputed};
 }
 
@@ -93,7 +93,7 @@ LogicalResult PlanChoices::explore(StringRef policy) {
   if (func::FuncOp step = stepOf(module_))
     forward.emplace(step);
   FailureOr<Tradeoff> tradeoff =
-      exploreTradeoff(forward ? &*forward : nullptr, device_, policy,
+      exploreTradeoff(forward ? &*forward : nullptr, cost_, policy,
                       [this](const llvm::BitVector &kept) { return tryPlan(kept); });
   if (failed(tradeoff))
     return failure();

@@ -1,6 +1,7 @@
 //===- MemoryBudget.h - The fastest plan that fits ------------------------------===//
 #pragma once
 
+#include "passes/cost/CostModel.h"
 #include "passes/recompute/Tradeoff.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -14,8 +15,8 @@ class PlanChoices {
 public:
   using WaysOut = llvm::function_ref<std::string(int64_t least)>;
 
-  /// The module stays as it is until one is chosen. Times are those of a device.
-  PlanChoices(mlir::ModuleOp module, std::string target, const TargetDescription &device);
+  /// The module stays as it is until one is chosen. Times are predicted by `cost`.
+  PlanChoices(mlir::ModuleOp module, std::string target, const CostModel &cost);
 
   /// Makes plans, as far as their placement, that trade time for memory. `policy` is among them.
   mlir::LogicalResult explore(llvm::StringRef policy);
@@ -47,7 +48,7 @@ private:
 
   mlir::ModuleOp module_;
   std::string target_;
-  TargetDescription device_;
+  CostModel cost_;
   std::vector<TradeoffPoint> points_;
   size_t ofPolicy_ = 0;
   std::optional<size_t> chosen_;

@@ -8,27 +8,20 @@ using namespace mlir;
 
 namespace gpuc {
 
-/// As report/ predicts it of commands: what one costs in any case, and the longer of computing and moving.
-static double nanosecondsOf(Operation *op, const TargetDescription &device) {
+/// Of an op that becomes a command, or of a loop of them.
+static double nanosecondsOf(Operation *op, const CostModel &cost) {
+  auto scan = dyn_cast<ir::ScanOp>(op);
+  if (!scan)
+    return cost.nanosecondsOf(workOf(op));
   double nanoseconds = 0;
-  if (auto scan = dyn_cast<ir::ScanOp>(op)) {
-    for (Operation &inner : scan.getBlock())
-      if (becomesCommand(&inner))
-        nanoseconds += nanosecondsOf(&inner, device);
-    return scan.getTripCount() * nanoseconds;
-  }
-  int64_t flops = 0, bytes = 0;
-  op->walk([&](ir::CostOpInterface inner) { flops += inner.getFlops(); });
-  for (Value operand : llvm::SmallDenseSet<Value>(op->operand_begin(), op->operand_end()))
-    bytes += ir::sizeInBytes(operand.getType());
-  for (Value result : op->getResults())
-    bytes += ir::sizeInBytes(result.getType());
-  return device.commandNanoseconds +
-         std::max(flops / device.flopsPerNanosecond, bytes / device.bytesPerNanosecond);
+  for (Operation &inner : scan.getBlock())
+    if (becomesCommand(&inner))
+      nanoseconds += nanosecondsOf(&inner, cost);
+  return scan.getTripCount() * nanoseconds;
 }
 
-BlockModel::BlockModel(const ForwardPass &forward, const TargetDescription &device) {
-  addOps(forward, device);
+BlockModel::BlockModel(const ForwardPass &forward, const CostModel &cost) {
+  addOps(forward, cost);
   const llvm::BitVector all(size(), true);
   int64_t peak = simulate(all, 0).peak;
   const BlockModel asWritten = *this;
@@ -63,7 +56,7 @@ static std::vector<Operation *> inOrderOfCopies(const ForwardPass &forward) {
   return order;
 }
 
-void BlockModel::addOps(const ForwardPass &forward, const TargetDescription &device) {
+void BlockModel::addOps(const ForwardPass &forward, const CostModel &cost) {
   DenseMap<Value, unsigned> numbers;
   auto add = [&](Value value, int64_t bytes) {
     numbers[value] = bytes_.size();
@@ -80,7 +73,7 @@ void BlockModel::addOps(const ForwardPass &forward, const TargetDescription &dev
     if (!becomesCommand(&op))
       continue;
     Op &made = ops_.emplace_back();
-    made.nanoseconds = nanosecondsOf(&op, device);
+    made.nanoseconds = nanosecondsOf(&op, cost);
     made.backward = forward.isBackward(&op);
     made.mayOverwrite = isa<ir::FusedOp>(op);
     for (Value operand : op.getOperands())

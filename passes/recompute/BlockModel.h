@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "passes/cost/CostModel.h"
 #include "passes/recompute/ForwardPass.h"
-
-#include "passes/target/TargetDescription.h"
 
 #include "llvm/ADT/BitVector.h"
 
@@ -19,7 +18,7 @@ namespace gpuc {
 
 class BlockModel {
 public:
-  BlockModel(const ForwardPass &forward, const TargetDescription &device);
+  BlockModel(const ForwardPass &forward, const CostModel &cost);
 
   /// The values that may be kept or not, in the order in which `forward` computes them.
   unsigned size() const { return producers_.size(); }
@@ -47,7 +46,7 @@ private:
   };
   class Run;
 
-  void addOps(const ForwardPass &forward, const TargetDescription &device);
+  void addOps(const ForwardPass &forward, const CostModel &cost);
   /// The numbers of the ops as plan-order would have them.
   std::vector<unsigned> schedule(bool onlyWhatFrees) const;
   BlockModel inOrder(llvm::ArrayRef<unsigned> order) const;

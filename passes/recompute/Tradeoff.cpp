@@ -42,13 +42,13 @@ public:
   }
 
   /// Each step of the memory, in all blocks at once.
-  LogicalResult attemptSelections(const TargetDescription &device) {
+  LogicalResult attemptSelections(const CostModel &cost) {
     // What cutting into segments comes to is where the search ends, from whichever side.
     const llvm::BitVector least = valuesKept({CheckpointPolicy::Kind::full, {}}, step_);
     std::vector<std::vector<llvm::BitVector>> selections;
     size_t most = 0;
     for (unsigned begin = 0; const ForwardPass &forward : step_.passes()) {
-      const BlockModel model(forward, device);
+      const BlockModel model(forward, cost);
       llvm::BitVector ofBlock(model.size());
       for (unsigned value = 0; value < model.size(); ++value)
         ofBlock[value] = least[begin + value];
@@ -96,8 +96,8 @@ private:
 
 } // namespace
 
-FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const TargetDescription &device,
-                                    StringRef policy, PlanTrial tryPlan) {
+FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const CostModel &cost, StringRef policy,
+                                    PlanTrial tryPlan) {
   if (!step) {
     FailureOr<PlanFigures> figures = tryPlan({});
     if (failed(figures))
@@ -110,7 +110,7 @@ FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const TargetDescrip
                          StringRef("sqrt"), StringRef("full")})
     if (failed(exploration.attemptPolicy(text)))
       return failure();
-  if (failed(exploration.attemptSelections(device)))
+  if (failed(exploration.attemptSelections(cost)))
     return failure();
   return std::move(exploration).front(policy);
 }

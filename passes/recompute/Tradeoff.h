@@ -1,8 +1,8 @@
 //===- Tradeoff.h - What a step takes in memory and in time --------------------===//
 #pragma once
 
+#include "passes/cost/CostModel.h"
 #include "passes/recompute/StepForward.h"
-#include "passes/target/TargetDescription.h"
 
 #include "mlir/Support/LLVM.h"
 
@@ -38,7 +38,7 @@ struct Tradeoff {
 
 /// Which plans are tried depends on the step alone, null if nothing is trained, never on how much memory
 /// there is: whoever takes the first that fits gets no faster plan for less memory, nor a larger one.
-mlir::FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const TargetDescription &device,
+mlir::FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const CostModel &cost,
                                           llvm::StringRef policy, PlanTrial tryPlan);
 
 } // namespace gpuc

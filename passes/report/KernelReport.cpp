@@ -4,6 +4,9 @@
 
 #include "passes/base/Locations.h"
 #include "passes/plan/CommandGraph.h"
+#include "passes/report/TraceName.h"
+#include "passes/report/Traffic.h"
+#include "runtime/plan/command_name.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -13,12 +16,6 @@ namespace gpuc {
 
 static plan::KernelOp kernelOf(plan::LaunchOp launch) {
   return launch->getParentOfType<ModuleOp>().lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
-}
-
-static int64_t flopsOf(plan::KernelOp kernel) {
-  int64_t flops = 0;
-  kernel.getBody().walk([&](ir::CostOpInterface op) { flops += op.getFlops(); }); // segments too
-  return flops;
 }
 
 /// What follows each element of a product: an addition, a maximum, relu's gradient.
@@ -33,61 +30,58 @@ static SmallVector<StringRef> epilogueOf(plan::ProductOpInterface product) {
   return ops;
 }
 
-int64_t flopsOf(plan::CommandOpInterface command) {
-  if (auto launch = dyn_cast<plan::LaunchOp>(*command))
-    return flopsOf(kernelOf(launch));
-  auto cost = dyn_cast<ir::CostOpInterface>(*command);
-  return cost ? cost.getFlops() : 0;
-}
-
-static int64_t bytesOf(ValueRange values) {
-  int64_t bytes = 0;
-  for (Value value : values)
-    bytes += plan::rangeOf(value).size;
-  return bytes;
-}
-
-/// Of a table no more than what is gathered from it.
-static int64_t bytesReadOf(BlockArgument argument, int64_t size) {
-  int64_t gathered = 0;
-  for (OpOperand &use : argument.getUses()) {
-    auto gather = dyn_cast<ir::GatherOp>(use.getOwner());
-    if (!gather || use.get() != gather.getOperand() || use.get() == gather.getIndices())
-      return size;
-    gathered += ir::sizeInBytes(gather.getType());
-  }
-  return std::min(size, gathered);
-}
-
-int64_t bytesRead(plan::CommandOpInterface command) {
-  auto launch = dyn_cast<plan::LaunchOp>(*command);
-  if (!launch)
-    return bytesOf(command.getReads());
-  int64_t bytes = 0;
-  for (auto [input, argument] :
-       llvm::zip_equal(launch.getInputs(), kernelOf(launch).getBody().getArguments()))
-    bytes += bytesReadOf(argument, plan::rangeOf(input).size);
-  return bytes;
-}
-
-int64_t bytesWritten(plan::CommandOpInterface command) { return bytesOf(command.getWrites()); }
-
 int64_t executionsOf(plan::CommandOpInterface command) { return llvm::product_of(tripCountsAround(command)); }
 
-/// Products of 16 bits, and those in TF32, are computed by tensor cores, where there are some.
-static double flopsPerNanosecond(plan::CommandOpInterface command, const TargetDescription &device) {
-  auto product = dyn_cast<plan::ProductOpInterface>(*command);
-  if (!product || device.tensorFlopsPerNanosecond == 0)
-    return device.flopsPerNanosecond;
-  if (product.getElement().getIntOrFloatBitWidth() == 16)
-    return device.tensorFlopsPerNanosecond;
-  return product.getTf32() ? device.tensorFlopsPerNanosecond / 2 : device.flopsPerNanosecond;
+//===----------------------------------------------------------------------===//
+// Predictions
+//===----------------------------------------------------------------------===//
+
+Prediction::Prediction(plan::ProgramOp program, const CostModel &cost) : cost_(cost) {
+  if (cost.rates())
+    if (auto traffic = trafficOf(program, cost.rates()->caches); succeeded(traffic))
+      traffic_ = std::move(*traffic);
+  if (cost.profile() && program.getSymName() == "train_step")
+    findSeen(program, *cost.profile());
 }
 
-double nanosecondsOf(plan::CommandOpInterface command, const TargetDescription &device) {
-  const int64_t bytes = bytesRead(command) + bytesWritten(command);
-  return device.commandNanoseconds +
-         std::max(flopsOf(command) / flopsPerNanosecond(command, device), bytes / device.bytesPerNanosecond);
+/// A profile has the events of one thread: of the parts of a parallel those that it took. All others it has
+/// as often as the step ran, which is how often it has those that it has most often.
+void Prediction::findSeen(plan::ProgramOp program, const Profile &profile) {
+  llvm::StringMap<double> executions;
+  program.walk([&](plan::CommandOpInterface command) {
+    const std::string name = traceNameOf(command);
+    commands_ += !name.empty();
+    if (!name.empty())
+      executions[name] += static_cast<double>(executionsOf(command));
+  });
+  double steps = 0;
+  for (auto &entry : executions)
+    if (const Profile::Command *seen = profile.find(entry.getKey()))
+      steps = std::max(steps, static_cast<double>(seen->events) / entry.getValue());
+  program.walk([&](plan::CommandOpInterface command) {
+    const std::string name = traceNameOf(command);
+    if (const Profile::Command *seen = name.empty() ? nullptr : profile.find(name))
+      seen_[command] =
+          seen->nanoseconds * static_cast<double>(seen->events) / (executions.lookup(name) * steps);
+  });
+}
+
+double Prediction::nanosecondsOf(plan::CommandOpInterface command) const {
+  auto seen = seen_.find(command);
+  return seen == seen_.end() ? reckoned(command) : seen->second;
+}
+
+double Prediction::reckoned(plan::CommandOpInterface command) const {
+  auto parallel = dyn_cast<plan::ParallelOp>(*command);
+  if (isa<plan::LoopOpInterface>(*command))
+    return parallel ? cost_.forkNanoseconds() : 0;
+  Work work = workOf(command);
+  if (auto bytes = traffic_.find(command); bytes != traffic_.end())
+    llvm::copy(bytes->second, &work[Unit::near]);
+  const double alone = cost_.aloneNanoseconds(work);
+  if (auto around = command->getParentOfType<plan::ParallelOp>())
+    return cost_.inPartsNanoseconds(alone, around.getParts());
+  return cost_.sharedNanoseconds(alone);
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,13 +117,11 @@ static llvm::json::Array layersOf(plan::KernelOp kernel) {
   return llvm::json::Array(layers);
 }
 
-/// "64x128x784", as gpuc-run's traces name a product: rows, columns, inner extent, after the batch if there
-/// is one.
+/// As gpuc-run's traces name a product.
 static std::string shapeOf(plan::MatmulOp matmul) {
-  std::string shape = matmul.getBatch() == 1 ? "" : std::to_string(matmul.getBatch()) + "x";
-  for (int64_t extent : {matmul.getM(), matmul.getN()})
-    shape += std::to_string(extent) + "x";
-  return shape + std::to_string(matmul.getK());
+  return MatmulName{
+      .batch = matmul.getBatch(), .m = matmul.getM(), .n = matmul.getN(), .k = matmul.getK(), .epilogue = {}}
+      .shape();
 }
 
 /// What a product's command computes, as a kernel's.
@@ -150,17 +142,18 @@ static std::string nameOf(plan::CommandOpInterface command) {
 }
 
 static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInterface command,
-                                   const TargetDescription &device) {
+                                   const Prediction &prediction) {
+  const Work work = workOf(command);
   llvm::json::Object entry{{"entry", program.getSymName()},
                            {"kind", command->getName().stripDialect()},
                            {"name", nameOf(command)},
                            {"layer", layerName(command.getLoc())},
                            {"backward", isBackward(command.getLoc())},
-                           {"bytes_read", bytesRead(command)},
-                           {"bytes_written", bytesWritten(command)},
-                           {"flops", flopsOf(command)},
+                           {"bytes_read", work.bytesRead},
+                           {"bytes_written", work.bytesWritten},
+                           {"flops", work.flops},
                            {"executions", executionsOf(command)},
-                           {"predicted_us", nanosecondsOf(command, device) / 1000}};
+                           {"predicted_us", prediction.nanosecondsOf(command) / 1000}};
   if (auto launch = dyn_cast<plan::LaunchOp>(*command)) {
     entry["ops"] = opsOf(kernelOf(launch));
     entry["layers"] = layersOf(kernelOf(launch));
@@ -172,13 +165,15 @@ static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInter
   return entry;
 }
 
-llvm::json::Array workListOf(ModuleOp module, const TargetDescription &device) {
+llvm::json::Array workListOf(ModuleOp module, const CostModel &cost) {
   llvm::json::Array list;
-  for (auto program : module.getOps<plan::ProgramOp>())
+  for (auto program : module.getOps<plan::ProgramOp>()) {
+    const Prediction prediction(program, cost);
     program.walk<WalkOrder::PreOrder>([&](plan::CommandOpInterface command) {
       if (isa<plan::LaunchOp, ir::CostOpInterface>(*command))
-        list.push_back(describe(program, command, device));
+        list.push_back(describe(program, command, prediction));
     });
+  }
   return list;
 }
 

@@ -2,28 +2,39 @@
 #pragma once
 
 #include "dialects/plan/PlanOps.h"
-#include "passes/target/TargetDescription.h"
+#include "passes/cost/CostModel.h"
 
 #include "llvm/Support/JSON.h"
 
 namespace gpuc {
 
-/// Floating-point operations of one execution of a command; 0 of what computes nothing, and of a repeat,
-/// whose commands count for themselves.
-int64_t flopsOf(plan::CommandOpInterface command);
-
-/// Bytes of the buffers that one execution reads, of a table from which it gathers at most what it gathers;
-/// and of those that it writes.
-int64_t bytesRead(plan::CommandOpInterface command);
-int64_t bytesWritten(plan::CommandOpInterface command);
-
 /// How often the repeats around a command execute it in a run of its program.
 int64_t executionsOf(plan::CommandOpInterface command);
 
-/// What one execution is predicted to take.
-double nanosecondsOf(plan::CommandOpInterface command, const TargetDescription &device);
+/// What commands of a placed program are predicted to take, if it runs over and over.
+class Prediction {
+public:
+  Prediction(plan::ProgramOp program, const CostModel &cost);
+
+  /// One execution: of a parallel the fork alone, of a repeat nothing, as their commands count for
+  /// themselves.
+  double nanosecondsOf(plan::CommandOpInterface command) const;
+
+  /// How many commands were seen in cost.profile(), and how many there are.
+  int64_t seen() const { return seen_.size(); }
+  int64_t commands() const { return commands_; }
+
+private:
+  void findSeen(plan::ProgramOp program, const Profile &profile);
+  double reckoned(plan::CommandOpInterface command) const;
+
+  const CostModel &cost_;
+  llvm::DenseMap<mlir::Operation *, BytesByPlace> traffic_;
+  llvm::DenseMap<mlir::Operation *, double> seen_; ///< What one execution took.
+  int64_t commands_ = 0;
+};
 
 /// All that computes something in any program, in the order of each: docs/report.md explains each field.
-llvm::json::Array workListOf(mlir::ModuleOp module, const TargetDescription &device);
+llvm::json::Array workListOf(mlir::ModuleOp module, const CostModel &cost);
 
 } // namespace gpuc

@@ -21,18 +21,39 @@ namespace {
 // Work
 //===----------------------------------------------------------------------===//
 
-StepWork workOf(plan::ProgramOp program, const TargetDescription &device) {
+std::string sourceOf(const CostModel &cost) {
+  if (!cost.rates())
+    return "uncalibrated";
+  return "calibrated on " + cost.rates()->cpu + ", " + std::to_string(cost.threads()) +
+         (cost.threads() == 1 ? " thread" : " threads");
+}
+
+llvm::json::Object ratesOfStep(plan::ProgramOp step, const CostModel &cost) {
+  llvm::json::Object rates;
+  if (!cost.rates())
+    rates = ratesOf(cost.device());
+  rates["source"] = sourceOf(cost);
+  rates["threads"] = cost.threads();
+  if (step && cost.profile()) {
+    const Prediction prediction(step, cost);
+    rates["profile"] = llvm::json::Object{{"file", cost.profile()->name()},
+                                          {"seen_commands", prediction.seen()},
+                                          {"other_commands", prediction.commands() - prediction.seen()}};
+  }
+  return rates;
+}
+
+StepWork workOf(plan::ProgramOp program, const CostModel &cost) {
   StepWork work;
+  const Prediction prediction(program, cost);
   work.streams = llvm::range_size(program.getBody().getOps<plan::StreamOp>());
   program.walk([&](plan::CommandOpInterface command) {
     ++work.commands;
-    if (isa<plan::LoopOpInterface>(*command))
-      return; // what it repeats counts
-    const int64_t executions = executionsOf(command), flops = flopsOf(command);
+    const int64_t executions = executionsOf(command), flops = gpuc::workOf(command).flops;
     work.flops += executions * flops;
     if (command->hasAttr(kRecomputedAttr))
       work.recomputed += executions * flops;
-    work.nanoseconds += executions * nanosecondsOf(command, device);
+    work.nanoseconds += executions * prediction.nanosecondsOf(command);
   });
   return work;
 }
@@ -82,12 +103,22 @@ llvm::json::Object ratesOf(const TargetDescription &device) {
   return rates;
 }
 
-StepWork stepWorkOf(ModuleOp module, const TargetDescription &device) {
+StepWork stepWorkOf(ModuleOp module, const CostModel &cost) {
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
-  return step ? workOf(step, device) : StepWork();
+  return step ? workOf(step, cost) : StepWork();
 }
 
-FailureOr<llvm::json::Object> reportOf(ModuleOp module, const TargetDescription &device) {
+LogicalResult checkProfile(ModuleOp module, const CostModel &cost) {
+  auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
+  if (!cost.profile() || (step && Prediction(step, cost).seen() > 0))
+    return success();
+  return emitError(UnknownLoc::get(module.getContext()))
+         << cost.profile()->name()
+         << ": a profile of another plan, which has no command of this one's train_step: give "
+         << "what gpuc-run --profile wrote of a plan of this model";
+}
+
+FailureOr<llvm::json::Object> reportOf(ModuleOp module, const CostModel &cost) {
   auto arenas = module.getOps<plan::ArenaOp>();
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   if (arenas.empty() || !target)
@@ -100,7 +131,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module, const TargetDescription 
     return failure();
 
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
-  StepWork work = stepWorkOf(module, device);
+  StepWork work = stepWorkOf(module, cost);
   llvm::json::Object report;
   report["peak_bytes"] = static_cast<int64_t>(arena.getBytes());
   report["lower_bound_bytes"] = static_cast<int64_t>(arena.getLowerBound());
@@ -117,8 +148,8 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module, const TargetDescription 
   report["all_reduce_buckets"] = 0;
   report["predicted_step_us"] = work.nanoseconds / 1000;
   report["layout"] = decisionsIn(module, kLayoutAttr, {"layout", "from", "to", "why"});
-  report["work"] = workListOf(module, device);
-  report["rates"] = ratesOf(device);
+  report["work"] = workListOf(module, cost);
+  report["rates"] = ratesOfStep(step, cost);
   report["precision"] = decisionsIn(module, kPrecisionAttr, {"type", "why"});
   report["residuals"] = step ? residualsOf(step) : llvm::json::Array();
   return report;

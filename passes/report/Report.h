@@ -1,7 +1,7 @@
 //===- Report.h - What the compiler knows of a plan, as JSON ----------------===//
 #pragma once
 
-#include "passes/target/TargetDescription.h"
+#include "passes/cost/CostModel.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
@@ -14,16 +14,19 @@ struct StepWork {
   int64_t recomputed = 0; ///< Of which.
   int64_t commands = 0;
   int64_t streams = 0;
-  double nanoseconds = 0; ///< As predicted for a device.
+  double nanoseconds = 0; ///< As predicted.
 };
-StepWork stepWorkOf(mlir::ModuleOp module, const TargetDescription &device);
+StepWork stepWorkOf(mlir::ModuleOp module, const CostModel &cost);
+
+/// An error if cost.profile() has seen none of the step's commands.
+mlir::LogicalResult checkProfile(mlir::ModuleOp module, const CostModel &cost);
 
 /// What times are predicted by.
 llvm::json::Object ratesOf(const TargetDescription &device);
 
 /// The figures of a placed plan: its memory to the byte and by category at the instant of its peak, its work,
-/// as predicted for a device, and what the forward pass keeps for the backward pass. docs/report.md explains
-/// each field.
-mlir::FailureOr<llvm::json::Object> reportOf(mlir::ModuleOp module, const TargetDescription &device);
+/// with times as predicted by `cost`, and what the forward pass keeps for the backward pass. docs/report.md
+/// explains each field.
+mlir::FailureOr<llvm::json::Object> reportOf(mlir::ModuleOp module, const CostModel &cost);
 
 } // namespace gpuc

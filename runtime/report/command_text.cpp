@@ -1,51 +1,50 @@
 #include "runtime/report/command_text.h"
 
-#include <utility>
-
+#include "runtime/plan/command_name.h"
 #include "runtime/plan/operands.h"
 
 namespace gpuc {
 namespace {
 
-/// What follows each element: " + bias, relu", or ", masked".
 template <typename Product>
-std::string epilogueOf(const Product& product) {
-  return std::string(product.bias() ? " + bias" : "") + (product.relu() ? ", relu" : "") +
-         (product.mask() ? ", masked" : "");
+EpilogueName epilogueOf(const Product& product) {
+  return {product.bias() != nullptr, product.relu(), product.mask() != nullptr};
 }
 
 std::string nameOf(const fb::Matmul& matmul) {
-  std::string name = "matmul ";
-  if (matmul.batch() != 1) name += std::to_string(matmul.batch()) + "x";
-  name += std::to_string(matmul.m()) + "x" + std::to_string(matmul.n()) + "x" + std::to_string(matmul.k());
-  if (matmul.tf32()) name += " tf32";
-  if (matmul.accumulate()) name += " added";
-  return name + epilogueOf(matmul);
+  return MatmulName{.batch = matmul.batch(),
+                    .m = matmul.m(),
+                    .n = matmul.n(),
+                    .k = matmul.k(),
+                    .tf32 = matmul.tf32(),
+                    .accumulate = matmul.accumulate(),
+                    .epilogue = epilogueOf(matmul)}
+      .text();
 }
 
-/// "conv 64→128 3x3 on 32x56x56": channels, kernel, images of the input.
 std::string nameOf(const fb::Conv& conv) {
-  constexpr const char* kKinds[] = {"conv ", "conv input gradient ", "conv filter gradient "};
-  auto product = [](std::initializer_list<uint64_t> extents) {
-    std::string text;
-    for (uint64_t extent : extents) text += (text.empty() ? "" : "x") + std::to_string(extent);
-    return text;
-  };
-  return kKinds[static_cast<size_t>(conv.kind())] + std::to_string(conv.in_channels()) + "→" +
-         std::to_string(conv.out_channels()) + " " +
-         product({conv.height()->kernel(), conv.width()->kernel()}) + " on " +
-         product({conv.batch(), conv.height()->input(), conv.width()->input()}) +
-         (conv.channels_last() ? " channels last" : "") + (conv.tf32() ? " tf32" : "") + epilogueOf(conv);
+  return ConvName{.kind = static_cast<int>(conv.kind()),
+                  .in_channels = conv.in_channels(),
+                  .out_channels = conv.out_channels(),
+                  .kernel_height = conv.height()->kernel(),
+                  .kernel_width = conv.width()->kernel(),
+                  .batch = conv.batch(),
+                  .height = conv.height()->input(),
+                  .width = conv.width()->input(),
+                  .channels_last = conv.channels_last(),
+                  .tf32 = conv.tf32(),
+                  .epilogue = epilogueOf(conv)}
+      .text();
 }
 
-/// "attention gradient 12x4x64x64x32": batch, heads, queries, keys, elements of a key.
 std::string nameOf(const fb::Attention& attention) {
-  std::string name = attention.kind() == fb::AttentionKind::forward ? "attention" : "attention gradient";
-  const char* separator = " ";
-  for (uint64_t extent :
-       {attention.batch(), attention.heads(), attention.queries(), attention.keys(), attention.width()})
-    name += std::exchange(separator, "x") + std::to_string(extent);
-  return name;
+  return AttentionName{.gradient = attention.kind() != fb::AttentionKind::forward,
+                       .batch = attention.batch(),
+                       .heads = attention.heads(),
+                       .queries = attention.queries(),
+                       .keys = attention.keys(),
+                       .width = attention.width()}
+      .text();
 }
 
 std::string nameOf(const fb::Program& program, const fb::Copy& copy) {

@@ -1,0 +1,121 @@
+//===- FitRates.cpp - Rates by which measured commands are predicted best ----------===//
+//
+// Least squares over rates that are at least 0, by descent along one coordinate after the other. Errors count
+// relative to the mean of what was measured and what is predicted, as the ratio of both has to be near 1 from
+// either side, and by the share that a command has in its step. A pull towards the typical rate decides
+// between units that come only together, and keeps what no sample has.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/cost/Rates.h"
+
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+constexpr double kLeastShare = 0.003; ///< Of a step, so that no command counts for nothing.
+constexpr double kPull = 0.0005;      ///< Of a rate that is wrong by its whole, in steps that are.
+constexpr int kMostSweeps = 2000;
+constexpr int kRounds = 4; ///< In each of which what the last one predicts weighs.
+
+double dot(const std::array<double, kUnitCount> &a, const std::array<double, kUnitCount> &b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+/// One family's: for each unit a factor of its typical rate.
+class Fit {
+public:
+  using Numbers = std::array<double, kUnitCount>;
+
+  Fit(const Numbers &typical, const Numbers &last, ArrayRef<const Sample *> samples) : typical_(typical) {
+    for (const Sample *sample : samples)
+      add(*sample, dot(sample->work.amounts, last));
+  }
+
+  Numbers run() const {
+    Numbers rates;
+    rates.fill(1);
+    double change = 1;
+    for (int sweep = 0; sweep < kMostSweeps && change > 1e-9; ++sweep) {
+      change = 0;
+      for (size_t unit = 0; unit < kUnitCount; ++unit) {
+        const double next = bestFactor(unit, rates);
+        change = std::max(change, std::abs(next - rates[unit]));
+        rates[unit] = next;
+      }
+    }
+    for (size_t unit = 0; unit < kUnitCount; ++unit)
+      rates[unit] *= typical_[unit];
+    return rates;
+  }
+
+private:
+  void add(const Sample &sample, double predicted) {
+    const double weight = (sample.share + kLeastShare) / (sample.nanoseconds * std::max(predicted, 1.0));
+    Numbers parts;
+    for (size_t unit = 0; unit < kUnitCount; ++unit)
+      parts[unit] = sample.work.amounts[unit] * typical_[unit];
+    for (size_t a = 0; a < kUnitCount; ++a) {
+      towards_[a] += weight * parts[a] * sample.nanoseconds;
+      for (size_t b = 0; b < kUnitCount; ++b)
+        products_[a][b] += weight * parts[a] * parts[b];
+    }
+  }
+
+  double bestFactor(size_t unit, const Numbers &factors) const {
+    double rest = towards_[unit] + kPull;
+    for (size_t other = 0; other < kUnitCount; ++other)
+      if (other != unit)
+        rest -= products_[unit][other] * factors[other];
+    return std::max(0.0, rest / (products_[unit][unit] + kPull));
+  }
+
+  const Numbers &typical_;
+  std::array<Numbers, kUnitCount> products_{};
+  Numbers towards_{};
+};
+
+double threadsError(ArrayRef<SharedSample> samples, double speedup, double fork) {
+  double error = 0;
+  for (const SharedSample &sample : samples) {
+    const double predicted = std::min(sample.alone, sample.alone / speedup + fork);
+    error += sample.times * sample.shared * std::abs(std::log(predicted / sample.shared));
+  }
+  return error;
+}
+
+} // namespace
+
+void fitRates(ArrayRef<Sample> samples, HostRates &rates) {
+  const HostRates typical = typicalRates();
+  rates.units = typical.units;
+  for (size_t family = 0; family < kFamilyCount; ++family) {
+    SmallVector<const Sample *> own;
+    for (const Sample &sample : samples)
+      if (sample.work.family == static_cast<Family>(family))
+        own.push_back(&sample);
+    for (int round = 0; round < kRounds; ++round)
+      rates.units[family] = Fit(typical.units[family], rates.units[family], own).run();
+  }
+}
+
+void fitThreads(ArrayRef<SharedSample> samples, HostRates &rates) {
+  rates.speedup = 1;
+  rates.forkNanoseconds = 0;
+  if (rates.threads < 2 || samples.empty())
+    return;
+  double least = std::numeric_limits<double>::max();
+  for (double speedup = 1; speedup <= rates.threads; speedup += 0.05)
+    for (double fork = 500; fork < 100'000; fork *= 1.25)
+      if (const double error = threadsError(samples, speedup, fork); error < least) {
+        least = error;
+        rates.speedup = speedup;
+        rates.forkNanoseconds = fork;
+      }
+}
+
+} // namespace gpuc

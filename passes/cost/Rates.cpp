@@ -1,0 +1,76 @@
+//===- Rates.cpp - What was measured of a machine --------------------------------===//
+
+#include "passes/cost/Rates.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <unistd.h>
+
+using namespace mlir;
+
+namespace gpuc {
+
+double HostRates::nanoseconds(const Work &work) const {
+  double sum = 0;
+  for (auto [amount, rate] : llvm::zip_equal(work.amounts, units[static_cast<size_t>(work.family)]))
+    sum += amount * rate;
+  return sum;
+}
+
+HostRates typicalRates() {
+  HostRates rates;
+  auto set = [&](std::initializer_list<Family> families,
+                 std::initializer_list<std::pair<Unit, double>> units) {
+    for (Family family : families)
+      for (auto [unit, nanoseconds] : units)
+        rates.units[static_cast<size_t>(family)][static_cast<size_t>(unit)] = nanoseconds;
+  };
+  // As two cores of an EPYC (Zen 4) have them, in round numbers.
+  for (size_t family = 0; family < kFamilyCount; ++family)
+    set({static_cast<Family>(family)},
+        {{Unit::command, 50}, {Unit::near, 0.005}, {Unit::far, 0.01}, {Unit::memory, 0.04}});
+  set({Family::kernel}, {{Unit::row, 1.5},
+                         {Unit::simple, 0.012},
+                         {Unit::root, 0.05},
+                         {Unit::exponential, 0.4},
+                         {Unit::special, 0.5},
+                         {Unit::draw, 0.7},
+                         {Unit::fold, 0.02},
+                         {Unit::gather, 0.1},
+                         {Unit::scatter, 0.1},
+                         {Unit::transpose, 0.03},
+                         {Unit::window, 0.5},
+                         {Unit::comparison, 1}});
+  set({Family::matmul, Family::matmulByRows, Family::matmulByColumns},
+      {{Unit::flop, 0.0085}, {Unit::packed, 0.05}, {Unit::stored, 0.06}});
+  set({Family::conv, Family::convInputGradient, Family::convFilterGradient, Family::directConv,
+       Family::directConvInputGradient, Family::directConvFilterGradient},
+      {{Unit::command, 300}, {Unit::flop, 0.009}, {Unit::packed, 0.3}, {Unit::stored, 0.1}});
+  set({Family::attention, Family::attentionGradient}, {{Unit::command, 300},
+                                                       {Unit::row, 10},
+                                                       {Unit::exponential, 0.5},
+                                                       {Unit::draw, 0.7},
+                                                       {Unit::flop, 0.01}});
+  return rates;
+}
+
+/// "32768K": the system's figure is the share of the cores at hand; sysconf's may be that of a whole socket.
+static int64_t sharedCacheBytes() {
+  auto file = llvm::MemoryBuffer::getFileAsStream("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  int64_t kibibytes = 0;
+  if (file && !(*file)->getBuffer().trim().rtrim('K').getAsInteger(10, kibibytes) && kibibytes < (1ll << 30))
+    return kibibytes << 10;
+  return sysconf(_SC_LEVEL3_CACHE_SIZE);
+}
+
+CacheSizes cachesHere() {
+  CacheSizes sizes;
+  if (const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0)
+    sizes.near = bytes;
+  if (const int64_t bytes = sharedCacheBytes(); bytes > 0)
+    sizes.far = bytes;
+  sizes.far = std::max(sizes.far, sizes.near);
+  return sizes;
+}
+
+} // namespace gpuc

@@ -1,0 +1,61 @@
+//===- Rates.h - What was measured of a machine ----------------------------------===//
+#pragma once
+
+#include "passes/cost/Work.h"
+#include "runtime/base/status.h"
+
+#include <string>
+
+namespace gpuc {
+
+/// What caches hold, in bytes.
+struct CacheSizes {
+  int64_t near = 1 << 20; ///< A core's own.
+  int64_t far = 32 << 20; ///< That cores share.
+};
+
+/// What one unit takes on one thread, in nanoseconds, by family; and what more threads bring.
+struct HostRates {
+  std::string cpu;    ///< As it names itself.
+  std::string target; ///< As the compiler names it: znver4, say.
+  int threads = 1;    ///< That `speedup` is of.
+  double speedup = 1; ///< Of commands that threads share, in the long run.
+  double forkNanoseconds = 0;
+  CacheSizes caches;
+  std::array<std::array<double, kUnitCount>, kFamilyCount> units{};
+
+  double nanoseconds(const Work &work) const;
+};
+
+/// A guess at any machine's, for what calibration has not met.
+HostRates typicalRates();
+
+/// As a file: JSON, with the units that a family has.
+std::string printRates(const HostRates &rates);
+
+/// Errors begin with `name`, the file's, and end with the cure.
+Result<HostRates> parseRates(llvm::StringRef text, const std::string &name);
+
+/// A command that was measured.
+struct Sample {
+  Work work;
+  double nanoseconds = 0; ///< On one thread.
+  double share = 0;       ///< Of its step's time, all executions together.
+};
+
+/// The rates by which the samples are predicted best. What no sample has stays typical.
+void fitRates(llvm::ArrayRef<Sample> samples, HostRates &rates);
+
+/// The same command on one thread, by prediction, and on all.
+struct SharedSample {
+  double alone = 0, shared = 0; ///< In nanoseconds.
+  double times = 1;             ///< How often it comes in a step.
+};
+
+/// Finds rates.speedup and rates.forkNanoseconds, for rates.threads.
+void fitThreads(llvm::ArrayRef<SharedSample> samples, HostRates &rates);
+
+/// The caches of the machine at hand.
+CacheSizes cachesHere();
+
+} // namespace gpuc

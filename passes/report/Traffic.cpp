@@ -1,0 +1,125 @@
+//===- Traffic.cpp - Where commands find the bytes that they touch -------------===//
+
+#include "passes/report/Traffic.h"
+
+#include "passes/plan/CommandGraph.h"
+#include "passes/plan/PlanAccess.h"
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+class Walk {
+public:
+  Walk(plan::ArenaOp arena, const CacheSizes &caches)
+      : space_(arena), caches_(caches), pageBytes_(pageBytesOf(arena.getBytes())),
+        last_(arena.getBytes() / pageBytes_ + 1, kNever) {}
+
+  /// Once as the first step, whose last touches the second one finds.
+  LogicalResult run(plan::ProgramOp program) {
+    for (double times : {0.0, 1.0})
+      for (auto stream : program.getBody().getOps<plan::StreamOp>())
+        if (failed(runBlock(stream.getBody().front(), times)))
+          return failure();
+    return success();
+  }
+
+  llvm::DenseMap<Operation *, BytesByPlace> take() && {
+    for (auto &[command, bytes] : bytes_)
+      for (double &place : bytes)
+        place /= static_cast<double>(llvm::product_of(tripCountsAround(command)));
+    return std::move(bytes_);
+  }
+
+private:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::min() / 2;
+
+  /// Small arenas by cache lines, large ones by a few ten thousand pages.
+  static int64_t pageBytesOf(int64_t arenaBytes) {
+    int64_t bytes = 64;
+    while (arenaBytes / bytes > (1 << 16))
+      bytes *= 2;
+    return bytes;
+  }
+
+  LogicalResult runBlock(Block &block, double times) {
+    for (plan::CommandOpInterface command : commandsOf(block))
+      if (failed(runCommand(command, times)))
+        return failure();
+    return success();
+  }
+
+  /// Of a loop the first iteration follows what came before it, the second one stands for all others.
+  LogicalResult runCommand(plan::CommandOpInterface command, double times) {
+    auto loop = dyn_cast<plan::LoopOpInterface>(*command);
+    if (!loop)
+      return touch(command, times);
+    const int64_t count = loop.getTripCount();
+    for (int64_t iteration = 0; iteration < std::min<int64_t>(count, 2); ++iteration) {
+      iterations_.push_back(iteration);
+      if (failed(runBlock(command->getRegion(0).front(), iteration == 0 ? times : times * (count - 1))))
+        return failure();
+      iterations_.pop_back();
+    }
+    return success();
+  }
+
+  LogicalResult touch(plan::CommandOpInterface command, double times) {
+    if (isa<plan::UploadOp>(*command))
+      return success(); // an input is read where the caller has it
+    SmallVector<Access> accesses;
+    if (failed(space_.append(command, 0, iterations_, accesses)))
+      return failure();
+    BytesByPlace &bytes = bytes_[command];
+    const double share = shareOf(command);
+    for (const Access &access : accesses)
+      touch(access.bytes(), times * (access.write ? 1 : share), bytes);
+    return success();
+  }
+
+  /// Of tables that a kernel gathers from no more counts than that.
+  static double shareOf(plan::CommandOpInterface command) {
+    int64_t all = 0;
+    for (Value read : command.getReads())
+      all += plan::rangeOf(read).size;
+    return all == 0 ? 1 : static_cast<double>(workOf(command).bytesRead) / static_cast<double>(all);
+  }
+
+  void touch(ByteRange range, double times, BytesByPlace &bytes) {
+    for (int64_t page = range.begin / pageBytes_; page * pageBytes_ < range.end; ++page) {
+      const int64_t length =
+          std::min(range.end, (page + 1) * pageBytes_) - std::max(range.begin, page * pageBytes_);
+      const int64_t between = clock_ - last_[page];
+      bytes[between <= caches_.near  ? 0
+            : between <= caches_.far ? 1
+                                     : 2] += times * static_cast<double>(length);
+    }
+    clock_ += range.end - range.begin;
+    for (int64_t page = range.begin / pageBytes_; page * pageBytes_ < range.end; ++page)
+      last_[page] = clock_;
+  }
+
+  AddressSpace space_;
+  CacheSizes caches_;
+  int64_t pageBytes_;
+  std::vector<int64_t> last_; ///< When each page was touched.
+  int64_t clock_ = 0;         ///< Bytes touched so far.
+  SmallVector<int64_t> iterations_;
+  llvm::DenseMap<Operation *, BytesByPlace> bytes_;
+};
+
+} // namespace
+
+FailureOr<llvm::DenseMap<Operation *, BytesByPlace>> trafficOf(plan::ProgramOp program,
+                                                               const CacheSizes &caches) {
+  auto arenas = program->getParentOfType<ModuleOp>().getOps<plan::ArenaOp>();
+  if (arenas.empty())
+    return program.emitError("is not placed: plan-place-buffers comes first"), failure();
+  Walk walk(*arenas.begin(), caches);
+  if (failed(walk.run(program)))
+    return failure();
+  return std::move(walk).take();
+}
+
+} // namespace gpuc

@@ -1,0 +1,160 @@
+//===- cost_test.cpp - Rates that are fitted, written and read ----------------===//
+
+#include "passes/cost/CostModel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace gpuc {
+namespace {
+
+/// Commands of one family that take just what these rates say.
+std::vector<Sample> samplesOf(const HostRates &rates, Family family, int count) {
+  std::mt19937_64 random(1);
+  std::vector<Sample> samples;
+  for (int number = 0; number < count; ++number) {
+    Sample sample;
+    sample.work.family = family;
+    for (size_t unit = 0; unit < kUnitCount; ++unit)
+      if (rates.units[static_cast<size_t>(family)][unit] > 0)
+        sample.work.amounts[unit] = std::exp2(static_cast<double>(random() % 1000) / 50);
+    sample.work[Unit::command] = 1;
+    sample.nanoseconds = rates.nanoseconds(sample.work);
+    sample.share = 1.0 / count;
+    samples.push_back(sample);
+  }
+  return samples;
+}
+
+TEST(FitRates, FindsTheRatesThatCommandsWereMadeOf) {
+  HostRates wanted = typicalRates();
+  for (double &rate : wanted.units[static_cast<size_t>(Family::matmul)])
+    rate *= 3;
+  const std::vector<Sample> samples = samplesOf(wanted, Family::matmul, 400);
+  HostRates found = typicalRates();
+  fitRates(samples, found);
+  for (const Sample &sample : samples)
+    EXPECT_NEAR(found.nanoseconds(sample.work) / sample.nanoseconds, 1, 0.05);
+  EXPECT_EQ(found.units[static_cast<size_t>(Family::conv)],
+            typicalRates().units[static_cast<size_t>(Family::conv)])
+      << "what no sample has stays typical";
+}
+
+TEST(FitRates, IsNearTheMedianOfNoisyTimes) {
+  const HostRates wanted = typicalRates();
+  std::vector<Sample> samples = samplesOf(wanted, Family::kernel, 400);
+  double measured = 0, predicted = 0;
+  for (size_t number = 0; number < samples.size(); ++number)
+    samples[number].nanoseconds *= number % 2 ? 1.5 : 1 / 1.5;
+  HostRates found = typicalRates();
+  fitRates(samples, found);
+  for (const Sample &sample : samples) {
+    measured += std::log(sample.nanoseconds);
+    predicted += std::log(found.nanoseconds(sample.work));
+  }
+  EXPECT_NEAR((predicted - measured) / static_cast<double>(samples.size()), 0, 0.1)
+      << "neither too high nor too low";
+}
+
+TEST(FitThreads, FindsSpeedupAndFork) {
+  HostRates rates = typicalRates();
+  rates.threads = 2;
+  std::vector<SharedSample> samples;
+  for (double alone = 100; alone < 1e7; alone *= 1.5)
+    samples.push_back({alone, std::min(alone, alone / 1.7 + 3000), 1e7 / alone});
+  fitThreads(samples, rates);
+  EXPECT_NEAR(rates.speedup, 1.7, 0.051);
+  EXPECT_NEAR(rates.forkNanoseconds, 3000, 800);
+  const CostModel cost(kHostDescription, rates);
+  EXPECT_EQ(cost.sharedNanoseconds(100), 100) << "too short to share";
+  EXPECT_NEAR(cost.sharedNanoseconds(1e6), 1e6 / 1.7, 5e4);
+}
+
+TEST(CostModel, PartsThatAreNoMultipleOfTheThreadsLeaveSomeIdle) {
+  HostRates rates = typicalRates();
+  rates.threads = 2;
+  rates.speedup = 2;
+  const CostModel cost(kHostDescription, rates);
+  EXPECT_DOUBLE_EQ(cost.inPartsNanoseconds(300, 4), 150);
+  EXPECT_DOUBLE_EQ(cost.inPartsNanoseconds(300, 3), 200);
+}
+
+HostRates someRates() {
+  HostRates rates = typicalRates();
+  rates.cpu = "A CPU";
+  rates.target = "x86-64-v3";
+  rates.threads = 2;
+  rates.speedup = 1.75;
+  rates.forkNanoseconds = 1500;
+  return rates;
+}
+
+TEST(RatesFile, SurvivesPrintingAndReading) {
+  const HostRates written = someRates();
+  const Result<HostRates> read = parseRates(printRates(written), "f");
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read->cpu, written.cpu);
+  EXPECT_EQ(read->target, written.target);
+  EXPECT_EQ(read->threads, written.threads);
+  EXPECT_EQ(read->speedup, written.speedup);
+  EXPECT_EQ(read->forkNanoseconds, written.forkNanoseconds);
+  EXPECT_EQ(read->caches.near, written.caches.near);
+  EXPECT_EQ(read->caches.far, written.caches.far);
+  EXPECT_EQ(read->units, written.units);
+}
+
+/// The error of a file in which one text stands in the place of another.
+std::string errorWith(const std::string &from, const std::string &to) {
+  std::string text = printRates(someRates());
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  return parseRates(text, "rates.json").message();
+}
+
+TEST(RatesFile, SaysWhatIsWrongAndTheCure) {
+  const std::string cure = "; run gpuc-calibrate again, or remove the file";
+  EXPECT_EQ(parseRates("", "rates.json").message(), "rates.json: not JSON" + cure);
+  EXPECT_EQ(parseRates("{}", "rates.json").message(), "rates.json: no rates of gpuc-calibrate" + cure);
+  EXPECT_EQ(errorWith("gpuc-rates-1", "gpuc-rates-0"), "rates.json: rates of another version of gpuc" + cure);
+  EXPECT_EQ(errorWith("\"threads\": 2", "\"threads\": 0"),
+            "rates.json: its 'threads' is not a number from 1 to 4096" + cure);
+  EXPECT_EQ(errorWith("\"cpu\": \"A CPU\"", "\"cpu\": \"A\\nCPU\""),
+            "rates.json: its 'cpu' is not a name" + cure);
+  EXPECT_EQ(errorWith("\"gather\": 0.1", "\"gather\": -1"),
+            "rates.json: its 'gather' is not a number from 0 to 1000000000 (kernel)" + cure);
+  EXPECT_EQ(errorWith("\"gather\"", "\"gathers\""),
+            "rates.json: its 'gather' is not a number from 0 to 1000000000 (kernel)" + cure);
+  EXPECT_EQ(errorWith("\"gather\"", "\"more\": 1, \"gather\""),
+            "rates.json: its 'kernel' has rates that this version does not know (kernel)" + cure);
+  EXPECT_EQ(errorWith("\"conv\"", "\"convs\""), "rates.json: it has no rates of 'conv'" + cure);
+}
+
+std::string event(const std::string &name, double microseconds, const std::string &entry = "train_step") {
+  return R"({"name": ")" + name + R"(", "ph": "X", "dur": )" + std::to_string(microseconds) +
+         R"(, "args": {"entry": ")" + entry + R"("}})";
+}
+
+TEST(Profile, HasMediansWithoutWhatTakingTheTimeTakes) {
+  const std::string events = event("copy h2d x", 0.05) + "," + event("a", 1) + "," + event("a", 3) + "," +
+                             event("a", 2) + "," + event("b", 9, "predict");
+  const Result<Profile> profile = Profile::parse("{\"traceEvents\": [" + events + "]}", "f");
+  ASSERT_TRUE(profile.ok()) << profile.message();
+  ASSERT_NE(profile->find("a"), nullptr);
+  EXPECT_NEAR(profile->find("a")->nanoseconds, 1950, 1e-6);
+  EXPECT_EQ(profile->find("a")->events, 3);
+  EXPECT_EQ(profile->find("b"), nullptr) << "another entry's";
+}
+
+TEST(Profile, SaysWhatIsWrongAndTheCure) {
+  const std::string cure = "; give what gpuc-run PLAN --entry=train_step --profile=FILE wrote";
+  EXPECT_EQ(Profile::parse("[", "f").message(), "f: not JSON" + cure);
+  EXPECT_EQ(Profile::parse("[]", "f").message(), "f: not a profile" + cure);
+  EXPECT_EQ(Profile::parse(R"({"traceEvents": []})", "f").message(),
+            "f: no command of train_step in it" + cure);
+}
+
+} // namespace
+} // namespace gpuc
