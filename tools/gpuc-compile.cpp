@@ -19,7 +19,9 @@
 #include "runtime/base/parse.h"
 #include "runtime/base/quote.h"
 #include "runtime/base/tool_main.h"
+#include "runtime/base/warn.h"
 #include "runtime/exec/devices.h"
+#include "tools/cache_folder.h"
 #include "tools/llvm_errors.h"
 
 namespace {
@@ -41,11 +43,9 @@ std::string textOf(mlir::ModuleOp module, bool locations) {
 }
 
 /// Where compiled kernels are kept unless a flag says otherwise; empty if there is no such place.
-std::string defaultCacheFolder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && *cache) return std::string(cache) + "/gpuc/kernels";
-  const char* home = std::getenv("HOME");
-  return home && *home ? std::string(home) + "/.cache/gpuc/kernels" : "";
+std::string kernelsFolder() {
+  const std::string folder = gpuc::defaultCacheFolder();
+  return folder.empty() ? "" : folder + "/" + gpuc::kKernelsFolder;
 }
 
 /// --mlir-timing and its kin, read by MLIR itself. What is wrong with them; empty if nothing is.
@@ -136,7 +136,7 @@ std::vector<RecipeFlag> recipeFlags() {
 
 struct Request {
   std::string input;
-  std::optional<std::string> output, report;
+  std::optional<std::string> output, report, rates, profile;
   std::string emit = "plan-file";
   bool locations = true;
   bool largestBatch = false;                      // instead of options.train.batch
@@ -269,8 +269,59 @@ gpuc::ReportFacts libraryFacts(const std::string& bytes) {
   return {0, static_cast<int64_t>(*kept), "code that " + called + " generates on this CPU"};
 }
 
+/// Whether measured rates are of the CPU that the plan is for.
+gpuc::Status checkMeasuredHere(const gpuc::HostRates& rates, const std::string& file,
+                               const std::string& target) {
+  const bool isNative = target == "auto" || target == "host" || target == "host:native";
+  if (!isNative && target == "host:" + rates.target) return gpuc::okStatus();
+  GPUC_ASSIGN_OR_RETURN(std::unique_ptr<gpuc::Device> device,
+                        gpuc::openDevice("host", gpuc::TargetKind::host));
+  if (isNative && rates.cpu == device->info().name) return gpuc::okStatus();
+  return gpuc::Status::error(file + ": measured on " + rates.cpu + ", and the plan is for " +
+                             (isNative ? gpuc::printable(device->info().name) : target) +
+                             "; run gpuc-calibrate there");
+}
+
+gpuc::Result<gpuc::HostRates> readRates(const std::string& file, const std::string& target) {
+  GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(file));
+  GPUC_ASSIGN_OR_RETURN(gpuc::HostRates rates, gpuc::parseRates(text, file));
+  GPUC_RETURN_IF_ERROR(checkMeasuredHere(rates, file, target));
+  return rates;
+}
+
+/// What gpuc-calibrate measured, for predictions. A file that was named has to do; what is wrong with one
+/// that only lies there is said.
+gpuc::Status takeRates(Request& request) {
+  const bool predicts = request.report || request.options.tradeoff || request.options.memoryBudget;
+  if (!predicts || request.options.target.starts_with("cuda") || request.rates == "none")
+    return gpuc::okStatus();
+  const std::string folder = gpuc::defaultCacheFolder();
+  if (!request.rates && folder.empty()) return gpuc::okStatus();
+  const std::string file = request.rates.value_or(folder + "/" + gpuc::kRatesFile);
+  std::error_code ignored;
+  if (!request.rates && !std::filesystem::exists(file, ignored)) return gpuc::okStatus();
+  gpuc::Result<gpuc::HostRates> rates = readRates(file, request.options.target);
+  if (rates.ok())
+    request.options.rates = std::move(*rates);
+  else if (request.rates)
+    return rates.status();
+  else
+    gpuc::warn(rates.message() + "; times are predicted without");
+  return gpuc::okStatus();
+}
+
+gpuc::Status takeProfile(Request& request) {
+  if (!request.profile) return gpuc::okStatus();
+  GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(*request.profile));
+  GPUC_ASSIGN_OR_RETURN(gpuc::Profile profile, gpuc::Profile::parse(text, *request.profile));
+  request.options.profile = std::make_shared<const gpuc::Profile>(std::move(profile));
+  return gpuc::okStatus();
+}
+
 gpuc::Status compile(Request& request) {
   Clock::time_point begin = Clock::now();
+  GPUC_RETURN_IF_ERROR(takeRates(request));
+  GPUC_RETURN_IF_ERROR(takeProfile(request));
   if (request.deviceBudget) GPUC_RETURN_IF_ERROR(takeDeviceMemory(request.options));
   if (request.options.device) sayWhatANameMeans(request.options);
   gpuc::Compiler compiler;
@@ -364,6 +415,14 @@ static int tool(int argc, char** argv) {
       "no-locations", &noLocations,
       "with --emit: without layers and lines, for reading; what is compiled from it cannot name them");
   cli.addString("report", &request.report, "FILE", "writes memory, work and residuals as JSON");
+  cli.addString(
+      "rates", &request.rates, "FILE",
+      "what gpuc-calibrate measured, by which times on the host are predicted (default: gpuc/rates.json "
+      "in $XDG_CACHE_HOME or ~/.cache, if it is there); none: without");
+  cli.addString(
+      "profile-in", &request.profile, "FILE",
+      "what gpuc-run --profile wrote of a plan of this model: times are predicted by it, and by rates "
+      "where it has none");
   cli.addInt("opt-level", &optLevel, "N",
              "0 (each op a kernel of its own, code unoptimised) to 3 (default: 3)")
       .shortName('O')
@@ -380,6 +439,8 @@ static int tool(int argc, char** argv) {
   if (emit) request.emit = *emit;
   if (request.report && emit && *emit != "plan")
     return cli.usageError("--report needs a plan: not with --emit=" + *emit);
+  if (request.profile && emit && *emit != "plan")
+    return cli.usageError("--profile-in predicts what a plan takes: not with --emit=" + *emit);
   if (batch) request.options.train.batch = *batch;
   if (seed) request.options.seed = request.options.train.seed = *seed;
   if (noLocations && !emit) return cli.usageError("--no-locations is for the text that --emit writes");
@@ -408,7 +469,7 @@ static int tool(int argc, char** argv) {
     return cli.usageError("--report-tradeoff writes to stdout beside a plan: name a file with -o");
   if (noCache && cacheFolder) return cli.usageError("--cache-dir names a cache and --no-cache wants none");
   request.options.threads = threads;
-  if (!noCache) request.options.cacheFolder = cacheFolder ? *cacheFolder : defaultCacheFolder();
+  if (!noCache) request.options.cacheFolder = cacheFolder ? *cacheFolder : kernelsFolder();
   request.options.cacheBytes = cacheBytes;
   if (std::string malformed = findMalformed(request); !malformed.empty()) return cli.usageError(malformed);
   request.locations = wantsLocations(noLocations, request.mlirFlags);

@@ -1,0 +1,20 @@
+// Where the compiler keeps what it needs again: compiled kernels, and what was measured of the machine.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+namespace gpuc {
+
+inline constexpr const char* kKernelsFolder = "kernels";
+inline constexpr const char* kRatesFile = "rates.json";
+
+/// Unless a flag says otherwise; empty if there is no such place.
+inline std::string defaultCacheFolder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache) return std::string(cache) + "/gpuc";
+  const char* home = std::getenv("HOME");
+  return home && *home ? std::string(home) + "/.cache/gpuc" : "";
+}
+
+}  // namespace gpuc

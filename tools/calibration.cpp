@@ -1,0 +1,219 @@
+#include "tools/calibration.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "frontend/models/Zoo.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Compiler.h"
+#include "passes/plan/CommandGraph.h"
+#include "passes/report/KernelReport.h"
+#include "passes/report/TraceName.h"
+#include "passes/report/Traffic.h"
+#include "runtime/gpuc.h"
+#include "runtime/plan/operands.h"
+#include "runtime/report/command_text.h"
+#include "runtime/tooling/program_inputs.h"
+
+namespace gpuc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+struct ModelToMeasure {
+  const char* name;
+  std::vector<std::string> settings;
+};
+
+/// Each family of commands at several sizes, from those that a core's cache holds to those that none does;
+/// but none that takes milliseconds, in which others who use the machine would be measured.
+std::vector<ModelToMeasure> modelsToMeasure() {
+  return {
+      {"linear-regression", {"in=24", "batch=40"}},
+      {"mlp", {"hidden=48", "batch=16", "dropout=0.1"}},
+      {"mlp", {"hidden=256,96", "batch=48"}},
+      {"mlp", {"hidden=1536,1024", "batch=24"}},
+      {"convnet", {"size=20", "batch=7"}},
+      {"convnet", {"size=24", "batch=16"}},
+      {"rnn-classifier", {"cell=rnn", "steps=10", "width=16", "hidden=40", "dropout=0.1", "batch=20"}},
+      {"rnn-classifier", {"cell=gru", "steps=10", "width=16", "hidden=40", "dropout=0.1", "batch=20"}},
+      {"rnn-classifier", {"cell=lstm", "steps=12", "width=20", "hidden=96", "batch=48"}},
+      {"lstm-generator", {"embedding=24", "hidden=48", "length=12", "dropout=0.1", "batch=16"}},
+      {"lstm-generator", {"embedding=96", "hidden=192", "length=12", "batch=24"}},
+      {"transformer",
+       {"width=24", "heads=2", "layers=1", "feedforward=40", "src_vocabulary=50", "tgt_vocabulary=60",
+        "length=16", "batch=4"}},
+      {"transformer",
+       {"width=256", "heads=8", "layers=1", "feedforward=640", "src_vocabulary=1000", "tgt_vocabulary=1000",
+        "length=28", "batch=6"}},
+      {"resnet18", {"size=48", "width=8", "classes=12", "batch=3"}},
+      {"resnet18", {"size=80", "width=24", "classes=100", "batch=3"}},
+      {"resnet50", {"size=64", "width=8", "classes=20", "batch=3"}},
+      {"resnet50", {"size=96", "width=32", "classes=100", "batch=2"}},
+      {"gpt2", {"layers=1", "heads=2", "width=24", "length=20", "vocabulary=60", "dropout=0.1", "batch=3"}},
+      {"gpt2", {"layers=1", "heads=4", "width=96", "length=48", "vocabulary=300", "batch=8", "lora=4"}},
+      {"gpt2", {"layers=1", "heads=6", "width=384", "length=64", "vocabulary=1200", "batch=2"}},
+  };
+}
+
+/// Of all commands of one name in a step, in the mean.
+struct StepCommand {
+  Work work;              // with bytes by place
+  double executions = 0;  // in a step
+  bool in_parallel = false;
+  double alone_ns = 0, shared_ns = 0;  // as measured
+};
+
+using StepCommands = std::map<std::string, StepCommand>;
+
+/// What a run of `train_step` does, by the names of its commands.
+Result<StepCommands> countStep(mlir::ModuleOp module, const CacheSizes& caches) {
+  auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
+  auto traffic = trafficOf(step, caches);
+  if (mlir::failed(traffic)) return Status::error("the commands of a step have no places");
+  StepCommands commands;
+  step.walk([&](plan::CommandOpInterface op) {
+    const std::string name = traceNameOf(op);
+    if (name.empty()) return;
+    Work work = workOf(op);
+    llvm::copy(traffic->lookup(op), &work[Unit::near]);
+    const auto executions = static_cast<double>(executionsOf(op));
+    StepCommand& command = commands[name];
+    for (size_t unit = 0; unit < kUnitCount; ++unit)
+      command.work.amounts[unit] += work.amounts[unit] * executions;
+    command.work.family = work.family;
+    command.executions += executions;
+    command.in_parallel |= op->getParentOfType<plan::ParallelOp>() != nullptr;
+  });
+  for (auto& [name, command] : commands)
+    for (double& amount : command.work.amounts) amount /= command.executions;
+  return commands;
+}
+
+/// The least but for a tenth: what else the machine does makes some executions longer, and none shorter.
+double decile(std::vector<double>& values) {
+  auto at = values.begin() + static_cast<ptrdiff_t>(values.size() / 10);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+/// What taking the time takes, which each event has once.
+double clockNanoseconds() {
+  std::vector<double> gaps(1000);
+  for (double& gap : gaps) {
+    const auto begin = Clock::now();
+    gap = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+  }
+  return decile(gaps);
+}
+
+/// By name, nanoseconds of one execution of each command of `train_step`.
+Result<std::map<std::string, double>> measureStep(const Plan& plan, int threads) {
+  constexpr size_t kEvents = size_t{1} << 18;
+  constexpr double kSeconds = 0.4;
+  constexpr int kLeastSteps = 4, kMostSteps = 400;
+  GPUC_ASSIGN_OR_RETURN(
+      Session session,
+      Session::create(plan, {.device = "host", .threads = threads, .profile_events = kEvents}));
+  GPUC_ASSIGN_OR_RETURN(ProgramId step, session.program("train_step"));
+  GPUC_ASSIGN_OR_RETURN(ProgramInputs inputs,
+                        ProgramInputs::gather(plan.info().programs[step.index], {}, /*seed=*/1));
+  GPUC_RETURN_IF_ERROR(session.initialize());
+  const auto begin = Clock::now();
+  for (int i = 0; i < kLeastSteps || (i < kMostSteps && secondsSince(begin) < kSeconds); ++i) {
+    GPUC_RETURN_IF_ERROR(session.run(step, inputs.views()));
+    GPUC_RETURN_IF_ERROR(session.wait());
+  }
+  std::map<std::string, std::vector<double>> times;
+  for (const ProfileEvent& event : session.profile())
+    if (event.program == step.index)
+      times[nameOf(plan.root(), *plan.root().programs()->Get(event.program), *event.command)].push_back(
+          static_cast<double>(event.end_ns - event.begin_ns));
+  static const double clock = clockNanoseconds();
+  std::map<std::string, double> measured;
+  for (auto& [name, values] : times) measured[name] = std::max(1.0, decile(values) - clock);
+  return measured;
+}
+
+/// The commands of one model, measured.
+Result<StepCommands> measure(const ModelToMeasure& what, const CalibrationOptions& options,
+                             HostRates& rates) {
+  GPUC_ASSIGN_OR_RETURN(nn::Model model, models::buildZooModel(what.name, what.settings));
+  Compiler compiler;
+  CompilerOptions compile;
+  compile.target = "host";
+  compile.cacheFolder = options.cache_folder;
+  GPUC_ASSIGN_OR_RETURN(auto module, compiler.parse(model.text(), what.name));
+  GPUC_RETURN_IF_ERROR(
+      compiler.advance(*module, Stage::plan, compile, [](mlir::PassManager&) { return okStatus(); }));
+  GPUC_ASSIGN_OR_RETURN(StepCommands commands, countStep(*module, rates.caches));
+  GPUC_ASSIGN_OR_RETURN(std::string file, compiler.emit(*module, compile));
+  GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::parse(std::move(file)));
+  rates.target = plan.info().target_name;
+  GPUC_ASSIGN_OR_RETURN(auto alone, measureStep(plan, 1));
+  std::map<std::string, double> shared;
+  if (options.threads > 1) {
+    GPUC_ASSIGN_OR_RETURN(shared, measureStep(plan, options.threads));
+  }
+  for (auto& [name, command] : commands) {
+    if (auto found = alone.find(name); found != alone.end()) command.alone_ns = found->second;
+    if (auto found = shared.find(name); found != shared.end()) command.shared_ns = found->second;
+  }
+  std::erase_if(commands, [](const auto& entry) { return entry.second.alone_ns == 0; });
+  return commands;
+}
+
+/// Of half of all steps' time the error is at most this.
+double medianError(const std::vector<Sample>& samples, const HostRates& rates) {
+  std::vector<std::pair<double, double>> errors;
+  double all = 0;
+  for (const Sample& sample : samples) {
+    errors.emplace_back(std::abs(rates.nanoseconds(sample.work) / sample.nanoseconds - 1), sample.share);
+    all += sample.share;
+  }
+  std::sort(errors.begin(), errors.end());
+  double below = 0;
+  for (const auto& [error, share] : errors)
+    if ((below += share) >= all / 2) return error;
+  return 0;
+}
+
+}  // namespace
+
+Result<Calibration> calibrate(const CalibrationOptions& options) {
+  const auto begin = Clock::now();
+  Calibration result;
+  result.rates = typicalRates();
+  GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, openDevice("host", TargetKind::host));
+  result.rates.cpu = device->info().name;
+  result.rates.threads = options.threads;
+  result.rates.caches = cachesHere();
+  std::vector<Sample> samples;
+  std::vector<SharedSample> shared;
+  for (const ModelToMeasure& model : modelsToMeasure()) {
+    GPUC_ASSIGN_OR_RETURN(StepCommands commands, measure(model, options, result.rates));
+    double step_ns = 0;
+    for (const auto& [name, command] : commands) step_ns += command.alone_ns * command.executions;
+    for (const auto& [name, command] : commands) {
+      samples.push_back({command.work, command.alone_ns, command.alone_ns * command.executions / step_ns});
+      if (command.shared_ns > 0 && !command.in_parallel)
+        shared.push_back({command.alone_ns, command.shared_ns, command.executions});
+    }
+    ++result.models;
+  }
+  fitRates(samples, result.rates);
+  fitThreads(shared, result.rates);
+  result.commands = static_cast<int64_t>(samples.size());
+  result.median_error = medianError(samples, result.rates);
+  result.seconds = secondsSince(begin);
+  return result;
+}
+
+}  // namespace gpuc
