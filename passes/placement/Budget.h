@@ -14,6 +14,9 @@ inline bool hasPassed(const Deadline& deadline) {
   return deadline && std::chrono::steady_clock::now() >= *deadline;
 }
 
+/// How a search ended: with a placement, with the proof that there is none, or before either.
+enum class Outcome { kFound, kNone, kStopped };
+
 class Budget {
  public:
   Budget(int64_t work, Deadline deadline) : work_(work), deadline_(deadline) {}
@@ -30,6 +33,7 @@ class Budget {
   }
 
   bool exhausted() const { return work_ <= 0; }
+  int64_t left() const { return work_; }
   const Deadline& deadline() const { return deadline_; }
 
  private:

@@ -1,14 +1,17 @@
 #include "passes/placement/Search.h"
 
 #include <array>
+#include <bit>
 #include <iterator>
 #include <numeric>
 #include <tuple>
 
+#include "passes/placement/Hash.h"
+#include "passes/placement/Siblings.h"
+#include "passes/placement/Skyline.h"
+
 namespace gpuc::placement {
 namespace {
-
-enum class Outcome { kFound, kNone, kStopped };
 
 /// By which properties candidates at the same offset are tried, the larger first.
 enum Property { kDuration, kArea, kTotal };
@@ -50,14 +53,6 @@ struct Node {
   bool all_placed = true;
 };
 
-/// A number that looks random for each pair (splitmix64's finaliser).
-uint64_t mix(uint32_t item, uint64_t value) {
-  uint64_t x = value * 0x9e3779b97f4a7c15 + item + 1;  // mix(0, 0) would be 0, the mark of an empty place
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 class BranchAndBound {
  public:
   BranchAndBound(const Instance& instance, int64_t capacity, Budget& budget)
@@ -89,12 +84,8 @@ class BranchAndBound {
     return solveComponents(all);
   }
 
-  Placement result() const {
-    Placement placement{offsets_, 0, 0};
-    for (size_t i = 0; i < instance_.size(); ++i)
-      placement.height = std::max(placement.height, offsets_[i] + instance_[i].size);
-    return placement;
-  }
+  /// Item → offset, once a placement is found.
+  const std::vector<int64_t>& offsets() const { return offsets_; }
 
  private:
   struct PutDown {
@@ -174,7 +165,7 @@ class BranchAndBound {
     std::vector<std::tuple<double, double, double, uint32_t>> keys;
     for (uint32_t i : part.items) {
       const Item& item = instance_[i];
-      double change = variant_ == 0 ? 1 : 0.85 + 0.3 * static_cast<double>(mix(i, variant_) >> 11) * 0x1p-53;
+      double change = varied(1, i, variant_, variant_ == 0 ? 0 : 0.15);
       double duration = item.duration * change;
       double area = duration * static_cast<double>(item.size);
       double total = change * static_cast<double>(*std::max_element(totals_.begin() + item.first,
@@ -318,41 +309,116 @@ class BranchAndBound {
   int64_t remaining_ = 0;
 };
 
-/// Which heuristic runs next and for how long. None is the best on all problems, so that each gets a short
-/// try, then each one of twice the length. As much time goes into variants of them in many short tries: on
-/// some problems these find at once what no heuristic finds by itself.
+/// Which search runs next and for how long. None is the best on all problems, so that each gets a short try,
+/// then each one of twice the length.
 class Schedule {
  public:
-  Schedule(BranchAndBound& search, Budget& budget, int64_t shortest)
-      : search_(search), budget_(budget), shortest_(shortest), try_length_(shortest) {}
+  Schedule(const Instance& instance, int64_t capacity, int64_t shortest, Budget& budget)
+      : instance_(instance),
+        capacity_(capacity),
+        budget_(budget),
+        shortest_(shortest),
+        offsets_search_(instance, capacity, budget) {}
 
   Outcome run() {
+    // The skyline of a time knows nothing of conflicts with other times.
+    const bool has_skyline = !hasConflictPairs();
     for (int64_t length = shortest_; !budget_.exhausted(); length *= 2) {
-      for (Heuristic heuristic : kHeuristics) {
-        Outcome outcome = search_.run(heuristic, /*variant=*/0, length);
-        if (outcome == Outcome::kStopped) outcome = runVariants(length);
-        if (outcome != Outcome::kStopped) return outcome;
-      }
+      Outcome outcome = runHeuristics(length);
+      if (has_skyline && outcome == Outcome::kStopped) outcome = runSkyline(3 * length);
+      if (has_skyline && outcome == Outcome::kStopped) outcome = runSiblings(3 * length);
+      if (outcome != Outcome::kStopped) return outcome;
     }
     return Outcome::kStopped;
   }
 
+  /// What was found.
+  Placement result() const {
+    Placement placement{offsets_, 0, 0};
+    for (size_t i = 0; i < instance_.size(); ++i)
+      placement.height = std::max(placement.height, offsets_[i] + instance_[i].size);
+    return placement;
+  }
+
  private:
+  bool hasConflictPairs() const {
+    for (size_t i = 0; i < instance_.size(); ++i)
+      if (instance_[i].has_extra) return true;
+    return false;
+  }
+
+  Outcome runHeuristics(int64_t length) {
+    Outcome outcome = Outcome::kStopped;
+    for (Heuristic heuristic : kHeuristics) {
+      outcome = offsets_search_.run(heuristic, /*variant=*/0, length);
+      if (outcome == Outcome::kStopped) outcome = runVariants(length);
+      if (outcome != Outcome::kStopped) break;
+    }
+    if (outcome == Outcome::kFound) offsets_ = offsets_search_.offsets();
+    return outcome;
+  }
+
+  /// As much time as into a heuristic goes into variants of all in many short tries: on some problems these
+  /// find at once what no heuristic finds by itself.
   Outcome runVariants(int64_t length) {
     for (int64_t spent = 0; spent < length && !budget_.exhausted(); spent += try_length_) {
       Outcome outcome =
-          search_.run(kHeuristics[variant_ % std::size(kHeuristics)], variant_ + 1, try_length_);
+          offsets_search_.run(kHeuristics[variant_ % std::size(kHeuristics)], variant_ + 1, try_length_);
       if (outcome != Outcome::kStopped) return outcome;
       if (++variant_ % std::size(kHeuristics) == 0) try_length_ += try_length_ / 10;
     }
     return Outcome::kStopped;
   }
 
-  BranchAndBound& search_;
+  Outcome runSkyline(int64_t length) {
+    if (!skyline_) skyline_.emplace(instance_, capacity_, statesFor(budget_.left()), budget_);
+    for (int64_t spent = 0; spent < length && !budget_.exhausted(); spent += skyline_length_) {
+      Outcome outcome = skyline_->run(skyline_variant_, skyline_length_);
+      if (outcome == Outcome::kFound) offsets_ = skyline_->offsets();
+      if (outcome != Outcome::kStopped) return outcome;
+      if (++skyline_variant_ % 3 == 0) skyline_length_ += skyline_length_ / 5;
+    }
+    return Outcome::kStopped;
+  }
+
+  /// Searches in short tries for what is left after guesses; that there is nothing proves a guess wrong only.
+  Outcome runSiblings(int64_t length) {
+    const int64_t end = budget_.left() - length;
+    while (budget_.left() > end && !budget_.exhausted()) {
+      Siblings siblings = joinSiblings(instance_, siblings_variant_++, budget_);
+      constexpr int64_t kWorkPerItem = 100;  // what it costs to set up a search
+      if (!budget_.spend(kWorkPerItem * static_cast<int64_t>(instance_.size()))) break;
+      if (siblings.joined.empty()) continue;
+      Instance joined(siblings.problem);
+      SkylineSearch skyline(joined, capacity_, statesFor(siblings_length_), budget_);
+      if (skyline.run(0, siblings_length_) == Outcome::kFound) {
+        offsets_ = siblings.toItems(joined.toSolution(skyline.offsets()).offsets);
+        return Outcome::kFound;
+      }
+      if (siblings_variant_ % 10 == 0) siblings_length_ += siblings_length_ / 10;
+    }
+    return Outcome::kStopped;
+  }
+
+  /// As many as are worth their memory, a power of two.
+  static size_t statesFor(int64_t work) {
+    constexpr int64_t kWorkPerState = 100, kLeast = 1 << 8, kMost = 1 << 20;
+    return std::bit_ceil(static_cast<size_t>(std::clamp(work / kWorkPerState, kLeast, kMost)));
+  }
+
+  const Instance& instance_;
+  const int64_t capacity_;
   Budget& budget_;
-  int64_t shortest_;
-  int64_t try_length_;
+  const int64_t shortest_;
+  BranchAndBound offsets_search_;
+  std::optional<SkylineSearch> skyline_;
+  int64_t try_length_ = shortest_;
+  int64_t skyline_length_ = shortest_ / 2 + 1;
+  int64_t siblings_length_ = shortest_ / 5 + 1;
   uint64_t variant_ = 0;
+  uint64_t skyline_variant_ = 0;
+  uint64_t siblings_variant_ = 0;
+  std::vector<int64_t> offsets_;
 };
 
 /// The search recurses once for each item and knows its neighbours by lists; both end somewhere.
@@ -363,9 +429,9 @@ constexpr size_t kMostItems = 5000;
 SearchResult searchWithin(const Instance& instance, int64_t capacity, Budget& budget) {
   int64_t n = static_cast<int64_t>(instance.size());
   if (instance.size() > kMostItems || !budget.spend(n * n)) return {};
-  BranchAndBound search(instance, capacity, budget);
-  Outcome outcome = Schedule(search, budget, 20 * n * n).run();
-  if (outcome == Outcome::kFound) return {search.result(), true};
+  Schedule schedule(instance, capacity, 20 * n * n, budget);
+  Outcome outcome = schedule.run();
+  if (outcome == Outcome::kFound) return {schedule.result(), true};
   return {std::nullopt, outcome == Outcome::kNone};
 }
 

@@ -59,6 +59,50 @@ inline Problem trainingStep(int64_t layers, uint64_t seed) {
   return problem;
 }
 
+struct TilingShape {
+  size_t buffers = 24;
+  int64_t times = 1000;
+  int64_t bytes = 1000;
+  bool balanced = false;  // the largest piece is cut next, far from its edges; otherwise any piece anywhere
+};
+
+/// A rectangle of time × memory cut from edge to edge again and again, so that all bytes are live at every
+/// time: the bound is the rectangle's height, and putting the pieces back together is the one way known to
+/// reach it. In no order that tells where they lay.
+inline Problem tiling(uint64_t seed, const TilingShape& shape) {
+  struct Rectangle {
+    int64_t lower, upper, begin, end;
+  };
+  std::mt19937_64 random(seed);
+  auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % static_cast<uint64_t>(limit)); };
+  auto area = [&](const Rectangle& r) { return (r.upper - r.lower) * (r.end - r.begin); };
+  std::vector<Rectangle> pieces = {{0, shape.times, 0, shape.bytes}};
+  while (pieces.size() < shape.buffers) {
+    auto largest =
+        std::max_element(pieces.begin(), pieces.end(),
+                         [&](const Rectangle& a, const Rectangle& b) { return area(a) < area(b); });
+    Rectangle& piece =
+        shape.balanced ? *largest : pieces[static_cast<size_t>(below(static_cast<int64_t>(pieces.size())))];
+    const bool in_time = below(2) == 0;
+    const int64_t extent = in_time ? piece.upper - piece.lower : piece.end - piece.begin;
+    if (extent < 4) continue;
+    const int64_t cut =
+        shape.balanced ? extent / 4 + below(extent / 2) + (extent < 8 ? 1 : 0) : 1 + below(extent - 1);
+    Rectangle rest = piece;
+    if (in_time)
+      rest.lower = piece.upper = piece.lower + cut;
+    else
+      rest.begin = piece.end = piece.begin + cut;
+    pieces.push_back(rest);
+  }
+  std::shuffle(pieces.begin(), pieces.end(), random);
+  Problem problem;
+  for (const Rectangle& r : pieces)
+    problem.buffers.push_back(
+        buffer("b" + std::to_string(problem.buffers.size()), r.lower, r.upper, r.end - r.begin));
+  return problem;
+}
+
 inline bool conflict(const Problem& problem, size_t a, size_t b) {
   for (auto [x, y] : problem.conflicts)
     if ((x == a && y == b) || (x == b && y == a)) return true;

@@ -36,33 +36,8 @@ TEST(Search, FindsTheOptimumAndNothingBelowIt) {
 }
 
 TEST(Search, FillsMemoryWithoutSlack) {
-  // A rectangle of memory × time cut into buffers, so that the bound is the full height at every time and the
-  // cuts are the one way known to reach it.
   for (uint64_t seed = 0; seed < 50; ++seed) {
-    std::mt19937_64 random(seed);
-    Problem problem;
-    struct Rectangle {
-      int64_t lower, upper, begin, end;
-    };
-    std::vector<Rectangle> rectangles = {{0, 1000, 0, 1000}};
-    while (rectangles.size() < 24) {
-      size_t pick = random() % rectangles.size();
-      Rectangle& r = rectangles[pick];
-      bool in_time = random() % 2 == 0;
-      int64_t extent = in_time ? r.upper - r.lower : r.end - r.begin;
-      if (extent < 2) continue;
-      int64_t cut = 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(extent - 1));
-      Rectangle rest = r;
-      if (in_time) {
-        rest.lower = r.upper = r.lower + cut;
-      } else {
-        rest.begin = r.end = r.begin + cut;
-      }
-      rectangles.push_back(rest);
-    }
-    for (const Rectangle& r : rectangles)
-      problem.buffers.push_back(
-          buffer("b" + std::to_string(problem.buffers.size()), r.lower, r.upper, r.end - r.begin));
+    Problem problem = tiling(seed, {.buffers = 24, .times = 1000, .bytes = 1000});
     ASSERT_EQ(lowerBound(problem), 1000);
     std::optional<Solution> found = searchFor(problem, 1000);
     ASSERT_TRUE(found) << "seed " << seed;
