@@ -17,11 +17,12 @@ std::string nameOf(const ZooSpec &spec) {
 }
 
 Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std::string &target,
-                                              PipelineOptions train) {
+                                              PipelineOptions train, std::optional<int64_t> memoryBudget) {
   auto plan = std::make_unique<ZooPlan>();
   CompilerOptions options;
   options.target = target;
   options.train = std::move(train);
+  options.memoryBudget = memoryBudget;
   GPUC_ASSIGN_OR_RETURN(plan->module, plan->compiler.parse(model.text(), "model.mlir"));
   GPUC_RETURN_IF_ERROR(plan->compiler.advance(*plan->module, Stage::plan, options,
                                               [](mlir::PassManager &) { return okStatus(); }));
@@ -32,17 +33,20 @@ Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std:
 Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std::string &target) {
   std::vector<std::string> keys;
   PipelineOptions train;
+  std::optional<int64_t> budget;
   for (llvm::StringRef key : spec.keys) {
     const auto [name, text] = key.split('=');
     if (name == "checkpoint")
       train.checkpoint = text;
+    else if (name == "memory-budget")
+      budget = std::stoll(text.str()), train.checkpoint = kBudgetPolicy;
     else if (name == "precision" || name == "accumulate")
       train.recipe.emplace_back(name, text);
     else
       keys.push_back(key.str());
   }
   GPUC_ASSIGN_OR_RETURN(nn::Model model, models::buildZooModel(spec.model, keys));
-  return compileModel(model, target, std::move(train));
+  return compileModel(model, target, std::move(train), budget);
 }
 
 } // namespace gpuc::test

@@ -10,8 +10,8 @@
 
 namespace gpuc::test {
 
-/// A model and its keys, as gpuc-model takes them: {"mlp", {"dropout=0.5"}}; and precision=bf16, accumulate=4
-/// and checkpoint=full, as gpuc-compile does.
+/// A model and its keys, as gpuc-model takes them: {"mlp", {"dropout=0.5"}}; and precision=bf16,
+/// accumulate=4, checkpoint=full and memory-budget=BYTES, as gpuc-compile does.
 struct ZooSpec {
   std::string model;
   std::vector<std::string> keys;
@@ -29,7 +29,8 @@ struct ZooPlan {
 };
 
 Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std::string &target,
-                                              PipelineOptions train = {});
+                                              PipelineOptions train = {},
+                                              std::optional<int64_t> memoryBudget = std::nullopt);
 
 Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std::string &target);
 
