@@ -13,10 +13,18 @@ void MinCut::addCosts(size_t node, int64_t unlabelled, int64_t labelled) {
 }
 
 void MinCut::addPair(size_t a, size_t b, int64_t weight) {
-  if (a == b) return;
+  add({std::min(a, b), std::max(a, b), weight, weight});
+}
+
+void MinCut::addDemand(size_t a, size_t b, int64_t weight) {
+  add(a < b ? Pair{a, b, 0, weight} : Pair{b, a, weight, 0});
+}
+
+void MinCut::add(const Pair& pair) {
+  if (pair.a == pair.b) return;
   constexpr size_t kFew = 4096;
   if (pairs_.size() >= 2 * merged_pairs_ + kFew) mergePairs();
-  pairs_.push_back({std::min(a, b), std::max(a, b), weight});
+  pairs_.push_back(pair);
 }
 
 void MinCut::mergePairs() {
@@ -25,7 +33,7 @@ void MinCut::mergePairs() {
   size_t kept = 0;
   for (const Pair& pair : pairs_)
     if (kept > 0 && pairs_[kept - 1].a == pair.a && pairs_[kept - 1].b == pair.b)
-      pairs_[kept - 1].weight += pair.weight;
+      pairs_[kept - 1].there += pair.there, pairs_[kept - 1].back += pair.back;
     else
       pairs_[kept++] = pair;
   pairs_.resize(kept);
@@ -46,7 +54,7 @@ void MinCut::addEdges() {
       addEdge(source_, node, more, 0);
     else
       addEdge(node, sink_, -more, 0);
-  for (const Pair& pair : pairs_) addEdge(pair.a, pair.b, pair.weight, pair.weight);
+  for (const Pair& pair : pairs_) addEdge(pair.a, pair.b, pair.there, pair.back);
   first_.assign(sink_ + 2, 0);
   for (size_t edge = 0; edge < edges_.size(); ++edge) ++first_[edges_[edge ^ 1].to + 1];
   for (size_t node = 0; node <= sink_; ++node) first_[node + 1] += first_[node];

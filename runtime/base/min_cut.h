@@ -7,15 +7,18 @@
 
 namespace gpuc {
 
-/// Σ cost of each node's label + Σ weight of each pair whose labels differ is made least: a minimum cut
-/// between two terminals (Greig, Porteous and Seheult 1989), found by Dinic's algorithm (1970). Costs and
-/// weights are at least 0 and below 2^40. Memory is linear in the nodes and in the pairs that differ.
+/// Σ cost of each node's label + Σ weight of each pair whose labels differ, in one way or in either, is made
+/// least: a minimum cut between two terminals (Greig, Porteous and Seheult 1989), found by Dinic's algorithm
+/// (1970). Costs and weights are at least 0 and below 2^40. Memory is linear in the nodes and in the pairs
+/// that differ.
 class MinCut {
  public:
   explicit MinCut(std::size_t nodes);
 
   void addCosts(std::size_t node, int64_t unlabelled, int64_t labelled);
   void addPair(std::size_t a, std::size_t b, int64_t weight);
+  /// What it costs if `a` is labelled and `b` is not.
+  void addDemand(std::size_t a, std::size_t b, int64_t weight);
 
   /// For each node whether it is labelled. Of several cheapest ways the one that labels fewest.
   std::vector<bool> solve();
@@ -25,14 +28,15 @@ class MinCut {
     int64_t unlabelled = 0, labelled = 0;
   };
   struct Pair {
-    std::size_t a, b;
-    int64_t weight;
+    std::size_t a, b;     // a < b
+    int64_t there, back;  // if b alone is labelled, and if a is
   };
   struct Edge {
     std::size_t to;
     int64_t room;
   };
 
+  void add(const Pair& pair);
   void mergePairs();
   void addEdges();
   void addEdge(std::size_t from, std::size_t to, int64_t there, int64_t back);

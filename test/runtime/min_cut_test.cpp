@@ -14,6 +14,7 @@ struct Problem {
   struct Pair {
     size_t a, b;
     int64_t weight;
+    bool isDemand = false;  // of a, that b be labelled if it is
   };
   std::vector<int64_t> unlabelled, labelled;
   std::vector<Pair> pairs;
@@ -22,7 +23,10 @@ struct Problem {
     int64_t sum = 0;
     for (size_t node = 0; node < labels.size(); ++node)
       sum += labels[node] ? labelled[node] : unlabelled[node];
-    for (const Pair& pair : pairs) sum += labels[pair.a] != labels[pair.b] ? pair.weight : 0;
+    for (const Pair& pair : pairs) {
+      const bool differ = labels[pair.a] != labels[pair.b];
+      sum += differ && (labels[pair.a] || !pair.isDemand) ? pair.weight : 0;
+    }
     return sum;
   }
 
@@ -30,7 +34,11 @@ struct Problem {
     MinCut cut(labelled.size());
     for (size_t node = 0; node < labelled.size(); ++node)
       cut.addCosts(node, unlabelled[node], labelled[node]);
-    for (const Pair& pair : pairs) cut.addPair(pair.a, pair.b, pair.weight);
+    for (const Pair& pair : pairs)
+      if (pair.isDemand)
+        cut.addDemand(pair.a, pair.b, pair.weight);
+      else
+        cut.addPair(pair.a, pair.b, pair.weight);
     return cut.solve();
   }
 
@@ -57,7 +65,7 @@ TEST(MinCut, IsCheapestOfAll) {
     }
     for (int64_t pairs = below(25); pairs > 0; --pairs)
       problem.pairs.push_back(
-          {static_cast<size_t>(below(nodes)), static_cast<size_t>(below(nodes)), below(15)});
+          {static_cast<size_t>(below(nodes)), static_cast<size_t>(below(nodes)), below(15), below(2) == 0});
     ASSERT_EQ(problem.cost(problem.solve()), problem.least()) << "problem " << i;
   }
 }
