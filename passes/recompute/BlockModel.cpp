@@ -1,4 +1,4 @@
-//===- BlockModel.cpp - What a choice of values costs, as an estimate ----------===//
+//===- BlockModel.cpp - A block of a step as plain data --------------------------===//
 
 #include "passes/recompute/BlockModel.h"
 
@@ -18,21 +18,6 @@ static double nanosecondsOf(Operation *op, const CostModel &cost) {
     if (becomesCommand(&inner))
       nanoseconds += nanosecondsOf(&inner, cost);
   return scan.getTripCount() * nanoseconds;
-}
-
-BlockModel::BlockModel(const ForwardPass &forward, const CostModel &cost) {
-  addOps(forward, cost);
-  const llvm::BitVector all(size(), true);
-  int64_t peak = simulate(all, 0).peak;
-  const BlockModel asWritten = *this;
-  for (bool onlyWhatFrees : {false, true}) {
-    BlockModel ordered = asWritten.inOrder(asWritten.schedule(onlyWhatFrees));
-    const int64_t orderedPeak = ordered.simulate(all, 0).peak;
-    if (orderedPeak < peak) {
-      peak = orderedPeak;
-      *this = std::move(ordered);
-    }
-  }
 }
 
 /// The ops of the block as they come if all that can be dropped is.
@@ -56,188 +41,63 @@ static std::vector<Operation *> inOrderOfCopies(const ForwardPass &forward) {
   return order;
 }
 
-void BlockModel::addOps(const ForwardPass &forward, const CostModel &cost) {
-  DenseMap<Value, unsigned> numbers;
-  auto add = [&](Value value, int64_t bytes) {
-    numbers[value] = bytes_.size();
-    bytes_.push_back(bytes);
-  };
-  for (Operation *op : forward.ops())
-    for (Value result : op->getResults())
-      add(result, ir::sizeInBytes(result.getType()));
-  producers_.resize(bytes_.size());
-  residuals_.resize(bytes_.size());
+namespace {
 
-  for (Operation *next : inOrderOfCopies(forward)) {
-    Operation &op = *next;
-    if (!becomesCommand(&op))
-      continue;
-    Op &made = ops_.emplace_back();
-    made.nanoseconds = nanosecondsOf(&op, cost);
-    made.backward = forward.isBackward(&op);
-    made.mayOverwrite = isa<ir::FusedOp>(op);
-    for (Value operand : op.getOperands())
-      for (Value read : bytesOf(operand))
-        if (auto found = numbers.find(read);
-            found != numbers.end() && !llvm::is_contained(made.reads, found->second))
-          made.reads.push_back(found->second);
-    for (Value result : op.getResults()) {
-      // What becomes of a variable, or goes to the next iteration, lies where that does.
-      auto isState = [](Operation *user) {
-        return isa<ir::AssignOp>(user) || user->hasTrait<OpTrait::IsTerminator>();
-      };
-      if (!numbers.contains(result))
-        add(result, llvm::any_of(result.getUsers(), isState) ? 0 : ir::sizeInBytes(result.getType()));
-      made.writes.push_back(numbers[result]);
-      if (forward.computes(result)) {
-        producers_[numbers[result]] = ops_.size() - 1;
-        if (forward.readersOf(result).backward)
-          residuals_.set(numbers[result]);
-      }
-    }
-  }
-}
-
-std::vector<unsigned> BlockModel::schedule(bool onlyWhatFrees) const {
-  std::vector<unsigned> left(bytes_.size()), waiting(ops_.size()), order;
-  std::vector<SmallVector<unsigned, 4>> readers(bytes_.size());
-  llvm::BitVector isWritten(bytes_.size());
-  for (auto [number, op] : llvm::enumerate(ops_)) {
-    for (unsigned value : op.writes)
-      isWritten.set(value);
-    for (unsigned value : op.reads) {
-      ++left[value];
-      readers[value].push_back(number);
-      waiting[number] += isWritten.test(value);
-    }
-  }
-  auto growth = [&](unsigned number) {
-    int64_t bytes = 0;
-    for (unsigned value : ops_[number].writes)
-      bytes += left[value] ? bytes_[value] : 0;
-    for (unsigned value : ops_[number].reads)
-      bytes -= left[value] == 1 ? bytes_[value] : 0;
-    return onlyWhatFrees ? std::min<int64_t>(bytes, 0) : bytes;
-  };
-  SmallVector<unsigned> ready; // sorted
-  for (unsigned number = 0; number < ops_.size(); ++number)
-    if (waiting[number] == 0)
-      ready.push_back(number);
-  while (!ready.empty()) {
-    auto best = llvm::min_element(ready, [&](unsigned a, unsigned b) { return growth(a) < growth(b); });
-    const unsigned number = *best;
-    ready.erase(best);
-    order.push_back(number);
-    for (unsigned value : ops_[number].reads)
-      --left[value];
-    for (unsigned value : ops_[number].writes)
-      for (unsigned reader : readers[value])
-        if (--waiting[reader] == 0)
-          ready.insert(llvm::lower_bound(ready, reader), reader);
-  }
-  return order;
-}
-
-BlockModel BlockModel::inOrder(ArrayRef<unsigned> order) const {
-  BlockModel model = *this;
-  model.ops_.clear();
-  for (unsigned number : order) {
-    for (unsigned value : ops_[number].writes)
-      if (value < size())
-        model.producers_[value] = model.ops_.size();
-    model.ops_.push_back(ops_[number]);
-  }
-  return model;
-}
-
-/// The commands of a block in a row, those that compute again among them, and when their values live. The
-/// copy of a value has the number behind all values that its own has among them.
-class BlockModel::Run {
+class BlockModel {
 public:
-  Run(const BlockModel &model, const llvm::BitVector &kept)
-      : model_(model), kept_(kept), lives_(2 * model.bytes_.size()), copied_(model.ops_.size()) {
-    for (const Op &op : model.ops_)
-      take(op, /*again=*/false);
+  BlockModel(const ForwardPass &forward, const CostModel &cost) : forward_(forward) {
+    for (Operation *op : forward.ops())
+      for (Value result : op->getResults())
+        add(result, ir::sizeInBytes(result.getType()));
+    droppable_ = bytes_.size();
+    for (Operation *op : inOrderOfCopies(forward))
+      if (becomesCommand(op))
+        add(op, nanosecondsOf(op, cost));
   }
 
-  Outcome outcome(int64_t limit, llvm::BitVector *crossing) const {
-    std::vector<int64_t> begins(taken_.size() + 1), ends(taken_.size() + 1), overwrites(taken_.size());
-    for (auto [number, life] : llvm::enumerate(lives_))
-      if (life.begin >= 0) {
-        begins[life.begin] += bytes(number);
-        ends[life.end] += bytes(number);
-      }
-    Outcome outcome;
-    outcome.nanoseconds = nanoseconds_;
-    outcome.commands = taken_.size();
-    llvm::BitVector above(taken_.size());
-    int64_t live = 0;
-    for (size_t time = 0; time < taken_.size(); ++time) {
-      live += begins[time];
-      const int64_t now = live - (taken_[time]->mayOverwrite ? std::min(begins[time], ends[time]) : 0);
-      outcome.peak = std::max(outcome.peak, now);
-      if (now > limit) {
-        outcome.excess += now - limit;
-        above.set(time);
-      }
-      live -= ends[time];
-    }
-    if (crossing)
-      findCrossing(above, *crossing);
-    return outcome;
-  }
+  BlockGraph graph() && { return BlockGraph(std::move(ops_), std::move(bytes_), droppable_); }
 
 private:
-  struct Life {
-    int64_t begin = -1, end = -1; ///< The first and the last command that touch it; -1: none does.
-  };
-
-  int64_t bytes(unsigned value) const { return model_.bytes_[value % model_.bytes_.size()]; }
-
-  bool isDropped(unsigned value) const { return value < model_.size() && !kept_.test(value); }
-
-  /// The copies of what an op reads come before it.
-  void take(const Op &op, bool again) {
-    const bool readsCopies = again || op.backward;
-    if (readsCopies)
-      for (unsigned value : op.reads)
-        if (isDropped(value))
-          copy(model_.producers_[value]);
-    const int64_t time = taken_.size();
-    taken_.push_back(&op);
-    for (unsigned value : op.reads)
-      lives_[readsCopies && isDropped(value) ? value + model_.bytes_.size() : value].end = time;
-    for (unsigned value : op.writes)
-      lives_[again ? value + model_.bytes_.size() : value] = {time, time};
+  void add(Value value, int64_t bytes) {
+    numbers_[value] = bytes_.size();
+    bytes_.push_back(bytes);
   }
 
-  void copy(unsigned number) {
-    if (copied_.test(number))
-      return;
-    copied_.set(number);
-    nanoseconds_ += model_.ops_[number].nanoseconds;
-    take(model_.ops_[number], /*again=*/true);
+  void add(Operation *op, double nanoseconds) {
+    BlockGraph::Op &made = ops_.emplace_back();
+    made.nanoseconds = nanoseconds;
+    made.backward = forward_.isBackward(op);
+    made.mayOverwrite = isa<ir::FusedOp>(op);
+    for (Value operand : op->getOperands())
+      for (Value read : bytesOf(operand))
+        if (auto found = numbers_.find(read);
+            found != numbers_.end() && !llvm::is_contained(made.reads, found->second))
+          made.reads.push_back(found->second);
+    for (Value result : op->getResults()) {
+      if (!numbers_.contains(result))
+        add(result, isState(result) ? 0 : ir::sizeInBytes(result.getType()));
+      made.writes.push_back(numbers_[result]);
+    }
   }
 
-  void findCrossing(const llvm::BitVector &above, llvm::BitVector &crossing) const {
-    crossing.reset();
-    for (unsigned value = 0; value < model_.size(); ++value)
-      if (lives_[value].begin >= 0)
-        if (int next = above.find_first_in(lives_[value].begin, lives_[value].end + 1); next >= 0)
-          crossing.set(value);
+  /// What becomes of a variable, or goes to the next iteration, lies where that does.
+  static bool isState(Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) {
+      return isa<ir::AssignOp>(user) || user->hasTrait<OpTrait::IsTerminator>();
+    });
   }
 
-  const BlockModel &model_;
-  const llvm::BitVector &kept_;
-  std::vector<Life> lives_;
-  llvm::BitVector copied_;
-  std::vector<const Op *> taken_;
-  double nanoseconds_ = 0;
+  const ForwardPass &forward_;
+  DenseMap<Value, unsigned> numbers_;
+  std::vector<BlockGraph::Op> ops_;
+  std::vector<int64_t> bytes_;
+  unsigned droppable_ = 0;
 };
 
-BlockModel::Outcome BlockModel::simulate(const llvm::BitVector &kept, int64_t limit,
-                                         llvm::BitVector *crossing) const {
-  return Run(*this, kept).outcome(limit, crossing);
+} // namespace
+
+BlockGraph modelOf(const ForwardPass &forward, const CostModel &cost) {
+  return BlockModel(forward, cost).graph().ordered();
 }
 
 } // namespace gpuc

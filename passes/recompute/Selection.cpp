@@ -1,126 +1,115 @@
 //===- Selection.cpp - What to keep within so many bytes -----------------------===//
 //
-// Greedy: of the values that live where too much does, the one is dropped that frees the most for the time
-// that it takes, until all is within the limit. Then whatever there is still room for is kept again, the
-// dearest for its bytes first.
-// It can end where only several values together would free anything. So the search begins at the other end,
-// too, where little is kept.
+// Greedy ways begin where all is kept, where little is, and at the choice from which the bound comes, which
+// weighs all values at once. The best of what they end at is bettered by swaps, and, where there are few
+// values, by branch and bound.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/recompute/Selection.h"
 
-using namespace mlir;
+#include "passes/recompute/GreedySelection.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
 
 namespace gpuc {
 namespace {
 
-/// Of the values that could be dropped next, so many are weighed.
-constexpr size_t kWeighed = 32;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-class Selection {
-public:
-  explicit Selection(const BlockModel &model) : model_(model), kept_(model.size()), crossing_(model.size()) {
-    for (unsigned value = 0; value < model.size(); ++value)
-      if (model.isResidual(value))
-        kept_.set(value); // what else there is only copies would read
-  }
-
-  Selection(const BlockModel &model, llvm::BitVector kept)
-      : model_(model), kept_(std::move(kept)), crossing_(model.size()) {}
-
-  const llvm::BitVector &kept() const { return kept_; }
-  int64_t peak() const { return model_.simulate(kept_, 0).peak; }
-  double nanoseconds() const { return model_.simulate(kept_, 0).nanoseconds; }
-
-  /// False if nothing frees anything any more.
-  bool dropTo(int64_t limit) {
-    for (;;) {
-      const BlockModel::Outcome now = model_.simulate(kept_, limit, &crossing_);
-      if (now.excess == 0)
-        return true;
-      std::optional<unsigned> best = bestToDrop(now, limit);
-      if (!best)
-        return false;
-      kept_.reset(*best);
-    }
-  }
-
-  void keepWhatFits(int64_t limit) {
-    SmallVector<unsigned> dropped;
-    for (unsigned value = 0; value < model_.size(); ++value)
-      if (!kept_.test(value))
-        dropped.push_back(value);
-    llvm::stable_sort(dropped, [&](unsigned a, unsigned b) { return worth(a) > worth(b); });
-    BlockModel::Outcome now = model_.simulate(kept_, limit);
-    for (unsigned value : dropped) {
-      kept_.set(value);
-      const BlockModel::Outcome with = model_.simulate(kept_, limit);
-      if (with.excess == 0 && with.nanoseconds < now.nanoseconds)
-        now = with;
-      else
-        kept_.reset(value);
-    }
-  }
-
-private:
-  /// Time for each byte.
-  double worth(unsigned value) const { return model_.nanoseconds(value) / (1 + model_.bytes(value)); }
-
-  std::optional<unsigned> bestToDrop(const BlockModel::Outcome &now, int64_t limit) {
-    SmallVector<unsigned> candidates;
-    for (unsigned value : crossing_.set_bits())
-      if (kept_.test(value))
-        candidates.push_back(value);
-    llvm::stable_sort(candidates, [&](unsigned a, unsigned b) { return worth(a) < worth(b); });
-    std::optional<unsigned> best;
-    double bestRate = 0;
-    size_t weighed = 0;
-    for (unsigned value : candidates) {
-      if (weighed == kWeighed && best)
-        break;
-      ++weighed;
-      kept_.reset(value);
-      const BlockModel::Outcome without = model_.simulate(kept_, limit);
-      kept_.set(value);
-      const double rate = (now.excess - without.excess) / (1 + without.nanoseconds - now.nanoseconds);
-      if (rate > bestRate)
-        std::tie(best, bestRate) = std::pair(value, rate);
-    }
-    return best;
-  }
-
-  const BlockModel &model_;
-  llvm::BitVector kept_;
-  llvm::BitVector crossing_;
-};
+/// The most values among which branch and bound finds something in time.
+constexpr unsigned kExact = 96;
+/// In commands looked at, for each limit.
+constexpr int64_t kDropEffort = 1'000'000, kKeepEffort = 1'000'000, kSwapEffort = 1'000'000,
+                  kExactEffort = 4'000'000;
+constexpr int kPriceSteps = 60;
+/// By halves, of the limit.
+constexpr int kLimitSteps = 7;
 
 } // namespace
 
-std::vector<llvm::BitVector> selectValues(const BlockModel &model, llvm::BitVector least, int steps) {
-  Selection down(model);
-  std::vector<llvm::BitVector> selected;
-  const int64_t whole = down.peak(), leastPeak = Selection(model, least).peak();
-  bool isReached = true;
-  for (int step = 1; step < steps; ++step) {
-    const int64_t limit = whole / steps * (steps - step);
-    isReached = isReached && down.dropTo(limit);
-    if (isReached)
-      down.keepWhatFits(limit);
-    Selection up(model, least);
-    if (leastPeak <= limit)
-      up.keepWhatFits(limit);
-    else if (!isReached)
-      break;
-    const bool isUp = leastPeak <= limit && (!isReached || up.nanoseconds() < down.nanoseconds());
-    selected.push_back(isUp ? up.kept() : down.kept());
+Selection::Selection(const BlockGraph &graph, llvm::BitVector little)
+    : graph_(graph), leastTime_(graph), down_(graph.size()), little_(std::move(little)),
+      littlePeak_(graph.simulate(little_, 0).peak) {
+  for (unsigned value = 0; value < graph.size(); ++value)
+    if (graph.isResidual(value))
+      down_.set(value); // what else there is only copies would read
+}
+
+void Selection::offer(llvm::BitVector kept, int64_t limit, Selected &best) const {
+  if (!dropToFit(graph_, kept, limit, kDropEffort))
+    return;
+  keepWhatFits(graph_, kept, limit, kKeepEffort);
+  if (const double nanoseconds = graph_.simulate(kept, limit).nanoseconds; nanoseconds < best.nanoseconds) {
+    best.nanoseconds = nanoseconds;
+    best.kept = std::move(kept);
   }
-  // The fewest that either comes to.
-  selected.push_back(down.kept());
-  Selection last(model, std::move(least));
-  last.keepWhatFits(leastPeak);
-  selected.push_back(last.kept());
-  return selected;
+}
+
+Selected Selection::within(int64_t limit) {
+  LeastTime::Priced priced = leastTime_.within(limit);
+  Selected best{llvm::BitVector(graph_.size()), kInfinity, priced.nanoseconds};
+  if (priced.nanoseconds == kInfinity)
+    return best;
+  isDownOpen_ = isDownOpen_ && dropToFit(graph_, down_, limit, kDropEffort);
+  if (isDownOpen_) {
+    offer(down_, limit, best);
+    down_ = best.kept;
+  }
+  if (littlePeak_ <= limit)
+    offer(little_, limit, best);
+  offer(pricedToFit(limit, priced.kept), limit, best);
+  if (best.nanoseconds < kInfinity && best.nanoseconds > priced.nanoseconds)
+    improve(limit, best);
+  if (graph_.size() <= kExact && best.nanoseconds > priced.nanoseconds) {
+    priced = leastTime_.improved(std::move(priced), limit, std::min(best.nanoseconds, leastTime_.total()),
+                                 kPriceSteps);
+    best = selectExactly(graph_, leastTime_, priced, limit, std::move(best), kExactEffort);
+  }
+  proven_.push_back({limit, best.atLeast});
+  return best;
+}
+
+/// What the bound comes from looks at no copies. With a lower limit there is room for them: the highest is
+/// looked for with which all is within the true one.
+llvm::BitVector Selection::pricedToFit(int64_t limit, llvm::BitVector kept) const {
+  if (graph_.simulate(kept, limit).excess == 0)
+    return kept;
+  int64_t enough = 0, tooMuch = limit;
+  for (int step = 0; step < kLimitSteps; ++step) {
+    const int64_t between = enough + (tooMuch - enough) / (step == 0 ? 4 : 2) * (step == 0 ? 3 : 1);
+    const LeastTime::Priced priced = leastTime_.within(between, 1);
+    const bool fits = priced.nanoseconds < kInfinity && graph_.simulate(priced.kept, limit).excess == 0;
+    if (fits)
+      kept = priced.kept;
+    (fits || priced.nanoseconds == kInfinity ? enough : tooMuch) = between;
+  }
+  return kept;
+}
+
+void Selection::improve(int64_t limit, Selected &best) const {
+  swapWithin(graph_, best.kept, limit, kSwapEffort);
+  best.nanoseconds = graph_.simulate(best.kept, limit).nanoseconds;
+}
+
+Selected Selection::least() {
+  llvm::BitVector kept = little_;
+  keepWhatFits(graph_, kept, littlePeak_, kKeepEffort);
+  if (graph_.simulate(down_, 0).peak < littlePeak_)
+    kept = down_;
+  const BlockGraph::Outcome outcome = graph_.simulate(kept, 0);
+  return {kept, outcome.nanoseconds, atLeast(outcome.peak)};
+}
+
+/// What holds within more bytes holds within fewer.
+double Selection::atLeast(int64_t peak) const {
+  double most = leastTime_.within(peak).nanoseconds;
+  for (auto [limit, atLeast] : proven_)
+    if (limit >= peak)
+      most = std::max(most, atLeast);
+  return most;
 }
 
 } // namespace gpuc

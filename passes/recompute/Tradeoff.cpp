@@ -2,16 +2,44 @@
 
 #include "passes/recompute/Tradeoff.h"
 
+#include "passes/recompute/BlockModel.h"
 #include "passes/recompute/Policy.h"
 #include "passes/recompute/Selection.h"
 
-#include "dialects/gpuc/GpucDialect.h"
+#include "dialects/gpuc/GpucOps.h"
 
 using namespace mlir;
 
 namespace gpuc {
 
 namespace {
+
+/// How often a block runs in a step.
+int64_t timesRun(Block &block) {
+  int64_t times = 1;
+  for (Operation *op = block.getParentOp(); op; op = op->getParentOp())
+    if (auto scan = dyn_cast<ir::ScanOp>(op))
+      times *= scan.getTripCount();
+  return times;
+}
+
+/// A block of the step, its values from one number on.
+struct SearchedBlock {
+  SearchedBlock(BlockGraph blockGraph, int64_t blockTimes, unsigned blockBegin, const llvm::BitVector &little)
+      : graph(std::move(blockGraph)), times(blockTimes), begin(blockBegin), selection(graph, in(little)) {}
+
+  llvm::BitVector in(const llvm::BitVector &kept) const {
+    llvm::BitVector ofBlock(graph.size());
+    for (unsigned value = 0; value < graph.size(); ++value)
+      ofBlock[value] = kept[begin + value];
+    return ofBlock;
+  }
+
+  BlockGraph graph;
+  int64_t times;
+  unsigned begin;
+  Selection selection;
+};
 
 class Exploration {
 public:
@@ -44,16 +72,13 @@ public:
   /// Each step of the memory, in all blocks at once.
   LogicalResult attemptSelections(const CostModel &cost) {
     // What cutting into segments comes to is where the search ends, from whichever side.
-    const llvm::BitVector least = valuesKept({CheckpointPolicy::Kind::full, {}}, step_);
+    const llvm::BitVector little = valuesKept({CheckpointPolicy::Kind::full, {}}, step_);
     std::vector<std::vector<llvm::BitVector>> selections;
     size_t most = 0;
-    for (unsigned begin = 0; const ForwardPass &forward : step_.passes()) {
-      const BlockModel model(forward, cost);
-      llvm::BitVector ofBlock(model.size());
-      for (unsigned value = 0; value < model.size(); ++value)
-        ofBlock[value] = least[begin + value];
-      begin += model.size();
-      selections.push_back(selectValues(model, std::move(ofBlock), kSteps));
+    for (const ForwardPass &forward : step_.passes()) {
+      const unsigned begin = blocks_.empty() ? 0 : blocks_.back().begin + blocks_.back().graph.size();
+      blocks_.emplace_back(modelOf(forward, cost), timesRun(forward.block()), begin, little);
+      selections.push_back(select(blocks_.back()));
       most = std::max(most, selections.back().size());
     }
     for (size_t number = 0; number < most; ++number) {
@@ -80,8 +105,10 @@ public:
       least = std::min(least, point.figures.peakBytes);
       if (isPolicys)
         tradeoff.ofPolicy = tradeoff.points.size();
-      if (isBetter || isPolicys)
-        tradeoff.points.push_back(std::move(point));
+      if (!isBetter && !isPolicys)
+        continue;
+      point.leastNanoseconds = leastOf(point);
+      tradeoff.points.push_back(std::move(point));
     }
     return tradeoff;
   }
@@ -89,8 +116,34 @@ public:
 private:
   static constexpr int kSteps = 24;
 
+  /// In equal steps from all bytes down to the fewest that are found.
+  static std::vector<llvm::BitVector> select(SearchedBlock &block) {
+    std::vector<llvm::BitVector> selected;
+    const int64_t whole = block.graph.simulate(llvm::BitVector(block.graph.size(), true), 0).peak;
+    for (int step = 1; step < kSteps; ++step) {
+      Selected best = block.selection.within(whole / kSteps * (kSteps - step));
+      if (!best.isFound())
+        break;
+      selected.push_back(std::move(best.kept));
+    }
+    selected.push_back(block.selection.least().kept);
+    return selected;
+  }
+
+  /// What is predicted of the plan, without what its blocks could save by the estimate.
+  double leastOf(const TradeoffPoint &point) const {
+    double nanoseconds = point.figures.nanoseconds;
+    for (const SearchedBlock &block : blocks_) {
+      const BlockGraph::Outcome outcome = block.graph.simulate(block.in(point.kept), 0);
+      const double atLeast = block.selection.atLeast(outcome.peak);
+      nanoseconds -= block.times * std::max(0.0, outcome.nanoseconds - atLeast);
+    }
+    return nanoseconds;
+  }
+
   const StepForward &step_;
   PlanTrial tryPlan_;
+  std::deque<SearchedBlock> blocks_;
   std::vector<TradeoffPoint> points_;
 };
 
@@ -102,7 +155,7 @@ FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const CostModel &co
     FailureOr<PlanFigures> figures = tryPlan({});
     if (failed(figures))
       return failure();
-    return Tradeoff{{{"none", {}, 0, 0, *figures}}, 0};
+    return Tradeoff{{{"none", {}, 0, 0, *figures, figures->nanoseconds}}, 0};
   }
   Exploration exploration(*step, tryPlan);
   // The user's comes first: what is equal has its name.

@@ -1,0 +1,162 @@
+//===- selection_test.cpp - What the search finds, and what it proves ------------===//
+//
+// Random blocks of up to 60 commands, with limits, and the least time within each as an integer program has
+// it that shares nothing with the search (selection_reference.py; GPUC_SELECTION_CASES names other cases than
+// those that are stored). And small blocks of any form, all choices of which are tried.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/recompute/Selection.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+namespace gpuc {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::vector<unsigned> numbersOf(const llvm::json::Value &list) {
+  std::vector<unsigned> numbers;
+  for (const llvm::json::Value &number : *list.getAsArray())
+    numbers.push_back(*number.getAsInteger());
+  return numbers;
+}
+
+BlockGraph blockOf(const llvm::json::Object &block) {
+  std::vector<BlockGraph::Op> ops;
+  for (const llvm::json::Value &value : *block.getArray("ops")) {
+    const llvm::json::Array &op = *value.getAsArray();
+    BlockGraph::Op &made = ops.emplace_back();
+    llvm::append_range(made.reads, numbersOf(op[0]));
+    llvm::append_range(made.writes, numbersOf(op[1]));
+    made.nanoseconds = *op[2].getAsNumber();
+    made.backward = *op[3].getAsInteger() != 0;
+    made.mayOverwrite = *op[4].getAsInteger() != 0;
+  }
+  std::vector<int64_t> bytes;
+  for (const llvm::json::Value &size : *block.getArray("bytes"))
+    bytes.push_back(*size.getAsInteger());
+  return BlockGraph(std::move(ops), std::move(bytes), *block.getInteger("droppable"));
+}
+
+/// Within the limit, at the time that it says, and that is no less than what is said to be the least.
+void expectSound(const BlockGraph &graph, const Selected &selected, int64_t limit) {
+  EXPECT_LE(selected.atLeast, selected.nanoseconds * (1 + 1e-9));
+  if (!selected.isFound())
+    return;
+  const BlockGraph::Outcome outcome = graph.simulate(selected.kept, limit);
+  EXPECT_LE(outcome.peak, limit);
+  EXPECT_EQ(outcome.nanoseconds, selected.nanoseconds);
+}
+
+TEST(Selection, IsWithinTwoPercentOfTheOptimum) {
+  const char *other = std::getenv("GPUC_SELECTION_CASES");
+  auto buffer = llvm::MemoryBuffer::getFile(other ? other : GPUC_SELECTION_CASES);
+  ASSERT_TRUE(buffer);
+  llvm::Expected<llvm::json::Value> blocks = llvm::json::parse((*buffer)->getBuffer());
+  ASSERT_TRUE(static_cast<bool>(blocks));
+  int cases = 0, exact = 0, proven = 0, dear = 0;
+  double worst = 1, worstBound = 1;
+  for (auto [number, block] : llvm::enumerate(*blocks->getAsArray())) {
+    const BlockGraph graph = blockOf(*block.getAsObject());
+    Selection selection(graph, llvm::BitVector(graph.size()));
+    for (const llvm::json::Value &value : *block.getAsObject()->getArray("limits")) {
+      const llvm::json::Array &judged = *value.getAsArray();
+      const int64_t limit = *judged[0].getAsInteger();
+      const double optimum = judged[1].getAsNumber().value_or(kInfinity);
+      SCOPED_TRACE("block " + std::to_string(number) + " within " + std::to_string(limit));
+      const Selected selected = selection.within(limit);
+      expectSound(graph, selected, limit);
+      EXPECT_LE(selected.atLeast, optimum * (1 + 1e-9));
+      EXPECT_LE(selected.nanoseconds, 1.02 * optimum);
+      EXPECT_GE(selected.nanoseconds, optimum * (1 - 1e-9));
+      ++cases;
+      exact += selected.nanoseconds == optimum;
+      proven += selected.atLeast == selected.nanoseconds || selected.atLeast * 1.006 >= selected.nanoseconds;
+      if (optimum > 0 && optimum < kInfinity) {
+        ++dear;
+        worst = std::max(worst, selected.nanoseconds / optimum);
+        worstBound = std::max(worstBound, selected.nanoseconds / std::max(1.0, selected.atLeast));
+      }
+    }
+  }
+  std::printf("%d cases, of which %d take time: %d are optimal, %d proven to a two-hundredth; at worst %.4f "
+              "times the optimum, %.4f times the bound\n",
+              cases, dear, exact, proven, worst, worstBound);
+  EXPECT_GE(cases, 200);
+  EXPECT_GE(dear, cases / 2);
+}
+
+/// Values and readers as they come, forward and backward commands in any order.
+BlockGraph randomBlock(std::mt19937_64 &random) {
+  auto below = [&](uint64_t end) { return static_cast<unsigned>(random() % end); };
+  std::vector<BlockGraph::Op> ops;
+  std::vector<int64_t> bytes;
+  const unsigned forward = 2 + below(6);
+  for (unsigned number = 0; number < forward; ++number) {
+    BlockGraph::Op &op = ops.emplace_back();
+    for (unsigned reads = below(3); reads > 0 && !bytes.empty(); --reads)
+      if (unsigned value = below(bytes.size()); !llvm::is_contained(op.reads, value))
+        op.reads.push_back(value);
+    for (unsigned writes = 1 + (below(5) == 0); writes > 0; --writes) {
+      op.writes.push_back(bytes.size());
+      bytes.push_back(below(20));
+    }
+    op.nanoseconds = 1 + below(20);
+    op.mayOverwrite = below(2) == 0;
+  }
+  const unsigned droppable = bytes.size();
+  for (unsigned number = 0; number < 2 * forward; ++number) {
+    BlockGraph::Op op;
+    op.backward = below(8) != 0;
+    op.mayOverwrite = below(2) == 0;
+    for (unsigned reads = 1 + below(3); reads > 0; --reads)
+      if (unsigned value = below(bytes.size()); !llvm::is_contained(op.reads, value))
+        op.reads.push_back(value);
+    op.writes.push_back(bytes.size());
+    bytes.push_back(below(20));
+    ops.push_back(op);
+  }
+  return BlockGraph(std::move(ops), std::move(bytes), droppable).ordered();
+}
+
+TEST(Selection, IsExactWhereAllChoicesCanBeTried) {
+  std::mt19937_64 random(1);
+  int dear = 0;
+  for (int number = 0; number < 2000; ++number) {
+    SCOPED_TRACE(number);
+    const BlockGraph graph = randomBlock(random);
+    const LeastTime leastTime(graph);
+    Selection selection(graph, llvm::BitVector(graph.size()));
+    const int64_t whole = graph.simulate(llvm::BitVector(graph.size(), true), 0).peak;
+    for (int64_t limit = whole; limit > whole / 2; limit -= 1 + whole / 16) {
+      double optimum = kInfinity;
+      for (unsigned bits = 0; bits < 1u << graph.size(); ++bits) {
+        llvm::BitVector kept(graph.size());
+        for (unsigned value = 0; value < graph.size(); ++value)
+          kept[value] = bits >> value & 1;
+        const BlockGraph::Outcome outcome = graph.simulate(kept, limit);
+        if (outcome.excess == 0)
+          optimum = std::min(optimum, outcome.nanoseconds);
+      }
+      const LeastTime::Priced priced = leastTime.within(limit);
+      EXPECT_LE(priced.nanoseconds, optimum * (1 + 1e-9));
+      EXPECT_LE(leastTime.improved(priced, limit, leastTime.total(), 20).nanoseconds, optimum * (1 + 1e-9));
+      const Selected selected = selection.within(limit);
+      expectSound(graph, selected, limit);
+      EXPECT_LE(selected.atLeast, optimum * (1 + 1e-9));
+      EXPECT_LE(selected.nanoseconds, 1.006 * optimum);
+      dear += optimum > 0 && optimum < kInfinity;
+    }
+  }
+  EXPECT_GE(dear, 300);
+}
+
+} // namespace
+} // namespace gpuc
