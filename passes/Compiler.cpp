@@ -298,6 +298,7 @@ struct Compiler::State {
   FirstError errors{&context};
   llvm::json::Array tradeoff;
   std::vector<DeviceAnswer> answers;
+  std::optional<double> bound; ///< Of the plan that was chosen, in nanoseconds.
 };
 
 Compiler::Compiler() : state(std::make_unique<State>()) {
@@ -424,6 +425,7 @@ Status Compiler::chooseKept(ModuleOp module, const CompilerOptions &options, con
       succeeded(isBudget ? choices.chooseWithin(*options.memoryBudget, budgetOf(options), waysOut)
                          : choices.choosePolicy());
   state->tradeoff = choices.describe();
+  state->bound = choices.bound();
   return holds ? okStatus() : state->errors.take("no plan was found");
 }
 
@@ -493,6 +495,8 @@ Result<std::string> Compiler::report(ModuleOp module, const CompilerOptions &opt
   (*report)["library_bytes_source"] = facts.librarySource;
   if (!state->answers.empty())
     (*report)["devices"] = describe(state->answers);
+  if (state->bound)
+    (*report)["bound_us"] = *state->bound / 1000;
   return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(*report))).str();
 }
 

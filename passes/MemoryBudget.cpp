@@ -156,11 +156,16 @@ LogicalResult PlanChoices::nothingFits(int64_t bytes, StringRef budget, WaysOut 
                << "; give at least --memory-budget=" << least.figures.peakBytes << otherWays;
 }
 
+std::optional<double> PlanChoices::bound() const {
+  return chosen_ ? std::optional(points_[*chosen_].leastNanoseconds) : std::nullopt;
+}
+
 llvm::json::Array PlanChoices::describe() const {
   llvm::json::Array list;
   for (auto [number, point] : llvm::enumerate(points_))
     list.push_back(llvm::json::Object{{"peak_bytes", point.figures.peakBytes},
                                       {"predicted_step_us", point.figures.nanoseconds / 1000},
+                                      {"bound_us", point.leastNanoseconds / 1000},
                                       {"recompute_flops", point.figures.recomputeFlops},
                                       {"recomputed_values", point.recomputedValues},
                                       {"recomputed_bytes", point.recomputedBytes},

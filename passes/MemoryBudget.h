@@ -33,6 +33,9 @@ public:
   mlir::LogicalResult choosePolicy();
   mlir::LogicalResult chooseWithin(int64_t bytes, llvm::StringRef budget, WaysOut waysOut);
 
+  /// The least that is predicted of a step that takes no more memory than the chosen one, in nanoseconds.
+  std::optional<double> bound() const;
+
   /// The points, as docs/memory.md explains them.
   llvm::json::Array describe() const;
 

@@ -94,10 +94,15 @@ class MemoryBudget(RecomputeTest):
         for before, point in zip(curve, curve[1:]):
             self.assertLess(point["peak_bytes"], before["peak_bytes"])
             self.assertGreaterEqual(point["predicted_step_us"], before["predicted_step_us"])
+        # No choice could be faster, by the estimate; and the search is not far from it.
+        for point in curve:
+            self.assertLessEqual(point["bound_us"], point["predicted_step_us"])
+            self.assertLessEqual(point["predicted_step_us"], 1.2 * point["bound_us"])
+            self.assertGreaterEqual(point["bound_us"], 0.999 * curve[0]["predicted_step_us"])
         # A byte less than a point takes gives the next one.
         for point, after in list(zip(curve, curve[1:]))[::4]:
             report = self.compiled(model, f"--memory-budget={point['peak_bytes'] - 1}")
-            for field in ("peak_bytes", "predicted_step_us", "recompute_flops"):
+            for field in ("peak_bytes", "predicted_step_us", "recompute_flops", "bound_us"):
                 self.assertEqual(report[field], after[field])
 
 
