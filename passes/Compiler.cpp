@@ -156,7 +156,7 @@ std::optional<int64_t> peakWith(const PipelineOptions &options, ModuleOp module,
   ScopedDiagnosticHandler said(module.getContext(), [](Diagnostic &) { return success(); });
   PassManager passes(module.getContext());
   buildTrainPipeline(passes, options, from);
-  buildPlanPipeline(passes, options.target);
+  buildUnprovenPlanPipeline(passes, options.target);
   return succeeded(passes.run(*copy)) ? std::optional(peakOf(*copy)) : std::nullopt;
 }
 

@@ -47,6 +47,10 @@ void buildEvalPipeline(mlir::OpPassManager &passes, const PipelineOptions &optio
 /// `target`: host[:CPU] or cuda:ARCHITECTURE.
 void buildPlanPipeline(mlir::OpPassManager &passes, const std::string &target, Stage from = Stage::trainStep);
 
+/// The same without the proof: enough to know what a plan would take in memory and time.
+void buildUnprovenPlanPipeline(mlir::OpPassManager &passes, const std::string &target,
+                               Stage from = Stage::trainStep);
+
 /// Registers the dialects that the compiler reads and writes.
 void registerAllDialects(mlir::DialectRegistry &registry);
 
