@@ -22,7 +22,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// The most values among which branch and bound finds something in time.
 constexpr unsigned kExact = 96;
 /// In commands looked at, for each limit.
-constexpr int64_t kDropEffort = 1'000'000, kKeepEffort = 1'000'000, kSwapEffort = 1'000'000,
+constexpr int64_t kDropEffort = 3'000'000, kKeepEffort = 3'000'000, kSwapEffort = 1'000'000,
                   kExactEffort = 4'000'000;
 constexpr int kPriceSteps = 60;
 /// By halves, of the limit.

@@ -2,7 +2,8 @@
 //
 // Random blocks of up to 60 commands, with limits, and the least time within each as an integer program has
 // it that shares nothing with the search (selection_reference.py; GPUC_SELECTION_CASES names other cases than
-// those that are stored). And small blocks of any form, all choices of which are tried.
+// those that are stored). Small blocks of any form, all choices of which are tried. And a deep one, for which
+// only the bound says how good a choice is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -156,6 +157,108 @@ TEST(Selection, IsExactWhereAllChoicesCanBeTried) {
     }
   }
   EXPECT_GE(dear, 300);
+}
+
+//===----------------------------------------------------------------------===//
+// A deep block
+//===----------------------------------------------------------------------===//
+
+/// Layers as a transformer has them, one behind the other: 13 commands forward, and as many backward, each of
+/// which reads what `saved` says of its own.
+class DeepBlock {
+public:
+  explicit DeepBlock(unsigned layers) {
+    unsigned x = add({}, {kRow}, 1'000, {});
+    for (unsigned layer = 0; layer < layers; ++layer)
+      x = feedForward(attention(x));
+    droppable_ = bytes_.size();
+    for (size_t number = ops_.size(); number-- > 0;)
+      addGradient(number);
+  }
+
+  BlockGraph graph() && { return BlockGraph(std::move(ops_), std::move(bytes_), droppable_); }
+
+private:
+  static constexpr int64_t kRow = 1 << 20;
+
+  unsigned attention(unsigned x) {
+    const unsigned normed = add({x}, {kRow, kRow / 256}, 3'000, {0, 1});
+    const unsigned heads = add({normed}, {3 * kRow}, 90'000, {0});
+    const unsigned read = add({heads}, {kRow, kRow / 64}, 60'000, {0, 1, 2});
+    const unsigned projected = add({read}, {kRow}, 30'000, {0});
+    return add({x, add({projected}, {kRow}, 2'000, {})}, {kRow}, 3'000, {});
+  }
+
+  unsigned feedForward(unsigned x) {
+    const unsigned normed = add({x}, {kRow, kRow / 256}, 3'000, {0, 1});
+    const unsigned wide = add({normed}, {4 * kRow}, 120'000, {0});
+    const unsigned active = add({wide}, {4 * kRow}, 12'000, {0, 1});
+    const unsigned narrow = add({active}, {kRow}, 120'000, {0});
+    return add({x, add({narrow}, {kRow}, 2'000, {})}, {kRow}, 3'000, {});
+  }
+
+  /// Its gradient reads those with the numbers `saved` among what it reads and writes.
+  unsigned add(llvm::ArrayRef<unsigned> reads, llvm::ArrayRef<int64_t> writes, double nanoseconds,
+               llvm::ArrayRef<unsigned> saved) {
+    BlockGraph::Op &op = ops_.emplace_back();
+    op.reads.assign(reads.begin(), reads.end());
+    for (int64_t bytes : writes)
+      op.writes.push_back(value(bytes));
+    op.nanoseconds = nanoseconds;
+    op.mayOverwrite = nanoseconds < 20'000;
+    saved_.emplace_back();
+    for (unsigned number : saved)
+      saved_.back().push_back(number < reads.size() ? reads[number] : op.writes[number - reads.size()]);
+    return op.writes.front();
+  }
+
+  unsigned value(int64_t bytes) {
+    bytes_.push_back(bytes);
+    gradients_.resize(bytes_.size());
+    return bytes_.size() - 1;
+  }
+
+  void addGradient(size_t number) {
+    BlockGraph::Op op;
+    op.backward = true;
+    op.mayOverwrite = ops_[number].mayOverwrite;
+    op.nanoseconds = 2 * ops_[number].nanoseconds;
+    op.reads.assign(saved_[number].begin(), saved_[number].end());
+    for (unsigned written : ops_[number].writes)
+      if (gradients_[written])
+        op.reads.push_back(*gradients_[written]);
+    for (unsigned read : ops_[number].reads) {
+      if (gradients_[read]) // to which this one's part is added
+        op.reads.push_back(*gradients_[read]);
+      op.writes.push_back(value(bytes_[read]));
+      gradients_[read] = op.writes.back();
+    }
+    ops_.push_back(op);
+  }
+
+  std::vector<BlockGraph::Op> ops_;
+  std::vector<std::vector<unsigned>> saved_;
+  std::vector<int64_t> bytes_;
+  std::vector<std::optional<unsigned>> gradients_;
+  unsigned droppable_ = 0;
+};
+
+TEST(Selection, IsNearTheBoundOfADeepBlock) {
+  const BlockGraph graph = DeepBlock(125).graph();
+  EXPECT_GE(graph.ops().size(), 2'500u);
+  double total = 0;
+  for (const BlockGraph::Op &op : graph.ops())
+    total += op.nanoseconds;
+  const int64_t whole = graph.simulate(llvm::BitVector(graph.size(), true), 0).peak;
+  Selection selection(graph, llvm::BitVector(graph.size()));
+  for (int share : {90, 75, 50, 35, 20}) {
+    SCOPED_TRACE(share);
+    const Selected selected = selection.within(whole / 100 * share);
+    expectSound(graph, selected, whole / 100 * share);
+    EXPECT_LE(total + selected.nanoseconds, 1.01 * (total + selected.atLeast));
+    std::printf("%d%% of %zu commands' memory: %.2f%% more time, at least %.2f%%\n", share,
+                graph.ops().size(), 100 * selected.nanoseconds / total, 100 * selected.atLeast / total);
+  }
 }
 
 } // namespace
