@@ -14,16 +14,54 @@ using Choice = LeastTime::Choice;
 /// What is better by less than this is not looked for.
 constexpr double kTolerance = 0.005;
 
+/// In front of which commands ops run again, by ops; -1: they do not.
+class Copies {
+public:
+  /// If the values that are open yet are `ofOpen`.
+  Copies(const BlockGraph &graph, llvm::ArrayRef<Choice> choices, Choice ofOpen)
+      : graph_(graph), choices_(choices), ofOpen_(ofOpen), before_(graph.ops().size(), -1) {
+    for (auto [time, op] : llvm::enumerate(graph.ops()))
+      if (op.backward)
+        copyReads(op, time);
+  }
+
+  int64_t before(unsigned op) const { return before_[op]; }
+
+private:
+  void copyReads(const BlockGraph::Op &op, int64_t time) {
+    for (unsigned value : op.reads)
+      if (value < graph_.size() &&
+          (choices_[value] == Choice::open ? ofOpen_ : choices_[value]) == Choice::dropped)
+        copy(graph_.producer(value), time);
+  }
+
+  void copy(unsigned op, int64_t time) {
+    if (before_[op] >= 0)
+      return;
+    before_[op] = time;
+    copyReads(graph_.ops()[op], time);
+  }
+
+  const BlockGraph &graph_;
+  llvm::ArrayRef<Choice> choices_;
+  const Choice ofOpen_;
+  std::vector<int64_t> before_;
+};
+
 /// What lives while each command runs the first time, whatever becomes of the values that are open yet. Those
-/// count as kept and weightless in their gaps: if one were dropped, more would run again, and earlier.
+/// count as weightless in their gaps. If one is dropped, more may run again, and earlier: so copies live from
+/// when they come if all open ones are kept, and what they read is needed until they come if all are dropped.
 class LiveInAnyCase {
 public:
   LiveInAnyCase(const BlockGraph &graph, const Gaps &gaps, llvm::ArrayRef<Choice> choices)
       : graph_(graph), gaps_(gaps), choices_(choices), change_(graph.ops().size() + 1),
-        copied_(graph.ops().size(), -1), readUntil_(graph.size(), -1) {
-    for (now_ = 0; now_ < static_cast<int64_t>(graph.ops().size()); ++now_)
-      if (graph.ops()[now_].backward)
-        copyReads(graph.ops()[now_]);
+        copies_(graph, choices, Choice::kept), readUntil_(graph.size(), -1) {
+    const Copies earliest(graph, choices, Choice::dropped);
+    for (auto [number, op] : llvm::enumerate(graph.ops()))
+      if (runsAgain(number))
+        for (unsigned value : op.reads)
+          if (value < graph.size()) // not while the command runs before which the copy stands
+            readUntil_[value] = std::max(readUntil_[value], earliest.before(number));
     for (unsigned value = 0; value < graph.size(); ++value)
       if (choices[value] != Choice::open)
         addGap(value);
@@ -39,54 +77,37 @@ public:
     return true;
   }
 
-  bool runsAgain(unsigned op) const { return copied_[op] >= 0; }
+  bool runsAgain(unsigned op) const { return copies_.before(op) >= 0; }
   /// Whether an op that runs again reads it.
   bool isReadAgain(unsigned value) const { return readUntil_[value] >= 0; }
 
 private:
-  void copyReads(const BlockGraph::Op &op) {
-    for (unsigned value : op.reads)
-      if (value < graph_.size() && choices_[value] == Choice::dropped)
-        copy(graph_.producer(value));
-  }
-
-  void copy(unsigned number) {
-    if (copied_[number] >= 0)
-      return;
-    copied_[number] = now_;
-    const BlockGraph::Op &op = graph_.ops()[number];
-    copyReads(op);
-    for (unsigned value : op.reads)
-      if (value < graph_.size())
-        readUntil_[value] = now_; // not while the command runs before which the copy stands
-  }
-
   void addGap(unsigned value) {
     const Gaps::Gap &gap = gaps_.of(value);
     const bool isKept = choices_[value] == Choice::kept;
-    const int64_t begin = isKept ? int64_t(gap.after) + 1 : copied_[graph_.producer(value)];
+    const int64_t begin = isKept ? int64_t(gap.after) + 1 : copies_.before(graph_.producer(value));
     if (begin < 0)
       return;
+    const int64_t bytes = graph_.bytes(value);
     if (!graph_.isResidual(value))
-      return add(value, begin, readUntil_[value]);
-    add(value, begin, gap.until);
-    add(value, std::max<int64_t>(begin, int64_t(gap.last) + 1), readUntil_[value]);
+      return add(bytes, begin, readUntil_[value]);
+    add(bytes, begin, gap.until);
+    add(bytes, std::max<int64_t>(begin, int64_t(gap.last) + 1), readUntil_[value]);
   }
 
-  void add(unsigned value, int64_t begin, int64_t end) {
+  void add(int64_t bytes, int64_t begin, int64_t end) {
     if (begin >= end)
       return;
-    change_[begin] += graph_.bytes(value);
-    change_[end] -= graph_.bytes(value);
+    change_[begin] += bytes;
+    change_[end] -= bytes;
   }
 
   const BlockGraph &graph_;
   const Gaps &gaps_;
   llvm::ArrayRef<Choice> choices_;
   std::vector<int64_t> change_;
-  std::vector<int64_t> copied_;    ///< By ops: in front of which command they run again; -1: they do not.
+  const Copies copies_;
   std::vector<int64_t> readUntil_; ///< By values: in front of which command the last of those reads them.
-  int64_t now_ = 0;
 };
 
 class BranchAndBound {
