@@ -6,8 +6,10 @@
 
 namespace gpuc {
 
-BlockGraph::BlockGraph(std::vector<Op> ops, std::vector<int64_t> bytes, unsigned droppable)
-    : ops_(std::move(ops)), bytes_(std::move(bytes)), producers_(droppable), residuals_(droppable) {
+BlockGraph::BlockGraph(std::vector<Op> ops, std::vector<int64_t> bytes, std::vector<int64_t> bytesAgain)
+    : ops_(std::move(ops)), bytes_(std::move(bytes)), bytesAgain_(std::move(bytesAgain)),
+      producers_(bytesAgain_.size()), residuals_(bytesAgain_.size()) {
+  const unsigned droppable = size();
   for (auto [number, op] : llvm::enumerate(ops_)) {
     for (unsigned value : op.writes)
       if (value < droppable)
@@ -63,7 +65,7 @@ BlockGraph BlockGraph::inOrder(llvm::ArrayRef<unsigned> order) const {
   std::vector<Op> ops;
   for (unsigned number : order)
     ops.push_back(ops_[number]);
-  return BlockGraph(std::move(ops), bytes_, size());
+  return BlockGraph(std::move(ops), bytes_, bytesAgain_);
 }
 
 BlockGraph BlockGraph::ordered() const {
@@ -122,7 +124,10 @@ private:
     int64_t begin = -1, end = -1; ///< The first and the last command that touch it; -1: none does.
   };
 
-  int64_t bytes(unsigned value) const { return graph_.bytes_[value % graph_.bytes_.size()]; }
+  int64_t bytes(unsigned number) const {
+    const unsigned value = number % graph_.bytes_.size();
+    return isDropped(value) ? graph_.bytesAgain_[value] : graph_.bytes_[value];
+  }
 
   bool isDropped(unsigned value) const { return value < graph_.size() && !kept_.test(value); }
 

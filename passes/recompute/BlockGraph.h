@@ -30,13 +30,16 @@ public:
   };
 
   BlockGraph() = default;
-  /// The values with the first `droppable` numbers may be dropped. What an op reads stands before it, or
-  /// outside; the results of an op can all be dropped, or none.
-  BlockGraph(std::vector<Op> ops, std::vector<int64_t> bytes, unsigned droppable);
+  /// The first values may be dropped, as many as `bytesAgain` has numbers: what each takes then, itself and
+  /// its copy. That is as much as else, or less where only a part is there at a time, which holds of values
+  /// that backward commands alone read. What an op reads stands before it, or outside; the results of an op
+  /// can all be dropped, or none.
+  BlockGraph(std::vector<Op> ops, std::vector<int64_t> bytes, std::vector<int64_t> bytesAgain);
 
   /// The values that may be kept or not.
   unsigned size() const { return producers_.size(); }
   int64_t bytes(unsigned value) const { return bytes_[value]; }
+  int64_t bytesAgain(unsigned value) const { return bytesAgain_[value]; }
   /// Whether the backward pass reads it: what nothing but copies read is worth no memory by itself.
   bool isResidual(unsigned value) const { return residuals_.test(value); }
   /// What it takes to compute the op again whose result it is.
@@ -68,7 +71,7 @@ private:
   BlockGraph inOrder(llvm::ArrayRef<unsigned> order) const;
 
   std::vector<Op> ops_;
-  std::vector<int64_t> bytes_;
+  std::vector<int64_t> bytes_, bytesAgain_;
   std::vector<unsigned> producers_; ///< The ops of the values that may be dropped.
   llvm::BitVector residuals_;
 };

@@ -47,15 +47,16 @@ class BlockModel {
 public:
   BlockModel(const ForwardPass &forward, const CostModel &cost) : forward_(forward) {
     for (Operation *op : forward.ops())
-      for (Value result : op->getResults())
+      for (Value result : op->getResults()) {
         add(result, ir::sizeInBytes(result.getType()));
-    droppable_ = bytes_.size();
+        bytesAgain_.push_back(bytes_.back() / (forward.isOfChunks(result) ? tripsOf(op) : 1));
+      }
     for (Operation *op : inOrderOfCopies(forward))
       if (becomesCommand(op))
         add(op, nanosecondsOf(op, cost));
   }
 
-  BlockGraph graph() && { return BlockGraph(std::move(ops_), std::move(bytes_), droppable_); }
+  BlockGraph graph() && { return BlockGraph(std::move(ops_), std::move(bytes_), std::move(bytesAgain_)); }
 
 private:
   void add(Value value, int64_t bytes) {
@@ -63,7 +64,21 @@ private:
     bytes_.push_back(bytes);
   }
 
+  static int64_t tripsOf(Operation *loop) { return cast<ir::ScanOp>(loop).getTripCount(); }
+
+  /// What a loop over chunks stacks for others over the same chunks can be computed again without what else
+  /// it gives: as if two loops did that.
   void add(Operation *op, double nanoseconds) {
+    auto isOfChunks = [&](Value result) { return forward_.isOfChunks(result); };
+    const SmallVector<Value> all(op->getResults());
+    const SmallVector<Value> ofChunks(llvm::make_filter_range(all, isOfChunks));
+    if (ofChunks.empty() || ofChunks.size() == all.size())
+      return add(op, all, nanoseconds);
+    add(op, SmallVector<Value>(llvm::make_filter_range(all, std::not_fn(isOfChunks))), nanoseconds);
+    add(op, ofChunks, nanoseconds);
+  }
+
+  void add(Operation *op, ArrayRef<Value> results, double nanoseconds) {
     BlockGraph::Op &made = ops_.emplace_back();
     made.nanoseconds = nanoseconds;
     made.backward = forward_.isBackward(op);
@@ -73,7 +88,7 @@ private:
         if (auto found = numbers_.find(read);
             found != numbers_.end() && !llvm::is_contained(made.reads, found->second))
           made.reads.push_back(found->second);
-    for (Value result : op->getResults()) {
+    for (Value result : results) {
       if (!numbers_.contains(result))
         add(result, isState(result) ? 0 : ir::sizeInBytes(result.getType()));
       made.writes.push_back(numbers_[result]);
@@ -90,8 +105,7 @@ private:
   const ForwardPass &forward_;
   DenseMap<Value, unsigned> numbers_;
   std::vector<BlockGraph::Op> ops_;
-  std::vector<int64_t> bytes_;
-  unsigned droppable_ = 0;
+  std::vector<int64_t> bytes_, bytesAgain_;
 };
 
 } // namespace

@@ -88,7 +88,7 @@ private:
     const int64_t begin = isKept ? int64_t(gap.after) + 1 : copies_.before(graph_.producer(value));
     if (begin < 0)
       return;
-    const int64_t bytes = graph_.bytes(value);
+    const int64_t bytes = isKept ? graph_.bytes(value) : graph_.bytesAgain(value);
     if (!graph_.isResidual(value))
       return add(bytes, begin, readUntil_[value]);
     add(bytes, begin, gap.until);

@@ -21,7 +21,7 @@ int64_t Gaps::mostFixed() const {
 
 void Gaps::find() {
   for (Gap &gap : gaps_)
-    gap.until = graph_.ops().size();
+    gap.first = graph_.ops().size();
   for (auto [time, op] : llvm::enumerate(graph_.ops())) {
     for (unsigned value : op.writes) {
       begins_[value] = ends_[value] = time;
@@ -32,17 +32,25 @@ void Gaps::find() {
       ends_[value] = time;
       if (value < gaps_.size() && !op.backward)
         gaps_[value].after = time;
-      else if (value < gaps_.size())
-        gaps_[value] = {gaps_[value].after, std::min<unsigned>(gaps_[value].until, time), unsigned(time)};
+      else if (value < gaps_.size()) {
+        gaps_[value].first = std::min<unsigned>(gaps_[value].first, time);
+        gaps_[value].last = time;
+      }
     }
+  }
+  for (auto [value, gap] : llvm::enumerate(gaps_)) {
+    const bool isLessAgain = gap.last > 0 && graph_.bytesAgain(value) < graph_.bytes(value);
+    gap.until = isLessAgain ? gap.last + 1 : gap.first;
   }
 }
 
 std::vector<int64_t> Gaps::liveAlways() const {
   std::vector<int64_t> live(graph_.ops().size() + 1);
   auto add = [&](unsigned value, int64_t first, int64_t last) {
-    live[first] += graph_.allBytes()[value];
-    live[last + 1] -= graph_.allBytes()[value];
+    const int64_t bytes = value < gaps_.size() ? std::min(graph_.bytes(value), graph_.bytesAgain(value))
+                                               : graph_.allBytes()[value];
+    live[first] += bytes;
+    live[last + 1] -= bytes;
   };
   for (unsigned value = 0; value < begins_.size(); ++value) {
     if (begins_[value] < 0)

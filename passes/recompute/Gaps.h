@@ -2,7 +2,8 @@
 //
 // A value lives up to its last forward reader; and from its first backward reader to its last, since then it
 // or its copy is read. Between those, in its gap, it lives if it is kept. So does, behind its last forward
-// reader, what only copies read, as long as one needs it.
+// reader, what only copies read, as long as one needs it. Where a value takes less if it is dropped, that is
+// what counts up to its last forward reader, and its gap reaches up to the last backward one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -18,7 +19,8 @@ public:
   struct Gap {
     unsigned after = 0,
              until = 0; ///< The commands between, both excluded. Without backward readers to the end.
-    unsigned last = 0;  ///< The last backward reader; 0 if there is none.
+    unsigned first = 0; ///< The first backward reader; the end if there is none.
+    unsigned last = 0;  ///< The last one; 0 if there is none.
     bool holds(unsigned time) const { return after < time && time < until; }
   };
   const Gap &of(unsigned value) const { return gaps_[value]; }

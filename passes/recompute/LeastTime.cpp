@@ -36,7 +36,7 @@ std::vector<unsigned> LeastTime::firstDemands() const {
   llvm::ArrayRef<BlockGraph::Op> ops = graph_.ops();
   std::vector<unsigned> ofValues(graph_.size()), ofOps(ops.size(), ops.size());
   for (unsigned value = 0; value < graph_.size(); ++value)
-    ofValues[value] = gaps_.of(value).until;
+    ofValues[value] = gaps_.of(value).first;
   for (unsigned number = ops.size(); number-- > 0;) {
     if (!graph_.canRunAgain(ops[number]))
       continue;

@@ -29,6 +29,11 @@ std::vector<unsigned> numbersOf(const llvm::json::Value &list) {
   return numbers;
 }
 
+/// Copies of the first values that take as much as these.
+std::vector<int64_t> asMuch(llvm::ArrayRef<int64_t> bytes, unsigned droppable) {
+  return bytes.take_front(droppable).vec();
+}
+
 BlockGraph blockOf(const llvm::json::Object &block) {
   std::vector<BlockGraph::Op> ops;
   for (const llvm::json::Value &value : *block.getArray("ops")) {
@@ -43,7 +48,8 @@ BlockGraph blockOf(const llvm::json::Object &block) {
   std::vector<int64_t> bytes;
   for (const llvm::json::Value &size : *block.getArray("bytes"))
     bytes.push_back(*size.getAsInteger());
-  return BlockGraph(std::move(ops), std::move(bytes), *block.getInteger("droppable"));
+  std::vector<int64_t> again = asMuch(bytes, *block.getInteger("droppable"));
+  return BlockGraph(std::move(ops), std::move(bytes), std::move(again));
 }
 
 /// Within the limit, at the time that it says, and that is no less than what is said to be the least.
@@ -94,7 +100,8 @@ TEST(Selection, IsWithinTwoPercentOfTheOptimum) {
   EXPECT_GE(dear, cases / 2);
 }
 
-/// Values and readers as they come, forward and backward commands in any order.
+/// Values and readers as they come, forward and backward commands in any order. Some copies take less than
+/// their values.
 BlockGraph randomBlock(std::mt19937_64 &random) {
   auto below = [&](uint64_t end) { return static_cast<unsigned>(random() % end); };
   std::vector<BlockGraph::Op> ops;
@@ -124,7 +131,14 @@ BlockGraph randomBlock(std::mt19937_64 &random) {
     bytes.push_back(below(20));
     ops.push_back(op);
   }
-  return BlockGraph(std::move(ops), std::move(bytes), droppable).ordered();
+  std::vector<int64_t> again = asMuch(bytes, droppable);
+  for (unsigned value = 0; value < droppable; ++value) {
+    auto isReader = [&](const BlockGraph::Op &op) { return llvm::is_contained(op.reads, value); };
+    auto isForward = [&](const BlockGraph::Op &op) { return isReader(op) && !op.backward; };
+    if (llvm::any_of(ops, isReader) && llvm::none_of(ops, isForward) && below(2) == 0)
+      again[value] /= 4;
+  }
+  return BlockGraph(std::move(ops), std::move(bytes), std::move(again)).ordered();
 }
 
 TEST(Selection, IsExactWhereAllChoicesCanBeTried) {
@@ -176,7 +190,10 @@ public:
       addGradient(number);
   }
 
-  BlockGraph graph() && { return BlockGraph(std::move(ops_), std::move(bytes_), droppable_); }
+  BlockGraph graph() && {
+    std::vector<int64_t> again = asMuch(bytes_, droppable_);
+    return BlockGraph(std::move(ops_), std::move(bytes_), std::move(again));
+  }
 
 private:
   static constexpr int64_t kRow = 1 << 20;
