@@ -41,18 +41,18 @@ LogicalResult PlanChoices::toPlan(ModuleOp module) {
   return passes.run(module);
 }
 
-FailureOr<PlanChoices::Module> PlanChoices::planKeeping(const llvm::BitVector &kept) {
+FailureOr<PlanChoices::Module> PlanChoices::planOf(const StepChoice &choice) {
   Module plan = module_.clone();
   if (func::FuncOp step = stepOf(*plan))
-    StepForward(step).recompute(kept);
+    StepForward(step).apply(choice);
   if (failed(toPlan(*plan)))
     return failure();
   return std::move(plan);
 }
 
-FailureOr<PlanFigures> PlanChoices::tryPlan(const llvm::BitVector &kept) {
+FailureOr<PlanFigures> PlanChoices::tryPlan(const StepChoice &choice) {
   const bool isFirst = !around_;
-  FailureOr<Module> plan = isFirst ? planKeeping(kept) : stepKeeping(kept);
+  FailureOr<Module> plan = isFirst ? planOf(choice) : planOfStep(choice);
   if (failed(plan))
     return failure();
   if (isFirst)
@@ -71,12 +71,12 @@ FailureOr<PlanFigures> PlanChoices::tryPlan(const llvm::BitVector &kept) {
 
 /// Most of the work is spared by a plan of the step alone: the plans of the other programs hang on nothing
 /// that is chosen, and all of them lie between the same variables and inputs.
-FailureOr<PlanChoices::Module> PlanChoices::stepKeeping(const llvm::BitVector &kept) {
+FailureOr<PlanChoices::Module> PlanChoices::planOfStep(const StepChoice &choice) {
   Module plan = module_.clone();
   for (func::FuncOp entry : llvm::make_early_inc_range(plan->getOps<func::FuncOp>()))
     if (entry != stepOf(*plan))
       entry.erase();
-  StepForward(stepOf(*plan)).recompute(kept);
+  StepForward(stepOf(*plan)).apply(choice);
   if (failed(toPlan(*plan)))
     return failure();
   return std::move(plan);
@@ -84,7 +84,7 @@ FailureOr<PlanChoices::Module> PlanChoices::stepKeeping(const llvm::BitVector &k
 
 FailureOr<PlanFigures> PlanChoices::tryKeepingAll() {
   func::FuncOp step = stepOf(module_);
-  return tryPlan(step ? llvm::BitVector(StepForward(step).values().size(), true) : llvm::BitVector());
+  return tryPlan(step ? StepChoice{llvm::BitVector(StepForward(step).values().size(), true)} : StepChoice());
 }
 
 LogicalResult PlanChoices::explore(StringRef policy) {
@@ -95,7 +95,7 @@ LogicalResult PlanChoices::explore(StringRef policy) {
     forward.emplace(step);
   FailureOr<Tradeoff> tradeoff =
       exploreTradeoff(forward ? &*forward : nullptr, cost_, policy,
-                      [this](const llvm::BitVector &kept) { return tryPlan(kept); });
+                      [this](const StepChoice &choice) { return tryPlan(choice); });
   if (failed(tradeoff))
     return failure();
   points_ = std::move(tradeoff->points);
@@ -106,7 +106,7 @@ LogicalResult PlanChoices::explore(StringRef policy) {
 void PlanChoices::choose(size_t point) {
   chosen_ = point;
   if (func::FuncOp step = stepOf(module_))
-    StepForward(step).recompute(points_[point].kept);
+    StepForward(step).apply(points_[point].choice);
 }
 
 LogicalResult PlanChoices::choosePolicy() { return choose(ofPolicy_), success(); }
@@ -139,7 +139,7 @@ static std::string partsOf(const Peak &peak) {
 
 LogicalResult PlanChoices::nothingFits(int64_t bytes, StringRef budget, WaysOut waysOut) {
   const TradeoffPoint &least = points_.back();
-  FailureOr<OwningOpRef<ModuleOp>> plan = planKeeping(least.kept);
+  FailureOr<OwningOpRef<ModuleOp>> plan = planOf(least.choice);
   if (failed(plan))
     return failure();
   FailureOr<Peak> peak = findPeak(**plan);
@@ -171,6 +171,7 @@ llvm::json::Array PlanChoices::describe() const {
                                       {"recomputed_values", point.recomputedValues},
                                       {"recomputed_bytes", point.recomputedBytes},
                                       {"kept", point.name},
+                                      {"slices_in_turn", point.choice.slicesInTurn},
                                       {"chosen", chosen_ == number}});
   return list;
 }

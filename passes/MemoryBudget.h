@@ -27,9 +27,10 @@ public:
   /// By falling memory and rising time; only that of the policy may be worse than another in both.
   llvm::ArrayRef<TradeoffPoint> points() const { return points_; }
 
-  /// Computes again in the module what the plan of the policy, or the fastest that takes at most so many
-  /// bytes, does not keep. The latter fails, with an error that tells what takes the least memory, if no plan
-  /// does; `budget` is what it calls the bytes, and what `waysOut` says stands at its end.
+  /// Makes of the module what becomes the plan of the policy, or the fastest that takes at most so many
+  /// bytes: computes again what that does not keep, and takes slices in turn if it does. The latter fails,
+  /// with an error that tells what takes the least memory, if no plan does; `budget` is what it calls the
+  /// bytes, and what `waysOut` says stands at its end.
   mlir::LogicalResult choosePolicy();
   mlir::LogicalResult chooseWithin(int64_t bytes, llvm::StringRef budget, WaysOut waysOut);
 
@@ -42,10 +43,10 @@ public:
 private:
   using Module = mlir::OwningOpRef<mlir::ModuleOp>;
 
-  mlir::FailureOr<Module> planKeeping(const llvm::BitVector &kept);
-  mlir::FailureOr<Module> stepKeeping(const llvm::BitVector &kept);
+  mlir::FailureOr<Module> planOf(const StepChoice &choice);
+  mlir::FailureOr<Module> planOfStep(const StepChoice &choice);
   mlir::LogicalResult toPlan(mlir::ModuleOp module);
-  mlir::FailureOr<PlanFigures> tryPlan(const llvm::BitVector &kept);
+  mlir::FailureOr<PlanFigures> tryPlan(const StepChoice &choice);
   void choose(size_t point);
   mlir::LogicalResult nothingFits(int64_t bytes, llvm::StringRef budget, WaysOut waysOut);
 

@@ -30,6 +30,10 @@ inline constexpr llvm::StringLiteral kModelPolicy = "model";
 /// Of an op, and of the command that it becomes, that computes again what was not kept.
 inline constexpr llvm::StringLiteral kRecomputedAttr = "gpuc.recomputed";
 
+/// Of a `parallel` loop whose iterations are done one after another all the same, in the memory of one. What
+/// is made of their results is what it would be else, to the bit.
+inline constexpr llvm::StringLiteral kInTurnAttr = "gpuc.in_turn";
+
 class Blame; // base/Blame.h
 
 /// What gpuc-verify-stage asks behind each stage, as Passes.td says there: whether the module is as

@@ -21,6 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Passes.h"
 #include "passes/base/Locations.h"
 #include "passes/plan/ProgramWriter.h"
 
@@ -240,7 +241,7 @@ private:
   /// Where its commands are to stand. A single part is a loop like any other.
   Region &createLoop() {
     const int64_t count = scan_.getTripCount();
-    if (scan_.getParallel() && count > 1)
+    if (scan_.getParallel() && count > 1 && !scan_->hasAttr(kInTurnAttr))
       return plan::ParallelOp::create(writer_.builder, scan_.getLoc(), count, /*by_rows=*/false).getBody();
     return plan::RepeatOp::create(writer_.builder, scan_.getLoc(), count).getBody();
   }

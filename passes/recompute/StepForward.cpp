@@ -2,6 +2,7 @@
 
 #include "passes/recompute/StepForward.h"
 
+#include "passes/Passes.h"
 #include "passes/base/Entries.h"
 #include "passes/base/Locations.h"
 #include "passes/recompute/LoopChunks.h"
@@ -60,6 +61,24 @@ llvm::BitVector StepForward::normalized(const llvm::BitVector &kept) const {
       llvm::append_range(open, value.getDefiningOp()->getOperands());
     }
   return normal;
+}
+
+bool StepForward::hasSlices() const {
+  func::FuncOp function = function_;
+  return function
+      .walk([](ir::ScanOp loop) {
+        return loop.getParallel() ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void StepForward::apply(const StepChoice &choice) {
+  if (choice.slicesInTurn)
+    function_.walk([](ir::ScanOp loop) {
+      if (loop.getParallel())
+        loop->setAttr(kInTurnAttr, UnitAttr::get(loop.getContext()));
+    });
+  recompute(choice.kept);
 }
 
 void StepForward::recompute(const llvm::BitVector &kept) {

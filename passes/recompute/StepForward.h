@@ -13,6 +13,14 @@ namespace gpuc {
 /// Fails, with an error, if no op of the step is known to belong to gradients: locations say it.
 mlir::LogicalResult checkGradientsAreKnown(mlir::func::FuncOp step);
 
+/// What may be decided of a step's memory. Not a bit hangs on it.
+struct StepChoice {
+  llvm::BitVector kept;      ///< By the values' numbers; what is not is computed again.
+  bool slicesInTurn = false; ///< Slices of the batch one after another, in the memory of one.
+
+  bool operator==(const StepChoice &) const = default;
+};
+
 /// The forward pass of a training step, and those of its loops over parts of the batch. What they compute has
 /// numbers, the same in each clone of the step.
 class StepForward {
@@ -31,6 +39,12 @@ public:
 
   /// Lets the backward pass compute again what is not kept, by numbers. The passes are of no use afterwards.
   void recompute(const llvm::BitVector &kept);
+
+  /// Whether slices of the batch may be computed at once, each in memory of its own.
+  bool hasSlices() const;
+
+  /// Does what was chosen. The passes are of no use afterwards.
+  void apply(const StepChoice &choice);
 
 private:
   void visit(mlir::Block &block, llvm::ArrayRef<unsigned> results);

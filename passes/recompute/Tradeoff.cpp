@@ -45,21 +45,26 @@ class Exploration {
 public:
   Exploration(const StepForward &step, PlanTrial tryPlan) : step_(step), tryPlan_(tryPlan) {}
 
+  /// From now on plans have the memory of one slice of the batch.
+  void takeSlicesInTurn() { slicesInTurn_ = true; }
+
   /// Makes a plan, unless one like it was made.
-  LogicalResult attempt(std::string name, llvm::BitVector kept) {
-    kept = step_.normalized(kept);
-    if (llvm::any_of(points_, [&](const TradeoffPoint &point) { return point.kept == kept; }))
+  LogicalResult attempt(std::string name, const llvm::BitVector &kept) {
+    StepChoice choice{step_.normalized(kept), slicesInTurn_};
+    if (llvm::any_of(points_, [&](const TradeoffPoint &point) { return point.choice == choice; }))
       return success();
-    FailureOr<PlanFigures> figures = tryPlan_(kept);
+    FailureOr<PlanFigures> figures = tryPlan_(choice);
     if (failed(figures))
       return failure();
+    // Slices at once take no longer, however the terms of predictions are added up.
+    figures->nanoseconds = std::max(figures->nanoseconds, slicesInTurn_ ? fastestAtOnce() : 0);
     int64_t values = 0, bytes = 0;
     for (auto [number, value] : llvm::enumerate(step_.values()))
-      if (!kept.test(number)) {
+      if (!choice.kept.test(number)) {
         ++values;
         bytes += ir::sizeInBytes(value.getType());
       }
-    points_.push_back({std::move(name), std::move(kept), values, bytes, *figures});
+    points_.push_back({std::move(name), std::move(choice), values, bytes, *figures});
     return success();
   }
 
@@ -94,14 +99,16 @@ public:
 
   /// Those that none betters, and that of the policy.
   Tradeoff front(StringRef policy) && {
-    llvm::stable_sort(points_, [](const TradeoffPoint &a, const TradeoffPoint &b) {
-      return std::pair(a.figures.nanoseconds, a.figures.peakBytes) <
-             std::pair(b.figures.nanoseconds, b.figures.peakBytes);
-    });
+    auto rank = [](const TradeoffPoint &point) {
+      return std::tuple(point.figures.nanoseconds, point.choice.slicesInTurn, point.figures.peakBytes);
+    };
+    llvm::stable_sort(points_,
+                      [&](const TradeoffPoint &a, const TradeoffPoint &b) { return rank(a) < rank(b); });
     Tradeoff tradeoff;
     int64_t least = std::numeric_limits<int64_t>::max();
     for (TradeoffPoint &point : points_) {
-      const bool isBetter = point.figures.peakBytes < least, isPolicys = point.name == policy;
+      const bool isBetter = point.figures.peakBytes < least;
+      const bool isPolicys = point.name == policy && !point.choice.slicesInTurn;
       least = std::min(least, point.figures.peakBytes);
       if (isPolicys)
         tradeoff.ofPolicy = tradeoff.points.size();
@@ -115,6 +122,14 @@ public:
 
 private:
   static constexpr int kSteps = 24;
+
+  double fastestAtOnce() const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const TradeoffPoint &point : points_)
+      if (!point.choice.slicesInTurn)
+        least = std::min(least, point.figures.nanoseconds);
+    return least;
+  }
 
   /// In equal steps from all bytes down to the fewest that are found.
   static std::vector<llvm::BitVector> select(SearchedBlock &block) {
@@ -134,7 +149,7 @@ private:
   double leastOf(const TradeoffPoint &point) const {
     double nanoseconds = point.figures.nanoseconds;
     for (const SearchedBlock &block : blocks_) {
-      const BlockGraph::Outcome outcome = block.graph.simulate(block.in(point.kept), 0);
+      const BlockGraph::Outcome outcome = block.graph.simulate(block.in(point.choice.kept), 0);
       const double atLeast = block.selection.atLeast(outcome.peak);
       nanoseconds -= block.times * std::max(0.0, outcome.nanoseconds - atLeast);
     }
@@ -143,6 +158,7 @@ private:
 
   const StepForward &step_;
   PlanTrial tryPlan_;
+  bool slicesInTurn_ = false;
   std::deque<SearchedBlock> blocks_;
   std::vector<TradeoffPoint> points_;
 };
@@ -158,6 +174,13 @@ FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const CostModel &co
     return Tradeoff{{{"none", {}, 0, 0, *figures, figures->nanoseconds}}, 0};
   }
   Exploration exploration(*step, tryPlan);
+  // Slices of the batch that lie side by side are the first thing that is taken back.
+  if (step->hasSlices()) {
+    for (StringRef text : {policy, StringRef("none")})
+      if (failed(exploration.attemptPolicy(text)))
+        return failure();
+    exploration.takeSlicesInTurn();
+  }
   // The user's comes first: what is equal has its name.
   for (StringRef text : {policy, StringRef("none"), StringRef("save=matmul,conv2d,attention"),
                          StringRef("sqrt"), StringRef("full")})

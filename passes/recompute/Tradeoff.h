@@ -20,8 +20,8 @@ struct PlanFigures {
 
 /// A plan that there is, by what it keeps.
 struct TradeoffPoint {
-  std::string name; ///< Where it comes from: a policy, say.
-  llvm::BitVector kept;
+  std::string name; ///< Where what it keeps comes from: a policy, say.
+  StepChoice choice;
   int64_t recomputedValues = 0, recomputedBytes = 0; ///< Of values that are not.
   PlanFigures figures;
   /// Of a step with any other choice whose peak is estimated no higher: no less, as far as that estimate
@@ -29,8 +29,8 @@ struct TradeoffPoint {
   double leastNanoseconds = 0;
 };
 
-/// Makes the plan that keeps these values, by their numbers.
-using PlanTrial = llvm::function_ref<mlir::FailureOr<PlanFigures>(const llvm::BitVector &kept)>;
+/// Makes the plan of a choice.
+using PlanTrial = llvm::function_ref<mlir::FailureOr<PlanFigures>(const StepChoice &choice)>;
 
 /// The plans among those tried that no other betters in both memory and time, by falling memory and rising
 /// time, so that the first keeps the most; and that of a policy.

@@ -85,6 +85,24 @@ class MemoryBudget(RecomputeTest):
                     if CUDA[0] not in flags or name not in SLOW:
                         self.check(name, keys, flags, shares)
 
+    def test_slices_are_taken_back_first(self):
+        """A small recurrent network whose batch is cut in slices for threads: with a byte less than they take side by side
+        they come one after another, nothing is computed again, and every bit is the same."""
+        model, plan = self.path("model.mlir"), self.path("model.plan")
+        self.gpuc("gpuc-model", "rnn-classifier", "cell=lstm", "hidden=32", "steps=20", "width=8", "dropout=0.2", "batch=32", "-o",
+                  model)
+        at_once = self.compiled(model)
+        bits = self.trained(plan, 2)
+        curve = json.loads(self.gpuc("gpuc-compile", model, "-o", plan, "--report-tradeoff"))
+        self.assertEqual([point["slices_in_turn"] for point in curve], [False] + [True] * (len(curve) - 1))
+        self.assertEqual(curve[0]["peak_bytes"], at_once["peak_bytes"])
+        in_turn = self.compiled(model, f"--memory-budget={at_once['peak_bytes'] - 1}")
+        self.assertEqual(in_turn["recompute_flops"], 0)
+        self.assertLess(in_turn["by_category"]["activation"], 0.7 * at_once["by_category"]["activation"])
+        self.assertEqual(self.arena(plan), in_turn["peak_bytes"])
+        for threads in (1, 2, 3):
+            self.assertEqual(self.trained(plan, threads), bits)
+
     def test_the_curve_is_what_budgets_give(self):
         model = self.path("model.mlir")
         self.gpuc("gpuc-model", "gpt2", *MODELS["gpt2"][0], "-o", model)
