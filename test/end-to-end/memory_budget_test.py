@@ -14,7 +14,7 @@ from small_zoo import MODELS
 SHARES = (0.75, 0.5, 0.35)  # of the bytes that activations take where the most are live
 CUDA = ["--target=cuda:sm_90"]
 EVERY = {(*target, *flags): SHARES for target in ([], CUDA) for flags in COMBINATIONS}
-FLAGS = EVERY if ALL else {(): SHARES, tuple(PRECISION): (0.5,), tuple(PARTS): (0.5,), (*PRECISION, *PARTS): (0.35,), tuple(CUDA): (0.5,)}
+FLAGS = EVERY if ALL else {(): SHARES, tuple(PARTS): (0.5,), (*PRECISION, *PARTS): (0.35,), tuple(CUDA): (0.5,)}
 # Of these CUDA plans of every day leave out the search, which takes long.
 SLOW = {} if ALL else {"transformer", "resnet18", "resnet50"}
 # What these have to reach, for at most so much more predicted time.
