@@ -19,7 +19,7 @@ FLAGS = EVERY if ALL else {(): SHARES, tuple(PARTS): (0.5,), (*PRECISION, *PARTS
 SLOW = {} if ALL else {"transformer", "resnet18", "resnet50"}
 # What these have to reach, for at most so much more predicted time.
 # Commands are short here: that there is one more costs as much as what it does.
-REACHED = {("resnet50", 0.75): 0.1, ("resnet50", 0.5): 0.2, ("resnet50", 0.35): 0.2, ("gpt2", 0.75): 0.1}
+REACHED = {("resnet50", 0.75): 0.1, ("resnet50", 0.5): 0.2, ("resnet50", 0.35): 0.25, ("gpt2", 0.75): 0.1}
 
 
 class MemoryBudget(RecomputeTest):
