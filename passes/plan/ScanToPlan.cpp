@@ -85,7 +85,7 @@ public:
     ScanBuffers within(writer_, inner);
     const bool isWhole = llvm::any_of(
         scan_.getOutputSlices(), [&](Value slice) { return within.slotOfOutput(slice, index).has_value(); });
-    // A single value that both write over and over is for the inner loop alone.
+    // A single value may be written over by both, if nobody but the inner loop reads it.
     const bool isSingle = !within.isStacked(index) && !isStacked(carry) && argument.hasOneUse();
     return isWhole || isSingle ? std::optional(InnerCarry{inner, index, isWhole}) : std::nullopt;
   }
