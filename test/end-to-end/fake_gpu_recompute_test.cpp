@@ -94,7 +94,7 @@ const std::vector<ZooSpec> kModels = {
       "length=20", "batch=2"}},
     {"resnet18", {"size=32", "width=4", "classes=7", "batch=2"}},
     {"resnet50", {"size=32", "width=4", "classes=7", "batch=2"}},
-    {"gpt2", {"layers=2", "heads=2", "width=16", "length=24", "vocabulary=50", "dropout=0.1", "batch=2"}},
+    {"gpt2", {"layers=2", "heads=2", "width=16", "length=24", "vocabulary=50", "dropout=0.1", "batch=1"}},
 };
 
 bool isDaily(const ZooSpec &spec) {
