@@ -292,9 +292,13 @@ gpuc::Result<gpuc::HostRates> readRates(const std::string& file, const std::stri
 /// What gpuc-calibrate measured, for predictions. A file that was named has to do; what is wrong with one
 /// that only lies there is said.
 gpuc::Status takeRates(Request& request) {
+  if (request.rates == "none") return gpuc::okStatus();
+  const bool forGpu = request.options.target.starts_with("cuda");
+  if (request.rates && forGpu)
+    return gpuc::Status::error("--rates=" + *request.rates + " has a host's rates, and the plan is for " +
+                               request.options.target + ": leave --rates out");
   const bool predicts = request.report || request.options.tradeoff || request.options.memoryBudget;
-  if (!predicts || request.options.target.starts_with("cuda") || request.rates == "none")
-    return gpuc::okStatus();
+  if (forGpu || (!predicts && !request.rates)) return gpuc::okStatus();
   const std::string folder = gpuc::defaultCacheFolder();
   if (!request.rates && folder.empty()) return gpuc::okStatus();
   const std::string file = request.rates.value_or(folder + "/" + gpuc::kRatesFile);
