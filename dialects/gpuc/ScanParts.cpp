@@ -55,6 +55,16 @@ Value ScanParts::addCarry(Value init, Value next) {
   return carries.push_back({init, inner, next, {}}), inner;
 }
 
+Value ScanParts::addArgumentOf(const ScanParts &other, Value inner) {
+  for (const Argument &input : other.inputs)
+    if (input.inner == inner)
+      return addInput(input.outer);
+  for (const Argument &capture : other.captures)
+    if (capture.inner == inner)
+      return addCapture(capture.outer);
+  return {};
+}
+
 size_t ScanParts::addOutput(Value slice) {
   auto known = llvm::find_if(outputs, [&](const Output &output) { return output.slice == slice; });
   if (known == outputs.end())

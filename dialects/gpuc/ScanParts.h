@@ -36,6 +36,10 @@ struct ScanParts {
   mlir::Value addCapture(mlir::Value value);
   mlir::Value addCarry(mlir::Value init, mlir::Value next = {});
 
+  /// An argument for the input or capture that stands as `inner` in another scan's block; null if that is
+  /// neither.
+  mlir::Value addArgumentOf(const ScanParts &other, mlir::Value inner);
+
   /// The position among the outputs of one that yields `slice`; a new one if there is none.
   size_t addOutput(mlir::Value slice);
 

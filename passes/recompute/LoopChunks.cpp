@@ -112,12 +112,8 @@ private:
   }
 
   Value argumentFor(Value value) {
-    for (const ir::ScanParts::Argument &input : forward_.inputs)
-      if (input.inner == value)
-        return backward_.addInput(input.outer);
-    for (const ir::ScanParts::Argument &capture : forward_.captures)
-      if (capture.inner == value)
-        return backward_.addCapture(capture.outer);
+    if (Value argument = backward_.addArgumentOf(forward_, value))
+      return argument;
     // What is carried into each chunk: few bytes, kept for all of them.
     Value slice = backward_.block().addArgument(value.getType(), value.getLoc());
     carried_.push_back({slice, forward_.addOutput(value)});

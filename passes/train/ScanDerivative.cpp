@@ -181,7 +181,7 @@ private:
   void require(Value value) {
     if (mapping_.contains(value))
       return;
-    if (Value argument = argumentFor(value))
+    if (Value argument = backward_.addArgumentOf(forward_, value))
       return mapping_.map(value, argument);
     if (Operation *op = value.getDefiningOp(); op && isComputedAgain(value))
       return copy(op);
@@ -190,17 +190,6 @@ private:
     stacks_.push_back({backward_.inputs.size(), output});
     backward_.inputs.push_back({Value(), slice}); // the stack is there once the forward scan is rebuilt
     mapping_.map(value, slice);
-  }
-
-  /// An argument of the forward region that the backward one can have as it is; null if `value` is none.
-  Value argumentFor(Value value) {
-    for (const ir::ScanParts::Argument &input : forward_.inputs)
-      if (input.inner == value)
-        return backward_.addInput(input.outer);
-    for (const ir::ScanParts::Argument &capture : forward_.captures)
-      if (capture.inner == value)
-        return backward_.addCapture(capture.outer);
-    return {};
   }
 
   bool isComputedAgain(Value value) {
