@@ -16,7 +16,8 @@
 //      sweeps over a row while that is in the cache. They are those of its operands, and those that reduce
 //      the same operand.
 //
-// At last, a result that is as cheap to compute as to load is computed by each of its readers.
+// At last, a result that is as cheap to compute as to load, or as to keep for the backward pass, is computed
+// by its readers (RepeatResults.h).
 //
 // In this order a value for the backward pass is computed there, if that takes no more than what is kept
 // anyway (the mask of a relu, from its result), and not kept from the forward pass. What is read through a
@@ -34,6 +35,7 @@
 #include "passes/codegen/Codegen.h"
 #include "passes/kernels/CommandForms.h"
 #include "passes/kernels/FuseSteps.h"
+#include "passes/kernels/RepeatResults.h"
 
 namespace gpuc {
 #define GEN_PASS_DEF_FUSEPASS
@@ -72,12 +74,6 @@ public:
     mergeWhile(Round::Vanishing);
     mergeWhile(Round::Shared);
     mergeWhile(Round::Rows);
-    llvm::SetVector<Cluster *> merged;
-    for (Operation &op : clusters_.block())
-      if (Cluster *cluster = clusters_.of(&op))
-        merged.insert(cluster);
-    for (Cluster *cluster : merged)
-      repeatCheapResults(*cluster);
   }
 
 private:
@@ -117,7 +113,7 @@ private:
     unsigned looks = 0;
     clusters_.forEachReader(input, [&](Operation *reader) {
       Cluster *other = clusters_.of(reader);
-      if (other && other != &cluster && reductionOf(*other) &&
+      if (other && other != &cluster && other->reduction() &&
           cluster.reductions + other->reductions <= kMostReductions)
         siblings.insert(other);
       return ++looks < kMostReaders && siblings.size() < kMostSiblings;
@@ -169,14 +165,9 @@ private:
       });
   }
 
-  static Operation *reductionOf(const Cluster &cluster) {
-    Operation *root = cluster.root();
-    return root && isReduction(root) ? root : nullptr;
-  }
-
   /// Whether both work on the same rows, and one kernel does it faster.
   bool paysByRow(const Cluster &a, const Cluster &b) const {
-    Operation *reduction = reductionOf(a) ? reductionOf(a) : reductionOf(b);
+    Operation *reduction = a.reduction() ? a.reduction() : b.reduction();
     return reduction && readsInRow(a, b, reduction) && readsInRow(b, a, reduction) &&
            nanoseconds(clusters_.together(a, b)) < nanoseconds(a.ops) + nanoseconds(b.ops);
   }
@@ -191,94 +182,6 @@ private:
 
   double nanoseconds(ArrayRef<Operation *> ops) const {
     return kernelNanoseconds({ops, clusters_.inputsOf(ops).getArrayRef(), clusters_.outputsOf(ops)}, device_);
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Results that are as cheap to compute as to load
-  //===--------------------------------------------------------------------===//
-
-  void repeatCheapResults(Cluster &cluster) {
-    for (Value result : clusters_.outputsOf(cluster.ops)) {
-      SmallVector<Operation *> ops = ownOps(result, cluster);
-      llvm::SetVector<Cluster *> readers = readersOf(result, cluster);
-      if (ops.empty() || readers.empty() || !isCheapToRepeat(ops) ||
-          !paysToRepeat(cluster, result, ops, readers))
-        continue;
-      for (Cluster *reader : readers)
-        clusters_.repeatIn(*reader, result, ops);
-      clusters_.shrink(cluster);
-    }
-  }
-
-  /// The ops of the cluster by which it computes `value` from what it reads and from what it yields anyway,
-  /// or from what is not cheap; in block order.
-  SmallVector<Operation *> ownOps(Value value, const Cluster &cluster) const {
-    SmallVector<Value> yielded = clusters_.outputsOf(cluster.ops);
-    llvm::SetVector<Operation *> found;
-    llvm::SmallPtrSet<Operation *, 16> seen;
-    auto visit = [&](auto &self, Value wanted) -> void {
-      Operation *op = wanted.getDefiningOp();
-      if (!seen.insert(op).second || !op || clusters_.of(op) != &cluster ||
-          (wanted != value && llvm::is_contained(yielded, wanted)) || !isCheapToRepeat({op}) ||
-          ir::shapeOf(wanted) != ir::shapeOf(value))
-        return;
-      for (Value operand : op->getOperands())
-        self(self, operand);
-      found.insert(op);
-    };
-    visit(visit, value);
-    return found.takeVector();
-  }
-
-  /// The other clusters that read `value`, each element at its own index; none if anything else reads it too.
-  llvm::SetVector<Cluster *> readersOf(Value value, const Cluster &cluster) const {
-    llvm::SetVector<Cluster *> readers;
-    for (Operation *user : value.getUsers()) {
-      Cluster *reader = clusters_.of(user);
-      if (!reader || (reader->root() && !reductionOf(*reader)))
-        return {};
-      if (reader != &cluster)
-        readers.insert(reader);
-    }
-    return readers;
-  }
-
-  /// Whether the cluster is still a kernel if it has this result, too, beside one that it has: of the same
-  /// shape, or of that of its rows or their elements.
-  static bool mayPutOut(const Cluster &cluster, Value value, Value beside) {
-    Operation *reduction = reductionOf(cluster);
-    return ir::shapeOf(value) == ir::shapeOf(beside) ||
-           (reduction && (ir::shapeOf(value) == ir::shapeOf(reduction->getResult(0)) ||
-                          ir::shapeOf(value) == ir::shapeOf(reduction->getOperand(0))));
-  }
-
-  /// Whether all kernels together take less time if `readers` compute `result` by `ops`.
-  bool paysToRepeat(const Cluster &cluster, Value result, ArrayRef<Operation *> ops,
-                    const llvm::SetVector<Cluster *> &readers) const {
-    llvm::SetVector<Value> needed = clusters_.inputsOf(ops), outputs;
-    outputs.insert_range(clusters_.outputsOf(cluster.ops));
-    double before = nanoseconds(cluster.ops), after = 0;
-    outputs.remove(result);
-    for (Value value : needed)
-      if (clusters_.of(value.getDefiningOp()) == &cluster) {
-        if (!mayPutOut(cluster, value, result))
-          return false;
-        outputs.insert(value);
-      }
-    if (!outputs.empty()) // else the kernel vanishes
-      after = kernelNanoseconds(
-          {cluster.ops, clusters_.inputsOf(cluster.ops).getArrayRef(), outputs.getArrayRef()}, device_);
-    for (Cluster *reader : readers) {
-      if (reader->ops.size() + ops.size() > kMaxKernelOps)
-        return false;
-      llvm::SetVector<Value> inputs = clusters_.inputsOf(reader->ops);
-      SmallVector<Value> results = clusters_.outputsOf(reader->ops);
-      inputs.remove(result);
-      inputs.insert_range(needed);
-      before += nanoseconds(reader->ops);
-      after += kernelNanoseconds({reader->ops, inputs.getArrayRef(), results}, device_);
-    }
-    return after < before;
   }
 
   FuseClusters &clusters_;
@@ -317,8 +220,10 @@ class FusePass : public impl::FusePassBase<FusePass> {
     FuseClusters clusters(block, enable, /*joins=*/!isCuda_);
     if (failed(clusters.make()))
       return failure();
-    if (enable)
+    if (enable) {
       Fusion(clusters, device_).run();
+      repeatResults(clusters, device_);
+    }
     if (failed(clusters.build(names)))
       return failure();
     if (isCuda_)

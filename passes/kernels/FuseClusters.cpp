@@ -40,6 +40,11 @@ Operation *Cluster::root() const {
   return found == ops.end() ? nullptr : *found;
 }
 
+Operation *Cluster::reduction() const {
+  Operation *found = root();
+  return found && isReduction(found) ? found : nullptr;
+}
+
 AccessPath AccessPath::then(Operation *copied) const {
   auto broadcast = dyn_cast<ir::BroadcastOp>(copied);
   return {moves + !copied->hasTrait<ir::Pointwise>(), broadcast ? broadcast : repeated};

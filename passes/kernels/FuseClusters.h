@@ -21,6 +21,8 @@ struct Cluster {
   unsigned reductions = 0; ///< Of its ops.
 
   mlir::Operation *root() const;
+  /// The root, if that is a reduction.
+  mlir::Operation *reduction() const;
 };
 
 /// How a reader sees a value: at its own index, or through copied ops that move or repeat its elements.

@@ -39,6 +39,15 @@ struct Rows {
   int64_t pieces() const { return std::max<int64_t>(1, contiguous ? count : count / 64); }
 };
 
+/// The cores over which work of so many nanoseconds on one of them is spread.
+double coresFor(double alone, const TargetDescription &device) {
+  return std::min(static_cast<double>(device.cores), std::max(1.0, alone / device.spreadNanoseconds));
+}
+
+double costlyNanoseconds(Operation *op, const TargetDescription &device) {
+  return static_cast<double>(ir::elementCount(op->getResult(0).getType())) * device.costlyNanoseconds;
+}
+
 } // namespace
 
 bool isCheapToRepeat(ArrayRef<Operation *> ops) {
@@ -71,13 +80,23 @@ double kernelNanoseconds(const KernelParts &kernel, const TargetDescription &dev
     if (rows->length * 4 > device.keptBytes)
       for (Operation *op : kernel.ops)
         if (!isReduction(op) && !isCheap(op) && rows->isWhole(op->getResult(0)))
-          repeated += static_cast<double>(ir::elementCount(op->getResult(0).getType())) *
-                      device.costlyNanoseconds * static_cast<double>(sweeps - 1);
+          repeated += costlyNanoseconds(op, device) * static_cast<double>(sweeps - 1);
   }
   double alone = static_cast<double>(bytes) / device.coreBytesPerNanosecond + repeated;
-  double cores = std::min({static_cast<double>(device.cores), static_cast<double>(pieces),
-                           std::max(1.0, alone / device.spreadNanoseconds)});
-  return device.commandNanoseconds + alone / cores;
+  return device.commandNanoseconds + alone / std::min(static_cast<double>(pieces), coresFor(alone, device));
+}
+
+double repeatNanoseconds(ArrayRef<Operation *> ops, const TargetDescription &device) {
+  double alone = 0;
+  for (Operation *op : ops)
+    if (!isCheap(op))
+      alone += costlyNanoseconds(op, device);
+  return alone / coresFor(alone, device);
+}
+
+double residualNanoseconds(Value value, const TargetDescription &device) {
+  double alone = static_cast<double>(bytesOf(value)) * device.residualMoves / device.coreBytesPerNanosecond;
+  return alone / coresFor(alone, device);
 }
 
 } // namespace gpuc

@@ -95,7 +95,7 @@ std::string KernelNames::nameFor(ArrayRef<Operation *> ops) {
       parts.push_back(part);
   }
   std::string name = llvm::join(parts, "_");
-  if (isBackward(ops.front()->getLoc()))
+  if (llvm::any_of(ops, [](Operation *op) { return isBackward(op->getLoc()); }))
     name = "backward." + name;
   if (std::string layer = layerOf(ops); !layer.empty())
     name = layer + "." + name;

@@ -5,6 +5,7 @@ The tools are those of $GPUC_BIN, build/bin if it is not set.
 
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -58,6 +59,15 @@ class ToolTest(unittest.TestCase):
         weights = self.path("trained.safetensors")
         self.gpuc("gpuc-train", plan, *flags, "--log-every=0", "--save-variables=" + weights)
         return sha256(weights)
+
+    def assert_near(self, ours, theirs, tolerance, least=1e-3):
+        """Of two sets of variables, by the norm of what they differ in; below `least` there is no relative error (of what
+        is zero but for rounding)."""
+        self.assertEqual(ours.keys(), theirs.keys())
+        for name, expected in theirs.items():
+            norm = math.sqrt(math.fsum(value * value for value in expected))
+            error = math.sqrt(math.fsum((a - b) ** 2 for a, b in zip(ours[name], expected)))
+            self.assertLessEqual(error, tolerance * max(norm, least), name)
 
     def metrics(self, path, event):
         with open(path, encoding="utf-8") as file:

@@ -1,0 +1,232 @@
+//===- RepeatResults.cpp - Results that their readers compute themselves ----===//
+
+#include "passes/kernels/RepeatResults.h"
+
+#include "passes/base/Locations.h"
+#include "passes/codegen/Codegen.h"
+#include "passes/kernels/FuseCost.h"
+
+using namespace mlir;
+
+namespace gpuc {
+namespace {
+
+bool isLate(const Cluster *cluster) {
+  return llvm::any_of(cluster->ops, [](Operation *op) { return isBackward(op->getLoc()); });
+}
+
+/// A value under the name of another shape is the same bytes.
+Value bytesOf(Value value) {
+  while (auto reshape = value.getDefiningOp<ir::ReshapeOp>())
+    value = reshape.getOperand();
+  return value;
+}
+
+/// Clusters that may compute a value instead of reading it, and whether anyone else reads it.
+struct Readers {
+  llvm::SetVector<Cluster *> all, late; ///< `late`: those of the backward pass.
+  bool others = false, lateOthers = false;
+};
+
+class Repeating {
+public:
+  Repeating(FuseClusters &clusters, const TargetDescription &device)
+      : clusters_(clusters), device_(device), isPriced_(residualBytes() > device.residentBytes) {}
+
+  void run() {
+    llvm::SetVector<Cluster *> merged;
+    for (Operation &op : clusters_.block())
+      if (Cluster *cluster = clusters_.of(&op))
+        merged.insert(cluster);
+    for (Cluster *cluster : merged)
+      for (Value result : clusters_.outputsOf(cluster->ops))
+        repeat(*cluster, result);
+  }
+
+private:
+  void repeat(Cluster &cluster, Value result) {
+    Readers readers = readersOf(result, cluster);
+    bool waits = !isLate(&cluster) && (!readers.late.empty() || readers.lateOthers);
+    SmallVector<Operation *> ops = ownOps(result, cluster, /*costly=*/waits);
+    if (ops.empty() || ops.size() > kMostRepeatedOps || (!waits && !isCheapToRepeat(ops)))
+      return;
+    if (!readers.others && pays(cluster, result, ops, readers.all, /*vanishes=*/true))
+      compute(cluster, result, ops, readers.all);
+    else if (waits && !readers.lateOthers && pays(cluster, result, ops, readers.late, /*vanishes=*/false))
+      compute(cluster, result, ops, readers.late);
+  }
+
+  void compute(Cluster &cluster, Value result, ArrayRef<Operation *> ops,
+               const llvm::SetVector<Cluster *> &readers) {
+    for (Cluster *reader : readers)
+      clusters_.repeatIn(*reader, result, ops);
+    clusters_.shrink(cluster);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Who reads, and what is computed
+  //===--------------------------------------------------------------------===//
+
+  /// A reader that may compute it reads each element at its own index.
+  Readers readersOf(Value value, const Cluster &cluster) const {
+    Readers readers;
+    for (Operation *user : value.getUsers()) {
+      Cluster *reader = clusters_.of(user);
+      if (reader == &cluster)
+        continue;
+      bool late = isReadLateBy(user);
+      if (!reader || !mayCompute(*reader, value)) {
+        readers.others = true;
+        readers.lateOthers |= late;
+        continue;
+      }
+      readers.all.insert(reader);
+      if (late)
+        readers.late.insert(reader);
+    }
+    return readers;
+  }
+
+  /// Whether the cluster reads each element of `value` once, at its own index: what it folds, too, but not
+  /// what its windows or gathers are made of.
+  static bool mayCompute(const Cluster &reader, Value value) {
+    Operation *root = reader.root();
+    if (!root || reader.reduction())
+      return true;
+    if (ir::shapeOf(root->getResult(0)) != ir::shapeOf(value))
+      return false;
+    llvm::SmallPtrSet<Operation *, 16> fed;
+    for (Operation *op : reader.ops)
+      if (llvm::any_of(op->getOperands(), [&](Value operand) {
+            return operand == value || fed.contains(operand.getDefiningOp());
+          }))
+        fed.insert(op);
+    return !fed.contains(root);
+  }
+
+  /// Whether the backward pass reads what `user` reads: itself, or by a copied op or another shape.
+  bool isReadLateBy(Operation *user) const {
+    if (clusters_.isCopied(user) || isa<ir::ReshapeOp>(user))
+      return isReadLate(user->getResult(0));
+    return isLateOp(user);
+  }
+  bool isReadLate(Value value) const {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) { return isReadLateBy(user); });
+  }
+
+  /// What waits for the backward pass, of all that the block computes before it.
+  int64_t residualBytes() const {
+    int64_t bytes = 0;
+    for (Operation &op : clusters_.block())
+      if (!isa<ir::ReshapeOp>(op) && !clusters_.isCopied(&op) && !isLateOp(&op))
+        for (Value result : op.getResults())
+          if (isReadLate(result))
+            bytes += ir::sizeInBytes(result.getType());
+    return bytes;
+  }
+
+  bool isLateOp(Operation *op) const {
+    Cluster *cluster = clusters_.of(op);
+    return cluster ? isLate(cluster) : isBackward(op->getLoc());
+  }
+
+  /// Whether the bytes of the value are there in the backward pass whoever reads them: variables, inputs, and
+  /// what it reads anyway.
+  bool isThereLate(Value value) const {
+    Value bytes = bytesOf(value);
+    Operation *op = bytes.getDefiningOp();
+    return !op || op->getBlock() != &clusters_.block() || isa<ir::ReadOp, ir::ConstantOp>(op) ||
+           isReadLate(bytes);
+  }
+
+  /// The ops of the cluster by which it computes `value` from what it reads and from what it yields anyway,
+  /// or, if none of them may be `costly`, from what is; in block order.
+  SmallVector<Operation *> ownOps(Value value, const Cluster &cluster, bool costly) const {
+    SmallVector<Value> yielded = clusters_.outputsOf(cluster.ops);
+    llvm::SetVector<Operation *> found;
+    llvm::SmallPtrSet<Operation *, 16> seen;
+    auto visit = [&](auto &self, Value wanted) -> void {
+      Operation *op = wanted.getDefiningOp();
+      if (!seen.insert(op).second || !op || clusters_.of(op) != &cluster ||
+          (wanted != value && llvm::is_contained(yielded, wanted)) ||
+          !(costly ? op->hasTrait<ir::Pointwise>() : isCheapToRepeat({op})) ||
+          ir::shapeOf(wanted) != ir::shapeOf(value))
+        return;
+      for (Value operand : op->getOperands())
+        self(self, operand);
+      found.insert(op);
+    };
+    visit(visit, value);
+    return found.takeVector();
+  }
+
+  /// Whether the cluster is still a kernel if it has this result, too, beside one that it has: of the same
+  /// shape, or of that of its rows or their elements.
+  static bool mayPutOut(const Cluster &cluster, Value value, Value beside) {
+    Operation *reduction = cluster.reduction();
+    return ir::shapeOf(value) == ir::shapeOf(beside) ||
+           (reduction && (ir::shapeOf(value) == ir::shapeOf(reduction->getResult(0)) ||
+                          ir::shapeOf(value) == ir::shapeOf(reduction->getOperand(0))));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // What it costs
+  //===--------------------------------------------------------------------===//
+
+  /// Whether all kernels together take less time if `readers` compute `result` by `ops`, the bytes that wait
+  /// for the backward pass counted by their price. `vanishes`: nobody else reads it.
+  bool pays(const Cluster &cluster, Value result, ArrayRef<Operation *> ops,
+            const llvm::SetVector<Cluster *> &readers, bool vanishes) const {
+    llvm::SetVector<Value> needed = clusters_.inputsOf(ops), inputs = clusters_.inputsOf(cluster.ops),
+                           outputs;
+    outputs.insert_range(clusters_.outputsOf(cluster.ops));
+    double before = nanoseconds(cluster.ops, inputs, outputs), after = 0;
+    if (vanishes)
+      outputs.remove(result);
+    for (Value value : needed)
+      if (clusters_.of(value.getDefiningOp()) == &cluster) {
+        if (!mayPutOut(cluster, value, result))
+          return false;
+        outputs.insert(value);
+      }
+    if (!outputs.empty()) // else the kernel vanishes
+      after = nanoseconds(cluster.ops, inputs, outputs);
+    for (Cluster *reader : readers) {
+      if (reader->ops.size() + ops.size() > kMaxKernelOps)
+        return false;
+      inputs = clusters_.inputsOf(reader->ops);
+      outputs.clear();
+      outputs.insert_range(clusters_.outputsOf(reader->ops));
+      before += nanoseconds(reader->ops, inputs, outputs);
+      inputs.remove(result);
+      inputs.insert_range(needed);
+      SmallVector<Operation *> together(reader->ops);
+      llvm::append_range(together, ops);
+      after += nanoseconds(together, inputs, outputs) + repeatNanoseconds(ops, device_);
+    }
+    if (isPriced_ && !isLate(&cluster) && llvm::any_of(readers, isLate)) {
+      before += residualNanoseconds(result, device_);
+      for (Value value : needed)
+        if (!isThereLate(value))
+          after += residualNanoseconds(value, device_);
+    }
+    return after < before;
+  }
+
+  double nanoseconds(ArrayRef<Operation *> ops, const llvm::SetVector<Value> &inputs,
+                     const llvm::SetVector<Value> &outputs) const {
+    return kernelNanoseconds({ops, inputs.getArrayRef(), outputs.getArrayRef()}, device_);
+  }
+
+  FuseClusters &clusters_;
+  const TargetDescription &device_;
+  bool isPriced_; ///< Else what waits for the backward pass is still in the cache then.
+};
+
+} // namespace
+
+void repeatResults(FuseClusters &clusters, const TargetDescription &device) {
+  Repeating(clusters, device).run();
+}
+
+} // namespace gpuc

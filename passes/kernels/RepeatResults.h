@@ -1,0 +1,23 @@
+//===- RepeatResults.h - Results that their readers compute themselves ------===//
+//
+// The last step of gpuc-fuse. A value that crosses from one kernel to another is stored and loaded, and if
+// the other belongs to the backward pass, its bytes wait for it. Where its readers can compute it from what
+// they may read anyway, and by FuseCost.h that costs less, they do, each for itself. Two choices are tried
+// for each result of a kernel:
+//
+//   - all of its readers compute it, and it is stored no more;
+//   - those of the backward pass do, and it lives no longer than the forward pass reads it.
+//
+// Such a copy has the ops of what it repeats, so that no bit changes.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/kernels/FuseClusters.h"
+#include "passes/target/TargetDescription.h"
+
+namespace gpuc {
+
+void repeatResults(FuseClusters &clusters, const TargetDescription &device);
+
+} // namespace gpuc
