@@ -281,8 +281,9 @@ Result<const NamedDevice *> findDevice(const std::string &name) {
       return &device;
     names.push_back(device.name);
   }
-  return Status::error("unknown device " + inQuotes(name) + "; did you mean " + nearestName(name, names) +
-                       "? Known are " + llvm::join(names, ", "));
+  return Status::error("unknown device " + inQuotes(name) + "; did you mean " +
+                       nearestName(StringRef(name).lower(), names) + "? Known are " +
+                       llvm::join(names, ", "));
 }
 
 Result<std::string> targetOf(const NamedDevice &device, const std::string &target) {

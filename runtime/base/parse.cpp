@@ -26,6 +26,15 @@ constexpr Unit kUnits[] = {{"KB", 1000},
 
 constexpr const char* kSizeForm = "a size (bytes, or a number with KB, MB, GB, KiB, MiB or GiB)";
 
+constexpr const char* kLargestSize = "a size below 2^63 bytes";
+
+/// Whether it begins with an integer that 64 bits do not hold.
+bool isTooLarge(std::string_view text) {
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc::result_out_of_range && !text.starts_with('-');
+}
+
 /// The digits of "1.5" around the point. `fraction` is the part after it, in units of 10^-digits.
 struct Decimal {
   int64_t whole = 0;
@@ -73,14 +82,15 @@ Result<int64_t> parseSize(std::string_view text) {
   for (const Unit& unit : kUnits) {
     if (!text.ends_with(unit.suffix)) continue;
     Decimal number;
-    if (!readDecimal(text.substr(0, text.size() - unit.suffix.size()), number) ||
-        (number.scale > 1 && unit.bytes == 1))
+    std::string_view digits = text.substr(0, text.size() - unit.suffix.size());
+    if (isTooLarge(digits)) return malformed(text, kLargestSize);
+    if (!readDecimal(digits, number) || (number.scale > 1 && unit.bytes == 1))
       return malformed(text, kSizeForm);
     int64_t bytes = 0;
     int64_t part = number.fraction * unit.bytes / number.scale;
     if (__builtin_mul_overflow(number.whole, unit.bytes, &bytes) ||
         __builtin_add_overflow(bytes, part, &bytes))
-      return malformed(text, "a size below 2^63 bytes");
+      return malformed(text, kLargestSize);
     return bytes;
   }
   return malformed(text, kSizeForm);

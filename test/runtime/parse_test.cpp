@@ -36,6 +36,11 @@ TEST(Parse, SizesKnowPowersOfTenAndOfTwo) {
 TEST(Parse, SizesMayNotOverflowOrBeNegative) {
   EXPECT_EQ(*parseSize("8589934591GiB"), 9223372035781033984);  // 2^63 - 2^30
   EXPECT_EQ(parseSize("8589934592GiB").message(), "'8589934592GiB' is not a size below 2^63 bytes");
+  EXPECT_EQ(parseSize("9223372036854775808").message(),
+            "'9223372036854775808' is not a size below 2^63 bytes");
+  EXPECT_EQ(parseSize("99999999999999999999KB").message(),
+            "'99999999999999999999KB' is not a size below 2^63 bytes");
+  EXPECT_EQ(parseSize("-99999999999999999999").message().find("2^63"), std::string::npos);
   for (const char* text : {"", "-1", "-1KB", "1.5", "GiB", "1 GiB", "1gb", "1TB", "1.KB", ".5KB", "1.-5KB"})
     EXPECT_FALSE(parseSize(text).ok()) << text;
 }
