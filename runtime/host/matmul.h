@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "runtime/host/matmul/micro_kernel.h"
-#include "runtime/host/matmul/plan.h"
 #include "runtime/host/matmul/vector_kernels.h"
 #include "runtime/host/tiled_kernel.h"
+#include "runtime/workspace/matmul_plan.h"
 
 namespace gpuc {
 

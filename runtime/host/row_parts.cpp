@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/host/library_kernel.h"
-#include "runtime/host/matmul/plan.h"
+#include "runtime/workspace/matmul_plan.h"
 
 namespace gpuc {
 namespace {

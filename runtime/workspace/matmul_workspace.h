@@ -32,10 +32,10 @@ struct MatmulShape {
 /// Bytes of workspace that the host's matmul of this shape needs, aligned as every buffer is.
 ///
 /// It is 0 for every shape: operands are packed a tile at a time, on the stack of the thread that computes
-/// the tile (at most kMatmulStackBytes in runtime/host/matmul/plan.h). Packing whole operands here instead
-/// would add as much as the largest weight to the plan's peak, and a barrier to each matmul. Plans reserve
-/// what this function says and MatmulKernel::create checks it, so that a kernel which does need a workspace
-/// changes no other code.
+/// the tile (at most kMatmulStackBytes in runtime/workspace/matmul_plan.h). Packing whole operands here
+/// instead would add as much as the largest weight to the plan's peak, and a barrier to each matmul. Plans
+/// reserve what this function says and MatmulKernel::create checks it, so that a kernel which does need a
+/// workspace changes no other code.
 constexpr int64_t matmulWorkspaceBytes(const MatmulShape& /*shape*/) { return 0; }
 
 }  // namespace gpuc

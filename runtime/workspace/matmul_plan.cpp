@@ -1,4 +1,4 @@
-#include "runtime/host/matmul/plan.h"
+#include "runtime/workspace/matmul_plan.h"
 
 #include <algorithm>
 #include <cinttypes>
