@@ -40,12 +40,14 @@ std::vector<ModelToMeasure> modelsToMeasure() {
       {"mlp", {"hidden=48", "batch=16", "dropout=0.1"}},
       {"mlp", {"hidden=256,96", "batch=48"}},
       {"mlp", {"hidden=1536,1024", "batch=24"}},
+      {"mlp", {"hidden=320,64", "batch=1"}},
       {"convnet", {"size=20", "batch=7"}},
       {"convnet", {"size=24", "batch=16"}},
       {"rnn-classifier", {"cell=rnn", "steps=10", "width=16", "hidden=40", "dropout=0.1", "batch=20"}},
       {"rnn-classifier", {"cell=gru", "steps=10", "width=16", "hidden=40", "dropout=0.1", "batch=20"}},
       {"rnn-classifier", {"cell=lstm", "steps=12", "width=20", "hidden=96", "batch=48"}},
       {"lstm-generator", {"embedding=24", "hidden=48", "length=12", "dropout=0.1", "batch=16"}},
+      {"lstm-generator", {"embedding=12", "hidden=20", "length=10", "batch=4"}},
       {"lstm-generator", {"embedding=96", "hidden=192", "length=12", "batch=24"}},
       {"transformer",
        {"width=24", "heads=2", "layers=1", "feedforward=40", "src_vocabulary=50", "tgt_vocabulary=60",
@@ -73,6 +75,20 @@ struct StepCommand {
 
 using StepCommands = std::map<std::string, StepCommand>;
 
+struct MeasuredModel {
+  StepCommands commands;
+  StepSample step;  // on one thread
+};
+
+/// Of all loops in a run of `train_step`.
+double countIterations(mlir::ModuleOp module) {
+  double iterations = 0;
+  module.lookupSymbol<plan::ProgramOp>("train_step").walk([&](plan::RepeatOp loop) {
+    iterations += static_cast<double>(executionsOf(loop) * loop.getTripCount());
+  });
+  return iterations;
+}
+
 /// What a run of `train_step` does, by the names of its commands.
 Result<StepCommands> countStep(mlir::ModuleOp module, const CacheSizes& caches) {
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
@@ -89,6 +105,7 @@ Result<StepCommands> countStep(mlir::ModuleOp module, const CacheSizes& caches) 
     for (size_t unit = 0; unit < kUnitCount; ++unit)
       command.work.amounts[unit] += work.amounts[unit] * executions;
     command.work.family = work.family;
+    command.work.parts = std::max(command.work.parts, work.parts);
     command.executions += executions;
     command.in_parallel |= op->getParentOfType<plan::ParallelOp>() != nullptr;
   });
@@ -114,37 +131,57 @@ double clockNanoseconds() {
   return decile(gaps);
 }
 
-/// By name, nanoseconds of one execution of each command of `train_step`.
-Result<std::map<std::string, double>> measureStep(const Plan& plan, int threads) {
-  constexpr size_t kEvents = size_t{1} << 18;
-  constexpr double kSeconds = 0.4;
+double clockOnce() {
+  static const double clock = clockNanoseconds();
+  return clock;
+}
+
+/// Nanoseconds of each of some runs of `train_step`.
+Result<std::vector<double>> runSteps(Session& session, const Plan& plan, double seconds) {
   constexpr int kLeastSteps = 4, kMostSteps = 400;
-  GPUC_ASSIGN_OR_RETURN(
-      Session session,
-      Session::create(plan, {.device = "host", .threads = threads, .profile_events = kEvents}));
   GPUC_ASSIGN_OR_RETURN(ProgramId step, session.program("train_step"));
   GPUC_ASSIGN_OR_RETURN(ProgramInputs inputs,
                         ProgramInputs::gather(plan.info().programs[step.index], {}, /*seed=*/1));
   GPUC_RETURN_IF_ERROR(session.initialize());
+  std::vector<double> steps;
   const auto begin = Clock::now();
-  for (int i = 0; i < kLeastSteps || (i < kMostSteps && secondsSince(begin) < kSeconds); ++i) {
+  for (int i = 0; i < kLeastSteps || (i < kMostSteps && secondsSince(begin) < seconds); ++i) {
+    const auto at = Clock::now();
     GPUC_RETURN_IF_ERROR(session.run(step, inputs.views()));
     GPUC_RETURN_IF_ERROR(session.wait());
+    steps.push_back(std::chrono::duration<double, std::nano>(Clock::now() - at).count());
   }
+  return steps;
+}
+
+/// The least of a whole step on one thread, of which no times are taken on the way.
+Result<double> measureWholeStep(const Plan& plan) {
+  GPUC_ASSIGN_OR_RETURN(Session session, Session::create(plan, {.device = "host", .threads = 1}));
+  GPUC_ASSIGN_OR_RETURN(std::vector<double> steps, runSteps(session, plan, /*seconds=*/0.1));
+  return std::max(1.0, *std::min_element(steps.begin(), steps.end()) - clockOnce());
+}
+
+/// By name, nanoseconds of one execution of each command of `train_step`.
+Result<std::map<std::string, double>> measureStep(const Plan& plan, int threads) {
+  constexpr size_t kEvents = size_t{1} << 18;
+  GPUC_ASSIGN_OR_RETURN(
+      Session session,
+      Session::create(plan, {.device = "host", .threads = threads, .profile_events = kEvents}));
+  GPUC_ASSIGN_OR_RETURN(ProgramId step, session.program("train_step"));
+  GPUC_RETURN_IF_ERROR(runSteps(session, plan, /*seconds=*/0.4).status());
   std::map<std::string, std::vector<double>> times;
   for (const ProfileEvent& event : session.profile())
     if (event.program == step.index)
       times[nameOf(plan.root(), *plan.root().programs()->Get(event.program), *event.command)].push_back(
           static_cast<double>(event.end_ns - event.begin_ns));
-  static const double clock = clockNanoseconds();
   std::map<std::string, double> measured;
-  for (auto& [name, values] : times) measured[name] = std::max(1.0, decile(values) - clock);
+  for (auto& [name, values] : times) measured[name] = std::max(1.0, decile(values) - clockOnce());
   return measured;
 }
 
-/// The commands of one model, measured.
-Result<StepCommands> measure(const ModelToMeasure& what, const CalibrationOptions& options,
-                             HostRates& rates) {
+/// One model, measured.
+Result<MeasuredModel> measure(const ModelToMeasure& what, const CalibrationOptions& options,
+                              HostRates& rates) {
   GPUC_ASSIGN_OR_RETURN(nn::Model model, models::buildZooModel(what.name, what.settings));
   Compiler compiler;
   CompilerOptions compile;
@@ -167,7 +204,11 @@ Result<StepCommands> measure(const ModelToMeasure& what, const CalibrationOption
     if (auto found = shared.find(name); found != shared.end()) command.shared_ns = found->second;
   }
   std::erase_if(commands, [](const auto& entry) { return entry.second.alone_ns == 0; });
-  return commands;
+  GPUC_ASSIGN_OR_RETURN(const double whole, measureWholeStep(plan));
+  StepSample step{.nanoseconds = whole, .iterations = countIterations(*module)};
+  for (const auto& [name, command] : commands)
+    step.commandsNanoseconds += command.executions * command.alone_ns;
+  return MeasuredModel{std::move(commands), step};
 }
 
 /// Of half of all steps' time the error is at most this.
@@ -197,18 +238,23 @@ Result<Calibration> calibrate(const CalibrationOptions& options) {
   result.rates.caches = cachesHere();
   std::vector<Sample> samples;
   std::vector<SharedSample> shared;
+  std::vector<StepSample> steps;
   for (const ModelToMeasure& model : modelsToMeasure()) {
-    GPUC_ASSIGN_OR_RETURN(StepCommands commands, measure(model, options, result.rates));
-    double step_ns = 0;
-    for (const auto& [name, command] : commands) step_ns += command.alone_ns * command.executions;
+    GPUC_ASSIGN_OR_RETURN(const MeasuredModel measured, measure(model, options, result.rates));
+    const StepCommands& commands = measured.commands;
+    // Of a longer one what else the machine does is the most that is left.
+    constexpr double kShortNanoseconds = 1e6;
+    if (measured.step.nanoseconds < kShortNanoseconds) steps.push_back(measured.step);
     for (const auto& [name, command] : commands) {
-      samples.push_back({command.work, command.alone_ns, command.alone_ns * command.executions / step_ns});
+      const double share = command.alone_ns * command.executions / measured.step.commandsNanoseconds;
+      samples.push_back({command.work, command.alone_ns, share});
       if (command.shared_ns > 0 && !command.in_parallel)
-        shared.push_back({command.alone_ns, command.shared_ns, command.executions});
+        shared.push_back({command.alone_ns, command.shared_ns, command.executions, command.work.parts});
     }
     ++result.models;
   }
   fitRates(samples, result.rates);
+  fitStep(steps, result.rates);
   fitThreads(shared, result.rates);
   result.commands = static_cast<int64_t>(samples.size());
   result.median_error = medianError(samples, result.rates);

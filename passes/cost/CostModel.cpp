@@ -37,11 +37,15 @@ double CostModel::nanosecondsOf(Work work) const {
                      : bytes <= rates_->caches.far ? Unit::far
                                                    : Unit::memory;
   work[place] = static_cast<double>(bytes);
-  return sharedNanoseconds(aloneNanoseconds(work));
+  return sharedNanoseconds(aloneNanoseconds(work), work.parts);
 }
 
-double CostModel::sharedNanoseconds(double alone) const {
-  return threads() > 1 ? std::min(alone, alone / rates_->speedup + rates_->forkNanoseconds) : alone;
+double CostModel::sharedNanoseconds(double alone, int64_t parts) const {
+  const bool isWhole = parts == 1;
+  if (threads() == 1 || isWhole)
+    return alone;
+  const double speedup = parts == 0 ? rates_->speedup : std::min(rates_->speedup, static_cast<double>(parts));
+  return std::min(alone, alone / speedup + rates_->forkNanoseconds);
 }
 
 double CostModel::inPartsNanoseconds(double alone, int64_t parts) const {

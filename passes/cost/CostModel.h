@@ -44,12 +44,17 @@ public:
   /// them.
   double nanosecondsOf(Work work) const;
 
-  /// Of a command that threads may share, by what it takes alone.
-  double sharedNanoseconds(double alone) const;
+  /// Of a command that threads may share, by what it takes alone and into how many parts it can be cut; 0:
+  /// into enough.
+  double sharedNanoseconds(double alone, int64_t parts = 0) const;
 
   /// Of what stands in a `plan.parallel` of so many parts, and of the fork itself.
   double inPartsNanoseconds(double alone, int64_t parts) const;
   double forkNanoseconds() const { return threads() > 1 ? rates_->forkNanoseconds : 0; }
+
+  /// Beside their commands, of a step, and of a loop each time that it goes on.
+  double stepNanoseconds() const { return rates_ ? rates_->stepNanoseconds : 0; }
+  double iterationNanoseconds() const { return rates_ ? rates_->iterationNanoseconds : 0; }
 
 private:
   double flopsPerNanosecond(const Work &work) const;

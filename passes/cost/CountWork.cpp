@@ -6,6 +6,7 @@
 #include "passes/base/AttentionViews.h"
 #include "passes/base/ConvShapes.h"
 #include "runtime/workspace/conv_direct.h"
+#include "runtime/workspace/matmul_plan.h"
 
 #include <cmath>
 
@@ -28,49 +29,81 @@ ProductPrecision precisionOf(Type element, bool tf32) {
                                                : ProductPrecision::full;
 }
 
-struct MatmulNumbers {
-  ir::ProductExtents extents;
-  bool transposeLhs, transposeRhs;
-  Type element;
-};
-
-MatmulNumbers numbersOf(plan::MatmulOp op) {
-  return {{static_cast<int64_t>(op.getBatch()), static_cast<int64_t>(op.getM()),
-           static_cast<int64_t>(op.getN()), static_cast<int64_t>(op.getK())},
-          op.getTransposeLhs(),
-          op.getTransposeRhs(),
-          op.getElement()};
+MatmulShape shapeOf(plan::MatmulOp op) {
+  return {.type = plan::dataTypeOf(op.getElement()),
+          .batch = static_cast<int64_t>(op.getBatch()),
+          .m = static_cast<int64_t>(op.getM()),
+          .n = static_cast<int64_t>(op.getN()),
+          .k = static_cast<int64_t>(op.getK()),
+          .transpose_a = op.getTransposeLhs(),
+          .transpose_b = op.getTransposeRhs()};
 }
 
-MatmulNumbers numbersOf(ir::MatmulOp op) {
-  return {op.getExtents(), op.getTransposeLhs(), op.getTransposeRhs(), op.getType().getElementType()};
+MatmulShape shapeOf(ir::MatmulOp op) {
+  const ir::ProductExtents extents = op.getExtents();
+  return {.type = plan::dataTypeOf(op.getType().getElementType()),
+          .batch = extents.batch,
+          .m = extents.m,
+          .n = extents.n,
+          .k = extents.k,
+          .transpose_a = op.getTransposeLhs(),
+          .transpose_b = op.getTransposeRhs()};
 }
 
-/// Sums are kept in registers for so many elements of a row and a column at most.
-constexpr double kBlockDepth = 512;
+/// At most so many rows are multiplied with operands as they lie by a method of their own.
+constexpr int64_t kFewRows = 16;
 
-void countMatmul(const MatmulNumbers &numbers, Work &work) {
-  auto [batch, m, n, k] = numbers.extents;
-  const double depth = static_cast<double>(k), rows = static_cast<double>(m);
+Family familyOf(const MatmulPlan &plan) {
+  if (plan.method == MatmulMethod::dot)
+    return Family::matmulOfRows;
+  if (plan.problem.transpose_b || plan.transposed)
+    return Family::matmulByRows;
+  if (plan.problem.transpose_a)
+    return Family::matmulByColumns;
+  return plan.problem.m <= kFewRows ? Family::matmulOfFewRows : Family::matmul;
+}
+
+/// As the runtime cuts it.
+void countMatmul(MatmulShape shape, Work &work) {
+  shape.batch_stride_a = shape.batch > 1 ? shape.m * shape.k : 0;
+  shape.batch_stride_b = shape.batch > 1 ? shape.k * shape.n : 0;
+  const MatmulPlan plan = planMatmul(shape);
+  const MatmulShape &p = plan.problem;
   const double times =
-      static_cast<double>(batch * std::max<int64_t>(ir::elementBytes(numbers.element), 4)) / 4;
-  work.family = numbers.transposeLhs   ? Family::matmulByColumns
-                : numbers.transposeRhs ? Family::matmulByRows
-                                       : Family::matmul;
+      static_cast<double>(p.batch * std::max<int64_t>(sizeOf(shape.type), 4)) / 4; // f64 counts twice
+  const double rows = static_cast<double>(p.m), columns = static_cast<double>(p.n);
+  const double depth = static_cast<double>(p.k);
+  work.family = familyOf(plan);
+  work.parts = plan.tileCount();
   work[Unit::command] = 1;
-  work[Unit::flop] = 2 * times * rows * roundedUp(n) * depth;
-  work[Unit::packed] = times * depth * (numbers.transposeLhs ? rows : static_cast<double>(n));
-  work[Unit::stored] = times * rows * static_cast<double>(n) * std::ceil(depth / kBlockDepth);
+  if (plan.method == MatmulMethod::dot) {
+    work[Unit::flop] = 2 * times * rows * columns * roundedUp(p.k);
+    work[Unit::row] = times * rows * columns;
+    return;
+  }
+  work[Unit::flop] = 2 * times * rows * roundedUp(p.n) * depth;
+  work[Unit::packed] = times * depth *
+                       ((plan.pack_b ? columns * static_cast<double>(plan.rowTiles()) : 0) +
+                        (plan.pack_a ? rows * static_cast<double>(plan.columnTiles()) : 0));
+  work[Unit::stored] =
+      times * rows * columns * std::ceil(depth / static_cast<double>(std::max<int64_t>(plan.block_k, 1)));
 }
 
-Family familyOf(const ConvShape &shape, bool direct) {
+//===----------------------------------------------------------------------===//
+// Convolutions
+//===----------------------------------------------------------------------===//
+
+Family familyOf(const ConvShape &shape, ConvMethod method) {
+  const bool direct = method != ConvMethod::patches;
   switch (shape.kind) {
   case ConvKind::forward:
     return direct ? Family::directConv : Family::conv;
   case ConvKind::input_gradient:
     return direct ? Family::directConvInputGradient : Family::convInputGradient;
   case ConvKind::filter_gradient:
-    return direct ? Family::directConvFilterGradient : Family::convFilterGradient;
+    return method == ConvMethod::patches   ? Family::convFilterGradient
+           : method == ConvMethod::by_rows ? Family::directConvFilterGradient
+                                           : Family::directConvFilterGradientByOutputs;
   }
   llvm_unreachable("a fourth convolution");
 }
@@ -92,42 +125,73 @@ double laneShare(const ConvShape &shape, ConvMethod method) {
   llvm_unreachable("a fifth method");
 }
 
+/// How often the elements of a filter's gradient are added to: for each image, or for each part of all of
+/// them, which have sums of their own.
+double filterSums(const ConvShape &shape, ConvMethod method) {
+  const int64_t times = method == ConvMethod::patches ? shape.batch : cutDirect(shape, method).parts;
+  return static_cast<double>(times * shape.filterElements());
+}
+
+/// What is copied of an image to multiply it, and what is added to one.
+void countPatches(const ConvShape &shape, double size, Work &work) {
+  const double rows = static_cast<double>(shape.batch * shape.groups * shape.patchRows());
+  const double elements = size * rows * static_cast<double>(shape.outputPixels());
+  work[shape.width.stride > 1 ? Unit::strided : Unit::packed] = elements;
+  work[Unit::row] = rows * static_cast<double>(shape.height.output);
+}
+
 void countConv(const ConvShape &shape, Work &work) {
   const ConvMethod method = convMethod(shape);
   const double outputs = static_cast<double>(shape.batch * shape.out_channels * shape.outputPixels());
-  const double patches =
-      static_cast<double>(shape.batch * shape.groups * shape.outputPixels() * shape.patchRows());
   const double size = static_cast<double>(std::max<int64_t>(sizeOf(shape.type), 4)) / 4;
-  work.family = familyOf(shape, method != ConvMethod::patches);
+  const bool isFilter = shape.kind == ConvKind::filter_gradient;
+  work.family = familyOf(shape, method);
   work[Unit::command] = 1;
   work[Unit::flop] = 2 * size * outputs * static_cast<double>(shape.patchRows()) / laneShare(shape, method);
-  work[Unit::packed] = shape.isPointwise() ? 0 : size * patches;
-  // A filter's gradient is added up image by image.
-  const bool isSummed = shape.kind == ConvKind::filter_gradient && method == ConvMethod::patches;
-  work[Unit::stored] =
-      size * static_cast<double>(isSummed ? shape.batch * shape.filterElements() : shape.inputElements()) +
-      (isSummed ? 0 : size * outputs);
+  if (method == ConvMethod::patches && !shape.isPointwise())
+    countPatches(shape, size, work);
+  if (method != ConvMethod::patches)
+    work[Unit::packed] = size * static_cast<double>(shape.inputElements());
+  work[Unit::stored] = size * (isFilter ? filterSums(shape, method) : outputs);
+  if (method == ConvMethod::by_rows && isFilter)
+    work[Unit::row] = filterSums(shape, method);
 }
 
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
 
+/// How much of the scores is computed: what lies behind a query is left out block by block.
+double computedShare(const AttentionShape &shape) {
+  if (!shape.causal)
+    return 1;
+  const AttentionCut cut = cutAttention(shape);
+  int64_t scores = 0;
+  for (int64_t begin = 0; begin < shape.queries; begin += cut.block_queries) {
+    const int64_t end = std::min(shape.queries, begin + cut.block_queries);
+    const int64_t keys = (end + cut.block_keys - 1) / cut.block_keys * cut.block_keys;
+    scores += (end - begin) * std::min(shape.keys, keys);
+  }
+  return static_cast<double>(scores) / static_cast<double>(shape.queries * shape.keys);
+}
+
 /// Of a plan's command and of gpuc's op alike.
 void countAttention(const AttentionShape &shape, Work &work) {
   const bool isGradient = shape.kind == AttentionKind::gradient;
-  // What lies behind a query is left out by blocks.
-  const double masked = shape.causal ? 0.5 : 1, size = static_cast<double>(sizeOf(shape.type)) / 4;
-  const double rows = static_cast<double>(shape.batch * shape.heads * shape.queries);
-  const double scores = rows * static_cast<double>(shape.keys) * masked * size;
-  const int64_t width =
-      isGradient ? 3 * shape.width + 2 * shape.value_width : shape.width + shape.value_width;
+  const double masked = computedShare(shape), size = static_cast<double>(sizeOf(shape.type)) / 4;
+  const double rows = static_cast<double>(shape.batch * shape.heads * shape.queries) * size;
+  const double keys = static_cast<double>(shape.keys) * masked, paddedKeys = roundedUp(shape.keys) * masked;
+  const double width = static_cast<double>(shape.width), values = static_cast<double>(shape.value_width);
+  const double paddedWidth = roundedUp(shape.width), paddedValues = roundedUp(shape.value_width);
+  // Of each product, what its columns are fills vectors: keys of the scores, widths of all others.
+  const double products = isGradient ? paddedKeys * (width + values) + keys * (2 * paddedWidth + paddedValues)
+                                     : paddedKeys * width + keys * paddedValues;
   work.family = isGradient ? Family::attentionGradient : Family::attention;
   work[Unit::command] = 1;
   work[Unit::row] = rows;
-  work[Unit::exponential] = scores;
-  work[Unit::draw] = shape.dropout > 0 ? scores : 0;
-  work[Unit::flop] = 2 * scores * static_cast<double>(width);
+  work[Unit::exponential] = rows * paddedKeys;
+  work[Unit::draw] = shape.dropout > 0 ? rows * paddedKeys : 0;
+  work[Unit::flop] = 2 * rows * products;
 }
 
 template <typename Op> AttentionShape numbersOf(Op op, AttentionKind kind) {
@@ -190,7 +254,7 @@ void countLibraryOp(Operation *op, Work &work) {
   if (isa<ir::ProductOpInterface>(op))
     work.precision = precisionOf(getElementTypeOrSelf(op->getOperand(0)), ir::isTf32(op));
   if (auto matmul = dyn_cast<ir::MatmulOp>(op))
-    countMatmul(numbersOf(matmul), work);
+    countMatmul(shapeOf(matmul), work);
   else if (isa<ir::ProductOpInterface>(op))
     countConv(convShapeOf(op), work);
   else if (auto attention = dyn_cast<ir::AttentionOp>(op))
@@ -215,7 +279,7 @@ Work workOf(plan::CommandOpInterface command) {
   if (auto product = dyn_cast<plan::ProductOpInterface>(*command))
     work.precision = precisionOf(product.getElement(), product.getTf32());
   if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
-    countMatmul(numbersOf(matmul), work);
+    countMatmul(shapeOf(matmul), work);
   else if (auto conv = dyn_cast<plan::ConvOp>(*command))
     countConv(convShapeOf(conv), work);
   else if (auto attention = dyn_cast<plan::AttentionOp>(*command))

@@ -82,6 +82,8 @@ private:
 double threadsError(ArrayRef<SharedSample> samples, double speedup, double fork) {
   double error = 0;
   for (const SharedSample &sample : samples) {
+    if (sample.parts == 1)
+      continue; // nobody shares it
     const double predicted = std::min(sample.alone, sample.alone / speedup + fork);
     error += sample.times * sample.shared * std::abs(std::log(predicted / sample.shared));
   }
@@ -101,6 +103,28 @@ void fitRates(ArrayRef<Sample> samples, HostRates &rates) {
     for (int round = 0; round < kRounds; ++round)
       rates.units[family] = Fit(typical.units[family], rates.units[family], own).run();
   }
+}
+
+/// Least squares of what is left of each step; errors count relative to the step. None of the two is less
+/// than nothing.
+void fitStep(ArrayRef<StepSample> samples, HostRates &rates) {
+  double ones = 0, squares = 0, iterations = 0, rests = 0, products = 0;
+  for (const StepSample &sample : samples) {
+    const double weight = 1 / (sample.nanoseconds * sample.nanoseconds);
+    const double rest = sample.nanoseconds - sample.commandsNanoseconds;
+    ones += weight, rests += weight * rest;
+    iterations += weight * sample.iterations, squares += weight * sample.iterations * sample.iterations;
+    products += weight * sample.iterations * rest;
+  }
+  const double determinant = ones * squares - iterations * iterations;
+  double step = (rests * squares - products * iterations) / determinant;
+  double iteration = (products * ones - rests * iterations) / determinant;
+  if (!(determinant > 0) || iteration < 0)
+    step = ones > 0 ? rests / ones : 0, iteration = 0;
+  else if (step < 0)
+    step = 0, iteration = products / squares;
+  rates.stepNanoseconds = std::max(0.0, step);
+  rates.iterationNanoseconds = std::max(0.0, iteration);
 }
 
 void fitThreads(ArrayRef<SharedSample> samples, HostRates &rates) {

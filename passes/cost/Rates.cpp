@@ -30,6 +30,7 @@ HostRates typicalRates() {
     set({static_cast<Family>(family)},
         {{Unit::command, 50}, {Unit::near, 0.005}, {Unit::far, 0.01}, {Unit::memory, 0.04}});
   set({Family::kernel}, {{Unit::row, 1.5},
+                         {Unit::chain, 15},
                          {Unit::simple, 0.012},
                          {Unit::root, 0.05},
                          {Unit::exponential, 0.4},
@@ -41,11 +42,16 @@ HostRates typicalRates() {
                          {Unit::transpose, 0.03},
                          {Unit::window, 0.5},
                          {Unit::comparison, 1}});
-  set({Family::matmul, Family::matmulByRows, Family::matmulByColumns},
+  set({Family::matmul, Family::matmulByRows, Family::matmulByColumns, Family::matmulOfFewRows},
       {{Unit::flop, 0.0085}, {Unit::packed, 0.05}, {Unit::stored, 0.06}});
+  set({Family::matmulOfRows}, {{Unit::flop, 0.01}, {Unit::row, 1}});
   set({Family::conv, Family::convInputGradient, Family::convFilterGradient, Family::directConv,
-       Family::directConvInputGradient, Family::directConvFilterGradient},
+       Family::directConvInputGradient, Family::directConvFilterGradient,
+       Family::directConvFilterGradientByOutputs},
       {{Unit::command, 300}, {Unit::flop, 0.009}, {Unit::packed, 0.3}, {Unit::stored, 0.1}});
+  set({Family::conv, Family::convInputGradient, Family::convFilterGradient},
+      {{Unit::row, 5}, {Unit::strided, 1}});
+  set({Family::directConvFilterGradient}, {{Unit::row, 10}});
   set({Family::attention, Family::attentionGradient}, {{Unit::command, 300},
                                                        {Unit::row, 10},
                                                        {Unit::exponential, 0.5},

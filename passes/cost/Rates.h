@@ -21,6 +21,8 @@ struct HostRates {
   int threads = 1;    ///< That `speedup` is of.
   double speedup = 1; ///< Of commands that threads share, in the long run.
   double forkNanoseconds = 0;
+  double stepNanoseconds = 0;      ///< Of a step beside its commands,
+  double iterationNanoseconds = 0; ///< and of a loop beside them, each time that it goes on.
   CacheSizes caches;
   std::array<std::array<double, kUnitCount>, kFamilyCount> units{};
 
@@ -50,10 +52,21 @@ void fitRates(llvm::ArrayRef<Sample> samples, HostRates &rates);
 struct SharedSample {
   double alone = 0, shared = 0; ///< In nanoseconds.
   double times = 1;             ///< How often it comes in a step.
+  int64_t parts = 0;            ///< Into which it can be cut; 0: into enough.
 };
 
 /// Finds rates.speedup and rates.forkNanoseconds, for rates.threads.
 void fitThreads(llvm::ArrayRef<SharedSample> samples, HostRates &rates);
+
+/// A whole step that was measured.
+struct StepSample {
+  double nanoseconds = 0;
+  double commandsNanoseconds = 0; ///< Of it all commands, each measured by itself.
+  double iterations = 0;          ///< Of all loops.
+};
+
+/// Finds rates.stepNanoseconds and rates.iterationNanoseconds.
+void fitStep(llvm::ArrayRef<StepSample> samples, HostRates &rates);
 
 /// The caches of the machine at hand.
 CacheSizes cachesHere();

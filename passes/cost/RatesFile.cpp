@@ -13,7 +13,7 @@ using namespace mlir;
 namespace gpuc {
 namespace {
 
-constexpr StringLiteral kFormat = "gpuc-rates-1"; ///< Its number grows when families or units change.
+constexpr StringLiteral kFormat = "gpuc-rates-2"; ///< Its number grows when families or units change.
 constexpr double kMostNanoseconds = 1e9;
 
 Status malformed(const std::string &name, const std::string &what) {
@@ -103,6 +103,8 @@ std::string printRates(const HostRates &rates) {
                           {"threads", rates.threads},
                           {"speedup", rates.speedup},
                           {"fork", rates.forkNanoseconds},
+                          {"step", rates.stepNanoseconds},
+                          {"iteration", rates.iterationNanoseconds},
                           {"near_bytes", rates.caches.near},
                           {"far_bytes", rates.caches.far},
                           {"nanoseconds", std::move(families)}};
@@ -127,6 +129,8 @@ Result<HostRates> parseRates(StringRef text, const std::string &name) {
   rates.threads = static_cast<int>(reader.number("threads", 1, 4096));
   rates.speedup = reader.number("speedup", 1, 4096);
   rates.forkNanoseconds = reader.number("fork", 0, kMostNanoseconds);
+  rates.stepNanoseconds = reader.number("step", 0, kMostNanoseconds);
+  rates.iterationNanoseconds = reader.number("iteration", 0, kMostNanoseconds);
   rates.caches.near = static_cast<int64_t>(reader.number("near_bytes", 1, kMostBytes));
   rates.caches.far = static_cast<int64_t>(reader.number("far_bytes", 1, kMostBytes));
   std::string error = reader.error().empty() ? readFamilies(*root, rates) : reader.error();

@@ -9,12 +9,15 @@ llvm::StringRef nameOf(Family family) {
                                                    "matmul",
                                                    "matmul_by_rows",
                                                    "matmul_by_columns",
+                                                   "matmul_of_rows",
+                                                   "matmul_of_few_rows",
                                                    "conv",
                                                    "conv_input_gradient",
                                                    "conv_filter_gradient",
                                                    "direct_conv",
                                                    "direct_conv_input_gradient",
                                                    "direct_conv_filter_gradient",
+                                                   "direct_conv_filter_gradient_by_outputs",
                                                    "attention",
                                                    "attention_gradient",
                                                    "other"};
@@ -24,9 +27,9 @@ llvm::StringRef nameOf(Family family) {
 
 llvm::StringRef nameOf(Unit unit) {
   static constexpr llvm::StringLiteral kNames[] = {
-      "command", "row",    "simple",  "root",      "exponential", "special",    "draw",
-      "fold",    "gather", "scatter", "transpose", "window",      "comparison", "flop",
-      "packed",  "stored", "near",    "far",       "memory"};
+      "command", "row",    "chain",   "simple",  "root",      "exponential", "special",
+      "draw",    "fold",   "gather",  "scatter", "transpose", "window",      "comparison",
+      "flop",    "packed", "strided", "stored",  "near",      "far",         "memory"};
   static_assert(std::size(kNames) == kUnitCount);
   return kNames[static_cast<size_t>(unit)];
 }

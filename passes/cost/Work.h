@@ -18,12 +18,15 @@ enum class Family : uint8_t {
   matmul,          ///< Of operands as they lie.
   matmulByRows,    ///< Of a transposed right operand.
   matmulByColumns, ///< Of a transposed left operand.
+  matmulOfRows,    ///< Of few rows, or few columns, with rows (runtime/workspace/matmul_plan.h: dot).
+  matmulOfFewRows, ///< Of at most 16 rows with operands as they lie.
   conv,            ///< By a matrix of patches (runtime/workspace/conv_direct.h).
   convInputGradient,
   convFilterGradient,
   directConv, ///< By taps.
   directConvInputGradient,
-  directConvFilterGradient,
+  directConvFilterGradient,          ///< Lanes run along rows,
+  directConvFilterGradientByOutputs, ///< or along the outputs.
   attention,
   attentionGradient,
   other, ///< Copies and the like.
@@ -34,7 +37,8 @@ llvm::StringRef nameOf(Family family);
 /// What is counted. Elements are those of four bytes, in whole vectors; wider ones count twice.
 enum class Unit : uint8_t {
   command,     ///< One.
-  row,         ///< That is folded to one element, where its elements lie side by side.
+  row,         ///< That is folded to one element, where its elements lie side by side; or packed.
+  chain,       ///< Such a row with whose element the same kernel goes on: it has to wait for it.
   simple,      ///< Elements of an addition, say.
   root,        ///< Of a division or a root.
   exponential, ///< Of exp, log, tanh and the like.
@@ -48,6 +52,7 @@ enum class Unit : uint8_t {
   comparison,  ///< Of a sort.
   flop,        ///< Of products, as if their columns filled vectors.
   packed,      ///< Elements of operands that are copied before they are multiplied.
+  strided,     ///< The same, one by one, as a stride takes them.
   stored,      ///< Elements of a product's result, as often as they are added to.
   near,        ///< Bytes that lie in a core's own cache,
   far,         ///< in the one that cores share,
@@ -69,6 +74,7 @@ struct Work {
   int64_t flops = 0;     ///< As the report counts them.
   int64_t bytesRead = 0; ///< Of a table no more than what is gathered from it.
   int64_t bytesWritten = 0;
+  int64_t parts = 0; ///< That threads can share; 0: enough.
   std::array<double, kUnitCount> amounts{};
 
   double &operator[](Unit unit) { return amounts[static_cast<size_t>(unit)]; }

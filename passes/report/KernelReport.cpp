@@ -40,6 +40,10 @@ Prediction::Prediction(plan::ProgramOp program, const CostModel &cost) : cost_(c
   if (cost.rates())
     if (auto traffic = trafficOf(program, cost.rates()->caches); succeeded(traffic))
       traffic_ = std::move(*traffic);
+  program.walk([&](plan::ParallelOp parallel) {
+    if (cost.threads() > 1 && isWorthAFork(parallel))
+      forked_.insert(parallel);
+  });
   if (cost.profile() && program.getSymName() == "train_step")
     findSeen(program, *cost.profile());
 }
@@ -71,17 +75,36 @@ double Prediction::nanosecondsOf(plan::CommandOpInterface command) const {
   return seen == seen_.end() ? reckoned(command) : seen->second;
 }
 
-double Prediction::reckoned(plan::CommandOpInterface command) const {
-  auto parallel = dyn_cast<plan::ParallelOp>(*command);
-  if (isa<plan::LoopOpInterface>(*command))
-    return parallel ? cost_.forkNanoseconds() : 0;
+double Prediction::alone(plan::CommandOpInterface command) const {
   Work work = workOf(command);
   if (auto bytes = traffic_.find(command); bytes != traffic_.end())
     llvm::copy(bytes->second, &work[Unit::near]);
-  const double alone = cost_.aloneNanoseconds(work);
-  if (auto around = command->getParentOfType<plan::ParallelOp>())
-    return cost_.inPartsNanoseconds(alone, around.getParts());
-  return cost_.sharedNanoseconds(alone);
+  return cost_.aloneNanoseconds(work);
+}
+
+/// As the runtime does: by its parts where that is better than command by command.
+bool Prediction::isWorthAFork(plan::ParallelOp parallel) const {
+  double byParts = cost_.forkNanoseconds(), oneByOne = 0;
+  parallel.walk([&](plan::CommandOpInterface command) {
+    if (isa<plan::LoopOpInterface>(*command))
+      return;
+    const double times =
+        static_cast<double>(executionsOf(command)) / static_cast<double>(executionsOf(parallel));
+    const double nanoseconds = alone(command);
+    byParts += times * cost_.inPartsNanoseconds(nanoseconds, parallel.getParts());
+    oneByOne += times * cost_.sharedNanoseconds(nanoseconds, workOf(command).parts);
+  });
+  return byParts < oneByOne;
+}
+
+double Prediction::reckoned(plan::CommandOpInterface command) const {
+  if (isa<plan::ParallelOp>(*command))
+    return forked_.contains(command) ? cost_.forkNanoseconds() : 0;
+  if (auto loop = dyn_cast<plan::LoopOpInterface>(*command))
+    return static_cast<double>(loop.getTripCount()) * cost_.iterationNanoseconds();
+  if (auto around = command->getParentOfType<plan::ParallelOp>(); forked_.contains(around))
+    return cost_.inPartsNanoseconds(alone(command), around.getParts());
+  return cost_.sharedNanoseconds(alone(command), workOf(command).parts);
 }
 
 //===----------------------------------------------------------------------===//

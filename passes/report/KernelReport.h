@@ -16,8 +16,8 @@ class Prediction {
 public:
   Prediction(plan::ProgramOp program, const CostModel &cost);
 
-  /// One execution: of a parallel the fork alone, of a repeat nothing, as their commands count for
-  /// themselves.
+  /// One execution: of a parallel the fork alone, if there is one, of a repeat going from one iteration to
+  /// the next, as their commands count for themselves.
   double nanosecondsOf(plan::CommandOpInterface command) const;
 
   /// How many commands were seen in cost.profile(), and how many there are.
@@ -26,11 +26,14 @@ public:
 
 private:
   void findSeen(plan::ProgramOp program, const Profile &profile);
+  double alone(plan::CommandOpInterface command) const;
+  bool isWorthAFork(plan::ParallelOp parallel) const;
   double reckoned(plan::CommandOpInterface command) const;
 
   const CostModel &cost_;
   llvm::DenseMap<mlir::Operation *, BytesByPlace> traffic_;
   llvm::DenseMap<mlir::Operation *, double> seen_; ///< What one execution took.
+  llvm::DenseSet<mlir::Operation *> forked_;       ///< Parallels whose parts threads take.
   int64_t commands_ = 0;
 };
 

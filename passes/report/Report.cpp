@@ -55,6 +55,7 @@ StepWork workOf(plan::ProgramOp program, const CostModel &cost) {
       work.recomputed += executions * flops;
     work.nanoseconds += executions * prediction.nanosecondsOf(command);
   });
+  work.nanoseconds += cost.stepNanoseconds();
   return work;
 }
 

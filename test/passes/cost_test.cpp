@@ -2,10 +2,17 @@
 
 #include "passes/cost/CostModel.h"
 
+#include "dialects/gpuc/GpucOps.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
+
+using namespace mlir;
 
 namespace gpuc {
 namespace {
@@ -72,6 +79,86 @@ TEST(FitThreads, FindsSpeedupAndFork) {
   EXPECT_NEAR(cost.sharedNanoseconds(1e6), 1e6 / 1.7, 5e4);
 }
 
+TEST(FitThreads, LeavesOutWhatNobodyShares) {
+  HostRates rates = typicalRates();
+  rates.threads = 2;
+  std::vector<SharedSample> samples;
+  for (double alone = 100; alone < 1e7; alone *= 1.5)
+    for (int64_t parts : {0, 1})
+      samples.push_back(
+          {alone, parts == 1 ? alone : std::min(alone, alone / 1.7 + 3000), 1e7 / alone, parts});
+  fitThreads(samples, rates);
+  EXPECT_NEAR(rates.speedup, 1.7, 0.051);
+  const CostModel cost(kHostDescription, rates);
+  EXPECT_EQ(cost.sharedNanoseconds(1e6, 1), 1e6) << "one part";
+  EXPECT_NEAR(cost.sharedNanoseconds(1e6, 2), 1e6 / 1.7, 5e4);
+}
+
+TEST(FitStep, FindsWhatIsLeftOfAStep) {
+  HostRates rates = typicalRates();
+  std::vector<StepSample> samples;
+  for (double commands : {200.0, 3000.0, 20000.0, 150000.0})
+    for (double iterations : {0.0, 20.0, 40.0})
+      samples.push_back({commands + 80 + 150 * iterations, commands, iterations});
+  fitStep(samples, rates);
+  EXPECT_NEAR(rates.stepNanoseconds, 80, 1);
+  EXPECT_NEAR(rates.iterationNanoseconds, 150, 1);
+  fitStep({{100, 300, 0}, {100, 300, 5}}, rates);
+  EXPECT_EQ(rates.stepNanoseconds, 0) << "nothing is less than nothing";
+  EXPECT_EQ(rates.iterationNanoseconds, 0);
+  fitStep({}, rates);
+  EXPECT_EQ(rates.stepNanoseconds, 0);
+}
+
+/// The work of the one op in a function's body that is no end of it.
+Work workIn(const std::string &body) {
+  MLIRContext context;
+  context.loadDialect<ir::GpucDialect, func::FuncDialect>();
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(body, &context);
+  if (!module)
+    return ADD_FAILURE() << "does not parse", Work();
+  return workOf(&(*module->getOps<func::FuncOp>().begin()).front().front());
+}
+
+Work workOfMatmul(int64_t m, int64_t n, int64_t k) {
+  const auto tensor = [](int64_t rows, int64_t columns) {
+    return "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "xf32>";
+  };
+  return workIn("func.func @f(%a: " + tensor(m, k) + ", %b: " + tensor(n, k) + ") -> " + tensor(m, n) +
+                " { %c = gpuc.matmul %a, transpose %b : (" + tensor(m, k) + ", " + tensor(n, k) + ") -> " +
+                tensor(m, n) + "\n return %c : " + tensor(m, n) + " }");
+}
+
+TEST(CountWork, CutsAProductAsTheRuntimeDoes) {
+  const Work few = workOfMatmul(1, 256, 784), many = workOfMatmul(100, 24, 784);
+  EXPECT_EQ(few.family, Family::matmulOfRows);
+  EXPECT_EQ(few[Unit::row], 256) << "a sum of lanes for each element";
+  EXPECT_EQ(few[Unit::packed], 0);
+  EXPECT_EQ(many.family, Family::matmulByRows);
+  EXPECT_EQ(many[Unit::flop], 2 * 100 * 32 * 784) << "24 columns fill two vectors of 16";
+  EXPECT_EQ(many[Unit::packed], 2 * 24 * 784) << "two tiles of rows, each of which packs the columns";
+  EXPECT_EQ(many.parts, 2);
+  EXPECT_EQ(workOfMatmul(33, 24, 784).parts, 1) << "33 rows are one tile, that no other thread shares";
+}
+
+TEST(CountWork, RowsOfAKernelHaveVectorsOfTheirOwn) {
+  const Work work = workIn(R"mlir(
+    func.func @f(%x: tensor<33x10xf32>) -> tensor<33x10xf32> {
+      %y = gpuc.fused "softmax"(%x) : (tensor<33x10xf32>) -> tensor<33x10xf32> {
+      ^bb0(%a: tensor<33x10xf32>):
+        %e = gpuc.exp %a : tensor<33x10xf32>
+        %s = gpuc.sum %e dims [1] : (tensor<33x10xf32>) -> tensor<33xf32>
+        %b = gpuc.broadcast %s dims [0] : tensor<33xf32> to tensor<33x10xf32>
+        %d = gpuc.div %e, %b : tensor<33x10xf32>
+        gpuc.yield %d : tensor<33x10xf32>
+      }
+      return %y : tensor<33x10xf32>
+    })mlir");
+  EXPECT_EQ(work[Unit::exponential], 33 * 16);
+  EXPECT_EQ(work[Unit::chain], 33) << "the kernel goes on with the sums";
+  EXPECT_EQ(work[Unit::row], 0);
+}
+
 TEST(CostModel, PartsThatAreNoMultipleOfTheThreadsLeaveSomeIdle) {
   HostRates rates = typicalRates();
   rates.threads = 2;
@@ -88,6 +175,8 @@ HostRates someRates() {
   rates.threads = 2;
   rates.speedup = 1.75;
   rates.forkNanoseconds = 1500;
+  rates.stepNanoseconds = 70;
+  rates.iterationNanoseconds = 150;
   return rates;
 }
 
@@ -100,6 +189,8 @@ TEST(RatesFile, SurvivesPrintingAndReading) {
   EXPECT_EQ(read->threads, written.threads);
   EXPECT_EQ(read->speedup, written.speedup);
   EXPECT_EQ(read->forkNanoseconds, written.forkNanoseconds);
+  EXPECT_EQ(read->stepNanoseconds, written.stepNanoseconds);
+  EXPECT_EQ(read->iterationNanoseconds, written.iterationNanoseconds);
   EXPECT_EQ(read->caches.near, written.caches.near);
   EXPECT_EQ(read->caches.far, written.caches.far);
   EXPECT_EQ(read->units, written.units);
@@ -118,7 +209,7 @@ TEST(RatesFile, SaysWhatIsWrongAndTheCure) {
   const std::string cure = "; run gpuc-calibrate again, or remove the file";
   EXPECT_EQ(parseRates("", "rates.json").message(), "rates.json: not JSON" + cure);
   EXPECT_EQ(parseRates("{}", "rates.json").message(), "rates.json: no rates of gpuc-calibrate" + cure);
-  EXPECT_EQ(errorWith("gpuc-rates-1", "gpuc-rates-0"), "rates.json: rates of another version of gpuc" + cure);
+  EXPECT_EQ(errorWith("gpuc-rates-2", "gpuc-rates-1"), "rates.json: rates of another version of gpuc" + cure);
   EXPECT_EQ(errorWith("\"threads\": 2", "\"threads\": 0"),
             "rates.json: its 'threads' is not a number from 1 to 4096" + cure);
   EXPECT_EQ(errorWith("\"cpu\": \"A CPU\"", "\"cpu\": \"A\\nCPU\""),
