@@ -221,13 +221,21 @@ private:
   int64_t bytes_ = 0;
 };
 
+/// The peak of the plan that a finished step becomes; 0 if there is none.
+int64_t peakOfStep(ModuleOp step, const PipelineOptions &options) {
+  OwningOpRef<ModuleOp> copy = step.clone();
+  ScopedDiagnosticHandler said(step.getContext(), [](Diagnostic &) { return success(); });
+  PassManager passes(step.getContext());
+  buildUnprovenPlanPipeline(passes, options.target);
+  return succeeded(passes.run(*copy)) ? peakOf(*copy) : 0;
+}
+
 /// Whether the plan is as short as it has to be.
-Status checkFits(ModuleOp module, const CompilerOptions &options, Cures &cures) {
-  if (!options.memoryBudget || peakOf(module) <= *options.memoryBudget)
+Status checkFits(int64_t peak, const CompilerOptions &options, Cures &cures) {
+  if (!options.memoryBudget || peak <= *options.memoryBudget)
     return okStatus();
-  return Status::error("--checkpoint=" + options.train.checkpoint + " takes " +
-                       std::to_string(peakOf(module)) + " bytes, and --memory-budget allows " +
-                       budgetOf(options) + cures.otherPolicies());
+  return Status::error("--checkpoint=" + options.train.checkpoint + " takes " + std::to_string(peak) +
+                       " bytes, and --memory-budget allows " + budgetOf(options) + cures.otherPolicies());
 }
 
 /// What may be left of the way to a train step, and does nothing twice.
@@ -404,7 +412,9 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   if (kept)
     warnIfNothingIsFreed(module, train.checkpoint, *kept);
   if (stage == Stage::plan)
-    GPUC_RETURN_IF_ERROR(checkFits(module, options, cures));
+    GPUC_RETURN_IF_ERROR(checkFits(peakOf(module), options, cures));
+  if (stage == Stage::trainStep && options.memoryBudget && options.train.checkpoint != kBudgetPolicy)
+    GPUC_RETURN_IF_ERROR(checkFits(peakOfStep(module, train), options, cures));
   if (stage == Stage::plan && failed(checkProfile(module, costModelOf(train.target, options))))
     return state->errors.take("not a profile of this plan");
   if (stage != Stage::model)
