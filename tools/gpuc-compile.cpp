@@ -189,6 +189,27 @@ std::string findMalformed(const Request& request) {
   return target.ok() ? parseMlirFlags(request.mlirFlags) : "--target: " + target.message();
 }
 
+bool isRatesFile(const Request& request) { return request.rates && request.rates != "none"; }
+
+/// What of flags that were given would have nothing to do; empty if all have.
+std::string findIdle(const Request& request) {
+  const gpuc::CompilerOptions& options = request.options;
+  const bool isText = request.emit == "gpuc" || request.emit == "train";
+  if (request.report && isText) return "--report needs a plan: not with --emit=" + request.emit;
+  if (request.profile && isText)
+    return "--profile-in predicts what a plan takes: not with --emit=" + request.emit;
+  if (isRatesFile(request) && request.emit == "gpuc")
+    return "--rates predicts what a plan takes: not with --emit=gpuc";
+  if (options.tradeoff && request.emit == "gpuc")
+    return "--report-tradeoff makes plans: not with --emit=gpuc";
+  if (!request.onlyAsks) return "";
+  const std::string alone =
+      " is for a plan, and --devices alone makes none: name a file with -o, or leave it out";
+  if (isRatesFile(request)) return "--rates" + alone;
+  if (request.profile) return "--profile-in" + alone;
+  return options.target == "auto" ? "" : "--target" + alone;
+}
+
 /// Of the first bytes of other files a parser could only say that they are no `.mlir`.
 gpuc::Status checkIsModel(std::string_view bytes, const std::string& name) {
   gpuc::FileKind kind = gpuc::fileKindOf(bytes);
@@ -441,10 +462,6 @@ static int tool(int argc, char** argv) {
   if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
 
   if (emit) request.emit = *emit;
-  if (request.report && emit && *emit != "plan")
-    return cli.usageError("--report needs a plan: not with --emit=" + *emit);
-  if (request.profile && emit && *emit != "plan")
-    return cli.usageError("--profile-in predicts what a plan takes: not with --emit=" + *emit);
   if (batch) request.options.train.batch = *batch;
   if (seed) request.options.seed = request.options.train.seed = *seed;
   if (noLocations && !emit) return cli.usageError("--no-locations is for the text that --emit writes");
@@ -462,6 +479,7 @@ static int tool(int argc, char** argv) {
   if (gpuc::Status status = devices ? readDevices(*devices, request) : gpuc::okStatus(); !status.ok())
     return cli.usageError("--devices: " + status.message());
   request.onlyAsks = devices && !request.output && !emit && !request.report && !budget;
+  if (std::string idle = findIdle(request); !idle.empty()) return cli.usageError(idle);
   if (devices && checkpoint)
     return cli.usageError("--devices asks what --memory-budget would make of it: not with --checkpoint");
   if (devices && request.options.tradeoff)

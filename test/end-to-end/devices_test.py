@@ -92,6 +92,10 @@ class Devices(ToolTest):
         self.refused(2, "--devices and --report-tradeoff both write to stdout: ask for one of them", "--devices=l4",
                      "--report-tradeoff")
         self.refused(2, "--devices writes to stdout beside a plan: name a file with -o", "--devices=l4", "-o", "-")
+        alone = "is for a plan, and --devices alone makes none: name a file with -o, or leave it out"
+        for flag in ("--rates=rates.json", "--profile-in=trace.json", "--target=host"):
+            self.refused(2, f"{flag.split('=')[0]} {alone}", "--devices=l4", flag)
+        self.gpuc("gpuc-compile", self.path("model.mlir"), "--devices=l4", "--rates=none")
         self.gpuc("gpuc-compile", self.path("model.mlir"), "--emit=train", "-o", self.path("step.mlir"))
         done = self.run_tool("gpuc-compile", self.path("step.mlir"), "--devices=l4")
         self.assertEqual((done.returncode, done.stderr),
