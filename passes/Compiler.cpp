@@ -165,6 +165,22 @@ std::optional<int64_t> peakWith(StringRef policy, ModuleOp module, PipelineOptio
   return peakWith(options, module, from);
 }
 
+/// The least peak of the plans that a budget would choose from. None if there are no such plans.
+std::optional<int64_t> leastPeakWith(PipelineOptions options, ModuleOp model, const CostModel &cost) {
+  OwningOpRef<ModuleOp> step = model.clone();
+  ScopedDiagnosticHandler said(model.getContext(), [](Diagnostic &) { return success(); });
+  options.checkpoint.clear(); // so far
+  PassManager passes(model.getContext());
+  buildTrainPipeline(passes, options, Stage::model);
+  if (failed(passes.run(*step)))
+    return std::nullopt;
+  FailureOr<CheckpointPolicy> policy = takePolicy(kModelPolicy, *step); // one of the choices
+  PlanChoices choices(*step, options.target, cost);
+  if (failed(policy) || failed(choices.explore(policy->text())))
+    return std::nullopt;
+  return choices.points().back().figures.peakBytes;
+}
+
 /// The policy that is asked for: the model's where it is silent is `none`.
 std::string policyOf(ModuleOp module, const CompilerOptions &options) {
   const bool isSilent = module.getOps<ir::CheckpointOp>().empty();
@@ -357,8 +373,18 @@ Result<LargestBatch> Compiler::largestBatch(ModuleOp module, const CompilerOptio
     });
   };
   const int64_t kept = largestWith("none");
-  if (train.checkpoint == kBudgetPolicy)
-    return LargestBatch{std::max(kept, largestWith("full")), kept};
+  if (train.checkpoint == kBudgetPolicy) {
+    // The plans that a budget chooses from are many: from where two of them end it is not far.
+    const int64_t nearly = std::max(kept, largestWith("full"));
+    const int64_t rows = findLargestBatch(
+        *options.memoryBudget,
+        [&](int64_t rows) {
+          train.batch = rows;
+          return leastPeakWith(train, module, costModelOf(train.target, options));
+        },
+        nearly);
+    return LargestBatch{std::max(rows, nearly), kept};
+  }
   train.checkpoint = policyOf(module, options);
   return LargestBatch{train.checkpoint == "none" ? kept : largestWith(train.checkpoint), kept};
 }

@@ -49,7 +49,7 @@ struct CompilerOptions {
 
 /// Rows of a batch; 0: not even one fits.
 struct LargestBatch {
-  int64_t rows = 0;     // with the policy, kBudgetPolicy by the better of `none` and `full`
+  int64_t rows = 0;     // with the policy, or with what a budget chooses
   int64_t rowsKept = 0; // with `none`
 };
 

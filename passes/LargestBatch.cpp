@@ -20,9 +20,13 @@ public:
   Bracket(int64_t bytes, int64_t step, llvm::function_ref<std::optional<int64_t>(int64_t)> peakOf)
       : bytes_(bytes), step_(step), peakOf_(peakOf) {}
 
-  /// The largest multiple of the step below `end` that fits; 0 if none does.
-  int64_t find(int64_t end) {
+  /// A multiple of the step below `end` that fits, of which the next one does not; 0 if the first does not.
+  /// It begins with `from` rows, if that is not 0.
+  int64_t find(int64_t end, int64_t from = 0) {
     end_ = end;
+    beganAt_ = from;
+    if (from != 0)
+      attempt(from);
     while (end_ - fits_ > step_)
       attempt(guess());
     return fits_;
@@ -38,15 +42,22 @@ private:
     } else {
       end_ = rows;
       bytesOfEnd_ = peak.value_or(0);
+      beganAt_ = 0;
     }
   }
 
   /// Strictly between what fits and what does not. Every third one halves what is left, so that there are few
-  /// whatever the bytes do.
+  /// whatever the bytes do. From rows that are known to fit the first step is as long as if all bytes grew
+  /// with them: too short, but never far too long.
   int64_t guess() const {
     int64_t rows = fits_ + (end_ - fits_) / 2;
+    if (beganAt_ != 0) // nearly there, and no end is known yet
+      rows = std::min(rows, 2 * fits_);
     if (fits_ == 0)
       rows = std::min(rows, step_);
+    else if (before_ == 0 && fits_ > step_)
+      rows = std::min(rows, static_cast<int64_t>(static_cast<double>(fits_) * bytes_ /
+                                                 std::max<int64_t>(bytesOfFit_, 1)));
     else if (before_ == 0)
       rows = std::min(rows, 2 * fits_);
     else if (const double each = bytesOfRow(); attempts_ % 3 != 0 && each > 0)
@@ -65,13 +76,15 @@ private:
   int64_t fits_ = 0, bytesOfFit_ = 0;    ///< The most rows that are known to fit.
   int64_t before_ = 0, bytesBefore_ = 0; ///< Those that were before.
   int64_t end_ = 0, bytesOfEnd_ = 0;     ///< The fewest that are known not to; 0: no such plan was made.
+  int64_t beganAt_ = 0;                  ///< Until there is such an end; 0: from nothing.
   int attempts_ = 0;
 };
 
 } // namespace
 
-int64_t findLargestBatch(int64_t bytes, llvm::function_ref<std::optional<int64_t>(int64_t rows)> peakOf) {
-  const int64_t rows = Bracket(bytes, kBatchStep, peakOf).find(kMostRows);
+int64_t findLargestBatch(int64_t bytes, llvm::function_ref<std::optional<int64_t>(int64_t rows)> peakOf,
+                         int64_t from) {
+  const int64_t rows = Bracket(bytes, kBatchStep, peakOf).find(kMostRows, from / kBatchStep * kBatchStep);
   return rows != 0 ? rows : Bracket(bytes, 1, peakOf).find(kBatchStep);
 }
 

@@ -15,12 +15,15 @@ struct Found {
   int attempts = 0;
 };
 
-template <typename Peak> Found find(int64_t bytes, Peak peak) {
+template <typename Peak> Found find(int64_t bytes, Peak peak, int64_t from = 0) {
   Found found;
-  found.rows = findLargestBatch(bytes, [&](int64_t rows) -> std::optional<int64_t> {
-    ++found.attempts;
-    return peak(rows);
-  });
+  found.rows = findLargestBatch(
+      bytes,
+      [&](int64_t rows) -> std::optional<int64_t> {
+        ++found.attempts;
+        return peak(rows);
+      },
+      from);
   return found;
 }
 
@@ -63,6 +66,29 @@ TEST(LargestBatch, HoldsForWhateverGrows) {
   }
   EXPECT_LE(most, 24);
   RecordProperty("most", most);
+}
+
+/// From rows that nearly do, of a plan that takes a little more: few plans, and the same answer.
+TEST(LargestBatch, GoesOnFromWhereAnotherSearchEnded) {
+  std::mt19937_64 random(11);
+  int most = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const int64_t fixed = random() % 1'000'000, each = 1000 + random() % 100'000;
+    auto peak = [&](int64_t rows) { return std::optional<int64_t>(fixed + each * rows); };
+    auto larger = [&](int64_t rows) { return std::optional<int64_t>(fixed + (each + each / 5) * rows); };
+    const int64_t bytes = *peak(64 + random() % 1024);
+    const int64_t from = find(bytes, larger).rows;
+    const Found found = find(bytes, peak, from);
+    ASSERT_EQ(found.rows, find(bytes, peak).rows) << round;
+    most = std::max(most, found.attempts);
+  }
+  EXPECT_LE(most, 6);
+  EXPECT_EQ(find(
+                1000, [](int64_t rows) { return std::optional(10 * rows); }, 800)
+                .rows,
+            96)
+      << "rows that do not do are taken back";
+  EXPECT_EQ(find(50, [](int64_t rows) { return std::optional(10 * rows); }, 3).rows, 5);
 }
 
 } // namespace
