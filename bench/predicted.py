@@ -36,7 +36,7 @@ def cells(models, sizes):
             continue
         if "small" in sizes:
             for keys in small:
-                special = [key for key in keys if key.startswith(("cell", "lora"))]
+                special = [key for key in keys if key.startswith(("cell", "lora", "length=144"))]
                 yield f"{model}, small" + (f" ({special[0]})" if special else ""), model, keys
         if "default" in sizes:
             yield model, model, []
