@@ -22,6 +22,8 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csetjmp>
+#include <deque>
 #include <functional>
 #include <gtest/gtest.h>
 #include <ucontext.h>
@@ -44,22 +46,17 @@ int currentThread = 0, currentBlock = 0;
 /// The threads of a block as coroutines that leave where they wait for one another: cheap, and always in the
 /// same order. A warp goes on until all of its threads wait at a barrier; those of the others come after, so
 /// that what a barrier is missing for is shown.
+///
+/// A coroutine stays for the next block. From one to another is a jump: swapcontext() asks the system about
+/// signals each time, which took more than half of what a model took.
 class Fibers {
 public:
   static void run(uint32_t count, const std::function<void()> &body) {
-    constexpr size_t stackBytes = 128 << 10;
     entry = &body;
-    fibers.resize(count);
+    while (fibers.size() < count)
+      fibers.emplace_back();
     waitsFor.assign(count, Wait::Nothing);
     slots.assign(count, 0);
-    stacks.resize(count * stackBytes);
-    for (uint32_t thread = 0; thread < count; ++thread) {
-      getcontext(&fibers[thread]);
-      fibers[thread].uc_stack.ss_sp = stacks.data() + thread * stackBytes;
-      fibers[thread].uc_stack.ss_size = stackBytes;
-      fibers[thread].uc_link = &scheduler;
-      makecontext(&fibers[thread], &enter, 0);
-    }
     for (;;) {
       for (uint32_t first = (count - 1) / warp * warp;; first -= warp) { // the last one first
         while (advance(first, std::min(first + warp, count)))
@@ -90,6 +87,11 @@ private:
   static constexpr uint32_t warp = 32;
   enum class Wait { Nothing, Warp, Block, Ever };
 
+  struct Fiber {
+    std::unique_ptr<char[]> stack; ///< None before it goes on for the first time.
+    jmp_buf place;                 ///< Where it left.
+  };
+
   /// Lets each thread of a warp go on that does not wait for the block; true if any may go on after.
   static bool advance(uint32_t first, uint32_t end) {
     bool goesOn = false;
@@ -97,25 +99,50 @@ private:
       if (waitsFor[thread] != Wait::Nothing && waitsFor[thread] != Wait::Warp)
         continue;
       currentThread = static_cast<int>(thread);
-      swapcontext(&scheduler, &fibers[thread]);
+      goOn(fibers[thread]);
       goesOn |= waitsFor[thread] == Wait::Warp;
     }
     return goesOn;
   }
-  static void leave(Wait wait) {
-    waitsFor[currentThread] = wait;
-    swapcontext(&fibers[currentThread], &scheduler);
+
+  // Nothing of these three lies in a register that a jump brings back. [[gnu::noinline]]: nor of who calls
+  // them.
+  [[gnu::noinline]] static void goOn(Fiber &fiber) {
+    if (_setjmp(scheduler))
+      return;
+    if (fiber.stack)
+      _longjmp(fiber.place, 1);
+    start(fiber);
   }
+  static void start(Fiber &fiber) {
+    constexpr size_t stackBytes = 128 << 10;
+    fiber.stack.reset(new char[stackBytes]);
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = fiber.stack.get();
+    context.uc_stack.ss_size = stackBytes;
+    context.uc_link = nullptr; // it has no end
+    makecontext(&context, &enter, 0);
+    setcontext(&context);
+  }
+  [[gnu::noinline]] static void leave(Wait wait) {
+    waitsFor[currentThread] = wait;
+    if (_setjmp(fibers[currentThread].place) == 0)
+      _longjmp(scheduler, 1);
+  }
+
+  /// One block after another.
   static void enter() {
-    (*entry)();
-    waitsFor[currentThread] = Wait::Ever;
+    for (;;) {
+      (*entry)();
+      leave(Wait::Ever);
+    }
   }
   static inline const std::function<void()> *entry;
-  static inline ucontext_t scheduler;
-  static inline std::vector<ucontext_t> fibers;
+  static inline jmp_buf scheduler; ///< Where it let a thread go on.
+  static inline std::deque<Fiber> fibers;
   static inline std::vector<Wait> waitsFor;
   static inline std::vector<float> slots; // of shuffles
-  static inline std::vector<char> stacks;
 };
 
 constexpr char kSurroundings[] = "surroundings";
