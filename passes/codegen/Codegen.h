@@ -65,7 +65,7 @@ bool repeatsElements(mlir::Block &body);
 bool canUpdateInPlace(mlir::Block &body, unsigned argument, unsigned result);
 
 struct KernelSource {
-  std::string symbol; ///< Its name in errors and on CUDA; on the host it gets another (HostCode).
+  std::string symbol; ///< Its name in errors; in code it gets another (HostCode, CudaCode).
   mlir::Block *body;
   mlir::Location location;
 };

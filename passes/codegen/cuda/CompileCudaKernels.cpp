@@ -19,10 +19,12 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -114,21 +116,19 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
   if (kernels.empty())
     return code;
   FailureOr<std::string> ptxas = findPtxas();
-  std::string program = describeProgram(ptxas), level = std::to_string(options.optLevel), texts;
-  std::vector<KernelSource> distinct;
-  llvm::StringMap<std::string> symbolOfBody;
+  std::string program = describeProgram(ptxas), level = std::to_string(options.optLevel);
+  std::map<std::string, KernelSource> distinct;
   for (const KernelSource &kernel : kernels) {
     if (failed(AttentionKernel::parse(*kernel.body)) && failed(checkKernel(*kernel.body)))
       return emitError(kernel.location) << "kernel '" << kernel.symbol
                                         << "' holds ops that cannot be one kernel: split the fused region";
-    std::string text = textOfBody(*kernel.body);
-    auto [known, isNew] = symbolOfBody.try_emplace(text, kernel.symbol);
-    code.symbols.push_back(known->second);
-    if (!isNew)
-      continue;
-    distinct.push_back(kernel);
-    texts += hashOfTexts({kernel.symbol, text});
+    std::string symbol = "gpuc_" + hashOfTexts({textOfBody(*kernel.body)});
+    distinct.try_emplace(symbol, KernelSource{symbol, kernel.body, kernel.location});
+    code.symbols.push_back(std::move(symbol));
   }
+  std::vector<KernelSource> sources; // in the order of their names
+  for (const auto &[symbol, kernel] : distinct)
+    sources.push_back(kernel);
 
   Location first = kernels.front().location;
   if (failed(ptxas))
@@ -137,14 +137,15 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
            "install the CUDA toolkit and put its bin on the path, or set CUDA_HOME";
   std::string key;
   if (options.cache) {
-    key = hashOfTexts({compilerFingerprint(), target.architecture, target.ptxFeature, level, program, texts});
+    key = hashOfTexts({compilerFingerprint(), target.architecture, target.ptxFeature, level, program,
+                       llvm::join(llvm::make_first_range(distinct), " ")});
     if (std::optional<std::string> entry = options.cache->load(key)) {
       unpack(*entry, code);
       return code;
     }
   }
   std::string error;
-  FailureOr<std::string> ptx = compileToPtx(distinct, target, options.optLevel, error);
+  FailureOr<std::string> ptx = compileToPtx(sources, target, options.optLevel, error);
   if (failed(ptx))
     return emitError(first) << error;
   code.ptx = std::move(*ptx);

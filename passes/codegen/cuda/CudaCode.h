@@ -37,9 +37,9 @@ struct CudaCode {
   std::vector<std::string> symbols; ///< Of each kernel. Equal kernels have the same.
 };
 
-/// Compiles kernels into one module, each named as the first of those that are equal to it. Equal inputs give
-/// equal bytes, with the same ptxas. Emits a diagnostic at the kernel that cannot be compiled, and a warning,
-/// with the cure, where there is no ptxas.
+/// Compiles kernels into one module, each named after what it computes: the same kernels give the same bytes
+/// in any order, with the same ptxas, and are found again in the cache whatever else the plan does. Emits a
+/// diagnostic at the kernel that cannot be compiled, and a warning, with the cure, where there is no ptxas.
 mlir::FailureOr<CudaCode> compileCudaKernels(llvm::ArrayRef<KernelSource> kernels, const CudaTarget &target,
                                              const CodegenOptions &options = {});
 
