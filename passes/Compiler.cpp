@@ -506,7 +506,7 @@ Result<std::string> Compiler::emit(ModuleOp module, const CompilerOptions &optio
     cache.emplace(options.cacheFolder, options.cacheBytes);
   auto written = module->getAttrOfType<IntegerAttr>(kOptLevelAttr);
   int optLevel = options.optLevel.value_or(written ? written.getInt() : kDefaultOptLevel);
-  CodegenOptions codegen{optLevel, options.threads, cache ? &*cache : nullptr};
+  CodegenOptions codegen{optLevel, options.threads, options.cubin, cache ? &*cache : nullptr};
   FailureOr<std::string> bytes = emitPlan(module, {codegen, options.seed});
   if (failed(bytes))
     return state->errors.take("code generation failed");

@@ -73,6 +73,7 @@ struct KernelSource {
 struct CodegenOptions {
   int optLevel = 2;             ///< LLVM's -O level, 0 to 3. Bits do not depend on it.
   unsigned threads = 0;         ///< That compile; 0: one for each core. The code does not depend on it.
+  bool cubin = true;            ///< On CUDA: machine code beside PTX, where there is a ptxas.
   KernelCache *cache = nullptr; ///< Of what was compiled before, if there is one. Nor does the code on this.
 };
 

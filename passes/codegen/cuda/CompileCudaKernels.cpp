@@ -115,7 +115,9 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
   CudaCode code;
   if (kernels.empty())
     return code;
-  FailureOr<std::string> ptxas = findPtxas();
+  FailureOr<std::string> ptxas = failure();
+  if (options.cubin)
+    ptxas = findPtxas();
   std::string program = describeProgram(ptxas), level = std::to_string(options.optLevel);
   std::map<std::string, KernelSource> distinct;
   for (const KernelSource &kernel : kernels) {
@@ -131,7 +133,7 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
     sources.push_back(kernel);
 
   Location first = kernels.front().location;
-  if (failed(ptxas))
+  if (options.cubin && failed(ptxas))
     emitWarning(first)
         << "no ptxas: the plan holds PTX alone, which the driver compiles each time the plan is loaded; "
            "install the CUDA toolkit and put its bin on the path, or set CUDA_HOME";

@@ -33,7 +33,7 @@ CudaSchedule scheduleCudaKernel(mlir::Block &body);
 /// for this one.
 struct CudaCode {
   std::string ptx;
-  std::string cubin;                ///< Empty where there is no ptxas.
+  std::string cubin;                ///< Empty where there is no ptxas, or none was asked for.
   std::vector<std::string> symbols; ///< Of each kernel. Equal kernels have the same.
 };
 

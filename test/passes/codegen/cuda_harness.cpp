@@ -227,9 +227,11 @@ void addCaller(llvm::Function &kernel) {
 
 } // namespace
 
-CudaCode compileForCuda(KernelText &text, const CudaTarget &target) {
+CudaCode compileForCuda(KernelText &text, const CudaTarget &target, bool cubin) {
   mlir::Block &block = text.block();
-  auto code = compileCudaKernels({KernelSource{"kernel", &block, block.front().getLoc()}}, target);
+  CodegenOptions options;
+  options.cubin = cubin;
+  auto code = compileCudaKernels({KernelSource{"kernel", &block, block.front().getLoc()}}, target, options);
   EXPECT_TRUE(succeeded(code));
   return succeeded(code) ? *code : CudaCode();
 }

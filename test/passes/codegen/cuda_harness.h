@@ -10,8 +10,9 @@
 
 namespace gpuc::test {
 
-/// Compiles one kernel named "kernel"; a failure fails the test.
-CudaCode compileForCuda(KernelText &text, const CudaTarget &target);
+/// Compiles one kernel, to PTX alone where `cubin` says no more: ptxas takes longer than all before it, and
+/// assemble() asks it. A failure fails the test.
+CudaCode compileForCuda(KernelText &text, const CudaTarget &target, bool cubin = false);
 
 /// What `ptxas -v` says of `ptx`, whatever comes of it. Fails the test if ptxas fails.
 std::string assemble(const std::string &ptxas, llvm::StringRef ptx, const std::string &architecture);
