@@ -24,6 +24,7 @@ Result<std::unique_ptr<ZooPlan>> compileModel(const nn::Model &model, const std:
   options.train = std::move(train);
   options.memoryBudget = memoryBudget;
   options.cubin = false; // nothing runs it here
+  options.cacheFolder = GPUC_TEST_CACHE;
   GPUC_ASSIGN_OR_RETURN(plan->module, plan->compiler.parse(model.text(), "model.mlir"));
   GPUC_RETURN_IF_ERROR(plan->compiler.advance(*plan->module, Stage::plan, options,
                                               [](mlir::PassManager &) { return okStatus(); }));

@@ -34,6 +34,7 @@ public:
     options.train.checkNumerics = as.checkNumerics;
     options.train.checkpoint = as.checkpoint;
     options.memoryBudget = as.memoryBudget;
+    options.cacheFolder = GPUC_TEST_CACHE; // most kernels are those of the level before
     GPUC_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, compiler.parse(text, "graph.mlir"));
     GPUC_RETURN_IF_ERROR(
         compiler.advance(*module, Stage::plan, options, [](PassManager &) { return okStatus(); }));
