@@ -53,6 +53,14 @@ struct Node {
   bool all_placed = true;
 };
 
+/// What the search does most of the time: no number from `begin` on is above `most` then. The least of two
+/// such numbers takes one instruction where there are AVX-512's, four without vectors, and a dozen for two
+/// with SSE2's.
+__attribute__((target_clones("avx512f", "avx2", "default"))) void lower(int64_t* begin, int64_t* end,
+                                                                        int64_t most) {
+  for (; begin != end; ++begin) *begin = std::min(*begin, most);
+}
+
 class BranchAndBound {
  public:
   BranchAndBound(const Instance& instance, int64_t capacity, Budget& budget)
@@ -248,7 +256,7 @@ class BranchAndBound {
       else if (offset < first_end)
         node.candidates.push_back({offset, position});
       const Item& it = instance_[item];
-      for (uint32_t s = it.first; s < it.last; ++s) floors_[s] = std::min(floors_[s], offset);
+      lower(floors_.data() + it.first, floors_.data() + it.last, offset);
     }
     for (uint32_t s = part.first; s < part.last; ++s)
       if (floors_[s] != INT64_MAX && floors_[s] > capacity_ - totals_[s]) return false;
