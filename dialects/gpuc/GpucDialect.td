@@ -68,6 +68,8 @@ def Gpuc_Tensor : Gpuc_TensorOf<Gpuc_Element, "tensor of static shape (a leading
 def Gpuc_FloatTensor : Gpuc_TensorOf<Gpuc_Float, "floating-point tensor of static shape (a leading ? is the batch)">;
 def Gpuc_NumberTensor : Gpuc_TensorOf<Gpuc_Number, "numeric tensor of static shape (a leading ? is the batch)">;
 def Gpuc_IndexTensor : Gpuc_TensorOf<Gpuc_Index, "i32 or i64 tensor of static shape (a leading ? is the batch)">;
+def Gpuc_PlaceTensor : Gpuc_TensorOf<AnyTypeOf<[I64, I32, UI8]>,
+                                     "i64, i32 or ui8 tensor of static shape (a leading ? is the batch)">;
 def Gpuc_BoolTensor : Gpuc_TensorOf<I1, "i1 tensor of static shape (a leading ? is the batch)">;
 
 //===----------------------------------------------------------------------===//

@@ -66,6 +66,8 @@ public:
                                                     op->getDiscardableAttrDictionary(),
                                                     op->getPropertiesStorage(), op->getRegions(), types)))
       return mlir::failure();
+    if (ConcreteType::isCompatibleReturnTypes(types, op->getResultTypes()))
+      return mlir::success();
     return verifyInferredTypes(op, types);
   }
 };

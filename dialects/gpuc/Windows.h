@@ -62,6 +62,15 @@ template <typename Op> WindowNumbers windowNumbersOf(Op op) {
 }
 template <typename Op> Windows2d windowsOf(Op op) { return windowNumbersOf(op).windows(); }
 
+/// The narrowest element type of max pooling's indices, of places in such windows: ui8 or i32. i64 of windows
+/// for which i32 has no room: then indices are counted in the image.
+mlir::IntegerType narrowestIndex(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> window);
+
+/// Whether indices of that type are places in the window, i · kw + j, and not h · W + v.
+inline bool arePlaces(mlir::Value indices) {
+  return !mlir::getElementTypeOrSelf(indices.getType()).isInteger(64);
+}
+
 /// The order of an image's or a filter's dimensions, batch or outputs, channels, height, width, in memory;
 /// and the way back.
 inline constexpr int64_t kToChannelsLast[] = {0, 2, 3, 1}, kToChannelsFirst[] = {0, 3, 1, 2};

@@ -125,17 +125,38 @@ private:
   Known emitOp(ir::MaxPool2dGatherOp op, const Index &index, const Guard &guard);
   Known emitOp(ir::AvgPool2dOp op, const Index &index, const Guard &guard);
   Known emitOp(ir::AvgPool2dGradientOp op, const Index &index, const Guard &guard);
-  /// What indices of max pooling count: h · W + v of a position in the image.
-  Known emitPlace(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Index &at);
-  /// Folds body(position, whether it is in the image, state) over the elements of the window at `window`.
+  /// Steps from a window's first element down and across, in its own count.
+  struct Steps {
+    Known row, column;
+  };
+  /// What wide indices of max pooling count: h · W + v of a position in the image.
+  Known indexInImage(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Index &at);
+  /// What narrow ones do, i · kw + j, as an i32.
+  Known placeInWindow(const ir::Windows2d &windows, const Steps &steps);
+  /// Where in the window at `window` an element of it lies.
+  Steps stepsTo(const ir::Windows2d &windows, const Index &element, const Index &window);
+  /// The element of the image that a window's index names, and whether it lies in the window.
+  struct Chosen {
+    Known row, column;
+    Guard inside;
+  };
+  Chosen chosenInImage(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Known &chosen,
+                       const Index &window);
+  Chosen chosenInWindow(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Known &chosen,
+                        const Index &window);
+  /// Folds body(position, steps to it, whether it is in the image, state) over the elements of the window at
+  /// `window`.
   State overWindow(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Index &window,
-                   const State &start, llvm::function_ref<State(const Index &, const Guard &, State)> body);
+                   const State &start,
+                   llvm::function_ref<State(const Index &, const Steps &, const Guard &, State)> body);
   /// The sum of term(window, whether it holds the element) over the windows that hold the element.
   Expr overHoldingWindows(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> pooled, const Index &element,
                           Expr zero, llvm::function_ref<Expr(const Index &, const Guard &)> term);
   /// body(step, state) for each step below `count`.
   State forSteps(int64_t count, State state, llvm::function_ref<State(const Affine &, State)> body);
-  /// Whether the window holds the element at `padded`, counted from the start of the padding.
+  /// From the window's first element to that at `padded`, counted from the start of the padding.
+  Known offsetIn(const ir::Windows &windows, const Known &padded, const Known &window);
+  /// Whether the window holds it.
   Guard holdsElement(const ir::Windows &windows, const Known &padded, const Known &window);
   /// How many of the window's elements are no padding.
   Known elementsInside(const ir::Windows &windows, int64_t extent, const Known &window);
@@ -143,6 +164,8 @@ private:
   Expr divisor(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, bool excludePadding,
                const Index &window, mlir::Type compute);
   Known quotient(const Known &dividend, int64_t divisor);
+  /// a - b · factor.
+  Known minusProduct(const Known &a, const Known &b, int64_t factor);
   /// number == factor · other.
   Known isProduct(const Known &number, const Known &factor, int64_t other);
   /// In as many lanes as the code has now.

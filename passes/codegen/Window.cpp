@@ -45,29 +45,41 @@ static bool leavesImage(const Windows &windows, int64_t extent) {
   return windows.low > 0 || last + windows.span() > extent;
 }
 
-State ElementEmitter::overWindow(const Windows2d &windows, ArrayRef<int64_t> image, const Index &window,
-                                 const State &start,
-                                 llvm::function_ref<State(const Index &, const Guard &, State)> body) {
+State ElementEmitter::overWindow(
+    const Windows2d &windows, ArrayRef<int64_t> image, const Index &window, const State &start,
+    llvm::function_ref<State(const Index &, const Steps &, const Guard &, State)> body) {
   Index at = window;
-  auto along = [&](size_t dim, const Windows &steps, const State &state,
+  Steps taken;
+  auto along = [&](size_t dim, const Windows &steps, Known &stepped, const State &state,
                    llvm::function_ref<State(const Guard &, State)> inner) {
     Affine first = scaled(window[dim], steps.stride, -steps.low);
     return forSteps(steps.size, state, [&](const Affine &step, State carried) {
       at[dim] = sum(first, step, steps.dilation);
+      stepped = materialize(step);
       Guard inside;
       if (leavesImage(steps, image[dim]))
         inside = within(materialize(at[dim]), image[dim]);
       return inner(inside, carried);
     });
   };
-  return along(windows.rowDim, windows.rows, start, [&](const Guard &rowInside, State state) {
-    return along(windows.columnDim(), windows.columns, state, [&](const Guard &columnInside, State carried) {
-      return body(at, both(columnInside, rowInside), carried);
-    });
+  return along(windows.rowDim, windows.rows, taken.row, start, [&](const Guard &rowInside, State state) {
+    return along(windows.columnDim(), windows.columns, taken.column, state,
+                 [&](const Guard &columnInside, State carried) {
+                   return body(at, taken, both(columnInside, rowInside), carried);
+                 });
   });
 }
 
-Known ElementEmitter::emitPlace(const Windows2d &windows, ArrayRef<int64_t> image, const Index &at) {
+Known ElementEmitter::placeInWindow(const Windows2d &windows, const Steps &steps) {
+  Known down = combine({steps.row}, [&](ArrayRef<Expr> x) {
+    Expr row = narrow(x[0], builder_.getI32Type());
+    return row * row.integer(windows.columns.size);
+  });
+  return combine({down, steps.column},
+                 [&](ArrayRef<Expr> x) { return x[0] + narrow(x[1], builder_.getI32Type()); });
+}
+
+Known ElementEmitter::indexInImage(const Windows2d &windows, ArrayRef<int64_t> image, const Index &at) {
   return combine({materialize(at[windows.rowDim]), materialize(at[windows.columnDim()])},
                  [&](ArrayRef<Expr> x) { return x[0] * x[0].integer(image[windows.columnDim()]) + x[1]; });
 }
@@ -76,20 +88,26 @@ Known ElementEmitter::emitMaxPool(MaxPool2dOp op, unsigned result, const Index &
   ArrayRef<int64_t> image = shapeOf(op.getOperand());
   ElementKind kind = elementKind(op.getOperand().getType());
   Windows2d windows = windowsOf(op);
+  // Narrow ones are found as i32, beside values of 32 bits.
+  const bool isNarrow = arePlaces(op.getIndices());
+  const ElementKind found = isNarrow ? ElementKind::I32 : ElementKind::I64;
   Expr lowest = toCompute(numberIn(builder_, kind, lanes_, -std::numeric_limits<double>::infinity()), kind);
-  Expr none = constantInt(builder_, registerType(builder_.getContext(), ElementKind::I64, lanes_), -1);
-  State best = overWindow(
-      windows, image, index, {lowest, none}, [&](const Index &at, const Guard &inside, State best) {
-        Expr element = toCompute(widened(emit(op.getOperand(), at, both(guard, inside))), kind);
-        Expr place = widened(emitPlace(windows, image, at));
-        // The first, whatever it is; then what is larger; then the first NaN.
-        Expr better = less(best[1], best[1].integer(0)) | greater(element, best[0]) |
-                      (isNan(element) & equal(best[0], best[0]));
-        if (inside.expr)
-          better = better & widened(inside);
-        return State{select(better, element, best[0]), select(better, place, best[1])};
-      });
-  Known values{fromCompute(best[0], kind), level()}, indices{best[1], level()};
+  Expr none = constantInt(builder_, registerType(builder_.getContext(), found, lanes_), -1);
+  State best =
+      overWindow(windows, image, index, {lowest, none},
+                 [&](const Index &at, const Steps &steps, const Guard &inside, State best) {
+                   Expr element = toCompute(widened(emit(op.getOperand(), at, both(guard, inside))), kind);
+                   Expr place =
+                       widened(isNarrow ? placeInWindow(windows, steps) : indexInImage(windows, image, at));
+                   // The first, whatever it is; then what is larger; then the first NaN.
+                   Expr better = less(best[1], best[1].integer(0)) | greater(element, best[0]) |
+                                 (isNan(element) & equal(best[0], best[0]));
+                   if (inside.expr)
+                     better = better & widened(inside);
+                   return State{select(better, element, best[0]), select(better, place, best[1])};
+                 });
+  Expr indexed = castElement(best[1], found, elementKind(op.getIndices().getType()));
+  Known values{fromCompute(best[0], kind), level()}, indices{indexed, level()};
   Value other = op->getResult(1 - result);
   memo_[other].push_back({index, guard.expr.value(), result == 0 ? indices : values});
   return result == 0 ? values : indices;
@@ -122,10 +140,11 @@ Known ElementEmitter::emitOp(AvgPool2dOp op, const Index &index, const Guard &gu
   ElementKind kind = elementKind(op.getOperand().getType());
   Windows2d windows = windowsOf(op);
   Expr zero = toCompute(numberIn(builder_, kind, lanes_, 0), kind);
-  State sum = overWindow(windows, image, index, {zero}, [&](const Index &at, const Guard &inside, State sum) {
-    Expr element = toCompute(widened(emit(op.getOperand(), at, both(guard, inside))), kind);
-    return State{sum[0] + (inside.expr ? select(widened(inside), element, zero) : element)};
-  });
+  State sum = overWindow(
+      windows, image, index, {zero}, [&](const Index &at, const Steps &, const Guard &inside, State sum) {
+        Expr element = toCompute(widened(emit(op.getOperand(), at, both(guard, inside))), kind);
+        return State{sum[0] + (inside.expr ? select(widened(inside), element, zero) : element)};
+      });
   Expr count = divisor(windows, image, op.getExcludePadding(), index, zero.type());
   return {fromCompute(sum[0] / count, kind), level()};
 }
@@ -174,10 +193,26 @@ Known ElementEmitter::isProduct(const Known &number, const Known &factor, int64_
   return combine({number, factor}, [&](ArrayRef<Expr> x) { return equal(x[0], x[1] * x[1].integer(other)); });
 }
 
+Known ElementEmitter::minusProduct(const Known &a, const Known &b, int64_t factor) {
+  return combine({a, b}, [&](ArrayRef<Expr> x) { return x[0] - x[1] * x[1].integer(factor); });
+}
+
+Known ElementEmitter::offsetIn(const Windows &windows, const Known &padded, const Known &window) {
+  return minusProduct(padded, window, windows.stride);
+}
+
+ElementEmitter::Steps ElementEmitter::stepsTo(const Windows2d &windows, const Index &element,
+                                              const Index &window) {
+  auto along = [&](const Windows &steps, size_t dim) {
+    Known padded = materialize(scaled(element[dim], 1, steps.low));
+    return quotient(offsetIn(steps, padded, materialize(window[dim])), steps.dilation);
+  };
+  return {along(windows.rows, windows.rowDim), along(windows.columns, windows.columnDim())};
+}
+
 ElementEmitter::Guard ElementEmitter::holdsElement(const Windows &windows, const Known &padded,
                                                    const Known &window) {
-  Known offset =
-      combine({padded, window}, [&](ArrayRef<Expr> x) { return x[0] - x[1] * x[1].integer(windows.stride); });
+  Known offset = offsetIn(windows, padded, window);
   Guard holds = within(offset, windows.span());
   if (windows.dilation == 1)
     return holds;
@@ -189,14 +224,20 @@ Known ElementEmitter::emitOp(MaxPool2dGradientOp op, const Index &index, const G
   ElementKind kind = elementKind(op.getResult().getType());
   Windows2d windows = windowsOf(op);
   Expr zero = toCompute(numberIn(builder_, kind, lanes_, 0), kind);
-  Expr here = widened(emitPlace(windows, shapeOf(op.getResult()), index));
-  Expr total = overHoldingWindows(windows, shapeOf(op.getIndices()), index, zero,
-                                  [&](const Index &window, const Guard &holds) {
-                                    Guard read = both(holds, guard);
-                                    Expr chosen = widened(emit(op.getIndices(), window, read));
-                                    Expr cotangent = widened(emit(op.getCotangent(), window, read));
-                                    return select(equal(chosen, here), toCompute(cotangent, kind), zero);
-                                  });
+  const bool isNarrow = arePlaces(op.getIndices());
+  const ElementKind stored = elementKind(op.getIndices().getType());
+  auto indexOfThis = [&](const Index &window) {
+    return isNarrow ? placeInWindow(windows, stepsTo(windows, index, window))
+                    : indexInImage(windows, shapeOf(op.getResult()), index);
+  };
+  auto term = [&](const Index &window, const Guard &holds) {
+    Guard read = both(holds, guard);
+    Expr chosen = widened(emit(op.getIndices(), window, read));
+    chosen = castElement(chosen, stored, isNarrow ? ElementKind::I32 : ElementKind::I64);
+    Expr cotangent = widened(emit(op.getCotangent(), window, read));
+    return select(equal(chosen, widened(indexOfThis(window))), toCompute(cotangent, kind), zero);
+  };
+  Expr total = overHoldingWindows(windows, shapeOf(op.getIndices()), index, zero, term);
   return {fromCompute(total, kind), level()};
 }
 
@@ -215,23 +256,46 @@ Known ElementEmitter::emitOp(AvgPool2dGradientOp op, const Index &index, const G
 
 /// The element that the window's index names, if it lies in the window.
 Known ElementEmitter::emitOp(MaxPool2dGatherOp op, const Index &index, const Guard &guard) {
-  ArrayRef<int64_t> image = shapeOf(op.getOperand());
   Windows2d windows = windowsOf(op);
   Known chosen = emit(op.getIndices(), index, guard);
-  const size_t rowDim = windows.rowDim, columnDim = windows.columnDim();
-  Known row = quotient(chosen, image[columnDim]);
-  Known column =
-      combine({chosen, row}, [&](ArrayRef<Expr> x) { return x[0] - x[1] * x[1].integer(image[columnDim]); });
+  const Chosen element = arePlaces(op.getIndices())
+                             ? chosenInWindow(windows, shapeOf(op.getOperand()), chosen, index)
+                             : chosenInImage(windows, shapeOf(op.getOperand()), chosen, index);
+  Index at = index;
+  at[windows.rowDim] = dynamicAffine(element.row, kernel_.space());
+  at[windows.columnDim()] = dynamicAffine(element.column, kernel_.space());
+  return choose(element.inside, emit(op.getOperand(), at, both(element.inside, guard)),
+                number(elementKind(op.getResult().getType()), 0));
+}
+
+ElementEmitter::Chosen ElementEmitter::chosenInImage(const Windows2d &windows, ArrayRef<int64_t> image,
+                                                     const Known &chosen, const Index &window) {
+  const int64_t width = image[windows.columnDim()];
+  Known row = quotient(chosen, width), column = minusProduct(chosen, row, width);
   auto lies = [&](const Windows &steps, const Known &position, size_t dim) {
     Known padded = combine({position}, [&](ArrayRef<Expr> x) { return x[0] + x[0].integer(steps.low); });
-    return both(within(position, image[dim]), holdsElement(steps, padded, materialize(index[dim])));
+    return both(within(position, image[dim]), holdsElement(steps, padded, materialize(window[dim])));
   };
-  Guard inside = both(lies(windows.rows, row, rowDim), lies(windows.columns, column, columnDim));
-  Index at = index;
-  at[rowDim] = dynamicAffine(row, kernel_.space());
-  at[columnDim] = dynamicAffine(column, kernel_.space());
-  return choose(inside, emit(op.getOperand(), at, both(inside, guard)),
-                number(elementKind(op.getResult().getType()), 0));
+  return {row, column,
+          both(lies(windows.rows, row, windows.rowDim), lies(windows.columns, column, windows.columnDim()))};
+}
+
+ElementEmitter::Chosen ElementEmitter::chosenInWindow(const Windows2d &windows, ArrayRef<int64_t> image,
+                                                      const Known &chosen, const Index &window) {
+  const int64_t width = windows.columns.size;
+  Known place = combine({chosen}, [&](ArrayRef<Expr> x) {
+    return x[0].bitWidth() == 8 ? zeroExtend(x[0], builder_.getI64Type())
+                                : extend(x[0], builder_.getI64Type());
+  });
+  Known down = quotient(place, width), across = minusProduct(place, down, width);
+  auto position = [&](const Windows &steps, const Known &taken, size_t dim) {
+    Known first = materialize(scaled(window[dim], steps.stride, -steps.low));
+    return minusProduct(first, taken, -steps.dilation);
+  };
+  Known row = position(windows.rows, down, windows.rowDim),
+        column = position(windows.columns, across, windows.columnDim());
+  Guard inImage = both(within(row, image[windows.rowDim]), within(column, image[windows.columnDim()]));
+  return {row, column, both(within(down, windows.rows.size), inImage)};
 }
 
 } // namespace gpuc::codegen

@@ -81,13 +81,15 @@ static void addConvolutions(Cases &cases) {
 namespace {
 struct Pooled {
   std::string name, image, pooled, numbers;
+  std::string index = "i64"; ///< The type of max pooling's indices.
+  std::string indices() const { return pooled + "x" + index; }
 };
 } // namespace
 
 static Case maxPool(const Pooled &p, std::vector<double> values = {},
                     Derivatives derivatives = Derivatives::second) {
-  std::string types = "(" + tensor(real(p.image)) + ") -> (" + tensor(real(p.pooled)) + ", " +
-                      tensor(p.pooled + "xi64") + ")";
+  std::string types =
+      "(" + tensor(real(p.image)) + ") -> (" + tensor(real(p.pooled)) + ", " + tensor(p.indices()) + ")";
   std::string body = "%m, %i = gpuc.max_pool2d %x0 " + p.numbers + " : " + types + "\n";
   // Squared, so that the second derivative is not nothing.
   body += "%y = gpuc.mul %m, %m : " + tensor(real(p.pooled));
@@ -95,27 +97,35 @@ static Case maxPool(const Pooled &p, std::vector<double> values = {},
           p.name,
           {{real(p.image), -1, 1, std::move(values)}},
           body,
-          {{"%y", real(p.pooled)}, {"%i", p.pooled + "xi64"}},
+          {{"%y", real(p.pooled)}, {"%i", p.indices()}},
           derivatives};
 }
 
 /// The gradient and the gather by the indices that max_pool2d finds in %x1, which is positive: the magnitudes
 /// of the inputs, from which the bound comes, then choose the same.
-static void addChosen(Cases &cases, const Pooled &p) {
+static void addChosen(Cases &cases, const Pooled &p, Derivatives derivatives = Derivatives::second) {
   std::string pool = "%v, %i = gpuc.max_pool2d %x1 " + p.numbers + " : (" + tensor(real(p.image)) + ") -> (" +
-                     tensor(real(p.pooled)) + ", " + tensor(p.pooled + "xi64") + ")\n";
+                     tensor(real(p.pooled)) + ", " + tensor(p.indices()) + ")\n";
   auto add = [&](const std::string &op, const std::string &from, const std::string &to) {
     std::string body = pool + "%m = gpuc." + op + " %x0, %i " + p.numbers + " : (" + tensor(real(from)) +
-                       ", " + tensor(p.pooled + "xi64") + ") -> " + tensor(real(to)) + "\n";
+                       ", " + tensor(p.indices()) + ") -> " + tensor(real(to)) + "\n";
     body += "%y = gpuc.mul %m, %m : " + tensor(real(to));
     cases.push_back({"gpuc." + op,
                      p.name,
                      {{real(from)}, {real(p.image), 0.1, 1, {}, /*differentiate=*/false}},
                      body,
-                     {{"%y", real(to)}}});
+                     {{"%y", real(to)}},
+                     derivatives});
   };
   add("max_pool2d_gradient", p.pooled, p.image);
   add("max_pool2d_gather", p.image, p.pooled);
+}
+
+/// The same with indices that are places in a window.
+static Pooled narrow(Pooled p, const std::string &index = "ui8") {
+  p.name += "_" + index;
+  p.index = index;
+  return p;
 }
 
 static Case average(const std::string &op, const Pooled &p, const std::string &from, const std::string &to) {
@@ -131,7 +141,12 @@ static void addAverages(Cases &cases, const Pooled &p) {
 
 static Pooled channelsLast(const Pooled &p) {
   return {p.name + "_channels_last", channelsLast(p.image), channelsLast(p.pooled),
-          p.numbers + " channels_last"};
+          p.numbers + " channels_last", p.index};
+}
+
+static void addMaxima(Cases &cases, const Pooled &p, Derivatives derivatives = Derivatives::second) {
+  cases.push_back(maxPool(p, {}, derivatives));
+  addChosen(cases, p, derivatives);
 }
 
 static void addPoolings(Cases &cases) {
@@ -148,63 +163,78 @@ static void addPoolings(Cases &cases) {
       {"long_windows", "1x1x12x14", "1x1x3x3", "window [7, 9] strides [3, 3] padding [1, 1, 1, 1]"},
   };
   for (const Pooled &p : undilated) {
-    cases.push_back(maxPool(p));
-    addChosen(cases, p);
+    addMaxima(cases, p);
+    addMaxima(cases, narrow(p));
     addAverages(cases, p);
     Pooled excluding = {p.name + "_exclude_padding", p.image, p.pooled, p.numbers + " exclude_padding"};
     addAverages(cases, excluding);
     if (p.name != "resnet" && p.name != "one_side")
       continue;
-    cases.push_back(maxPool(channelsLast(p)));
-    addChosen(cases, channelsLast(p));
+    addMaxima(cases, channelsLast(p));
+    addMaxima(cases, narrow(channelsLast(p)));
     addAverages(cases, channelsLast(p));
     addAverages(cases, channelsLast(excluding));
   }
   const Pooled dilated = {"dilation", "1x2x7x9", "1x2x4x3",
                           "window [3, 2] strides [1, 3] padding [1, 0, 0, 1] dilation [2, 3]"};
-  cases.push_back(maxPool(dilated));
-  addChosen(cases, dilated);
+  addMaxima(cases, dilated);
+  addMaxima(cases, narrow(dilated));
+  // 256 places are what a byte has room for, and 257 are not.
+  const Pooled square = {"square", "1x2x17x18", "1x2x2x3", "window [16, 16]"},
+               tall = {"tall", "1x2x258x3", "1x2x2x3", "window [257, 1]"};
+  for (const Pooled &p : {narrow(square), narrow(tall, "i32")})
+    cases.push_back(maxPool(p, {}, Derivatives::none));
+  addMaxima(cases,
+            narrow({"larger", "1x1x18x20", "1x1x2x2", "window [17, 16] strides [3, 5] padding [2, 0, 3, 1]"},
+                   "i32"));
   const Pooled wide = {"vectors", "2x3x9x67", "2x3x4x33", "window [3, 3] strides [2, 2]"};
-  cases.push_back(maxPool(wide, {}, Derivatives::none));
-  addChosen(cases, wide);
+  addMaxima(cases, wide, Derivatives::none);
+  addMaxima(cases, narrow(wide), Derivatives::none);
   addAverages(cases, wide);
   const Pooled channels = {"channels", "2x67x5x4", "2x67x2x2", "window [3, 2] strides [2, 2]"};
-  cases.push_back(maxPool(channelsLast(channels), {}, Derivatives::none));
-  addChosen(cases, channelsLast(channels));
+  addMaxima(cases, channelsLast(channels), Derivatives::none);
+  addMaxima(cases, narrow(channelsLast(channels)), Derivatives::none);
   addAverages(cases, channelsLast(channels));
 
   // Of equal ones the first: 1 of (1, 1, 0, 1), and 2 of (2, 1, 2, 2).
   Pooled tie = {"tie", "1x1x2x4", "1x1x1x2", "window [2, 2] strides [2, 2]"};
-  Case ties = maxPool(tie, {1, 1, 2, 1, 0, 1, 2, 2}, Derivatives::convention);
-  ties.expected = {2, 0, 4, 0, 0, 0, 0, 0};
-  cases.push_back(ties);
+  for (const Pooled &p : {tie, narrow(tie)}) {
+    Case ties = maxPool(p, {1, 1, 2, 1, 0, 1, 2, 2}, Derivatives::convention);
+    ties.expected = {2, 0, 4, 0, 0, 0, 0, 0};
+    cases.push_back(ties);
+  }
   // NaN is the largest, and -∞ is still an element where all others are padding.
   Pooled special = {"special", "1x1x2x4", "1x1x2x2", "window [2, 2] strides [1, 2] padding [0, 1, 0, 1]"};
-  cases.push_back(maxPool(special, {nan, 5, -inf, -inf, nan, inf, -inf, -inf}, Derivatives::none));
+  for (const Pooled &p : {special, narrow(special)})
+    cases.push_back(maxPool(p, {nan, 5, -inf, -inf, nan, inf, -inf, -inf}, Derivatives::none));
 }
 
-/// Indices that are not those of a max_pool2d: outside of their own window they choose nothing.
-static void addStrangeIndices(Cases &cases) {
-  Input indices = {"1x1x2x2xi64", 0, 0, {0, 2, 5, -1}};
-  std::string numbers = "window [2, 2] strides [2, 2]";
-  cases.push_back({"gpuc.max_pool2d_gradient",
-                   "strange_indices",
-                   {{"1x1x2x2x$T"}, indices},
-                   "%y = gpuc.max_pool2d_gradient %x0, %x1 " + numbers +
-                       " : (tensor<1x1x2x2x$T>, tensor<1x1x2x2xi64>) -> tensor<1x1x4x4x$T>",
-                   {{"%y", "1x1x4x4x$T"}}});
-  cases.push_back({"gpuc.max_pool2d_gather",
-                   "strange_indices",
-                   {{"1x1x4x4x$T"}, indices},
-                   "%y = gpuc.max_pool2d_gather %x0, %x1 " + numbers +
-                       " : (tensor<1x1x4x4x$T>, tensor<1x1x2x2xi64>) -> tensor<1x1x2x2x$T>",
-                   {{"%y", "1x1x2x2x$T"}}});
+/// Indices that are not those of a max_pool2d: outside of their own window, or in the padding, they choose
+/// nothing.
+static void addStrangeIndices(Cases &cases, const std::string &type, std::vector<double> values,
+                              const std::string &padding = "") {
+  Input indices = {"1x1x2x2x" + type, 0, 0, std::move(values)};
+  const std::string image = padding.empty() ? "1x1x4x4x$T" : "1x1x3x3x$T", pooled = "1x1x2x2x$T",
+                    chosen = "tensor<1x1x2x2x" + type + ">";
+  auto add = [&](const std::string &op, const std::string &from, const std::string &to) {
+    cases.push_back({"gpuc." + op,
+                     (padding.empty() ? "strange_indices_" : "strange_padded_indices_") + type,
+                     {{from}, indices},
+                     "%y = gpuc." + op + " %x0, %x1 window [2, 2] strides [2, 2] " + padding + " : (" +
+                         tensor(from) + ", " + chosen + ") -> " + tensor(to),
+                     {{"%y", to}}});
+  };
+  add("max_pool2d_gradient", pooled, image);
+  add("max_pool2d_gather", image, pooled);
 }
 
 void addConvCases(Cases &cases) {
   addConvolutions(cases);
   addPoolings(cases);
-  addStrangeIndices(cases);
+  addStrangeIndices(cases, "i64", {0, 2, 5, -1});
+  // Places of the first window and of the last lie in the padding; 4 and 255 are behind a window's end.
+  addStrangeIndices(cases, "ui8", {0, 1, 255, 3}, "padding [0, 1, 1, 0]");
+  addStrangeIndices(cases, "ui8", {2, 4, 2, 1});
 }
 
 } // namespace gpuc::gradients

@@ -70,10 +70,16 @@ static Tensor filterGradient(ir::Conv2dFilterGradientOp op, Operands x) {
 // Pooling
 //===----------------------------------------------------------------------===//
 
-/// Calls body with the position in memory, and in its image row by row, of each element of the window that is
-/// no padding.
+/// What indices count: elements of an image row by row, or narrow ones those of a window, padding and all.
+enum class Count { inImage, inWindow };
+static Count countOf(Value indices) {
+  return cast<RankedTensorType>(indices.getType()).getElementType().isInteger(64) ? Count::inImage
+                                                                                  : Count::inWindow;
+}
+
+/// Calls body with the position in memory of each element of the window that is no padding, and its index.
 static void forEachInWindow(const ir::Windows2d &windows, ArrayRef<int64_t> image, ArrayRef<int64_t> window,
-                            llvm::function_ref<void(int64_t, int64_t)> body) {
+                            Count count, llvm::function_ref<void(int64_t, int64_t)> body) {
   const size_t rows = windows.rowDim, columns = rows + 1;
   for (int64_t i = 0; i < windows.rows.size; ++i)
     for (int64_t j = 0; j < windows.columns.size; ++j) {
@@ -82,7 +88,8 @@ static void forEachInWindow(const ir::Windows2d &windows, ArrayRef<int64_t> imag
       at[columns] =
           window[columns] * windows.columns.stride - windows.columns.low + j * windows.columns.dilation;
       if (at[rows] >= 0 && at[rows] < image[rows] && at[columns] >= 0 && at[columns] < image[columns])
-        body(positionOf(at, image), at[rows] * image[columns] + at[columns]);
+        body(positionOf(at, image), count == Count::inWindow ? i * windows.columns.size + j
+                                                             : at[rows] * image[columns] + at[columns]);
     }
 }
 
@@ -91,7 +98,8 @@ static Results maxPool(ir::MaxPool2dOp op, Operands x) {
   ArrayRef<int64_t> image = x[0].shape();
   forEachIndex(values.shape(), [&](ArrayRef<int64_t> window) {
     int64_t best = -1, bestPlace = -1;
-    forEachInWindow(ir::windowsOf(op), image, window, [&](int64_t position, int64_t place) {
+    const Count count = countOf(op.getIndices());
+    forEachInWindow(ir::windowsOf(op), image, window, count, [&](int64_t position, int64_t place) {
       double element = x[0].elements[position].real;
       double most = best < 0 ? 0 : x[0].elements[best].real;
       if (best < 0 || (!std::isnan(most) && (std::isnan(element) || element > most))) {
@@ -108,10 +116,10 @@ static Results maxPool(ir::MaxPool2dOp op, Operands x) {
 
 /// Calls body with the window's position and the image's element that the window chose, if it lies in it.
 static void forEachChosen(const ir::Windows2d &windows, ArrayRef<int64_t> image, const Tensor &indices,
-                          llvm::function_ref<void(int64_t, int64_t)> body) {
+                          Count count, llvm::function_ref<void(int64_t, int64_t)> body) {
   forEachIndex(indices.shape(), [&](ArrayRef<int64_t> window) {
     int64_t at = positionOf(window, indices.shape());
-    forEachInWindow(windows, image, window, [&](int64_t position, int64_t place) {
+    forEachInWindow(windows, image, window, count, [&](int64_t position, int64_t place) {
       if (place == indices.elements[at].integer)
         body(at, position);
     });
@@ -120,7 +128,8 @@ static void forEachChosen(const ir::Windows2d &windows, ArrayRef<int64_t> image,
 
 static Tensor maxPoolGradient(ir::MaxPool2dGradientOp op, Operands x) {
   Tensor result(typeOf(op.getResult()));
-  forEachChosen(ir::windowsOf(op), result.shape(), x[1], [&](int64_t window, int64_t element) {
+  const Count count = countOf(op.getIndices());
+  forEachChosen(ir::windowsOf(op), result.shape(), x[1], count, [&](int64_t window, int64_t element) {
     result.elements[element].real += x[0].elements[window].real;
   });
   return result;
@@ -128,17 +137,17 @@ static Tensor maxPoolGradient(ir::MaxPool2dGradientOp op, Operands x) {
 
 static Tensor maxPoolGather(ir::MaxPool2dGatherOp op, Operands x) {
   Tensor result(typeOf(op.getResult()));
-  forEachChosen(ir::windowsOf(op), x[0].shape(), x[1],
+  forEachChosen(ir::windowsOf(op), x[0].shape(), x[1], countOf(op.getIndices()),
                 [&](int64_t window, int64_t element) { result.elements[window] = x[0].elements[element]; });
   return result;
 }
 
 /// The number by which the window's sum is divided.
-static double countOf(auto op, ArrayRef<int64_t> image, ArrayRef<int64_t> window) {
+static double divisorOf(auto op, ArrayRef<int64_t> image, ArrayRef<int64_t> window) {
   if (!op.getExcludePadding())
     return static_cast<double>(op.getWindow()[0] * op.getWindow()[1]);
   double count = 0;
-  forEachInWindow(ir::windowsOf(op), image, window, [&](int64_t, int64_t) { ++count; });
+  forEachInWindow(ir::windowsOf(op), image, window, Count::inImage, [&](int64_t, int64_t) { ++count; });
   return count;
 }
 
@@ -146,9 +155,9 @@ static Tensor avgPool(ir::AvgPool2dOp op, Operands x) {
   Tensor result(typeOf(op.getResult()));
   forEachIndex(result.shape(), [&](ArrayRef<int64_t> window) {
     double sum = 0;
-    forEachInWindow(ir::windowsOf(op), x[0].shape(), window,
+    forEachInWindow(ir::windowsOf(op), x[0].shape(), window, Count::inImage,
                     [&](int64_t position, int64_t) { sum += x[0].elements[position].real; });
-    result.elements[positionOf(window, result.shape())].real = sum / countOf(op, x[0].shape(), window);
+    result.elements[positionOf(window, result.shape())].real = sum / divisorOf(op, x[0].shape(), window);
   });
   return result;
 }
@@ -156,8 +165,9 @@ static Tensor avgPool(ir::AvgPool2dOp op, Operands x) {
 static Tensor avgPoolGradient(ir::AvgPool2dGradientOp op, Operands x) {
   Tensor result(typeOf(op.getResult()));
   forEachIndex(x[0].shape(), [&](ArrayRef<int64_t> window) {
-    double share = x[0].elements[positionOf(window, x[0].shape())].real / countOf(op, result.shape(), window);
-    forEachInWindow(ir::windowsOf(op), result.shape(), window,
+    double share =
+        x[0].elements[positionOf(window, x[0].shape())].real / divisorOf(op, result.shape(), window);
+    forEachInWindow(ir::windowsOf(op), result.shape(), window, Count::inImage,
                     [&](int64_t position, int64_t) { result.elements[position].real += share; });
   });
   return result;

@@ -121,10 +121,12 @@ def MaxPool2dOp : Gpuc_MaxPooling<"max_pool2d", "$operand", [Infer]> {
   let description = [{
     As `torch.nn.functional.max_pool2d(return_indices=True)`: window (p, q) of an image (H, W) holds the elements at rows
     p·sh - top + i·dh and columns q·sw - left + j·dw that lie inside. Of equal ones the first in row-major order counts,
-    NaN is larger than all else, -0 equals +0. `indices` is h · W + v for each window. PyTorch's `ceil_mode` is more
-    padding at bottom and right. FLOPs: one comparison for each element of each window.
+    NaN is larger than all else, -0 equals +0. PyTorch's `ceil_mode` is more padding at bottom and right. FLOPs: one
+    comparison for each element of each window.
 
-    Derivative: `max_pool2d_gradient`, which keeps the indices and not the operand.
+    `indices` is h · W + v for each window as i64, which is what PyTorch has. In a narrower type it is the element's place
+    in the window, i · kw + j: that is all that the derivative, `max_pool2d_gradient`, needs to keep, and of a window of
+    up to 256 elements it is a byte. `gpuc-narrow-indices` makes the one of the other before derivatives are taken.
 
     ```mlir
     %values, %indices = gpuc.max_pool2d %x window [2, 2] strides [2, 2] : (tensor<?x8x28x28xf32>) -> (tensor<?x8x14x14xf32>, tensor<?x8x14x14xi64>)
@@ -134,21 +136,27 @@ def MaxPool2dOp : Gpuc_MaxPooling<"max_pool2d", "$operand", [Infer]> {
     - (pool_C2) window, strides and dilation are two numbers of at least 1, padding [top, bottom, left, right] four of at
       least 0, all of them less than 2³¹.
     - (pool_C3) There is a window, and each holds an element that is not padding.
+    - (pool_C5) indices are i64, or of the narrower of ui8 and i32 that has room for all places in a window.
   }];
   let arguments = !con((ins Gpuc_FloatTensor:$operand), numbers);
-  let results = (outs Gpuc_FloatTensor:$values, Gpuc_IndexTensor:$indices);
+  let results = (outs Gpuc_FloatTensor:$values, Gpuc_PlaceTensor:$indices);
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Indices may be narrower than those that are inferred.
+    static bool isCompatibleReturnTypes(::mlir::TypeRange inferred, ::mlir::TypeRange given);
+  }];
 }
 
 def MaxPool2dGradientOp : Gpuc_MaxPooling<"max_pool2d_gradient", "$cotangent `,` $indices"> {
   let summary = "Each window's cotangent goes to the element that the window chose";
   let description = [{
-    result[n, c, h, v] = Σ cotangent[n, c, p, q] over the windows (p, q) that hold (h, v) and whose index is h · W + v, from
-    the last row of windows to the first and in each from the last to the first. An index that does not lie in its own
-    window chooses nothing. The derivative is `max_pool2d_gather`.
+    result[n, c, h, v] = Σ cotangent[n, c, p, q] over the windows (p, q) that hold (h, v) and whose index names it, as
+    `max_pool2d` does, from the last row of windows to the first and in each from the last to the first. An index that
+    does not lie in its own window, or in the padding, chooses nothing. The derivative is `max_pool2d_gather`.
 
-    - (pool_C4) cotangent and indices have the types of what the pooling of the result gives.
+    - (pool_C4) cotangent and indices have the types of what the pooling of the result gives; (pool_C5) holds.
   }];
-  let arguments = !con((ins Gpuc_FloatTensor:$cotangent, Gpuc_IndexTensor:$indices), numbers);
+  let arguments = !con((ins Gpuc_FloatTensor:$cotangent, Gpuc_PlaceTensor:$indices), numbers);
   let results = (outs Gpuc_FloatTensor:$result);
   let hasVerifier = 1;
 }
@@ -157,9 +165,9 @@ def MaxPool2dGatherOp : Gpuc_MaxPooling<"max_pool2d_gather", "$operand `,` $indi
   let summary = "The element that each window chose";
   let description = [{
     result[n, c, p, q] is the element of the operand at indices[n, c, p, q] if that lies in window (p, q), else 0: the
-    transpose of `max_pool2d_gradient`, into which it differentiates. (pool_C4) holds of result and indices.
+    transpose of `max_pool2d_gradient`, into which it differentiates. (pool_C4) holds of result and indices, and (pool_C5).
   }];
-  let arguments = !con((ins Gpuc_FloatTensor:$operand, Gpuc_IndexTensor:$indices), numbers);
+  let arguments = !con((ins Gpuc_FloatTensor:$operand, Gpuc_PlaceTensor:$indices), numbers);
   let results = (outs Gpuc_FloatTensor:$result);
   let hasVerifier = 1;
 }

@@ -71,12 +71,38 @@ FailureOr<Types> AvgPool2dOp::inferTypes(std::optional<Location> location, Adapt
                               windowNumbersOf(adaptor)));
 }
 
+IntegerType narrowestIndex(MLIRContext *context, ArrayRef<int64_t> window) {
+  const int64_t places = window[0] * window[1]; // Both are less than 2^31.
+  if (places <= 256)
+    return IntegerType::get(context, 8, IntegerType::Unsigned);
+  return IntegerType::get(context, places <= mostWindowNumber ? 32 : 64);
+}
+
+/// `indices` are what a pooling whose values are of that type may give.
+static LogicalResult verifyIndices(Operation *op, Value indices, RankedTensorType values,
+                                   ArrayRef<int64_t> window) {
+  RankedTensorType wide = indicesOf(values), narrow = wide.clone(narrowestIndex(op->getContext(), window));
+  if (indices.getType() == wide || indices.getType() == narrow)
+    return success();
+  return op->emitOpError("indices must be ")
+         << wide << " or " << narrow << ", but are " << indices.getType() << " [pool_C5]";
+}
+
+/// The window decides which, and is not known here.
+bool MaxPool2dOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange given) {
+  return inferred.size() == given.size() && inferred[0] == given[0] &&
+         succeeded(verifyCompatibleShape(inferred[1], given[1]));
+}
+
+LogicalResult MaxPool2dOp::verify() {
+  return verifyIndices(*this, getIndices(), tensorType(getValues()), getWindow());
+}
+
 /// `pooled` (and `indices`) are what a pooling of `image` gives.
 static LogicalResult verifyPooled(Operation *op, Value image, const WindowNumbers &numbers, StringRef name,
                                   Value pooled, Value indices) {
   auto type = inferPooling(op->getLoc(), op->getName().getStringRef(), tensorType(image), numbers);
-  if (failed(type) ||
-      (indices && failed(checkType(op, "pool_C4", "indices", indices.getType(), indicesOf(*type)))))
+  if (failed(type) || (indices && failed(verifyIndices(op, indices, *type, numbers.window))))
     return failure();
   return checkType(op, "pool_C4", name, pooled.getType(), *type);
 }

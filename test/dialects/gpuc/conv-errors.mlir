@@ -191,8 +191,25 @@ func.func @case(%dy: tensor<2x3x4x5xf32>, %i: tensor<2x3x4x4xi64>) {
 // -----
 
 func.func @case(%x: tensor<2x3x8x8xf32>, %i: tensor<2x3x4x4xi32>) {
-  // expected-error @below {{indices must be 'tensor<2x3x4x4xi64>', but is 'tensor<2x3x4x4xi32>' [pool_C4]}}
+  // expected-error @below {{indices must be 'tensor<2x3x4x4xi64>' or 'tensor<2x3x4x4xui8>', but are 'tensor<2x3x4x4xi32>' [pool_C5]}}
   %0 = gpuc.max_pool2d_gather %x, %i window [2, 2] strides [2, 2] : (tensor<2x3x8x8xf32>, tensor<2x3x4x4xi32>) -> tensor<2x3x4x4xf32>
+  return
+}
+
+// -----
+
+// A byte has no room for the places in a window of 17 × 16.
+func.func @case(%x: tensor<2x3x17x17xf32>) {
+  // expected-error @below {{indices must be 'tensor<2x3x1x2xi64>' or 'tensor<2x3x1x2xi32>', but are 'tensor<2x3x1x2xui8>' [pool_C5]}}
+  %0, %1 = gpuc.max_pool2d %x window [17, 16] : (tensor<2x3x17x17xf32>) -> (tensor<2x3x1x2xf32>, tensor<2x3x1x2xui8>)
+  return
+}
+
+// -----
+
+func.func @case(%x: tensor<2x3x8x8xf32>) {
+  // expected-error @below {{must return ('tensor<2x3x4x4xf32>', 'tensor<2x3x4x4xi64>'), but returns ('tensor<2x3x4x4xf32>', 'tensor<2x3x4x5xui8>') [inferred_C1]}}
+  %0, %1 = gpuc.max_pool2d %x window [2, 2] strides [2, 2] : (tensor<2x3x8x8xf32>) -> (tensor<2x3x4x4xf32>, tensor<2x3x4x5xui8>)
   return
 }
 

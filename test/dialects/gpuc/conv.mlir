@@ -55,6 +55,13 @@ func.func @poolings(%x: tensor<?x8x28x28xf32>, %y: tensor<?x8x14x14xf32>, %i: te
   %0, %1 = gpuc.max_pool2d %x window [3, 3] strides [2, 2] padding [1, 1, 1, 1] dilation [1, 2] : (tensor<?x8x28x28xf32>) -> (tensor<?x8x14x13xf32>, tensor<?x8x14x13xi64>)
   %2 = gpuc.max_pool2d_gradient %y, %i window [2, 2] strides [2, 2] : (tensor<?x8x14x14xf32>, tensor<?x8x14x14xi64>) -> tensor<?x8x28x28xf32>
   %3 = gpuc.max_pool2d_gather %x, %i window [2, 2] strides [2, 2] : (tensor<?x8x28x28xf32>, tensor<?x8x14x14xi64>) -> tensor<?x8x14x14xf32>
+  // Places in a window.
+  // CHECK: %[[V:.*]], %[[P:.*]] = gpuc.max_pool2d %arg0 window [2, 2] strides [2, 2] : (tensor<?x8x28x28xf32>) -> (tensor<?x8x14x14xf32>, tensor<?x8x14x14xui8>)
+  %v, %p = gpuc.max_pool2d %x window [2, 2] strides [2, 2] : (tensor<?x8x28x28xf32>) -> (tensor<?x8x14x14xf32>, tensor<?x8x14x14xui8>)
+  // CHECK: gpuc.max_pool2d_gradient %[[V]], %[[P]]
+  %7 = gpuc.max_pool2d_gradient %v, %p window [2, 2] strides [2, 2] : (tensor<?x8x14x14xf32>, tensor<?x8x14x14xui8>) -> tensor<?x8x28x28xf32>
+  // CHECK: gpuc.max_pool2d_gather %arg0, %[[P]]
+  %8 = gpuc.max_pool2d_gather %x, %p window [2, 2] strides [2, 2] : (tensor<?x8x28x28xf32>, tensor<?x8x14x14xui8>) -> tensor<?x8x14x14xf32>
   // CHECK: gpuc.avg_pool2d %arg0 window [3, 3] strides [2, 2] padding [1, 1, 1, 1] exclude_padding :
   %4 = gpuc.avg_pool2d %x window [3, 3] strides [2, 2] padding [1, 1, 1, 1] exclude_padding : (tensor<?x8x28x28xf32>) -> tensor<?x8x14x14xf32>
   %5 = gpuc.avg_pool2d_gradient %y window [2, 2] strides [2, 2] : (tensor<?x8x14x14xf32>) -> tensor<?x8x28x28xf32>
