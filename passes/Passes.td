@@ -411,6 +411,25 @@ def DecomposePass : GpucPass<"gpuc-decompose"> {
   ];
 }
 
+def NarrowIndicesPass : GpucPass<"gpuc-narrow-indices"> {
+  let summary = "Have max pooling say in a byte where in its window the largest element lies";
+  let description = [{
+    The gradient of `gpuc.max_pool2d` keeps its indices. As i64 they are twice as long as the f32 that were pooled; the
+    place within the window, as ui8 of windows of up to 256 elements, as i32 of larger ones, says as much. An index that
+    the model itself reads is computed of that place. It stands before `gpuc-autodiff`, so that loops over time stack
+    places. No bit changes.
+
+    Before:
+    ```mlir
+    %values, %indices = gpuc.max_pool2d %x window [2, 2] strides [2, 2] : (tensor<4x8x28x28xf32>) -> (tensor<4x8x14x14xf32>, tensor<4x8x14x14xi64>)
+    ```
+    After:
+    ```mlir
+    %values, %places = gpuc.max_pool2d %x window [2, 2] strides [2, 2] : (tensor<4x8x28x28xf32>) -> (tensor<4x8x14x14xf32>, tensor<4x8x14x14xui8>)
+    ```
+  }];
+}
+
 def CutScansPass : GpucPass<"gpuc-cut-scans"> {
   let summary = "Make a loop over chunks of time of a long loop over time";
   let description = [{

@@ -92,6 +92,37 @@ INSTANTIATE_TEST_SUITE_P(Registry, SecondGradientTest,
                          nameOfCase);
 
 //===----------------------------------------------------------------------===//
+// Max pooling
+//===----------------------------------------------------------------------===//
+
+bool isMaxPooling(const Case &described) { return described.op == "gpuc.max_pool2d"; }
+
+/// The indices that a model reads, and the gradient by those that it keeps.
+using NarrowIndicesTest = GradientTest;
+
+TEST_P(NarrowIndicesTest, ChangeNothing) {
+  OwningOpRef<ModuleOp> wide = parse(forwardModule(GetParam(), "f64")),
+                        narrow = parse(forwardModule(GetParam(), "f64"));
+  ASSERT_TRUE(wide && narrow);
+  runPasses(*narrow, "gpuc-narrow-indices");
+  narrow->walk([](ir::MaxPool2dOp pool) {
+    EXPECT_FALSE(getElementTypeOrSelf(pool.getIndices().getType()).isInteger(64));
+  });
+  std::vector<Tensor> arguments = makeArguments(GetParam(), lookup(*wide, "f"));
+  expectClose(interpret(*wide, "f", arguments), interpret(*narrow, "f", arguments), 0, "values and indices");
+  if (GetParam().derivatives == Derivatives::none)
+    return;
+  wide = derived("gpuc-autodiff");
+  narrow = derived("gpuc-narrow-indices,gpuc-autodiff");
+  arguments = argumentsOf(*wide, "gradient");
+  expectClose(interpret(*wide, "gradient", arguments), interpret(*narrow, "gradient", arguments), 0,
+              "gradients");
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, NarrowIndicesTest, testing::ValuesIn(casesWhere(isMaxPooling)),
+                         nameOfCase);
+
+//===----------------------------------------------------------------------===//
 // Composites
 //===----------------------------------------------------------------------===//
 
