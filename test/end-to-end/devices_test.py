@@ -24,7 +24,7 @@ class Devices(ToolTest):
 
     def test_answers_are_what_plans_come_to(self):
         # The first fits an L4 whole, the second with what is computed again, the third does not.
-        for rows, fits in ((1000, True), (250_000, True), (400_000, False)):
+        for rows, fits in ((1000, True), (270_000, True), (400_000, False)):
             with self.subTest(rows=rows):
                 self.model(f"batch={rows}")
                 answers = self.report("--devices=l4,h200")["devices"]
@@ -49,7 +49,7 @@ class Devices(ToolTest):
                     self.assertIn(f"the least takes {l4['least_bytes']} (", done.stderr)
 
     def test_table(self):
-        model = self.model("batch=250000")
+        model = self.model("batch=270000")
         lines = self.gpuc("gpuc-compile", model, "--devices=l4,h200").splitlines()
         self.assertRegex(lines[0], "^  device  target +memory +all kept +a step +in its memory +a step  rates$")
         size, time = r"\d+\.\d\d GiB", r"\d+\.\d\d m?s"
