@@ -1,4 +1,4 @@
-# Writes the flags that tools/gpuc-*.cpp declare, and the passes of Passes.td, which are gpuc-opt's flags, as rows
+# Writes the flags that tools/gpuc-*.cpp declare, and the passes of passes/*Passes.td, which are gpuc-opt's flags, as rows
 # {"gpuc-train", "data"}: cmake -DSOURCE=… -DOUTPUT=… -P ToolFlags.cmake. That it finds all of them is held by
 # test/end-to-end/unknown_flags_test.py, which asks each tool's --help.
 set(rows "")
@@ -16,8 +16,13 @@ foreach(tool ${tools})
     string(APPEND rows "{\"${name}\", \"${flag}\"},\n")
   endforeach()
 endforeach()
-file(READ "${SOURCE}/passes/Passes.td" text)
-string(REGEX MATCHALL "Pass<\"[a-z-]+\"" passes "${text}")
+file(GLOB records "${SOURCE}/passes/*Passes.td")
+set(passes)
+foreach(record ${records})
+  file(READ "${record}" text)
+  string(REGEX MATCHALL "Pass<\"[a-z-]+\"" found "${text}")
+  list(APPEND passes ${found})
+endforeach()
 foreach(pass ${passes})
   string(REGEX REPLACE "Pass<(.*)" "{\"gpuc-opt\", \\1},\n" row "${pass}")
   string(APPEND rows "${row}")

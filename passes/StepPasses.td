@@ -1,0 +1,447 @@
+//===- StepPasses.td - From a model to a step in which everything is explicit ===//
+
+def SpecializeBatchPass : GpucPass<"gpuc-specialize-batch"> {
+  let summary = "Bind the batch: every leading `?` becomes one number";
+  let description = [{
+    The number is the option's, else the recipe's. Afterwards the module has no `?`, and holds the number as its
+    attribute `gpuc.batch`. A module without `?` keeps its shapes; a batch that contradicts one bound earlier is an
+    error. Scans with `batch_first` become scans over their first dimension, between transposes.
+
+    Before, with `batch=64`:
+    ```mlir
+    %1 = gpuc.broadcast %b dims [1] : tensor<10xf32> to tensor<?x10xf32>
+    ```
+    After:
+    ```mlir
+    %1 = gpuc.broadcast %b dims [1] : tensor<10xf32> to tensor<64x10xf32>
+    ```
+  }];
+  let options = [
+    Option<"batch", "batch", "int64_t", /*default=*/"0",
+           "Rows of a batch, per rank and microbatch; 0 takes the recipe's">,
+  ];
+}
+
+def FindEntriesPass : GpucPass<"gpuc-find-entries"> {
+  let summary = "Find the functions of the model that are entries of the plan by themselves";
+  let description = [{
+    A public function that the recipe does not name, that is not `@predict`, and that nobody calls, gets the attribute
+    `gpuc.entry`: `gpuc-expand-recipe` makes an entry of it, in inference form, and leaves it in the plan. A private
+    function that no entry leads to is left out, with a warning.
+
+    Before:
+    ```mlir
+    func.func @embed(%x: tensor<?x784xf32> {gpuc.name = "x"}) -> (tensor<?x128xf32> {gpuc.name = "embedding"}) {
+    ```
+    After:
+    ```mlir
+    func.func @embed(%x: tensor<?x784xf32> {gpuc.name = "x"}) -> (tensor<?x128xf32> {gpuc.name = "embedding"})
+        attributes {gpuc.entry} {
+    ```
+  }];
+}
+
+def CheckRangesPass : GpucPass<"gpuc-check-ranges"> {
+  let summary = "Refuse an index whose declared range is larger than what it names";
+  let description = [{
+    Changes nothing. `gpuc.range` of an argument says below which number its integers lie. Where such an argument, or a
+    tensor of its elements, is the labels of a loss, the indices of `gather` or `scatter_add`, or what a one-hot vector is
+    made of, and there are fewer classes, slices or places than that, it is an error: a label that is no class would count
+    nothing, an index out of range read zeros. `ignore_index` may be one more than the classes. Behind arithmetic, and
+    behind a `select`, nothing is known of a range.
+
+    ```mlir
+    func.func @loss(%x: tensor<?x4xf32>, %labels: tensor<?xi32> {gpuc.name = "labels", gpuc.range = 12}) … {
+      // error: takes labels from 'labels' of @loss, whose gpuc.range is 12, but there are 10 classes: …
+      %sum, %count = gpuc.cross_entropy %logits, %labels : (tensor<?x10xf32>, tensor<?xi32>) -> …
+    ```
+  }];
+}
+
+def OverrideRecipePass : GpucPass<"gpuc-override-recipe"> {
+  let summary = "Write the command line's wishes into the recipe";
+  let description = [{
+    Whatever follows reads the recipe alone. `entries` are KEY=VALUE;… with the recipe's keys; specs are written as on
+    the command line of `gpuc-compile`, and those of a list (groups, schedule) one by one under the same key. What is
+    said replaces what the recipe says, the rest stays. A module that has no recipe gets one if it has a function
+    `@loss`.
+
+    Before, with `entries=optimizer=sgd:lr=0.1;clip_norm=1`:
+    ```mlir
+    gpuc.recipe {
+      loss = @loss,
+      optimizer = adam(lr = 1.0e-3)
+    }
+    ```
+    After:
+    ```mlir
+    gpuc.recipe {
+      loss = @loss,
+      clip_norm = 1.0,
+      optimizer = sgd(lr = 1.0e-1)
+    }
+    ```
+  }];
+  let options = [
+    Option<"entries", "entries", "std::string", /*default=*/"", "Entries of the recipe: KEY=VALUE;KEY=VALUE…">,
+    Option<"optimizer", "optimizer", "std::string", /*default=*/"",
+           "NAME[:key=value,…]: short for the entry of this name">,
+    Option<"seed", "seed", "int64_t", /*default=*/"-1", "The plan's default seed; -1 keeps the recipe's">,
+  ];
+}
+
+def MaskPaddingPass : GpucPass<"gpuc-mask-padding"> {
+  let summary = "Let rows that hold no sample count nothing";
+  let description = [{
+    The last batch of a data set may be padded. The functions that the recipe names get an argument that says how many
+    rows hold a sample, and their losses a mask made of it. It stands before `gpuc-autodiff`, so that the backward pass
+    has the mask too. Losses with a mask of their own keep it. A function that others use as well keeps its arguments, and
+    the recipe gets a copy.
+
+    Before, with a batch of 64:
+    ```mlir
+    func.func @loss(%logits: tensor<64x10xf32>, %labels: tensor<64xi32>) -> (tensor<f32>, tensor<f32>) {
+      %sum, %count = gpuc.cross_entropy %logits, %labels : …
+    ```
+    After:
+    ```mlir
+    func.func private @loss(%logits: tensor<64x10xf32>, %labels: tensor<64xi32>,
+                            %rows: tensor<i32> {gpuc.name = "rows", gpuc.role = "rows"}) -> … {
+      %index = gpuc.iota dim 0 : tensor<64xi32>
+      %limit = gpuc.broadcast %rows dims [] : tensor<i32> to tensor<64xi32>
+      %mask = gpuc.compare lt %index, %limit : tensor<64xi32>
+      %sum, %count = gpuc.cross_entropy %logits, %labels mask %mask : …
+    ```
+  }];
+}
+
+def FuseLinearLossesPass : GpucPass<"gpuc-fuse-linear-losses"> {
+  let summary = "Make one op of a linear layer and the loss of its logits, so that they are never stored whole";
+  let description = [{
+    A `gpuc.cross_entropy` or `gpuc.accuracy` of a matmul with one matrix for all rows, with or without a bias that is
+    added to it, becomes a `gpuc.linear_cross_entropy` or `gpuc.linear_accuracy`, if nothing else reads the logits, and if
+    these do not fit into one chunk of rows (see `gpuc.linear_cross_entropy`): those that do would be stored anyway. A
+    weight that is not stored as [classes, features] is transposed. Calls in the functions that the recipe names are
+    inlined first. It stands before `gpuc-autodiff`, which takes the derivative of the one op.
+
+    Before:
+    ```mlir
+    %logits = gpuc.matmul %h, transpose %w : (tensor<8192x768xf32>, tensor<50257x768xf32>) -> tensor<8192x50257xf32>
+    %sum, %count = gpuc.cross_entropy %logits, %labels : …
+    ```
+    After:
+    ```mlir
+    %sum, %count = gpuc.linear_cross_entropy %h, %w labels %labels : …
+    ```
+  }];
+}
+
+def MixedPrecisionPass : GpucPass<"gpuc-mixed-precision"> {
+  let summary = "Compute the products of loss, accuracy and predict in bf16, f16 or tf32";
+  let description = [{
+    The recipe's `precision` is `f32`, which changes nothing, `bf16`, `fp16` or `tf32`. Each op has a class, as in PyTorch's
+    autocast: products take their f32 operands in the lower precision; exp, log, softmax, norms, sums and losses take
+    theirs in f32; the rest follows, the widest type winning. `bf16(f32 = ("head.*", "gelu"), bf16 = "emb")` makes
+    exceptions, by the name of a layer with `*` for anything, or of an op. Arguments, results and variables keep their
+    types. Variables are cast once for all that read them. The decisions over the loss are kept in the module's attribute
+    `gpuc.precision`, for the report. docs/mixed-precision.md has the whole table.
+
+    With `tf32` types stay f32: products, convolutions, attention and linear losses are marked `gpuc.tf32`, and so is
+    what comes of them in the backward pass. Only CUDA computes that.
+
+    It stands before `gpuc-autodiff`: gradients pass back through the casts, as in PyTorch.
+
+    Before, with `precision = bf16`:
+    ```mlir
+    %w = gpuc.read @fc.weight : tensor<10x784xf32>
+    %logits = gpuc.matmul %x, transpose %w : (tensor<64x784xf32>, tensor<10x784xf32>) -> tensor<64x10xf32>
+    %sum, %count = gpuc.cross_entropy %logits, %labels : (tensor<64x10xf32>, tensor<64xi32>) -> …
+    ```
+    After:
+    ```mlir
+    %0 = gpuc.cast %x : tensor<64x784xf32> to tensor<64x784xbf16>
+    %w = gpuc.read @fc.weight : tensor<10x784xf32>
+    %1 = gpuc.cast %w : tensor<10x784xf32> to tensor<10x784xbf16>
+    %logits = gpuc.matmul %0, transpose %1 : (tensor<64x784xbf16>, tensor<10x784xbf16>) -> tensor<64x10xbf16>
+    %2 = gpuc.cast %logits : tensor<64x10xbf16> to tensor<64x10xf32>
+    %sum, %count = gpuc.cross_entropy %2, %labels : (tensor<64x10xf32>, tensor<64xi32>) -> …
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host\"",
+           "host[:CPU] or cuda:ARCHITECTURE: what has no units for the precision is refused">,
+  ];
+}
+
+def DifferentiateLossPass : GpucPass<"gpuc-differentiate-loss"> {
+  let summary = "Add @gradients, the gradient of the recipe's loss by what is trained";
+  let description = [{
+    If the recipe has an optimizer, adds `@gradients`: the recipe's loss, or a slice's (see `gpuc-slice-batch`), and its
+    gradient by each variable that is trained, for `gpuc-autodiff`. A variable that the loss does not reach is left out,
+    with a warning. What flows back from the loss is the last argument; `gpuc-expand-recipe` gives it.
+
+    Before:
+    ```mlir
+    func.func @loss(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) { … }
+    ```
+    After:
+    ```mlir
+    func.func @loss(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) { … }
+    func.func private @gradients(%x: tensor<8x4xf32> {gpuc.name = "x"}, %seed: tensor<f32> {gpuc.role = "seed"})
+        -> (tensor<f32>, tensor<f32>, tensor<4xf32> {gpuc.variable = @w}) {
+      %0:3 = gpuc.gradient @loss(%x) seed %seed : tensor<f32> wrt [@w]
+          : (tensor<8x4xf32>) -> (tensor<f32>, tensor<f32>, tensor<4xf32>)
+      return %0#0, %0#1, %0#2 : tensor<f32>, tensor<f32>, tensor<4xf32>
+    }
+    ```
+  }];
+}
+
+def AutodiffPass : GpucPass<"gpuc-autodiff"> {
+  let summary = "Put forward and backward pass in the place of each gpuc.gradient";
+  let description = [{
+    Those inside of differentiated functions come first. A forward op keeps its location; what stands for it in the
+    backward pass gets `fused<"backward">[…]` around it. What flows back from the result is the gradient's `seed`, else 1.
+
+    The gradient of a `gpuc.scan` is a scan in the other direction. The forward one gets an output for each value that
+    the backward one reads (the carried values, and the residuals of the ops in its region); inputs and captures are read
+    as they are. With `recompute`, only carried values are stacked, and the backward region computes the rest again.
+
+    Before:
+    ```mlir
+    func.func @f(%x: tensor<4xf64>) -> tensor<f64> {
+      %0 = gpuc.mul %x, %x : tensor<4xf64> loc("square")
+      %1 = gpuc.sum %0 dims [0] : (tensor<4xf64>) -> tensor<f64>
+      return %1 : tensor<f64>
+    }
+    func.func @g(%x: tensor<4xf64>) -> tensor<4xf64> {
+      %y, %dx = gpuc.gradient @f(%x) wrt arguments [0] : (tensor<4xf64>) -> (tensor<f64>, tensor<4xf64>)
+      return %dx : tensor<4xf64>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @g(%x: tensor<4xf64>) -> tensor<4xf64> {
+      %0 = gpuc.mul %x, %x : tensor<4xf64> loc("square")
+      %1 = gpuc.sum %0 dims [0] : (tensor<4xf64>) -> tensor<f64>
+      %one = gpuc.constant 1.0 : tensor<f64>
+      %d_0 = gpuc.broadcast %one dims [] : tensor<f64> to tensor<4xf64>
+      %2 = gpuc.mul %d_0, %x : tensor<4xf64> loc(fused<"backward">["square"])
+      %3 = gpuc.mul %d_0, %x : tensor<4xf64> loc(fused<"backward">["square"])
+      %dx = gpuc.add %2, %3 : tensor<4xf64> loc(fused<"backward">["square"])
+      return %dx : tensor<4xf64>
+    }
+    ```
+  }];
+}
+
+def SliceBatchPass : GpucPass<"gpuc-slice-batch"> {
+  let summary = "Let the host's threads take slices of a recurrent network's batch side by side";
+  let description = [{
+    A loop over time does little work in each command, and threads that share each of them wait for one another most of
+    the time. Where the recipe's loss has such a loop of 16 steps or more, weights of at most 512 kB and 16 rows or more,
+    this pass adds a copy of the loss over a half of the rows or a quarter, at least 8, which says so by `gpuc.partition`.
+    `gpuc-differentiate-loss` takes the gradient of the copy, and `gpuc-expand-recipe` makes of it a loop over the slices
+    whose iterations are independent: threads execute them side by side. All that the loss returns must be sums over rows,
+    and no row may depend on another, as with batch_norm; otherwise, with `accumulate` and on CUDA the pass does nothing.
+    The number of slices depends on the model alone, so that bits do not depend on the number of threads.
+
+    Before, with `batch=16`:
+    ```mlir
+    func.func @loss(%x: tensor<?x32x8xf32>, %labels: tensor<?xi32>) -> (tensor<f32>, tensor<f32>) {
+      %h = gpuc.scan over(%x) … batch_first
+    ```
+    After:
+    ```mlir
+    func.func @loss(%x: tensor<?x32x8xf32>, %labels: tensor<?xi32>) -> (tensor<f32>, tensor<f32>) {
+      %h = gpuc.scan over(%x) … batch_first
+    …
+    func.func private @loss_of_slice(%x: tensor<8x32x8xf32> {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>},
+                                     %labels: tensor<8xi32> {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>})
+        -> (tensor<f32>, tensor<f32>) attributes {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>} {
+      %h = gpuc.scan over(%x) … batch_first
+    ```
+  }];
+  let options = [
+    Option<"batch", "batch", "int64_t", /*default=*/"0", "Rows of a batch; 0 takes the recipe's">,
+    Option<"target", "target", "std::string", /*default=*/"\"host\"",
+           "host[:CPU] or cuda:ARCHITECTURE, for which nothing is done">,
+  ];
+}
+
+def ExpandRecipePass : GpucPass<"gpuc-expand-recipe"> {
+  let summary = "Turn the recipe into @init, @train_step, @eval_step and @predict";
+  let description = [{
+    `@init` gives every variable its first value, drawn from `@seed`. `@train_step` holds forward and backward pass (from
+    `@gradients`), divides the gradients once, and updates each variable by the optimizer; it returns loss_sum, count, lr
+    and grad_norm. Gradients are divided by the count; with a loss scale what flows back from the loss is the scale over
+    the count, and gradients are divided by the scale. `@eval_step` returns loss_sum, count, correct and
+    correct_count, and like `@predict` holds every op in its inference form. Model functions and recipe are erased; the
+    counters `@seed` and `@step` and the optimizer's slots become variables. Without an optimizer, or with
+    `training=false`, there is no `@train_step` and no slot; without a recipe no `@eval_step` either.
+
+    Where `@gradients` is over a part of the batch (`gpuc.partition`), a loop in `@train_step` adds up loss, count and
+    gradients of all of them, in the memory of one if they are microbatches, and side by side if they are slices. Variables
+    are read once; those that a microbatch assigns are carried to the next one, and of ranks' the mean is assigned.
+    Random numbers are those of an element's place in the whole batch. The module gets the attribute `gpuc.partition`.
+
+    Before:
+    ```mlir
+    gpuc.variable @w : tensor<4xf32> init uniform(bound = 0.5)
+    func.func private @gradients(%x: tensor<8x4xf32> {gpuc.name = "x"}, %seed: tensor<f32> {gpuc.role = "seed"})
+        -> (tensor<f32>, tensor<f32>, tensor<4xf32> {gpuc.variable = @w}) { … }
+    gpuc.recipe {
+      loss = @loss,
+      optimizer = sgd(lr = 1.0e-1)
+    }
+    ```
+    After (shortened):
+    ```mlir
+    gpuc.variable @w : tensor<4xf32> init uniform(bound = 0.5)
+    gpuc.variable @seed kind counter : tensor<i64> init zeros
+    gpuc.variable @step kind counter : tensor<i64> init zeros
+    func.func @train_step(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, …) {
+      …
+      %g = gpuc.mul %g_sum, %one_over_count : tensor<4xf32>
+      %w_new = gpuc.sgd_update %w gradient %g step %t lr %lr …
+      gpuc.assign @w, %w_new : tensor<4xf32>
+      return %loss_sum, %count, %lr, %grad_norm : …
+    }
+    func.func @eval_step(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, …)
+    func.func @init() {
+      %w = gpuc.random_uniform seed %seed step %zero id 134217728 low -0.5 high 0.5 …
+      gpuc.assign @w, %w : tensor<4xf32>
+      …
+    ```
+    The loop, where `@gradients` is over a quarter of the batch, with
+    `%x: tensor<8x4xf32> {gpuc.partition = #gpuc.partition<microbatches = 4, rows = 8>}`:
+    ```mlir
+      %xs = gpuc.reshape %x : tensor<32x4xf32> to tensor<4x8x4xf32>
+      %places = gpuc.iota dim 0 : tensor<4xi64>
+      %w = gpuc.read @w : tensor<4xf32>
+      %0:3 = gpuc.scan over(%xs, %places) carry(%zero, %zero, %zeros) captures(%w) chunked : … {
+      ^bb0(%x_i: tensor<8x4xf32>, %i: tensor<i64>, %sum: tensor<f32>, …):
+        …
+        %d_w_sum_next = gpuc.add %d_w_sum, %d_w : tensor<4xf32>
+        gpuc.yield …
+      }
+    ```
+  }];
+  let options = [
+    Option<"training", "training", "bool", /*default=*/"true", "Off, only what is run outside of training is made">,
+  ];
+}
+
+def CheckNumericsPass : GpucPass<"gpuc-check-numerics"> {
+  let summary = "Count what each op of @train_step makes of NaN and infinities";
+  let description = [{
+    Beside `@train_step` a copy of it, `@train_step_checks`, gives one result, `nonfinite` : tensor<n x i32>. Element i
+    counts the values that are NaN or infinite and that one op made of operands that were finite everywhere; its
+    `#gpuc.check` in the result's attribute `gpuc.checks` names the op, its layer and its place in the model's file.
+    Inputs and variables that are read are counted too. The order is that of the program, so that the first element that
+    is not 0 is where it began. What a loop over time, chunks or microbatches makes is added up over its iterations.
+
+    The step itself is left alone: what counts a value is one more reader of it, and passes let it hang on who reads a
+    value in which kernel it is computed, and so in which order sums are added up. `gpuc-join-checks` puts the copy into
+    the step when both are kernels.
+
+    Ops that cannot make such values (moves, max, relu, …) are not counted. A value that only a `select` takes is judged
+    behind it: what it leaves out harms nobody. Infinities that a constant brings, as masks of attention do, are no error
+    until an op makes NaN of them.
+
+    Before:
+    ```mlir
+    func.func @train_step(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (tensor<f32> {gpuc.name = "loss_sum"}, …) {
+      %0 = gpuc.log %x : tensor<8x4xf32> loc("head"("model.mlir":12:5))
+      …
+    ```
+    After, beside it (shortened):
+    ```mlir
+    func.func private @train_step_checks(%x: tensor<8x4xf32> {gpuc.name = "x"}) -> (
+        tensor<5xi32> {gpuc.checks = [#gpuc.check<op = "input", layer = "x", location = "", backward = false>,
+                                      #gpuc.check<op = "log", layer = "head", location = "model.mlir:12:5", backward = false>, …],
+                       gpuc.name = "nonfinite"}) attributes {gpuc.checks_of = @train_step} {
+      %0 = gpuc.log %x : tensor<8x4xf32>
+      %finite = gpuc.is_finite %0 : tensor<8x4xf32>
+      %not = gpuc.not %finite : tensor<8x4xi1>
+      %ones = gpuc.cast %not : tensor<8x4xi1> to tensor<8x4xi32>
+      %count = gpuc.sum %ones dims [0, 1] : (tensor<8x4xi32>) -> tensor<i32>
+      …
+    ```
+  }];
+}
+
+def NarrowIndicesPass : GpucPass<"gpuc-narrow-indices"> {
+  let summary = "Have max pooling say in a byte where in its window the largest element lies";
+  let description = [{
+    The gradient of `gpuc.max_pool2d` keeps its indices. As i64 they are twice as long as the f32 that were pooled; the
+    place within the window, as ui8 of windows of up to 256 elements, as i32 of larger ones, says as much. An index that
+    the model itself reads is computed of that place. It stands before `gpuc-autodiff`, so that loops over time stack
+    places. No bit changes.
+
+    Before:
+    ```mlir
+    %values, %indices = gpuc.max_pool2d %x window [2, 2] strides [2, 2] : (tensor<4x8x28x28xf32>) -> (tensor<4x8x14x14xf32>, tensor<4x8x14x14xi64>)
+    ```
+    After:
+    ```mlir
+    %values, %places = gpuc.max_pool2d %x window [2, 2] strides [2, 2] : (tensor<4x8x28x28xf32>) -> (tensor<4x8x14x14xf32>, tensor<4x8x14x14xui8>)
+    ```
+  }];
+}
+
+def CutScansPass : GpucPass<"gpuc-cut-scans"> {
+  let summary = "Make a loop over chunks of time of a long loop over time";
+  let description = [{
+    A loop of T steps, 128 or more, becomes a `chunked` one over T / k chunks, and in it one over the k steps of a chunk; k is
+    the least divisor of T from √T on, of 16 at least. What `gpuc-hoist-from-scans` takes out of the inner loop, products of
+    inputs and sums of weights' gradients, stays in the outer one, where its stacks are short. `gpuc-checkpoint` may then have
+    a chunk's forward pass computed again where its backward pass is. Loops of fewer steps, or of a T that has no such
+    divisor, stay as they are.
+
+    Before:
+    ```mlir
+    %h, %hs = gpuc.scan over(%xs) carry(%h0) captures(%w)
+        : (tensor<128x8x4xf32>, tensor<8x16xf32>, tensor<4x16xf32>) -> (tensor<8x16xf32>, tensor<128x8x16xf32>) {…}
+    ```
+    After:
+    ```mlir
+    %0 = gpuc.reshape %xs : tensor<128x8x4xf32> to tensor<8x16x8x4xf32>
+    %h, %1 = gpuc.scan over(%0) carry(%h0) captures(%w) chunked
+        : (tensor<8x16x8x4xf32>, tensor<8x16xf32>, tensor<4x16xf32>) -> (tensor<8x16xf32>, tensor<8x16x8x16xf32>) {
+    ^bb0(%x: tensor<16x8x4xf32>, %c: tensor<8x16xf32>, %v: tensor<4x16xf32>):
+      %next, %ys = gpuc.scan over(%x) carry(%c) captures(%v)
+          : (tensor<16x8x4xf32>, tensor<8x16xf32>, tensor<4x16xf32>) -> (tensor<8x16xf32>, tensor<16x8x16xf32>) {…}
+      gpuc.yield %next, %ys : tensor<8x16xf32>, tensor<16x8x16xf32>
+    }
+    %hs = gpuc.reshape %1 : tensor<8x16x8x16xf32> to tensor<128x8x16xf32>
+    ```
+  }];
+}
+
+def HoistFromScansPass : GpucPass<"gpuc-hoist-from-scans"> {
+  let summary = "Do before or behind a loop what need not be done in each of its iterations";
+  let description = [{
+    What depends on captures alone is computed once. Products of an input, or of what an output needs, with a capture
+    become one product of a stack. A gradient that the loop only adds up, of a weight or a bias, becomes one product, or
+    sum, over stacks, most of which the backward pass reads anyway. A `chunked` loop keeps its products: it is there
+    so that their stacks are never whole.
+
+    Before:
+    ```mlir
+    %dw, %dh = gpuc.scan over(%hs, %das) carry(%zeros, %d) … reverse : … {
+    ^bb0(%h: tensor<8x16xf32>, %da: tensor<8x16xf32>, %sum: tensor<16x16xf32>, …):
+      %0 = gpuc.matmul transpose %h, %da : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+      %1 = gpuc.add %sum, %0 : tensor<16x16xf32>
+      gpuc.yield %1, …
+    }
+    ```
+    After, with 32 iterations:
+    ```mlir
+    %dh = gpuc.scan …
+    %0 = gpuc.reshape %hs : tensor<32x8x16xf32> to tensor<256x16xf32>
+    %1 = gpuc.reshape %das : tensor<32x8x16xf32> to tensor<256x16xf32>
+    %dw = gpuc.matmul transpose %0, %1 : (tensor<256x16xf32>, tensor<256x16xf32>) -> tensor<16x16xf32>
+    ```
+  }];
+}
