@@ -237,20 +237,22 @@ private:
   int64_t bytes_ = 0;
 };
 
-/// The peak of the plan that a finished step becomes; 0 if there is none.
-int64_t peakOfStep(ModuleOp step, const PipelineOptions &options) {
+/// The peak of the plan that a finished step becomes; none if it becomes none.
+std::optional<int64_t> peakOfStep(ModuleOp step, const PipelineOptions &options) {
   OwningOpRef<ModuleOp> copy = step.clone();
   ScopedDiagnosticHandler said(step.getContext(), [](Diagnostic &) { return success(); });
   PassManager passes(step.getContext());
   buildUnprovenPlanPipeline(passes, options.target);
-  return succeeded(passes.run(*copy)) ? peakOf(*copy) : 0;
+  return succeeded(passes.run(*copy)) ? std::optional(peakOf(*copy)) : std::nullopt;
 }
 
 /// Whether the plan is as short as it has to be.
-Status checkFits(int64_t peak, const CompilerOptions &options, Cures &cures) {
-  if (!options.memoryBudget || peak <= *options.memoryBudget)
+Status checkFits(std::optional<int64_t> peak, const CompilerOptions &options, Cures &cures) {
+  if (!options.memoryBudget || (peak && *peak <= *options.memoryBudget))
     return okStatus();
-  return Status::error("--checkpoint=" + options.train.checkpoint + " takes " + std::to_string(peak) +
+  if (!peak)
+    return Status::error("no plan comes of this step, and --memory-budget is for one: leave it out");
+  return Status::error("--checkpoint=" + options.train.checkpoint + " takes " + std::to_string(*peak) +
                        " bytes, and --memory-budget allows " + budgetOf(options) + cures.otherPolicies());
 }
 

@@ -97,3 +97,18 @@ func.func @relu_before_pooling(%x: tensor<4x64x64x64xf32>, %w: tensor<4x64x64x64
   %dx = gpuc.select %m, %dy, %zero : tensor<4x64x64x64xi1>, tensor<4x64x64x64xf32> loc(fused<"backward">["f"])
   return %p, %dx : tensor<4x64x32x32xf32>, tensor<4x64x64x64xf32>
 }
+
+// -----
+
+// Of each element nine windows would compute the tanh again: it is kept.
+// CHECK-LABEL: func.func @tanh_in_windows(
+// CHECK:         %[[F:.*]]:2 = gpuc.fused "tanh_mul"(%arg0)
+// CHECK:         gpuc.fused "f.backward.avg_pool2d"(%[[F]]#0)
+// CHECK-NOT:     gpuc.tanh
+// CHECK:         return
+func.func @tanh_in_windows(%x: tensor<4x64x64x64xf32>) -> (tensor<4x64x64x64xf32>, tensor<4x64x64x64xf32>) {
+  %t = gpuc.tanh %x : tensor<4x64x64x64xf32>
+  %y = gpuc.mul %x, %t : tensor<4x64x64x64xf32>
+  %d = gpuc.avg_pool2d %t window [3, 3] strides [1, 1] padding [1, 1, 1, 1] : (tensor<4x64x64x64xf32>) -> tensor<4x64x64x64xf32> loc(fused<"backward">["f"])
+  return %y, %d : tensor<4x64x64x64xf32>, tensor<4x64x64x64xf32>
+}
