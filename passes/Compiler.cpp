@@ -10,6 +10,7 @@
 #include "passes/MemoryBudget.h"
 #include "passes/ModuleText.h"
 #include "passes/Passes.h"
+#include "passes/Peaks.h"
 #include "passes/WaysOut.h"
 #include "passes/base/Entries.h"
 #include "passes/base/Target.h"
@@ -149,38 +150,6 @@ void writeChoices(ModuleOp module, const CompilerOptions &options) {
     module->setAttr(plan::kSeedAttr, builder.getI64IntegerAttr(static_cast<int64_t>(*options.seed)));
 }
 
-/// The peak of the plan with such options. None if there is no such plan: what is wrong with the module is
-/// said of the one that is asked for.
-std::optional<int64_t> peakWith(const PipelineOptions &options, ModuleOp module, Stage from) {
-  OwningOpRef<ModuleOp> copy = module.clone();
-  ScopedDiagnosticHandler said(module.getContext(), [](Diagnostic &) { return success(); });
-  PassManager passes(module.getContext());
-  buildTrainPipeline(passes, options, from);
-  buildUnprovenPlanPipeline(passes, options.target);
-  return succeeded(passes.run(*copy)) ? std::optional(peakOf(*copy)) : std::nullopt;
-}
-
-std::optional<int64_t> peakWith(StringRef policy, ModuleOp module, PipelineOptions options, Stage from) {
-  options.checkpoint = policy.str();
-  return peakWith(options, module, from);
-}
-
-/// The least peak of the plans that a budget would choose from. None if there are no such plans.
-std::optional<int64_t> leastPeakWith(PipelineOptions options, ModuleOp model, const CostModel &cost) {
-  OwningOpRef<ModuleOp> step = model.clone();
-  ScopedDiagnosticHandler said(model.getContext(), [](Diagnostic &) { return success(); });
-  options.checkpoint.clear(); // so far
-  PassManager passes(model.getContext());
-  buildTrainPipeline(passes, options, Stage::model);
-  if (failed(passes.run(*step)))
-    return std::nullopt;
-  FailureOr<CheckpointPolicy> policy = takePolicy(kModelPolicy, *step); // one of the choices
-  PlanChoices choices(*step, options.target, cost);
-  if (failed(policy) || failed(choices.explore(policy->text())))
-    return std::nullopt;
-  return choices.points().back().figures.peakBytes;
-}
-
 /// The policy that is asked for: the model's where it is silent is `none`.
 std::string policyOf(ModuleOp module, const CompilerOptions &options) {
   const bool isSilent = module.getOps<ir::CheckpointOp>().empty();
@@ -236,15 +205,6 @@ private:
   PipelineOptions options_;
   int64_t bytes_ = 0;
 };
-
-/// The peak of the plan that a finished step becomes; none if it becomes none.
-std::optional<int64_t> peakOfStep(ModuleOp step, const PipelineOptions &options) {
-  OwningOpRef<ModuleOp> copy = step.clone();
-  ScopedDiagnosticHandler said(step.getContext(), [](Diagnostic &) { return success(); });
-  PassManager passes(step.getContext());
-  buildUnprovenPlanPipeline(passes, options.target);
-  return succeeded(passes.run(*copy)) ? std::optional(peakOf(*copy)) : std::nullopt;
-}
 
 /// Whether the plan is as short as it has to be.
 Status checkFits(std::optional<int64_t> peak, const CompilerOptions &options, Cures &cures) {
