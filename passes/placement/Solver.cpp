@@ -101,16 +101,28 @@ class Improver {
 
   void searchAtGoal(int64_t effort) { search(goal_, effort); }
 
+  bool isAbove(int64_t enough) const { return enough > goal_ && best_.height > enough; }
+
+  /// Two targets, since it is luck which of two neighbours is found: the height itself, and one nearer to the
+  /// goal.
+  void searchEnough(int64_t enough, int64_t effort) {
+    search(enough, effort / 7 * 4);
+    if (isAbove(enough)) search(enough - (enough - goal_) / 10, effort / 7 * 3);
+    if (isAbove(enough)) missed_ = enough;
+  }
+
   void searchLocally(const Order& order, int64_t effort) {
     Budget budget(effort, deadline_);
     Placement improved = improveOrder(instance_, order, goal_, seed_, budget);
     if (improved.height < best_.height) best_ = std::move(improved);
   }
 
-  /// Tries the goal itself, and then halves what is between the lowest target that is not known to fail and
-  /// the best; each try has half of the effort that is left, since a target out of reach may take any amount.
+  /// Tries the goal itself if `enough` was not missed, and then halves what is between the lowest target that
+  /// is not known to fail and the best; each try has half of the effort that is left, since a target out of
+  /// reach may take any amount.
   void searchBetween(int64_t effort) {
-    int64_t lowest = goal_, target = goal_;
+    int64_t lowest = std::max(goal_, missed_ + 1);
+    int64_t target = missed_ > goal_ ? lowest + (best_.height - lowest) / 2 : goal_;
     while (best_.height > lowest && effort > 0) {
       int64_t share = effort / 2 + 1;
       effort -= share;
@@ -123,6 +135,7 @@ class Improver {
  private:
   const Instance& instance_;
   int64_t goal_;
+  int64_t missed_ = 0;  // a height above the goal that was searched for in vain
   Placement best_;
   uint64_t seed_;
   Deadline deadline_;
@@ -141,12 +154,17 @@ Placement place(const Instance& instance, int64_t goal, bool only_goal_counts, c
   if (improver.done() || goal < instance.lowerBound()) return improver.take();
 
   // A first search settles what is small or without slack; the local search is quick at what is nearly right
-  // in a large graph; the rest of the effort goes into longer searches.
-  improver.searchAtGoal(options.effort / 4);
-  if (!improver.done()) improver.searchLocally(greedy.order, options.effort / 16);
-  int64_t rest = options.effort - options.effort / 4 - options.effort / 16;
+  // in a large graph; the rest of the effort goes into longer searches, first for what is enough: a bound out
+  // of reach would take all of it.
+  int64_t rest = options.effort;
+  auto share = [&](int64_t effort) { return rest -= effort, effort; };
+  improver.searchAtGoal(share(options.effort / 8));
+  if (!improver.done()) improver.searchLocally(greedy.order, share(options.effort / 16));
   if (!improver.done() && only_goal_counts) improver.searchAtGoal(rest);
-  if (!improver.done() && !only_goal_counts) improver.searchBetween(rest);
+  if (!improver.done() && !only_goal_counts) {
+    if (improver.isAbove(options.enough)) improver.searchEnough(options.enough, share(rest / 4 * 3));
+    improver.searchBetween(rest);
+  }
   return improver.take();
 }
 

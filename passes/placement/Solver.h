@@ -17,6 +17,9 @@ struct SolverOptions {
   /// may then depend on the machine.
   std::optional<double> time_limit_s = std::nullopt;
   uint64_t seed = 0;
+  /// A height that is nearly as good as the lower bound: as long as it is not reached, it is searched for
+  /// before anything lower, but for one try of the bound itself. Without effect with a capacity.
+  int64_t enough = 0;
 };
 
 /// Places all buffers. The goal is the lower bound, or, with a capacity, whatever fits it; the search ends as

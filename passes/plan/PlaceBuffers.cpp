@@ -38,7 +38,9 @@ struct Workspace {
   int64_t lowerBound = 0;
 };
 
-FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, int64_t effort) {
+/// `beside`: bytes of the arena that are no workspace.
+FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, int64_t beside,
+                                    int64_t effort) {
   FailureOr<Lifetimes> lifetimes = computeLifetimes(program);
   if (failed(lifetimes))
     return failure();
@@ -56,7 +58,10 @@ FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, in
     chain.upper = std::max(chain.upper, lifetime.upper);
   }
 
-  Result<placement::Solution> solution = placement::solve(problem, {.effort = effort});
+  const int64_t bound = placement::lowerBound(problem);
+  // The arena may be a hundredth longer than it has to be before anything lower is looked for.
+  const int64_t enough = bound + (beside + bound) / 100;
+  Result<placement::Solution> solution = placement::solve(problem, {.effort = effort, .enough = enough});
   if (!solution.ok())
     return program.emitError(solution.message()), failure();
   if (Status valid = placement::validate(problem, *solution); !valid.ok())
@@ -64,7 +69,7 @@ FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, in
 
   Workspace workspace;
   workspace.bytes = aligned(solution->height);
-  workspace.lowerBound = placement::lowerBound(problem);
+  workspace.lowerBound = bound;
   for (auto &[buffer, lifetime] : *lifetimes)
     workspace.offsets[buffer] = solution->offsets[indices[chains.leader(buffer)]];
   return workspace;
@@ -86,7 +91,8 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
     int64_t workspaceBytes = 0, lowerBound = 0, inputBytes = 0;
     std::vector<Workspace> workspaces;
     for (auto program : module.getOps<plan::ProgramOp>()) {
-      FailureOr<Workspace> workspace = placeWorkspace(module, program, effort);
+      FailureOr<Workspace> workspace =
+          placeWorkspace(module, program, workspaceBegin + inputBytesOf(program), effort);
       if (failed(workspace))
         return signalPassFailure();
       workspaceBytes = std::max(workspaceBytes, workspace->bytes);

@@ -39,5 +39,27 @@ TEST(Tilings, FineOnesAreMostlySolvedWithTheToolsEffort) {
   EXPECT_GE(solvedTilings({.times = 100, .bytes = 1024, .balanced = true}, kToolsEffort), 15);
 }
 
+/// Of 20 fine tilings, how many end no higher than a twentieth above the bound.
+int nearlySolvedTilings(int64_t effort, bool says_what_is_enough) {
+  int near = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const TilingShape shape{.times = 100, .bytes = 1024, .buffers = 300, .balanced = true};
+    const int64_t enough = shape.bytes + shape.bytes / 20;
+    Problem problem = tiling(seed, shape);
+    Result<Solution> solution =
+        solve(problem, {.effort = effort, .enough = says_what_is_enough ? enough : 0});
+    EXPECT_TRUE(solution.ok() && validate(problem, *solution).ok()) << "seed " << seed;
+    if (solution->height <= enough) ++near;
+  }
+  return near;
+}
+
+TEST(Tilings, WhatIsEnoughIsFoundBeforeABoundOutOfReachTakesAllEffort) {
+  const int64_t effort = 100'000'000;
+  const int without = nearlySolvedTilings(effort, false), with = nearlySolvedTilings(effort, true);
+  EXPECT_GE(with, 15);
+  EXPECT_LT(without, with);
+}
+
 }  // namespace
 }  // namespace gpuc::placement
