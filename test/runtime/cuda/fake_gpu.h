@@ -40,7 +40,7 @@ struct FakeEvent {
 /// One thing that a stream does. Of one size, so that a queue that has its length allocates nothing.
 struct FakeWork {
   enum class Kind : uint8_t { kernel, matmul, conv, copy, fill, record, wait };
-  static constexpr size_t kMostOperands = 512;
+  static constexpr size_t kMostOperands = 1024;
 
   Kind kind = Kind::copy;
   const char* call = "";
