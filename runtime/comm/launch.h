@@ -1,0 +1,34 @@
+// Starts the ranks of one machine, and watches them.
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "runtime/base/status.h"
+#include "runtime/comm/communicator.h"
+
+namespace gpuc {
+
+/// As many as one machine can have.
+inline constexpr int64_t kMostRanks = 1024;
+
+struct LaunchOptions {
+  int64_t ranks = 1;
+  /// How long a rank waits for another one that is alive.
+  std::chrono::milliseconds limit = std::chrono::minutes(10);
+  /// How long a rank may be stopped (SIGSTOP) before it counts as lost, and how long the others have to end
+  /// once one is lost.
+  std::chrono::milliseconds patience = std::chrono::seconds(5);
+};
+
+/// What a rank does; its exit status.
+using RankBody = std::function<Result<int>(Communicator&)>;
+
+/// Forks the ranks, which run `body` and end, and waits for them; to be called before there are threads.
+/// SIGINT and SIGTERM are handed on. The exit status: that of all if they agree; of ranks that failed, 1 or
+/// the first status that is neither 0 nor of a rank that gave up because of another. A rank that ends by a
+/// signal, throws, or is stopped for too long is named on stderr, and what the others said; none outlives the
+/// call. Ranks but the first write nothing to stdout and stderr.
+Result<int> launchRanks(const LaunchOptions& options, const RankBody& body);
+
+}  // namespace gpuc

@@ -1,0 +1,84 @@
+// Ranks that are processes of one machine, and share memory.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/comm/communicator.h"
+
+namespace gpuc {
+
+/// What is said of a rank that has ended or is stuck; empty while it lives.
+struct RankState {
+  static constexpr size_t kMostText = 512;
+  std::atomic<uint64_t> arrived = 0;  // at how many meetings
+  std::atomic<uint64_t> asks = 0;     // for what, in the collective under way: see SharedCommunicator
+  std::atomic<uint32_t> is_lost = 0;  // 1: `lost` holds why
+  char lost[kMostText] = {};
+};
+
+/// The memory that ranks share: mapped before they are forked, by who forks them.
+class SharedRanks {
+ public:
+  /// Errors: fewer ranks than 1, more than 1,024; no memory.
+  static Result<SharedRanks> create(int64_t ranks);
+  SharedRanks(SharedRanks&&) noexcept;
+  SharedRanks& operator=(SharedRanks&&) = delete;
+  ~SharedRanks();
+
+  int64_t size() const { return ranks_; }
+
+  /// No rank waits for this one any more: they fail, and say why. For who watches the ranks.
+  void lose(int64_t rank, const std::string& why);
+
+ private:
+  friend class SharedCommunicator;
+  struct Header;
+  SharedRanks() = default;
+
+  RankState& state(int64_t rank) const;
+  std::byte* slot(int64_t rank) const;
+  std::byte* sums() const { return slot(ranks_); }
+  void wakeAll() const;
+
+  int64_t ranks_ = 0;
+  Header* header_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+/// One rank's end. An exchange goes by chunks: each rank puts its part of a chunk into its slot, and adds up,
+/// over all slots in the order of ranks, its share of the chunk; then all take the whole sum. Who waits
+/// sleeps, so that there may be more ranks than cores.
+class SharedCommunicator final : public Communicator {
+ public:
+  /// `limit`: how long a rank waits for another one that is alive. `ranks` must outlive it.
+  SharedCommunicator(SharedRanks& ranks, int64_t rank, std::chrono::milliseconds limit);
+
+  int64_t rank() const override { return rank_; }
+  int64_t size() const override { return ranks_.size(); }
+  Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) override;
+  Status broadcast(std::span<std::byte> bytes, int64_t root) override;
+  Status gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
+
+ private:
+  enum class Kind : uint8_t { sum, broadcast, gather };
+
+  /// Begins a collective: all must ask for the same.
+  Status begin(Kind kind, DataType type, size_t count);
+  /// Returns when all ranks have come to it.
+  Status meet();
+  Status waitFor(int64_t rank, uint64_t meeting);
+  Status lost(int64_t rank, const std::string& why);
+
+  SharedRanks& ranks_;
+  const int64_t rank_;
+  const std::chrono::milliseconds limit_;
+  uint64_t meetings_ = 0, collectives_ = 0;
+  Status failure_ = okStatus();
+  std::vector<const std::byte*> parts_;  // of the share that this rank adds up
+};
+
+}  // namespace gpuc
