@@ -26,6 +26,8 @@
 
 namespace gpuc {
 
+class Communicator;  // runtime/comm/communicator.h
+
 struct SessionOptions {
   std::string device = "auto";  // "host", "cuda", "cuda:N"; "auto" is what the plan was compiled for
   int threads = 0;              // host: threads that compute, the caller's included; 0 is one for each core
@@ -34,6 +36,8 @@ struct SessionOptions {
   bool check_memory = false;  // poison the arena; host: again what is dead between commands, guard its end,
                               // copy every input into it
   size_t profile_events = 0;  // host: keep the times of so many commands of each stream
+  Communicator* communicator = nullptr;  // host: to the other ranks, for a plan that is data parallel; it
+                                         // must outlive the session
 };
 
 /// An output, and a hold on the memory that it lies in: the session may end, and the bytes stay until the
@@ -61,7 +65,8 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  /// Sets the variable `seed` (i64) to the options' or the plan's seed and `step` (i64) to 0, then runs the
+  /// Sets the variable `seed` (i64) to the options' or the plan's seed, `step` (i64) to 0, and, if the plan
+  /// has them, `rank` and `world_size` (i64) to the communicator's, 0 and 1 without one; then runs the
   /// program `init`, which gives all others their first values.
   Status initialize();
 

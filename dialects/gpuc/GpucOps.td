@@ -13,6 +13,7 @@ include "dialects/gpuc/ops/LossOps.td"
 include "dialects/gpuc/ops/LinearLossOps.td"
 include "dialects/gpuc/ops/RandomOps.td"
 include "dialects/gpuc/ops/ScanOp.td"
+include "dialects/gpuc/ops/CollectiveOps.td"
 include "dialects/gpuc/ops/TrainingOps.td"
 include "dialects/gpuc/ops/UpdateOps.td"
 

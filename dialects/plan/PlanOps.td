@@ -197,6 +197,29 @@ def SumOp : Plan_TableCommand<"sum", "kSumOperands"> {
   }];
 }
 
+def AllReduceOp : Plan_TableCommand<"all_reduce", "kAllReduceOperands"> {
+  let summary = "result[i] = 0 + the part of rank 0 [i] + the part of rank 1 [i] + …, on each rank";
+  let description = [{
+    Waits for the other ranks, which come to it with equally many bytes. 16-bit floats are added in f32 and rounded once. On
+    the host alone.
+
+    - (all_reduce_C1) Part and result have equally many bytes.
+  }];
+  let arguments = (ins Plan_AnyBuffer:$part, Plan_AnyBuffer:$result, TypeAttr:$element);
+  let assemblyFormat = "$part `->` $result `:` $element attr-dict";
+  let hasVerifier = 1;
+  let extraClassDefinition = operandsDefinition#[{
+    int64_t $cppClass::getFlops() { return rangeOf(getPart()).size / ::gpuc::ir::elementBytes(getElement()); }
+
+    ::llvm::LogicalResult $cppClass::verify() {
+      int64_t part = rangeOf(getPart()).size, result = rangeOf(getResult()).size;
+      if (part == result)
+        return ::mlir::success();
+      return emitOpError("of ") << part << " bytes into " << result << " [all_reduce_C1]";
+    }
+  }];
+}
+
 def UploadOp : Plan_Command<"upload"> {
   let summary = "Copies a tensor of the batch from the host into its input slot";
   let arguments = (ins Plan_AnyBuffer:$to);

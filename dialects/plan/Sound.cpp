@@ -44,11 +44,17 @@ static LogicalResult verifyBuffers(Operation *op) {
   return success();
 }
 
+/// Ranks add up integers as well, batches that they counted among them.
+static bool computesWith(Operation *op, Type element) {
+  return ir::isElement(element) &&
+         (isa<FloatType>(element) || (isa<AllReduceOp>(op) && !element.isInteger(1)));
+}
+
 static LogicalResult verifyTypes(Operation *op) {
   for (StringRef name : {"type", "element"})
     if (auto type = op->getAttrOfType<TypeAttr>(name)) {
       Type given = type.getValue();
-      if (name == "element" ? !isa<FloatType>(given) || !ir::isElement(given) : !isStorable(given))
+      if (name == "element" ? !computesWith(op, given) : !isStorable(given))
         return op->emitOpError("is of ")
                << given << ", which plans know no " << (name == "element" ? "products" : "buffers") << " of: "
                << (name == "element" ? "elements are f64, f32, f16 or bf16"

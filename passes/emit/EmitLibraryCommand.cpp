@@ -73,6 +73,14 @@ static fb::SumT emit(plan::SumOp sum, EmitOperand operand) {
   return entry;
 }
 
+static fb::AllReduceT emit(plan::AllReduceOp reduce, EmitOperand operand) {
+  fb::AllReduceT entry;
+  entry.type = dataTypeOf(reduce.getElement());
+  entry.part = operand(reduce.getPart());
+  entry.result = operand(reduce.getResult());
+  return entry;
+}
+
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
@@ -148,8 +156,8 @@ static fb::AttentionT emit(plan::AttentionGradientOp gradient, EmitOperand opera
 fb::WorkUnion emitLibraryCommand(Operation *command, EmitOperand operand) {
   fb::WorkUnion work;
   TypeSwitch<Operation *>(command)
-      .Case<plan::MatmulOp, plan::ConvOp, plan::AttentionOp, plan::AttentionGradientOp, plan::SumOp>(
-          [&](auto op) { work.Set(emit(op, operand)); });
+      .Case<plan::MatmulOp, plan::ConvOp, plan::AttentionOp, plan::AttentionGradientOp, plan::SumOp,
+            plan::AllReduceOp>([&](auto op) { work.Set(emit(op, operand)); });
   return work;
 }
 

@@ -15,6 +15,8 @@ std::optional<CommandForm> commandFormOf(Operation *op) {
     return CommandForm::product;
   if (isAttention(op))
     return CommandForm::attention;
+  if (isa<ir::AllReduceOp>(op))
+    return CommandForm::collective;
   if (isa<ir::ScanOp>(op))
     return CommandForm::repeat;
   if (isa<ir::ReadOp, ir::ReshapeOp, ir::ConstantOp, ir::AssignOp>(op) || isAttentionView(op) ||

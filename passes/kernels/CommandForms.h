@@ -9,10 +9,11 @@ namespace gpuc {
 
 /// What gpuc-to-plan makes of an op.
 enum class CommandForm {
-  launch,    ///< Of a kernel; or a product with what follows it, a library's call.
-  product,   ///< A library's call.
-  attention, ///< The host's, or its gradient.
-  repeat,    ///< Of a scan's region.
+  launch,     ///< Of a kernel; or a product with what follows it, a library's call.
+  product,    ///< A library's call.
+  attention,  ///< The host's, or its gradient.
+  collective, ///< Of all ranks.
+  repeat,     ///< Of a scan's region.
   none, ///< A value's buffer is known without one: state, another shape, what attention reads by strides.
 };
 

@@ -118,6 +118,8 @@ private:
       return convertProduct(*this, op);
     case CommandForm::attention:
       return convertAttention(*this, op);
+    case CommandForm::collective:
+      return convertAllReduce(cast<ir::AllReduceOp>(op));
     case CommandForm::repeat:
       return convertScan(*this, cast<ir::ScanOp>(op));
     case CommandForm::none:
@@ -171,6 +173,16 @@ private:
     Value result = fused.getOutputs().front();
     plan::SumOp::create(builder, fused.getLoc(), buffers.lookup(parts), bufferFor(result, fused.getName()),
                         getElementTypeOrSelf(result));
+    return success();
+  }
+
+  LogicalResult convertAllReduce(ir::AllReduceOp reduce) {
+    if (target.getKind() == plan::TargetKind::cuda)
+      return reduce.emitOpError(
+          "adds up over ranks, which only the host does so far: compile with --target=host");
+    Value part = buffers.lookup(reduce.getOperand());
+    plan::AllReduceOp::create(builder, reduce.getLoc(), part, bufferFor(reduce.getResult(), "all_reduce"),
+                              getElementTypeOrSelf(reduce.getType()));
     return success();
   }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/base/exceptions.h"
 #include "runtime/base/integer_range.h"
+#include "runtime/comm/communicator.h"
 #include "runtime/exec/library_versions.h"
 #include "runtime/gpuc.h"
 #include "runtime/plan/access.h"
@@ -68,6 +69,9 @@ struct Session::State {
   std::map<std::string, const VariableInfo*> variables;
   std::vector<std::string> warnings;
   uint64_t seed = 0;
+  Communicator* communicator = nullptr;
+
+  int64_t worldSize() const { return communicator ? communicator->size() : 1; }
 
   const ProgramInfo& programInfo(ProgramId id) const { return plan.info().programs[id.index]; }
 
@@ -92,15 +96,24 @@ struct Session::State {
     return executable->write(variable.offset, &value, sizeof(value));
   }
 
+  /// The same, where a variable of this name may be anything of the model's.
+  Status setRank(const char* name, int64_t value) {
+    auto found = variables.find(name);
+    if (found == variables.end() || found->second->kind != VariableKind::counter) return okStatus();
+    return setCounter(name, static_cast<uint64_t>(value));
+  }
+
   Status setCounters() {
     GPUC_RETURN_IF_ERROR(setCounter("seed", seed));
+    GPUC_RETURN_IF_ERROR(setRank("rank", communicator ? communicator->rank() : 0));
+    GPUC_RETURN_IF_ERROR(setRank("world_size", worldSize()));
     return setCounter("step", 0);
   }
 
   Status setRows(ProgramId id, int32_t rows) {
     InputPorts& target = ports[id.index];
     const bool updates = programInfo(id).name == "train_step";
-    int64_t batch = updates ? plan.info().global_batch : plan.info().batch;
+    const int64_t batch = updates ? plan.info().global_batch * worldSize() : plan.info().batch;
     if (rows < -1 || rows > batch) return errorf("%" PRId32 " rows in a batch of %" PRId64, rows, batch);
     if (!target.counts_rows && rows != -1 && rows != batch)
       return errorf("program '%s' does not count rows: all %" PRId64 " must hold samples, not %" PRId32,
@@ -122,8 +135,10 @@ Result<Session> Session::create(const Plan& plan, const SessionOptions& options)
 Result<Session> Session::open(const Plan& plan, const SessionOptions& options) {
   auto state = std::make_unique<State>(plan);
   GPUC_ASSIGN_OR_RETURN(state->device, openDevice(options.device, plan.info().target));
+  state->communicator = options.communicator;
   DeviceOptions device_options{.threads = options.threads,
                                .check_memory = options.check_memory,
+                               .communicator = options.communicator,
                                .profile_events = options.profile_events};
   GPUC_ASSIGN_OR_RETURN(state->executable, state->device->prepare(plan, device_options));
   // After the device has said that the plan is for another target, or which library is to be installed.

@@ -18,6 +18,7 @@ namespace gpuc {
 namespace fb {
 struct Command;
 }
+class Communicator;
 
 struct DeviceInfo {
   TargetKind kind = TargetKind::host;
@@ -32,7 +33,8 @@ struct DeviceInfo {
 struct DeviceOptions {
   int threads = 0;            // that compute, the caller's included; 0: one for each core
   bool check_memory = false;  // poison the arena; host: dead bytes too, and put an unreadable page behind it
-  size_t profile_events = 0;  // how many of the last commands of each stream to keep times of
+  Communicator* communicator = nullptr;  // to the other ranks, if there are any
+  size_t profile_events = 0;             // how many of the last commands of each stream to keep times of
 };
 
 /// One execution of one command.

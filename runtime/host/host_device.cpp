@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "runtime/hal/device.h"
+#include "runtime/host/all_reduce.h"
 #include "runtime/host/code_memory.h"
 #include "runtime/host/cpu_features.h"
 #include "runtime/host/executor.h"
@@ -23,7 +24,10 @@ namespace {
 class HostExecutable : public Executable {
  public:
   HostExecutable(const Plan& plan, const DeviceOptions& options)
-      : plan_(plan), options_(options), pool_(options.threads > 0 ? options.threads : availableCores()) {}
+      : plan_(plan),
+        options_(options),
+        ranks_(options.communicator),
+        pool_(options.threads > 0 ? options.threads : availableCores()) {}
 
   Status prepare() {
     GPUC_ASSIGN_OR_RETURN(arena_, Arena::map(plan_.root().arena_bytes(), options_.check_memory));
@@ -32,7 +36,7 @@ class HostExecutable : public Executable {
     copyConstants();
     for (size_t i = 0; i < plan_.info().programs.size(); ++i) {
       Result<std::unique_ptr<HostProgram>> program =
-          lowerProgram(plan_, i, arena_, kernels, pool_.threads(), options_.check_memory);
+          lowerProgram(plan_, i, arena_, kernels, ranks_, pool_.threads(), options_.check_memory);
       if (!program.ok())
         return Status::error("program '" + plan_.info().programs[i].name + "': " + program.message());
       programs_.push_back(*std::move(program));
@@ -50,7 +54,7 @@ class HostExecutable : public Executable {
     for (size_t s = 1; s < walks.size(); ++s) streams_[s - 1]->start({walk, &walks[s]}, 0, 1);
     if (!walks.empty()) walks[0].run();
     for (size_t s = 1; s < walks.size(); ++s) streams_[s - 1]->join();
-    return okStatus();
+    return ranks_.status();
   }
 
   Status wait() override { return okStatus(); }  // run() returns when all streams are done
@@ -182,6 +186,7 @@ class HostExecutable : public Executable {
 
   Plan plan_;
   DeviceOptions options_;
+  Ranks ranks_;
   Arena arena_;
   HostCode code_;
   uint64_t code_bytes_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/host/all_reduce.h"
 #include "runtime/host/operand_table.h"
 #include "runtime/host/row_parts.h"
 #include "runtime/plan/operands.h"
@@ -44,12 +45,13 @@ constexpr uint64_t kMostLists = 64;
 class Lowering {
  public:
   Lowering(const Plan& plan, const fb::Program& program, Arena& arena,
-           const std::vector<KernelFunction>& kernels, int threads, HostProgram& out)
+           const std::vector<KernelFunction>& kernels, Ranks& ranks, int threads, HostProgram& out)
       : plan_(plan.root()),
         list_bytes_left_(kMostListBytes + kListBytesPerByte * plan.fileBytes()),
         program_(program),
         arena_(arena),
         kernels_(kernels),
+        ranks_(ranks),
         threads_(threads),
         out_(out),
         table_(plan.root(), program, arena, out) {}
@@ -146,8 +148,14 @@ class Lowering {
     };
   }
 
+  Result<std::unique_ptr<LibraryKernel>> makeKernel(const fb::Command& command) {
+    if (const fb::AllReduce* reduce = command.work_as_AllReduce())
+      return makeAllReduceKernel(*reduce, ranks_);
+    return makeLibraryKernel(command, row_part_.count);
+  }
+
   Status lowerLibraryCall(const fb::Command& command, HostCommand& result) {
-    GPUC_ASSIGN_OR_RETURN(std::unique_ptr<LibraryKernel> kernel, makeLibraryKernel(command, row_part_.count));
+    GPUC_ASSIGN_OR_RETURN(std::unique_ptr<LibraryKernel> kernel, makeKernel(command));
     for (const CommandOperand& operand : operandsOf(command)) addRows(operand);
     result.kind = HostCommand::Kind::library;
     result.library = kernel.get();
@@ -261,6 +269,7 @@ class Lowering {
   const fb::Program& program_;
   Arena& arena_;
   const std::vector<KernelFunction>& kernels_;
+  Ranks& ranks_;
   int threads_;
   HostProgram& out_;
   OperandTable table_;
@@ -270,12 +279,12 @@ class Lowering {
 }  // namespace
 
 Result<std::unique_ptr<HostProgram>> lowerProgram(const Plan& plan, size_t program, Arena& arena,
-                                                  const std::vector<KernelFunction>& kernels, int threads,
-                                                  bool check_memory) {
+                                                  const std::vector<KernelFunction>& kernels, Ranks& ranks,
+                                                  int threads, bool check_memory) {
   auto result = std::make_unique<HostProgram>();
   const fb::Program& source = *plan.root().programs()->Get(static_cast<uint32_t>(program));
   if (check_memory) result->dead = deadBytesOf(plan.root(), source);
-  GPUC_RETURN_IF_ERROR(Lowering(plan, source, arena, kernels, threads, *result).lower());
+  GPUC_RETURN_IF_ERROR(Lowering(plan, source, arena, kernels, ranks, threads, *result).lower());
   for (const StagingMemory& staging : result->staging)
     if (!staging.data()) return errorf("no memory for an output of %zu bytes", staging.size());
   return result;

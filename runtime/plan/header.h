@@ -9,7 +9,7 @@ namespace gpuc {
 inline constexpr char kPlanMagic[8] = {'g', 'p', 'u', 'c', 'p', 'l', 'a', 'n'};
 
 /// Grows with every change of plan.fbs that an older runtime would misread.
-inline constexpr uint32_t kPlanFormatVersion = 4;
+inline constexpr uint32_t kPlanFormatVersion = 5;
 
 /// Where and how much every buffer is aligned, and with it the arena: a cache line, and what vector loads
 /// like.

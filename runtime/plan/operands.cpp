@@ -82,6 +82,9 @@ std::vector<CommandOperand> operandsOf(const fb::Command& command) {
       return operandsOf(*command.work_as_Copy());
     case fb::Work::Sum:
       return pair(kSumOperands, {command.work_as_Sum()->parts(), command.work_as_Sum()->result()});
+    case fb::Work::AllReduce:
+      return pair(kAllReduceOperands,
+                  {command.work_as_AllReduce()->part(), command.work_as_AllReduce()->result()});
     case fb::Work::Fill:
       return {{command.work_as_Fill()->to(), kDestination}};
     default:

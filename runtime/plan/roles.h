@@ -78,6 +78,9 @@ inline constexpr size_t kForwardAttentionOperands = 8;
 inline constexpr std::array<OperandUse, 2> kSumOperands = {
     {{.name = "parts"}, {.name = "result", .role = Role::write}}};
 
+inline constexpr std::array<OperandUse, 2> kAllReduceOperands = {
+    {{.name = "part"}, {.name = "result", .role = Role::write}}};
+
 /// Of copies and fills; those from and to the host have one of them in the arena.
 inline constexpr OperandUse kSource = {.name = "source", .by_rows = true};
 inline constexpr OperandUse kDestination = {.name = "destination", .role = Role::write, .by_rows = true};

@@ -59,6 +59,8 @@ class CommandVerifier {
         return verify(*command.work_as_Fill());
       case fb::Work::Sum:
         return verify(*command.work_as_Sum());
+      case fb::Work::AllReduce:
+        return verify(*command.work_as_AllReduce());
       case fb::Work::Record:
         return verifyEvent(command.work_as_Record()->event());
       case fb::Work::Wait:
@@ -246,6 +248,20 @@ class CommandVerifier {
       return errorf("sum: parts of %" PRIu64 " bytes for a result of %" PRIu64, sum.parts()->size(), result);
     if (!beginsAtElement(*sum.parts(), type) || !beginsAtElement(*sum.result(), type))
       return errorf("sum: an operand begins within an element");
+    return okStatus();
+  }
+
+  Status verify(const fb::AllReduce& reduce) {
+    const auto type = static_cast<DataType>(reduce.type());
+    if (reduce.type() > fb::DataType::MAX || type == DataType::i1)
+      return errorf("all_reduce: unknown element type %d", int(reduce.type()));
+    if (plan_.target()->kind() != fb::TargetKind::host)
+      return errorf("all_reduce: ranks are on the host alone so far");
+    const uint64_t part = reduce.part()->size(), result = reduce.result()->size();
+    if (part != result || result % static_cast<uint64_t>(sizeOf(type)) != 0)
+      return errorf("all_reduce: a part of %" PRIu64 " bytes for a result of %" PRIu64, part, result);
+    if (!beginsAtElement(*reduce.part(), type) || !beginsAtElement(*reduce.result(), type))
+      return errorf("all_reduce: an operand begins within an element");
     return okStatus();
   }
 

@@ -22,7 +22,7 @@ def idx(type_code, extents, data):
     return struct.pack(">HBB", 0, type_code, len(extents)) + b"".join(struct.pack(">I", e) for e in extents) + data
 
 
-FORMAT = 4  # runtime/plan/header.h
+FORMAT = 5  # runtime/plan/header.h
 
 
 def sealed(payload, format_version=FORMAT):

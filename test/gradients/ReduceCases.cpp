@@ -99,6 +99,21 @@ static void addCumsum(Cases &cases) {
   add("long", {"1037x$T"}, "0", Derivatives::none);
 }
 
+/// Of one rank, as which the cases run.
+static void addAllReduce(Cases &cases) {
+  auto add = [&](const std::string &name, Input x) {
+    cases.push_back({"gpuc.all_reduce",
+                     name,
+                     {x},
+                     "%y = gpuc.all_reduce %x0 : " + tensor(x.type),
+                     {{"%y", x.type}},
+                     Derivatives::none});
+  };
+  add("matrix", {"3x5x$T"});
+  add("special", {"4x$T", 0, 0, {nan, inf, -inf, -0.0}});
+  add("i64", {"3xi64", -9, 9});
+}
+
 void addReduceCases(Cases &cases) {
   for (const char *op : {"sum", "mean", "prod", "reduce_max", "reduce_min"})
     addPlaces(cases, op);
@@ -115,6 +130,7 @@ void addReduceCases(Cases &cases) {
   addIntegers(cases);
   addArgmax(cases);
   addCumsum(cases);
+  addAllReduce(cases);
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/exec/library_versions.h"
+#include "runtime/host/all_reduce.h"
 #include "runtime/host/arena.h"
 #include "runtime/host/cpu_features.h"
 #include "runtime/host/lower.h"
@@ -215,7 +216,8 @@ TEST(Inputs, ThatAreReadInPlaceMakeTheirCopyNothing) {
     PlanBuilder::output(program, "y", is_output ? x : y);
     Plan plan = builder.parse();
     Result<Arena> arena = Arena::map(plan.root().arena_bytes(), false);
-    auto lowered = lowerProgram(plan, 0, *arena, {}, 1);
+    Ranks ranks(nullptr);
+    auto lowered = lowerProgram(plan, 0, *arena, {}, ranks, 1);
     EXPECT_TRUE(lowered.ok()) << lowered.message();
     return (*lowered)->streams[0][0].copy.of_read_input;
   };

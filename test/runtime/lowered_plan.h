@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/host/all_reduce.h"
 #include "runtime/host/lower.h"
 #include "runtime/host/spread.h"
 #include "test/runtime/plan_builder.h"
@@ -20,7 +21,7 @@ struct Lowered {
     Result<Arena> mapped = Arena::map(plan.root().arena_bytes(), false);
     EXPECT_TRUE(mapped.ok()) << mapped.message();
     arena = *std::move(mapped);
-    auto lowered = lowerProgram(plan, 0, arena, kernels, threads);
+    auto lowered = lowerProgram(plan, 0, arena, kernels, ranks, threads);
     EXPECT_TRUE(lowered.ok()) << lowered.message();
     program = *std::move(lowered);
     chooseSpread(program->streams[0], program->accesses, threads, coreCacheBytes());
@@ -29,6 +30,7 @@ struct Lowered {
 
   Plan plan;
   Arena arena;
+  Ranks ranks{nullptr};
   std::unique_ptr<HostProgram> program;
 };
 

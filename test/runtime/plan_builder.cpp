@@ -265,6 +265,14 @@ fb::SumT& PlanBuilder::sum(CommandList& list, DataType type, uint32_t x, uint32_
   return sum;
 }
 
+fb::AllReduceT& PlanBuilder::allReduce(CommandList& list, DataType type, uint32_t x, uint32_t y) {
+  fb::AllReduceT& reduce = append(list, fb::AllReduceT());
+  reduce.type = static_cast<fb::DataType>(type);
+  reduce.part = operand({x});
+  reduce.result = operand({y});
+  return reduce;
+}
+
 void PlanBuilder::record(CommandList& list, uint32_t event) { append(list, fb::RecordT()).event = event; }
 
 void PlanBuilder::wait(CommandList& list, uint32_t event, uint32_t distance) {

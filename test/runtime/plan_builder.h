@@ -69,6 +69,7 @@ class PlanBuilder {
   fb::AttentionT& attention(CommandList& list, fb::AttentionKind kind, uint32_t q, uint32_t k, uint32_t v,
                             uint32_t y, uint32_t logs);
   /// y = the sum of as many parts as x holds of it.
+  fb::AllReduceT& allReduce(CommandList& list, DataType type, uint32_t x, uint32_t y);
   fb::SumT& sum(CommandList& list, DataType type, uint32_t x, uint32_t y);
   static void record(CommandList& list, uint32_t event);
   static void wait(CommandList& list, uint32_t event, uint32_t distance = 0);

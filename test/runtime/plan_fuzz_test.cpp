@@ -129,6 +129,9 @@ class Mutator {
     } else if (fb::SumT* sum = command.work.AsSum()) {
       mutateOperand(below(2) ? sum->parts : sum->result);
       if (below(3) == 0) sum->type = anyType();
+    } else if (fb::AllReduceT* reduce = command.work.AsAllReduce()) {
+      mutateOperand(below(2) ? reduce->part : reduce->result);
+      if (below(3) == 0) reduce->type = anyType();
     } else if (fb::FillT* fill = command.work.AsFill()) {
       mutateOperand(fill->to);
     } else if (fb::RecordT* record = command.work.AsRecord()) {

@@ -113,6 +113,36 @@ std::string errorOfSum(TargetKind target, void (*change)(fb::SumT&)) {
   return errorOf(builder.seal());
 }
 
+/// y = the sum of x over ranks, of 16 floats, with what `change` makes of it.
+std::string errorOfAllReduce(TargetKind target, void (*change)(fb::AllReduceT&)) {
+  PlanBuilder builder(1, target);
+  uint32_t x = builder.buffer("x", DataType::f32, {16}), y = builder.buffer("y", DataType::f32, {16});
+  change(builder.allReduce(builder.program("f").streams[0]->commands, DataType::f32, x, y));
+  return errorOf(builder.seal());
+}
+
+TEST(PlanReader, SumsOverRanksAreOfEqualBytes) {
+  auto expectError = [](void (*change)(fb::AllReduceT&), const char* expected) {
+    const std::string error = errorOfAllReduce(TargetKind::host, change);
+    EXPECT_NE(error.find(expected), std::string::npos) << error;
+  };
+  EXPECT_EQ(errorOfAllReduce(TargetKind::host, [](fb::AllReduceT&) {}), "");
+  expectError([](fb::AllReduceT& r) { r.part->size = 32; },
+              "all_reduce: a part of 32 bytes for a result of 64");
+  expectError([](fb::AllReduceT& r) { r.part->size = r.result->size = 62; },
+              "all_reduce: a part of 62 bytes for a result of 62");
+  expectError([](fb::AllReduceT& r) { r.type = fb::DataType::i1; }, "all_reduce: unknown element type 8");
+  expectError(
+      [](fb::AllReduceT& r) {
+        r.part->size = r.result->size = 32;
+        r.part->offset = 2;
+      },
+      "all_reduce: an operand begins within an element");
+  expectError([](fb::AllReduceT& r) { r.part.reset(); }, "allReduce without part");
+  EXPECT_NE(errorOfAllReduce(TargetKind::cuda, [](fb::AllReduceT&) {}).find("on the host alone so far"),
+            std::string::npos);
+}
+
 TEST(PlanReader, SumsAreOfWholeParts) {
   auto expectError = [](void (*change)(fb::SumT&), const char* expected) {
     const std::string error = errorOfSum(TargetKind::host, change);
