@@ -89,16 +89,21 @@ struct RecipeFlag {
   std::string name, entry, valueName, help;
   bool isList = false;
   std::string spec = {};
+  bool isFlag = false;  // without a value
   std::optional<std::string> text = {};
   std::vector<std::string> specs = {};
+  bool isGiven = false;
 
   void declare(gpuc::CommandLine& cli) {
-    if (isList)
+    if (isFlag)
+      cli.addBool(name, &isGiven, help);
+    else if (isList)
       cli.addStrings(name, &specs, valueName, help);
     else
       cli.addString(name, &text, valueName, help);
   }
   std::vector<std::string> texts() const {
+    if (isFlag) return isGiven ? std::vector<std::string>{"true"} : std::vector<std::string>();
     std::vector<std::string> texts = text ? std::vector<std::string>{*text} : specs;
     if (!spec.empty())
       for (std::string& given : texts) given = spec + ":" + given;
@@ -124,6 +129,9 @@ std::vector<RecipeFlag> recipeFlags() {
       {"accumulate", "accumulate", "K", "microbatches to an update, each of --batch rows"},
       {"emulate-ranks", "emulate_ranks", "N",
        "train as N ranks would, each with microbatches of its own, one after the other on one device"},
+      {"data-parallel", "data_parallel", "",
+       "train on as many ranks as gpuc-train starts, each with --accumulate microbatches of --batch rows",
+       /*isList=*/false, /*spec=*/"", /*isFlag=*/true},
       {"precision", "precision", "SPEC",
        "what products are computed in: f32, bf16, fp16 or, on CUDA, tf32; bf16:f32=(head.*,gelu) makes "
        "exceptions"},

@@ -133,6 +133,9 @@ def Gpuc_PartitionAttr : AttrDef<Gpuc_Dialect, "Partition"> {
     of their rows, so that part i begins at row i · rows of the batch. What a part must know of the whole follows from its
     number: which of its rows hold samples, and where its random numbers begin.
 
+    `distributed` ranks are processes of their own, as many as the plan is run with: the function is over the share of one
+    of them, whose number is the variable `rank`.
+
     As `gpuc.partition` it stands at each function that is computed over one part, at those arguments of it that hold the
     part's rows, and at the ops that draw for each of these; and at the module whose train step goes through the parts.
 
@@ -142,14 +145,16 @@ def Gpuc_PartitionAttr : AttrDef<Gpuc_Dialect, "Partition"> {
     ```
 
     - (partition_C3) ranks, microbatches, slices and rows are at least 1.
+    - (partition_C6) Where it is distributed, ranks is 1: how many there are is not known.
     - (partition_C4) There are fewer than 2^31 rows in all: the runtime counts them in i32.
   }];
   let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$ranks, DefaultValuedParameter<"int64_t", "1">:$microbatches,
-                        DefaultValuedParameter<"int64_t", "1">:$slices, "int64_t":$rows);
+                        DefaultValuedParameter<"int64_t", "1">:$slices, "int64_t":$rows,
+                        DefaultValuedParameter<"bool", "false">:$distributed);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Rows in all.
+    /// Rows in all; of a distributed one, in the share of a rank.
     int64_t getBatchRows() const { return getRanks() * getMicrobatches() * getSlices() * getRows(); }
 
     /// The innermost cut, by which one loop goes: into so many parts, side by side or one after the other.

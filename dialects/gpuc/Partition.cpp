@@ -10,11 +10,14 @@ using namespace mlir;
 namespace gpuc::ir {
 
 LogicalResult PartitionAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t ranks,
-                                    int64_t microbatches, int64_t slices, int64_t rows) {
+                                    int64_t microbatches, int64_t slices, int64_t rows, bool distributed) {
   const int64_t counts[] = {ranks, microbatches, slices, rows};
   if (llvm::any_of(counts, [](int64_t count) { return count < 1; }))
     return emitError() << "ranks, microbatches, slices and rows must be at least 1, but are " << ranks << ", "
                        << microbatches << ", " << slices << " and " << rows << " [partition_C3]";
+  if (distributed && ranks != 1)
+    return emitError() << "how many ranks there are is not known where they are distributed, but it says "
+                       << ranks << " [partition_C6]";
   int64_t most = INT32_MAX;
   for (int64_t count : counts)
     most /= count;
@@ -26,9 +29,10 @@ LogicalResult PartitionAttr::verify(llvm::function_ref<InFlightDiagnostic()> emi
 
 PartitionAttr PartitionAttr::withoutInnermost() const {
   const int64_t rows = getInnermostParts() * getRows();
-  if (getBatchRows() == rows)
+  if (isOverRanks() || (getBatchRows() == rows && !getDistributed()))
     return {};
-  return get(getContext(), getRanks(), isSideBySide() ? getMicrobatches() : 1, /*slices=*/1, rows);
+  return get(getContext(), getRanks(), isSideBySide() ? getMicrobatches() : 1, /*slices=*/1, rows,
+             getDistributed());
 }
 
 /// `type` is what holds the rows, or null where nothing does.

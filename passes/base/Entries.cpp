@@ -12,6 +12,10 @@ bool isExpanded(ModuleOp module) {
   return module.getOps<ir::RecipeOp>().empty() && module.lookupSymbol("init");
 }
 
+bool isSetBySession(StringRef variable, StringRef kind) {
+  return variable == "seed" || (kind == "counter" && (variable == "rank" || variable == "world_size"));
+}
+
 std::string argumentName(func::FuncOp function, unsigned index) {
   if (auto name = function.getArgAttrOfType<StringAttr>(index, kNameAttr))
     return name.str();

@@ -12,6 +12,10 @@ namespace gpuc {
 /// no more.
 bool isExpanded(mlir::ModuleOp module);
 
+/// Whether the session gives a variable its value before it runs @init: `seed`, and the counters `rank` and
+/// `world_size`.
+bool isSetBySession(llvm::StringRef variable, llvm::StringRef kind);
+
 /// The name of an argument: its `gpuc.name`, else argN.
 std::string argumentName(mlir::func::FuncOp function, unsigned index);
 

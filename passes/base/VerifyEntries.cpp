@@ -3,6 +3,7 @@
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/Passes.h"
 #include "passes/base/Blame.h"
+#include "passes/base/Entries.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -83,7 +84,7 @@ private:
     for (auto variable : module_.getOps<ir::VariableOp>()) {
       const StringRef symbol = variable.getSymName();
       bool isDue =
-          isInit ? symbol != "seed" // which the runtime gives
+          isInit ? !isSetBySession(symbol, variable.getKind())
                  : isStep && (variable.getKind() == "optimizer" || symbol == "step") && read.contains(symbol);
       if (isDue && !assigned.contains(symbol))
         return blame_.report(variable.getLoc(), "@" + symbol + " without a value in @" + name);

@@ -32,4 +32,9 @@ llvm::LogicalResult addPartNumber(mlir::func::FuncOp function);
 /// attribute is one over the whole batch.
 llvm::LogicalResult sumOverParts(mlir::func::FuncOp &part);
 
+/// Makes the sums over the rows of one rank's share, which `share` returns, those over the rows of all ranks,
+/// and what it assigns the mean over ranks; its last argument, the number of its part, becomes the variable
+/// `rank`.
+llvm::LogicalResult reduceOverRanks(mlir::func::FuncOp share);
+
 } // namespace gpuc

@@ -57,14 +57,12 @@ class SliceBatchPass : public impl::SliceBatchPassBase<SliceBatchPass> {
       copy.erase();
       return success();
     }
-    const int64_t ranks = recipe.getEmulateRanks().value_or(1);
-    auto partition = ir::PartitionAttr::getChecked([&] { return recipe.emitOpError(); }, &getContext(), ranks,
-                                                   /*microbatches=*/int64_t{1}, slices, rows / slices);
-    if (!partition)
+    FailureOr<ir::PartitionAttr> partition = recipe.getPartition(slices, rows / slices);
+    if (failed(partition))
       return failure();
-    copy->setAttr(ir::kPartitionAttr, partition);
-    markRows(copy, partition);
-    bindBatch(copy, partition.getRows());
+    copy->setAttr(ir::kPartitionAttr, *partition);
+    markRows(copy, *partition);
+    bindBatch(copy, partition->getRows());
     return success();
   }
 

@@ -100,18 +100,13 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
   /// Where the recipe accumulates, what is bound here is a microbatch, of one rank if it emulates several.
   /// The loss may be in functions that it calls, so what has rows is marked in all of them.
   static LogicalResult markParts(ModuleOp module, ir::RecipeOp recipe, int64_t rows) {
-    const int64_t ranks = recipe.getEmulateRanks().value_or(1),
-                  microbatches = recipe.getAccumulate().value_or(1);
     auto loss = module.lookupSymbol<func::FuncOp>(recipe.getLoss());
-    if ((ranks == 1 && microbatches == 1) || !loss)
-      return success();
-    auto partition = ir::PartitionAttr::getChecked([&] { return recipe.emitOpError(); }, recipe.getContext(),
-                                                   ranks, microbatches, /*slices=*/int64_t{1}, rows);
-    if (!partition)
-      return failure();
-    loss->setAttr(ir::kPartitionAttr, partition);
+    FailureOr<ir::PartitionAttr> partition = recipe.getPartition(/*slices=*/1, rows);
+    if (failed(partition) || !*partition || !loss)
+      return failure(failed(partition));
+    loss->setAttr(ir::kPartitionAttr, *partition);
     for (auto function : module.getOps<func::FuncOp>())
-      markRows(function, partition);
+      markRows(function, *partition);
     return success();
   }
 

@@ -5,7 +5,8 @@
 // however ragged the parts are. Microbatches follow one another, and the loop carries the sums. Slices are
 // taken by threads side by side: the loop is parallel, carries nothing, and puts out what each has computed,
 // which is added up behind it. Ranks are emulated, one after the other. A batch that is cut in several ways
-// has loops within loops, ranks around microbatches around slices.
+// has loops within loops, ranks around microbatches around slices. Ranks that are processes of their own are
+// no loop: ShareOfRank.cpp makes the sums.
 //
 //   - Variables are read once, before the loop. One that is assigned (running statistics) is carried: part
 //     i + 1 reads what i assigned. Ranks know nothing of one another: all read what was there before the
@@ -172,6 +173,9 @@ private:
     // Products of all parts at once would need the memory that cutting saves.
     scan.setChunked(true);
     scan.setParallel(parallel_);
+    // A product adds up otherwise if it begins with the sum of the ranks before: theirs are apart.
+    if (overRanks_)
+      scan->setAttr(ir::kRanksAttr, builder_.getUnitAttr());
     builder_.setInsertionPointAfter(scan);
     for (auto [carry, value] : llvm::zip_equal(carried_, scan.getFinals().drop_front(sums_.size())))
       assign(carry.assign, value);
@@ -249,7 +253,9 @@ LogicalResult sumOverParts(func::FuncOp &part) {
     return success();
   if (failed(addPartNumber(part)))
     return failure();
-  while (part->hasAttr(ir::kPartitionAttr)) {
+  while (auto partition = part->getAttrOfType<ir::PartitionAttr>(ir::kPartitionAttr)) {
+    if (partition.getDistributed() && partition.isOverRanks())
+      return reduceOverRanks(part);
     FailureOr<func::FuncOp> whole = PartLoop(part).build();
     if (failed(whole))
       return failure();

@@ -8,6 +8,7 @@
 
 #include "passes/Passes.h"
 #include "passes/base/Blame.h"
+#include "passes/base/Entries.h"
 #include "passes/plan/CommandGraph.h"
 #include "runtime/plan/footprint.h"
 
@@ -172,7 +173,7 @@ private:
     for (auto variable : program_->getParentOfType<ModuleOp>().getOps<plan::VariableOp>()) {
       const StringRef symbol = variable.getSymName();
       const bool isDue =
-          isInit ? symbol != "seed" // which the runtime gives
+          isInit ? !isSetBySession(symbol, variable.getKind())
                  : isStep && variable.getCategory() == plan::Category::optimizer && used.contains(symbol);
       const ByteRange whole = {0, ir::sizeInBytes(variable.getType())};
       if (isDue && !written_[variable.getSymNameAttr().getAsOpaquePointer()].holds(whole))

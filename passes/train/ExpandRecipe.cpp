@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/base/Entries.h"
 #include "passes/base/Inline.h"
 #include "passes/recipe/Initializers.h"
 #include "passes/recipe/StepBuilder.h"
@@ -147,8 +148,8 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     Value step = counters.constant(seed.getType(), 0.0);
     llvm::StringMap<Value> values;
     for (auto [ordinal, variable] : llvm::enumerate(module.getOps<ir::VariableOp>())) {
-      if (variable == seed)
-        continue; // The runtime gives it before it runs @init.
+      if (isSetBySession(variable.getSymName(), variable.getKind()))
+        continue; // before it runs @init
       // A copy follows its original, which is a variable of the model.
       FailureOr<Value> value = values.lookup(copiedVariable(variable));
       if (!*value)

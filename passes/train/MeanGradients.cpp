@@ -110,10 +110,12 @@ static LogicalResult checkParts(ir::RecipeOp recipe, func::FuncOp gradients) {
   bool hasRows = llvm::any_of(llvm::seq(gradients.getNumArguments()), [&](unsigned index) {
     return gradients.getArgAttr(index, ir::kPartitionAttr) != nullptr;
   });
-  if ((ranks == 1 && microbatches == 1) || hasRows)
+  if ((ranks == 1 && microbatches == 1 && !recipe.isDataParallel()) || hasRows)
     return success();
   InFlightDiagnostic error = recipe.emitOpError();
-  if (ranks != 1)
+  if (recipe.isDataParallel())
+    error << "is data_parallel";
+  else if (ranks != 1)
     error << "emulates " << ranks << " ranks";
   else
     error << "accumulates over " << microbatches << " microbatches";

@@ -84,17 +84,25 @@ LogicalResult GradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
 namespace {
 
 /// What an entry of a recipe holds.
-enum class EntryKind { symbol, integer, number, spec, specs };
+enum class EntryKind { symbol, integer, number, flag, spec, specs };
 
 /// The entries by their names, in the order in which they are printed.
 const std::pair<StringLiteral, EntryKind> recipeEntries[] = {
-    {"loss", EntryKind::symbol},           {"accuracy", EntryKind::symbol},
-    {"batch", EntryKind::integer},         {"accumulate", EntryKind::integer},
-    {"emulate_ranks", EntryKind::integer}, {"precision", EntryKind::spec},
-    {"loss_scale", EntryKind::spec},       {"clip_value", EntryKind::number},
-    {"clip_norm", EntryKind::number},      {"skip", EntryKind::spec},
-    {"optimizer", EntryKind::spec},        {"groups", EntryKind::specs},
-    {"schedule", EntryKind::specs},        {"ema", EntryKind::spec},
+    {"loss", EntryKind::symbol},
+    {"accuracy", EntryKind::symbol},
+    {"batch", EntryKind::integer},
+    {"accumulate", EntryKind::integer},
+    {"emulate_ranks", EntryKind::integer},
+    {"data_parallel", EntryKind::flag},
+    {"precision", EntryKind::spec},
+    {"loss_scale", EntryKind::spec},
+    {"clip_value", EntryKind::number},
+    {"clip_norm", EntryKind::number},
+    {"skip", EntryKind::spec},
+    {"optimizer", EntryKind::spec},
+    {"groups", EntryKind::specs},
+    {"schedule", EntryKind::specs},
+    {"ema", EntryKind::spec},
     {"seed", EntryKind::integer},
 };
 
@@ -140,6 +148,8 @@ Attribute parseEntryValue(OpAsmParser &parser, EntryKind kind) {
     return parseTyped<IntegerAttr>(parser, parser.getBuilder().getI64Type());
   case EntryKind::number:
     return parseTyped<FloatAttr>(parser, parser.getBuilder().getF64Type());
+  case EntryKind::flag:
+    return parseTyped<BoolAttr>(parser);
   case EntryKind::spec:
     return SpecAttr::parseBare(parser).value_or(SpecAttr());
   case EntryKind::specs:
@@ -165,6 +175,11 @@ Attribute entryFromText(Builder builder, EntryKind kind, StringRef text, std::st
       return builder.getF64FloatAttr(number);
     error = ("'" + text + "' is not a finite number").str();
     return {};
+  case EntryKind::flag:
+    if (text == "true" || text == "false")
+      return builder.getBoolAttr(text == "true");
+    error = ("'" + text + "' is neither true nor false").str();
+    return {};
   case EntryKind::spec:
   case EntryKind::specs:
     return SpecAttr::fromText(builder.getContext(), text, error).value_or(SpecAttr());
@@ -175,6 +190,8 @@ Attribute entryFromText(Builder builder, EntryKind kind, StringRef text, std::st
 void printEntryValue(OpAsmPrinter &printer, Attribute value) {
   if (auto symbol = dyn_cast<FlatSymbolRefAttr>(value)) {
     printer.printSymbolName(symbol.getValue());
+  } else if (auto flag = dyn_cast<BoolAttr>(value)) {
+    printer << (flag.getValue() ? "true" : "false");
   } else if (auto number = dyn_cast<IntegerAttr>(value)) {
     printer << number.getInt();
   } else if (auto spec = dyn_cast<SpecAttr>(value)) {
@@ -284,7 +301,21 @@ LogicalResult RecipeOp::verify() {
     if (!error.empty())
       return emitOpError() << key << ' ' << error;
   }
+  if (isDataParallel() && getEmulateRanks().value_or(1) > 1)
+    return emitOpError() << "has data_parallel and emulates " << *getEmulateRanks()
+                         << " ranks: leave out one of the two [recipe_C5]";
   return success();
+}
+
+FailureOr<PartitionAttr> RecipeOp::getPartition(int64_t slices, int64_t rows) {
+  const int64_t ranks = getEmulateRanks().value_or(1), microbatches = getAccumulate().value_or(1);
+  if (ranks == 1 && microbatches == 1 && slices == 1 && !isDataParallel())
+    return PartitionAttr();
+  auto partition = PartitionAttr::getChecked([&] { return emitOpError(); }, getContext(), ranks, microbatches,
+                                             slices, rows, isDataParallel());
+  if (!partition)
+    return failure();
+  return partition;
 }
 
 /// The function returns (sum, count), both f32 or both f64 scalars.

@@ -113,6 +113,7 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
     - `loss` names a function that returns (sum, count); so does `accuracy`, which is only evaluated.
     - `batch`: rows of a microbatch. `accumulate`: microbatches to an update, 1 if it is not said. `emulate_ranks`: so many
       ranks, each with microbatches of its own, take part in an update, one after the other; 1 if it is not said.
+      `data_parallel = true`: ranks that are processes of their own, as many as the plan is run with.
     - `precision` of forward and backward pass: see `gpuc-mixed-precision`. `loss_scale` goes with it.
     - `clip_value` bounds each element of the gradient, `clip_norm` the norm of the whole of it.
     - `skip`: which updates are left out as outliers.
@@ -123,9 +124,11 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
     - (recipe_C2) loss and accuracy are functions of the module.
     - (recipe_C3) They return two scalars, both f32 or both f64.
     - (recipe_C4) clip_norm and clip_value are above 0.
+    - (recipe_C5) Ranks are emulated or processes of their own, not both.
   }];
   let arguments = (ins FlatSymbolRefAttr:$loss, OptionalAttr<FlatSymbolRefAttr>:$accuracy, OptionalAttr<I64Attr>:$batch,
                        OptionalAttr<I64Attr>:$accumulate, OptionalAttr<I64Attr>:$emulate_ranks,
+                       OptionalAttr<BoolAttr>:$data_parallel,
                        OptionalAttr<Gpuc_SpecAttr>:$precision,
                        OptionalAttr<Gpuc_SpecAttr>:$loss_scale, OptionalAttr<F64Attr>:$clip_value,
                        OptionalAttr<F64Attr>:$clip_norm, OptionalAttr<Gpuc_SpecAttr>:$skip,
@@ -141,6 +144,13 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
   ];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool isDataParallel() { return getDataParallel().value_or(false); }
+
+    /// How the recipe cuts the batch, with so many rows left in a part of the innermost cut; null if it is whole. Errors: see
+    /// PartitionAttr.
+    ::llvm::FailureOr<PartitionAttr> getPartition(int64_t slices, int64_t rows);
+  }];
 }
 
 def CheckpointOp : Gpuc_Op<"checkpoint", [HasParent<"::mlir::ModuleOp">]> {

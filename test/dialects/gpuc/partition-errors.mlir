@@ -48,6 +48,11 @@ func.func private @case() attributes {gpuc.partition = #gpuc.partition<slices = 
 
 // -----
 
+// expected-error @below {{how many ranks there are is not known where they are distributed, but it says 2 [partition_C6]}}
+func.func private @case() attributes {gpuc.partition = #gpuc.partition<ranks = 2, rows = 8, distributed = true>}
+
+// -----
+
 // The product of three is 2^31.
 // expected-error @below {{1 ranks of 1024 microbatches of 1024 slices of 2048 rows are 2^31 rows or more: take fewer [partition_C4]}}
 func.func private @case() attributes {gpuc.partition = #gpuc.partition<microbatches = 1024, slices = 1024, rows = 2048>}

@@ -14,6 +14,8 @@ module attributes {gpuc.partition = #gpuc.partition<microbatches = 4, slices = 1
   // 2^31 - 1 rows can be counted.
   // CHECK: func.func private @most(tensor<1xf32>) attributes {gpuc.partition = #gpuc.partition<microbatches = 2147483647, rows = 1>}
   func.func private @most(tensor<1xf32>) attributes {gpuc.partition = #gpuc.partition<microbatches = 2147483647, rows = 1>}
+  // CHECK: func.func private @share(tensor<4xf32>) attributes {gpuc.partition = #gpuc.partition<microbatches = 3, rows = 4, distributed = true>}
+  func.func private @share(tensor<4xf32>) attributes {gpuc.partition = #gpuc.partition<microbatches = 3, rows = 4, distributed = true>}
   // Of a batch that is not bound yet the number of rows is not known.
   func.func private @unbound(tensor<?x2xf32> {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>})
 }

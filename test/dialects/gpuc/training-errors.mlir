@@ -315,7 +315,7 @@ func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
 }
 
 // A misspelt entry.
-// expected-error @below {{unknown entry 'optimiser' of a recipe: there are loss, accuracy, batch, accumulate, emulate_ranks, precision, loss_scale, clip_value, clip_norm, skip, optimizer, groups, schedule, ema, seed}}
+// expected-error @below {{unknown entry 'optimiser' of a recipe: there are loss, accuracy, batch, accumulate, emulate_ranks, data_parallel, precision, loss_scale, clip_value, clip_norm, skip, optimizer, groups, schedule, ema, seed}}
 gpuc.recipe { loss = @loss, optimiser = sgd(lr = 0.1) }
 
 // -----
@@ -429,3 +429,12 @@ func.func @case(%a: tensor<4xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @loss(%x: tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>) {
+  %loss, %count = gpuc.mse %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+  return %loss, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{has data_parallel and emulates 2 ranks: leave out one of the two [recipe_C5]}}
+gpuc.recipe { loss = @loss, emulate_ranks = 2, data_parallel = true }

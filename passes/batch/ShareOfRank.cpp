@@ -1,0 +1,80 @@
+//===- ShareOfRank.cpp - From a rank's share of the batch to all of it ---------===//
+//
+// Contract: what a function over one rank's rows returns are sums, so that the sums over all ranks, which
+// `gpuc.all_reduce` makes, are those over the whole batch, and all that is divided by the batch's count is
+// divided once, behind them. Each rank then goes on with the same numbers, and makes the same update.
+//
+// The function is the same for each rank, and for any number of them: which rows are its own, and where its
+// random numbers begin, follows from the variable `rank`, which the session sets. Ranks know nothing of one
+// another's running statistics; the mean of what they assign is assigned. It adds up as a loop over emulated
+// ranks does, so that both have the same bits.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/batch/Parts.h"
+
+#include "passes/recipe/StepBuilder.h"
+
+using namespace mlir;
+using gpuc::ir::Expr;
+
+namespace gpuc {
+namespace {
+
+/// A counter of the session, which is no concern of the model's.
+ir::VariableOp findSessionCounter(func::FuncOp function, StringRef name) {
+  return findCounter(function->getParentOfType<ModuleOp>(), name, /*element=*/{}, /*first=*/0,
+                     "what a session counts");
+}
+
+LogicalResult readRank(func::FuncOp share) {
+  ir::VariableOp rank = findSessionCounter(share, "rank");
+  if (!rank)
+    return failure();
+  BlockArgument number = share.getArguments().back();
+  OpBuilder builder = OpBuilder::atBlockBegin(number.getOwner());
+  number.replaceAllUsesWith(ir::ReadOp::create(builder, share.getLoc(), number.getType(), "rank"));
+  return share.eraseArgument(number.getArgNumber());
+}
+
+LogicalResult assignMeans(func::FuncOp share) {
+  // Every such plan has it: by it a session knows that ranks may share the work.
+  ir::VariableOp worldSize = findSessionCounter(share, "world_size");
+  if (!worldSize)
+    return failure();
+  for (auto assign : llvm::make_early_inc_range(share.getOps<ir::AssignOp>())) {
+    Type type = assign.getValue().getType();
+    if (getElementTypeOrSelf(type).isInteger(1))
+      return assign.emitOpError("assigns ")
+             << type << " in each rank, of which the mean is taken: have it assign numbers";
+    OpBuilder builder(assign);
+    StepBuilder ops(builder, assign.getLoc());
+    Expr sum = ops.at(ir::AllReduceOp::create(builder, assign.getLoc(), type, assign.getValue()));
+    Expr ranks = cast(ops.read(worldSize), getElementTypeOrSelf(type));
+    assign.getValueMutable().assign(sum / spread(ranks, sum));
+  }
+  return success();
+}
+
+void reduceResults(func::FuncOp share) {
+  Operation *terminator = share.getBody().front().getTerminator();
+  OpBuilder builder(terminator);
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    Value part = operand.get();
+    operand.set(ir::AllReduceOp::create(builder, part.getLoc(), part.getType(), part));
+  }
+}
+
+} // namespace
+
+LogicalResult reduceOverRanks(func::FuncOp share) {
+  if (failed(readRank(share)) || failed(assignMeans(share)))
+    return failure();
+  reduceResults(share);
+  for (unsigned index = 0; index < share.getNumArguments(); ++index)
+    share.removeArgAttr(index, ir::kPartitionAttr);
+  share->removeAttr(ir::kPartitionAttr);
+  return success();
+}
+
+} // namespace gpuc

@@ -1,0 +1,108 @@
+// RUN: gpuc-opt %s --gpuc-specialize-batch --gpuc-mask-padding --gpuc-differentiate-loss --gpuc-autodiff --gpuc-expand-recipe \
+// RUN:   --split-input-file --verify-diagnostics | FileCheck %s
+
+// A step of one rank among others. Its rows and its random numbers begin where its number says; loss, count and gradients are summed
+// over ranks before anything is divided, and of the statistic the mean is assigned.
+// CHECK-LABEL: module @share
+// CHECK-SAME:    gpuc.partition = #gpuc.partition<rows = 4, distributed = true>
+// CHECK:         gpuc.variable @rank kind counter : tensor<i64>
+// CHECK:         gpuc.variable @world_size kind counter : tensor<i64>
+// CHECK-LABEL: func.func @train_step(
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<4x3xf32> {gpuc.name = "x"}
+// CHECK-SAME:    %[[ROWS:[^:]*]]: tensor<i32> {gpuc.name = "rows", gpuc.role = "rows"}
+// CHECK:         %[[RANK:.*]] = gpuc.read @rank
+// CHECK:         %[[NUMBER:.*]] = gpuc.cast %[[RANK]] : tensor<i64> to tensor<i32>
+// CHECK:         %[[FOUR:.*]] = gpuc.constant 4 : tensor<i32>
+// CHECK:         %[[BEFORE:.*]] = gpuc.mul %[[NUMBER]], %[[FOUR]]
+// CHECK:         gpuc.sub %[[ROWS]], %[[BEFORE]]
+// CHECK:         %[[TWELVE:.*]] = gpuc.constant 12 : tensor<i64>
+// CHECK:         %[[FROM:.*]] = gpuc.mul %[[RANK]], %[[TWELVE]]
+// CHECK:         gpuc.random_bits {{.*}} id 7 from %[[FROM]]
+// CHECK:         %[[SUM:.*]] = gpuc.all_reduce %{{.*}} : tensor<3xf32>
+// CHECK:         %[[SIZE:.*]] = gpuc.read @world_size
+// CHECK:         %[[RANKS:.*]] = gpuc.cast %[[SIZE]] : tensor<i64> to tensor<f32>
+// CHECK:         %[[SPREAD:.*]] = gpuc.broadcast %[[RANKS]]
+// CHECK:         %[[MEAN:.*]] = gpuc.div %[[SUM]], %[[SPREAD]]
+// CHECK:         gpuc.assign @mean, %[[MEAN]]
+// CHECK:         %[[LOSS:.*]] = gpuc.all_reduce %{{.*}} : tensor<f32>
+// CHECK:         %[[COUNT:.*]] = gpuc.all_reduce %{{.*}} : tensor<f32>
+// CHECK:         %[[DW:.*]] = gpuc.all_reduce %{{.*}} : tensor<3xf32>
+// CHECK:         gpuc.mul %[[DW]], %{{.*}} : tensor<3xf32>
+// CHECK:         return %[[LOSS]], %[[COUNT]]
+// What the session sets @init leaves alone.
+// CHECK-LABEL: func.func @init(
+// CHECK-NOT:     gpuc.assign @rank
+// CHECK-NOT:     gpuc.assign @world_size
+// CHECK:         return
+module @share {
+  gpuc.variable @w : tensor<3xf32> init ones
+  gpuc.variable @mean kind statistic : tensor<3xf32> init zeros
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %0 = gpuc.dropout %x p 0.5 id 7 : tensor<?x3xf32>
+    %1 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %2 = gpuc.mul %0, %1 : tensor<?x3xf32>
+    %mean = gpuc.read @mean : tensor<3xf32>
+    %new = gpuc.mul %mean, %mean : tensor<3xf32>
+    gpuc.assign @mean, %new : tensor<3xf32>
+    %loss, %count = gpuc.mse %2, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, data_parallel = true, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+// Microbatch m of a rank is part 3 rank + m; the sums over ranks are taken of the sums over microbatches.
+// CHECK-LABEL: module @microbatches
+// CHECK:         %[[RANK:.*]] = gpuc.read @rank
+// CHECK:         %[[LOOP:.*]]:3 = gpuc.scan {{.*}} captures({{.*}}%[[RANK]]) chunked :
+// CHECK-NEXT:    ^bb0(%{{[^:]*}}: tensor<4x3xf32>, %[[M:[^:]*]]: tensor<i64>, {{.*}}, %[[R:[^:]*]]: tensor<i64>):
+// CHECK:           %[[THREE:.*]] = gpuc.constant 3 : tensor<i64>
+// CHECK:           %[[FIRST:.*]] = gpuc.mul %[[R]], %[[THREE]]
+// CHECK:           %[[PART:.*]] = gpuc.add %[[FIRST]], %[[M]]
+// CHECK-NOT:       gpuc.all_reduce
+// CHECK:           gpuc.yield
+// CHECK:         gpuc.all_reduce %[[LOOP]]#0
+// CHECK:         gpuc.all_reduce %[[LOOP]]#1
+// CHECK:         gpuc.all_reduce %[[LOOP]]#2
+module @microbatches {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %0 = gpuc.dropout %x p 0.5 id 7 : tensor<?x3xf32>
+    %1 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %2 = gpuc.mul %0, %1 : tensor<?x3xf32>
+    %loss, %count = gpuc.mse %2, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, accumulate = 3, data_parallel = true, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+module @without_rows {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<4x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %1 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<4x3xf32>
+    %loss, %count = gpuc.mse %1, %x : (tensor<4x3xf32>, tensor<4x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  // expected-error @below {{is data_parallel, but no input of @loss has rows to cut: give it a leading `?`}}
+  gpuc.recipe { loss = @loss, data_parallel = true, optimizer = sgd(lr = 0.1) }
+}
+
+// -----
+
+module @name_taken {
+  // expected-error @below {{is named @rank, which is the name of what a session counts, a variable of type 'tensor<i64>'}}
+  gpuc.variable @rank : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @rank : tensor<3xf32>
+    %1 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %loss, %count = gpuc.mse %1, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, data_parallel = true, optimizer = sgd(lr = 0.1) }
+}
