@@ -1,9 +1,12 @@
 // gpuc-train: trains a plan on data. See runtime/train/trainer.h.
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
+#include <optional>
+#include <thread>
 
 #include "runtime/base/flags.h"
 #include "runtime/base/tool_main.h"
+#include "runtime/comm/launch.h"
 #include "runtime/data/data_spec.h"
 #include "runtime/exec/devices.h"
 #include "runtime/train/stop_signal.h"
@@ -13,7 +16,8 @@ using namespace gpuc;
 
 namespace {
 
-void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_batch, bool& no_shuffle) {
+void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_batch, bool& no_shuffle,
+                  std::optional<int64_t>& ranks) {
   cli.addPositional("PLAN", &options.plan, "the plan to train; - is stdin");
   cli.addString("data", &options.data, "SPEC",
                 "idx:PREFIX, npy:NAME=FILE,…, images:FOLDER, text:FILE, tokens:FILE or synthetic:size=N")
@@ -47,6 +51,11 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
       .choices({"drop", "pad"});
   cli.addBool("no-shuffle", &no_shuffle, "take the samples in the order of the data");
   cli.addInt("seed", &options.seed, "N", "instead of the plan's seed").range(0);
+  cli.addInt("ranks", &ranks, "N",
+             "train on so many ranks, processes of this machine that share the batch, with a plan that was "
+             "compiled "
+             "with --data-parallel")
+      .range(1, kMostRanks);
   cli.addInt("threads", &options.threads, "N", "threads to compute with; 0 is one for each core")
       .range(0, 4096);
   cli.addString("device", &options.device, "NAME", "auto, host, cuda or cuda:N");
@@ -75,27 +84,52 @@ std::string joinArguments(int argc, char** argv) {
   return line;
 }
 
+/// What stands in the way of ranks; empty if nothing does.
+std::string findRanksMisuse(const TrainOptions& options) {
+  if (options.plan == "-")
+    return "--ranks: each rank reads the plan, which stdin gives but once: name a file";
+  if (options.device != "auto" && options.device != "host")
+    return "--ranks: the host alone has ranks so far, not --device=" + options.device;
+  return "";
+}
+
+Result<int> train(const TrainOptions& options) {
+  std::signal(SIGPIPE, SIG_IGN);  // `gpuc-train … | head` trains on
+  const std::atomic<bool>& stop = listenForStop();
+  GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::create(options));
+  GPUC_ASSIGN_OR_RETURN(const TrainOutcome outcome, trainer->run(stop));
+  return outcome == TrainOutcome::stopped ? kStoppedExitCode : 0;
+}
+
+/// The cores are shared out, if --threads does not say how many a rank has.
+Result<int> trainOnRanks(TrainOptions options, int64_t ranks) {
+  if (options.threads == 0)
+    options.threads = std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) / ranks);
+  return launchRanks({.ranks = ranks}, [&](Communicator& communicator) {
+    TrainOptions own = options;
+    own.communicator = &communicator;
+    return train(own);
+  });
+}
+
 }  // namespace
 
 static int tool(int argc, char** argv) {
   TrainOptions options;
   std::string last_batch = "drop";
+  std::optional<int64_t> ranks;
   bool no_shuffle = false;
   CommandLine cli("gpuc-train", "Trains a plan on data.");
-  declareFlags(cli, options, last_batch, no_shuffle);
+  declareFlags(cli, options, last_batch, no_shuffle, ranks);
   if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
   if (std::string misuse = findMisuse(options); !misuse.empty()) return CommandLine::usageError(misuse);
+  if (std::string misuse = ranks ? findRanksMisuse(options) : ""; !misuse.empty())
+    return CommandLine::usageError(misuse);
   options.last_batch = last_batch == "pad" ? LastBatch::pad : LastBatch::drop;
   options.shuffle = !no_shuffle;
   options.command_line = joinArguments(argc, argv);
-
-  std::signal(SIGPIPE, SIG_IGN);  // `gpuc-train … | head` trains on
-  const std::atomic<bool>& stop = listenForStop();
-  Result<std::unique_ptr<Trainer>> trainer = Trainer::create(options);
-  if (!trainer.ok()) return exitStatus(trainer.status());
-  Result<TrainOutcome> outcome = (*trainer)->run(stop);
-  if (!outcome.ok()) return exitStatus(outcome.status());
-  return *outcome == TrainOutcome::stopped ? kStoppedExitCode : 0;
+  const Result<int> outcome = ranks ? trainOnRanks(options, *ranks) : train(options);
+  return outcome.ok() ? *outcome : exitStatus(outcome.status());
 }
 
 int main(int argc, char** argv) { return runTool(argc, argv, tool); }

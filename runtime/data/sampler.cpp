@@ -36,6 +36,11 @@ int64_t Sampler::validRows(int64_t step) const {
   return std::clamp<int64_t>(options_.size - first, 0, options_.batch);
 }
 
+int64_t Sampler::globalRows(int64_t step) const {
+  const int64_t batch = options_.batch * options_.world_size;
+  return std::clamp<int64_t>(options_.size - step * batch, 0, batch);
+}
+
 void Sampler::sampleIndices(LoaderPosition position, std::span<int64_t> indices) const {
   int64_t global_first = position.step * options_.batch * options_.world_size;
   int64_t first = global_first + options_.rank * options_.batch;

@@ -55,6 +55,9 @@ class Sampler {
   /// padded last batch.
   int64_t validRows(int64_t step) const;
 
+  /// Rows of the global batch that are samples: of all ranks.
+  int64_t globalRows(int64_t step) const;
+
   /// Writes this rank's `batch` samples. Padding repeats the first sample of the global batch.
   void sampleIndices(LoaderPosition position, std::span<int64_t> indices) const;
 

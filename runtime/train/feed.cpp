@@ -17,7 +17,7 @@ Result<Feed> Feed::open(const ProgramInfo& program, const std::string& data) {
 Result<uint32_t> Feed::checksum() const { return sampleChecksum(*data_.dataset, data_.field_of_input); }
 
 Status Feed::checkPadding(const SamplerOptions& order) const {
-  long long size = order.size, batch = order.batch, left = size % batch;
+  long long size = order.size, batch = order.batch * order.world_size, left = size % batch;
   if (order.last_batch == LastBatch::drop || left == 0 || program_.counts_rows) return okStatus();
   std::string counts = errorf("%s: %lld samples are no multiple of the batch of %lld (%lld are left over)",
                               name_.c_str(), size, batch, left)
@@ -42,10 +42,12 @@ Status Feed::start(SamplerOptions order, const LoaderOptions& options) {
 Result<FeedBatch> Feed::next() {
   GPUC_ASSIGN_OR_RETURN(const Batch* batch, loader_->next());
   for (size_t i = 0; i < views_.size(); ++i) views_[i].data = batch->fields[i];
-  bool full = batch->rows == sampler().options().batch;
+  const SamplerOptions& order = sampler().options();
+  const int64_t rows = sampler().globalRows(batch->position.step);
+  const bool full = rows == order.batch * order.world_size;
   return FeedBatch{.inputs = views_,
-                   .run_rows = full ? -1 : static_cast<int32_t>(batch->rows),
-                   .rows = batch->rows,
+                   .run_rows = full ? -1 : static_cast<int32_t>(rows),
+                   .rows = rows,
                    .position = batch->position,
                    .wait_us = batch->wait_us};
 }

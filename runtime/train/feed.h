@@ -12,7 +12,7 @@
 
 namespace gpuc {
 
-/// A batch as Session::run takes it; valid until it is released.
+/// A batch as Session::run takes it; valid until it is released. Rows are counted over all ranks.
 struct FeedBatch {
   std::span<const HostTensorView> inputs;
   int32_t run_rows = -1;  // for Session::run: -1 if every row holds a sample

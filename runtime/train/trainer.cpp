@@ -33,7 +33,9 @@ Result<TrainOutcome> Trainer::run(const std::atomic<bool>& stop) {
 /// nothing. Who resumes at the end of an epoch makes the evaluation again.
 Status Trainer::loop(const std::atomic<bool>& stop) {
   if (isEpochDone() && !isDone()) GPUC_RETURN_IF_ERROR(evaluate(stop));
-  while (!stop && !isDone()) {
+  while (!isDone()) {
+    GPUC_ASSIGN_OR_RETURN(const bool is_wanted, isStopWanted(stop));
+    if (is_wanted) break;
     GPUC_RETURN_IF_ERROR(trainStep());
     GPUC_RETURN_IF_ERROR(saveCheckpointIfDue());
     if (isEpochDone() && !isDone()) GPUC_RETURN_IF_ERROR(evaluate(stop));
@@ -41,11 +43,25 @@ Status Trainer::loop(const std::atomic<bool>& stop) {
   return okStatus();
 }
 
+/// Where another rank is lost, one wants to know when.
+Status Trainer::ofThisStep(const Status& status) const {
+  if (status.ok() || !options_.communicator) return status;
+  return Status::error("step " + std::to_string(step_ + 1) + ": " + status.message());
+}
+
+/// All ranks stop behind the same step: the first one decides.
+Result<bool> Trainer::isStopWanted(const std::atomic<bool>& stop) {
+  auto is_wanted = static_cast<std::byte>(stop.load());
+  if (options_.communicator)
+    GPUC_RETURN_IF_ERROR(ofThisStep(options_.communicator->broadcast({&is_wanted, 1}, /*root=*/0)));
+  return is_wanted != std::byte{0};
+}
+
 Status Trainer::trainStep() {
   Clock::time_point begin = Clock::now();
   GPUC_ASSIGN_OR_RETURN(FeedBatch batch, feed_->next());
   Clock::time_point ready = Clock::now();
-  GPUC_RETURN_IF_ERROR(session_.run(train_step_, batch.inputs, batch.run_rows));
+  GPUC_RETURN_IF_ERROR(ofThisStep(session_.run(train_step_, batch.inputs, batch.run_rows)));
   feed_->release();
   GPUC_RETURN_IF_ERROR(session_.wait());
   Clock::time_point end = Clock::now();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/comm/communicator.h"
 #include "runtime/report/nonfinite.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/feed.h"
@@ -46,6 +47,9 @@ struct TrainOptions {
   LastBatch last_batch = LastBatch::drop;
   bool shuffle = true;
   std::string command_line;  // for the log folder
+  // To the other ranks, which train with the same options; null: none. Only the first one says and writes
+  // anything.
+  Communicator* communicator = nullptr;
 };
 
 enum class TrainOutcome { finished, stopped };
@@ -75,6 +79,9 @@ class Trainer {
   Status checkOutputs() const;
   Status findPrograms();
   Status openData();
+  Status checkRanks() const;
+  Status setRanks();
+  Status agree() const;
   Status setVariables(const std::optional<Checkpoint>& checkpoint);
   Status startFeed();
   Status openOutputs();
@@ -86,6 +93,8 @@ class Trainer {
 
   // run()
   Status loop(const std::atomic<bool>& stop);
+  Status ofThisStep(const Status& status) const;
+  Result<bool> isStopWanted(const std::atomic<bool>& stop);
   Status trainStep();
   StepEvent readStep(const FeedBatch& batch, double compute_us, double step_s);
   Status saveCheckpointIfDue();
@@ -102,6 +111,9 @@ class Trainer {
   /// Of the last step that was done, from 1.
   int64_t epoch() const { return step_ == 0 ? 1 : (step_ - 1) / steps_per_epoch_ + 1; }
   const PlanInfo& plan() const { return session_.plan().info(); }
+  int64_t rank() const { return options_.communicator ? options_.communicator->rank() : 0; }
+  int64_t worldSize() const { return options_.communicator ? options_.communicator->size() : 1; }
+  bool isFirst() const { return rank() == 0; }
   void say(const std::string& text);
 
   TrainOptions options_;

@@ -54,13 +54,17 @@ Result<Session> openSession(const Plan& plan, const TrainOptions& options, uint6
                                 .threads = static_cast<int>(options.threads),
                                 .seed = seed,
                                 .strict = options.strict,
-                                .profile_events = options.profile.empty() ? 0 : kProfiledCommands});
+                                .profile_events = options.profile.empty() ? 0 : kProfiledCommands,
+                                .communicator = options.communicator});
 }
 
 }  // namespace
 
 Trainer::Trainer(const TrainOptions& options, Session session)
     : options_(options), session_(std::move(session)), variables_(session_), start_(Clock::now()) {
+  if (!isFirst())
+    options_.metrics = options_.log_dir = options_.save_variables = options_.save_trained = options_.profile =
+        "";
   if (!options_.log_dir.empty() && options_.metrics.empty())
     options_.metrics = options_.log_dir + "/" + kMetricsName;
 }
@@ -72,7 +76,8 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions& options) {
 Result<std::unique_ptr<Trainer>> Trainer::open(const TrainOptions& options) {
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
   std::optional<FolderLock> lock;
-  if (!options.checkpoint_dir.empty()) {
+  const bool is_first = !options.communicator || options.communicator->rank() == 0;
+  if (!options.checkpoint_dir.empty() && is_first) {
     GPUC_ASSIGN_OR_RETURN(lock, claimFolder(options.checkpoint_dir, options.resume));
   }
   std::optional<Checkpoint> checkpoint;
@@ -84,17 +89,20 @@ Result<std::unique_ptr<Trainer>> Trainer::open(const TrainOptions& options) {
   std::unique_ptr<Trainer> trainer(new Trainer(options, std::move(session)));
   trainer->folder_lock_ = std::move(lock);
   trainer->facts_ = {.seed = seed,
-                     .global_batch = plan.info().global_batch,
+                     .global_batch = plan.info().global_batch * trainer->worldSize(),
                      .samples = 0,
                      .data_checksum = 0,
                      .shuffle = options.shuffle,
                      .last_batch = options.last_batch};
-  GPUC_RETURN_IF_ERROR(trainer->checkOutputs());
+  if (is_first) GPUC_RETURN_IF_ERROR(trainer->checkOutputs());
   GPUC_RETURN_IF_ERROR(trainer->findPrograms());
+  GPUC_RETURN_IF_ERROR(trainer->checkRanks());
   GPUC_RETURN_IF_ERROR(trainer->openData());
   GPUC_RETURN_IF_ERROR(trainer->setVariables(checkpoint));
+  GPUC_RETURN_IF_ERROR(trainer->agree());
+  GPUC_RETURN_IF_ERROR(trainer->setRanks());
   GPUC_RETURN_IF_ERROR(trainer->startFeed());
-  GPUC_RETURN_IF_ERROR(trainer->openOutputs());
+  if (is_first) GPUC_RETURN_IF_ERROR(trainer->openOutputs());
   trainer->openProgress();
   return trainer;
 }
@@ -115,7 +123,8 @@ Status Trainer::openData() {
   if (!options_.checkpoint_dir.empty()) {
     GPUC_ASSIGN_OR_RETURN(facts_.data_checksum, feed_->checksum());
   }
-  if (options_.eval_data.empty()) return okStatus();
+  // What is evaluated has no parts: the first rank does it, and the others wait for its next step.
+  if (options_.eval_data.empty() || !isFirst()) return okStatus();
   GPUC_ASSIGN_OR_RETURN(evaluator_,
                         Evaluator::create(session_, options_.eval_data,
                                           {.workers = options_.workers, .prefetch = options_.prefetch}));
@@ -136,7 +145,9 @@ Status Trainer::setVariables(const std::optional<Checkpoint>& checkpoint) {
 
 Status Trainer::startFeed() {
   SamplerOptions order{.size = facts_.samples,
-                       .batch = facts_.global_batch,
+                       .batch = plan().global_batch,
+                       .rank = rank(),
+                       .world_size = worldSize(),
                        .seed = facts_.seed,
                        .shuffle = facts_.shuffle,
                        .last_batch = facts_.last_batch};

@@ -1,0 +1,73 @@
+// What ranks check and share before their first step.
+#include <zlib.h>
+
+#include <cinttypes>
+
+#include "runtime/base/file.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/train/trainer.h"
+
+namespace gpuc {
+namespace {
+
+constexpr const char *kRank = "rank", *kWorldSize = "world_size";
+
+bool isCounter(const PlanInfo& plan, const std::string& name) {
+  for (const VariableInfo& variable : plan.variables)
+    if (variable.spec.name == name) return variable.kind == VariableKind::counter;
+  return false;
+}
+
+}  // namespace
+
+Status Trainer::checkRanks() const {
+  if (worldSize() == 1 || isCounter(plan(), kWorldSize)) return okStatus();
+  return Status::error(options_.plan + " was compiled for one rank, and " + std::to_string(worldSize()) +
+                       " would each train by themselves: compile it with --data-parallel");
+}
+
+/// Ranks that train something else than one another would do so without a word. What each is told to do is
+/// gathered as checksums, so that the error says in what they differ.
+Status Trainer::agree() const {
+  if (!options_.communicator) return okStatus();
+  enum { kPlan, kSeed, kData, kOrder, kStep, kWishes };
+  static constexpr const char* kNames[kWishes] = {"plan", "seed", "data", "order of the data",
+                                                  "step to go on from"};
+  GPUC_ASSIGN_OR_RETURN(const std::string file, readFile(options_.plan));
+  auto checksum = [](const std::string& text) {
+    return ::crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
+  };
+  std::vector<uint64_t> mine(kWishes), all(kWishes * static_cast<size_t>(worldSize()));
+  mine[kPlan] = checksum(file);
+  mine[kSeed] = facts_.seed;
+  mine[kData] = checksum(options_.data) ^ static_cast<uint64_t>(facts_.samples) << 32;
+  mine[kOrder] = static_cast<uint64_t>(facts_.shuffle) << 1 | static_cast<uint64_t>(facts_.last_batch);
+  mine[kStep] = static_cast<uint64_t>(step_);
+  GPUC_RETURN_IF_ERROR(
+      options_.communicator->gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all))));
+  for (size_t other = 1; other < static_cast<size_t>(worldSize()); ++other)
+    for (size_t wish = 0; wish < kWishes; ++wish)
+      if (all[wish] != all[other * kWishes + wish])
+        return Status::error("ranks 0 and " + std::to_string(other) + " have another " + kNames[wish] +
+                             ": give all of them the same");
+  return okStatus();
+}
+
+/// The first rank's variables are those of all; but for what tells ranks apart, which files may hold too.
+Status Trainer::setRanks() {
+  if (!options_.communicator) return okStatus();
+  std::vector<std::byte> bytes;
+  for (const VariableInfo& variable : plan().variables) {
+    const std::string& name = variable.spec.name;
+    bytes.resize(static_cast<size_t>(variable.spec.sizeBytes()));
+    GPUC_RETURN_IF_ERROR(session_.readVariable(name, bytes));
+    GPUC_RETURN_IF_ERROR(options_.communicator->broadcast(bytes, /*root=*/0));
+    GPUC_RETURN_IF_ERROR(session_.writeVariable(name, bytes));
+  }
+  for (const auto& [name, value] : {std::pair(kRank, rank()), std::pair(kWorldSize, worldSize())})
+    if (isCounter(plan(), name))
+      GPUC_RETURN_IF_ERROR(session_.writeVariable(name, std::as_bytes(std::span(&value, 1))));
+  return okStatus();
+}
+
+}  // namespace gpuc

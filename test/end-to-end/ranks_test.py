@@ -1,0 +1,157 @@
+"""Ranks that train together are one rank that adds up their parts in the same order, to the bit, and one with the whole batch, to
+rounding. One that dies is named by the others, who end in time and leave a whole checkpoint, from which another number of ranks goes
+on."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from gpuc_tools import ToolTest
+from small_zoo import MODELS
+from tensor_files import read_safetensors
+
+OWN = ("rank", "world_size")  # what tells ranks apart
+SAMPLES = 96
+
+
+class Ranks(ToolTest):
+    def variables(self, plan, *flags, steps=6, samples=SAMPLES):
+        """variable → its values after some steps; fails if training does."""
+        saved = self.path("saved.safetensors")
+        self.gpuc("gpuc-train", plan, f"--data=synthetic:size={samples}", f"--steps={steps}", "--seed=3", "--threads=1", "--log-every=0",
+                  "--save-variables=" + saved, *flags)
+        values = {name: list(value) for name, value in read_safetensors(saved).items() if name not in OWN}
+        os.remove(saved)
+        return values
+
+    def check_bits(self, ranks, model, keys, *flags, train=()):
+        with self.subTest(model=model, keys=keys, ranks=ranks, flags=flags):
+            emulated = self.variables(self.compile_model(model, *keys, flags=[*flags, f"--emulate-ranks={ranks}"]), *train)
+            parallel = self.variables(self.compile_model(model, *keys, flags=[*flags, "--data-parallel"]), f"--ranks={ranks}", *train)
+            self.assertEqual(emulated, parallel)
+
+    def test_bits_of_one_rank_that_adds_up_the_same_parts(self):
+        for place, (model, every) in enumerate(MODELS.items()):
+            for keys in every:
+                self.check_bits(2 + place % 3, model, [key for key in keys if not key.startswith("batch")] + ["batch=3"])
+
+    def test_bits_whatever_the_recipe_is(self):
+        gpt2, mlp = MODELS["gpt2"][0], MODELS["mlp"][0]
+        for flags in (["--accumulate=2"], ["--clip-norm=1", "--ema=ema:decay=0.9"], ["--precision=bf16"], ["--checkpoint=sqrt"],
+                      ["--optimizer=muon"]):
+            self.check_bits(2, "gpt2", gpt2, *flags)
+        self.check_bits(3, "mlp", mlp[:-1] + ["batch=5"], "--precision=fp16", "--accumulate=2")
+        # The last global batch has rows of the first ranks alone.
+        self.check_bits(4, "mlp", mlp[:-1] + ["batch=7"], "--accumulate=2", train=["--last-batch=pad"])
+
+    def check_whole(self, model, keys, dtype, steps, tolerance, *flags):
+        with self.subTest(model=model, dtype=dtype, flags=flags):
+            keys = [key for key in keys if not key.startswith("batch")]
+            whole = self.variables(self.compile_model(model, *keys, "batch=12", "dtype=" + dtype, flags=flags), steps=steps)
+            plan = self.compile_model(model, *keys, "batch=4", "dtype=" + dtype, flags=["--data-parallel", *flags])
+            shared = self.variables(plan, "--ranks=3", steps=steps)
+            self.assertEqual(set(whole), set(shared))
+            for name, values in whole.items():
+                for ours, theirs in zip(shared[name], values):
+                    self.assertLessEqual(abs(ours - theirs), tolerance * max(1, abs(theirs)), name)
+
+    def test_the_whole_batch_on_one_rank(self):
+        for model in ("mlp", "gpt2", "lstm-generator"):
+            self.check_whole(model, MODELS[model][0], "f64", 100, 1e-10)
+            self.check_whole(model, MODELS[model][0], "f32", 10, 1e-5, "--optimizer=sgd:lr=0.01")
+
+    def train(self, plan, folder, *flags):
+        command = [os.path.join(os.environ["GPUC_BIN"], "gpuc-train"), plan, "--data=synthetic:size=192", "--seed=3", "--threads=1",
+                   "--log-every=0", "--checkpoint-dir=" + folder, "--checkpoint-every=20", *flags]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    @staticmethod
+    def children(process, count):
+        """Their process numbers, once they are there."""
+        path = f"/proc/{process.pid}/task/{process.pid}/children"
+        for _ in range(1000):
+            with open(path, encoding="ascii") as file:
+                found = [int(word) for word in file.read().split()]
+            if len(found) == count:
+                return found
+            time.sleep(0.01)
+        raise AssertionError(f"{found} are not {count} ranks")
+
+    def lose(self, plan, folder, lost, how, *flags):
+        """What is said when rank `lost` gets a signal in the middle of training; it must end in time."""
+        def kept():
+            return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+        before = kept()
+        process = self.train(plan, folder, "--ranks=4", "--steps=1000000", *flags)
+        ranks = self.children(process, 4)
+        for _ in range(3000):
+            if kept()[-1:] != before[-1:]:
+                break
+            time.sleep(0.01)
+        os.kill(ranks[lost], how)
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 1)
+        for rank in ranks:
+            with self.assertRaises(ProcessLookupError):
+                os.kill(rank, 0)
+        return errors
+
+    def test_a_lost_rank_is_named_and_its_run_goes_on(self):
+        plan, folder = self.compile_model("mlp", "hidden=16", "batch=8", flags=["--data-parallel"]), self.path("checkpoints")
+        for number, how in enumerate([signal.SIGKILL, signal.SIGKILL, signal.SIGSTOP]):
+            lost = number + 1
+            errors = self.lose(plan, folder, lost, how, *(["--resume"] if number else []))
+            why = "is stopped" if how == signal.SIGSTOP else "was ended by signal 9 (Killed)"
+            self.assertRegex(errors, rf"^error: rank {lost} {re.escape(why)}\n")
+            self.assertRegex(errors, rf"error: step \d+: rank 0 waits in collective \d+, but rank {lost} {re.escape(why)}\n")
+        # Half as many ranks of twice as many rows are the same batch.
+        other = self.compile_model("mlp", "hidden=16", "batch=16", flags=["--data-parallel"])
+        with open(os.path.join(folder, "latest"), encoding="utf-8") as file:
+            step = int(re.search(r"\d+", file.read())[0])
+        process = self.train(other, folder, "--ranks=2", f"--steps={step + 5}", "--resume")
+        said, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertIn(f"resuming after step {step} ", said)
+
+    def test_a_signal_to_the_launcher_stops_all_behind_one_step(self):
+        plan, folder = self.compile_model("mlp", "hidden=16", "batch=8", flags=["--data-parallel"]), self.path("checkpoints")
+        process = self.train(plan, folder, "--ranks=3", "--steps=1000000")
+        self.children(process, 3)
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        said, errors = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, errors), (130, ""))
+        self.assertRegex(said, r"stopped after step \d+ of 1000000: the same command with --resume goes on from there")
+
+    def refused(self, status, *arguments):
+        done = self.run_tool("gpuc-train", *arguments)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        return done.stderr
+
+    def test_what_cannot_be_trained_on_ranks(self):
+        parallel, data = self.compile_model("mlp", "hidden=16", "batch=8", flags=["--data-parallel"]), "--data=synthetic:size=64"
+        one = self.compile_model("mlp", "hidden=16", "batch=7")
+        self.assertIn("compiled for one rank, and 2 would each train by themselves: compile it with --data-parallel",
+                      self.refused(1, one, "--ranks=2", data))
+        self.assertIn("fewer than one global batch of 72 rows", self.refused(1, parallel, "--ranks=9", data))
+        for number in ("0", "1025", "all"):
+            self.assertIn("--ranks: ", self.refused(2, parallel, "--ranks=" + number, data))
+        self.assertIn("name a file", self.refused(2, "-", "--ranks=2", data))
+        self.assertIn("cannot open", self.refused(1, self.path("missing.plan"), "--ranks=3", data))
+        model = self.path("model.mlir")
+        self.gpuc("gpuc-model", "mlp", "-o", model)
+        for flags, reason in ((["--emulate-ranks=2"], "leave out one of the two"),
+                              (["--target=cuda:sm_90"], "which only the host does so far: compile with --target=host")):
+            done = self.run_tool("gpuc-compile", model, "--data-parallel", "-o", self.path("x.plan"), *flags)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(reason, done.stderr)
+            self.assertFalse(os.path.exists(self.path("x.plan")))
+
+
+if __name__ == "__main__":
+    unittest.main()
