@@ -14,6 +14,7 @@ InPlaceChains::InPlaceChains(ModuleOp module, plan::ProgramOp program, const Lif
   for (auto &[buffer, lifetime] : lifetimes)
     chains_.insert(buffer);
   program.walk([&](plan::LaunchOp launch) { join(launch, lifetimes); });
+  program.walk([&](plan::AllReduceOp reduce) { join(reduce, lifetimes); });
   program.walk([&](plan::ParallelOp parallel) { join(parallel); });
 }
 
@@ -35,11 +36,11 @@ static bool isOutput(plan::AllocOp buffer) {
 }
 
 namespace {
-/// The inputs of a launch over which a kernel may write, if it writes what is as large.
+/// What a command reads over which it may write, if it writes what is as large.
 class Inputs {
 public:
-  Inputs(plan::LaunchOp launch, const Lifetimes &lifetimes) : launch_(launch) {
-    for (Value input : launch.getInputs()) {
+  Inputs(Operation *command, ValueRange inputs, const Lifetimes &lifetimes) : command_(command) {
+    for (Value input : inputs) {
       auto buffer = input.getDefiningOp<plan::AllocOp>();
       auto lifetime = buffer ? lifetimes.find(buffer) : lifetimes.end();
       if (lifetime != lifetimes.end() && !isOutput(buffer) && isOfThisIteration(lifetime->second))
@@ -47,8 +48,8 @@ public:
     }
   }
 
-  /// Whole buffers of its size; the launch is their last command and the output's first, in each iteration if
-  /// it is repeated.
+  /// Whole buffers of its size; the command is their last command and the output's first, in each iteration
+  /// if it is repeated.
   ArrayRef<plan::AllocOp> endingWhere(const Lifetime &output, int64_t bytes) const {
     auto buffers = ending_.find({output.lower + 1, bytes});
     return buffers != ending_.end() && isOfThisIteration(output) ? buffers->second
@@ -57,17 +58,17 @@ public:
 
 private:
   bool isOfThisIteration(const Lifetime &lifetime) const {
-    return !isa<plan::LoopOpInterface>(launch_->getParentOp()) || lifetime.scope == launch_->getBlock();
+    return !isa<plan::LoopOpInterface>(command_->getParentOp()) || lifetime.scope == command_->getBlock();
   }
 
-  plan::LaunchOp launch_;
+  Operation *command_;
   DenseMap<std::pair<int64_t, int64_t>, SmallVector<plan::AllocOp, 1>> ending_; ///< By end and bytes.
 };
 } // namespace
 
 void InPlaceChains::join(plan::LaunchOp launch, const Lifetimes &lifetimes) {
   auto kernel = kernels_.lookup<plan::KernelOp>(launch.getKernel());
-  Inputs inputs(launch, lifetimes);
+  Inputs inputs(launch, launch.getInputs(), lifetimes);
   for (auto [result, output] : llvm::enumerate(launch.getOutputs())) {
     auto to = output.getDefiningOp<plan::AllocOp>();
     auto lifetime = to ? lifetimes.find(to) : lifetimes.end();
@@ -81,6 +82,17 @@ void InPlaceChains::join(plan::LaunchOp launch, const Lifetimes &lifetimes) {
         break;
       }
   }
+}
+
+void InPlaceChains::join(plan::AllReduceOp reduce, const Lifetimes &lifetimes) {
+  auto to = reduce.getResult().getDefiningOp<plan::AllocOp>();
+  auto lifetime = to ? lifetimes.find(to) : lifetimes.end();
+  if (lifetime == lifetimes.end())
+    return;
+  Inputs inputs(reduce, reduce.getPart(), lifetimes);
+  for (plan::AllocOp from : inputs.endingWhere(lifetime->second, plan::sizeInBytes(to)))
+    if (from != to && overwritten_.insert(from).second)
+      chains_.unionSets(to, from);
 }
 
 } // namespace gpuc

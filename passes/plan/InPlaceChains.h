@@ -11,9 +11,9 @@ namespace gpuc {
 /// arguments it reads that.
 bool mayWriteOver(plan::LaunchOp launch, plan::KernelOp kernel, plan::AllocOp input, unsigned result);
 
-/// Buffers that share one place because each is written over the one before it: a kernel reads the one for
-/// the last time and may write the other, element by element, in its place; or they are one size and parts of
-/// them are needed in turn in each iteration of a parallel repeat.
+/// Buffers that share one place because each is written over the one before it: a kernel, or a sum over
+/// ranks, reads the one for the last time and may write the other, element by element, in its place; or they
+/// are one size and parts of them are needed in turn in each iteration of a parallel repeat.
 class InPlaceChains {
 public:
   InPlaceChains(mlir::ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes);
@@ -25,6 +25,7 @@ public:
 
 private:
   void join(plan::LaunchOp launch, const Lifetimes &lifetimes);
+  void join(plan::AllReduceOp reduce, const Lifetimes &lifetimes);
   void join(plan::ParallelOp parallel);
 
   mlir::SymbolTable kernels_;

@@ -80,14 +80,18 @@ int64_t OrderProblems::scratchOf(plan::LoopOpInterface loop) {
 std::vector<std::pair<size_t, size_t>>
 OrderProblems::overlaysOf(Operation *command, const DenseMap<Operation *, size_t> &numbers) {
   std::vector<std::pair<size_t, size_t>> overlays;
-  auto launch = dyn_cast<plan::LaunchOp>(command);
-  if (!launch)
-    return overlays;
-  auto kernel = kernels_.lookup<plan::KernelOp>(launch.getKernel());
   auto whole = [&](Value value) {
     auto buffer = value.getDefiningOp<plan::AllocOp>();
     return buffer && numbers.contains(buffer) ? buffer : plan::AllocOp();
   };
+  if (auto reduce = dyn_cast<plan::AllReduceOp>(command))
+    if (plan::AllocOp to = whole(reduce.getResult()), from = whole(reduce.getPart());
+        to && from && to != from)
+      overlays.emplace_back(numbers.lookup(to), numbers.lookup(from));
+  auto launch = dyn_cast<plan::LaunchOp>(command);
+  if (!launch)
+    return overlays;
+  auto kernel = kernels_.lookup<plan::KernelOp>(launch.getKernel());
   for (auto [result, output] : llvm::enumerate(launch.getOutputs()))
     for (Value input : launch.getInputs())
       if (plan::AllocOp to = whole(output), from = whole(input);

@@ -201,7 +201,7 @@ private:
       return true; // each element by itself
     auto launch = dyn_cast<plan::LaunchOp>(*a.command);
     if (!launch)
-      return false;
+      return isa<plan::AllReduceOp>(*a.command); // ranks may write the sum over their parts
     auto kernel = kernels.lookup<plan::KernelOp>(launch.getKernel());
     return canUpdateInPlace(kernel.getBody().front(), read, write - launch.getInputs().size());
   }

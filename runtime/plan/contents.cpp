@@ -133,16 +133,17 @@ class Play {
     return okStatus();
   }
 
-  /// A kernel may update an operand in place; whether it reads each element no later than it writes it is its
-  /// own affair. Results that are parts of one buffer may be written into each other's gaps, and a copy
-  /// within a buffer finds its way.
+  /// A sum over ranks may lie over its part. A kernel may update an operand in place; whether it reads each
+  /// element no later than it writes it is its own affair. Results that are parts of one buffer may be
+  /// written into each other's gaps, and a copy within a buffer finds its way.
   bool mayShareBytes(const fb::Command& command, const CommandOperand& write,
                      const CommandOperand& other) const {
     const ByteRange written = touchedBy(*write.operand), bytes = touchedBy(*other.operand);
     if (&write == &other || !written.meets(bytes)) return true;
     const bool is_same_buffer = write.operand->buffer() == other.operand->buffer();
     if (isWritten(other.use.role) || command.work_as_Copy()) return is_same_buffer;
-    return command.work_as_Launch() && written.begin == bytes.begin && written.end == bytes.end;
+    return (command.work_as_Launch() || command.work_as_AllReduce()) && written.begin == bytes.begin &&
+           written.end == bytes.end;
   }
 
   /// What must outlast the run.

@@ -145,3 +145,30 @@ module @iterations attributes {plan.slots = 1 : i64} {
     plan.output "y" %y
   }
 }
+
+// -----
+
+// A sum over ranks lies where its part was.
+// CHECK-LABEL: module @ranks
+// CHECK: plan.arena 4224 bytes, {{.*}} lower_bound 4224
+module @ranks attributes {plan.slots = 1 : i64} {
+  plan.variable @w : tensor<f32> "parameter" init zeros
+  plan.kernel @spread (%a: tensor<f32>, %b: tensor<f32>) {
+    %0 = gpuc.add %a, %b : tensor<f32>
+    %1 = gpuc.broadcast %0 dims [] : tensor<f32> to tensor<1024xf32>
+    gpuc.yield %1 : tensor<1024xf32>
+  }
+  // CHECK: plan.buffer "part" : tensor<1024xf32> gradient at 0x40
+  // CHECK: plan.buffer "sum" : tensor<1024xf32> gradient at 0x40
+  plan.program @f {
+    %x = plan.input "x" : tensor<f32>
+    %w = plan.use @w : tensor<f32> parameter
+    %part = plan.buffer "part" : tensor<1024xf32> gradient
+    %sum = plan.buffer "sum" : tensor<1024xf32> gradient
+    plan.stream "compute" {
+      plan.launch @spread(%x, %w) -> (%part)
+      plan.all_reduce %part -> %sum : f32
+    }
+    plan.output "sum" %sum
+  }
+}

@@ -412,3 +412,16 @@ module @conv_mask_epilogue {
     return %dh : tensor<2x3x8x8xf32>
   }
 }
+
+// -----
+
+// CHECK-LABEL: module @ranks
+// CHECK: %[[X:.*]] = plan.input "arg0" : tensor<4xf32>
+// CHECK: %[[SUM:.*]] = plan.buffer "all_reduce" : tensor<4xf32>
+// CHECK: plan.all_reduce %[[X]] -> %[[SUM]] : f32
+module @ranks {
+  func.func @predict(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = gpuc.all_reduce %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}

@@ -296,6 +296,8 @@ private:
   static bool overlap(const Piece &a, const Piece &b) { return a.begin < b.end && b.begin < a.end; }
 
   bool inPlace(Operation *command, const Piece &read, size_t input, const Piece &write, size_t output) {
+    if (isa<plan::AllReduceOp>(command))
+      return read.begin == write.begin;
     auto launch = dyn_cast<plan::LaunchOp>(command);
     if (!launch || read.begin != write.begin ||
         plan::rangeOf(launch.getInputs()[input]).size != plan::rangeOf(launch.getOutputs()[output]).size)
@@ -588,7 +590,7 @@ protected:
   Compiler compiler;
 
   /// The zoo's mlp, made small so that the cells of its arena are few, as a plan for a target.
-  OwningOpRef<ModuleOp> compiledMlp(const std::string &target) {
+  OwningOpRef<ModuleOp> compiledMlp(const std::string &target, bool isDataParallel = false) {
     Result<nn::Model> model =
         models::buildZooModel("mlp", {"input=8", "pixels=false", "hidden=8,8", "batch=4"});
     EXPECT_TRUE(model.ok()) << model.message();
@@ -596,6 +598,8 @@ protected:
     EXPECT_TRUE(module.ok()) << module.message();
     CompilerOptions options;
     options.target = target;
+    if (isDataParallel)
+      options.train.recipe.emplace_back("data_parallel", "true");
     Status status =
         compiler.advance(**module, Stage::plan, options, [](PassManager &) { return okStatus(); });
     EXPECT_TRUE(status.ok()) << status.message();
@@ -644,6 +648,10 @@ TEST_F(VerifyPlanMutation, Parallel) {
 }
 
 TEST_F(VerifyPlanMutation, MlpOnHost) { checkMutations(*compiledMlp("host"), 300, 100); }
+
+TEST_F(VerifyPlanMutation, MlpOfOneRankAmongOthers) {
+  checkMutations(*compiledMlp("host", /*isDataParallel=*/true), 300, 100);
+}
 
 TEST_F(VerifyPlanMutation, MlpOnCuda) { checkMutations(*compiledMlp("cuda:sm_90"), 300, 100); }
 

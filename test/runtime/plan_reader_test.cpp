@@ -127,6 +127,7 @@ TEST(PlanReader, SumsOverRanksAreOfEqualBytes) {
     EXPECT_NE(error.find(expected), std::string::npos) << error;
   };
   EXPECT_EQ(errorOfAllReduce(TargetKind::host, [](fb::AllReduceT&) {}), "");
+  EXPECT_EQ(errorOfAllReduce(TargetKind::host, [](fb::AllReduceT& r) { *r.result = *r.part; }), "");
   expectError([](fb::AllReduceT& r) { r.part->size = 32; },
               "all_reduce: a part of 32 bytes for a result of 64");
   expectError([](fb::AllReduceT& r) { r.part->size = r.result->size = 62; },
