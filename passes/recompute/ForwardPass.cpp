@@ -41,7 +41,8 @@ ForwardPass::ForwardPass(Block &block, ArrayRef<Value> losses) : block_(block) {
   findNeeded(losses);
   findBackward();
   for (Operation &op : block) {
-    if (!needed_.contains(&op) || !becomesCommand(&op))
+    // Ranks do not exchange anything twice.
+    if (!needed_.contains(&op) || !becomesCommand(&op) || isa<ir::AllReduceOp>(op))
       continue;
     if (holdsGradients(&op))
       loops_.push_back({&op, needed_.lookup(&op)});

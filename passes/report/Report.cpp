@@ -106,7 +106,11 @@ llvm::json::Object ratesOf(const TargetDescription &device) {
 
 StepWork stepWorkOf(ModuleOp module, const CostModel &cost) {
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
-  return step ? workOf(step, cost) : StepWork();
+  if (!step)
+    return {};
+  StepWork work = workOf(step, cost);
+  step.walk([&](plan::AllReduceOp) { ++work.exchanges; });
+  return work;
 }
 
 LogicalResult checkProfile(ModuleOp module, const CostModel &cost) {
@@ -146,7 +150,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module, const CostModel &cost) {
   report["commands"] = work.commands;
   report["kernels"] = llvm::range_size(module.getOps<plan::KernelOp>());
   report["streams"] = work.streams;
-  report["all_reduce_buckets"] = 0;
+  report["all_reduce_buckets"] = work.exchanges;
   report["predicted_step_us"] = work.nanoseconds / 1000;
   report["layout"] = decisionsIn(module, kLayoutAttr, {"layout", "from", "to", "why"});
   report["work"] = workListOf(module, cost);

@@ -14,6 +14,7 @@ struct StepWork {
   int64_t recomputed = 0; ///< Of which.
   int64_t commands = 0;
   int64_t streams = 0;
+  int64_t exchanges = 0;  ///< Of ranks.
   double nanoseconds = 0; ///< As predicted.
 };
 StepWork stepWorkOf(mlir::ModuleOp module, const CostModel &cost);
