@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <csignal>
 #include <optional>
-#include <thread>
 
 #include "runtime/base/flags.h"
 #include "runtime/base/tool_main.h"
@@ -103,8 +102,7 @@ Result<int> train(const TrainOptions& options) {
 
 /// The cores are shared out, if --threads does not say how many a rank has.
 Result<int> trainOnRanks(TrainOptions options, int64_t ranks) {
-  if (options.threads == 0)
-    options.threads = std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) / ranks);
+  if (options.threads == 0) options.threads = std::max<int64_t>(1, openHostDevice()->info().threads / ranks);
   return launchRanks({.ranks = ranks}, [&](Communicator& communicator) {
     TrainOptions own = options;
     own.communicator = &communicator;

@@ -134,8 +134,12 @@ Result<Session> Session::create(const Plan& plan, const SessionOptions& options)
 
 Result<Session> Session::open(const Plan& plan, const SessionOptions& options) {
   auto state = std::make_unique<State>(plan);
-  GPUC_ASSIGN_OR_RETURN(state->device, openDevice(options.device, plan.info().target));
   state->communicator = options.communicator;
+  if (plan.info().global_batch > INT32_MAX / state->worldSize())
+    return errorf("%" PRId64 " ranks of %" PRId64
+                  " rows are 2^31 rows or more: compile with a smaller --batch",
+                  state->worldSize(), plan.info().global_batch);
+  GPUC_ASSIGN_OR_RETURN(state->device, openDevice(options.device, plan.info().target));
   DeviceOptions device_options{.threads = options.threads,
                                .check_memory = options.check_memory,
                                .communicator = options.communicator,

@@ -2,6 +2,7 @@
 rounding. One that dies is named by the others, who end in time and leave a whole checkpoint, from which another number of ranks goes
 on."""
 
+import json
 import os
 import re
 import signal
@@ -62,6 +63,18 @@ class Ranks(ToolTest):
         for model in ("mlp", "gpt2", "lstm-generator"):
             self.check_whole(model, MODELS[model][0], "f64", 100, 1e-10)
             self.check_whole(model, MODELS[model][0], "f32", 10, 1e-5, "--optimizer=sgd:lr=0.01")
+
+    def test_what_the_report_says(self):
+        """A sum over ranks lies where its part was, so that ranks take no more memory than gradients that wait for one another."""
+        reports = []
+        for flags in (["--data-parallel", "--clip-norm=1"], ["--clip-norm=1"]):
+            report = self.path("report.json")
+            self.compile_model("mlp", "hidden=64,64", "batch=8", flags=["--report=" + report, *flags])
+            with open(report, encoding="utf-8") as file:
+                reports.append(json.load(file))
+        parallel, alone = reports
+        self.assertEqual((parallel["all_reduce_buckets"], alone["all_reduce_buckets"]), (8, 0))  # six variables, loss and count
+        self.assertLess(parallel["peak_bytes"], alone["peak_bytes"] + 4096)
 
     def train(self, plan, folder, *flags):
         command = [os.path.join(os.environ["GPUC_BIN"], "gpuc-train"), plan, "--data=synthetic:size=192", "--seed=3", "--threads=1",
