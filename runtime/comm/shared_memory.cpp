@@ -17,7 +17,7 @@
 namespace gpuc {
 namespace {
 
-constexpr size_t kSlotBytes = size_t{1} << 18;
+constexpr size_t kSlotBytes = size_t{1} << 20;
 constexpr size_t kCacheLine = 64;
 
 using Clock = std::chrono::steady_clock;
@@ -108,45 +108,62 @@ Status SharedCommunicator::lost(int64_t rank, const std::string& why) {
   return failure_;
 }
 
+bool SharedCommunicator::haveAllArrived() const {
+  for (int64_t rank = 0; rank < ranks_.size(); ++rank)
+    if (ranks_.state(rank).arrived.load() < meetings_) return false;
+  return true;
+}
+
+/// The last to come wakes the others, once. If it ends before it does, lose() wakes them.
 Status SharedCommunicator::meet() {
   ++meetings_;
   ranks_.state(rank_).arrived.store(meetings_);
-  ranks_.wakeAll();
-  for (int64_t rank = 0; rank < ranks_.size(); ++rank) GPUC_RETURN_IF_ERROR(waitFor(rank, meetings_));
-  return okStatus();
-}
-
-Status SharedCommunicator::waitFor(int64_t rank, uint64_t meeting) {
+  if (haveAllArrived()) {
+    ranks_.wakeAll();
+    return okStatus();
+  }
   const Clock::time_point end = Clock::now() + limit_;
-  const RankState& other = ranks_.state(rank);
   while (true) {
     std::atomic<uint32_t>& events = ranks_.header_->events;
     const uint32_t seen = events.load();
-    if (other.arrived.load() >= meeting) return okStatus();
-    // Whoever has ended in order may have been there before.
-    for (int64_t any = 0; any < ranks_.size(); ++any)
-      if (ranks_.state(any).is_lost.load() != 0 && ranks_.state(any).arrived.load() < meeting)
-        return lost(any, ranks_.state(any).lost);
+    if (haveAllArrived()) return okStatus();
     const Clock::duration left = end - Clock::now();
-    if (left <= Clock::duration::zero())
-      return lost(rank, "has not come to it in " + std::to_string(limit_.count() / 1000) + " s");
+    GPUC_RETURN_IF_ERROR(findMissing(left <= Clock::duration::zero()));
     sleepWhile(events, seen, left);
   }
 }
 
-/// What is asked for is compared as a number: two that differ have another kind, type or length. It stands
-/// until the next collective begins, which it cannot before all have met in this one: nobody meets for no
-/// bytes.
+/// The error if this meeting cannot be: a rank is lost, or the time is up. Whoever has ended in order may
+/// have been there before.
+Status SharedCommunicator::findMissing(bool time_is_up) {
+  for (int64_t rank = 0; rank < ranks_.size(); ++rank) {
+    const RankState& other = ranks_.state(rank);
+    const bool is_lost = other.is_lost.load() != 0;
+    if (is_lost && other.arrived.load() < meetings_) return lost(rank, other.lost);
+  }
+  for (int64_t rank = 0; rank < ranks_.size() && time_is_up; ++rank)
+    if (ranks_.state(rank).arrived.load() < meetings_)
+      return lost(rank, "has not come to it in " + std::to_string(limit_.count() / 1000) + " s");
+  return okStatus();
+}
+
+/// What is asked for, as a number: two that differ have another kind, type or length.
 Status SharedCommunicator::begin(Kind kind, DataType type, size_t count) {
   if (!failure_.ok()) return failure_;
   ++collectives_;
-  const uint64_t wish = uint64_t{count} << 16 | uint64_t(type) << 8 | uint64_t(kind);
-  ranks_.state(rank_).asks.store(wish);
+  ranks_.state(rank_).asks.store(uint64_t{count} << 16 | uint64_t(type) << 8 | uint64_t(kind));
+  return okStatus();
+}
+
+/// The meeting at which all slots are filled. It is the first of a collective, too, and all that are there
+/// stay in it until the next meeting, so that what they ask for can be compared.
+Status SharedCommunicator::meetWithSlots() {
   GPUC_RETURN_IF_ERROR(meet());
+  const uint64_t wish = ranks_.state(rank_).asks.load();
   for (int64_t rank = 0; rank < ranks_.size(); ++rank)
     if (const uint64_t other = ranks_.state(rank).asks.load(); other != wish)
       return lost(rank, "asks for " + std::to_string(other >> 16) + " elements in it, not for " +
-                            std::to_string(count) + ", or in another way: all must run the same plan");
+                            std::to_string(wish >> 16) + ", or in another way: all must run the same plan");
   return okStatus();
 }
 
@@ -163,7 +180,7 @@ Status SharedCommunicator::allReduce(DataType type, size_t elements, const std::
   for (size_t first = 0; first < elements; first += most) {
     const size_t count = std::min(most, elements - first);
     std::memcpy(ranks_.slot(rank_), part + first * size, count * size);
-    GPUC_RETURN_IF_ERROR(meet());
+    GPUC_RETURN_IF_ERROR(meetWithSlots());
     const size_t begin = count * static_cast<size_t>(rank_) / ranks,
                  end = count * static_cast<size_t>(rank_ + 1) / ranks;
     for (size_t rank = 0; rank < ranks; ++rank)
@@ -176,14 +193,15 @@ Status SharedCommunicator::allReduce(DataType type, size_t elements, const std::
   return okStatus();
 }
 
+/// Through the root's slot: of a sum before this, some may be reading yet.
 Status SharedCommunicator::broadcast(std::span<std::byte> bytes, int64_t root) {
   if (bytes.empty()) return failure_;
   GPUC_RETURN_IF_ERROR(begin(Kind::broadcast, DataType::ui8, bytes.size()));
   for (size_t first = 0; first < bytes.size(); first += kSlotBytes) {
     const size_t count = std::min(kSlotBytes, bytes.size() - first);
-    if (rank_ == root) std::memcpy(ranks_.sums(), bytes.data() + first, count);
-    GPUC_RETURN_IF_ERROR(meet());
-    if (rank_ != root) std::memcpy(bytes.data() + first, ranks_.sums(), count);
+    if (rank_ == root) std::memcpy(ranks_.slot(root), bytes.data() + first, count);
+    GPUC_RETURN_IF_ERROR(meetWithSlots());
+    if (rank_ != root) std::memcpy(bytes.data() + first, ranks_.slot(root), count);
     GPUC_RETURN_IF_ERROR(meet());
   }
   return okStatus();
@@ -195,7 +213,7 @@ Status SharedCommunicator::gather(std::span<const std::byte> mine, std::span<std
   for (size_t first = 0; first < mine.size(); first += kSlotBytes) {
     const size_t count = std::min(kSlotBytes, mine.size() - first);
     std::memcpy(ranks_.slot(rank_), mine.data() + first, count);
-    GPUC_RETURN_IF_ERROR(meet());
+    GPUC_RETURN_IF_ERROR(meetWithSlots());
     for (int64_t rank = 0; rank < ranks_.size(); ++rank)
       std::memcpy(all.data() + static_cast<size_t>(rank) * mine.size() + first, ranks_.slot(rank), count);
     GPUC_RETURN_IF_ERROR(meet());

@@ -66,11 +66,13 @@ class SharedCommunicator final : public Communicator {
  private:
   enum class Kind : uint8_t { sum, broadcast, gather };
 
-  /// Begins a collective: all must ask for the same.
+  /// Begins a collective: all must ask for the same, which meetWithSlots() checks.
   Status begin(Kind kind, DataType type, size_t count);
   /// Returns when all ranks have come to it.
   Status meet();
-  Status waitFor(int64_t rank, uint64_t meeting);
+  Status meetWithSlots();
+  bool haveAllArrived() const;
+  Status findMissing(bool time_is_up);
   Status lost(int64_t rank, const std::string& why);
 
   SharedRanks& ranks_;
