@@ -42,6 +42,7 @@ static constexpr PrecisionRule kRules[] = {
 
     // In the type of the operand, but not computed in it: what is added up, and what has several steps.
     {"batch_norm", wide, "batch_norm"},
+    {"all_reduce", wide, ""},
     {"mean", wide, "mean"},
     {"avg_pool2d", wide, "avg_pool2d"},
     {"avg_pool2d_gradient", wide, ""},
