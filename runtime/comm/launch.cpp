@@ -93,8 +93,9 @@ void beQuiet() {
 
 /// The child, from its beginning to its end.
 [[noreturn]] void beRank(int64_t rank, SharedRanks& shared, const LaunchOptions& options,
-                         const RankBody& body, LastWords& words) {
+                         const RankBody& body, LastWords& words, pid_t launcher) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != launcher) ::_exit(1);  // which has ended before that was said
   for (int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
   if (rank > 0) beQuiet();
   SharedCommunicator communicator(shared, rank, options.limit);
@@ -229,9 +230,10 @@ Result<int> launchRanks(const LaunchOptions& options, const RankBody& body) {
   const SignalsHandedOn signals;
   std::vector<pid_t> pids;
   std::fflush(nullptr);  // or each child writes it again
+  const pid_t launcher = ::getpid();
   for (int64_t rank = 0; rank < options.ranks; ++rank) {
     const pid_t pid = ::fork();
-    if (pid == 0) beRank(rank, shared, options, body, words[static_cast<size_t>(rank)]);
+    if (pid == 0) beRank(rank, shared, options, body, words[static_cast<size_t>(rank)], launcher);
     if (pid < 0) {
       for (pid_t started : pids) ::kill(started, SIGKILL);
       for (pid_t started : pids) ::waitpid(started, nullptr, 0);
