@@ -1,5 +1,7 @@
 #include "runtime/train/evaluator.h"
 
+#include "runtime/comm/communicator.h"
+
 namespace gpuc {
 namespace {
 
@@ -7,42 +9,64 @@ namespace {
 struct Mean {
   double sum = 0;
   double count = 0;
-  bool is_known = false;
+  double parts = 0;  // 0: nothing is known of it
 
-  void add(const std::optional<Number>& part, const std::optional<Number>& parts) {
-    if (!part || !parts) return;
+  void add(const std::optional<Number>& part, const std::optional<Number>& of_part) {
+    if (!part || !of_part) return;
     sum += part->value;
-    count += parts->value;
-    is_known = true;
+    count += of_part->value;
+    ++parts;
   }
-  std::optional<double> value() const { return is_known ? std::optional(sum / count) : std::nullopt; }
+  std::optional<double> value() const { return parts > 0 ? std::optional(sum / count) : std::nullopt; }
+};
+
+/// What a pass over the data adds up; numbers alone, which ranks can add up in turn.
+struct Sums {
+  Mean loss, accuracy;
+  double stopped = 0;  // ranks that did not come to the end of their data
+
+  Status addRanks(Communicator& ranks) {
+    static_assert(sizeof(Sums) % sizeof(double) == 0);
+    auto* bytes = reinterpret_cast<std::byte*>(this);
+    return ranks.allReduce(DataType::f64, sizeof(Sums) / sizeof(double), bytes, bytes);
+  }
 };
 
 }  // namespace
 
 Result<Evaluator> Evaluator::create(const Session& session, const std::string& data,
-                                    const LoaderOptions& options) {
+                                    const LoaderOptions& options, Communicator* ranks) {
   GPUC_ASSIGN_OR_RETURN(ProgramId program, session.program("eval_step"));
   GPUC_ASSIGN_OR_RETURN(EvalOutputs outputs, EvalOutputs::find(session, program));
   const PlanInfo& plan = session.plan().info();
   GPUC_ASSIGN_OR_RETURN(Feed feed, Feed::open(plan.programs[program.index], data));
-  GPUC_RETURN_IF_ERROR(
-      feed.start({.batch = plan.batch, .shuffle = false, .last_batch = LastBatch::pad}, options));
-  return Evaluator(program, outputs, std::move(feed));
+  GPUC_RETURN_IF_ERROR(feed.start({.batch = plan.batch,
+                                   .rank = ranks ? ranks->rank() : 0,
+                                   .world_size = ranks ? ranks->size() : 1,
+                                   .shuffle = false,
+                                   .last_batch = LastBatch::pad},
+                                  options));
+  return Evaluator(program, outputs, std::move(feed), ranks);
 }
 
 Result<std::optional<Evaluation>> Evaluator::run(Session& session, const std::atomic<bool>& stop) {
-  Mean loss, accuracy;
+  Sums sums;
   for (int64_t step = 0; step < feed_.sampler().stepsPerEpoch(); ++step) {
-    if (stop) return std::optional<Evaluation>();
+    if (stop) {
+      sums.stopped = 1;
+      break;
+    }
     GPUC_ASSIGN_OR_RETURN(FeedBatch batch, feed_.next());
-    GPUC_RETURN_IF_ERROR(session.run(program_, batch.inputs, batch.run_rows));
+    if (batch.own_rows > 0) GPUC_RETURN_IF_ERROR(session.run(program_, batch.inputs, batch.own_run_rows));
     feed_.release();
+    if (batch.own_rows == 0) continue;  // the other ranks have the rest of the data
     GPUC_RETURN_IF_ERROR(session.wait());
-    loss.add(outputs_.loss_sum.read(session), outputs_.count.read(session));
-    accuracy.add(outputs_.correct.read(session), outputs_.correct_count.read(session));
+    sums.loss.add(outputs_.loss_sum.read(session), outputs_.count.read(session));
+    sums.accuracy.add(outputs_.correct.read(session), outputs_.correct_count.read(session));
   }
-  return std::optional(Evaluation{loss.value(), accuracy.value()});
+  if (ranks_) GPUC_RETURN_IF_ERROR(sums.addRanks(*ranks_));
+  if (sums.stopped > 0) return std::optional<Evaluation>();
+  return std::optional(Evaluation{sums.loss.value(), sums.accuracy.value()});
 }
 
 }  // namespace gpuc

@@ -17,21 +17,23 @@ struct Evaluation {
 
 class Evaluator {
  public:
-  /// For the plan's eval_step. Errors: it has none, the data do not fit it.
+  /// For the plan's eval_step. Ranks share the data out, if `ranks` is not null. Errors: it has none, the
+  /// data do not fit it.
   static Result<Evaluator> create(const Session& session, const std::string& data,
-                                  const LoaderOptions& options);
+                                  const LoaderOptions& options, Communicator* ranks = nullptr);
 
-  /// One pass in the order of the data; sums are in f64. None if `stop` turned true on the way. Allocates
-  /// nothing.
+  /// One pass in the order of the data; sums are in f64, of all ranks. None if `stop` turned true on the way,
+  /// on one of them. Allocates nothing.
   Result<std::optional<Evaluation>> run(Session& session, const std::atomic<bool>& stop);
 
  private:
-  Evaluator(ProgramId program, EvalOutputs outputs, Feed feed)
-      : program_(program), outputs_(outputs), feed_(std::move(feed)) {}
+  Evaluator(ProgramId program, EvalOutputs outputs, Feed feed, Communicator* ranks)
+      : program_(program), outputs_(outputs), feed_(std::move(feed)), ranks_(ranks) {}
 
   ProgramId program_;
   EvalOutputs outputs_;
   Feed feed_;
+  Communicator* ranks_;
 };
 
 }  // namespace gpuc

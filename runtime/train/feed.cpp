@@ -17,7 +17,9 @@ Result<Feed> Feed::open(const ProgramInfo& program, const std::string& data) {
 Result<uint32_t> Feed::checksum() const { return sampleChecksum(*data_.dataset, data_.field_of_input); }
 
 Status Feed::checkPadding(const SamplerOptions& order) const {
-  long long size = order.size, batch = order.batch * order.world_size, left = size % batch;
+  // An evaluation has no global batches: a rank without rows leaves its part out.
+  const long long ranks = program_.name == "eval_step" ? 1 : order.world_size;
+  long long size = order.size, batch = order.batch * ranks, left = size % batch;
   if (order.last_batch == LastBatch::drop || left == 0 || program_.counts_rows) return okStatus();
   std::string counts = errorf("%s: %lld samples are no multiple of the batch of %lld (%lld are left over)",
                               name_.c_str(), size, batch, left)
@@ -44,10 +46,12 @@ Result<FeedBatch> Feed::next() {
   for (size_t i = 0; i < views_.size(); ++i) views_[i].data = batch->fields[i];
   const SamplerOptions& order = sampler().options();
   const int64_t rows = sampler().globalRows(batch->position.step);
-  const bool full = rows == order.batch * order.world_size;
+  auto runRows = [](int64_t valid, int64_t most) { return valid == most ? -1 : static_cast<int32_t>(valid); };
   return FeedBatch{.inputs = views_,
-                   .run_rows = full ? -1 : static_cast<int32_t>(rows),
                    .rows = rows,
+                   .own_rows = batch->rows,
+                   .run_rows = runRows(rows, order.batch * order.world_size),
+                   .own_run_rows = runRows(batch->rows, order.batch),
                    .position = batch->position,
                    .wait_us = batch->wait_us};
 }

@@ -12,11 +12,13 @@
 
 namespace gpuc {
 
-/// A batch as Session::run takes it; valid until it is released. Rows are counted over all ranks.
+/// A batch as Session::run takes it; valid until it is released.
 struct FeedBatch {
   std::span<const HostTensorView> inputs;
-  int32_t run_rows = -1;  // for Session::run: -1 if every row holds a sample
-  int64_t rows = 0;       // that hold samples
+  // Rows that hold samples, and the same for Session::run, where -1 is all: of all ranks, as train_step
+  // counts them, and of this one.
+  int64_t rows = 0, own_rows = 0;
+  int32_t run_rows = -1, own_run_rows = -1;
   LoaderPosition position;
   double wait_us = 0;
 };

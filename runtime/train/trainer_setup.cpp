@@ -123,11 +123,11 @@ Status Trainer::openData() {
   if (!options_.checkpoint_dir.empty()) {
     GPUC_ASSIGN_OR_RETURN(facts_.data_checksum, feed_->checksum());
   }
-  // What is evaluated has no parts: the first rank does it, and the others wait for its next step.
-  if (options_.eval_data.empty() || !isFirst()) return okStatus();
-  GPUC_ASSIGN_OR_RETURN(evaluator_,
-                        Evaluator::create(session_, options_.eval_data,
-                                          {.workers = options_.workers, .prefetch = options_.prefetch}));
+  if (options_.eval_data.empty()) return okStatus();
+  GPUC_ASSIGN_OR_RETURN(
+      evaluator_,
+      Evaluator::create(session_, options_.eval_data,
+                        {.workers = options_.workers, .prefetch = options_.prefetch}, options_.communicator));
   return okStatus();
 }
 

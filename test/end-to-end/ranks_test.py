@@ -64,6 +64,21 @@ class Ranks(ToolTest):
             self.check_whole(model, MODELS[model][0], "f64", 100, 1e-10)
             self.check_whole(model, MODELS[model][0], "f32", 10, 1e-5, "--optimizer=sgd:lr=0.01")
 
+    def test_evaluation_is_of_all_data(self):
+        """Of 50 samples in batches of 7: the last one has a rank with a few rows, and ranks with none."""
+        plan = self.compile_model("mlp", "hidden=16", "batch=7", flags=["--data-parallel", "--optimizer=sgd:lr=1e-12"])
+        self.gpuc("gpuc-run", plan, "--entry=init", "--save-variables=" + self.path("first.safetensors"))
+        found = []
+        for ranks in (1, 3, 4):
+            metrics = self.path(f"{ranks}.jsonl")
+            self.gpuc("gpuc-train", plan, f"--ranks={ranks}", "--data=synthetic:size=84", "--eval-data=synthetic:size=50,seed=5",
+                      "--steps=1", "--variables=" + self.path("first.safetensors"), "--no-shuffle", "--metrics=" + metrics)
+            found.append(self.metrics(metrics, "eval"))
+        (whole,), *shared = found
+        for (event,) in shared:
+            self.assertAlmostEqual(event["loss"], whole["loss"], places=5)
+            self.assertEqual(event["accuracy"], whole["accuracy"])
+
     def test_what_the_report_says(self):
         """A sum over ranks lies where its part was, so that ranks take no more memory than gradients that wait for one another."""
         reports = []
