@@ -163,6 +163,8 @@ Placement place(const Instance& instance, int64_t goal, bool only_goal_counts, c
   if (!improver.done() && only_goal_counts) improver.searchAtGoal(rest);
   if (!improver.done() && !only_goal_counts) {
     if (improver.isAbove(options.enough)) improver.searchEnough(options.enough, share(rest / 4 * 3));
+    // Where even that is out of reach, half as much again brings the lowest of what is above it.
+    if (improver.isAbove(options.enough)) rest = options.effort / 2;
     improver.searchBetween(rest);
   }
   return improver.take();

@@ -15,9 +15,8 @@ from small_zoo import MODELS
 POLICIES = ("sqrt", "full", "save=matmul,conv2d,attention", "blocks=*")  # the latter two without flags
 # Of the activations' bytes at the peak at most so many are left, for at most so many more operations.
 FREED = {"resnet50": ("full", 0.5, 0.4), "gpt2": ("sqrt", 0.8, 0.35)}
-# Placed 1.1 to 1.8% above the bound, which is lower than that of the order as given; ten times the effort changes nothing.
-LOOSE = {("host", "resnet50", "full", ""): 1.018, ("cuda", "resnet50", "sqrt", ""): 1.018,
-         ("cuda", "gpt2", "sqrt", "--precision=bf16"): 1.018, ("cuda", "gpt2", "full", "--precision=bf16"): 1.018}
+# Placed 1.8% above the bound, which is lower than that of the order as given; ten times the effort changes nothing.
+LOOSE = {("cuda", "gpt2", "sqrt", "--precision=bf16"): 1.018, ("cuda", "gpt2", "full", "--precision=bf16"): 1.018}
 
 
 def most(target, model, policy, flags):
