@@ -80,7 +80,7 @@ class Trainer {
   Status findPrograms();
   Status openData();
   Status checkRanks() const;
-  Status setRanks();
+  Status shareVariables();
   Status agree() const;
   Status setVariables(const std::optional<Checkpoint>& checkpoint);
   Status startFeed();

@@ -1,27 +1,25 @@
 // What ranks check and share before their first step.
 #include <zlib.h>
 
-#include <cinttypes>
+#include <algorithm>
 
 #include "runtime/base/file.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/train/trainer.h"
+#include "runtime/weights/weights_selection.h"
 
 namespace gpuc {
 namespace {
 
-constexpr const char *kRank = "rank", *kWorldSize = "world_size";
-
-bool isCounter(const PlanInfo& plan, const std::string& name) {
-  for (const VariableInfo& variable : plan.variables)
-    if (variable.spec.name == name) return variable.kind == VariableKind::counter;
-  return false;
+/// Whether the plan's step is that of one rank among others.
+bool isDataParallel(const PlanInfo& plan) {
+  return std::any_of(plan.variables.begin(), plan.variables.end(), isOfSession);
 }
 
 }  // namespace
 
 Status Trainer::checkRanks() const {
-  if (worldSize() == 1 || isCounter(plan(), kWorldSize)) return okStatus();
+  if (worldSize() == 1 || isDataParallel(plan())) return okStatus();
   return Status::error(options_.plan + " was compiled for one rank, and " + std::to_string(worldSize()) +
                        " would each train by themselves: compile it with --data-parallel");
 }
@@ -53,20 +51,17 @@ Status Trainer::agree() const {
   return okStatus();
 }
 
-/// The first rank's variables are those of all; but for what tells ranks apart, which files may hold too.
-Status Trainer::setRanks() {
+/// The first rank's variables are those of all, but for what tells ranks apart.
+Status Trainer::shareVariables() {
   if (!options_.communicator) return okStatus();
   std::vector<std::byte> bytes;
   for (const VariableInfo& variable : plan().variables) {
-    const std::string& name = variable.spec.name;
+    if (isOfSession(variable)) continue;
     bytes.resize(static_cast<size_t>(variable.spec.sizeBytes()));
-    GPUC_RETURN_IF_ERROR(session_.readVariable(name, bytes));
+    GPUC_RETURN_IF_ERROR(session_.readVariable(variable.spec.name, bytes));
     GPUC_RETURN_IF_ERROR(options_.communicator->broadcast(bytes, /*root=*/0));
-    GPUC_RETURN_IF_ERROR(session_.writeVariable(name, bytes));
+    GPUC_RETURN_IF_ERROR(session_.writeVariable(variable.spec.name, bytes));
   }
-  for (const auto& [name, value] : {std::pair(kRank, rank()), std::pair(kWorldSize, worldSize())})
-    if (isCounter(plan(), name))
-      GPUC_RETURN_IF_ERROR(session_.writeVariable(name, std::as_bytes(std::span(&value, 1))));
   return okStatus();
 }
 

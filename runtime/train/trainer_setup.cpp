@@ -100,7 +100,7 @@ Result<std::unique_ptr<Trainer>> Trainer::open(const TrainOptions& options) {
   GPUC_RETURN_IF_ERROR(trainer->openData());
   GPUC_RETURN_IF_ERROR(trainer->setVariables(checkpoint));
   GPUC_RETURN_IF_ERROR(trainer->agree());
-  GPUC_RETURN_IF_ERROR(trainer->setRanks());
+  GPUC_RETURN_IF_ERROR(trainer->shareVariables());
   GPUC_RETURN_IF_ERROR(trainer->startFeed());
   if (is_first) GPUC_RETURN_IF_ERROR(trainer->openOutputs());
   trainer->openProgress();

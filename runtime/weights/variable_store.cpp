@@ -18,7 +18,7 @@ Result<std::vector<TensorView>> VariableStore::read(Saved saved) {
   values_.resize(variables.size());
   std::vector<TensorView> views;
   for (size_t i = 0; i < variables.size(); ++i) {
-    if (saved == Saved::trained && isFrozen(variables[i])) continue;
+    if (isOfSession(variables[i]) || (saved == Saved::trained && isFrozen(variables[i]))) continue;
     values_[i].resize(static_cast<size_t>(variables[i].spec.sizeBytes()));
     GPUC_RETURN_IF_ERROR(session_->readVariable(variables[i].spec.name, values_[i]));
     views.push_back({variables[i].spec, values_[i].data()});
@@ -33,7 +33,8 @@ Status VariableStore::save(const std::string& path, Saved saved) {
 
 Status VariableStore::restore(const SafetensorsFile& file) {
   std::vector<TensorSpec> specs;
-  for (const VariableInfo& variable : session_->plan().info().variables) specs.push_back(variable.spec);
+  for (const VariableInfo& variable : session_->plan().info().variables)
+    if (!isOfSession(variable)) specs.push_back(variable.spec);
   GPUC_ASSIGN_OR_RETURN(std::vector<const SafetensorsFile::Entry*> entries, bindByName(specs, file));
   for (const SafetensorsFile::Entry* entry : entries) GPUC_RETURN_IF_ERROR(write(*session_, *entry));
   return okStatus();

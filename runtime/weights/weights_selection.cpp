@@ -30,6 +30,11 @@ bool isFrozen(const VariableInfo& variable) {
   return variable.kind == VariableKind::parameter && !variable.trainable;
 }
 
+bool isOfSession(const VariableInfo& variable) {
+  const std::string& name = variable.spec.name;
+  return variable.kind == VariableKind::counter && (name == "rank" || name == "world_size");
+}
+
 WeightsSelection::WeightsSelection(const PlanInfo& plan, const NamedTensors& files, SeedFrom seed)
     : plan_(plan), files_(files), seed_(seed) {
   for (const VariableInfo& variable : plan.variables) {
@@ -125,7 +130,7 @@ void WeightsSelection::warnOfMissing(std::vector<std::string>& warnings) const {
   std::vector<std::string> statistics, counters;
   for (const VariableInfo& variable : plan_.variables) {
     const std::string& name = variable.spec.name;
-    if (files_.find(name)) continue;
+    if (files_.find(name) || isOfSession(variable)) continue;
     if (variable.kind == VariableKind::statistic) statistics.push_back(name);
     // What a plan keeps with every update and these files do not; `updates` then is `step`.
     bool goes_on = continues_ && state_ > 0 && name != "seed" && name != "updates";

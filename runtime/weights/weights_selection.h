@@ -18,6 +18,9 @@ enum class SeedFrom { session, file };
 /// A parameter that training leaves as it is.
 bool isFrozen(const VariableInfo& variable);
 
+/// Whether the session alone knows the variable's value, which tells ranks apart: no file holds it.
+bool isOfSession(const VariableInfo& variable);
+
 /// See VariableStore::start for the rules. `plan` and `files` must outlive it.
 class WeightsSelection {
  public:

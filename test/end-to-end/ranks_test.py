@@ -14,7 +14,6 @@ from gpuc_tools import ToolTest
 from small_zoo import MODELS
 from tensor_files import read_safetensors
 
-OWN = ("rank", "world_size")  # what tells ranks apart
 SAMPLES = 96
 
 
@@ -24,7 +23,7 @@ class Ranks(ToolTest):
         saved = self.path("saved.safetensors")
         self.gpuc("gpuc-train", plan, f"--data=synthetic:size={samples}", f"--steps={steps}", "--seed=3", "--threads=1", "--log-every=0",
                   "--save-variables=" + saved, *flags)
-        values = {name: list(value) for name, value in read_safetensors(saved).items() if name not in OWN}
+        values = {name: list(value) for name, value in read_safetensors(saved).items()}
         os.remove(saved)
         return values
 
@@ -63,6 +62,23 @@ class Ranks(ToolTest):
         for model in ("mlp", "gpt2", "lstm-generator"):
             self.check_whole(model, MODELS[model][0], "f64", 100, 1e-10)
             self.check_whole(model, MODELS[model][0], "f32", 10, 1e-5, "--optimizer=sgd:lr=0.01")
+
+    def test_one_rank_and_several_take_over_from_one_another(self):
+        """Files do not say how many ranks there were."""
+        one, two = (self.compile_model("mlp", "hidden=16", f"batch={batch}", flags=flags)
+                    for batch, flags in ((16, []), (8, ["--data-parallel"])))
+        folder = self.path("checkpoints")
+        for plan, steps, flags in ((one, 3, []), (two, 6, ["--ranks=2", "--resume"]), (one, 9, ["--resume"])):
+            process = self.train(plan, folder, f"--steps={steps}", *flags)
+            said, errors = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, errors), (0, ""))
+            self.assertIn(f"done: {steps} steps", said)
+        started = []
+        for number, (plan, flags) in enumerate([(one, []), (two, ["--ranks=2"]), (one, [])]):
+            saved = self.path(f"{number}.safetensors")
+            done = self.run_tool("gpuc-train", plan, "--data=synthetic:size=64", "--steps=3", "--save-variables=" + saved, *started, *flags)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            started = ["--variables=" + saved]
 
     def test_evaluation_is_of_all_data(self):
         """Of 50 samples in batches of 7: the last one has a rank with a few rows, and ranks with none."""
