@@ -25,10 +25,10 @@ struct LaunchOptions {
 using RankBody = std::function<Result<int>(Communicator&)>;
 
 /// Forks the ranks, which run `body` and end, and waits for them; to be called before there are threads.
-/// SIGINT and SIGTERM are handed on. The exit status: that of all if they agree; of ranks that failed, 1 or
-/// the first status that is neither 0 nor of a rank that gave up because of another. A rank that ends by a
-/// signal, throws, or is stopped for too long is named on stderr, and what the others said; none outlives the
-/// call. Ranks but the first write nothing to stdout and stderr.
+/// SIGINT and SIGTERM are handed on. The exit status: 1 if one failed (its body gave an error, it ended by a
+/// signal or was stopped for too long), else what a rank gave that is not 0, else 0. What ranks said is
+/// written to stderr, that of who failed first before the others; none outlives the call. Ranks but the first
+/// write nothing else to stdout and stderr.
 Result<int> launchRanks(const LaunchOptions& options, const RankBody& body);
 
 }  // namespace gpuc

@@ -11,7 +11,7 @@
 
 namespace gpuc {
 
-/// What is said of a rank that has ended or is stuck; empty while it lives.
+/// What all know of one rank.
 struct RankState {
   static constexpr size_t kMostText = 512;
   std::atomic<uint64_t> arrived = 0;  // at how many meetings

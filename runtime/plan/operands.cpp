@@ -56,13 +56,20 @@ Operands operandsOf(const fb::Copy& copy) {
 
 }  // namespace
 
+/// AllReduce → all_reduce, as the dialect has it.
+static std::string inSnakeCase(std::string_view name) {
+  std::string text;
+  for (char c : name) {
+    if (std::isupper(c) && !text.empty()) text += '_';
+    text += static_cast<char>(std::tolower(c));
+  }
+  return text;
+}
+
 const char* kindOf(const fb::Command& command) {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> made;
-    for (fb::Work kind : fb::EnumValuesWork()) {
-      std::string& name = made.emplace_back(fb::EnumNameWork(kind));
-      name.front() = static_cast<char>(std::tolower(name.front()));
-    }
+    for (fb::Work kind : fb::EnumValuesWork()) made.push_back(inSnakeCase(fb::EnumNameWork(kind)));
     return made;
   }();
   return names[static_cast<size_t>(command.work_type())].c_str();

@@ -24,7 +24,8 @@ class CommandVerifier {
   };
 
  public:
-  CommandVerifier(const fb::Plan& plan, const fb::Program& program) : plan_(plan), program_(program) {}
+  CommandVerifier(const fb::Plan& plan, const fb::Program& program, bool is_main_stream)
+      : plan_(plan), program_(program), is_main_stream_(is_main_stream) {}
 
   Status verify(const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>* commands) {
     for (const fb::Command* command : each(commands)) GPUC_RETURN_IF_ERROR(verify(*command));
@@ -257,6 +258,8 @@ class CommandVerifier {
       return errorf("all_reduce: unknown element type %d", int(reduce.type()));
     if (plan_.target()->kind() != fb::TargetKind::host)
       return errorf("all_reduce: ranks are on the host alone so far");
+    if (!is_main_stream_)
+      return errorf("all_reduce: ranks exchange in one order, which only the first stream gives them");
     const uint64_t part = reduce.part()->size(), result = reduce.result()->size();
     if (part != result || result % static_cast<uint64_t>(sizeOf(type)) != 0)
       return errorf("all_reduce: a part of %" PRIu64 " bytes for a result of %" PRIu64, part, result);
@@ -325,6 +328,7 @@ class CommandVerifier {
 
   const fb::Plan& plan_;
   const fb::Program& program_;
+  const bool is_main_stream_;
   std::vector<uint64_t> counts_;
   uint64_t executions_ = 1;  // the product of counts_
 };
@@ -398,7 +402,8 @@ Status verifyProgram(const fb::Plan& plan, const fb::Program& program) {
     return errorf("%" PRIu32 " streams, at most %" PRIu32, countOf(program.streams()), kMostStreams);
   for (const fb::Stream* stream : each(program.streams())) {
     GPUC_RETURN_IF_ERROR(verifyName(stream->name(), "stream"));
-    Status status = CommandVerifier(plan, program).verify(stream->commands());
+    Status status =
+        CommandVerifier(plan, program, stream == program.streams()->Get(0)).verify(stream->commands());
     if (!status.ok()) return Status::error("stream " + quoted(stream->name()) + ": " + status.message());
   }
   return okStatus();

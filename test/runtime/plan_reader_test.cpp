@@ -139,8 +139,30 @@ TEST(PlanReader, SumsOverRanksAreOfEqualBytes) {
         r.part->offset = 2;
       },
       "all_reduce: an operand begins within an element");
-  expectError([](fb::AllReduceT& r) { r.part.reset(); }, "allReduce without part");
+  expectError([](fb::AllReduceT& r) { r.part.reset(); }, "all_reduce without part");
   EXPECT_NE(errorOfAllReduce(TargetKind::cuda, [](fb::AllReduceT&) {}).find("on the host alone so far"),
+            std::string::npos);
+}
+
+TEST(PlanReader, RanksExchangeInOneOrder) {
+  auto errorWhere = [](auto makeList) {
+    PlanBuilder builder(1, TargetKind::host);
+    uint32_t x = builder.buffer("x", DataType::f32, {16});
+    fb::ProgramT& program = builder.program("f", 2);
+    builder.allReduce(makeList(builder, program), DataType::f32, x, x);
+    return errorOf(builder.seal());
+  };
+  EXPECT_EQ(errorWhere([](PlanBuilder&, fb::ProgramT& program) -> CommandList& {
+              return PlanBuilder::repeat(program.streams[0]->commands, 2);
+            }),
+            "");
+  EXPECT_NE(errorWhere([](PlanBuilder&, fb::ProgramT& program) -> CommandList& {
+              return PlanBuilder::parallel(program.streams[0]->commands, 2);
+            }).find("all_reduce stands in it, and its parts wait for nothing"),
+            std::string::npos);
+  EXPECT_NE(errorWhere([](PlanBuilder&, fb::ProgramT& program) -> CommandList& {
+              return program.streams[1]->commands;
+            }).find("all_reduce: ranks exchange in one order, which only the first stream gives them"),
             std::string::npos);
 }
 
