@@ -5,8 +5,8 @@ namespace gpuc {
 
 namespace {
 
-constexpr std::string_view kOneDevice =
-    "several devices are not there yet; --device=cuda:N of gpuc-run and gpuc-train picks one";
+constexpr std::string_view kOneMachine =
+    "several machines and GPUs are not there yet; --device=cuda:N of gpuc-run and gpuc-train picks one";
 constexpr std::string_view kNotYet = "that is not there yet";
 constexpr std::string_view kNothingToSay = "there is nothing to choose: gpuc does that by itself";
 
@@ -84,13 +84,14 @@ const std::vector<Habit>& habits() {
       // Devices.
       {"gpu gpu-id cuda use-cuda accelerator", {"--device=cuda:0", "--target=cuda:sm_90"}},
       {"cpu no-cuda use-cpu no-gpu", {"--device=host", "--target=host"}},
-      {"gpus n-gpu n-gpus num-gpus nproc nproc-per-node nnodes num-nodes num-processes node-rank "
-       "rank ranks "
-       "local-rank world-size master-addr master-port rdzv-backend rdzv-endpoint rdzv-id standalone ddp fsdp "
-       "distributed data-parallel dist-backend dist-url strategy shard tensor-parallel pipeline-parallel "
+      {"nproc nproc-per-node num-processes rank world-size standalone ddp distributed",
+       {"--ranks=N", "--data-parallel"}},
+      {"gpus n-gpu n-gpus num-gpus nnodes num-nodes node-rank "
+       "local-rank master-addr master-port rdzv-backend rdzv-endpoint rdzv-id fsdp "
+       "dist-backend dist-url strategy shard tensor-parallel pipeline-parallel "
        "bucket-size sync-bn sync-batch-norm multi-gpu deepspeed",
        {},
-       kOneDevice},
+       kOneMachine},
       {"memory-budget gradient-checkpointing activation-checkpointing checkpoint-activations recompute remat",
        {},
        kNotYet},

@@ -130,9 +130,11 @@ TEST(Flags, UnknownFlagOfAnotherProgramIsTranslated) {
             "unknown flag -lr; did you mean --optimizer=adam:lr=… of gpuc-compile?");
   EXPECT_EQ(Tool().errorOf({"--max_grad_norm=1"}),
             "unknown flag --max_grad_norm; did you mean --clip-norm=X?");
+  EXPECT_EQ(Tool().errorOf({"--nproc_per_node=8"}),
+            "unknown flag --nproc_per_node; did you mean --ranks=N of gpuc-train?");
   EXPECT_EQ(
-      Tool().errorOf({"--nproc_per_node=8"}),
-      "unknown flag --nproc_per_node; several devices are not there yet; --device=cuda:N of gpuc-run and "
+      Tool().errorOf({"--nnodes=8"}),
+      "unknown flag --nnodes; several machines and GPUs are not there yet; --device=cuda:N of gpuc-run and "
       "gpuc-train picks one");
 }
 
