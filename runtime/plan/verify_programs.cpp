@@ -24,15 +24,19 @@ class CommandVerifier {
   };
 
  public:
-  CommandVerifier(const fb::Plan& plan, const fb::Program& program, bool is_main_stream)
-      : plan_(plan), program_(program), is_main_stream_(is_main_stream) {}
+  CommandVerifier(const fb::Plan& plan, const fb::Program& program) : plan_(plan), program_(program) {}
 
+  Status verify(const fb::Stream& stream) {
+    stream_ = &stream;
+    return verify(stream.commands());
+  }
+
+ private:
   Status verify(const flatbuffers::Vector<flatbuffers::Offset<fb::Command>>* commands) {
     for (const fb::Command* command : each(commands)) GPUC_RETURN_IF_ERROR(verify(*command));
     return okStatus();
   }
 
- private:
   Status verify(const fb::Command& command) {
     if (!command.work()) return errorf("an empty command");
     GPUC_RETURN_IF_ERROR(verifyText(command.location(), "a command's location"));
@@ -258,8 +262,10 @@ class CommandVerifier {
       return errorf("all_reduce: unknown element type %d", int(reduce.type()));
     if (plan_.target()->kind() != fb::TargetKind::host)
       return errorf("all_reduce: ranks are on the host alone so far");
-    if (!is_main_stream_)
-      return errorf("all_reduce: ranks exchange in one order, which only the first stream gives them");
+    if (exchanges_ && exchanges_ != stream_)
+      return errorf("all_reduce: ranks exchange in one order, and stream %s exchanges already",
+                    quoted(exchanges_->name()).c_str());
+    exchanges_ = stream_;
     const uint64_t part = reduce.part()->size(), result = reduce.result()->size();
     if (part != result || result % static_cast<uint64_t>(sizeOf(type)) != 0)
       return errorf("all_reduce: a part of %" PRIu64 " bytes for a result of %" PRIu64, part, result);
@@ -328,7 +334,8 @@ class CommandVerifier {
 
   const fb::Plan& plan_;
   const fb::Program& program_;
-  const bool is_main_stream_;
+  const fb::Stream* stream_ = nullptr;     // whose commands are at hand
+  const fb::Stream* exchanges_ = nullptr;  // that speaks to other ranks
   std::vector<uint64_t> counts_;
   uint64_t executions_ = 1;  // the product of counts_
 };
@@ -400,10 +407,10 @@ Status verifyProgram(const fb::Plan& plan, const fb::Program& program) {
     GPUC_RETURN_IF_ERROR(verifyName(event, "event"));
   if (countOf(program.streams()) > kMostStreams)
     return errorf("%" PRIu32 " streams, at most %" PRIu32, countOf(program.streams()), kMostStreams);
+  CommandVerifier commands(plan, program);
   for (const fb::Stream* stream : each(program.streams())) {
     GPUC_RETURN_IF_ERROR(verifyName(stream->name(), "stream"));
-    Status status =
-        CommandVerifier(plan, program, stream == program.streams()->Get(0)).verify(stream->commands());
+    Status status = commands.verify(*stream);
     if (!status.ok()) return Status::error("stream " + quoted(stream->name()) + ": " + status.message());
   }
   return okStatus();
