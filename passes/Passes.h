@@ -34,6 +34,10 @@ inline constexpr llvm::StringLiteral kRecomputedAttr = "gpuc.recomputed";
 /// is made of their results is what it would be else, to the bit.
 inline constexpr llvm::StringLiteral kInTurnAttr = "gpuc.in_turn";
 
+/// Of a command, the stream on which it is to run beside those that compute, where a stream has that name.
+/// Gone with plan-assign-streams.
+inline constexpr llvm::StringLiteral kStreamAttr = "plan.on_stream", kCollectiveStream = "collective";
+
 class Blame; // base/Blame.h
 
 /// What gpuc-verify-stage asks behind each stage, as Passes.td says there: whether the module is as

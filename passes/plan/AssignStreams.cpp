@@ -10,11 +10,14 @@
 // back where compute ends. The host reads inputs where the caller has them; what it must copy, it copies at
 // the head of compute.
 //
+// Commands that a pass has marked with a stream's name run on that one. Events order them by what they read
+// and write, and join their stream with compute where the program ends.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
 #include "passes/base/Target.h"
-#include "passes/plan/CommandGraph.h"
+#include "passes/plan/StreamEvents.h"
 
 using namespace mlir;
 
@@ -67,10 +70,21 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
     }
     plan::StreamOp compute = makeStream(builder, program, "compute");
     plan::StreamOp copy = copyStream ? makeStream(builder, program, "copy") : compute;
+    llvm::MapVector<StringAttr, plan::StreamOp> others; // by name
+    std::vector<plan::StreamOp> streams;                // of each command
+    const CommandGraph graph(commands);
     for (plan::CommandOpInterface command : commands) {
-      Block &stream = (isa<plan::UploadOp>(command) ? copy : compute).getBody().front();
-      command->moveBefore(&stream, stream.end());
+      plan::StreamOp stream = isa<plan::UploadOp>(command) ? copy : compute;
+      if (auto name = dyn_cast_or_null<StringAttr>(command->removeAttr(kStreamAttr))) {
+        plan::StreamOp &other = others[name];
+        stream = other = other ? other : makeStream(builder, program, name);
+      }
+      streams.push_back(stream);
+      Block &block = stream.getBody().front();
+      command->moveBefore(&block, block.end());
     }
+    if (!others.empty())
+      orderByEvents(graph, streams, compute);
     if (downloads)
       addDownloads(program, compute);
     if (copyStream)
@@ -99,18 +113,26 @@ struct AssignStreams : impl::AssignStreamsPassBase<AssignStreams> {
     plan::RecordOp::create(behindLastReader, location, free);
   }
 
+  static bool readsInput(plan::CommandOpInterface command) {
+    return llvm::any_of(command.getReads(),
+                        [](Value read) { return isa<plan::InputOp>(plan::bufferOf(read)); });
+  }
+
   /// The last command that reads an input slot; the wait at the head of the stream if none does.
   Operation *lastReaderOfInputs(Block &stream) {
     Operation *last = &stream.front();
     for (auto command : stream.getOps<plan::CommandOpInterface>())
-      for (Value read : command.getReads())
-        if (isa<plan::InputOp>(plan::bufferOf(read)))
-          last = command;
-    // A slot that is an output must stay as it is until the step ends.
-    for (auto output :
-         stream.getParentOp()->getParentOfType<plan::ProgramOp>().getBody().getOps<plan::OutputOp>())
+      if (readsInput(command))
+        last = command;
+    // What other streams read, and a slot that is an output, must stay as it is until the step ends.
+    auto program = stream.getParentOp()->getParentOfType<plan::ProgramOp>();
+    for (auto output : program.getBody().getOps<plan::OutputOp>())
       if (isa<plan::InputOp>(plan::bufferOf(output.getBuffer())))
         last = &stream.back();
+    for (auto other : program.getBody().getOps<plan::StreamOp>())
+      for (auto command : other.getBody().getOps<plan::CommandOpInterface>())
+        if (other.getOperation() != stream.getParentOp() && readsInput(command))
+          last = &stream.back();
     return last;
   }
 
