@@ -380,7 +380,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   };
   auto toPlan = [&](PassManager &passes) {
     if (stage == Stage::plan)
-      buildPlanPipeline(passes, train.target, from);
+      buildPlanPipeline(passes, train, from);
   };
   auto run = [&](std::initializer_list<llvm::function_ref<void(PassManager &)>> parts) -> Status {
     PassManager passes(&state->context);
@@ -418,7 +418,9 @@ Status Compiler::chooseKept(ModuleOp module, const CompilerOptions &options, con
   // What the model says is one of the choices then.
   FailureOr<CheckpointPolicy> policy =
       takePolicy(isBudget ? kModelPolicy.str() : options.train.checkpoint, module);
-  PlanChoices choices(module, target, costModelOf(target, options));
+  PlanOptions planOptions = options.train;
+  planOptions.target = target;
+  PlanChoices choices(module, planOptions, costModelOf(target, options));
   const bool holds =
       succeeded(policy) && succeeded(choices.explore(policy->text())) &&
       succeeded(isBudget ? choices.chooseWithin(*options.memoryBudget, budgetOf(options), waysOut)

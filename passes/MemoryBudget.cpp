@@ -22,8 +22,8 @@ int64_t peakOf(ModuleOp module) {
   return arenas.empty() ? 0 : (*arenas.begin()).getBytes();
 }
 
-PlanChoices::PlanChoices(ModuleOp module, std::string target, const CostModel &cost)
-    : module_(module), target_(std::move(target)), cost_(cost) {}
+PlanChoices::PlanChoices(ModuleOp module, PlanOptions options, const CostModel &cost)
+    : module_(module), options_(std::move(options)), cost_(cost) {}
 
 static int64_t workspaceOf(ModuleOp module) {
   plan::ArenaOp arena = *module.getOps<plan::ArenaOp>().begin();
@@ -37,7 +37,7 @@ LogicalResult PlanChoices::toPlan(ModuleOp module) {
   });
   PassManager passes(module.getContext());
   passes.enableVerifier(false); // nor is it proven before
-  buildUnprovenPlanPipeline(passes, target_);
+  buildUnprovenPlanPipeline(passes, options_);
   return passes.run(module);
 }
 

@@ -1,6 +1,7 @@
 //===- MemoryBudget.h - The fastest plan that fits ------------------------------===//
 #pragma once
 
+#include "passes/Pipelines.h"
 #include "passes/cost/CostModel.h"
 #include "passes/recompute/Tradeoff.h"
 
@@ -16,7 +17,7 @@ public:
   using WaysOut = llvm::function_ref<std::string(int64_t least)>;
 
   /// The module stays as it is until one is chosen. Times are predicted by `cost`.
-  PlanChoices(mlir::ModuleOp module, std::string target, const CostModel &cost);
+  PlanChoices(mlir::ModuleOp module, PlanOptions options, const CostModel &cost);
 
   /// Makes plans, as far as their placement, that trade time for memory. `policy` is among them.
   mlir::LogicalResult explore(llvm::StringRef policy);
@@ -51,7 +52,7 @@ private:
   mlir::LogicalResult nothingFits(int64_t bytes, llvm::StringRef budget, WaysOut waysOut);
 
   mlir::ModuleOp module_;
-  std::string target_;
+  PlanOptions options_;
   CostModel cost_;
   std::vector<TradeoffPoint> points_;
   size_t ofPolicy_ = 0;

@@ -14,7 +14,7 @@ std::optional<int64_t> peakWith(const PipelineOptions &options, ModuleOp module,
   ScopedDiagnosticHandler said(module.getContext(), [](Diagnostic &) { return success(); });
   PassManager passes(module.getContext());
   buildTrainPipeline(passes, options, from);
-  buildUnprovenPlanPipeline(passes, options.target);
+  buildUnprovenPlanPipeline(passes, options);
   return succeeded(passes.run(*copy)) ? std::optional(peakOf(*copy)) : std::nullopt;
 }
 
@@ -32,7 +32,7 @@ std::optional<int64_t> leastPeakWith(PipelineOptions options, ModuleOp model, co
   if (failed(passes.run(*step)))
     return std::nullopt;
   FailureOr<CheckpointPolicy> policy = takePolicy(kModelPolicy, *step); // one of the choices
-  PlanChoices choices(*step, options.target, cost);
+  PlanChoices choices(*step, options, cost);
   if (failed(policy) || failed(choices.explore(policy->text())))
     return std::nullopt;
   return choices.points().back().figures.peakBytes;
@@ -42,7 +42,7 @@ std::optional<int64_t> peakOfStep(ModuleOp step, const PipelineOptions &options)
   OwningOpRef<ModuleOp> copy = step.clone();
   ScopedDiagnosticHandler said(step.getContext(), [](Diagnostic &) { return success(); });
   PassManager passes(step.getContext());
-  buildUnprovenPlanPipeline(passes, options.target);
+  buildUnprovenPlanPipeline(passes, options);
   return succeeded(passes.run(*copy)) ? std::optional(peakOf(*copy)) : std::nullopt;
 }
 

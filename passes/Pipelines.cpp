@@ -179,14 +179,16 @@ void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   buildKernels(passes, options, doors);
 }
 
-void buildUnprovenPlanPipeline(OpPassManager &passes, const std::string &target, Stage from) {
+void buildUnprovenPlanPipeline(OpPassManager &passes, const PlanOptions &options, Stage from) {
   Doors doors(passes, from);
   // Tensors become buffers, ops commands.
   if (from < Stage::commands)
-    doors.add(createToPlanPass({target}), "commands");
+    doors.add(createToPlanPass({options.target}), "commands");
   if (from < Stage::streams) {
     // The order decides how much is live at once, so it comes before memory is placed.
     doors.add(createOrderPass(), "commands");
+    // By the order it is known when each gradient is computed.
+    passes.addPass(createBucketAllReducesPass({options.link, options.bucketBytes}));
     // Streams and events decide what may happen at once, and so what may share bytes.
     passes.addPass(createAssignStreamsPass());
     // What can wait for the last of its kind without more bytes being live becomes one launch: when bytes are
@@ -200,8 +202,8 @@ void buildUnprovenPlanPipeline(OpPassManager &passes, const std::string &target,
   }
 }
 
-void buildPlanPipeline(OpPassManager &passes, const std::string &target, Stage from) {
-  buildUnprovenPlanPipeline(passes, target, from);
+void buildPlanPipeline(OpPassManager &passes, const PlanOptions &options, Stage from) {
+  buildUnprovenPlanPipeline(passes, options, from);
   // Nothing leaves the compiler unproven.
   passes.addPass(createVerifyPlanPass());
 }
@@ -229,9 +231,11 @@ void registerAllPasses() {
       [](OpPassManager &passes, const EvalPipelineFlags &flags) {
         buildEvalPipeline(passes, {flags.batch, /*recipe=*/{}, flags.seed, flags.fuse, flags.target});
       });
-  PassPipelineRegistration<PlanPipelineFlags>(
-      "gpuc-plan-pipeline", "From a train step to a placed and verified plan",
-      [](OpPassManager &passes, const PlanPipelineFlags &flags) { buildPlanPipeline(passes, flags.target); });
+  PassPipelineRegistration<PlanPipelineFlags>("gpuc-plan-pipeline",
+                                              "From a train step to a placed and verified plan",
+                                              [](OpPassManager &passes, const PlanPipelineFlags &flags) {
+                                                buildPlanPipeline(passes, flags.target.getValue());
+                                              });
 }
 
 } // namespace gpuc

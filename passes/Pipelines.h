@@ -29,6 +29,20 @@ struct PipelineOptions {
   /// yet.
   std::string checkpoint = kModelPolicy.str();
   bool checkNumerics = false; // the train step counts what is NaN or infinite, by the op that made it
+  std::string link = "";      // what ranks exchange by (cost/Link.h); empty: what the target's do
+  int64_t bucketBytes = 0;    // most bytes of a bucket; 0: what suits the link
+};
+
+/// What the way from there to the plan depends on.
+struct PlanOptions {
+  std::string target = "host";
+  std::string link = {};
+  int64_t bucketBytes = 0;
+
+  PlanOptions() = default;
+  PlanOptions(std::string target) : target(std::move(target)) {}
+  PlanOptions(const PipelineOptions &options)
+      : target(options.target), link(options.link), bucketBytes(options.bucketBytes) {}
 };
 
 /// What --emit=gpuc is more than the model that was read: the command line's wishes in its recipe.
@@ -43,12 +57,12 @@ void buildTrainPipeline(mlir::OpPassManager &passes, const PipelineOptions &opti
 /// for it, says of training is left aside.
 void buildEvalPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 
-/// From those functions, or from where a module at a later stage stands, to a placed and verified plan for
-/// `target`: host[:CPU] or cuda:ARCHITECTURE.
-void buildPlanPipeline(mlir::OpPassManager &passes, const std::string &target, Stage from = Stage::trainStep);
+/// From those functions, or from where a module at a later stage stands, to a placed and verified plan.
+void buildPlanPipeline(mlir::OpPassManager &passes, const PlanOptions &options,
+                       Stage from = Stage::trainStep);
 
 /// The same without the proof: enough to know what a plan would take in memory and time.
-void buildUnprovenPlanPipeline(mlir::OpPassManager &passes, const std::string &target,
+void buildUnprovenPlanPipeline(mlir::OpPassManager &passes, const PlanOptions &options,
                                Stage from = Stage::trainStep);
 
 /// Registers the dialects that the compiler reads and writes.

@@ -57,6 +57,46 @@ def OrderPass : Pass<"plan-order", "::mlir::ModuleOp"> {
   }];
 }
 
+def BucketAllReducesPass : Pass<"plan-bucket-all-reduces", "::mlir::ModuleOp"> {
+  let summary = "Have sums over ranks travel together, and beside the commands that compute";
+  let description = [{
+    The parts that one element type and one time make fit become views of one buffer, which is summed where it lies: nothing is
+    packed. Buckets are cut so that the last sum is there first, by the time that the target's figures give commands and
+    `link` gives an exchange; where the exchange takes the cores that would compute, so that latency is a twentieth of it. What
+    consumes sums is put off until they are predicted to be there. Sums that are to travel beside the commands that compute are
+    marked for `plan-assign-streams`. No bit hangs on any of it.
+
+    Before:
+    ```mlir
+    plan.launch @backward2(%h) -> (%g2)
+    plan.all_reduce %g2 -> %s2 : f32
+    plan.launch @backward1(%x) -> (%g1)
+    plan.all_reduce %g1 -> %s1 : f32
+    plan.launch @update(%s1, %w1) -> (%w1)
+    plan.launch @update(%s2, %w2) -> (%w2)
+    ```
+    After:
+    ```mlir
+    %bucket0 = plan.buffer "bucket0" : tensor<2048xf32> gradient
+    %g2 = plan.view %bucket0[0] : tensor<1024xf32>
+    %g1 = plan.view %bucket0[4096] : tensor<1024xf32>
+    plan.launch @backward2(%h) -> (%g2)
+    plan.launch @backward1(%x) -> (%g1)
+    plan.all_reduce %bucket0 -> %bucket0 : f32 {plan.on_stream = "collective"}
+    plan.launch @update(%g2, %w2) -> (%w2)
+    plan.launch @update(%g1, %w1) -> (%w1)
+    ```
+  }];
+  let options = [
+    Option<"link", "link", "std::string", /*default=*/"\"\"",
+           "What ranks exchange by: memory, ethernet, infiniband, nvlink, with :bandwidth=SIZE,latency=MICROSECONDS; "
+           "empty: memory on the host, nvlink on CUDA">,
+    Option<"bucketBytes", "bucket-bytes", "int64_t", "0", "Most bytes of a bucket; 0: what suits the link">,
+    Option<"alwaysBeside", "always-beside", "bool", "false",
+           "Exchanges travel beside the commands that compute, whatever is predicted: for tests">,
+  ];
+}
+
 def AssignStreamsPass : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
   let summary = "Put commands on streams and order the streams by events";
   let description = [{

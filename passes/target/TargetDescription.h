@@ -18,6 +18,7 @@ struct TargetDescription {
   double bytesPerNanosecond;       ///< What kernels read and write.
   double coreBytesPerNanosecond;   ///< The same of one core.
   double costlyNanoseconds;        ///< For one element of exp and its like.
+  double handoffNanoseconds;       ///< From one stream to another one that waits for it.
   double residualMoves;            ///< The price of a byte kept for the backward pass: of so many moved.
   double tensorFlopsPerNanosecond; ///< Dense products of 16-bit floats on tensor cores; half of it for TF32.
   double unalignedSlowdown;        ///< Of those, where rows are no multiple of tensorBytes.
@@ -63,6 +64,7 @@ inline constexpr TargetDescription kHostDescription = {
     .bytesPerNanosecond = 20,
     .coreBytesPerNanosecond = 20,
     .costlyNanoseconds = 0.5,
+    .handoffNanoseconds = 50'000, // to wake a thread that sleeps
     // tanh, as in a gelu, takes 0.35 ns once more, its f32 0.4 ns to store and to load: a step of gpt2 (12 x
     // 64 tokens) took as long with 41 MiB as with 35.
     .residualMoves = 2,
@@ -100,6 +102,7 @@ inline constexpr TargetDescription kCudaDescription = {
     .bytesPerNanosecond = 4000,
     .coreBytesPerNanosecond = 30,
     .costlyNanoseconds = 0.1,
+    .handoffNanoseconds = 5'000,
     .residualMoves = 2,
     .tensorFlopsPerNanosecond = 800'000,
     .unalignedSlowdown = 2,

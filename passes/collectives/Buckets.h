@@ -1,0 +1,31 @@
+//===- Buckets.h - Which sums over ranks travel together -----------------------===//
+#pragma once
+
+#include "passes/cost/Link.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <vector>
+
+namespace gpuc {
+
+/// What is to be summed over ranks: the gradient of one variable, say.
+struct Exchange {
+  int64_t bytes;
+  double ready; ///< When it is computed, in nanoseconds from the beginning of the step.
+  int64_t kind; ///< Those of different kinds cannot travel together.
+};
+
+/// Where each bucket ends, of exchanges in the order in which they are ready, if they travel beside the
+/// commands that compute: few buckets, with which the last sum is there within a five-hundredth of the least
+/// time that any buckets take, by dynamic programming over all of them.
+std::vector<size_t> cutForOverlap(llvm::ArrayRef<Exchange> exchanges, const Link &link);
+
+/// Buckets of at most so many bytes, or of one exchange.
+std::vector<size_t> cutBySize(llvm::ArrayRef<Exchange> exchanges, int64_t mostBytes);
+
+/// The least bytes of which latency is a twentieth of the time. A rank that computes nothing meanwhile has no
+/// use for larger buckets, which keep gradients alive.
+int64_t bytesBeyondLatency(const Link &link);
+
+} // namespace gpuc

@@ -1,0 +1,143 @@
+// RUN: gpuc-opt %s -split-input-file --plan-bucket-all-reduces=link=ethernet | FileCheck %s
+// RUN: gpuc-opt %s -split-input-file --plan-bucket-all-reduces=link=ethernet --plan-assign-streams \
+// RUN:   | FileCheck %s --check-prefix=STREAMS
+// RUN: gpuc-opt %s -split-input-file --plan-bucket-all-reduces="bucket-bytes=100" | FileCheck %s --check-prefix=SMALL
+// RUN: gpuc-opt %s -split-input-file --plan-bucket-all-reduces=link=ethernet --plan-assign-streams \
+// RUN:   --plan-place-buffers --plan-verify -o %t
+// RUN: not gpuc-opt %s -split-input-file --plan-bucket-all-reduces=link=ethernte 2>&1 | FileCheck %s --check-prefix=LINK
+// LINK: error: unknown link 'ethernte'; did you mean ethernet?
+
+// Both parts are views of one buffer, 64 bytes apart; what lies between them is filled. Who consumes a sum does so behind
+// the exchange, whoever reads something else before it.
+
+// CHECK-LABEL: plan.program @step
+// CHECK-NEXT: %[[BUCKET:.*]] = plan.buffer "bucket0" : tensor<20xf32> gradient
+// CHECK-NEXT: %[[G2:.*]] = plan.view %[[BUCKET]][0] : tensor<3xf32>
+// CHECK-NEXT: %[[GAP:.*]] = plan.view %[[BUCKET]][12] : tensor<13xf32>
+// CHECK-NEXT: %[[G1:.*]] = plan.view %[[BUCKET]][64] : tensor<4xf32>
+// CHECK-NOT: plan.buffer
+// CHECK: plan.launch @one(%{{.*}}) -> (%[[G2]])
+// CHECK-NEXT: plan.launch @two(%{{.*}}) -> (%[[G1]])
+// CHECK-NEXT: plan.fill %[[GAP]] with 0.0
+// CHECK-NEXT: plan.all_reduce %[[BUCKET]] -> %[[BUCKET]] : f32
+// CHECK-NEXT: plan.launch @update3(%[[G2]])
+// CHECK-NEXT: plan.launch @update4(%[[G1]])
+
+// In turn, and no more than so many bytes: each is consumed as soon as it is there.
+// SMALL-LABEL: plan.program @step
+// SMALL: plan.launch @one
+// SMALL-NEXT: plan.all_reduce %[[PART:.*]] -> %[[SUM:.*]] : f32
+// SMALL-NOT: plan.on_stream
+// SMALL-NEXT: plan.launch @update3(%[[SUM]]
+// SMALL-NEXT: plan.launch @two
+// SMALL-NEXT: plan.all_reduce
+// SMALL-NEXT: plan.launch @update4
+module attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w3 : tensor<3xf32> "parameter" init zeros
+  plan.variable @w4 : tensor<4xf32> "parameter" init zeros
+  plan.kernel @one (%a: tensor<3xf32>) { gpuc.yield %a : tensor<3xf32> }
+  plan.kernel @two (%a: tensor<4xf32>) { gpuc.yield %a : tensor<4xf32> }
+  plan.kernel @update3 (%a: tensor<3xf32>) { gpuc.yield %a : tensor<3xf32> }
+  plan.kernel @update4 (%a: tensor<4xf32>) { gpuc.yield %a : tensor<4xf32> }
+  plan.program @step {
+    %w3 = plan.use @w3 : tensor<3xf32> parameter
+    %w4 = plan.use @w4 : tensor<4xf32> parameter
+    %g2 = plan.buffer "g2" : tensor<3xf32> gradient
+    %s2 = plan.buffer "s2" : tensor<3xf32> gradient
+    %g1 = plan.buffer "g1" : tensor<4xf32> gradient
+    %s1 = plan.buffer "s1" : tensor<4xf32> gradient
+    plan.launch @one(%w3) -> (%g2)
+    plan.all_reduce %g2 -> %s2 : f32
+    plan.launch @update3(%s2) -> (%w3)
+    plan.launch @two(%w4) -> (%g1)
+    plan.all_reduce %g1 -> %s1 : f32
+    plan.launch @update4(%s1) -> (%w4)
+  }
+}
+
+// -----
+
+// A long backward pass hides the first exchange: the sums get a stream, which waits for each part, and compute for each sum.
+
+// CHECK-LABEL: plan.program @beside
+// CHECK: plan.all_reduce %{{.*}} : f32 {plan.on_stream = "collective"}
+// CHECK: plan.all_reduce %{{.*}} : f32 {plan.on_stream = "collective"}
+// STREAMS-LABEL: plan.program @beside
+// STREAMS: %[[READY1:.*]] = plan.event "compute0"
+// STREAMS-NEXT: %[[READY2:.*]] = plan.event "compute1"
+// STREAMS-NEXT: %[[SUM1:.*]] = plan.event "collective0"
+// STREAMS-NEXT: %[[SUM2:.*]] = plan.event "collective1"
+// STREAMS: plan.stream "compute" {
+// STREAMS-NEXT: plan.launch @grow
+// STREAMS-NEXT: plan.record %[[READY1]]
+// STREAMS-NEXT: plan.launch @grow
+// STREAMS-NEXT: plan.record %[[READY2]]
+// STREAMS-NEXT: plan.wait %[[SUM1]]
+// STREAMS-NEXT: plan.launch @grow
+// STREAMS-NEXT: plan.wait %[[SUM2]]
+// STREAMS-NEXT: plan.launch @grow
+// STREAMS-NEXT: }
+// STREAMS: plan.stream "collective" {
+// STREAMS-NEXT: plan.wait %[[READY1]]
+// STREAMS-NEXT: plan.all_reduce
+// STREAMS-NEXT: plan.record %[[SUM1]]
+// STREAMS-NEXT: plan.wait %[[READY2]]
+// STREAMS-NEXT: plan.all_reduce
+// STREAMS-NEXT: plan.record %[[SUM2]]
+// STREAMS-NEXT: }
+module attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w1 : tensor<8388608xf32> "parameter" init zeros
+  plan.variable @w2 : tensor<8388608xf32> "parameter" init zeros
+  plan.kernel @grow (%a: tensor<8388608xf32>) { gpuc.yield %a : tensor<8388608xf32> }
+  plan.program @beside {
+    %w1 = plan.use @w1 : tensor<8388608xf32> parameter
+    %w2 = plan.use @w2 : tensor<8388608xf32> parameter
+    %g1 = plan.buffer "g1" : tensor<8388608xf32> gradient
+    %s1 = plan.buffer "s1" : tensor<8388608xf32> gradient
+    %g2 = plan.buffer "g2" : tensor<8388608xf32> gradient
+    %s2 = plan.buffer "s2" : tensor<8388608xf32> gradient
+    plan.launch @grow(%w2) -> (%g2)
+    plan.all_reduce %g2 -> %s2 : f32
+    plan.launch @grow(%s2) -> (%w2)
+    plan.launch @grow(%w1) -> (%g1)
+    plan.all_reduce %g1 -> %s1 : f32
+    plan.launch @grow(%s1) -> (%w1)
+  }
+}
+
+// -----
+
+// Left alone: an input as a part, a part that is read once it is summed, a sum that is an output, another element type.
+
+// CHECK-LABEL: plan.program @others
+// CHECK-NOT: bucket
+// SMALL-LABEL: plan.program @others
+// SMALL-NOT: bucket
+module attributes {plan.target = #plan.target<host, "">} {
+  plan.kernel @one (%a: tensor<4xf32>) { gpuc.yield %a : tensor<4xf32> }
+  plan.kernel @count (%a: tensor<4xi32>) { gpuc.yield %a : tensor<4xi32> }
+  plan.program @others {
+    %x = plan.input "x" : tensor<4xf32>
+    %n = plan.input "n" : tensor<4xi32>
+    %a = plan.buffer "a" : tensor<4xf32> gradient
+    %b = plan.buffer "b" : tensor<4xf32> gradient
+    %c = plan.buffer "c" : tensor<4xi32> gradient
+    %d = plan.buffer "d" : tensor<4xi32> gradient
+    %s0 = plan.buffer "s0" : tensor<4xf32> gradient
+    %s1 = plan.buffer "s1" : tensor<4xf32> gradient
+    %s2 = plan.buffer "s2" : tensor<4xf32> gradient
+    plan.upload %x
+    plan.upload %n
+    plan.all_reduce %x -> %s0 : f32
+    plan.launch @one(%x) -> (%a)
+    plan.all_reduce %a -> %s1 : f32
+    plan.launch @one(%a) -> (%b)
+    plan.all_reduce %b -> %s2 : f32
+    plan.launch @count(%n) -> (%c)
+    plan.all_reduce %c -> %d : i32
+    plan.output "s0" %s0
+    plan.output "s1" %s1
+    plan.output "s2" %s2
+    plan.output "d" %d
+  }
+}

@@ -1,0 +1,157 @@
+//===- buckets_test.cpp - Which sums over ranks travel together, and when ---------===//
+
+#include "passes/collectives/ExchangeSchedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace gpuc {
+namespace {
+
+const Link kLink = {"test", /*bytesPerNanosecond=*/1, /*latencyNanoseconds=*/50};
+
+/// When the last sum is there, if these buckets travel beside the commands that compute.
+double finishOf(llvm::ArrayRef<Exchange> exchanges, llvm::ArrayRef<size_t> ends) {
+  double clock = 0;
+  size_t begin = 0;
+  for (size_t end : ends) {
+    int64_t bytes = 0;
+    double ready = 0;
+    for (; begin < end; ++begin) {
+      EXPECT_EQ(exchanges[begin].kind, exchanges[end - 1].kind);
+      bytes += exchanges[begin].bytes;
+      ready = exchanges[begin].ready;
+    }
+    clock = std::max(clock, ready) + kLink.allReduceNanoseconds(bytes);
+  }
+  EXPECT_EQ(begin, exchanges.size());
+  return clock;
+}
+
+std::vector<Exchange> randomExchanges(std::mt19937_64 &random, size_t most) {
+  std::vector<Exchange> exchanges;
+  double ready = 0;
+  for (size_t count = 1 + random() % most; count > 0; --count)
+    exchanges.push_back({static_cast<int64_t>(1 + random() % 400),
+                         ready += static_cast<double>(random() % 600),
+                         static_cast<int64_t>(random() % 8 == 0)});
+  return exchanges;
+}
+
+/// All ways to cut them.
+template <typename Visit> void forEachCut(llvm::ArrayRef<Exchange> exchanges, Visit visit) {
+  for (uint64_t cuts = 0; cuts < uint64_t{1} << (exchanges.size() - 1); ++cuts) {
+    std::vector<size_t> ends;
+    bool isOneKind = true;
+    for (size_t next = 1; next <= exchanges.size(); ++next)
+      if (next == exchanges.size() || (cuts >> (next - 1) & 1))
+        ends.push_back(next);
+      else
+        isOneKind &= exchanges[next].kind == exchanges[next - 1].kind;
+    if (isOneKind)
+      visit(ends);
+  }
+}
+
+TEST(Buckets, AreThereFirstOfAll) {
+  std::mt19937_64 random(1);
+  for (int trial = 0; trial < 400; ++trial) {
+    const std::vector<Exchange> exchanges = randomExchanges(random, 9);
+    double least = std::numeric_limits<double>::infinity();
+    forEachCut(exchanges,
+               [&](const std::vector<size_t> &ends) { least = std::min(least, finishOf(exchanges, ends)); });
+    const std::vector<size_t> ends = cutForOverlap(exchanges, kLink);
+    const double finish = finishOf(exchanges, ends);
+    EXPECT_LE(finish, least * 1.0021);
+    // And no fewer buckets are as early.
+    forEachCut(exchanges, [&](const std::vector<size_t> &others) {
+      if (others.size() < ends.size())
+        EXPECT_GT(finishOf(exchanges, others), least * 1.0019);
+    });
+  }
+}
+
+TEST(Buckets, WithAllTimeInTheWorldThereIsOne) {
+  const std::vector<Exchange> exchanges = {{100, 0, 0}, {100, 1, 0}, {1, 1e9, 0}};
+  // The last part alone is what has to be waited for; the others may travel with each other.
+  EXPECT_EQ(cutForOverlap(exchanges, kLink).size(), 1u);
+  EXPECT_EQ(cutForOverlap({}, kLink), std::vector<size_t>());
+}
+
+TEST(Buckets, AreNoLargerThanIsSaid) {
+  const std::vector<Exchange> exchanges = {{60, 0, 0},  {40, 0, 0}, {1, 0, 0},
+                                           {500, 0, 0}, {3, 0, 1},  {3, 0, 1}};
+  EXPECT_EQ(cutBySize(exchanges, 100), (std::vector<size_t>{2, 3, 4, 6}));
+  EXPECT_EQ(cutBySize({}, 100), std::vector<size_t>());
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+/// A backward pass of `layers` commands, each of which makes a gradient, and an update for each sum.
+ExchangeProblem backwardPass(size_t layers, double nanoseconds, int64_t bytes) {
+  ExchangeProblem problem;
+  for (size_t layer = 0; layer < layers; ++layer) {
+    const size_t first = problem.commands.size();
+    problem.commands.push_back(
+        {nanoseconds, layer == 0 ? std::vector<size_t>() : std::vector<size_t>{first - 3}, {}});
+    problem.commands.push_back({0, {first}, Exchange{bytes, 0, 0}});
+    problem.commands.push_back({1, {first + 1}, {}});
+  }
+  return problem;
+}
+
+void expectOrder(const ExchangeProblem &problem, const ExchangeSchedule &schedule) {
+  std::vector<bool> done(problem.commands.size());
+  size_t count = 0;
+  for (const ExchangeSchedule::Turn &turn : schedule.turns) {
+    for (size_t command : turn)
+      for (size_t before : problem.commands[command].predecessors)
+        EXPECT_TRUE(done[before]);
+    for (size_t command : turn)
+      done[command] = true;
+    count += turn.size();
+  }
+  EXPECT_EQ(count, problem.commands.size());
+}
+
+TEST(ExchangeSchedule, HidesAllButTheLastBucket) {
+  const ExchangeProblem problem = backwardPass(10, /*nanoseconds=*/1000, /*bytes=*/400);
+  const ExchangeSchedule beside = scheduleExchanges(problem, kLink, {.beside = true});
+  const ExchangeSchedule inTurn = scheduleExchanges(problem, kLink, {.bucketBytes = 400});
+  expectOrder(problem, beside);
+  expectOrder(problem, inTurn);
+  EXPECT_NEAR(beside.nanoseconds, 10 * 1000 + 10 + kLink.allReduceNanoseconds(400), 30);
+  EXPECT_NEAR(inTurn.nanoseconds, 10 * (1000 + 1 + kLink.allReduceNanoseconds(400)), 1);
+}
+
+TEST(ExchangeSchedule, WhatIsSummedIsConsumedAtOnceInTurn) {
+  const ExchangeProblem problem = backwardPass(3, 1000, 400);
+  const ExchangeSchedule schedule = scheduleExchanges(problem, kLink, {.bucketBytes = 400});
+  const std::vector<ExchangeSchedule::Turn> expected = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}};
+  EXPECT_EQ(schedule.turns, expected);
+}
+
+TEST(ExchangeSchedule, RandomProgramsKeepTheirOrder) {
+  std::mt19937_64 random(2);
+  for (int trial = 0; trial < 300; ++trial) {
+    ExchangeProblem problem;
+    for (size_t number = 0; number < 40; ++number) {
+      ExchangeProblem::Command &command = problem.commands.emplace_back();
+      for (size_t before = 0; before < number; ++before)
+        if (random() % 12 == 0)
+          command.predecessors.push_back(before);
+      command.nanoseconds = static_cast<double>(random() % 1000);
+      if (random() % 4 == 0)
+        command = {0, command.predecessors, Exchange{static_cast<int64_t>(random() % 2000), 0, 0}};
+    }
+    for (bool beside : {false, true})
+      expectOrder(problem, scheduleExchanges(problem, kLink, {.beside = beside}));
+  }
+}
+
+} // namespace
+} // namespace gpuc
