@@ -12,6 +12,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Compiler.h"
+#include "passes/cost/Link.h"
 #include "runtime/base/file.h"
 #include "runtime/base/file_kind.h"
 #include "runtime/base/flags.h"
@@ -208,6 +209,9 @@ std::string findIdle(const Request& request) {
     return "--profile-in predicts what a plan takes: not with --emit=" + request.emit;
   if (isRatesFile(request) && request.emit == "gpuc")
     return "--rates predicts what a plan takes: not with --emit=gpuc";
+  for (auto [flag, given] :
+       {std::pair("--link", !options.train.link.empty()), {"--bucket-size", options.train.bucketBytes > 0}})
+    if (given && isText) return std::string(flag) + " is for a plan: not with --emit=" + request.emit;
   if (options.tradeoff && request.emit == "gpuc")
     return "--report-tradeoff makes plans: not with --emit=gpuc";
   if (!request.onlyAsks) return "";
@@ -406,7 +410,8 @@ static int tool(int argc, char** argv) {
   std::optional<int64_t> batch, seed;
   std::optional<int64_t> optLevel;
   int64_t threads = 0, cacheBytes = int64_t{1} << 30;
-  std::optional<std::string> checkpoint, cacheFolder;
+  std::optional<std::string> checkpoint, cacheFolder, link;
+  std::optional<int64_t> bucketBytes;
   bool noCache = false, noLocations = false;
   gpuc::CommandLine cli("gpuc-compile", "Compiles a model, or any later stage of it, to an executable plan.");
   cli.addPositional("FILE", &request.input, ".mlir of any stage; - is stdin");
@@ -437,6 +442,12 @@ static int tool(int argc, char** argv) {
                 "-o, --emit, --report or --memory-budget");
   cli.addBool("report-tradeoff", &request.options.tradeoff,
               "writes to stdout, as JSON, the plans that there could be, by memory and time");
+  cli.addString("link", &link, "LINK",
+                "what ranks exchange by, of a data-parallel plan: memory (default on the host), ethernet, "
+                "infiniband or nvlink (on CUDA), each with :bandwidth=SIZE,latency=MICROSECONDS, SIZE a "
+                "second; by it gradients are put into buckets, and exchanged beside the backward pass if "
+                "that is faster");
+  cli.addSize("bucket-size", &bucketBytes, "most bytes of a bucket (default: what suits the link)").range(1);
   cli.addInt("seed", &seed, "N", "the plan's default seed").range(0);
   cli.addBool(
       "check-numerics", &request.options.train.checkNumerics,
@@ -486,6 +497,10 @@ static int tool(int argc, char** argv) {
     return cli.usageError("--checkpoint=budget needs a budget: give --memory-budget=SIZE");
   if (gpuc::Status status = devices ? readDevices(*devices, request) : gpuc::okStatus(); !status.ok())
     return cli.usageError("--devices: " + status.message());
+  if (gpuc::Status status = link ? gpuc::parseLink(*link).status() : gpuc::okStatus(); !status.ok())
+    return cli.usageError("--link: " + status.message());
+  request.options.train.link = link.value_or("");
+  request.options.train.bucketBytes = bucketBytes.value_or(0);
   request.onlyAsks = devices && !request.output && !emit && !request.report && !budget;
   if (std::string idle = findIdle(request); !idle.empty()) return cli.usageError(idle);
   if (devices && checkpoint)

@@ -27,16 +27,33 @@ class Ranks(ToolTest):
         os.remove(saved)
         return values
 
-    def check_bits(self, ranks, model, keys, *flags, train=()):
+    def beside(self, model, keys, flags, bucket_bytes):
+        """The plan whose sums travel beside the backward pass, which is not worth it by prediction where so little is computed."""
+        step, text, plan = (self.path(name) for name in ("step.mlir", "commands.mlir", "beside.plan"))
+        self.gpuc("gpuc-model", model, *keys, "-o", self.path("model.mlir"))
+        self.gpuc("gpuc-compile", self.path("model.mlir"), *flags, "--data-parallel", "--emit=train", "-o", step)
+        buckets = f"plan-bucket-all-reduces{{always-beside=true link=ethernet bucket-bytes={bucket_bytes}}}"
+        self.gpuc("gpuc-opt", step, "--pass-pipeline=builtin.module(gpuc-to-plan,plan-order," + buckets + ",plan-assign-streams,"
+                  "plan-group-launches,plan-place-buffers,plan-parallelize)", "-o", text)
+        with open(text, encoding="utf-8") as file:
+            self.assertIn('plan.stream "collective"', file.read())
+        self.gpuc("gpuc-compile", text, "-o", plan)
+        return plan
+
+    def check_bits(self, ranks, model, keys, *flags, train=(), beside=None):
+        """`beside`: the bytes of buckets, if sums are to travel beside the backward pass as well."""
         with self.subTest(model=model, keys=keys, ranks=ranks, flags=flags):
             emulated = self.variables(self.compile_model(model, *keys, flags=[*flags, f"--emulate-ranks={ranks}"]), *train)
             parallel = self.variables(self.compile_model(model, *keys, flags=[*flags, "--data-parallel"]), f"--ranks={ranks}", *train)
             self.assertEqual(emulated, parallel)
+            if beside is not None:
+                self.assertEqual(emulated, self.variables(self.beside(model, keys, flags, beside), f"--ranks={ranks}", *train))
 
     def test_bits_of_one_rank_that_adds_up_the_same_parts(self):
         for place, (model, every) in enumerate(MODELS.items()):
-            for keys in every:
-                self.check_bits(2 + place % 3, model, [key for key in keys if not key.startswith("batch")] + ["batch=3"])
+            for number, keys in enumerate(every):
+                keys = [key for key in keys if not key.startswith("batch")] + ["batch=3"]
+                self.check_bits(2 + place % 3, model, keys, beside=(0, 1, 512, 4096)[(place + number) % 4])
 
     def test_bits_whatever_the_recipe_is(self):
         gpt2, mlp = MODELS["gpt2"][0], MODELS["mlp"][0]
@@ -98,13 +115,16 @@ class Ranks(ToolTest):
     def test_what_the_report_says(self):
         """A sum over ranks lies where its part was, so that ranks take no more memory than gradients that wait for one another."""
         reports = []
-        for flags in (["--data-parallel", "--clip-norm=1"], ["--clip-norm=1"]):
+        clip = "--clip-norm=1"
+        for flags in (["--data-parallel", clip], [clip], ["--data-parallel", clip, "--bucket-size=1"]):
             report = self.path("report.json")
             self.compile_model("mlp", "hidden=64,64", "batch=8", flags=["--report=" + report, *flags])
             with open(report, encoding="utf-8") as file:
                 reports.append(json.load(file))
-        parallel, alone = reports
-        self.assertEqual((parallel["all_reduce_buckets"], alone["all_reduce_buckets"]), (8, 0))  # six variables, loss and count
+        parallel, alone, single = reports
+        # Loss and count, which are outputs, and the gradients of six variables.
+        self.assertEqual([report["all_reduce_buckets"] for report in reports], [3, 0, 8])
+        self.assertLess(single["peak_bytes"], alone["peak_bytes"] + 4096)
         self.assertLess(parallel["peak_bytes"], alone["peak_bytes"] + 4096)
 
     def train(self, plan, folder, *flags):
