@@ -14,15 +14,14 @@
 #include "passes/Compiler.h"
 #include "passes/cost/Link.h"
 #include "runtime/base/file.h"
-#include "runtime/base/file_kind.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/output_files.h"
 #include "runtime/base/parse.h"
 #include "runtime/base/quote.h"
 #include "runtime/base/tool_main.h"
-#include "runtime/base/warn.h"
 #include "runtime/exec/devices.h"
 #include "tools/cache_folder.h"
+#include "tools/compiler_flags.h"
 #include "tools/llvm_errors.h"
 
 namespace {
@@ -84,68 +83,24 @@ gpuc::Status configure(mlir::PassManager& passes) {
   return gpuc::okStatus();
 }
 
-/// A flag that says an entry of the recipe. That of a list may be given several times, once for each spec.
-/// The name of a spec that has but one is not written: `spec` is.
-struct RecipeFlag {
-  std::string name, entry, valueName, help;
-  bool isList = false;
-  std::string spec = {};
-  bool isFlag = false;  // without a value
-  std::optional<std::string> text = {};
-  std::vector<std::string> specs = {};
-  bool isGiven = false;
-
-  void declare(gpuc::CommandLine& cli) {
-    if (isFlag)
-      cli.addBool(name, &isGiven, help);
-    else if (isList)
-      cli.addStrings(name, &specs, valueName, help);
-    else
-      cli.addString(name, &text, valueName, help);
-  }
-  std::vector<std::string> texts() const {
-    if (isFlag) return isGiven ? std::vector<std::string>{"true"} : std::vector<std::string>();
-    std::vector<std::string> texts = text ? std::vector<std::string>{*text} : specs;
-    if (!spec.empty())
-      for (std::string& given : texts) given = spec + ":" + given;
-    return texts;
-  }
-};
-
-std::vector<RecipeFlag> recipeFlags() {
-  return {
-      {"optimizer", "optimizer", "SPEC",
-       "instead of the recipe's: sgd:lr=0.1,momentum=0.9; adam:lr=1e-3; adamw:weight_decay=0.01; rmsprop, "
-       "adagrad, lion, adafactor, muon"},
-      {"group", "groups", "match=PATTERN,KEY=VALUE,…",
-       "other numbers of the optimizer for variables with such names: match=head.*,lr=1e-4; may be given "
-       "several times, of which the first that matches holds",
-       true, "group"},
-      {"schedule", "schedule", "SPEC",
-       "of the learning rate: linear:total_iters=100,steps=100, then cosine:T_max=900",
-       /*isList=*/true},
-      {"clip-value", "clip_value", "X", "bound each element of the gradient by -X and X"},
-      {"clip-norm", "clip_norm", "X", "scale the gradient down to the norm X where it is longer"},
-      {"skip", "skip", "SPEC", "leave out updates: outliers:loss=6,grad_norm=6, in standard deviations"},
-      {"accumulate", "accumulate", "K", "microbatches to an update, each of --batch rows"},
-      {"emulate-ranks", "emulate_ranks", "N",
-       "train as N ranks would, each with microbatches of its own, one after the other on one device"},
-      {"data-parallel", "data_parallel", "",
-       "train on as many ranks as gpuc-train starts, each with --accumulate microbatches of --batch rows",
-       /*isList=*/false, /*spec=*/"", /*isFlag=*/true},
-      {"precision", "precision", "SPEC",
-       "what products are computed in: f32, bf16, fp16 or, on CUDA, tf32; bf16:f32=(head.*,gelu) makes "
-       "exceptions"},
-      {"loss-scale", "loss_scale", "SPEC",
-       "of gradients: dynamic:init_scale=65536 (which fp16 has by itself), static:scale=1024 or none"},
-      {"ema", "ema", "SPEC",
-       "a running mean of the weights, which evaluation and predictions then use: ema:decay=0.999"},
-  };
+/// And on how many ranks.
+std::vector<gpuc::RecipeFlag> recipeFlags() {
+  std::vector<gpuc::RecipeFlag> flags = gpuc::recipeFlags();
+  flags.insert(
+      flags.end(),
+      {
+          {"emulate-ranks", "emulate_ranks", "N",
+           "train as N ranks would, each with microbatches of its own, one after the other on one device"},
+          {"data-parallel", "data_parallel", "",
+           "train on as many ranks as gpuc-train starts, each with --accumulate microbatches of --batch rows",
+           /*isList=*/false, /*spec=*/"", /*isFlag=*/true},
+      });
+  return flags;
 }
 
 struct Request {
   std::string input;
-  std::optional<std::string> output, report, rates, profile;
+  std::optional<std::string> output, report;
   std::string emit = "plan-file";
   bool locations = true;
   bool largestBatch = false;                      // instead of options.train.batch
@@ -153,7 +108,8 @@ struct Request {
   std::vector<const gpuc::NamedDevice*> devices;  // that are asked about
   bool onlyAsks = false;                          // no plan is wanted
   std::vector<std::string> mlirFlags;
-  std::vector<RecipeFlag> recipe = recipeFlags();
+  std::vector<gpuc::RecipeFlag> recipe = recipeFlags();
+  gpuc::PredictionFlags predictions;
   gpuc::CompilerOptions options;
 };
 
@@ -187,27 +143,21 @@ gpuc::Status readDevices(const std::string& text, Request& request) {
 
 /// What is wrong with the values of flags; empty if nothing is.
 std::string findMalformed(const Request& request) {
-  for (const RecipeFlag& flag : request.recipe) {
-    if (flag.texts().empty()) continue;
-    gpuc::Status known = gpuc::Compiler().checkRecipe(flag.entry, flag.texts());
-    if (!known.ok()) return "--" + flag.name + ": " + known.message();
-  }
+  if (gpuc::Status known = gpuc::checkRecipeFlags(request.recipe); !known.ok()) return known.message();
   gpuc::Status policy = gpuc::Compiler().checkCheckpoint(request.options.train.checkpoint);
   if (!policy.ok()) return "--checkpoint: " + policy.message();
   gpuc::Status target = gpuc::checkTarget(request.options.target);
   return target.ok() ? parseMlirFlags(request.mlirFlags) : "--target: " + target.message();
 }
 
-bool isRatesFile(const Request& request) { return request.rates && request.rates != "none"; }
-
 /// What of flags that were given would have nothing to do; empty if all have.
 std::string findIdle(const Request& request) {
   const gpuc::CompilerOptions& options = request.options;
   const bool isText = request.emit == "gpuc" || request.emit == "train";
   if (request.report && isText) return "--report needs a plan: not with --emit=" + request.emit;
-  if (request.profile && isText)
+  if (request.predictions.profile && isText)
     return "--profile-in predicts what a plan takes: not with --emit=" + request.emit;
-  if (isRatesFile(request) && request.emit == "gpuc")
+  if (request.predictions.namesRates() && request.emit == "gpuc")
     return "--rates predicts what a plan takes: not with --emit=gpuc";
   for (auto [flag, given] :
        {std::pair("--link", !options.train.link.empty()), {"--bucket-size", options.train.bucketBytes > 0}})
@@ -217,17 +167,9 @@ std::string findIdle(const Request& request) {
   if (!request.onlyAsks) return "";
   const std::string alone =
       " is for a plan, and --devices alone makes none: name a file with -o, or leave it out";
-  if (isRatesFile(request)) return "--rates" + alone;
-  if (request.profile) return "--profile-in" + alone;
+  if (request.predictions.namesRates()) return "--rates" + alone;
+  if (request.predictions.profile) return "--profile-in" + alone;
   return options.target == "auto" ? "" : "--target" + alone;
-}
-
-/// Of the first bytes of other files a parser could only say that they are no `.mlir`.
-gpuc::Status checkIsModel(std::string_view bytes, const std::string& name) {
-  gpuc::FileKind kind = gpuc::fileKindOf(bytes);
-  for (gpuc::FileKind taken : {gpuc::FileKind::mlir, gpuc::FileKind::unknown, gpuc::FileKind::empty})
-    if (kind == taken) return gpuc::okStatus();
-  return gpuc::Status::error(name + ": not text of .mlir" + explainFileKind(bytes, gpuc::FileRole::model));
 }
 
 /// Flags that have no place in the text of a model.
@@ -302,63 +244,10 @@ gpuc::ReportFacts libraryFacts(const std::string& bytes) {
   return {0, static_cast<int64_t>(*kept), "code that " + called + " generates on this CPU"};
 }
 
-/// Whether measured rates are of the CPU that the plan is for.
-gpuc::Status checkMeasuredHere(const gpuc::HostRates& rates, const std::string& file,
-                               const std::string& target) {
-  const bool isNative = target == "auto" || target == "host" || target == "host:native";
-  if (!isNative && target == "host:" + rates.target) return gpuc::okStatus();
-  GPUC_ASSIGN_OR_RETURN(std::unique_ptr<gpuc::Device> device,
-                        gpuc::openDevice("host", gpuc::TargetKind::host));
-  if (isNative && rates.cpu == device->info().name) return gpuc::okStatus();
-  return gpuc::Status::error(file + ": measured on " + rates.cpu + ", and the plan is for " +
-                             (isNative ? gpuc::printable(device->info().name) : target) +
-                             "; run gpuc-calibrate there");
-}
-
-gpuc::Result<gpuc::HostRates> readRates(const std::string& file, const std::string& target) {
-  GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(file));
-  GPUC_ASSIGN_OR_RETURN(gpuc::HostRates rates, gpuc::parseRates(text, file));
-  GPUC_RETURN_IF_ERROR(checkMeasuredHere(rates, file, target));
-  return rates;
-}
-
-/// What gpuc-calibrate measured, for predictions. A file that was named has to do; what is wrong with one
-/// that only lies there is said.
-gpuc::Status takeRates(Request& request) {
-  if (request.rates == "none") return gpuc::okStatus();
-  const bool forGpu = request.options.target.starts_with("cuda");
-  if (request.rates && forGpu)
-    return gpuc::Status::error("--rates=" + *request.rates + " has a host's rates, and the plan is for " +
-                               request.options.target + ": leave --rates out");
-  const bool predicts = request.report || request.options.tradeoff || request.options.memoryBudget;
-  if (forGpu || (!predicts && !request.rates)) return gpuc::okStatus();
-  const std::string folder = gpuc::defaultCacheFolder();
-  if (!request.rates && folder.empty()) return gpuc::okStatus();
-  const std::string file = request.rates.value_or(folder + "/" + gpuc::kRatesFile);
-  std::error_code ignored;
-  if (!request.rates && !std::filesystem::exists(file, ignored)) return gpuc::okStatus();
-  gpuc::Result<gpuc::HostRates> rates = readRates(file, request.options.target);
-  if (rates.ok())
-    request.options.rates = std::move(*rates);
-  else if (request.rates)
-    return rates.status();
-  else
-    gpuc::warn(rates.message() + "; times are predicted without");
-  return gpuc::okStatus();
-}
-
-gpuc::Status takeProfile(Request& request) {
-  if (!request.profile) return gpuc::okStatus();
-  GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(*request.profile));
-  GPUC_ASSIGN_OR_RETURN(gpuc::Profile profile, gpuc::Profile::parse(text, *request.profile));
-  request.options.profile = std::make_shared<const gpuc::Profile>(std::move(profile));
-  return gpuc::okStatus();
-}
-
 gpuc::Status compile(Request& request) {
   Clock::time_point begin = Clock::now();
-  GPUC_RETURN_IF_ERROR(takeRates(request));
-  GPUC_RETURN_IF_ERROR(takeProfile(request));
+  const bool predicts = request.report || request.options.tradeoff || request.options.memoryBudget;
+  GPUC_RETURN_IF_ERROR(request.predictions.take(predicts, request.options));
   if (request.deviceBudget) GPUC_RETURN_IF_ERROR(takeDeviceMemory(request.options));
   if (request.options.device) sayWhatANameMeans(request.options);
   gpuc::Compiler compiler;
@@ -367,7 +256,7 @@ gpuc::Status compile(Request& request) {
   std::string outputs[] = {request.onlyAsks ? "" : output, request.report.value_or("")};
   GPUC_RETURN_IF_ERROR(gpuc::checkOutputFiles(outputs, {&request.input, 1}));
   GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(request.input));
-  GPUC_RETURN_IF_ERROR(checkIsModel(text, request.input));
+  GPUC_RETURN_IF_ERROR(gpuc::checkIsModel(text, request.input));
   GPUC_ASSIGN_OR_RETURN(auto module, compiler.parse(text, request.input == "-" ? "<stdin>" : request.input));
 
   gpuc::Stage stage = request.emit == "gpuc"    ? gpuc::Stage::model
@@ -425,7 +314,7 @@ static int tool(int argc, char** argv) {
              "--memory-budget")
       .range(1)
       .orWord("max", &request.largestBatch);
-  for (RecipeFlag& flag : request.recipe) flag.declare(cli);
+  for (gpuc::RecipeFlag& flag : request.recipe) flag.declare(cli);
   cli.addString(
       "checkpoint", &checkpoint, "POLICY",
       "what of the forward pass is computed again for gradients, not kept: none, sqrt, full, all but "
@@ -459,14 +348,7 @@ static int tool(int argc, char** argv) {
       "no-locations", &noLocations,
       "with --emit: without layers and lines, for reading; what is compiled from it cannot name them");
   cli.addString("report", &request.report, "FILE", "writes memory, work and residuals as JSON");
-  cli.addString(
-      "rates", &request.rates, "FILE",
-      "what gpuc-calibrate measured, by which times on the host are predicted (default: gpuc/rates.json "
-      "in $XDG_CACHE_HOME or ~/.cache, if it is there); none: without");
-  cli.addString(
-      "profile-in", &request.profile, "FILE",
-      "what gpuc-run --profile wrote of a plan of this model: times are predicted by it, and by rates "
-      "where it has none");
+  request.predictions.declare(cli);
   cli.addInt("opt-level", &optLevel, "N",
              "0 (each op a kernel of its own, code unoptimised) to 3 (default: 3)")
       .shortName('O')
@@ -519,8 +401,7 @@ static int tool(int argc, char** argv) {
   if (std::string malformed = findMalformed(request); !malformed.empty()) return cli.usageError(malformed);
   request.locations = wantsLocations(noLocations, request.mlirFlags);
   if (emit == "gpuc") warnOfLaterChoices(request.options);
-  for (const RecipeFlag& flag : request.recipe)
-    for (const std::string& text : flag.texts()) request.options.train.recipe.emplace_back(flag.entry, text);
+  gpuc::addRecipe(request.recipe, request.options);
   return gpuc::exitStatus(compile(request));
 }
 
