@@ -380,12 +380,27 @@ private:
   DenseMap<Value, SmallVector<uint32_t>> outputPorts;
 };
 
+/// What no runtime does yet is said before kernels are compiled.
+LogicalResult checkExecutable(ModuleOp module) {
+  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+  const bool isCuda = target && target.getKind() == plan::TargetKind::cuda;
+  WalkResult walked = module.walk([&](plan::AllReduceOp reduce) {
+    if (!isCuda)
+      return WalkResult::skip();
+    reduce.emitOpError("adds up over ranks, which only the host does so far: compile with --target=host");
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 } // namespace
 
 FailureOr<std::string> emitPlan(ModuleOp module, const EmitOptions &options) {
   if (module.getOps<plan::ArenaOp>().empty())
     return module.emitError("has no plan.arena: plan-place-buffers comes before a plan is written"),
            failure();
+  if (failed(checkExecutable(module)))
+    return failure();
   Emitter emitter(module, options);
   if (failed(emitter.run()))
     return failure();

@@ -177,9 +177,6 @@ private:
   }
 
   LogicalResult convertAllReduce(ir::AllReduceOp reduce) {
-    if (target.getKind() == plan::TargetKind::cuda)
-      return reduce.emitOpError(
-          "adds up over ranks, which only the host does so far: compile with --target=host");
     Value part = buffers.lookup(reduce.getOperand());
     plan::AllReduceOp::create(builder, reduce.getLoc(), part, bufferFor(reduce.getResult(), "all_reduce"),
                               getElementTypeOrSelf(reduce.getType()));

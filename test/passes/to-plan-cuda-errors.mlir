@@ -49,13 +49,3 @@ func.func @convolve(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<
   }
   return %y : tensor<2x4x6x6xf32>
 }
-
-// -----
-
-module @ranks attributes {plan.target = #plan.target<cuda, "sm_90">} {
-  func.func @predict(%x: tensor<4xf32>) -> tensor<4xf32> {
-    // expected-error @below {{adds up over ranks, which only the host does so far: compile with --target=host}}
-    %0 = gpuc.all_reduce %x : tensor<4xf32>
-    return %0 : tensor<4xf32>
-  }
-}

@@ -51,3 +51,16 @@ module @channels_last {
     return %dx : tensor<4x7x8x16xbf16>
   }
 }
+
+// -----
+
+// Ranks are known of GPUs too, as far as to a plan's text.
+
+// CHECK-LABEL: module @ranks
+module @ranks {
+  // CHECK: plan.all_reduce %{{.*}} -> %{{.*}} : f32
+  func.func @predict(%x: tensor<4xf32> {gpuc.name = "x"}) -> (tensor<4xf32> {gpuc.name = "sum"}) {
+    %0 = gpuc.all_reduce %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
