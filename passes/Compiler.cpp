@@ -23,6 +23,7 @@
 #include "passes/recipe/RecipeTexts.h"
 #include "passes/recompute/Policy.h"
 #include "passes/report/Report.h"
+#include "passes/report/StepSchedule.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/quote.h"
 
@@ -483,11 +484,22 @@ Result<std::string> Compiler::emit(ModuleOp module, const CompilerOptions &optio
   return std::move(*bytes);
 }
 
+/// Of a module at Stage::plan.
+static CostModel costModelOf(ModuleOp module, const CompilerOptions &options) {
+  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+  return costModelOf(target ? textOf(target) : targetOf(module, options), options);
+}
+
+Result<Schedule> Compiler::stepSchedule(ModuleOp module, const CompilerOptions &options) {
+  FailureOr<Schedule> schedule = stepScheduleOf(module, costModelOf(module, options));
+  if (failed(schedule))
+    return state->errors.take("the step cannot be simulated");
+  return std::move(*schedule);
+}
+
 Result<std::string> Compiler::report(ModuleOp module, const CompilerOptions &options,
                                      const ReportFacts &facts) {
-  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
-  FailureOr<llvm::json::Object> report =
-      reportOf(module, costModelOf(target ? textOf(target) : targetOf(module, options), options));
+  FailureOr<llvm::json::Object> report = reportOf(module, costModelOf(module, options));
   if (failed(report))
     return state->errors.take("the report failed");
   (*report)["compile_ms"] = facts.compileMilliseconds;

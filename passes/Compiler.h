@@ -4,6 +4,7 @@
 #include "passes/Pipelines.h"
 #include "passes/cost/Profile.h"
 #include "passes/cost/Rates.h"
+#include "passes/simulate/Schedule.h"
 #include "passes/target/Devices.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -96,6 +97,9 @@ public:
 
   /// The report on a module at Stage::plan, as indented JSON.
   Result<std::string> report(mlir::ModuleOp module, const CompilerOptions &options, const ReportFacts &facts);
+
+  /// The step of a module at Stage::plan, for Simulator.h, with times as predicted.
+  Result<Schedule> stepSchedule(mlir::ModuleOp module, const CompilerOptions &options);
 
   /// What options.tradeoff asks for: the plans that there could have been, as indented JSON.
   std::string tradeoff() const;

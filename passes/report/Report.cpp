@@ -21,13 +21,6 @@ namespace {
 // Work
 //===----------------------------------------------------------------------===//
 
-std::string sourceOf(const CostModel &cost) {
-  if (!cost.rates())
-    return "uncalibrated";
-  return "calibrated on " + cost.rates()->cpu + ", " + std::to_string(cost.threads()) +
-         (cost.threads() == 1 ? " thread" : " threads");
-}
-
 llvm::json::Object ratesOfStep(plan::ProgramOp step, const CostModel &cost) {
   llvm::json::Object rates;
   if (!cost.rates())
@@ -94,6 +87,13 @@ llvm::json::Array residualsOf(plan::ProgramOp program) {
 }
 
 } // namespace
+
+std::string sourceOf(const CostModel &cost) {
+  if (!cost.rates())
+    return "uncalibrated";
+  return "calibrated on " + cost.rates()->cpu + ", " + std::to_string(cost.threads()) +
+         (cost.threads() == 1 ? " thread" : " threads");
+}
 
 llvm::json::Object ratesOf(const TargetDescription &device) {
   llvm::json::Object rates{{"command_us", device.commandNanoseconds / 1000},

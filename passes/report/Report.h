@@ -22,6 +22,9 @@ StepWork stepWorkOf(mlir::ModuleOp module, const CostModel &cost);
 /// An error if cost.profile() has seen none of the step's commands.
 mlir::LogicalResult checkProfile(mlir::ModuleOp module, const CostModel &cost);
 
+/// Who says what commands take: "uncalibrated", or of which CPU and how many threads rates are.
+std::string sourceOf(const CostModel &cost);
+
 /// What times are predicted by.
 llvm::json::Object ratesOf(const TargetDescription &device);
 

@@ -88,7 +88,7 @@ class Files(ToolTest):
               ["gpuc-model", "mlp"], ["gpuc-model", "mlp", "--summary"], ["gpuc-model", "--list"],
               ["gpuc-place-buffers", "--input=buffers.csv", "--output=-"],
               *([tool, flag] for tool in ("gpuc-inspect", "gpuc-run", "gpuc-train", "gpuc-generate", "gpuc-compile", "gpuc-model",
-                                          "gpuc-import-onnx", "gpuc-place-buffers", "gpuc-calibrate") for flag in ("--help", "--version")))
+                                          "gpuc-import-onnx", "gpuc-place-buffers", "gpuc-calibrate", "gpuc-simulate") for flag in ("--help", "--version")))
 
     def test_stdout_that_is_full(self):
         for command in self.PRINTS:

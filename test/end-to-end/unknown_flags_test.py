@@ -13,7 +13,7 @@ import unittest
 from gpuc_tools import BIN, HERE, ToolTest
 
 # The tools with gpuc's own command lines; gpuc-opt, gpuc-reduce and gpuc-lsp-server have LLVM's.
-TOOLS = ("gpuc-calibrate gpuc-compile gpuc-generate gpuc-import-onnx gpuc-inspect gpuc-model gpuc-place-buffers gpuc-run gpuc-train").split()
+TOOLS = ("gpuc-calibrate gpuc-compile gpuc-generate gpuc-import-onnx gpuc-inspect gpuc-model gpuc-place-buffers gpuc-run gpuc-simulate gpuc-train").split()
 LLVM_TOOLS = "gpuc-opt gpuc-reduce gpuc-lsp-server".split()
 
 

@@ -1,0 +1,176 @@
+// gpuc-simulate: what a step of a model would take on many ranks, before there are any.
+#include <cstdio>
+#include <sstream>
+
+#include "passes/Compiler.h"
+#include "runtime/base/file.h"
+#include "runtime/base/flags.h"
+#include "runtime/base/output_files.h"
+#include "runtime/base/parse.h"
+#include "runtime/base/tool_main.h"
+#include "tools/compiler_flags.h"
+#include "tools/llvm_errors.h"
+#include "tools/simulation.h"
+
+namespace {
+
+struct Request {
+  std::string input;
+  std::optional<std::string> device, link, json, trace;
+  std::string network = "infiniband", ranks = "1,8,64,512,4096";
+  std::optional<std::string> stragglers;
+  std::vector<gpuc::RecipeFlag> recipe = gpuc::recipeFlags();
+  gpuc::PredictionFlags predictions;
+  gpuc::CompilerOptions options;
+  gpuc::SimulationOptions simulation;
+};
+
+gpuc::Status readRanks(const std::string& text, std::vector<int64_t>& ranks) {
+  std::istringstream numbers(text + ",");
+  for (std::string number; std::getline(numbers, number, ',');) {
+    GPUC_ASSIGN_OR_RETURN(int64_t count, gpuc::parseInt64(number));
+    ranks.push_back(count);
+  }
+  return gpuc::okStatus();
+}
+
+/// COUNT:SLOWDOWN
+gpuc::Status readStragglers(const std::string& text, gpuc::Disturbance& disturbance) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos)
+    return gpuc::Status::error("does not say how slow they are: COUNT:SLOWDOWN, as in 1:1.5");
+  GPUC_ASSIGN_OR_RETURN(disturbance.stragglers, gpuc::parseInt64(text.substr(0, colon)));
+  GPUC_ASSIGN_OR_RETURN(disturbance.slowdown, gpuc::parseDouble(text.substr(colon + 1)));
+  if (disturbance.stragglers < 1) return gpuc::Status::error("COUNT must be at least 1");
+  return disturbance.slowdown >= 1 ? gpuc::okStatus() : gpuc::Status::error("SLOWDOWN must be at least 1");
+}
+
+/// Names the flag.
+gpuc::Status at(const char* flag, const gpuc::Status& status) {
+  return status.ok() ? status : gpuc::Status::error(std::string(flag) + ": " + status.message());
+}
+
+gpuc::Status readLink(const char* flag, const std::string& text, gpuc::Link& link) {
+  gpuc::Result<gpuc::Link> parsed = gpuc::parseLink(text);
+  if (!parsed.ok()) return at(flag, parsed.status());
+  link = *parsed;
+  return gpuc::okStatus();
+}
+
+/// Makes sense of what was given; errors are those of flags.
+gpuc::Status readFlags(Request& request) {
+  gpuc::CompilerOptions& options = request.options;
+  gpuc::SimulationOptions& simulation = request.simulation;
+  if (request.device) {
+    gpuc::Result<const gpuc::NamedDevice*> device = gpuc::findDevice(*request.device);
+    if (!device.ok()) return at("--device", device.status());
+    gpuc::Result<std::string> target = gpuc::targetOf(**device, options.target);
+    if (!target.ok()) return at("--device", target.status());
+    options.device = *device;
+    options.target = *target;
+  }
+  GPUC_RETURN_IF_ERROR(at("--target", gpuc::checkTarget(options.target)));
+  GPUC_RETURN_IF_ERROR(gpuc::checkRecipeFlags(request.recipe));
+  GPUC_RETURN_IF_ERROR(at("--checkpoint", gpuc::Compiler().checkCheckpoint(options.train.checkpoint)));
+  const bool isCuda = options.target.starts_with("cuda");
+  GPUC_RETURN_IF_ERROR(readLink("--link",
+                                request.link.value_or((isCuda ? gpuc::kDeviceLink : gpuc::kHostLink).str()),
+                                simulation.network.within));
+  GPUC_RETURN_IF_ERROR(readLink("--network", request.network, simulation.network.between));
+  if (request.stragglers)
+    GPUC_RETURN_IF_ERROR(at("--stragglers", readStragglers(*request.stragglers, simulation.disturbance)));
+  GPUC_RETURN_IF_ERROR(at("--ranks", readRanks(request.ranks, simulation.ranks)));
+  return at("--ranks", check(simulation));
+}
+
+gpuc::Result<gpuc::Schedule> scheduleOf(Request& request) {
+  gpuc::CompilerOptions& options = request.options;
+  gpuc::Compiler compiler;
+  GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(request.input));
+  GPUC_RETURN_IF_ERROR(gpuc::checkIsModel(text, request.input));
+  GPUC_ASSIGN_OR_RETURN(auto module, compiler.parse(text, request.input == "-" ? "<stdin>" : request.input));
+  gpuc::addRecipe(request.recipe, options);
+  if (gpuc::stageOf(*module) == gpuc::Stage::model)
+    options.train.recipe.emplace_back("data_parallel", "true");
+  auto configure = [](mlir::PassManager&) { return gpuc::okStatus(); };
+  GPUC_RETURN_IF_ERROR(compiler.advance(*module, gpuc::Stage::plan, options, configure));
+  return compiler.stepSchedule(*module, options);
+}
+
+gpuc::Status run(Request& request) {
+  std::string outputs[] = {request.json.value_or(""), request.trace.value_or("")};
+  GPUC_RETURN_IF_ERROR(gpuc::checkOutputFiles(outputs, {&request.input, 1}));
+  GPUC_RETURN_IF_ERROR(request.predictions.take(/*predicts=*/true, request.options));
+  GPUC_ASSIGN_OR_RETURN(gpuc::Schedule schedule, scheduleOf(request));
+  GPUC_ASSIGN_OR_RETURN(std::vector<gpuc::SimulatedWorld> worlds,
+                        gpuc::simulate(schedule, request.simulation));
+  if (request.trace) {
+    GPUC_ASSIGN_OR_RETURN(std::string trace, gpuc::traceOf(schedule, request.simulation));
+    GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(*request.trace, trace));
+  }
+  if (request.json)
+    GPUC_RETURN_IF_ERROR(
+        gpuc::writeFileAtomically(*request.json, gpuc::jsonOf(schedule, request.simulation, worlds)));
+  if (request.json == "-" || request.trace == "-") return gpuc::okStatus();
+  return gpuc::writeFileAtomically("-", gpuc::tableOf(schedule, worlds));
+}
+
+}  // namespace
+
+static int tool(int argc, char** argv) {
+  gpuc::endInOneLineOnLlvmErrors();
+  Request request;
+  std::optional<int64_t> batch, optLevel;
+  int64_t seed = 0;
+  gpuc::Disturbance& disturbance = request.simulation.disturbance;
+  gpuc::CommandLine cli("gpuc-simulate",
+                        "Says what a step of a model would take on many ranks, each on a device.");
+  cli.addPositional("FILE", &request.input, ".mlir of any stage; - is stdin");
+  cli.addString("ranks", &request.ranks, "N,N,…", "how many: from 1 to 4096, whole machines of them");
+  cli.addInt("devices-per-machine", &request.simulation.network.devicesPerMachine, "N",
+             "ranks of one machine")
+      .range(1, static_cast<double>(gpuc::kMostSimulatedRanks));
+  cli.addString("link", &request.link, "LINK",
+                "of the ranks of a machine: memory (of a host, default), ethernet, infiniband or nvlink (of "
+                "GPUs, default); nvlink:bandwidth=475GB,latency=10: bytes that a rank sends in a second, and "
+                "microseconds of a message");
+  cli.addString("network", &request.network, "LINK", "of each rank to those of other machines");
+  cli.addDouble("jitter", &disturbance.computeJitter, "SHARE",
+                "by which a rank's work in a step takes longer on average, drawn from an exponential "
+                "distribution for each rank and step: 0.01")
+      .range(0, 100);
+  cli.addDouble("link-jitter", &disturbance.linkJitter, "SHARE", "the same of each exchange").range(0, 100);
+  cli.addString("stragglers", &request.stragglers, "COUNT:SLOWDOWN",
+                "ranks whose work takes so many times as long: 1:1.5");
+  cli.addInt("seed", &seed, "N", "of what is drawn").range(0);
+  cli.addInt("steps", &request.simulation.steps, "N", "whose mean is told, after some that are not looked at")
+      .range(1, 10'000);
+  cli.addString("json", &request.json, "FILE", "writes what was found as JSON; - is stdout")
+      .impliedValue("-");
+  cli.addString(
+      "trace", &request.trace, "FILE",
+      "writes two steps of the last world of --ranks for ui.perfetto.dev, of the first rank and, if "
+      "ranks are not alike, of the last one");
+  cli.addString("device", &request.device, "GPU",
+                "by whose figures times are predicted: l4, a100, h100, h200, …; says the target, too");
+  cli.addString("target", &request.options.target, "TARGET",
+                "as gpuc-compile's: auto, host:CPU or cuda:sm_90");
+  cli.addInt("batch", &batch, "N", "rows of a rank's microbatch, instead of the recipe's").range(1);
+  for (gpuc::RecipeFlag& flag : request.recipe) flag.declare(cli);
+  cli.addString("checkpoint", &request.options.train.checkpoint, "POLICY",
+                "as gpuc-compile's: none, sqrt, full, save=…, blocks=… or model");
+  cli.addInt("opt-level", &optLevel, "N", "as gpuc-compile's").shortName('O').range(0, 3);
+  request.predictions.declare(cli);
+  if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
+
+  if (batch) request.options.train.batch = *batch;
+  if (optLevel) request.options.optLevel = static_cast<int>(*optLevel);
+  request.options.train.fuse = optLevel != 0;
+  disturbance.seed = static_cast<uint64_t>(seed);
+  if (gpuc::Status read = readFlags(request); !read.ok()) return cli.usageError(read.message());
+  if (request.json == "-" && request.trace == "-")
+    return cli.usageError("--json and --trace both want stdout");
+  return gpuc::exitStatus(run(request));
+}
+
+int main(int argc, char** argv) { return gpuc::runTool(argc, argv, tool); }
