@@ -5,7 +5,8 @@
 
 #include "runtime/base/flags.h"
 #include "runtime/base/tool_main.h"
-#include "runtime/comm/launch.h"
+#include "runtime/comm/cores.h"
+#include "runtime/comm/join.h"
 #include "runtime/data/data_spec.h"
 #include "runtime/exec/devices.h"
 #include "runtime/train/stop_signal.h"
@@ -15,8 +16,16 @@ using namespace gpuc;
 
 namespace {
 
+/// What --ranks says: a number, or `all`.
+struct RanksWish {
+  std::optional<int64_t> ranks;
+  bool all = false;
+
+  bool isThere() const { return ranks || all; }
+};
+
 void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_batch, bool& no_shuffle,
-                  std::optional<int64_t>& ranks) {
+                  RanksWish& wish) {
   cli.addPositional("PLAN", &options.plan, "the plan to train; - is stdin");
   cli.addString("data", &options.data, "SPEC",
                 "idx:PREFIX, npy:NAME=FILE,…, images:FOLDER, text:FILE, tokens:FILE or synthetic:size=N")
@@ -50,11 +59,12 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
       .choices({"drop", "pad"});
   cli.addBool("no-shuffle", &no_shuffle, "take the samples in the order of the data");
   cli.addInt("seed", &options.seed, "N", "instead of the plan's seed").range(0);
-  cli.addInt("ranks", &ranks, "N",
+  cli.addInt("ranks", &wish.ranks, "N",
              "train on so many ranks, processes of this machine that share the batch, with a plan that was "
-             "compiled "
-             "with --data-parallel")
-      .range(1, kMostRanks);
+             "compiled with --data-parallel; all is one for each core. Not needed where mpirun or srun have "
+             "started them")
+      .range(1, kMostRanks)
+      .orWord("all", &wish.all);
   cli.addInt("threads", &options.threads, "N", "threads to compute with; 0 is one for each core")
       .range(0, 4096);
   cli.addString("device", &options.device, "NAME", "auto, host, cuda or cuda:N");
@@ -83,8 +93,13 @@ std::string joinArguments(int argc, char** argv) {
   return line;
 }
 
-/// What stands in the way of ranks; empty if nothing does.
-std::string findRanksMisuse(const TrainOptions& options) {
+/// What stands in the way of ranks, if some are wished for or started; empty if nothing does.
+std::string findRanksMisuse(const TrainOptions& options, const std::optional<Launcher>& launcher,
+                            const RanksWish& wish) {
+  if (!launcher && !wish.isThere()) return "";
+  if (launcher && wish.ranks && *wish.ranks != launcher->ranks)
+    return "--ranks=" + std::to_string(*wish.ranks) + ", but " + launcher->name + " has started " +
+           std::to_string(launcher->ranks) + ": leave it out";
   if (options.plan == "-")
     return "--ranks: each rank reads the plan, which stdin gives but once: name a file";
   if (options.device != "auto" && options.device != "host")
@@ -100,14 +115,23 @@ Result<int> train(const TrainOptions& options) {
   return outcome == TrainOutcome::stopped ? kStoppedExitCode : 0;
 }
 
-/// The cores are shared out, if --threads does not say how many a rank has.
-Result<int> trainOnRanks(TrainOptions options, int64_t ranks) {
-  if (options.threads == 0) options.threads = std::max<int64_t>(1, openHostDevice()->info().threads / ranks);
-  return launchRanks({.ranks = ranks}, [&](Communicator& communicator) {
+/// What each rank does. The cores are shared out, if --threads does not say how many a rank has.
+RankBody trainAsRank(const TrainOptions& options) {
+  return [&options](Communicator& communicator) -> Result<int> {
     TrainOptions own = options;
     own.communicator = &communicator;
+    if (own.threads == 0) {
+      GPUC_ASSIGN_OR_RETURN(const int64_t sharing, ranksOnMyCores(communicator));
+      own.threads = std::max<int64_t>(1, openHostDevice()->info().threads / sharing);
+    }
     return train(own);
-  });
+  };
+}
+
+Result<int> trainOnRanks(const TrainOptions& options, const RanksWish& wish) {
+  const int64_t ranks = wish.ranks.value_or(openHostDevice()->info().threads);
+  if (wish.all) std::printf("%lld ranks, one for each core\n", static_cast<long long>(ranks));
+  return launchRanks({.ranks = ranks}, trainAsRank(options));
 }
 
 }  // namespace
@@ -115,18 +139,28 @@ Result<int> trainOnRanks(TrainOptions options, int64_t ranks) {
 static int tool(int argc, char** argv) {
   TrainOptions options;
   std::string last_batch = "drop";
-  std::optional<int64_t> ranks;
+  RanksWish wish;
   bool no_shuffle = false;
+  const Result<std::optional<Launcher>> found = findLauncher();
+  if (!found.ok()) return exitStatus(found.status());
+  const std::optional<Launcher>& launcher = *found;
+  // All ranks have one command line: the first says what is wrong with it.
+  const bool is_mute = launcher && launcher->rank > 0;
+  auto misused = [&](const std::string& how) { return is_mute ? 2 : CommandLine::usageError(how); };
   CommandLine cli("gpuc-train", "Trains a plan on data.");
-  declareFlags(cli, options, last_batch, no_shuffle, ranks);
-  if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
-  if (std::string misuse = findMisuse(options); !misuse.empty()) return CommandLine::usageError(misuse);
-  if (std::string misuse = ranks ? findRanksMisuse(options) : ""; !misuse.empty())
-    return CommandLine::usageError(misuse);
+  declareFlags(cli, options, last_batch, no_shuffle, wish);
+  if (std::optional<int> exit_code =
+          is_mute ? cli.parse({argv + 1, argv + argc}).exit_code : cli.parse(argc, argv))
+    return *exit_code;
+  if (std::string misuse = findMisuse(options); !misuse.empty()) return misused(misuse);
+  if (std::string misuse = findRanksMisuse(options, launcher, wish); !misuse.empty()) return misused(misuse);
   options.last_batch = last_batch == "pad" ? LastBatch::pad : LastBatch::drop;
   options.shuffle = !no_shuffle;
   options.command_line = joinArguments(argc, argv);
-  const Result<int> outcome = ranks ? trainOnRanks(options, *ranks) : train(options);
+  // mpirun takes what ranks say through a terminal of its own, wherever it goes then.
+  options.bar = !launcher;
+  if (launcher) return joinRanks(*launcher, {}, trainAsRank(options));
+  const Result<int> outcome = wish.isThere() ? trainOnRanks(options, wish) : train(options);
   return outcome.ok() ? *outcome : exitStatus(outcome.status());
 }
 

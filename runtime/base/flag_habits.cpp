@@ -5,8 +5,10 @@ namespace gpuc {
 
 namespace {
 
-constexpr std::string_view kOneMachine =
-    "several machines and GPUs are not there yet; --device=cuda:N of gpuc-run and gpuc-train picks one";
+constexpr std::string_view kSeveralGpus =
+    "several GPUs are not there yet; --device=cuda:N of gpuc-run and gpuc-train picks one";
+constexpr std::string_view kLauncher =
+    "machines are a launcher's: mpirun --hostfile or srun --nodes, in front of gpuc-train";
 constexpr std::string_view kNotYet = "that is not there yet";
 constexpr std::string_view kNothingToSay = "there is nothing to choose: gpuc does that by itself";
 
@@ -86,12 +88,15 @@ const std::vector<Habit>& habits() {
       {"cpu no-cuda use-cpu no-gpu", {"--device=host", "--target=host"}},
       {"nproc nproc-per-node num-processes rank world-size standalone ddp distributed",
        {"--ranks=N", "--data-parallel"}},
-      {"gpus n-gpu n-gpus num-gpus nnodes num-nodes node-rank "
-       "local-rank master-addr master-port rdzv-backend rdzv-endpoint rdzv-id fsdp "
-       "dist-backend dist-url strategy shard tensor-parallel pipeline-parallel "
+      {"nnodes num-nodes node-rank local-rank master-addr master-port rdzv-backend rdzv-endpoint rdzv-id "
+       "dist-url "
+       "hostfile hosts",
+       {},
+       kLauncher},
+      {"gpus n-gpu n-gpus num-gpus fsdp dist-backend strategy shard tensor-parallel pipeline-parallel "
        "bucket-size sync-bn sync-batch-norm multi-gpu deepspeed",
        {},
-       kOneMachine},
+       kSeveralGpus},
       {"memory-budget gradient-checkpointing activation-checkpointing checkpoint-activations recompute remat",
        {},
        kNotYet},

@@ -84,13 +84,6 @@ class SignalsHandedOn {
   std::array<struct sigaction, 2> former_ = {};
 };
 
-void beQuiet() {
-  const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (nothing < 0) return;
-  ::dup2(nothing, STDOUT_FILENO);
-  ::dup2(nothing, STDERR_FILENO);
-}
-
 /// The child, from its beginning to its end.
 [[noreturn]] void beRank(int64_t rank, SharedRanks& shared, const LaunchOptions& options,
                          const RankBody& body, LastWords& words, pid_t launcher) {
@@ -223,6 +216,14 @@ class Watch {
 };
 
 }  // namespace
+
+void beQuiet() {
+  const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nothing < 0) return;
+  ::dup2(nothing, STDOUT_FILENO);
+  ::dup2(nothing, STDERR_FILENO);
+  ::close(nothing);
+}
 
 Result<int> launchRanks(const LaunchOptions& options, const RankBody& body) {
   GPUC_ASSIGN_OR_RETURN(SharedRanks shared, SharedRanks::create(options.ranks));

@@ -31,4 +31,7 @@ using RankBody = std::function<Result<int>(Communicator&)>;
 /// write nothing else to stdout and stderr.
 Result<int> launchRanks(const LaunchOptions& options, const RankBody& body);
 
+/// From now on this process writes nothing to stdout and stderr.
+void beQuiet();
+
 }  // namespace gpuc

@@ -46,6 +46,7 @@ struct TrainOptions {
   bool strict = false;          // refuse libraries of another minor version, whose bits may differ
   LastBatch last_batch = LastBatch::drop;
   bool shuffle = true;
+  bool bar = true;           // of progress, where stdout is a terminal
   std::string command_line;  // for the log folder
   // To the other ranks, which train with the same options; null: none. Only the first one says and writes
   // anything.

@@ -239,6 +239,7 @@ void Trainer::openProgress() {
   // Metrics on stdout leave stderr for people.
   ProgressOptions progress =
       ProgressOptions::forDescriptor(options_.metrics == "-" ? STDERR_FILENO : STDOUT_FILENO);
+  progress.is_terminal &= options_.bar;
   progress.log_every = options_.log_every;
   progress.first_step = step_;
   progress.last_step = last_step_;

@@ -97,6 +97,12 @@ class Ranks(ToolTest):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             started = ["--variables=" + saved]
 
+    def test_all_is_one_for_each_core(self):
+        plan, cores = self.compile_model("mlp", "hidden=16", "batch=8", flags=["--data-parallel"]), len(os.sched_getaffinity(0))
+        said = self.gpuc("gpuc-train", plan, "--ranks=all", f"--data=synthetic:size={16 * cores}", "--log-every=0")
+        self.assertTrue(said.startswith(f"{cores} ranks, one for each core\n"), said)
+        self.assertIn(f"batch {8 * cores}, 2 steps an epoch", said)
+
     def test_evaluation_is_of_all_data(self):
         """Of 50 samples in batches of 7: the last one has a rank with a few rows, and ranks with none."""
         plan = self.compile_model("mlp", "hidden=16", "batch=7", flags=["--data-parallel", "--optimizer=sgd:lr=1e-12"])
@@ -203,7 +209,7 @@ class Ranks(ToolTest):
         self.assertIn("compiled for one rank, and 2 would each train by themselves: compile it with --data-parallel",
                       self.refused(1, one, "--ranks=2", data))
         self.assertIn("fewer than one global batch of 72 rows", self.refused(1, parallel, "--ranks=9", data))
-        for number in ("0", "1025", "all"):
+        for number in ("0", "1025", "some"):
             self.assertIn("--ranks: ", self.refused(2, parallel, "--ranks=" + number, data))
         self.assertIn("name a file", self.refused(2, "-", "--ranks=2", data))
         self.assertIn("cannot open", self.refused(1, self.path("missing.plan"), "--ranks=3", data))

@@ -3,14 +3,13 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <bit>
-#include <cstring>
-#include <numeric>
-#include <random>
+#include <utility>
 #include <vector>
 
+#include "rank_bodies.h"
 #include "runtime/base/half.h"
 #include "runtime/comm/launch.h"
+#include "runtime/comm/launcher.h"
 #include "runtime/comm/rank_sum.h"
 #include "runtime/comm/shared_memory.h"
 
@@ -33,88 +32,20 @@ Outcome launch(const LaunchOptions& options, const RankBody& body) {
   return outcome;
 }
 
-/// The part of a rank: numbers whose sums depend on their order, the same in any process.
-template <typename T>
-std::vector<T> partOf(int64_t rank, size_t elements) {
-  std::mt19937_64 random(static_cast<uint64_t>(rank) + 1);
-  std::vector<T> part(elements);
-  for (T& value : part)
-    value =
-        static_cast<T>(std::ldexp(static_cast<double>(random() >> 40), static_cast<int>(random() % 40) - 30));
-  return part;
-}
-
-template <typename T>
-Status checkSum(Communicator& ranks, DataType type, size_t elements) {
-  std::vector<T> expected(elements), mine = partOf<T>(ranks.rank(), elements), result(elements);
-  for (int64_t rank = 0; rank < ranks.size(); ++rank) {
-    const std::vector<T> part = partOf<T>(rank, elements);
-    for (size_t i = 0; i < elements; ++i) expected[i] += part[i];
-  }
-  auto bytes = [](std::vector<T>& values) { return reinterpret_cast<std::byte*>(values.data()); };
-  GPUC_RETURN_IF_ERROR(ranks.allReduce(type, elements, bytes(mine), bytes(result)));
-  if (elements > 0 && std::memcmp(result.data(), expected.data(), elements * sizeof(T)) != 0)
-    return errorf("rank %d: another sum of %zu", int(ranks.rank()), elements);
-  GPUC_RETURN_IF_ERROR(ranks.allReduce(type, elements, bytes(mine), bytes(mine)));  // in place
-  if (mine != expected) return errorf("rank %d: another sum of %zu in place", int(ranks.rank()), elements);
-  return okStatus();
-}
-
 class Ranks : public ::testing::TestWithParam<int64_t> {};
 
 TEST_P(Ranks, AddUpInTheirOrder) {
-  Outcome outcome = launch({.ranks = GetParam()}, [](Communicator& ranks) -> Result<int> {
-    for (size_t elements : {0, 1, 3, 64, 1000, 131072, 131073, 262145, 600001}) {
-      GPUC_RETURN_IF_ERROR(checkSum<double>(ranks, DataType::f64, elements));
-      GPUC_RETURN_IF_ERROR(checkSum<float>(ranks, DataType::f32, elements));
-      GPUC_RETURN_IF_ERROR(checkSum<int64_t>(ranks, DataType::i64, elements));
-    }
-    return 0;
-  });
+  Outcome outcome = launch({.ranks = GetParam()}, addUpInTheirOrder);
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
 TEST_P(Ranks, HandOnBytesOfAnyLength) {
-  Outcome outcome = launch({.ranks = GetParam()}, [](Communicator& ranks) -> Result<int> {
-    for (size_t length : {0, 1, 7, 1048576, 1048577, 2400000}) {
-      const int64_t root = ranks.size() - 1;
-      std::vector<std::byte> bytes(length, std::byte(ranks.rank() + 1)),
-          all(length * static_cast<size_t>(ranks.size()));
-      GPUC_RETURN_IF_ERROR(ranks.gather(bytes, all));
-      for (size_t i = 0; i < all.size(); ++i)
-        if (all[i] != std::byte(i / length + 1)) return Status::error("gathered something else");
-      GPUC_RETURN_IF_ERROR(ranks.broadcast(bytes, root));
-      if (bytes != std::vector<std::byte>(length, std::byte(root + 1)))
-        return Status::error("another's bytes");
-    }
-    return 0;
-  });
+  Outcome outcome = launch({.ranks = GetParam()}, handOnBytesOfAnyLength);
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
-/// Short and long ones in turn, and ranks that are late in turn: nobody writes what another has yet to read.
 TEST_P(Ranks, MixCollectives) {
-  Outcome outcome = launch({.ranks = GetParam()}, [](Communicator& ranks) -> Result<int> {
-    constexpr size_t kElements = 50000;
-    std::vector<int32_t> sum(kElements), sent(kElements), all(static_cast<size_t>(ranks.size()));
-    for (int32_t i = 0; i < 200; ++i) {
-      const int64_t root = i % ranks.size();
-      const int32_t mine = i + static_cast<int32_t>(ranks.rank());
-      std::fill(sum.begin(), sum.end(), mine);
-      std::fill(sent.begin(), sent.end(), mine);
-      if (ranks.rank() == (i + 1) % ranks.size()) ::usleep(200);
-      auto* bytes = reinterpret_cast<std::byte*>(sum.data());
-      GPUC_RETURN_IF_ERROR(ranks.allReduce(DataType::i32, kElements, bytes, bytes));
-      GPUC_RETURN_IF_ERROR(ranks.broadcast(std::as_writable_bytes(std::span(sent)), root));
-      GPUC_RETURN_IF_ERROR(
-          ranks.gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
-      const int32_t expected = std::accumulate(all.begin(), all.end(), 0);
-      for (size_t k = 0; k < kElements; ++k)
-        if (sum[k] != expected || sent[k] != i + root)
-          return errorf("round %d: %d of %d, %d", i, sum[k], expected, sent[k]);
-    }
-    return 0;
-  });
+  Outcome outcome = launch({.ranks = GetParam()}, mixCollectives);
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
@@ -144,7 +75,7 @@ RankBody failingInTheMiddle(void (*failing)()) {
   return [failing](Communicator& ranks) -> Result<int> {
     for (int i = 0; i < 100; ++i) {
       if (i == 2 && ranks.rank() == 1) failing();
-      GPUC_RETURN_IF_ERROR(checkSum<float>(ranks, DataType::f32, 10));
+      GPUC_RETURN_IF_ERROR(addUp(ranks, 10));
     }
     return 0;
   };
@@ -183,7 +114,7 @@ TEST(LostRank, ThatDoesNotComeIsNamedWhenTheLimitHasPassed) {
 TEST(LostRank, SaysWhyItFailed) {
   Outcome outcome = launch({.ranks = 3}, [](Communicator& ranks) -> Result<int> {
     if (ranks.rank() == 2) return Status::error("no such file");
-    GPUC_RETURN_IF_ERROR(checkSum<float>(ranks, DataType::f32, 10));
+    GPUC_RETURN_IF_ERROR(addUp(ranks, 10));
     return 0;
   });
   EXPECT_EQ(outcome.errors.find("error: no such file\n"), 0u) << outcome.errors;
@@ -199,7 +130,7 @@ TEST(LostRank, OneErrorOfAllIsSaidOnce) {
 
 TEST(LostRank, WhoAsksForSomethingElseIsNamed) {
   Outcome outcome = launch({.ranks = 2}, [](Communicator& ranks) -> Result<int> {
-    GPUC_RETURN_IF_ERROR(checkSum<float>(ranks, DataType::f32, ranks.rank() == 0 ? 10 : 11));
+    GPUC_RETURN_IF_ERROR(addUp(ranks, ranks.rank() == 0 ? 10 : 11));
     return 0;
   });
   EXPECT_EQ(outcome.status, 1);
@@ -212,6 +143,60 @@ TEST(Launch, GivesTheStatusThatAllHave) {
   EXPECT_NE(
       launch({.ranks = 0}, [](Communicator&) -> Result<int> { return 0; }).errors.find("from 1 to 1024"),
       std::string::npos);
+}
+
+/// The environment's variables that launchers set, for as long as it lives.
+class LauncherVariables {
+ public:
+  explicit LauncherVariables(const std::vector<std::pair<const char*, const char*>>& variables)
+      : variables_(variables) {
+    for (const auto& [name, value] : variables_) ::setenv(name, value, 1);
+  }
+  ~LauncherVariables() {
+    for (const auto& [name, value] : variables_) ::unsetenv(name);
+  }
+
+ private:
+  std::vector<std::pair<const char*, const char*>> variables_;
+};
+
+TEST(Launcher, IsFoundByItsVariables) {
+  EXPECT_FALSE(findLauncher()->has_value());
+  {
+    // In a job of Slurm, which mpirun does not ask for ranks.
+    const LauncherVariables variables({{"OMPI_COMM_WORLD_RANK", "2"},
+                                       {"OMPI_COMM_WORLD_SIZE", "4"},
+                                       {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                       {"SLURM_STEP_NUM_TASKS", "2"},
+                                       {"PMIX_RANK", "2"}});
+    const Launcher launcher = findLauncher()->value();
+    EXPECT_EQ(launcher.name, "mpirun");
+    EXPECT_EQ(launcher.rank, 2);
+    EXPECT_EQ(launcher.ranks, 4);
+    EXPECT_EQ(launcher.local_rank, 1);
+    EXPECT_EQ(launcher.mpi, MpiFlavour::open_mpi);
+  }
+  {
+    const LauncherVariables variables({{"PMI_RANK", "0"}, {"PMI_SIZE", "3"}});
+    EXPECT_EQ(findLauncher()->value().mpi, MpiFlavour::mpich);
+  }
+  {
+    const LauncherVariables variables(
+        {{"PMIX_RANK", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", "0"}});
+    EXPECT_EQ(findLauncher()->value().name, "srun");
+  }
+  // A batch script, and what is started alone.
+  EXPECT_FALSE(
+      (LauncherVariables({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}), findLauncher()->has_value()));
+  EXPECT_FALSE((LauncherVariables({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}), findLauncher()->has_value()));
+}
+
+TEST(Launcher, WhoseVariablesContradictOneAnotherIsAnError) {
+  const LauncherVariables variables({{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}});
+  EXPECT_EQ(findLauncher().message(),
+            "PMI_RANK=4, PMI_SIZE=4: there are from 2 to 1024 ranks, the first is 0");
+  const LauncherVariables other({{"PMI_SIZE", "many"}});
+  EXPECT_EQ(findLauncher().message(), "PMI_SIZE=many is no number");
 }
 
 }  // namespace

@@ -134,8 +134,11 @@ TEST(Flags, UnknownFlagOfAnotherProgramIsTranslated) {
             "unknown flag --nproc_per_node; did you mean --ranks=N of gpuc-train?");
   EXPECT_EQ(
       Tool().errorOf({"--nnodes=8"}),
-      "unknown flag --nnodes; several machines and GPUs are not there yet; --device=cuda:N of gpuc-run and "
-      "gpuc-train picks one");
+      "unknown flag --nnodes; machines are a launcher's: mpirun --hostfile or srun --nodes, in front of "
+      "gpuc-train");
+  EXPECT_EQ(Tool().errorOf({"--gpus=8"}),
+            "unknown flag --gpus; several GPUs are not there yet; --device=cuda:N of gpuc-run and gpuc-train "
+            "picks one");
 }
 
 TEST(Flags, EveryHabitIsOneAndMeansAFlagThatThereIs) {

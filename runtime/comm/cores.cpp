@@ -1,0 +1,38 @@
+#include "runtime/comm/cores.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/comm/life_watch.h"
+
+namespace gpuc {
+namespace {
+
+struct Cores {
+  uint64_t machine = 0;
+  cpu_set_t set = {};
+};
+
+bool doMeet(const Cores& one, const Cores& other) {
+  cpu_set_t both;
+  CPU_AND(&both, &one.set, &other.set);
+  return one.machine == other.machine && CPU_COUNT(&both) > 0;
+}
+
+}  // namespace
+
+Result<int64_t> ranksOnMyCores(Communicator& ranks) {
+  Cores mine;
+  mine.machine = Life::ofThisProcess().machine;
+  if (::sched_getaffinity(0, sizeof(mine.set), &mine.set) != 0)
+    std::fill_n(reinterpret_cast<std::byte*>(&mine.set), sizeof(mine.set), std::byte{0xff});
+  std::vector<Cores> all(static_cast<size_t>(ranks.size()));
+  GPUC_RETURN_IF_ERROR(
+      ranks.gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
+  return static_cast<int64_t>(
+      std::count_if(all.begin(), all.end(), [&](const Cores& other) { return doMeet(mine, other); }));
+}
+
+}  // namespace gpuc

@@ -1,0 +1,303 @@
+#include "runtime/comm/mesh.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/comm/rank_sum.h"
+
+namespace gpuc {
+namespace {
+
+/// What is under way at once: of a chunk of this length each rank has a share.
+constexpr size_t kChunkBytes = size_t{4} << 20;
+/// Up to here a second message costs more than the bytes that it saves.
+constexpr size_t kShortBytes = 4096;
+constexpr size_t kCacheLine = 64;
+constexpr size_t kWordsBytes = 1024;
+
+constexpr Transport::Label kFailed = Transport::kMostLabel, kWords = kFailed - 1, kLeaving = kFailed - 2;
+
+constexpr std::chrono::milliseconds kLook{20};
+/// What a rank sent before it died may be on its way.
+constexpr std::chrono::milliseconds kLastMessages{200};
+
+}  // namespace
+
+MeshCommunicator::MeshCommunicator(Transport& transport, const Options& options)
+    : transport_(transport),
+      options_(options),
+      is_awaited_(static_cast<size_t>(transport.size())),
+      slot_bytes_((kChunkBytes / static_cast<size_t>(transport.size()) + kCacheLine - 1) / kCacheLine *
+                  kCacheLine),
+      slots_(slot_bytes_ * static_cast<size_t>(transport.size())),
+      parts_(static_cast<size_t>(transport.size())),
+      is_gone_(static_cast<size_t>(transport.size())),
+      heard_(static_cast<size_t>(transport.size())),
+      goodbye_(kWordsBytes),
+      goodbyes_(kWordsBytes * static_cast<size_t>(transport.size())),
+      said_(static_cast<size_t>(transport.size())) {}
+
+Status MeshCommunicator::meet() {
+  const Life own = Life::ofThisProcess();
+  std::vector<Life> lives(static_cast<size_t>(size()));
+  GPUC_RETURN_IF_ERROR(gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(lives))));
+  life_.emplace(lives, rank(), options_.patience);
+  return okStatus();
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// Messages of two collectives that differ in their place, kind, type or length have different labels, but
+/// for one pair in 16,000: who does something else than the others is found out.
+Status MeshCommunicator::begin(Kind kind, DataType type, size_t count) {
+  if (!failure_.ok()) return failure_;
+  ++collectives_;
+  const uint64_t asks = uint64_t{count} << 16 | uint64_t(type) << 8 | uint64_t(kind);
+  const uint64_t mixed = (asks + collectives_ * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd;
+  label_ = static_cast<Transport::Label>(mixed >> 50);
+  static_assert(kLeaving > (1 << 14) - 1, "labels of collectives have 14 bits");
+  return okStatus();
+}
+
+Status MeshCommunicator::allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) {
+  if (elements == 0) return failure_;
+  GPUC_RETURN_IF_ERROR(begin(Kind::sum, type, elements));
+  const auto size = static_cast<size_t>(sizeOf(type));
+  if (elements * size <= std::min(kShortBytes, slot_bytes_)) return sumShort(type, elements, part, result);
+  const size_t most = slot_bytes_ / size * parts_.size();
+  for (size_t first = 0; first < elements; first += most)
+    GPUC_RETURN_IF_ERROR(
+        sumChunk(type, std::min(most, elements - first), part + first * size, result + first * size));
+  return okStatus();
+}
+
+Status MeshCommunicator::sumShort(DataType type, size_t elements, const std::byte* part, std::byte* result) {
+  const size_t bytes = elements * static_cast<size_t>(sizeOf(type));
+  for (int64_t other = 0; other < size(); ++other) {
+    receive(other, slot(other), bytes);
+    send(other, part, bytes);
+    parts_[static_cast<size_t>(other)] = other == rank() ? part : slot(other);
+  }
+  GPUC_RETURN_IF_ERROR(wait());
+  sumParts(type, elements, parts_, result);
+  return okStatus();
+}
+
+Status MeshCommunicator::sumChunk(DataType type, size_t elements, const std::byte* part, std::byte* result) {
+  const auto bytes = static_cast<size_t>(sizeOf(type));
+  auto begin = [&](int64_t rank) { return elements * static_cast<size_t>(rank) / parts_.size() * bytes; };
+  auto length = [&](int64_t rank) { return begin(rank + 1) - begin(rank); };
+  const size_t own = begin(rank());
+  for (int64_t other = 0; other < size(); ++other) {
+    receive(other, slot(other), length(rank()));
+    send(other, part + begin(other), length(other));
+    parts_[static_cast<size_t>(other)] = other == rank() ? part + own : slot(other);
+  }
+  GPUC_RETURN_IF_ERROR(wait());
+  // From here on nobody needs this chunk of `part`, so that `result` may be the same memory.
+  sumParts(type, length(rank()) / bytes, parts_, result + own);
+  for (int64_t other = 0; other < size(); ++other) {
+    receive(other, result + begin(other), length(other));
+    send(other, result + own, length(rank()));
+  }
+  return wait();
+}
+
+Status MeshCommunicator::broadcast(std::span<std::byte> bytes, int64_t root) {
+  if (bytes.empty()) return failure_;
+  GPUC_RETURN_IF_ERROR(begin(Kind::broadcast, DataType::ui8, bytes.size()));
+  for (size_t first = 0; first < bytes.size(); first += kChunkBytes) {
+    const size_t count = std::min(kChunkBytes, bytes.size() - first);
+    if (rank() != root) receive(root, bytes.data() + first, count);
+    for (int64_t other = 0; other < size() && rank() == root; ++other)
+      send(other, bytes.data() + first, count);
+    GPUC_RETURN_IF_ERROR(wait());
+  }
+  return okStatus();
+}
+
+Status MeshCommunicator::gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  if (mine.empty()) return failure_;
+  GPUC_RETURN_IF_ERROR(begin(Kind::gather, DataType::ui8, mine.size()));
+  std::memmove(all.data() + static_cast<size_t>(rank()) * mine.size(), mine.data(), mine.size());
+  for (size_t first = 0; first < mine.size(); first += kChunkBytes) {
+    const size_t count = std::min(kChunkBytes, mine.size() - first);
+    for (int64_t other = 0; other < size(); ++other) {
+      receive(other, all.data() + static_cast<size_t>(other) * mine.size() + first, count);
+      send(other, mine.data() + first, count);
+    }
+    GPUC_RETURN_IF_ERROR(wait());
+  }
+  return okStatus();
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+void MeshCommunicator::send(int64_t to, const std::byte* bytes, size_t count) {
+  if (to != rank() && count > 0) transport_.send(to, label_, {bytes, count});
+}
+
+void MeshCommunicator::receive(int64_t from, std::byte* bytes, size_t count) {
+  if (from == rank() || count == 0) return;
+  is_awaited_[static_cast<size_t>(from)] = true;
+  transport_.receive(from, {bytes, count});
+}
+
+Status MeshCommunicator::wait() {
+  const Clock::time_point start = Clock::now();
+  Clock::time_point next_look = start + kLook;
+  for (int64_t idle = 0;; ++idle) {
+    if (transport_.progress()) idle = 0;
+    GPUC_RETURN_IF_ERROR(checkLines());
+    if (isAllDone()) return okStatus();
+    if (const Clock::time_point now = Clock::now(); now >= next_look) {
+      GPUC_RETURN_IF_ERROR(findLost(now - start >= options_.limit));
+      next_look = now + kLook;
+    }
+    transport_.rest(idle);
+  }
+}
+
+bool MeshCommunicator::isAllDone() const {
+  for (int64_t other = 0; other < size(); ++other)
+    if (transport_.line(other).is_receiving || transport_.line(other).sends > 0) return false;
+  return true;
+}
+
+/// The error if what came is not what was asked for.
+Status MeshCommunicator::checkLines() {
+  for (int64_t other = 0; other < size(); ++other) {
+    const Transport::Line& line = transport_.line(other);
+    if (!line.broken.empty()) return lost(other, line.broken);
+    if (!is_awaited_[static_cast<size_t>(other)] || line.is_receiving) continue;
+    is_awaited_[static_cast<size_t>(other)] = false;
+    if (line.label == kFailed) return lost(other, "failed: " + hearWhy(other));
+    if (line.label != label_) return lost(other, "asks for something else: all must run the same plan");
+  }
+  return okStatus();
+}
+
+/// The error if a rank is lost, whichever it is that this one waits for, or the time is up.
+Status MeshCommunicator::findLost(bool time_is_up) {
+  if (life_ && !loss_) {
+    loss_ = life_->look();
+    loss_at_ = Clock::now();
+  }
+  if (loss_ && Clock::now() - loss_at_ >= kLastMessages) {
+    is_gone_[static_cast<size_t>(loss_->rank)] = true;
+    return lost(loss_->rank, loss_->why);
+  }
+  for (int64_t other = 0; other < size() && time_is_up; ++other)
+    if (const Transport::Line& line = transport_.line(other); line.is_receiving || line.sends > 0)
+      return lost(other, "has not come to it in " + std::to_string(options_.limit.count() / 1000) + " s");
+  return okStatus();
+}
+
+Status MeshCommunicator::lost(int64_t rank, const std::string& why) {
+  failure_ = Status::error("rank " + std::to_string(this->rank()) + " waits in collective " +
+                           std::to_string(collectives_) + ", but rank " + std::to_string(rank) + " " + why);
+  exchangeGoodbyes(failure_.message());
+  return failure_;
+}
+
+//===----------------------------------------------------------------------===//
+// When one fails
+//===----------------------------------------------------------------------===//
+
+std::vector<std::string> MeshCommunicator::giveUp(const std::string& why) {
+  if (failure_.ok()) {
+    failure_ = Status::error("rank " + std::to_string(rank()) + " has given up: " + why);
+    exchangeGoodbyes(why);
+  }
+  return said_;
+}
+
+/// Who fails says so with a message that fits wherever another one is expected, and then says why. Whatever
+/// comes in place of such messages is of no use any more.
+void MeshCommunicator::exchangeGoodbyes(const std::string& why) {
+  why.copy(reinterpret_cast<char*>(goodbye_.data()), kWordsBytes - 1);
+  for (int64_t other = 0; other < size(); ++other) {
+    if (!isListening(other)) continue;
+    transport_.send(other, kFailed, {});
+    transport_.send(other, kWords, goodbye_);
+  }
+  progressUntil(options_.patience, [this] {
+    bool have_all = true;
+    for (int64_t other = 0; other < size(); ++other) have_all &= hasSaidGoodbye(other);
+    return have_all;
+  });
+}
+
+/// Also until the time is up.
+void MeshCommunicator::progressUntil(std::chrono::milliseconds most, const std::function<bool()>& is_done) {
+  const Clock::time_point start = Clock::now();
+  Clock::time_point next_look = start + kLook;
+  for (int64_t idle = 0; !is_done(); ++idle) {
+    if (transport_.progress()) idle = 0;
+    if (const Clock::time_point now = Clock::now(); now >= next_look) {
+      if (now - start >= most) return;
+      lookForGone();
+      next_look = now + kLook;
+    }
+    transport_.rest(idle);
+  }
+}
+
+void MeshCommunicator::lookForGone() {
+  if (!life_) return;
+  if (const std::optional<LifeWatch::Loss> loss = life_->look())
+    is_gone_[static_cast<size_t>(loss->rank)] = true;
+}
+
+/// Listens to a rank until it has, or will say no more.
+bool MeshCommunicator::hasSaidGoodbye(int64_t other) {
+  Heard& heard = heard_[static_cast<size_t>(other)];
+  const Transport::Line& line = transport_.line(other);
+  if (heard == Heard::all || !isListening(other)) return true;
+  if (line.is_receiving) return false;
+  std::byte* words = goodbyes_.data() + static_cast<size_t>(other) * kWordsBytes;
+  if (heard == Heard::words) {
+    said_[static_cast<size_t>(other)] = reinterpret_cast<const char*>(words);
+    heard = Heard::all;
+    return true;
+  }
+  if (line.label == kFailed) {
+    heard = Heard::words;
+    transport_.receive(other, {words, kWordsBytes});
+  } else {
+    transport_.receive(other, slots_);
+  }
+  return false;
+}
+
+/// Of a rank that has just said that it failed.
+std::string MeshCommunicator::hearWhy(int64_t other) {
+  progressUntil(kLastMessages, [&] { return hasSaidGoodbye(other); });
+  return said_[static_cast<size_t>(other)];
+}
+
+/// Launchers end all ranks when the first has ended with an error, be it before another has said its own.
+void MeshCommunicator::leave() {
+  for (int64_t other = 0; other < size(); ++other) {
+    if (heard_[static_cast<size_t>(other)] != Heard::all || !isListening(other)) continue;
+    transport_.send(other, kLeaving, {});
+    transport_.receive(other, slots_);
+  }
+  progressUntil(options_.patience, [this] {
+    for (int64_t other = 0; other < size(); ++other)
+      if (heard_[static_cast<size_t>(other)] == Heard::all && isListening(other) &&
+          transport_.line(other).is_receiving)
+        return false;
+    return true;
+  });
+}
+
+bool MeshCommunicator::isListening(int64_t other) const {
+  return other != rank() && !is_gone_[static_cast<size_t>(other)] && transport_.line(other).broken.empty();
+}
+
+}  // namespace gpuc

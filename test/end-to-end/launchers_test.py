@@ -1,0 +1,140 @@
+"""Ranks that mpirun has started train as those that gpuc-train starts itself: the same bits of variables, one voice, and errors that
+name who is lost."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from gpuc_tools import BIN, ToolTest, sha256
+from small_zoo import MODELS
+
+TRAIN = os.path.abspath(os.path.join(BIN, "gpuc-train"))
+# What MPI itself never gives back is not looked for.
+ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+class Launched:
+    """What holds under mpirun of any MPI."""
+
+    def setUp(self):
+        super().setUp()
+        if not shutil.which(self.mpirun[0]):
+            self.skipTest(f"no {self.mpirun[0]}: scripts/setup installs it")
+
+    def start(self, ranks, *arguments, environment=None):
+        command = [*self.mpirun, "-n", ranks, TRAIN, *arguments]
+        return subprocess.Popen(list(map(str, command)), cwd=self.folder, env={**ENVIRONMENT, **(environment or {})},
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def launch(self, *arguments, environment=None):
+        """Exit status, stdout and stderr."""
+        process = self.start(*arguments, environment=environment)
+        said, errors = process.communicate(timeout=60)
+        return process.returncode, said, errors
+
+    def check_bits(self, ranks, plan, *flags, own=()):
+        flags = ["--data=synthetic:size=96", "--steps=6", "--seed=3", "--log-every=0", *flags]
+        ours, theirs = self.path("own.safetensors"), self.path("launched.safetensors")
+        self.gpuc("gpuc-train", plan, f"--ranks={ranks}", "--save-variables=" + ours, *flags)
+        status, said, errors = self.launch(ranks, plan, "--save-variables=" + theirs, *flags, *own)
+        self.assertEqual((status, errors), (0, ""))
+        self.assertEqual(said.count("done: 6 steps"), 1, said)
+        self.assertEqual(sha256(ours), sha256(theirs))
+
+    def mlp(self, *flags):
+        return self.compile_model("mlp", "hidden=16", "dropout=0.2", "batch=4", flags=flags)
+
+    def test_bits_of_ranks_that_gpuc_train_starts(self):
+        self.check_bits(3, self.mlp("--data-parallel"), "--eval-data=synthetic:size=50,seed=5", own=["--ranks=3"])
+        gpt2 = self.compile_model("gpt2", *MODELS["gpt2"][0], flags=["--data-parallel", "--accumulate=2", "--clip-norm=1"])
+        self.check_bits(2, gpt2, own=["--ranks=all"])
+
+    def error(self, status, *arguments, environment=None):
+        """The one line that gpuc-train says, the launcher's own aside."""
+        found, said, errors = self.launch(*arguments, environment=environment)
+        lines = [line for line in errors.splitlines() if line.startswith("error: ")]
+        self.assertEqual((found, len(lines), said), (status, 1, ""), errors)
+        return lines[0]
+
+    def test_what_is_refused_is_said_once(self):
+        plan, data = self.mlp("--data-parallel"), "--data=synthetic:size=96"
+        self.assertEqual(self.error(2, 2, plan, data, "--ranks=3"), "error: --ranks=3, but mpirun has started 2: leave it out")
+        self.assertIn("missing argument: --data=SPEC", self.error(2, 2, plan))
+        self.assertIn("compiled for one rank, and 2 would each train by themselves: compile it with --data-parallel",
+                      self.error(1, 2, self.compile_model("mlp", "hidden=16", "batch=5"), data))
+        self.assertIn("fewer than one global batch of 12 rows", self.error(1, 3, plan, "--data=synthetic:size=10"))
+        # Libraries that are not those of an MPI.
+        for name in ("libmpi.so.40", "libmpi.so.12", "libmpi.so", "libmpich.so.12"):
+            self.write(name, "no library")
+        self.assertRegex(self.error(1, 2, plan, data, environment={"LD_LIBRARY_PATH": self.folder}),
+                         rf"^error: no {self.name}, whose launcher has started this: install its library \({self.package} on Debian\)")
+
+    def test_one_rank_needs_no_other(self):
+        status, said, errors = self.launch(1, self.mlp(), "--data=synthetic:size=96", environment={"LD_LIBRARY_PATH": self.folder})
+        self.assertEqual((status, errors), (0, ""))
+        self.assertIn("done: 24 steps", said)
+
+    @staticmethod
+    def ranks_below(process):
+        """Of the ranks of mpirun, by their place among them, the processes."""
+        found = {}
+        for number in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{number}/environ", "rb") as file:
+                    variables = dict(entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)
+                if variables.get(b"GPUC_TEST_LAUNCH") == str(process).encode() and os.readlink(f"/proc/{number}/exe") == TRAIN:
+                    rank = variables.get(b"OMPI_COMM_WORLD_RANK") or variables.get(b"PMI_RANK")
+                    found[int(rank)] = int(number)
+            except OSError:
+                continue
+        return found
+
+    def lose(self, lost, how):
+        """What is said when rank `lost` of 3 gets a signal in the middle of training; it must end in time, with all its ranks."""
+        folder, key = self.path("checkpoints"), f"{os.getpid()}-{how}"
+        process = self.start(3, self.mlp("--data-parallel"), "--data=synthetic:size=96", "--steps=100000000", "--log-every=0",
+                             "--checkpoint-dir=" + folder, "--checkpoint-every=20", environment={"GPUC_TEST_LAUNCH": key})
+        while not os.path.exists(os.path.join(folder, "latest")):
+            self.assertIsNone(process.poll(), "ended before the first checkpoint")
+            time.sleep(0.01)
+        os.kill(self.ranks_below(key)[lost] if lost is not None else process.pid, how)
+        said, errors = process.communicate(timeout=30)
+        self.assertNotEqual(process.returncode, 0)
+        for _ in range(100):
+            if not self.ranks_below(key):
+                return said, errors
+            time.sleep(0.05)
+        self.fail("ranks outlive their launcher")
+
+    def test_a_killed_rank_is_named(self):
+        self.check_killed(self.lose(1, signal.SIGKILL)[1])
+
+    def test_a_signal_to_the_launcher_ends_all(self):
+        self.lose(None, signal.SIGTERM)
+
+
+class OpenMpi(Launched, ToolTest):
+    name, package = "OpenMPI", "libopenmpi3"
+    mpirun = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]
+
+    def check_killed(self, errors):
+        for rank in (0, 2):
+            self.assertRegex(errors, rf"error: step \d+: rank {rank} waits in collective \d+, but rank 1 has died\n")
+
+    def test_a_stopped_rank_is_named(self):
+        self.assertRegex(self.lose(2, signal.SIGSTOP)[1], r"error: step \d+: rank 0 waits in collective \d+, but rank 2 is stopped\n")
+
+
+class Mpich(Launched, ToolTest):
+    name, package = "MPICH", "libmpich12"
+    mpirun = ["mpirun.mpich"]
+
+    def check_killed(self, errors):
+        """MPICH's mpirun kills the others before they can say anything, and says what it saw on stdout."""
+
+
+if __name__ == "__main__":
+    unittest.main()

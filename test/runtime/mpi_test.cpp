@@ -1,0 +1,200 @@
+// Ranks that mpirun starts. Each test starts this binary again as ranks, which do what the test's name says.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "rank_bodies.h"
+#include "runtime/comm/join.h"
+
+namespace gpuc {
+namespace {
+
+using std::chrono::milliseconds;
+
+//===----------------------------------------------------------------------===//
+// What ranks do
+//===----------------------------------------------------------------------===//
+
+/// Adds up again and again; rank 1 does `failing` before the third time.
+RankBody failingInTheMiddle(Status (*failing)()) {
+  return [failing](Communicator& ranks) -> Result<int> {
+    for (int i = 0; i < 100; ++i) {
+      if (i == 2 && ranks.rank() == 1) GPUC_RETURN_IF_ERROR(failing());
+      GPUC_RETURN_IF_ERROR(addUp(ranks, 10));
+    }
+    return 0;
+  };
+}
+
+Result<int> allCollectives(Communicator& ranks) {
+  for (const RankBody& body :
+       {RankBody(addUpInTheirOrder), RankBody(handOnBytesOfAnyLength), RankBody(mixCollectives)})
+    GPUC_RETURN_IF_ERROR(body(ranks).status());
+  return 0;
+}
+
+Result<int> askForSomethingElse(Communicator& ranks) {
+  GPUC_RETURN_IF_ERROR(addUp(ranks, ranks.rank() == 0 ? 20000 : 30000));
+  return 0;
+}
+
+const std::map<std::string, RankBody>& bodies() {
+  static const std::map<std::string, RankBody> all = {
+      {"all collectives", allCollectives},
+      {"another wish", askForSomethingElse},
+      {"killed", failingInTheMiddle([] {
+         ::raise(SIGKILL);
+         return okStatus();
+       })},
+      {"stopped", failingInTheMiddle([] {
+         ::raise(SIGSTOP);
+         return okStatus();
+       })},
+      {"late", failingInTheMiddle([] {
+         ::sleep(5);
+         return okStatus();
+       })},
+      {"failed", failingInTheMiddle([] { return Status::error("no such file"); })},
+      {"all failed", [](Communicator&) -> Result<int> { return Status::error("no such file"); }},
+      {"status", [](Communicator&) -> Result<int> { return 130; }},
+  };
+  return all;
+}
+
+int beRank(const std::string& flavour, const std::string& body) {
+  const Result<std::optional<Launcher>> found = findLauncher();
+  if (!found.ok()) return 3;
+  // Of one rank alone nobody needs to know that there is a launcher.
+  const Launcher alone{.name = "mpirun",
+                       .mpi = flavour == "OpenMpi" ? MpiFlavour::open_mpi : MpiFlavour::mpich};
+  return joinRanks(found->value_or(alone), {.limit = milliseconds(1000), .patience = milliseconds(500)},
+                   bodies().at(body));
+}
+
+//===----------------------------------------------------------------------===//
+// Their launchers
+//===----------------------------------------------------------------------===//
+
+struct Flavour {
+  std::string name, program, flags;
+};
+
+const Flavour kOpenMpi{"OpenMpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe"};
+const Flavour kMpich{"Mpich", "mpirun.mpich", ""};
+
+bool isThere(const std::string& program) {
+  return std::system(("command -v " + program + " >/dev/null").c_str()) == 0;
+}
+
+/// What was written, to stdout or stderr, and the exit status.
+struct Outcome {
+  int status = -1;
+  std::string text;
+
+  int count(const std::string& line) const {
+    int found = 0;
+    for (size_t at = text.find(line); at != std::string::npos; at = text.find(line, at + 1)) ++found;
+    return found;
+  }
+};
+
+Outcome launch(const Flavour& flavour, int ranks, const std::string& body) {
+  const std::string command = "timeout 60 " + flavour.program + " " + flavour.flags + " -n " +
+                              std::to_string(ranks) + " /proc/" + std::to_string(::getpid()) + "/exe " +
+                              flavour.name + " '" + body + "' 2>&1";
+  Outcome outcome;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  std::array<char, 4096> buffer;
+  while (size_t length = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    outcome.text.append(buffer.data(), length);
+  const int status = ::pclose(pipe);
+  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+class Mpi : public ::testing::TestWithParam<Flavour> {
+ protected:
+  void SetUp() override {
+    if (!isThere(GetParam().program))
+      GTEST_SKIP() << "no " << GetParam().program << ": scripts/setup installs it";
+  }
+
+  Outcome run(int ranks, const std::string& body) { return launch(GetParam(), ranks, body); }
+};
+
+TEST_P(Mpi, SaysTheSameAsSharedMemory) {
+  for (int ranks : {1, 2, 3, 4}) {
+    const Outcome outcome = run(ranks, "all collectives");
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.text, "");
+  }
+}
+
+TEST_P(Mpi, GivesTheStatusThatAllHave) { EXPECT_EQ(run(2, "status").status, 130); }
+
+TEST_P(Mpi, NamesWhoAsksForSomethingElse) {
+  const Outcome outcome = run(2, "another wish");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(
+      outcome.count(
+          "rank 0 waits in collective 2, but rank 1 asks for something else: all must run the same plan"),
+      1)
+      << outcome.text;
+}
+
+TEST_P(Mpi, NamesWhoWasKilled) {
+  const Outcome outcome = run(3, "killed");
+  EXPECT_NE(outcome.status, 0);
+  if (GetParam().name == "Mpich") return;  // whose mpirun kills the others before they can say anything
+  for (const char* rank : {"0", "2"})
+    EXPECT_EQ(
+        outcome.count("error: rank " + std::string(rank) + " waits in collective 6, but rank 1 has died\n"),
+        1)
+        << outcome.text;
+}
+
+TEST_P(Mpi, NamesWhoIsStopped) {
+  const Outcome outcome = run(2, "stopped");
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_EQ(outcome.count("error: rank 0 waits in collective 6, but rank 1 is stopped\n"), 1) << outcome.text;
+}
+
+TEST_P(Mpi, NamesWhoIsLate) {
+  const Outcome outcome = run(2, "late");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.count("error: rank 0 waits in collective 6, but rank 1 has not come to it in 1 s\n"), 1)
+      << outcome.text;
+}
+
+TEST_P(Mpi, SaysWhyOneFailed) {
+  const Outcome outcome = run(3, "failed");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.count("error: no such file\n"), 1) << outcome.text;
+  EXPECT_EQ(outcome.count("error: rank 2 waits in collective 6, but rank 1 failed: no such file\n"), 1)
+      << outcome.text;
+}
+
+TEST_P(Mpi, SaysOnceWhyAllFailed) {
+  const Outcome outcome = run(4, "all failed");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.count("error: no such file\n"), 1) << outcome.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Mpi, ::testing::Values(kOpenMpi, kMpich),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace gpuc
+
+int main(int argc, char** argv) {
+  if (argc == 3) return gpuc::beRank(argv[1], argv[2]);
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
