@@ -22,6 +22,7 @@ public:
       : program_(program), prediction_(program, cost) {
     schedule_.timesBy = sourceOf(cost);
     schedule_.stepNanoseconds = cost.stepNanoseconds();
+    schedule_.handoffNanoseconds = cost.device().handoffNanoseconds;
   }
 
   FailureOr<Schedule> build() {
@@ -106,9 +107,6 @@ private:
   }
 
   LogicalResult checkExchanges() {
-    if (exchanging_.empty())
-      return program_.emitOpError("exchanges nothing between ranks, of which each would train by itself: "
-                                  "make it of the model, with --data-parallel");
     if (exchanging_.size() > 1)
       return lastExchange_->emitOpError("is one of several streams' exchanges, which ranks could meet in any "
                                         "order: put all on one");

@@ -10,7 +10,7 @@ namespace gpuc {
 
 /// The commands of @train_step, on their streams, with times as predicted by `cost`; repeats in which streams
 /// are ordered, or ranks exchange, iteration by iteration, and others as one command. Fails, with an error,
-/// if there is no such program, or ranks exchange nothing in it, or on several streams.
+/// if there is no such program, or ranks exchange on several of its streams.
 mlir::FailureOr<Schedule> stepScheduleOf(mlir::ModuleOp module, const CostModel &cost);
 
 } // namespace gpuc

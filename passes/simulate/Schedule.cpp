@@ -22,6 +22,7 @@ int64_t Schedule::exchangedBytes() const {
 
 Schedule Schedule::withoutExchanges() const {
   Schedule alone = *this;
+  alone.handoffNanoseconds = 0; // nobody has to wait for them
   for (Stream &stream : alone.streams)
     for (Command &command : stream.commands)
       if (command.kind == Kind::exchange)

@@ -43,8 +43,9 @@ struct Schedule {
   std::vector<Stream> streams;
   unsigned events = 0;
   std::vector<Label> labels;
-  double stepNanoseconds = 0; ///< Beside the commands, at the head of each step.
-  bool joins = false;         ///< A step begins when the one before has ended on all streams.
+  double stepNanoseconds = 0;    ///< Beside the commands, at the head of each step.
+  double handoffNanoseconds = 0; ///< Until a stream sees what another one has recorded.
+  bool joins = false;            ///< A step begins when the one before has ended on all streams.
 
   int64_t exchanges() const;
   int64_t exchangedBytes() const;

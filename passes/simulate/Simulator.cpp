@@ -152,7 +152,7 @@ void Simulator::State::execute(unsigned stream, const Schedule::Command &command
       Event &event = events[command.event];
       if (const int64_t execution = awaited(event, command, steps); execution >= 0)
         for (size_t group = 0; group < groups; ++group)
-          clock[group] = std::max(clock[group], event.at(execution)[group]);
+          clock[group] = std::max(clock[group], event.at(execution)[group] + schedule.handoffNanoseconds);
     }
     for (size_t group = 0; group < groups; ++group)
       clock[group] += stretches[group] * command.nanoseconds;

@@ -46,7 +46,7 @@ private:
     return before + head;
   }
 
-  /// When what a wait waits for was recorded; 0 of what was before the first step.
+  /// When what a wait waits for is seen; 0 of what was before the first step.
   double recorded(int64_t rank, int64_t step, const Schedule::Command &wait) {
     std::vector<std::pair<size_t, size_t>> records; // stream and place, of a step
     for (size_t stream = 0; stream < schedule_.streams.size(); ++stream)
@@ -60,7 +60,7 @@ private:
     if (execution < 0)
       return 0;
     const auto [stream, place] = records[static_cast<size_t>(execution % each)];
-    return end(rank, execution / each, stream, place);
+    return end(rank, execution / each, stream, place) + schedule_.handoffNanoseconds;
   }
 
   const Schedule &schedule_;

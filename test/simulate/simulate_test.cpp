@@ -71,6 +71,16 @@ TEST(Simulate, AnExchangeBesideWorkIsHidden) {
   EXPECT_DOUBLE_EQ(stepTimes(overlapped(10, 90, 60, 5), worldOf(2), 4)->exposed, 40);
 }
 
+/// Who comes late does not wait for that.
+TEST(Simulate, WhatIsRecordedIsSeenLater) {
+  Schedule schedule = overlapped(10, 90, 60, 5);
+  schedule.handoffNanoseconds = 3;
+  EXPECT_DOUBLE_EQ(meanOf(schedule, worldOf(2)), 10 + 3 + 100 + 3 + 5);
+  schedule = overlapped(10, 40, 60, 5);
+  schedule.handoffNanoseconds = 3;
+  EXPECT_DOUBLE_EQ(meanOf(schedule, worldOf(2)), 10 + 60 + 5);
+}
+
 TEST(Simulate, ARankIsWaitedFor) {
   const Schedule schedule = scheduleOf({{work(100), exchange(20)}});
   for (int64_t ranks : {2, 8, 4096}) {
@@ -221,6 +231,7 @@ Schedule randomSchedule(Random &random) {
   Schedule schedule = scheduleOf(std::move(streams), static_cast<unsigned>(executions.size()));
   schedule.joins = random.below(2) == 0;
   schedule.stepNanoseconds = static_cast<double>(random.below(3));
+  schedule.handoffNanoseconds = static_cast<double>(random.below(2) * 5);
   return schedule;
 }
 
