@@ -8,7 +8,9 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
+#include <cmath>
 #include <vector>
 
 namespace gpuc {
@@ -49,6 +51,11 @@ double Link::allReduceNanoseconds(int64_t bytes, int64_t ranks) const {
     return 0;
   const double share = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
   return 2 * (latencyNanoseconds + share * static_cast<double>(bytes) / bytesPerNanosecond);
+}
+
+std::string textOf(const Link &link) {
+  return llvm::formatv("{0}:bandwidth={1},latency={2:f3}", link.name,
+                       std::llround(link.bytesPerNanosecond * 1e9), link.latencyNanoseconds / 1000);
 }
 
 Result<Link> parseLink(llvm::StringRef text) {

@@ -29,6 +29,9 @@ struct Link {
 /// wrong.
 Result<Link> parseLink(llvm::StringRef text);
 
+/// As parseLink reads it.
+std::string textOf(const Link &link);
+
 /// What is taken if nobody says: `memory` between the ranks of a host, `nvlink` between GPUs.
 inline constexpr llvm::StringLiteral kHostLink = "memory", kDeviceLink = "nvlink";
 

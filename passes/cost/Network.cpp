@@ -27,6 +27,18 @@ double Network::allReduceNanoseconds(int64_t bytes, int64_t ranks) const {
          std::min(ringNanoseconds(between, share, machines), treeNanoseconds(between, share, machines));
 }
 
+/// By a sum of no bytes, and one of very many.
+Link Network::asOneLink(int64_t ranks) const {
+  constexpr int64_t kMany = 256 << 20;
+  if (machinesOf(ranks) == 1)
+    return within;
+  Link link = within;
+  const double latency = allReduceNanoseconds(0, ranks);
+  link.latencyNanoseconds = latency / 2;
+  link.bytesPerNanosecond = 2 * static_cast<double>(kMany) / (allReduceNanoseconds(kMany, ranks) - latency);
+  return link;
+}
+
 double ringNanoseconds(const Link &link, double bytes, int64_t ranks) {
   const auto count = static_cast<double>(ranks);
   return 2 * (count - 1) * (link.latencyNanoseconds + bytes / count / link.bytesPerNanosecond);

@@ -18,6 +18,9 @@ struct Network {
   /// In three turns: the devices of a machine add up a share each, each share is added up over machines by
   /// its owners, and then the shares are gathered within machines.
   double allReduceNanoseconds(int64_t bytes, int64_t ranks) const;
+
+  /// What all of it comes to for so many ranks, as one link: by this gpuc-compile should cut buckets.
+  Link asOneLink(int64_t ranks) const;
 };
 
 /// Each rank passes pieces on to the next one, twice around.

@@ -21,6 +21,14 @@ TEST(Link, IsKnownByNameAndByFigures) {
   EXPECT_EQ(parseLink("ethernet:latency=1")->bytesPerNanosecond, parseLink("ethernet")->bytesPerNanosecond);
 }
 
+TEST(Link, IsWrittenAsItIsRead) {
+  const Result<Link> link = parseLink("ethernet:bandwidth=12.5GB,latency=20.25");
+  EXPECT_EQ(textOf(*link), "ethernet:bandwidth=12500000000,latency=20.250");
+  const Result<Link> again = parseLink(textOf(*link));
+  EXPECT_EQ(again->bytesPerNanosecond, 12.5);
+  EXPECT_EQ(again->latencyNanoseconds, 20'250);
+}
+
 TEST(Link, TakesTwoMessagesAndAShareOfTheBytesTwice) {
   const Link link = {"", /*bytesPerNanosecond=*/2, /*latencyNanoseconds=*/100};
   EXPECT_EQ(link.allReduceNanoseconds(4000, 1), 0);

@@ -37,6 +37,19 @@ TEST(Network, MachinesExchangeAShareForEachDevice) {
             network.within.allReduceNanoseconds(40'000'000, 4) + 126 * (100 + 10'000'000 / 64. / 2));
 }
 
+TEST(Network, ComesToOneLink) {
+  const Network network = {.within = {"nvlink", 20, 10}, .between = kLink, .devicesPerMachine = 4};
+  EXPECT_EQ(network.asOneLink(4).latencyNanoseconds, 10);
+  for (int64_t ranks : {8, 256}) {
+    const Link link = network.asOneLink(ranks);
+    EXPECT_EQ(link.name, "nvlink");
+    EXPECT_EQ(link.allReduceNanoseconds(0), network.allReduceNanoseconds(0, ranks)) << ranks;
+    EXPECT_NEAR(link.allReduceNanoseconds(256 << 20) / network.allReduceNanoseconds(256 << 20, ranks), 1,
+                1e-5)
+        << ranks;
+  }
+}
+
 TEST(Network, HasWholeMachines) {
   const Network network = {.within = kLink, .between = kLink, .devicesPerMachine = 8};
   for (int64_t ranks : {1, 3, 8, 16, 4096})
