@@ -1,5 +1,5 @@
 // gpuc-simulate: what a step of a model would take on many ranks, before there are any.
-#include <cstdio>
+#include <map>
 #include <sstream>
 
 #include "passes/Compiler.h"
@@ -83,36 +83,90 @@ gpuc::Status readFlags(Request& request) {
   return at("--ranks", check(simulation));
 }
 
-gpuc::Result<gpuc::Schedule> scheduleOf(Request& request) {
-  gpuc::CompilerOptions& options = request.options;
-  gpuc::Compiler compiler;
-  GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(request.input));
-  GPUC_RETURN_IF_ERROR(gpuc::checkIsModel(text, request.input));
-  GPUC_ASSIGN_OR_RETURN(auto module, compiler.parse(text, request.input == "-" ? "<stdin>" : request.input));
-  gpuc::addRecipe(request.recipe, options);
-  if (gpuc::stageOf(*module) == gpuc::Stage::model)
-    options.train.recipe.emplace_back("data_parallel", "true");
-  auto configure = [](mlir::PassManager&) { return gpuc::okStatus(); };
-  GPUC_RETURN_IF_ERROR(compiler.advance(*module, gpuc::Stage::plan, options, configure));
-  return compiler.stepSchedule(*module, options);
-}
+const auto kAsItIs = [](mlir::PassManager&) { return gpuc::okStatus(); };
+
+/// A model that is made into plans, once for each link and size of buckets.
+class Plans {
+ public:
+  Plans(Request& request) : request_(request), options_(request.options) {}
+
+  /// As far as all plans have in common.
+  gpuc::Status read() {
+    GPUC_ASSIGN_OR_RETURN(std::string text, gpuc::readFile(request_.input));
+    GPUC_RETURN_IF_ERROR(gpuc::checkIsModel(text, request_.input));
+    GPUC_ASSIGN_OR_RETURN(step_, compiler_.parse(text, request_.input == "-" ? "<stdin>" : request_.input));
+    gpuc::addRecipe(request_.recipe, options_);
+    stage_ = gpuc::stageOf(*step_);
+    if (stage_ >= gpuc::Stage::streams &&
+        (request_.simulation.bucketBytes > 0 || request_.simulation.tunesBuckets))
+      return gpuc::Status::error(
+          "the module is a plan with streams already: its buckets can be chosen no more");
+    if (stage_ != gpuc::Stage::model) return gpuc::okStatus();
+    GPUC_RETURN_IF_ERROR(makePlanOfOneRank());
+    options_.train.recipe.emplace_back("data_parallel", "true");
+    GPUC_RETURN_IF_ERROR(compiler_.advance(*step_, gpuc::Stage::trainStep, options_, kAsItIs));
+    // What stands in the step's text is not said again.
+    options_.train.recipe.clear();
+    options_.train.batch = 0;
+    options_.train.checkpoint = gpuc::kModelPolicy.str();
+    return gpuc::okStatus();
+  }
+
+  gpuc::Result<gpuc::Schedule> planFor(const gpuc::Link& link, int64_t bucketBytes) {
+    auto [known, isNew] = known_.try_emplace({gpuc::textOf(link), bucketBytes});
+    if (!isNew) return known->second;
+    mlir::OwningOpRef<mlir::ModuleOp> module = step_->clone();
+    gpuc::CompilerOptions options = options_;
+    options.train.link = gpuc::textOf(link);
+    options.train.bucketBytes = bucketBytes;
+    GPUC_RETURN_IF_ERROR(compiler_.advance(*module, gpuc::Stage::plan, options, kAsItIs));
+    GPUC_ASSIGN_OR_RETURN(known->second, compiler_.stepSchedule(*module, options));
+    if (known->second.exchanges() > 0) return known->second;
+    return gpuc::Status::error(
+        request_.input +
+        ": its step exchanges nothing between ranks, of which each would train by itself: make "
+        "it of the model, with gpuc-compile --data-parallel");
+  }
+
+  const std::optional<gpuc::Schedule>& ofOneRank() const { return ofOneRank_; }
+
+ private:
+  gpuc::Status makePlanOfOneRank() {
+    mlir::OwningOpRef<mlir::ModuleOp> module = step_->clone();
+    GPUC_RETURN_IF_ERROR(compiler_.advance(*module, gpuc::Stage::plan, options_, kAsItIs));
+    GPUC_ASSIGN_OR_RETURN(ofOneRank_, compiler_.stepSchedule(*module, options_));
+    return gpuc::okStatus();
+  }
+
+  const Request& request_;
+  gpuc::CompilerOptions options_;
+  gpuc::Compiler compiler_;
+  mlir::OwningOpRef<mlir::ModuleOp> step_;
+  gpuc::Stage stage_ = gpuc::Stage::model;
+  std::optional<gpuc::Schedule> ofOneRank_;
+  std::map<std::pair<std::string, int64_t>, gpuc::Schedule> known_;
+};
 
 gpuc::Status run(Request& request) {
   std::string outputs[] = {request.json.value_or(""), request.trace.value_or("")};
   GPUC_RETURN_IF_ERROR(gpuc::checkOutputFiles(outputs, {&request.input, 1}));
   GPUC_RETURN_IF_ERROR(request.predictions.take(/*predicts=*/true, request.options));
-  GPUC_ASSIGN_OR_RETURN(gpuc::Schedule schedule, scheduleOf(request));
-  GPUC_ASSIGN_OR_RETURN(std::vector<gpuc::SimulatedWorld> worlds,
-                        gpuc::simulate(schedule, request.simulation));
+  Plans plans(request);
+  GPUC_RETURN_IF_ERROR(plans.read());
+  const gpuc::SimulationOptions& simulation = request.simulation;
+  const gpuc::SimulatedPlans simulated = {
+      .planFor = [&](const gpuc::Link& link,
+                     int64_t bucketBytes) { return plans.planFor(link, bucketBytes); },
+      .ofOneRank = plans.ofOneRank()};
+  GPUC_ASSIGN_OR_RETURN(std::vector<gpuc::SimulatedWorld> worlds, gpuc::simulate(simulated, simulation));
   if (request.trace) {
-    GPUC_ASSIGN_OR_RETURN(std::string trace, gpuc::traceOf(schedule, request.simulation));
+    GPUC_ASSIGN_OR_RETURN(std::string trace, gpuc::traceOf(worlds.back(), simulation));
     GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(*request.trace, trace));
   }
   if (request.json)
-    GPUC_RETURN_IF_ERROR(
-        gpuc::writeFileAtomically(*request.json, gpuc::jsonOf(schedule, request.simulation, worlds)));
+    GPUC_RETURN_IF_ERROR(gpuc::writeFileAtomically(*request.json, gpuc::jsonOf(simulation, worlds)));
   if (request.json == "-" || request.trace == "-") return gpuc::okStatus();
-  return gpuc::writeFileAtomically("-", gpuc::tableOf(schedule, worlds));
+  return gpuc::writeFileAtomically("-", gpuc::tableOf(simulated, worlds));
 }
 
 }  // namespace
@@ -135,6 +189,11 @@ static int tool(int argc, char** argv) {
                 "GPUs, default); nvlink:bandwidth=475GB,latency=10: bytes that a rank sends in a second, and "
                 "microseconds of a message");
   cli.addString("network", &request.network, "LINK", "of each rank to those of other machines");
+  cli.addSize("bucket-size", &request.simulation.bucketBytes,
+              "as gpuc-compile's: most bytes of a bucket; 0: what suits the link")
+      .range(0);
+  cli.addBool("tune-buckets", &request.simulation.tunesBuckets,
+              "tries sizes, and says which makes the shortest step in each world");
   cli.addDouble("jitter", &disturbance.computeJitter, "SHARE",
                 "by which a rank's work in a step takes longer on average, drawn from an exponential "
                 "distribution for each rank and step: 0.01")

@@ -1,6 +1,7 @@
 #include "tools/simulation.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <limits>
 #include <utility>
@@ -62,14 +63,51 @@ Status check(const SimulationOptions& options) {
   return okStatus();
 }
 
-Result<std::vector<SimulatedWorld>> simulate(const Schedule& schedule, const SimulationOptions& options) {
+/// Powers of two, of which the largest is enough for all that is exchanged.
+static std::vector<int64_t> bucketSizes(const Schedule& schedule) {
+  constexpr int kSizes = 8;
+  const auto most = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(schedule.exchangedBytes())));
+  std::vector<int64_t> sizes;
+  for (int size = kSizes - 1; size >= 0; --size) sizes.push_back(std::max<int64_t>(most >> size, 1));
+  return sizes;
+}
+
+static Status tuneBuckets(const SimulatedPlans& plans, const SimulationOptions& options,
+                          SimulatedWorld& world) {
+  for (int64_t bytes : bucketSizes(world.schedule)) {
+    GPUC_ASSIGN_OR_RETURN(Schedule schedule, plans.planFor(world.link, bytes));
+    GPUC_ASSIGN_OR_RETURN(
+        double step,
+        meanStep(schedule, worldOf(world.ranks, options.network, options.disturbance), options.steps));
+    world.buckets.push_back({bytes, schedule.exchanges(), step});
+  }
+  return okStatus();
+}
+
+const SimulatedBuckets* SimulatedWorld::bestBuckets() const {
+  auto best = std::min_element(buckets.begin(), buckets.end(),
+                               [](const auto& a, const auto& b) { return a.step < b.step; });
+  return best == buckets.end() ? nullptr : &*best;
+}
+
+Result<std::vector<SimulatedWorld>> simulate(const SimulatedPlans& plans, const SimulationOptions& options) {
   std::vector<SimulatedWorld> worlds;
   for (int64_t ranks : options.ranks) {
-    SimulatedWorld world{ranks, options.network.machinesOf(ranks), {}, {}};
+    SimulatedWorld world;
+    world.ranks = ranks;
+    world.machines = options.network.machinesOf(ranks);
+    world.link = options.network.asOneLink(ranks);
+    GPUC_ASSIGN_OR_RETURN(world.schedule, plans.planFor(world.link, options.bucketBytes));
     GPUC_ASSIGN_OR_RETURN(
         world.times,
-        stepTimes(schedule, worldOf(ranks, options.network, options.disturbance), options.steps));
-    GPUC_ASSIGN_OR_RETURN(world.limits, limitsOf(schedule, reliefsOf(ranks, options), options.steps));
+        stepTimes(world.schedule, worldOf(ranks, options.network, options.disturbance), options.steps));
+    GPUC_ASSIGN_OR_RETURN(world.limits, limitsOf(world.schedule, reliefsOf(ranks, options), options.steps));
+    world.ofOneRank = world.times.compute;
+    if (plans.ofOneRank) {
+      const World one = worldOf(1, options.network, {});
+      GPUC_ASSIGN_OR_RETURN(world.ofOneRank, meanStep(*plans.ofOneRank, one, options.steps));
+    }
+    if (options.tunesBuckets) GPUC_RETURN_IF_ERROR(tuneBuckets(plans, options, world));
     worlds.push_back(std::move(world));
   }
   return worlds;
@@ -81,25 +119,43 @@ std::string limitOf(const SimulatedWorld& world) {
   return isCompute ? "compute" : world.limits.front().name;
 }
 
-std::string tableOf(const Schedule& schedule, const std::vector<SimulatedWorld>& worlds) {
+static std::string describeLimit(const SimulatedWorld& world) {
+  const std::string limit = limitOf(world);
+  if (limit == "compute") return limit;
+  return limit + number(-100 * shareSavedBy(world.limits.front(), world), " (%.0f% without)");
+}
+
+static Row rowOf(const SimulatedWorld& world) {
+  const StepTimes& times = world.times;
+  Row row = {std::to_string(world.ranks),
+             std::to_string(world.machines),
+             std::to_string(world.schedule.exchanges()),
+             milliseconds(times.step),
+             milliseconds(times.compute),
+             milliseconds(times.exposed),
+             milliseconds(times.waiting),
+             number(100 * world.efficiency(), "%.1f%%"),
+             describeLimit(world)};
+  if (const SimulatedBuckets* best = world.bestBuckets())
+    row.insert(row.end(),
+               {number(static_cast<double>(best->bytes) / (1 << 20), "%g MiB"), milliseconds(best->step)});
+  return row;
+}
+
+std::string tableOf(const SimulatedPlans& plans, const std::vector<SimulatedWorld>& worlds) {
+  const Schedule& schedule = worlds.front().schedule;
   std::string text =
-      llvm::formatv("{0} exchange{4} of {1:f1} MB in all a step; a rank computes for {2} ms, {3}\n\n",
-                    schedule.exchanges(), static_cast<double>(schedule.exchangedBytes()) / 1e6,
-                    milliseconds(worlds.front().times.compute), schedule.timesBy,
-                    schedule.exchanges() == 1 ? "" : "s")
-          .str();
+      number(static_cast<double>(schedule.exchangedBytes()) / 1e6, "%.1f MB are exchanged in a step; ");
+  if (plans.ofOneRank) text += "one rank alone takes " + milliseconds(worlds.front().ofOneRank) + " ms; ";
+  text += "times of commands are " + schedule.timesBy + "\n\n";
+  Row head = {"ranks",   "machines", "exchanges",  "step, ms",  "compute",
+              "exposed", "waiting",  "efficiency", "limited by"};
+  if (!worlds.front().buckets.empty()) head.insert(head.end(), {"best buckets", "step, ms"});
   auto rows = [&](const AddRow& add) {
-    add({"ranks", "machines", "step, ms", "exposed", "waiting", "efficiency", "limited by"});
-    for (const SimulatedWorld& world : worlds) {
-      std::string limit = limitOf(world);
-      if (limit != "compute")
-        limit += number(-100 * shareSavedBy(world.limits.front(), world), " (%.0f% without)");
-      add({std::to_string(world.ranks), std::to_string(world.machines), milliseconds(world.times.step),
-           milliseconds(world.times.exposed), milliseconds(world.times.waiting),
-           number(100 * world.times.efficiency(), "%.1f%%"), limit});
-    }
+    add(head);
+    for (const SimulatedWorld& world : worlds) add(rowOf(world));
   };
-  writeTable(rows, [&](std::string_view line) { text += line; }, {0, 1, 2, 3, 4, 5});
+  writeTable(rows, [&](std::string_view line) { text += line; }, {0, 1, 2, 3, 4, 5, 6, 7, 9, 10});
   return text;
 }
 
@@ -110,29 +166,35 @@ static llvm::json::Object jsonOf(const Link& link) {
 }
 
 static llvm::json::Object jsonOf(const SimulatedWorld& world) {
-  llvm::json::Array limits;
+  llvm::json::Array limits, buckets;
   for (const Limit& limit : world.limits)
     limits.push_back(llvm::json::Object{{"without", limit.name}, {"step_us", limit.step / 1000}});
-  return llvm::json::Object{{"ranks", world.ranks},
-                            {"machines", world.machines},
-                            {"step_us", world.times.step / 1000},
-                            {"compute_us", world.times.compute / 1000},
-                            {"exposed_us", world.times.exposed / 1000},
-                            {"waiting_us", world.times.waiting / 1000},
-                            {"efficiency", world.times.efficiency()},
-                            {"limited_by", limitOf(world)},
-                            {"limits", std::move(limits)}};
+  for (const SimulatedBuckets& tried : world.buckets)
+    buckets.push_back(llvm::json::Object{
+        {"bytes", tried.bytes}, {"exchanges", tried.exchanges}, {"step_us", tried.step / 1000}});
+  llvm::json::Object entry{{"ranks", world.ranks},
+                           {"machines", world.machines},
+                           {"link", textOf(world.link)},
+                           {"streams", static_cast<int64_t>(world.schedule.streams.size())},
+                           {"exchanges", world.schedule.exchanges()},
+                           {"exchanged_bytes", world.schedule.exchangedBytes()},
+                           {"step_us", world.times.step / 1000},
+                           {"compute_us", world.times.compute / 1000},
+                           {"exposed_us", world.times.exposed / 1000},
+                           {"waiting_us", world.times.waiting / 1000},
+                           {"one_rank_us", world.ofOneRank / 1000},
+                           {"efficiency", world.efficiency()},
+                           {"limited_by", limitOf(world)},
+                           {"limits", std::move(limits)}};
+  if (!world.buckets.empty()) entry["buckets"] = std::move(buckets);
+  return entry;
 }
 
-std::string jsonOf(const Schedule& schedule, const SimulationOptions& options,
-                   const std::vector<SimulatedWorld>& worlds) {
+std::string jsonOf(const SimulationOptions& options, const std::vector<SimulatedWorld>& worlds) {
   const Disturbance& disturbance = options.disturbance;
   llvm::json::Array list;
   for (const SimulatedWorld& world : worlds) list.push_back(jsonOf(world));
-  llvm::json::Object report{{"rates_source", schedule.timesBy},
-                            {"streams", static_cast<int64_t>(schedule.streams.size())},
-                            {"exchanges", schedule.exchanges()},
-                            {"exchanged_bytes", schedule.exchangedBytes()},
+  llvm::json::Object report{{"rates_source", worlds.front().schedule.timesBy},
                             {"link", jsonOf(options.network.within)},
                             {"network", jsonOf(options.network.between)},
                             {"devices_per_machine", options.network.devicesPerMachine},
@@ -146,17 +208,17 @@ std::string jsonOf(const Schedule& schedule, const SimulationOptions& options,
   return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(report))).str();
 }
 
-Result<std::string> traceOf(const Schedule& schedule, const SimulationOptions& options) {
-  const int64_t ranks = options.ranks.back();
+Result<std::string> traceOf(const SimulatedWorld& world, const SimulationOptions& options) {
+  const Schedule& schedule = world.schedule;
   const bool areAlike = options.disturbance.stragglers == 0 && options.disturbance.computeJitter == 0;
   std::vector<int64_t> shown = {0};
-  if (ranks > 1 && !areAlike) shown.push_back(ranks - 1);
+  if (world.ranks > 1 && !areAlike) shown.push_back(world.ranks - 1);
   std::vector<TraceLine> lines;
   for (int64_t rank : shown)
     for (const Schedule::Stream& stream : schedule.streams)
       lines.push_back({stream.name, "rank " + std::to_string(rank), rank});
 
-  Simulator simulator(schedule, worldOf(ranks, options.network, options.disturbance));
+  Simulator simulator(schedule, worldOf(world.ranks, options.network, options.disturbance));
   for (int64_t step = warmUpSteps(schedule); step > 0; --step) GPUC_RETURN_IF_ERROR(simulator.step());
   std::vector<TraceEvent> events;
   simulator.observe(shown, [&](const Executed& executed) {
