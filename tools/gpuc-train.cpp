@@ -7,6 +7,7 @@
 #include "runtime/base/tool_main.h"
 #include "runtime/comm/cores.h"
 #include "runtime/comm/join.h"
+#include "runtime/comm/slow_link.h"
 #include "runtime/data/data_spec.h"
 #include "runtime/exec/devices.h"
 #include "runtime/train/stop_signal.h"
@@ -16,10 +17,11 @@ using namespace gpuc;
 
 namespace {
 
-/// What --ranks says: a number, or `all`.
+/// What --ranks says: a number, or `all`; and how their link is to be, if it is to be slower.
 struct RanksWish {
   std::optional<int64_t> ranks;
   bool all = false;
+  std::optional<int64_t> link_bandwidth, link_latency;  // bytes a second, microseconds
 
   bool isThere() const { return ranks || all; }
 };
@@ -65,6 +67,13 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
              "started them")
       .range(1, kMostRanks)
       .orWord("all", &wish.all);
+  cli.addSize("link-bandwidth", &wish.link_bandwidth,
+              "with ranks: have sums take at least the time of a link of so many bytes a second, to see what "
+              "that would cost")
+      .range(1);
+  cli.addInt("link-latency", &wish.link_latency, "MICROSECONDS",
+             "with --link-bandwidth: what one message takes")
+      .range(0, 1'000'000'000);
   cli.addInt("threads", &options.threads, "N", "threads to compute with; 0 is one for each core")
       .range(0, 4096);
   cli.addString("device", &options.device, "NAME", "auto, host, cuda or cuda:N");
@@ -96,10 +105,15 @@ std::string joinArguments(int argc, char** argv) {
 /// What stands in the way of ranks, if some are wished for or started; empty if nothing does.
 std::string findRanksMisuse(const TrainOptions& options, const std::optional<Launcher>& launcher,
                             const RanksWish& wish) {
-  if (!launcher && !wish.isThere()) return "";
+  const bool has_ranks = launcher || wish.isThere();
+  if (!has_ranks && (wish.link_bandwidth || wish.link_latency))
+    return "--link-bandwidth and --link-latency slow sums over ranks down: give --ranks=N too";
+  if (!has_ranks) return "";
   if (launcher && wish.ranks && *wish.ranks != launcher->ranks)
     return "--ranks=" + std::to_string(*wish.ranks) + ", but " + launcher->name + " has started " +
            std::to_string(launcher->ranks) + ": leave it out";
+  if (wish.link_latency && !wish.link_bandwidth)
+    return "--link-latency is of a link: give its --link-bandwidth too";
   if (options.plan == "-")
     return "--ranks: each rank reads the plan, which stdin gives but once: name a file";
   if (options.device != "auto" && options.device != "host")
@@ -116,10 +130,14 @@ Result<int> train(const TrainOptions& options) {
 }
 
 /// What each rank does. The cores are shared out, if --threads does not say how many a rank has.
-RankBody trainAsRank(const TrainOptions& options) {
-  return [&options](Communicator& communicator) -> Result<int> {
+RankBody trainAsRank(const TrainOptions& options, const RanksWish& wish) {
+  return [&options, &wish](Communicator& communicator) -> Result<int> {
     TrainOptions own = options;
-    own.communicator = &communicator;
+    std::optional<SlowLink> slow;
+    if (wish.link_bandwidth)
+      slow.emplace(communicator, LinkFigures{static_cast<double>(*wish.link_bandwidth),
+                                             std::chrono::microseconds(wish.link_latency.value_or(0))});
+    own.communicator = slow ? &*slow : &communicator;
     if (own.threads == 0) {
       GPUC_ASSIGN_OR_RETURN(const int64_t sharing, ranksOnMyCores(communicator));
       own.threads = std::max<int64_t>(1, openHostDevice()->info().threads / sharing);
@@ -131,7 +149,7 @@ RankBody trainAsRank(const TrainOptions& options) {
 Result<int> trainOnRanks(const TrainOptions& options, const RanksWish& wish) {
   const int64_t ranks = wish.ranks.value_or(openHostDevice()->info().threads);
   if (wish.all) std::printf("%lld ranks, one for each core\n", static_cast<long long>(ranks));
-  return launchRanks({.ranks = ranks}, trainAsRank(options));
+  return launchRanks({.ranks = ranks}, trainAsRank(options, wish));
 }
 
 }  // namespace
@@ -159,7 +177,7 @@ static int tool(int argc, char** argv) {
   options.command_line = joinArguments(argc, argv);
   // mpirun takes what ranks say through a terminal of its own, wherever it goes then.
   options.bar = !launcher;
-  if (launcher) return joinRanks(*launcher, {}, trainAsRank(options));
+  if (launcher) return joinRanks(*launcher, {}, trainAsRank(options, wish));
   const Result<int> outcome = wish.isThere() ? trainOnRanks(options, wish) : train(options);
   return outcome.ok() ? *outcome : exitStatus(outcome.status());
 }

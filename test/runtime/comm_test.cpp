@@ -12,6 +12,7 @@
 #include "runtime/comm/launcher.h"
 #include "runtime/comm/rank_sum.h"
 #include "runtime/comm/shared_memory.h"
+#include "runtime/comm/slow_link.h"
 
 namespace gpuc {
 namespace {
@@ -197,6 +198,18 @@ TEST(Launcher, WhoseVariablesContradictOneAnotherIsAnError) {
             "PMI_RANK=4, PMI_SIZE=4: there are from 2 to 1024 ranks, the first is 0");
   const LauncherVariables other({{"PMI_SIZE", "many"}});
   EXPECT_EQ(findLauncher().message(), "PMI_SIZE=many is no number");
+}
+
+TEST(SlowLink, TakesTheTimeOfTheLinkAndGivesTheSameSums) {
+  const Outcome outcome = launch({.ranks = 3}, [](Communicator& fast) -> Result<int> {
+    SlowLink ranks(fast, {.bytes_per_second = 1e6, .latency = std::chrono::microseconds(2000)});
+    const auto begin = std::chrono::steady_clock::now();
+    GPUC_RETURN_IF_ERROR(checkSum<float>(ranks, DataType::f32, 3000));  // two sums
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    // Twice two messages, and 2/3 of 12,000 bytes.
+    return took.count() >= 2 * 2 * (0.002 + 0.008) ? 0 : 3;
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+// A link that is slower than the one at hand.
+#pragma once
+
+#include <chrono>
+
+#include "runtime/comm/communicator.h"
+
+namespace gpuc {
+
+/// What a rank sends, and receives at the same time, and what one message takes.
+struct LinkFigures {
+  double bytes_per_second = 0;
+  std::chrono::microseconds latency{0};
+};
+
+/// Sums take at least the time that they would over such a link, from when the last rank has come: two
+/// messages one behind the other, and (ranks - 1) / ranks of the bytes each time. Who waits for it sleeps, so
+/// that what a link costs can be seen, and hidden, without one.
+class SlowLink final : public Communicator {
+ public:
+  /// `inner` must outlive it.
+  SlowLink(Communicator& inner, LinkFigures link) : inner_(inner), link_(link) {}
+
+  int64_t rank() const override { return inner_.rank(); }
+  int64_t size() const override { return inner_.size(); }
+  Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) override;
+  Status broadcast(std::span<std::byte> bytes, int64_t root) override {
+    return inner_.broadcast(bytes, root);
+  }
+  Status gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    return inner_.gather(mine, all);
+  }
+
+ private:
+  Communicator& inner_;
+  LinkFigures link_;
+};
+
+}  // namespace gpuc
