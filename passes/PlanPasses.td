@@ -61,10 +61,11 @@ def BucketAllReducesPass : Pass<"plan-bucket-all-reduces", "::mlir::ModuleOp"> {
   let summary = "Have sums over ranks travel together, and beside the commands that compute";
   let description = [{
     The parts that one element type and one time make fit become views of one buffer, which is summed where it lies: nothing is
-    packed. Buckets are cut so that the last sum is there first, by the time that the target's figures give commands and
-    `link` gives an exchange; where the exchange takes the cores that would compute, so that latency is a twentieth of it. What
-    consumes sums is put off until they are predicted to be there. Sums that are to travel beside the commands that compute are
-    marked for `plan-assign-streams`. No bit hangs on any of it.
+    packed. Sums that travel beside the commands that compute, if that is faster by the time that the target's figures give
+    commands and `link` gives an exchange, are marked for `plan-assign-streams`; their buckets are cut so that the last sum is there
+    early at any pace of the commands, and what leads to sums alone is computed first. In turn with the commands, buckets are so
+    large that latency is a twentieth of their time. What consumes sums is put off until they are predicted to be there. No bit hangs
+    on any of it.
 
     Before:
     ```mlir

@@ -2,6 +2,7 @@
 
 #include "passes/collectives/Buckets.h"
 
+#include <algorithm>
 #include <limits>
 #include <tuple>
 
@@ -11,15 +12,35 @@ namespace {
 /// So much later than it could be the last sum may be there, if fewer buckets do.
 constexpr double kSlack = 0.002;
 
-/// Exchanges, and what the link takes for runs of them.
-class Cutter {
-public:
-  Cutter(llvm::ArrayRef<Exchange> exchanges, const Link &link) : exchanges_(exchanges), link_(link) {}
+/// By how much commands may turn out to be faster or slower than is predicted.
+constexpr double kPaces[] = {0.25, 0.5, 1, 2, 4};
 
-  std::vector<size_t> run() {
+/// Exchanges that travel beside commands of one pace.
+class Race {
+public:
+  Race(llvm::ArrayRef<Exchange> exchanges, const Link &link, double pace)
+      : exchanges_(exchanges), link_(link), pace_(pace) {
     findEarliest();
+  }
+
+  /// When the last sum is there with the best buckets, and with these.
+  double earliest() const { return earliest_.back(); }
+  double finishOf(llvm::ArrayRef<size_t> ends) const {
+    double clock = 0;
+    size_t begin = 0;
+    for (size_t end : ends) {
+      int64_t bytes = 0;
+      for (; begin < end; ++begin)
+        bytes += exchanges_[begin].bytes;
+      clock = std::max(clock, readyAt(end)) + link_.allReduceNanoseconds(bytes);
+    }
+    return clock;
+  }
+
+  /// Few buckets that are as good as the best.
+  std::vector<size_t> cut() const {
     std::vector<size_t> ends;
-    double deadline = earliest_.back() * (1 + kSlack);
+    double deadline = earliest() * (1 + kSlack);
     for (size_t end = exchanges_.size(); end > 0;) {
       ends.push_back(end);
       std::tie(end, deadline) = longestBucket(end, deadline);
@@ -28,6 +49,8 @@ public:
   }
 
 private:
+  double readyAt(size_t end) const { return pace_ * exchanges_[end - 1].ready; }
+
   /// Calls visit(begin, time of the exchange) for each bucket that may end there, the shortest first.
   template <typename Visit> void forBucketsAt(size_t end, Visit visit) const {
     int64_t bytes = 0;
@@ -44,7 +67,7 @@ private:
     earliest_[0] = 0;
     for (size_t end = 1; end <= exchanges_.size(); ++end)
       forBucketsAt(end, [&](size_t begin, double time) {
-        const double start = std::max(earliest_[begin], exchanges_[end - 1].ready);
+        const double start = std::max(earliest_[begin], readyAt(end));
         earliest_[end] = std::min(earliest_[end], start + time);
       });
   }
@@ -55,7 +78,7 @@ private:
     std::pair<size_t, double> longest;
     double first = std::numeric_limits<double>::infinity();
     forBucketsAt(end, [&](size_t begin, double time) {
-      const double finish = std::max(earliest_[begin], exchanges_[end - 1].ready) + time;
+      const double finish = std::max(earliest_[begin], readyAt(end)) + time;
       if (finish <= deadline || finish < first)
         longest = {begin, deadline - time};
       first = std::min(first, finish);
@@ -65,13 +88,44 @@ private:
 
   llvm::ArrayRef<Exchange> exchanges_;
   const Link &link_;
+  double pace_;
   std::vector<double> earliest_; ///< Of so many exchanges.
 };
+
+/// How much later than with the best buckets of a pace the last sum is there, at the pace for which these are
+/// worst.
+double worstOf(llvm::ArrayRef<Race> races, llvm::ArrayRef<size_t> ends) {
+  double worst = 1;
+  for (const Race &race : races)
+    worst = std::max(worst, race.finishOf(ends) / race.earliest());
+  return worst;
+}
 
 } // namespace
 
 std::vector<size_t> cutForOverlap(llvm::ArrayRef<Exchange> exchanges, const Link &link) {
-  return Cutter(exchanges, link).run();
+  if (exchanges.empty())
+    return {};
+  int64_t bytes = 0;
+  for (const Exchange &exchange : exchanges)
+    bytes += exchange.bytes;
+  std::vector<std::vector<size_t>> candidates;
+  for (int64_t most = bytes; most > 0 && most >= bytesBeyondLatency(link) / 2; most = most * 2 / 3)
+    candidates.push_back(cutBySize(exchanges, most));
+  std::vector<Race> races;
+  for (double pace : kPaces)
+    candidates.push_back(races.emplace_back(exchanges, link, pace).cut());
+
+  std::vector<double> worst;
+  for (const std::vector<size_t> &ends : candidates)
+    worst.push_back(worstOf(races, ends));
+  const double enough = *std::min_element(worst.begin(), worst.end()) * (1 + kSlack);
+  size_t best = candidates.size();
+  for (size_t number = 0; number < candidates.size(); ++number)
+    if (worst[number] <= enough &&
+        (best == candidates.size() || candidates[number].size() < candidates[best].size()))
+      best = number;
+  return candidates[best];
 }
 
 int64_t bytesBeyondLatency(const Link &link) {

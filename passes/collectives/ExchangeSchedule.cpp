@@ -1,8 +1,10 @@
 //===- ExchangeSchedule.cpp - When commands and sums over ranks take their turn --===//
 //
 // A list schedule on two clocks, that of who computes and that of the link. What depends on no sum is issued
-// in the given order. A command that waits for sums is issued as soon as the first clock has passed the time
-// at which they are predicted to be there; at the end all that is left, in the order of these times.
+// in the given order, but that beside an exchange what leads to sums alone comes first: the link has
+// something to do, then, while the rest of the backward pass is computed. A command that waits for sums is
+// issued as soon as the first clock has passed the time at which they are predicted to be there; at the end
+// all that is left, in the order of these times.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,16 +27,14 @@ public:
   }
 
   ExchangeSchedule run() {
+    orderWhatWaitsForNothing();
     formBuckets();
-    size_t place = 0;
-    for (size_t command = 0; command < commands_.size(); ++command) {
-      if (waits_[command] || commands_[command].exchange)
-        continue;
-      issueBuckets(place++);
+    for (size_t place = 0; place < order_.size(); ++place) {
+      issueBuckets(place);
       issueWaiting(/*all=*/false);
-      issue({command});
+      issue({order_[place]});
     }
-    issueBuckets(place);
+    issueBuckets(order_.size());
     issueWaiting(/*all=*/true);
     schedule_.nanoseconds = std::max(clock_, linkClock_);
     return std::move(schedule_);
@@ -59,26 +59,56 @@ private:
           [&](size_t before) { return waits_[before] || commands_[before].exchange.has_value(); });
   }
 
-  /// Of the exchanges of parts that depend on no sum: after how many of the other such commands each is
+  bool computes(size_t command) const { return !waits_[command] && !commands_[command].exchange; }
+
+  void orderWhatWaitsForNothing() {
+    const std::vector<bool> urgent =
+        way_.beside ? findWhatLeadsToSumsAlone() : std::vector<bool>(commands_.size());
+    std::vector<size_t> missing = missing_;
+    for (size_t command = 0; command < commands_.size(); ++command) {
+      if (!computes(command) || (urgent[command] && !commands_[command].predecessors.empty()))
+        continue;
+      // With what becomes possible by it and is urgent.
+      size_t done = order_.size();
+      for (order_.push_back(command); done < order_.size(); ++done)
+        for (size_t next : successors_[order_[done]])
+          if (--missing[next] == 0 && computes(next) && urgent[next])
+            order_.push_back(next);
+    }
+  }
+
+  /// Commands of which nothing that computes needs anything but to make the part of a sum.
+  std::vector<bool> findWhatLeadsToSumsAlone() const {
+    std::vector<bool> leads(commands_.size());
+    for (size_t command = commands_.size(); command-- > 0;) {
+      bool toSum = false, alone = true;
+      for (size_t next : successors_[command]) {
+        toSum |= leads[next] || (commands_[next].exchange && !waits_[next]);
+        alone &= leads[next] || !computes(next);
+      }
+      leads[command] = computes(command) && toSum && alone;
+    }
+    return leads;
+  }
+
+  /// Of the exchanges of parts that depend on no sum: behind how many of the other such commands each is
   /// ready, and when.
   void formBuckets() {
     std::vector<size_t> placeBehind(commands_.size());
     std::vector<double> finish(commands_.size());
+    double clock = 0;
+    for (size_t place = 0; place < order_.size(); ++place) {
+      finish[order_[place]] = clock += commands_[order_[place]].nanoseconds;
+      placeBehind[order_[place]] = place + 1;
+    }
     struct Ready {
       size_t place, command;
       Exchange exchange;
     };
     std::vector<Ready> ready;
-    size_t place = 0;
-    double clock = 0;
     for (size_t command = 0; command < commands_.size(); ++command) {
-      if (waits_[command])
+      if (waits_[command] || !commands_[command].exchange)
         continue;
-      if (!commands_[command].exchange) {
-        finish[command] = clock += commands_[command].nanoseconds;
-        placeBehind[command] = ++place;
-        continue;
-      }
       Ready entry = {0, command, *commands_[command].exchange};
       entry.exchange.ready = 0;
       for (size_t before : commands_[command].predecessors) {
@@ -160,6 +190,7 @@ private:
   std::vector<std::vector<size_t>> successors_;
   std::vector<size_t> missing_; ///< How many predecessors have not taken their turn.
   std::vector<bool> waits_;
+  std::vector<size_t> order_; ///< Of what computes and waits for no sum.
   std::vector<double> available_;
   std::vector<Bucket> buckets_;
   size_t nextBucket_ = 0;

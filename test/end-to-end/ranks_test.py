@@ -119,7 +119,8 @@ class Ranks(ToolTest):
             self.assertEqual(event["accuracy"], whole["accuracy"])
 
     def test_what_the_report_says(self):
-        """A sum over ranks lies where its part was, so that ranks take no more memory than gradients that wait for one another."""
+        """A sum over ranks lies where its part was: ranks take no more memory than gradients that wait for one another, and little more in
+        buckets, which are live as a whole."""
         reports = []
         clip = "--clip-norm=1"
         for flags in (["--data-parallel", clip], [clip], ["--data-parallel", clip, "--bucket-size=1"]):
@@ -131,7 +132,7 @@ class Ranks(ToolTest):
         # Loss and count, which are outputs, and the gradients of six variables.
         self.assertEqual([report["all_reduce_buckets"] for report in reports], [3, 0, 8])
         self.assertLess(single["peak_bytes"], alone["peak_bytes"] + 4096)
-        self.assertLess(parallel["peak_bytes"], alone["peak_bytes"] + 4096)
+        self.assertLess(parallel["peak_bytes"], 1.05 * alone["peak_bytes"])
 
     def train(self, plan, folder, *flags):
         command = [os.path.join(os.environ["GPUC_BIN"], "gpuc-train"), plan, "--data=synthetic:size=192", "--seed=3", "--threads=1",

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 namespace gpuc {
@@ -12,8 +13,8 @@ namespace {
 
 const Link kLink = {"test", /*bytesPerNanosecond=*/1, /*latencyNanoseconds=*/50};
 
-/// When the last sum is there, if these buckets travel beside the commands that compute.
-double finishOf(llvm::ArrayRef<Exchange> exchanges, llvm::ArrayRef<size_t> ends) {
+/// When the last sum is there, if these buckets travel beside commands of a pace.
+double finishOf(llvm::ArrayRef<Exchange> exchanges, llvm::ArrayRef<size_t> ends, double pace) {
   double clock = 0;
   size_t begin = 0;
   for (size_t end : ends) {
@@ -22,7 +23,7 @@ double finishOf(llvm::ArrayRef<Exchange> exchanges, llvm::ArrayRef<size_t> ends)
     for (; begin < end; ++begin) {
       EXPECT_EQ(exchanges[begin].kind, exchanges[end - 1].kind);
       bytes += exchanges[begin].bytes;
-      ready = exchanges[begin].ready;
+      ready = pace * exchanges[begin].ready;
     }
     clock = std::max(clock, ready) + kLink.allReduceNanoseconds(bytes);
   }
@@ -55,28 +56,35 @@ template <typename Visit> void forEachCut(llvm::ArrayRef<Exchange> exchanges, Vi
   }
 }
 
-TEST(Buckets, AreThereFirstOfAll) {
+TEST(Buckets, AreGoodAtAnyPace) {
   std::mt19937_64 random(1);
-  for (int trial = 0; trial < 400; ++trial) {
+  double mostLost = 1;
+  for (int trial = 0; trial < 300; ++trial) {
     const std::vector<Exchange> exchanges = randomExchanges(random, 9);
-    double least = std::numeric_limits<double>::infinity();
-    forEachCut(exchanges,
-               [&](const std::vector<size_t> &ends) { least = std::min(least, finishOf(exchanges, ends)); });
-    const std::vector<size_t> ends = cutForOverlap(exchanges, kLink);
-    const double finish = finishOf(exchanges, ends);
-    EXPECT_LE(finish, least * 1.0021);
-    // And no fewer buckets are as early.
-    forEachCut(exchanges, [&](const std::vector<size_t> &others) {
-      if (others.size() < ends.size())
-        EXPECT_GT(finishOf(exchanges, others), least * 1.0019);
-    });
+    std::map<double, double> least;
+    const double paces[] = {0.25, 0.5, 1, 2, 4};
+    auto worstOf = [&](const std::vector<size_t> &ends) {
+      double worst = 0;
+      for (double pace : paces)
+        worst = std::max(worst, finishOf(exchanges, ends, pace) / least[pace]);
+      return worst;
+    };
+    for (double pace : paces) {
+      least[pace] = std::numeric_limits<double>::infinity();
+      forEachCut(exchanges, [&](const std::vector<size_t> &ends) {
+        least[pace] = std::min(least[pace], finishOf(exchanges, ends, pace));
+      });
+    }
+    double best = std::numeric_limits<double>::infinity();
+    forEachCut(exchanges, [&](const std::vector<size_t> &ends) { best = std::min(best, worstOf(ends)); });
+    mostLost = std::max(mostLost, worstOf(cutForOverlap(exchanges, kLink)) / best);
   }
+  std::printf("at most %.3f times what the best buckets lose at their worst pace\n", mostLost);
+  EXPECT_LE(mostLost, 1.15);
 }
 
-TEST(Buckets, WithAllTimeInTheWorldThereIsOne) {
-  const std::vector<Exchange> exchanges = {{100, 0, 0}, {100, 1, 0}, {1, 1e9, 0}};
-  // The last part alone is what has to be waited for; the others may travel with each other.
-  EXPECT_EQ(cutForOverlap(exchanges, kLink).size(), 1u);
+TEST(Buckets, WhereNothingIsComputedThereIsOne) {
+  EXPECT_EQ(cutForOverlap(std::vector<Exchange>{{100, 0, 0}, {100, 0, 0}, {1, 0, 0}}, kLink).size(), 1u);
   EXPECT_EQ(cutForOverlap({}, kLink), std::vector<size_t>());
 }
 
@@ -124,8 +132,27 @@ TEST(ExchangeSchedule, HidesAllButTheLastBucket) {
   const ExchangeSchedule inTurn = scheduleExchanges(problem, kLink, {.bucketBytes = 400});
   expectOrder(problem, beside);
   expectOrder(problem, inTurn);
-  EXPECT_NEAR(beside.nanoseconds, 10 * 1000 + 10 + kLink.allReduceNanoseconds(400), 30);
+  // Buckets that are good at any pace may be of two gradients.
+  EXPECT_LE(beside.nanoseconds, 10 * 1000 + 10 + kLink.allReduceNanoseconds(2 * 400));
   EXPECT_NEAR(inTurn.nanoseconds, 10 * (1000 + 1 + kLink.allReduceNanoseconds(400)), 1);
+}
+
+TEST(ExchangeSchedule, GradientsOfWeightsComeFirstBesideAnExchange) {
+  // 0: the loss; 1, 2: gradients of layers, one after another; 3, 4: those of their weights, and 5, 6 their
+  // sums.
+  ExchangeProblem problem;
+  problem.commands = {{1000, {}, {}},
+                      {1000, {0}, {}},
+                      {1000, {1}, {}},
+                      {1000, {0}, {}},
+                      {1000, {1}, {}},
+                      {0, {3}, Exchange{400, 0, 0}},
+                      {0, {4}, Exchange{400, 0, 0}}};
+  const std::vector<ExchangeSchedule::Turn> beside = {{0}, {3}, {5}, {1}, {4}, {6}, {2}};
+  EXPECT_EQ(scheduleExchanges(problem, kLink, {.beside = true, .bucketBytes = 400}).turns, beside);
+  // In turn nothing is gained by it: the order stays, in which fewer bytes are live.
+  const std::vector<ExchangeSchedule::Turn> inTurn = {{0}, {1}, {2}, {3}, {5}, {4}, {6}};
+  EXPECT_EQ(scheduleExchanges(problem, kLink, {.bucketBytes = 400}).turns, inTurn);
 }
 
 TEST(ExchangeSchedule, WhatIsSummedIsConsumedAtOnceInTurn) {
