@@ -12,8 +12,9 @@ namespace {
 /// So much later than it could be the last sum may be there, if fewer buckets do.
 constexpr double kSlack = 0.002;
 
-/// By how much commands may turn out to be faster or slower than is predicted.
-constexpr double kPaces[] = {0.25, 0.5, 1, 2, 4};
+/// By how much commands may turn out to be faster or slower than is predicted: by four times, and two ranks
+/// exchange twice as fast as the many by which links are reckoned.
+constexpr double kPaces[] = {0.25, 0.5, 1, 2, 4, 8};
 
 /// Exchanges that travel beside commands of one pace.
 class Race {

@@ -62,7 +62,7 @@ TEST(Buckets, AreGoodAtAnyPace) {
   for (int trial = 0; trial < 300; ++trial) {
     const std::vector<Exchange> exchanges = randomExchanges(random, 9);
     std::map<double, double> least;
-    const double paces[] = {0.25, 0.5, 1, 2, 4};
+    const double paces[] = {0.25, 0.5, 1, 2, 4, 8};
     auto worstOf = [&](const std::vector<size_t> &ends) {
       double worst = 0;
       for (double pace : paces)
