@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <vector>
 
 #include "runtime/comm/communicator.h"
 
@@ -19,7 +20,8 @@ struct LinkFigures {
 class SlowLink final : public Communicator {
  public:
   /// `inner` must outlive it.
-  SlowLink(Communicator& inner, LinkFigures link) : inner_(inner), link_(link) {}
+  SlowLink(Communicator& inner, LinkFigures link)
+      : inner_(inner), link_(link), arrived_(static_cast<size_t>(inner.size())) {}
 
   int64_t rank() const override { return inner_.rank(); }
   int64_t size() const override { return inner_.size(); }
@@ -34,6 +36,7 @@ class SlowLink final : public Communicator {
  private:
   Communicator& inner_;
   LinkFigures link_;
+  std::vector<std::byte> arrived_;  // one of each rank
 };
 
 }  // namespace gpuc
