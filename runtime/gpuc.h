@@ -35,9 +35,11 @@ struct SessionOptions {
   bool strict = false;                // refuse a library of another minor version, whose bits may differ
   bool check_memory = false;  // poison the arena; host: again what is dead between commands, guard its end,
                               // copy every input into it
-  size_t profile_events = 0;  // host: keep the times of so many commands of each stream
-  Communicator* communicator = nullptr;  // host: to the other ranks, for a plan that is data parallel; it
-                                         // must outlive the session
+  std::optional<uint64_t> delay_seed = {};  // host: sleep at random before commands, on each stream, which
+                                            // may change no bit
+  size_t profile_events = 0;                // host: keep the times of so many commands of each stream
+  Communicator* communicator = nullptr;     // host: to the other ranks, for a plan that is data parallel; it
+                                            // must outlive the session
 };
 
 /// An output, and a hold on the memory that it lies in: the session may end, and the bytes stay until the

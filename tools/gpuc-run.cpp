@@ -43,6 +43,11 @@ static int tool(int argc, char** argv) {
   cli.addInt("seed", &options.seed, "N", "instead of the plan's seed").range(0);
   cli.addString("json", &options.json, "FILE", "write the report as JSON; - is stdout").impliedValue("-");
   cli.addString("profile", &options.profile, "FILE", "write the commands' times as a Chrome trace");
+  cli.addInt(
+         "delay-commands", &options.delay_seed, "SEED",
+         "host: sleep at random before commands, on each stream, which changes no bit: a test of a plan's "
+         "events")
+      .range(0);
   cli.addBool(
       "check-memory", &options.check_memory,
       "poison the arena, and between commands what is dead; guard its end, say how far it was touched");

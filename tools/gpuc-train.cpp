@@ -76,6 +76,11 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
       .range(0, 1'000'000'000);
   cli.addInt("threads", &options.threads, "N", "threads to compute with; 0 is one for each core")
       .range(0, 4096);
+  cli.addInt(
+         "delay-commands", &options.delay_seed, "SEED",
+         "host: sleep at random before commands, on each stream, which changes no bit: a test of a plan's "
+         "events")
+      .range(0);
   cli.addString("device", &options.device, "NAME", "auto, host, cuda or cuda:N");
   cli.addBool("strict", &options.strict, "refuse libraries whose bits may differ from the plan's");
 }

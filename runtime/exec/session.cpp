@@ -140,9 +140,12 @@ Result<Session> Session::open(const Plan& plan, const SessionOptions& options) {
                   " rows are 2^31 rows or more: compile with a smaller --batch",
                   state->worldSize(), plan.info().global_batch);
   GPUC_ASSIGN_OR_RETURN(state->device, openDevice(options.device, plan.info().target));
+  if (options.delay_seed && state->device->info().kind != TargetKind::host)
+    return Status::error("commands can be delayed on the host alone: give --device=host");
   DeviceOptions device_options{.threads = options.threads,
                                .check_memory = options.check_memory,
                                .communicator = options.communicator,
+                               .delay_seed = options.delay_seed,
                                .profile_events = options.profile_events};
   GPUC_ASSIGN_OR_RETURN(state->executable, state->device->prepare(plan, device_options));
   // After the device has said that the plan is for another target, or which library is to be installed.

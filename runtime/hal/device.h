@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,8 +34,9 @@ struct DeviceInfo {
 struct DeviceOptions {
   int threads = 0;            // that compute, the caller's included; 0: one for each core
   bool check_memory = false;  // poison the arena; host: dead bytes too, and put an unreadable page behind it
-  Communicator* communicator = nullptr;  // to the other ranks, if there are any
-  size_t profile_events = 0;             // how many of the last commands of each stream to keep times of
+  Communicator* communicator = nullptr;     // to the other ranks, if there are any
+  std::optional<uint64_t> delay_seed = {};  // host: sleep at random before commands, on each stream
+  size_t profile_events = 0;                // how many of the last commands of each stream to keep times of
 };
 
 /// One execution of one command.

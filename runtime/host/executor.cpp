@@ -123,6 +123,7 @@ void runParts(const HostCommand& command, const StreamWalk& walk) {
     for (int64_t i = begin; i < end; ++i) {
       StreamWalk part = parts.walk;
       part.commands = &(*parts.fork.lists)[static_cast<size_t>(i)];
+      part.delays = nullptr;  // they are one stream's, and parts go side by side
       if (!parts.isSeen(i)) part.profile = &unseen;
       part.run();
     }
@@ -142,6 +143,7 @@ void StreamWalk::run() const {
   for (size_t i = 0; i < commands->size(); ++i) {
     HostCommand& command = (*commands)[i];
     ThreadPool& threads = command.spread ? *pool : *alone;
+    if (delays) delays->beforeCommand();
     int64_t begin = profiled ? now() : 0;
     switch (command.kind) {
       case HostCommand::Kind::launch:

@@ -6,6 +6,7 @@
 
 #include "runtime/hal/device.h"
 #include "runtime/host/command.h"
+#include "runtime/host/delays.h"
 #include "runtime/host/thread_pool.h"
 
 namespace gpuc {
@@ -30,7 +31,8 @@ struct StreamWalk {
   ThreadPool* pool = nullptr;
   ThreadPool* alone = nullptr;  // of one thread, for commands that are not spread
   ProfileRing* profile = nullptr;
-  SpinPolicy policy;  // of waits for events
+  SpinPolicy policy;         // of waits for events
+  Delays* delays = nullptr;  // before commands, if any
   uint32_t program = 0;
   uint32_t stream = 0;
 

@@ -126,12 +126,20 @@ class HostExecutable : public Executable {
     for (const auto& program : programs_) most = std::max(most, program->streams.size());
     SpinPolicy policy = SpinPolicy::forThreads(pool_.threads() + static_cast<int>(most) - 1);
     for (size_t s = 0; s < most; ++s) profiles_.emplace_back(options_.profile_events);
+    if (options_.delay_seed)
+      for (uint32_t s = 0; s < most; ++s) delays_.emplace_back(*options_.delay_seed, s);
     for (size_t s = 1; s < most; ++s) streams_.push_back(std::make_unique<Worker>(policy));
     for (size_t p = 0; p < programs_.size(); ++p) {
       std::vector<StreamWalk>& walks = walks_.emplace_back();
       for (size_t s = 0; s < programs_[p]->streams.size(); ++s)
-        walks.push_back({&programs_[p]->streams[s], &pool_, &alone_, &profiles_[s], policy,
-                         static_cast<uint32_t>(p), static_cast<uint32_t>(s)});
+        walks.push_back({.commands = &programs_[p]->streams[s],
+                         .pool = &pool_,
+                         .alone = &alone_,
+                         .profile = &profiles_[s],
+                         .policy = policy,
+                         .delays = delays_.empty() ? nullptr : &delays_[s],
+                         .program = static_cast<uint32_t>(p),
+                         .stream = static_cast<uint32_t>(s)});
     }
   }
 
@@ -195,6 +203,7 @@ class HostExecutable : public Executable {
   std::vector<std::unique_ptr<HostProgram>> programs_;
   std::vector<std::vector<StreamWalk>> walks_;  // for each program and stream
   std::vector<ProfileRing> profiles_;           // for each stream
+  std::vector<Delays> delays_;                  // for each stream, if there are any
   // All but the first; last, so that they end before what they use.
   std::vector<std::unique_ptr<Worker>> streams_;
 };

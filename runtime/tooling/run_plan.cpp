@@ -40,6 +40,7 @@ Result<Session> openSession(const Plan& plan, const RunOptions& options) {
                                  .check_memory = options.check_memory,
                                  .profile_events = options.profile.empty() ? 0 : kProfiledCommands};
   if (options.seed) session_options.seed = static_cast<uint64_t>(*options.seed);
+  if (options.delay_seed) session_options.delay_seed = static_cast<uint64_t>(*options.delay_seed);
   return Session::create(plan, session_options);
 }
 

@@ -24,6 +24,7 @@ struct RunOptions {
   int64_t repeat = 1;
   int64_t warmup = 0;
   int64_t threads = 0;
+  std::optional<int64_t> delay_seed;  // sleep at random before commands
   bool check_memory = false;
   bool strict = false;
 };

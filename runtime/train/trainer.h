@@ -39,11 +39,12 @@ struct TrainOptions {
   std::string metrics;               // a file of JSON lines, "-" is stdout; empty: none, or the log folder's
   std::string profile;               // a Chrome trace; empty: none
   std::string device = "auto";
-  std::optional<int64_t> seed;  // instead of the plan's
-  int64_t threads = 0;          // that compute; 0: one for each core
-  int64_t workers = 1;          // loader threads
-  int64_t prefetch = 4;         // batches
-  bool strict = false;          // refuse libraries of another minor version, whose bits may differ
+  std::optional<int64_t> seed;        // instead of the plan's
+  std::optional<int64_t> delay_seed;  // sleep at random before commands
+  int64_t threads = 0;                // that compute; 0: one for each core
+  int64_t workers = 1;                // loader threads
+  int64_t prefetch = 4;               // batches
+  bool strict = false;                // refuse libraries of another minor version, whose bits may differ
   LastBatch last_batch = LastBatch::drop;
   bool shuffle = true;
   bool bar = true;           // of progress, where stdout is a terminal

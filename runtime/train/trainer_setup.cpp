@@ -50,12 +50,14 @@ uint64_t chooseSeed(const TrainOptions& options, const std::optional<Checkpoint>
 }
 
 Result<Session> openSession(const Plan& plan, const TrainOptions& options, uint64_t seed) {
-  return Session::create(plan, {.device = options.device,
-                                .threads = static_cast<int>(options.threads),
-                                .seed = seed,
-                                .strict = options.strict,
-                                .profile_events = options.profile.empty() ? 0 : kProfiledCommands,
-                                .communicator = options.communicator});
+  SessionOptions session_options{.device = options.device,
+                                 .threads = static_cast<int>(options.threads),
+                                 .seed = seed,
+                                 .strict = options.strict,
+                                 .profile_events = options.profile.empty() ? 0 : kProfiledCommands,
+                                 .communicator = options.communicator};
+  if (options.delay_seed) session_options.delay_seed = static_cast<uint64_t>(*options.delay_seed);
+  return Session::create(plan, session_options);
 }
 
 }  // namespace

@@ -54,6 +54,19 @@ class ToolTest(unittest.TestCase):
         self.gpuc("gpuc-compile", self.path(stem + ".mlir"), "-o", self.path(stem + ".plan"), *flags)
         return self.path(stem + ".plan")
 
+    def compile_beside(self, model, keys, flags, bucket_bytes):
+        """The plan whose sums travel beside the backward pass, which is not worth it by prediction where so little is computed."""
+        step, text, plan = (self.path(name) for name in ("step.mlir", "commands.mlir", "beside.plan"))
+        self.gpuc("gpuc-model", model, *keys, "-o", self.path("model.mlir"))
+        self.gpuc("gpuc-compile", self.path("model.mlir"), *flags, "--data-parallel", "--emit=train", "-o", step)
+        buckets = f"plan-bucket-all-reduces{{always-beside=true link=ethernet bucket-bytes={bucket_bytes}}}"
+        self.gpuc("gpuc-opt", step, "--pass-pipeline=builtin.module(gpuc-to-plan,plan-order," + buckets + ",plan-assign-streams,"
+                  "plan-group-launches,plan-place-buffers,plan-parallelize)", "-o", text)
+        with open(text, encoding="utf-8") as file:
+            self.assertIn('plan.stream "collective"', file.read())
+        self.gpuc("gpuc-compile", text, "-o", plan)
+        return plan
+
     def trained_bits(self, plan, *flags):
         """SHA-256 of the weights that gpuc-train saves."""
         weights = self.path("trained.safetensors")

@@ -27,19 +27,6 @@ class Ranks(ToolTest):
         os.remove(saved)
         return values
 
-    def beside(self, model, keys, flags, bucket_bytes):
-        """The plan whose sums travel beside the backward pass, which is not worth it by prediction where so little is computed."""
-        step, text, plan = (self.path(name) for name in ("step.mlir", "commands.mlir", "beside.plan"))
-        self.gpuc("gpuc-model", model, *keys, "-o", self.path("model.mlir"))
-        self.gpuc("gpuc-compile", self.path("model.mlir"), *flags, "--data-parallel", "--emit=train", "-o", step)
-        buckets = f"plan-bucket-all-reduces{{always-beside=true link=ethernet bucket-bytes={bucket_bytes}}}"
-        self.gpuc("gpuc-opt", step, "--pass-pipeline=builtin.module(gpuc-to-plan,plan-order," + buckets + ",plan-assign-streams,"
-                  "plan-group-launches,plan-place-buffers,plan-parallelize)", "-o", text)
-        with open(text, encoding="utf-8") as file:
-            self.assertIn('plan.stream "collective"', file.read())
-        self.gpuc("gpuc-compile", text, "-o", plan)
-        return plan
-
     def check_bits(self, ranks, model, keys, *flags, train=(), beside=None):
         """`beside`: the bytes of buckets, if sums are to travel beside the backward pass as well."""
         with self.subTest(model=model, keys=keys, ranks=ranks, flags=flags):
@@ -47,7 +34,7 @@ class Ranks(ToolTest):
             parallel = self.variables(self.compile_model(model, *keys, flags=[*flags, "--data-parallel"]), f"--ranks={ranks}", *train)
             self.assertEqual(emulated, parallel)
             if beside is not None:
-                self.assertEqual(emulated, self.variables(self.beside(model, keys, flags, beside), f"--ranks={ranks}", *train))
+                self.assertEqual(emulated, self.variables(self.compile_beside(model, keys, flags, beside), f"--ranks={ranks}", *train))
 
     def test_bits_of_one_rank_that_adds_up_the_same_parts(self):
         for place, (model, every) in enumerate(MODELS.items()):
