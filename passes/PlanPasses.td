@@ -216,8 +216,8 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
   let summary = "Prove that no two commands conflict and that every read finds what was meant";
   let description = [{
     Unrolls (input slots + 1) steps of each program and each program after the others, computes happens-before from
-    streams and events, and checks every pair of accesses to the same bytes and the contents that every read finds.
-    Changes nothing.
+    streams and events, and checks every pair of accesses to the same bytes and the contents that every read finds. No copy packs
+    or unpacks what is summed over ranks. Changes nothing.
 
     ```mlir
     plan.stream "copy"    { plan.upload %x }         // error: writes x [0x40, 0x80) while another stream reads

@@ -45,7 +45,8 @@ public:
       : module(module), kernels(module), arena(*module.getOps<plan::ArenaOp>().begin()), addresses(arena) {}
 
   LogicalResult run() {
-    if (failed(unroll()) || failed(order.finish()) || failed(collectAccesses()) || failed(checkParallels()))
+    if (failed(checkBuckets()) || failed(unroll()) || failed(order.finish()) || failed(collectAccesses()) ||
+        failed(checkParallels()))
       return failure();
     return success(succeeded(checkRaces()) && succeeded(checkContents()));
   }
@@ -204,6 +205,26 @@ private:
       return isa<plan::AllReduceOp>(*a.command); // ranks may write the sum over their parts
     auto kernel = kernels.lookup<plan::KernelOp>(launch.getKernel());
     return canUpdateInPlace(kernel.getBody().front(), read, write - launch.getInputs().size());
+  }
+
+  /// What is summed over ranks where it lies is written there by who computes it, and read there: nothing is
+  /// packed or unpacked.
+  LogicalResult checkBuckets() {
+    DenseSet<Operation *> buckets;
+    module.walk([&](plan::AllReduceOp reduce) {
+      if (plan::bufferOf(reduce.getPart()) == plan::bufferOf(reduce.getResult()))
+        buckets.insert(plan::bufferOf(reduce.getPart()));
+    });
+    WalkResult walk = module.walk([&](plan::CopyOp copy) {
+      for (Value value : {copy.getFrom(), copy.getTo()})
+        if (plan::BufferOpInterface buffer = plan::bufferOf(value); buckets.contains(buffer)) {
+          copy.emitOpError(value == copy.getTo() ? "packs" : "unpacks")
+              << " what is summed over ranks in '" << buffer.getBufferName() << "': let it be a view of that";
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+    return failure(walk.wasInterrupted());
   }
 
   /// By the rule that the file's reader has.

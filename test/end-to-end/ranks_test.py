@@ -12,7 +12,7 @@ import unittest
 
 from gpuc_tools import ToolTest
 from small_zoo import MODELS
-from tensor_files import read_safetensors
+from tensor_files import read_safetensors, write_npy
 
 SAMPLES = 96
 
@@ -50,6 +50,27 @@ class Ranks(ToolTest):
         self.check_bits(3, "mlp", mlp[:-1] + ["batch=5"], "--precision=fp16", "--accumulate=2")
         # The last global batch has rows of the first ranks alone.
         self.check_bits(4, "mlp", mlp[:-1] + ["batch=7"], "--accumulate=2", train=["--last-batch=pad"])
+
+    def test_what_is_not_finite_on_one_rank_is_skipped_by_all(self):
+        """One row of the second step's batch, which the last of three ranks has, is infinite."""
+        rows, width, batch, ranks = 24, 8, 2, 3
+        values = [(row * width + place) % 7 / 7 for row in range(rows) for place in range(width)]
+        values[(1 * ranks * batch + 2 * batch) * width] = float("inf")
+        write_npy(self.path("x.npy"), "f32", (rows, width), values)
+        write_npy(self.path("labels.npy"), "i32", (rows,), [row % 10 for row in range(rows)])
+        trained = []
+        for flags, started in (["--data-parallel"], ["--ranks=3"]), (["--emulate-ranks=3"], []):
+            plan = self.compile_model("mlp", f"input={width}", "pixels=false", "hidden=8", f"batch={batch}",
+                                      flags=[*flags, "--precision=fp16", "--loss-scale=dynamic:init_scale=256"])
+            metrics, saved = self.path("metrics.jsonl"), self.path("saved.safetensors")
+            self.gpuc("gpuc-train", plan, f"--data=npy:x={self.path('x.npy')},labels={self.path('labels.npy')}", "--no-shuffle",
+                      "--steps=4", "--seed=3", "--log-every=1", "--metrics=" + metrics, "--save-variables=" + saved, *started)
+            steps = self.metrics(metrics, "step")
+            self.assertEqual([step["skipped"] for step in steps], [False, True, False, False])
+            self.assertEqual([step["loss_scale"] for step in steps], [256, 256, 128, 128])
+            trained.append(read_safetensors(saved))
+            os.remove(metrics)
+        self.assertEqual(*trained)
 
     def check_whole(self, model, keys, dtype, steps, tolerance, *flags):
         with self.subTest(model=model, dtype=dtype, flags=flags):

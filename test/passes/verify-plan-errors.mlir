@@ -428,3 +428,36 @@ plan.program @f {
     }
   }
 }
+
+// -----
+
+// A gradient is packed into what is summed over ranks.
+plan.arena 256 bytes, variables at 0x0, workspace at 0x0, inputs at 0x100, slots 1, lower_bound 256
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.program @f {
+  %bucket = plan.buffer "bucket0" : tensor<16xf32> gradient at 0x0
+  %g = plan.buffer "g" : tensor<16xf32> gradient at 0x40
+  %part = plan.view %bucket[0] : tensor<16xf32>
+  plan.stream "compute" {
+    plan.launch @make() -> (%g)
+    // expected-error @+1 {{packs what is summed over ranks in 'bucket0': let it be a view of that}}
+    plan.copy %g -> %part
+    plan.all_reduce %bucket -> %bucket : f32
+  }
+}
+
+// -----
+
+// And unpacked.
+plan.arena 256 bytes, variables at 0x0, workspace at 0x0, inputs at 0x100, slots 1, lower_bound 256
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }
+plan.program @f {
+  %bucket = plan.buffer "bucket0" : tensor<16xf32> gradient at 0x0
+  %g = plan.buffer "g" : tensor<16xf32> gradient at 0x40
+  plan.stream "compute" {
+    plan.launch @make() -> (%bucket)
+    plan.all_reduce %bucket -> %bucket : f32
+    // expected-error @+1 {{unpacks what is summed over ranks in 'bucket0': let it be a view of that}}
+    plan.copy %bucket -> %g
+  }
+}

@@ -13,6 +13,7 @@
 #include "runtime/comm/rank_sum.h"
 #include "runtime/comm/shared_memory.h"
 #include "runtime/comm/slow_link.h"
+#include "runtime/tooling/allocation_hook.h"
 
 namespace gpuc {
 namespace {
@@ -198,6 +199,23 @@ TEST(Launcher, WhoseVariablesContradictOneAnotherIsAnError) {
             "PMI_RANK=4, PMI_SIZE=4: there are from 2 to 1024 ranks, the first is 0");
   const LauncherVariables other({{"PMI_SIZE", "many"}});
   EXPECT_EQ(findLauncher().message(), "PMI_SIZE=many is no number");
+}
+
+TEST(Communicator, AllocatesNothing) {
+  const Outcome outcome = launch({.ranks = 2}, [](Communicator& ranks) -> Result<int> {
+    std::vector<std::byte> numbers(4 << 20), all(2 * 4096);
+    auto exchange = [&]() -> Status {
+      GPUC_RETURN_IF_ERROR(
+          ranks.allReduce(DataType::f32, numbers.size() / 4, numbers.data(), numbers.data()));
+      GPUC_RETURN_IF_ERROR(ranks.broadcast({numbers.data(), 4096}, 1));
+      return ranks.gather({numbers.data(), 4096}, all);
+    };
+    GPUC_RETURN_IF_ERROR(exchange());
+    const AllocationCount before = allocationCount();
+    for (int i = 0; i < 5; ++i) GPUC_RETURN_IF_ERROR(exchange());
+    return static_cast<int>(allocationCount().total() - before.total());
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
 TEST(SlowLink, TakesTheTimeOfTheLinkAndGivesTheSameSums) {
