@@ -63,7 +63,8 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
   cli.addInt("seed", &options.seed, "N", "instead of the plan's seed").range(0);
   cli.addInt("ranks", &wish.ranks, "N",
              "train on so many ranks, processes of this machine that share the batch, with a plan that was "
-             "compiled with --data-parallel; all is one for each core. Not needed where mpirun or srun have "
+             "compiled with --data-parallel; all is one for each core. Not needed where mpirun, srun or "
+             "torchrun has "
              "started them")
       .range(1, kMostRanks)
       .orWord("all", &wish.all);
@@ -144,8 +145,8 @@ RankBody trainAsRank(const TrainOptions& options, const RanksWish& wish) {
                                              std::chrono::microseconds(wish.link_latency.value_or(0))});
     own.communicator = slow ? &*slow : &communicator;
     if (own.threads == 0) {
-      GPUC_ASSIGN_OR_RETURN(const int64_t sharing, ranksOnMyCores(communicator));
-      own.threads = std::max<int64_t>(1, openHostDevice()->info().threads / sharing);
+      GPUC_ASSIGN_OR_RETURN(const CoreShare share, shareCores(communicator));
+      own.threads = std::max<int64_t>(1, openHostDevice()->info().threads / share.ranks);
     }
     return train(own);
   };

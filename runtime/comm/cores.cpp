@@ -23,16 +23,17 @@ bool doMeet(const Cores& one, const Cores& other) {
 
 }  // namespace
 
-Result<int64_t> ranksOnMyCores(Communicator& ranks) {
+Result<CoreShare> shareCores(Communicator& ranks) {
   Cores mine;
   mine.machine = Life::ofThisProcess().machine;
   if (::sched_getaffinity(0, sizeof(mine.set), &mine.set) != 0)
-    std::fill_n(reinterpret_cast<std::byte*>(&mine.set), sizeof(mine.set), std::byte{0xff});
+    CPU_SET(0, &mine.set);  // more than 1,024 cores
   std::vector<Cores> all(static_cast<size_t>(ranks.size()));
   GPUC_RETURN_IF_ERROR(
       ranks.gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
-  return static_cast<int64_t>(
-      std::count_if(all.begin(), all.end(), [&](const Cores& other) { return doMeet(mine, other); }));
+  return CoreShare{CPU_COUNT(&mine.set), std::count_if(all.begin(), all.end(), [&](const Cores& other) {
+                     return doMeet(mine, other);
+                   })};
 }
 
 }  // namespace gpuc

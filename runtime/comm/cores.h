@@ -5,8 +5,14 @@
 
 namespace gpuc {
 
-/// How many ranks, this one among them, may run on a core that this one may run on: a collective, which all
-/// call. A launcher may have given each rank cores of its own.
-Result<int64_t> ranksOnMyCores(Communicator& ranks);
+struct CoreShare {
+  int64_t cores = 1;  // that this rank may run on
+  int64_t ranks = 1;  // that may run on one of these, this one among them
+
+  bool isCrowded() const { return ranks > cores; }
+};
+
+/// A collective, which all call. A launcher may have given each rank cores of its own.
+Result<CoreShare> shareCores(Communicator& ranks);
 
 }  // namespace gpuc

@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/comm/cores.h"
 #include "runtime/comm/mesh.h"
+#include "runtime/comm/transport/mpi.h"
+#include "runtime/comm/transport/tcp.h"
 
 namespace gpuc {
 namespace {
@@ -37,6 +40,13 @@ class LastWord {
   int errors_ = STDERR_FILENO;
 };
 
+Status meet(MeshCommunicator& ranks, Transport& transport) {
+  GPUC_RETURN_IF_ERROR(ranks.meet());
+  GPUC_ASSIGN_OR_RETURN(const CoreShare share, shareCores(ranks));
+  transport.setCrowded(share.isCrowded());
+  return okStatus();
+}
+
 /// A collective of no use but that all have come to their end.
 Status meetAtTheEnd(Communicator& ranks) {
   std::byte mine{1};
@@ -48,12 +58,14 @@ Status meetAtTheEnd(Communicator& ranks) {
 
 int joinRanks(const Launcher& launcher, const LaunchOptions& options, const RankBody& body) {
   const LastWord last_word(launcher.rank == 0);
-  Result<std::unique_ptr<Transport>> transport = openMpi(launcher.mpi, launcher.rank, launcher.ranks);
+  Result<std::unique_ptr<Transport>> transport =
+      launcher.meeting ? openTcp(*launcher.meeting, launcher.rank, launcher.ranks, options.limit)
+                       : openMpi(launcher.mpi, launcher.rank, launcher.ranks);
   // The machines may differ, but not what is on one of them.
   if (!transport.ok()) return launcher.local_rank == 0 ? last_word.error(transport.message()) : 1;
 
   MeshCommunicator ranks(**transport, {.limit = options.limit, .patience = options.patience});
-  Status status = ranks.meet();
+  Status status = meet(ranks, **transport);
   Result<int> outcome = status.ok() ? body(ranks) : Result<int>(status);
   if (outcome.ok()) {
     status = meetAtTheEnd(ranks);

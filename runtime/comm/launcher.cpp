@@ -14,42 +14,83 @@ struct Variables {
   const char* rank;
   const char* ranks;
   const char* local_rank;
-  MpiFlavour mpi;
+  MpiFlavour mpi = MpiFlavour::any;
 };
+
+constexpr const char* kOfElastic = "TORCHELASTIC_RUN_ID";
 
 // The first that is there counts: mpirun in a job of Slurm is mpirun. SLURM_STEP_NUM_TASKS and not
 // SLURM_NTASKS, which a batch script has in its environment, too.
-constexpr Variables kLaunchers[] = {
+constexpr Variables kWithMpi[] = {
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      MpiFlavour::open_mpi},
     {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", MpiFlavour::mpich},
-    {"srun", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", MpiFlavour::any},
+    {"srun", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
 };
+constexpr Variables kTorchrun{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"};
+constexpr Variables kSrun{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"};
 
-Result<int64_t> readNumber(const char* variable) {
+std::string textOf(const char* variable) {
   const char* text = std::getenv(variable);
-  if (!text) return Status::error(std::string(variable) + " is not set");
-  const Result<int64_t> number = parseInt64(text);
-  if (!number.ok()) return Status::error(std::string(variable) + "=" + text + " is no number");
+  return text ? text : "";
+}
+
+bool isSet(const char* variable) { return std::getenv(variable) != nullptr; }
+
+Result<int64_t> numberOf(const char* variable) {
+  const Result<int64_t> number = parseInt64(textOf(variable));
+  if (!number.ok()) return Status::error(std::string(variable) + "=" + textOf(variable) + " is no number");
   return number;
+}
+
+bool isMeetingSet() { return isSet("MASTER_ADDR") && isSet("MASTER_PORT"); }
+
+/// torchrun itself may listen at the port that it names.
+Result<MeetingPlace> findMeeting(const std::string& job) {
+  GPUC_ASSIGN_OR_RETURN(const int64_t port, numberOf("MASTER_PORT"));
+  if (port < 1 || port > 65535 - MeetingPlace::kPorts)
+    return errorf("MASTER_PORT=%lld: a port below 65,528", static_cast<long long>(port));
+  const bool is_taken = textOf("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  return MeetingPlace{textOf("MASTER_ADDR"), port + (is_taken ? 1 : 0), job};
+}
+
+Result<std::optional<Launcher>> read(const Variables& variables) {
+  Launcher launcher{.name = variables.launcher, .mpi = variables.mpi};
+  GPUC_ASSIGN_OR_RETURN(launcher.rank, numberOf(variables.rank));
+  GPUC_ASSIGN_OR_RETURN(launcher.ranks, numberOf(variables.ranks));
+  launcher.local_rank = numberOf(variables.local_rank).ok() ? *numberOf(variables.local_rank) : 0;
+  if (launcher.ranks == 1) return std::optional<Launcher>();
+  if (launcher.rank < 0 || launcher.rank >= launcher.ranks || launcher.ranks > kMostRanks)
+    return errorf("%s=%lld, %s=%lld: there are from 2 to %lld ranks, the first is 0", variables.rank,
+                  static_cast<long long>(launcher.rank), variables.ranks,
+                  static_cast<long long>(launcher.ranks), static_cast<long long>(kMostRanks));
+  return std::optional(launcher);
+}
+
+Result<std::optional<Launcher>> readWithMeeting(const Variables& variables, const std::string& job) {
+  GPUC_ASSIGN_OR_RETURN(std::optional<Launcher> launcher, read(variables));
+  if (!launcher) return launcher;
+  GPUC_ASSIGN_OR_RETURN(launcher->meeting, findMeeting(job));
+  return launcher;
 }
 
 }  // namespace
 
 Result<std::optional<Launcher>> findLauncher() {
-  for (const Variables& variables : kLaunchers) {
-    if (!std::getenv(variables.rank) || !std::getenv(variables.ranks)) continue;
-    GPUC_ASSIGN_OR_RETURN(const int64_t rank, readNumber(variables.rank));
-    GPUC_ASSIGN_OR_RETURN(const int64_t ranks, readNumber(variables.ranks));
-    if (ranks == 1) return std::optional<Launcher>();
-    if (rank < 0 || rank >= ranks || ranks > kMostRanks)
-      return errorf("%s=%lld, %s=%lld: there are from 2 to %lld ranks, the first is 0", variables.rank,
-                    static_cast<long long>(rank), variables.ranks, static_cast<long long>(ranks),
-                    static_cast<long long>(kMostRanks));
-    const int64_t local_rank = readNumber(variables.local_rank).ok() ? *readNumber(variables.local_rank) : 0;
-    return std::optional(Launcher{variables.launcher, rank, ranks, local_rank, variables.mpi});
-  }
-  return std::optional<Launcher>();
+  const bool is_torchrun = isSet(kTorchrun.rank) && isSet(kTorchrun.ranks) && isMeetingSet();
+  if (is_torchrun && isSet(kOfElastic))
+    return readWithMeeting(kTorchrun, textOf(kOfElastic) + "." + textOf("TORCHELASTIC_RESTART_COUNT"));
+  for (const Variables& variables : kWithMpi)
+    if (isSet(variables.rank) && isSet(variables.ranks)) return read(variables);
+  if (is_torchrun) return readWithMeeting(kTorchrun, "");
+  if (!isSet(kSrun.rank) || !isSet(kSrun.ranks)) return std::optional<Launcher>();
+  if (isMeetingSet()) return readWithMeeting(kSrun, textOf("SLURM_JOB_ID") + "." + textOf("SLURM_STEP_ID"));
+  GPUC_ASSIGN_OR_RETURN(const std::optional<Launcher> launcher, read(kSrun));
+  if (!launcher) return std::optional<Launcher>();
+  return Status::error(
+      "srun has started " + std::to_string(launcher->ranks) +
+      " ranks that cannot find one another: use srun --mpi=pmix or --mpi=pmi2, or set MASTER_ADDR and "
+      "MASTER_PORT");
 }
 
 }  // namespace gpuc

@@ -1,7 +1,6 @@
 #include "runtime/comm/life_watch.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,11 +34,6 @@ bool isStopped(int64_t process) {
   return name_end != std::string_view::npos && name_end + 2 < text.size() && text[name_end + 2] == 'T';
 }
 
-bool hasEnded(int handle) {
-  pollfd poll = {.fd = handle, .events = POLLIN, .revents = 0};
-  return ::poll(&poll, 1, 0) > 0;
-}
-
 }  // namespace
 
 /// The kernel that runs, and the space of process numbers in it.
@@ -60,27 +54,38 @@ LifeWatch::LifeWatch(std::span<const Life> lives, int64_t rank, std::chrono::mil
     if (static_cast<int64_t>(other) == rank || lives[other].machine != own.machine) continue;
     const auto handle = static_cast<int>(::syscall(SYS_pidfd_open, lives[other].process, 0));
     if (handle < 0 && errno != ESRCH) continue;  // a kernel before 5.3, or no descriptor left: not watched
-    watched_.push_back(
-        {.rank = static_cast<int64_t>(other), .process = lives[other].process, .handle = handle});
+    watched_.push_back({.rank = static_cast<int64_t>(other), .process = lives[other].process});
+    handles_.push_back({.fd = handle, .events = POLLIN, .revents = 0});
   }
 }
 
 LifeWatch::~LifeWatch() {
-  for (const Watched& watched : watched_)
-    if (watched.handle >= 0) ::close(watched.handle);
+  for (const pollfd& handle : handles_)
+    if (handle.fd >= 0) ::close(handle.fd);
+}
+
+std::optional<LifeWatch::Loss> LifeWatch::lookForEnded() {
+  ::poll(handles_.data(), handles_.size(), 0);
+  for (size_t i = 0; i < watched_.size(); ++i) {
+    const bool has_ended = handles_[i].fd < 0 || handles_[i].revents != 0;
+    if (!has_ended || watched_[i].is_named) continue;
+    watched_[i].is_named = true;
+    return Loss{watched_[i].rank, "has died"};
+  }
+  return std::nullopt;
 }
 
 std::optional<LifeWatch::Loss> LifeWatch::look() {
+  if (std::optional<Loss> ended = lookForEnded()) return ended;
   const Clock::time_point now = Clock::now();
   for (Watched& watched : watched_) {
     if (watched.is_named) continue;
-    const bool has_ended = watched.handle < 0 || hasEnded(watched.handle);
-    if (has_ended || !isStopped(watched.process))
+    if (!isStopped(watched.process))
       watched.stopped_at.reset();
     else if (!watched.stopped_at)
       watched.stopped_at = now;
-    watched.is_named = has_ended || (watched.stopped_at && now - *watched.stopped_at > patience_);
-    if (watched.is_named) return Loss{watched.rank, has_ended ? "has died" : "is stopped"};
+    watched.is_named = watched.stopped_at && now - *watched.stopped_at > patience_;
+    if (watched.is_named) return Loss{watched.rank, "is stopped"};
   }
   return std::nullopt;
 }

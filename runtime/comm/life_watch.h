@@ -1,6 +1,8 @@
 // Whether the other ranks of this machine live: known at once, without a word of theirs.
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -35,18 +37,21 @@ class LifeWatch {
   /// there is one.
   std::optional<Loss> look();
 
+  /// The same of those that have ended, which costs but a microsecond.
+  std::optional<Loss> lookForEnded();
+
  private:
   using Clock = std::chrono::steady_clock;
   struct Watched {
     int64_t rank = 0;
     int64_t process = 0;
-    int handle = -1;  // readable once it has ended; less than 0: it had before
     std::optional<Clock::time_point> stopped_at = {};
     bool is_named = false;
   };
 
   std::chrono::milliseconds patience_;
   std::vector<Watched> watched_;
+  std::vector<pollfd> handles_;  // of the same: readable once they have ended
 };
 
 }  // namespace gpuc

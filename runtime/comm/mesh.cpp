@@ -18,8 +18,8 @@ constexpr size_t kWordsBytes = 1024;
 constexpr Transport::Label kFailed = Transport::kMostLabel, kWords = kFailed - 1, kLeaving = kFailed - 2;
 
 constexpr std::chrono::milliseconds kLook{20};
-/// What a rank sent before it died may be on its way.
-constexpr std::chrono::milliseconds kLastMessages{200};
+/// What a rank sent before it died, or why it failed, may be on its way.
+constexpr std::chrono::milliseconds kLastMessages{100}, kLastWords{1000};
 
 }  // namespace
 
@@ -108,6 +108,7 @@ Status MeshCommunicator::sumChunk(DataType type, size_t elements, const std::byt
 Status MeshCommunicator::broadcast(std::span<std::byte> bytes, int64_t root) {
   if (bytes.empty()) return failure_;
   GPUC_RETURN_IF_ERROR(begin(Kind::broadcast, DataType::ui8, bytes.size()));
+  if (rank() == root) GPUC_RETURN_IF_ERROR(checkAlive());
   for (size_t first = 0; first < bytes.size(); first += kChunkBytes) {
     const size_t count = std::min(kChunkBytes, bytes.size() - first);
     if (rank() != root) receive(root, bytes.data() + first, count);
@@ -181,16 +182,23 @@ Status MeshCommunicator::checkLines() {
   return okStatus();
 }
 
+/// Who sends waits for nobody, and would not see that it speaks to a rank that is gone.
+Status MeshCommunicator::checkAlive() {
+  if (!life_) return okStatus();
+  const std::optional<LifeWatch::Loss> loss = life_->lookForEnded();
+  if (!loss) return okStatus();
+  is_gone_[static_cast<size_t>(loss->rank)] = true;
+  return lost(loss->rank, loss->why);
+}
+
 /// The error if a rank is lost, whichever it is that this one waits for, or the time is up.
 Status MeshCommunicator::findLost(bool time_is_up) {
   if (life_ && !loss_) {
     loss_ = life_->look();
     loss_at_ = Clock::now();
+    if (loss_) is_gone_[static_cast<size_t>(loss_->rank)] = true;
   }
-  if (loss_ && Clock::now() - loss_at_ >= kLastMessages) {
-    is_gone_[static_cast<size_t>(loss_->rank)] = true;
-    return lost(loss_->rank, loss_->why);
-  }
+  if (loss_ && Clock::now() - loss_at_ >= kLastMessages) return lost(loss_->rank, loss_->why);
   for (int64_t other = 0; other < size() && time_is_up; ++other)
     if (const Transport::Line& line = transport_.line(other); line.is_receiving || line.sends > 0)
       return lost(other, "has not come to it in " + std::to_string(options_.limit.count() / 1000) + " s");
@@ -276,7 +284,7 @@ bool MeshCommunicator::hasSaidGoodbye(int64_t other) {
 
 /// Of a rank that has just said that it failed.
 std::string MeshCommunicator::hearWhy(int64_t other) {
-  progressUntil(kLastMessages, [&] { return hasSaidGoodbye(other); });
+  progressUntil(kLastWords, [&] { return hasSaidGoodbye(other); });
   return said_[static_cast<size_t>(other)];
 }
 

@@ -9,7 +9,7 @@
 
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/life_watch.h"
-#include "runtime/comm/transport.h"
+#include "runtime/comm/transport/transport.h"
 
 namespace gpuc {
 
@@ -60,6 +60,7 @@ class MeshCommunicator final : public Communicator {
   Status wait();
   bool isAllDone() const;
   Status checkLines();
+  Status checkAlive();
   Status findLost(bool time_is_up);
   Status lost(int64_t rank, const std::string& why);
 

@@ -187,10 +187,36 @@ TEST(Launcher, IsFoundByItsVariables) {
         {{"PMIX_RANK", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", "0"}});
     EXPECT_EQ(findLauncher()->value().name, "srun");
   }
+  {
+    const LauncherVariables variables({{"RANK", "1"},
+                                       {"WORLD_SIZE", "2"},
+                                       {"LOCAL_RANK", "0"},
+                                       {"MASTER_ADDR", "alpha"},
+                                       {"MASTER_PORT", "29500"},
+                                       {"TORCHELASTIC_RUN_ID", "none"},
+                                       {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                                       {"PMIX_RANK", "0"},
+                                       {"SLURM_STEP_NUM_TASKS", "3"}});
+    const Launcher launcher = findLauncher()->value();
+    EXPECT_EQ(launcher.name, "torchrun");
+    EXPECT_EQ(launcher.ranks, 2);
+    EXPECT_EQ(launcher.meeting->host, "alpha");
+    EXPECT_EQ(launcher.meeting->port, 29501);  // at 29500 torchrun listens itself
+  }
+  {
+    const LauncherVariables variables({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}});
+    EXPECT_EQ(findLauncher().message(),
+              "srun has started 2 ranks that cannot find one another: use srun --mpi=pmix or --mpi=pmi2, or "
+              "set MASTER_ADDR "
+              "and MASTER_PORT");
+    const LauncherVariables meeting({{"MASTER_ADDR", "alpha"}, {"MASTER_PORT", "29500"}});
+    EXPECT_EQ(findLauncher()->value().meeting->port, 29500);
+  }
   // A batch script, and what is started alone.
   EXPECT_FALSE(
       (LauncherVariables({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}), findLauncher()->has_value()));
   EXPECT_FALSE((LauncherVariables({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}), findLauncher()->has_value()));
+  EXPECT_FALSE((LauncherVariables({{"RANK", "0"}, {"WORLD_SIZE", "4"}}), findLauncher()->has_value()));
 }
 
 TEST(Launcher, WhoseVariablesContradictOneAnotherIsAnError) {

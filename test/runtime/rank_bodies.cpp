@@ -2,10 +2,8 @@
 
 #include <unistd.h>
 
-#include <cmath>
 #include <cstring>
 #include <numeric>
-#include <random>
 #include <vector>
 
 #include "runtime/base/half.h"
@@ -17,11 +15,13 @@ namespace {
 /// The part of a rank: numbers whose sums depend on their order, the same in any process.
 template <typename T>
 std::vector<T> partOf(int64_t rank, size_t elements) {
-  std::mt19937_64 random(static_cast<uint64_t>(rank) + 1);
   std::vector<T> part(elements);
-  for (T& value : part)
-    value =
-        static_cast<T>(std::ldexp(static_cast<double>(random() >> 40), static_cast<int>(random() % 40) - 30));
+  uint64_t random = static_cast<uint64_t>(rank) + 1;
+  for (T& value : part) {
+    random = random * 6364136223846793005 + 1442695040888963407;
+    const double scale = static_cast<double>(uint64_t{1} << (random >> 58 & 31)) * 0x1p-30;
+    value = static_cast<T>(static_cast<double>(random >> 32 & 0xffffff) * scale);
+  }
   return part;
 }
 

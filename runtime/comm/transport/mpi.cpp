@@ -1,4 +1,4 @@
-#include "runtime/comm/mpi.h"
+#include "runtime/comm/transport/mpi.h"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -10,15 +10,14 @@
 #include <thread>
 #include <type_traits>
 
-#include "runtime/comm/mpi_abi.h"
+#include "runtime/comm/transport/mpi_abi.h"
 
 namespace gpuc {
 namespace {
 
-/// A message that comes soon is taken soon; one that does not leaves the core to whoever sends it.
-constexpr int64_t kYields = 200;
-constexpr std::chrono::microseconds kShortRest{50}, kLongRest{500};
-constexpr int64_t kShortRests = 2000;
+/// A message that comes soon is taken soon; one that does not leaves the core to others.
+constexpr int64_t kYields = 1000, kYieldsIfCrowded = 4;
+constexpr std::chrono::microseconds kRest{50};
 
 template <typename Abi>
 class MpiTransport final : public Transport {
@@ -65,10 +64,10 @@ class MpiTransport final : public Transport {
   }
 
   void rest(int64_t idle_calls) override {
-    if (idle_calls < kYields)
+    if (idle_calls < (isCrowded() ? kYieldsIfCrowded : kYields))
       ::sched_yield();
     else
-      std::this_thread::sleep_for(idle_calls < kYields + kShortRests ? kShortRest : kLongRest);
+      std::this_thread::sleep_for(kRest);
   }
 
   Status close() override {

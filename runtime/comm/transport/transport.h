@@ -52,6 +52,9 @@ class Transport {
   /// use. At most some milliseconds.
   virtual void rest(int64_t idle_calls) = 0;
 
+  /// There are more ranks than cores: whoever waits is in the way of whom it waits for.
+  void setCrowded(bool is_crowded) { is_crowded_ = is_crowded; }
+
   /// Nothing is under way, and no rank will send or receive again. Not called after a failure.
   virtual Status close() = 0;
 
@@ -59,7 +62,10 @@ class Transport {
   Transport(int64_t rank, int64_t size) : rank_(rank), lines_(static_cast<size_t>(size)) {}
   Line& lineTo(int64_t rank) { return lines_[static_cast<size_t>(rank)]; }
 
+  bool isCrowded() const { return is_crowded_; }
+
  private:
+  bool is_crowded_ = true;
   const int64_t rank_;
   std::vector<Line> lines_;
 };

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "runtime/comm/transport.h"
+#include "runtime/comm/transport/transport.h"
 
 namespace gpuc {
 
