@@ -9,7 +9,8 @@ def MatmulOp
   let summary = "result[batch, m, n] = lhs[batch, m, k] · rhs[batch, k, n], and what follows each element";
   let description = [{
     `transpose` before an operand: stored as [k, m], or [n, k]. With `accumulate` the product is added to what the result
-    holds; nothing follows then. Otherwise `bias`, of n elements, is added to each row, and `relu` makes max(…, 0) of
+    holds, once, when its own sums are made: on the host to the bit what a product by itself and an addition behind it give. Nothing
+    follows then. Otherwise `bias`, of n elements, is added to each row, and `relu` makes max(…, 0) of
     that. Or an element becomes 0 where that of `mask`, which lies as the result does, is 0 or less: relu's gradient, of
     which the mask is the result; on the host alone. With `tf32` the device rounds f32 operands to TF32's 10 bits of mantissa
     before it multiplies them, and sums in f32; the host has no such products. The workspace's size is the cap within which the

@@ -113,9 +113,17 @@ bool prefersDownward(const MatmulPlan& plan) {
 }  // namespace
 
 bool MatmulPlan::addsInOrder() const {
-  const int64_t lanes = kMatmulPackBytes / sizeOf(problem.type);
-  return method == MatmulMethod::tiled && !swapped && addsOneByOne(panel_n, lanes) &&
-         addsOneByOne(problem.n % panel_n, lanes);
+  return method == MatmulMethod::tiled && !swapped && addsInOrder(panel_n) &&
+         addsInOrder(problem.n % panel_n);
+}
+
+bool MatmulPlan::addsInOrder(int64_t columns) const {
+  return addsOneByOne(columns, kMatmulPackBytes / sizeOf(problem.type));
+}
+
+bool MatmulPlan::addsFewTerms() const {
+  return problem.accumulate && method == MatmulMethod::tiled && !transposed && !pack_a && !pack_b &&
+         problem.k <= block_k;
 }
 
 MatmulDepth MatmulPlan::depthAt(int64_t k) const {
@@ -261,6 +269,9 @@ MatmulPlan planTiled(MatmulPlan plan, bool pack_a, bool pack_b) {
   if (pack_b) most_k = std::min(most_k, kMatmulPanelBytes / (panel_row_bytes * panels));
   if (pack_a) most_k = std::min(most_k, kMatmulStripBytes / (plan.strip_m * element_bytes));
   plan.block_k = evenPart(p.k, most_k / 16 * 16, 16);
+  // Sums aside have less room than f64 would take, which must not change the blocks of k.
+  while (plan.sumsAside() && plan.tile_m * plan.tile_n * element_bytes > kMatmulSumBytes)
+    plan.tile_n -= plan.panel_n;
   return finished(plan, 64, 4);
 }
 

@@ -11,9 +11,9 @@ namespace gpuc {
 /// The most stack that MatmulKernel::run uses for packed operands.
 inline constexpr int64_t kMatmulPanelBytes = 128 * 1024;  // of op(b): block_k x tile_n
 inline constexpr int64_t kMatmulStripBytes = 32 * 1024;   // of op(a): block_k x strip_m
-/// 16-bit operands are all packed, as f32, in strips of up to 256 rows, and c is summed up in f32 first.
+/// 16-bit operands are all packed, as f32, in strips of up to 256 rows.
 inline constexpr int64_t kMatmulWidenedStripBytes = 96 * 1024;
-inline constexpr int64_t kMatmulSumBytes = 256 * 1024;  // tile_m x tile_n
+inline constexpr int64_t kMatmulSumBytes = 256 * 1024;  // of c, where sums are made aside: tile_m x tile_n
 inline constexpr int64_t kMatmulTransposedSide = 64;    // at most, of a tile that is transposed
 inline constexpr int64_t kMatmulStackBytes = kMatmulPanelBytes + kMatmulWidenedStripBytes + kMatmulSumBytes +
                                              kMatmulTransposedSide * kMatmulTransposedSide * 4;
@@ -61,12 +61,19 @@ struct MatmulPlan {
   /// 16-bit operands: they are converted as they are packed or loaded, and c as it is written.
   bool isWidened() const { return storage != problem.type; }
 
-  /// Whether tiles are summed up beside c and then moved there.
-  bool sumsAside() const { return isWidened() || transposed; }
+  /// Whether tiles are summed up beside c and then moved there. A product that is added to c is one: so its
+  /// bits are those of a product by itself, and of an addition behind it.
+  bool sumsAside() const { return isWidened() || transposed || problem.accumulate; }
 
   /// Whether each element of c is summed up from the first product to the last, one fused multiply-add after
   /// another. Then it has the same bits in a product of other rows.
   bool addsInOrder() const;
+  /// The same of the columns of one panel, or of what is left of one.
+  bool addsInOrder(int64_t columns) const;
+
+  /// Whether sums are of so few terms that to keep them aside would be felt: where a panel adds in order,
+  /// they are added to c from registers.
+  bool addsFewTerms() const;
 
   /// The part of k that begins at `k` and is computed by one call: a block, or a piece of one.
   MatmulDepth depthAt(int64_t k) const;

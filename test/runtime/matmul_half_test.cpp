@@ -28,7 +28,7 @@ MatmulKernel kernelFor(MatmulShape shape, DataType type) {
 
 /// The product alone.
 MatmulShape bare(MatmulShape shape) {
-  shape.bias = shape.relu = shape.mask = false;
+  shape.bias = shape.relu = shape.mask = shape.accumulate = false;
   return shape;
 }
 
@@ -51,12 +51,14 @@ class HalfMatmul {
   /// By a kernel of the bare product.
   std::vector<float> computeInF32(const MatmulKernel& kernel) const {
     const std::vector<float> a = widened(a_, type_), b = widened(b_, type_), bias = widened(bias_, type_);
-    std::vector<float> c = widened(before_, type_);
+    const std::vector<float> before = widened(before_, type_);
+    std::vector<float> c(before.size());
     kernel.run(0, {a.data(), b.data(), c.data(), nullptr, nullptr}, 0, kernel.tiles(0));
     for (size_t i = 0; i < c.size(); ++i) {
       if (shape_.bias) c[i] = widened(rounded(c[i], type_), type_) + bias[i % bias.size()];
       if (shape_.relu && c[i] <= 0) c[i] = 0;
       if (shape_.mask && widened(mask_[i], type_) <= 0) c[i] = 0;
+      if (shape_.accumulate) c[i] = before[i] + widened(rounded(c[i], type_), type_);
     }
     return c;
   }

@@ -103,6 +103,7 @@ class GuardedMatmul {
       if (shape_.bias) product[i] += bias_[static_cast<int64_t>(i) % shape_.n];
       if (shape_.relu && product[i] <= 0) product[i] = 0;
       if (shape_.mask && mask_[static_cast<int64_t>(i)] <= 0) product[i] = 0;
+      if (shape_.accumulate) product[i] = before_[i] + product[i];
     }
     return product;
   }

@@ -89,7 +89,7 @@ void checkFinish(MatmulShape shape, DataType type, uint64_t seed) {
   shape.type = type;
   SCOPED_TRACE(describe(shape));
   MatmulShape bare = shape;
-  bare.bias = bare.relu = bare.mask = false;
+  bare.bias = bare.relu = bare.mask = bare.accumulate = false;
   GuardedMatmul<T> product(bare, seed), problem(shape, seed);
   runWhole(kernelFor(bare), product.operands());
   runWhole(kernelFor(shape), problem.operands());
@@ -114,10 +114,19 @@ TEST(Matmul, FinishesWhatItSummedUp) {
     shape.mask = true;
     checkFinish<float>(shape, DataType::f32, seed);
     checkFinish<double>(shape, DataType::f64, seed);
+    shape.mask = false;
+    checkFinish<float>(added(shape), DataType::f32, seed);
+    checkFinish<double>(added(shape), DataType::f64, seed);
   }
   for (int64_t rows : {8, 32, 256}) {  // long sums, in several blocks
     checkFinish<float>(withRelu(makeShape(rows, 128, 784, false, true, true)), DataType::f32, 1);
     checkFinish<float>(withRelu(makeShape(rows, 512, 3000, false, rows == 8, true)), DataType::f32, 2);
+    checkFinish<float>(added(makeShape(rows, 128, 784, false, true, false)), DataType::f32, 3);
+    checkFinish<float>(added(makeShape(rows, 512, 3000, false, false, false)), DataType::f32, 4);
+  }
+  for (int64_t side : {256, 1024}) {  // weights' gradients, walked down and packed in the largest tiles
+    checkFinish<float>(added(makeShape(side, side, 600, true, false, false)), DataType::f32, 5);
+    checkFinish<double>(added(makeShape(side, side, 600, true, false, false)), DataType::f64, 6);
   }
 }
 

@@ -34,11 +34,6 @@ constexpr T choose(double wide, float narrow) {
 template <typename T>
 constexpr T kInfinity = static_cast<T>(__builtin_inf());
 
-template <typename T>
-inline Vector<T> splat(T x) {
-  return x - Vector<T>{};
-}
-
 /// The larger one; y if x is NaN.
 template <typename T>
 inline Vector<T> larger(Vector<T> x, Vector<T> y) {

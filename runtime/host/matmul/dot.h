@@ -72,10 +72,7 @@ inline void dotBlock(const DotTile<S>& t, int64_t row, int64_t column) {
     else
       for (int s = 0; s < kColumns; ++s) sums[s] = sum<T>(partial[r][s]);
     T* c = t.c + (row + r) * t.ldc + column;
-    if (t.accumulate)
-      for (int s = 0; s < kColumns; ++s) c[s] += sums[s];
-    else
-      for (int s = 0; s < kColumns; ++s) c[s] = sums[s];
+    for (int s = 0; s < kColumns; ++s) c[s] = sums[s];
   }
 }
 

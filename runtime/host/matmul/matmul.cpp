@@ -69,10 +69,9 @@ class MatmulTile {
 
   void compute() {
     if (plan_.transposed) return computeTransposed();
-    if constexpr (kIsWidened<S>)
-      computeWidened();
-    else
-      sumUp({matrices_.c + place_.row * plan_.ldc + place_.column, plan_.ldc});
+    if (plan_.addsFewTerms()) return addFewTerms();
+    if (plan_.sumsAside()) return computeAside();
+    if constexpr (!kIsWidened<S>) sumUp({addressOfC(), plan_.ldc});
   }
 
  private:
@@ -93,8 +92,7 @@ class MatmulTile {
               .b = matrices_.b + place_.column * plan_.ldb,
               .ldb = plan_.ldb,
               .c = sums.c,
-              .ldc = sums.ldc,
-              .accumulate = plan_.problem.accumulate});
+              .ldc = sums.ldc});
     if (!plan_.sumsAside()) finish(place_, 0, place_.rows);
   }
 
@@ -124,13 +122,11 @@ class MatmulTile {
     }
   }
 
-  /// Summed up in scratch, then transposed to where it belongs; 16-bit elements are rounded once.
+  /// Summed up in scratch, then transposed to where it belongs.
   __attribute__((noinline)) void computeTransposed() {
     alignas(64) T room[kMatmulTransposedSide * kMatmulTransposedSide];
     S* c = matrices_.c + place_.column * plan_.ldc + place_.row;
     const TileSums<T> sums{room, plan_.sumStride()};
-    if (plan_.problem.accumulate)
-      own_.transpose({place_.columns, place_.rows, c, plan_.ldc, sums.c, sums.ldc});
     sumUp(sums);
     turnBack(sums, c);
     const TilePlace of_c = {place_.batch, place_.column, place_.columns, place_.row, place_.rows};
@@ -138,25 +134,59 @@ class MatmulTile {
   }
 
   void turnBack(const TileSums<T>& sums, S* c) {
-    if constexpr (kIsWidened<S>) {
-      alignas(64) T transposed[kMatmulTransposedSide * kMatmulTransposedSide];
-      kernels_.of<T>().transpose(
-          {place_.rows, place_.columns, sums.c, sums.ldc, transposed, kMatmulTransposedSide});
-      own_.narrow({place_.columns, place_.rows, transposed, kMatmulTransposedSide, c, plan_.ldc});
-    } else {
-      own_.transpose({place_.rows, place_.columns, sums.c, sums.ldc, c, plan_.ldc});
+    if constexpr (!kIsWidened<S>)
+      if (!plan_.problem.accumulate)
+        return own_.transpose({place_.rows, place_.columns, sums.c, sums.ldc, c, plan_.ldc});
+    alignas(64) T transposed[kMatmulTransposedSide * kMatmulTransposedSide];
+    kernels_.of<T>().transpose(
+        {place_.rows, place_.columns, sums.c, sums.ldc, transposed, kMatmulTransposedSide});
+    moveToC({place_.columns, place_.rows, transposed, kMatmulTransposedSide, c, plan_.ldc});
+  }
+
+  /// Summed up in scratch and moved to c once, before what follows it.
+  __attribute__((noinline)) void computeAside() {
+    alignas(64) T sums[kMatmulSumBytes / sizeof(T)];
+    const int64_t stride = plan_.sumStride();
+    sumUp({sums, stride});
+    moveToC({place_.rows, place_.columns, sums, stride, addressOfC(), plan_.ldc});
+    finish(place_, 0, place_.rows);
+  }
+
+  /// Panel by panel: from registers, but for those whose micro-kernel adds up in another order.
+  __attribute__((noinline)) void addFewTerms() {
+    if constexpr (!kIsWidened<S>) {
+      alignas(64) T sums[kMatmulSumBytes / sizeof(T)];
+      for (int64_t row = 0; row < place_.rows; row += plan_.strip_m)
+        for (int64_t column = 0; column < place_.columns; column += plan_.panel_n)
+          addPanel(sums, row, column);
+      if (micro_kernels_.after) micro_kernels_.after();
     }
   }
 
-  /// Of 16-bit c: summed up in f32 and rounded once, before what follows it.
-  __attribute__((noinline)) void computeWidened() {
-    alignas(64) float sums[kMatmulSumBytes / sizeof(float)];
-    S* c = matrices_.c + place_.row * plan_.ldc + place_.column;
-    const int64_t stride = plan_.sumStride();
-    if (plan_.problem.accumulate) own_.widen({place_.rows, place_.columns, c, plan_.ldc, sums, stride});
-    sumUp({sums, stride});
-    own_.narrow({place_.rows, place_.columns, sums, stride, c, plan_.ldc});
-    finish(place_, 0, place_.rows);
+  __attribute__((no_sanitize("undefined"))) void addPanel(T* sums, int64_t row, int64_t column) {
+    const int64_t rows = std::min(plan_.strip_m, place_.rows - row);
+    const int64_t columns = std::min(plan_.panel_n, place_.columns - column);
+    const T *a = inPlace(addressOfA(row, 0)), *b = inPlace(addressOfB(column, 0));
+    S* c = addressOfC() + row * plan_.ldc + column;
+    if (plan_.addsInOrder(columns))
+      return own_.addProduct({.rows = rows,
+                              .columns = columns,
+                              .k = plan_.problem.k,
+                              .a = a,
+                              .a_row_step = plan_.problem.transpose_a ? 1 : plan_.lda,
+                              .a_k_step = plan_.problem.transpose_a ? plan_.lda : 1,
+                              .b = b,
+                              .ldb = plan_.ldb,
+                              .c = c,
+                              .ldc = plan_.ldc});
+    const auto& kernels = micro_kernels_.kernels[rows < plan_.strip_m][columns < plan_.panel_n];
+    kernels[plan_.depthAt(0).kind][false](b, a, sums);
+    own_.add({rows, columns, sums, plan_.sumStride(), c, plan_.ldc});
+  }
+
+  /// What accumulates adds to what is there once, last.
+  void moveToC(const CopyTile<T, S>& sums) {
+    return plan_.problem.accumulate ? own_.add(sums) : own_.narrow(sums);
   }
 
   /// What follows rows [row, row + rows) of a tile of c, while they are in the cache.
@@ -198,17 +228,17 @@ class MatmulTile {
                                                                const T* panel, int64_t row, int64_t rows,
                                                                int64_t k, MatmulDepth::Kind depth) {
     const auto& kernels = micro_kernels_.kernels[rows < plan_.strip_m];
-    const bool accumulate = k > 0 || plan_.problem.accumulate;
     for (int64_t column = 0; column < place_.columns; column += plan_.panel_n) {
       const bool column_cut = place_.columns - column < plan_.panel_n;
       const T* b = panel ? panel + column / plan_.panel_n * panelElements() : inPlace(addressOfB(column, k));
-      kernels[column_cut][depth][accumulate](b, a, sums.c + row * sums.ldc + column);
+      kernels[column_cut][depth][k > 0](b, a, sums.c + row * sums.ldc + column);
     }
     if (micro_kernels_.after) micro_kernels_.after();
   }
 
   int64_t panelElements() const { return plan_.packedDepth() * plan_.panelStride(); }
 
+  S* addressOfC() const { return matrices_.c + place_.row * plan_.ldc + place_.column; }
   const S* addressOfA(int64_t row, int64_t k) const {
     row += place_.row;
     return matrices_.a + (plan_.problem.transpose_a ? k * plan_.lda + row : row * plan_.lda + k);
@@ -249,8 +279,8 @@ Result<MicroKernelSet> makeMicroKernels(const MatmulPlan& plan) {
     const int64_t m = rows_cut ? p.m % plan.strip_m : plan.strip_m;
     const int64_t n = columns_cut ? p.n % plan.panel_n : plan.panel_n;
     const int64_t k = plan.lengthOf(depth);
-    const bool first_only = !p.accumulate && p.k <= plan.packedDepth();
-    if (m == 0 || n == 0 || k == 0 || (accumulate ? first_only : p.accumulate)) continue;
+    const bool first_only = p.k <= plan.packedDepth();
+    if (m == 0 || n == 0 || k == 0 || (accumulate && first_only)) continue;
     GPUC_ASSIGN_OR_RETURN(set.kernels[rows_cut][columns_cut][depth][accumulate],
                           makeMicroKernel({.type = p.type,
                                            .m = m,

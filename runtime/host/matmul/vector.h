@@ -37,6 +37,12 @@ constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 template <typename T>
 using LaneIndices = std::make_index_sequence<kLanes<T>>;
 
+/// x in each lane.
+template <typename T>
+inline Vector<T> splat(T x) {
+  return x - Vector<T>{};
+}
+
 /// a·b + c, fused where the CPU does that at full speed.
 template <typename T>
 inline Vector<T> multiplyAdd(Vector<T> a, Vector<T> b, Vector<T> c) {

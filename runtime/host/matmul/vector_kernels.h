@@ -8,7 +8,7 @@
 
 namespace gpuc {
 
-/// c[rows, columns] = a · b^T (+ c): every element is the product of a row of a and a row of b. Bits of an
+/// c[rows, columns] = a · b^T: every element is the product of a row of a and a row of b. Bits of an
 /// element depend on k and the vector width alone, not on rows and columns.
 template <typename S>
 struct DotTile {
@@ -19,7 +19,19 @@ struct DotTile {
   int64_t ldb;
   Computed<S>* c;  // [rows, ldc]
   int64_t ldc;
-  bool accumulate;  // add to c
+};
+
+/// c[rows, columns] += a · b, where each element's products are summed up in their order first, by fused
+/// multiply-adds where the table has them.
+template <typename T>
+struct ProductTile {
+  int64_t rows, columns, k;
+  const T* a;  // [rows, k], one step after another
+  int64_t a_row_step, a_k_step;
+  const T* b;  // [k, ldb]
+  int64_t ldb;
+  T* c;  // [rows, ldc]
+  int64_t ldc;
 };
 
 /// target[column, row] = source[row, column]. Each target row is filled up with zeros to whole vectors of the
@@ -63,6 +75,8 @@ struct TypedVectorKernels {
   void (*transpose)(const TransposeTile<S>&);
   void (*widen)(const CopyTile<S, Computed<S>>&);
   void (*narrow)(const CopyTile<Computed<S>, S>&);
+  void (*add)(const CopyTile<Computed<S>, S>&);  // the same, added to what target holds
+  void (*addProduct)(const ProductTile<Computed<S>>&);
   void (*finish)(const FinishTile<S>&);
 };
 
