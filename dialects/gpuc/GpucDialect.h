@@ -36,8 +36,6 @@ int64_t touchedBytes(mlir::Operation *op);
 
 /// Under which a `#gpuc.partition` stands: see there.
 inline constexpr llvm::StringLiteral kPartitionAttr = "gpuc.partition";
-/// Of a scan: its iterations are ranks that are emulated.
-inline constexpr llvm::StringLiteral kRanksAttr = "gpuc.ranks";
 
 } // namespace gpuc::ir
 

@@ -173,9 +173,6 @@ private:
     // Products of all parts at once would need the memory that cutting saves.
     scan.setChunked(true);
     scan.setParallel(parallel_);
-    // A product adds up otherwise if it begins with the sum of the ranks before: theirs are apart.
-    if (overRanks_)
-      scan->setAttr(ir::kRanksAttr, builder_.getUnitAttr());
     builder_.setInsertionPointAfter(scan);
     for (auto [carry, value] : llvm::zip_equal(carried_, scan.getFinals().drop_front(sums_.size())))
       assign(carry.assign, value);

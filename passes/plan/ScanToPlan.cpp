@@ -369,8 +369,6 @@ private:
   /// Where all that an iteration does to a carried sum is to add a product to it, the matmul does both. All
   /// others that read the sum have done so by then.
   void addInPlace(size_t index) {
-    if (scan_->hasAttr(ir::kRanksAttr))
-      return;
     Value sum = scan_.getCarries()[index];
     auto kernel = throughReshapes(scan_.getNextCarries()[index]).getDefiningOp<ir::FusedOp>();
     if (!kernel || kernel->getBlock() != &block_)

@@ -15,6 +15,7 @@ from small_zoo import MODELS
 from tensor_files import read_safetensors, write_npy
 
 SAMPLES = 96
+STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
 
 class Ranks(ToolTest):
@@ -28,13 +29,20 @@ class Ranks(ToolTest):
         return values
 
     def check_bits(self, ranks, model, keys, *flags, train=(), beside=None):
-        """`beside`: the bytes of buckets, if sums are to travel beside the backward pass as well."""
+        """`beside`: the bytes of buckets, if sums are to travel beside the backward pass as well. Ranks keep the mean of their running
+        statistics, where a microbatch goes on with the last one's."""
         with self.subTest(model=model, keys=keys, ranks=ranks, flags=flags):
             emulated = self.variables(self.compile_model(model, *keys, flags=[*flags, f"--emulate-ranks={ranks}"]), *train)
             parallel = self.variables(self.compile_model(model, *keys, flags=[*flags, "--data-parallel"]), f"--ranks={ranks}", *train)
             self.assertEqual(emulated, parallel)
             if beside is not None:
                 self.assertEqual(emulated, self.variables(self.compile_beside(model, keys, flags, beside), f"--ranks={ranks}", *train))
+            if "--accumulate=2" in flags:
+                return  # sums of sums, which no number of microbatches makes
+            microbatches = self.variables(self.compile_model(model, *keys, flags=[*flags, f"--accumulate={ranks}"]), *train)
+            for name, values in microbatches.items():
+                if not name.endswith(STATISTICS):
+                    self.assertEqual(values, parallel[name], name)
 
     def test_bits_of_one_rank_that_adds_up_the_same_parts(self):
         for place, (model, every) in enumerate(MODELS.items()):

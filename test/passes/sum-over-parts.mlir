@@ -251,7 +251,7 @@ module @parallel_within {
 // CHECK:         %[[MEAN:.*]] = gpuc.read @mean
 // CHECK:         gpuc.constant 0.0 : tensor<3xf32>
 // CHECK-NEXT:    %[[ZEROS:.*]] = gpuc.constant 0.0 : tensor<3xf32>
-// CHECK-NEXT:    %[[RANKS:.*]]:4 = gpuc.scan over(%[[XS]], %[[RS]]) carry(%{{.*}}, %{{.*}}, %{{.*}}, %[[ZEROS]]) captures({{.*}}%[[MEAN]]{{.*}}) chunked {gpuc.ranks} :
+// CHECK-NEXT:    %[[RANKS:.*]]:4 = gpuc.scan over(%[[XS]], %[[RS]]) carry(%{{.*}}, %{{.*}}, %{{.*}}, %[[ZEROS]]) captures({{.*}}%[[MEAN]]{{.*}}) chunked :
 // CHECK-NEXT:    ^bb0(%[[XR:[^:]*]]: tensor<12x3xf32>, %[[R:[^:]*]]: tensor<i64>, %{{[^:]*}}: tensor<f32>, %{{[^:]*}}: tensor<f32>, %{{[^:]*}}: tensor<3xf32>, %[[SUM:[^:]*]]: tensor<3xf32>
 // CHECK:           %[[MICROBATCHES:.*]]:4 = gpuc.scan {{.*}} captures({{.*}}%[[R]]) chunked :
 // CHECK-NEXT:      ^bb0(%{{[^:]*}}: tensor<4x3xf32>, %[[M:[^:]*]]: tensor<i64>, {{.*}}, %[[OUTER:[^:]*]]: tensor<i64>):
