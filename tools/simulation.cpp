@@ -84,6 +84,18 @@ static Status tuneBuckets(const SimulatedPlans& plans, const SimulationOptions& 
   return okStatus();
 }
 
+/// What a plan for ranks does more than one for a rank alone is in the way, too.
+static Status findLimits(const SimulationOptions& options, SimulatedWorld& world) {
+  GPUC_ASSIGN_OR_RETURN(world.limits,
+                        limitsOf(world.schedule, reliefsOf(world.ranks, options), options.steps));
+  const double added = world.times.compute - world.ofOneRank;
+  if (added <= 0) return okStatus();
+  const Limit limit = {"commands that ranks add", world.times.step - added};
+  auto isBetter = [](const Limit& a, const Limit& b) { return a.step < b.step; };
+  world.limits.insert(std::upper_bound(world.limits.begin(), world.limits.end(), limit, isBetter), limit);
+  return okStatus();
+}
+
 const SimulatedBuckets* SimulatedWorld::bestBuckets() const {
   auto best = std::min_element(buckets.begin(), buckets.end(),
                                [](const auto& a, const auto& b) { return a.step < b.step; });
@@ -101,12 +113,12 @@ Result<std::vector<SimulatedWorld>> simulate(const SimulatedPlans& plans, const 
     GPUC_ASSIGN_OR_RETURN(
         world.times,
         stepTimes(world.schedule, worldOf(ranks, options.network, options.disturbance), options.steps));
-    GPUC_ASSIGN_OR_RETURN(world.limits, limitsOf(world.schedule, reliefsOf(ranks, options), options.steps));
     world.ofOneRank = world.times.compute;
     if (plans.ofOneRank) {
       const World one = worldOf(1, options.network, {});
       GPUC_ASSIGN_OR_RETURN(world.ofOneRank, meanStep(*plans.ofOneRank, one, options.steps));
     }
+    GPUC_RETURN_IF_ERROR(findLimits(options, world));
     if (options.tunesBuckets) GPUC_RETURN_IF_ERROR(tuneBuckets(plans, options, world));
     worlds.push_back(std::move(world));
   }
