@@ -93,6 +93,21 @@ def is_sanitized():
         return re.search(rb"__[at]san_init", file.read()) is not None
 
 
+def ranks_of(key, tool):
+    """rank → its process, of the ranks of a tool that some launcher has started with GPUC_TEST_LAUNCH=key."""
+    found = {}
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{number}/environ", encoding="utf-8", errors="replace") as file:
+                variables = dict(entry.split("=", 1) for entry in file.read().split("\0") if "=" in entry)
+            if variables.get("GPUC_TEST_LAUNCH") == key and os.readlink(f"/proc/{number}/exe") == tool:
+                rank = next(variables[name] for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK") if name in variables)
+                found[int(rank)] = int(number)
+        except OSError:
+            continue
+    return found
+
+
 def sha256(path):
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()

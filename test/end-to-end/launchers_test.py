@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from gpuc_tools import BIN, ToolTest, sha256
+from gpuc_tools import BIN, ToolTest, ranks_of, sha256
 from small_zoo import MODELS
 
 TRAIN = os.path.abspath(os.path.join(BIN, "gpuc-train"))
@@ -74,21 +74,6 @@ class Launched:
         self.assertEqual((status, errors), (0, ""))
         self.assertIn("done: 24 steps", said)
 
-    @staticmethod
-    def ranks_below(process):
-        """Of the ranks of mpirun, by their place among them, the processes."""
-        found = {}
-        for number in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{number}/environ", "rb") as file:
-                    variables = dict(entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)
-                if variables.get(b"GPUC_TEST_LAUNCH") == str(process).encode() and os.readlink(f"/proc/{number}/exe") == TRAIN:
-                    rank = variables.get(b"OMPI_COMM_WORLD_RANK") or variables.get(b"PMI_RANK") or variables[b"RANK"]
-                    found[int(rank)] = int(number)
-            except OSError:
-                continue
-        return found
-
     def lose(self, lost, how):
         """What is said when rank `lost` of 3 gets a signal in the middle of training; it must end in time, with all its ranks."""
         folder, key = self.path("checkpoints"), f"{os.getpid()}-{how}"
@@ -97,11 +82,11 @@ class Launched:
         while not os.path.exists(os.path.join(folder, "latest")):
             self.assertIsNone(process.poll(), "ended before the first checkpoint")
             time.sleep(0.01)
-        os.kill(self.ranks_below(key)[lost] if lost is not None else process.pid, how)
+        os.kill(ranks_of(key, TRAIN)[lost] if lost is not None else process.pid, how)
         said, errors = process.communicate(timeout=30)
         self.assertNotEqual(process.returncode, 0)
         for _ in range(100):
-            if not self.ranks_below(key):
+            if not ranks_of(key, TRAIN):
                 return said, errors
             time.sleep(0.05)
         self.fail("ranks outlive their launcher")
