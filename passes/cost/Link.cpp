@@ -10,6 +10,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -55,7 +56,8 @@ double Link::allReduceNanoseconds(int64_t bytes, int64_t ranks) const {
 
 std::string textOf(const Link &link) {
   return llvm::formatv("{0}:bandwidth={1},latency={2:f3}", link.name,
-                       std::llround(link.bytesPerNanosecond * 1e9), link.latencyNanoseconds / 1000);
+                       std::max(std::llround(link.bytesPerNanosecond * 1e9), 1ll),
+                       link.latencyNanoseconds / 1000);
 }
 
 Result<Link> parseLink(llvm::StringRef text) {

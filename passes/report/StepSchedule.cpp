@@ -7,6 +7,7 @@
 #include "passes/report/KernelReport.h"
 #include "passes/report/Report.h"
 #include "passes/report/TraceName.h"
+#include "runtime/plan/verify.h"
 
 using namespace mlir;
 
@@ -72,7 +73,10 @@ private:
     } else if (auto wait = dyn_cast<plan::WaitOp>(*command)) {
       entry.kind = Schedule::Kind::wait;
       entry.event = numberOf(wait.getEvent());
-      entry.distance = wait.getDistance();
+      entry.distance = static_cast<int64_t>(wait.getDistance());
+      if (wait.getDistance() > kMostDistance)
+        return wait.emitOpError("reaches back over ")
+               << wait.getDistance() << " executions, at most " << kMostDistance;
       entry.ordinal = executed_[wait]++;
     } else if (auto reduce = dyn_cast<plan::AllReduceOp>(*command)) {
       entry.kind = Schedule::Kind::exchange;

@@ -27,6 +27,7 @@ TEST(Link, IsWrittenAsItIsRead) {
   const Result<Link> again = parseLink(textOf(*link));
   EXPECT_EQ(again->bytesPerNanosecond, 12.5);
   EXPECT_EQ(again->latencyNanoseconds, 20'250);
+  EXPECT_EQ(textOf({"ethernet", 1e-11, 0}), "ethernet:bandwidth=1,latency=0.000");
 }
 
 TEST(Link, TakesTwoMessagesAndAShareOfTheBytesTwice) {
