@@ -5,9 +5,9 @@
     gpuc-calibrate --threads=1 -o one.json
     bench/simulated.py --rates=one.json --link=memory:bandwidth=3300MB,latency=7 [--ranks=1,2] [--rounds=5] [--json=FILE]
 
-mlp, convnet and gpt2, at the sizes of test/end-to-end/small_zoo.py and at their own. With --slow-link=LINK (ethernet:bandwidth=1GB,
-latency=50, say) sums take as long as over that one. A number is the median of all steps of a round but the first ones, and of the
-rounds the median, between which models and ranks take turns. Each of the ranks wants a core for itself.
+mlp, convnet and gpt2, at the sizes of test/end-to-end/small_zoo.py and at their own, or 'mlp hidden=4096,4096', say. With
+--slow-link=LINK (ethernet:bandwidth=1GB,latency=50) sums take as long as over that one. A number is the median of all steps of a round
+but the first ones, and of the rounds the median, between which models and ranks take turns. Each of the ranks wants a core for itself.
 """
 
 import argparse
@@ -37,10 +37,21 @@ def flags_of(link):
     return [f"--link-bandwidth={bandwidth}", f"--link-latency={latency}"]
 
 
+def cells_of(models, sizes):
+    """(label, model, keys)"""
+    for text in models:
+        model, *keys = text.split()
+        if keys:
+            yield text, model, keys
+            continue
+        for size in sizes:
+            yield (model, model, []) if size == "default" else (model + ", small", model, MODELS[model][0])
+
+
 class Cell:
     def __init__(self, folder, label, model, keys, options):
         self.label, self.options = label, options
-        self.base = os.path.join(folder, label.replace(" ", "_").replace(",", ""))
+        self.base = os.path.join(folder, label.translate(str.maketrans(" ,=", "___")))
         self.link = options.slow_link or options.link
         self.measured = {ranks: [] for ranks in options.ranks}
         run("gpuc-model", model, *keys, "-o", self.base + ".mlir")
@@ -71,7 +82,7 @@ class Cell:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", default=ZOO)
+    parser.add_argument("models", nargs="*", default=ZOO, help="of the zoo, with keys or without")
     parser.add_argument("--rates", required=True, help="what gpuc-calibrate --threads=1 wrote")
     parser.add_argument("--link", default="memory", help="what bench-exchange says of this machine")
     parser.add_argument("--slow-link")
@@ -82,9 +93,7 @@ def main():
     parser.add_argument("--json")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        sizes = options.sizes.split(",")
-        cells = [Cell(folder, model + ("" if size == "default" else ", small"), model, [] if size == "default" else MODELS[model][0], options)
-                 for model in options.models for size in sizes]
+        cells = [Cell(folder, *what, options) for what in cells_of(options.models, options.sizes.split(","))]
         predicted = [cell.predict() for cell in cells]
         for _ in range(options.rounds):
             for cell in cells:
