@@ -12,6 +12,7 @@
 #include "passes/Passes.h"
 #include "passes/base/Target.h"
 #include "passes/collectives/ExchangeSchedule.h"
+#include "passes/collectives/PeelLast.h"
 #include "passes/cost/CostModel.h"
 #include "passes/plan/CommandGraph.h"
 
@@ -37,26 +38,37 @@ plan::AllocOp wholeBuffer(Value value) { return value.getDefiningOp<plan::AllocO
 class ProgramBuckets {
 public:
   ProgramBuckets(plan::ProgramOp program, const CostModel &cost, const Link &link,
-                 std::optional<int64_t> bucketBytes, bool alwaysBeside)
+                 std::optional<int64_t> bucketBytes)
       : block_(program.getBody().front()), cost_(cost), link_(link), bucketBytes_(bucketBytes),
-        alwaysBeside_(alwaysBeside), commands_(commandsOf(block_)) {}
+        commands_(commandsOf(block_)) {}
 
-  void run() {
-    if (llvm::none_of(commands_, [](Operation *command) { return isa<plan::AllReduceOp>(command); }))
-      return;
-    const ExchangeProblem problem = describeProgram();
-    const ExchangeSchedule inTurn = scheduleExchanges(problem, link_, way(/*beside=*/false));
-    const ExchangeSchedule beside = scheduleExchanges(problem, link_, way(/*beside=*/true));
-    const bool pays = !link_.takesCores && beside.nanoseconds < inTurn.nanoseconds;
-    if (pays || alwaysBeside_)
-      apply(beside, /*beside=*/true);
-    else
-      apply(inTurn, /*beside=*/false);
+  bool isIdle() const {
+    return llvm::none_of(commands_, [](Operation *command) { return isa<plan::AllReduceOp>(command); });
+  }
+
+  ExchangeSchedule schedule(bool beside) {
+    taken_.clear();
+    return scheduleExchanges(describeProgram(), link_,
+                             {beside, bucketBytes_, cost_.device().handoffNanoseconds});
+  }
+
+  void apply(const ExchangeSchedule &schedule, bool beside) {
+    OpBuilder atEnd = OpBuilder::atBlockEnd(&block_);
+    auto firstOutput = llvm::find_if(block_, [](Operation &op) { return isa<plan::OutputOp>(op); });
+    if (firstOutput != block_.end())
+      atEnd.setInsertionPoint(&*firstOutput);
+    for (const ExchangeSchedule::Turn &turn : schedule.turns) {
+      for (size_t command : turn)
+        commands_[command]->moveBefore(&block_, atEnd.getInsertionPoint());
+      if (turn.size() > 1)
+        formBucket(turn, atEnd);
+    }
+    if (beside)
+      for (auto reduce : block_.getOps<plan::AllReduceOp>())
+        reduce->setAttr(kStreamAttr, StringAttr::get(reduce.getContext(), kCollectiveStream));
   }
 
 private:
-  ExchangeWay way(bool beside) const { return {beside, bucketBytes_, cost_.device().handoffNanoseconds}; }
-
   //===--------------------------------------------------------------------===//
   // What there is to be done
   //===--------------------------------------------------------------------===//
@@ -101,12 +113,19 @@ private:
     plan::AllocOp part = wholeBuffer(reduce.getPart()), sum = wholeBuffer(reduce.getResult());
     if (!part || !sum || part == sum || !taken_.insert(part).second || !taken_.insert(sum).second)
       return false;
-    return !isOutput(sum) && isLastUse(part, reduce);
+    return !isOutput(sum) && isLastUse(part, reduce) && !isCopied(part) && !isCopied(sum);
   }
 
   static bool isOutput(Operation *buffer) {
     return llvm::any_of(buffer->getUsers(), [](Operation *user) {
       return isa<plan::OutputOp>(user) || (isa<plan::ViewOp>(user) && isOutput(user));
+    });
+  }
+
+  /// A copy would pack it.
+  static bool isCopied(Operation *buffer) {
+    return llvm::any_of(buffer->getUsers(), [](Operation *user) {
+      return isa<plan::CopyOp>(user) || (isa<plan::ViewOp>(user) && isCopied(user));
     });
   }
 
@@ -122,22 +141,6 @@ private:
   //===--------------------------------------------------------------------===//
   // What is made of it
   //===--------------------------------------------------------------------===//
-
-  void apply(const ExchangeSchedule &schedule, bool beside) {
-    OpBuilder atEnd = OpBuilder::atBlockEnd(&block_);
-    auto firstOutput = llvm::find_if(block_, [](Operation &op) { return isa<plan::OutputOp>(op); });
-    if (firstOutput != block_.end())
-      atEnd.setInsertionPoint(&*firstOutput);
-    for (const ExchangeSchedule::Turn &turn : schedule.turns) {
-      for (size_t command : turn)
-        commands_[command]->moveBefore(&block_, atEnd.getInsertionPoint());
-      if (turn.size() > 1)
-        formBucket(turn, atEnd);
-    }
-    if (beside)
-      for (auto reduce : block_.getOps<plan::AllReduceOp>())
-        reduce->setAttr(kStreamAttr, StringAttr::get(reduce.getContext(), kCollectiveStream));
-  }
 
   void formBucket(const ExchangeSchedule::Turn &members, OpBuilder &atEnd) {
     auto first = cast<plan::AllReduceOp>(*commands_[members.front()]);
@@ -205,7 +208,6 @@ private:
   const CostModel &cost_;
   const Link &link_;
   std::optional<int64_t> bucketBytes_;
-  bool alwaysBeside_;
   std::vector<plan::CommandOpInterface> commands_;
   DenseSet<Operation *> taken_; ///< Buffers that a sum has a claim on.
   int64_t buckets_ = 0;
@@ -229,9 +231,37 @@ struct BucketAllReduces : impl::BucketAllReducesPassBase<BucketAllReduces> {
     }
     warnIfIdle(module);
     const CostModel cost(describe(target));
-    const auto size = bucketBytes > 0 ? std::optional<int64_t>(bucketBytes) : std::nullopt;
-    for (auto program : module.getOps<plan::ProgramOp>())
-      ProgramBuckets(program, cost, *known, size, alwaysBeside).run();
+    for (auto program : llvm::make_early_inc_range(module.getOps<plan::ProgramOp>()))
+      if (!ProgramBuckets(program, cost, *known, size()).isIdle())
+        choose(program, cost, *known);
+  }
+
+  std::optional<int64_t> size() const {
+    return bucketBytes > 0 ? std::optional<int64_t>(bucketBytes) : std::nullopt;
+  }
+
+  /// The fastest by prediction: in turn, beside, or beside what the last microbatch computes, too.
+  void choose(plan::ProgramOp program, const CostModel &cost, const Link &between) {
+    ProgramBuckets asItIs(program, cost, between, size());
+    const ExchangeSchedule inTurn = asItIs.schedule(/*beside=*/false);
+    if (between.takesCores && !alwaysBeside)
+      return asItIs.apply(inTurn, /*beside=*/false);
+    const ExchangeSchedule beside = asItIs.schedule(/*beside=*/true);
+    auto peeled = cast<plan::ProgramOp>(OpBuilder(program).clone(*program));
+    if (peelLastIterations(peeled)) {
+      ProgramBuckets buckets(peeled, cost, between, size());
+      const ExchangeSchedule ofPeeled = buckets.schedule(/*beside=*/true);
+      if (alwaysBeside || ofPeeled.nanoseconds < std::min(inTurn.nanoseconds, beside.nanoseconds)) {
+        buckets.apply(ofPeeled, /*beside=*/true);
+        program.erase();
+        return;
+      }
+    }
+    peeled.erase();
+    if (alwaysBeside || beside.nanoseconds < inTurn.nanoseconds)
+      asItIs.apply(beside, /*beside=*/true);
+    else
+      asItIs.apply(inTurn, /*beside=*/false);
   }
 
   /// Whoever asks for buckets means to train on several ranks.

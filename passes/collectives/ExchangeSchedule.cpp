@@ -61,20 +61,37 @@ private:
 
   bool computes(size_t command) const { return !waits_[command] && !commands_[command].exchange; }
 
+  /// In the given order; but what leads to sums alone comes behind the last of all others that the first of
+  /// these sums needs.
   void orderWhatWaitsForNothing() {
     const std::vector<bool> urgent =
         way_.beside ? findWhatLeadsToSumsAlone() : std::vector<bool>(commands_.size());
-    std::vector<size_t> missing = missing_;
+    std::vector<size_t> places(
+        commands_.size()); // of those that are not urgent; and what the others need of these
+    size_t count = 0;
     for (size_t command = 0; command < commands_.size(); ++command) {
-      if (!computes(command) || (urgent[command] && !commands_[command].predecessors.empty()))
+      if (waits_[command])
         continue;
-      // With what becomes possible by it and is urgent.
-      size_t done = order_.size();
-      for (order_.push_back(command); done < order_.size(); ++done)
-        for (size_t next : successors_[order_[done]])
-          if (--missing[next] == 0 && computes(next) && urgent[next])
-            order_.push_back(next);
+      for (size_t before : commands_[command].predecessors)
+        places[command] = std::max(places[command], places[before]);
+      if (computes(command) && !urgent[command])
+        places[command] = ++count;
     }
+    for (size_t command = commands_.size(); command-- > 0;) {
+      if (!urgent[command])
+        continue;
+      size_t first = count;
+      for (size_t next : successors_[command])
+        if (!waits_[next])
+          first = std::min(first, places[next]);
+      places[command] = first;
+    }
+    for (size_t command = 0; command < commands_.size(); ++command)
+      if (computes(command))
+        order_.push_back(command);
+    std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+      return std::pair(places[a], bool(urgent[a])) < std::pair(places[b], bool(urgent[b]));
+    });
   }
 
   /// Commands of which nothing that computes needs anything but to make the part of a sum.

@@ -57,7 +57,7 @@ private:
   }
 
   FailureOr<bool> makeParallel(plan::RepeatOp repeat) {
-    if (!mayFork(repeat))
+    if (!mayFork(repeat) || hasMovingViewsOutside(repeat))
       return false;
     if (mayHaveRows(repeat))
       noteRows(repeat);
@@ -85,6 +85,29 @@ private:
                           op)));
                 })
                 .wasInterrupted();
+  }
+
+  /// Whether a view that moves with it, or with a loop in it, stands outside, where nobody looks for it.
+  static bool hasMovingViewsOutside(plan::RepeatOp repeat) {
+    auto isOutside = [&](Value value) {
+      for (auto view = value.getDefiningOp<plan::ViewOp>(); view;
+           view = view.getSource().getDefiningOp<plan::ViewOp>())
+        if (!repeat->isAncestor(view) && view.getStrides().size() > depthOf(repeat))
+          return true;
+      return false;
+    };
+    return repeat
+        .walk([&](plan::CommandOpInterface command) {
+          return WalkResult(failure(llvm::any_of(command->getOperands(), isOutside)));
+        })
+        .wasInterrupted();
+  }
+
+  static size_t depthOf(plan::RepeatOp repeat) {
+    size_t depth = 0;
+    for (Operation *op = repeat->getParentOp(); isa<plan::LoopOpInterface>(op); op = op->getParentOp())
+      ++depth;
+    return depth;
   }
 
   /// Whether all other commands have some: only then are kernels asked, which takes time.
@@ -132,9 +155,7 @@ private:
   }
 
   void cutByRows(plan::RepeatOp repeat, int64_t rows) {
-    size_t depth = 0;
-    for (Operation *op = repeat->getParentOp(); isa<plan::LoopOpInterface>(op); op = op->getParentOp())
-      ++depth;
+    const size_t depth = depthOf(repeat);
     OpBuilder builder(repeat);
     auto parallel = plan::ParallelOp::create(builder, repeat.getLoc(), rows, /*by_rows=*/true);
     repeat->moveBefore(&parallel.getBody().emplaceBlock(), parallel.getBody().front().end());

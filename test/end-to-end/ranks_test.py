@@ -56,6 +56,9 @@ class Ranks(ToolTest):
                       ["--optimizer=muon"]):
             self.check_bits(2, "gpt2", gpt2, *flags)
         self.check_bits(3, "mlp", mlp[:-1] + ["batch=5"], "--precision=fp16", "--accumulate=2")
+        # Beside, the last microbatch stands behind the loop over all of them.
+        for model, count in (("gpt2", 2), ("lstm-generator", 3)):
+            self.check_bits(2, model, MODELS[model][0][:-1] + ["batch=2"], f"--accumulate={count}", beside=2048)
         # The last global batch has rows of the first ranks alone.
         self.check_bits(4, "mlp", mlp[:-1] + ["batch=7"], "--accumulate=2", train=["--last-batch=pad"])
 

@@ -141,3 +141,63 @@ module attributes {plan.target = #plan.target<host, "">} {
     plan.output "d" %d
   }
 }
+
+// -----
+
+// The last of four microbatches stands behind the loop, at its places; what lives in one iteration is a buffer of its own there,
+// and views of loops within it lose the outer stride.
+
+// CHECK-LABEL: plan.program @microbatches
+// CHECK-NEXT: %[[XS:.*]] = plan.input
+// CHECK: %[[LAST:.*]] = plan.buffer "t"
+// CHECK-NEXT: %[[T:.*]] = plan.buffer "t"
+// CHECK-NEXT: %[[G1:.*]] = plan.buffer "g1"
+// CHECK: %[[G2:.*]] = plan.buffer "g2"
+// CHECK: %[[X:.*]] = plan.view %[[XS]][100663296] : tensor<8388608xf32>
+// CHECK: plan.repeat 3 {
+// CHECK: plan.launch @grow(%{{.*}}) -> (%[[T]])
+// CHECK: }
+// CHECK-NEXT: }
+// CHECK-NEXT: plan.launch @grow(%[[X]]) -> (%[[LAST]])
+// CHECK-NEXT: plan.launch @add(%[[LAST]], %[[G2]]) -> (%[[G2]])
+// CHECK-NEXT: plan.all_reduce %[[G2]]
+// CHECK-NEXT: plan.repeat 2 {
+// CHECK-NEXT: %[[INNER:.*]] = plan.view %[[XS]][100663296] strides [64] : tensor<8388608xf32>
+// CHECK-NEXT: plan.launch @add(%[[INNER]], %[[G1]]) -> (%[[G1]])
+// CHECK-NEXT: }
+// CHECK-NEXT: plan.all_reduce %[[G1]]
+module attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w1 : tensor<8388608xf32> "parameter" init zeros
+  plan.variable @w2 : tensor<8388608xf32> "parameter" init zeros
+  plan.kernel @grow (%a: tensor<8388608xf32>) { gpuc.yield %a : tensor<8388608xf32> }
+  plan.kernel @add (%a: tensor<8388608xf32>, %b: tensor<8388608xf32>) {
+    %0 = gpuc.add %a, %b : tensor<8388608xf32>
+    gpuc.yield %0 : tensor<8388608xf32>
+  }
+  plan.program @microbatches {
+    %xs = plan.input "xs" : tensor<33554448xf32>
+    %w1 = plan.use @w1 : tensor<8388608xf32> parameter
+    %w2 = plan.use @w2 : tensor<8388608xf32> parameter
+    %t = plan.buffer "t" : tensor<8388608xf32> activation
+    %g1 = plan.buffer "g1" : tensor<8388608xf32> gradient
+    %s1 = plan.buffer "s1" : tensor<8388608xf32> gradient
+    %g2 = plan.buffer "g2" : tensor<8388608xf32> gradient
+    %s2 = plan.buffer "s2" : tensor<8388608xf32> gradient
+    plan.upload %xs
+    plan.fill %g1 with 0.0 : f32
+    plan.fill %g2 with 0.0 : f32
+    plan.repeat 4 {
+      %x = plan.view %xs[0] strides [33554432] : tensor<8388608xf32>
+      plan.launch @grow(%x) -> (%t)
+      plan.launch @add(%t, %g2) -> (%g2)
+      plan.repeat 2 {
+        %part = plan.view %xs[0] strides [33554432, 64] : tensor<8388608xf32>
+        plan.launch @add(%part, %g1) -> (%g1)
+      }
+    }
+    plan.all_reduce %g2 -> %s2 : f32
+    plan.all_reduce %g1 -> %s1 : f32
+    plan.launch @grow(%s2) -> (%w2)
+    plan.launch @grow(%s1) -> (%w1)
+  }
+}

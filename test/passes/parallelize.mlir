@@ -125,3 +125,28 @@ module @cuda attributes {plan.target = #plan.target<cuda, "sm_90">} {
     plan.output "y" %y
   }
 }
+
+// -----
+
+// A view that moves with the loop stands outside of it: it is left as it is, and so is the loop.
+// CHECK-LABEL: module @outside
+// CHECK-NOT: plan.parallel
+// CHECK: plan.repeat 3 {
+module @outside attributes {plan.target = #plan.target<host, "x86-64-v3">} {
+  plan.arena 20544 bytes, variables at 0x0, workspace at 0x0, inputs at 0x5040, slots 1, lower_bound 20544
+  plan.program @f {
+    %x = plan.buffer "x" : tensor<3x16x32xf32> activation at 0x0
+    %w = plan.buffer "w" : tensor<32x32xf32> activation at 0x1800
+    %z = plan.buffer "z" : tensor<3x16x32xf32> activation at 0x2800
+    %xt = plan.view %x[0] strides [2048] : tensor<16x32xf32>
+    %zt = plan.view %z[0] strides [2048] : tensor<16x32xf32>
+    plan.stream "compute" {
+      plan.fill %x with 1.0 : f32
+      plan.fill %w with 1.0 : f32
+      plan.repeat 3 {
+        plan.matmul %xt, %w -> %zt : f32 batch 1 m 16 n 32 k 32
+      }
+    }
+    plan.output "z" %z
+  }
+}
