@@ -55,7 +55,7 @@ class Machines(ToolTest):
         return ["ip", "netns", "exec", self.spaces[machine], "unshare", *spaces, "sh", "-c", f'hostname {machine}; exec "$@"', "sh", *command]
 
     def start(self, command, environment=None):
-        return subprocess.Popen(command, cwd=self.folder, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0", **(environment or {})},
+        return subprocess.Popen(command, cwd=self.folder, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "UCX_MEM_EVENTS": "no", **(environment or {})},
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def own_bits(self):
@@ -117,6 +117,18 @@ class Machines(ToolTest):
         self.assertEqual(first.returncode, 1)
         self.assertRegex(errors, r"^error: step \d+: rank 0 waits in collective \d+, but rank 1 has ended\n$")
         second.communicate(timeout=30)
+
+    @unittest.skipUnless("GPUC_ROUNDS" in os.environ, "takes half a minute: ctest -L long")
+    def test_a_machine_that_vanishes(self):
+        """TCP asks for half a minute whether it is there."""
+        folder = self.path("checkpoints")
+        ranks = self.start_by_address("--steps=100000000", "--checkpoint-dir=" + folder, "--checkpoint-every=20")
+        self.wait_for_checkpoint(folder, ranks[0])
+        self.ip("-n", self.spaces["beta"], "link", "set", f"beta{os.getpid()}", "down")
+        for rank, process in enumerate(ranks):
+            _, errors = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 1)
+            self.assertRegex(errors, rf"^error: step \d+: rank {rank} waits in collective \d+, but rank {1 - rank} cannot be reached: .*\n$")
 
     def test_one_that_dies_there_under_mpirun(self):
         folder, key = self.path("checkpoints"), str(os.getpid())

@@ -86,6 +86,9 @@ struct Flavour {
   std::string name, program, flags;
 };
 
+/// What a failed test is said to be of.
+void PrintTo(const Flavour& flavour, std::ostream* out) { *out << flavour.name; }
+
 const Flavour kOpenMpi{"OpenMpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe"};
 // It gives ranks a second to end when one has failed; none that says why needs it.
 const std::string kAtOnce = "--mca odls_base_sigkill_timeout 0";
