@@ -170,12 +170,18 @@ static int tool(int argc, char** argv) {
   const std::optional<Launcher>& launcher = *found;
   // All ranks have one command line: the first says what is wrong with it.
   const bool is_mute = launcher && launcher->rank > 0;
-  auto misused = [&](const std::string& how) { return is_mute ? 2 : CommandLine::usageError(how); };
+  auto endQuietly = [](int exit_code) {
+    if (exit_code != 0) letAnotherSpeak();
+    return exit_code;
+  };
+  auto misused = [&](const std::string& how) {
+    return is_mute ? endQuietly(2) : CommandLine::usageError(how);
+  };
   CommandLine cli("gpuc-train", "Trains a plan on data.");
   declareFlags(cli, options, last_batch, no_shuffle, wish);
-  if (std::optional<int> exit_code =
-          is_mute ? cli.parse({argv + 1, argv + argc}).exit_code : cli.parse(argc, argv))
-    return *exit_code;
+  const std::optional<int> exit_code =
+      is_mute ? cli.parse({argv + 1, argv + argc}).exit_code : cli.parse(argc, argv);
+  if (exit_code) return is_mute ? endQuietly(*exit_code) : *exit_code;
   if (std::string misuse = findMisuse(options); !misuse.empty()) return misused(misuse);
   if (std::string misuse = findRanksMisuse(options, launcher, wish); !misuse.empty()) return misused(misuse);
   options.last_batch = last_batch == "pad" ? LastBatch::pad : LastBatch::drop;

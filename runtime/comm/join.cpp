@@ -62,7 +62,11 @@ int joinRanks(const Launcher& launcher, const LaunchOptions& options, const Rank
       launcher.meeting ? openTcp(*launcher.meeting, launcher.rank, launcher.ranks, options.limit)
                        : openMpi(launcher.mpi, launcher.rank, launcher.ranks);
   // The machines may differ, but not what is on one of them.
-  if (!transport.ok()) return launcher.local_rank == 0 ? last_word.error(transport.message()) : 1;
+  if (!transport.ok()) {
+    if (launcher.local_rank == 0) return last_word.error(transport.message());
+    letAnotherSpeak();
+    return 1;
+  }
 
   MeshCommunicator ranks(**transport, {.limit = options.limit, .patience = options.patience});
   Status status = meet(ranks, **transport);

@@ -225,6 +225,8 @@ void beQuiet() {
   ::close(nothing);
 }
 
+void letAnotherSpeak() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
+
 Result<int> launchRanks(const LaunchOptions& options, const RankBody& body) {
   GPUC_ASSIGN_OR_RETURN(SharedRanks shared, SharedRanks::create(options.ranks));
   GPUC_ASSIGN_OR_RETURN(WordsOfRanks words, WordsOfRanks::create(options.ranks));

@@ -34,4 +34,8 @@ Result<int> launchRanks(const LaunchOptions& options, const RankBody& body);
 /// From now on this process writes nothing to stdout and stderr.
 void beQuiet();
 
+/// For a rank that fails as others do, and leaves it to one of them to say why: launchers end all when the
+/// first has ended, be it before that one has spoken.
+void letAnotherSpeak();
+
 }  // namespace gpuc

@@ -103,6 +103,9 @@ struct Outcome {
   int status = -1;
   std::string text;
 
+  /// Of some ranks it is 1; MPICH's mpirun may have killed the others by then, and says so.
+  bool hasFailed() const { return status == 1 || status == 9; }
+
   int count(const std::string& line) const {
     int found = 0;
     for (size_t at = text.find(line); at != std::string::npos; at = text.find(line, at + 1)) ++found;
@@ -150,7 +153,7 @@ TEST_P(Mpi, GivesTheStatusThatAllHave) { EXPECT_EQ(run(2, "status").status, 130)
 
 TEST_P(Mpi, NamesWhoAsksForSomethingElse) {
   const Outcome outcome = run(2, "another wish");
-  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(outcome.hasFailed());
   EXPECT_EQ(
       outcome.count(
           "rank 0 waits in collective 3, but rank 1 asks for something else: all must run the same plan"),
@@ -177,14 +180,14 @@ TEST_P(Mpi, NamesWhoIsStopped) {
 
 TEST_P(Mpi, NamesWhoIsLate) {
   const Outcome outcome = run(2, "late");
-  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(outcome.hasFailed());
   EXPECT_EQ(outcome.count("error: rank 0 waits in collective 7, but rank 1 has not come to it in 1 s\n"), 1)
       << outcome.text;
 }
 
 TEST_P(Mpi, SaysWhyOneFailed) {
   const Outcome outcome = run(3, "failed");
-  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(outcome.hasFailed());
   EXPECT_EQ(outcome.count("error: no such file\n"), 1) << outcome.text;
   EXPECT_EQ(outcome.count("error: rank 2 waits in collective 7, but rank 1 failed: no such file\n"), 1)
       << outcome.text;
@@ -192,7 +195,7 @@ TEST_P(Mpi, SaysWhyOneFailed) {
 
 TEST_P(Mpi, SaysOnceWhyAllFailed) {
   const Outcome outcome = run(4, "all failed");
-  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(outcome.hasFailed());
   EXPECT_EQ(outcome.count("error: no such file\n"), 1) << outcome.text;
 }
 
