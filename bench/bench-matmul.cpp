@@ -49,6 +49,8 @@ std::vector<Case> allCases(DataType type) {
     add("forward", rows, out, in, false, true);
     add("input gradient", rows, in, out, false, false);
     add("weight gradient", out, in, rows, true, false);
+    add("added gradient", out, in, rows, true, false);
+    cases.back().shape.accumulate = true;
   };
   addLayer(1, 8, 8);
   for (int64_t rows : {1, 32, 64, 256}) {
