@@ -63,9 +63,9 @@ def BucketAllReducesPass : Pass<"plan-bucket-all-reduces", "::mlir::ModuleOp"> {
     The parts that one element type and one time make fit become views of one buffer, which is summed where it lies: nothing is
     packed. Sums that travel beside the commands that compute, if that is faster by the time that the target's figures give
     commands and `link` gives an exchange, are marked for `plan-assign-streams`; their buckets are cut so that the last sum is there
-    early at any pace of the commands, and what leads to sums alone is computed first. In turn with the commands, buckets are so
-    large that latency is a twentieth of their time. What consumes sums is put off until they are predicted to be there. No bit hangs
-    on any of it.
+    early at any pace of the commands, and parts come first that take the least to compute. In turn with the commands, buckets are
+    so large that latency is a twentieth of their time. What consumes sums is put off until they are predicted to be there. No bit
+    hangs on any of it.
 
     Before:
     ```mlir

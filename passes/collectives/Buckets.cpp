@@ -93,13 +93,12 @@ private:
   std::vector<double> earliest_; ///< Of so many exchanges.
 };
 
-/// How much later than with the best buckets of a pace the last sum is there, at the pace for which these are
-/// worst.
-double worstOf(llvm::ArrayRef<Race> races, llvm::ArrayRef<size_t> ends) {
-  double worst = 1;
+/// How much later than with the best buckets of each pace the last sum is there, in the mean over paces.
+double lossOf(llvm::ArrayRef<Race> races, llvm::ArrayRef<size_t> ends) {
+  double loss = 0;
   for (const Race &race : races)
-    worst = std::max(worst, race.finishOf(ends) / race.earliest());
-  return worst;
+    loss += race.finishOf(ends) / race.earliest() / static_cast<double>(races.size());
+  return loss;
 }
 
 } // namespace
@@ -117,13 +116,13 @@ std::vector<size_t> cutForOverlap(llvm::ArrayRef<Exchange> exchanges, const Link
   for (double pace : kPaces)
     candidates.push_back(races.emplace_back(exchanges, link, pace).cut());
 
-  std::vector<double> worst;
+  std::vector<double> losses;
   for (const std::vector<size_t> &ends : candidates)
-    worst.push_back(worstOf(races, ends));
-  const double enough = *std::min_element(worst.begin(), worst.end()) * (1 + kSlack);
+    losses.push_back(lossOf(races, ends));
+  const double enough = *std::min_element(losses.begin(), losses.end()) * (1 + kSlack);
   size_t best = candidates.size();
   for (size_t number = 0; number < candidates.size(); ++number)
-    if (worst[number] <= enough &&
+    if (losses[number] <= enough &&
         (best == candidates.size() || candidates[number].size() < candidates[best].size()))
       best = number;
   return candidates[best];

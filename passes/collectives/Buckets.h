@@ -18,8 +18,8 @@ struct Exchange {
 
 /// Where each bucket ends, of exchanges in the order in which they are ready, if they travel beside the
 /// commands that compute. The best buckets, with which the last sum is there first, are known by dynamic
-/// programming; but they are those of a prediction. These are the ones that lose least to them if commands
-/// turn out to be up to four times as fast or as slow; of such the fewest.
+/// programming; but they are those of a prediction. These are the ones that lose least to them in the mean
+/// over commands that turn out to be up to four times as fast or as slow; of such the fewest.
 std::vector<size_t> cutForOverlap(llvm::ArrayRef<Exchange> exchanges, const Link &link);
 
 /// Buckets of at most so many bytes, or of one exchange.

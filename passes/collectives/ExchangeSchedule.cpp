@@ -1,10 +1,10 @@
 //===- ExchangeSchedule.cpp - When commands and sums over ranks take their turn --===//
 //
 // A list schedule on two clocks, that of who computes and that of the link. What depends on no sum is issued
-// in the given order, but that beside an exchange what leads to sums alone comes first: the link has
-// something to do, then, while the rest of the backward pass is computed. A command that waits for sums is
-// issued as soon as the first clock has passed the time at which they are predicted to be there; at the end
-// all that is left, in the order of these times.
+// in the given order, but that beside an exchange the parts come first that take the least to compute: the
+// link has something to do, then, while the rest of the backward pass is computed. A command that waits for
+// sums is issued as soon as the first clock has passed the time at which they are predicted to be there; at
+// the end all that is left, in the order of these times.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,51 +61,55 @@ private:
 
   bool computes(size_t command) const { return !waits_[command] && !commands_[command].exchange; }
 
-  /// In the given order; but what leads to sums alone comes behind the last of all others that the first of
-  /// these sums needs.
+  /// In the given order; but beside the link the parts of sums come first that take the least to compute,
+  /// each with what has to be computed for it.
   void orderWhatWaitsForNothing() {
-    const std::vector<bool> urgent =
-        way_.beside ? findWhatLeadsToSumsAlone() : std::vector<bool>(commands_.size());
-    std::vector<size_t> places(
-        commands_.size()); // of those that are not urgent; and what the others need of these
-    size_t count = 0;
+    std::vector<size_t> turns(commands_.size()); // of the first sum that needs the command, from 1
+    if (way_.beside)
+      turns = turnsOfSums();
     for (size_t command = 0; command < commands_.size(); ++command) {
-      if (waits_[command])
+      if (!computes(command))
         continue;
-      for (size_t before : commands_[command].predecessors)
-        places[command] = std::max(places[command], places[before]);
-      if (computes(command) && !urgent[command])
-        places[command] = ++count;
+      order_.push_back(command);
+      if (turns[command] == 0) // no sum does
+        for (size_t before : commands_[command].predecessors)
+          turns[command] = std::max(turns[command], turns[before]);
     }
-    for (size_t command = commands_.size(); command-- > 0;) {
-      if (!urgent[command])
-        continue;
-      size_t first = count;
-      for (size_t next : successors_[command])
-        if (!waits_[next])
-          first = std::min(first, places[next]);
-      places[command] = first;
-    }
-    for (size_t command = 0; command < commands_.size(); ++command)
-      if (computes(command))
-        order_.push_back(command);
-    std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
-      return std::pair(places[a], bool(urgent[a])) < std::pair(places[b], bool(urgent[b]));
-    });
+    std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return turns[a] < turns[b]; });
   }
 
-  /// Commands of which nothing that computes needs anything but to make the part of a sum.
-  std::vector<bool> findWhatLeadsToSumsAlone() const {
-    std::vector<bool> leads(commands_.size());
-    for (size_t command = commands_.size(); command-- > 0;) {
-      bool toSum = false, alone = true;
-      for (size_t next : successors_[command]) {
-        toSum |= leads[next] || (commands_[next].exchange && !waits_[next]);
-        alone &= leads[next] || !computes(next);
-      }
-      leads[command] = computes(command) && toSum && alone;
+  std::vector<size_t> turnsOfSums() const {
+    std::vector<std::pair<double, size_t>> sums; // by what it takes to compute their parts
+    std::vector<size_t> seen(commands_.size());
+    for (size_t command = 0; command < commands_.size(); ++command) {
+      if (waits_[command] || !commands_[command].exchange)
+        continue;
+      double nanoseconds = 0;
+      std::fill(seen.begin(), seen.end(), 0);
+      forEachNeeded(command, seen, 1, [&](size_t needed) { nanoseconds += commands_[needed].nanoseconds; });
+      sums.emplace_back(nanoseconds, command);
     }
-    return leads;
+    std::sort(sums.begin(), sums.end());
+    std::vector<size_t> turns(commands_.size());
+    for (size_t turn = 0; turn < sums.size(); ++turn)
+      forEachNeeded(sums[turn].second, turns, turn + 1, [](size_t) {});
+    return turns;
+  }
+
+  /// Marks and visits what a command needs, directly or not, and has no mark yet.
+  template <typename Visit>
+  void forEachNeeded(size_t command, std::vector<size_t> &marks, size_t mark, Visit visit) const {
+    std::vector<size_t> open = {command};
+    while (!open.empty()) {
+      const size_t next = open.back();
+      open.pop_back();
+      for (size_t before : commands_[next].predecessors)
+        if (marks[before] == 0) {
+          marks[before] = mark;
+          visit(before);
+          open.push_back(before);
+        }
+    }
   }
 
   /// Of the exchanges of parts that depend on no sum: behind how many of the other such commands each is

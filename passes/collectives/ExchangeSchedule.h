@@ -32,10 +32,10 @@ struct ExchangeSchedule {
   double nanoseconds = 0; ///< Until all is done, by prediction.
 };
 
-/// What needs no sum keeps its order, but that beside it what leads to sums alone, as the gradient of a
-/// weight does, is computed as soon as it can be. Each bucket takes its turn when the last of its parts is
-/// computed; what waits for sums does when these are there, by prediction, and so consumes gradients as early
-/// as it can without holding up what is left of the backward pass.
+/// What needs no sum keeps its order, but that beside it the parts of sums come first that take the least to
+/// compute, as the gradient of the last layer's weight does. Each bucket takes its turn when the last of its
+/// parts is computed; what waits for sums does when these are there, by prediction, and so consumes gradients
+/// as early as it can without holding up what is left of the backward pass.
 ExchangeSchedule scheduleExchanges(const ExchangeProblem &problem, const Link &link, const ExchangeWay &way);
 
 } // namespace gpuc

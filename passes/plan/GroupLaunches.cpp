@@ -195,19 +195,14 @@ public:
     for (plan::CommandOpInterface command : graph_.commands)
       positions_.push_back(positions_.back() + positionsOf(command));
     llvm::append_range(places_, llvm::seq<unsigned>(0, graph_.commands.size()));
-    for (auto other : program.getBody().getOps<plan::StreamOp>())
-      if (other != stream)
-        for (auto command : other.getBody().getOps<plan::CommandOpInterface>())
-          for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites()))
-            elsewhere_.insert(plan::identityOf(plan::bufferOf(value)));
+    findWhatRecordsHold(stream);
   }
 
   void run() {
     std::map<Kind, SmallVector<unsigned>> kinds;
     for (auto [index, command] : llvm::enumerate(graph_.commands))
-      if (auto launch = dyn_cast<plan::LaunchOp>(*command); launch && !launch->hasAttr(kRecomputedAttr) &&
-                                                            staysOnItsStream(launch) &&
-                                                            touchedBytes(kernels_, launch) <= mostBytes_)
+      if (auto launch = dyn_cast<plan::LaunchOp>(*command);
+          launch && !launch->hasAttr(kRecomputedAttr) && touchedBytes(kernels_, launch) <= mostBytes_)
         if (std::optional<Kind> kind = kindOf(kernels_, launch))
           kinds[*kind].push_back(index);
     for (auto &[kind, launches] : kinds)
@@ -217,10 +212,39 @@ public:
   }
 
 private:
-  /// Whether no other stream touches what the launch does, so that events do not hold it.
-  bool staysOnItsStream(plan::LaunchOp launch) const {
-    return llvm::none_of(launch->getOperands(), [&](Value value) {
-      return elsewhere_.contains(plan::identityOf(plan::bufferOf(value)));
+  /// Of each record on the stream, what other streams touch behind the waits for it.
+  void findWhatRecordsHold(plan::StreamOp stream) {
+    for (auto [index, command] : llvm::enumerate(graph_.commands)) {
+      auto record = dyn_cast<plan::RecordOp>(*command);
+      if (!record)
+        continue;
+      DenseSet<const void *> &held = held_.emplace_back(index, DenseSet<const void *>()).second;
+      for (auto other : program_.getBody().getOps<plan::StreamOp>())
+        if (other != stream)
+          noteTouchedBehind(record.getEvent(), other, held);
+    }
+  }
+
+  static void noteTouchedBehind(Value event, plan::StreamOp stream, DenseSet<const void *> &touched) {
+    bool isBehind = false;
+    for (auto command : stream.getBody().getOps<plan::CommandOpInterface>()) {
+      auto wait = dyn_cast<plan::WaitOp>(*command);
+      isBehind |= wait && wait.getEvent() == event;
+      if (isBehind)
+        for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites()))
+          touched.insert(plan::identityOf(plan::bufferOf(value)));
+    }
+  }
+
+  /// Whether another stream is told between the two places that what the launch touches is its own.
+  bool isHeldBetween(plan::LaunchOp launch, unsigned from, unsigned to) const {
+    return llvm::any_of(held_, [&](const auto &record) {
+      return from < record.first && record.first < to &&
+             llvm::any_of(
+                 launch->getOperands(),
+                 [&](Value value) {
+                   return record.second.contains(plan::identityOf(plan::bufferOf(value)));
+                 });
     });
   }
 
@@ -246,6 +270,7 @@ private:
       return false;
     if (llvm::any_of(graph_.successors[index],
                      [&](unsigned successor) { return places_[successor] <= group.last; }) ||
+        isHeldBetween(launch, index, group.last) ||
         !live_.extend(launch, positions_[index], positions_[group.last]))
       return false;
     group.members.push_back(launch);
@@ -310,8 +335,8 @@ private:
   SmallVector<unsigned> places_; ///< Where each command stands by now.
   LiveBuffers &live_;
   int64_t mostOperands_, mostBytes_;
-  std::vector<int64_t> positions_ = {0}; ///< Of each command, and the end.
-  DenseSet<const void *> elsewhere_;     ///< Buffers that other streams touch.
+  std::vector<int64_t> positions_ = {0};                          ///< Of each command, and the end.
+  SmallVector<std::pair<unsigned, DenseSet<const void *>>> held_; ///< By each record, and its place.
 };
 
 //===----------------------------------------------------------------------===//
