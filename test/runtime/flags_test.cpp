@@ -110,10 +110,11 @@ TEST(Flags, UnknownFlagNamesTheNearest) {
 
 TEST(Flags, UnknownFlagOfAnotherToolNamesThatTool) {
   EXPECT_EQ(Tool().errorOf({"--epochs=3"}), "unknown flag --epochs; --epochs is a flag of gpuc-train");
-  EXPECT_EQ(Tool().errorOf({"--device", "cuda"}),
-            "unknown flag --device; --device is a flag of gpuc-generate, gpuc-run and gpuc-train");
+  EXPECT_EQ(
+      Tool().errorOf({"--device", "cuda"}),
+      "unknown flag --device; --device is a flag of gpuc-generate, gpuc-run, gpuc-simulate and gpuc-train");
   EXPECT_EQ(Tool().errorOf({"--accumulat=2"}),
-            "unknown flag --accumulat; did you mean --accumulate of gpuc-compile?");
+            "unknown flag --accumulat; did you mean --accumulate of gpuc-compile and gpuc-simulate?");
   // One that looks alike here comes first.
   EXPECT_EQ(Tool().errorOf({"--variables=x"}),
             "unknown flag --variables; did you mean --variable? --variables is a flag of gpuc-generate, "
@@ -125,13 +126,13 @@ TEST(Flags, UnknownFlagOfAnotherToolNamesThatTool) {
 
 TEST(Flags, UnknownFlagOfAnotherProgramIsTranslated) {
   EXPECT_EQ(Tool().errorOf({"--lr=0.1"}),
-            "unknown flag --lr; did you mean --optimizer=adam:lr=… of gpuc-compile?");
+            "unknown flag --lr; did you mean --optimizer=adam:lr=… of gpuc-compile and gpuc-simulate?");
   EXPECT_EQ(Tool().errorOf({"-lr", "0.1"}),
-            "unknown flag -lr; did you mean --optimizer=adam:lr=… of gpuc-compile?");
+            "unknown flag -lr; did you mean --optimizer=adam:lr=… of gpuc-compile and gpuc-simulate?");
   EXPECT_EQ(Tool().errorOf({"--max_grad_norm=1"}),
             "unknown flag --max_grad_norm; did you mean --clip-norm=X?");
   EXPECT_EQ(Tool().errorOf({"--nproc_per_node=8"}),
-            "unknown flag --nproc_per_node; did you mean --ranks=N of gpuc-train?");
+            "unknown flag --nproc_per_node; did you mean --ranks=N of gpuc-simulate and gpuc-train?");
   EXPECT_EQ(
       Tool().errorOf({"--nnodes=8"}),
       "unknown flag --nnodes; machines are a launcher's: mpirun --hostfile or srun --nodes, in front of "
