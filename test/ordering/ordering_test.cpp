@@ -6,6 +6,7 @@
 #include "passes/ordering/Greedy.h"
 #include "passes/ordering/Search.h"
 #include "passes/ordering/Solver.h"
+#include "passes/ordering/Walk.h"
 #include "test/ordering/judge.h"
 #include "test/ordering/random_problem.h"
 
@@ -124,6 +125,23 @@ TEST(Ordering, LargeProblemsAreNoWorseThanTheGreediesAndEndByCountedEffort) {
       EXPECT_LE(solution.peak, peakOf(problem, scheduleGreedily(Graph(problem), choice)));
     EXPECT_EQ(solve(problem, {.effort = 300'000}).order, solution.order);
   }
+}
+
+TEST(Walk, LeadsToOtherOrdersThatAreAsGood) {
+  int others = 0;
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    const Problem problem = seed % 2 ? randomMesh(seed, 40) : randomFan(seed, 40);
+    const Order given = givenOrder(problem), order = walk(problem, given, seed);
+    std::vector<size_t> places(order.size());
+    for (size_t place = 0; place < order.size(); ++place) places[order[place]] = place;
+    for (size_t command = 0; command < order.size(); ++command)
+      for (size_t before : problem.commands[command].predecessors) EXPECT_LT(places[before], places[command]);
+    EXPECT_TRUE(std::is_permutation(order.begin(), order.end(), given.begin()));
+    EXPECT_LE(peakOf(problem, order), peakOf(problem, given));
+    EXPECT_EQ(walk(problem, given, seed), order);
+    others += order != given && walk(problem, given, seed + 1) != order;
+  }
+  EXPECT_GE(others, 45);
 }
 
 }  // namespace
