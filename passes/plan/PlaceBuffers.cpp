@@ -10,12 +10,17 @@
 // a kernel reads a buffer for the last time and may write its result over it, element by element, the two
 // become one.
 //
+// Where they do not come within a hundredth of what the order of commands has live at once, a few other
+// orders are tried that have no more: in some of them they do.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
 #include "passes/plan/InPlaceChains.h"
+#include "passes/plan/OrderProblem.h"
 #include "passes/plan/PartBuffers.h"
 
+#include "passes/ordering/Walk.h"
 #include "passes/placement/Solver.h"
 #include "passes/placement/Validator.h"
 #include "runtime/plan/header.h"
@@ -29,6 +34,9 @@ namespace gpuc {
 
 namespace {
 
+/// That are tried at most, each with half of the effort.
+constexpr uint64_t kOtherOrders = 12;
+
 int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); }
 
 /// Offsets of a program's buffers within the workspace.
@@ -36,6 +44,7 @@ struct Workspace {
   llvm::MapVector<plan::AllocOp, int64_t> offsets;
   int64_t bytes = 0;
   int64_t lowerBound = 0;
+  bool isClose = false; ///< Within a hundredth of the arena to that.
 };
 
 /// `beside`: bytes of the arena that are no workspace.
@@ -70,10 +79,46 @@ FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, in
   Workspace workspace;
   workspace.bytes = aligned(solution->height);
   workspace.lowerBound = bound;
+  workspace.isClose = workspace.bytes <= enough;
   for (auto &[buffer, lifetime] : *lifetimes)
     workspace.offsets[buffer] = solution->offsets[indices[chains.leader(buffer)]];
   return workspace;
 }
+
+/// The order of a program's main stream, within which commands may change places as long as no event or wait
+/// comes between others.
+class MainOrder {
+public:
+  MainOrder(ModuleOp module, plan::ProgramOp program)
+      : block_((*program.getBody().getOps<plan::StreamOp>().begin()).getBody().front()),
+        commands_(commandsOf(block_)),
+        problem_(OrderProblems(module, program).of(CommandGraph(commands_), program.getBody().front())) {
+    size_t fence = 0;
+    for (size_t command = 0; command < commands_.size(); ++command) {
+      const bool isFence = isa<plan::RecordOp, plan::WaitOp>(*commands_[command]);
+      std::vector<size_t> &before = problem_.commands[command].predecessors;
+      for (size_t earlier = fence; earlier < (isFence ? command : std::min(fence + 1, command)); ++earlier)
+        before.push_back(earlier);
+      llvm::sort(before);
+      before.erase(llvm::unique(before), before.end());
+      if (isFence)
+        fence = command;
+    }
+  }
+
+  ordering::Order given() const { return ordering::givenOrder(problem_); }
+  ordering::Order another(uint64_t seed) const { return ordering::walk(problem_, given(), seed); }
+
+  void put(const ordering::Order &order) {
+    for (size_t command : order)
+      commands_[command]->moveBefore(&block_, block_.end());
+  }
+
+private:
+  Block &block_;
+  std::vector<plan::CommandOpInterface> commands_;
+  ordering::Problem problem_;
+};
 
 struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
   using PlaceBuffersPassBase::PlaceBuffersPassBase;
@@ -91,8 +136,7 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
     int64_t workspaceBytes = 0, lowerBound = 0, inputBytes = 0;
     std::vector<Workspace> workspaces;
     for (auto program : module.getOps<plan::ProgramOp>()) {
-      FailureOr<Workspace> workspace =
-          placeWorkspace(module, program, workspaceBegin + inputBytesOf(program), effort);
+      FailureOr<Workspace> workspace = place(module, program, workspaceBegin + inputBytesOf(program));
       if (failed(workspace))
         return signalPassFailure();
       workspaceBytes = std::max(workspaceBytes, workspace->bytes);
@@ -112,6 +156,26 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
     plan::ArenaOp::create(builder, module.getLoc(), inputsBegin + inputBytes, 0, workspaceBegin, inputsBegin,
                           slots, workspaceBegin + lowerBound + inputBytes);
     module->removeAttr(plan::kSlotsAttr);
+  }
+
+  /// In the order that there is, or in another one.
+  FailureOr<Workspace> place(ModuleOp module, plan::ProgramOp program, int64_t beside) {
+    FailureOr<Workspace> best = placeWorkspace(module, program, beside, effort);
+    if (failed(best) || best->isClose || program.getBody().getOps<plan::StreamOp>().empty())
+      return best;
+    MainOrder order(module, program);
+    ordering::Order bestOrder = order.given();
+    for (uint64_t seed = 1; seed <= kOtherOrders && !best->isClose; ++seed) {
+      const ordering::Order another = order.another(seed);
+      order.put(another);
+      FailureOr<Workspace> workspace = placeWorkspace(module, program, beside, effort / 2);
+      if (failed(workspace))
+        return failure();
+      if (workspace->bytes < best->bytes)
+        std::tie(best, bestOrder) = std::pair(std::move(workspace), another);
+    }
+    order.put(bestOrder);
+    return best;
   }
 
   /// Returns where the workspace begins.

@@ -14,8 +14,6 @@ from small_zoo import MODELS
 
 TARGETS = ("host", "cuda:sm_90")
 WISHES = ("--checkpoint=none", "--checkpoint=sqrt", "--checkpoint=full", 0.75, 0.5, 0.35)
-# A plan that no placement found is within 1% of: the branch and bound gives up on anything lower in ten times its effort.
-LOOSE = {("transformer", "cuda:sm_90", "", 0.75): 1.018}
 RUN = ("--checkpoint=full", 0.5)  # of the host's plans in f32, by itself
 
 
@@ -43,7 +41,7 @@ class Defaults(RecomputeTest):
                     if isinstance(wish, float) else None
                 plan, report, is_least = self.compiled(budget or wish, "--target=" + target, *flags)
                 kept = kept or report
-                ratio = self.check_memory(plan, report, LOOSE.get((name, target, " ".join(flags), wish), 1.01))
+                ratio = self.check_memory(plan, report)
                 extra = report["predicted_step_us"] / kept["predicted_step_us"] - 1
                 if target == "host" and not flags and wish in (WISHES[0], *RUN):
                     self.assertEqual(self.arena(plan, steps=1), report["peak_bytes"])
