@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Whether the backward pass hides what ranks exchange: two ranks of this machine, whose link is slower than it is.
+
+    bench/overlap.py 100MB 200MB 400MB [--latency=50] [--model='mlp hidden=2048,2048,2048 batch=384'] [--rounds=5] [--json=FILE]
+
+For each bandwidth, bytes a second, in turn: two processes that train for themselves (`alone`: what computing takes), two ranks with the
+buckets that gpuc-compile chooses for the link, with such of 25 MB, and with sums in turn with the commands. One thread each; a number is
+the median of a round's steps but the first ones, and of the rounds the median. `ratio` is the step by the longer of computing, with the
+last bucket behind it, and of exchanging.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import tempfile
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+BIN = os.environ.get("GPUC_BIN", os.path.join(SOURCE, "build", "bin"))
+UNITS = {"KB": 1e3, "MB": 1e6, "GB": 1e9}
+STEPS, WARM = 8, 2
+
+
+class Bench:
+    def __init__(self, folder, options):
+        self.folder, self.latency = folder, options.latency
+        self.run("gpuc-model", *options.model.split(), "-o", "model.mlir")
+
+    def start(self, tool, *arguments, **how):
+        return subprocess.Popen([os.path.join(BIN, tool), *arguments], cwd=self.folder, stdout=subprocess.PIPE, text=True, **how)
+
+    def run(self, *command):
+        process = self.start(*command)
+        said, _ = process.communicate()
+        if process.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}: exit {process.returncode}")
+        return said
+
+    def compile(self, plan, *flags):
+        self.run("gpuc-compile", "model.mlir", "--data-parallel", "-o", plan, *flags)
+
+    def exchanges(self, *flags):
+        """Bytes of each, in their order."""
+        text = self.run("gpuc-compile", "model.mlir", "--data-parallel", "--emit=plan", "--no-locations", "-o", "-", *flags)
+        step = text[text.index("plan.program @train_step"):]
+        sizes = dict(re.findall(r'(%\d+) = plan\.buffer "[^"]*" : tensor<(?:(\d+)x)?f32>', step))
+        return [4 * int(sizes[buffer] or 1) for buffer in re.findall(r"plan\.all_reduce %\d+ -> (%\d+)", step)]
+
+    def train(self, metrics, plan, *flags):
+        return self.start("gpuc-train", plan, "--data=synthetic:size=8192", f"--steps={STEPS}", "--threads=1", "--log-every=0",
+                          "--metrics=" + metrics, *flags)
+
+    def steps(self, process, metrics):
+        process.communicate()
+        path = os.path.join(self.folder, metrics)
+        with open(path, encoding="utf-8") as file:
+            events = [json.loads(line) for line in file]
+        os.remove(path)
+        return statistics.median([event["compute_us"] for event in events if event["event"] == "step"][WARM:]) / 1e3
+
+    def alone(self, plan):
+        started = [(self.train(name, plan), name) for name in ("first.jsonl", "second.jsonl")]
+        return max(self.steps(*each) for each in started)
+
+    def together(self, plan, bandwidth):
+        process = self.train("ranks.jsonl", plan, "--ranks=2", f"--link-bandwidth={bandwidth}", f"--link-latency={self.latency}")
+        return self.steps(process, "ranks.jsonl")
+
+    def milliseconds(self, size, bandwidth):
+        """Of a sum over two ranks: two messages, each of half of the bytes."""
+        number, unit = re.fullmatch(r"([\d.]+)([KMG]B)", bandwidth).groups()
+        return 2 * self.latency / 1e3 + size / (float(number) * UNITS[unit]) * 1e3
+
+    def measure(self, bandwidth, rounds):
+        link = f"--link=ethernet:bandwidth={bandwidth},latency={self.latency}"
+        self.compile("chosen.plan", link)
+        self.compile("fixed.plan", link, "--bucket-size=25MB")
+        self.compile("turn.plan", "--link=memory")
+        found = {"alone": [], "chosen": [], "fixed": [], "turn": []}
+        for _ in range(rounds):
+            found["alone"].append(self.alone("chosen.plan"))
+            for name in ("chosen", "fixed", "turn"):
+                found[name].append(self.together(name + ".plan", bandwidth))
+        sizes = self.exchanges(link)
+        times = [self.milliseconds(size, bandwidth) for size in sizes]
+        row = {name: statistics.median(values) for name, values in found.items()}
+        row.update(bandwidth=bandwidth, buckets_mb=[round(size / 1e6, 1) for size in sizes], exchange=sum(times), last=times[-1], rounds=found)
+        row["ratio"] = row["chosen"] / max(row["alone"] + row["last"], row["exchange"])
+        return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("bandwidths", nargs="+", help="bytes a second: 100MB, say")
+    parser.add_argument("--model", default="mlp hidden=2048,2048,2048,2048,2048,2048,2048 batch=384")
+    parser.add_argument("--latency", type=int, default=50, help="of a message, in microseconds")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder, options)
+        print("| a second | buckets | alone, ms | exchange | last | step | ratio | of 25 MB | in turn |\n|" + " ---: |" * 9, flush=True)
+        rows = []
+        for bandwidth in options.bandwidths:
+            row = bench.measure(bandwidth, options.rounds)
+            rows.append(row)
+            print(f"| {bandwidth} | {len(row['buckets_mb'])} | {row['alone']:.0f} | {row['exchange']:.0f} | {row['last']:.0f} | "
+                  f"{row['chosen']:.0f} | {row['ratio']:.3f} | {row['fixed'] / row['chosen']:.2f} | {row['turn'] / row['chosen']:.2f} |",
+                  flush=True)
+    print(f"\nload {os.getloadavg()[0]:.1f}")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+
+
+main()
