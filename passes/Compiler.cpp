@@ -126,6 +126,10 @@ Status checkUndecided(ModuleOp module, Stage from, const CompilerOptions &option
     return Status::error(already + "--checkpoint can be chosen no more");
   if (options.train.checkNumerics && !checksNumerics(module))
     return Status::error(already + "--check-numerics can be chosen no more");
+  if (from >= Stage::streams && (!options.train.link.empty() || options.train.bucketBytes > 0))
+    return Status::error(already + "its buckets can be chosen no more: give --" +
+                         (options.train.link.empty() ? "bucket-size" : "link") +
+                         " where it is made from the model");
   return okStatus();
 }
 

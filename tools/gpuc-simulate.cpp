@@ -117,8 +117,10 @@ class Plans {
     if (!isNew) return known->second;
     mlir::OwningOpRef<mlir::ModuleOp> module = step_->clone();
     gpuc::CompilerOptions options = options_;
-    options.train.link = gpuc::textOf(link);
-    options.train.bucketBytes = bucketBytes;
+    if (stage_ < gpuc::Stage::streams) {  // else buckets are what they are
+      options.train.link = gpuc::textOf(link);
+      options.train.bucketBytes = bucketBytes;
+    }
     GPUC_RETURN_IF_ERROR(compiler_.advance(*module, gpuc::Stage::plan, options, kAsItIs));
     GPUC_ASSIGN_OR_RETURN(known->second, compiler_.stepSchedule(*module, options));
     if (known->second.exchanges() > 0) return known->second;
