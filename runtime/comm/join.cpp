@@ -70,7 +70,7 @@ int joinRanks(const Launcher& launcher, const LaunchOptions& options, const Rank
 
   MeshCommunicator ranks(**transport, {.limit = options.limit, .patience = options.patience});
   Status status = meet(ranks, **transport);
-  Result<int> outcome = status.ok() ? body(ranks) : Result<int>(status);
+  Result<int> outcome = status.ok() ? callBody(body, ranks) : Result<int>(status);
   if (outcome.ok()) {
     status = meetAtTheEnd(ranks);
     if (status.ok()) {

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/exceptions.h"
 #include "runtime/comm/shared_memory.h"
 
 namespace gpuc {
@@ -64,35 +65,54 @@ void handToChildren(int signal) {
     if (child > 0) ::kill(child, signal);
 }
 
-/// As long as it lives, SIGINT and SIGTERM go to the ranks. A terminal sends SIGINT to them as well, which
-/// makes no difference to who listens for it.
+constexpr std::array<int, 2> kHandedOn = {SIGINT, SIGTERM};
+
+/// As long as it lives, SIGINT and SIGTERM go to the ranks; they are kept back until release(), so that each
+/// rank has what came while the others were started. A terminal sends SIGINT to them as well, which makes no
+/// difference to who listens for it.
 class SignalsHandedOn {
  public:
   SignalsHandedOn() {
+    sigset_t kept_back;
+    sigemptyset(&kept_back);
+    for (int signal : kHandedOn) sigaddset(&kept_back, signal);
+    ::sigprocmask(SIG_BLOCK, &kept_back, &former_mask_);
     struct sigaction action = {};
     action.sa_handler = handToChildren;
     action.sa_flags = SA_RESTART;
-    for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &former_[i]);
+    for (size_t i = 0; i < kHandedOn.size(); ++i) ::sigaction(kHandedOn[i], &action, &former_[i]);
+    // Who ignores it, be it since a shell did, is never told that a child has ended.
+    action.sa_handler = SIG_DFL;
+    ::sigaction(SIGCHLD, &action, &former_of_children_);
   }
+  SignalsHandedOn(const SignalsHandedOn&) = delete;
   ~SignalsHandedOn() {
-    for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &former_[i], nullptr);
+    for (size_t i = 0; i < kHandedOn.size(); ++i) ::sigaction(kHandedOn[i], &former_[i], nullptr);
+    ::sigaction(SIGCHLD, &former_of_children_, nullptr);
     std::fill(children.begin(), children.end(), 0);
+    release();
   }
 
+  /// Also for a child, once it has a handler of its own, or none.
+  void release() const { ::sigprocmask(SIG_SETMASK, &former_mask_, nullptr); }
+
  private:
-  static constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};
-  std::array<struct sigaction, 2> former_ = {};
+  sigset_t former_mask_ = {};
+  std::array<struct sigaction, kHandedOn.size()> former_ = {};
+  struct sigaction former_of_children_ = {};
 };
 
 /// The child, from its beginning to its end.
 [[noreturn]] void beRank(int64_t rank, SharedRanks& shared, const LaunchOptions& options,
-                         const RankBody& body, LastWords& words, pid_t launcher) {
+                         const RankBody& body, LastWords& words, pid_t launcher,
+                         const SignalsHandedOn& signals) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launcher) ::_exit(1);  // which has ended before that was said
-  for (int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
+  for (int signal : kHandedOn) ::signal(signal, SIG_DFL);
+  signals.release();
   if (rank > 0) beQuiet();
   SharedCommunicator communicator(shared, rank, options.limit);
-  Result<int> outcome = body(communicator);
+  Result<int> outcome = callBody(body, communicator);
   if (!outcome.ok()) outcome.message().copy(words.text.data(), words.text.size() - 1);
   std::fflush(nullptr);
   ::_exit(outcome.ok() ? *outcome : 1);
@@ -225,6 +245,14 @@ void beQuiet() {
   ::close(nothing);
 }
 
+Result<int> callBody(const RankBody& body, Communicator& ranks) {
+  try {
+    return body(ranks);
+  } catch (...) {
+    return Status::error(describeException().data());
+  }
+}
+
 void letAnotherSpeak() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
 
 Result<int> launchRanks(const LaunchOptions& options, const RankBody& body) {
@@ -236,7 +264,7 @@ Result<int> launchRanks(const LaunchOptions& options, const RankBody& body) {
   const pid_t launcher = ::getpid();
   for (int64_t rank = 0; rank < options.ranks; ++rank) {
     const pid_t pid = ::fork();
-    if (pid == 0) beRank(rank, shared, options, body, words[static_cast<size_t>(rank)], launcher);
+    if (pid == 0) beRank(rank, shared, options, body, words[static_cast<size_t>(rank)], launcher, signals);
     if (pid < 0) {
       for (pid_t started : pids) ::kill(started, SIGKILL);
       for (pid_t started : pids) ::waitpid(started, nullptr, 0);
@@ -245,6 +273,7 @@ Result<int> launchRanks(const LaunchOptions& options, const RankBody& body) {
     children[static_cast<size_t>(rank)] = pid;
     pids.push_back(pid);
   }
+  signals.release();
   return Watch(options, shared, words, std::move(pids)).toTheEnd();
 }
 

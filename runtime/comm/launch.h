@@ -31,6 +31,9 @@ using RankBody = std::function<Result<int>(Communicator&)>;
 /// write nothing else to stdout and stderr.
 Result<int> launchRanks(const LaunchOptions& options, const RankBody& body);
 
+/// What the body gives, or the error that an exception of it is.
+Result<int> callBody(const RankBody& body, Communicator& ranks);
+
 /// From now on this process writes nothing to stdout and stderr.
 void beQuiet();
 

@@ -147,6 +147,51 @@ TEST(Launch, GivesTheStatusThatAllHave) {
       std::string::npos);
 }
 
+TEST(Launch, MakesAnErrorOfAnException) {
+  Outcome outcome = launch({.ranks = 2}, [](Communicator& ranks) -> Result<int> {
+    if (ranks.rank() == 1) throw std::bad_alloc();
+    GPUC_RETURN_IF_ERROR(addUp(ranks, 10));
+    return 0;
+  });
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.errors.find("error: out of memory\n"), 0u) << outcome.errors;
+}
+
+/// As daemons do, and shells by `trap '' CHLD`; it outlives exec.
+TEST(Launch, EndsWhereChildrenAreIgnored) {
+  ::signal(SIGCHLD, SIG_IGN);
+  const Outcome outcome = launch({.ranks = 2}, [](Communicator&) -> Result<int> { return 130; });
+  EXPECT_EQ(::signal(SIGCHLD, SIG_DFL), SIG_IGN);
+  EXPECT_EQ(outcome.status, 130) << outcome.errors;
+}
+
+/// A signal that comes where a process is about to be doubled: to who starts the ranks, or to a rank.
+bool signals_starter = false, signals_rank = false;
+
+void raiseOnce(bool& wanted) {
+  if (std::exchange(wanted, false)) ::raise(SIGTERM);
+}
+
+Result<int> waitForSignal(Communicator& ranks) {
+  GPUC_RETURN_IF_ERROR(addUp(ranks, 10));
+  ::sleep(10);
+  return 0;
+}
+
+TEST(Launch, LosesNoSignalWhileItStartsRanks) {
+  ::pthread_atfork([] { raiseOnce(signals_starter); }, nullptr, [] { raiseOnce(signals_rank); });
+  for (bool* wanted : {&signals_starter, &signals_rank}) {
+    *wanted = true;
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome outcome = launch({.ranks = 3}, waitForSignal);
+    *wanted = false;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.errors.find("was ended by signal 15 (Terminated)"), std::string::npos)
+        << outcome.errors;
+  }
+}
+
 /// The environment's variables that launchers set, for as long as it lives.
 class LauncherVariables {
  public:
