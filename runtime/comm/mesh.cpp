@@ -269,7 +269,8 @@ bool MeshCommunicator::hasSaidGoodbye(int64_t other) {
   if (line.is_receiving) return false;
   std::byte* words = goodbyes_.data() + static_cast<size_t>(other) * kWordsBytes;
   if (heard == Heard::words) {
-    said_[static_cast<size_t>(other)] = reinterpret_cast<const char*>(words);
+    const auto* text = reinterpret_cast<const char*>(words);
+    said_[static_cast<size_t>(other)].assign(text, ::strnlen(text, kWordsBytes));
     heard = Heard::all;
     return true;
   }

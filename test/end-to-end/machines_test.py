@@ -103,6 +103,19 @@ class Machines(ToolTest):
             self.assertEqual((rank.returncode, errors), (0, ""))
         self.assertEqual(sha256(saved), self.own_bits())
 
+    def test_a_machine_that_knows_itself_by_another_address(self):
+        """As one whose name means 127.0.1.1 to itself, and what it is reached by to others."""
+        saved, ours = self.path("three.safetensors"), self.path("own.safetensors")
+        places = [("alpha", "127.0.0.1"), ("alpha", "127.0.0.1"), ("beta", ADDRESSES["alpha"])]
+        ranks = [self.start(self.on(machine, TRAIN, self.plan, "--steps=6", "--save-variables=" + saved, *FLAGS),
+                            {"WORLD_SIZE": "3", "MASTER_ADDR": address, "MASTER_PORT": "29500", "RANK": str(rank), "LOCAL_RANK": "0"})
+                 for rank, (machine, address) in enumerate(places)]
+        for rank in ranks:
+            _, errors = rank.communicate(timeout=60)
+            self.assertEqual((rank.returncode, errors), (0, ""))
+        self.gpuc("gpuc-train", self.plan, "--ranks=3", "--steps=6", "--save-variables=" + ours, *FLAGS)
+        self.assertEqual(sha256(saved), sha256(ours))
+
     def wait_for_checkpoint(self, folder, process):
         while not os.path.exists(os.path.join(folder, "latest")):
             self.assertIsNone(process.poll(), "ended before the first checkpoint")

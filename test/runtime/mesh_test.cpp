@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cstdlib>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +21,7 @@
 #include "rank_bodies.h"
 #include "runtime/comm/cores.h"
 #include "runtime/comm/join.h"
+#include "runtime/comm/transport/reception.h"
 #include "runtime/comm/transport/tcp.h"
 #include "test/runtime/allocation_hook.h"
 
@@ -145,6 +151,20 @@ TEST(MeshLoss, OfOneThatDoesSomethingElseIsNamed) {
   }
 }
 
+/// Or it would count as lost where another one has not heard all yet.
+TEST(TcpTransport, IsNotClosedBeforeAllHaveComeToTheEnd) {
+  const MeetingPlace place = somePlace();
+  const Result<int> status = launchRanks({.ranks = 3}, [&](Communicator& rank) -> Result<int> {
+    GPUC_ASSIGN_OR_RETURN(const std::unique_ptr<Transport> transport,
+                          openTcp(place, rank.rank(), rank.size(), std::chrono::seconds(20)));
+    const auto begin = std::chrono::steady_clock::now();
+    if (rank.rank() == 1) ::usleep(300'000);
+    GPUC_RETURN_IF_ERROR(transport->close());
+    return std::chrono::steady_clock::now() - begin >= milliseconds(250) ? 0 : 7;
+  });
+  EXPECT_EQ(*status, 0);
+}
+
 //===----------------------------------------------------------------------===//
 // Meeting
 //===----------------------------------------------------------------------===//
@@ -186,34 +206,186 @@ TEST(TcpMeeting, IsOfOneJob) {
   EXPECT_NE(errors[1].find("rank 0 does not listen"), std::string::npos);
 }
 
+/// Connects to a port of this machine as soon as somebody listens there.
+Socket comeTo(int64_t port) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  for (int i = 0; i < 1000; ++i) {
+    Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0)
+      return socket;
+    ::usleep(5000);
+  }
+  ADD_FAILURE() << "nobody listened";
+  return Socket();
+}
+
+void say(const Socket& socket, const std::string& words) {
+  EXPECT_EQ(::send(socket.number(), words.data(), words.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(words.size()));
+}
+
+Hello greetingOf(const MeetingPlace& place, int64_t rank, int64_t size) {
+  Hello hello;
+  hello.job = std::hash<std::string>{}(place.job);
+  hello.rank = rank;
+  hello.size = size;
+  return hello;
+}
+
+std::string bytesOf(const Hello& hello) { return {reinterpret_cast<const char*>(&hello), sizeof(hello)}; }
+
 /// Whoever else listens at the port, or connects to it, is none of the ranks.
 TEST(TcpMeeting, MindsNoStrangers) {
   const MeetingPlace place = somePlace();
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_ANY);
-  address.sin_port = htons(static_cast<uint16_t>(place.port));
-  const Socket listener(::socket(AF_INET, SOCK_STREAM, 0));
-  ASSERT_EQ(::bind(listener.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-  ASSERT_EQ(::listen(listener.number(), 5), 0);
+  const Socket listener = listenAt(place.port);
+  ASSERT_TRUE(listener.isOpen());
   std::thread stranger([&] {
-    address.sin_port = htons(static_cast<uint16_t>(place.port + 1));
-    for (int i = 0; i < 200; ++i) {
-      const Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
-      if (::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-        EXPECT_GT(::send(socket.number(),
-                         "GET / HTTP/1.0\r\n\r\nand much more, so that it is as long as a greeting", 64, 0),
-                  0);
-        return;
-      }
-      ::usleep(5000);
-    }
-    ADD_FAILURE() << "nobody listened";
+    say(comeTo(place.port + 1), "GET / HTTP/1.0\r\n\r\nand much more, so that it is as long as a greeting");
   });
   const std::vector<std::string> errors =
       meet({{place, 0}, {place, 1}, {place, 2}}, 3, std::chrono::seconds(20));
   stranger.join();
   EXPECT_EQ(errors, std::vector<std::string>(3));
+}
+
+/// Who connects and says nothing, or the first half of a greeting, or one byte after the other, is not waited
+/// for by who has something to say. The ranks come last.
+TEST(TcpMeeting, WaitsForNobodyWhoIsSilent) {
+  const MeetingPlace place = somePlace();
+  const std::string greeting = bytesOf(greetingOf(place, 1, 3));
+  std::vector<std::string> first;
+  std::thread first_rank([&] { first = meet({{place, 0}}, 3, std::chrono::seconds(20)); });
+  std::vector<Socket> strangers;
+  for (size_t i = 0; i < 40; ++i) {
+    strangers.push_back(comeTo(place.port));
+    if (i % 2 == 1) say(strangers.back(), greeting.substr(0, i));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<std::string> others = meet({{place, 1}, {place, 2}}, 3, std::chrono::seconds(20));
+  first_rank.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(1500));
+  EXPECT_EQ(first, std::vector<std::string>(1));
+  EXPECT_EQ(others, std::vector<std::string>(2));
+}
+
+/// A rank that has had no answer in time has closed its connection and made another one; what it said by the
+/// first may be read all the same.
+TEST(TcpMeeting, TakesNobodyWhoHasGone) {
+  const MeetingPlace place = somePlace();
+  std::thread gone([&] { say(comeTo(place.port), bytesOf(greetingOf(place, 1, 3))); });
+  std::vector<std::string> first;
+  std::thread first_rank([&] { first = meet({{place, 0}}, 3, std::chrono::seconds(20)); });
+  gone.join();
+  ::usleep(300'000);
+  const std::vector<std::string> others = meet({{place, 1}, {place, 2}}, 3, std::chrono::seconds(20));
+  first_rank.join();
+  EXPECT_EQ(first, std::vector<std::string>(1));
+  EXPECT_EQ(others, std::vector<std::string>(2));
+}
+
+TEST(TcpMeeting, NamesWhoComesAndGoes) {
+  const MeetingPlace place = somePlace();
+  std::thread stranger([&] {
+    const Socket socket = comeTo(place.port);
+    say(socket, bytesOf(greetingOf(place, 2, 3)));
+    std::array<std::byte, sizeof(Hello)> answer;
+    EXPECT_TRUE(readAll(socket, answer, std::chrono::steady_clock::now() + std::chrono::seconds(10)));
+  });
+  EXPECT_EQ(meet({{place, 0}}, 3, std::chrono::seconds(60))[0], "rank 2 has gone while others came");
+  stranger.join();
+}
+
+TEST(TcpMeeting, NamesWhatIsWrongWithAGreeting) {
+  auto errorOf = [](auto change) {
+    const MeetingPlace place = somePlace();
+    Hello hello = greetingOf(place, 1, 2);
+    change(hello);
+    Socket socket;
+    std::thread stranger([&] {
+      socket = comeTo(place.port);
+      say(socket, bytesOf(hello) + "and more");
+    });
+    const std::string error = meet({{place, 0}}, 2, milliseconds(1000))[0];
+    stranger.join();
+    return error;
+  };
+  EXPECT_EQ(errorOf([](Hello& hello) { ++hello.magic; }),
+            "a rank of another gpuc has come to rank 0: all must be of one version");
+  EXPECT_EQ(errorOf([](Hello& hello) { hello.rank = 7; }),
+            "one that came says that it is rank 7 of 2, but there are 2 ranks");
+  EXPECT_EQ(errorOf([](Hello& hello) { hello.rank = -1; }),
+            "one that came says that it is rank -1 of 2, but there are 2 ranks");
+  EXPECT_EQ(errorOf([](Hello& hello) { hello.size = INT64_MAX; }),
+            "one that came says that it is rank 1 of 9223372036854775807, but there are 2 ranks");
+  EXPECT_EQ(errorOf([](Hello& hello) { hello.job = 0; }), "rank 1 has not come to rank 0 in 1 s");
+}
+
+/// Random bytes of random length, by many at once, some of them at the ports of ranks that wait for others.
+TEST(TcpMeeting, OutlastsAnyBytes) {
+  const MeetingPlace place = somePlace();
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> strangers;
+  for (unsigned seed = 0; seed < 4; ++seed)
+    strangers.emplace_back([&, seed] {
+      std::mt19937 random(seed);
+      while (!is_over) {
+        const Socket socket = comeTo(place.port);
+        std::string words(random() % 100, '\0');
+        for (char& byte : words) byte = static_cast<char>(random());
+        // Half of them begin as a greeting does.
+        const std::string greeting = bytesOf(greetingOf(place, 1, 3));
+        const size_t same = std::min({words.size(), greeting.size() - 33, size_t{random() % 16}});
+        if (seed % 2 == 0) words.replace(0, same, greeting, 0, same);
+        (void)::send(socket.number(), words.data(), words.size(), MSG_NOSIGNAL);
+        if (random() % 4 == 0) ::usleep(5000);
+      }
+    });
+  std::vector<std::string> first;
+  std::thread first_rank([&] {
+    first = meet({{place, 0}}, 3, std::chrono::seconds(20));
+    is_over = true;
+  });
+  ::usleep(500'000);
+  const std::vector<std::string> others = meet({{place, 1}, {place, 2}}, 3, std::chrono::seconds(20));
+  first_rank.join();
+  const Socket last_guest = listenAt(place.port);  // for strangers that are on their way
+  for (std::thread& stranger : strangers) stranger.join();
+  EXPECT_EQ(first, std::vector<std::string>(1));
+  EXPECT_EQ(others, std::vector<std::string>(2));
+}
+
+/// Where a process may open few files, and strangers take them.
+TEST(TcpMeeting, EndsWhereNoDescriptorIsLeft) {
+  const MeetingPlace place = somePlace();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Socket next(::socket(AF_INET, SOCK_STREAM, 0));
+    const auto most = static_cast<rlim_t>(next.number()) + 2;  // a listener, and nobody who comes
+    const rlimit limit = {.rlim_cur = most, .rlim_max = most};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    const Result<std::vector<Socket>> met = meetByTcp(place, 0, 2, milliseconds(1000));
+    ::_exit(met.message() == "rank 1 has not come to rank 0 in 1 s" ? 0 : 1);
+  }
+  const Socket stranger = comeTo(place.port);
+  int status = -1;
+  for (int i = 0; i < 500 && ::waitpid(child, &status, WNOHANG) == 0; ++i) ::usleep(10'000);
+  ::kill(child, SIGKILL);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(TcpMeeting, HasAsManyDescriptorsAsItNeeds) {
+  const MeetingPlace place = somePlace();
+  const Result<int> status = launchRanks({.ranks = 8}, [&](Communicator& rank) -> Result<int> {
+    rlimit limit = {};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 8;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    return meetByTcp(place, rank.rank(), rank.size(), std::chrono::seconds(20)).ok() ? 0 : 7;
+  });
+  EXPECT_EQ(*status, 0);
 }
 
 TEST(Cores, AreSharedByWhoMayRunOnThem) {

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int64_t kYields = 100;
 constexpr int kMostRestMs = 10;
+constexpr std::chrono::milliseconds kGoodbye{5000};
 
 /// What stands before the bytes of a message.
 struct Header {
@@ -103,7 +104,13 @@ class TcpTransport final : public Transport {
     ::poll(polled_.data(), polled_.size(), kMostRestMs);
   }
 
+  /// Who has all that it needs may end before another one has; that it had ended would be missed there.
   Status close() override {
+    const Deadline end = std::chrono::steady_clock::now() + kGoodbye;
+    for (const Socket& socket : sockets_)
+      if (socket.isOpen()) ::shutdown(socket.number(), SHUT_WR);
+    for (const Socket& socket : sockets_)
+      if (socket.isOpen()) waitFor(socket, POLLIN, end);
     sockets_.clear();
     return okStatus();
   }

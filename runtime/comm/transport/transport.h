@@ -55,7 +55,8 @@ class Transport {
   /// There are more ranks than cores: whoever waits is in the way of whom it waits for.
   void setCrowded(bool is_crowded) { is_crowded_ = is_crowded; }
 
-  /// Nothing is under way, and no rank will send or receive again. Not called after a failure.
+  /// Nothing is under way, and no rank will send or receive again. Returns when all others have come to it,
+  /// too, or soon; not called after a failure.
   virtual Status close() = 0;
 
  protected:
