@@ -11,4 +11,7 @@ namespace gpuc {
 /// the end. Allocates nothing, and may be called by a signal's handler.
 [[noreturn]] void endWithError(std::initializer_list<std::string_view> parts);
 
+/// Not to stderr, for a process that says nothing else.
+void sendLastLineTo(int descriptor);
+
 }  // namespace gpuc

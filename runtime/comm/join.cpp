@@ -1,8 +1,5 @@
 #include "runtime/comm/join.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -21,13 +18,7 @@ namespace {
 class LastWord {
  public:
   explicit LastWord(bool is_first) {
-    if (is_first) return;
-    errors_ = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    beQuiet();
-  }
-  LastWord(const LastWord&) = delete;
-  ~LastWord() {
-    if (errors_ != STDERR_FILENO) ::close(errors_);
+    if (!is_first) errors_ = beQuiet();
   }
 
   /// 1.

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/base/exceptions.h"
+#include "runtime/base/last_line.h"
 #include "runtime/comm/shared_memory.h"
 
 namespace gpuc {
@@ -237,12 +238,15 @@ class Watch {
 
 }  // namespace
 
-void beQuiet() {
+int beQuiet() {
+  const int errors = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (errors >= 0) sendLastLineTo(errors);
   const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (nothing < 0) return;
+  if (nothing < 0) return errors;
   ::dup2(nothing, STDOUT_FILENO);
   ::dup2(nothing, STDERR_FILENO);
   ::close(nothing);
+  return errors;
 }
 
 Result<int> callBody(const RankBody& body, Communicator& ranks) {

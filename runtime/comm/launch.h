@@ -34,8 +34,9 @@ Result<int> launchRanks(const LaunchOptions& options, const RankBody& body);
 /// What the body gives, or the error that an exception of it is.
 Result<int> callBody(const RankBody& body, Communicator& ranks);
 
-/// From now on this process writes nothing to stdout and stderr.
-void beQuiet();
+/// From now on this process writes nothing to stdout and stderr, but for the line with which it ends where it
+/// cannot go on. A descriptor of what was stderr.
+int beQuiet();
 
 /// For a rank that fails as others do, and leaves it to one of them to say why: launchers end all when the
 /// first has ended, be it before that one has spoken.

@@ -8,6 +8,7 @@
 
 #include "rank_bodies.h"
 #include "runtime/base/half.h"
+#include "runtime/base/last_line.h"
 #include "runtime/comm/launch.h"
 #include "runtime/comm/launcher.h"
 #include "runtime/comm/rank_sum.h"
@@ -150,6 +151,17 @@ TEST(Launch, GivesTheStatusThatAllHave) {
 TEST(Launch, MakesAnErrorOfAnException) {
   Outcome outcome = launch({.ranks = 2}, [](Communicator& ranks) -> Result<int> {
     if (ranks.rank() == 1) throw std::bad_alloc();
+    GPUC_RETURN_IF_ERROR(addUp(ranks, 10));
+    return 0;
+  });
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.errors.find("error: out of memory\n"), 0u) << outcome.errors;
+}
+
+/// As a thread does that nobody waits for; its rank is a quiet one.
+TEST(Launch, HandsOnTheLastLineOfARank) {
+  const Outcome outcome = launch({.ranks = 2}, [](Communicator& ranks) -> Result<int> {
+    if (ranks.rank() == 1) endWithError({"out of ", "memory"});
     GPUC_RETURN_IF_ERROR(addUp(ranks, 10));
     return 0;
   });
