@@ -1,6 +1,8 @@
 // What happens between the first step and the last; trainer_setup.cpp is what happens before.
 #include "runtime/train/trainer.h"
 
+#include <algorithm>
+
 #include "runtime/base/file.h"
 #include "runtime/report/chrome_trace.h"
 
@@ -49,12 +51,12 @@ Status Trainer::ofThisStep(const Status& status) const {
   return Status::error("step " + std::to_string(step_ + 1) + ": " + status.message());
 }
 
-/// All ranks stop behind the same step: the first one decides.
+/// All ranks stop behind the same step, whichever has been asked to: of several machines one may have to end.
 Result<bool> Trainer::isStopWanted(const std::atomic<bool>& stop) {
-  auto is_wanted = static_cast<std::byte>(stop.load());
-  if (options_.communicator)
-    GPUC_RETURN_IF_ERROR(ofThisStep(options_.communicator->broadcast({&is_wanted, 1}, /*root=*/0)));
-  return is_wanted != std::byte{0};
+  const auto is_wanted = static_cast<std::byte>(stop.load());
+  if (!options_.communicator) return is_wanted != std::byte{0};
+  GPUC_RETURN_IF_ERROR(ofThisStep(options_.communicator->gather({&is_wanted, 1}, stops_)));
+  return std::find(stops_.begin(), stops_.end(), std::byte{1}) != stops_.end();
 }
 
 Status Trainer::trainStep() {

@@ -92,6 +92,7 @@ class Trainer {
   void warnOfFormerRun() const;
   Status writeLogFolder() const;
   void openProgress();
+  Status passOn(const std::vector<std::string>& warnings);
 
   // run()
   Status loop(const std::atomic<bool>& stop);
@@ -131,6 +132,7 @@ class Trainer {
   std::optional<CheckpointWriter> checkpoints_;
   std::optional<MetricsFile> metrics_;
   std::unique_ptr<Progress> progress_;
+  std::vector<std::byte> stops_;  // which rank has been asked to stop
 
   int64_t step_ = 0;  // updates done
   int64_t last_step_ = 0;

@@ -2,8 +2,11 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <map>
+#include <sstream>
 
 #include "runtime/base/file.h"
+#include "runtime/base/warn.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/train/trainer.h"
 #include "runtime/weights/weights_selection.h"
@@ -48,6 +51,28 @@ Status Trainer::agree() const {
       if (all[wish] != all[other * kWishes + wish])
         return Status::error("ranks 0 and " + std::to_string(other) + " have another " + kNames[wish] +
                              ": give all of them the same");
+  return okStatus();
+}
+
+/// What another rank alone has warned of, as of a library of its machine: the first one says it.
+Status Trainer::passOn(const std::vector<std::string>& warnings) {
+  if (!options_.communicator) return okStatus();
+  constexpr size_t kMostText = 4096;
+  std::string mine;
+  for (const std::string& line : warnings) mine += line + "\n";
+  mine.resize(kMostText);
+  std::string all(kMostText * static_cast<size_t>(worldSize()), '\0');
+  GPUC_RETURN_IF_ERROR(
+      options_.communicator->gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all))));
+  std::map<std::string, std::vector<size_t>> saidBy;
+  for (size_t other = 0; other < static_cast<size_t>(worldSize()); ++other) {
+    std::istringstream text(all.substr(other * kMostText, kMostText));
+    for (std::string line; std::getline(text, line) && line[0] != '\0';) saidBy[line].push_back(other);
+  }
+  for (const auto& [line, ranks] : saidBy)
+    if (ranks[0] != 0)
+      warn("rank " + std::to_string(ranks[0]) +
+           (ranks.size() > 1 ? " and " + std::to_string(ranks.size() - 1) + " more" : "") + ": " + line);
   return okStatus();
 }
 

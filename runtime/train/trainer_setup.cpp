@@ -63,7 +63,11 @@ Result<Session> openSession(const Plan& plan, const TrainOptions& options, uint6
 }  // namespace
 
 Trainer::Trainer(const TrainOptions& options, Session session)
-    : options_(options), session_(std::move(session)), variables_(session_), start_(Clock::now()) {
+    : options_(options),
+      session_(std::move(session)),
+      variables_(session_),
+      stops_(static_cast<size_t>(worldSize())),
+      start_(Clock::now()) {
   if (!isFirst())
     options_.metrics = options_.log_dir = options_.save_variables = options_.save_trained = options_.profile =
         "";
@@ -76,6 +80,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions& options) {
 }
 
 Result<std::unique_ptr<Trainer>> Trainer::open(const TrainOptions& options) {
+  const KeptWarnings warnings;
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
   std::optional<FolderLock> lock;
   const bool is_first = !options.communicator || options.communicator->rank() == 0;
@@ -106,6 +111,7 @@ Result<std::unique_ptr<Trainer>> Trainer::open(const TrainOptions& options) {
   GPUC_RETURN_IF_ERROR(trainer->startFeed());
   if (is_first) GPUC_RETURN_IF_ERROR(trainer->openOutputs());
   trainer->openProgress();
+  GPUC_RETURN_IF_ERROR(trainer->passOn(warnings.lines()));
   return trainer;
 }
 

@@ -31,14 +31,14 @@ class Launched:
         if not shutil.which(self.launcher[0]):
             self.skipTest(f"no {self.launcher[0]}: scripts/setup installs it")
 
-    def start(self, ranks, *arguments, environment=None):
-        command = [*self.launcher, "-n", ranks, TRAIN, *arguments]
+    def start(self, ranks, *arguments, environment=None, program=TRAIN):
+        command = [*self.launcher, "-n", ranks, program, *arguments]
         return subprocess.Popen(list(map(str, command)), cwd=self.folder, env={**ENVIRONMENT, **(environment or {})},
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def launch(self, *arguments, environment=None):
+    def launch(self, *arguments, **how):
         """Exit status, stdout and stderr."""
-        process = self.start(*arguments, environment=environment)
+        process = self.start(*arguments, **how)
         said, errors = process.communicate(timeout=60)
         return process.returncode, said, errors
 
@@ -81,7 +81,7 @@ class Launched:
         self.assertEqual((status, errors), (0, ""))
         self.assertIn("done: 24 steps", said)
 
-    def lose(self, lost, how, more=0):
+    def lose(self, lost, how, more=0, then=None):
         """What is said when rank `lost` of 3 gets a signal in the middle of training, some seconds after the first checkpoint; it must end
         in time, with all its ranks."""
         folder, key = self.path("checkpoints"), f"{os.getpid()}-{how}"
@@ -93,6 +93,11 @@ class Launched:
             time.sleep(0.01)
         time.sleep(more)
         os.kill(ranks_of(key, TRAIN)[lost] if lost is not None else process.pid, how)
+        if then:
+            time.sleep(0.2)
+            for rank, number in ranks_of(key, TRAIN).items():
+                if rank != lost:
+                    os.kill(number, then)
         said, errors = process.communicate(timeout=30)
         self.assertNotEqual(process.returncode, 0)
         for _ in range(100):
@@ -107,7 +112,41 @@ class Launched:
             self.check_killed(lost, self.lose(lost, signal.SIGKILL, more=round_ % 5 * 0.1)[1])
 
     def test_a_signal_to_the_launcher_ends_all(self):
-        self.lose(None, signal.SIGTERM)
+        for how in (signal.SIGTERM, signal.SIGINT):
+            self.check_stopped(*self.lose(None, how))
+
+    def test_a_signal_to_one_rank_ends_all(self):
+        """As where one of several machines has to end."""
+        self.check_stopped(*self.lose(2, signal.SIGTERM))
+
+    def check_stopped(self, said, errors):
+        self.assertNotIn("error: ", errors)
+        step = int(re.search(r"stopped after step (\d+) of 100000000: the same command with --resume goes on from there", said)[1])
+        with open(self.path("checkpoints/latest"), encoding="utf-8") as file:
+            self.assertIn(f"step-{step:08}.", file.read())
+
+    def test_a_signal_that_follows_a_loss_is_no_wish_to_stop(self):
+        """Launchers end what is left with SIGTERM, be it before that has been missed."""
+        said, errors = self.lose(1, signal.SIGSTOP, then=signal.SIGTERM)
+        self.assertNotIn("stopped after", said)
+        self.check_stopped_rank_named(errors)
+
+    def check_stopped_rank_named(self, errors):
+        self.assertRegex(errors, r"error: step \d+: rank 0 waits in collective \d+, but (rank .*)?rank 1 is stopped\n")
+
+    def test_what_one_rank_warns_of(self):
+        """The first rank says it, which has nothing to warn of itself: here of files that are not the same on each machine."""
+        data = ["--data=synthetic:size=96", "--log-every=0"]
+        for rank in range(3):
+            os.mkdir(self.path(str(rank)))
+        self.gpuc("gpuc-train", self.mlp("--optimizer=adam:lr=0.1"), "--save-variables=" + self.path("1/weights"), *data)
+        shutil.copy(self.path("1/weights"), self.path("2/weights"))
+        plan = self.mlp("--data-parallel", "--optimizer=sgd:lr=0.1")
+        self.gpuc("gpuc-train", plan, "--ranks=3", "--save-variables=" + self.path("0/weights"), *data)
+        own = f'cd ${self.rank_variable} && exec {TRAIN} {plan} {" ".join(data)} --variables=weights'
+        status, _, errors = self.launch(3, "-c", own, program="sh")
+        self.assertEqual(status, 0, errors)
+        self.assertRegex(errors, r"^warning: rank 1 and 1 more: weights: an optimizer's state is left unused .*\n$")
 
 
 class Mpi(Launched):
@@ -121,6 +160,7 @@ class Mpi(Launched):
 
 
 class OpenMpi(Mpi, ToolTest):
+    rank_variable = "OMPI_COMM_WORLD_RANK"
     library, package = "OpenMPI", "libopenmpi3"
     launcher = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]
 
@@ -135,6 +175,7 @@ class OpenMpi(Mpi, ToolTest):
 
 
 class Mpich(Mpi, ToolTest):
+    rank_variable = "PMI_RANK"
     library, package = "MPICH", "libmpich12"
     other_statuses = range(1, 128)  # an `or` of what all ended by, if it has ended some because others had failed
     banner = r"\n=+\n= +BAD TERMINATION(.|\n)*"
@@ -148,6 +189,7 @@ class Torchrun(Launched, ToolTest):
     """As it starts ranks: they find one another by TCP."""
 
     name = "torchrun"
+    rank_variable = "RANK"
     launcher = [sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_ranks.py")]
 
     def check_killed(self, lost, errors):

@@ -20,11 +20,12 @@ def main(count, command):
     ranks = [subprocess.Popen(command, env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)})
              for rank in range(count)]
 
-    def end_all(*_):
+    def end_all(number=signal.SIGTERM):
         for rank in ranks:
-            rank.send_signal(signal.SIGTERM)
+            rank.send_signal(number)
 
-    signal.signal(signal.SIGTERM, end_all)
+    for handed_on in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(handed_on, lambda number, _: end_all(number))
     failed = []
     while any(rank.poll() is None for rank in ranks):
         if not failed and any(rank.poll() for rank in ranks):
