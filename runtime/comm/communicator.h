@@ -6,6 +6,7 @@
 #include <span>
 
 #include "runtime/base/data_type.h"
+#include "runtime/base/shares.h"
 #include "runtime/base/status.h"
 
 namespace gpuc {
@@ -24,6 +25,14 @@ class Communicator {
   /// floats in f32, of which 16 bits are rounded once, of integers wrapping. The same bits on all ranks,
   /// whatever the timing. `result` may be `part`.
   virtual Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) = 0;
+
+  /// share = this rank's share, as Shares has it, of the sum of all ranks' `whole`, of the same bits as
+  /// allReduce() has. `share` lies elsewhere than `whole`.
+  virtual Status reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
+                               std::byte* share) = 0;
+
+  /// whole = what all ranks have shares of.
+  virtual Status allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole) = 0;
 
   /// The root's bytes, on all ranks.
   virtual Status broadcast(std::span<std::byte> bytes, int64_t root) = 0;

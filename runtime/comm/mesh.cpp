@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/comm/rank_sum.h"
+#include "runtime/comm/share_runs.h"
 
 namespace gpuc {
 namespace {
@@ -30,6 +31,7 @@ MeshCommunicator::MeshCommunicator(Transport& transport, const Options& options)
       slot_bytes_((kChunkBytes / static_cast<size_t>(transport.size()) + kCacheLine - 1) / kCacheLine *
                   kCacheLine),
       slots_(slot_bytes_ * static_cast<size_t>(transport.size())),
+      packed_(slots_.size()),
       parts_(static_cast<size_t>(transport.size())),
       is_gone_(static_cast<size_t>(transport.size())),
       heard_(static_cast<size_t>(transport.size())),
@@ -103,6 +105,52 @@ Status MeshCommunicator::sumChunk(DataType type, size_t elements, const std::byt
     send(other, result + own, length(rank()));
   }
   return wait();
+}
+
+/// By turns: of each rank's share the same run travels to it, and is packed if it is of several pieces.
+Status MeshCommunicator::reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
+                                       std::byte* share) {
+  GPUC_RETURN_IF_ERROR(begin(Kind::reduce_scatter, type, shares.whole_bytes));
+  const auto size_in_bytes = static_cast<size_t>(sizeOf(type));
+  const ShareRuns runs(shares, size_in_bytes);
+  const size_t most = slot_bytes_ / size_in_bytes;
+  for (size_t first = 0; first < shares.elements; first += most) {
+    const ShareRun run = {first, std::min(first + most, shares.elements)};
+    const size_t bytes = (run.end - run.begin) * size_in_bytes;
+    for (int64_t other = 0; other < size(); ++other) {
+      const std::byte* part = runs.inWhole(static_cast<size_t>(other), run, whole, packed(other));
+      receive(other, slot(other), bytes);
+      send(other, part, bytes);
+      parts_[static_cast<size_t>(other)] = other == rank() ? part : slot(other);
+    }
+    GPUC_RETURN_IF_ERROR(wait());
+    runs.forEach(run, [&](const Piece& piece, size_t from, size_t count, size_t) {
+      sumParts(type, count, parts_, share + piece.share_offset + from * size_in_bytes);
+      for (const std::byte*& part : parts_) part += count * size_in_bytes;
+    });
+  }
+  return okStatus();
+}
+
+Status MeshCommunicator::allGather(DataType type, const Shares& shares, const std::byte* share,
+                                   std::byte* whole) {
+  GPUC_RETURN_IF_ERROR(begin(Kind::all_gather, type, shares.whole_bytes));
+  const auto size_in_bytes = static_cast<size_t>(sizeOf(type));
+  const ShareRuns runs(shares, size_in_bytes);
+  const size_t most = slot_bytes_ / size_in_bytes;
+  for (size_t first = 0; first < shares.elements; first += most) {
+    const ShareRun run = {first, std::min(first + most, shares.elements)};
+    const size_t bytes = (run.end - run.begin) * size_in_bytes;
+    const std::byte* own = runs.inShare(run, share, packed(rank()));
+    for (int64_t other = 0; other < size(); ++other) {
+      receive(other, slot(other), bytes);
+      send(other, own, bytes);
+    }
+    GPUC_RETURN_IF_ERROR(wait());
+    for (int64_t other = 0; other < size(); ++other)
+      runs.toWhole(static_cast<size_t>(other), run, other == rank() ? own : slot(other), whole);
+  }
+  return okStatus();
 }
 
 Status MeshCommunicator::broadcast(std::span<std::byte> bytes, int64_t root) {

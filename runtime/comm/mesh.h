@@ -35,6 +35,9 @@ class MeshCommunicator final : public Communicator {
   int64_t rank() const override { return transport_.rank(); }
   int64_t size() const override { return transport_.size(); }
   Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) override;
+  Status reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
+                       std::byte* share) override;
+  Status allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole) override;
   Status broadcast(std::span<std::byte> bytes, int64_t root) override;
   Status gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
 
@@ -46,13 +49,14 @@ class MeshCommunicator final : public Communicator {
   void leave();
 
  private:
-  enum class Kind : uint8_t { sum, broadcast, gather };
+  enum class Kind : uint8_t { sum, broadcast, gather, reduce_scatter, all_gather };
   using Clock = std::chrono::steady_clock;
 
   Status begin(Kind kind, DataType type, size_t count);
   Status sumShort(DataType type, size_t elements, const std::byte* part, std::byte* result);
   Status sumChunk(DataType type, size_t elements, const std::byte* part, std::byte* result);
   std::byte* slot(int64_t rank) { return slots_.data() + static_cast<size_t>(rank) * slot_bytes_; }
+  std::byte* packed(int64_t rank) { return packed_.data() + static_cast<size_t>(rank) * slot_bytes_; }
 
   void send(int64_t to, const std::byte* bytes, size_t count);
   void receive(int64_t from, std::byte* bytes, size_t count);
@@ -83,6 +87,7 @@ class MeshCommunicator final : public Communicator {
 
   size_t slot_bytes_;
   std::vector<std::byte> slots_;         // for a part of each rank
+  std::vector<std::byte> packed_;        // for each rank, what goes to it from several places
   std::vector<const std::byte*> parts_;  // that are added up
 
   // Of each other rank, when one fails.

@@ -13,6 +13,7 @@
 
 #include "runtime/comm/launch.h"
 #include "runtime/comm/rank_sum.h"
+#include "runtime/comm/share_runs.h"
 
 namespace gpuc {
 namespace {
@@ -189,6 +190,52 @@ Status SharedCommunicator::allReduce(DataType type, size_t elements, const std::
     GPUC_RETURN_IF_ERROR(meet());
     // Nobody adds to the next sums before all have met again, each with what it took of these.
     std::memcpy(result + first * size, ranks_.sums(), count * size);
+  }
+  return okStatus();
+}
+
+/// By turns: a slot holds, for each rank, the same run of its share.
+Status SharedCommunicator::reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
+                                         std::byte* share) {
+  GPUC_RETURN_IF_ERROR(begin(Kind::reduce_scatter, type, shares.whole_bytes));
+  const auto size = static_cast<size_t>(sizeOf(type)), ranks = static_cast<size_t>(ranks_.size());
+  const ShareRuns runs(shares, size);
+  const size_t most = kSlotBytes / size / ranks;
+  for (size_t first = 0; first < shares.elements; first += most) {
+    const ShareRun run = {first, std::min(first + most, shares.elements)};
+    const size_t bytes = (run.end - run.begin) * size;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      std::byte* slot = ranks_.slot(rank_) + rank * bytes;
+      if (const std::byte* place = runs.inWhole(rank, run, whole, slot); place != slot)
+        std::memcpy(slot, place, bytes);
+    }
+    GPUC_RETURN_IF_ERROR(meetWithSlots());
+    runs.forEach(run, [&](const Piece& piece, size_t from, size_t count, size_t before) {
+      for (size_t rank = 0; rank < ranks; ++rank)
+        parts_[rank] =
+            ranks_.slot(static_cast<int64_t>(rank)) + static_cast<size_t>(rank_) * bytes + before * size;
+      sumParts(type, count, parts_, share + piece.share_offset + from * size);
+    });
+    GPUC_RETURN_IF_ERROR(meet());
+  }
+  return okStatus();
+}
+
+Status SharedCommunicator::allGather(DataType type, const Shares& shares, const std::byte* share,
+                                     std::byte* whole) {
+  GPUC_RETURN_IF_ERROR(begin(Kind::all_gather, type, shares.whole_bytes));
+  const auto size = static_cast<size_t>(sizeOf(type));
+  const ShareRuns runs(shares, size);
+  const size_t most = kSlotBytes / size;
+  for (size_t first = 0; first < shares.elements; first += most) {
+    const ShareRun run = {first, std::min(first + most, shares.elements)};
+    std::byte* slot = ranks_.slot(rank_);
+    if (const std::byte* place = runs.inShare(run, share, slot); place != slot)
+      std::memcpy(slot, place, (run.end - run.begin) * size);
+    GPUC_RETURN_IF_ERROR(meetWithSlots());
+    for (int64_t rank = 0; rank < ranks_.size(); ++rank)
+      runs.toWhole(static_cast<size_t>(rank), run, ranks_.slot(rank), whole);
+    GPUC_RETURN_IF_ERROR(meet());
   }
   return okStatus();
 }

@@ -60,11 +60,14 @@ class SharedCommunicator final : public Communicator {
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return ranks_.size(); }
   Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) override;
+  Status reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
+                       std::byte* share) override;
+  Status allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole) override;
   Status broadcast(std::span<std::byte> bytes, int64_t root) override;
   Status gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
 
  private:
-  enum class Kind : uint8_t { sum, broadcast, gather };
+  enum class Kind : uint8_t { sum, broadcast, gather, reduce_scatter, all_gather };
 
   /// Begins a collective: all must ask for the same, which meetWithSlots() checks.
   Status begin(Kind kind, DataType type, size_t count);

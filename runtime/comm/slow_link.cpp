@@ -4,18 +4,34 @@
 
 namespace gpuc {
 
-Status SlowLink::allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) {
+template <typename Exchange>
+Status SlowLink::slowly(int messages, size_t bytes, Exchange exchange) {
   const std::byte here{};
   GPUC_RETURN_IF_ERROR(inner_.gather({&here, 1}, arrived_));  // returns when the last rank has come
   const auto begin = std::chrono::steady_clock::now();
-  GPUC_RETURN_IF_ERROR(inner_.allReduce(type, elements, part, result));
+  GPUC_RETURN_IF_ERROR(exchange());
   const double ranks = static_cast<double>(size());
-  const double bytes = static_cast<double>(elements) * static_cast<double>(sizeOf(type));
-  const double seconds = 2 * (ranks - 1) / ranks * bytes / link_.bytes_per_second;
+  const double seconds = messages * (ranks - 1) / ranks * static_cast<double>(bytes) / link_.bytes_per_second;
   std::this_thread::sleep_until(
-      begin + 2 * link_.latency +
+      begin + messages * link_.latency +
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds)));
   return okStatus();
+}
+
+Status SlowLink::allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) {
+  return slowly(/*messages=*/2, elements * static_cast<size_t>(sizeOf(type)),
+                [&] { return inner_.allReduce(type, elements, part, result); });
+}
+
+Status SlowLink::reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
+                               std::byte* share) {
+  return slowly(/*messages=*/1, shares.whole_bytes,
+                [&] { return inner_.reduceScatter(type, shares, whole, share); });
+}
+
+Status SlowLink::allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole) {
+  return slowly(/*messages=*/1, shares.whole_bytes,
+                [&] { return inner_.allGather(type, shares, share, whole); });
 }
 
 }  // namespace gpuc

@@ -15,8 +15,8 @@ struct LinkFigures {
 };
 
 /// Sums take at least the time that they would over such a link, from when the last rank has come: two
-/// messages one behind the other, and (ranks - 1) / ranks of the bytes each time. Who waits for it sleeps, so
-/// that what a link costs can be seen, and hidden, without one.
+/// messages one behind the other, and (ranks - 1) / ranks of the bytes each time; of what is shared out or
+/// gathered, one. Who waits for it sleeps, so that what a link costs can be seen, and hidden, without one.
 class SlowLink final : public Communicator {
  public:
   /// `inner` must outlive it.
@@ -26,6 +26,9 @@ class SlowLink final : public Communicator {
   int64_t rank() const override { return inner_.rank(); }
   int64_t size() const override { return inner_.size(); }
   Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) override;
+  Status reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
+                       std::byte* share) override;
+  Status allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole) override;
   Status broadcast(std::span<std::byte> bytes, int64_t root) override {
     return inner_.broadcast(bytes, root);
   }
@@ -34,6 +37,10 @@ class SlowLink final : public Communicator {
   }
 
  private:
+  /// Makes an exchange, of so many bytes that are sent in so many messages, one behind the other, that slow.
+  template <typename Exchange>
+  Status slowly(int messages, size_t bytes, Exchange exchange);
+
   Communicator& inner_;
   LinkFigures link_;
   std::vector<std::byte> arrived_;  // one of each rank

@@ -42,6 +42,11 @@ TEST_P(Ranks, AddUpInTheirOrder) {
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
+TEST_P(Ranks, ShareOutAndGather) {
+  Outcome outcome = launch({.ranks = GetParam()}, shareOutAndGather);
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
 TEST_P(Ranks, HandOnBytesOfAnyLength) {
   Outcome outcome = launch({.ranks = GetParam()}, handOnBytesOfAnyLength);
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
@@ -286,10 +291,14 @@ TEST(Launcher, WhoseVariablesContradictOneAnotherIsAnError) {
 
 TEST(Communicator, AllocatesNothing) {
   const Outcome outcome = launch({.ranks = 2}, [](Communicator& ranks) -> Result<int> {
-    std::vector<std::byte> numbers(4 << 20), all(2 * 4096);
+    std::vector<std::byte> numbers(4 << 20), all(2 * 4096), share(4 << 20);
+    const std::vector<uint64_t> pieces = {500'000, 3, 400'000};
+    const Shares shares = *Shares::layOut(pieces, 2, sizeof(float));
     auto exchange = [&]() -> Status {
       GPUC_RETURN_IF_ERROR(
           ranks.allReduce(DataType::f32, numbers.size() / 4, numbers.data(), numbers.data()));
+      GPUC_RETURN_IF_ERROR(ranks.reduceScatter(DataType::f32, shares, numbers.data(), share.data()));
+      GPUC_RETURN_IF_ERROR(ranks.allGather(DataType::f32, shares, share.data(), numbers.data()));
       GPUC_RETURN_IF_ERROR(ranks.broadcast({numbers.data(), 4096}, 1));
       return ranks.gather({numbers.data(), 4096}, all);
     };

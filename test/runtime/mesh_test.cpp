@@ -66,6 +66,11 @@ TEST_P(Mesh, AddsUpInTheOrderOfRanks) {
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
+TEST_P(Mesh, SharesOutAndGathers) {
+  const Outcome outcome = launch(GetParam(), shareOutAndGather);
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
 TEST_P(Mesh, HandsOnBytesOfAnyLength) {
   const Outcome outcome = launch(GetParam(), handOnBytesOfAnyLength);
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
@@ -82,9 +87,13 @@ TEST(MeshMemory, IsPlannedOnce) {
   const Outcome outcome = launch(3, [](MeshCommunicator& ranks) -> Result<int> {
     GPUC_RETURN_IF_ERROR(ranks.meet());
     std::vector<std::byte> part(3'000'000), all(3 * part.size());
+    const std::vector<uint64_t> pieces = {500'000, 3, 200'000};
+    const Shares shares = *Shares::layOut(pieces, 3, sizeof(float));
     const int64_t before = allocationCount().total();
     for (size_t elements : {1, 1000, 750'000})
       GPUC_RETURN_IF_ERROR(ranks.allReduce(DataType::f32, elements, part.data(), part.data()));
+    GPUC_RETURN_IF_ERROR(ranks.reduceScatter(DataType::f32, shares, part.data(), all.data()));
+    GPUC_RETURN_IF_ERROR(ranks.allGather(DataType::f32, shares, all.data(), part.data()));
     GPUC_RETURN_IF_ERROR(ranks.broadcast(part, 1));
     GPUC_RETURN_IF_ERROR(ranks.gather(part, all));
     if (const int64_t count = allocationCount().total() - before; count != 0)

@@ -34,8 +34,8 @@ RankBody failingInTheMiddle(Status (*failing)()) {
 }
 
 Result<int> allCollectives(Communicator& ranks) {
-  for (const RankBody& body :
-       {RankBody(addUpInTheirOrder), RankBody(handOnBytesOfAnyLength), RankBody(mixCollectives)})
+  for (const RankBody& body : {RankBody(addUpInTheirOrder), RankBody(shareOutAndGather),
+                               RankBody(handOnBytesOfAnyLength), RankBody(mixCollectives)})
     GPUC_RETURN_IF_ERROR(body(ranks).status());
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -41,6 +42,52 @@ Status checkSum(Communicator& ranks, DataType type, size_t elements) {
   return okStatus();
 }
 
+/// What a rank has of a sum, element by element.
+std::vector<std::byte> shareOf(const Shares& shares, size_t rank, size_t element,
+                               const std::vector<std::byte>& whole) {
+  std::vector<std::byte> share(shares.share_bytes);
+  for (const Piece& piece : shares.pieces)
+    for (size_t i = 0; i < piece.each; ++i)
+      if (const size_t place = rank * piece.each + i; place < piece.elements)
+        std::memcpy(share.data() + piece.share_offset + i * element,
+                    whole.data() + piece.whole_offset + place * element, element);
+  return share;
+}
+
+/// Between pieces nothing is written.
+void clearGaps(const Shares& shares, size_t element, std::vector<std::byte>& whole) {
+  std::vector<std::byte> kept(whole.size());
+  for (const Piece& piece : shares.pieces)
+    std::memcpy(kept.data() + piece.whole_offset, whole.data() + piece.whole_offset,
+                piece.elements * element);
+  whole = kept;
+}
+
+Status checkShares(Communicator& ranks, DataType type, const std::vector<uint64_t>& pieces) {
+  const auto element = static_cast<size_t>(sizeOf(type)), own = static_cast<size_t>(ranks.rank());
+  const Shares shares = *Shares::layOut(pieces, static_cast<uint64_t>(ranks.size()), element);
+  const size_t elements = shares.whole_bytes / element;
+  std::vector<std::vector<std::byte>> parts;
+  std::vector<const std::byte*> places;
+  for (int64_t rank = 0; rank < ranks.size(); ++rank) {
+    const std::vector<float> numbers = partOf<float>(rank, elements);  // of any type: some bytes
+    parts.emplace_back(shares.whole_bytes);
+    std::memcpy(parts.back().data(), numbers.data(),
+                std::min(parts.back().size(), numbers.size() * sizeof(float)));
+    for (std::byte& byte : parts.back()) byte &= std::byte{0xbf};  // of floats: finite
+    places.push_back(parts.back().data());
+  }
+  std::vector<std::byte> sum(shares.whole_bytes), share(shares.share_bytes), whole(shares.whole_bytes);
+  sumParts(type, elements, places, sum.data());
+  clearGaps(shares, element, sum);
+  GPUC_RETURN_IF_ERROR(ranks.reduceScatter(type, shares, parts[own].data(), share.data()));
+  if (share != shareOf(shares, own, element, sum))
+    return errorf("rank %zu: another share of %zu %s", own, elements, nameOf(type));
+  GPUC_RETURN_IF_ERROR(ranks.allGather(type, shares, share.data(), whole.data()));
+  if (whole != sum) return errorf("rank %zu: gathered something else of %zu %s", own, elements, nameOf(type));
+  return okStatus();
+}
+
 /// Any bytes as numbers of a type that has them: floats that are finite.
 Status checkBytes(Communicator& ranks, DataType type, size_t elements) {
   const size_t bytes = elements * static_cast<size_t>(sizeOf(type));
@@ -74,6 +121,14 @@ Result<int> addUpInTheirOrder(Communicator& ranks) {
   for (DataType type : {DataType::f64, DataType::f32, DataType::f16, DataType::bf16, DataType::i64,
                         DataType::i32, DataType::i8, DataType::ui8})
     for (size_t elements : {77, 70001}) GPUC_RETURN_IF_ERROR(checkBytes(ranks, type, elements));
+  return 0;
+}
+
+Result<int> shareOutAndGather(Communicator& ranks) {
+  const std::vector<std::vector<uint64_t>> lists = {
+      {1}, {3}, {64}, {1, 1, 1}, {7, 64, 1000, 3}, {600001}, {5, 300000, 2, 131072, 9}, {1048577, 11}};
+  for (const DataType type : {DataType::f32, DataType::bf16, DataType::i64})
+    for (const std::vector<uint64_t>& pieces : lists) GPUC_RETURN_IF_ERROR(checkShares(ranks, type, pieces));
   return 0;
 }
 

@@ -8,6 +8,9 @@ namespace gpuc {
 /// Sums of many lengths and all types, in place and not, are those that Communicator defines.
 Result<int> addUpInTheirOrder(Communicator& ranks);
 
+/// Shares of sums of several tensors, and what is gathered of them, are those that Shares defines.
+Result<int> shareOutAndGather(Communicator& ranks);
+
 /// Gathers and broadcasts of many lengths.
 Result<int> handOnBytesOfAnyLength(Communicator& ranks);
 

@@ -1,0 +1,58 @@
+#include "runtime/comm/share_runs.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gpuc {
+namespace {
+
+/// Where in a piece a rank's elements begin that are `first` and later ones of its share, and how many of
+/// `count` there are.
+struct Present {
+  size_t begin, count;
+};
+
+Present present(const Piece& piece, size_t rank, size_t first, size_t count) {
+  const size_t begin = std::min(piece.elements, rank * piece.each + first);
+  return {begin, std::min(count, piece.elements - begin)};
+}
+
+}  // namespace
+
+const std::byte* ShareRuns::inWhole(size_t rank, ShareRun run, const std::byte* whole,
+                                    std::byte* scratch) const {
+  const std::byte* place = nullptr;
+  forEach(run, [&](const Piece& piece, size_t first, size_t count, size_t before) {
+    const Present there = present(piece, rank, first, count);
+    const std::byte* from = whole + piece.whole_offset + there.begin * bytes_;
+    if (there.count == run.end - run.begin) {
+      place = from;
+      return;
+    }
+    std::memcpy(scratch + before * bytes_, from, there.count * bytes_);
+    std::memset(scratch + (before + there.count) * bytes_, 0, (count - there.count) * bytes_);
+  });
+  return place ? place : scratch;
+}
+
+void ShareRuns::toWhole(size_t rank, ShareRun run, const std::byte* from, std::byte* whole) const {
+  forEach(run, [&](const Piece& piece, size_t first, size_t count, size_t before) {
+    const Present there = present(piece, rank, first, count);
+    std::memcpy(whole + piece.whole_offset + there.begin * bytes_, from + before * bytes_,
+                there.count * bytes_);
+  });
+}
+
+const std::byte* ShareRuns::inShare(ShareRun run, const std::byte* share, std::byte* scratch) const {
+  const std::byte* place = nullptr;
+  forEach(run, [&](const Piece& piece, size_t first, size_t count, size_t before) {
+    const std::byte* from = share + piece.share_offset + first * bytes_;
+    if (count == run.end - run.begin)
+      place = from;
+    else
+      std::memcpy(scratch + before * bytes_, from, count * bytes_);
+  });
+  return place ? place : scratch;
+}
+
+}  // namespace gpuc
