@@ -44,6 +44,9 @@ mlir::TypedAttr splatNumber(mlir::Type element, double value);
 /// Dense elements that are all one number become that number, so that a constant has one form only.
 mlir::Attribute canonicalConstant(mlir::Attribute value);
 
+/// What one of so many ranks has of a tensor: see gpuc.reduce_scatter.
+mlir::RankedTensorType shareOf(mlir::RankedTensorType whole, int64_t ranks);
+
 /// A spec without its mnemonic, in assembly formats: custom<Spec>.
 mlir::ParseResult parseSpec(mlir::OpAsmParser &parser, SpecAttr &spec);
 void printSpec(mlir::OpAsmPrinter &printer, mlir::Operation *op, SpecAttr spec);

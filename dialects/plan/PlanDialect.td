@@ -128,6 +128,16 @@ def ProductCommand : OpInterface<"ProductOpInterface"> {
   ];
 }
 
+def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
+  let cppNamespace = "::gpuc::plan";
+  let description = "A command with which ranks exchange: all of them come to it, in one order.";
+  let methods = [
+    InterfaceMethod<"What the rank has.", "::mlir::Value", "getPart">,
+    InterfaceMethod<"What it has then.", "::mlir::Value", "getResult">,
+    InterfaceMethod<"Of both.", "::mlir::Type", "getElement">,
+  ];
+}
+
 def LoopOpInterface : OpInterface<"LoopOpInterface"> {
   let cppNamespace = "::gpuc::plan";
   let description = "A command whose commands are executed again and again, with views that move.";

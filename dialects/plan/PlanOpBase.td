@@ -13,6 +13,7 @@ class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemo
 
 def BufferOp : DeclareOpInterfaceMethods<BufferOpInterface>;
 def CommandOp : DeclareOpInterfaceMethods<CommandOpInterface>;
+def Collective : DeclareOpInterfaceMethods<CollectiveOpInterface>;
 def LoopOp : DeclareOpInterfaceMethods<LoopOpInterface>;
 
 class Plan_Command<string mnemonic, list<Trait> traits = []> : Plan_Op<mnemonic, traits # [CommandOp]>;

@@ -2,6 +2,8 @@
 
 #include "dialects/plan/PlanOps.h"
 
+#include "runtime/base/shares.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -97,6 +99,22 @@ const void *identityOf(BufferOpInterface buffer) {
   if (auto use = dyn_cast<UseOp>(*buffer))
     return use.getSymbolAttr().getAttr().getAsOpaquePointer();
   return buffer.getOperation();
+}
+
+LogicalResult verifyShares(Operation *op, Value whole, Value share, Type element, int64_t worldSize,
+                           ArrayRef<int64_t> pieces) {
+  std::vector<uint64_t> counts(pieces.begin(), pieces.end());
+  std::optional<Shares> shares = worldSize < 1 || ir::elementBytes(element) < 1
+                                     ? std::nullopt
+                                     : Shares::layOut(counts, worldSize, ir::elementBytes(element));
+  if (shares && rangeOf(whole).size == static_cast<int64_t>(shares->whole_bytes) &&
+      rangeOf(share).size == static_cast<int64_t>(shares->share_bytes))
+    return success();
+  InFlightDiagnostic error = op->emitOpError("of ") << rangeOf(whole).size << " bytes, of which " << worldSize
+                                                    << " ranks have " << rangeOf(share).size << " each";
+  if (shares)
+    error << ", but the pieces are of " << shares->whole_bytes << " and " << shares->share_bytes;
+  return error << " [" << op->getName().stripDialect() << "_C1]";
 }
 
 Category VariableOp::getCategory() {

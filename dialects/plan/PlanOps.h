@@ -57,6 +57,14 @@ llvm::SmallVector<mlir::Value> buffersOf(llvm::ArrayRef<CommandOperand> operands
 
 #include "dialects/plan/PlanInterfaces.h.inc"
 
+namespace gpuc::plan {
+
+/// `whole` holds the pieces and `share` a rank's share of each: see plan.reduce_scatter.
+mlir::LogicalResult verifyShares(mlir::Operation *op, mlir::Value whole, mlir::Value share,
+                                 mlir::Type element, int64_t worldSize, llvm::ArrayRef<int64_t> pieces);
+
+} // namespace gpuc::plan
+
 #define GET_OP_CLASSES
 #include "dialects/plan/PlanOps.h.inc"
 

@@ -35,9 +35,11 @@ def ArenaOp : Plan_Op<"arena", [HasParent<"::mlir::ModuleOp">]> {
 def VariableOp : Plan_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "A tensor that lives across steps and programs";
   let description =
-      "`kind` is parameter, statistic, optimizer or counter; the initializer is kept as it was written.";
+      "`kind` is parameter, statistic, optimizer or counter; the initializer is kept as it was written. `shard_of` and "
+      "`shards` are those of gpuc.variable.";
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, StrAttr:$kind,
-      Gpuc_SpecAttr:$initializer, UnitAttr:$frozen, Plan_Place:$place);
+      Gpuc_SpecAttr:$initializer, UnitAttr:$frozen, OptionalAttr<DenseI64ArrayAttr>:$shard_of,
+      OptionalAttr<I64Attr>:$shards, Plan_Place:$place);
   let assemblyFormat = [{
     $sym_name `:` $type $kind (`frozen` $frozen^)? `init` custom<Spec>($initializer) (`at` custom<Hexadecimal>($place)^)? attr-dict
   }];
@@ -197,7 +199,7 @@ def SumOp : Plan_TableCommand<"sum", "kSumOperands"> {
   }];
 }
 
-def AllReduceOp : Plan_TableCommand<"all_reduce", "kAllReduceOperands"> {
+def AllReduceOp : Plan_TableCommand<"all_reduce", "kAllReduceOperands", [Collective]> {
   let summary = "result[i] = 0 + the part of rank 0 [i] + the part of rank 1 [i] + …, on each rank";
   let description = [{
     Waits for the other ranks, which come to it with equally many bytes. 16-bit floats are added in f32 and rounded once. On
@@ -217,6 +219,42 @@ def AllReduceOp : Plan_TableCommand<"all_reduce", "kAllReduceOperands"> {
         return ::mlir::success();
       return emitOpError("of ") << part << " bytes into " << result << " [all_reduce_C1]";
     }
+  }];
+}
+
+/// Of each of `pieces`, a number of elements, one behind the other in the whole, a rank has its share, one behind the other,
+/// too, each at a multiple of 64 bytes from the first.
+class Plan_ShareCommand<string mnemonic, string operandsName, string whole, string share>
+    : Plan_TableCommand<mnemonic, operandsName, [Collective]> {
+  let arguments = (ins Plan_AnyBuffer:$part, Plan_AnyBuffer:$result, TypeAttr:$element, I64Attr:$world_size,
+      DenseI64ArrayAttr:$pieces);
+  let assemblyFormat = "$part `->` $result `:` $element `ranks` $world_size `pieces` $pieces attr-dict";
+  let hasVerifier = 1;
+  let extraClassDefinition = operandsDefinition#[{
+    int64_t $cppClass::getFlops() { return ::llvm::sum_of(getPieces(), int64_t(0)); }
+
+    ::llvm::LogicalResult $cppClass::verify() {
+      return verifyShares(*this, }]#whole#[{, }]#share#[{, getElement(), getWorldSize(), getPieces());
+    }
+  }];
+}
+
+def ReduceScatterOp : Plan_ShareCommand<"reduce_scatter", "kReduceScatterOperands", "getPart()", "getResult()"> {
+  let summary = "A rank's own share of the sum of what all ranks have";
+  let description = [{
+    The sum is that of `plan.all_reduce`. Of a piece of n elements rank r has the c = ⌈n / world_size⌉ from the (r · c)-th on,
+    and zeros where there are no more. On the host alone.
+
+    - (reduce_scatter_C1) The part holds the pieces, and the result a rank's share of each.
+  }];
+}
+
+def AllGatherOp : Plan_ShareCommand<"all_gather", "kAllGatherOperands", "getResult()", "getPart()"> {
+  let summary = "What ranks have shares of, whole, on each of them";
+  let description = [{
+    The other way of `plan.reduce_scatter`. On the host alone.
+
+    - (all_gather_C1) The part holds a rank's share of each piece, and the result the pieces.
   }];
 }
 

@@ -47,7 +47,8 @@ static LogicalResult verifyBuffers(Operation *op) {
 /// Ranks add up integers as well, batches that they counted among them.
 static bool computesWith(Operation *op, Type element) {
   return ir::isElement(element) &&
-         (isa<FloatType>(element) || (isa<AllReduceOp>(op) && !element.isInteger(1)));
+         (isa<FloatType>(element) ||
+          (isa<AllReduceOp, ReduceScatterOp, AllGatherOp>(op) && !element.isInteger(1)));
 }
 
 static LogicalResult verifyTypes(Operation *op) {

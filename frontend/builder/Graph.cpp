@@ -133,9 +133,7 @@ Tensor Graph::variable(const Module *owner, const std::string &name, RankedTenso
       atTop.setInsertionPointAfter(lastVariable_);
     else
       atTop.setInsertionPointToStart(module->getBody());
-    lastVariable_ =
-        ir::VariableOp::create(atTop, location(), builder.getStringAttr(name), TypeAttr::get(type), spec,
-                               frozen ? builder.getUnitAttr() : UnitAttr(), builder.getStringAttr(kind));
+    lastVariable_ = ir::VariableOp::create(atTop, location(), name, type, spec, frozen, kind);
     variable = {type, owner, frozen};
     if (frozen && owner->lacksAdapter() && shape.size() > 1) // vectors have no low rank
       leftOut.push_back(name);

@@ -175,8 +175,8 @@ ir::VariableOp Importer::addVariable(Operation *after, const std::string &name, 
   else
     builder.setInsertionPointToStart(module_->getBody());
   StringAttr symbol = builder.getStringAttr(name);
-  return ir::VariableOp::create(builder, NameLoc::get(symbol), symbol, TypeAttr::get(type), initializer,
-                                frozen ? builder.getUnitAttr() : UnitAttr(), builder.getStringAttr(kind));
+  return ir::VariableOp::create(builder, NameLoc::get(symbol), name, cast<RankedTensorType>(type),
+                                initializer, frozen, kind);
 }
 
 ir::VariableOp Importer::declareVariable(const Operand &operand) {

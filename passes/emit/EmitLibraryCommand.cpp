@@ -73,11 +73,27 @@ static fb::SumT emit(plan::SumOp sum, EmitOperand operand) {
   return entry;
 }
 
+template <typename Entry, typename Op> static Entry emitCollective(Op op, EmitOperand operand) {
+  Entry entry;
+  entry.type = dataTypeOf(op.getElement());
+  entry.part = operand(op.getPart());
+  entry.result = operand(op.getResult());
+  return entry;
+}
+
 static fb::AllReduceT emit(plan::AllReduceOp reduce, EmitOperand operand) {
-  fb::AllReduceT entry;
-  entry.type = dataTypeOf(reduce.getElement());
-  entry.part = operand(reduce.getPart());
-  entry.result = operand(reduce.getResult());
+  return emitCollective<fb::AllReduceT>(reduce, operand);
+}
+
+static fb::ReduceScatterT emit(plan::ReduceScatterOp scatter, EmitOperand operand) {
+  auto entry = emitCollective<fb::ReduceScatterT>(scatter, operand);
+  entry.pieces.assign(scatter.getPieces().begin(), scatter.getPieces().end());
+  return entry;
+}
+
+static fb::AllGatherT emit(plan::AllGatherOp gather, EmitOperand operand) {
+  auto entry = emitCollective<fb::AllGatherT>(gather, operand);
+  entry.pieces.assign(gather.getPieces().begin(), gather.getPieces().end());
   return entry;
 }
 
@@ -157,7 +173,8 @@ fb::WorkUnion emitLibraryCommand(Operation *command, EmitOperand operand) {
   fb::WorkUnion work;
   TypeSwitch<Operation *>(command)
       .Case<plan::MatmulOp, plan::ConvOp, plan::AttentionOp, plan::AttentionGradientOp, plan::SumOp,
-            plan::AllReduceOp>([&](auto op) { work.Set(emit(op, operand)); });
+            plan::AllReduceOp, plan::ReduceScatterOp, plan::AllGatherOp>(
+          [&](auto op) { work.Set(emit(op, operand)); });
   return work;
 }
 

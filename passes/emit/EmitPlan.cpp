@@ -151,6 +151,11 @@ private:
                               variable.getCategory(), variable.getPlace().value_or(0));
     entry->initializer = specText(variable.getInitializer());
     entry->trainable = entry->kind == fb::VariableKind::parameter && !variable.getFrozen();
+    if (std::optional<ArrayRef<int64_t>> whole = variable.getShardOf()) {
+      entry->is_share = true;
+      entry->whole_shape.assign(whole->begin(), whole->end());
+      file.world_size = variable.getShards().value_or(0);
+    }
     file.variables.push_back(std::move(entry));
   }
 
@@ -380,14 +385,38 @@ private:
   DenseMap<Value, SmallVector<uint32_t>> outputPorts;
 };
 
+/// Ranks that share anything out share all of it out among as many.
+LogicalResult checkShares(ModuleOp module) {
+  std::optional<int64_t> known;
+  auto check = [&](Operation *op, std::optional<int64_t> ranks) {
+    if (ranks && known && *ranks != *known)
+      return op->emitOpError("is shared out among ") << *ranks << " ranks, and others among " << *known,
+             failure();
+    known = ranks ? ranks : known;
+    return success();
+  };
+  WalkResult walked = module.walk([&](Operation *op) {
+    std::optional<int64_t> ranks;
+    if (auto variable = dyn_cast<plan::VariableOp>(op))
+      ranks = variable.getShards();
+    else if (auto scatter = dyn_cast<plan::ReduceScatterOp>(op))
+      ranks = scatter.getWorldSize();
+    else if (auto gather = dyn_cast<plan::AllGatherOp>(op))
+      ranks = gather.getWorldSize();
+    return WalkResult(check(op, ranks));
+  });
+  return failure(walked.wasInterrupted());
+}
+
 /// What no runtime does yet is said before kernels are compiled.
 LogicalResult checkExecutable(ModuleOp module) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   const bool isCuda = target && target.getKind() == plan::TargetKind::cuda;
-  WalkResult walked = module.walk([&](plan::AllReduceOp reduce) {
+  WalkResult walked = module.walk([&](plan::CollectiveOpInterface reduce) {
     if (!isCuda)
       return WalkResult::skip();
-    reduce.emitOpError("adds up over ranks, which only the host does so far: compile with --target=host");
+    reduce->emitOpError(
+        "exchanges with other ranks, which only the host does so far: compile with --target=host");
     return WalkResult::interrupt();
   });
   return failure(walked.wasInterrupted());
@@ -399,7 +428,7 @@ FailureOr<std::string> emitPlan(ModuleOp module, const EmitOptions &options) {
   if (module.getOps<plan::ArenaOp>().empty())
     return module.emitError("has no plan.arena: plan-place-buffers comes before a plan is written"),
            failure();
-  if (failed(checkExecutable(module)))
+  if (failed(checkExecutable(module)) || failed(checkShares(module)))
     return failure();
   Emitter emitter(module, options);
   if (failed(emitter.run()))

@@ -119,7 +119,7 @@ private:
     case CommandForm::attention:
       return convertAttention(*this, op);
     case CommandForm::collective:
-      return convertAllReduce(cast<ir::AllReduceOp>(op));
+      return convertCollective(op);
     case CommandForm::repeat:
       return convertScan(*this, cast<ir::ScanOp>(op));
     case CommandForm::none:
@@ -176,12 +176,22 @@ private:
     return success();
   }
 
-  LogicalResult convertAllReduce(ir::AllReduceOp reduce) {
-    Value part = buffers.lookup(reduce.getOperand());
-    plan::AllReduceOp::create(builder, reduce.getLoc(), part, bufferFor(reduce.getResult(), "all_reduce"),
-                              getElementTypeOrSelf(reduce.getType()));
+  LogicalResult convertCollective(Operation *op) {
+    Value part = op->getOperand(0), value = op->getResult(0), from = buffers.lookup(part);
+    Value to = bufferFor(value, op->getName().stripDialect());
+    Type element = getElementTypeOrSelf(value);
+    if (isa<ir::AllReduceOp>(op))
+      plan::AllReduceOp::create(builder, op->getLoc(), from, to, element);
+    else if (auto scatter = dyn_cast<ir::ReduceScatterOp>(op))
+      plan::ReduceScatterOp::create(builder, op->getLoc(), from, to, element, scatter.getWorldSize(),
+                                    elementsOf(part));
+    else
+      plan::AllGatherOp::create(builder, op->getLoc(), from, to, element,
+                                cast<ir::AllGatherOp>(op).getWorldSize(), elementsOf(value));
     return success();
   }
+
+  static int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 
   plan::KernelOp makeKernel(ir::FusedOp fused) {
     OpBuilder unattached(builder.getContext());
@@ -273,6 +283,11 @@ private:
       type = cast<RankedTensorType>(ir::ScanOp::sliceType(type));
     if (!isa<FloatType>(type.getElementType()))
       return plan::Category::activation;
+    if (value.getDefiningOp<ir::AllGatherOp>())
+      return plan::Category::parameter;
+    for (Operation *user : value.getUsers())
+      if (isa<ir::ReduceScatterOp>(user))
+        return plan::Category::gradient;
     for (Operation *user : value.getUsers())
       for (Value result : user->getResults())
         if (variableOfValue.contains(result) && ir::shapeOf(result) == type.getShape())
@@ -362,7 +377,7 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
     for (ir::VariableOp variable : variables) {
       plan::VariableOp::create(builder, variable.getLoc(), variable.getSymName(), variable.getType(),
                                variable.getKind(), variable.getInitializer(), variable.getFrozen(),
-                               IntegerAttr());
+                               variable.getShardOfAttr(), variable.getShardsAttr(), IntegerAttr());
       variable.erase();
     }
   }

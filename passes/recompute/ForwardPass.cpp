@@ -42,7 +42,7 @@ ForwardPass::ForwardPass(Block &block, ArrayRef<Value> losses) : block_(block) {
   findBackward();
   for (Operation &op : block) {
     // Ranks do not exchange anything twice.
-    if (!needed_.contains(&op) || !becomesCommand(&op) || isa<ir::AllReduceOp>(op))
+    if (!needed_.contains(&op) || !becomesCommand(&op) || commandFormOf(&op) == CommandForm::collective)
       continue;
     if (holdsGradients(&op))
       loops_.push_back({&op, needed_.lookup(&op)});

@@ -109,7 +109,7 @@ StepWork stepWorkOf(ModuleOp module, const CostModel &cost) {
   if (!step)
     return {};
   StepWork work = workOf(step, cost);
-  step.walk([&](plan::AllReduceOp) { ++work.exchanges; });
+  step.walk([&](plan::CollectiveOpInterface) { ++work.exchanges; });
   return work;
 }
 

@@ -37,8 +37,16 @@ public:
   }
 
 private:
+  /// The bytes of a sum over ranks that takes as long: what is shared out or gathered is one of its two
+  /// messages.
+  static int64_t summedBytes(plan::CollectiveOpInterface collective) {
+    const int64_t bytes =
+        std::max(plan::rangeOf(collective.getPart()).size, plan::rangeOf(collective.getResult()).size);
+    return isa<plan::AllReduceOp>(*collective) ? bytes : bytes / 2;
+  }
+
   static bool isSeenByOthers(Operation *op) {
-    return isa<plan::RecordOp, plan::WaitOp, plan::AllReduceOp>(op);
+    return isa<plan::RecordOp, plan::WaitOp, plan::CollectiveOpInterface>(op);
   }
 
   LogicalResult add(Block &block) {
@@ -78,11 +86,11 @@ private:
         return wait.emitOpError("reaches back over ")
                << wait.getDistance() << " executions, at most " << kMostDistance;
       entry.ordinal = executed_[wait]++;
-    } else if (auto reduce = dyn_cast<plan::AllReduceOp>(*command)) {
+    } else if (auto collective = dyn_cast<plan::CollectiveOpInterface>(*command)) {
       entry.kind = Schedule::Kind::exchange;
-      entry.bytes = plan::rangeOf(reduce.getPart()).size;
+      entry.bytes = summedBytes(collective);
       exchanging_.insert(schedule_.streams.size());
-      lastExchange_ = reduce;
+      lastExchange_ = collective;
     }
     push(command, entry);
     return success();

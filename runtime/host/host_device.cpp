@@ -7,9 +7,9 @@
 #include <functional>
 
 #include "runtime/hal/device.h"
-#include "runtime/host/all_reduce.h"
 #include "runtime/host/code_memory.h"
 #include "runtime/host/cpu_features.h"
+#include "runtime/host/exchange.h"
 #include "runtime/host/executor.h"
 #include "runtime/host/free_memory.h"
 #include "runtime/host/library_kernel.h"

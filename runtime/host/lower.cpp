@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/host/all_reduce.h"
+#include "runtime/host/exchange.h"
 #include "runtime/host/operand_table.h"
 #include "runtime/host/row_parts.h"
 #include "runtime/plan/operands.h"
@@ -149,8 +149,8 @@ class Lowering {
   }
 
   Result<std::unique_ptr<LibraryKernel>> makeKernel(const fb::Command& command) {
-    if (const fb::AllReduce* reduce = command.work_as_AllReduce())
-      return makeAllReduceKernel(*reduce, ranks_);
+    if (std::unique_ptr<LibraryKernel> exchange = makeExchangeKernel(command, plan_.world_size(), ranks_))
+      return exchange;
     return makeLibraryKernel(command, row_part_.count);
   }
 

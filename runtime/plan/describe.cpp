@@ -27,11 +27,15 @@ static_assert(haveSameNumbers<fb::DataType, DataType>(fb::DataType::MAX,
 
 VariableInfo describeVariable(const fb::Plan& plan, const fb::Variable& variable) {
   const fb::Buffer& buffer = *plan.buffers()->Get(variable.buffer());
-  return {.spec = describeTensor(buffer, textOf(variable.name())),
+  TensorSpec spec = describeTensor(buffer, textOf(variable.name()));
+  if (variable.is_share())
+    spec.shape.assign(each(variable.whole_shape()).begin(), each(variable.whole_shape()).end());
+  return {.spec = std::move(spec),
           .kind = static_cast<VariableKind>(variable.kind()),
           .offset = buffer.offset(),
           .initializer = std::string(textOf(variable.initializer())),
-          .trainable = variable.trainable()};
+          .trainable = variable.trainable(),
+          .is_share = variable.is_share()};
 }
 
 ChecksInfo describeChecks(size_t number, const fb::Output& output) {
@@ -93,6 +97,7 @@ PlanInfo describePlan(const fb::Plan& plan) {
   info.seed = plan.seed();
   info.batch = static_cast<int64_t>(plan.batch());
   info.global_batch = static_cast<int64_t>(plan.global_batch());
+  info.world_size = plan.world_size();
   info.arena_bytes = plan.arena_bytes();
   info.input_slots = plan.input_slots();
   for (const fb::Variable* variable : each(plan.variables()))

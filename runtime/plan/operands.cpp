@@ -92,11 +92,21 @@ std::vector<CommandOperand> operandsOf(const fb::Command& command) {
     case fb::Work::AllReduce:
       return pair(kAllReduceOperands,
                   {command.work_as_AllReduce()->part(), command.work_as_AllReduce()->result()});
+    case fb::Work::ReduceScatter:
+      return pair(kReduceScatterOperands,
+                  {command.work_as_ReduceScatter()->part(), command.work_as_ReduceScatter()->result()});
+    case fb::Work::AllGather:
+      return pair(kAllGatherOperands,
+                  {command.work_as_AllGather()->part(), command.work_as_AllGather()->result()});
     case fb::Work::Fill:
       return {{command.work_as_Fill()->to(), kDestination}};
     default:
       return {};
   }
+}
+
+bool isCollective(const fb::Command& command) {
+  return command.work_as_AllReduce() || command.work_as_ReduceScatter() || command.work_as_AllGather();
 }
 
 bool isWhole(const fb::Plan& plan, const fb::Operand& operand) {

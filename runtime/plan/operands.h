@@ -22,6 +22,9 @@ struct CommandOperand {
 /// record and a wait none.
 std::vector<CommandOperand> operandsOf(const fb::Command& command);
 
+/// Whether all ranks come to it, and exchange.
+bool isCollective(const fb::Command& command);
+
 /// Whether the operand is all of its buffer, in every iteration of the loops around its command.
 bool isWhole(const fb::Plan& plan, const fb::Operand& operand);
 

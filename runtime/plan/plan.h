@@ -28,6 +28,7 @@ struct VariableInfo {
   uint64_t offset = 0;  // in the arena, bytes
   std::string initializer;
   bool trainable = false;
+  bool is_share = false;  // a rank holds its share alone; `spec` is that of the whole
 };
 
 /// What a caller passes to a program; hidden inputs, which the runtime fills, are not listed.
@@ -93,6 +94,7 @@ struct PlanInfo {
   uint64_t seed = 0;
   int64_t batch = 0;         // rows per rank and microbatch
   int64_t global_batch = 0;  // rows per optimizer update
+  int64_t world_size = 0;    // ranks that share variables out; 0: for any number of ranks
   uint64_t arena_bytes = 0;
   uint32_t input_slots = 1;
   std::vector<VariableInfo> variables;

@@ -81,6 +81,9 @@ inline constexpr std::array<OperandUse, 2> kSumOperands = {
 inline constexpr std::array<OperandUse, 2> kAllReduceOperands = {
     {{.name = "part"}, {.name = "result", .role = Role::write}}};
 
+inline constexpr auto kReduceScatterOperands = kAllReduceOperands;
+inline constexpr auto kAllGatherOperands = kAllReduceOperands;
+
 /// Of copies and fills; those from and to the host have one of them in the arena.
 inline constexpr OperandUse kSource = {.name = "source", .by_rows = true};
 inline constexpr OperandUse kDestination = {.name = "destination", .role = Role::write, .by_rows = true};

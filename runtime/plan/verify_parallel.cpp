@@ -51,7 +51,7 @@ class PartsCollector {
 
   Status verifyKind(const fb::Command& command) const {
     const fb::Copy* copy = command.work_as_Copy();
-    if (command.work_as_Record() || command.work_as_Wait() || command.work_as_AllReduce() ||
+    if (command.work_as_Record() || command.work_as_Wait() || isCollective(command) ||
         (copy && copy->kind() != fb::CopyKind::device_to_device))
       return errorf("a %s%s stands in it, and its parts wait for nothing", kindOf(command),
                     copy ? " from or to the host" : "");

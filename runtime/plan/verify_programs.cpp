@@ -6,6 +6,7 @@
 
 #include "runtime/base/data_type.h"
 #include "runtime/base/quote.h"
+#include "runtime/base/shares.h"
 #include "runtime/plan/operands.h"
 #include "runtime/plan/verify.h"
 
@@ -66,6 +67,12 @@ class CommandVerifier {
         return verify(*command.work_as_Sum());
       case fb::Work::AllReduce:
         return verify(*command.work_as_AllReduce());
+      case fb::Work::ReduceScatter:
+        return verifyShares(*command.work_as_ReduceScatter(), command.work_as_ReduceScatter()->part(),
+                            command.work_as_ReduceScatter()->result(), kindOf(command));
+      case fb::Work::AllGather:
+        return verifyShares(*command.work_as_AllGather(), command.work_as_AllGather()->result(),
+                            command.work_as_AllGather()->part(), kindOf(command));
       case fb::Work::Record:
         return verifyEvent(command.work_as_Record()->event());
       case fb::Work::Wait:
@@ -256,21 +263,46 @@ class CommandVerifier {
     return okStatus();
   }
 
-  Status verify(const fb::AllReduce& reduce) {
-    const auto type = static_cast<DataType>(reduce.type());
-    if (reduce.type() > fb::DataType::MAX || type == DataType::i1)
-      return errorf("all_reduce: unknown element type %d", int(reduce.type()));
+  /// What holds of all collectives, whatever they exchange.
+  template <typename Collective>
+  Status verifyCollective(const Collective& collective, const char* kind) {
+    const auto type = static_cast<DataType>(collective.type());
+    if (collective.type() > fb::DataType::MAX || type == DataType::i1)
+      return errorf("%s: unknown element type %d", kind, int(collective.type()));
     if (plan_.target()->kind() != fb::TargetKind::host)
-      return errorf("all_reduce: ranks are on the host alone so far");
+      return errorf("%s: ranks are on the host alone so far", kind);
     if (exchanges_ && exchanges_ != stream_)
-      return errorf("all_reduce: ranks exchange in one order, and stream %s exchanges already",
+      return errorf("%s: ranks exchange in one order, and stream %s exchanges already", kind,
                     quoted(exchanges_->name()).c_str());
     exchanges_ = stream_;
+    if (!beginsAtElement(*collective.part(), type) || !beginsAtElement(*collective.result(), type))
+      return errorf("%s: an operand begins within an element", kind);
+    return okStatus();
+  }
+
+  Status verify(const fb::AllReduce& reduce) {
+    GPUC_RETURN_IF_ERROR(verifyCollective(reduce, "all_reduce"));
+    const auto type = static_cast<DataType>(reduce.type());
     const uint64_t part = reduce.part()->size(), result = reduce.result()->size();
     if (part != result || result % static_cast<uint64_t>(sizeOf(type)) != 0)
       return errorf("all_reduce: a part of %" PRIu64 " bytes for a result of %" PRIu64, part, result);
-    if (!beginsAtElement(*reduce.part(), type) || !beginsAtElement(*reduce.result(), type))
-      return errorf("all_reduce: an operand begins within an element");
+    return okStatus();
+  }
+
+  template <typename Collective>
+  Status verifyShares(const Collective& collective, const fb::Operand* whole, const fb::Operand* share,
+                      const char* kind) {
+    GPUC_RETURN_IF_ERROR(verifyCollective(collective, kind));
+    const auto element = static_cast<size_t>(sizeOf(static_cast<DataType>(collective.type())));
+    const std::vector<uint64_t> pieces(each(collective.pieces()).begin(), each(collective.pieces()).end());
+    const std::optional<Shares> shares = Shares::layOut(pieces, plan_.world_size(), element);
+    if (!shares)
+      return errorf("%s: %zu pieces among %" PRIu32 " ranks, or pieces without or with too many elements",
+                    kind, pieces.size(), plan_.world_size());
+    if (whole->size() != shares->whole_bytes || share->size() != shares->share_bytes)
+      return errorf("%s: %" PRIu64 " bytes in shares of %" PRIu64
+                    ", but the pieces take %zu in shares of %zu",
+                    kind, whole->size(), share->size(), shares->whole_bytes, shares->share_bytes);
     return okStatus();
   }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/data_type.h"
+#include "runtime/base/shares.h"
 #include "runtime/plan/header.h"
 #include "runtime/plan/verify.h"
 
@@ -97,6 +98,22 @@ Status verifyPersistentBuffer(const fb::Plan& plan, uint32_t index, const char* 
   return okStatus();
 }
 
+/// A rank's share of a variable is of the length that the whole shape and the number of ranks say.
+Status verifyShare(const fb::Plan& plan, const fb::Variable& variable) {
+  if (!variable.is_share()) return okStatus();
+  const fb::Buffer& buffer = *plan.buffers()->Get(variable.buffer());
+  uint64_t elements = 1;
+  bool fits = true;
+  for (const int64_t extent : each(variable.whole_shape()))
+    fits &= extent > 0 && !__builtin_mul_overflow(elements, static_cast<uint64_t>(extent), &elements);
+  const auto element = static_cast<size_t>(sizeOf(static_cast<DataType>(buffer.type())));
+  const std::optional<Shares> shares =
+      fits ? Shares::layOut({&elements, 1}, plan.world_size(), element) : std::nullopt;
+  if (shares && shares->share_bytes == buffer.size() && countOf(buffer.shape()) == 1) return okStatus();
+  return errorf("variable %s: %" PRIu64 " bytes are no share of it among %" PRIu32 " ranks",
+                quoted(variable.name()).c_str(), buffer.size(), plan.world_size());
+}
+
 Status verifyVariables(const fb::Plan& plan, std::vector<const fb::Buffer*>& persistent) {
   NameSet names;
   for (const fb::Variable* variable : each(plan.variables())) {
@@ -108,6 +125,7 @@ Status verifyVariables(const fb::Plan& plan, std::vector<const fb::Buffer*>& per
     if (variable->kind() > fb::VariableKind::MAX)
       return errorf("variable %s: unknown kind %d", quoted(name).c_str(), int(variable->kind()));
     GPUC_RETURN_IF_ERROR(verifyPersistentBuffer(plan, variable->buffer(), "variable"));
+    GPUC_RETURN_IF_ERROR(verifyShare(plan, *variable));
     persistent.push_back(plan.buffers()->Get(variable->buffer()));
   }
   return okStatus();

@@ -425,3 +425,23 @@ module @ranks {
     return %0 : tensor<4xf32>
   }
 }
+
+// -----
+
+// A gathered weight is a parameter, and what is shared out a gradient.
+// CHECK-LABEL: module @shares
+// CHECK: plan.variable @w : tensor<3xf32> "parameter" init zeros {shard_of = array<i64: 2, 5>, shards = 4 : i64}
+// CHECK: %[[W:.*]] = plan.use @w
+// CHECK: %[[WHOLE:.*]] = plan.buffer "all_gather" : tensor<2x5xf32> parameter
+// CHECK: %[[SHARE:.*]] = plan.buffer "reduce_scatter" : tensor<3xf32>
+// CHECK: plan.all_gather %[[W]] -> %[[WHOLE]] : f32 ranks 4 pieces [10]
+// CHECK: plan.reduce_scatter %[[WHOLE]] -> %[[SHARE]] : f32 ranks 4 pieces [10]
+module @shares {
+  gpuc.variable @w : tensor<3xf32> init zeros {shard_of = array<i64: 2, 5>, shards = 4 : i64}
+  func.func @predict() -> tensor<3xf32> {
+    %w = gpuc.read @w : tensor<3xf32>
+    %whole = gpuc.all_gather %w ranks 4 : (tensor<3xf32>) -> tensor<2x5xf32>
+    %share = gpuc.reduce_scatter %whole ranks 4 : (tensor<2x5xf32>) -> tensor<3xf32>
+    return %share : tensor<3xf32>
+  }
+}

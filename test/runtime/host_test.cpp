@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "runtime/exec/library_versions.h"
-#include "runtime/host/all_reduce.h"
 #include "runtime/host/arena.h"
 #include "runtime/host/cpu_features.h"
+#include "runtime/host/exchange.h"
 #include "runtime/host/lower.h"
 #include "runtime/host/thread_pool.h"
 #include "runtime/tooling/allocation_hook.h"

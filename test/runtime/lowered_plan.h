@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/host/all_reduce.h"
+#include "runtime/host/exchange.h"
 #include "runtime/host/lower.h"
 #include "runtime/host/spread.h"
 #include "test/runtime/plan_builder.h"

@@ -273,6 +273,26 @@ fb::AllReduceT& PlanBuilder::allReduce(CommandList& list, DataType type, uint32_
   return reduce;
 }
 
+fb::ReduceScatterT& PlanBuilder::reduceScatter(CommandList& list, DataType type, uint32_t x, uint32_t y,
+                                               uint64_t elements) {
+  fb::ReduceScatterT& scatter = append(list, fb::ReduceScatterT());
+  scatter.type = static_cast<fb::DataType>(type);
+  scatter.part = operand({x});
+  scatter.result = operand({y});
+  scatter.pieces = {elements};
+  return scatter;
+}
+
+fb::AllGatherT& PlanBuilder::allGather(CommandList& list, DataType type, uint32_t x, uint32_t y,
+                                       uint64_t elements) {
+  fb::AllGatherT& gather = append(list, fb::AllGatherT());
+  gather.type = static_cast<fb::DataType>(type);
+  gather.part = operand({x});
+  gather.result = operand({y});
+  gather.pieces = {elements};
+  return gather;
+}
+
 void PlanBuilder::record(CommandList& list, uint32_t event) { append(list, fb::RecordT()).event = event; }
 
 void PlanBuilder::wait(CommandList& list, uint32_t event, uint32_t distance) {

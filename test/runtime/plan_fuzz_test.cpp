@@ -122,6 +122,14 @@ class Mutator {
     }
   }
 
+  template <typename Collective>
+  void mutateShares(Collective& collective) {
+    mutateOperand(below(2) ? collective.part : collective.result);
+    if (below(3) == 0) collective.type = anyType();
+    if (below(3) == 0) change(collective.pieces[0]);
+    if (below(6) == 0) collective.pieces.push_back(below(100));
+  }
+
   void mutate(fb::CommandT& command) {
     if (fb::CopyT* copy = command.work.AsCopy()) {
       mutateOperand(below(2) ? copy->from : copy->to);
@@ -132,6 +140,10 @@ class Mutator {
     } else if (fb::AllReduceT* reduce = command.work.AsAllReduce()) {
       mutateOperand(below(2) ? reduce->part : reduce->result);
       if (below(3) == 0) reduce->type = anyType();
+    } else if (fb::ReduceScatterT* scatter = command.work.AsReduceScatter()) {
+      mutateShares(*scatter);
+    } else if (fb::AllGatherT* gather = command.work.AsAllGather()) {
+      mutateShares(*gather);
     } else if (fb::FillT* fill = command.work.AsFill()) {
       mutateOperand(fill->to);
     } else if (fb::RecordT* record = command.work.AsRecord()) {

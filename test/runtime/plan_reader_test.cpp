@@ -144,6 +144,54 @@ TEST(PlanReader, SumsOverRanksAreOfEqualBytes) {
             std::string::npos);
 }
 
+/// y = a rank's share, 5 of 3, of the sum of 13 floats x, with what `change` makes of it.
+std::string errorOfShares(void (*change)(PlanBuilder&, fb::ReduceScatterT&)) {
+  PlanBuilder builder(1, TargetKind::host);
+  uint32_t x = builder.buffer("x", DataType::f32, {13}), y = builder.buffer("y", DataType::f32, {5});
+  builder.plan.world_size = 3;
+  change(builder, builder.reduceScatter(builder.program("f").streams[0]->commands, DataType::f32, x, y, 13));
+  return errorOf(builder.seal());
+}
+
+TEST(PlanReader, SharesAreThoseOfTheRanks) {
+  auto expectError = [](void (*change)(PlanBuilder&, fb::ReduceScatterT&), const char* expected) {
+    const std::string error = errorOfShares(change);
+    EXPECT_NE(error.find(expected), std::string::npos) << error;
+  };
+  EXPECT_EQ(errorOfShares([](PlanBuilder&, fb::ReduceScatterT&) {}), "");
+  const char* no_pieces = "pieces without or with too many elements";
+  expectError([](PlanBuilder& b, fb::ReduceScatterT&) { b.plan.world_size = 0; }, no_pieces);
+  expectError([](PlanBuilder& b, fb::ReduceScatterT&) { b.plan.world_size = 2; },
+              "52 bytes in shares of 20, but the pieces take 52 in shares of 28");
+  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.pieces = {}; }, no_pieces);
+  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.pieces = {0}; }, no_pieces);
+  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.pieces = {UINT64_MAX}; }, no_pieces);
+  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.pieces = {UINT64_MAX / 4, UINT64_MAX / 4}; },
+              no_pieces);
+  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.pieces = {13, 1}; },
+              "but the pieces take 68 in shares of 68");
+  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.type = fb::DataType::i1; },
+              "reduce_scatter: unknown element type 8");
+  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.result.reset(); }, "reduce_scatter without result");
+}
+
+TEST(PlanReader, VariablesAreSharesOfTheirWholes) {
+  auto errorWhere = [](std::vector<int64_t> whole, uint32_t ranks) {
+    PlanBuilder builder(1, TargetKind::host);
+    uint32_t w = builder.variable("w", DataType::f32, {3});
+    builder.program("f");
+    (void)w;
+    builder.plan.world_size = ranks;
+    builder.plan.variables[0]->is_share = true;
+    builder.plan.variables[0]->whole_shape = std::move(whole);
+    return errorOf(builder.seal());
+  };
+  EXPECT_EQ(errorWhere({2, 5}, 4), "");
+  for (const auto& whole : std::vector<std::vector<int64_t>>{{2, 7}, {}, {-2, -5}, {0}, {INT64_MAX, 3}})
+    EXPECT_NE(errorWhere(whole, 4).find("are no share of it among 4 ranks"), std::string::npos);
+  EXPECT_NE(errorWhere({2, 5}, 0).find("are no share of it among 0 ranks"), std::string::npos);
+}
+
 TEST(PlanReader, RanksExchangeInOneOrder) {
   auto errorWhere = [](auto makeList) {
     PlanBuilder builder(1, TargetKind::host);

@@ -19,4 +19,43 @@ def AllReduceOp : Gpuc_PureOp<"all_reduce", [SameTensorTypes, SameOperandsAndRes
   let assemblyFormat = "$operand attr-dict `:` type($result)";
 }
 
+/// What world_size ranks share out: n elements in row-major order, c = n / world_size of them, rounded up, to each.
+class Gpuc_ShareOp<string mnemonic, list<Trait> traits = []> : Gpuc_PureOp<mnemonic, traits> {
+  let arguments = (ins Gpuc_NumberTensor:$operand, I64Attr:$world_size);
+  let results = (outs Gpuc_NumberTensor:$result);
+  let assemblyFormat = "$operand `ranks` $world_size attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def ReduceScatterOp : Gpuc_ShareOp<"reduce_scatter"> {
+  let summary = "A rank's own share of the sum of what all ranks have";
+  let description = [{
+    Of the n elements of the sum, which is that of `all_reduce`, in row-major order, rank r has the c = ⌈n / world_size⌉ from
+    the (r · c)-th on; where there are no more, zeros.
+
+    ```mlir
+    %share = gpuc.reduce_scatter %part ranks 4 : (tensor<10x785xf32>) -> tensor<1963xf32>
+    ```
+
+    - (reduce_scatter_C1) world_size is at least 1.
+    - (reduce_scatter_C2) The result is of rank 1, of c elements of the operand's type.
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$part, "int64_t":$worldSize)>];
+}
+
+def AllGatherOp : Gpuc_ShareOp<"all_gather"> {
+  let summary = "What ranks have shares of, whole, on each of them";
+  let description = [{
+    The other way of `reduce_scatter`: the n elements of the result are, in row-major order, those of rank 0, then those of
+    rank 1, and so on; what is more than n is left out.
+
+    ```mlir
+    %weight = gpuc.all_gather %share ranks 4 : (tensor<1963xf32>) -> tensor<10x785xf32>
+    ```
+
+    - (all_gather_C1) world_size is at least 1.
+    - (all_gather_C2) The operand is of rank 1, of c elements of the result's type.
+  }];
+}
+
 #endif

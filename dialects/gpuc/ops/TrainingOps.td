@@ -22,13 +22,29 @@ def VariableOp : Gpuc_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
 
     - (variable_C1) kind is one of these.
     - (variable_C2) The shape is static: a variable does not depend on the batch.
+    Ranks may share a variable out (`gpuc.reduce_scatter` says how): each of `shards` ranks has its share of the tensor of
+    the shape `shard_of`.
+
     - (variable_C3) It has a name.
+    - (variable_C4) Where it is a share, its shape is that of one.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Gpuc_Tensor>:$type, Gpuc_SpecAttr:$initializer,
-                       UnitAttr:$frozen, DefaultValuedAttr<StrAttr, "\"parameter\"">:$kind);
+                       UnitAttr:$frozen, DefaultValuedAttr<StrAttr, "\"parameter\"">:$kind,
+                       OptionalAttr<DenseI64ArrayAttr>:$shard_of, OptionalAttr<I64Attr>:$shards);
   let assemblyFormat = [{
     $sym_name (`frozen` $frozen^)? (`kind` custom<Word>($kind)^)? custom<ColonTensor>($type) `init`
     custom<Spec>($initializer) attr-dict
+  }];
+  let builders = [
+    /// Of a variable that is no share of one.
+    OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::RankedTensorType":$type, "::gpuc::ir::SpecAttr":$initializer,
+                   "bool":$frozen, "::llvm::StringRef":$kind), [{
+      build($_builder, $_state, name, type, initializer, frozen, kind, ::mlir::DenseI64ArrayAttr(), ::mlir::IntegerAttr());
+    }]>
+  ];
+  let extraClassDeclaration = [{
+    /// Of the whole tensor, where the variable is a share of one.
+    ::mlir::RankedTensorType getWholeType();
   }];
   let hasVerifier = 1;
 }
@@ -113,22 +129,27 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
     - `loss` names a function that returns (sum, count); so does `accuracy`, which is only evaluated.
     - `batch`: rows of a microbatch. `accumulate`: microbatches to an update, 1 if it is not said. `emulate_ranks`: so many
       ranks, each with microbatches of its own, take part in an update, one after the other; 1 if it is not said.
-      `data_parallel = true`: ranks that are processes of their own, as many as the plan is run with.
+      `data_parallel = true`: ranks that are processes of their own, as many as the plan is run with. `shard`: each of
+      `world_size` of them keeps its share of what is trained and of the optimizer's state (`optimizer`), and of the sum over
+      microbatches as well (`gradients`).
     - `precision` of forward and backward pass: see `gpuc-mixed-precision`. `loss_scale` goes with it.
     - `clip_value` bounds each element of the gradient, `clip_norm` the norm of the whole of it.
     - `skip`: which updates are left out as outliers.
     - `optimizer`, and `groups` of variables for which it has other numbers; `schedule`, what becomes of the learning
       rate: several follow one another. `ema`: a running mean of the weights.
 
-    - (recipe_C1) batch, accumulate and emulate_ranks are at least 1, the latter two below 2^31: rows are counted in i32.
+    - (recipe_C1) batch, accumulate, emulate_ranks and world_size are at least 1, all but batch below 2^31: rows are counted
+      in i32.
     - (recipe_C2) loss and accuracy are functions of the module.
     - (recipe_C3) They return two scalars, both f32 or both f64.
     - (recipe_C4) clip_norm and clip_value are above 0.
     - (recipe_C5) Ranks are emulated or processes of their own, not both.
+    - (recipe_C6) shard is optimizer or gradients, and goes with data_parallel and world_size.
   }];
   let arguments = (ins FlatSymbolRefAttr:$loss, OptionalAttr<FlatSymbolRefAttr>:$accuracy, OptionalAttr<I64Attr>:$batch,
                        OptionalAttr<I64Attr>:$accumulate, OptionalAttr<I64Attr>:$emulate_ranks,
-                       OptionalAttr<BoolAttr>:$data_parallel,
+                       OptionalAttr<BoolAttr>:$data_parallel, OptionalAttr<Gpuc_SpecAttr>:$shard,
+                       OptionalAttr<I64Attr>:$world_size,
                        OptionalAttr<Gpuc_SpecAttr>:$precision,
                        OptionalAttr<Gpuc_SpecAttr>:$loss_scale, OptionalAttr<F64Attr>:$clip_value,
                        OptionalAttr<F64Attr>:$clip_norm, OptionalAttr<Gpuc_SpecAttr>:$skip,
@@ -146,6 +167,9 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     bool isDataParallel() { return getDataParallel().value_or(false); }
+
+    /// Whether ranks share out the sum over microbatches as well.
+    bool shardsGradients() { return getShard() && getShard()->getName() == "gradients"; }
 
     /// How the recipe cuts the batch, with so many rows left in a part of the innermost cut; null if it is whole. Errors: see
     /// PartitionAttr.

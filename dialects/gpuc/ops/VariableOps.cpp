@@ -22,7 +22,18 @@ LogicalResult VariableOp::verify() {
   if (!cast<RankedTensorType>(getType()).hasStaticShape())
     return emitOpError() << "'" << getSymName() << "' must have a static shape, but is " << getType()
                          << " [variable_C2]";
+  if (getShardOf().has_value() != getShards().has_value() || getShards().value_or(1) < 1 ||
+      llvm::any_of(getShardOf().value_or(ArrayRef<int64_t>()), [](int64_t extent) { return extent < 0; }) ||
+      (getShards() && shareOf(getWholeType(), *getShards()) != getType()))
+    return emitOpError() << "'" << getSymName() << "' of " << getType()
+                         << " is no share of what shard_of and shards say"
+                         << " [variable_C4]";
   return success();
+}
+
+RankedTensorType VariableOp::getWholeType() {
+  auto type = cast<RankedTensorType>(getType());
+  return getShardOf() ? type.clone(*getShardOf()) : type;
 }
 
 //===----------------------------------------------------------------------===//

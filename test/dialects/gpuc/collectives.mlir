@@ -8,3 +8,14 @@ func.func @all_reduce(%x: tensor<10x784xf32>, %n: tensor<i64>) -> (tensor<10x784
   %1 = gpuc.all_reduce %n : tensor<i64>
   return %0, %1 : tensor<10x784xf32>, tensor<i64>
 }
+
+// CHECK: gpuc.variable @w : tensor<3xf32> init zeros {shard_of = array<i64: 2, 5>, shards = 4 : i64}
+gpuc.variable @w : tensor<3xf32> init zeros {shard_of = array<i64: 2, 5>, shards = 4 : i64}
+
+// CHECK: gpuc.reduce_scatter %{{.*}} ranks 4 : (tensor<10x785xf32>) -> tensor<1963xf32>
+// CHECK: gpuc.all_gather %{{.*}} ranks 4 : (tensor<1963xf32>) -> tensor<10x785xf32>
+func.func @shares(%x: tensor<10x785xf32>) -> tensor<10x785xf32> {
+  %0 = gpuc.reduce_scatter %x ranks 4 : (tensor<10x785xf32>) -> tensor<1963xf32>
+  %1 = gpuc.all_gather %0 ranks 4 : (tensor<1963xf32>) -> tensor<10x785xf32>
+  return %1 : tensor<10x785xf32>
+}

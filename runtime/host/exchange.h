@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "runtime/base/data_type.h"
+#include "runtime/base/shares.h"
 #include "runtime/base/status.h"
 #include "runtime/host/library_kernel.h"
 
@@ -20,6 +21,10 @@ class Ranks {
   /// As Communicator::allReduce. The result holds nothing useful after a failure.
   void allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result);
 
+  /// The same of Communicator's other two.
+  void reduceScatter(DataType type, const Shares& shares, const std::byte* whole, std::byte* share);
+  void allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole);
+
   /// The first failure.
   const Status& status() const { return status_; }
 
@@ -28,7 +33,9 @@ class Ranks {
   Status status_ = okStatus();
 };
 
-/// One tile, which waits for the other ranks. `ranks` must outlive it.
-std::unique_ptr<LibraryKernel> makeAllReduceKernel(const fb::AllReduce& reduce, Ranks& ranks);
+/// Of a command with which ranks exchange, in a plan for so many ranks: one tile, which waits for the others.
+/// Null for other commands. `ranks` must outlive it.
+std::unique_ptr<LibraryKernel> makeExchangeKernel(const fb::Command& command, int64_t world_size,
+                                                  Ranks& ranks);
 
 }  // namespace gpuc
