@@ -91,7 +91,9 @@ class Session {
   /// program, or for good if the session ends before.
   OutputView output(ProgramId id, size_t index);
 
-  /// Copies a variable out of or into the device, after wait(). `bytes` has exactly its size.
+  /// Copies a variable out of or into the device, after wait(). `bytes` has exactly its size. What ranks
+  /// share out (VariableInfo::is_share) is read whole, by all of them at once; what is written, whole too,
+  /// each takes its share of.
   Status readVariable(const std::string& name, std::span<std::byte> bytes);
   Status writeVariable(const std::string& name, std::span<const std::byte> bytes);
 

@@ -94,6 +94,11 @@ std::vector<gpuc::RecipeFlag> recipeFlags() {
           {"data-parallel", "data_parallel", "",
            "train on as many ranks as gpuc-train starts, each with --accumulate microbatches of --batch rows",
            /*isList=*/false, /*spec=*/"", /*isFlag=*/true},
+          {"shard", "shard", "optimizer|gradients",
+           "each rank keeps its share alone of what is trained and of the optimizer's state; gradients: and "
+           "of the sum over "
+           "microbatches"},
+          {"world-size", "world_size", "N", "ranks of a plan with --shard, which runs on so many alone"},
       });
   return flags;
 }

@@ -32,6 +32,13 @@ llvm::LogicalResult addPartNumber(mlir::func::FuncOp function);
 /// attribute is one over the whole batch.
 llvm::LogicalResult sumOverParts(mlir::func::FuncOp &part);
 
+/// Of a result of a function over a part of the batch, a sum: so many ranks share it out.
+inline constexpr llvm::StringLiteral kScatterAttr = "gpuc.scatter";
+
+/// Of such a function: they share out the sums of each microbatch, and add up their shares. Of its result: it
+/// is such.
+inline constexpr llvm::StringLiteral kScatterEachAttr = "gpuc.scatter_each";
+
 /// Makes the sums over the rows of one rank's share, which `share` returns, those over the rows of all ranks,
 /// and what it assigns the mean over ranks; its last argument, the number of its part, becomes the variable
 /// `rank`.

@@ -56,13 +56,19 @@ LogicalResult assignMeans(func::FuncOp share) {
   return success();
 }
 
+/// What is shared out in each microbatch has been summed there.
 void reduceResults(func::FuncOp share) {
   Operation *terminator = share.getBody().front().getTerminator();
   OpBuilder builder(terminator);
   for (OpOperand &operand : terminator->getOpOperands()) {
+    const unsigned index = operand.getOperandNumber();
     Value part = operand.get();
-    operand.set(ir::AllReduceOp::create(builder, part.getLoc(), part.getType(), part));
+    if (auto ranks = share.getResultAttrOfType<IntegerAttr>(index, kScatterAttr))
+      operand.set(ir::ReduceScatterOp::create(builder, part.getLoc(), part, ranks.getInt()));
+    else if (!share.getResultAttr(index, kScatterEachAttr))
+      operand.set(ir::AllReduceOp::create(builder, part.getLoc(), part.getType(), part));
   }
+  share.setFunctionType(builder.getFunctionType(share.getArgumentTypes(), terminator->getOperandTypes()));
 }
 
 } // namespace

@@ -74,7 +74,7 @@ FailureOr<Value> buildInitialValue(OpBuilder &builder, ir::VariableOp variable, 
       llvm::find_if(kForms, [&](const InitializerForm &form) { return form.spec.name == spec.getName(); });
   Draw draw = form->draw(*numbers);
 
-  auto type = cast<RankedTensorType>(variable.getType());
+  RankedTensorType type = variable.getWholeType();
   Location location = NameLoc::get(variable.getSymNameAttr(), variable.getLoc());
   if (draw.distribution == Distribution::constant)
     return ir::ConstantOp::create(builder, location, type, draw.first).getResult();

@@ -9,8 +9,9 @@
 
 namespace gpuc {
 
-/// Builds the first value of `variable`. What is drawn comes from Philox with key (`seed`, `step`, `id`). An
-/// unknown initializer or key, or numbers to be drawn for integers, is an error.
+/// Builds the first value of `variable`, whole where ranks share it out. What is drawn comes from Philox with
+/// key (`seed`, `step`, `id`). An unknown initializer or key, or numbers to be drawn for integers, is an
+/// error.
 llvm::FailureOr<mlir::Value> buildInitialValue(mlir::OpBuilder &builder, ir::VariableOp variable,
                                                mlir::Value seed, mlir::Value step, int64_t id);
 

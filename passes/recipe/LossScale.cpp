@@ -83,13 +83,9 @@ Expr LossScale::build(StepBuilder &ops) const {
 // After the backward pass
 //===----------------------------------------------------------------------===//
 
-Expr buildAllFinite(StepBuilder &ops, ArrayRef<Value> tensors) {
-  Expr broken; // how many are not finite
-  for (Value tensor : tensors) {
-    Expr count = sumAll(cast(!isFinite(ops.at(tensor)), ops.builder().getF32Type()));
-    broken = broken.value() ? broken + count : count;
-  }
-  return broken == 0;
+Expr countBroken(Expr tensor) {
+  Expr broken = !isFinite(tensor);
+  return sumAll(cast(broken, Float32Type::get(broken.type().getContext())));
 }
 
 void LossScale::buildUpdate(StepBuilder &ops, Expr scale, Value allFinite) const {

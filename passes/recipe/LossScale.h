@@ -41,7 +41,7 @@ struct LossScale {
   void buildUpdate(StepBuilder &ops, ir::Expr scale, mlir::Value allFinite) const;
 };
 
-/// i1: whether all elements of all tensors are numbers below infinity.
-ir::Expr buildAllFinite(StepBuilder &ops, llvm::ArrayRef<mlir::Value> tensors);
+/// f32: how many elements are no numbers below infinity.
+ir::Expr countBroken(ir::Expr tensor);
 
 } // namespace gpuc

@@ -20,6 +20,7 @@ struct OptimizerForm {
   mlir::Operation *(*update)(const Optimizer &, mlir::OpBuilder &, mlir::Location, const UpdateOperands &);
   std::string (*check)(const Optimizer &) = nullptr;
   llvm::SmallVector<OptimizerSlot> (*otherSlots)(mlir::RankedTensorType variable) = nullptr;
+  bool needsWhole = false; ///< See Optimizer.
 };
 
 /// In the order of their names.

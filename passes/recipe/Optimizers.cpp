@@ -77,6 +77,8 @@ SmallVector<OptimizerSlot> Optimizer::slots(RankedTensorType variable) const {
   return slots;
 }
 
+bool Optimizer::needsWhole() const { return form_->needsWhole; }
+
 SmallVector<Value> Optimizer::buildUpdate(OpBuilder &builder, Location location,
                                           const UpdateOperands &operands) const {
   return llvm::to_vector_of<Value>(form_->update(*this, builder, location, operands)->getResults());

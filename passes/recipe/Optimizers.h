@@ -50,6 +50,9 @@ public:
   llvm::SmallVector<mlir::Value> buildUpdate(mlir::OpBuilder &builder, mlir::Location location,
                                              const UpdateOperands &operands) const;
 
+  /// Whether it computes with a variable as a whole, not each element by itself.
+  bool needsWhole() const;
+
   double number(llvm::StringRef key) const { return numbers_.lookup(key); }
   bool flag(llvm::StringRef key) const { return number(key) != 0; }
 

@@ -95,8 +95,7 @@ const ParameterGroups::Group *ParameterGroups::find(StringRef name) const {
 
 Optimizer ParameterGroups::optimizerOf(ir::VariableOp variable) const {
   const Group *group = find(variable.getSymName());
-  return optimizer_.forVariable(cast<RankedTensorType>(variable.getType()),
-                                group ? group->numbers : SpecNumbers());
+  return optimizer_.forVariable(variable.getWholeType(), group ? group->numbers : SpecNumbers());
 }
 
 } // namespace gpuc

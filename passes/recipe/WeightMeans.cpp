@@ -26,6 +26,8 @@ void WeightMeans::build(ModuleOp module, StepBuilder &ops, ir::VariableOp variab
                                     "variable", attributes.getStringAttr(variable.getSymName()))));
   ir::VariableOp mean = declareVariable(module, variable.getLoc(), meanOf(variable.getSymName()),
                                         cast<RankedTensorType>(variable.getType()), copy, "optimizer");
+  mean.setShardOfAttr(variable.getShardOfAttr());
+  mean.setShardsAttr(variable.getShardsAttr());
   Expr kept = ops.read(mean) * decay, added = updated * (1 - decay);
   Expr isFirst = ops.at(step) == 1;
   ops.assign(mean, choose(isFirst, updated, kept + added));

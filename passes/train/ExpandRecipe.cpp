@@ -24,6 +24,7 @@
 #include "passes/recipe/StepBuilder.h"
 #include "passes/recipe/WeightMeans.h"
 #include "passes/train/EntryBuilder.h"
+#include "passes/train/Shards.h"
 #include "passes/train/TrainStep.h"
 
 namespace gpuc {
@@ -93,6 +94,7 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     llvm::for_each(own, toInference);
     if (recipe)
       evaluateMeans(module, recipe, own);
+    gatherReads(module);
     if (failed(buildInit(module, seed)))
       return failure();
     if (recipe && recipe.getSeed())
@@ -156,11 +158,21 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
         value = buildInitialValue(builder, variable, key, step, kFirstInitialId + ordinal);
       if (failed(value))
         return failure();
+      if (value->getType() != variable.getType())
+        value = initialShare(builder, variable, *value);
       values[variable.getSymName()] = *value;
       StepBuilder(builder, value->getLoc()).assign(variable, *value);
     }
     entry.finish();
     return success();
+  }
+
+  /// All ranks draw the same whole. What is one number everywhere is so in a share.
+  static Value initialShare(OpBuilder &builder, ir::VariableOp variable, Value whole) {
+    StepBuilder ops(builder, whole.getLoc());
+    if (auto constant = whole.getDefiningOp<ir::ConstantOp>())
+      return ir::ConstantOp::create(builder, whole.getLoc(), variable.getType(), constant.getValue());
+    return ownShare(ops, variable, whole);
   }
 
   /// @predict, and what gpuc-find-entries found.

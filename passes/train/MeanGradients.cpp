@@ -152,6 +152,16 @@ static LogicalResult sumGradients(func::FuncOp &gradients, ir::RecipeOp recipe,
 // Means
 //===----------------------------------------------------------------------===//
 
+SmallVector<ir::VariableOp> trainedBy(func::FuncOp gradients) {
+  auto module = gradients->getParentOfType<ModuleOp>();
+  SmallVector<ir::VariableOp> variables;
+  for (unsigned index = kFirstGradient; index < gradients.getNumResults(); ++index) {
+    auto symbol = gradients.getResultAttrOfType<FlatSymbolRefAttr>(index, "gpuc.variable");
+    variables.push_back(module.lookupSymbol<ir::VariableOp>(symbol.getAttr()));
+  }
+  return variables;
+}
+
 FailureOr<MeanGradients> buildMeanGradients(EntryBuilder &entry, Location location, ir::RecipeOp recipe,
                                             func::FuncOp gradients,
                                             const std::optional<LossScale> &lossScale) {
@@ -164,15 +174,13 @@ FailureOr<MeanGradients> buildMeanGradients(EntryBuilder &entry, Location locati
   MeanGradients result;
   result.loss = (*computed)[0];
   result.count = (*computed)[1];
-  result.sums.assign(computed->begin() + 2, computed->end());
+  result.sums.assign(computed->begin() + kFirstGradient, computed->end());
   result.divisor = divisorOf(ops.at(result.count));
   if (lossScale)
     result.scale = lossScale->build(ops);
   // By one number, which was divided by once: dividing each gradient takes as long as the whole update.
   Expr factor = 1 / ops.at(lossScale ? result.scale : result.divisor);
-  for (auto [index, sum] : llvm::enumerate(result.sums)) {
-    auto symbol = gradients.getResultAttrOfType<FlatSymbolRefAttr>(2 + index, "gpuc.variable");
-    auto variable = gradients->getParentOfType<ModuleOp>().lookupSymbol<ir::VariableOp>(symbol.getAttr());
+  for (auto [variable, sum] : llvm::zip_equal(trainedBy(gradients), result.sums)) {
     StepBuilder atVariable(entry.builder(), NameLoc::get(variable.getSymNameAttr()));
     Expr gradient = atVariable.at(sum);
     result.trained.push_back({variable, gradient * spread(factor, gradient)});

@@ -39,6 +39,12 @@ struct MeanGradients {
   llvm::SmallVector<Trained> trained;  ///< With the gradients of the mean.
 };
 
+/// Of the results of `@gradients`: behind loss and count.
+inline constexpr unsigned kFirstGradient = 2;
+
+/// The variables that are trained, in the order of their gradients.
+llvm::SmallVector<ir::VariableOp> trainedBy(mlir::func::FuncOp gradients);
+
 /// Builds them in `entry`, of `@gradients`, which is over a part of the batch or all of it. What is done for
 /// all gradients at once stands at `location`.
 llvm::FailureOr<MeanGradients> buildMeanGradients(EntryBuilder &entry, mlir::Location location,

@@ -17,11 +17,13 @@
 #include "passes/train/TrainStep.h"
 
 #include "passes/base/Decisions.h"
+#include "passes/batch/Parts.h"
 #include "passes/recipe/LossScale.h"
 #include "passes/recipe/Outliers.h"
 #include "passes/recipe/Schedules.h"
 #include "passes/recipe/WeightMeans.h"
 #include "passes/train/MeanGradients.h"
+#include "passes/train/Shards.h"
 
 #include <map>
 
@@ -39,15 +41,15 @@ public:
         ops_(entry_.builder(), NameLoc::get(entry_.builder().getStringAttr("update"))) {}
 
   LogicalResult build(func::FuncOp gradients, ir::VariableOp step) {
-    if (failed(readLossScale()))
+    if (failed(readLossScale()) || failed(readRecipe(trainedBy(gradients))))
       return failure();
+    if (recipe_.getShard())
+      shareOutTrained(gradients);
     FailureOr<MeanGradients> mean =
         buildMeanGradients(entry_, ops_.location(), recipe_, gradients, lossScale_);
     if (failed(mean))
       return failure();
     mean_ = std::move(*mean);
-    if (failed(readRecipe()))
-      return failure();
     if (recipe_.getAccumulate().value_or(1) > 1)
       waitsForAll_.push_back("accumulate");
     leaveOutBroken();
@@ -85,9 +87,7 @@ private:
   }
 
   /// What the recipe says of updates.
-  LogicalResult readRecipe() {
-    auto variables =
-        llvm::map_to_vector(mean_.trained, [](const Trained &trained) { return trained.variable; });
+  LogicalResult readRecipe(ArrayRef<ir::VariableOp> variables) {
     FailureOr<ParameterGroups> groups = ParameterGroups::fromRecipe(recipe_, variables);
     if (failed(groups))
       return failure();
@@ -99,6 +99,41 @@ private:
     if (succeeded(means))
       means_ = *means;
     return means;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Ranks that share out what is trained
+  //===--------------------------------------------------------------------===//
+
+  /// What an optimizer needs as a whole it needs the whole gradient of.
+  void shareOutTrained(func::FuncOp gradients) {
+    Builder &attributes = entry_.builder();
+    for (auto [index, variable] : llvm::enumerate(trainedBy(gradients))) {
+      const int64_t ranks = *recipe_.getWorldSize();
+      if (shareOut(variable, ranks) && !groups_.optimizerOf(variable).needsWhole())
+        gradients.setResultAttr(kFirstGradient + index, kScatterAttr, attributes.getI64IntegerAttr(ranks));
+    }
+    if (recipe_.shardsGradients())
+      gradients->setAttr(kScatterEachAttr, attributes.getUnitAttr());
+  }
+
+  /// What each of `parts`, in the order of what is trained, becomes by `compute`, a scalar, added up: of
+  /// shares over all ranks.
+  Expr addUp(ArrayRef<Value> parts, function_ref<Expr(Value)> compute) {
+    Expr ofWhole, ofShares;
+    for (auto [trained, part] : llvm::zip_equal(mean_.trained, parts)) {
+      Expr term = compute(part);
+      Expr &sum = part.getType() == trained.variable.getWholeType() ? ofWhole : ofShares;
+      sum = sum.value() ? sum + term : term;
+    }
+    if (!ofShares.value())
+      return ofWhole;
+    Expr ofAll = overRanks(ofShares);
+    return ofWhole.value() ? ofWhole + ofAll : ofAll;
+  }
+
+  SmallVector<Value> gradients() const {
+    return llvm::map_to_vector(mean_.trained, [](const Trained &trained) { return trained.gradient; });
   }
 
   //===--------------------------------------------------------------------===//
@@ -116,8 +151,8 @@ private:
   void leaveOutBroken() {
     if (!lossScale_)
       return;
-    allFinite_ = buildAllFinite(
-        ops_, llvm::map_to_vector(mean_.trained, [](const Trained &trained) { return trained.gradient; }));
+    Expr broken = addUp(gradients(), [&](Value gradient) { return countBroken(ops_.at(gradient)); });
+    allFinite_ = broken == 0;
     keepIf(allFinite_);
     waitsForAll_.push_back("loss_scale");
     mean_.sums.clear(); // so that the norm is that of the gradients which were tested
@@ -146,18 +181,16 @@ private:
     bool ofSums = !mean_.sums.empty();
     SmallVector<Value> parts(mean_.sums);
     if (!ofSums)
-      parts = llvm::map_to_vector(mean_.trained, [](const Trained &trained) { return trained.gradient; });
+      parts = gradients();
     StepBuilder ops(entry_.builder(), NameLoc::get(entry_.builder().getStringAttr("grad_norm")));
     Type element = entry_.builder().getF32Type();
     for (Value part : parts)
       if (getElementTypeOrSelf(part.getType()).isF64())
         element = getElementTypeOrSelf(part.getType());
-    Expr squares;
-    for (Value part : parts) {
+    Expr squares = addUp(parts, [&](Value part) {
       Expr wide = cast(ops.at(part), element);
-      Expr sum = sumAll(wide * wide);
-      squares = squares.value() ? squares + sum : sum;
-    }
+      return sumAll(wide * wide);
+    });
     Expr root = sqrt(squares);
     return ofSums ? root / spread(mean_.divisor, root) : root;
   }
@@ -240,11 +273,14 @@ private:
     return rate;
   }
 
-  void update(const Trained &trained) {
+  void update(Trained trained) {
     StepBuilder ops = at(trained.variable);
     Optimizer optimizer = groups_.optimizerOf(trained.variable);
+    auto readOf = [&](ir::VariableOp variable) -> Value {
+      return optimizer.needsWhole() && variable.getShards() ? readWhole(ops, variable) : ops.read(variable);
+    };
     UpdateOperands operands;
-    operands.weight = ops.read(trained.variable);
+    operands.weight = readOf(trained.variable);
     auto type = cast<RankedTensorType>(operands.weight.getType());
     operands.gradient = trained.gradient;
     operands.step = step_;
@@ -252,20 +288,29 @@ private:
     SmallVector<ir::VariableOp> variables{trained.variable};
     for (const OptimizerSlot &slot : optimizer.slots(type)) {
       variables.push_back(addSlot(trained.variable, slot));
-      operands.slots.push_back(ops.read(variables.back()));
+      operands.slots.push_back(readOf(variables.back()));
     }
     SmallVector<Value> updated = optimizer.buildUpdate(entry_.builder(), ops.location(), operands);
-    for (auto [variable, value] : llvm::zip_equal(variables, updated))
+    for (auto [variable, value] : llvm::zip_equal(variables, MutableArrayRef<Value>(updated))) {
+      if (value.getType() != variable.getType())
+        value = ownShare(ops, variable, value);
       ops.assign(variable, value);
+    }
     if (means_)
       means_->build(module_, ops, trained.variable, ops.at(updated.front()), step_);
   }
 
-  /// Declares `<variable>/<slot>`.
+  /// Declares `<variable>/<slot>`: of a variable's shape it is shared out as that is.
   ir::VariableOp addSlot(ir::VariableOp variable, const OptimizerSlot &slot) {
-    return declareVariable(module_, variable.getLoc(), (variable.getSymName() + "/" + slot.name).str(),
-                           cast<RankedTensorType>(slot.type),
-                           constantInitializer(module_.getContext(), slot.initial), "optimizer");
+    const bool isShare =
+        variable.getShards() && (slot.type == variable.getType() || slot.type == variable.getWholeType());
+    ir::VariableOp declared =
+        declareVariable(module_, variable.getLoc(), (variable.getSymName() + "/" + slot.name).str(),
+                        cast<RankedTensorType>(isShare ? variable.getType() : slot.type),
+                        constantInitializer(module_.getContext(), slot.initial), "optimizer");
+    if (isShare)
+      shareOutAs(declared, variable);
+    return declared;
   }
 
   ModuleOp module_;

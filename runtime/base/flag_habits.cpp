@@ -93,8 +93,9 @@ const std::vector<Habit>& habits() {
        "hostfile hosts",
        {},
        kLauncher},
-      {"gpus n-gpu n-gpus num-gpus fsdp dist-backend strategy shard tensor-parallel pipeline-parallel "
-       "bucket-size sync-bn sync-batch-norm multi-gpu deepspeed",
+      {"fsdp zero zero-stage deepspeed shard", {"--shard=optimizer", "--ranks=N"}},
+      {"gpus n-gpu n-gpus num-gpus dist-backend strategy tensor-parallel pipeline-parallel "
+       "bucket-size sync-bn sync-batch-norm multi-gpu",
        {},
        kSeveralGpus},
       {"memory-budget gradient-checkpointing activation-checkpointing checkpoint-activations recompute remat",

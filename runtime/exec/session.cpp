@@ -5,6 +5,7 @@
 #include "runtime/base/exceptions.h"
 #include "runtime/base/integer_range.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/comm/share_runs.h"
 #include "runtime/exec/library_versions.h"
 #include "runtime/gpuc.h"
 #include "runtime/plan/access.h"
@@ -84,6 +85,31 @@ struct Session::State {
     return found->second;
   }
 
+  /// How ranks share out a variable.
+  Shares sharesOf(const VariableInfo& variable) const {
+    const auto elements = static_cast<uint64_t>(variable.spec.elementCount());
+    return *Shares::layOut({&elements, 1}, static_cast<uint64_t>(plan.info().world_size),
+                           static_cast<size_t>(sizeOf(variable.spec.type)));
+  }
+
+  Status readShares(const VariableInfo& variable, std::byte* whole) {
+    const Shares shares = sharesOf(variable);
+    std::vector<std::byte> own(shares.share_bytes);
+    GPUC_RETURN_IF_ERROR(executable->read(variable.offset, own.data(), own.size()));
+    if (communicator) return communicator->allGather(variable.spec.type, shares, own.data(), whole);
+    std::copy(own.begin(), own.end(), whole);  // of one rank, which has all
+    return okStatus();
+  }
+
+  Status writeShare(const VariableInfo& variable, const std::byte* whole) {
+    const Shares shares = sharesOf(variable);
+    std::vector<std::byte> scratch(shares.share_bytes);
+    const auto rank = static_cast<size_t>(communicator ? communicator->rank() : 0);
+    const std::byte* own = ShareRuns(shares, static_cast<size_t>(sizeOf(variable.spec.type)))
+                               .inWhole(rank, {0, shares.elements}, whole, scratch.data());
+    return executable->write(variable.offset, own, shares.share_bytes);
+  }
+
   /// Sets an i64 counter of the plan, if it has one of this name.
   Status setCounter(const char* name, uint64_t value) {
     auto found = variables.find(name);
@@ -135,6 +161,11 @@ Result<Session> Session::create(const Plan& plan, const SessionOptions& options)
 Result<Session> Session::open(const Plan& plan, const SessionOptions& options) {
   auto state = std::make_unique<State>(plan);
   state->communicator = options.communicator;
+  if (const int64_t ranks = plan.info().world_size; ranks != 0 && ranks != state->worldSize())
+    return errorf("the plan shares variables out among %" PRId64 " ranks, and there %s %" PRId64
+                  ": start %" PRId64 " (--ranks=%" PRId64 "), or compile it with --world-size=%" PRId64,
+                  ranks, state->worldSize() == 1 ? "is" : "are", state->worldSize(), ranks, ranks,
+                  state->worldSize());
   if (plan.info().global_batch > INT32_MAX / state->worldSize())
     return errorf("%" PRId64 " ranks of %" PRId64
                   " rows are 2^31 rows or more: compile with a smaller --batch",
@@ -200,11 +231,13 @@ OutputView Session::output(ProgramId id, size_t index) {
 
 Status Session::readVariable(const std::string& name, std::span<std::byte> bytes) {
   GPUC_ASSIGN_OR_RETURN(const VariableInfo* variable, state_->variable(name, bytes.size()));
+  if (variable->is_share) return state_->readShares(*variable, bytes.data());
   return state_->executable->read(variable->offset, bytes.data(), bytes.size());
 }
 
 Status Session::writeVariable(const std::string& name, std::span<const std::byte> bytes) {
   GPUC_ASSIGN_OR_RETURN(const VariableInfo* variable, state_->variable(name, bytes.size()));
+  if (variable->is_share) return state_->writeShare(*variable, bytes.data());
   return state_->executable->write(variable->offset, bytes.data(), bytes.size());
 }
 

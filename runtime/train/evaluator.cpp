@@ -49,18 +49,31 @@ Result<Evaluator> Evaluator::create(const Session& session, const std::string& d
   return Evaluator(program, outputs, std::move(feed), ranks);
 }
 
+/// Ranks that share variables out gather them for each batch, and so stop together.
+Result<bool> Evaluator::isStopWanted(const Session& session, const std::atomic<bool>& stop) {
+  auto is_wanted = static_cast<std::byte>(stop.load());
+  if (session.plan().info().world_size > 1)
+    GPUC_RETURN_IF_ERROR(ranks_->broadcast({&is_wanted, 1}, /*root=*/0));
+  return is_wanted != std::byte{0};
+}
+
 Result<std::optional<Evaluation>> Evaluator::run(Session& session, const std::atomic<bool>& stop) {
   Sums sums;
+  const bool is_together = session.plan().info().world_size > 1;
   for (int64_t step = 0; step < feed_.sampler().stepsPerEpoch(); ++step) {
-    if (stop) {
+    GPUC_ASSIGN_OR_RETURN(const bool is_stopped, isStopWanted(session, stop));
+    if (is_stopped) {
       sums.stopped = 1;
       break;
     }
     GPUC_ASSIGN_OR_RETURN(FeedBatch batch, feed_.next());
-    if (batch.own_rows > 0) GPUC_RETURN_IF_ERROR(session.run(program_, batch.inputs, batch.own_run_rows));
+    // Who has no rows computes all the same where the others would wait, and what comes of it counts as
+    // nothing.
+    const int32_t rows = batch.own_rows > 0 ? batch.own_run_rows : -1;
+    if (batch.own_rows > 0 || is_together) GPUC_RETURN_IF_ERROR(session.run(program_, batch.inputs, rows));
     feed_.release();
+    if (batch.own_rows > 0 || is_together) GPUC_RETURN_IF_ERROR(session.wait());
     if (batch.own_rows == 0) continue;  // the other ranks have the rest of the data
-    GPUC_RETURN_IF_ERROR(session.wait());
     sums.loss.add(outputs_.loss_sum.read(session), outputs_.count.read(session));
     sums.accuracy.add(outputs_.correct.read(session), outputs_.correct_count.read(session));
   }

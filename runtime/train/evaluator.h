@@ -30,6 +30,8 @@ class Evaluator {
   Evaluator(ProgramId program, EvalOutputs outputs, Feed feed, Communicator* ranks)
       : program_(program), outputs_(outputs), feed_(std::move(feed)), ranks_(ranks) {}
 
+  Result<bool> isStopWanted(const Session& session, const std::atomic<bool>& stop);
+
   ProgramId program_;
   EvalOutputs outputs_;
   Feed feed_;

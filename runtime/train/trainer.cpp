@@ -107,18 +107,32 @@ StepEvent Trainer::readStep(const FeedBatch& batch, double compute_us, double st
 }
 
 Status Trainer::saveCheckpointIfDue() {
-  if (!checkpoints_) return okStatus();
+  if (options_.checkpoint_dir.empty()) return okStatus();
   bool is_due = options_.checkpoint_every ? step_ % *options_.checkpoint_every == 0 : isEpochDone();
   return is_due ? saveCheckpoint() : okStatus();
 }
 
 /// Metrics first: whoever finds the checkpoint finds the lines up to it too.
 Status Trainer::saveCheckpoint() {
-  if (!checkpoints_ || saved_step_ == step_) return okStatus();
+  if (options_.checkpoint_dir.empty() || saved_step_ == step_) return okStatus();
+  if (!checkpoints_) {
+    saved_step_ = step_;
+    return helpToSave(Saved::all);
+  }
   if (metrics_) GPUC_RETURN_IF_ERROR(metrics_->flush());
   GPUC_RETURN_IF_ERROR(checkpoints_->save(variables_, step_, feed_->sampler().positionOf(step_)));
   saved_step_ = step_;
   return okStatus();
+}
+
+Status Trainer::saveVariables(const std::string& path, Saved saved) {
+  if (path.empty()) return okStatus();
+  return isFirst() ? variables_.save(path, saved) : helpToSave(saved);
+}
+
+/// The first rank saves; what ranks share out all of them read for it.
+Status Trainer::helpToSave(Saved saved) {
+  return plan().world_size > 1 && !isFirst() ? variables_.read(saved).status() : okStatus();
 }
 
 Status Trainer::evaluate(const std::atomic<bool>& stop) {
@@ -142,9 +156,8 @@ Status Trainer::finish() {
                  .samples_per_s = seconds_trained_ > 0 ? rows_trained_ / seconds_trained_ : 0,
                  .loss = evaluator_ ? last_evaluation_.loss : last_loss_,
                  .accuracy = last_evaluation_.accuracy};
-  if (!options_.save_variables.empty()) GPUC_RETURN_IF_ERROR(variables_.save(options_.save_variables));
-  if (!options_.save_trained.empty())
-    GPUC_RETURN_IF_ERROR(variables_.save(options_.save_trained, Saved::trained));
+  GPUC_RETURN_IF_ERROR(saveVariables(options_.save_variables, Saved::all));
+  GPUC_RETURN_IF_ERROR(saveVariables(options_.save_trained, Saved::trained));
   if (metrics_) {
     GPUC_RETURN_IF_ERROR(metrics_->write(MetricsLine(event)));
     GPUC_RETURN_IF_ERROR(metrics_->flush());

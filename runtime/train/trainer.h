@@ -102,6 +102,8 @@ class Trainer {
   StepEvent readStep(const FeedBatch& batch, double compute_us, double step_s);
   Status saveCheckpointIfDue();
   Status saveCheckpoint();
+  Status saveVariables(const std::string& path, Saved saved);
+  Status helpToSave(Saved saved);
   Status evaluate(const std::atomic<bool>& stop);
   Status finish();
   Status stopEarly();

@@ -68,9 +68,7 @@ Trainer::Trainer(const TrainOptions& options, Session session)
       variables_(session_),
       stops_(static_cast<size_t>(worldSize())),
       start_(Clock::now()) {
-  if (!isFirst())
-    options_.metrics = options_.log_dir = options_.save_variables = options_.save_trained = options_.profile =
-        "";
+  if (!isFirst()) options_.metrics = options_.log_dir = options_.profile = "";
   if (!options_.log_dir.empty() && options_.metrics.empty())
     options_.metrics = options_.log_dir + "/" + kMetricsName;
 }

@@ -10,24 +10,14 @@ import subprocess
 import time
 import unittest
 
-from gpuc_tools import ToolTest
+from rank_tools import RankTest
 from small_zoo import MODELS
 from tensor_files import read_safetensors, write_npy
 
-SAMPLES = 96
 STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
 
-class Ranks(ToolTest):
-    def variables(self, plan, *flags, steps=6, samples=SAMPLES):
-        """variable → its values after some steps; fails if training does."""
-        saved = self.path("saved.safetensors")
-        self.gpuc("gpuc-train", plan, f"--data=synthetic:size={samples}", f"--steps={steps}", "--seed=3", "--threads=1", "--log-every=0",
-                  "--save-variables=" + saved, *flags)
-        values = {name: list(value) for name, value in read_safetensors(saved).items()}
-        os.remove(saved)
-        return values
-
+class Ranks(RankTest):
     def check_bits(self, ranks, model, keys, *flags, train=(), beside=None):
         """`beside`: the bytes of buckets, if sums are to travel beside the backward pass as well. One rank takes as many microbatches, or
         emulates ranks: of microbatches, and where there are running statistics, of which ranks keep the mean, while a microbatch goes on

@@ -106,3 +106,58 @@ module @name_taken {
   }
   gpuc.recipe { loss = @loss, batch = 4, data_parallel = true, optimizer = sgd(lr = 0.1) }
 }
+
+// -----
+
+// What is trained is shared out: gathered where the model reads it, and updated with the rank's share of its gradient. What is so small
+// that this saves nothing is whole on each rank.
+// CHECK-LABEL: module @shards
+// CHECK:         gpuc.variable @w : tensor<25xf32> init ones {shard_of = array<i64: 25, 3>, shards = 3 : i64}
+// CHECK:         gpuc.variable @b : tensor<3xf32> init ones
+// CHECK:         gpuc.variable @"w/momentum_buffer" kind optimizer : tensor<25xf32> init zeros {shard_of = array<i64: 25, 3>
+// CHECK-LABEL: func.func @train_step(
+// CHECK:         %[[SHARE:.*]] = gpuc.read @w : tensor<25xf32>
+// CHECK:         gpuc.all_gather %[[SHARE]] ranks 3 : (tensor<25xf32>) -> tensor<25x3xf32>
+// CHECK-DAG:     %[[DW:.*]] = gpuc.reduce_scatter %{{.*}} ranks 3 : (tensor<25x3xf32>) -> tensor<25xf32>
+// CHECK-DAG:     gpuc.all_reduce %{{.*}} : tensor<3xf32>
+// CHECK:         gpuc.sgd_update
+// CHECK-LABEL: func.func @eval_step(
+// CHECK:         gpuc.all_gather %{{.*}} ranks 3 : (tensor<25xf32>) -> tensor<25x3xf32>
+// CHECK-LABEL: func.func @init(
+// CHECK:         %[[OWN:.*]] = gpuc.constant 1.0 : tensor<25xf32>
+// CHECK:         gpuc.assign @w, %[[OWN]]
+module @shards {
+  gpuc.variable @w : tensor<25x3xf32> init ones
+  gpuc.variable @b : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x25x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<25x3xf32>
+    %b = gpuc.read @b : tensor<3xf32>
+    %0 = gpuc.broadcast %w dims [1, 2] : tensor<25x3xf32> to tensor<?x25x3xf32>
+    %1 = gpuc.broadcast %b dims [2] : tensor<3xf32> to tensor<?x25x3xf32>
+    %2 = gpuc.mul %0, %1 : tensor<?x25x3xf32>
+    %loss, %count = gpuc.mse %2, %x : (tensor<?x25x3xf32>, tensor<?x25x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, data_parallel = true, shard = optimizer, world_size = 3, optimizer = sgd(lr = 0.1, momentum = 0.9) }
+}
+
+// -----
+
+// Of gradients each microbatch's are shared out, and the loop carries shares.
+// CHECK-LABEL: module @shared_microbatches
+// CHECK:         %[[LOOP:.*]]:3 = gpuc.scan
+// CHECK:           %[[PART:.*]] = gpuc.reduce_scatter %{{.*}} ranks 2 : (tensor<50xf32>) -> tensor<25xf32>
+// CHECK:           gpuc.add %{{.*}}, %[[PART]] : tensor<25xf32>
+// CHECK:         gpuc.all_reduce %[[LOOP]]#0 : tensor<f32>
+// CHECK:         gpuc.all_reduce %[[LOOP]]#1 : tensor<f32>
+// CHECK-NOT:     gpuc.all_reduce %[[LOOP]]#2
+module @shared_microbatches {
+  gpuc.variable @w : tensor<50xf32> init ones
+  func.func @loss(%x: tensor<?x50xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<50xf32>
+    %1 = gpuc.broadcast %w dims [1] : tensor<50xf32> to tensor<?x50xf32>
+    %loss, %count = gpuc.mse %1, %x : (tensor<?x50xf32>, tensor<?x50xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, accumulate = 3, data_parallel = true, shard = gradients, world_size = 2, optimizer = sgd(lr = 0.1) }
+}

@@ -94,6 +94,8 @@ const std::pair<StringLiteral, EntryKind> recipeEntries[] = {
     {"accumulate", EntryKind::integer},
     {"emulate_ranks", EntryKind::integer},
     {"data_parallel", EntryKind::flag},
+    {"shard", EntryKind::spec},
+    {"world_size", EntryKind::integer},
     {"precision", EntryKind::spec},
     {"loss_scale", EntryKind::spec},
     {"clip_value", EntryKind::number},
@@ -211,7 +213,8 @@ void printEntryValue(OpAsmPrinter &printer, Attribute value) {
 
 /// What is wrong with the number of entry `key`; empty if nothing is.
 static std::string checkRecipeNumber(StringRef key, Attribute value) {
-  bool cuts = key == "accumulate" || key == "emulate_ranks", counts = key == "batch" || cuts;
+  bool cuts = key == "accumulate" || key == "emulate_ranks" || key == "world_size",
+       counts = key == "batch" || cuts;
   bool bounds = key == "clip_value" || key == "clip_norm";
   std::string error;
   llvm::raw_string_ostream stream(error);
@@ -294,6 +297,25 @@ void RecipeOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), recipeKeys());
 }
 
+/// What is shared out is shared out among ranks, of which the plan knows how many there are.
+static LogicalResult checkShards(RecipeOp recipe) {
+  std::optional<SpecAttr> shard = recipe.getShard();
+  if (!shard && !recipe.getWorldSize())
+    return success();
+  if (!shard)
+    return recipe.emitOpError(
+        "has world_size and nothing to shard: give shard=optimizer or shard=gradients, or leave "
+        "it out, for any number of ranks [recipe_C6]");
+  if (shard->getName() != "optimizer" && shard->getName() != "gradients")
+    return recipe.emitOpError("shards '")
+           << shard->getName() << "': there are optimizer and gradients [recipe_C6]";
+  if (!recipe.getWorldSize())
+    return recipe.emitOpError("shards among ranks that are not counted: give world_size [recipe_C6]");
+  if (!recipe.isDataParallel())
+    return recipe.emitOpError("shards among ranks, and has none: give data_parallel [recipe_C6]");
+  return success();
+}
+
 LogicalResult RecipeOp::verify() {
   for (StringRef key : recipeKeys()) {
     Attribute value = *getInherentAttr(getContext(), getProperties(), key);
@@ -304,7 +326,7 @@ LogicalResult RecipeOp::verify() {
   if (isDataParallel() && getEmulateRanks().value_or(1) > 1)
     return emitOpError() << "has data_parallel and emulates " << *getEmulateRanks()
                          << " ranks: leave out one of the two [recipe_C5]";
-  return success();
+  return checkShards(*this);
 }
 
 FailureOr<PartitionAttr> RecipeOp::getPartition(int64_t slices, int64_t rows) {

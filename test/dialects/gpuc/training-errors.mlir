@@ -315,7 +315,7 @@ func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
 }
 
 // A misspelt entry.
-// expected-error @below {{unknown entry 'optimiser' of a recipe: there are loss, accuracy, batch, accumulate, emulate_ranks, data_parallel, precision, loss_scale, clip_value, clip_norm, skip, optimizer, groups, schedule, ema, seed}}
+// expected-error @below {{unknown entry 'optimiser' of a recipe: there are loss, accuracy, batch, accumulate, emulate_ranks, data_parallel, shard, world_size, precision, loss_scale, clip_value, clip_norm, skip, optimizer, groups, schedule, ema, seed}}
 gpuc.recipe { loss = @loss, optimiser = sgd(lr = 0.1) }
 
 // -----
@@ -438,3 +438,50 @@ func.func @loss(%x: tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>) {
 }
 // expected-error @below {{has data_parallel and emulates 2 ranks: leave out one of the two [recipe_C5]}}
 gpuc.recipe { loss = @loss, emulate_ranks = 2, data_parallel = true }
+
+// -----
+
+func.func @loss(%x: tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>) {
+  %loss, %count = gpuc.mse %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+  return %loss, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{has world_size and nothing to shard: give shard=optimizer or shard=gradients, or leave it out, for any number of ranks [recipe_C6]}}
+gpuc.recipe { loss = @loss, world_size = 2, data_parallel = true }
+
+// -----
+
+func.func @loss(%x: tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>) {
+  %loss, %count = gpuc.mse %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+  return %loss, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{shards 'weights': there are optimizer and gradients [recipe_C6]}}
+gpuc.recipe { loss = @loss, shard = weights, world_size = 2, data_parallel = true }
+
+// -----
+
+func.func @loss(%x: tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>) {
+  %loss, %count = gpuc.mse %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+  return %loss, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{shards among ranks that are not counted: give world_size [recipe_C6]}}
+gpuc.recipe { loss = @loss, shard = optimizer, data_parallel = true }
+
+// -----
+
+func.func @loss(%x: tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>) {
+  %loss, %count = gpuc.mse %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+  return %loss, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{shards among ranks, and has none: give data_parallel [recipe_C6]}}
+gpuc.recipe { loss = @loss, shard = gradients, world_size = 2 }
+
+// -----
+
+// A share of 10 elements among 4 is of 3.
+// expected-error @below {{'w' of 'tensor<2xf32>' is no share of what shard_of and shards say [variable_C4]}}
+gpuc.variable @w : tensor<2xf32> init zeros {shard_of = array<i64: 2, 5>, shards = 4 : i64}
+
+// -----
+
+// expected-error @below {{is no share of what shard_of and shards say [variable_C4]}}
+gpuc.variable @w : tensor<2xf32> init zeros {shards = 4 : i64}

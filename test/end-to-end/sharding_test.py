@@ -1,0 +1,113 @@
+"""Ranks that share out what they train, weights and the optimizer's state, train the same: to the bit where each element is updated by
+itself, and what is saved is whole."""
+
+import json
+import os
+import unittest
+
+from rank_tools import RankTest
+from small_zoo import MODELS
+
+
+def keys_of(model, batch):
+    return [key for key in MODELS[model][0] if not key.startswith("batch")] + [f"batch={batch}"]
+
+
+class Sharding(RankTest):
+    def compile_shards(self, model, keys, ranks, *flags, shard="optimizer"):
+        return self.compile_model(model, *keys, flags=["--data-parallel", f"--shard={shard}", f"--world-size={ranks}", *flags])
+
+    def check_bits(self, ranks, model, *flags, shard="optimizer", tolerance=0.0, started=()):
+        """Those of ranks that each have all; what is computed of all gradients together, as their norm is, is rounded otherwise."""
+        with self.subTest(model=model, ranks=ranks, flags=flags, shard=shard):
+            keys = keys_of(model, 3)
+            whole = self.variables(self.compile_model(model, *keys, flags=["--data-parallel", *flags]), f"--ranks={ranks}")
+            shared = self.variables(self.compile_shards(model, keys, ranks, *flags, shard=shard), f"--ranks={ranks}", *started)
+            self.assertEqual(set(whole), set(shared))
+            for name, values in whole.items():
+                for ours, theirs in zip(shared[name], values, strict=True):
+                    self.assertLessEqual(abs(ours - theirs), tolerance * max(1, abs(theirs)), name)
+
+    def test_bits_of_ranks_that_each_have_all(self):
+        for place, model in enumerate(MODELS):
+            self.check_bits(2 + place % 3, model)
+
+    def test_bits_whatever_the_recipe_is(self):
+        for flags in (["--accumulate=2"], ["--ema=ema:decay=0.9"], ["--precision=bf16"], ["--checkpoint=full"], ["--optimizer=muon"],
+                      ["--optimizer=adafactor"], ["--optimizer=lion"], ["--optimizer=sgd:lr=0.1,momentum=0.9"]):
+            self.check_bits(3, "gpt2", *flags)
+        self.check_bits(2, "mlp", "--precision=fp16", "--accumulate=2")
+        self.check_bits(2, "gpt2", shard="gradients")
+        self.check_bits(5, "mlp")
+
+    def test_to_rounding(self):
+        self.check_bits(3, "gpt2", "--clip-norm=0.1", tolerance=1e-5)
+        self.check_bits(2, "lstm-generator", "--accumulate=3", shard="gradients", tolerance=1e-5)
+        self.check_bits(2, "gpt2", "--accumulate=2", "--clip-norm=0.1", "--ema=ema:decay=0.9", shard="gradients", tolerance=1e-5)
+
+    def test_memory_falls_with_the_number_of_ranks(self):
+        """Of what is kept from step to step each rank has its share, and the arena is as long as the report says."""
+        kept = {}
+        for ranks in (1, 2, 4):
+            report = self.path("report.json")
+            flags = ["--data-parallel", "--report=" + report]
+            if ranks > 1:
+                flags += ["--shard=optimizer", f"--world-size={ranks}"]
+            self.compile_model("mlp", "hidden=512,512", "batch=8", flags=flags)
+            with open(report, encoding="utf-8") as file:
+                kept[ranks] = json.load(file)
+        state = [kept[ranks]["by_category"]["optimizer"] for ranks in (1, 2, 4)]
+        self.assertAlmostEqual(state[1] / state[0], 1 / 2, places=2)
+        self.assertAlmostEqual(state[2] / state[0], 1 / 4, places=2)
+        self.assertLess(kept[4]["peak_bytes"], kept[2]["peak_bytes"])
+        self.assertLess(kept[2]["peak_bytes"], kept[1]["peak_bytes"])
+
+    def test_files_are_whole(self):
+        """Checkpoints of one number of ranks go on with another, and without shares."""
+        folder, keys = self.path("checkpoints"), ["hidden=16"]
+        plans = [(self.compile_shards("mlp", [*keys, "batch=4"], 4), ["--ranks=4"]),
+                 (self.compile_shards("mlp", [*keys, "batch=8"], 2), ["--ranks=2", "--resume"]),
+                 (self.compile_model("mlp", *keys, "batch=16"), ["--resume"])]
+        whole = self.compile_model("mlp", *keys, "batch=16")
+        alone = self.variables(whole, steps=9)
+        for (plan, flags), steps in zip(plans, (3, 6, 9)):
+            resumed = self.variables(plan, "--checkpoint-dir=" + folder, "--checkpoint-every=3", *flags, steps=steps)
+        self.assertEqual(set(alone), set(resumed))
+        for name, values in alone.items():
+            for ours, theirs in zip(resumed[name], values, strict=True):
+                self.assertAlmostEqual(ours, theirs, places=5, msg=name)
+
+    def test_evaluation(self):
+        found = []
+        for plan in (self.compile_model("mlp", "hidden=16", "batch=7", flags=["--data-parallel"]),
+                     self.compile_shards("mlp", ["hidden=16", "batch=7"], 3)):
+            metrics = self.path("metrics.jsonl")
+            self.gpuc("gpuc-train", plan, "--ranks=3", "--data=synthetic:size=84", "--eval-data=synthetic:size=50,seed=5", "--steps=4",
+                      "--seed=3", "--metrics=" + metrics)
+            found.append(self.metrics(metrics, "eval"))
+            os.remove(metrics)
+        self.assertEqual(*found)
+
+    def test_bad_input(self):
+        plan = self.compile_shards("mlp", ["hidden=16", "batch=8"], 4)
+        for flags, is_or_are in ((["--ranks=2"], "are 2"), ([], "is 1")):
+            done = self.run_tool("gpuc-train", plan, "--data=synthetic:size=64", *flags)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"the plan shares variables out among 4 ranks, and there {is_or_are}: start 4 (--ranks=4), or compile it with "
+                          f"--world-size={is_or_are[-1]}", done.stderr)
+        model = self.path("model.mlir")
+        self.gpuc("gpuc-model", "mlp", "-o", model)
+        for flags, reason in ((["--data-parallel", "--shard=optimizer"], "give world_size"),
+                              (["--shard=optimizer", "--world-size=2"], "give data_parallel"),
+                              (["--data-parallel", "--world-size=2"], "nothing to shard"),
+                              (["--data-parallel", "--shard=weights", "--world-size=2"], "there are optimizer and gradients"),
+                              (["--data-parallel", "--shard=optimizer", "--world-size=0"], "at least 1")):
+            done = self.run_tool("gpuc-compile", model, "-o", self.path("x.plan"), *flags)
+            self.assertIn(done.returncode, (1, 2))
+            self.assertIn(reason, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertFalse(os.path.exists(self.path("x.plan")))
+
+
+if __name__ == "__main__":
+    unittest.main()
