@@ -124,10 +124,10 @@ BatchNormalized batchNorm(const Tensor &x, const Tensor &runningMean, const Tens
   if (!haveShape("batchNorm", x, {shape[1]}, {&runningMean, &runningVariance, &weight, &bias}))
     return {};
   Type statistic = statisticType(graph, x.dtype(), {shape[1]});
-  auto op = graph.emit<ir::BatchNormOp>(graph.tensorType(shape, x.dtype()), statistic, statistic, statistic,
-                                        statistic, Graph::unwrap(x), Graph::unwrap(runningMean),
-                                        Graph::unwrap(runningVariance), Graph::unwrap(weight),
-                                        Graph::unwrap(bias), APFloat(momentum), APFloat(eps));
+  auto op = graph.emit<ir::BatchNormOp>(
+      graph.tensorType(shape, x.dtype()), statistic, statistic, statistic, statistic, Graph::unwrap(x),
+      Graph::unwrap(runningMean), Graph::unwrap(runningVariance), Graph::unwrap(weight), Graph::unwrap(bias),
+      /*rows=*/mlir::Value(), APFloat(momentum), APFloat(eps));
   return {graph.wrap(op.getResult()), graph.wrap(op.getNewRunningMean()),
           graph.wrap(op.getNewRunningVariance())};
 }

@@ -127,7 +127,7 @@ void lowerBatchNormLayer(NodeScope &node) {
   std::vector<Tensor> results =
       e.emit("batch_norm", {node.input(0), node.input(3), node.input(4), node.input(1), node.input(2)},
              {e.attribute("momentum", 1 - node.number("momentum", 0.9)),
-              e.attribute("eps", node.number("epsilon", 1e-5)), e.segments({1, 1, 1, 1, 1})});
+              e.attribute("eps", node.number("epsilon", 1e-5)), e.segments({1, 1, 1, 1, 1, 0})});
   if (results.size() < 3)
     return;
   node.output(results[0]);

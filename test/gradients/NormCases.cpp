@@ -2,6 +2,8 @@
 
 #include "test/gradients/Registry.h"
 
+#include <optional>
+
 namespace gpuc::gradients {
 
 static std::string list(const std::vector<std::string> &parts) {
@@ -28,6 +30,8 @@ struct Norm {
   std::string affine;        ///< Type of weight and bias.
   std::vector<std::string> results;
   bool hasWeight = true, hasBias = true;
+  std::optional<double> rows; ///< How many count.
+  bool isSynced = false;
   std::string attributes = "";
   size_t first = 0;
   Derivatives derivatives = Derivatives::second;
@@ -43,6 +47,12 @@ struct Norm {
       add("weight");
     if (hasBias)
       add("bias");
+    if (rows) {
+      text += " rows %x" + std::to_string(all.size());
+      all.push_back({"i32", 0, 0, {*rows}});
+    }
+    if (isSynced)
+      text += " sync";
     std::vector<std::string> types, names;
     for (const Input &input : all)
       types.push_back(input.type);
@@ -133,6 +143,27 @@ static void addBatchNorms(Cases &cases) {
   const char *statistics[] = {"running_mean", "running_variance", "mean", "inverse_deviation"};
   for (size_t i = 0; i < 4; ++i)
     with(batchNorm(statistics[i], "3x2x2", "2"), [&](Norm &norm) { norm.first = i + 1; });
+  // Of four rows none, some or all count; in one there is one element.
+  for (const auto &[name, rows] : std::initializer_list<std::pair<const char *, double>>{
+           {"before", -1}, {"none", 0}, {"one", 1}, {"some", 3}, {"all", 4}, {"beyond", 9}})
+    with(batchNorm(std::string("rows_") + name, "4x2x1", "2"), [&](Norm &norm) {
+      norm.rows = rows;
+      norm.attributes = "{eps = 0.5 : f64}";
+    });
+  // Of one rank, as which the cases run.
+  with(batchNorm("sync", "4x2x3", "2"), [](Norm &norm) { norm.isSynced = true; });
+  with(batchNorm("sync_rows", "4x2x3", "2"), [](Norm &norm) {
+    norm.isSynced = true;
+    norm.rows = 3;
+  });
+  with(batchNorm("sync_no_affine", "4x2", "2"),
+       [](Norm &norm) { norm.isSynced = true, norm.hasWeight = norm.hasBias = false; });
+  for (size_t i = 0; i < 4; ++i)
+    with(batchNorm(std::string("sync_") + statistics[i], "3x2x2", "2"), [&](Norm &norm) {
+      norm.first = i + 1;
+      norm.isSynced = true;
+      norm.rows = 2;
+    });
   with(batchNorm("one_element", "1x3", "3"), [](Norm &norm) { norm.attributes = "{eps = 0.5 : f64}"; });
   with(batchNorm("special", "3x4", "4"), [](Norm &norm) {
     norm.inputs[0].values = {nan, inf, 3, 100, 1, 1, 3, 101, 2, 2, 3, 102};

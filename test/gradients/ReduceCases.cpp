@@ -101,17 +101,17 @@ static void addCumsum(Cases &cases) {
 
 /// Of one rank, as which the cases run.
 static void addAllReduce(Cases &cases) {
-  auto add = [&](const std::string &name, Input x) {
+  auto add = [&](const std::string &name, Input x, Derivatives derivatives) {
     cases.push_back({"gpuc.all_reduce",
                      name,
                      {x},
                      "%y = gpuc.all_reduce %x0 : " + tensor(x.type),
                      {{"%y", x.type}},
-                     Derivatives::none});
+                     derivatives});
   };
-  add("matrix", {"3x5x$T"});
-  add("special", {"4x$T", 0, 0, {nan, inf, -inf, -0.0}});
-  add("i64", {"3xi64", -9, 9});
+  add("matrix", {"3x5x$T"}, Derivatives::second);
+  add("special", {"4x$T", 0, 0, {nan, inf, -inf, -0.0}}, Derivatives::none);
+  add("i64", {"3xi64", -9, 9}, Derivatives::none);
 }
 
 void addReduceCases(Cases &cases) {

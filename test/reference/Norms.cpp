@@ -2,6 +2,7 @@
 
 #include "test/reference/OpTable.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -78,27 +79,33 @@ static Results rmsNorm(ir::RmsNormOp op, Operands x) {
   return {y, inverse};
 }
 
-/// In its training form.
+/// In its training form, on one rank.
 static Results batchNorm(ir::BatchNormOp op, Operands x) {
   Tensor y = x[0], runningMean = x[1], runningVariance = x[2], mean(x[1].type), inverse(x[1].type);
   double momentum = op.getMomentum().convertToDouble();
   auto channels =
       collectGroups(x[0].shape(), x[0].shape()[1], [](int64_t, ArrayRef<int64_t> index) { return index[1]; });
+  const Tensor *bias = op.getBias() ? &x[op.getWeight() ? 4 : 3] : nullptr;
+  const int64_t rows = op.getRows() ? x.back().elements[0].integer : x[0].shape()[0];
   for (size_t c = 0; c < channels.size(); ++c) {
-    auto count = static_cast<double>(channels[c].size());
-    Moments moments = momentsOf(x[0], channels[c]);
+    std::vector<int64_t> counted = channels[c]; // in the order of rows
+    counted.resize(channels[c].size() / x[0].shape()[0] * std::clamp<int64_t>(rows, 0, x[0].shape()[0]));
+    auto count = static_cast<double>(counted.size());
+    Moments moments = momentsOf(x[0], counted);
     double r = 1 / std::sqrt(moments.variance + op.getEps().convertToDouble());
     for (int64_t i : channels[c]) {
       double &element = y.elements[i].real;
       element = (element - moments.mean) * r;
       if (op.getWeight())
         element *= x[3].elements[c].real;
-      if (op.getBias())
-        element += x.back().elements[c].real;
+      if (bias)
+        element += bias->elements[c].real;
     }
     double unbiased = count == 1 ? moments.variance : moments.variance * count / (count - 1);
     mean.elements[c].real = moments.mean;
     inverse.elements[c].real = r;
+    if (counted.empty())
+      continue;
     runningMean.elements[c].real += momentum * (moments.mean - runningMean.elements[c].real);
     runningVariance.elements[c].real += momentum * (unbiased - runningVariance.elements[c].real);
   }

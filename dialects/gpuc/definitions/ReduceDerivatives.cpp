@@ -11,6 +11,9 @@ namespace gpuc::ir {
 GPUC_RESIDUALS(SumOp)
 GPUC_VJP_BODY(SumOp) { return Cotangents{broadcastAlong(ct, op.getDims(), shapeOf(op.getOperand()))}; }
 
+GPUC_RESIDUALS(AllReduceOp)
+GPUC_VJP_BODY(AllReduceOp) { return Cotangents{ct.make<AllReduceOp>(ct.type(), ct.value())}; }
+
 GPUC_RESIDUALS(MeanOp)
 GPUC_VJP_BODY(MeanOp) {
   FailureOr<int64_t> count = reducedCount(op, op.getOperand(), op.getDims());

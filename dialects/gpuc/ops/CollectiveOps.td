@@ -3,12 +3,13 @@
 
 include "dialects/gpuc/GpucOpBase.td"
 
-def AllReduceOp : Gpuc_PureOp<"all_reduce", [SameTensorTypes, SameOperandsAndResultType]> {
+def AllReduceOp
+    : Gpuc_PureOp<"all_reduce", [Differentiable, SameTensorTypes, SameOperandsAndResultType]> {
   let summary = "The sum of what all ranks have, on each of them";
   let description = [{
     result[i] = 0 + operand of rank 0 [i] + operand of rank 1 [i] + …, in this order, 16-bit floats in f32 and rounded once: the
     same bits on each rank. A rank waits here for the others; all have the same commands, in the same order. With one rank it
-    adds 0.
+    adds 0. All ranks depend on an operand, so that its cotangent is the sum of theirs: a `gpuc.all_reduce`, too.
 
     ```mlir
     %sum = gpuc.all_reduce %part : tensor<10x784xf32>

@@ -73,6 +73,9 @@ LogicalResult BatchNormOp::verify() {
       failed(checkOptional(*this, "batch_norm_C3", "bias", getBias(), affine)) ||
       failed(checkNotNegative(*this, "batch_norm_C4", "eps", getEps())))
     return failure();
+  if (failed(checkOptional(*this, "batch_norm_C6", "rows", getRows(),
+                           RankedTensorType::get({}, IntegerType::get(getContext(), 32)))))
+    return failure();
   return checkFraction(*this, "batch_norm_C4", "momentum", getMomentum());
 }
 

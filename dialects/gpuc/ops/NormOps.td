@@ -71,7 +71,11 @@ def BatchNormOp : Gpuc_Norm<"batch_norm", [AttrSizedOperandSegments, DeclareOpIn
     (1 - momentum) · running_mean + momentum · μ, `new_running_variance` likewise with the unbiased variance
     σ² · n / (n - 1) (n = 1: σ² = 0). Whoever owns the variables assigns them; `gpuc-expand-recipe` keeps assigns in
     `@train_step` alone. Outside of training μ and σ² are the running ones, and the running ones stay as they are.
-    Rows that pad a batch are rows of it and count in μ and σ².
+    Rows that pad a batch are rows of it and count in μ and σ², unless `rows` says that only the first so many are counted; of
+    fewer than 1 μ and σ² are 0, and the running statistics stay as they are.
+
+    With `sync` n, μ and σ² are those of the rows of all ranks, as in PyTorch's SyncBatchNorm: the count and the sums of x, of
+    (x - μ)², and in the derivative of g and g · x̂, are each a `gpuc.all_reduce`. `gpuc-sync-batch-norm` asks for it.
 
     `mean` is μ and `inverse_deviation` r; a derivative reads them. f16 and bf16 are computed as f32; the statistics are
     f32 then. The cotangents are those of `layer_norm`, with means and sums over the channel; derivatives by the running
@@ -82,16 +86,18 @@ def BatchNormOp : Gpuc_Norm<"batch_norm", [AttrSizedOperandSegments, DeclareOpIn
     - (batch_norm_C3) weight and bias are [channels] in the element type of the operand.
     - (batch_norm_C4) eps is not negative, and 0 ≤ momentum ≤ 1.
     - (batch_norm_C5) There is at least one element in a channel.
+    - (batch_norm_C6) rows is one number of i32.
   }];
   let arguments = (ins Gpuc_FloatTensor:$operand, Gpuc_FloatTensor:$running_mean, Gpuc_FloatTensor:$running_variance,
-                       Optional<Gpuc_FloatTensor>:$weight, Optional<Gpuc_FloatTensor>:$bias,
-                       DefaultValuedAttr<F64Attr, "0.1">:$momentum, DefaultValuedAttr<F64Attr, "1.0e-5">:$eps);
+                       Optional<Gpuc_FloatTensor>:$weight, Optional<Gpuc_FloatTensor>:$bias, Optional<Gpuc_Tensor>:$rows,
+                       DefaultValuedAttr<F64Attr, "0.1">:$momentum, DefaultValuedAttr<F64Attr, "1.0e-5">:$eps,
+                       UnitAttr:$sync);
   let results = (outs Gpuc_FloatTensor:$result, Gpuc_FloatTensor:$new_running_mean,
                       Gpuc_FloatTensor:$new_running_variance, Gpuc_FloatTensor:$mean,
                       Gpuc_FloatTensor:$inverse_deviation);
   let assemblyFormat = [{
-    $operand `running` $running_mean `,` $running_variance (`weight` $weight^)? (`bias` $bias^)? attr-dict `:`
-    functional-type(operands, results)
+    $operand `running` $running_mean `,` $running_variance (`weight` $weight^)? (`bias` $bias^)? (`rows` $rows^)?
+    (`sync` $sync^)? attr-dict `:` functional-type(operands, results)
   }];
 }
 

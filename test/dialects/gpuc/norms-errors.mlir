@@ -139,6 +139,15 @@ func.func @f(%x: tensor<?x3xf32>, %c: tensor<3xf32>) {
 
 // -----
 
+// How many rows count is one number.
+func.func @f(%x: tensor<?x3xf32>, %c: tensor<3xf32>, %rows: tensor<3xi32>) {
+  // expected-error @below {{'gpuc.batch_norm' op rows must be 'tensor<i32>', but is 'tensor<3xi32>' [batch_norm_C6]}}
+  %0:5 = gpuc.batch_norm %x running %c, %c rows %rows : (tensor<?x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xi32>) -> (tensor<?x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+  return
+}
+
+// -----
+
 // No image has pixels.
 func.func @f(%x: tensor<?x3x0xf32>, %c: tensor<3xf32>) {
   // expected-error @below {{'gpuc.batch_norm' op operand 'tensor<?x3x0xf32>' has no elements in a channel [batch_norm_C5]}}

@@ -22,10 +22,12 @@ func.func @rows(%x: tensor<?x6x4xf32>, %half: tensor<?x6x4xf16>, %w: tensor<4xf3
 }
 
 // CHECK-LABEL: @channels
-func.func @channels(%x: tensor<?x3x8x8xf32>, %half: tensor<5x3xbf16>, %c: tensor<3xf32>, %s: tensor<3xbf16>) {
+func.func @channels(%x: tensor<?x3x8x8xf32>, %half: tensor<5x3xbf16>, %c: tensor<3xf32>, %s: tensor<3xbf16>, %rows: tensor<i32>) {
   // CHECK: gpuc.batch_norm %{{.*}} running %{{.*}}, %{{.*}} weight %{{.*}} bias %{{[^ ]*}} : (
   %0:5 = gpuc.batch_norm %x running %c, %c weight %c bias %c : (tensor<?x3x8x8xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<?x3x8x8xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
   // CHECK: gpuc.batch_norm %{{.*}} running %{{.*}}, %{{.*}} weight %{{.*}} {momentum = 2.500000e-01 : f64} : (
   %1:5 = gpuc.batch_norm %half running %c, %c weight %s {momentum = 0.25 : f64} : (tensor<5x3xbf16>, tensor<3xf32>, tensor<3xf32>, tensor<3xbf16>) -> (tensor<5x3xbf16>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+  // CHECK: gpuc.batch_norm %{{.*}} running %{{.*}}, %{{.*}} weight %{{.*}} bias %{{.*}} rows %{{.*}} sync : (
+  %2:5 = gpuc.batch_norm %x running %c, %c weight %c bias %c rows %rows sync : (tensor<?x3x8x8xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<i32>) -> (tensor<?x3x8x8xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
   return
 }
