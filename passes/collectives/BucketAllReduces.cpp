@@ -46,6 +46,14 @@ public:
     return llvm::none_of(commands_, [](Operation *command) { return isa<plan::AllReduceOp>(command); });
   }
 
+  /// Ranks exchange in one order, and so on one stream: that of the loop.
+  bool exchangesInLoops() const {
+    return llvm::any_of(commands_, [](plan::CommandOpInterface command) {
+      return isa<plan::LoopOpInterface>(*command) &&
+             command->walk([](plan::AllReduceOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    });
+  }
+
   ExchangeSchedule schedule(bool beside) {
     taken_.clear();
     return scheduleExchanges(describeProgram(), link_,
@@ -244,7 +252,7 @@ struct BucketAllReduces : impl::BucketAllReducesPassBase<BucketAllReduces> {
   void choose(plan::ProgramOp program, const CostModel &cost, const Link &between) {
     ProgramBuckets asItIs(program, cost, between, size());
     const ExchangeSchedule inTurn = asItIs.schedule(/*beside=*/false);
-    if (between.takesCores && !alwaysBeside)
+    if ((between.takesCores && !alwaysBeside) || asItIs.exchangesInLoops())
       return asItIs.apply(inTurn, /*beside=*/false);
     const ExchangeSchedule beside = asItIs.schedule(/*beside=*/true);
     auto peeled = cast<plan::ProgramOp>(OpBuilder(program).clone(*program));

@@ -6,11 +6,18 @@
 // sums is issued as soon as the first clock has passed the time at which they are predicted to be there; at
 // the end all that is left, in the order of these times.
 //
+// Sums that other sums wait for, as those of a norm's statistics or the count by which gradients are scaled,
+// are part of what is computed: they take their turn in the given order, together with those that are ready
+// by the time at which one of them is needed.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/collectives/ExchangeSchedule.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
+#include <map>
 #include <queue>
 
 namespace gpuc {
@@ -32,7 +39,7 @@ public:
     for (size_t place = 0; place < order_.size(); ++place) {
       issueBuckets(place);
       issueWaiting(/*all=*/false);
-      issue({order_[place]});
+      issue(order_[place]);
     }
     issueBuckets(order_.size());
     issueWaiting(/*all=*/true);
@@ -50,39 +57,74 @@ private:
     }
   }
 
-  /// What depends on a sum. A sum itself does if it is one of sums.
+  /// What depends on a last sum, for which no other one waits.
   void findWhatWaits() {
+    leadsToSums_.resize(commands_.size());
+    for (size_t command = commands_.size(); command-- > 0;)
+      leadsToSums_[command] =
+          std::any_of(successors_[command].begin(), successors_[command].end(),
+                      [&](size_t next) { return leadsToSums_[next] || commands_[next].exchange; });
     waits_.resize(commands_.size());
     for (size_t command = 0; command < commands_.size(); ++command)
-      waits_[command] = std::any_of(
-          commands_[command].predecessors.begin(), commands_[command].predecessors.end(),
-          [&](size_t before) { return waits_[before] || commands_[before].exchange.has_value(); });
+      waits_[command] =
+          std::any_of(commands_[command].predecessors.begin(), commands_[command].predecessors.end(),
+                      [&](size_t before) { return waits_[before] || isLastSum(before); });
   }
 
-  bool computes(size_t command) const { return !waits_[command] && !commands_[command].exchange; }
+  bool isLastSum(size_t command) const { return commands_[command].exchange && !leadsToSums_[command]; }
+  bool isSumBetween(size_t command) const { return commands_[command].exchange && leadsToSums_[command]; }
+  bool computes(size_t command) const { return !waits_[command] && !isLastSum(command); }
 
   /// In the given order; but beside the link the parts of sums come first that take the least to compute,
   /// each with what has to be computed for it.
   void orderWhatWaitsForNothing() {
     std::vector<size_t> turns(commands_.size()); // of the first sum that needs the command, from 1
+    std::vector<size_t> order;
     if (way_.beside)
       turns = turnsOfSums();
     for (size_t command = 0; command < commands_.size(); ++command) {
       if (!computes(command))
         continue;
-      order_.push_back(command);
+      order.push_back(command);
       if (turns[command] == 0) // no sum does
         for (size_t before : commands_[command].predecessors)
           turns[command] = std::max(turns[command], turns[before]);
     }
-    std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return turns[a] < turns[b]; });
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return turns[a] < turns[b]; });
+    for (size_t command : order)
+      append(command);
+    appendPending();
+  }
+
+  /// A sum between waits until it is needed, for others to come along.
+  void append(size_t command) {
+    const std::vector<size_t> &before = commands_[command].predecessors;
+    auto needs = [&](size_t sum) { return std::binary_search(before.begin(), before.end(), sum); };
+    if (llvm::any_of(pending_, needs))
+      appendPending();
+    if (isSumBetween(command))
+      pending_.push_back(command);
+    else
+      order_.push_back({command});
+  }
+
+  /// Sums of one kind take one turn.
+  void appendPending() {
+    std::map<int64_t, size_t> turnOfKind;
+    for (size_t sum : pending_) {
+      auto [turn, isNew] = turnOfKind.try_emplace(commands_[sum].exchange->kind, order_.size());
+      if (isNew)
+        order_.emplace_back();
+      order_[turn->second].push_back(sum);
+    }
+    pending_.clear();
   }
 
   std::vector<size_t> turnsOfSums() const {
     std::vector<std::pair<double, size_t>> sums; // by what it takes to compute their parts
     std::vector<size_t> seen(commands_.size());
     for (size_t command = 0; command < commands_.size(); ++command) {
-      if (waits_[command] || !commands_[command].exchange)
+      if (!isLastSum(command))
         continue;
       double nanoseconds = 0;
       std::fill(seen.begin(), seen.end(), 0);
@@ -119,8 +161,11 @@ private:
     std::vector<double> finish(commands_.size());
     double clock = 0;
     for (size_t place = 0; place < order_.size(); ++place) {
-      finish[order_[place]] = clock += commands_[order_[place]].nanoseconds;
-      placeBehind[order_[place]] = place + 1;
+      clock += nanosecondsOf(order_[place]);
+      for (size_t command : order_[place]) {
+        finish[command] = clock;
+        placeBehind[command] = place + 1;
+      }
     }
     struct Ready {
       size_t place, command;
@@ -128,7 +173,7 @@ private:
     };
     std::vector<Ready> ready;
     for (size_t command = 0; command < commands_.size(); ++command) {
-      if (waits_[command] || !commands_[command].exchange)
+      if (!isLastSum(command))
         continue;
       Ready entry = {0, command, *commands_[command].exchange};
       entry.exchange.ready = 0;
@@ -172,17 +217,23 @@ private:
     }
   }
 
-  void issue(ExchangeSchedule::Turn turn) {
+  /// Of a command, or of an exchange.
+  double nanosecondsOf(const ExchangeSchedule::Turn &turn) const {
+    if (!commands_[turn.front()].exchange)
+      return commands_[turn.front()].nanoseconds;
     int64_t bytes = 0;
     for (size_t command : turn)
-      if (commands_[command].exchange)
-        bytes += commands_[command].exchange->bytes;
-      else
-        clock_ += commands_[command].nanoseconds;
+      bytes += commands_[command].exchange->bytes;
+    return link_.allReduceNanoseconds(bytes);
+  }
+
+  void issue(ExchangeSchedule::Turn turn) {
     double done = 0; // of what is computed it is known by the order
-    if (commands_[turn.front()].exchange) {
-      done = linkClock_ = std::max(linkClock_, clock_) + link_.allReduceNanoseconds(bytes);
-      if (!way_.beside)
+    if (!commands_[turn.front()].exchange) {
+      clock_ += nanosecondsOf(turn);
+    } else {
+      done = linkClock_ = std::max(linkClock_, clock_) + nanosecondsOf(turn);
+      if (!way_.beside || isSumBetween(turn.front()))
         clock_ = done;
     }
     for (size_t command : turn)
@@ -210,8 +261,9 @@ private:
   const ExchangeWay &way_;
   std::vector<std::vector<size_t>> successors_;
   std::vector<size_t> missing_; ///< How many predecessors have not taken their turn.
-  std::vector<bool> waits_;
-  std::vector<size_t> order_; ///< Of what computes and waits for no sum.
+  std::vector<bool> leadsToSums_, waits_;
+  std::vector<ExchangeSchedule::Turn> order_; ///< Of what computes and waits for no last sum.
+  std::vector<size_t> pending_;               ///< Sums between that are not in it yet.
   std::vector<double> available_;
   std::vector<Bucket> buckets_;
   size_t nextBucket_ = 0;

@@ -201,3 +201,83 @@ module attributes {plan.target = #plan.target<host, "">} {
     plan.launch @grow(%s1) -> (%w1)
   }
 }
+
+// -----
+
+// A sum for which another one waits, as a norm's statistics and gradients do, takes its turn in the given order, together with those
+// that are ready when it is needed. How large buckets of gradients may be is no concern of theirs.
+
+// CHECK-LABEL: plan.program @between
+// SMALL-LABEL: plan.program @between
+// SMALL-NEXT: %[[BUCKET:.*]] = plan.buffer "bucket0" : tensor<19xf32>
+// SMALL-NEXT: %[[A:.*]] = plan.view %[[BUCKET]][0] : tensor<3xf32>
+// SMALL-NEXT: %[[GAP:.*]] = plan.view %[[BUCKET]][12] : tensor<13xf32>
+// SMALL-NEXT: %[[B:.*]] = plan.view %[[BUCKET]][64] : tensor<3xf32>
+// SMALL: plan.launch @one(%{{.*}}) -> (%[[A]])
+// SMALL-NEXT: plan.launch @one(%{{.*}}) -> (%[[B]])
+// SMALL-NEXT: plan.launch @one
+// SMALL-NEXT: plan.fill %[[GAP]]
+// SMALL-NEXT: plan.all_reduce %[[BUCKET]] -> %[[BUCKET]]
+// SMALL-NEXT: plan.launch @both(%[[A]], %[[B]]) -> (%[[PART:.*]])
+// SMALL-NEXT: plan.all_reduce %[[PART]] -> %[[SUM:.*]] : f32
+// SMALL-NEXT: plan.launch @both(%[[SUM]], %{{.*}}) -> (%{{.*}})
+module attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w : tensor<3xf32> "parameter" init zeros
+  plan.kernel @one (%a: tensor<3xf32>) { gpuc.yield %a : tensor<3xf32> }
+  plan.kernel @both (%a: tensor<3xf32>, %b: tensor<3xf32>) {
+    %0 = gpuc.add %a, %b : tensor<3xf32>
+    gpuc.yield %0 : tensor<3xf32>
+  }
+  plan.program @between {
+    %w = plan.use @w : tensor<3xf32> parameter
+    %a = plan.buffer "a" : tensor<3xf32> activation
+    %suma = plan.buffer "suma" : tensor<3xf32> activation
+    %b = plan.buffer "b" : tensor<3xf32> activation
+    %sumb = plan.buffer "sumb" : tensor<3xf32> activation
+    %c = plan.buffer "c" : tensor<3xf32> activation
+    %g = plan.buffer "g" : tensor<3xf32> gradient
+    %s = plan.buffer "s" : tensor<3xf32> gradient
+    plan.launch @one(%w) -> (%a)
+    plan.all_reduce %a -> %suma : f32
+    plan.launch @one(%w) -> (%b)
+    plan.all_reduce %b -> %sumb : f32
+    plan.launch @one(%w) -> (%c)
+    plan.launch @both(%suma, %sumb) -> (%g)
+    plan.all_reduce %g -> %s : f32
+    plan.launch @both(%s, %c) -> (%w)
+  }
+}
+
+// -----
+
+// Ranks exchange in one order: where a loop does, all do it in turn with what is computed, and the last iteration stays in its loop.
+
+// CHECK-LABEL: plan.program @in_loop
+// CHECK-NOT: plan.on_stream
+// CHECK: plan.repeat 2 {
+// CHECK-NOT: plan.on_stream
+module attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w : tensor<8388608xf32> "parameter" init zeros
+  plan.variable @v : tensor<8388608xf32> "parameter" init zeros
+  plan.kernel @grow (%a: tensor<8388608xf32>) { gpuc.yield %a : tensor<8388608xf32> }
+  plan.program @in_loop {
+    %w = plan.use @w : tensor<8388608xf32> parameter
+    %v = plan.use @v : tensor<8388608xf32> parameter
+    %a = plan.buffer "a" : tensor<8388608xf32> activation
+    %sum = plan.buffer "sum" : tensor<8388608xf32> activation
+    %g = plan.buffer "g" : tensor<8388608xf32> gradient
+    %s = plan.buffer "s" : tensor<8388608xf32> gradient
+    %h = plan.buffer "h" : tensor<8388608xf32> gradient
+    %t = plan.buffer "t" : tensor<8388608xf32> gradient
+    plan.repeat 2 {
+      plan.launch @grow(%w) -> (%a)
+      plan.all_reduce %a -> %sum : f32
+      plan.launch @grow(%sum) -> (%g)
+    }
+    plan.all_reduce %g -> %s : f32
+    plan.launch @grow(%v) -> (%h)
+    plan.all_reduce %h -> %t : f32
+    plan.launch @grow(%s) -> (%w)
+    plan.launch @grow(%t) -> (%v)
+  }
+}
