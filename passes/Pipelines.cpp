@@ -125,6 +125,7 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, S
   buildRecipePipeline(passes, options);
   checkModel(passes);
   // What has rows is seen by the `?` in its shape, as long as there is one.
+  passes.addPass(createSyncBatchNormPass());
   if (options.fuse)
     passes.addPass(createSliceBatchPass({options.batch, options.target}));
   // Shapes must be known before anything can be counted.

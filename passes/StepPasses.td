@@ -22,6 +22,23 @@ def SpecializeBatchPass : GpucPass<"gpuc-specialize-batch"> {
   ];
 }
 
+def SyncBatchNormPass : GpucPass<"gpuc-sync-batch-norm"> {
+  let summary = "Have batch norms count the rows of all ranks";
+  let description = [{
+    As PyTorch's `SyncBatchNorm.convert_sync_batchnorm`, if the recipe has `sync_batch_norm = true`. What is over the batch is seen by its
+    leading `?`, so that this comes before `gpuc-specialize-batch`. A batch norm in a loop is an error, and so is a model that has none.
+
+    Before:
+    ```mlir
+    %y, %m, %v, %mu, %r = gpuc.batch_norm %x running %rm, %rv : (tensor<?x3xf32>, tensor<3xf32>, tensor<3xf32>) -> …
+    ```
+    After:
+    ```mlir
+    %y, %m, %v, %mu, %r = gpuc.batch_norm %x running %rm, %rv sync : (tensor<?x3xf32>, tensor<3xf32>, tensor<3xf32>) -> …
+    ```
+  }];
+}
+
 def FindEntriesPass : GpucPass<"gpuc-find-entries"> {
   let summary = "Find the functions of the model that are entries of the plan by themselves";
   let description = [{
@@ -96,7 +113,7 @@ def MaskPaddingPass : GpucPass<"gpuc-mask-padding"> {
     The last batch of a data set may be padded. The functions that the recipe names get an argument that says how many
     rows hold a sample, and their losses a mask made of it. It stands before `gpuc-autodiff`, so that the backward pass
     has the mask too. Losses with a mask of their own keep it. A function that others use as well keeps its arguments, and
-    the recipe gets a copy.
+    the recipe gets a copy. Batch norms that are synchronised count these rows alone, where there is such an argument.
 
     Before, with a batch of 64:
     ```mlir

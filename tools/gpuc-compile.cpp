@@ -99,6 +99,10 @@ std::vector<gpuc::RecipeFlag> recipeFlags() {
            "of the sum over "
            "microbatches"},
           {"world-size", "world_size", "N", "ranks of a plan with --shard, which runs on so many alone"},
+          {"sync-batch-norm", "sync_batch_norm", "",
+           "with --data-parallel: batch norms' statistics are those of all ranks' rows, as with PyTorch's "
+           "SyncBatchNorm",
+           /*isList=*/false, /*spec=*/"", /*isFlag=*/true},
       });
   return flags;
 }

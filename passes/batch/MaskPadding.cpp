@@ -5,7 +5,8 @@
 // (LossOpInterface) that has no mask of its own gets the mask iota < rows. A function without losses is left
 // alone: padding it is for the runtime to refuse.
 //
-// So do functions whose gradient such a function takes, if there are losses in them.
+// So do functions whose gradient such a function takes, if there are losses in them. Batch norms that are
+// synchronised over ranks count these rows alone: how many a rank has hangs on where the batch ends.
 //
 // A loss over more rows than the batch (the tokens of a batch of sentences) is taken to hold each sample's
 // rows together.
@@ -117,6 +118,8 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
                                              << batch << ": give it a mask for rows that are padding";
       loss.setRowMask(buildMask(loss, function.getArgument(end), batch));
     }
+    if (failed(countRows(function, function.getArgument(end), batch)))
+      return failure();
     SmallVector<ir::GradientOp> gradients;
     function.walk([&](ir::GradientOp gradient) { gradients.push_back(gradient); });
     for (ir::GradientOp gradient : gradients)
@@ -144,12 +147,30 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
     return success();
   }
 
+  static LogicalResult countRows(func::FuncOp function, Value rows, int64_t batch) {
+    for (auto norm : function.getOps<ir::BatchNormOp>()) {
+      const int64_t all = ir::tensorType(norm.getOperand()).getDimSize(0);
+      if (!norm.getSync() || norm.getRows())
+        continue;
+      if (all % batch != 0)
+        return norm.emitOpError("is over ") << all << " rows, not a multiple of the batch of " << batch
+                                            << ": have it count those that are no padding";
+      OpBuilder builder(norm);
+      norm.getRowsMutable().assign(rowsOf(builder, norm.getLoc(), rows, all / batch));
+    }
+    return success();
+  }
+
+  /// Of which a sample has `each`.
+  static ir::Expr rowsOf(OpBuilder &builder, Location location, Value rows, int64_t each) {
+    ir::Expr limit(builder, location, rows);
+    return each == 1 ? limit : limit * static_cast<double>(each);
+  }
+
   /// iota < rows · (rows of the loss / batch), as tensor<rows of the loss x i1>.
   static Value buildMask(ir::LossOpInterface loss, Value rows, int64_t batch) {
     OpBuilder builder(loss);
-    ir::Expr limit(builder, loss->getLoc(), rows);
-    if (int64_t each = loss.getRows() / batch; each != 1)
-      limit = limit * static_cast<double>(each);
+    ir::Expr limit = rowsOf(builder, loss->getLoc(), rows, loss.getRows() / batch);
     auto type = RankedTensorType::get({loss.getRows()}, builder.getI32Type());
     ir::Expr index = limit.make<ir::IotaOp>(type, 0);
     return index < broadcastScalar(limit, index.shape());

@@ -5,6 +5,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace gpuc {
 
 /// Whether a tensor type has a `?`.
@@ -39,9 +41,12 @@ inline constexpr llvm::StringLiteral kScatterAttr = "gpuc.scatter";
 /// is such.
 inline constexpr llvm::StringLiteral kScatterEachAttr = "gpuc.scatter_each";
 
+/// The variables to which a function over one part, which knows its number, assigns the same on all ranks.
+llvm::StringSet<> assignedAlike(mlir::func::FuncOp part);
+
 /// Makes the sums over the rows of one rank's share, which `share` returns, those over the rows of all ranks,
-/// and what it assigns the mean over ranks; its last argument, the number of its part, becomes the variable
-/// `rank`.
-llvm::LogicalResult reduceOverRanks(mlir::func::FuncOp share);
+/// and what it assigns, but to what is assigned alike, the mean over ranks; its last argument, the number of
+/// its part, becomes the variable `rank`.
+llvm::LogicalResult reduceOverRanks(mlir::func::FuncOp share, const llvm::StringSet<> &alike);
 
 } // namespace gpuc

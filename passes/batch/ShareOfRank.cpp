@@ -7,7 +7,8 @@
 // The function is the same for each rank, and for any number of them: which rows are its own, and where its
 // random numbers begin, follows from the variable `rank`, which the session sets. Ranks know nothing of one
 // another's running statistics; the mean of what they assign is assigned. It adds up as a loop over emulated
-// ranks does, so that both have the same bits.
+// ranks does, so that both have the same bits. What all of them assign alike needs no mean: counters, and
+// the statistics of norms that are synchronised.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,11 +16,15 @@
 
 #include "passes/recipe/StepBuilder.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using gpuc::ir::Expr;
 
 namespace gpuc {
 namespace {
+
+bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); }
 
 /// A counter of the session, which is no concern of the model's.
 ir::VariableOp findSessionCounter(func::FuncOp function, StringRef name) {
@@ -37,7 +42,24 @@ LogicalResult readRank(func::FuncOp share) {
   return share.eraseArgument(number.getArgNumber());
 }
 
-LogicalResult assignMeans(func::FuncOp share) {
+/// Whether all ranks have the same there: what is made of variables, and of sums over ranks.
+bool isAlikeOnRanks(Value value) {
+  llvm::SetVector<Value> needed;
+  needed.insert(value);
+  for (size_t next = 0; next < needed.size(); ++next) {
+    auto result = dyn_cast<OpResult>(needed[next]);
+    if (!result || result.getOwner()->getNumRegions() != 0)
+      return false; // an argument, or a loop
+    auto norm = dyn_cast<ir::BatchNormOp>(result.getOwner());
+    if (norm && norm.getSync() && result.getResultNumber() != 0)
+      needed.insert_range(ValueRange{norm.getRunningMean(), norm.getRunningVariance()});
+    else if (!isa<ir::AllReduceOp>(result.getOwner()))
+      needed.insert_range(result.getOwner()->getOperands());
+  }
+  return true;
+}
+
+LogicalResult assignMeans(func::FuncOp share, const llvm::StringSet<> &alike) {
   // Every such plan has it: by it a session knows that ranks may share the work.
   ir::VariableOp worldSize = findSessionCounter(share, "world_size");
   if (!worldSize)
@@ -47,6 +69,8 @@ LogicalResult assignMeans(func::FuncOp share) {
     if (getElementTypeOrSelf(type).isInteger(1))
       return assign.emitOpError("assigns ")
              << type << " in each rank, of which the mean is taken: have it assign numbers";
+    if (alike.contains(assign.getVariable()))
+      continue;
     OpBuilder builder(assign);
     StepBuilder ops(builder, assign.getLoc());
     Expr sum = ops.at(ir::AllReduceOp::create(builder, assign.getLoc(), type, assign.getValue()));
@@ -73,8 +97,19 @@ void reduceResults(func::FuncOp share) {
 
 } // namespace
 
-LogicalResult reduceOverRanks(func::FuncOp share) {
-  if (failed(readRank(share)) || failed(assignMeans(share)))
+llvm::StringSet<> assignedAlike(func::FuncOp part) {
+  // The mean of floats that are alike may differ from them in the last bit, and emulated ranks take it.
+  const bool isSynced =
+      llvm::any_of(part.getOps<ir::BatchNormOp>(), [](ir::BatchNormOp norm) { return norm.getSync(); });
+  llvm::StringSet<> alike;
+  for (auto assign : part.getOps<ir::AssignOp>())
+    if ((isSynced || !isFloat(assign.getValue())) && isAlikeOnRanks(assign.getValue()))
+      alike.insert(assign.getVariable());
+  return alike;
+}
+
+LogicalResult reduceOverRanks(func::FuncOp share, const llvm::StringSet<> &alike) {
+  if (failed(readRank(share)) || failed(assignMeans(share, alike)))
     return failure();
   reduceResults(share);
   for (unsigned index = 0; index < share.getNumArguments(); ++index)

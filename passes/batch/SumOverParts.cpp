@@ -275,9 +275,10 @@ LogicalResult sumOverParts(func::FuncOp &part) {
     return success();
   if (failed(addPartNumber(part)))
     return failure();
+  const llvm::StringSet<> alike = assignedAlike(part);
   while (auto partition = part->getAttrOfType<ir::PartitionAttr>(ir::kPartitionAttr)) {
     if (partition.getDistributed() && partition.isOverRanks())
-      return reduceOverRanks(part);
+      return reduceOverRanks(part, alike);
     FailureOr<func::FuncOp> whole = PartLoop(part).build();
     if (failed(whole))
       return failure();

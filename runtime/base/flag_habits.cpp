@@ -88,6 +88,7 @@ const std::vector<Habit>& habits() {
       {"cpu no-cuda use-cpu no-gpu", {"--device=host", "--target=host"}},
       {"nproc nproc-per-node num-processes rank world-size standalone ddp distributed",
        {"--ranks=N", "--data-parallel"}},
+      {"sync-bn syncbn convert-sync-batchnorm", {"--sync-batch-norm"}},
       {"nnodes num-nodes node-rank local-rank master-addr master-port rdzv-backend rdzv-endpoint rdzv-id "
        "dist-url "
        "hostfile hosts",
@@ -95,7 +96,7 @@ const std::vector<Habit>& habits() {
        kLauncher},
       {"fsdp zero zero-stage deepspeed shard", {"--shard=optimizer", "--ranks=N"}},
       {"gpus n-gpu n-gpus num-gpus dist-backend strategy tensor-parallel pipeline-parallel "
-       "bucket-size sync-bn sync-batch-norm multi-gpu",
+       "bucket-size multi-gpu",
        {},
        kSeveralGpus},
       {"memory-budget gradient-checkpointing activation-checkpointing checkpoint-activations recompute remat",

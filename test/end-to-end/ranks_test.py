@@ -75,21 +75,66 @@ class Ranks(RankTest):
             os.remove(metrics)
         self.assertEqual(*trained)
 
-    def check_whole(self, model, keys, dtype, steps, tolerance, *flags):
-        with self.subTest(model=model, dtype=dtype, flags=flags):
+    def check_near(self, shared, whole, tolerance):
+        self.assertEqual(set(whole), set(shared))
+        for name, values in whole.items():
+            for ours, theirs in zip(shared[name], values):
+                self.assertLessEqual(abs(ours - theirs), tolerance * max(1, abs(theirs)), name)
+
+    def check_whole(self, model, keys, dtype, steps, tolerance, *flags, ranks=3, own=()):
+        """`own`: flags of the ranks alone."""
+        with self.subTest(model=model, dtype=dtype, flags=flags, ranks=ranks):
             keys = [key for key in keys if not key.startswith("batch")]
             whole = self.variables(self.compile_model(model, *keys, "batch=12", "dtype=" + dtype, flags=flags), steps=steps)
-            plan = self.compile_model(model, *keys, "batch=4", "dtype=" + dtype, flags=["--data-parallel", *flags])
-            shared = self.variables(plan, "--ranks=3", steps=steps)
-            self.assertEqual(set(whole), set(shared))
-            for name, values in whole.items():
-                for ours, theirs in zip(shared[name], values):
-                    self.assertLessEqual(abs(ours - theirs), tolerance * max(1, abs(theirs)), name)
+            plan = self.compile_model(model, *keys, f"batch={12 // ranks}", "dtype=" + dtype, flags=["--data-parallel", *own, *flags])
+            self.check_near(self.variables(plan, f"--ranks={ranks}", steps=steps), whole, tolerance)
 
     def test_the_whole_batch_on_one_rank(self):
         for model in ("mlp", "gpt2", "lstm-generator"):
             self.check_whole(model, MODELS[model][0], "f64", 100, 1e-10)
             self.check_whole(model, MODELS[model][0], "f32", 10, 1e-5, "--optimizer=sgd:lr=0.01")
+
+    def test_norms_of_the_whole_batch(self):
+        sync, sgd, resnet = ["--sync-batch-norm"], "--optimizer=sgd:lr=0.01", MODELS["resnet18"][0]
+        for ranks, steps in (2, 10), (3, 100), (4, 10):
+            self.check_whole("resnet18", resnet, "f64", steps, 1e-10, sgd, ranks=ranks, own=sync)
+        self.check_whole("resnet18", resnet, "f32", 10, 1e-5, sgd, own=sync)
+
+    def test_norms_of_ranks_whose_rows_are_not_all_there(self):
+        """Ten samples are one batch of one rank, and less than one of several, of which some may have none."""
+        def compiled(batch, *flags):
+            return self.compile_model("resnet18", "size=40", "width=4", "dtype=f64", f"batch={batch}",
+                                      flags=["--optimizer=sgd:lr=0.01", *flags])
+
+        whole = self.variables(compiled(10), "--no-shuffle", samples=10, steps=4)
+        for ranks, batch in (3, 4), (2, 9), (4, 9):
+            with self.subTest(ranks=ranks, batch=batch):
+                plan = compiled(batch, "--data-parallel", "--sync-batch-norm")
+                shared = self.variables(plan, f"--ranks={ranks}", "--no-shuffle", "--last-batch=pad", samples=10, steps=4)
+                self.check_near(shared, whole, 1e-10)
+        # Microbatches are normalised one by one, of all ranks. The first rank has all samples: in the second case in its first one alone,
+        # and all that the second one changes is the number of batches.
+        for batch, count in (5, 2), (10, 1):
+            with self.subTest(batch=batch, count=count):
+                alone = self.variables(compiled(batch, f"--accumulate={count}"), "--no-shuffle", samples=10, steps=4)
+                plan = compiled(batch, "--data-parallel", "--sync-batch-norm", "--accumulate=2")
+                shared = self.variables(plan, "--ranks=2", "--no-shuffle", "--last-batch=pad", samples=10, steps=4)
+                tracked = [name for name in alone if name.endswith("num_batches_tracked")]
+                self.assertEqual([shared.pop(name) for name in tracked], [[8]] * len(tracked))
+                self.check_near(shared, {name: values for name, values in alone.items() if name not in tracked}, 1e-10)
+
+    def test_bits_of_norms_that_ranks_share(self):
+        """They hang neither on buckets, nor on streams, nor on what is computed again."""
+        keys, flags = MODELS["resnet18"][0], ["--data-parallel", "--sync-batch-norm"]
+        for precision in "f32", "bf16":
+            with self.subTest(precision=precision):
+                first, *others = (self.variables(self.compile_model("resnet18", *keys, flags=[*flags, "--precision=" + precision, *more]),
+                                                 "--ranks=3")
+                                  for more in ([], [], ["--bucket-size=1"], ["--bucket-size=1GB"], ["--checkpoint=full"]))
+                for other in others:
+                    self.assertEqual(first, other)
+                self.assertEqual(first, self.variables(self.compile_beside("resnet18", keys, [*flags[1:], "--precision=" + precision], 4096),
+                                                       "--ranks=3"))
 
     def test_one_rank_and_several_take_over_from_one_another(self):
         """Files do not say how many ranks there were."""
@@ -228,6 +273,7 @@ class Ranks(RankTest):
         model = self.path("model.mlir")
         self.gpuc("gpuc-model", "mlp", "-o", model)
         for flags, reason in ((["--emulate-ranks=2"], "leave out one of the two"),
+                              (["--sync-batch-norm"], "the model has no batch norm over the batch: leave it out"),
                               (["--target=cuda:sm_90"], "which only the host does so far: compile with --target=host")):
             done = self.run_tool("gpuc-compile", model, "--data-parallel", "-o", self.path("x.plan"), *flags)
             self.assertEqual(done.returncode, 1)

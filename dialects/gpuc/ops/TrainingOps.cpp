@@ -96,6 +96,7 @@ const std::pair<StringLiteral, EntryKind> recipeEntries[] = {
     {"data_parallel", EntryKind::flag},
     {"shard", EntryKind::spec},
     {"world_size", EntryKind::integer},
+    {"sync_batch_norm", EntryKind::flag},
     {"precision", EntryKind::spec},
     {"loss_scale", EntryKind::spec},
     {"clip_value", EntryKind::number},
@@ -326,6 +327,10 @@ LogicalResult RecipeOp::verify() {
   if (isDataParallel() && getEmulateRanks().value_or(1) > 1)
     return emitOpError() << "has data_parallel and emulates " << *getEmulateRanks()
                          << " ranks: leave out one of the two [recipe_C5]";
+  if (getSyncBatchNorm().value_or(false) && !isDataParallel())
+    return emitOpError()
+           << "has sync_batch_norm, but no ranks that could synchronise: give it data_parallel, "
+              "or leave that out [recipe_C7]";
   return checkShards(*this);
 }
 

@@ -132,6 +132,7 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
       `data_parallel = true`: ranks that are processes of their own, as many as the plan is run with. `shard`: each of
       `world_size` of them keeps its share of what is trained and of the optimizer's state (`optimizer`), and of the sum over
       microbatches as well (`gradients`).
+      `sync_batch_norm = true`: statistics of batch norms are those of the rows of all of them, microbatch by microbatch.
     - `precision` of forward and backward pass: see `gpuc-mixed-precision`. `loss_scale` goes with it.
     - `clip_value` bounds each element of the gradient, `clip_norm` the norm of the whole of it.
     - `skip`: which updates are left out as outliers.
@@ -145,11 +146,12 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
     - (recipe_C4) clip_norm and clip_value are above 0.
     - (recipe_C5) Ranks are emulated or processes of their own, not both.
     - (recipe_C6) shard is optimizer or gradients, and goes with data_parallel and world_size.
+    - (recipe_C7) With sync_batch_norm ranks are processes: emulated ones, one after the other, cannot know of one another.
   }];
   let arguments = (ins FlatSymbolRefAttr:$loss, OptionalAttr<FlatSymbolRefAttr>:$accuracy, OptionalAttr<I64Attr>:$batch,
                        OptionalAttr<I64Attr>:$accumulate, OptionalAttr<I64Attr>:$emulate_ranks,
                        OptionalAttr<BoolAttr>:$data_parallel, OptionalAttr<Gpuc_SpecAttr>:$shard,
-                       OptionalAttr<I64Attr>:$world_size,
+                       OptionalAttr<I64Attr>:$world_size, OptionalAttr<BoolAttr>:$sync_batch_norm,
                        OptionalAttr<Gpuc_SpecAttr>:$precision,
                        OptionalAttr<Gpuc_SpecAttr>:$loss_scale, OptionalAttr<F64Attr>:$clip_value,
                        OptionalAttr<F64Attr>:$clip_norm, OptionalAttr<Gpuc_SpecAttr>:$skip,

@@ -315,7 +315,7 @@ func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
 }
 
 // A misspelt entry.
-// expected-error @below {{unknown entry 'optimiser' of a recipe: there are loss, accuracy, batch, accumulate, emulate_ranks, data_parallel, shard, world_size, precision, loss_scale, clip_value, clip_norm, skip, optimizer, groups, schedule, ema, seed}}
+// expected-error @below {{unknown entry 'optimiser' of a recipe: there are loss, accuracy, batch, accumulate, emulate_ranks, data_parallel, shard, world_size, sync_batch_norm, precision, loss_scale, clip_value, clip_norm, skip, optimizer, groups, schedule, ema, seed}}
 gpuc.recipe { loss = @loss, optimiser = sgd(lr = 0.1) }
 
 // -----
@@ -485,3 +485,13 @@ gpuc.variable @w : tensor<2xf32> init zeros {shard_of = array<i64: 2, 5>, shards
 
 // expected-error @below {{is no share of what shard_of and shards say [variable_C4]}}
 gpuc.variable @w : tensor<2xf32> init zeros {shards = 4 : i64}
+
+// -----
+
+func.func @loss(%x: tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>) {
+  %loss, %count = gpuc.mse %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+  return %loss, %count : tensor<f32>, tensor<f32>
+}
+// Emulated ranks follow one another: when the first is done, the second has not begun.
+// expected-error @below {{has sync_batch_norm, but no ranks that could synchronise: give it data_parallel, or leave that out [recipe_C7]}}
+gpuc.recipe { loss = @loss, emulate_ranks = 2, sync_batch_norm = true }

@@ -1,0 +1,50 @@
+//===- SyncBatchNorm.cpp - Statistics of the global batch ---------------------===//
+//
+// Contract: where the recipe has `sync_batch_norm`, each gpuc.batch_norm over the batch, as its leading `?`
+// shows, is marked with `sync`. What that means the op says itself; that rows which hold no sample are not
+// counted is MaskPadding.cpp's concern.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/batch/Parts.h"
+
+namespace gpuc {
+#define GEN_PASS_DEF_SYNCBATCHNORMPASS
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+class SyncBatchNormPass : public impl::SyncBatchNormPassBase<SyncBatchNormPass> {
+  void runOnOperation() override {
+    for (auto recipe : getOperation().getOps<ir::RecipeOp>())
+      if (recipe.getSyncBatchNorm().value_or(false) && failed(markNorms(recipe)))
+        return signalPassFailure();
+  }
+
+  LogicalResult markNorms(ir::RecipeOp recipe) {
+    bool found = false;
+    WalkResult walked = getOperation().walk([&](ir::BatchNormOp norm) -> WalkResult {
+      found |= norm.getSync();
+      if (norm.getSync() || !isDynamic(norm.getOperand().getType()))
+        return WalkResult::advance();
+      if (!isa<func::FuncOp>(norm->getParentOp()))
+        return norm.emitOpError("stands in a loop, in which norms of several ranks cannot be one: leave out "
+                                "sync_batch_norm");
+      norm.setSync(true);
+      found = true;
+      return WalkResult::advance();
+    });
+    if (walked.wasInterrupted())
+      return failure();
+    if (!found)
+      return recipe.emitOpError(
+          "has sync_batch_norm, but the model has no batch norm over the batch: leave it out");
+    return success();
+  }
+};
+
+} // namespace
+} // namespace gpuc
