@@ -1,6 +1,9 @@
 // What a sum over ranks takes between processes of this machine, and the link that it comes to.
 //
 //   bench-exchange [RANKS] [ROUNDS]
+//
+// Under a launcher by what it gives, `bench-exchange 0 ROUNDS messages` by messages even on one machine; the
+// sums of 4 KiB, 1 MiB and 64 MiB are told apart from the fit.
 #include <sched.h>
 
 #include <algorithm>
@@ -8,11 +11,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
 #include "runtime/base/tool_main.h"
-#include "runtime/comm/launch.h"
+#include "runtime/comm/join.h"
 
 namespace {
 
@@ -89,9 +93,26 @@ gpuc::Result<int> measureAll(gpuc::Communicator& ranks, int rounds) {
   return 0;
 }
 
+/// What launchers are compared by, in lines of three numbers.
+gpuc::Result<int> measureSome(gpuc::Communicator& ranks, int rounds) {
+  stayOnACore(ranks.rank());
+  for (size_t bytes : {size_t{4} << 10, size_t{1} << 20, size_t{64} << 20}) {
+    GPUC_ASSIGN_OR_RETURN(double nanoseconds, measure(ranks, bytes / sizeof(float), rounds));
+    if (ranks.rank() == 0) std::printf("%zu bytes %.1f us\n", bytes, nanoseconds / 1000);
+  }
+  return 0;
+}
+
 int bench(int argc, char** argv) {
   const int64_t ranks = argc > 1 ? std::atoll(argv[1]) : 2;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 21;
+  const bool by_messages = argc > 3 && std::strcmp(argv[3], "messages") == 0;
+  const gpuc::Result<std::optional<gpuc::Launcher>> launcher = gpuc::findLauncher();
+  if (!launcher.ok()) return gpuc::exitStatus(launcher.status());
+  if (*launcher)
+    return gpuc::joinRanks(
+        **launcher, {.shares_memory = !by_messages},
+        [&](gpuc::Communicator& communicator) { return measureSome(communicator, rounds); });
   gpuc::Result<int> status = gpuc::launchRanks(
       {.ranks = ranks}, [&](gpuc::Communicator& communicator) { return measureAll(communicator, rounds); });
   return status.ok() ? *status : gpuc::exitStatus(status.status());
