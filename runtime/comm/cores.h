@@ -12,6 +12,9 @@ struct CoreShare {
   bool isCrowded() const { return ranks > cores; }
 };
 
+/// That this process may run on.
+int64_t coresOfThisProcess();
+
 /// A collective, which all call. A launcher may have given each rank cores of its own.
 Result<CoreShare> shareCores(Communicator& ranks);
 

@@ -19,6 +19,8 @@ struct LaunchOptions {
   /// How long a rank may be stopped (SIGSTOP) before it counts as lost, and how long the others have to end
   /// once one is lost.
   std::chrono::milliseconds patience = std::chrono::seconds(5);
+  /// Whether ranks that somebody else has started share memory, too, if all are on one machine.
+  bool shares_memory = true;
 };
 
 /// What a rank does; its exit status.

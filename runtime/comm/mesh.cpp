@@ -43,7 +43,8 @@ Status MeshCommunicator::meet() {
   const Life own = Life::ofThisProcess();
   std::vector<Life> lives(static_cast<size_t>(size()));
   GPUC_RETURN_IF_ERROR(gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(lives))));
-  life_.emplace(lives, rank(), options_.patience);
+  lives_ = std::move(lives);
+  life_.emplace(lives_, rank(), options_.patience);
   return okStatus();
 }
 

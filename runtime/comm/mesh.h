@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ class MeshCommunicator final : public Communicator {
 
   /// The first call, by all ranks: from then on each watches whether the others of its machine live.
   Status meet();
+
+  /// Of each rank; empty before meet().
+  std::span<const Life> lives() const { return lives_; }
 
   int64_t rank() const override { return transport_.rank(); }
   int64_t size() const override { return transport_.size(); }
@@ -77,6 +81,7 @@ class MeshCommunicator final : public Communicator {
 
   Transport& transport_;
   const Options options_;
+  std::vector<Life> lives_;
   std::optional<LifeWatch> life_;
   std::optional<LifeWatch::Loss> loss_;  // that was seen
   Clock::time_point loss_at_;

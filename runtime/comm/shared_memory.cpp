@@ -1,16 +1,21 @@
 #include "runtime/comm/shared_memory.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <climits>
 #include <cstring>
 #include <new>
 #include <utility>
 
+#include "runtime/base/descriptor.h"
+#include "runtime/comm/cores.h"
 #include "runtime/comm/launch.h"
 #include "runtime/comm/rank_sum.h"
 #include "runtime/comm/share_runs.h"
@@ -18,10 +23,18 @@
 namespace gpuc {
 namespace {
 
-constexpr size_t kSlotBytes = size_t{1} << 20;
-constexpr size_t kCacheLine = 64;
+/// Of a slot: long, so that ranks meet seldom, but of many ranks all together no more than so many.
+constexpr size_t kMostSlotBytes = size_t{4} << 20, kLeastSlotBytes = size_t{1} << 18,
+                 kAllSlotBytes = size_t{64} << 20;
+constexpr size_t kCacheLine = 64, kPage = 4096;
 
 using Clock = std::chrono::steady_clock;
+
+/// Who comes soon finds the others awake, unless they are in its way.
+constexpr int64_t kYields = 1000, kYieldsIfCrowded = 4;
+
+/// How often a rank looks whether others live.
+constexpr std::chrono::milliseconds kLook{20};
 
 /// Sleeps until the word is not `seen` any more, or for so long; or less.
 void sleepWhile(std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds most) {
@@ -44,30 +57,75 @@ static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<uint64_t
 //===----------------------------------------------------------------------===//
 
 struct SharedRanks::Header {
-  std::atomic<uint32_t> events = 0;  // grows with all that somebody may wait for
+  std::atomic<uint32_t> events = 0;    // grows with all that somebody may wait for
+  std::atomic<uint32_t> sleepers = 0;  // that wait for it to do so
 };
 
 /// | header | state of each rank | slot of each rank | sums |
+SharedRanks::SharedRanks(int64_t ranks)
+    : ranks_(ranks),
+      slot_bytes_(std::clamp(std::bit_floor(kAllSlotBytes / static_cast<size_t>(ranks + 1)), kLeastSlotBytes,
+                             kMostSlotBytes)) {
+  const size_t states = static_cast<size_t>(ranks) * sizeof(RankState) + kCacheLine;
+  const size_t slots = static_cast<size_t>(ranks + 1) * slot_bytes_;
+  bytes_ = (states + kPage - 1) / kPage * kPage + slots;
+}
+
+Status SharedRanks::map(int file, int flags) {
+  void* memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | flags, file, 0);
+  if (memory == MAP_FAILED)
+    return errorf("no memory for what %lld ranks share: %zu bytes", static_cast<long long>(ranks_), bytes_);
+  header_ = static_cast<Header*>(memory);
+  return okStatus();
+}
+
+void SharedRanks::begin() {
+  new (header_) Header;
+  for (int64_t rank = 0; rank < ranks_; ++rank) new (&state(rank)) RankState;
+}
+
 Result<SharedRanks> SharedRanks::create(int64_t ranks) {
   if (ranks < 1 || ranks > kMostRanks)
     return errorf("%lld ranks: from 1 to %lld can share memory", static_cast<long long>(ranks),
                   static_cast<long long>(kMostRanks));
-  SharedRanks shared;
-  const size_t states = static_cast<size_t>(ranks) * sizeof(RankState) + kCacheLine;
-  shared.ranks_ = ranks;
-  shared.bytes_ =
-      (states + kSlotBytes - 1) / kSlotBytes * kSlotBytes + static_cast<size_t>(ranks + 1) * kSlotBytes;
-  void* memory = ::mmap(nullptr, shared.bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED)
-    return errorf("no memory for what %lld ranks share: %zu bytes", static_cast<long long>(ranks),
-                  shared.bytes_);
-  shared.header_ = new (memory) Header;
-  for (int64_t rank = 0; rank < ranks; ++rank) new (&shared.state(rank)) RankState;
+  SharedRanks shared(ranks);
+  GPUC_RETURN_IF_ERROR(shared.map(-1, MAP_ANONYMOUS));
+  shared.begin();
   return shared;
 }
 
+/// By way of /proc: a file of /dev/shm would outlive ranks that are killed.
+Result<std::optional<SharedRanks>> SharedRanks::meet(Communicator& ranks) {
+  struct File {
+    int64_t process = ::getpid();
+    int64_t number = -1;
+  } file;
+  SharedRanks shared(ranks.size());
+  const bool is_first = ranks.rank() == 0;
+  Descriptor own(is_first ? ::memfd_create("gpuc-ranks", MFD_CLOEXEC) : -1);
+  if (own.ok() && ::ftruncate(own.get(), static_cast<off_t>(shared.bytes_)) == 0 &&
+      shared.map(own.get(), 0).ok()) {
+    shared.begin();
+    file.number = own.get();
+  }
+  GPUC_RETURN_IF_ERROR(ranks.broadcast(std::as_writable_bytes(std::span(&file, 1)), /*root=*/0));
+  if (!is_first && file.number >= 0) {
+    const std::string path = "/proc/" + std::to_string(file.process) + "/fd/" + std::to_string(file.number);
+    const Descriptor theirs(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (theirs.ok()) (void)shared.map(theirs.get(), 0).ok();
+  }
+  const auto has_it = static_cast<std::byte>(shared.header_ != nullptr);
+  std::vector<std::byte> all(static_cast<size_t>(ranks.size()));
+  GPUC_RETURN_IF_ERROR(ranks.gather({&has_it, 1}, all));
+  if (std::find(all.begin(), all.end(), std::byte{0}) != all.end()) return std::optional<SharedRanks>();
+  return std::optional(std::move(shared));
+}
+
 SharedRanks::SharedRanks(SharedRanks&& other) noexcept
-    : ranks_(other.ranks_), header_(std::exchange(other.header_, nullptr)), bytes_(other.bytes_) {}
+    : ranks_(other.ranks_),
+      slot_bytes_(other.slot_bytes_),
+      header_(std::exchange(other.header_, nullptr)),
+      bytes_(other.bytes_) {}
 
 SharedRanks::~SharedRanks() {
   if (header_) ::munmap(header_, bytes_);
@@ -80,19 +138,21 @@ RankState& SharedRanks::state(int64_t rank) const {
 
 std::byte* SharedRanks::slot(int64_t rank) const {
   std::byte* end = reinterpret_cast<std::byte*>(header_) + bytes_;
-  return end - static_cast<size_t>(ranks_ + 1 - rank) * kSlotBytes;
+  return end - static_cast<size_t>(ranks_ + 1 - rank) * slot_bytes_;
 }
 
+/// Who is about to sleep has said so before, and does not where `events` has grown by then.
 void SharedRanks::wakeAll() const {
   header_->events.fetch_add(1);
-  wake(header_->events);
+  if (header_->sleepers.load() > 0) wake(header_->events);
 }
 
-void SharedRanks::lose(int64_t rank, const std::string& why) {
+void SharedRanks::lose(int64_t rank, const std::string& why, Loss loss) {
   RankState& lost = state(rank);
-  if (lost.is_lost.load() != 0) return;
+  auto none = static_cast<uint32_t>(Loss::none);
+  if (!lost.loss.compare_exchange_strong(none, static_cast<uint32_t>(Loss::being_written))) return;
   why.copy(lost.lost, RankState::kMostText - 1);
-  lost.is_lost = 1;
+  lost.loss = static_cast<uint32_t>(loss);
   wakeAll();
 }
 
@@ -100,8 +160,14 @@ void SharedRanks::lose(int64_t rank, const std::string& why) {
 // Meetings
 //===----------------------------------------------------------------------===//
 
-SharedCommunicator::SharedCommunicator(SharedRanks& ranks, int64_t rank, std::chrono::milliseconds limit)
-    : ranks_(ranks), rank_(rank), limit_(limit), parts_(static_cast<size_t>(ranks.size())) {}
+SharedCommunicator::SharedCommunicator(SharedRanks& ranks, int64_t rank, std::chrono::milliseconds limit,
+                                       LifeWatch* life)
+    : ranks_(ranks),
+      rank_(rank),
+      limit_(limit),
+      life_(life),
+      is_crowded_(ranks.size() > coresOfThisProcess()),
+      parts_(static_cast<size_t>(ranks.size())) {}
 
 Status SharedCommunicator::lost(int64_t rank, const std::string& why) {
   failure_ = Status::error("rank " + std::to_string(rank_) + " waits in collective " +
@@ -123,6 +189,10 @@ Status SharedCommunicator::meet() {
     ranks_.wakeAll();
     return okStatus();
   }
+  for (int64_t yields = is_crowded_ ? kYieldsIfCrowded : kYields; yields > 0; --yields) {
+    ::sched_yield();
+    if (haveAllArrived()) return okStatus();
+  }
   const Clock::time_point end = Clock::now() + limit_;
   while (true) {
     std::atomic<uint32_t>& events = ranks_.header_->events;
@@ -130,18 +200,28 @@ Status SharedCommunicator::meet() {
     if (haveAllArrived()) return okStatus();
     const Clock::duration left = end - Clock::now();
     GPUC_RETURN_IF_ERROR(findMissing(left <= Clock::duration::zero()));
-    sleepWhile(events, seen, left);
+    ranks_.header_->sleepers.fetch_add(1);
+    sleepWhile(events, seen, life_ ? std::min<Clock::duration>(left, kLook) : left);
+    ranks_.header_->sleepers.fetch_sub(1);
+    lookForLost();
   }
 }
 
+void SharedCommunicator::lookForLost() {
+  if (!life_ || Clock::now() < next_look_) return;
+  next_look_ = Clock::now() + kLook;
+  if (const std::optional<LifeWatch::Loss> loss = life_->look()) ranks_.lose(loss->rank, loss->why);
+}
+
 /// The error if this meeting cannot be: a rank is lost, or the time is up. Whoever has ended in order may
-/// have been there before.
+/// have been there before. Who is lost by itself is named before who gave up because of it.
 Status SharedCommunicator::findMissing(bool time_is_up) {
-  for (int64_t rank = 0; rank < ranks_.size(); ++rank) {
-    const RankState& other = ranks_.state(rank);
-    const bool is_lost = other.is_lost.load() != 0;
-    if (is_lost && other.arrived.load() < meetings_) return lost(rank, other.lost);
-  }
+  for (SharedRanks::Loss loss : {SharedRanks::Loss::itself, SharedRanks::Loss::another})
+    for (int64_t rank = 0; rank < ranks_.size(); ++rank) {
+      const RankState& other = ranks_.state(rank);
+      const bool is_lost = other.loss.load() == static_cast<uint32_t>(loss);
+      if (is_lost && other.arrived.load() < meetings_) return lost(rank, other.lost);
+    }
   for (int64_t rank = 0; rank < ranks_.size() && time_is_up; ++rank)
     if (ranks_.state(rank).arrived.load() < meetings_)
       return lost(rank, "has not come to it in " + std::to_string(limit_.count() / 1000) + " s");
@@ -177,7 +257,7 @@ Status SharedCommunicator::allReduce(DataType type, size_t elements, const std::
   if (elements == 0) return failure_;
   GPUC_RETURN_IF_ERROR(begin(Kind::sum, type, elements));
   const auto size = static_cast<size_t>(sizeOf(type)), ranks = static_cast<size_t>(ranks_.size());
-  const size_t most = kSlotBytes / size;
+  const size_t most = ranks_.slotBytes() / size;
   for (size_t first = 0; first < elements; first += most) {
     const size_t count = std::min(most, elements - first);
     std::memcpy(ranks_.slot(rank_), part + first * size, count * size);
@@ -200,7 +280,7 @@ Status SharedCommunicator::reduceScatter(DataType type, const Shares& shares, co
   GPUC_RETURN_IF_ERROR(begin(Kind::reduce_scatter, type, shares.whole_bytes));
   const auto size = static_cast<size_t>(sizeOf(type)), ranks = static_cast<size_t>(ranks_.size());
   const ShareRuns runs(shares, size);
-  const size_t most = kSlotBytes / size / ranks;
+  const size_t most = ranks_.slotBytes() / size / ranks;
   for (size_t first = 0; first < shares.elements; first += most) {
     const ShareRun run = {first, std::min(first + most, shares.elements)};
     const size_t bytes = (run.end - run.begin) * size;
@@ -226,7 +306,7 @@ Status SharedCommunicator::allGather(DataType type, const Shares& shares, const 
   GPUC_RETURN_IF_ERROR(begin(Kind::all_gather, type, shares.whole_bytes));
   const auto size = static_cast<size_t>(sizeOf(type));
   const ShareRuns runs(shares, size);
-  const size_t most = kSlotBytes / size;
+  const size_t most = ranks_.slotBytes() / size;
   for (size_t first = 0; first < shares.elements; first += most) {
     const ShareRun run = {first, std::min(first + most, shares.elements)};
     std::byte* slot = ranks_.slot(rank_);
@@ -244,8 +324,8 @@ Status SharedCommunicator::allGather(DataType type, const Shares& shares, const 
 Status SharedCommunicator::broadcast(std::span<std::byte> bytes, int64_t root) {
   if (bytes.empty()) return failure_;
   GPUC_RETURN_IF_ERROR(begin(Kind::broadcast, DataType::ui8, bytes.size()));
-  for (size_t first = 0; first < bytes.size(); first += kSlotBytes) {
-    const size_t count = std::min(kSlotBytes, bytes.size() - first);
+  for (size_t first = 0; first < bytes.size(); first += ranks_.slotBytes()) {
+    const size_t count = std::min(ranks_.slotBytes(), bytes.size() - first);
     if (rank_ == root) std::memcpy(ranks_.slot(root), bytes.data() + first, count);
     GPUC_RETURN_IF_ERROR(meetWithSlots());
     if (rank_ != root) std::memcpy(bytes.data() + first, ranks_.slot(root), count);
@@ -257,8 +337,8 @@ Status SharedCommunicator::broadcast(std::span<std::byte> bytes, int64_t root) {
 Status SharedCommunicator::gather(std::span<const std::byte> mine, std::span<std::byte> all) {
   if (mine.empty()) return failure_;
   GPUC_RETURN_IF_ERROR(begin(Kind::gather, DataType::ui8, mine.size()));
-  for (size_t first = 0; first < mine.size(); first += kSlotBytes) {
-    const size_t count = std::min(kSlotBytes, mine.size() - first);
+  for (size_t first = 0; first < mine.size(); first += ranks_.slotBytes()) {
+    const size_t count = std::min(ranks_.slotBytes(), mine.size() - first);
     std::memcpy(ranks_.slot(rank_), mine.data() + first, count);
     GPUC_RETURN_IF_ERROR(meetWithSlots());
     for (int64_t rank = 0; rank < ranks_.size(); ++rank)

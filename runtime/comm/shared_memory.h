@@ -4,10 +4,12 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/comm/communicator.h"
+#include "runtime/comm/life_watch.h"
 
 namespace gpuc {
 
@@ -16,49 +18,65 @@ struct RankState {
   static constexpr size_t kMostText = 512;
   std::atomic<uint64_t> arrived = 0;  // at how many meetings
   std::atomic<uint64_t> asks = 0;     // for what, in the collective under way: see SharedCommunicator
-  std::atomic<uint32_t> is_lost = 0;  // 1: `lost` holds why
+  std::atomic<uint32_t> loss = 0;     // a SharedRanks::Loss; from `itself` on `lost` holds why
   char lost[kMostText] = {};
 };
 
-/// The memory that ranks share: mapped before they are forked, by who forks them.
+/// The memory that ranks share: mapped before they are forked, by who forks them, or by each of them.
 class SharedRanks {
  public:
+  /// `another`: it has given up because another rank is lost.
+  enum class Loss : uint32_t { none, being_written, itself, another };
+
   /// Errors: fewer ranks than 1, more than 1,024; no memory.
   static Result<SharedRanks> create(int64_t ranks);
+
+  /// The same for ranks that somebody else has started: a collective of all, which are on one machine. None
+  /// if one of them cannot open what the first one has made. The memory has no name, and ends with them.
+  static Result<std::optional<SharedRanks>> meet(Communicator& ranks);
   SharedRanks(SharedRanks&&) noexcept;
   SharedRanks& operator=(SharedRanks&&) = delete;
   ~SharedRanks();
 
   int64_t size() const { return ranks_; }
 
-  /// No rank waits for this one any more: they fail, and say why. For who watches the ranks.
-  void lose(int64_t rank, const std::string& why);
+  /// No rank waits for this one any more: they fail, and say why. For who watches the ranks; the first to say
+  /// it is heard.
+  void lose(int64_t rank, const std::string& why, Loss loss = Loss::itself);
 
  private:
   friend class SharedCommunicator;
   struct Header;
-  SharedRanks() = default;
+  explicit SharedRanks(int64_t ranks);
+  Status map(int file, int flags);
+  void begin();
 
   RankState& state(int64_t rank) const;
+  size_t slotBytes() const { return slot_bytes_; }
   std::byte* slot(int64_t rank) const;
   std::byte* sums() const { return slot(ranks_); }
   void wakeAll() const;
 
   int64_t ranks_ = 0;
+  size_t slot_bytes_ = 0;
   Header* header_ = nullptr;
   size_t bytes_ = 0;
 };
 
 /// One rank's end. An exchange goes by chunks: each rank puts its part of a chunk into its slot, and adds up,
 /// over all slots in the order of ranks, its share of the chunk; then all take the whole sum. Who waits
-/// sleeps, so that there may be more ranks than cores.
+/// yields for a little while and then sleeps, so that there may be more ranks than cores.
 class SharedCommunicator final : public Communicator {
  public:
-  /// `limit`: how long a rank waits for another one that is alive. `ranks` must outlive it.
-  SharedCommunicator(SharedRanks& ranks, int64_t rank, std::chrono::milliseconds limit);
+  /// `limit`: how long a rank waits for another one that is alive. `life`: how those of the others are
+  /// watched where nobody else calls lose(). `ranks` must outlive it, and so must `life`.
+  SharedCommunicator(SharedRanks& ranks, int64_t rank, std::chrono::milliseconds limit,
+                     LifeWatch* life = nullptr);
 
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return ranks_.size(); }
+  /// Whether another rank was lost.
+  bool hasFailed() const { return !failure_.ok(); }
   Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) override;
   Status reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
                        std::byte* share) override;
@@ -75,12 +93,16 @@ class SharedCommunicator final : public Communicator {
   Status meet();
   Status meetWithSlots();
   bool haveAllArrived() const;
+  void lookForLost();
   Status findMissing(bool time_is_up);
   Status lost(int64_t rank, const std::string& why);
 
   SharedRanks& ranks_;
   const int64_t rank_;
   const std::chrono::milliseconds limit_;
+  LifeWatch* const life_;
+  const bool is_crowded_;  // there are more ranks than cores
+  std::chrono::steady_clock::time_point next_look_;
   uint64_t meetings_ = 0, collectives_ = 0;
   Status failure_ = okStatus();
   std::vector<const std::byte*> parts_;  // of the share that this rank adds up

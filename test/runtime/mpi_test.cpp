@@ -9,9 +9,11 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "rank_bodies.h"
 #include "runtime/comm/join.h"
+#include "runtime/tooling/allocation_hook.h"
 
 namespace gpuc {
 namespace {
@@ -45,9 +47,27 @@ Result<int> askForSomethingElse(Communicator& ranks) {
   return 0;
 }
 
+/// Says how often the process allocated while ranks exchanged, after some exchanges that are not looked at.
+Result<int> countAllocations(Communicator& ranks) {
+  std::vector<std::byte> numbers(4 << 20), all(static_cast<size_t>(ranks.size()) * 4096);
+  auto exchange = [&]() -> Status {
+    for (size_t elements : {size_t{1}, size_t{5000}, numbers.size() / 4})
+      GPUC_RETURN_IF_ERROR(ranks.allReduce(DataType::f32, elements, numbers.data(), numbers.data()));
+    GPUC_RETURN_IF_ERROR(ranks.broadcast({numbers.data(), 4096}, 1));
+    return ranks.gather({numbers.data(), 4096}, all);
+  };
+  for (int i = 0; i < 50; ++i) GPUC_RETURN_IF_ERROR(exchange());
+  const int64_t before = allocationCount().total();
+  for (int i = 0; i < 200; ++i) GPUC_RETURN_IF_ERROR(exchange());
+  const int64_t count = allocationCount().total() - before;
+  if (count > 0) return errorf("%lld allocations", static_cast<long long>(count));
+  return 0;
+}
+
 const std::map<std::string, RankBody>& bodies() {
   static const std::map<std::string, RankBody> all = {
       {"all collectives", allCollectives},
+      {"allocations", countAllocations},
       {"another wish", askForSomethingElse},
       {"killed", failingInTheMiddle([] {
          ::raise(SIGKILL);
@@ -68,14 +88,17 @@ const std::map<std::string, RankBody>& bodies() {
   return all;
 }
 
-int beRank(const std::string& flavour, const std::string& body) {
+/// "messages" has ranks of one machine exchange as those of several do; "memory" by what they share.
+int beRank(const std::string& flavour, const std::string& means, const std::string& body) {
   const Result<std::optional<Launcher>> found = findLauncher();
   if (!found.ok()) return 3;
   // Of one rank alone nobody needs to know that there is a launcher.
   const Launcher alone{.name = "mpirun",
                        .mpi = flavour == "OpenMpi" ? MpiFlavour::open_mpi : MpiFlavour::mpich};
-  return joinRanks(found->value_or(alone), {.limit = milliseconds(1000), .patience = milliseconds(500)},
-                   bodies().at(body));
+  return joinRanks(
+      found->value_or(alone),
+      {.limit = milliseconds(1000), .patience = milliseconds(500), .shares_memory = means == "memory"},
+      bodies().at(body));
 }
 
 //===----------------------------------------------------------------------===//
@@ -83,16 +106,18 @@ int beRank(const std::string& flavour, const std::string& body) {
 //===----------------------------------------------------------------------===//
 
 struct Flavour {
-  std::string name, program, flags;
+  std::string name, program, flags, means;
 };
 
 /// What a failed test is said to be of.
-void PrintTo(const Flavour& flavour, std::ostream* out) { *out << flavour.name; }
+void PrintTo(const Flavour& flavour, std::ostream* out) { *out << flavour.name << " by " << flavour.means; }
 
-const Flavour kOpenMpi{"OpenMpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe"};
+const Flavour kOpenMpi{"OpenMpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe", "messages"},
+    kOpenMpiMemory{"OpenMpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe", "memory"};
 // It gives ranks a second to end when one has failed; none that says why needs it.
 const std::string kAtOnce = "--mca odls_base_sigkill_timeout 0";
-const Flavour kMpich{"Mpich", "mpirun.mpich", ""};
+const Flavour kMpich{"Mpich", "mpirun.mpich", "", "messages"},
+    kMpichMemory{"Mpich", "mpirun.mpich", "", "memory"};
 
 bool isThere(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null").c_str()) == 0;
@@ -117,7 +142,7 @@ struct Outcome {
 Outcome launch(const Flavour& flavour, int ranks, const std::string& body) {
   const std::string command = "timeout 60 " + flavour.program + " " + flavour.flags + " -n " +
                               std::to_string(ranks) + " /proc/" + std::to_string(::getpid()) + "/exe " +
-                              flavour.name + " '" + body + "' 2>&1";
+                              flavour.name + " " + flavour.means + " '" + body + "' 2>&1";
   Outcome outcome;
   FILE* pipe = ::popen(command.c_str(), "r");
   std::array<char, 4096> buffer;
@@ -135,12 +160,20 @@ class Mpi : public ::testing::TestWithParam<Flavour> {
       GTEST_SKIP() << "no " << GetParam().program << ": scripts/setup installs it";
   }
 
+  std::string at(int collective, const std::string& rank = "0") const;
+
   Outcome run(int ranks, const std::string& body, bool at_once = true) {
     Flavour flavour = GetParam();
     if (at_once && flavour.name == "OpenMpi") flavour.flags += " " + kAtOnce;
     return launch(flavour, ranks, body);
   }
 };
+
+/// Where a rank waits. By messages two collectives have come before those of the body.
+std::string Mpi::at(int collective, const std::string& rank) const {
+  const int before = GetParam().means == "memory" ? 2 : 0;
+  return "rank " + rank + " waits in collective " + std::to_string(collective - before) + ", ";
+}
 
 TEST_P(Mpi, SaysTheSameAsSharedMemory) {
   for (int ranks : {1, 2, 3, 4}) {
@@ -150,16 +183,20 @@ TEST_P(Mpi, SaysTheSameAsSharedMemory) {
   }
 }
 
+/// Neither ours nor MPI's.
+TEST_P(Mpi, AllocatesNothingInTheLongRun) {
+  const Outcome outcome = run(2, "allocations");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.text, "");
+}
+
 TEST_P(Mpi, GivesTheStatusThatAllHave) { EXPECT_EQ(run(2, "status").status, 130); }
 
 TEST_P(Mpi, NamesWhoAsksForSomethingElse) {
   const Outcome outcome = run(2, "another wish");
   EXPECT_TRUE(outcome.hasFailed()) << outcome.status << ": " << outcome.text;
-  EXPECT_EQ(
-      outcome.count(
-          "rank 0 waits in collective 3, but rank 1 asks for something else: all must run the same plan"),
-      1)
-      << outcome.text;
+  EXPECT_EQ(outcome.count(at(3) + "but rank 1 asks for "), 1) << outcome.text;
+  EXPECT_GE(outcome.count(": all must run the same plan\n"), 1) << outcome.text;
 }
 
 TEST_P(Mpi, NamesWhoWasKilled) {
@@ -167,31 +204,26 @@ TEST_P(Mpi, NamesWhoWasKilled) {
   EXPECT_NE(outcome.status, 0);
   if (GetParam().name == "Mpich") return;  // whose mpirun kills the others before they can say anything
   for (const char* rank : {"0", "2"})
-    EXPECT_EQ(
-        outcome.count("error: rank " + std::string(rank) + " waits in collective 7, but rank 1 has died\n"),
-        1)
-        << outcome.text;
+    EXPECT_EQ(outcome.count("error: " + at(7, rank) + "but rank 1 has died\n"), 1) << outcome.text;
 }
 
 TEST_P(Mpi, NamesWhoIsStopped) {
   const Outcome outcome = run(2, "stopped");
   EXPECT_NE(outcome.status, 0);
-  EXPECT_EQ(outcome.count("error: rank 0 waits in collective 7, but rank 1 is stopped\n"), 1) << outcome.text;
+  EXPECT_EQ(outcome.count("error: " + at(7) + "but rank 1 is stopped\n"), 1) << outcome.text;
 }
 
 TEST_P(Mpi, NamesWhoIsLate) {
   const Outcome outcome = run(2, "late");
   EXPECT_TRUE(outcome.hasFailed()) << outcome.status << ": " << outcome.text;
-  EXPECT_EQ(outcome.count("error: rank 0 waits in collective 7, but rank 1 has not come to it in 1 s\n"), 1)
-      << outcome.text;
+  EXPECT_EQ(outcome.count("error: " + at(7) + "but rank 1 has not come to it in 1 s\n"), 1) << outcome.text;
 }
 
 TEST_P(Mpi, SaysWhyOneFailed) {
   const Outcome outcome = run(3, "failed");
   EXPECT_TRUE(outcome.hasFailed()) << outcome.status << ": " << outcome.text;
   EXPECT_EQ(outcome.count("error: no such file\n"), 1) << outcome.text;
-  EXPECT_EQ(outcome.count("error: rank 2 waits in collective 7, but rank 1 failed: no such file\n"), 1)
-      << outcome.text;
+  EXPECT_EQ(outcome.count("error: " + at(7, "2") + "but rank 1 failed: no such file\n"), 1) << outcome.text;
 }
 
 TEST_P(Mpi, SaysOnceWhyAllFailed) {
@@ -200,14 +232,16 @@ TEST_P(Mpi, SaysOnceWhyAllFailed) {
   EXPECT_EQ(outcome.count("error: no such file\n"), 1) << outcome.text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Mpi, ::testing::Values(kOpenMpi, kMpich),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Of, Mpi, ::testing::Values(kOpenMpi, kMpich, kOpenMpiMemory, kMpichMemory),
+                         [](const auto& info) {
+                           return info.param.name + (info.param.means == "memory" ? "Memory" : "");
+                         });
 
 }  // namespace
 }  // namespace gpuc
 
 int main(int argc, char** argv) {
-  if (argc == 3) return gpuc::beRank(argv[1], argv[2]);
+  if (argc == 4) return gpuc::beRank(argv[1], argv[2], argv[3]);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
