@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,24 @@ TEST_P(Ranks, MixCollectives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Some, Ranks, ::testing::Values(1, 2, 3, 4, 7, 8));
+
+/// ThreadSanitizer sees of processes nothing that they share: here ranks are threads.
+TEST(RanksThatAreThreads, ExchangeInOrder) {
+  constexpr int64_t kRanks = 3;
+  Result<SharedRanks> shared = SharedRanks::create(kRanks);
+  ASSERT_TRUE(shared.ok());
+  std::vector<std::string> errors(kRanks);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      SharedCommunicator ranks(*shared, rank, std::chrono::minutes(1));
+      for (const RankBody& body :
+           {RankBody(mixCollectives), RankBody(handOnBytesOfAnyLength), RankBody(shareOutAndGather)})
+        errors[static_cast<size_t>(rank)] += body(ranks).message();
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(errors, std::vector<std::string>(kRanks));
+}
 
 TEST(RankSum, RoundsNarrowFloatsOnceAndHasNoNegativeZero) {
   // 1 + 2^-9 + 2^-9 is a bf16 number above 1 only if nothing is rounded in between.
