@@ -168,8 +168,9 @@ std::string findIdle(const Request& request) {
     return "--profile-in predicts what a plan takes: not with --emit=" + request.emit;
   if (request.predictions.namesRates() && request.emit == "gpuc")
     return "--rates predicts what a plan takes: not with --emit=gpuc";
-  for (auto [flag, given] :
-       {std::pair("--link", !options.train.link.empty()), {"--bucket-size", options.train.bucketBytes > 0}})
+  const std::pair<const char*, bool> exchange[] = {{"--link", !options.train.link.empty()},
+                                                   {"--bucket-size", options.train.bucketBytes > 0}};
+  for (auto [flag, given] : exchange)
     if (given && isText) return std::string(flag) + " is for a plan: not with --emit=" + request.emit;
   if (options.tradeoff && request.emit == "gpuc")
     return "--report-tradeoff makes plans: not with --emit=gpuc";
@@ -178,6 +179,8 @@ std::string findIdle(const Request& request) {
       " is for a plan, and --devices alone makes none: name a file with -o, or leave it out";
   if (request.predictions.namesRates()) return "--rates" + alone;
   if (request.predictions.profile) return "--profile-in" + alone;
+  for (auto [flag, given] : exchange)
+    if (given) return flag + alone;
   return options.target == "auto" ? "" : "--target" + alone;
 }
 

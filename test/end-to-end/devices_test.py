@@ -93,7 +93,7 @@ class Devices(ToolTest):
                      "--report-tradeoff")
         self.refused(2, "--devices writes to stdout beside a plan: name a file with -o", "--devices=l4", "-o", "-")
         alone = "is for a plan, and --devices alone makes none: name a file with -o, or leave it out"
-        for flag in ("--rates=rates.json", "--profile-in=trace.json", "--target=host"):
+        for flag in ("--rates=rates.json", "--profile-in=trace.json", "--target=host", "--link=ethernet", "--bucket-size=1MB"):
             self.refused(2, f"{flag.split('=')[0]} {alone}", "--devices=l4", flag)
         self.gpuc("gpuc-compile", self.path("model.mlir"), "--devices=l4", "--rates=none")
         self.gpuc("gpuc-compile", self.path("model.mlir"), "--emit=train", "-o", self.path("step.mlir"))
