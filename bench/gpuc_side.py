@@ -20,7 +20,7 @@ def call(*command):
 
 
 def write_npy(path, dtype, shape, values):
-    code, descr = {"f32": ("f", "<f4"), "i32": ("i", "<i4")}[dtype]
+    code, descr = {"f32": ("f", "<f4"), "i32": ("i", "<i4"), "u8": ("B", "|u1")}[dtype]
     header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},), }}"
     header += " " * (-(10 + len(header) + 1) % 64) + "\n"
     with open(path, "wb") as file:

@@ -110,6 +110,41 @@ class Gpt(nn.Module):
         return functional.linear(self.transformer.ln_f(h), self.transformer.wte.weight)
 
 
+class BasicBlock(nn.Module):
+    def __init__(self, inside, width, stride):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(inside, width, 3, stride, padding=1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+        self.downsample = nn.Identity()
+        if inside != width or stride != 1:
+            self.downsample = nn.Sequential(nn.Conv2d(inside, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+
+    def forward(self, x):
+        y = functional.relu(self.bn1(self.conv1(x)))
+        return functional.relu(self.bn2(self.conv2(y)) + self.downsample(x))
+
+
+class ResNet18(nn.Module):
+    """torchvision's, of bytes."""
+
+    def __init__(self, width, classes):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, width, 7, 2, padding=3, bias=False), nn.BatchNorm2d(width)
+        inside = width
+        for stage in range(4):
+            wide = width << stage
+            blocks = [BasicBlock(inside, wide, 2 if stage else 1), BasicBlock(wide, wide, 1)]
+            self.add_module(f"layer{stage + 1}", nn.Sequential(*blocks))
+            inside = wide
+        self.fc = nn.Linear(inside, classes)
+
+    def forward(self, x):
+        y = functional.relu(self.bn1(self.conv1(x.float() * (1 / 255))))
+        y = functional.max_pool2d(y, 3, 2, padding=1)
+        y = self.layer4(self.layer3(self.layer2(self.layer1(y))))
+        return self.fc(y.mean((2, 3)))
+
+
 def build(model, weights, one_graph=False):
     """The model of a case, whose extents the weights tell; `one_graph`: so that torch.compile can take it whole."""
     kind = model["kind"]
@@ -119,6 +154,8 @@ def build(model, weights, one_graph=False):
         return LeNet5()
     if kind == "lstm":
         return Lstm(model["frame"], model["hidden"], Cells if one_graph else nn.LSTM)
+    if kind == "resnet18":
+        return ResNet18(weights["bn1.weight"].shape[0], weights["fc.bias"].shape[0])
     vocabulary, width = weights["transformer.wte.weight"].shape
     return Gpt(model["layers"], model["heads"], vocabulary, weights["transformer.wpe.weight"].shape[0], width)
 
