@@ -1,6 +1,7 @@
 // What the ranks of a training say to one another.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,6 +21,13 @@ class Communicator {
 
   virtual int64_t rank() const = 0;
   virtual int64_t size() const = 0;
+
+  /// How long a rank waits for another one that is alive.
+  virtual std::chrono::milliseconds limit() const { return std::chrono::minutes(10); }
+
+  /// For who waits for ranks by other means, as a GPU does: the error "rank 2 was ended by signal 9" if it is
+  /// known that one is lost. No collective: it waits for nobody.
+  virtual Status look() { return okStatus(); }
 
   /// result[i] = 0 + part of rank 0 [i] + part of rank 1 [i] + …, in this order: of f64 in f64, of other
   /// floats in f32, of which 16 bits are rounded once, of integers wrapping. The same bits on all ranks,

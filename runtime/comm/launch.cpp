@@ -187,7 +187,7 @@ class Watch {
     if (!WIFEXITED(status) || WEXITSTATUS(status) == 1)
       lose(rank, howItEnded(status));
     else
-      shared_.lose(static_cast<int64_t>(rank), howItEnded(status));
+      shared_.lose(static_cast<int64_t>(rank), howItEnded(status), SharedRanks::Loss::in_order);
   }
 
   void lose(size_t rank, const std::string& why) {

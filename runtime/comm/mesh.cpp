@@ -240,13 +240,27 @@ Status MeshCommunicator::checkAlive() {
   return lost(loss->rank, loss->why);
 }
 
+void MeshCommunicator::lookForLoss() {
+  if (!life_ || loss_) return;
+  loss_ = life_->look();
+  loss_at_ = Clock::now();
+  if (loss_) is_gone_[static_cast<size_t>(loss_->rank)] = true;
+}
+
+/// All meet at the end, so that none ends in order before this one has what it needs.
+Status MeshCommunicator::look() {
+  if (!failure_.ok()) return failure_;
+  transport_.progress();
+  for (int64_t other = 0; other < size(); ++other)
+    if (const std::string& broken = transport_.line(other).broken; !broken.empty())
+      return Status::error("rank " + std::to_string(other) + " " + broken);
+  lookForLoss();
+  return loss_ ? Status::error("rank " + std::to_string(loss_->rank) + " " + loss_->why) : okStatus();
+}
+
 /// The error if a rank is lost, whichever it is that this one waits for, or the time is up.
 Status MeshCommunicator::findLost(bool time_is_up) {
-  if (life_ && !loss_) {
-    loss_ = life_->look();
-    loss_at_ = Clock::now();
-    if (loss_) is_gone_[static_cast<size_t>(loss_->rank)] = true;
-  }
+  lookForLoss();
   if (loss_ && Clock::now() - loss_at_ >= kLastMessages) return lost(loss_->rank, loss_->why);
   for (int64_t other = 0; other < size() && time_is_up; ++other)
     if (const Transport::Line& line = transport_.line(other); line.is_receiving || line.sends > 0)

@@ -38,6 +38,8 @@ class MeshCommunicator final : public Communicator {
 
   int64_t rank() const override { return transport_.rank(); }
   int64_t size() const override { return transport_.size(); }
+  std::chrono::milliseconds limit() const override { return options_.limit; }
+  Status look() override;
   Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) override;
   Status reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
                        std::byte* share) override;
@@ -69,6 +71,7 @@ class MeshCommunicator final : public Communicator {
   bool isAllDone() const;
   Status checkLines();
   Status checkAlive();
+  void lookForLoss();
   Status findLost(bool time_is_up);
   Status lost(int64_t rank, const std::string& why);
 

@@ -57,8 +57,9 @@ static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<uint64_t
 //===----------------------------------------------------------------------===//
 
 struct SharedRanks::Header {
-  std::atomic<uint32_t> events = 0;    // grows with all that somebody may wait for
-  std::atomic<uint32_t> sleepers = 0;  // that wait for it to do so
+  std::atomic<uint32_t> events = 0;      // grows with all that somebody may wait for
+  std::atomic<uint32_t> sleepers = 0;    // that wait for it to do so
+  std::atomic<int64_t> first_lost = -1;  // and not in order: others fail because of it
 };
 
 /// | header | state of each rank | slot of each rank | sums |
@@ -153,6 +154,8 @@ void SharedRanks::lose(int64_t rank, const std::string& why, Loss loss) {
   if (!lost.loss.compare_exchange_strong(none, static_cast<uint32_t>(Loss::being_written))) return;
   why.copy(lost.lost, RankState::kMostText - 1);
   lost.loss = static_cast<uint32_t>(loss);
+  int64_t nobody = -1;
+  if (loss != Loss::in_order) header_->first_lost.compare_exchange_strong(nobody, rank);
   wakeAll();
 }
 
@@ -216,7 +219,8 @@ void SharedCommunicator::lookForLost() {
 /// The error if this meeting cannot be: a rank is lost, or the time is up. Whoever has ended in order may
 /// have been there before. Who is lost by itself is named before who gave up because of it.
 Status SharedCommunicator::findMissing(bool time_is_up) {
-  for (SharedRanks::Loss loss : {SharedRanks::Loss::itself, SharedRanks::Loss::another})
+  for (SharedRanks::Loss loss :
+       {SharedRanks::Loss::itself, SharedRanks::Loss::another, SharedRanks::Loss::in_order})
     for (int64_t rank = 0; rank < ranks_.size(); ++rank) {
       const RankState& other = ranks_.state(rank);
       const bool is_lost = other.loss.load() == static_cast<uint32_t>(loss);
@@ -226,6 +230,15 @@ Status SharedCommunicator::findMissing(bool time_is_up) {
     if (ranks_.state(rank).arrived.load() < meetings_)
       return lost(rank, "has not come to it in " + std::to_string(limit_.count() / 1000) + " s");
   return okStatus();
+}
+
+Status SharedCommunicator::look() {
+  if (!failure_.ok()) return failure_;
+  lookForLost();
+  const int64_t first = ranks_.header_->first_lost.load();
+  if (first >= 0 && first != rank_)
+    failure_ = Status::error("rank " + std::to_string(first) + " " + ranks_.state(first).lost);
+  return failure_;
 }
 
 /// What is asked for, as a number: two that differ have another kind, type or length.

@@ -25,8 +25,9 @@ struct RankState {
 /// The memory that ranks share: mapped before they are forked, by who forks them, or by each of them.
 class SharedRanks {
  public:
-  /// `another`: it has given up because another rank is lost.
-  enum class Loss : uint32_t { none, being_written, itself, another };
+  /// `another`: it has given up because another rank is lost. `in_order`: it has ended, and had its part in
+  /// all that others may wait for by other means than these.
+  enum class Loss : uint32_t { none, being_written, itself, another, in_order };
 
   /// Errors: fewer ranks than 1, more than 1,024; no memory.
   static Result<SharedRanks> create(int64_t ranks);
@@ -75,6 +76,8 @@ class SharedCommunicator final : public Communicator {
 
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return ranks_.size(); }
+  std::chrono::milliseconds limit() const override { return limit_; }
+  Status look() override;
   /// Whether another rank was lost.
   bool hasFailed() const { return !failure_.ok(); }
   Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) override;

@@ -25,6 +25,8 @@ class SlowLink final : public Communicator {
 
   int64_t rank() const override { return inner_.rank(); }
   int64_t size() const override { return inner_.size(); }
+  std::chrono::milliseconds limit() const override { return inner_.limit(); }
+  Status look() override { return inner_.look(); }
   Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) override;
   Status reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
                        std::byte* share) override;

@@ -308,6 +308,26 @@ TEST(Launcher, WhoseVariablesContradictOneAnotherIsAnError) {
   EXPECT_EQ(findLauncher().message(), "PMI_SIZE=many is no number");
 }
 
+/// Looks for lost ranks until one is found, or for so long.
+Status lookFor(Communicator& ranks, milliseconds most) {
+  const auto end = std::chrono::steady_clock::now() + most;
+  while (std::chrono::steady_clock::now() < end) GPUC_RETURN_IF_ERROR(ranks.look());
+  return okStatus();
+}
+
+/// Of the ranks that have ended: the one that was lost first, and none that ended in order.
+TEST(Look, SeesWhoIsLost) {
+  static const std::string kKilled = "rank 1 was ended by signal 9 (Killed)";
+  const Outcome outcome = launch({.ranks = 3}, [](Communicator& ranks) -> Result<int> {
+    if (ranks.rank() == 0) return 0;
+    if (ranks.rank() == 2) return lookFor(ranks, milliseconds(10000)).message() == kKilled ? 0 : 3;
+    GPUC_RETURN_IF_ERROR(lookFor(ranks, milliseconds(200)));
+    return ::raise(SIGKILL);
+  });
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.errors, "error: " + kKilled + "\n");
+}
+
 TEST(Communicator, AllocatesNothing) {
   const Outcome outcome = launch({.ranks = 2}, [](Communicator& ranks) -> Result<int> {
     std::vector<std::byte> numbers(4 << 20), all(2 * 4096), share(4 << 20);

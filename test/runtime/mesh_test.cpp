@@ -127,6 +127,18 @@ TEST(MeshLoss, BreaksALine) {
         << outcome.errors;
 }
 
+TEST(MeshLoss, IsSeenByWhoWaitsForNobody) {
+  const Outcome outcome = launch(3, [](MeshCommunicator& ranks) -> Result<int> {
+    GPUC_RETURN_IF_ERROR(ranks.meet());
+    if (ranks.rank() == 1) return ::raise(SIGKILL);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (std::chrono::steady_clock::now() < end) GPUC_RETURN_IF_ERROR(ranks.look());
+    return 0;
+  });
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.errors.find("error: rank 1 has "), std::string::npos) << outcome.errors;
+}
+
 TEST(MeshLoss, OfOneThatFailsIsExplained) {
   const Outcome outcome = launch(3, failingInTheMiddle([] { return Status::error("no such file"); }));
   EXPECT_EQ(outcome.status, 1);
