@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/end-to-end/drawn_batch.h"
 #include "test/end-to-end/plan_kernels.h"
 #include "test/end-to-end/zoo_plan.h"
 
@@ -16,10 +17,8 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cmath>
-#include <deque>
 #include <gtest/gtest.h>
 #include <map>
-#include <random>
 
 namespace gpuc::test {
 namespace {
@@ -28,46 +27,6 @@ struct Case {
   ZooSpec spec;
   double tolerance;    ///< Of the L2 norm of the difference to the host, relative to the host's.
   uint64_t seeds = 40; ///< Orders in which streams go on.
-};
-
-using Bytes = std::vector<std::byte>;
-
-/// One batch for `program`: pixels and labels within their ranges, other numbers in [-1, 1).
-class Batch {
-public:
-  Batch(const ProgramInfo &program, uint64_t seed) : random_(seed) {
-    for (const InputInfo &input : program.inputs) {
-      Bytes &bytes = bytes_.emplace_back(static_cast<size_t>(input.spec.sizeBytes()));
-      fill(bytes, input);
-      views.emplace_back(bytes.data(), input.spec.type, input.spec.shape);
-    }
-  }
-  std::vector<HostTensorView> views;
-
-private:
-  void fill(Bytes &bytes, const InputInfo &input) {
-    switch (input.spec.type) {
-    case DataType::ui8:
-      return fill<uint8_t>(bytes, [&] { return random_() % 256; });
-    case DataType::i32:
-      return fill<int32_t>(bytes, [&] { return random_() % static_cast<uint64_t>(input.range); });
-    case DataType::f32:
-      return fill<float>(bytes, [&] { return std::uniform_real_distribution<float>(-1, 1)(random_); });
-    case DataType::f64:
-      return fill<double>(bytes, [&] { return std::uniform_real_distribution<double>(-1, 1)(random_); });
-    default:
-      FAIL() << "an input of type " << nameOf(input.spec.type);
-    }
-  }
-  template <typename T, typename Draw> static void fill(Bytes &bytes, Draw draw) {
-    for (size_t i = 0; i < bytes.size(); i += sizeof(T)) {
-      T value = static_cast<T>(draw());
-      std::memcpy(&bytes[i], &value, sizeof(T));
-    }
-  }
-
-  std::mt19937_64 random_;
-  std::deque<Bytes> bytes_; // which views point into
 };
 
 /// What a session leaves: outputs and variables by name.
@@ -107,18 +66,6 @@ Result<State> useModel(const Plan &plan) {
     state.add(variable.spec.name, HostTensorView(bytes.data(), variable.spec.type, variable.spec.shape));
   }
   return state;
-}
-
-template <typename T> double relativeDifference(const Bytes &found, const Bytes &expected) {
-  double difference = 0, magnitude = 0;
-  for (size_t i = 0; i < expected.size(); i += sizeof(T)) {
-    T a, b;
-    std::memcpy(&a, &found[i], sizeof(T));
-    std::memcpy(&b, &expected[i], sizeof(T));
-    difference += (double(a) - double(b)) * (double(a) - double(b));
-    magnitude += double(b) * double(b);
-  }
-  return difference == 0 ? 0 : std::sqrt(difference / magnitude);
 }
 
 void expectClose(const State &found, const State &expected, double tolerance) {
