@@ -38,8 +38,8 @@ struct SessionOptions {
   std::optional<uint64_t> delay_seed = {};  // host: sleep at random before commands, on each stream, which
                                             // may change no bit
   size_t profile_events = 0;                // host: keep the times of so many commands of each stream
-  Communicator* communicator = nullptr;     // host: to the other ranks, for a plan that is data parallel; it
-                                            // must outlive the session
+  Communicator* communicator = nullptr;     // to the other ranks, for a plan that is data parallel; it must
+                                            // outlive the session. Of GPUs each rank takes another
 };
 
 /// An output, and a hold on the memory that it lies in: the session may end, and the bytes stay until the

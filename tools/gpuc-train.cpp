@@ -122,8 +122,10 @@ std::string findRanksMisuse(const TrainOptions& options, const std::optional<Lau
     return "--link-latency is of a link: give its --link-bandwidth too";
   if (options.plan == "-")
     return "--ranks: each rank reads the plan, which stdin gives but once: name a file";
-  if (options.device != "auto" && options.device != "host")
-    return "--ranks: the host alone has ranks so far, not --device=" + options.device;
+  if (options.device.starts_with("cuda:") && wish.isThere())
+    return "--ranks: each rank has a GPU of its own: give --device=cuda, not --device=" + options.device;
+  if (options.device.starts_with("cuda") && wish.link_bandwidth)
+    return "--link-bandwidth slows the host's sums down, and GPUs exchange by NCCL: leave it out";
   return "";
 }
 

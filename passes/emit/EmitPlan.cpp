@@ -412,11 +412,11 @@ LogicalResult checkShares(ModuleOp module) {
 LogicalResult checkExecutable(ModuleOp module) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   const bool isCuda = target && target.getKind() == plan::TargetKind::cuda;
-  WalkResult walked = module.walk([&](plan::CollectiveOpInterface reduce) {
-    if (!isCuda)
+  WalkResult walked = module.walk([&](plan::CollectiveOpInterface collective) {
+    if (!isCuda || isa<plan::AllReduceOp>(collective))
       return WalkResult::skip();
-    reduce->emitOpError(
-        "exchanges with other ranks, which only the host does so far: compile with --target=host");
+    collective->emitOpError(
+        "is of what ranks share out, which only the host does so far: compile with --target=host");
     return WalkResult::interrupt();
   });
   return failure(walked.wasInterrupted());

@@ -1,5 +1,7 @@
 // GPUs as devices: how many there are, what they are called, which plans they take.
 #include <array>
+#include <functional>
+#include <string_view>
 
 #include "runtime/cuda/blas.h"
 #include "runtime/cuda/dnn.h"
@@ -24,6 +26,12 @@ Result<Architecture> architectureOf(const Driver& driver, CUdevice device) {
   return Architecture{major, minor};
 }
 
+Result<uint64_t> identityOf(const Driver& driver, CUdevice device) {
+  CUuuid uuid = {};
+  GPUC_RETURN_IF_ERROR(driver.check(driver.cuDeviceGetUuid(&uuid, device), "cuDeviceGetUuid"));
+  return std::hash<std::string_view>{}({uuid.bytes, sizeof(uuid.bytes)});
+}
+
 Result<DeviceInfo> describe(const Driver& driver, CUdevice device, int index) {
   DeviceInfo info;
   info.kind = TargetKind::cuda;
@@ -35,6 +43,7 @@ Result<DeviceInfo> describe(const Driver& driver, CUdevice device, int index) {
   size_t bytes = 0;
   GPUC_RETURN_IF_ERROR(driver.check(driver.cuDeviceTotalMem(&bytes, device), "cuDeviceTotalMem"));
   info.memory_bytes = bytes;
+  GPUC_ASSIGN_OR_RETURN(info.identity, identityOf(driver, device));
   GPUC_ASSIGN_OR_RETURN(Architecture architecture, architectureOf(driver, device));
   info.architecture = architecture.str();
   if (Result<const Blas*> blas = Blas::get(); blas.ok())
@@ -106,6 +115,11 @@ Result<std::unique_ptr<Device>> open(int index) {
 }  // namespace cuda
 
 Result<std::unique_ptr<Device>> openCudaDevice(int index) { return cuda::open(index); }
+
+Result<int> countCudaDevices() {
+  GPUC_ASSIGN_OR_RETURN(const cuda::Driver* driver, cuda::Driver::get());
+  return cuda::deviceCount(*driver);
+}
 
 /// Those that can be described; none where there is no driver.
 std::vector<DeviceInfo> listCudaDevices() {

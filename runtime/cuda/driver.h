@@ -18,6 +18,7 @@ namespace gpuc::cuda {
   X(cuDeviceGet)                      \
   X(cuDeviceGetName)                  \
   X(cuDeviceGetAttribute)             \
+  X(cuDeviceGetUuid)                  \
   X(cuDeviceTotalMem)                 \
   X(cuDevicePrimaryCtxRetain)         \
   X(cuDevicePrimaryCtxRelease)        \
@@ -41,11 +42,13 @@ namespace gpuc::cuda {
   X(cuStreamCreate)                   \
   X(cuStreamDestroy)                  \
   X(cuStreamSynchronize)              \
+  X(cuStreamQuery)                    \
   X(cuStreamWaitEvent)                \
   X(cuEventCreate)                    \
   X(cuEventDestroy)                   \
   X(cuEventRecord)                    \
-  X(cuEventSynchronize)
+  X(cuEventSynchronize)               \
+  X(cuEventQuery)
 
 struct Driver : LoadedTable<Driver> {
 #define GPUC_CUDA_ENTRY(name) decltype(&::name) name = nullptr;

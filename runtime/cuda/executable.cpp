@@ -31,8 +31,9 @@ class CudaExecutable : public Executable {
 
   ~CudaExecutable() override {
     // Nothing may be given back that a stream still uses. An error here was reported by the call before it.
-    if (context_->makeCurrent().ok())
-      for (const Stream& stream : streams_) driver_.cuStreamSynchronize(stream.get());
+    if (!context_->makeCurrent().ok()) return;
+    for (const Stream& stream : streams_)
+      if (!synchronize(stream).ok()) driver_.cuStreamSynchronize(stream.get());  // no rank is waited for then
   }
 
   Status prepare() {
@@ -41,9 +42,13 @@ class CudaExecutable : public Executable {
     GPUC_RETURN_IF_ERROR(allocate());
     std::vector<CUfunction> kernels;
     GPUC_RETURN_IF_ERROR(loadCode(kernels));
-    GPUC_RETURN_IF_ERROR(copyConstants());
     GPUC_ASSIGN_OR_RETURN(const uint64_t free_before, freeBytes());
     GPUC_ASSIGN_OR_RETURN(libraries_, Libraries::open(plan_.root(), streams_));
+    if (options_.communicator)
+      GPUC_RETURN_IF_ERROR(
+          libraries_.meet(driver_, plan_.root(), *options_.communicator, arena_.get(), main()));
+    GPUC_RETURN_IF_ERROR(fillArena());
+    GPUC_RETURN_IF_ERROR(copyConstants());
     GPUC_RETURN_IF_ERROR(lowerPrograms(kernels));
     GPUC_ASSIGN_OR_RETURN(const uint64_t free_after, freeBytes());
     library_bytes_ = free_before - std::min(free_before, free_after);
@@ -105,7 +110,13 @@ class CudaExecutable : public Executable {
   Result<uint64_t> freeBytes() const { return gpuc::cuda::freeBytes(driver_); }
 
   Status synchronize(const Stream& stream) const {
+    if (GpuRanks* ranks = libraries_.ranks()) return ranks->wait(stream.get());
     return driver_.check(driver_.cuStreamSynchronize(stream.get()), "cuStreamSynchronize");
+  }
+
+  Status synchronize(const Event& event) const {
+    if (GpuRanks* ranks = libraries_.ranks()) return ranks->wait(event.get());
+    return driver_.check(driver_.cuEventSynchronize(event.get()), "cuEventSynchronize");
   }
 
   Status createStreams() {
@@ -130,10 +141,6 @@ class CudaExecutable : public Executable {
         return errorf("no memory for the arena of %" PRIu64 " bytes: %s", arena_bytes,
                       status.message().c_str());
       arena_ = DeviceMemory(arena, driver_.cuMemFree);
-      // As on the host: zeros, or what shows when it is read before it is written.
-      uint8_t byte = options_.check_memory ? kPoison : 0;
-      GPUC_RETURN_IF_ERROR(
-          driver_.check(driver_.cuMemsetD8Async(arena, byte, arena_bytes, main()), "cuMemsetD8Async"));
     }
     if (pinned_bytes > 0) {
       void* pinned = nullptr;
@@ -145,6 +152,14 @@ class CudaExecutable : public Executable {
       pinned_ = PinnedMemory(pinned, driver_.cuMemFreeHost);
     }
     return okStatus();
+  }
+
+  /// As on the host: zeros, or what shows when it is read before it is written.
+  Status fillArena() {
+    if (!arena_.get()) return okStatus();
+    uint8_t byte = options_.check_memory ? kPoison : 0;
+    return driver_.check(driver_.cuMemsetD8Async(arena_.get(), byte, plan_.root().arena_bytes(), main()),
+                         "cuMemsetD8Async");
   }
 
   Status loadCode(std::vector<CUfunction>& kernels) {
@@ -202,8 +217,7 @@ class CudaExecutable : public Executable {
   /// Copies the batch into the slot's pinned memory, as soon as nothing reads that any more.
   Status stage(CudaProgram& program, uint64_t slot, std::span<const void* const> inputs) {
     for (const Event& event : program.staging_read[slot])
-      if (event.get())  // at once if it was never recorded
-        GPUC_RETURN_IF_ERROR(driver_.check(driver_.cuEventSynchronize(event.get()), "cuEventSynchronize"));
+      if (event.get()) GPUC_RETURN_IF_ERROR(synchronize(event));  // at once if it was never recorded
     for (size_t port = 0; port < program.inputs.size(); ++port) {
       const CudaProgram::Staging& staging = program.inputs[port];
       std::memcpy(staging.data + slot * staging.slot_stride, inputs[port], staging.bytes);

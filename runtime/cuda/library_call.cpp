@@ -39,6 +39,14 @@ Result<Libraries> Libraries::open(const fb::Plan& plan, std::span<const Stream> 
   return libraries;
 }
 
+Status Libraries::meet(const Driver& driver, const fb::Plan& plan, Communicator& communicator,
+                       CUdeviceptr scratch, CUstream stream) {
+  const std::vector<RankSum> sums = rankSumsOf(plan);
+  if (sums.empty()) return okStatus();
+  GPUC_ASSIGN_OR_RETURN(ranks_, GpuRanks::meet(driver, communicator, sums, scratch, stream));
+  return okStatus();
+}
+
 Result<std::unique_ptr<LibraryCall>> Libraries::prepare(const fb::Command& command, size_t stream,
                                                         uint32_t alignment) const {
   if (const fb::Matmul* matmul = command.work_as_Matmul()) return prepareMatmul(blas_, *matmul, alignment);

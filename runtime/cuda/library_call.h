@@ -11,6 +11,7 @@
 #include "runtime/cuda/blas.h"
 #include "runtime/cuda/dnn.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/gpu_ranks.h"
 #include "runtime/plan/access.h"
 
 namespace gpuc::cuda {
@@ -46,13 +47,20 @@ class Libraries {
   /// `streams`: the plan's. Errors: a library that is not there, or too old.
   static Result<Libraries> open(const fb::Plan& plan, std::span<const Stream> streams);
 
+  /// Meets the other ranks, if the plan adds up over them; see GpuRanks::meet.
+  Status meet(const Driver& driver, const fb::Plan& plan, Communicator& communicator, CUdeviceptr scratch,
+              CUstream stream);
+  /// Null if there are none.
+  GpuRanks* ranks() const { return ranks_.get(); }
+
   /// For a command of that stream. `alignment`: of every address that the command will see, in bytes. Errors:
   /// what the libraries have no algorithm for, or CUDA no library.
   Result<std::unique_ptr<LibraryCall>> prepare(const fb::Command& command, size_t stream,
                                                uint32_t alignment) const;
 
  private:
-  BlasHandle blas_;             // null if the plan has no product
+  BlasHandle blas_;  // null if the plan has no product
+  std::unique_ptr<GpuRanks> ranks_;
   std::vector<DnnHandle> dnn_;  // by stream, so that a step need not move one; null where nothing convolves
 };
 

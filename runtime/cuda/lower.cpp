@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "runtime/cuda/all_reduce.h"
 #include "runtime/cuda/command.h"
 #include "runtime/plan/access.h"
 #include "runtime/plan/header.h"
@@ -43,6 +44,7 @@ class Lowering {
     placePorts();
     for (const fb::Stream* stream : each(program_.streams())) {
       stream_ = &out_.streams.emplace_back();
+      exchange_ = {};
       GPUC_RETURN_IF_ERROR(lower(stream->commands()));
     }
     placeDirectInputs();
@@ -54,6 +56,38 @@ class Lowering {
     std::vector<MovingAddress>* moving;
     uint64_t count;
   };
+
+  /// Of the arena, in the first slot and iterations.
+  struct ByteRange {
+    uint64_t begin, end;
+  };
+  static bool doOverlap(const ByteRange& a, const ByteRange& b) { return a.begin < b.end && b.begin < a.end; }
+
+  /// The sums over ranks that were lowered last, as long as nothing stands behind them.
+  struct Exchange {
+    AllReduceCall* call = nullptr;
+    std::vector<ByteRange> read, written;
+
+    bool isIndependentOf(const ByteRange& part, const ByteRange& result) const {
+      auto meets = [](const std::vector<ByteRange>& ranges, const ByteRange& other) {
+        return std::any_of(ranges.begin(), ranges.end(),
+                           [&](const ByteRange& range) { return doOverlap(range, other); });
+      };
+      return !meets(written, part) && !meets(written, result) && !meets(read, result);
+    }
+  };
+
+  ByteRange bytesOf(const fb::Operand& operand) const {
+    const uint64_t begin = bufferOf(operand.buffer()).offset() + operand.offset();
+    return {begin, begin + operand.size()};
+  }
+
+  /// From slot to slot, or from one iteration to another.
+  bool doesMove(const fb::Operand& operand) const {
+    bool moves = slotStride(bufferOf(operand.buffer())) != 0;
+    for (uint32_t d = 0; d < repeats_.size(); ++d) moves |= strideOf(operand, d) != 0;
+    return moves;
+  }
 
   const fb::Buffer& bufferOf(uint32_t index) const { return *plan_.buffers()->Get(index); }
 
@@ -113,6 +147,8 @@ class Lowering {
 
   Status lower(const fb::Command& command) {
     if (const std::optional<CommandLoop> loop = loopOf(command)) return lowerLoop(*loop);
+    if (const fb::AllReduce* reduce = command.work_as_AllReduce()) return lower(*reduce);
+    exchange_ = {};
     CudaCommand result{};
     result.operands = out_.addresses.data() + used_addresses_;
     switch (command.work_type()) {
@@ -209,6 +245,44 @@ class Lowering {
     return okStatus();
   }
 
+  /// A sum over ranks that needs nothing of those right before it goes with them.
+  Status lower(const fb::AllReduce& reduce) {
+    if (!context_.libraries.ranks()) return lowerAlone(reduce);
+    const bool moves = doesMove(*reduce.part()) || doesMove(*reduce.result());
+    const ByteRange part = bytesOf(*reduce.part()), result = bytesOf(*reduce.result());
+    if (!exchange_.call || moves || !exchange_.isIndependentOf(part, result)) {
+      auto call = std::make_unique<AllReduceCall>(*context_.libraries.ranks());
+      CudaCommand command{};
+      command.operands = out_.addresses.data() + used_addresses_;
+      command.kind = CudaCommand::Kind::library;
+      command.library = call.get();
+      stream_->commands.push_back(command);
+      exchange_ = {.call = call.get(), .read = {}, .written = {}};
+      out_.library_calls.push_back(std::move(call));
+    }
+    exchange_.call->append(rankSumOf(reduce));
+    exchange_.read.push_back(part);
+    exchange_.written.push_back(result);
+    addOperand(reduce.part());
+    addOperand(reduce.result());
+    if (moves) exchange_ = {};
+    return okStatus();
+  }
+
+  /// Where no other rank adds anything.
+  Status lowerAlone(const fb::AllReduce& reduce) {
+    CudaCommand result{};
+    result.operands = out_.addresses.data() + used_addresses_;
+    addOperand(reduce.part());
+    addOperand(reduce.result());
+    if (bytesOf(*reduce.part()).begin == bytesOf(*reduce.result()).begin) return okStatus();
+    GPUC_RETURN_IF_ERROR(checkApart(*reduce.part(), *reduce.result()));
+    result.kind = CudaCommand::Kind::copy;
+    result.copy = {.bytes = reduce.part()->size()};
+    stream_->commands.push_back(result);
+    return okStatus();
+  }
+
   Status lower(const fb::Copy& copy, CudaCommand& result) {
     if (copy.kind() == fb::CopyKind::device_to_device) {
       GPUC_RETURN_IF_ERROR(checkApart(*copy.from(), *copy.to()));
@@ -237,9 +311,7 @@ class Lowering {
 
   /// The host moves bytes within a buffer as memmove does; CUDA's copies may not overlap.
   Status checkApart(const fb::Operand& from, const fb::Operand& to) const {
-    uint64_t a = bufferOf(from.buffer()).offset() + from.offset(),
-             b = bufferOf(to.buffer()).offset() + to.offset();
-    if (a < b + to.size() && b < a + from.size())
+    if (doOverlap(bytesOf(from), bytesOf(to)))
       return Status::error("a copy within '" + std::string(textOf(bufferOf(from.buffer()).name())) +
                            "' overlaps itself, which CUDA cannot do");
     return okStatus();
@@ -254,11 +326,13 @@ class Lowering {
   /// The repeated commands, then one that jumps back to them. Addresses that move are noted on the way, for
   /// each repeat.
   Status lowerLoop(const CommandLoop& loop) {
+    exchange_ = {};
     std::vector<MovingAddress>& moving = out_.moving.emplace_back();
     repeats_.push_back({&moving, loop.count});
     size_t first = stream_->commands.size();
     GPUC_RETURN_IF_ERROR(lower(loop.commands));
     repeats_.pop_back();
+    exchange_ = {};
     CudaCommand end{};
     end.kind = CudaCommand::Kind::repeat;
     end.repeat = {.count = loop.count, .iteration = 0, .first = first, .moving = &moving};
@@ -305,6 +379,7 @@ class Lowering {
   CudaProgram& out_;
   StreamCommands* stream_ = nullptr;
   std::vector<OpenRepeat> repeats_;  // around the current command, outermost first
+  Exchange exchange_;
   std::vector<bool> copied_inputs_;
   size_t used_addresses_ = 0;
 };

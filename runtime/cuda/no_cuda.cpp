@@ -9,4 +9,6 @@ Result<std::unique_ptr<Device>> openCudaDevice(int) {
 
 std::vector<DeviceInfo> listCudaDevices() { return {}; }
 
+Result<int> countCudaDevices() { return errorf("no CUDA device: gpuc was built without CUDA"); }
+
 }  // namespace gpuc

@@ -7,6 +7,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/share_runs.h"
 #include "runtime/exec/library_versions.h"
+#include "runtime/exec/rank_device.h"
 #include "runtime/gpuc.h"
 #include "runtime/plan/access.h"
 #include "runtime/plan/live_bytes.h"
@@ -170,7 +171,10 @@ Result<Session> Session::open(const Plan& plan, const SessionOptions& options) {
     return errorf("%" PRId64 " ranks of %" PRId64
                   " rows are 2^31 rows or more: compile with a smaller --batch",
                   state->worldSize(), plan.info().global_batch);
-  GPUC_ASSIGN_OR_RETURN(state->device, openDevice(options.device, plan.info().target));
+  const TargetKind target = plan.info().target;
+  GPUC_ASSIGN_OR_RETURN(state->device, options.communicator
+                                           ? openDeviceOfRank(options.device, target, *options.communicator)
+                                           : openDevice(options.device, target));
   if (options.delay_seed && state->device->info().kind != TargetKind::host)
     return Status::error("commands can be delayed on the host alone: give --device=host");
   DeviceOptions device_options{.threads = options.threads,

@@ -25,6 +25,7 @@ struct DeviceInfo {
   TargetKind kind = TargetKind::host;
   int index = 0;
   std::string name;          // "Intel(R) Xeon(R) Processor", "NVIDIA H200"
+  uint64_t identity = 0;     // of a GPU: another one for each in the world
   std::string architecture;  // "x86_64", "sm_90"
   uint64_t memory_bytes = 0;
   int threads = 0;                     // host: cores that this process may use
@@ -111,5 +112,7 @@ std::unique_ptr<Device> openHostDevice();
 Result<uint64_t> hostLibraryBytes(const Plan& plan);
 Result<std::unique_ptr<Device>> openCudaDevice(int index);
 std::vector<DeviceInfo> listCudaDevices();
+/// Error: none, and why.
+Result<int> countCudaDevices();
 
 }  // namespace gpuc

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 import unittest
+import unittest.mock
 
 from rank_tools import RankTest
 from small_zoo import MODELS
@@ -274,11 +275,23 @@ class Ranks(RankTest):
         self.gpuc("gpuc-model", "mlp", "-o", model)
         for flags, reason in ((["--emulate-ranks=2"], "leave out one of the two"),
                               (["--sync-batch-norm"], "the model has no batch norm over the batch: leave it out"),
-                              (["--target=cuda:sm_90"], "which only the host does so far: compile with --target=host")):
+                              (["--shard=optimizer", "--world-size=2", "--target=cuda:sm_90"],
+                               "which only the host does so far: compile with --target=host")):
             done = self.run_tool("gpuc-compile", model, "--data-parallel", "-o", self.path("x.plan"), *flags)
             self.assertEqual(done.returncode, 1)
             self.assertIn(reason, done.stderr)
             self.assertFalse(os.path.exists(self.path("x.plan")))
+
+    def test_ranks_on_gpus(self):
+        # Where there is none, and where one cannot be meant.
+        plan = self.compile_model("mlp", "hidden=16", "batch=8", flags=["--data-parallel", "--target=cuda:sm_90"])
+        data = "--data=synthetic:size=64"
+        with unittest.mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES=""):
+            for device in ([], ["--device=cuda"]):
+                self.assertIn("error: no CUDA device", self.refused(1, plan, "--ranks=2", data, *device))
+        self.assertIn("give --device=cuda, not --device=cuda:1", self.refused(2, plan, "--ranks=2", data, "--device=cuda:1"))
+        self.assertIn("GPUs exchange by NCCL", self.refused(2, plan, "--ranks=2", data, "--device=cuda",
+                                                            "--link-bandwidth=1GB"))
 
 
 if __name__ == "__main__":

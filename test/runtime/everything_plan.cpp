@@ -166,10 +166,8 @@ PlanBuilder codelessPlan() {
   builder.copy(parts, {stack, 128, 64, {256}}, {stack, 192, 64, {256}});
   CommandList& by_rows = PlanBuilder::repeat(PlanBuilder::parallel(compute, 16, /*by_rows=*/true), 2);
   builder.copy(by_rows, {stack, 512, 256, {0, 256}}, {y});
-  if (builder.plan.target->kind == fb::TargetKind::host) {
-    builder.sum(compute, DataType::f32, stack, y);
-    builder.allReduce(compute, DataType::f32, y, y);
-  }
+  if (builder.plan.target->kind == fb::TargetKind::host) builder.sum(compute, DataType::f32, stack, y);
+  builder.allReduce(compute, DataType::f32, y, y);
   builder.copy(compute, {stack, 512, 256}, {y});
   builder.copyOut(compute, 1, {w});
   PlanBuilder::record(compute, 1);

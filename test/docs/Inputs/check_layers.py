@@ -17,9 +17,9 @@ MLIR = ("mlir/", "mlir-c/", "llvm/", "llvm-c/", "lld/", "clang/")
 
 # A vendor's headers, and the one folder that wraps them.
 VENDORS = {
-    r"cuda|cublas|cudnn": "runtime/cuda/",
+    r"cuda|cublas|cudnn|nccl": "runtime/cuda/",
     r"libxsmm": "runtime/host/matmul/",
-    r"nccl|mpi\.h|omp\.h": "nothing yet",
+    r"mpi\.h|omp\.h": "nothing yet",
 }
 
 

@@ -92,6 +92,14 @@ CUresult deviceAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
   return CUDA_SUCCESS;
 }
 
+CUresult deviceUuid(CUuuid* uuid, CUdevice device) {
+  GPUC_FAKE_ENTER("cuDeviceGetUuid", false);
+  std::memset(uuid, 0, sizeof(*uuid));
+  const int number = gpu().first_device + device;
+  std::memcpy(uuid->bytes, &number, sizeof(number));
+  return CUDA_SUCCESS;
+}
+
 CUresult totalMemory(size_t* bytes, CUdevice) {
   GPUC_FAKE_ENTER("cuDeviceTotalMem", false);
   *bytes = gpu().memory_bytes;
@@ -102,8 +110,9 @@ CUresult totalMemory(size_t* bytes, CUdevice) {
 
 CUcontext theContext() { return reinterpret_cast<CUcontext>(FakeGpu::current); }
 
-CUresult retain(CUcontext* context, CUdevice) {
+CUresult retain(CUcontext* context, CUdevice device) {
   GPUC_FAKE_ENTER("cuDevicePrimaryCtxRetain", false);
+  gpu().device = gpu().first_device + device;
   *context = theContext();
   ++gpu().live_contexts;
   return CUDA_SUCCESS;
@@ -136,7 +145,8 @@ CUresult memoryInfo(size_t* free, size_t* total) {
   GPUC_FAKE_ENTER("cuMemGetInfo");
   *total = gpu().memory_bytes;
   *free = gpu().memory_bytes - gpu().usedBytes() -
-          static_cast<uint64_t>(gpu().live_blas_contexts) * gpu().blas_context_bytes;
+          static_cast<uint64_t>(gpu().live_blas_contexts) * gpu().blas_context_bytes -
+          gpu().comms.size() * gpu().nccl_bytes;
   return CUDA_SUCCESS;
 }
 
@@ -295,6 +305,11 @@ CUresult synchronizeStream(CUstream handle) {
   return gpu().synchronize(*stream);
 }
 
+CUresult queryStream(CUstream handle) {
+  GPUC_FAKE_ENTER_STREAM("cuStreamQuery", stream, handle);
+  return gpu().query(*stream);
+}
+
 CUresult createEvent(CUevent* event, unsigned) {
   GPUC_FAKE_ENTER("cuEventCreate");
   *event = reinterpret_cast<CUevent>(gpu().makeEvent());
@@ -338,6 +353,12 @@ CUresult synchronizeEvent(CUevent handle) {
   return event ? gpu().synchronize(*event) : CUDA_ERROR_INVALID_HANDLE;
 }
 
+CUresult queryEvent(CUevent handle) {
+  GPUC_FAKE_ENTER("cuEventQuery");
+  FakeEvent* event = gpu().find(handle);
+  return event ? gpu().query(*event) : CUDA_ERROR_INVALID_HANDLE;
+}
+
 }  // namespace
 
 cuda::Driver fakeDriver() {
@@ -349,6 +370,7 @@ cuda::Driver fakeDriver() {
   driver.cuDeviceGet = deviceGet;
   driver.cuDeviceGetName = deviceName;
   driver.cuDeviceGetAttribute = deviceAttribute;
+  driver.cuDeviceGetUuid = deviceUuid;
   driver.cuDeviceTotalMem = totalMemory;
   driver.cuDevicePrimaryCtxRetain = retain;
   driver.cuDevicePrimaryCtxRelease = releaseContext;
@@ -372,11 +394,13 @@ cuda::Driver fakeDriver() {
   driver.cuStreamCreate = createStream;
   driver.cuStreamDestroy = destroyStream;
   driver.cuStreamSynchronize = synchronizeStream;
+  driver.cuStreamQuery = queryStream;
   driver.cuStreamWaitEvent = wait;
   driver.cuEventCreate = createEvent;
   driver.cuEventDestroy = destroyEvent;
   driver.cuEventRecord = record;
   driver.cuEventSynchronize = synchronizeEvent;
+  driver.cuEventQuery = queryEvent;
   return driver;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 namespace gpuc::test {
 namespace {
@@ -20,30 +21,57 @@ void fillElements(const FakeWork& work) {
       std::memcpy(work.to + row * work.pitch + i * work.bytes, &work.element, work.bytes);
 }
 
+/// The tables of functions are the fake's as long as one lives; which of them a call means follows from its
+/// thread.
+class Tables {
+ public:
+  void take() {
+    const std::lock_guard lock(mutex_);
+    if (users_++ == 0) use(&driver_, &blas_, &dnn_, &nccl_);
+  }
+  void giveBack() {
+    const std::lock_guard lock(mutex_);
+    if (--users_ == 0) use(nullptr, nullptr, nullptr, nullptr);
+  }
+
+ private:
+  static void use(const cuda::Driver* driver, const cuda::Blas* blas, const cuda::Dnn* dnn,
+                  const cuda::Nccl* nccl) {
+    cuda::Driver::use(driver);
+    cuda::Blas::use(blas);
+    cuda::Dnn::use(dnn);
+    cuda::Nccl::use(nccl);
+  }
+
+  std::mutex mutex_;
+  int users_ = 0;
+  cuda::Driver driver_ = fakeDriver();
+  cuda::Blas blas_ = fakeBlas();
+  cuda::Dnn dnn_ = fakeDnn();
+  cuda::Nccl nccl_ = fakeNccl();
+};
+
+Tables& tables() {
+  static Tables tables;
+  return tables;
+}
+
 }  // namespace
 
-FakeGpu* FakeGpu::current = nullptr;
+thread_local FakeGpu* FakeGpu::current = nullptr;
 
 FakeGpu::FakeGpu(uint64_t seed)
-    : style_(seed == 0 ? Style::eager : static_cast<Style>(1 + seed % 3)),
-      random_(seed),
-      driver_(fakeDriver()),
-      blas_(fakeBlas()),
-      dnn_(fakeDnn()) {
-  EXPECT_EQ(current, nullptr) << "one at a time";
+    : style_(seed == 0 ? Style::eager : static_cast<Style>(1 + seed % 3)), random_(seed) {
+  EXPECT_EQ(current, nullptr) << "one at a time in a thread";
   current = this;
   calls.reserve(kLogEntries);
   done.reserve(kLogEntries);
-  cuda::Driver::use(&driver_);
-  cuda::Blas::use(&blas_);
-  cuda::Dnn::use(&dnn_);
+  tables().take();
 }
 
 FakeGpu::~FakeGpu() {
   current = nullptr;
-  cuda::Driver::use(nullptr);
-  cuda::Blas::use(nullptr);
-  cuda::Dnn::use(nullptr);
+  tables().giveBack();
   auto alive = [](const auto& list) {
     return std::count_if(list.begin(), list.end(), [](const auto& entry) { return entry->alive; });
   };
@@ -53,6 +81,8 @@ FakeGpu::~FakeGpu() {
     EXPECT_EQ(alive(events_), 0) << "events were not given back";
     EXPECT_EQ(live_contexts, 0) << "contexts were not given back";
     EXPECT_EQ(live_modules, 0) << "modules were not given back";
+    EXPECT_TRUE(comms.empty()) << "communicators were neither destroyed nor aborted";
+    EXPECT_EQ(nccl_group.depth, 0) << "a group was not ended";
     EXPECT_TRUE(descriptions.empty()) << "objects of cuBLASLt or cuDNN were not given back";
   }
   for (const auto& [address, allocation] : memory_) std::free(reinterpret_cast<void*>(address));
@@ -66,26 +96,38 @@ void FakeGpu::define(const std::string& symbol, size_t operands,
 
 // Calls
 
-void FakeGpu::failCall(size_t number, CUresult result, cublasStatus_t blas_status, cudnnStatus_t dnn_status) {
+void FakeGpu::failCall(size_t number, CUresult result, cublasStatus_t blas_status, cudnnStatus_t dnn_status,
+                       ncclResult_t nccl_result) {
   entered_ = 0;
   fail_at_ = number;
   failure_ = result;
   blas_failure_ = blas_status;
   dnn_failure_ = dnn_status;
+  nccl_failure_ = nccl_result;
 }
 
-void FakeGpu::fail(const std::string& call, CUresult result) {
+void FakeGpu::fail(const std::string& call, CUresult result, size_t number) {
   fail_name_ = call;
+  fail_name_at_ = number;
   failure_ = result;
+}
+
+void FakeGpu::failNccl(const std::string& call, ncclResult_t result, size_t number) {
+  fail(call, CUDA_SUCCESS, number);
+  nccl_failure_ = result;
+}
+
+bool FakeGpu::isToFail(const char* call) {
+  const bool is_next = fail_name_ == call && --fail_name_at_ == 0;
+  if (++entered_ != fail_at_ && !is_next) return false;
+  if (is_next) fail_name_.clear();
+  has_failed_ = true;
+  return true;
 }
 
 CUresult FakeGpu::enter(const char* call, bool needs_context, FakeStream* stream) {
   calls.push_back({call, stream ? stream->index : -1, false});
-  if (++entered_ == fail_at_) return failure_;
-  if (!fail_name_.empty() && fail_name_ == call) {
-    fail_name_.clear();
-    return failure_;
-  }
+  if (isToFail(call)) return failure_;
   if (lost_ != CUDA_SUCCESS) return lost_;
   if (needs_context && !context_is_current) return misuse(std::string(call) + " without a context");
   return CUDA_SUCCESS;
@@ -99,6 +141,11 @@ cublasStatus_t FakeGpu::enterBlas(const char* call) {
 cudnnStatus_t FakeGpu::enterDnn(const char* call) {
   calls.push_back({call, -1, false});
   return ++entered_ == fail_at_ ? dnn_failure_ : CUDNN_STATUS_SUCCESS;
+}
+
+ncclResult_t FakeGpu::enterNccl(const char* call, FakeStream* stream) {
+  calls.push_back({call, stream ? stream->index : -1, false});
+  return isToFail(call) ? nccl_failure_ : ncclSuccess;
 }
 
 CUresult FakeGpu::misuse(const std::string& what) {
@@ -221,6 +268,7 @@ void FakeGpu::enqueued() {
 bool FakeGpu::ready(const FakeStream& stream) {
   if (stream.next == stream.queue.size()) return false;
   const FakeWork& work = stream.queue[stream.next];
+  if (work.kind == FakeWork::Kind::exchange) return work.exchange.isReady();
   return work.kind != FakeWork::Kind::wait || work.event->reached >= work.record;
 }
 
@@ -260,6 +308,9 @@ void FakeGpu::execute(FakeStream& stream) {
       break;
     case FakeWork::Kind::wait:
       break;
+    case FakeWork::Kind::exchange:
+      if (!work.exchange.goOn()) return;
+      break;
   }
   done.push_back({work.kind, work.call, stream.index, work.kernel, work.to});
   ++stream.next;
@@ -267,9 +318,30 @@ void FakeGpu::execute(FakeStream& stream) {
 
 CUresult FakeGpu::waitUntil(const std::function<bool()>& reached) {
   calls.back().blocked = !reached();
+  if (!reached() && std::any_of(streams_.begin(), streams_.end(),
+                                [](const auto& stream) { return stream->alive && waitsForRanks(*stream); }))
+    return misuse("the host waits for other ranks in a call that does not end if one is lost");
   while (!reached())
     if (!advance()) return misuse("the host waits for what never comes");
   return CUDA_SUCCESS;
+}
+
+/// A call that returns only when other ranks have come: never, if one is lost.
+bool FakeGpu::waitsForRanks(const FakeStream& stream) {
+  for (size_t i = stream.next; i < stream.queue.size(); ++i)
+    if (stream.queue[i].kind == FakeWork::Kind::exchange && !stream.queue[i].exchange.isAborted())
+      return true;
+  return false;
+}
+
+CUresult FakeGpu::query(FakeStream& stream) {
+  advance();
+  return stream.next == stream.queue.size() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult FakeGpu::query(FakeEvent& event) {
+  advance();
+  return event.reached >= event.recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 CUresult FakeGpu::synchronize(FakeStream& stream) {

@@ -6,6 +6,9 @@
 // that it found enqueued is executed. Which ready stream goes on, and when, is drawn from a seed, so that a
 // plan that lacks an event gives other bits for some seed. What no GPU would take (an address outside of its
 // memory, a handle that was given back, a call without a context) fails the test.
+//
+// Several ranks are several threads, each with a FakeGpu that is what its process sees of the machine; NCCL
+// joins them (fake_nccl.h).
 #pragma once
 
 #include <array>
@@ -20,8 +23,10 @@
 #include "runtime/cuda/blas.h"
 #include "runtime/cuda/dnn.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/nccl.h"
 #include "test/runtime/cuda/fake_blas.h"
 #include "test/runtime/cuda/fake_dnn.h"
+#include "test/runtime/cuda/fake_nccl.h"
 
 namespace gpuc::test {
 
@@ -39,7 +44,7 @@ struct FakeEvent {
 
 /// One thing that a stream does. Of one size, so that a queue that has its length allocates nothing.
 struct FakeWork {
-  enum class Kind : uint8_t { kernel, matmul, conv, copy, fill, record, wait };
+  enum class Kind : uint8_t { kernel, matmul, conv, copy, fill, record, wait, exchange };
   static constexpr size_t kMostOperands = 1024;
 
   Kind kind = Kind::copy;
@@ -56,6 +61,7 @@ struct FakeWork {
   uint64_t element = 0, pitch = 0, width = 0, rows = 0;
   FakeEvent* event = nullptr;
   uint64_t record = 0;  // which one
+  FakeExchange exchange = {};
 };
 
 struct FakeStream {
@@ -77,18 +83,23 @@ class FakeGpu {
 
   // What this GPU is.
   int major = 9, minor = 0, devices = 1;
+  int first_device = 0;  // of the machine's, where this process does not see all
+  int device = -1;       // of the machine's, the one that is in use
   uint64_t memory_bytes = uint64_t{1} << 36;
   size_t blas_version = CUBLAS_VERSION;
   uint64_t blas_workspace_bytes = 0;    // what each of cuBLASLt's algorithms needs
   uint64_t blas_context_bytes = 12345;  // of the GPU's memory, as long as a context of cuBLASLt lives
   int live_blas_contexts = 0;
+  uint64_t nccl_bytes = 54321;  // likewise of a communicator of NCCL
   size_t dnn_version = CUDNN_VERSION;
   std::vector<FakeEngine> dnn_engines = fakeEngines();  // what cuDNN suggests for every convolution
   size_t dnn_engine = ~size_t{0};                       // which of them was executed last
   /// Libraries round a sum of 16-bit elements before they add a bias to it, as the host does, and not, as
   /// they are known to, once: for comparisons with the host in which nothing else may differ.
   bool rounds_before_bias = false;
-  bool may_leak = false;  // after errors that kept things from being given back
+  ncclResult_t nccl_async_error = ncclSuccess;  // what NCCL's threads have met with
+  bool nccl_never_joins = false;                // as if the network kept this rank from the others
+  bool may_leak = false;                        // after errors that kept things from being given back
 
   /// What a launch of `symbol` does, for every module that is loaded.
   void define(const std::string& symbol, size_t operands,
@@ -96,9 +107,13 @@ class FakeGpu {
 
   /// The call of this number, counted from 1 over all calls from now on, fails and does nothing.
   void failCall(size_t number, CUresult result, cublasStatus_t blas_status = CUBLAS_STATUS_INTERNAL_ERROR,
-                cudnnStatus_t dnn_status = CUDNN_STATUS_INTERNAL_ERROR);
-  /// The next call of this name fails.
-  void fail(const std::string& call, CUresult result);
+                cudnnStatus_t dnn_status = CUDNN_STATUS_INTERNAL_ERROR,
+                ncclResult_t nccl_result = ncclSystemError);
+  /// The next call of this name fails, or the one of this number, counted from 1.
+  void fail(const std::string& call, CUresult result, size_t number = 1);
+  void failNccl(const std::string& call, ncclResult_t result, size_t number = 1);
+  /// Whether the call that was to fail has been made.
+  bool hasFailed() const { return has_failed_; }
   /// Every call fails from now on, as after a kernel that touched what it must not.
   void lose(CUresult result) { lost_ = result; }
 
@@ -123,14 +138,15 @@ class FakeGpu {
   /// Of the GPU's memory and of pinned memory, not yet given back.
   uint64_t usedBytes() const { return used_bytes_; }
 
-  // For the tables of functions (fake_driver.cpp, fake_blas.cpp, fake_dnn.cpp).
+  // For the tables of functions (fake_driver.cpp, fake_blas.cpp, fake_dnn.cpp, fake_nccl.cpp).
 
-  static FakeGpu* current;
+  static thread_local FakeGpu* current;
 
   /// Logs a call. What it must return at once, if that is not success.
   CUresult enter(const char* call, bool needs_context = true, FakeStream* stream = nullptr);
   cublasStatus_t enterBlas(const char* call);
   cudnnStatus_t enterDnn(const char* call);
+  ncclResult_t enterNccl(const char* call, FakeStream* stream = nullptr);
   CUresult misuse(const std::string& what);
 
   CUresult allocate(void** address, size_t bytes, bool pinned);
@@ -151,12 +167,31 @@ class FakeGpu {
   /// Lets streams go on until the stream is done, or the event's last record reached.
   CUresult synchronize(FakeStream& stream);
   CUresult synchronize(FakeEvent& event);
+  /// The same for who asks again and again: a ready stream goes on by one.
+  CUresult query(FakeStream& stream);
+  CUresult query(FakeEvent& event);
+  /// From 0 to count - 1.
+  uint64_t draw(uint64_t count) { return random_() % count; }
 
   int live_contexts = 0, live_modules = 0;
   /// cuBLASLt's and cuDNN's objects by their handles. Owned here, so that those which `may_leak` go with the
   /// fake.
   std::map<void*, std::shared_ptr<void>> descriptions;
   bool context_is_current = false;
+
+  /// What stands between ncclGroupStart and its end.
+  struct NcclGroup {
+    int depth = 0;
+    bool has_failed = false;
+    FakeComm* comm = nullptr;
+    FakeStream* stream = nullptr;
+    std::array<FakeSum, FakeExchange::kMostSums> sums = {};
+    size_t count = 0;
+  };
+  NcclGroup nccl_group;
+  std::map<FakeComm*, std::shared_ptr<FakeComm>> comms;
+  /// No call may name it any more; streams may have yet to come to what it began.
+  void retire(FakeComm* comm) { ended_comms_.push_back(std::move(comms.extract(comm).mapped())); }
 
  private:
   enum class Style : uint8_t { eager, random, late, favourite };
@@ -165,7 +200,9 @@ class FakeGpu {
     bool pinned;
   };
 
+  bool isToFail(const char* call);
   static bool ready(const FakeStream& stream);
+  static bool waitsForRanks(const FakeStream& stream);
   void execute(FakeStream& stream);
   /// One piece of work of a ready stream; false if there is none.
   bool advance();
@@ -173,9 +210,6 @@ class FakeGpu {
 
   Style style_;
   std::mt19937_64 random_;
-  cuda::Driver driver_;
-  cuda::Blas blas_;
-  cuda::Dnn dnn_;
   std::map<uintptr_t, Allocation> memory_;
   uint64_t used_bytes_ = 0;
   std::vector<std::unique_ptr<FakeStream>> streams_;
@@ -183,13 +217,18 @@ class FakeGpu {
   std::map<std::string, FakeKernel> kernels_;
   size_t entered_ = 0, fail_at_ = 0;
   std::string fail_name_;
+  size_t fail_name_at_ = 0;
+  bool has_failed_ = false;
   CUresult failure_ = CUDA_SUCCESS, lost_ = CUDA_SUCCESS;
   cublasStatus_t blas_failure_ = CUBLAS_STATUS_SUCCESS;
   cudnnStatus_t dnn_failure_ = CUDNN_STATUS_SUCCESS;
+  ncclResult_t nccl_failure_ = ncclSuccess;
+  std::vector<std::shared_ptr<FakeComm>> ended_comms_;
 };
 
 cuda::Driver fakeDriver();
 cuda::Blas fakeBlas();
 cuda::Dnn fakeDnn();
+cuda::Nccl fakeNccl();
 
 }  // namespace gpuc::test
