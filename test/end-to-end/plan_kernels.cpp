@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/StringSet.h"
 
+#include <mutex>
+
 namespace gpuc::test {
 
 PlanKernels::PlanKernels(mlir::ModuleOp module, const Plan &plan) : plan_(plan) {
@@ -24,6 +26,8 @@ void PlanKernels::define(FakeGpu &gpu) const {
     std::string symbol = kernel->symbol()->str();
     gpu.define(symbol, kernel->operands(),
                [this, symbol](void *const *operands, uint32_t grid, uint32_t block) {
+                 static std::mutex emulation; // has one GPU at a time, whose threads are its globals
+                 const std::lock_guard lock(emulation);
                  module_->run(symbol, grid, block, operands);
                });
   }

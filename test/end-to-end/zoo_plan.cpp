@@ -42,7 +42,7 @@ Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std:
       train.checkpoint = text;
     else if (name == "memory-budget")
       budget = std::stoll(text.str()), train.checkpoint = kBudgetPolicy;
-    else if (name == "precision" || name == "accumulate")
+    else if (name == "precision" || name == "accumulate" || name == "data_parallel")
       train.recipe.emplace_back(name, text);
     else
       keys.push_back(key.str());
