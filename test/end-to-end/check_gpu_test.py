@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import unittest
+import unittest.mock
 
 from gpuc_tools import BIN, HERE, ToolTest
 
@@ -27,13 +28,28 @@ class CheckGpuTest(ToolTest):
 
     def test_same_plans_agree(self):
         said = self.prepared()
-        self.assertIn("7 passed, 0 failed (dry: on the host)", said)
+        self.assertIn("15 passed, 0 failed (dry: on the host)", said)
         report = self.report()
         self.assertTrue(report["passed"])
-        self.assertEqual([case["model"] for case in report["cases"]], 2 * ["linear-regression"] + 5 * ["mlp"])
+        self.assertEqual([case["model"] for case in report["cases"]], 2 * ["linear-regression"] + 13 * ["mlp"])
+        self.assertEqual([case["ranks"] for case in report["cases"][7:]], [1, 1, 2, 2, 4, 4, 8, 8])
         for case in report["cases"]:
             self.assertEqual(len(case["losses"]), 4)
-            self.assertGreater(case["arena_bytes"], 0)
+            self.assertTrue(case["ranks"] or case["arena_bytes"] > 0)
+
+    def test_more_ranks_than_gpus_are_skipped(self):
+        self.prepared("mlp")
+        manifest = self.path("check/manifest.json")
+        with open(manifest) as file:
+            text = file.read()
+        with open(manifest, "w") as file:
+            file.write(text.replace('"target": "host"', '"target": "cuda:sm_90"'))
+        with unittest.mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES=""):
+            result = self.script("--run")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("0 passed, 5 failed, 8 skipped", result.stdout)
+        self.assertRegex(result.stdout, r"4 ranks: mlp .* skipped: 4 ranks, 0 GPUs")
+        self.assertIn("no CUDA device", result.stdout)
 
     def test_what_is_wrong_is_found(self):
         self.prepared()
