@@ -25,6 +25,9 @@ public:
       OpBuilder before(graph_.commands[command]);
       for (unsigned predecessor : graph_.predecessors[command])
         waitFor(isUploadAside(predecessor) ? kBeginning : predecessor, streams_[command], before);
+      // What waits for nothing of this run waits for the one before, which may be writing what it reads.
+      if (!known_[streams_[command]].contains(main_))
+        waitFor(kBeginning, streams_[command], before);
       Known &known = known_[streams_[command]];
       known[streams_[command]] = ++last_[streams_[command]].place;
       last_[streams_[command]].command = command;

@@ -54,3 +54,30 @@ module @gpu attributes {plan.target = #plan.target<cuda, "sm_90">} {
     plan.output "again" %z
   }
 }
+
+// -----
+
+// What other streams read of variables they read behind what the run before has written.
+
+// CHECK-LABEL: module @shares
+// CHECK: %[[BEGUN:.*]] = plan.event "compute0"
+// CHECK: plan.stream "compute" {
+// CHECK-NEXT: plan.record %[[BEGUN]]
+// CHECK-NEXT: plan.wait %[[WHOLE:.*]]
+// CHECK-NEXT: plan.launch @copy(
+// CHECK: plan.stream "collective" {
+// CHECK-NEXT: plan.wait %[[BEGUN]]
+// CHECK-NEXT: plan.all_gather
+// CHECK-NEXT: plan.record %[[WHOLE]]
+module @shares attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w : tensor<8xf32> "parameter" init zeros {shard_of = array<i64: 16>, shards = 2 : i64}
+  plan.kernel @copy (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+  plan.program @f {
+    %w = plan.use @w : tensor<8xf32> parameter
+    %x = plan.buffer "x" : tensor<16xf32> parameter
+    %y = plan.buffer "y" : tensor<16xf32> activation
+    plan.all_gather %w -> %x : f32 ranks 2 pieces [16] {plan.on_stream = "collective"}
+    plan.launch @copy(%x) -> (%y)
+    plan.output "y" %y
+  }
+}
