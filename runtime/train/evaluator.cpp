@@ -51,10 +51,11 @@ Result<Evaluator> Evaluator::create(const Session& session, const std::string& d
 
 /// Ranks that share variables out gather them for each batch, and so stop together.
 Result<bool> Evaluator::isStopWanted(const Session& session, const std::atomic<bool>& stop) {
-  auto is_wanted = static_cast<std::byte>(stop.load());
+  int32_t wishes = stop.load() ? 1 : 0;
+  auto* bytes = reinterpret_cast<std::byte*>(&wishes);
   if (session.plan().info().world_size > 1)
-    GPUC_RETURN_IF_ERROR(ranks_->broadcast({&is_wanted, 1}, /*root=*/0));
-  return is_wanted != std::byte{0};
+    GPUC_RETURN_IF_ERROR(ranks_->allReduce(DataType::i32, 1, bytes, bytes));
+  return wishes > 0;
 }
 
 Result<std::optional<Evaluation>> Evaluator::run(Session& session, const std::atomic<bool>& stop) {
