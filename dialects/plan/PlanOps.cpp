@@ -101,6 +101,11 @@ const void *identityOf(BufferOpInterface buffer) {
   return buffer.getOperation();
 }
 
+int64_t summedBytes(CollectiveOpInterface collective) {
+  const int64_t bytes = std::max(rangeOf(collective.getPart()).size, rangeOf(collective.getResult()).size);
+  return isa<AllReduceOp>(*collective) ? bytes : bytes / 2;
+}
+
 LogicalResult verifyShares(Operation *op, Value whole, Value share, Type element, int64_t worldSize,
                            ArrayRef<int64_t> pieces) {
   std::vector<uint64_t> counts(pieces.begin(), pieces.end());

@@ -59,6 +59,10 @@ llvm::SmallVector<mlir::Value> buffersOf(llvm::ArrayRef<CommandOperand> operands
 
 namespace gpuc::plan {
 
+/// The bytes of a sum over ranks that takes as long as the exchange: what is shared out or gathered is one of
+/// its two messages.
+int64_t summedBytes(CollectiveOpInterface collective);
+
 /// `whole` holds the pieces and `share` a rank's share of each: see plan.reduce_scatter.
 mlir::LogicalResult verifyShares(mlir::Operation *op, mlir::Value whole, mlir::Value share,
                                  mlir::Type element, int64_t worldSize, llvm::ArrayRef<int64_t> pieces);

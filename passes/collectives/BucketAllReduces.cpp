@@ -43,14 +43,16 @@ public:
         commands_(commandsOf(block_)) {}
 
   bool isIdle() const {
-    return llvm::none_of(commands_, [](Operation *command) { return isa<plan::AllReduceOp>(command); });
+    return llvm::none_of(commands_,
+                         [](Operation *command) { return isa<plan::CollectiveOpInterface>(command); });
   }
 
   /// Ranks exchange in one order, and so on one stream: that of the loop.
   bool exchangesInLoops() const {
     return llvm::any_of(commands_, [](plan::CommandOpInterface command) {
       return isa<plan::LoopOpInterface>(*command) &&
-             command->walk([](plan::AllReduceOp) { return WalkResult::interrupt(); }).wasInterrupted();
+             command->walk([](plan::CollectiveOpInterface) { return WalkResult::interrupt(); })
+                 .wasInterrupted();
     });
   }
 
@@ -72,8 +74,8 @@ public:
         formBucket(turn, atEnd);
     }
     if (beside)
-      for (auto reduce : block_.getOps<plan::AllReduceOp>())
-        reduce->setAttr(kStreamAttr, StringAttr::get(reduce.getContext(), kCollectiveStream));
+      for (auto collective : block_.getOps<plan::CollectiveOpInterface>())
+        collective->setAttr(kStreamAttr, StringAttr::get(collective->getContext(), kCollectiveStream));
   }
 
 private:
@@ -87,8 +89,8 @@ private:
     for (auto [number, command] : llvm::enumerate(commands_)) {
       ExchangeProblem::Command &entry = problem.commands.emplace_back();
       entry.predecessors.assign(graph.predecessors[number].begin(), graph.predecessors[number].end());
-      if (auto reduce = dyn_cast<plan::AllReduceOp>(*command))
-        entry.exchange = exchangeOf(reduce, static_cast<int64_t>(number));
+      if (auto collective = dyn_cast<plan::CollectiveOpInterface>(*command))
+        entry.exchange = exchangeOf(collective, static_cast<int64_t>(number));
       else
         entry.nanoseconds = nanosecondsOf(command);
     }
@@ -106,13 +108,17 @@ private:
     return cost_.nanosecondsOf(workOf(command));
   }
 
-  /// Those of one element type travel together; one that cannot be a view of a bucket, alone.
-  Exchange exchangeOf(plan::AllReduceOp reduce, int64_t number) {
+  /// Sums of one element type travel together; one that cannot be a view of a bucket, alone, and so what is
+  /// shared out or gathered.
+  Exchange exchangeOf(plan::CollectiveOpInterface collective, int64_t number) {
     const int64_t alone = -1 - number;
-    const bool joins = mayBeView(reduce);
-    return {.bytes = placeBytes(plan::rangeOf(reduce.getPart()).size),
+    auto reduce = dyn_cast<plan::AllReduceOp>(*collective);
+    const int64_t bytes = plan::summedBytes(collective);
+    return {.bytes = placeBytes(bytes),
             .ready = 0,
-            .kind = joins ? static_cast<int64_t>(plan::dataTypeOf(reduce.getElement())) : alone};
+            .kind = reduce && mayBeView(reduce) ? static_cast<int64_t>(plan::dataTypeOf(reduce.getElement()))
+                                                : alone,
+            .isNumber = reduce && bytes == ir::elementBytes(reduce.getElement())};
   }
 
   /// Whether part and sum may become one view of a bucket: buffers of the program's own, of which nobody
@@ -274,7 +280,7 @@ struct BucketAllReduces : impl::BucketAllReducesPassBase<BucketAllReduces> {
 
   /// Whoever asks for buckets means to train on several ranks.
   void warnIfIdle(ModuleOp module) {
-    auto exchanges = [](plan::AllReduceOp) { return WalkResult::interrupt(); };
+    auto exchanges = [](plan::CollectiveOpInterface) { return WalkResult::interrupt(); };
     if ((!link.empty() || bucketBytes > 0) && !module.walk(exchanges).wasInterrupted())
       module.emitWarning("nothing is summed over ranks, so that ")
           << (link.empty() ? "--bucket-size" : "--link")

@@ -12,8 +12,9 @@ namespace gpuc {
 /// What is to be summed over ranks: the gradient of one variable, say.
 struct Exchange {
   int64_t bytes;
-  double ready; ///< When it is computed, in nanoseconds from the beginning of the step.
-  int64_t kind; ///< Those of different kinds cannot travel together.
+  double ready;          ///< When it is computed, in nanoseconds from the beginning of the step.
+  int64_t kind;          ///< Those of different kinds cannot travel together.
+  bool isNumber = false; ///< And no tensor.
 };
 
 /// Where each bucket ends, of exchanges in the order in which they are ready, if they travel beside the

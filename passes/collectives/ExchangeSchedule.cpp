@@ -8,7 +8,8 @@
 //
 // Sums that other sums wait for, as those of a norm's statistics or the count by which gradients are scaled,
 // are part of what is computed: they take their turn in the given order, together with those that are ready
-// by the time at which one of them is needed.
+// by the time at which one of them is needed. A number for which sums are waited, as the norm of
+// gradients of which ranks have shares, are no such sum: all is there by then.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,7 +64,7 @@ private:
     for (size_t command = commands_.size(); command-- > 0;)
       leadsToSums_[command] =
           std::any_of(successors_[command].begin(), successors_[command].end(),
-                      [&](size_t next) { return leadsToSums_[next] || commands_[next].exchange; });
+                      [&](size_t next) { return leadsToSums_[next] || isSumOfTensors(next); });
     waits_.resize(commands_.size());
     for (size_t command = 0; command < commands_.size(); ++command)
       waits_[command] =
@@ -71,6 +72,9 @@ private:
                       [&](size_t before) { return waits_[before] || isLastSum(before); });
   }
 
+  bool isSumOfTensors(size_t command) const {
+    return commands_[command].exchange && !commands_[command].exchange->isNumber;
+  }
   bool isLastSum(size_t command) const { return commands_[command].exchange && !leadsToSums_[command]; }
   bool isSumBetween(size_t command) const { return commands_[command].exchange && leadsToSums_[command]; }
   bool computes(size_t command) const { return !waits_[command] && !isLastSum(command); }
@@ -124,7 +128,7 @@ private:
     std::vector<std::pair<double, size_t>> sums; // by what it takes to compute their parts
     std::vector<size_t> seen(commands_.size());
     for (size_t command = 0; command < commands_.size(); ++command) {
-      if (!isLastSum(command))
+      if (!isLastSum(command) || waits_[command])
         continue;
       double nanoseconds = 0;
       std::fill(seen.begin(), seen.end(), 0);
@@ -173,7 +177,7 @@ private:
     };
     std::vector<Ready> ready;
     for (size_t command = 0; command < commands_.size(); ++command) {
-      if (!isLastSum(command))
+      if (!isLastSum(command) || waits_[command])
         continue;
       Ready entry = {0, command, *commands_[command].exchange};
       entry.exchange.ready = 0;

@@ -100,8 +100,8 @@ bool leavesParts(plan::RepeatOp repeat, const DenseSet<Operation *> &parts) {
 
 bool peelLastIterations(plan::ProgramOp program) {
   DenseSet<Operation *> parts;
-  for (auto reduce : program.getBody().getOps<plan::AllReduceOp>())
-    parts.insert(plan::bufferOf(reduce.getPart()));
+  for (auto collective : program.getBody().getOps<plan::CollectiveOpInterface>())
+    parts.insert(plan::bufferOf(collective.getPart()));
   const DenseMap<Operation *, Block *> scopes = iterationScopes(program);
   bool peeled = false;
   for (auto repeat : llvm::make_early_inc_range(program.getBody().getOps<plan::RepeatOp>()))

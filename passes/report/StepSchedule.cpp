@@ -37,14 +37,6 @@ public:
   }
 
 private:
-  /// The bytes of a sum over ranks that takes as long: what is shared out or gathered is one of its two
-  /// messages.
-  static int64_t summedBytes(plan::CollectiveOpInterface collective) {
-    const int64_t bytes =
-        std::max(plan::rangeOf(collective.getPart()).size, plan::rangeOf(collective.getResult()).size);
-    return isa<plan::AllReduceOp>(*collective) ? bytes : bytes / 2;
-  }
-
   static bool isSeenByOthers(Operation *op) {
     return isa<plan::RecordOp, plan::WaitOp, plan::CollectiveOpInterface>(op);
   }
@@ -88,7 +80,7 @@ private:
       entry.ordinal = executed_[wait]++;
     } else if (auto collective = dyn_cast<plan::CollectiveOpInterface>(*command)) {
       entry.kind = Schedule::Kind::exchange;
-      entry.bytes = summedBytes(collective);
+      entry.bytes = plan::summedBytes(collective);
       exchanging_.insert(schedule_.streams.size());
       lastExchange_ = collective;
     }

@@ -40,6 +40,14 @@ class Sharding(RankTest):
         self.check_bits(2, "gpt2", shard="gradients")
         self.check_bits(5, "mlp")
 
+    def test_beside_the_backward_pass(self):
+        """On a stream of its own each weight is gathered before it is needed, behind what the last step has written."""
+        keys, flags = keys_of("gpt2", 3), ["--shard=optimizer", "--world-size=2"]
+        for more in ([], ["--accumulate=2"], ["--clip-norm=0.1"]):
+            with self.subTest(flags=more):
+                beside = self.variables(self.compile_beside("gpt2", keys, [*flags, *more], 4096), "--ranks=2", "--delay-commands=5")
+                self.assertEqual(self.variables(self.compile_shards("gpt2", keys, 2, *more), "--ranks=2"), beside)
+
     def test_to_rounding(self):
         self.check_bits(3, "gpt2", "--clip-norm=0.1", tolerance=1e-5)
         self.check_bits(2, "lstm-generator", "--accumulate=3", shard="gradients", tolerance=1e-5)

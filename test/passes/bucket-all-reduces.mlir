@@ -281,3 +281,54 @@ module attributes {plan.target = #plan.target<host, "">} {
     plan.launch @grow(%t) -> (%v)
   }
 }
+
+// -----
+
+// Shares are exchanged by themselves: what is gathered where it is needed first, what is shared out as soon as it is computed, though a
+// number is summed behind all of it.
+
+// CHECK-LABEL: plan.program @shares
+// CHECK: plan.all_gather {{.*}} {plan.on_stream = "collective"}
+// CHECK-NEXT: plan.launch @grow
+// CHECK-NEXT: plan.reduce_scatter {{.*}} {plan.on_stream = "collective"}
+// CHECK-NEXT: plan.launch @long
+// CHECK-NEXT: plan.reduce_scatter {{.*}} {plan.on_stream = "collective"}
+// CHECK: plan.launch @norm
+// CHECK-NEXT: plan.all_reduce {{.*}} {plan.on_stream = "collective"}
+// CHECK-NEXT: plan.launch @update
+module attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w : tensor<4194304xf32> "parameter" init zeros {shard_of = array<i64: 8388608>, shards = 2 : i64}
+  plan.kernel @grow (%a: tensor<8388608xf32>) { gpuc.yield %a : tensor<8388608xf32> }
+  plan.kernel @long (%a: tensor<8388608xf32>) {
+    %b = gpuc.exp %a : tensor<8388608xf32>
+    gpuc.yield %b : tensor<8388608xf32>
+  }
+  plan.kernel @norm (%a: tensor<4194304xf32>, %b: tensor<4194304xf32>) {
+    %c = gpuc.mul %a, %b : tensor<4194304xf32>
+    %d = gpuc.sum %c dims [0] : (tensor<4194304xf32>) -> tensor<f32>
+    gpuc.yield %d : tensor<f32>
+  }
+  plan.kernel @update (%a: tensor<4194304xf32>, %n: tensor<f32>) {
+    %s = gpuc.broadcast %n dims [] : tensor<f32> to tensor<4194304xf32>
+    %b = gpuc.mul %a, %s : tensor<4194304xf32>
+    gpuc.yield %b : tensor<4194304xf32>
+  }
+  plan.program @shares {
+    %w = plan.use @w : tensor<4194304xf32> parameter
+    %whole = plan.buffer "whole" : tensor<8388608xf32> parameter
+    %g = plan.buffer "g" : tensor<8388608xf32> gradient
+    %h = plan.buffer "h" : tensor<8388608xf32> gradient
+    %gs = plan.buffer "gs" : tensor<4194304xf32> gradient
+    %hs = plan.buffer "hs" : tensor<4194304xf32> gradient
+    %n = plan.buffer "n" : tensor<f32> gradient
+    %m = plan.buffer "m" : tensor<f32> gradient
+    plan.all_gather %w -> %whole : f32 ranks 2 pieces [8388608]
+    plan.launch @grow(%whole) -> (%g)
+    plan.launch @long(%whole) -> (%h)
+    plan.reduce_scatter %g -> %gs : f32 ranks 2 pieces [8388608]
+    plan.reduce_scatter %h -> %hs : f32 ranks 2 pieces [8388608]
+    plan.launch @norm(%gs, %hs) -> (%n)
+    plan.all_reduce %n -> %m : f32
+    plan.launch @update(%gs, %m) -> (%w)
+  }
+}

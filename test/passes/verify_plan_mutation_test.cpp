@@ -656,7 +656,8 @@ protected:
   }
 
   /// A model of the zoo as one rank's plan, whose sums over ranks travel on a stream of their own.
-  OwningOpRef<ModuleOp> compiledBeside(const std::string &name, const std::vector<std::string> &keys) {
+  OwningOpRef<ModuleOp> compiledBeside(const std::string &name, const std::vector<std::string> &keys,
+                                       bool shards = false) {
     Result<nn::Model> model = models::buildZooModel(name, keys);
     EXPECT_TRUE(model.ok()) << model.message();
     auto module = compiler.parse(model->text(), name + ".mlir");
@@ -664,6 +665,10 @@ protected:
     CompilerOptions options;
     options.target = "host";
     options.train.recipe.emplace_back("data_parallel", "true");
+    if (shards) {
+      options.train.recipe.emplace_back("shard", "optimizer");
+      options.train.recipe.emplace_back("world_size", "2");
+    }
     Status status =
         compiler.advance(**module, Stage::trainStep, options, [](PassManager &) { return okStatus(); });
     EXPECT_TRUE(status.ok()) << status.message();
@@ -735,6 +740,14 @@ int mutationsOfStreams() {
 TEST_F(VerifyPlanMutation, Gpt2WithCollectives) {
   checkMutations(*compiledBeside("gpt2", {"layers=2", "heads=2", "width=16", "length=8", "vocabulary=24",
                                           "dropout=0.1", "batch=2"}),
+                 mutationsOfStreams(), mutationsOfStreams() / 4);
+}
+
+TEST_F(VerifyPlanMutation, Gpt2WithShares) {
+  checkMutations(*compiledBeside("gpt2",
+                                 {"layers=1", "heads=2", "width=16", "length=8", "vocabulary=24",
+                                  "dropout=0.1", "batch=2"},
+                                 /*shards=*/true),
                  mutationsOfStreams(), mutationsOfStreams() / 4);
 }
 
