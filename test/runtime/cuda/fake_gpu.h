@@ -97,7 +97,7 @@ class FakeGpu {
   /// Libraries round a sum of 16-bit elements before they add a bias to it, as the host does, and not, as
   /// they are known to, once: for comparisons with the host in which nothing else may differ.
   bool rounds_before_bias = false;
-  ncclResult_t nccl_async_error = ncclSuccess;  // what NCCL's threads have met with
+  ncclResult_t nccl_async_error = ncclSuccess;  // what NCCL's threads have met with, between calls
   bool nccl_never_joins = false;                // as if the network kept this rank from the others
   bool may_leak = false;                        // after errors that kept things from being given back
 

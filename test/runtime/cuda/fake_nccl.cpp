@@ -304,8 +304,11 @@ ncclResult_t asyncError(ncclComm_t handle, ncclResult_t* result) {
   GPUC_FAKE_ENTER_NCCL("ncclCommGetAsyncError");
   FakeComm* comm = find(handle, "ncclCommGetAsyncError");
   if (!comm) return ncclInvalidUsage;
-  *result = gpu().nccl_async_error;
-  if (*result != ncclSuccess) return ncclSuccess;
+  const bool is_idle = comm->has_joined && comm->polls == 0 && !comm->stream;
+  if (is_idle && gpu().nccl_async_error != ncclSuccess) {
+    *result = gpu().nccl_async_error;
+    return ncclSuccess;
+  }
   if (!comm->has_joined) {
     const std::lock_guard lock(comm->world->mutex);
     comm->has_joined = comm->world->joined == comm->world->size;

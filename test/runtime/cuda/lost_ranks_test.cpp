@@ -161,9 +161,10 @@ TEST(LostRanks, WhatNcclsThreadsMeetWithEndsARank) {
       return okStatus();
     });
   });
-  expectOneLine(said[0],
-                "remote process exited or there was a network error: another rank has ended, or the network "
-                "is down");
+  expectOneLine(
+      said[0],
+      "NCCL: remote process exited or there was a network error: another rank has ended, or the network "
+      "is down");
   expectOneLine(said[1], "rank 0 ended with status 1");
 }
 
