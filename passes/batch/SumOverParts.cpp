@@ -8,9 +8,8 @@
 // has loops within loops, ranks around microbatches around slices. Ranks that are processes of their own are
 // no loop: ShareOfRank.cpp makes the sums.
 //
-//   - What ranks share out (kScatterAttr) they do of the sum over microbatches, or of each microbatch, and
-//   then the loop
-//     carries a rank's own share of the sum.
+//   - What ranks share out (kScatterAttr) they do of the sum over microbatches, or of each microbatch: then
+//     the loop carries a rank's own share of the sum.
 //   - Variables are read once, before the loop. One that is assigned (running statistics) is carried: part
 //     i + 1 reads what i assigned. Ranks know nothing of one another: all read what was there before the
 //     step, and the mean of what they assign is assigned.

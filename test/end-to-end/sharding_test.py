@@ -1,5 +1,5 @@
 """Ranks that share out what they train, weights and the optimizer's state, train the same: to the bit where each element is updated by
-itself, and what is saved is whole."""
+itself, and what is saved is whole. GPUC_ALL_PLANS=1: the whole zoo, and more recipes."""
 
 import json
 import os
@@ -7,6 +7,12 @@ import unittest
 
 from rank_tools import RankTest
 from small_zoo import MODELS
+
+ALL = "GPUC_ALL_PLANS" in os.environ
+ZOO = MODELS if ALL else ("mlp", "gpt2", "resnet18")
+RECIPES = [["--accumulate=2"], ["--precision=bf16", "--ema=ema:decay=0.9"], ["--optimizer=muon"]]
+MORE_RECIPES = [["--ema=ema:decay=0.9"], ["--precision=bf16"], ["--checkpoint=full"], ["--optimizer=adafactor"], ["--optimizer=lion"],
+                ["--optimizer=sgd:lr=0.1,momentum=0.9"]]
 
 
 def keys_of(model, batch):
@@ -29,12 +35,11 @@ class Sharding(RankTest):
                     self.assertLessEqual(abs(ours - theirs), tolerance * max(1, abs(theirs)), name)
 
     def test_bits_of_ranks_that_each_have_all(self):
-        for place, model in enumerate(MODELS):
+        for place, model in enumerate(ZOO):
             self.check_bits(2 + place % 3, model)
 
     def test_bits_whatever_the_recipe_is(self):
-        for flags in (["--accumulate=2"], ["--ema=ema:decay=0.9"], ["--precision=bf16"], ["--checkpoint=full"], ["--optimizer=muon"],
-                      ["--optimizer=adafactor"], ["--optimizer=lion"], ["--optimizer=sgd:lr=0.1,momentum=0.9"]):
+        for flags in RECIPES + (MORE_RECIPES if ALL else []):
             self.check_bits(3, "gpt2", *flags)
         self.check_bits(2, "mlp", "--precision=fp16", "--accumulate=2")
         self.check_bits(2, "gpt2", shard="gradients")
