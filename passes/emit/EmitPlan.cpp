@@ -71,8 +71,10 @@ std::vector<uint8_t> bytesOf(DenseElementsAttr elements) {
 
 class Emitter {
 public:
-  Emitter(ModuleOp module, const EmitOptions &options)
-      : module(module), symbols(module), options(options), arena(*module.getOps<plan::ArenaOp>().begin()) {}
+  Emitter(ModuleOp module, const EmitOptions &options, int64_t ranksOfShares)
+      : module(module), symbols(module), options(options), arena(*module.getOps<plan::ArenaOp>().begin()) {
+    file.world_size = ranksOfShares;
+  }
 
   LogicalResult run() {
     emitFacts();
@@ -154,7 +156,6 @@ private:
     if (std::optional<ArrayRef<int64_t>> whole = variable.getShardOf()) {
       entry->is_share = true;
       entry->whole_shape.assign(whole->begin(), whole->end());
-      file.world_size = variable.getShards().value_or(0);
     }
     file.variables.push_back(std::move(entry));
   }
@@ -385,16 +386,9 @@ private:
   DenseMap<Value, SmallVector<uint32_t>> outputPorts;
 };
 
-/// Ranks that share anything out share all of it out among as many.
-LogicalResult checkShares(ModuleOp module) {
-  std::optional<int64_t> known;
-  auto check = [&](Operation *op, std::optional<int64_t> ranks) {
-    if (ranks && known && *ranks != *known)
-      return op->emitOpError("is shared out among ") << *ranks << " ranks, and others among " << *known,
-             failure();
-    known = ranks ? ranks : known;
-    return success();
-  };
+/// How many ranks share anything out, which is the same for all of it; 0 if none does.
+FailureOr<int64_t> ranksOfShares(ModuleOp module) {
+  int64_t known = 0;
   WalkResult walked = module.walk([&](Operation *op) {
     std::optional<int64_t> ranks;
     if (auto variable = dyn_cast<plan::VariableOp>(op))
@@ -403,9 +397,14 @@ LogicalResult checkShares(ModuleOp module) {
       ranks = scatter.getWorldSize();
     else if (auto gather = dyn_cast<plan::AllGatherOp>(op))
       ranks = gather.getWorldSize();
-    return WalkResult(check(op, ranks));
+    if (ranks && known != 0 && *ranks != known) {
+      op->emitOpError("is shared out among ") << *ranks << " ranks, and others among " << known;
+      return WalkResult::interrupt();
+    }
+    known = ranks.value_or(known);
+    return WalkResult::advance();
   });
-  return failure(walked.wasInterrupted());
+  return walked.wasInterrupted() ? FailureOr<int64_t>() : known;
 }
 
 /// What no runtime does yet is said before kernels are compiled.
@@ -428,9 +427,12 @@ FailureOr<std::string> emitPlan(ModuleOp module, const EmitOptions &options) {
   if (module.getOps<plan::ArenaOp>().empty())
     return module.emitError("has no plan.arena: plan-place-buffers comes before a plan is written"),
            failure();
-  if (failed(checkExecutable(module)) || failed(checkShares(module)))
+  if (failed(checkExecutable(module)))
     return failure();
-  Emitter emitter(module, options);
+  FailureOr<int64_t> ranks = ranksOfShares(module);
+  if (failed(ranks))
+    return failure();
+  Emitter emitter(module, options, *ranks);
   if (failed(emitter.run()))
     return failure();
   std::string file = emitter.seal();
