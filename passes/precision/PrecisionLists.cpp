@@ -43,6 +43,7 @@ static constexpr PrecisionRule kRules[] = {
     // In the type of the operand, but not computed in it: what is added up, and what has several steps.
     {"batch_norm", wide, "batch_norm"},
     {"all_reduce", wide, ""},
+    {"reduce_scatter", wide, ""},
     {"mean", wide, "mean"},
     {"avg_pool2d", wide, "avg_pool2d"},
     {"avg_pool2d_gradient", wide, ""},
@@ -90,6 +91,7 @@ static constexpr PrecisionRule kRules[] = {
     {"pad", promote, "pad"},
     {"concat", promote, "cat stack"},
     {"reverse", promote, "flip"},
+    {"all_gather", promote, ""},
     {"gather", promote, "gather index_select embedding"},
     {"scatter_add", promote, "scatter_add"},
     {"dynamic_slice", promote, "narrow"},

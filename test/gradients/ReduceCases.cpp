@@ -114,6 +114,23 @@ static void addAllReduce(Cases &cases) {
   add("i64", {"3xi64", -9, 9}, Derivatives::none);
 }
 
+/// Of one rank, which has all.
+static void addShares(Cases &cases) {
+  auto add = [&](const std::string &op, const std::string &name, Input x, const std::string &result) {
+    cases.push_back({"gpuc." + op,
+                     name,
+                     {x},
+                     "%y = gpuc." + op + " %x0 ranks 1 : (" + tensor(x.type) + ") -> " + tensor(result),
+                     {{"%y", result}},
+                     Derivatives::none});
+  };
+  add("reduce_scatter", "matrix", {"3x5x$T"}, "15x$T");
+  add("reduce_scatter", "special", {"4x$T", 0, 0, {nan, inf, -inf, -0.0}}, "4x$T");
+  add("reduce_scatter", "i64", {"3xi64", -9, 9}, "3xi64");
+  add("all_gather", "matrix", {"15x$T"}, "3x5x$T");
+  add("all_gather", "i64", {"3xi64", -9, 9}, "3xi64");
+}
+
 void addReduceCases(Cases &cases) {
   for (const char *op : {"sum", "mean", "prod", "reduce_max", "reduce_min"})
     addPlaces(cases, op);
@@ -131,6 +148,7 @@ void addReduceCases(Cases &cases) {
   addArgmax(cases);
   addCumsum(cases);
   addAllReduce(cases);
+  addShares(cases);
 }
 
 //===----------------------------------------------------------------------===//

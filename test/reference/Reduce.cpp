@@ -122,6 +122,21 @@ static Tensor allReduce(ir::AllReduceOp op, Operands x) {
   return result;
 }
 
+/// Of one rank, which has all: 0 + x.
+static Tensor reduceScatter(ir::ReduceScatterOp op, Operands x) {
+  Tensor result = x[0];
+  result.type = cast<RankedTensorType>(op.getType());
+  for (Element &element : result.elements)
+    element.real += 0;
+  return result;
+}
+
+static Tensor allGather(ir::AllGatherOp op, Operands x) {
+  Tensor result = x[0];
+  result.type = cast<RankedTensorType>(op.getType());
+  return result;
+}
+
 void addReduceOps(OpTable &table) {
   table.add<ir::SumOp>(sum);
   table.add<ir::MeanOp>(mean);
@@ -131,6 +146,8 @@ void addReduceOps(OpTable &table) {
   table.add<ir::ArgmaxOp>(argmax);
   table.add<ir::CumsumOp>(cumsum);
   table.add<ir::AllReduceOp>(allReduce);
+  table.add<ir::ReduceScatterOp>(reduceScatter);
+  table.add<ir::AllGatherOp>(allGather);
 }
 
 } // namespace gpuc::reference
