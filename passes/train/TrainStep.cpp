@@ -43,8 +43,8 @@ public:
   LogicalResult build(func::FuncOp gradients, ir::VariableOp step) {
     if (failed(readLossScale()) || failed(readRecipe(trainedBy(gradients))))
       return failure();
-    if (recipe_.getShard())
-      shareOutTrained(gradients);
+    if (recipe_.getShard() && failed(shareOutTrained(gradients)))
+      return failure();
     FailureOr<MeanGradients> mean =
         buildMeanGradients(entry_, ops_.location(), recipe_, gradients, lossScale_);
     if (failed(mean))
@@ -106,15 +106,23 @@ private:
   //===--------------------------------------------------------------------===//
 
   /// What an optimizer needs as a whole it needs the whole gradient of.
-  void shareOutTrained(func::FuncOp gradients) {
+  LogicalResult shareOutTrained(func::FuncOp gradients) {
     Builder &attributes = entry_.builder();
+    const int64_t ranks = *recipe_.getWorldSize();
+    bool isAnyShared = false;
     for (auto [index, variable] : llvm::enumerate(trainedBy(gradients))) {
-      const int64_t ranks = *recipe_.getWorldSize();
-      if (shareOut(variable, ranks) && !groups_.optimizerOf(variable).needsWhole())
+      if (!shareOut(variable, ranks))
+        continue;
+      isAnyShared = true;
+      if (!groups_.optimizerOf(variable).needsWhole())
         gradients.setResultAttr(kFirstGradient + index, kScatterAttr, attributes.getI64IntegerAttr(ranks));
     }
+    if (!isAnyShared)
+      return recipe_.emitOpError("shards among ")
+             << ranks << " ranks, for each of which no variable has 64 bytes: leave shard out, or give fewer";
     if (recipe_.shardsGradients())
       gradients->setAttr(kScatterEachAttr, attributes.getUnitAttr());
+    return success();
   }
 
   /// What each of `parts`, in the order of what is trained, becomes by `compute`, a scalar, added up: of
