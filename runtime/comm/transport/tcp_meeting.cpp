@@ -147,7 +147,9 @@ class Meeting {
   /// A rank of the first one's machine may have come to it by an address that means another machine here:
   /// many a machine knows itself by 127.0.1.1. It is where the first one is.
   Status learnAddresses() {
-    if (!readAll(sockets_[0], std::as_writable_bytes(std::span(addresses_)), deadline_)) return gone(0);
+    // Who waits no longer than the first rank is missing there, if its clock is a little ahead.
+    if (!readAll(sockets_[0], std::as_writable_bytes(std::span(addresses_)), deadline_ + kAnswer))
+      return gone(0);
     for (Address& address : addresses_) {
       if (!address.isLoopback()) continue;
       const int64_t port = address.port();
