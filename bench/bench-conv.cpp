@@ -1,5 +1,6 @@
-// Times the host's convolutions on the layers of LeNet-5, the tutorials' convnet and ResNet, in one thread;
-// in time of the processor, so that other processes disturb it less.
+// Times the host's convolutions on the layers of LeNet-5, the tutorials' convnet, ResNet-18 and ResNet-50, in
+// one thread; in time of the processor, so that other processes disturb it less. Each rate, of operations
+// counted without padding, stands beside its share of a product's rate, which is measured between the layers.
 //   bench-conv [f32|f64|f16|bf16] [NAME]     NAME: only layers whose name has it
 #include <algorithm>
 #include <cstdio>
@@ -8,6 +9,7 @@
 
 #include "bench/operands.h"
 #include "runtime/host/conv.h"
+#include "runtime/host/matmul.h"
 
 namespace {
 
@@ -16,16 +18,52 @@ using namespace gpuc;
 struct Layer {
   const char* name;
   int64_t in, out, extent, kernel, stride, padding, groups;
+  int64_t batches[2];  // 0: none
 };
 
 constexpr Layer kLayers[] = {
-    {"lenet 5x5", 1, 6, 28, 5, 1, 2, 1},        {"lenet 5x5", 6, 16, 14, 5, 1, 0, 1},
-    {"convnet 3x3", 1, 32, 28, 3, 1, 1, 1},     {"convnet 3x3", 32, 64, 14, 3, 1, 1, 1},
-    {"convnet 3x3", 3, 32, 32, 3, 1, 1, 1},     {"convnet 3x3", 16, 32, 16, 3, 1, 1, 1},
-    {"resnet 7x7 s2", 3, 64, 224, 7, 2, 3, 1},  {"resnet 3x3", 64, 64, 56, 3, 1, 1, 1},
-    {"resnet 3x3", 128, 128, 28, 3, 1, 1, 1},   {"resnet 3x3", 512, 512, 7, 3, 1, 1, 1},
-    {"resnet 3x3 s2", 64, 128, 56, 3, 2, 1, 1}, {"resnet 1x1 s2", 64, 128, 56, 1, 2, 0, 1},
-    {"resnet50 1x1", 256, 64, 56, 1, 1, 0, 1},  {"depthwise 3x3", 64, 64, 56, 3, 1, 1, 64},
+    {"lenet 5x5", 1, 6, 28, 5, 1, 2, 1, {1, 32}},
+    {"lenet 5x5", 6, 16, 14, 5, 1, 0, 1, {1, 32}},
+    {"convnet 3x3", 1, 32, 28, 3, 1, 1, 1, {1, 32}},
+    {"convnet 3x3", 32, 64, 14, 3, 1, 1, 1, {1, 32}},
+    {"convnet 3x3", 3, 32, 32, 3, 1, 1, 1, {1, 32}},
+    {"convnet 3x3", 16, 32, 16, 3, 1, 1, 1, {1, 32}},
+    // ResNet-18 on pictures of 64x64, and on such of 224x224.
+    {"resnet18-64 7x7/2", 3, 64, 64, 7, 2, 3, 1, {16}},
+    {"resnet18-64 3x3", 64, 64, 16, 3, 1, 1, 1, {16}},
+    {"resnet18-64 3x3/2", 64, 128, 16, 3, 2, 1, 1, {16}},
+    {"resnet18-64 1x1/2", 64, 128, 16, 1, 2, 0, 1, {16}},
+    {"resnet18-64 3x3", 128, 128, 8, 3, 1, 1, 1, {16}},
+    {"resnet18-64 3x3/2", 128, 256, 8, 3, 2, 1, 1, {16}},
+    {"resnet18-64 1x1/2", 128, 256, 8, 1, 2, 0, 1, {16}},
+    {"resnet18-64 3x3", 256, 256, 4, 3, 1, 1, 1, {16}},
+    {"resnet18-64 3x3/2", 256, 512, 4, 3, 2, 1, 1, {16}},
+    {"resnet18-64 1x1/2", 256, 512, 4, 1, 2, 0, 1, {16}},
+    {"resnet18-64 3x3", 512, 512, 2, 3, 1, 1, 1, {16}},
+    {"resnet18 7x7/2", 3, 64, 224, 7, 2, 3, 1, {4}},
+    {"resnet18 3x3", 64, 64, 56, 3, 1, 1, 1, {1, 4}},
+    {"resnet18 3x3/2", 64, 128, 56, 3, 2, 1, 1, {4}},
+    {"resnet18 1x1/2", 64, 128, 56, 1, 2, 0, 1, {4}},
+    {"resnet18 3x3", 128, 128, 28, 3, 1, 1, 1, {1, 4}},
+    {"resnet18 3x3/2", 128, 256, 28, 3, 2, 1, 1, {4}},
+    {"resnet18 1x1/2", 128, 256, 28, 1, 2, 0, 1, {4}},
+    {"resnet18 3x3", 256, 256, 14, 3, 1, 1, 1, {1, 4}},
+    {"resnet18 3x3/2", 256, 512, 14, 3, 2, 1, 1, {4}},
+    {"resnet18 1x1/2", 256, 512, 14, 1, 2, 0, 1, {4}},
+    {"resnet18 3x3", 512, 512, 7, 3, 1, 1, 1, {1, 4}},
+    // What ResNet-50 has beside those.
+    {"resnet50 1x1", 64, 256, 56, 1, 1, 0, 1, {4}},
+    {"resnet50 1x1", 256, 64, 56, 1, 1, 0, 1, {4}},
+    {"resnet50 1x1/2", 256, 512, 56, 1, 2, 0, 1, {4}},
+    {"resnet50 1x1", 128, 512, 28, 1, 1, 0, 1, {4}},
+    {"resnet50 1x1", 512, 128, 28, 1, 1, 0, 1, {4}},
+    {"resnet50 1x1/2", 512, 1024, 28, 1, 2, 0, 1, {4}},
+    {"resnet50 1x1", 256, 1024, 14, 1, 1, 0, 1, {4}},
+    {"resnet50 1x1", 1024, 256, 14, 1, 1, 0, 1, {4}},
+    {"resnet50 1x1/2", 1024, 2048, 14, 1, 2, 0, 1, {4}},
+    {"resnet50 1x1", 512, 2048, 7, 1, 1, 0, 1, {4}},
+    {"resnet50 1x1", 2048, 512, 7, 1, 1, 0, 1, {4}},
+    {"depthwise 3x3", 64, 64, 56, 3, 1, 1, 64, {1, 32}},
 };
 
 ConvShape shapeOf(const Layer& layer, int64_t batch, DataType type) {
@@ -56,6 +94,50 @@ int64_t mostBytes(const ConvShape& s) {
   return bytes;
 }
 
+/// GFLOP/s of a matrix product of the size of a large layer's: what a convolution could have.
+class ProductRate {
+ public:
+  explicit ProductRate(DataType type)
+      : buffers_(type, 3, kSide * kSide * sizeOf(type)),
+        kernel_(MatmulKernel::create({.type = type, .batch = 1, .m = kSide, .n = kSide, .k = kSide},
+                                     int64_t{1} << 30)) {}
+
+  double measure() const {
+    if (!kernel_.ok()) return 0;
+    const MatmulOperands operands = {buffers_[0], buffers_[1], buffers_[2]};
+    return 2.0 * kSide * kSide * kSide / leastUs(*kernel_, operands) / 1e3;
+  }
+
+ private:
+  static constexpr int64_t kSide = 512;
+  RandomBuffers buffers_;
+  Result<MatmulKernel> kernel_;
+};
+
+/// One line: the layer's three convolutions. False where there is no kernel for one.
+bool printLayer(const Layer& layer, int64_t batch, DataType type, double product_rate) {
+  ConvShape shape = shapeOf(layer, batch, type);
+  const RandomBuffers buffers(type, 4, mostBytes(shape));
+  const ConvOperands operands = {buffers[0], buffers[1], buffers[2], nullptr, buffers[3]};
+  const double flops = 2.0 * static_cast<double>(batch * shape.outputPixels() * shape.filterElements());
+  const std::string what = std::to_string(layer.in) + ">" + std::to_string(layer.out) + " " +
+                           std::to_string(layer.extent) + "x" + std::to_string(layer.extent);
+  std::printf("%-18s %-19s %5d", layer.name, what.c_str(), static_cast<int>(batch));
+  for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
+    shape.kind = kind;
+    Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+    if (!kernel.ok()) {
+      std::fprintf(stderr, "error: %s\n", kernel.message().c_str());
+      return false;
+    }
+    const double us = leastUs(*kernel, operands);
+    std::printf(" %9.1f us %5.1f G %3.0f%%", us, flops / us / 1e3, flops / us / 10 / product_rate);
+    std::fflush(stdout);
+  }
+  std::printf("\n");
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -64,30 +146,17 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "error: no element type '%s'; bench-conv [f32|f64|f16|bf16] [NAME]\n", argv[1]);
     return 2;
   }
-  std::printf("%-16s %-22s %5s %20s %20s %20s\n", nameOf(type), "channels, image", "batch", "forward",
+  const ProductRate product(type);
+  double best = product.measure();
+  std::printf("%-18s %-19s %5s %25s %25s %25s\n", nameOf(type), "channels, image", "batch", "forward",
               "d input", "d filter");
   const char* wanted = argc > 2 ? argv[2] : "";
   for (const Layer& layer : kLayers)
-    for (int64_t batch : {1, 32}) {
-      if (!std::strstr(layer.name, wanted)) continue;
-      ConvShape shape = shapeOf(layer, batch, type);
-      const RandomBuffers buffers(type, 4, mostBytes(shape));
-      const ConvOperands operands = {buffers[0], buffers[1], buffers[2], nullptr, buffers[3]};
-      const double flops = 2.0 * static_cast<double>(batch * shape.outputPixels() * shape.filterElements());
-      const std::string what = std::to_string(layer.in) + ">" + std::to_string(layer.out) + " " +
-                               std::to_string(layer.extent) + "x" + std::to_string(layer.extent);
-      std::printf("%-16s %-22s %5d", layer.name, what.c_str(), static_cast<int>(batch));
-      for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
-        shape.kind = kind;
-        Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
-        if (!kernel.ok()) {
-          std::fprintf(stderr, "error: %s\n", kernel.message().c_str());
-          return 1;
-        }
-        const double us = leastUs(*kernel, operands);
-        std::printf(" %9.1f us %5.1f G", us, flops / us / 1e3);
-      }
-      std::printf("\n");
+    for (int64_t batch : layer.batches) {
+      if (batch == 0 || !std::strstr(layer.name, wanted)) continue;
+      best = std::max(best, product.measure());
+      if (!printLayer(layer, batch, type, best)) return 1;
     }
+  std::printf("100%%: a product of 512x512x512, the best of one before each layer: %.1f GFLOP/s\n", best);
   return 0;
 }
