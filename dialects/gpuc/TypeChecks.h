@@ -21,6 +21,18 @@ mlir::LogicalResult emitTypeError(std::optional<mlir::Location> location, Args &
   return mlir::emitOptionalError(location, "'", Op::getOperationName(), "' op ", std::forward<Args>(args)...);
 }
 
+/// In its generic text an op with optional operands says how many there are of each: of those that it cannot
+/// do without, which `needed` numbers, there is one. To be asked before any of them is.
+template <typename Op, typename Adaptor>
+mlir::LogicalResult checkNeeded(std::optional<mlir::Location> location, Adaptor op,
+                                std::initializer_list<unsigned> needed) {
+  for (unsigned number : needed)
+    if (auto found = op.getODSOperands(number); found.size() != 1)
+      return emitTypeError<Op>(location, "requires one of operand ", number, ", and operandSegmentSizes say ",
+                               found.size());
+  return mlir::success();
+}
+
 /// The label that constraint `number` of an op has in its description: "layer_norm_C1".
 inline std::string labelOf(llvm::StringRef op, int number) {
   return (op.split('.').second + "_C" + llvm::Twine(number)).str();

@@ -2,6 +2,7 @@
 
 #include "dialects/plan/PlanOps.h"
 
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -30,6 +31,29 @@ static bool standsBefore(Operation *maker, Operation *op) {
     if (op->getBlock() == maker->getBlock())
       return maker->isBeforeInBlock(op);
   return false;
+}
+
+/// What a library's command does with its operands; of other ops none are optional.
+static ArrayRef<OperandUse> usesOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, ArrayRef<OperandUse>>(op)
+      .Case<MatmulOp>([](auto) { return ArrayRef(kMatmulOperands); })
+      .Case<ConvOp>([](auto) { return ArrayRef(kConvOperands); })
+      .Case<AttentionOp>(
+          [](auto) { return ArrayRef(kAttentionOperands).take_front(kForwardAttentionOperands); })
+      .Case<AttentionGradientOp>([](auto) { return ArrayRef(kAttentionGradientOperands); })
+      .Default([](auto) { return ArrayRef<OperandUse>(); });
+}
+
+/// In its generic text an op with optional operands says how many there are of each.
+static LogicalResult verifySegments(Operation *op) {
+  ArrayRef<OperandUse> uses = usesOf(op);
+  if (uses.empty())
+    return success();
+  auto segments = op->getAttrOfType<DenseI32ArrayAttr>("operandSegmentSizes").asArrayRef();
+  for (auto [use, count] : llvm::zip_equal(uses, segments))
+    if (!use.optional && count != 1)
+      return op->emitOpError() << "requires one of " << use.name << ", and operandSegmentSizes say " << count;
+  return success();
 }
 
 static LogicalResult verifyBuffers(Operation *op) {
@@ -85,7 +109,8 @@ static LogicalResult verifyNumbers(Operation *op) {
 }
 
 LogicalResult verifySound(Operation *op) {
-  return success(succeeded(verifyBuffers(op)) && succeeded(verifyTypes(op)) && succeeded(verifyNumbers(op)));
+  return success(succeeded(verifySegments(op)) && succeeded(verifyBuffers(op)) &&
+                 succeeded(verifyTypes(op)) && succeeded(verifyNumbers(op)));
 }
 
 } // namespace gpuc::plan

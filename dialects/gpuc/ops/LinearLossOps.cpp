@@ -13,15 +13,21 @@ namespace gpuc::ir {
 /// Sum and count: f16 and bf16 are summed as f32.
 static Types sumsOf(Value hidden) { return Types(2, wideType(hidden, {})); }
 
-FailureOr<Types> LinearCrossEntropyOp::inferTypes(std::optional<Location>, Adaptor adaptor) {
+FailureOr<Types> LinearCrossEntropyOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
+  if (failed(checkNeeded<LinearCrossEntropyOp>(location, adaptor, {0, 1, 3})))
+    return failure();
   return sumsOf(adaptor.getHidden());
 }
 
-FailureOr<Types> LinearAccuracyOp::inferTypes(std::optional<Location>, Adaptor adaptor) {
+FailureOr<Types> LinearAccuracyOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
+  if (failed(checkNeeded<LinearAccuracyOp>(location, adaptor, {0, 1, 3})))
+    return failure();
   return sumsOf(adaptor.getHidden());
 }
 
-FailureOr<Types> LinearCrossEntropyGradientOp::inferTypes(std::optional<Location>, Adaptor adaptor) {
+FailureOr<Types> LinearCrossEntropyGradientOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
+  if (failed(checkNeeded<LinearCrossEntropyGradientOp>(location, adaptor, {0, 1, 3})))
+    return failure();
   Types types = sumsOf(adaptor.getHidden());
   types.append({adaptor.getHidden().getType(), adaptor.getWeight().getType()});
   if (Value bias = adaptor.getBias())

@@ -13,7 +13,9 @@ namespace gpuc::ir {
 
 // Half-precision losses would lose what they sum, so that f16 and bf16 are summed as f32.
 #define GPUC_LOSS(OP, OPERAND, FLOPS)                                                                        \
-  FailureOr<Types> OP::inferTypes(std::optional<Location>, Adaptor adaptor) {                                \
+  FailureOr<Types> OP::inferTypes(std::optional<Location> location, Adaptor adaptor) {                       \
+    if (failed(checkNeeded<OP>(location, adaptor, {0, 1})))                                                  \
+      return failure();                                                                                      \
     return Types(2, wideType(adaptor.OPERAND(), {}));                                                        \
   }                                                                                                          \
   int64_t OP::getFlops() { return (FLOPS) * elementCount(OPERAND().getType()); }

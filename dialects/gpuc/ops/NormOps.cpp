@@ -23,6 +23,8 @@ static FailureOr<Types> inferRows(std::optional<Location> location, Value operan
 }
 
 FailureOr<Types> LayerNormOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
+  if (failed(checkNeeded<LayerNormOp>(location, adaptor, {0})))
+    return failure();
   return inferRows<LayerNormOp>(location, adaptor.getOperand(), adaptor.getDim(), 2);
 }
 FailureOr<Types> RmsNormOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
@@ -30,6 +32,8 @@ FailureOr<Types> RmsNormOp::inferTypes(std::optional<Location> location, Adaptor
 }
 
 FailureOr<Types> BatchNormOp::inferTypes(std::optional<Location> location, Adaptor adaptor) {
+  if (failed(checkNeeded<BatchNormOp>(location, adaptor, {0, 1, 2})))
+    return failure();
   Value operand = adaptor.getOperand();
   ArrayRef<int64_t> shape = shapeOf(operand);
   if (shape.size() < 2)

@@ -106,6 +106,8 @@ LogicalResult AdamUpdateOp::verify() {
 }
 
 LogicalResult RmspropUpdateOp::verify() {
+  if (failed(checkNeeded<RmspropUpdateOp>(getLoc(), *this, {0, 1, 2, 5})))
+    return failure();
   Type weight = getWeight().getType();
   if (failed(checkTensors(*this, "rmsprop_update_C1", weight,
                           {{"gradient", getGradient()},
