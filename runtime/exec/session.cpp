@@ -163,10 +163,10 @@ Result<Session> Session::open(const Plan& plan, const SessionOptions& options) {
   auto state = std::make_unique<State>(plan);
   state->communicator = options.communicator;
   if (const int64_t ranks = plan.info().world_size; ranks != 0 && ranks != state->worldSize())
-    return errorf("the plan shares variables out among %" PRId64 " ranks, and there %s %" PRId64
-                  ": start %" PRId64 " (--ranks=%" PRId64 "), or compile it with --world-size=%" PRId64,
-                  ranks, state->worldSize() == 1 ? "is" : "are", state->worldSize(), ranks, ranks,
-                  state->worldSize());
+    return errorf(
+        "the plan shares variables out among %" PRId64 " ranks, and there %s %" PRId64 ": start %" PRId64
+        " (gpuc-train --ranks=%" PRId64 "), or compile it with --world-size=%" PRId64,
+        ranks, state->worldSize() == 1 ? "is" : "are", state->worldSize(), ranks, ranks, state->worldSize());
   if (plan.info().global_batch > INT32_MAX / state->worldSize())
     return errorf("%" PRId64 " ranks of %" PRId64
                   " rows are 2^31 rows or more: compile with a smaller --batch",

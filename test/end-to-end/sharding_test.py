@@ -104,11 +104,12 @@ class Sharding(RankTest):
 
     def test_bad_input(self):
         plan = self.compile_shards("mlp", ["hidden=16", "batch=8"], 4)
-        for flags, is_or_are in ((["--ranks=2"], "are 2"), ([], "is 1")):
-            done = self.run_tool("gpuc-train", plan, "--data=synthetic:size=64", *flags)
+        train = ["gpuc-train", plan, "--data=synthetic:size=64"]
+        for command, is_or_are in ((["gpuc-run", plan, "--entry=init"], "is 1"), ([*train, "--ranks=2"], "are 2"), (train, "is 1")):
+            done = self.run_tool(*command)
             self.assertEqual(done.returncode, 1)
-            self.assertIn(f"the plan shares variables out among 4 ranks, and there {is_or_are}: start 4 (--ranks=4), or compile it with "
-                          f"--world-size={is_or_are[-1]}", done.stderr)
+            self.assertIn(f"the plan shares variables out among 4 ranks, and there {is_or_are}: start 4 (gpuc-train --ranks=4), or "
+                          f"compile it with --world-size={is_or_are[-1]}", done.stderr)
         model = self.path("model.mlir")
         self.gpuc("gpuc-model", "mlp", "-o", model)
         for flags, reason in ((["--data-parallel", "--shard=optimizer"], "give world_size"),
