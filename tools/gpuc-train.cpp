@@ -10,6 +10,8 @@
 #include "runtime/comm/slow_link.h"
 #include "runtime/data/data_spec.h"
 #include "runtime/exec/devices.h"
+#include "runtime/exec/rank_device.h"
+#include "runtime/plan/plan.h"
 #include "runtime/train/stop_signal.h"
 #include "runtime/train/trainer.h"
 
@@ -63,9 +65,8 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
   cli.addInt("seed", &options.seed, "N", "instead of the plan's seed").range(0);
   cli.addInt("ranks", &wish.ranks, "N",
              "train on so many ranks, processes of this machine that share the batch, with a plan that was "
-             "compiled with --data-parallel; all is one for each core. Not needed where mpirun, srun or "
-             "torchrun has "
-             "started them")
+             "compiled with --data-parallel; all is one for each core, or each GPU. Not needed where mpirun, "
+             "srun or torchrun has started them")
       .range(1, kMostRanks)
       .orWord("all", &wish.all);
   cli.addSize("link-bandwidth", &wish.link_bandwidth,
@@ -108,6 +109,13 @@ std::string joinArguments(int argc, char** argv) {
   return line;
 }
 
+/// Whether ranks compute on GPUs: where no flag says it, the plan does.
+Result<bool> useGpus(const TrainOptions& options) {
+  if (options.device != "auto") return options.device != "host";
+  GPUC_ASSIGN_OR_RETURN(const Plan plan, Plan::load(options.plan));
+  return plan.info().target != TargetKind::host;
+}
+
 /// What stands in the way of ranks, if some are wished for or started; empty if nothing does.
 std::string findRanksMisuse(const TrainOptions& options, const std::optional<Launcher>& launcher,
                             const RanksWish& wish) {
@@ -124,8 +132,9 @@ std::string findRanksMisuse(const TrainOptions& options, const std::optional<Lau
     return "--ranks: each rank reads the plan, which stdin gives but once: name a file";
   if (options.device.starts_with("cuda:") && wish.isThere())
     return "--ranks: each rank has a GPU of its own: give --device=cuda, not --device=" + options.device;
-  if (options.device.starts_with("cuda") && wish.link_bandwidth)
-    return "--link-bandwidth slows the host's sums down, and GPUs exchange by NCCL: leave it out";
+  if (wish.link_bandwidth)
+    if (const Result<bool> on_gpus = useGpus(options); on_gpus.ok() && *on_gpus)
+      return "--link-bandwidth slows the host's sums down, and GPUs exchange by NCCL: leave it out";
   return "";
 }
 
@@ -154,9 +163,19 @@ RankBody trainAsRank(const TrainOptions& options, const RanksWish& wish) {
   };
 }
 
+Result<int64_t> countRanks(const TrainOptions& options, const RanksWish& wish) {
+  if (wish.ranks) return *wish.ranks;
+  GPUC_ASSIGN_OR_RETURN(const bool on_gpus, useGpus(options));
+  int64_t ranks = openHostDevice()->info().threads;
+  if (on_gpus) {
+    GPUC_ASSIGN_OR_RETURN(ranks, countGpusForRanks());
+  }
+  std::printf("%lld ranks, one for each %s\n", static_cast<long long>(ranks), on_gpus ? "GPU" : "core");
+  return ranks;
+}
+
 Result<int> trainOnRanks(const TrainOptions& options, const RanksWish& wish) {
-  const int64_t ranks = wish.ranks.value_or(openHostDevice()->info().threads);
-  if (wish.all) std::printf("%lld ranks, one for each core\n", static_cast<long long>(ranks));
+  GPUC_ASSIGN_OR_RETURN(const int64_t ranks, countRanks(options, wish));
   return launchRanks({.ranks = ranks}, trainAsRank(options, wish));
 }
 

@@ -1,9 +1,17 @@
 #include "runtime/exec/rank_device.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
+#include "runtime/base/descriptor.h"
+#include "runtime/base/parse.h"
 #include "runtime/comm/life_watch.h"
 #include "runtime/exec/devices.h"
 
@@ -64,7 +72,40 @@ Status distinguish(Communicator& ranks, const Place& mine) {
   return okStatus();
 }
 
+/// What is written until the other end is closed.
+std::string readAll(const Descriptor& file) {
+  std::string text;
+  std::array<char, 512> part = {};
+  for (ssize_t length = 0; (length = ::read(file.get(), part.data(), part.size())) > 0;)
+    text.append(part.data(), static_cast<size_t>(length));
+  return text;
+}
+
+/// The number, or why there is none.
+[[noreturn]] void sayGpus(const Descriptor& to) {
+  const Result<int> count = countCudaDevices();
+  const std::string said = count.ok() ? std::to_string(*count) : count.message();
+  const bool is_said = ::write(to.get(), said.data(), said.size()) == static_cast<ssize_t>(said.size());
+  ::_exit(count.ok() && is_said ? 0 : 1);
+}
+
 }  // namespace
+
+Result<int64_t> countGpusForRanks() {
+  std::array<int, 2> ends = {};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Status::error("no pipe to count GPUs by");
+  const Descriptor from(ends[0]);
+  Descriptor to(ends[1]);
+  const pid_t child = ::fork();
+  if (child == 0) sayGpus(to);
+  if (child < 0) return Status::error("no process to count GPUs by");
+  to = Descriptor();
+  const std::string said = readAll(from);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return parseInt64(said);
+  return Status::error(said.empty() ? "NVIDIA's driver ends the process that asks it for GPUs" : said);
+}
 
 Result<std::unique_ptr<Device>> openDeviceOfRank(const std::string& name, TargetKind target,
                                                  Communicator& ranks) {

@@ -15,4 +15,8 @@ namespace gpuc {
 Result<std::unique_ptr<Device>> openDeviceOfRank(const std::string& name, TargetKind target,
                                                  Communicator& ranks);
 
+/// How many GPUs are to be seen, for who is about to start a rank on each. Asked by a process of its own: one
+/// that has called the driver can fork none that do.
+Result<int64_t> countGpusForRanks();
+
 }  // namespace gpuc

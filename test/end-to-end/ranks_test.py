@@ -231,10 +231,11 @@ class Ranks(RankTest):
         data = "--data=synthetic:size=64"
         with unittest.mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES=""):
             for device in ([], ["--device=cuda"]):
-                self.assertIn("error: no CUDA device", self.refused(1, plan, "--ranks=2", data, *device))
+                for ranks in "2", "all":
+                    self.assertIn("error: no CUDA device", self.refused(1, plan, "--ranks=" + ranks, data, *device))
         self.assertIn("give --device=cuda, not --device=cuda:1", self.refused(2, plan, "--ranks=2", data, "--device=cuda:1"))
-        self.assertIn("GPUs exchange by NCCL", self.refused(2, plan, "--ranks=2", data, "--device=cuda",
-                                                            "--link-bandwidth=1GB"))
+        for device in ([], ["--device=cuda"]):
+            self.assertIn("GPUs exchange by NCCL", self.refused(2, plan, "--ranks=2", data, "--link-bandwidth=1GB", *device))
 
 
 if __name__ == "__main__":

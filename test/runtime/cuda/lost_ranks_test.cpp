@@ -4,6 +4,7 @@
 #include <map>
 #include <thread>
 
+#include "runtime/exec/rank_device.h"
 #include "test/runtime/cuda/ranks_plan.h"
 
 namespace gpuc::test {
@@ -207,6 +208,17 @@ TEST(RanksOnGpus, AreNoMoreThanGpus) {
   ::unsetenv("CUDA_VISIBLE_DEVICES");
   for (const std::string& error : errorsOf(2, 2, "cuda:1"))
     EXPECT_EQ(error, "ranks 0 and 1 have the same GPU: give --device=cuda, and each takes one of its own");
+}
+
+/// By another process, since children of one that has called the driver cannot.
+TEST(RanksOnGpus, AreCountedBeforeAnyIsStarted) {
+  FakeGpu gpu;
+  gpu.devices = 5;
+  EXPECT_EQ(*countGpusForRanks(), 5);
+  gpu.devices = 0;
+  EXPECT_EQ(countGpusForRanks().status().message(),
+            "no CUDA device: NVIDIA's driver is there, but it finds no GPU");
+  EXPECT_TRUE(gpu.calls.empty());
 }
 
 /// As where a launcher lets each rank see but its own.
