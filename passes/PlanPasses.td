@@ -58,7 +58,7 @@ def OrderPass : Pass<"plan-order", "::mlir::ModuleOp"> {
 }
 
 def BucketAllReducesPass : Pass<"plan-bucket-all-reduces", "::mlir::ModuleOp"> {
-  let summary = "Have sums over ranks travel together, and beside the commands that compute";
+  let summary = "Have what ranks exchange travel together, and beside the commands that compute";
   let description = [{
     The parts that one element type and one time make fit become views of one buffer, which is summed where it lies: nothing is
     packed. Sums that travel beside the commands that compute, if that is faster by the time that the target's figures give
@@ -66,6 +66,10 @@ def BucketAllReducesPass : Pass<"plan-bucket-all-reduces", "::mlir::ModuleOp"> {
     early at any pace of the commands, and parts come first that take the least to compute. In turn with the commands, buckets are
     so large that latency is a twentieth of their time. What consumes sums is put off until they are predicted to be there. No bit
     hangs on any of it.
+
+    What ranks share out is exchanged in buckets, too, which are one command of several tensors, from and to where these lie:
+    `plan.reduce_scatter` as sums are, in loops as well, `plan.all_gather` when the first of its tensors is needed, together with
+    those that are needed next.
 
     Before:
     ```mlir
@@ -86,6 +90,20 @@ def BucketAllReducesPass : Pass<"plan-bucket-all-reduces", "::mlir::ModuleOp"> {
     plan.all_reduce %bucket0 -> %bucket0 : f32 {plan.on_stream = "collective"}
     plan.launch @update(%g2, %w2) -> (%w2)
     plan.launch @update(%g1, %w1) -> (%w1)
+    ```
+
+    Before:
+    ```mlir
+    plan.launch @backward2(%h) -> (%g2)
+    plan.reduce_scatter %g2 -> %s2 : f32 ranks 2
+    plan.launch @backward1(%x) -> (%g1)
+    plan.reduce_scatter %g1 -> %s1 : f32 ranks 2
+    ```
+    After:
+    ```mlir
+    plan.launch @backward2(%h) -> (%g2)
+    plan.launch @backward1(%x) -> (%g1)
+    plan.reduce_scatter %g2, %g1 -> %s2, %s1 : f32 ranks 2
     ```
   }];
   let options = [

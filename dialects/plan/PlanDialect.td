@@ -132,9 +132,7 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let cppNamespace = "::gpuc::plan";
   let description = "A command with which ranks exchange: all of them come to it, in one order.";
   let methods = [
-    InterfaceMethod<"What the rank has.", "::mlir::Value", "getPart">,
-    InterfaceMethod<"What it has then.", "::mlir::Value", "getResult">,
-    InterfaceMethod<"Of both.", "::mlir::Type", "getElement">,
+    InterfaceMethod<"Of what the rank reads, and of what it has then.", "::mlir::Type", "getElement">,
   ];
 }
 

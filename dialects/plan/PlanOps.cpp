@@ -101,25 +101,39 @@ const void *identityOf(BufferOpInterface buffer) {
   return buffer.getOperation();
 }
 
+static int64_t sizeInBytes(ArrayRef<Value> buffers) {
+  int64_t bytes = 0;
+  for (Value buffer : buffers)
+    bytes += rangeOf(buffer).size;
+  return bytes;
+}
+
 int64_t summedBytes(CollectiveOpInterface collective) {
-  const int64_t bytes = std::max(rangeOf(collective.getPart()).size, rangeOf(collective.getResult()).size);
+  auto command = cast<CommandOpInterface>(*collective);
+  const int64_t bytes = std::max(sizeInBytes(command.getReads()), sizeInBytes(command.getWrites()));
   return isa<AllReduceOp>(*collective) ? bytes : bytes / 2;
 }
 
-LogicalResult verifyShares(Operation *op, Value whole, Value share, Type element, int64_t worldSize,
-                           ArrayRef<int64_t> pieces) {
-  std::vector<uint64_t> counts(pieces.begin(), pieces.end());
-  std::optional<Shares> shares = worldSize < 1 || ir::elementBytes(element) < 1
-                                     ? std::nullopt
-                                     : Shares::layOut(counts, worldSize, ir::elementBytes(element));
-  if (shares && rangeOf(whole).size == static_cast<int64_t>(shares->whole_bytes) &&
-      rangeOf(share).size == static_cast<int64_t>(shares->share_bytes))
-    return success();
-  InFlightDiagnostic error = op->emitOpError("of ") << rangeOf(whole).size << " bytes, of which " << worldSize
-                                                    << " ranks have " << rangeOf(share).size << " each";
-  if (shares)
-    error << ", but the pieces are of " << shares->whole_bytes << " and " << shares->share_bytes;
-  return error << " [" << op->getName().stripDialect() << "_C1]";
+LogicalResult verifyShares(Operation *op, ValueRange wholes, ValueRange shares, Type element,
+                           int64_t worldSize) {
+  auto error = [&] { return op->emitOpError(); };
+  const std::string label = " [" + op->getName().stripDialect().str() + "_C1]";
+  if (wholes.empty() || wholes.size() != shares.size())
+    return error() << "of " << shares.size() << " shares of " << wholes.size() << " tensors" << label;
+  const int64_t bytes = ir::elementBytes(element);
+  for (auto [whole, share] : llvm::zip_equal(wholes, shares)) {
+    const int64_t has = rangeOf(whole).size, each = rangeOf(share).size;
+    const uint64_t elements = bytes < 1 ? 0 : has / bytes;
+    std::optional<Shares> known = worldSize < 1 ? std::nullopt : Shares::of({&elements, 1}, worldSize, bytes);
+    if (known && has % bytes == 0 && each == static_cast<int64_t>(known->elements) * bytes)
+      continue;
+    InFlightDiagnostic diagnostic = error();
+    diagnostic << "of " << has << " bytes, of which " << worldSize << " ranks have " << each << " each";
+    if (known)
+      diagnostic << ", but a share is of " << known->elements * bytes;
+    return diagnostic << label;
+  }
+  return success();
 }
 
 Category VariableOp::getCategory() {

@@ -63,9 +63,9 @@ namespace gpuc::plan {
 /// its two messages.
 int64_t summedBytes(CollectiveOpInterface collective);
 
-/// `whole` holds the pieces and `share` a rank's share of each: see plan.reduce_scatter.
-mlir::LogicalResult verifyShares(mlir::Operation *op, mlir::Value whole, mlir::Value share,
-                                 mlir::Type element, int64_t worldSize, llvm::ArrayRef<int64_t> pieces);
+/// Each of `shares` is one rank's of the whole of the same number: see plan.reduce_scatter.
+mlir::LogicalResult verifyShares(mlir::Operation *op, mlir::ValueRange wholes, mlir::ValueRange shares,
+                                 mlir::Type element, int64_t worldSize);
 
 } // namespace gpuc::plan
 

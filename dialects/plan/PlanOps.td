@@ -222,39 +222,50 @@ def AllReduceOp : Plan_TableCommand<"all_reduce", "kAllReduceOperands", [Collect
   }];
 }
 
-/// Of each of `pieces`, a number of elements, one behind the other in the whole, a rank has its share, one behind the other,
-/// too, each at a multiple of 64 bytes from the first.
-class Plan_ShareCommand<string mnemonic, string operandsName, string whole, string share>
-    : Plan_TableCommand<mnemonic, operandsName, [Collective]> {
-  let arguments = (ins Plan_AnyBuffer:$part, Plan_AnyBuffer:$result, TypeAttr:$element, I64Attr:$world_size,
-      DenseI64ArrayAttr:$pieces);
-  let assemblyFormat = "$part `->` $result `:` $element `ranks` $world_size `pieces` $pieces attr-dict";
+/// Tensors that are shared out, several in one exchange: the i-th share is of the i-th whole.
+class Plan_ShareCommand<string mnemonic, string operandsName, dag operands, string format>
+    : Plan_TableCommand<mnemonic, operandsName, [AttrSizedOperandSegments, Collective]> {
+  let arguments = !con(operands, (ins TypeAttr:$element, I64Attr:$world_size));
+  let assemblyFormat = format # " `:` $element `ranks` $world_size attr-dict";
   let hasVerifier = 1;
   let extraClassDefinition = operandsDefinition#[{
-    int64_t $cppClass::getFlops() { return ::llvm::sum_of(getPieces(), int64_t(0)); }
+    int64_t $cppClass::getFlops() {
+      int64_t elements = 0;
+      for (::mlir::Value whole : getWholes())
+        elements += rangeOf(whole).size / ::gpuc::ir::elementBytes(getElement());
+      return elements;
+    }
 
     ::llvm::LogicalResult $cppClass::verify() {
-      return verifyShares(*this, }]#whole#[{, }]#share#[{, getElement(), getWorldSize(), getPieces());
+      return verifyShares(*this, getWholes(), getShares(), getElement(), getWorldSize());
     }
   }];
 }
 
-def ReduceScatterOp : Plan_ShareCommand<"reduce_scatter", "kReduceScatterOperands", "getPart()", "getResult()"> {
-  let summary = "A rank's own share of the sum of what all ranks have";
+def ReduceScatterOp
+    : Plan_ShareCommand<"reduce_scatter", "kReduceScatterOperands",
+                        (ins Variadic<Plan_AnyBuffer>:$wholes, Variadic<Plan_AnyBuffer>:$shares), "$wholes `->` $shares"> {
+  let summary = "A rank's own shares of the sums of what all ranks have";
   let description = [{
-    The sum is that of `plan.all_reduce`. Of a piece of n elements rank r has the c = ⌈n / world_size⌉ from the (r · c)-th on,
-    and zeros where there are no more. On the host alone.
+    Each of `shares` is of the sum over ranks of the whole of the same number, as `plan.all_reduce` adds up: of n elements rank
+    r has the c = ⌈n / world_size⌉ from the (r · c)-th on, and zeros where there are no more. On the host alone.
 
-    - (reduce_scatter_C1) The part holds the pieces, and the result a rank's share of each.
+    - (reduce_scatter_C1) There are as many shares as wholes, at least one, and each is as long as its whole says.
+
+    ```mlir
+    plan.reduce_scatter %weight_gradient, %bias_gradient -> %weight_share, %bias_share : f32 ranks 4
+    ```
   }];
 }
 
-def AllGatherOp : Plan_ShareCommand<"all_gather", "kAllGatherOperands", "getResult()", "getPart()"> {
+def AllGatherOp
+    : Plan_ShareCommand<"all_gather", "kAllGatherOperands",
+                        (ins Variadic<Plan_AnyBuffer>:$shares, Variadic<Plan_AnyBuffer>:$wholes), "$shares `->` $wholes"> {
   let summary = "What ranks have shares of, whole, on each of them";
   let description = [{
     The other way of `plan.reduce_scatter`. On the host alone.
 
-    - (all_gather_C1) The part holds a rank's share of each piece, and the result the pieces.
+    - (all_gather_C1) There are as many shares as wholes, at least one, and each is as long as its whole says.
   }];
 }
 

@@ -35,12 +35,11 @@ int64_t placeBytes(int64_t bytes) { return static_cast<int64_t>(llvm::alignTo(by
 /// A whole buffer; null for a view, a variable or an input.
 plan::AllocOp wholeBuffer(Value value) { return value.getDefiningOp<plan::AllocOp>(); }
 
+/// The exchanges of a program, or of a loop's iteration.
 class ProgramBuckets {
 public:
-  ProgramBuckets(plan::ProgramOp program, const CostModel &cost, const Link &link,
-                 std::optional<int64_t> bucketBytes)
-      : block_(program.getBody().front()), cost_(cost), link_(link), bucketBytes_(bucketBytes),
-        commands_(commandsOf(block_)) {}
+  ProgramBuckets(Block &block, const CostModel &cost, const Link &link, std::optional<int64_t> bucketBytes)
+      : block_(block), cost_(cost), link_(link), bucketBytes_(bucketBytes), commands_(commandsOf(block)) {}
 
   bool isIdle() const {
     return llvm::none_of(commands_,
@@ -58,8 +57,9 @@ public:
 
   ExchangeSchedule schedule(bool beside) {
     taken_.clear();
-    return scheduleExchanges(describeProgram(), link_,
-                             {beside, bucketBytes_, cost_.device().handoffNanoseconds});
+    const ExchangeProblem problem = describeProgram();
+    return scheduleExchanges(problem, link_,
+                             {beside, bucketBytes_, mostBytes(problem), cost_.device().handoffNanoseconds});
   }
 
   void apply(const ExchangeSchedule &schedule, bool beside) {
@@ -79,6 +79,17 @@ public:
   }
 
 private:
+  /// Who shares out does so for memory, of which a bucket may take an eighth of what is exchanged.
+  int64_t mostBytes(const ExchangeProblem &problem) const {
+    constexpr int64_t kLeastBuckets = 8;
+    int64_t bytes = 0;
+    for (const ExchangeProblem::Command &command : problem.commands)
+      if (command.exchange && command.exchange->isGather)
+        bytes += command.exchange->bytes;
+    return bytes == 0 ? std::numeric_limits<int64_t>::max()
+                      : std::max(bytes / kLeastBuckets, bytesBeyondLatency(link_));
+  }
+
   //===--------------------------------------------------------------------===//
   // What there is to be done
   //===--------------------------------------------------------------------===//
@@ -108,18 +119,23 @@ private:
     return cost_.nanosecondsOf(workOf(command));
   }
 
-  /// Sums of one element type travel together; one that cannot be a view of a bucket, alone, and so what is
-  /// shared out or gathered.
+  /// Those of one command and element type travel together; a sum that cannot be a view of a bucket, alone.
   Exchange exchangeOf(plan::CollectiveOpInterface collective, int64_t number) {
-    const int64_t alone = -1 - number;
-    auto reduce = dyn_cast<plan::AllReduceOp>(*collective);
-    const int64_t bytes = plan::summedBytes(collective);
-    return {.bytes = placeBytes(bytes),
-            .ready = 0,
-            .kind = reduce && mayBeView(reduce) ? static_cast<int64_t>(plan::dataTypeOf(reduce.getElement()))
-                                                : alone,
-            .isNumber = reduce && bytes == ir::elementBytes(reduce.getElement())};
+    const int64_t alone = -1 - number, bytes = plan::summedBytes(collective);
+    const int64_t type = static_cast<int64_t>(plan::dataTypeOf(collective.getElement()));
+    Exchange exchange = {.bytes = placeBytes(bytes), .ready = 0, .kind = alone};
+    if (auto reduce = dyn_cast<plan::AllReduceOp>(*collective)) {
+      exchange.isNumber = bytes == ir::elementBytes(reduce.getElement());
+      if (!isInLoop() && mayBeView(reduce))
+        exchange.kind = type;
+      return exchange;
+    }
+    exchange.isGather = isa<plan::AllGatherOp>(*collective);
+    exchange.kind = (exchange.isGather ? 2 : 1) * kDataTypeCount + type;
+    return exchange;
   }
+
+  bool isInLoop() const { return !isa<plan::ProgramOp>(block_.getParentOp()); }
 
   /// Whether part and sum may become one view of a bucket: buffers of the program's own, of which nobody
   /// needs the part once it is summed. An output is a buffer.
@@ -157,6 +173,32 @@ private:
   //===--------------------------------------------------------------------===//
 
   void formBucket(const ExchangeSchedule::Turn &members, OpBuilder &atEnd) {
+    plan::CommandOpInterface first = commands_[members.front()];
+    if (isa<plan::ReduceScatterOp>(*first))
+      join<plan::ReduceScatterOp>(members, atEnd);
+    else if (isa<plan::AllGatherOp>(*first))
+      join<plan::AllGatherOp>(members, atEnd);
+    else
+      sumInBucket(members, atEnd);
+  }
+
+  /// One command of all that they have, which stays where it is.
+  template <typename Command> void join(const ExchangeSchedule::Turn &members, OpBuilder &atEnd) {
+    SmallVector<Value> read, written;
+    auto largest = cast<Command>(*commands_[members.front()]);
+    for (size_t member : members) {
+      auto command = cast<Command>(*commands_[member]);
+      llvm::append_range(read, commands_[member].getReads());
+      llvm::append_range(written, commands_[member].getWrites());
+      if (plan::summedBytes(command) > plan::summedBytes(largest))
+        largest = command;
+    }
+    Command::create(atEnd, largest.getLoc(), read, written, largest.getElement(), largest.getWorldSize());
+    for (size_t member : members)
+      commands_[member]->erase();
+  }
+
+  void sumInBucket(const ExchangeSchedule::Turn &members, OpBuilder &atEnd) {
     auto first = cast<plan::AllReduceOp>(*commands_[members.front()]);
     const Type element = first.getElement();
     OpBuilder atStart = OpBuilder::atBlockBegin(&block_);
@@ -245,9 +287,22 @@ struct BucketAllReduces : impl::BucketAllReducesPassBase<BucketAllReduces> {
     }
     warnIfIdle(module);
     const CostModel cost(describe(target));
-    for (auto program : llvm::make_early_inc_range(module.getOps<plan::ProgramOp>()))
-      if (!ProgramBuckets(program, cost, *known, size()).isIdle())
+    for (auto program : llvm::make_early_inc_range(module.getOps<plan::ProgramOp>())) {
+      program.walk([&](plan::RepeatOp repeat) { shareInLoop(repeat, cost, *known); });
+      if (!ProgramBuckets(program.getBody().front(), cost, *known, size()).isIdle())
         choose(program, cost, *known);
+    }
+  }
+
+  /// What ranks share out in each iteration travels together, too.
+  void shareInLoop(plan::RepeatOp repeat, const CostModel &cost, const Link &between) {
+    Block &body = repeat.getBody().front();
+    if (body.getOps<plan::ReduceScatterOp>().empty() && body.getOps<plan::AllGatherOp>().empty())
+      return;
+    ProgramBuckets buckets(body, cost, between, size());
+    const ExchangeSchedule schedule = buckets.schedule(/*beside=*/false);
+    if (llvm::any_of(schedule.turns, [](const ExchangeSchedule::Turn &turn) { return turn.size() > 1; }))
+      buckets.apply(schedule, /*beside=*/false);
   }
 
   std::optional<int64_t> size() const {
@@ -256,14 +311,14 @@ struct BucketAllReduces : impl::BucketAllReducesPassBase<BucketAllReduces> {
 
   /// The fastest by prediction: in turn, beside, or beside what the last microbatch computes, too.
   void choose(plan::ProgramOp program, const CostModel &cost, const Link &between) {
-    ProgramBuckets asItIs(program, cost, between, size());
+    ProgramBuckets asItIs(program.getBody().front(), cost, between, size());
     const ExchangeSchedule inTurn = asItIs.schedule(/*beside=*/false);
     if ((between.takesCores && !alwaysBeside) || asItIs.exchangesInLoops())
       return asItIs.apply(inTurn, /*beside=*/false);
     const ExchangeSchedule beside = asItIs.schedule(/*beside=*/true);
     auto peeled = cast<plan::ProgramOp>(OpBuilder(program).clone(*program));
     if (peelLastIterations(peeled)) {
-      ProgramBuckets buckets(peeled, cost, between, size());
+      ProgramBuckets buckets(peeled.getBody().front(), cost, between, size());
       const ExchangeSchedule ofPeeled = buckets.schedule(/*beside=*/true);
       if (alwaysBeside || ofPeeled.nanoseconds < std::min(inTurn.nanoseconds, beside.nanoseconds)) {
         buckets.apply(ofPeeled, /*beside=*/true);

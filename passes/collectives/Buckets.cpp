@@ -19,8 +19,8 @@ constexpr double kPaces[] = {0.25, 0.5, 1, 2, 4, 8};
 /// Exchanges that travel beside commands of one pace.
 class Race {
 public:
-  Race(llvm::ArrayRef<Exchange> exchanges, const Link &link, double pace)
-      : exchanges_(exchanges), link_(link), pace_(pace) {
+  Race(llvm::ArrayRef<Exchange> exchanges, const Link &link, int64_t mostBytes, double pace)
+      : exchanges_(exchanges), link_(link), mostBytes_(mostBytes), pace_(pace) {
     findEarliest();
   }
 
@@ -57,6 +57,8 @@ private:
     int64_t bytes = 0;
     for (size_t begin = end; begin-- > 0 && exchanges_[begin].kind == exchanges_[end - 1].kind;) {
       bytes += exchanges_[begin].bytes;
+      if (bytes > mostBytes_ && begin + 1 < end)
+        return;
       visit(begin, link_.allReduceNanoseconds(bytes));
     }
   }
@@ -89,6 +91,7 @@ private:
 
   llvm::ArrayRef<Exchange> exchanges_;
   const Link &link_;
+  int64_t mostBytes_;
   double pace_;
   std::vector<double> earliest_; ///< Of so many exchanges.
 };
@@ -103,18 +106,19 @@ double lossOf(llvm::ArrayRef<Race> races, llvm::ArrayRef<size_t> ends) {
 
 } // namespace
 
-std::vector<size_t> cutForOverlap(llvm::ArrayRef<Exchange> exchanges, const Link &link) {
+std::vector<size_t> cutForOverlap(llvm::ArrayRef<Exchange> exchanges, const Link &link, int64_t mostBytes) {
   if (exchanges.empty())
     return {};
   int64_t bytes = 0;
   for (const Exchange &exchange : exchanges)
     bytes += exchange.bytes;
   std::vector<std::vector<size_t>> candidates;
-  for (int64_t most = bytes; most > 0 && most >= bytesBeyondLatency(link) / 2; most = most * 2 / 3)
+  for (int64_t most = std::min(bytes, mostBytes); most > 0 && most >= bytesBeyondLatency(link) / 2;
+       most = most * 2 / 3)
     candidates.push_back(cutBySize(exchanges, most));
   std::vector<Race> races;
   for (double pace : kPaces)
-    candidates.push_back(races.emplace_back(exchanges, link, pace).cut());
+    candidates.push_back(races.emplace_back(exchanges, link, mostBytes, pace).cut());
 
   std::vector<double> losses;
   for (const std::vector<size_t> &ends : candidates)

@@ -5,23 +5,27 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <limits>
 #include <vector>
 
 namespace gpuc {
 
-/// What is to be summed over ranks: the gradient of one variable, say.
+/// What is to be summed over ranks, shared out or gathered: the gradient of one variable, say.
 struct Exchange {
   int64_t bytes;
   double ready;          ///< When it is computed, in nanoseconds from the beginning of the step.
   int64_t kind;          ///< Those of different kinds cannot travel together.
   bool isNumber = false; ///< And no tensor.
+  bool isGather = false; ///< Of what ranks have shares of: there all the time, and nobody wants it early.
 };
 
 /// Where each bucket ends, of exchanges in the order in which they are ready, if they travel beside the
 /// commands that compute. The best buckets, with which the last sum is there first, are known by dynamic
 /// programming; but they are those of a prediction. These are the ones that lose least to them in the mean
-/// over commands that turn out to be up to four times as fast or as slow; of such the fewest.
-std::vector<size_t> cutForOverlap(llvm::ArrayRef<Exchange> exchanges, const Link &link);
+/// over commands that turn out to be up to four times as fast or as slow; of such the fewest. None is larger
+/// than is said, but of one exchange.
+std::vector<size_t> cutForOverlap(llvm::ArrayRef<Exchange> exchanges, const Link &link,
+                                  int64_t mostBytes = std::numeric_limits<int64_t>::max());
 
 /// Buckets of at most so many bytes, or of one exchange.
 std::vector<size_t> cutBySize(llvm::ArrayRef<Exchange> exchanges, int64_t mostBytes);

@@ -11,6 +11,12 @@
 // by the time at which one of them is needed. A number for which sums are waited, as the norm of
 // gradients of which ranks have shares, are no such sum: all is there by then.
 //
+// What is gathered is there all the time, and takes memory from then on. It takes its turn when it is needed,
+// together with what is needed next. Beside the commands that compute, such buckets are cut as those of sums
+// are, with the clock running backwards: a sum may not begin before its part is computed, and what is
+// gathered may not be there later than who needs it begins. What only those need that wait for sums, as an
+// optimizer its state, is gathered for each of them by itself.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/collectives/ExchangeSchedule.h"
@@ -35,7 +41,7 @@ public:
   }
 
   ExchangeSchedule run() {
-    orderWhatWaitsForNothing();
+    orderWhatWaitsForNothing(); // a gather is none of it before it is needed
     formBuckets();
     for (size_t place = 0; place < order_.size(); ++place) {
       issueBuckets(place);
@@ -60,6 +66,7 @@ private:
 
   /// What depends on a last sum, for which no other one waits.
   void findWhatWaits() {
+    findGathers();
     leadsToSums_.resize(commands_.size());
     for (size_t command = commands_.size(); command-- > 0;)
       leadsToSums_[command] =
@@ -70,13 +77,42 @@ private:
       waits_[command] =
           std::any_of(commands_[command].predecessors.begin(), commands_[command].predecessors.end(),
                       [&](size_t before) { return waits_[before] || isLastSum(before); });
+    findLateGathers();
+  }
+
+  /// Those for which nothing is to be exchanged before.
+  void findGathers() {
+    std::vector<bool> dependsOnExchange(commands_.size());
+    isGather_.resize(commands_.size());
+    for (size_t command = 0; command < commands_.size(); ++command) {
+      dependsOnExchange[command] = llvm::any_of(commands_[command].predecessors, [&](size_t before) {
+        return commands_[before].exchange || dependsOnExchange[before];
+      });
+      isGather_[command] =
+          commands_[command].exchange && commands_[command].exchange->isGather && !dependsOnExchange[command];
+    }
+  }
+
+  /// Those that only commands need which wait, and that wait for nothing themselves: these commands do not
+  /// miss them.
+  void findLateGathers() {
+    isLate_.resize(commands_.size());
+    for (size_t command = 0; command < commands_.size(); ++command) {
+      if (!isGather_[command] || !commands_[command].predecessors.empty() ||
+          !llvm::all_of(successors_[command], [&](size_t next) { return waits_[next]; }))
+        continue;
+      isLate_[command] = !successors_[command].empty();
+      for (size_t next : successors_[command])
+        --missing_[next];
+    }
   }
 
   bool isSumOfTensors(size_t command) const {
     return commands_[command].exchange && !commands_[command].exchange->isNumber;
   }
-  bool isLastSum(size_t command) const { return commands_[command].exchange && !leadsToSums_[command]; }
-  bool isSumBetween(size_t command) const { return commands_[command].exchange && leadsToSums_[command]; }
+  bool isSum(size_t command) const { return commands_[command].exchange && !isGather_[command]; }
+  bool isLastSum(size_t command) const { return isSum(command) && !leadsToSums_[command]; }
+  bool isSumBetween(size_t command) const { return isSum(command) && leadsToSums_[command]; }
   bool computes(size_t command) const { return !waits_[command] && !isLastSum(command); }
 
   /// In the given order; but beside the link the parts of sums come first that take the least to compute,
@@ -95,14 +131,84 @@ private:
           turns[command] = std::max(turns[command], turns[before]);
     }
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return turns[a] < turns[b]; });
+    groupGathers(order);
+    isAppended_.resize(commands_.size());
     for (size_t command : order)
-      append(command);
+      if (!isGather_[command])
+        append(command);
     appendPending();
+    for (size_t command : order)
+      if (isGather_[command] && !isLate_[command]) // nobody has needed it so far
+        append(command);
   }
 
-  /// A sum between waits until it is needed, for others to come along.
+  /// Those that are needed one behind the other by what is computed in this order.
+  void groupGathers(llvm::ArrayRef<size_t> order) {
+    std::vector<size_t> gathers;
+    std::vector<Exchange> exchanges; // `ready`: when they are needed
+    groupOfGather_.resize(commands_.size());
+    std::vector<bool> isNeeded(commands_.size());
+    double clock = 0;
+    for (size_t command : order) {
+      for (size_t before : commands_[command].predecessors)
+        if (isGather_[before] && !isLate_[before] && !isNeeded[before]) {
+          isNeeded[before] = true;
+          gathers.push_back(before);
+          exchanges.push_back(*commands_[before].exchange);
+          exchanges.back().ready = clock;
+        }
+      clock += commands_[command].nanoseconds;
+    }
+    size_t begin = 0;
+    for (size_t end : cutByNeed(exchanges)) {
+      for (size_t gather : llvm::ArrayRef(gathers).slice(begin, end - begin))
+        groupOfGather_[gather] = groups_.size();
+      groups_.emplace_back(gathers.begin() + begin, gathers.begin() + end);
+      begin = end;
+    }
+    for (size_t command : order)
+      if (isGather_[command] && !isLate_[command] && !isNeeded[command]) {
+        groupOfGather_[command] = groups_.size();
+        groups_.push_back({command});
+      }
+  }
+
+  /// As cut() does, with the clock running backwards from when the last is needed.
+  std::vector<size_t> cutByNeed(std::vector<Exchange> exchanges) const {
+    const double last = exchanges.empty() ? 0 : exchanges.back().ready;
+    for (Exchange &exchange : exchanges)
+      exchange.ready = last - exchange.ready;
+    std::reverse(exchanges.begin(), exchanges.end());
+    std::vector<size_t> ends;
+    for (size_t end : cut(exchanges))
+      if (end < exchanges.size())
+        ends.push_back(exchanges.size() - end);
+    std::reverse(ends.begin(), ends.end());
+    if (!exchanges.empty())
+      ends.push_back(exchanges.size());
+    return ends;
+  }
+
+  /// What a gather needs comes before all of its group.
+  void appendGroup(const std::vector<size_t> &group) {
+    for (size_t gather : group)
+      isAppended_[gather] = true;
+    for (size_t gather : group)
+      for (size_t before : commands_[gather].predecessors)
+        append(before);
+    order_.push_back(group);
+  }
+
+  /// A sum between waits until it is needed, for others to come along, and so does a gather.
   void append(size_t command) {
+    if (isAppended_[command])
+      return;
+    if (isGather_[command])
+      return appendGroup(groups_[groupOfGather_[command]]);
+    isAppended_[command] = true;
     const std::vector<size_t> &before = commands_[command].predecessors;
+    for (size_t needed : before)
+      append(needed);
     auto needs = [&](size_t sum) { return std::binary_search(before.begin(), before.end(), sum); };
     if (llvm::any_of(pending_, needs))
       appendPending();
@@ -202,7 +308,7 @@ private:
 
   std::vector<size_t> cut(llvm::ArrayRef<Exchange> exchanges) const {
     if (!way_.bucketBytes && way_.beside)
-      return cutForOverlap(exchanges, link_);
+      return cutForOverlap(exchanges, link_, way_.mostBytes);
     return cutBySize(exchanges, way_.bucketBytes.value_or(bytesBeyondLatency(link_)));
   }
 
@@ -217,8 +323,28 @@ private:
       const size_t command = ready_.top().second;
       clock_ = std::max(clock_, ready_.top().first);
       ready_.pop();
+      issueLateGathers(command);
       issue({command});
     }
+  }
+
+  void issueLateGathers(size_t command) {
+    std::map<int64_t, ExchangeSchedule::Turn> turnOfKind;
+    for (size_t before : commands_[command].predecessors)
+      if (isLate_[before]) {
+        turnOfKind[commands_[before].exchange->kind].push_back(before);
+        isLate_[before] = false;
+      }
+    for (const auto &[kind, turn] : turnOfKind) {
+      advanceByGather(turn);
+      schedule_.turns.push_back(turn);
+    }
+  }
+
+  /// Beside the commands that compute it has begun as soon as the link had nothing else to do.
+  void advanceByGather(const ExchangeSchedule::Turn &turn) {
+    linkClock_ = (way_.beside ? linkClock_ : std::max(linkClock_, clock_)) + nanosecondsOf(turn);
+    clock_ = std::max(clock_, linkClock_);
   }
 
   /// Of a command, or of an exchange.
@@ -235,6 +361,8 @@ private:
     double done = 0; // of what is computed it is known by the order
     if (!commands_[turn.front()].exchange) {
       clock_ += nanosecondsOf(turn);
+    } else if (isGather_[turn.front()]) {
+      advanceByGather(turn);
     } else {
       done = linkClock_ = std::max(linkClock_, clock_) + nanosecondsOf(turn);
       if (!way_.beside || isSumBetween(turn.front()))
@@ -266,6 +394,10 @@ private:
   std::vector<std::vector<size_t>> successors_;
   std::vector<size_t> missing_; ///< How many predecessors have not taken their turn.
   std::vector<bool> leadsToSums_, waits_;
+  std::vector<bool> isGather_, isLate_;     ///< Late: and not issued yet.
+  std::vector<std::vector<size_t>> groups_; ///< Of gathers that are not late.
+  std::vector<size_t> groupOfGather_;
+  std::vector<bool> isAppended_;              ///< To order_, or pending.
   std::vector<ExchangeSchedule::Turn> order_; ///< Of what computes and waits for no last sum.
   std::vector<size_t> pending_;               ///< Sums between that are not in it yet.
   std::vector<double> available_;

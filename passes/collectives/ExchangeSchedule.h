@@ -21,7 +21,9 @@ struct ExchangeProblem {
 struct ExchangeWay {
   bool beside = false;                ///< Of the commands that compute, or in turn with them.
   std::optional<int64_t> bucketBytes; ///< At most; none: what suits the link.
-  double handoffNanoseconds = 0;      ///< Beside: what it takes a stream to hand on to the other one.
+  /// Beside: at most where it is the link that suggests a size, so that not all is live at once.
+  int64_t mostBytes = std::numeric_limits<int64_t>::max();
+  double handoffNanoseconds = 0; ///< Beside: what it takes a stream to hand on to the other one.
 };
 
 struct ExchangeSchedule {

@@ -101,7 +101,8 @@ bool leavesParts(plan::RepeatOp repeat, const DenseSet<Operation *> &parts) {
 bool peelLastIterations(plan::ProgramOp program) {
   DenseSet<Operation *> parts;
   for (auto collective : program.getBody().getOps<plan::CollectiveOpInterface>())
-    parts.insert(plan::bufferOf(collective.getPart()));
+    for (Value part : cast<plan::CommandOpInterface>(*collective).getReads())
+      parts.insert(plan::bufferOf(part));
   const DenseMap<Operation *, Block *> scopes = iterationScopes(program);
   bool peeled = false;
   for (auto repeat : llvm::make_early_inc_range(program.getBody().getOps<plan::RepeatOp>()))

@@ -73,28 +73,30 @@ static fb::SumT emit(plan::SumOp sum, EmitOperand operand) {
   return entry;
 }
 
-template <typename Entry, typename Op> static Entry emitCollective(Op op, EmitOperand operand) {
-  Entry entry;
-  entry.type = dataTypeOf(op.getElement());
-  entry.part = operand(op.getPart());
-  entry.result = operand(op.getResult());
+static fb::AllReduceT emit(plan::AllReduceOp reduce, EmitOperand operand) {
+  fb::AllReduceT entry;
+  entry.type = dataTypeOf(reduce.getElement());
+  entry.part = operand(reduce.getPart());
+  entry.result = operand(reduce.getResult());
   return entry;
 }
 
-static fb::AllReduceT emit(plan::AllReduceOp reduce, EmitOperand operand) {
-  return emitCollective<fb::AllReduceT>(reduce, operand);
+template <typename Entry, typename Op> static Entry emitShares(Op op, EmitOperand operand) {
+  Entry entry;
+  entry.type = dataTypeOf(op.getElement());
+  for (Value whole : op.getWholes())
+    entry.wholes.push_back(operand(whole));
+  for (Value share : op.getShares())
+    entry.shares.push_back(operand(share));
+  return entry;
 }
 
 static fb::ReduceScatterT emit(plan::ReduceScatterOp scatter, EmitOperand operand) {
-  auto entry = emitCollective<fb::ReduceScatterT>(scatter, operand);
-  entry.pieces.assign(scatter.getPieces().begin(), scatter.getPieces().end());
-  return entry;
+  return emitShares<fb::ReduceScatterT>(scatter, operand);
 }
 
 static fb::AllGatherT emit(plan::AllGatherOp gather, EmitOperand operand) {
-  auto entry = emitCollective<fb::AllGatherT>(gather, operand);
-  entry.pieces.assign(gather.getPieces().begin(), gather.getPieces().end());
-  return entry;
+  return emitShares<fb::AllGatherT>(gather, operand);
 }
 
 //===----------------------------------------------------------------------===//

@@ -183,15 +183,12 @@ private:
     if (isa<ir::AllReduceOp>(op))
       plan::AllReduceOp::create(builder, op->getLoc(), from, to, element);
     else if (auto scatter = dyn_cast<ir::ReduceScatterOp>(op))
-      plan::ReduceScatterOp::create(builder, op->getLoc(), from, to, element, scatter.getWorldSize(),
-                                    elementsOf(part));
+      plan::ReduceScatterOp::create(builder, op->getLoc(), from, to, element, scatter.getWorldSize());
     else
       plan::AllGatherOp::create(builder, op->getLoc(), from, to, element,
-                                cast<ir::AllGatherOp>(op).getWorldSize(), elementsOf(value));
+                                cast<ir::AllGatherOp>(op).getWorldSize());
     return success();
   }
-
-  static int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 
   plan::KernelOp makeKernel(ir::FusedOp fused) {
     OpBuilder unattached(builder.getContext());

@@ -2,7 +2,7 @@
 
 #include "passes/train/Shards.h"
 
-#include "runtime/base/shares.h"
+#include "runtime/plan/header.h"
 
 namespace gpuc {
 
@@ -11,7 +11,7 @@ using ir::Expr;
 
 bool shareOut(ir::VariableOp variable, int64_t ranks) {
   RankedTensorType whole = variable.getWholeType();
-  if (ir::sizeInBytes(whole) < ranks * static_cast<int64_t>(Shares::kAlignment))
+  if (ir::sizeInBytes(whole) < ranks * static_cast<int64_t>(kBufferAlignment))
     return false;
   variable.setShardOf(whole.getShape());
   variable.setShards(ranks);

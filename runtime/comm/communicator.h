@@ -34,13 +34,15 @@ class Communicator {
   /// whatever the timing. `result` may be `part`.
   virtual Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) = 0;
 
-  /// share = this rank's share, as Shares has it, of the sum of all ranks' `whole`, of the same bits as
-  /// allReduce() has. `share` lies elsewhere than `whole`.
-  virtual Status reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
-                               std::byte* share) = 0;
+  /// Of each piece: own = this rank's share, as Shares has it, of the sum of all ranks' whole piece, of the
+  /// same bits as allReduce() has. `own` and `wholes` say where each piece lies, no two of them on the same
+  /// bytes.
+  virtual Status reduceScatter(DataType type, const Shares& shares, std::span<const void* const> wholes,
+                               std::span<void* const> own) = 0;
 
-  /// whole = what all ranks have shares of.
-  virtual Status allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole) = 0;
+  /// Of each piece: whole = what all ranks have shares of.
+  virtual Status allGather(DataType type, const Shares& shares, std::span<const void* const> own,
+                           std::span<void* const> wholes) = 0;
 
   /// The root's bytes, on all ranks.
   virtual Status broadcast(std::span<std::byte> bytes, int64_t root) = 0;

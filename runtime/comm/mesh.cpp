@@ -109,8 +109,8 @@ Status MeshCommunicator::sumChunk(DataType type, size_t elements, const std::byt
 }
 
 /// By turns: of each rank's share the same run travels to it, and is packed if it is of several pieces.
-Status MeshCommunicator::reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
-                                       std::byte* share) {
+Status MeshCommunicator::reduceScatter(DataType type, const Shares& shares,
+                                       std::span<const void* const> wholes, std::span<void* const> own) {
   GPUC_RETURN_IF_ERROR(begin(Kind::reduce_scatter, type, shares.whole_bytes));
   const auto size_in_bytes = static_cast<size_t>(sizeOf(type));
   const ShareRuns runs(shares, size_in_bytes);
@@ -119,22 +119,22 @@ Status MeshCommunicator::reduceScatter(DataType type, const Shares& shares, cons
     const ShareRun run = {first, std::min(first + most, shares.elements)};
     const size_t bytes = (run.end - run.begin) * size_in_bytes;
     for (int64_t other = 0; other < size(); ++other) {
-      const std::byte* part = runs.inWhole(static_cast<size_t>(other), run, whole, packed(other));
+      const std::byte* part = runs.inWholes(static_cast<size_t>(other), run, wholes, packed(other));
       receive(other, slot(other), bytes);
       send(other, part, bytes);
       parts_[static_cast<size_t>(other)] = other == rank() ? part : slot(other);
     }
     GPUC_RETURN_IF_ERROR(wait());
-    runs.forEach(run, [&](const Piece& piece, size_t from, size_t count, size_t) {
-      sumParts(type, count, parts_, share + piece.share_offset + from * size_in_bytes);
+    runs.forEach(run, [&](size_t piece, size_t from, size_t count, size_t) {
+      sumParts(type, count, parts_, static_cast<std::byte*>(own[piece]) + from * size_in_bytes);
       for (const std::byte*& part : parts_) part += count * size_in_bytes;
     });
   }
   return okStatus();
 }
 
-Status MeshCommunicator::allGather(DataType type, const Shares& shares, const std::byte* share,
-                                   std::byte* whole) {
+Status MeshCommunicator::allGather(DataType type, const Shares& shares, std::span<const void* const> own,
+                                   std::span<void* const> wholes) {
   GPUC_RETURN_IF_ERROR(begin(Kind::all_gather, type, shares.whole_bytes));
   const auto size_in_bytes = static_cast<size_t>(sizeOf(type));
   const ShareRuns runs(shares, size_in_bytes);
@@ -142,14 +142,14 @@ Status MeshCommunicator::allGather(DataType type, const Shares& shares, const st
   for (size_t first = 0; first < shares.elements; first += most) {
     const ShareRun run = {first, std::min(first + most, shares.elements)};
     const size_t bytes = (run.end - run.begin) * size_in_bytes;
-    const std::byte* own = runs.inShare(run, share, packed(rank()));
+    const std::byte* mine = runs.inShares(run, own, packed(rank()));
     for (int64_t other = 0; other < size(); ++other) {
       receive(other, slot(other), bytes);
-      send(other, own, bytes);
+      send(other, mine, bytes);
     }
     GPUC_RETURN_IF_ERROR(wait());
     for (int64_t other = 0; other < size(); ++other)
-      runs.toWhole(static_cast<size_t>(other), run, other == rank() ? own : slot(other), whole);
+      runs.toWholes(static_cast<size_t>(other), run, other == rank() ? mine : slot(other), wholes);
   }
   return okStatus();
 }

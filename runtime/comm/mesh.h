@@ -41,9 +41,10 @@ class MeshCommunicator final : public Communicator {
   std::chrono::milliseconds limit() const override { return options_.limit; }
   Status look() override;
   Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) override;
-  Status reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
-                       std::byte* share) override;
-  Status allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole) override;
+  Status reduceScatter(DataType type, const Shares& shares, std::span<const void* const> wholes,
+                       std::span<void* const> own) override;
+  Status allGather(DataType type, const Shares& shares, std::span<const void* const> own,
+                   std::span<void* const> wholes) override;
   Status broadcast(std::span<std::byte> bytes, int64_t root) override;
   Status gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
 

@@ -19,12 +19,12 @@ Present present(const Piece& piece, size_t rank, size_t first, size_t count) {
 
 }  // namespace
 
-const std::byte* ShareRuns::inWhole(size_t rank, ShareRun run, const std::byte* whole,
-                                    std::byte* scratch) const {
+const std::byte* ShareRuns::inWholes(size_t rank, ShareRun run, ConstPlaces wholes,
+                                     std::byte* scratch) const {
   const std::byte* place = nullptr;
-  forEach(run, [&](const Piece& piece, size_t first, size_t count, size_t before) {
-    const Present there = present(piece, rank, first, count);
-    const std::byte* from = whole + piece.whole_offset + there.begin * bytes_;
+  forEach(run, [&](size_t piece, size_t first, size_t count, size_t before) {
+    const Present there = present(shares_.pieces[piece], rank, first, count);
+    const std::byte* from = static_cast<const std::byte*>(wholes[piece]) + there.begin * bytes_;
     if (there.count == run.end - run.begin) {
       place = from;
       return;
@@ -35,18 +35,18 @@ const std::byte* ShareRuns::inWhole(size_t rank, ShareRun run, const std::byte* 
   return place ? place : scratch;
 }
 
-void ShareRuns::toWhole(size_t rank, ShareRun run, const std::byte* from, std::byte* whole) const {
-  forEach(run, [&](const Piece& piece, size_t first, size_t count, size_t before) {
-    const Present there = present(piece, rank, first, count);
-    std::memcpy(whole + piece.whole_offset + there.begin * bytes_, from + before * bytes_,
+void ShareRuns::toWholes(size_t rank, ShareRun run, const std::byte* from, Places wholes) const {
+  forEach(run, [&](size_t piece, size_t first, size_t count, size_t before) {
+    const Present there = present(shares_.pieces[piece], rank, first, count);
+    std::memcpy(static_cast<std::byte*>(wholes[piece]) + there.begin * bytes_, from + before * bytes_,
                 there.count * bytes_);
   });
 }
 
-const std::byte* ShareRuns::inShare(ShareRun run, const std::byte* share, std::byte* scratch) const {
+const std::byte* ShareRuns::inShares(ShareRun run, ConstPlaces shares, std::byte* scratch) const {
   const std::byte* place = nullptr;
-  forEach(run, [&](const Piece& piece, size_t first, size_t count, size_t before) {
-    const std::byte* from = share + piece.share_offset + first * bytes_;
+  forEach(run, [&](size_t piece, size_t first, size_t count, size_t before) {
+    const std::byte* from = static_cast<const std::byte*>(shares[piece]) + first * bytes_;
     if (count == run.end - run.begin)
       place = from;
     else

@@ -288,8 +288,8 @@ Status SharedCommunicator::allReduce(DataType type, size_t elements, const std::
 }
 
 /// By turns: a slot holds, for each rank, the same run of its share.
-Status SharedCommunicator::reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
-                                         std::byte* share) {
+Status SharedCommunicator::reduceScatter(DataType type, const Shares& shares,
+                                         std::span<const void* const> wholes, std::span<void* const> own) {
   GPUC_RETURN_IF_ERROR(begin(Kind::reduce_scatter, type, shares.whole_bytes));
   const auto size = static_cast<size_t>(sizeOf(type)), ranks = static_cast<size_t>(ranks_.size());
   const ShareRuns runs(shares, size);
@@ -299,23 +299,23 @@ Status SharedCommunicator::reduceScatter(DataType type, const Shares& shares, co
     const size_t bytes = (run.end - run.begin) * size;
     for (size_t rank = 0; rank < ranks; ++rank) {
       std::byte* slot = ranks_.slot(rank_) + rank * bytes;
-      if (const std::byte* place = runs.inWhole(rank, run, whole, slot); place != slot)
+      if (const std::byte* place = runs.inWholes(rank, run, wholes, slot); place != slot)
         std::memcpy(slot, place, bytes);
     }
     GPUC_RETURN_IF_ERROR(meetWithSlots());
-    runs.forEach(run, [&](const Piece& piece, size_t from, size_t count, size_t before) {
+    runs.forEach(run, [&](size_t piece, size_t from, size_t count, size_t before) {
       for (size_t rank = 0; rank < ranks; ++rank)
         parts_[rank] =
             ranks_.slot(static_cast<int64_t>(rank)) + static_cast<size_t>(rank_) * bytes + before * size;
-      sumParts(type, count, parts_, share + piece.share_offset + from * size);
+      sumParts(type, count, parts_, static_cast<std::byte*>(own[piece]) + from * size);
     });
     GPUC_RETURN_IF_ERROR(meet());
   }
   return okStatus();
 }
 
-Status SharedCommunicator::allGather(DataType type, const Shares& shares, const std::byte* share,
-                                     std::byte* whole) {
+Status SharedCommunicator::allGather(DataType type, const Shares& shares, std::span<const void* const> own,
+                                     std::span<void* const> wholes) {
   GPUC_RETURN_IF_ERROR(begin(Kind::all_gather, type, shares.whole_bytes));
   const auto size = static_cast<size_t>(sizeOf(type));
   const ShareRuns runs(shares, size);
@@ -323,11 +323,11 @@ Status SharedCommunicator::allGather(DataType type, const Shares& shares, const 
   for (size_t first = 0; first < shares.elements; first += most) {
     const ShareRun run = {first, std::min(first + most, shares.elements)};
     std::byte* slot = ranks_.slot(rank_);
-    if (const std::byte* place = runs.inShare(run, share, slot); place != slot)
+    if (const std::byte* place = runs.inShares(run, own, slot); place != slot)
       std::memcpy(slot, place, (run.end - run.begin) * size);
     GPUC_RETURN_IF_ERROR(meetWithSlots());
     for (int64_t rank = 0; rank < ranks_.size(); ++rank)
-      runs.toWhole(static_cast<size_t>(rank), run, ranks_.slot(rank), whole);
+      runs.toWholes(static_cast<size_t>(rank), run, ranks_.slot(rank), wholes);
     GPUC_RETURN_IF_ERROR(meet());
   }
   return okStatus();

@@ -81,9 +81,10 @@ class SharedCommunicator final : public Communicator {
   /// Whether another rank was lost.
   bool hasFailed() const { return !failure_.ok(); }
   Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) override;
-  Status reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
-                       std::byte* share) override;
-  Status allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole) override;
+  Status reduceScatter(DataType type, const Shares& shares, std::span<const void* const> wholes,
+                       std::span<void* const> own) override;
+  Status allGather(DataType type, const Shares& shares, std::span<const void* const> own,
+                   std::span<void* const> wholes) override;
   Status broadcast(std::span<std::byte> bytes, int64_t root) override;
   Status gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
 

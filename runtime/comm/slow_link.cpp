@@ -23,15 +23,16 @@ Status SlowLink::allReduce(DataType type, size_t elements, const std::byte* part
                 [&] { return inner_.allReduce(type, elements, part, result); });
 }
 
-Status SlowLink::reduceScatter(DataType type, const Shares& shares, const std::byte* whole,
-                               std::byte* share) {
+Status SlowLink::reduceScatter(DataType type, const Shares& shares, std::span<const void* const> wholes,
+                               std::span<void* const> own) {
   return slowly(/*messages=*/1, shares.whole_bytes,
-                [&] { return inner_.reduceScatter(type, shares, whole, share); });
+                [&] { return inner_.reduceScatter(type, shares, wholes, own); });
 }
 
-Status SlowLink::allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole) {
+Status SlowLink::allGather(DataType type, const Shares& shares, std::span<const void* const> own,
+                           std::span<void* const> wholes) {
   return slowly(/*messages=*/1, shares.whole_bytes,
-                [&] { return inner_.allGather(type, shares, share, whole); });
+                [&] { return inner_.allGather(type, shares, own, wholes); });
 }
 
 }  // namespace gpuc

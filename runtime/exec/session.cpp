@@ -89,26 +89,33 @@ struct Session::State {
   /// How ranks share out a variable.
   Shares sharesOf(const VariableInfo& variable) const {
     const auto elements = static_cast<uint64_t>(variable.spec.elementCount());
-    return *Shares::layOut({&elements, 1}, static_cast<uint64_t>(plan.info().world_size),
-                           static_cast<size_t>(sizeOf(variable.spec.type)));
+    return *Shares::of({&elements, 1}, static_cast<uint64_t>(plan.info().world_size),
+                       static_cast<size_t>(sizeOf(variable.spec.type)));
+  }
+
+  static size_t shareBytes(const VariableInfo& variable, const Shares& shares) {
+    return shares.elements * static_cast<size_t>(sizeOf(variable.spec.type));
   }
 
   Status readShares(const VariableInfo& variable, std::byte* whole) {
     const Shares shares = sharesOf(variable);
-    std::vector<std::byte> own(shares.share_bytes);
+    std::vector<std::byte> own(shareBytes(variable, shares));
     GPUC_RETURN_IF_ERROR(executable->read(variable.offset, own.data(), own.size()));
-    if (communicator) return communicator->allGather(variable.spec.type, shares, own.data(), whole);
+    const void* mine = own.data();
+    void* all = whole;
+    if (communicator) return communicator->allGather(variable.spec.type, shares, {&mine, 1}, {&all, 1});
     std::copy(own.begin(), own.end(), whole);  // of one rank, which has all
     return okStatus();
   }
 
   Status writeShare(const VariableInfo& variable, const std::byte* whole) {
     const Shares shares = sharesOf(variable);
-    std::vector<std::byte> scratch(shares.share_bytes);
+    std::vector<std::byte> scratch(shareBytes(variable, shares));
+    const void* all = whole;
     const auto rank = static_cast<size_t>(communicator ? communicator->rank() : 0);
     const std::byte* own = ShareRuns(shares, static_cast<size_t>(sizeOf(variable.spec.type)))
-                               .inWhole(rank, {0, shares.elements}, whole, scratch.data());
-    return executable->write(variable.offset, own, shares.share_bytes);
+                               .inWholes(rank, {0, shares.elements}, {&all, 1}, scratch.data());
+    return executable->write(variable.offset, own, scratch.size());
   }
 
   /// Sets an i64 counter of the plan, if it has one of this name.

@@ -10,12 +10,13 @@
 namespace gpuc {
 namespace {
 
-/// `exchange` gets the ranks, what this one has, and where what it is to have goes.
+/// `exchange` gets the ranks, where what this one has lies, and where what it is to have goes: as many places
+/// of each.
 template <typename Exchange>
 class ExchangeKernel final : public LibraryKernel {
  public:
-  ExchangeKernel(Ranks& ranks, double ns, Exchange exchange)
-      : ranks_(ranks), ns_(ns), exchange_(std::move(exchange)) {}
+  ExchangeKernel(Ranks& ranks, size_t places, double ns, Exchange exchange)
+      : ranks_(ranks), places_(places), ns_(ns), exchange_(std::move(exchange)) {}
 
   int phaseCount() const override { return 1; }
   int64_t tiles(int) const override { return 1; }
@@ -24,26 +25,29 @@ class ExchangeKernel final : public LibraryKernel {
 
   void run(int, void* const* operands, int64_t begin, int64_t end) const override {
     if (begin < end)
-      exchange_(ranks_, static_cast<const std::byte*>(operands[0]), static_cast<std::byte*>(operands[1]));
+      exchange_(ranks_, std::span<const void* const>(operands, places_),
+                std::span<void* const>(operands + places_, places_));
   }
 
  private:
   Ranks& ranks_;
+  size_t places_;
   double ns_;
   Exchange exchange_;
 };
 
 template <typename Exchange>
-std::unique_ptr<LibraryKernel> makeKernel(Ranks& ranks, double ns, Exchange exchange) {
-  return std::make_unique<ExchangeKernel<Exchange>>(ranks, ns, std::move(exchange));
+std::unique_ptr<LibraryKernel> makeKernel(Ranks& ranks, size_t places, double ns, Exchange exchange) {
+  return std::make_unique<ExchangeKernel<Exchange>>(ranks, places, ns, std::move(exchange));
 }
 
 /// The file was verified.
-template <typename Collective>
-Shares sharesOf(const Collective& collective, int64_t world_size) {
-  const std::vector<uint64_t> pieces(collective.pieces()->begin(), collective.pieces()->end());
-  const auto element = static_cast<size_t>(sizeOf(static_cast<DataType>(collective.type())));
-  return *Shares::layOut(pieces, static_cast<uint64_t>(world_size), element);
+Shares sharesOf(const flatbuffers::Vector<flatbuffers::Offset<fb::Operand>>* wholes, DataType type,
+                int64_t world_size) {
+  const auto element = static_cast<size_t>(sizeOf(type));
+  std::vector<uint64_t> pieces;
+  for (const fb::Operand* whole : each(wholes)) pieces.push_back(whole->size() / element);
+  return *Shares::of(pieces, static_cast<uint64_t>(world_size), element);
 }
 
 }  // namespace
@@ -56,26 +60,28 @@ void Ranks::allReduce(DataType type, size_t elements, const std::byte* part, std
     sumParts(type, elements, {&part, 1}, result);
 }
 
-void Ranks::reduceScatter(DataType type, const Shares& shares, const std::byte* whole, std::byte* share) {
+void Ranks::reduceScatter(DataType type, const Shares& shares, std::span<const void* const> wholes,
+                          std::span<void* const> own) {
   if (!status_.ok()) return;
   if (communicator_) {
-    status_ = communicator_->reduceScatter(type, shares, whole, share);
+    status_ = communicator_->reduceScatter(type, shares, wholes, own);
     return;
   }
-  for (const Piece& piece : shares.pieces) {
-    const std::byte* part = whole + piece.whole_offset;
-    sumParts(type, piece.elements, {&part, 1}, share + piece.share_offset);
+  for (size_t piece = 0; piece < shares.pieces.size(); ++piece) {
+    const auto* part = static_cast<const std::byte*>(wholes[piece]);
+    sumParts(type, shares.pieces[piece].elements, {&part, 1}, static_cast<std::byte*>(own[piece]));
   }
 }
 
-void Ranks::allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole) {
+void Ranks::allGather(DataType type, const Shares& shares, std::span<const void* const> own,
+                      std::span<void* const> wholes) {
   if (!status_.ok()) return;
   if (communicator_)
-    status_ = communicator_->allGather(type, shares, share, whole);
+    status_ = communicator_->allGather(type, shares, own, wholes);
   else
-    for (const Piece& piece : shares.pieces)
-      std::memcpy(whole + piece.whole_offset, share + piece.share_offset,
-                  piece.elements * static_cast<size_t>(sizeOf(type)));
+    for (size_t piece = 0; piece < shares.pieces.size(); ++piece)
+      std::memcpy(wholes[piece], own[piece],
+                  shares.pieces[piece].elements * static_cast<size_t>(sizeOf(type)));
 }
 
 std::unique_ptr<LibraryKernel> makeExchangeKernel(const fb::Command& command, int64_t world_size,
@@ -83,24 +89,30 @@ std::unique_ptr<LibraryKernel> makeExchangeKernel(const fb::Command& command, in
   if (const fb::AllReduce* reduce = command.work_as_AllReduce()) {
     const auto type = static_cast<DataType>(reduce->type());
     const size_t elements = reduce->result()->size() / static_cast<size_t>(sizeOf(type));
-    return makeKernel(ranks, static_cast<double>(elements),
-                      [=](Ranks& others, const std::byte* part, std::byte* result) {
-                        others.allReduce(type, elements, part, result);
+    return makeKernel(ranks, 1, static_cast<double>(elements),
+                      [=](Ranks& others, std::span<const void* const> part, std::span<void* const> result) {
+                        others.allReduce(type, elements, static_cast<const std::byte*>(part[0]),
+                                         static_cast<std::byte*>(result[0]));
                       });
   }
-  if (const fb::ReduceScatter* scatter = command.work_as_ReduceScatter())
+  if (const fb::ReduceScatter* scatter = command.work_as_ReduceScatter()) {
+    const auto type = static_cast<DataType>(scatter->type());
+    Shares shares = sharesOf(scatter->wholes(), type, world_size);
     return makeKernel(
-        ranks, static_cast<double>(scatter->part()->size()),
-        [type = static_cast<DataType>(scatter->type()), shares = sharesOf(*scatter, world_size)](
-            Ranks& others, const std::byte* whole, std::byte* share) {
-          others.reduceScatter(type, shares, whole, share);
+        ranks, shares.pieces.size(), static_cast<double>(shares.whole_bytes),
+        [type, shares](Ranks& others, std::span<const void* const> wholes, std::span<void* const> own) {
+          others.reduceScatter(type, shares, wholes, own);
         });
-  if (const fb::AllGather* gather = command.work_as_AllGather())
-    return makeKernel(ranks, static_cast<double>(gather->result()->size()),
-                      [type = static_cast<DataType>(gather->type()), shares = sharesOf(*gather, world_size)](
-                          Ranks& others, const std::byte* share, std::byte* whole) {
-                        others.allGather(type, shares, share, whole);
-                      });
+  }
+  if (const fb::AllGather* gather = command.work_as_AllGather()) {
+    const auto type = static_cast<DataType>(gather->type());
+    Shares shares = sharesOf(gather->wholes(), type, world_size);
+    return makeKernel(
+        ranks, shares.pieces.size(), static_cast<double>(shares.whole_bytes),
+        [type, shares](Ranks& others, std::span<const void* const> own, std::span<void* const> wholes) {
+          others.allGather(type, shares, own, wholes);
+        });
+  }
   return nullptr;
 }
 

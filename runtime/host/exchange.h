@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "runtime/base/data_type.h"
 #include "runtime/base/shares.h"
@@ -22,8 +23,10 @@ class Ranks {
   void allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result);
 
   /// The same of Communicator's other two.
-  void reduceScatter(DataType type, const Shares& shares, const std::byte* whole, std::byte* share);
-  void allGather(DataType type, const Shares& shares, const std::byte* share, std::byte* whole);
+  void reduceScatter(DataType type, const Shares& shares, std::span<const void* const> wholes,
+                     std::span<void* const> own);
+  void allGather(DataType type, const Shares& shares, std::span<const void* const> own,
+                 std::span<void* const> wholes);
 
   /// The first failure.
   const Status& status() const { return status_; }

@@ -46,6 +46,25 @@ Operands operandsOf(const fb::Attention& a) {
                a.workspace()});
 }
 
+using OperandList = flatbuffers::Vector<flatbuffers::Offset<fb::Operand>>;
+
+/// All that is read, then all that is written.
+Operands operandsOf(std::span<const OperandUse> uses, const OperandList* read, const OperandList* written) {
+  Operands list;
+  list.reserve(size_t{countOf(read)} + countOf(written));
+  for (const fb::Operand* operand : each(read)) list.push_back({operand, uses[0]});
+  for (const fb::Operand* operand : each(written)) list.push_back({operand, uses[1]});
+  return list;
+}
+
+Operands operandsOf(const fb::ReduceScatter& scatter) {
+  return operandsOf(kReduceScatterOperands, scatter.wholes(), scatter.shares());
+}
+
+Operands operandsOf(const fb::AllGather& gather) {
+  return operandsOf(kAllGatherOperands, gather.shares(), gather.wholes());
+}
+
 /// The host's side of a copy is no place in the arena.
 Operands operandsOf(const fb::Copy& copy) {
   Operands list;
@@ -93,11 +112,9 @@ std::vector<CommandOperand> operandsOf(const fb::Command& command) {
       return pair(kAllReduceOperands,
                   {command.work_as_AllReduce()->part(), command.work_as_AllReduce()->result()});
     case fb::Work::ReduceScatter:
-      return pair(kReduceScatterOperands,
-                  {command.work_as_ReduceScatter()->part(), command.work_as_ReduceScatter()->result()});
+      return operandsOf(*command.work_as_ReduceScatter());
     case fb::Work::AllGather:
-      return pair(kAllGatherOperands,
-                  {command.work_as_AllGather()->part(), command.work_as_AllGather()->result()});
+      return operandsOf(*command.work_as_AllGather());
     case fb::Work::Fill:
       return {{command.work_as_Fill()->to(), kDestination}};
     default:

@@ -81,8 +81,11 @@ inline constexpr std::array<OperandUse, 2> kSumOperands = {
 inline constexpr std::array<OperandUse, 2> kAllReduceOperands = {
     {{.name = "part"}, {.name = "result", .role = Role::write}}};
 
-inline constexpr auto kReduceScatterOperands = kAllReduceOperands;
-inline constexpr auto kAllGatherOperands = kAllReduceOperands;
+/// Of several tensors at once: all that is read, then all that is written.
+inline constexpr std::array<OperandUse, 2> kReduceScatterOperands = {
+    {{.name = "whole"}, {.name = "share", .role = Role::write}}};
+inline constexpr std::array<OperandUse, 2> kAllGatherOperands = {
+    {{.name = "share"}, {.name = "whole", .role = Role::write}}};
 
 /// Of copies and fills; those from and to the host have one of them in the arena.
 inline constexpr OperandUse kSource = {.name = "source", .by_rows = true};

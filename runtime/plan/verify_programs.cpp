@@ -1,7 +1,6 @@
 // Programs: every operand inside its buffer for all iterations of the repeats around it, every index in
 // range, every count and size what its command says it is.
 #include <cinttypes>
-#include <type_traits>
 #include <unordered_set>
 #include <vector>
 
@@ -67,13 +66,11 @@ class CommandVerifier {
       case fb::Work::Sum:
         return verify(*command.work_as_Sum());
       case fb::Work::AllReduce:
-        return verify(*command.work_as_AllReduce());
+        return verifyAllReduce(command);
       case fb::Work::ReduceScatter:
-        return verifyShares(*command.work_as_ReduceScatter(), command.work_as_ReduceScatter()->part(),
-                            command.work_as_ReduceScatter()->result(), kindOf(command));
+        return verifyShares(command, *command.work_as_ReduceScatter());
       case fb::Work::AllGather:
-        return verifyShares(*command.work_as_AllGather(), command.work_as_AllGather()->result(),
-                            command.work_as_AllGather()->part(), kindOf(command));
+        return verifyShares(command, *command.work_as_AllGather());
       case fb::Work::Record:
         return verifyEvent(command.work_as_Record()->event());
       case fb::Work::Wait:
@@ -265,24 +262,26 @@ class CommandVerifier {
   }
 
   /// What holds of all collectives, whatever they exchange.
-  template <typename Collective>
-  Status verifyCollective(const Collective& collective, const char* kind) {
-    const auto type = static_cast<DataType>(collective.type());
-    if (collective.type() > fb::DataType::MAX || type == DataType::i1)
-      return errorf("%s: unknown element type %d", kind, int(collective.type()));
-    if (!std::is_same_v<Collective, fb::AllReduce> && plan_.target()->kind() != fb::TargetKind::host)
+  Status verifyCollective(const fb::Command& command, fb::DataType element) {
+    const auto type = static_cast<DataType>(element);
+    const char* kind = kindOf(command);
+    if (element > fb::DataType::MAX || type == DataType::i1)
+      return errorf("%s: unknown element type %d", kind, int(element));
+    if (!command.work_as_AllReduce() && plan_.target()->kind() != fb::TargetKind::host)
       return errorf("%s: ranks share out on the host alone so far", kind);
     if (exchanges_ && exchanges_ != stream_)
       return errorf("%s: ranks exchange in one order, and stream %s exchanges already", kind,
                     quoted(exchanges_->name()).c_str());
     exchanges_ = stream_;
-    if (!beginsAtElement(*collective.part(), type) || !beginsAtElement(*collective.result(), type))
-      return errorf("%s: an operand begins within an element", kind);
+    for (const CommandOperand& operand : operandsOf(command))
+      if (!beginsAtElement(*operand.operand, type))
+        return errorf("%s: an operand begins within an element", kind);
     return okStatus();
   }
 
-  Status verify(const fb::AllReduce& reduce) {
-    GPUC_RETURN_IF_ERROR(verifyCollective(reduce, "all_reduce"));
+  Status verifyAllReduce(const fb::Command& command) {
+    const fb::AllReduce& reduce = *command.work_as_AllReduce();
+    GPUC_RETURN_IF_ERROR(verifyCollective(command, reduce.type()));
     const auto type = static_cast<DataType>(reduce.type());
     const uint64_t part = reduce.part()->size(), result = reduce.result()->size();
     if (part != result || result % static_cast<uint64_t>(sizeOf(type)) != 0)
@@ -290,20 +289,26 @@ class CommandVerifier {
     return okStatus();
   }
 
+  /// Each share is as long as what a rank has of the whole.
   template <typename Collective>
-  Status verifyShares(const Collective& collective, const fb::Operand* whole, const fb::Operand* share,
-                      const char* kind) {
-    GPUC_RETURN_IF_ERROR(verifyCollective(collective, kind));
-    const auto element = static_cast<size_t>(sizeOf(static_cast<DataType>(collective.type())));
-    const std::vector<uint64_t> pieces(each(collective.pieces()).begin(), each(collective.pieces()).end());
-    const std::optional<Shares> shares = Shares::layOut(pieces, plan_.world_size(), element);
-    if (!shares)
-      return errorf("%s: %zu pieces among %" PRIu32 " ranks, or pieces without or with too many elements",
-                    kind, pieces.size(), plan_.world_size());
-    if (whole->size() != shares->whole_bytes || share->size() != shares->share_bytes)
-      return errorf("%s: %" PRIu64 " bytes in shares of %" PRIu64
-                    ", but the pieces take %zu in shares of %zu",
-                    kind, whole->size(), share->size(), shares->whole_bytes, shares->share_bytes);
+  Status verifyShares(const fb::Command& command, const Collective& collective) {
+    GPUC_RETURN_IF_ERROR(verifyCollective(command, collective.type()));
+    const auto element = static_cast<uint64_t>(sizeOf(static_cast<DataType>(collective.type())));
+    const auto *wholes = collective.wholes(), *shares = collective.shares();
+    const char* kind = kindOf(command);
+    if (countOf(wholes) == 0 || countOf(wholes) != countOf(shares))
+      return errorf("%s: %" PRIu32 " shares of %" PRIu32 " tensors", kind, countOf(shares), countOf(wholes));
+    std::vector<uint64_t> pieces;
+    for (const fb::Operand* whole : each(wholes)) pieces.push_back(whole->size() / element);
+    const std::optional<Shares> known = Shares::of(pieces, plan_.world_size(), element);
+    if (!known)
+      return errorf("%s: tensors among %" PRIu32 " ranks without or with too many elements", kind,
+                    plan_.world_size());
+    for (uint32_t i = 0; i < countOf(wholes); ++i)
+      if (const uint64_t whole = wholes->Get(i)->size(), share = shares->Get(i)->size();
+          whole % element != 0 || share != known->pieces[i].each * element)
+        return errorf("%s: a share of %" PRIu64 " bytes of %" PRIu64 " among %" PRIu32 " ranks", kind, share,
+                      whole, plan_.world_size());
     return okStatus();
   }
 

@@ -108,8 +108,9 @@ Status verifyShare(const fb::Plan& plan, const fb::Variable& variable) {
     fits &= extent > 0 && !__builtin_mul_overflow(elements, static_cast<uint64_t>(extent), &elements);
   const auto element = static_cast<size_t>(sizeOf(static_cast<DataType>(buffer.type())));
   const std::optional<Shares> shares =
-      fits ? Shares::layOut({&elements, 1}, plan.world_size(), element) : std::nullopt;
-  if (shares && shares->share_bytes == buffer.size() && countOf(buffer.shape()) == 1) return okStatus();
+      fits ? Shares::of({&elements, 1}, plan.world_size(), element) : std::nullopt;
+  if (shares && shares->elements * element == buffer.size() && countOf(buffer.shape()) == 1)
+    return okStatus();
   return errorf("variable %s: %" PRIu64 " bytes are no share of it among %" PRIu32 " ranks",
                 quoted(variable.name()).c_str(), buffer.size(), plan.world_size());
 }

@@ -76,7 +76,7 @@ module @shares attributes {plan.target = #plan.target<host, "">} {
     %w = plan.use @w : tensor<8xf32> parameter
     %x = plan.buffer "x" : tensor<16xf32> parameter
     %y = plan.buffer "y" : tensor<16xf32> activation
-    plan.all_gather %w -> %x : f32 ranks 2 pieces [16] {plan.on_stream = "collective"}
+    plan.all_gather %w -> %x : f32 ranks 2 {plan.on_stream = "collective"}
     plan.launch @copy(%x) -> (%y)
     plan.output "y" %y
   }

@@ -322,11 +322,11 @@ module attributes {plan.target = #plan.target<host, "">} {
     %hs = plan.buffer "hs" : tensor<4194304xf32> gradient
     %n = plan.buffer "n" : tensor<f32> gradient
     %m = plan.buffer "m" : tensor<f32> gradient
-    plan.all_gather %w -> %whole : f32 ranks 2 pieces [8388608]
+    plan.all_gather %w -> %whole : f32 ranks 2
     plan.launch @grow(%whole) -> (%g)
     plan.launch @long(%whole) -> (%h)
-    plan.reduce_scatter %g -> %gs : f32 ranks 2 pieces [8388608]
-    plan.reduce_scatter %h -> %hs : f32 ranks 2 pieces [8388608]
+    plan.reduce_scatter %g -> %gs : f32 ranks 2
+    plan.reduce_scatter %h -> %hs : f32 ranks 2
     plan.launch @norm(%gs, %hs) -> (%n)
     plan.all_reduce %n -> %m : f32
     plan.launch @update(%gs, %m) -> (%w)

@@ -88,6 +88,22 @@ TEST(Buckets, WhereNothingIsComputedThereIsOne) {
   EXPECT_EQ(cutForOverlap({}, kLink), std::vector<size_t>());
 }
 
+TEST(Buckets, BesideCommandsAreNoLargerThanIsSaid) {
+  std::mt19937_64 random(3);
+  for (int trial = 0; trial < 300; ++trial) {
+    const std::vector<Exchange> exchanges = randomExchanges(random, 12);
+    size_t begin = 0;
+    for (size_t end : cutForOverlap(exchanges, kLink, /*mostBytes=*/500)) {
+      int64_t bytes = 0;
+      const bool isOne = end == begin + 1;
+      for (; begin < end; ++begin)
+        bytes += exchanges[begin].bytes;
+      EXPECT_TRUE(isOne || bytes <= 500) << bytes;
+    }
+    EXPECT_EQ(begin, exchanges.size());
+  }
+}
+
 TEST(Buckets, AreNoLargerThanIsSaid) {
   const std::vector<Exchange> exchanges = {{60, 0, 0},  {40, 0, 0}, {1, 0, 0},
                                            {500, 0, 0}, {3, 0, 1},  {3, 0, 1}};
@@ -162,6 +178,41 @@ TEST(ExchangeSchedule, WhatIsSummedIsConsumedAtOnceInTurn) {
   EXPECT_EQ(schedule.turns, expected);
 }
 
+/// A forward pass of `layers` commands, each of which needs what it gathers.
+ExchangeProblem forwardPass(size_t layers, double nanoseconds, int64_t bytes) {
+  ExchangeProblem problem;
+  for (size_t layer = 0; layer < layers; ++layer)
+    problem.commands.push_back({0, {}, Exchange{bytes, 0, 1, false, /*isGather=*/true}});
+  for (size_t layer = 0; layer < layers; ++layer)
+    problem.commands.push_back(
+        {nanoseconds,
+         layer == 0 ? std::vector<size_t>{0} : std::vector<size_t>{layer, layers + layer - 1},
+         {}});
+  return problem;
+}
+
+TEST(ExchangeSchedule, HidesAllButTheFirstGathers) {
+  const ExchangeProblem problem = forwardPass(10, /*nanoseconds=*/1000, /*bytes=*/400);
+  const ExchangeSchedule beside = scheduleExchanges(problem, kLink, {.beside = true});
+  expectOrder(problem, beside);
+  EXPECT_LE(beside.nanoseconds, 10 * 1000 + kLink.allReduceNanoseconds(2 * 400));
+  // In turn no earlier than they are needed: no more than a bucket of them takes memory in vain.
+  const ExchangeSchedule inTurn = scheduleExchanges(forwardPass(4, 1000, 400), kLink, {.bucketBytes = 800});
+  const std::vector<ExchangeSchedule::Turn> expected = {{0, 1}, {4}, {5}, {2, 3}, {6}, {7}};
+  EXPECT_EQ(inTurn.turns, expected);
+}
+
+TEST(ExchangeSchedule, WhatAnUpdateAloneNeedsIsGatheredForIt) {
+  // 0: a gradient; 1: its sum; 2, 3: what the optimizer keeps; 4: the update.
+  ExchangeProblem problem;
+  const Exchange gather = {400, 0, 1, false, /*isGather=*/true};
+  problem.commands = {
+      {1000, {}, {}}, {0, {0}, Exchange{400, 0, 0}}, {0, {}, gather}, {0, {}, gather}, {1, {1, 2, 3}, {}}};
+  const std::vector<ExchangeSchedule::Turn> expected = {{0}, {1}, {2, 3}, {4}};
+  for (bool beside : {false, true})
+    EXPECT_EQ(scheduleExchanges(problem, kLink, {.beside = beside}).turns, expected);
+}
+
 TEST(ExchangeSchedule, RandomProgramsKeepTheirOrder) {
   std::mt19937_64 random(2);
   for (int trial = 0; trial < 300; ++trial) {
@@ -174,6 +225,10 @@ TEST(ExchangeSchedule, RandomProgramsKeepTheirOrder) {
       command.nanoseconds = static_cast<double>(random() % 1000);
       if (random() % 4 == 0)
         command = {0, command.predecessors, Exchange{static_cast<int64_t>(random() % 2000), 0, 0}};
+      else if (random() % 4 == 0)
+        command = {0, {}, Exchange{static_cast<int64_t>(random() % 2000), 0, 1, false, /*isGather=*/true}};
+      if (command.exchange && random() % 4 == 0)
+        command.exchange = {command.exchange->bytes, 0, 1, false, /*isGather=*/true};
     }
     for (bool beside : {false, true})
       expectOrder(problem, scheduleExchanges(problem, kLink, {.beside = beside}));

@@ -434,8 +434,8 @@ module @ranks {
 // CHECK: %[[W:.*]] = plan.use @w
 // CHECK: %[[WHOLE:.*]] = plan.buffer "all_gather" : tensor<2x5xf32> parameter
 // CHECK: %[[SHARE:.*]] = plan.buffer "reduce_scatter" : tensor<3xf32>
-// CHECK: plan.all_gather %[[W]] -> %[[WHOLE]] : f32 ranks 4 pieces [10]
-// CHECK: plan.reduce_scatter %[[WHOLE]] -> %[[SHARE]] : f32 ranks 4 pieces [10]
+// CHECK: plan.all_gather %[[W]] -> %[[WHOLE]] : f32 ranks 4
+// CHECK: plan.reduce_scatter %[[WHOLE]] -> %[[SHARE]] : f32 ranks 4
 module @shares {
   gpuc.variable @w : tensor<3xf32> init zeros {shard_of = array<i64: 2, 5>, shards = 4 : i64}
   func.func @predict() -> tensor<3xf32> {

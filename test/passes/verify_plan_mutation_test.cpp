@@ -657,7 +657,7 @@ protected:
 
   /// A model of the zoo as one rank's plan, whose sums over ranks travel on a stream of their own.
   OwningOpRef<ModuleOp> compiledBeside(const std::string &name, const std::vector<std::string> &keys,
-                                       bool shards = false) {
+                                       const std::vector<std::pair<std::string, std::string>> &recipe = {}) {
     Result<nn::Model> model = models::buildZooModel(name, keys);
     EXPECT_TRUE(model.ok()) << model.message();
     auto module = compiler.parse(model->text(), name + ".mlir");
@@ -665,10 +665,7 @@ protected:
     CompilerOptions options;
     options.target = "host";
     options.train.recipe.emplace_back("data_parallel", "true");
-    if (shards) {
-      options.train.recipe.emplace_back("shard", "optimizer");
-      options.train.recipe.emplace_back("world_size", "2");
-    }
+    options.train.recipe.insert(options.train.recipe.end(), recipe.begin(), recipe.end());
     Status status =
         compiler.advance(**module, Stage::trainStep, options, [](PassManager &) { return okStatus(); });
     EXPECT_TRUE(status.ok()) << status.message();
@@ -743,12 +740,27 @@ TEST_F(VerifyPlanMutation, Gpt2WithCollectives) {
                  mutationsOfStreams(), mutationsOfStreams() / 4);
 }
 
+/// Of how many tensors the largest exchange of a kind is.
+template <typename Command> size_t mostTensors(ModuleOp module) {
+  size_t most = 0;
+  module.walk([&](Command command) { most = std::max<size_t>(most, command.getWholes().size()); });
+  return most;
+}
+
 TEST_F(VerifyPlanMutation, Gpt2WithShares) {
-  checkMutations(*compiledBeside("gpt2",
-                                 {"layers=1", "heads=2", "width=16", "length=8", "vocabulary=24",
-                                  "dropout=0.1", "batch=2"},
-                                 /*shards=*/true),
-                 mutationsOfStreams(), mutationsOfStreams() / 4);
+  auto module = compiledBeside(
+      "gpt2", {"layers=1", "heads=2", "width=16", "length=8", "vocabulary=24", "dropout=0.1", "batch=2"},
+      {{"shard", "optimizer"}, {"world_size", "2"}});
+  EXPECT_GT(mostTensors<plan::AllGatherOp>(*module), 1u);
+  EXPECT_GT(mostTensors<plan::ReduceScatterOp>(*module), 1u);
+  checkMutations(*module, mutationsOfStreams(), mutationsOfStreams() / 4);
+}
+
+TEST_F(VerifyPlanMutation, MlpWithSharesOfMicrobatches) {
+  auto module = compiledBeside("mlp", {"input=8", "pixels=false", "hidden=8,8", "batch=4"},
+                               {{"shard", "gradients"}, {"world_size", "2"}, {"accumulate", "2"}});
+  EXPECT_GT(mostTensors<plan::ReduceScatterOp>(*module), 1u);
+  checkMutations(*module, mutationsOfStreams(), mutationsOfStreams() / 4);
 }
 
 TEST_F(VerifyPlanMutation, ResNet18WithCollectives) {

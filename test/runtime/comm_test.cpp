@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -332,12 +333,16 @@ TEST(Communicator, AllocatesNothing) {
   const Outcome outcome = launch({.ranks = 2}, [](Communicator& ranks) -> Result<int> {
     std::vector<std::byte> numbers(4 << 20), all(2 * 4096), share(4 << 20);
     const std::vector<uint64_t> pieces = {500'000, 3, 400'000};
-    const Shares shares = *Shares::layOut(pieces, 2, sizeof(float));
+    const Shares shares = *Shares::of(pieces, 2, sizeof(float));
+    const std::array<void*, 3> wholes = {numbers.data(), numbers.data() + 2'000'000,
+                                         numbers.data() + 2'000'016};
+    const std::array<void*, 3> own = {share.data(), share.data() + 1'000'000, share.data() + 1'000'008};
+    const std::span<const void* const> read_wholes(wholes.data(), 3), read_own(own.data(), 3);
     auto exchange = [&]() -> Status {
       GPUC_RETURN_IF_ERROR(
           ranks.allReduce(DataType::f32, numbers.size() / 4, numbers.data(), numbers.data()));
-      GPUC_RETURN_IF_ERROR(ranks.reduceScatter(DataType::f32, shares, numbers.data(), share.data()));
-      GPUC_RETURN_IF_ERROR(ranks.allGather(DataType::f32, shares, share.data(), numbers.data()));
+      GPUC_RETURN_IF_ERROR(ranks.reduceScatter(DataType::f32, shares, read_wholes, own));
+      GPUC_RETURN_IF_ERROR(ranks.allGather(DataType::f32, shares, read_own, wholes));
       GPUC_RETURN_IF_ERROR(ranks.broadcast({numbers.data(), 4096}, 1));
       return ranks.gather({numbers.data(), 4096}, all);
     };

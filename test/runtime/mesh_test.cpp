@@ -88,12 +88,15 @@ TEST(MeshMemory, IsPlannedOnce) {
     GPUC_RETURN_IF_ERROR(ranks.meet());
     std::vector<std::byte> part(3'000'000), all(3 * part.size());
     const std::vector<uint64_t> pieces = {500'000, 3, 200'000};
-    const Shares shares = *Shares::layOut(pieces, 3, sizeof(float));
+    const Shares shares = *Shares::of(pieces, 3, sizeof(float));
+    const std::array<void*, 3> wholes = {part.data(), part.data() + 2'000'000, part.data() + 2'000'016};
+    const std::array<void*, 3> own = {all.data(), all.data() + 1'000'000, all.data() + 1'000'008};
+    const std::span<const void* const> read_wholes(wholes.data(), 3), read_own(own.data(), 3);
     const int64_t before = allocationCount().total();
     for (size_t elements : {1, 1000, 750'000})
       GPUC_RETURN_IF_ERROR(ranks.allReduce(DataType::f32, elements, part.data(), part.data()));
-    GPUC_RETURN_IF_ERROR(ranks.reduceScatter(DataType::f32, shares, part.data(), all.data()));
-    GPUC_RETURN_IF_ERROR(ranks.allGather(DataType::f32, shares, all.data(), part.data()));
+    GPUC_RETURN_IF_ERROR(ranks.reduceScatter(DataType::f32, shares, read_wholes, own));
+    GPUC_RETURN_IF_ERROR(ranks.allGather(DataType::f32, shares, read_own, wholes));
     GPUC_RETURN_IF_ERROR(ranks.broadcast(part, 1));
     GPUC_RETURN_IF_ERROR(ranks.gather(part, all));
     if (const int64_t count = allocationCount().total() - before; count != 0)

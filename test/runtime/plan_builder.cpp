@@ -273,23 +273,19 @@ fb::AllReduceT& PlanBuilder::allReduce(CommandList& list, DataType type, uint32_
   return reduce;
 }
 
-fb::ReduceScatterT& PlanBuilder::reduceScatter(CommandList& list, DataType type, uint32_t x, uint32_t y,
-                                               uint64_t elements) {
+fb::ReduceScatterT& PlanBuilder::reduceScatter(CommandList& list, DataType type, uint32_t x, uint32_t y) {
   fb::ReduceScatterT& scatter = append(list, fb::ReduceScatterT());
   scatter.type = static_cast<fb::DataType>(type);
-  scatter.part = operand({x});
-  scatter.result = operand({y});
-  scatter.pieces = {elements};
+  scatter.wholes.push_back(operand({x}));
+  scatter.shares.push_back(operand({y}));
   return scatter;
 }
 
-fb::AllGatherT& PlanBuilder::allGather(CommandList& list, DataType type, uint32_t x, uint32_t y,
-                                       uint64_t elements) {
+fb::AllGatherT& PlanBuilder::allGather(CommandList& list, DataType type, uint32_t x, uint32_t y) {
   fb::AllGatherT& gather = append(list, fb::AllGatherT());
   gather.type = static_cast<fb::DataType>(type);
-  gather.part = operand({x});
-  gather.result = operand({y});
-  gather.pieces = {elements};
+  gather.shares.push_back(operand({x}));
+  gather.wholes.push_back(operand({y}));
   return gather;
 }
 

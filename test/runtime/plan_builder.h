@@ -70,9 +70,8 @@ class PlanBuilder {
                             uint32_t y, uint32_t logs);
   /// y = the sum of as many parts as x holds of it.
   fb::AllReduceT& allReduce(CommandList& list, DataType type, uint32_t x, uint32_t y);
-  fb::ReduceScatterT& reduceScatter(CommandList& list, DataType type, uint32_t x, uint32_t y,
-                                    uint64_t elements);
-  fb::AllGatherT& allGather(CommandList& list, DataType type, uint32_t x, uint32_t y, uint64_t elements);
+  fb::ReduceScatterT& reduceScatter(CommandList& list, DataType type, uint32_t x, uint32_t y);
+  fb::AllGatherT& allGather(CommandList& list, DataType type, uint32_t x, uint32_t y);
   fb::SumT& sum(CommandList& list, DataType type, uint32_t x, uint32_t y);
   static void record(CommandList& list, uint32_t event);
   static void wait(CommandList& list, uint32_t event, uint32_t distance = 0);

@@ -124,10 +124,15 @@ class Mutator {
 
   template <typename Collective>
   void mutateShares(Collective& collective) {
-    mutateOperand(below(2) ? collective.part : collective.result);
+    auto& list = below(2) ? collective.wholes : collective.shares;
+    if (list.empty() || below(6) == 0)
+      list.push_back(std::make_unique<fb::OperandT>());
+    else if (below(6) == 0)
+      list.pop_back();
+    else
+      mutateOperand(list[below(list.size())]);
+    std::erase(list, nullptr);  // a vector of a file has none
     if (below(3) == 0) collective.type = anyType();
-    if (below(3) == 0) change(collective.pieces[0]);
-    if (below(6) == 0) collective.pieces.push_back(below(100));
   }
 
   void mutate(fb::CommandT& command) {
@@ -356,6 +361,35 @@ TEST(PlanFuzz, WhatPassesTheVerifierAttendsWithinItsArena) {
   if (kSeesRaces) GTEST_SKIP() << "mutated plans may race, which ThreadSanitizer reports";
   constexpr int kMutations = 5000;
   const Outcome outcome = runMutations(kMutations, attentionPlan, /*device_may_refuse=*/true);
+  EXPECT_GT(outcome.refused, kMutations / 4);
+  EXPECT_GT(outcome.ran, kMutations / 50) << "too few mutations are harmless for this to say much";
+}
+
+/// Two tensors, shared out in one exchange and gathered in another: a rank's share is all of it if there is
+/// but one.
+PlanBuilder sharesPlan() {
+  PlanBuilder builder(1, TargetKind::host);
+  builder.plan.world_size = 1;
+  const uint32_t x = builder.buffer("x", DataType::f32, {13}), y = builder.buffer("y", DataType::f32, {3});
+  const uint32_t own_x = builder.buffer("own x", DataType::f32, {13}),
+                 own_y = builder.buffer("own y", DataType::f32, {3});
+  fb::ProgramT& program = builder.program("f");
+  CommandList& commands = program.streams[0]->commands;
+  builder.copyIn(commands, PlanBuilder::input(program, "x", x), {x});
+  fb::ReduceScatterT& scatter = builder.reduceScatter(commands, DataType::f32, x, own_x);
+  scatter.wholes.push_back(builder.operand({y}));
+  scatter.shares.push_back(builder.operand({own_y}));
+  fb::AllGatherT& gather = builder.allGather(commands, DataType::f32, own_x, x);
+  gather.shares.push_back(builder.operand({own_y}));
+  gather.wholes.push_back(builder.operand({y}));
+  PlanBuilder::output(program, "y", y);
+  return builder;
+}
+
+TEST(PlanFuzz, WhatPassesTheVerifierSharesOutWithinItsArena) {
+  if (kSeesRaces) GTEST_SKIP() << "mutated plans may race, which ThreadSanitizer reports";
+  constexpr int kMutations = 4000;
+  const Outcome outcome = runMutations(kMutations, sharesPlan, /*device_may_refuse=*/false);
   EXPECT_GT(outcome.refused, kMutations / 4);
   EXPECT_GT(outcome.ran, kMutations / 50) << "too few mutations are harmless for this to say much";
 }

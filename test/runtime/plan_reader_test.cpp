@@ -148,7 +148,7 @@ std::string errorOfShares(void (*change)(PlanBuilder&, fb::ReduceScatterT&)) {
   PlanBuilder builder(1, TargetKind::host);
   uint32_t x = builder.buffer("x", DataType::f32, {13}), y = builder.buffer("y", DataType::f32, {5});
   builder.plan.world_size = 3;
-  change(builder, builder.reduceScatter(builder.program("f").streams[0]->commands, DataType::f32, x, y, 13));
+  change(builder, builder.reduceScatter(builder.program("f").streams[0]->commands, DataType::f32, x, y));
   return errorOf(builder.seal());
 }
 
@@ -158,20 +158,32 @@ TEST(PlanReader, SharesAreThoseOfTheRanks) {
     EXPECT_NE(error.find(expected), std::string::npos) << error;
   };
   EXPECT_EQ(errorOfShares([](PlanBuilder&, fb::ReduceScatterT&) {}), "");
-  const char* no_pieces = "pieces without or with too many elements";
-  expectError([](PlanBuilder& b, fb::ReduceScatterT&) { b.plan.world_size = 0; }, no_pieces);
+  expectError([](PlanBuilder& b, fb::ReduceScatterT&) { b.plan.world_size = 0; },
+              "tensors among 0 ranks without or with too many elements");
   expectError([](PlanBuilder& b, fb::ReduceScatterT&) { b.plan.world_size = 2; },
-              "52 bytes in shares of 20, but the pieces take 52 in shares of 28");
-  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.pieces = {}; }, no_pieces);
-  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.pieces = {0}; }, no_pieces);
-  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.pieces = {UINT64_MAX}; }, no_pieces);
-  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.pieces = {UINT64_MAX / 4, UINT64_MAX / 4}; },
-              no_pieces);
-  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.pieces = {13, 1}; },
-              "but the pieces take 68 in shares of 68");
+              "a share of 20 bytes of 52 among 2 ranks");
+  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.wholes[0]->size = 50; },
+              "a share of 20 bytes of 50 among 3 ranks");
+  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.wholes.clear(); }, "1 shares of 0 tensors");
+  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.shares.clear(); }, "0 shares of 1 tensors");
+  expectError([](PlanBuilder&,
+                 fb::ReduceScatterT& s) { s.shares.push_back(std::make_unique<fb::OperandT>(*s.shares[0])); },
+              "2 shares of 1 tensors");
+  expectError(
+      [](PlanBuilder&, fb::ReduceScatterT& s) {
+        s.wholes.push_back(std::make_unique<fb::OperandT>(*s.wholes[0]));
+        s.shares.push_back(std::make_unique<fb::OperandT>(*s.shares[0]));
+        s.shares[1]->size = 16;
+      },
+      "a share of 16 bytes of 52 among 3 ranks");
+  expectError(
+      [](PlanBuilder&, fb::ReduceScatterT& s) {
+        s.shares[0]->size = 16;
+        s.shares[0]->offset = 2;
+      },
+      "an operand begins within an element");
   expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.type = fb::DataType::i1; },
               "reduce_scatter: unknown element type 8");
-  expectError([](PlanBuilder&, fb::ReduceScatterT& s) { s.result.reset(); }, "reduce_scatter without result");
 }
 
 TEST(PlanReader, VariablesAreSharesOfTheirWholes) {

@@ -42,49 +42,69 @@ Status checkSum(Communicator& ranks, DataType type, size_t elements) {
   return okStatus();
 }
 
-/// What a rank has of a sum, element by element.
-std::vector<std::byte> shareOf(const Shares& shares, size_t rank, size_t element,
-                               const std::vector<std::byte>& whole) {
-  std::vector<std::byte> share(shares.share_bytes);
-  for (const Piece& piece : shares.pieces)
-    for (size_t i = 0; i < piece.each; ++i)
-      if (const size_t place = rank * piece.each + i; place < piece.elements)
-        std::memcpy(share.data() + piece.share_offset + i * element,
-                    whole.data() + piece.whole_offset + place * element, element);
-  return share;
+/// Tensors one behind the other, and where each lies.
+struct Tensors {
+  explicit Tensors(const std::vector<size_t>& sizes) {
+    bytes.resize(std::accumulate(sizes.begin(), sizes.end(), size_t{0}));
+    std::byte* next = bytes.data();
+    for (size_t size : sizes) {
+      places.push_back(next);
+      next += size;
+    }
+  }
+  Tensors(Tensors&&) = default;
+
+  std::byte* tensor(size_t number) const { return static_cast<std::byte*>(places[number]); }
+  std::vector<const void*> constPlaces() const { return {places.begin(), places.end()}; }
+
+  std::vector<std::byte> bytes;
+  std::vector<void*> places;
+};
+
+Tensors wholesOf(const Shares& shares, size_t element) {
+  std::vector<size_t> sizes;
+  for (const Piece& piece : shares.pieces) sizes.push_back(piece.elements * element);
+  return Tensors(sizes);
 }
 
-/// Between pieces nothing is written.
-void clearGaps(const Shares& shares, size_t element, std::vector<std::byte>& whole) {
-  std::vector<std::byte> kept(whole.size());
-  for (const Piece& piece : shares.pieces)
-    std::memcpy(kept.data() + piece.whole_offset, whole.data() + piece.whole_offset,
-                piece.elements * element);
-  whole = kept;
+Tensors zeroShares(const Shares& shares, size_t element) {
+  std::vector<size_t> sizes;
+  for (const Piece& piece : shares.pieces) sizes.push_back(piece.each * element);
+  return Tensors(sizes);
+}
+
+/// What a rank has of sums, element by element.
+Tensors sharesOf(const Shares& shares, size_t rank, size_t element, const Tensors& wholes) {
+  Tensors own = zeroShares(shares, element);
+  for (size_t number = 0; number < shares.pieces.size(); ++number)
+    for (size_t i = 0; i < shares.pieces[number].each; ++i)
+      if (const size_t place = rank * shares.pieces[number].each + i; place < shares.pieces[number].elements)
+        std::memcpy(own.tensor(number) + i * element, wholes.tensor(number) + place * element, element);
+  return own;
 }
 
 Status checkShares(Communicator& ranks, DataType type, const std::vector<uint64_t>& pieces) {
   const auto element = static_cast<size_t>(sizeOf(type)), own = static_cast<size_t>(ranks.rank());
-  const Shares shares = *Shares::layOut(pieces, static_cast<uint64_t>(ranks.size()), element);
+  const Shares shares = *Shares::of(pieces, static_cast<uint64_t>(ranks.size()), element);
   const size_t elements = shares.whole_bytes / element;
-  std::vector<std::vector<std::byte>> parts;
+  std::vector<Tensors> parts;
   std::vector<const std::byte*> places;
   for (int64_t rank = 0; rank < ranks.size(); ++rank) {
     const std::vector<float> numbers = partOf<float>(rank, elements);  // of any type: some bytes
-    parts.emplace_back(shares.whole_bytes);
-    std::memcpy(parts.back().data(), numbers.data(),
-                std::min(parts.back().size(), numbers.size() * sizeof(float)));
-    for (std::byte& byte : parts.back()) byte &= std::byte{0xbf};  // of floats: finite
-    places.push_back(parts.back().data());
+    std::vector<std::byte>& bytes = parts.emplace_back(wholesOf(shares, element)).bytes;
+    std::memcpy(bytes.data(), numbers.data(), std::min(bytes.size(), numbers.size() * sizeof(float)));
+    for (std::byte& byte : bytes) byte &= std::byte{0xbf};  // of floats: finite
+    places.push_back(bytes.data());
   }
-  std::vector<std::byte> sum(shares.whole_bytes), share(shares.share_bytes), whole(shares.whole_bytes);
-  sumParts(type, elements, places, sum.data());
-  clearGaps(shares, element, sum);
-  GPUC_RETURN_IF_ERROR(ranks.reduceScatter(type, shares, parts[own].data(), share.data()));
-  if (share != shareOf(shares, own, element, sum))
+  Tensors sums = wholesOf(shares, element), mine = zeroShares(shares, element),
+          wholes = wholesOf(shares, element);
+  sumParts(type, elements, places, sums.bytes.data());
+  GPUC_RETURN_IF_ERROR(ranks.reduceScatter(type, shares, parts[own].constPlaces(), mine.places));
+  if (mine.bytes != sharesOf(shares, own, element, sums).bytes)
     return errorf("rank %zu: another share of %zu %s", own, elements, nameOf(type));
-  GPUC_RETURN_IF_ERROR(ranks.allGather(type, shares, share.data(), whole.data()));
-  if (whole != sum) return errorf("rank %zu: gathered something else of %zu %s", own, elements, nameOf(type));
+  GPUC_RETURN_IF_ERROR(ranks.allGather(type, shares, mine.constPlaces(), wholes.places));
+  if (wholes.bytes != sums.bytes)
+    return errorf("rank %zu: gathered something else of %zu %s", own, elements, nameOf(type));
   return okStatus();
 }
 
