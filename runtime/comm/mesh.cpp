@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/comm/rank_sum.h"
 #include "runtime/comm/share_runs.h"
@@ -27,7 +28,7 @@ constexpr std::chrono::milliseconds kLastMessages{100}, kLastWords{1000};
 MeshCommunicator::MeshCommunicator(Transport& transport, const Options& options)
     : transport_(transport),
       options_(options),
-      is_awaited_(static_cast<size_t>(transport.size())),
+      awaited_(static_cast<size_t>(transport.size())),
       slot_bytes_((kChunkBytes / static_cast<size_t>(transport.size()) + kCacheLine - 1) / kCacheLine *
                   kCacheLine),
       slots_(slot_bytes_ * static_cast<size_t>(transport.size())),
@@ -193,7 +194,7 @@ void MeshCommunicator::send(int64_t to, const std::byte* bytes, size_t count) {
 
 void MeshCommunicator::receive(int64_t from, std::byte* bytes, size_t count) {
   if (from == rank() || count == 0) return;
-  is_awaited_[static_cast<size_t>(from)] = true;
+  awaited_[static_cast<size_t>(from)] = count;
   transport_.receive(from, {bytes, count});
 }
 
@@ -223,10 +224,11 @@ Status MeshCommunicator::checkLines() {
   for (int64_t other = 0; other < size(); ++other) {
     const Transport::Line& line = transport_.line(other);
     if (!line.broken.empty()) return lost(other, line.broken);
-    if (!is_awaited_[static_cast<size_t>(other)] || line.is_receiving) continue;
-    is_awaited_[static_cast<size_t>(other)] = false;
+    if (awaited_[static_cast<size_t>(other)] == 0 || line.is_receiving) continue;
+    const size_t awaited = std::exchange(awaited_[static_cast<size_t>(other)], 0);
     if (line.label == kFailed) return lost(other, "failed: " + hearWhy(other));
-    if (line.label != label_) return lost(other, "asks for something else: all must run the same plan");
+    if (line.label != label_ || line.length != awaited)
+      return lost(other, "asks for something else: all must run the same plan");
   }
   return okStatus();
 }
@@ -303,18 +305,19 @@ void MeshCommunicator::exchangeGoodbyes(const std::string& why) {
   });
 }
 
-/// Also until the time is up.
+/// Also until the time is up. Where something has come, `is_done` may have more to ask for.
 void MeshCommunicator::progressUntil(std::chrono::milliseconds most, const std::function<bool()>& is_done) {
   const Clock::time_point start = Clock::now();
   Clock::time_point next_look = start + kLook;
   for (int64_t idle = 0; !is_done(); ++idle) {
-    if (transport_.progress()) idle = 0;
+    const bool has_moved = transport_.progress();
+    if (has_moved) idle = 0;
     if (const Clock::time_point now = Clock::now(); now >= next_look) {
       if (now - start >= most) return;
       lookForGone();
       next_look = now + kLook;
     }
-    transport_.rest(idle);
+    if (!has_moved) transport_.rest(idle);
   }
 }
 

@@ -90,8 +90,8 @@ class MeshCommunicator final : public Communicator {
   std::optional<LifeWatch::Loss> loss_;  // that was seen
   Clock::time_point loss_at_;
   uint64_t collectives_ = 0;
-  Transport::Label label_ = 0;    // of the messages of the collective under way
-  std::vector<bool> is_awaited_;  // from which rank a message was asked for that has not been looked at
+  Transport::Label label_ = 0;   // of the messages of the collective under way
+  std::vector<size_t> awaited_;  // from each rank: bytes that were asked for and not looked at, or 0
   Status failure_ = okStatus();
 
   size_t slot_bytes_;

@@ -4,14 +4,17 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <climits>
 #include <cstring>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "runtime/base/descriptor.h"
@@ -28,6 +31,8 @@ constexpr size_t kMostSlotBytes = size_t{4} << 20, kLeastSlotBytes = size_t{1} <
                  kAllSlotBytes = size_t{64} << 20;
 constexpr size_t kCacheLine = 64, kPage = 4096;
 
+constexpr const char* kMemoryName = "gpuc-ranks";
+
 using Clock = std::chrono::steady_clock;
 
 /// Who comes soon finds the others awake, unless they are in its way.
@@ -41,6 +46,20 @@ void sleepWhile(std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanosec
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(most);
   const timespec time = {.tv_sec = seconds.count(), .tv_nsec = (most - seconds).count()};
   ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &time, nullptr, 0);
+}
+
+/// The path was made of numbers that came in a message, and may be any file of any process: it is opened if
+/// it is what ranks share, and of this length.
+Descriptor openMemoryOfRanks(const std::string& path, size_t bytes) {
+  std::array<char, 64> target = {};
+  const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+  const std::string_view name(target.data(), static_cast<size_t>(std::max<ssize_t>(length, 0)));
+  if (!name.starts_with(std::string("/memfd:") + kMemoryName)) return Descriptor();
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct stat status = {};
+  const bool is_as_long =
+      file.ok() && ::fstat(file.get(), &status) == 0 && status.st_size == static_cast<off_t>(bytes);
+  return is_as_long ? std::move(file) : Descriptor();
 }
 
 void wake(std::atomic<uint32_t>& word) {
@@ -103,7 +122,7 @@ Result<std::optional<SharedRanks>> SharedRanks::meet(Communicator& ranks) {
   } file;
   SharedRanks shared(ranks.size());
   const bool is_first = ranks.rank() == 0;
-  Descriptor own(is_first ? ::memfd_create("gpuc-ranks", MFD_CLOEXEC) : -1);
+  Descriptor own(is_first ? ::memfd_create(kMemoryName, MFD_CLOEXEC) : -1);
   if (own.ok() && ::ftruncate(own.get(), static_cast<off_t>(shared.bytes_)) == 0 &&
       shared.map(own.get(), 0).ok()) {
     shared.begin();
@@ -112,7 +131,7 @@ Result<std::optional<SharedRanks>> SharedRanks::meet(Communicator& ranks) {
   GPUC_RETURN_IF_ERROR(ranks.broadcast(std::as_writable_bytes(std::span(&file, 1)), /*root=*/0));
   if (!is_first && file.number >= 0) {
     const std::string path = "/proc/" + std::to_string(file.process) + "/fd/" + std::to_string(file.number);
-    const Descriptor theirs(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    const Descriptor theirs = openMemoryOfRanks(path, shared.bytes_);
     if (theirs.ok()) (void)shared.map(theirs.get(), 0).ok();
   }
   const auto has_it = static_cast<std::byte>(shared.header_ != nullptr);

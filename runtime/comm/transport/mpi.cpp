@@ -89,6 +89,7 @@ class MpiTransport final : public Transport {
     if (isFine(rank, code) && !is_done) return false;
     line.is_receiving = false;
     line.label = message.tag;
+    line.length = message.bytes();
     return true;
   }
 

@@ -16,6 +16,7 @@ struct OpenMpiAbi {
   struct MessageStatus {
     int source, tag, error, cancelled;
     size_t count;
+    size_t bytes() const { return count; }
   };
   static constexpr int kTruncated = 15;
 
@@ -29,6 +30,10 @@ struct MpichAbi {
   using Handle = int;
   struct MessageStatus {
     int count_low, count_high_and_cancelled, source, tag, error;
+    size_t bytes() const {
+      return static_cast<size_t>(static_cast<unsigned>(count_high_and_cancelled) >> 1) << 32 |
+             static_cast<unsigned>(count_low);
+    }
   };
   static constexpr int kTruncated = 14;
 

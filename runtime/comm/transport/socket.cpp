@@ -51,6 +51,11 @@ bool Address::isLoopback() const {
          (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == kLoopback4);
 }
 
+bool Address::isSound() const {
+  return (socket.ss_family == AF_INET && length == sizeof(sockaddr_in)) ||
+         (socket.ss_family == AF_INET6 && length == sizeof(sockaddr_in6));
+}
+
 std::string Address::text() const {
   std::array<char, NI_MAXHOST> host = {};
   if (::getnameinfo(reinterpret_cast<const sockaddr*>(&socket), length, host.data(), host.size(), nullptr, 0,

@@ -42,6 +42,8 @@ struct Address {
   int64_t port() const;
   void setPort(int64_t port);
   bool isLoopback() const;
+  /// Of IPv4 or IPv6, and as long as those are: what came from elsewhere may be anything.
+  bool isSound() const;
   /// "10.0.0.1 port 29500"
   std::string text() const;
 };

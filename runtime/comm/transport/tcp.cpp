@@ -162,6 +162,7 @@ class TcpTransport final : public Transport {
     if (receiving.done == sizeof(Header) + receiving.header.length) {
       line.is_receiving = false;
       line.label = receiving.header.label;
+      line.length = receiving.header.length;
     }
     return count > 0;
   }
@@ -183,10 +184,14 @@ class TcpTransport final : public Transport {
 
 }  // namespace
 
+std::unique_ptr<Transport> speakOver(std::vector<Socket> lines, int64_t rank) {
+  return std::make_unique<TcpTransport>(std::move(lines), rank);
+}
+
 Result<std::unique_ptr<Transport>> openTcp(const MeetingPlace& place, int64_t rank, int64_t size,
                                            std::chrono::milliseconds limit) {
   GPUC_ASSIGN_OR_RETURN(std::vector<Socket> sockets, meetByTcp(place, rank, size, limit));
-  return std::unique_ptr<Transport>(std::make_unique<TcpTransport>(std::move(sockets), rank));
+  return speakOver(std::move(sockets), rank);
 }
 
 }  // namespace gpuc

@@ -150,7 +150,11 @@ class Meeting {
     // Who waits no longer than the first rank is missing there, if its clock is a little ahead.
     if (!readAll(sockets_[0], std::as_writable_bytes(std::span(addresses_)), deadline_ + kAnswer))
       return gone(0);
-    for (Address& address : addresses_) {
+    for (int64_t other = 1; other < size_; ++other) {
+      Address& address = addresses_[static_cast<size_t>(other)];
+      if (!address.isSound())
+        return errorf("rank 0 does not say where rank %lld is: all must be of one version",
+                      static_cast<long long>(other));
       if (!address.isLoopback()) continue;
       const int64_t port = address.port();
       address = peerAddress(sockets_[0]);

@@ -27,6 +27,7 @@ class Transport {
     size_t sends = 0;           // under way
     bool is_receiving = false;  // a message is expected that has not come
     Label label = 0;            // of the message that came last
+    size_t length = 0;          // and its bytes
     std::string broken = {};    // why nothing will come any more, as "has …"
   };
 
