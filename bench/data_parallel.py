@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Two ranks of this machine, one thread each: gpuc beside PyTorch's DistributedDataParallel over gloo.
 
-    bench/data_parallel.py [FOLDER] [--cases=NAME,…] [--ranks=2] [--rounds=7]
+    bench/data_parallel.py [FOLDER] [--cases=NAME,…] [--ranks=2] [--rounds=7] [--peer=PROGRAM]
 
 Both start from the same weights and train on the same batch, each rank on its rows, and must compute the same losses, within 1e-5, before
 anything is timed. Then they take turns: a round is 0.3 s of steps, a number the median of the rounds, after one that warms up. PyTorch is
-timed in the quickest of the forms that bench/peers/torch_ranks.py knows.
+timed in the quickest of the forms that bench/peers/torch_ranks.py knows. With --peer another program, started as PROGRAM FOLDER RANKS,
+answers as that does in its place; --peer= is gpuc alone.
 """
 
 import argparse
@@ -84,9 +85,9 @@ def prepare(case, binaries, folder, ranks):
 def start(case, settings, folder):
     inputs = [f"{name}={os.path.join(folder, name)}" for name in case.inputs]
     commands = {"gpuc": ([os.path.join(settings.binaries, "bench-ranks"), os.path.join(folder, "step.plan"),
-                          os.path.join(folder, "weights.safetensors"), str(settings.ranks), *inputs], None),
-                "ddp": ([settings.python, os.path.join(gpuc_side.HERE, "peers", "torch_ranks.py"), folder, str(settings.ranks)],
-                        environment.variables())}
+                          os.path.join(folder, "weights.safetensors"), str(settings.ranks), *inputs], None)}
+    if settings.peer:
+        commands["ddp"] = [*settings.peer, folder, str(settings.ranks)], environment.variables()
     workers = []
     for name, (command, variables) in commands.items():
         workers.append(Worker(name, 1, command, os.path.join(folder, name + ".log"), variables))
@@ -101,9 +102,9 @@ def compare(case, settings):
             prepare(case, settings.binaries, folder, settings.ranks)
             workers = start(case, settings, folder)
             reference = workers[0].ask("losses", LOSS_STEPS)
-            difference = differing(workers[1].ask("losses", LOSS_STEPS), reference, LOSS_TOLERANCE)
+            differences = [differing(worker.ask("losses", LOSS_STEPS), reference, LOSS_TOLERANCE) for worker in workers[1:]]
             counts = [max(4, math.ceil(1e6 * ROUND_SECONDS / worker.ask("steps", 8))) for worker in workers]
-            times = [[], []]
+            times = [[] for _ in workers]
             for turn in range(settings.rounds + 1):
                 for worker, count, found in zip(workers, counts, times):
                     microseconds = worker.ask("steps", count)
@@ -112,18 +113,24 @@ def compare(case, settings):
         finally:
             for worker in workers:
                 worker.close()
-    ours, theirs = map(statistics.median, times)
-    return {"case": case.name, "title": case.title, "losses": reference, "loss_difference": difference, "gpuc_us": ours, "ddp_us": theirs,
-            "ratio": theirs / ours, "form": workers[1].facts["form"], "refused_forms": workers[1].facts["refused"],
-            "version": workers[1].facts["version"], "gpuc_rounds_us": times[0], "ddp_rounds_us": times[1]}
+    medians = [statistics.median(found) for found in times]
+    result = {"case": case.name, "title": case.title, "losses": reference, "gpuc_us": medians[0], "gpuc_rounds_us": times[0]}
+    if len(workers) == 1:
+        return result
+    peer = workers[1].facts
+    return {**result, "loss_difference": differences[0], "ddp_us": medians[1], "ratio": medians[1] / medians[0], "form": peer["form"],
+            "refused_forms": peer["refused"], "version": peer["version"], "ddp_rounds_us": times[1]}
 
 
 def table(facts, results, failures):
     lines = [f"| one step of {facts['ranks']} ranks | gpuc, µs | DistributedDataParallel, µs | its form | ratio |", "| --- | ---: | ---: | --- | ---: |"]
-    lines += [f"| {it['title']} | {it['gpuc_us']:,.0f} | {it['ddp_us']:,.0f} | {it['form']} | **{it['ratio']:.2f}** |" for it in results]
+    compared = [it for it in results if "ratio" in it]
+    lines += [f"| {it['title']} | {it['gpuc_us']:,.0f} | {it['ddp_us']:,.0f} | {it['form']} | **{it['ratio']:.2f}** |" for it in compared]
+    lines += [f"| {it['title']} | {it['gpuc_us']:,.0f} | | | |" for it in results if it not in compared]
     lines += [f"| {name} | no number: {reason} | | | |" for name, reason in failures.items()]
-    worst = max((it["loss_difference"] for it in results), default=0)
-    lines += ["", f"- {facts['cpu']}, {facts['cores']} cores · {facts['gpuc']} · {results[0]['version'] if results else 'no peer'}, gloo · {facts['date']}",
+    worst = max((it["loss_difference"] for it in compared), default=0)
+    peer = f"{compared[0]['version']}, gloo" if compared else "no peer"
+    lines += ["", f"- {facts['cpu']}, {facts['cores']} cores · {facts['gpuc']} · {peer} · {facts['date']}",
               f"- One thread a rank; medians of {facts['rounds']} interleaved rounds. Load average {facts['load_at_start']:.1f} at the start, "
               f"{facts['load_at_end']:.1f} at the end, of which the ranks are {facts['ranks']}.",
               f"- Over {LOSS_STEPS} steps the losses were at most {worst:.1e} apart, relative to gpuc's."]
@@ -144,6 +151,7 @@ def read_flags():
     parser.add_argument("--cases", default=",".join(case.name for case in CELLS))
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--peer", help="instead of PyTorch; empty: gpuc alone")
     parser.add_argument("--binaries", default=os.path.join(gpuc_side.HERE, "..", "build", "bin"))
     settings = parser.parse_args()
     known = {case.name: case for case in CELLS}
@@ -151,12 +159,18 @@ def read_flags():
     if unknown:
         parser.error(f"no case '{unknown[0]}': there are {', '.join(known)}")
     settings.cases = [known[name] for name in settings.cases.split(",")]
+    settings.peer = settings.peer.split() if settings.peer is not None else None
     return settings
+
+
+def torch_peer():
+    return [environment.prepare(), os.path.join(gpuc_side.HERE, "peers", "torch_ranks.py")]
 
 
 def main():
     settings = read_flags()
-    settings.python = environment.prepare()
+    if settings.peer is None:
+        settings.peer = torch_peer()
     version = subprocess.run([os.path.join(settings.binaries, "gpuc-run"), "--version"], capture_output=True, text=True).stdout.strip()
     facts = {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "cpu": report.processor(), "cores": os.cpu_count(), "gpuc": version,
              "ranks": settings.ranks, "rounds": settings.rounds, "load_at_start": os.getloadavg()[0]}
@@ -164,7 +178,7 @@ def main():
     for case in settings.cases:
         try:
             results.append(compare(case, settings))
-            print(f"{case.name}: {results[-1]['ratio']:.2f}", flush=True)
+            print(f"{case.name}: " + (f"{results[-1]['ratio']:.2f}" if settings.peer else f"{results[-1]['gpuc_us']:,.0f} µs"), flush=True)
         except CandidateError as error:
             failures[case.name] = str(error)
             print(f"{case.name}: {error}", flush=True)

@@ -11,6 +11,7 @@ last bucket behind it, and of exchanging.
 
 import argparse
 import json
+import math
 import os
 import re
 import statistics
@@ -45,8 +46,9 @@ class Bench:
         """Bytes of each, in their order."""
         text = self.run("gpuc-compile", "model.mlir", "--data-parallel", "--emit=plan", "--no-locations", "-o", "-", *flags)
         step = text[text.index("plan.program @train_step"):]
-        sizes = dict(re.findall(r'(%\d+) = plan\.buffer "[^"]*" : tensor<(?:(\d+)x)?f32>', step))
-        return [4 * int(sizes[buffer] or 1) for buffer in re.findall(r"plan\.all_reduce %\d+ -> (%\d+)", step)]
+        shapes = dict(re.findall(r'(%\d+) = plan\.buffer "[^"]*" : tensor<((?:\d+x)*)f32>', step))
+        sizes = {buffer: 4 * math.prod(map(int, shape.split("x")[:-1])) for buffer, shape in shapes.items()}
+        return [sizes[buffer] for buffer in re.findall(r"plan\.all_reduce %\d+ -> (%\d+)", step)]
 
     def train(self, metrics, plan, *flags):
         return self.start("gpuc-train", plan, "--data=synthetic:size=8192", f"--steps={STEPS}", "--threads=1", "--log-every=0",

@@ -23,6 +23,8 @@ ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "UCX_MEM_EVENTS":
 class Launched:
     """What holds for all."""
 
+    count_flag, program_flags = "-n", ()
+    patience_s = 30  # in which all end when one is lost
     other_statuses = ()  # that a launcher gives if ranks fail
     banner = r"(?!)"  # which it may write to stdout then
 
@@ -32,7 +34,7 @@ class Launched:
             self.skipTest(f"no {self.launcher[0]}: scripts/setup installs it")
 
     def start(self, ranks, *arguments, environment=None, program=TRAIN):
-        command = [*self.launcher, "-n", ranks, program, *arguments]
+        command = [*self.launcher, self.count_flag, ranks, *self.program_flags, program, *arguments]
         return subprocess.Popen(list(map(str, command)), cwd=self.folder, env={**ENVIRONMENT, **(environment or {})},
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -98,7 +100,7 @@ class Launched:
             for rank, number in ranks_of(key, TRAIN).items():
                 if rank != lost:
                     os.kill(number, then)
-        said, errors = process.communicate(timeout=30)
+        said, errors = process.communicate(timeout=self.patience_s)
         self.assertNotEqual(process.returncode, 0)
         for _ in range(100):
             if not ranks_of(key, TRAIN):
@@ -195,6 +197,24 @@ class Torchrun(Launched, ToolTest):
     def check_killed(self, lost, errors):
         for rank in {0, 1, 2} - {lost}:
             self.assertRegex(errors, rf"error: step \d+: rank {rank} waits in collective \d+, but (rank .*)?rank {lost} has (ended|died)\n")
+
+
+class TheTorchrunOfPyTorch(Torchrun):
+    """Where there is one: GPUC_TORCH_PYTHON is the Python of an environment that scripts/torch-environment has made."""
+
+    launcher = [os.path.join(os.path.dirname(os.environ.get("GPUC_TORCH_PYTHON", "")), "torchrun"), "--standalone"]
+    count_flag, program_flags = "--nproc-per-node", ("--no-python",)
+    other_statuses = (1,)
+    patience_s = 60  # it waits for half a minute before it kills one that is stopped
+
+    def setUp(self):
+        if "GPUC_TORCH_PYTHON" not in os.environ:
+            self.skipTest("no PyTorch: scripts/torch-environment installs it")
+        super().setUp()
+
+    def start(self, *arguments, environment=None, **how):
+        # Or it warns that it sets this.
+        return super().start(*arguments, environment={"OMP_NUM_THREADS": "1", **(environment or {})}, **how)
 
 
 if __name__ == "__main__":

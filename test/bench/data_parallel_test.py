@@ -1,0 +1,90 @@
+"""bench/data_parallel.py on its smallest cell, with gpuc alone and beside a peer that is made up: no PyTorch."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BENCH = os.path.join(HERE, "..", "..", "bench", "data_parallel.py")
+BIN = os.environ.get("GPUC_BIN") or os.path.join(HERE, "..", "..", "build", "bin")
+
+# Plays back losses; each step takes a second.
+PLAYER = """#!{python}
+import json, os, sys
+folder, ranks = sys.argv[1:]
+assert ranks == "2" and os.path.exists(folder + "/labels.1.npy") and not os.path.exists(folder + "/labels.2.npy")
+print(json.dumps({{"version": "player 1", "form": "played", "refused": {{}}}}), flush=True)
+for line in sys.stdin:
+    print(json.dumps({losses!r} if line.startswith("losses") else 1e6), flush=True)
+"""
+
+
+class DataParallelTest(unittest.TestCase):
+    def setUp(self):
+        held = tempfile.TemporaryDirectory(prefix="gpuc-bench-test-")
+        self.addCleanup(held.cleanup)
+        self.folder = held.name
+
+    def compare(self, peer, *flags):
+        command = [sys.executable, "-B", BENCH, "--binaries=" + BIN, "--cases=mlp-small", "--rounds=1", "--peer=" + peer, *flags,
+                   os.path.join(self.folder, "out")]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+    def written(self):
+        with open(os.path.join(self.folder, "out", "results.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def table(self):
+        with open(os.path.join(self.folder, "out", "table.md"), encoding="utf-8") as file:
+            return file.read()
+
+    def player(self, losses):
+        path = os.path.join(self.folder, "player")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(PLAYER.format(python=sys.executable, losses=losses))
+        os.chmod(path, stat.S_IRWXU)
+        return path
+
+    def losses_of_gpuc(self):
+        done = self.compare("")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (cell,) = self.written()["results"]
+        self.assertNotIn("ratio", cell)
+        self.assertIn("no peer", self.table())
+        # Ten classes, random weights: the first loss is near log 10, and steps on one batch lower it.
+        self.assertEqual(len(cell["losses"]), 5)
+        self.assertAlmostEqual(cell["losses"][0], 2.303, delta=0.3)
+        self.assertEqual(cell["losses"], sorted(cell["losses"], reverse=True))
+        return cell["losses"]
+
+    def test_a_peer_that_agrees(self):
+        losses = self.losses_of_gpuc()
+        losses[4] *= 1 + 0.9e-5
+        done = self.compare(self.player(losses))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        (cell,) = self.written()["results"]
+        self.assertEqual(cell["ddp_us"], 1e6)
+        self.assertEqual(cell["ratio"], 1e6 / cell["gpuc_us"])
+        self.assertAlmostEqual(cell["loss_difference"], 0.9e-5, delta=1e-7)
+        self.assertIn("| 1,000,000 | played |", self.table())
+        self.assertIn("player 1, gloo", self.table())
+
+    def test_other_losses_get_no_number(self):
+        losses = self.losses_of_gpuc()
+        losses[4] *= 1 + 1.2e-5
+        self.assertEqual(self.compare(self.player(losses)).returncode, 1)
+        self.assertEqual(self.written()["results"], [])
+        self.assertIn("its loss of step 5 is ", self.written()["failures"]["mlp-small"])
+        self.assertIn("no number", self.table())
+
+    def test_unknown_names(self):
+        done = self.compare("", "--cases=mlp9")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("error: no case 'mlp9': there are resnet, ", done.stderr)
+
+
+unittest.main()
