@@ -94,14 +94,14 @@ void countMatmul(MatmulShape shape, Work &work) {
 //===----------------------------------------------------------------------===//
 
 Family familyOf(const ConvShape &shape, ConvMethod method) {
-  const bool direct = method != ConvMethod::patches;
+  const bool direct = method != ConvMethod::patches && method != ConvMethod::by_channels;
   switch (shape.kind) {
   case ConvKind::forward:
     return direct ? Family::directConv : Family::conv;
   case ConvKind::input_gradient:
     return direct ? Family::directConvInputGradient : Family::convInputGradient;
   case ConvKind::filter_gradient:
-    return method == ConvMethod::patches   ? Family::convFilterGradient
+    return !direct                         ? Family::convFilterGradient
            : method == ConvMethod::by_rows ? Family::directConvFilterGradient
                                            : Family::directConvFilterGradientByOutputs;
   }
@@ -121,8 +121,10 @@ double laneShare(const ConvShape &shape, ConvMethod method) {
     return share(shape.groupOutputs());
   case ConvMethod::by_images:
     return share(shape.batch);
+  case ConvMethod::by_channels:
+    return share(shape.kind == ConvKind::input_gradient ? shape.groupInputs() : shape.groupOutputs());
   }
-  llvm_unreachable("a fifth method");
+  llvm_unreachable("a sixth method");
 }
 
 /// How often the elements of a filter's gradient are added to: for each image, or for each part of all of
@@ -140,6 +142,20 @@ void countPatches(const ConvShape &shape, double size, Work &work) {
   work[Unit::row] = rows * static_cast<double>(shape.height.output);
 }
 
+/// Products with pixels alone, none with padding; pictures and the filter are packed.
+void countByChannels(const ConvShape &shape, double size, Work &work) {
+  const bool isFilter = shape.kind == ConvKind::filter_gradient;
+  const double filter = static_cast<double>(shape.filterElements());
+  const double parts = static_cast<double>(cutChannels(shape).parts);
+  work[Unit::flop] =
+      2 * size * static_cast<double>(channelsProducts(shape)) / laneShare(shape, ConvMethod::by_channels);
+  work[Unit::packed] =
+      size * (static_cast<double>(channelsWorkspaceElements(shape)) + (isFilter ? 0 : parts * filter));
+  work[Unit::stored] = size * (isFilter ? filter
+                                        : static_cast<double>(shape.batch * shape.out_channels) *
+                                              static_cast<double>(shape.outputPixels()));
+}
+
 void countConv(const ConvShape &shape, Work &work) {
   const ConvMethod method = convMethod(shape);
   const double outputs = static_cast<double>(shape.batch * shape.out_channels * shape.outputPixels());
@@ -147,6 +163,8 @@ void countConv(const ConvShape &shape, Work &work) {
   const bool isFilter = shape.kind == ConvKind::filter_gradient;
   work.family = familyOf(shape, method);
   work[Unit::command] = 1;
+  if (method == ConvMethod::by_channels)
+    return countByChannels(shape, size, work);
   work[Unit::flop] = 2 * size * outputs * static_cast<double>(shape.patchRows()) / laneShare(shape, method);
   if (method == ConvMethod::patches && !shape.isPointwise())
     countPatches(shape, size, work);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/workspace/conv_channels.h"
 #include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
@@ -12,29 +13,14 @@ namespace gpuc {
 /// by_rows: an image is packed once, with its padding, and vectors run along its rows.
 /// by_outputs: as by_rows, of the filter's gradient; vectors run along the outputs.
 /// by_images: forward and the input's gradient; vectors run along the images of the batch.
-enum class ConvMethod : uint8_t { patches, by_rows, by_outputs, by_images };
+/// by_channels: products of pixels, tap by tap; vectors run along the channels (conv_channels.h).
+enum class ConvMethod : uint8_t { patches, by_rows, by_outputs, by_images, by_channels };
 
 /// The most bytes of packed images that one tile of the direct methods holds, and of packed cotangents.
 inline constexpr int64_t kDirectPackedBytes = 64 * 1024;
 
 /// The most outputs that are packed side by side by by_outputs: two vectors of the widest kind.
 constexpr int64_t mostPackedOutputs(const ConvShape& shape) { return 128 / sizeOf(computedType(shape.type)); }
-
-/// What is correlated with the filter: for the input's gradient the output's cotangent, with the filter
-/// flipped, which is a forward convolution where no stride is taken. Its `low` may be negative.
-constexpr ConvShape correlationOf(const ConvShape& shape) {
-  if (shape.kind != ConvKind::input_gradient) return shape;
-  ConvShape flipped = shape;
-  flipped.in_channels = shape.out_channels, flipped.out_channels = shape.in_channels;
-  for (ConvAxis ConvShape::* axis : {&ConvShape::height, &ConvShape::width}) {
-    const ConvAxis& from = shape.*axis;
-    ConvAxis& to = flipped.*axis;
-    to.input = from.output, to.output = from.input;
-    to.low = (from.kernel - 1) * from.dilation - from.low;
-    to.high = (from.kernel - 1) * from.dilation - from.high;
-  }
-  return flipped;
-}
 
 /// How the direct method cuts a convolution. A tile of forward and of the input's gradient is a strip of rows
 /// of one image; of the filter's gradient it is one of `parts` of all chunks, each some images' strip.
@@ -182,6 +168,7 @@ constexpr int64_t lanesUsed(int64_t total, const ConvShape& shape) {
 /// each copy takes a stride; a vector may have few lanes in use, but not too few.
 constexpr ConvMethod convMethod(const ConvShape& shape) {
   constexpr int64_t kManyOutputs = 32, kManyInputs = 32, kFewInputs = 8, kLeastLanesUsed = 30;
+  if (paysByChannels(shape)) return ConvMethod::by_channels;
   if (shape.taps() == 1) return ConvMethod::patches;
   const ConvShape s = correlationOf(shape);
   const bool strided = shape.height.stride > 1 || shape.width.stride > 1;

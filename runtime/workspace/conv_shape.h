@@ -55,4 +55,20 @@ struct ConvShape {
   }
 };
 
+/// What is correlated with the filter: for the input's gradient the output's cotangent, with the filter
+/// flipped, which is a forward convolution where no stride is taken. Its `low` may be negative.
+constexpr ConvShape correlationOf(const ConvShape& shape) {
+  if (shape.kind != ConvKind::input_gradient) return shape;
+  ConvShape flipped = shape;
+  flipped.in_channels = shape.out_channels, flipped.out_channels = shape.in_channels;
+  for (ConvAxis ConvShape::* axis : {&ConvShape::height, &ConvShape::width}) {
+    const ConvAxis& from = shape.*axis;
+    ConvAxis& to = flipped.*axis;
+    to.input = from.output, to.output = from.input;
+    to.low = (from.kernel - 1) * from.dilation - from.low;
+    to.high = (from.kernel - 1) * from.dilation - from.high;
+  }
+  return flipped;
+}
+
 }  // namespace gpuc

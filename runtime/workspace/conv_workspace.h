@@ -43,7 +43,8 @@ constexpr FilterGradientCut cutFilterGradient(const ConvShape& shape) {
 /// Elements of the filter as f32 in the workspace, with what comes before the next cache line; 0 if it is
 /// read where it lies.
 constexpr int64_t convWidenedFilter(const ConvShape& shape) {
-  const bool widens = computedType(shape.type) != shape.type && shape.kind != ConvKind::filter_gradient;
+  const bool widens = computedType(shape.type) != shape.type && shape.kind != ConvKind::filter_gradient &&
+                      !paysByChannels(shape);
   return widens ? (shape.filterElements() + 15) / 16 * 16 : 0;
 }
 
@@ -60,8 +61,9 @@ constexpr int64_t convFilterParts(const ConvShape& shape) {
 /// Bytes of workspace that the host's convolution of this shape needs: the parts of a filter's gradient, if
 /// there are several; of f16 and bf16 the filter as f32, and the input's gradient in f32, to which each tap
 /// is added (a pointwise one is made block by block, and the direct method adds up in registers). What else
-/// is packed lies on the stack of the thread that computes a tile.
+/// is packed lies on the stack of the thread that computes a tile. By channels: pictures, packed once.
 constexpr int64_t convWorkspaceBytes(const ConvShape& shape) {
+  if (paysByChannels(shape)) return channelsWorkspaceElements(shape) * sizeOf(computedType(shape.type));
   int64_t elements = convFilterParts(shape) * shape.filterElements();
   if (const int64_t filter = convWidenedFilter(shape); filter > 0) {
     const bool added = shape.kind == ConvKind::input_gradient && !shape.isPointwise() &&

@@ -106,26 +106,6 @@ void checkAll(ConvShape shape, uint64_t seed, int threads = 1) {
     }
 }
 
-ConvAxis axis(int64_t input, int64_t kernel, int64_t stride = 1, int64_t low = 0, int64_t high = 0,
-              int64_t dilation = 1) {
-  return {.input = input,
-          .output = 0,
-          .kernel = kernel,
-          .stride = stride,
-          .low = low,
-          .high = high,
-          .dilation = dilation};
-}
-
-ConvShape makeShape(int64_t batch, int64_t in, int64_t out, ConvAxis height, ConvAxis width,
-                    int64_t groups = 1) {
-  ConvShape shape;
-  shape.batch = batch, shape.groups = groups;
-  shape.in_channels = in, shape.out_channels = out;
-  shape.height = height, shape.width = width;
-  return shape;
-}
-
 TEST(ConvHalf, LayersOfTutorials) {
   checkAll(makeShape(2, 1, 6, axis(28, 5), axis(28, 5)), 1);
   checkAll(makeShape(2, 6, 16, axis(12, 5), axis(12, 5)), 2);
@@ -165,6 +145,16 @@ TEST(ConvHalf, FewChannels) {
     checkAll(makeShape(1, 3, outputs, axis(61, 3, 2, 1, 1), axis(150, 3, 2, 1, 1)), 33);
   }
   checkAll(makeShape(1, 2, 5, axis(61, 3, 1, 1, 1), axis(230, 3, 1, 1, 1)), 34);
+}
+
+// Small pictures with many channels.
+TEST(ConvHalf, ByChannels) {
+  for (const ConvShape& shape : {makeShape(5, 33, 70, axis(4, 3, 1, 1, 1), axis(5, 3, 2, 1, 1)),
+                                 makeShape(3, 64, 32, axis(2, 3, 1, 1, 1), axis(2, 3, 1, 1, 1)),
+                                 makeShape(17, 80, 130, axis(7, 1, 2), axis(7, 1, 2), 2)}) {
+    ASSERT_TRUE(paysByChannels(shape));
+    checkAll(shape, 36, 2);
+  }
 }
 
 TEST(ConvHalf, RandomShapes) {

@@ -24,6 +24,27 @@ inline std::string describe(const ConvShape& s) {
   return text;
 }
 
+/// countWindows fills in the output.
+inline ConvAxis axis(int64_t input, int64_t kernel, int64_t stride = 1, int64_t low = 0, int64_t high = 0,
+                     int64_t dilation = 1) {
+  return {.input = input,
+          .output = 0,
+          .kernel = kernel,
+          .stride = stride,
+          .low = low,
+          .high = high,
+          .dilation = dilation};
+}
+
+inline ConvShape makeShape(int64_t batch, int64_t in, int64_t out, ConvAxis height, ConvAxis width,
+                           int64_t groups = 1) {
+  ConvShape shape;
+  shape.batch = batch, shape.groups = groups;
+  shape.in_channels = in, shape.out_channels = out;
+  shape.height = height, shape.width = width;
+  return shape;
+}
+
 /// Fills in how many windows there are; false if there is none.
 inline bool countWindows(ConvShape& s) {
   for (ConvAxis* axis : {&s.height, &s.width}) {

@@ -51,26 +51,6 @@ void checkAll(ConvShape shape, uint64_t seed) {
   }
 }
 
-ConvAxis axis(int64_t input, int64_t kernel, int64_t stride = 1, int64_t low = 0, int64_t high = 0,
-              int64_t dilation = 1) {
-  return {.input = input,
-          .output = 0,
-          .kernel = kernel,
-          .stride = stride,
-          .low = low,
-          .high = high,
-          .dilation = dilation};
-}
-
-ConvShape makeShape(int64_t batch, int64_t in, int64_t out, ConvAxis height, ConvAxis width,
-                    int64_t groups = 1) {
-  ConvShape shape;
-  shape.batch = batch, shape.groups = groups;
-  shape.in_channels = in, shape.out_channels = out;
-  shape.height = height, shape.width = width;
-  return shape;
-}
-
 TEST(Conv, LayersOfTutorials) {
   checkAll(makeShape(2, 1, 6, axis(28, 5), axis(28, 5)), 1);
   checkAll(makeShape(2, 6, 16, axis(12, 5), axis(12, 5)), 2);

@@ -1,6 +1,7 @@
 // Compiled for each width of vectors (see runtime/host/matmul/vector.h).
 #include "runtime/host/conv/patch_kernels.h"
 
+#include "runtime/host/conv/channel_kernels.h"
 #include "runtime/host/conv/correlate.h"
 #include "runtime/host/conv/filter_products.h"
 #include "runtime/host/conv/image_correlate.h"
@@ -15,7 +16,8 @@ constexpr TypedPatchKernels<S> kKernels = {
     gatherPatches<S>,
     scatterPatches<Computed<S>>,
     {packStrip<S>, correlate<S>, filterProducts<Computed<S>>, outputProducts<Computed<S>>},
-    {packImages<S>, correlateImages<Computed<S>>, unpackImages<S>}};
+    {packImages<S>, correlateImages<Computed<S>>, unpackImages<S>},
+    {packPixels<S>, pixelProducts<true, Computed<S>>, pixelProducts<false, Computed<S>>, unpackPixels<S>}};
 
 constexpr PatchKernelTable kTable = {kKernels<float>, kKernels<double>, kKernels<Half>, kKernels<Bfloat16>};
 

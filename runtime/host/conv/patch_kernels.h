@@ -1,6 +1,7 @@
 // The kernels of convolution that are compiled for each width of vectors: on the matrix of patches, a block
-// at a time; on an image that is packed once, padded, with lanes along its rows or along the outputs; and
-// with an image in each lane, which means full vectors and no waste at the edges, whatever the extents.
+// at a time; on an image that is packed once, padded, with lanes along its rows or along the outputs; with an
+// image in each lane, which means full vectors and no waste at the edges, whatever the extents; and with
+// channels side by side.
 #pragma once
 
 #include <cstdint>
@@ -140,6 +141,64 @@ struct TypedImageKernels {
 };
 
 //===----------------------------------------------------------------------===//
+// Channels side by side
+//===----------------------------------------------------------------------===//
+
+/// A run of products: where its terms begin in a and in b, and how many there are.
+struct ProductRun {
+  int64_t a, b, depth;
+};
+
+/// sums[row, column] (+)= Σ over runs and their terms d of a[run.a, row, d] · b[run.b + d · b_step + column],
+/// added up in this order, each product by a fused multiply-add. Columns are whole vectors of the table's
+/// width. Of a's terms and rows the ones lie side by side, and the others a_step apart.
+template <typename T>
+struct PixelProducts {
+  int64_t rows, columns;
+  const ProductRun* terms;
+  int64_t term_count;
+  const T* a;
+  int64_t a_step;
+  const T* b;
+  int64_t b_step;
+  T* sums;
+  int64_t sums_row;
+  bool accumulate;
+};
+
+/// packed[places[pixel]][channel] = picture[channel][pixel], where a place is negative nowhere; with zeros up
+/// to packed_channels, which are whole vectors of the widest kind.
+template <typename S>
+struct PackedPixels {
+  int64_t channels, packed_channels, pixels;
+  const S* picture;
+  int64_t channel_stride;
+  const int32_t* places;
+  Computed<S>* packed;
+  int64_t pixel_stride;
+};
+
+/// picture[channel][pixel] = sums[places[pixel]][channel]; without places, those of the pixels in order. Sums
+/// are read up to whole vectors.
+template <typename S>
+struct UnpackedPixels {
+  int64_t channels, pixels;
+  const Computed<S>* sums;
+  int64_t pixel_stride;
+  const int32_t* places;
+  S* picture;
+  int64_t channel_stride;
+};
+
+template <typename S>
+struct TypedChannelKernels {
+  void (*pack)(const PackedPixels<S>& p);
+  void (*termsAlong)(const PixelProducts<Computed<S>>& p);  // a row's terms lie side by side
+  void (*rowsAlong)(const PixelProducts<Computed<S>>& p);   // the rows of a term do
+  void (*unpack)(const UnpackedPixels<S>& p);
+};
+
+//===----------------------------------------------------------------------===//
 // Patches
 //===----------------------------------------------------------------------===//
 
@@ -166,6 +225,7 @@ struct TypedPatchKernels {
   void (*scatter)(const PatchBlock& block, Computed<S>* patches, Computed<S>* image);
   TypedDirectKernels<S> direct;
   TypedImageKernels<S> images;
+  TypedChannelKernels<S> channels;
 };
 
 using PatchKernelTable = KernelTable<TypedPatchKernels, float, double, Half, Bfloat16>;

@@ -192,7 +192,9 @@ Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_
     problem.phases.push_back({widenFilterTile(problem.storage),
                               ceilDivide(shape.filterElements(), kConvSumElements),
                               convTileNs(0, kConvSumElements, DataType::f32)});
-  if (by_images)
+  if (problem.method == ConvMethod::by_channels)
+    cutForChannels(problem);
+  else if (by_images)
     cutForImages(problem);
   else if (direct)
     cutForDirect(problem);

@@ -56,10 +56,32 @@ struct DirectProblem {
                                     // (by_outputs) of the first in each row of the filter
 };
 
+/// Pixels of a row of the result that adjoin as they are packed, meet the same taps of the filter, and
+/// through each read pixels that adjoin as well.
+struct ChannelRun {
+  int32_t first, count;  // places in a row of the result
+};
+
+/// What by_channels needs beyond the shape. Sources are the input's pixels; of the input's gradient the
+/// output's.
+struct ChannelsProblem {
+  ChannelsCut cut{};
+  std::vector<int32_t> x_places, y_places;  // of each pixel as it is packed; -1: read by none
+  std::vector<int32_t> source_rows;         // [row of the result][kernel row], or -1
+  std::vector<ChannelRun> runs;
+  std::vector<int32_t>
+      source_columns;  // [run][kernel column]: the place of what its first pixel reads, or -1
+
+  const PackedPicture& source(ConvKind kind) const {
+    return kind == ConvKind::input_gradient ? cut.y : cut.x;
+  }
+};
+
 struct ConvProblem {
   ConvMethod method = ConvMethod::patches;
   DirectProblem direct;              // where that is the method
   ImagesCut images{};                // likewise
+  ChannelsProblem channels;          // likewise
   ConvShape shape;                   // its type is that of the arithmetic
   ConvShape correlation;             // correlationOf(shape)
   DataType storage = DataType::f32;  // of the operands in memory
@@ -95,6 +117,8 @@ struct ConvProblem {
 void cutForDirect(ConvProblem& problem);
 /// The same for by_images.
 void cutForImages(ConvProblem& problem);
+/// The same for by_channels.
+void cutForChannels(ConvProblem& problem);
 
 /// What a tile takes: 120 GFLOP/s in f32 and 60 in f64, and 0.3 ns for each packed element.
 double convTileNs(double flops, double packed, DataType type);
@@ -107,6 +131,10 @@ ConvTile filterGradientTile(DataType storage);
 ConvTile directTile(DataType storage);
 ConvTile directFilterTile(DataType storage);
 ConvTile imagesTile(DataType storage);
+/// By channels: the pictures that are packed, forward and the input's gradient, the filter's gradient.
+ConvTile packChannelsTile(DataType storage);
+ConvTile channelsTile(DataType storage);
+ConvTile channelsFilterTile(DataType storage);
 /// Adds up the parts of a range of elements of the filter's gradient.
 ConvTile sumFilterGradientTile(DataType storage);
 /// Converts a range of elements of the filter into the workspace; of 16-bit types alone.

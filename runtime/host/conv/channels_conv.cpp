@@ -1,0 +1,147 @@
+// y = filter correlated with x, and x's cotangent from y's, tap by tap as products of packed pixels and a
+// block of the filter that is packed by the tile that uses it.
+#include <algorithm>
+
+#include "runtime/host/conv/finish.h"
+#include "runtime/host/conv/patch_block.h"
+
+namespace gpuc {
+namespace {
+
+/// Some channels of the result at all pixels of a part of the images.
+template <typename S>
+class ChannelsTile {
+ public:
+  using T = Computed<S>;
+
+  /// Tiles count parts first, then blocks of the result's channels, then groups.
+  ChannelsTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile)
+      : problem_(problem), operands_(operands), cut_(problem.channels.cut) {
+    const ConvShape& s = problem.shape;
+    part_ = tile % cut_.parts;
+    tile /= cut_.parts;
+    first_ = tile % cut_.blocks * cut_.lanes;
+    group_ = tile / cut_.blocks;
+    to_input_ = s.kind == ConvKind::input_gradient;
+    results_ = std::min(cut_.lanes, (to_input_ ? s.groupInputs() : s.groupOutputs()) - first_);
+    depth_ = to_input_ ? s.groupOutputs() : s.groupInputs();
+    images_ = std::min(cut_.images, s.batch - part_ * cut_.images);
+  }
+
+  void compute() {
+    alignas(64) std::byte filter_scratch[kChannelsFilterRows * kChannelsRowBytes];
+    alignas(64) std::byte sum_scratch[kChannelsSumRows * kChannelsRowBytes];
+    filter_ = reinterpret_cast<T*>(filter_scratch);
+    sums_ = reinterpret_cast<T*>(sum_scratch);
+    for (int64_t channel = 0; channel < depth_; channel += cut_.chunk) {
+      const int64_t channels = std::min(cut_.chunk, depth_ - channel);
+      packFilter(channel, channels);
+      addProducts(channel, channels);
+    }
+    unpack();
+  }
+
+ private:
+  /// filter_[channel · taps + tap][result], of channels that are summed up.
+  void packFilter(int64_t channel, int64_t channels) {
+    const ConvShape& s = problem_.shape;
+    const TypedVectorKernels<S>& kernels = problem_.vector_kernels->of<S>();
+    const S* filter = static_cast<const S*>(operands_.b) + filterOffset(s, group_);
+    const int64_t taps = s.taps(), row = s.patchRows();
+    if (!to_input_)
+      return kernels.transpose(
+          {results_, channels * taps, filter + first_ * row + channel * taps, row, filter_, cut_.lanes});
+    for (int64_t i = 0; i < channels; ++i)
+      kernels.transpose({results_, taps, filter + (channel + i) * row + first_ * taps, taps,
+                         filter_ + i * taps * cut_.lanes, cut_.lanes});
+  }
+
+  void addProducts(int64_t channel, int64_t channels) {
+    const ConvShape& s = problem_.shape;
+    const ChannelsProblem& taps = problem_.channels;
+    const PackedPicture& source = taps.source(s.kind);
+    const T* pixels = static_cast<const T*>(operands_.workspace) +
+                      (group_ * cut_.parts + part_) * source.elements() + channel;
+    const int64_t rows = to_input_ ? s.height.input : s.height.output;
+    for (int64_t row = 0; row < rows; ++row)
+      for (size_t run = 0; run < taps.runs.size(); ++run) {
+        ProductRun products[kMostChannelsTaps];
+        const int64_t count = findProducts(row, static_cast<int64_t>(run), channels, products);
+        const auto [first, columns] = taps.runs[run];
+        problem_.patch_kernels->of<S>().channels.termsAlong(
+            {.rows = columns * images_,
+             .columns = results_,
+             .terms = products,
+             .term_count = count,
+             .a = pixels,
+             .a_step = source.channels,
+             .b = filter_,
+             .b_step = s.taps() * cut_.lanes,
+             .sums = sums_ + (row * resultColumns() + first) * images_ * cut_.lanes,
+             .sums_row = cut_.lanes,
+             .accumulate = channel > 0});
+      }
+  }
+
+  /// Of each tap that meets a run in a row of the result.
+  int64_t findProducts(int64_t row, int64_t run, int64_t channels, ProductRun* products) const {
+    const ConvShape& s = problem_.shape;
+    const ChannelsProblem& taps = problem_.channels;
+    const PackedPicture& source = taps.source(s.kind);
+    const int32_t* source_rows = taps.source_rows.data() + row * s.height.kernel;
+    const int32_t* source_columns = taps.source_columns.data() + run * s.width.kernel;
+    int64_t count = 0;
+    for (int64_t i = 0; i < s.height.kernel; ++i)
+      for (int64_t j = 0; j < s.width.kernel; ++j) {
+        if (source_rows[i] < 0 || source_columns[j] < 0) continue;
+        const int64_t pixel = source_rows[i] * source.columns() + source_columns[j];
+        products[count++] = {pixel * images_ * source.channels, (i * s.width.kernel + j) * cut_.lanes,
+                             channels};
+      }
+    return count;
+  }
+
+  int64_t resultColumns() const { return to_input_ ? cut_.x.columns() : cut_.y.columns(); }
+
+  void unpack() {
+    const ConvShape& s = problem_.shape;
+    const ChannelsProblem& places = problem_.channels;
+    const int64_t pixels = to_input_ ? s.inputPixels() : s.outputPixels();
+    for (int64_t i = 0; i < images_; ++i) {
+      const int64_t image = part_ * cut_.images + i;
+      const int64_t offset = to_input_ ? inputOffset(s, image, group_) : outputOffset(s, image, group_);
+      S* result = static_cast<S*>(operands_.c) + offset + first_ * pixels;
+      problem_.patch_kernels->of<S>().channels.unpack(
+          {.channels = results_,
+           .pixels = pixels,
+           .sums = sums_ + i * cut_.lanes,
+           .pixel_stride = images_ * cut_.lanes,
+           .places = to_input_ ? places.x_places.data() : places.y_places.data(),
+           .picture = result,
+           .channel_stride = pixels});
+      const int64_t channel = group_ * (to_input_ ? s.groupInputs() : s.groupOutputs()) + first_;
+      finish<S>(problem_, operands_, channel, {results_, pixels, result, pixels});
+    }
+  }
+
+  const ConvProblem& problem_;
+  const ConvOperands& operands_;
+  const ChannelsCut& cut_;
+  int64_t part_, group_, first_, results_;  // of the result's channels in the group
+  int64_t depth_, images_;
+  bool to_input_;
+  T *filter_ = nullptr, *sums_ = nullptr;
+};
+
+template <typename S>
+void computeChannelsTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
+  ChannelsTile<S>(problem, operands, tile).compute();
+}
+
+}  // namespace
+
+ConvTile channelsTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return computeChannelsTile<S>; });
+}
+
+}  // namespace gpuc

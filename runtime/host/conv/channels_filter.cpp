@@ -1,0 +1,141 @@
+// The filter's gradient by channels: of each tap the product of the pixels of x that it meets, transposed,
+// and those of y's cotangent.
+#include <algorithm>
+
+#include "runtime/host/conv/patch_block.h"
+
+namespace gpuc {
+namespace {
+
+/// Products of so many rows of packed pixels, about, follow one another while the sums stay in registers.
+constexpr int64_t kWantedDepth = 128;
+constexpr int64_t kMostPieces = 32;
+
+/// Adjoining pixels of a run in a row of the result.
+struct Piece {
+  int64_t row, run, column, columns;
+};
+
+template <typename S>
+class ChannelsFilterTile {
+ public:
+  using T = Computed<S>;
+
+  /// Tiles count blocks of inputs first, then of outputs, then groups.
+  ChannelsFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile)
+      : problem_(problem), operands_(operands), cut_(problem.channels.cut) {
+    const ConvShape& s = problem.shape;
+    const int64_t blocks = (s.groupInputs() + cut_.inputs - 1) / cut_.inputs;
+    input_ = tile % blocks * cut_.inputs;
+    tile /= blocks;
+    output_ = tile % cut_.blocks * cut_.lanes;
+    group_ = tile / cut_.blocks;
+    inputs_ = std::min(cut_.inputs, s.groupInputs() - input_);
+    outputs_ = std::min(cut_.lanes, s.groupOutputs() - output_);
+  }
+
+  void compute() {
+    alignas(64) std::byte sum_scratch[2 * kChannelsFilterRows * kChannelsRowBytes];
+    sums_ = reinterpret_cast<T*>(sum_scratch);
+    const ConvShape& s = problem_.shape;
+    std::fill_n(sums_, inputs_ * s.taps() * cut_.lanes, T(0));
+    for (part_ = 0; part_ < cut_.parts; ++part_) {
+      images_ = std::min(cut_.images, s.batch - part_ * cut_.images);
+      addPart();
+    }
+    problem_.patch_kernels->of<S>().channels.unpack({.channels = outputs_,
+                                                     .pixels = inputs_ * s.taps(),
+                                                     .sums = sums_,
+                                                     .pixel_stride = cut_.lanes,
+                                                     .places = nullptr,
+                                                     .picture = static_cast<S*>(operands_.c) +
+                                                                filterOffset(s, group_) +
+                                                                output_ * s.patchRows() + input_ * s.taps(),
+                                                     .channel_stride = s.patchRows()});
+  }
+
+ private:
+  /// Pieces of all rows, in groups.
+  void addPart() {
+    const ChannelsProblem& taps = problem_.channels;
+    const int64_t most = std::max<int64_t>(1, kWantedDepth / images_);  // columns of a piece
+    Piece pieces[kMostPieces];
+    int64_t count = 0, columns = 0;
+    for (int64_t row = 0; row < problem_.shape.height.output; ++row)
+      for (size_t run = 0; run < taps.runs.size(); ++run)
+        for (int64_t column = 0; column < taps.runs[run].count;) {
+          const int64_t taken = std::min(most - columns, taps.runs[run].count - column);
+          pieces[count++] = {row, static_cast<int64_t>(run), column, taken};
+          column += taken, columns += taken;
+          if (columns < most && count < kMostPieces) continue;
+          addPieces(pieces, count);
+          count = columns = 0;
+        }
+    if (count > 0) addPieces(pieces, count);
+  }
+
+  void addPieces(const Piece* pieces, int64_t count) {
+    const ConvShape& s = problem_.shape;
+    const int64_t part_of_all = group_ * cut_.parts + part_;
+    const T* x = static_cast<const T*>(operands_.workspace);
+    const T* y = x + s.groups * cut_.parts * cut_.x.elements();
+    x += part_of_all * cut_.x.elements() + input_;
+    y += part_of_all * cut_.y.elements() + output_;
+    for (int64_t i = 0; i < s.height.kernel; ++i)
+      for (int64_t j = 0; j < s.width.kernel; ++j) {
+        ProductRun products[kMostPieces];
+        const int64_t product_count = findProducts(pieces, count, i, j, products);
+        if (product_count == 0) continue;
+        problem_.patch_kernels->of<S>().channels.rowsAlong(
+            {.rows = inputs_,
+             .columns = outputs_,
+             .terms = products,
+             .term_count = product_count,
+             .a = x,
+             .a_step = cut_.x.channels,
+             .b = y,
+             .b_step = cut_.y.channels,
+             .sums = sums_ + (i * s.width.kernel + j) * cut_.lanes,
+             .sums_row = s.taps() * cut_.lanes,
+             .accumulate = true});
+      }
+  }
+
+  /// Of each piece that tap (i, j) meets.
+  int64_t findProducts(const Piece* pieces, int64_t count, int64_t i, int64_t j, ProductRun* products) const {
+    const ConvShape& s = problem_.shape;
+    const ChannelsProblem& taps = problem_.channels;
+    int64_t found = 0;
+    for (const Piece* piece = pieces; piece < pieces + count; ++piece) {
+      const int64_t row = taps.source_rows[static_cast<size_t>(piece->row * s.height.kernel + i)];
+      const int64_t column = taps.source_columns[static_cast<size_t>(piece->run * s.width.kernel + j)];
+      if (row < 0 || column < 0) continue;
+      const int64_t from = row * cut_.x.columns() + column + piece->column;
+      const int64_t to =
+          piece->row * cut_.y.columns() + taps.runs[static_cast<size_t>(piece->run)].first + piece->column;
+      products[found++] = {from * images_ * cut_.x.channels, to * images_ * cut_.y.channels,
+                           piece->columns * images_};
+    }
+    return found;
+  }
+
+  const ConvProblem& problem_;
+  const ConvOperands& operands_;
+  const ChannelsCut& cut_;
+  int64_t group_, input_, inputs_, output_, outputs_;
+  int64_t part_ = 0, images_ = 0;
+  T* sums_ = nullptr;
+};
+
+template <typename S>
+void computeChannelsFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
+  ChannelsFilterTile<S>(problem, operands, tile).compute();
+}
+
+}  // namespace
+
+ConvTile channelsFilterTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return computeChannelsFilterTile<S>; });
+}
+
+}  // namespace gpuc

@@ -1,0 +1,170 @@
+// By channels: which pixels meet in which taps, and the pictures that all tiles read.
+#include <algorithm>
+
+#include "runtime/host/conv/patch_block.h"
+
+namespace gpuc {
+namespace {
+
+/// The element of the source that position `at` of the result reads through a tap, or -1.
+int64_t sourceOf(const ConvAxis& axis, ConvKind kind, int64_t at, int64_t tap) {
+  if (kind != ConvKind::input_gradient) {
+    const int64_t input = at * axis.stride - axis.low + tap * axis.dilation;
+    return input >= 0 && input < axis.input ? input : -1;
+  }
+  const int64_t room = at + axis.low - tap * axis.dilation;
+  return room >= 0 && room % axis.stride == 0 && room / axis.stride < axis.output ? room / axis.stride : -1;
+}
+
+/// Where column c of x is packed.
+int64_t inputPlace(const ConvShape& s, const PackedPicture& x, int64_t column) {
+  return column % s.width.stride * x.phase_columns + column / s.width.stride;
+}
+
+/// The places that a column of the result reads, by tap.
+std::vector<int32_t> placesRead(const ConvShape& s, const PackedPicture& x, int64_t column) {
+  std::vector<int32_t> places;
+  for (int64_t tap = 0; tap < s.width.kernel; ++tap) {
+    int64_t source = sourceOf(s.width, s.kind, column, tap);
+    if (source >= 0 && s.kind != ConvKind::input_gradient) source = inputPlace(s, x, source);
+    places.push_back(static_cast<int32_t>(source));
+  }
+  return places;
+}
+
+/// Whether `next` is what the pixel right behind reads.
+bool goesOn(const std::vector<int32_t>& places, const std::vector<int32_t>& next) {
+  for (size_t i = 0; i < places.size(); ++i)
+    if (next[i] != (places[i] < 0 ? -1 : places[i] + 1)) return false;
+  return true;
+}
+
+/// Cuts a row of the result into runs.
+void findRuns(const ConvShape& s, ChannelsProblem& channels) {
+  const bool to_input = s.kind == ConvKind::input_gradient;
+  const int64_t phases = to_input ? s.width.stride : 1;
+  const int64_t extent = to_input ? s.width.input : s.width.output;
+  std::vector<int32_t> last;
+  for (int64_t phase = 0; phase < phases; ++phase) {
+    last.clear();
+    for (int64_t column = phase; column < extent; column += phases) {
+      std::vector<int32_t> places = placesRead(s, channels.cut.x, column);
+      if (!last.empty() && goesOn(last, places)) {
+        ++channels.runs.back().count;
+      } else {
+        const int64_t first = to_input ? inputPlace(s, channels.cut.x, column) : column;
+        channels.runs.push_back({static_cast<int32_t>(first), 1});
+        channels.source_columns.insert(channels.source_columns.end(), places.begin(), places.end());
+      }
+      last = std::move(places);
+    }
+  }
+}
+
+void findRows(const ConvShape& s, ChannelsProblem& channels) {
+  const int64_t rows = s.kind == ConvKind::input_gradient ? s.height.input : s.height.output;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t tap = 0; tap < s.height.kernel; ++tap)
+      channels.source_rows.push_back(static_cast<int32_t>(sourceOf(s.height, s.kind, row, tap)));
+}
+
+/// Whether some window has the position.
+bool isRead(const ConvAxis& axis, int64_t input) {
+  for (int64_t tap = 0; tap < axis.kernel; ++tap)
+    if (sourceOf(axis, ConvKind::input_gradient, input, tap) >= 0) return true;
+  return false;
+}
+
+void findPlaces(const ConvShape& s, ChannelsProblem& channels) {
+  const bool to_input = s.kind == ConvKind::input_gradient;
+  for (int64_t row = 0; row < s.height.input; ++row)
+    for (int64_t column = 0; column < s.width.input; ++column) {
+      const bool packed = to_input || (isRead(s.height, row) && isRead(s.width, column));
+      const int64_t place = row * channels.cut.x.columns() + inputPlace(s, channels.cut.x, column);
+      channels.x_places.push_back(packed ? static_cast<int32_t>(place) : -1);
+    }
+  for (int64_t pixel = 0; pixel < s.outputPixels(); ++pixel)
+    channels.y_places.push_back(static_cast<int32_t>(pixel));
+}
+
+/// Channels that one tile packs.
+constexpr int64_t kPackedChannels = 64;
+
+int64_t packTiles(const ConvShape& s, const ChannelsCut& cut, const PackedPicture& picture) {
+  return s.groups * cut.parts * ((picture.channels + kPackedChannels - 1) / kPackedChannels);
+}
+
+/// Some channels of all images of a part.
+template <typename S>
+void packPart(const ConvProblem& problem, const PackedPicture& picture, bool is_x, const S* pictures,
+              Computed<S>* packed, int64_t tile) {
+  const ConvShape& s = problem.shape;
+  const ChannelsProblem& channels = problem.channels;
+  const int64_t blocks = (picture.channels + kPackedChannels - 1) / kPackedChannels;
+  const int64_t channel = tile % blocks * kPackedChannels;
+  tile /= blocks;
+  const int64_t part = tile % channels.cut.parts, group = tile / channels.cut.parts;
+  const int64_t first = part * picture.images, images = std::min(picture.images, s.batch - first);
+  const int64_t group_channels = is_x ? s.groupInputs() : s.groupOutputs();
+  const int64_t pixels = is_x ? s.inputPixels() : s.outputPixels();
+  const int64_t offset = is_x ? inputOffset(s, first, group) : outputOffset(s, first, group);
+  const int64_t image_stride = (is_x ? s.in_channels : s.out_channels) * pixels;
+  Computed<S>* to = packed + (group * channels.cut.parts + part) * picture.elements() + channel;
+  for (int64_t image = 0; image < images; ++image)
+    problem.patch_kernels->of<S>().channels.pack(
+        {.channels = std::min(kPackedChannels, group_channels - channel),
+         .packed_channels = std::min(kPackedChannels, picture.channels - channel),
+         .pixels = pixels,
+         .picture = pictures + offset + image * image_stride + channel * pixels,
+         .channel_stride = pixels,
+         .places = (is_x ? channels.x_places : channels.y_places).data(),
+         .packed = to + image * picture.channels,
+         .pixel_stride = images * picture.channels});
+}
+
+/// Tiles count those of x first, then those of y. In the workspace x comes first, too.
+template <typename S>
+void packChannels(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
+  const ConvShape& s = problem.shape;
+  const ChannelsCut& cut = problem.channels.cut;
+  Computed<S>* packed = static_cast<Computed<S>*>(operands.workspace);
+  if (s.kind != ConvKind::input_gradient) {
+    const void* x = s.kind == ConvKind::forward ? operands.a : operands.b;
+    const int64_t tiles = packTiles(s, cut, cut.x);
+    if (tile < tiles) return packPart<S>(problem, cut.x, true, static_cast<const S*>(x), packed, tile);
+    tile -= tiles;
+    packed += s.groups * cut.parts * cut.x.elements();
+  }
+  packPart<S>(problem, cut.y, false, static_cast<const S*>(operands.a), packed, tile);
+}
+
+}  // namespace
+
+ConvTile packChannelsTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return packChannels<S>; });
+}
+
+void cutForChannels(ConvProblem& problem) {
+  const ConvShape& s = problem.shape;
+  ChannelsProblem& channels = problem.channels;
+  const ChannelsCut& cut = channels.cut = cutChannels(s);
+  findRuns(s, channels);
+  findRows(s, channels);
+  findPlaces(s, channels);
+
+  const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;
+  const int64_t packs = (to_input ? 0 : packTiles(s, cut, cut.x)) +
+                        (s.kind == ConvKind::forward ? 0 : packTiles(s, cut, cut.y));
+  const double packed = static_cast<double>(channelsWorkspaceElements(s)) / static_cast<double>(packs);
+  problem.phases.push_back({packChannelsTile(problem.storage), packs, convTileNs(0, packed, s.type)});
+
+  const int64_t input_blocks = (s.groupInputs() + cut.inputs - 1) / cut.inputs;
+  const int64_t tiles = s.groups * cut.blocks * (to_filter ? input_blocks : cut.parts);
+  const double share = 1 / static_cast<double>(tiles);
+  const double flops = 2 * static_cast<double>(channelsProducts(s)) * share;
+  const double filter = static_cast<double>(s.filterElements() * (to_filter ? 1 : cut.parts)) * share;
+  problem.phases.push_back({to_filter ? channelsFilterTile(problem.storage) : channelsTile(problem.storage),
+                            tiles, convTileNs(flops, filter, s.type)});
+}
+
+}  // namespace gpuc

@@ -1,0 +1,110 @@
+// The host's convolution by channels: for which shapes it is taken, and how those are cut.
+//
+// Pictures are packed with a pixel's channels side by side, and pixel by pixel all images of a part. So a tap
+// of the filter is a product, over the channels, of runs of adjoining pixels; a run's pixels all meet the
+// same taps, so that nothing is multiplied with padding. Lanes run along the channels of the result.
+#pragma once
+
+#include <algorithm>
+
+#include "runtime/workspace/conv_shape.h"
+
+namespace gpuc {
+
+/// A picture as it is packed, of one group: [row][column][image][channel], for each part of the images.
+struct PackedPicture {
+  int64_t channels;                      // of a pixel, with zeros up to whole vectors of 64 bytes
+  int64_t column_phases, phase_columns;  // column c is at place (c mod stride) · phase_columns + c / stride
+  int64_t rows, images;                  // images: of a part; the last part may have fewer
+
+  constexpr int64_t columns() const { return column_phases * phase_columns; }
+  /// Of a part and group.
+  constexpr int64_t elements() const { return rows * columns() * images * channels; }
+};
+
+struct ChannelsCut {
+  int64_t lanes, blocks;  // channels of the result that a tile computes; how many such there are in a group
+  int64_t images, parts;  // a part of the batch
+  int64_t chunk;          // forward and input_gradient: channels whose filter is packed at once
+  int64_t inputs;         // filter_gradient: channels of the input that a tile computes
+  PackedPicture x, y;
+};
+
+/// Bytes of a row of the packed filter, and of the sums: four vectors of the widest kind.
+inline constexpr int64_t kChannelsRowBytes = 256;
+/// Rows of the sums of one tile, and of the filter packed at once.
+inline constexpr int64_t kChannelsSumRows = 512, kChannelsFilterRows = 144;
+
+/// So many taps are known at once.
+inline constexpr int64_t kMostChannelsTaps = 64;
+
+constexpr int64_t ceilToMultiple(int64_t value, int64_t of) { return (value + of - 1) / of * of; }
+
+constexpr ChannelsCut cutChannels(const ConvShape& s) {
+  const int64_t bytes = sizeOf(computedType(s.type)), vector = 64 / bytes;
+  const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;
+  const int64_t results = to_input ? s.groupInputs() : s.groupOutputs();
+  const int64_t depth = to_input ? s.groupOutputs() : s.groupInputs();
+  ChannelsCut cut{};
+  cut.lanes = kChannelsRowBytes / bytes;
+  cut.blocks = (results + cut.lanes - 1) / cut.lanes;
+  const int64_t pixels = to_input ? s.inputPixels() : s.outputPixels();
+  const int64_t images = std::clamp<int64_t>(kChannelsSumRows / pixels, 1, s.batch);
+  cut.parts = (s.batch + images - 1) / images;
+  cut.images = (s.batch + cut.parts - 1) / cut.parts;
+  cut.parts = (s.batch + cut.images - 1) / cut.images;
+  cut.chunk = std::min(depth, std::max<int64_t>(1, kChannelsFilterRows / s.taps()));
+  cut.inputs = std::min(depth, std::max<int64_t>(1, 2 * kChannelsFilterRows / s.taps()));
+  if (to_filter && cut.inputs > vector) cut.inputs = cut.inputs / vector * vector;
+
+  const int64_t stride = s.width.stride;
+  const bool one_phase = !to_input && s.width.kernel == 1 && s.width.low % stride == 0;
+  cut.x = {.channels = ceilToMultiple(s.groupInputs(), vector),
+           .column_phases = one_phase ? 1 : stride,
+           .phase_columns = (s.width.input + stride - 1) / stride,
+           .rows = s.height.input,
+           .images = cut.images};
+  cut.y = {.channels = ceilToMultiple(s.groupOutputs(), vector),
+           .column_phases = 1,
+           .phase_columns = s.width.output,
+           .rows = s.height.output,
+           .images = cut.images};
+  return cut;
+}
+
+/// What is packed once for all tiles: the pictures that are read.
+constexpr int64_t channelsWorkspaceElements(const ConvShape& s) {
+  const ChannelsCut cut = cutChannels(s);
+  const int64_t x = s.kind == ConvKind::input_gradient ? 0 : cut.x.elements();
+  const int64_t y = s.kind == ConvKind::forward ? 0 : cut.y.elements();
+  return s.groups * cut.parts * (x + y);
+}
+
+/// Over all taps, how many windows meet the image with it, rather than padding.
+constexpr int64_t tapsMet(const ConvAxis& axis) {
+  int64_t met = 0;
+  for (int64_t tap = 0; tap < axis.kernel; ++tap) {
+    const int64_t shift =
+        axis.low - tap * axis.dilation;  // of windows p: shift <= p · stride < shift + input
+    const int64_t begin = shift <= 0 ? 0 : (shift + axis.stride - 1) / axis.stride;
+    const int64_t room = shift + axis.input;
+    const int64_t end = room <= 0 ? 0 : std::min(axis.output, (room + axis.stride - 1) / axis.stride);
+    met += std::max<int64_t>(0, end - begin);
+  }
+  return met;
+}
+
+/// Multiply-adds of any of the three convolutions.
+constexpr int64_t channelsProducts(const ConvShape& s) {
+  return s.batch * s.out_channels * s.groupInputs() * tapsMet(s.height) * tapsMet(s.width);
+}
+
+/// By the shape alone; numbers are measured (bench-conv).
+constexpr bool paysByChannels(const ConvShape& s) {
+  constexpr int64_t kLeastChannels = 32, kMostPixels = 64, kMostStride = 16;
+  return s.groupInputs() >= kLeastChannels && s.groupOutputs() >= kLeastChannels &&
+         std::max(s.inputPixels(), s.outputPixels()) <= kMostPixels && s.taps() <= kMostChannelsTaps &&
+         s.width.stride <= kMostStride;
+}
+
+}  // namespace gpuc

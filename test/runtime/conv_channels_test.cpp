@@ -1,0 +1,206 @@
+// The host's convolutions by channels, for many channels: values against plain loops in f64, bits, bounds of
+// memory, allocations.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "runtime/host/conv.h"
+#include "runtime/tooling/allocation_hook.h"
+#include "test/runtime/conv_reference.h"
+#include "test/runtime/half_operands.h"
+
+namespace gpuc {
+namespace {
+
+constexpr ConvKind kKinds[] = {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient};
+
+template <typename T>
+void run(const ConvShape& shape, GuardedConv<T>& problem, int threads = 1, uint64_t seed = 0) {
+  Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+  ASSERT_TRUE(kernel.ok()) << kernel.message();
+  const ConvOperands operands = problem.operands();
+  for (int phase = 0; phase < kernel->phaseCount(); ++phase)
+    computeInThreads(kernel->tiles(phase), threads, seed,
+                     [&](int64_t begin, int64_t end) { kernel->run(phase, operands, begin, end); });
+}
+
+template <typename T>
+void checkShape(ConvShape shape, DataType type, uint64_t seed) {
+  shape.type = type;
+  SCOPED_TRACE(describe(shape));
+  ASSERT_EQ(convMethod(shape), ConvMethod::by_channels);
+  GuardedConv<T> problem(shape, seed);
+  run(shape, problem);
+  EXPECT_EQ(problem.firstError(), "");
+}
+
+/// All three convolutions in both types.
+void checkAll(ConvShape shape, uint64_t seed) {
+  ASSERT_TRUE(countWindows(shape));
+  for (ConvKind kind : kKinds) {
+    shape.kind = kind;
+    checkShape<float>(shape, DataType::f32, seed);
+    checkShape<double>(shape, DataType::f64, seed);
+  }
+}
+
+ConvAxis same(int64_t input, int64_t stride = 1) { return axis(input, 3, stride, 1, 1); }
+
+// On 1x1 and 2x2 most taps meet padding alone, each pixel others.
+TEST(ConvChannels, SmallPictures) {
+  for (int64_t extent : {1, 2, 3, 4, 7, 8})
+    checkAll(makeShape(3, 40, 36, same(extent), same(extent)), static_cast<uint64_t>(extent));
+  checkAll(makeShape(2, 33, 32, same(1), same(5)), 10);
+  checkAll(makeShape(2, 32, 32, axis(2, 5, 1, 2, 2), axis(3, 7, 1, 3, 3)), 11);  // smaller than the filter
+}
+
+// Blocks of lanes that are filled or not, chunks of channels that are cut short.
+TEST(ConvChannels, Channels) {
+  for (int64_t channels : {32, 33, 47, 48, 63, 64, 65, 97, 130})
+    checkAll(makeShape(2, channels, 163 - channels, same(3), same(2)), static_cast<uint64_t>(channels));
+}
+
+// Rows of sums in blocks of each height; parts of the batch, the last one smaller.
+TEST(ConvChannels, Batches) {
+  for (int64_t batch = 1; batch <= 17; ++batch)
+    checkAll(makeShape(batch, 32, 36, same(2), same(3)), static_cast<uint64_t>(batch));
+  const ConvShape shape = makeShape(43, 33, 35, same(7), same(6));
+  checkAll(shape, 20);
+}
+
+TEST(ConvChannels, PartsAreOfUnequalSize) {
+  ConvShape shape = makeShape(43, 33, 35, same(7), same(6));
+  ASSERT_TRUE(countWindows(shape));
+  const ChannelsCut cut = cutChannels(shape);
+  EXPECT_GT(cut.parts, 1);
+  EXPECT_NE(shape.batch % cut.images, 0);
+}
+
+// A stride packs columns by their remainder; some are read by no window.
+TEST(ConvChannels, Strides) {
+  for (int64_t stride : {2, 3})
+    for (int64_t extent : {2, 5, 8}) {
+      checkAll(makeShape(3, 32, 40, same(extent, stride), same(extent, 5 - stride)), 30);
+      checkAll(makeShape(2, 40, 33, axis(extent, 1, stride), axis(extent, 1, 5 - stride)), 31);
+    }
+  checkAll(makeShape(2, 32, 33, axis(7, 2, 4, 1, 2), axis(8, 2, 4, 1, 2)), 32);
+  checkAll(makeShape(2, 32, 33, axis(7, 1, 2, 1, 1), axis(6, 1, 2, 1, 1)), 33);  // the odd columns alone
+}
+
+TEST(ConvChannels, DilationAndGroups) {
+  checkAll(makeShape(3, 32, 33, axis(7, 3, 1, 2, 2, 2), axis(8, 3, 1, 3, 3, 3)), 40);
+  checkAll(makeShape(3, 33, 32, axis(7, 3, 2, 2, 1, 2), axis(8, 2, 3, 1, 3, 3)), 41);
+  checkAll(makeShape(3, 66, 96, same(5), same(4, 2), 2), 42);
+  checkAll(makeShape(3, 99, 96, axis(3, 1), axis(5, 1), 3), 43);
+}
+
+// Windows and taps that meet nothing but padding.
+TEST(ConvChannels, WidePadding) {
+  checkAll(makeShape(2, 32, 33, axis(2, 3, 1, 3, 3), axis(1, 3, 1, 3, 3)), 50);
+  checkAll(makeShape(2, 32, 33, axis(3, 2, 2, 4, 3), axis(2, 3, 2, 3, 3)), 51);
+}
+
+TEST(ConvChannels, RandomShapes) {
+  std::mt19937_64 random(9);
+  auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };
+  for (int checked = 0; checked < 40;) {
+    auto any = [&] { return axis(upTo(8), upTo(5), upTo(3), upTo(4) - 1, upTo(4) - 1, upTo(2)); };
+    const int64_t groups = upTo(2);
+    ConvShape shape =
+        makeShape(upTo(20), groups * (31 + upTo(9)), groups * (31 + upTo(9)), any(), any(), groups);
+    if (!countWindows(shape) || !paysByChannels(shape)) continue;
+    checkAll(shape, random());
+    ++checked;
+  }
+}
+
+/// Shapes with several tiles in each phase.
+std::vector<ConvShape> shapesOfTiles() {
+  std::vector<ConvShape> shapes;
+  for (ConvKind kind : kKinds)
+    for (ConvShape shape :
+         {makeShape(5, 70, 90, same(2), same(2)), makeShape(40, 33, 40, same(6, 2), same(6)),
+          makeShape(3, 160, 66, axis(7, 1, 2), axis(7, 1, 2), 2)}) {
+      shape.kind = kind;
+      EXPECT_TRUE(countWindows(shape) && paysByChannels(shape));
+      shapes.push_back(shape);
+    }
+  return shapes;
+}
+
+TEST(ConvChannels, BitsDoNotDependOnThreads) {
+  for (const ConvShape& shape : shapesOfTiles()) {
+    SCOPED_TRACE(describe(shape));
+    GuardedConv<float> problem(shape, 3);
+    run(shape, problem);
+    const std::vector<float> whole = problem.result();
+    for (int threads : {2, 3, 5}) {
+      problem.poisonResult();
+      run(shape, problem, threads, static_cast<uint64_t>(threads));
+      EXPECT_EQ(std::memcmp(whole.data(), problem.result().data(), whole.size() * sizeof(float)), 0)
+          << threads;
+    }
+  }
+}
+
+// What follows changes nothing of the sums.
+TEST(ConvChannels, FinishesWhatItSummedUp) {
+  for (ConvShape shape : shapesOfTiles()) {
+    const bool forward = shape.kind == ConvKind::forward;
+    if (shape.kind == ConvKind::filter_gradient) continue;
+    GuardedConv<float> bare(shape, 5);
+    run(shape, bare);
+    shape.bias = shape.relu = forward, shape.mask = !forward;
+    SCOPED_TRACE(describe(shape));
+    GuardedConv<float> problem(shape, 5);
+    run(shape, problem);
+    const std::vector<float> expected = problem.finished(bare.result()), found = problem.result();
+    EXPECT_EQ(std::memcmp(expected.data(), found.data(), found.size() * sizeof(float)), 0);
+  }
+}
+
+// A NaN reaches the windows that hold it and no others: nothing is multiplied with padding.
+TEST(ConvChannels, NanStaysInItsWindows) {
+  ConvShape shape = makeShape(2, 32, 33, same(4), same(4));
+  ASSERT_TRUE(countWindows(shape));
+  for (ConvKind kind : kKinds) {
+    shape.kind = kind;
+    GuardedConv<float> problem(shape, 3);
+    problem.x()[5] = std::numeric_limits<float>::quiet_NaN();
+    run(shape, problem);
+    EXPECT_EQ(problem.firstError(), "");
+  }
+}
+
+TEST(ConvChannels, RunAllocatesNothing) {
+  for (const ConvShape& shape : shapesOfTiles()) {
+    GuardedConv<float> problem(shape, 5);
+    Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+    ASSERT_TRUE(kernel.ok());
+    const ConvOperands operands = problem.operands();
+    const AllocationCount before = allocationCount();
+    for (int phase = 0; phase < kernel->phaseCount(); ++phase)
+      kernel->run(phase, operands, 0, kernel->tiles(phase));
+    EXPECT_EQ(allocationCount().total(), before.total());
+  }
+}
+
+// The plan reserves what the compiler computed.
+TEST(ConvChannels, WorkspaceHoldsThePicturesThatAreRead) {
+  ConvShape shape = makeShape(2, 33, 40, same(4), same(4));
+  ASSERT_TRUE(countWindows(shape));
+  const int64_t x = 2 * 16 * 48 * 4, y = 2 * 16 * 48 * 4;  // 33 and 40 channels in whole vectors
+  EXPECT_EQ(convWorkspaceBytes(shape), x);
+  shape.kind = ConvKind::input_gradient;
+  EXPECT_EQ(convWorkspaceBytes(shape), y);
+  shape.kind = ConvKind::filter_gradient;
+  EXPECT_EQ(convWorkspaceBytes(shape), x + y);
+  EXPECT_EQ(ConvKernel::create(shape, 100).message(),
+            "conv: the plan gives 100 bytes of workspace, 12288 are needed; compile the plan again with this "
+            "version of gpuc");
+}
+
+}  // namespace
+}  // namespace gpuc
