@@ -1,14 +1,16 @@
 //===- WaysOut.cpp - What takes less memory than the flags that were given -----===//
 //
 // A smaller batch, with as many more microbatches to an update that it trains on as many rows; 16-bit floats;
-// both. Batches are halved until one fits, each with what computes the most again. Whoever goes such a way
-// with the same budget gets the fastest plan that fits.
+// both; and of ranks that there are to be anyway as many as will do to share out what is trained. Batches are
+// halved until one fits, each with what computes the most again. Whoever goes such a way with the same budget
+// gets the fastest plan that fits.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/WaysOut.h"
 
 #include "dialects/gpuc/GpucOps.h"
+#include "passes/base/Target.h"
 #include "passes/batch/Parts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -48,6 +50,10 @@ public:
       rows_ = options.batch != 0 ? options.batch : recipe.getBatch().value_or(1);
     isSilent_ = model.getOps<ir::CheckpointOp>().empty();
     isExact_ = !recipe.getPrecision() || recipe.getPrecision()->getName() == "f32";
+    std::string error;
+    FailureOr<Target> target = Target::parse(options.target, error);
+    mayShare_ = trains_ && recipe.isDataParallel() && !recipe.getShard() && succeeded(target) &&
+                !target->isCuda(); // where ranks do not share out yet
   }
 
   std::string describe(int64_t least) {
@@ -59,6 +65,8 @@ public:
       if (ways_.empty())
         tryBatches(narrow);
     }
+    if (mayShare_)
+      tryRanks();
     std::string text;
     for (const Way &way : ways_)
       text += (text.empty() ? ", or what fits:" : ";") + textOf(way);
@@ -91,6 +99,20 @@ private:
       if (attempt(std::move(way)))
         return;
     }
+  }
+
+  /// Up to those of one machine.
+  void tryRanks() {
+    for (const char *ranks : {"2", "4", "8"})
+      for (const char *shared : {"optimizer", "gradients"}) {
+        if (accumulate_ == 1 && StringRef(shared) == "gradients")
+          continue; // the same
+        Way way{options_, std::string(" --shard=") + shared + " --world-size=" + ranks, 0};
+        set(way.options, "shard", shared);
+        set(way.options, "world_size", ranks);
+        if (attempt(std::move(way)))
+          return;
+      }
   }
 
   /// Whether it fits.
@@ -128,8 +150,9 @@ private:
   PeakTrial peakOf_;
   int64_t rows_ = 1, accumulate_ = 1;
   bool trains_ = false;
-  bool isExact_ = false; ///< Nothing is of 16 bits so far.
-  bool isSilent_ = true; ///< The model does not say itself what is computed again.
+  bool mayShare_ = false; ///< Ranks may share out what is trained, and do not.
+  bool isExact_ = false;  ///< Nothing is of 16 bits so far.
+  bool isSilent_ = true;  ///< The model does not say itself what is computed again.
   std::vector<Way> ways_;
   std::optional<Way> least_;
 };

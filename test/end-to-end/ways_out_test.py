@@ -8,7 +8,7 @@ import unittest
 from gpuc_tools import ToolTest
 from small_zoo import MODELS
 
-WAY = re.compile(r"((?: --[a-z]+=[a-z0-9]+)+), which takes (\d+)")
+WAY = re.compile(r"((?: --[a-z-]+=[a-z0-9]+)+), which takes (\d+)")
 
 
 class WaysOut(ToolTest):
@@ -78,6 +78,25 @@ class WaysOut(ToolTest):
         named, fits = self.check(model, self.least(model, "--precision=bf16") - 1, "--precision=bf16")
         self.assertTrue(fits)
         self.assertNotIn("--precision", named)
+
+    def test_ranks_that_share_out(self):
+        """Only of ranks that there are to be, which do not share out already, and as few as will do."""
+        model = self.path("model.mlir")
+        self.gpuc("gpuc-model", "mlp", "hidden=256,256", "batch=8", "-o", model)
+        shares = ["--shard=optimizer", "--world-size=2"]
+        alone, two = self.least(model, "--data-parallel"), self.peak(model, "--data-parallel", "--checkpoint=full", *shares)
+        self.assertLess(two, alone)
+        for budget, ranks in ((two, 2), (two - 1, 4)):
+            error = self.said(model, f"--memory-budget={budget}", "--data-parallel")
+            self.assertIn(f"--shard=optimizer --world-size={ranks}", error)
+            named, fits = self.check(model, budget, "--data-parallel")
+            self.assertTrue(fits)
+            self.assertIn("--world-size", named)
+        for flags in ([], ["--data-parallel", *shares]):
+            error = self.said(model, "--memory-budget=1000", *flags)
+            self.assertNotIn("--shard", error)
+        error = self.said(model, f"--memory-budget={alone - 1}", "--data-parallel", "--target=cuda:sm_89")
+        self.assertNotIn("--shard", error, "GPUs do not share out yet")
 
     def test_beside_a_policy(self):
         """What that takes, and what else there is."""
