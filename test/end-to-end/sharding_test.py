@@ -46,6 +46,23 @@ class Sharding(RankTest):
         self.check_bits(2, "gpt2", shard="gradients")
         self.check_bits(5, "mlp")
 
+    def test_whatever_the_buckets_are(self):
+        """Each tensor by itself, several in one exchange, all in one."""
+        keys = keys_of("gpt2", 3)
+        for shard, more in (("gradients", ["--accumulate=2"]), ("optimizer", []))[:2 if ALL else 1]:
+            found = {}
+            for size in ("1KB", "20KB", "1GB"):
+                report = self.path("report.json")
+                plan = self.compile_shards("gpt2", keys, 2, f"--bucket-size={size}", "--report=" + report, *more, shard=shard)
+                with open(report, encoding="utf-8") as file:
+                    exchanges = json.load(file)["all_reduce_buckets"]
+                found[exchanges] = self.variables(plan, "--ranks=2")
+            self.assertEqual(len(found), 3, "of each size there are other buckets")
+            self.assertEqual(sorted(found), list(reversed(found)), "the larger they are, the fewer")
+            one, *others = found.values()
+            for other in others:
+                self.assertEqual(one, other)
+
     def test_beside_the_backward_pass(self):
         """On a stream of its own each weight is gathered before it is needed, behind what the last step has written."""
         keys, flags = keys_of("gpt2", 3), ["--shard=optimizer", "--world-size=2"]
