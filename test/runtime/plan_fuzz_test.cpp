@@ -122,6 +122,13 @@ class Mutator {
     }
   }
 
+  /// To an end of what it was.
+  void shorten(fb::OperandT& operand) {
+    const uint64_t bytes = operand.size / 4 ? 4 * below(operand.size / 4) : 0;
+    operand.offset += bytes;
+    operand.size -= bytes;
+  }
+
   template <typename Collective>
   void mutateShares(Collective& collective) {
     auto& list = below(2) ? collective.wholes : collective.shares;
@@ -129,6 +136,8 @@ class Mutator {
       list.push_back(std::make_unique<fb::OperandT>());
     else if (below(6) == 0)
       list.pop_back();
+    else if (below(3) == 0)
+      shorten(*list[below(list.size())]);
     else
       mutateOperand(list[below(list.size())]);
     std::erase(list, nullptr);  // a vector of a file has none
@@ -370,9 +379,9 @@ TEST(PlanFuzz, WhatPassesTheVerifierAttendsWithinItsArena) {
 PlanBuilder sharesPlan() {
   PlanBuilder builder(1, TargetKind::host);
   builder.plan.world_size = 1;
-  const uint32_t x = builder.buffer("x", DataType::f32, {13}), y = builder.buffer("y", DataType::f32, {3});
+  const uint32_t x = builder.buffer("x", DataType::f32, {13}), y = builder.buffer("y", DataType::f32, {8192});
   const uint32_t own_x = builder.buffer("own x", DataType::f32, {13}),
-                 own_y = builder.buffer("own y", DataType::f32, {3});
+                 own_y = builder.buffer("own y", DataType::f32, {8192});
   fb::ProgramT& program = builder.program("f");
   CommandList& commands = program.streams[0]->commands;
   builder.copyIn(commands, PlanBuilder::input(program, "x", x), {x});
