@@ -1,6 +1,7 @@
 // gpuc-simulate: what a step of a model would take on many ranks, before there are any.
 #include <map>
 #include <sstream>
+#include <tuple>
 
 #include "passes/Compiler.h"
 #include "runtime/base/file.h"
@@ -16,7 +17,7 @@ namespace {
 
 struct Request {
   std::string input;
-  std::optional<std::string> device, link, json, trace;
+  std::optional<std::string> device, link, shard, json, trace;
   std::string network = "infiniband", ranks = "1,8,64,512,4096";
   std::optional<std::string> stragglers;
   std::vector<gpuc::RecipeFlag> recipe = gpuc::recipeFlags();
@@ -73,6 +74,8 @@ gpuc::Status readFlags(Request& request) {
   GPUC_RETURN_IF_ERROR(gpuc::checkRecipeFlags(request.recipe));
   GPUC_RETURN_IF_ERROR(at("--checkpoint", gpuc::Compiler().checkCheckpoint(options.train.checkpoint)));
   const bool isCuda = options.target.starts_with("cuda");
+  if (isCuda && request.shard)
+    return gpuc::Status::error("--shard: only ranks on the host share out so far: give --target=host");
   GPUC_RETURN_IF_ERROR(readLink("--link",
                                 request.link.value_or((isCuda ? gpuc::kDeviceLink : gpuc::kHostLink).str()),
                                 simulation.network.within));
@@ -85,7 +88,8 @@ gpuc::Status readFlags(Request& request) {
 
 const auto kAsItIs = [](mlir::PassManager&) { return gpuc::okStatus(); };
 
-/// A model that is made into plans, once for each link and size of buckets.
+/// A model that is made into plans, once for each link and size of buckets, and where ranks share out what
+/// they train for each number of them.
 class Plans {
  public:
   Plans(Request& request) : request_(request), options_(request.options) {}
@@ -101,22 +105,21 @@ class Plans {
         (request_.simulation.bucketBytes > 0 || request_.simulation.tunesBuckets))
       return gpuc::Status::error(
           "the module is a plan with streams already: its buckets can be chosen no more");
-    if (stage_ != gpuc::Stage::model) return gpuc::okStatus();
-    GPUC_RETURN_IF_ERROR(makePlanOfOneRank());
-    options_.train.recipe.emplace_back("data_parallel", "true");
-    GPUC_RETURN_IF_ERROR(compiler_.advance(*step_, gpuc::Stage::trainStep, options_, kAsItIs));
-    // What stands in the step's text is not said again.
-    options_.train.recipe.clear();
-    options_.train.batch = 0;
-    options_.train.checkpoint = gpuc::kModelPolicy.str();
+    if (stage_ == gpuc::Stage::model) return makePlanOfOneRank();
+    if (request_.shard)
+      return gpuc::Status::error(request_.input +
+                                 ": its step is made already, so that --shard has nothing to do: "
+                                 "give it to gpuc-compile, where the model becomes one");
     return gpuc::okStatus();
   }
 
-  gpuc::Result<gpuc::Schedule> planFor(const gpuc::Link& link, int64_t bucketBytes) {
-    auto [known, isNew] = known_.try_emplace({gpuc::textOf(link), bucketBytes});
+  gpuc::Result<gpuc::Schedule> planFor(int64_t ranks, const gpuc::Link& link, int64_t bucketBytes) {
+    const int64_t number = request_.shard ? ranks : 0;  // the plan is the same for any, otherwise
+    auto [known, isNew] = known_.try_emplace({number, gpuc::textOf(link), bucketBytes});
     if (!isNew) return known->second;
-    mlir::OwningOpRef<mlir::ModuleOp> module = step_->clone();
     gpuc::CompilerOptions options = options_;
+    GPUC_ASSIGN_OR_RETURN(mlir::OwningOpRef<mlir::ModuleOp> module, stepOf(number, options));
+    GPUC_RETURN_IF_ERROR(checkShares(*module, ranks));
     if (stage_ < gpuc::Stage::streams) {  // else buckets are what they are
       options.train.link = gpuc::textOf(link);
       options.train.bucketBytes = bucketBytes;
@@ -133,6 +136,37 @@ class Plans {
   const std::optional<gpuc::Schedule>& ofOneRank() const { return ofOneRank_; }
 
  private:
+  /// The text of the step, and what is left to say of it: none of what stands there.
+  gpuc::Result<mlir::OwningOpRef<mlir::ModuleOp>> stepOf(int64_t number, gpuc::CompilerOptions& options) {
+    if (stage_ != gpuc::Stage::model) return mlir::OwningOpRef<mlir::ModuleOp>(step_->clone());
+    mlir::OwningOpRef<mlir::ModuleOp>& step = steps_[number];
+    if (!step) {
+      step = step_->clone();
+      gpuc::CompilerOptions ofRanks = options;
+      ofRanks.train.recipe.emplace_back("data_parallel", "true");
+      if (request_.shard) {
+        ofRanks.train.recipe.emplace_back("shard", *request_.shard);
+        ofRanks.train.recipe.emplace_back("world_size", std::to_string(number));
+      }
+      GPUC_RETURN_IF_ERROR(compiler_.advance(*step, gpuc::Stage::trainStep, ofRanks, kAsItIs));
+    }
+    options.train.recipe.clear();
+    options.train.batch = 0;
+    options.train.checkpoint = gpuc::kModelPolicy.str();
+    return mlir::OwningOpRef<mlir::ModuleOp>(step->clone());
+  }
+
+  /// A plan of ranks that share out is one for so many alone.
+  gpuc::Status checkShares(mlir::ModuleOp module, int64_t ranks) {
+    for (mlir::Operation& op : *module.getBody())
+      if (auto shards = op.getAttrOfType<mlir::IntegerAttr>("shards"); shards && shards.getInt() != ranks)
+        return gpuc::Status::error(request_.input + ": shares variables out among " +
+                                   std::to_string(shards.getInt()) + " ranks, and there are to be " +
+                                   std::to_string(ranks) +
+                                   ": give --ranks=" + std::to_string(shards.getInt()));
+    return gpuc::okStatus();
+  }
+
   gpuc::Status makePlanOfOneRank() {
     mlir::OwningOpRef<mlir::ModuleOp> module = step_->clone();
     GPUC_RETURN_IF_ERROR(compiler_.advance(*module, gpuc::Stage::plan, options_, kAsItIs));
@@ -146,7 +180,8 @@ class Plans {
   mlir::OwningOpRef<mlir::ModuleOp> step_;
   gpuc::Stage stage_ = gpuc::Stage::model;
   std::optional<gpuc::Schedule> ofOneRank_;
-  std::map<std::pair<std::string, int64_t>, gpuc::Schedule> known_;
+  std::map<int64_t, mlir::OwningOpRef<mlir::ModuleOp>> steps_;  // of so many ranks; 0: of any number
+  std::map<std::tuple<int64_t, std::string, int64_t>, gpuc::Schedule> known_;
 };
 
 gpuc::Status run(Request& request) {
@@ -157,8 +192,8 @@ gpuc::Status run(Request& request) {
   GPUC_RETURN_IF_ERROR(plans.read());
   const gpuc::SimulationOptions& simulation = request.simulation;
   const gpuc::SimulatedPlans simulated = {
-      .planFor = [&](const gpuc::Link& link,
-                     int64_t bucketBytes) { return plans.planFor(link, bucketBytes); },
+      .planFor = [&](int64_t ranks, const gpuc::Link& link,
+                     int64_t bucketBytes) { return plans.planFor(ranks, link, bucketBytes); },
       .ofOneRank = plans.ofOneRank()};
   GPUC_ASSIGN_OR_RETURN(std::vector<gpuc::SimulatedWorld> worlds, gpuc::simulate(simulated, simulation));
   if (request.trace) {
@@ -218,6 +253,8 @@ static int tool(int argc, char** argv) {
                 "as gpuc-compile's: auto, host:CPU or cuda:sm_90");
   cli.addInt("batch", &batch, "N", "rows of a rank's microbatch, instead of the recipe's").range(1);
   for (gpuc::RecipeFlag& flag : request.recipe) flag.declare(cli);
+  cli.addString("shard", &request.shard, "optimizer|gradients",
+                "as gpuc-compile's, of as many ranks as there are: on the host");
   cli.addString("checkpoint", &request.options.train.checkpoint, "POLICY",
                 "as gpuc-compile's: none, sqrt, full, save=…, blocks=… or model");
   cli.addInt("opt-level", &optLevel, "N", "as gpuc-compile's").shortName('O').range(0, 3);

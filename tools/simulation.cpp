@@ -75,7 +75,7 @@ static std::vector<int64_t> bucketSizes(const Schedule& schedule) {
 static Status tuneBuckets(const SimulatedPlans& plans, const SimulationOptions& options,
                           SimulatedWorld& world) {
   for (int64_t bytes : bucketSizes(world.schedule)) {
-    GPUC_ASSIGN_OR_RETURN(Schedule schedule, plans.planFor(world.link, bytes));
+    GPUC_ASSIGN_OR_RETURN(Schedule schedule, plans.planFor(world.ranks, world.link, bytes));
     GPUC_ASSIGN_OR_RETURN(
         double step,
         meanStep(schedule, worldOf(world.ranks, options.network, options.disturbance), options.steps));
@@ -109,7 +109,7 @@ Result<std::vector<SimulatedWorld>> simulate(const SimulatedPlans& plans, const 
     world.ranks = ranks;
     world.machines = options.network.machinesOf(ranks);
     world.link = options.network.asOneLink(ranks);
-    GPUC_ASSIGN_OR_RETURN(world.schedule, plans.planFor(world.link, options.bucketBytes));
+    GPUC_ASSIGN_OR_RETURN(world.schedule, plans.planFor(ranks, world.link, options.bucketBytes));
     GPUC_ASSIGN_OR_RETURN(
         world.times,
         stepTimes(world.schedule, worldOf(ranks, options.network, options.disturbance), options.steps));

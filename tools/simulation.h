@@ -13,9 +13,9 @@ namespace gpuc {
 
 /// Where a simulation has its plans from.
 struct SimulatedPlans {
-  /// The step of the plan for ranks that exchange by `link`, in buckets of at most so many bytes; 0: as suits
-  /// the link.
-  std::function<Result<Schedule>(const Link& link, int64_t bucketBytes)> planFor;
+  /// The step of the plan for so many ranks that exchange by `link`, in buckets of at most so many bytes; 0:
+  /// as suits the link.
+  std::function<Result<Schedule>(int64_t ranks, const Link& link, int64_t bucketBytes)> planFor;
   std::optional<Schedule> ofOneRank;  // that of a plan which knows no ranks
   int64_t rows = 0;                   // of a rank in a step; 0 if nobody knows
 };
