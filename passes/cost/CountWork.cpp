@@ -146,11 +146,12 @@ void countPatches(const ConvShape &shape, double size, Work &work) {
 void countByChannels(const ConvShape &shape, double size, Work &work) {
   const bool isFilter = shape.kind == ConvKind::filter_gradient;
   const double filter = static_cast<double>(shape.filterElements());
-  const double parts = static_cast<double>(cutChannels(shape).parts);
+  const ChannelsCut cut = cutChannels(shape);
+  const double times = static_cast<double>(isFilter ? cut.splits : cut.parts * cut.strips);
   work[Unit::flop] =
       2 * size * static_cast<double>(channelsProducts(shape)) / laneShare(shape, ConvMethod::by_channels);
   work[Unit::packed] =
-      size * (static_cast<double>(channelsWorkspaceElements(shape)) + (isFilter ? 0 : parts * filter));
+      size * (static_cast<double>(channelsPackedElements(shape)) + (isFilter ? 0 : times * filter));
   work[Unit::stored] = size * (isFilter ? filter
                                         : static_cast<double>(shape.batch * shape.out_channels) *
                                               static_cast<double>(shape.outputPixels()));

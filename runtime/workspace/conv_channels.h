@@ -25,8 +25,10 @@ struct PackedPicture {
 struct ChannelsCut {
   int64_t lanes, blocks;  // channels of the result that a tile computes; how many such there are in a group
   int64_t images, parts;  // a part of the batch
-  int64_t chunk;          // forward and input_gradient: channels whose filter is packed at once
-  int64_t inputs;         // filter_gradient: channels of the input that a tile computes
+  int64_t strip_rows, strips;    // forward and input_gradient: rows of the result that a tile computes
+  int64_t chunk;                 // likewise: channels whose filter is packed at once
+  int64_t inputs, input_blocks;  // filter_gradient: channels of the input that a tile computes
+  int64_t splits;                // likewise: sums over some rows and parts each, which are then added up
   PackedPicture x, y;
 };
 
@@ -41,6 +43,7 @@ inline constexpr int64_t kMostChannelsTaps = 64;
 constexpr int64_t ceilToMultiple(int64_t value, int64_t of) { return (value + of - 1) / of * of; }
 
 constexpr ChannelsCut cutChannels(const ConvShape& s) {
+  constexpr int64_t kFewImages = 4, kWantedTiles = 16;
   const int64_t bytes = sizeOf(computedType(s.type)), vector = 64 / bytes;
   const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;
   const int64_t results = to_input ? s.groupInputs() : s.groupOutputs();
@@ -48,14 +51,23 @@ constexpr ChannelsCut cutChannels(const ConvShape& s) {
   ChannelsCut cut{};
   cut.lanes = kChannelsRowBytes / bytes;
   cut.blocks = (results + cut.lanes - 1) / cut.lanes;
-  const int64_t pixels = to_input ? s.inputPixels() : s.outputPixels();
-  const int64_t images = std::clamp<int64_t>(kChannelsSumRows / pixels, 1, s.batch);
+  const int64_t rows = to_input ? s.height.input : s.height.output;
+  const int64_t columns = to_input ? ceilToMultiple(s.width.input, s.width.stride) : s.width.output;
+  // Many images of a small picture; of a large one enough for the runs at its edges, which are a column wide.
+  const int64_t fitting = kChannelsSumRows / (rows * columns);
+  const int64_t wanted = fitting >= kFewImages ? fitting : std::min(kFewImages, kChannelsSumRows / columns);
+  const int64_t images = std::clamp<int64_t>(wanted, 1, s.batch);
   cut.parts = (s.batch + images - 1) / images;
   cut.images = (s.batch + cut.parts - 1) / cut.parts;
   cut.parts = (s.batch + cut.images - 1) / cut.images;
+  cut.strip_rows = std::clamp<int64_t>(kChannelsSumRows / (columns * cut.images), 1, rows);
+  cut.strips = (rows + cut.strip_rows - 1) / cut.strip_rows;
   cut.chunk = std::min(depth, std::max<int64_t>(1, kChannelsFilterRows / s.taps()));
   cut.inputs = std::min(depth, std::max<int64_t>(1, 2 * kChannelsFilterRows / s.taps()));
   if (to_filter && cut.inputs > vector) cut.inputs = cut.inputs / vector * vector;
+  cut.input_blocks = (s.groupInputs() + cut.inputs - 1) / cut.inputs;
+  const int64_t tiles = s.groups * cut.blocks * cut.input_blocks;
+  cut.splits = to_filter ? std::min(cut.parts * rows, (kWantedTiles + tiles - 1) / tiles) : 1;
 
   const int64_t stride = s.width.stride;
   const bool one_phase = !to_input && s.width.kernel == 1 && s.width.low % stride == 0;
@@ -72,12 +84,24 @@ constexpr ChannelsCut cutChannels(const ConvShape& s) {
   return cut;
 }
 
-/// What is packed once for all tiles: the pictures that are read.
-constexpr int64_t channelsWorkspaceElements(const ConvShape& s) {
+/// Pictures that are read, packed once for all tiles.
+constexpr int64_t channelsPackedElements(const ConvShape& s) {
   const ChannelsCut cut = cutChannels(s);
   const int64_t x = s.kind == ConvKind::input_gradient ? 0 : cut.x.elements();
   const int64_t y = s.kind == ConvKind::forward ? 0 : cut.y.elements();
   return s.groups * cut.parts * (x + y);
+}
+
+/// Of one tile of the filter's gradient.
+constexpr int64_t channelsSumElements(const ConvShape& s, const ChannelsCut& cut) {
+  return cut.inputs * s.taps() * cut.lanes;
+}
+
+/// The packed pictures, and behind them the sums of a filter's gradient where they are split.
+constexpr int64_t channelsWorkspaceElements(const ConvShape& s) {
+  const ChannelsCut cut = cutChannels(s);
+  const int64_t tiles = s.groups * cut.blocks * cut.input_blocks;
+  return channelsPackedElements(s) + (cut.splits > 1 ? cut.splits * tiles * channelsSumElements(s, cut) : 0);
 }
 
 /// Over all taps, how many windows meet the image with it, rather than padding.
@@ -99,12 +123,16 @@ constexpr int64_t channelsProducts(const ConvShape& s) {
   return s.batch * s.out_channels * s.groupInputs() * tapsMet(s.height) * tapsMet(s.width);
 }
 
-/// By the shape alone; numbers are measured (bench-conv).
+/// By the shape alone; numbers are measured (bench-conv): each element that is packed meets every tap, so
+/// that of one tap alone less is gained; of the input's gradient by strides of one, most of which is 0,
+/// nothing.
 constexpr bool paysByChannels(const ConvShape& s) {
-  constexpr int64_t kLeastChannels = 32, kMostPixels = 64, kMostStride = 16;
-  return s.groupInputs() >= kLeastChannels && s.groupOutputs() >= kLeastChannels &&
-         std::max(s.inputPixels(), s.outputPixels()) <= kMostPixels && s.taps() <= kMostChannelsTaps &&
-         s.width.stride <= kMostStride;
+  constexpr int64_t kLeastChannels = 32, kMostStride = 16;
+  const bool strided = s.height.stride > 1 || s.width.stride > 1;
+  const int64_t pixels = std::max(s.inputPixels(), s.outputPixels());
+  const int64_t most = s.taps() > 1 ? 256 : s.kind == ConvKind::input_gradient ? 16 : strided ? 256 : 64;
+  return s.groupInputs() >= kLeastChannels && s.groupOutputs() >= kLeastChannels && pixels <= most &&
+         s.taps() <= kMostChannelsTaps && s.height.stride <= kMostStride && s.width.stride <= kMostStride;
 }
 
 }  // namespace gpuc

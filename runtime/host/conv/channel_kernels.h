@@ -118,7 +118,7 @@ inline void unpackChannelSquare(const UnpackedPixels<S>& p, int64_t channel, int
       square[i] = Vector<T>{};
       continue;
     }
-    const int64_t place = p.places ? p.places[pixel + i] : pixel + i;
+    const int64_t place = p.places ? p.places[pixel + i] - p.first_place : pixel + i;
     square[i] = load(p.sums + place * p.pixel_stride + channel);
   }
   exchange<kLanes<T> / 2, T>(square);

@@ -8,16 +8,18 @@
 namespace gpuc {
 namespace {
 
-/// Some channels of the result at all pixels of a part of the images.
+/// Some channels of the result in a strip of its rows, for a part of the images.
 template <typename S>
 class ChannelsTile {
  public:
   using T = Computed<S>;
 
-  /// Tiles count parts first, then blocks of the result's channels, then groups.
+  /// Tiles count strips first, then parts, then blocks of the result's channels, then groups.
   ChannelsTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile)
       : problem_(problem), operands_(operands), cut_(problem.channels.cut) {
     const ConvShape& s = problem.shape;
+    strip_ = tile % cut_.strips * cut_.strip_rows;
+    tile /= cut_.strips;
     part_ = tile % cut_.parts;
     tile /= cut_.parts;
     first_ = tile % cut_.blocks * cut_.lanes;
@@ -25,6 +27,7 @@ class ChannelsTile {
     to_input_ = s.kind == ConvKind::input_gradient;
     results_ = std::min(cut_.lanes, (to_input_ ? s.groupInputs() : s.groupOutputs()) - first_);
     depth_ = to_input_ ? s.groupOutputs() : s.groupInputs();
+    rows_ = std::min(cut_.strip_rows, (to_input_ ? s.height.input : s.height.output) - strip_);
     images_ = std::min(cut_.images, s.batch - part_ * cut_.images);
   }
 
@@ -62,11 +65,10 @@ class ChannelsTile {
     const PackedPicture& source = taps.source(s.kind);
     const T* pixels = static_cast<const T*>(operands_.workspace) +
                       (group_ * cut_.parts + part_) * source.elements() + channel;
-    const int64_t rows = to_input_ ? s.height.input : s.height.output;
-    for (int64_t row = 0; row < rows; ++row)
+    for (int64_t row = 0; row < rows_; ++row)
       for (size_t run = 0; run < taps.runs.size(); ++run) {
         ProductRun products[kMostChannelsTaps];
-        const int64_t count = findProducts(row, static_cast<int64_t>(run), channels, products);
+        const int64_t count = findProducts(strip_ + row, static_cast<int64_t>(run), channels, products);
         const auto [first, columns] = taps.runs[run];
         problem_.patch_kernels->of<S>().channels.termsAlong(
             {.rows = columns * images_,
@@ -106,21 +108,24 @@ class ChannelsTile {
   void unpack() {
     const ConvShape& s = problem_.shape;
     const ChannelsProblem& places = problem_.channels;
-    const int64_t pixels = to_input_ ? s.inputPixels() : s.outputPixels();
+    const int64_t all_pixels = to_input_ ? s.inputPixels() : s.outputPixels();
+    const int64_t width = to_input_ ? s.width.input : s.width.output;
+    const int64_t first_pixel = strip_ * width, pixels = rows_ * width;
+    const int64_t channel = group_ * (to_input_ ? s.groupInputs() : s.groupOutputs()) + first_;
     for (int64_t i = 0; i < images_; ++i) {
       const int64_t image = part_ * cut_.images + i;
       const int64_t offset = to_input_ ? inputOffset(s, image, group_) : outputOffset(s, image, group_);
-      S* result = static_cast<S*>(operands_.c) + offset + first_ * pixels;
+      S* result = static_cast<S*>(operands_.c) + offset + first_ * all_pixels + first_pixel;
       problem_.patch_kernels->of<S>().channels.unpack(
           {.channels = results_,
            .pixels = pixels,
            .sums = sums_ + i * cut_.lanes,
            .pixel_stride = images_ * cut_.lanes,
-           .places = to_input_ ? places.x_places.data() : places.y_places.data(),
+           .places = (to_input_ ? places.x_places.data() : places.y_places.data()) + first_pixel,
+           .first_place = strip_ * resultColumns(),
            .picture = result,
-           .channel_stride = pixels});
-      const int64_t channel = group_ * (to_input_ ? s.groupInputs() : s.groupOutputs()) + first_;
-      finish<S>(problem_, operands_, channel, {results_, pixels, result, pixels});
+           .channel_stride = all_pixels});
+      finish<S>(problem_, operands_, channel, {results_, pixels, result, all_pixels});
     }
   }
 
@@ -128,7 +133,7 @@ class ChannelsTile {
   const ConvOperands& operands_;
   const ChannelsCut& cut_;
   int64_t part_, group_, first_, results_;  // of the result's channels in the group
-  int64_t depth_, images_;
+  int64_t depth_, images_, strip_, rows_;   // rows_ of the result, from strip_ on
   bool to_input_;
   T *filter_ = nullptr, *sums_ = nullptr;
 };

@@ -21,47 +21,85 @@ class ChannelsFilterTile {
  public:
   using T = Computed<S>;
 
-  /// Tiles count blocks of inputs first, then of outputs, then groups.
+  /// Tiles count blocks of inputs first, then of outputs, then groups, then splits.
   ChannelsFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile)
-      : problem_(problem), operands_(operands), cut_(problem.channels.cut) {
+      : problem_(problem), operands_(operands), cut_(problem.channels.cut), tile_(tile) {
     const ConvShape& s = problem.shape;
-    const int64_t blocks = (s.groupInputs() + cut_.inputs - 1) / cut_.inputs;
-    input_ = tile % blocks * cut_.inputs;
-    tile /= blocks;
+    input_ = tile % cut_.input_blocks * cut_.inputs;
+    tile /= cut_.input_blocks;
     output_ = tile % cut_.blocks * cut_.lanes;
-    group_ = tile / cut_.blocks;
+    tile /= cut_.blocks;
+    group_ = tile % s.groups;
+    split_ = tile / s.groups;
     inputs_ = std::min(cut_.inputs, s.groupInputs() - input_);
     outputs_ = std::min(cut_.lanes, s.groupOutputs() - output_);
   }
 
   void compute() {
     alignas(64) std::byte sum_scratch[2 * kChannelsFilterRows * kChannelsRowBytes];
-    sums_ = reinterpret_cast<T*>(sum_scratch);
+    sums_ = cut_.splits > 1 ? splitSums(tile_) : reinterpret_cast<T*>(sum_scratch);
+    std::fill_n(sums_, inputs_ * problem_.shape.taps() * cut_.lanes, T(0));
+    addSplit();
+    if (cut_.splits == 1) unpack();
+  }
+
+  /// Of a tile of the first split: ((split 0 + split 1) + split 2) + …
+  void addUp() {
+    alignas(64) std::byte sum_scratch[2 * kChannelsFilterRows * kChannelsRowBytes];
     const ConvShape& s = problem_.shape;
-    std::fill_n(sums_, inputs_ * s.taps() * cut_.lanes, T(0));
-    for (part_ = 0; part_ < cut_.parts; ++part_) {
-      images_ = std::min(cut_.images, s.batch - part_ * cut_.images);
-      addPart();
+    const int64_t tiles = s.groups * cut_.blocks * cut_.input_blocks;
+    const int64_t count = inputs_ * s.taps() * cut_.lanes;
+    sums_ = reinterpret_cast<T*>(sum_scratch);
+    std::copy_n(splitSums(tile_), count, sums_);
+    for (int64_t split = 1; split < cut_.splits; ++split) {
+      const T* added = splitSums(split * tiles + tile_);
+      for (int64_t i = 0; i < count; ++i) sums_[i] += added[i];
     }
+    unpack();
+  }
+
+ private:
+  T* splitSums(int64_t tile) const {
+    const ConvShape& s = problem_.shape;
+    return static_cast<T*>(operands_.workspace) + channelsPackedElements(s) +
+           tile * channelsSumElements(s, cut_);
+  }
+
+  void unpack() {
+    const ConvShape& s = problem_.shape;
     problem_.patch_kernels->of<S>().channels.unpack({.channels = outputs_,
                                                      .pixels = inputs_ * s.taps(),
                                                      .sums = sums_,
                                                      .pixel_stride = cut_.lanes,
                                                      .places = nullptr,
+                                                     .first_place = 0,
                                                      .picture = static_cast<S*>(operands_.c) +
                                                                 filterOffset(s, group_) +
                                                                 output_ * s.patchRows() + input_ * s.taps(),
                                                      .channel_stride = s.patchRows()});
   }
 
- private:
-  /// Pieces of all rows, in groups.
-  void addPart() {
+  /// A split is a range of all rows of all parts.
+  void addSplit() {
+    const ConvShape& s = problem_.shape;
+    const int64_t rows = s.height.output, all = cut_.parts * rows;
+    const int64_t end = all * (split_ + 1) / cut_.splits;
+    for (int64_t begin = all * split_ / cut_.splits; begin < end;) {
+      part_ = begin / rows;
+      images_ = std::min(cut_.images, s.batch - part_ * cut_.images);
+      const int64_t part_end = std::min(end, (part_ + 1) * rows);
+      addRows(begin - part_ * rows, part_end - part_ * rows);
+      begin = part_end;
+    }
+  }
+
+  /// Pieces of the rows of one part, in groups.
+  void addRows(int64_t row, int64_t row_end) {
     const ChannelsProblem& taps = problem_.channels;
     const int64_t most = std::max<int64_t>(1, kWantedDepth / images_);  // columns of a piece
     Piece pieces[kMostPieces];
     int64_t count = 0, columns = 0;
-    for (int64_t row = 0; row < problem_.shape.height.output; ++row)
+    for (; row < row_end; ++row)
       for (size_t run = 0; run < taps.runs.size(); ++run)
         for (int64_t column = 0; column < taps.runs[run].count;) {
           const int64_t taken = std::min(most - columns, taps.runs[run].count - column);
@@ -122,7 +160,7 @@ class ChannelsFilterTile {
   const ConvProblem& problem_;
   const ConvOperands& operands_;
   const ChannelsCut& cut_;
-  int64_t group_, input_, inputs_, output_, outputs_;
+  int64_t tile_, split_, group_, input_, inputs_, output_, outputs_;
   int64_t part_ = 0, images_ = 0;
   T* sums_ = nullptr;
 };
@@ -132,7 +170,16 @@ void computeChannelsFilterTile(const ConvProblem& problem, const ConvOperands& o
   ChannelsFilterTile<S>(problem, operands, tile).compute();
 }
 
+template <typename S>
+void sumChannelsFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
+  ChannelsFilterTile<S>(problem, operands, tile).addUp();
+}
+
 }  // namespace
+
+ConvTile sumChannelsFilterTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return sumChannelsFilterTile<S>; });
+}
 
 ConvTile channelsFilterTile(DataType storage) {
   return withElement(storage, []<typename S>(S) -> ConvTile { return computeChannelsFilterTile<S>; });

@@ -155,16 +155,20 @@ void cutForChannels(ConvProblem& problem) {
   const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;
   const int64_t packs = (to_input ? 0 : packTiles(s, cut, cut.x)) +
                         (s.kind == ConvKind::forward ? 0 : packTiles(s, cut, cut.y));
-  const double packed = static_cast<double>(channelsWorkspaceElements(s)) / static_cast<double>(packs);
+  const double packed = static_cast<double>(channelsPackedElements(s)) / static_cast<double>(packs);
   problem.phases.push_back({packChannelsTile(problem.storage), packs, convTileNs(0, packed, s.type)});
 
-  const int64_t input_blocks = (s.groupInputs() + cut.inputs - 1) / cut.inputs;
-  const int64_t tiles = s.groups * cut.blocks * (to_filter ? input_blocks : cut.parts);
-  const double share = 1 / static_cast<double>(tiles);
+  const int64_t results = s.groups * cut.blocks * (to_filter ? cut.input_blocks : 1);
+  const int64_t tiles = results * (to_filter ? cut.splits : cut.parts * cut.strips);
+  const double share = 1 / static_cast<double>(tiles), filter = static_cast<double>(s.filterElements());
   const double flops = 2 * static_cast<double>(channelsProducts(s)) * share;
-  const double filter = static_cast<double>(s.filterElements() * (to_filter ? 1 : cut.parts)) * share;
+  const double filters =
+      to_filter ? share * static_cast<double>(cut.splits) : 1 / static_cast<double>(results);
   problem.phases.push_back({to_filter ? channelsFilterTile(problem.storage) : channelsTile(problem.storage),
-                            tiles, convTileNs(flops, filter, s.type)});
+                            tiles, convTileNs(flops, filter * filters, s.type)});
+  if (cut.splits > 1)
+    problem.phases.push_back({sumChannelsFilterTile(problem.storage), results,
+                              convTileNs(0, filter * filters * static_cast<double>(cut.splits), s.type)});
 }
 
 }  // namespace gpuc

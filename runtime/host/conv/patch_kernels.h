@@ -178,14 +178,15 @@ struct PackedPixels {
   int64_t pixel_stride;
 };
 
-/// picture[channel][pixel] = sums[places[pixel]][channel]; without places, those of the pixels in order. Sums
-/// are read up to whole vectors.
+/// picture[channel][pixel] = sums[places[pixel] - first_place][channel]; without places, those of the pixels
+/// in order. Sums are read up to whole vectors.
 template <typename S>
 struct UnpackedPixels {
   int64_t channels, pixels;
   const Computed<S>* sums;
   int64_t pixel_stride;
   const int32_t* places;
+  int64_t first_place;
   S* picture;
   int64_t channel_stride;
 };

@@ -131,10 +131,12 @@ ConvTile filterGradientTile(DataType storage);
 ConvTile directTile(DataType storage);
 ConvTile directFilterTile(DataType storage);
 ConvTile imagesTile(DataType storage);
-/// By channels: the pictures that are packed, forward and the input's gradient, the filter's gradient.
+/// By channels: the pictures that are packed, forward and the input's gradient, the filter's gradient and its
+/// sum over the splits.
 ConvTile packChannelsTile(DataType storage);
 ConvTile channelsTile(DataType storage);
 ConvTile channelsFilterTile(DataType storage);
+ConvTile sumChannelsFilterTile(DataType storage);
 /// Adds up the parts of a range of elements of the filter's gradient.
 ConvTile sumFilterGradientTile(DataType storage);
 /// Converts a range of elements of the filter into the workspace; of 16-bit types alone.
