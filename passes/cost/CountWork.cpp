@@ -150,8 +150,8 @@ void countByChannels(const ConvShape &shape, double size, Work &work) {
   const double times = static_cast<double>(isFilter ? cut.splits : cut.parts * cut.strips);
   work[Unit::flop] =
       2 * size * static_cast<double>(channelsProducts(shape)) / laneShare(shape, ConvMethod::by_channels);
-  work[Unit::packed] =
-      size * (static_cast<double>(channelsPackedElements(shape)) + (isFilter ? 0 : times * filter));
+  work[Unit::packed] = size * (static_cast<double>(cut.rounds * channelsPackedElements(shape)) +
+                               (isFilter ? 0 : times * filter));
   work[Unit::stored] = size * (isFilter ? filter
                                         : static_cast<double>(shape.batch * shape.out_channels) *
                                               static_cast<double>(shape.outputPixels()));

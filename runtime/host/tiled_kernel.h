@@ -16,7 +16,8 @@ struct TilePhase {
 
   Compute compute;
   int64_t tiles;
-  double tile_ns;  // what one takes, by estimate
+  double tile_ns;     // what one takes, by estimate
+  int64_t first = 0;  // the number of its first tile, as compute has them
 };
 
 /// A problem of one shape, with its machine code. Immutable: any number of threads may run it at once.
@@ -40,8 +41,8 @@ class TiledKernel {
 
   /// Computes tiles [begin, end) of a phase. Allocates nothing.
   void run(int phase, const Operands& operands, int64_t begin, int64_t end) const {
-    const auto compute = problem_.phases[static_cast<size_t>(phase)].compute;
-    for (int64_t tile = begin; tile < end; ++tile) compute(problem_, operands, tile);
+    const auto& [compute, tiles, tile_ns, first] = problem_.phases[static_cast<size_t>(phase)];
+    for (int64_t tile = begin; tile < end; ++tile) compute(problem_, operands, first + tile);
   }
 
  protected:

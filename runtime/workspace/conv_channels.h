@@ -11,15 +11,25 @@
 
 namespace gpuc {
 
-/// A picture as it is packed, of one group: [row][column][image][channel], for each part of the images.
+/// A picture as it is packed, of one group: [block of channels][row][column][image][channel], for each part
+/// of the images. So what is read with one another lies side by side.
 struct PackedPicture {
   int64_t channels;                      // of a pixel, with zeros up to whole vectors of 64 bytes
+  int64_t block;                         // the last one may have fewer
   int64_t column_phases, phase_columns;  // column c is at place (c mod stride) · phase_columns + c / stride
   int64_t rows, images;                  // images: of a part; the last part may have fewer
 
   constexpr int64_t columns() const { return column_phases * phase_columns; }
   /// Of a part and group.
   constexpr int64_t elements() const { return rows * columns() * images * channels; }
+  /// Channels of the block that has this one.
+  constexpr int64_t width(int64_t channel) const {
+    return std::min(block, channels - channel / block * block);
+  }
+  /// Where a channel begins in a part of so many images.
+  constexpr int64_t offset(int64_t channel, int64_t part_images) const {
+    return channel / block * block * rows * columns() * part_images + channel % block;
+  }
 };
 
 struct ChannelsCut {
@@ -28,12 +38,16 @@ struct ChannelsCut {
   int64_t strip_rows, strips;    // forward and input_gradient: rows of the result that a tile computes
   int64_t chunk;                 // likewise: channels whose filter is packed at once
   int64_t inputs, input_blocks;  // filter_gradient: channels of the input that a tile computes
-  int64_t splits;                // likewise: sums over some rows and parts each, which are then added up
+  int64_t splits;                // likewise: sums over some rows of a round each, which are then added up
+  int64_t rounds, round_parts;   // parts that are packed at once, in one round after another
   PackedPicture x, y;
 };
 
 /// Bytes of a row of the packed filter, and of the sums: four vectors of the widest kind.
 inline constexpr int64_t kChannelsRowBytes = 256;
+/// What is packed at once, about: it is to stay in the caches, and to take little memory.
+inline constexpr int64_t kChannelsRoundBytes = 2 << 20;
+
 /// Rows of the sums of one tile, and of the filter packed at once.
 inline constexpr int64_t kChannelsSumRows = 512, kChannelsFilterRows = 144;
 
@@ -42,8 +56,17 @@ inline constexpr int64_t kMostChannelsTaps = 64;
 
 constexpr int64_t ceilToMultiple(int64_t value, int64_t of) { return (value + of - 1) / of * of; }
 
+/// The most channels up to `most` that do not begin or end amid a vector of others: whole vectors, or a part
+/// of one that it is a multiple of.
+constexpr int64_t wholeVectors(int64_t most, int64_t vector) {
+  if (most >= vector) return most / vector * vector;
+  int64_t part = vector;
+  while (part > std::max<int64_t>(1, most)) part /= 2;
+  return part;
+}
+
 constexpr ChannelsCut cutChannels(const ConvShape& s) {
-  constexpr int64_t kFewImages = 4, kWantedTiles = 16;
+  constexpr int64_t kFewImages = 4, kWantedTiles = 16, kLeastSplitPixels = 256;
   const int64_t bytes = sizeOf(computedType(s.type)), vector = 64 / bytes;
   const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;
   const int64_t results = to_input ? s.groupInputs() : s.groupOutputs();
@@ -62,34 +85,43 @@ constexpr ChannelsCut cutChannels(const ConvShape& s) {
   cut.parts = (s.batch + cut.images - 1) / cut.images;
   cut.strip_rows = std::clamp<int64_t>(kChannelsSumRows / (columns * cut.images), 1, rows);
   cut.strips = (rows + cut.strip_rows - 1) / cut.strip_rows;
-  cut.chunk = std::min(depth, std::max<int64_t>(1, kChannelsFilterRows / s.taps()));
-  cut.inputs = std::min(depth, std::max<int64_t>(1, 2 * kChannelsFilterRows / s.taps()));
-  if (to_filter && cut.inputs > vector) cut.inputs = cut.inputs / vector * vector;
+  cut.chunk = wholeVectors(kChannelsFilterRows / s.taps(), vector);
+  cut.inputs =
+      std::min(wholeVectors(2 * kChannelsFilterRows / s.taps(), vector), ceilToMultiple(depth, vector));
   cut.input_blocks = (s.groupInputs() + cut.inputs - 1) / cut.inputs;
-  const int64_t tiles = s.groups * cut.blocks * cut.input_blocks;
-  cut.splits = to_filter ? std::min(cut.parts * rows, (kWantedTiles + tiles - 1) / tiles) : 1;
-
   const int64_t stride = s.width.stride;
   const bool one_phase = !to_input && s.width.kernel == 1 && s.width.low % stride == 0;
   cut.x = {.channels = ceilToMultiple(s.groupInputs(), vector),
+           .block = to_filter ? std::max(vector, cut.inputs) : vector,
            .column_phases = one_phase ? 1 : stride,
            .phase_columns = (s.width.input + stride - 1) / stride,
            .rows = s.height.input,
            .images = cut.images};
   cut.y = {.channels = ceilToMultiple(s.groupOutputs(), vector),
+           .block = to_filter ? cut.lanes : vector,
            .column_phases = 1,
            .phase_columns = s.width.output,
            .rows = s.height.output,
            .images = cut.images};
+  const int64_t packed =
+      s.groups * ((to_input ? 0 : cut.x.elements()) + (s.kind == ConvKind::forward ? 0 : cut.y.elements()));
+  const int64_t at_once = std::clamp<int64_t>(kChannelsRoundBytes / (packed * bytes), 1, cut.parts);
+  cut.rounds = (cut.parts + at_once - 1) / at_once;
+  cut.round_parts = (cut.parts + cut.rounds - 1) / cut.rounds;
+  cut.rounds = (cut.parts + cut.round_parts - 1) / cut.round_parts;
+  const int64_t tiles = s.groups * cut.blocks * cut.input_blocks;
+  const int64_t worthwhile = cut.round_parts * cut.images * s.outputPixels() / kLeastSplitPixels;
+  const int64_t splits = std::min({cut.round_parts * rows, worthwhile, (kWantedTiles + tiles - 1) / tiles});
+  cut.splits = to_filter ? std::max<int64_t>(1, splits) : 1;
   return cut;
 }
 
-/// Pictures that are read, packed once for all tiles.
+/// Pictures that are read, packed once for all tiles of a round.
 constexpr int64_t channelsPackedElements(const ConvShape& s) {
   const ChannelsCut cut = cutChannels(s);
   const int64_t x = s.kind == ConvKind::input_gradient ? 0 : cut.x.elements();
   const int64_t y = s.kind == ConvKind::forward ? 0 : cut.y.elements();
-  return s.groups * cut.parts * (x + y);
+  return s.groups * cut.round_parts * (x + y);
 }
 
 /// Of one tile of the filter's gradient.
@@ -97,11 +129,17 @@ constexpr int64_t channelsSumElements(const ConvShape& s, const ChannelsCut& cut
   return cut.inputs * s.taps() * cut.lanes;
 }
 
-/// The packed pictures, and behind them the sums of a filter's gradient where they are split.
+/// Whether sums of the filter's gradient lie in the workspace until the last phase.
+constexpr bool keepsChannelsSums(const ConvShape& s, const ChannelsCut& cut) {
+  return s.kind == ConvKind::filter_gradient && (cut.splits > 1 || cut.rounds > 1);
+}
+
+/// The packed pictures, and behind them such sums.
 constexpr int64_t channelsWorkspaceElements(const ConvShape& s) {
   const ChannelsCut cut = cutChannels(s);
   const int64_t tiles = s.groups * cut.blocks * cut.input_blocks;
-  return channelsPackedElements(s) + (cut.splits > 1 ? cut.splits * tiles * channelsSumElements(s, cut) : 0);
+  return channelsPackedElements(s) +
+         (keepsChannelsSums(s, cut) ? cut.splits * tiles * channelsSumElements(s, cut) : 0);
 }
 
 /// Over all taps, how many windows meet the image with it, rather than padding.
@@ -130,7 +168,7 @@ constexpr bool paysByChannels(const ConvShape& s) {
   constexpr int64_t kLeastChannels = 32, kMostStride = 16;
   const bool strided = s.height.stride > 1 || s.width.stride > 1;
   const int64_t pixels = std::max(s.inputPixels(), s.outputPixels());
-  const int64_t most = s.taps() > 1 ? 256 : s.kind == ConvKind::input_gradient ? 16 : strided ? 256 : 64;
+  const int64_t most = s.taps() > 1 ? 4096 : s.kind == ConvKind::input_gradient ? 16 : strided ? 256 : 64;
   return s.groupInputs() >= kLeastChannels && s.groupOutputs() >= kLeastChannels && pixels <= most &&
          s.taps() <= kMostChannelsTaps && s.height.stride <= kMostStride && s.width.stride <= kMostStride;
 }

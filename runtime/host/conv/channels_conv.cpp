@@ -14,16 +14,19 @@ class ChannelsTile {
  public:
   using T = Computed<S>;
 
-  /// Tiles count strips first, then parts, then blocks of the result's channels, then groups.
+  /// Tiles count strips first, then parts of a round, then blocks of the result's channels, then groups, then
+  /// rounds.
   ChannelsTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile)
       : problem_(problem), operands_(operands), cut_(problem.channels.cut) {
     const ConvShape& s = problem.shape;
     strip_ = tile % cut_.strips * cut_.strip_rows;
     tile /= cut_.strips;
-    part_ = tile % cut_.parts;
-    tile /= cut_.parts;
+    round_part_ = tile % cut_.round_parts;
+    tile /= cut_.round_parts;
     first_ = tile % cut_.blocks * cut_.lanes;
-    group_ = tile / cut_.blocks;
+    tile /= cut_.blocks;
+    group_ = tile % s.groups;
+    part_ = tile / s.groups * cut_.round_parts + round_part_;
     to_input_ = s.kind == ConvKind::input_gradient;
     results_ = std::min(cut_.lanes, (to_input_ ? s.groupInputs() : s.groupOutputs()) - first_);
     depth_ = to_input_ ? s.groupOutputs() : s.groupInputs();
@@ -32,6 +35,7 @@ class ChannelsTile {
   }
 
   void compute() {
+    if (images_ <= 0) return;  // of the last round, which may have fewer parts
     alignas(64) std::byte filter_scratch[kChannelsFilterRows * kChannelsRowBytes];
     alignas(64) std::byte sum_scratch[kChannelsSumRows * kChannelsRowBytes];
     filter_ = reinterpret_cast<T*>(filter_scratch);
@@ -64,7 +68,8 @@ class ChannelsTile {
     const ChannelsProblem& taps = problem_.channels;
     const PackedPicture& source = taps.source(s.kind);
     const T* pixels = static_cast<const T*>(operands_.workspace) +
-                      (group_ * cut_.parts + part_) * source.elements() + channel;
+                      (group_ * cut_.round_parts + round_part_) * source.elements() +
+                      source.offset(channel, images_);
     for (int64_t row = 0; row < rows_; ++row)
       for (size_t run = 0; run < taps.runs.size(); ++run) {
         ProductRun products[kMostChannelsTaps];
@@ -76,7 +81,7 @@ class ChannelsTile {
              .terms = products,
              .term_count = count,
              .a = pixels,
-             .a_step = source.channels,
+             .a_step = source.block,
              .b = filter_,
              .b_step = s.taps() * cut_.lanes,
              .sums = sums_ + (row * resultColumns() + first) * images_ * cut_.lanes,
@@ -85,21 +90,26 @@ class ChannelsTile {
       }
   }
 
-  /// Of each tap that meets a run in a row of the result.
+  /// Of each block of channels and tap that meets a run in a row of the result.
   int64_t findProducts(int64_t row, int64_t run, int64_t channels, ProductRun* products) const {
     const ConvShape& s = problem_.shape;
     const ChannelsProblem& taps = problem_.channels;
     const PackedPicture& source = taps.source(s.kind);
     const int32_t* source_rows = taps.source_rows.data() + row * s.height.kernel;
     const int32_t* source_columns = taps.source_columns.data() + run * s.width.kernel;
+    const int64_t block = source.offset(source.block, images_);
     int64_t count = 0;
-    for (int64_t i = 0; i < s.height.kernel; ++i)
-      for (int64_t j = 0; j < s.width.kernel; ++j) {
-        if (source_rows[i] < 0 || source_columns[j] < 0) continue;
-        const int64_t pixel = source_rows[i] * source.columns() + source_columns[j];
-        products[count++] = {pixel * images_ * source.channels, (i * s.width.kernel + j) * cut_.lanes,
-                             channels};
-      }
+    for (int64_t channel = 0; channel < channels; channel += source.block)
+      for (int64_t i = 0; i < s.height.kernel; ++i)
+        for (int64_t j = 0; j < s.width.kernel; ++j) {
+          if (source_rows[i] < 0 || source_columns[j] < 0) continue;
+          const int64_t pixel = source_rows[i] * source.columns() + source_columns[j];
+          products[count++] = {
+              channel / source.block * block + pixel * images_ * source.block,
+              (channel * s.taps() + i * s.width.kernel + j) * cut_.lanes,
+              std::min(source.block, channels - channel),
+          };
+        }
     return count;
   }
 
@@ -132,8 +142,8 @@ class ChannelsTile {
   const ConvProblem& problem_;
   const ConvOperands& operands_;
   const ChannelsCut& cut_;
-  int64_t part_, group_, first_, results_;  // of the result's channels in the group
-  int64_t depth_, images_, strip_, rows_;   // rows_ of the result, from strip_ on
+  int64_t part_, round_part_, group_, first_, results_;  // of the result's channels in the group
+  int64_t depth_, images_, strip_, rows_;                // rows_ of the result, from strip_ on
   bool to_input_;
   T *filter_ = nullptr, *sums_ = nullptr;
 };

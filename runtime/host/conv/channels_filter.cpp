@@ -21,7 +21,7 @@ class ChannelsFilterTile {
  public:
   using T = Computed<S>;
 
-  /// Tiles count blocks of inputs first, then of outputs, then groups, then splits.
+  /// Tiles count blocks of inputs first, then of outputs, then groups, then splits, then rounds.
   ChannelsFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile)
       : problem_(problem), operands_(operands), cut_(problem.channels.cut), tile_(tile) {
     const ConvShape& s = problem.shape;
@@ -30,37 +30,41 @@ class ChannelsFilterTile {
     output_ = tile % cut_.blocks * cut_.lanes;
     tile /= cut_.blocks;
     group_ = tile % s.groups;
-    split_ = tile / s.groups;
+    tile /= s.groups;
+    split_ = tile % cut_.splits;
+    round_ = tile / cut_.splits;
     inputs_ = std::min(cut_.inputs, s.groupInputs() - input_);
     outputs_ = std::min(cut_.lanes, s.groupOutputs() - output_);
   }
 
   void compute() {
     alignas(64) std::byte sum_scratch[2 * kChannelsFilterRows * kChannelsRowBytes];
-    sums_ = cut_.splits > 1 ? splitSums(tile_) : reinterpret_cast<T*>(sum_scratch);
-    std::fill_n(sums_, inputs_ * problem_.shape.taps() * cut_.lanes, T(0));
+    const ConvShape& s = problem_.shape;
+    const bool keeps = keepsChannelsSums(s, cut_);
+    sums_ = keeps ? splitSums(split_) : reinterpret_cast<T*>(sum_scratch);
+    if (round_ == 0) std::fill_n(sums_, inputs_ * s.taps() * cut_.lanes, T(0));
     addSplit();
-    if (cut_.splits == 1) unpack();
+    if (!keeps) unpack();
   }
 
   /// Of a tile of the first split: ((split 0 + split 1) + split 2) + …
   void addUp() {
     alignas(64) std::byte sum_scratch[2 * kChannelsFilterRows * kChannelsRowBytes];
     const ConvShape& s = problem_.shape;
-    const int64_t tiles = s.groups * cut_.blocks * cut_.input_blocks;
     const int64_t count = inputs_ * s.taps() * cut_.lanes;
     sums_ = reinterpret_cast<T*>(sum_scratch);
-    std::copy_n(splitSums(tile_), count, sums_);
+    std::copy_n(splitSums(0), count, sums_);
     for (int64_t split = 1; split < cut_.splits; ++split) {
-      const T* added = splitSums(split * tiles + tile_);
+      const T* added = splitSums(split);
       for (int64_t i = 0; i < count; ++i) sums_[i] += added[i];
     }
     unpack();
   }
 
  private:
-  T* splitSums(int64_t tile) const {
+  T* splitSums(int64_t split) const {
     const ConvShape& s = problem_.shape;
+    const int64_t tiles = s.groups * cut_.blocks * cut_.input_blocks, tile = split * tiles + tile_ % tiles;
     return static_cast<T*>(operands_.workspace) + channelsPackedElements(s) +
            tile * channelsSumElements(s, cut_);
   }
@@ -79,14 +83,15 @@ class ChannelsFilterTile {
                                                      .channel_stride = s.patchRows()});
   }
 
-  /// A split is a range of all rows of all parts.
+  /// A split is a range of all rows of all parts of the round.
   void addSplit() {
     const ConvShape& s = problem_.shape;
-    const int64_t rows = s.height.output, all = cut_.parts * rows;
+    const int64_t first = round_ * cut_.round_parts, parts = std::min(cut_.round_parts, cut_.parts - first);
+    const int64_t rows = s.height.output, all = parts * rows;
     const int64_t end = all * (split_ + 1) / cut_.splits;
     for (int64_t begin = all * split_ / cut_.splits; begin < end;) {
       part_ = begin / rows;
-      images_ = std::min(cut_.images, s.batch - part_ * cut_.images);
+      images_ = std::min(cut_.images, s.batch - (first + part_) * cut_.images);
       const int64_t part_end = std::min(end, (part_ + 1) * rows);
       addRows(begin - part_ * rows, part_end - part_ * rows);
       begin = part_end;
@@ -114,11 +119,11 @@ class ChannelsFilterTile {
 
   void addPieces(const Piece* pieces, int64_t count) {
     const ConvShape& s = problem_.shape;
-    const int64_t part_of_all = group_ * cut_.parts + part_;
+    const int64_t part_of_all = group_ * cut_.round_parts + part_;
     const T* x = static_cast<const T*>(operands_.workspace);
-    const T* y = x + s.groups * cut_.parts * cut_.x.elements();
-    x += part_of_all * cut_.x.elements() + input_;
-    y += part_of_all * cut_.y.elements() + output_;
+    const T* y = x + s.groups * cut_.round_parts * cut_.x.elements();
+    x += part_of_all * cut_.x.elements() + cut_.x.offset(input_, images_);
+    y += part_of_all * cut_.y.elements() + cut_.y.offset(output_, images_);
     for (int64_t i = 0; i < s.height.kernel; ++i)
       for (int64_t j = 0; j < s.width.kernel; ++j) {
         ProductRun products[kMostPieces];
@@ -130,9 +135,9 @@ class ChannelsFilterTile {
              .terms = products,
              .term_count = product_count,
              .a = x,
-             .a_step = cut_.x.channels,
+             .a_step = cut_.x.width(input_),
              .b = y,
-             .b_step = cut_.y.channels,
+             .b_step = cut_.y.width(output_),
              .sums = sums_ + (i * s.width.kernel + j) * cut_.lanes,
              .sums_row = s.taps() * cut_.lanes,
              .accumulate = true});
@@ -151,7 +156,7 @@ class ChannelsFilterTile {
       const int64_t from = row * cut_.x.columns() + column + piece->column;
       const int64_t to =
           piece->row * cut_.y.columns() + taps.runs[static_cast<size_t>(piece->run)].first + piece->column;
-      products[found++] = {from * images_ * cut_.x.channels, to * images_ * cut_.y.channels,
+      products[found++] = {from * images_ * cut_.x.width(input_), to * images_ * cut_.y.width(output_),
                            piece->columns * images_};
     }
     return found;
@@ -160,8 +165,8 @@ class ChannelsFilterTile {
   const ConvProblem& problem_;
   const ConvOperands& operands_;
   const ChannelsCut& cut_;
-  int64_t tile_, split_, group_, input_, inputs_, output_, outputs_;
-  int64_t part_ = 0, images_ = 0;
+  int64_t tile_, round_, split_, group_, input_, inputs_, output_, outputs_;
+  int64_t part_ = 0, images_ = 0;  // part_: of the round
   T* sums_ = nullptr;
 };
 

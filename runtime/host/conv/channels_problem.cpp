@@ -91,51 +91,63 @@ void findPlaces(const ConvShape& s, ChannelsProblem& channels) {
 constexpr int64_t kPackedChannels = 64;
 
 int64_t packTiles(const ConvShape& s, const ChannelsCut& cut, const PackedPicture& picture) {
-  return s.groups * cut.parts * ((picture.channels + kPackedChannels - 1) / kPackedChannels);
+  return s.groups * cut.round_parts * ((picture.channels + kPackedChannels - 1) / kPackedChannels);
 }
 
-/// Some channels of all images of a part.
+/// Some channels of all images of a part. Tiles count those of one round.
 template <typename S>
 void packPart(const ConvProblem& problem, const PackedPicture& picture, bool is_x, const S* pictures,
-              Computed<S>* packed, int64_t tile) {
+              Computed<S>* packed, int64_t round, int64_t tile) {
   const ConvShape& s = problem.shape;
   const ChannelsProblem& channels = problem.channels;
   const int64_t blocks = (picture.channels + kPackedChannels - 1) / kPackedChannels;
   const int64_t channel = tile % blocks * kPackedChannels;
   tile /= blocks;
-  const int64_t part = tile % channels.cut.parts, group = tile / channels.cut.parts;
-  const int64_t first = part * picture.images, images = std::min(picture.images, s.batch - first);
+  const int64_t round_parts = channels.cut.round_parts;
+  const int64_t part = tile % round_parts, group = tile / round_parts;
+  const int64_t first = (round * round_parts + part) * picture.images;
+  const int64_t images = std::min(picture.images, s.batch - first);  // none in the last round, perhaps
   const int64_t group_channels = is_x ? s.groupInputs() : s.groupOutputs();
   const int64_t pixels = is_x ? s.inputPixels() : s.outputPixels();
   const int64_t offset = is_x ? inputOffset(s, first, group) : outputOffset(s, first, group);
   const int64_t image_stride = (is_x ? s.in_channels : s.out_channels) * pixels;
-  Computed<S>* to = packed + (group * channels.cut.parts + part) * picture.elements() + channel;
-  for (int64_t image = 0; image < images; ++image)
-    problem.patch_kernels->of<S>().channels.pack(
-        {.channels = std::min(kPackedChannels, group_channels - channel),
-         .packed_channels = std::min(kPackedChannels, picture.channels - channel),
-         .pixels = pixels,
-         .picture = pictures + offset + image * image_stride + channel * pixels,
-         .channel_stride = pixels,
-         .places = (is_x ? channels.x_places : channels.y_places).data(),
-         .packed = to + image * picture.channels,
-         .pixel_stride = images * picture.channels});
+  const int64_t end = std::min(channel + kPackedChannels, picture.channels);
+  constexpr int64_t kVector = kConvPackBytes / static_cast<int64_t>(sizeof(Computed<S>));
+  packed += (group * round_parts + part) * picture.elements();
+  for (int64_t c = channel; c < end; c += kVector)
+    for (int64_t image = 0; image < images; ++image)
+      problem.patch_kernels->of<S>().channels.pack(
+          {.channels = std::min(kVector, group_channels - c),
+           .packed_channels = kVector,
+           .pixels = pixels,
+           .picture = pictures + offset + image * image_stride + c * pixels,
+           .channel_stride = pixels,
+           .places = (is_x ? channels.x_places : channels.y_places).data(),
+           .packed = packed + picture.offset(c, images) + image * picture.width(c),
+           .pixel_stride = images * picture.width(c)});
 }
 
-/// Tiles count those of x first, then those of y. In the workspace x comes first, too.
+int64_t allPackTiles(const ConvShape& s, const ChannelsCut& cut) {
+  return (s.kind == ConvKind::input_gradient ? 0 : packTiles(s, cut, cut.x)) +
+         (s.kind == ConvKind::forward ? 0 : packTiles(s, cut, cut.y));
+}
+
+/// Tiles count those of x first, then those of y, then rounds. In the workspace x comes first, too.
 template <typename S>
 void packChannels(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
   const ConvShape& s = problem.shape;
   const ChannelsCut& cut = problem.channels.cut;
   Computed<S>* packed = static_cast<Computed<S>*>(operands.workspace);
+  const int64_t round = tile / allPackTiles(s, cut);
+  tile %= allPackTiles(s, cut);
   if (s.kind != ConvKind::input_gradient) {
     const void* x = s.kind == ConvKind::forward ? operands.a : operands.b;
     const int64_t tiles = packTiles(s, cut, cut.x);
-    if (tile < tiles) return packPart<S>(problem, cut.x, true, static_cast<const S*>(x), packed, tile);
+    if (tile < tiles) return packPart<S>(problem, cut.x, true, static_cast<const S*>(x), packed, round, tile);
     tile -= tiles;
-    packed += s.groups * cut.parts * cut.x.elements();
+    packed += s.groups * cut.round_parts * cut.x.elements();
   }
-  packPart<S>(problem, cut.y, false, static_cast<const S*>(operands.a), packed, tile);
+  packPart<S>(problem, cut.y, false, static_cast<const S*>(operands.a), packed, round, tile);
 }
 
 }  // namespace
@@ -152,23 +164,22 @@ void cutForChannels(ConvProblem& problem) {
   findRows(s, channels);
   findPlaces(s, channels);
 
-  const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;
-  const int64_t packs = (to_input ? 0 : packTiles(s, cut, cut.x)) +
-                        (s.kind == ConvKind::forward ? 0 : packTiles(s, cut, cut.y));
+  const bool to_filter = s.kind == ConvKind::filter_gradient;
+  const int64_t packs = allPackTiles(s, cut);
   const double packed = static_cast<double>(channelsPackedElements(s)) / static_cast<double>(packs);
-  problem.phases.push_back({packChannelsTile(problem.storage), packs, convTileNs(0, packed, s.type)});
-
   const int64_t results = s.groups * cut.blocks * (to_filter ? cut.input_blocks : 1);
-  const int64_t tiles = results * (to_filter ? cut.splits : cut.parts * cut.strips);
-  const double share = 1 / static_cast<double>(tiles), filter = static_cast<double>(s.filterElements());
-  const double flops = 2 * static_cast<double>(channelsProducts(s)) * share;
-  const double filters =
-      to_filter ? share * static_cast<double>(cut.splits) : 1 / static_cast<double>(results);
-  problem.phases.push_back({to_filter ? channelsFilterTile(problem.storage) : channelsTile(problem.storage),
-                            tiles, convTileNs(flops, filter * filters, s.type)});
-  if (cut.splits > 1)
+  const int64_t tiles = results * (to_filter ? cut.splits : cut.round_parts * cut.strips);
+  const double flops = 2 * static_cast<double>(channelsProducts(s)) / static_cast<double>(tiles * cut.rounds);
+  const double filter = static_cast<double>(s.filterElements()) / static_cast<double>(results);
+  for (int64_t round = 0; round < cut.rounds; ++round) {
+    problem.phases.push_back(
+        {packChannelsTile(problem.storage), packs, convTileNs(0, packed, s.type), round * packs});
+    problem.phases.push_back({to_filter ? channelsFilterTile(problem.storage) : channelsTile(problem.storage),
+                              tiles, convTileNs(flops, filter, s.type), round * tiles});
+  }
+  if (keepsChannelsSums(s, cut))
     problem.phases.push_back({sumChannelsFilterTile(problem.storage), results,
-                              convTileNs(0, filter * filters * static_cast<double>(cut.splits), s.type)});
+                              convTileNs(0, filter * static_cast<double>(cut.splits), s.type)});
 }
 
 }  // namespace gpuc
