@@ -161,16 +161,24 @@ constexpr int64_t channelsProducts(const ConvShape& s) {
   return s.batch * s.out_channels * s.groupInputs() * tapsMet(s.height) * tapsMet(s.width);
 }
 
-/// By the shape alone; numbers are measured (bench-conv): each element that is packed meets every tap, so
-/// that of one tap alone less is gained; of the input's gradient by strides of one, most of which is 0,
-/// nothing.
+/// The most pixels of a picture for which it pays. An element that is packed meets every tap, so that of one
+/// tap alone less is gained; of the input's gradient by strides of one tap, most of which is 0, nothing.
+constexpr int64_t mostChannelsPixels(const ConvShape& s) {
+  constexpr int64_t kAny = 4096, kFilter = 1024, kForward = 256, kTiny = 16;
+  if (s.taps() > 1) return kAny;
+  if (s.kind == ConvKind::input_gradient) return kTiny;
+  if (s.height.stride > 1 || s.width.stride > 1) return kAny;
+  return s.kind == ConvKind::filter_gradient ? kFilter : kForward;
+}
+
+/// By the shape alone; numbers are measured (bench-conv).
 constexpr bool paysByChannels(const ConvShape& s) {
   constexpr int64_t kLeastChannels = 32, kMostStride = 16;
-  const bool strided = s.height.stride > 1 || s.width.stride > 1;
   const int64_t pixels = std::max(s.inputPixels(), s.outputPixels());
-  const int64_t most = s.taps() > 1 ? 4096 : s.kind == ConvKind::input_gradient ? 16 : strided ? 256 : 64;
-  return s.groupInputs() >= kLeastChannels && s.groupOutputs() >= kLeastChannels && pixels <= most &&
-         s.taps() <= kMostChannelsTaps && s.height.stride <= kMostStride && s.width.stride <= kMostStride;
+  return s.groupInputs() >= kLeastChannels && s.groupOutputs() >= kLeastChannels &&
+         pixels <= mostChannelsPixels(s) && s.taps() <= kMostChannelsTaps &&
+         s.width.input + s.width.stride <= kChannelsSumRows && s.width.output <= kChannelsSumRows &&
+         s.height.stride <= kMostStride && s.width.stride <= kMostStride;
 }
 
 }  // namespace gpuc

@@ -102,6 +102,21 @@ TEST(ConvChannels, StripsAndSplits) {
   EXPECT_NE(shape.height.output % cutChannels(shape).strip_rows, 0);
 }
 
+// A row of the result has to fit a tile's sums.
+TEST(ConvChannels, WidestPictures) {
+  for (int64_t width : {511, 512, 513}) {
+    ConvShape shape = makeShape(1, 32, 32, axis(1, 1), axis(width, 3, 1, 1, 1));
+    ASSERT_TRUE(countWindows(shape));
+    EXPECT_EQ(paysByChannels(shape), width == 511);
+    for (ConvKind kind : kKinds) {
+      shape.kind = kind;
+      GuardedConv<float> problem(shape, 38);
+      run(shape, problem);
+      EXPECT_EQ(problem.firstError(), "");
+    }
+  }
+}
+
 // More images than are packed at once, the last time fewer.
 TEST(ConvChannels, Rounds) {
   for (ConvShape shape :
