@@ -128,7 +128,8 @@ class HostExecutable : public Executable {
     for (size_t s = 0; s < most; ++s) profiles_.emplace_back(options_.profile_events);
     if (options_.delay_seed)
       for (uint32_t s = 0; s < most; ++s) delays_.emplace_back(*options_.delay_seed, s);
-    for (size_t s = 1; s < most; ++s) streams_.push_back(std::make_unique<Worker>(policy));
+    for (size_t s = 1; s < most; ++s)
+      streams_.push_back(std::make_unique<Worker>(policy, Worker::Work::waits));
     for (size_t p = 0; p < programs_.size(); ++p) {
       std::vector<StreamWalk>& walks = walks_.emplace_back();
       for (size_t s = 0; s < programs_[p]->streams.size(); ++s)

@@ -66,8 +66,11 @@ struct RangeTask {
 /// start() and join() alternate and come from one thread at a time.
 class Worker {
  public:
+  /// What a worker does: its share of a computation, or what mostly waits, as for other ranks.
+  enum class Work : uint8_t { computes, waits };
+
   /// Returns when the thread runs.
-  explicit Worker(SpinPolicy policy);
+  explicit Worker(SpinPolicy policy, Work work = Work::computes);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -87,7 +90,7 @@ class Worker {
   std::thread::native_handle_type handle() { return thread_.native_handle(); }
 
  private:
-  void loop();
+  void loop(Work work);
   void leaveCore(int core);
 
   /// What the caller writes, in one cache line: it travels to the worker once for each task.

@@ -4,9 +4,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <set>
@@ -453,6 +455,27 @@ TEST(ThreadPool, ServesTwoCallersAtOnce) {
   for (int i = 0; i < 1000; ++i) pool.parallelFor(8, 1, {add, &sum});
   other.join();
   EXPECT_EQ(sum, 16000);
+}
+
+/// In nanoseconds; 0: as long as everybody's, or as the kernel, from before Linux 6.12, does not say.
+uint64_t turnOf(Worker::Work work) {
+  static uint64_t turn_ns;  // of the worker
+  Worker worker(SpinPolicy{}, work);
+  worker.start({[](const void*, int64_t, int64_t) {
+                 std::array<uint64_t, 7> attributes = {};
+                 ::syscall(SYS_sched_getattr, 0, attributes.data(), sizeof(attributes), 0);
+                 turn_ns = attributes[3];
+               }},
+               0, 0);
+  worker.join();
+  return turn_ns;
+}
+
+TEST(Worker, ThatWaitsForOthersHasShortTurns) {
+  const uint64_t usual = turnOf(Worker::Work::computes);
+  if (usual == 0) GTEST_SKIP() << "the kernel has one length of turns for all";
+  EXPECT_EQ(turnOf(Worker::Work::waits), 100'000u);
+  EXPECT_GT(usual, 100'000u);
 }
 
 TEST(Worker, WakesAfterASleep) {
