@@ -24,6 +24,14 @@ UNITS = {"KB": 1e3, "MB": 1e6, "GB": 1e9}
 STEPS, WARM = 8, 2
 
 
+def summed_bytes(text):
+    """Of each sum over ranks of a plan's training step, in their order. Each program has numbers of its own for its buffers."""
+    (step,) = [program for program in text.split("plan.program ") if program.startswith("@train_step")]
+    shapes = dict(re.findall(r'(%\d+) = plan\.buffer "[^"]*" : tensor<((?:\d+x)*)f32>', step))
+    sizes = {buffer: 4 * math.prod(map(int, shape.split("x")[:-1])) for buffer, shape in shapes.items()}
+    return [sizes[buffer] for buffer in re.findall(r"plan\.all_reduce %\d+ -> (%\d+)", step)]
+
+
 class Bench:
     def __init__(self, folder, options):
         self.folder, self.latency = folder, options.latency
@@ -45,10 +53,7 @@ class Bench:
     def exchanges(self, *flags):
         """Bytes of each, in their order."""
         text = self.run("gpuc-compile", "model.mlir", "--data-parallel", "--emit=plan", "--no-locations", "-o", "-", *flags)
-        step = text[text.index("plan.program @train_step"):]
-        shapes = dict(re.findall(r'(%\d+) = plan\.buffer "[^"]*" : tensor<((?:\d+x)*)f32>', step))
-        sizes = {buffer: 4 * math.prod(map(int, shape.split("x")[:-1])) for buffer, shape in shapes.items()}
-        return [sizes[buffer] for buffer in re.findall(r"plan\.all_reduce %\d+ -> (%\d+)", step)]
+        return summed_bytes(text)
 
     def train(self, metrics, plan, *flags):
         return self.start("gpuc-train", plan, "--data=synthetic:size=8192", f"--steps={STEPS}", "--threads=1", "--log-every=0",
@@ -117,4 +122,5 @@ def main():
             json.dump(rows, file, indent=1)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -9,15 +9,19 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.join(HERE, "..", "..", "bench", "overlap.py")
+sys.path.insert(0, os.path.dirname(BENCH))
+import overlap
 # All gradients, the loss and the count; parts of a bucket begin at multiples of 64 bytes.
-LEAST, MOST = 4 * (784 * 16 + 16 + 16 * 10 + 10 + 2), 4 * (784 * 16 + 16 + 16 * 10 + 10 + 2) + 4 * 64
+WIDTHS = [784, 16, 16, 16, 16, 10]
+LEAST = 4 * (sum(rows * columns + columns for rows, columns in zip(WIDTHS, WIDTHS[1:])) + 2)
+MOST = LEAST + 64 * 2 * len(WIDTHS)
 
 
 class OverlapTest(unittest.TestCase):
     def measure(self, bandwidth, latency):
         with tempfile.TemporaryDirectory(prefix="gpuc-bench-test-") as folder:
             path = os.path.join(folder, "found.json")
-            done = subprocess.run([sys.executable, "-B", BENCH, bandwidth, "--model=mlp hidden=16 batch=8", f"--latency={latency}", "--rounds=1",
+            done = subprocess.run([sys.executable, "-B", BENCH, bandwidth, "--model=mlp hidden=16,16,16,16 batch=8", f"--latency={latency}", "--rounds=1",
                                    "--json=" + path], capture_output=True, text=True, timeout=300)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"| {bandwidth} | ", done.stdout)
@@ -32,6 +36,14 @@ class OverlapTest(unittest.TestCase):
             self.assertGreaterEqual(row[name], 0.99 * row["exchange"], name)
         self.assertLess(row["alone"], row["exchange"])
         self.assertEqual(row["ratio"], row["chosen"] / max(row["alone"] + row["last"], row["exchange"]))
+
+    def test_bytes_are_those_of_the_training_step(self):
+        text = """plan.program @predict { %0 = plan.buffer "x" : tensor<7xf32> }
+            plan.program @train_step { %0 = plan.buffer "bucket0" : tensor<100xf32>  gradient at 0x0
+              %1 = plan.buffer "fc.weight" : tensor<4x5xf32>  %2 = plan.buffer "loss" : tensor<f32>
+              plan.all_reduce %2 -> %2 : f32  plan.all_reduce %0 -> %0 : f32  plan.all_reduce %1 -> %1 : f32 }
+            plan.program @init { %0 = plan.buffer "y" : tensor<9xf32> }"""
+        self.assertEqual(overlap.summed_bytes(text), [4, 400, 80])
 
     def test_late_messages(self):
         row = self.measure("1GB", latency=5000)
