@@ -59,7 +59,11 @@ public:
     taken_.clear();
     const ExchangeProblem problem = describeProgram();
     return scheduleExchanges(problem, link_,
-                             {beside, bucketBytes_, mostBytes(problem), cost_.device().handoffNanoseconds});
+                             {.beside = beside,
+                              .bucketBytes = bucketBytes_,
+                              .mostBytes = mostBytes(problem),
+                              .worthFewer = cost_.device().worthFewerExchanges,
+                              .handoffNanoseconds = cost_.device().handoffNanoseconds});
   }
 
   void apply(const ExchangeSchedule &schedule, bool beside) {

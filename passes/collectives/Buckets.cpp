@@ -2,15 +2,14 @@
 
 #include "passes/collectives/Buckets.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <limits>
 #include <tuple>
 
 namespace gpuc {
 namespace {
-
-/// So much later than it could be the last sum may be there, if fewer buckets do.
-constexpr double kSlack = 0.002;
 
 /// By how much commands may turn out to be faster or slower than is predicted: by four times, and two ranks
 /// exchange twice as fast as the many by which links are reckoned.
@@ -106,7 +105,8 @@ double lossOf(llvm::ArrayRef<Race> races, llvm::ArrayRef<size_t> ends) {
 
 } // namespace
 
-std::vector<size_t> cutForOverlap(llvm::ArrayRef<Exchange> exchanges, const Link &link, int64_t mostBytes) {
+std::vector<size_t> cutForOverlap(llvm::ArrayRef<Exchange> exchanges, const Link &link, int64_t mostBytes,
+                                  double worthFewer) {
   if (exchanges.empty())
     return {};
   int64_t bytes = 0;
@@ -123,13 +123,13 @@ std::vector<size_t> cutForOverlap(llvm::ArrayRef<Exchange> exchanges, const Link
   std::vector<double> losses;
   for (const std::vector<size_t> &ends : candidates)
     losses.push_back(lossOf(races, ends));
-  const double enough = *std::min_element(losses.begin(), losses.end()) * (1 + kSlack);
-  size_t best = candidates.size();
-  for (size_t number = 0; number < candidates.size(); ++number)
-    if (losses[number] <= enough &&
-        (best == candidates.size() || candidates[number].size() < candidates[best].size()))
-      best = number;
-  return candidates[best];
+  const double enough = *std::min_element(losses.begin(), losses.end()) * (1 + worthFewer);
+  std::vector<size_t> best;
+  std::pair<size_t, double> least = {std::numeric_limits<size_t>::max(), 0};
+  for (const auto &[ends, loss] : llvm::zip_equal(candidates, losses))
+    if (const std::pair found{ends.size(), loss}; loss <= enough && found < least)
+      std::tie(best, least) = std::tuple(ends, found);
+  return best;
 }
 
 int64_t bytesBeyondLatency(const Link &link) {

@@ -308,7 +308,7 @@ private:
 
   std::vector<size_t> cut(llvm::ArrayRef<Exchange> exchanges) const {
     if (!way_.bucketBytes && way_.beside)
-      return cutForOverlap(exchanges, link_, way_.mostBytes);
+      return cutForOverlap(exchanges, link_, way_.mostBytes, way_.worthFewer);
     return cutBySize(exchanges, way_.bucketBytes.value_or(bytesBeyondLatency(link_)));
   }
 

@@ -23,6 +23,7 @@ struct ExchangeWay {
   std::optional<int64_t> bucketBytes; ///< At most; none: what suits the link.
   /// Beside: at most where it is the link that suggests a size, so that not all is live at once.
   int64_t mostBytes = std::numeric_limits<int64_t>::max();
+  double worthFewer = kSlack;    ///< Beside: the share of its time that fewer exchanges are worth.
   double handoffNanoseconds = 0; ///< Beside: what it takes a stream to hand on to the other one.
 };
 

@@ -88,6 +88,28 @@ TEST(Buckets, WhereNothingIsComputedThereIsOne) {
   EXPECT_EQ(cutForOverlap({}, kLink), std::vector<size_t>());
 }
 
+/// Of 25 layers: behind each weight's gradient, which takes about as long to travel as to compute, comes a
+/// bias.
+TEST(Buckets, AreFewerWhereAnExchangeCostsMoreThanItsMessages) {
+  size_t fewer = 0, many = 0;
+  for (double layer = 200'000; layer < 1'600'000; layer += 50'000) {
+    std::vector<Exchange> exchanges;
+    for (int number = 0; number < 25; ++number) {
+      exchanges.push_back({400'000, (number + 0.95) * layer, 0});
+      exchanges.push_back({400, (number + 1) * layer, 0});
+    }
+    const auto most = std::numeric_limits<int64_t>::max();
+    const std::vector<size_t> best = cutForOverlap(exchanges, kLink, most),
+                              few = cutForOverlap(exchanges, kLink, most, /*worthFewer=*/0.01);
+    EXPECT_LE(few.size(), best.size());
+    EXPECT_LE(finishOf(exchanges, few, 1), 1.05 * finishOf(exchanges, best, 1));
+    fewer += few.size();
+    many += best.size();
+  }
+  EXPECT_LT(fewer, many);
+  std::printf("%zu buckets, not %zu\n", fewer, many);
+}
+
 TEST(Buckets, BesideCommandsAreNoLargerThanIsSaid) {
   std::mt19937_64 random(3);
   for (int trial = 0; trial < 300; ++trial) {
