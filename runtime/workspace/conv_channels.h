@@ -76,9 +76,14 @@ constexpr ChannelsCut cutChannels(const ConvShape& s) {
   cut.blocks = (results + cut.lanes - 1) / cut.lanes;
   const int64_t rows = to_input ? s.height.input : s.height.output;
   const int64_t columns = to_input ? ceilToMultiple(s.width.input, s.width.stride) : s.width.output;
-  // Many images of a small picture; of a large one enough for the runs at its edges, which are a column wide.
+  // Many images of a small picture; of a large one enough for the runs at its edges, which are a column wide,
+  // unless that is more than is to be packed at once.
+  const int64_t read = (to_input ? 0 : s.in_channels * s.inputPixels()) +
+                       (s.kind == ConvKind::forward ? 0 : s.out_channels * s.outputPixels());
   const int64_t fitting = kChannelsSumRows / (rows * columns);
-  const int64_t wanted = fitting >= kFewImages ? fitting : std::min(kFewImages, kChannelsSumRows / columns);
+  const int64_t few =
+      std::min({kFewImages, kChannelsSumRows / columns, kChannelsRoundBytes / (read * bytes)});
+  const int64_t wanted = fitting >= kFewImages ? fitting : few;
   const int64_t images = std::clamp<int64_t>(wanted, 1, s.batch);
   cut.parts = (s.batch + images - 1) / images;
   cut.images = (s.batch + cut.parts - 1) / cut.parts;
