@@ -126,7 +126,7 @@ TEST(LostRank, ThatEndsEarlyIsNamedToo) {
 
 TEST(LostRank, ThatIsStoppedHoldsNobodyUp) {
   Outcome outcome =
-      launch({.ranks = 2, .patience = milliseconds(200)}, failingInTheMiddle([] { ::raise(SIGSTOP); }));
+      launch({.ranks = 2, .patience = milliseconds(1500)}, failingInTheMiddle([] { ::raise(SIGSTOP); }));
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.errors,
             "error: rank 1 is stopped\nerror: rank 0 waits in collective 5, but rank 1 is stopped\n");
