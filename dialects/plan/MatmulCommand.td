@@ -4,8 +4,8 @@
 include "dialects/plan/PlanOpBase.td"
 
 def MatmulOp
-    : Plan_LibraryCommand<"matmul", "getAccumulate() ? kAccumulatingMatmulOperands : kMatmulOperands", "cublasLt",
-                          [ProductCommand]> {
+    : Plan_LibraryCommand<"matmul", "usesOfMatmul(*this)", "cublasLt",
+                          [ProductCommand, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "result[batch, m, n] = lhs[batch, m, k] · rhs[batch, k, n], and what follows each element";
   let description = [{
     `transpose` before an operand: stored as [k, m], or [n, k]. With `accumulate` the product is added to what the result
@@ -15,16 +15,33 @@ def MatmulOp
     which the mask is the result; on the host alone. With `tf32` the device rounds f32 operands to TF32's 10 bits of mantissa
     before it multiplies them, and sums in f32; the host has no such products. The workspace's size is the cap within which the
     device chooses its algorithm.
+
+    With `update` the result is a weight's gradient, which is not stored: its tiles are handed to the kernel, whose first
+    argument it is, as soon as they are computed; what the kernel reads besides, and what it writes, stands behind. On the
+    host alone; nothing else follows then.
+
+    `squares` has an element for each of the host's tiles of one matrix, which nothing but an update follows: the sum of the
+    squares in it. On the host alone.
+
+    - (matmul_C1) The update's kernel computes element by element; its first argument is the product, and the others and its
+      results are the buffers that stand behind.
+    - (matmul_C2) A product has a result or an update.
+
+    ```mlir
+    plan.matmul transpose %0, %1 update @fc1.weight.sgd_update(%2, %3) -> (%2) : f32 batch 1 m 128 n 784 k 32
+    ```
   }];
-  let arguments = (ins Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Plan_AnyBuffer:$result,
+  let arguments = (ins Plan_AnyBuffer:$lhs, Plan_AnyBuffer:$rhs, Optional<Plan_AnyBuffer>:$result,
                        Optional<Plan_AnyBuffer>:$bias, Optional<Plan_AnyBuffer>:$workspace,
-                       Optional<Plan_AnyBuffer>:$mask, UnitAttr:$accumulate,
+                       Optional<Plan_AnyBuffer>:$mask, Optional<Plan_AnyBuffer>:$squares, Variadic<Plan_AnyBuffer>:$update_inputs,
+                       Variadic<Plan_AnyBuffer>:$update_outputs, OptionalAttr<FlatSymbolRefAttr>:$update, UnitAttr:$accumulate,
                        UnitAttr:$relu, UnitAttr:$tf32,
                        UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, TypeAttr:$element, I64Attr:$batch, I64Attr:$m,
                        I64Attr:$n, I64Attr:$k);
   let assemblyFormat = [{
-    (`transpose` $transpose_lhs^)? $lhs `,` (`transpose` $transpose_rhs^)? $rhs `->` $result (`accumulate` $accumulate^)?
-    (`bias` $bias^)? (`relu` $relu^)? (`mask` $mask^)? (`tf32` $tf32^)? (`workspace` $workspace^)? `:` $element `batch` $batch
+    (`transpose` $transpose_lhs^)? $lhs `,` (`transpose` $transpose_rhs^)? $rhs (`->` $result^)? (`accumulate` $accumulate^)?
+    (`bias` $bias^)? (`relu` $relu^)? (`mask` $mask^)? (`tf32` $tf32^)? (`workspace` $workspace^)? (`squares` $squares^)?
+    (`update` $update^ `(` $update_inputs `)` `->` `(` $update_outputs `)`)? `:` $element `batch` $batch
     `m` $m `n` $n `k` $k attr-dict
   }];
 }

@@ -25,13 +25,25 @@ static void printHexadecimal(OpAsmPrinter &printer, Operation *, IntegerAttr att
   printer << llvm::formatv("{0:X}", static_cast<uint64_t>(attribute.getInt()));
 }
 
-/// Those that are there, of an op whose operands have the order of the table.
+static ArrayRef<gpuc::OperandUse> usesOfMatmul(gpuc::plan::MatmulOp matmul) {
+  return matmul.getUpdate()       ? ArrayRef(gpuc::kUpdatingMatmulOperands)
+         : matmul.getAccumulate() ? ArrayRef(gpuc::kAccumulatingMatmulOperands)
+                                  : ArrayRef(gpuc::kMatmulOperands);
+}
+
+/// Those that are there, of an op whose operands have the order of the table. An update's stand behind.
 template <typename Op>
 static SmallVector<gpuc::plan::CommandOperand> operandsByTable(Op op, ArrayRef<gpuc::OperandUse> uses) {
   SmallVector<gpuc::plan::CommandOperand> operands;
   for (auto [index, use] : llvm::enumerate(uses))
     for (Value buffer : op.getODSOperands(index))
       operands.push_back({buffer, use});
+  if constexpr (std::is_same_v<Op, gpuc::plan::MatmulOp>) {
+    for (Value buffer : op.getUpdateInputs())
+      operands.push_back({buffer, gpuc::kUpdateRead});
+    for (Value buffer : op.getUpdateOutputs())
+      operands.push_back({buffer, gpuc::kUpdateWrite});
+  }
   return operands;
 }
 
@@ -269,31 +281,66 @@ LogicalResult ProgramOp::verify() {
   return success();
 }
 
-LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
-  auto kernel =
-      tables.lookupNearestSymbolFrom<KernelOp>((*this)->getParentOfType<ModuleOp>(), getKernelAttr());
+/// What a command hands to a kernel: buffers as large as the arguments, but for those in front that are no
+/// buffers, and as the results.
+static LogicalResult verifyKernelUse(Operation *command, FlatSymbolRefAttr symbol,
+                                     SymbolTableCollection &tables, ValueRange inputs, ValueRange outputs,
+                                     size_t noBuffers) {
+  auto kernel = tables.lookupNearestSymbolFrom<KernelOp>(command->getParentOfType<ModuleOp>(), symbol);
   if (!kernel)
-    return emitOpError("of @") << getKernel() << ", which is no plan.kernel of this module";
+    return command->emitOpError("of @") << symbol.getValue() << ", which is no plan.kernel of this module";
   Block &body = kernel.getBody().front();
   auto check = [&](Value buffer, Type type, StringRef role, size_t index) -> LogicalResult {
     int64_t has = rangeOf(buffer).size, needs = ir::sizeInBytes(type);
     if (has == needs)
       return success();
-    return emitOpError(role) << ' ' << index << " has " << has << " bytes, kernel @" << getKernel()
-                             << " takes " << type << ", " << needs << " bytes";
+    return command->emitOpError(role) << ' ' << index << " has " << has << " bytes, kernel @"
+                                      << symbol.getValue() << " takes " << type << ", " << needs << " bytes";
   };
-  if (getInputs().size() != body.getNumArguments() ||
-      getOutputs().size() != body.getTerminator()->getNumOperands())
-    return emitOpError("gives ") << getInputs().size() << " inputs and " << getOutputs().size()
-                                 << " outputs, kernel @" << getKernel() << " has " << body.getNumArguments()
-                                 << " and " << body.getTerminator()->getNumOperands();
-  for (auto [index, buffer] : llvm::enumerate(getInputs()))
-    if (failed(check(buffer, body.getArgument(index).getType(), "input", index)))
+  if (noBuffers + inputs.size() != body.getNumArguments() ||
+      outputs.size() != body.getTerminator()->getNumOperands())
+    return command->emitOpError("gives ")
+           << inputs.size() << " inputs and " << outputs.size() << " outputs, kernel @" << symbol.getValue()
+           << " has " << body.getNumArguments() << " and " << body.getTerminator()->getNumOperands();
+  for (auto [index, buffer] : llvm::enumerate(inputs))
+    if (failed(check(buffer, body.getArgument(noBuffers + index).getType(), "input", index)))
       return failure();
-  for (auto [index, buffer] : llvm::enumerate(getOutputs()))
+  for (auto [index, buffer] : llvm::enumerate(outputs))
     if (failed(check(buffer, body.getTerminator()->getOperand(index).getType(), "output", index)))
       return failure();
   return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyKernelUse(*this, getKernelAttr(), tables, getInputs(), getOutputs(), /*noBuffers=*/0);
+}
+
+LogicalResult MatmulOp::verifySymbolUses(SymbolTableCollection &tables) {
+  if (!getUpdate())
+    return success();
+  if (failed(verifyKernelUse(*this, getUpdateAttr(), tables, getUpdateInputs(), getUpdateOutputs(),
+                             /*noBuffers=*/1)))
+    return failure();
+  auto kernel =
+      tables.lookupNearestSymbolFrom<KernelOp>((*this)->getParentOfType<ModuleOp>(), getUpdateAttr());
+  auto product = dyn_cast<RankedTensorType>(kernel.getBody().getArgument(0).getType());
+  if (product && product.hasStaticShape() && product.getElementType() == getElement() &&
+      product.getNumElements() ==
+          saturatingProduct({static_cast<int64_t>(getM()), static_cast<int64_t>(getN())}))
+    return success();
+  return emitOpError("of ") << getM() << "x" << getN() << " elements of " << getElement()
+                            << ", but the update @" << *getUpdate() << " begins with "
+                            << kernel.getBody().getArgument(0).getType() << " [matmul_C1]";
+}
+
+KernelOp kernelOf(LaunchOp launch) {
+  return launch->getParentOfType<ModuleOp>().lookupSymbol<KernelOp>(launch.getKernelAttr());
+}
+
+KernelOp updateOf(MatmulOp product) {
+  return product.getUpdate()
+             ? product->getParentOfType<ModuleOp>().lookupSymbol<KernelOp>(product.getUpdateAttr())
+             : KernelOp();
 }
 
 static LogicalResult holdsCommands(Operation *loop) {

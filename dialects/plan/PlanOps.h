@@ -83,6 +83,10 @@ inline constexpr llvm::StringLiteral kSeedAttr = "gpuc.seed";
 /// How many batches may be on their way at once.
 inline constexpr int64_t kMostSlots = 64;
 
+/// The kernel that is launched, and the one to which a product's tiles are handed; null if to none.
+KernelOp kernelOf(LaunchOp launch);
+KernelOp updateOf(MatmulOp product);
+
 /// The buffer op behind a value, seen through views.
 BufferOpInterface bufferOf(mlir::Value value);
 

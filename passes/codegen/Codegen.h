@@ -10,6 +10,7 @@
 #include "mlir/IR/Location.h"
 #include "mlir/Support/LLVM.h"
 
+#include <optional>
 #include <string>
 
 namespace gpuc {
@@ -64,10 +65,20 @@ bool repeatsElements(mlir::Block &body);
 /// in the same tile and not after, so that one buffer may hold both. Element sizes and shapes must agree.
 bool canUpdateInPlace(mlir::Block &body, unsigned argument, unsigned result);
 
+/// The tiles of a product, row-major, whose elements a kernel is handed as they are computed: `tileRows` x
+/// `tileColumns` of a matrix, numbered along columns first. The tile's own rows lie `stride` elements apart.
+struct ProductTiles {
+  int64_t rows, columns;
+  int64_t tileRows, tileColumns, stride;
+};
+
 struct KernelSource {
   std::string symbol; ///< Its name in errors; in code it gets another (HostCode, CudaCode).
   mlir::Block *body;
   mlir::Location location;
+  /// On the host, of a kernel that takesProductTiles(): its first operand is such a tile, and so its tiles
+  /// are these.
+  std::optional<ProductTiles> tiles = std::nullopt;
 };
 
 struct CodegenOptions {

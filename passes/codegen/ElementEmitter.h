@@ -65,6 +65,9 @@ public:
   void bind(mlir::Operation *root, Expr value) { bound_[root] = {value, level()}; }
   /// From now on what `value` is along the row is read from `pointer`, where it was kept.
   void readKept(mlir::Value value, mlir::Value pointer) { kept_[value] = pointer; }
+  /// From now on block argument number `argument` is read from `pointer`, which is known at this level, at
+  /// positions that are known no further out.
+  void setPointer(unsigned argument, mlir::Value pointer) { pointers_[argument] = pointer; }
   /// The id of a `gpuc.random_bits`, an i64 known at level 0, where it is not to stand in the code.
   void setRandomId(mlir::Operation *random, mlir::Value id) { randomIds_[random] = id; }
   /// The number of a splat `gpuc.constant`, in register form and known at level 0, where it is not to stand

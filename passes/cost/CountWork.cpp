@@ -5,6 +5,7 @@
 #include "dialects/gpuc/Tf32.h"
 #include "passes/base/AttentionViews.h"
 #include "passes/base/ConvShapes.h"
+#include "passes/base/MatmulShapes.h"
 #include "runtime/workspace/conv_direct.h"
 #include "runtime/workspace/matmul_plan.h"
 
@@ -27,27 +28,6 @@ ProductPrecision precisionOf(Type element, bool tf32) {
   return element.getIntOrFloatBitWidth() == 16 ? ProductPrecision::half
          : tf32                                ? ProductPrecision::tf32
                                                : ProductPrecision::full;
-}
-
-MatmulShape shapeOf(plan::MatmulOp op) {
-  return {.type = plan::dataTypeOf(op.getElement()),
-          .batch = static_cast<int64_t>(op.getBatch()),
-          .m = static_cast<int64_t>(op.getM()),
-          .n = static_cast<int64_t>(op.getN()),
-          .k = static_cast<int64_t>(op.getK()),
-          .transpose_a = op.getTransposeLhs(),
-          .transpose_b = op.getTransposeRhs()};
-}
-
-MatmulShape shapeOf(ir::MatmulOp op) {
-  const ir::ProductExtents extents = op.getExtents();
-  return {.type = plan::dataTypeOf(op.getType().getElementType()),
-          .batch = extents.batch,
-          .m = extents.m,
-          .n = extents.n,
-          .k = extents.k,
-          .transpose_a = op.getTransposeLhs(),
-          .transpose_b = op.getTransposeRhs()};
 }
 
 /// At most so many rows are multiplied with operands as they lie by a method of their own.
@@ -229,10 +209,6 @@ template <typename Op> AttentionShape numbersOf(Op op, AttentionKind kind) {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-plan::KernelOp kernelOf(plan::LaunchOp launch) {
-  return launch->getParentOfType<ModuleOp>().lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
-}
-
 int64_t flopsIn(Operation *op) {
   int64_t flops = 0;
   op->walk([&](ir::CostOpInterface inner) { flops += inner.getFlops(); }); // segments too
@@ -259,7 +235,7 @@ int64_t bytesOf(ValueRange values) {
 }
 
 void countLaunch(plan::LaunchOp launch, Work &work) {
-  plan::KernelOp kernel = kernelOf(launch);
+  plan::KernelOp kernel = plan::kernelOf(launch);
   for (auto [input, argument] : llvm::zip_equal(launch.getInputs(), kernel.getBody().getArguments()))
     work.bytesRead += bytesReadOf(argument, plan::rangeOf(input).size);
   work.flops = flopsIn(kernel);
@@ -268,12 +244,21 @@ void countLaunch(plan::LaunchOp launch, Work &work) {
   countKernel(kernel.getBody().front(), work);
 }
 
+/// With the weight's update, if it takes the result.
+void countMatmul(plan::MatmulOp matmul, Work &work) {
+  countMatmul(matmulShapeOf(matmul), work);
+  if (plan::KernelOp update = plan::updateOf(matmul)) {
+    work.flops += flopsIn(update);
+    countKernel(update.getBody().front(), work);
+  }
+}
+
 /// Of a product or attention, alone or with what follows it.
 void countLibraryOp(Operation *op, Work &work) {
   if (isa<ir::ProductOpInterface>(op))
     work.precision = precisionOf(getElementTypeOrSelf(op->getOperand(0)), ir::isTf32(op));
   if (auto matmul = dyn_cast<ir::MatmulOp>(op))
-    countMatmul(shapeOf(matmul), work);
+    countMatmul(matmulShapeOf(matmul), work);
   else if (isa<ir::ProductOpInterface>(op))
     countConv(convShapeOf(op), work);
   else if (auto attention = dyn_cast<ir::AttentionOp>(op))
@@ -298,7 +283,7 @@ Work workOf(plan::CommandOpInterface command) {
   if (auto product = dyn_cast<plan::ProductOpInterface>(*command))
     work.precision = precisionOf(product.getElement(), product.getTf32());
   if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
-    countMatmul(shapeOf(matmul), work);
+    countMatmul(matmul, work);
   else if (auto conv = dyn_cast<plan::ConvOp>(*command))
     countConv(convShapeOf(conv), work);
   else if (auto attention = dyn_cast<plan::AttentionOp>(*command))

@@ -10,10 +10,12 @@ using namespace mlir;
 
 namespace gpuc {
 
+/// What a library has no rate for is of the weight's update that a product hands its tiles to: a kernel's.
 double HostRates::nanoseconds(const Work &work) const {
   double sum = 0;
-  for (auto [amount, rate] : llvm::zip_equal(work.amounts, units[static_cast<size_t>(work.family)]))
-    sum += amount * rate;
+  for (auto [amount, own, ofKernel] : llvm::zip_equal(work.amounts, units[static_cast<size_t>(work.family)],
+                                                      units[static_cast<size_t>(Family::kernel)]))
+    sum += amount * (own > 0 ? own : ofKernel);
   return sum;
 }
 

@@ -20,6 +20,7 @@ static fb::MatmulT emit(plan::MatmulOp matmul, EmitOperand operand) {
   entry.c = operand(matmul.getResult());
   entry.bias = operand(matmul.getBias());
   entry.mask = operand(matmul.getMask());
+  entry.squares = operand(matmul.getSquares());
   entry.relu = matmul.getRelu();
   entry.accumulate = matmul.getAccumulate();
   entry.workspace = operand(matmul.getWorkspace());

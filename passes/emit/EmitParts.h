@@ -8,10 +8,12 @@
 
 namespace gpuc {
 
-/// A plan.kernel as machine code: its symbol, and what every launch of it says of how it is cut.
+/// A plan.kernel as machine code: its symbol, and what every launch of it says of how it is cut, or the
+/// product whose update it is.
 struct KernelCode {
   std::string symbol;
   fb::LaunchT launch;
+  fb::UpdateT update;
 };
 
 /// Compiles every plan.kernel of the module for the module's plan.target: the file gets target, libraries and

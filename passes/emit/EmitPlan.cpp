@@ -306,6 +306,8 @@ private:
           })
           .Default([&](Operation *other) {
             command->work = emitLibraryCommand(other, [&](Value value) { return operand(value); });
+            if (auto matmul = dyn_cast<plan::MatmulOp>(other); matmul && matmul.getUpdate())
+              command->work.AsMatmul()->update = emitUpdate(matmul);
           });
       commands.push_back(std::move(command));
     }
@@ -331,6 +333,16 @@ private:
       entry.reads.push_back(operand(input));
     for (Value output : launch.getOutputs())
       entry.writes.push_back(operand(output));
+    return entry;
+  }
+
+  std::unique_ptr<fb::UpdateT> emitUpdate(plan::MatmulOp product) {
+    auto entry = std::make_unique<fb::UpdateT>(codes[symbols.lookup(*product.getUpdate())].update);
+    entry->kernel = kernelIndex.lookup(*product.getUpdate());
+    for (Value input : product.getUpdateInputs())
+      entry->reads.push_back(operand(input));
+    for (Value output : product.getUpdateOutputs())
+      entry->writes.push_back(operand(output));
     return entry;
   }
 

@@ -5,8 +5,12 @@
 #include "passes/codegen/cuda/CudaCode.h"
 #include "passes/codegen/host/HostCode.h"
 #include "passes/emit/LibraryVersions.h"
+#include "passes/updates/Updates.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+
+#include <tuple>
 
 using namespace mlir;
 
@@ -20,6 +24,39 @@ std::vector<KernelSource> sourcesOf(ModuleOp module) {
     sources.push_back(
         {"gpuc_kernel_" + std::to_string(sources.size()), &kernel.getBody().front(), kernel.getLoc()});
   return sources;
+}
+
+bool operator==(const ProductTiles &a, const ProductTiles &b) {
+  return std::tie(a.rows, a.columns, a.tileRows, a.tileColumns, a.stride) ==
+         std::tie(b.rows, b.columns, b.tileRows, b.tileColumns, b.stride);
+}
+
+/// By the name of the kernel, the tiles that products hand to it.
+FailureOr<llvm::StringMap<ProductTiles>> productTilesIn(ModuleOp module) {
+  llvm::StringMap<ProductTiles> tiles;
+  llvm::StringSet<> launched;
+  module.walk([&](plan::LaunchOp launch) { launched.insert(launch.getKernel()); });
+  WalkResult walked = module.walk([&](plan::MatmulOp product) {
+    if (!product.getUpdate())
+      return WalkResult::advance();
+    std::optional<ProductTiles> own = tilesForUpdate(product);
+    if (!own) {
+      product.emitOpError(
+          "has an update, but the host cannot hand the tiles of such a product to one: store the "
+          "product, and launch the kernel behind it");
+      return WalkResult::interrupt();
+    }
+    auto [entry, isNew] = tiles.try_emplace(*product.getUpdate(), *own);
+    if (entry->second == *own && !launched.contains(*product.getUpdate()))
+      return WalkResult::advance();
+    product.emitOpError("has an update by @")
+        << *product.getUpdate()
+        << ", which is launched as well, or updates by other tiles: give it a kernel of its own";
+    return WalkResult::interrupt();
+  });
+  if (walked.wasInterrupted())
+    return failure();
+  return tiles;
 }
 
 using KernelCodes = DenseMap<Operation *, KernelCode>;
@@ -71,7 +108,14 @@ FailureOr<KernelCodes> compileForHost(ModuleOp module, StringRef cpu, const Code
     if (feature.consume_front("+"))
       file.target->features.push_back(feature.str());
 
+  FailureOr<llvm::StringMap<ProductTiles>> tiles = productTilesIn(module);
+  if (failed(tiles))
+    return failure();
   std::vector<KernelSource> sources = sourcesOf(module);
+  for (KernelSource &source : sources)
+    if (auto found = tiles->find(cast<plan::KernelOp>(source.body->getParentOp()).getSymName());
+        found != tiles->end())
+      source.tiles = found->second;
   FailureOr<HostCode> compiled = compileHostKernels(sources, *target, options);
   if (failed(compiled))
     return failure();
@@ -81,10 +125,17 @@ FailureOr<KernelCodes> compileForHost(ModuleOp module, StringRef cpu, const Code
   for (auto [source, symbol] : llvm::zip_equal(sources, compiled->symbols)) {
     KernelSchedule schedule = scheduleHostKernel(*source.body, *target);
     auto kernel = cast<plan::KernelOp>(source.body->getParentOp());
-    auto &[name, launch] = codes[kernel];
+    auto &[name, launch, update] = codes[kernel];
     name = symbol;
     launch.tiles = schedule.tiles;
     launch.grain = schedule.grain;
+    if (source.tiles) {
+      update.tile_rows = source.tiles->tileRows;
+      update.tile_columns = source.tiles->tileColumns;
+      update.stride = source.tiles->stride;
+      update.grain =
+          std::max<int64_t>(1, schedule.grain * source.tiles->rows * source.tiles->columns / schedule.tiles);
+    }
     if (!kernel.getRows())
       continue;
     if (rowsIn(kernel) != schedule.byRows || static_cast<int64_t>(*kernel.getRows()) != schedule.rows)
@@ -118,7 +169,7 @@ FailureOr<KernelCodes> compileForCuda(ModuleOp module, StringRef architecture, c
   KernelCodes codes;
   for (auto [source, symbol] : llvm::zip_equal(sources, compiled->symbols)) {
     CudaSchedule schedule = scheduleCudaKernel(*source.body);
-    auto &[name, launch] = codes[source.body->getParentOp()];
+    auto &[name, launch, update] = codes[source.body->getParentOp()];
     name = symbol;
     launch.grid = schedule.grid;
     launch.block = schedule.block;

@@ -6,17 +6,23 @@
 // multiplies does it all. On the host every element is rounded as the ops would do one by one; cuBLASLt and
 // cuDNN add a bias to the f32 sum and round that once to 16 bits.
 //
+// A gradient's norm wants the sum of its squares: on the host the product leaves that of each of its tiles,
+// so that nobody reads a gradient for it once more, or at all (plan-update-in-products).
+//
 // An addition of a whole tensor (a residual, another product) is not taken in: a library begins the sum of
 // products with it, which gives other bits.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernels/Epilogues.h"
+#include "passes/base/MatmulShapes.h"
 #include "passes/base/Target.h"
 
 #include "passes/Passes.h"
 #include "passes/codegen/Codegen.h"
 #include "passes/kernels/FuseSteps.h"
+
+#include "runtime/workspace/matmul_plan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -63,6 +69,21 @@ ir::CompareOp maskOf(ir::SelectOp select, Value cotangent) {
                 compare.getLhs().getType() == cotangent.getType() && isStored(compare.getLhs()) &&
                 isZero(select.getOnTrue()) && select.getOnFalse() == cotangent;
   return isMask ? compare : ir::CompareOp();
+}
+
+/// The squares of all of the value's elements, added up for somebody; null if nobody wants that.
+ir::SumOp sumOfSquares(Value value) {
+  for (Operation *user : value.getUsers()) {
+    auto square = dyn_cast<ir::MulOp>(user);
+    if (!square || square.getLhs() != square.getRhs() || !square->hasOneUse() ||
+        square->getBlock() != value.getDefiningOp()->getBlock())
+      continue;
+    auto sum = dyn_cast<ir::SumOp>(*square->user_begin());
+    if (sum && sum->getBlock() == square->getBlock() && ir::elementCount(sum.getType()) == 1 &&
+        sum.getType().getRank() == 0)
+      return sum;
+  }
+  return {};
 }
 
 /// What follows one product, as far as its epilogue goes.
@@ -182,8 +203,22 @@ class EpiloguesPass : public impl::EpiloguesPassBase<EpiloguesPass> {
     for (Operation *product : products)
       if (Chain chain(product, kind_); chain.isWorthIt())
         chain.build(names);
+    for (Operation &op : llvm::make_early_inc_range(block))
+      if (takesSquares(kind_, &op) && !contractsOneElement(&op))
+        if (ir::SumOp sum = sumOfSquares(op.getResult(0)))
+          addSquares(&op, sum, names);
     for (auto scan : block.getOps<ir::ScanOp>())
       fold(scan.getBlock(), names);
+  }
+
+  /// What is wanted of the product comes with it, however much later that is.
+  static void addSquares(Operation *product, ir::SumOp sum, KernelNames &names) {
+    Operation *square = sum.getOperand().getDefiningOp(), *ops[] = {product, square, sum};
+    FusedKernel region(ops, {product->getResult(0), sum.getResult()}, [](Operation *) { return false; });
+    OpBuilder builder(product);
+    region.build(builder, names.nameFor(ops));
+    for (Operation *op : llvm::reverse(ops))
+      op->erase();
   }
 
   bool takesEpilogue(Operation *op) const {
@@ -206,6 +241,8 @@ std::optional<Epilogue> epilogueOf(ir::FusedOp fused) {
       epilogue.bias = broadcast.getOperand();
     else if (auto compare = dyn_cast<ir::CompareOp>(op))
       epilogue.mask = compare.getLhs();
+    else if (isa<ir::SumOp>(op))
+      epilogue.squares = true;
   }
   return epilogue.product ? std::optional(epilogue) : std::nullopt;
 }
@@ -232,6 +269,12 @@ bool takesRelu(plan::TargetKind target, Operation *product, bool behindBias) {
 bool takesMask(plan::TargetKind target, Operation *op) {
   auto product = dyn_cast<ir::ProductOpInterface>(op);
   return target == plan::TargetKind::host && product && product.mayBeInputCotangent();
+}
+
+bool takesSquares(plan::TargetKind target, Operation *op) {
+  auto matmul = dyn_cast<ir::MatmulOp>(op);
+  return target == plan::TargetKind::host && matmul && canSumSquares(matmulShapeOf(matmul)) &&
+         ir::sizeInBytes(matmul.getType()) >= kLeastGradientBytes;
 }
 
 bool mayUpdateInPlace(ir::FusedOp fused, unsigned argument, unsigned result) {

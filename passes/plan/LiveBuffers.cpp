@@ -32,19 +32,27 @@ LiveBuffers::LiveBuffers(ModuleOp module, plan::ProgramOp program, const Lifetim
   peak_ = live_.peak();
 }
 
-bool LiveBuffers::extend(plan::CommandOpInterface command, int64_t from, int64_t to) {
+void LiveBuffers::count(plan::AllocOp buffer, int64_t times) {
+  const Span &span = spans_.find(chains_.leader(buffer))->second;
+  live_.add(times * span.bytes, span.lower, span.upper);
+}
+
+bool LiveBuffers::extend(ArrayRef<plan::CommandOpInterface> commands, int64_t from, int64_t to) {
   SmallVector<std::pair<Span *, int64_t>> former;
-  for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites())) {
+  auto extend = [&](Value value) {
     auto buffer = dyn_cast<plan::AllocOp>(*plan::bufferOf(value));
     if (!buffer)
-      continue;
+      return;
     Span &span = spans_.find(chains_.leader(buffer))->second;
     if (span.upper > to)
-      continue;
+      return;
     former.emplace_back(&span, span.upper);
     live_.add(span.bytes, span.upper, to + 1);
     span.upper = to + 1;
-  }
+  };
+  for (plan::CommandOpInterface command : commands)
+    for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites()))
+      extend(value);
   if (live_.most(from, to + 1) <= peak_)
     return true;
   for (auto [span, upper] : llvm::reverse(former)) {

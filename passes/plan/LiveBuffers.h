@@ -14,11 +14,17 @@ public:
   /// The most bytes at any of the positions [lower, upper).
   int64_t most(int64_t lower, int64_t upper) const { return live_.most(lower, upper); }
 
-  /// Lets what the command at `from` needs live until `to`, unless more bytes than there were ever live at
-  /// once would be: then it changes nothing and returns false.
-  bool extend(plan::CommandOpInterface command, int64_t from, int64_t to);
+  /// Lets what the commands, of which the first is at `from`, need live until `to`, unless more bytes than
+  /// there were ever live at once would be: then it changes nothing and returns false.
+  bool extend(llvm::ArrayRef<plan::CommandOpInterface> commands, int64_t from, int64_t to);
+
+  /// Counts a buffer that lies over no other one as if it were not there, and again as it was.
+  void remove(plan::AllocOp buffer) { count(buffer, -1); }
+  void restore(plan::AllocOp buffer) { count(buffer, 1); }
 
 private:
+  void count(plan::AllocOp buffer, int64_t times);
+
   struct Span {
     int64_t lower, upper, bytes;
   };

@@ -20,7 +20,7 @@ int64_t rowsOf(plan::CommandOpInterface command, const SymbolTable &kernels) {
       })
       .Case([&](plan::MatmulOp matmul) -> int64_t {
         return rowsOfMatmul(matmul.getBatch(), matmul.getM(), matmul.getTransposeLhs(),
-                            matmul.getWorkspace() != nullptr);
+                            matmul.getWorkspace() || matmul.getUpdate() || matmul.getSquares());
       })
       .Case([&](plan::CopyOp copy) -> int64_t { return plan::rangeOf(copy.getTo()).size; })
       .Case([&](plan::FillOp fill) -> int64_t {

@@ -1,11 +1,12 @@
 //===- ProductToPlan.cpp - Products as libraries' commands --------------------===//
 
 #include "passes/base/Locations.h"
+#include "passes/base/MatmulShapes.h"
 #include "passes/base/Target.h"
 #include "passes/plan/ConvToPlan.h"
 
 #include "dialects/gpuc/Tf32.h"
-#include "runtime/workspace/matmul_workspace.h"
+#include "runtime/workspace/matmul_plan.h"
 
 using namespace mlir;
 
@@ -21,31 +22,34 @@ static int64_t workspaceBytes(plan::TargetAttr target, const MatmulShape &shape,
   return matmulWorkspaceBytes(shape);
 }
 
-static MatmulShape shapeOf(ir::MatmulOp matmul) {
-  const ir::ProductExtents extents = matmul.getExtents();
-  MatmulShape shape;
-  shape.batch = extents.batch;
-  shape.m = extents.m;
-  shape.n = extents.n;
-  shape.k = extents.k;
-  shape.transpose_a = matmul.getTransposeLhs();
-  shape.transpose_b = matmul.getTransposeRhs();
-  return shape;
+/// Where the product leaves the squares of its tiles: where their sum is to be if there is but one.
+static Value squaresFor(ProgramWriter &writer, Value sum, const MatmulShape &shape, StringRef name) {
+  const int64_t tiles = planMatmul(shape).tileCount();
+  if (tiles == 1)
+    return writer.bufferFor(sum, (name + ".squares").str());
+  return writer.newBuffer((name + ".squares").str(),
+                          RankedTensorType::get({tiles}, getElementTypeOrSelf(sum)), writer.categoryOf(sum),
+                          sum.getLoc());
 }
 
 static LogicalResult convertMatmul(ProgramWriter &writer, const Product &product) {
   auto matmul = cast<ir::MatmulOp>(product.op);
-  const MatmulShape shape = shapeOf(matmul);
+  const MatmulShape shape = matmulShapeOf(matmul);
   const std::string name = product.name.empty() ? nameInLayer(matmul.getLoc(), "matmul") : product.name;
   Value workspace =
       writer.workspaceFor(name, workspaceBytes(writer.target, shape, matmul.getType()), product.location);
   Value sum = writer.sums.lookup(matmul.getResult());
+  Value squares = product.squares ? squaresFor(writer, product.squares, shape, name) : Value();
   plan::MatmulOp::create(writer.builder, product.location, writer.buffers.lookup(matmul.getLhs()),
                          writer.buffers.lookup(matmul.getRhs()),
                          sum ? sum : writer.bufferFor(product.result, name), product.bias, workspace,
-                         product.mask, /*accumulate=*/sum != nullptr, product.relu, ir::isTf32(matmul),
-                         shape.transpose_a, shape.transpose_b, matmul.getType().getElementType(), shape.batch,
-                         shape.m, shape.n, shape.k);
+                         product.mask, squares, /*update_inputs=*/ValueRange(),
+                         /*update_outputs=*/ValueRange(),
+                         /*update=*/FlatSymbolRefAttr(), /*accumulate=*/sum != nullptr, product.relu,
+                         ir::isTf32(matmul), shape.transpose_a, shape.transpose_b,
+                         matmul.getType().getElementType(), shape.batch, shape.m, shape.n, shape.k);
+  if (squares)
+    writer.addUp(squares, product.squares);
   return success();
 }
 
@@ -82,11 +86,12 @@ LogicalResult convertProduct(ProgramWriter &writer, ir::FusedOp fused, const Epi
     writer.buffers[argument] = writer.buffers.lookup(input);
   return convert(writer, {.op = epilogue.product,
                           .result = fused.getOutputs()[0],
-                          .name = fused.getName().str(),
+                          .name = epilogue.squares ? "" : fused.getName().str(),
                           .location = fused.getLoc(),
                           .bias = biasBuffer(writer, epilogue.bias),
                           .mask = epilogue.mask ? writer.buffers.lookup(epilogue.mask) : Value(),
-                          .relu = epilogue.relu});
+                          .relu = epilogue.relu,
+                          .squares = epilogue.squares ? fused.getOutputs()[1] : Value()});
 }
 
 } // namespace gpuc

@@ -29,6 +29,9 @@ public:
   /// The buffer that the value is to be computed in: its place if it has one, else a new one of this name.
   virtual mlir::Value bufferFor(mlir::Value value, llvm::StringRef name) = 0;
 
+  /// Launches a kernel that adds up `parts`, a buffer of its own, to `sum`, unless they are that sum already.
+  virtual void addUp(mlir::Value parts, mlir::Value sum) = 0;
+
   /// A variable's or constant's buffer.
   virtual mlir::Value useOf(llvm::StringRef symbol, mlir::Location location) = 0;
 
@@ -71,6 +74,7 @@ struct Product {
   mlir::Location location;
   mlir::Value bias = {}, mask = {}; ///< Buffers; null where there are none.
   bool relu = false;
+  mlir::Value squares = {}; ///< The sum of all elements' squares, or null.
 };
 
 /// Lets the scans of a block have their inits written where they carry their values. Before convertOps.

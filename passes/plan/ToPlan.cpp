@@ -264,6 +264,22 @@ private:
     return use;
   }
 
+  void addUp(Value parts, Value sum) override {
+    if (buffers.lookup(sum) == parts)
+      return;
+    const std::string name = nameInLayer(sum.getLoc(), "sum");
+    OpBuilder unattached(builder.getContext());
+    auto kernel = plan::KernelOp::create(unattached, sum.getLoc(), name);
+    Block &body = kernel.getBody().emplaceBlock();
+    Value argument = body.addArgument(cast<plan::AllocOp>(parts.getDefiningOp()).getType(), sum.getLoc());
+    OpBuilder inside = OpBuilder::atBlockEnd(&body);
+    Value total = ir::SumOp::create(inside, sum.getLoc(), argument, ArrayRef<int64_t>{0});
+    ir::YieldOp::create(inside, sum.getLoc(), total);
+    planSymbols.insert(kernel, Block::iterator(program)); // renames it if the name is taken
+    plan::LaunchOp::create(builder, sum.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), parts,
+                           bufferFor(sum, name));
+  }
+
   /// Declarations stand at the head of the program, commands behind them.
   OpBuilder declarations() override {
     Block &body = program.getBody().front();

@@ -193,6 +193,10 @@ private:
 LogicalResult verifyCommands(ModuleOp module, const Blame &blame) {
   llvm::StringSet<> launched;
   module.walk([&](plan::LaunchOp launch) { launched.insert(launch.getKernel()); });
+  module.walk([&](plan::MatmulOp product) {
+    if (product.getUpdate())
+      launched.insert(*product.getUpdate());
+  });
   for (Operation &op : *module.getBody()) {
     if (isa<func::FuncOp, ir::VariableOp>(op))
       return blame.report(op.getLoc(), "@" + SymbolTable::getSymbolName(&op).getValue() +

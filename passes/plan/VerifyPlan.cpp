@@ -200,11 +200,19 @@ private:
   bool updatesInPlace(const Access &a, size_t read, const Access &b, size_t write) {
     if (a.value == b.value && a.role == Role::accumulate && b.role == Role::accumulate)
       return true; // each element by itself
-    auto launch = dyn_cast<plan::LaunchOp>(*a.command);
-    if (!launch)
+    auto mayLieOver = [&](StringRef kernel, size_t argument, size_t result) {
+      return canUpdateInPlace(kernels.lookup<plan::KernelOp>(kernel).getBody().front(), argument, result);
+    };
+    if (auto launch = dyn_cast<plan::LaunchOp>(*a.command))
+      return mayLieOver(launch.getKernel(), read, write - launch.getInputs().size());
+    auto matmul = dyn_cast<plan::MatmulOp>(*a.command);
+    if (!matmul || !matmul.getUpdate())
       return isa<plan::AllReduceOp>(*a.command); // ranks may write the sum over their parts
-    auto kernel = kernels.lookup<plan::KernelOp>(launch.getKernel());
-    return canUpdateInPlace(kernel.getBody().front(), read, write - launch.getInputs().size());
+    constexpr size_t factors =
+        2; // in front, which have to outlast the update; the product is its first argument
+    const size_t firstWrite = factors + matmul.getUpdateInputs().size() + (matmul.getSquares() ? 1 : 0);
+    return read >= factors && write >= firstWrite &&
+           mayLieOver(*matmul.getUpdate(), read - factors + 1, write - firstWrite);
   }
 
   /// What is summed over ranks where it lies is written there by who computes it, and read there: nothing is

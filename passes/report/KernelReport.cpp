@@ -14,10 +14,6 @@ using namespace mlir;
 
 namespace gpuc {
 
-static plan::KernelOp kernelOf(plan::LaunchOp launch) {
-  return launch->getParentOfType<ModuleOp>().lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
-}
-
 /// What follows each element of a product: an addition, a maximum, relu's gradient.
 static SmallVector<StringRef> epilogueOf(plan::ProductOpInterface product) {
   SmallVector<StringRef> ops;
@@ -152,6 +148,9 @@ static llvm::json::Array opsOf(plan::ProductOpInterface product) {
   llvm::json::Array ops{product->getName().stripDialect()};
   for (StringRef name : epilogueOf(product))
     ops.push_back(name.split('.').second);
+  if (auto matmul = dyn_cast<plan::MatmulOp>(*product); matmul && matmul.getUpdate())
+    for (const llvm::json::Value &name : opsOf(plan::updateOf(matmul)))
+      ops.push_back(name);
   return ops;
 }
 
@@ -178,8 +177,8 @@ static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInter
                            {"executions", executionsOf(command)},
                            {"predicted_us", prediction.nanosecondsOf(command) / 1000}};
   if (auto launch = dyn_cast<plan::LaunchOp>(*command)) {
-    entry["ops"] = opsOf(kernelOf(launch));
-    entry["layers"] = layersOf(kernelOf(launch));
+    entry["ops"] = opsOf(plan::kernelOf(launch));
+    entry["layers"] = layersOf(plan::kernelOf(launch));
   }
   if (auto product = dyn_cast<plan::ProductOpInterface>(*command))
     entry["ops"] = opsOf(product);

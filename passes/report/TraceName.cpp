@@ -19,7 +19,8 @@ static std::string nameOf(plan::MatmulOp matmul) {
                     .k = matmul.getK(),
                     .tf32 = matmul.getTf32(),
                     .accumulate = matmul.getAccumulate(),
-                    .epilogue = epilogueOf(matmul)}
+                    .epilogue = epilogueOf(matmul),
+                    .update = matmul.getUpdate().value_or("").str()}
       .text();
 }
 

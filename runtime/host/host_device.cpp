@@ -243,11 +243,11 @@ class HostDevice : public Device {
 
 namespace {
 
-Status makeLibraryKernels(const Commands* commands) {
+Status makeLibraryKernels(const Commands* commands, std::span<const KernelFunction> generated) {
   for (const fb::Command* command : each(commands)) {
-    GPUC_RETURN_IF_ERROR(makeLibraryKernel(*command).status());
+    GPUC_RETURN_IF_ERROR(makeLibraryKernel(*command, generated).status());
     if (const std::optional<CommandLoop> loop = loopOf(*command))
-      GPUC_RETURN_IF_ERROR(makeLibraryKernels(loop->commands));
+      GPUC_RETURN_IF_ERROR(makeLibraryKernels(loop->commands, generated));
   }
   return okStatus();
 }
@@ -255,9 +255,10 @@ Status makeLibraryKernels(const Commands* commands) {
 }  // namespace
 
 Result<uint64_t> hostLibraryBytes(const Plan& plan) {
+  const std::vector<KernelFunction> never_run(countOf(plan.root().kernels()));
   for (const fb::Program* program : each(plan.root().programs()))
     for (const fb::Stream* stream : each(program->streams()))
-      GPUC_RETURN_IF_ERROR(makeLibraryKernels(stream->commands()));
+      GPUC_RETURN_IF_ERROR(makeLibraryKernels(stream->commands(), never_run));
   return keptCodeBytes();
 }
 

@@ -14,10 +14,10 @@ namespace gpuc {
 namespace {
 
 bool isCutInOrder(const MatmulKernel& kernel, uint32_t operand) {
-  enum { a, b, c, mask = 5 };
+  enum { a, b, c, mask = 5 };  // behind it squares, in the order of tiles
   const MatmulPlan& plan = kernel.plan();
   const MatmulShape& p = plan.problem;
-  if (operand == mask) operand = c;  // as which it lies
+  if (operand >= mask) operand = c;  // as which it lies, and so does what an update reads and writes
   if (plan.swapped && operand < c) operand = b - operand;
   if (p.batch >= 2) return operand >= c || (operand == a ? p.batch_stride_a : p.batch_stride_b) != 0;
   if (plan.rowTiles() >= 2) return (operand == c && !plan.transposed) || (operand == a && !p.transpose_a);
@@ -50,7 +50,9 @@ class PreparedKernel final : public LibraryKernel {
  private:
   template <size_t... indices>
   static Operands gather(void* const* operands, std::index_sequence<indices...>) {
-    return {operands[indices]...};
+    Operands gathered{operands[indices]...};
+    if constexpr (requires { gathered.of_update; }) gathered.of_update = operands + sizeof...(indices);
+    return gathered;
   }
 
   const Kernel kernel_;
@@ -208,15 +210,51 @@ MatmulShape shapeOf(const fb::Matmul& matmul) {
           .bias = matmul.bias() != nullptr,
           .accumulate = matmul.accumulate(),
           .relu = matmul.relu(),
-          .mask = matmul.mask() != nullptr};
+          .mask = matmul.mask() != nullptr,
+          .update = matmul.update() != nullptr,
+          .squares = matmul.squares() != nullptr};
 }
 
 std::unique_ptr<LibraryKernel> asLibraryKernel(MatmulKernel kernel) {
   return *prepared<MatmulOperands, kMatmulOperands>(Result(std::move(kernel)));
 }
 
-Result<std::unique_ptr<LibraryKernel>> makeLibraryKernel(const fb::Command& command, int64_t parts) {
+/// As many as the product has tiles.
+static Status checkSquares(const fb::Matmul& matmul) {
+  if (!matmul.squares()) return okStatus();
+  const MatmulShape shape = shapeOf(matmul);
+  const uint64_t bytes = matmul.squares()->size();
+  if (canSumSquares(shape) &&
+      bytes == static_cast<uint64_t>(planMatmul(shape).tileCount() * sizeOf(shape.type)))
+    return okStatus();
+  return errorf(
+      "matmul: the plan's squares are of other tiles; compile the plan again with this version of gpuc");
+}
+
+/// The tiles for which the update was compiled must be those of the product.
+static Result<MatmulKernel> makeUpdatingMatmul(const fb::Matmul& matmul, const fb::Update& update,
+                                               std::span<const KernelFunction> generated) {
+  const MatmulShape shape = shapeOf(matmul);
+  const std::optional<MatmulPlan> plan = planMatmulOfUpdate(shape);
+  if (!plan || plan->tile_m != static_cast<int64_t>(update.tile_rows()) ||
+      plan->tile_n != static_cast<int64_t>(update.tile_columns()) ||
+      plan->sumStride() != static_cast<int64_t>(update.stride()))
+    return errorf(
+        "matmul: the plan's update is of other tiles; compile the plan again with this version of gpuc");
+  const double tile_elements = static_cast<double>(plan->tile_m * plan->tile_n);
+  return MatmulKernel::create(shape,
+                              {.compute = generated[update.kernel()],
+                               .operands = 1 + size_t{countOf(update.reads())} + countOf(update.writes()),
+                               .tile_ns = 10'000 * tile_elements / static_cast<double>(update.grain())});
+}
+
+Result<std::unique_ptr<LibraryKernel>> makeLibraryKernel(const fb::Command& command,
+                                                         std::span<const KernelFunction> generated,
+                                                         int64_t parts) {
   if (const fb::Matmul* matmul = command.work_as_Matmul()) {
+    GPUC_RETURN_IF_ERROR(checkSquares(*matmul));
+    if (const fb::Update* update = matmul->update())
+      return prepared<MatmulOperands, kMatmulOperands>(makeUpdatingMatmul(*matmul, *update, generated));
     MatmulShape shape = shapeOf(*matmul);
     shape.m /= parts;
     return prepared<MatmulOperands, kMatmulOperands>(

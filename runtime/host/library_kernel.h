@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "runtime/base/status.h"
+#include "runtime/host/code.h"
 #include "runtime/host/matmul.h"
 #include "runtime/plan/access.h"
 
@@ -38,8 +40,11 @@ class LibraryKernel {
 std::unique_ptr<LibraryKernel> asLibraryKernel(MatmulKernel kernel);
 
 /// The kernel for a command, or for one of `parts` equal parts of its rows; null for a kind that needs none.
-/// Errors: what the host has no kernel for.
-Result<std::unique_ptr<LibraryKernel>> makeLibraryKernel(const fb::Command& command, int64_t parts = 1);
+/// `generated`: the plan's kernels, of which a product's update is one. Errors: what the host has no kernel
+/// for.
+Result<std::unique_ptr<LibraryKernel>> makeLibraryKernel(const fb::Command& command,
+                                                         std::span<const KernelFunction> generated,
+                                                         int64_t parts = 1);
 
 MatmulShape shapeOf(const fb::Matmul& matmul);
 

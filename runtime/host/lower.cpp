@@ -151,7 +151,7 @@ class Lowering {
   Result<std::unique_ptr<LibraryKernel>> makeKernel(const fb::Command& command) {
     if (std::unique_ptr<LibraryKernel> exchange = makeExchangeKernel(command, plan_.world_size(), ranks_))
       return exchange;
-    return makeLibraryKernel(command, row_part_.count);
+    return makeLibraryKernel(command, kernels_, row_part_.count);
   }
 
   Status lowerLibraryCall(const fb::Command& command, HostCommand& result) {

@@ -29,6 +29,7 @@ struct MatmulName {
   uint64_t batch = 1, m = 1, n = 1, k = 1;
   bool tf32 = false, accumulate = false;
   EpilogueName epilogue;
+  std::string update = {};  // the kernel's name; empty: none
 
   /// "64x128x784": rows, columns, inner extent, after the batch if there is one.
   std::string shape() const {
@@ -37,7 +38,8 @@ struct MatmulName {
   }
 
   std::string text() const {
-    return "matmul " + shape() + (tf32 ? " tf32" : "") + (accumulate ? " added" : "") + epilogue.text();
+    return "matmul " + shape() + (tf32 ? " tf32" : "") + (accumulate ? " added" : "") + epilogue.text() +
+           (update.empty() ? "" : ", " + update);
   }
 };
 

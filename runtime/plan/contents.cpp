@@ -142,8 +142,8 @@ class Play {
     if (&write == &other || !written.meets(bytes)) return true;
     const bool is_same_buffer = write.operand->buffer() == other.operand->buffer();
     if (isWritten(other.use.role) || command.work_as_Copy()) return is_same_buffer;
-    return (command.work_as_Launch() || command.work_as_AllReduce()) && written.begin == bytes.begin &&
-           written.end == bytes.end;
+    return (command.work_as_Launch() || command.work_as_AllReduce() || other.use.in_place) &&
+           written.begin == bytes.begin && written.end == bytes.end;
   }
 
   /// What must outlast the run.

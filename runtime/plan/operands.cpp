@@ -31,8 +31,15 @@ Operands operandsOf(const fb::Launch& launch) {
 }
 
 Operands operandsOf(const fb::Matmul& m) {
-  return pair(m.accumulate() ? kAccumulatingMatmulOperands : kMatmulOperands,
-              {m.a(), m.b(), m.c(), m.bias(), m.workspace(), m.mask()});
+  const fb::Update* update = m.update();
+  Operands list = pair(update           ? kUpdatingMatmulOperands
+                       : m.accumulate() ? kAccumulatingMatmulOperands
+                                        : kMatmulOperands,
+                       {m.a(), m.b(), m.c(), m.bias(), m.workspace(), m.mask(), m.squares()});
+  if (!update) return list;
+  for (const fb::Operand* operand : each(update->reads())) list.push_back({operand, kUpdateRead});
+  for (const fb::Operand* operand : each(update->writes())) list.push_back({operand, kUpdateWrite});
+  return list;
 }
 
 Operands operandsOf(const fb::Conv& c) {
@@ -135,7 +142,9 @@ bool isWhole(const fb::Plan& plan, const fb::Operand& operand) {
 uint64_t rowsOf(const fb::Command& command) {
   if (const fb::Launch* launch = command.work_as_Launch()) return launch->rows();
   if (const fb::Matmul* matmul = command.work_as_Matmul())
-    return rowsOfMatmul(matmul->batch(), matmul->m(), matmul->transpose_a(), matmul->workspace() != nullptr);
+    return rowsOfMatmul(
+        matmul->batch(), matmul->m(), matmul->transpose_a(),
+        matmul->workspace() != nullptr || matmul->update() != nullptr || matmul->squares() != nullptr);
   if (const fb::Copy* copy = command.work_as_Copy())
     return copy->kind() == fb::CopyKind::device_to_device ? copy->to()->size() : 0;
   if (const fb::Fill* fill = command.work_as_Fill())

@@ -23,24 +23,37 @@ struct OperandUse {
   const char* name;  // in messages
   Role role = Role::read;
   bool optional = false;
-  bool by_rows = false;  // the i-th of n parts of a command's rows touches the i-th part of it alone
+  bool by_rows = false;   // the i-th of n parts of a command's rows touches the i-th part of it alone
+  bool in_place = false;  // may lie where the command writes: each element is read before it is written
 };
 
-/// c = a · b and what follows each element. The rows are those of a, c and the mask.
-constexpr std::array<OperandUse, 6> matmulOperands(bool accumulates) {
+/// What becomes of a product: it is stored, added to what is stored, or handed to a weight's update.
+enum class MatmulResult : uint8_t { stored, added, updating };
+
+/// c = a · b and what follows each element. The rows are those of a, c and the mask. Behind these come the
+/// operands of an update, if there is one: what its kernel reads, then what it writes.
+constexpr std::array<OperandUse, 7> matmulOperands(MatmulResult result) {
   return {{{.name = "a", .by_rows = true},
            {.name = "b"},
-           {.name = "c", .role = accumulates ? Role::accumulate : Role::write, .by_rows = true},
+           {.name = "c",
+            .role = result == MatmulResult::added ? Role::accumulate : Role::write,
+            .optional = result == MatmulResult::updating,
+            .by_rows = true},
            {.name = "bias", .optional = true},
            {.name = "workspace", .role = Role::workspace, .optional = true},
-           {.name = "mask", .optional = true, .by_rows = true}}};
+           {.name = "mask", .optional = true, .by_rows = true},
+           {.name = "squares", .role = Role::write, .optional = true}}};
 }
-/// Rows that may be computed apart: those of the one matrix c, each from its own of a.
-constexpr uint64_t rowsOfMatmul(uint64_t batch, uint64_t m, bool transposes_a, bool has_workspace) {
-  return batch == 1 && !transposes_a && !has_workspace ? m : 0;
+/// Rows that may be computed apart: those of the one matrix c, each from its own of a. None of what
+/// `is_whole`: has a workspace, an update or squares.
+constexpr uint64_t rowsOfMatmul(uint64_t batch, uint64_t m, bool transposes_a, bool is_whole) {
+  return batch == 1 && !transposes_a && !is_whole ? m : 0;
 }
-inline constexpr auto kMatmulOperands = matmulOperands(false);
-inline constexpr auto kAccumulatingMatmulOperands = matmulOperands(true);
+inline constexpr auto kMatmulOperands = matmulOperands(MatmulResult::stored);
+inline constexpr auto kAccumulatingMatmulOperands = matmulOperands(MatmulResult::added);
+inline constexpr auto kUpdatingMatmulOperands = matmulOperands(MatmulResult::updating);
+inline constexpr OperandUse kUpdateRead = {.name = "operand of its update", .in_place = true};
+inline constexpr OperandUse kUpdateWrite = {.name = "result of its update", .role = Role::write};
 
 /// c is what the kind computes of a and b.
 inline constexpr std::array<OperandUse, 6> kConvOperands = {

@@ -11,14 +11,17 @@ EpilogueName epilogueOf(const Product& product) {
   return {product.bias() != nullptr, product.relu(), product.mask() != nullptr};
 }
 
-std::string nameOf(const fb::Matmul& matmul) {
-  return MatmulName{.batch = matmul.batch(),
-                    .m = matmul.m(),
-                    .n = matmul.n(),
-                    .k = matmul.k(),
-                    .tf32 = matmul.tf32(),
-                    .accumulate = matmul.accumulate(),
-                    .epilogue = epilogueOf(matmul)}
+std::string nameOf(const fb::Plan& plan, const fb::Matmul& matmul) {
+  const fb::Update* update = matmul.update();
+  return MatmulName{
+      .batch = matmul.batch(),
+      .m = matmul.m(),
+      .n = matmul.n(),
+      .k = matmul.k(),
+      .tf32 = matmul.tf32(),
+      .accumulate = matmul.accumulate(),
+      .epilogue = epilogueOf(matmul),
+      .update = update ? std::string(textOf(plan.kernels()->Get(update->kernel())->name())) : ""}
       .text();
 }
 
@@ -63,7 +66,7 @@ std::string nameOf(const fb::Program& program, const fb::Copy& copy) {
 std::string nameOf(const fb::Plan& plan, const fb::Program& program, const fb::Command& command) {
   if (const fb::Launch* launch = command.work_as_Launch())
     return std::string(textOf(plan.kernels()->Get(launch->kernel())->name()));
-  if (const fb::Matmul* matmul = command.work_as_Matmul()) return nameOf(*matmul);
+  if (const fb::Matmul* matmul = command.work_as_Matmul()) return nameOf(plan, *matmul);
   if (const fb::Conv* conv = command.work_as_Conv()) return nameOf(*conv);
   if (const fb::Attention* attention = command.work_as_Attention()) return nameOf(*attention);
   if (const fb::Copy* copy = command.work_as_Copy()) return nameOf(program, *copy);

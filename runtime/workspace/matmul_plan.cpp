@@ -162,6 +162,9 @@ Status checkMatmulShape(const MatmulShape& s) {
   if ((s.bias || s.relu || s.mask) && s.accumulate)
     return errorf("matmul: neither bias nor relu nor mask follows a product that is added to the result");
   if (s.mask && (s.bias || s.relu)) return errorf("matmul: a mask, of a gradient, with a bias or relu");
+  if ((s.update || s.squares) && (s.accumulate || s.bias || s.relu || s.mask || s.batch != 1))
+    return errorf(
+        "matmul: what a weight's update takes, and squares, are of one matrix that nothing else follows");
   if (s.batch_stride_a < 0 || s.batch_stride_b < 0)
     return errorf("matmul: batch strides %" PRId64 " and %" PRId64 " must not be negative", s.batch_stride_a,
                   s.batch_stride_b);
@@ -304,6 +307,25 @@ MatmulPlan planMatmul(const MatmulShape& shape) {
   // The same for a transposed a, down which a micro-kernel walks (2304 x 768 x 1024: 22 ms instead of 32).
   const bool pack_a = p.transpose_a && p.k >= 512 && p.n >= 256 && plan.lda * sizeOf(p.type) >= 2048;
   return planTiled(plan, pack_a, pack_b);
+}
+
+bool canSumSquares(const MatmulShape& shape) {
+  MatmulShape squared = shape;
+  squared.squares = true;
+  if (!checkMatmulShape(squared).ok()) return false;
+  const MatmulPlan plan = planMatmul(shape);
+  return !plan.transposed && !plan.isWidened();
+}
+
+std::optional<MatmulPlan> planMatmulOfUpdate(const MatmulShape& shape) {
+  if (!canSumSquares(shape)) return std::nullopt;
+  MatmulShape handed_on = shape;
+  handed_on.update = true;
+  const MatmulPlan by_itself = planMatmul(shape), plan = planMatmul(handed_on);
+  const bool same = plan.method == by_itself.method && plan.tile_m == by_itself.tile_m &&
+                    plan.tile_n == by_itself.tile_n && plan.panel_n == by_itself.panel_n &&
+                    plan.strip_m == by_itself.strip_m && plan.block_k == by_itself.block_k;
+  return same ? std::optional(plan) : std::nullopt;
 }
 
 }  // namespace gpuc

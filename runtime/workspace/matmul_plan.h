@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "runtime/base/status.h"
 #include "runtime/workspace/matmul_workspace.h"
@@ -61,9 +62,9 @@ struct MatmulPlan {
   /// 16-bit operands: they are converted as they are packed or loaded, and c as it is written.
   bool isWidened() const { return storage != problem.type; }
 
-  /// Whether tiles are summed up beside c and then moved there. A product that is added to c is one: so its
-  /// bits are those of a product by itself, and of an addition behind it.
-  bool sumsAside() const { return isWidened() || transposed || problem.accumulate; }
+  /// Whether tiles are summed up beside c and then moved there, or handed on. A product that is added to c is
+  /// one: so its bits are those of a product by itself, and of an addition behind it.
+  bool sumsAside() const { return isWidened() || transposed || problem.accumulate || problem.update; }
 
   /// Whether each element of c is summed up from the first product to the last, one fused multiply-add after
   /// another. Then it has the same bits in a product of other rows.
@@ -103,6 +104,14 @@ Status checkMatmulShape(const MatmulShape& shape);
 
 /// The plan for a shape that checkMatmulShape accepts.
 MatmulPlan planMatmul(const MatmulShape& shape);
+
+/// Whether the squares of each tile of the result can be added up: of one matrix, which is not rounded to 16
+/// bits.
+bool canSumSquares(const MatmulShape& shape);
+
+/// The plan where each tile of the result is handed to a weight's update, if it can be: as for squares, and
+/// where tiles and sums are those of a product by itself, so that bits are.
+std::optional<MatmulPlan> planMatmulOfUpdate(const MatmulShape& shape);
 
 /// The shape's problem in its simplest form, with no method chosen yet.
 MatmulPlan foldMatmul(const MatmulShape& shape);

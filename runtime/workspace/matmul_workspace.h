@@ -10,7 +10,8 @@ namespace gpuc {
 
 /// c[batch, m, n] = op(a) · op(b) (+ c), all dense and row-major, and what follows each element, in this
 /// order: the bias is added to it, max(…, 0) is taken of it. Each of these is rounded by itself. Or, instead
-/// of both, it becomes 0 where the mask is 0 or less.
+/// of both, it becomes 0 where the mask is 0 or less. Or c is a weight's gradient that is not stored: each
+/// tile of it is handed to the weight's update. Of a gradient, each tile's squares may be added up as well.
 ///   a is stored [m, k], or [k, m] with transpose_a;  b is stored [k, n], or [n, k] with transpose_b;
 ///   bias, where there is one, is [n] and is added to every row of c;  mask lies as c does.
 struct MatmulShape {
@@ -27,7 +28,12 @@ struct MatmulShape {
   bool accumulate = false;  // add to what c holds; nothing follows then
   bool relu = false;
   bool mask = false;
+  bool update = false;
+  bool squares = false;
 };
+
+/// That an update may have, the product's tile among them.
+inline constexpr size_t kMostUpdateOperands = 32;
 
 /// Bytes of workspace that the host's matmul of this shape needs, aligned as every buffer is.
 ///

@@ -347,3 +347,48 @@ func.func @no_masks(%dy: tensor<4x5xf32>, %w: tensor<5x3xf32>, %h: tensor<4x3xf3
   %d = gpuc.exp %s : tensor<4x3xf32>
   return %a, %b, %c, %d : tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>
 }
+
+// -----
+
+// A gradient's norm: on the host the product adds up its squares. The gradient itself may be read by others.
+// CHECK-LABEL: func.func @norm(
+// CHECK:         %[[G:.*]]:2 = gpuc.fused "fc.matmul_mul_sum"
+// CHECK:           %[[P:.*]] = gpuc.matmul transpose
+// CHECK-NEXT:      %[[SQUARE:.*]] = gpuc.mul %[[P]], %[[P]]
+// CHECK-NEXT:      %[[SUM:.*]] = gpuc.sum %[[SQUARE]] dims [0, 1]
+// CHECK-NEXT:      gpuc.yield %[[P]], %[[SUM]]
+// CHECK:         gpuc.neg %[[G]]#0
+// CHECK:         return %{{.*}}, %[[G]]#1
+// CUDA-LABEL: func.func @norm(
+// CUDA-NOT:     gpuc.fused
+// CUDA:         return
+func.func @norm(%dy: tensor<4x80xf32>, %x: tensor<4x60xf32>) -> (tensor<80x60xf32>, tensor<f32>) {
+  %g = gpuc.matmul transpose %dy, %x : (tensor<4x80xf32>, tensor<4x60xf32>) -> tensor<80x60xf32> loc("fc")
+  %n = gpuc.neg %g : tensor<80x60xf32>
+  %s = gpuc.mul %g, %g : tensor<80x60xf32>
+  %sum = gpuc.sum %s dims [0, 1] : (tensor<80x60xf32>) -> tensor<f32>
+  return %n, %sum : tensor<80x60xf32>, tensor<f32>
+}
+
+// -----
+
+// Not those of a small gradient, of 16 bits, of two matrices, nor a sum for each column.
+// CHECK-LABEL: func.func @no_norm(
+// CHECK-NOT:     gpuc.fused
+// CHECK:         return
+func.func @no_norm(%a: tensor<4x20xf32>, %b: tensor<4x80xbf16>, %c: tensor<2x4x80xf32>, %d: tensor<4x80xf32>)
+    -> (tensor<f32>, tensor<bf16>, tensor<f32>, tensor<80xf32>) {
+  %p = gpuc.matmul transpose %a, %a : (tensor<4x20xf32>, tensor<4x20xf32>) -> tensor<20x20xf32>
+  %p2 = gpuc.mul %p, %p : tensor<20x20xf32>
+  %ps = gpuc.sum %p2 dims [0, 1] : (tensor<20x20xf32>) -> tensor<f32>
+  %q = gpuc.matmul transpose %b, %b : (tensor<4x80xbf16>, tensor<4x80xbf16>) -> tensor<80x80xbf16>
+  %q2 = gpuc.mul %q, %q : tensor<80x80xbf16>
+  %qs = gpuc.sum %q2 dims [0, 1] : (tensor<80x80xbf16>) -> tensor<bf16>
+  %r = gpuc.matmul transpose %c, %c : (tensor<2x4x80xf32>, tensor<2x4x80xf32>) -> tensor<2x80x80xf32>
+  %r2 = gpuc.mul %r, %r : tensor<2x80x80xf32>
+  %rs = gpuc.sum %r2 dims [0, 1, 2] : (tensor<2x80x80xf32>) -> tensor<f32>
+  %t = gpuc.matmul transpose %d, %d : (tensor<4x80xf32>, tensor<4x80xf32>) -> tensor<80x80xf32>
+  %t2 = gpuc.mul %t, %t : tensor<80x80xf32>
+  %ts = gpuc.sum %t2 dims [0] : (tensor<80x80xf32>) -> tensor<80xf32>
+  return %ps, %qs, %rs, %ts : tensor<f32>, tensor<bf16>, tensor<f32>, tensor<80xf32>
+}

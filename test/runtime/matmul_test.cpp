@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -128,6 +129,114 @@ TEST(Matmul, FinishesWhatItSummedUp) {
     checkFinish<float>(added(makeShape(side, side, 600, true, false, false)), DataType::f32, 5);
     checkFinish<double>(added(makeShape(side, side, 600, true, false, false)), DataType::f64, 6);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Weights' gradients
+//===----------------------------------------------------------------------===//
+
+/// What takes a test's tiles: operands are the tile, and c, to which all of its elements are moved.
+template <typename T>
+struct Taker {
+  static inline MatmulPlan plan;
+
+  static void take(void* const* operands, int64_t begin, int64_t end) {
+    const auto from = reinterpret_cast<uintptr_t>(operands[0]);
+    T* to = static_cast<T*>(operands[1]);
+    const MatmulShape& p = plan.problem;
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t first_row = tile / plan.columnTiles() * plan.tile_m;
+      const int64_t first_column = tile % plan.columnTiles() * plan.tile_n;
+      for (int64_t row = first_row; row < std::min(first_row + plan.tile_m, p.m); ++row)
+        for (int64_t column = first_column; column < std::min(first_column + plan.tile_n, p.n); ++column) {
+          const auto place = static_cast<uintptr_t>(row * plan.sumStride() + column);
+          to[row * p.n + column] = *reinterpret_cast<const T*>(from + place * sizeof(T));
+        }
+    }
+  }
+};
+
+template <typename T>
+std::vector<T> squaresOfTiles(const MatmulPlan& plan, const std::vector<T>& c) {
+  std::vector<long double> sums(static_cast<size_t>(plan.tileCount()));
+  for (int64_t i = 0; i < plan.problem.m * plan.problem.n; ++i) {
+    const int64_t row = i / plan.problem.n, column = i % plan.problem.n;
+    const long double element = c[static_cast<size_t>(i)];
+    sums[static_cast<size_t>(row / plan.tile_m * plan.columnTiles() + column / plan.tile_n)] +=
+        element * element;
+  }
+  return {sums.begin(), sums.end()};
+}
+
+/// Tiles that are handed on have the bits of a product that is stored, and so have their squares.
+template <typename T>
+void checkGradient(MatmulShape shape, DataType type, uint64_t seed) {
+  shape.type = type;
+  if (!canSumSquares(shape)) return;
+  SCOPED_TRACE(describe(shape));
+  GuardedMatmul<T> product(shape, seed), problem(shape, seed);
+  const MatmulPlan plan = planMatmul(shape);
+  MatmulShape squared = shape;
+  squared.squares = true;
+  std::vector<T> squares(static_cast<size_t>(plan.tileCount())), of_handed_on(squares);
+  MatmulOperands operands = product.operands();
+  operands.squares = squares.data();
+  runWhole(kernelFor(squared), operands);
+  const std::vector<T> expected = squaresOfTiles<T>(plan, product.result());
+  for (size_t i = 0; i < squares.size(); ++i)
+    EXPECT_NEAR(squares[i], expected[i], 40 * std::numeric_limits<T>::epsilon() * expected[i])
+        << "tile " << i;
+
+  const std::optional<MatmulPlan> handing_on = planMatmulOfUpdate(shape);
+  if (!handing_on) return;
+  Taker<T>::plan = *handing_on;
+  Result<MatmulKernel> kernel = MatmulKernel::create(squared, {.compute = Taker<T>::take, .operands = 2});
+  ASSERT_TRUE(kernel.ok()) << kernel.message();
+  operands = problem.operands();
+  void* const target = operands.c;
+  operands.c = nullptr;
+  operands.squares = of_handed_on.data();
+  operands.of_update = &target;
+  runWhole(*kernel, operands);
+  const std::vector<T> stored = product.result(), handed_on = problem.result();
+  EXPECT_EQ(std::memcmp(stored.data(), handed_on.data(), stored.size() * sizeof(T)), 0);
+  EXPECT_EQ(squares, of_handed_on);
+}
+
+TEST(Matmul, HandsOnTheTilesOfAGradientAndAddsUpTheirSquares) {
+  std::mt19937_64 random(11);
+  auto extent = [&](int64_t most) {
+    return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most));
+  };
+  for (int i = 0; i < 200; ++i) {
+    const MatmulShape shape =
+        makeShape(i % 5 ? extent(300) : 1, i % 7 ? extent(300) : 1, extent(200), i & 1, i & 2, false);
+    checkGradient<float>(shape, DataType::f32, random());
+    checkGradient<double>(shape, DataType::f64, random());
+  }
+  for (int64_t side : {256, 1024}) {  // walked down, and packed in the largest tiles
+    checkGradient<float>(makeShape(side, side, 600, true, false, false), DataType::f32, 5);
+    checkGradient<double>(makeShape(side, side, 600, true, false, false), DataType::f64, 6);
+  }
+}
+
+TEST(Matmul, OnlyOneMatrixIsHandedOn) {
+  MatmulShape shape = makeShape(64, 64, 32, true, false, false);
+  EXPECT_TRUE(planMatmulOfUpdate(shape).has_value());
+  for (DataType narrow : {DataType::f16, DataType::bf16}) {
+    MatmulShape other = shape;
+    other.type = narrow;
+    EXPECT_FALSE(planMatmulOfUpdate(other).has_value());
+  }
+  MatmulShape several = shape;
+  several.batch = 2;
+  EXPECT_FALSE(planMatmulOfUpdate(several).has_value());
+  EXPECT_EQ(
+      MatmulKernel::create(several, MatmulUpdate{.compute = Taker<float>::take, .operands = 2}).message(),
+      "matmul: of a shape whose tiles cannot be handed to a weight's update");
+  EXPECT_EQ(
+      MatmulKernel::create(shape, MatmulUpdate{.compute = Taker<float>::take, .operands = 99}).message(),
+      "matmul: with a weight's update of 99 operands, at most 32");
 }
 
 // relu of NaN is NaN, of -0 it is +0; in whole vectors and in what is left.

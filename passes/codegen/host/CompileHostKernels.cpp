@@ -13,6 +13,8 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
 #include <map>
 
 using namespace mlir;
@@ -81,11 +83,11 @@ public:
       : target_(target), objects_(target, options) {}
 
   /// The symbol of a kernel of this body.
-  std::string add(Block &body) {
-    std::string text = textOfBody(body);
+  std::string add(Block &body, const std::optional<ProductTiles> &tiles = std::nullopt) {
+    std::string text = textOfBody(body) + textOf(tiles);
     if (auto known = symbolOfBody_.find(text); known != symbolOfBody_.end())
       return known->second;
-    return symbolOfBody_[text] = isSegmented(body) ? addSegments(body) : addSingle(body);
+    return symbolOfBody_[text] = isSegmented(body) ? addSegments(body) : addSingle(body, tiles);
   }
 
   FailureOr<std::vector<std::string>> finish(std::string &error) {
@@ -95,9 +97,16 @@ public:
   }
 
 private:
-  std::string addSingle(Block &body) {
+  static std::string textOf(const std::optional<ProductTiles> &tiles) {
+    return tiles ? llvm::formatv(" in tiles of {0}x{1}, {2} apart, of {3}x{4}", tiles->tileRows,
+                                 tiles->tileColumns, tiles->stride, tiles->rows, tiles->columns)
+                       .str()
+                 : "";
+  }
+
+  std::string addSingle(Block &body, const std::optional<ProductTiles> &tiles) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(objects_.context()));
-    std::vector<int64_t> parameters = emitHostKernel(*module, "kernel", body, target_);
+    std::vector<int64_t> parameters = emitHostKernel(*module, "kernel", body, target_, tiles);
     std::string symbol = objects_.add(std::move(module), "kernel");
     return parameters.empty() ? symbol : entries_.add(symbol, parameters);
   }
@@ -130,7 +139,10 @@ FailureOr<HostCode> compileHostKernels(ArrayRef<KernelSource> kernels, const Hos
     if (failed(checkKernel(*kernel.body)))
       return emitError(kernel.location) << "kernel '" << kernel.symbol
                                         << "' holds ops that cannot be one kernel: split the fused region";
-    code.symbols.push_back(collected.add(*kernel.body));
+    if (kernel.tiles && !takesProductTiles(*kernel.body))
+      return emitError(kernel.location) << "kernel '" << kernel.symbol
+                                        << "' is a product's update, but does not compute element by element";
+    code.symbols.push_back(collected.add(*kernel.body, kernel.tiles));
   }
 
   std::string error;

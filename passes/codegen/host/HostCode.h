@@ -38,6 +38,10 @@ struct KernelSchedule {
 /// Number and size of tiles, from shapes and target alone.
 KernelSchedule scheduleHostKernel(mlir::Block &body, const HostTarget &target);
 
+/// Whether tiles of a product may be handed to the kernel as that operand, its first in the end: it computes
+/// element by element, of tensors that lie as the product does or have one element, to f32 or f64.
+bool takesProductTiles(mlir::Block &body, unsigned argument = 0);
+
 /// What kernels became on a host.
 struct HostCode {
   std::string object;               ///< ELF; empty if there are no kernels.

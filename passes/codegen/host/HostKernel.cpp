@@ -12,7 +12,8 @@ using namespace gpuc::ir;
 namespace gpuc::codegen {
 
 HostKernelEmitter::HostKernelEmitter(func::FuncOp function, ImplicitLocOpBuilder &builder,
-                                     const Kernel &kernel, const HostLoops &loops, ArrayRef<Value> pointers)
+                                     const Kernel &kernel, const HostLoops &loops, ArrayRef<Value> pointers,
+                                     const std::optional<ProductTiles> &productTiles)
     : KernelEmitter(builder, kernel, pointers, *function->getParentOfType<ModuleOp>().getBody(),
                     function.getName(), loops.laneGroup),
       loops_(loops), begin_(function.getArgument(1)), end_(function.getArgument(2)),
@@ -21,7 +22,15 @@ HostKernelEmitter::HostKernelEmitter(func::FuncOp function, ImplicitLocOpBuilder
     emitter_.setRandomId(random, parameter(random.getId()));
   if (!kernel.body->getOps<RandomBitsOp>().empty())
     setNumbers();
-  if (kernel.form == Form::Elementwise && kernel.groups.size() == 1 && loops.laneGroup == 0) {
+  if (productTiles) {
+    const auto &[rows, columns, tileRows, tileColumns, stride] = *productTiles;
+    product_ = {parameter(rows),
+                parameter(columns),
+                parameter(tileRows),
+                parameter(tileColumns),
+                parameter(llvm::divideCeil(columns, tileColumns)),
+                parameter(stride - columns)};
+  } else if (kernel.form == Form::Elementwise && kernel.groups.size() == 1 && loops.laneGroup == 0) {
     laneExtent_ = parameter(loops.laneExtent);
     chunk_ = parameter(loops.chunk);
   }
@@ -56,7 +65,34 @@ static Value lesserOf(ImplicitLocOpBuilder &builder, Value a, Value b) {
   return arith::MinSIOp::create(builder, a, b);
 }
 
+/// Row by row, of which each is a piece of the one that all elements form. What is at an element of the
+/// product is where it would be if its rows adjoined, and the gaps that are before it.
+void HostKernelEmitter::forProductTiles(Body body) {
+  auto multiply = [&](Value a, Value b) -> Value { return arith::MulIOp::create(builder_, a, b); };
+  Type pointer = LLVM::LLVMPointerType::get(builder_.getContext());
+  Type element = getElementTypeOrSelf(kernel_.body->getArgument(0).getType());
+  Type memory = builder_.getIntegerType(8 * static_cast<unsigned>(elementBytes(element)));
+  const Value product = pointers_.front();
+  emitLoop(emitter_, begin_, end_, 1, [&](Value tile) {
+    Value across = arith::RemUIOp::create(builder_, tile, product_.tilesAcross);
+    Value first = multiply(arith::DivUIOp::create(builder_, tile, product_.tilesAcross), product_.tileRows);
+    Value last = lesserOf(builder_, add(first, product_.tileRows), product_.rows);
+    Value left = multiply(across, product_.tileColumns);
+    Value right = lesserOf(builder_, add(left, product_.tileColumns), product_.columns);
+    emitLoop(emitter_, first, last, 1, [&](Value row) {
+      Value start = multiply(row, product_.columns);
+      low_ = add(start, left);
+      high_ = add(start, right);
+      emitter_.setPointer(0, LLVM::GEPOp::create(builder_, pointer, memory, product,
+                                                 ArrayRef<LLVM::GEPArg>{multiply(row, product_.gap)}));
+      body();
+    });
+  });
+}
+
 void HostKernelEmitter::forTiles(Body body) {
+  if (product_.rows)
+    return forProductTiles(body);
   emitLoop(emitter_, begin_, end_, 1, [&](Value tile) {
     rowTile_ = tile;
     if (laneExtent_) {
@@ -124,7 +160,7 @@ void HostKernelEmitter::forLanes(Value low, Value high, Range range, Body body) 
     lanesFrom(first);
     body();
   });
-  if (range.high % lanes == 0)
+  if (range.high % lanes == 0 && !product_.rows) // where each row of a tile has an end
     return;
   Value any = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ne, rest, index(0));
   ifHolds(any, [&] {
@@ -158,8 +194,8 @@ void HostKernelEmitter::emitScatterAdd() {
   });
 }
 
-std::vector<int64_t> emitHostKernel(ModuleOp module, StringRef symbol, Block &body,
-                                    const HostTarget &target) {
+std::vector<int64_t> emitHostKernel(ModuleOp module, StringRef symbol, Block &body, const HostTarget &target,
+                                    const std::optional<ProductTiles> &productTiles) {
   MLIRContext *context = module.getContext();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Type pointer = LLVM::LLVMPointerType::get(context), integer = builder.getI64Type();
@@ -174,7 +210,7 @@ std::vector<int64_t> emitHostKernel(ModuleOp module, StringRef symbol, Block &bo
                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(number)});
     pointers.push_back(LLVM::LoadOp::create(inside, pointer, slot));
   }
-  HostKernelEmitter emitter(function, inside, kernel, loops, pointers);
+  HostKernelEmitter emitter(function, inside, kernel, loops, pointers, productTiles);
   emitter.run();
   func::ReturnOp::create(inside);
   if (emitter.parameters().empty())

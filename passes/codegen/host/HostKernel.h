@@ -14,7 +14,8 @@ namespace gpuc::codegen {
 /// are returned, and where there are any, the function takes a pointer to them, an i64 each, after the
 /// others.
 std::vector<int64_t> emitHostKernel(mlir::ModuleOp module, llvm::StringRef symbol, mlir::Block &body,
-                                    const HostTarget &target);
+                                    const HostTarget &target,
+                                    const std::optional<ProductTiles> &productTiles = std::nullopt);
 
 /// The function of one segment (Segments.h), over its own operands and tiles.
 struct HostSegment {
@@ -35,13 +36,15 @@ class HostKernelEmitter : public KernelEmitter {
 public:
   /// Emits into `function`, from where the builder stands; `pointers`: see KernelEmitter.
   HostKernelEmitter(mlir::func::FuncOp function, mlir::ImplicitLocOpBuilder &builder, const Kernel &kernel,
-                    const HostLoops &loops, llvm::ArrayRef<mlir::Value> pointers);
+                    const HostLoops &loops, llvm::ArrayRef<mlir::Value> pointers,
+                    const std::optional<ProductTiles> &productTiles);
   const std::vector<int64_t> &parameters() const { return parameters_; }
 
 private:
   // Loops (HostKernel.cpp). Each calls `body` with the builder and the emitter standing inside.
   void forOutputs(Body body) override;
   void forTiles(Body body);
+  void forProductTiles(Body body);
   void forRows(Body body);
   /// The tile's part of the lane group, range by range.
   void forLanes(Body body);
@@ -77,6 +80,11 @@ private:
   mlir::Value begin_, end_, parameterPointer_;
   std::vector<int64_t> parameters_;
   mlir::Value laneExtent_, chunk_; ///< HostLoops' as parameters, of a kernel that is one row; else null.
+  /// ProductTiles as parameters; null of a kernel that has none.
+  struct {
+    mlir::Value rows, columns, tileRows, tileColumns, tilesAcross;
+    mlir::Value gap; ///< Elements of the first operand from where a row of the product would end to its next.
+  } product_;
   mlir::Value rowTile_;
   mlir::Value low_, high_; ///< The tile's part of the lane group, when that is parallel.
   using Place = std::pair<mlir::Value, mlir::Value>;    ///< A value, and the pointer to what is kept of it.

@@ -159,6 +159,24 @@ static KernelSchedule scheduleSegments(Block &body, const HostTarget &target) {
 
 namespace gpuc {
 
+bool takesProductTiles(Block &body, unsigned argument) {
+  if (codegen::isSegmented(body) || argument >= body.getNumArguments())
+    return false;
+  const codegen::Kernel kernel(body);
+  auto isWide = [](Value result) {
+    Type element = getElementTypeOrSelf(result.getType());
+    return element.isF32() || element.isF64();
+  };
+  bool isSame =
+      true; // in one row, the only coordinate is an element's place in every tensor of more than one
+  codegen::forEachRead(kernel, [&](BlockArgument read, const codegen::Index &index) {
+    isSame &= read.getArgNumber() != argument || index == kernel.everywhere;
+  });
+  return isSame && kernel.form == codegen::Form::Elementwise && kernel.groups.size() == 1 &&
+         elementCount(body.getArgument(argument).getType()) == kernel.groups.front().extent &&
+         llvm::all_of(kernel.yields(), isWide);
+}
+
 KernelSchedule scheduleHostKernel(Block &body, const HostTarget &target) {
   if (codegen::isSegmented(body))
     return codegen::scheduleSegments(body, target);

@@ -1,6 +1,7 @@
 #include "runtime/host/matmul.h"
 
 #include <algorithm>
+#include <array>
 #include <cinttypes>
 #include <utility>
 
@@ -42,7 +43,7 @@ struct Matrices {
     const void* right = plan.swapped ? operands.a : operands.b;
     a = static_cast<const S*>(left) + batch * p.batch_stride_a;
     b = static_cast<const S*>(right) + batch * p.batch_stride_b;
-    c = static_cast<S*>(operands.c) + batch * p.m * p.n;
+    c = p.update ? nullptr : static_cast<S*>(operands.c) + batch * p.m * p.n;
     bias = p.bias ? static_cast<const S*>(operands.bias) : nullptr;
     mask = p.mask ? static_cast<const S*>(operands.mask) + batch * p.m * p.n : nullptr;
   }
@@ -61,6 +62,10 @@ class MatmulTile {
  public:
   MatmulTile(const MatmulProblem& problem, const MatmulOperands& operands, int64_t tile)
       : plan_(problem.plan),
+        update_(problem.update),
+        of_update_(operands.of_update),
+        squares_(operands.squares),
+        tile_(tile),
         micro_kernels_(problem.micro_kernels),
         kernels_(*problem.vector_kernels),
         own_(kernels_.of<S>()),
@@ -71,7 +76,10 @@ class MatmulTile {
     if (plan_.transposed) return computeTransposed();
     if (plan_.addsFewTerms()) return addFewTerms();
     if (plan_.sumsAside()) return computeAside();
-    if constexpr (!kIsWidened<S>) sumUp({addressOfC(), plan_.ldc});
+    if constexpr (!kIsWidened<S>) {
+      sumUp({addressOfC(), plan_.ldc});
+      squareUp({addressOfC(), plan_.ldc});
+    }
   }
 
  private:
@@ -148,8 +156,24 @@ class MatmulTile {
     alignas(64) T sums[kMatmulSumBytes / sizeof(T)];
     const int64_t stride = plan_.sumStride();
     sumUp({sums, stride});
+    if (plan_.problem.update) return squareUp({sums, stride}), handOn({sums, stride});
     moveToC({place_.rows, place_.columns, sums, stride, addressOfC(), plan_.ldc});
     finish(place_, 0, place_.rows);
+  }
+
+  void squareUp(const TileSums<T>& tile) {
+    if (plan_.problem.squares)
+      own_.squares({place_.rows, place_.columns, tile.c, tile.ldc, static_cast<T*>(squares_) + tile_});
+  }
+
+  /// The call reaches generated code, which carries no type for a sanitizer to look at.
+  __attribute__((no_sanitize("undefined"))) void handOn(const TileSums<T>& sums) {
+    std::array<void*, kMostUpdateOperands> operands;
+    std::copy_n(of_update_, update_.operands - 1, operands.data() + 1);
+    // Where c would begin, of which this is a tile.
+    const auto before = static_cast<size_t>(place_.row * sums.ldc + place_.column) * sizeof(T);
+    operands[0] = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(sums.c) - before);
+    update_.compute(operands.data(), tile_, tile_ + 1);
   }
 
   /// Panel by panel: from registers, but for those whose micro-kernel adds up in another order.
@@ -257,6 +281,10 @@ class MatmulTile {
   }
 
   const MatmulPlan& plan_;
+  const MatmulUpdate& update_;
+  void* const* of_update_;
+  void* const squares_;
+  const int64_t tile_;
   const MicroKernelSet& micro_kernels_;
   const VectorKernelTable& kernels_;
   const TypedVectorKernels<S>& own_;  // for the type in memory
@@ -302,7 +330,21 @@ Result<MicroKernelSet> makeMicroKernels(const MatmulPlan& plan) {
 Result<MatmulKernel> MatmulKernel::create(const MatmulShape& shape, int64_t workspace_bytes) {
   GPUC_RETURN_IF_ERROR(checkMatmulShape(shape));
   GPUC_RETURN_IF_ERROR(checkWorkspace("matmul", workspace_bytes, matmulWorkspaceBytes(shape)));
+  if (shape.squares && !canSumSquares(shape))
+    return errorf("matmul: of a shape whose squares cannot be added up");
   return createFromPlan(planMatmul(shape));
+}
+
+Result<MatmulKernel> MatmulKernel::create(const MatmulShape& shape, const MatmulUpdate& update) {
+  const std::optional<MatmulPlan> plan = planMatmulOfUpdate(shape);
+  if (!plan) return errorf("matmul: of a shape whose tiles cannot be handed to a weight's update");
+  if (update.operands == 0 || update.operands > kMostUpdateOperands)
+    return errorf("matmul: with a weight's update of %zu operands, at most %zu", update.operands,
+                  kMostUpdateOperands);
+  GPUC_ASSIGN_OR_RETURN(MatmulKernel kernel, createFromPlan(*plan));
+  kernel.problem_.update = update;
+  kernel.problem_.phases.front().tile_ns += update.tile_ns;
+  return kernel;
 }
 
 Result<MatmulKernel> MatmulKernel::createFromPlan(const MatmulPlan& plan) {

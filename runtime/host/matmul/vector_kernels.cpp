@@ -5,6 +5,7 @@
 #include "runtime/host/matmul/dot.h"
 #include "runtime/host/matmul/finish.h"
 #include "runtime/host/matmul/load.h"
+#include "runtime/host/matmul/squares.h"
 #include "runtime/host/matmul/transpose.h"
 
 namespace gpuc {
@@ -56,7 +57,8 @@ constexpr TypedVectorKernels<S> kKernels = {dotTile<S>,
                                             copyTile<Computed<S>, S>,
                                             addTile<S>,
                                             addProduct<Computed<S>>,
-                                            finishTile<S>};
+                                            finishTile<S>,
+                                            squaresOfTile<Computed<S>>};
 
 constexpr VectorKernelTable kTable = {kKernels<float>, kKernels<double>, kKernels<Half>, kKernels<Bfloat16>};
 

@@ -68,6 +68,15 @@ struct FinishTile {
   const S* mask;  // as c lies; null: none
 };
 
+/// *sum = the squares of all elements, added up.
+template <typename T>
+struct SquaresTile {
+  int64_t rows, columns;
+  const T* c;
+  int64_t ldc;
+  T* sum;
+};
+
 /// S is the type in memory.
 template <typename S>
 struct TypedVectorKernels {
@@ -78,6 +87,7 @@ struct TypedVectorKernels {
   void (*add)(const CopyTile<Computed<S>, S>&);  // the same, added to what target holds
   void (*addProduct)(const ProductTile<Computed<S>>&);
   void (*finish)(const FinishTile<S>&);
+  void (*squares)(const SquaresTile<Computed<S>>&);
 };
 
 using VectorKernelTable = KernelTable<TypedVectorKernels, float, double, Half, Bfloat16>;

@@ -91,3 +91,101 @@ plan.program @predict {
   // expected-error @below {{mask has 192 bytes, 1 x [2, 4, 4] take 128}}
   plan.conv input_gradient %dy, %w -> %dx mask %h : f32 batch 1 input [2, 4, 4] filter [3, 2, 1, 1] output [3, 4, 4] strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] groups 1
 }
+
+// -----
+
+// An update takes the place of a result.
+plan.variable @w : tensor<2x4xf32> "parameter" init zeros
+plan.kernel @update (%g: tensor<2x4xf32>, %w: tensor<2x4xf32>) {
+  %0 = gpuc.sub %w, %g : tensor<2x4xf32>
+  gpuc.yield %0 : tensor<2x4xf32>
+}
+plan.program @train_step {
+  %x = plan.input "x" : tensor<2x3xf32>
+  %y = plan.input "y" : tensor<3x4xf32>
+  %w = plan.use @w : tensor<2x4xf32> parameter
+  %g = plan.buffer "g" : tensor<2x4xf32> gradient
+  // expected-error @below {{has an update as well as a result [matmul_C2]}}
+  plan.matmul %x, %y -> %g update @update(%w) -> (%w) : f32 batch 1 m 2 n 4 k 3
+}
+
+// -----
+
+// One or the other.
+plan.program @predict {
+  %x = plan.input "x" : tensor<2x3xf32>
+  %y = plan.input "y" : tensor<3x4xf32>
+  // expected-error @below {{has neither a result nor an update [matmul_C2]}}
+  plan.matmul %x, %y : f32 batch 1 m 2 n 4 k 3
+}
+
+// -----
+
+// Nothing else follows it.
+plan.variable @w : tensor<2x4xf32> "parameter" init zeros
+plan.kernel @update (%g: tensor<2x4xf32>, %w: tensor<2x4xf32>) {
+  %0 = gpuc.sub %w, %g : tensor<2x4xf32>
+  gpuc.yield %0 : tensor<2x4xf32>
+}
+plan.program @train_step {
+  %x = plan.input "x" : tensor<2x3xf32>
+  %y = plan.input "y" : tensor<3x4xf32>
+  %w = plan.use @w : tensor<2x4xf32> parameter
+  // expected-error @below {{has an update, which takes one matrix that nothing else follows}}
+  plan.matmul %x, %y relu update @update(%w) -> (%w) : f32 batch 1 m 2 n 4 k 3
+}
+
+// -----
+
+// Its kernel begins with the product.
+plan.variable @w : tensor<2x4xf32> "parameter" init zeros
+plan.kernel @update (%g: tensor<4xf32>, %w: tensor<2x4xf32>) {
+  gpuc.yield %w : tensor<2x4xf32>
+}
+plan.program @train_step {
+  %x = plan.input "x" : tensor<2x3xf32>
+  %y = plan.input "y" : tensor<3x4xf32>
+  %w = plan.use @w : tensor<2x4xf32> parameter
+  // expected-error @below {{of 2x4 elements of 'f32', but the update @update begins with 'tensor<4xf32>' [matmul_C1]}}
+  plan.matmul %x, %y update @update(%w) -> (%w) : f32 batch 1 m 2 n 4 k 3
+}
+
+// -----
+
+// What stands behind is what the kernel takes, and gives.
+plan.variable @w : tensor<2x4xf32> "parameter" init zeros
+plan.kernel @update (%g: tensor<2x4xf32>, %w: tensor<2x4xf32>) {
+  %0 = gpuc.sub %w, %g : tensor<2x4xf32>
+  gpuc.yield %0 : tensor<2x4xf32>
+}
+plan.program @train_step {
+  %x = plan.input "x" : tensor<2x3xf32>
+  %y = plan.input "y" : tensor<3x4xf32>
+  %w = plan.use @w : tensor<2x4xf32> parameter
+  // expected-error @below {{gives 0 inputs and 1 outputs, kernel @update has 2 and 1}}
+  plan.matmul %x, %y update @update() -> (%w) : f32 batch 1 m 2 n 4 k 3
+}
+
+// -----
+
+// A kernel of the module.
+plan.variable @w : tensor<2x4xf32> "parameter" init zeros
+plan.program @train_step {
+  %x = plan.input "x" : tensor<2x3xf32>
+  %y = plan.input "y" : tensor<3x4xf32>
+  %w = plan.use @w : tensor<2x4xf32> parameter
+  // expected-error @below {{of @none, which is no plan.kernel of this module}}
+  plan.matmul %x, %y update @none(%w) -> (%w) : f32 batch 1 m 2 n 4 k 3
+}
+
+// -----
+
+// Squares are those of the product, not of what follows it.
+plan.program @predict {
+  %x = plan.input "x" : tensor<2x3xf32>
+  %y = plan.input "y" : tensor<3x4xf32>
+  %g = plan.buffer "g" : tensor<2x4xf32> activation
+  %s = plan.buffer "s" : tensor<1xf32> activation
+  // expected-error @below {{has squares, which are those of one matrix that nothing else follows}}
+  plan.matmul %x, %y -> %g relu squares %s : f32 batch 1 m 2 n 4 k 3
+}

@@ -23,6 +23,7 @@
 #include "passes/plan/CommandGraph.h"
 #include "passes/plan/LiveBuffers.h"
 #include "passes/plan/PlanAccess.h"
+#include "passes/updates/Updates.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/Sequence.h"
@@ -63,24 +64,6 @@ struct Kernels {
 //===----------------------------------------------------------------------===//
 // Kinds
 //===----------------------------------------------------------------------===//
-
-/// The name of the variable behind a buffer, if one is.
-StringAttr variableOf(Value buffer) {
-  auto use = dyn_cast<plan::UseOp>(*plan::bufferOf(buffer));
-  return use ? use.getSymbolAttr().getAttr() : StringAttr();
-}
-
-/// Whether the launch computes new values of variables, one at least from its old, element by element.
-bool isUpdate(plan::LaunchOp launch, Block &body) {
-  bool readsOwn = false;
-  for (Value output : launch.getOutputs()) {
-    StringAttr variable = variableOf(output);
-    if (!variable)
-      return false;
-    readsOwn |= llvm::any_of(launch.getInputs(), [&](Value input) { return variableOf(input) == variable; });
-  }
-  return readsOwn && llvm::all_of(body.without_terminator(), [](Operation &op) { return isInlinable(&op); });
-}
 
 bool folds(Block &body) {
   return llvm::any_of(body, [](Operation &op) { return isReduction(&op); });
@@ -271,7 +254,7 @@ private:
     if (llvm::any_of(graph_.successors[index],
                      [&](unsigned successor) { return places_[successor] <= group.last; }) ||
         isHeldBetween(launch, index, group.last) ||
-        !live_.extend(launch, positions_[index], positions_[group.last]))
+        !live_.extend(plan::CommandOpInterface(launch), positions_[index], positions_[group.last]))
       return false;
     group.members.push_back(launch);
     places_[index] = group.last;

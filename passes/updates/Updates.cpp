@@ -1,0 +1,43 @@
+//===- Updates.cpp - Launches that make new values of variables -------------===//
+
+#include "passes/updates/Updates.h"
+
+#include "passes/base/MatmulShapes.h"
+#include "runtime/workspace/matmul_plan.h"
+
+using namespace mlir;
+
+namespace gpuc {
+
+/// The name of the variable behind a buffer, if one is.
+static StringAttr variableOf(Value buffer) {
+  auto use = dyn_cast<plan::UseOp>(*plan::bufferOf(buffer));
+  return use ? use.getSymbolAttr().getAttr() : StringAttr();
+}
+
+bool isUpdate(plan::LaunchOp launch, Block &body) {
+  bool readsOwn = false;
+  for (Value output : launch.getOutputs()) {
+    StringAttr variable = variableOf(output);
+    if (!variable)
+      return false;
+    readsOwn |= llvm::any_of(launch.getInputs(), [&](Value input) { return variableOf(input) == variable; });
+  }
+  return readsOwn && llvm::all_of(body.without_terminator(), [](Operation &op) { return isInlinable(&op); });
+}
+
+std::optional<ProductTiles> tilesForUpdate(plan::MatmulOp product) {
+  const std::optional<MatmulPlan> plan = planMatmulOfUpdate(matmulShapeOf(product));
+  if (!plan)
+    return std::nullopt;
+  return ProductTiles{plan->problem.m, plan->problem.n, plan->tile_m, plan->tile_n, plan->sumStride()};
+}
+
+bool canUpdateInProduct(plan::MatmulOp product) {
+  auto target = product->getParentOfType<ModuleOp>()->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+  return !(target && target.getKind() == plan::TargetKind::cuda) && product.getResult() &&
+         !product.getAccumulate() && plan::rangeOf(product.getResult()).size >= kLeastGradientBytes &&
+         tilesForUpdate(product);
+}
+
+} // namespace gpuc
