@@ -188,7 +188,8 @@ void buildUnprovenPlanPipeline(OpPassManager &passes, const PlanOptions &options
   if (from < Stage::streams) {
     // The order decides how much is live at once, so it comes before memory is placed.
     doors.add(createOrderPass(), "commands");
-    // By the order it is known when each gradient is computed.
+    // By the order it is known what is live, and when each gradient is computed.
+    passes.addPass(createUpdateInProductsPass());
     passes.addPass(createBucketAllReducesPass({options.link, options.bucketBytes}));
     // Streams and events decide what may happen at once, and so what may share bytes.
     passes.addPass(createAssignStreamsPass());

@@ -145,6 +145,28 @@ def AssignStreamsPass : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
   }];
 }
 
+def UpdateInProductsPass : GpucPass<"plan-update-in-products"> {
+  let summary = "On the host, hand a weight's gradient to the weight's update tile by tile, instead of storing it";
+  let description = [{
+    Of a matmul whose result nobody but a weight's update reads, element by element: the update moves up to the product, or
+    the product down to the update, behind all else that reads the weight. The latter keeps the product's operands for longer,
+    and is done only if the most bytes that are live at once do not grow. The kernel gets the gradient as its first argument.
+    Not of 16-bit gradients, nor where the host would take the product's sums in another order; in repeats nothing is joined.
+
+    Before:
+    ```mlir
+    plan.matmul transpose %d, %x -> %g : f32 batch 1 m 128 n 784 k 64
+    plan.matmul %d, %w -> %dx : f32 batch 1 m 64 n 784 k 128
+    plan.launch @fc1.weight.sgd(%w, %g) -> (%w)
+    ```
+    After:
+    ```mlir
+    plan.matmul %d, %w -> %dx : f32 batch 1 m 64 n 784 k 128
+    plan.matmul transpose %d, %x update @fc1.weight.sgd(%w) -> (%w) : f32 batch 1 m 128 n 784 k 64
+    ```
+  }];
+}
+
 def GroupLaunchesPass : GpucPass<"plan-group-launches"> {
   let summary = "Make one launch of the optimizer's updates, and one of the norms of the gradients";
   let description = [{

@@ -2,7 +2,8 @@
 //
 // Updates that need nothing but their own gradient follow it at once, and few gradients are live at a time. A
 // norm over all of them, or a test of all of them, has each wait for the last. What that costs is reckoned on
-// this plan, in this order: the step's peak as it is, less the peak with gradients that end early.
+// this plan, in this order: the step's peak as it is, less the peak with gradients that end early, or are not
+// stored at all since their products would update weights with them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +11,7 @@
 
 #include "passes/base/Decisions.h"
 #include "passes/report/Peak.h"
+#include "passes/updates/Updates.h"
 
 using namespace mlir;
 
@@ -18,7 +20,8 @@ namespace {
 
 bool isGradient(plan::AllocOp buffer) { return buffer.getCategory() == plan::Category::gradient; }
 
-/// The positions behind the last command of the main stream that writes each buffer.
+/// The positions behind the last command of the main stream that writes each buffer; 0 of what would not be
+/// stored.
 DenseMap<Operation *, int64_t> endsOfWriting(plan::ProgramOp program) {
   DenseMap<Operation *, int64_t> ends;
   auto streams = program.getBody().getOps<plan::StreamOp>();
@@ -27,8 +30,10 @@ DenseMap<Operation *, int64_t> endsOfWriting(plan::ProgramOp program) {
   int64_t position = 0;
   for (auto command : (*streams.begin()).getBody().getOps<plan::CommandOpInterface>()) {
     position += positionsOf(command);
+    auto product = dyn_cast<plan::MatmulOp>(*command);
+    const bool isStored = !product || !canUpdateInProduct(product);
     for (Value written : command.getWrites())
-      ends[plan::bufferOf(written)] = position;
+      ends[plan::bufferOf(written)] = isStored ? position : 0;
   }
   return ends;
 }
@@ -37,7 +42,7 @@ DenseMap<Operation *, int64_t> endsOfWriting(plan::ProgramOp program) {
 Lifetimes endEarly(Lifetimes lifetimes, const DenseMap<Operation *, int64_t> &ends) {
   for (auto &[buffer, lifetime] : lifetimes)
     if (auto end = ends.find(buffer); isGradient(buffer) && end != ends.end())
-      lifetime.upper = std::min(lifetime.upper, end->second + 1);
+      lifetime.upper = end->second == 0 ? lifetime.lower : std::min(lifetime.upper, end->second + 1);
   return lifetimes;
 }
 
@@ -64,8 +69,9 @@ FailureOr<llvm::json::Object> wholeGradientsOf(ModuleOp module) {
       return failure();
     const int64_t positions = positionsOf(step) + 1;
     bytes = mostBytes(onlyGradients(*lifetimes), positions);
-    saved =
-        mostBytes(*lifetimes, positions) - mostBytes(endEarly(*lifetimes, endsOfWriting(step)), positions);
+    if (!why.empty())
+      saved =
+          mostBytes(*lifetimes, positions) - mostBytes(endEarly(*lifetimes, endsOfWriting(step)), positions);
     for (auto other : module.getOps<plan::ProgramOp>()) // which the arena must hold, too
       if (other != step)
         saved = std::min(saved, std::max<int64_t>(0, *step.getPeakBytes() - *other.getPeakBytes()));
