@@ -477,6 +477,40 @@ const Case kPrograms[] = {
        matmulOf(p).relu = true;
      },
      "a mask, of a gradient, with a bias or relu"},
+    {"MatmulUpdateAndResult", [](fb::PlanT& p) { matmulOf(p).update = std::make_unique<fb::UpdateT>(); },
+     "matmul: with an update, which takes one matrix that is not stored"},
+    {"MatmulUpdateKernel",
+     [](fb::PlanT& p) {
+       matmulOf(p).c.reset();
+       matmulOf(p).update = std::make_unique<fb::UpdateT>();
+       matmulOf(p).update->kernel = 99;
+     },
+     "matmul: with an update by kernel 99 of 3"},
+    {"MatmulUpdateOperands",
+     [](fb::PlanT& p) {
+       matmulOf(p).update = std::make_unique<fb::UpdateT>();
+       matmulOf(p).update->writes.push_back(std::move(matmulOf(p).c));
+       matmulOf(p).update->kernel = 2;
+     },
+     "matmul: with an update of 2 operands, its kernel takes 3"},
+    {"MatmulUpdateGrain",
+     [](fb::PlanT& p) {
+       matmulOf(p).update = std::make_unique<fb::UpdateT>();
+       matmulOf(p).update->writes.push_back(std::move(matmulOf(p).c));
+     },
+     "matmul: with an update whose grain is 0, expected 1 to "},
+    {"MatmulSquaresBehindBias",
+     [](fb::PlanT& p) {
+       matmulOf(p).squares = std::make_unique<fb::OperandT>(*matmulOf(p).c);
+       matmulOf(p).relu = true;
+     },
+     "matmul: with squares of what something follows"},
+    {"MatmulSquares",
+     [](fb::PlanT& p) {
+       matmulOf(p).squares = std::make_unique<fb::OperandT>(*matmulOf(p).c);
+       matmulOf(p).squares->size -= 2;
+     },
+     "matmul: squares begin or end within an element"},
     {"MatmulLocation", [](fb::PlanT& p) { matmulOf(p).n = 15; }, "('fc1')"},
     {"CopyKind", [](fb::PlanT& p) { copyOf(p).kind = static_cast<fb::CopyKind>(3); },
      "copy of unknown kind 3"},
