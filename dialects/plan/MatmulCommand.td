@@ -4,7 +4,7 @@
 include "dialects/plan/PlanOpBase.td"
 
 def MatmulOp
-    : Plan_LibraryCommand<"matmul", "usesOfMatmul(*this)", "cublasLt",
+    : Plan_LibraryCommand<"matmul", "::gpuc::plan::usesOf(*this)", "cublasLt",
                           [ProductCommand, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "result[batch, m, n] = lhs[batch, m, k] · rhs[batch, k, n], and what follows each element";
   let description = [{

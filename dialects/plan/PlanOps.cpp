@@ -1,6 +1,6 @@
 //===- PlanOps.cpp - Verifiers, syntax and interfaces of the plan's ops -----===//
 
-#include "dialects/plan/PlanOps.h"
+#include "dialects/plan/ProductCommands.h"
 
 #include "runtime/base/shares.h"
 
@@ -23,12 +23,6 @@ static ParseResult parseHexadecimal(OpAsmParser &parser, IntegerAttr &attribute)
 
 static void printHexadecimal(OpAsmPrinter &printer, Operation *, IntegerAttr attribute) {
   printer << llvm::formatv("{0:X}", static_cast<uint64_t>(attribute.getInt()));
-}
-
-static ArrayRef<gpuc::OperandUse> usesOfMatmul(gpuc::plan::MatmulOp matmul) {
-  return matmul.getUpdate()       ? ArrayRef(gpuc::kUpdatingMatmulOperands)
-         : matmul.getAccumulate() ? ArrayRef(gpuc::kAccumulatingMatmulOperands)
-                                  : ArrayRef(gpuc::kMatmulOperands);
 }
 
 /// Those that are there, of an op whose operands have the order of the table. An update's stand behind.

@@ -16,6 +16,13 @@ inline mlir::LogicalResult verifyTf32(ProductOpInterface product) {
   return mlir::success();
 }
 
+/// What a product does with the operands of its table. One without a result has an update, or should have.
+inline llvm::ArrayRef<OperandUse> usesOf(MatmulOp matmul) {
+  return !matmul.getResult()      ? llvm::ArrayRef(kUpdatingMatmulOperands)
+         : matmul.getAccumulate() ? llvm::ArrayRef(kAccumulatingMatmulOperands)
+                                  : llvm::ArrayRef(kMatmulOperands);
+}
+
 /// Operations on each element behind a product: an addition, a maximum, relu's gradient.
 inline int64_t opsBehind(ProductOpInterface product) {
   return (product.getBias() ? 1 : 0) + product.getRelu() + (product.getMask() ? 2 : 0);

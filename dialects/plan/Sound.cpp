@@ -1,6 +1,6 @@
 //===- Sound.cpp - What every op of the plan dialect is checked for ---------===//
 
-#include "dialects/plan/PlanOps.h"
+#include "dialects/plan/ProductCommands.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -34,9 +34,9 @@ static bool standsBefore(Operation *maker, Operation *op) {
 }
 
 /// What a library's command does with its operands; of other ops none are optional.
-static ArrayRef<OperandUse> usesOf(Operation *op) {
+static ArrayRef<OperandUse> usesOfCommand(Operation *op) {
   return llvm::TypeSwitch<Operation *, ArrayRef<OperandUse>>(op)
-      .Case<MatmulOp>([](auto) { return ArrayRef(kMatmulOperands); })
+      .Case<MatmulOp>([](auto matmul) { return usesOf(matmul); })
       .Case<ConvOp>([](auto) { return ArrayRef(kConvOperands); })
       .Case<AttentionOp>(
           [](auto) { return ArrayRef(kAttentionOperands).take_front(kForwardAttentionOperands); })
@@ -46,11 +46,12 @@ static ArrayRef<OperandUse> usesOf(Operation *op) {
 
 /// In its generic text an op with optional operands says how many there are of each.
 static LogicalResult verifySegments(Operation *op) {
-  ArrayRef<OperandUse> uses = usesOf(op);
+  ArrayRef<OperandUse> uses = usesOfCommand(op);
   if (uses.empty())
     return success();
   auto segments = op->getAttrOfType<DenseI32ArrayAttr>("operandSegmentSizes").asArrayRef();
-  for (auto [use, count] : llvm::zip_equal(uses, segments))
+  // Behind those of the table stand an update's, any number of them.
+  for (auto [use, count] : llvm::zip_first(uses, segments))
     if (!use.optional && count != 1)
       return op->emitOpError() << "requires one of " << use.name << ", and operandSegmentSizes say " << count;
   return success();

@@ -6,16 +6,16 @@ plan.program @no_second_factor {
   %x = plan.buffer "x" : tensor<16xf32> activation
   // expected-error @below {{'plan.matmul' op requires one of b, and operandSegmentSizes say 0}}
   "plan.matmul"(%x, %x, %x) <{batch = 1 : i64, element = f32, k = 4 : i64, m = 4 : i64, n = 4 : i64,
-      operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0>}> : (!plan.buffer, !plan.buffer, !plan.buffer) -> ()
+      operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0, 0, 0, 0>}> : (!plan.buffer, !plan.buffer, !plan.buffer) -> ()
 }
 
 // -----
 
 plan.program @two_results {
   %x = plan.buffer "x" : tensor<16xf32> activation
-  // expected-error @below {{'plan.matmul' op requires one of c, and operandSegmentSizes say 2}}
+  // expected-error @below {{'plan.matmul' op operand group starting at #2 requires 0 or 1 element, but found 2}}
   "plan.matmul"(%x, %x, %x, %x) <{batch = 1 : i64, element = f32, k = 4 : i64, m = 4 : i64, n = 4 : i64,
-      operandSegmentSizes = array<i32: 1, 1, 2, 0, 0, 0>}> : (!plan.buffer, !plan.buffer, !plan.buffer, !plan.buffer) -> ()
+      operandSegmentSizes = array<i32: 1, 1, 2, 0, 0, 0, 0, 0, 0>}> : (!plan.buffer, !plan.buffer, !plan.buffer, !plan.buffer) -> ()
 }
 
 // -----
