@@ -1,5 +1,6 @@
 """Grouping updates and norms (plan-group-launches) changes launches and nothing else: every model that gpuc-model lists
-trains to the same bits and takes no more memory than with each launch by itself.
+trains to the same bits, and no more bytes are live at once than with each launch by itself. Placement, which is a search,
+may miss that bound by a thousandth with the one and not with the other.
 """
 
 import os
@@ -60,10 +61,14 @@ class GroupLaunches(ToolTest):
         def peaks(text):
             return {name: int(peak) for name, peak in re.findall(r"plan.program @(\w+) peak (\d+)", text)}
 
+        def lower_bound(text):
+            return int(re.search(r"plan.arena .* lower_bound (\d+)", text)[1])
+
+        self.assertLessEqual(lower_bound(grouped_text), lower_bound(alone_text))
         before, after = peaks(alone_text), peaks(grouped_text)
         self.assertEqual(set(before), set(after))
         for program, peak in before.items():
-            self.assertLessEqual(after[program], peak, program)
+            self.assertLessEqual(after[program], peak * 1.001, program)
         launches = tuple(text.split("plan.program @train_step")[1].split("plan.program")[0].count("plan.launch")
                          for text in (alone_text, grouped_text))
         print(model, keys, f"launches {launches[0]} -> {launches[1]}, peak {before['train_step']} -> "
