@@ -96,7 +96,8 @@ class Ranks(RankTest):
         sync, sgd, resnet = ["--sync-batch-norm"], "--optimizer=sgd:lr=0.01", MODELS["resnet18"][0]
         for ranks, steps in (2, 10), (3, 100), (4, 10):
             self.check_whole("resnet18", resnet, "f64", steps, 1e-10, sgd, ranks=ranks, own=sync)
-        self.check_whole("resnet18", resnet, "f32", 10, 1e-5, sgd, own=sync)
+        # In f32 the second step is 2e-7 off; in the third some relu or maximum turns over, whose gradient jumps.
+        self.check_whole("resnet18", resnet, "f32", 2, 1e-6, sgd, own=sync)
 
     def test_norms_of_ranks_whose_rows_are_not_all_there(self):
         """Ten samples are one batch of one rank, and less than one of several, of which some may have none."""
