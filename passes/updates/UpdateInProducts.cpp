@@ -57,6 +57,16 @@ plan::MatmulOp makerOf(Value gradient, plan::LaunchOp reader) {
   return maker;
 }
 
+/// Whether the product multiplies by a variable that the update writes, and so would have to be through
+/// first.
+bool multipliesByUpdated(plan::MatmulOp product, plan::LaunchOp update) {
+  return llvm::any_of(update.getOutputs(), [&](Value output) {
+    const void *written = plan::identityOf(plan::bufferOf(output));
+    return llvm::any_of(product.getReads(),
+                        [&](Value factor) { return plan::identityOf(plan::bufferOf(factor)) == written; });
+  });
+}
+
 class Joining {
 public:
   Joining(SymbolTable &kernels, plan::ProgramOp program, LiveBuffers &live)
@@ -91,7 +101,8 @@ private:
           product->getBlock() == launch->getBlock() &&
           product.getM() * product.getN() ==
               static_cast<uint64_t>(ir::elementCount(body.getArgument(index).getType())) &&
-          canUpdateInProduct(product) && takesProductTiles(body, index))
+          canUpdateInProduct(product) && takesProductTiles(body, index) &&
+          !multipliesByUpdated(product, launch))
         return Pair{product, launch, static_cast<unsigned>(index)};
     return std::nullopt;
   }

@@ -228,3 +228,25 @@ module @whole attributes {plan.target = #plan.target<host, "">} {
     plan.launch @s.update(%s, %gs) -> (%s)
   }
 }
+
+// -----
+
+// w - a · w: each tile of the product reads what other tiles would have written.
+
+// CHECK-LABEL: module @factor
+// CHECK:         plan.matmul %{{.*}}, %[[W:.*]] -> %[[G:.*]] : f32
+// CHECK-NEXT:    plan.launch @w.update(%[[W]], %[[G]]) -> (%[[W]])
+module @factor attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w : tensor<128x64xf32> "parameter" init zeros
+  plan.kernel @w.update (%w: tensor<128x64xf32>, %g: tensor<128x64xf32>) {
+    %0 = gpuc.sub %w, %g : tensor<128x64xf32>
+    gpuc.yield %0 : tensor<128x64xf32>
+  }
+  plan.program @train_step {
+    %w = plan.use @w : tensor<128x64xf32> parameter
+    %a = plan.input "a" : tensor<128x128xf32>
+    %g = plan.buffer "g" : tensor<128x64xf32> gradient
+    plan.matmul %a, %w -> %g : f32 batch 1 m 128 n 64 k 128
+    plan.launch @w.update(%w, %g) -> (%w)
+  }
+}
