@@ -339,12 +339,26 @@ private:
   bool inPlace(Operation *command, const Piece &read, size_t input, const Piece &write, size_t output) {
     if (isa<plan::AllReduceOp>(command))
       return read.begin == write.begin;
+    if (auto product = dyn_cast<plan::MatmulOp>(command))
+      return updatesInPlace(product, read, input, write, output);
     auto launch = dyn_cast<plan::LaunchOp>(command);
     if (!launch || read.begin != write.begin ||
         plan::rangeOf(launch.getInputs()[input]).size != plan::rangeOf(launch.getOutputs()[output]).size)
       return false;
     auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernel());
     return canUpdateInPlace(kernel.getBody().front(), input, output);
+  }
+
+  /// By a product's update, element by element; never over a factor, nor by the squares.
+  bool updatesInPlace(plan::MatmulOp product, const Piece &read, size_t input, const Piece &write,
+                      size_t output) {
+    const size_t squares = product.getSquares() ? 1 : 0;
+    if (!product.getUpdate() || input < 2 || output < squares || read.begin != write.begin)
+      return false;
+    Value from = product.getUpdateInputs()[input - 2], to = product.getUpdateOutputs()[output - squares];
+    auto kernel = module.lookupSymbol<plan::KernelOp>(*product.getUpdate());
+    return plan::rangeOf(from).size == plan::rangeOf(to).size &&
+           canUpdateInPlace(kernel.getBody().front(), input - 1, output - squares);
   }
 
   ModuleOp module;
@@ -639,9 +653,10 @@ protected:
   Compiler compiler;
 
   /// The zoo's mlp, made small so that the cells of its arena are few, as a plan for a target.
-  OwningOpRef<ModuleOp> compiledMlp(const std::string &target, bool isDataParallel = false) {
+  OwningOpRef<ModuleOp> compiledMlp(const std::string &target, bool isDataParallel = false,
+                                    const std::string &input = "8", const std::string &hidden = "8,8") {
     Result<nn::Model> model =
-        models::buildZooModel("mlp", {"input=8", "pixels=false", "hidden=8,8", "batch=4"});
+        models::buildZooModel("mlp", {"input=" + input, "pixels=false", "hidden=" + hidden, "batch=4"});
     EXPECT_TRUE(model.ok()) << model.message();
     auto module = compiler.parse(model->text(), "mlp.mlir");
     EXPECT_TRUE(module.ok()) << module.message();
@@ -766,6 +781,15 @@ TEST_F(VerifyPlanMutation, MlpWithSharesOfMicrobatches) {
 TEST_F(VerifyPlanMutation, ResNet18WithCollectives) {
   checkMutations(*compiledBeside("resnet18", {"size=32", "width=4", "classes=4", "batch=2"}),
                  mutationsOfStreams(), mutationsOfStreams() / 4);
+}
+
+/// Weights of 16 KiB, which are updated in the products of their gradients.
+TEST_F(VerifyPlanMutation, MlpWithUpdatesInProducts) {
+  auto module = compiledMlp("host", /*isDataParallel=*/false, "64", "64,64");
+  unsigned updates = 0;
+  module->walk([&](plan::MatmulOp product) { updates += product.getUpdate().has_value(); });
+  EXPECT_EQ(updates, 2u);
+  checkMutations(*module, 400, 100);
 }
 
 TEST_F(VerifyPlanMutation, MlpOnCuda) { checkMutations(*compiledMlp("cuda:sm_90"), 300, 100); }
