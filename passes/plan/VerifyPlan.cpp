@@ -208,8 +208,7 @@ private:
     auto matmul = dyn_cast<plan::MatmulOp>(*a.command);
     if (!matmul || !matmul.getUpdate())
       return isa<plan::AllReduceOp>(*a.command); // ranks may write the sum over their parts
-    constexpr size_t factors =
-        2; // in front, which have to outlast the update; the product is its first argument
+    constexpr size_t factors = 2; // in front; they outlast the update, whose first argument is the product
     const size_t firstWrite = factors + matmul.getUpdateInputs().size() + (matmul.getSquares() ? 1 : 0);
     return read >= factors && write >= firstWrite &&
            mayLieOver(*matmul.getUpdate(), read - factors + 1, write - firstWrite);
