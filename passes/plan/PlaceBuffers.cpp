@@ -39,6 +39,12 @@ constexpr uint64_t kOtherOrders = 12;
 
 int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); }
 
+/// Where a library's workspace may begin.
+int64_t workspaceAlignment(ModuleOp module) {
+  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+  return target && target.getKind() == plan::TargetKind::cuda ? kGpuWorkspaceAlignment : kBufferAlignment;
+}
+
 /// Offsets of a program's buffers within the workspace.
 struct Workspace {
   llvm::MapVector<plan::AllocOp, int64_t> offsets;
@@ -60,8 +66,10 @@ FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, in
   for (auto &[buffer, lifetime] : *lifetimes) {
     auto [entry, inserted] = indices.insert({chains.leader(buffer), problem.buffers.size()});
     if (inserted)
-      problem.buffers.push_back({buffer.getName().str(), lifetime.lower, lifetime.upper,
-                                 ir::sizeInBytes(buffer.getType()), static_cast<int64_t>(kBufferAlignment)});
+      problem.buffers.push_back(
+          {buffer.getName().str(), lifetime.lower, lifetime.upper, ir::sizeInBytes(buffer.getType()),
+           buffer.getCategory() == plan::Category::workspace ? workspaceAlignment(module)
+                                                             : static_cast<int64_t>(kBufferAlignment)});
     placement::Buffer &chain = problem.buffers[entry->second];
     chain.lower = std::min(chain.lower, lifetime.lower);
     chain.upper = std::max(chain.upper, lifetime.upper);
@@ -189,7 +197,7 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
       setPlace(constant, next);
       next += aligned(ir::sizeInBytes(constant.getValue().getType()));
     }
-    return next;
+    return llvm::alignTo(next, workspaceAlignment(module));
   }
 
   int64_t inputBytesOf(plan::ProgramOp program) {

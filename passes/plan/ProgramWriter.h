@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/kernels/Epilogues.h"
+#include "runtime/plan/header.h"
 
 namespace gpuc {
 
@@ -22,6 +23,8 @@ public:
   mlir::Value workspaceFor(llvm::StringRef name, int64_t bytes, mlir::Location location) {
     if (bytes == 0)
       return {};
+    if (target.getKind() == plan::TargetKind::cuda)
+      bytes = llvm::alignTo(bytes, kGpuWorkspaceAlignment);
     return newBuffer((name + ".workspace").str(), mlir::RankedTensorType::get({bytes}, builder.getI8Type()),
                      plan::Category::workspace, location);
   }

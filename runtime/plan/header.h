@@ -15,6 +15,10 @@ inline constexpr uint32_t kPlanFormatVersion = 5;
 /// like.
 inline constexpr uint64_t kBufferAlignment = 64;
 
+/// What cuBLASLt asks of a workspace's address on an H100, whatever the algorithm; it says INVALID_VALUE of
+/// any other.
+inline constexpr uint64_t kGpuWorkspaceAlignment = 256;
+
 struct PlanHeader {
   char magic[8];
   uint32_t format_version;

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "runtime/base/quote.h"
+#include "runtime/plan/header.h"
 #include "runtime/plan/reach.h"
 
 namespace gpuc {
@@ -35,6 +36,18 @@ Status verifyText(const flatbuffers::String* text, const char* what) {
   return isPrintable(textOf(text))
              ? okStatus()
              : errorf("%s %s with a control character", what, inQuotes(textOf(text)).c_str());
+}
+
+Status verifyWorkspace(const fb::Plan& plan, const fb::Operand* workspace, const char* what) {
+  if (!workspace || plan.target()->kind() != fb::TargetKind::cuda) return okStatus();
+  const uint64_t place = plan.buffers()->Get(workspace->buffer())->offset() + workspace->offset();
+  bool stays = workspace->offset() % kGpuWorkspaceAlignment == 0;
+  for (int64_t stride : each(workspace->strides()))
+    stays = stays && stride % static_cast<int64_t>(kGpuWorkspaceAlignment) == 0;
+  if (stays && place % kGpuWorkspaceAlignment == 0) return okStatus();
+  return errorf("%s: its workspace lies at %" PRIu64 ", which is no multiple of the %" PRIu64
+                " bytes that the GPU's libraries ask for: compile the model again",
+                what, place, kGpuWorkspaceAlignment);
 }
 
 bool beginsAtElement(const fb::Operand& operand, DataType type) {

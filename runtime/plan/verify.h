@@ -69,6 +69,10 @@ Status verifyName(const flatbuffers::String* name, const char* what);
 /// Text that will be shown, and may be missing: printable.
 Status verifyText(const flatbuffers::String* text, const char* what);
 
+/// Whether the buffer of a library's workspace, if there is one, begins where the target's libraries take it.
+/// `what` names the command.
+Status verifyWorkspace(const fb::Plan& plan, const fb::Operand* workspace, const char* what);
+
 /// Whether an operand of elements of `type` begins at one of them, in each iteration of the repeats around
 /// it. Its buffer does.
 bool beginsAtElement(const fb::Operand& operand, DataType type);

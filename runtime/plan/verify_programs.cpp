@@ -166,6 +166,7 @@ class CommandVerifier {
     uint64_t batch = matmul.batch(), m = matmul.m(), n = matmul.n(), k = matmul.k();
     GPUC_RETURN_IF_ERROR(verifyMatrix(matmul, *matmul.a(), "a", m, k, batch, matmul.batch_stride_a()));
     GPUC_RETURN_IF_ERROR(verifyMatrix(matmul, *matmul.b(), "b", k, n, batch, matmul.batch_stride_b()));
+    GPUC_RETURN_IF_ERROR(verifyWorkspace(plan_, matmul.workspace(), "matmul"));
     if (matmul.squares()) GPUC_RETURN_IF_ERROR(verifySquares(matmul));
     if (matmul.update()) return verifyUpdate(matmul, *matmul.update());
     GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.c(), "c", m, n, batch));
