@@ -15,8 +15,12 @@ constexpr int64_t warp = 32;
 constexpr int64_t scatteringThreads = 512 * threadsPerBlock; // more only look through the indices once more
 constexpr int64_t leastSlotsOfPart = 8;
 constexpr int64_t leastFoldToShare = 32; // below, one thread folds alone: cheaper than meeting at barriers
+constexpr int64_t mostThreadsPerBlock = 1024;
+constexpr int64_t threadsThatFill = 256 << 10; // what an H100's 132 multiprocessors hold at once
+constexpr int64_t leastColumns = 8;            // of 32 bits: what one access to memory brings
+constexpr int64_t leastFoldOfThread = 4;
 
-CudaLoops::CudaLoops(const Kernel &kernel) {
+CudaLoops::CudaLoops(const Kernel &kernel, bool mayWiden) {
   bool reduction = kernel.form == Form::Reduction;
   for (auto [number, group] : llvm::enumerate(kernel.groups)) {
     if (group.role == Role::Parallel) {
@@ -38,12 +42,26 @@ CudaLoops::CudaLoops(const Kernel &kernel) {
   if (reduction && folded >= leastFoldToShare) {
     // What is innermost in memory is what neighbouring threads should differ in.
     adjacentColumns = kernel.groups.back().role == Role::Parallel;
-    int64_t mostParts = std::min<int64_t>(threadsPerBlock, llvm::bit_floor(static_cast<uint64_t>(folded)));
-    int64_t wanted = adjacentColumns ? std::min<int64_t>(warp, llvm::PowerOf2Ceil(outputs)) : 1;
-    parts = std::min(mostParts, threadsPerBlock / wanted);
-    columns = threadsPerBlock / parts;
+    shareFolds(mayWiden ? mostThreadsPerBlock : threadsPerBlock);
   }
   grid = std::clamp<int64_t>(tiles(), 1, kMostBlocks);
+}
+
+/// Where there are few outputs, more threads fold each: first in larger blocks, then of fewer columns each.
+void CudaLoops::shareFolds(int64_t mostThreads) {
+  int64_t threads = threadsPerBlock;
+  int64_t wanted = adjacentColumns ? std::min<int64_t>(warp, llvm::PowerOf2Ceil(outputs)) : 1;
+  const auto mayShareMore = [&](int64_t partsThen) {
+    return llvm::divideCeil(outputs, wanted) * threads < threadsThatFill &&
+           partsThen * leastFoldOfThread <= folded;
+  };
+  while (threads < mostThreads && mayShareMore(2 * threads / wanted))
+    threads *= 2;
+  while (wanted > leastColumns && mayShareMore(2 * threads / wanted))
+    wanted /= 2;
+  const int64_t mostParts = llvm::bit_floor(static_cast<uint64_t>(folded));
+  parts = std::min(mostParts, threads / wanted);
+  columns = threads / parts;
 }
 
 /// Of a table with 768 columns and one thread for each, most of a GPU would be idle.

@@ -21,11 +21,13 @@ struct CudaLoops {
   int64_t grid = 1;
   int64_t slotParts = 1, slotsOfPart = 1; ///< Of scatter_add; the last part may have fewer.
 
-  explicit CudaLoops(const Kernel &kernel);
+  /// `mayWiden`: its blocks may have another number of threads than all kernels' have.
+  explicit CudaLoops(const Kernel &kernel, bool mayWiden = true);
   int64_t tiles() const { return llvm::divideCeil(outputs, columns); }
   int64_t block() const { return columns * parts; }
 
 private:
+  void shareFolds(int64_t mostThreads);
   void shareSlots(const Kernel &kernel);
 };
 

@@ -45,7 +45,7 @@ struct Part {
   int64_t tilesPerBlock, blocks;
 
   explicit Part(Segment found)
-      : segment(std::move(found)), loops(Kernel(*segment.body)),
+      : segment(std::move(found)), loops(Kernel(*segment.body), /*mayWiden=*/false),
         tilesPerBlock(std::max<int64_t>(1, llvm::divideCeil(loops.tiles(), kMostBlocks))),
         blocks(llvm::divideCeil(loops.tiles(), tilesPerBlock)) {}
 };

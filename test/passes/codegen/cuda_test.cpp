@@ -227,8 +227,14 @@ TEST(Cuda, LaunchesFollowFromShapes) {
       << "then blocks take turns";
   EXPECT_EQ(scheduleOf("tensor<70x301xf32>", "sum %a0 dims [1]", "tensor<70xf32>"), Launch(70, 256))
       << "a block for each row";
-  EXPECT_EQ(scheduleOf("tensor<301x70xf32>", "sum %a0 dims [0]", "tensor<70xf32>"), Launch(3, 256))
-      << "8 threads for each column";
+  EXPECT_EQ(scheduleOf("tensor<301x70xf32>", "sum %a0 dims [0]", "tensor<70xf32>"), Launch(5, 1024))
+      << "64 threads for each column, of 4 or 5 numbers each";
+  EXPECT_EQ(scheduleOf("tensor<8192x768xf32>", "sum %a0 dims [0]", "tensor<768xf32>"), Launch(96, 1024))
+      << "no fewer than 8 columns a block";
+  EXPECT_EQ(scheduleOf("tensor<8192x50257xf32>", "sum %a0 dims [0]", "tensor<50257xf32>"), Launch(1571, 256))
+      << "enough blocks as they are";
+  EXPECT_EQ(scheduleOf("tensor<128x50257xf32>", "sum %a0 dims [1]", "tensor<128xf32>"), Launch(128, 1024))
+      << "few long rows: more threads for each";
 }
 
 /// Blocks that take a second tile use the same shared memory again.
