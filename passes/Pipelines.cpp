@@ -138,7 +138,7 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, S
   // What leaves a loop over time now has a gradient that never was in one.
   passes.addPass(createHoistFromScansPass());
   // Large logits vanish into their loss, with a derivative of its own.
-  passes.addPass(createFuseLinearLossesPass());
+  passes.addPass(createFuseLinearLossesPass({options.target}));
   // Before derivatives are taken: the backward pass is of the precision of the forward pass.
   passes.addPass(createMixedPrecisionPass({options.target}));
   // What the gradient of max pooling keeps is decided before there is one.
@@ -174,7 +174,7 @@ void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   checkModel(passes);
   passes.addPass(createSpecializeBatchPass({options.batch}));
   passes.addPass(createMaskPaddingPass());
-  passes.addPass(createFuseLinearLossesPass());
+  passes.addPass(createFuseLinearLossesPass({options.target}));
   passes.addPass(createMixedPrecisionPass({options.target}));
   doors.add(createExpandRecipePass({/*training=*/false}), "step");
   buildKernels(passes, options, doors);

@@ -151,6 +151,10 @@ def FuseLinearLossesPass : GpucPass<"gpuc-fuse-linear-losses"> {
     %sum, %count = gpuc.linear_cross_entropy %h, %w labels %labels : …
     ```
   }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host\"",
+           "host[:CPU] or cuda:ARCHITECTURE: how many rows a chunk has at the least">,
+  ];
 }
 
 def MixedPrecisionPass : GpucPass<"gpuc-mixed-precision"> {

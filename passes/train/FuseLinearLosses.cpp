@@ -11,6 +11,7 @@
 #include "dialects/gpuc/definitions/LinearLosses.h"
 #include "passes/Passes.h"
 #include "passes/base/Inline.h"
+#include "passes/base/Target.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -67,7 +68,7 @@ struct LinearLayer {
 
 class Fusion {
 public:
-  explicit Fusion(Operation *loss, Value logits, LinearLayer layer)
+  Fusion(Operation *loss, Value logits, LinearLayer layer)
       : loss_(loss), logits_(ir::tensorType(logits)), layer_(layer), builder_(loss) {}
 
   bool pays() const {
@@ -77,10 +78,9 @@ public:
   }
 
   void fuse(ir::CrossEntropyOp loss) {
-    replace(ir::LinearCrossEntropyOp::create(builder_, location(), hidden(), weight(), layer_.bias,
-                                             loss.getLabels(), loss.getWeight(), loss.getMask(),
-                                             loss.getSmoothingAttr(), loss.getIgnoreIndexAttr(),
-                                             /*chunk=*/IntegerAttr()));
+    replace(ir::LinearCrossEntropyOp::create(
+        builder_, location(), hidden(), weight(), layer_.bias, loss.getLabels(), loss.getWeight(),
+        loss.getMask(), loss.getSmoothingAttr(), loss.getIgnoreIndexAttr(), /*chunk=*/IntegerAttr()));
   }
 
   void fuse(ir::AccuracyOp accuracy) {
@@ -124,7 +124,15 @@ private:
 };
 
 class FuseLinearLossesPass : public impl::FuseLinearLossesPassBase<FuseLinearLossesPass> {
+public:
+  using FuseLinearLossesPassBase::FuseLinearLossesPassBase;
+
+private:
   void runOnOperation() override {
+    FailureOr<Target> parsed = Target::parse(target, getOperation());
+    if (failed(parsed))
+      return signalPassFailure();
+    leastRows_ = describe(*parsed).leastLossRows;
     for (auto recipe : getOperation().getOps<ir::RecipeOp>())
       for (StringRef key : {"loss", "accuracy"})
         if (auto symbol = recipe->getAttrOfType<FlatSymbolRefAttr>(key))
@@ -135,6 +143,8 @@ class FuseLinearLossesPass : public impl::FuseLinearLossesPassBase<FuseLinearLos
       eraseDead(function);
       fuseAll<ir::CrossEntropyOp>(function);
       fuseAll<ir::AccuracyOp>(function);
+      chooseChunks<ir::LinearCrossEntropyOp>(function);
+      chooseChunks<ir::LinearAccuracyOp>(function);
       eraseDead(function); // the logits
     }
   }
@@ -149,7 +159,24 @@ class FuseLinearLossesPass : public impl::FuseLinearLossesPassBase<FuseLinearLos
         op.erase();
   }
 
-  template <typename Op> static void fuseAll(func::FuncOp function) {
+  /// Rows of a chunk where the op chooses.
+  template <typename Op> static int64_t chunkRowsOf(Op loss) {
+    return ir::cutRows(ir::elementCount(loss.getLabels().getType()),
+                       ir::tensorType(loss.getWeight()).getDimSize(0),
+                       ir::tensorType(loss.getHidden()).getElementType())
+        .rows;
+  }
+
+  /// Of those that the model has itself, too.
+  template <typename Op> void chooseChunks(func::FuncOp function) {
+    function.walk([&](Op loss) {
+      if (!loss.getChunk() && ir::tensorType(loss.getLabels()).hasStaticShape() &&
+          chunkRowsOf(loss) < leastRows_)
+        loss.setChunk(leastRows_);
+    });
+  }
+
+  template <typename Op> void fuseAll(func::FuncOp function) {
     SmallVector<Op> losses;
     function.walk([&](Op loss) { losses.push_back(loss); });
     for (Op loss : losses) {
@@ -161,6 +188,8 @@ class FuseLinearLossesPass : public impl::FuseLinearLossesPassBase<FuseLinearLos
         fusion.fuse(loss);
     }
   }
+
+  int64_t leastRows_ = 1;
 };
 
 } // namespace

@@ -1,4 +1,5 @@
 // RUN: gpuc-opt %s --gpuc-fuse-linear-losses --split-input-file | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-fuse-linear-losses=target=cuda:sm_90 --split-input-file | FileCheck %s --check-prefix=CUDA
 
 // 1,024 rows of 1,000 classes do not fit into one chunk. The weight is as the op wants it; class weights, mask and
 // attributes stay.
@@ -6,6 +7,10 @@
 // CHECK-SAME:    %[[H:[a-z0-9]+]]: tensor<1024x8xf32>, %[[W:[a-z0-9]+]]: tensor<1000x8xf32>, %[[L:[a-z0-9]+]]: tensor<1024xi32>, %[[C:[a-z0-9]+]]: tensor<1000xf32>, %[[M:[a-z0-9]+]]: tensor<1024xi1>
 // CHECK-NEXT:    gpuc.linear_cross_entropy %[[H]], %[[W]] labels %[[L]] class_weight %[[C]] mask %[[M]] {ignore_index = 3 : i64, smoothing = 1.000000e-01 : f64}
 // CHECK-NEXT:    return
+//
+// A GPU has more to do at a time; 1,024 are all of these.
+// CUDA-LABEL: func.func @large(
+// CUDA:         gpuc.linear_cross_entropy {{.*}} chunk 1024 {
 func.func @large(%h: tensor<1024x8xf32>, %w: tensor<1000x8xf32>, %l: tensor<1024xi32>, %c: tensor<1000xf32>, %m: tensor<1024xi1>) -> tensor<f32> {
   %logits = gpuc.matmul %h, transpose %w : (tensor<1024x8xf32>, tensor<1000x8xf32>) -> tensor<1024x1000xf32>
   %sum, %count = gpuc.cross_entropy %logits, %l weight %c mask %m {ignore_index = 3 : i64, smoothing = 0.1 : f64} : (tensor<1024x1000xf32>, tensor<1024xi32>, tensor<1000xf32>, tensor<1024xi1>) -> (tensor<f32>, tensor<f32>)
