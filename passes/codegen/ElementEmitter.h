@@ -51,8 +51,9 @@ public:
   }
   /// The same where it is known to be in `range`, in all lanes that exist.
   void setCoordinate(size_t group, mlir::Value first, Range range);
-  /// `group`'s coordinate counts up along the lanes; 1 for scalar code.
-  void setLanes(size_t group, int64_t lanes);
+  /// `group`'s coordinate counts up along the lanes; 1 for scalar code. `aligned`: each vector lies at a
+  /// multiple of its own bytes.
+  void setLanes(size_t group, int64_t lanes, bool aligned = false);
   /// Only the first `count` lanes exist, those in which the mask holds (null: all). Until the current level
   /// is left.
   void setTail(Expr mask, int64_t count) {
@@ -211,6 +212,7 @@ private:
   llvm::SmallVector<Coordinate> coordinates_; ///< By group.
   size_t laneGroup_ = ~size_t(0);
   int64_t lanes_ = 1;
+  bool aligned_ = false;
   Expr tailMask_;
   int64_t tailCount_ = 0;
   llvm::SmallVector<Level> levels_;

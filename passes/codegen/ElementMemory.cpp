@@ -82,9 +82,10 @@ Known ElementEmitter::loadVector(Value pointer, ElementKind kind, Expr offset, i
     if (contiguous) {
       Value address = elementPointer(pointer, kind, offset);
       Value zeros = constant(builder_, type, 0).value();
-      loaded = mask ? LLVM::MaskedLoadOp::create(builder_, type, address, mask.value(), zeros, bytes, false)
-                          .getRes()
-                    : LLVM::LoadOp::create(builder_, type, address, bytes).getRes();
+      loaded =
+          mask ? LLVM::MaskedLoadOp::create(builder_, type, address, mask.value(), zeros, bytes, false)
+                     .getRes()
+               : LLVM::LoadOp::create(builder_, type, address, aligned_ ? bytes * lanes_ : bytes).getRes();
       return fromMemory(Expr(builder_, loaded), kind);
     }
     Expr offsets = splat(offset, lanes_);
@@ -121,7 +122,7 @@ void ElementEmitter::store(Expr value, Value pointer, ElementKind kind, const Af
     LLVM::MaskedStoreOp::create(builder_, memory.value(), target, tailMask_.value(),
                                 builder_.getI32IntegerAttr(bytesOf(kind)));
   else
-    LLVM::StoreOp::create(builder_, memory.value(), target, bytesOf(kind));
+    LLVM::StoreOp::create(builder_, memory.value(), target, bytesOf(kind) * (aligned_ ? lanes_ : 1));
 }
 
 Known ElementEmitter::emitOp(ConstantOp constant, const Index &index, const Guard &guard) {

@@ -147,6 +147,23 @@ FailureOr<KernelCodes> compileForHost(ModuleOp module, StringRef cpu, const Code
   return codes;
 }
 
+/// Marks kernels whose operands all begin at multiples of what a thread reads at once, in each launch and
+/// each iteration. Buffers do; views into them may not.
+void markAligned(ModuleOp module) {
+  llvm::StringSet<> apart;
+  module.walk([&](plan::LaunchOp launch) {
+    for (Value operand : launch->getOperands()) {
+      plan::Range range = plan::rangeOf(operand);
+      auto isMultiple = [](int64_t number) { return number % kVectorBytes == 0; };
+      if (!isMultiple(range.offset) || !llvm::all_of(range.strides, isMultiple))
+        apart.insert(launch.getKernel());
+    }
+  });
+  for (auto kernel : module.getOps<plan::KernelOp>())
+    if (!apart.contains(kernel.getSymName()))
+      kernel->setAttr(kAlignedAttr, UnitAttr::get(module.getContext()));
+}
+
 FailureOr<KernelCodes> compileForCuda(ModuleOp module, StringRef architecture, const CodegenOptions &options,
                                       fb::PlanT &file) {
   std::string error;
@@ -157,6 +174,7 @@ FailureOr<KernelCodes> compileForCuda(ModuleOp module, StringRef architecture, c
 
   emitTarget(module, plan::TargetKind::cuda, target->architecture, file);
   file.target->features = {target->architecture};
+  markAligned(module);
   std::vector<KernelSource> sources = sourcesOf(module);
   FailureOr<CudaCode> compiled = compileCudaKernels(sources, *target, options);
   if (failed(compiled))

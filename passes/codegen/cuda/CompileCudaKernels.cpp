@@ -124,7 +124,9 @@ FailureOr<CudaCode> compileCudaKernels(ArrayRef<KernelSource> kernels, const Cud
     if (failed(AttentionKernel::parse(*kernel.body)) && failed(checkKernel(*kernel.body)))
       return emitError(kernel.location) << "kernel '" << kernel.symbol
                                         << "' holds ops that cannot be one kernel: split the fused region";
-    std::string symbol = "gpuc_" + hashOfTexts({textOfBody(*kernel.body)});
+    std::string symbol =
+        "gpuc_" + hashOfTexts({textOfBody(*kernel.body),
+                               kernel.body->getParentOp()->hasAttr(kAlignedAttr) ? "aligned" : ""});
     distinct.try_emplace(symbol, KernelSource{symbol, kernel.body, kernel.location});
     code.symbols.push_back(std::move(symbol));
   }

@@ -21,12 +21,19 @@ struct CudaTarget {
   static llvm::ArrayRef<CudaTarget> known();
 };
 
+/// What a thread reads or writes at once, at most.
+inline constexpr int64_t kVectorBytes = 16;
+
+/// On the op that holds a kernel's body: whatever it is launched with begins at a multiple of kVectorBytes.
+/// Without it each element is read by itself. Schedule and code follow from it, as from the body.
+inline constexpr llvm::StringLiteral kAlignedAttr = "gpuc.aligned";
+
 /// How a kernel is launched: thread blocks, threads in each.
 struct CudaSchedule {
   uint32_t grid = 1, block = 1;
 };
 
-/// From shapes alone.
+/// From shapes and kAlignedAttr alone.
 CudaSchedule scheduleCudaKernel(mlir::Block &body);
 
 /// What kernels became: text that the driver compiles for this or any later architecture, and machine code

@@ -38,6 +38,8 @@ CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuild
   Value low = remainderUnsigned(thread, inner).value(), high = divideUnsigned(thread, inner).value();
   column_ = loops.adjacentColumns ? low : high;
   part_ = loops.adjacentColumns ? high : low;
+  if (loops.lanes > 1)
+    emitter_.setLanes(kernel.groups.size() - 1, loops.lanes, /*aligned=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -59,11 +61,12 @@ void CudaKernelEmitter::setCoordinates(ArrayRef<size_t> groups, Value linear, in
   Type type = narrow ? builder_.getI32Type() : builder_.getI64Type();
   Expr rest(builder_, narrow ? arith::TruncIOp::create(builder_, type, linear).getResult() : linear);
   for (size_t group : llvm::reverse(groups)) {
-    int64_t extent = kernel_.groups[group].extent;
+    const bool isInLanes = loops_.lanes > 1 && group + 1 == kernel_.groups.size();
+    int64_t extent = kernel_.groups[group].extent / (isInLanes ? loops_.lanes : 1);
     Expr position = group == groups.front() ? rest : remainderUnsigned(rest, extent);
     rest = divideUnsigned(rest, extent);
-    emitter_.setCoordinate(group,
-                           narrow ? zeroExtend(position, builder_.getI64Type()).value() : position.value());
+    Value wide = narrow ? zeroExtend(position, builder_.getI64Type()).value() : position.value();
+    emitter_.setCoordinate(group, isInLanes ? multiply(wide, loops_.lanes) : wide);
   }
 }
 

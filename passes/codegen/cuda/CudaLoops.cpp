@@ -6,6 +6,8 @@
 #include "passes/codegen/cuda/CudaAttention.h"
 #include "passes/codegen/cuda/CudaKernel.h"
 
+#include "dialects/gpuc/GpucOps.h"
+
 using namespace mlir;
 
 namespace gpuc::codegen {
@@ -19,6 +21,7 @@ constexpr int64_t mostThreadsPerBlock = 1024;
 constexpr int64_t threadsThatFill = 256 << 10; // what an H100's 132 multiprocessors hold at once
 constexpr int64_t leastColumns = 8;            // of 32 bits: what one access to memory brings
 constexpr int64_t leastFoldOfThread = 4;
+constexpr int64_t mostLanes = 8;
 
 CudaLoops::CudaLoops(const Kernel &kernel, bool mayWiden) {
   bool reduction = kernel.form == Form::Reduction;
@@ -44,7 +47,57 @@ CudaLoops::CudaLoops(const Kernel &kernel, bool mayWiden) {
     adjacentColumns = kernel.groups.back().role == Role::Parallel;
     shareFolds(mayWiden ? mostThreadsPerBlock : threadsPerBlock);
   }
+  if (mayWiden && kernel.form == Form::Elementwise && kernel.body->getParentOp()->hasAttr(kAlignedAttr))
+    shareLanes(kernel);
   grid = std::clamp<int64_t>(tiles(), 1, kMostBlocks);
+}
+
+/// Whether elements along the innermost loop are read side by side, so that each `lanes` of them begin at a
+/// multiple of their bytes, or are one and the same.
+static bool adjoinsInLanes(const Affine &address, const Kernel &kernel, int64_t lanes) {
+  const size_t innermost = kernel.groups.back().last;
+  if (address.coefficients[innermost] == 0)
+    return true;
+  auto isMultiple = [&](int64_t number) { return number % lanes == 0; };
+  for (const Group &group : llvm::ArrayRef(kernel.groups).drop_back())
+    if (!isMultiple(address.coefficients[group.last]))
+      return false;
+  return address.coefficients[innermost] == 1 && isMultiple(address.constant);
+}
+
+/// The most lanes in which everything is read and written in whole vectors; 1 if there are none.
+static int64_t lanesOf(const Kernel &kernel) {
+  int64_t widest = 1;
+  auto meet = [&](Value tensor) {
+    widest = std::max<int64_t>(widest, bytesOf(elementKind(tensor.getType())));
+  };
+  llvm::for_each(kernel.body->getArguments(), meet);
+  llvm::for_each(kernel.yields(), meet);
+  for (Operation &op : kernel.body->without_terminator())
+    if (!isInlinable(&op) || isa<ir::RandomBitsOp>(op))
+      return 1;
+  for (int64_t lanes = std::min(kVectorBytes / widest, mostLanes); lanes > 1; lanes /= 2) {
+    bool fits = kernel.groups.back().extent % lanes == 0;
+    forEachRead(kernel, [&](BlockArgument argument, const Index &index) {
+      fits &= llvm::none_of(index, [](const Affine &entry) { return entry.isDynamic; }) &&
+              adjoinsInLanes(linearAddress(index, shapeOf(argument), kernel.space()), kernel, lanes);
+    });
+    for (Value yield : kernel.yields())
+      fits &=
+          adjoinsInLanes(linearAddress(kernel.indexOf(yield), shapeOf(yield), kernel.space()), kernel, lanes);
+    if (fits)
+      return lanes;
+  }
+  return 1;
+}
+
+/// Vectors, where there are threads enough without: a tensor of less is read in no time.
+void CudaLoops::shareLanes(const Kernel &kernel) {
+  if (outputGroups.empty() || outputs == 0)
+    return;
+  const int64_t most = lanesOf(kernel);
+  while (lanes < most && outputs / 2 >= threadsThatFill)
+    lanes *= 2, outputs /= 2;
 }
 
 /// Where there are few outputs, more threads fold each: first in larger blocks, then of fewer columns each.

@@ -19,6 +19,9 @@ struct CudaLoops {
   int64_t columns = 1, parts = 1; ///< parts is a power of two.
   bool adjacentColumns = true;    ///< Neighbouring threads are of neighbouring outputs, else parts of one.
   int64_t grid = 1;
+  /// Neighbours along the innermost of outputGroups, which a thread computes together; one output of
+  /// `outputs`.
+  int64_t lanes = 1;
   int64_t slotParts = 1, slotsOfPart = 1; ///< Of scatter_add; the last part may have fewer.
 
   /// `mayWiden`: its blocks may have another number of threads than all kernels' have.
@@ -27,6 +30,7 @@ struct CudaLoops {
   int64_t block() const { return columns * parts; }
 
 private:
+  void shareLanes(const Kernel &kernel);
   void shareFolds(int64_t mostThreads);
   void shareSlots(const Kernel &kernel);
 };

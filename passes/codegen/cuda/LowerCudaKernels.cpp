@@ -15,6 +15,7 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -59,6 +60,7 @@ LogicalResult lowerToNvvm(gpu::GPUModuleOp module) {
   RewritePatternSet patterns(context);
   arith::populateArithToLLVMConversionPatterns(types, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+  populateVectorToLLVMConversionPatterns(types, patterns);
   populateGpuToNVVMConversionPatterns(types, patterns);
   LLVMConversionTarget target(*context);
   target.addLegalDialect<NVVM::NVVMDialect>();

@@ -300,9 +300,15 @@ void EmulatedModule::run(const std::string &symbol, uint32_t grid, uint32_t bloc
         kernel(operands);
 }
 
+/// Buffers are aligned here.
+static CudaSchedule scheduleAligned(Block &body) {
+  body.getParentOp()->setAttr(kAlignedAttr, UnitAttr::get(body.getParentOp()->getContext()));
+  return scheduleCudaKernel(body);
+}
+
 EmulatedKernel::EmulatedKernel(const std::vector<std::string> &argumentTypes,
                                const std::vector<std::string> &resultTypes, const std::string &body)
-    : text_(argumentTypes, resultTypes, body), schedule_(scheduleCudaKernel(text_.block())),
+    : text_(argumentTypes, resultTypes, body), schedule_(scheduleAligned(text_.block())),
       module_(KernelSource{"kernel", &text_.block(), text_.block().front().getLoc()}) {}
 
 std::vector<Buffer> EmulatedKernel::run(const std::vector<Buffer> &arguments) {

@@ -253,6 +253,46 @@ TEST(Cuda, BlocksTakeTurns) {
   EXPECT_EQ(gpu.run(arguments)[0].values<float>(), host.run(arguments)[0].values<float>());
 }
 
+/// Numbers from 1 to 2 in f32 or bf16, whichever they are read as.
+static Buffer numbers(size_t bytes) {
+  std::vector<uint16_t> halves(bytes / 2);
+  for (size_t i = 0; i < halves.size(); ++i)
+    halves[i] = static_cast<uint16_t>(0x3f80 + i * 2654435761u % 128);
+  return Buffer::of(halves);
+}
+
+/// What a large kernel computes in vectors is what the host does, and there is a thread for each of them.
+TEST(Cuda, ReadsVectorsWhereOperandsAreAligned) {
+  const struct {
+    size_t rows, columns;
+    uint32_t grid;
+  } kCases[] = {{1024, 1028, 1028}, // fours
+                {1024, 1026, 2048}, // twos
+                {1025, 1027, 2048}, // none: blocks take turns
+                {512, 512, 1024}};  // a thread for each
+  for (const auto &[rows, columns, grid] : kCases) {
+    const std::string row = std::to_string(columns), column = std::to_string(rows),
+                      image = column + "x" + row;
+    const std::string wide = "tensor<" + image + "xf32>", narrow = "tensor<" + image + "xbf16>",
+                      ofRow = "tensor<" + row + "xf32>", ofColumn = "tensor<" + column + "xf32>";
+    const std::string body = "%0 = gpuc.broadcast %a1 dims [1] : " + ofRow + " to " + wide +
+                             "\n%1 = gpuc.broadcast %a2 dims [0] : " + ofColumn + " to " + wide +
+                             "\n%2 = gpuc.cast %a3 : " + narrow + " to " + wide +
+                             "\n%3 = gpuc.mul %a0, %0 : " + wide + "\n%4 = gpuc.add %3, %1 : " + wide +
+                             "\n%5 = gpuc.add %4, %2 : " + wide + "\n%6 = gpuc.cast %5 : " + wide + " to " +
+                             narrow + "\ngpuc.yield %5, %6 : " + wide + ", " + narrow;
+    const std::vector<std::string> from{wide, ofRow, ofColumn, narrow}, to{wide, narrow};
+    EmulatedKernel gpu(from, to, body);
+    EXPECT_EQ(gpu.schedule().grid, grid) << image;
+    TestKernel host(from, to, body, testTargets().front());
+    const std::vector<Buffer> arguments{numbers(4 * rows * columns), numbers(4 * columns), numbers(4 * rows),
+                                        numbers(2 * rows * columns)};
+    const std::vector<Buffer> found = gpu.run(arguments), expected = host.run(arguments);
+    for (size_t result : {0, 1})
+      EXPECT_TRUE(found[result].values<uint16_t>() == expected[result].values<uint16_t>()) << image;
+  }
+}
+
 TEST(Cuda, NamesTheArchitecturesThatItKnows) {
   std::string error;
   EXPECT_TRUE(failed(CudaTarget::parse("sm_35", &error)));
