@@ -55,8 +55,9 @@ struct ProgramId {
 
 /// A plan on a device, with the state of its variables. One thread at a time uses a session; sessions do not
 /// know of one another. All memory is allocated by create(): run, wait, output, readVariable and
-/// writeVariable allocate nothing unless they fail. It is given back, all of it, when the session ends and no
-/// OutputView of it is left.
+/// writeVariable allocate nothing unless they fail, but for a GPU's second run of a program, which makes CUDA
+/// graphs of it (docs/cuda.md). It is given back, all of it, when the session ends and no OutputView of it is
+/// left.
 class Session {
  public:
   /// Loads the plan's code and constants into the device's one arena. Variables hold nothing useful yet, but

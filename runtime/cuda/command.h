@@ -1,5 +1,6 @@
 // What is enqueued: a program as flat lists of small commands, every address resolved when the plan is
-// loaded; and its way from the plan (lower.cpp) onto CUDA's streams (enqueue.cpp).
+// loaded; and its way from the plan (lower.cpp) onto CUDA's streams (enqueue.cpp), a run of commands as one
+// graph where that can be (graph.cpp).
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,7 @@ struct MovingAddress {
 };
 
 struct CudaCommand {
-  enum class Kind : uint8_t { launch, library, upload, download, copy, fill, record, wait, repeat };
+  enum class Kind : uint8_t { launch, library, upload, download, copy, fill, record, wait, repeat, graph };
 
   struct Launch {
     CUfunction function;
@@ -53,6 +54,11 @@ struct CudaCommand {
     size_t first;  // of the repeated commands
     const std::vector<MovingAddress>* moving;
   };
+  /// Stands before the commands whose place it takes once they are captured.
+  struct Graph {
+    std::vector<ExecutableGraph>* of_slot;  // none before; one if all slots have the same addresses
+    size_t end;                             // of those commands
+  };
 
   Kind kind = Kind::launch;
   CUdeviceptr* operands = nullptr;  // into the address table
@@ -64,6 +70,7 @@ struct CudaCommand {
     EventRing* record;
     Wait wait;
     Repeat repeat;
+    Graph graph;
   };
 };
 
@@ -112,10 +119,18 @@ struct CudaProgram {
   std::deque<EventRing> events;
   std::vector<std::unique_ptr<LibraryCall>> library_calls;
   std::deque<std::vector<MovingAddress>> moving;  // one for each repeat
+  std::deque<std::vector<ExecutableGraph>> graphs;
   // For each slot and stream: its last upload from the slot's staging.
   std::vector<std::vector<Event>> staging_read;
   uint64_t runs = 0;
   uint64_t last_slot = 0;
+
+  /// What runs of this slot read and write.
+  void takeSlot(uint64_t slot) {
+    last_slot = slot;
+    for (const SlotAddress& address : slot_addresses)
+      *address.entry = address.base + slot * address.slot_stride;
+  }
 };
 
 /// What the programs of a plan share.
@@ -138,5 +153,22 @@ Result<std::unique_ptr<CudaProgram>> lowerProgram(const fb::Plan& plan, const fb
 /// enqueued yet. Error: none can go on, or the driver's own; the session cannot go on then. Allocates
 /// nothing.
 Status enqueueProgram(const Driver& driver, CudaProgram& program, std::span<const Stream> streams);
+
+/// Enqueues a stream's commands from work.next on, up to `end`, or to a wait that must wait. True if anything
+/// was enqueued. `slot`: of the run.
+Result<bool> enqueueStream(const Driver& driver, StreamCommands& work, size_t end, uint64_t slot,
+                           CUstream stream);
+
+/// Marks the commands that can be graphs: those that follow one another on a stream, whole repeats among
+/// them, and neither join streams nor upload a batch. What is too short stays as it is, and so does a program
+/// that unrolls to more than kMostGraphNodes commands.
+void markGraphs(CudaProgram& program);
+constexpr uint64_t kMostGraphNodes = 20000;
+
+/// Captures what is marked, for each of `slots`; it is launched as graphs from the next run on. Every command
+/// must have been enqueued before: libraries load and allocate what they need when they are first called,
+/// which no capture may see. Error: the driver's; the program then goes on command by command.
+Status captureGraphs(const Driver& driver, CudaProgram& program, std::span<const Stream> streams,
+                     uint64_t slots);
 
 }  // namespace gpuc::cuda

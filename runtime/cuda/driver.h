@@ -44,6 +44,13 @@ namespace gpuc::cuda {
   X(cuStreamSynchronize)              \
   X(cuStreamQuery)                    \
   X(cuStreamWaitEvent)                \
+  X(cuStreamBeginCapture)             \
+  X(cuStreamEndCapture)               \
+  X(cuGraphInstantiate)               \
+  X(cuGraphDestroy)                   \
+  X(cuGraphExecDestroy)               \
+  X(cuGraphUpload)                    \
+  X(cuGraphLaunch)                    \
   X(cuEventCreate)                    \
   X(cuEventDestroy)                   \
   X(cuEventRecord)                    \
@@ -67,6 +74,8 @@ struct Driver : LoadedTable<Driver> {
 using Stream = Owned<CUstream, CUresult>;
 using Event = Owned<CUevent, CUresult>;
 using Module = Owned<CUmodule, CUresult>;
+using Graph = Owned<CUgraph, CUresult>;
+using ExecutableGraph = Owned<CUgraphExec, CUresult>;
 using DeviceMemory = Owned<CUdeviceptr, CUresult>;
 using PinnedMemory = Owned<void*, CUresult>;
 

@@ -98,15 +98,17 @@ Status enqueue(const Driver& driver, CudaCommand& command, CUstream stream) {
     case CudaCommand::Kind::record:
       return record(driver, *command.record, stream);
     default:
-      return okStatus();  // waits and repeats decide what comes next: see below
+      return okStatus();  // waits, repeats and graphs decide what comes next: see below
   }
 }
 
-/// Goes on until the stream's end or a wait that must wait. True if anything was enqueued.
-Result<bool> enqueueStream(const Driver& driver, StreamCommands& work, CUstream stream) {
+}  // namespace
+
+Result<bool> enqueueStream(const Driver& driver, StreamCommands& work, size_t end, uint64_t slot,
+                           CUstream stream) {
   size_t begin = work.next;
   bool jumped = false;
-  while (work.next < work.commands.size()) {
+  while (work.next < end) {
     CudaCommand& command = work.commands[work.next];
     if (command.kind == CudaCommand::Kind::wait) {
       GPUC_ASSIGN_OR_RETURN(bool enqueued, wait(driver, command.wait, stream));
@@ -114,6 +116,12 @@ Result<bool> enqueueStream(const Driver& driver, StreamCommands& work, CUstream 
     } else if (command.kind == CudaCommand::Kind::repeat && repeatAgain(command.repeat)) {
       work.next = command.repeat.first;
       jumped = true;
+      continue;
+    } else if (command.kind == CudaCommand::Kind::graph && !command.graph.of_slot->empty()) {
+      const std::vector<ExecutableGraph>& graphs = *command.graph.of_slot;
+      CUgraphExec graph = graphs[slot % graphs.size()].get();
+      GPUC_RETURN_IF_ERROR(driver.check(driver.cuGraphLaunch(graph, stream), "cuGraphLaunch"));
+      work.next = command.graph.end;
       continue;
     } else {
       GPUC_RETURN_IF_ERROR(enqueue(driver, command, stream));
@@ -123,8 +131,6 @@ Result<bool> enqueueStream(const Driver& driver, StreamCommands& work, CUstream 
   return jumped || work.next != begin;
 }
 
-}  // namespace
-
 Status enqueueProgram(const Driver& driver, CudaProgram& program, std::span<const Stream> streams) {
   for (StreamCommands& work : program.streams) work.next = 0;
   for (bool finished = false; !finished;) {
@@ -133,7 +139,8 @@ Status enqueueProgram(const Driver& driver, CudaProgram& program, std::span<cons
     for (size_t s = 0; s < program.streams.size(); ++s) {
       StreamCommands& work = program.streams[s];
       if (work.next == work.commands.size()) continue;
-      GPUC_ASSIGN_OR_RETURN(bool enqueued, enqueueStream(driver, work, streams[s].get()));
+      GPUC_ASSIGN_OR_RETURN(bool enqueued, enqueueStream(driver, work, work.commands.size(),
+                                                         program.last_slot, streams[s].get()));
       moved |= enqueued;
       finished &= work.next == work.commands.size();
     }

@@ -5,12 +5,16 @@
 // The caller's batch is copied into pinned memory when a run is enqueued, so that the upload needs no host.
 // There is one place for each input slot; before it is written again, its upload, of so many runs ago, must
 // have read it. That is the only thing for which run() ever waits.
+//
+// A program's first run enqueues command after command; then what stands between its events is captured, and
+// launched from the second run on: see graph.cpp.
 #include "runtime/cuda/executable.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
 
+#include "runtime/base/warn.h"
 #include "runtime/cuda/command.h"
 #include "runtime/plan/pinned_bytes.h"
 
@@ -199,10 +203,9 @@ class CudaExecutable : public Executable {
     CudaProgram& program = *programs_[index];
     if (program.streams.empty()) return okStatus();
     uint64_t slot = program.runs++ % plan_.root().input_slots();
-    program.last_slot = slot;
+    if (program.runs == 2) captureGraphs(program, index);
     GPUC_RETURN_IF_ERROR(stage(program, slot, inputs));
-    for (const CudaProgram::SlotAddress& address : program.slot_addresses)
-      *address.entry = address.base + slot * address.slot_stride;
+    program.takeSlot(slot);
     if (last_program_ != index || !program.direct_inputs.empty()) GPUC_RETURN_IF_ERROR(joinStreams());
     last_program_ = index;
     if (!program.direct_inputs.empty()) GPUC_RETURN_IF_ERROR(uploadDirectInputs(program, slot));
@@ -212,6 +215,16 @@ class CudaExecutable : public Executable {
         GPUC_RETURN_IF_ERROR(driver_.check(
             driver_.cuEventRecord(program.staging_read[slot][s].get(), streams_[s].get()), "cuEventRecord"));
     return okStatus();
+  }
+
+  /// If the driver does not take them, steps are as before; whoever waits for them should know.
+  void captureGraphs(CudaProgram& program, size_t index) {
+    if (refuses_graphs_) return;
+    Status status = gpuc::cuda::captureGraphs(driver_, program, streams_, plan_.root().input_slots());
+    if (status.ok()) return;
+    refuses_graphs_ = true;
+    warn("program '" + plan_.info().programs[index].name +
+         "' is launched command by command, not as CUDA graphs: " + status.message());
   }
 
   /// Copies the batch into the slot's pinned memory, as soon as nothing reads that any more.
@@ -278,7 +291,8 @@ class CudaExecutable : public Executable {
   std::vector<Event> stream_ends_;
   std::vector<std::unique_ptr<CudaProgram>> programs_;
   size_t last_program_ = ~size_t{0};
-  Status failure_;  // of a run: what it left is not to be relied on
+  bool refuses_graphs_ = false;  // the driver, as was found and said once
+  Status failure_;               // of a run: what it left is not to be relied on
 };
 
 }  // namespace

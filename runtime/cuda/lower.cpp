@@ -48,6 +48,7 @@ class Lowering {
       GPUC_RETURN_IF_ERROR(lower(stream->commands()));
     }
     placeDirectInputs();
+    if (!plan_.no_graphs() && !context_.libraries.ranks()) markGraphs(out_);
     return createStagingEvents();
   }
 

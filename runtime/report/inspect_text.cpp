@@ -97,6 +97,7 @@ std::string residualsText(const fb::Plan& plan, const std::vector<Residual>& res
 
 void inspectText(const Plan& plan, bool variables, bool activations, const TextSink& sink) {
   sink(headline(plan.info()));
+  if (plan.root().no_graphs()) sink("launches commands one by one, not as CUDA graphs\n");
   sink("\nentries\n");
   writeTable([&](const AddRow& add) { addEntries(plan, add); }, sink);
   if (variables) {

@@ -47,6 +47,9 @@ CUresult errorName(CUresult result, const char** name) {
     case CUDA_ERROR_NO_DEVICE:
       *name = "CUDA_ERROR_NO_DEVICE";
       return CUDA_SUCCESS;
+    case CUDA_ERROR_NOT_SUPPORTED:
+      *name = "CUDA_ERROR_NOT_SUPPORTED";
+      return CUDA_SUCCESS;
     case CUDA_ERROR_INVALID_PTX:
       *name = "CUDA_ERROR_INVALID_PTX";
       return CUDA_SUCCESS;
@@ -165,6 +168,12 @@ CUresult releaseHost(void* address) {
   return gpu().release(address, true);
 }
 
+/// What a graph is to read or write later must be there then.
+CUresult refusePageable(FakeStream& stream, const char* call) {
+  stream.capture->is_valid = false;
+  return gpu().misuse(std::string(call) + " of pageable memory while its stream is captured");
+}
+
 CUresult copy(FakeStream& stream, const char* call, void* to, const void* from, size_t bytes, bool moves) {
   FakeWork& work = gpu().enqueue(stream, Kind::copy, call);
   work.to = static_cast<std::byte*>(to);
@@ -179,15 +188,19 @@ CUresult copy(FakeStream& stream, const char* call, void* to, const void* from, 
 CUresult upload(CUdeviceptr to, const void* from, size_t bytes, CUstream handle) {
   GPUC_FAKE_ENTER_STREAM("cuMemcpyHtoDAsync", stream, handle);
   if (!gpu().holds(at<void>(to), bytes, false)) return gpu().misuse("an upload to where no memory is");
-  return copy(*stream, "cuMemcpyHtoDAsync", at<void>(to), from, bytes, !gpu().holds(from, bytes, true));
+  const bool is_pinned = gpu().holds(from, bytes, true);
+  if (stream->capture && !is_pinned) return refusePageable(*stream, "cuMemcpyHtoDAsync");
+  return copy(*stream, "cuMemcpyHtoDAsync", at<void>(to), from, bytes, !is_pinned);
 }
 
 /// To memory that is not pinned, the copy is done when the call returns.
 CUresult download(void* to, CUdeviceptr from, size_t bytes, CUstream handle) {
   GPUC_FAKE_ENTER_STREAM("cuMemcpyDtoHAsync", stream, handle);
   if (!gpu().holds(at<void>(from), bytes, false)) return gpu().misuse("a download from where no memory is");
+  const bool is_pinned = gpu().holds(to, bytes, true);
+  if (stream->capture && !is_pinned) return refusePageable(*stream, "cuMemcpyDtoHAsync");
   CUresult result = copy(*stream, "cuMemcpyDtoHAsync", to, at<void>(from), bytes, false);
-  if (result != CUDA_SUCCESS || gpu().holds(to, bytes, true)) return result;
+  if (result != CUDA_SUCCESS || is_pinned) return result;
   return gpu().synchronize(*stream);
 }
 
@@ -359,6 +372,71 @@ CUresult queryEvent(CUevent handle) {
   return event ? gpu().query(*event) : CUDA_ERROR_INVALID_HANDLE;
 }
 
+// Graphs
+
+using Graphs = std::map<void*, std::unique_ptr<FakeGraph>>;
+
+template <typename Handle>
+CUresult make(Graphs& graphs, std::unique_ptr<FakeGraph> graph, Handle* handle) {
+  *handle = reinterpret_cast<Handle>(graph.get());
+  graphs[graph.get()] = std::move(graph);
+  return CUDA_SUCCESS;
+}
+
+/// In the other modes calls of other threads would end a capture, or this thread's could go wrong unseen.
+CUresult beginCapture(CUstream handle, CUstreamCaptureMode mode) {
+  GPUC_FAKE_ENTER_STREAM("cuStreamBeginCapture", stream, handle);
+  if (mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) return gpu().misuse("a capture that is not thread-local");
+  stream->capture = std::make_unique<FakeGraph>();
+  gpu().capturing = stream;
+  return CUDA_SUCCESS;
+}
+
+/// It ends the capture even if it fails.
+CUresult endCapture(CUstream handle, CUgraph* graph) {
+  *graph = nullptr;
+  FakeStream* stream = gpu().find(handle);
+  if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+  if (!stream->capture) return gpu().misuse("the end of a capture that has not begun");
+  gpu().capturing = nullptr;
+  std::unique_ptr<FakeGraph> captured = std::move(stream->capture);
+  GPUC_FAKE_ENTER("cuStreamEndCapture", true, stream);
+  if (!captured->is_valid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  return make(gpu().graphs, std::move(captured), graph);
+}
+
+CUresult instantiate(CUgraphExec* executable, CUgraph handle, unsigned long long flags) {
+  GPUC_FAKE_ENTER("cuGraphInstantiate");
+  auto found = gpu().graphs.find(handle);
+  if (found == gpu().graphs.end() || flags != 0) return gpu().misuse("a graph that is not there");
+  return make(gpu().executable_graphs, std::make_unique<FakeGraph>(*found->second), executable);
+}
+
+CUresult destroyGraph(CUgraph handle) {
+  GPUC_FAKE_ENTER("cuGraphDestroy");
+  return gpu().graphs.erase(handle) ? CUDA_SUCCESS : gpu().misuse("a graph is given back twice");
+}
+
+CUresult destroyExecutable(CUgraphExec handle) {
+  GPUC_FAKE_ENTER("cuGraphExecDestroy");
+  return gpu().executable_graphs.erase(handle) ? CUDA_SUCCESS : gpu().misuse("a graph is given back twice");
+}
+
+CUresult uploadGraph(CUgraphExec handle, CUstream stream_handle) {
+  GPUC_FAKE_ENTER_STREAM("cuGraphUpload", stream, stream_handle);
+  return gpu().executable_graphs.count(handle) ? CUDA_SUCCESS : gpu().misuse("a graph that is not there");
+}
+
+/// Its work follows what stands in the stream; the next follows it.
+CUresult launchGraph(CUgraphExec handle, CUstream stream_handle) {
+  GPUC_FAKE_ENTER_STREAM("cuGraphLaunch", stream, stream_handle);
+  auto found = gpu().executable_graphs.find(handle);
+  if (found == gpu().executable_graphs.end()) return gpu().misuse("a graph that is not there");
+  for (const FakeWork& work : found->second->work) gpu().enqueue(*stream, work.kind, work.call) = work;
+  gpu().enqueued();
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 cuda::Driver fakeDriver() {
@@ -401,6 +479,13 @@ cuda::Driver fakeDriver() {
   driver.cuEventRecord = record;
   driver.cuEventSynchronize = synchronizeEvent;
   driver.cuEventQuery = queryEvent;
+  driver.cuStreamBeginCapture = beginCapture;
+  driver.cuStreamEndCapture = endCapture;
+  driver.cuGraphInstantiate = instantiate;
+  driver.cuGraphDestroy = destroyGraph;
+  driver.cuGraphExecDestroy = destroyExecutable;
+  driver.cuGraphUpload = uploadGraph;
+  driver.cuGraphLaunch = launchGraph;
   return driver;
 }
 

@@ -13,6 +13,20 @@ namespace {
 constexpr size_t kAlignment = 512;  // of the driver's allocations
 constexpr size_t kGuardBytes = 64;  // behind each
 constexpr int kGarbage = 0xCD, kGuard = 0xA5;
+// What may be called while a stream is captured.
+constexpr std::string_view kCapturable[] = {"cuCtxSetCurrent",
+                                            "cuLaunchKernel",
+                                            "cuMemcpyHtoDAsync",
+                                            "cuMemcpyDtoHAsync",
+                                            "cuMemcpyDtoDAsync",
+                                            "cuMemsetD8Async",
+                                            "cuMemsetD16Async",
+                                            "cuMemsetD32Async",
+                                            "cuMemsetD2D32Async",
+                                            "cublasLtMatmul",
+                                            "cublasLtMatmulDescSetAttribute",
+                                            "cudnnBackendExecute",
+                                            "cuStreamEndCapture"};
 constexpr size_t kLogEntries = 1 << 16;  // set aside, so that logging does not allocate
 
 void fillElements(const FakeWork& work) {
@@ -81,6 +95,8 @@ FakeGpu::~FakeGpu() {
     EXPECT_EQ(alive(events_), 0) << "events were not given back";
     EXPECT_EQ(live_contexts, 0) << "contexts were not given back";
     EXPECT_EQ(live_modules, 0) << "modules were not given back";
+    EXPECT_EQ(capturing, nullptr) << "a capture was not ended";
+    EXPECT_TRUE(graphs.empty() && executable_graphs.empty()) << "graphs were not given back";
     EXPECT_TRUE(comms.empty()) << "communicators were neither destroyed nor aborted";
     EXPECT_EQ(nccl_group.depth, 0) << "a group was not ended";
     EXPECT_TRUE(descriptions.empty()) << "objects of cuBLASLt or cuDNN were not given back";
@@ -125,26 +141,38 @@ bool FakeGpu::isToFail(const char* call) {
   return true;
 }
 
+bool FakeGpu::suitsCapture(const char* call) {
+  if (!capturing || std::find(std::begin(kCapturable), std::end(kCapturable), call) != std::end(kCapturable))
+    return true;
+  capturing->capture->is_valid = false;
+  misuse(std::string(call) + " while a stream is captured");
+  return false;
+}
+
 CUresult FakeGpu::enter(const char* call, bool needs_context, FakeStream* stream) {
   calls.push_back({call, stream ? stream->index : -1, false});
   if (isToFail(call)) return failure_;
   if (lost_ != CUDA_SUCCESS) return lost_;
+  if (!suitsCapture(call)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (needs_context && !context_is_current) return misuse(std::string(call) + " without a context");
   return CUDA_SUCCESS;
 }
 
 cublasStatus_t FakeGpu::enterBlas(const char* call) {
   calls.push_back({call, -1, false});
+  if (!suitsCapture(call)) return CUBLAS_STATUS_EXECUTION_FAILED;
   return ++entered_ == fail_at_ ? blas_failure_ : CUBLAS_STATUS_SUCCESS;
 }
 
 cudnnStatus_t FakeGpu::enterDnn(const char* call) {
   calls.push_back({call, -1, false});
+  if (!suitsCapture(call)) return CUDNN_STATUS_EXECUTION_FAILED;
   return ++entered_ == fail_at_ ? dnn_failure_ : CUDNN_STATUS_SUCCESS;
 }
 
 ncclResult_t FakeGpu::enterNccl(const char* call, FakeStream* stream) {
   calls.push_back({call, stream ? stream->index : -1, false});
+  if (!suitsCapture(call)) return ncclInvalidUsage;
   return isToFail(call) ? nccl_failure_ : ncclSuccess;
 }
 
@@ -243,7 +271,7 @@ FakeWork& FakeGpu::enqueue(FakeStream& stream, FakeWork::Kind kind, const char* 
     stream.queue.clear();
     stream.next = 0;
   }
-  FakeWork& work = stream.queue.emplace_back();
+  FakeWork& work = stream.capture ? stream.capture->work.emplace_back() : stream.queue.emplace_back();
   work.kind = kind;
   work.call = call;
   return work;

@@ -5,7 +5,9 @@
 // Streams keep CUDA's order and no other: what stands in one follows one another; a wait ends when the record
 // that it found enqueued is executed. Which ready stream goes on, and when, is drawn from a seed, so that a
 // plan that lacks an event gives other bits for some seed. What no GPU would take (an address outside of its
-// memory, a handle that was given back, a call without a context) fails the test.
+// memory, a handle that was given back, a call without a context) fails the test. So does, while a stream is
+// captured, what would end the capture: calls that wait, ask or allocate, pageable memory; and, though CUDA
+// may take them there, events: gpuc leaves them outside of its graphs.
 //
 // Several ranks are several threads, each with a FakeGpu that is what its process sees of the machine; NCCL
 // joins them (fake_nccl.h).
@@ -64,11 +66,18 @@ struct FakeWork {
   FakeExchange exchange = {};
 };
 
+/// What was captured, or is to be launched: the work of one stream, with the addresses of its capture.
+struct FakeGraph {
+  std::vector<FakeWork> work;
+  bool is_valid = true;  // else something happened during the capture that may not
+};
+
 struct FakeStream {
   int index = 0;
   bool alive = true;
   size_t next = 0;  // of the queue
   std::vector<FakeWork> queue;
+  std::unique_ptr<FakeGraph> capture;  // takes what is enqueued, as long as there is one
 };
 
 class FakeGpu {
@@ -173,6 +182,11 @@ class FakeGpu {
   /// From 0 to count - 1.
   uint64_t draw(uint64_t count) { return random_() % count; }
 
+  /// Graphs, and executable ones, by their handles.
+  std::map<void*, std::unique_ptr<FakeGraph>> graphs, executable_graphs;
+  /// The stream that is captured; null if none is.
+  FakeStream* capturing = nullptr;
+
   int live_contexts = 0, live_modules = 0;
   /// cuBLASLt's and cuDNN's objects by their handles. Owned here, so that those which `may_leak` go with the
   /// fake.
@@ -201,6 +215,8 @@ class FakeGpu {
   };
 
   bool isToFail(const char* call);
+  /// Whether the call may be made now.
+  bool suitsCapture(const char* call);
   static bool ready(const FakeStream& stream);
   static bool waitsForRanks(const FakeStream& stream);
   void execute(FakeStream& stream);
