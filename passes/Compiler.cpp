@@ -144,7 +144,7 @@ void writeBatch(ModuleOp module, int64_t batch) {
         << " again where its text is compiled";
 }
 
-/// -O and seed, in the text of a later stage.
+/// -O, seed and graphs, in the text of a later stage.
 void writeChoices(ModuleOp module, const CompilerOptions &options) {
   Builder builder(module);
   if (options.optLevel == kDefaultOptLevel)
@@ -153,6 +153,8 @@ void writeChoices(ModuleOp module, const CompilerOptions &options) {
     module->setAttr(kOptLevelAttr, builder.getI64IntegerAttr(*options.optLevel));
   if (options.seed)
     module->setAttr(plan::kSeedAttr, builder.getI64IntegerAttr(static_cast<int64_t>(*options.seed)));
+  if (options.noGraphs)
+    module->setAttr(plan::kNoGraphsAttr, builder.getUnitAttr());
 }
 
 /// The policy that is asked for: the model's where it is silent is `none`.
@@ -246,6 +248,15 @@ CostModel costModelOf(StringRef target, const CompilerOptions &options) {
 /// As on the command line.
 std::string textOf(plan::TargetAttr target) {
   return stringifyTargetKind(target.getKind()).str() + ":" + target.getName().str();
+}
+
+/// Only a GPU's steps could be CUDA graphs.
+Status checkGraphs(ModuleOp module, StringRef target, const CompilerOptions &options) {
+  auto made = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+  const bool isCuda = made ? made.getKind() == plan::TargetKind::cuda : target.starts_with("cuda");
+  return !options.noGraphs || isCuda
+             ? okStatus()
+             : Status::error("--no-graphs is of CUDA graphs, and the target is host: leave it out");
 }
 
 } // namespace
@@ -366,6 +377,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   GPUC_RETURN_IF_ERROR(checkUndecided(module, from, options));
   PipelineOptions train = options.train;
   train.target = targetOf(module, options);
+  GPUC_RETURN_IF_ERROR(checkGraphs(module, train.target, options));
   train.checkpoint = policyOf(module, options);
   Cures cures(module, train, options.memoryBudget);
   const bool chooses = from < Stage::trainStep && (train.checkpoint == kBudgetPolicy || options.tradeoff);

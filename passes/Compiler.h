@@ -44,6 +44,7 @@ struct CompilerOptions {
   std::optional<uint64_t> seed;           // the plan's default
   std::optional<int> optLevel;            // -O: that of the text that is continued from, else 3
   unsigned threads = 0;                   // that generate code; 0: one for each core
+  bool noGraphs = false;                  // on CUDA: each command is launched by itself
   bool cubin = true;                      // on CUDA: machine code beside PTX, where there is a ptxas
   std::string cacheFolder;                // of compiled kernels; empty: none
   uint64_t cacheBytes = 1u << 30;         // that it may take

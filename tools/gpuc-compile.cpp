@@ -195,6 +195,7 @@ void warnOfLaterChoices(const gpuc::CompilerOptions& options) {
     flags += " --memory-budget=" +
              (options.budgetName.empty() ? std::to_string(*options.memoryBudget) : options.budgetName);
   if (options.train.checkNumerics) flags += " --check-numerics";
+  if (options.noGraphs) flags += " --no-graphs";
   if (!flags.empty())
     std::fprintf(stderr,
                  "warning: the text of a model does not say%s: give it again where that is compiled\n",
@@ -353,6 +354,8 @@ static int tool(int argc, char** argv) {
   cli.addBool(
       "check-numerics", &request.options.train.checkNumerics,
       "the step counts what is NaN or infinite, by the op that made it: gpuc-train stops and names it");
+  cli.addBool("no-graphs", &request.options.noGraphs,
+              "on CUDA: a step launches its commands one by one, not as CUDA graphs");
   cli.addString("emit", &emit, "STAGE",
                 "text of a stage instead of a plan: gpuc (the model), train (the step), plan (commands)")
       .choices({"gpuc", "train", "plan"});

@@ -79,6 +79,7 @@ inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
 inline constexpr llvm::StringLiteral kSlotsAttr = "plan.slots";
 inline constexpr llvm::StringLiteral kBatchAttr = "gpuc.batch";
 inline constexpr llvm::StringLiteral kSeedAttr = "gpuc.seed";
+inline constexpr llvm::StringLiteral kNoGraphsAttr = "gpuc.no_graphs"; // on CUDA: no CUDA graphs
 
 /// How many batches may be on their way at once.
 inline constexpr int64_t kMostSlots = 64;

@@ -114,6 +114,7 @@ private:
     file.arena_bytes = arena.getBytes();
     file.alignment = kBufferAlignment;
     file.input_slots = arena.getSlots();
+    file.no_graphs = module->hasAttr(plan::kNoGraphsAttr);
   }
 
   //===--------------------------------------------------------------------===//
