@@ -3,6 +3,7 @@
 // Random attentions with their gradients, the heads cut out of projections or dense, go to the device twice:
 // as they are, which means the library's kernels on the host and generated ones on CUDA, reading and writing
 // through strides; and with gpuc-decompose before. Both must agree within 2^12 roundings, and drop the same.
+// In bf16 the kernels round probabilities before they multiply them, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -158,7 +159,7 @@ protected:
 };
 
 TEST_P(AttentionPathsTest, F32) { compare("f32", 0x1p-11); }
-TEST_P(AttentionPathsTest, BF16) { compare("bf16", 0x1p-6); }
+TEST_P(AttentionPathsTest, BF16) { compare("bf16", 0x1p-5); }
 TEST_P(AttentionPathsTest, F64) { compare("f64", 0x1p-40); }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AttentionPathsTest, testing::Range(0, 60),

@@ -20,6 +20,7 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
@@ -47,6 +48,15 @@ static std::unique_ptr<MLIRContext> kernelContext() {
   return context;
 }
 
+/// LLVM does not say of products by a warp what it says of shuffles: that all of its threads take part, so
+/// that none may sink to where some of them go.
+static void keepWarpsTogether(llvm::Module &module) {
+  for (llvm::Function &callee : module)
+    if (callee.getName().starts_with("llvm.nvvm.mma."))
+      for (llvm::User *user : callee.users())
+        llvm::cast<llvm::CallInst>(user)->setConvergent();
+}
+
 /// Optimises and writes the module as text.
 static FailureOr<std::string> writePtx(llvm::Module &module, llvm::TargetMachine &machine, int optLevel,
                                        std::string &error) {
@@ -55,6 +65,7 @@ static FailureOr<std::string> writePtx(llvm::Module &module, llvm::TargetMachine
   llvm::raw_string_ostream complaint(error);
   if (llvm::verifyModule(module, &complaint))
     return failure();
+  keepWarpsTogether(module);
   Optimizer(machine, optLevel, /*once=*/true).run(module);
   SmallVector<char> text;
   llvm::raw_svector_ostream stream(text);

@@ -3,7 +3,9 @@
 #include "passes/codegen/cuda/CudaAttention.h"
 
 #include "passes/base/AttentionViews.h"
+#include "passes/codegen/cuda/CudaFmaTiles.h"
 #include "passes/codegen/cuda/CudaKernel.h"
+#include "passes/codegen/cuda/CudaTensorTiles.h"
 #include "passes/codegen/math/Philox.h"
 
 #include <limits>
@@ -139,20 +141,63 @@ FailureOr<AttentionKernel> AttentionKernel::parse(Block &body) {
 CudaSchedule AttentionKernel::schedule() const {
   int64_t blocks =
       part == AttentionPart::KeyValueGradient ? shape.groups * keyTiles() : shape.heads * queryTiles();
-  return {static_cast<uint32_t>(shape.batch * blocks), static_cast<uint32_t>(TileEmitter::threads)};
+  return {static_cast<uint32_t>(shape.batch * blocks), static_cast<uint32_t>(tileShape().threads)};
+}
+
+bool AttentionTensor::isInChunks() const {
+  const int64_t terms[] = {offset, layout.batch, layout.head, layout.row, width};
+  return bytesOf(kind) == 2 && llvm::all_of(terms, [](int64_t elements) { return elements % 8 == 0; });
+}
+
+bool AttentionKernel::usesTensorCores() const {
+  bool isForward = part == AttentionPart::Forward, drops = shape.dropout > 0;
+  SmallVector<const AttentionTensor *> operands = {&query, &key, &value};
+  if (!isForward)
+    operands.append({&cotangent, &result});
+  if (query.kind != ElementKind::F16 && query.kind != ElementKind::BF16)
+    return false;
+  if (llvm::any_of(operands, [&](auto *operand) { return operand->kind != query.kind; }))
+    return false;
+  // Elements one by one take registers for their places, as a mask's do, and dropout for its counters.
+  bool areInChunks = llvm::all_of(operands, [](auto *operand) { return operand->isInChunks(); });
+  if (isForward)
+    return !(drops && isWide() && !areInChunks);
+  bool readsMask = part == AttentionPart::KeyValueGradient && shape.mask != AttentionMask::none;
+  return !drops && (!isWide() || (areInChunks && !readsMask));
+}
+
+TileShape AttentionKernel::tileShape() const {
+  if (!usesTensorCores())
+    return FmaTiles::kShape;
+  // The sums of wide heads leave registers for half a tile, and so do two sums beside a mask.
+  bool hasMask = shape.mask != AttentionMask::none;
+  bool isHalf = isWide() ? part != AttentionPart::Forward || shape.dropout > 0 || hasMask
+                         : part == AttentionPart::KeyValueGradient && hasMask;
+  return TensorTiles::shapeOf(isHalf ? TileEmitter::size / 2 : TileEmitter::size);
 }
 
 //===----------------------------------------------------------------------===//
 // Who computes what
 //===----------------------------------------------------------------------===//
 
+/// What every tile stages: keys and values, or queries and cotangents, which are as wide.
+static std::unique_ptr<TileEmitter> createTiles(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder,
+                                                const AttentionKernel &kernel) {
+  if (!kernel.usesTensorCores())
+    return std::make_unique<FmaTiles>(function, builder);
+  return std::make_unique<TensorTiles>(function, builder, kernel.query.kind, kernel.tileShape().columns,
+                                       std::pair(kernel.key.width, kernel.value.width));
+}
+
 AttentionEmitter::AttentionEmitter(gpu::GPUFuncOp function, const AttentionKernel &kernel)
     : kernel_(kernel),
       builder_(ImplicitLocOpBuilder::atBlockBegin(function.getLoc(), &function.getBody().front())),
-      pointers_(llvm::to_vector_of<Value>(function.getArguments())), tiles_(function, builder_) {
+      pointers_(llvm::to_vector_of<Value>(function.getArguments())),
+      tiles_(createTiles(function, builder_, kernel)), rowsEach_(tiles_->rowsEach()),
+      columnsEach_(tiles_->columnsEach()) {
   if (drops()) {
-    seed_ = tiles_.load(pointers_[kernel.seed], ElementKind::I64, wideNumber(0));
-    step_ = tiles_.load(pointers_[kernel.step], ElementKind::I64, wideNumber(0));
+    seed_ = tiles_->load(pointers_[kernel.seed], ElementKind::I64, wideNumber(0));
+    step_ = tiles_->load(pointers_[kernel.step], ElementKind::I64, wideNumber(0));
   }
   if (kernel.part == AttentionPart::KeyValueGradient) {
     logarithms_ = sharedArray(function, builder_, builder_.getF32Type(), TileEmitter::size);
@@ -199,8 +244,12 @@ std::pair<Expr, AttentionEmitter::Head> AttentionEmitter::enterQueries() {
 GlobalRows AttentionEmitter::rowsOf(const AttentionTensor &tensor, Expr batch, Expr head) {
   Expr first = wideNumber(tensor.offset) + batch * wideNumber(tensor.layout.batch) +
                head * wideNumber(tensor.layout.head);
-  return {tiles_.advance(pointers_[tensor.pointer], tensor.kind, first), tensor.kind, tensor.rows,
-          tensor.width, tensor.layout.row};
+  return {tiles_->advance(pointers_[tensor.pointer], tensor.kind, first),
+          tensor.kind,
+          tensor.rows,
+          tensor.width,
+          tensor.layout.row,
+          tensor.isInChunks()};
 }
 
 Expr AttentionEmitter::endOfKeys(Expr query0) {
@@ -233,7 +282,7 @@ Expr AttentionEmitter::score(Expr product, const Head &head, Expr query, Expr ke
       position = position + coordinate * wideNumber(stride);
     if (exists)
       position = select(exists, position, wideNumber(0));
-    Expr mask = tiles_.load(pointers_[kernel_.mask], kernel_.maskKind, position);
+    Expr mask = tiles_->load(pointers_[kernel_.mask], kernel_.maskKind, position);
     if (shape.mask == AttentionMask::flags)
       require(isSeen, mask);
     else
@@ -242,7 +291,7 @@ Expr AttentionEmitter::score(Expr product, const Head &head, Expr query, Expr ke
   return isSeen ? select(isSeen, score, score.real(-std::numeric_limits<double>::infinity())) : score;
 }
 
-SmallVector<Expr, 4> AttentionEmitter::keptBy(const Head &head, Expr query, Expr firstKey) {
+SmallVector<Expr, 4> AttentionEmitter::keptBy(const Head &head, Expr query, Expr firstKey, int64_t count) {
   Expr first = (head.firstRow + wide(query)) * wideNumber(kernel_.shape.keys) + wide(firstKey);
   Expr id = wideNumber(kernel_.shape.id);
   SmallVector<Expr, 4> kept;
@@ -250,8 +299,12 @@ SmallVector<Expr, 4> AttentionEmitter::keptBy(const Head &head, Expr query, Expr
   if (kernel_.shape.keys % 4 == 0)
     kept = emitPhiloxWords(shiftRight(first, 2), seed_, step_, id);
   else
-    for (int64_t j = 0; j < 4; ++j)
+    for (int64_t j = 0; j < count; ++j)
       kept.push_back(emitPhilox(first + wideNumber(j), seed_, step_, id));
+  if (kept.size() > static_cast<size_t>(count)) { // the first two words or the last
+    Expr isFirst = equal(first & first.integer(2), first.integer(0));
+    kept = {select(isFirst, kept[0], kept[2]), select(isFirst, kept[1], kept[3])};
+  }
   for (Expr &word : kept) {
     // As the op `dropout`: the highest 24 bits are a fraction, and exact.
     Expr fraction = toFloat(shiftRight(word, 8), builder_.getF32Type()) * 0x1p-24;
@@ -264,6 +317,13 @@ Expr AttentionEmitter::dropped(Expr x, Expr isKept) {
   return select(isKept, x * (1 / (1 - kernel_.shape.dropout)), x.real(0));
 }
 
+void AttentionEmitter::dropFromRow(Expr *row, const Head &head, Expr query, Expr key0) {
+  const int64_t adjoining = kernel_.usesTensorCores() ? 2 : 4;
+  for (int64_t first = 0; first < columnsEach_; first += adjoining)
+    for (auto [j, isKept] : llvm::enumerate(keptBy(head, query, key0 + column(first), adjoining)))
+      row[first + j] = dropped(row[first + j], isKept);
+}
+
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
@@ -271,40 +331,27 @@ Expr AttentionEmitter::dropped(Expr x, Expr isKept) {
 Expr AttentionEmitter::logSumExpOf(const Head &head, Expr query) {
   Expr exists = less(query, number(kernel_.shape.queries));
   Expr position = head.firstRow + wide(select(exists, query, number(0)));
-  Expr log = tiles_.load(pointers_[*kernel_.logSumExp], ElementKind::F32, position);
+  Expr log = tiles_->load(pointers_[*kernel_.logSumExp], ElementKind::F32, position);
   Expr isNumber = notEqual(log, log.real(-std::numeric_limits<double>::infinity()));
   return select(exists & isNumber, log, log.real(0));
 }
 
-Expr AttentionEmitter::deltaOf(const Head &head, Expr query) {
-  GlobalRows cotangent = queriesOf(kernel_.cotangent, head), result = queriesOf(kernel_.result, head);
-  Expr exists = less(query, number(cotangent.rows)), sum = tiles_.real(0);
-  for (int64_t first = 0; first < cotangent.width; first += TileEmitter::side) {
-    Expr column = tiles_.column() + number(first), here = exists & less(column, number(cotangent.width));
-    auto elementOf = [&](const GlobalRows &rows) {
-      Expr position = wide(query) * wideNumber(rows.stride) + wide(column);
-      return tiles_.load(rows.pointer, rows.kind, select(here, position, wideNumber(0)));
-    };
-    sum = select(here, fma(elementOf(cotangent), elementOf(result), sum), sum);
-  }
-  return tiles_.acrossColumns(sum, [](Expr a, Expr b) { return a + b; });
-}
-
 void AttentionEmitter::ifBelow(Expr a, int64_t limit, int64_t multiple, llvm::function_ref<void()> body) {
-  limit % multiple == 0 ? body() : tiles_.ifHolds(less(a, number(limit)), body);
+  limit % multiple == 0 ? body() : tiles_->ifHolds(less(a, number(limit)), body);
 }
 
 void AttentionEmitter::storeRows(const State &sums, const GlobalRows &to, Expr row0,
                                  llvm::function_ref<Expr(int64_t, Expr)> transform) {
-  int64_t columns = TileEmitter::columnsOf(to.width);
-  for (int64_t i = 0; i < each; ++i) {
+  constexpr int64_t widthStep = 16;
+  int64_t columns = tiles_->columnsOf(to.width);
+  for (int64_t i = 0; i < rowsEach_; ++i) {
     Expr at = row0 + row(i);
     ifBelow(at, to.rows, TileEmitter::size, [&] {
       for (int64_t j = 0; j < columns; ++j) {
-        Expr column = tiles_.columnOf(to.width, j);
-        ifBelow(column, to.width, TileEmitter::side, [&] {
-          tiles_.store(transform(i, sums[i * columns + j]), to.pointer, to.kind,
-                       wide(at) * wideNumber(to.stride) + wide(column));
+        Expr column = tiles_->columnOf(to.width, j);
+        ifBelow(column, to.width, widthStep, [&] {
+          tiles_->store(transform(i, sums[i * columns + j]), to.pointer, to.kind,
+                        wide(at) * wideNumber(to.stride) + wide(column));
         });
       }
     });

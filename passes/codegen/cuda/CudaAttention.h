@@ -31,6 +31,9 @@ struct AttentionTensor {
   int64_t offset = 0; ///< Elements before the first.
   AttentionLayout layout;
   int64_t rows = 0, width = 0;
+
+  /// As GlobalRows has it: of 16-bit elements, of which all that is added up to a place is a multiple of 8.
+  bool isInChunks() const;
 };
 
 struct AttentionKernel {
@@ -46,6 +49,10 @@ struct AttentionKernel {
   unsigned mask = 0, seed = 0, step = 0;
   ElementKind maskKind = ElementKind::F32;
 
+  /// 16-bit operands are multiplied by tensor cores, where threads have registers for it.
+  bool usesTensorCores() const;
+  TileShape tileShape() const;
+  bool isWide() const { return std::max(query.width, value.width) > 64; }
   int64_t queryTiles() const { return llvm::divideCeil(shape.queries, TileEmitter::size); }
   int64_t keyTiles() const { return llvm::divideCeil(shape.keys, TileEmitter::size); }
   CudaSchedule schedule() const;
@@ -58,7 +65,6 @@ public:
   void run();
 
 private:
-  static constexpr int64_t each = TileEmitter::each;
   /// A head of queries; i64.
   struct Head {
     Expr batch, head, group;
@@ -66,10 +72,11 @@ private:
   };
 
   void emitForward();
-  State forwardTile(const Head &head, Expr query0, Expr key0, const State &carried);
+  State forwardTile(const Head &head, const TileOperand &query, Expr key0, const State &carried);
   void emitQueryGradient();
   void emitKeyValueGradient();
-  State keyValueTile(const Head &head, Expr key0, Expr query0, const State &carried);
+  State keyValueTile(const Head &head, const TileOperand &key, const TileOperand &value, Expr query0,
+                     const State &carried);
 
   /// This block's tile of `tiles` in a row, and what is left of its number: batch times heads.
   std::pair<Expr, Expr> splitBlock(int64_t tiles, bool lastFirst);
@@ -89,16 +96,22 @@ private:
 
   /// scale · product + mask, -∞ where nothing is seen.
   Expr score(Expr product, const Head &head, Expr query, Expr key);
-  /// Which of four keys that adjoin dropout keeps, as i1.
-  llvm::SmallVector<Expr, 4> keptBy(const Head &head, Expr query, Expr firstKey);
+  /// Which of two or four keys that adjoin dropout keeps, as i1. The first one is a multiple of so many.
+  llvm::SmallVector<Expr, 4> keptBy(const Head &head, Expr query, Expr firstKey, int64_t count);
+  /// A row of a tile as dropout leaves it.
+  void dropFromRow(Expr *row, const Head &head, Expr query, Expr key0);
   /// `x` as dropout leaves it.
   Expr dropped(Expr x, Expr isKept);
   bool drops() const { return kernel_.shape.dropout > 0; }
 
   /// log_sum_exp of a query, 0 where it sees nothing or there is no such query.
   Expr logSumExpOf(const Head &head, Expr query);
+  /// The same and deltaOf, of the tile's queries, by the threads of its rows.
+  std::pair<State, State> statisticsOf(const Head &head, Expr query0);
   /// Σ cotangent ∘ result of the query, by all threads along a tile's row.
-  Expr deltaOf(const Head &head, Expr query);
+  Expr deltaOf(const Head &head, Expr query) {
+    return tiles_->dot(queriesOf(kernel_.cotangent, head), queriesOf(kernel_.result, head), query);
+  }
 
   /// transform(i, sum of row i) to the rows from row0 on.
   void storeRows(const State &sums, const GlobalRows &to, Expr row0,
@@ -108,15 +121,16 @@ private:
 
   Expr wide(Expr a) { return zeroExtend(a, builder_.getI64Type()); }
   Expr wideNumber(int64_t a) { return constantInt(builder_, builder_.getI64Type(), a); }
-  Expr number(int64_t a) { return tiles_.number(a); }
-  Expr row(int64_t i) { return tiles_.firstRow() + number(i); }
-  Expr column(int64_t j) { return tiles_.firstColumn() + number(j); }
+  Expr number(int64_t a) { return tiles_->number(a); }
+  Expr row(int64_t i) { return tiles_->row(i); }
+  Expr column(int64_t j) { return tiles_->column(j); }
 
   const AttentionKernel &kernel_;
   mlir::ImplicitLocOpBuilder builder_;
   llvm::SmallVector<mlir::Value> pointers_;
-  TileEmitter tiles_;
-  Expr seed_, step_;                // of dropout
+  std::unique_ptr<TileEmitter> tiles_;
+  const int64_t rowsEach_, columnsEach_; // of a tile, that a thread holds
+  Expr seed_, step_;                     // of dropout
   mlir::Value logarithms_, deltas_; // of KeyValueGradient, in shared memory: one for each query of a tile
 };
 

@@ -19,69 +19,76 @@ constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 
 static Expr larger(Expr a, Expr b) { return select(less(a, b), b, a); }
 
+/// In pairs of pairs.
+static Expr sumOf(ArrayRef<Expr> terms) {
+  size_t half = terms.size() / 2;
+  return half == 0 ? terms.front() : sumOf(terms.take_front(half)) + sumOf(terms.drop_front(half));
+}
+
 /// What a row's scores are reduced by: its maximum, or 0 where it sees nothing and all of them are -∞.
 static Expr shiftOf(Expr maximum) {
   return select(equal(maximum, maximum.real(minusInfinity)), maximum.real(0), maximum);
 }
 
 /// `carried`: m and l of each row, and the sums of its values.
-State AttentionEmitter::forwardTile(const Head &head, Expr query0, Expr key0, const State &carried) {
-  State scores = tiles_.products(queriesOf(kernel_.query, head), query0, keysOf(kernel_.key, head), key0);
+State AttentionEmitter::forwardTile(const Head &head, const TileOperand &queries, Expr key0,
+                                    const State &carried) {
+  auto [keys, values] = tiles_->stage(keysOf(kernel_.key, head), keysOf(kernel_.value, head), key0);
+  State scores = tiles_->products(queries, keys);
   State next(carried);
-  int64_t columns = TileEmitter::columnsOf(kernel_.value.width);
-  for (int64_t i = 0; i < each; ++i) {
-    Expr query = query0 + row(i), *mine = &scores[each * i];
+  int64_t columns = tiles_->columnsOf(kernel_.value.width);
+  for (int64_t i = 0; i < rowsEach_; ++i) {
+    Expr query = queries.row0 + row(i), *mine = &scores[columnsEach_ * i];
     Expr largest = carried[i];
-    for (int64_t j = 0; j < each; ++j) {
+    for (int64_t j = 0; j < columnsEach_; ++j) {
       mine[j] = score(mine[j], head, query, key0 + column(j));
       largest = larger(largest, mine[j]);
     }
-    largest = tiles_.acrossColumns(largest, larger);
-    Expr shift = shiftOf(largest), rescale = emitExp(carried[i] - shift);
-    for (int64_t j = 0; j < each; ++j)
-      mine[j] = emitExp(mine[j] - shift);
-    Expr sum = (mine[0] + mine[1]) + (mine[2] + mine[3]);
-    sum = tiles_.acrossColumns(sum, [](Expr a, Expr b) { return a + b; });
+    largest = tiles_->acrossColumns(largest, larger);
+    Expr shift = shiftOf(largest), rescale = tiles_->exponential(carried[i] - shift);
+    for (int64_t j = 0; j < columnsEach_; ++j)
+      mine[j] = tiles_->exponential(mine[j] - shift);
+    Expr sum = sumOf(ArrayRef<Expr>(mine, columnsEach_));
+    sum = tiles_->acrossColumns(sum, [](Expr a, Expr b) { return a + b; });
     next[i] = largest;
-    next[each + i] = fma(carried[each + i], rescale, sum);
+    next[rowsEach_ + i] = fma(carried[rowsEach_ + i], rescale, sum);
     for (int64_t j = 0; j < columns; ++j) {
-      Expr &value = next[2 * each + columns * i + j];
+      Expr &value = next[2 * rowsEach_ + columns * i + j];
       value = value * rescale;
     }
     if (drops())
-      for (auto [j, isKept] : llvm::enumerate(keptBy(head, query, key0 + column(0))))
-        mine[j] = dropped(mine[j], isKept);
+      dropFromRow(mine, head, query, key0);
   }
-  tiles_.keep(scores);
-  State sums(llvm::ArrayRef(next).drop_front(2 * each));
-  llvm::copy(tiles_.accumulate(sums, keysOf(kernel_.value, head), key0), next.begin() + 2 * each);
+  State sums(llvm::ArrayRef(next).drop_front(2 * rowsEach_));
+  llvm::copy(tiles_->accumulate(sums, scores, values), next.begin() + 2 * rowsEach_);
   return next;
 }
 
 void AttentionEmitter::emitForward() {
   auto [query0, head] = enterQueries();
-  State start(each, tiles_.real(minusInfinity));
-  start.append(each, tiles_.real(0));
-  start.append(tiles_.zeros(kernel_.value.width));
-  State end = tiles_.loop(number(0), endOfKeys(query0), TileEmitter::size, start,
-                          [&, query0 = query0, &head = head](Expr key0, const State &carried) {
-                            return forwardTile(head, query0, key0, carried);
-                          });
+  TileOperand queries = tiles_->hold(queriesOf(kernel_.query, head), query0, /*inRegisters=*/true);
+  State start(rowsEach_, tiles_->real(minusInfinity));
+  start.append(rowsEach_, tiles_->real(0));
+  start.append(tiles_->zeros(kernel_.value.width));
+  State end = tiles_->loop(number(0), endOfKeys(query0), tiles_->shape().columns, start,
+                           [&, &head = head](Expr key0, const State &carried) {
+                             return forwardTile(head, queries, key0, carried);
+                           });
 
-  auto isNothing = [&](int64_t i) { return equal(end[each + i], tiles_.real(0)); };
+  auto isNothing = [&](int64_t i) { return equal(end[rowsEach_ + i], tiles_->real(0)); };
   if (kernel_.yieldedResult)
-    storeRows(State(llvm::ArrayRef(end).drop_front(2 * each)), queriesOf(*kernel_.yieldedResult, head),
-              query0,
-              [&](int64_t i, Expr sum) { return select(isNothing(i), sum.real(0), sum / end[each + i]); });
+    storeRows(
+        State(llvm::ArrayRef(end).drop_front(2 * rowsEach_)), queriesOf(*kernel_.yieldedResult, head), query0,
+        [&](int64_t i, Expr sum) { return select(isNothing(i), sum.real(0), sum / end[rowsEach_ + i]); });
   if (!kernel_.logSumExp)
     return;
-  for (int64_t i = 0; i < each; ++i) {
+  for (int64_t i = 0; i < rowsEach_; ++i) {
     Expr query = query0 + row(i);
-    Expr isMine = equal(tiles_.column(), number(0)) & less(query, number(kernel_.shape.queries));
-    tiles_.ifHolds(isMine, [&, &head = head] {
-      Expr log = shiftOf(end[i]) + emitLog(end[each + i]);
-      tiles_.store(select(isNothing(i), log.real(minusInfinity), log), pointers_[*kernel_.logSumExp],
-                   ElementKind::F32, head.firstRow + wide(query));
+    Expr isMine = equal(tiles_->column(), number(0)) & less(query, number(kernel_.shape.queries));
+    tiles_->ifHolds(isMine, [&, &head = head] {
+      Expr log = shiftOf(end[i]) + emitLog(end[rowsEach_ + i]);
+      tiles_->store(select(isNothing(i), log.real(minusInfinity), log), pointers_[*kernel_.logSumExp],
+                    ElementKind::F32, head.firstRow + wide(query));
     });
   }
 }

@@ -2,8 +2,6 @@
 
 #include "passes/codegen/cuda/CudaTiles.h"
 
-#include "passes/codegen/cuda/CudaKernel.h"
-
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -11,22 +9,17 @@ using namespace mlir;
 
 namespace gpuc::codegen {
 
-// Strides of rows in shared memory: multiples of 4, so that 4 numbers are one access, and 4 more than a
-// multiple of 32, so that the accesses of 8 neighbouring threads meet in no bank.
-constexpr int64_t depth = 32; ///< Elements of a row that are staged at a time for `products`.
-constexpr int64_t stagedStride = depth + 4;
-constexpr int64_t keptStride = TileEmitter::size + 4;
-constexpr int64_t stagedElements = 2 * TileEmitter::size * stagedStride;
-
-TileEmitter::TileEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder) : builder_(builder) {
+TileEmitter::TileEmitter(ImplicitLocOpBuilder &builder, const TileShape &shape)
+    : builder_(builder), shape_(shape) {
   Value thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
   thread_ = {builder, arith::IndexCastOp::create(builder, builder.getI32Type(), thread)};
-  column_ = remainderUnsigned(thread_, side);
-  firstColumn_ = column_ * number(each);
-  firstRow_ = divideUnsigned(thread_, side) * number(each);
-  staged_ = sharedArray(function, builder, builder.getF32Type(), stagedElements);
-  otherStaged_ = advance(staged_, ElementKind::F32, number(stagedElements / 2));
-  kept_ = sharedArray(function, builder, builder.getF32Type(), size * keptStride);
+  column_ = remainderUnsigned(thread_, shape.side);
+}
+
+std::pair<TileOperand, TileOperand> TileEmitter::stage(const GlobalRows &a, const GlobalRows &b, Expr row0,
+                                                       llvm::function_ref<void()> meanwhile) {
+  meanwhile();
+  return {{a, row0, {}, {}}, {b, row0, {}, {}}};
 }
 
 //===----------------------------------------------------------------------===//
@@ -41,7 +34,7 @@ State TileEmitter::loop(Expr low, Expr high, int64_t step, const State &start,
 
 Expr TileEmitter::acrossColumns(Expr x, llvm::function_ref<Expr(Expr, Expr)> combine) {
   // Both threads of a pair combine the same two numbers, and each operation is commutative.
-  for (int64_t distance = side / 2; distance > 0; distance /= 2) {
+  for (int64_t distance = shape_.side / 2; distance > 0; distance /= 2) {
     Value other = NVVM::ShflOp::create(builder_, x.type(), number(-1).value(), x.value(),
                                        number(distance).value(), number(31).value(), NVVM::ShflKind::bfly,
                                        /*return_value_and_is_valid=*/UnitAttr());
@@ -79,117 +72,6 @@ Expr TileEmitter::load(Value pointer, ElementKind kind, Expr position) {
 void TileEmitter::store(Expr value, Value pointer, ElementKind kind, Expr position) {
   LLVM::StoreOp::create(builder_, toMemory(fromCompute(value, kind), kind).value(),
                         advance(pointer, kind, position));
-}
-
-Expr TileEmitter::lane(Expr vector, int64_t number) {
-  if (vector.lanes() == 1)
-    return vector;
-  return {builder_, LLVM::ExtractElementOp::create(builder_, vector.value(), this->number(number).value())};
-}
-
-void TileEmitter::stage(const GlobalRows &from, Expr row0, int64_t rows, Expr column0, int64_t columns,
-                        int64_t stride, bool split, Value array) {
-  bool isWhole = from.rows % rows == 0 && from.width % columns == 0;
-  Type wide = builder_.getI64Type();
-  SmallVector<std::pair<Expr, Expr>> moves; // places and values: all loads come before the stores
-  for (int64_t first = 0; first < rows * columns; first += threads) {
-    Expr element = thread_ + number(first);
-    Expr row = divideUnsigned(element, columns), column = remainderUnsigned(element, columns);
-    Expr fromRow = row0 + row, fromColumn = column0 + column;
-    Expr position =
-        zeroExtend(fromRow, wide) * constantInt(builder_, wide, from.stride) + zeroExtend(fromColumn, wide);
-    Expr value;
-    if (isWhole) {
-      value = load(from.pointer, from.kind, position);
-    } else {
-      Expr exists = less(fromRow, number(from.rows)) & less(fromColumn, number(from.width));
-      value = load(from.pointer, from.kind, select(exists, position, position.integer(0)));
-      value = select(exists, value, value.real(0));
-    }
-    Expr place = split ? remainderUnsigned(row, each) * number(side) + divideUnsigned(row, each) : row;
-    moves.emplace_back(place * number(stride) + column, value);
-  }
-  for (auto [place, value] : moves)
-    storeShared(array, place, value);
-}
-
-//===----------------------------------------------------------------------===//
-// Products
-//===----------------------------------------------------------------------===//
-
-State TileEmitter::products(const GlobalRows &a, Expr a0, const GlobalRows &b, Expr b0) {
-  int64_t columns = std::min(depth, paddedWidth(a.width));
-  State start(each * each, real(0));
-  return loop(number(0), number(paddedWidth(a.width)), columns, start, [&](Expr at, const State &sums) {
-    barrier(); // what lies there has been read
-    stage(a, a0, size, at, columns, stagedStride, /*split=*/false, staged_);
-    stage(b, b0, size, at, columns, stagedStride, /*split=*/true, otherStaged_);
-    barrier();
-    return loop(number(0), number(columns), each, sums, [&](Expr k, const State &carried) {
-      SmallVector<Expr> lhs, rhs; // 4 elements of each row
-      for (int64_t i = 0; i < each; ++i) {
-        lhs.push_back(loadShared(staged_, (firstRow_ + number(i)) * number(stagedStride) + k, each));
-        rhs.push_back(
-            loadShared(otherStaged_, (column_ + number(side * i)) * number(stagedStride) + k, each));
-      }
-      State next(carried);
-      for (int64_t step = 0; step < each; ++step)
-        for (int64_t i = 0; i < each; ++i)
-          for (int64_t j = 0; j < each; ++j)
-            next[each * i + j] = fma(lane(lhs[i], step), lane(rhs[j], step), next[each * i + j]);
-      return next;
-    });
-  });
-}
-
-void TileEmitter::keep(const State &tile) {
-  Type row = registerType(builder_.getContext(), ElementKind::F32, each);
-  for (int64_t i = 0; i < each; ++i) {
-    Value four = LLVM::PoisonOp::create(builder_, row);
-    for (int64_t j = 0; j < each; ++j)
-      four = LLVM::InsertElementOp::create(builder_, four, tile[each * i + j].value(), number(j).value());
-    storeShared(kept_, (firstRow_ + number(i)) * number(keptStride) + firstColumn_, {builder_, four});
-  }
-}
-
-int64_t TileEmitter::adjacentColumns(int64_t width) {
-  return paddedWidth(width) % (4 * side) == 0 ? 4 : paddedWidth(width) % (2 * side) == 0 ? 2 : 1;
-}
-
-Expr TileEmitter::columnOf(int64_t width, int64_t j) {
-  int64_t adjacent = adjacentColumns(width);
-  return column_ * number(adjacent) + number(j / adjacent * adjacent * side + j % adjacent);
-}
-
-State TileEmitter::zeros(int64_t width) { return State(each * columnsOf(width), real(0)); }
-
-State TileEmitter::accumulate(const State &sums, const GlobalRows &b, Expr b0) {
-  int64_t width = paddedWidth(b.width), columns = columnsOf(b.width), adjacent = adjacentColumns(b.width);
-  int64_t rows = size;
-  while (rows * width > stagedElements)
-    rows /= 2;
-  return loop(number(0), number(size), rows, sums, [&](Expr part, const State &before) {
-    barrier(); // what lies there has been read, and the tile was kept
-    stage(b, b0 + part, rows, number(0), width, width, /*split=*/false, staged_);
-    barrier();
-    return loop(number(0), number(rows), each, before, [&](Expr n, const State &carried) {
-      SmallVector<Expr> lhs;
-      for (int64_t i = 0; i < each; ++i)
-        lhs.push_back(loadShared(kept_, (firstRow_ + number(i)) * number(keptStride) + part + n, each));
-      State next(carried);
-      for (int64_t step = 0; step < each; ++step)
-        for (int64_t first = 0; first < columns; first += adjacent) {
-          Expr rhs =
-              loadShared(staged_, (n + number(step)) * number(width) + columnOf(b.width, first), adjacent);
-          for (int64_t i = 0; i < each; ++i)
-            for (int64_t j = 0; j < adjacent; ++j) {
-              Expr &sum = next[columns * i + first + j];
-              sum = fma(lane(lhs[i], step), lane(rhs, j), sum);
-            }
-        }
-      return next;
-    });
-  });
 }
 
 } // namespace gpuc::codegen

@@ -1,11 +1,9 @@
 //===- CudaTiles.h - Products of tiles by the threads of a block ------------===//
 //
-// 256 threads hold a tile of 64 x 64 numbers in registers, 4 x 4 each: thread t those of rows 4 · (t / 16) +
-// i and columns 4 · (t mod 16) + j, as number 4 i + j of a State. Operands lie in global memory, as rows;
-// they are staged in shared memory as f32, a part at a time, so that heads of any width take the same 36 KiB.
-//
-// Every number is one chain of fused multiply-adds in the order of what is summed over: bits depend on no
-// tile's size.
+// A tile is `size` rows and some columns of numbers that lie in the registers of a block's threads, f32. Its
+// rows are a product's rows, or the reverse of one: products(a, b) is a · bᵀ, accumulate(sums, tile, b) is
+// sums + tile · b. Who holds which numbers, and what multiplies them, two emitters say: FmaTiles, by the
+// multiply-adds that every core has, and TensorTiles, by tensor cores, for operands of 16 bits.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -21,42 +19,65 @@ struct GlobalRows {
   mlir::Value pointer; ///< To the element (0, 0).
   ElementKind kind;
   int64_t rows, width;
-  int64_t stride; ///< Elements from one row to the next.
+  int64_t stride;          ///< Elements from one row to the next.
+  bool isInChunks = false; ///< Eight elements from a multiple of eight on adjoin, and lie at 16 bytes.
+};
+
+/// As many of them as a tile has rows, or columns, from row0 on; and where an emitter has put them.
+struct TileOperand {
+  GlobalRows rows;
+  Expr row0;
+  State fragments;   ///< Of `hold`, in registers.
+  mlir::Value array; ///< Of `stage`, in shared memory.
+};
+
+/// How a tile lies in a block's threads.
+struct TileShape {
+  int64_t threads;
+  int64_t columns;               ///< Of the tile.
+  int64_t rowsEach, columnsEach; ///< That a thread holds: number columnsEach · i + j of a State.
+  int64_t side;                  ///< Threads that share a row.
 };
 
 class TileEmitter {
 public:
-  static constexpr int64_t threads = 256;
-  static constexpr int64_t size = 64; ///< Rows and columns of a tile.
-  static constexpr int64_t each = 4;  ///< Rows and columns of a tile that a thread holds.
-  static constexpr int64_t side = 16; ///< Threads along a tile's side.
+  static constexpr int64_t size = 64; ///< Rows of a tile.
 
-  /// `builder` stands at the function's start.
-  TileEmitter(mlir::gpu::GPUFuncOp function, mlir::ImplicitLocOpBuilder &builder);
+  virtual ~TileEmitter() = default;
+  const TileShape &shape() const { return shape_; }
+  int64_t rowsEach() const { return shape_.rowsEach; }
+  int64_t columnsEach() const { return shape_.columnsEach; }
 
-  /// The first of the rows, and columns, of a tile that this thread holds, as i32.
-  Expr firstRow() const { return firstRow_; }
-  Expr firstColumn() const { return firstColumn_; }
-  /// The number of this thread along the columns, as i32.
+  /// Rows and columns of a tile that this thread holds, as i32.
+  virtual Expr row(int64_t i) = 0;
+  virtual Expr column(int64_t j) = 0;
+  /// The number of this thread among those that share a row, as i32.
   Expr column() const { return column_; }
 
-  /// a[a0 + row] · b[b0 + column], over all of their width. All threads of the block take part.
-  State products(const GlobalRows &a, Expr a0, const GlobalRows &b, Expr b0);
-
-  /// Leaves a tile in shared memory for `accumulate`.
-  void keep(const State &tile);
-  /// sums[row, c] + Σ_n kept[row, n] · b[b0 + n, c] for all columns c of b: those of a thread are
-  /// columnOf(b.width, j), and sums[i * columnsOf(b.width) + j] is row i's. All threads take part.
-  State accumulate(const State &sums, const GlobalRows &b, Expr b0);
+  /// For `products`, once for all tiles; in registers, if that says so and the emitter has a use for it.
+  virtual TileOperand hold(const GlobalRows &rows, Expr row0, bool) { return {rows, row0, {}, {}}; }
+  /// For `products` and `accumulate`, until the next time. `meanwhile` may write to shared memory what all
+  /// threads read afterwards. All threads of the block take part, as in all below.
+  virtual std::pair<TileOperand, TileOperand>
+  stage(const GlobalRows &a, const GlobalRows &b, Expr row0, llvm::function_ref<void()> meanwhile = [] {});
+  /// a[row] · b[column], over all of their width.
+  virtual State products(const TileOperand &a, const TileOperand &b) = 0;
+  /// sums[row, c] + Σ_n tile[row, n] · b[n, c] for all columns c of b: those of a thread are
+  /// columnOf(b.width, j), and sums[i * columnsOf(b.width) + j] is row i's.
+  virtual State accumulate(const State &sums, const State &tile, const TileOperand &b) = 0;
   /// How many columns of rows so wide a thread holds.
-  static int64_t columnsOf(int64_t width) { return paddedWidth(width) / side; }
+  int64_t columnsOf(int64_t width) const { return paddedWidth(width) / shape_.side; }
   /// Column number `j` of this thread, as i32. May lie behind the width.
-  Expr columnOf(int64_t width, int64_t j);
+  virtual Expr columnOf(int64_t width, int64_t j) = 0;
   /// As many zeros as `accumulate` takes sums.
-  State zeros(int64_t width);
+  State zeros(int64_t width) { return State(rowsEach() * columnsOf(width), real(0)); }
 
-  /// `x` combined over the threads along a tile's row, in a fixed tree; every one of them gets the same bits.
+  /// Σ a[row] ∘ b[row], by the threads that share a row; every one of them gets the same bits.
+  virtual Expr dot(const GlobalRows &a, const GlobalRows &b, Expr row) = 0;
+  /// `x` combined over the threads that share a row, in a fixed tree, likewise.
   Expr acrossColumns(Expr x, llvm::function_ref<Expr(Expr, Expr)> combine);
+  /// exp(x) of an x that is hardly above 0, as exact as this tile's products want it.
+  virtual Expr exponential(Expr x) = 0;
 
   /// A loop on i32 that carries registers.
   State loop(Expr low, Expr high, int64_t step, const State &start,
@@ -66,7 +87,7 @@ public:
   }
   void barrier() { mlir::gpu::BarrierOp::create(builder_); }
 
-  /// Of arrays in shared memory.
+  /// Of f32 arrays in shared memory.
   Expr loadShared(mlir::Value array, Expr position, int64_t lanes);
   void storeShared(mlir::Value array, Expr position, Expr value);
   /// Element `position` (i64) at a global pointer, in compute form, and back.
@@ -77,18 +98,18 @@ public:
   Expr number(int64_t value) { return constantInt(builder_, builder_.getI32Type(), value); }
   Expr real(double value) { return constant(builder_, builder_.getF32Type(), value); }
 
-private:
-  static int64_t paddedWidth(int64_t width) { return llvm::divideCeil(width, side) * side; }
-  static int64_t adjacentColumns(int64_t width);
-  Expr lane(Expr vector, int64_t number);
-  /// Puts columns [column0, column0 + columns) of rows [row0, row0 + rows) to `array` + place, a row every
-  /// `stride` elements; `split`: row r to place (r mod 4) · 16 + r / 4.
-  void stage(const GlobalRows &from, Expr row0, int64_t rows, Expr column0, int64_t columns, int64_t stride,
-             bool split, mlir::Value array);
+protected:
+  /// `builder` stands at the function's start.
+  TileEmitter(mlir::ImplicitLocOpBuilder &builder, const TileShape &shape);
+
+  static constexpr int64_t widthStep = 16;
+  static int64_t paddedWidth(int64_t width) { return llvm::divideCeil(width, widthStep) * widthStep; }
+  Expr wide(Expr a) { return zeroExtend(a, builder_.getI64Type()); }
+  Expr wideNumber(int64_t a) { return constantInt(builder_, builder_.getI64Type(), a); }
 
   mlir::ImplicitLocOpBuilder &builder_;
-  Expr thread_, column_, firstRow_, firstColumn_;
-  mlir::Value staged_, otherStaged_, kept_; // f32 arrays in shared memory; the first two adjoin
+  TileShape shape_;
+  Expr thread_, column_;
 };
 
 } // namespace gpuc::codegen

@@ -1,5 +1,7 @@
 // Attention's kernels for GPUs as code: what PTX holds, what ptxas makes of it, how they are launched. Their
-// numbers are those of test/gradients (kernels_test, attention_paths_test, fake_gpu_attention_test).
+// numbers are those of cuda_attention_numbers_test.cpp and of test/gradients (kernels_test,
+// attention_paths_test, fake_gpu_attention_test).
+#include "test/passes/codegen/attention_kernel.h"
 #include "test/passes/codegen/cuda_harness.h"
 
 #include <gtest/gtest.h>
@@ -10,78 +12,36 @@ using namespace gpuc::test;
 
 namespace {
 
-enum class Part { Forward, Query, KeyValue };
+using Case = AttentionKernelCase;
+using Part = AttentionKernelCase::Part;
 
-/// One of attention's three kernels.
-struct Case {
-  std::string name;
-  Part part;
-  std::string element = "f32";
-  int64_t batch = 2, heads = 4, groups = 2, queries = 200, keys = 128, width = 64, valueWidth = 64;
-  std::string attributes = ""; ///< With dropout the seed and the step are arguments.
-  std::string mask = "";       ///< Its type.
-
-  std::string tensor(std::initializer_list<int64_t> shape, const std::string &type) const {
-    std::string text = "tensor<";
-    for (int64_t extent : shape)
-      text += std::to_string(extent) + "x";
-    return text + type + ">";
-  }
-  std::string q() const { return tensor({batch, heads, queries, width}, element); }
-  std::string k() const { return tensor({batch, groups, keys, width}, element); }
-  std::string v() const { return tensor({batch, groups, keys, valueWidth}, element); }
-  std::string y() const { return tensor({batch, heads, queries, valueWidth}, element); }
-  std::string log() const { return tensor({batch, heads, queries}, "f32"); }
-
-  std::vector<std::string> arguments() const {
-    std::vector<std::string> types = {q(), k(), v()};
-    if (part != Part::Forward)
-      types.insert(types.end(), {y(), y(), log()});
-    if (!mask.empty())
-      types.push_back(mask);
-    if (attributes.find("dropout") != std::string::npos)
-      types.insert(types.end(), {"tensor<i64>", "tensor<i64>"});
-    return types;
-  }
-  std::vector<std::string> results() const {
-    return part == Part::Forward ? std::vector{y(), log()}
-           : part == Part::Query ? std::vector{q()}
-                                 : std::vector{k(), v()};
-  }
-  std::string body() const {
-    std::string type = mask.empty() ? "" : ", " + mask;
-    if (part == Part::Forward)
-      return "%0, %1 = gpuc.attention %a0, %a1, %a2" + std::string(mask.empty() ? "" : " mask %a3") + " " +
-             attributes + " : (" + q() + ", " + k() + ", " + v() + type + ") -> (" + y() + ", " + log() +
-             ")\ngpuc.yield %0, %1 : " + y() + ", " + log();
-    bool isCotangent = !mask.empty() && mask.find("xi1") == std::string::npos;
-    std::string op = std::string("%0, %1, %2") + (isCotangent ? ", %3" : "") +
-                     " = gpuc.attention_gradient %a3 of %a4, %a5 query %a0 key %a1 value %a2" +
-                     (mask.empty() ? "" : " mask %a6") + " " + attributes + " : (" + y() + ", " + y() + ", " +
-                     log() + ", " + q() + ", " + k() + ", " + v() + type + ") -> (" + q() + ", " + k() +
-                     ", " + v() + (isCotangent ? type : "") + ")\n";
-    return op + (part == Part::Query ? "gpuc.yield %0 : " + q() : "gpuc.yield %1, %2 : " + k() + ", " + v());
-  }
-};
-
-/// The most registers that a kernel may take: the widest heads, with tails, everything to be asked for.
+/// The most registers that a kernel may take: the widest heads, with tails, everything to be asked for; and
+/// what most models have.
 std::vector<Case> cases() {
   std::vector<Case> cases = {
       {"forward", Part::Forward},
       {"query", Part::Query},
       {"key_value", Part::KeyValue},
-      {"forward_causal", Part::Forward, "f32", 2, 4, 4, 128, 128, 64, 64, "causal"},
-      {"query_causal", Part::Query, "f32", 2, 4, 4, 128, 128, 64, 64, "causal"},
-      {"key_value_causal", Part::KeyValue, "f32", 2, 4, 4, 128, 128, 64, 64, "causal"},
   };
-  for (const char *element : {"f32", "bf16", "f16"})
-    for (auto [name, part] :
-         {std::pair{"forward", Part::Forward}, {"query", Part::Query}, {"key_value", Part::KeyValue}}) {
-      cases.push_back({std::string(name) + "_everything_" + element, part, element, 2, 6, 3, 77, 101, 128,
-                       123, "causal dropout 0.1 id 5", std::string("tensor<2x6x77x101x") + element + ">"});
-      cases.push_back({std::string(name) + "_narrow_" + element, part, element, 1, 2, 2, 33, 64, 20, 48,
+  for (auto [part, kind] :
+       {std::pair{"forward", Part::Forward}, {"query", Part::Query}, {"key_value", Part::KeyValue}}) {
+    const std::string prefix = std::string(part) + "_", mask = "tensor<2x6x77x101x";
+    for (const std::string element : {"f32", "bf16", "f16"}) {
+      cases.push_back({prefix + "everything_" + element, kind, element, 2, 6, 3, 77, 101, 128, 123,
+                       "causal dropout 0.1 id 5", mask + element + ">"});
+      cases.push_back({prefix + "narrow_" + element, kind, element, 1, 2, 2, 33, 64, 20, 48,
                        "dropout 0.1 id 5", "tensor<33x64xi1>"});
     }
+    for (const std::string element : {"f32", "bf16"})
+      cases.push_back({prefix + "causal_" + element, kind, element, 2, 4, 4, 128, 128, 64, 64, "causal"});
+    cases.push_back({prefix + "wide", kind, "bf16", 2, 4, 4, 128, 128, 128, 128, "causal"});
+    cases.push_back(
+        {prefix + "wide_masked", kind, "bf16", 2, 6, 3, 77, 101, 128, 120, "causal", mask + "bf16>"});
+    cases.push_back({prefix + "masked", kind, "bf16", 2, 6, 3, 77, 101, 63, 64, "causal", mask + "bf16>"});
+    if (kind == Part::Forward)
+      cases.push_back({prefix + "dropout", kind, "bf16", 2, 6, 3, 77, 101, 128, 128,
+                       "causal dropout 0.1 id 5", mask + "bf16>"});
+  }
   return cases;
 }
 
@@ -98,7 +58,7 @@ TEST_P(CudaAttention, IsAKernelWithoutSpills) {
   EXPECT_EQ(schedule.grid, static_cast<uint32_t>(c.batch) * (c.part == Part::KeyValue
                                                                  ? static_cast<uint32_t>(c.groups) * keys
                                                                  : static_cast<uint32_t>(c.heads) * queries));
-  EXPECT_EQ(schedule.block, 256u);
+  EXPECT_EQ(schedule.block, c.onTensorCores() ? 128u : 256u);
   mlir::FailureOr<std::string> ptxas = findPtxas();
   for (const CudaTarget &target : CudaTarget::known().take_front(3)) { // sm_80, sm_89, sm_90
     std::string ptx = compileForCuda(text, target).ptx;
@@ -108,7 +68,11 @@ TEST_P(CudaAttention, IsAKernelWithoutSpills) {
         << found.str();
     EXPECT_EQ(ptx.find("atom."), std::string::npos) << "sums whose order nobody fixes";
     EXPECT_EQ(ptx.find(".extern"), std::string::npos);
-    EXPECT_NE(ptx.find("ld.shared.v4"), std::string::npos) << "four numbers an access";
+    EXPECT_NE(ptx.find(c.onTensorCores() ? "ldmatrix" : "ld.shared.v4"), std::string::npos)
+        << "16 bytes an access";
+    const std::string product =
+        "mma.sync.aligned.m16n8k16.row.col.f32." + c.element + "." + c.element + ".f32";
+    EXPECT_EQ(ptx.find(product) != std::string::npos, c.onTensorCores());
     if (failed(ptxas))
       continue;
     std::string said = assemble(*ptxas, ptx, target.architecture);

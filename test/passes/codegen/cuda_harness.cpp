@@ -1,5 +1,7 @@
 #include "test/passes/codegen/cuda_harness.h"
 
+#include "test/passes/codegen/cuda_warp.h"
+
 #include "passes/codegen/cuda/CudaKernel.h"
 #include "passes/codegen/cuda/CudaMachine.h"
 #include "passes/codegen/host/HostMachine.h"
@@ -39,6 +41,7 @@ struct Surroundings {
   int (*block)();
   void (*barrier)();
   float (*shuffle)(int mask, float value, int distance, int clamp);
+  void (*onWords)(int what, void *words);
 };
 
 int currentThread = 0, currentBlock = 0;
@@ -73,6 +76,7 @@ public:
     }
   }
   static void meet() { leave(Wait::Block); }
+  static void meetWarp() { leave(Wait::Warp); }
 
   /// What the thread `distance` away, by exclusive or, gives at the same place.
   static float shuffle(float value, int distance) {
@@ -145,7 +149,61 @@ private:
   static inline std::vector<float> slots; // of shuffles
 };
 
+/// One for all: warps go on one after another.
+WarpExchange warpExchange;
+
+/// `words`: what the thread gives, and then what it gets.
+void computeByWarp(int what, void *words) {
+  const int lane = currentThread % 32;
+  auto instruction = static_cast<WarpInstruction>(what);
+  if (instruction == WarpInstruction::RoundToBf16 || instruction == WarpInstruction::RoundToF16)
+    return warpExchange.take(instruction, lane, static_cast<uint32_t *>(words)); // each thread for itself
+  warpExchange.give(instruction, lane, static_cast<const uint32_t *>(words));
+  Fibers::meetWarp();
+  warpExchange.take(instruction, lane, static_cast<uint32_t *>(words));
+  Fibers::meetWarp(); // nobody gives the next before all have taken this
+}
+
 constexpr char kSurroundings[] = "surroundings";
+constexpr int kSurroundingCount = 5;
+
+/// What is computed by a warp together, and roundings of two numbers at once, as calls of the last entry.
+std::optional<WarpInstruction> warpInstructionOf(llvm::StringRef name) {
+  return llvm::StringSwitch<std::optional<WarpInstruction>>(name)
+      .Case("llvm.nvvm.mma.m16n8k16.row.col.bf16", WarpInstruction::MultiplyBf16)
+      .Case("llvm.nvvm.mma.m16n8k16.row.col.f32.f32", WarpInstruction::MultiplyF16)
+      .Case("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3", WarpInstruction::LoadMatrices)
+      .Case("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3", WarpInstruction::LoadTransposed)
+      .Case("llvm.nvvm.ff2bf16x2.rn", WarpInstruction::RoundToBf16)
+      .Case("llvm.nvvm.ff2f16x2.rn", WarpInstruction::RoundToF16)
+      .Default(std::nullopt);
+}
+
+/// The call's arguments go through memory, and so does what it gives.
+void replaceWarpInstruction(llvm::CallInst *call, WarpInstruction instruction, llvm::GlobalVariable *global,
+                            llvm::Type *table) {
+  llvm::LLVMContext &context = call->getContext();
+  auto *pointer = llvm::PointerType::get(context, 0);
+  llvm::IRBuilder<> builder(&*call->getFunction()->getEntryBlock().getFirstInsertionPt());
+  constexpr uint64_t mostWords = 10;
+  auto *words = builder.CreateAlloca(llvm::ArrayType::get(builder.getInt32Ty(), mostWords));
+  words->setAlignment(llvm::Align(16));
+  builder.SetInsertPoint(call);
+  uint64_t at = 0;
+  for (llvm::Value *argument : call->args()) {
+    llvm::Value *value =
+        argument->getType()->isPointerTy() ? builder.CreateAddrSpaceCast(argument, pointer) : argument;
+    builder.CreateAlignedStore(value, builder.CreateConstInBoundsGEP1_64(builder.getInt32Ty(), words, at),
+                               llvm::Align(4));
+    ++at;
+  }
+  auto *type = llvm::FunctionType::get(builder.getVoidTy(), {builder.getInt32Ty(), pointer}, false);
+  llvm::Value *target = builder.CreateLoad(
+      pointer, builder.CreateConstInBoundsGEP2_32(table, global, 0, kSurroundingCount - 1));
+  builder.CreateCall(type, target, {builder.getInt32(static_cast<uint32_t>(instruction)), words});
+  call->replaceAllUsesWith(builder.CreateAlignedLoad(call->getType(), words, llvm::Align(4)));
+  call->eraseFromParent();
+}
 
 std::unique_ptr<MLIRContext> gpuContext() {
   DialectRegistry registry;
@@ -167,11 +225,20 @@ std::set<std::string> replaceIntrinsics(llvm::Module &module) {
   std::set<std::string> withBarriers;
   llvm::LLVMContext &context = module.getContext();
   auto *pointer = llvm::PointerType::get(context, 0);
-  auto *table = llvm::ArrayType::get(pointer, 4);
+  auto *table = llvm::ArrayType::get(pointer, kSurroundingCount);
   auto *global = new llvm::GlobalVariable(module, table, false, llvm::GlobalValue::ExternalLinkage,
                                           llvm::Constant::getNullValue(table), kSurroundings);
   for (llvm::Function &callee : llvm::make_early_inc_range(module)) {
     llvm::StringRef name = callee.getName();
+    if (std::optional<WarpInstruction> instruction = warpInstructionOf(name)) {
+      for (llvm::User *user : llvm::make_early_inc_range(callee.users())) {
+        auto *call = cast<llvm::CallInst>(user);
+        withBarriers.insert(call->getFunction()->getName().str());
+        replaceWarpInstruction(call, *instruction, global, table);
+      }
+      callee.eraseFromParent();
+      continue;
+    }
     int entry = name.starts_with("llvm.nvvm.read.ptx.sreg.tid.x")     ? 0
                 : name.starts_with("llvm.nvvm.read.ptx.sreg.ctaid.x") ? 1
                 : name.starts_with("llvm.nvvm.barrier")               ? 2
@@ -283,7 +350,8 @@ EmulatedModule::EmulatedModule(llvm::ArrayRef<KernelSource> kernels) {
   loaded_ = std::make_unique<LoadedObject>(*shared);
   auto *surroundings = reinterpret_cast<Surroundings *>(loaded_->find(kSurroundings));
   *surroundings = {[] { return currentThread; }, [] { return currentBlock; }, [] { Fibers::meet(); },
-                   [](int, float value, int distance, int) { return Fibers::shuffle(value, distance); }};
+                   [](int, float value, int distance, int) { return Fibers::shuffle(value, distance); },
+                   computeByWarp};
 }
 
 void EmulatedModule::run(const std::string &symbol, uint32_t grid, uint32_t block,
