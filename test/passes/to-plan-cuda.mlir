@@ -6,9 +6,9 @@
 // CHECK-LABEL: module @convolutions
 module @convolutions {
   // CHECK: plan.program @predict
-  // CHECK: %[[FORWARD:.*]] = plan.buffer "conv1.conv.workspace" : tensor<65920xi8>  workspace
-  // CHECK: %[[INPUT:.*]] = plan.buffer "conv1.conv.workspace_1" : tensor<65920xi8>  workspace
-  // CHECK: %[[FILTER:.*]] = plan.buffer "conv1.conv.workspace_2" : tensor<77952xi8>  workspace
+  // CHECK: %[[FORWARD:.*]] = plan.buffer "conv1.conv.workspace" : tensor<66048xi8>  workspace
+  // CHECK: %[[INPUT:.*]] = plan.buffer "conv1.conv.workspace_1" : tensor<66048xi8>  workspace
+  // CHECK: %[[FILTER:.*]] = plan.buffer "conv1.conv.workspace_2" : tensor<78080xi8>  workspace
   // CHECK: plan.conv forward %{{.*}}, %{{.*}} -> %{{.*}} workspace %[[FORWARD]] : f32 batch 4 input [1, 7, 8] filter [3, 1, 3, 3] output [3, 4, 8] strides [2, 1] padding [1, 1, 1, 1] dilation [1, 1] groups 1
   // CHECK: plan.conv input_gradient %{{.*}} workspace %[[INPUT]] : f32
   // CHECK: plan.conv filter_gradient %{{.*}} workspace %[[FILTER]] : f32
@@ -42,7 +42,7 @@ module @half_convolution {
 
 // CHECK-LABEL: module @channels_last
 module @channels_last {
-  // CHECK: %[[WORKSPACE:.*]] = plan.buffer "conv.workspace" : tensor<84032xi8>  workspace
+  // CHECK: %[[WORKSPACE:.*]] = plan.buffer "conv.workspace" : tensor<84224xi8>  workspace
   // CHECK: plan.conv forward %{{.*}} channels_last workspace %[[WORKSPACE]] : bf16 batch 4 input [16, 7, 8] filter [24, 16, 3, 2] output [24, 5, 7]
   // CHECK: plan.conv input_gradient %{{.*}} channels_last workspace %{{.*}} : bf16 batch 4 input [16, 7, 8] filter [24, 16, 3, 2] output [24, 5, 7]
   func.func @predict(%x: tensor<4x7x8x16xbf16> {gpuc.name = "x"}, %w: tensor<24x3x2x16xbf16> {gpuc.name = "w"}) -> (tensor<4x7x8x16xbf16> {gpuc.name = "dx"}) {
