@@ -31,7 +31,8 @@ struct Readers {
 class Repeating {
 public:
   Repeating(FuseClusters &clusters, const TargetDescription &device)
-      : clusters_(clusters), device_(device), isPriced_(residualBytes() > device.residentBytes) {}
+      : clusters_(clusters), device_(device), isPriced_(residualBytes() > device.residentBytes),
+        mayBeCostly_(device.keptBytes == 0) {}
 
   void run() {
     llvm::SetVector<Cluster *> merged;
@@ -47,8 +48,9 @@ private:
   void repeat(Cluster &cluster, Value result) {
     Readers readers = readersOf(result, cluster);
     bool waits = !isLate(&cluster) && (!readers.late.empty() || readers.lateOthers);
-    SmallVector<Operation *> ops = ownOps(result, cluster, /*costly=*/waits);
-    if (ops.empty() || ops.size() > kMostRepeatedOps || (!waits && !isCheapToRepeat(ops)))
+    const bool mayBeCostly = waits || mayBeCostly_;
+    SmallVector<Operation *> ops = ownOps(result, cluster, mayBeCostly);
+    if (ops.empty() || ops.size() > kMostRepeatedOps || (!mayBeCostly && !isCheapToRepeat(ops)))
       return;
     if (!readers.others && pays(cluster, result, ops, readers.all, /*vanishes=*/true))
       compute(cluster, result, ops, readers.all);
@@ -87,11 +89,11 @@ private:
     return readers;
   }
 
-  /// Whether the cluster reads each element of `value` once, at its own index: what it folds, too, but not
-  /// what its windows or gathers are made of.
+  /// Whether the cluster reads each element of `value` once, at its own index: what it folds or pads, too,
+  /// but not what its windows or gathers are made of.
   static bool mayCompute(const Cluster &reader, Value value) {
     Operation *root = reader.root();
-    if (!root || reader.reduction())
+    if (!root || reader.reduction() || isa<ir::PadOp>(root))
       return true;
     if (ir::shapeOf(root->getResult(0)) != ir::shapeOf(value))
       return false;
@@ -220,7 +222,8 @@ private:
 
   FuseClusters &clusters_;
   const TargetDescription &device_;
-  bool isPriced_; ///< Else what waits for the backward pass is still in the cache then.
+  bool isPriced_;    ///< Else what waits for the backward pass is still in the cache then.
+  bool mayBeCostly_; ///< A core that keeps nothing computes again in next to no time; the price decides.
 };
 
 } // namespace
