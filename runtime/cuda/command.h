@@ -167,8 +167,9 @@ constexpr uint64_t kMostGraphNodes = 20000;
 
 /// Captures what is marked, for each of `slots`; it is launched as graphs from the next run on. Every command
 /// must have been enqueued before: libraries load and allocate what they need when they are first called,
-/// which no capture may see. Error: the driver's; the program then goes on command by command.
-Status captureGraphs(const Driver& driver, CudaProgram& program, std::span<const Stream> streams,
-                     uint64_t slots);
+/// which no capture may see. By how much less of the GPU's memory is free then. Error: the driver's; the
+/// program then goes on command by command.
+Result<uint64_t> captureGraphs(const Driver& driver, CudaProgram& program, std::span<const Stream> streams,
+                               uint64_t slots);
 
 }  // namespace gpuc::cuda

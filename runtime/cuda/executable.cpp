@@ -103,7 +103,8 @@ class CudaExecutable : public Executable {
             .by_category = {},  // of the plan, not of the device
             .staging_bytes = pinnedBytes(plan_.root()),
             .code_bytes = code_bytes_,
-            .library_bytes = library_bytes_};
+            .library_bytes = library_bytes_,
+            .graph_bytes = graph_bytes_};
   }
 
   std::vector<ProfileEvent> profile() const override { return {}; }
@@ -220,11 +221,15 @@ class CudaExecutable : public Executable {
   /// If the driver does not take them, steps are as before; whoever waits for them should know.
   void captureGraphs(CudaProgram& program, size_t index) {
     if (refuses_graphs_) return;
-    Status status = gpuc::cuda::captureGraphs(driver_, program, streams_, plan_.root().input_slots());
-    if (status.ok()) return;
+    Result<uint64_t> bytes =
+        gpuc::cuda::captureGraphs(driver_, program, streams_, plan_.root().input_slots());
+    if (bytes.ok()) {
+      graph_bytes_ += *bytes;
+      return;
+    }
     refuses_graphs_ = true;
     warn("program '" + plan_.info().programs[index].name +
-         "' is launched command by command, not as CUDA graphs: " + status.message());
+         "' is launched command by command, not as CUDA graphs: " + bytes.message());
   }
 
   /// Copies the batch into the slot's pinned memory, as soon as nothing reads that any more.
@@ -285,7 +290,7 @@ class CudaExecutable : public Executable {
   DeviceMemory arena_;
   PinnedMemory pinned_;
   Module module_;
-  uint64_t code_bytes_ = 0, library_bytes_ = 0;
+  uint64_t code_bytes_ = 0, library_bytes_ = 0, graph_bytes_ = 0;
   std::vector<Stream> streams_;
   Libraries libraries_;
   std::vector<Event> stream_ends_;

@@ -134,8 +134,9 @@ Result<std::vector<ExecutableGraph>> captureSlots(const Driver& driver, CudaProg
   return graphs;
 }
 
-Status captureAll(const Driver& driver, CudaProgram& program, std::span<const Stream> streams,
-                  uint64_t slots) {
+Result<uint64_t> captureAll(const Driver& driver, CudaProgram& program, std::span<const Stream> streams,
+                            uint64_t slots) {
+  GPUC_ASSIGN_OR_RETURN(const uint64_t free_before, freeBytes(driver));
   for (size_t s = 0; s < program.streams.size(); ++s)
     for (size_t i = 0; i < program.streams[s].commands.size(); ++i) {
       const CudaCommand& command = program.streams[s].commands[i];
@@ -143,7 +144,8 @@ Status captureAll(const Driver& driver, CudaProgram& program, std::span<const St
       GPUC_ASSIGN_OR_RETURN(*command.graph.of_slot,
                             captureSlots(driver, program, s, i, streams[s].get(), slots));
     }
-  return okStatus();
+  GPUC_ASSIGN_OR_RETURN(const uint64_t free_after, freeBytes(driver));
+  return free_before - std::min(free_before, free_after);
 }
 
 }  // namespace
@@ -158,12 +160,13 @@ void markGraphs(CudaProgram& program) {
     insertGraphs(program, program.streams[s].commands, spans[s]);
 }
 
-Status captureGraphs(const Driver& driver, CudaProgram& program, std::span<const Stream> streams,
-                     uint64_t slots) {
-  Status status = captureAll(driver, program, streams, slots);
-  if (!status.ok())
+Result<uint64_t> captureGraphs(const Driver& driver, CudaProgram& program, std::span<const Stream> streams,
+                               uint64_t slots) {
+  if (program.graphs.empty()) return 0;
+  Result<uint64_t> bytes = captureAll(driver, program, streams, slots);
+  if (!bytes.ok())
     for (std::vector<ExecutableGraph>& graphs : program.graphs) graphs.clear();
-  return status;
+  return bytes;
 }
 
 }  // namespace gpuc::cuda

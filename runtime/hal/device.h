@@ -61,6 +61,8 @@ struct MemoryUse {
   // What the libraries that a plan calls took by the time it was loaded. Host: code that LIBXSMM generated,
   // for all plans of the process. A GPU: by how much less was free then.
   uint64_t library_bytes = 0;
+  // A GPU: by how much less was free when programs had been captured as CUDA graphs.
+  uint64_t graph_bytes = 0;
 };
 
 /// A plan made ready on a device. Calls come from one thread at a time.

@@ -140,6 +140,7 @@ std::string reportJson(const Session& session, const RunOptions& options, const 
       {"staging_bytes", memory.staging_bytes},
       {"code_bytes", memory.code_bytes},
       {"library_bytes", memory.library_bytes},
+      {"graph_bytes", memory.graph_bytes},
       {"allocations_per_step", statistics.allocations_per_step},
       {"steps", statistics.steps},
       {"step_us",

@@ -149,7 +149,7 @@ CUresult memoryInfo(size_t* free, size_t* total) {
   *total = gpu().memory_bytes;
   *free = gpu().memory_bytes - gpu().usedBytes() -
           static_cast<uint64_t>(gpu().live_blas_contexts) * gpu().blas_context_bytes -
-          gpu().comms.size() * gpu().nccl_bytes;
+          gpu().comms.size() * gpu().nccl_bytes - gpu().executable_graphs.size() * gpu().graph_bytes;
   return CUDA_SUCCESS;
 }
 

@@ -99,6 +99,7 @@ class FakeGpu {
   uint64_t blas_workspace_bytes = 0;    // what each of cuBLASLt's algorithms needs
   uint64_t blas_context_bytes = 12345;  // of the GPU's memory, as long as a context of cuBLASLt lives
   int live_blas_contexts = 0;
+  uint64_t graph_bytes = 2345;  // likewise of an executable graph
   uint64_t nccl_bytes = 54321;  // likewise of a communicator of NCCL
   size_t dnn_version = CUDNN_VERSION;
   std::vector<FakeEngine> dnn_engines = fakeEngines();  // what cuDNN suggests for every convolution

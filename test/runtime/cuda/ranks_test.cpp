@@ -61,6 +61,7 @@ TEST(RanksOnGpus, ExchangeAtOnceWhatFollowsOneAnother) {
       EXPECT_EQ(gpu.count("ncclGroupStart"), gpu.count("ncclGroupEnd"));
       EXPECT_EQ(gpu.count("ncclAllReduce"), is_first ? 1 : 2) << "at first: all sums are of one kind";
       EXPECT_EQ(gpu.count("ncclGroupStart"), is_first ? 0 : 1);
+      EXPECT_EQ(gpu.count("cuStreamBeginCapture"), 0) << "ranks are without graphs";
       is_first = false;
       gpu.clearLog();
       return okStatus();

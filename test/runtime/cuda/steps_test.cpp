@@ -126,11 +126,12 @@ TEST(Arena, OfAGpuIsOneAllocationAndPinnedMemoryAnother) {
   EXPECT_EQ(session.memory().arena_bytes + session.memory().staging_bytes, gpu.usedBytes());
   EXPECT_GT(session.memory().staging_bytes, 0u);
   EXPECT_EQ(session.memory().library_bytes, gpu.blas_context_bytes);
+  EXPECT_EQ(session.memory().graph_bytes, gpu.graph_bytes) << "one, of the step";
   Result<std::unique_ptr<Device>> device = openDevice("cuda", TargetKind::cuda);
   ASSERT_TRUE(device.ok()) << device.message();
   Result<uint64_t> free = (*device)->freeMemory();
   ASSERT_TRUE(free.ok()) << free.message();
-  EXPECT_EQ(*free, gpu.memory_bytes - gpu.usedBytes() - gpu.blas_context_bytes);
+  EXPECT_EQ(*free, gpu.memory_bytes - gpu.usedBytes() - gpu.blas_context_bytes - gpu.graph_bytes);
 }
 
 /// As long as a view of an output lives, so does the memory that it shows.
