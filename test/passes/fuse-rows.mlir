@@ -158,3 +158,27 @@ func.func @vector_of_its_own(%x: tensor<4096x64xf32>, %w: tensor<64xf32>) -> (te
   %3 = gpuc.sum %1 dims [0] : (tensor<4096x64xf32>) -> tensor<64xf32>
   return %3, %2 : tensor<64xf32>, tensor<4096xf32>
 }
+
+// -----
+
+// The exponentials of long rows: a CPU stores them for their second reader, a GPU computes them again there, though that pads
+// them.
+// CHECK-LABEL: func.func @exponentials(
+// CHECK:         gpuc.fused "exp"(%arg0)
+// CHECK:         gpuc.fused "sum"
+// CHECK:         gpuc.fused "div_cast_pad"
+// CUDA-LABEL:  func.func @exponentials(
+// CUDA:          gpuc.fused {{.*}} -> tensor<1024xf32>
+// CUDA:          gpuc.fused {{.*}} -> tensor<1024x50264xbf16>
+// CUDA:            gpuc.exp
+// CUDA:            gpuc.pad
+func.func @exponentials(%x: tensor<1024x50257xbf16>) -> tensor<1024x50264xbf16> {
+  %wide = gpuc.cast %x : tensor<1024x50257xbf16> to tensor<1024x50257xf32>
+  %e = gpuc.exp %wide : tensor<1024x50257xf32>
+  %sum = gpuc.sum %e dims [1] : (tensor<1024x50257xf32>) -> tensor<1024xf32>
+  %all = gpuc.broadcast %sum dims [0] : tensor<1024xf32> to tensor<1024x50257xf32>
+  %p = gpuc.div %e, %all : tensor<1024x50257xf32>
+  %narrow = gpuc.cast %p : tensor<1024x50257xf32> to tensor<1024x50257xbf16>
+  %padded = gpuc.pad %narrow low [0, 0] high [0, 7] interior [0, 0] : (tensor<1024x50257xbf16>) -> tensor<1024x50264xbf16>
+  return %padded : tensor<1024x50264xbf16>
+}
