@@ -94,6 +94,21 @@ done
         self.assertEqual(self.script("--run").returncode, 1)
         self.assertEqual({case["error"] for case in self.report()["cases"]}, {"two runs end in different bits"})
 
+    def test_steps_that_are_no_graphs_are_found(self):
+        self.prepared("linear-regression")
+        runner = self.path("check/bin/gpuc-run")
+        os.rename(runner, runner + "-real")
+        with open(runner, "w") as file:
+            file.write(f"""#!/bin/sh
+case "$*" in *--entry=*)
+  echo "warning: program 'train_step' is launched command by command, not as CUDA graphs: cuStreamEndCapture: why" >&2 ;;
+esac
+{runner}-real "$@"
+""")
+        os.chmod(runner, stat.S_IRWXU)
+        self.assertEqual(self.script("--run").returncode, 1)
+        self.assertRegex(self.report()["cases"][0]["error"], r"gpuc-run: warning: .* not as CUDA graphs: cuStreamEndCapture: why")
+
     def test_bad_input(self):
         for arguments, wanted in ((["--run"], "check/manifest.json: make it with --prepare"),
                                   (["--only=lenet"], "error: --only=lenet names no model of the zoo: linear-regression"),

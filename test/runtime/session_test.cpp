@@ -7,8 +7,9 @@
 
 #include <fstream>
 
+#include "runtime/base/warn.h"
+#include "test/runtime/graphs_plan.h"
 #include "test/runtime/sanitized.h"
-#include "test/runtime/session_helpers.h"
 
 namespace gpuc::test {
 namespace {
@@ -37,6 +38,20 @@ TEST(Session, RunsAKernelOnFillAndCopy) {
   ProgramId id = programOf(session, "predict");
   runOnce(session, id, {&view, 1});
   EXPECT_EQ(valuesOf<float>(session.output(id, 0)), counting(64, 1));
+}
+
+/// On a GPU that means: the driver takes all of it as graphs, and gives the bits of single launches.
+TEST(Session, StepsAreTheSameFromTheSecondRunOn) {
+  for (uint32_t slots : {1u, 2u, 3u}) {
+    const auto expected = resultsOf(graphsPlan(slots, TargetKind::host));
+    for (bool no_graphs : {true, false}) {
+      PlanBuilder builder = graphsPlan(slots);
+      builder.plan.no_graphs = no_graphs;
+      const KeptWarnings warnings;
+      EXPECT_EQ(resultsOf(builder), expected) << slots << " slots";
+      EXPECT_EQ(warnings.lines(), std::vector<std::string>());
+    }
+  }
 }
 
 TEST(Session, TrainsAStepOfEverything) {

@@ -5,104 +5,10 @@
 
 #include "runtime/base/warn.h"
 #include "test/runtime/cuda/test_kernels.h"
-#include "test/runtime/session_helpers.h"
+#include "test/runtime/graphs_plan.h"
 
 namespace gpuc::test {
 namespace {
-
-constexpr int64_t kShape[] = {4, 16};
-
-/// A copy stream that runs ahead by its slots. The compute stream has two graphs, of which the first reads
-/// the batch:
-///   copy:    wait(free, slots)  x → x[slot]  record(ready)
-///   compute: wait(ready)  t = x[slot], u = 2 t, v = u + x[slot], repeat 2 { sum += v }
-///            record(free)  t = 1, h = v · w, u = t + h, sum += u, download sum
-/// And a program whose input no command copies: y = 2 (sum + 2 x), twice.
-PlanBuilder graphsPlan(uint32_t slots, TargetKind target) {
-  PlanBuilder builder(slots, target);
-  const uint32_t sum = builder.variable("sum", DataType::f32, {4, 16});
-  const uint32_t w = builder.variable("w", DataType::f32, {16, 16});
-  const uint32_t x = builder.slotBuffer("x", DataType::f32, {4, 16});
-  auto buffer = [&](const char* name) { return builder.buffer(name, DataType::f32, {4, 16}); };
-  const uint32_t t = buffer("t"), u = buffer("u"), v = buffer("v"), h = buffer("h"), y = buffer("y");
-  const uint32_t add = builder.kernel("test_add", 3), twice = builder.kernel("test_double", 2);
-
-  fb::ProgramT& step = builder.program("step", 2);
-  step.events = {"ready", "free"};
-  CommandList &compute = step.streams[0]->commands, &copies = step.streams[1]->commands;
-  PlanBuilder::wait(copies, 1, slots);
-  builder.copyIn(copies, PlanBuilder::input(step, "x", x), {x});
-  PlanBuilder::record(copies, 0);
-  PlanBuilder::wait(compute, 0);
-  builder.copy(compute, {x}, {t});
-  builder.launch(compute, twice, {{t}}, {{u}}, 4);
-  builder.launch(compute, add, {{u}, {x}}, {{v}}, 4);
-  builder.launch(PlanBuilder::repeat(compute, 2), add, {{sum}, {v}}, {{sum}}, 4);
-  PlanBuilder::record(compute, 1);
-  builder.fill(compute, {t}, patternOf(1.0f));
-  builder.matmul(compute, v, w, h, 4, 16, 16);
-  builder.launch(compute, add, {{t}, {h}}, {{u}}, 4);
-  builder.launch(compute, add, {{sum}, {u}}, {{sum}}, 4);
-  builder.copyOut(compute, PlanBuilder::output(step, "sum", sum), {sum});
-
-  fb::ProgramT& look = builder.program("look");
-  PlanBuilder::input(look, "x", x);
-  CommandList& commands = look.streams[0]->commands;
-  builder.launch(commands, twice, {{x}}, {{t}}, 4);
-  builder.launch(commands, add, {{sum}, {t}}, {{u}}, 4);
-  builder.launch(commands, twice, {{u}}, {{v}}, 4);
-  builder.launch(commands, twice, {{v}}, {{y}}, 4);
-  builder.copyOut(commands, PlanBuilder::output(look, "y", y), {y});
-  return builder;
-}
-
-/// A session of that plan, and what it is fed with.
-struct Use {
-  explicit Use(const PlanBuilder& builder) : session(open(builder)) {
-    write("w", std::vector<float>(256, 0.5f));
-    write("sum", std::vector<float>(64));
-  }
-
-  void write(const char* name, const std::vector<float>& values) {
-    EXPECT_TRUE(session.writeVariable(name, std::as_bytes(std::span(values))).ok());
-  }
-
-  /// Another batch each time; not waited for.
-  void run(const char* program) {
-    const std::vector<float> batch = counting(64, static_cast<float>(3 * runs++ % 7));
-    HostTensorView view = viewOf(batch, DataType::f32, kShape);
-    const Status status = session.run(programOf(session, program), {&view, 1});
-    EXPECT_TRUE(status.ok()) << status.message();
-  }
-
-  std::vector<float> output(const char* program) {
-    const Status status = session.wait();
-    EXPECT_TRUE(status.ok()) << status.message();
-    return valuesOf<float>(session.output(programOf(session, program), 0));
-  }
-
-  Session session;
-  int runs = 0;
-};
-
-/// Programs in turns, variables that are read and written between steps.
-std::vector<std::vector<float>> resultsOf(const PlanBuilder& builder) {
-  Use use(builder);
-  std::vector<std::vector<float>> results;
-  for (int i = 0; i < 5; ++i) use.run("step");
-  results.push_back(use.output("step"));
-  for (const char* program : {"look", "step", "look", "step", "look", "look", "step"}) use.run(program);
-  results.push_back(use.output("step"));
-  results.push_back(use.output("look"));
-  use.write("sum", counting(64));
-  for (int i = 0; i < 2; ++i) use.run("step");
-  results.push_back(use.output("step"));
-  use.write("w", std::vector<float>(256, 2.0f));
-  for (int i = 0; i < 3; ++i) use.run("step");
-  EXPECT_TRUE(use.session.wait().ok());
-  results.push_back(readVariable<float>(use.session, "sum", 64));
-  return results;
-}
 
 TEST(Graphs, GiveTheBitsOfTheHostWhateverTheOrder) {
   for (uint32_t slots : {1u, 2u, 3u}) {
@@ -147,7 +53,7 @@ class OneStep : public testing::Test {
 /// The first run launches what is captured at the second: one graph for each slot, and one for all where no
 /// address goes by it. Then a step is two graphs, an upload and what joins the streams.
 TEST_F(OneStep, IsCapturedAtItsSecondRun) {
-  Use use(graphsPlan(3, TargetKind::cuda));
+  FedSession use(graphsPlan(3, TargetKind::cuda));
   auto countsOfRun = [&] {
     gpu_.clearLog();
     use.run("step");
@@ -166,7 +72,7 @@ TEST_F(OneStep, IsCapturedAtItsSecondRun) {
 
 /// `init` runs once.
 TEST_F(OneStep, IsNotCapturedAtItsFirstRun) {
-  Use use(graphsPlan(1, TargetKind::cuda));
+  FedSession use(graphsPlan(1, TargetKind::cuda));
   for (const char* program : {"look", "step"}) use.run(program);
   EXPECT_EQ(gpu_.count("cuStreamBeginCapture"), 0u);
 }
@@ -177,7 +83,7 @@ TEST(Graphs, LeaveRoomForTheNextBatch) {
   for (uint64_t seed = 0; seed < 60 && !is_beside; ++seed) {
     FakeGpu gpu(seed);
     defineTestKernels(gpu);
-    Use use(graphsPlan(1, TargetKind::cuda));
+    FedSession use(graphsPlan(1, TargetKind::cuda));
     for (int i = 0; i < 4; ++i) use.run("step");
     gpu.clearLog();
     for (int i = 0; i < 2; ++i) use.run("step");
@@ -201,7 +107,7 @@ TEST(Graphs, ThatFailLeaveStepsAsTheyWere) {
   {
     FakeGpu gpu;
     defineTestKernels(gpu);
-    Use use(builder);
+    FedSession use(builder);
     for (int i = 0; i < 2; ++i) use.run("step");
     auto isCapture = [](const auto& call) { return call.name == std::string("cuStreamBeginCapture"); };
     const auto begin = std::find_if(gpu.calls.begin(), gpu.calls.end(), isCapture) - 1;  // cuMemGetInfo
@@ -244,8 +150,8 @@ TEST_F(OneStep, OfVeryManyCommandsIsNotCaptured) {
 
 /// What may not happen while a stream is captured ends the capture, on the fake as on a GPU.
 TEST_F(OneStep, CannotBeCapturedWithWhatWaitsOrAllocates) {
-  const Use use(graphsPlan(1, TargetKind::cuda));  // whose context is current
-  static const cuda::Driver* driver;               // EXPECT_NONFATAL_FAILURE takes no others
+  const FedSession use(graphsPlan(1, TargetKind::cuda));  // whose context is current
+  static const cuda::Driver* driver;                      // EXPECT_NONFATAL_FAILURE takes no others
   static CUstream stream;
   static CUevent event;
   driver = *cuda::Driver::get();
