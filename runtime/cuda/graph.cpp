@@ -14,7 +14,7 @@ namespace {
 
 using Kind = CudaCommand::Kind;
 
-constexpr uint64_t kFewestNodes = 4;  // a graph costs the host about as much as two launches
+constexpr uint64_t kFewestNodes = 4;  // a guess: a graph is a launch, too, and takes memory
 
 /// Commands that follow one another, and how many they are with repeats unrolled.
 struct Span {
