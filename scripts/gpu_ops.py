@@ -123,8 +123,8 @@ def kernels(element, draw):
 
 
 def modules():
-    """(name, element, text) of each; always the same."""
+    """(name, element, text) of each; always the same, and of the same shapes in each type."""
     for make in (convolutions, products, attentions, kernels):
         for element in ELEMENTS:
-            function = make(element, random.Random(f"{make.__name__} {element}"))
+            function = make(element, random.Random(make.__name__))
             yield make.__name__, element, function.text()

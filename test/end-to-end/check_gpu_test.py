@@ -37,6 +37,14 @@ class CheckGpuTest(ToolTest):
             self.assertEqual(len(case["losses"]), 4)
             self.assertTrue(case["ranks"] or case["arena_bytes"] > 0)
 
+    def test_random_ops_agree(self):
+        self.assertIn("4 passed, 0 failed (dry: on the host)", self.prepared("products"))
+        # Of other types, that is of other numbers.
+        os.replace(self.path("check/ops-products-bf16.gpu.plan.gz"), self.path("check/ops-products-f16.gpu.plan.gz"))
+        result = self.script("--run")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stdout, r"random products +f16 .* of 16 results differ by more than 2e-03")
+
     def test_more_ranks_than_gpus_are_skipped(self):
         self.prepared("mlp")
         manifest = self.path("check/manifest.json")
@@ -111,7 +119,7 @@ esac
 
     def test_bad_input(self):
         for arguments, wanted in ((["--run"], "check/manifest.json: make it with --prepare"),
-                                  (["--only=lenet"], "error: --only=lenet names no model of the zoo: linear-regression"),
+                                  (["--only=lenet"], "error: --only=lenet names no model of the zoo and no random ops: linear-regression"),
                                   (["--build=nowhere"], "error: no nowhere/bin/gpuc-model: build first")):
             result = self.script(*arguments)
             self.assertEqual(result.returncode, 1, arguments)
