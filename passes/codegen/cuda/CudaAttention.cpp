@@ -8,6 +8,8 @@
 #include "passes/codegen/cuda/CudaTensorTiles.h"
 #include "passes/codegen/math/Philox.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -190,7 +192,7 @@ static std::unique_ptr<TileEmitter> createTiles(gpu::GPUFuncOp function, Implici
 }
 
 AttentionEmitter::AttentionEmitter(gpu::GPUFuncOp function, const AttentionKernel &kernel)
-    : kernel_(kernel),
+    : kernel_(kernel), function_(function),
       builder_(ImplicitLocOpBuilder::atBlockBegin(function.getLoc(), &function.getBody().front())),
       pointers_(llvm::to_vector_of<Value>(function.getArguments())),
       tiles_(createTiles(function, builder_, kernel)), rowsEach_(tiles_->rowsEach()),
@@ -206,6 +208,8 @@ AttentionEmitter::AttentionEmitter(gpu::GPUFuncOp function, const AttentionKerne
 }
 
 void AttentionEmitter::run() {
+  if (int64_t blocks = kernel_.leastBlocksAtOnce())
+    function_->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder_.getI32IntegerAttr(blocks));
   switch (kernel_.part) {
   case AttentionPart::Forward:
     emitForward();
@@ -224,6 +228,10 @@ std::pair<Expr, Expr> AttentionEmitter::splitBlock(int64_t tiles, bool lastFirst
   Value block = gpu::BlockIdOp::create(builder_, gpu::Dimension::x);
   Expr number(builder_, arith::IndexCastOp::create(builder_, builder_.getI32Type(), block));
   Expr rest = divideUnsigned(number, tiles), tile = remainderUnsigned(number, tiles);
+  if (kernel_.shape.causal) { // what takes longest begins first, of all heads
+    const int64_t others = kernel_.schedule().grid / tiles;
+    rest = remainderUnsigned(number, others), tile = divideUnsigned(number, others);
+  }
   return {(lastFirst ? tile.integer(tiles - 1) - tile : tile) * tile.integer(TileEmitter::size), rest};
 }
 
@@ -234,7 +242,7 @@ AttentionEmitter::Head AttentionEmitter::headOf(Expr batch, Expr head) {
 }
 
 std::pair<Expr, AttentionEmitter::Head> AttentionEmitter::enterQueries() {
-  // The last causal queries see most: those blocks begin first.
+  // The last causal queries see most, the first causal keys are seen by most.
   auto [query0, rest] = splitBlock(kernel_.queryTiles(), /*lastFirst=*/kernel_.shape.causal);
   const int64_t heads = kernel_.shape.heads;
   Expr batch = divideUnsigned(rest, heads), head = remainderUnsigned(rest, heads);
@@ -252,28 +260,53 @@ GlobalRows AttentionEmitter::rowsOf(const AttentionTensor &tensor, Expr batch, E
           tensor.isInChunks()};
 }
 
-Expr AttentionEmitter::endOfKeys(Expr query0) {
+State AttentionEmitter::overTiles(Head head, Expr low, Expr high, bool seesAll, const State &start,
+                                  TileBody body) {
+  head.seesAll = seesAll;
+  return tiles_->loop(low, high, tiles_->shape().columns, start,
+                      [&](Expr first, const State &carried) { return body(head, first, carried); });
+}
+
+static Expr smaller(Expr a, Expr b) { return select(less(a, b), a, b); }
+
+State AttentionEmitter::overKeys(const Head &head, Expr query0, const State &start, TileBody body) {
   Expr all = number(kernel_.shape.keys);
   if (!kernel_.shape.causal)
-    return all;
-  Expr seen = query0 + number(TileEmitter::size);
-  return select(less(seen, all), seen, all);
+    return overTiles(head, number(0), all, false, start, body);
+  Expr end = smaller(query0 + number(TileEmitter::size), all);
+  return overTiles(head, number(0), end, false, start, body);
+}
+
+State AttentionEmitter::overQueries(const Head &head, Expr key0, const State &start, TileBody body) {
+  Expr all = number(kernel_.shape.queries);
+  if (!kernel_.shape.causal || !kernel_.isPlain()) // queries before the first key see none of them
+    return overTiles(head, kernel_.shape.causal ? key0 : number(0), all, false, start, body);
+  Expr behind = smaller(key0 + number(TileEmitter::size), all);
+  State before = overTiles(head, key0, behind, false, start, body);
+  return overTiles(head, behind, all, true, before, body);
 }
 
 //===----------------------------------------------------------------------===//
 // Scores and probabilities
 //===----------------------------------------------------------------------===//
 
-Expr AttentionEmitter::score(Expr product, const Head &head, Expr query, Expr key) {
+Expr AttentionEmitter::probability(Expr product, Expr logarithm, const Head &head, Expr query, Expr key) {
+  if (kernel_.usesTensorCores()) // with one rounding less
+    return tiles_->exponential(
+        maskedScore(fma(product, product.real(kernel_.shape.scale), -logarithm), head, query, key));
+  return tiles_->exponential(score(product, head, query, key) - logarithm);
+}
+
+Expr AttentionEmitter::maskedScore(Expr score, const Head &head, Expr query, Expr key) {
   const AttentionShape &shape = kernel_.shape;
-  Expr score = product * shape.scale, exists, isSeen;
+  Expr exists, isSeen;
   auto require = [](Expr &all, Expr condition) { all = all ? all & condition : condition; };
   if (shape.queries % TileEmitter::size)
     require(exists, less(query, number(shape.queries)));
   if (shape.keys % TileEmitter::size)
     require(exists, less(key, number(shape.keys)));
   isSeen = exists;
-  if (shape.causal)
+  if (shape.causal && !head.seesAll)
     require(isSeen, lessEqual(key, query));
   if (shape.mask != AttentionMask::none) {
     Expr position = wideNumber(0);

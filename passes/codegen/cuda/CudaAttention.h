@@ -53,6 +53,15 @@ struct AttentionKernel {
   bool usesTensorCores() const;
   TileShape tileShape() const;
   bool isWide() const { return std::max(query.width, value.width) > 64; }
+  /// What most models have: on tensor cores, with registers to spare.
+  bool isPlain() const {
+    return usesTensorCores() && !isWide() && shape.mask == AttentionMask::none && shape.dropout == 0;
+  }
+  /// Blocks that are to fit a multiprocessor at once, so that one computes while another one waits; 0: as
+  /// many as do.
+  int64_t leastBlocksAtOnce() const {
+    return !isPlain() ? 0 : part == AttentionPart::Forward ? 4 : part == AttentionPart::QueryGradient ? 3 : 2;
+  }
   int64_t queryTiles() const { return llvm::divideCeil(shape.queries, TileEmitter::size); }
   int64_t keyTiles() const { return llvm::divideCeil(shape.keys, TileEmitter::size); }
   CudaSchedule schedule() const;
@@ -68,8 +77,10 @@ private:
   /// A head of queries; i64.
   struct Head {
     Expr batch, head, group;
-    Expr firstRow; ///< Of its queries among all.
+    Expr firstRow;        ///< Of its queries among all.
+    bool seesAll = false; ///< The tile that is computed lies before the diagonal.
   };
+  using TileBody = llvm::function_ref<State(const Head &, Expr, const State &)>;
 
   void emitForward();
   State forwardTile(const Head &head, const TileOperand &query, Expr key0, const State &carried);
@@ -91,11 +102,20 @@ private:
   GlobalRows keysOf(const AttentionTensor &tensor, const Head &head) {
     return rowsOf(tensor, head.batch, head.group);
   }
-  /// The keys that queries from query0 on see: up to here, in tiles.
-  Expr endOfKeys(Expr query0);
+  /// A loop over the tiles of keys that queries from query0 on see, and over those of queries that see keys
+  /// from key0 on. Where there are registers for two loops, behind the diagonal nobody asks what is seen.
+  State overKeys(const Head &head, Expr query0, const State &start, TileBody body);
+  State overQueries(const Head &head, Expr key0, const State &start, TileBody body);
+  State overTiles(Head head, Expr low, Expr high, bool seesAll, const State &start, TileBody body);
 
   /// scale · product + mask, -∞ where nothing is seen.
-  Expr score(Expr product, const Head &head, Expr query, Expr key);
+  Expr score(Expr product, const Head &head, Expr query, Expr key) {
+    return maskedScore(product * kernel_.shape.scale, head, query, key);
+  }
+  /// The same of scale · product, or of what differs from it.
+  Expr maskedScore(Expr score, const Head &head, Expr query, Expr key);
+  /// exp(score - logarithm).
+  Expr probability(Expr product, Expr logarithm, const Head &head, Expr query, Expr key);
   /// Which of two or four keys that adjoin dropout keeps, as i1. The first one is a multiple of so many.
   llvm::SmallVector<Expr, 4> keptBy(const Head &head, Expr query, Expr firstKey, int64_t count);
   /// A row of a tile as dropout leaves it.
@@ -126,6 +146,7 @@ private:
   Expr column(int64_t j) { return tiles_->column(j); }
 
   const AttentionKernel &kernel_;
+  mlir::gpu::GPUFuncOp function_;
   mlir::ImplicitLocOpBuilder builder_;
   llvm::SmallVector<mlir::Value> pointers_;
   std::unique_ptr<TileEmitter> tiles_;

@@ -17,8 +17,6 @@ namespace gpuc::codegen {
 
 constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 
-static Expr larger(Expr a, Expr b) { return select(less(a, b), b, a); }
-
 /// In pairs of pairs.
 static Expr sumOf(ArrayRef<Expr> terms) {
   size_t half = terms.size() / 2;
@@ -42,9 +40,9 @@ State AttentionEmitter::forwardTile(const Head &head, const TileOperand &queries
     Expr largest = carried[i];
     for (int64_t j = 0; j < columnsEach_; ++j) {
       mine[j] = score(mine[j], head, query, key0 + column(j));
-      largest = larger(largest, mine[j]);
+      largest = tiles_->larger(largest, mine[j]);
     }
-    largest = tiles_->acrossColumns(largest, larger);
+    largest = tiles_->acrossColumns(largest, [&](Expr a, Expr b) { return tiles_->larger(a, b); });
     Expr shift = shiftOf(largest), rescale = tiles_->exponential(carried[i] - shift);
     for (int64_t j = 0; j < columnsEach_; ++j)
       mine[j] = tiles_->exponential(mine[j] - shift);
@@ -70,10 +68,9 @@ void AttentionEmitter::emitForward() {
   State start(rowsEach_, tiles_->real(minusInfinity));
   start.append(rowsEach_, tiles_->real(0));
   start.append(tiles_->zeros(kernel_.value.width));
-  State end = tiles_->loop(number(0), endOfKeys(query0), tiles_->shape().columns, start,
-                           [&, &head = head](Expr key0, const State &carried) {
-                             return forwardTile(head, queries, key0, carried);
-                           });
+  State end = overKeys(head, query0, start, [&](const Head &here, Expr key0, const State &carried) {
+    return forwardTile(here, queries, key0, carried);
+  });
 
   auto isNothing = [&](int64_t i) { return equal(end[rowsEach_ + i], tiles_->real(0)); };
   if (kernel_.yieldedResult)

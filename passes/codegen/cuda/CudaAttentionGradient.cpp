@@ -28,14 +28,14 @@ void AttentionEmitter::emitQueryGradient() {
   auto [logarithms, deltas] = statisticsOf(head, query0);
   TileOperand query = tiles_->hold(queriesOf(kernel_.query, head), query0, /*inRegisters=*/true);
   TileOperand cotangent = tiles_->hold(queriesOf(kernel_.cotangent, head), query0, /*inRegisters=*/true);
-  auto addTile = [&, query0 = query0, &head = head, &logarithms = logarithms,
-                  &deltas = deltas](Expr key0, const State &sums) {
+  auto addTile = [&, query0 = query0, &logarithms = logarithms, &deltas = deltas](const Head &head, Expr key0,
+                                                                                  const State &sums) {
     auto [key, value] = tiles_->stage(keysOf(kernel_.key, head), keysOf(kernel_.value, head), key0);
     State p = tiles_->products(query, key);
     for (int64_t i = 0; i < rowsEach_; ++i)
       for (int64_t j = 0; j < columnsEach_; ++j) {
         Expr &mine = p[columnsEach_ * i + j];
-        mine = tiles_->exponential(score(mine, head, query0 + row(i), key0 + column(j)) - logarithms[i]);
+        mine = probability(mine, logarithms[i], head, query0 + row(i), key0 + column(j));
       }
     State slopes = tiles_->products(cotangent, value);
     for (int64_t i = 0; i < rowsEach_; ++i) {
@@ -47,8 +47,7 @@ void AttentionEmitter::emitQueryGradient() {
     }
     return tiles_->accumulate(sums, slopes, key);
   };
-  State sums = tiles_->loop(number(0), endOfKeys(query0), tiles_->shape().columns,
-                            tiles_->zeros(kernel_.key.width), addTile);
+  State sums = overKeys(head, query0, tiles_->zeros(kernel_.key.width), addTile);
   storeRows(sums, queriesOf(*kernel_.queryCotangent, head), query0,
             [&](int64_t, Expr sum) { return sum * kernel_.shape.scale; });
 }
@@ -75,7 +74,7 @@ State AttentionEmitter::keyValueTile(const Head &head, const TileOperand &key, c
     Expr log = tiles_->loadShared(logarithms_, column(j), 1);
     for (int64_t i = 0; i < rowsEach_; ++i) {
       Expr &mine = p[columnsEach_ * i + j];
-      mine = tiles_->exponential(score(mine, head, query0 + column(j), key0 + row(i)) - log);
+      mine = probability(mine, log, head, query0 + column(j), key0 + row(i));
     }
     if (drops())
       kept.push_back(keptBy(head, query0 + column(j), key0 + row(0), rowsEach_));
@@ -113,10 +112,9 @@ void AttentionEmitter::emitKeyValueGradient() {
   TileOperand value = tiles_->hold(rowsOf(kernel_.value, batch, group), key0, !kernel_.isWide());
   auto addHead = [&, key0 = key0](Expr inGroup, const State &before) {
     Head head = headOf(batch, group * wideNumber(shape.headsPerGroup()) + wide(inGroup));
-    // Queries before the first key see none of them.
-    return tiles_->loop(
-        shape.causal ? key0 : number(0), number(shape.queries), tiles_->shape().columns, before,
-        [&](Expr query0, const State &carried) { return keyValueTile(head, key, value, query0, carried); });
+    return overQueries(head, key0, before, [&](const Head &here, Expr query0, const State &carried) {
+      return keyValueTile(here, key, value, query0, carried);
+    });
   };
   State sums = tiles_->loop(number(0), number(shape.headsPerGroup()), 1, start, addHead);
 

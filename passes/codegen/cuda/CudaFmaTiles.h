@@ -26,6 +26,7 @@ public:
   State accumulate(const State &sums, const State &tile, const TileOperand &b) override;
   Expr columnOf(int64_t width, int64_t j) override;
   Expr dot(const GlobalRows &a, const GlobalRows &b, Expr row) override;
+  Expr larger(Expr a, Expr b) override { return select(less(a, b), b, a); }
   Expr exponential(Expr x) override;
 
 private:

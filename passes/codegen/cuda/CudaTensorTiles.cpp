@@ -70,12 +70,15 @@ TensorTiles::Words TensorTiles::loadOneByOne(const GlobalRows &from, Expr row, E
   return result;
 }
 
-TensorTiles::Words TensorTiles::loadWords(const GlobalRows &from, Expr row, Expr column, int64_t words) {
+TensorTiles::Words TensorTiles::loadWords(const GlobalRows &from, Expr row, Expr column, int64_t words,
+                                          int64_t below) {
   if (!from.isInChunks)
-    return loadOneByOne(from, row, column, words);
-  Expr position = wide(row) * wideNumber(from.stride) + wide(column), exists;
+    return loadOneByOne(from, row + number(below), column, words);
+  // One place, and what is known beside it: addresses that differ by numbers in the code take no registers.
+  Expr position = wide(row) * wideNumber(from.stride) + wide(column) + wideNumber(below * from.stride),
+       exists;
   if (from.rows % size || shape_.columns < size) // `dot` has a row for each of a tile
-    exists = less(row, number(from.rows));
+    exists = less(row + number(below), number(from.rows));
   if (from.width % widthStep) {
     Expr hasColumn = less(column, number(from.width));
     exists = exists ? exists & hasColumn : hasColumn;
@@ -85,11 +88,11 @@ TensorTiles::Words TensorTiles::loadWords(const GlobalRows &from, Expr row, Expr
   return loadAdjoining(from, position, exists, words);
 }
 
-TensorTiles::Words TensorTiles::loadFragment(const GlobalRows &from, Expr row0, int64_t k) {
+TensorTiles::Words TensorTiles::loadFragment(const GlobalRows &from, Expr row0, Expr k) {
   Words fragment;
   for (int64_t right : {0, 8})
     for (int64_t i : {0, 1})
-      fragment.append(loadWords(from, row0 + row(i), firstColumn_ + number(k + right), 1));
+      fragment.append(loadWords(from, row0 + row(i), firstColumn_ + k + number(right), 1));
   return fragment;
 }
 
@@ -97,7 +100,7 @@ TileOperand TensorTiles::hold(const GlobalRows &rows, Expr row0, bool inRegister
   TileOperand operand{rows, row0, {}, {}};
   if (inRegisters)
     for (int64_t k = 0; k < paddedWidth(rows.width); k += 16)
-      operand.fragments.append(loadFragment(rows, row0, k));
+      operand.fragments.append(loadFragment(rows, row0, number(k)));
   return operand;
 }
 
@@ -128,43 +131,53 @@ int64_t TensorTiles::chunksOf(const GlobalRows &from) const {
   return shape_.columns * paddedWidth(from.width) / chunk;
 }
 
-TensorTiles::Move TensorTiles::moveOf(const GlobalRows &from, Expr row0, Expr number) {
+TensorTiles::Move TensorTiles::moveOf(const GlobalRows &from, Expr row0, Expr first) {
   const int64_t inRow = paddedWidth(from.width) / chunk, all = chunksOf(from);
-  Expr exists;
+  Expr number = first + thread_, exists;
   if (all % shape_.threads) {
     exists = less(number, this->number(all));
     number = select(exists, number, this->number(0));
   }
   Expr row = divideUnsigned(number, inRow), column = remainderUnsigned(number, inRow) * this->number(chunk);
-  return {row * this->number(strideOf(from.width)) + column, exists,
-          loadWords(from, row0 + row, column, chunk / 2)};
+  return {row, column, 0, exists, loadWords(from, row0 + row, column, chunk / 2)};
+}
+
+TensorTiles::Move TensorTiles::moveBelow(const GlobalRows &from, Expr row0, int64_t below) {
+  const int64_t inRow = paddedWidth(from.width) / chunk;
+  Expr row = divideUnsigned(thread_, inRow), column = remainderUnsigned(thread_, inRow) * number(chunk);
+  return {row, column, below, {}, loadWords(from, row0 + row, column, chunk / 2, below)};
 }
 
 SmallVector<TensorTiles::Move> TensorTiles::movesOf(const GlobalRows &from, Expr row0) {
+  const int64_t inRow = paddedWidth(from.width) / chunk, all = chunksOf(from);
+  const bool isEven = shape_.threads % inRow == 0 && all % shape_.threads == 0;
   SmallVector<Move> moves;
   if (from.isInChunks)
-    for (int64_t first = 0; first < chunksOf(from); first += shape_.threads)
-      moves.push_back(moveOf(from, row0, thread_ + number(first)));
+    for (int64_t first = 0; first < all; first += shape_.threads)
+      moves.push_back(isEven ? moveBelow(from, row0, first / inRow) : moveOf(from, row0, number(first)));
   return moves;
 }
 
 void TensorTiles::storeMoves(const GlobalRows &from, Expr row0, ArrayRef<Move> moves, Value array) {
   for (const Move &move : moves)
-    storeMove(move, array);
+    storeMove(from, move, array);
   if (moves.empty())
     loop(number(0), number(chunksOf(from)), shape_.threads, {}, [&](Expr first, const State &) {
-      storeMove(moveOf(from, row0, first + thread_), array);
+      storeMove(from, moveOf(from, row0, first), array);
       return State();
     });
 }
 
-void TensorTiles::storeMove(const Move &move, Value array) {
+void TensorTiles::storeMove(const GlobalRows &from, const Move &move, Value array) {
+  const int64_t stride = strideOf(from.width);
   auto type = VectorType::get({chunk / 2}, builder_.getI32Type());
   Value four = LLVM::PoisonOp::create(builder_, type);
   for (auto [i, word] : llvm::enumerate(move.words))
     four = LLVM::InsertElementOp::create(builder_, four, word.value(), number(i).value());
   auto store = [&] {
-    LLVM::StoreOp::create(builder_, four, advance(array, kind_, move.place), /*alignment=*/16);
+    Value place = advance(array, kind_, move.row * number(stride) + move.column);
+    LLVM::StoreOp::create(builder_, four, advance(place, kind_, number(move.below * stride)),
+                          /*alignment=*/16);
   };
   move.exists ? ifHolds(move.exists, store) : store();
 }
@@ -228,22 +241,28 @@ void TensorTiles::multiply(ArrayRef<Expr> a, ArrayRef<Expr> b, std::array<Expr *
 
 State TensorTiles::products(const TileOperand &a, const TileOperand &b) {
   // Of two times 8 rows of b (its columns, to mma) the first and the second 8 of 16 columns.
-  const int64_t stride = strideOf(b.rows.width);
+  const int64_t stride = strideOf(b.rows.width), width = paddedWidth(b.rows.width);
   Expr row = divideUnsigned(lane_, 16) * number(8) + remainderUnsigned(lane_, 8);
   Expr column = remainderUnsigned(divideUnsigned(lane_, 8), 2) * number(8);
   Value mine = advance(b.array, kind_, row * number(stride) + column);
-  State tile(shape_.rowsEach * shape_.columnsEach, real(0));
-  for (int64_t k = 0; k < paddedWidth(b.rows.width); k += 16) {
-    Words fragment = a.fragments.empty() ? loadFragment(a.rows, a.row0, k)
-                                         : Words(ArrayRef<Expr>(a.fragments).slice(k / 4, 4));
+  auto add = [&](ArrayRef<Expr> fragment, Expr k, State &tile) {
     for (int64_t n = 0; n < shape_.columns; n += 16) {
-      Words pair = loadMatrices(mine, number(n * stride + k), /*transposed=*/false);
+      Words pair = loadMatrices(mine, number(n * stride) + k, /*transposed=*/false);
       for (int64_t half : {0, 1}) {
         Expr *upper = &tile[(n / 8 + half) * 2], *lower = upper + shape_.columnsEach;
         multiply(fragment, ArrayRef<Expr>(pair).slice(2 * half, 2), {upper, upper + 1, lower, lower + 1});
       }
     }
-  }
+  };
+  State tile(shape_.rowsEach * shape_.columnsEach, real(0));
+  if (a.fragments.empty()) // one after another: all at once they would take the registers that there are not
+    return loop(number(0), number(width), 16, tile, [&](Expr k, const State &carried) {
+      State next(carried);
+      add(loadFragment(a.rows, a.row0, k), k, next);
+      return next;
+    });
+  for (int64_t k = 0; k < width; k += 16)
+    add(ArrayRef<Expr>(a.fragments).slice(k / 4, 4), number(k), tile);
   return tile;
 }
 
@@ -272,17 +291,22 @@ State TensorTiles::accumulate(const State &sums, const State &tile, const TileOp
   return next;
 }
 
-/// 2^n · 2^r with n = round(x · log2 e): what is multiplied has 8 or 11 bits, and this 23. Below
-/// 2^-126 it is 0.
+/// One instruction; of NaN and a number it is NaN.
+Expr TensorTiles::larger(Expr a, Expr b) {
+  return {builder_, arith::MaximumFOp::create(builder_, a.value(), b.value())};
+}
+
+/// 2^n · 2^r with n = round(x · log2 e): what is multiplied has 8 or 11 bits, and this 23. Below 2^-126.5 it
+/// is 0: n is -127 there, and its power's bits are none.
 Expr TensorTiles::exponential(Expr x) {
+  x = larger(x, x.real(-88.1));
   const double log2e = 0x1.71547652b82fep0;
   // The sum's low bits are n; shifted, with the floats' own bias, 2^n.
   Expr shifter = x.real(0x1.8p23 + 127), shifted = fma(x, x.real(log2e), shifter), n = shifted - shifter;
   Expr rest = fma(x, x.real(log2e), -n);
   static const double coefficients[] = {1.0000000754548972,  0.6931471880262287,   0.24022107485308208,
                                         0.05550357114219461, 0.009676031918326564, 0.0013390863364533504};
-  Expr result = horner(rest, coefficients) * floatFromBits(shiftLeft(bitsOf(shifted), 23));
-  return select(less(x, x.real(-87)), x.real(0), result);
+  return horner(rest, coefficients) * floatFromBits(shiftLeft(bitsOf(shifted), 23));
 }
 
 } // namespace gpuc::codegen

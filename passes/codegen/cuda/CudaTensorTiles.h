@@ -34,35 +34,39 @@ public:
   State accumulate(const State &sums, const State &tile, const TileOperand &b) override;
   Expr columnOf(int64_t width, int64_t j) override;
   Expr dot(const GlobalRows &a, const GlobalRows &b, Expr row) override;
+  Expr larger(Expr a, Expr b) override;
   Expr exponential(Expr x) override;
 
 private:
   /// Words (i32) of two elements each.
   using Words = llvm::SmallVector<Expr, 4>;
   struct Move {
-    Expr place;  ///< In shared memory, in elements.
-    Expr exists; ///< Null: always.
+    Expr row, column; ///< Of the tile.
+    int64_t below;    ///< Rows more.
+    Expr exists;      ///< Null: always.
     Words words;
   };
 
   static int64_t strideOf(int64_t width) { return paddedWidth(width) + 8; }
 
-  /// Elements [column, column + 2 · words) of a row, zeros where there are none. The column is a multiple of
-  /// two; of eight, if there are four words.
-  Words loadWords(const GlobalRows &from, Expr row, Expr column, int64_t words);
+  /// Elements [column, column + 2 · words) of the row `below` rows below a row, zeros where there are none.
+  /// The column is a multiple of two; of eight, if there are four words.
+  Words loadWords(const GlobalRows &from, Expr row, Expr column, int64_t words, int64_t below = 0);
   Words loadAdjoining(const GlobalRows &from, Expr position, Expr exists, int64_t words);
   Words loadOneByOne(const GlobalRows &from, Expr row, Expr column, int64_t words);
-  /// Elements that one access moves, of a tile's rows: how many there are, and number `number`.
+  /// Elements that one access moves, of a tile's rows: how many there are, and number `first` + the thread's.
   int64_t chunksOf(const GlobalRows &from) const;
-  Move moveOf(const GlobalRows &from, Expr row0, Expr number);
+  Move moveOf(const GlobalRows &from, Expr row0, Expr first);
+  /// The same where threads go on by whole rows, with one place for all moves.
+  Move moveBelow(const GlobalRows &from, Expr row0, int64_t below);
   /// This thread's part of the moves that take one load each; of others none.
   llvm::SmallVector<Move> movesOf(const GlobalRows &from, Expr row0);
   /// Ends them, or does the others one after another: their loads would take many registers at once.
   void storeMoves(const GlobalRows &from, Expr row0, llvm::ArrayRef<Move> moves, mlir::Value array);
-  void storeMove(const Move &move, mlir::Value array);
+  void storeMove(const GlobalRows &from, const Move &move, mlir::Value array);
 
   /// Of a held operand columns k to k + 15, as mma wants them.
-  Words loadFragment(const GlobalRows &from, Expr row0, int64_t k);
+  Words loadFragment(const GlobalRows &from, Expr row0, Expr k);
   /// Four matrices of 8 x 8, the row whose address each thread gives at `place`.
   Words loadMatrices(mlir::Value array, Expr place, bool transposed);
   /// sums[0..3] + a · b.

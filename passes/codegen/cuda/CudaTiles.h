@@ -76,6 +76,8 @@ public:
   virtual Expr dot(const GlobalRows &a, const GlobalRows &b, Expr row) = 0;
   /// `x` combined over the threads that share a row, in a fixed tree, likewise.
   Expr acrossColumns(Expr x, llvm::function_ref<Expr(Expr, Expr)> combine);
+  /// NaN, where `a` is NaN.
+  virtual Expr larger(Expr a, Expr b) = 0;
   /// exp(x) of an x that is hardly above 0, as exact as this tile's products want it.
   virtual Expr exponential(Expr x) = 0;
 
