@@ -80,13 +80,14 @@ public:
   }
 
 private:
-  static void locate(Value value, const StridedView &view, AttentionTensor &tensor) {
+  void locate(Value value, const StridedView &view, AttentionTensor &tensor) {
     auto type = cast<RankedTensorType>(value.getType());
     tensor.kind = elementKind(type);
     tensor.offset = view.offset;
     tensor.layout = {view.strides[0], view.strides[1], view.strides[2]};
     tensor.rows = type.getDimSize(2);
     tensor.width = type.getDimSize(3);
+    tensor.isAligned = body_.getParentOp()->hasAttr(kAlignedAttr);
   }
 
   Op op_;
@@ -148,7 +149,8 @@ CudaSchedule AttentionKernel::schedule() const {
 
 bool AttentionTensor::isInChunks() const {
   const int64_t terms[] = {offset, layout.batch, layout.head, layout.row, width};
-  return bytesOf(kind) == 2 && llvm::all_of(terms, [](int64_t elements) { return elements % 8 == 0; });
+  return isAligned && bytesOf(kind) == 2 &&
+         llvm::all_of(terms, [](int64_t elements) { return elements % 8 == 0; });
 }
 
 bool AttentionKernel::usesTensorCores() const {

@@ -31,6 +31,7 @@ struct AttentionTensor {
   int64_t offset = 0; ///< Elements before the first.
   AttentionLayout layout;
   int64_t rows = 0, width = 0;
+  bool isAligned = false; ///< The parameter is a multiple of 16 bytes: kAlignedAttr.
 
   /// As GlobalRows has it: of 16-bit elements, of which all that is added up to a place is a multiple of 8.
   bool isInChunks() const;

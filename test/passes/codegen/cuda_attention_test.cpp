@@ -45,12 +45,14 @@ std::vector<Case> cases() {
   return cases;
 }
 
-class CudaAttention : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Cuda, CudaAttention, testing::ValuesIn(cases()),
+class CudaAttentionKernel : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Cuda, CudaAttentionKernel, testing::ValuesIn(cases()),
                          [](auto info) { return info.param.name; });
 
-TEST_P(CudaAttention, IsAKernelWithoutSpills) {
+TEST_P(CudaAttentionKernel, IsAKernelWithoutSpills) {
   KernelText text(GetParam().arguments(), GetParam().results(), GetParam().body());
+  mlir::Operation *kernel = text.block().getParentOp();
+  kernel->setAttr(kAlignedAttr, mlir::UnitAttr::get(kernel->getContext()));
   CudaSchedule schedule = scheduleCudaKernel(text.block());
   const Case &c = GetParam();
   uint32_t queries = static_cast<uint32_t>((c.queries + 63) / 64),
@@ -85,6 +87,16 @@ TEST_P(CudaAttention, IsAKernelWithoutSpills) {
     ASSERT_TRUE(std::regex_search(said, found, std::regex("Used ([0-9]+) registers"))) << said;
     RecordProperty(target.architecture, found[1].str());
   }
+}
+
+TEST(CudaAttention, ReadsElementsOneByOneWhereOperandsAreNotAligned) {
+  const Case c{"", Part::KeyValue, "bf16", 2, 4, 4, 128, 128, 64, 64, "causal"};
+  KernelText text(c.arguments(), c.results(), c.body());
+  const CudaTarget target = *CudaTarget::parse("sm_90");
+  EXPECT_EQ(compileForCuda(text, target).ptx.find("ld.global.v4"), std::string::npos);
+  mlir::Operation *kernel = text.block().getParentOp();
+  kernel->setAttr(kAlignedAttr, mlir::UnitAttr::get(kernel->getContext()));
+  EXPECT_NE(compileForCuda(text, target).ptx.find("ld.global.v4"), std::string::npos);
 }
 
 } // namespace
