@@ -78,6 +78,12 @@ static void orderSweeps(Kernel &kernel) {
     for (Value result : op.getResults())
       knownFrom[result] = sweep;
   }
+  auto isKnown = [&](unsigned number) {
+    return knownFrom.lookup(kernel.yields()[number]) < kernel.sweeps.size();
+  };
+  SmallVector<unsigned> rows = kernel.resultNumbers(/*wholeRows=*/true);
+  if (llvm::all_of(rows, isKnown))
+    kernel.rowsInLastSweep = std::move(rows);
 }
 
 /// True if walking dimension `outer` is walking `inner` on from its end, at every address.

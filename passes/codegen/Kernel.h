@@ -40,6 +40,9 @@ struct Kernel {
   Form form = Form::Elementwise;
   mlir::Operation *root = nullptr;                                      ///< Of the forms from Cumsum on.
   llvm::SmallVector<llvm::SmallVector<mlir::Operation *, 2>, 2> sweeps; ///< The reductions, sweep by sweep.
+  /// The numbers of the results with an element for each of the row's, if none needs anything of the last
+  /// sweep: they may be written there. Else what is swept once more for one may be where another one lies.
+  llvm::SmallVector<unsigned> rowsInLastSweep;
   llvm::SmallVector<int64_t> extents;
   llvm::SmallVector<Role> roles;
   Index resultIndex; ///< Where a result is written; of reductions, one that has an element a row.

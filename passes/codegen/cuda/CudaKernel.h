@@ -67,8 +67,9 @@ private:
   void emitReduction() override;
   /// The row that this thread has a part in.
   void emitRow();
-  /// What this thread folds of its row.
-  State foldPart(Folds &folds);
+  /// What this thread folds of its row; `rows`, results with an element for each of the row's, are written
+  /// beside that.
+  State foldPart(Folds &folds, llvm::ArrayRef<unsigned> rows);
   /// The parts of each row merged in a fixed tree; valid in the threads of part 0 or, `forAll`, in every one.
   State mergeParts(Folds &folds, const State &part, bool forAll);
   mlir::Value sharedElement(mlir::Value array, mlir::Type element, mlir::Value part);

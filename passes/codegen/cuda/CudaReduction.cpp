@@ -3,7 +3,8 @@
 // The tree in which a reduction adds up follows from its shape alone. Of P threads that share an output,
 // thread p folds the positions p, p + P, p + 2P … in that order; the P results lie in shared memory, and the
 // upper half is merged into the lower until one is left. Short folds are done by one thread. The same threads
-// take the same positions in every sweep over a row, and when its results are written.
+// take the same positions in every sweep over a row, and when its results are written: in the last sweep if
+// none of them needs anything of that, else in one more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,13 +16,19 @@ using namespace mlir;
 
 namespace gpuc::codegen {
 
-State CudaKernelEmitter::foldPart(Folds &folds) {
+State CudaKernelEmitter::foldPart(Folds &folds, ArrayRef<unsigned> rows) {
+  auto elements = [&] {
+    State state = folds.elements({});
+    if (!rows.empty())
+      ifHolds(exists_, [&] { emitResults(rows); });
+    return state;
+  };
   if (loops_.foldedGroups.empty())
-    return folds.elements({});
+    return elements();
   return emitLoop(emitter_, part_, index(loops_.folded), loops_.parts, folds.identity(1),
                   [&](Value position, const State &carried) {
                     setCoordinates(loops_.foldedGroups, position, loops_.folded);
-                    return folds.merge(carried, folds.elements({}));
+                    return folds.merge(carried, elements());
                   });
 }
 
@@ -61,10 +68,12 @@ void CudaKernelEmitter::emitRow() {
   bool shares = loops_.parts > 1;
   SmallVector<unsigned> rows = kernel_.resultNumbers(/*wholeRows=*/true),
                         single = kernel_.resultNumbers(/*wholeRows=*/false);
+  if (!kernel_.rowsInLastSweep.empty())
+    rows.clear();
   for (ArrayRef<Operation *> sweep : kernel_.sweeps) {
     Folds folds(sweep, kernel_, emitter_);
-    State part = foldPart(folds);
     bool isLast = sweep.data() == kernel_.sweeps.back().data();
+    State part = foldPart(folds, isLast ? ArrayRef(kernel_.rowsInLastSweep) : ArrayRef<unsigned>());
     folds.bind(shares ? mergeParts(folds, part, /*forAll=*/!isLast || !rows.empty()) : part);
   }
   if (!rows.empty())

@@ -58,6 +58,16 @@ Case rows(const char *name, const std::string &matrix, const std::string &row, i
           shares};
 }
 
+/// A sum, and what it adds up: an element for each of a row's that needs no sum, and is written beside it.
+Case summands(const char *name, const std::string &matrix, const std::string &row, int folded, bool shares) {
+  return {name,
+          {matrix, matrix},
+          {row, matrix},
+          "%0 = gpuc.mul %a0, %a1 : " + matrix + "\n%1 = gpuc.sum %0 dims [" + std::to_string(folded) +
+              "] : (" + matrix + ") -> " + row + "\ngpuc.yield %1, %0 : " + row + ", " + matrix,
+          shares};
+}
+
 /// Every form of kernel, with extents that fill no block and folds that no number of threads divides. Results
 /// are exact whatever the order, but for the transcendental ones, in which no order exists.
 std::vector<Case> cases() {
@@ -93,6 +103,10 @@ std::vector<Case> cases() {
       rows("several", "tensor<70x301xf32>", "tensor<70xf32>", 1, true),
       rows("several_few", "tensor<70x5xf32>", "tensor<70xf32>", 1, false),
       rows("several_columns", "tensor<301x70xf32>", "tensor<70xf32>", 0, true),
+      summands("summands", "tensor<70x301xf32>", "tensor<70xf32>", 1, true),
+      summands("summands_few", "tensor<70x5xf32>", "tensor<70xf32>", 1, false),
+      summands("summands_columns", "tensor<301x70xf32>", "tensor<70xf32>", 0, true),
+      summands("summands_of_one", "tensor<70x1xf32>", "tensor<70xf32>", 1, false),
       {"cumsum",
        {"tensor<6x50xf32>"},
        {"tensor<6x50xf32>"},
