@@ -44,6 +44,34 @@ double coresFor(double alone, const TargetDescription &device) {
   return std::min(static_cast<double>(device.cores), std::max(1.0, alone / device.spreadNanoseconds));
 }
 
+/// How many sweeps over a row the kernel takes: reductions that need nothing of one another share one, and so
+/// do results with an element for each of the row's.
+int64_t sharedSweeps(const KernelParts &kernel, const Rows &rows) {
+  llvm::SmallDenseMap<Value, int64_t, 32> after; // so many sweeps is it known
+  auto sweepsBefore = [&](auto &self, Value value) -> int64_t {
+    if (auto known = after.find(value); known != after.end())
+      return known->second;
+    int64_t sweeps = 0;
+    if (Operation *op = value.getDefiningOp(); op && isInlinable(op) && !op->hasTrait<ir::Pointwise>())
+      for (Value operand : op->getOperands()) // of what a kernel copies
+        sweeps = std::max(sweeps, self(self, operand));
+    return sweeps;
+  };
+  int64_t most = 0;
+  for (Operation *op : kernel.ops) {
+    int64_t sweeps = isReduction(op);
+    for (Value operand : op->getOperands())
+      sweeps = std::max(sweeps, sweepsBefore(sweepsBefore, operand) + isReduction(op));
+    for (Value result : op->getResults())
+      after[result] = sweeps;
+    most = std::max(most, sweeps);
+  }
+  for (Value output : kernel.outputs)
+    if (rows.isWhole(output))
+      most = std::max(most, after.lookup(output) + 1);
+  return most;
+}
+
 double costlyNanoseconds(Operation *op, const TargetDescription &device) {
   return static_cast<double>(ir::elementCount(op->getResult(0).getType())) * device.costlyNanoseconds;
 }
@@ -71,7 +99,8 @@ double kernelNanoseconds(const KernelParts &kernel, const TargetDescription &dev
   if (rows) {
     pieces = rows->pieces();
     // What a sweep over the row leaves in the cache, the next one finds there.
-    int64_t sweeps = llvm::count_if(kernel.ops, isReduction) + 1;
+    int64_t sweeps =
+        device.boundByMemory ? sharedSweeps(kernel, *rows) : llvm::count_if(kernel.ops, isReduction) + 1;
     int64_t footprint = rows->contiguous ? wholeRows / std::max<int64_t>(1, rows->count) : wholeRows;
     if (footprint > device.cacheBytes)
       bytes += wholeRows * (sweeps - 1);

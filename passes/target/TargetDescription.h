@@ -35,6 +35,9 @@ struct TargetDescription {
   int64_t residentBytes; ///< So much of the forward pass is still in a cache when the backward pass reads it.
   int64_t keptBytes;     ///< What a kernel keeps of a row that it will need again.
   int64_t tensorBytes;   ///< What tensor cores load at once.
+  /// Kernels take as long as what they move: reductions that need nothing of one another are one sweep, and
+  /// cheap ops are computed again where that saves a load.
+  bool boundByMemory = false;
 
   //===--------------------------------------------------------------------===//
   // Thresholds
@@ -122,6 +125,7 @@ inline constexpr TargetDescription kCudaDescription = {
     .residentBytes = 0, // computing takes next to nothing
     .keptBytes = 0,     // what is needed again is computed again
     .tensorBytes = 16,
+    .boundByMemory = true,
     .launchOperands = 4095, // a pointer each, in the 32,764 bytes that PTX gives parameters
     .groupedBytes = std::numeric_limits<int64_t>::max(),
     .inputSlots = 2, // copies run beside compute
