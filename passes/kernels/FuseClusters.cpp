@@ -159,7 +159,7 @@ void FuseClusters::separateCopies() {
 LogicalResult FuseClusters::make() {
   if (copies_)
     keepAttentionViews();
-  eraseDead();
+  eraseUnreadKernelOps(block_);
   limitCopies();
   separateCopies();
   for (auto [position, op] : llvm::enumerate(block_)) {
@@ -350,18 +350,25 @@ void FuseClusters::repeatIn(Cluster &reader, Value value, ArrayRef<Operation *> 
     reader.reductions += isReduction(copy);
     addReads(copy, 1);
   }
-  for (Operation *op : ArrayRef(reader.ops).drop_back(ops.size()))
-    if (llvm::is_contained(op->getOperands(), value)) {
-      addReads(op, -1);
-      op->replaceUsesOfWith(value, copies.lookup(value));
-      addReads(op, 1);
-    }
+  for (Operation *user : llvm::to_vector(value.getUsers()))
+    if (isCopied(user) && isa<ir::CastOp>(user) &&
+        llvm::any_of(user->getUsers(), [&](Operation *op) { return of(op) == &reader; }))
+      OpBuilder(user).clone(*user, copies);
+  for (Operation *op : ArrayRef(reader.ops).drop_back(ops.size())) {
+    addReads(op, -1);
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(copies.lookupOrDefault(operand.get()));
+    addReads(op, 1);
+  }
   sortByPosition(reader.ops);
 }
 
 void FuseClusters::shrink(Cluster &cluster) {
   SmallVector<Operation *> ops(cluster.ops);
-  for (Operation *op : llvm::reverse(ops))
+  for (Operation *op : llvm::reverse(ops)) {
+    for (Operation *user : llvm::to_vector(op->getUsers()))
+      if (isCopied(user) && user->use_empty())
+        user->erase();
     if (op->use_empty()) {
       llvm::erase(cluster.ops, op);
       cluster.reductions -= isReduction(op);
@@ -369,6 +376,7 @@ void FuseClusters::shrink(Cluster &cluster) {
       addReads(op, -1);
       op->erase();
     }
+  }
 }
 
 //===----------------------------------------------------------------------===//

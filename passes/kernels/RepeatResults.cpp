@@ -39,9 +39,11 @@ public:
     for (Operation &op : clusters_.block())
       if (Cluster *cluster = clusters_.of(&op))
         merged.insert(cluster);
-    for (Cluster *cluster : merged)
-      for (Value result : clusters_.outputsOf(cluster->ops))
-        repeat(*cluster, result);
+    // What one reader has taken in may be what it computes the next value from.
+    for (int rounds = device_.boundByMemory ? 2 : 1; rounds > 0; --rounds)
+      for (Cluster *cluster : merged)
+        for (Value result : clusters_.outputsOf(cluster->ops))
+          repeat(*cluster, result);
   }
 
 private:
@@ -56,6 +58,18 @@ private:
       compute(cluster, result, ops, readers.all);
     else if (waits && !readers.lateOthers && pays(cluster, result, ops, readers.late, /*vanishes=*/false))
       compute(cluster, result, ops, readers.late);
+    else if (waits && device_.boundByMemory)
+      for (Cluster *reader : readers.late)
+        computeBeside(cluster, result, ops, *reader);
+  }
+
+  /// Lets `reader` compute what is there for others anyway, if it has what that takes.
+  void computeBeside(Cluster &cluster, Value result, ArrayRef<Operation *> ops, Cluster &reader) {
+    llvm::SetVector<Cluster *> alone;
+    alone.insert(&reader);
+    if (llvm::all_of(clusters_.inputsOf(ops), [&](Value value) { return isThereLate(value); }) &&
+        pays(cluster, result, ops, alone, /*vanishes=*/false, /*waits=*/true))
+      compute(cluster, result, ops, alone);
   }
 
   void compute(Cluster &cluster, Value result, ArrayRef<Operation *> ops,
@@ -72,7 +86,16 @@ private:
   /// A reader that may compute it reads each element at its own index.
   Readers readersOf(Value value, const Cluster &cluster) const {
     Readers readers;
+    addReaders(value, cluster, readers);
+    return readers;
+  }
+
+  void addReaders(Value value, const Cluster &cluster, Readers &readers) const {
     for (Operation *user : value.getUsers()) {
+      if (device_.boundByMemory && clusters_.isCopied(user) && isa<ir::CastOp>(user)) {
+        addReaders(user->getResult(0), cluster, readers); // each has a copy of the cast
+        continue;
+      }
       Cluster *reader = clusters_.of(user);
       if (reader == &cluster)
         continue;
@@ -86,7 +109,6 @@ private:
       if (late)
         readers.late.insert(reader);
     }
-    return readers;
   }
 
   /// Whether the cluster reads each element of `value` once, at its own index: what it folds or pads, too,
@@ -176,9 +198,10 @@ private:
   //===--------------------------------------------------------------------===//
 
   /// Whether all kernels together take less time if `readers` compute `result` by `ops`, the bytes that wait
-  /// for the backward pass counted by their price. `vanishes`: nobody else reads it.
+  /// for the backward pass counted by their price. `vanishes`: nobody else reads it; `waits`: it does so in
+  /// any case.
   bool pays(const Cluster &cluster, Value result, ArrayRef<Operation *> ops,
-            const llvm::SetVector<Cluster *> &readers, bool vanishes) const {
+            const llvm::SetVector<Cluster *> &readers, bool vanishes, bool waits = false) const {
     llvm::SetVector<Value> needed = clusters_.inputsOf(ops), inputs = clusters_.inputsOf(cluster.ops),
                            outputs;
     outputs.insert_range(clusters_.outputsOf(cluster.ops));
@@ -207,7 +230,7 @@ private:
       after += nanoseconds(together, inputs, outputs) + repeatNanoseconds(ops, device_);
     }
     if (isPriced_ && !isLate(&cluster) && llvm::any_of(readers, isLate)) {
-      before += residualNanoseconds(result, device_);
+      before += waits ? 0 : residualNanoseconds(result, device_);
       for (Value value : needed)
         if (!isThereLate(value))
           after += residualNanoseconds(value, device_);

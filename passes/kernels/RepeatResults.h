@@ -8,6 +8,9 @@
 //   - all of its readers compute it, and it is stored no more;
 //   - those of the backward pass do, and it lives no longer than the forward pass reads it.
 //
+// On a GPU a kernel of the backward pass does so, too, beside others that read it, if it reads less: it has
+// at hand what a norm was computed from, and so needs no result of its relu.
+//
 // Such a copy has the ops of what it repeats, so that no bit changes.
 //
 //===----------------------------------------------------------------------===//

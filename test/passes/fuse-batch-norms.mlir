@@ -17,3 +17,42 @@ func.func @two_sums(%x: tensor<8x100x100x64xf32>, %ct: tensor<8x100x100x64xf32>)
   %2 = gpuc.sum %1 dims [1, 2] : (tensor<8x100x100x64xf32>) -> tensor<8x64xf32>
   return %0, %2 : tensor<8x64xf32>, tensor<8x64xf32>
 }
+
+// -----
+
+// The gradient of a relu asks whether its result is positive. The backward pass has at hand what that was computed
+// from: neither the result, which the product needs, nor what flows through the relu goes through memory for it.
+// CHECK-LABEL: func.func @relu_of_norm(
+// CHECK:         %[[Y:.*]] = gpuc.fused "f.mul_cast_relu"(%arg0, %arg1)
+// CHECK:         gpuc.matmul %[[Y]]
+// CHECK:         %[[CT:.*]] = gpuc.matmul
+// CHECK:         %[[SUM:.*]] = gpuc.fused {{.*}}(%arg0, %arg1, %[[CT]]) : {{.*}} -> tensor<64x64xf32> {
+// CHECK:           gpuc.relu
+// CHECK:         gpuc.fused {{.*}}(%arg0, %arg1, %[[CT]], %[[SUM]]) : {{.*}} -> tensor<64x4096x64xbf16> {
+// CHECK:           gpuc.relu
+// CHECK:         gpuc.matmul transpose %[[Y]]
+// HOST-LABEL:  func.func @relu_of_norm(
+// HOST:          %[[Y:.*]] = gpuc.fused
+// HOST:          gpuc.fused {{.*}}(%[[Y]], %{{.*}})
+func.func @relu_of_norm(%x: tensor<64x4096x64xbf16>, %scale: tensor<64xf32>, %w: tensor<64x64xbf16>)
+    -> (tensor<64x4096x64xbf16>, tensor<64x4096x64xbf16>, tensor<64x64x64xbf16>) {
+  %zero = gpuc.constant 0.0 : tensor<64x4096x64xbf16>
+  %wide = gpuc.cast %x : tensor<64x4096x64xbf16> to tensor<64x4096x64xf32>
+  %s = gpuc.broadcast %scale dims [2] : tensor<64xf32> to tensor<64x4096x64xf32>
+  %0 = gpuc.mul %wide, %s : tensor<64x4096x64xf32>
+  %1 = gpuc.cast %0 : tensor<64x4096x64xf32> to tensor<64x4096x64xbf16>
+  %y = gpuc.relu %1 : tensor<64x4096x64xbf16>
+  %z = gpuc.matmul %y, %w : (tensor<64x4096x64xbf16>, tensor<64x64xbf16>) -> tensor<64x4096x64xbf16>
+  %dy = gpuc.matmul %z, transpose %w : (tensor<64x4096x64xbf16>, tensor<64x64xbf16>) -> tensor<64x4096x64xbf16> loc(fused<"backward">["f"])
+  %off = gpuc.compare le %y, %zero : tensor<64x4096x64xbf16> loc(fused<"backward">["f"])
+  %d = gpuc.select %off, %zero, %dy : tensor<64x4096x64xi1>, tensor<64x4096x64xbf16> loc(fused<"backward">["f"])
+  %dwide = gpuc.cast %d : tensor<64x4096x64xbf16> to tensor<64x4096x64xf32> loc(fused<"backward">["f"])
+  %2 = gpuc.mul %dwide, %wide : tensor<64x4096x64xf32> loc(fused<"backward">["f"])
+  %3 = gpuc.sum %2 dims [1] : (tensor<64x4096x64xf32>) -> tensor<64x64xf32> loc(fused<"backward">["f"])
+  %4 = gpuc.broadcast %3 dims [0, 2] : tensor<64x64xf32> to tensor<64x4096x64xf32> loc(fused<"backward">["f"])
+  %5 = gpuc.mul %wide, %4 : tensor<64x4096x64xf32> loc(fused<"backward">["f"])
+  %6 = gpuc.sub %dwide, %5 : tensor<64x4096x64xf32> loc(fused<"backward">["f"])
+  %dx = gpuc.cast %6 : tensor<64x4096x64xf32> to tensor<64x4096x64xbf16> loc(fused<"backward">["f"])
+  %dw = gpuc.matmul transpose %y, %z : (tensor<64x4096x64xbf16>, tensor<64x4096x64xbf16>) -> tensor<64x64x64xbf16> loc(fused<"backward">["f"])
+  return %z, %dx, %dw : tensor<64x4096x64xbf16>, tensor<64x4096x64xbf16>, tensor<64x64x64xbf16>
+}
