@@ -216,6 +216,8 @@ class FusePass : public impl::FusePassBase<FusePass> {
     if (enable) {
       multiplyOuterProducts(block);
       splitLongSums(block, device_);
+      if (isCuda_)
+        factorSums(block);
     }
     FuseClusters clusters(block, enable, /*joins=*/!isCuda_);
     if (failed(clusters.make()))

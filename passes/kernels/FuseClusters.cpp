@@ -115,12 +115,6 @@ Value FuseClusters::copyView(OpBuilder &builder, Value value, Value base) {
   return copy->getResult(0);
 }
 
-void FuseClusters::eraseDead() {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block_)))
-    if (isKernelOp(&op) && op.use_empty())
-      op.erase();
-}
-
 /// Has what stands on many copied ops stored, not copied: each kernel would compute all of them again, for
 /// each of its elements.
 void FuseClusters::limitCopies() {
@@ -398,7 +392,7 @@ LogicalResult FuseClusters::build(KernelNames &names) {
     builder.setInsertionPointAfter(cluster->ops.back());
     kernel.build(builder, names.nameFor(cluster->ops));
   }
-  eraseDead(); // What the kernels replace.
+  eraseUnreadKernelOps(block_); // What the kernels replace.
   // A result that is read between the first and the last op of its kernel is now read before it is
   // computed.
   if (failed(sortBehindOperands(block_)))

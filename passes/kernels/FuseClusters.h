@@ -99,7 +99,6 @@ private:
   void addReads(mlir::Operation *reader, int sign);
   void keepAttentionViews();
   mlir::Value copyView(mlir::OpBuilder &builder, mlir::Value value, mlir::Value base);
-  void eraseDead();
   void separateCopies();
   FusedKernel kernelOf(llvm::ArrayRef<mlir::Operation *> ops) const;
   unsigned nodeOf(mlir::Operation *op) const;

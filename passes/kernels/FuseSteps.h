@@ -22,6 +22,13 @@ bool isOuterProduct(mlir::Operation *op);
 /// block of a GPU; parts have all of them at work, each on what it may have computed itself.
 void splitLongSums(mlir::Block &block, const TargetDescription &device);
 
+/// Multiplies what all terms of a sum have in common behind it, and has sums that are equal then computed
+/// once.
+void factorSums(mlir::Block &block);
+
+/// Takes out ops of kernels whose results nobody reads.
+void eraseUnreadKernelOps(mlir::Block &block);
+
 /// Puts a gpuc.fused in the place of each attention of the block that CUDA has kernels for, with the
 /// transposes, slices and reshapes that only it sees (AttentionViews.h), and two in the place of each
 /// gradient: one that yields the query's cotangent, and one for those of key and value. Dropout's seed and

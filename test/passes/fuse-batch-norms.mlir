@@ -56,3 +56,38 @@ func.func @relu_of_norm(%x: tensor<64x4096x64xbf16>, %scale: tensor<64xf32>, %w:
   %dw = gpuc.matmul transpose %y, %z : (tensor<64x4096x64xbf16>, tensor<64x4096x64xbf16>) -> tensor<64x64x64xbf16> loc(fused<"backward">["f"])
   return %z, %dx, %dw : tensor<64x4096x64xbf16>, tensor<64x4096x64xbf16>, tensor<64x64x64xbf16>
 }
+
+// -----
+
+// The weight is the same in all terms: behind the sums of the two cotangents, what flows back to x has no sums of its
+// own.
+// CHECK-LABEL: func.func @common_factors(
+// CHECK:         %[[S:.*]] = gpuc.fused "mul_sum"(%arg1, %arg0) : (tensor<8x10x10x64xf32>, tensor<8x10x10x64xf32>) -> tensor<8x64xf32> {
+// CHECK:         %[[T:.*]]:2 = gpuc.fused "sum_mul"(%[[S]], %arg2) : (tensor<8x64xf32>, tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+// CHECK-NOT:     = gpuc.fused
+// CHECK:         return %[[T]]#0, %[[T]]#1
+func.func @common_factors(%x: tensor<8x10x10x64xf32>, %ct: tensor<8x10x10x64xf32>, %weight: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %0 = gpuc.mul %ct, %x : tensor<8x10x10x64xf32>
+  %1 = gpuc.sum %0 dims [1, 2] : (tensor<8x10x10x64xf32>) -> tensor<8x64xf32>
+  %2 = gpuc.sum %1 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  %w = gpuc.broadcast %weight dims [3] : tensor<64xf32> to tensor<8x10x10x64xf32>
+  %3 = gpuc.mul %ct, %w : tensor<8x10x10x64xf32>
+  %4 = gpuc.mul %3, %x : tensor<8x10x10x64xf32>
+  %5 = gpuc.sum %4 dims [1, 2] : (tensor<8x10x10x64xf32>) -> tensor<8x64xf32>
+  %6 = gpuc.sum %5 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  return %2, %6 : tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// A factor for each term stays in the sum.
+// CHECK-LABEL: func.func @factors_of_terms(
+// CHECK:         gpuc.fused
+// CHECK:           gpuc.mul
+// CHECK:           gpuc.sum
+func.func @factors_of_terms(%x: tensor<8x64xf32>, %weight: tensor<8xf32>) -> tensor<64xf32> {
+  %w = gpuc.broadcast %weight dims [0] : tensor<8xf32> to tensor<8x64xf32>
+  %0 = gpuc.mul %x, %w : tensor<8x64xf32>
+  %1 = gpuc.sum %0 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  return %1 : tensor<64xf32>
+}
