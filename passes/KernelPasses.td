@@ -140,6 +140,9 @@ def FusePass : GpucPass<"gpuc-fuse"> {
     by the target's figures: a softmax reads its operand once and writes its result. On CUDA attention becomes a kernel by
     itself, with what cuts heads out of a projection; its gradient becomes two, one for the query's cotangent.
 
+    On CUDA, too, factors that all terms of a sum have in common are multiplied behind it, and where channels lie last a
+    batch norm's mean and variance take one sweep over its operand.
+
     Before:
     ```mlir
     %h = gpuc.matmul %x, transpose %w : … loc("fc1")

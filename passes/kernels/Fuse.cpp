@@ -216,8 +216,10 @@ class FusePass : public impl::FusePassBase<FusePass> {
     if (enable) {
       multiplyOuterProducts(block);
       splitLongSums(block, device_);
-      if (isCuda_)
+      if (isCuda_) {
+        takeMomentsInOneSweep(block);
         factorSums(block);
+      }
     }
     FuseClusters clusters(block, enable, /*joins=*/!isCuda_);
     if (failed(clusters.make()))

@@ -26,6 +26,10 @@ void splitLongSums(mlir::Block &block, const TargetDescription &device);
 /// once.
 void factorSums(mlir::Block &block);
 
+/// Has the mean over parts, and the sum of squares of what it centres, computed in one sweep over what is in
+/// memory instead of two.
+void takeMomentsInOneSweep(mlir::Block &block);
+
 /// Takes out ops of kernels whose results nobody reads.
 void eraseUnreadKernelOps(mlir::Block &block);
 

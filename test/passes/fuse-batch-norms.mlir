@@ -20,6 +20,87 @@ func.func @two_sums(%x: tensor<8x100x100x64xf32>, %ct: tensor<8x100x100x64xf32>)
 
 // -----
 
+// The weight is the same in all terms: behind the sums of the two cotangents, what flows back to x has no sums of its
+// own.
+// CHECK-LABEL: func.func @common_factors(
+// CHECK:         %[[S:.*]] = gpuc.fused "mul_sum"(%arg1, %arg0) : (tensor<8x10x10x64xf32>, tensor<8x10x10x64xf32>) -> tensor<8x64xf32> {
+// CHECK:         %[[T:.*]]:2 = gpuc.fused "sum_mul"(%[[S]], %arg2) : (tensor<8x64xf32>, tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+// CHECK-NOT:     = gpuc.fused
+// CHECK:         return %[[T]]#0, %[[T]]#1
+func.func @common_factors(%x: tensor<8x10x10x64xf32>, %ct: tensor<8x10x10x64xf32>, %weight: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %0 = gpuc.mul %ct, %x : tensor<8x10x10x64xf32>
+  %1 = gpuc.sum %0 dims [1, 2] : (tensor<8x10x10x64xf32>) -> tensor<8x64xf32>
+  %2 = gpuc.sum %1 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  %w = gpuc.broadcast %weight dims [3] : tensor<64xf32> to tensor<8x10x10x64xf32>
+  %3 = gpuc.mul %ct, %w : tensor<8x10x10x64xf32>
+  %4 = gpuc.mul %3, %x : tensor<8x10x10x64xf32>
+  %5 = gpuc.sum %4 dims [1, 2] : (tensor<8x10x10x64xf32>) -> tensor<8x64xf32>
+  %6 = gpuc.sum %5 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  return %2, %6 : tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// A factor for each term stays in the sum.
+// CHECK-LABEL: func.func @factors_of_terms(
+// CHECK:         gpuc.fused
+// CHECK:           gpuc.mul
+// CHECK:           gpuc.sum
+func.func @factors_of_terms(%x: tensor<8x64xf32>, %weight: tensor<8xf32>) -> tensor<64xf32> {
+  %w = gpuc.broadcast %weight dims [0] : tensor<8xf32> to tensor<8x64xf32>
+  %0 = gpuc.mul %x, %w : tensor<8x64xf32>
+  %1 = gpuc.sum %0 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  return %1 : tensor<64xf32>
+}
+
+// -----
+
+// Mean and variance: the first row's mean, one sweep over all with it as a shift, and the parts put together.
+// CHECK-LABEL: func.func @moments(
+// CHECK:         %[[SHIFT:.*]] = gpuc.fused "{{.*}}"(%arg0) : (tensor<8x100x100x64xbf16>) -> tensor<8x64xf32> {
+// CHECK:           gpuc.slice {{.*}} limits [8, 1, 100, 64]
+// CHECK:         %[[PARTS:.*]]:2 = gpuc.fused "{{.*}}"(%arg0, %[[SHIFT]]) : (tensor<8x100x100x64xbf16>, tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8x64xf32>) {
+// CHECK:         %[[ALL:.*]]:2 = gpuc.fused "{{.*}}"(%[[SHIFT]], %[[PARTS]]#0, %[[PARTS]]#1) : (tensor<8x64xf32>, tensor<8x64xf32>, tensor<8x64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+// CHECK-NOT:     = gpuc.fused
+// CHECK:         return %[[ALL]]#0, %[[ALL]]#1
+// HOST-LABEL:  func.func @moments(
+// HOST-NOT:      gpuc.slice
+func.func @moments(%x: tensor<8x100x100x64xbf16>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %n = gpuc.constant 80000.0 : tensor<64xf32>
+  %wide = gpuc.cast %x : tensor<8x100x100x64xbf16> to tensor<8x100x100x64xf32>
+  %0 = gpuc.sum %wide dims [1, 2] : (tensor<8x100x100x64xf32>) -> tensor<8x64xf32>
+  %1 = gpuc.sum %0 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  %mean = gpuc.div %1, %n : tensor<64xf32>
+  %2 = gpuc.broadcast %mean dims [3] : tensor<64xf32> to tensor<8x100x100x64xf32>
+  %3 = gpuc.sub %wide, %2 : tensor<8x100x100x64xf32>
+  %4 = gpuc.mul %3, %3 : tensor<8x100x100x64xf32>
+  %5 = gpuc.sum %4 dims [1, 2] : (tensor<8x100x100x64xf32>) -> tensor<8x64xf32>
+  %6 = gpuc.sum %5 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  %variance = gpuc.div %6, %n : tensor<64xf32>
+  return %mean, %variance : tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// What is centred by something else than its mean is no variance.
+// CHECK-LABEL: func.func @no_mean(
+// CHECK-NOT:     gpuc.slice
+// CHECK:         return
+func.func @no_mean(%x: tensor<8x100x100x64xf32>) -> tensor<64xf32> {
+  %n = gpuc.constant 8000.0 : tensor<64xf32>
+  %0 = gpuc.sum %x dims [1, 2] : (tensor<8x100x100x64xf32>) -> tensor<8x64xf32>
+  %1 = gpuc.sum %0 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  %mean = gpuc.div %1, %n : tensor<64xf32>
+  %2 = gpuc.broadcast %mean dims [3] : tensor<64xf32> to tensor<8x100x100x64xf32>
+  %3 = gpuc.sub %x, %2 : tensor<8x100x100x64xf32>
+  %4 = gpuc.mul %3, %3 : tensor<8x100x100x64xf32>
+  %5 = gpuc.sum %4 dims [1, 2] : (tensor<8x100x100x64xf32>) -> tensor<8x64xf32>
+  %6 = gpuc.sum %5 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  return %6 : tensor<64xf32>
+}
+
+// -----
+
 // The gradient of a relu asks whether its result is positive. The backward pass has at hand what that was computed
 // from: neither the result, which the product needs, nor what flows through the relu goes through memory for it.
 // CHECK-LABEL: func.func @relu_of_norm(
@@ -55,39 +136,4 @@ func.func @relu_of_norm(%x: tensor<64x4096x64xbf16>, %scale: tensor<64xf32>, %w:
   %dx = gpuc.cast %6 : tensor<64x4096x64xf32> to tensor<64x4096x64xbf16> loc(fused<"backward">["f"])
   %dw = gpuc.matmul transpose %y, %z : (tensor<64x4096x64xbf16>, tensor<64x4096x64xbf16>) -> tensor<64x64x64xbf16> loc(fused<"backward">["f"])
   return %z, %dx, %dw : tensor<64x4096x64xbf16>, tensor<64x4096x64xbf16>, tensor<64x64x64xbf16>
-}
-
-// -----
-
-// The weight is the same in all terms: behind the sums of the two cotangents, what flows back to x has no sums of its
-// own.
-// CHECK-LABEL: func.func @common_factors(
-// CHECK:         %[[S:.*]] = gpuc.fused "mul_sum"(%arg1, %arg0) : (tensor<8x10x10x64xf32>, tensor<8x10x10x64xf32>) -> tensor<8x64xf32> {
-// CHECK:         %[[T:.*]]:2 = gpuc.fused "sum_mul"(%[[S]], %arg2) : (tensor<8x64xf32>, tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
-// CHECK-NOT:     = gpuc.fused
-// CHECK:         return %[[T]]#0, %[[T]]#1
-func.func @common_factors(%x: tensor<8x10x10x64xf32>, %ct: tensor<8x10x10x64xf32>, %weight: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
-  %0 = gpuc.mul %ct, %x : tensor<8x10x10x64xf32>
-  %1 = gpuc.sum %0 dims [1, 2] : (tensor<8x10x10x64xf32>) -> tensor<8x64xf32>
-  %2 = gpuc.sum %1 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
-  %w = gpuc.broadcast %weight dims [3] : tensor<64xf32> to tensor<8x10x10x64xf32>
-  %3 = gpuc.mul %ct, %w : tensor<8x10x10x64xf32>
-  %4 = gpuc.mul %3, %x : tensor<8x10x10x64xf32>
-  %5 = gpuc.sum %4 dims [1, 2] : (tensor<8x10x10x64xf32>) -> tensor<8x64xf32>
-  %6 = gpuc.sum %5 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
-  return %2, %6 : tensor<64xf32>, tensor<64xf32>
-}
-
-// -----
-
-// A factor for each term stays in the sum.
-// CHECK-LABEL: func.func @factors_of_terms(
-// CHECK:         gpuc.fused
-// CHECK:           gpuc.mul
-// CHECK:           gpuc.sum
-func.func @factors_of_terms(%x: tensor<8x64xf32>, %weight: tensor<8xf32>) -> tensor<64xf32> {
-  %w = gpuc.broadcast %weight dims [0] : tensor<8xf32> to tensor<8x64xf32>
-  %0 = gpuc.mul %x, %w : tensor<8x64xf32>
-  %1 = gpuc.sum %0 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
-  return %1 : tensor<64xf32>
 }
