@@ -257,6 +257,49 @@ TEST_P(LayoutTest, KeepsWhatIsComputed) {
   expectClose(expected, interpret(*back, "f", arguments), 1e-12, "channels first again");
 }
 
+class NormTest : public DialectTest {};
+
+/// A batch norm and a relu between two convolutions, and all gradients: what gpuc-fuse makes of a norm whose
+/// sums are cut in two.
+TEST_F(NormTest, KeepsWhatANormAndItsGradientCompute) {
+  constexpr const char *text = R"(
+    func.func private @loss(%x: tensor<3x8x6x5xbf16>, %f: tensor<16x8x3x3xbf16>, %w: tensor<16xbf16>, %b: tensor<16xbf16>, %g: tensor<8x16x3x3xbf16>) -> (tensor<f32>, tensor<16xf32>, tensor<16xf32>) {
+      %zero = gpuc.constant 0.0 : tensor<16xf32>
+      %0 = gpuc.conv2d %x, %f strides [1, 1] padding [1, 1, 1, 1] dilation [1, 1] groups 1 : (tensor<3x8x6x5xbf16>, tensor<16x8x3x3xbf16>) -> tensor<3x16x6x5xbf16>
+      %y:5 = gpuc.batch_norm %0 running %zero, %zero weight %w bias %b : (tensor<3x16x6x5xbf16>, tensor<16xf32>, tensor<16xf32>, tensor<16xbf16>, tensor<16xbf16>) -> (tensor<3x16x6x5xbf16>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>)
+      %1 = gpuc.relu %y#0 : tensor<3x16x6x5xbf16>
+      %2 = gpuc.conv2d %1, %g strides [1, 1] padding [1, 1, 1, 1] dilation [1, 1] groups 1 : (tensor<3x16x6x5xbf16>, tensor<8x16x3x3xbf16>) -> tensor<3x8x6x5xbf16>
+      %3 = gpuc.mul %2, %2 : tensor<3x8x6x5xbf16>
+      %4 = gpuc.cast %3 : tensor<3x8x6x5xbf16> to tensor<3x8x6x5xf32>
+      %5 = gpuc.sum %4 dims [0, 1, 2, 3] : (tensor<3x8x6x5xf32>) -> tensor<f32>
+      return %5, %y#1, %y#2 : tensor<f32>, tensor<16xf32>, tensor<16xf32>
+    }
+    func.func @f(%x: tensor<3x8x6x5xbf16>, %f: tensor<16x8x3x3xbf16>, %w: tensor<16xbf16>, %b: tensor<16xbf16>, %g: tensor<8x16x3x3xbf16>)
+        -> (tensor<f32>, tensor<16xf32>, tensor<16xf32>, tensor<3x8x6x5xbf16>, tensor<16x8x3x3xbf16>, tensor<16xbf16>, tensor<16xbf16>, tensor<8x16x3x3xbf16>) {
+      %y:8 = gpuc.gradient @loss(%x, %f, %w, %b, %g) wrt arguments [0, 1, 2, 3, 4] : (tensor<3x8x6x5xbf16>, tensor<16x8x3x3xbf16>, tensor<16xbf16>, tensor<16xbf16>, tensor<8x16x3x3xbf16>)
+        -> (tensor<f32>, tensor<16xf32>, tensor<16xf32>, tensor<3x8x6x5xbf16>, tensor<16x8x3x3xbf16>, tensor<16xbf16>, tensor<16xbf16>, tensor<8x16x3x3xbf16>)
+      return %y#0, %y#1, %y#2, %y#3, %y#4, %y#5, %y#6, %y#7 : tensor<f32>, tensor<16xf32>, tensor<16xf32>, tensor<3x8x6x5xbf16>, tensor<16x8x3x3xbf16>, tensor<16xbf16>, tensor<16xbf16>, tensor<8x16x3x3xbf16>
+    })";
+  OwningOpRef<ModuleOp> module = parse(text);
+  ASSERT_TRUE(module);
+  runPasses(*module, "gpuc-autodiff,gpuc-decompose,canonicalize,cse");
+  func::FuncOp f = lookup(*module, "f");
+  std::mt19937 random(1);
+  std::vector<Tensor> arguments;
+  for (Type type : f.getArgumentTypes()) {
+    arguments.emplace_back(cast<RankedTensorType>(type));
+    for (reference::Element &element : arguments.back().elements)
+      element.real = std::normal_distribution<double>(0.5)(random);
+  }
+  const std::vector<Tensor> expected = interpret(*module, "f", arguments);
+  Block &block = f.getBody().front();
+  transposeToChannelsLast(block, findLayoutGroups(block));
+  runPasses(*module, "canonicalize,cse");
+  expectClose(expected, interpret(*module, "f", arguments), 1e-12, "channels last");
+  runPasses(*module, "gpuc-fuse{target=cuda:sm_90}");
+  expectClose(expected, interpret(*module, "f", arguments), 1e-10, "fused");
+}
+
 class PaddingTest : public DialectTest {};
 
 /// Rows of 329, 331 and 333 elements, as left and right operands, transposed and not, and as results.
