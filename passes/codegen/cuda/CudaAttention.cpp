@@ -371,25 +371,18 @@ Expr AttentionEmitter::logSumExpOf(const Head &head, Expr query) {
   return select(exists & isNumber, log, log.real(0));
 }
 
-void AttentionEmitter::ifBelow(Expr a, int64_t limit, int64_t multiple, llvm::function_ref<void()> body) {
-  limit % multiple == 0 ? body() : tiles_->ifHolds(less(a, number(limit)), body);
-}
-
 void AttentionEmitter::storeRows(const State &sums, const GlobalRows &to, Expr row0,
                                  llvm::function_ref<Expr(int64_t, Expr)> transform) {
-  constexpr int64_t widthStep = 16;
-  int64_t columns = tiles_->columnsOf(to.width);
+  const int64_t columns = tiles_->columnsOf(to.width);
   for (int64_t i = 0; i < rowsEach_; ++i) {
     Expr at = row0 + row(i);
-    ifBelow(at, to.rows, TileEmitter::size, [&] {
-      for (int64_t j = 0; j < columns; ++j) {
-        Expr column = tiles_->columnOf(to.width, j);
-        ifBelow(column, to.width, widthStep, [&] {
-          tiles_->store(transform(i, sums[i * columns + j]), to.pointer, to.kind,
-                        wide(at) * wideNumber(to.stride) + wide(column));
-        });
-      }
-    });
+    auto store = [&] {
+      State values;
+      for (int64_t j = 0; j < columns; ++j)
+        values.push_back(transform(i, sums[i * columns + j]));
+      tiles_->storeRow(values, to, at);
+    };
+    to.rows % TileEmitter::size == 0 ? store() : tiles_->ifHolds(less(at, number(to.rows)), store);
   }
 }
 

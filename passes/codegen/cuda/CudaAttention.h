@@ -137,8 +137,6 @@ private:
   /// transform(i, sum of row i) to the rows from row0 on.
   void storeRows(const State &sums, const GlobalRows &to, Expr row0,
                  llvm::function_ref<Expr(int64_t, Expr)> transform);
-  /// `body` where a < limit, which holds if `multiple` divides the limit.
-  void ifBelow(Expr a, int64_t limit, int64_t multiple, llvm::function_ref<void()> body);
 
   Expr wide(Expr a) { return zeroExtend(a, builder_.getI64Type()); }
   Expr wideNumber(int64_t a) { return constantInt(builder_, builder_.getI64Type(), a); }

@@ -73,10 +73,17 @@ void AttentionEmitter::emitForward() {
   });
 
   auto isNothing = [&](int64_t i) { return equal(end[rowsEach_ + i], tiles_->real(0)); };
+  State inverses; // one division for a row, where there are many columns
+  if (kernel_.usesTensorCores())
+    for (int64_t i = 0; i < rowsEach_; ++i)
+      inverses.push_back(1 / end[rowsEach_ + i]);
+  auto mean = [&](int64_t i, Expr sum) {
+    Expr quotient = inverses.empty() ? sum / end[rowsEach_ + i] : sum * inverses[i];
+    return select(isNothing(i), sum.real(0), quotient);
+  };
   if (kernel_.yieldedResult)
-    storeRows(
-        State(llvm::ArrayRef(end).drop_front(2 * rowsEach_)), queriesOf(*kernel_.yieldedResult, head), query0,
-        [&](int64_t i, Expr sum) { return select(isNothing(i), sum.real(0), sum / end[rowsEach_ + i]); });
+    storeRows(State(llvm::ArrayRef(end).drop_front(2 * rowsEach_)), queriesOf(*kernel_.yieldedResult, head),
+              query0, mean);
   if (!kernel_.logSumExp)
     return;
   for (int64_t i = 0; i < rowsEach_; ++i) {

@@ -123,6 +123,19 @@ Expr TensorTiles::dot(const GlobalRows &a, const GlobalRows &b, Expr row) {
   return acrossColumns(sum, [](Expr x, Expr y) { return x + y; });
 }
 
+void TensorTiles::storeRow(const State &values, const GlobalRows &to, Expr row) {
+  if (!to.isInChunks || to.kind != kind_)
+    return TileEmitter::storeRow(values, to, row);
+  for (size_t j = 0; j < values.size(); j += 2) { // two that adjoin, as one word
+    Expr column = columnOf(to.width, static_cast<int64_t>(j)), word = pack(values[j], values[j + 1]);
+    auto store = [&] {
+      Expr position = wide(row) * wideNumber(to.stride) + wide(column);
+      LLVM::StoreOp::create(builder_, word.value(), advance(to.pointer, to.kind, position), /*alignment=*/4);
+    };
+    to.width % widthStep == 0 ? store() : ifHolds(less(column, number(to.width)), store);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//

@@ -33,6 +33,7 @@ public:
   State products(const TileOperand &a, const TileOperand &b) override;
   State accumulate(const State &sums, const State &tile, const TileOperand &b) override;
   Expr columnOf(int64_t width, int64_t j) override;
+  void storeRow(const State &values, const GlobalRows &to, Expr row) override;
   Expr dot(const GlobalRows &a, const GlobalRows &b, Expr row) override;
   Expr larger(Expr a, Expr b) override;
   Expr exponential(Expr x) override;

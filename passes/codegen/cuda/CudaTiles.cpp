@@ -74,4 +74,14 @@ void TileEmitter::store(Expr value, Value pointer, ElementKind kind, Expr positi
                         advance(pointer, kind, position));
 }
 
+void TileEmitter::storeRow(const State &values, const GlobalRows &to, Expr row) {
+  for (auto [j, value] : llvm::enumerate(values)) {
+    Expr column = columnOf(to.width, static_cast<int64_t>(j));
+    auto storeOne = [&, value = value] {
+      store(value, to.pointer, to.kind, wide(row) * wideNumber(to.stride) + wide(column));
+    };
+    to.width % widthStep == 0 ? storeOne() : ifHolds(less(column, number(to.width)), storeOne);
+  }
+}
+
 } // namespace gpuc::codegen

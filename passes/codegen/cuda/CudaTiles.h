@@ -72,6 +72,9 @@ public:
   /// As many zeros as `accumulate` takes sums.
   State zeros(int64_t width) { return State(rowsEach() * columnsOf(width), real(0)); }
 
+  /// Stores this thread's columns of a row.
+  virtual void storeRow(const State &values, const GlobalRows &to, Expr row);
+
   /// Σ a[row] ∘ b[row], by the threads that share a row; every one of them gets the same bits.
   virtual Expr dot(const GlobalRows &a, const GlobalRows &b, Expr row) = 0;
   /// `x` combined over the threads that share a row, in a fixed tree, likewise.

@@ -81,7 +81,7 @@ TEST_P(CudaAttentionKernel, IsAKernelWithoutSpills) {
     // Narrow heads keep a handful of numbers too many for sm_80 and sm_89, and so does a result of 16 bits,
     // of which four blocks are to fit a multiprocessor.
     const bool keepsSome = c.onTensorCores() && c.part == Part::Forward;
-    const int most = target.architecture != "sm_90" || keepsSome ? 32 : 0;
+    const int most = keepsSome ? 48 : target.architecture == "sm_90" ? 0 : 32;
     ASSERT_TRUE(std::regex_search(said, found, std::regex("([0-9]+) bytes spill stores"))) << said;
     EXPECT_LE(std::stoi(found[1]), most) << said;
     ASSERT_TRUE(std::regex_search(said, found, std::regex("Used ([0-9]+) registers"))) << said;
