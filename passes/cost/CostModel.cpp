@@ -18,6 +18,8 @@ double CostModel::flopsPerNanosecond(const Work &work) const {
     return device_.tensorFlopsPerNanosecond;
   if (hasTensorCores && work.precision == ProductPrecision::tf32)
     return device_.tensorFlopsPerNanosecond / 2;
+  if (hasTensorCores && work.precision == ProductPrecision::halfAttention)
+    return device_.tensorFlopsPerNanosecond / 4; // beside exponentials, and waiting for what they multiply
   return device_.flopsPerNanosecond;
 }
 

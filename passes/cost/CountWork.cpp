@@ -30,6 +30,15 @@ ProductPrecision precisionOf(Type element, bool tf32) {
                                                : ProductPrecision::full;
 }
 
+/// `full` of what is no attention, nor a kernel of one.
+ProductPrecision attentionPrecisionOf(Operation *op) {
+  bool isHalf = false;
+  op->walk([&](Operation *inner) {
+    isHalf |= isAttention(inner) && getElementTypeOrSelf(inner->getOperand(0)).getIntOrFloatBitWidth() == 16;
+  });
+  return isHalf ? ProductPrecision::halfAttention : ProductPrecision::full;
+}
+
 /// At most so many rows are multiplied with operands as they lie by a method of their own.
 constexpr int64_t kFewRows = 16;
 
@@ -239,6 +248,7 @@ void countLaunch(plan::LaunchOp launch, Work &work) {
   for (auto [input, argument] : llvm::zip_equal(launch.getInputs(), kernel.getBody().getArguments()))
     work.bytesRead += bytesReadOf(argument, plan::rangeOf(input).size);
   work.flops = flopsIn(kernel);
+  work.precision = attentionPrecisionOf(kernel);
   work.family = Family::kernel;
   work[Unit::command] = 1;
   countKernel(kernel.getBody().front(), work);
@@ -265,6 +275,8 @@ void countLibraryOp(Operation *op, Work &work) {
     countAttention(attentionShapeOf(attention), work);
   else if (auto gradient = dyn_cast<ir::AttentionGradientOp>(op))
     countAttention(attentionShapeOf(gradient), work);
+  if (isAttention(op))
+    work.precision = attentionPrecisionOf(op);
 }
 
 } // namespace
@@ -307,6 +319,7 @@ Work workOf(Operation *op) {
   auto products = fused.getOps<ir::ProductOpInterface>();
   if (!products.empty())
     return countLibraryOp(*products.begin(), work), work;
+  work.precision = attentionPrecisionOf(fused);
   work.family = Family::kernel;
   countKernel(fused->getRegion(0).front(), work);
   return work;

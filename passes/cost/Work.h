@@ -64,8 +64,9 @@ llvm::StringRef nameOf(Unit unit);
 /// Bytes by where they lie: Unit::near, far and memory.
 using BytesByPlace = std::array<double, 3>;
 
-/// What a product's elements are; `full` of what is no product.
-enum class ProductPrecision : uint8_t { full, half, tf32 };
+/// What a product's elements are; `full` of what is no product. halfAttention: of 16 bits, too, but by
+/// generated code that does more than to multiply.
+enum class ProductPrecision : uint8_t { full, half, tf32, halfAttention };
 
 /// What one execution does.
 struct Work {

@@ -159,6 +159,25 @@ TEST(CountWork, RowsOfAKernelHaveVectorsOfTheirOwn) {
   EXPECT_EQ(work[Unit::row], 0);
 }
 
+Work workOfAttention(const std::string &element) {
+  const std::string heads = "tensor<8x12x1024x64x" + element + ">", rows = "tensor<8x12x1024xf32>";
+  return workIn("func.func @f(%q: " + heads + ") -> " + heads + " { %y, %l = gpuc.attention %q, %q, %q : (" +
+                heads + ", " + heads + ", " + heads + ") -> (" + heads + ", " + rows +
+                ")\n return %y : " + heads + " }");
+}
+
+TEST(CostModel, AttentionOf16BitsIsMultipliedByTensorCores) {
+  const CostModel cuda(kCudaDescription), host(kHostDescription);
+  const double tensor = cuda.nanosecondsOf(workOfAttention("bf16")),
+               core = cuda.nanosecondsOf(workOfAttention("f32")),
+               command = kCudaDescription.commandNanoseconds;
+  EXPECT_DOUBLE_EQ((core - command) / (tensor - command),
+                   kCudaDescription.tensorFlopsPerNanosecond / 4 / kCudaDescription.flopsPerNanosecond);
+  EXPECT_GE(host.nanosecondsOf(workOfAttention("bf16")),
+            kHostDescription.commandNanoseconds +
+                static_cast<double>(workOfAttention("bf16").flops) / kHostDescription.flopsPerNanosecond);
+}
+
 TEST(CostModel, PartsThatAreNoMultipleOfTheThreadsLeaveSomeIdle) {
   HostRates rates = typicalRates();
   rates.threads = 2;
