@@ -98,14 +98,23 @@ private:
   /// Takes in kernels that reduce what `reduction` does, or something of the same rows that comes from there.
   bool takeInSiblings(Operation *reduction, Cluster &cluster) {
     llvm::SetVector<Cluster *> siblings;
+    const ArrayRef<int64_t> shape = ir::shapeOf(reduction->getOperand(0));
     for (Value input : clusters_.inputsOf(cluster.ops))
-      if (ir::shapeOf(input) == ir::shapeOf(reduction->getOperand(0)))
-        addSiblings(input, cluster, siblings);
+      if (ir::shapeOf(input) == shape)
+        for (Value value : comingWith(input))
+          if (ir::shapeOf(value) == shape)
+            addSiblings(value, cluster, siblings);
     for (Cluster *sibling : siblings)
       if (clusters_.comesFirst(*sibling, cluster) ? tryMerge(*sibling, cluster, Round::Rows)
                                                   : tryMerge(cluster, *sibling, Round::Rows))
         return true; // and `cluster` may be no more
     return false;
+  }
+
+  /// The value and, on a GPU, where a launch takes as long as a short sum, what the same kernel yields.
+  SmallVector<Value> comingWith(Value value) const {
+    Cluster *maker = device_.boundByMemory ? clusters_.of(value.getDefiningOp()) : nullptr;
+    return maker ? clusters_.outputsOf(maker->ops) : SmallVector<Value>{value};
   }
 
   /// The kernels that reduce and read `input`, of its first readers.

@@ -137,3 +137,20 @@ func.func @relu_of_norm(%x: tensor<64x4096x64xbf16>, %scale: tensor<64xf32>, %w:
   %dw = gpuc.matmul transpose %y, %z : (tensor<64x4096x64xbf16>, tensor<64x4096x64xbf16>) -> tensor<64x64x64xbf16> loc(fused<"backward">["f"])
   return %z, %dx, %dw : tensor<64x4096x64xbf16>, tensor<64x4096x64xbf16>, tensor<64x64x64xbf16>
 }
+
+// -----
+
+// Parts that one kernel has summed up are added up by one kernel, too.
+// CHECK-LABEL: func.func @parts_of_two_sums(
+// CHECK:         %[[S:.*]]:2 = gpuc.fused "sum_mul"(%arg1, %arg0)
+// CHECK:         %[[T:.*]]:2 = gpuc.fused "sum"(%[[S]]#0, %[[S]]#1)
+// CHECK-NOT:     = gpuc.fused
+// CHECK:         return %[[T]]#0, %[[T]]#1
+func.func @parts_of_two_sums(%x: tensor<8x100x100x64xf32>, %ct: tensor<8x100x100x64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %0 = gpuc.sum %ct dims [1, 2] : (tensor<8x100x100x64xf32>) -> tensor<8x64xf32>
+  %1 = gpuc.mul %ct, %x : tensor<8x100x100x64xf32>
+  %2 = gpuc.sum %1 dims [1, 2] : (tensor<8x100x100x64xf32>) -> tensor<8x64xf32>
+  %3 = gpuc.sum %0 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  %4 = gpuc.sum %2 dims [0] : (tensor<8x64xf32>) -> tensor<64xf32>
+  return %3, %4 : tensor<64xf32>, tensor<64xf32>
+}
