@@ -21,7 +21,6 @@ constexpr int64_t mostThreadsPerBlock = 1024;
 constexpr int64_t threadsThatFill = 256 << 10; // what an H100's 132 multiprocessors hold at once
 constexpr int64_t leastColumns = 8;            // of 32 bits: what one access to memory brings
 constexpr int64_t leastFoldOfThread = 4;
-constexpr int64_t goodFoldOfThread = 16; // less is mostly meeting at barriers
 constexpr int64_t mostLanes = 8;
 
 CudaLoops::CudaLoops(const Kernel &kernel, bool mayWiden) {
@@ -102,7 +101,6 @@ void CudaLoops::shareLanes(const Kernel &kernel) {
 }
 
 /// Where there are few outputs, more threads fold each: first in larger blocks, then of fewer columns each.
-/// Where there are many short rows, a block takes several, down to a warp for each.
 void CudaLoops::shareFolds(int64_t mostThreads) {
   int64_t threads = threadsPerBlock;
   int64_t wanted = adjacentColumns ? std::min<int64_t>(warp, llvm::PowerOf2Ceil(outputs)) : 1;
@@ -114,9 +112,6 @@ void CudaLoops::shareFolds(int64_t mostThreads) {
     threads *= 2;
   while (wanted > leastColumns && mayShareMore(2 * threads / wanted))
     wanted /= 2;
-  while (!adjacentColumns && threads / wanted > warp && folded < goodFoldOfThread * (threads / wanted) &&
-         outputs * (threads / wanted / 2) >= threadsThatFill)
-    wanted *= 2;
   const int64_t mostParts = llvm::bit_floor(static_cast<uint64_t>(folded));
   parts = std::min(mostParts, threads / wanted);
   columns = threads / parts;
