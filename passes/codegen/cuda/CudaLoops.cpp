@@ -18,10 +18,22 @@ constexpr int64_t scatteringThreads = 512 * threadsPerBlock; // more only look t
 constexpr int64_t leastSlotsOfPart = 8;
 constexpr int64_t leastFoldToShare = 32; // below, one thread folds alone: cheaper than meeting at barriers
 constexpr int64_t mostThreadsPerBlock = 1024;
+constexpr int64_t mostSharedBytes = 48 << 10;  // of a block's threads, on any architecture
 constexpr int64_t threadsThatFill = 256 << 10; // what an H100's 132 multiprocessors hold at once
 constexpr int64_t leastColumns = 8;            // of 32 bits: what one access to memory brings
 constexpr int64_t leastFoldOfThread = 4;
 constexpr int64_t mostLanes = 8;
+
+/// So many threads have room for what each of them folds, in all sweeps.
+static int64_t mostThreadsOf(const Kernel &kernel) {
+  int64_t bytes = 0;
+  for (ArrayRef<Operation *> sweep : kernel.sweeps)
+    for (Operation *reduction : sweep)
+      bytes += std::max<int64_t>(4, ir::elementBytes(getElementTypeOrSelf(reduction->getOperand(0)))) +
+               (isa<ir::ArgmaxOp>(reduction) ? 8 : 0);
+  const auto room = static_cast<uint64_t>(mostSharedBytes / std::max<int64_t>(bytes, 1));
+  return std::min<int64_t>(mostThreadsPerBlock, llvm::bit_floor(room));
+}
 
 CudaLoops::CudaLoops(const Kernel &kernel, bool mayWiden) {
   bool reduction = kernel.form == Form::Reduction;
@@ -45,7 +57,7 @@ CudaLoops::CudaLoops(const Kernel &kernel, bool mayWiden) {
   if (reduction && folded >= leastFoldToShare) {
     // What is innermost in memory is what neighbouring threads should differ in.
     adjacentColumns = kernel.groups.back().role == Role::Parallel;
-    shareFolds(mayWiden ? mostThreadsPerBlock : threadsPerBlock);
+    shareFolds(mayWiden ? mostThreadsOf(kernel) : threadsPerBlock);
   }
   if (mayWiden && kernel.form == Form::Elementwise && kernel.body->getParentOp()->hasAttr(kAlignedAttr))
     shareLanes(kernel);

@@ -68,6 +68,21 @@ Case summands(const char *name, const std::string &matrix, const std::string &ro
           shares};
 }
 
+/// Eight sums of few columns in f64: of 1,024 threads no block would have the room.
+Case manySums() {
+  const std::string matrix = "tensor<4096x8xf64>", row = "tensor<8xf64>";
+  std::string body = "%p0 = gpuc.mul %a0, %a1 : " + matrix + "\n";
+  std::vector<std::string> sums, rows(8, row);
+  for (int i = 0; i < 8; ++i) {
+    const std::string term = "%p" + std::to_string(i), next = "%p" + std::to_string(i + 1);
+    sums.push_back("%s" + std::to_string(i));
+    body += sums.back() + " = gpuc.sum " + term + " dims [0] : (" + matrix + ") -> " + row + "\n" + next +
+            " = gpuc.add " + term + ", %a1 : " + matrix + "\n";
+  }
+  body += "gpuc.yield " + llvm::join(sums, ", ") + " : " + llvm::join(rows, ", ");
+  return {"many_sums", {matrix, matrix}, rows, body, true};
+}
+
 /// Every form of kernel, with extents that fill no block and folds that no number of threads divides. Results
 /// are exact whatever the order, but for the transcendental ones, in which no order exists.
 std::vector<Case> cases() {
@@ -103,6 +118,7 @@ std::vector<Case> cases() {
       rows("several", "tensor<70x301xf32>", "tensor<70xf32>", 1, true),
       rows("several_few", "tensor<70x5xf32>", "tensor<70xf32>", 1, false),
       rows("several_columns", "tensor<301x70xf32>", "tensor<70xf32>", 0, true),
+      manySums(),
       summands("summands", "tensor<70x301xf32>", "tensor<70xf32>", 1, true),
       summands("summands_few", "tensor<70x5xf32>", "tensor<70xf32>", 1, false),
       summands("summands_columns", "tensor<301x70xf32>", "tensor<70xf32>", 0, true),
