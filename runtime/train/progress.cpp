@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kRedrawEvery{100};
 constexpr int64_t kLogEvery = 100;
+constexpr double kLeastWaitSeconds = 1, kLeastWaitShare = 0.2;  // of which the end speaks
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
 /// One line of bounded length, put together by printf.
@@ -71,6 +72,8 @@ void Progress::step(const StepEvent& event, double step_s, int64_t rows) {
   }
   window_.rows += static_cast<double>(rows);
   window_.seconds += step_s;
+  stepped_s_ += step_s;
+  waited_s_ += event.data_us / 1e6;
   int64_t every = *options_.log_every;
   if (every > 0 && (event.step % every == 0 || event.step == options_.last_step)) writeStepLine(event);
   if (options_.is_terminal && Clock::now() - last_draw_ >= kRedrawEvery) drawBar(event);
@@ -156,6 +159,18 @@ void Progress::end(const EndEvent& event) {
   if (event.samples_per_s > 0) line.add(" at %.0f samples/s", event.samples_per_s);
   if (event.loss) line.add("  loss %.4f", *event.loss);
   if (event.accuracy) line.add("  accuracy %.4f", *event.accuracy);
+  note(line.text());
+  noteWaiting();
+}
+
+/// Where more threads could make the run shorter, and by how much at most.
+void Progress::noteWaiting() {
+  if (waited_s_ < kLeastWaitSeconds || waited_s_ < kLeastWaitShare * stepped_s_) return;
+  Line line;
+  line.add(
+      "note: steps waited for data in %.1f s of their %.1f s; --workers loads it on more threads than "
+      "%" PRId64,
+      waited_s_, stepped_s_, options_.workers);
   note(line.text());
 }
 

@@ -20,6 +20,7 @@ struct ProgressOptions {
   int64_t first_step = 0;            // updates that were done before
   int64_t last_step = 0;
   int64_t steps_per_epoch = 1;
+  int64_t workers = 0;  // threads that load batches
 
   /// For this descriptor as it is.
   static ProgressOptions forDescriptor(int descriptor);
@@ -59,11 +60,13 @@ class Progress {
   void writeStepLine(const StepEvent& event);
   void drawBar(const StepEvent& event);
   void clearBar();
+  void noteWaiting();
   void put(std::string_view text);
   double secondsLeft(int64_t step) const;
 
   ProgressOptions options_;
   Window window_;
+  double stepped_s_ = 0, waited_s_ = 0;  // in steps of this run, and of that for their batches
   Clock::time_point start_;
   Clock::time_point last_draw_;
   bool bar_is_drawn_ = false;

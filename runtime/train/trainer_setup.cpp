@@ -250,6 +250,7 @@ void Trainer::openProgress() {
   progress.first_step = step_;
   progress.last_step = last_step_;
   progress.steps_per_epoch = steps_per_epoch_;
+  progress.workers = options_.workers;
   progress_ = std::make_unique<Progress>(progress);
   for (const std::string& warning : session_.warnings()) warn(warning);
   say(plan().name + " on " + session_.device().name + ": " + std::to_string(facts_.samples) +

@@ -12,6 +12,7 @@
 
 #include "runtime/state/checkpoint.h"
 #include "runtime/state/safetensors.h"
+#include "runtime/train/progress.h"
 #include "test/runtime/train_fixture.h"
 
 namespace gpuc::test {
@@ -365,4 +366,29 @@ TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
 }
 
 }  // namespace
+/// What Progress says of a run of one step that took `step_s` and waited `data_us` of that.
+std::string endOfRun(double step_s, double data_us) {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  {
+    Progress progress({.descriptor = ends[1], .log_every = 0, .last_step = 1, .workers = 3});
+    progress.step({.step = 1, .epoch = 1, .data_us = data_us}, step_s, /*rows=*/8);
+    progress.end({.step = 1, .epoch = 1, .steps = 1});
+  }
+  close(ends[1]);
+  std::string said(1024, '\0');
+  said.resize(static_cast<size_t>(std::max<ssize_t>(0, read(ends[0], said.data(), said.size()))));
+  close(ends[0]);
+  return said;
+}
+
+TEST(Progress, SaysThatStepsWaitedForData) {
+  EXPECT_NE(
+      endOfRun(2.5, 2e6).find(
+          "note: steps waited for data in 2.0 s of their 2.5 s; --workers loads it on more threads than 3\n"),
+      std::string::npos);
+  EXPECT_EQ(endOfRun(2.5, 0.9e6).find("note"), std::string::npos) << "less than a second";
+  EXPECT_EQ(endOfRun(100, 2e6).find("note"), std::string::npos) << "little of the whole";
+}
+
 }  // namespace gpuc::test
