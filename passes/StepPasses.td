@@ -139,7 +139,9 @@ def FuseLinearLossesPass : GpucPass<"gpuc-fuse-linear-losses"> {
     added to it, becomes a `gpuc.linear_cross_entropy` or `gpuc.linear_accuracy`, if nothing else reads the logits, and if
     these do not fit into one chunk of rows (see `gpuc.linear_cross_entropy`): those that do would be stored anyway. A
     weight that is not stored as [classes, features] is transposed. Calls in the functions that the recipe names are
-    inlined first. It stands before `gpuc-autodiff`, which takes the derivative of the one op.
+    inlined first. Where such an op, the model's own or one made here, leaves `chunk` open and would take fewer rows than
+    keep the target busy, which are 1,024 on a GPU, it gets that `chunk`; one that says `chunk` keeps it. It stands before
+    `gpuc-autodiff`, which takes the derivative of the one op.
 
     Before:
     ```mlir

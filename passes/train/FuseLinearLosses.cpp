@@ -2,8 +2,9 @@
 //
 // Contract: a cross entropy, or an accuracy, of hidden · weightᵀ (+ bias) that nothing else reads becomes one
 // op, which computes the logits a chunk of rows at a time; so that what takes most of a language model's
-// memory is never there. Logits that fit into one chunk stay as they are. Sums of gradients change their
-// order, nothing else.
+// memory is never there. Logits that fit into one chunk stay as they are. Of such ops, the model's own among
+// them, those that leave the size of chunks open get the target's. Sums of gradients change their order,
+// nothing else.
 //
 //===----------------------------------------------------------------------===//
 
