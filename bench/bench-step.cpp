@@ -1,7 +1,7 @@
-// gpuc as a candidate of scripts/bench: runs a plan's train_step on request, in one process from the first to
+// gpuc as a candidate of scripts/bench: runs an entry of a plan on request, in one process from the first to
 // the last round. What it reads and answers, a line each, is in bench/README.md.
 //
-//   bench-step PLAN VARIABLES.safetensors THREADS NAME=FILE.npy…
+//   bench-step PLAN ENTRY VARIABLES.safetensors THREADS NAME=FILE.npy…
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -20,6 +20,7 @@ using namespace gpuc;
 namespace {
 
 constexpr double kChunkSeconds = 0.001;  // as bench/peers/worker.py's, which says why
+constexpr double kLongStepSeconds = 0.025;
 constexpr int kLeastSteps = 4;
 constexpr int kLeastChunks = 5;
 
@@ -29,11 +30,11 @@ class Worker {
  public:
   static Result<Worker> open(int argc, char** argv) {
     GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(argv[1]));
-    GPUC_ASSIGN_OR_RETURN(Session session, Session::create(plan, {.threads = std::atoi(argv[3])}));
-    GPUC_ASSIGN_OR_RETURN(ProgramId step, session.program("train_step"));
+    GPUC_ASSIGN_OR_RETURN(Session session, Session::create(plan, {.threads = std::atoi(argv[4])}));
+    GPUC_ASSIGN_OR_RETURN(ProgramId step, session.program(argv[2]));
     GPUC_ASSIGN_OR_RETURN(ProgramInputs inputs, ProgramInputs::gather(plan.info().programs[step.index],
-                                                                      {argv + 4, argv + argc}, 0));
-    return Worker(std::move(session), step, std::move(inputs), argv[2]);
+                                                                      {argv + 5, argv + argc}, 0));
+    return Worker(std::move(session), step, std::move(inputs), argv[3]);
   }
 
   /// Back to the first weights; the optimizer and the counter of steps begin anew.
@@ -57,15 +58,11 @@ class Worker {
 
   /// [µs a step, …], one number for each chunk of steps, of a round that takes `seconds` or longer.
   Result<std::string> round(double seconds) {
-    if (steps_ == 0) {
-      GPUC_RETURN_IF_ERROR(timed(kLeastSteps).status());  // the first steps find cold caches
-      GPUC_ASSIGN_OR_RETURN(double once, timed(kLeastSteps));
-      steps_ = std::max<int>(kLeastSteps, static_cast<int>(std::ceil(kChunkSeconds / once)));
-    }
+    if (steps_ == 0) GPUC_RETURN_IF_ERROR(chooseChunks());
     std::ostringstream text;
     text << "[";
     double sum = 0;
-    for (int chunk = 0; chunk < kLeastChunks || sum < seconds; ++chunk) {
+    for (int chunk = 0; chunk < least_chunks_ || sum < seconds; ++chunk) {
       GPUC_ASSIGN_OR_RETURN(double once, timed(steps_));
       sum += once * steps_;
       text << (chunk == 0 ? "" : ", ") << once * 1e6;
@@ -79,6 +76,18 @@ class Worker {
         step_(step),
         inputs_(std::move(inputs)),
         variables_(std::move(variables)) {}
+
+  /// How many steps make a chunk. A long step is one by itself, and one is enough for a round.
+  Status chooseChunks() {
+    GPUC_ASSIGN_OR_RETURN(double first, timed(1));  // it finds cold caches
+    steps_ = least_chunks_ = 1;
+    if (first >= kLongStepSeconds) return okStatus();
+    GPUC_RETURN_IF_ERROR(timed(kLeastSteps).status());
+    GPUC_ASSIGN_OR_RETURN(double once, timed(kLeastSteps));
+    steps_ = std::max<int>(kLeastSteps, static_cast<int>(std::ceil(kChunkSeconds / once)));
+    least_chunks_ = kLeastChunks;
+    return okStatus();
+  }
 
   Status run(int count) {
     for (int i = 0; i < count; ++i) GPUC_RETURN_IF_ERROR(session_.run(step_, inputs_.views()));
@@ -105,7 +114,8 @@ class Worker {
   ProgramId step_;
   ProgramInputs inputs_;
   std::string variables_;
-  int steps_ = 0;  // of a chunk; 0 until it is known
+  int steps_ = 0;         // of a chunk; 0 until it is known
+  int least_chunks_ = 0;  // of a round
 };
 
 /// The answer to one line.
@@ -133,8 +143,9 @@ Status serve(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "error: usage: bench-step PLAN VARIABLES.safetensors THREADS NAME=FILE.npy…\n");
+  if (argc < 5) {
+    std::fprintf(stderr,
+                 "error: usage: bench-step PLAN ENTRY VARIABLES.safetensors THREADS NAME=FILE.npy…\n");
     return 2;
   }
   return exitStatus(serve(argc, argv));

@@ -10,6 +10,7 @@ import math
 SGD = {"name": "sgd", "lr": 0.01}
 ADAMW = {"name": "adamw", "lr": 1e-3, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.1}
 CLASSES = 10
+PEERS = ("torch-eager", "torch-compiled", "jax")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,14 +18,19 @@ class Case:
     name: str
     title: str
     model: dict      # "kind", and what peers' models need to know
-    source: list     # arguments of gpuc-model, or one file in bench/models
+    source: list     # arguments of gpuc-model, or one file in bench/models, or "bench-models" and its argument
     optimizer: dict
     inputs: dict     # name → (dtype, shape, integers lie below this)
     target: float    # times as fast as the best peer
+    # Of real_cases.py alone:
+    real: bool = False
+    share: float | None = None  # of the rate of products, which is as good as the target
+    peers: tuple = PEERS        # that have the model
+    tolerance: float = 1e-5     # of losses, relative: f32 sums of other orders, through five updates
 
     @property
     def batch(self):
-        return self.inputs["labels"][1][0]
+        return next(iter(self.inputs.values()))[1][0]
 
     @property
     def optimizer_spec(self):

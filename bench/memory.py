@@ -33,15 +33,29 @@ def arena_bytes(binaries, folder):
     return json.loads(done.stdout)["arena_bytes"]
 
 
+def torch_form_bytes(python, folder, how, form):
+    return answer(python, os.path.join(HERE, "peers", "torch_memory.py"), folder, "1", how, form)["bytes"]
+
+
 def torch_bytes(python, folder, compiled):
-    program = os.path.join(HERE, "peers", "torch_memory.py")
     forms = [("eager", form) for form in EAGER] + [("compiled", form) for form in COMPILED if compiled]
-    return min((answer(python, program, folder, "1", how, form)["bytes"], form) for how, form in forms)
+    return min((torch_form_bytes(python, folder, how, form), form) for how, form in forms)
+
+
+def jax_forms_bytes(python, folder):
+    """form → bytes"""
+    return answer(python, os.path.join(HERE, "peers", "jax_memory.py"), folder, "1")["bytes"]
 
 
 def jax_bytes(python, folder):
-    forms = answer(python, os.path.join(HERE, "peers", "jax_memory.py"), folder, "1")["bytes"]
-    return min((size, form) for form, size in forms.items())
+    return min((size, form) for form, size in jax_forms_bytes(python, folder).items())
+
+
+def peer_bytes(python, folder, peer, form):
+    """Of one form of a peer that has a name as in cases.PEERS."""
+    if peer == "jax":
+        return jax_forms_bytes(python, folder)[form]
+    return torch_form_bytes(python, folder, peer.removeprefix("torch-"), form)
 
 
 def mean(ratios):
@@ -70,4 +84,5 @@ def main():
     print("| geomean | | | | " + " | ".join(f"{mean(column):.2f}" for column in zip(*ratios)) + " |")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -20,16 +20,15 @@ def line(x, top, bottom, colour, dash=""):
 
 
 def multiples(result, names):
-    """Of each candidate, its time over gpuc's."""
-    def us(name):
-        return min(it["us"] for it in result["candidates"] if it["name"] == name)
-    return [us(name) / result["gpuc_us"] for name in names]
+    """Of each candidate, its time over gpuc's; None where it was not there."""
+    times = [min((it["us"] for it in result["candidates"] if it["name"] == name), default=None) for name in names]
+    return [None if us is None else us / result["gpuc_us"] for us in times]
 
 
 def draw(results, names, titles):
     """SVG text. The axis is logarithmic, from half of gpuc's time on."""
     rows = [multiples(result, names) for result in results]
-    most = max([4.0, *(value for row in rows for value in row), *(result["target"] for result in results)])
+    most = max([4.0, *(value for row in rows for value in row if value), *(result["target"] for result in results)])
     scale = WIDTH / math.log(most * 1.2 / 0.5)
     position = lambda multiple: LEFT + max(0.0, scale * math.log(multiple / 0.5))
     height = len(names) * BAR + GAP
@@ -47,6 +46,8 @@ def draw(results, names, titles):
         y = TOP + index * height
         parts.append(text(LEFT - 8, y + height / 2, result["title"], "end"))
         for place, value in enumerate(row):
+            if value is None:
+                continue
             parts.append(rectangle(LEFT, y + place * BAR, position(value) - LEFT, BAR - 2, COLOURS[place % len(COLOURS)]))
             parts.append(text(position(value) + 4, y + place * BAR + 10, f"{value:.2g}" if value < 100 else f"{value:.0f}", size=10))
         parts.append(line(position(result["target"]), y - 3, y + len(row) * BAR + 1, "black", "4 2"))

@@ -14,8 +14,8 @@ TITLES = {"gpuc": "gpuc", "torch-eager": "PyTorch eager", "torch-compiled": "PyT
 
 
 def best(candidates, name):
-    """The better number of threads of one candidate."""
-    return min((it for it in candidates if it["name"] == name), key=lambda it: it["us"])
+    """The better number of threads of one candidate; None if it was not there."""
+    return min((it for it in candidates if it["name"] == name), key=lambda it: it["us"], default=None)
 
 
 def cell(case, losses, candidates):
@@ -37,9 +37,9 @@ def processor():
     return names[0] if names else platform.machine()
 
 
-def default_folder():
+def default_folder(suffix=""):
     cpu = re.sub(r"\(r\)|\(tm\)|[^a-z0-9]+", " ", processor().lower())
-    return os.path.join(HERE, "results", "-".join([time.strftime("%Y-%m-%d"), *cpu.split()]))
+    return os.path.join(HERE, "results", "-".join([time.strftime("%Y-%m-%d"), *cpu.split()]) + suffix)
 
 
 def microseconds(value):
@@ -49,8 +49,10 @@ def microseconds(value):
 class Run:
     """The results of one run, as they come."""
 
+    suffix = ""  # of the default folder's name
+
     def __init__(self, settings):
-        self.folder = settings.folder or default_folder()
+        self.folder = settings.folder or default_folder(self.suffix)
         self.names = ["gpuc", *settings.peers, *(name for name, _ in settings.also)]
         self.results, self.failures, self.last = [], {}, ""
         version = subprocess.run([os.path.join(settings.binaries, "gpuc-run"), "--version"], capture_output=True, text=True)
@@ -60,7 +62,7 @@ class Run:
 
     def add(self, result):
         self.results.append(result)
-        self.last = " ".join(re.sub(r"\*\*", "", self.row(result)).split())
+        self.last = " ".join(self.row(result).replace("**", "").split())
 
     def fail(self, case, reason):
         self.failures[case.name] = reason
@@ -79,8 +81,11 @@ class Run:
             ratio = [f"**{result['ratio']:.2f}**", f"{result['target']:g}", "yes" if result["reached"] else "no"]
         return " | ".join(["| " + result["title"], *map(time_of, self.names), *ratio]) + " |"
 
+    def heads(self):
+        return ["one step of", *(f"{TITLES.get(name, name)}, µs" for name in self.names), "ratio to the best peer", "target", "reached"]
+
     def table(self):
-        heads = ["one step of", *(f"{TITLES.get(name, name)}, µs" for name in self.names), "ratio to the best peer", "target", "reached"]
+        heads = self.heads()
         lines = ["| " + " | ".join(heads) + " |", "| --- |" + " ---: |" * (len(heads) - 2) + " --- |", *map(self.row, self.results)]
         for name, reason in self.failures.items():
             lines.append(f"| {name} | no number: {reason} |" + " |" * (len(heads) - 2))

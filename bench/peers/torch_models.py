@@ -4,6 +4,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import torch_real_models
+
 
 class Mlp(nn.Module):
     def __init__(self, widths):
@@ -124,18 +126,35 @@ class BasicBlock(nn.Module):
         return functional.relu(self.bn2(self.conv2(y)) + self.downsample(x))
 
 
-class ResNet18(nn.Module):
+class Bottleneck(nn.Module):
+    def __init__(self, inside, width, stride):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(inside, width, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, stride, padding=1, bias=False), nn.BatchNorm2d(width)
+        self.conv3, self.bn3 = nn.Conv2d(width, 4 * width, 1, bias=False), nn.BatchNorm2d(4 * width)
+        self.downsample = nn.Identity()
+        if inside != 4 * width or stride != 1:
+            self.downsample = nn.Sequential(nn.Conv2d(inside, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width))
+
+    def forward(self, x):
+        y = functional.relu(self.bn1(self.conv1(x)))
+        y = functional.relu(self.bn2(self.conv2(y)))
+        return functional.relu(self.bn3(self.conv3(y)) + self.downsample(x))
+
+
+class ResNet(nn.Module):
     """torchvision's, of bytes."""
 
-    def __init__(self, width, classes):
+    def __init__(self, block, depths, width, classes):
         super().__init__()
         self.conv1, self.bn1 = nn.Conv2d(3, width, 7, 2, padding=3, bias=False), nn.BatchNorm2d(width)
         inside = width
-        for stage in range(4):
-            wide = width << stage
-            blocks = [BasicBlock(inside, wide, 2 if stage else 1), BasicBlock(wide, wide, 1)]
+        for stage, depth in enumerate(depths):
+            blocks = []
+            for index in range(depth):
+                blocks.append(block(inside, width << stage, 2 if stage and index == 0 else 1))
+                inside = (width << stage) * (4 if block is Bottleneck else 1)
             self.add_module(f"layer{stage + 1}", nn.Sequential(*blocks))
-            inside = wide
         self.fc = nn.Linear(inside, classes)
 
     def forward(self, x):
@@ -154,11 +173,16 @@ def build(model, weights, one_graph=False):
         return LeNet5()
     if kind == "lstm":
         return Lstm(model["frame"], model["hidden"], Cells if one_graph else nn.LSTM)
-    if kind == "resnet18":
-        return ResNet18(weights["bn1.weight"].shape[0], weights["fc.bias"].shape[0])
+    if kind in ("resnet18", "resnet50"):
+        block, depths = (BasicBlock, (2, 2, 2, 2)) if kind == "resnet18" else (Bottleneck, (3, 4, 6, 3))
+        return ResNet(block, depths, weights["bn1.weight"].shape[0], weights["fc.bias"].shape[0])
+    if kind in torch_real_models.KINDS:
+        return torch_real_models.KINDS[kind](model)
     vocabulary, width = weights["transformer.wte.weight"].shape
     return Gpt(model["layers"], model["heads"], vocabulary, weights["transformer.wpe.weight"].shape[0], width)
 
 
-def loss(logits, labels):
-    return functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
+def loss(logits, labels, model):
+    if model["kind"] == "unet":  # a label for each pixel, logits (batch, classes, height, width)
+        return functional.cross_entropy(logits, labels)
+    return functional.cross_entropy(logits.flatten(0, -2), labels.flatten(), ignore_index=model.get("ignored", -100))

@@ -7,22 +7,29 @@ import torch
 import torch_models
 import worker
 
+CHANNELS_LAST = ", channels_last"
+
 
 class Modules:
     """The step of a training script: modules, backward(), an optimizer of torch.optim."""
 
-    def __init__(self, case, weights, inputs, optimizer, compile_model=False, compile_update=False):
+    def __init__(self, case, weights, inputs, optimizer, compile_model=False, compile_update=False, channels_last=False):
         self.weights, self.inputs = weights, inputs
         self.model = torch_models.build(case["model"], weights)
+        if channels_last:
+            self.model = self.model.to(memory_format=torch.channels_last)
+            self.inputs = {name: value.contiguous(memory_format=torch.channels_last) if value.dim() == 4 else value
+                           for name, value in inputs.items()}
         self.make_optimizer = lambda: make_optimizer(case["optimizer"], self.model.parameters(), **optimizer)
-        self.loss = lambda x, labels: torch_models.loss(self.model(x), labels)
+        self.loss = lambda labels, **inputs: torch_models.loss(self.model(**inputs), labels, case["model"])
         if compile_model:
             self.loss = torch.compile(self.loss)
         self.compile_update = compile_update
         self.reset()
 
     def reset(self):
-        self.model.load_state_dict(self.weights)
+        state = self.model.state_dict()  # batch norms' counters, which are integers, are not among the weights
+        self.model.load_state_dict({**{name: value for name, value in state.items() if value.dtype == torch.long}, **self.weights})
         self.optimizer = self.make_optimizer()
         self.update = torch.compile(self.optimizer.step) if self.compile_update else self.optimizer.step
 
@@ -39,7 +46,7 @@ class Modules:
 
 def make_optimizer(settings, parameters, **how):
     if settings["name"] == "sgd":
-        return torch.optim.SGD(parameters, lr=settings["lr"], **how)
+        return torch.optim.SGD(parameters, lr=settings["lr"], momentum=settings.get("momentum", 0), **how)
     parameters = list(parameters)
     groups = [{"params": [p for p in parameters if p.dim() >= 2]},
               {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}]  # biases and norms, as nanoGPT has it
@@ -55,9 +62,9 @@ class WholeStep:
         self.model = torch_models.build(case["model"], weights, one_graph=True)
         update = sgd if self.settings["name"] == "sgd" else adamw
 
-        def step(parameters, state, x, labels):
+        def step(parameters, state, labels, **inputs):
             def loss(parameters):
-                return torch_models.loss(torch.func.functional_call(self.model, parameters, (x,)), labels)
+                return torch_models.loss(torch.func.functional_call(self.model, parameters, kwargs=inputs), labels, case["model"])
             gradients, value = torch.func.grad_and_value(loss)(parameters)
             update(self.settings, parameters, gradients, state)
             return value
@@ -102,12 +109,22 @@ def forms(case, folder, how):
     weights = {name: torch.tensor(value) for name, value in worker.read_safetensors(folder + "/weights.safetensors").items()}
     inputs = {name: torch.tensor(value) for name, value in worker.read_inputs(case, folder).items()}
     inputs["labels"] = inputs["labels"].long()
+    if case["real"]:
+        return real_forms(case, weights, inputs, compile_model=how == "compiled")
     if how == "eager":
         return {"torch.optim as it comes": lambda: Modules(case, weights, inputs, {}),
                 "torch.optim fused": lambda: Modules(case, weights, inputs, {"fused": True})}
     return {"whole step in one graph": lambda: WholeStep(case, weights, inputs),
             "model compiled, torch.optim fused": lambda: Modules(case, weights, inputs, {"fused": True}, True),
             "model and torch.optim compiled": lambda: Modules(case, weights, inputs, {}, True, True)}
+
+
+def real_forms(case, weights, inputs, compile_model):
+    """Of long steps, in which an optimizer's calls take no time: few, since to compile one takes a minute."""
+    name = "model compiled, torch.optim fused" if compile_model else "torch.optim fused"
+    make = lambda last: lambda: Modules(case, weights, inputs, {"fused": True}, compile_model, channels_last=last)
+    convolves = any(value.dim() == 4 for value in weights.values())
+    return {name: make(False), **({name + CHANNELS_LAST: make(True)} if convolves else {})}
 
 
 def main():

@@ -15,6 +15,7 @@ import time
 CHUNK_SECONDS = 0.001  # time is taken of so long: what interrupts a step, on a machine with other work, falls on few chunks
 LEAST_STEPS = 4        # of a chunk: who computes asynchronously can fill its queue
 LEAST_CHUNKS = 5
+LONG_STEP_SECONDS = 0.025  # from here on a step is a chunk by itself, and one is enough for a round
 TRY_SECONDS = 0.1      # that each form of a peer's step is tried for
 
 
@@ -59,10 +60,8 @@ def best_form(forms):
     for name, make in forms.items():
         try:
             peer = make()
-            seconds_a_step(peer, LEAST_STEPS)
-            once = seconds_a_step(peer, LEAST_STEPS)
-            count = max(LEAST_STEPS, math.ceil(TRY_SECONDS / once / 5))
-            seconds = min(seconds_a_step(peer, count) for _ in range(5))
+            seconds_a_step(peer, 2)  # compiles
+            seconds = tried(peer)
         except Exception as error:  # a form that this version of a peer cannot take is no reason to leave the peer out
             refused[name] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
             continue
@@ -73,6 +72,15 @@ def best_form(forms):
     return best[1], best[2], refused
 
 
+def tried(peer):
+    """Seconds a step: the least of five tries, or of two of a long step."""
+    once = seconds_a_step(peer, 1)
+    if once >= LONG_STEP_SECONDS:
+        return min(once, seconds_a_step(peer, 1))
+    count = max(LEAST_STEPS, math.ceil(TRY_SECONDS / once / 5))
+    return min(seconds_a_step(peer, count) for _ in range(5))
+
+
 def losses(peer, count):
     peer.reset()
     return [float(peer.step()) for _ in range(count)]
@@ -80,14 +88,20 @@ def losses(peer, count):
 
 class Rounds:
     def __init__(self, peer):
-        self.peer, self.steps = peer, None
+        self.peer, self.steps, self.least_chunks = peer, None, LEAST_CHUNKS
+
+    def choose_chunks(self):
+        if seconds_a_step(self.peer, 1) >= LONG_STEP_SECONDS:
+            self.steps = self.least_chunks = 1
+            return
+        seconds_a_step(self.peer, LEAST_STEPS)
+        self.steps = max(LEAST_STEPS, math.ceil(CHUNK_SECONDS / seconds_a_step(self.peer, LEAST_STEPS)))
 
     def round(self, seconds):
         if self.steps is None:
-            seconds_a_step(self.peer, LEAST_STEPS)
-            self.steps = max(LEAST_STEPS, math.ceil(CHUNK_SECONDS / seconds_a_step(self.peer, LEAST_STEPS)))
+            self.choose_chunks()
         chunks = []
-        while len(chunks) < LEAST_CHUNKS or sum(chunks) * self.steps < seconds:
+        while len(chunks) < self.least_chunks or sum(chunks) * self.steps < seconds:
             chunks.append(seconds_a_step(self.peer, self.steps))
         return [1e6 * chunk for chunk in chunks]
 

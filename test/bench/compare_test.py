@@ -9,10 +9,17 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "..", "bench"), os.path.join(HERE, "..", "..", "bench", "peers")]
+
+import real_cases  # noqa: E402
+import real_report  # noqa: E402
+import worker  # noqa: E402
+
 COMPARE = os.path.join(HERE, "..", "..", "bench", "compare.py")
 BIN = os.environ.get("GPUC_BIN") or os.path.join(HERE, "..", "..", "build", "bin")
 
@@ -110,6 +117,49 @@ class CompareTest(unittest.TestCase):
         self.refused([*losses[:4], losses[4] * (1 + 1.2e-5)], "player with 1 threads: its loss of step 5 is ")
         self.refused([*losses[:4], float("nan")], "player with 1 threads: its loss of step 5 is nan")
         self.refused(losses[:4], "player with 1 threads: 4 losses where 5 were asked for")
+
+    def real(self, *flags):
+        done = self.compare("--real", "--cases=mlp1024-b128", *flags)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(self.written("results.json"))["results"][0]
+
+    def test_real_sizes(self):
+        losses = self.real()["losses"]
+        cell = self.real(self.player(losses, times="[9e9]"))
+        # Forward and both gradients of three layers, of the first alone its weight's.
+        self.assertEqual(cell["flops"], 2 * 128 * (2 * 784 * 1024 + 3 * (2 * 1024 * 1024 + 1024 * 10)))
+        self.assertAlmostEqual(cell["gflops_per_s"], cell["flops"] / cell["gpuc_us"] / 1e3)
+        self.assertEqual(set(cell["product_gflops_per_s"]), {"1", "2"})
+        self.assertAlmostEqual(cell["share"], cell["gflops_per_s"] / max(cell["product_gflops_per_s"].values()))
+        self.assertEqual([it["name"] for it in cell["candidates"]], ["gpuc", "player"] * 2)
+        self.assertIs(cell["reached"], True)
+        self.assertGreater(cell["arena_bytes"], 4 * (784 * 1024 + 2 * 1024 * 1024))
+        self.assertIsNone(cell["least_peer_peak_bytes"])
+        self.assertIn("| MLP 784-1024-1024-1024-10, batch 128, SGD | ", self.written("table.md"))
+
+    def test_what_real_sizes_should_reach(self):
+        (mlp,) = (it for it in real_cases.REAL_CASES if it.name == "mlp1024-b128")
+        (resnet,) = (it for it in real_cases.REAL_CASES if it.name == "resnet18-64-b16")
+        for case, ratio, share, reached in ((mlp, 2.1, 0.3, True), (mlp, 1.9, 0.3, False), (mlp, 1.1, 0.66, True), (mlp, 0.9, 0.9, False),
+                                            (resnet, 1.6, 0.3, True), (resnet, 1.4, 0.9, False)):
+            self.assertIs(real_report.reached(case, ratio, share), reached, (case.name, ratio, share))
+
+    def test_steps_of_a_peer(self):
+        class Peer:
+            def __init__(self, seconds):
+                self.seconds, self.steps = seconds, 0
+
+            def step(self):
+                self.steps += 1
+                time.sleep(self.seconds)
+
+            def finish(self):
+                pass
+
+        for seconds, chunks, steps in ((0.03, 2, 3), (0.002, 25, 9 + 100)):  # a long step is a chunk by itself; of short ones four are
+            peer = Peer(seconds)
+            self.assertLessEqual(len(worker.Rounds(peer).round(0.05)), chunks)
+            self.assertLessEqual(peer.steps, steps)
 
     def test_a_candidate_that_ends(self):
         self.refused("out of cheese", "player with 1 threads: error: out of cheese")
