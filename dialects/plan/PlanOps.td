@@ -203,7 +203,7 @@ def AllReduceOp : Plan_TableCommand<"all_reduce", "kAllReduceOperands", [Collect
   let summary = "result[i] = 0 + the part of rank 0 [i] + the part of rank 1 [i] + …, on each rank";
   let description = [{
     Waits for the other ranks, which come to it with equally many bytes. 16-bit floats are added in f32 and rounded once. On
-    the host alone.
+    GPUs the order is NCCL's, which rounds them whenever two are added.
 
     - (all_reduce_C1) Part and result have equally many bytes.
   }];
@@ -248,7 +248,7 @@ def ReduceScatterOp
   let summary = "A rank's own shares of the sums of what all ranks have";
   let description = [{
     Each of `shares` is of the sum over ranks of the whole of the same number, as `plan.all_reduce` adds up: of n elements rank
-    r has the c = ⌈n / world_size⌉ from the (r · c)-th on, and zeros where there are no more. On the host alone.
+    r has the c = ⌈n / world_size⌉ from the (r · c)-th on, and zeros where there are no more.
 
     - (reduce_scatter_C1) There are as many shares as wholes, at least one, and each is as long as its whole says.
 
@@ -263,7 +263,7 @@ def AllGatherOp
                         (ins Variadic<Plan_AnyBuffer>:$shares, Variadic<Plan_AnyBuffer>:$wholes), "$shares `->` $wholes"> {
   let summary = "What ranks have shares of, whole, on each of them";
   let description = [{
-    The other way of `plan.reduce_scatter`. On the host alone.
+    The other way of `plan.reduce_scatter`.
 
     - (all_gather_C1) There are as many shares as wholes, at least one, and each is as long as its whole says.
   }];

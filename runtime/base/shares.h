@@ -1,6 +1,7 @@
 // How ranks share out tensors: each has a run of elements of each of them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,7 +13,22 @@ namespace gpuc {
 /// One tensor of those that are shared out: rank r has the elements from the (r · each)-th on, `each` of
 /// them, of which those behind the last are zeros.
 struct Piece {
+  /// Elements of the piece that follow one another.
+  struct Run {
+    size_t begin = 0, count = 0;
+  };
+
   size_t elements = 0, each = 0;
+
+  bool operator==(const Piece&) const = default;
+
+  /// Of a rank's share those that are no zeros behind the last: of `count` from its `first` on…
+  Run present(size_t rank, size_t first, size_t count) const {
+    const size_t begin = std::min(elements, rank * each + first);
+    return {begin, std::min(count, elements - begin)};
+  }
+  /// …and of all of it.
+  Run present(size_t rank) const { return present(rank, 0, each); }
 };
 
 /// Tensors of one element type that are shared out together. Each lies where it likes, whole and shared.

@@ -1,29 +1,14 @@
 #include "runtime/comm/share_runs.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace gpuc {
-namespace {
-
-/// Where in a piece a rank's elements begin that are `first` and later ones of its share, and how many of
-/// `count` there are.
-struct Present {
-  size_t begin, count;
-};
-
-Present present(const Piece& piece, size_t rank, size_t first, size_t count) {
-  const size_t begin = std::min(piece.elements, rank * piece.each + first);
-  return {begin, std::min(count, piece.elements - begin)};
-}
-
-}  // namespace
 
 const std::byte* ShareRuns::inWholes(size_t rank, ShareRun run, ConstPlaces wholes,
                                      std::byte* scratch) const {
   const std::byte* place = nullptr;
   forEach(run, [&](size_t piece, size_t first, size_t count, size_t before) {
-    const Present there = present(shares_.pieces[piece], rank, first, count);
+    const Piece::Run there = shares_.pieces[piece].present(rank, first, count);
     const std::byte* from = static_cast<const std::byte*>(wholes[piece]) + there.begin * bytes_;
     if (there.count == run.end - run.begin) {
       place = from;
@@ -37,7 +22,7 @@ const std::byte* ShareRuns::inWholes(size_t rank, ShareRun run, ConstPlaces whol
 
 void ShareRuns::toWholes(size_t rank, ShareRun run, const std::byte* from, Places wholes) const {
   forEach(run, [&](size_t piece, size_t first, size_t count, size_t before) {
-    const Present there = present(shares_.pieces[piece], rank, first, count);
+    const Piece::Run there = shares_.pieces[piece].present(rank, first, count);
     std::memcpy(static_cast<std::byte*>(wholes[piece]) + there.begin * bytes_, from + before * bytes_,
                 there.count * bytes_);
   });

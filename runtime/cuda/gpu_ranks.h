@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/data_type.h"
+#include "runtime/base/shares.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/plan/access.h"
 
@@ -16,34 +17,42 @@ class Communicator;
 
 namespace gpuc::cuda {
 
-/// A sum over ranks, of equally many elements of each.
-struct RankSum {
-  DataType type = DataType::f32;
-  uint64_t elements = 0;
+/// What ranks exchange by one command, of equally many elements of each.
+struct RankExchange {
+  enum class Kind : uint8_t { all_reduce, reduce_scatter, all_gather };
 
-  bool operator==(const RankSum&) const = default;
+  Kind kind = Kind::all_reduce;
+  DataType type = DataType::f32;
+  std::vector<Piece> pieces;  // of a sum one, of which each rank has all
+
+  bool operator==(const RankExchange&) const = default;
 };
 
-/// The sums that a plan asks for, each kind once, in the order in which they stand there.
-std::vector<RankSum> rankSumsOf(const fb::Plan& plan);
+/// Where one lies, in the first slot and iterations: what it reads of each piece, then what it writes.
+struct PlannedExchange {
+  RankExchange exchange;
+  std::vector<CUdeviceptr> addresses;
+};
+
+/// What a plan asks for, each kind once, in the order in which they stand there.
+std::vector<PlannedExchange> rankExchangesOf(const fb::Plan& plan, CUdeviceptr arena);
 
 /// One rank's end of what GPUs say to one another. A kernel that waits for a rank which is lost never ends:
 /// so whoever waits for the GPU does it here, where ranks are looked after meanwhile. After the first error
 /// all calls fail with it, and no kernel waits for other ranks any more.
 class GpuRanks {
  public:
-  /// A collective of all ranks, on the current context's GPU. It adds up whatever lies in `scratch` once for
-  /// each kind of sum, so that what NCCL allocates and connects is there before the first step; there must be
-  /// room for the largest. Errors: no NCCL; ranks whose sums are others; a rank that is lost, or does not
-  /// come within the communicator's limit.
+  /// A collective of all ranks, on the current context's GPU. It exchanges whatever lies there once for each
+  /// kind, so that what NCCL allocates and connects is there before the first step. Errors: no NCCL; ranks
+  /// that exchange other things; a rank that is lost, or does not come in the communicator's limit.
   static Result<std::unique_ptr<GpuRanks>> meet(const Driver& driver, Communicator& communicator,
-                                                std::span<const RankSum> sums, CUdeviceptr scratch,
-                                                CUstream stream);
+                                                std::span<const PlannedExchange> exchanges, CUstream stream);
   virtual ~GpuRanks() = default;
 
-  /// Enqueues sums that are independent of one another, as one exchange; the addresses are those of the first
-  /// one's part and result, of the second one's, and so on.
-  virtual Status add(std::span<const RankSum> sums, const CUdeviceptr* addresses, CUstream stream) = 0;
+  /// Enqueues exchanges that are independent of one another, as one group; the addresses are those of the
+  /// first one's operands, of the second one's, and so on.
+  virtual Status exchange(std::span<const RankExchange> exchanges, const CUdeviceptr* addresses,
+                          CUstream stream) = 0;
 
   /// Returns when all that was enqueued there is done.
   virtual Status wait(CUstream stream) = 0;

@@ -40,10 +40,10 @@ Result<Libraries> Libraries::open(const fb::Plan& plan, std::span<const Stream> 
 }
 
 Status Libraries::meet(const Driver& driver, const fb::Plan& plan, Communicator& communicator,
-                       CUdeviceptr scratch, CUstream stream) {
-  const std::vector<RankSum> sums = rankSumsOf(plan);
-  if (sums.empty()) return okStatus();
-  GPUC_ASSIGN_OR_RETURN(ranks_, GpuRanks::meet(driver, communicator, sums, scratch, stream));
+                       CUdeviceptr arena, CUstream stream) {
+  const std::vector<PlannedExchange> exchanges = rankExchangesOf(plan, arena);
+  if (exchanges.empty()) return okStatus();
+  GPUC_ASSIGN_OR_RETURN(ranks_, GpuRanks::meet(driver, communicator, exchanges, stream));
   return okStatus();
 }
 

@@ -47,8 +47,8 @@ class Libraries {
   /// `streams`: the plan's. Errors: a library that is not there, or too old.
   static Result<Libraries> open(const fb::Plan& plan, std::span<const Stream> streams);
 
-  /// Meets the other ranks, if the plan adds up over them; see GpuRanks::meet.
-  Status meet(const Driver& driver, const fb::Plan& plan, Communicator& communicator, CUdeviceptr scratch,
+  /// Meets the other ranks, if the plan exchanges with them; see GpuRanks::meet.
+  Status meet(const Driver& driver, const fb::Plan& plan, Communicator& communicator, CUdeviceptr arena,
               CUstream stream);
   /// Null if there are none.
   GpuRanks* ranks() const { return ranks_.get(); }

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "runtime/cuda/all_reduce.h"
 #include "runtime/cuda/command.h"
+#include "runtime/cuda/exchange.h"
 #include "runtime/plan/access.h"
 #include "runtime/plan/header.h"
 #include "runtime/plan/operands.h"
@@ -64,17 +64,17 @@ class Lowering {
   };
   static bool doOverlap(const ByteRange& a, const ByteRange& b) { return a.begin < b.end && b.begin < a.end; }
 
-  /// The sums over ranks that were lowered last, as long as nothing stands behind them.
+  /// The exchanges between ranks that were lowered last, as long as nothing stands behind them.
   struct Exchange {
-    AllReduceCall* call = nullptr;
+    ExchangeCall* call = nullptr;
     std::vector<ByteRange> read, written;
 
-    bool isIndependentOf(const ByteRange& part, const ByteRange& result) const {
-      auto meets = [](const std::vector<ByteRange>& ranges, const ByteRange& other) {
+    bool isIndependentOf(const ByteRange& other, Role role) const {
+      auto meets = [&](const std::vector<ByteRange>& ranges) {
         return std::any_of(ranges.begin(), ranges.end(),
                            [&](const ByteRange& range) { return doOverlap(range, other); });
       };
-      return !meets(written, part) && !meets(written, result) && !meets(read, result);
+      return !meets(written) && !(isWritten(role) && meets(read));
     }
   };
 
@@ -148,7 +148,7 @@ class Lowering {
 
   Status lower(const fb::Command& command) {
     if (const std::optional<CommandLoop> loop = loopOf(command)) return lowerLoop(*loop);
-    if (const fb::AllReduce* reduce = command.work_as_AllReduce()) return lower(*reduce);
+    if (isCollective(command)) return lowerExchange(command);
     exchange_ = {};
     CudaCommand result{};
     result.operands = out_.addresses.data() + used_addresses_;
@@ -246,40 +246,57 @@ class Lowering {
     return okStatus();
   }
 
-  /// A sum over ranks that needs nothing of those right before it goes with them.
-  Status lower(const fb::AllReduce& reduce) {
-    if (!context_.libraries.ranks()) return lowerAlone(reduce);
-    const bool moves = doesMove(*reduce.part()) || doesMove(*reduce.result());
-    const ByteRange part = bytesOf(*reduce.part()), result = bytesOf(*reduce.result());
-    if (!exchange_.call || moves || !exchange_.isIndependentOf(part, result)) {
-      auto call = std::make_unique<AllReduceCall>(*context_.libraries.ranks());
-      CudaCommand command{};
-      command.operands = out_.addresses.data() + used_addresses_;
-      command.kind = CudaCommand::Kind::library;
-      command.library = call.get();
-      stream_->commands.push_back(command);
-      exchange_ = {.call = call.get(), .read = {}, .written = {}};
-      out_.library_calls.push_back(std::move(call));
+  /// An exchange between ranks that needs nothing of those right before it goes with them.
+  Status lowerExchange(const fb::Command& command) {
+    const std::vector<CommandOperand> operands = operandsOf(command);
+    if (!context_.libraries.ranks()) return lowerAlone(operands);
+    const bool moves = std::any_of(operands.begin(), operands.end(),
+                                   [&](const CommandOperand& each) { return doesMove(*each.operand); });
+    if (!exchange_.call || moves || !isIndependent(operands)) beginExchange();
+    exchange_.call->append(rankExchangeOf(command, plan_.world_size()));
+    for (const auto& [operand, use] : operands) {
+      (isWritten(use.role) ? exchange_.written : exchange_.read).push_back(bytesOf(*operand));
+      addOperand(operand);
     }
-    exchange_.call->append(rankSumOf(reduce));
-    exchange_.read.push_back(part);
-    exchange_.written.push_back(result);
-    addOperand(reduce.part());
-    addOperand(reduce.result());
     if (moves) exchange_ = {};
     return okStatus();
   }
 
-  /// Where no other rank adds anything.
-  Status lowerAlone(const fb::AllReduce& reduce) {
+  /// Of the exchanges right before.
+  bool isIndependent(const std::vector<CommandOperand>& operands) const {
+    return std::all_of(operands.begin(), operands.end(), [&](const CommandOperand& each) {
+      return exchange_.isIndependentOf(bytesOf(*each.operand), each.use.role);
+    });
+  }
+
+  void beginExchange() {
+    auto call = std::make_unique<ExchangeCall>(*context_.libraries.ranks());
+    CudaCommand command{};
+    command.operands = out_.addresses.data() + used_addresses_;
+    command.kind = CudaCommand::Kind::library;
+    command.library = call.get();
+    stream_->commands.push_back(command);
+    exchange_ = {.call = call.get(), .read = {}, .written = {}};
+    out_.library_calls.push_back(std::move(call));
+  }
+
+  /// Where there is no other rank: what is read of each piece is what is written.
+  Status lowerAlone(const std::vector<CommandOperand>& operands) {
+    const size_t pieces = operands.size() / 2;
+    for (size_t piece = 0; piece < pieces; ++piece)
+      GPUC_RETURN_IF_ERROR(copyAlone(*operands[piece].operand, *operands[pieces + piece].operand));
+    return okStatus();
+  }
+
+  Status copyAlone(const fb::Operand& from, const fb::Operand& to) {
     CudaCommand result{};
     result.operands = out_.addresses.data() + used_addresses_;
-    addOperand(reduce.part());
-    addOperand(reduce.result());
-    if (bytesOf(*reduce.part()).begin == bytesOf(*reduce.result()).begin) return okStatus();
-    GPUC_RETURN_IF_ERROR(checkApart(*reduce.part(), *reduce.result()));
+    addOperand(&from);
+    addOperand(&to);
+    if (bytesOf(from).begin == bytesOf(to).begin) return okStatus();
+    GPUC_RETURN_IF_ERROR(checkApart(from, to));
     result.kind = CudaCommand::Kind::copy;
-    result.copy = {.bytes = reduce.part()->size()};
+    result.copy = {.bytes = from.size()};
     stream_->commands.push_back(result);
     return okStatus();
   }

@@ -21,7 +21,11 @@ namespace gpuc::cuda {
   X(ncclCommAbort)             \
   X(ncclGroupStart)            \
   X(ncclGroupEnd)              \
-  X(ncclAllReduce)
+  X(ncclAllReduce)             \
+  X(ncclReduceScatter)         \
+  X(ncclAllGather)             \
+  X(ncclReduce)                \
+  X(ncclBroadcast)
 
 /// Of the major version that gpuc was built for.
 struct Nccl : LoadedTable<Nccl> {

@@ -8,7 +8,7 @@
 
 #include "runtime/comm/communicator.h"
 #include "runtime/cuda/gpu_ranks.h"
-#include "runtime/cuda/nccl.h"
+#include "runtime/cuda/nccl_exchanges.h"
 
 namespace gpuc::cuda {
 namespace {
@@ -18,12 +18,6 @@ using Clock = std::chrono::steady_clock;
 /// How long a core is kept busy, for what ends soon; how long a rest takes then, and between looks at ranks.
 constexpr std::chrono::microseconds kSoon{1000}, kRest{50};
 constexpr std::chrono::milliseconds kLook{20};
-
-ncclDataType_t typeOf(DataType type) {
-  constexpr ncclDataType_t kTypes[] = {ncclFloat64, ncclFloat32, ncclFloat16, ncclBfloat16,
-                                       ncclInt64,   ncclInt32,   ncclInt8,    ncclUint8};
-  return kTypes[static_cast<size_t>(type)];  // of i1 there is no sum
-}
 
 class NcclRanks final : public GpuRanks {
  public:
@@ -49,21 +43,25 @@ class NcclRanks final : public GpuRanks {
                   "ncclCommInitRankConfig");
   }
 
-  Status warmUp(std::span<const RankSum> sums, CUdeviceptr scratch, CUstream stream) {
-    const CUdeviceptr in_place[] = {scratch, scratch};
-    for (const RankSum& sum : sums) GPUC_RETURN_IF_ERROR(add({&sum, 1}, in_place, stream));
+  Status warmUp(std::span<const PlannedExchange> exchanges, CUstream stream) {
+    for (const auto& [exchange, addresses] : exchanges)
+      GPUC_RETURN_IF_ERROR(this->exchange({&exchange, 1}, addresses.data(), stream));
     return wait(stream);
   }
 
-  Status add(std::span<const RankSum> sums, const CUdeviceptr* addresses, CUstream stream) override {
+  Status exchange(std::span<const RankExchange> exchanges, const CUdeviceptr* addresses,
+                  CUstream stream) override {
     if (!failure_.ok()) return failure_;
-    if (sums.size() == 1) return settle(begin(sums[0], addresses, stream), "ncclAllReduce");
+    const NcclExchanges calls(nccl_, comm_, communicator_.rank(), communicator_.size(), stream);
+    GPUC_RETURN_IF_ERROR(failIf(calls.clearEnds(driver_, exchanges, addresses)));
+    if (calls.areOne(exchanges)) {
+      const NcclCall call = calls.begin(exchanges, addresses);
+      return settle(call.result, call.name);
+    }
     GPUC_RETURN_IF_ERROR(failIf(nccl_.check(nccl_.ncclGroupStart(), "ncclGroupStart")));
-    ncclResult_t result = ncclSuccess;
-    for (size_t i = 0; i < sums.size() && isFine(result); ++i)
-      result = begin(sums[i], addresses + 2 * i, stream);
+    const NcclCall last = calls.begin(exchanges, addresses);
     const ncclResult_t end = nccl_.ncclGroupEnd();  // also of a group that is not whole: none may stay open
-    return isFine(result) ? settle(end, "ncclGroupEnd") : failIf(nccl_.check(result, "ncclAllReduce"));
+    return last.isFine() ? settle(end, "ncclGroupEnd") : failIf(nccl_.check(last.result, last.name));
   }
 
   Status wait(CUstream stream) override {
@@ -74,14 +72,6 @@ class NcclRanks final : public GpuRanks {
   }
 
  private:
-  static bool isFine(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
-
-  ncclResult_t begin(const RankSum& sum, const CUdeviceptr* addresses, CUstream stream) {
-    return nccl_.ncclAllReduce(reinterpret_cast<const void*>(addresses[0]),
-                               reinterpret_cast<void*>(addresses[1]), sum.elements, typeOf(sum.type), ncclSum,
-                               comm_, stream);
-  }
-
   /// Somebody who waits, for one thing.
   struct Waiting {
     Clock::time_point start = Clock::now();
@@ -162,30 +152,33 @@ class NcclRanks final : public GpuRanks {
   Status failure_ = okStatus();
 };
 
-/// All ranks must ask for the same sums, or their GPUs would wait for one another without end.
-Status checkSums(Communicator& communicator, std::span<const RankSum> sums) {
-  uint64_t mine = sums.size();
-  for (const RankSum& sum : sums)
-    mine = (mine + sum.elements * 16 + static_cast<uint64_t>(sum.type)) * 0x9e3779b97f4a7c15;
+/// All ranks must exchange the same, or their GPUs would wait for one another without end.
+Status checkExchanges(Communicator& communicator, std::span<const PlannedExchange> exchanges) {
+  uint64_t mine = exchanges.size();
+  auto mix = [&](uint64_t number) { mine = (mine + number) * 0x9e3779b97f4a7c15; };
+  for (const auto& [exchange, addresses] : exchanges) {
+    mix(static_cast<uint64_t>(exchange.kind) * 16 + static_cast<uint64_t>(exchange.type));
+    for (const Piece& piece : exchange.pieces) mix(piece.elements);
+  }
   std::vector<uint64_t> all(static_cast<size_t>(communicator.size()));
   GPUC_RETURN_IF_ERROR(
       communicator.gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
-  const auto other = std::find_if(all.begin(), all.end(), [&](uint64_t sums) { return sums != all[0]; });
+  const auto other = std::find_if(all.begin(), all.end(), [&](uint64_t asked) { return asked != all[0]; });
   if (other == all.end()) return okStatus();
-  return errorf("ranks 0 and %lld add up other things: all must run the same plan",
+  return errorf("ranks 0 and %lld exchange other things: all must run the same plan",
                 static_cast<long long>(other - all.begin()));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<GpuRanks>> GpuRanks::meet(const Driver& driver, Communicator& communicator,
-                                                 std::span<const RankSum> sums, CUdeviceptr scratch,
+                                                 std::span<const PlannedExchange> exchanges,
                                                  CUstream stream) {
   GPUC_ASSIGN_OR_RETURN(const Nccl* nccl, Nccl::get());
-  GPUC_RETURN_IF_ERROR(checkSums(communicator, sums));
+  GPUC_RETURN_IF_ERROR(checkExchanges(communicator, exchanges));
   auto ranks = std::make_unique<NcclRanks>(driver, *nccl, communicator);
   GPUC_RETURN_IF_ERROR(ranks->join());
-  GPUC_RETURN_IF_ERROR(ranks->warmUp(sums, scratch, stream));
+  GPUC_RETURN_IF_ERROR(ranks->warmUp(exchanges, stream));
   return std::unique_ptr<GpuRanks>(std::move(ranks));
 }
 

@@ -3,8 +3,8 @@
 
 namespace gpuc::cuda {
 
-Result<std::unique_ptr<GpuRanks>> GpuRanks::meet(const Driver&, Communicator&, std::span<const RankSum>,
-                                                 CUdeviceptr, CUstream) {
+Result<std::unique_ptr<GpuRanks>> GpuRanks::meet(const Driver&, Communicator&,
+                                                 std::span<const PlannedExchange>, CUstream) {
   return errorf("no NCCL, by which the GPUs of ranks add up: gpuc was built without its nccl.h");
 }
 

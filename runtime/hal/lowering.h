@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "runtime/base/data_type.h"
+#include "runtime/base/shares.h"
 #include "runtime/base/status.h"
 #include "runtime/plan/access.h"
 
@@ -38,6 +41,15 @@ Status lowerEach(const Commands* commands, Lower lower) {
     return location.empty() ? status : Status::error(status.message() + " (" + location + ")");
   }
   return okStatus();
+}
+
+/// What a command shares out or gathers among so many ranks, a ReduceScatter or an AllGather.
+template <typename Collective>
+Shares sharesOf(const Collective& collective, int64_t world_size) {
+  const auto element = static_cast<size_t>(sizeOf(static_cast<DataType>(collective.type())));
+  std::vector<uint64_t> pieces;
+  for (const fb::Operand* whole : each(collective.wholes())) pieces.push_back(whole->size() / element);
+  return *Shares::of(pieces, static_cast<uint64_t>(world_size), element);  // the file was verified
 }
 
 /// How far the input slots of a buffer lie apart; 0 if there is but one.

@@ -5,7 +5,7 @@
 
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rank_sum.h"
-#include "runtime/comm/share_runs.h"
+#include "runtime/hal/lowering.h"
 
 namespace gpuc {
 namespace {
@@ -39,15 +39,6 @@ class ExchangeKernel final : public LibraryKernel {
 template <typename Exchange>
 std::unique_ptr<LibraryKernel> makeKernel(Ranks& ranks, size_t places, double ns, Exchange exchange) {
   return std::make_unique<ExchangeKernel<Exchange>>(ranks, places, ns, std::move(exchange));
-}
-
-/// The file was verified.
-Shares sharesOf(const flatbuffers::Vector<flatbuffers::Offset<fb::Operand>>* wholes, DataType type,
-                int64_t world_size) {
-  const auto element = static_cast<size_t>(sizeOf(type));
-  std::vector<uint64_t> pieces;
-  for (const fb::Operand* whole : each(wholes)) pieces.push_back(whole->size() / element);
-  return *Shares::of(pieces, static_cast<uint64_t>(world_size), element);
 }
 
 }  // namespace
@@ -97,7 +88,7 @@ std::unique_ptr<LibraryKernel> makeExchangeKernel(const fb::Command& command, in
   }
   if (const fb::ReduceScatter* scatter = command.work_as_ReduceScatter()) {
     const auto type = static_cast<DataType>(scatter->type());
-    Shares shares = sharesOf(scatter->wholes(), type, world_size);
+    Shares shares = sharesOf(*scatter, world_size);
     return makeKernel(
         ranks, shares.pieces.size(), static_cast<double>(shares.whole_bytes),
         [type, shares](Ranks& others, std::span<const void* const> wholes, std::span<void* const> own) {
@@ -106,7 +97,7 @@ std::unique_ptr<LibraryKernel> makeExchangeKernel(const fb::Command& command, in
   }
   if (const fb::AllGather* gather = command.work_as_AllGather()) {
     const auto type = static_cast<DataType>(gather->type());
-    Shares shares = sharesOf(gather->wholes(), type, world_size);
+    Shares shares = sharesOf(*gather, world_size);
     return makeKernel(
         ranks, shares.pieces.size(), static_cast<double>(shares.whole_bytes),
         [type, shares](Ranks& others, std::span<const void* const> own, std::span<void* const> wholes) {

@@ -305,8 +305,6 @@ class CommandVerifier {
     const char* kind = kindOf(command);
     if (element > fb::DataType::MAX || type == DataType::i1)
       return errorf("%s: unknown element type %d", kind, int(element));
-    if (!command.work_as_AllReduce() && plan_.target()->kind() != fb::TargetKind::host)
-      return errorf("%s: ranks share out on the host alone so far", kind);
     if (exchanges_ && exchanges_ != stream_)
       return errorf("%s: ranks exchange in one order, and stream %s exchanges already", kind,
                     quoted(exchanges_->name()).c_str());

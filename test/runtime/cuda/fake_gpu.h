@@ -200,7 +200,7 @@ class FakeGpu {
     bool has_failed = false;
     FakeComm* comm = nullptr;
     FakeStream* stream = nullptr;
-    std::array<FakeSum, FakeExchange::kMostSums> sums = {};
+    std::array<FakeCollective, FakeExchange::kMostCollectives> collectives = {};
     size_t count = 0;
   };
   NcclGroup nccl_group;

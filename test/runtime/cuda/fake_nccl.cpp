@@ -17,6 +17,8 @@
 namespace gpuc::test {
 namespace {
 
+using Kind = FakeCollective::Kind;
+
 /// What ranks that have arrived share of one exchange. A rank arrives when it has left the one before, so
 /// that two are under way at most.
 struct Meeting {
@@ -71,9 +73,9 @@ size_t sizeOf(ncclDataType_t type) {
   }
 }
 
-size_t bytesOf(const FakeSum& sum) { return sum.count * sizeOf(sum.type); }
+size_t bytesOf(const FakeCollective& call) { return call.count * sizeOf(call.type); }
 
-// Sums
+// Sums, and what goes along unchanged
 
 template <typename T>
 void addAs(std::byte* sum, const std::byte* part, size_t count) {
@@ -122,9 +124,10 @@ Meeting& meetingOf(const FakeExchange& exchange) {
 
 bool asksForTheSame(const FakeExchange& one, const FakeExchange& other) {
   return one.number == other.number && one.count == other.count &&
-         std::equal(
-             one.sums.begin(), one.sums.begin() + one.count, other.sums.begin(),
-             [](const FakeSum& a, const FakeSum& b) { return a.type == b.type && a.count == b.count; });
+         std::equal(one.collectives.begin(), one.collectives.begin() + one.count, other.collectives.begin(),
+                    [](const FakeCollective& a, const FakeCollective& b) {
+                      return a.kind == b.kind && a.root == b.root && a.type == b.type && a.count == b.count;
+                    });
 }
 
 void arrive(FakeExchange& exchange) {
@@ -145,29 +148,50 @@ void arrive(FakeExchange& exchange) {
 }
 
 void readParts(FakeExchange& exchange) {
-  std::vector<std::byte>& parts = meetingOf(exchange).parts[static_cast<size_t>(exchange.comm->rank)];
-  size_t bytes = 0;
-  for (size_t i = 0; i < exchange.count; ++i) bytes += bytesOf(exchange.sums[i]);
-  parts.resize(bytes);
-  bytes = 0;
-  for (size_t i = 0; i < exchange.count; ++i) {
-    std::memcpy(parts.data() + bytes, exchange.sums[i].part, bytesOf(exchange.sums[i]));
-    bytes += bytesOf(exchange.sums[i]);
-  }
-  const std::lock_guard lock(exchange.comm->world->mutex);
+  const FakeComm& comm = *exchange.comm;
+  std::vector<std::byte>& parts = meetingOf(exchange).parts[static_cast<size_t>(comm.rank)];
+  parts.clear();
+  for (const FakeCollective& call : std::span(exchange.collectives).first(exchange.count))
+    parts.insert(parts.end(), call.part, call.part + call.readBytes(comm.rank, comm.world->size));
+  const std::lock_guard lock(comm.world->mutex);
   ++meetingOf(exchange).read;
 }
 
-void writeSums(const FakeExchange& exchange) {
-  World& world = *exchange.comm->world;
-  Meeting& meeting = meetingOf(exchange);
+/// Where what a rank has read for the `number`-th call lies.
+const std::byte* partOf(const FakeExchange& exchange, size_t number, int rank) {
   size_t offset = 0;
-  for (size_t i = 0; i < exchange.count; ++i) {
-    const FakeSum& sum = exchange.sums[i];
-    std::memcpy(sum.result, meeting.parts.back().data() + offset, bytesOf(sum));
-    for (int rank = 0; rank + 1 < world.size; ++rank)
-      add(sum.type, sum.result, meeting.parts[static_cast<size_t>(rank)].data() + offset, sum.count);
-    offset += bytesOf(sum);
+  for (size_t i = 0; i < number; ++i)
+    offset += exchange.collectives[i].readBytes(rank, exchange.comm->world->size);
+  return meetingOf(exchange).parts[static_cast<size_t>(rank)].data() + offset;
+}
+
+/// Of what lies `offset` bytes behind the beginning of each rank's part, beginning with rank `first`'s.
+void writeSum(const FakeExchange& exchange, size_t number, size_t offset, int first) {
+  const FakeCollective& call = exchange.collectives[number];
+  const int ranks = exchange.comm->world->size;
+  std::memcpy(call.result, partOf(exchange, number, first % ranks) + offset, bytesOf(call));
+  for (int next = first + 1; next < first + ranks; ++next)
+    add(call.type, call.result, partOf(exchange, number, next % ranks) + offset, call.count);
+}
+
+void writeResult(const FakeExchange& exchange, size_t number) {
+  const FakeCollective& call = exchange.collectives[number];
+  const int rank = exchange.comm->rank, ranks = exchange.comm->world->size;
+  switch (call.kind) {
+    case Kind::all_reduce:
+      return writeSum(exchange, number, 0, ranks - 1);
+    case Kind::reduce_scatter:
+      return writeSum(exchange, number, static_cast<size_t>(rank) * bytesOf(call), rank + 1);
+    case Kind::reduce:
+      if (rank == call.root) writeSum(exchange, number, 0, rank + 1);
+      return;
+    case Kind::all_gather:
+      for (int other = 0; other < ranks; ++other)
+        std::memcpy(call.result + static_cast<size_t>(other) * bytesOf(call), partOf(exchange, number, other),
+                    bytesOf(call));
+      return;
+    case Kind::broadcast:
+      std::memcpy(call.result, partOf(exchange, number, call.root), bytesOf(call));
   }
 }
 
@@ -180,6 +204,16 @@ void leave(FakeExchange& exchange) {
 }
 
 }  // namespace
+
+size_t FakeCollective::readBytes(int rank, int ranks) const {
+  if (kind == Kind::broadcast && rank != root) return 0;
+  return bytesOf(*this) * (kind == Kind::reduce_scatter ? static_cast<size_t>(ranks) : 1);
+}
+
+size_t FakeCollective::writtenBytes(int rank, int ranks) const {
+  if (kind == Kind::reduce && rank != root) return 0;
+  return bytesOf(*this) * (kind == Kind::all_gather ? static_cast<size_t>(ranks) : 1);
+}
 
 bool FakeExchange::isAborted() const { return comm->is_aborted; }
 
@@ -203,7 +237,7 @@ bool FakeExchange::goOn() {
       state = State::has_read;
       return false;
     case State::has_read:
-      writeSums(*this);
+      for (size_t number = 0; number < count; ++number) writeResult(*this, number);
       leave(*this);
       return true;
   }
@@ -292,9 +326,16 @@ ncclResult_t join(ncclComm_t* handle, int size, ncclUniqueId id, int rank, ncclC
   return ncclInProgress;
 }
 
+const char* nameOf(Kind kind) {
+  constexpr const char* kNames[] = {"ncclAllReduce", "ncclReduceScatter", "ncclAllGather", "ncclReduce",
+                                    "ncclBroadcast"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
 void enqueueWaiting(FakeComm& comm) {
   if (!comm.stream) return;
-  FakeWork& work = gpu().enqueue(*comm.stream, FakeWork::Kind::exchange, "ncclAllReduce");
+  FakeWork& work =
+      gpu().enqueue(*comm.stream, FakeWork::Kind::exchange, nameOf(comm.waiting.collectives[0].kind));
   work.exchange = comm.waiting;
   comm.stream = nullptr;
   gpu().enqueued();
@@ -331,13 +372,13 @@ bool isReady(const FakeComm& comm, const char* call) {
 }
 
 /// Is enqueued at once, or when it has been asked for often enough.
-ncclResult_t begin(FakeComm& comm, FakeStream& stream, std::span<const FakeSum> sums) {
+ncclResult_t begin(FakeComm& comm, FakeStream& stream, std::span<const FakeCollective> calls) {
   FakeExchange& exchange = comm.waiting;
   exchange = {};
   exchange.comm = &comm;
   exchange.number = comm.begun++;
-  exchange.count = sums.size();
-  std::copy(sums.begin(), sums.end(), exchange.sums.begin());
+  exchange.count = calls.size();
+  std::copy(calls.begin(), calls.end(), exchange.collectives.begin());
   exchange.reads_late = gpu().draw(2) == 1;
   comm.stream = &stream;
   comm.polls = gpu().draw(3);
@@ -346,33 +387,94 @@ ncclResult_t begin(FakeComm& comm, FakeStream& stream, std::span<const FakeSum> 
   return ncclSuccess;
 }
 
-ncclResult_t allReduce(const void* part, void* result, size_t count, ncclDataType_t type, ncclRedOp_t op,
-                       ncclComm_t handle, cudaStream_t stream_handle) {
-  FakeStream* stream = gpu().find(reinterpret_cast<CUstream>(stream_handle));
+struct ByteRange {
+  const std::byte *begin, *end;
+
+  bool overlaps(const ByteRange& other) const { return begin < other.end && other.begin < end; }
+};
+
+ByteRange readOf(const FakeComm& comm, const FakeCollective& call) {
+  return {call.part, call.part + call.readBytes(comm.rank, comm.world->size)};
+}
+
+ByteRange writtenOf(const FakeComm& comm, const FakeCollective& call) {
+  return {call.result, call.result + call.writtenBytes(comm.rank, comm.world->size)};
+}
+
+/// What is wrong with a call by itself; empty if nothing is.
+std::string errorOf(const FakeComm& comm, const FakeCollective& call) {
+  const ByteRange read = readOf(comm, call), written = writtenOf(comm, call);
+  if (call.count == 0) return " of nothing";
+  if (call.root < 0 || call.root >= comm.world->size) return " to or from a rank that is not there";
+  for (const ByteRange& bytes : {read, written})
+    if (bytes.begin != bytes.end &&
+        !gpu().holds(bytes.begin, static_cast<uint64_t>(bytes.end - bytes.begin), false))
+      return " where no memory is";
+  const bool is_in_place = call.kind == Kind::all_reduce && call.part == call.result;
+  return read.overlaps(written) && !is_in_place ? " of memory that overlaps" : "";
+}
+
+/// Whether one of the calls of a group needs, or spoils, what another one writes.
+bool needEachOther(const FakeComm& comm, const FakeCollective& one, const FakeCollective& other) {
+  return writtenOf(comm, one).overlaps(writtenOf(comm, other)) ||
+         writtenOf(comm, one).overlaps(readOf(comm, other)) ||
+         readOf(comm, one).overlaps(writtenOf(comm, other));
+}
+
+ncclResult_t addToGroup(FakeComm& comm, FakeStream& stream, const FakeCollective& call) {
   FakeGpu::NcclGroup& group = gpu().nccl_group;
-  if (ncclResult_t failure = gpu().enterNccl("ncclAllReduce", stream); failure != ncclSuccess) {
-    group.has_failed = true;
+  if (group.comm && (group.comm != &comm || group.stream != &stream)) return misuse("a group of two streams");
+  if (group.count == group.collectives.size()) return misuse("a group that is larger than the fake's");
+  for (const FakeCollective& other : std::span(group.collectives).first(group.count))
+    if (needEachOther(comm, call, other)) return misuse("a group whose calls need one another");
+  group.comm = &comm;
+  group.stream = &stream;
+  group.collectives[group.count++] = call;
+  return ncclSuccess;
+}
+
+ncclResult_t collective(const FakeCollective& call, ncclComm_t handle, cudaStream_t stream_handle) {
+  const char* name = nameOf(call.kind);
+  FakeStream* stream = gpu().find(reinterpret_cast<CUstream>(stream_handle));
+  if (ncclResult_t failure = gpu().enterNccl(name, stream); failure != ncclSuccess) {
+    gpu().nccl_group.has_failed = true;
     return failure;
   }
-  FakeComm* comm = find(handle, "ncclAllReduce");
-  if (!comm || !stream || !isReady(*comm, "ncclAllReduce")) return ncclInvalidUsage;
-  const FakeSum sum{type, count, static_cast<const std::byte*>(part), static_cast<std::byte*>(result)};
-  if (count == 0 || op != ncclSum) return misuse("ncclAllReduce of nothing, or of another kind");
-  if (!gpu().holds(part, bytesOf(sum), false) || !gpu().holds(result, bytesOf(sum), false))
-    return misuse("ncclAllReduce where no memory is");
-  if (part != result && sum.part < sum.result + bytesOf(sum) && sum.result < sum.part + bytesOf(sum))
-    return misuse("ncclAllReduce of memory that overlaps in part");
-  if (group.depth == 0) return begin(*comm, *stream, {&sum, 1});
-  if (group.comm && (group.comm != comm || group.stream != stream)) return misuse("a group of two streams");
-  if (group.count == group.sums.size()) return misuse("a group that is larger than the fake's");
-  for (const FakeSum& other : std::span(group.sums).first(group.count))
-    for (const std::byte* read : {sum.part, static_cast<const std::byte*>(sum.result)})
-      if (read < other.result + bytesOf(other) && other.result < read + bytesOf(sum))
-        return misuse("a group whose calls need one another");
-  group.comm = comm;
-  group.stream = stream;
-  group.sums[group.count++] = sum;
-  return ncclSuccess;
+  FakeComm* comm = find(handle, name);
+  if (!comm || !stream || !isReady(*comm, name)) return ncclInvalidUsage;
+  if (const std::string error = errorOf(*comm, call); !error.empty()) return misuse(name + error);
+  return gpu().nccl_group.depth == 0 ? begin(*comm, *stream, {&call, 1}) : addToGroup(*comm, *stream, call);
+}
+
+FakeCollective collectiveOf(Kind kind, int root, const void* part, void* result, size_t count,
+                            ncclDataType_t type, ncclRedOp_t op = ncclSum) {
+  if (op != ncclSum) misuse(std::string(nameOf(kind)) + " of no sum");
+  return {kind, root, type, count, static_cast<const std::byte*>(part), static_cast<std::byte*>(result)};
+}
+
+ncclResult_t allReduce(const void* part, void* result, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                       ncclComm_t comm, cudaStream_t stream) {
+  return collective(collectiveOf(Kind::all_reduce, 0, part, result, count, type, op), comm, stream);
+}
+
+ncclResult_t reduceScatter(const void* part, void* result, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return collective(collectiveOf(Kind::reduce_scatter, 0, part, result, count, type, op), comm, stream);
+}
+
+ncclResult_t allGather(const void* part, void* result, size_t count, ncclDataType_t type, ncclComm_t comm,
+                       cudaStream_t stream) {
+  return collective(collectiveOf(Kind::all_gather, 0, part, result, count, type), comm, stream);
+}
+
+ncclResult_t reduce(const void* part, void* result, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                    int root, ncclComm_t comm, cudaStream_t stream) {
+  return collective(collectiveOf(Kind::reduce, root, part, result, count, type, op), comm, stream);
+}
+
+ncclResult_t broadcast(const void* part, void* result, size_t count, ncclDataType_t type, int root,
+                       ncclComm_t comm, cudaStream_t stream) {
+  return collective(collectiveOf(Kind::broadcast, root, part, result, count, type), comm, stream);
 }
 
 ncclResult_t groupStart() {
@@ -388,7 +490,7 @@ ncclResult_t groupEnd() {
   if (whole.depth != 1) return misuse("ncclGroupEnd without its beginning");
   if (whole.has_failed) return ncclInvalidUsage;
   if (whole.count == 0) return misuse("a group of no calls");
-  return begin(*whole.comm, *whole.stream, std::span(whole.sums).first(whole.count));
+  return begin(*whole.comm, *whole.stream, std::span(whole.collectives).first(whole.count));
 }
 
 ncclResult_t finalize(ncclComm_t handle) {
@@ -438,6 +540,10 @@ cuda::Nccl fakeNccl() {
   nccl.ncclGroupStart = groupStart;
   nccl.ncclGroupEnd = groupEnd;
   nccl.ncclAllReduce = allReduce;
+  nccl.ncclReduceScatter = reduceScatter;
+  nccl.ncclAllGather = allGather;
+  nccl.ncclReduce = reduce;
+  nccl.ncclBroadcast = broadcast;
   return nccl;
 }
 

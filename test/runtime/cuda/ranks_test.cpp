@@ -7,19 +7,6 @@
 namespace gpuc::test {
 namespace {
 
-/// The first error, or "" if each rank ended with `expected`; "other outputs" is one of them.
-std::string trainOnRanks(const PlanBuilder& builder, const FakeRanks& ranks,
-                         const std::vector<float>& expected) {
-  const auto said = runOnFakeRanks(ranks, [&](Communicator& communicator, FakeGpu&) {
-    std::vector<float> outputs;
-    GPUC_RETURN_IF_ERROR(trainOn(builder, &communicator, outputs));
-    return outputs == expected ? okStatus() : Status::error("other outputs");
-  });
-  for (const std::string& error : said)
-    if (!error.empty()) return error;
-  return "";
-}
-
 TEST(RanksOnGpus, AddUpInAnyOrderOfStreams) {
   for (int count : {1, 2, 4})
     for (uint64_t seed = 0; seed < 24; ++seed)
@@ -29,15 +16,7 @@ TEST(RanksOnGpus, AddUpInAnyOrderOfStreams) {
 
 /// So that the test above says something.
 TEST(RanksOnGpus, ShowAMissingWait) {
-  for (size_t stream : {0, 1}) {
-    PlanBuilder builder = stepPlan();
-    std::erase_if(builder.plan.programs[0]->streams[stream]->commands,
-                  [](const auto& command) { return command->work.type == fb::Work::Wait; });
-    bool is_shown = false;
-    for (uint64_t seed = 0; seed < 60 && !is_shown; ++seed)
-      is_shown = !trainOnRanks(builder, ranksOf(2, seed), expectedOf(2)).empty();
-    EXPECT_TRUE(is_shown) << "without the wait of stream " << stream;
-  }
+  for (size_t stream : {0, 1}) EXPECT_TRUE(showsMissingWaits(stepPlan(), stream, 2)) << "stream " << stream;
 }
 
 TEST(RanksOnGpus, OneWithoutACommunicatorNeedsNoNccl) {
