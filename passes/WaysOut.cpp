@@ -10,7 +10,6 @@
 #include "passes/WaysOut.h"
 
 #include "dialects/gpuc/GpucOps.h"
-#include "passes/base/Target.h"
 #include "passes/batch/Parts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -50,10 +49,7 @@ public:
       rows_ = options.batch != 0 ? options.batch : recipe.getBatch().value_or(1);
     isSilent_ = model.getOps<ir::CheckpointOp>().empty();
     isExact_ = !recipe.getPrecision() || recipe.getPrecision()->getName() == "f32";
-    std::string error;
-    FailureOr<Target> target = Target::parse(options.target, error);
-    mayShare_ = trains_ && recipe.isDataParallel() && !recipe.getShard() && succeeded(target) &&
-                !target->isCuda(); // where ranks do not share out yet
+    mayShare_ = trains_ && recipe.isDataParallel() && !recipe.getShard();
   }
 
   std::string describe(int64_t least) {

@@ -74,8 +74,6 @@ gpuc::Status readFlags(Request& request) {
   GPUC_RETURN_IF_ERROR(gpuc::checkRecipeFlags(request.recipe));
   GPUC_RETURN_IF_ERROR(at("--checkpoint", gpuc::Compiler().checkCheckpoint(options.train.checkpoint)));
   const bool isCuda = options.target.starts_with("cuda");
-  if (isCuda && request.shard)
-    return gpuc::Status::error("--shard: only ranks on the host share out so far: give --target=host");
   GPUC_RETURN_IF_ERROR(readLink("--link",
                                 request.link.value_or((isCuda ? gpuc::kDeviceLink : gpuc::kHostLink).str()),
                                 simulation.network.within));

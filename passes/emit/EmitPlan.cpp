@@ -420,28 +420,12 @@ FailureOr<int64_t> ranksOfShares(ModuleOp module) {
   return walked.wasInterrupted() ? FailureOr<int64_t>() : known;
 }
 
-/// What no runtime does yet is said before kernels are compiled.
-LogicalResult checkExecutable(ModuleOp module) {
-  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
-  const bool isCuda = target && target.getKind() == plan::TargetKind::cuda;
-  WalkResult walked = module.walk([&](plan::CollectiveOpInterface collective) {
-    if (!isCuda || isa<plan::AllReduceOp>(collective))
-      return WalkResult::skip();
-    collective->emitOpError(
-        "is of what ranks share out, which only the host does so far: compile with --target=host");
-    return WalkResult::interrupt();
-  });
-  return failure(walked.wasInterrupted());
-}
-
 } // namespace
 
 FailureOr<std::string> emitPlan(ModuleOp module, const EmitOptions &options) {
   if (module.getOps<plan::ArenaOp>().empty())
     return module.emitError("has no plan.arena: plan-place-buffers comes before a plan is written"),
            failure();
-  if (failed(checkExecutable(module)))
-    return failure();
   FailureOr<int64_t> ranks = ranksOfShares(module);
   if (failed(ranks))
     return failure();

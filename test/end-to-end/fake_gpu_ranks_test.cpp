@@ -1,15 +1,18 @@
 //===- fake_gpu_ranks_test.cpp - Ranks on GPUs that are not there -----------===//
 //
 // A data-parallel plan for CUDA trains on several fake GPUs, one for each rank, a thread, that add up by a
-// fake NCCL; and to the losses and variables of ranks on the host. GPUC_ALL_PLANS=1: more models, and four
-// ranks.
+// fake NCCL, or share out; and to the losses and variables of ranks on the host. GPUC_ALL_PLANS=1: more
+// models, and four ranks.
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/plan/access.h"
 #include "test/end-to-end/drawn_batch.h"
 #include "test/end-to-end/plan_kernels.h"
 #include "test/end-to-end/zoo_plan.h"
 #include "test/runtime/cuda/fake_ranks.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 #include <cstdlib>
 #include <map>
@@ -68,6 +71,8 @@ Result<State> trainOn(const Plan &plan, Communicator &ranks) {
     state.variables[variable.spec.name] = std::move(bytes);
     state.types[variable.spec.name] = variable.spec.type;
   }
+  EXPECT_EQ(session.memory().arena_bytes, plan.info().arena_bytes);
+  EXPECT_EQ(session.memory().arena_allocations, 1u);
   return state;
 }
 
@@ -105,6 +110,14 @@ void expectClose(const State &found, const State &expected, double tolerance) {
   }
 }
 
+/// Of a plan's variables.
+uint64_t keptBytes(const Plan &plan) {
+  uint64_t bytes = 0;
+  for (const fb::Variable *variable : each(plan.root().variables()))
+    bytes += plan.root().buffers()->Get(variable->buffer())->size();
+  return bytes;
+}
+
 class RanksOnFakeGpus : public testing::TestWithParam<Case> {};
 
 // As fake_gpu_test's, which says why learning rates are what they are.
@@ -112,7 +125,7 @@ const std::string kSgd = "optimizer=sgd:lr=0.1";
 INSTANTIATE_TEST_SUITE_P(
     Zoo, RanksOnFakeGpus,
     testing::Values(
-        Case{{"mlp", {"input=1x7x6", "hidden=20,11", "batch=5", "dropout=0.3"}}, 1e-5},
+        Case{{"mlp", {"input=1x7x6", "hidden=21,11", "batch=5", "dropout=0.3"}}, 1e-5},
         Case{{"mlp", {"input=1x7x6", "hidden=20", "batch=4", "accumulate=2"}}, 1e-5},
         Case{{"mlp", {"input=1x7x6", "hidden=20", "batch=4", "precision=bf16"}}, 2e-2, true},
         Case{{"mlp", {"input=1x7x6", "hidden=20", "batch=4", "precision=fp16"}}, 2e-2, true},
@@ -142,41 +155,86 @@ INSTANTIATE_TEST_SUITE_P(
              true}),
     [](const auto &info) { return nameOf(info.param.spec); });
 
+/// The plans of a host and of a GPU.
+struct Plans {
+  explicit Plans(const ZooSpec &spec) {
+    Result<std::unique_ptr<ZooPlan>> onHost = compileZooModel(spec, "host"),
+                                     onCuda = compileZooModel(spec, "cuda:sm_90");
+    EXPECT_TRUE(onHost.ok()) << onHost.message();
+    EXPECT_TRUE(onCuda.ok()) << onCuda.message();
+    host = *std::move(onHost);
+    cuda = *std::move(onCuda);
+  }
+
+  Plan ofHost() const { return *Plan::parse(host->bytes); }
+  Plan ofCuda() const { return *Plan::parse(cuda->bytes); }
+
+  std::unique_ptr<ZooPlan> host, cuda;
+};
+
+/// GPUs train as ranks of the host do, to the same bits in any order of streams, and alike on all ranks. What
+/// the first one has.
+State expectAsOnTheHost(const Plans &plans, int count, double tolerance) {
+  SCOPED_TRACE(std::to_string(count) + " ranks");
+  const Plan plan = plans.ofCuda();
+  PlanKernels kernels(*plans.cuda->module, plan);
+  const std::vector<State> expected = trainOnRanks(count, plans.ofHost(), 0, nullptr),
+                           first = trainOnRanks(count, plan, 0, &kernels);
+  if (testing::Test::HasFailure())
+    return {};
+  expectClose(first[0], expected[0], tolerance);
+  for (uint64_t seed = 1; seed <= 3; ++seed) { // the late, the random and the unfair
+    const std::vector<State> other = trainOnRanks(count, plan, seed, &kernels);
+    if (testing::Test::HasFailure())
+      return {};
+    for (size_t rank = 0; rank < other.size(); ++rank) {
+      EXPECT_EQ(other[rank].losses, first[rank].losses) << "seed " << seed << ", rank " << rank;
+      EXPECT_EQ(other[rank].variables, first[rank].variables) << "seed " << seed << ", rank " << rank;
+    }
+  }
+  for (const auto &[name, bytes] : first[0].variables)
+    if (name != "rank")
+      EXPECT_EQ(first.back().variables.at(name), bytes) << name << " of the last rank";
+  return first[0];
+}
+
+ZooSpec with(ZooSpec spec, std::initializer_list<std::string> keys) {
+  spec.keys.insert(spec.keys.end(), keys);
+  return spec;
+}
+
+std::vector<int> rankCounts() { return isAll() ? std::vector{2, 4} : std::vector{2}; }
+
 TEST_P(RanksOnFakeGpus, TrainAsRanksOfTheHost) {
   if (GetParam().isLong && !isAll())
     GTEST_SKIP() << "GPUC_ALL_PLANS=1 has it";
-  ZooSpec spec = GetParam().spec;
-  spec.keys.emplace_back("data_parallel=true");
-  Result<std::unique_ptr<ZooPlan>> host = compileZooModel(spec, "host"),
-                                   cuda = compileZooModel(spec, "cuda:sm_90");
-  ASSERT_TRUE(host.ok()) << host.message();
-  ASSERT_TRUE(cuda.ok()) << cuda.message();
-  Result<Plan> hostPlan = Plan::parse((*host)->bytes), cudaPlan = Plan::parse((*cuda)->bytes);
-  ASSERT_TRUE(hostPlan.ok()) << hostPlan.message();
-  ASSERT_TRUE(cudaPlan.ok()) << cudaPlan.message();
-  PlanKernels kernels(*(*cuda)->module, *cudaPlan);
-  for (int count : {2, 4}) {
-    if (count == 4 && !isAll())
-      continue;
-    SCOPED_TRACE(std::to_string(count) + " ranks");
-    const std::vector<State> expected = trainOnRanks(count, *hostPlan, 0, nullptr);
-    const std::vector<State> first = trainOnRanks(count, *cudaPlan, 0, &kernels);
-    if (HasFailure())
-      return;
-    expectClose(first[0], expected[0], GetParam().tolerance);
-    for (uint64_t seed = 1; seed <= 3; ++seed) { // the late, the random and the unfair
-      const std::vector<State> other = trainOnRanks(count, *cudaPlan, seed, &kernels);
-      if (HasFailure())
-        return;
-      for (size_t rank = 0; rank < other.size(); ++rank) {
-        EXPECT_EQ(other[rank].losses, first[rank].losses) << "seed " << seed << ", rank " << rank;
-        EXPECT_EQ(other[rank].variables, first[rank].variables) << "seed " << seed << ", rank " << rank;
-      }
+  const Plans plans(with(GetParam().spec, {"data_parallel=true"}));
+  for (int count : rankCounts())
+    if (!HasFailure())
+      expectAsOnTheHost(plans, count, GetParam().tolerance);
+}
+
+/// And as those that each have all.
+TEST_P(RanksOnFakeGpus, ShareOutAsRanksOfTheHost) {
+  const ZooSpec spec = with(GetParam().spec, {"data_parallel=true"});
+  if (GetParam().isLong && !isAll())
+    GTEST_SKIP() << "GPUC_ALL_PLANS=1 has it";
+  if (spec.model == "linear-regression")
+    GTEST_SKIP() << "has nothing that could be shared out";
+  const bool accumulates = llvm::is_contained(spec.keys, "accumulate=2");
+  const Plans whole(spec);
+  const Plan wholePlan = whole.ofCuda();
+  PlanKernels kernels(*whole.cuda->module, wholePlan);
+  for (int count : rankCounts())
+    for (const char *shard : {"shard=optimizer", "shard=gradients"}) {
+      if (HasFailure() || (shard == llvm::StringRef("shard=gradients") && !accumulates))
+        continue; // without microbatches the two are one
+      const Plans shared(with(spec, {shard, "world_size=" + std::to_string(count)}));
+      EXPECT_LT(keptBytes(shared.ofCuda()), keptBytes(wholePlan));
+      const State found = expectAsOnTheHost(shared, count, GetParam().tolerance);
+      if (!HasFailure())
+        expectClose(found, trainOnRanks(count, wholePlan, 0, &kernels)[0], GetParam().tolerance);
     }
-    for (const auto &[name, bytes] : first[0].variables)
-      if (name != "rank")
-        EXPECT_EQ(first.back().variables.at(name), bytes) << name << " of the last rank";
-  }
 }
 
 } // namespace

@@ -4,6 +4,8 @@
 
 #include "frontend/models/Zoo.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace gpuc::test {
 
 std::string nameOf(const ZooSpec &spec) {
@@ -42,7 +44,7 @@ Result<std::unique_ptr<ZooPlan>> compileZooModel(const ZooSpec &spec, const std:
       train.checkpoint = text;
     else if (name == "memory-budget")
       budget = std::stoll(text.str()), train.checkpoint = kBudgetPolicy;
-    else if (name == "precision" || name == "accumulate" || name == "data_parallel")
+    else if (llvm::is_contained({"precision", "accumulate", "data_parallel", "shard", "world_size"}, name))
       train.recipe.emplace_back(name, text);
     else
       keys.push_back(key.str());

@@ -11,7 +11,8 @@
 namespace gpuc::test {
 
 /// A model and its keys, as gpuc-model takes them: {"mlp", {"dropout=0.5"}}; and precision=bf16,
-/// accumulate=4, data_parallel=true, checkpoint=full and memory-budget=BYTES, as gpuc-compile does.
+/// accumulate=4, data_parallel=true, shard=optimizer, world_size=2, checkpoint=full and memory-budget=BYTES,
+/// as gpuc-compile does.
 struct ZooSpec {
   std::string model;
   std::vector<std::string> keys;
