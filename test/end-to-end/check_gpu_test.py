@@ -28,11 +28,12 @@ class CheckGpuTest(ToolTest):
 
     def test_same_plans_agree(self):
         said = self.prepared()
-        self.assertIn("15 passed, 0 failed (dry: on the host)", said)
+        self.assertIn("27 passed, 0 failed (dry: on the host)", said)
         report = self.report()
         self.assertTrue(report["passed"])
-        self.assertEqual([case["model"] for case in report["cases"]], 2 * ["linear-regression"] + 13 * ["mlp"])
-        self.assertEqual([case["ranks"] for case in report["cases"][7:]], [1, 1, 2, 2, 4, 4, 8, 8])
+        self.assertEqual([case["model"] for case in report["cases"]], 2 * ["linear-regression"] + 25 * ["mlp"])
+        self.assertEqual([(case["ranks"], case["shard"]) for case in report["cases"][7:]],
+                         [(ranks, shard) for ranks in (1, 2, 4, 8) for shard in (None, None, "optimizer", "optimizer", "gradients")])
         for case in report["cases"]:
             self.assertEqual(len(case["losses"]), 4)
             self.assertTrue(case["ranks"] or case["arena_bytes"] > 0)
@@ -55,8 +56,9 @@ class CheckGpuTest(ToolTest):
         with unittest.mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES=""):
             result = self.script("--run")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("0 passed, 5 failed, 8 skipped", result.stdout)
+        self.assertIn("0 passed, 5 failed, 20 skipped", result.stdout)
         self.assertRegex(result.stdout, r"4 ranks: mlp .* skipped: 4 ranks, 0 GPUs")
+        self.assertRegex(result.stdout, r"2 ranks, gradients shared: mlp .* skipped: 2 ranks, 0 GPUs")
         self.assertIn("no CUDA device", result.stdout)
 
     def test_what_is_wrong_is_found(self):
