@@ -30,7 +30,19 @@ struct MovingAddress {
 };
 
 struct CudaCommand {
-  enum class Kind : uint8_t { launch, library, upload, download, copy, fill, record, wait, repeat, graph };
+  enum class Kind : uint8_t {
+    launch,
+    library,
+    exchange,
+    upload,
+    download,
+    copy,
+    fill,
+    record,
+    wait,
+    repeat,
+    graph
+  };
 
   struct Launch {
     CUfunction function;
@@ -64,7 +76,7 @@ struct CudaCommand {
   CUdeviceptr* operands = nullptr;  // into the address table
   union {
     Launch launch = {};
-    const LibraryCall* library;
+    const LibraryCall* library;  // of an exchange, too
     Copy copy;
     LoweredFill fill;
     EventRing* record;
@@ -160,15 +172,15 @@ Result<bool> enqueueStream(const Driver& driver, StreamCommands& work, size_t en
                            CUstream stream);
 
 /// Marks the commands that can be graphs: those that follow one another on a stream, whole repeats among
-/// them, and neither join streams nor upload a batch. What is too short stays as it is, and so does a program
-/// that unrolls to more than kMostGraphNodes commands.
+/// them, and neither join streams nor upload a batch nor wait for ranks. What is too short stays as it is,
+/// and so does a program that unrolls to more than kMostGraphNodes commands.
 void markGraphs(CudaProgram& program);
 constexpr uint64_t kMostGraphNodes = 20000;
 
 /// Captures what is marked, for each of `slots`; it is launched as graphs from the next run on. Every command
 /// must have been enqueued before: libraries load and allocate what they need when they are first called,
-/// which no capture may see. By how much less of the GPU's memory is free then. Error: the driver's; the
-/// program then goes on command by command.
+/// which no capture may see. No stream may wait for ranks, or the driver could wait for these. By how much
+/// less of the GPU's memory is free then. Error: the driver's; the program then goes on command by command.
 Result<uint64_t> captureGraphs(const Driver& driver, CudaProgram& program, std::span<const Stream> streams,
                                uint64_t slots);
 

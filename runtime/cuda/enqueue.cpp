@@ -88,6 +88,7 @@ Status enqueue(const Driver& driver, CudaCommand& command, CUstream stream) {
     case CudaCommand::Kind::launch:
       return launch(driver, command, stream);
     case CudaCommand::Kind::library:
+    case CudaCommand::Kind::exchange:
       return command.library->enqueue(command.operands, stream);
     case CudaCommand::Kind::upload:
     case CudaCommand::Kind::download:

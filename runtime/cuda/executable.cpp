@@ -204,7 +204,7 @@ class CudaExecutable : public Executable {
     CudaProgram& program = *programs_[index];
     if (program.streams.empty()) return okStatus();
     uint64_t slot = program.runs++ % plan_.root().input_slots();
-    if (program.runs == 2) captureGraphs(program, index);
+    if (program.runs == 2) GPUC_RETURN_IF_ERROR(captureGraphs(program, index));
     GPUC_RETURN_IF_ERROR(stage(program, slot, inputs));
     program.takeSlot(slot);
     if (last_program_ != index || !program.direct_inputs.empty()) GPUC_RETURN_IF_ERROR(joinStreams());
@@ -219,17 +219,20 @@ class CudaExecutable : public Executable {
   }
 
   /// If the driver does not take them, steps are as before; whoever waits for them should know.
-  void captureGraphs(CudaProgram& program, size_t index) {
-    if (refuses_graphs_) return;
+  Status captureGraphs(CudaProgram& program, size_t index) {
+    if (refuses_graphs_ || program.graphs.empty()) return okStatus();
+    // A driver that allocates may wait for the GPU, and that for a rank that is lost.
+    if (libraries_.ranks()) GPUC_RETURN_IF_ERROR(wait());
     Result<uint64_t> bytes =
         gpuc::cuda::captureGraphs(driver_, program, streams_, plan_.root().input_slots());
     if (bytes.ok()) {
       graph_bytes_ += *bytes;
-      return;
+      return okStatus();
     }
     refuses_graphs_ = true;
     warn("program '" + plan_.info().programs[index].name +
          "' is launched command by command, not as CUDA graphs: " + bytes.message());
+    return okStatus();
   }
 
   /// Copies the batch into the slot's pinned memory, as soon as nothing reads that any more.

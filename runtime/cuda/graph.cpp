@@ -3,8 +3,8 @@
 //
 // A graph is what stands between two events of one stream. Events themselves, and uploads of the batch, stay
 // outside: so the next batch is uploaded beside this step, as without graphs, and no graph has to say which
-// entry of a ring it means. Addresses of a graph are those of its capture: where they go by the input slot,
-// there is one for each.
+// entry of a ring it means. So do exchanges between ranks, which whoever enqueues them waits for. Addresses
+// of a graph are those of its capture: where they go by the input slot, there is one for each.
 #include <algorithm>
 
 #include "runtime/cuda/command.h"
@@ -39,7 +39,8 @@ std::vector<Span> spansOf(const std::vector<CudaCommand>& commands) {
   std::vector<Span> parts;  // commands, and repeats that are complete
   for (size_t i = 0; i < commands.size(); ++i) {
     const Kind kind = commands[i].kind;
-    const bool outside = kind == Kind::record || kind == Kind::wait || kind == Kind::upload;
+    const bool outside =
+        kind == Kind::record || kind == Kind::wait || kind == Kind::upload || kind == Kind::exchange;
     Span part = {i, i + 1, kind == Kind::repeat ? 0u : 1u, outside};
     if (kind == Kind::repeat) {
       for (part.begin = commands[i].repeat.first; !parts.empty() && parts.back().begin >= part.begin;) {
@@ -162,7 +163,6 @@ void markGraphs(CudaProgram& program) {
 
 Result<uint64_t> captureGraphs(const Driver& driver, CudaProgram& program, std::span<const Stream> streams,
                                uint64_t slots) {
-  if (program.graphs.empty()) return 0;
   Result<uint64_t> bytes = captureAll(driver, program, streams, slots);
   if (!bytes.ok())
     for (std::vector<ExecutableGraph>& graphs : program.graphs) graphs.clear();

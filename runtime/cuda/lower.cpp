@@ -48,7 +48,7 @@ class Lowering {
       GPUC_RETURN_IF_ERROR(lower(stream->commands()));
     }
     placeDirectInputs();
-    if (!plan_.no_graphs() && !context_.libraries.ranks()) markGraphs(out_);
+    if (!plan_.no_graphs()) markGraphs(out_);
     return createStagingEvents();
   }
 
@@ -273,7 +273,7 @@ class Lowering {
     auto call = std::make_unique<ExchangeCall>(*context_.libraries.ranks());
     CudaCommand command{};
     command.operands = out_.addresses.data() + used_addresses_;
-    command.kind = CudaCommand::Kind::library;
+    command.kind = CudaCommand::Kind::exchange;
     command.library = call.get();
     stream_->commands.push_back(command);
     exchange_ = {.call = call.get(), .read = {}, .written = {}};

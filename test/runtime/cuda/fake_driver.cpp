@@ -409,6 +409,8 @@ CUresult instantiate(CUgraphExec* executable, CUgraph handle, unsigned long long
   GPUC_FAKE_ENTER("cuGraphInstantiate");
   auto found = gpu().graphs.find(handle);
   if (found == gpu().graphs.end() || flags != 0) return gpu().misuse("a graph that is not there");
+  if (gpu().waitsForRanks())
+    return gpu().misuse("cuGraphInstantiate, which may wait for the GPU, while that waits for other ranks");
   return make(gpu().executable_graphs, std::make_unique<FakeGraph>(*found->second), executable);
 }
 

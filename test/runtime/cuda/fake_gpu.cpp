@@ -346,15 +346,18 @@ void FakeGpu::execute(FakeStream& stream) {
 
 CUresult FakeGpu::waitUntil(const std::function<bool()>& reached) {
   calls.back().blocked = !reached();
-  if (!reached() && std::any_of(streams_.begin(), streams_.end(),
-                                [](const auto& stream) { return stream->alive && waitsForRanks(*stream); }))
+  if (!reached() && waitsForRanks())
     return misuse("the host waits for other ranks in a call that does not end if one is lost");
   while (!reached())
     if (!advance()) return misuse("the host waits for what never comes");
   return CUDA_SUCCESS;
 }
 
-/// A call that returns only when other ranks have come: never, if one is lost.
+bool FakeGpu::waitsForRanks() const {
+  return std::any_of(streams_.begin(), streams_.end(),
+                     [](const auto& stream) { return stream->alive && waitsForRanks(*stream); });
+}
+
 bool FakeGpu::waitsForRanks(const FakeStream& stream) {
   for (size_t i = stream.next; i < stream.queue.size(); ++i)
     if (stream.queue[i].kind == FakeWork::Kind::exchange && !stream.queue[i].exchange.isAborted())

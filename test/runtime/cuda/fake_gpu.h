@@ -180,6 +180,8 @@ class FakeGpu {
   /// The same for who asks again and again: a ready stream goes on by one.
   CUresult query(FakeStream& stream);
   CUresult query(FakeEvent& event);
+  /// Whether a call that waits for this GPU returns only when other ranks have come: never, if one is lost.
+  bool waitsForRanks() const;
   /// From 0 to count - 1.
   uint64_t draw(uint64_t count) { return random_() % count; }
 

@@ -40,13 +40,45 @@ TEST(RanksOnGpus, ExchangeAtOnceWhatFollowsOneAnother) {
       EXPECT_EQ(gpu.count("ncclGroupStart"), gpu.count("ncclGroupEnd"));
       EXPECT_EQ(gpu.count("ncclAllReduce"), is_first ? 1 : 2) << "at first: all sums are of one kind";
       EXPECT_EQ(gpu.count("ncclGroupStart"), is_first ? 0 : 1);
-      EXPECT_EQ(gpu.count("cuStreamBeginCapture"), 0) << "ranks are without graphs";
       is_first = false;
       gpu.clearLog();
       return okStatus();
     });
   });
   for (const std::string& error : said) EXPECT_EQ(error, "");
+}
+
+/// What stands before and behind an exchange on one stream is a graph each; the exchange is in none.
+TEST(RanksOnGpus, HaveGraphsOfWhatTheyCompute) {
+  PlanBuilder builder(1, TargetKind::cuda);
+  const uint32_t x = builder.buffer("x", DataType::f32, {64}),
+                 sum = builder.buffer("sum", DataType::f32, {64}),
+                 w = builder.variable("w", DataType::f32, {64});
+  fb::ProgramT& program = builder.program("step");
+  CommandList& commands = program.streams[0]->commands;
+  builder.fill(commands, {x}, patternOf(1.0f));
+  for (int i = 0; i < 3; ++i) builder.launch(commands, builder.kernel("test_add", 3), {{x}, {x}}, {{x}}, 4);
+  builder.allReduce(commands, DataType::f32, x, sum);
+  for (int i = 0; i < 4; ++i) builder.launch(commands, builder.kernel("test_add", 3), {{w}, {sum}}, {{w}}, 4);
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    const auto said = runOnFakeRanks(ranksOf(2, seed), [&](Communicator& communicator, FakeGpu& gpu) {
+      GPUC_ASSIGN_OR_RETURN(Session session,
+                            Session::create(builder.parse(), {.communicator = &communicator}));
+      const ProgramId step = programOf(session, "step");
+      gpu.clearLog();
+      for (int run = 0; run < 3; ++run) GPUC_RETURN_IF_ERROR(session.run(step, {}));
+      GPUC_RETURN_IF_ERROR(session.wait());
+      EXPECT_EQ(gpu.count("cuStreamBeginCapture"), 2u);
+      EXPECT_EQ(gpu.count("cuGraphLaunch"), 4u);
+      EXPECT_EQ(gpu.count("ncclAllReduce"), 3u);
+      EXPECT_EQ(gpu.count("cuLaunchKernel"), 14u) << "once, and for the capture";
+      std::vector<float> found(64);
+      GPUC_RETURN_IF_ERROR(session.readVariable("w", std::as_writable_bytes(std::span(found))));
+      EXPECT_EQ(found, std::vector<float>(64, 3 * 4 * 2 * 8.0f));
+      return okStatus();
+    });
+    for (const std::string& error : said) EXPECT_EQ(error, "");
+  }
 }
 
 /// y is the sum of sums, which must be there.
