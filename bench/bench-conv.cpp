@@ -1,6 +1,8 @@
-// Times the host's convolutions on the layers of LeNet-5, the tutorials' convnet, ResNet-18 and ResNet-50, in
-// one thread; in time of the processor, so that other processes disturb it less. Each rate, of operations
-// counted without padding, stands beside its share of a product's rate, which is measured between the layers.
+// Times the host's convolutions on the layers of LeNet-5, the tutorials' convnet, ResNet-18 and ResNet-50, a
+// U-Net, and the depthwise ones of MobileNet and ConvNeXt, in one thread; in time of the processor, so that
+// other processes disturb it less. Each rate, of operations as if there were no padding, stands beside its
+// share of a product's rate, which is measured between the layers; of a depthwise layer, which has little to
+// multiply, the bytes of its pictures beside their share of what a copy of as many moves.
 //   bench-conv [f32|f64|f16|bf16] [NAME]     NAME: only layers whose name has it
 #include <algorithm>
 #include <cstdio>
@@ -40,30 +42,49 @@ constexpr Layer kLayers[] = {
     {"resnet18-64 3x3/2", 256, 512, 4, 3, 2, 1, 1, {16}},
     {"resnet18-64 1x1/2", 256, 512, 4, 1, 2, 0, 1, {16}},
     {"resnet18-64 3x3", 512, 512, 2, 3, 1, 1, 1, {16}},
-    {"resnet18 7x7/2", 3, 64, 224, 7, 2, 3, 1, {4}},
-    {"resnet18 3x3", 64, 64, 56, 3, 1, 1, 1, {1, 4}},
-    {"resnet18 3x3/2", 64, 128, 56, 3, 2, 1, 1, {4}},
-    {"resnet18 1x1/2", 64, 128, 56, 1, 2, 0, 1, {4}},
-    {"resnet18 3x3", 128, 128, 28, 3, 1, 1, 1, {1, 4}},
-    {"resnet18 3x3/2", 128, 256, 28, 3, 2, 1, 1, {4}},
-    {"resnet18 1x1/2", 128, 256, 28, 1, 2, 0, 1, {4}},
-    {"resnet18 3x3", 256, 256, 14, 3, 1, 1, 1, {1, 4}},
-    {"resnet18 3x3/2", 256, 512, 14, 3, 2, 1, 1, {4}},
-    {"resnet18 1x1/2", 256, 512, 14, 1, 2, 0, 1, {4}},
-    {"resnet18 3x3", 512, 512, 7, 3, 1, 1, 1, {1, 4}},
+    {"resnet18 7x7/2", 3, 64, 224, 7, 2, 3, 1, {4, 16}},
+    {"resnet18 3x3", 64, 64, 56, 3, 1, 1, 1, {4, 16}},
+    {"resnet18 3x3/2", 64, 128, 56, 3, 2, 1, 1, {4, 16}},
+    {"resnet18 1x1/2", 64, 128, 56, 1, 2, 0, 1, {4, 16}},
+    {"resnet18 3x3", 128, 128, 28, 3, 1, 1, 1, {4, 16}},
+    {"resnet18 3x3/2", 128, 256, 28, 3, 2, 1, 1, {4, 16}},
+    {"resnet18 1x1/2", 128, 256, 28, 1, 2, 0, 1, {4, 16}},
+    {"resnet18 3x3", 256, 256, 14, 3, 1, 1, 1, {4, 16}},
+    {"resnet18 3x3/2", 256, 512, 14, 3, 2, 1, 1, {4, 16}},
+    {"resnet18 1x1/2", 256, 512, 14, 1, 2, 0, 1, {4, 16}},
+    {"resnet18 3x3", 512, 512, 7, 3, 1, 1, 1, {4, 16}},
     // What ResNet-50 has beside those.
-    {"resnet50 1x1", 64, 256, 56, 1, 1, 0, 1, {4}},
-    {"resnet50 1x1", 256, 64, 56, 1, 1, 0, 1, {4}},
-    {"resnet50 1x1/2", 256, 512, 56, 1, 2, 0, 1, {4}},
-    {"resnet50 1x1", 128, 512, 28, 1, 1, 0, 1, {4}},
-    {"resnet50 1x1", 512, 128, 28, 1, 1, 0, 1, {4}},
-    {"resnet50 1x1/2", 512, 1024, 28, 1, 2, 0, 1, {4}},
-    {"resnet50 1x1", 256, 1024, 14, 1, 1, 0, 1, {4}},
-    {"resnet50 1x1", 1024, 256, 14, 1, 1, 0, 1, {4}},
-    {"resnet50 1x1/2", 1024, 2048, 14, 1, 2, 0, 1, {4}},
-    {"resnet50 1x1", 512, 2048, 7, 1, 1, 0, 1, {4}},
-    {"resnet50 1x1", 2048, 512, 7, 1, 1, 0, 1, {4}},
-    {"depthwise 3x3", 64, 64, 56, 3, 1, 1, 64, {1, 32}},
+    {"resnet50 1x1", 64, 256, 56, 1, 1, 0, 1, {4, 16}},
+    {"resnet50 1x1", 256, 64, 56, 1, 1, 0, 1, {4, 16}},
+    {"resnet50 1x1/2", 256, 512, 56, 1, 2, 0, 1, {4, 16}},
+    {"resnet50 1x1", 128, 512, 28, 1, 1, 0, 1, {4, 16}},
+    {"resnet50 1x1", 512, 128, 28, 1, 1, 0, 1, {4, 16}},
+    {"resnet50 1x1/2", 512, 1024, 28, 1, 2, 0, 1, {4, 16}},
+    {"resnet50 1x1", 256, 1024, 14, 1, 1, 0, 1, {4, 16}},
+    {"resnet50 1x1", 1024, 256, 14, 1, 1, 0, 1, {4, 16}},
+    {"resnet50 1x1/2", 1024, 2048, 14, 1, 2, 0, 1, {4, 16}},
+    {"resnet50 1x1", 512, 2048, 7, 1, 1, 0, 1, {4, 16}},
+    {"resnet50 1x1", 2048, 512, 7, 1, 1, 0, 1, {4, 16}},
+    // A U-Net's at its larger pictures, on the way down and up.
+    {"unet 3x3", 64, 64, 128, 3, 1, 1, 1, {16}},
+    {"unet 3x3", 128, 64, 128, 3, 1, 1, 1, {16}},
+    {"unet 3x3", 128, 128, 64, 3, 1, 1, 1, {16}},
+    {"unet 3x3", 256, 128, 64, 3, 1, 1, 1, {16}},
+    {"unet 1x1", 64, 16, 128, 1, 1, 0, 1, {16}},
+    // Depthwise: MobileNet's, and ConvNeXt's.
+    {"mobilenet 3x3", 32, 32, 112, 3, 1, 1, 32, {1, 16}},
+    {"mobilenet 3x3/2", 64, 64, 112, 3, 2, 1, 64, {16}},
+    {"mobilenet 3x3", 128, 128, 56, 3, 1, 1, 128, {16}},
+    {"mobilenet 3x3/2", 128, 128, 56, 3, 2, 1, 128, {16}},
+    {"mobilenet 3x3", 256, 256, 28, 3, 1, 1, 256, {16}},
+    {"mobilenet 3x3/2", 256, 256, 28, 3, 2, 1, 256, {16}},
+    {"mobilenet 3x3", 512, 512, 14, 3, 1, 1, 512, {16}},
+    {"mobilenet 3x3/2", 512, 512, 14, 3, 2, 1, 512, {16}},
+    {"mobilenet 3x3", 1024, 1024, 7, 3, 1, 1, 1024, {16}},
+    {"convnext 7x7", 96, 96, 56, 7, 1, 3, 96, {16}},
+    {"convnext 7x7", 192, 192, 28, 7, 1, 3, 192, {16}},
+    {"convnext 7x7", 384, 384, 14, 7, 1, 3, 384, {16}},
+    {"convnext 7x7", 768, 768, 7, 7, 1, 3, 768, {16}},
 };
 
 ConvShape shapeOf(const Layer& layer, int64_t batch, DataType type) {
@@ -114,12 +135,24 @@ class ProductRate {
   Result<MatmulKernel> kernel_;
 };
 
+/// Bytes that a copy of so many bytes, read and written together, moves in a nanosecond.
+double copyRate(int64_t bytes) {
+  const RandomBuffers buffers(DataType::f32, 2, bytes / 2);
+  return static_cast<double>(bytes) /
+         leastUs([&] { std::memcpy(buffers[0], buffers[1], static_cast<size_t>(bytes / 2)); }) / 1e3;
+}
+
 /// One line: the layer's three convolutions. False where there is no kernel for one.
 bool printLayer(const Layer& layer, int64_t batch, DataType type, double product_rate) {
   ConvShape shape = shapeOf(layer, batch, type);
   const RandomBuffers buffers(type, 4, mostBytes(shape));
   const ConvOperands operands = {buffers[0], buffers[1], buffers[2], nullptr, buffers[3]};
   const double flops = 2.0 * static_cast<double>(batch * shape.outputPixels() * shape.filterElements());
+  const bool depthwise = layer.groups > 1 && layer.groups == layer.in;
+  const int64_t outputs = batch * shape.out_channels * shape.outputPixels();
+  const int64_t bytes = (shape.inputElements() + outputs) * sizeOf(type);
+  const double amount = depthwise ? static_cast<double>(bytes) : flops;
+  const double roof = depthwise ? copyRate(bytes) : product_rate;
   const std::string what = std::to_string(layer.in) + ">" + std::to_string(layer.out) + " " +
                            std::to_string(layer.extent) + "x" + std::to_string(layer.extent);
   std::printf("%-18s %-19s %5d", layer.name, what.c_str(), static_cast<int>(batch));
@@ -131,7 +164,8 @@ bool printLayer(const Layer& layer, int64_t batch, DataType type, double product
       return false;
     }
     const double us = leastUs(*kernel, operands);
-    std::printf(" %9.1f us %5.1f G %3.0f%%", us, flops / us / 1e3, flops / us / 10 / product_rate);
+    std::printf(" %9.1f us %5.1f %c %3.0f%%", us, amount / us / 1e3, depthwise ? 'B' : 'G',
+                amount / us / 10 / roof);
     std::fflush(stdout);
   }
   std::printf("\n");
@@ -157,6 +191,7 @@ int main(int argc, char** argv) {
       best = std::max(best, product.measure());
       if (!printLayer(layer, batch, type, best)) return 1;
     }
-  std::printf("100%%: a product of 512x512x512, the best of one before each layer: %.1f GFLOP/s\n", best);
+  std::printf("G: GFLOP/s; 100%%: a product of 512x512x512, the best of one before each layer: %.1f\n", best);
+  std::printf("B: bytes/ns, of what is read and written; 100%%: a copy that moves as many bytes\n");
   return 0;
 }

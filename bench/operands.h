@@ -20,13 +20,9 @@ inline double processorUs() {
   return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
 }
 
-/// Microseconds of one run of a kernel in this thread: the least of nine rounds of 1 ms or more.
-template <typename Kernel, typename Operands>
-double leastUs(const Kernel& kernel, const Operands& operands) {
-  auto run = [&] {
-    for (int phase = 0; phase < kernel.phaseCount(); ++phase)
-      kernel.run(phase, operands, 0, kernel.tiles(phase));
-  };
+/// Microseconds of one run in this thread: the least of nine rounds of 1 ms or more.
+template <typename Run>
+double leastUs(Run run) {
   run();
   double least = 1e30;
   for (int round = 0; round < 9; ++round) {
@@ -36,6 +32,15 @@ double leastUs(const Kernel& kernel, const Operands& operands) {
     least = std::min(least, elapsed / runs);
   }
   return least;
+}
+
+/// The same of a kernel.
+template <typename Kernel, typename Operands>
+double leastUs(const Kernel& kernel, const Operands& operands) {
+  return leastUs([&] {
+    for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+      kernel.run(phase, operands, 0, kernel.tiles(phase));
+  });
 }
 
 /// Buffers one behind the other, each aligned to 64 bytes and full of random numbers in [-1, 1].
