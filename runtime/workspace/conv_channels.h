@@ -169,7 +169,7 @@ constexpr int64_t channelsProducts(const ConvShape& s) {
 /// The most pixels of a picture for which it pays. An element that is packed meets every tap, so that of one
 /// tap alone less is gained; of the input's gradient by strides of one tap, most of which is 0, nothing.
 constexpr int64_t mostChannelsPixels(const ConvShape& s) {
-  constexpr int64_t kAny = 4096, kFilter = 1024, kForward = 256, kTiny = 16;
+  constexpr int64_t kAny = 16384, kFilter = 1024, kForward = 256, kTiny = 16;
   if (s.taps() > 1) return kAny;
   if (s.kind == ConvKind::input_gradient) return kTiny;
   if (s.height.stride > 1 || s.width.stride > 1) return kAny;
