@@ -90,9 +90,9 @@ Family familyOf(const ConvShape &shape, ConvMethod method) {
   case ConvKind::input_gradient:
     return direct ? Family::directConvInputGradient : Family::convInputGradient;
   case ConvKind::filter_gradient:
-    return !direct                         ? Family::convFilterGradient
-           : method == ConvMethod::by_rows ? Family::directConvFilterGradient
-                                           : Family::directConvFilterGradientByOutputs;
+    return !direct                            ? Family::convFilterGradient
+           : method == ConvMethod::by_outputs ? Family::directConvFilterGradientByOutputs
+                                              : Family::directConvFilterGradient;
   }
   llvm_unreachable("a fourth convolution");
 }
@@ -106,6 +106,8 @@ double laneShare(const ConvShape &shape, ConvMethod method) {
     return share(shape.kind == ConvKind::filter_gradient ? shape.patchRows() : shape.outputPixels());
   case ConvMethod::by_rows:
     return share(correlationOf(shape).width.output);
+  case ConvMethod::depthwise: // Of x's cotangent by strides, every other window has a vector.
+    return share(shape.kind == ConvKind::input_gradient ? shape.width.input : shape.width.output);
   case ConvMethod::by_outputs:
     return share(shape.groupOutputs());
   case ConvMethod::by_images:
@@ -113,13 +115,15 @@ double laneShare(const ConvShape &shape, ConvMethod method) {
   case ConvMethod::by_channels:
     return share(shape.kind == ConvKind::input_gradient ? shape.groupInputs() : shape.groupOutputs());
   }
-  llvm_unreachable("a sixth method");
+  llvm_unreachable("a seventh method");
 }
 
 /// How often the elements of a filter's gradient are added to: for each image, or for each part of all of
 /// them, which have sums of their own.
 double filterSums(const ConvShape &shape, ConvMethod method) {
-  const int64_t times = method == ConvMethod::patches ? shape.batch : cutDirect(shape, method).parts;
+  const int64_t times = method == ConvMethod::patches     ? shape.batch
+                        : method == ConvMethod::depthwise ? cutDepthwise(shape).parts
+                                                          : cutDirect(shape, method).parts;
   return static_cast<double>(times * shape.filterElements());
 }
 
@@ -158,7 +162,7 @@ void countConv(const ConvShape &shape, Work &work) {
   work[Unit::flop] = 2 * size * outputs * static_cast<double>(shape.patchRows()) / laneShare(shape, method);
   if (method == ConvMethod::patches && !shape.isPointwise())
     countPatches(shape, size, work);
-  if (method != ConvMethod::patches)
+  if (method != ConvMethod::patches && method != ConvMethod::depthwise)
     work[Unit::packed] = size * static_cast<double>(shape.inputElements());
   work[Unit::stored] = size * (isFilter ? filterSums(shape, method) : outputs);
   if (method == ConvMethod::by_rows && isFilter)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/workspace/conv_channels.h"
+#include "runtime/workspace/conv_depthwise.h"
 #include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
@@ -14,7 +15,8 @@ namespace gpuc {
 /// by_outputs: as by_rows, of the filter's gradient; vectors run along the outputs.
 /// by_images: forward and the input's gradient; vectors run along the images of the batch.
 /// by_channels: products of pixels, tap by tap; vectors run along the channels (conv_channels.h).
-enum class ConvMethod : uint8_t { patches, by_rows, by_outputs, by_images, by_channels };
+/// depthwise: nothing is packed; vectors run along the rows (conv_depthwise.h).
+enum class ConvMethod : uint8_t { patches, by_rows, by_outputs, by_images, by_channels, depthwise };
 
 /// The most bytes of packed images that one tile of the direct methods holds, and of packed cotangents.
 inline constexpr int64_t kDirectPackedBytes = 64 * 1024;
@@ -164,11 +166,19 @@ constexpr int64_t lanesUsed(int64_t total, const ConvShape& shape) {
   return 100 * total / ((total + lanes - 1) / lanes * lanes);
 }
 
+/// Whether a depthwise filter of many taps has rows of less than half a vector, and the batch fills vectors.
+constexpr bool fillsImagesAlone(const ConvShape& shape) {
+  constexpr int64_t kManyTaps = 49, kHalf = 50;
+  return shape.kind != ConvKind::filter_gradient && shape.taps() >= kManyTaps && shape.width.stride == 1 &&
+         lanesUsed(shape.width.output, shape) < kHalf && fitsImages(correlationOf(shape));
+}
+
 /// By the shape alone. Numbers are measured (bench-conv): copying patches pays from 32 outputs on, unless
 /// each copy takes a stride; a vector may have few lanes in use, but not too few.
 constexpr ConvMethod convMethod(const ConvShape& shape) {
   constexpr int64_t kManyOutputs = 32, kManyInputs = 32, kFewInputs = 8, kLeastLanesUsed = 30;
   if (paysByChannels(shape)) return ConvMethod::by_channels;
+  if (paysDepthwise(shape) && !fillsImagesAlone(shape)) return ConvMethod::depthwise;
   if (shape.taps() == 1) return ConvMethod::patches;
   const ConvShape s = correlationOf(shape);
   const bool strided = shape.height.stride > 1 || shape.width.stride > 1;

@@ -53,7 +53,9 @@ constexpr int64_t convFilterParts(const ConvShape& shape) {
   if (shape.kind != ConvKind::filter_gradient) return 0;
   const ConvMethod method = convMethod(shape);
   const bool direct = method != ConvMethod::patches;
-  const int64_t parts = direct ? cutDirect(shape, method).parts : cutFilterGradient(shape).parts;
+  const int64_t parts = method == ConvMethod::depthwise ? cutDepthwise(shape).parts
+                        : direct                        ? cutDirect(shape, method).parts
+                                                        : cutFilterGradient(shape).parts;
   const bool rounds = direct && computedType(shape.type) != shape.type;
   return parts == 1 && !rounds ? 0 : parts;
 }

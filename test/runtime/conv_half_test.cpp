@@ -157,6 +157,19 @@ TEST(ConvHalf, ByChannels) {
   }
 }
 
+// Depthwise, with strips and blocks of channels.
+TEST(ConvHalf, Depthwise) {
+  for (const ConvShape& shape : {makeShape(2, 3, 3, axis(61, 3, 1, 1, 1), axis(150, 3, 1, 1, 1), 3),
+                                 makeShape(3, 70, 140, axis(15, 5, 2, 2, 2), axis(14, 5, 2, 2, 2), 70),
+                                 makeShape(2, 2, 2, axis(40, 7, 1, 3, 3), axis(512, 7, 1, 3, 3), 2),
+                                 makeShape(1, 2, 4, axis(39, 7, 2, 3, 3), axis(512, 7, 2, 3, 3), 2),
+                                 makeShape(1, 2, 4, axis(16, 3, 1, 1, 1), axis(512, 3, 1, 1, 1), 2),
+                                 makeShape(5, 133, 133, axis(7, 3, 1, 1, 1), axis(7, 3, 1, 1, 1), 133)}) {
+    EXPECT_TRUE(paysDepthwise(shape));
+    checkAll(shape, 37, 2);
+  }
+}
+
 TEST(ConvHalf, RandomShapes) {
   std::mt19937_64 random(8);
   auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };

@@ -134,7 +134,7 @@ TEST(Conv, FewChannelsByImages) {
   check(makeShape(16, 6, 16, axis(40, 5), axis(14, 5)), 440);  // several strips
   check(makeShape(32, 3, 5, axis(20, 3, 2, 1, 1), axis(21, 5, 3, 2, 2)), 441);
   check(makeShape(16, 2, 4, axis(17, 3, 1, 2, 1, 3), axis(19, 3, 1, 0, 2, 2)), 442);
-  check(makeShape(16, 8, 8, axis(6, 3, 1, 1, 1), axis(9, 3, 1, 1, 1), 8), 443);
+  check(makeShape(16, 16, 8, axis(6, 3, 1, 1, 1), axis(9, 3, 1, 1, 1), 8), 443);
   check(makeShape(16, 2, 3, axis(4, 2, 1, 6, 5), axis(5, 2, 1, 7, 4)), 444);
   check(makeShape(16, 1, 2, axis(9, 2, 4), axis(9, 2, 4)), 445);  // pixels that no window holds
 }

@@ -3,6 +3,8 @@
 
 #include "runtime/host/conv/channel_kernels.h"
 #include "runtime/host/conv/correlate.h"
+#include "runtime/host/conv/depthwise/plane_products.h"
+#include "runtime/host/conv/depthwise/plane_sums.h"
 #include "runtime/host/conv/filter_products.h"
 #include "runtime/host/conv/image_correlate.h"
 #include "runtime/host/conv/pack_images.h"
@@ -11,13 +13,26 @@
 namespace gpuc {
 namespace {
 
+template <int kKernel, typename T>
+constexpr PlaneKernels<T> kEveryElement = {planeSums<kKernel, 1, T>, nullptr, planeProducts<kKernel, 1, T>};
+template <int kKernel, typename T>
+constexpr PlaneKernels<T> kEveryOther = {planeSums<kKernel, 2, T>, planeSumsBackwards<kKernel, T>,
+                                         planeProducts<kKernel, 2, T>};
+
+template <typename T>
+constexpr TypedPlaneKernels<T> kPlanes = {{{kEveryElement<3, T>, kEveryOther<3, T>},
+                                           {kEveryElement<5, T>, kEveryOther<5, T>},
+                                           {kEveryElement<7, T>, kEveryOther<7, T>}},
+                                          addLanes<T>};
+
 template <typename S>
 constexpr TypedPatchKernels<S> kKernels = {
     gatherPatches<S>,
     scatterPatches<Computed<S>>,
     {packStrip<S>, correlate<S>, filterProducts<Computed<S>>, outputProducts<Computed<S>>},
     {packImages<S>, correlateImages<Computed<S>>, unpackImages<S>},
-    {packPixels<S>, pixelProducts<true, Computed<S>>, pixelProducts<false, Computed<S>>, unpackPixels<S>}};
+    {packPixels<S>, pixelProducts<true, Computed<S>>, pixelProducts<false, Computed<S>>, unpackPixels<S>},
+    kPlanes<Computed<S>>};
 
 constexpr PatchKernelTable kTable = {kKernels<float>, kKernels<double>, kKernels<Half>, kKernels<Bfloat16>};
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "runtime/host/conv/depthwise/plane_kernels.h"
 #include "runtime/host/matmul/kernel_table.h"
 #include "runtime/workspace/conv_shape.h"
 
@@ -227,6 +228,7 @@ struct TypedPatchKernels {
   TypedDirectKernels<S> direct;
   TypedImageKernels<S> images;
   TypedChannelKernels<S> channels;
+  TypedPlaneKernels<Computed<S>> planes;
 };
 
 using PatchKernelTable = KernelTable<TypedPatchKernels, float, double, Half, Bfloat16>;

@@ -194,6 +194,8 @@ Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_
                               convTileNs(0, kConvSumElements, DataType::f32)});
   if (problem.method == ConvMethod::by_channels)
     cutForChannels(problem);
+  else if (problem.method == ConvMethod::depthwise)
+    cutForDepthwise(problem);
   else if (by_images)
     cutForImages(problem);
   else if (direct)

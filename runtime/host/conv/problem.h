@@ -82,6 +82,7 @@ struct ConvProblem {
   DirectProblem direct;              // where that is the method
   ImagesCut images{};                // likewise
   ChannelsProblem channels;          // likewise
+  DepthwiseCut depthwise{};          // likewise
   ConvShape shape;                   // its type is that of the arithmetic
   ConvShape correlation;             // correlationOf(shape)
   DataType storage = DataType::f32;  // of the operands in memory
@@ -119,6 +120,8 @@ void cutForDirect(ConvProblem& problem);
 void cutForImages(ConvProblem& problem);
 /// The same for by_channels.
 void cutForChannels(ConvProblem& problem);
+/// The same for depthwise.
+void cutForDepthwise(ConvProblem& problem);
 
 /// What a tile takes: 120 GFLOP/s in f32 and 60 in f64, and 0.3 ns for each packed element.
 double convTileNs(double flops, double packed, DataType type);
@@ -137,6 +140,9 @@ ConvTile packChannelsTile(DataType storage);
 ConvTile channelsTile(DataType storage);
 ConvTile channelsFilterTile(DataType storage);
 ConvTile sumChannelsFilterTile(DataType storage);
+/// Depthwise: forward and the input's gradient, and the filter's.
+ConvTile depthwiseTile(DataType storage);
+ConvTile depthwiseFilterTile(DataType storage);
 /// Adds up the parts of a range of elements of the filter's gradient.
 ConvTile sumFilterGradientTile(DataType storage);
 /// Converts a range of elements of the filter into the workspace; of 16-bit types alone.

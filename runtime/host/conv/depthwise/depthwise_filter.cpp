@@ -1,0 +1,85 @@
+// Depthwise: the filter's gradient. Each tap's sum is a vector until the last image of a part; parts lie in
+// the workspace until the last phase adds them up.
+#include "runtime/host/conv/depthwise/depthwise.h"
+
+namespace gpuc {
+namespace {
+
+/// Some channels over one part of all images. Tiles count blocks of channels first, then parts.
+template <typename S>
+class DepthwiseFilterTile {
+ public:
+  DepthwiseFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile)
+      : problem_(problem),
+        operands_(operands),
+        cut_(problem.depthwise),
+        first_(tile % cut_.blocks * cut_.channels),
+        part_(tile / cut_.blocks) {}
+
+  void compute() {
+    const ConvShape& s = problem_.shape;
+    alignas(64) std::byte lane_scratch[kDepthwiseSumBytes];
+    lanes_ = reinterpret_cast<T*>(lane_scratch);
+    const int64_t channels = std::min(cut_.channels, s.groups - first_);
+    const int64_t sums = channels * s.groupOutputs() * s.taps();
+    std::fill_n(lanes_, sums * kRoom, T(0));
+    const int64_t image_end = s.batch * (part_ + 1) / cut_.parts;
+    for (int64_t image = s.batch * part_ / cut_.parts; image < image_end; ++image)
+      for (int64_t channel = 0; channel < channels; channel += cut_.planes)
+        for (int64_t row = 0; row < s.height.output; row += cut_.rows)
+          addStrip(image, channel, std::min(cut_.planes, channels - channel), row,
+                   std::min(row + cut_.rows, s.height.output));
+    T* to = static_cast<T*>(problem_.sums_in_workspace ? operands_.workspace : operands_.c);
+    problem_.patch_kernels->of<S>().planes.addLanes(
+        lanes_, sums, to + part_ * s.filterElements() + filterOffset(s, first_));
+  }
+
+ private:
+  using T = Computed<S>;
+  static constexpr int64_t kRoom = kPlaneLaneBytes / static_cast<int64_t>(sizeof(T));
+
+  /// Rows of y, of the tile's `channels` channels from `channel` on.
+  void addStrip(int64_t image, int64_t channel, int64_t channels, int64_t row, int64_t row_end) const {
+    const ConvShape& s = problem_.shape;
+    const int64_t many = s.groupOutputs();
+    alignas(64) std::byte x_scratch[kIsWidened<S> ? kDepthwiseScratchBytes : 1];
+    alignas(64) std::byte y_scratch[kIsWidened<S> ? kDepthwiseScratchBytes : 1];
+    const ReadPlanes<T> x =
+        readPlanes<S>(problem_, rowsMet(s, channels, row, row_end, true),
+                      static_cast<const S*>(operands_.b) + inputOffset(s, image, first_ + channel), 1,
+                      reinterpret_cast<T*>(x_scratch));
+    ReadPlanes<T> y =
+        readPlanes<S>(problem_, {channels * many, s.outputPixels(), s.width.output, row, row_end},
+                      static_cast<const S*>(operands_.a) + outputOffset(s, image, first_ + channel), many,
+                      reinterpret_cast<T*>(y_scratch));
+    const PlaneKernels<T>& kernels =
+        problem_.patch_kernels->of<S>().planes.of(s.width.kernel, s.width.stride);
+    for (int64_t i = 0; i < many; ++i, y.data += y.plane / many)
+      kernels.products({.planes = channels,
+                        .x = x,
+                        .y = y,
+                        .low_row = s.height.low,
+                        .low_column = s.width.low,
+                        .lanes = lanes_ + (channel * many + i) * s.taps() * kRoom,
+                        .lanes_plane = many * s.taps() * kRoom});
+  }
+
+  const ConvProblem& problem_;
+  const ConvOperands& operands_;
+  const DepthwiseCut& cut_;
+  int64_t first_, part_;
+  T* lanes_ = nullptr;
+};
+
+template <typename S>
+void computeDepthwiseFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
+  DepthwiseFilterTile<S>(problem, operands, tile).compute();
+}
+
+}  // namespace
+
+ConvTile depthwiseFilterTile(DataType storage) {
+  return withElement(storage, []<typename S>(S) -> ConvTile { return computeDepthwiseFilterTile<S>; });
+}
+
+}  // namespace gpuc

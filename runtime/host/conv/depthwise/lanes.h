@@ -1,0 +1,132 @@
+// Vectors at the edges of a row; included by patch_kernels.cpp alone (see runtime/host/matmul/vector.h).
+#pragma once
+
+#include "runtime/host/matmul/load.h"
+
+namespace gpuc {
+namespace {
+
+#if defined(__AVX512F__)
+template <typename T>
+using LaneMask = __mmask16;
+#elif defined(__AVX2__)
+template <typename T>
+using LaneMask = __m256i;
+#else
+template <typename T>
+struct LaneMask {
+  int64_t begin, end;
+};
+#endif
+
+/// Lanes [begin, end), which may reach beyond the vector on either side.
+template <typename T>
+inline LaneMask<T> lanesWithin(int64_t begin, int64_t end) {
+  if (begin < 0) begin = 0;
+  if (begin > kLanes<T>) begin = kLanes<T>;
+  if (end > kLanes<T>) end = kLanes<T>;
+  if (end < begin) end = begin;
+#if defined(__AVX512F__)
+  return static_cast<__mmask16>(((1u << end) - 1) & ~((1u << begin) - 1));
+#elif defined(__AVX2__)
+  return _mm256_andnot_si256(firstLanes<T>(begin), firstLanes<T>(end));
+#else
+  return {begin, end};
+#endif
+}
+
+#if !defined(__AVX2__)
+/// Not inline: each of a kernel's many loads would have a loop of its own.
+template <typename T>
+__attribute__((noinline)) Vector<T> loadSome(const T* address, LaneMask<T> mask) {
+  Vector<T> v = {};
+  for (int64_t i = mask.begin; i < mask.end; ++i) v[i] = address[i];
+  return v;
+}
+template <typename T>
+__attribute__((noinline)) void storeSome(T* address, Vector<T> v, LaneMask<T> mask) {
+  for (int64_t i = mask.begin; i < mask.end; ++i) address[i] = v[i];
+}
+#endif
+
+/// The lanes of the mask, 0 in the others, whose bytes are not touched.
+template <typename T>
+inline Vector<T> loadLanes(const T* address, LaneMask<T> mask) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_maskz_loadu_ps(mask, address);
+  else
+    return (Vector<T>)_mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), address);
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm256_maskload_ps(address, mask);
+  else
+    return (Vector<T>)_mm256_maskload_pd(address, mask);
+#else
+  return mask.begin == 0 && mask.end == kLanes<T> ? load(address) : loadSome<T>(address, mask);
+#endif
+}
+
+template <typename T>
+inline void storeLanes(T* address, Vector<T> v, LaneMask<T> mask) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    _mm512_mask_storeu_ps(address, mask, (__m512)v);
+  else
+    _mm512_mask_storeu_pd(address, static_cast<__mmask8>(mask), (__m512d)v);
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4)
+    _mm256_maskstore_ps(address, mask, (__m256)v);
+  else
+    _mm256_maskstore_pd(address, mask, (__m256d)v);
+#else
+  mask.begin == 0 && mask.end == kLanes<T> ? store(address, v) : storeSome<T>(address, v, mask);
+#endif
+}
+
+/// Every other lane of two vectors that follow one another, from the first on.
+template <typename T, std::size_t... kLane>
+inline Vector<T> everyOther(Vector<T> low, Vector<T> high, std::index_sequence<kLane...>) {
+  return __builtin_shufflevector(low, high, (2 * static_cast<int>(kLane))...);
+}
+
+/// Lane `kLane` / 2 of the first, if kLane is even, else of the second: the lower, or the upper half.
+template <int kFirst, typename T, std::size_t... kLane>
+inline Vector<T> alternate(Vector<T> even, Vector<T> odd, std::index_sequence<kLane...>) {
+  return __builtin_shufflevector(even, odd,
+                                 (kFirst + static_cast<int>(kLane) / 2 + (kLane % 2 ? kLanes<T> : 0))...);
+}
+
+/// Which of the elements address[0], address[kStride], … of a vector lie within a row.
+template <int kStride, typename T>
+struct StepMask {
+  LaneMask<T> parts[kStride];
+
+  StepMask() = default;
+  /// Of the elements from the address on those in [begin, end).
+  StepMask(int64_t begin, int64_t end) {
+    for (int i = 0; i < kStride; ++i) parts[i] = lanesWithin<T>(begin - i * kLanes<T>, end - i * kLanes<T>);
+  }
+};
+
+template <int kStride, typename T>
+inline Vector<T> loadSteps(const T* address, const StepMask<kStride, T>& mask) {
+  static_assert(kStride == 1 || kStride == 2);
+  const Vector<T> low = loadLanes<T>(address, mask.parts[0]);
+  if constexpr (kStride == 1)
+    return low;
+  else
+    return everyOther<T>(low, loadLanes<T>(address + kLanes<T>, mask.parts[1]), LaneIndices<T>());
+}
+
+/// Of all lanes.
+template <int kStride, typename T>
+inline Vector<T> loadSteps(const T* address) {
+  if constexpr (kStride == 1)
+    return load(address);
+  else
+    return everyOther<T>(load(address), load(address + kLanes<T>), LaneIndices<T>());
+}
+
+}  // namespace
+}  // namespace gpuc

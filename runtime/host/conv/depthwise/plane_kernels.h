@@ -1,0 +1,71 @@
+// The kernels of depthwise convolution, whose filters meet one channel each: they read pictures where they
+// lie, rows of one plane side by side, and keep what is summed up in registers.
+#pragma once
+
+#include <cstdint>
+
+namespace gpuc {
+
+/// Rows of planes, dense, that a kernel reads. Rows outside of [row, row_end) count as 0 and are not touched.
+template <typename T>
+struct ReadPlanes {
+  const T* data;  // row 0 of the first plane
+  int64_t plane;  // elements from one plane to the next
+  int64_t columns;
+  int64_t row, row_end;
+};
+
+/// Rows [row, row_end) of planes of the result: each element is the sum over the taps of the
+/// filter and the window that begins at its row · stride - low, and at its column likewise; added up by
+/// channel, row, then column of the filter, each product by a fused multiply-add. Taps outside of the rows
+/// are left out, those outside of the columns are of 0.
+///   backwards: the reverse, of the stride: each element of the result is read from those windows that have
+///   it.
+template <typename T>
+struct PlaneSums {
+  int64_t planes;
+  ReadPlanes<T> source;
+  int64_t low_row, low_column;
+  const T* filter;  // kernel x kernel
+  int64_t filter_plane;
+  bool flipped;  // its taps run backwards
+  T* result;     // row 0 of the first plane
+  int64_t result_plane, columns;
+  int64_t row, row_end;
+};
+
+/// lanes[plane][tap] (+)= over rows [row, row_end) of y, and the columns of each vector of y, its elements
+/// times those of x that the tap meets, in a vector of sums: by vectors of columns, then rows.
+template <typename T>
+struct PlaneProducts {
+  int64_t planes;
+  ReadPlanes<T> x, y;
+  int64_t low_row, low_column;
+  T* lanes;  // kPlaneLaneBytes for each tap
+  int64_t lanes_plane;
+};
+
+/// Room for the sums of one tap: a vector of the widest kind.
+inline constexpr int64_t kPlaneLaneBytes = 64;
+
+/// Of one size of the filter and one stride.
+template <typename T>
+struct PlaneKernels {
+  void (*sums)(const PlaneSums<T>& p);
+  void (*backwards)(
+      const PlaneSums<T>& p);  // null without a stride: there `sums` of the flipped filter does it
+  void (*products)(const PlaneProducts<T>& p);
+};
+
+template <typename T>
+struct TypedPlaneKernels {
+  PlaneKernels<T> kernels[3][2];  // of 3x3, 5x5, 7x7; by strides of 1, 2
+  /// sums[i] (+)= the lanes of lanes[i], added up as a tree.
+  void (*addLanes)(const T* lanes, int64_t count, T* sums);
+
+  const PlaneKernels<T>& of(int64_t kernel, int64_t stride) const {
+    return kernels[(kernel - 3) / 2][stride - 1];
+  }
+};
+
+}  // namespace gpuc

@@ -1,0 +1,70 @@
+// The host's depthwise convolution: for which shapes it is taken, and how those are cut.
+//
+// A filter that meets one channel alone has little to multiply: pictures are read where they lie, row by row,
+// and all that is added up stays in registers.
+#pragma once
+
+#include <algorithm>
+
+#include "runtime/workspace/conv_shape.h"
+
+namespace gpuc {
+
+/// A tile computes the planes of some channels: of the result's in one image, or of the filter's gradient
+/// over one of `parts` of all images.
+struct DepthwiseCut {
+  int64_t channels, blocks;  // of the input; the last block may have fewer
+  int64_t planes;            // of them at once, so that they stay in the first-level cache,
+  int64_t rows;              // and so many rows of y, or of x's cotangent
+  int64_t parts;             // filter_gradient
+};
+
+/// Of the pictures that are read and written at once, if of 16 bits as f32; and of the sums of a filter's
+/// gradient, each a vector.
+inline constexpr int64_t kDepthwiseStripBytes = 32 * 1024, kDepthwiseSumBytes = 64 * 1024;
+
+/// Rows of the one that so many rows of the other meet: of what is read by what is computed, of x by y.
+constexpr int64_t depthwiseRowsRead(const ConvShape& s, int64_t rows) {
+  if (s.kind == ConvKind::input_gradient)
+    return std::min(s.height.output, (rows + s.height.kernel - 2) / s.height.stride + 1);
+  return std::min(s.height.input, (rows - 1) * s.height.stride + s.height.kernel);
+}
+
+constexpr DepthwiseCut cutDepthwise(const ConvShape& s) {
+  constexpr int64_t kWantedTiles = 32, kFewRows = 16, kTileElements = 32 * 1024;
+  const bool to_input = s.kind == ConvKind::input_gradient;
+  const int64_t bytes = sizeOf(computedType(s.type)), outputs = s.groupOutputs();
+  const int64_t all_rows = to_input ? s.height.input : s.height.output;
+  auto strip = [&](int64_t rows) {
+    const int64_t read = depthwiseRowsRead(s, rows);
+    return bytes * (to_input ? rows * s.width.input + outputs * read * s.width.output
+                             : read * s.width.input + outputs * rows * s.width.output);
+  };
+  DepthwiseCut cut{};
+  cut.rows = all_rows;
+  while (cut.rows > kFewRows && strip(cut.rows) > kDepthwiseStripBytes) cut.rows = (cut.rows + 1) / 2;
+  const int64_t elements = s.inputPixels() + outputs * s.outputPixels();
+  cut.planes = std::clamp<int64_t>(kDepthwiseStripBytes / strip(cut.rows), 1, s.groups);
+  cut.channels = std::clamp<int64_t>(kTileElements / elements, cut.planes, s.groups);
+  if (s.kind == ConvKind::filter_gradient) {
+    const int64_t most = std::max<int64_t>(1, kDepthwiseSumBytes / (64 * outputs * s.taps()));
+    cut.channels = std::min(cut.channels, most), cut.planes = std::min(cut.planes, most);
+  }
+  cut.blocks = (s.groups + cut.channels - 1) / cut.channels;
+  cut.parts = std::min(s.batch, (kWantedTiles + cut.blocks - 1) / cut.blocks);
+  return cut;
+}
+
+/// By the shape alone; numbers are measured (bench-conv).
+constexpr bool paysDepthwise(const ConvShape& s) {
+  constexpr int64_t kMostOutputs = 4, kMostColumns = 512, kMostWritten = 1024;
+  const ConvAxis &height = s.height, &width = s.width;
+  const int64_t most_outputs = s.kind == ConvKind::input_gradient ? 1 : kMostOutputs;
+  return s.groups > 1 && s.groupInputs() == 1 && s.groupOutputs() <= most_outputs &&
+         height.kernel == width.kernel && (width.kernel == 3 || width.kernel == 5 || width.kernel == 7) &&
+         height.stride == width.stride && width.stride <= 2 && height.dilation == 1 && width.dilation == 1 &&
+         width.input <= kMostColumns && width.output <= kMostColumns &&
+         s.groupOutputs() * width.output <= kMostWritten;
+}
+
+}  // namespace gpuc

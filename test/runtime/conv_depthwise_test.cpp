@@ -1,0 +1,243 @@
+// The host's depthwise convolutions: values against plain loops in f64, bits, bounds of memory, allocations.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "runtime/host/conv.h"
+#include "runtime/tooling/allocation_hook.h"
+#include "test/runtime/conv_reference.h"
+#include "test/runtime/half_operands.h"
+
+namespace gpuc {
+namespace {
+
+constexpr ConvKind kKinds[] = {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient};
+
+template <typename T>
+void run(const ConvShape& shape, GuardedConv<T>& problem, int threads = 1, uint64_t seed = 0) {
+  Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+  ASSERT_TRUE(kernel.ok()) << kernel.message();
+  const ConvOperands operands = problem.operands();
+  for (int phase = 0; phase < kernel->phaseCount(); ++phase)
+    computeInThreads(kernel->tiles(phase), threads, seed,
+                     [&](int64_t begin, int64_t end) { kernel->run(phase, operands, begin, end); });
+}
+
+template <typename T>
+void checkShape(ConvShape shape, DataType type, uint64_t seed) {
+  shape.type = type;
+  SCOPED_TRACE(describe(shape));
+  GuardedConv<T> problem(shape, seed);
+  run(shape, problem);
+  EXPECT_EQ(problem.firstError(), "");
+}
+
+/// All three convolutions in both types; of an input's gradient with several outputs for each channel there
+/// is another method.
+void checkAll(ConvShape shape, uint64_t seed) {
+  ASSERT_TRUE(countWindows(shape));
+  for (ConvKind kind : kKinds) {
+    shape.kind = kind;
+    const bool others = kind == ConvKind::input_gradient && shape.groupOutputs() > 1;
+    EXPECT_EQ(convMethod(shape) == ConvMethod::depthwise, !others) << describe(shape);
+    checkShape<float>(shape, DataType::f32, seed);
+    checkShape<double>(shape, DataType::f64, seed);
+  }
+}
+
+ConvShape depthwise(int64_t batch, int64_t channels, ConvAxis height, ConvAxis width, int64_t outputs = 1) {
+  return makeShape(batch, channels, channels * outputs, height, width, channels);
+}
+
+// Rows of less than a vector, of one and of several, with each number of lanes left over.
+TEST(ConvDepthwise, Widths) {
+  for (int64_t kernel : {3, 5, 7})
+    for (int64_t stride : {1, 2})
+      for (int64_t width : {1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 18, 28, 31, 32, 33, 34, 47, 56, 67})
+        checkAll(depthwise(1, 3, axis(4, kernel, stride, kernel / 2, kernel / 2),
+                           axis(width, kernel, stride, kernel / 2, kernel / 2)),
+                 static_cast<uint64_t>(width));
+}
+
+// Blocks of rows that are whole or not.
+TEST(ConvDepthwise, Heights) {
+  for (int64_t kernel : {3, 5, 7})
+    for (int64_t stride : {1, 2})
+      for (int64_t height = 1; height <= 17; ++height)
+        checkAll(depthwise(2, 2, axis(height, kernel, stride, kernel / 2, kernel / 2),
+                           axis(18, kernel, stride, kernel / 2, kernel / 2)),
+                 static_cast<uint64_t>(height));
+}
+
+// None, on one side, more than the kernel reaches; windows and taps that meet padding alone; odd and even, by
+// which strides of two begin.
+TEST(ConvDepthwise, Padding) {
+  for (int64_t stride : {1, 2})
+    for (int64_t low = 0; low <= 5; ++low)
+      for (int64_t high : {int64_t{0}, 5 - low, int64_t{6}})
+        checkAll(depthwise(1, 2, axis(7, 3, stride, low, high), axis(19, 3, stride, high, low)),
+                 static_cast<uint64_t>(10 * low + high));
+  checkAll(depthwise(1, 2, axis(1, 7, 1, 3, 3), axis(1, 7, 1, 3, 3)), 61);
+  checkAll(depthwise(1, 2, axis(2, 3, 2, 4, 5), axis(1, 3, 2, 5, 4)), 62);
+  checkAll(depthwise(1, 2, axis(9, 5, 2, 1, 0), axis(40, 5, 2, 0, 1)), 63);
+  checkAll(depthwise(1, 2, axis(9, 7, 2, 0, 5), axis(70, 7, 2, 5, 0)), 64);
+}
+
+// What does not fit is left to the other methods.
+TEST(ConvDepthwise, OtherFilters) {
+  for (ConvShape shape : {depthwise(1, 2, axis(9, 3, 3, 1, 1), axis(9, 3, 3, 1, 1)),
+                          depthwise(1, 2, axis(9, 3, 1, 1, 1), axis(9, 3, 2, 1, 1)),
+                          depthwise(1, 2, axis(9, 3, 1, 2, 2, 2), axis(9, 3, 1, 2, 2, 2)),
+                          depthwise(1, 2, axis(9, 3), axis(9, 5)), depthwise(1, 2, axis(9, 1), axis(9, 1)),
+                          depthwise(1, 2, axis(4, 3, 1, 1, 1), axis(513, 3, 1, 1, 1)),
+                          depthwise(1, 2, axis(9, 3), axis(9, 3), 5),
+                          depthwise(16, 2, axis(7, 7, 1, 3, 3), axis(7, 7, 1, 3, 3), 1)}) {
+    ASSERT_TRUE(countWindows(shape));
+    for (ConvKind kind : kKinds) {
+      shape.kind = kind;
+      const bool by_images = shape.batch == 16 && kind != ConvKind::filter_gradient;
+      if (shape.batch == 1 || by_images)
+        EXPECT_NE(convMethod(shape), ConvMethod::depthwise) << describe(shape);
+      EXPECT_EQ(convMethod(shape) == ConvMethod::by_images, by_images) << describe(shape);
+      checkShape<float>(shape, DataType::f32, 70);
+    }
+  }
+}
+
+TEST(ConvDepthwise, SeveralOutputsForEachChannel) {
+  for (int64_t outputs : {2, 3, 4})
+    for (int64_t stride : {1, 2})
+      checkAll(depthwise(3, 5, axis(9, 3, stride, 1, 1), axis(18, 3, stride, 1, 1), outputs),
+               static_cast<uint64_t>(70 + outputs));
+}
+
+/// Several strips of rows, the last one lower; more channels than a tile has, and than are read at once, the
+/// last time fewer; parts of the batch.
+std::vector<ConvShape> shapesOfTiles() {
+  std::vector<ConvShape> shapes;
+  for (ConvKind kind : kKinds)
+    for (ConvShape shape : {depthwise(2, 3, axis(101, 3, 1, 1, 1), axis(112, 3, 1, 1, 1)),
+                            depthwise(3, 3, axis(99, 5, 2, 2, 2), axis(112, 5, 2, 2, 2)),
+                            depthwise(5, 333, axis(7, 3, 1, 1, 1), axis(7, 3, 1, 1, 1)),
+                            depthwise(4, 75, axis(14, 7, 1, 3, 3), axis(15, 7, 1, 3, 3)),
+                            depthwise(37, 4, axis(30, 3, 1, 1, 1), axis(40, 3, 1, 1, 1)),
+                            depthwise(2, 2, axis(33, 7, 1, 3, 3), axis(512, 7, 1, 3, 3))}) {
+      shape.kind = kind;
+      EXPECT_TRUE(countWindows(shape));
+      EXPECT_EQ(convMethod(shape), ConvMethod::depthwise);
+      shapes.push_back(shape);
+    }
+  return shapes;
+}
+
+TEST(ConvDepthwise, StripsBlocksAndParts) {
+  bool strips = false, blocks = false, reads = false, parts = false;
+  for (const ConvShape& shape : shapesOfTiles()) {
+    const DepthwiseCut cut = cutDepthwise(shape);
+    strips |= shape.height.output % cut.rows != 0 && cut.rows < shape.height.output;
+    blocks |= shape.groups % cut.channels != 0 && cut.blocks > 1;
+    reads |= cut.channels % cut.planes != 0;
+    parts |= cut.parts > 1 && shape.batch % cut.parts != 0;
+    checkShape<float>(shape, DataType::f32, 80);
+  }
+  EXPECT_TRUE(strips && blocks && reads && parts) << strips << blocks << reads << parts;
+}
+
+TEST(ConvDepthwise, BitsDoNotDependOnThreads) {
+  for (const ConvShape& shape : shapesOfTiles()) {
+    SCOPED_TRACE(describe(shape));
+    GuardedConv<float> problem(shape, 3);
+    run(shape, problem);
+    const std::vector<float> whole = problem.result();
+    for (int threads : {2, 3, 5}) {
+      problem.poisonResult();
+      run(shape, problem, threads, static_cast<uint64_t>(threads));
+      EXPECT_EQ(std::memcmp(whole.data(), problem.result().data(), whole.size() * sizeof(float)), 0)
+          << threads;
+    }
+  }
+}
+
+// What follows changes nothing of the sums.
+TEST(ConvDepthwise, FinishesWhatItSummedUp) {
+  std::vector<ConvShape> shapes = shapesOfTiles();
+  shapes.push_back(depthwise(3, 5, axis(9, 3, 2, 1, 1), axis(18, 3, 2, 1, 1), 3));
+  ASSERT_TRUE(countWindows(shapes.back()));
+  for (ConvShape shape : shapes) {
+    const bool forward = shape.kind == ConvKind::forward;
+    if (shape.kind == ConvKind::filter_gradient) continue;
+    GuardedConv<float> bare(shape, 5);
+    run(shape, bare);
+    shape.bias = shape.relu = forward, shape.mask = !forward;
+    SCOPED_TRACE(describe(shape));
+    GuardedConv<float> problem(shape, 5);
+    run(shape, problem);
+    const std::vector<float> expected = problem.finished(bare.result()), found = problem.result();
+    EXPECT_EQ(std::memcmp(expected.data(), found.data(), found.size() * sizeof(float)), 0);
+  }
+}
+
+// A NaN reaches the windows that hold it and no others: neither those beside it in a row's last vector, nor
+// those for which it lies behind the end of the row before.
+TEST(ConvDepthwise, NanStaysInItsWindows) {
+  for (int64_t stride : {1, 2})
+    for (int64_t padding : {0, 1})
+      for (int64_t column : {0, 13, 15, 18}) {
+        ConvShape shape =
+            depthwise(2, 3, axis(8, 3, stride, padding, padding), axis(19, 3, stride, padding, 0));
+        ASSERT_TRUE(countWindows(shape));
+        for (ConvKind kind : kKinds) {
+          shape.kind = kind;
+          SCOPED_TRACE(describe(shape));
+          GuardedConv<float> problem(shape, 3);
+          problem.x()[3 * 19 + column] = std::numeric_limits<float>::quiet_NaN();
+          run(shape, problem);
+          EXPECT_EQ(problem.firstError(), "");
+        }
+      }
+}
+
+TEST(ConvDepthwise, RandomShapes) {
+  std::mt19937_64 random(9);
+  auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };
+  for (int checked = 0; checked < 100;) {
+    const int64_t kernel = 1 + 2 * upTo(3), stride = upTo(2);
+    auto any = [&] { return axis(upTo(60), kernel, stride, upTo(8) - 1, upTo(8) - 1); };
+    ConvShape shape = depthwise(upTo(4), 1 + upTo(9), any(), any(), upTo(2));
+    if (!countWindows(shape)) continue;
+    checkAll(shape, random());
+    ++checked;
+  }
+}
+
+TEST(ConvDepthwise, RunAllocatesNothing) {
+  for (const ConvShape& shape : shapesOfTiles()) {
+    GuardedConv<float> problem(shape, 5);
+    Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+    ASSERT_TRUE(kernel.ok());
+    const ConvOperands operands = problem.operands();
+    const AllocationCount before = allocationCount();
+    for (int phase = 0; phase < kernel->phaseCount(); ++phase)
+      kernel->run(phase, operands, 0, kernel->tiles(phase));
+    EXPECT_EQ(allocationCount().total(), before.total());
+  }
+}
+
+// Nothing is packed; the parts of a filter's gradient are added up at the end.
+TEST(ConvDepthwise, WorkspaceHoldsThePartsOfAFiltersGradient) {
+  ConvShape shape = depthwise(8, 4, axis(9, 3, 1, 1, 1), axis(18, 3, 1, 1, 1));
+  ASSERT_TRUE(countWindows(shape));
+  EXPECT_EQ(convWorkspaceBytes(shape), 0);
+  shape.kind = ConvKind::filter_gradient;
+  EXPECT_EQ(convWorkspaceBytes(shape), 8 * 4 * 9 * 4);  // a part for each image
+  EXPECT_EQ(ConvKernel::create(shape, 100).message(),
+            "conv: the plan gives 100 bytes of workspace, 1152 are needed; compile the plan again with this "
+            "version of gpuc");
+}
+
+}  // namespace
+}  // namespace gpuc
