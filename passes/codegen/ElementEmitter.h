@@ -137,8 +137,6 @@ private:
   Known indexInImage(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Index &at);
   /// What narrow ones do, i · kw + j, as an i32.
   Known placeInWindow(const ir::Windows2d &windows, const Steps &steps);
-  /// Where in the window at `window` an element of it lies.
-  Steps stepsTo(const ir::Windows2d &windows, const Index &element, const Index &window);
   /// The element of the image that a window's index names, and whether it lies in the window.
   struct Chosen {
     Known row, column;
@@ -153,15 +151,40 @@ private:
   State overWindow(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> image, const Index &window,
                    const State &start,
                    llvm::function_ref<State(const Index &, const Steps &, const Guard &, State)> body);
-  /// The sum of term(window, whether it holds the element) over the windows that hold the element.
+  /// How lanes share windows: lane i has window number (i + remainder) / stride of those that are read.
+  struct SharedWindows {
+    int64_t stride, remainder;
+  };
+  /// How the lanes share the windows along one dimension, if they stand side by side in one row of elements
+  /// whose first begins at a place in a window's stride that is known here.
+  std::optional<SharedWindows> sharedBy(const ir::Windows &windows, const Affine &padded) const;
+  /// A window that may hold an element.
+  struct HoldingWindow {
+    Index position; ///< Where it is read: of shared windows each once, in the first lanes.
+    Guard readable; ///< Whether there is a window, in the same lanes.
+    Steps steps;    ///< From its first element to the one that it may hold, in its own count.
+    std::optional<SharedWindows> shared;
+  };
+  /// What was read at a window's position, in the lanes of its elements.
+  Expr spread(const Known &read, const HoldingWindow &window);
+  /// Along one dimension: whether a window holds the element, and whether it can be read; both null: always.
+  struct Holds {
+    Guard element, readable;
+  };
+  /// Goes on by inner(whether it holds, state) for each window along `dim` that may hold the element.
+  State alongHolding(const ir::Windows &windows, size_t dim, int64_t pooled, const Index &element,
+                     bool mayShare, Known &steps, HoldingWindow &window, const State &state,
+                     llvm::function_ref<State(const Holds &, State)> inner);
+  /// The sum of term(window) over the windows that hold the element; what is read is read under `guard` too.
   Expr overHoldingWindows(const ir::Windows2d &windows, llvm::ArrayRef<int64_t> pooled, const Index &element,
-                          Expr zero, llvm::function_ref<Expr(const Index &, const Guard &)> term);
+                          Expr zero, const Guard &guard,
+                          llvm::function_ref<Expr(const HoldingWindow &)> term);
   /// body(step, state) for each step below `count`.
   State forSteps(int64_t count, State state, llvm::function_ref<State(const Affine &, State)> body);
   /// From the window's first element to that at `padded`, counted from the start of the padding.
   Known offsetIn(const ir::Windows &windows, const Known &padded, const Known &window);
-  /// Whether the window holds it.
-  Guard holdsElement(const ir::Windows &windows, const Known &padded, const Known &window);
+  /// Whether the window holds what lies so far from its first element.
+  Guard holdsElement(const ir::Windows &windows, const Known &offset);
   /// How many of the window's elements are no padding.
   Known elementsInside(const ir::Windows &windows, int64_t extent, const Known &window);
   /// By how much the sum over the window is divided, in `compute`.

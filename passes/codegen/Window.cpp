@@ -9,6 +9,9 @@
 #include "passes/codegen/Loops.h"
 #include "passes/codegen/Pointwise.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace gpuc::ir;
 
@@ -153,33 +156,107 @@ Known ElementEmitter::emitOp(AvgPool2dOp op, const Index &index, const Guard &gu
 // From an element to its windows
 //===----------------------------------------------------------------------===//
 
-Expr ElementEmitter::overHoldingWindows(const Windows2d &windows, ArrayRef<int64_t> pooled,
-                                        const Index &element, Expr zero,
-                                        llvm::function_ref<Expr(const Index &, const Guard &)> term) {
-  Index at = element;
-  auto along = [&](size_t dim, const Windows &steps, const State &state,
-                   llvm::function_ref<State(const Guard &, State)> inner) {
-    Affine padded = scaled(element[dim], 1, steps.low);
-    Known last = quotient(materialize(padded), steps.stride);
-    return forSteps(steps.sharing(), state, [&](const Affine &step, State carried) {
-      // Window `last` is the last that begins at the element or before it.
-      if (steps.stride == 1)
-        at[dim] = codegen::sum(padded, step, -1);
-      else
-        at[dim] =
-            dynamicAffine(combine({last, materialize(step)}, [](ArrayRef<Expr> x) { return x[0] - x[1]; }),
-                          kernel_.space());
-      Known window = materialize(at[dim]);
-      Guard holds = both(within(window, pooled[dim]), holdsElement(steps, materialize(padded), window));
-      return inner(holds, carried);
+std::optional<ElementEmitter::SharedWindows> ElementEmitter::sharedBy(const Windows &windows,
+                                                                      const Affine &padded) const {
+  const int64_t stride = windows.stride;
+  // Loops over lanes begin at multiples of their number.
+  if (lanes_ < 8 || stride == 1 || lanes_ % stride != 0 || padded.isDynamic)
+    return std::nullopt;
+  for (auto [number, group] : llvm::enumerate(kernel_.groups)) {
+    const int64_t coefficient = padded.coefficients[group.last];
+    if (number == laneGroup_ ? coefficient != 1 : coefficient % stride != 0)
+      return std::nullopt;
+  }
+  return SharedWindows{stride, llvm::mod(padded.constant, stride)};
+}
+
+Expr ElementEmitter::spread(const Known &read, const HoldingWindow &window) {
+  if (!window.shared || !read.isVector())
+    return widened(read);
+  SmallVector<int32_t> from;
+  for (int64_t lane = 0; lane < lanes_; ++lane)
+    from.push_back((lane + window.shared->remainder) / window.shared->stride);
+  Value lanes = read.expr.value();
+  return at(read.level,
+            [&] { return Expr(builder_, LLVM::ShuffleVectorOp::create(builder_, lanes, lanes, from)); })
+      .expr;
+}
+
+State ElementEmitter::alongHolding(const Windows &windows, size_t dim, int64_t pooled, const Index &element,
+                                   bool mayShare, Known &steps, HoldingWindow &window, const State &state,
+                                   llvm::function_ref<State(const Holds &, State)> inner) {
+  const Affine padded = scaled(element[dim], 1, windows.low);
+  const std::optional<SharedWindows> shared = mayShare ? sharedBy(windows, padded) : std::nullopt;
+  if (shared)
+    window.shared = shared;
+  // The last window that begins at the element or before it: of shared ones that of lane 0, where the lanes'
+  // own are as many further on as `ahead` says.
+  Known ahead, last;
+  int64_t laneStride;
+  if (shared) {
+    last = quotient(staticPart(padded, laneStride), windows.stride);
+    ahead = at(last.level, [&] {
+      Expr numbers = laneNumbers();
+      return divideUnsigned(numbers + numbers.integer(shared->remainder), windows.stride);
     });
-  };
-  State total = along(windows.rowDim, windows.rows, {zero}, [&](const Guard &rowHolds, State state) {
-    return along(windows.columnDim(), windows.columns, state, [&](const Guard &columnHolds, State carried) {
-      Guard holds = both(rowHolds, columnHolds);
-      return State{carried[0] + select(widened(holds), term(at, holds), zero)};
-    });
+  } else {
+    last = quotient(materialize(padded), windows.stride);
+  }
+  return forSteps(windows.sharing(), state, [&](const Affine &step, State carried) {
+    auto stepped = [&](const Known &from) {
+      return combine({from, materialize(step)}, [](ArrayRef<Expr> x) { return x[0] - x[1]; });
+    };
+    Known number, offset; // of the window that may hold the element, and of the element in it
+    Holds holds;
+    if (shared) {
+      // One window behind the other, as the lane group's coordinates are.
+      const Known first = coordinates_[laneGroup_].first;
+      window.position[dim] =
+          sum(coordinate(kernel_.groups[laneGroup_].last, kernel_.space()),
+              dynamicAffine(combine({stepped(last), first}, [](ArrayRef<Expr> x) { return x[0] - x[1]; }),
+                            kernel_.space()),
+              1);
+      holds.readable = within(materialize(window.position[dim]), pooled);
+      number = combine({stepped(last), ahead}, [](ArrayRef<Expr> x) { return x[0] + x[1]; });
+      // From where lane 0's last window begins.
+      Known place = at(last.level, [&] {
+        Expr numbers = laneNumbers();
+        return numbers + numbers.integer(shared->remainder);
+      });
+      Known begins = combine({ahead, materialize(step)}, [](ArrayRef<Expr> x) { return x[0] - x[1]; });
+      offset = minusProduct(place, begins, windows.stride);
+    } else {
+      window.position[dim] = windows.stride == 1 ? codegen::sum(padded, step, -1)
+                                                 : dynamicAffine(stepped(last), kernel_.space());
+      number = materialize(window.position[dim]);
+      offset = offsetIn(windows, materialize(padded), number);
+    }
+    holds.element = both(within(number, pooled), holdsElement(windows, offset));
+    if (!shared)
+      holds.readable = holds.element;
+    steps = quotient(offset, windows.dilation);
+    return inner(holds, carried);
   });
+}
+
+Expr ElementEmitter::overHoldingWindows(const Windows2d &windows, ArrayRef<int64_t> pooled,
+                                        const Index &element, Expr zero, const Guard &guard,
+                                        llvm::function_ref<Expr(const HoldingWindow &)> term) {
+  // A guard of the elements says nothing of windows that they share.
+  const bool mayShare = !guard.expr || !guard.isVector();
+  HoldingWindow window;
+  window.position = element;
+  const size_t row = windows.rowDim, column = windows.columnDim();
+  State total = alongHolding(
+      windows.rows, row, pooled[row], element, mayShare, window.steps.row, window, {zero},
+      [&](const Holds &down, State state) {
+        return alongHolding(windows.columns, column, pooled[column], element, mayShare, window.steps.column,
+                            window, state, [&](const Holds &across, State carried) {
+                              window.readable = both(both(down.readable, across.readable), guard);
+                              Guard holds = both(down.element, across.element);
+                              return State{carried[0] + select(widened(holds), term(window), zero)};
+                            });
+      });
   return total[0];
 }
 
@@ -201,18 +278,7 @@ Known ElementEmitter::offsetIn(const Windows &windows, const Known &padded, cons
   return minusProduct(padded, window, windows.stride);
 }
 
-ElementEmitter::Steps ElementEmitter::stepsTo(const Windows2d &windows, const Index &element,
-                                              const Index &window) {
-  auto along = [&](const Windows &steps, size_t dim) {
-    Known padded = materialize(scaled(element[dim], 1, steps.low));
-    return quotient(offsetIn(steps, padded, materialize(window[dim])), steps.dilation);
-  };
-  return {along(windows.rows, windows.rowDim), along(windows.columns, windows.columnDim())};
-}
-
-ElementEmitter::Guard ElementEmitter::holdsElement(const Windows &windows, const Known &padded,
-                                                   const Known &window) {
-  Known offset = offsetIn(windows, padded, window);
+ElementEmitter::Guard ElementEmitter::holdsElement(const Windows &windows, const Known &offset) {
   Guard holds = within(offset, windows.span());
   if (windows.dilation == 1)
     return holds;
@@ -226,18 +292,16 @@ Known ElementEmitter::emitOp(MaxPool2dGradientOp op, const Index &index, const G
   Expr zero = toCompute(numberIn(builder_, kind, lanes_, 0), kind);
   const bool isNarrow = arePlaces(op.getIndices());
   const ElementKind stored = elementKind(op.getIndices().getType());
-  auto indexOfThis = [&](const Index &window) {
-    return isNarrow ? placeInWindow(windows, stepsTo(windows, index, window))
-                    : indexInImage(windows, shapeOf(op.getResult()), index);
+  auto term = [&](const HoldingWindow &window) {
+    Known indices = emit(op.getIndices(), window.position, window.readable);
+    Expr chosen =
+        castElement(spread(indices, window), stored, isNarrow ? ElementKind::I32 : ElementKind::I64);
+    Expr cotangent = spread(emit(op.getCotangent(), window.position, window.readable), window);
+    Known own = isNarrow ? placeInWindow(windows, window.steps)
+                         : indexInImage(windows, shapeOf(op.getResult()), index);
+    return select(equal(chosen, widened(own)), toCompute(cotangent, kind), zero);
   };
-  auto term = [&](const Index &window, const Guard &holds) {
-    Guard read = both(holds, guard);
-    Expr chosen = widened(emit(op.getIndices(), window, read));
-    chosen = castElement(chosen, stored, isNarrow ? ElementKind::I32 : ElementKind::I64);
-    Expr cotangent = widened(emit(op.getCotangent(), window, read));
-    return select(equal(chosen, widened(indexOfThis(window))), toCompute(cotangent, kind), zero);
-  };
-  Expr total = overHoldingWindows(windows, shapeOf(op.getIndices()), index, zero, term);
+  Expr total = overHoldingWindows(windows, shapeOf(op.getIndices()), index, zero, guard, term);
   return {fromCompute(total, kind), level()};
 }
 
@@ -246,11 +310,12 @@ Known ElementEmitter::emitOp(AvgPool2dGradientOp op, const Index &index, const G
   ArrayRef<int64_t> image = shapeOf(op.getResult());
   Windows2d windows = windowsOf(op);
   Expr zero = toCompute(numberIn(builder_, kind, lanes_, 0), kind);
-  Expr total = overHoldingWindows(
-      windows, shapeOf(op.getCotangent()), index, zero, [&](const Index &window, const Guard &holds) {
-        Expr cotangent = toCompute(widened(emit(op.getCotangent(), window, both(holds, guard))), kind);
-        return cotangent / divisor(windows, image, op.getExcludePadding(), window, zero.type());
-      });
+  auto term = [&](const HoldingWindow &window) {
+    Expr cotangent = toCompute(widened(emit(op.getCotangent(), window.position, window.readable)), kind);
+    Expr share = cotangent / divisor(windows, image, op.getExcludePadding(), window.position, zero.type());
+    return spread({share, level()}, window);
+  };
+  Expr total = overHoldingWindows(windows, shapeOf(op.getCotangent()), index, zero, guard, term);
   return {fromCompute(total, kind), level()};
 }
 
@@ -274,7 +339,8 @@ ElementEmitter::Chosen ElementEmitter::chosenInImage(const Windows2d &windows, A
   Known row = quotient(chosen, width), column = minusProduct(chosen, row, width);
   auto lies = [&](const Windows &steps, const Known &position, size_t dim) {
     Known padded = combine({position}, [&](ArrayRef<Expr> x) { return x[0] + x[0].integer(steps.low); });
-    return both(within(position, image[dim]), holdsElement(steps, padded, materialize(window[dim])));
+    Known offset = offsetIn(steps, padded, materialize(window[dim]));
+    return both(within(position, image[dim]), holdsElement(steps, offset));
   };
   return {row, column,
           both(lies(windows.rows, row, windows.rowDim), lies(windows.columns, column, windows.columnDim()))};

@@ -187,10 +187,21 @@ static void addPoolings(Cases &cases) {
   addMaxima(cases,
             narrow({"larger", "1x1x18x20", "1x1x2x2", "window [17, 16] strides [3, 5] padding [2, 0, 3, 1]"},
                    "i32"));
-  const Pooled wide = {"vectors", "2x3x9x67", "2x3x4x33", "window [3, 3] strides [2, 2]"};
-  addMaxima(cases, wide, Derivatives::none);
-  addMaxima(cases, narrow(wide), Derivatives::none);
-  addAverages(cases, wide);
+  // Lanes of a row share windows, which begin before the row, hold places apart, or have places between them.
+  const Pooled rows[] = {
+      {"vectors", "2x3x9x67", "2x3x4x33", "window [3, 3] strides [2, 2]"},
+      {"padded_vectors", "1x2x9x70", "1x2x5x35", "window [3, 3] strides [2, 2] padding [1, 1, 1, 1]"},
+      {"vectors_apart", "1x1x8x45", "1x1x4x11", "window [2, 3] strides [2, 4] padding [0, 0, 1, 0]"},
+  };
+  for (const Pooled &p : rows) {
+    addMaxima(cases, p, Derivatives::none);
+    addMaxima(cases, narrow(p), Derivatives::none);
+    addAverages(cases, p);
+  }
+  const Pooled dilatedRow = {"dilated_vectors", "1x1x8x45", "1x1x5x11",
+                             "window [2, 3] strides [2, 4] padding [1, 1, 3, 2] dilation [1, 3]"};
+  addMaxima(cases, dilatedRow, Derivatives::none);
+  addMaxima(cases, narrow(dilatedRow), Derivatives::none);
   const Pooled channels = {"channels", "2x67x5x4", "2x67x2x2", "window [3, 2] strides [2, 2]"};
   addMaxima(cases, channelsLast(channels), Derivatives::none);
   addMaxima(cases, narrow(channelsLast(channels)), Derivatives::none);
