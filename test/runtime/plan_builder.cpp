@@ -35,8 +35,8 @@ TargetKind testDevice() {
 
 std::vector<uint8_t> testKernels(TargetKind target) {
   const char* folder = std::getenv("GPUC_TEST_FILES");  // where a GPU is and nothing is built
-  const std::string ptx = folder ? std::string(folder) + "/kernels.ptx" : GPUC_TEST_PTX;
-  Result<std::string> file = readFile(target == TargetKind::host ? GPUC_TEST_KERNELS : ptx);
+  const std::string path = target == TargetKind::host ? GPUC_TEST_KERNELS : GPUC_TEST_PTX;
+  Result<std::string> file = readFile(folder ? folder + path.substr(path.rfind('/')) : path);
   EXPECT_TRUE(file.ok()) << file.message();
   return {file->begin(), file->end()};
 }
