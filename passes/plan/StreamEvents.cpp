@@ -23,7 +23,8 @@ public:
       if (isUploadAside(command))
         continue;
       OpBuilder before(graph_.commands[command]);
-      for (unsigned predecessor : graph_.predecessors[command])
+      // The last one first: of a stream that leaves the others nothing to wait for.
+      for (unsigned predecessor : llvm::reverse(graph_.predecessors[command]))
         waitFor(isUploadAside(predecessor) ? kBeginning : predecessor, streams_[command], before);
       // What waits for nothing of this run waits for the one before, which may be writing what it reads.
       if (!known_[streams_[command]].contains(main_))

@@ -81,3 +81,31 @@ module @shares attributes {plan.target = #plan.target<host, "">} {
     plan.output "y" %y
   }
 }
+
+// -----
+
+// An exchange of several tensors waits for the last of the commands that make them alone.
+
+// CHECK-LABEL: module @several
+// CHECK: %[[MADE:.*]] = plan.event "compute0"
+// CHECK: plan.stream "compute" {
+// CHECK-NEXT: plan.launch @fill() -> (%[[A:.*]])
+// CHECK-NEXT: plan.launch @fill() -> (%[[B:.*]])
+// CHECK-NEXT: plan.record %[[MADE]]
+// CHECK-NEXT: plan.wait
+// CHECK: plan.stream "collective" {
+// CHECK-NEXT: plan.wait %[[MADE]]
+// CHECK-NEXT: plan.reduce_scatter %[[A]], %[[B]]
+module @several attributes {plan.target = #plan.target<host, "">} {
+  plan.kernel @fill () { %zero = gpuc.constant dense<0.0> : tensor<16xf32> gpuc.yield %zero : tensor<16xf32> }
+  plan.program @f {
+    %a = plan.buffer "a" : tensor<16xf32> gradient
+    %b = plan.buffer "b" : tensor<16xf32> gradient
+    %x = plan.buffer "x" : tensor<8xf32> gradient
+    %y = plan.buffer "y" : tensor<8xf32> gradient
+    plan.launch @fill() -> (%a)
+    plan.launch @fill() -> (%b)
+    plan.reduce_scatter %a, %b -> %x, %y : f32 ranks 2 {plan.on_stream = "collective"}
+    plan.output "x" %x
+  }
+}
