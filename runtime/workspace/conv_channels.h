@@ -167,13 +167,14 @@ constexpr int64_t channelsProducts(const ConvShape& s) {
 }
 
 /// The most pixels of a picture for which it pays. An element that is packed meets every tap, so that of one
-/// tap alone less is gained; of the input's gradient by strides of one tap, most of which is 0, nothing.
+/// tap alone less is gained: of small pictures alone, whose images adjoin as they are packed, and by strides;
+/// of the input's gradient by strides of one tap, most of which is 0, nothing.
 constexpr int64_t mostChannelsPixels(const ConvShape& s) {
-  constexpr int64_t kAny = 16384, kFilter = 1024, kForward = 256, kTiny = 16;
+  constexpr int64_t kAny = 16384, kOneTap = 128, kTiny = 16;
+  const bool strided = s.height.stride > 1 || s.width.stride > 1;
   if (s.taps() > 1) return kAny;
-  if (s.kind == ConvKind::input_gradient) return kTiny;
-  if (s.height.stride > 1 || s.width.stride > 1) return kAny;
-  return s.kind == ConvKind::filter_gradient ? kFilter : kForward;
+  if (!strided) return kOneTap;
+  return s.kind == ConvKind::input_gradient ? kTiny : kAny;
 }
 
 /// By the shape alone; numbers are measured (bench-conv).

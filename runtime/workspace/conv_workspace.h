@@ -26,10 +26,11 @@ struct FilterGradientCut {
 };
 
 constexpr FilterGradientCut cutFilterGradient(const ConvShape& shape) {
-  // 144 is nine taps of 16 channels; the three blocks of a tile take 148 KiB of stack in f32, 184 in f64.
-  constexpr int64_t kRows = 144, kOutputs = 64, kPixelBytes = 512, kWantedTiles = 32;
+  // 144 is nine taps of 16 channels; the three blocks of a tile take 148 KiB of stack in f32, 184 in f64. A
+  // pointwise one has the picture in the place of patches, and more rows share what is transposed.
+  constexpr int64_t kRows = 144, kPointwiseRows = 256, kOutputs = 64, kPixelBytes = 512, kWantedTiles = 32;
   FilterGradientCut cut{};
-  cut.rows = evenConvPart(shape.patchRows(), kRows, 16);
+  cut.rows = evenConvPart(shape.patchRows(), shape.isPointwise() ? kPointwiseRows : kRows, 16);
   cut.outputs = evenConvPart(shape.groupOutputs(), kOutputs, 16);
   cut.pixels = evenConvPart(shape.outputPixels(), kPixelBytes / sizeOf(computedType(shape.type)), 16);
   cut.row_blocks = (shape.patchRows() + cut.rows - 1) / cut.rows;

@@ -125,6 +125,8 @@ TEST(ConvHalf, Pointwise) {
   checkAll(makeShape(1, 70, 90, axis(7, 1), axis(7, 1)), 7);
   checkAll(makeShape(2, 300, 500, axis(9, 1), axis(10, 1)), 20);
   checkAll(makeShape(2, 6, 9, axis(5, 1), axis(3, 1), 3), 21);
+  checkAll(makeShape(2, 270, 70, axis(12, 1), axis(13, 1)), 23);
+  checkAll(makeShape(1, 512, 64, axis(16, 1), axis(16, 1)), 24);
 }
 
 // More than one block of everything; parts of the filter's gradient that are added up, and one alone.

@@ -88,6 +88,19 @@ TEST(Conv, SeveralBlocks) {
   checkAll(makeShape(1, 300, 20, axis(6, 1), axis(6, 1)), 20);
 }
 
+// One tap at the pixel itself: of the filter's gradient the picture lies in the place of patches. Blocks of
+// rows, outputs and pixels that are whole and cut short; one row of pixels.
+TEST(Conv, Pointwise) {
+  for (ConvShape shape :
+       {makeShape(2, 270, 70, axis(12, 1), axis(13, 1)), makeShape(1, 256, 64, axis(16, 1), axis(16, 1)),
+        makeShape(3, 40, 130, axis(1, 1), axis(129, 1)), makeShape(2, 66, 6, axis(15, 1), axis(10, 1), 2)}) {
+    checkAll(shape, 21);
+    ASSERT_TRUE(countWindows(shape));
+    shape.kind = ConvKind::filter_gradient;
+    EXPECT_EQ(convMethod(shape), ConvMethod::patches);
+  }
+}
+
 ConvMethod methodOf(ConvShape shape, ConvKind kind) {
   EXPECT_TRUE(countWindows(shape));
   shape.kind = kind;

@@ -58,6 +58,8 @@ class ChannelsTile {
     if (!to_input_)
       return kernels.transpose(
           {results_, channels * taps, filter + first_ * row + channel * taps, row, filter_, cut_.lanes});
+    if (taps == 1 && results_ == cut_.lanes)  // it lies so already
+      return kernels.widen({channels, results_, filter + channel * row + first_, row, filter_, cut_.lanes});
     for (int64_t i = 0; i < channels; ++i)
       kernels.transpose({results_, taps, filter + (channel + i) * row + first_ * taps, taps,
                          filter_ + i * taps * cut_.lanes, cut_.lanes});

@@ -35,9 +35,12 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
   const ConvShape& s = problem.shape;
   const GemmBlocks& b = problem.blocks;
   const FilterTile tile(problem, index);
-  alignas(64) std::byte patch_scratch[72 * 1024];   // block_m x block_k: 144 rows of 512 bytes
-  alignas(64) std::byte output_scratch[32 * 1024];  // block_k x block_n: 512 bytes of 64 outputs
-  alignas(64) std::byte sum_scratch[72 * 1024];     // block_m x block_n: 144 x 64 elements
+  // block_m x block_k, rows of 512 bytes: 144, of a pointwise one 256 where they are widened;
+  // block_k x block_n, 512 bytes of 64 outputs; block_m x block_n, 144 x 64 elements, or 256 x 64.
+  constexpr int64_t kLarge = 128 * 1024, kSmall = 72 * 1024;
+  alignas(64) std::byte patch_scratch[kIsWidened<S> ? kLarge : kSmall];
+  alignas(64) std::byte output_scratch[32 * 1024];
+  alignas(64) std::byte sum_scratch[kIsWidened<S> ? kSmall : kLarge];
   T* patches = reinterpret_cast<T*>(patch_scratch);
   T* dy_transposed = reinterpret_cast<T*>(output_scratch);
   T* sum = reinterpret_cast<T*>(sum_scratch);
@@ -52,11 +55,15 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
     const S* dy = static_cast<const S*>(operands.a) + outputOffset(s, image, tile.group) +
                   tile.output * s.outputPixels() + pixel;
     const S* x = static_cast<const S*>(operands.b) + inputOffset(s, image, tile.group);
-    problem.patch_kernels->of<S>().gather(
-        patchBlock(problem, tile.row, tile.rows, pixel, pixels, patch_stride), x, patches);
+    const void* left = x + tile.row * b.k + pixel;
+    if (!problem.isDirect()) {
+      problem.patch_kernels->of<S>().gather(
+          patchBlock(problem, tile.row, tile.rows, pixel, pixels, patch_stride), x, patches);
+      left = patches;
+    }
     problem.vector_kernels->of<S>().transpose(
         {tile.outputs, pixels, dy, s.outputPixels(), dy_transposed, problem.stride_b});
-    problem.multiply(patches, dy_transposed, sum, tile.rows, tile.outputs, pixels, block > first);
+    problem.multiply(left, dy_transposed, sum, tile.rows, tile.outputs, pixels, block > first);
   }
 
   // Transposed into the parts, or the result; of 16-bit types first to where the patches lay.

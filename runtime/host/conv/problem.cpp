@@ -104,7 +104,8 @@ LeadingDimensions leadingDimensionsOf(const ConvProblem& problem) {
       return {s.patchRows(), problem.stride_b, problem.isDirect() ? b.n : problem.stride_b, true,
               b.blocksK() > 1};
     default:
-      return {packedStride(b.block_k, s.type), problem.stride_b, problem.stride_b, false, true};
+      return {problem.isDirect() ? b.k : packedStride(b.block_k, s.type), problem.stride_b, problem.stride_b,
+              false, true};
   }
 }
 

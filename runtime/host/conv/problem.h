@@ -102,7 +102,7 @@ struct ConvProblem {
 
   /// 16-bit operands: f32 in the arithmetic and in the workspace.
   bool isWidened() const { return storage != shape.type; }
-  /// input_gradient: whether the patches are the result itself, in memory too.
+  /// Whether the patches of a gradient are the picture itself, in memory too.
   bool isDirect() const { return shape.isPointwise() && !isWidened(); }
 
   /// c (+)= op(a) · b for one block. The call reaches generated code, which carries no type for a sanitizer
