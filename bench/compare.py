@@ -11,6 +11,7 @@ the rounds of the round's median. Use scripts/bench, which builds gpuc first.
 import argparse
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -116,6 +117,13 @@ def start_product(settings, folder, counts):
     return workers
 
 
+def peak_of(peer, form, settings, folder):
+    try:
+        return memory.peer_bytes(settings.python, folder, peer, form)
+    except subprocess.CalledProcessError as error:
+        raise CandidateError(f"the memory of {peer}, {form}: its process ended with {error.returncode}") from None
+
+
 def compare_real(case, settings):
     """The same for --real. One number of threads after the other, since all candidates' memory would not fit at once."""
     with tempfile.TemporaryDirectory(prefix="gpuc-bench-") as folder:
@@ -128,7 +136,7 @@ def compare_real(case, settings):
         for it in candidates:
             key = it["name"], it["form"]
             if it["name"] in case.peers and key not in peaks:
-                peaks[key] = memory.peer_bytes(settings.python, folder, *key)
+                peaks[key] = peak_of(*key, settings, folder)
             it["peak_bytes"] = peaks.get(key)
         return real_report.cell(case, losses, candidates, gpuc_side.nominal_flops(folder), gpuc_side.arena_bytes(folder))
 

@@ -16,7 +16,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def call(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise CandidateError(f"{command[0]}: {error.strerror}") from None
     if done.returncode != 0:
         raise CandidateError(f"{os.path.basename(command[0])}: {done.stderr.strip().splitlines()[-1:]}")
 

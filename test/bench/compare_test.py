@@ -161,6 +161,13 @@ class CompareTest(unittest.TestCase):
             self.assertLessEqual(len(worker.Rounds(peer).round(0.05)), chunks)
             self.assertLessEqual(peer.steps, steps)
 
+    def test_a_tool_that_is_not_there(self):
+        os.symlink(os.path.abspath(os.path.join(BIN, "gpuc-run")), os.path.join(self.folder, "gpuc-run"))  # that one says the version
+        done = self.compare("--binaries=" + self.folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("error: mlp8-b1: " + os.path.join(self.folder, "gpuc-model") + ": No such file or directory", done.stderr)
+        self.assertEqual(json.loads(self.written("results.json"))["results"], [])
+
     def test_a_candidate_that_ends(self):
         self.refused("out of cheese", "player with 1 threads: error: out of cheese")
 
