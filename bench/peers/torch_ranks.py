@@ -50,7 +50,7 @@ class Ranks:
     """The step of a training script, on one rank's rows."""
 
     def __init__(self, case, weights, inputs, compile_model, bucket_view):
-        self.weights, self.inputs, self.settings = weights, inputs, case["optimizer"]
+        self.weights, self.inputs, self.settings, self.spec = weights, inputs, case["optimizer"], case["model"]
         self.model = torch_models.build(case["model"], weights)
         if case["sync_batch_norm"]:
             synchronise(self.model)
@@ -64,7 +64,7 @@ class Ranks:
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
-        loss = torch_models.loss(self.call(self.inputs["x"]), self.inputs["labels"])
+        loss = torch_models.loss(self.call(self.inputs["x"]), self.inputs["labels"], self.spec)
         loss.backward()
         self.optimizer.step()
         return loss.detach()
