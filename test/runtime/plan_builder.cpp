@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "runtime/base/file.h"
 #include "runtime/plan/header.h"
@@ -34,10 +35,13 @@ TargetKind testDevice() {
 }
 
 std::vector<uint8_t> testKernels(TargetKind target) {
+  const std::filesystem::path built = target == TargetKind::host ? GPUC_TEST_KERNELS : GPUC_TEST_PTX;
   const char* folder = std::getenv("GPUC_TEST_FILES");  // where a GPU is and nothing is built
-  const std::string path = target == TargetKind::host ? GPUC_TEST_KERNELS : GPUC_TEST_PTX;
-  Result<std::string> file = readFile(folder ? folder + path.substr(path.rfind('/')) : path);
-  EXPECT_TRUE(file.ok()) << file.message();
+  Result<std::string> file = readFile(folder ? folder / built.filename() : built);
+  if (!file.ok()) {
+    ADD_FAILURE() << file.message();
+    return {};
+  }
   return {file->begin(), file->end()};
 }
 
