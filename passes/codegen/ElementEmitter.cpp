@@ -47,10 +47,10 @@ void ElementEmitter::setCoordinate(size_t group, Value first, Range range) {
   coordinates_[group] = {{Expr(builder_, first), level()}, range};
 }
 
-void ElementEmitter::setLanes(size_t group, int64_t lanes, bool aligned) {
+void ElementEmitter::setLanes(size_t group, int64_t lanes, int64_t alignment) {
   laneGroup_ = group;
   lanes_ = lanes;
-  aligned_ = aligned;
+  alignment_ = alignment;
 }
 
 Known ElementEmitter::at(int wanted, llvm::function_ref<Expr()> make) {

@@ -51,9 +51,9 @@ public:
   }
   /// The same where it is known to be in `range`, in all lanes that exist.
   void setCoordinate(size_t group, mlir::Value first, Range range);
-  /// `group`'s coordinate counts up along the lanes; 1 for scalar code. `aligned`: each vector lies at a
-  /// multiple of its own bytes.
-  void setLanes(size_t group, int64_t lanes, bool aligned = false);
+  /// `group`'s coordinate counts up along the lanes; 1 for scalar code. Each vector lies at a multiple of
+  /// `alignment` bytes, or of its own where these are fewer; 0: of an element's.
+  void setLanes(size_t group, int64_t lanes, int64_t alignment = 0);
   /// Only the first `count` lanes exist, those in which the mask holds (null: all). Until the current level
   /// is left.
   void setTail(Expr mask, int64_t count) {
@@ -220,6 +220,7 @@ private:
   /// What is static of it, in lane 0, and by how much it grows from lane to lane.
   Known staticPart(const Affine &affine, int64_t &laneStride);
   mlir::Value elementPointer(mlir::Value pointer, ElementKind kind, Expr offset);
+  int64_t vectorAlignment(ElementKind kind) const;
   Expr laneNumbers();
 
   /// Emits by `make` at `level`, whatever level the builder is at.
@@ -235,7 +236,7 @@ private:
   llvm::SmallVector<Coordinate> coordinates_; ///< By group.
   size_t laneGroup_ = ~size_t(0);
   int64_t lanes_ = 1;
-  bool aligned_ = false;
+  int64_t alignment_ = 0; ///< Of vectors.
   Expr tailMask_;
   int64_t tailCount_ = 0;
   llvm::SmallVector<Level> levels_;

@@ -24,6 +24,11 @@ Value ElementEmitter::elementPointer(Value pointer, ElementKind kind, Expr offse
   return LLVM::GEPOp::create(builder_, type, element, pointer, ArrayRef<LLVM::GEPArg>{offset.value()});
 }
 
+int64_t ElementEmitter::vectorAlignment(ElementKind kind) const {
+  const int64_t element = bytesOf(kind);
+  return std::clamp(alignment_, element, element * lanes_);
+}
+
 static Expr allLanes(ImplicitLocOpBuilder &builder, int64_t lanes) {
   return constantInt(builder, VectorType::get({lanes}, builder.getI1Type()), 1);
 }
@@ -82,10 +87,9 @@ Known ElementEmitter::loadVector(Value pointer, ElementKind kind, Expr offset, i
     if (contiguous) {
       Value address = elementPointer(pointer, kind, offset);
       Value zeros = constant(builder_, type, 0).value();
-      loaded =
-          mask ? LLVM::MaskedLoadOp::create(builder_, type, address, mask.value(), zeros, bytes, false)
-                     .getRes()
-               : LLVM::LoadOp::create(builder_, type, address, aligned_ ? bytes * lanes_ : bytes).getRes();
+      loaded = mask ? LLVM::MaskedLoadOp::create(builder_, type, address, mask.value(), zeros, bytes, false)
+                          .getRes()
+                    : LLVM::LoadOp::create(builder_, type, address, vectorAlignment(kind)).getRes();
       return fromMemory(Expr(builder_, loaded), kind);
     }
     Expr offsets = splat(offset, lanes_);
@@ -122,7 +126,7 @@ void ElementEmitter::store(Expr value, Value pointer, ElementKind kind, const Af
     LLVM::MaskedStoreOp::create(builder_, memory.value(), target, tailMask_.value(),
                                 builder_.getI32IntegerAttr(bytesOf(kind)));
   else
-    LLVM::StoreOp::create(builder_, memory.value(), target, bytesOf(kind) * (aligned_ ? lanes_ : 1));
+    LLVM::StoreOp::create(builder_, memory.value(), target, vectorAlignment(kind));
 }
 
 Known ElementEmitter::emitOp(ConstantOp constant, const Index &index, const Guard &guard) {

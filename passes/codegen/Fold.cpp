@@ -5,6 +5,8 @@
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Pointwise.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 using namespace mlir;
 using namespace gpuc::ir;
 
@@ -118,6 +120,25 @@ State Folds::merge(const State &a, const State &b) {
   for (Operation *reduction : reductions_) {
     State first = takeFirst(reduction, restOfA), second = takeFirst(reduction, restOfB);
     state.append(mergeOf(reduction, first, second));
+  }
+  return state;
+}
+
+State Folds::mergeLanes(State state) {
+  ImplicitLocOpBuilder &builder = emitter_.builder();
+  for (int64_t half = state.front().lanes() / 2; half >= 1; half /= 2) {
+    auto part = [&](Expr vector, int64_t offset) -> Expr {
+      if (half == 1)
+        return {builder, vector::ExtractOp::create(builder, vector.value(), offset)};
+      return {builder, vector::ShuffleOp::create(builder, vector.value(), vector.value(),
+                                                 llvm::to_vector(llvm::seq<int64_t>(offset, offset + half)))};
+    };
+    State lower, upper;
+    for (Expr vector : state) {
+      lower.push_back(part(vector, 0));
+      upper.push_back(part(vector, half));
+    }
+    state = merge(lower, upper);
   }
   return state;
 }

@@ -18,6 +18,8 @@ public:
   /// The operands' elements at the present position, as states; masked lanes (null: none) hold the identity.
   State elements(Expr mask);
   State merge(const State &a, const State &b);
+  /// The upper half of the lanes merged into the lower until one is left.
+  State mergeLanes(State state);
   /// Makes the reductions' elements known to the emitter.
   void bind(const State &state);
 

@@ -6,6 +6,7 @@
 #include "passes/codegen/cuda/CudaAttention.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 
@@ -13,6 +14,21 @@ namespace gpuc::codegen {
 
 Value asI64(ImplicitLocOpBuilder &builder, Value index) {
   return arith::IndexCastOp::create(builder, builder.getI64Type(), index);
+}
+
+Expr fromThreadAt(Expr x, int64_t distance) {
+  ImplicitLocOpBuilder &builder = x.builder();
+  auto number = [&](int64_t value) { return constantInt(builder, builder.getI32Type(), value).value(); };
+  constexpr int64_t allThreads = -1, lastThread = 31;
+  return {builder, NVVM::ShflOp::create(builder, x.type(), number(allThreads), x.value(), number(distance),
+                                        number(lastThread), NVVM::ShflKind::bfly,
+                                        /*return_value_and_is_valid=*/UnitAttr())};
+}
+
+Expr votesOfWarp(ImplicitLocOpBuilder &builder, Value condition) {
+  Value all = constantInt(builder, builder.getI32Type(), -1).value();
+  return {builder, NVVM::VoteSyncOp::create(builder, builder.getI32Type(), all, condition,
+                                            NVVM::VoteSyncKind::ballot)};
 }
 
 Value sharedArray(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder, Type element, int64_t count) {
@@ -38,8 +54,8 @@ CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuild
   Value low = remainderUnsigned(thread, inner).value(), high = divideUnsigned(thread, inner).value();
   column_ = loops.adjacentColumns ? low : high;
   part_ = loops.adjacentColumns ? high : low;
-  if (loops.lanes > 1)
-    emitter_.setLanes(kernel.groups.size() - 1, loops.lanes, /*aligned=*/true);
+  if (kernel.form == Form::Elementwise)
+    setLanes();
 }
 
 //===----------------------------------------------------------------------===//
@@ -48,11 +64,16 @@ CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuild
 
 void CudaKernelEmitter::forTiles(Body body) {
   emitLoop(emitter_, tiles_.first, tiles_.end, tiles_.step, [&](Value tile) {
-    Value mine = add(multiply(tile, loops_.columns), column_);
-    exists_ = below(mine, tiles_.outputs);
-    output_ = arith::MinUIOp::create(builder_, mine, add(tiles_.outputs, index(-1)));
+    mine_ = add(multiply(tile, loops_.columns), column_);
+    exists_ = below(mine_, tiles_.outputs);
+    output_ = arith::MinUIOp::create(builder_, mine_, add(tiles_.outputs, index(-1)));
     body();
   });
+}
+
+void CudaKernelEmitter::setLanes() {
+  if (loops_.lanes > 1)
+    emitter_.setLanes(kernel_.groups.size() - 1, loops_.lanes, loops_.alignedLanes ? kVectorBytes : 0);
 }
 
 void CudaKernelEmitter::setCoordinates(ArrayRef<size_t> groups, Value linear, int64_t count) {
@@ -66,7 +87,21 @@ void CudaKernelEmitter::setCoordinates(ArrayRef<size_t> groups, Value linear, in
     Expr position = group == groups.front() ? rest : remainderUnsigned(rest, extent);
     rest = divideUnsigned(rest, extent);
     Value wide = narrow ? zeroExtend(position, builder_.getI64Type()).value() : position.value();
-    emitter_.setCoordinate(group, isInLanes ? multiply(wide, loops_.lanes) : wide);
+    Value coordinate = isInLanes ? multiply(wide, loops_.lanes) : wide;
+    emitter_.setCoordinate(group, coordinate);
+    innermost_ = group + 1 == kernel_.groups.size() ? coordinate : innermost_;
+  }
+}
+
+void CudaKernelEmitter::forLaneRanges(Body body) {
+  if (loops_.laneRanges.size() < 2)
+    return body();
+  for (Range range : loops_.laneRanges) {
+    Value from = arith::SubIOp::create(builder_, innermost_, index(range.low)); // without sign: far behind
+    ifHolds(below(from, index(range.high - range.low)), [&] {
+      emitter_.setCoordinate(kernel_.groups.size() - 1, innermost_, range);
+      body();
+    });
   }
 }
 
@@ -74,7 +109,7 @@ void CudaKernelEmitter::forOutputs(Body body) {
   forTiles([&] {
     ifHolds(exists_, [&] {
       setCoordinates(loops_.outputGroups, output_, loops_.outputs);
-      body();
+      forLaneRanges(body);
     });
   });
 }

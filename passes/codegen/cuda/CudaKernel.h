@@ -28,6 +28,13 @@ mlir::gpu::GPUFuncOp createCudaFunction(mlir::gpu::GPUModuleOp module, llvm::Str
 mlir::Value sharedArray(mlir::gpu::GPUFuncOp function, mlir::ImplicitLocOpBuilder &builder,
                         mlir::Type element, int64_t count);
 
+/// A number of 32 bits as the thread has it that is `distance` away, by exclusive or, in the same warp. All
+/// threads of the warp come here.
+Expr fromThreadAt(Expr x, int64_t distance);
+
+/// For which threads of the warp `condition` holds: a bit for each, as i32. All of them come here.
+Expr votesOfWarp(mlir::ImplicitLocOpBuilder &builder, mlir::Value condition);
+
 mlir::Value asI64(mlir::ImplicitLocOpBuilder &builder, mlir::Value index);
 
 /// Which of a kernel's tiles a block of threads computes: first, first + step, … below end.
@@ -51,17 +58,24 @@ private:
   void forTiles(Body body);
   /// The coordinates of `groups` at position `linear` of their row-major product.
   void setCoordinates(llvm::ArrayRef<size_t> groups, mlir::Value linear, int64_t count);
+  /// From here on, until the level is left.
+  void setLanes();
+  /// `body` once for each range of the innermost loop, where this thread's position is in it.
+  void forLaneRanges(Body body);
   /// One thread for each output, alone.
   void forOutputs(Body body) override;
 
   // Scatters (CudaScatter.cpp).
   void emitScatterAdd() override;
-  /// Slots [first, end) as they are at the beginning.
-  void copySlots(mlir::Value first, mlir::Value end);
-  /// What the indices add to slots [first, end), in their order.
-  void addUpdates(mlir::Value first, mlir::Value end);
-  /// Calls `body` with each index, at its position.
-  void forIndices(llvm::function_ref<void(mlir::Value chosen)> body);
+  struct Slots {
+    mlir::Value first, end;
+  };
+  /// These as they are at the beginning.
+  void copySlots(Slots slots);
+  /// What the indices add to the thread's own slots, in their order; `ofWarp`: those of all threads of a
+  /// warp, in which this one is `lane`.
+  void addUpdates(Slots own, Slots ofWarp, mlir::Value lane);
+  mlir::Value isIn(mlir::Value slot, Slots slots);
 
   // Reductions (CudaReduction.cpp).
   void emitReduction() override;
@@ -70,9 +84,17 @@ private:
   /// What this thread folds of its row; `rows`, results with an element for each of the row's, are written
   /// beside that.
   State foldPart(Folds &folds, llvm::ArrayRef<unsigned> rows);
+  /// Calls `body` at each position of the row that is this thread's: vectors, then what is left of the row.
+  void forPart(Body body);
+  State foldVectors(const State &start, llvm::function_ref<State(const State &)> body);
+  State foldRest(const State &start, llvm::function_ref<State(const State &)> body);
   /// The parts of each row merged in a fixed tree; valid in the threads of part 0 or, `forAll`, in every one.
   State mergeParts(Folds &folds, const State &part, bool forAll);
-  mlir::Value sharedElement(mlir::Value array, mlir::Type element, mlir::Value part);
+  State mergeShared(Folds &folds, const State &part, bool forAll);
+  /// The parts of `count` neighbouring threads of a warp, in each of them.
+  State mergeNeighbours(Folds &folds, State part, int64_t count);
+  State mergeWarps(Folds &folds, const State &part);
+  mlir::Value sharedElement(mlir::Value array, mlir::Type element, mlir::Value position);
 
   mlir::Value multiply(mlir::Value a, int64_t b) {
     return mlir::arith::MulIOp::create(builder_, a, index(b));
@@ -82,8 +104,10 @@ private:
   const CudaLoops &loops_;
   CudaTiles tiles_;
   mlir::Value column_, part_; ///< Of this thread, as i64.
+  mlir::Value mine_;          ///< The output that this thread would have.
   mlir::Value output_;        ///< The last one, if this thread has none.
   mlir::Value exists_;        ///< i1: this thread has one.
+  mlir::Value innermost_;     ///< The coordinate of the innermost loop.
 };
 
 } // namespace gpuc::codegen

@@ -2,6 +2,7 @@
 
 #include "passes/codegen/cuda/CudaLoops.h"
 
+#include "passes/codegen/Ranges.h"
 #include "passes/codegen/Segments.h"
 #include "passes/codegen/cuda/CudaAttention.h"
 #include "passes/codegen/cuda/CudaKernel.h"
@@ -14,12 +15,14 @@ namespace gpuc::codegen {
 
 constexpr int64_t threadsPerBlock = 256;
 constexpr int64_t warp = 32;
-constexpr int64_t scatteringThreads = 512 * threadsPerBlock; // more only look through the indices once more
+constexpr int64_t scatteringThreads =
+    512 * threadsPerBlock; // of all slots together: each warp looks through the indices
 constexpr int64_t leastSlotsOfPart = 8;
 constexpr int64_t leastFoldToShare = 32; // below, one thread folds alone: cheaper than meeting at barriers
 constexpr int64_t mostThreadsPerBlock = 1024;
 constexpr int64_t mostSharedBytes = 48 << 10;  // of a block's threads, on any architecture
 constexpr int64_t threadsThatFill = 256 << 10; // what an H100's 132 multiprocessors hold at once
+constexpr int64_t blocksThatFill = 264;        // two for each of them
 constexpr int64_t leastColumns = 8;            // of 32 bits: what one access to memory brings
 constexpr int64_t leastFoldOfThread = 4;
 constexpr int64_t mostLanes = 8;
@@ -33,6 +36,70 @@ static int64_t mostThreadsOf(const Kernel &kernel) {
                (isa<ir::ArgmaxOp>(reduction) ? 8 : 0);
   const auto room = static_cast<uint64_t>(mostSharedBytes / std::max<int64_t>(bytes, 1));
   return std::min<int64_t>(mostThreadsPerBlock, llvm::bit_floor(room));
+}
+
+/// Whether elements along the innermost loop are read side by side, so that each `lanes` of them begin at a
+/// multiple of their bytes, or are one and the same.
+static bool adjoinsInLanes(const Affine &address, const Kernel &kernel, int64_t lanes) {
+  const size_t innermost = kernel.groups.back().last;
+  if (address.coefficients[innermost] == 0)
+    return true;
+  auto isMultiple = [&](int64_t number) { return number % lanes == 0; };
+  for (const Group &group : llvm::ArrayRef(kernel.groups).drop_back())
+    if (!isMultiple(address.coefficients[group.last]))
+      return false;
+  return address.coefficients[innermost] == 1 && isMultiple(address.constant);
+}
+
+/// Bytes of the widest element of what is as large as the largest tensor: only that takes time to read.
+static int64_t widestOf(const Kernel &kernel) {
+  SmallVector<Value> tensors(kernel.body->getArguments());
+  llvm::append_range(tensors, kernel.yields());
+  int64_t most = 0, widest = 1;
+  for (Value tensor : tensors)
+    most = std::max(most, ir::elementCount(tensor.getType()));
+  for (Value tensor : tensors)
+    if (2 * ir::elementCount(tensor.getType()) > most)
+      widest = std::max<int64_t>(widest, bytesOf(elementKind(tensor.getType())));
+  return widest;
+}
+
+/// Whether the op puts things side by side along `dim`, and along no other.
+static bool changesAlong(Operation &op, size_t dim) {
+  if (auto concat = dyn_cast<ir::ConcatOp>(op))
+    return concat.getDim() == dim;
+  auto pad = dyn_cast<ir::PadOp>(op);
+  if (!pad || llvm::any_of(pad.getInterior(), [](int64_t gap) { return gap != 0; }))
+    return false;
+  for (auto [at, low, high] : llvm::enumerate(pad.getLow(), pad.getHigh()))
+    if (at != dim && (low != 0 || high != 0))
+      return false;
+  return true;
+}
+
+/// The most lanes in which everything is read and written in whole vectors; 1 if there are none.
+static int64_t lanesOf(const Kernel &kernel) {
+  const int64_t widest = widestOf(kernel);
+  for (Operation &op : kernel.body->without_terminator())
+    if ((!isInlinable(&op) && !isReduction(&op) && !changesAlong(op, kernel.groups.back().last)) ||
+        isa<ir::RandomBitsOp>(op))
+      return 1;
+  const bool foldsInOneLoop =
+      kernel.form == Form::Reduction && // whatever is left is folded by itself
+      llvm::count_if(kernel.groups, [](const Group &group) { return group.role == Role::Ordered; }) == 1;
+  for (int64_t lanes = std::min(kVectorBytes / widest, mostLanes); lanes > 1; lanes /= 2) {
+    bool fits = kernel.groups.back().extent % lanes == 0 || foldsInOneLoop;
+    forEachRead(kernel, [&](BlockArgument argument, const Index &index) {
+      fits &= llvm::none_of(index, [](const Affine &entry) { return entry.isDynamic; }) &&
+              adjoinsInLanes(linearAddress(index, shapeOf(argument), kernel.space()), kernel, lanes);
+    });
+    for (Value yield : kernel.yields())
+      fits &=
+          adjoinsInLanes(linearAddress(kernel.indexOf(yield), shapeOf(yield), kernel.space()), kernel, lanes);
+    if (fits)
+      return lanes;
+  }
+  return 1;
 }
 
 CudaLoops::CudaLoops(const Kernel &kernel, bool mayWiden) {
@@ -57,50 +124,18 @@ CudaLoops::CudaLoops(const Kernel &kernel, bool mayWiden) {
   if (reduction && folded >= leastFoldToShare) {
     // What is innermost in memory is what neighbouring threads should differ in.
     adjacentColumns = kernel.groups.back().role == Role::Parallel;
-    shareFolds(mayWiden ? mostThreadsOf(kernel) : threadsPerBlock);
+    const int64_t mostThreads = mayWiden ? mostThreadsOf(kernel) : threadsPerBlock;
+    if (adjacentColumns) {
+      shareColumns(mostThreads);
+    } else {
+      lanes = lanesOf(kernel);
+      shareRows(mostThreads, mayWiden);
+    }
   }
-  if (mayWiden && kernel.form == Form::Elementwise && kernel.body->getParentOp()->hasAttr(kAlignedAttr))
+  alignedLanes = kernel.body->getParentOp()->hasAttr(kAlignedAttr);
+  if (mayWiden && kernel.form == Form::Elementwise && alignedLanes)
     shareLanes(kernel);
   grid = std::clamp<int64_t>(tiles(), 1, kMostBlocks);
-}
-
-/// Whether elements along the innermost loop are read side by side, so that each `lanes` of them begin at a
-/// multiple of their bytes, or are one and the same.
-static bool adjoinsInLanes(const Affine &address, const Kernel &kernel, int64_t lanes) {
-  const size_t innermost = kernel.groups.back().last;
-  if (address.coefficients[innermost] == 0)
-    return true;
-  auto isMultiple = [&](int64_t number) { return number % lanes == 0; };
-  for (const Group &group : llvm::ArrayRef(kernel.groups).drop_back())
-    if (!isMultiple(address.coefficients[group.last]))
-      return false;
-  return address.coefficients[innermost] == 1 && isMultiple(address.constant);
-}
-
-/// The most lanes in which everything is read and written in whole vectors; 1 if there are none.
-static int64_t lanesOf(const Kernel &kernel) {
-  int64_t widest = 1;
-  auto meet = [&](Value tensor) {
-    widest = std::max<int64_t>(widest, bytesOf(elementKind(tensor.getType())));
-  };
-  llvm::for_each(kernel.body->getArguments(), meet);
-  llvm::for_each(kernel.yields(), meet);
-  for (Operation &op : kernel.body->without_terminator())
-    if (!isInlinable(&op) || isa<ir::RandomBitsOp>(op))
-      return 1;
-  for (int64_t lanes = std::min(kVectorBytes / widest, mostLanes); lanes > 1; lanes /= 2) {
-    bool fits = kernel.groups.back().extent % lanes == 0;
-    forEachRead(kernel, [&](BlockArgument argument, const Index &index) {
-      fits &= llvm::none_of(index, [](const Affine &entry) { return entry.isDynamic; }) &&
-              adjoinsInLanes(linearAddress(index, shapeOf(argument), kernel.space()), kernel, lanes);
-    });
-    for (Value yield : kernel.yields())
-      fits &=
-          adjoinsInLanes(linearAddress(kernel.indexOf(yield), shapeOf(yield), kernel.space()), kernel, lanes);
-    if (fits)
-      return lanes;
-  }
-  return 1;
 }
 
 /// Vectors, where there are threads enough without: a tensor of less is read in no time.
@@ -110,12 +145,26 @@ void CudaLoops::shareLanes(const Kernel &kernel) {
   const int64_t most = lanesOf(kernel);
   while (lanes < most && outputs / 2 >= threadsThatFill)
     lanes *= 2, outputs /= 2;
+  laneRanges = rangesAlong(kernel, kernel.groups.size() - 1, lanes);
+}
+
+/// A warp folds a row, or more threads do where there are few rows; then blocks are smaller, too, so that
+/// more multiprocessors have one.
+void CudaLoops::shareRows(int64_t mostThreads, bool mayNarrow) {
+  const int64_t vectors = std::max<int64_t>(foldedVectors(), 1);
+  parts = std::min<int64_t>(warp, llvm::bit_floor(static_cast<uint64_t>(vectors)));
+  while (2 * parts <= mostThreads && outputs * parts < threadsThatFill &&
+         2 * parts * leastFoldOfThread <= vectors)
+    parts *= 2;
+  columns = std::max<int64_t>(threadsPerBlock / parts, 1);
+  while (mayNarrow && columns > 1 && columns * parts > warp && tiles() < blocksThatFill)
+    columns /= 2;
 }
 
 /// Where there are few outputs, more threads fold each: first in larger blocks, then of fewer columns each.
-void CudaLoops::shareFolds(int64_t mostThreads) {
+void CudaLoops::shareColumns(int64_t mostThreads) {
   int64_t threads = threadsPerBlock;
-  int64_t wanted = adjacentColumns ? std::min<int64_t>(warp, llvm::PowerOf2Ceil(outputs)) : 1;
+  int64_t wanted = std::min<int64_t>(warp, llvm::PowerOf2Ceil(outputs));
   const auto mayShareMore = [&](int64_t partsThen) {
     return llvm::divideCeil(outputs, wanted) * threads < threadsThatFill &&
            partsThen * leastFoldOfThread <= folded;

@@ -2,8 +2,9 @@
 //
 // The order of a sum is fixed: that of the indices. So an element of the result is one thread's, and where
 // the updates go is known only when they are there. Each thread has a part of the slots, of one of what the
-// indices do not address: it looks through all indices for those of its part. Most it passes over; what that
-// costs is waiting for loads, which several at once share.
+// indices do not address. The threads of a warp, which are neighbours in this order and so have the same part
+// or a few that adjoin, look through the indices together: each at one of 32, and then all of them at those
+// that somebody found to be in their parts, one after another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,72 +12,80 @@
 
 #include "dialects/gpuc/GpucOps.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
 using namespace mlir;
 using namespace gpuc::ir;
 
 namespace gpuc::codegen {
 
-constexpr int64_t indicesAtOnce = 4;
+constexpr int64_t warp = 32;
 
 void CudaKernelEmitter::emitScatterAdd() {
   int64_t slots = shapeOf(kernel_.yields().front())[cast<ScatterAddOp>(kernel_.root).getDim()];
   int64_t elements = std::max<int64_t>(loops_.outputs / loops_.slotParts, 1); // of a slot
+  auto partOf = [&](Value output) { return arith::DivUIOp::create(builder_, output, index(elements)); };
+  auto firstOf = [&](Value part) { return multiply(part, loops_.slotsOfPart); };
+  auto endOf = [&](Value part) {
+    return arith::MinUIOp::create(builder_, firstOf(add(part, index(1))), index(slots));
+  };
   forTiles([&] {
-    ifHolds(exists_, [&] {
-      Value part = arith::DivUIOp::create(builder_, output_, index(elements));
-      Value element = arith::RemUIOp::create(builder_, output_, index(elements));
-      setCoordinates(loops_.outputGroups, element, elements);
-      Value first = multiply(part, loops_.slotsOfPart);
-      Value end = arith::MinUIOp::create(builder_, add(first, index(loops_.slotsOfPart)), index(slots));
-      copySlots(first, end);
-      addUpdates(first, end);
-    });
+    Value lane = arith::RemUIOp::create(builder_, column_, index(warp));
+    Value firstOfWarp = arith::SubIOp::create(builder_, mine_, lane);
+    Value part = partOf(output_);
+    Slots own{firstOf(part), endOf(part)},
+        ofWarp{firstOf(partOf(firstOfWarp)), endOf(partOf(add(firstOfWarp, index(warp - 1))))};
+    Value element = arith::RemUIOp::create(builder_, output_, index(elements));
+    setCoordinates(loops_.outputGroups, element, elements);
+    ifHolds(exists_, [&] { copySlots(own); });
+    addUpdates(own, ofWarp, lane);
   });
 }
 
-void CudaKernelEmitter::copySlots(Value first, Value end) {
-  emitLoop(emitter_, first, end, 1, [&](Value slot) {
+void CudaKernelEmitter::copySlots(Slots slots) {
+  emitLoop(emitter_, slots.first, slots.end, 1, [&](Value slot) {
     setSlot(slot);
     copySlot();
   });
 }
 
-void CudaKernelEmitter::addUpdates(Value first, Value end) {
-  Value count = arith::SubIOp::create(builder_, end, first);
-  forIndices([&](Value chosen) {
-    ifHolds(below(arith::SubIOp::create(builder_, chosen, first), count), [&] {
-      setSlot(chosen);
-      addUpdate();
-    });
-  });
+Value CudaKernelEmitter::isIn(Value slot, Slots slots) {
+  Value count = arith::SubIOp::create(builder_, slots.end, slots.first);
+  return below(arith::SubIOp::create(builder_, slot, slots.first), count); // without sign: far behind
 }
 
-/// Several positions of the innermost dimension together; those that are left behind them one by one.
-void CudaKernelEmitter::forIndices(llvm::function_ref<void(Value chosen)> body) {
+void CudaKernelEmitter::addUpdates(Slots own, Slots ofWarp, Value lane) {
   SmallVector<size_t> ordered = groupsOf(Role::Ordered);
-  if (ordered.empty())
-    return body(chosenSlot());
-  size_t innermost = ordered.pop_back_val();
-  auto visit = [&](int64_t begin, int64_t end, int64_t count) {
-    if (begin == end)
-      return;
-    emitLoop(emitter_, index(begin), index(end), count, [&](Value position) {
-      SmallVector<std::pair<Value, Value>, indicesAtOnce> loaded; // position, slot
-      for (int64_t i = 0; i < count; ++i) {
-        Value at = add(position, index(i));
-        emitter_.setCoordinate(innermost, at);
-        loaded.push_back({at, chosenSlot()});
-      }
-      for (auto [at, chosen] : loaded) {
-        emitter_.setCoordinate(innermost, at);
-        body(chosen);
-      }
-    });
+  int64_t count = 1; // of indices
+  for (size_t group : ordered)
+    count *= kernel_.groups[group].extent;
+  auto standAt = [&](Value position) {
+    if (!ordered.empty())
+      setCoordinates(ordered, position, count);
   };
-  int64_t extent = kernel_.groups[innermost].extent, together = extent - extent % indicesAtOnce;
-  forGroups(ordered, [&] {
-    visit(0, together, indicesAtOnce);
-    visit(together, extent, 1);
+  emitLoop(emitter_, index(0), index(count), warp, [&](Value first) {
+    Value position = add(first, lane);
+    // In a loop of its own: what is read at this position is not read again at the next.
+    Expr none = constantInt(builder_, builder_.getI32Type(), 0);
+    Expr votes = emitLoop(emitter_, index(0), index(1), 1, {none}, [&](Value, const State &) -> State {
+                   standAt(arith::MinUIOp::create(builder_, position, index(count - 1)));
+                   Value wanted = isIn(chosenSlot(), ofWarp);
+                   return {votesOfWarp(
+                       builder_, arith::AndIOp::create(builder_, below(position, index(count)), wanted))};
+                 }).front();
+    Value found =
+        zeroExtend({builder_, LLVM::CtPopOp::create(builder_, votes.value())}, builder_.getI64Type()).value();
+    emitLoop(emitter_, index(0), found, 1, {votes}, [&](Value, const State &carried) -> State {
+      Expr next(builder_, LLVM::CountTrailingZerosOp::create(builder_, votes.type(), carried[0].value(),
+                                                             /*is_zero_poison=*/false));
+      standAt(add(first, zeroExtend(next, builder_.getI64Type()).value()));
+      Value chosen = chosenSlot();
+      ifHolds(arith::AndIOp::create(builder_, exists_, isIn(chosen, own)), [&] {
+        setSlot(chosen);
+        addUpdate();
+      });
+      return {carried[0] & (carried[0] - carried[0].integer(1))};
+    });
   });
 }
 

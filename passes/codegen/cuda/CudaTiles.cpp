@@ -2,8 +2,9 @@
 
 #include "passes/codegen/cuda/CudaTiles.h"
 
+#include "passes/codegen/cuda/CudaKernel.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 
@@ -34,12 +35,8 @@ State TileEmitter::loop(Expr low, Expr high, int64_t step, const State &start,
 
 Expr TileEmitter::acrossColumns(Expr x, llvm::function_ref<Expr(Expr, Expr)> combine) {
   // Both threads of a pair combine the same two numbers, and each operation is commutative.
-  for (int64_t distance = shape_.side / 2; distance > 0; distance /= 2) {
-    Value other = NVVM::ShflOp::create(builder_, x.type(), number(-1).value(), x.value(),
-                                       number(distance).value(), number(31).value(), NVVM::ShflKind::bfly,
-                                       /*return_value_and_is_valid=*/UnitAttr());
-    x = combine(x, {builder_, other});
-  }
+  for (int64_t distance = shape_.side / 2; distance > 0; distance /= 2)
+    x = combine(x, fromThreadAt(x, distance));
   return x;
 }
 

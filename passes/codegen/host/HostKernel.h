@@ -66,7 +66,6 @@ private:
                    llvm::function_ref<State()> innermost);
   State blocked(Folds &folds, mlir::Value low, mlir::Value high, int64_t step, int levels, int64_t lanes,
                 unsigned copies, llvm::function_ref<State(mlir::Value, const State &)> body);
-  State foldLanes(Folds &folds, State state, int64_t lanes);
   /// Whether a row lies along the lanes.
   bool foldsLanes() const;
   /// Where the row's kept values lie: on the stack.

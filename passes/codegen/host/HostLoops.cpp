@@ -4,6 +4,7 @@
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/codegen/Element.h"
+#include "passes/codegen/Ranges.h"
 #include "passes/codegen/Segments.h"
 #include "passes/target/TargetDescription.h"
 

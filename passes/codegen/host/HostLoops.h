@@ -19,7 +19,7 @@ struct HostLoops {
   llvm::SmallVector<size_t> rowGroups; ///< Outermost first.
   size_t laneGroup = none;             ///< The innermost group, if there is one.
   int64_t lanes = 1;                   ///< A power of two.
-  llvm::SmallVector<Range> laneRanges; ///< Of the lane group: see rangesAlong.
+  llvm::SmallVector<Range> laneRanges; ///< Of the lane group: see Ranges.h.
   int64_t rows = 1, rowsPerTile = 1;
   int64_t laneExtent = 1, chunk = 1; ///< Elements of the lane group, of which a tile takes `chunk`.
   int64_t tiles = 1, grain = 1;
@@ -28,11 +28,6 @@ struct HostLoops {
   HostLoops(const Kernel &kernel, const HostTarget &target);
   int64_t chunks() const { return llvm::divideCeil(laneExtent, chunk); }
 };
-
-/// The group cut so that whole vectors of so many lanes see one operand of a concat, or only what lies inside
-/// or outside a pad's operand. Where vectors see more than one they have a range in between. All ranges but
-/// the last end at a multiple of `lanes`; there is one where nothing is gained, or too much code.
-llvm::SmallVector<Range> rangesAlong(const Kernel &kernel, size_t group, int64_t lanes);
 
 /// Finds the rows that the kernel's tiles fall into, if they do, and the operands that go by these.
 void findRows(KernelSchedule &schedule, const Kernel &kernel, const HostLoops &loops);

@@ -12,7 +12,6 @@
 #include "passes/codegen/host/HostKernel.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
@@ -119,26 +118,6 @@ State HostKernelEmitter::foldAlongLanes(Folds &folds) {
   return partials.front();
 }
 
-/// Merges the upper half of the lanes into the lower until one is left.
-State HostKernelEmitter::foldLanes(Folds &folds, State state, int64_t lanes) {
-  for (int64_t half = lanes / 2; half >= 1; half /= 2) {
-    auto part = [&](Expr vector, int64_t offset) -> Expr {
-      if (half == 1)
-        return {builder_, vector::ExtractOp::create(builder_, vector.value(), offset)};
-      return {builder_,
-              vector::ExtractStridedSliceOp::create(builder_, vector.value(), ArrayRef<int64_t>{offset},
-                                                    ArrayRef<int64_t>{half}, ArrayRef<int64_t>{1})};
-    };
-    State lower, upper;
-    for (Expr vector : state) {
-      lower.push_back(part(vector, 0));
-      upper.push_back(part(vector, half));
-    }
-    state = folds.merge(lower, upper);
-  }
-  return state;
-}
-
 bool HostKernelEmitter::foldsLanes() const {
   return loops_.laneGroup != HostLoops::none && kernel_.groups[loops_.laneGroup].role == Role::Ordered;
 }
@@ -152,7 +131,7 @@ State HostKernelEmitter::foldRow(Folds &folds) {
       emitLoop(emitter_, index(0), index(1), 1, folds.identity(loops_.lanes), [&](Value, const State &) {
         return foldGroups(folds, ordered, 1, [&] { return foldAlongLanes(folds); });
       });
-  return foldLanes(folds, vector, loops_.lanes);
+  return folds.mergeLanes(vector);
 }
 
 void HostKernelEmitter::reserveKept() {

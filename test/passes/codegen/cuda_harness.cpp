@@ -41,6 +41,7 @@ struct Surroundings {
   int (*block)();
   void (*barrier)();
   float (*shuffle)(int mask, float value, int distance, int clamp);
+  int (*vote)(int mask, int holds); ///< Of `holds` the lowest bit is given.
   void (*onWords)(int what, void *words);
 };
 
@@ -85,6 +86,17 @@ public:
     float other = slots[currentThread ^ distance];
     leave(Wait::Warp); // nobody gives the next before all have taken this
     return other;
+  }
+  /// A bit for each thread of the warp: whether it holds there.
+  static int vote(bool holds) {
+    slots[currentThread] = holds ? 1 : 0;
+    leave(Wait::Warp);
+    uint32_t votes = 0;
+    const uint32_t first = currentThread / warp * warp;
+    for (uint32_t lane = 0; lane < warp && first + lane < slots.size(); ++lane)
+      votes |= static_cast<uint32_t>(slots[first + lane] != 0) << lane;
+    leave(Wait::Warp);
+    return static_cast<int>(votes);
   }
 
 private:
@@ -165,7 +177,7 @@ void computeByWarp(int what, void *words) {
 }
 
 constexpr char kSurroundings[] = "surroundings";
-constexpr int kSurroundingCount = 5;
+constexpr int kSurroundingCount = 6;
 
 /// What is computed by a warp together, and roundings of two numbers at once, as calls of the last entry.
 std::optional<WarpInstruction> warpInstructionOf(llvm::StringRef name) {
@@ -243,11 +255,12 @@ std::set<std::string> replaceIntrinsics(llvm::Module &module) {
                 : name.starts_with("llvm.nvvm.read.ptx.sreg.ctaid.x") ? 1
                 : name.starts_with("llvm.nvvm.barrier")               ? 2
                 : name == "llvm.nvvm.shfl.sync.bfly.f32"              ? 3
+                : name == "llvm.nvvm.vote.ballot.sync"                ? 4
                                                                       : -1;
     if (entry < 0)
       continue;
     llvm::FunctionType *type =
-        entry == 3 ? callee.getFunctionType() : llvm::FunctionType::get(callee.getReturnType(), false);
+        entry >= 3 ? callee.getFunctionType() : llvm::FunctionType::get(callee.getReturnType(), false);
     for (llvm::User *user : llvm::make_early_inc_range(callee.users())) {
       auto *call = cast<llvm::CallInst>(user);
       if (entry >= 2)
@@ -256,7 +269,7 @@ std::set<std::string> replaceIntrinsics(llvm::Module &module) {
       llvm::Value *target =
           builder.CreateLoad(pointer, builder.CreateConstInBoundsGEP2_32(table, global, 0, entry));
       llvm::SmallVector<llvm::Value *> arguments(call->args());
-      if (entry != 3) // a barrier's number
+      if (entry < 3) // a barrier's number
         arguments.clear();
       call->replaceAllUsesWith(builder.CreateCall(type, target, arguments));
       call->eraseFromParent();
@@ -349,8 +362,11 @@ EmulatedModule::EmulatedModule(llvm::ArrayRef<KernelSource> kernels) {
   }
   loaded_ = std::make_unique<LoadedObject>(*shared);
   auto *surroundings = reinterpret_cast<Surroundings *>(loaded_->find(kSurroundings));
-  *surroundings = {[] { return currentThread; }, [] { return currentBlock; }, [] { Fibers::meet(); },
+  *surroundings = {[] { return currentThread; },
+                   [] { return currentBlock; },
+                   [] { Fibers::meet(); },
                    [](int, float value, int distance, int) { return Fibers::shuffle(value, distance); },
+                   [](int, int holds) { return Fibers::vote((holds & 1) != 0); },
                    computeByWarp};
 }
 

@@ -119,6 +119,24 @@ std::vector<Case> cases() {
       rows("several_few", "tensor<70x5xf32>", "tensor<70xf32>", 1, false),
       rows("several_columns", "tensor<301x70xf32>", "tensor<70xf32>", 0, true),
       manySums(),
+      // Folded in vectors: of one loop with a rest, of several loops, of 16 bits, of more threads than a warp
+      // has.
+      rows("several_vectors", "tensor<70x404xf32>", "tensor<70xf32>", 1, true),
+      summands("summands_vectors", "tensor<5x4100xf32>", "tensor<5xf32>", 1, true),
+      single("vectors_of_loops", {"tensor<6x9x7x40xf32>"}, "tensor<9xf32>", "sum %a0 dims [0, 2, 3]", true),
+      single("vectors_of_bf16", {"tensor<3x808xbf16>"}, "tensor<3xbf16>", "reduce_max %a0 dims [1]", true),
+      {"vectors_and_rest",
+       {"tensor<50x304xf32>", "tensor<50xi32>"},
+       {"tensor<50xf32>", "tensor<50xf32>"},
+       "%0 = gpuc.slice %a0 starts [0, 0] limits [50, 299] strides [1, 1] : (tensor<50x304xf32>) -> "
+       "tensor<50x299xf32>\n%1 = gpuc.sum %0 dims [1] : (tensor<50x299xf32>) -> tensor<50xf32>\n"
+       "%2 = gpuc.iota dim 1 : tensor<50x299xi32>\n"
+       "%3 = gpuc.broadcast %a1 dims [0] : tensor<50xi32> to tensor<50x299xi32>\n"
+       "%4 = gpuc.compare eq %2, %3 : tensor<50x299xi32>\n%5 = gpuc.constant 0.0 : tensor<50x299xf32>\n"
+       "%6 = gpuc.select %4, %0, %5 : tensor<50x299xi1>, tensor<50x299xf32>\n"
+       "%7 = gpuc.sum %6 dims [1] : (tensor<50x299xf32>) -> tensor<50xf32>\n"
+       "gpuc.yield %1, %7 : tensor<50xf32>, tensor<50xf32>",
+       true},
       summands("summands", "tensor<70x301xf32>", "tensor<70xf32>", 1, true),
       summands("summands_few", "tensor<70x5xf32>", "tensor<70xf32>", 1, false),
       summands("summands_columns", "tensor<301x70xf32>", "tensor<70xf32>", 0, true),
@@ -135,22 +153,24 @@ std::vector<Case> cases() {
       single("gather", {"tensor<20x6xf32>", "tensor<9xi32>"}, "tensor<9x6xf32>", "gather %a0, %a1 dim 0",
              false),
       single("scatter", {"tensor<20x6xf32>", "tensor<9xi32>", "tensor<9x6xf32>"}, "tensor<20x6xf32>",
-             "scatter_add %a0, %a1, %a2 dim 0", false),
+             "scatter_add %a0, %a1, %a2 dim 0", true),
       // Threads share the slots: in the middle, all there is, one, more than the least for each.
       single("scatter_middle", {"tensor<3x20x5xf32>", "tensor<35xi32>", "tensor<3x35x5xf32>"},
-             "tensor<3x20x5xf32>", "scatter_add %a0, %a1, %a2 dim 1", false),
+             "tensor<3x20x5xf32>", "scatter_add %a0, %a1, %a2 dim 1", true),
       single("scatter_vector", {"tensor<100xf32>", "tensor<3x7xi64>", "tensor<3x7xf32>"}, "tensor<100xf32>",
-             "scatter_add %a0, %a1, %a2 dim 0", false),
+             "scatter_add %a0, %a1, %a2 dim 0", true),
       single("scatter_one", {"tensor<20x6xbf16>", "tensor<i32>", "tensor<6xbf16>"}, "tensor<20x6xbf16>",
-             "scatter_add %a0, %a1, %a2 dim 0", false),
+             "scatter_add %a0, %a1, %a2 dim 0", true),
       single("scatter_slot", {"tensor<1x6xf32>", "tensor<9xi32>", "tensor<9x6xf32>"}, "tensor<1x6xf32>",
-             "scatter_add %a0, %a1, %a2 dim 0", false),
+             "scatter_add %a0, %a1, %a2 dim 0", true),
       single("scatter_nothing", {"tensor<20x6xf32>", "tensor<0xi32>", "tensor<0x6xf32>"}, "tensor<20x6xf32>",
-             "scatter_add %a0, %a1, %a2 dim 0", false),
+             "scatter_add %a0, %a1, %a2 dim 0", true),
       single("scatter_nowhere", {"tensor<0x6xf32>", "tensor<9xi32>", "tensor<9x6xf32>"}, "tensor<0x6xf32>",
-             "scatter_add %a0, %a1, %a2 dim 0", false),
+             "scatter_add %a0, %a1, %a2 dim 0", true),
+      single("scatter_many", {"tensor<700x33xf32>", "tensor<5x211xi32>", "tensor<5x211x33xf32>"},
+             "tensor<700x33xf32>", "scatter_add %a0, %a1, %a2 dim 0", true),
       single("scatter_wide", {"tensor<400x3000xf32>", "tensor<30xi32>", "tensor<30x3000xf32>"},
-             "tensor<400x3000xf32>", "scatter_add %a0, %a1, %a2 dim 0", false),
+             "tensor<400x3000xf32>", "scatter_add %a0, %a1, %a2 dim 0", true),
       {"random",
        {"tensor<i64>", "tensor<i64>"},
        {"tensor<777xi32>"},
@@ -255,8 +275,12 @@ TEST(Cuda, LaunchesFollowFromShapes) {
       << "7000 / 256 blocks";
   EXPECT_EQ(scheduleOf("tensor<9000000xf32>", "exp %a0", "tensor<9000000xf32>"), Launch(2048, 256))
       << "then blocks take turns";
-  EXPECT_EQ(scheduleOf("tensor<70x301xf32>", "sum %a0 dims [1]", "tensor<70xf32>"), Launch(70, 256))
-      << "a block for each row";
+  EXPECT_EQ(scheduleOf("tensor<70x301xf32>", "sum %a0 dims [1]", "tensor<70xf32>"), Launch(70, 64))
+      << "a block for each row, of threads with 4 or 5 numbers each";
+  EXPECT_EQ(scheduleOf("tensor<8192x768xf32>", "sum %a0 dims [1]", "tensor<8192xf32>"), Launch(1024, 256))
+      << "a warp for each row";
+  EXPECT_EQ(scheduleOf("tensor<8192x32xf32>", "sum %a0 dims [1]", "tensor<8192xf32>"), Launch(512, 128))
+      << "8 threads with a vector each";
   EXPECT_EQ(scheduleOf("tensor<301x70xf32>", "sum %a0 dims [0]", "tensor<70xf32>"), Launch(5, 1024))
       << "64 threads for each column, of 4 or 5 numbers each";
   EXPECT_EQ(scheduleOf("tensor<8192x768xf32>", "sum %a0 dims [0]", "tensor<768xf32>"), Launch(96, 1024))
@@ -320,6 +344,32 @@ TEST(Cuda, ReadsVectorsWhereOperandsAreAligned) {
     const std::vector<Buffer> found = gpu.run(arguments), expected = host.run(arguments);
     for (size_t result : {0, 1})
       EXPECT_TRUE(found[result].values<uint16_t>() == expected[result].values<uint16_t>()) << image;
+  }
+}
+
+/// Of what is put side by side along the vectors, each reads one operand, or is computed number by number.
+TEST(Cuda, ReadsVectorsOfWhatIsPutTogether) {
+  const std::string narrow = "tensor<800x764xf32>", wide = "tensor<800x768xf32>",
+                    both = "tensor<800x1536xf32>";
+  const std::string
+      concat = "%0 = gpuc.concat %a0, %a1 dim 1 : (" + wide + ", " + wide + ") -> " + both +
+               "\n%1 = gpuc.neg %0 : " + both + "\ngpuc.yield %1 : " + both,
+      pad = "%0 = gpuc.slice %a0 starts [0, 0] limits [800, 762] strides [1, 1] : (" + narrow +
+            ") -> tensor<800x762xf32>\n%1 = gpuc.neg %0 : tensor<800x762xf32>\n"
+            "%2 = gpuc.pad %1 low [0, 0] high [0, 6] interior [0, 0] : (tensor<800x762xf32>) -> " +
+            wide + "\n%3 = gpuc.add %2, %a1 : " + wide + "\ngpuc.yield %3 : " + wide;
+  const struct {
+    std::vector<std::string> from, to;
+    std::string body;
+    uint32_t grid; ///< So many numbers by 256 threads, in fours or in twos.
+  } kCases[] = {{{wide, wide}, {both}, concat, 800 * 1536 / 4 / 256},
+                {{narrow, wide}, {wide}, pad, 800 * 768 / 2 / 256}};
+  for (const auto &[from, to, body, grid] : kCases) {
+    EmulatedKernel gpu(from, to, body);
+    EXPECT_EQ(gpu.schedule().grid, grid) << body;
+    TestKernel host(from, to, body, testTargets().front());
+    const std::vector<Buffer> arguments{numbers(4 * 800 * 768), numbers(4 * 800 * 768)};
+    EXPECT_TRUE(gpu.run(arguments)[0].values<float>() == host.run(arguments)[0].values<float>()) << body;
   }
 }
 

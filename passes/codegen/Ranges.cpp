@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/codegen/host/HostLoops.h"
+#include "passes/codegen/Ranges.h"
 
 #include "dialects/gpuc/GpucOps.h"
 
