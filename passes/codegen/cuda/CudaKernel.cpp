@@ -54,7 +54,7 @@ CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuild
   Value low = remainderUnsigned(thread, inner).value(), high = divideUnsigned(thread, inner).value();
   column_ = loops.adjacentColumns ? low : high;
   part_ = loops.adjacentColumns ? high : low;
-  if (kernel.form == Form::Elementwise)
+  if (!loops.foldsLanes())
     setLanes();
 }
 

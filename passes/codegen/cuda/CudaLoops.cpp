@@ -22,19 +22,20 @@ constexpr int64_t leastFoldToShare = 32; // below, one thread folds alone: cheap
 constexpr int64_t mostThreadsPerBlock = 1024;
 constexpr int64_t mostSharedBytes = 48 << 10;  // of a block's threads, on any architecture
 constexpr int64_t threadsThatFill = 256 << 10; // what an H100's 132 multiprocessors hold at once
+constexpr int64_t fewestBlocks = 128;          // about one for each of them
 constexpr int64_t blocksThatFill = 264;        // two for each of them
 constexpr int64_t leastColumns = 8;            // of 32 bits: what one access to memory brings
 constexpr int64_t leastFoldOfThread = 4;
 constexpr int64_t mostLanes = 8;
 
-/// So many threads have room for what each of them folds, in all sweeps.
-static int64_t mostThreadsOf(const Kernel &kernel) {
+/// So many threads have room for what each of them folds, in all sweeps, in so many lanes.
+static int64_t mostThreadsOf(const Kernel &kernel, int64_t lanes) {
   int64_t bytes = 0;
   for (ArrayRef<Operation *> sweep : kernel.sweeps)
     for (Operation *reduction : sweep)
       bytes += std::max<int64_t>(4, ir::elementBytes(getElementTypeOrSelf(reduction->getOperand(0)))) +
                (isa<ir::ArgmaxOp>(reduction) ? 8 : 0);
-  const auto room = static_cast<uint64_t>(mostSharedBytes / std::max<int64_t>(bytes, 1));
+  const auto room = static_cast<uint64_t>(mostSharedBytes / std::max<int64_t>(bytes * lanes, 1));
   return std::min<int64_t>(mostThreadsPerBlock, llvm::bit_floor(room));
 }
 
@@ -85,7 +86,7 @@ static int64_t lanesOf(const Kernel &kernel) {
         isa<ir::RandomBitsOp>(op))
       return 1;
   const bool foldsInOneLoop =
-      kernel.form == Form::Reduction && // whatever is left is folded by itself
+      kernel.groups.back().role == Role::Ordered && // whatever is left is folded by itself
       llvm::count_if(kernel.groups, [](const Group &group) { return group.role == Role::Ordered; }) == 1;
   for (int64_t lanes = std::min(kVectorBytes / widest, mostLanes); lanes > 1; lanes /= 2) {
     bool fits = kernel.groups.back().extent % lanes == 0 || foldsInOneLoop;
@@ -124,13 +125,10 @@ CudaLoops::CudaLoops(const Kernel &kernel, bool mayWiden) {
   if (reduction && folded >= leastFoldToShare) {
     // What is innermost in memory is what neighbouring threads should differ in.
     adjacentColumns = kernel.groups.back().role == Role::Parallel;
-    const int64_t mostThreads = mayWiden ? mostThreadsOf(kernel) : threadsPerBlock;
-    if (adjacentColumns) {
-      shareColumns(mostThreads);
-    } else {
-      lanes = lanesOf(kernel);
-      shareRows(mostThreads, mayWiden);
-    }
+    if (adjacentColumns)
+      shareColumns(kernel, mayWiden);
+    else
+      shareRows(kernel, mayWiden);
   }
   alignedLanes = kernel.body->getParentOp()->hasAttr(kAlignedAttr);
   if (mayWiden && kernel.form == Form::Elementwise && alignedLanes)
@@ -150,21 +148,31 @@ void CudaLoops::shareLanes(const Kernel &kernel) {
 
 /// A warp folds a row, or more threads do where there are few rows; then blocks are smaller, too, so that
 /// more multiprocessors have one.
-void CudaLoops::shareRows(int64_t mostThreads, bool mayNarrow) {
+void CudaLoops::shareRows(const Kernel &kernel, bool mayWiden) {
+  lanes = lanesOf(kernel);
+  const int64_t mostThreads =
+      mayWiden ? mostThreadsOf(kernel, /*lanes=*/1) : threadsPerBlock; // merged by then
   const int64_t vectors = std::max<int64_t>(foldedVectors(), 1);
   parts = std::min<int64_t>(warp, llvm::bit_floor(static_cast<uint64_t>(vectors)));
   while (2 * parts <= mostThreads && outputs * parts < threadsThatFill &&
          2 * parts * leastFoldOfThread <= vectors)
     parts *= 2;
   columns = std::max<int64_t>(threadsPerBlock / parts, 1);
-  while (mayNarrow && columns > 1 && columns * parts > warp && tiles() < blocksThatFill)
+  while (mayWiden && columns > 1 && columns * parts > warp && tiles() < blocksThatFill)
     columns /= 2;
 }
 
-/// Where there are few outputs, more threads fold each: first in larger blocks, then of fewer columns each.
-void CudaLoops::shareColumns(int64_t mostThreads) {
-  int64_t threads = threadsPerBlock;
+/// Columns side by side are one vector, where that leaves blocks enough. Where there are few outputs, more
+/// threads fold each: first in larger blocks, then of fewer columns each; of vectors the other way round.
+void CudaLoops::shareColumns(const Kernel &kernel, bool mayWiden) {
+  int64_t threads = threadsPerBlock, mostLanes = mayWiden ? lanesOf(kernel) : 1;
+  while (lanes < mostLanes && outputs / 2 / leastColumns >= fewestBlocks &&
+         mostThreadsOf(kernel, 2 * lanes) >= threads)
+    lanes *= 2, outputs /= 2;
+  const int64_t mostThreads = mayWiden ? mostThreadsOf(kernel, lanes) : threads;
   int64_t wanted = std::min<int64_t>(warp, llvm::PowerOf2Ceil(outputs));
+  while (lanes > 1 && wanted > leastColumns && llvm::divideCeil(outputs, wanted) < blocksThatFill)
+    wanted /= 2;
   const auto mayShareMore = [&](int64_t partsThen) {
     return llvm::divideCeil(outputs, wanted) * threads < threadsThatFill &&
            partsThen * leastFoldOfThread <= folded;

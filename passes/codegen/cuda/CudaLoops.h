@@ -19,8 +19,8 @@ struct CudaLoops {
   int64_t columns = 1, parts = 1; ///< parts is a power of two.
   bool adjacentColumns = true;    ///< Neighbouring threads are of neighbouring outputs, else parts of one.
   int64_t grid = 1;
-  /// Neighbours along the innermost loop, which a thread takes together: of elementwise kernels one output
-  /// of `outputs`; of rows that are folded where they lie, one of foldedVectors(), with a rest behind them.
+  /// Neighbours along the innermost loop, which a thread takes together: one output of `outputs`, or, of rows
+  /// that are folded where they lie, one of foldedVectors(), with a rest behind them.
   int64_t lanes = 1;
   bool alignedLanes = false;              ///< They lie at multiples of their own bytes.
   llvm::SmallVector<Range> laneRanges;    ///< Of the innermost loop, in elementwise kernels: see Ranges.h.
@@ -30,12 +30,13 @@ struct CudaLoops {
   explicit CudaLoops(const Kernel &kernel, bool mayWiden = true);
   int64_t tiles() const { return llvm::divideCeil(outputs, columns); }
   int64_t block() const { return columns * parts; }
-  int64_t foldedVectors() const { return folded / lanes; }
+  bool foldsLanes() const { return lanes > 1 && !adjacentColumns; }
+  int64_t foldedVectors() const { return foldsLanes() ? folded / lanes : folded; }
 
 private:
   void shareLanes(const Kernel &kernel);
-  void shareRows(int64_t mostThreads, bool mayNarrow);
-  void shareColumns(int64_t mostThreads);
+  void shareRows(const Kernel &kernel, bool mayWiden);
+  void shareColumns(const Kernel &kernel, bool mayWiden);
   void shareSlots(const Kernel &kernel);
 };
 

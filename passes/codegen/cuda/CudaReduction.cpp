@@ -6,6 +6,7 @@
 // upper half of the P results is merged into the lower until one is left. Short folds are done by one thread.
 // The same threads take the same positions in every sweep over a row, and when its results are written: in
 // the last sweep if none of them needs anything of that, else in one more.
+// Columns that lie side by side may be a vector as well, of which each lane is folded by itself.
 //
 // Neighbours in a warp give one another what they have. Others, and what is no number of 32 bits, meet in
 // shared memory.
@@ -26,14 +27,15 @@ State CudaKernelEmitter::foldVectors(const State &start, llvm::function_ref<Stat
   return emitLoop(emitter_, part_, index(loops_.foldedVectors()), loops_.parts, start,
                   [&](Value position, const State &carried) {
                     setCoordinates(loops_.foldedGroups, position, loops_.foldedVectors());
-                    setLanes();
+                    if (loops_.foldsLanes())
+                      setLanes();
                     return body(carried);
                   });
 }
 
 State CudaKernelEmitter::foldRest(const State &start, llvm::function_ref<State(const State &)> body) {
   const int64_t whole = loops_.foldedVectors() * loops_.lanes;
-  if (whole == loops_.folded)
+  if (!loops_.foldsLanes() || whole == loops_.folded)
     return start;
   return emitLoop(emitter_, add(part_, index(whole)), index(loops_.folded), loops_.parts, start,
                   [&](Value position, const State &carried) {
@@ -62,11 +64,17 @@ State CudaKernelEmitter::foldPart(Folds &folds, ArrayRef<unsigned> rows) {
     return elements();
   auto mergeElements = [&](const State &carried) { return folds.merge(carried, elements()); };
   State vectors = foldVectors(folds.identity(loops_.lanes), mergeElements);
-  return foldRest(folds.mergeLanes(vectors), mergeElements);
+  return loops_.foldsLanes() ? foldRest(folds.mergeLanes(vectors), mergeElements) : vectors;
 }
 
 Value CudaKernelEmitter::sharedElement(Value array, Type element, Value position) {
   return LLVM::GEPOp::create(builder_, array.getType(), element, array, ArrayRef<LLVM::GEPArg>{position});
+}
+
+/// Of a register, or a vector of them, in an array that begins at a multiple of 16 bytes.
+static unsigned sharedAlignment(Expr register_) {
+  const unsigned bytes = llvm::divideCeil(getElementTypeOrSelf(register_.type()).getIntOrFloatBitWidth(), 8);
+  return std::min<unsigned>(bytes * static_cast<unsigned>(register_.lanes()), 16);
 }
 
 static bool isF32(const State &state) {
@@ -118,13 +126,15 @@ State CudaKernelEmitter::mergeShared(Folds &folds, const State &part, bool forAl
     arrays.push_back(sharedArray(function_, builder_, register_.type(), loops_.block()));
   auto store = [&](const State &state) {
     for (auto [array, register_] : llvm::zip_equal(arrays, state))
-      LLVM::StoreOp::create(builder_, register_.value(), elementOf(array, register_, part_));
+      LLVM::StoreOp::create(builder_, register_.value(), elementOf(array, register_, part_),
+                            sharedAlignment(register_));
   };
   auto load = [&](Value from) {
     State state;
     for (auto [array, register_] : llvm::zip_equal(arrays, part))
       state.push_back(
-          {builder_, LLVM::LoadOp::create(builder_, register_.type(), elementOf(array, register_, from))});
+          {builder_, LLVM::LoadOp::create(builder_, register_.type(), elementOf(array, register_, from),
+                                          sharedAlignment(register_))});
     return state;
   };
   store(part);

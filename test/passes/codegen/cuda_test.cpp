@@ -125,6 +125,12 @@ std::vector<Case> cases() {
       summands("summands_vectors", "tensor<5x4100xf32>", "tensor<5xf32>", 1, true),
       single("vectors_of_loops", {"tensor<6x9x7x40xf32>"}, "tensor<9xf32>", "sum %a0 dims [0, 2, 3]", true),
       single("vectors_of_bf16", {"tensor<3x808xbf16>"}, "tensor<3xbf16>", "reduce_max %a0 dims [1]", true),
+      // Columns side by side as vectors.
+      rows("several_wide_columns", "tensor<40x4096xf32>", "tensor<4096xf32>", 0, true),
+      summands("summands_wide_columns", "tensor<33x4104xf32>", "tensor<4104xf32>", 0, true),
+      single("wide_columns_bf16", {"tensor<3x70x2048xbf16>"}, "tensor<3x2048xbf16>",
+             "reduce_max %a0 dims [1]", true),
+      single("wide_columns_f64", {"tensor<3x70x1024xf64>"}, "tensor<3x1024xf64>", "sum %a0 dims [1]", true),
       {"vectors_and_rest",
        {"tensor<50x304xf32>", "tensor<50xi32>"},
        {"tensor<50xf32>", "tensor<50xf32>"},
@@ -287,6 +293,9 @@ TEST(Cuda, LaunchesFollowFromShapes) {
       << "no fewer than 8 columns a block";
   EXPECT_EQ(scheduleOf("tensor<8192x50257xf32>", "sum %a0 dims [0]", "tensor<50257xf32>"), Launch(1571, 256))
       << "enough blocks as they are";
+  EXPECT_EQ(scheduleOf("tensor<64x3136x256xbf16>", "sum %a0 dims [1]", "tensor<64x256xbf16>"),
+            Launch(256, 1024))
+      << "8 vectors of columns a block";
   EXPECT_EQ(scheduleOf("tensor<128x50257xf32>", "sum %a0 dims [1]", "tensor<128xf32>"), Launch(128, 1024))
       << "few long rows: more threads for each";
 }
