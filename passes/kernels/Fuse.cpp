@@ -228,6 +228,7 @@ class FusePass : public impl::FusePassBase<FusePass> {
       if (isCuda_) {
         takeMomentsInOneSweep(block);
         factorSums(block);
+        splitLongColumns(block, device_);
       }
     }
     FuseClusters clusters(block, enable, /*joins=*/!isCuda_);

@@ -22,6 +22,10 @@ bool isOuterProduct(mlir::Operation *op);
 /// block of a GPU; parts have all of them at work, each on what it may have computed itself.
 void splitLongSums(mlir::Block &block, const TargetDescription &device);
 
+/// The same for sums of many rows to few columns: each column is one block's of a GPU, which has blocks for
+/// more.
+void splitLongColumns(mlir::Block &block, const TargetDescription &device);
+
 /// Multiplies what all terms of a sum have in common behind it, and has sums that are equal then computed
 /// once.
 void factorSums(mlir::Block &block);

@@ -60,6 +60,8 @@ struct TargetDescription {
 
   int64_t leastLongSumElements = 32 << 10; ///< Shorter sums are done before a second launch would have begun.
   int64_t leastLongSumParts = 16;          ///< Fewer would leave a core idle.
+  int64_t leastLongColumnsElements = 4 << 20; ///< The same of sums of rows, each of which reads other numbers.
+  int64_t mostLongColumns = 0;                ///< With more there are blocks enough.
 };
 
 /// One core of a CPU with AVX-512, a Sapphire Rapids, as measured on two of them by bench/ unless it is said
@@ -141,6 +143,8 @@ inline constexpr TargetDescription kCudaDescription = {
     // Each chunk reads and writes the gradient of the layer's weight: of 50,257 classes in 768 features 0.15
     // ms on an H100. 256 rows leave half of its multiprocessors idle.
     .leastLossRows = 1024,
+    // On an H100 8,192 rows of 768 numbers of 16 bits took 14 us by 96 blocks, which is 0.9 TB/s.
+    .mostLongColumns = 16 << 10,
 };
 
 } // namespace gpuc
