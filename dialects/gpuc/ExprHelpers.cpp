@@ -45,4 +45,9 @@ Expr sumTo(Expr x, ArrayRef<int64_t> shape) {
   return total.shape() == shape ? total : reshape(total, withShape(total, shape));
 }
 
+Expr lessLargest(Expr x, int64_t dim) {
+  Expr largest = stopGradient(x.make<ReduceMaxOp>(x.value(), dim));
+  return x - broadcastAlong(largest, dim, x.shape());
+}
+
 } // namespace gpuc::ir

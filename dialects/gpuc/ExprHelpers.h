@@ -26,4 +26,8 @@ Expr broadcastTo(Expr x, llvm::ArrayRef<int64_t> shape);
 /// The transpose of broadcastTo: x summed over all that a tensor of `shape` repeats along.
 Expr sumTo(Expr x, llvm::ArrayRef<int64_t> shape);
 
+/// x less its largest element along the dimension, so that no exponential overflows. The shift cancels in the
+/// result; it is constant to derivatives, whose ties would otherwise cost work and bits.
+Expr lessLargest(Expr x, int64_t dim);
+
 } // namespace gpuc::ir

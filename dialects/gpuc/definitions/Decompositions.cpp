@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/Expr.h"
+#include "dialects/gpuc/ExprHelpers.h"
 
 #include <numbers>
 
@@ -40,24 +40,17 @@ SmallVector<Value> MeanOp::decompose(OpBuilder &builder) {
   return {sum(x, getDims()) / static_cast<double>(*count)};
 }
 
-/// x less its largest element along the dimension, so that no exponential overflows. The shift cancels in the
-/// result; it is constant to derivatives, whose ties would otherwise cost work and bits.
-static Expr shifted(Expr x, int64_t dim) {
-  Expr largest = stopGradient(x.make<ReduceMaxOp>(x.value(), dim));
-  return x - broadcastAlong(largest, dim, x.shape());
-}
-
 SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder) {
   Expr x(builder, getLoc(), getOperand());
   int64_t dim = getDim();
-  Expr exponentials = exp(shifted(x, dim));
+  Expr exponentials = exp(lessLargest(x, dim));
   return {exponentials / broadcastAlong(sum(exponentials, dim), dim, x.shape())};
 }
 
 SmallVector<Value> LogSoftmaxOp::decompose(OpBuilder &builder) {
   Expr x(builder, getLoc(), getOperand());
   int64_t dim = getDim();
-  Expr difference = shifted(x, dim);
+  Expr difference = lessLargest(x, dim);
   return {difference - broadcastAlong(log(sum(exp(difference), dim)), dim, x.shape())};
 }
 

@@ -80,6 +80,11 @@ struct Rows {
 SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
   Rows rows(*this, Expr(builder, getLoc(), getLogits()));
   double smoothing = getSmoothing().convertToDouble();
+  if (smoothing == 0 && !rows.weight.value()) {
+    // -log p of the label alone. The logarithm is taken off behind the sum, so that both sums are one sweep.
+    Expr difference = lessLargest(rows.logits, rows.dim);
+    return rows.sumCounted(log(sum(exp(difference), rows.dim)) - rows.atLabel(difference));
+  }
   Expr logProbabilities =
       rows.weighted(rows.logits.make<LogSoftmaxOp>(rows.logits.type(), rows.logits.value(), rows.dim));
   Expr loss = -rows.atLabel(logProbabilities);
