@@ -43,7 +43,7 @@ TEST(Tilings, FineOnesAreMostlySolvedWithTheToolsEffort) {
 int nearlySolvedTilings(int64_t effort, bool says_what_is_enough) {
   int near = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const TilingShape shape{.times = 100, .bytes = 1024, .buffers = 300, .balanced = true};
+    const TilingShape shape{.buffers = 300, .times = 100, .bytes = 1024, .balanced = true};
     const int64_t enough = shape.bytes + shape.bytes / 20;
     Problem problem = tiling(seed, shape);
     Result<Solution> solution =

@@ -1,7 +1,7 @@
 // A concat's operands and a pad's surroundings each have loops of their own where whole vectors lie in them.
 // Which loops there are is compared with ranges counted by hand, what they compute with the op's definition.
+#include "passes/codegen/Ranges.h"
 #include "passes/codegen/host/HostKernel.h"
-#include "passes/codegen/host/HostLoops.h"
 #include "test/passes/codegen/kernel_harness.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
