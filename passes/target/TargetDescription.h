@@ -60,8 +60,9 @@ struct TargetDescription {
 
   int64_t leastLongSumElements = 32 << 10; ///< Shorter sums are done before a second launch would have begun.
   int64_t leastLongSumParts = 16;          ///< Fewer would leave a core idle.
-  int64_t leastLongColumnsElements = 4 << 20; ///< The same of sums of rows, each of which reads other numbers.
-  int64_t mostLongColumns = 0;                ///< With more there are blocks enough.
+  int64_t leastLongColumnsElements = 4
+                                     << 20; ///< The same of sums of rows, each of which reads other numbers.
+  int64_t mostLongColumns = 0;              ///< With more there are blocks enough.
 };
 
 /// One core of a CPU with AVX-512, a Sapphire Rapids, as measured on two of them by bench/ unless it is said
