@@ -141,7 +141,8 @@ def FusePass : GpucPass<"gpuc-fuse"> {
     itself, with what cuts heads out of a projection; its gradient becomes two, one for the query's cotangent.
 
     On CUDA, too, factors that all terms of a sum have in common are multiplied behind it, and where channels lie last a
-    batch norm's mean and variance take one sweep over its operand.
+    batch norm's mean and variance take one sweep over its operand. A long sum over several leading dimensions to few
+    columns, as a bias's gradient, becomes two: of what lies under each index of the first, and of those.
 
     Before:
     ```mlir
