@@ -46,6 +46,21 @@ class CheckGpuTest(ToolTest):
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stdout, r"random products +f16 .* of 16 results differ by more than 2e-03")
 
+    def test_failed_tests_are_named(self):
+        self.prepared("linear-regression")
+        program = self.path("check/bin/failing_test")
+        with open(program, "w") as file:
+            file.write("#!/bin/sh\necho 'Running main()'\necho '[  FAILED  ] Session.Repeats (3 ms)'\nexit 1\n")
+        os.chmod(program, 0o755)
+        with open(self.path("check/manifest.json")) as file:
+            manifest = json.load(file)
+        manifest["tests"] = [{"name": "failing", "command": ["failing_test"], "environment": []}]
+        with open(self.path("check/manifest.json"), "w") as file:
+            json.dump(manifest, file)
+        result = self.script("--run")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stdout, r"test failing: Session\.Repeats: see .*failing\.log")
+
     def test_more_ranks_than_gpus_are_skipped(self):
         self.prepared("mlp")
         manifest = self.path("check/manifest.json")
