@@ -141,12 +141,14 @@ def compare_real(case, settings):
         return real_report.cell(case, losses, candidates, gpuc_side.nominal_flops(folder), gpuc_side.arena_bytes(folder))
 
 
-def named(kind, known, text):
-    """The items of a list that was given as a flag; refuses those that are unknown."""
+def named(kind, known, text, elsewhere=None):
+    """The items of a list that was given as a flag; refuses those that are unknown. `elsewhere`: a way to others → their names."""
+    elsewhere = elsewhere or {}
     names = [name for name in text.split(",") if name]
     for name in names:
         if name not in known:
-            print(f"error: no {kind} '{name}': there are {', '.join(known)}", file=sys.stderr)
+            cure = next((f"{how} has it" for how, others in elsewhere.items() if name in others), f"there are {', '.join(known)}")
+            print(f"error: no {kind} '{name}': {cure}", file=sys.stderr)
             sys.exit(2)
     return names
 
@@ -187,7 +189,8 @@ def read_flags(arguments):
     settings = parser.parse_args(arguments)
     known = REAL_CASES if settings.real else CASES
     if settings.cases is not None:
-        names = named("case", [case.name for case in known], settings.cases)
+        others = ("scripts/bench without --real", CASES) if settings.real else ("scripts/bench --real", REAL_CASES)
+        names = named("case", [case.name for case in known], settings.cases, {others[0]: [case.name for case in others[1]]})
         known = [case for case in known if case.name in names]
     settings.cases = known
     settings.peers = named("peer", list(PEERS), settings.peers)

@@ -173,6 +173,7 @@ class CompareTest(unittest.TestCase):
 
     def test_unknown_names(self):
         for flag, message in (("--cases=mlp8-b1,mlp9", "error: no case 'mlp9': there are mlp8-b1, "),
+                              ("--cases=unet-b8", "error: no case 'unet-b8': scripts/bench --real has it"),
                               ("--peers=caffe", "error: no peer 'caffe': there are torch-eager, torch-compiled, jax"),
                               ("--rounds=0", "error: --rounds: '0' is not a whole number from 1 on"),
                               ("--also=player", "error: --also: 'player' is not NAME=PROGRAM"),
