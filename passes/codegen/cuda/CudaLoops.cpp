@@ -14,7 +14,6 @@ using namespace mlir;
 namespace gpuc::codegen {
 
 constexpr int64_t threadsPerBlock = 256;
-constexpr int64_t warp = 32;
 constexpr int64_t scatteringThreads =
     512 * threadsPerBlock; // of all slots together: each warp looks through the indices
 constexpr int64_t leastSlotsOfPart = 8;
@@ -153,12 +152,12 @@ void CudaLoops::shareRows(const Kernel &kernel, bool mayWiden) {
   const int64_t mostThreads =
       mayWiden ? mostThreadsOf(kernel, /*lanes=*/1) : threadsPerBlock; // merged by then
   const int64_t vectors = std::max<int64_t>(foldedVectors(), 1);
-  parts = std::min<int64_t>(warp, llvm::bit_floor(static_cast<uint64_t>(vectors)));
+  parts = std::min<int64_t>(kWarp, llvm::bit_floor(static_cast<uint64_t>(vectors)));
   while (2 * parts <= mostThreads && outputs * parts < threadsThatFill &&
          2 * parts * leastFoldOfThread <= vectors)
     parts *= 2;
   columns = std::max<int64_t>(threadsPerBlock / parts, 1);
-  while (mayWiden && columns > 1 && columns * parts > warp && tiles() < blocksThatFill)
+  while (mayWiden && columns > 1 && columns * parts > kWarp && tiles() < blocksThatFill)
     columns /= 2;
 }
 
@@ -170,7 +169,7 @@ void CudaLoops::shareColumns(const Kernel &kernel, bool mayWiden) {
          mostThreadsOf(kernel, 2 * lanes) >= threads)
     lanes *= 2, outputs /= 2;
   const int64_t mostThreads = mayWiden ? mostThreadsOf(kernel, lanes) : threads;
-  int64_t wanted = std::min<int64_t>(warp, llvm::PowerOf2Ceil(outputs));
+  int64_t wanted = std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(outputs));
   while (lanes > 1 && wanted > leastColumns && llvm::divideCeil(outputs, wanted) < blocksThatFill)
     wanted /= 2;
   const auto mayShareMore = [&](int64_t partsThen) {

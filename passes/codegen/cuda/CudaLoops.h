@@ -6,6 +6,8 @@
 
 namespace gpuc::codegen {
 
+inline constexpr int64_t kWarp = 32; ///< Threads that go on together.
+
 /// Of a kernel, or of a segment: twice what an H200's 132 multiprocessors hold at once, at 8 blocks each.
 inline constexpr int64_t kMostBlocks = 2048;
 

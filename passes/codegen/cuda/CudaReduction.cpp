@@ -21,8 +21,6 @@ using namespace mlir;
 
 namespace gpuc::codegen {
 
-constexpr int64_t warp = 32;
-
 State CudaKernelEmitter::foldVectors(const State &start, llvm::function_ref<State(const State &)> body) {
   return emitLoop(emitter_, part_, index(loops_.foldedVectors()), loops_.parts, start,
                   [&](Value position, const State &carried) {
@@ -84,7 +82,7 @@ static bool isF32(const State &state) {
 State CudaKernelEmitter::mergeParts(Folds &folds, const State &part, bool forAll) {
   if (loops_.adjacentColumns || !isF32(part))
     return mergeShared(folds, part, forAll);
-  return loops_.parts <= warp ? mergeNeighbours(folds, part, loops_.parts) : mergeWarps(folds, part);
+  return loops_.parts <= kWarp ? mergeNeighbours(folds, part, loops_.parts) : mergeWarps(folds, part);
 }
 
 State CudaKernelEmitter::mergeNeighbours(Folds &folds, State part, int64_t count) {
@@ -96,10 +94,10 @@ State CudaKernelEmitter::mergeNeighbours(Folds &folds, State part, int64_t count
 
 /// A row of several warps: each merges what it has, and then each the same results of all.
 State CudaKernelEmitter::mergeWarps(Folds &folds, const State &part) {
-  const int64_t warps = loops_.parts / warp;
-  State own = mergeNeighbours(folds, part, warp), all;
-  Value lane = arith::RemUIOp::create(builder_, part_, index(warp)),
-        ownWarp = arith::DivUIOp::create(builder_, part_, index(warp)), first = multiply(column_, warps),
+  const int64_t warps = loops_.parts / kWarp;
+  State own = mergeNeighbours(folds, part, kWarp), all;
+  Value lane = arith::RemUIOp::create(builder_, part_, index(kWarp)),
+        ownWarp = arith::DivUIOp::create(builder_, part_, index(kWarp)), first = multiply(column_, warps),
         other = arith::RemUIOp::create(builder_, lane, index(warps));
   SmallVector<Value> arrays;
   for (Expr register_ : own)

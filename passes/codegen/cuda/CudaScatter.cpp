@@ -19,8 +19,6 @@ using namespace gpuc::ir;
 
 namespace gpuc::codegen {
 
-constexpr int64_t warp = 32;
-
 void CudaKernelEmitter::emitScatterAdd() {
   int64_t slots = shapeOf(kernel_.yields().front())[cast<ScatterAddOp>(kernel_.root).getDim()];
   int64_t elements = std::max<int64_t>(loops_.outputs / loops_.slotParts, 1); // of a slot
@@ -30,11 +28,11 @@ void CudaKernelEmitter::emitScatterAdd() {
     return arith::MinUIOp::create(builder_, firstOf(add(part, index(1))), index(slots));
   };
   forTiles([&] {
-    Value lane = arith::RemUIOp::create(builder_, column_, index(warp));
+    Value lane = arith::RemUIOp::create(builder_, column_, index(kWarp));
     Value firstOfWarp = arith::SubIOp::create(builder_, mine_, lane);
     Value part = partOf(output_);
     Slots own{firstOf(part), endOf(part)},
-        ofWarp{firstOf(partOf(firstOfWarp)), endOf(partOf(add(firstOfWarp, index(warp - 1))))};
+        ofWarp{firstOf(partOf(firstOfWarp)), endOf(partOf(add(firstOfWarp, index(kWarp - 1))))};
     Value element = arith::RemUIOp::create(builder_, output_, index(elements));
     setCoordinates(loops_.outputGroups, element, elements);
     ifHolds(exists_, [&] { copySlots(own); });
@@ -63,7 +61,7 @@ void CudaKernelEmitter::addUpdates(Slots own, Slots ofWarp, Value lane) {
     if (!ordered.empty())
       setCoordinates(ordered, position, count);
   };
-  emitLoop(emitter_, index(0), index(count), warp, [&](Value first) {
+  emitLoop(emitter_, index(0), index(count), kWarp, [&](Value first) {
     Value position = add(first, lane);
     // In a loop of its own: what is read at this position is not read again at the next.
     Expr none = constantInt(builder_, builder_.getI32Type(), 0);
