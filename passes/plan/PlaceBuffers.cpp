@@ -34,8 +34,10 @@ namespace gpuc {
 
 namespace {
 
-/// That are tried at most, each with half of the effort.
-constexpr uint64_t kOtherOrders = 12;
+/// That are tried at most, each with so small a part of the effort: many short tries find more than a few
+/// long ones.
+constexpr uint64_t kOtherOrders = 48;
+constexpr int64_t kPartOfEffort = 8;
 
 int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); }
 
@@ -93,14 +95,27 @@ FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, in
   return workspace;
 }
 
-/// The order of a program's main stream, within which commands may change places as long as no event or wait
-/// comes between others.
+/// Where most commands of a program's main stream stand: of one that adds up microbatches, the loop over
+/// them.
+Block &longestBlock(plan::ProgramOp program) {
+  plan::StreamOp main = *program.getBody().getOps<plan::StreamOp>().begin();
+  Block *longest = &main.getBody().front();
+  size_t most = commandsOf(*longest).size();
+  main.walk([&](plan::LoopOpInterface loop) {
+    const size_t commands = commandsOf(loop.getCommands()).size();
+    if (commands > most)
+      longest = &loop.getCommands(), most = commands;
+  });
+  return *longest;
+}
+
+/// The order of most of a program's commands, which may change places as long as no event or wait comes
+/// between others.
 class MainOrder {
 public:
   MainOrder(ModuleOp module, plan::ProgramOp program)
-      : block_((*program.getBody().getOps<plan::StreamOp>().begin()).getBody().front()),
-        commands_(commandsOf(block_)),
-        problem_(OrderProblems(module, program).of(CommandGraph(commands_), program.getBody().front())) {
+      : block_(longestBlock(program)), commands_(commandsOf(block_)),
+        problem_(OrderProblems(module, program).of(CommandGraph(commands_), scopeOf(program))) {
     size_t fence = 0;
     for (size_t command = 0; command < commands_.size(); ++command) {
       const bool isFence = isa<plan::RecordOp, plan::WaitOp>(*commands_[command]);
@@ -123,6 +138,11 @@ public:
   }
 
 private:
+  /// Where the buffers live whose lifetimes the order decides.
+  Block &scopeOf(plan::ProgramOp program) const {
+    return isa<plan::StreamOp>(block_.getParentOp()) ? program.getBody().front() : block_;
+  }
+
   Block &block_;
   std::vector<plan::CommandOpInterface> commands_;
   ordering::Problem problem_;
@@ -176,7 +196,7 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
     for (uint64_t seed = 1; seed <= kOtherOrders && !best->isClose; ++seed) {
       const ordering::Order another = order.another(seed);
       order.put(another);
-      FailureOr<Workspace> workspace = placeWorkspace(module, program, beside, effort / 2);
+      FailureOr<Workspace> workspace = placeWorkspace(module, program, beside, effort / kPartOfEffort);
       if (failed(workspace))
         return failure();
       if (workspace->bytes < best->bytes)
