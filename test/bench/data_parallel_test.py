@@ -81,6 +81,12 @@ class DataParallelTest(unittest.TestCase):
         self.assertIn("its loss of step 5 is ", self.written()["failures"]["mlp-small"])
         self.assertIn("no number", self.table())
 
+    def test_norms_are_synchronised_where_the_cell_says_so(self):
+        sys.path.insert(0, os.path.dirname(BENCH))
+        from data_parallel import CELLS
+        self.assertEqual([cell.name for cell in CELLS if cell.sync_batch_norm], ["resnet-sync"])
+        self.assertEqual([cell.name for cell in CELLS if cell.real], [])
+
     def test_unknown_names(self):
         done = self.compare("", "--cases=mlp9")
         self.assertEqual(done.returncode, 2)
