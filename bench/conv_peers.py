@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The host's convolutions beside oneDNN's through PyTorch, layer by layer, on one thread.
+
+    bench/conv_peers.py [NAME] [--batch=16] [--rounds=3] [--json=FILE]
+
+The layers are those of bench-conv whose name has NAME, at this batch. In each round bench-conv has its turn, then PyTorch, in the quicker
+of its two layouts; a number is the median of the rounds. A cell is gpuc's time, its share of the roof that bench-conv prints (of a product's
+rate; depthwise, of a copy's), and how many times as long PyTorch takes. PyTorch is what scripts/bench installs.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+
+import environment
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KINDS = ("forward", "input_gradient", "filter_gradient")
+ROW = re.compile(r"(?P<name>\S.*?)\s+(?P<in>\d+)>(?P<out>\d+) (?P<extent>\d+)x\d+\s+(?P<batch>\d+) +(?P<cells>.*)")
+
+
+def layers_of(printed, batch):
+    """Each row of bench-conv's table: the layer, µs and shares in percent. A name ends in its filter's size and stride."""
+    for row in filter(None, map(ROW.match, printed.splitlines())):
+        if int(row["batch"]) != batch:
+            continue
+        kernel, stride = re.search(r"(\d+)x\d+(?:/(\d+))?$", row["name"]).groups()
+        layer = {field: int(row[field]) for field in ("in", "out", "extent", "batch")}
+        depthwise = " B " in row["cells"]
+        unpadded = row["name"].startswith("lenet") and layer["in"] > 1
+        layer |= {
+            "kernel": int(kernel),
+            "stride": int(stride or 1),
+            "padding": 0 if unpadded else int(kernel) // 2,
+            "groups": layer["in"] if depthwise else 1,
+        }
+        cells = re.findall(r"([\d.]+) us +[\d.]+ [GB] +(\d+)%", row["cells"])
+        yield row["name"], layer, [(float(us), int(share)) for us, share in cells]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?", default="")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", metavar="FILE")
+    options = parser.parse_args()
+    binaries = os.environ.get("GPUC_BIN", os.path.join(HERE, "..", "build", "bin"))
+    bench = os.path.join(binaries, "bench-conv")
+    if not os.path.exists(bench):
+        raise SystemExit(f"error: {bench} is not there; build it: scripts/build -DGPUC_BUILD_BENCH=ON bench-conv")
+    try:
+        python = environment.prepare()
+    except environment.SetupError as error:
+        raise SystemExit(f"error: {error}") from error
+    command = [python, os.path.join(HERE, "peers", "torch_convs.py")]
+    peer = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env={**os.environ, **environment.variables()}
+    )
+    found = {}
+    for _ in range(options.rounds):
+        printed = subprocess.run([bench, "f32", options.name], stdout=subprocess.PIPE, text=True, check=True).stdout
+        for name, layer, cells in layers_of(printed, options.batch):
+            peer.stdin.write(json.dumps(layer) + "\n")
+            answer = json.loads(peer.stdout.readline())
+            title = f"{layer['in']}→{layer['out']}, {name.split()[-1]} on {layer['extent']}×{layer['extent']}"
+            entry = found.setdefault((name.split()[0], title), {kind: [] for kind in KINDS})
+            for kind, (us, share) in zip(KINDS, cells, strict=True):
+                entry[kind].append((us, share, answer[kind]))
+    peer.stdin.close()
+    if not found:
+        raise SystemExit(f"error: bench-conv has no layer '{options.name}' at batch {options.batch}")
+    print("| model | layer | forward | input's gradient | filter's gradient |\n| --- | --- | ---: | ---: | ---: |")
+    results = []
+    for (model, title), entry in found.items():
+        cells = []
+        for kind in KINDS:
+            us, share, peer_us = (statistics.median(values) for values in zip(*entry[kind], strict=True))
+            cells.append(f"{us:,.0f} µs, {share:.0f}%, {peer_us / us:.2f}×")
+            results.append({"model": model, "layer": title, "kind": kind, "us": us, "share": share, "peer_us": peer_us})
+        print(f"| {model} | {title} | {' | '.join(cells)} |")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(results, file, indent=1)
+
+
+main()
