@@ -12,10 +12,11 @@ SHARE = 0.65
 MOMENTUM = {"name": "sgd", "lr": 1e-3, "momentum": 0.9}
 SLOW = {**MOMENTUM, "lr": 1e-4}
 # A batch norm over few numbers divides by small deviations, and so makes much of how a sum was rounded; each update makes more of it.
-# PyTorch's own losses of five steps in f32, channels last or not, and in f64 are as far apart: 7e-5 in ResNet-18 on 64×64; at the lower
-# rate 5e-4 in MobileNet (at the other 4e-3) and 9e-3 in ResNet-50 with four pictures. So are the encoder–decoder's (4e-5): AdamW divides
+# PyTorch's own losses of five steps in f32, channels last or not, compiled or not, and in f64 are as far apart: in ResNet-18 on 64×64 2e-4
+# where it is compiled (gpuc's are 5e-6 from those in f64); at the lower rate 5e-4 in MobileNet (at the other 4e-3) and 9e-3 in ResNet-50
+# with four pictures. So are the encoder–decoder's (4e-5) and, of one thread and of two, those of GPT-2 124M (3e-5): AdamW divides
 # gradients by their size, and those near zero are all rounding.
-RESNET18_TOLERANCE, RESNET50_TOLERANCE, MOBILENET_TOLERANCE, TRANSLATOR_TOLERANCE = 2e-4, 2e-2, 1e-3, 1e-4
+RESNET18_TOLERANCE, RESNET50_TOLERANCE, MOBILENET_TOLERANCE, ADAMW_TOLERANCE = 5e-4, 2e-2, 1e-3, 1e-4
 TORCH = ("torch-eager", "torch-compiled")
 PICTURE_CLASSES = 1000
 
@@ -63,7 +64,7 @@ def translator(batch=16, length=32, width=256, heads=8, feedforward=1024, layers
     keys = [f"width={width}", f"heads={heads}", f"feedforward={feedforward}", f"layers={layers}", f"length={length}", "dropout=0"]
     tokens = ("i32", [batch, length], vocabulary)
     return real(Case(f"translator-b{batch}", f"encoder–decoder {layers}+{layers}×{width}, T {length}, batch {batch}", model,
-                     ["transformer", *keys], ADAMW, {"src": tokens, "tgt": tokens, "labels": tokens}, 2.0), peers=TORCH, tolerance=TRANSLATOR_TOLERANCE)
+                     ["transformer", *keys], ADAMW, {"src": tokens, "tgt": tokens, "labels": tokens}, 2.0), peers=TORCH, tolerance=ADAMW_TOLERANCE)
 
 
 REAL_CASES = [
@@ -78,7 +79,7 @@ REAL_CASES = [
     language_model(),
     translator(),
     real(gpt(6, 192, 128, 8, 2.0, heads=6)),
-    real(gpt(12, 768, 128, 2, 2.0, heads=12, vocabulary=50257)),
+    real(gpt(12, 768, 128, 2, 2.0, heads=12, vocabulary=50257), tolerance=ADAMW_TOLERANCE),
     unlike_the_zoo("vit", "ViT-Ti/16", 8, 224, PICTURE_CLASSES, optimizer=ADAMW),
 ]
 
