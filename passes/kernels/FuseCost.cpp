@@ -45,8 +45,9 @@ double coresFor(double alone, const TargetDescription &device) {
 }
 
 /// How many sweeps over a row the kernel takes: reductions that need nothing of one another share one, and so
-/// do results with an element for each of the row's.
-int64_t sharedSweeps(const KernelParts &kernel, const Rows &rows) {
+/// do results with an element for each of the row's. On a CPU these are written behind the last reduction; on
+/// a GPU beside reductions that they do not need.
+int64_t sweepsOf(const KernelParts &kernel, const Rows &rows, const TargetDescription &device) {
   llvm::SmallDenseMap<Value, int64_t, 32> after; // so many sweeps is it known
   auto sweepsBefore = [&](auto &self, Value value) -> int64_t {
     if (auto known = after.find(value); known != after.end())
@@ -66,9 +67,10 @@ int64_t sharedSweeps(const KernelParts &kernel, const Rows &rows) {
       after[result] = sweeps;
     most = std::max(most, sweeps);
   }
+  const int64_t reductions = most;
   for (Value output : kernel.outputs)
     if (rows.isWhole(output))
-      most = std::max(most, after.lookup(output) + 1);
+      most = std::max(most, (device.boundByMemory ? after.lookup(output) : reductions) + 1);
   return most;
 }
 
@@ -99,8 +101,7 @@ double kernelNanoseconds(const KernelParts &kernel, const TargetDescription &dev
   if (rows) {
     pieces = rows->pieces();
     // What a sweep over the row leaves in the cache, the next one finds there.
-    int64_t sweeps =
-        device.boundByMemory ? sharedSweeps(kernel, *rows) : llvm::count_if(kernel.ops, isReduction) + 1;
+    int64_t sweeps = sweepsOf(kernel, *rows, device);
     int64_t footprint = rows->contiguous ? wholeRows / std::max<int64_t>(1, rows->count) : wholeRows;
     if (footprint > device.cacheBytes)
       bytes += wholeRows * (sweeps - 1);

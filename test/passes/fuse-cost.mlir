@@ -2,31 +2,48 @@
 
 // The figures of FuseCost.cpp, one at a time: what one kernel does on one side of a bound, and two on the other.
 
-// Of rows that are read twice the second sweep finds in the cache what the first has left there: 3 · 20 KB of 256 KB.
+// Of rows that are read twice the second sweep finds in the cache what the first has left there: 3 · 400 KB of 1.5 MiB.
 // CHECK-LABEL: func.func @rows_in_the_cache(
 // CHECK:         gpuc.fused "sum_mul_add"(%arg0, %arg1)
 // CHECK-NOT:     = gpuc.fused
 // CHECK:         return
-func.func @rows_in_the_cache(%x: tensor<64x5000xf32>, %r: tensor<64x5000xf32>) -> tensor<64x5000xf32> {
-  %0 = gpuc.sum %x dims [1] : (tensor<64x5000xf32>) -> tensor<64xf32>
-  %1 = gpuc.broadcast %0 dims [0] : tensor<64xf32> to tensor<64x5000xf32>
-  %2 = gpuc.mul %x, %1 : tensor<64x5000xf32>
-  %3 = gpuc.add %2, %r : tensor<64x5000xf32>
-  return %3 : tensor<64x5000xf32>
-}
-
-// -----
-
-// 3 · 400 KB: the second sweep reads from memory again, and nothing is saved.
-// CHECK-LABEL: func.func @rows_beyond_the_cache(
-// CHECK:         %[[S:.*]] = gpuc.fused "sum"(%arg0)
-// CHECK:         gpuc.fused "mul_add"(%arg0, %[[S]], %arg1)
-func.func @rows_beyond_the_cache(%x: tensor<64x100000xf32>, %r: tensor<64x100000xf32>) -> tensor<64x100000xf32> {
+func.func @rows_in_the_cache(%x: tensor<64x100000xf32>, %r: tensor<64x100000xf32>) -> tensor<64x100000xf32> {
   %0 = gpuc.sum %x dims [1] : (tensor<64x100000xf32>) -> tensor<64xf32>
   %1 = gpuc.broadcast %0 dims [0] : tensor<64xf32> to tensor<64x100000xf32>
   %2 = gpuc.mul %x, %1 : tensor<64x100000xf32>
   %3 = gpuc.add %2, %r : tensor<64x100000xf32>
   return %3 : tensor<64x100000xf32>
+}
+
+// -----
+
+// 3 · 800 KB: the second sweep reads from memory again, and nothing is saved.
+// CHECK-LABEL: func.func @rows_beyond_the_cache(
+// CHECK:         %[[S:.*]] = gpuc.fused "sum"(%arg0)
+// CHECK:         gpuc.fused "mul_add"(%arg0, %[[S]], %arg1)
+func.func @rows_beyond_the_cache(%x: tensor<64x200000xf32>, %r: tensor<64x200000xf32>) -> tensor<64x200000xf32> {
+  %0 = gpuc.sum %x dims [1] : (tensor<64x200000xf32>) -> tensor<64xf32>
+  %1 = gpuc.broadcast %0 dims [0] : tensor<64xf32> to tensor<64x200000xf32>
+  %2 = gpuc.mul %x, %1 : tensor<64x200000xf32>
+  %3 = gpuc.add %2, %r : tensor<64x200000xf32>
+  return %3 : tensor<64x200000xf32>
+}
+
+// -----
+
+// Sums that need nothing of one another share a sweep; the result, which needs one of them, has one of its own, and so
+// is a kernel of its own.
+// CHECK-LABEL: func.func @sums_beyond_the_cache(
+// CHECK:         %[[S:.*]]:2 = gpuc.fused "sum_mul"(%arg0, %arg1)
+// CHECK:         gpuc.fused "mul_add"(%arg0, %[[S]]#1, %arg1)
+func.func @sums_beyond_the_cache(%x: tensor<64x200000xf32>, %r: tensor<64x200000xf32>) -> (tensor<64xf32>, tensor<64x200000xf32>) {
+  %0 = gpuc.sum %x dims [1] : (tensor<64x200000xf32>) -> tensor<64xf32>
+  %1 = gpuc.mul %x, %r : tensor<64x200000xf32>
+  %2 = gpuc.sum %1 dims [1] : (tensor<64x200000xf32>) -> tensor<64xf32>
+  %3 = gpuc.broadcast %2 dims [0] : tensor<64xf32> to tensor<64x200000xf32>
+  %4 = gpuc.mul %x, %3 : tensor<64x200000xf32>
+  %5 = gpuc.add %4, %r : tensor<64x200000xf32>
+  return %0, %5 : tensor<64xf32>, tensor<64x200000xf32>
 }
 
 // -----
