@@ -13,8 +13,8 @@ namespace {
 bool isCheap(Operation *op) {
   return op->hasTrait<ir::Pointwise>() &&
          isa<ir::AddOp, ir::SubOp, ir::MulOp, ir::MaxOp, ir::MinOp, ir::FmaOp, ir::NegOp, ir::AbsOp,
-             ir::ReluOp, ir::AndOp, ir::OrOp, ir::XorOp, ir::NotOp, ir::CompareOp, ir::SelectOp, ir::CastOp,
-             ir::StopGradientOp>(op);
+             ir::ReluOp, ir::ClampOp, ir::AndOp, ir::OrOp, ir::XorOp, ir::NotOp, ir::CompareOp, ir::SelectOp,
+             ir::CastOp, ir::StopGradientOp>(op);
 }
 
 int64_t bytesOf(Value value) { return ir::sizeInBytes(value.getType()); }

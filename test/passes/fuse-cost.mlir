@@ -77,6 +77,21 @@ func.func @too_long_to_keep(%x: tensor<64x20000xf32>) -> tensor<64x20000xf32> {
 
 // -----
 
+// Clamped numbers are: what takes two comparisons is computed again.
+// CHECK-LABEL: func.func @cheap_to_repeat(
+// CHECK:         gpuc.fused "clamp_sum_mul"(%arg0) : (tensor<64x20000xf32>) -> tensor<64x20000xf32>
+// CHECK-NOT:     = gpuc.fused
+// CHECK:         return
+func.func @cheap_to_repeat(%x: tensor<64x20000xf32>) -> tensor<64x20000xf32> {
+  %c = gpuc.clamp %x low 0.0 high 6.0 : tensor<64x20000xf32>
+  %0 = gpuc.sum %c dims [1] : (tensor<64x20000xf32>) -> tensor<64xf32>
+  %1 = gpuc.broadcast %0 dims [0] : tensor<64xf32> to tensor<64x20000xf32>
+  %2 = gpuc.mul %c, %1 : tensor<64x20000xf32>
+  return %2 : tensor<64x20000xf32>
+}
+
+// -----
+
 // A kernel of rows spreads them over the cores: eight rows are enough for eight.
 // CHECK-LABEL: func.func @rows_for_all_cores(
 // CHECK:         gpuc.fused "sum_mul"(%arg0)
