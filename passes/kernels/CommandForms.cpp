@@ -15,7 +15,8 @@ std::optional<CommandForm> commandFormOf(Operation *op) {
     return CommandForm::product;
   if (isAttention(op))
     return CommandForm::attention;
-  if (isa<ir::AllReduceOp, ir::ReduceScatterOp, ir::AllGatherOp>(op))
+  if (isa<ir::AllReduceOp, ir::ReduceScatterOp, ir::AllGatherOp, ir::ReduceToOwnersOp,
+          ir::GatherFromOwnersOp>(op))
     return CommandForm::collective;
   if (isa<ir::ScanOp>(op))
     return CommandForm::repeat;

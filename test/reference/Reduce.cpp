@@ -137,6 +137,16 @@ static Tensor allGather(ir::AllGatherOp op, Operands x) {
   return result;
 }
 
+/// Of one rank, which owns the one tensor: 0 + x.
+static Tensor reduceToOwners(ir::ReduceToOwnersOp op, Operands x) {
+  Tensor result = x[0];
+  for (Element &element : result.elements)
+    element.real += 0;
+  return result;
+}
+
+static Tensor gatherFromOwners(ir::GatherFromOwnersOp op, Operands x) { return x[0]; }
+
 void addReduceOps(OpTable &table) {
   table.add<ir::SumOp>(sum);
   table.add<ir::MeanOp>(mean);
@@ -148,6 +158,8 @@ void addReduceOps(OpTable &table) {
   table.add<ir::AllReduceOp>(allReduce);
   table.add<ir::ReduceScatterOp>(reduceScatter);
   table.add<ir::AllGatherOp>(allGather);
+  table.add<ir::ReduceToOwnersOp>(reduceToOwners);
+  table.add<ir::GatherFromOwnersOp>(gatherFromOwners);
 }
 
 } // namespace gpuc::reference

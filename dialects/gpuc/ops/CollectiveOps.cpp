@@ -37,4 +37,25 @@ LogicalResult AllGatherOp::verify() {
   return checkShare(*this, getOperand().getType(), getType(), getWorldSize());
 }
 
+/// Of `wholes` each rank owns one, of the type of `own`.
+static LogicalResult checkOwners(Operation *op, Type own, ValueRange wholes, int64_t ranks) {
+  StringRef name = op->getName().stripDialect();
+  if (wholes.empty() || static_cast<int64_t>(wholes.size()) > ranks)
+    return op->emitOpError() << ranks << " ranks own " << wholes.size() << " tensors, expected 1 to " << ranks
+                             << " [" << name << "_C1]";
+  for (Type whole : wholes.getTypes())
+    if (whole != own)
+      return op->emitOpError() << "a rank owns " << own << ", and another one " << whole << " [" << name
+                               << "_C2]";
+  return success();
+}
+
+LogicalResult ReduceToOwnersOp::verify() {
+  return checkOwners(*this, getOwn().getType(), getWholes(), getWorldSize());
+}
+
+LogicalResult GatherFromOwnersOp::verify() {
+  return checkOwners(*this, getOwn().getType(), getWholes(), getWorldSize());
+}
+
 } // namespace gpuc::ir

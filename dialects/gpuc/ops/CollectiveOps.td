@@ -59,4 +59,43 @@ def AllGatherOp : Gpuc_ShareOp<"all_gather"> {
   }];
 }
 
+/// Tensors of one type, of which each of world_size ranks owns one, or none.
+class Gpuc_OwnersOp<string mnemonic> : Gpuc_PureOp<mnemonic> {
+  let hasVerifier = 1;
+}
+
+def ReduceToOwnersOp : Gpuc_OwnersOp<"reduce_to_owners"> {
+  let summary = "Of several tensors' sums over ranks the one that a rank owns";
+  let description = [{
+    On rank r the sum, which is that of `all_reduce`, of the r-th operand; zeros on those behind the last.
+
+    ```mlir
+    %own = gpuc.reduce_to_owners %first, %second ranks 3 : (tensor<10x785xf32>, tensor<10x785xf32>) -> tensor<10x785xf32>
+    ```
+
+    - (reduce_to_owners_C1) There is an operand, and there are no more than ranks.
+    - (reduce_to_owners_C2) All are of the result's type.
+  }];
+  let arguments = (ins Variadic<Gpuc_NumberTensor>:$wholes, I64Attr:$world_size);
+  let results = (outs Gpuc_NumberTensor:$own);
+  let assemblyFormat = "$wholes `ranks` $world_size attr-dict `:` functional-type(operands, results)";
+}
+
+def GatherFromOwnersOp : Gpuc_OwnersOp<"gather_from_owners"> {
+  let summary = "What each rank owns a tensor of, on each of them";
+  let description = [{
+    The other way of `reduce_to_owners`: the r-th result is the operand of rank r.
+
+    ```mlir
+    %weights:2 = gpuc.gather_from_owners %own ranks 3 : (tensor<10x785xf32>) -> (tensor<10x785xf32>, tensor<10x785xf32>)
+    ```
+
+    - (gather_from_owners_C1) There is a result, and there are no more than ranks.
+    - (gather_from_owners_C2) All are of the operand's type.
+  }];
+  let arguments = (ins Gpuc_NumberTensor:$own, I64Attr:$world_size);
+  let results = (outs Variadic<Gpuc_NumberTensor>:$wholes);
+  let assemblyFormat = "$own `ranks` $world_size attr-dict `:` functional-type(operands, results)";
+}
+
 #endif

@@ -22,15 +22,19 @@ def VariableOp : Gpuc_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
 
     - (variable_C1) kind is one of these.
     - (variable_C2) The shape is static: a variable does not depend on the batch.
-    Ranks may share a variable out (`gpuc.reduce_scatter` says how): each of `shards` ranks has its share of the tensor of
-    the shape `shard_of`.
-
     - (variable_C3) It has a name.
+
+    Ranks may share a variable out (`gpuc.reduce_scatter` says how): each of `shards` ranks has its share of the tensor of
+    the shape `shard_of`. Or each of `shards` ranks has another variable there, rank r that of the r-th of the names
+    `owners` (`gpuc.reduce_to_owners`); what those behind the last have there is nobody's.
+
     - (variable_C4) Where it is a share, its shape is that of one.
+    - (variable_C5) There are no more owners than ranks, and it is no share then.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Gpuc_Tensor>:$type, Gpuc_SpecAttr:$initializer,
                        UnitAttr:$frozen, DefaultValuedAttr<StrAttr, "\"parameter\"">:$kind,
-                       OptionalAttr<DenseI64ArrayAttr>:$shard_of, OptionalAttr<I64Attr>:$shards);
+                       OptionalAttr<DenseI64ArrayAttr>:$shard_of, OptionalAttr<I64Attr>:$shards,
+                       OptionalAttr<StrArrayAttr>:$owners);
   let assemblyFormat = [{
     $sym_name (`frozen` $frozen^)? (`kind` custom<Word>($kind)^)? custom<ColonTensor>($type) `init`
     custom<Spec>($initializer) attr-dict
@@ -39,12 +43,16 @@ def VariableOp : Gpuc_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     /// Of a variable that is no share of one.
     OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::RankedTensorType":$type, "::gpuc::ir::SpecAttr":$initializer,
                    "bool":$frozen, "::llvm::StringRef":$kind), [{
-      build($_builder, $_state, name, type, initializer, frozen, kind, ::mlir::DenseI64ArrayAttr(), ::mlir::IntegerAttr());
+      build($_builder, $_state, name, type, initializer, frozen, kind, ::mlir::DenseI64ArrayAttr(), ::mlir::IntegerAttr(),
+            ::mlir::ArrayAttr());
     }]>
   ];
   let extraClassDeclaration = [{
     /// Of the whole tensor, where the variable is a share of one.
     ::mlir::RankedTensorType getWholeType();
+
+    /// Its name in files; of one that is another one on each rank, that of the first.
+    ::llvm::StringRef getFirstName();
   }];
   let hasVerifier = 1;
 }

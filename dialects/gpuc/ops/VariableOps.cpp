@@ -22,6 +22,13 @@ LogicalResult VariableOp::verify() {
   if (!cast<RankedTensorType>(getType()).hasStaticShape())
     return emitOpError() << "'" << getSymName() << "' must have a static shape, but is " << getType()
                          << " [variable_C2]";
+  if (ArrayAttr owners = getOwnersAttr()) {
+    const auto ranks = static_cast<int64_t>(getShards().value_or(0));
+    if (!getShardOf() && !owners.empty() && static_cast<int64_t>(owners.size()) <= ranks)
+      return success();
+    return emitOpError() << "'" << getSymName() << "' has " << owners.size() << " owners among " << ranks
+                         << " ranks" << (getShardOf() ? ", and is a share" : "") << " [variable_C5]";
+  }
   if (getShardOf().has_value() != getShards().has_value() || getShards().value_or(1) < 1 ||
       llvm::any_of(getShardOf().value_or(ArrayRef<int64_t>()), [](int64_t extent) { return extent < 0; }) ||
       (getShards() && shareOf(getWholeType(), *getShards()) != getType()))
@@ -29,6 +36,10 @@ LogicalResult VariableOp::verify() {
                          << " is no share of what shard_of and shards say"
                          << " [variable_C4]";
   return success();
+}
+
+StringRef VariableOp::getFirstName() {
+  return getOwners() ? cast<StringAttr>(getOwnersAttr()[0]).getValue() : getSymName();
 }
 
 RankedTensorType VariableOp::getWholeType() {

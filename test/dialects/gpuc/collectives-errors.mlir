@@ -38,3 +38,35 @@ func.func @another_element(%x: tensor<5xf64>) -> tensor<3x3xf32> {
   %0 = gpuc.all_gather %x ranks 2 : (tensor<5xf64>) -> tensor<3x3xf32>
   return %0 : tensor<3x3xf32>
 }
+
+// -----
+
+func.func @too_many(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{2 ranks own 3 tensors, expected 1 to 2 [reduce_to_owners_C1]}}
+  %0 = gpuc.reduce_to_owners %x, %x, %x ranks 2 : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @not_alike(%x: tensor<8xf32>, %y: tensor<4xf32>) -> tensor<8xf32> {
+  // expected-error @below {{a rank owns 'tensor<8xf32>', and another one 'tensor<4xf32>' [reduce_to_owners_C2]}}
+  %0 = gpuc.reduce_to_owners %x, %y ranks 2 : (tensor<8xf32>, tensor<4xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @too_many(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{1 ranks own 2 tensors, expected 1 to 1 [gather_from_owners_C1]}}
+  %0:2 = gpuc.gather_from_owners %x ranks 1 : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+  return %0#1 : tensor<8xf32>
+}
+
+// -----
+
+func.func @not_alike(%x: tensor<8xf32>) -> tensor<4xf32> {
+  // expected-error @below {{a rank owns 'tensor<8xf32>', and another one 'tensor<4xf32>' [gather_from_owners_C2]}}
+  %0 = gpuc.gather_from_owners %x ranks 2 : (tensor<8xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

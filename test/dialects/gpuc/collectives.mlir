@@ -19,3 +19,15 @@ func.func @shares(%x: tensor<10x785xf32>) -> tensor<10x785xf32> {
   %1 = gpuc.all_gather %0 ranks 4 : (tensor<1963xf32>) -> tensor<10x785xf32>
   return %1 : tensor<10x785xf32>
 }
+
+// Each of three ranks owns a matrix; the fourth has none.
+// CHECK: gpuc.variable @m : tensor<4x5xf32> init zeros {owners = ["a", "b", "c"], shards = 4 : i64}
+gpuc.variable @m : tensor<4x5xf32> init zeros {owners = ["a", "b", "c"], shards = 4 : i64}
+
+// CHECK: gpuc.reduce_to_owners %{{.*}}, %{{.*}} ranks 4 : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+// CHECK: gpuc.gather_from_owners %{{.*}} ranks 4 : (tensor<4x5xf32>) -> (tensor<4x5xf32>, tensor<4x5xf32>)
+func.func @owners(%x: tensor<4x5xf32>, %y: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  %0 = gpuc.reduce_to_owners %x, %y ranks 4 : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  %1:2 = gpuc.gather_from_owners %0 ranks 4 : (tensor<4x5xf32>) -> (tensor<4x5xf32>, tensor<4x5xf32>)
+  return %1#1 : tensor<4x5xf32>
+}

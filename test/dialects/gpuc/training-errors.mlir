@@ -495,3 +495,13 @@ func.func @loss(%x: tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>) {
 // Emulated ranks follow one another: when the first is done, the second has not begun.
 // expected-error @below {{has sync_batch_norm, but no ranks that could synchronise: give it data_parallel, or leave that out [recipe_C7]}}
 gpuc.recipe { loss = @loss, emulate_ranks = 2, sync_batch_norm = true }
+
+// -----
+
+// expected-error @below {{'w' has 3 owners among 2 ranks [variable_C5]}}
+gpuc.variable @w : tensor<2xf32> init zeros {owners = ["a", "b", "c"], shards = 2 : i64}
+
+// -----
+
+// expected-error @below {{'w' has 2 owners among 4 ranks, and is a share [variable_C5]}}
+gpuc.variable @w : tensor<3xf32> init zeros {owners = ["a", "b"], shard_of = array<i64: 2, 5>, shards = 4 : i64}
