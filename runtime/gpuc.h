@@ -93,8 +93,8 @@ class Session {
   OutputView output(ProgramId id, size_t index);
 
   /// Copies a variable out of or into the device, after wait(). `bytes` has exactly its size. What ranks
-  /// share out (VariableInfo::is_share) is read whole, by all of them at once; what is written, whole too,
-  /// each takes its share of.
+  /// share out (VariableInfo::is_share, owner) is read whole, by all of them at once; what is written, whole
+  /// too, each takes its share of, if it has any.
   Status readVariable(const std::string& name, std::span<std::byte> bytes);
   Status writeVariable(const std::string& name, std::span<const std::byte> bytes);
 

@@ -121,16 +121,22 @@ int64_t summedBytes(CollectiveOpInterface collective) {
 }
 
 LogicalResult verifyShares(Operation *op, ValueRange wholes, ValueRange shares, Type element,
-                           int64_t worldSize) {
+                           int64_t worldSize, int64_t owners) {
   auto error = [&] { return op->emitOpError(); };
   const std::string label = " [" + op->getName().stripDialect().str() + "_C1]";
-  if (wholes.empty() || wholes.size() != shares.size())
+  if (owners < 0 || (owners > 0 && owners > worldSize))
+    return error() << "of " << owners << " owners among " << worldSize << " ranks" << label;
+  const size_t tensors = owners == 0 ? 1 : owners;
+  if (wholes.empty() || wholes.size() != tensors * shares.size())
     return error() << "of " << shares.size() << " shares of " << wholes.size() << " tensors" << label;
   const int64_t bytes = ir::elementBytes(element);
-  for (auto [whole, share] : llvm::zip_equal(wholes, shares)) {
-    const int64_t has = rangeOf(whole).size, each = rangeOf(share).size;
-    const uint64_t elements = bytes < 1 ? 0 : has / bytes;
-    std::optional<Shares> known = worldSize < 1 ? std::nullopt : Shares::of({&elements, 1}, worldSize, bytes);
+  for (auto [number, share] : llvm::enumerate(shares)) {
+    ValueRange ofShare = wholes.slice(number * tensors, tensors);
+    const int64_t has = rangeOf(ofShare.front()).size, each = rangeOf(share).size;
+    const auto elements = llvm::map_to_vector(
+        ofShare, [&](Value whole) -> uint64_t { return bytes < 1 ? 0 : rangeOf(whole).size / bytes; });
+    std::optional<Shares> known =
+        worldSize < 1 ? std::nullopt : Shares::of(elements, worldSize, bytes, owners);
     if (known && has % bytes == 0 && each == static_cast<int64_t>(known->elements) * bytes)
       continue;
     InFlightDiagnostic diagnostic = error();

@@ -63,9 +63,10 @@ namespace gpuc::plan {
 /// its two messages.
 int64_t summedBytes(CollectiveOpInterface collective);
 
-/// Each of `shares` is one rank's of the whole of the same number: see plan.reduce_scatter.
+/// Each of `shares` is one rank's of the whole of the same number, or of so many as there are `owners`: see
+/// plan.reduce_scatter.
 mlir::LogicalResult verifyShares(mlir::Operation *op, mlir::ValueRange wholes, mlir::ValueRange shares,
-                                 mlir::Type element, int64_t worldSize);
+                                 mlir::Type element, int64_t worldSize, int64_t owners);
 
 } // namespace gpuc::plan
 

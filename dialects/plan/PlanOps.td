@@ -34,12 +34,12 @@ def ArenaOp : Plan_Op<"arena", [HasParent<"::mlir::ModuleOp">]> {
 
 def VariableOp : Plan_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "A tensor that lives across steps and programs";
-  let description =
-      "`kind` is parameter, statistic, optimizer or counter; the initializer is kept as it was written. `shard_of` and "
-      "`shards` are those of gpuc.variable.";
+  let description = "`kind` is parameter, statistic, optimizer or counter; the initializer is kept as it was "
+                    "written. `shard_of`, "
+                    "`shards` and `owners` are those of gpuc.variable.";
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, StrAttr:$kind,
       Gpuc_SpecAttr:$initializer, UnitAttr:$frozen, OptionalAttr<DenseI64ArrayAttr>:$shard_of,
-      OptionalAttr<I64Attr>:$shards, Plan_Place:$place);
+      OptionalAttr<I64Attr>:$shards, OptionalAttr<StrArrayAttr>:$owners, Plan_Place:$place);
   let assemblyFormat = [{
     $sym_name `:` $type $kind (`frozen` $frozen^)? `init` custom<Spec>($initializer) (`at` custom<Hexadecimal>($place)^)? attr-dict
   }];
@@ -222,11 +222,12 @@ def AllReduceOp : Plan_TableCommand<"all_reduce", "kAllReduceOperands", [Collect
   }];
 }
 
-/// Tensors that are shared out, several in one exchange: the i-th share is of the i-th whole.
+/// Tensors that are shared out, several in one exchange: the i-th share is of the i-th whole; or, with
+/// owners, of so many of them.
 class Plan_ShareCommand<string mnemonic, string operandsName, dag operands, string format>
     : Plan_TableCommand<mnemonic, operandsName, [AttrSizedOperandSegments, Collective]> {
-  let arguments = !con(operands, (ins TypeAttr:$element, I64Attr:$world_size));
-  let assemblyFormat = format # " `:` $element `ranks` $world_size attr-dict";
+  let arguments = !con(operands, (ins TypeAttr:$element, I64Attr:$world_size, OptionalAttr<I64Attr>:$owners));
+  let assemblyFormat = format#" `:` $element `ranks` $world_size (`owners` $owners^)? attr-dict";
   let hasVerifier = 1;
   let extraClassDefinition = operandsDefinition#[{
     int64_t $cppClass::getFlops() {
@@ -237,35 +238,39 @@ class Plan_ShareCommand<string mnemonic, string operandsName, dag operands, stri
     }
 
     ::llvm::LogicalResult $cppClass::verify() {
-      return verifyShares(*this, getWholes(), getShares(), getElement(), getWorldSize());
+      return verifyShares(*this, getWholes(), getShares(), getElement(), getWorldSize(), getOwners().value_or(0));
     }
   }];
 }
 
 def ReduceScatterOp
     : Plan_ShareCommand<"reduce_scatter", "kReduceScatterOperands",
-                        (ins Variadic<Plan_AnyBuffer>:$wholes, Variadic<Plan_AnyBuffer>:$shares), "$wholes `->` $shares"> {
+                        (ins Variadic<Plan_AnyBuffer>:$wholes, Variadic<Plan_AnyBuffer>:$shares),
+                        "$wholes `->` $shares"> {
   let summary = "A rank's own shares of the sums of what all ranks have";
   let description = [{
     Each of `shares` is of the sum over ranks of the whole of the same number, as `plan.all_reduce` adds up: of n elements rank
-    r has the c = ⌈n / world_size⌉ from the (r · c)-th on, and zeros where there are no more.
+    r has the c = ⌈n / world_size⌉ from the (r · c)-th on, and zeros where there are no more. With `owners` K a share is of
+    K equal wholes, one behind the other: rank r has the sum of the r-th of them, and those behind the last have zeros.
 
-    - (reduce_scatter_C1) There are as many shares as wholes, at least one, and each is as long as its whole says.
+    - (reduce_scatter_C1) There are as many shares as wholes, at least one, and each is as long as its whole says; with owners
+      so many times as many wholes, of which those of one share are equally long. There are no more owners than ranks.
 
     ```mlir
     plan.reduce_scatter %weight_gradient, %bias_gradient -> %weight_share, %bias_share : f32 ranks 4
+    plan.reduce_scatter %first, %second, %third -> %own : f32 ranks 4 owners 3
     ```
   }];
 }
 
-def AllGatherOp
-    : Plan_ShareCommand<"all_gather", "kAllGatherOperands",
-                        (ins Variadic<Plan_AnyBuffer>:$shares, Variadic<Plan_AnyBuffer>:$wholes), "$shares `->` $wholes"> {
+def AllGatherOp : Plan_ShareCommand<"all_gather", "kAllGatherOperands",
+                                    (ins Variadic<Plan_AnyBuffer>:$shares, Variadic<Plan_AnyBuffer>:$wholes),
+                                    "$shares `->` $wholes"> {
   let summary = "What ranks have shares of, whole, on each of them";
   let description = [{
     The other way of `plan.reduce_scatter`.
 
-    - (all_gather_C1) There are as many shares as wholes, at least one, and each is as long as its whole says.
+    - (all_gather_C1) As reduce_scatter_C1.
   }];
 }
 

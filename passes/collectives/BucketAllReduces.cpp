@@ -123,7 +123,8 @@ private:
     return cost_.nanosecondsOf(workOf(command));
   }
 
-  /// Those of one command and element type travel together; a sum that cannot be a view of a bucket, alone.
+  /// Those of one command, element type and number of owners travel together; a sum that cannot be a view of
+  /// a bucket, alone.
   Exchange exchangeOf(plan::CollectiveOpInterface collective, int64_t number) {
     const int64_t alone = -1 - number, bytes = plan::summedBytes(collective);
     const int64_t type = static_cast<int64_t>(plan::dataTypeOf(collective.getElement()));
@@ -135,8 +136,15 @@ private:
       return exchange;
     }
     exchange.isGather = isa<plan::AllGatherOp>(*collective);
-    exchange.kind = (exchange.isGather ? 2 : 1) * kDataTypeCount + type;
+    exchange.kind = (2 * ownersOf(collective) + (exchange.isGather ? 2 : 1)) * kDataTypeCount + type;
     return exchange;
+  }
+
+  /// 0 where each tensor is shared out.
+  static int64_t ownersOf(plan::CollectiveOpInterface collective) {
+    if (auto gather = dyn_cast<plan::AllGatherOp>(*collective))
+      return gather.getOwners().value_or(0);
+    return cast<plan::ReduceScatterOp>(*collective).getOwners().value_or(0);
   }
 
   bool isInLoop() const { return !isa<plan::ProgramOp>(block_.getParentOp()); }
@@ -197,7 +205,8 @@ private:
       if (plan::summedBytes(command) > plan::summedBytes(largest))
         largest = command;
     }
-    Command::create(atEnd, largest.getLoc(), read, written, largest.getElement(), largest.getWorldSize());
+    Command::create(atEnd, largest.getLoc(), read, written, largest.getElement(), largest.getWorldSize(),
+                    largest.getOwnersAttr());
     for (size_t member : members)
       commands_[member]->erase();
   }

@@ -85,6 +85,7 @@ static fb::AllReduceT emit(plan::AllReduceOp reduce, EmitOperand operand) {
 template <typename Entry, typename Op> static Entry emitShares(Op op, EmitOperand operand) {
   Entry entry;
   entry.type = dataTypeOf(op.getElement());
+  entry.owners = static_cast<uint32_t>(op.getOwners().value_or(0));
   for (Value whole : op.getWholes())
     entry.wholes.push_back(operand(whole));
   for (Value share : op.getShares())

@@ -158,6 +158,11 @@ private:
       entry->is_share = true;
       entry->whole_shape.assign(whole->begin(), whole->end());
     }
+    if (variable.getOwners()) {
+      for (StringRef name : variable.getOwnersAttr().getAsValueRange<StringAttr>())
+        entry->owned_names.push_back(name.str());
+      entry->name = entry->owned_names.front(); // what it is called here is known to the compiler alone
+    }
     file.variables.push_back(std::move(entry));
   }
 

@@ -177,16 +177,34 @@ private:
   }
 
   LogicalResult convertCollective(Operation *op) {
+    const std::string name = op->getName().stripDialect().str();
+    if (auto reduce = dyn_cast<ir::ReduceToOwnersOp>(op)) {
+      const auto wholes =
+          llvm::map_to_vector(reduce.getWholes(), [&](Value whole) { return buffers.lookup(whole); });
+      plan::ReduceScatterOp::create(builder, op->getLoc(), wholes, bufferFor(reduce.getOwn(), name),
+                                    getElementTypeOrSelf(reduce.getOwn()), reduce.getWorldSize(),
+                                    builder.getI64IntegerAttr(wholes.size()));
+      return success();
+    }
+    if (auto gather = dyn_cast<ir::GatherFromOwnersOp>(op)) {
+      const auto wholes =
+          llvm::map_to_vector(gather.getWholes(), [&](Value whole) { return bufferFor(whole, name); });
+      plan::AllGatherOp::create(builder, op->getLoc(), buffers.lookup(gather.getOwn()), wholes,
+                                getElementTypeOrSelf(gather.getOwn()), gather.getWorldSize(),
+                                builder.getI64IntegerAttr(wholes.size()));
+      return success();
+    }
     Value part = op->getOperand(0), value = op->getResult(0), from = buffers.lookup(part);
     Value to = bufferFor(value, op->getName().stripDialect());
     Type element = getElementTypeOrSelf(value);
     if (isa<ir::AllReduceOp>(op))
       plan::AllReduceOp::create(builder, op->getLoc(), from, to, element);
     else if (auto scatter = dyn_cast<ir::ReduceScatterOp>(op))
-      plan::ReduceScatterOp::create(builder, op->getLoc(), from, to, element, scatter.getWorldSize());
+      plan::ReduceScatterOp::create(builder, op->getLoc(), from, to, element, scatter.getWorldSize(),
+                                    IntegerAttr());
     else
       plan::AllGatherOp::create(builder, op->getLoc(), from, to, element,
-                                cast<ir::AllGatherOp>(op).getWorldSize());
+                                cast<ir::AllGatherOp>(op).getWorldSize(), IntegerAttr());
     return success();
   }
 
@@ -296,10 +314,10 @@ private:
       type = cast<RankedTensorType>(ir::ScanOp::sliceType(type));
     if (!isa<FloatType>(type.getElementType()))
       return plan::Category::activation;
-    if (value.getDefiningOp<ir::AllGatherOp>())
+    if (isa_and_nonnull<ir::AllGatherOp, ir::GatherFromOwnersOp>(value.getDefiningOp()))
       return plan::Category::parameter;
     for (Operation *user : value.getUsers())
-      if (isa<ir::ReduceScatterOp>(user))
+      if (isa<ir::ReduceScatterOp, ir::ReduceToOwnersOp>(user))
         return plan::Category::gradient;
     for (Operation *user : value.getUsers())
       for (Value result : user->getResults())
@@ -390,7 +408,8 @@ struct ToPlan : impl::ToPlanPassBase<ToPlan> {
     for (ir::VariableOp variable : variables) {
       plan::VariableOp::create(builder, variable.getLoc(), variable.getSymName(), variable.getType(),
                                variable.getKind(), variable.getInitializer(), variable.getFrozen(),
-                               variable.getShardOfAttr(), variable.getShardsAttr(), IntegerAttr());
+                               variable.getShardOfAttr(), variable.getShardsAttr(), variable.getOwnersAttr(),
+                               IntegerAttr());
       variable.erase();
     }
   }

@@ -35,8 +35,8 @@ class Communicator {
   virtual Status allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) = 0;
 
   /// Of each piece: own = this rank's share, as Shares has it, of the sum of all ranks' whole piece, of the
-  /// same bits as allReduce() has. `own` and `wholes` say where each piece lies, no two of them on the same
-  /// bytes.
+  /// same bits as allReduce() has. `own` says where each piece lies, `wholes` where each tensor of it does,
+  /// no two of them on the same bytes.
   virtual Status reduceScatter(DataType type, const Shares& shares, std::span<const void* const> wholes,
                                std::span<void* const> own) = 0;
 

@@ -13,7 +13,7 @@ struct ShareRun {
   size_t begin = 0, end = 0;
 };
 
-/// Where each piece lies.
+/// Where each piece lies; of wholes, each tensor of it.
 using Places = std::span<void* const>;
 using ConstPlaces = std::span<const void* const>;
 
@@ -46,6 +46,12 @@ class ShareRuns {
   }
 
  private:
+  /// The tensor in which a rank's elements `there` of a piece lie, and their place in it.
+  struct Place {
+    size_t tensor = 0, offset_bytes = 0;
+  };
+  Place placeOf(size_t piece, size_t rank, Piece::Run there) const;
+
   const Shares& shares_;
   size_t bytes_;
 };

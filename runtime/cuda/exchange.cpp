@@ -12,7 +12,8 @@ using Kind = RankExchange::Kind;
 
 template <typename Collective>
 RankExchange sharedOut(Kind kind, const Collective& collective, int64_t world_size) {
-  return {kind, static_cast<DataType>(collective.type()), sharesOf(collective, world_size).pieces};
+  Shares shares = sharesOf(collective, world_size);
+  return {kind, static_cast<DataType>(collective.type()), std::move(shares.pieces), shares.owners};
 }
 
 void addExchanges(const fb::Plan& plan, const Commands* commands, CUdeviceptr arena,

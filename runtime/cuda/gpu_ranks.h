@@ -24,6 +24,9 @@ struct RankExchange {
   Kind kind = Kind::all_reduce;
   DataType type = DataType::f32;
   std::vector<Piece> pieces;  // of a sum one, of which each rank has all
+  size_t owners = 0;          // as of Shares
+
+  size_t tensorsOfPiece() const { return owners == 0 ? 1 : owners; }
 
   bool operator==(const RankExchange&) const = default;
 };

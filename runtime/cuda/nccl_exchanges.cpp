@@ -11,31 +11,37 @@ ncclDataType_t typeOf(DataType type) {
   return kTypes[static_cast<size_t>(type)];  // of i1 there is no sum
 }
 
-/// Calls visit(exchange, piece, from, to) for each piece of each exchange, as long as that returns true.
-template <typename Visit>
-void forEachPiece(std::span<const RankExchange> exchanges, const CUdeviceptr* addresses, Visit visit) {
-  for (const RankExchange& exchange : exchanges) {
-    const size_t pieces = exchange.pieces.size();
-    for (size_t i = 0; i < pieces; ++i)
-      if (!visit(exchange, exchange.pieces[i], addresses[i], addresses[pieces + i])) return;
-    addresses += 2 * pieces;
-  }
-}
-
 }  // namespace
 
 /// One piece of an exchange.
 struct NcclExchanges::Place {
   const RankExchange& exchange;
   const Piece& piece;
-  CUdeviceptr from, to;
+  const CUdeviceptr* wholes;  // of each tensor
+  CUdeviceptr share;          // of a sum over ranks, its result
 
   ncclDataType_t type() const { return typeOf(exchange.type); }
-  const void* part(size_t element = 0) const {
-    return reinterpret_cast<const void*>(from + element * elementBytes());
+  void* own() const { return reinterpret_cast<void*>(share); }
+  /// Where what a rank has of it lies in the whole.
+  void* whole(size_t rank = 0) const {
+    if (exchange.owners != 0) return reinterpret_cast<void*>(wholes[rank]);
+    return reinterpret_cast<void*>(wholes[0] + piece.present(rank).begin * elementBytes());
   }
-  void* result(size_t element = 0) const { return reinterpret_cast<void*>(to + element * elementBytes()); }
   size_t elementBytes() const { return static_cast<size_t>(sizeOf(exchange.type)); }
+
+  /// Calls visit(place) for each piece of each exchange, as long as that returns true.
+  template <typename Visit>
+  static void forEach(std::span<const RankExchange> exchanges, const CUdeviceptr* addresses, Visit visit) {
+    for (const RankExchange& exchange : exchanges) {
+      const size_t pieces = exchange.pieces.size(), tensors = exchange.tensorsOfPiece();
+      const bool gathers = exchange.kind == Kind::all_gather;
+      const CUdeviceptr *wholes = addresses + (gathers ? pieces : 0),
+                        *shares = addresses + (gathers ? 0 : pieces * tensors);
+      for (size_t i = 0; i < pieces; ++i)
+        if (!visit(Place{exchange, exchange.pieces[i], wholes + i * tensors, shares[i]})) return;
+      addresses += pieces * (tensors + 1);
+    }
+  }
 };
 
 bool NcclExchanges::areOne(std::span<const RankExchange> exchanges) const {
@@ -45,8 +51,8 @@ bool NcclExchanges::areOne(std::span<const RankExchange> exchanges) const {
 
 NcclCall NcclExchanges::begin(std::span<const RankExchange> exchanges, const CUdeviceptr* addresses) const {
   NcclCall last;
-  forEachPiece(exchanges, addresses, [&](const auto& exchange, const Piece& piece, auto from, auto to) {
-    last = begin({exchange, piece, from, to});
+  Place::forEach(exchanges, addresses, [&](const Place& place) {
+    last = begin(place);
     return last.isFine();
   });
   return last;
@@ -55,19 +61,19 @@ NcclCall NcclExchanges::begin(std::span<const RankExchange> exchanges, const CUd
 Status NcclExchanges::clearEnds(const Driver& driver, std::span<const RankExchange> exchanges,
                                 const CUdeviceptr* addresses) const {
   Status status = okStatus();
-  forEachPiece(exchanges, addresses, [&](const auto& exchange, const Piece& piece, auto, auto share) {
-    const size_t bytes = static_cast<size_t>(sizeOf(exchange.type)), present = piece.present(rank_).count;
-    if (exchange.kind == Kind::reduce_scatter && present < piece.each)
-      status = driver.check(
-          driver.cuMemsetD8Async(share + present * bytes, 0, (piece.each - present) * bytes, stream_),
-          "cuMemsetD8Async");
+  Place::forEach(exchanges, addresses, [&](const Place& place) {
+    const size_t bytes = place.elementBytes(), present = place.piece.present(rank_).count;
+    if (place.exchange.kind == Kind::reduce_scatter && present < place.piece.each)
+      status = driver.check(driver.cuMemsetD8Async(place.share + present * bytes, 0,
+                                                   (place.piece.each - present) * bytes, stream_),
+                            "cuMemsetD8Async");
     return status.ok();
   });
   return status;
 }
 
 bool NcclExchanges::isEven(const RankExchange& exchange, const Piece& piece) const {
-  return exchange.kind == Kind::all_reduce || piece.each * size_ == piece.elements;
+  return exchange.kind == Kind::all_reduce || (exchange.owners == 0 && piece.each * size_ == piece.elements);
 }
 
 NcclCall NcclExchanges::begin(const Place& place) const {
@@ -78,14 +84,14 @@ NcclCall NcclExchanges::beginEven(const Place& place) const {
   const size_t each = place.piece.each;
   switch (place.exchange.kind) {
     case Kind::all_reduce:
-      return {nccl_.ncclAllReduce(place.part(), place.result(), each, place.type(), ncclSum, comm_, stream_),
+      return {nccl_.ncclAllReduce(place.whole(), place.own(), each, place.type(), ncclSum, comm_, stream_),
               "ncclAllReduce"};
     case Kind::reduce_scatter:
       return {
-          nccl_.ncclReduceScatter(place.part(), place.result(), each, place.type(), ncclSum, comm_, stream_),
+          nccl_.ncclReduceScatter(place.whole(), place.own(), each, place.type(), ncclSum, comm_, stream_),
           "ncclReduceScatter"};
     default:
-      return {nccl_.ncclAllGather(place.part(), place.result(), each, place.type(), comm_, stream_),
+      return {nccl_.ncclAllGather(place.own(), place.whole(), each, place.type(), comm_, stream_),
               "ncclAllGather"};
   }
 }
@@ -94,17 +100,16 @@ NcclCall NcclExchanges::beginEven(const Place& place) const {
 NcclCall NcclExchanges::beginUneven(const Place& place) const {
   NcclCall last;
   for (size_t owner = 0; owner < size_ && last.isFine(); ++owner) {
-    const auto [first, count] = place.piece.present(owner);
+    const size_t count = place.piece.present(owner).count;
     if (count == 0) break;
     const int root = static_cast<int>(owner);
     if (place.exchange.kind == Kind::reduce_scatter)
-      last = {nccl_.ncclReduce(place.part(first), place.result(), count, place.type(), ncclSum, root, comm_,
+      last = {nccl_.ncclReduce(place.whole(owner), place.own(), count, place.type(), ncclSum, root, comm_,
                                stream_),
               "ncclReduce"};
     else
-      last = {
-          nccl_.ncclBroadcast(place.part(), place.result(first), count, place.type(), root, comm_, stream_),
-          "ncclBroadcast"};
+      last = {nccl_.ncclBroadcast(place.own(), place.whole(owner), count, place.type(), root, comm_, stream_),
+              "ncclBroadcast"};
   }
   return last;
 }

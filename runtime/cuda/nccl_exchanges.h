@@ -1,7 +1,8 @@
 // What commands exchange, in NCCL's calls.
 //
-// A tensor of which all ranks have equally much is one call. Of another one NCCL knows no shares: so each is
-// summed to the rank whose it is, or sent by it, by a call of its own.
+// A tensor of which all ranks have equally much is one call. Of another one NCCL knows no shares, and of what
+// lies in several places neither: so each is summed to the rank whose it is, or sent by it, by a call of its
+// own.
 #pragma once
 
 #include <span>

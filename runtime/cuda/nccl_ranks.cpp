@@ -158,6 +158,7 @@ Status checkExchanges(Communicator& communicator, std::span<const PlannedExchang
   auto mix = [&](uint64_t number) { mine = (mine + number) * 0x9e3779b97f4a7c15; };
   for (const auto& [exchange, addresses] : exchanges) {
     mix(static_cast<uint64_t>(exchange.kind) * 16 + static_cast<uint64_t>(exchange.type));
+    mix(exchange.owners);
     for (const Piece& piece : exchange.pieces) mix(piece.elements);
   }
   std::vector<uint64_t> all(static_cast<size_t>(communicator.size()));

@@ -118,6 +118,16 @@ struct Session::State {
     return executable->write(variable.offset, own, scratch.size());
   }
 
+  /// Of a variable that one rank has: a collective, as readShares() is.
+  Status readOwned(const VariableInfo& variable, std::span<std::byte> bytes) {
+    if (isMine(variable)) GPUC_RETURN_IF_ERROR(executable->read(variable.offset, bytes.data(), bytes.size()));
+    return communicator ? communicator->broadcast(bytes, variable.owner) : okStatus();
+  }
+
+  bool isMine(const VariableInfo& variable) const {
+    return variable.owner == (communicator ? communicator->rank() : 0);
+  }
+
   /// Sets an i64 counter of the plan, if it has one of this name.
   Status setCounter(const char* name, uint64_t value) {
     auto found = variables.find(name);
@@ -243,12 +253,14 @@ OutputView Session::output(ProgramId id, size_t index) {
 Status Session::readVariable(const std::string& name, std::span<std::byte> bytes) {
   GPUC_ASSIGN_OR_RETURN(const VariableInfo* variable, state_->variable(name, bytes.size()));
   if (variable->is_share) return state_->readShares(*variable, bytes.data());
+  if (variable->owner >= 0) return state_->readOwned(*variable, bytes);
   return state_->executable->read(variable->offset, bytes.data(), bytes.size());
 }
 
 Status Session::writeVariable(const std::string& name, std::span<const std::byte> bytes) {
   GPUC_ASSIGN_OR_RETURN(const VariableInfo* variable, state_->variable(name, bytes.size()));
   if (variable->is_share) return state_->writeShare(*variable, bytes.data());
+  if (variable->owner >= 0 && !state_->isMine(*variable)) return okStatus();
   return state_->executable->write(variable->offset, bytes.data(), bytes.size());
 }
 

@@ -47,9 +47,10 @@ Status lowerEach(const Commands* commands, Lower lower) {
 template <typename Collective>
 Shares sharesOf(const Collective& collective, int64_t world_size) {
   const auto element = static_cast<size_t>(sizeOf(static_cast<DataType>(collective.type())));
-  std::vector<uint64_t> pieces;
-  for (const fb::Operand* whole : each(collective.wholes())) pieces.push_back(whole->size() / element);
-  return *Shares::of(pieces, static_cast<uint64_t>(world_size), element);  // the file was verified
+  std::vector<uint64_t> tensors;
+  for (const fb::Operand* whole : each(collective.wholes())) tensors.push_back(whole->size() / element);
+  return *Shares::of(tensors, static_cast<uint64_t>(world_size), element,
+                     collective.owners());  // the file was verified
 }
 
 /// How far the input slots of a buffer lie apart; 0 if there is but one.

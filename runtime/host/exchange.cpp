@@ -10,12 +10,16 @@
 namespace gpuc {
 namespace {
 
-/// `exchange` gets the ranks, where what this one has lies, and where what it is to have goes: as many places
-/// of each.
+/// How many places a command reads and writes.
+struct PlaceCounts {
+  size_t read, written;
+};
+
+/// `exchange` gets the ranks, where what this one has lies, and where what it is to have goes.
 template <typename Exchange>
 class ExchangeKernel final : public LibraryKernel {
  public:
-  ExchangeKernel(Ranks& ranks, size_t places, double ns, Exchange exchange)
+  ExchangeKernel(Ranks& ranks, PlaceCounts places, double ns, Exchange exchange)
       : ranks_(ranks), places_(places), ns_(ns), exchange_(std::move(exchange)) {}
 
   int phaseCount() const override { return 1; }
@@ -25,19 +29,19 @@ class ExchangeKernel final : public LibraryKernel {
 
   void run(int, void* const* operands, int64_t begin, int64_t end) const override {
     if (begin < end)
-      exchange_(ranks_, std::span<const void* const>(operands, places_),
-                std::span<void* const>(operands + places_, places_));
+      exchange_(ranks_, std::span<const void* const>(operands, places_.read),
+                std::span<void* const>(operands + places_.read, places_.written));
   }
 
  private:
   Ranks& ranks_;
-  size_t places_;
+  PlaceCounts places_;
   double ns_;
   Exchange exchange_;
 };
 
 template <typename Exchange>
-std::unique_ptr<LibraryKernel> makeKernel(Ranks& ranks, size_t places, double ns, Exchange exchange) {
+std::unique_ptr<LibraryKernel> makeKernel(Ranks& ranks, PlaceCounts places, double ns, Exchange exchange) {
   return std::make_unique<ExchangeKernel<Exchange>>(ranks, places, ns, std::move(exchange));
 }
 
@@ -80,7 +84,7 @@ std::unique_ptr<LibraryKernel> makeExchangeKernel(const fb::Command& command, in
   if (const fb::AllReduce* reduce = command.work_as_AllReduce()) {
     const auto type = static_cast<DataType>(reduce->type());
     const size_t elements = reduce->result()->size() / static_cast<size_t>(sizeOf(type));
-    return makeKernel(ranks, 1, static_cast<double>(elements),
+    return makeKernel(ranks, {1, 1}, static_cast<double>(elements),
                       [=](Ranks& others, std::span<const void* const> part, std::span<void* const> result) {
                         others.allReduce(type, elements, static_cast<const std::byte*>(part[0]),
                                          static_cast<std::byte*>(result[0]));
@@ -89,8 +93,9 @@ std::unique_ptr<LibraryKernel> makeExchangeKernel(const fb::Command& command, in
   if (const fb::ReduceScatter* scatter = command.work_as_ReduceScatter()) {
     const auto type = static_cast<DataType>(scatter->type());
     Shares shares = sharesOf(*scatter, world_size);
+    const PlaceCounts places = {countOf(scatter->wholes()), countOf(scatter->shares())};
     return makeKernel(
-        ranks, shares.pieces.size(), static_cast<double>(shares.whole_bytes),
+        ranks, places, static_cast<double>(shares.whole_bytes),
         [type, shares](Ranks& others, std::span<const void* const> wholes, std::span<void* const> own) {
           others.reduceScatter(type, shares, wholes, own);
         });
@@ -98,8 +103,9 @@ std::unique_ptr<LibraryKernel> makeExchangeKernel(const fb::Command& command, in
   if (const fb::AllGather* gather = command.work_as_AllGather()) {
     const auto type = static_cast<DataType>(gather->type());
     Shares shares = sharesOf(*gather, world_size);
+    const PlaceCounts places = {countOf(gather->shares()), countOf(gather->wholes())};
     return makeKernel(
-        ranks, shares.pieces.size(), static_cast<double>(shares.whole_bytes),
+        ranks, places, static_cast<double>(shares.whole_bytes),
         [type, shares](Ranks& others, std::span<const void* const> own, std::span<void* const> wholes) {
           others.allGather(type, shares, own, wholes);
         });

@@ -38,6 +38,17 @@ VariableInfo describeVariable(const fb::Plan& plan, const fb::Variable& variable
           .is_share = variable.is_share()};
 }
 
+/// What a file holds as one may be another one on each rank.
+void describeVariables(const fb::Plan& plan, const fb::Variable& variable, std::vector<VariableInfo>& list) {
+  VariableInfo info = describeVariable(plan, variable);
+  if (countOf(variable.owned_names()) == 0) return list.push_back(std::move(info));
+  for (const flatbuffers::String* name : each(variable.owned_names())) {
+    ++info.owner;
+    info.spec.name = textOf(name);
+    list.push_back(info);
+  }
+}
+
 ChecksInfo describeChecks(size_t number, const fb::Output& output) {
   ChecksInfo info{.output = number, .checks = {}};
   info.checks.reserve(countOf(output.checks()));
@@ -101,7 +112,7 @@ PlanInfo describePlan(const fb::Plan& plan) {
   info.arena_bytes = plan.arena_bytes();
   info.input_slots = plan.input_slots();
   for (const fb::Variable* variable : each(plan.variables()))
-    info.variables.push_back(describeVariable(plan, *variable));
+    describeVariables(plan, *variable, info.variables);
   for (const fb::Program* program : each(plan.programs()))
     info.programs.push_back(describeProgram(plan, *program));
   return info;

@@ -29,6 +29,7 @@ struct VariableInfo {
   std::string initializer;
   bool trainable = false;
   bool is_share = false;  // a rank holds its share alone; `spec` is that of the whole
+  int64_t owner = -1;     // the one rank that has it at `offset`; -1: all have it, or a share of it
 };
 
 /// What a caller passes to a program; hidden inputs, which the runtime fills, are not listed.

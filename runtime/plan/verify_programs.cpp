@@ -332,17 +332,22 @@ class CommandVerifier {
     const auto element = static_cast<uint64_t>(sizeOf(static_cast<DataType>(collective.type())));
     const auto *wholes = collective.wholes(), *shares = collective.shares();
     const char* kind = kindOf(command);
-    if (countOf(wholes) == 0 || countOf(wholes) != countOf(shares))
+    const uint32_t owners = collective.owners();
+    if (owners > plan_.world_size())
+      return errorf("%s: %" PRIu32 " owners among %" PRIu32 " ranks", kind, owners, plan_.world_size());
+    const uint64_t tensors = owners == 0 ? 1 : owners;
+    if (countOf(wholes) == 0 || countOf(wholes) != tensors * countOf(shares))
       return errorf("%s: %" PRIu32 " shares of %" PRIu32 " tensors", kind, countOf(shares), countOf(wholes));
-    std::vector<uint64_t> pieces;
-    for (const fb::Operand* whole : each(wholes)) pieces.push_back(whole->size() / element);
-    const std::optional<Shares> known = Shares::of(pieces, plan_.world_size(), element);
+    std::vector<uint64_t> elements;
+    for (const fb::Operand* whole : each(wholes)) elements.push_back(whole->size() / element);
+    const std::optional<Shares> known = Shares::of(elements, plan_.world_size(), element, owners);
     if (!known)
-      return errorf("%s: tensors among %" PRIu32 " ranks without or with too many elements", kind,
-                    plan_.world_size());
+      return errorf("%s: tensors among %" PRIu32 " ranks without or with too many elements, or not alike",
+                    kind, plan_.world_size());
     for (uint32_t i = 0; i < countOf(wholes); ++i)
-      if (const uint64_t whole = wholes->Get(i)->size(), share = shares->Get(i)->size();
-          whole % element != 0 || share != known->pieces[i].each * element)
+      if (const uint64_t whole = wholes->Get(i)->size(),
+          share = shares->Get(static_cast<uint32_t>(i / tensors))->size();
+          whole % element != 0 || share != known->pieces[i / tensors].each * element)
         return errorf("%s: a share of %" PRIu64 " bytes of %" PRIu64 " among %" PRIu32 " ranks", kind, share,
                       whole, plan_.world_size());
     return okStatus();

@@ -115,14 +115,33 @@ Status verifyShare(const fb::Plan& plan, const fb::Variable& variable) {
                 quoted(variable.name()).c_str(), buffer.size(), plan.world_size());
 }
 
+/// Of a variable that is another one on each rank: the first of its names is its own.
+Status verifyOwned(const fb::Plan& plan, const fb::Variable& variable) {
+  const uint32_t owners = countOf(variable.owned_names());
+  if (owners == 0) return okStatus();
+  if (owners > plan.world_size() || variable.is_share())
+    return errorf("variable %s: has %" PRIu32 " owners among %" PRIu32 " ranks%s",
+                  quoted(variable.name()).c_str(), owners, plan.world_size(),
+                  variable.is_share() ? ", and is a share" : "");
+  for (const flatbuffers::String* name : each(variable.owned_names()))
+    GPUC_RETURN_IF_ERROR(verifyName(name, "variable"));
+  if (textOf(variable.owned_names()->Get(0)) == textOf(variable.name())) return okStatus();
+  return errorf("variable %s: the first of its owners has %s", quoted(variable.name()).c_str(),
+                quoted(variable.owned_names()->Get(0)).c_str());
+}
+
 Status verifyVariables(const fb::Plan& plan, std::vector<const fb::Buffer*>& persistent) {
   NameSet names;
   for (const fb::Variable* variable : each(plan.variables())) {
     GPUC_RETURN_IF_ERROR(verifyName(variable->name(), "variable"));
     GPUC_RETURN_IF_ERROR(verifyText(variable->initializer(), "a variable's initializer"));
+    GPUC_RETURN_IF_ERROR(verifyOwned(plan, *variable));
     const flatbuffers::String* name = variable->name();
-    if (!names.insert(textOf(name)).second)
-      return errorf("two variables are called %s", quoted(name).c_str());
+    for (uint32_t owner = 0; owner < std::max<uint32_t>(1, countOf(variable->owned_names())); ++owner) {
+      const flatbuffers::String* owned = owner == 0 ? name : variable->owned_names()->Get(owner);
+      if (!names.insert(textOf(owned)).second)
+        return errorf("two variables are called %s", quoted(owned).c_str());
+    }
     if (variable->kind() > fb::VariableKind::MAX)
       return errorf("variable %s: unknown kind %d", quoted(name).c_str(), int(variable->kind()));
     GPUC_RETURN_IF_ERROR(verifyPersistentBuffer(plan, variable->buffer(), "variable"));

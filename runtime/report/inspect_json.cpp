@@ -24,6 +24,7 @@ Json variableJson(const VariableInfo& variable) {
   entry["offset"] = variable.offset;
   entry["initializer"] = variable.initializer;
   entry["trainable"] = variable.trainable;
+  if (variable.owner >= 0) entry["owner"] = variable.owner;  // the rank that has it there
   return entry;
 }
 

@@ -65,7 +65,8 @@ void addEntries(const Plan& plan, const AddRow& add) {
 void addVariables(const PlanInfo& info, const AddRow& add) {
   for (const VariableInfo& variable : info.variables)
     add({variable.spec.name, variable.spec.str(), nameOf(variable.kind),
-         std::to_string(variable.spec.sizeBytes()), hex(variable.offset), variable.initializer});
+         std::to_string(variable.spec.sizeBytes()), hex(variable.offset), variable.initializer,
+         variable.owner < 0 ? "" : "on rank " + std::to_string(variable.owner)});
 }
 
 void addActivations(const fb::Plan& plan, const std::vector<Residual>& residuals, const AddRow& add) {

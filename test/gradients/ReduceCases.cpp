@@ -129,6 +129,9 @@ static void addShares(Cases &cases) {
   add("reduce_scatter", "i64", {"3xi64", -9, 9}, "3xi64");
   add("all_gather", "matrix", {"15x$T"}, "3x5x$T");
   add("all_gather", "i64", {"3xi64", -9, 9}, "3xi64");
+  add("reduce_to_owners", "matrix", {"3x5x$T"}, "3x5x$T");
+  add("reduce_to_owners", "special", {"4x$T", 0, 0, {nan, inf, -inf, -0.0}}, "4x$T");
+  add("gather_from_owners", "matrix", {"3x5x$T"}, "3x5x$T");
 }
 
 void addReduceCases(Cases &cases) {

@@ -136,3 +136,43 @@ module attributes {plan.target = #plan.target<host, "">} {
     plan.launch @update(%a2) -> (%w2)
   }
 }
+
+// -----
+
+// What ranks own travels together, too, and apart from what they share out: in a bucket of two such groups of two tensors each, all that is
+// gathered stands in the order of the shares.
+
+// CHECK-LABEL: plan.program @owners
+// CHECK: plan.all_gather %{{.*}}, %{{.*}} -> %[[A1:.*]], %[[A2:.*]], %[[B1:.*]], %[[B2:.*]] : f32 ranks 2 owners 2
+// CHECK: plan.all_gather %{{.*}} -> %[[X:.*]] : f32 ranks 2
+module attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @a : tensor<16xf32> "parameter" init zeros {owners = ["a1", "a2"], shards = 2 : i64}
+  plan.variable @b : tensor<16xf32> "parameter" init zeros {owners = ["b1", "b2"], shards = 2 : i64}
+  plan.variable @w : tensor<16xf32> "parameter" init zeros {shard_of = array<i64: 32>, shards = 2 : i64}
+  plan.kernel @four (%a: tensor<16xf32>, %b: tensor<16xf32>, %c: tensor<16xf32>, %d: tensor<16xf32>) {
+    %0 = gpuc.add %a, %b : tensor<16xf32>
+    %1 = gpuc.add %c, %d : tensor<16xf32>
+    %2 = gpuc.add %0, %1 : tensor<16xf32>
+    gpuc.yield %2 : tensor<16xf32>
+  }
+  plan.kernel @one (%a: tensor<32xf32>) { gpuc.yield %a : tensor<32xf32> }
+  plan.program @owners {
+    %a = plan.use @a : tensor<16xf32> parameter
+    %b = plan.use @b : tensor<16xf32> parameter
+    %w = plan.use @w : tensor<16xf32> parameter
+    %a1 = plan.buffer "a1" : tensor<16xf32> parameter
+    %a2 = plan.buffer "a2" : tensor<16xf32> parameter
+    %b1 = plan.buffer "b1" : tensor<16xf32> parameter
+    %b2 = plan.buffer "b2" : tensor<16xf32> parameter
+    %x = plan.buffer "x" : tensor<32xf32> parameter
+    %sum = plan.buffer "sum" : tensor<16xf32> activation
+    %y = plan.buffer "y" : tensor<32xf32> activation
+    plan.all_gather %a -> %a1, %a2 : f32 ranks 2 owners 2
+    plan.all_gather %b -> %b1, %b2 : f32 ranks 2 owners 2
+    plan.launch @four(%a1, %a2, %b1, %b2) -> (%sum)
+    plan.all_gather %w -> %x : f32 ranks 2
+    plan.launch @one(%x) -> (%y)
+    plan.output "sum" %sum
+    plan.output "y" %y
+  }
+}

@@ -445,3 +445,23 @@ module @shares {
     return %share : tensor<3xf32>
   }
 }
+
+// -----
+
+// What each rank owns lies, whole, in as many places as there are owners.
+// CHECK-LABEL: module @owners
+// CHECK: plan.variable @m : tensor<2x5xf32> "parameter" init zeros {owners = ["a", "b"], shards = 4 : i64}
+// CHECK: %[[OWN:.*]] = plan.use @m
+// CHECK-DAG: %[[A:.*]] = plan.buffer "gather_from_owners" : tensor<2x5xf32> parameter
+// CHECK-DAG: %[[B:.*]] = plan.buffer "gather_from_owners_1" : tensor<2x5xf32> parameter
+// CHECK: plan.all_gather %[[OWN]] -> %[[A]], %[[B]] : f32 ranks 4 owners 2
+// CHECK: plan.reduce_scatter %[[A]], %[[B]] -> %{{.*}} : f32 ranks 4 owners 2
+module @owners {
+  gpuc.variable @m : tensor<2x5xf32> init zeros {owners = ["a", "b"], shards = 4 : i64}
+  func.func @predict() -> tensor<2x5xf32> {
+    %own = gpuc.read @m : tensor<2x5xf32>
+    %wholes:2 = gpuc.gather_from_owners %own ranks 4 : (tensor<2x5xf32>) -> (tensor<2x5xf32>, tensor<2x5xf32>)
+    %sum = gpuc.reduce_to_owners %wholes#0, %wholes#1 ranks 4 : (tensor<2x5xf32>, tensor<2x5xf32>) -> tensor<2x5xf32>
+    return %sum : tensor<2x5xf32>
+  }
+}

@@ -186,6 +186,46 @@ TEST(PlanReader, SharesAreThoseOfTheRanks) {
               "reduce_scatter: unknown element type 8");
 }
 
+/// y = the sum of one of two tensors x of 5 floats, on each of the first two of three ranks.
+TEST(PlanReader, OwnersAreRanks) {
+  auto errorWhere = [](void (*change)(fb::ReduceScatterT&)) {
+    PlanBuilder builder(1, TargetKind::host);
+    uint32_t x = builder.buffer("x", DataType::f32, {5}), y = builder.buffer("y", DataType::f32, {5});
+    builder.plan.world_size = 3;
+    fb::ReduceScatterT& scatter =
+        builder.reduceScatter(builder.program("f").streams[0]->commands, DataType::f32, x, y);
+    scatter.wholes.push_back(std::make_unique<fb::OperandT>(*scatter.wholes[0]));
+    scatter.owners = 2;
+    change(scatter);
+    return errorOf(builder.seal());
+  };
+  auto expectError = [&](void (*change)(fb::ReduceScatterT&), const char* expected) {
+    EXPECT_NE(errorWhere(change).find(expected), std::string::npos) << errorWhere(change);
+  };
+  EXPECT_EQ(errorWhere([](fb::ReduceScatterT&) {}), "");
+  expectError([](fb::ReduceScatterT& s) { s.owners = 4; }, "reduce_scatter: 4 owners among 3 ranks");
+  expectError([](fb::ReduceScatterT& s) { s.owners = 3; }, "1 shares of 2 tensors");
+  expectError([](fb::ReduceScatterT& s) { s.wholes[1]->size = 16; }, "or not alike");
+  expectError([](fb::ReduceScatterT& s) { s.shares[0]->size = 16; },
+              "a share of 16 bytes of 20 among 3 ranks");
+}
+
+TEST(PlanReader, VariablesOfOwnersAreOnOneRankEach) {
+  auto errorWhere = [](std::vector<std::string> names, uint32_t ranks) {
+    PlanBuilder builder(1, TargetKind::host);
+    builder.variable("w", DataType::f32, {3});
+    builder.variable("v", DataType::f32, {3});
+    builder.program("f");
+    builder.plan.world_size = ranks;
+    builder.plan.variables[0]->owned_names = std::move(names);
+    return errorOf(builder.seal());
+  };
+  EXPECT_EQ(errorWhere({"w", "x"}, 2), "");
+  EXPECT_NE(errorWhere({"w", "x", "y"}, 2).find("has 3 owners among 2 ranks"), std::string::npos);
+  EXPECT_NE(errorWhere({"x", "w"}, 2).find("the first of its owners has 'x'"), std::string::npos);
+  EXPECT_NE(errorWhere({"w", "v"}, 2).find("two variables are called 'v'"), std::string::npos);
+}
+
 TEST(PlanReader, VariablesAreSharesOfTheirWholes) {
   auto errorWhere = [](std::vector<int64_t> whole, uint32_t ranks) {
     PlanBuilder builder(1, TargetKind::host);

@@ -63,7 +63,8 @@ struct Tensors {
 
 Tensors wholesOf(const Shares& shares, size_t element) {
   std::vector<size_t> sizes;
-  for (const Piece& piece : shares.pieces) sizes.push_back(piece.elements * element);
+  for (const Piece& piece : shares.pieces)
+    sizes.insert(sizes.end(), shares.tensorsOfPiece(), piece.elements / shares.tensorsOfPiece() * element);
   return Tensors(sizes);
 }
 
@@ -79,13 +80,15 @@ Tensors sharesOf(const Shares& shares, size_t rank, size_t element, const Tensor
   for (size_t number = 0; number < shares.pieces.size(); ++number)
     for (size_t i = 0; i < shares.pieces[number].each; ++i)
       if (const size_t place = rank * shares.pieces[number].each + i; place < shares.pieces[number].elements)
-        std::memcpy(own.tensor(number) + i * element, wholes.tensor(number) + place * element, element);
+        std::memcpy(own.tensor(number) + i * element,
+                    wholes.tensor(number * shares.tensorsOfPiece()) + place * element, element);
   return own;
 }
 
-Status checkShares(Communicator& ranks, DataType type, const std::vector<uint64_t>& pieces) {
+Status checkShares(Communicator& ranks, DataType type, const std::vector<uint64_t>& tensors,
+                   uint64_t owners = 0) {
   const auto element = static_cast<size_t>(sizeOf(type)), own = static_cast<size_t>(ranks.rank());
-  const Shares shares = *Shares::of(pieces, static_cast<uint64_t>(ranks.size()), element);
+  const Shares shares = *Shares::of(tensors, static_cast<uint64_t>(ranks.size()), element, owners);
   const size_t elements = shares.whole_bytes / element;
   std::vector<Tensors> parts;
   std::vector<const std::byte*> places;
@@ -149,6 +152,14 @@ Result<int> shareOutAndGather(Communicator& ranks) {
       {1}, {3}, {64}, {1, 1, 1}, {7, 64, 1000, 3}, {600001}, {5, 300000, 2, 131072, 9}, {1048577, 11}};
   for (const DataType type : {DataType::f32, DataType::bf16, DataType::i64})
     for (const std::vector<uint64_t>& pieces : lists) GPUC_RETURN_IF_ERROR(checkShares(ranks, type, pieces));
+  // Each of as many equal tensors as there are owners is one rank's, and the ranks behind have none.
+  const auto all = static_cast<uint64_t>(ranks.size());
+  for (const uint64_t owners : {all / 2 + 1, all})
+    for (const std::vector<uint64_t>& pieces : {std::vector<uint64_t>{3}, {7, 64, 1000, 3}, {5, 140001, 9}}) {
+      std::vector<uint64_t> tensors;
+      for (const uint64_t elements : pieces) tensors.insert(tensors.end(), owners, elements);
+      GPUC_RETURN_IF_ERROR(checkShares(ranks, DataType::f32, tensors, owners));
+    }
   return 0;
 }
 
