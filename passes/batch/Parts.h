@@ -41,6 +41,11 @@ inline constexpr llvm::StringLiteral kScatterAttr = "gpuc.scatter";
 /// is such.
 inline constexpr llvm::StringLiteral kScatterEachAttr = "gpuc.scatter_each";
 
+/// Of a result of such a function, a sum: numbers {first, ranks}. Each of so many ranks owns one of the
+/// results that have the same `first`, which is the number of the first of them, and of the others they have
+/// nothing.
+inline constexpr llvm::StringLiteral kOwnersAttr = "gpuc.owners";
+
 /// The variables to which a function over one part, which knows its number, assigns the same on all ranks.
 llvm::StringSet<> assignedAlike(mlir::func::FuncOp part);
 

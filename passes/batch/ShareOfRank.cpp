@@ -16,6 +16,8 @@
 
 #include "passes/recipe/StepBuilder.h"
 
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -80,13 +82,37 @@ LogicalResult assignMeans(func::FuncOp share, const llvm::StringSet<> &alike) {
   return success();
 }
 
-/// What is shared out in each microbatch has been summed there.
+/// What a rank owns of several results comes in the place of the first of them.
+LogicalResult reduceToOwners(func::FuncOp share, Operation *terminator) {
+  llvm::MapVector<int64_t, SmallVector<Value>> owned;
+  DenseMap<int64_t, int64_t> ranks;
+  BitVector others(share.getNumResults());
+  for (unsigned index = 0; index < share.getNumResults(); ++index)
+    if (auto group = share.getResultAttrOfType<DenseI64ArrayAttr>(index, kOwnersAttr)) {
+      const int64_t first = group[0];
+      owned[first].push_back(terminator->getOperand(index));
+      ranks[first] = group[1];
+      if (index != first)
+        others.set(index);
+    }
+  OpBuilder builder(terminator);
+  for (auto &[first, wholes] : owned)
+    terminator->setOperand(first, ir::ReduceToOwnersOp::create(builder, wholes.front().getLoc(),
+                                                               wholes.front().getType(), wholes,
+                                                               ranks.lookup(first)));
+  terminator->eraseOperands(others);
+  return share.eraseResults(others);
+}
+
+/// What is shared out in each microbatch has been summed there, and what ranks own before.
 void reduceResults(func::FuncOp share) {
   Operation *terminator = share.getBody().front().getTerminator();
   OpBuilder builder(terminator);
   for (OpOperand &operand : terminator->getOpOperands()) {
     const unsigned index = operand.getOperandNumber();
     Value part = operand.get();
+    if (share.getResultAttr(index, kOwnersAttr))
+      continue;
     if (auto ranks = share.getResultAttrOfType<IntegerAttr>(index, kScatterAttr))
       operand.set(ir::ReduceScatterOp::create(builder, part.getLoc(), part, ranks.getInt()));
     else if (!share.getResultAttr(index, kScatterEachAttr))
@@ -109,7 +135,8 @@ llvm::StringSet<> assignedAlike(func::FuncOp part) {
 }
 
 LogicalResult reduceOverRanks(func::FuncOp share, const llvm::StringSet<> &alike) {
-  if (failed(readRank(share)) || failed(assignMeans(share, alike)))
+  if (failed(readRank(share)) || failed(assignMeans(share, alike)) ||
+      failed(reduceToOwners(share, share.getBody().front().getTerminator())))
     return failure();
   reduceResults(share);
   for (unsigned index = 0; index < share.getNumArguments(); ++index)

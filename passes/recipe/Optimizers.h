@@ -53,6 +53,9 @@ public:
   /// Whether it computes with a variable as a whole, not each element by itself.
   bool needsWhole() const;
 
+  /// Whether both compute the same of equal operands.
+  bool operator==(const Optimizer &other) const { return form_ == other.form_ && numbers_ == other.numbers_; }
+
   double number(llvm::StringRef key) const { return numbers_.lookup(key); }
   bool flag(llvm::StringRef key) const { return number(key) != 0; }
 

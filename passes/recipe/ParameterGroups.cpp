@@ -94,7 +94,7 @@ const ParameterGroups::Group *ParameterGroups::find(StringRef name) const {
 }
 
 Optimizer ParameterGroups::optimizerOf(ir::VariableOp variable) const {
-  const Group *group = find(variable.getSymName());
+  const Group *group = find(variable.getFirstName());
   return optimizer_.forVariable(variable.getWholeType(), group ? group->numbers : SpecNumbers());
 }
 

@@ -34,6 +34,17 @@ ir::VariableOp declareVariable(ModuleOp module, Location location, StringRef nam
   return ir::VariableOp::create(builder, location, name, type, initializer, /*frozen=*/false, kind);
 }
 
+void shareOutAs(ir::VariableOp mine, ir::VariableOp variable, StringRef suffix) {
+  mine.setShardOfAttr(variable.getShardOfAttr());
+  mine.setShardsAttr(variable.getShardsAttr());
+  if (!variable.getOwners())
+    return;
+  SmallVector<Attribute> owners;
+  for (StringRef owner : variable.getOwnersAttr().getAsValueRange<StringAttr>())
+    owners.push_back(StringAttr::get(mine.getContext(), owner + suffix));
+  mine.setOwnersAttr(ArrayAttr::get(mine.getContext(), owners));
+}
+
 ir::VariableOp findCounter(ModuleOp module, StringRef name, Type element, double first, StringRef what) {
   MLIRContext *context = module.getContext();
   auto type = RankedTensorType::get({}, element ? element : IntegerType::get(context, 64));

@@ -36,6 +36,9 @@ ir::Expr choose(mlir::Value condition, ir::Expr yes, ir::Expr no);
 ir::VariableOp declareVariable(mlir::ModuleOp module, mlir::Location location, llvm::StringRef name,
                                mlir::RankedTensorType type, ir::SpecAttr initializer, llvm::StringRef kind);
 
+/// `mine` is kept for `variable`, under its name with `suffix` behind it, and is shared out as that is.
+void shareOutAs(ir::VariableOp mine, ir::VariableOp variable, llvm::StringRef suffix);
+
 /// The counter `name`, a scalar of i64 or `element`, declared, with `first` in it, if the model has not done
 /// so; null after an error: another thing has its name, which is that of `what`.
 ir::VariableOp findCounter(mlir::ModuleOp module, llvm::StringRef name, mlir::Type element = {},

@@ -2,12 +2,16 @@
 
 #include "passes/recipe/WeightMeans.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace gpuc {
 
 using namespace mlir;
 using ir::Expr;
 
-static std::string meanOf(StringRef variable) { return (variable + "/ema").str(); }
+static constexpr StringLiteral kSuffix = "/ema";
+
+static std::string meanOf(StringRef variable) { return (variable + kSuffix).str(); }
 
 FailureOr<WeightMeans> WeightMeans::fromSpec(ir::SpecAttr spec, EmitError emitError) {
   static const SpecRange fraction = {"from 0 to 1", [](double number) { return number >= 0 && number <= 1; }};
@@ -26,18 +30,22 @@ void WeightMeans::build(ModuleOp module, StepBuilder &ops, ir::VariableOp variab
                                     "variable", attributes.getStringAttr(variable.getSymName()))));
   ir::VariableOp mean = declareVariable(module, variable.getLoc(), meanOf(variable.getSymName()),
                                         cast<RankedTensorType>(variable.getType()), copy, "optimizer");
-  mean.setShardOfAttr(variable.getShardOfAttr());
-  mean.setShardsAttr(variable.getShardsAttr());
+  shareOutAs(mean, variable, kSuffix);
   Expr kept = ops.read(mean) * decay, added = updated * (1 - decay);
   Expr isFirst = ops.at(step) == 1;
   ops.assign(mean, choose(isFirst, updated, kept + added));
 }
 
 void readMeans(func::FuncOp function) {
-  auto module = function->getParentOfType<ModuleOp>();
+  llvm::StringSet<> names;
+  for (auto variable : function->getParentOfType<ModuleOp>().getOps<ir::VariableOp>()) {
+    names.insert(variable.getSymName());
+    if (variable.getOwners())
+      for (StringRef owner : variable.getOwnersAttr().getAsValueRange<StringAttr>())
+        names.insert(owner);
+  }
   function.walk([&](ir::ReadOp read) {
-    std::string mean = meanOf(read.getVariable());
-    if (module.lookupSymbol<ir::VariableOp>(mean))
+    if (std::string mean = meanOf(read.getVariable()); names.contains(mean))
       read.setVariable(mean);
   });
 }

@@ -12,6 +12,8 @@
 #include "passes/report/Peak.h"
 #include "passes/report/WholeGradients.h"
 
+#include "llvm/ADT/StringSet.h"
+
 using namespace mlir;
 
 namespace gpuc {
@@ -86,6 +88,47 @@ llvm::json::Array residualsOf(plan::ProgramOp program) {
   return residuals;
 }
 
+//===----------------------------------------------------------------------===//
+// Shares
+//===----------------------------------------------------------------------===//
+
+/// What the step gathers of what the optimizer keeps: each rank makes that update, for all of the variable.
+llvm::StringSet<> gatheredState(plan::ProgramOp step) {
+  llvm::StringSet<> names;
+  step.walk([&](plan::AllGatherOp gather) {
+    for (Value share : gather.getShares())
+      if (auto use = dyn_cast<plan::UseOp>(plan::bufferOf(share)))
+        names.insert(use.getSymbol());
+  });
+  return names;
+}
+
+/// Variables that are trained and what is kept for them, by name; null where ranks share out nothing.
+llvm::json::Value sharesOf(ModuleOp module, plan::ProgramOp step) {
+  int64_t ranks = 0;
+  llvm::json::Array owned, byRuns, updatedByAll, whole;
+  const llvm::StringSet<> gathered = step ? gatheredState(step) : llvm::StringSet<>();
+  for (auto variable : module.getOps<plan::VariableOp>()) {
+    ranks = variable.getShards().value_or(ranks);
+    const bool isState = variable.getKind() == "optimizer";
+    if (variable.getOwners())
+      for (StringRef name : variable.getOwnersAttr().getAsValueRange<StringAttr>())
+        owned.push_back(name);
+    else if (variable.getShards())
+      (isState && gathered.contains(variable.getSymName()) ? updatedByAll : byRuns)
+          .push_back(variable.getSymName());
+    else if (isState || (variable.getKind() == "parameter" && !variable.getFrozen()))
+      whole.push_back(variable.getSymName());
+  }
+  if (ranks == 0)
+    return nullptr;
+  return llvm::json::Object{{"ranks", ranks},
+                            {"owned", std::move(owned)},
+                            {"by_runs", std::move(byRuns)},
+                            {"updated_by_all", std::move(updatedByAll)},
+                            {"whole", std::move(whole)}};
+}
+
 } // namespace
 
 std::string sourceOf(const CostModel &cost) {
@@ -151,6 +194,7 @@ FailureOr<llvm::json::Object> reportOf(ModuleOp module, const CostModel &cost) {
   report["kernels"] = llvm::range_size(module.getOps<plan::KernelOp>());
   report["streams"] = work.streams;
   report["all_reduce_buckets"] = work.exchanges;
+  report["shares"] = sharesOf(module, step);
   report["predicted_step_us"] = work.nanoseconds / 1000;
   report["layout"] = decisionsIn(module, kLayoutAttr, {"layout", "from", "to", "why"});
   report["work"] = workListOf(module, cost);

@@ -24,6 +24,7 @@
 #include "passes/recipe/StepBuilder.h"
 #include "passes/recipe/WeightMeans.h"
 #include "passes/train/EntryBuilder.h"
+#include "passes/train/Owners.h"
 #include "passes/train/Shards.h"
 #include "passes/train/TrainStep.h"
 
@@ -95,8 +96,10 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     if (recipe)
       evaluateMeans(module, recipe, own);
     gatherReads(module);
+    gatherOwned(module);
     if (failed(buildInit(module, seed)))
       return failure();
+    eraseOwned(module);
     if (recipe && recipe.getSeed())
       module->setAttr("gpuc.seed", recipe.getSeedAttr());
     eraseModel(module, recipe);
@@ -149,11 +152,14 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     Value key = counters.read(seed);
     Value step = counters.constant(seed.getType(), 0.0);
     llvm::StringMap<Value> values;
+    const llvm::StringSet<> owned = ownedNames(module);
     for (auto [ordinal, variable] : llvm::enumerate(module.getOps<ir::VariableOp>())) {
       if (isSetBySession(variable.getSymName(), variable.getKind()))
         continue; // before it runs @init
       // A copy follows its original, which is a variable of the model.
       FailureOr<Value> value = values.lookup(copiedVariable(variable));
+      if (!*value)
+        value = initialOfOwners(builder, variable, values);
       if (!*value)
         value = buildInitialValue(builder, variable, key, step, kFirstInitialId + ordinal);
       if (failed(value))
@@ -161,6 +167,8 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
       if (value->getType() != variable.getType())
         value = initialShare(builder, variable, *value);
       values[variable.getSymName()] = *value;
+      if (owned.contains(variable.getSymName()))
+        continue; // what ranks own is made of it
       StepBuilder(builder, value->getLoc()).assign(variable, *value);
     }
     entry.finish();

@@ -19,11 +19,6 @@ bool shareOut(ir::VariableOp variable, int64_t ranks) {
   return true;
 }
 
-void shareOutAs(ir::VariableOp mine, ir::VariableOp variable) {
-  mine.setShardOfAttr(variable.getShardOfAttr());
-  mine.setShardsAttr(variable.getShardsAttr());
-}
-
 static Value gather(OpBuilder &builder, Location location, ir::VariableOp variable, Value share) {
   return ir::AllGatherOp::create(builder, location, variable.getWholeType(), share, *variable.getShards());
 }
@@ -53,7 +48,7 @@ void gatherReads(ModuleOp module) {
   SymbolTable symbols(module);
   module.walk([&](ir::ReadOp read) {
     auto variable = symbols.lookup<ir::VariableOp>(read.getVariable());
-    if (!variable || !variable.getShards() || read.getType() == variable.getType())
+    if (!variable || !variable.getShardOf() || read.getType() == variable.getType())
       return;
     OpBuilder builder(read);
     Value share = ir::ReadOp::create(builder, read.getLoc(), variable.getType(), read.getVariable());

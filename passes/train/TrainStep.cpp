@@ -23,6 +23,7 @@
 #include "passes/recipe/Schedules.h"
 #include "passes/recipe/WeightMeans.h"
 #include "passes/train/MeanGradients.h"
+#include "passes/train/Owners.h"
 #include "passes/train/Shards.h"
 
 #include <map>
@@ -83,7 +84,7 @@ public:
 private:
   /// At the location of a variable: its kernels are named after it.
   StepBuilder at(ir::VariableOp variable) {
-    return {entry_.builder(), NameLoc::get(variable.getSymNameAttr())};
+    return {entry_.builder(), NameLoc::get(entry_.builder().getStringAttr(variable.getFirstName()))};
   }
 
   /// What the recipe says of updates.
@@ -105,13 +106,18 @@ private:
   // Ranks that share out what is trained
   //===--------------------------------------------------------------------===//
 
-  /// What an optimizer needs as a whole it needs the whole gradient of.
+  /// What an optimizer needs as a whole, ranks own where there is enough that is alike; of the rest it needs
+  /// the whole gradient.
   LogicalResult shareOutTrained(func::FuncOp gradients) {
     Builder &attributes = entry_.builder();
     const int64_t ranks = *recipe_.getWorldSize();
-    bool isAnyShared = false;
-    for (auto [index, variable] : llvm::enumerate(trainedBy(gradients))) {
-      if (!shareOut(variable, ranks))
+    const SmallVector<ir::VariableOp> trained = trainedBy(gradients);
+    const auto owned = groupForOwners(trained, groups_, ranks);
+    bool isAnyShared = !owned.empty();
+    for (ArrayRef<unsigned> members : owned)
+      giveToOwners(gradients, trained, members);
+    for (auto [index, variable] : llvm::enumerate(trained)) {
+      if (gradients.getResultAttr(kFirstGradient + index, kOwnersAttr) || !shareOut(variable, ranks))
         continue;
       isAnyShared = true;
       if (!groups_.optimizerOf(variable).needsWhole())
@@ -120,9 +126,24 @@ private:
     if (!isAnyShared)
       return recipe_.emitOpError("shards among ")
              << ranks << " ranks, for each of which no variable has 64 bytes: leave shard out, or give fewer";
+    if (recipe_.shardsGradients() && recipe_.getAccumulate().value_or(1) == 1)
+      recipe_.emitWarning(
+          "shards gradients, which without microbatches is what optimizer does: give accumulate, or say so");
     if (recipe_.shardsGradients())
       gradients->setAttr(kScatterEachAttr, attributes.getUnitAttr());
     return success();
+  }
+
+  void giveToOwners(func::FuncOp gradients, ArrayRef<ir::VariableOp> trained, ArrayRef<unsigned> members) {
+    Builder &attributes = entry_.builder();
+    const int64_t ranks = *recipe_.getWorldSize();
+    const unsigned first = kFirstGradient + members.front();
+    for (unsigned member : members)
+      gradients.setResultAttr(kFirstGradient + member, kOwnersAttr,
+                              attributes.getDenseI64ArrayAttr({first, ranks}));
+    ir::VariableOp owned =
+        declareOwned(llvm::map_to_vector(members, [&](unsigned member) { return trained[member]; }), ranks);
+    gradients.setResultAttr(first, "gpuc.variable", FlatSymbolRefAttr::get(owned.getSymNameAttr()));
   }
 
   /// What each of `parts`, in the order of what is trained, becomes by `compute`, a scalar, added up: of
@@ -131,7 +152,8 @@ private:
     Expr ofWhole, ofShares;
     for (auto [trained, part] : llvm::zip_equal(mean_.trained, parts)) {
       Expr term = compute(part);
-      Expr &sum = part.getType() == trained.variable.getWholeType() ? ofWhole : ofShares;
+      const bool isWhole = !trained.variable.getOwners() && part.getType() == trained.variable.getWholeType();
+      Expr &sum = isWhole ? ofWhole : ofShares;
       sum = sum.value() ? sum + term : term;
     }
     if (!ofShares.value())
@@ -285,7 +307,7 @@ private:
     StepBuilder ops = at(trained.variable);
     Optimizer optimizer = groups_.optimizerOf(trained.variable);
     auto readOf = [&](ir::VariableOp variable) -> Value {
-      return optimizer.needsWhole() && variable.getShards() ? readWhole(ops, variable) : ops.read(variable);
+      return optimizer.needsWhole() && variable.getShardOf() ? readWhole(ops, variable) : ops.read(variable);
     };
     UpdateOperands operands;
     operands.weight = readOf(trained.variable);
@@ -308,16 +330,17 @@ private:
       means_->build(module_, ops, trained.variable, ops.at(updated.front()), step_);
   }
 
-  /// Declares `<variable>/<slot>`: of a variable's shape it is shared out as that is.
+  /// Declares `<variable>/<slot>`: of a variable's shape it is shared out as that is, and who owns the
+  /// variable owns it.
   ir::VariableOp addSlot(ir::VariableOp variable, const OptimizerSlot &slot) {
-    const bool isShare =
-        variable.getShards() && (slot.type == variable.getType() || slot.type == variable.getWholeType());
-    ir::VariableOp declared =
-        declareVariable(module_, variable.getLoc(), (variable.getSymName() + "/" + slot.name).str(),
-                        cast<RankedTensorType>(isShare ? variable.getType() : slot.type),
-                        constantInitializer(module_.getContext(), slot.initial), "optimizer");
+    const bool isShare = variable.getShards() && (variable.getOwners() || slot.type == variable.getType() ||
+                                                  slot.type == variable.getWholeType());
+    ir::VariableOp declared = declareVariable(
+        module_, variable.getLoc(), (variable.getSymName() + "/" + slot.name).str(),
+        cast<RankedTensorType>(isShare && variable.getShardOf() ? variable.getType() : slot.type),
+        constantInitializer(module_.getContext(), slot.initial), "optimizer");
     if (isShare)
-      shareOutAs(declared, variable);
+      shareOutAs(declared, variable, ("/" + slot.name).str());
     return declared;
   }
 

@@ -145,6 +145,10 @@ INSTANTIATE_TEST_SUITE_P(
               {"layers=1", "batch=2", "width=32", "heads=2", "length=24", "vocabulary=40", "dropout=0.2",
                kSgd}},
              1e-5},
+        // Two ranks own a block's weights each, and of four the last has none of three.
+        Case{
+            {"mlp", {"input=1x7x6", "hidden=24,24,24,24", "batch=5", "optimizer=muon:lr=1e-3,adam_eps=1e-3"}},
+            1e-4},
         Case{{"resnet18", {"size=32", "width=4", "classes=7", "batch=4", "optimizer=sgd:lr=1e-4"}},
              1e-3,
              true},

@@ -16,6 +16,11 @@ MORE_RECIPES = [["--ema=ema:decay=0.9"], ["--precision=bf16"], ["--checkpoint=fu
                 ["--optimizer=sgd:lr=0.1,momentum=0.9"]]
 
 
+# Optimizer, ranks, more flags.
+OWNERS = [("muon", 2, ["--ema=ema:decay=0.9"]), ("muon", 4, []), ("adafactor", 3, []), ("adafactor", 4, ["--accumulate=2"]),
+          ("muon", 4, ["--precision=bf16", "--accumulate=2"]), ("adafactor", 2, ["--checkpoint=full", "--ema=ema:decay=0.9"])]
+
+
 def keys_of(model, batch):
     return [key for key in MODELS[model][0] if not key.startswith("batch")] + [f"batch={batch}"]
 
@@ -93,13 +98,52 @@ class Sharding(RankTest):
         self.assertLess(kept[4]["peak_bytes"], kept[2]["peak_bytes"])
         self.assertLess(kept[2]["peak_bytes"], kept[1]["peak_bytes"])
 
+    def test_owners(self):
+        """What an optimizer updates as a whole is one rank's: to the bits of ranks that each have all, with all of their names."""
+        for optimizer, ranks, more in OWNERS if ALL else OWNERS[:3]:
+            self.check_bits(ranks, "gpt2", "--optimizer=" + optimizer, *more)
+        # Of a key's bias the gradient is what rounding leaves of 0, by which AdamW divides.
+        self.check_bits(2, "gpt2", "--optimizer=muon", "--accumulate=2", shard="gradients", tolerance=1e-4)
+        self.check_bits(2, "gpt2", "--optimizer=muon", "--clip-norm=0.1", tolerance=1e-5)
+
+    def test_owners_keep_all_that_is_kept(self):
+        """gpt2 has four blocks, whose weights four ranks own, one each; of two embeddings none are alike. Among eight ranks half of them
+        have none; nine share each out by runs."""
+        model, found = self.path("model.mlir"), {}
+        self.gpuc("gpuc-model", "gpt2", *keys_of("gpt2", 3), "-o", model)
+        for optimizer in ("muon", "adafactor"):
+            for ranks in (4, 8, 9):
+                report = self.path("report.json")
+                self.gpuc("gpuc-compile", model, "-o", self.path("x.plan"), "--data-parallel", "--shard=optimizer",
+                          f"--world-size={ranks}", "--optimizer=" + optimizer, "--report=" + report)
+                with open(report, encoding="utf-8") as file:
+                    found[optimizer, ranks] = json.load(file)
+        for optimizer, state in (("muon", ("momentum_buffer",)), ("adafactor", ("row_var", "col_var"))):
+            for ranks in (4, 8):
+                shares = found[optimizer, ranks]["shares"]
+                for block in range(4):
+                    self.assertIn(f"transformer.h.{block}.mlp.c_fc.weight", shares["owned"])
+                    for slot in state:
+                        self.assertIn(f"transformer.h.{block}.mlp.c_fc.weight/{slot}", shares["owned"])
+            shares = found[optimizer, 9]["shares"]
+            self.assertEqual(shares["ranks"], 9)
+            self.assertIn("transformer.h.0.mlp.c_fc.weight", shares["by_runs"])
+        self.assertIn("transformer.h.0.mlp.c_fc.weight/momentum_buffer", found["muon", 9]["shares"]["updated_by_all"])
+        self.assertIn("transformer.h.0.mlp.c_fc.weight/row_var", found["adafactor", 9]["shares"]["whole"])
+
     def test_files_are_whole(self):
+        self.check_files("mlp", ["hidden=16"])
+
+    def test_files_of_owners_are_whole(self):
+        self.check_files("mlp", ["hidden=24,24,24,24,24,24,24", "optimizer=muon:lr=0.001"])
+
+    def check_files(self, model, keys):
         """Checkpoints of one number of ranks go on with another, and without shares."""
-        folder, keys = self.path("checkpoints"), ["hidden=16"]
-        plans = [(self.compile_shards("mlp", [*keys, "batch=4"], 4), ["--ranks=4"]),
-                 (self.compile_shards("mlp", [*keys, "batch=8"], 2), ["--ranks=2", "--resume"]),
-                 (self.compile_model("mlp", *keys, "batch=16"), ["--resume"])]
-        whole = self.compile_model("mlp", *keys, "batch=16")
+        folder = self.path("checkpoints")
+        plans = [(self.compile_shards(model, [*keys, "batch=4"], 4), ["--ranks=4"]),
+                 (self.compile_shards(model, [*keys, "batch=8"], 2), ["--ranks=2", "--resume"]),
+                 (self.compile_model(model, *keys, "batch=16"), ["--resume"])]
+        whole = self.compile_model(model, *keys, "batch=16")
         alone = self.variables(whole, steps=9)
         for (plan, flags), steps in zip(plans, (3, 6, 9)):
             resumed = self.variables(plan, "--checkpoint-dir=" + folder, "--checkpoint-every=3", *flags, steps=steps)
@@ -129,6 +173,10 @@ class Sharding(RankTest):
                           f"compile it with --world-size={is_or_are[-1]}", done.stderr)
         model = self.path("model.mlir")
         self.gpuc("gpuc-model", "mlp", "-o", model)
+        done = self.run_tool("gpuc-compile", model, "-o", self.path("y.plan"), "--data-parallel", "--shard=gradients", "--world-size=2")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("warning: ", done.stderr)
+        self.assertIn("shards gradients, which without microbatches is what optimizer does: give accumulate", done.stderr)
         for flags, reason in ((["--data-parallel", "--shard=optimizer"], "give world_size"),
                               (["--shard=optimizer", "--world-size=2"], "give data_parallel"),
                               (["--data-parallel", "--world-size=2"], "nothing to shard"),

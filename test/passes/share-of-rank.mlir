@@ -161,3 +161,50 @@ module @shared_microbatches {
   }
   gpuc.recipe { loss = @loss, batch = 4, accumulate = 3, data_parallel = true, shard = gradients, world_size = 2, optimizer = sgd(lr = 0.1) }
 }
+
+// -----
+
+// Of equal matrices that are updated as a whole each rank owns one: it has the sum of that one's gradient, and the others gather it. There
+// are three ranks and two such matrices, so that the third rank has none. @c is alone, and shared out by runs, and so is what Muon keeps
+// for it; all ranks update it.
+// CHECK-LABEL: module @owners
+// CHECK-NOT:     gpuc.variable @a :
+// CHECK-NOT:     gpuc.variable @b :
+// CHECK:         gpuc.variable @c : tensor<48xf32> {{.*}} {shard_of = array<i64: 12, 12>, shards = 3 : i64}
+// CHECK:         gpuc.variable @"a/owned" : tensor<8x8xf32> init normal(std = 0.02) {owners = ["a", "b"], shards = 3 : i64}
+// CHECK:         gpuc.variable @"a/owned/momentum_buffer" kind optimizer : tensor<8x8xf32> init zeros
+// CHECK-SAME:      {owners = ["a/momentum_buffer", "b/momentum_buffer"], shards = 3 : i64}
+// CHECK-LABEL: func.func @train_step(
+// CHECK:         %[[OWN:.*]] = gpuc.read @"a/owned"
+// CHECK:         gpuc.gather_from_owners %[[OWN]] ranks 3 : (tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>)
+// CHECK:         gpuc.reduce_to_owners %{{.*}}, %{{.*}} ranks 3 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+// CHECK:         gpuc.all_reduce %{{.*}} : tensor<12x12xf32>
+// CHECK-COUNT-2: gpuc.muon_update
+// CHECK-NOT:     gpuc.muon_update
+// CHECK-LABEL: func.func @eval_step(
+// CHECK:         gpuc.gather_from_owners
+// CHECK-NOT:     gpuc.gather_from_owners
+// Each of both is drawn as if it were on all ranks.
+// CHECK-LABEL: func.func @init(
+// CHECK:         gpuc.read @rank
+// CHECK:         %[[FIRST:.*]] = gpuc.select
+// CHECK:         gpuc.assign @"a/owned", %[[FIRST]]
+module @owners {
+  gpuc.variable @a : tensor<8x8xf32> init normal(std = 0.02)
+  gpuc.variable @b : tensor<8x8xf32> init normal(std = 0.02)
+  gpuc.variable @c : tensor<12x12xf32> init normal(std = 0.02)
+  func.func @loss(%x: tensor<?x8xf32> {gpuc.name = "x"}, %y: tensor<?x12xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+    %b = gpuc.read @b : tensor<8x8xf32>
+    %a = gpuc.read @a : tensor<8x8xf32>
+    %c = gpuc.read @c : tensor<12x12xf32>
+    %0 = gpuc.matmul %x, %a : (tensor<?x8xf32>, tensor<8x8xf32>) -> tensor<?x8xf32>
+    %1 = gpuc.matmul %0, %b : (tensor<?x8xf32>, tensor<8x8xf32>) -> tensor<?x8xf32>
+    %2 = gpuc.matmul %y, %c : (tensor<?x12xf32>, tensor<12x12xf32>) -> tensor<?x12xf32>
+    %loss, %count = gpuc.mse %1, %x : (tensor<?x8xf32>, tensor<?x8xf32>) -> (tensor<f32>, tensor<f32>)
+    %other, %number = gpuc.mse %2, %y : (tensor<?x12xf32>, tensor<?x12xf32>) -> (tensor<f32>, tensor<f32>)
+    %both = gpuc.add %loss, %other : tensor<f32>
+    %all = gpuc.add %count, %number : tensor<f32>
+    return %both, %all : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, data_parallel = true, shard = optimizer, world_size = 3, optimizer = muon(lr = 0.1) }
+}
