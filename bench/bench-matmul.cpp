@@ -66,6 +66,9 @@ std::vector<Case> allCases(DataType type) {
   }
   for (int64_t out : {128, 384, 512}) addLayer(768, 128, out);
   for (int64_t out : {768, 2304, 3072}) addLayer(1024, 768, out);
+  for (int64_t in : {784, 1024}) addLayer(128, in, 1024);
+  for (int64_t out : {768, 2304, 3072}) addLayer(256, 768, out);
+  addLayer(256, 3072, 768);
   for (int64_t side : {256, 1024}) add("square", side, side, side, false, false);
   add("query key^T", 64, 64, 32, false, true, 12);
   add("scores value", 64, 32, 64, false, false, 12);
@@ -143,6 +146,7 @@ std::vector<Method> methodsFor(const MatmulShape& shape) {
   if (!transpose_b) methods.push_back({"unpacked", planTiled(folded, false, false)});
   methods.push_back({"pack b", planTiled(folded, false, true)});
   if (transpose_a && !transpose_b) methods.push_back({"downward", planDownward(folded)});
+  if (transpose_a && !transpose_b) methods.push_back({"pack a", planTiled(folded, true, false)});
   if (transpose_a) methods.push_back({"pack a, b", planTiled(folded, true, true)});
   return methods;
 }
