@@ -65,6 +65,27 @@ static Value lesserOf(ImplicitLocOpBuilder &builder, Value a, Value b) {
   return arith::MinSIOp::create(builder, a, b);
 }
 
+/// What else lies as the product does, weights and the optimizer's state, is read and written in pieces of
+/// rows, too short for the processor to foresee. So lines of a row to come are asked for, to be written: an
+/// MLP of 784-1024-1024-1024-10, batch 128, AdamW on two threads takes 8.5 ms instead of 9.2. Past the last
+/// row it is asked in vain, and no harm.
+void HostKernelEmitter::prefetchRow(Value row, Value left, Value right) {
+  constexpr int64_t rowsAhead = 8, lineBytes = 64;
+  Type pointer = LLVM::LLVMPointerType::get(builder_.getContext());
+  Value start = arith::MulIOp::create(builder_, add(row, index(rowsAhead)), product_.columns);
+  for (BlockArgument operand : kernel_.body->getArguments().drop_front()) {
+    if (elementCount(operand.getType()) != kernel_.groups.front().extent)
+      continue;
+    const int64_t bytes = elementBytes(getElementTypeOrSelf(operand.getType()));
+    Type memory = builder_.getIntegerType(8 * static_cast<unsigned>(bytes));
+    emitLoop(emitter_, add(start, left), add(start, right), lineBytes / bytes, [&](Value at) {
+      Value line = LLVM::GEPOp::create(builder_, pointer, memory, pointers_[operand.getArgNumber()],
+                                       ArrayRef<LLVM::GEPArg>{at});
+      LLVM::Prefetch::create(builder_, line, /*rw=*/1, /*hint=*/2, /*cache=*/1);
+    });
+  }
+}
+
 /// Row by row, of which each is a piece of the one that all elements form. What is at an element of the
 /// product is where it would be if its rows adjoined, and the gaps that are before it.
 void HostKernelEmitter::forProductTiles(Body body) {
@@ -85,6 +106,7 @@ void HostKernelEmitter::forProductTiles(Body body) {
       high_ = add(start, right);
       emitter_.setPointer(0, LLVM::GEPOp::create(builder_, pointer, memory, product,
                                                  ArrayRef<LLVM::GEPArg>{multiply(row, product_.gap)}));
+      prefetchRow(row, left, right);
       body();
     });
   });

@@ -45,6 +45,7 @@ private:
   void forOutputs(Body body) override;
   void forTiles(Body body);
   void forProductTiles(Body body);
+  void prefetchRow(mlir::Value row, mlir::Value left, mlir::Value right);
   void forRows(Body body);
   /// The tile's part of the lane group, range by range.
   void forLanes(Body body);
