@@ -20,6 +20,7 @@ constexpr int64_t evenConvPart(int64_t total, int64_t most, int64_t multiple) {
 /// How the filter's gradient is cut, by the shape alone. A tile sums up `rows` x `outputs` elements of one
 /// group over one part of all blocks of `pixels` output pixels; the parts' sums are then added up in order.
 struct FilterGradientCut {
+  bool exchanged;  // pointwise, with more outputs than inputs: these are `outputs`, and the outputs `rows`
   int64_t rows, outputs, pixels;
   int64_t row_blocks, output_blocks, pixel_blocks;
   int64_t parts;
@@ -27,14 +28,18 @@ struct FilterGradientCut {
 
 constexpr FilterGradientCut cutFilterGradient(const ConvShape& shape) {
   // 144 is nine taps of 16 channels; the three blocks of a tile take 148 KiB of stack in f32, 184 in f64. A
-  // pointwise one has the picture in the place of patches, and more rows share what is transposed.
+  // pointwise one has the picture in the place of patches, and more rows share what is transposed, which is
+  // the one of picture and cotangent with fewer channels.
   constexpr int64_t kRows = 144, kPointwiseRows = 256, kOutputs = 64, kPixelBytes = 512, kWantedTiles = 32;
   FilterGradientCut cut{};
-  cut.rows = evenConvPart(shape.patchRows(), shape.isPointwise() ? kPointwiseRows : kRows, 16);
-  cut.outputs = evenConvPart(shape.groupOutputs(), kOutputs, 16);
+  cut.exchanged = shape.isPointwise() && shape.groupOutputs() > shape.groupInputs();
+  const int64_t all_rows = cut.exchanged ? shape.groupOutputs() : shape.patchRows();
+  const int64_t all_outputs = cut.exchanged ? shape.groupInputs() : shape.groupOutputs();
+  cut.rows = evenConvPart(all_rows, shape.isPointwise() ? kPointwiseRows : kRows, 16);
+  cut.outputs = evenConvPart(all_outputs, kOutputs, 16);
   cut.pixels = evenConvPart(shape.outputPixels(), kPixelBytes / sizeOf(computedType(shape.type)), 16);
-  cut.row_blocks = (shape.patchRows() + cut.rows - 1) / cut.rows;
-  cut.output_blocks = (shape.groupOutputs() + cut.outputs - 1) / cut.outputs;
+  cut.row_blocks = (all_rows + cut.rows - 1) / cut.rows;
+  cut.output_blocks = (all_outputs + cut.outputs - 1) / cut.outputs;
   cut.pixel_blocks = (shape.outputPixels() + cut.pixels - 1) / cut.pixels;
   const int64_t tiles = shape.groups * cut.row_blocks * cut.output_blocks;
   cut.parts = std::min(shape.batch * cut.pixel_blocks, (kWantedTiles + tiles - 1) / tiles);

@@ -127,6 +127,8 @@ TEST(ConvHalf, Pointwise) {
   checkAll(makeShape(2, 6, 9, axis(5, 1), axis(3, 1), 3), 21);
   checkAll(makeShape(2, 270, 70, axis(12, 1), axis(13, 1)), 23);
   checkAll(makeShape(1, 512, 64, axis(16, 1), axis(16, 1)), 24);
+  checkAll(makeShape(2, 70, 270, axis(12, 1), axis(13, 1)), 25);
+  checkAll(makeShape(3, 24, 300, axis(20, 1), axis(33, 1)), 26);
 }
 
 // More than one block of everything; parts of the filter's gradient that are added up, and one alone.

@@ -88,12 +88,16 @@ TEST(Conv, SeveralBlocks) {
   checkAll(makeShape(1, 300, 20, axis(6, 1), axis(6, 1)), 20);
 }
 
-// One tap at the pixel itself: of the filter's gradient the picture lies in the place of patches. Blocks of
-// rows, outputs and pixels that are whole and cut short; one row of pixels.
+// One tap at the pixel itself: of the filter's gradient the picture lies in the place of patches, or the
+// cotangent does, where it has more channels. Blocks of rows, outputs and pixels that are whole and cut
+// short; one row of pixels.
 TEST(Conv, Pointwise) {
   for (ConvShape shape :
        {makeShape(2, 270, 70, axis(12, 1), axis(13, 1)), makeShape(1, 256, 64, axis(16, 1), axis(16, 1)),
-        makeShape(3, 40, 130, axis(1, 1), axis(129, 1)), makeShape(2, 66, 6, axis(15, 1), axis(10, 1), 2)}) {
+        makeShape(2, 70, 270, axis(12, 1), axis(13, 1)), makeShape(2, 24, 300, axis(20, 1), axis(33, 1)),
+        makeShape(17, 300, 24, axis(20, 1), axis(33, 1)), makeShape(2, 100, 140, axis(17, 1), axis(16, 1)),
+        makeShape(2, 30, 66, axis(15, 1), axis(10, 1), 2), makeShape(3, 40, 130, axis(1, 1), axis(129, 1)),
+        makeShape(2, 66, 6, axis(15, 1), axis(10, 1), 2)}) {
     checkAll(shape, 21);
     ASSERT_TRUE(countWindows(shape));
     shape.kind = ConvKind::filter_gradient;
@@ -297,7 +301,8 @@ TEST(Conv, BitsDoNotDependOnTheSplit) {
   for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient})
     for (ConvShape shape : {makeShape(5, 23, 37, axis(19, 3, 2, 1, 2), axis(21, 5, 1, 1, 2)),
                             makeShape(20, 3, 5, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
-                            makeShape(20, 3, 40, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2))}) {
+                            makeShape(20, 3, 40, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
+                            makeShape(17, 40, 280, axis(20, 1), axis(33, 1))}) {
       shape.kind = kind;
       ASSERT_TRUE(countWindows(shape));
       shapes.push_back(shape);

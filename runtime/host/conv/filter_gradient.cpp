@@ -1,6 +1,7 @@
-// dw^T[patch rows, outputs] = Σ over the images of patches[patch rows, pixels] · dy^T[pixels, outputs]. The
-// sum is cut into parts (cutFilterGradient); where there are several, they lie in the workspace until the
-// second phase adds them up.
+// dw^T[patch rows, outputs] = Σ over the images of patches[patch rows, pixels] · dy^T[pixels, outputs]; of a
+// pointwise one with more outputs than inputs, dw = Σ dy · x^T, since it is less to transpose. The sum is cut
+// into parts (cutFilterGradient); where there are several, they lie in the workspace until the second phase
+// adds them up.
 #include <algorithm>
 
 #include "runtime/host/conv/patch_block.h"
@@ -11,8 +12,8 @@ namespace {
 /// What one tile adds up, and where it leaves it.
 struct FilterTile {
   int64_t part, group;
-  int64_t row, rows;        // of the patches
-  int64_t output, outputs;  // of the group
+  int64_t row, rows;        // of the patches, or outputs
+  int64_t output, outputs;  // of the group, or inputs
 
   /// Tiles count blocks of patch rows first, then of outputs, then groups, then parts.
   FilterTile(const ConvProblem& problem, int64_t tile) {
@@ -28,6 +29,33 @@ struct FilterTile {
   }
 };
 
+/// The sums of a tile to the parts, or to the result: transposed, unless exchanged. Of 16-bit types first to
+/// `room`, to be rounded.
+template <typename S>
+void leaveSums(const ConvProblem& problem, const ConvOperands& operands, const FilterTile& tile,
+               const Computed<S>* sum, Computed<S>* room) {
+  using T = Computed<S>;
+  const GemmBlocks& b = problem.blocks;
+  const bool exchanged = problem.exchanged, rounds = kIsWidened<S> && !problem.sums_in_workspace;
+  const int64_t outputs = exchanged ? tile.rows : tile.outputs, inputs = exchanged ? tile.outputs : tile.rows;
+  const int64_t stride = exchanged ? b.n : b.m;
+  const int64_t place = filterOffset(problem.shape, tile.group) +
+                        (exchanged ? tile.row * stride + tile.output : tile.output * stride + tile.row);
+  T* target = static_cast<T*>(problem.sums_in_workspace ? operands.workspace : operands.c) +
+              tile.part * problem.shape.filterElements() + place;
+  if (rounds) target = room;
+  const int64_t target_stride = rounds ? inputs : stride;
+  for (int64_t output = 0; output < outputs; ++output)
+    if (exchanged)
+      std::copy_n(sum + output * problem.stride_b, inputs, target + output * target_stride);
+    else
+      for (int64_t input = 0; input < inputs; ++input)
+        target[output * target_stride + input] = sum[input * problem.stride_b + output];
+  if (rounds)
+    problem.vector_kernels->of<S>().narrow(
+        {outputs, inputs, room, target_stride, static_cast<S*>(operands.c) + place, stride});
+}
+
 /// A part is a range of all blocks of pixels, image by image.
 template <typename S>
 void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& operands, int64_t index) {
@@ -42,43 +70,35 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
   alignas(64) std::byte output_scratch[32 * 1024];
   alignas(64) std::byte sum_scratch[kIsWidened<S> ? kSmall : kLarge];
   T* patches = reinterpret_cast<T*>(patch_scratch);
-  T* dy_transposed = reinterpret_cast<T*>(output_scratch);
+  T* transposed = reinterpret_cast<T*>(output_scratch);
   T* sum = reinterpret_cast<T*>(sum_scratch);
   const int64_t lanes = kConvPackBytes / static_cast<int64_t>(sizeof(T));
   const int64_t patch_stride = (b.block_k + lanes - 1) / lanes * lanes;
+  const TypedVectorKernels<S>& vector_kernels = problem.vector_kernels->of<S>();
 
   const int64_t all = s.batch * b.blocksK();
   const int64_t first = all * tile.part / problem.parts, last = all * (tile.part + 1) / problem.parts;
   for (int64_t block = first; block < last; ++block) {
     const int64_t image = block / b.blocksK(), pixel = block % b.blocksK() * b.block_k;
     const int64_t pixels = std::min(b.block_k, b.k - pixel);
-    const S* dy = static_cast<const S*>(operands.a) + outputOffset(s, image, tile.group) +
-                  tile.output * s.outputPixels() + pixel;
+    const S* dy = static_cast<const S*>(operands.a) + outputOffset(s, image, tile.group);
     const S* x = static_cast<const S*>(operands.b) + inputOffset(s, image, tile.group);
-    const void* left = x + tile.row * b.k + pixel;
-    if (!problem.isDirect()) {
+    const S* columns = (problem.exchanged ? x : dy) + tile.output * b.k + pixel;
+    const void* left = patches;
+    if (s.isPointwise()) {
+      const S* rows = (problem.exchanged ? dy : x) + tile.row * b.k + pixel;
+      if (problem.isDirect())
+        left = rows;
+      else
+        vector_kernels.widen({tile.rows, pixels, rows, b.k, patches, patch_stride});
+    } else {
       problem.patch_kernels->of<S>().gather(
           patchBlock(problem, tile.row, tile.rows, pixel, pixels, patch_stride), x, patches);
-      left = patches;
     }
-    problem.vector_kernels->of<S>().transpose(
-        {tile.outputs, pixels, dy, s.outputPixels(), dy_transposed, problem.stride_b});
-    problem.multiply(left, dy_transposed, sum, tile.rows, tile.outputs, pixels, block > first);
+    vector_kernels.transpose({tile.outputs, pixels, columns, b.k, transposed, problem.stride_b});
+    problem.multiply(left, transposed, sum, tile.rows, tile.outputs, pixels, block > first);
   }
-
-  // Transposed into the parts, or the result; of 16-bit types first to where the patches lay.
-  const int64_t offset = filterOffset(s, tile.group) + tile.output * b.m + tile.row;
-  const bool rounds = kIsWidened<S> && !problem.sums_in_workspace;
-  T* target = rounds ? patches
-                     : static_cast<T*>(problem.sums_in_workspace ? operands.workspace : operands.c) +
-                           tile.part * s.filterElements() + offset;
-  const int64_t stride = rounds ? tile.rows : b.m;
-  for (int64_t output = 0; output < tile.outputs; ++output)
-    for (int64_t row = 0; row < tile.rows; ++row)
-      target[output * stride + row] = sum[row * problem.stride_b + output];
-  if (rounds)
-    problem.vector_kernels->of<S>().narrow(
-        {tile.outputs, tile.rows, patches, stride, static_cast<S*>(operands.c) + offset, b.m});
+  leaveSums<S>(problem, operands, tile, sum, patches);
 }
 
 /// ((part 0 + part 1) + part 2) + … for kConvSumElements elements.

@@ -71,8 +71,9 @@ void cutInputGradient(ConvProblem& problem) {
 void cutFilter(ConvProblem& problem) {
   const ConvShape& s = problem.shape;
   const FilterGradientCut cut = cutFilterGradient(s);
-  problem.blocks = {.m = s.patchRows(),
-                    .n = s.groupOutputs(),
+  problem.exchanged = cut.exchanged;
+  problem.blocks = {.m = cut.exchanged ? s.groupOutputs() : s.patchRows(),
+                    .n = cut.exchanged ? s.groupInputs() : s.groupOutputs(),
                     .k = s.outputPixels(),
                     .block_m = cut.rows,
                     .block_n = cut.outputs,

@@ -90,6 +90,7 @@ struct ConvProblem {
   int64_t channels_per_tile = 1;   // input_gradient
   int64_t parts = 1;               // filter_gradient
   bool sums_in_workspace = false;  // filter_gradient: the parts, which the last phase adds up
+  bool exchanged = false;          // likewise: rows are outputs, columns inputs (FilterGradientCut)
   int64_t widened_filter = 0;      // elements of the workspace before the input's gradient in f32
   int64_t stride_b = 0;            // elements between the rows of what is packed for b
 
