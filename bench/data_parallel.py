@@ -43,7 +43,7 @@ def cell(case, **more):
 
 def resnet(name, sync, size=64, width=16, batch=16):
     """With small images a norm of one rank's rows is over few elements, and a learning rate of 0.01 grows what rounding differs by. Where
-    norms are synchronised, losses are within 1e-5 for four steps, and 1.6e-4 apart at the fifth, for which a relu turned over."""
+    norms are synchronised, losses are within 1e-5 for four steps, and 1.6e-4 apart at the fifth."""
     title = f"ResNet-18 width {width}, {size} x {size}, batch {batch}{', synchronised norms' if sync else ''}, SGD"
     return Cell(name, title, {"kind": "resnet18"}, ["resnet18", f"size={size}", f"width={width}", "classes=10"],
                 {**SGD, "lr": 0.001}, {"x": ("u8", [batch, 3, size, size], 256), "labels": ("i32", [batch], 10)}, 1, sync_batch_norm=sync,
