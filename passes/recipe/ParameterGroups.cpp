@@ -98,4 +98,9 @@ Optimizer ParameterGroups::optimizerOf(ir::VariableOp variable) const {
   return optimizer_.forVariable(variable.getWholeType(), group ? group->numbers : SpecNumbers());
 }
 
+size_t ParameterGroups::numberOf(ir::VariableOp variable) const {
+  const Group *group = find(variable.getFirstName());
+  return group ? group - groups_.begin() + 1 : 0;
+}
+
 } // namespace gpuc

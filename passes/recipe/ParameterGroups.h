@@ -25,6 +25,9 @@ public:
 
   Optimizer optimizerOf(ir::VariableOp variable) const;
 
+  /// The number of a variable's group, from 1 on in the recipe's order; 0 if no group names it.
+  size_t numberOf(ir::VariableOp variable) const;
+
 private:
   struct Group {
     std::string text;

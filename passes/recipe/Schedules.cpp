@@ -198,6 +198,13 @@ static Expr oneCycleRate(const SpecNumbers &numbers, Expr t, double) {
 }
 
 //===----------------------------------------------------------------------===//
+// given: by whoever runs the plan
+//===----------------------------------------------------------------------===//
+
+/// Never built: TrainStep.cpp reads a variable in its place.
+static Expr givenRate(const SpecNumbers &, Expr t, double base) { return t.constant(base); }
+
+//===----------------------------------------------------------------------===//
 // The registry
 //===----------------------------------------------------------------------===//
 
@@ -207,6 +214,7 @@ static ArrayRef<ScheduleForm> scheduleForms() {
       {{"cosine", {{tMax, {}}, {"eta_min", 0.0}}}, checkPositiveIntegers<tMax>, cosineRate},
       {{"cosine_restarts", {{t0, {}}, {"T_mult", 1.0}, {"eta_min", 0.0}}}, checkRestarts, restartsRate},
       {{"exponential", {{"gamma", {}}}}, checkNothing, exponentialRate},
+      {{"given", {}}, checkNothing, givenRate},
       {{"linear", {{"start_factor", 1.0 / 3}, {"end_factor", 1.0}, {totalIters, 5.0}}},
        checkLinear,
        linearRate},
@@ -263,6 +271,8 @@ FailureOr<LearningRate> LearningRate::fromSpecs(ArrayAttr specs, EmitError emitE
         llvm::find_if(scheduleForms(), [&](auto &form) { return form.spec.name == spec.getName(); });
     double steps = numbers->lookup("steps");
     std::string error = form->check(*numbers);
+    if (error.empty() && form->rate == givenRate && count > 1)
+      error = "whoever runs the plan gives the rate of each update: nothing goes before it or follows it";
     if (error.empty())
       error = checkSteps(spec, steps, i + 1 == count);
     if (!error.empty())
@@ -272,6 +282,8 @@ FailureOr<LearningRate> LearningRate::fromSpecs(ArrayAttr specs, EmitError emitE
   }
   return rate;
 }
+
+bool LearningRate::isGiven() const { return !phases_.empty() && phases_.front().form->rate == givenRate; }
 
 Value LearningRate::build(OpBuilder &builder, Location location, Value completedUpdates, double base) const {
   if (phases_.empty())

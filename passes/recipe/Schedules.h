@@ -24,6 +24,9 @@ public:
   mlir::Value build(mlir::OpBuilder &builder, mlir::Location location, mlir::Value completedUpdates,
                     double base) const;
 
+  /// Whether whoever runs the plan says the rate, by writing a variable: then there is nothing to build.
+  bool isGiven() const;
+
 private:
   /// A schedule with all its numbers, and the number of updates after which it holds.
   struct Phase {

@@ -59,9 +59,11 @@ public:
     clipNorm(norm);
     if (failed(leaveOutOutliers(norm)) || failed(countStep(step)))
       return failure();
-    Value lr = rateOf(groups_.optimizer());
+    Value lr = rateOf(groups_.optimizer(), /*group=*/0);
     for (Trained &trained : mean_.trained)
       update(trained);
+    if (!lr || !soundRates_)
+      return failure();
     if (keep_)
       assignIfKept();
     if (lossScale_)
@@ -295,12 +297,27 @@ private:
     return success();
   }
 
-  /// The learning rate of this update.
-  Value rateOf(const Optimizer &optimizer) {
+  /// The learning rate of this update; null after an error. Given ones differ by group, whatever they are at
+  /// first.
+  Value rateOf(const Optimizer &optimizer, size_t group) {
+    if (schedule_.isGiven())
+      return givenRate(optimizer, group);
     Value &rate = rates_[optimizer.learningRate()];
     if (!rate)
       rate = schedule_.build(entry_.builder(), ops_.location(), updates_, optimizer.learningRate());
     return rate;
+  }
+
+  /// @lr, and @"lr/1" of the first group, hold the recipe's rates until others are written into them.
+  Value givenRate(const Optimizer &optimizer, size_t group) {
+    Value &rate = givenRates_[group];
+    if (rate)
+      return rate;
+    const std::string name = group == 0 ? "lr" : "lr/" + std::to_string(group);
+    ir::VariableOp variable = findCounter(module_, name, entry_.builder().getF64Type(),
+                                          optimizer.learningRate(), "the learning rate that is given");
+    soundRates_ &= static_cast<bool>(variable);
+    return variable ? rate = ops_.read(variable) : Value();
   }
 
   void update(Trained trained) {
@@ -314,7 +331,9 @@ private:
     auto type = cast<RankedTensorType>(operands.weight.getType());
     operands.gradient = trained.gradient;
     operands.step = step_;
-    operands.lr = rateOf(optimizer);
+    operands.lr = rateOf(optimizer, groups_.numberOf(trained.variable));
+    if (!operands.lr)
+      return;
     SmallVector<ir::VariableOp> variables{trained.variable};
     for (const OptimizerSlot &slot : optimizer.slots(type)) {
       variables.push_back(addSlot(trained.variable, slot));
@@ -353,8 +372,10 @@ private:
   MeanGradients mean_; // its sums: none any more once more was done to the gradients than to divide them
   Value step_, keep_;  // keep_: null if every update is made
   LearningRate schedule_;
-  Value updates_;                 // made before this one
-  std::map<double, Value> rates_; // of optimizers, by their own learning rates
+  Value updates_;                      // made before this one
+  std::map<double, Value> rates_;      // of optimizers, by their own learning rates
+  std::map<size_t, Value> givenRates_; // by number of the group
+  bool soundRates_ = true;             // the model has no thing of its own by a rate's name
   std::optional<LossScale> lossScale_;
   Value allFinite_;                    // null without a loss scale
   SmallVector<StringRef> waitsForAll_; // entries for which no update is made before all gradients are there

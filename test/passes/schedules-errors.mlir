@@ -24,9 +24,10 @@
 // RUN: not gpuc-opt %s --gpuc-override-recipe="entries=schedule=linear;schedule=cosine:T_max=9" 2>&1 | FileCheck %s --check-prefix=OPEN
 // RUN: not gpuc-opt %s --gpuc-override-recipe="entries=schedule=linear:steps=-4;schedule=cosine:T_max=9" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not gpuc-opt %s --gpuc-override-recipe="entries=schedule=linear:steps=9;schedule=cosine:T_max=9,steps=9" 2>&1 | FileCheck %s --check-prefix=LAST
+// RUN: not gpuc-opt %s --gpuc-override-recipe="entries=schedule=linear:steps=9;schedule=given" 2>&1 | FileCheck %s --check-prefix=GIVEN
 
 // Names and keys that there are not, or that are missing.
-// NAME: error: unknown schedule 'cosin': the nearest is 'cosine'; known are constant, cosine, cosine_restarts, exponential, linear, multi_step, one_cycle, polynomial, step
+// NAME: error: unknown schedule 'cosin': the nearest is 'cosine'; known are constant, cosine, cosine_restarts, exponential, given, linear, multi_step, one_cycle, polynomial, step
 // KEY: error: schedule cosine has no key 'Tmax': the nearest is 'T_max'; known are T_max, eta_min, steps
 // MISSING: error: schedule cosine needs a value for 'T_max'
 // NO_MILESTONES: error: schedule multi_step needs a value for 'milestones'
@@ -57,6 +58,7 @@
 // Who follows whom, and when.
 // OPEN: error: schedule linear: another follows it: say after how many 'steps'
 // NEGATIVE: error: schedule linear: Expected positive integer steps, but got -4
+// GIVEN: error: schedule given: whoever runs the plan gives the rate of each update: nothing goes before it or follows it
 // LAST: error: schedule cosine: nothing follows it: leave out 'steps'
 module {
 }

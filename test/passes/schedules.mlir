@@ -89,3 +89,36 @@ module @restarts {
     schedule = cosine_restarts(T_0 = 2, T_mult = 3)
   }
 }
+
+// -----
+
+// Whoever runs the plan writes the rates: @lr for what no group names, @"lr/1" for the first group. At first they hold
+// the recipe's.
+// CHECK-LABEL: module @given
+// CHECK:       gpuc.variable @lr kind counter : tensor<f64> init constant(value = 2.0)
+// CHECK:       gpuc.variable @"lr/1" kind counter : tensor<f64> init constant(value = 0.5)
+// CHECK:       func.func @train_step
+// CHECK-DAG:     %[[LR:.*]] = gpuc.read @lr : tensor<f64>
+// CHECK-DAG:     %[[OF_GROUP:.*]] = gpuc.read @"lr/1" : tensor<f64>
+// CHECK-DAG:     %[[W:.*]] = gpuc.sgd_update {{.*}} lr %[[LR]]
+// CHECK-DAG:     gpuc.assign @w, %[[W]]
+// CHECK-DAG:     %[[V:.*]] = gpuc.sgd_update {{.*}} lr %[[OF_GROUP]]
+// CHECK-DAG:     gpuc.assign @v, %[[V]]
+// CHECK:         return %{{.*}}, %{{.*}}, %[[LR]], %{{.*}}
+module @given {
+  gpuc.variable @w : tensor<2xf32> init ones
+  gpuc.variable @v : tensor<2xf32> init ones
+  func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<2xf32>
+    %v = gpuc.read @v : tensor<2xf32>
+    %s = gpuc.mul %w, %v : tensor<2xf32>
+    %sum, %count = gpuc.mse %s, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe {
+    loss = @loss,
+    optimizer = sgd(lr = 2.0),
+    groups = (group(match = "v", lr = 0.5)),
+    schedule = (given)
+  }
+}
