@@ -48,6 +48,14 @@ struct OutputView : HostTensorView {
   std::shared_ptr<const void> memory;
 };
 
+/// Where a variable lies, for whoever shares it with the session, and a hold on that memory, as OutputView
+/// has.
+struct VariableView {
+  std::byte* data = nullptr;
+  const TensorSpec* spec = nullptr;  // valid as long as the memory is
+  std::shared_ptr<const void> memory;
+};
+
 /// A program of a session's plan; see Session::program.
 struct ProgramId {
   uint32_t index = 0;
@@ -56,8 +64,8 @@ struct ProgramId {
 /// A plan on a device, with the state of its variables. One thread at a time uses a session; sessions do not
 /// know of one another. All memory is allocated by create(): run, wait, output, readVariable and
 /// writeVariable allocate nothing unless they fail, but for a GPU's second run of a program, which makes CUDA
-/// graphs of it (docs/cuda.md). It is given back, all of it, when the session ends and no OutputView of it is
-/// left.
+/// graphs of it (docs/cuda.md). It is given back, all of it, when the session ends and no OutputView or
+/// VariableView of it is left.
 class Session {
  public:
   /// Loads the plan's code and constants into the device's one arena. Variables hold nothing useful yet, but
@@ -97,6 +105,10 @@ class Session {
   /// too, each takes its share of, if it has any.
   Status readVariable(const std::string& name, std::span<std::byte> bytes);
   Status writeVariable(const std::string& name, std::span<const std::byte> bytes);
+
+  /// The variable itself, on the host: it keeps its place for good, and is read and written there between
+  /// runs, after wait(). Errors: no such variable; a GPU has it; ranks share it out.
+  Result<VariableView> variable(const std::string& name);
 
   const Plan& plan() const;
   const DeviceInfo& device() const;

@@ -264,6 +264,21 @@ Status Session::writeVariable(const std::string& name, std::span<const std::byte
   return state_->executable->write(variable->offset, bytes.data(), bytes.size());
 }
 
+Result<VariableView> Session::variable(const std::string& name) {
+  auto found = state_->variables.find(name);
+  if (found == state_->variables.end()) return Status::error("the plan has no variable '" + name + "'");
+  const VariableInfo& variable = *found->second;
+  if (variable.is_share || variable.owner >= 0)
+    return Status::error("variable '" + name +
+                         "' is shared out among ranks: no memory has it whole, read and write it instead");
+  std::byte* arena = state_->executable->hostArena();
+  if (!arena)
+    return Status::error("variable '" + name + "' lies in the memory of " + state_->device->info().name +
+                         ": read and write it instead");
+  // The executable keeps its plan, and that its variables' names.
+  return VariableView{arena + variable.offset, &variable.spec, state_->executable};
+}
+
 const Plan& Session::plan() const { return state_->plan; }
 const DeviceInfo& Session::device() const { return state_->device->info(); }
 const std::vector<std::string>& Session::warnings() const { return state_->warnings; }

@@ -4,6 +4,7 @@
 // need no interface of their own here.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -83,6 +84,9 @@ class Executable {
   /// `bytes` of the arena from `offset`, which the caller has checked.
   virtual Status read(uint64_t offset, void* to, uint64_t bytes) = 0;
   virtual Status write(uint64_t offset, const void* from, uint64_t bytes) = 0;
+
+  /// Where the arena lies in the memory of this process; null if it does not.
+  virtual std::byte* hostArena() { return nullptr; }
 
   /// The bytes of output `output` as the last run of `program` left them, in host memory, valid until the
   /// next run.

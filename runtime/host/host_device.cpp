@@ -69,6 +69,8 @@ class HostExecutable : public Executable {
     return okStatus();
   }
 
+  std::byte* hostArena() override { return arena_.data(); }
+
   const void* output(size_t program, size_t output) override {
     const HostProgram& source = *programs_[program];
     return source.outputs[output].data + source.last_slot * source.outputs[output].slot_stride;
