@@ -1,6 +1,8 @@
 // What the benchmarks of kernels have in common: a clock, and operands as a plan's buffers are.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -43,11 +45,14 @@ double leastUs(const Kernel& kernel, const Operands& operands) {
   });
 }
 
-/// Buffers one behind the other, each aligned to 64 bytes and full of random numbers in [-1, 1].
+/// Buffers one behind the other, each aligned to 64 bytes and full of random numbers in [-1, 1]; in huge
+/// pages, as an arena is.
 class RandomBuffers {
  public:
   RandomBuffers(DataType type, int64_t count, int64_t bytes) : stride_((bytes + 63) / 64 * 64) {
-    storage_.resize(static_cast<size_t>(count * stride_ + 64));
+    storage_.reserve(static_cast<size_t>(count * stride_ + 64));
+    askForHugePages();
+    storage_.resize(storage_.capacity());
     begin_ = storage_.data() + 63 - (reinterpret_cast<uintptr_t>(storage_.data()) + 63) % 64;
     std::mt19937 random(1);
     std::uniform_real_distribution<double> uniform(-1, 1);
@@ -57,6 +62,15 @@ class RandomBuffers {
   std::byte* operator[](int64_t index) const { return begin_ + index * stride_; }
 
  private:
+  /// Before the pages are touched. Where there are none, time is all that is lost.
+  void askForHugePages() {
+    constexpr uintptr_t kPage = 4096;
+    const uintptr_t begin = (reinterpret_cast<uintptr_t>(storage_.data()) + kPage - 1) / kPage * kPage;
+    const uintptr_t end =
+        (reinterpret_cast<uintptr_t>(storage_.data()) + storage_.capacity()) / kPage * kPage;
+    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  }
+
   void place(DataType type, int64_t i, double value) {
     const float narrow = static_cast<float>(value);
     if (type == DataType::f64)
