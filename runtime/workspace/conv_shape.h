@@ -55,6 +55,19 @@ struct ConvShape {
   }
 };
 
+/// Bytes of what an input's gradient spreads of a channel at once, at most.
+inline constexpr int64_t kSpreadBytes = 512;
+
+/// Whether the input's gradient is a product whose pixels are spread, with zeros between: one tap by strides,
+/// whose windows lie within the image.
+constexpr bool spreadsPixels(const ConvShape& s) {
+  auto within = [](const ConvAxis& axis) {
+    return axis.low == 0 && (axis.output - 1) * axis.stride < axis.input;
+  };
+  return s.kind == ConvKind::input_gradient && s.taps() == 1 && !s.isPointwise() && within(s.height) &&
+         within(s.width) && s.width.output * sizeOf(computedType(s.type)) <= kSpreadBytes;
+}
+
 /// What is correlated with the filter: for the input's gradient the output's cotangent, with the filter
 /// flipped, which is a forward convolution where no stride is taken. Its `low` may be negative.
 constexpr ConvShape correlationOf(const ConvShape& shape) {

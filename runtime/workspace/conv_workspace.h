@@ -75,7 +75,7 @@ constexpr int64_t convWorkspaceBytes(const ConvShape& shape) {
   int64_t elements = convFilterParts(shape) * shape.filterElements();
   if (const int64_t filter = convWidenedFilter(shape); filter > 0) {
     const bool added = shape.kind == ConvKind::input_gradient && !shape.isPointwise() &&
-                       convMethod(shape) == ConvMethod::patches;
+                       !spreadsPixels(shape) && convMethod(shape) == ConvMethod::patches;
     elements += filter + (added ? shape.inputElements() : 0);
   }
   return elements * sizeOf(computedType(shape.type));

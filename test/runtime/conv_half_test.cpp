@@ -129,6 +129,8 @@ TEST(ConvHalf, Pointwise) {
   checkAll(makeShape(1, 512, 64, axis(16, 1), axis(16, 1)), 24);
   checkAll(makeShape(2, 70, 270, axis(12, 1), axis(13, 1)), 25);
   checkAll(makeShape(3, 24, 300, axis(20, 1), axis(33, 1)), 26);
+  checkAll(makeShape(2, 20, 390, axis(26, 1, 2), axis(29, 1, 2)), 27);
+  checkAll(makeShape(2, 9, 8, axis(5, 1, 2), axis(258, 1, 2)), 28);
 }
 
 // More than one block of everything; parts of the filter's gradient that are added up, and one alone.

@@ -89,8 +89,8 @@ TEST(Conv, SeveralBlocks) {
 }
 
 // One tap at the pixel itself: of the filter's gradient the picture lies in the place of patches, or the
-// cotangent does, where it has more channels. Blocks of rows, outputs and pixels that are whole and cut
-// short; one row of pixels.
+// cotangent does, where it has more channels. Blocks of rows, outputs and pixels, long and short ones, that
+// are whole and cut short; one row of pixels.
 TEST(Conv, Pointwise) {
   for (ConvShape shape :
        {makeShape(2, 270, 70, axis(12, 1), axis(13, 1)), makeShape(1, 256, 64, axis(16, 1), axis(16, 1)),
@@ -109,6 +109,24 @@ ConvMethod methodOf(ConvShape shape, ConvKind kind) {
   EXPECT_TRUE(countWindows(shape));
   shape.kind = kind;
   return convMethod(shape);
+}
+
+// One tap by strides: x's cotangent is a product with zeros between, in several blocks of rows, and behind
+// the last window; of rows too long for a block it is added up.
+TEST(Conv, OneTapByStrides) {
+  for (int64_t extent : {26, 27, 28})
+    checkAll(makeShape(2, 20, 30, axis(extent, 1, 2), axis(extent + 1, 1, 2)), 22);
+  checkAll(makeShape(2, 150, 20, axis(40, 1, 3), axis(44, 1, 3)), 23);
+  checkAll(makeShape(2, 16, 9, axis(30, 1, 1), axis(21, 1, 2)), 24);
+  checkAll(makeShape(2, 16, 9, axis(31, 1, 2), axis(21, 1, 1)), 25);
+  checkAll(makeShape(2, 34, 390, axis(8, 1, 2), axis(14, 1, 2), 2), 26);
+  for (int64_t width : {127, 128, 129, 255, 256, 257, 258}) {
+    ConvShape shape = makeShape(1, 9, 8, axis(5, 1, 2), axis(width, 1, 2));
+    checkAll(shape, 27);
+    ASSERT_TRUE(countWindows(shape));
+    shape.kind = ConvKind::input_gradient;
+    EXPECT_EQ(spreadsPixels(shape), width <= 256);
+  }
 }
 
 // Rows of one vector and one more, of one lane and one less; outputs that fill blocks of registers or not.
@@ -284,7 +302,8 @@ TEST(Conv, FinishesWhatItSummedUp) {
                               makeShape(1, 32, 64, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1)),  // by patches
                               makeShape(2, 40, 300, axis(7, 3), axis(9, 3)),
                               makeShape(1, 64, 96, axis(14, 1, 2), axis(14, 1, 2), 2),
-                              makeShape(3, 130, 70, axis(5, 1), axis(5, 1))};
+                              makeShape(3, 130, 70, axis(5, 1), axis(5, 1)),
+                              makeShape(17, 40, 280, axis(20, 1), axis(33, 1))};
   EXPECT_EQ(methodOf(shapes[0], ConvKind::forward), ConvMethod::by_images);
   for (uint64_t seed = 0; ConvShape shape : shapes)
     for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient}) {

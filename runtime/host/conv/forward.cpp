@@ -29,12 +29,8 @@ void computeForwardTile(const ConvProblem& problem, const ConvOperands& operands
   T* sums = kIsWidened<S> ? reinterpret_cast<T*>(sum_scratch) : reinterpret_cast<T*>(y);
   for (int64_t row = 0; row < b.k; row += b.block_k) {
     const int64_t rows = std::min(b.block_k, b.k - row);
-    if (s.isPointwise())
-      problem.vector_kernels->of<S>().widen(
-          {rows, pixels, x + row * b.n + pixel, b.n, patches, problem.stride_b});
-    else
-      problem.patch_kernels->of<S>().gather(patchBlock(problem, row, rows, pixel, pixels, problem.stride_b),
-                                            x, patches);
+    problem.patch_kernels->of<S>().gather(patchBlock(problem, row, rows, pixel, pixels, problem.stride_b), x,
+                                          patches);
     problem.multiply(w + row, patches, sums, outputs, pixels, rows, row > 0);
   }
   if constexpr (kIsWidened<S>)

@@ -32,7 +32,8 @@ constexpr TypedPatchKernels<S> kKernels = {
     {packStrip<S>, correlate<S>, filterProducts<Computed<S>>, outputProducts<Computed<S>>},
     {packImages<S>, correlateImages<Computed<S>>, unpackImages<S>},
     {packPixels<S>, pixelProducts<true, Computed<S>>, pixelProducts<false, Computed<S>>, unpackPixels<S>},
-    kPlanes<Computed<S>>};
+    kPlanes<Computed<S>>,
+    spreadPixels<S>};
 
 constexpr PatchKernelTable kTable = {kKernels<float>, kKernels<double>, kKernels<Half>, kKernels<Bfloat16>};
 

@@ -217,6 +217,17 @@ struct PatchBlock {
   int64_t stride;  // elements from one row of the block to the next
 };
 
+/// result[channel][row · row_step][column · column_step] = values[channel][row][column], and zeros elsewhere.
+template <typename S>
+struct SpreadPixels {
+  int64_t channels, rows, columns;
+  const S* values;  // a channel's rows lie one behind the other
+  int64_t values_channel;
+  S* result;
+  int64_t result_channel, result_rows, result_columns;
+  int64_t row_step, column_step;
+};
+
 /// S is the type in memory; patches are in that of the arithmetic.
 template <typename S>
 struct TypedPatchKernels {
@@ -229,6 +240,7 @@ struct TypedPatchKernels {
   TypedImageKernels<S> images;
   TypedChannelKernels<S> channels;
   TypedPlaneKernels<Computed<S>> planes;
+  void (*spread)(const SpreadPixels<S>& p);
 };
 
 using PatchKernelTable = KernelTable<TypedPatchKernels, float, double, Half, Bfloat16>;

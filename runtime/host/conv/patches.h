@@ -165,6 +165,31 @@ void scatterPatches(const PatchBlock& b, T* patches, T* image) {
   });
 }
 
+/// One row: values with step - 1 zeros behind each, and zeros up to `columns`.
+template <typename S>
+inline void spreadRow(const S* values, int64_t count, int64_t step, S* to, int64_t columns) {
+  int64_t i = 0;
+  if (step == 2) {
+    const int64_t pairs = count < columns / 2 ? count : columns / 2;
+    for (; i < pairs; ++i) to[2 * i] = values[i], to[2 * i + 1] = S{};
+  }
+  for (int64_t at = step * i; at < columns; ++at) to[at] = S{};
+  for (; i < count; ++i) to[step * i] = values[i];
+}
+
+template <typename S>
+void spreadPixels(const SpreadPixels<S>& p) {
+  for (int64_t channel = 0; channel < p.channels; ++channel) {
+    const S* values = p.values + channel * p.values_channel;
+    S* to = p.result + channel * p.result_channel;
+    for (int64_t row = 0; row < p.result_rows; ++row, to += p.result_columns) {
+      const bool has = row % p.row_step == 0 && row / p.row_step < p.rows;
+      spreadRow(values, has ? p.columns : 0, p.column_step, to, p.result_columns);
+      if (has) values += p.columns;
+    }
+  }
+}
+
 /// One packed row: from[0], from[step], … between zeros; `width` elements, of which the first to be taken is
 /// `offset`, which may lie before or behind them.
 template <typename S>

@@ -7,12 +7,6 @@ namespace {
 
 int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// A row of `count` elements as it is packed.
-int64_t packedStride(int64_t count, DataType type) {
-  const int64_t lanes = kConvPackBytes / sizeOf(type);
-  return ceilDivide(count, lanes) * lanes;
-}
-
 /// For each tap the outputs that read inside of the image through it: 0 <= p·stride - low + i·dilation <
 /// input.
 std::vector<ValidRange> validRanges(const ConvAxis& axis) {
@@ -39,7 +33,7 @@ void cutForward(ConvProblem& problem) {
   b.block_k = evenConvPart(b.k, 256, 16);
   const int64_t others = s.batch * s.groups * b.blocksN();
   b.block_m = evenConvPart(b.m, others >= 16 ? 256 : 64, 16);
-  problem.stride_b = packedStride(b.block_n, s.type);
+  problem.stride_b = paddedConvRow(b.block_n, s.type);
   const double elements = static_cast<double>(b.block_n) * static_cast<double>(b.k);
   problem.phases.push_back({forwardTile(problem.storage), others * b.blocksM(),
                             convTileNs(2 * elements * static_cast<double>(b.block_m), elements, s.type)});
@@ -52,7 +46,10 @@ void cutInputGradient(ConvProblem& problem) {
   constexpr int64_t kRows = 144, kPackedBytes = 96 * 1024;
   b.n = s.outputPixels();
   b.block_n = evenConvPart(b.n, 64, 16);
-  problem.stride_b = packedStride(b.block_n, s.type);
+  if (spreadsPixels(s))
+    b.block_n = std::min(b.n, kSpreadBytes / sizeOf(s.type) / s.width.output * s.width.output);
+  problem.stride_b = paddedConvRow(b.block_n, s.type);
+  if (problem.stride_b > 64) problem.stride_b += kConvPackBytes / sizeOf(s.type);
   b.k = s.groupOutputs();
   b.block_k = evenConvPart(b.k, kPackedBytes / (problem.stride_b * sizeOf(s.type)) / 16 * 16, 16);
   // Either one block is all rows of a tile's channels, or one channel has several blocks.
@@ -80,7 +77,7 @@ void cutFilter(ConvProblem& problem) {
                     .block_k = cut.pixels};
   problem.parts = cut.parts;
   problem.sums_in_workspace = cut.parts > 1;
-  problem.stride_b = packedStride(cut.outputs, s.type);
+  problem.stride_b = paddedConvRow(cut.outputs, s.type);
   const double depth = static_cast<double>(s.batch * cut.pixel_blocks * cut.pixels / cut.parts);
   const double rows = static_cast<double>(cut.rows), outputs = static_cast<double>(cut.outputs);
   problem.phases.push_back({filterGradientTile(problem.storage),
@@ -97,15 +94,17 @@ struct LeadingDimensions {
 LeadingDimensions leadingDimensionsOf(const ConvProblem& problem) {
   const ConvShape& s = problem.shape;
   const GemmBlocks& b = problem.blocks;
+  const bool in_result =
+      s.isPointwise() ? problem.sumsInResult() : s.kind == ConvKind::forward && !problem.isWidened();
   switch (s.kind) {
     case ConvKind::forward:
-      return {s.patchRows(), problem.stride_b, problem.isWidened() ? problem.stride_b : s.outputPixels(),
-              false, b.blocksK() > 1};
+      return {s.patchRows(), problem.stride_b, in_result ? s.outputPixels() : problem.stride_b, false,
+              b.blocksK() > 1};
     case ConvKind::input_gradient:
-      return {s.patchRows(), problem.stride_b, problem.isDirect() ? b.n : problem.stride_b, true,
+      return {s.patchRows(), problem.stride_b, in_result ? s.outputPixels() : problem.stride_b, true,
               b.blocksK() > 1};
     default:
-      return {problem.isDirect() ? b.k : packedStride(b.block_k, s.type), problem.stride_b, problem.stride_b,
+      return {problem.isDirect() ? b.k : paddedConvRow(b.block_k, s.type), problem.stride_b, problem.stride_b,
               false, true};
   }
 }
@@ -202,6 +201,8 @@ Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_
     cutForImages(problem);
   else if (direct)
     cutForDirect(problem);
+  else if (shape.isPointwise() && shape.kind != ConvKind::filter_gradient)
+    cutForPointwise(problem);
   else if (shape.kind == ConvKind::forward)
     cutForward(problem);
   else if (shape.kind == ConvKind::input_gradient)

@@ -16,6 +16,9 @@ namespace gpuc {
 /// The most stack that a tile uses for what it packs and sums up.
 inline constexpr int64_t kConvStackBytes = 256 * 1024;
 
+/// Room for what a tile of a pointwise convolution packs at once, and for the sums of a product by patches.
+inline constexpr int64_t kLongRunBytes = 144 * 1024, kConvSumBytes = 84 * 1024;
+
 /// Rows of what is packed are padded to whole vectors of the widest kind, 64 bytes.
 inline constexpr int64_t kConvPackBytes = 64;
 
@@ -87,7 +90,7 @@ struct ConvProblem {
   ConvShape correlation;             // correlationOf(shape)
   DataType storage = DataType::f32;  // of the operands in memory
   GemmBlocks blocks;
-  int64_t channels_per_tile = 1;   // input_gradient
+  int64_t channels_per_tile = 1;   // of the result: input_gradient, pointwise
   int64_t parts = 1;               // filter_gradient
   bool sums_in_workspace = false;  // filter_gradient: the parts, which the last phase adds up
   bool exchanged = false;          // likewise: rows are outputs, columns inputs (FilterGradientCut)
@@ -105,6 +108,8 @@ struct ConvProblem {
   bool isWidened() const { return storage != shape.type; }
   /// Whether the patches of a gradient are the picture itself, in memory too.
   bool isDirect() const { return shape.isPointwise() && !isWidened(); }
+  /// Whether products of a pointwise convolution add up in the result: a block's columns adjoin there.
+  bool sumsInResult() const { return isDirect() && blocks.n == shape.outputPixels(); }
 
   /// c (+)= op(a) · b for one block. The call reaches generated code, which carries no type for a sanitizer
   /// to look at.
@@ -115,6 +120,14 @@ struct ConvProblem {
   }
 };
 
+/// A row of `count` elements as it is packed.
+constexpr int64_t paddedConvRow(int64_t count, DataType type) {
+  const int64_t lanes = kConvPackBytes / sizeOf(type);
+  return (count + lanes - 1) / lanes * lanes;
+}
+
+/// Cuts a pointwise shape, forward or the input's gradient.
+void cutForPointwise(ConvProblem& problem);
 /// Cuts a shape for the direct method.
 void cutForDirect(ConvProblem& problem);
 /// The same for by_images.
@@ -130,6 +143,7 @@ double convTileNs(double flops, double packed, DataType type);
 // What computes a tile of each kind, whose operands have the type `storage` in memory.
 ConvTile forwardTile(DataType storage);
 ConvTile inputGradientTile(DataType storage);
+ConvTile pointwiseTile(DataType storage);
 ConvTile filterGradientTile(DataType storage);
 /// The direct method's: of forward and the input's gradient, and of the filter's.
 ConvTile directTile(DataType storage);
