@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "runtime/workspace/conv_pointwise.h"
 #include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
@@ -181,6 +182,7 @@ constexpr int64_t mostChannelsPixels(const ConvShape& s) {
 constexpr bool paysByChannels(const ConvShape& s) {
   constexpr int64_t kLeastChannels = 32, kMostStride = 16;
   const int64_t pixels = std::max(s.inputPixels(), s.outputPixels());
+  if (isSmallPointwise(s)) return false;
   return s.groupInputs() >= kLeastChannels && s.groupOutputs() >= kLeastChannels &&
          pixels <= mostChannelsPixels(s) && s.taps() <= kMostChannelsTaps &&
          s.width.input + s.width.stride <= kChannelsSumRows && s.width.output <= kChannelsSumRows &&

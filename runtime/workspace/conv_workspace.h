@@ -22,6 +22,7 @@ constexpr int64_t evenConvPart(int64_t total, int64_t most, int64_t multiple) {
 struct FilterGradientCut {
   bool exchanged;  // pointwise, with more outputs than inputs: these are `outputs`, and the outputs `rows`
   int64_t rows, outputs, pixels;
+  int64_t images;  // whose pixels are added up as one block; pixel_blocks are of one image, or of the batch
   int64_t row_blocks, output_blocks, pixel_blocks;
   int64_t parts;
 };
@@ -30,19 +31,30 @@ constexpr FilterGradientCut cutFilterGradient(const ConvShape& shape) {
   // 144 is nine taps of 16 channels; the three blocks of a tile take 148 KiB of stack in f32, 184 in f64. A
   // pointwise one has the picture in the place of patches, and more rows share what is transposed, which is
   // the one of picture and cotangent with fewer channels.
-  constexpr int64_t kRows = 144, kPointwiseRows = 256, kOutputs = 64, kPixelBytes = 512, kWantedTiles = 32;
+  constexpr int64_t kRows = 144, kPointwiseRows = 256, kOutputs = 64, kPixelBytes = 512, kWantedTiles = 32,
+                    kLeastPixels = 512;
   FilterGradientCut cut{};
   cut.exchanged = shape.isPointwise() && shape.groupOutputs() > shape.groupInputs();
   const int64_t all_rows = cut.exchanged ? shape.groupOutputs() : shape.patchRows();
   const int64_t all_outputs = cut.exchanged ? shape.groupInputs() : shape.groupOutputs();
-  cut.rows = evenConvPart(all_rows, shape.isPointwise() ? kPointwiseRows : kRows, 16);
+  cut.images = adjoiningImages(shape);
+  const bool some_images = cut.images > 1;
+  const int64_t packed_rows = 4 * kPointwiseRows / sizeOf(computedType(shape.type));
+  const int64_t most_rows = some_images ? packed_rows : shape.isPointwise() ? kPointwiseRows : kRows;
+  cut.rows = evenConvPart(all_rows, most_rows, 16);
   cut.outputs = evenConvPart(all_outputs, kOutputs, 16);
-  cut.pixels = evenConvPart(shape.outputPixels(), kPixelBytes / sizeOf(computedType(shape.type)), 16);
+  cut.pixels = some_images
+                   ? cut.images * shape.outputPixels()
+                   : evenConvPart(shape.outputPixels(), kPixelBytes / sizeOf(computedType(shape.type)), 16);
   cut.row_blocks = (all_rows + cut.rows - 1) / cut.rows;
   cut.output_blocks = (all_outputs + cut.outputs - 1) / cut.outputs;
-  cut.pixel_blocks = (shape.outputPixels() + cut.pixels - 1) / cut.pixels;
+  const int64_t summands = (some_images ? shape.batch : 1) * shape.outputPixels();
+  cut.pixel_blocks = (summands + cut.pixels - 1) / cut.pixels;
   const int64_t tiles = shape.groups * cut.row_blocks * cut.output_blocks;
-  cut.parts = std::min(shape.batch * cut.pixel_blocks, (kWantedTiles + tiles - 1) / tiles);
+  const int64_t blocks = (some_images ? 1 : shape.batch) * cut.pixel_blocks;
+  cut.parts = std::min(blocks, (kWantedTiles + tiles - 1) / tiles);
+  if (isSmallPointwise(shape))
+    cut.parts = std::min(cut.parts, std::max<int64_t>(1, blocks * cut.pixels / kLeastPixels));
   return cut;
 }
 

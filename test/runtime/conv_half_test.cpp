@@ -131,6 +131,8 @@ TEST(ConvHalf, Pointwise) {
   checkAll(makeShape(3, 24, 300, axis(20, 1), axis(33, 1)), 26);
   checkAll(makeShape(2, 20, 390, axis(26, 1, 2), axis(29, 1, 2)), 27);
   checkAll(makeShape(2, 9, 8, axis(5, 1, 2), axis(258, 1, 2)), 28);
+  checkAll(makeShape(7, 300, 70, axis(4, 1), axis(4, 1)), 29);
+  checkAll(makeShape(17, 40, 580, axis(8, 1), axis(8, 1)), 30);
 }
 
 // More than one block of everything; parts of the filter's gradient that are added up, and one alone.

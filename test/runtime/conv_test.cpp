@@ -105,6 +105,26 @@ TEST(Conv, Pointwise) {
   }
 }
 
+// Small pictures: of some images side by side, of whose blocks and parts the last has fewer, or of one where
+// it lies; several blocks of what is added up, of channels and of a tile's channels; groups. In f64 other
+// extents fill a vector.
+TEST(Conv, PointwiseOfSmallPictures) {
+  for (ConvShape shape :
+       {makeShape(7, 300, 70, axis(4, 1), axis(4, 1)), makeShape(6, 70, 300, axis(4, 1), axis(8, 1)),
+        makeShape(17, 40, 580, axis(8, 1), axis(8, 1)), makeShape(3, 340, 90, axis(8, 1), axis(8, 1)),
+        makeShape(18, 66, 99, axis(2, 1), axis(8, 1), 3), makeShape(9, 5, 7, axis(1, 1), axis(48, 1)),
+        makeShape(5, 70, 40, axis(2, 1), axis(4, 1)), makeShape(2, 33, 34, axis(8, 1), axis(16, 1))}) {
+    checkAll(shape, 29);
+    for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
+      shape.kind = kind;
+      ASSERT_TRUE(countWindows(shape));
+      shape.type = shape.outputPixels() % 16 == 0 ? DataType::f32 : DataType::f64;
+      EXPECT_TRUE(isSmallPointwise(shape));
+      EXPECT_EQ(convMethod(shape), ConvMethod::patches);
+    }
+  }
+}
+
 ConvMethod methodOf(ConvShape shape, ConvKind kind) {
   EXPECT_TRUE(countWindows(shape));
   shape.kind = kind;
@@ -303,7 +323,8 @@ TEST(Conv, FinishesWhatItSummedUp) {
                               makeShape(2, 40, 300, axis(7, 3), axis(9, 3)),
                               makeShape(1, 64, 96, axis(14, 1, 2), axis(14, 1, 2), 2),
                               makeShape(3, 130, 70, axis(5, 1), axis(5, 1)),
-                              makeShape(17, 40, 280, axis(20, 1), axis(33, 1))};
+                              makeShape(17, 40, 280, axis(20, 1), axis(33, 1)),
+                              makeShape(6, 300, 280, axis(4, 1), axis(4, 1))};
   EXPECT_EQ(methodOf(shapes[0], ConvKind::forward), ConvMethod::by_images);
   for (uint64_t seed = 0; ConvShape shape : shapes)
     for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient}) {
@@ -318,10 +339,11 @@ TEST(Conv, BitsDoNotDependOnTheSplit) {
   std::mt19937_64 random(11);
   std::vector<ConvShape> shapes;
   for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient})
-    for (ConvShape shape : {makeShape(5, 23, 37, axis(19, 3, 2, 1, 2), axis(21, 5, 1, 1, 2)),
-                            makeShape(20, 3, 5, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
-                            makeShape(20, 3, 40, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
-                            makeShape(17, 40, 280, axis(20, 1), axis(33, 1))}) {
+    for (ConvShape shape :
+         {makeShape(5, 23, 37, axis(19, 3, 2, 1, 2), axis(21, 5, 1, 1, 2)),
+          makeShape(20, 3, 5, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
+          makeShape(20, 3, 40, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
+          makeShape(17, 40, 280, axis(20, 1), axis(33, 1)), makeShape(17, 96, 280, axis(4, 1), axis(4, 1))}) {
       shape.kind = kind;
       ASSERT_TRUE(countWindows(shape));
       shapes.push_back(shape);

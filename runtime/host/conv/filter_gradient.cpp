@@ -63,12 +63,12 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
   const ConvShape& s = problem.shape;
   const GemmBlocks& b = problem.blocks;
   const FilterTile tile(problem, index);
-  // block_m x block_k, rows of 512 bytes: 144, of a pointwise one 256 where they are widened;
-  // block_k x block_n, 512 bytes of 64 outputs; block_m x block_n, 144 x 64 elements, or 256 x 64.
+  // block_m x block_k, rows of 512 bytes: 144, of a pointwise one that is widened or of some images 256 (in
+  // f64 128); block_k x block_n, 512 bytes of 64 outputs; block_m x block_n, 144 x 64 elements, or 256 x 64.
   constexpr int64_t kLarge = 128 * 1024, kSmall = 72 * 1024;
-  alignas(64) std::byte patch_scratch[kIsWidened<S> ? kLarge : kSmall];
+  alignas(64) std::byte patch_scratch[sizeof(T) == 4 ? kLarge : kSmall];
   alignas(64) std::byte output_scratch[32 * 1024];
-  alignas(64) std::byte sum_scratch[kIsWidened<S> ? kSmall : kLarge];
+  alignas(64) std::byte sum_scratch[sizeof(T) == 4 ? kSmall : kLarge];
   T* patches = reinterpret_cast<T*>(patch_scratch);
   T* transposed = reinterpret_cast<T*>(output_scratch);
   T* sum = reinterpret_cast<T*>(sum_scratch);
@@ -76,27 +76,38 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
   const int64_t patch_stride = (b.block_k + lanes - 1) / lanes * lanes;
   const TypedVectorKernels<S>& vector_kernels = problem.vector_kernels->of<S>();
 
-  const int64_t all = s.batch * b.blocksK();
+  // A block is some pixels of one image, or all of some images.
+  const int64_t of_image = s.outputPixels();
+  const bool some_images = b.k != of_image;
+  const int64_t all = (some_images ? 1 : s.batch) * b.blocksK();
   const int64_t first = all * tile.part / problem.parts, last = all * (tile.part + 1) / problem.parts;
   for (int64_t block = first; block < last; ++block) {
-    const int64_t image = block / b.blocksK(), pixel = block % b.blocksK() * b.block_k;
-    const int64_t pixels = std::min(b.block_k, b.k - pixel);
+    const int64_t begin = block % b.blocksK() * b.block_k, summands = std::min(b.block_k, b.k - begin);
+    const int64_t image = some_images ? begin / of_image : block / b.blocksK();
+    const int64_t pixel = some_images ? 0 : begin, images = some_images ? summands / of_image : 1;
+    const int64_t pixels = summands / images;
     const S* dy = static_cast<const S*>(operands.a) + outputOffset(s, image, tile.group);
     const S* x = static_cast<const S*>(operands.b) + inputOffset(s, image, tile.group);
-    const S* columns = (problem.exchanged ? x : dy) + tile.output * b.k + pixel;
+    const S* columns = (problem.exchanged ? x : dy) + tile.output * of_image + pixel;
+    const int64_t columns_image = (problem.exchanged ? s.in_channels : s.out_channels) * of_image;
     const void* left = patches;
     if (s.isPointwise()) {
-      const S* rows = (problem.exchanged ? dy : x) + tile.row * b.k + pixel;
-      if (problem.isDirect())
+      const S* rows = (problem.exchanged ? dy : x) + tile.row * of_image + pixel;
+      const int64_t rows_image = (problem.exchanged ? s.out_channels : s.in_channels) * of_image;
+      if (problem.isInPlace())
         left = rows;
       else
-        vector_kernels.widen({tile.rows, pixels, rows, b.k, patches, patch_stride});
+        for (int64_t i = 0; i < images; ++i)
+          vector_kernels.widen(
+              {tile.rows, pixels, rows + i * rows_image, of_image, patches + i * pixels, patch_stride});
     } else {
       problem.patch_kernels->of<S>().gather(
           patchBlock(problem, tile.row, tile.rows, pixel, pixels, patch_stride), x, patches);
     }
-    vector_kernels.transpose({tile.outputs, pixels, columns, b.k, transposed, problem.stride_b});
-    problem.multiply(left, transposed, sum, tile.rows, tile.outputs, pixels, block > first);
+    for (int64_t i = 0; i < images; ++i)
+      vector_kernels.transpose({tile.outputs, pixels, columns + i * columns_image, of_image,
+                                transposed + i * pixels * problem.stride_b, problem.stride_b});
+    problem.multiply(left, transposed, sum, tile.rows, tile.outputs, summands, block > first);
   }
   leaveSums<S>(problem, operands, tile, sum, patches);
 }

@@ -98,6 +98,8 @@ class PointwiseProducts {
 
   const T* pack(int64_t depth) const {
     const S* from = source_ + depth * pixels_;
+    if constexpr (!kIsWidened<S>)
+      if (problem_.isInPlace()) return from;
     for (int64_t image = 0; image < tile_.images; ++image)
       problem_.vector_kernels->of<S>().widen({depthFrom(depth), tile_.pixels, from + image * source_image_,
                                               pixels_, packed_ + image * tile_.pixels, problem_.stride_b});
@@ -159,14 +161,16 @@ void cutForPointwise(ConvProblem& problem) {
   GemmBlocks& b = problem.blocks;
   b.m = to_input ? s.groupInputs() : s.groupOutputs();
   b.k = to_input ? s.groupOutputs() : s.groupInputs();
-  b.n = s.outputPixels();
-  b.block_n = evenConvPart(b.n, pointwiseRun(problem), kLanes);
+  const int64_t images = adjoiningImages(s);
+  b.n = (images > 1 ? s.batch : 1) * s.outputPixels();
+  b.block_n = images > 1 ? images * s.outputPixels() : evenConvPart(b.n, pointwiseRun(problem), kLanes);
   problem.stride_b = paddedConvRow(b.block_n, s.type);
   // Of a long row a line of the cache more, lest rows share few of its sets.
   if (problem.stride_b > 64) problem.stride_b += kConvPackBytes / sizeOf(s.type);
   const int64_t row_bytes = problem.stride_b * sizeOf(s.type);
   b.block_k = evenConvPart(b.k, std::min(kMostDepth, kLongRunBytes / row_bytes / kLanes * kLanes), kLanes);
-  const int64_t others = s.groups * s.batch * b.blocksN(), most = others >= kManyTiles ? 256 : 64;
+  const int64_t others = s.groups * (images > 1 ? 1 : s.batch) * b.blocksN(),
+                most = others >= kManyTiles ? 256 : 64;
   b.block_m =
       evenConvPart(std::min(b.m, most), std::min(most, kConvSumBytes / row_bytes / kLanes * kLanes), kLanes);
   problem.channels_per_tile = std::min(b.m, most / b.block_m * b.block_m);

@@ -71,14 +71,14 @@ void cutFilter(ConvProblem& problem) {
   problem.exchanged = cut.exchanged;
   problem.blocks = {.m = cut.exchanged ? s.groupOutputs() : s.patchRows(),
                     .n = cut.exchanged ? s.groupInputs() : s.groupOutputs(),
-                    .k = s.outputPixels(),
+                    .k = (cut.images > 1 ? s.batch : 1) * s.outputPixels(),
                     .block_m = cut.rows,
                     .block_n = cut.outputs,
                     .block_k = cut.pixels};
   problem.parts = cut.parts;
   problem.sums_in_workspace = cut.parts > 1;
   problem.stride_b = paddedConvRow(cut.outputs, s.type);
-  const double depth = static_cast<double>(s.batch * cut.pixel_blocks * cut.pixels / cut.parts);
+  const double depth = static_cast<double>(s.batch * s.outputPixels() / cut.parts);
   const double rows = static_cast<double>(cut.rows), outputs = static_cast<double>(cut.outputs);
   problem.phases.push_back({filterGradientTile(problem.storage),
                             cut.parts * s.groups * cut.row_blocks * cut.output_blocks,
@@ -96,16 +96,16 @@ LeadingDimensions leadingDimensionsOf(const ConvProblem& problem) {
   const GemmBlocks& b = problem.blocks;
   const bool in_result =
       s.isPointwise() ? problem.sumsInResult() : s.kind == ConvKind::forward && !problem.isWidened();
+  const int64_t columns = problem.isInPlace() ? s.outputPixels() : problem.stride_b;
   switch (s.kind) {
     case ConvKind::forward:
-      return {s.patchRows(), problem.stride_b, in_result ? s.outputPixels() : problem.stride_b, false,
+      return {s.patchRows(), columns, in_result ? s.outputPixels() : problem.stride_b, false,
               b.blocksK() > 1};
     case ConvKind::input_gradient:
-      return {s.patchRows(), problem.stride_b, in_result ? s.outputPixels() : problem.stride_b, true,
-              b.blocksK() > 1};
+      return {s.patchRows(), columns, in_result ? s.outputPixels() : problem.stride_b, true, b.blocksK() > 1};
     default:
-      return {problem.isDirect() ? b.k : paddedConvRow(b.block_k, s.type), problem.stride_b, problem.stride_b,
-              false, true};
+      return {problem.isInPlace() ? b.k : paddedConvRow(b.block_k, s.type), problem.stride_b,
+              problem.stride_b, false, true};
   }
 }
 

@@ -106,10 +106,19 @@ struct ConvProblem {
 
   /// 16-bit operands: f32 in the arithmetic and in the workspace.
   bool isWidened() const { return storage != shape.type; }
-  /// Whether the patches of a gradient are the picture itself, in memory too.
-  bool isDirect() const { return shape.isPointwise() && !isWidened(); }
-  /// Whether products of a pointwise convolution add up in the result: a block's columns adjoin there.
-  bool sumsInResult() const { return isDirect() && blocks.n == shape.outputPixels(); }
+  /// Whether the products of a pointwise forward convolution or input's gradient add up in the result: a
+  /// block's columns adjoin there.
+  bool sumsInResult() const {
+    return shape.isPointwise() && !isWidened() && blocks.n == shape.outputPixels();
+  }
+  /// Whether pictures of a pointwise one are multiplied where they lie, unpacked: of the filter's gradient
+  /// those that give rows, else those whose rows lie close by.
+  bool isInPlace() const {
+    if (!shape.isPointwise() || isWidened()) return false;
+    if (shape.kind == ConvKind::filter_gradient) return blocks.k == shape.outputPixels();
+    return sumsInResult() && blocks.block_n == blocks.n &&
+           blocks.n * sizeOf(shape.type) <= 4 * kConvPackBytes;
+  }
 
   /// c (+)= op(a) · b for one block. The call reaches generated code, which carries no type for a sanitizer
   /// to look at.
