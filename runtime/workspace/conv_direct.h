@@ -176,7 +176,8 @@ constexpr bool fillsImagesAlone(const ConvShape& shape) {
 /// By the shape alone. Numbers are measured (bench-conv): copying patches pays from 32 outputs on, unless
 /// each copy takes a stride; a vector may have few lanes in use, but not too few.
 constexpr ConvMethod convMethod(const ConvShape& shape) {
-  constexpr int64_t kManyOutputs = 32, kManyInputs = 32, kFewInputs = 8, kLeastLanesUsed = 30;
+  constexpr int64_t kManyOutputs = 32, kManyInputs = 32, kFewInputs = 8, kLeastLanesUsed = 30,
+                    kMostLanesUsed = 75, kFewTaps = 9;
   if (paysByChannels(shape)) return ConvMethod::by_channels;
   if (paysDepthwise(shape) && !fillsImagesAlone(shape)) return ConvMethod::depthwise;
   if (shape.taps() == 1) return ConvMethod::patches;
@@ -195,9 +196,12 @@ constexpr ConvMethod convMethod(const ConvShape& shape) {
       shape.kind == ConvKind::forward && shape.width.stride > 1 && s.groupInputs() < kFewInputs;
   const bool pays = shape.groupOutputs() < kManyOutputs || strided_copies;
   if (!pays) return ConvMethod::patches;
+  const bool by_rows = row_lanes >= kLeastLanesUsed && fitsDirect(shape, ConvMethod::by_rows);
+  // Bringing images together takes longer than few taps by strides.
+  if (by_rows && strided_copies && shape.taps() <= kFewTaps && row_lanes >= kMostLanesUsed)
+    return ConvMethod::by_rows;
   if (shape.kind != ConvKind::filter_gradient && isModest(s) && fitsImages(s)) return ConvMethod::by_images;
-  return row_lanes >= kLeastLanesUsed && fitsDirect(shape, ConvMethod::by_rows) ? ConvMethod::by_rows
-                                                                                : ConvMethod::patches;
+  return by_rows ? ConvMethod::by_rows : ConvMethod::patches;
 }
 
 }  // namespace gpuc

@@ -187,6 +187,11 @@ TEST(Conv, FewChannelsByImages) {
   for (int64_t outputs = 1; outputs <= 17; ++outputs)
     check(makeShape(16, 3, outputs, axis(5, 3), axis(4 + outputs, 5, 1, 2, 0)), 420);
   check(makeShape(16, 6, 16, axis(40, 5), axis(14, 5)), 440);  // several strips
+  // By strides with few taps rows are not brought together.
+  const ConvShape strided = makeShape(16, 3, 33, axis(31, 3, 2, 1, 1), axis(32, 3, 2, 1, 1));
+  EXPECT_EQ(methodOf(strided, ConvKind::forward), ConvMethod::by_rows);
+  checkAll(strided, 445);
+  check(makeShape(16, 3, 33, axis(31, 7, 2, 3, 3), axis(32, 7, 2, 3, 3)), 446);
   check(makeShape(32, 3, 5, axis(20, 3, 2, 1, 1), axis(21, 5, 3, 2, 2)), 441);
   check(makeShape(16, 2, 4, axis(17, 3, 1, 2, 1, 3), axis(19, 3, 1, 0, 2, 2)), 442);
   check(makeShape(16, 16, 8, axis(6, 3, 1, 1, 1), axis(9, 3, 1, 1, 1), 8), 443);
