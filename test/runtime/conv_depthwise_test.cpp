@@ -63,6 +63,19 @@ TEST(ConvDepthwise, Widths) {
                  static_cast<uint64_t>(width));
 }
 
+// Rows of half a vector and less, which adjoin in one: whole planes and a part of the last vector, padding on
+// either side, pairs of planes and one left over.
+TEST(ConvDepthwise, RowsThatAdjoin) {
+  for (int64_t kernel : {3, 5, 7})
+    for (int64_t low = 0; low < kernel; ++low)
+      for (int64_t extent : {4, 5, 8})
+        checkAll(depthwise(2, 5, axis(extent + 3, kernel, 1, kernel - 1 - low, low),
+                           axis(extent, kernel, 1, low, kernel - 1 - low)),
+                 static_cast<uint64_t>(10 * low + extent));
+  checkAll(depthwise(2, 3, axis(6, 3, 1, 0, 0), axis(4, 3, 1, 1, 1)), 91);
+  checkAll(depthwise(2, 3, axis(6, 3, 1, 4, 4), axis(4, 3, 1, 1, 1)), 92);
+}
+
 // Blocks of rows that are whole or not.
 TEST(ConvDepthwise, Heights) {
   for (int64_t kernel : {3, 5, 7})

@@ -2,6 +2,7 @@
 // runtime/host/matmul/vector.h).
 #pragma once
 
+#include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
 #include "runtime/host/matmul/dot.h"
@@ -86,6 +87,8 @@ __attribute__((noinline)) void productColumns(const PlaneProducts<T>& p, int64_t
 
 template <int kKernel, int kStride, typename T>
 void planeProducts(const PlaneProducts<T>& p) {
+  if constexpr (kStride == 1)
+    if (multipliesFlat<kKernel>(p)) return;
   constexpr int kColumns = kProductColumns<kKernel>, kRest = kKernel % kColumns;
   for (int64_t column = 0; column < p.y.columns; column += kLanes<T>) {
     for (int tap = 0; tap + kColumns <= kKernel; tap += kColumns)

@@ -2,6 +2,7 @@
 // patch_kernels.cpp alone (see runtime/host/matmul/vector.h).
 #pragma once
 
+#include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
 
@@ -122,6 +123,8 @@ __attribute__((noinline)) void sumBlock(const SumColumn<kStride, kKernel, kMasks
 
 template <int kKernel, int kStride, typename T>
 void planeSums(const PlaneSums<T>& p) {
+  if constexpr (kStride == 1)
+    if (sumsFlat<kKernel>(p)) return;
   constexpr int kVectors = kSumVectors<kKernel, kStride>, kRows = kSumRows<kStride>;
   constexpr int64_t kColumns = kVectors * kLanes<T>;
   using Column = SumColumn<kStride, kKernel, kVectors, T>;
