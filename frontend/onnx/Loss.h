@@ -39,4 +39,10 @@ Result<unsigned> findOutput(mlir::func::FuncOp predict, const LossSpec &spec);
 Status addModelsLoss(Emitter &emitter, mlir::func::FuncOp predict, const LossSpec &spec,
                      std::vector<std::string> &notes);
 
+/// (sum, count) of the number that `function` returns as its loss: those of the one loss of the dialect that
+/// it is, if it is the sum or the mean of one, else (value, 1) with no loss in it masked. `padded`: whether
+/// rows that are padding can be left out.
+llvm::SmallVector<mlir::Value> lossPair(Emitter &emitter, mlir::func::FuncOp function, mlir::Value value,
+                                        bool *padded = nullptr);
+
 } // namespace gpuc::onnx

@@ -68,25 +68,30 @@ void maskNothing(Emitter &e, func::FuncOp function) {
   });
 }
 
-/// (sum, count) of the value that `function` returns.
-std::vector<Tensor> makePair(Emitter &e, func::FuncOp function, Value value, bool &padded) {
+} // namespace
+
+SmallVector<Value> lossPair(Emitter &e, func::FuncOp function, Value value, bool *padded) {
   bool divided = false;
   ir::LossOpInterface loss = lossOf(value, divided);
   unsigned losses = 0;
   function.walk([&](ir::LossOpInterface) { ++losses; });
-  padded = loss && losses == 1;
-  if (!padded)
+  const bool isWhole = loss && losses == 1;
+  if (padded)
+    *padded = isWhole;
+  if (!isWhole)
     maskNothing(e, function);
   e.builder.setInsertionPoint(terminatorOf(function));
-  if (padded) {
+  if (isWhole) {
     Tensor sum(&e, loss->getResult(0)), count(&e, loss->getResult(1));
-    return {sum, divided ? count : like(sum, 1)};
+    return {sum.value(), divided ? count.value() : like(sum, 1).value()};
   }
   Tensor number = reshape(Tensor(&e, value), {});
   if (number.type() != DataType::f64)
     number = cast(number, DataType::f32);
-  return {number, like(number, 1)};
+  return {number.value(), like(number, 1).value()};
 }
+
+namespace {
 
 /// Takes the loss out of what is predicted, and the inputs that nothing else hangs on.
 void dropFromPredict(func::FuncOp predict, unsigned index) {
@@ -125,10 +130,9 @@ Status addModelsLoss(Emitter &e, func::FuncOp predict, const LossSpec &spec,
   loss.setName("loss");
   loss->setLoc(e.location);
   bool padded = false;
-  std::vector<Tensor> pair = makePair(e, loss, terminatorOf(loss)->getOperand(index), padded);
+  SmallVector<Value> values = lossPair(e, loss, terminatorOf(loss)->getOperand(index), &padded);
   if (e.failed())
     return Status::error(e.takeError());
-  SmallVector<Value> values{pair[0].value(), pair[1].value()};
   terminatorOf(loss)->setOperands(values);
   SmallVector<Attribute> names;
   for (StringRef result : {"loss_sum", "count"})

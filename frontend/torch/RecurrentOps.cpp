@@ -1,0 +1,146 @@
+//===- RecurrentOps.cpp - RNN, LSTM and GRU ------------------------------------===//
+//
+// PyTorch's layers, each direction of each one gpuc.scan: what does not depend on the step before, the
+// product of the input and its weights, is computed for all steps at once outside of it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/onnx/Loop.h"
+#include "frontend/torch/OpTable.h"
+
+namespace gpuc::torch {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+Tensor timesTransposed(const Tensor &lhs, const Tensor &rhs) {
+  return matmul(lhs, rhs, /*transposeLhs=*/false, /*transposeRhs=*/true);
+}
+
+/// A cell: how many gates its weights hold, one behind the other, and its next states, h first, of the
+/// input's part and the states. Captures are the recurrent weight and, where there is one, its bias.
+struct Cell {
+  int64_t gates;
+  Tensors (*step)(const Tensor &x, const Tensors &states, const Tensors &captures);
+};
+
+Tensor recurrentPart(const Tensor &h, const Tensors &captures) {
+  Tensor part = timesTransposed(h, captures[0]);
+  return captures.size() > 1 ? part + captures[1] : part;
+}
+
+Tensor gate(const Tensor &all, const Tensor &h, int64_t index) {
+  const int64_t hidden = h.extent(1);
+  return slice(all, 1, index * hidden, (index + 1) * hidden);
+}
+
+template <const char *activation>
+Tensors stepRnn(const Tensor &x, const Tensors &states, const Tensors &captures) {
+  return {unary(activation, x + recurrentPart(states[0], captures))};
+}
+
+/// Gates i, f, g, o.
+Tensors stepLstm(const Tensor &x, const Tensors &states, const Tensors &captures) {
+  const Tensor &h = states[0];
+  Tensor all = x + recurrentPart(h, captures);
+  Tensor input = unary("sigmoid", gate(all, h, 0)), forget = unary("sigmoid", gate(all, h, 1));
+  Tensor cell = forget * states[1] + input * unary("tanh", gate(all, h, 2));
+  return {unary("sigmoid", gate(all, h, 3)) * unary("tanh", cell), cell};
+}
+
+/// Gates r, z, n; the reset is applied behind the candidate's product, and so to its bias.
+Tensors stepGru(const Tensor &x, const Tensors &states, const Tensors &captures) {
+  const Tensor &h = states[0];
+  Tensor own = recurrentPart(h, captures);
+  Tensor reset = unary("sigmoid", gate(x, h, 0) + gate(own, h, 0));
+  Tensor update = unary("sigmoid", gate(x, h, 1) + gate(own, h, 1));
+  Tensor candidate = unary("tanh", gate(x, h, 2) + reset * gate(own, h, 2));
+  return {(1.0 - update) * candidate + update * h};
+}
+
+/// The numbers that all three layers have.
+struct Layers {
+  int64_t count = 1;
+  bool hasBiases = true, isBidirectional = false, isBatchFirst = false;
+  double dropout = 0;
+};
+
+/// One direction of one layer: all steps of h, and the last states.
+onnx::LoopValues runDirection(const Cell &cell, const Layers &layers, const Tensor &x, const Tensors &first,
+                              const Tensors &weights, bool reverse) {
+  Tensor projected = timesTransposed(x, weights[0]);
+  Tensors captures = {weights[1]};
+  if (layers.hasBiases) {
+    projected = projected + weights[2];
+    captures.push_back(weights[3]);
+  }
+  if (!projected)
+    return {};
+  return loop(
+      *x.emitter(), {projected}, first, captures, {layers.isBatchFirst, reverse},
+      [&](const Tensors &slices, const Tensors &carried, const Tensors &captured) -> onnx::LoopValues {
+        Tensors next = cell.step(slices[0], carried, captured);
+        return {next, {next.front()}};
+      });
+}
+
+Tensor join(const Tensors &parts, int64_t dim) {
+  return parts.size() == 1 ? parts.front() : concat(parts, dim);
+}
+
+/// `states`: h and, of LSTM, c, [layers · directions, batch, hidden].
+void lowerLayers(OpScope &op, const Cell &cell, Tensors states) {
+  Layers layers{op.integer("num_layers", 1), op.flag("has_biases", true), op.flag("bidirectional", false),
+                op.flag("batch_first", false), op.flag("train", false) ? op.number("dropout", 0) : 0};
+  Tensor x = op.tensor("input");
+  const Tensors weights = op.tensors("params");
+  const int64_t directions = layers.isBidirectional ? 2 : 1, each = layers.hasBiases ? 4 : 2;
+  if (!x || op.failed())
+    return;
+  if (x.rank() != 3)
+    return void(op.fail("input of shape " + toString(x.shape()) + " has no batch: put one in"));
+  if (static_cast<int64_t>(weights.size()) != layers.count * directions * each)
+    return void(op.fail("has " + std::to_string(weights.size()) +
+                        " weights: projections (proj_size) and the like are not supported"));
+  std::vector<Tensors> last(states.size());
+  for (int64_t layer = 0; layer < layers.count; ++layer) {
+    Tensors steps;
+    for (int64_t d = 0; d < directions; ++d) {
+      const int64_t index = layer * directions + d;
+      Tensors first, own(weights.begin() + index * each, weights.begin() + (index + 1) * each);
+      for (const Tensor &state : states)
+        first.push_back(reshape(slice(state, 0, index, index + 1), {state.extent(1), state.extent(2)}));
+      onnx::LoopValues values = runDirection(cell, layers, x, first, own, d == 1);
+      if (op.failed() || values.outputs.empty())
+        return;
+      steps.push_back(values.outputs.front());
+      for (size_t i = 0; i < states.size(); ++i)
+        last[i].push_back(unsqueeze(values.carried[i], {0}));
+    }
+    x = join(steps, 2);
+    if (layers.dropout != 0 && layer + 1 < layers.count)
+      x = op.emitter.op(
+          "dropout", {x},
+          {op.emitter.attribute("p", layers.dropout), op.emitter.attribute("id", op.nextRandomId())});
+  }
+  op.output(x);
+  for (size_t i = 0; i < states.size(); ++i)
+    op.output(join(last[i], 0), i + 1);
+}
+
+constexpr char kTanh[] = "tanh", kRelu[] = "relu";
+
+} // namespace
+
+void addRecurrent(OpTable &table) {
+  const std::vector<std::string> arguments = {"input",   "hx",    "params",        "has_biases", "num_layers",
+                                              "dropout", "train", "bidirectional", "batch_first"};
+  table["lstm.input"] = {[](OpScope &op) { lowerLayers(op, {4, stepLstm}, op.tensors("hx")); }, arguments};
+  table["gru.input"] = {[](OpScope &op) { lowerLayers(op, {3, stepGru}, {op.tensor("hx")}); }, arguments};
+  table["rnn_tanh.input"] = {[](OpScope &op) { lowerLayers(op, {1, stepRnn<kTanh>}, {op.tensor("hx")}); },
+                             arguments};
+  table["rnn_relu.input"] = {[](OpScope &op) { lowerLayers(op, {1, stepRnn<kRelu>}, {op.tensor("hx")}); },
+                             arguments};
+}
+
+} // namespace gpuc::torch
