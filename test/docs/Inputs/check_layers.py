@@ -20,6 +20,7 @@ VENDORS = {
     r"cuda|cublas|cudnn|nccl": "runtime/cuda/",
     r"libxsmm": "runtime/host/matmul/",
     r"mpi\.h|omp\.h": "nothing yet",
+    r"nanobind|Python\.h": "python/bindings/",
 }
 
 

@@ -1,0 +1,204 @@
+// gpuc._runtime: plans and sessions, without LLVM. Tensors come in by DLPack or as buffers, and are read
+// where they lie; variables and outputs go out the same way.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <tuple>
+
+#include "python/bindings/errors.h"
+#include "runtime/gpuc.h"
+#include "runtime/weights/variable_store.h"
+
+namespace nb = nanobind;
+
+namespace gpuc {
+namespace {
+
+using Given = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using Array = nb::ndarray<nb::array_api, nb::device::cpu>;
+/// Name, element type, shape.
+using Signature = std::tuple<std::string, std::string, std::vector<int64_t>>;
+
+nb::dlpack::dtype dtypeOf(DataType type) {
+  using Code = nb::dlpack::dtype_code;
+  auto make = [&](Code code) {
+    return nb::dlpack::dtype{static_cast<uint8_t>(code), static_cast<uint8_t>(8 * sizeOf(type)), 1};
+  };
+  if (type == DataType::i1)
+    return make(Code::Bool);
+  if (type == DataType::bf16)
+    return make(Code::Bfloat);
+  if (isFloat(type))
+    return make(Code::Float);
+  return make(type == DataType::ui8 ? Code::UInt : Code::Int);
+}
+
+std::optional<DataType> dataTypeOf(nb::dlpack::dtype dtype) {
+  for (int i = 0; i < kDataTypeCount; ++i)
+    if (dtypeOf(static_cast<DataType>(i)) == dtype)
+      return static_cast<DataType>(i);
+  return std::nullopt;
+}
+
+Signature signatureOf(const TensorSpec &spec) { return {spec.name, nameOf(spec.type), spec.shape}; }
+
+/// An array over memory that `owner` holds.
+Array arrayOf(const void *data, const TensorSpec &spec, std::shared_ptr<const void> owner) {
+  auto *hold = new std::shared_ptr<const void>(std::move(owner));
+  nb::capsule capsule(
+      hold, [](void *pointer) noexcept { delete static_cast<std::shared_ptr<const void> *>(pointer); });
+  std::vector<size_t> shape(spec.shape.begin(), spec.shape.end());
+  return Array(const_cast<void *>(data), shape.size(), shape.data(), capsule, nullptr, dtypeOf(spec.type));
+}
+
+/// A program of a session: what a call of it reads is checked once more by the session.
+class PySession {
+public:
+  PySession(nb::bytes plan, const std::string &device, int threads, std::optional<uint64_t> seed)
+      : file_(plan.c_str(), plan.size()), plan_(check(Plan::parse(file_))),
+        session_(check(Session::create(plan_, {.device = device, .threads = threads, .seed = seed}))) {}
+
+  void initialize() { check(session_.initialize()); }
+  std::vector<std::string> warnings() const { return session_.warnings(); }
+  nb::bytes plan() const { return nb::bytes(file_.data(), file_.size()); }
+  uint64_t arenaBytes() const { return plan_.info().arena_bytes; }
+
+  std::vector<std::string> programs() const {
+    std::vector<std::string> names;
+    for (const ProgramInfo &program : plan_.info().programs)
+      names.push_back(program.name);
+    return names;
+  }
+
+  std::vector<Signature> inputs(const std::string &program) const {
+    std::vector<Signature> inputs;
+    for (const InputInfo &input : infoOf(program).inputs)
+      inputs.push_back(signatureOf(input.spec));
+    return inputs;
+  }
+
+  std::vector<Signature> outputs(const std::string &program) const {
+    std::vector<Signature> outputs;
+    for (const TensorSpec &output : infoOf(program).outputs)
+      outputs.push_back(signatureOf(output));
+    return outputs;
+  }
+
+  /// And kind, and whether it is trained.
+  std::vector<std::tuple<std::string, std::string, std::vector<int64_t>, std::string, bool>>
+  variables() const {
+    std::vector<std::tuple<std::string, std::string, std::vector<int64_t>, std::string, bool>> all;
+    for (const VariableInfo &variable : plan_.info().variables)
+      all.emplace_back(variable.spec.name, nameOf(variable.spec.type), variable.spec.shape,
+                       nameOf(variable.kind), variable.trainable);
+    return all;
+  }
+
+  /// Runs a program and waits for it; other Python threads go on meanwhile.
+  void run(const std::string &program, nb::args tensors) {
+    const ProgramId id = check(session_.program(program));
+    std::vector<Given> given; // holds what the views show
+    std::vector<HostTensorView> views;
+    std::vector<std::vector<int64_t>> shapes(tensors.size());
+    given.reserve(tensors.size());
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      Given tensor;
+      if (!nb::try_cast<Given>(tensors[i], tensor, /*convert=*/false))
+        raise("Error", describe(program, i) +
+                           "is no contiguous tensor in the host's memory: pass x.cpu().contiguous()");
+      const std::optional<DataType> type = dataTypeOf(tensor.dtype());
+      if (!type)
+        raise("Error", describe(program, i) + "has an element type that gpuc does not have");
+      for (size_t d = 0; d < tensor.ndim(); ++d)
+        shapes[i].push_back(static_cast<int64_t>(tensor.shape(d)));
+      views.emplace_back(tensor.data(), *type, shapes[i]);
+      given.push_back(std::move(tensor));
+    }
+    Status status;
+    {
+      nb::gil_scoped_release released;
+      status = session_.run(id, views);
+      if (status.ok())
+        status = session_.wait();
+    }
+    if (!status.ok() && status.message().find(", outside its range [") != std::string::npos)
+      raise("RangeError", status.message());
+    check(status);
+  }
+
+  /// What the last run of a program gave, until the next run.
+  Array output(const std::string &program, size_t index) {
+    const ProgramInfo &info = infoOf(program);
+    if (index >= info.outputs.size())
+      raise("Error", "program '" + program + "' has no output " + std::to_string(index));
+    OutputView view = session_.output(check(session_.program(program)), index);
+    return arrayOf(view.data, info.outputs[index], view.memory);
+  }
+
+  /// A floating-point output of one number.
+  double number(const std::string &program, size_t index) {
+    const OutputView view = session_.output(check(session_.program(program)), index);
+    if (view.type == DataType::f64)
+      return *static_cast<const double *>(view.data);
+    if (view.type == DataType::f32)
+      return *static_cast<const float *>(view.data);
+    raise("Error", "output " + std::to_string(index) + " of program '" + program + "' is no f32 or f64");
+  }
+
+  /// The variable itself.
+  Array variable(const std::string &name) {
+    VariableView view = check(session_.variable(name));
+    return arrayOf(view.data, *view.spec, view.memory);
+  }
+
+  void save(const std::string &path) { check(VariableStore(session_).save(path)); }
+  void restore(const std::string &path) {
+    SafetensorsFile file = check(SafetensorsFile::open(path));
+    check(VariableStore(session_).restore(file));
+  }
+
+private:
+  const ProgramInfo &infoOf(const std::string &program) const {
+    return plan_.info().programs[check(session_.program(program)).index];
+  }
+
+  std::string describe(const std::string &program, size_t index) const {
+    const ProgramInfo &info = infoOf(program);
+    return "program '" + program + "', input " +
+           (index < info.inputs.size() ? "'" + info.inputs[index].spec.name + "' "
+                                       : std::to_string(index) + " ");
+  }
+
+  std::string file_;
+  Plan plan_;
+  Session session_;
+};
+
+} // namespace
+} // namespace gpuc
+
+NB_MODULE(_runtime, m) {
+  using gpuc::PySession;
+  m.doc() = "Plans and sessions; gpuc.Step and gpuc.load are made of these.";
+  nb::class_<PySession>(m, "Session")
+      .def(nb::init<nb::bytes, const std::string &, int, std::optional<uint64_t>>(), nb::arg("plan"),
+           nb::arg("device") = "auto", nb::arg("threads") = 0, nb::arg("seed") = nb::none())
+      .def("initialize", &PySession::initialize)
+      .def("run", &PySession::run)
+      .def("number", &PySession::number)
+      .def("output", &PySession::output)
+      .def("variable", &PySession::variable)
+      .def("save", &PySession::save)
+      .def("restore", &PySession::restore)
+      .def("inputs", &PySession::inputs)
+      .def("outputs", &PySession::outputs)
+      .def_prop_ro("plan", &PySession::plan)
+      .def_prop_ro("programs", &PySession::programs)
+      .def_prop_ro("variables", &PySession::variables)
+      .def_prop_ro("warnings", &PySession::warnings)
+      .def_prop_ro("arena_bytes", &PySession::arenaBytes);
+}

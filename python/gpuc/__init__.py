@@ -1,0 +1,20 @@
+"""gpuc: the training of a PyTorch module, compiled ahead of time.
+
+    step = gpuc.compile(net, loss, optimizer, (x, y))
+    for x, y in loader:
+        print(float(step(x, y)))
+
+docs/python.md says what is supported.
+"""
+
+from gpuc.errors import Error, Problem, RangeError
+from gpuc.plan import Plan, load
+
+__all__ = ["Error", "Plan", "Problem", "RangeError", "compile", "load"]
+
+
+def compile(net, loss, optimizer, example, **options):
+    """Compiles the training of `net`: see gpuc.step.compile_step, which this loads with torch and the compiler."""
+    from gpuc.step import compile_step
+
+    return compile_step(net, loss, optimizer, example, **options)

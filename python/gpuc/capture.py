@@ -1,0 +1,398 @@
+"""Records a module's training as plain data, by torch.export: what frontend/torch/Graph.h describes.
+
+The graph that torch.export makes is kept functional and otherwise whole: what the compiler knows as a layer stays one.
+What it does not know is taken apart by PyTorch's own decompositions.
+What it would drop without a word is put in or refused here: backward hooks, torch.no_grad, what a buffer becomes. What
+hangs on constants alone is computed here, by torch.
+"""
+
+import inspect
+import operator
+import os
+
+import torch
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
+
+from gpuc import _compiler
+from gpuc.errors import Error, Problem, refuse
+
+TYPES = {
+    torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
+    torch.int32: "i32", torch.int8: "i8", torch.uint8: "ui8", torch.bool: "i1",
+}  # fmt: skip
+RESERVED = {"accuracy", "evaluate", "init", "loss", "lr", "predict", "seed", "step", "updates"}
+HERE = os.path.dirname(os.path.abspath(__file__))
+TORCH = os.path.dirname(os.path.abspath(torch.__file__))
+MOST_CONSTANT_ELEMENTS = 1 << 16  # Larger ones are variables, so that the text stays small.
+
+
+class Whole(torch.nn.Module):
+    """A module with its loss. Without one its first output, or its output's `loss`, is the loss."""
+
+    def __init__(self, net, loss):
+        super().__init__()
+        self.net, self.loss = net, loss
+
+    def forward(self, *args, **kwargs):
+        if self.loss is None:
+            out = self.net(*args, **kwargs)
+            if isinstance(out, torch.Tensor):
+                return out
+            loss = getattr(out, "loss", None)
+            return loss if loss is not None else pytree.tree_leaves(out)[0]
+        return self.loss(self.net(*args[:-1], **kwargs), args[-1])
+
+
+class Alone(torch.nn.Module):
+    """A module without its loss: all tensors that it gives."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, *args, **kwargs):
+        return [leaf for leaf in pytree.tree_leaves(self.net(*args, **kwargs)) if isinstance(leaf, torch.Tensor)]
+
+
+def own_name(path):
+    """A path in Whole as the user knows it."""
+    return path.removeprefix("net.") if path != "net" else ""
+
+
+def user_line(trace):
+    """File and line of the innermost frame that is neither torch's nor gpuc's."""
+    found = ("", 0)
+    for line in (trace or "").splitlines():
+        line = line.strip()
+        if not line.startswith('File "'):
+            continue
+        file, _, rest = line[len('File "') :].partition('", line ')
+        if not file.startswith((TORCH, HERE, "<")):
+            found = (file, int(rest.split(",")[0]))
+    return found
+
+
+def place_of(node):
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    file, line = user_line(node.meta.get("stack_trace"))
+    return {"layer": own_name(stack[-1][0]) if stack else "", "file": file, "line": line}
+
+
+def check_hooks(net):
+    """A backward hook would be dropped by the export."""
+    problems = []
+    for path, module in net.named_modules():
+        if module._backward_hooks or module._backward_pre_hooks:
+            problems.append(Problem("has a backward hook, which a compiled step does not call: remove it", path))
+    for name, parameter in net.named_parameters():
+        if parameter._backward_hooks or parameter._post_accumulate_grad_hooks:
+            problems.append(Problem("has a gradient hook, which a compiled step does not call: remove it", name))
+    if problems:
+        refuse(problems)
+
+
+def keep_no_grad(program):
+    """Decomposing dissolves torch.no_grad regions: what leaves one is detached first."""
+    wrap = torch.ops.higher_order.wrap_with_set_grad_enabled
+    graph = program.graph
+    for node in list(graph.nodes):
+        if node.target is not wrap or node.args[0]:
+            continue
+        inside = getattr(program.graph_module, node.args[1].target)
+        for inner in inside.graph.nodes:
+            if inner.target is wrap and inner.args[0]:
+                place = place_of(inner)
+                refuse([Problem("torch.enable_grad within torch.no_grad is not supported", **place)])
+        for user in list(node.users):
+            with graph.inserting_after(user):
+                detached = graph.call_function(torch.ops.aten.detach.default, (user,))
+            detached.meta.update(user.meta)
+            user.replace_all_uses_with(detached, delete_user_cb=lambda other: other is not detached)
+    program.graph_module.recompile()
+
+
+def decompositions():
+    """Of the ops that the compiler does not know."""
+    known = {name for name, _ in _compiler.known_ops()}
+    table = torch.export.default_decompositions().items()
+    return {op: rule for op, rule in table if str(op).removeprefix("aten.") not in known}
+
+
+def export(module, args, kwargs):
+    """The functional graph. Whatever torch says against the module becomes gpuc's error, with the user's line."""
+    try:
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Of weights that LSTMs keep in two places, and the like.
+            program = torch.export.export(module, args, kwargs)
+            keep_no_grad(program)
+            return program.run_decompositions(decompositions())
+    except Error:
+        raise
+    except Exception as error:
+        file, line = user_line(_trace_of(error))
+        text = str(error).strip().splitlines()
+        refuse([Problem(f"torch.export cannot capture the module: {text[0] if text else type(error).__name__}"
+                        + _cure(error), "", file, line)])  # fmt: skip
+
+
+def _trace_of(error):
+    import traceback
+
+    return "".join(traceback.format_tb(error.__traceback__)) + str(error)
+
+
+def _cure(error):
+    text = str(error)
+    if "data-dependent" in text or "GuardOnDataDependent" in type(error).__name__ or "unbacked" in text:
+        return ": what happens may not hang on the value of a tensor (a branch, .item()); use torch.where"
+    return ""
+
+
+class Recorder:
+    """The variables and functions of one step. Functions share variables and constants."""
+
+    def __init__(self, net, loss, trained):
+        self.net, self.loss = net, loss
+        self.variables, self.constants, self.functions = [], [], []
+        self.tensors = {}  # By variable: the parameter or buffer.
+        self.names = {}  # By the identity of a tensor: its variable.
+        self.trained = trained
+        self.problems = []
+        for prefix, owner in (("", net), ("loss.", loss)):
+            if isinstance(owner, torch.nn.Module):
+                self.declare_all(prefix, owner)
+
+    def declare_all(self, prefix, owner):
+        """Tied ones are one variable, under the first of their names."""
+        for name, tensor in owner.named_parameters(remove_duplicate=False):
+            is_trained = id(tensor) in self.trained and tensor.requires_grad
+            self.declare(prefix + name, tensor, "trained" if is_trained else "frozen")
+        for name, tensor in owner.named_buffers(remove_duplicate=False):
+            self.declare(prefix + name, tensor, "buffer")
+
+    def declare(self, name, tensor, role):
+        if id(tensor) in self.names:
+            return
+        if tensor.device.type != "cpu":
+            raise Error(f"'{name}' lies on {tensor.device}: gpuc takes modules on the CPU, net.cpu()")
+        if tensor.dtype not in TYPES:
+            raise Error(f"'{name}' is {tensor.dtype}, an element type that gpuc does not have")
+        if role == "trained" and not tensor.is_floating_point():
+            raise Error(f"'{name}' is trained, and no floating-point tensor")
+        variable = name + "_" if name in RESERVED else name
+        self.names[id(tensor)] = variable
+        self.tensors[variable] = tensor
+        if tensor.numel() == 0:
+            raise Error(f"'{name}' has no elements: gpuc has no empty variables")
+        self.variables.append({"name": variable, **self.spec(tensor), "role": role})
+
+    @staticmethod
+    def spec(tensor):
+        if tensor.dtype not in TYPES:
+            raise Error(f"{tensor.dtype} is an element type that gpuc does not have")
+        return {"type": TYPES[tensor.dtype], "shape": [int(extent) for extent in tensor.shape]}
+
+    def constant(self, tensor):
+        """A reference to what is known. A number that is everywhere is written once."""
+        tensor = tensor.detach().contiguous()
+        if tensor.numel() > MOST_CONSTANT_ELEMENTS:
+            name = f"constant.{len(self.tensors)}"
+            self.tensors[name] = tensor
+            self.variables.append({"name": name, **self.spec(tensor), "role": "buffer"})
+            return {"variable": name}
+        name = f"c{len(self.constants)}"
+        data = tensor.reshape(-1).view(torch.uint8).numpy().tobytes().hex() if tensor.numel() else ""
+        self.constants.append({"name": name, **self.spec(tensor), "bytes": data})
+        return {"constant": name}
+
+    def record(self, name, module, args, kwargs, is_loss):
+        """Adds a function over the tensors among args and kwargs."""
+        program = export(module, args, kwargs)
+        names = input_names(self.net, args, kwargs, has_target=is_loss and self.loss is not None)
+        self.functions.append(FunctionRecorder(self, program, module, names).record(name, is_loss))
+
+    def graph(self, name):
+        if self.problems:
+            refuse(self.problems)
+        return {"name": name, "variables": self.variables, "constants": self.constants, "functions": self.functions}
+
+
+def input_names(net, args, kwargs, has_target):
+    """Of all leaves: those of the module's parameters, and `target`."""
+    known = list(inspect.signature(net.forward).parameters.values())
+    names = []
+    for index, value in enumerate(args):
+        parameter = known[index] if index < len(known) else None
+        is_named = parameter is not None and parameter.kind != inspect.Parameter.VAR_POSITIONAL
+        name = parameter.name if is_named else f"x{index}"
+        names.append(("target" if has_target and index == len(args) - 1 else name, value))
+    names += list(kwargs.items())
+    leaves = []
+    for name, value in names:
+        parts = pytree.tree_leaves(value)
+        leaves += [name] if len(parts) == 1 else [f"{name}_{i}" for i in range(len(parts))]
+    return leaves
+
+
+class FunctionRecorder:
+    def __init__(self, owner, program, module, names):
+        self.owner, self.program = owner, program
+        self.names = iter(names)
+        self.tensors = dict(module.named_parameters(remove_duplicate=False))
+        self.tensors.update(module.named_buffers(remove_duplicate=False))
+        self.references = {}  # By node: what stands for it.
+        self.known = {}  # By node: its value, where that hangs on constants alone.
+        self.inputs, self.nodes = [], []
+
+    def record(self, name, is_loss):
+        for node in self.program.graph.nodes:
+            if node.op == "placeholder":
+                self.bind(node)
+            elif node.op == "call_function":
+                self.add(node)
+        return {"name": name, "is_loss": is_loss, "inputs": self.inputs, "nodes": self.nodes, **self.results()}
+
+    def bind(self, node):
+        spec = next(s for s in self.program.graph_signature.input_specs if getattr(s.arg, "name", None) == node.name)
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
+            self.references[node] = {"variable": self.owner.names[id(self.tensors[spec.target])]}
+        elif spec.kind == InputKind.CONSTANT_TENSOR:
+            self.known[node] = self.program.constants[spec.target]
+        elif isinstance(node.meta.get("val"), torch.Tensor):
+            name = next(self.names)
+            self.references[node] = {"input": name}
+            self.inputs.append({"name": name, **self.owner.spec(node.meta["val"])})
+        else:
+            next(self.names)
+            self.known[node] = node.meta.get("val")
+
+    def add(self, node):
+        if node.target is operator.getitem:
+            return self.take(node)
+        if not node.users:
+            # Nothing of a functional op is left then, but for what asserts something.
+            if "assert" in str(node.target) and "metadata" not in str(node.target):
+                self.refuse(node, "asserts something of a tensor's value, which a compiled step cannot: remove it")
+            return None
+        if self.is_known(node):
+            with torch.no_grad():
+                self.known[node] = node.target(*self.values(node.args), **self.values(node.kwargs))
+            return None
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return self.refuse(node, f"{getattr(node.target, '__name__', node.target)} is not supported")
+        try:
+            self.nodes.append({"name": node.name, "op": str(node.target).removeprefix("aten."),
+                               "arguments": self.arguments(node), "results": self.specs(node), **self.used(node), **place_of(node)})  # fmt: skip
+        except Error as error:
+            self.refuse(node, str(error))
+        self.references[node] = {"node": node.name}
+
+    def refuse(self, node, text):
+        self.owner.problems.append(Problem(text, **place_of(node)))
+        self.references[node] = {"node": node.name}
+
+    def take(self, node):
+        source, index = node.args
+        if source in self.known:
+            self.known[node] = self.known[source][index]
+        else:
+            self.references[node] = {**self.references[source], "result": index}
+
+    def is_known(self, node):
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return False
+        if torch.Tag.nondeterministic_seeded in node.target.tags:
+            return False
+        return all(operand in self.known for operand in node.all_input_nodes)
+
+    def values(self, arguments):
+        return torch.fx.node.map_arg(arguments, lambda node: self.known[node])
+
+    def arguments(self, node):
+        """By the schema's names; what has its default's value is left out."""
+        found = {}
+        schema = node.target._schema
+        given = dict(node.kwargs)
+        given.update({argument.name: value for argument, value in zip(schema.arguments, node.args)})
+        for argument in schema.arguments:
+            if argument.name not in given:
+                continue
+            value = given[argument.name]
+            is_default = argument.has_default_value() and not isinstance(value, torch.fx.Node)
+            if not is_default or value != argument.default_value:
+                found[argument.name] = self.encode(value)
+        return self.simplify(node, found, given)
+
+    def simplify(self, node, found, given):
+        """A mask that is a constant triangle is said in a word."""
+        mask = given.get("attn_mask")
+        if node.target is torch.ops.aten.scaled_dot_product_attention.default and mask in self.known:
+            if is_causal(self.known[mask]) and not given.get("is_causal", False):
+                found.pop("attn_mask")
+                found["is_causal"] = True
+        return found
+
+    def encode(self, value):
+        if isinstance(value, torch.fx.Node):
+            if value not in self.known:
+                return self.references[value]
+            known = self.known[value]
+            if not isinstance(known, torch.Tensor):
+                return self.encode(known)
+            self.references[value] = self.references.get(value) or self.owner.constant(known)
+            return self.references[value]
+        if isinstance(value, (list, tuple)):
+            return [self.encode(element) for element in value]
+        if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+            return {"number": str(value)}
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if isinstance(value, (torch.dtype, torch.device, torch.layout, torch.memory_format)):
+            return str(value)
+        raise Error(f"{type(value).__name__} {value} is no argument that gpuc takes")
+
+    def specs(self, node):
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            return [self.owner.spec(value)]
+        if not isinstance(value, (list, tuple)):
+            raise Error("is a number that hangs on a tensor's value (.item()), which a compiled step does not know: "
+                        "keep it a tensor")  # fmt: skip
+        return [self.owner.spec(each) for each in value]
+
+    @staticmethod
+    def used(node):
+        """Of each result, whether something reads it; nothing is said where there is one alone."""
+        if isinstance(node.meta.get("val"), torch.Tensor):
+            return {}
+        read = {user.args[1] for user in node.users if user.target is operator.getitem and user.users}
+        return {"used": [index in read for index in range(len(node.meta["val"]))]}
+
+    def results(self):
+        outputs, assigned = [], []
+        signature = self.program.graph_signature
+        arguments = next(node for node in self.program.graph.nodes if node.op == "output").args[0]
+        for spec, node in zip(signature.output_specs, arguments):
+            if spec.kind == OutputKind.USER_OUTPUT:
+                if isinstance(node, torch.fx.Node):
+                    outputs.append(self.encode(node))
+            elif spec.kind == OutputKind.BUFFER_MUTATION:
+                variable = self.owner.names[id(self.tensors[spec.target])]
+                assigned.append({"variable": variable, "value": self.encode(node)})
+            else:
+                raise Error(f"the module changes {spec.target or 'an input'} in place: clone it first")
+        return {"outputs": outputs, "assigned": assigned}
+
+
+def is_causal(mask):
+    """Whether query t sees keys 0 to t alone, by a mask of truth values or of numbers to add."""
+    if not isinstance(mask, torch.Tensor) or mask.dim() < 2:
+        return False
+    seen = mask if mask.dtype == torch.bool else mask == 0
+    if mask.dtype != torch.bool and not bool((seen | (mask == float("-inf"))).all()):
+        return False
+    triangle = torch.ones(mask.shape[-2:], dtype=torch.bool).tril()
+    return bool((seen == triangle).all())

@@ -1,0 +1,72 @@
+"""What a torch.optim object says, as a recipe. The object is read, never stepped."""
+
+import torch
+
+from gpuc.errors import Error
+
+# By class: the recipe's name, and the keys of a param_group that it knows, each with its name there.
+SAME = {"weight_decay": "weight_decay"}
+FORMS = {
+    "SGD": ("sgd", {"momentum": "momentum", "dampening": "dampening", "nesterov": "nesterov", **SAME}),
+    "Adam": ("adam", {"betas": "betas", "eps": "eps", "amsgrad": "amsgrad", **SAME}),
+    "AdamW": ("adamw", {"betas": "betas", "eps": "eps", "amsgrad": "amsgrad", **SAME}),
+    "RMSprop": ("rmsprop", {"alpha": "alpha", "eps": "eps", "momentum": "momentum", "centered": "centered", **SAME}),
+    "Adagrad": ("adagrad", {"lr_decay": "lr_decay", "eps": "eps", "initial_accumulator_value":
+                            "initial_accumulator_value", **SAME}),
+}  # fmt: skip
+# How PyTorch computes, not what.
+IGNORED = {"params", "param_names", "lr", "initial_lr", "foreach", "fused", "capturable", "differentiable",
+           "decoupled_weight_decay", "max_lr", "min_lr", "max_momentum", "base_momentum"}  # fmt: skip
+
+
+def text_of(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (tuple, list)):
+        return "(" + ",".join(text_of(each) for each in value) + ")"
+    return repr(float(value))
+
+
+class Optimizer:
+    """A torch.optim object, as the recipe's `optimizer` and `groups`."""
+
+    def __init__(self, optimizer):
+        name = type(optimizer).__name__
+        if not isinstance(optimizer, torch.optim.Optimizer) or name not in FORMS or type(optimizer).__module__ != (
+            "torch.optim." + name.lower()
+        ):
+            known = ", ".join(sorted(FORMS))
+            raise Error(f"the optimizer {name} is not supported: torch.optim has {known}, or give a recipe's text")
+        self.torch = optimizer
+        self.name, self.keys = FORMS[name]
+        if name == "Adam" and optimizer.defaults.get("decoupled_weight_decay"):
+            self.name = "adamw"
+
+    def parameters(self):
+        return [parameter for group in self.torch.param_groups for parameter in group["params"]]
+
+    def numbers(self, group):
+        found = [f"lr={text_of(group['lr'])}"]
+        for key, value in group.items():
+            if key in IGNORED:
+                continue
+            if key not in self.keys:
+                if value:
+                    raise Error(f"{type(self.torch).__name__}({key}={value}) is not supported")
+                continue
+            if isinstance(value, (tuple, list)):
+                found.append("beta1=" + text_of(value[0]))
+                found.append("beta2=" + text_of(value[1]))
+            else:
+                found.append(f"{self.keys[key]}={text_of(value)}")
+        return found
+
+    def recipe(self, names):
+        """Entries of the recipe; `names`: by the identity of a parameter, its variable."""
+        groups = self.torch.param_groups
+        entries = [("optimizer", f"{self.name}:" + ",".join([*self.numbers(groups[0]), "decay=all"])),
+                   ("schedule", "given")]  # fmt: skip
+        for group in groups[1:]:
+            match = ",".join(names[id(parameter)] for parameter in group["params"] if id(parameter) in names)
+            entries.append(("groups", f"group:match=({match})," + ",".join(self.numbers(group))))
+        return entries

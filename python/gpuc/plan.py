@@ -1,0 +1,77 @@
+"""Plans without torch: what gpuc.load gives, and what a compiled step is made of."""
+
+import pathlib
+
+from gpuc import _runtime
+from gpuc.errors import Error
+
+
+class Plan:
+    """A plan and the state of its variables.
+
+    Tensors are whatever has DLPack or is a buffer (NumPy's arrays, torch's tensors) and lies, row-major and dense, in
+    the host's memory.
+    """
+
+    def __init__(self, file, *, device="auto", threads=0, seed=None):
+        self._session = _runtime.Session(file, device=device, threads=threads, seed=seed)
+        self._session.initialize()
+
+    def step(self, *batch):
+        """One update; returns the mean loss of the batch, a float."""
+        return self._mean("train_step", batch)
+
+    __call__ = step
+
+    def run(self, program, *tensors):
+        """Runs a program of the plan by its name, and returns copies of its outputs, NumPy arrays."""
+        import numpy
+
+        self._session.run(program, *tensors)
+        count = len(self._session.outputs(program))
+        return [numpy.from_dlpack(self._session.output(program, i)).copy() for i in range(count)]
+
+    def variable(self, name):
+        """The variable itself, which shares its memory: numpy.from_dlpack and torch.from_dlpack take it."""
+        return self._session.variable(name)
+
+    @property
+    def variables(self):
+        """Name, element type, shape, kind and whether it is trained, of each variable."""
+        return self._session.variables
+
+    @property
+    def programs(self):
+        """By name: the names, element types and shapes of inputs and outputs."""
+        return {name: (self._session.inputs(name), self._session.outputs(name)) for name in self._session.programs}
+
+    @property
+    def arena_bytes(self):
+        """All memory that the plan has."""
+        return self._session.arena_bytes
+
+    def save(self, path):
+        """Writes the plan, and its variables as safetensors beside it; gpuc.load reads both, without torch."""
+        path = pathlib.Path(path)
+        if path.suffix == ".safetensors":
+            raise Error(f"'{path}' is where the variables go: give a name that ends in .plan")
+        self._session.save(str(path.with_suffix(".safetensors")))
+        path.write_bytes(self._session.plan)
+
+    def _mean(self, program, tensors):
+        self._session.run(program, *tensors)
+        return self._session.number(program, 0) / self._session.number(program, 1)
+
+
+def load(path, *, device="auto", threads=0):
+    """A plan that `save` has written, where that left it; one that gpuc-compile made begins as its recipe says."""
+    path = pathlib.Path(path)
+    try:
+        file = path.read_bytes()
+    except OSError as error:
+        raise Error(f"cannot read {path}: {error.strerror}") from None
+    plan = Plan(file, device=device, threads=threads)
+    weights = path.with_suffix(".safetensors")
+    if weights.exists():
+        plan._session.restore(str(weights))
+    return plan

@@ -1,0 +1,285 @@
+"""gpuc.compile: from a module, a loss and an optimizer to a step that trains them."""
+
+import json
+import os
+import warnings
+
+import torch
+from torch.utils import _pytree as pytree
+
+from gpuc import _compiler, _runtime
+from gpuc.capture import TYPES, Alone, Recorder, Whole, check_hooks
+from gpuc.errors import Error, Problem, refuse
+from gpuc.optimizers import Optimizer
+from gpuc.plan import Plan
+
+
+def cache_folder():
+    """Where gpuc-compile keeps compiled kernels, too."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME", ""), ".cache")
+    return os.path.join(cache, "gpuc", "kernels") if os.path.isabs(cache) else ""
+
+
+def split_batch(example):
+    """Positional and keyword arguments of a batch."""
+    if isinstance(example, dict):
+        return (), dict(example)
+    if isinstance(example, (tuple, list)):
+        return tuple(example), {}
+    return (example,), {}
+
+
+def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=None, precision=None, ema=None,
+                 check_numerics=False, memory_budget=None, checkpoint=None, target="auto", device="auto", threads=0,
+                 seed=None):  # fmt: skip
+    """Compiles the training of `net` for batches like `example`.
+
+    `loss` is called with what `net` gives of all but the last tensor of a batch, and that last one; None: the first
+    output of `net`, or its `loss`, is the loss. `optimizer` is a torch.optim object, which is read and never stepped,
+    or the text of a recipe's, "adamw:lr=3e-4". The other arguments are the recipe's, and gpuc-compile's.
+    """
+    if not isinstance(net, torch.nn.Module):
+        raise Error(f"net is {type(net).__name__}, and no torch.nn.Module")
+    if not net.training:
+        raise Error("net is in eval mode, and would be trained so: call net.train() (layers of it may stay in eval mode)")
+    check_hooks(net)
+    args, kwargs = split_batch(example)
+    if loss is not None and len(args) < 2:
+        raise Error("a loss takes a target, the last of a batch: give (inputs…, target), or loss=None")
+    reader = None if isinstance(optimizer, str) else Optimizer(optimizer)
+    recorder = Recorder(net, loss, trained_of(net, loss, reader))
+    if reader:
+        check_parameters(recorder, reader)
+    whole = Whole(net, loss)
+    recorder.record("loss", whole, args, kwargs, is_loss=True)
+    record_evaluation(recorder, net, loss, whole, args, kwargs)
+    text = lower(recorder.graph(type(net).__name__))
+    entries = reader.recipe(recorder.names) if reader else [("optimizer", optimizer)]
+    for key, value in (("clip_norm", clip_norm), ("clip_value", clip_value), ("precision", precision), ("ema", ema)):
+        if value is not None:
+            entries.append((key, str(value)))
+    plan, report = _compiler.compile(text, type(net).__name__, entries, target=target, seed=seed,
+                                     memory_budget=memory_budget, checkpoint=checkpoint or "",
+                                     check_numerics=check_numerics, cache_folder=cache_folder())  # fmt: skip
+    return Step(plan, json.loads(report), recorder, reader, (args, kwargs), device=device, threads=threads, seed=seed)
+
+
+def trained_of(net, loss, reader):
+    """The identities of what is trained: what the optimizer has, or everything."""
+    if reader:
+        return {id(parameter) for parameter in reader.parameters()}
+    owners = [owner for owner in (net, loss) if isinstance(owner, torch.nn.Module)]
+    return {id(parameter) for owner in owners for parameter in owner.parameters()}
+
+
+def check_parameters(recorder, reader):
+    foreign = [parameter for parameter in reader.parameters() if id(parameter) not in recorder.names]
+    if foreign:
+        raise Error(f"the optimizer has {len(foreign)} parameters that are not the module's, the first of shape "
+                    f"{list(foreign[0].shape)}: make it of net.parameters()")  # fmt: skip
+
+
+def record_evaluation(recorder, net, loss, whole, args, kwargs):
+    """The module in eval mode, which may be another graph: auxiliary heads, stochastic depth."""
+    modes = [(module, module.training) for module in whole.modules()]
+    try:
+        whole.eval()
+        with torch.no_grad():
+            recorder.record("evaluate", whole, args, kwargs, is_loss=True)
+            if loss is not None:
+                recorder.record("predict", Alone(net).eval(), args[:-1], kwargs, is_loss=False)
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+def lower(graph):
+    text, problems = _compiler.lower(json.dumps(graph))
+    if problems:
+        refuse([Problem(*problem) for problem in dict.fromkeys(problems)])
+    return text
+
+
+class Evaluation:
+    """The mean loss of a data set, and how many batches it had."""
+
+    def __init__(self, loss, batches):
+        self.loss, self.batches = loss, batches
+
+    def __repr__(self):
+        return f"Evaluation(loss={self.loss:g}, batches={self.batches})"
+
+
+class Step(Plan):
+    """A compiled training step: `loss = step(x, y)`.
+
+    The module's parameters and buffers, and what the optimizer keeps, are the plan's own memory: state_dict(),
+    load_state_dict() and eager calls see the last step, and the next step sees what they write.
+    """
+
+    def __init__(self, plan, report, recorder, reader, example, **options):
+        super().__init__(plan, **options)
+        for warning in self._session.warnings:
+            warnings.warn(warning, stacklevel=3)
+        self.report = report
+        self._reader = reader
+        self._tensors = recorder.tensors
+        self._names = recorder.names
+        self._plan_variables = {name for name, *_ in self.variables}
+        args, kwargs = example
+        self._structure = pytree.tree_structure((args, kwargs))
+        self._expected = [(leaf.dtype, leaf.shape) for leaf in pytree.tree_leaves((args, kwargs))]
+        self._share()
+        self._watched, self._next = [(name, tensor, tensor.data_ptr()) for name, tensor in self._tensors.items()], 0
+        self._rates, self._counter = self._share_rates(), torch.from_dlpack(self.variable("step"))
+        if reader:
+            self._share_state()
+
+    def __call__(self, *args, **kwargs):
+        """One update; returns the mean loss of the batch, a float."""
+        tensors = self._flatten(args, kwargs)
+        self._check_rebound()
+        for group, rate in self._rates:
+            rate.fill_(float(group["lr"]))
+        loss = self._mean("train_step", tensors)
+        return loss
+
+    step = __call__
+
+    def eval_step(self, *args, **kwargs):
+        """The mean loss of a batch, the module in eval mode."""
+        return self._mean("evaluate", self._flatten(args, kwargs))
+
+    def evaluate(self, batches):
+        """Of all batches of a data set, each of the shapes that were compiled."""
+        total = count = number = 0
+        for batch in batches:
+            self._session.run("evaluate", *self._flatten(*split_batch(batch)))
+            total += self._session.number("evaluate", 0)
+            count += self._session.number("evaluate", 1)
+            number += 1
+        if not number:
+            raise Error("there is no batch to evaluate")
+        return Evaluation(total / count, number)
+
+    def predict(self, *args):
+        """What the module in eval mode gives: copies, one tensor or a list."""
+        if "predict" not in self._session.programs:
+            raise Error("a module that computes its loss itself has no inputs without targets: call it in eager mode")
+        self._session.run("predict", *[self._plain(tensor) for tensor in pytree.tree_leaves(args)])
+        count = len(self._session.outputs("predict"))
+        outputs = [torch.from_dlpack(self._session.output("predict", i)).clone() for i in range(count)]
+        return outputs[0] if count == 1 else outputs
+
+    #
+    # Batches
+    #
+
+    @staticmethod
+    def _plain(tensor):
+        return tensor.detach() if isinstance(tensor, torch.Tensor) and tensor.requires_grad else tensor
+
+    def _flatten(self, args, kwargs):
+        leaves, structure = pytree.tree_flatten((args, kwargs))
+        if structure != self._structure:
+            raise Error("the batch has other parts than the one that was compiled: pass the same arguments and keys")
+        tensors = []
+        for leaf, (dtype, shape) in zip(leaves, self._expected):
+            if getattr(leaf, "shape", None) != shape or leaf.dtype != dtype:
+                self._explain(leaf, dtype, shape)
+            tensors.append(self._plain(leaf))
+        return tensors
+
+    @staticmethod
+    def _explain(leaf, dtype, shape):
+        """Why a tensor is not what was compiled. Arrays of other libraries are the session's to check."""
+        if not isinstance(leaf, torch.Tensor):
+            return
+        expected = f"{TYPES.get(dtype, dtype)} {list(shape)}"
+        cure = ""
+        if leaf.dtype != dtype:
+            cure = f"; cast it, .to({dtype})"
+        elif leaf.shape[1:] == shape[1:]:
+            cure = ": a ragged last batch; DataLoader(drop_last=True) leaves it out"
+        else:
+            cure = ": shapes are fixed when a step is compiled; pad to them, or compile another step"
+        raise Error(f"the batch has {TYPES.get(leaf.dtype, leaf.dtype)} {list(leaf.shape)} where {expected} was compiled"
+                    + cure)  # fmt: skip
+
+    #
+    # State
+    #
+
+    def _view(self, name):
+        return torch.from_dlpack(self.variable(name))
+
+    def _share(self):
+        """The plan's variables take the values of the module's tensors, and their place."""
+        for name, tensor in self._tensors.items():
+            if name not in self._plan_variables:
+                continue
+            view = self._view(name)
+            view.copy_(tensor.detach())
+            tensor.data = view
+
+    def _share_rates(self):
+        if not self._reader:
+            return []
+        names = ["lr", *(f"lr/{i}" for i in range(1, len(self._reader.torch.param_groups)))]
+        pairs = zip(self._reader.torch.param_groups, names)
+        return [(group, self._view(name)) for group, name in pairs if name in self._plan_variables]
+
+    def _share_state(self):
+        """opt.state's tensors become the plan's; its step counts are written when someone asks for them."""
+        optimizer = self._reader.torch
+        self._take_state()
+        optimizer.register_state_dict_pre_hook(lambda _: self._publish())
+        optimizer.register_step_pre_hook(lambda *_: self._publish())
+        optimizer.register_step_post_hook(lambda *_: self._take_state())
+        optimizer.register_load_state_dict_post_hook(lambda _: self._take_state())
+
+    def _slots(self):
+        """Parameter, slot's name and variable, of all that the optimizer keeps."""
+        for name, kind in ((name, kind) for name, _, _, kind, _ in self.variables):
+            owner, _, slot = name.rpartition("/")
+            if kind == "optimizer" and slot != "ema" and owner in self._tensors:
+                yield self._tensors[owner], slot, name
+
+    def _take_state(self):
+        """What eager steps, or a state_dict, have left goes into the plan."""
+        state, steps = self._reader.torch.state, 0
+        for parameter, slot, name in self._slots():
+            known = state.get(parameter, {})
+            held = known.get(SLOTS.get(slot, slot))
+            view = self._view(name)
+            if held is not None and held.data_ptr() != view.data_ptr():
+                view.copy_(held)
+                known[SLOTS.get(slot, slot)] = view
+            if held is not None:
+                steps = max(steps, int(known.get("step", 1)))
+        if steps:
+            self._counter.fill_(steps)
+
+    def _publish(self):
+        """What the plan has goes into opt.state, if a step was made."""
+        steps = int(self._counter)
+        if not steps:
+            return
+        for parameter, slot, name in self._slots():
+            known = self._reader.torch.state[parameter]
+            if known.get(SLOTS.get(slot, slot)) is None:
+                known[SLOTS.get(slot, slot)] = self._view(name)
+            if self._reader.name != "sgd":
+                known["step"] = torch.tensor(float(steps), dtype=torch.float32)
+
+    def _check_rebound(self):
+        """One tensor at each step: whoever took another's memory is found after as many steps as there are tensors."""
+        name, tensor, address = self._watched[self._next]
+        self._next = (self._next + 1) % len(self._watched)
+        if tensor.data_ptr() != address and name in self._plan_variables:
+            raise Error(f"'{name}' has other memory than when the step was compiled (p.data = …, net.to(…), another "
+                        "gpuc.compile): write into it, p.copy_(…), or compile again")  # fmt: skip
+
+
+# Where the recipe's name of a slot is not torch's.
+SLOTS = {}

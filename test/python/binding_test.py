@@ -1,0 +1,191 @@
+"""Recorded graphs are lowered, compiled and trained by way of the Python package, without torch.
+
+Runs in the build's Python environment, which has NumPy; python/CMakeLists.txt leaves it out where there is none.
+"""
+
+import json
+import pathlib
+import sys
+import tempfile
+import threading
+import unittest
+
+import numpy
+from drawn import drawn
+
+import gpuc
+from gpuc import _compiler
+
+INPUTS = pathlib.Path(__file__).parent / "Inputs"
+TYPES = {"f64": numpy.float64, "f32": numpy.float32, "i64": numpy.int64, "i1": numpy.bool_}
+
+
+def unpack(tensor):
+    return numpy.frombuffer(bytes.fromhex(tensor["bytes"]), TYPES[tensor["type"]]).reshape(tensor["shape"]).copy()
+
+
+def draw(name, shape):
+    return numpy.frombuffer(drawn(name, int(numpy.prod(shape)))).reshape(shape).copy()
+
+
+class Recording:
+    def __init__(self, name):
+        data = json.loads((INPUTS / f"{name}.json").read_text())
+        self.graph, self.losses, self.buffers = data["graph"], data["losses"], data["buffers"]
+        self.recipe = [tuple(entry) for entry in data["recipe"]]
+        self.batch = [unpack(each) if "bytes" in each else draw(f"batch {i}", each["shape"])
+                      for i, each in enumerate(data["batch"])]  # fmt: skip
+
+    def plan(self):
+        text, problems = _compiler.lower(json.dumps(self.graph))
+        assert not problems, problems
+        file, _ = _compiler.compile(text, self.graph["name"], self.recipe)
+        plan = gpuc.Plan(file)
+        for variable in self.graph["variables"]:
+            name, shape = variable["name"], variable["shape"]
+            value = unpack(self.buffers[name]) if variable["role"] == "buffer" else draw(name, shape)
+            numpy.from_dlpack(plan.variable(name))[...] = value
+        return plan
+
+
+class Training(unittest.TestCase):
+    def check(self, name):
+        """Eager's losses, which the recording holds, to 1e-8."""
+        recording = Recording(name)
+        plan = recording.plan()
+        losses = [plan.step(*recording.batch) for _ in recording.losses]
+        for loss, eager in zip(losses, recording.losses):
+            self.assertAlmostEqual(loss, eager, delta=1e-8)
+        self.assertNotAlmostEqual(losses[0], losses[-1], delta=1e-3)
+
+    def test_mlp(self):
+        self.check("mlp")
+
+    def test_resnet(self):
+        self.check("resnet")
+
+    def test_gpt(self):
+        self.check("gpt")
+
+    def test_recurrent(self):
+        self.check("recurrent")
+
+    def test_odd(self):
+        self.check("odd")
+
+    def test_by_hand(self):
+        self.check("by_hand")
+
+
+class Binding(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.recording = Recording("mlp")
+        cls.plan = cls.recording.plan()
+
+    def error(self, *batch):
+        with self.assertRaises(gpuc.Error) as raised:
+            self.plan.step(*batch)
+        return str(raised.exception)
+
+    def test_a_rate_that_is_written_holds_from_the_next_step_on(self):
+        plan = self.recording.plan()
+        numpy.from_dlpack(plan.variable("lr"))[...] = 0
+        before = numpy.from_dlpack(plan.variable("fc1.weight")).copy()
+        plan.step(*self.recording.batch)
+        numpy.testing.assert_array_equal(before, numpy.from_dlpack(plan.variable("fc1.weight")))
+
+    def test_views_outlive_the_plan(self):
+        view = numpy.from_dlpack(self.recording.plan().variable("fc2.bias"))
+        self.assertEqual(view.shape, (3,))
+        view[...] = 7
+
+    def test_saved_and_loaded_it_goes_on_with_the_same_bits(self):
+        plan = self.recording.plan()
+        plan.step(*self.recording.batch)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "mlp.plan"
+            plan.save(path)
+            loaded = gpuc.load(path)
+            self.assertEqual(loaded.step(*self.recording.batch), plan.step(*self.recording.batch))
+            with self.assertRaisesRegex(gpuc.Error, "where the variables go"):
+                plan.save(path.with_suffix(".safetensors"))
+        with self.assertRaisesRegex(gpuc.Error, "cannot read .*mlp.plan: No such file"):
+            gpuc.load(path)
+
+    def test_what_is_wrong_with_a_batch(self):
+        x, y = self.recording.batch
+        self.assertIn("input 'x': got 3x6xf64, expected 4x6xf64", self.error(x[:3].copy(), y))
+        self.assertIn("input 'x': got 4x6xf32, expected 4x6xf64", self.error(x.astype(numpy.float32), y))
+        self.assertIn("input 'x' is no contiguous tensor in the host's memory", self.error(x.T.copy().T, y))
+        self.assertIn("input 'x' is no contiguous tensor", self.error("x", y))
+        self.assertIn("input 'x' has an element type that gpuc does not have", self.error(x.astype(complex), y))
+        self.assertIn("1 inputs given, it takes 2", self.error(x))
+
+    def test_a_label_that_is_none_is_an_index_error(self):
+        x, y = self.recording.batch
+        with self.assertRaisesRegex(IndexError, r"element 2 is 3, outside its range \[0, 3\)"):
+            self.plan.step(x, numpy.array([0, 1, 3, 0]))
+
+    def test_no_torch_is_loaded(self):
+        self.assertNotIn("torch", sys.modules)
+
+    def test_other_threads_go_on_while_a_step_runs(self):
+        done, count = threading.Event(), [0]
+
+        def counting():
+            while not done.is_set():
+                count[0] += 1
+
+        thread = threading.Thread(target=counting)
+        thread.start()
+        for _ in range(50):
+            self.plan.step(*self.recording.batch)
+        done.set()
+        thread.join()
+        self.assertGreater(count[0], 0)
+
+
+class Lowering(unittest.TestCase):
+    """Everything that is wrong, each with the line of the user's code."""
+
+    def problems(self, change):
+        graph = Recording("mlp").graph
+        change(graph["functions"][0]["nodes"])
+        return _compiler.lower(json.dumps(graph))[1]
+
+    def test_an_op_that_is_not_there(self):
+        def change(nodes):
+            nodes[0].update(op="fft_fft.default", layer="fc1", file="net.py", line=7)
+            nodes[1].update(op="special_i0.default", layer="", file="net.py", line=8)
+
+        self.assertEqual(self.problems(change), [("fft_fft.default is not supported", "fc1", "net.py", 7),
+                                                 ("special_i0.default is not supported", "", "net.py", 8)])  # fmt: skip
+
+    def test_an_argument_that_is_not_known(self):
+        (problem,) = self.problems(lambda nodes: nodes[0]["arguments"].update(mode="fast"))
+        self.assertEqual(problem[0], "linear.default: argument 'mode' is not supported")
+
+    def test_a_type_that_pytorch_does_not_have(self):
+        (problem,) = self.problems(lambda nodes: nodes[0]["results"][0].update(shape=[4, 9]))
+        self.assertEqual(problem[0], "linear.default: gives [4, 8] of f64 where PyTorch has [4, 9] of f64")
+
+    def test_a_recording_that_is_none(self):
+        for text, error in (("{", "parse error"), ("{}", "'name' is missing")):
+            with self.assertRaisesRegex(gpuc.Error, error):
+                _compiler.lower(text)
+
+
+class Documented(unittest.TestCase):
+    def test_the_table_of_ops(self):
+        """docs/python.md lists the ops that are lowered, and says how many."""
+        page = (pathlib.Path(__file__).parents[2] / "docs/python.md").read_text()
+        known = sorted({name.split(".")[0] for name, _ in _compiler.known_ops()})
+        rows = page.split("## Which ops")[1].split("\n## ")[0]
+        listed = sorted(word.strip("`") for word in rows.replace(",", " ").split() if word.startswith("`"))
+        self.assertEqual(listed, known)
+        self.assertIn(f"{len(known)} ops of PyTorch", rows)
+
+
+if __name__ == "__main__":
+    unittest.main()
