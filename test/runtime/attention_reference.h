@@ -268,14 +268,17 @@ class GuardedAttention {
     const int64_t g = group(h);
     const double x = score(b, h, t, k), p = std::exp(x - shift), drop = factor(b, h, t, k);
     const double size = x == -INFINITY ? 0 : 1 + scoreSize(b, h, t, k) + std::abs(shift);
+    // A probability below the least one counts as 0.
+    const double p_size =
+        p + (sizeof(T) == 8 ? 0x1p-256 : 0x1p-64) / (64 * std::numeric_limits<T>::epsilon());
     double dp = 0, dp_size = 0;
     for (int64_t e = 0; e < s_.value_width; ++e) {
       const double ct = drop * cotangent.at(b, h, t, e), term = ct * value.at(b, g, k, e);
       dp += term;
       dp_size += std::abs(term);
-      value_cotangent.add(b, g, k, e, p * ct, std::abs(p * ct) * size);
+      value_cotangent.add(b, g, k, e, p * ct, std::abs(p_size * ct) * size);
     }
-    const double slope = p * (dp - delta), slope_size = p * (dp_size + delta_size) * size;
+    const double slope = p * (dp - delta), slope_size = p_size * (dp_size + delta_size) * size;
     for (int64_t d = 0; d < s_.width; ++d) {
       const double q = s_.scale * query.at(b, h, t, d), c = s_.scale * key.at(b, g, k, d);
       query_cotangent.add(b, h, t, d, slope * c, slope_size * std::abs(c));

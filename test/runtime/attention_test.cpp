@@ -223,6 +223,27 @@ TEST(Attention, LargeScores) {
   checkAll(shape, 6);
 }
 
+// Of rows that are all but decided no cotangent comes near the numbers at which products take long: what is
+// left of a key is 0 or within its row's reach.
+TEST(Attention, FarScoresHaveNoCotangents) {
+  AttentionShape shape = makeShape(1, 1, 1, 3, 200, 1, 1);
+  shape.scale = 1000;
+  shape.kind = AttentionKind::gradient;
+  setLayouts(shape, Lay::dense);
+  GuardedAttention<float> problem(shape, 6);
+  problem.computeForward();
+  problem.roundForward();
+  runWhole(kernelFor(shape), problem.operands());
+  int64_t zeros = 0;
+  for (auto* tensor : {&problem.query_cotangent, &problem.key_cotangent, &problem.value_cotangent})
+    for (size_t i = 0; i < tensor->data.size(); ++i) {
+      const float value = tensor->data.data()[i];
+      zeros += value == 0;
+      EXPECT_TRUE(value == 0 || std::abs(value) > 1e-30F) << value;
+    }
+  EXPECT_GT(zeros, 100);
+}
+
 TEST(Attention, RunAllocatesNothing) {
   for (AttentionKind kind : {AttentionKind::forward, AttentionKind::gradient}) {
     AttentionShape shape = makeShape(1, 2, 2, 150, 150, 16, 16, true);
