@@ -8,6 +8,7 @@
 #include "frontend/onnx/Activations.h"
 #include "frontend/torch/OpTable.h"
 
+#include <cmath>
 #include <limits>
 
 namespace gpuc::torch {
@@ -25,6 +26,17 @@ Tensor scaledOther(OpScope &op) {
 
 template <const char *name> void lowerUnary(OpScope &op) { op.output(unary(name, self(op))); }
 template <const char *name> void lowerBinary(OpScope &op) { op.output(binary(name, self(op), other(op))); }
+
+/// Truth values are multiplied and added by logic.
+void lowerMul(OpScope &op) {
+  op.output(op.type() == DataType::i1 ? binary("and", self(op), other(op)) : self(op) * other(op));
+}
+
+void lowerAdd(OpScope &op) {
+  op.output(op.type() == DataType::i1 ? binary("or", self(op), other(op)) : self(op) + scaledOther(op));
+}
+
+Tensor truncated(const Tensor &x) { return select(compare("lt", x, 0), unary("ceil", x), unary("floor", x)); }
 
 /// Float beats integer, a tensor beats a scalar of its kind, the wider of two else.
 DataType promote(const Tensor &a, const Tensor &b) {
@@ -70,16 +82,26 @@ void lowerPow(OpScope &op) {
 
 void lowerDiv(OpScope &op) {
   const std::string rounding = op.text("rounding_mode", "");
-  if (!rounding.empty() && rounding != "floor")
-    return void(op.fail("rounding_mode='" + rounding + "' is not supported: floor, or none"));
   Tensor quotient = self(op) / other(op);
-  op.output(rounding.empty() ? quotient : unary("floor", quotient));
+  if (!rounding.empty() && quotient && !quotient.isFloat())
+    return void(op.fail("rounding_mode='" + rounding + "' of integers is not supported: cast them"));
+  op.output(rounding == "floor"   ? unary("floor", quotient)
+            : rounding == "trunc" ? truncated(quotient)
+                                  : quotient);
+}
+
+/// The remainder has the sign of the divisor.
+void lowerRemainder(OpScope &op) {
+  Tensor x = self(op), y = other(op);
+  op.output(x - unary("floor", x / y) * y);
 }
 
 void lowerClamp(OpScope &op) {
-  if (op.isTensor("min") || op.isTensor("max"))
-    return void(op.fail("bounds that are tensors are not supported: use torch.minimum and torch.maximum"));
   Tensor x = self(op);
+  if (op.isTensor("min") || op.isTensor("max")) {
+    x = op.has("min") ? binary("max", x, op.operand("min", op.type())) : x;
+    return op.output(op.has("max") ? binary("min", x, op.operand("max", op.type())) : x);
+  }
   if (x && !x.isFloat()) {
     x = op.has("min") ? binary("max", x, like(x, op.number("min", 0))) : x;
     return op.output(op.has("max") ? binary("min", x, like(x, op.number("max", 0))) : x);
@@ -160,7 +182,7 @@ constexpr char kAbs[] = "abs", kCeil[] = "ceil", kCos[] = "cos", kErf[] = "erf",
                kRound[] = "round", kRsqrt[] = "rsqrt", kSigmoid[] = "sigmoid", kSign[] = "sign",
                kSilu[] = "silu", kSin[] = "sin", kSqrt[] = "sqrt", kTan[] = "tan", kTanh[] = "tanh",
                kAtan[] = "atan", kStop[] = "stop_gradient";
-constexpr char kMul[] = "mul", kMax[] = "max", kMin[] = "min";
+constexpr char kMax[] = "max", kMin[] = "min", kRem[] = "rem";
 constexpr char kEq[] = "eq", kNe[] = "ne", kLt[] = "lt", kLe[] = "le", kGt[] = "gt", kGe[] = "ge";
 
 template <const char *predicate> void addComparison(OpTable &table, const std::string &name) {
@@ -174,18 +196,35 @@ template <const char *name> void addUnary(OpTable &table) {
 
 void addArithmetic(OpTable &table) {
   for (const char *overload : {".Tensor", ".Scalar"}) {
-    table[std::string("add") + overload] = {[](OpScope &op) { op.output(self(op) + scaledOther(op)); },
-                                            {"self", "other", "alpha"}};
+    table[std::string("add") + overload] = {lowerAdd, {"self", "other", "alpha"}};
     table[std::string("sub") + overload] = {[](OpScope &op) { op.output(self(op) - scaledOther(op)); },
                                             {"self", "other", "alpha"}};
     table[std::string("rsub") + overload] = {[](OpScope &op) { op.output(other(op) - self(op)); },
                                              {"self", "other"}};
-    table[std::string("mul") + overload] = {lowerBinary<kMul>, {"self", "other"}};
+    table[std::string("mul") + overload] = {lowerMul, {"self", "other"}};
     table[std::string("div") + overload] = {lowerDiv, {"self", "other"}};
   }
   table["div.Tensor_mode"] = {lowerDiv, {"self", "other", "rounding_mode"}};
   for (const char *overload : {".Tensor_Scalar", ".Tensor_Tensor", ".Scalar"})
     table[std::string("pow") + overload] = {lowerPow, {"self", "exponent"}};
+  for (const char *overload : {".Tensor", ".Scalar"}) {
+    table[std::string("remainder") + overload] = {lowerRemainder, {"self", "other"}};
+    table[std::string("fmod") + overload] = {lowerBinary<kRem>, {"self", "other"}};
+  }
+  table["trunc.default"] = {[](OpScope &op) { op.output(truncated(self(op))); }, {"self"}};
+  table["log2.default"] = {[](OpScope &op) { op.output(unary("log", self(op)) / std::log(2.0)); }, {"self"}};
+  table["log10.default"] = {[](OpScope &op) { op.output(unary("log", self(op)) / std::log(10.0)); },
+                            {"self"}};
+  table["sinh.default"] = {[](OpScope &op) {
+                             Tensor x = self(op);
+                             op.output((unary("exp", x) - unary("exp", unary("neg", x))) * 0.5);
+                           },
+                           {"self"}};
+  table["cosh.default"] = {[](OpScope &op) {
+                             Tensor x = self(op);
+                             op.output((unary("exp", x) + unary("exp", unary("neg", x))) * 0.5);
+                           },
+                           {"self"}};
   table["reciprocal.default"] = {[](OpScope &op) { op.output(1.0 / self(op)); }, {"self"}};
   table["square.default"] = {[](OpScope &op) {
                                Tensor x = self(op);
@@ -197,6 +236,7 @@ void addArithmetic(OpTable &table) {
   for (const char *name : {"minimum.default", "min.other"})
     table[name] = {lowerBinary<kMin>, {"self", "other"}};
   table["clamp.default"] = {lowerClamp, {"self", "min", "max"}};
+  table["clamp.Tensor"] = {lowerClamp, {"self", "min", "max"}};
   table["clamp_min.default"] = {lowerClamp, {"self", "min"}};
   table["clamp_max.default"] = {lowerClamp, {"self", "max"}};
 }
@@ -217,9 +257,46 @@ void addActivations(OpTable &table) {
       {"self", "negative_slope"}};
   table["elu.default"] = {lowerElu, {"self", "alpha", "scale", "input_scale"}};
   table["softplus.default"] = {lowerSoftplus, {"self", "beta", "threshold"}};
+  table["_prelu_kernel.default"] = {[](OpScope &op) {
+                                      Tensor x = self(op);
+                                      op.output(select(compare("gt", x, 0), x, x * op.tensor("weight")));
+                                    },
+                                    {"self", "weight"}};
   table["mish.default"] = {lowerMish, {"self"}};
   table["log_sigmoid.default"] = {
       [](OpScope &op) { op.output(unary("neg", activation("softplus", unary("neg", self(op))))); }, {"self"}};
+}
+
+/// A number everywhere, in the shape that PyTorch has found.
+void lowerFull(OpScope &op, double value) { op.output(op.emitter.constant(op.shape(), op.type(), value)); }
+
+void addFull(OpTable &table) {
+  const std::vector<std::string> like = {"self", "dtype", "layout", "device", "pin_memory", "memory_format"};
+  std::vector<std::string> made = like, valued = like, valuedOfSize = like;
+  made.push_back("size");
+  valued.push_back("fill_value");
+  valuedOfSize.insert(valuedOfSize.end(), {"size", "fill_value"});
+  table["zeros_like.default"] = {[](OpScope &op) { lowerFull(op, 0); }, like};
+  table["ones_like.default"] = {[](OpScope &op) { lowerFull(op, 1); }, like};
+  table["full_like.default"] = {[](OpScope &op) { lowerFull(op, op.number("fill_value", 0)); }, valued};
+  table["new_zeros.default"] = {[](OpScope &op) { lowerFull(op, 0); }, made};
+  table["new_ones.default"] = {[](OpScope &op) { lowerFull(op, 1); }, made};
+  table["new_full.default"] = {[](OpScope &op) { lowerFull(op, op.number("fill_value", 0)); }, valuedOfSize};
+  for (const char *name : {"fill.Scalar", "fill.Tensor"})
+    table[name] = {[](OpScope &op) { op.output(broadcastTo(op.operand("value", op.type()), op.shape())); },
+                   {"self", "value"}};
+}
+
+void addPredicates(OpTable &table) {
+  table["isnan.default"] = {[](OpScope &op) {
+                              Tensor x = op.tensor("self");
+                              op.output(compare("ne", x, x));
+                            },
+                            {"self"}};
+  table["isinf.default"] = {
+      [](OpScope &op) { op.output(compare("eq", unary("abs", op.tensor("self")), kInfinity)); }, {"self"}};
+  for (const char *name : {"logical_xor.default", "bitwise_xor.Tensor"})
+    table[name] = {[](OpScope &op) { lowerLogical(op, "xor"); }, {"self", "other"}};
 }
 
 /// What gives its operand back, if not in another type.
@@ -242,6 +319,8 @@ void addElementwise(OpTable &table) {
   addArithmetic(table);
   addActivations(table);
   addIdentities(table);
+  addFull(table);
+  addPredicates(table);
   addUnary<kAbs>(table), addUnary<kAtan>(table), addUnary<kCeil>(table), addUnary<kCos>(table);
   addUnary<kErf>(table), addUnary<kExp>(table), addUnary<kExpm1>(table), addUnary<kFloor>(table);
   addUnary<kLog>(table), addUnary<kLog1p>(table), addUnary<kNeg>(table), addUnary<kRound>(table);

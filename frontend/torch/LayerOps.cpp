@@ -32,18 +32,111 @@ Tensor withBatch(const Tensor &x, size_t dims) {
   return x && x.rank() == static_cast<int64_t>(dims) + 1 ? unsqueeze(x, {0}) : x;
 }
 
-void lowerConvolution(OpScope &op, size_t dims) {
-  Tensor x = asImage(withBatch(op.tensor("input"), dims), dims), filter = asImage(op.tensor("weight"), dims);
-  const Shape ones(dims, 1), zeros(dims, 0);
+/// The convolution of x with the padding `pads`, and the bias.
+void outputConvolution(OpScope &op, const Tensor &input, const Shape &pads, size_t dims) {
+  Tensor x = asImage(withBatch(input, dims), dims), filter = asImage(op.tensor("weight"), dims);
+  const Shape ones(dims, 1);
   Emitter &e = op.emitter;
   Tensor result = e.op("conv2d", {x, filter},
                        {e.attribute("strides", ofImage(op.integers("stride", ones, dims), 1)),
-                        e.attribute("padding", paddingOf(ofImage(op.integers("padding", zeros, dims), 0))),
+                        e.attribute("padding", paddingOf(ofImage(pads, 0))),
                         e.attribute("dilation", ofImage(op.integers("dilation", ones, dims), 1)),
                         e.attribute("groups", op.integer("groups", 1))});
   if (op.has("bias"))
     result = result + onnx::beside(op.tensor("bias"), 1, 4);
   op.output(reshape(result, op.shape()));
+}
+
+void lowerConvolution(OpScope &op, size_t dims) {
+  outputConvolution(op, op.tensor("input"), op.integers("padding", Shape(dims, 0), dims), dims);
+}
+
+/// "same" or "valid" in the place of numbers: with even reaches PyTorch pads more behind.
+void lowerNamedPadding(OpScope &op, size_t dims) {
+  const std::string padding = op.text("padding", "valid");
+  Tensor x = op.tensor("input"), filter = op.tensor("weight");
+  const Shape dilation = op.integers("dilation", Shape(dims, 1), dims);
+  Shape low(x.rank(), 0), high(x.rank(), 0);
+  for (size_t d = 0; d < dims && padding == "same"; ++d) {
+    const int64_t at = static_cast<int64_t>(d) - static_cast<int64_t>(dims);
+    const int64_t total = (filter.extent(filter.rank() + at) - 1) * dilation[d];
+    low[x.rank() + at] = total / 2, high[x.rank() + at] = total - total / 2;
+  }
+  outputConvolution(op, pad(x, low, high, 0), Shape(dims, 0), dims);
+}
+
+/// conv2d's gradient by its input; `output_padding` is in the extents that PyTorch has found.
+void lowerTransposedConvolution(OpScope &op, size_t dims) {
+  Tensor x = asImage(withBatch(op.tensor("input"), dims), dims), filter = asImage(op.tensor("weight"), dims);
+  if (!x || !filter)
+    return;
+  const Shape ones(dims, 1), zeros(dims, 0);
+  const Shape low = ofImage(op.integers("padding", zeros, dims), 0),
+              extra = ofImage(op.integers("output_padding", zeros, dims), 0);
+  if (low[0] < extra[0] || low[1] < extra[1])
+    return void(op.fail("output_padding is larger than padding, which is not supported"));
+  Shape shape = op.shape();
+  shape = {x.extent(0), filter.extent(1) * op.integer("groups", 1), dims == 2 ? shape[shape.size() - 2] : 1,
+           shape.back()};
+  Emitter &e = op.emitter;
+  Tensor result = e.op("conv2d_input_gradient", {x, filter},
+                       {e.attribute("strides", ofImage(op.integers("stride", ones, dims), 1)),
+                        e.attribute("padding", Shape{low[0], low[0] - extra[0], low[1], low[1] - extra[1]}),
+                        e.attribute("dilation", ofImage(op.integers("dilation", ones, dims), 1)),
+                        e.attribute("groups", op.integer("groups", 1))},
+                       e.tensorType(shape, x.type()));
+  if (op.has("bias"))
+    result = result + onnx::beside(op.tensor("bias"), 1, 4);
+  op.output(reshape(result, op.shape()));
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+/// How far apart the sources of two neighbours lie: by the factor if one is given, else by the extents.
+double stepOf(OpScope &op, size_t d, int64_t from, int64_t to) {
+  const std::vector<double> factors = op.numbers("scale_factors");
+  return d < factors.size() && !op.has("output_size") ? 1 / factors[d]
+                                                      : static_cast<double>(from) / static_cast<double>(to);
+}
+
+std::vector<double> nearest(int64_t from, int64_t to, double step) {
+  std::vector<double> matrix(from * to, 0);
+  for (int64_t i = 0; i < to; ++i)
+    matrix[std::min(static_cast<int64_t>(static_cast<double>(i) * step), from - 1) * to + i] = 1;
+  return matrix;
+}
+
+std::vector<double> linear(int64_t from, int64_t to, double step, bool alignCorners) {
+  std::vector<double> matrix(from * to, 0);
+  if (alignCorners)
+    step = to > 1 ? static_cast<double>(from - 1) / static_cast<double>(to - 1) : 0;
+  for (int64_t i = 0; i < to; ++i) {
+    const double at = alignCorners ? static_cast<double>(i) * step
+                                   : std::max((static_cast<double>(i) + 0.5) * step - 0.5, 0.0);
+    const int64_t low = std::min(static_cast<int64_t>(at), from - 1), high = std::min(low + 1, from - 1);
+    const double part = at - static_cast<double>(low);
+    matrix[low * to + i] += 1 - part;
+    matrix[high * to + i] += part;
+  }
+  return matrix;
+}
+
+/// Each dimension by a matrix that is computed here.
+void lowerUpsample(OpScope &op, bool isLinear) {
+  Tensor x = op.tensor("input");
+  if (!x)
+    return;
+  for (int64_t dim = 2; dim < x.rank(); ++dim) {
+    const int64_t from = x.extent(dim), to = op.shape()[dim];
+    const double step = stepOf(op, dim - 2, from, to);
+    if (from != to)
+      x = onnx::multiplyAlong(x, dim, to,
+                              isLinear ? linear(from, to, step, op.flag("align_corners", false))
+                                       : nearest(from, to, step));
+  }
+  op.output(x);
 }
 
 /// Where windows of pooling lie. With ceil_mode there is more padding behind, as much as the last one needs.
@@ -268,6 +361,17 @@ void addLayers(OpTable &table) {
                                                 "padding", "dilation", "groups"};
   table["conv1d.default"] = {[](OpScope &op) { lowerConvolution(op, 1); }, convolution};
   table["conv2d.default"] = {[](OpScope &op) { lowerConvolution(op, 2); }, convolution};
+  table["conv1d.padding"] = {[](OpScope &op) { lowerNamedPadding(op, 1); }, convolution};
+  table["conv2d.padding"] = {[](OpScope &op) { lowerNamedPadding(op, 2); }, convolution};
+  std::vector<std::string> transposed = convolution;
+  transposed.push_back("output_padding");
+  table["conv_transpose1d.default"] = {[](OpScope &op) { lowerTransposedConvolution(op, 1); }, transposed};
+  table["conv_transpose2d.input"] = {[](OpScope &op) { lowerTransposedConvolution(op, 2); }, transposed};
+  for (const char *name : {"upsample_nearest1d.vec", "upsample_nearest2d.vec"})
+    table[name] = {[](OpScope &op) { lowerUpsample(op, false); }, {"input", "output_size", "scale_factors"}};
+  for (const char *name : {"upsample_linear1d.vec", "upsample_bilinear2d.vec"})
+    table[name] = {[](OpScope &op) { lowerUpsample(op, true); },
+                   {"input", "output_size", "align_corners", "scale_factors"}};
   const std::vector<std::string> maxPool = {"self",    "kernel_size", "stride",
                                             "padding", "dilation",    "ceil_mode"};
   table["max_pool2d.default"] = {lowerMaxPool, maxPool};

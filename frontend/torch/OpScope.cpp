@@ -41,6 +41,16 @@ std::vector<Tensor> OpScope::tensors(const char *name) {
   return all;
 }
 
+std::vector<Tensor> OpScope::optionalTensors(const char *name) {
+  const auto *list = get<std::vector<Argument>>(name, "a list of tensors");
+  std::vector<Tensor> all;
+  for (const Argument &element : list ? *list : std::vector<Argument>()) {
+    const Reference *reference = element.as<Reference>();
+    all.push_back(reference ? resolve_(*reference) : Tensor());
+  }
+  return all;
+}
+
 Tensor OpScope::operand(const char *name, DataType type) {
   if (isTensor(name))
     return cast(tensor(name), type);
@@ -88,6 +98,17 @@ Shape OpScope::integers(const char *name, const Shape &otherwise, size_t count) 
   if (values.size() == 1 && count > 1)
     values.assign(count, values.front());
   return values.empty() ? otherwise : values;
+}
+
+std::vector<double> OpScope::numbers(const char *name) {
+  std::vector<double> values;
+  const auto *list = get<std::vector<Argument>>(name, "a list of numbers");
+  for (const Argument &element : list ? *list : std::vector<Argument>())
+    if (const auto *integer = element.as<int64_t>())
+      values.push_back(static_cast<double>(*integer));
+    else if (const auto *number = element.as<double>())
+      values.push_back(*number);
+  return values;
 }
 
 const TensorSpec &OpScope::spec(size_t index) const {

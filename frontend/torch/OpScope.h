@@ -28,6 +28,8 @@ public:
   bool has(const char *name) const;
   Tensor tensor(const char *name);
   std::vector<Tensor> tensors(const char *name);
+  /// A list in which some are None, and empty here.
+  std::vector<Tensor> optionalTensors(const char *name);
   bool isTensor(const char *name) const;
   /// A tensor, or a number of the result's type.
   Tensor operand(const char *name, DataType type);
@@ -38,6 +40,7 @@ public:
   std::string text(const char *name, const std::string &otherwise);
   /// A list; one number stands for `count` of them.
   Shape integers(const char *name, const Shape &otherwise, size_t count = 0);
+  std::vector<double> numbers(const char *name);
 
   /// The type that PyTorch's first result has.
   DataType type() const { return spec().type; }

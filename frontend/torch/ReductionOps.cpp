@@ -36,6 +36,28 @@ void lowerVariance(OpScope &op, bool root) {
   op.output(root ? unary("sqrt", variance) : variance);
 }
 
+/// And the mean beside it.
+void lowerWithMean(OpScope &op, bool root) {
+  lowerVariance(op, root);
+  Tensor x = op.tensor("self");
+  if (x)
+    op.output(reduce("mean", x, dimsOf(op, x), op.flag("keepdim", false)), 1);
+}
+
+/// The element that is found first, and where: the gradient is its alone, where amax shares it out.
+void lowerExtreme(OpScope &op, bool largest) {
+  Tensor x = op.tensor("self");
+  const int64_t dim = x && x.rank() > 0 ? dimension(x, op.integer("dim", 0)) : -1;
+  if (dim < 0)
+    return void(op.fail("is of a tensor without dimensions: leave it out"));
+  Tensor index = unsqueeze(along("argmax", largest ? x : unary("neg", x), dim), {dim});
+  Tensor chosen =
+      compare("eq", onnx::iota(op.emitter, x.shape(), DataType::i64, dim), cast(index, DataType::i64));
+  Tensor value = reduce("sum", select(chosen, x, like(x, 0)), {dim}, /*keep=*/true);
+  op.output(reshape(value, op.shape()));
+  op.output(reshape(cast(index, DataType::i64), op.shape()), 1);
+}
+
 /// max + log Σ exp(x - max).
 void lowerLogSumExp(OpScope &op) {
   Tensor x = op.tensor("self");
@@ -93,6 +115,14 @@ void addReductions(OpTable &table) {
     table[std::string("std") + overload] = {[](OpScope &op) { lowerVariance(op, true); },
                                             {"self", "dim", "unbiased", "keepdim"}};
   }
+  table["var_mean.correction"] = {[](OpScope &op) { lowerWithMean(op, false); },
+                                  {"self", "dim", "correction", "keepdim"}};
+  table["std_mean.correction"] = {[](OpScope &op) { lowerWithMean(op, true); },
+                                  {"self", "dim", "correction", "keepdim"}};
+  table["max.dim"] = {[](OpScope &op) { lowerExtreme(op, true); }, {"self", "dim", "keepdim"}};
+  table["min.dim"] = {[](OpScope &op) { lowerExtreme(op, false); }, {"self", "dim", "keepdim"}};
+  table["max.default"] = {[](OpScope &op) { lowerReduce(op, "reduce_max"); }, {"self"}};
+  table["min.default"] = {[](OpScope &op) { lowerReduce(op, "reduce_min"); }, {"self"}};
   table["logsumexp.default"] = {lowerLogSumExp, {"self", "dim", "keepdim"}};
   table["linalg_vector_norm.default"] = {lowerNorm, {"self", "ord", "dim", "keepdim"}};
   table["softmax.int"] = {[](OpScope &op) { lowerAlong(op, "softmax"); }, {"self", "dim", "dtype"}};

@@ -3,6 +3,7 @@
 #include "frontend/torch/OpTable.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace gpuc::torch {
@@ -165,6 +166,108 @@ void lowerRoll(OpScope &op) {
   op.output(x);
 }
 
+//===----------------------------------------------------------------------===//
+// By index
+//===----------------------------------------------------------------------===//
+
+Tensor gathered(OpScope &op, const Tensor &x, const Tensor &indices, int64_t dim) {
+  return op.emitter.op("gather", {x, indices}, op.emitter.attribute("dim", dim));
+}
+
+/// Negative ones count from the end.
+Tensor fromFront(const Tensor &indices, int64_t extent) {
+  return select(compare("lt", indices, 0), indices + static_cast<double>(extent), indices);
+}
+
+void lowerIndexSelect(OpScope &op) {
+  Tensor x = op.tensor("self"), indices = op.tensor("index");
+  const int64_t dim = x && x.rank() > 0 ? dimension(x, op.integer("dim", 0)) : -1;
+  if (dim < 0)
+    return void(op.fail("is of a tensor without dimensions"));
+  limitRange(indices, x.extent(dim));
+  op.output(reshape(gathered(op, x, indices, dim), op.shape()));
+}
+
+/// x[i, j, …, :] with indices in adjacent dimensions, which count as one. What stands before them is left
+/// out.
+void lowerIndex(OpScope &op) {
+  Tensor x = op.tensor("self");
+  std::vector<Tensor> indices = op.optionalTensors("indices");
+  if (!x)
+    return;
+  size_t first = 0, last = indices.size();
+  while (first < indices.size() && !indices[first])
+    ++first;
+  while (last > first && !indices[last - 1])
+    --last;
+  Shape shape = x.shape(), joint;
+  for (size_t i = first; i < last; ++i) {
+    if (!indices[i] || indices[i].type() == DataType::i1)
+      return void(op.fail("takes indices in dimensions that are not adjacent, or a mask: use torch.where"));
+    std::optional<Shape> both = onnx::broadcastShapes(op.emitter, joint, indices[i].shape());
+    if (!both)
+      return;
+    joint = *both;
+  }
+  Tensor flat;
+  int64_t extent = 1;
+  for (size_t i = first; i < last; ++i) {
+    Tensor index = broadcastTo(fromFront(cast(indices[i], DataType::i64), shape[i]), joint);
+    if (last - first == 1)
+      limitRange(indices[i], shape[i]);
+    flat = flat ? flat * static_cast<double>(shape[i]) + index : index;
+    extent *= shape[i];
+  }
+  Shape merged(shape.begin(), shape.begin() + first);
+  merged.push_back(extent);
+  merged.insert(merged.end(), shape.begin() + last, shape.end());
+  if (flat)
+    op.output(gathered(op, reshape(x, merged), flat, static_cast<int64_t>(first)));
+}
+
+/// x with `source` in the place of what a slice, or one index, of it shows.
+void replacePart(OpScope &op, int64_t begin, int64_t end) {
+  Tensor x = op.tensor("self"), source = op.tensor("src");
+  const int64_t dim = dimension(x, op.integer("dim", 0));
+  if (dim < 0 || !source)
+    return;
+  begin = bound(begin, x.extent(dim)), end = bound(end, x.extent(dim));
+  Shape shape = x.shape();
+  shape[dim] = end - begin;
+  std::vector<Tensor> parts;
+  if (begin > 0)
+    parts.push_back(slice(x, dim, 0, begin));
+  parts.push_back(reshape(source, shape));
+  if (end < x.extent(dim))
+    parts.push_back(slice(x, dim, end, x.extent(dim)));
+  op.output(parts.size() == 1 ? parts.front() : concat(parts, dim));
+}
+
+void lowerSliceScatter(OpScope &op) {
+  if (op.integer("step", 1) != 1)
+    return void(op.fail("writes into every few elements, which is not supported: step 1"));
+  replacePart(op, op.integer("start", 0), op.integer("end", std::numeric_limits<int64_t>::max()));
+}
+
+void lowerSelectScatter(OpScope &op) {
+  Tensor x = op.tensor("self");
+  const int64_t dim = dimension(x, op.integer("dim", 0)), index = op.integer("index", 0);
+  if (dim >= 0)
+    replacePart(op, index < 0 ? index + x.extent(dim) : index,
+                (index < 0 ? index + x.extent(dim) : index) + 1);
+}
+
+/// What lies on one side of the diagonal, 0 elsewhere.
+void lowerTriangle(OpScope &op, const char *predicate) {
+  Tensor x = op.tensor("self");
+  if (!x || x.rank() < 2)
+    return void(op.fail("is of a tensor of fewer than two dimensions"));
+  Tensor row = onnx::iota(op.emitter, x.shape(), DataType::i64, x.rank() - 2);
+  Tensor column = onnx::iota(op.emitter, x.shape(), DataType::i64, x.rank() - 1);
+  Tensor inside = compare(predicate, column - row, static_cast<double>(op.integer("diagonal", 0)));
+  op.output(select(inside, x, like(x, 0)));
+}
+
 } // namespace
 
 void addShapeOps(OpTable &table) {
@@ -194,6 +297,15 @@ void addShapeOps(OpTable &table) {
   table["constant_pad_nd.default"] = {lowerPad, {"self", "pad", "value"}};
   table["repeat.default"] = {lowerRepeat, {"self", "repeats"}};
   table["flip.default"] = {lowerFlip, {"self", "dims"}};
+  table["index_select.default"] = {lowerIndexSelect, {"self", "dim", "index"}};
+  table["index.Tensor"] = {lowerIndex, {"self", "indices"}};
+  table["slice_scatter.default"] = {lowerSliceScatter, {"self", "src", "dim", "start", "end", "step"}};
+  table["select_scatter.default"] = {lowerSelectScatter, {"self", "src", "dim", "index"}};
+  table["copy.default"] = {
+      [](OpScope &op) { op.output(broadcastTo(cast(op.tensor("src"), op.type()), op.shape())); },
+      {"self", "src", "non_blocking"}};
+  table["tril.default"] = {[](OpScope &op) { lowerTriangle(op, "le"); }, {"self", "diagonal"}};
+  table["triu.default"] = {[](OpScope &op) { lowerTriangle(op, "ge"); }, {"self", "diagonal"}};
   table["roll.default"] = {lowerRoll, {"self", "shifts", "dims"}};
 }
 

@@ -112,6 +112,19 @@ def keep_no_grad(program):
     program.graph_module.recompile()
 
 
+def keep_dropout(program):
+    """Dropout in place would be decomposed into what it draws: it becomes one that is not."""
+    aten = torch.ops.aten
+    for node in list(program.graph.nodes):
+        if node.target is not aten.dropout_.default:
+            continue
+        before = node.args[0]
+        node.target = aten.dropout.default
+        position = {each: number for number, each in enumerate(program.graph.nodes)}
+        before.replace_all_uses_with(node, delete_user_cb=lambda user: position[user] > position[node])
+    program.graph_module.recompile()
+
+
 def decompositions():
     """Of the ops that the compiler does not know."""
     known = {name for name, _ in _compiler.known_ops()}
@@ -128,6 +141,7 @@ def export(module, args, kwargs):
             warnings.simplefilter("ignore")  # Of weights that LSTMs keep in two places, and the like.
             program = torch.export.export(module, args, kwargs)
             keep_no_grad(program)
+            keep_dropout(program)
             return program.run_decompositions(decompositions())
     except Error:
         raise

@@ -235,6 +235,15 @@ class Lines(unittest.TestCase):
                 step(*batch)
 
 
+def written(a, b):
+    """Assignments into parts."""
+    c = a * 2
+    c[:, 1] = b
+    c[1:3] = a[0]
+    c[3, 2] += 5
+    return c
+
+
 # By name: the op, and the shapes of its operands, each a parameter. What is no number stands in the lambda.
 OPS = {
     "add": (lambda a, b: torch.add(a, b, alpha=2), (3, 4), (4,)),
@@ -250,6 +259,11 @@ OPS = {
     "signs": (lambda a: a.abs() + a.neg() + a.sign() + a.floor() + a.ceil() + a.round(), (5,)),
     "extremes": (lambda a, b: torch.maximum(a, b) + torch.minimum(a, b), (5,), (5,)),
     "clamp": (lambda a: a.clamp(-0.1, 0.2) + a.clamp(min=0.1) + a.clamp_max(0.2), (9,)),
+    "clamp_tensor": (lambda a, b: a.clamp(b - 0.1, b + 0.1), (9,), (9,)),
+    "logarithms": (lambda a: (a + 2).log2() + (a + 2).log10() + a.sinh() + a.cosh(), (5,)),
+    "remainders": (lambda a: a.remainder(0.3) + a.fmod(0.3) + a.trunc() + torch.div(a, 0.3, rounding_mode="trunc"), (9,)),
+    "filled": (lambda a: torch.zeros_like(a) + torch.ones_like(a) * a + torch.full_like(a, 2) + a.new_zeros(3).sum()
+               + a * ~a.isnan() * ~a.isinf(), (5,)),
     "where": (lambda a, b: torch.where(a > b, a, b * 2) + a.masked_fill(b < 0, 3.0), (9,), (9,)),
     "compare": (lambda a, b: a * ((a >= b) & ~(a == 0) | (b <= 0.1) & (b != 0.5)), (9,), (9,)),
     "types": (lambda a: (a.float() * 2).double() + a.to(torch.float32).to(torch.float64) * torch.arange(5), (5,)),
@@ -262,6 +276,8 @@ OPS = {
     "sums": (lambda a: a.sum() + a.sum(1) + a.mean() + a.mean((0, 2)).sum() + a.mean(1, keepdim=True).sum(), (3, 4, 4)),
     "variances": (lambda a: a.var() + a.var(1).sum() + a.std(0, unbiased=False).sum() + a.norm() + a.norm(dim=1).sum(), (3, 4)),
     "extreme_sums": (lambda a: a.amax(1).sum() + a.amin((0, 1)) + a.logsumexp(1).sum(), (3, 4)),
+    "extremes_of_dims": (lambda a: a.max(1)[0].sum() + a.min(0, keepdim=True)[0].sum() * 2 + a.max() * 3 + a.min(), (3, 4)),
+    "var_mean": (lambda a: sum(part.sum() for part in torch.var_mean(a, 1)), (3, 4)),
     "argmax": (lambda a: a * a.argmax(1, keepdim=True), (3, 4)),
     "views": (lambda a: (a.view(4, 6).t() @ a.reshape(4, 6)).flatten() + a.permute(2, 0, 1).reshape(-1)[:1], (2, 3, 4)),
     "squeezes": (lambda a: a.unsqueeze(1).squeeze(1) + a.unsqueeze(-1).squeeze() + a.unflatten(1, (2, 2)).flatten(1), (3, 4)),
@@ -271,6 +287,10 @@ OPS = {
                *a.split([1, 4], 1), *a.unbind(1)[:0]])), (3, 5)),
     "slices": (lambda a: a[1:, ::2].sum() + a[-1].sum() * 2 + a[:, 1].sum() * 3 + a.select(0, 0).sum(), (3, 5)),
     "unbind": (lambda a: a.unbind(1)[2] * a.unbind(1)[0], (3, 5)),
+    "indices": (lambda a: a.index_select(1, torch.tensor([0, 3, 3])).sum(1) * 2 + a[:, torch.tensor([[0, -1]])].sum((1, 2))
+                + a[torch.tensor([0, 2]), torch.tensor([1, -2])].sum(), (3, 4)),
+    "triangles": (lambda a: a.tril(1) + a.triu(), (4, 4)),
+    "written": (lambda a, b: written(a, b), (4, 5), (4,)),
     "moves": (lambda a: F.pad(a, (1, 2, 0, -1)).sum(0) * 2 + a.flip(1).sum() * a.roll(1, 0)[0, 0] + a.roll((1, 2), (0, 1)).sum(), (3, 5)),
     "products": (lambda a, b: a @ b + torch.mm(a, b) + torch.addmm(b[:3], a, b, beta=0.5, alpha=2), (3, 4), (4, 4)),
     "batched": (lambda a, b: a @ b + torch.bmm(a, b) + torch.baddbmm(b[:, :3], a, b), (2, 3, 4), (2, 4, 4)),
@@ -279,6 +299,12 @@ OPS = {
     "linear": (lambda a, b, c: F.linear(a, b, c) + F.linear(a[0], b), (3, 4), (5, 4), (5,)),
     "conv2d": (lambda a, b, c: F.conv2d(a, b, c, stride=2, padding=1, groups=2), (2, 4, 7, 7), (6, 2, 3, 3), (6,)),
     "conv1d": (lambda a, b: F.conv1d(a, b, padding=2, dilation=2), (2, 3, 8), (4, 3, 3)),
+    "conv_same": (lambda a, b: F.conv2d(a, b, padding="same") + F.conv2d(a, b[..., :2], padding="same"), (2, 3, 6, 6), (4, 3, 3, 3)),
+    "conv_transpose": (lambda a, b, c: F.conv_transpose2d(a, b, c, 2, 1, 1), (2, 4, 5, 5), (4, 3, 3, 3), (3,)),
+    "conv_transpose1d": (lambda a, b: F.conv_transpose1d(a, b, stride=2, groups=2), (2, 4, 5), (4, 3, 3)),
+    "interpolate": (lambda a: F.interpolate(a, scale_factor=2).sum() + F.interpolate(a, (5, 3)).sum() * 2
+                    + (F.interpolate(a, (7, 9), mode="bilinear") ** 2).sum()
+                    + (F.interpolate(a, scale_factor=2, mode="bilinear", align_corners=True) ** 2).sum(), (2, 3, 4, 6)),
     "pools": (lambda a: F.max_pool2d(a, 3, 2, 1).sum() + F.avg_pool2d(a, 2).sum() * 2
               + F.avg_pool2d(a, 3, 2, 1, count_include_pad=False).sum() * 3 + F.max_pool2d(a, 3, 2, ceil_mode=True).sum(), (2, 3, 8, 8)),
     "adaptive": (lambda a: F.adaptive_avg_pool2d(a, (3, 2)).sum(1) + F.adaptive_avg_pool2d(a, 1)[0, 0, 0, 0]
