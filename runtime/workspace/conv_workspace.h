@@ -22,6 +22,7 @@ constexpr int64_t evenConvPart(int64_t total, int64_t most, int64_t multiple) {
 struct FilterGradientCut {
   bool exchanged;  // pointwise, with more outputs than inputs: these are `outputs`, and the outputs `rows`
   int64_t rows, outputs, pixels;
+  int64_t rows_at_once;  // of a tile's, in one product
   int64_t images;  // whose pixels are added up as one block; pixel_blocks are of one image, or of the batch
   int64_t row_blocks, output_blocks, pixel_blocks;
   int64_t parts;
@@ -32,20 +33,26 @@ constexpr FilterGradientCut cutFilterGradient(const ConvShape& shape) {
   // pointwise one has the picture in the place of patches, and more rows share what is transposed, which is
   // the one of picture and cotangent with fewer channels.
   constexpr int64_t kRows = 144, kPointwiseRows = 256, kOutputs = 64, kPixelBytes = 512, kWantedTiles = 32,
-                    kLeastPixels = 512;
+                    kLeastPixels = 512, kPackedBytes = 128 * 1024, kTransposedBytes = 32 * 1024;
   FilterGradientCut cut{};
   cut.exchanged = shape.isPointwise() && shape.groupOutputs() > shape.groupInputs();
   const int64_t all_rows = cut.exchanged ? shape.groupOutputs() : shape.patchRows();
   const int64_t all_outputs = cut.exchanged ? shape.groupInputs() : shape.groupOutputs();
   cut.images = adjoiningImages(shape);
   const bool some_images = cut.images > 1;
-  const int64_t packed_rows = 4 * kPointwiseRows / sizeOf(computedType(shape.type));
-  const int64_t most_rows = some_images ? packed_rows : shape.isPointwise() ? kPointwiseRows : kRows;
-  cut.rows = evenConvPart(all_rows, most_rows, 16);
+  const int64_t bytes = sizeOf(computedType(shape.type));
   cut.outputs = evenConvPart(all_outputs, kOutputs, 16);
-  cut.pixels = some_images
-                   ? cut.images * shape.outputPixels()
-                   : evenConvPart(shape.outputPixels(), kPixelBytes / sizeOf(computedType(shape.type)), 16);
+  // Few outputs leave room for long runs of pixels, which memory is quicker at.
+  const int64_t run = kTransposedBytes / (ceilToMultiple(cut.outputs, 16) * bytes) / 16 * 16;
+  const int64_t most_pixels = shape.isPointwise() ? run : kPixelBytes / bytes;
+  cut.pixels =
+      some_images ? cut.images * shape.outputPixels() : evenConvPart(shape.outputPixels(), most_pixels, 16);
+  cut.rows = evenConvPart(all_rows, shape.isPointwise() ? kPointwiseRows : kRows, 16);
+  // As many as there is room for where they are widened.
+  int64_t fitting = kPointwiseRows;
+  while (shape.isPointwise() && fitting * ceilToMultiple(cut.pixels, 16) * bytes > kPackedBytes) fitting /= 2;
+  cut.rows_at_once = std::min(cut.rows, fitting);
+  cut.rows = ceilToMultiple(cut.rows, cut.rows_at_once);
   cut.row_blocks = (all_rows + cut.rows - 1) / cut.rows;
   cut.output_blocks = (all_outputs + cut.outputs - 1) / cut.outputs;
   const int64_t summands = (some_images ? shape.batch : 1) * shape.outputPixels();

@@ -18,13 +18,14 @@ struct FilterTile {
   /// Tiles count blocks of patch rows first, then of outputs, then groups, then parts.
   FilterTile(const ConvProblem& problem, int64_t tile) {
     const GemmBlocks& b = problem.blocks;
-    row = tile % b.blocksM() * b.block_m;
-    tile /= b.blocksM();
+    const int64_t row_blocks = (b.m + problem.channels_per_tile - 1) / problem.channels_per_tile;
+    row = tile % row_blocks * problem.channels_per_tile;
+    tile /= row_blocks;
     output = tile % b.blocksN() * b.block_n;
     tile /= b.blocksN();
     group = tile % problem.shape.groups;
     part = tile / problem.shape.groups;
-    rows = std::min(b.block_m, b.m - row);
+    rows = std::min(problem.channels_per_tile, b.m - row);
     outputs = std::min(b.block_n, b.n - output);
   }
 };
@@ -63,8 +64,8 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
   const ConvShape& s = problem.shape;
   const GemmBlocks& b = problem.blocks;
   const FilterTile tile(problem, index);
-  // block_m x block_k, rows of 512 bytes: 144, of a pointwise one that is widened or of some images 256 (in
-  // f64 128); block_k x block_n, 512 bytes of 64 outputs; block_m x block_n, 144 x 64 elements, or 256 x 64.
+  // block_m x block_k: 144 rows of 512 bytes, of a pointwise one that is widened 256 such or fewer longer
+  // ones, of some images 256 of 256 bytes; block_k x block_n; a tile's rows x block_n, 144 x 64 or 256 x 64.
   constexpr int64_t kLarge = 128 * 1024, kSmall = 72 * 1024;
   alignas(64) std::byte patch_scratch[sizeof(T) == 4 ? kLarge : kSmall];
   alignas(64) std::byte output_scratch[32 * 1024];
@@ -90,24 +91,28 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
     const S* x = static_cast<const S*>(operands.b) + inputOffset(s, image, tile.group);
     const S* columns = (problem.exchanged ? x : dy) + tile.output * of_image + pixel;
     const int64_t columns_image = (problem.exchanged ? s.in_channels : s.out_channels) * of_image;
-    const void* left = patches;
-    if (s.isPointwise()) {
-      const S* rows = (problem.exchanged ? dy : x) + tile.row * of_image + pixel;
-      const int64_t rows_image = (problem.exchanged ? s.out_channels : s.in_channels) * of_image;
-      if (problem.isInPlace())
-        left = rows;
-      else
-        for (int64_t i = 0; i < images; ++i)
-          vector_kernels.widen(
-              {tile.rows, pixels, rows + i * rows_image, of_image, patches + i * pixels, patch_stride});
-    } else {
-      problem.patch_kernels->of<S>().gather(
-          patchBlock(problem, tile.row, tile.rows, pixel, pixels, patch_stride), x, patches);
-    }
     for (int64_t i = 0; i < images; ++i)
       vector_kernels.transpose({tile.outputs, pixels, columns + i * columns_image, of_image,
                                 transposed + i * pixels * problem.stride_b, problem.stride_b});
-    problem.multiply(left, transposed, sum, tile.rows, tile.outputs, summands, block > first);
+    for (int64_t at = 0; at < tile.rows; at += b.block_m) {
+      const int64_t rows = std::min(b.block_m, tile.rows - at);
+      const void* left = patches;
+      if (s.isPointwise()) {
+        const S* from = (problem.exchanged ? dy : x) + (tile.row + at) * of_image + pixel;
+        const int64_t from_image = (problem.exchanged ? s.out_channels : s.in_channels) * of_image;
+        if (problem.isInPlace())
+          left = from;
+        else
+          for (int64_t i = 0; i < images; ++i)
+            vector_kernels.widen(
+                {rows, pixels, from + i * from_image, of_image, patches + i * pixels, patch_stride});
+      } else {
+        problem.patch_kernels->of<S>().gather(
+            patchBlock(problem, tile.row + at, rows, pixel, pixels, patch_stride), x, patches);
+      }
+      problem.multiply(left, transposed, sum + at * problem.stride_b, rows, tile.outputs, summands,
+                       block > first);
+    }
   }
   leaveSums<S>(problem, operands, tile, sum, patches);
 }

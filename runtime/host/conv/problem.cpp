@@ -72,9 +72,10 @@ void cutFilter(ConvProblem& problem) {
   problem.blocks = {.m = cut.exchanged ? s.groupOutputs() : s.patchRows(),
                     .n = cut.exchanged ? s.groupInputs() : s.groupOutputs(),
                     .k = (cut.images > 1 ? s.batch : 1) * s.outputPixels(),
-                    .block_m = cut.rows,
+                    .block_m = cut.rows_at_once,
                     .block_n = cut.outputs,
                     .block_k = cut.pixels};
+  problem.channels_per_tile = cut.rows;
   problem.parts = cut.parts;
   problem.sums_in_workspace = cut.parts > 1;
   problem.stride_b = paddedConvRow(cut.outputs, s.type);

@@ -90,7 +90,7 @@ struct ConvProblem {
   ConvShape correlation;             // correlationOf(shape)
   DataType storage = DataType::f32;  // of the operands in memory
   GemmBlocks blocks;
-  int64_t channels_per_tile = 1;   // of the result: input_gradient, pointwise
+  int64_t channels_per_tile = 1;   // of the result: input_gradient, pointwise; filter_gradient: rows
   int64_t parts = 1;               // filter_gradient
   bool sums_in_workspace = false;  // filter_gradient: the parts, which the last phase adds up
   bool exchanged = false;          // likewise: rows are outputs, columns inputs (FilterGradientCut)
