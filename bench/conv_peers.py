@@ -18,6 +18,7 @@ import subprocess
 import environment
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+PEER = os.path.join(HERE, "peers", "torch_convs.py")
 KINDS = ("forward", "input_gradient", "filter_gradient")
 ROW = re.compile(r"(?P<name>\S.*?)\s+(?P<in>\d+)>(?P<out>\d+) (?P<extent>\d+)x\d+\s+(?P<batch>\d+) +(?P<cells>.*)")
 
@@ -56,9 +57,8 @@ def main():
         python = environment.prepare()
     except environment.SetupError as error:
         raise SystemExit(f"error: {error}") from error
-    command = [python, os.path.join(HERE, "peers", "torch_convs.py")]
     peer = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env={**os.environ, **environment.variables()}
+        [python, PEER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env={**os.environ, **environment.variables()}
     )
     found = {}
     for _ in range(options.rounds):
@@ -71,6 +71,8 @@ def main():
             for kind, (us, share) in zip(KINDS, cells, strict=True):
                 entry[kind].append((us, share, answer[kind]))
     peer.stdin.close()
+    peer.wait()
+    peer.stdout.close()
     if not found:
         raise SystemExit(f"error: bench-conv has no layer '{options.name}' at batch {options.batch}")
     print("| model | layer | forward | input's gradient | filter's gradient |\n| --- | --- | ---: | ---: | ---: |")
@@ -87,4 +89,5 @@ def main():
             json.dump(results, file, indent=1)
 
 
-main()
+if __name__ == "__main__":
+    main()
